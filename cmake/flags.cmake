@@ -1,0 +1,13 @@
+# Warnings, optimisation and sanitizers, stated once for every target of the project.
+add_compile_options(-Wall -Wextra -Wpedantic -Werror -Wshadow -Wstrict-prototypes -fno-common
+                    "$<$<CONFIG:Debug>:-O1;-g3>" "$<$<CONFIG:Release>:-g1>")
+add_compile_definitions(_GNU_SOURCE)
+include_directories(${PROJECT_SOURCE_DIR})
+if(SL_SANITIZE)
+  add_compile_options(-fsanitize=${SL_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${SL_SANITIZE})
+endif()
+# Kernels are plain C that the compiler vectorises. Errno and traps are not part of their contract; the order of sums is,
+# so -ffast-math stays off and reductions say `omp simd` where any order will do.
+set(SL_KERNEL_FLAGS -O3 -fno-math-errno -fno-trapping-math -ffp-contract=fast
+    $<IF:$<BOOL:${SL_NATIVE}>,-march=native,-march=x86-64-v3>)

@@ -1,0 +1,70 @@
+/* The cluster: nodes, devices per node, the device profile and the link levels between devices.
+ *
+ * Units stand in the key names of the file (bandwidth_GBps, memory_GiB, latency_us) and are turned to SI once, in
+ * sl_cluster_load: everything in these structs is bytes, seconds, flop/s and byte/s. */
+#ifndef SL_CORE_CLUSTER_H
+#define SL_CORE_CLUSTER_H
+
+#include "core/dtype.h"
+#include "core/json.h"
+#include "core/status.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum sl_device_kind { SL_DEVICE_CPU, SL_DEVICE_GPU };
+
+/* One device (a GPU; or one rank's share of a CPU: `cores` are shared by the ranks of a node). Each number of a profile
+ * file has a sibling "<key>_source" string: data sheet, fit, or guess. */
+struct sl_device {
+  char name[64];
+  enum sl_device_kind kind;
+  int64_t memory;              /* bytes: memory_GiB */
+  double peak[SL_DTYPE_COUNT]; /* flop/s of dense matrix products by input type: peak_TFLOPS {"fp32":..,"bf16":..} */
+  double memory_bandwidth;     /* byte/s: memory_bandwidth_GBps */
+  double gemm_efficiency;      /* share of peak that a large GEMM reaches */
+  double gemm_half_flops;      /* flops at which a GEMM reaches half of that efficiency: eff(f) = e f / (f + half) */
+  double attention_efficiency; /* share of peak for the attention op */
+  double elementwise_efficiency; /* share of memory bandwidth for everything else */
+  double launch_latency;       /* seconds per op: launch_us */
+  double step_overhead;        /* seconds per optimizer step outside the ops */
+  /* cpu only */
+  int cores;                   /* of one node */
+  double comm_cpu_share;       /* share of a transfer's time that the compute of the same core loses */
+  int64_t context_bytes;       /* memory outside the arena, per process: libraries, MPI or CUDA context */
+  /* cache-resident small buffers on a CPU; 0 bytes = not modelled */
+  int64_t cache_bytes;
+  double cache_bandwidth;
+};
+
+/* One level of the interconnect: ranks that share a unit of this level talk at this bandwidth (per device and direction,
+ * byte/s) and latency (s per message). Level 0 is the innermost (NVLink, or shared memory on a CPU node). */
+struct sl_link {
+  char name[32];
+  int64_t span;         /* devices inside one unit of this level */
+  double bandwidth;     /* bandwidth_GBps */
+  double latency;       /* latency_us */
+  double half_bytes;    /* message size at half of the bandwidth: the ramp of alpha-beta beyond latency; 0 = none */
+};
+
+enum { SL_MAX_LINKS = 4 };
+
+struct sl_cluster {
+  char name[64];
+  int64_t nodes, devices_per_node; /* nodes 0 = as many as the world needs */
+  struct sl_device device;
+  int n_link;
+  struct sl_link link[SL_MAX_LINKS];
+};
+
+/* `spec`: a preset ("localhost", "dgx-a100-80g", "dgx-h100", "dgx2-v100", "h200x1") or a path of a cluster.json.
+ * "localhost" takes cores and memory from this machine. */
+enum sl_status sl_cluster_load(struct sl_cluster *cluster, const char *spec);
+enum sl_status sl_cluster_from_json(struct sl_cluster *cluster, const struct sl_json *doc);
+/* The slowest link that a group spans: devices first, first+stride, ... (count of them) numbered node by node. */
+const struct sl_link *sl_cluster_link(const struct sl_cluster *cluster, int64_t first, int64_t stride, int64_t count);
+json_t *sl_cluster_to_json(const struct sl_cluster *cluster);
+const char *sl_cluster_preset_name(int i);
+
+#endif
