@@ -1,0 +1,125 @@
+/* The plan: which rank holds what.
+ *
+ * Ranks have coordinates (pp, dp, cp, tp) in Megatron-LM's order, tp varying fastest. Every rank belongs to one process
+ * group of each class. Parameters, gradients and optimizer state of a pipeline stage are laid out in one flat space of
+ * elements, in model order; a layout says which member of a sharding group owns which elements of it. */
+#ifndef SL_CORE_PLAN_H
+#define SL_CORE_PLAN_H
+
+#include "core/cluster.h"
+#include "core/config.h"
+#include "core/model.h"
+#include "core/status.h"
+
+struct sl_coord {
+  int pp, dp, cp, tp;
+};
+
+/* Classes of process groups. Each rank is in exactly one group of each class.
+ *   shard x replicate = dp: parameters are sharded inside a shard group and replicated across (hybrid sharding);
+ *   model = the ranks that hold one copy of the model (tp x pp); embed = first and last stage, for tied embeddings. */
+#define SL_GROUP_MAP(X)                                                                                                \
+  X(TP, "tp")                                                                                                          \
+  X(DP, "dp")                                                                                                          \
+  X(SHARD, "shard")                                                                                                    \
+  X(REPLICATE, "replicate")                                                                                            \
+  X(CP, "cp")                                                                                                          \
+  X(MODEL, "model")                                                                                                    \
+  X(WORLD, "world")                                                                                                    \
+  X(EMBED, "embed")
+
+enum sl_group {
+#define X(name, text) SL_GROUP_##name,
+  SL_GROUP_MAP(X)
+#undef X
+      SL_GROUP_COUNT,
+  SL_GROUP_NONE = SL_GROUP_COUNT
+};
+
+const char *sl_group_name(enum sl_group group);
+
+/* A run of the flat space that is sharded as one: padded to `part` x members elements, member g owning elements
+ * [first + g part, first + (g+1) part). DeepSpeed stages 1 and 2 have one unit, stage 3 one per parameter, Megatron-LM's
+ * distributed optimizer one per bucket, FSDP one per wrapped layer. */
+struct sl_unit {
+  int64_t first;        /* in the flat space */
+  int64_t numel;        /* unpadded */
+  int64_t part;         /* elements of one member, padding included */
+  int64_t shard_offset; /* where this unit's part starts inside a member's shard */
+};
+
+/* Who owns which elements of the flat space. members == 1: everything is whole. */
+struct sl_layout {
+  int members;
+  int64_t numel;        /* parameters, unpadded */
+  int64_t padded;       /* elements of the flat space, padding included */
+  int64_t shard_numel;  /* elements of one member's shard, padding included; == padded when members == 1 */
+  struct sl_unit *units;
+  int unit_count;
+};
+
+/* Where one tensor of a stage stands. */
+struct sl_placed {
+  int tensor;           /* index in model->tensors */
+  int64_t numel;        /* local elements (after tp) */
+  int64_t flat;         /* first element in the flat space */
+  int unit;             /* the layout unit that holds it (stage 3) or that its first element falls in */
+  bool persistent;      /* stage 3: below the persistence threshold, so its gathered copy stays */
+};
+
+/* One pipeline stage's tensors and their layout. */
+struct sl_stage {
+  int first_layer, layer_count; /* transformer blocks */
+  bool embedding, head;
+  struct sl_placed *tensors;
+  int tensor_count;
+  struct sl_layout layout;
+};
+
+struct sl_plan {
+  const struct sl_model *model;     /* borrowed */
+  const struct sl_config *config;   /* borrowed */
+  const struct sl_cluster *cluster; /* borrowed */
+  int world, tp, cp, dp, pp;
+  int zero_stage;
+  int shard;                        /* members of a shard group; dp without hybrid sharding, 1 for stage 0 */
+  int64_t micro_batch;              /* sequences (mlp: samples) per rank and micro-batch */
+  int64_t n_micro;                  /* micro-batches per step and rank */
+  int64_t global_batch;             /* sequences per step */
+  int64_t seq;                      /* tokens per sequence; 1 for an mlp */
+  struct sl_stage *stages;          /* pp of them */
+};
+
+/* Build the plan of `world` ranks. `config` must outlive it and gets its batch sizes resolved here.
+ * Errors: SL_ERR_INPUT with the rule that the request breaks. */
+enum sl_status sl_plan_build(struct sl_plan *plan, const struct sl_model *model, struct sl_config *config,
+                             const struct sl_cluster *cluster, int world);
+void sl_plan_free(struct sl_plan *plan);
+
+struct sl_coord sl_plan_coord(const struct sl_plan *plan, int rank);
+int sl_plan_rank(const struct sl_plan *plan, struct sl_coord coord);
+
+/* The group of class `group` that `rank` is in: member i is first + i * stride for i in 0..size-1 (every class is an
+ * arithmetic progression in Megatron's order, except model and embed with dp > 1, which are too: stride dp*cp*tp or 1).
+ * `index` is the rank's own place; `id` numbers the groups of a class from 0, equal for all members. */
+struct sl_members {
+  int first, stride, size, index, id;
+};
+struct sl_members sl_plan_group(const struct sl_plan *plan, enum sl_group group, int rank);
+
+/* A contiguous run of one logical tensor that a rank holds: elements [first, first + count) of the (local) tensor stand at
+ * element `offset` of the rank's shard (or of the flat space when the layout is whole). */
+struct sl_piece {
+  int64_t first, count, offset;
+};
+/* The piece of placed tensor `placed` that member `member` owns; count 0 when it owns none. */
+struct sl_piece sl_layout_piece(const struct sl_stage *stage, int placed, int member);
+
+/* Bytes a parameter of model state needs by ZeRO's accounting (arXiv:1910.02054, section 3): parameter, gradient and
+ * optimizer bytes per parameter for this configuration's precision and optimizer. */
+struct sl_state_bytes {
+  int param, grad, optimizer;
+};
+struct sl_state_bytes sl_plan_state_bytes(const struct sl_plan *plan);
+
+#endif
