@@ -1,0 +1,54 @@
+/* label: unit
+ * The nearest known word. */
+#include "core/text.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char *const words[] = {"tp", "stage", "bandwidth_GBps", "latency_us", "memory_GiB", "launch_us"};
+
+static const char *near(const char *word) {
+  return sl_nearest(word, words, sizeof words / sizeof *words);
+}
+
+static void finds_misspellings(void **state) {
+  (void)state;
+  assert_string_equal(near("stage"), "stage");
+  assert_string_equal(near("satge"), "stage"); /* an exchange costs 1, so 5 letters allow it */
+  assert_string_equal(near("bandwith_gbps"), "bandwidth_GBps");
+  assert_string_equal(near("latency_ms"), "latency_us");
+  assert_string_equal(near("memory_GB"), "memory_GiB");
+  assert_string_equal(near("dp"), "tp");
+}
+
+static void keeps_silent_when_nothing_is_near(void **state) {
+  (void)state;
+  assert_null(near("optimizer"));
+  assert_null(near("xy"));
+  assert_null(near(""));
+  assert_null(sl_nearest("stage", words, 0));
+}
+
+static void long_words_are_safe(void **state) {
+  (void)state;
+  char longer[1000];
+  memset(longer, 'a', sizeof longer);
+  longer[999] = '\0';
+  assert_null(near(longer));
+  const char *one[] = {longer};
+  assert_ptr_equal(sl_nearest(longer, one, 1), longer);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(finds_misspellings),
+      cmocka_unit_test(keeps_silent_when_nothing_is_near),
+      cmocka_unit_test(long_words_are_safe),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
