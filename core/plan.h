@@ -39,8 +39,8 @@ enum sl_group {
 const char *sl_group_name(enum sl_group group);
 
 /* A run of the flat space that is sharded as one: padded to `part` x members elements, member g owning elements
- * [first + g part, first + (g+1) part). DeepSpeed stages 1 and 2 have one unit, stage 3 one per parameter, Megatron-LM's
- * distributed optimizer one per bucket, FSDP one per wrapped layer. */
+ * [first + g part, first + (g+1) part). DeepSpeed stages 1 and 2 have one unit, stage 3 one per parameter,
+ * Megatron-LM's distributed optimizer one per bucket, FSDP one per wrapped layer. */
 struct sl_unit {
   int64_t first;        /* in the flat space */
   int64_t numel;        /* unpadded */
@@ -51,20 +51,20 @@ struct sl_unit {
 /* Who owns which elements of the flat space. members == 1: everything is whole. */
 struct sl_layout {
   int members;
-  int64_t numel;        /* parameters, unpadded */
-  int64_t padded;       /* elements of the flat space, padding included */
-  int64_t shard_numel;  /* elements of one member's shard, padding included; == padded when members == 1 */
+  int64_t numel;       /* parameters, unpadded */
+  int64_t padded;      /* elements of the flat space, padding included */
+  int64_t shard_numel; /* elements of one member's shard, padding included; == padded when members == 1 */
   struct sl_unit *units;
   int unit_count;
 };
 
 /* Where one tensor of a stage stands. */
 struct sl_placed {
-  int tensor;           /* index in model->tensors */
-  int64_t numel;        /* local elements (after tp) */
-  int64_t flat;         /* first element in the flat space */
-  int unit;             /* the layout unit that holds it (stage 3) or that its first element falls in */
-  bool persistent;      /* stage 3: below the persistence threshold, so its gathered copy stays */
+  int tensor;      /* index in model->tensors */
+  int64_t numel;   /* local elements (after tp) */
+  int64_t flat;    /* first element in the flat space */
+  int unit;        /* the layout unit that holds it (stage 3) or that its first element falls in */
+  bool persistent; /* stage 3: below the persistence threshold, so its gathered copy stays */
 };
 
 /* One pipeline stage's tensors and their layout. */
@@ -82,12 +82,12 @@ struct sl_plan {
   const struct sl_cluster *cluster; /* borrowed */
   int world, tp, cp, dp, pp;
   int zero_stage;
-  int shard;                        /* members of a shard group; dp without hybrid sharding, 1 for stage 0 */
-  int64_t micro_batch;              /* sequences (mlp: samples) per rank and micro-batch */
-  int64_t n_micro;                  /* micro-batches per step and rank */
-  int64_t global_batch;             /* sequences per step */
-  int64_t seq;                      /* tokens per sequence; 1 for an mlp */
-  struct sl_stage *stages;          /* pp of them */
+  int shard;               /* members of a shard group; dp without hybrid sharding, 1 for stage 0 */
+  int64_t micro_batch;     /* sequences (mlp: samples) per rank and micro-batch */
+  int64_t n_micro;         /* micro-batches per step and rank */
+  int64_t global_batch;    /* sequences per step */
+  int64_t seq;             /* tokens per sequence; 1 for an mlp */
+  struct sl_stage *stages; /* pp of them */
 };
 
 /* Build the plan of `world` ranks. `config` must outlive it and gets its batch sizes resolved here.
@@ -99,16 +99,19 @@ void sl_plan_free(struct sl_plan *plan);
 struct sl_coord sl_plan_coord(const struct sl_plan *plan, int rank);
 int sl_plan_rank(const struct sl_plan *plan, struct sl_coord coord);
 
-/* The group of class `group` that `rank` is in: member i is first + i * stride for i in 0..size-1 (every class is an
- * arithmetic progression in Megatron's order, except model and embed with dp > 1, which are too: stride dp*cp*tp or 1).
- * `index` is the rank's own place; `id` numbers the groups of a class from 0, equal for all members. */
+/* The group of class `group` that `rank` is in. Member i is first + (i % inner) * stride + (i / inner) * outer; only
+ * the model group of a plan with both tp and pp needs the outer step. `index` is the rank's own place; `id` numbers the
+ * groups of a class, equal for all members of one and different between two. */
 struct sl_members {
-  int first, stride, size, index, id;
+  int first, stride, size, inner, outer, index, id;
 };
 struct sl_members sl_plan_group(const struct sl_plan *plan, enum sl_group group, int rank);
+static inline int sl_members_rank(const struct sl_members *m, int i) {
+  return m->first + i % m->inner * m->stride + i / m->inner * m->outer;
+}
 
-/* A contiguous run of one logical tensor that a rank holds: elements [first, first + count) of the (local) tensor stand at
- * element `offset` of the rank's shard (or of the flat space when the layout is whole). */
+/* A contiguous run of one logical tensor that a rank holds: elements [first, first + count) of the (local) tensor stand
+ * at element `offset` of the rank's shard (or of the flat space when the layout is whole). */
 struct sl_piece {
   int64_t first, count, offset;
 };

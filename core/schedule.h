@@ -9,6 +9,7 @@
 #include "core/plan.h"
 #include "core/status.h"
 
+#include <stdint.h>
 #include <stdio.h>
 
 /*        name          text */
@@ -42,12 +43,13 @@ struct sl_action {
 };
 
 struct sl_schedule {
-  int ranks;                   /* pipeline ranks */
-  struct sl_action **actions;  /* per pipeline rank */
+  int ranks;                  /* pipeline ranks */
+  struct sl_action **actions; /* per pipeline rank */
   size_t *counts, *capacities;
 };
 
-/* Compute actions of every pipeline rank by the name in config->sl.schedule. Errors: SL_ERR_INPUT for an unknown name. */
+/* Compute actions of every pipeline rank by the name in config->sl.schedule. Errors: SL_ERR_INPUT for an unknown name.
+ */
 enum sl_status sl_schedule_build(struct sl_schedule *schedule, const struct sl_plan *plan);
 enum sl_status sl_schedule_append(struct sl_schedule *schedule, int rank, struct sl_action action);
 void sl_schedule_free(struct sl_schedule *schedule);
