@@ -115,14 +115,14 @@ static enum sl_status layout_each(struct sl_stage *stage, int members) {
   return SL_OK;
 }
 
-/* Stage 3 keeps small parameters whole, smallest first up to the model's limit, as DeepSpeed does
- * (partition_parameters.py: mark_persistent_parameters). */
+/* Stage 3 keeps small parameters whole, in model order up to the model's limit, as DeepSpeed does
+ * (parameter_offload.py, mark_persistent_parameters). */
 static void mark_persistent(struct sl_stage *stage, const struct sl_config *config) {
   int64_t total = 0;
   for (int i = 0; i < stage->tensor_count; i++) {
     struct sl_placed *t = &stage->tensors[i];
-    if (t->numel >= config->zero.param_persistence_threshold) continue;
-    if (total + t->numel > config->zero.model_persistence_threshold) continue;
+    if (t->numel > config->zero.param_persistence_threshold) continue;
+    if (t->numel > config->zero.model_persistence_threshold - total) continue;
     t->persistent = true;
     total += t->numel;
   }
@@ -147,7 +147,7 @@ static enum sl_status build_stage(struct sl_stage *stage, const struct sl_plan *
 }
 
 static enum sl_status choose_degrees(struct sl_plan *plan, int world) {
-  struct sl_config *config = (struct sl_config *)plan->config;
+  const struct sl_config *config = plan->config;
   const struct {
     const char *name;
     int value;

@@ -1,0 +1,112 @@
+/* Lowering, inside core: from the actions of a schedule to ops on buffers.
+ *
+ * A model's builder (lower_gpt2.c, lower_mlp.c) writes what one action computes as drafts: ops whose parameter and gradient
+ * operands are still logical tensors. lower_zero.c binds those to buffers by the ZeRO stage and adds the communication that
+ * the binding needs; it is the only file that knows what a stage means. lower.c drives both over the schedule and builds
+ * the init, step and save programs; link.c then derives the waits and arena.c places the buffers. */
+#ifndef SL_CORE_LOWER_H
+#define SL_CORE_LOWER_H
+
+#include "core/program.h"
+
+enum { SL_MAX_OPERANDS = 10 };
+
+/* Over which part of a program a buffer's contents stay the same object: the arena planner's unit of reuse. */
+enum sl_scope {
+  SL_SCOPE_PERSISTENT, /* across steps */
+  SL_SCOPE_PROGRAM,    /* one life per program: from its first to its last use */
+  SL_SCOPE_MICRO       /* one life per micro-batch */
+};
+
+/* An operand of a draft: a slice of a buffer, or, with buffer < 0, the parameter or gradient of a placed tensor. */
+struct sl_operand {
+  int32_t buffer;
+  int32_t placed;
+  bool gradient;
+  struct sl_slice slice; /* offset and bytes relative to the tensor when buffer < 0 */
+};
+
+struct sl_draft {
+  struct sl_op op;
+  struct sl_operand operand[SL_MAX_OPERANDS];
+  int operand_count;
+};
+
+struct sl_drafts {
+  struct sl_draft *items;
+  size_t count, capacity;
+};
+
+/* State of lowering one class. */
+struct sl_lowering {
+  const struct sl_plan *plan;
+  const struct sl_stage *stage;
+  struct sl_class *rank_class;
+  const struct sl_build_options *options;
+  enum sl_scope *scopes; /* one per buffer of the class */
+  size_t scope_capacity;
+  int slots;             /* micro-batches in flight */
+  struct sl_drafts forward, backward; /* one micro-batch of the model, lowered once */
+  struct sl_zero *zero;  /* lower_zero.c's own */
+};
+
+/* Buffers. `count` elements of `dtype`; the name is copied. Returns the index through *out. */
+enum sl_status sl_lower_buffer(struct sl_lowering *lowering, int32_t *out, enum sl_scope scope,
+                               enum sl_category category, enum sl_dtype dtype, int64_t count, int slots,
+                               const char *format, ...) __attribute__((format(printf, 8, 9)));
+
+/* Operands. */
+struct sl_operand sl_read(const struct sl_lowering *lowering, int32_t buffer);
+struct sl_operand sl_write(const struct sl_lowering *lowering, int32_t buffer);
+struct sl_operand sl_update(const struct sl_lowering *lowering, int32_t buffer);
+struct sl_operand sl_param(const struct sl_lowering *lowering, int placed);
+struct sl_operand sl_grad(const struct sl_lowering *lowering, int placed);
+/* A run of elements of a buffer. */
+struct sl_operand sl_part(const struct sl_lowering *lowering, int32_t buffer, enum sl_access access, int64_t first,
+                          int64_t count);
+
+/* Append a draft; `op` is a template whose lane, group, peer, tensor fields get their defaults here. */
+enum sl_status sl_draft_add(struct sl_drafts *drafts, struct sl_op op, int operand_count,
+                            const struct sl_operand *operands);
+#define SL_DRAFT(drafts, op, ...)                                                                                      \
+  sl_draft_add(drafts, op, (int)(sizeof((struct sl_operand[]){__VA_ARGS__}) / sizeof(struct sl_operand)),              \
+               (struct sl_operand[]){__VA_ARGS__})
+
+/* Append a bound draft (no logical tensors left) to a program. */
+enum sl_status sl_lower_emit(struct sl_program *program, const struct sl_draft *draft);
+
+/* The model's compute of one micro-batch, forward and backward. */
+enum sl_status sl_lower_gpt2(struct sl_lowering *lowering);
+enum sl_status sl_lower_mlp(struct sl_lowering *lowering);
+
+/* ZeRO: state buffers; one micro-batch's forward or backward with its gathers and reductions; the optimizer step; and the
+ * gathers that follow initialisation. `first` and `last` tell the accumulation boundary's ends. */
+enum sl_status sl_zero_open(struct sl_lowering *lowering);
+void sl_zero_close(struct sl_lowering *lowering);
+enum sl_status sl_zero_forward(struct sl_lowering *lowering, struct sl_program *program);
+enum sl_status sl_zero_backward(struct sl_lowering *lowering, struct sl_program *program, bool first, bool last);
+enum sl_status sl_zero_step(struct sl_lowering *lowering, struct sl_program *program);
+enum sl_status sl_zero_init(struct sl_lowering *lowering, struct sl_program *program);
+
+/* Lives of buffer slots, found by link.c and used by arena.c: life `i` of a slot spans issues first..last of `program`;
+ * `done[lane]` is how many ops of each lane must be complete for the life to be over, `known[lane]` how many are complete
+ * for certain when it starts. */
+struct sl_life {
+  uint32_t slot; /* index in class->slot_offsets */
+  enum sl_program_kind program;
+  int32_t micro_batch;
+  uint32_t first, last;
+  uint32_t done[SL_LANE_COUNT], known[SL_LANE_COUNT];
+};
+struct sl_lives {
+  struct sl_life *items;
+  size_t count, capacity;
+};
+
+/* Expand the instances of `program` into its issue list, derive the waits from what ops read and write, and append the
+ * lives of the non-persistent slots. */
+enum sl_status sl_link(const struct sl_lowering *lowering, struct sl_program *program, struct sl_lives *lives);
+/* Give every slot its place in the arena; fill arena_bytes and the memory report. */
+enum sl_status sl_arena_place(const struct sl_lowering *lowering, const struct sl_lives *lives);
+
+#endif
