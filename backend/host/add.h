@@ -1,0 +1,16 @@
+/* dst = a + b for the data types that collectives reduce, on one thread: blocks are as small as a cache. */
+#ifndef SL_BACKEND_HOST_ADD_H
+#define SL_BACKEND_HOST_ADD_H
+
+#include "core/dtype.h"
+
+#include <stddef.h>
+
+/* dst[i] = a[i] + b[i] for n elements; dst may be a or b. 16-bit types are added in fp32 and rounded to nearest even.
+ */
+typedef void (*sl_add_fn)(void *dst, const void *a, const void *b, size_t n);
+
+/* NULL where the type cannot be added. */
+sl_add_fn sl_add_of(enum sl_dtype type);
+
+#endif
