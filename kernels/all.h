@@ -1,0 +1,16 @@
+/* Every kernel header at once, for programs that use them all. */
+#ifndef SL_KERNELS_ALL_H
+#define SL_KERNELS_ALL_H
+
+#include "kernels/attention.h"
+#include "kernels/classifier.h"
+#include "kernels/dropout.h"
+#include "kernels/embedding.h"
+#include "kernels/gelu.h"
+#include "kernels/layernorm.h"
+#include "kernels/mlp.h"
+#include "kernels/optimizer.h"
+#include "kernels/philox.h"
+#include "kernels/reduce.h"
+
+#endif

@@ -1,0 +1,126 @@
+/* Causal attention on the host, forward (kernels/attention.h; backward stands in attention_backward.c).
+ *
+ * One task is one (sequence, head). K is packed transposed, V and blocks of 32 queries as padded rows; all products are
+ * register tiles (kernels/tile.h) over the lower triangle only. */
+#include "kernels/attention.h"
+#include "kernels/attention_pack.h"
+#include "kernels/philox_inline.h"
+#include "kernels/vecmath.h"
+
+#include <omp.h>
+
+#define BLOCK SL_ATTENTION_BLOCK
+
+/* One thread's scratch. */
+struct buffers {
+  sl_real *k;      /* K transposed, in panels: (Tk/panel, D, panel) */
+  sl_real *v;      /* (Tq, Dp) */
+  sl_real *q;      /* (BLOCK, Dp), scaled */
+  sl_real *scores; /* (BLOCK, Tk) */
+  sl_real *out;    /* (BLOCK, Dp) */
+};
+
+static size_t thread_reals(const struct sl_attention_shape *s) {
+  struct sl_attention_padded p = sl_attention_pad(s);
+  size_t n = p.Tk * s->D + p.Tq * p.Dp + 2 * BLOCK * p.Dp + BLOCK * p.Tk;
+  return sl_round_up(n, 64);
+}
+
+static struct buffers buffers_of(const struct sl_attention_shape *s, sl_real *base) {
+  struct sl_attention_padded p = sl_attention_pad(s);
+  struct buffers b;
+  b.k = base;
+  b.v = b.k + p.Tk * s->D;
+  b.q = b.v + p.Tq * p.Dp;
+  b.scores = b.q + BLOCK * p.Dp;
+  b.out = b.scores + BLOCK * p.Tk;
+  return b;
+}
+
+size_t SL_K(sl_attention_forward_scratch_bytes)(const struct sl_attention_shape *shape, int threads) {
+  return (size_t)threads * thread_reals(shape) * sizeof(sl_real) + 64;
+}
+
+/* scores (BLOCK, Tk) = q k^T for the queries from t0 and the keys up to the block's last query. */
+static void block_scores(struct buffers b, const struct sl_attention_shape *s, struct sl_attention_padded p,
+                         size_t t0) {
+  size_t keys = sl_round_up(t0 + BLOCK, SL_LANES);
+  for (size_t j = 0; j < keys; j += SL_PANEL) {
+    size_t vecs = (keys - j < SL_PANEL ? keys - j : SL_PANEL) / SL_LANES;
+    for (size_t r = 0; r < BLOCK; r += SL_TILE_ROWS) {
+      sl_tile(vecs, s->D, b.q + r * p.Dp, p.Dp, 1, b.k + j * s->D, SL_PANEL, b.scores + r * p.Tk + j, p.Tk, 0);
+    }
+  }
+}
+
+/* Softmax of n scores in place. */
+static void softmax_row(sl_real *x, size_t n) {
+  sl_real max = sl_max_of(x, n), sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (size_t i = 0; i < n; i++) {
+    sl_real e = sl_exp(x[i] - max);
+    x[i] = e;
+    sum += e;
+  }
+  sl_real inverse = 1 / sum;
+#pragma omp simd
+  for (size_t i = 0; i < n; i++) x[i] *= inverse;
+}
+
+/* Softmax of the block's rows, to probs (T,T) of this head; scores keep what multiplies V: after dropout, with zeros
+ * from the diagonal to the end of the block. */
+static void block_softmax(struct buffers b, const struct sl_attention_shape *s, struct sl_attention_padded p, size_t t0,
+                          sl_real *probs, struct sl_mask mask, const struct sl_philox_key *key, uint64_t first) {
+  for (size_t r = 0; r < BLOCK; r++) {
+    size_t t = t0 + r, n = t + 1;
+    sl_real *row = b.scores + r * p.Tk;
+    if (t >= s->T) {
+      memset(row, 0, (t0 + BLOCK) * sizeof *row);
+      continue;
+    }
+    softmax_row(row, n);
+    memset(row + n, 0, (t0 + BLOCK - n) * sizeof *row);
+    memcpy(probs + t * s->T, row, n * sizeof *row);
+    memset(probs + t * s->T + n, 0, (s->T - n) * sizeof *row);
+    if (mask.on) sl_mask_apply(row, row, mask, key, first + t * s->T, n);
+  }
+}
+
+static void forward_head(sl_real *out, sl_real *probs, const sl_real *q, const sl_real *k, const sl_real *v,
+                         const struct sl_attention_shape *s, struct sl_mask mask, const struct sl_philox_key *key,
+                         uint64_t first, struct buffers b) {
+  const struct sl_attention_padded p = sl_attention_pad(s);
+  const sl_real scale = 1 / SL_SQRT((sl_real)s->D);
+  sl_pack_panels(b.k, k, s->k_stride, s->T, s->D, p.Tk);
+  sl_pack_rows(b.v, v, s->v_stride, s->T, s->D, p.Tq, p.Dp, 1);
+  for (size_t t0 = 0; t0 < s->T; t0 += BLOCK) {
+    size_t rows = s->T - t0 < BLOCK ? s->T - t0 : BLOCK;
+    sl_pack_rows(b.q, q + t0 * s->q_stride, s->q_stride, rows, s->D, BLOCK, p.Dp, scale);
+    block_scores(b, s, p, t0);
+    block_softmax(b, s, p, t0, probs, mask, key, first);
+    for (size_t r = 0; r < BLOCK; r += SL_TILE_ROWS) {
+      size_t keys = t0 + r + SL_TILE_ROWS;
+      sl_tile_row(p.Dp, keys, b.scores + r * p.Tk, p.Tk, 1, b.v, p.Dp, b.out + r * p.Dp, p.Dp, 0);
+    }
+    sl_unpack_rows(out + t0 * s->out_stride, s->out_stride, b.out, rows, s->D, p.Dp);
+  }
+}
+
+void SL_K(sl_attention_forward)(sl_real *out, sl_real *probs, const sl_real *q, const sl_real *k, const sl_real *v,
+                                const struct sl_attention_shape *shape, const struct sl_dropout *dropout, void *scratch,
+                                size_t scratch_bytes) {
+  const struct sl_attention_shape s = *shape;
+  const struct sl_mask mask = sl_mask_of(dropout);
+  const size_t each = thread_reals(&s);
+  size_t threads = (scratch_bytes - 64) / (each * sizeof(sl_real)), limit = (size_t)omp_get_max_threads();
+  if (threads > limit) threads = limit;
+  sl_real *base = sl_scratch_align(scratch);
+#pragma omp parallel for schedule(static) num_threads((int)(threads > 0 ? threads : 1))
+  for (size_t task = 0; task < s.B * s.H; task++) {
+    size_t b = task / s.H, h = task % s.H, g = h * s.KV / s.H, row = b * s.T;
+    uint64_t first = dropout ? dropout->first_element + (b * s.global_heads + h) * s.T * s.T : 0;
+    forward_head(out + row * s.out_stride + h * s.D, probs + task * s.T * s.T, q + row * s.q_stride + h * s.D,
+                 k + row * s.k_stride + g * s.D, v + row * s.v_stride + g * s.D, &s, mask,
+                 dropout ? &dropout->key : NULL, first, buffers_of(&s, base + (size_t)omp_get_thread_num() * each));
+  }
+}

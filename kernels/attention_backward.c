@@ -1,0 +1,153 @@
+/* Causal attention on the host, backward (kernels/attention.h).
+ *
+ *   Pd = dropout(P);  dV = Pd^T dO;  dPd = dO V^T;  dP = mask dPd / (1-p)
+ *   dS = P (dP - sum_s P dP) / sqrt(D);  dQ = dS K;  dK = dS^T Q
+ * One task is one (sequence, key/value head) with all query heads that share it: nothing is added across threads.
+ * Queries go in blocks of 32, so only 32 rows of dS and Pd exist at a time. */
+#include "kernels/attention.h"
+#include "kernels/attention_pack.h"
+#include "kernels/philox_inline.h"
+#include "kernels/vecmath.h"
+
+#include <omp.h>
+
+#define BLOCK SL_ATTENTION_BLOCK
+
+/* One thread's scratch. */
+struct buffers {
+  sl_real *v;             /* V transposed, in panels: (Tk/panel, D, panel) */
+  sl_real *k, *q, *dout;  /* (Tq, Dp) */
+  sl_real *dk, *dv;       /* (Tq, Dp), summed over queries and query heads */
+  sl_real *dq;            /* (BLOCK, Dp) */
+  sl_real *ds, *p_masked; /* (BLOCK, Tk) */
+};
+
+static size_t thread_reals(const struct sl_attention_shape *s) {
+  struct sl_attention_padded p = sl_attention_pad(s);
+  return sl_round_up(p.Tk * s->D + 5 * p.Tq * p.Dp + BLOCK * p.Dp + 2 * BLOCK * p.Tk, 64);
+}
+
+static struct buffers buffers_of(const struct sl_attention_shape *s, sl_real *base) {
+  struct sl_attention_padded p = sl_attention_pad(s);
+  struct buffers b;
+  b.v = base;
+  b.k = b.v + p.Tk * s->D;
+  b.q = b.k + p.Tq * p.Dp;
+  b.dout = b.q + p.Tq * p.Dp;
+  b.dk = b.dout + p.Tq * p.Dp;
+  b.dv = b.dk + p.Tq * p.Dp;
+  b.dq = b.dv + p.Tq * p.Dp;
+  b.ds = b.dq + BLOCK * p.Dp;
+  b.p_masked = b.ds + BLOCK * p.Tk;
+  return b;
+}
+
+size_t SL_K(sl_attention_backward_scratch_bytes)(const struct sl_attention_shape *shape, int threads) {
+  return (size_t)threads * thread_reals(shape) * sizeof(sl_real) + 64;
+}
+
+/* What the steps of one query head share. */
+struct head {
+  const struct sl_attention_shape *s;
+  struct sl_attention_padded p;
+  struct buffers b;
+  const sl_real *probs; /* (T,T) */
+  struct sl_mask mask;
+  const struct sl_philox_key *key;
+  uint64_t first; /* dropout's element of (0,0) */
+};
+
+/* ds (BLOCK, Tk) = dout v^T: the gradient of the masked probabilities, not yet of the scores. */
+static void block_dprobs(const struct head *h, size_t t0) {
+  const size_t Dp = h->p.Dp, Tk = h->p.Tk, D = h->s->D;
+  size_t keys = sl_round_up(t0 + BLOCK, SL_LANES);
+  for (size_t j = 0; j < keys; j += SL_PANEL) {
+    size_t vecs = (keys - j < SL_PANEL ? keys - j : SL_PANEL) / SL_LANES;
+    for (size_t r = 0; r < BLOCK; r += SL_TILE_ROWS) {
+      sl_tile(vecs, D, h->b.dout + (t0 + r) * Dp, Dp, 1, h->b.v + j * D, SL_PANEL, h->b.ds + r * Tk + j, Tk, 0);
+    }
+  }
+}
+
+/* n gradients of masked probabilities become gradients of scores, in place. */
+static void softmax_backward_row(sl_real *ds, const sl_real *probs, size_t n, sl_real scale) {
+  sl_real dot = 0;
+#pragma omp simd reduction(+ : dot)
+  for (size_t i = 0; i < n; i++) dot += probs[i] * ds[i];
+#pragma omp simd
+  for (size_t i = 0; i < n; i++) ds[i] = probs[i] * (ds[i] - dot) * scale;
+}
+
+/* ds becomes the gradient of the scores, p_masked the probabilities after dropout; zeros from the diagonal to the end
+ * of the block, and in the rows of padding. */
+static void block_softmax(const struct head *h, size_t t0) {
+  const size_t T = h->s->T, Tk = h->p.Tk, end = t0 + BLOCK;
+  const sl_real scale = 1 / SL_SQRT((sl_real)h->s->D);
+  for (size_t r = 0; r < BLOCK; r++) {
+    size_t t = t0 + r, n = t < T ? t + 1 : 0;
+    sl_real *ds = h->b.ds + r * Tk, *p_masked = h->b.p_masked + r * Tk;
+    const sl_real *probs = h->probs + t * T;
+    if (n > 0 && h->mask.on) {
+      sl_mask_apply(p_masked, probs, h->mask, h->key, h->first + t * T, n);
+      sl_mask_apply(ds, ds, h->mask, h->key, h->first + t * T, n);
+    } else if (n > 0) {
+      memcpy(p_masked, probs, n * sizeof *ds);
+    }
+    if (n > 0) softmax_backward_row(ds, probs, n, scale);
+    memset(ds + n, 0, (end - n) * sizeof *ds);
+    memset(p_masked + n, 0, (end - n) * sizeof *ds);
+  }
+}
+
+/* dq of the block to memory; its shares in dk and dv to scratch. */
+static void block_products(const struct head *h, size_t t0, sl_real *dq) {
+  const struct buffers b = h->b;
+  const size_t Dp = h->p.Dp, Tk = h->p.Tk, T = h->s->T;
+  for (size_t r = 0; r < BLOCK; r += SL_TILE_ROWS) {
+    sl_tile_row(Dp, t0 + r + SL_TILE_ROWS, b.ds + r * Tk, Tk, 1, b.k, Dp, b.dq + r * Dp, Dp, 0);
+  }
+  sl_unpack_rows(dq + t0 * h->s->q_stride, h->s->q_stride, b.dq, T - t0 < BLOCK ? T - t0 : BLOCK, h->s->D, Dp);
+  for (size_t j = 0; j < t0 + BLOCK; j += SL_TILE_ROWS) {
+    size_t r = j > t0 ? j - t0 : 0; /* queries before key j do not see it */
+    const sl_real *q = b.q + (t0 + r) * Dp, *dout = b.dout + (t0 + r) * Dp;
+    sl_tile_row(Dp, BLOCK - r, b.ds + r * Tk + j, 1, Tk, q, Dp, b.dk + j * Dp, Dp, 1);
+    sl_tile_row(Dp, BLOCK - r, b.p_masked + r * Tk + j, 1, Tk, dout, Dp, b.dv + j * Dp, Dp, 1);
+  }
+}
+
+void SL_K(sl_attention_backward)(sl_real *dq, sl_real *dk, sl_real *dv, const sl_real *dout, const sl_real *q,
+                                 const sl_real *k, const sl_real *v, const sl_real *probs,
+                                 const struct sl_attention_shape *shape, const struct sl_dropout *dropout,
+                                 void *scratch, size_t scratch_bytes) {
+  const struct sl_attention_shape s = *shape;
+  const struct sl_attention_padded p = sl_attention_pad(&s);
+  const size_t each = thread_reals(&s), group = s.H / s.KV, T = s.T, D = s.D;
+  size_t threads = (scratch_bytes - 64) / (each * sizeof(sl_real)), limit = (size_t)omp_get_max_threads();
+  if (threads > limit) threads = limit;
+  sl_real *base = sl_scratch_align(scratch);
+#pragma omp parallel for schedule(static) num_threads((int)(threads > 0 ? threads : 1))
+  for (size_t task = 0; task < s.B * s.KV; task++) {
+    const size_t b = task / s.KV, g = task % s.KV, row = b * T;
+    const size_t k_at = row * s.k_stride + g * D, v_at = row * s.v_stride + g * D;
+    struct head head = {.s = &s, .p = p, .b = buffers_of(&s, base + (size_t)omp_get_thread_num() * each)};
+    head.mask = sl_mask_of(dropout);
+    head.key = dropout ? &dropout->key : NULL;
+    sl_pack_panels(head.b.v, v + v_at, s.v_stride, T, D, p.Tk);
+    sl_pack_rows(head.b.k, k + k_at, s.k_stride, T, D, p.Tq, p.Dp, 1);
+    memset(head.b.dk, 0, 2 * p.Tq * p.Dp * sizeof(sl_real)); /* dk and dv lie side by side */
+    for (size_t h = g * group; h < (g + 1) * group; h++) {
+      const size_t q_at = row * s.q_stride + h * D;
+      head.probs = probs + (b * s.H + h) * T * T;
+      head.first = dropout ? dropout->first_element + (b * s.global_heads + h) * T * T : 0;
+      sl_pack_rows(head.b.q, q + q_at, s.q_stride, T, D, p.Tq, p.Dp, 1);
+      sl_pack_rows(head.b.dout, dout + row * s.out_stride + h * D, s.out_stride, T, D, p.Tq, p.Dp, 1);
+      for (size_t t0 = 0; t0 < T; t0 += BLOCK) {
+        block_dprobs(&head, t0);
+        block_softmax(&head, t0);
+        block_products(&head, t0, dq + q_at);
+      }
+    }
+    sl_unpack_rows(dk + k_at, s.k_stride, head.b.dk, T, D, p.Dp);
+    sl_unpack_rows(dv + v_at, s.v_stride, head.b.dv, T, D, p.Dp);
+  }
+}

@@ -1,0 +1,63 @@
+/* How the host attention lays out its per-thread scratch, and the copies into and out of it. */
+#ifndef SL_KERNELS_ATTENTION_PACK_H
+#define SL_KERNELS_ATTENTION_PACK_H
+
+#include "kernels/tile.h"
+#include "kernels/types.h"
+
+#include <stdint.h>
+#include <string.h>
+
+/* Queries handled together: a panel of keys is read from the first-level cache this often per tile row. */
+#define SL_ATTENTION_BLOCK ((size_t)32)
+
+/* Padded sizes: Tq rows (whole query blocks), Tk columns (whole panels), Dp columns (whole vectors). */
+struct sl_attention_padded {
+  size_t Tq, Tk, Dp;
+};
+
+static inline struct sl_attention_padded sl_attention_pad(const struct sl_attention_shape *s) {
+  struct sl_attention_padded p;
+  p.Tq = sl_round_up(s->T, SL_ATTENTION_BLOCK);
+  p.Tk = sl_round_up(p.Tq, SL_PANEL);
+  p.Dp = sl_round_up(s->D, SL_LANES);
+  return p;
+}
+
+/* dst (padded rows, Dp) = factor * src (T rows of D, `stride` apart), zeros in the padding. */
+static inline void sl_pack_rows(sl_real *restrict dst, const sl_real *restrict src, size_t stride, size_t T, size_t D,
+                                size_t rows, size_t Dp, sl_real factor) {
+  for (size_t t = 0; t < T; t++) {
+#pragma omp simd
+    for (size_t d = 0; d < D; d++) dst[t * Dp + d] = src[t * stride + d] * factor;
+    for (size_t d = D; d < Dp; d++) dst[t * Dp + d] = 0;
+  }
+  memset(dst + T * Dp, 0, (rows - T) * Dp * sizeof *dst);
+}
+
+/* The transpose in panels: dst[panel][d][SL_PANEL] holds column t of the panel at [t % SL_PANEL]. A panel is
+ * contiguous, so that a long sequence does not map its rows to one set of the cache. */
+static inline void sl_pack_panels(sl_real *restrict dst, const sl_real *restrict src, size_t stride, size_t T, size_t D,
+                                  size_t Tk) {
+  for (size_t t0 = 0; t0 < Tk; t0 += SL_PANEL) {
+    sl_real *panel = dst + t0 * D;
+    size_t n = t0 >= T ? 0 : T - t0 < SL_PANEL ? T - t0 : SL_PANEL;
+    for (size_t j = 0; j < n; j++) {
+      const sl_real *row = src + (t0 + j) * stride;
+      for (size_t d = 0; d < D; d++) panel[d * SL_PANEL + j] = row[d];
+    }
+    for (size_t d = 0; d < D && n < SL_PANEL; d++) memset(panel + d * SL_PANEL + n, 0, (SL_PANEL - n) * sizeof *panel);
+  }
+}
+
+/* dst (T rows of D, `stride` apart) = src (rows of Dp). */
+static inline void sl_unpack_rows(sl_real *dst, size_t stride, const sl_real *src, size_t T, size_t D, size_t Dp) {
+  for (size_t t = 0; t < T; t++) memcpy(dst + t * stride, src + t * Dp, D * sizeof *dst);
+}
+
+/* `base` moved up to the next vector boundary. */
+static inline sl_real *sl_scratch_align(void *base) {
+  return (sl_real *)(((uintptr_t)base + 63) & ~(uintptr_t)63);
+}
+
+#endif

@@ -1,0 +1,27 @@
+/* Dropout, alone and fused with the bias and the residual addition in front of it.
+ *
+ * The mask is never stored: forward and backward draw it anew from the counter (struct sl_dropout). */
+#ifndef SL_KERNELS_DROPOUT_H
+#define SL_KERNELS_DROPOUT_H
+
+#include "kernels/real.h"
+#include "kernels/types.h"
+
+SL_KERNELS_BEGIN
+
+/* out = dropout(x), (rows,cols). In place is allowed. */
+void SL_K(sl_dropout_forward)(sl_real *out, const sl_real *x, size_t rows, size_t cols,
+                              const struct sl_dropout *dropout);
+
+/* out = residual + dropout(x + bias), (rows,cols); bias (cols) or NULL. out may be residual or x. */
+void SL_K(sl_dropout_residual)(sl_real *out, const sl_real *residual, const sl_real *x, const sl_real *bias,
+                               size_t rows, size_t cols, const struct sl_dropout *dropout);
+
+/* dx = dout * mask / (1-p). The residual's gradient is dout itself, the bias's the column sums of dx. In place is
+ * allowed. */
+void SL_K(sl_dropout_backward)(sl_real *dx, const sl_real *dout, size_t rows, size_t cols,
+                               const struct sl_dropout *dropout);
+
+SL_KERNELS_END
+
+#endif

@@ -1,0 +1,129 @@
+/* Layer normalisation on the host (kernels/layernorm.h).
+ *
+ * Sums over a row run in sl_real over short chunks and in double across them. Backward makes one pass over the rows;
+ * each block of rows leaves its partial dweight and dbias in scratch, and a second pass adds the blocks in order. */
+#include "kernels/layernorm.h"
+#include "kernels/parallel.h"
+
+#include <math.h>
+#include <string.h>
+
+#define CHUNK ((size_t)1024)
+#define MAX_BLOCKS ((size_t)128)
+
+static double row_mean(const sl_real *x, size_t C) {
+  double total = 0;
+  for (size_t c0 = 0; c0 < C; c0 += CHUNK) {
+    size_t c1 = c0 + CHUNK < C ? c0 + CHUNK : C;
+    sl_real sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (size_t c = c0; c < c1; c++) sum += x[c];
+    total += (double)sum;
+  }
+  return total / (double)C;
+}
+
+static double row_variance(const sl_real *x, sl_real mean, size_t C) {
+  double total = 0;
+  for (size_t c0 = 0; c0 < C; c0 += CHUNK) {
+    size_t c1 = c0 + CHUNK < C ? c0 + CHUNK : C;
+    sl_real sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (size_t c = c0; c < c1; c++) sum += (x[c] - mean) * (x[c] - mean);
+    total += (double)sum;
+  }
+  return total / (double)C;
+}
+
+void SL_K(sl_layernorm_forward)(sl_real *out, sl_real *mean, sl_real *rstd, const sl_real *x, const sl_real *weight,
+                                const sl_real *bias, size_t rows, size_t C, float eps) {
+#pragma omp parallel for schedule(static) if (rows * C > SL_PARALLEL_MIN)
+  for (size_t r = 0; r < rows; r++) {
+    const sl_real *in = x + r * C;
+    sl_real *o = out + r * C;
+    sl_real m = (sl_real)row_mean(in, C);
+    sl_real s = (sl_real)(1.0 / sqrt(row_variance(in, m, C) + (double)eps));
+#pragma omp simd
+    for (size_t c = 0; c < C; c++) o[c] = (in[c] - m) * s * weight[c] + bias[c];
+    mean[r] = m;
+    rstd[r] = s;
+  }
+}
+
+static size_t block_rows(size_t rows) {
+  size_t each = (rows + MAX_BLOCKS - 1) / MAX_BLOCKS;
+  return each < 8 ? 8 : each;
+}
+
+static size_t block_count(size_t rows) {
+  return (rows + block_rows(rows) - 1) / block_rows(rows);
+}
+
+size_t SL_K(sl_layernorm_scratch_bytes)(size_t rows, size_t C) {
+  return 2 * block_count(rows) * C * sizeof(sl_real);
+}
+
+/* The two row sums of backward: of g = dout * weight, and of g * norm; and the row's share in dweight and dbias. */
+static void row_sums(double sums[2], sl_real *restrict dweight, sl_real *restrict dbias, const sl_real *dout,
+                     const sl_real *x, const sl_real *weight, sl_real mean, sl_real rstd, size_t C) {
+  sums[0] = sums[1] = 0;
+  for (size_t c0 = 0; c0 < C; c0 += CHUNK) {
+    size_t c1 = c0 + CHUNK < C ? c0 + CHUNK : C;
+    sl_real sum_g = 0, sum_gn = 0;
+#pragma omp simd reduction(+ : sum_g, sum_gn)
+    for (size_t c = c0; c < c1; c++) {
+      sl_real norm = (x[c] - mean) * rstd, g = dout[c] * weight[c];
+      sum_g += g;
+      sum_gn += g * norm;
+      dweight[c] += dout[c] * norm;
+      dbias[c] += dout[c];
+    }
+    sums[0] += (double)sum_g;
+    sums[1] += (double)sum_gn;
+  }
+}
+
+static void row_dx(sl_real *dx, int accumulate, const sl_real *dout, const sl_real *x, const sl_real *weight,
+                   sl_real mean, sl_real rstd, const double sums[2], size_t C) {
+  const sl_real mean_g = (sl_real)(sums[0] / (double)C), mean_gn = (sl_real)(sums[1] / (double)C);
+  if (accumulate) {
+#pragma omp simd
+    for (size_t c = 0; c < C; c++) {
+      dx[c] += rstd * (dout[c] * weight[c] - mean_g - (x[c] - mean) * rstd * mean_gn);
+    }
+  } else {
+#pragma omp simd
+    for (size_t c = 0; c < C; c++) {
+      dx[c] = rstd * (dout[c] * weight[c] - mean_g - (x[c] - mean) * rstd * mean_gn);
+    }
+  }
+}
+
+/* dst (C) = or += the sum over blocks of partial (blocks, 2*C), each column in block order. */
+static void add_partials(sl_real *dst, const sl_real *partial, size_t blocks, size_t C, int accumulate) {
+  for (size_t c = 0; c < C; c++) {
+    double total = 0;
+    for (size_t b = 0; b < blocks; b++) total += (double)partial[b * 2 * C + c];
+    dst[c] = (sl_real)(accumulate ? (double)dst[c] + total : total);
+  }
+}
+
+void SL_K(sl_layernorm_backward)(sl_real *dx, int accumulate_dx, sl_real *dweight, sl_real *dbias, int accumulate,
+                                 const sl_real *dout, const sl_real *x, const sl_real *weight, const sl_real *mean,
+                                 const sl_real *rstd, size_t rows, size_t C, void *scratch) {
+  sl_real *partial = scratch;
+  const size_t blocks = block_count(rows), each = block_rows(rows);
+#pragma omp parallel for schedule(static) if (rows * C > SL_PARALLEL_MIN)
+  for (size_t b = 0; b < blocks; b++) {
+    sl_real *dw = partial + b * 2 * C, *db = dw + C;
+    size_t end = (b + 1) * each < rows ? (b + 1) * each : rows;
+    memset(dw, 0, 2 * C * sizeof *dw);
+    for (size_t r = b * each; r < end; r++) {
+      double sums[2];
+      row_sums(sums, dw, db, dout + r * C, x + r * C, weight, mean[r], rstd[r], C);
+      row_dx(dx + r * C, accumulate_dx, dout + r * C, x + r * C, weight, mean[r], rstd[r], sums, C);
+    }
+  }
+  add_partials(dweight, partial, blocks, C, accumulate);
+  add_partials(dbias, partial + C, blocks, C, accumulate);
+}

@@ -1,0 +1,35 @@
+/* Sums, fills and copies over flat ranges, and the bias gradient.
+ *
+ * Sums run over fixed blocks whose partial sums are added in order, in double: the same bits on any number of threads.
+ */
+#ifndef SL_KERNELS_REDUCE_H
+#define SL_KERNELS_REDUCE_H
+
+#include "kernels/real.h"
+#include "kernels/types.h"
+
+SL_KERNELS_BEGIN
+
+/* Scratch of the sums over n elements, in bytes. */
+size_t SL_K(sl_reduce_scratch_bytes)(size_t n);
+
+/* *sum = sum of x[i]^2, or += when accumulate. */
+void SL_K(sl_reduce_sum_squares)(double *sum, const sl_real *x, size_t n, int accumulate, void *scratch);
+
+/* *flag |= 1 if any element is infinite or not a number; otherwise it stays. */
+void SL_K(sl_reduce_any_nonfinite)(int *flag, const sl_real *x, size_t n);
+
+void SL_K(sl_reduce_add)(sl_real *dst, const sl_real *src, size_t n);  /* dst += src */
+void SL_K(sl_reduce_scale)(sl_real *x, sl_real factor, size_t n);      /* x *= factor */
+void SL_K(sl_reduce_copy)(sl_real *dst, const sl_real *src, size_t n); /* dst = src; they do not overlap */
+void SL_K(sl_reduce_fill)(sl_real *dst, sl_real value, size_t n);      /* dst = value */
+
+/* out (rows,cols) += bias (cols). */
+void SL_K(sl_reduce_bias_add)(sl_real *out, const sl_real *bias, size_t rows, size_t cols);
+
+/* dbias (cols) = (accumulate: +=) column sums of dout (rows,cols). */
+void SL_K(sl_reduce_bias_backward)(sl_real *dbias, const sl_real *dout, size_t rows, size_t cols, int accumulate);
+
+SL_KERNELS_END
+
+#endif

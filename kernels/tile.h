@@ -1,0 +1,81 @@
+/* Small matrix products on packed, padded operands, for the host attention.
+ *
+ * A "tile" is SL_TILE_ROWS rows by up to SL_TILE_VECS vectors of the result, held in registers. The right operand is
+ * row-major with rows padded to whole vectors; the left one is read one number at a time with any two strides, so the
+ * same code serves A B and A^T B. GCC's vector types make the register tile explicit; both gcc and clang know them. */
+#ifndef SL_KERNELS_TILE_H
+#define SL_KERNELS_TILE_H
+
+#include "kernels/real.h"
+
+#include <stddef.h>
+
+#if defined(__AVX512F__)
+#define SL_VEC_BYTES 64
+#define SL_TILE_VECS 4
+#else
+#define SL_VEC_BYTES 32
+#define SL_TILE_VECS 2
+#endif
+#define SL_TILE_ROWS 4
+#define SL_LANES (SL_VEC_BYTES / sizeof(sl_real))
+#define SL_PANEL (SL_TILE_VECS * SL_LANES) /* columns of a full tile */
+
+typedef sl_real sl_vec __attribute__((vector_size(SL_VEC_BYTES), may_alias));
+
+static inline size_t sl_round_up(size_t n, size_t multiple) {
+  return (n + multiple - 1) / multiple * multiple;
+}
+
+/* c (SL_TILE_ROWS, vecs vectors) = or += sum over k < K of a[r * a_row + k * a_k] * b[k * ldb ...]. */
+static inline __attribute__((always_inline)) void sl_tile_fixed(int vecs, size_t K, const sl_real *a, size_t a_row,
+                                                                size_t a_k, const sl_real *b, size_t ldb, sl_real *c,
+                                                                size_t ldc, int add) {
+  sl_vec acc[SL_TILE_ROWS][SL_TILE_VECS];
+  for (int r = 0; r < SL_TILE_ROWS; r++) {
+    for (int v = 0; v < vecs; v++) acc[r][v] = add ? ((const sl_vec *)(c + (size_t)r * ldc))[v] : (sl_vec){0};
+  }
+  for (size_t k = 0; k < K; k++) {
+    const sl_vec *row = (const sl_vec *)(b + k * ldb);
+    for (int r = 0; r < SL_TILE_ROWS; r++) {
+      sl_real x = a[(size_t)r * a_row + k * a_k];
+      for (int v = 0; v < vecs; v++) acc[r][v] += x * row[v];
+    }
+  }
+  for (int r = 0; r < SL_TILE_ROWS; r++) {
+    for (int v = 0; v < vecs; v++) ((sl_vec *)(c + (size_t)r * ldc))[v] = acc[r][v];
+  }
+}
+
+static void sl_tile(size_t vecs, size_t K, const sl_real *a, size_t a_row, size_t a_k, const sl_real *b, size_t ldb,
+                    sl_real *c, size_t ldc, int add) {
+  switch (vecs) {
+  case 1:
+    sl_tile_fixed(1, K, a, a_row, a_k, b, ldb, c, ldc, add);
+    break;
+  case 2:
+    sl_tile_fixed(2, K, a, a_row, a_k, b, ldb, c, ldc, add);
+    break;
+#if SL_TILE_VECS == 4
+  case 3:
+    sl_tile_fixed(3, K, a, a_row, a_k, b, ldb, c, ldc, add);
+    break;
+  case 4:
+    sl_tile_fixed(4, K, a, a_row, a_k, b, ldb, c, ldc, add);
+    break;
+#endif
+  default:
+    break;
+  }
+}
+
+/* One tile row over n columns (a multiple of SL_LANES). */
+static inline void sl_tile_row(size_t n, size_t K, const sl_real *a, size_t a_row, size_t a_k, const sl_real *b,
+                               size_t ldb, sl_real *c, size_t ldc, int add) {
+  for (size_t j = 0; j < n; j += SL_PANEL) {
+    size_t vecs = (n - j < SL_PANEL ? n - j : SL_PANEL) / SL_LANES;
+    sl_tile(vecs, K, a, a_row, a_k, b + j, ldb, c + j, ldc, add);
+  }
+}
+
+#endif

@@ -1,0 +1,161 @@
+/* Rates of the host kernels at the shapes of GPT-2 124M: B=4, T=256, C=768, H=12, V=50257.
+ *
+ * Prints one line per kernel: median time, and GB/s counted from the bytes that must move once, or GFLOP/s. Not a test.
+ * usage: bench_kernels [NAME-PREFIX] */
+#include "kernels/all.h"
+
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { B = 4, T = 256, C = 768, H = 12, D = C / H, V = 50257, ROWS = B * T, REPEATS = 9 };
+
+static const size_t adam_n = (size_t)32 << 20;
+
+static float *a, *b, *c, *d, *e, *probs;
+static double *losses;
+static int32_t tokens[ROWS];
+static void *scratch;
+static size_t scratch_bytes;
+static double sum;
+static int flag;
+static const struct sl_dropout drop = {.p = 0.1f, .key = {7, 1, 3, 5}, .row_stride = C};
+static const struct sl_attention_shape heads = {B, T, H, H, D, 3 * C, 3 * C, 3 * C, C, H};
+static const struct sl_embedding_shape table = {B, T, C, 0, V, 0};
+static const struct sl_adam adam = {1e-4, 0.9, 0.95, 1e-8, 0.1, 1, 1, 1, 7};
+static const struct sl_sgd sgd = {1e-4, 0.9, 0, 0.1, 1, 0, 7};
+
+static double seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int by_value(const void *x, const void *y) {
+  double p = *(const double *)x, q = *(const double *)y;
+  return (p > q) - (p < q);
+}
+
+static void measure(const char *only, const char *name, void (*run)(void), double amount, const char *unit) {
+  if (only && strncmp(only, name, strlen(only)) != 0) return;
+  double t[REPEATS];
+  run();
+  for (int i = 0; i < REPEATS; i++) {
+    double start = seconds();
+    run();
+    t[i] = seconds() - start;
+  }
+  qsort(t, REPEATS, sizeof *t, by_value);
+  printf("%-22s %10.3f ms %9.2f %s\n", name, 1e3 * t[REPEATS / 2], amount / t[REPEATS / 2] * 1e-9, unit);
+}
+
+static void run_copy(void) {
+  sl_reduce_copy(a, b, adam_n);
+}
+static void run_add(void) {
+  sl_reduce_add(a, b, adam_n);
+}
+static void run_sum_squares(void) {
+  sl_reduce_sum_squares(&sum, b, adam_n, 0, scratch);
+}
+static void run_nonfinite(void) {
+  sl_reduce_any_nonfinite(&flag, b, adam_n);
+}
+static void run_adam(void) {
+  sl_optimizer_adam(a, c, d, b, adam_n, &adam);
+}
+static void run_sgd(void) {
+  sl_optimizer_sgd(a, c, b, adam_n, &sgd);
+}
+static void run_normal(void) {
+  sl_philox_normal(e, &drop.key, 1, (size_t)ROWS * 4 * C, 0, 0.02f);
+}
+static void run_layernorm(void) {
+  sl_layernorm_forward(a, e, e + ROWS, b, c, c + C, ROWS, C, 1e-5f);
+}
+static void run_layernorm_backward(void) {
+  sl_layernorm_backward(a, 1, c, c + C, 1, b, d, d, e, e + ROWS, ROWS, C, scratch);
+}
+static void run_gelu(void) {
+  sl_gelu_forward(a, b, c, ROWS, 4 * (size_t)C);
+}
+static void run_gelu_backward(void) {
+  sl_gelu_backward(a, b, d, c, ROWS, 4 * (size_t)C);
+}
+static void run_bias_backward(void) {
+  sl_reduce_bias_backward(c, b, ROWS, 4 * (size_t)C, 1);
+}
+static void run_residual(void) {
+  sl_dropout_residual(a, b, d, c, ROWS, C, NULL);
+}
+static void run_residual_dropout(void) {
+  sl_dropout_residual(a, b, d, c, ROWS, C, &drop);
+}
+static void run_embedding(void) {
+  sl_embedding_forward(e, tokens, a, b, &table, NULL);
+}
+static void run_embedding_backward(void) {
+  sl_embedding_backward(a, 1, b, T, 0, e, tokens, &table, NULL);
+}
+static void run_classifier(void) {
+  sl_classifier_fused(&sum, losses, a, tokens, ROWS, V, 1.0f / ROWS, 0);
+}
+static void run_attention(void) {
+  sl_attention_forward(b, probs, a, a + C, a + 2 * C, &heads, NULL, scratch, scratch_bytes);
+}
+static void run_attention_backward(void) {
+  sl_attention_backward(c, c + C, c + 2 * C, b, a, a + C, a + 2 * C, probs, &heads, NULL, scratch, scratch_bytes);
+}
+static void run_attention_dropout(void) {
+  sl_attention_forward(b, probs, a, a + C, a + 2 * C, &heads, &drop, scratch, scratch_bytes);
+}
+
+static float *numbers(size_t n, uint32_t tensor) {
+  float *x = malloc(n * sizeof *x);
+  struct sl_philox_key key = {11, 0, 0, tensor};
+  if (!x) abort();
+  sl_philox_uniform(x, &key, 0, n, -1, 1);
+  return x;
+}
+
+int main(int argc, char **argv) {
+  const char *only = argc > 1 ? argv[1] : NULL;
+  const double n = (double)adam_n, x = 4.0 * ROWS * C, wide = 4 * x, logits = 4.0 * ROWS * V;
+  const double pairs = (double)B * H * T * (T + 1) / 2 * D;
+  size_t large = (size_t)ROWS * V > adam_n ? (size_t)ROWS * V : adam_n;
+  a = numbers(large, 1), b = numbers(adam_n, 2), c = numbers(adam_n, 3), d = numbers(adam_n, 4);
+  e = numbers((size_t)ROWS * 4 * C, 5), probs = numbers((size_t)B * H * T * T, 6);
+  losses = malloc(ROWS * sizeof *losses);
+  scratch_bytes = sl_attention_backward_scratch_bytes(&heads, omp_get_max_threads()) + ((size_t)1 << 22);
+  scratch = malloc(scratch_bytes);
+  if (!losses || !scratch) abort();
+  sl_reduce_fill(d, 0.5f, adam_n); /* Adam's second moment is not negative */
+  for (int i = 0; i < ROWS; i++) tokens[i] = (i * 7919) % V;
+  printf("threads: %d\n", omp_get_max_threads());
+  measure(only, "copy", run_copy, 8 * n, "GB/s");
+  measure(only, "add", run_add, 12 * n, "GB/s");
+  measure(only, "sum_squares", run_sum_squares, 4 * n, "GB/s");
+  measure(only, "any_nonfinite", run_nonfinite, 4 * n, "GB/s");
+  measure(only, "adamw", run_adam, 28 * n, "GB/s");
+  measure(only, "sgd", run_sgd, 20 * n, "GB/s");
+  measure(only, "normal", run_normal, ROWS * 4.0 * C, "Gnumber/s");
+  measure(only, "classifier", run_classifier, 2 * logits, "GB/s");
+  sl_philox_uniform(a, &drop.key, 0, (size_t)ROWS * 4 * C, -1, 1);
+  measure(only, "layernorm", run_layernorm, 2 * x, "GB/s");
+  measure(only, "layernorm_backward", run_layernorm_backward, 4 * x, "GB/s");
+  measure(only, "gelu", run_gelu, 2 * wide, "GB/s");
+  measure(only, "gelu_backward", run_gelu_backward, 3 * wide, "GB/s");
+  measure(only, "bias_backward", run_bias_backward, wide, "GB/s");
+  measure(only, "residual", run_residual, 3 * x, "GB/s");
+  measure(only, "residual_dropout", run_residual_dropout, 3 * x, "GB/s");
+  measure(only, "embedding", run_embedding, 2 * x, "GB/s");
+  measure(only, "embedding_backward", run_embedding_backward, 3 * x, "GB/s");
+  sl_philox_uniform(a, &drop.key, 0, (size_t)ROWS * 4 * C, -1, 1);
+  measure(only, "attention", run_attention, 4 * pairs, "GFLOP/s");
+  measure(only, "attention_dropout", run_attention_dropout, 4 * pairs, "GFLOP/s");
+  measure(only, "attention_backward", run_attention_backward, 8 * pairs, "GFLOP/s");
+  free(a), free(b), free(c), free(d), free(e), free(probs), free(losses), free(scratch);
+  return 0;
+}
