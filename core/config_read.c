@@ -58,7 +58,7 @@ const char *sl_config_show(const json_t *value, char *out, size_t size) {
     snprintf(out, size, "%.15g", json_real_value(value));
     return out;
   }
-  char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+  char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
   if (text != NULL && strlen(text) >= size) {
     snprintf(out, size, "%.*s...", (int)size - 4, text);
   } else {
@@ -112,11 +112,27 @@ static size_t known_names(const struct sl_section *section, const char **names) 
   return n;
 }
 
+/* "; did you mean ..." or, when nothing is near, "; expected one of ..." as far as it fits. */
+static void suggest(const char *key, const char *const *names, size_t n, char *out, size_t size) {
+  const char *nearest = sl_nearest(key, names, n);
+  if (nearest != NULL) {
+    snprintf(out, size, "; did you mean \"%s\"?", nearest);
+    return;
+  }
+  size_t used = (size_t)snprintf(out, size, "; expected one of");
+  for (size_t i = 0; i < n; i++) {
+    if (used + strlen(names[i]) + 8 > size) {
+      snprintf(out + used, size - used, " ...");
+      return;
+    }
+    used += (size_t)snprintf(out + used, size - used, " %s%s", names[i], i + 1 < n ? "," : "");
+  }
+}
+
 static enum sl_status unknown_key(const struct sl_reader *reader, const struct sl_section *section, const char *path,
                                   const char *key, const char *const *names, size_t n) {
-  char near[160] = "", where[1024];
-  const char *nearest = sl_nearest(key, names, n);
-  if (nearest != NULL) snprintf(near, sizeof near, "; did you mean \"%s\"?", nearest);
+  char near[256], where[1024];
+  suggest(key, names, n, near, sizeof near);
   if (section->strict || (reader->strict && section->name[0] == '\0'))
     return sl_json_fail(&reader->config->doc, path, "unknown key%s", near);
   sl_json_where(&reader->config->doc, path, where, sizeof where);

@@ -107,6 +107,11 @@ static enum sl_status keep_place(struct scan *s, int64_t line, int64_t column) {
   return SL_OK;
 }
 
+/* "key: " of the value in hand, for messages; nothing at the root. */
+static const char *separator(const struct scan *s) {
+  return s->path_length > 0 ? ": " : "";
+}
+
 /* Decode the scalar token [start, s->at) that began at the place `open`. */
 static enum sl_status decode(struct scan *s, const struct scan *open, const char *what, json_t **out) {
   json_error_t error;
@@ -114,8 +119,8 @@ static enum sl_status decode(struct scan *s, const struct scan *open, const char
   *out = json_loadb(open->at, (size_t)(s->at - open->at), JSON_DECODE_ANY, &error);
   if (*out != NULL) return SL_OK;
   const char *fault = json_error_code(&error) == json_error_numeric_overflow ? "is too large" : "is malformed";
-  return sl_fail(SL_ERR_INPUT, "%s:%lld:%lld: %.*s %s; expected a %s", s->doc->name, (long long)open->line,
-                 (long long)open->column, length, open->at, fault, what);
+  return sl_fail(SL_ERR_INPUT, "%s:%lld:%lld: %s%s%.*s %s; expected a %s", s->doc->name, (long long)open->line,
+                 (long long)open->column, s->path, separator(s), length, open->at, fault, what);
 }
 
 static enum sl_status scan_string(struct scan *s, json_t **out) {
@@ -156,8 +161,9 @@ static enum sl_status scan_word(struct scan *s, json_t **out) {
   if (length == 4 && memcmp(open.at, "null", 4) == 0) *out = json_null();
   if (*out != NULL) return SL_OK;
   return sl_fail(SL_ERR_INPUT,
-                 "%s:%lld:%lld: %.*s is no value; expected a finite number, true, false, null or a \"string\"",
-                 s->doc->name, (long long)open.line, (long long)open.column, (int)(length > 40 ? 40 : length), open.at);
+                 "%s:%lld:%lld: %s%s%.*s is no value; expected a finite number, true, false, null or a \"string\"",
+                 s->doc->name, (long long)open.line, (long long)open.column, s->path, separator(s),
+                 (int)(length > 40 ? 40 : length), open.at);
 }
 
 /* A key: a string, or letters, digits and _-+. without quotes. */
