@@ -317,8 +317,8 @@ static void dump(void **state) {
   (void)state;
   static const char *const texts[] = {
       "{}",
-      "{\"optimizer\": {\"type\": \"SGD\", \"params\": {\"momentum\": 0.37, \"nesterov\": true}}, \"fp16\": "
-      "{\"enabled\": 1}}",
+      "{\"optimizer\": {\"type\": \"SGD\", \"params\": {\"momentum\": 0.37, \"nesterov\": true}}}",
+      "{\"optimizer\": {\"type\": \"Adam\", \"params\": {\"adam_w_mode\": false}}, \"fp16\": {\"enabled\": 1}}",
       "{\"scheduler\": {\"type\": \"OneCycle\", \"params\": {\"cycle_min_lr\": 1e-5, \"cycle_max_lr\": 1}}}",
       "{\"scheduler\": {\"type\": \"WarmupLR\"}, \"shardlab\": {\"ds_version\": \"0.15.0\", \"pp\": 4, \"seed\": 7}}",
       "{\"zero_optimization\": {\"stage\": 3, \"offload_param\": {\"device\": \"cpu\"}, \"overlap_comm\": false}}",
