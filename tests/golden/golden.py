@@ -22,6 +22,7 @@ RUNS = {  # name: (class in torch.optim, its arguments, global norm to clip to; 
     "adamw": ("AdamW", ADAMW, 0.0),
     "adamw_clip": ("AdamW", ADAMW, CLIP),
     "sgd": ("SGD", SGD, 0.0),
+    "sgd_clip": ("SGD", SGD, CLIP),  # AdamW hardly sees the scale of its gradients; this run does
 }
 
 
@@ -93,6 +94,7 @@ def train(init, loss, batches, run, dtype):
                 p.grad.mul_(clip / (norms[-1] + 1e-6))
         opt.step()
         losses.append(value.item())
+    assert np.isfinite(losses + norms).all() and all(p.isfinite().all() for p in params.values()), run
     return losses, norms, {name: p.detach().numpy() for name, p in params.items()}
 
 
@@ -159,7 +161,8 @@ def write_all(folder, script, init, loss, batches, facts, shardlab):
 
 def compare_with(theirs, ours, what):
     """For --check-hf: print how far two dicts of tensors are apart, and fail beyond rounding."""
-    worst = max(float((theirs[n] - ours[n]).abs().max() / theirs[n].abs().max().clamp_min(1e-30)) for n in theirs)
+    apart = [float((theirs[n] - ours[n]).abs().max() / theirs[n].abs().max().clamp_min(1e-30)) for n in theirs]
+    worst = float(np.max(apart))  # unlike max(), not blind to NaN
     print(f"{what}: {len(theirs)} tensors, largest difference {worst:.3g} of the tensor's largest value")
     if set(theirs) != set(ours) or not worst < 1e-5:
         raise SystemExit(f"{what}: differs from transformers")
