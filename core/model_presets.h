@@ -1,0 +1,12 @@
+/* Built-in models, each a config.json as its authors would publish it. Internal to core/model*.c. */
+#ifndef SL_CORE_MODEL_PRESETS_H
+#define SL_CORE_MODEL_PRESETS_H
+
+struct sl_model_preset {
+  const char *name;
+  const char *text; /* the config.json */
+};
+
+extern const struct sl_model_preset sl_model_presets[]; /* ends with a NULL name */
+
+#endif
