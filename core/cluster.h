@@ -16,7 +16,8 @@
 enum sl_device_kind { SL_DEVICE_CPU, SL_DEVICE_GPU };
 
 /* One device (a GPU; or one rank's share of a CPU: `cores` are shared by the ranks of a node). Each number of a profile
- * file has a sibling "<key>_source" string: data sheet, fit, or guess. */
+ * file has a sibling "<key>_source" string: data sheet, fit, or guess. Of a cpu, `peak` is of one core, and memory, its
+ * bandwidth and the cache are of one node. A peak of 0: the device does not compute in that type. */
 struct sl_device {
   char name[64];
   enum sl_device_kind kind;
@@ -42,7 +43,7 @@ struct sl_device {
  * byte/s) and latency (s per message). Level 0 is the innermost (NVLink, or shared memory on a CPU node). */
 struct sl_link {
   char name[32];
-  int64_t span;         /* devices inside one unit of this level */
+  int64_t span;         /* devices inside one unit of this level; INT64_MAX: all (no "span" in the file) */
   double bandwidth;     /* bandwidth_GBps */
   double latency;       /* latency_us */
   double half_bytes;    /* message size at half of the bandwidth: the ramp of alpha-beta beyond latency; 0 = none */
