@@ -1,0 +1,124 @@
+/* Seconds of one op; the formulas stand in cost.h. */
+#include "sim/cost.h"
+
+static double max2(double a, double b) {
+  return a > b ? a : b;
+}
+
+static enum sl_status check_device(const struct sl_device *d) {
+  const struct {
+    const char *key;
+    double value;
+  } needed[] = {
+      {"memory_bandwidth_GBps", d->memory_bandwidth},
+      {"gemm_efficiency", d->gemm_efficiency},
+      {"attention_efficiency", d->attention_efficiency},
+      {"elementwise_efficiency", d->elementwise_efficiency},
+      {"cores", d->kind == SL_DEVICE_CPU ? d->cores : 1},
+      {"cache_bandwidth_GBps", d->cache_bytes > 0 ? d->cache_bandwidth : 1},
+  };
+  for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
+    if (!(needed[i].value > 0)) {
+      return sl_fail(SL_ERR_INPUT, "device '%s': %s is %g, expected more than 0", d->name, needed[i].key,
+                     needed[i].value);
+    }
+  }
+  if (!(d->comm_cpu_share >= 0 && d->comm_cpu_share < 1)) {
+    return sl_fail(SL_ERR_INPUT, "device '%s': comm_cpu_share is %g, expected 0 <= share < 1", d->name,
+                   d->comm_cpu_share);
+  }
+  return SL_OK;
+}
+
+enum sl_status sl_cost_share(struct sl_cost_rank *rank, const struct sl_cluster *cluster, int world) {
+  const struct sl_device *d = &cluster->device;
+  SL_TRY(check_device(d));
+  int64_t per_node = cluster->devices_per_node;
+  int ranks = per_node > 0 && per_node < world ? (int)per_node : world; /* on one node */
+  *rank = (struct sl_cost_rank){.device = d, .threads = 1, .turns = 1};
+  double share = 1;
+  if (d->kind == SL_DEVICE_CPU) {
+    if (d->cores > ranks) rank->threads = d->cores / ranks;
+    if (ranks > d->cores) rank->turns = (double)ranks / d->cores;
+    share = 1.0 / ranks;
+  }
+  for (int i = 0; i < SL_DTYPE_COUNT; i++) rank->peak[i] = d->peak[i] * rank->threads / rank->turns;
+  rank->memory_bandwidth = d->memory_bandwidth * share * d->elementwise_efficiency;
+  rank->cache_bytes = (double)d->cache_bytes * share;
+  rank->cache_bandwidth = d->cache_bandwidth * share;
+  rank->launch = d->launch_latency * rank->turns;
+  return SL_OK;
+}
+
+double sl_cost_gemm(const struct sl_cost_rank *rank, enum sl_dtype dtype, double flops, double bytes) {
+  const struct sl_device *d = rank->device;
+  double arithmetic = (flops + d->gemm_half_flops) / (rank->peak[dtype] * d->gemm_efficiency);
+  return rank->launch + max2(arithmetic, bytes / rank->memory_bandwidth);
+}
+
+double sl_cost_attention(const struct sl_cost_rank *rank, enum sl_dtype dtype, double flops, double bytes) {
+  double arithmetic = flops / (rank->peak[dtype] * rank->device->attention_efficiency);
+  return rank->launch + max2(arithmetic, bytes / rank->memory_bandwidth);
+}
+
+double sl_cost_elementwise(const struct sl_cost_rank *rank, double bytes) {
+  double cached = bytes < rank->cache_bytes ? bytes : rank->cache_bytes;
+  double seconds = rank->launch + (bytes - cached) / rank->memory_bandwidth;
+  return cached > 0 ? seconds + cached / rank->cache_bandwidth : seconds;
+}
+
+enum sl_status sl_cost_compute(const struct sl_cost_rank *rank, const struct sl_program *program,
+                               const struct sl_op *op, double *seconds) {
+  enum sl_op_class op_class = sl_op_class_of(op->kind);
+  if ((op_class == SL_CLASS_GEMM || op_class == SL_CLASS_ATTENTION) && !(rank->peak[op->dtype] > 0)) {
+    return sl_fail(SL_ERR_INPUT, "device '%s': peak_TFLOPS has no '%s', which %s needs", rank->device->name,
+                   sl_dtype_name(op->dtype), sl_op_name(op->kind));
+  }
+  switch (op_class) {
+  case SL_CLASS_GEMM:
+    *seconds = sl_cost_gemm(rank, op->dtype, sl_op_flops(op), sl_op_bytes(program, op));
+    break;
+  case SL_CLASS_ATTENTION:
+    *seconds = sl_cost_attention(rank, op->dtype, sl_op_flops(op), sl_op_bytes(program, op));
+    break;
+  case SL_CLASS_ELEMENTWISE:
+  case SL_CLASS_OPTIMIZER:
+    *seconds = sl_cost_elementwise(rank, sl_op_bytes(program, op));
+    break;
+  default:
+    *seconds = rank->launch;
+    if (op->kind == SL_OP_JOIN && program->kind == SL_PROGRAM_STEP) *seconds += rank->device->step_overhead;
+  }
+  return SL_OK;
+}
+
+/* Seconds for `wire` bytes of a message of `size` bytes: wire / beta(size). */
+static double wire_seconds(const struct sl_link *link, double wire, double size) {
+  return size > 0 ? wire / link->bandwidth * (size + link->half_bytes) / size : 0;
+}
+
+double sl_cost_transfer(const struct sl_cost_rank *rank, const struct sl_link *link, double bytes) {
+  return rank->turns * (link->latency + wire_seconds(link, bytes, bytes));
+}
+
+/* The most bytes that any member puts on the wire: the ring is as slow as its busiest link. */
+static double busiest_member(const struct sl_program *program, const struct sl_op *op, int members) {
+  int64_t most = 0;
+  for (int i = 0; i < members; i++) {
+    int64_t wire = sl_op_wire_bytes(program, op, members, i);
+    if (wire > most) most = wire;
+  }
+  return (double)most;
+}
+
+double sl_cost_collective(const struct sl_cost_rank *rank, const struct sl_link *link, const struct sl_program *program,
+                          const struct sl_op *op, int members) {
+  bool in_place = op->kind == SL_OP_ALL_REDUCE || op->kind == SL_OP_BROADCAST;
+  double bytes = (double)sl_op_comm_bytes(op);
+  if (members < 2) return in_place ? 0 : sl_cost_elementwise(rank, 2 * bytes);
+  if (op->kind == SL_OP_BROADCAST) return sl_cost_transfer(rank, link, bytes);
+  int hops = members - 1;
+  double wire = op->flags & SL_OP_SHARE_RANGE ? busiest_member(program, op, members) : bytes * hops / members;
+  double seconds = hops * link->latency + wire_seconds(link, wire, bytes);
+  return rank->turns * (op->kind == SL_OP_ALL_REDUCE ? 2 * seconds : seconds);
+}

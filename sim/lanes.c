@@ -1,0 +1,159 @@
+/* Lanes: when ops start and complete. An op at the head of its lane is blocked (by another lane of its rank), meets
+ * (waits for other ranks), or runs. Lanes are FIFO, so what two ranks match is always the heads of their lanes: no
+ * sequence numbers are needed. */
+#include "sim/state.h"
+
+/* Bytes of `local` begin (+1) or cease (-1) to move: its running compute op changes speed. */
+static void transfers(struct sl_sim *sim, int local, int change) {
+  struct sl_sim_rank *rank = &sim->ranks[local];
+  bool slowed = rank->transfers > 0;
+  rank->transfers += change;
+  if (slowed == (rank->transfers > 0) || sim->slow == 0) return;
+  if (rank->lanes[SL_LANE_COMPUTE].state != SL_SIM_RUNNING) return;
+  rank->work -= (sim->time - rank->work_since) * (slowed ? 1 - sim->slow : 1);
+  if (rank->work < 0) rank->work = 0;
+  rank->work_since = sim->time;
+  double rate = slowed ? 1 : 1 - sim->slow;
+  sl_queue_set(&sim->queue, sl_sim_lane_source(local, SL_LANE_COMPUTE), sim->time + rank->work / rate);
+}
+
+static void run_local(struct sl_sim *sim, int local, int lane, double seconds) {
+  struct sl_sim_rank *rank = &sim->ranks[local];
+  if (lane == SL_LANE_COMPUTE) {
+    rank->work = seconds;
+    rank->work_since = sim->time;
+    if (rank->transfers > 0) seconds /= 1 - sim->slow;
+  }
+  rank->lanes[lane].state = SL_SIM_RUNNING;
+  sl_queue_set(&sim->queue, sl_sim_lane_source(local, lane), sim->time + seconds);
+}
+
+static void run_transfer(struct sl_sim *sim, int local, int lane) {
+  sim->ranks[local].lanes[lane].state = SL_SIM_RUNNING;
+  transfers(sim, local, 1);
+}
+
+/* `local` has reached the collective at the head of `lane`; the last of the members starts it. */
+static void meet_group(struct sl_sim *sim, int local, int lane) {
+  struct sl_sim_rank *rank = &sim->ranks[local];
+  const struct sl_sim_call *call = &rank->now_calls[rank->lanes[lane].call];
+  struct sl_sim_group *group = &sim->groups[call->partner];
+  rank->lanes[lane].state = SL_SIM_MEETING;
+  if (group->arrived++ == 0) {
+    group->opener = local;
+  } else {
+    const struct sl_sim_rank *other = &sim->ranks[group->opener];
+    if (other->now_calls[other->lanes[lane].call].bytes != call->bytes ||
+        sl_sim_head_op(other, lane)->kind != sl_sim_head_op(rank, lane)->kind) {
+      sim->status = sl_sim_mismatch(sim, local, group->opener, lane, lane);
+      return;
+    }
+  }
+  if (group->arrived < group->count) return;
+  group->arrived = 0;
+  for (int i = 0; i < group->count; i++) run_transfer(sim, sim->members[group->first + i], lane);
+  sl_queue_set(&sim->queue, sl_sim_group_source(sim, call->partner), sim->time + call->seconds);
+}
+
+/* `local` has reached a send or receive; the second of the two starts the transfer, whose event is the sender's. */
+static void meet_peer(struct sl_sim *sim, int local, int lane) {
+  struct sl_sim_rank *rank = &sim->ranks[local];
+  const struct sl_sim_call *call = &rank->now_calls[rank->lanes[lane].call];
+  struct sl_sim_rank *peer = &sim->ranks[call->partner];
+  int peer_lane = sl_sim_peer_lane(lane);
+  rank->lanes[lane].state = SL_SIM_MEETING;
+  if (peer->lanes[peer_lane].state != SL_SIM_MEETING) return;
+  const struct sl_sim_call *other = &peer->now_calls[peer->lanes[peer_lane].call];
+  if (other->partner != local) return;
+  if (other->bytes != call->bytes) {
+    sim->status = sl_sim_mismatch(sim, local, call->partner, lane, peer_lane);
+    return;
+  }
+  run_transfer(sim, local, lane);
+  run_transfer(sim, call->partner, peer_lane);
+  bool sends = lane == SL_LANE_SEND_F || lane == SL_LANE_SEND_B;
+  uint32_t source = sends ? sl_sim_lane_source(local, lane) : sl_sim_lane_source(call->partner, peer_lane);
+  sl_queue_set(&sim->queue, source, sim->time + call->seconds);
+}
+
+void sl_sim_try(struct sl_sim *sim, int local, int index) {
+  struct sl_sim_rank *rank = &sim->ranks[local];
+  struct sl_sim_lane *lane = &rank->lanes[index];
+  if (lane->done == lane->issued) {
+    lane->state = SL_SIM_IDLE;
+    return;
+  }
+  const struct sl_issue *issue = sl_sim_head(rank, index);
+  const struct sl_wait *wait = &rank->now->program->waits[issue->wait];
+  for (uint32_t i = 0; i < issue->wait_count; i++, wait++) {
+    if (rank->lanes[wait->lane].done >= wait->count) continue;
+    lane->state = SL_SIM_BLOCKED;
+    lane->blocker = (uint8_t)wait->lane;
+    lane->need = wait->count;
+    rank->blocked[wait->lane] |= UINT32_C(1) << index;
+    return;
+  }
+  const struct sl_sim_cost *cost = &rank->now->costs[issue->op];
+  lane->start = sim->time;
+  lane->call = cost->call;
+  if (cost->call < 0) {
+    run_local(sim, local, index, cost->seconds);
+  } else if (index >= SL_LANE_SEND_F) {
+    meet_peer(sim, local, index);
+  } else {
+    meet_group(sim, local, index);
+  }
+}
+
+static void emit(struct sl_sim *sim, int local, uint32_t issue, double start) {
+  struct sl_completion done = {.local = local, .index = issue, .start_s = start, .end_s = sim->time};
+  if (sim->out_count < sim->out_max) {
+    sim->out[sim->out_count++] = done;
+  } else {
+    sim->spill[sim->spill_count++] = done;
+  }
+}
+
+/* The head of a lane is complete: count it, then let those go on that waited for it. */
+static void complete(struct sl_sim *sim, int local, int index) {
+  struct sl_sim_rank *rank = &sim->ranks[local];
+  struct sl_sim_lane *lane = &rank->lanes[index];
+  uint32_t issue = lane->order[lane->done];
+  if (lane->call >= 0) {
+    transfers(sim, local, -1);
+    if (rank->counting) {
+      const struct sl_sim_call *call = &rank->now_calls[lane->call];
+      struct sl_traffic *row = &rank->traffic.items[rank->now->costs[rank->now->call_ops[lane->call]].row];
+      row->calls++;
+      row->bytes += call->bytes;
+      row->wire_bytes += call->wire;
+      row->time_s += sim->time - lane->start;
+    }
+  }
+  emit(sim, local, issue, lane->start);
+  lane->done++;
+  lane->state = SL_SIM_IDLE; /* before others start: a transfer must not re-time an op that is over */
+  sim->pending--;
+  if (--rank->pending == 0) sim->dry = true;
+  for (uint32_t waiting = rank->blocked[index]; waiting != 0; waiting &= waiting - 1) {
+    int other = __builtin_ctz(waiting);
+    if (rank->lanes[other].need > lane->done) continue;
+    rank->blocked[index] &= ~(UINT32_C(1) << other);
+    sl_sim_try(sim, local, other);
+  }
+  sl_sim_try(sim, local, index);
+}
+
+void sl_sim_event(struct sl_sim *sim, uint32_t source) {
+  uint32_t lanes = (uint32_t)sim->count * SL_LANE_COUNT;
+  if (source < lanes) {
+    int local = (int)(source / SL_LANE_COUNT), lane = (int)(source % SL_LANE_COUNT);
+    const struct sl_sim_lane *head = &sim->ranks[local].lanes[lane];
+    int peer = head->call >= 0 ? sim->ranks[local].now_calls[head->call].partner : -1;
+    complete(sim, local, lane);
+    if (peer >= 0) complete(sim, peer, sl_sim_peer_lane(lane));
+    return;
+  }
+  const struct sl_sim_group *group = &sim->groups[source - lanes];
+  for (int i = 0; i < group->count; i++) complete(sim, sim->members[group->first + i], group->lane);
+}

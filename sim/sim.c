@@ -1,0 +1,130 @@
+/* The simulator's executor table; sim.h says what it models, lanes.c is the clockwork. */
+#include "sim/sim.h"
+
+#include "sim/state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void sim_close(void *state) {
+  struct sl_sim *sim = state;
+  if (sim == NULL) return;
+  sl_sim_tables_free(sim);
+  free(sim);
+}
+
+static enum sl_status sim_open(void **state, const struct sl_job *job, const struct sl_exec_options *options,
+                               const int **local_ranks, int *local_count) {
+  struct sl_sim *sim;
+  SL_TRY(sl_calloc(&sim, 1, sizeof *sim));
+  sim->job = job;
+  sim->fold = options->fold;
+  enum sl_status status = sl_sim_tables(sim);
+  if (status != SL_OK) {
+    sim_close(sim);
+    return status;
+  }
+  *local_ranks = sim->local_ranks;
+  *local_count = sim->count;
+  *state = sim;
+  return SL_OK;
+}
+
+static enum sl_status sim_begin(void *state, int local, enum sl_program_kind kind, int64_t step) {
+  struct sl_sim *sim = state;
+  (void)step; /* virtual time knows no data */
+  struct sl_sim_rank *rank = &sim->ranks[local];
+  if (rank->pending > 0) {
+    return sl_fail(SL_ERR_INTERNAL, "rank %d begins a program with %u ops of the last one not complete", rank->rank,
+                   (unsigned)rank->pending);
+  }
+  rank->now = &sim->programs[rank->class_index][kind];
+  rank->now_calls = rank->calls[kind];
+  memset(rank->lanes, 0, sizeof rank->lanes);
+  memset(rank->blocked, 0, sizeof rank->blocked);
+  for (int lane = 0; lane < SL_LANE_COUNT; lane++) rank->lanes[lane].order = rank->now->order[lane];
+  rank->counting = kind == SL_PROGRAM_STEP;
+  if (rank->counting) {
+    sl_traffic_reset(&rank->traffic);
+    rank->call_hash = SL_HASH_CALLS;
+  }
+  return SL_OK;
+}
+
+static enum sl_status sim_issue(void *state, int local, const struct sl_issued *issued) {
+  struct sl_sim *sim = state;
+  struct sl_sim_rank *rank = &sim->ranks[local];
+  int index = issued->op->lane;
+  struct sl_sim_lane *lane = &rank->lanes[index];
+  if (issued->program != rank->now->program || issued->lane_index != lane->issued) {
+    return sl_fail(SL_ERR_INTERNAL, "rank %d was handed op %u of lane %s, expected op %u of its program", rank->rank,
+                   (unsigned)issued->lane_index, sl_lane_name(index), (unsigned)lane->issued);
+  }
+  if (rank->counting) {
+    int32_t call = rank->now->costs[issued->op - issued->program->ops].call;
+    if (call >= 0) {
+      const struct sl_op *op = issued->op;
+      rank->call_hash = sl_hash_call(rank->call_hash, op->group, op->kind, rank->now_calls[call].bytes);
+    }
+  }
+  lane->issued++;
+  rank->pending++;
+  sim->pending++;
+  if (lane->state == SL_SIM_IDLE) sl_sim_try(sim, local, index);
+  return sim->status;
+}
+
+/* What did not fit the last time comes first. */
+static void drain_spill(struct sl_sim *sim) {
+  while (sim->spill_first < sim->spill_count && sim->out_count < sim->out_max) {
+    sim->out[sim->out_count++] = sim->spill[sim->spill_first++];
+  }
+  if (sim->spill_first == sim->spill_count) sim->spill_first = sim->spill_count = 0;
+}
+
+static enum sl_status sim_advance(void *state, struct sl_completion *out, int max, int *count) {
+  struct sl_sim *sim = state;
+  sim->out = out;
+  sim->out_max = max;
+  sim->out_count = 0;
+  sim->dry = false;
+  drain_spill(sim);
+  bool drained = sim->out_count > 0; /* a rank that ended among them must begin anew before time goes on */
+  while (!drained && sim->out_count < max && sim->queue.count > 0 && !sim->dry && sim->status == SL_OK) {
+    struct sl_event event = sl_queue_pop(&sim->queue);
+    sim->time = event.time;
+    sl_sim_event(sim, event.source);
+  }
+  *count = sim->out_count;
+  if (sim->status != SL_OK || sim->out_count > 0) return sim->status;
+  return sim->pending > 0 ? sl_sim_deadlock(sim) : SL_DONE;
+}
+
+static double sim_now(void *state) {
+  const struct sl_sim *sim = state;
+  return sim->time;
+}
+
+static enum sl_status sim_report(void *state, int local, struct sl_exec_report *out) {
+  const struct sl_sim *sim = state;
+  const struct sl_sim_rank *rank = &sim->ranks[local];
+  const struct sl_class *c = &sim->job->classes[rank->class_index];
+  *out = (struct sl_exec_report){
+      .call_hash = rank->call_hash,
+      .context_bytes = sim->cost_rank.device->context_bytes,
+  };
+  memcpy(out->arena_bytes, c->arena_bytes, sizeof out->arena_bytes);
+  return sl_traffic_copy(&rank->traffic, &out->traffic, &out->traffic_count);
+}
+
+const struct sl_exec_ops sl_exec_sim = {
+    .name = "sim",
+    .measures = false,
+    .open = sim_open,
+    .begin = sim_begin,
+    .issue = sim_issue,
+    .advance = sim_advance,
+    .now = sim_now,
+    .report = sim_report,
+    .close = sim_close,
+};

@@ -1,0 +1,143 @@
+/* What the files of the simulator share: the state of an open simulation. Internal to sim/.
+ *
+ *   tables.c    fills costs, lane orders, calls and groups at open
+ *   lanes.c     starts and completes ops, rendezvous, slow-down
+ *   deadlock.c  explains a standstill
+ *   sim.c       the executor table */
+#ifndef SL_SIM_STATE_H
+#define SL_SIM_STATE_H
+
+#include "core/executor.h"
+#include "core/traffic.h"
+#include "sim/cost.h"
+#include "sim/queue.h"
+
+/* An op of a class's program. */
+struct sl_sim_cost {
+  double seconds; /* at full speed; of a communication op see sl_sim_call */
+  int32_t call;   /* index among the program's communication ops, -1: none */
+  uint32_t row;   /* of the traffic list, when it is one */
+};
+
+/* One program of a class: what its ranks share. */
+struct sl_sim_program {
+  const struct sl_program *program;
+  struct sl_sim_cost *costs; /* per op */
+  int32_t *call_ops;         /* the op of each call */
+  int32_t call_count;
+  uint32_t *order[SL_LANE_COUNT]; /* issue index of the k-th op of each lane */
+  uint32_t *order_items;          /* their storage */
+};
+
+/* A communication op as one rank makes it. */
+struct sl_sim_call {
+  double seconds;
+  int64_t bytes, wire;
+  int32_t partner; /* collective: index in sim->groups; send, receive: the other side's local index */
+};
+
+enum sl_sim_lane_state {
+  SL_SIM_IDLE,    /* nothing handed over that is not complete */
+  SL_SIM_BLOCKED, /* the head waits for another lane of its rank */
+  SL_SIM_MEETING, /* the head waits for other ranks */
+  SL_SIM_RUNNING
+};
+
+struct sl_sim_lane {
+  double start; /* when the head's waits were over */
+  const uint32_t *order;
+  uint32_t issued, done; /* counts of this pass; the head is op `done` */
+  uint32_t need;         /* blocked: lane `blocker` must have completed so many */
+  int32_t call;          /* of the head once its waits are over, -1: compute */
+  uint8_t state, blocker;
+};
+
+struct sl_sim_rank {
+  struct sl_sim_lane lanes[SL_LANE_COUNT];
+  uint32_t blocked[SL_LANE_COUNT];  /* bit l: the head of lane l is blocked by this lane */
+  const struct sl_sim_program *now; /* the program that runs */
+  struct sl_sim_call *now_calls;
+  uint32_t pending;  /* ops handed over, not complete */
+  int transfers;     /* that move bytes */
+  double work;       /* the running compute op: seconds left at full speed ... */
+  double work_since; /* ... as of this time */
+  bool counting;     /* the program is a step: traffic counts */
+  int rank, class_index;
+  struct sl_sim_call *calls[SL_PROGRAM_COUNT];
+  struct sl_traffic_list traffic;
+  uint64_t call_hash;
+};
+
+struct sl_sim_group {
+  int first, count; /* its simulated members: sim->members[first ...] */
+  int lane;
+  int arrived;
+  int opener; /* the first to arrive */
+};
+
+struct sl_sim {
+  const struct sl_job *job;
+  bool fold;
+  double time; /* now */
+  uint64_t pending;
+  double slow; /* comm_cpu_share */
+  struct sl_sim_rank *ranks;
+  int *local_ranks;
+  int count;
+  struct sl_sim_program (*programs)[SL_PROGRAM_COUNT]; /* per class */
+  struct sl_traffic_list *rows;                        /* per class: the rows of a step, counts zero */
+  struct sl_sim_group *groups;
+  int *members;
+  int group_count;
+  struct sl_queue queue; /* sources: local * SL_LANE_COUNT + lane, then the groups */
+  struct sl_cost_rank cost_rank;
+  enum sl_status status;     /* first failure inside an event */
+  bool dry;                  /* a rank has completed all that it was handed */
+  struct sl_completion *out; /* of the running advance() */
+  int out_max, out_count;
+  struct sl_completion *spill; /* did not fit into out; at most one event's */
+  int spill_first, spill_count;
+};
+
+static inline uint32_t sl_sim_lane_source(int local, int lane) {
+  return (uint32_t)local * SL_LANE_COUNT + (uint32_t)lane;
+}
+
+static inline uint32_t sl_sim_group_source(const struct sl_sim *sim, int group) {
+  return (uint32_t)(sim->count * SL_LANE_COUNT + group);
+}
+
+/* The issue at the head of a lane that is not idle, and its op. */
+static inline const struct sl_issue *sl_sim_head(const struct sl_sim_rank *rank, int lane) {
+  return &rank->now->program->issues[rank->lanes[lane].order[rank->lanes[lane].done]];
+}
+
+static inline const struct sl_op *sl_sim_head_op(const struct sl_sim_rank *rank, int lane) {
+  return &rank->now->program->ops[sl_sim_head(rank, lane)->op];
+}
+
+/* The lane on which the other side of a send or receive takes part. */
+static inline int sl_sim_peer_lane(int lane) {
+  switch (lane) {
+  case SL_LANE_SEND_F:
+    return SL_LANE_RECV_F;
+  case SL_LANE_RECV_F:
+    return SL_LANE_SEND_F;
+  case SL_LANE_SEND_B:
+    return SL_LANE_RECV_B;
+  default:
+    return SL_LANE_SEND_B;
+  }
+}
+
+/* tables.c */
+enum sl_status sl_sim_tables(struct sl_sim *sim);
+void sl_sim_tables_free(struct sl_sim *sim);
+/* lanes.c: look at a lane's head and start it if it can; complete the event of `source`. Failures go to sim->status. */
+void sl_sim_try(struct sl_sim *sim, int local, int lane);
+void sl_sim_event(struct sl_sim *sim, uint32_t source);
+/* deadlock.c: SL_ERR_CHECK with the list of who waits for what. */
+enum sl_status sl_sim_deadlock(const struct sl_sim *sim);
+enum sl_status sl_sim_mismatch(const struct sl_sim *sim, int local, int other, int lane, int other_lane);
+
+#endif

@@ -1,0 +1,247 @@
+/* What can be known before the clock runs: per class the cost and lane order of its programs' ops, per rank its calls,
+ * and the groups in which simulated ranks meet. */
+#include "sim/state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_call(const struct sl_op *op) {
+  enum sl_op_class op_class = sl_op_class_of(op->kind);
+  return op_class == SL_CLASS_COLLECTIVE || op_class == SL_CLASS_P2P;
+}
+
+/* Ranks match the heads of equal lanes, so a communication op on another lane would never be found. */
+static enum sl_status check_lane(const struct sl_op *op) {
+  bool right = false;
+  if (op->kind == SL_OP_SEND) {
+    right = op->lane == SL_LANE_SEND_F || op->lane == SL_LANE_SEND_B;
+  } else if (op->kind == SL_OP_RECV) {
+    right = op->lane == SL_LANE_RECV_F || op->lane == SL_LANE_RECV_B;
+  } else if (op->group < SL_GROUP_COUNT) {
+    right = (int)op->lane == SL_LANE_TP + (int)op->group;
+  }
+  if (right) return SL_OK;
+  return sl_fail(SL_ERR_INTERNAL, "%s of group %d stands on lane %s, where no other rank looks for it",
+                 sl_op_name(op->kind), (int)op->group, sl_lane_name(op->lane));
+}
+
+static enum sl_status fill_costs(struct sl_sim *sim, struct sl_sim_program *table) {
+  const struct sl_program *program = table->program;
+  SL_TRY(sl_calloc(&table->costs, program->op_count, sizeof *table->costs));
+  SL_TRY(sl_calloc(&table->call_ops, program->op_count, sizeof *table->call_ops));
+  for (size_t i = 0; i < program->op_count; i++) {
+    const struct sl_op *op = &program->ops[i];
+    struct sl_sim_cost *cost = &table->costs[i];
+    if (is_call(op)) {
+      SL_TRY(check_lane(op));
+      cost->call = table->call_count;
+      table->call_ops[table->call_count++] = (int32_t)i;
+    } else {
+      cost->call = -1;
+      SL_TRY(sl_cost_compute(&sim->cost_rank, program, op, &cost->seconds));
+    }
+  }
+  return SL_OK;
+}
+
+static enum sl_status fill_order(struct sl_sim_program *table) {
+  const struct sl_program *program = table->program;
+  size_t counts[SL_LANE_COUNT] = {0}, next[SL_LANE_COUNT] = {0};
+  SL_TRY(sl_calloc(&table->order_items, program->issue_count, sizeof *table->order_items));
+  for (size_t i = 0; i < program->issue_count; i++) counts[program->ops[program->issues[i].op].lane]++;
+  uint32_t *items = table->order_items;
+  for (int lane = 0; lane < SL_LANE_COUNT; lane++) {
+    table->order[lane] = items;
+    items += counts[lane];
+  }
+  for (size_t i = 0; i < program->issue_count; i++) {
+    int lane = program->ops[program->issues[i].op].lane;
+    table->order[lane][next[lane]++] = (uint32_t)i;
+  }
+  return SL_OK;
+}
+
+/* Traffic rows of a step in the order of first use. */
+static enum sl_status fill_rows(struct sl_sim_program *table, struct sl_traffic_list *rows) {
+  const struct sl_program *program = table->program;
+  for (size_t i = 0; i < program->issue_count; i++) {
+    const struct sl_op *op = &program->ops[program->issues[i].op];
+    struct sl_sim_cost *cost = &table->costs[program->issues[i].op];
+    if (cost->call < 0) continue;
+    size_t row;
+    enum sl_group group = sl_op_class_of(op->kind) == SL_CLASS_P2P ? SL_GROUP_NONE : op->group;
+    SL_TRY(sl_traffic_row(rows, group, op->kind, op->dtype, op->payload, &row));
+    cost->row = (uint32_t)row;
+  }
+  return SL_OK;
+}
+
+static enum sl_status fill_classes(struct sl_sim *sim) {
+  const struct sl_job *job = sim->job;
+  SL_TRY(sl_calloc(&sim->programs, (size_t)job->class_count, sizeof *sim->programs));
+  SL_TRY(sl_calloc(&sim->rows, (size_t)job->class_count, sizeof *sim->rows));
+  for (int c = 0; c < job->class_count; c++) {
+    for (int kind = 0; kind < SL_PROGRAM_COUNT; kind++) {
+      struct sl_sim_program *table = &sim->programs[c][kind];
+      table->program = &job->classes[c].programs[kind];
+      SL_TRY(fill_costs(sim, table));
+      SL_TRY(fill_order(table));
+      if (kind == SL_PROGRAM_STEP) SL_TRY(fill_rows(table, &sim->rows[c]));
+    }
+  }
+  return SL_OK;
+}
+
+/* Is `rank` itself in the group that the plan names for it? (A middle stage is in no embedding group.) */
+static bool in_group(struct sl_members m, int rank) {
+  return m.size > 0 && sl_members_rank(&m, m.index) == rank;
+}
+
+/* The simulated ranks that share a group of class `group_class`: members stand together, in order of local rank. */
+static enum sl_status fill_group_class(struct sl_sim *sim, enum sl_group group_class, int *group_of,
+                                       int *member_count) {
+  int *by_id;
+  SL_TRY(sl_calloc(&by_id, (size_t)sim->job->plan->world, sizeof *by_id)); /* group index plus 1 */
+  int first_group = sim->group_count;
+  for (int i = 0; i < sim->count; i++) {
+    struct sl_members m = sl_plan_group(sim->job->plan, group_class, sim->ranks[i].rank);
+    group_of[i] = -1;
+    if (!in_group(m, sim->ranks[i].rank)) continue;
+    if (by_id[m.id] == 0) {
+      by_id[m.id] = ++sim->group_count;
+      sim->groups[by_id[m.id] - 1].lane = SL_LANE_TP + (int)group_class;
+    }
+    group_of[i] = by_id[m.id] - 1;
+    sim->groups[group_of[i]].count++;
+  }
+  for (int g = first_group; g < sim->group_count; g++) {
+    sim->groups[g].first = *member_count;
+    *member_count += sim->groups[g].count;
+    sim->groups[g].count = 0;
+  }
+  for (int i = 0; i < sim->count; i++) {
+    if (group_of[i] < 0) continue;
+    struct sl_sim_group *group = &sim->groups[group_of[i]];
+    sim->members[group->first + group->count++] = i;
+  }
+  free(by_id);
+  return SL_OK;
+}
+
+static int local_of_stage(const struct sl_sim *sim, int local, int stage) {
+  if (sim->fold) return stage;
+  struct sl_coord coord = sl_plan_coord(sim->job->plan, sim->ranks[local].rank);
+  coord.pp = stage;
+  return sl_plan_rank(sim->job->plan, coord);
+}
+
+/* The call as `local` makes it: `group_of` names its groups, one per class. */
+static enum sl_status fill_call(const struct sl_sim *sim, int local, const struct sl_program *program,
+                                const struct sl_op *op, const int *group_of, struct sl_sim_call *call) {
+  const struct sl_plan *plan = sim->job->plan;
+  int rank = sim->ranks[local].rank;
+  call->bytes = sl_op_comm_bytes(op);
+  if (sl_op_class_of(op->kind) == SL_CLASS_P2P) {
+    if (op->peer < 0 || op->peer >= plan->pp || op->peer == sim->ranks[local].class_index) {
+      return sl_fail(SL_ERR_INTERNAL, "%s of stage %d names stage %d, expected another of 0 to %d",
+                     sl_op_name(op->kind), sim->ranks[local].class_index, (int)op->peer, plan->pp - 1);
+    }
+    call->partner = local_of_stage(sim, local, op->peer);
+    call->wire = op->kind == SL_OP_SEND ? call->bytes : 0;
+    int other = sim->ranks[call->partner].rank, low = rank < other ? rank : other;
+    const struct sl_link *link = sl_cluster_link(plan->cluster, low, rank + other - 2 * low, 2);
+    call->seconds = sl_cost_transfer(&sim->cost_rank, link, (double)call->bytes);
+    return SL_OK;
+  }
+  struct sl_members m = sl_plan_group(plan, op->group, rank);
+  call->partner = group_of[op->group * sim->count + local];
+  if (call->partner < 0) {
+    return sl_fail(SL_ERR_INTERNAL, "rank %d calls %s of group %s, of which it is no member", rank,
+                   sl_op_name(op->kind), sl_group_name(op->group));
+  }
+  /* units of a level are runs of devices, so the first and the last member span all that the group does */
+  int extent = sl_members_rank(&m, m.size - 1) - m.first;
+  const struct sl_link *link = m.size > 1 ? sl_cluster_link(plan->cluster, m.first, extent, 2) : NULL;
+  call->wire = sl_op_wire_bytes(program, op, m.size, m.index);
+  call->seconds = sl_cost_collective(&sim->cost_rank, link, program, op, m.size);
+  return SL_OK;
+}
+
+static enum sl_status fill_rank(struct sl_sim *sim, int local, const int *group_of) {
+  struct sl_sim_rank *rank = &sim->ranks[local];
+  for (int kind = 0; kind < SL_PROGRAM_COUNT; kind++) {
+    const struct sl_sim_program *table = &sim->programs[rank->class_index][kind];
+    SL_TRY(sl_calloc(&rank->calls[kind], (size_t)table->call_count, sizeof **rank->calls));
+    for (int i = 0; i < table->call_count; i++) {
+      const struct sl_op *op = &table->program->ops[table->call_ops[i]];
+      SL_TRY(fill_call(sim, local, table->program, op, group_of, &rank->calls[kind][i]));
+    }
+  }
+  const struct sl_traffic_list *rows = &sim->rows[rank->class_index];
+  for (size_t i = 0; i < rows->count; i++) {
+    const struct sl_traffic *t = &rows->items[i];
+    size_t row;
+    SL_TRY(sl_traffic_row(&rank->traffic, t->group, t->op, t->dtype, t->payload, &row));
+  }
+  return SL_OK;
+}
+
+static enum sl_status fill_ranks(struct sl_sim *sim) {
+  const struct sl_job *job = sim->job;
+  sim->count = sim->fold ? job->class_count : job->plan->world;
+  size_t count = (size_t)sim->count;
+  SL_TRY(sl_calloc(&sim->ranks, count, sizeof *sim->ranks));
+  SL_TRY(sl_calloc(&sim->local_ranks, count, sizeof *sim->local_ranks));
+  for (int i = 0; i < sim->count; i++) {
+    struct sl_sim_rank *rank = &sim->ranks[i];
+    rank->rank = sim->local_ranks[i] = sim->fold ? job->classes[i].first_rank : i;
+    rank->class_index = sl_job_class_of(job, rank->rank);
+    rank->call_hash = SL_HASH_CALLS;
+  }
+  return SL_OK;
+}
+
+enum sl_status sl_sim_tables(struct sl_sim *sim) {
+  SL_TRY(sl_cost_share(&sim->cost_rank, sim->job->plan->cluster, sim->job->plan->world));
+  sim->slow = sim->cost_rank.device->comm_cpu_share;
+  SL_TRY(fill_classes(sim));
+  SL_TRY(fill_ranks(sim));
+  size_t places = (size_t)sim->count * SL_GROUP_COUNT;
+  SL_TRY(sl_calloc(&sim->groups, places, sizeof *sim->groups));
+  SL_TRY(sl_calloc(&sim->members, places, sizeof *sim->members));
+  int *group_of, member_count = 0;
+  SL_TRY(sl_calloc(&group_of, places, sizeof *group_of));
+  enum sl_status status = SL_OK;
+  for (int g = 0; g < SL_GROUP_COUNT; g++) {
+    SL_GO(fill_group_class(sim, (enum sl_group)g, group_of + g * sim->count, &member_count));
+  }
+  for (int i = 0; i < sim->count; i++) SL_GO(fill_rank(sim, i, group_of));
+  SL_GO(sl_calloc(&sim->spill, (size_t)sim->count + 2, sizeof *sim->spill));
+  SL_GO(sl_queue_alloc(&sim->queue, sl_sim_group_source(sim, sim->group_count)));
+fail:
+  free(group_of);
+  return status;
+}
+
+void sl_sim_tables_free(struct sl_sim *sim) {
+  for (int c = 0; c < sim->job->class_count; c++) {
+    for (int kind = 0; kind < SL_PROGRAM_COUNT && sim->programs != NULL; kind++) {
+      free(sim->programs[c][kind].costs);
+      free(sim->programs[c][kind].call_ops);
+      free(sim->programs[c][kind].order_items);
+    }
+    if (sim->rows != NULL) sl_traffic_free(&sim->rows[c]);
+  }
+  for (int i = 0; i < sim->count && sim->ranks != NULL; i++) {
+    for (int kind = 0; kind < SL_PROGRAM_COUNT; kind++) free(sim->ranks[i].calls[kind]);
+    sl_traffic_free(&sim->ranks[i].traffic);
+  }
+  free(sim->programs);
+  free(sim->rows);
+  free(sim->ranks);
+  free(sim->local_ranks);
+  free(sim->groups);
+  free(sim->members);
+  free(sim->spill);
+  sl_queue_free(&sim->queue);
+}
