@@ -1,0 +1,245 @@
+/* mpirun as a child process, with its stderr read line by line: what ranks say passes, mpirun's own notices (framed by
+ * lines of dashes) are kept back, and the one that names a rank killed by a signal becomes a line of ours. */
+#include "cli/launch.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MARKER "SHARDLAB_LAUNCHED"
+
+static bool is_set(const char *name) {
+  const char *value = getenv(name);
+  return value && *value;
+}
+
+bool sl_launch_inside(void) {
+  const char *tasks = getenv("SLURM_NTASKS");
+  return is_set(MARKER) || is_set("OMPI_COMM_WORLD_SIZE") || is_set("PMI_RANK") || is_set("PMIX_RANK") ||
+         (is_set("SLURM_PROCID") && tasks && atoi(tasks) > 1);
+}
+
+static bool find_program(char *out, size_t size, const char *name) {
+  const char *path = getenv("PATH");
+  while (path && *path) {
+    size_t length = strcspn(path, ":");
+    int wrote = snprintf(out, size, "%.*s/%s", (int)length, path, name);
+    if (wrote > 0 && (size_t)wrote < size && access(out, X_OK) == 0) return true;
+    path += length + (path[length] == ':');
+  }
+  return false;
+}
+
+/* --- may one process read another's memory? --- */
+
+static volatile int probe_word = 4711;
+
+static pid_t fork_holder(void) {
+  pid_t pid = fork();
+  if (pid != 0) return pid;
+  prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY); /* as Open MPI does */
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  for (;;) pause();
+}
+
+/* Open MPI copies large messages from process to process (CMA) and fails hard where a container forbids it, so ask
+ * first, between siblings, as ranks are. */
+static bool may_read_siblings(void) {
+  pid_t holder = fork_holder();
+  if (holder < 0) return false;
+  usleep(2000); /* time to declare itself */
+  pid_t reader = fork();
+  if (reader == 0) {
+    int got = 0;
+    struct iovec here = {&got, sizeof got}, there = {(void *)(size_t)&probe_word, sizeof probe_word};
+    bool read = process_vm_readv(holder, &here, 1, &there, 1, 0) == (ssize_t)sizeof got && got == probe_word;
+    _exit(read ? 0 : 1);
+  }
+  int how = 1;
+  if (reader > 0) waitpid(reader, &how, 0);
+  kill(holder, SIGKILL);
+  waitpid(holder, NULL, 0);
+  return reader > 0 && WIFEXITED(how) && WEXITSTATUS(how) == 0;
+}
+
+/* --- the command line --- */
+
+static int usable_cores(void) {
+  cpu_set_t set;
+  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : (int)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+/* Threads per rank: the user's own numbers win. */
+static void set_environment(int world) {
+  char threads[16];
+  int cores = usable_cores();
+  snprintf(threads, sizeof threads, "%d", cores > world ? cores / world : 1);
+  setenv("OMP_NUM_THREADS", threads, 0);
+  setenv("OPENBLAS_NUM_THREADS", getenv("OMP_NUM_THREADS"), 0);
+  setenv(MARKER, "1", 1);
+}
+
+enum { OWN_ARGUMENTS = 32 };
+
+static void build_arguments(const char **out, const char *mpirun, const char *self, char *world, int argc,
+                            char **argv) {
+  int n = 0;
+  out[n++] = mpirun;
+  out[n++] = "-np";
+  out[n++] = world;
+  out[n++] = "--bind-to"; /* ranks have threads: one core each would not do */
+  out[n++] = "none";
+  out[n++] = "--oversubscribe";
+  if (geteuid() == 0) out[n++] = "--allow-run-as-root";
+  static const char *const forward[] = {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", MARKER};
+  for (size_t i = 0; i < sizeof forward / sizeof *forward; i++) out[n++] = "-x", out[n++] = forward[i];
+  if (!is_set("OMPI_MCA_btl"))
+    out[n++] = "--mca", out[n++] = "btl", out[n++] = "^tcp"; /* one machine: sockets only cost */
+  if (!is_set("OMPI_MCA_btl_vader_single_copy_mechanism") && !may_read_siblings())
+    out[n++] = "--mca", out[n++] = "btl_vader_single_copy_mechanism", out[n++] = "none";
+  out[n++] = "--mca", out[n++] = "opal_signal", out[n++] = ""; /* a rank that crashes prints no stack */
+  out[n++] = self;
+  for (int i = 1; i < argc; i++) out[n++] = argv[i];
+  out[n] = NULL;
+}
+
+static void run_child(const char *const *arguments, int world, int error_pipe[2]) {
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  dup2(error_pipe[1], STDERR_FILENO);
+  close(error_pipe[0]);
+  close(error_pipe[1]);
+  set_environment(world);
+  execv(arguments[0], (char *const *)(size_t)arguments);
+  fprintf(stderr, "shardlab: %s: %s\n", arguments[0], strerror(errno));
+  _exit(127);
+}
+
+/* --- mpirun's stderr --- */
+
+struct notices {
+  bool inside; /* between two lines of dashes */
+  char *kept;  /* what mpirun said, for when nothing else explains its end; owned */
+  size_t kept_bytes;
+  bool passed; /* a rank said something */
+  int rank, signal;
+};
+
+static bool is_frame(const char *line) {
+  return strspn(line, "-") >= 70;
+}
+
+static void keep(struct notices *n, const char *line) {
+  size_t length = strlen(line);
+  char *grown = realloc(n->kept, n->kept_bytes + length + 1);
+  if (!grown) return;
+  memcpy(grown + n->kept_bytes, line, length + 1);
+  n->kept = grown;
+  n->kept_bytes += length;
+}
+
+static void read_line(struct notices *n, const char *line) {
+  const char *died = strstr(line, "noticed that process rank "), *by = strstr(line, "exited on signal ");
+  if (died && by && n->rank < 0) {
+    n->rank = atoi(died + strlen("noticed that process rank "));
+    n->signal = atoi(by + strlen("exited on signal "));
+  }
+  if (is_frame(line)) {
+    n->inside = !n->inside;
+  } else if (n->inside || strstr(line, "has sent help message") || strstr(line, "orte_base_help_aggregate")) {
+    keep(n, line);
+  } else {
+    fputs(line, stderr);
+    if (*line != '\n') n->passed = true;
+  }
+}
+
+static void read_errors(struct notices *n, int fd) {
+  FILE *in = fdopen(fd, "r");
+  char *line = NULL;
+  size_t capacity = 0;
+  if (!in) return;
+  while (getline(&line, &capacity, in) > 0) read_line(n, line);
+  free(line);
+  fclose(in);
+}
+
+/* --- the job --- */
+
+static volatile sig_atomic_t job;
+
+static void pass_on(int number) {
+  if (job > 0) kill((pid_t)job, number);
+}
+
+static int wait_for(pid_t pid) {
+  int how = 0;
+  while (waitpid(pid, &how, 0) < 0 && errno == EINTR) continue;
+  return WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
+}
+
+static int conclude(struct notices *n, int code) {
+  if (n->rank >= 0) {
+    const char *name = sigabbrev_np(n->signal);
+    fprintf(stderr, "shardlab: rank %d died (signal %d, SIG%s); the job was ended\n", n->rank, n->signal,
+            name ? name : "?");
+    code = 1;
+  } else if (code != 0 && !n->passed && n->kept) {
+    fputs(n->kept, stderr);
+  }
+  free(n->kept);
+  return code;
+}
+
+static enum sl_status run_job(const char *const *arguments, int world, int *exit_code) {
+  int error_pipe[2];
+  if (pipe(error_pipe) != 0) return sl_fail(SL_ERR_IO, "pipe: %s", strerror(errno));
+  fflush(NULL);
+  pid_t pid = fork();
+  if (pid < 0) {
+    close(error_pipe[0]);
+    close(error_pipe[1]);
+    return sl_fail(SL_ERR_IO, "fork: %s", strerror(errno));
+  }
+  if (pid == 0) run_child(arguments, world, error_pipe);
+  close(error_pipe[1]);
+  struct sigaction action = {.sa_handler = pass_on, .sa_flags = SA_RESTART}, old_int, old_term;
+  job = pid;
+  sigaction(SIGINT, &action, &old_int);
+  sigaction(SIGTERM, &action, &old_term);
+  struct notices notices = {.rank = -1};
+  read_errors(&notices, error_pipe[0]);
+  int code = wait_for(pid);
+  job = 0;
+  sigaction(SIGINT, &old_int, NULL);
+  sigaction(SIGTERM, &old_term, NULL);
+  *exit_code = conclude(&notices, code);
+  return SL_OK;
+}
+
+enum sl_status sl_launch_mpi(int argc, char **argv, int world, int *exit_code) {
+  if (world <= 1 || sl_launch_inside()) return SL_DONE;
+  char mpirun[4096], self[4096], number[16];
+  if (!find_program(mpirun, sizeof mpirun, "mpirun"))
+    return sl_fail(SL_ERR_ABSENT,
+                   "%d ranks need mpirun, which is not on PATH: install Open MPI (Debian and Ubuntu: "
+                   "apt install openmpi-bin), or use --world 1",
+                   world);
+  ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+  if (length < 0) return sl_fail(SL_ERR_IO, "/proc/self/exe: %s", strerror(errno));
+  self[length] = '\0';
+  snprintf(number, sizeof number, "%d", world);
+  const char **arguments;
+  SL_TRY(sl_calloc(&arguments, (size_t)argc + OWN_ARGUMENTS, sizeof *arguments));
+  build_arguments(arguments, mpirun, self, number, argc, argv);
+  enum sl_status status = run_job(arguments, world, exit_code);
+  free(arguments);
+  return status;
+}
