@@ -48,8 +48,6 @@ enum sl_comm_kind {
   SL_COMM_RECV            /* whole comes from member `peer` */
 };
 
-enum { SL_COMM_MAX_PARTS = 64 };
-
 /* One stretch of memory of a call, `count` elements at `whole`. */
 struct sl_comm_part {
   void *whole;

@@ -1,0 +1,115 @@
+/* The arenas: one mapping per memory space, laid out by core, zero at first. The NVMe space is an unlinked file, so
+ * that its bytes are a file's and not the process's. */
+#include "backend/host/host.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { HUGE_PAGE = 2 << 20 };
+
+static enum sl_status map_file(char **out, size_t bytes) {
+  const char *folder = getenv("TMPDIR");
+  char path[4096];
+  snprintf(path, sizeof path, "%s/shardlab-nvme-XXXXXX", folder && *folder ? folder : "/tmp");
+  int fd = mkstemp(path);
+  if (fd < 0) return sl_fail(SL_ERR_IO, "%s: %s", path, strerror(errno));
+  unlink(path);
+  void *at = ftruncate(fd, (off_t)bytes) ? MAP_FAILED : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  int why = errno;
+  close(fd);
+  if (at == MAP_FAILED) return sl_fail(SL_ERR_IO, "%s: cannot map %zu bytes: %s", path, bytes, strerror(why));
+  *out = at;
+  return SL_OK;
+}
+
+static size_t pages(int64_t bytes) {
+  return ((size_t)bytes + 4095) / 4096 * 4096;
+}
+
+/* Huge pages fault in 2 MiB at a time: the arena starts on such a boundary, and the slack around it goes back. */
+static enum sl_status map_memory(char **out, int64_t bytes) {
+  size_t want = pages(bytes);
+  void *at = mmap(NULL, want + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (at == MAP_FAILED)
+    return sl_fail(SL_ERR_MEMORY, "the arena needs %lld bytes, which this machine refuses: %s", (long long)bytes,
+                   strerror(errno));
+  size_t ahead = (HUGE_PAGE - (uintptr_t)at % HUGE_PAGE) % HUGE_PAGE;
+  if (ahead) munmap(at, ahead);
+  *out = (char *)at + ahead;
+  munmap(*out + want, HUGE_PAGE - ahead);
+  madvise(*out, want, MADV_HUGEPAGE); /* a wish: small pages work as well */
+  return SL_OK;
+}
+
+enum sl_status sl_host_arena_open(struct sl_host *host) {
+  for (enum sl_space space = 0; space < SL_SPACE_COUNT; space++) {
+    int64_t bytes = host->rank_class->arena_bytes[space];
+    if (bytes == 0) continue;
+    if (space == SL_SPACE_NVME)
+      SL_TRY(map_file(&host->arena[space], (size_t)bytes));
+    else
+      SL_TRY(map_memory(&host->arena[space], bytes));
+    host->arena_bytes[space] = bytes;
+  }
+  return SL_OK;
+}
+
+void sl_host_arena_close(struct sl_host *host) {
+  for (enum sl_space space = 0; space < SL_SPACE_COUNT; space++)
+    if (host->arena[space]) munmap(host->arena[space], pages(host->arena_bytes[space]));
+}
+
+struct span {
+  int64_t first, end;
+};
+
+static int span_order(const void *a, const void *b) {
+  const struct span *x = a, *y = b;
+  return x->first < y->first ? -1 : x->first > y->first;
+}
+
+void sl_host_arena_poison(struct sl_host *host) {
+  const struct sl_class *c = host->rank_class;
+  struct span *kept = calloc(c->slot_count + 1, sizeof *kept);
+  size_t count = 0;
+  if (!kept) return;
+  for (size_t i = 0; i < c->buffer_count; i++) {
+    const struct sl_buffer *b = &c->buffers[i];
+    if (!b->persistent || b->space != SL_SPACE_DEVICE) continue;
+    for (int slot = 0; slot < b->slots; slot++) {
+      int64_t at = c->slot_offsets[b->first_slot + slot];
+      kept[count++] = (struct span){at, at + b->bytes};
+    }
+  }
+  qsort(kept, count, sizeof *kept, span_order);
+  kept[count].first = kept[count].end = host->arena_bytes[SL_SPACE_DEVICE];
+  int64_t at = 0;
+  for (size_t i = 0; i <= count; i++) {
+    if (kept[i].first > at) memset(host->arena[SL_SPACE_DEVICE] + at, 0xff, (size_t)(kept[i].first - at));
+    if (kept[i].end > at) at = kept[i].end;
+  }
+  free(kept);
+}
+
+int64_t sl_host_process_bytes(void) {
+  FILE *file = fopen("/proc/self/status", "r");
+  if (!file) return 0;
+  char line[256];
+  long long kib, sum = 0;
+  while (fgets(line, sizeof line, file))
+    if (sscanf(line, "RssAnon: %lld kB", &kib) == 1 || sscanf(line, "RssShmem: %lld kB", &kib) == 1) sum += kib;
+  fclose(file);
+  return sum * 1024;
+}
+
+void *sl_host_operand(const struct sl_host *host, const struct sl_issued *it, int i) {
+  const struct sl_op *op = it->op;
+  int place = op->place_group == SL_GROUP_NONE ? 0 : host->members[op->place_group].index;
+  int32_t buffer = it->program->slices[op->slice + i].buffer;
+  int64_t offset = sl_operand_offset(it->rank_class, it->program, it->instance, op, i, place);
+  return host->arena[it->rank_class->buffers[buffer].space] + offset;
+}

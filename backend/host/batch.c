@@ -1,0 +1,82 @@
+/* Input: which sequences or samples a micro-batch is, and their bytes.
+ *
+ * Global batch s is draws s B .. (s+1) B of the data's order; a data-parallel rank takes its contiguous share of it and
+ * cuts that into micro-batches. */
+#include "backend/host/host.h"
+
+#include "kernels/philox.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define IN_ORDER "in-order:"
+#define RANDOM "random:"
+
+static bool is_mlp(const struct sl_host *host) {
+  return host->job->plan->model->type == SL_MODEL_MLP;
+}
+
+static enum sl_status random_samples(struct sl_host *host, const char *text) {
+  char *end;
+  errno = 0;
+  long long n = strtoll(text + strlen(RANDOM), &end, 10);
+  if (errno || *end || n < 1)
+    return sl_fail(SL_ERR_INPUT, "data \"%s\": expected random:N with a number of samples N of at least 1", text);
+  host->samples = n;
+  return SL_OK;
+}
+
+enum sl_status sl_host_data_open(struct sl_host *host) {
+  const struct sl_plan *plan = host->job->plan;
+  const char *name = host->options.data;
+  if (!name && is_mlp(host)) name = "random:65536";
+  if (!name) return sl_fail(SL_ERR_INPUT, "no data: name a text file or a token shard");
+  if (strncmp(name, IN_ORDER, strlen(IN_ORDER)) == 0) host->in_order = true, name += strlen(IN_ORDER);
+  bool random = strncmp(name, RANDOM, strlen(RANDOM)) == 0;
+  if (is_mlp(host) && !random) return sl_fail(SL_ERR_INPUT, "data \"%s\": an mlp takes random:N samples", name);
+  if (is_mlp(host)) return random_samples(host, name);
+  if (random) return sl_fail(SL_ERR_INPUT, "data \"%s\": a language model takes a text file or a token shard", name);
+  SL_TRY(sl_data_open(&host->data, name));
+  host->has_data = true;
+  SL_TRY(sl_data_check(&host->data, plan->seq, plan->model->vocab_size));
+  host->samples = sl_data_sequences(&host->data, plan->seq);
+  return SL_OK;
+}
+
+int64_t sl_host_first_sequence(const struct sl_host *host, const struct sl_issued *it) {
+  const struct sl_plan *plan = host->job->plan;
+  int64_t micro = it->instance->micro_batch < 0 ? 0 : it->instance->micro_batch;
+  return host->coord.dp * plan->micro_batch * plan->n_micro + micro * plan->micro_batch;
+}
+
+static int64_t draw(const struct sl_host *host, int64_t k) {
+  return host->in_order ? k % host->samples
+                        : sl_data_order(host->samples, (uint64_t)host->job->plan->config->sl.seed, k);
+}
+
+/* Sample i is elements [i width, (i+1) width) of one long run of standard normal numbers; tensor 0 inputs, 1 targets.
+ */
+static void random_row(const struct sl_host *host, float *row, int64_t sample, int64_t width, uint32_t tensor) {
+  struct sl_philox_key key = {(uint32_t)host->job->plan->config->sl.seed, SL_STREAM_DATA, 0, tensor};
+  sl_philox_normal(row, &key, (uint64_t)(sample * width), (size_t)width, 0, 1);
+}
+
+enum sl_status sl_host_load_batch(struct sl_host *host, const struct sl_issued *it) {
+  const struct sl_plan *plan = host->job->plan;
+  const struct sl_model *model = plan->model;
+  void *inputs = sl_host_operand(host, it, 0), *targets = sl_host_operand(host, it, 1);
+  int64_t first = host->step * plan->global_batch + sl_host_first_sequence(host, it);
+  for (int64_t b = 0; b < it->op->dim[0]; b++) {
+    int64_t i = draw(host, first + b);
+    if (is_mlp(host)) {
+      int64_t in = model->dims[0], out = model->dims[model->n_dims - 1];
+      random_row(host, (float *)inputs + b * in, i, in, 0);
+      random_row(host, (float *)targets + b * out, i, out, 1);
+    } else {
+      SL_TRY(sl_data_sequence(&host->data, i, plan->seq, model->vocab_size, (int32_t *)inputs + b * plan->seq,
+                              (int32_t *)targets + b * plan->seq));
+    }
+  }
+  return SL_OK;
+}

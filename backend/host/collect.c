@@ -1,0 +1,93 @@
+/* Communication ops as calls of the ring engine, and their count: what is counted is what was handed to MPI. */
+#include "backend/host/host.h"
+
+#include <string.h>
+
+bool sl_host_communicates(const struct sl_op *op) {
+  enum sl_op_class class = sl_op_class_of(op->kind);
+  return class == SL_CLASS_COLLECTIVE || class == SL_CLASS_P2P;
+}
+
+/* How members cut part `part`: core's answer, for the engine. `context` is the issued op of the lane. */
+static struct sl_comm_piece piece_of(const void *context, int part, int member) {
+  const struct sl_issued *it = context;
+  struct sl_share share = sl_share_piece(it->program, it->op, part, member);
+  return (struct sl_comm_piece){share.whole_first, share.shard_first, share.count};
+}
+
+static int64_t elements_of(const struct sl_issued *it, int operand) {
+  return it->program->slices[it->op->slice + operand].bytes / sl_dtype_bytes(it->op->dtype);
+}
+
+static struct sl_comm_piece ring_piece_of(const void *context, int part, int member) {
+  const struct sl_host_lane *lane = context;
+  struct sl_comm_piece piece = {0};
+  sl_ring_piece(lane->parts[part].count, lane->comm->size, member, &piece.whole_first, &piece.count);
+  return piece;
+}
+
+/* Operands to parts: one an all_reduce, broadcast, send or receive; pairs otherwise. */
+static enum sl_status fill_parts(struct sl_host *host, struct sl_host_lane *lane, const struct sl_issued *it,
+                                 int parts) {
+  const struct sl_op *op = it->op;
+  SL_TRY(sl_grow(&lane->parts, &lane->part_capacity, (size_t)parts, sizeof *lane->parts));
+  bool pairs = op->kind == SL_OP_REDUCE_SCATTER || op->kind == SL_OP_ALL_GATHER;
+  for (int i = 0; i < parts; i++) {
+    int whole = !pairs ? i : op->kind == SL_OP_ALL_GATHER ? 2 * i + 1 : 2 * i;
+    int shard = !pairs ? i : op->kind == SL_OP_ALL_GATHER ? 2 * i : 2 * i + 1;
+    bool adds = op->kind == SL_OP_REDUCE_SCATTER && it->program->slices[op->slice + shard].access == SL_READ_WRITE;
+    lane->parts[i] = (struct sl_comm_part){.whole = sl_host_operand(host, it, whole),
+                                           .count = elements_of(it, whole),
+                                           .shard = pairs ? sl_host_operand(host, it, shard) : NULL,
+                                           .accumulate = adds};
+  }
+  return SL_OK;
+}
+
+/* Pipeline neighbours differ in the pp coordinate alone, which varies slowest. */
+static int peer_rank(const struct sl_host *host, int stage) {
+  const struct sl_plan *plan = host->job->plan;
+  return host->rank + (stage - host->coord.pp) * (plan->dp * plan->cp * plan->tp);
+}
+
+static enum sl_comm_kind kind_of(enum sl_op_kind kind) {
+  switch (kind) {
+  case SL_OP_ALL_REDUCE:
+    return SL_COMM_ALL_REDUCE;
+  case SL_OP_REDUCE_SCATTER:
+    return SL_COMM_REDUCE_SCATTER;
+  case SL_OP_ALL_GATHER:
+    return SL_COMM_ALL_GATHER;
+  case SL_OP_BROADCAST:
+    return SL_COMM_BROADCAST;
+  case SL_OP_SEND:
+    return SL_COMM_SEND;
+  default:
+    return SL_COMM_RECV;
+  }
+}
+
+enum sl_status sl_host_comm_start(struct sl_host *host, struct sl_host_lane *lane, const struct sl_issued *it) {
+  const struct sl_op *op = it->op;
+  bool pair = op->kind == SL_OP_SEND || op->kind == SL_OP_RECV;
+  int parts = pair ? 1 : sl_op_parts(op);
+  lane->comm = pair ? &host->pipeline : &host->groups[op->group];
+  SL_TRY(fill_parts(host, lane, it, parts));
+  struct sl_comm_call call = {.kind = kind_of(op->kind),
+                              .dtype = op->dtype,
+                              .peer = pair ? peer_rank(host, op->peer) : op->peer,
+                              .channel = op->lane == SL_LANE_SEND_B || op->lane == SL_LANE_RECV_B,
+                              .parts = lane->parts,
+                              .part_count = parts,
+                              .piece = op->kind == SL_OP_ALL_REDUCE ? ring_piece_of : piece_of,
+                              .piece_context = op->kind == SL_OP_ALL_REDUCE ? (const void *)lane : it};
+  return sl_comm_start(lane->comm, &lane->request, &call);
+}
+
+enum sl_status sl_host_comm_count(struct sl_host *host, const struct sl_host_lane *lane, const struct sl_issued *it,
+                                  double end_s) {
+  if (host->kind != SL_PROGRAM_STEP) return SL_OK;
+  const struct sl_op *op = it->op;
+  return sl_traffic_add(&host->traffic, op->group, op->kind, op->dtype, op->payload, sl_op_comm_bytes(op),
+                        lane->request.wire_bytes, end_s - lane->start_s);
+}

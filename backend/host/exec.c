@@ -1,0 +1,241 @@
+/* The table of the host backend. Ops wait in one ring per lane; advance() starts communication whose turn it is, drives
+ * it, and runs the next compute op that is ready, all on the calling thread.
+ *
+ * Communication is driven until it stands still before each compute op: it has to run on this thread at some time, and
+ * the sooner a block leaves, the sooner another rank can go on. */
+#include "backend/host/host.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+static double now(void *state) {
+  return sl_host_clock() - ((struct sl_host *)state)->epoch_s;
+}
+
+static enum sl_status open_host(void **state, const struct sl_job *job, const struct sl_exec_options *options,
+                                const int **local_ranks, int *local_count) {
+  struct sl_host *host;
+  SL_TRY(sl_host_open(&host, job, options));
+  *state = host;
+  *local_ranks = &host->rank;
+  *local_count = 1;
+  return SL_OK;
+}
+
+static void sample_memory(struct sl_host *host) {
+  int64_t bytes = sl_host_process_bytes();
+  if (bytes > host->peak_bytes) host->peak_bytes = bytes;
+}
+
+static enum sl_status begin(void *state, int local, enum sl_program_kind kind, int64_t step) {
+  struct sl_host *host = state;
+  (void)local;
+  sample_memory(host);
+  host->kind = kind;
+  host->step = step;
+  for (int lane = 0; lane < SL_LANE_COUNT; lane++) host->lanes[lane].complete = 0;
+  if (kind == SL_PROGRAM_STEP) {
+    sl_traffic_reset(&host->traffic);
+    host->call_hash = SL_HASH_CALLS;
+    if (host->options.fail_rank == host->rank && host->options.fail_step == step) raise(SIGKILL);
+  }
+  if (host->options.poison && kind != SL_PROGRAM_SAVE) sl_host_arena_poison(host);
+  if (kind == SL_PROGRAM_SAVE) {
+    enum sl_status status = sl_host_save_open(host);
+    if (status != SL_OK) return sl_host_die(host, status);
+  }
+  host->last_move_s = now(host);
+  return SL_OK;
+}
+
+static enum sl_status issue(void *state, int local, const struct sl_issued *op) {
+  struct sl_host *host = state;
+  (void)local;
+  struct sl_host_lane *lane = &host->lanes[op->op->lane];
+  if (lane->tail - lane->head == SL_HOST_QUEUE) return SL_AGAIN;
+  lane->queue[lane->tail++ % SL_HOST_QUEUE] = *op;
+  if (host->kind == SL_PROGRAM_STEP && sl_host_communicates(op->op))
+    host->call_hash = sl_hash_call(host->call_hash, op->op->group, op->op->kind, sl_op_comm_bytes(op->op));
+  return SL_OK;
+}
+
+static const struct sl_issued *head_of(const struct sl_host_lane *lane) {
+  return lane->head == lane->tail ? NULL : &lane->queue[lane->head % SL_HOST_QUEUE];
+}
+
+static bool ready(const struct sl_host *host, const struct sl_issued *it) {
+  for (uint32_t i = 0; i < it->wait_count; i++)
+    if (host->lanes[it->waits[i].lane].complete < it->waits[i].count) return false;
+  return true;
+}
+
+/* Completions of one advance(). */
+struct harvest {
+  struct sl_completion *out;
+  int count, max;
+};
+
+static void complete(struct sl_host *host, struct sl_host_lane *lane, struct harvest *done, double end_s) {
+  const struct sl_issued *it = head_of(lane);
+  done->out[done->count++] =
+      (struct sl_completion){.local = 0, .index = it->index, .start_s = lane->start_s, .end_s = end_s};
+  lane->head++;
+  lane->complete++;
+  lane->running = false;
+  host->last_move_s = end_s;
+}
+
+/* Start the communication op at the head of `lane` if its waits are over. */
+static enum sl_status start_communication(struct sl_host *host, struct sl_host_lane *lane) {
+  const struct sl_issued *it = head_of(lane);
+  if (!it || lane->running || !sl_host_communicates(it->op) || !ready(host, it)) return SL_OK;
+  lane->start_s = now(host);
+  lane->running = true;
+  return sl_host_comm_start(host, lane, it);
+}
+
+/* One round over all lanes; *moved says whether anything got further. */
+static enum sl_status drive_communication(struct sl_host *host, struct harvest *done, bool *moved) {
+  for (int i = 0; i < SL_LANE_COUNT; i++) {
+    struct sl_host_lane *lane = &host->lanes[i];
+    SL_TRY(start_communication(host, lane));
+    if (!lane->running) continue;
+    if (!lane->request.done) SL_TRY(sl_comm_progress(lane->comm, moved));
+    if (!lane->request.done || done->count == done->max) continue;
+    double end_s = now(host);
+    SL_TRY(sl_host_comm_count(host, lane, head_of(lane), end_s));
+    complete(host, lane, done, end_s);
+    *moved = true;
+  }
+  return SL_OK;
+}
+
+/* The first lane whose head is a ready op for this thread. */
+static struct sl_host_lane *ready_compute(struct sl_host *host) {
+  for (int i = 0; i < SL_LANE_COUNT; i++) {
+    struct sl_host_lane *lane = &host->lanes[i];
+    const struct sl_issued *it = head_of(lane);
+    if (it && !sl_host_communicates(it->op) && ready(host, it)) return lane;
+  }
+  return NULL;
+}
+
+static bool idle(const struct sl_host *host) {
+  for (int i = 0; i < SL_LANE_COUNT; i++)
+    if (head_of(&host->lanes[i])) return false;
+  return true;
+}
+
+/* What hangs: the running communication first, else the first op whose waits are not over. */
+static enum sl_status stuck(const struct sl_host *host) {
+  const struct sl_issued *it = NULL;
+  bool running = false;
+  for (int i = 0; i < SL_LANE_COUNT && !running; i++) {
+    const struct sl_host_lane *lane = &host->lanes[i];
+    if (!head_of(lane) || (it && !lane->running)) continue;
+    it = head_of(lane);
+    running = lane->running;
+  }
+  char action[64], group[64] = "";
+  sl_action_print(action, sizeof action, &it->instance->action);
+  if (it->op->group < SL_GROUP_COUNT)
+    snprintf(group, sizeof group, " of group %s (member %d of %d)", sl_group_name(it->op->group),
+             host->members[it->op->group].index, host->members[it->op->group].size);
+  else if (sl_op_class_of(it->op->kind) == SL_CLASS_P2P)
+    snprintf(group, sizeof group, " with stage %d", (int)it->op->peer);
+  return sl_fail(SL_ERR_PEER,
+                 "no progress for %g s: #%u %s%s on lane %s in action %s %s (SHARDLAB_TIMEOUT_S sets the limit)",
+                 host->timeout_s, it->index, sl_op_name(it->op->kind), group, sl_lane_name(it->op->lane), action,
+                 running ? "waits for its peers" : "waits for earlier ops");
+}
+
+static enum sl_status run_ready(struct sl_host *host, struct sl_host_lane *lane, struct harvest *done) {
+  lane->start_s = now(host);
+  SL_TRY(sl_host_run(host, head_of(lane)));
+  complete(host, lane, done, now(host));
+  return SL_OK;
+}
+
+/* Communication as far as it goes without waiting. */
+static enum sl_status settle(struct sl_host *host, struct harvest *done) {
+  for (bool moved = true; moved;) {
+    moved = false;
+    SL_TRY(drive_communication(host, done, &moved));
+    if (moved) host->last_move_s = now(host);
+    if (done->count == done->max) break;
+  }
+  return SL_OK;
+}
+
+static enum sl_status advance_inner(struct sl_host *host, struct harvest *done) {
+  for (;;) {
+    SL_TRY(settle(host, done));
+    struct sl_host_lane *lane = done->count < done->max ? ready_compute(host) : NULL;
+    if (lane) SL_TRY(run_ready(host, lane, done));
+    if (done->count > 0) return SL_OK;
+    if (idle(host)) return SL_DONE;
+    if (now(host) - host->last_move_s > host->timeout_s) return stuck(host);
+    sched_yield(); /* ranks may share a core, and the one we wait for may want this one */
+  }
+}
+
+static enum sl_status advance(void *state, struct sl_completion *out, int max, int *count) {
+  struct harvest done = {.out = out, .max = max};
+  enum sl_status status = advance_inner(state, &done);
+  *count = done.count;
+  return status == SL_OK || status == SL_DONE ? status : sl_host_die(state, status);
+}
+
+static enum sl_status read_back(void *state, int local, int32_t buffer, int64_t offset, int64_t bytes, void *dst) {
+  const struct sl_host *host = state;
+  const struct sl_class *c = host->rank_class;
+  (void)local;
+  const struct sl_buffer *b = &c->buffers[buffer];
+  if (offset < 0 || bytes < 0 || offset + bytes > b->bytes)
+    return sl_fail(SL_ERR_INTERNAL, "bytes %lld .. +%lld of buffer %s, which has %lld", (long long)offset,
+                   (long long)bytes, b->name, (long long)b->bytes);
+  memcpy(dst, host->arena[b->space] + c->slot_offsets[b->first_slot] + offset, (size_t)bytes);
+  return SL_OK;
+}
+
+static enum sl_status report(void *state, int local, struct sl_exec_report *out) {
+  struct sl_host *host = state;
+  (void)local;
+  sample_memory(host);
+  *out = (struct sl_exec_report){.call_hash = host->call_hash, .context_bytes = host->context_bytes};
+  if (host->context_bytes > 0 && host->peak_bytes > host->context_bytes)
+    out->process_bytes = host->peak_bytes - host->context_bytes;
+  memcpy(out->arena_bytes, host->arena_bytes, sizeof out->arena_bytes);
+  return sl_traffic_copy(&host->traffic, &out->traffic, &out->traffic_count);
+}
+
+static enum sl_status exchange(void *state, const void *mine, size_t bytes, void *all) {
+  const struct sl_host *host = state;
+  if (MPI_Allgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, host->everyone) == MPI_SUCCESS) return SL_OK;
+  return sl_fail(SL_ERR_PEER, "MPI_Allgather failed");
+}
+
+static void close_host(void *state) {
+  sl_host_close(state);
+}
+
+static const struct sl_exec_ops host_ops = {
+    .name = "host",
+    .measures = true,
+    .open = open_host,
+    .begin = begin,
+    .issue = issue,
+    .advance = advance,
+    .now = now,
+    .read = read_back,
+    .report = report,
+    .exchange = exchange,
+    .close = close_host,
+};
+
+const struct sl_exec_ops *sl_exec_module(void);
+const struct sl_exec_ops *sl_exec_module(void) {
+  return &host_ops;
+}

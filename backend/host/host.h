@@ -1,0 +1,119 @@
+/* Inside the host backend: the state of one rank's process, and what its files offer each other.
+ *
+ *   exec.c      the table that core calls: queues, readiness, completions
+ *   open.c      MPI, groups, threads, warm-up, input files: everything that can fail early
+ *   arena.c     the arenas, poison, and what the kernel says the process uses
+ *   collect.c   communication ops as calls of comm.h
+ *   dispatch.c  compute ops as calls of kernels/ and of OpenBLAS
+ *   batch.c     token and sample input
+ *   tensor.c    a tensor's first values, and its way into a file
+ *
+ * One thread does everything: it runs compute ops and drives MPI between them. */
+#ifndef SL_BACKEND_HOST_HOST_H
+#define SL_BACKEND_HOST_HOST_H
+
+#include "backend/host/comm.h"
+#include "core/control.h"
+#include "core/data.h"
+#include "core/executor.h"
+#include "core/safetensors.h"
+#include "core/traffic.h"
+
+enum { SL_HOST_QUEUE = 1024 }; /* ops that wait in one lane; a power of two */
+
+/* Streams of random numbers, the second half of Philox's key (kernels/types.h). */
+enum { SL_STREAM_DATA = 0x64617461, SL_STREAM_INIT = 0x696e6974, SL_STREAM_DROPOUT = 0x64726f70 };
+
+struct sl_host_lane {
+  struct sl_issued *queue; /* SL_HOST_QUEUE of them, a ring; owned */
+  uint32_t head, tail;     /* ops taken out and put in, counting up; they wrap together */
+  uint32_t complete;       /* ops of this pass over the program that are complete */
+  bool running;            /* the head is a communication op in flight */
+  double start_s;
+  struct sl_comm *comm; /* of the running op */
+  struct sl_comm_request request;
+  struct sl_comm_part *parts; /* owned */
+  size_t part_capacity;
+};
+
+enum { SL_HOST_SAVE_PARAM, SL_HOST_SAVE_GRAD, SL_HOST_SAVES };
+
+struct sl_host {
+  const struct sl_job *job;
+  struct sl_exec_options options;
+  const struct sl_class *rank_class;
+  int rank, world;
+  struct sl_coord coord;
+  /* MPI */
+  bool owns_mpi; /* MPI was initialised here, so it ends here */
+  MPI_Comm everyone;
+  struct sl_comm groups[SL_GROUP_COUNT]; /* size 0: no op uses the class */
+  struct sl_comm pipeline;               /* sends and receives, by rank */
+  struct sl_members members[SL_GROUP_COUNT];
+  /* memory */
+  char *arena[SL_SPACE_COUNT];
+  int64_t arena_bytes[SL_SPACE_COUNT];
+  char *scratch; /* for kernels whose op brings none */
+  size_t scratch_bytes;
+  int64_t context_bytes, peak_bytes; /* of the process: before the arenas; the largest seen since */
+  struct sl_control *control;
+  /* input and output */
+  struct sl_data data;
+  bool has_data, in_order; /* in_order: no permutation, for comparisons with other programs */
+  int64_t samples;         /* sequences, or random samples */
+  struct sl_safetensors init;
+  bool has_init;
+  struct sl_safetensors_writer writer[SL_HOST_SAVES];
+  bool writing[SL_HOST_SAVES];
+  /* the program that runs */
+  enum sl_program_kind kind;
+  int64_t step;
+  struct sl_host_lane lanes[SL_LANE_COUNT];
+  struct sl_traffic_list traffic;
+  uint64_t call_hash;
+  double epoch_s, last_move_s, timeout_s;
+};
+
+double sl_host_clock(void); /* CLOCK_MONOTONIC, seconds */
+/* Say what went wrong, once for the job, and end every rank; returns `status` where this process is the whole job. */
+enum sl_status sl_host_die(const struct sl_host *host, enum sl_status status);
+
+/* open.c. On failure nothing is held. */
+enum sl_status sl_host_open(struct sl_host **out, const struct sl_job *job, const struct sl_exec_options *options);
+void sl_host_close(struct sl_host *host); /* accepts a half-built one */
+
+/* arena.c */
+enum sl_status sl_host_arena_open(struct sl_host *host);
+void sl_host_arena_close(struct sl_host *host);
+/* Fill everything on the device that no persistent buffer covers with NaN. */
+void sl_host_arena_poison(struct sl_host *host);
+/* Anonymous and shared memory of this process that is resident, bytes; 0 where the system does not say. */
+int64_t sl_host_process_bytes(void);
+/* Address of operand `i`. */
+void *sl_host_operand(const struct sl_host *host, const struct sl_issued *it, int i);
+
+/* collect.c */
+bool sl_host_communicates(const struct sl_op *op);
+enum sl_status sl_host_comm_start(struct sl_host *host, struct sl_host_lane *lane, const struct sl_issued *it);
+enum sl_status sl_host_comm_count(struct sl_host *host, const struct sl_host_lane *lane, const struct sl_issued *it,
+                                  double end_s);
+
+/* dispatch.c */
+enum sl_status sl_host_run(struct sl_host *host, const struct sl_issued *it);
+/* Scratch that `op` needs beyond its operands; an op of a kind or type that the host cannot run is SL_ERR_INPUT. */
+enum sl_status sl_host_supports(const struct sl_program *program, const struct sl_op *op, size_t *scratch_bytes);
+/* The position of the first sequence of this op's micro-batch inside the global batch. */
+int64_t sl_host_first_sequence(const struct sl_host *host, const struct sl_issued *it);
+
+/* batch.c */
+enum sl_status sl_host_data_open(struct sl_host *host);
+enum sl_status sl_host_load_batch(struct sl_host *host, const struct sl_issued *it);
+
+/* tensor.c */
+enum sl_status sl_host_init_check(struct sl_host *host); /* the file of initial weights, against the model */
+enum sl_status sl_host_init_tensor(struct sl_host *host, const struct sl_issued *it);
+enum sl_status sl_host_save_open(struct sl_host *host);
+enum sl_status sl_host_save_tensor(struct sl_host *host, const struct sl_issued *it);
+enum sl_status sl_host_save_finish(struct sl_host *host);
+
+#endif

@@ -1,0 +1,221 @@
+/* Opening the host backend: MPI, groups, threads, warm-up, memory, input files, in this order, so that what libraries
+ * take for themselves is resident before the process is measured and the arenas are mapped. */
+#include "backend/host/host.h"
+
+#include <cblas.h>
+#include <errno.h>
+#include <limits.h>
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { WARM_GEMM = 768, WARM_RING = 1 << 16 };
+
+double sl_host_clock(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+enum sl_status sl_host_die(const struct sl_host *host, enum sl_status status) {
+  if (host->world <= 1) return status;
+  fprintf(stderr, "shardlab: rank %d: %s\n", host->rank, sl_error_message());
+  fflush(stderr);
+  MPI_Abort(MPI_COMM_WORLD, sl_exit_code(status));
+  return status;
+}
+
+/* Did all ranks succeed? The lowest that did not speaks and ends the job; the others wait for their end in silence. */
+static enum sl_status agree(const struct sl_host *host, enum sl_status mine) {
+  if (host->world <= 1) return mine;
+  int failed = mine == SL_OK ? INT_MAX : host->rank, lowest = INT_MAX;
+  MPI_Allreduce(&failed, &lowest, 1, MPI_INT, MPI_MIN, host->everyone);
+  if (lowest == INT_MAX) return SL_OK;
+  if (lowest == host->rank) return sl_host_die(host, mine);
+  for (;;) pause();
+}
+
+static enum sl_status open_mpi(struct sl_host *host) {
+  int ready = 0, provided = MPI_THREAD_SINGLE;
+  MPI_Initialized(&ready);
+  if (!ready) {
+    if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS)
+      return sl_fail(SL_ERR_ABSENT, "MPI does not start");
+    host->owns_mpi = true;
+  }
+  MPI_Comm_dup(MPI_COMM_WORLD, &host->everyone);
+  MPI_Comm_set_name(host->everyone, "everyone");
+  MPI_Comm_rank(host->everyone, &host->rank);
+  MPI_Comm_size(host->everyone, &host->world);
+  const int want = host->job->plan->world;
+  if (host->world == want) return SL_OK;
+  enum sl_status status =
+      sl_fail(SL_ERR_INPUT, "the plan has %d ranks, but MPI started %d: run it with --world %d, or under mpirun -np %d",
+              want, host->world, want, want);
+  return agree(host, status);
+}
+
+/* Which group classes do any rank's programs use, and which reduce? */
+static void used_groups(const struct sl_job *job, bool used[SL_GROUP_COUNT], bool reduces[SL_GROUP_COUNT]) {
+  for (int c = 0; c < job->class_count; c++) {
+    for (int kind = 0; kind < SL_PROGRAM_COUNT; kind++) {
+      const struct sl_program *program = &job->classes[c].programs[kind];
+      for (size_t i = 0; i < program->op_count; i++) {
+        const struct sl_op *op = &program->ops[i];
+        if (sl_op_class_of(op->kind) != SL_CLASS_COLLECTIVE || op->group >= SL_GROUP_COUNT) continue;
+        used[op->group] = true;
+        reduces[op->group] |= op->kind == SL_OP_ALL_REDUCE || op->kind == SL_OP_REDUCE_SCATTER;
+      }
+    }
+  }
+}
+
+static enum sl_status open_groups(struct sl_host *host) {
+  bool used[SL_GROUP_COUNT] = {false}, reduces[SL_GROUP_COUNT] = {false};
+  used_groups(host->job, used, reduces);
+  for (enum sl_group group = 0; group < SL_GROUP_COUNT; group++) {
+    host->members[group] = sl_plan_group(host->job->plan, group, host->rank);
+    if (!used[group]) continue;
+    const struct sl_members *m = &host->members[group];
+    SL_TRY(sl_comm_open(&host->groups[group], host->everyone, m->id, m->index, sl_group_name(group), reduces[group]));
+    if (host->groups[group].size != m->size || host->groups[group].index != m->index)
+      return sl_fail(SL_ERR_INTERNAL, "group %s: member %d of %d by MPI, %d of %d by the plan", sl_group_name(group),
+                     host->groups[group].index, host->groups[group].size, m->index, m->size);
+  }
+  return sl_comm_open(&host->pipeline, host->everyone, 0, host->rank, "pipeline", false);
+}
+
+/* --- warm-up --- */
+
+static void warm_blas(void) {
+  float *x = malloc(3 * (size_t)WARM_GEMM * WARM_GEMM * sizeof *x);
+  if (!x) return;
+  memset(x, 0, 3 * (size_t)WARM_GEMM * WARM_GEMM * sizeof *x);
+  float *a = x, *b = a + WARM_GEMM * WARM_GEMM, *c = b + WARM_GEMM * WARM_GEMM;
+  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, WARM_GEMM, WARM_GEMM, WARM_GEMM, 1, a, WARM_GEMM, b, WARM_GEMM,
+              0, c, WARM_GEMM);
+  free(x);
+}
+
+static struct sl_comm_piece even_piece(const void *context, int part, int member) {
+  (void)part;
+  const int64_t n = WARM_RING, members = *(const int *)context, first = n * member / members;
+  return (struct sl_comm_piece){first, 0, n * (member + 1) / members - first};
+}
+
+/* Connections and the buffers behind them come into being with the first messages, small and large. */
+static enum sl_status warm_group(struct sl_comm *comm) {
+  if (comm->size <= 1 || !comm->staging) return SL_OK;
+  float *x = calloc(WARM_RING, sizeof *x);
+  if (!x) return sl_fail(SL_ERR_MEMORY, "no memory to warm up MPI");
+  struct sl_comm_part part = {.whole = x, .count = WARM_RING};
+  struct sl_comm_request request;
+  enum sl_status status = sl_comm_start(comm, &request,
+                                        &(struct sl_comm_call){.kind = SL_COMM_ALL_REDUCE,
+                                                               .dtype = SL_F32,
+                                                               .parts = &part,
+                                                               .part_count = 1,
+                                                               .piece = even_piece,
+                                                               .piece_context = &comm->size});
+  for (bool moved = false; status == SL_OK && !request.done;) status = sl_comm_progress(comm, &moved);
+  free(x);
+  return status;
+}
+
+static enum sl_status warm_up(struct sl_host *host) {
+  if (host->options.threads > 0) omp_set_num_threads(host->options.threads);
+  openblas_set_num_threads(omp_get_max_threads());
+  warm_blas();
+  for (enum sl_group group = 0; group < SL_GROUP_COUNT; group++) SL_TRY(warm_group(&host->groups[group]));
+  MPI_Barrier(host->everyone);
+  return SL_OK;
+}
+
+/* --- memory and files --- */
+
+/* Everything of our own outside the arenas: queues, and scratch for kernels whose op brings none. */
+static enum sl_status open_workspace(struct sl_host *host) {
+  for (int kind = 0; kind < SL_PROGRAM_COUNT; kind++) {
+    const struct sl_program *program = &host->rank_class->programs[kind];
+    for (size_t i = 0; i < program->op_count; i++) {
+      size_t bytes;
+      SL_TRY(sl_host_supports(program, &program->ops[i], &bytes));
+      if (bytes > host->scratch_bytes) host->scratch_bytes = bytes;
+    }
+  }
+  host->scratch_bytes = (host->scratch_bytes + 4095) / 4096 * 4096;
+  if (host->scratch_bytes) {
+    host->scratch = aligned_alloc(4096, host->scratch_bytes);
+    if (!host->scratch) return sl_fail(SL_ERR_MEMORY, "no memory for %zu bytes of scratch", host->scratch_bytes);
+    memset(host->scratch, 0, host->scratch_bytes);
+  }
+  for (int lane = 0; lane < SL_LANE_COUNT; lane++)
+    SL_TRY(sl_calloc(&host->lanes[lane].queue, SL_HOST_QUEUE, sizeof *host->lanes[lane].queue));
+  return SL_OK;
+}
+
+static enum sl_status open_local(struct sl_host *host) {
+  const struct sl_class *c = host->rank_class;
+  SL_TRY(open_workspace(host));
+  SL_TRY(sl_host_data_open(host));
+  SL_TRY(sl_host_init_check(host));
+  host->context_bytes = sl_host_process_bytes();
+  SL_TRY(sl_host_arena_open(host));
+  const struct sl_buffer *control = &c->buffers[c->control];
+  host->control = (struct sl_control *)(host->arena[control->space] + c->slot_offsets[control->first_slot]);
+  sl_control_init(host->control, host->job->plan->config);
+  return SL_OK;
+}
+
+static enum sl_status read_timeout(struct sl_host *host) {
+  const char *text = getenv("SHARDLAB_TIMEOUT_S");
+  host->timeout_s = 60;
+  if (!text || !*text) return SL_OK;
+  char *end;
+  host->timeout_s = strtod(text, &end);
+  if (*end == '\0' && host->timeout_s > 0) return SL_OK;
+  return sl_fail(SL_ERR_INPUT, "SHARDLAB_TIMEOUT_S=\"%s\": expected a number of seconds above 0", text);
+}
+
+enum sl_status sl_host_open(struct sl_host **out, const struct sl_job *job, const struct sl_exec_options *options) {
+  enum sl_status status;
+  struct sl_host *host;
+  SL_TRY(sl_calloc(&host, 1, sizeof *host));
+  host->job = job;
+  host->options = *options;
+  host->everyone = MPI_COMM_NULL;
+  host->epoch_s = sl_host_clock();
+  host->call_hash = SL_HASH_CALLS;
+  SL_GO(open_mpi(host));
+  host->coord = sl_plan_coord(job->plan, host->rank);
+  host->rank_class = &job->classes[sl_job_class_of(job, host->rank)];
+  SL_GO(agree(host, open_groups(host)));
+  SL_GO(agree(host, warm_up(host)));
+  SL_GO(agree(host, read_timeout(host)));
+  SL_GO(agree(host, open_local(host)));
+  *out = host;
+  return SL_OK;
+fail:
+  sl_host_close(host);
+  return status;
+}
+
+void sl_host_close(struct sl_host *host) {
+  if (!host) return;
+  for (int i = 0; i < SL_HOST_SAVES; i++)
+    if (host->writing[i]) sl_safetensors_abort(&host->writer[i]);
+  if (host->has_data) sl_data_close(&host->data);
+  if (host->has_init) sl_safetensors_close(&host->init);
+  sl_host_arena_close(host);
+  for (int lane = 0; lane < SL_LANE_COUNT; lane++) free(host->lanes[lane].queue), free(host->lanes[lane].parts);
+  sl_traffic_free(&host->traffic);
+  free(host->scratch);
+  for (enum sl_group group = 0; group < SL_GROUP_COUNT; group++) sl_comm_close(&host->groups[group]);
+  sl_comm_close(&host->pipeline);
+  if (host->everyone != MPI_COMM_NULL) MPI_Comm_free(&host->everyone);
+  if (host->owns_mpi) MPI_Finalize();
+  free(host);
+}

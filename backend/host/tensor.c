@@ -1,0 +1,174 @@
+/* First values of tensors, and their way into files. A rank holds a piece of a tensor's state, which core locates; here
+ * a piece is cut into runs that are contiguous in the logical tensor too, so that values and files know no
+ * partitioning. */
+#include "backend/host/host.h"
+
+#include "kernels/philox.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A run: elements [logical, +count) of the logical tensor stand at element `local` of the rank's local tensor. */
+struct run {
+  int64_t local, logical, count;
+};
+
+/* The run that starts at local element `local` and ends before `end`. Tensor parallelism cuts dimension tp_dim of each
+ * of tp_blocks blocks into tp widths, so a logical tensor is (outer x blocks, tp, width x inner). */
+static struct run run_at(const struct sl_host *host, const struct sl_tensor *t, int64_t local, int64_t end) {
+  int tp = host->job->plan->tp;
+  if (tp == 1 || t->tp_dim < 0) return (struct run){local, local, end - local};
+  int64_t inner = t->tp_dim == 0 && t->n_dim == 2 ? t->shape[1] : 1;
+  int64_t width = t->shape[t->tp_dim] / (t->tp_blocks > 1 ? t->tp_blocks : 1) / tp * inner;
+  int64_t q = local / width, r = local % width, left = width - r;
+  return (struct run){local, (q * tp + host->coord.tp) * width + r, left < end - local ? left : end - local};
+}
+
+static const struct sl_tensor *tensor_of(const struct sl_host *host, int placed, int *index) {
+  const struct sl_plan *plan = host->job->plan;
+  *index = plan->stages[host->coord.pp].tensors[placed].tensor;
+  return &plan->model->tensors[*index];
+}
+
+static float *memory_of(const struct sl_host *host, const struct sl_located *where) {
+  const struct sl_buffer *b = &host->rank_class->buffers[where->buffer];
+  return (float *)(host->arena[b->space] + host->rank_class->slot_offsets[b->first_slot] + where->offset);
+}
+
+/* --- first values --- */
+
+static enum sl_status fill_run(struct sl_host *host, float *out, const struct sl_tensor *t, int index, struct run run) {
+  const struct sl_philox_key key = {(uint32_t)host->job->plan->config->sl.seed, SL_STREAM_INIT, 0, (uint32_t)index};
+  const size_t n = (size_t)run.count;
+  const float scale = (float)t->init_scale;
+  if (host->has_init) {
+    const struct sl_safetensors_tensor *from = sl_safetensors_find(&host->init, t->name);
+    return sl_safetensors_read(&host->init, from, run.logical, run.count, out);
+  }
+  switch (t->init) {
+  case SL_INIT_NORMAL:
+    sl_philox_normal(out, &key, (uint64_t)run.logical, n, 0, scale);
+    break;
+  case SL_INIT_UNIFORM:
+    sl_philox_uniform(out, &key, (uint64_t)run.logical, n, -scale, scale);
+    break;
+  case SL_INIT_ZEROS:
+    memset(out, 0, n * sizeof *out);
+    break;
+  case SL_INIT_ONES:
+    for (size_t i = 0; i < n; i++) out[i] = 1;
+    break;
+  }
+  return SL_OK;
+}
+
+enum sl_status sl_host_init_tensor(struct sl_host *host, const struct sl_issued *it) {
+  const struct sl_op *op = it->op;
+  const struct sl_located where = sl_job_locate(host->job, host->rank, op->role, op->tensor);
+  if (where.count == 0) return SL_OK;
+  int index;
+  const struct sl_tensor *t = tensor_of(host, op->tensor, &index);
+  float *at = memory_of(host, &where);
+  if (op->role != SL_ROLE_PARAM && op->role != SL_ROLE_MASTER) {
+    memset(at, 0, (size_t)where.count * sizeof *at);
+    return SL_OK;
+  }
+  const int64_t end = where.first + where.count;
+  for (int64_t local = where.first; local < end;) {
+    struct run run = run_at(host, t, local, end);
+    SL_TRY(fill_run(host, at + (local - where.first), t, index, run));
+    local += run.count;
+  }
+  return SL_OK;
+}
+
+static enum sl_status check_shape(const struct sl_host *host, const struct sl_tensor *t) {
+  const struct sl_safetensors_tensor *from = sl_safetensors_find(&host->init, t->name);
+  if (!from) return sl_fail(SL_ERR_INPUT, "%s: tensor \"%s\" is missing", host->options.init, t->name);
+  bool same = from->readable && from->n_dim == t->n_dim;
+  for (int d = 0; same && d < t->n_dim; d++) same = from->shape[d] == t->shape[d];
+  if (same) return SL_OK;
+  return sl_fail(SL_ERR_INPUT,
+                 "%s: tensor \"%s\" is %s of %d dimensions, %" PRId64
+                 " elements; expected fp32, bf16 or fp16 of shape (%" PRId64 "%s%.0" PRId64 ")",
+                 host->options.init, t->name, from->type_name, from->n_dim, from->numel, t->shape[0],
+                 t->n_dim > 1 ? ", " : "", t->n_dim > 1 ? t->shape[1] : 0);
+}
+
+enum sl_status sl_host_init_check(struct sl_host *host) {
+  if (!host->options.init) return SL_OK;
+  SL_TRY(sl_safetensors_open(&host->init, host->options.init));
+  host->has_init = true;
+  const struct sl_model *model = host->job->plan->model;
+  for (int i = 0; i < model->tensor_count; i++) SL_TRY(check_shape(host, &model->tensors[i]));
+  return SL_OK;
+}
+
+/* --- saving --- */
+
+/* Every rank learns whether any failed: a rank that goes on alone would wait for ever. */
+static enum sl_status agree(const struct sl_host *host, enum sl_status mine, const char *what) {
+  int code = (int)mine, worst = 0;
+  MPI_Allreduce(&code, &worst, 1, MPI_INT, MPI_MAX, host->everyone);
+  if (mine != SL_OK || worst == SL_OK) return mine;
+  return sl_fail(SL_ERR_PEER, "another rank could not %s", what);
+}
+
+static enum sl_status open_writer(struct sl_host *host, int which, const char *path) {
+  const struct sl_model *model = host->job->plan->model;
+  struct sl_safetensors_spec *specs;
+  SL_TRY(sl_calloc(&specs, (size_t)model->tensor_count, sizeof *specs));
+  for (int i = 0; i < model->tensor_count; i++) {
+    const struct sl_tensor *t = &model->tensors[i];
+    specs[i] = (struct sl_safetensors_spec){t->name, SL_F32, t->n_dim, {t->shape[0], t->shape[1]}};
+  }
+  json_t *metadata = json_pack("{s:s}", "format", "pt"); /* what Hugging Face's loaders ask for */
+  struct sl_safetensors_writer *writer = &host->writer[which];
+  enum sl_status status = SL_OK;
+  if (host->rank == 0) status = sl_safetensors_create(writer, path, specs, model->tensor_count, metadata);
+  host->writing[which] = host->rank == 0 && status == SL_OK;
+  status = agree(host, status, "create the file to save to");
+  if (status == SL_OK && host->rank != 0) {
+    status = sl_safetensors_join(writer, path, specs, model->tensor_count, metadata);
+    host->writing[which] = status == SL_OK;
+  }
+  json_decref(metadata);
+  free(specs);
+  return agree(host, status, "open the file to save to");
+}
+
+enum sl_status sl_host_save_open(struct sl_host *host) {
+  if (host->options.save) SL_TRY(open_writer(host, SL_HOST_SAVE_PARAM, host->options.save));
+  if (host->options.save_grads) SL_TRY(open_writer(host, SL_HOST_SAVE_GRAD, host->options.save_grads));
+  return SL_OK;
+}
+
+enum sl_status sl_host_save_tensor(struct sl_host *host, const struct sl_issued *it) {
+  const struct sl_op *op = it->op;
+  const int which = op->role == SL_ROLE_GRAD ? SL_HOST_SAVE_GRAD : SL_HOST_SAVE_PARAM;
+  const struct sl_located where = sl_job_locate(host->job, host->rank, op->role, op->tensor);
+  if (where.count == 0 || !where.writer || !host->writing[which]) return SL_OK;
+  int index;
+  const struct sl_tensor *t = tensor_of(host, op->tensor, &index);
+  const float *at = memory_of(host, &where);
+  const int64_t end = where.first + where.count;
+  for (int64_t local = where.first; local < end;) {
+    struct run run = run_at(host, t, local, end);
+    SL_TRY(sl_safetensors_write(&host->writer[which], index, run.logical, run.count, at + (local - where.first)));
+    local += run.count;
+  }
+  return SL_OK;
+}
+
+enum sl_status sl_host_save_finish(struct sl_host *host) {
+  for (int which = 0; which < SL_HOST_SAVES; which++) {
+    if (!host->writing[which]) continue; /* equal on all ranks */
+    host->writing[which] = false;
+    enum sl_status status = host->rank == 0 ? SL_OK : sl_safetensors_finish(&host->writer[which]);
+    status = agree(host, status, "write its part of the file"); /* process 0 renames only what is complete */
+    if (host->rank == 0 && status == SL_OK) status = sl_safetensors_finish(&host->writer[which]);
+    SL_TRY(agree(host, status, "finish the file"));
+  }
+  return SL_OK;
+}
