@@ -174,14 +174,17 @@ static const char *default_text(const struct sl_reader *reader, const struct sl_
   return field->old_value != NULL && reader->version < field->since ? field->old_value : field->value;
 }
 
-static enum sl_status store_default(const struct sl_reader *reader, const struct sl_field *field, const char *path) {
+/* `given`: what stands in the file in its stead, NULL or "auto". */
+static enum sl_status store_default(const struct sl_reader *reader, const struct sl_field *field, const char *path,
+                                    const json_t *given) {
   char expectation[128];
   json_t *value = json_loads(default_text(reader, field), JSON_DECODE_ANY, NULL);
   if (value == NULL) return sl_fail(SL_ERR_MEMORY, "out of memory in the default of %s", path);
   const enum sl_converted done = sl_config_convert(field, value, (char *)reader->config + field->offset);
   json_decref(value);
   if (done == SL_CONVERTED) return SL_OK;
-  return sl_json_fail(&reader->config->doc, path, "missing; expected %s",
+  return sl_json_fail(&reader->config->doc, path, "%s; expected %s",
+                      given != NULL ? "is \"auto\" and has no default" : "missing",
                       sl_config_expectation(field, expectation, sizeof expectation));
 }
 
@@ -194,7 +197,7 @@ static enum sl_status store_given(const struct sl_reader *reader, const struct s
   sl_json_where(&reader->config->doc, path, where, sizeof where);
   sl_warn("%s: %s: Using unknown %s: %s. The default %s applies", where, path, field->key,
           sl_config_show(value, shown, sizeof shown), field->value);
-  return store_default(reader, field, path);
+  return store_default(reader, field, path, NULL);
 }
 
 static bool same_value(const json_t *a, const json_t *b) {
@@ -245,7 +248,7 @@ static enum sl_status read_field(struct sl_reader *reader, const struct sl_secti
     return sl_json_fail(&reader->config->doc, path, "given twice, also as \"%s\"; expected one of the two",
                         field->alias);
   if (value == NULL) value = other;
-  if (value == NULL || is_auto(value)) return field->modelled ? store_default(reader, field, path) : SL_OK;
+  if (value == NULL || is_auto(value)) return field->modelled ? store_default(reader, field, path, value) : SL_OK;
   if (field->modelled) return store_given(reader, field, path, value);
   return note_unmodelled(reader, field, section->strict, object, path, value);
 }

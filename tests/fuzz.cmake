@@ -1,4 +1,5 @@
-# Every tests/fuzz_NAME.c is one libFuzzer program and one CTest with the label "fuzz"; tests/corpus/NAME/ holds its seeds.
+# Every tests/fuzz_NAME.c is one libFuzzer program and one CTest with the label "fuzz"; tests/corpus/NAME/ holds its seeds
+# and tests/corpus/NAME.dict, where there is one, the words of its language.
 # Built with SL_FUZZ=ON (preset clang), against core compiled with the same sanitizers.
 if(NOT SL_FUZZ)
   return()
@@ -28,6 +29,10 @@ foreach(source ${fuzz_sources})
   set(seeds ${PROJECT_SOURCE_DIR}/tests/corpus/${name})
   if(NOT EXISTS ${seeds})
     set(seeds)
+  endif()
+  set(words ${PROJECT_SOURCE_DIR}/tests/corpus/${name}.dict)
+  if(EXISTS ${words})
+    list(PREPEND seeds -dict=${words})
   endif()
   add_test(NAME ${target} COMMAND ${target} -max_total_time=${SL_FUZZ_SECONDS} -rss_limit_mb=2048
            -artifact_prefix=${folder}- ${folder} ${seeds})

@@ -111,6 +111,8 @@ static const struct {
      "OneCycle, WarmupLR, WarmupDecayLR or WarmupCosineLR (those of torch are not modelled yet)"},
     {"{\"scheduler\": {\"params\": {}}}",
      "ds.json:1:2: scheduler.type: missing; expected LRRangeTest, OneCycle, WarmupLR, WarmupDecayLR or WarmupCosineLR"},
+    {"{\"scheduler\": {\"type\": \"WarmupDecayLR\", \"params\": {\"total_num_steps\": \"auto\"}}}",
+     "ds.json:1:52: scheduler.params.total_num_steps: is \"auto\" and has no default; expected an integer >= 0"},
     {"{\"scheduler\": {\"type\": \"WarmupDecayLR\", \"params\": {\"warmup_num_steps\": 10}}}",
      "ds.json:1:41: scheduler.params.total_num_steps: missing; expected an integer >= 0"},
     {"{\"scheduler\": {\"type\": \"WarmupLR\", \"params\": {\"warmup_num_steps\": 0}}}",
