@@ -14,7 +14,6 @@
 #include "core/json_get.h"
 #include "core/text.h"
 
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

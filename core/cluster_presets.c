@@ -7,8 +7,6 @@
 #include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 /* The text of its argument; the compiler turns line breaks into blanks. */

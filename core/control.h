@@ -1,7 +1,7 @@
 /* The control block: the scalars of a step that depend on data, kept in a buffer so that the program stays static.
  *
- * CLASSIFIER and MSE add to loss_sum, NORM to square_sum; one all_reduce over the world sums `reduced`; the CONTROL op then
- * turns the sums into this step's loss, norm, clip factor and learning rate, and advances the counters. */
+ * CLASSIFIER and MSE add to loss_sum, NORM to square_sum; one all_reduce over the world sums `reduced`; the CONTROL op
+ * then turns the sums into this step's loss, norm, clip factor and learning rate, and advances the counters. */
 #ifndef SL_CORE_CONTROL_H
 #define SL_CORE_CONTROL_H
 
@@ -21,14 +21,14 @@ struct sl_control {
       double spare;
     };
   };
-  int64_t step;          /* steps taken, skipped ones included */
-  int64_t good_steps;    /* optimizer updates done */
+  int64_t step;       /* steps taken, skipped ones included */
+  int64_t good_steps; /* optimizer updates done */
   int64_t skipped;
   int64_t last_overflow; /* step of the last overflow, -1 none */
   int64_t hysteresis;
   double loss_scale;
   double loss, grad_norm, lr, momentum;
-  double grad_factor;    /* the update multiplies gradients by this: clip / loss_scale; < 0: skip the update */
+  double grad_factor; /* the update multiplies gradients by this: clip / loss_scale; < 0: skip the update */
 };
 
 /* The state before the first step. */

@@ -1,8 +1,8 @@
 /* The executor: one loop that drives whoever fills the table.
  *
  * The simulator, the host backend and the CUDA backend each export one `const struct sl_exec_ops`. The loop in
- * core/executor.c walks each local rank's program, hands ops over in program order and collects completions; it is the same
- * for virtual and real time, so whatever can be lowered can be predicted and measured. */
+ * core/executor.c walks each local rank's program, hands ops over in program order and collects completions; it is the
+ * same for virtual and real time, so whatever can be lowered can be predicted and measured. */
 #ifndef SL_CORE_EXECUTOR_H
 #define SL_CORE_EXECUTOR_H
 
@@ -32,48 +32,50 @@ struct sl_issued {
   const struct sl_instance *instance;
   const struct sl_wait *waits;
   uint32_t wait_count;
-  uint32_t lane_index;      /* index of this op in its lane, within this pass over the program */
-  uint32_t index;           /* index in program->issues */
+  uint32_t lane_index; /* index of this op in its lane, within this pass over the program */
+  uint32_t index;      /* index in program->issues */
 };
 
 struct sl_completion {
-  int local;                /* which local rank */
-  uint32_t index;           /* index in program->issues */
-  double start_s, end_s;    /* since open: when the op began to run (its waits being over) and when it was complete */
+  int local;             /* which local rank */
+  uint32_t index;        /* index in program->issues */
+  double start_s, end_s; /* since open: when the op began to run (its waits being over) and when it was complete */
 };
 
 struct sl_traffic {
-  enum sl_group group;      /* SL_GROUP_NONE: a send or receive */
+  enum sl_group group; /* SL_GROUP_NONE: a send or receive */
   enum sl_op_kind op;
   enum sl_dtype dtype;
   enum sl_payload payload;
   int64_t calls, bytes, wire_bytes; /* bytes: nccl-tests size; both summed over calls, per step of the step program */
-  double time_s;            /* from start to end, summed; 0 where unknown */
+  double time_s;                    /* from start to end, summed; 0 where unknown */
 };
 
-/* What a backend knows about one rank after the run; counted where calls are made or charged, never read off the program. */
+/* What a backend knows about one rank after the run; counted where calls are made or charged, never read off the
+ * program. */
 struct sl_exec_report {
   struct sl_traffic *traffic; /* owned by the caller: free() */
   int traffic_count;
-  uint64_t call_hash;         /* FNV-1a over (group, op, bytes) of every call of the last step, in order */
+  uint64_t call_hash; /* FNV-1a over (group, op, bytes) of every call of the last step, in order */
   int64_t arena_bytes[SL_SPACE_COUNT];
-  int64_t process_bytes;      /* anonymous and shared memory above what the process had before the arena; 0 = unknown */
-  int64_t context_bytes;      /* what it had before: libraries, MPI, CUDA context */
+  int64_t process_bytes; /* anonymous and shared memory above what the process had before the arena; 0 = unknown */
+  int64_t context_bytes; /* what it had before: libraries, MPI, CUDA context */
 };
 
 struct sl_exec_ops {
   const char *name;
-  bool measures;              /* true: times are real, losses exist */
-  /* Allocate arenas, communicators and handles for `job`; everything that can fail early fails here. *local_ranks is how
-   * many ranks this process drives and *first_local the global rank of each (owned by the state). */
+  bool measures; /* true: times are real, losses exist */
+  /* Allocate arenas, communicators and handles for `job`; everything that can fail early fails here. *local_ranks is
+   * how many ranks this process drives and *first_local the global rank of each (owned by the state). */
   enum sl_status (*open)(void **state, const struct sl_job *job, const struct sl_exec_options *options,
                          const int **local_ranks, int *local_count);
-  /* Program `kind` starts on local rank `local`: lane counts restart from 0, `step` keys data and randomness. Only called
-   * when every op of the rank's previous program is complete. */
+  /* Program `kind` starts on local rank `local`: lane counts restart from 0, `step` keys data and randomness. Only
+   * called when every op of the rank's previous program is complete. */
   enum sl_status (*begin)(void *state, int local, enum sl_program_kind kind, int64_t step);
   /* Hand one op over; it runs after its waits and its lane predecessor. Never blocks. SL_AGAIN: the queue is full. */
   enum sl_status (*issue)(void *state, int local, const struct sl_issued *op);
-  /* Wait for, or jump to, the next completions and write up to `max` of them; may block. SL_DONE when nothing is in flight. */
+  /* Wait for, or jump to, the next completions and write up to `max` of them; may block. SL_DONE when nothing is in
+   * flight. */
   enum sl_status (*advance)(void *state, struct sl_completion *out, int max, int *count);
   double (*now)(void *state); /* seconds since open */
   /* (optional) Copy operand data back: `bytes` at `offset` of `buffer`. A backend without data leaves this NULL. */
@@ -92,7 +94,7 @@ enum sl_status sl_exec_load(const char *name, const struct sl_exec_ops **out);
 
 /* One step as seen from outside. */
 struct sl_step_result {
-  double start_s, end_s;      /* slowest local rank */
+  double start_s, end_s; /* slowest local rank */
   bool has_loss;
   double loss, grad_norm, lr, loss_scale;
   bool skipped;
@@ -107,7 +109,7 @@ struct sl_run {
   const struct sl_job *job;
   struct sl_exec_options options;
   int64_t steps;
-  sl_observe_fn observe;      /* (optional) */
+  sl_observe_fn observe; /* (optional) */
   void *observe_context;
   void (*progress)(void *context, int64_t step, const struct sl_step_result *result); /* (optional) after each step */
   void *progress_context;

@@ -1,9 +1,10 @@
 /* Lowering, inside core: from the actions of a schedule to ops on buffers.
  *
- * A model's builder (lower_gpt2.c, lower_mlp.c) writes what one action computes as drafts: ops whose parameter and gradient
- * operands are still logical tensors. lower_zero.c binds those to buffers by the ZeRO stage and adds the communication that
- * the binding needs; it is the only file that knows what a stage means. lower.c drives both over the schedule and builds
- * the init, step and save programs; link.c then derives the waits and arena.c places the buffers. */
+ * A model's builder (lower_gpt2.c, lower_mlp.c) writes what one action computes as drafts: ops whose parameter and
+ * gradient operands are still logical tensors. lower_zero.c binds those to buffers by the ZeRO stage and adds the
+ * communication that the binding needs; it is the only file that knows what a stage means. lower.c drives both over the
+ * schedule and builds the init, step and save programs; link.c then derives the waits and arena.c places the buffers.
+ */
 #ifndef SL_CORE_LOWER_H
 #define SL_CORE_LOWER_H
 
@@ -45,9 +46,9 @@ struct sl_lowering {
   const struct sl_build_options *options;
   enum sl_scope *scopes; /* one per buffer of the class */
   size_t scope_capacity;
-  int slots;             /* micro-batches in flight */
+  int slots;                          /* micro-batches in flight */
   struct sl_drafts forward, backward; /* one micro-batch of the model, lowered once */
-  struct sl_zero *zero;  /* lower_zero.c's own */
+  struct sl_zero *zero;               /* lower_zero.c's own */
 };
 
 /* Buffers. `count` elements of `dtype`; the name is copied. Returns the index through *out. */
@@ -72,15 +73,19 @@ enum sl_status sl_draft_add(struct sl_drafts *drafts, struct sl_op op, int opera
   sl_draft_add(drafts, op, (int)(sizeof((struct sl_operand[]){__VA_ARGS__}) / sizeof(struct sl_operand)),              \
                (struct sl_operand[]){__VA_ARGS__})
 
-/* Append a bound draft (no logical tensors left) to a program. */
-enum sl_status sl_lower_emit(struct sl_program *program, const struct sl_draft *draft);
+/* Append an op whose operands are bound (no logical tensors left) to a program. */
+enum sl_status sl_lower_emit(struct sl_program *program, struct sl_op op, int operand_count,
+                             const struct sl_operand *operands);
+#define SL_EMIT(program, op, ...)                                                                                      \
+  sl_lower_emit(program, op, (int)(sizeof((struct sl_operand[]){__VA_ARGS__}) / sizeof(struct sl_operand)),            \
+                (struct sl_operand[]){__VA_ARGS__})
 
 /* The model's compute of one micro-batch, forward and backward. */
 enum sl_status sl_lower_gpt2(struct sl_lowering *lowering);
 enum sl_status sl_lower_mlp(struct sl_lowering *lowering);
 
-/* ZeRO: state buffers; one micro-batch's forward or backward with its gathers and reductions; the optimizer step; and the
- * gathers that follow initialisation. `first` and `last` tell the accumulation boundary's ends. */
+/* ZeRO: state buffers; one micro-batch's forward or backward with its gathers and reductions; the optimizer step; and
+ * the gathers that follow initialisation. `first` and `last` tell the accumulation boundary's ends. */
 enum sl_status sl_zero_open(struct sl_lowering *lowering);
 void sl_zero_close(struct sl_lowering *lowering);
 enum sl_status sl_zero_forward(struct sl_lowering *lowering, struct sl_program *program);
@@ -89,8 +94,8 @@ enum sl_status sl_zero_step(struct sl_lowering *lowering, struct sl_program *pro
 enum sl_status sl_zero_init(struct sl_lowering *lowering, struct sl_program *program);
 
 /* Lives of buffer slots, found by link.c and used by arena.c: life `i` of a slot spans issues first..last of `program`;
- * `done[lane]` is how many ops of each lane must be complete for the life to be over, `known[lane]` how many are complete
- * for certain when it starts. */
+ * `done[lane]` is how many ops of each lane must be complete for the life to be over, `known[lane]` how many are
+ * complete for certain when it starts. */
 struct sl_life {
   uint32_t slot; /* index in class->slot_offsets */
   enum sl_program_kind program;

@@ -7,19 +7,19 @@
 
 struct sl_memory_sample {
   enum sl_program_kind program;
-  uint32_t issue;                        /* index in that program's issue list */
-  int64_t live[SL_CATEGORY_COUNT];       /* bytes, aligned as placed */
+  uint32_t issue;                  /* index in that program's issue list */
+  int64_t live[SL_CATEGORY_COUNT]; /* bytes, aligned as placed */
 };
 
 struct sl_memory_report {
-  int64_t peak_bytes[SL_SPACE_COUNT];    /* == the class's arena_bytes */
-  int64_t live_peak_bytes;               /* device: the largest sum of simultaneously live bytes */
-  int64_t at_peak[SL_CATEGORY_COUNT];    /* live at that instant */
-  int64_t fragmentation;                 /* peak_bytes - live_peak_bytes */
+  int64_t peak_bytes[SL_SPACE_COUNT]; /* == the class's arena_bytes */
+  int64_t live_peak_bytes;            /* device: the largest sum of simultaneously live bytes */
+  int64_t at_peak[SL_CATEGORY_COUNT]; /* live at that instant */
+  int64_t fragmentation;              /* peak_bytes - live_peak_bytes */
   int64_t category_max[SL_CATEGORY_COUNT];
-  int64_t phase_peak[SL_PHASE_COUNT];    /* largest live sum in each phase */
+  int64_t phase_peak[SL_PHASE_COUNT]; /* largest live sum in each phase */
   enum sl_phase peak_phase;
-  struct sl_memory_sample *curve;        /* the step program, one sample whenever the live set changes; owned */
+  struct sl_memory_sample *curve; /* the step program, one sample whenever the live set changes; owned */
   size_t curve_count;
   /* exact bytes before alignment and padding, of persistent state: for closed forms */
   int64_t state_bytes[SL_CATEGORY_COUNT];

@@ -81,7 +81,7 @@ static int64_t size_of(const struct sl_model *model, enum size size) {
   }
 }
 
-/* Append one tensor; there is room. `block` < 0: no prefix. */
+/* Append one tensor; there is room. Names in a block start with `prefix` and the layer. */
 static void add(struct sl_model *model, const struct entry *entry, const char *prefix, int layer, bool in_block) {
   struct sl_tensor *tensor = &model->tensors[model->tensor_count++];
   if (in_block)

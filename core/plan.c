@@ -166,6 +166,15 @@ static enum sl_status choose_degrees(struct sl_plan *plan, int world) {
   return SL_OK;
 }
 
+/* Ranks fill a node before the next; localhost (one node) takes them all, more than it has cores if need be. */
+static int choose_threads(const struct sl_cluster *cluster, int world) {
+  if (cluster->device.kind != SL_DEVICE_CPU) return 1;
+  int64_t ranks = world;
+  if (cluster->nodes != 1 && cluster->devices_per_node < ranks) ranks = cluster->devices_per_node;
+  const int64_t threads = cluster->device.cores / ranks;
+  return threads > 1 ? (int)threads : 1;
+}
+
 static enum sl_status choose_batch(struct sl_plan *plan) {
   const struct sl_config *config = plan->config;
   const struct sl_model *model = plan->model;
@@ -200,6 +209,7 @@ enum sl_status sl_plan_build(struct sl_plan *plan, const struct sl_model *model,
                    (long long)devices);
   }
   SL_TRY(choose_degrees(plan, world));
+  plan->threads = choose_threads(cluster, world);
   SL_TRY(sl_config_resolve_batch(config, plan->dp));
   SL_TRY(choose_batch(plan));
   SL_GO(sl_calloc(&plan->stages, (size_t)plan->pp, sizeof *plan->stages));

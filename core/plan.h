@@ -83,6 +83,7 @@ struct sl_plan {
   int world, tp, cp, dp, pp;
   int zero_stage;
   int shard;               /* members of a shard group; dp without hybrid sharding, 1 for stage 0 */
+  int threads;             /* OpenMP threads of a rank: cores of a node / its ranks, at least 1; 1 on a GPU */
   int64_t micro_batch;     /* sequences (mlp: samples) per rank and micro-batch */
   int64_t n_micro;         /* micro-batches per step and rank */
   int64_t global_batch;    /* sequences per step */

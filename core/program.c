@@ -1,4 +1,5 @@
-/* What follows from an op by itself: names, flops, bytes, and how members of a group share a collective; see program.h. */
+/* What follows from an op by itself: names, flops, bytes, and how members of a group share a collective; see program.h.
+ */
 #include "core/program.h"
 
 #include <stdlib.h>
@@ -58,36 +59,53 @@ const char *sl_space_name(enum sl_space space) {
 static double elementwise_flops(const struct sl_op *op) {
   const double rows = (double)op->dim[0] * (double)op->dim[1];
   switch (op->kind) {
-  case SL_OP_LAYERNORM_FWD: return 8 * rows;
-  case SL_OP_LAYERNORM_BWD: return 14 * rows;
-  case SL_OP_GELU_FWD: return 20 * rows;
-  case SL_OP_GELU_BWD: return 26 * rows;
-  case SL_OP_CLASSIFIER: return 24 * rows;
+  case SL_OP_LAYERNORM_FWD:
+    return 8 * rows;
+  case SL_OP_LAYERNORM_BWD:
+    return 14 * rows;
+  case SL_OP_GELU_FWD:
+    return 20 * rows;
+  case SL_OP_GELU_BWD:
+    return 26 * rows;
+  case SL_OP_CLASSIFIER:
+    return 24 * rows;
   case SL_OP_RESIDUAL_FWD:
   case SL_OP_BIAS_BWD:
   case SL_OP_RELU_FWD:
   case SL_OP_RELU_BWD:
-  case SL_OP_DROPOUT_BWD: return rows;
-  case SL_OP_MSE: return 4 * rows;
+  case SL_OP_DROPOUT_BWD:
+    return rows;
+  case SL_OP_MSE:
+    return 4 * rows;
   case SL_OP_EMBED_FWD:
-  case SL_OP_EMBED_BWD: return 2 * rows * (double)op->dim[2];
-  case SL_OP_NORM: return 2 * (double)op->dim[0];
-  case SL_OP_SGD: return 5 * (double)op->dim[0];
+  case SL_OP_EMBED_BWD:
+    return 2 * rows * (double)op->dim[2];
+  case SL_OP_NORM:
+    return 2 * (double)op->dim[0];
+  case SL_OP_SGD:
+    return 5 * (double)op->dim[0];
   case SL_OP_ADAM:
-  case SL_OP_ADAMW: return 16 * (double)op->dim[0];
-  case SL_OP_ADD: return (double)op->dim[0];
-  default: return 0;
+  case SL_OP_ADAMW:
+    return 16 * (double)op->dim[0];
+  case SL_OP_ADD:
+    return (double)op->dim[0];
+  default:
+    return 0;
   }
 }
 
 double sl_op_flops(const struct sl_op *op) {
   const int64_t *d = op->dim;
   switch (op->kind) {
-  case SL_OP_GEMM: return 2.0 * (double)d[0] * (double)d[1] * (double)d[2];
+  case SL_OP_GEMM:
+    return 2.0 * (double)d[0] * (double)d[1] * (double)d[2];
   /* causal: T(T+1)/2 score pairs per head, two products of D each; the backward has five products */
-  case SL_OP_ATTENTION_FWD: return 2.0 * 2.0 * (double)d[0] * (double)d[2] * (double)d[3] * (double)d[1] * (double)(d[1] + 1) / 2;
-  case SL_OP_ATTENTION_BWD: return 2.0 * 4.0 * (double)d[0] * (double)d[2] * (double)d[3] * (double)d[1] * (double)(d[1] + 1) / 2;
-  default: return elementwise_flops(op);
+  case SL_OP_ATTENTION_FWD:
+    return 2.0 * 2.0 * (double)d[0] * (double)d[2] * (double)d[3] * (double)d[1] * (double)(d[1] + 1) / 2;
+  case SL_OP_ATTENTION_BWD:
+    return 2.0 * 4.0 * (double)d[0] * (double)d[2] * (double)d[3] * (double)d[1] * (double)(d[1] + 1) / 2;
+  default:
+    return elementwise_flops(op);
   }
 }
 
@@ -97,7 +115,8 @@ double sl_op_bytes(const struct sl_program *program, const struct sl_op *op) {
     const struct sl_slice *s = &program->slices[op->slice + i];
     double touched = (double)s->bytes;
     /* an embedding reads one row a token, not the table; its backward touches as many rows again */
-    if (op->kind == SL_OP_EMBED_FWD && i == 1) touched = (double)op->dim[0] * (double)op->dim[1] * (double)op->dim[2] * 4;
+    if (op->kind == SL_OP_EMBED_FWD && i == 1)
+      touched = (double)op->dim[0] * (double)op->dim[1] * (double)op->dim[2] * 4;
     if (op->kind == SL_OP_EMBED_BWD && i == 2 && s->access == SL_READ_WRITE) {
       touched = (double)op->dim[0] * (double)op->dim[1] * (double)op->dim[2] * 4;
     }
@@ -136,7 +155,8 @@ void sl_ring_piece(int64_t n, int members, int member, int64_t *first, int64_t *
 }
 
 /* Elements that `index` sends in a ring over pieces of which it skips `skipped` (its own, or its successor's). */
-static int64_t ring_sends(const struct sl_program *program, const struct sl_op *op, int part, int members, int skipped) {
+static int64_t ring_sends(const struct sl_program *program, const struct sl_op *op, int part, int members,
+                          int skipped) {
   int64_t sum = 0;
   for (int g = 0; g < members; g++) {
     if (g != skipped) sum += sl_share_piece(program, op, part, g).count;
@@ -157,11 +177,20 @@ int64_t sl_op_wire_bytes(const struct sl_program *program, const struct sl_op *o
       sl_ring_piece(n, members, successor, &first, &next);
       elements += 2 * n - own - next;
       break;
-    case SL_OP_REDUCE_SCATTER: elements += ring_sends(program, op, part, members, index); break;
-    case SL_OP_ALL_GATHER: elements += ring_sends(program, op, part, members, successor); break;
-    case SL_OP_BROADCAST: elements += successor != op->peer ? n : 0; break;
-    case SL_OP_SEND: elements += n; break;
-    default: break;
+    case SL_OP_REDUCE_SCATTER:
+      elements += ring_sends(program, op, part, members, index);
+      break;
+    case SL_OP_ALL_GATHER:
+      elements += ring_sends(program, op, part, members, successor);
+      break;
+    case SL_OP_BROADCAST:
+      elements += successor != op->peer ? n : 0;
+      break;
+    case SL_OP_SEND:
+      elements += n;
+      break;
+    default:
+      break;
     }
   }
   return elements * sl_dtype_bytes(op->dtype);
@@ -206,7 +235,8 @@ static void print_operand(const struct sl_job *job, const struct sl_class *c, co
 void sl_program_print(const struct sl_job *job, int rank, enum sl_program_kind kind, FILE *out) {
   const struct sl_class *c = &job->classes[sl_job_class_of(job, rank)];
   const struct sl_program *p = &c->programs[kind];
-  fprintf(out, "# index  lane[index in lane]  action  op (shape)  operands: <read >write [byte offset + bytes]  waits: lane>=count\n");
+  fprintf(out, "# index  lane[index in lane]  action  op (shape)  operands: <read >write [byte offset + bytes]  waits: "
+               "lane>=count\n");
   for (size_t i = 0; i < p->issue_count; i++) {
     const struct sl_issue *e = &p->issues[i];
     const struct sl_op *op = &p->ops[e->op];

@@ -1,11 +1,12 @@
 /* The program: what one rank executes, at the granularity of one kernel, collective, copy or update.
  *
  * Ranks whose programs differ only by their coordinates share one program (a class): a slice may move by `shard_stride`
- * times the rank's place in the op's group. Ops are lowered once per distinct action (a segment) and instantiated by the
- * schedule with a micro-batch and a buffer slot; the issue list is that expansion, 16 bytes an entry, in program order.
+ * times the rank's place in the op's group. Ops are lowered once per distinct action (a segment) and instantiated by
+ * the schedule with a micro-batch and a buffer slot; the issue list is that expansion, 16 bytes an entry, in program
+ * order.
  *
- * Lanes are FIFO and run concurrently. A wait names a lane and how many of its ops must be complete; nothing else orders
- * two lanes. core/link.c derives the waits from what ops read and write, core/check.c proves them anew. */
+ * Lanes are FIFO and run concurrently. A wait names a lane and how many of its ops must be complete; nothing else
+ * orders two lanes. core/link.c derives the waits from what ops read and write, core/check.c proves them anew. */
 #ifndef SL_CORE_PROGRAM_H
 #define SL_CORE_PROGRAM_H
 
@@ -61,46 +62,47 @@ const char *sl_op_class_name(enum sl_op_class op_class);
 
 /* Every op. Operands stand in the order given here; r reads, w writes, + reads and writes (a gradient is + when the op
  * accumulates, w when it overwrites; the slice's access says which). dim[] holds the shape named in the last column.
- * Letters: B sequences, T tokens, R = B*T rows, C channels, V vocabulary, P positions, H heads, D head size, N elements.
- *   kind             text             class        operands                                         dim */
+ * Letters: B sequences, T tokens, R = B*T rows, C channels, V vocabulary, P positions, H heads, D head size, N
+ * elements. kind             text             class        operands                                         dim */
 #define SL_OP_MAP(X)                                                                                                   \
   /* model */                                                                                                          \
-  X(LOAD_BATCH,       "load_batch",       CONTROL)     /* w inputs, w targets                         B T            */ \
-  X(EMBED_FWD,        "embed",            ELEMENTWISE) /* r tokens, r wte, r wpe, w out               B T C V        */ \
-  X(EMBED_BWD,        "embed_bwd",        ELEMENTWISE) /* r tokens, r dout, w/+ dwte, w/+ dwpe        B T C V P      */ \
-  X(LAYERNORM_FWD,    "layernorm",        ELEMENTWISE) /* r x, r weight, r bias, w out, w stats(2,R)  R C            */ \
-  X(LAYERNORM_BWD,    "layernorm_bwd",    ELEMENTWISE) /* r dout, r x, r weight, r stats, w/+ dx, w/+ dweight, w/+ dbias, w scratch  R C */ \
-  X(GEMM,             "gemm",             GEMM)        /* r a, r b, w/+ c [, r bias]                  m n k          */ \
-  X(BIAS_BWD,         "bias_bwd",         ELEMENTWISE) /* r dout, w/+ dbias, w scratch                R C            */ \
-  X(ATTENTION_FWD,    "attention",        ATTENTION)   /* r qkv, w out, w probs                       B T H D        */ \
-  X(ATTENTION_BWD,    "attention_bwd",    ATTENTION)   /* r dout, r qkv, r probs, w dqkv, w scratch   B T H D        */ \
-  X(GELU_FWD,         "gelu",             ELEMENTWISE) /* r x, w out                                  R C            */ \
-  X(GELU_BWD,         "gelu_bwd",         ELEMENTWISE) /* + dout (becomes dx), r x                    R C            */ \
-  X(RESIDUAL_FWD,     "residual",         ELEMENTWISE) /* r residual, r x, w out = residual+dropout(x)  R C         */ \
-  X(DROPOUT_BWD,      "dropout_bwd",      ELEMENTWISE) /* r dout, w dx                                R C            */ \
-  X(CLASSIFIER,       "classifier",       ELEMENTWISE) /* + logits (become dlogits), r targets, + control  R V       */ \
-  X(RELU_FWD,         "relu",             ELEMENTWISE) /* + x in place                                R C            */ \
-  X(RELU_BWD,         "relu_bwd",         ELEMENTWISE) /* + dout in place, r out                      R C            */ \
-  X(MSE,              "mse",              ELEMENTWISE) /* + prediction (becomes its gradient), r targets, + control  R C */ \
+  X(LOAD_BATCH, "load_batch", CONTROL)       /* w inputs, w targets                         B T            */          \
+  X(EMBED_FWD, "embed", ELEMENTWISE)         /* r tokens, r wte, r wpe, w out               B T C V        */          \
+  X(EMBED_BWD, "embed_bwd", ELEMENTWISE)     /* r tokens, r dout, w/+ dwte, w/+ dwpe        B T C V P      */          \
+  X(LAYERNORM_FWD, "layernorm", ELEMENTWISE) /* r x, r weight, r bias, w out, w stats(2,R)  R C            */          \
+  X(LAYERNORM_BWD, "layernorm_bwd",                                                                                    \
+    ELEMENTWISE)        /* r dout, r x, r weight, r stats, w/+ dx, w/+ dweight, w/+ dbias, w scratch  R C */           \
+  X(GEMM, "gemm", GEMM) /* r a, r b, w/+ c [, r bias]                  m n k          */                               \
+  X(BIAS_BWD, "bias_bwd", ELEMENTWISE)         /* r dout, w/+ dbias                           R C            */        \
+  X(ATTENTION_FWD, "attention", ATTENTION)     /* r qkv, w out, w probs, w scratch            B T H D        */        \
+  X(ATTENTION_BWD, "attention_bwd", ATTENTION) /* r dout, r qkv, r probs, w dqkv, w scratch   B T H D        */        \
+  X(GELU_FWD, "gelu", ELEMENTWISE)             /* r x, w out                                  R C            */        \
+  X(GELU_BWD, "gelu_bwd", ELEMENTWISE)         /* + dout (becomes dx), r x                    R C            */        \
+  X(RESIDUAL_FWD, "residual", ELEMENTWISE)     /* r residual, r x, w out = residual+dropout(x)  R C         */         \
+  X(DROPOUT_BWD, "dropout_bwd", ELEMENTWISE)   /* r dout, w dx                                R C            */        \
+  X(CLASSIFIER, "classifier", ELEMENTWISE)     /* + logits (become dlogits), r targets, + control  R V       */        \
+  X(RELU_FWD, "relu", ELEMENTWISE)             /* + x in place                                R C            */        \
+  X(RELU_BWD, "relu_bwd", ELEMENTWISE)         /* + dout in place, r out                      R C            */        \
+  X(MSE, "mse", ELEMENTWISE) /* + prediction (becomes its gradient), r targets, + control, w scratch  R C */           \
   /* state */                                                                                                          \
-  X(FILL,             "fill",             ELEMENTWISE) /* w x = scale                                 N              */ \
-  X(COPY,             "copy",             ELEMENTWISE) /* r x, w out                                  N              */ \
-  X(ADD,              "add",              ELEMENTWISE) /* r x, + out                                  N              */ \
-  X(NORM,             "norm",             OPTIMIZER)   /* r gradient, + control: scale * sum of squares  N           */ \
-  X(CONTROL,          "control",          CONTROL)     /* + control: loss, norm, clip factor, next step  -           */ \
-  X(SGD,              "sgd",              OPTIMIZER)   /* + param, r gradient, + momentum, r control  N              */ \
-  X(ADAM,             "adam",             OPTIMIZER)   /* + param, r gradient, + m, + v, r control    N              */ \
-  X(ADAMW,            "adamw",            OPTIMIZER)   /* + param, r gradient, + m, + v, r control    N              */ \
-  X(INIT_TENSOR,      "init_tensor",      CONTROL)     /* w piece of `tensor`: seeded or from a file  first N        */ \
-  X(SAVE_TENSOR,      "save_tensor",      CONTROL)     /* r piece of `tensor`                         first N        */ \
-  X(JOIN,             "join",             CONTROL)     /* waits for every lane: the end of a program  -              */ \
-  /* communication: N = elements of all parts' whole sides; see sl_share_piece   */        \
-  X(ALL_REDUCE,       "all_reduce",       COLLECTIVE)  /* + x, in place (one operand a part)          N              */ \
-  X(REDUCE_SCATTER,   "reduce_scatter",   COLLECTIVE)  /* (+ whole, garbage after, w/+ shard) a part  N lo hi stride */ \
-  X(ALL_GATHER,       "all_gather",       COLLECTIVE)  /* (r shard, w whole) a part                   N lo hi stride */ \
-  X(BROADCAST,        "broadcast",        COLLECTIVE)  /* + x (root reads, others write)              N              */ \
-  X(SEND,             "send",             P2P)         /* r x                                         N              */ \
-  X(RECV,             "recv",             P2P)         /* w x                                         N              */
+  X(FILL, "fill", ELEMENTWISE)           /* w x = scale                                 N              */              \
+  X(COPY, "copy", ELEMENTWISE)           /* r x, w out                                  N              */              \
+  X(ADD, "add", ELEMENTWISE)             /* r x, + out                                  N              */              \
+  X(NORM, "norm", OPTIMIZER)             /* r gradient, + control: scale * sum of squares, w scratch  N */             \
+  X(CONTROL, "control", CONTROL)         /* + control: loss, norm, clip factor, next step  -           */              \
+  X(SGD, "sgd", OPTIMIZER)               /* + param, r gradient, + momentum, r control  N              */              \
+  X(ADAM, "adam", OPTIMIZER)             /* + param, r gradient, + m, + v, r control    N              */              \
+  X(ADAMW, "adamw", OPTIMIZER)           /* + param, r gradient, + m, + v, r control    N              */              \
+  X(INIT_TENSOR, "init_tensor", CONTROL) /* w piece of `tensor`: seeded or from a file  first N        */              \
+  X(SAVE_TENSOR, "save_tensor", CONTROL) /* r piece of `tensor`                         first N        */              \
+  X(JOIN, "join", CONTROL)               /* waits for every lane: the end of a program  -              */              \
+  /* communication: N = elements of all parts' whole sides; see sl_share_piece   */                                    \
+  X(ALL_REDUCE, "all_reduce", COLLECTIVE)         /* + x, in place (one operand a part)          N              */     \
+  X(REDUCE_SCATTER, "reduce_scatter", COLLECTIVE) /* (+ whole, garbage after, w/+ shard) a part  N lo hi stride */     \
+  X(ALL_GATHER, "all_gather", COLLECTIVE)         /* (r shard, w whole) a part                   N lo hi stride */     \
+  X(BROADCAST, "broadcast", COLLECTIVE)           /* + x (root reads, others write)              N              */     \
+  X(SEND, "send", P2P)                            /* r x                                         N              */     \
+  X(RECV, "recv", P2P)                            /* w x                                         N              */
 
 enum sl_op_kind {
 #define X(name, text, op_class) SL_OP_##name,
@@ -112,11 +114,11 @@ const char *sl_op_name(enum sl_op_kind kind);
 enum sl_op_class sl_op_class_of(enum sl_op_kind kind);
 
 enum sl_op_flag {
-  SL_OP_TRANS_A = 1,      /* gemm: a is stored (k, m) */
-  SL_OP_TRANS_B = 2,      /* gemm: b is stored (n, k) */
-  SL_OP_AFTER_COMPUTE = 4,/* starts no earlier than the compute op before it in program order has finished */
-  SL_OP_BLOCKING = 8,     /* the next compute op waits for it (a collective that does not overlap) */
-  SL_OP_SHARE_CHUNK = 16, /* reduce_scatter, all_gather: how members share; see sl_share_piece */
+  SL_OP_TRANS_A = 1,       /* gemm: a is stored (k, m) */
+  SL_OP_TRANS_B = 2,       /* gemm: b is stored (n, k) */
+  SL_OP_AFTER_COMPUTE = 4, /* starts no earlier than the compute op before it in program order has finished */
+  SL_OP_BLOCKING = 8,      /* the next compute op waits for it (a collective that does not overlap) */
+  SL_OP_SHARE_CHUNK = 16,  /* reduce_scatter, all_gather: how members share; see sl_share_piece */
   SL_OP_SHARE_RANGE = 32
 };
 
@@ -176,17 +178,17 @@ struct sl_op {
   enum sl_group place_group; /* whose index moves shard_stride slices; SL_GROUP_NONE: nothing moves */
   enum sl_dtype dtype;       /* of the data (gemm: of a, b and c; accumulation is fp32 or wider) */
   enum sl_phase phase;
-  enum sl_payload payload;   /* of a communication op */
+  enum sl_payload payload; /* of a communication op */
   unsigned flags;
-  int32_t slice, slice_count;/* operands: program->slices[slice ...] */
+  int32_t slice, slice_count; /* operands: program->slices[slice ...] */
   int64_t dim[5];
-  double scale;              /* classifier, mse: gradient scale; norm: factor; fill: value; layernorm: epsilon */
-  double dropout;            /* probability; 0 = none */
-  int32_t tensor;            /* index in the stage's placed tensors (init, save: the tensor; else for names), or -1 */
-  enum sl_role role;         /* init, save: which of the tensor's states */
-  int32_t stream;            /* dropout's stream id, unique per site of the model */
-  int32_t layer;             /* block index for reports; -1 embedding, n_layer head */
-  int32_t peer;              /* send, recv: pipeline stage of the other side; broadcast: root's index in the group */
+  double scale;      /* classifier, mse: gradient scale; norm: factor; fill: value; layernorm: epsilon */
+  double dropout;    /* probability; 0 = none */
+  int32_t tensor;    /* index in the stage's placed tensors (init, save: the tensor; else for names), or -1 */
+  enum sl_role role; /* init, save: which of the tensor's states */
+  int32_t stream;    /* dropout's stream id, unique per site of the model */
+  int32_t layer;     /* block index for reports; -1 embedding, n_layer head */
+  int32_t peer;      /* send, recv: pipeline stage of the other side; broadcast: root's index in the group */
 };
 
 /* One action of the schedule, instantiated: where its ops start in the issue list. */
@@ -204,7 +206,7 @@ struct sl_wait {
 
 struct sl_issue {
   uint32_t op, instance;
-  uint32_t wait;        /* program->waits[wait ...] */
+  uint32_t wait;                            /* program->waits[wait ...] */
   uint32_t wait_count : 8, lane_index : 24; /* index of this op in its lane, from 0 */
 };
 
@@ -248,10 +250,10 @@ struct sl_buffer {
   enum sl_category category;
   enum sl_space space;
   enum sl_dtype dtype;
-  bool persistent;        /* lives across steps; placed first, never shared */
-  int64_t bytes;          /* of one slot */
+  bool persistent; /* lives across steps; placed first, never shared */
+  int64_t bytes;   /* of one slot */
   int32_t slots;
-  int32_t first_slot;     /* its slots' arena offsets: class->slot_offsets[first_slot ...] */
+  int32_t first_slot; /* its slots' arena offsets: class->slot_offsets[first_slot ...] */
 };
 
 /* The ranks that share a program (one pipeline stage). */
@@ -260,12 +262,12 @@ struct sl_class {
   int rank_count, first_rank;
   struct sl_buffer *buffers;
   size_t buffer_count, buffer_capacity;
-  int64_t *slot_offsets;            /* bytes from the arena's start, one per buffer slot */
+  int64_t *slot_offsets; /* bytes from the arena's start, one per buffer slot */
   size_t slot_count;
   struct sl_program programs[SL_PROGRAM_COUNT];
   int64_t arena_bytes[SL_SPACE_COUNT];
-  struct sl_memory_report *memory;  /* what is live when; see core/memory.h */
-  int32_t control;                  /* the control buffer */
+  struct sl_memory_report *memory; /* what is live when; see core/memory.h */
+  int32_t control;                 /* the control buffer */
   struct {
     enum sl_role_form form;
     int32_t buffer;
@@ -283,8 +285,9 @@ static inline int sl_job_class_of(const struct sl_job *job, int rank) {
   return sl_plan_coord(job->plan, rank).pp;
 }
 
-/* Where the elements [first, first + count) of one tensor's state stand on a rank: `offset` bytes into slot 0 of `buffer`.
- * `writer`: this rank is the one of its replicas that writes them when saving. count 0: the rank holds none of it. */
+/* Where the elements [first, first + count) of one tensor's state stand on a rank: `offset` bytes into slot 0 of
+ * `buffer`. `writer`: this rank is the one of its replicas that writes them when saving. count 0: the rank holds none
+ * of it. */
 struct sl_located {
   int32_t buffer;
   int64_t offset, first, count;
@@ -303,10 +306,10 @@ void sl_job_free(struct sl_job *job);
 /* How the members of a group share part `part` of a reduce_scatter or all_gather (operands 2 part and 2 part + 1 = the
  * whole side and the member's shard; for all_gather shard first, whole second). Member g's piece, in elements:
  *   even (no flag)      all of its shard operand: [g*P, (g+1)*P) of the whole, P = elements of the shard operand;
- *   SL_OP_SHARE_CHUNK   [g*stride + lo, g*stride + hi) of the whole, [lo, hi) of the shard: DeepSpeed's chunked all-gather;
- *   SL_OP_SHARE_RANGE   [lo, hi) cut by [g*stride, (g+1)*stride); the whole operand starts at flat element lo, the shard
- *                       operand at g*stride: a bucket of a flat partitioned gradient that goes to its owners.
- * dim[0] = elements of all parts' whole sides, dim[1] = lo, dim[2] = hi, dim[3] = stride (the last three unless even). */
+ *   SL_OP_SHARE_CHUNK   [g*stride + lo, g*stride + hi) of the whole, [lo, hi) of the shard: DeepSpeed's chunked
+ * all-gather; SL_OP_SHARE_RANGE   [lo, hi) cut by [g*stride, (g+1)*stride); the whole operand starts at flat element
+ * lo, the shard operand at g*stride: a bucket of a flat partitioned gradient that goes to its owners. dim[0] = elements
+ * of all parts' whole sides, dim[1] = lo, dim[2] = hi, dim[3] = stride (the last three unless even). */
 struct sl_share {
   int64_t whole_first, shard_first, count;
 };
@@ -315,8 +318,8 @@ struct sl_share sl_share_piece(const struct sl_program *program, const struct sl
 int sl_op_parts(const struct sl_op *op);
 
 /* Address of operand `i` of `op` in the arena of its space, for a rank at `place` in op->place_group. */
-static inline int64_t sl_operand_offset(const struct sl_class *c, const struct sl_program *p, const struct sl_instance *n,
-                                        const struct sl_op *op, int i, int place) {
+static inline int64_t sl_operand_offset(const struct sl_class *c, const struct sl_program *p,
+                                        const struct sl_instance *n, const struct sl_op *op, int i, int place) {
   const struct sl_slice *s = &p->slices[op->slice + i];
   const struct sl_buffer *b = &c->buffers[s->buffer];
   int slot = b->slots > 1 ? n->slot : 0;
@@ -328,9 +331,10 @@ double sl_op_flops(const struct sl_op *op);
 double sl_op_bytes(const struct sl_program *program, const struct sl_op *op);
 /* nccl-tests' size of a collective or send: the larger of send and receive buffer, bytes; see PERFORMANCE.md there. */
 int64_t sl_op_comm_bytes(const struct sl_op *op);
-/* Bytes that member `index` of a ring of `members` puts on the wire. Per part: a reduce_scatter sends every piece but the
- * one it owns (it forwards piece g for every g != index), an all_gather every piece but its successor's, an all_reduce
- * does both over sl_ring_piece cuts; a broadcast or send: the bytes, where the member sends at all. Exact for uneven pieces. */
+/* Bytes that member `index` of a ring of `members` puts on the wire. Per part: a reduce_scatter sends every piece but
+ * the one it owns (it forwards piece g for every g != index), an all_gather every piece but its successor's, an
+ * all_reduce does both over sl_ring_piece cuts; a broadcast or send: the bytes, where the member sends at all. Exact
+ * for uneven pieces. */
 int64_t sl_op_wire_bytes(const struct sl_program *program, const struct sl_op *op, int members, int index);
 /* Where a ring cuts `n` elements of an all-reduce for its members: member g has [*first, *first + *count). */
 void sl_ring_piece(int64_t n, int members, int member, int64_t *first, int64_t *count);

@@ -1,7 +1,7 @@
 /* Status codes, the error message of the failing call, and the relay macro.
  *
- * A function that can fail returns `enum sl_status`. The place that finds the fault calls sl_fail() once, with a message
- * that a user can act on (place, value, what was expected); callers relay with SL_TRY. Only main() exits. */
+ * A function that can fail returns `enum sl_status`. The place that finds the fault calls sl_fail() once, with a
+ * message that a user can act on (place, value, what was expected); callers relay with SL_TRY. Only main() exits. */
 #ifndef SL_CORE_STATUS_H
 #define SL_CORE_STATUS_H
 
@@ -51,7 +51,8 @@ void sl_warn_set_sink(sl_warn_sink sink, void *context);
     if (status != SL_OK) goto fail;                                                                                    \
   } while (0)
 
-/* calloc that reports: `*out` becomes `count` zeroed elements of `size` bytes. count 0 gives a valid 1-element block. */
+/* calloc that reports: `*out` becomes `count` zeroed elements of `size` bytes. count 0 gives a valid 1-element block.
+ */
 enum sl_status sl_calloc(void *out, size_t count, size_t size);
 
 /* Grow the array *items (capacity *capacity) so that it holds at least `count` elements of `size` bytes. */

@@ -30,17 +30,27 @@ static enum sl_status check_device(const struct sl_device *d) {
   return SL_OK;
 }
 
+/* Ranks on the fullest node: the world fills the nodes in order; where it does not fit, nodes take more than they have
+ * devices. */
+static int64_t ranks_of_node(const struct sl_cluster *cluster, int64_t world) {
+  int64_t per_node = cluster->devices_per_node > 0 ? cluster->devices_per_node : world;
+  if (cluster->nodes > 0 && cluster->nodes * per_node < world) return (world + cluster->nodes - 1) / cluster->nodes;
+  return per_node < world ? per_node : world;
+}
+
 enum sl_status sl_cost_share(struct sl_cost_rank *rank, const struct sl_cluster *cluster, int world) {
   const struct sl_device *d = &cluster->device;
   SL_TRY(check_device(d));
-  int64_t per_node = cluster->devices_per_node;
-  int ranks = per_node > 0 && per_node < world ? (int)per_node : world; /* on one node */
+  int64_t ranks = ranks_of_node(cluster, world);
+  double share = 1; /* of the node's memory bandwidth and cache */
   *rank = (struct sl_cost_rank){.device = d, .threads = 1, .turns = 1};
-  double share = 1;
   if (d->kind == SL_DEVICE_CPU) {
-    if (d->cores > ranks) rank->threads = d->cores / ranks;
+    if (d->cores > ranks) rank->threads = (int)(d->cores / ranks);
     if (ranks > d->cores) rank->turns = (double)ranks / d->cores;
-    share = 1.0 / ranks;
+    share = 1.0 / (double)ranks;
+  } else if (cluster->devices_per_node > 0 && ranks > cluster->devices_per_node) {
+    rank->turns = (double)ranks / (double)cluster->devices_per_node;
+    share = 1 / rank->turns;
   }
   for (int i = 0; i < SL_DTYPE_COUNT; i++) rank->peak[i] = d->peak[i] * rank->threads / rank->turns;
   rank->memory_bandwidth = d->memory_bandwidth * share * d->elementwise_efficiency;

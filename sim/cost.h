@@ -33,7 +33,7 @@ struct sl_cost_rank {
   double memory_bandwidth;        /* byte/s of this rank, elementwise_efficiency included */
   double cache_bytes, cache_bandwidth;
   double launch; /* seconds per op */
-  double turns;  /* >= 1: ranks per core, which stretches transfers too */
+  double turns;  /* >= 1: ranks per core or GPU, which stretches transfers too */
   int threads;   /* of this rank; 1 for a GPU */
 };
 

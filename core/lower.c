@@ -1,0 +1,300 @@
+/* The whole way from a plan to placed programs: drives the builders over the schedule; see lower.h. */
+#include "core/lower.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/control.h"
+#include "core/memory.h"
+
+enum sl_status sl_lower_buffer(struct sl_lowering *l, int32_t *out, enum sl_scope scope, enum sl_category category,
+                               enum sl_dtype dtype, int64_t count, int slots, const char *format, ...) {
+  struct sl_class *c = l->rank_class;
+  va_list args;
+  SL_TRY(sl_grow(&c->buffers, &c->buffer_capacity, c->buffer_count + 1, sizeof *c->buffers));
+  SL_TRY(sl_grow(&l->scopes, &l->scope_capacity, c->buffer_count + 1, sizeof *l->scopes));
+  struct sl_buffer *b = &c->buffers[c->buffer_count];
+  *b = (struct sl_buffer){.category = category,
+                          .space = SL_SPACE_DEVICE,
+                          .dtype = dtype,
+                          .persistent = scope == SL_SCOPE_PERSISTENT,
+                          .bytes = count * sl_dtype_bytes(dtype),
+                          .slots = slots,
+                          .first_slot = (int32_t)c->slot_count};
+  va_start(args, format);
+  vsnprintf(b->name, sizeof b->name, format, args);
+  va_end(args);
+  l->scopes[c->buffer_count] = scope;
+  c->slot_count += (size_t)slots;
+  *out = (int32_t)c->buffer_count++;
+  return SL_OK;
+}
+
+static struct sl_operand whole(const struct sl_lowering *l, int32_t buffer, enum sl_access access) {
+  return (struct sl_operand){
+      .buffer = buffer, .slice = {.buffer = buffer, .access = access, .bytes = l->rank_class->buffers[buffer].bytes}};
+}
+
+struct sl_operand sl_read(const struct sl_lowering *l, int32_t buffer) {
+  return whole(l, buffer, SL_READ);
+}
+
+struct sl_operand sl_write(const struct sl_lowering *l, int32_t buffer) {
+  return whole(l, buffer, SL_WRITE);
+}
+
+struct sl_operand sl_update(const struct sl_lowering *l, int32_t buffer) {
+  return whole(l, buffer, SL_READ_WRITE);
+}
+
+struct sl_operand sl_part(const struct sl_lowering *l, int32_t buffer, enum sl_access access, int64_t first,
+                          int64_t count) {
+  struct sl_operand o = whole(l, buffer, access);
+  const int64_t element = sl_dtype_bytes(l->rank_class->buffers[buffer].dtype);
+  o.slice.offset = first * element;
+  o.slice.bytes = count * element;
+  return o;
+}
+
+struct sl_operand sl_param(const struct sl_lowering *l, int placed) {
+  const int64_t bytes = l->stage->tensors[placed].numel * sl_dtype_bytes(l->plan->config->param_dtype);
+  return (struct sl_operand){
+      .buffer = -1, .placed = placed, .slice = {.buffer = -1, .access = SL_READ, .bytes = bytes}};
+}
+
+struct sl_operand sl_grad(const struct sl_lowering *l, int placed) {
+  struct sl_operand o = sl_param(l, placed);
+  o.gradient = true;
+  o.slice.access = SL_WRITE; /* lower_zero.c turns it into an update where something is there to add to */
+  return o;
+}
+
+enum sl_status sl_draft_add(struct sl_drafts *drafts, struct sl_op op, int operand_count,
+                            const struct sl_operand *operands) {
+  SL_TRY(sl_grow(&drafts->items, &drafts->capacity, drafts->count + 1, sizeof *drafts->items));
+  struct sl_draft *d = &drafts->items[drafts->count++];
+  d->op = op;
+  d->operand_count = operand_count;
+  memcpy(d->operand, operands, (size_t)operand_count * sizeof *operands);
+  return SL_OK;
+}
+
+enum sl_status sl_lower_emit(struct sl_program *p, struct sl_op op, int operand_count,
+                             const struct sl_operand *operands) {
+  SL_TRY(sl_grow(&p->ops, &p->op_capacity, p->op_count + 1, sizeof *p->ops));
+  SL_TRY(sl_grow(&p->slices, &p->slice_capacity, p->slice_count + (size_t)operand_count, sizeof *p->slices));
+  op.slice = (int32_t)p->slice_count;
+  op.slice_count = operand_count;
+  p->ops[p->op_count++] = op;
+  for (int i = 0; i < operand_count; i++) p->slices[p->slice_count++] = operands[i].slice;
+  return SL_OK;
+}
+
+/* One lowered action: where its ops stand. The schedule's instances share it. */
+struct segment {
+  bool done;
+  int32_t first_op, op_count;
+};
+
+static enum sl_status add_instance(struct sl_program *p, struct sl_action action, int slot, const struct segment *s) {
+  SL_TRY(sl_grow(&p->instances, &p->instance_capacity, p->instance_count + 1, sizeof *p->instances));
+  p->instances[p->instance_count++] = (struct sl_instance){action, s->first_op, s->op_count, action.micro_batch, slot};
+  return SL_OK;
+}
+
+static struct segment open_segment(const struct sl_program *p) {
+  return (struct segment){.done = true, .first_op = (int32_t)p->op_count};
+}
+
+static void close_segment(const struct sl_program *p, struct segment *s) {
+  s->op_count = (int32_t)p->op_count - s->first_op;
+}
+
+static enum sl_status emit_join(struct sl_program *p, enum sl_phase phase) {
+  const struct sl_op join = {.kind = SL_OP_JOIN,
+                             .lane = SL_LANE_COMPUTE,
+                             .group = SL_GROUP_NONE,
+                             .place_group = SL_GROUP_NONE,
+                             .phase = phase,
+                             .tensor = -1};
+  return sl_lower_emit(p, join, 0, NULL);
+}
+
+/* Activation slots of the micro-batches in flight: a forward takes the lowest free one, its backward gives it back. */
+static int take_slot(int *holder, int slots, int micro_batch) {
+  for (int i = 0; i < slots; i++) {
+    if (holder[i] < 0) {
+      holder[i] = micro_batch;
+      return i;
+    }
+  }
+  return -1;
+}
+
+static int give_slot(int *holder, int slots, int micro_batch) {
+  for (int i = 0; i < slots; i++) {
+    if (holder[i] == micro_batch) {
+      holder[i] = -1;
+      return i;
+    }
+  }
+  return -1;
+}
+
+static int count_in_flight(const struct sl_schedule *schedule, int rank) {
+  int now = 0, most = 1;
+  for (size_t i = 0; i < schedule->counts[rank]; i++) {
+    now += schedule->actions[rank][i].kind == SL_ACTION_FORWARD;
+    now -= schedule->actions[rank][i].kind == SL_ACTION_BACKWARD;
+    if (now > most) most = now;
+  }
+  return most;
+}
+
+static enum sl_status lower_step_program(struct sl_lowering *l, const struct sl_schedule *schedule, int rank,
+                                         int *holder) {
+  struct sl_program *p = &l->rank_class->programs[SL_PROGRAM_STEP];
+  struct segment forward = {0}, backward[2][2] = {{{0}}}; /* [first][last] micro-batch of the accumulation */
+  const int last = (int)l->plan->n_micro - 1;
+  for (size_t i = 0; i < schedule->counts[rank]; i++) {
+    const struct sl_action a = schedule->actions[rank][i];
+    if (a.kind == SL_ACTION_FORWARD) {
+      if (!forward.done) {
+        forward = open_segment(p);
+        SL_TRY(sl_zero_forward(l, p));
+        close_segment(p, &forward);
+      }
+      SL_TRY(add_instance(p, a, take_slot(holder, l->slots, a.micro_batch), &forward));
+    } else if (a.kind == SL_ACTION_BACKWARD) {
+      struct segment *s = &backward[a.micro_batch == 0][a.micro_batch == last];
+      if (!s->done) {
+        *s = open_segment(p);
+        SL_TRY(sl_zero_backward(l, p, a.micro_batch == 0, a.micro_batch == last));
+        close_segment(p, s);
+      }
+      SL_TRY(add_instance(p, a, give_slot(holder, l->slots, a.micro_batch), s));
+    } else {
+      struct segment step = open_segment(p);
+      SL_TRY(sl_zero_step(l, p));
+      SL_TRY(emit_join(p, SL_PHASE_STEP));
+      close_segment(p, &step);
+      SL_TRY(add_instance(p, a, 0, &step));
+    }
+  }
+  return SL_OK;
+}
+
+/* The init program draws or loads every parameter piece and completes what stage 3 keeps whole. */
+static enum sl_status lower_init_program(struct sl_lowering *l) {
+  struct sl_program *p = &l->rank_class->programs[SL_PROGRAM_INIT];
+  struct segment s = open_segment(p);
+  SL_TRY(sl_zero_init(l, p));
+  SL_TRY(emit_join(p, SL_PHASE_INIT));
+  close_segment(p, &s);
+  return add_instance(p, (struct sl_action){SL_ACTION_INIT, l->rank_class->stage, -1}, 0, &s);
+}
+
+static enum sl_status lower_save_role(const struct sl_lowering *l, struct sl_program *p, enum sl_role role) {
+  const struct sl_class *c = l->rank_class;
+  for (int i = 0; i < l->stage->tensor_count; i++) {
+    const struct sl_op op = {.kind = SL_OP_SAVE_TENSOR,
+                             .lane = SL_LANE_COMPUTE,
+                             .group = SL_GROUP_NONE,
+                             .place_group = SL_GROUP_NONE,
+                             .dtype = c->buffers[c->role[role].buffer].dtype,
+                             .phase = SL_PHASE_SAVE,
+                             .dim = {l->stage->tensors[i].numel},
+                             .tensor = i,
+                             .role = role};
+    SL_TRY(SL_EMIT(p, op, sl_read(l, c->role[role].buffer)));
+  }
+  return SL_OK;
+}
+
+static enum sl_status lower_save_program(struct sl_lowering *l) {
+  struct sl_program *p = &l->rank_class->programs[SL_PROGRAM_SAVE];
+  struct segment s = open_segment(p);
+  if (l->options->save_params) SL_TRY(lower_save_role(l, p, SL_ROLE_PARAM));
+  if (l->options->save_grads) SL_TRY(lower_save_role(l, p, SL_ROLE_GRAD));
+  SL_TRY(emit_join(p, SL_PHASE_SAVE));
+  close_segment(p, &s);
+  return add_instance(p, (struct sl_action){SL_ACTION_SAVE, l->rank_class->stage, -1}, 0, &s);
+}
+
+static enum sl_status lower_class(struct sl_lowering *l, const struct sl_schedule *schedule) {
+  enum sl_status status;
+  struct sl_class *c = l->rank_class;
+  struct sl_lives lives = {0};
+  int *holder = NULL;
+  l->slots = count_in_flight(schedule, c->stage);
+  SL_GO(sl_calloc(&holder, (size_t)l->slots, sizeof *holder));
+  for (int i = 0; i < l->slots; i++) holder[i] = -1;
+  for (int k = 0; k < SL_PROGRAM_COUNT; k++) c->programs[k].kind = (enum sl_program_kind)k;
+  SL_GO(sl_lower_buffer(l, &c->control, SL_SCOPE_PERSISTENT, SL_CATEGORY_WORKSPACE, SL_F64,
+                        (int64_t)(sizeof(struct sl_control) / sizeof(double)), 1, "control"));
+  SL_GO(sl_zero_open(l));
+  SL_GO(l->plan->model->type == SL_MODEL_MLP ? sl_lower_mlp(l) : sl_lower_gpt2(l));
+  SL_GO(lower_init_program(l));
+  SL_GO(lower_step_program(l, schedule, c->stage, holder));
+  SL_GO(lower_save_program(l));
+  for (int k = 0; k < SL_PROGRAM_COUNT; k++) SL_GO(sl_link(l, &c->programs[k], &lives));
+  SL_GO(sl_arena_place(l, &lives));
+fail:
+  free(holder);
+  free(lives.items);
+  free(l->scopes);
+  free(l->forward.items);
+  free(l->backward.items);
+  sl_zero_close(l);
+  return status;
+}
+
+enum sl_status sl_job_build(struct sl_job *job, const struct sl_plan *plan, const struct sl_build_options *options) {
+  enum sl_status status;
+  struct sl_schedule schedule;
+  *job = (struct sl_job){.plan = plan};
+  if (plan->model->type == SL_MODEL_LLAMA) {
+    return sl_fail(SL_ERR_INPUT, "model %s: the llama family cannot be lowered yet; expected gpt2 or mlp",
+                   plan->model->name);
+  }
+  if (plan->config->param_dtype != SL_F32) {
+    return sl_fail(SL_ERR_INPUT, "%s.enabled: 16-bit parameters cannot be lowered yet; expected fp32",
+                   sl_dtype_name(plan->config->param_dtype));
+  }
+  SL_TRY(sl_schedule_build(&schedule, plan));
+  SL_GO(sl_calloc(&job->classes, (size_t)plan->pp, sizeof *job->classes));
+  job->class_count = plan->pp;
+  for (int i = 0; i < plan->pp; i++) {
+    const int ranks = plan->world / plan->pp;
+    struct sl_class *c = &job->classes[i];
+    *c = (struct sl_class){.stage = i, .rank_count = ranks, .first_rank = i * ranks};
+    struct sl_lowering lowering = {.plan = plan, .stage = &plan->stages[i], .rank_class = c, .options = options};
+    SL_GO(lower_class(&lowering, &schedule));
+  }
+  sl_schedule_free(&schedule);
+  return SL_OK;
+fail:
+  sl_schedule_free(&schedule);
+  sl_job_free(job);
+  return status;
+}
+
+void sl_job_free(struct sl_job *job) {
+  for (int i = 0; job->classes != NULL && i < job->class_count; i++) {
+    struct sl_class *c = &job->classes[i];
+    for (int k = 0; k < SL_PROGRAM_COUNT; k++) {
+      free(c->programs[k].ops);
+      free(c->programs[k].slices);
+      free(c->programs[k].instances);
+      free(c->programs[k].issues);
+      free(c->programs[k].waits);
+    }
+    if (c->memory != NULL) free(c->memory->curve);
+    free(c->memory);
+    free(c->buffers);
+    free(c->slot_offsets);
+  }
+  free(job->classes);
+  *job = (struct sl_job){0};
+}
