@@ -4,15 +4,13 @@
  *   "shardlab": {"ds_version": "0.19.6", "tp": 1, "pp": 1, "cp": 1, "virtual_stages": 1, "schedule": "1f1b",
  *                "recompute": "none", "preset": "", "sequence_parallel": false, "seed": 1234, "seq_len": 0}
  *
- * ds_version says whose defaults apply. Versions compare by major.minor.patch (a missing patch is 0, "+..." is ignored):
- *   gradient_clipping                     0.0 before 0.19.6, then 1.0
- *   offload_{optimizer,param}.pin_memory  false before 0.19.6, then true
- *   bf16.check_grad_overflow              false before 0.19.6, then true
- *   steps_per_print                       10 before 0.16.0, then null
- * (The first three changed between June and August 2026, on the way to 0.19.6.)
+ * ds_version says whose defaults apply. Versions compare by major.minor.patch (a missing patch is 0, "+..." is
+ * ignored): gradient_clipping                     0.0 before 0.19.6, then 1.0 offload_{optimizer,param}.pin_memory
+ * false before 0.19.6, then true bf16.check_grad_overflow              false before 0.19.6, then true steps_per_print
+ * 10 before 0.16.0, then null (The first three changed between June and August 2026, on the way to 0.19.6.)
  *
- * Values: "auto" means the default. Whole reals (5e8) are integers. Deprecated spellings (cpu_offload, bfloat16, ...) are
- * read as DeepSpeed reads them, with a warning. Sources: deepspeed/runtime/config.py, zero/config.py,
+ * Values: "auto" means the default. Whole reals (5e8) are integers. Deprecated spellings (cpu_offload, bfloat16, ...)
+ * are read as DeepSpeed reads them, with a warning. Sources: deepspeed/runtime/config.py, zero/config.py,
  * zero/offload_config.py, precision_config.py, lr_schedules.py of DeepSpeed 0.19.6. */
 #ifndef SL_CORE_CONFIG_H
 #define SL_CORE_CONFIG_H
@@ -26,24 +24,31 @@
 #include <stdint.h>
 
 enum sl_optimizer { SL_OPT_SGD, SL_OPT_ADAM, SL_OPT_ADAMW };
-enum sl_lr_schedule { SL_LR_CONSTANT, SL_LR_WARMUP, SL_LR_WARMUP_DECAY, SL_LR_WARMUP_COSINE, SL_LR_ONE_CYCLE, SL_LR_RANGE_TEST };
+enum sl_lr_schedule {
+  SL_LR_CONSTANT,
+  SL_LR_WARMUP,
+  SL_LR_WARMUP_DECAY,
+  SL_LR_WARMUP_COSINE,
+  SL_LR_ONE_CYCLE,
+  SL_LR_RANGE_TEST
+};
 enum sl_offload_device { SL_OFFLOAD_NONE, SL_OFFLOAD_CPU, SL_OFFLOAD_NVME };
 
 struct sl_config {
-  char ds_version[16];            /* shardlab.ds_version: whose defaults apply; "0.19.6" */
+  char ds_version[16]; /* shardlab.ds_version: whose defaults apply; "0.19.6" */
   /* batch; 0 = not given, until sl_config_resolve_batch */
   int64_t train_batch_size, train_micro_batch_size_per_gpu, gradient_accumulation_steps;
-  int64_t steps_per_print;        /* 0 = null */
-  double gradient_clipping;       /* global norm, 0 = off */
+  int64_t steps_per_print;  /* 0 = null */
+  double gradient_clipping; /* global norm, 0 = off */
   bool prescale_gradients;
   double gradient_predivide_factor;
-  bool gradient_allreduce_sum;    /* gradient_allreduce_op == "sum" */
-  enum sl_dtype param_dtype;      /* F32, F16 (fp16.enabled) or BF16 (bf16.enabled) */
+  bool gradient_allreduce_sum;           /* gradient_allreduce_op == "sum" */
+  enum sl_dtype param_dtype;             /* F32, F16 (fp16.enabled) or BF16 (bf16.enabled) */
   enum sl_dtype communication_data_type; /* null: param_dtype */
   enum sl_dtype grad_accum_dtype; /* data_types.grad_accum_dtype; null: param_dtype, but F32 for bf16 at stage 0 */
   struct {
-    bool enabled;                 /* fp16.enabled: loss scaling is on */
-    double loss_scale;            /* 0 = dynamic */
+    bool enabled;      /* fp16.enabled: loss scaling is on */
+    double loss_scale; /* 0 = dynamic */
     int initial_scale_power;
     int64_t loss_scale_window, hysteresis;
     bool consecutive_hysteresis;
@@ -54,15 +59,15 @@ struct sl_config {
   } bf16;
   struct {
     enum sl_optimizer type;
-    char type_name[32];           /* as written */
+    char type_name[32]; /* as written */
     double lr, beta1, beta2, eps, weight_decay, momentum, dampening;
     bool nesterov, bias_correction, adam_w_mode;
-  } optimizer;                    /* Adam with adam_w_mode (the default) is SL_OPT_ADAMW, as in DeepSpeed */
+  } optimizer; /* Adam with adam_w_mode (the default) is SL_OPT_ADAMW, as in DeepSpeed */
   struct {
     enum sl_lr_schedule type;
     double warmup_min_lr, warmup_max_lr, warmup_min_ratio, cos_min_ratio;
     int64_t warmup_num_steps, total_num_steps;
-    bool warmup_log;              /* warmup_type "log" */
+    bool warmup_log; /* warmup_type "log" */
     double cycle_min_lr, cycle_max_lr, decay_lr_rate;
     int64_t cycle_first_step_size, cycle_second_step_size, decay_step_size;
     int64_t cycle_first_stair_count, cycle_second_stair_count;
@@ -73,7 +78,7 @@ struct sl_config {
     bool range_staircase;
   } scheduler;
   struct {
-    int stage;                    /* 0..3 */
+    int stage; /* 0..3 */
     bool contiguous_gradients, reduce_scatter, allgather_partitions, overlap_comm;
     int64_t reduce_bucket_size, allgather_bucket_size; /* elements */
     int64_t prefetch_bucket_size, param_persistence_threshold, model_persistence_threshold, max_live_parameters,
@@ -83,48 +88,49 @@ struct sl_config {
     int64_t hpz_partition_size, mics_shard_size;
     bool allow_untested_optimizer; /* top-level zero_allow_untested_optimizer */
   } zero;
-  struct {                        /* the "shardlab" section; flags override */
+  struct { /* the "shardlab" section; flags override */
     int tp, pp, cp, virtual_stages;
     char schedule[32], recompute[16], preset[32];
     bool sequence_parallel;
-    int64_t seed, seq_len;        /* seq_len 0 = the model's n_positions */
+    int64_t seed, seq_len; /* seq_len 0 = the model's n_positions */
   } sl;
-  struct sl_json doc;             /* the file, kept for places; owned */
+  struct sl_json doc; /* the file, kept for places; owned */
 };
 
-/* Read `path`; on failure nothing is held. Unknown top-level keys warn with the nearest known name (`strict`: they fail); an unknown key inside a
- * section fails; a key DeepSpeed knows and shardlab does not model is named in a warning. */
+/* Read `path`; on failure nothing is held. Unknown top-level keys warn with the nearest known name (`strict`: they
+ * fail); an unknown key inside a section fails; a key DeepSpeed knows and shardlab does not model is named in a
+ * warning. */
 enum sl_status sl_config_load(struct sl_config *config, const char *path, bool strict);
-enum sl_status sl_config_parse(struct sl_config *config, const char *name, const char *text, size_t length, bool strict);
+enum sl_status sl_config_parse(struct sl_config *config, const char *name, const char *text, size_t length,
+                               bool strict);
 void sl_config_free(struct sl_config *config);
 
-/* DeepSpeed's batch algebra for `dp` data-parallel ranks, and the checks that involve what flags may override (tp, pp, ...):
- * sl_config_parse has done those among DeepSpeed's own keys. Call it once. After SL_OK
- * train_batch_size == train_micro_batch_size_per_gpu * gradient_accumulation_steps * dp. */
+/* DeepSpeed's batch algebra for `dp` data-parallel ranks, and the checks that involve what flags may override (tp, pp,
+ * ...): sl_config_parse has done those among DeepSpeed's own keys. Call it once. After SL_OK train_batch_size ==
+ * train_micro_batch_size_per_gpu * gradient_accumulation_steps * dp. */
 enum sl_status sl_config_resolve_batch(struct sl_config *config, int dp);
 
-/* Learning rate in force at optimizer step `step`, counted from 0 (skipped steps do not count). DeepSpeed sets a first value
- * when it builds the scheduler (last_batch_iteration -1) and calls scheduler.step() after each optimizer step, so step s
- * runs with last_batch_iteration i = s - 1 (lr_schedules.py of 0.19.6). With w = max(2, warmup_num_steps) and
+/* Learning rate in force at optimizer step `step`, counted from 0 (skipped steps do not count). DeepSpeed sets a first
+ * value when it builds the scheduler (last_batch_iteration -1) and calls scheduler.step() after each optimizer step, so
+ * step s runs with last_batch_iteration i = s - 1 (lr_schedules.py of 0.19.6). With w = max(2, warmup_num_steps) and
  * g(i) = log(i+1)/log(w) or i/w (warmup_type "linear"):
  *   none            the optimizer's lr
  *   WarmupLR        s=0: min;   i < w: min + (max - min) g(i);   then max   (max null: the optimizer's lr)
  *   WarmupDecayLR   s=0: min;   i < w: the same;   then min + (max - min) max(0, (total - i)/max(1, total - w))
- *   WarmupCosineLR  s=0: 0;     i < w: lr (r + (1 - r) g(i)), r = warmup_min_ratio;   then lr (c + (1 - c)(1 + cos(pi p))/2),
- *                   c = cos_min_ratio, p = min(1, (i - w + 1)/max(1, total - w))
- *   LRRangeTest     s=0: min;   min (1 + step_rate i/step_size), i/step_size rounded down with the staircase
- *   OneCycle        s=0: min;   s <= first + second: min + (max - min) scale(s), rising from 0 to 1 over `first` steps and
- *                   back over `second`, in stairs when asked;   then min / (1 + decay_lr_rate (s - first - second) /
- *                   decay_step_size), or min when either of the two is 0
- * The log warm-up therefore runs at min for the first two steps. */
+ *   WarmupCosineLR  s=0: 0;     i < w: lr (r + (1 - r) g(i)), r = warmup_min_ratio;   then lr (c + (1 - c)(1 + cos(pi
+ * p))/2), c = cos_min_ratio, p = min(1, (i - w + 1)/max(1, total - w)) LRRangeTest     s=0: min;   min (1 + step_rate
+ * i/step_size), i/step_size rounded down with the staircase OneCycle        s=0: min;   s <= first + second: min + (max
+ * - min) scale(s), rising from 0 to 1 over `first` steps and back over `second`, in stairs when asked;   then min / (1
+ * + decay_lr_rate (s - first - second) / decay_step_size), or min when either of the two is 0 The log warm-up therefore
+ * runs at min for the first two steps. */
 double sl_config_lr(const struct sl_config *config, int64_t step);
-/* Adam's betas in force at `step`: the optimizer's, except under OneCycle with cycle_momentum, where beta2 is 0.99 and beta1
- * starts at cycle_min_mom (s=0), then runs from cycle_max_mom down to cycle_min_mom and back against the learning rate,
- * then grows by decay_mom_rate. SGD has no betas: DeepSpeed disables cycle_momentum for it. */
+/* Adam's betas in force at `step`: the optimizer's, except under OneCycle with cycle_momentum, where beta2 is 0.99 and
+ * beta1 starts at cycle_min_mom (s=0), then runs from cycle_max_mom down to cycle_min_mom and back against the learning
+ * rate, then grows by decay_mom_rate. SGD has no betas: DeepSpeed disables cycle_momentum for it. */
 void sl_config_betas(const struct sl_config *config, int64_t step, double *beta1, double *beta2);
 
-/* Everything modelled, after defaults, under DeepSpeed's own names, and the "shardlab" section; reading the dump again gives
- * the same configuration. New reference, NULL when out of memory. */
+/* Everything modelled, after defaults, under DeepSpeed's own names, and the "shardlab" section; reading the dump again
+ * gives the same configuration. New reference, NULL when out of memory. */
 json_t *sl_config_to_json(const struct sl_config *config);
 
 #endif
