@@ -68,10 +68,12 @@ static enum sl_status split(struct shadow *s, int64_t at) {
   return insert_cell(s, i, left);
 }
 
-static bool ordered(const struct cell *x, const uint32_t *clock, bool readers) {
-  if (x->slot >= 0 && x->written > clock[x->lane]) return false;
+/* Is the write, and with `readers` every read since, over when an op with this clock starts on lane `own`? What came before
+ * on the same lane is, and so is the op's own read. */
+static bool ordered(const struct cell *x, const uint32_t *clock, enum sl_lane own, bool readers) {
+  if (x->slot >= 0 && x->lane != (int)own && x->written > clock[x->lane]) return false;
   for (int lane = 0; readers && lane < SL_LANE_COUNT; lane++) {
-    if (x->read[lane] > clock[lane]) return false;
+    if (lane != (int)own && x->read[lane] > clock[lane]) return false;
   }
   return true;
 }
@@ -86,7 +88,7 @@ static enum sl_status check_read(struct checker *k, uint32_t issue, const struct
     struct cell *x = &s->cells[i];
     if (x->lo > at) break;
     if (x->slot != slot) return refuse(k, issue, "reads bytes that another buffer has written over: use after free", b);
-    if (!ordered(x, clock, false)) return refuse(k, issue, "reads what no wait orders after its write", b);
+    if (!ordered(x, clock, lane, false)) return refuse(k, issue, "reads what no wait orders after its write", b);
     if (k->done[lane] + 1 > x->read[lane]) x->read[lane] = k->done[lane] + 1;
     at = x->hi;
   }
@@ -101,7 +103,7 @@ static enum sl_status check_write(struct checker *k, uint32_t issue, const struc
   const size_t first = first_cell(s, lo);
   size_t end = first;
   for (; end < s->count && s->cells[end].lo < hi; end++) {
-    if (!ordered(&s->cells[end], clock, true)) return refuse(k, issue, "overwrites what no wait orders before it", b);
+    if (!ordered(&s->cells[end], clock, lane, true)) return refuse(k, issue, "overwrites what no wait orders before it", b);
   }
   const struct cell x = {.lo = lo, .hi = hi, .slot = slot, .lane = (int)lane, .written = k->done[lane] + 1};
   if (end == first) return insert_cell(s, first, x);

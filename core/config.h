@@ -2,15 +2,18 @@
  * top-level "shardlab" section, which DeepSpeed ignores, for what DeepSpeed has no key for:
  *
  *   "shardlab": {"ds_version": "0.19.6", "tp": 1, "pp": 1, "cp": 1, "virtual_stages": 1, "schedule": "1f1b",
- *                "recompute": "none", "preset": "", "sequence_parallel": false, "seed": 1234, "seq_len": 0}
+ *                "recompute": "none", "preset": "", "sequence_parallel": false, "seed": 1234, "seq_len": 0,
+ *                "shuffle": true}
  *
- * ds_version says whose defaults apply. Versions compare by major.minor.patch (a missing patch is 0, "+..." is
- * ignored): gradient_clipping                     0.0 before 0.19.6, then 1.0 offload_{optimizer,param}.pin_memory
- * false before 0.19.6, then true bf16.check_grad_overflow              false before 0.19.6, then true steps_per_print
- * 10 before 0.16.0, then null (The first three changed between June and August 2026, on the way to 0.19.6.)
+ * ds_version says whose defaults apply. Versions compare by major.minor.patch (a missing patch is 0, "+..." is ignored):
+ *   gradient_clipping                     0.0 before 0.19.6, then 1.0
+ *   offload_{optimizer,param}.pin_memory  false before 0.19.6, then true
+ *   bf16.check_grad_overflow              false before 0.19.6, then true
+ *   steps_per_print                       10 before 0.16.0, then null
+ * (The first three changed between June and August 2026, on the way to 0.19.6.)
  *
- * Values: "auto" means the default. Whole reals (5e8) are integers. Deprecated spellings (cpu_offload, bfloat16, ...)
- * are read as DeepSpeed reads them, with a warning. Sources: deepspeed/runtime/config.py, zero/config.py,
+ * Values: "auto" means the default. Whole reals (5e8) are integers. Deprecated spellings (cpu_offload, bfloat16, ...) are
+ * read as DeepSpeed reads them, with a warning. Sources: deepspeed/runtime/config.py, zero/config.py,
  * zero/offload_config.py, precision_config.py, lr_schedules.py of DeepSpeed 0.19.6. */
 #ifndef SL_CORE_CONFIG_H
 #define SL_CORE_CONFIG_H
@@ -92,45 +95,46 @@ struct sl_config {
     int tp, pp, cp, virtual_stages;
     char schedule[32], recompute[16], preset[32];
     bool sequence_parallel;
+    bool shuffle;          /* false: sequences in the order of the file */
     int64_t seed, seq_len; /* seq_len 0 = the model's n_positions */
   } sl;
   struct sl_json doc; /* the file, kept for places; owned */
 };
 
-/* Read `path`; on failure nothing is held. Unknown top-level keys warn with the nearest known name (`strict`: they
- * fail); an unknown key inside a section fails; a key DeepSpeed knows and shardlab does not model is named in a
- * warning. */
+/* Read `path`; on failure nothing is held. Unknown top-level keys warn with the nearest known name (`strict`: they fail); an unknown key inside a
+ * section fails; a key DeepSpeed knows and shardlab does not model is named in a warning. */
 enum sl_status sl_config_load(struct sl_config *config, const char *path, bool strict);
 enum sl_status sl_config_parse(struct sl_config *config, const char *name, const char *text, size_t length,
                                bool strict);
 void sl_config_free(struct sl_config *config);
 
-/* DeepSpeed's batch algebra for `dp` data-parallel ranks, and the checks that involve what flags may override (tp, pp,
- * ...): sl_config_parse has done those among DeepSpeed's own keys. Call it once. After SL_OK train_batch_size ==
- * train_micro_batch_size_per_gpu * gradient_accumulation_steps * dp. */
+/* DeepSpeed's batch algebra for `dp` data-parallel ranks, and the checks that involve what flags may override (tp, pp, ...):
+ * sl_config_parse has done those among DeepSpeed's own keys. Call it once. After SL_OK
+ * train_batch_size == train_micro_batch_size_per_gpu * gradient_accumulation_steps * dp. */
 enum sl_status sl_config_resolve_batch(struct sl_config *config, int dp);
 
-/* Learning rate in force at optimizer step `step`, counted from 0 (skipped steps do not count). DeepSpeed sets a first
- * value when it builds the scheduler (last_batch_iteration -1) and calls scheduler.step() after each optimizer step, so
- * step s runs with last_batch_iteration i = s - 1 (lr_schedules.py of 0.19.6). With w = max(2, warmup_num_steps) and
+/* Learning rate in force at optimizer step `step`, counted from 0 (skipped steps do not count). DeepSpeed sets a first value
+ * when it builds the scheduler (last_batch_iteration -1) and calls scheduler.step() after each optimizer step, so step s
+ * runs with last_batch_iteration i = s - 1 (lr_schedules.py of 0.19.6). With w = max(2, warmup_num_steps) and
  * g(i) = log(i+1)/log(w) or i/w (warmup_type "linear"):
  *   none            the optimizer's lr
  *   WarmupLR        s=0: min;   i < w: min + (max - min) g(i);   then max   (max null: the optimizer's lr)
  *   WarmupDecayLR   s=0: min;   i < w: the same;   then min + (max - min) max(0, (total - i)/max(1, total - w))
- *   WarmupCosineLR  s=0: 0;     i < w: lr (r + (1 - r) g(i)), r = warmup_min_ratio;   then lr (c + (1 - c)(1 + cos(pi
- * p))/2), c = cos_min_ratio, p = min(1, (i - w + 1)/max(1, total - w)) LRRangeTest     s=0: min;   min (1 + step_rate
- * i/step_size), i/step_size rounded down with the staircase OneCycle        s=0: min;   s <= first + second: min + (max
- * - min) scale(s), rising from 0 to 1 over `first` steps and back over `second`, in stairs when asked;   then min / (1
- * + decay_lr_rate (s - first - second) / decay_step_size), or min when either of the two is 0 The log warm-up therefore
- * runs at min for the first two steps. */
+ *   WarmupCosineLR  s=0: 0;     i < w: lr (r + (1 - r) g(i)), r = warmup_min_ratio;   then lr (c + (1 - c)(1 + cos(pi p))/2),
+ *                   c = cos_min_ratio, p = min(1, (i - w + 1)/max(1, total - w))
+ *   LRRangeTest     s=0: min;   min (1 + step_rate i/step_size), i/step_size rounded down with the staircase
+ *   OneCycle        s=0: min;   s <= first + second: min + (max - min) scale(s), rising from 0 to 1 over `first` steps and
+ *                   back over `second`, in stairs when asked;   then min / (1 + decay_lr_rate (s - first - second) /
+ *                   decay_step_size), or min when either of the two is 0
+ * The log warm-up therefore runs at min for the first two steps. */
 double sl_config_lr(const struct sl_config *config, int64_t step);
-/* Adam's betas in force at `step`: the optimizer's, except under OneCycle with cycle_momentum, where beta2 is 0.99 and
- * beta1 starts at cycle_min_mom (s=0), then runs from cycle_max_mom down to cycle_min_mom and back against the learning
- * rate, then grows by decay_mom_rate. SGD has no betas: DeepSpeed disables cycle_momentum for it. */
+/* Adam's betas in force at `step`: the optimizer's, except under OneCycle with cycle_momentum, where beta2 is 0.99 and beta1
+ * starts at cycle_min_mom (s=0), then runs from cycle_max_mom down to cycle_min_mom and back against the learning rate,
+ * then grows by decay_mom_rate. SGD has no betas: DeepSpeed disables cycle_momentum for it. */
 void sl_config_betas(const struct sl_config *config, int64_t step, double *beta1, double *beta2);
 
-/* Everything modelled, after defaults, under DeepSpeed's own names, and the "shardlab" section; reading the dump again
- * gives the same configuration. New reference, NULL when out of memory. */
+/* Everything modelled, after defaults, under DeepSpeed's own names, and the "shardlab" section; reading the dump again gives
+ * the same configuration. New reference, NULL when out of memory. */
 json_t *sl_config_to_json(const struct sl_config *config);
 
 #endif

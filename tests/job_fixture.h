@@ -1,0 +1,44 @@
+/* A job from strings, for tests: model spec, config text, cluster preset, world. */
+#ifndef SL_TESTS_JOB_FIXTURE_H
+#define SL_TESTS_JOB_FIXTURE_H
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/program.h"
+
+struct fixture {
+  struct sl_model model;
+  struct sl_config config;
+  struct sl_cluster cluster;
+  struct sl_plan plan;
+  struct sl_job job;
+};
+
+static void fixture_warning(void *context, const char *message) {
+  (void)context;
+  (void)message;
+}
+
+/* Build the job; `options` NULL = defaults. On failure the message is in sl_error_message(). */
+static inline enum sl_status fixture_open(struct fixture *f, const char *model, const char *config, const char *cluster,
+                                          int world, const struct sl_build_options *options) {
+  const struct sl_build_options none = {0};
+  memset(f, 0, sizeof *f);
+  sl_error_clear();
+  sl_warn_set_sink(fixture_warning, NULL);
+  SL_TRY(sl_model_load(&f->model, model));
+  SL_TRY(sl_config_parse(&f->config, "test.json", config, strlen(config), false));
+  SL_TRY(sl_cluster_load(&f->cluster, cluster));
+  SL_TRY(sl_plan_build(&f->plan, &f->model, &f->config, &f->cluster, world));
+  return sl_job_build(&f->job, &f->plan, options != NULL ? options : &none);
+}
+
+static inline void fixture_close(struct fixture *f) {
+  sl_job_free(&f->job);
+  sl_plan_free(&f->plan);
+  sl_config_free(&f->config);
+  sl_model_free(&f->model);
+}
+
+#endif
