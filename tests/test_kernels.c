@@ -150,6 +150,42 @@ static void residual_and_bias_gradients(void **state) {
   for (size_t i = 0; i < CELLS; i++) assert_close(c.out[i], c.residual[i] + c.x[i] + c.bias[i % COLS], 1e-14, "sum", i);
 }
 
+/* Rows longer, and more of them, than the chunks in which the kernels work. */
+static void wide_rows_equal_their_parts_one_by_one(void **state) {
+  (void)state;
+  enum { R = 139, W = 1301 };
+  static double x[R * W], bias[W], residual[R * W], fused[R * W], plain[R * W], dbias[W];
+  struct sl_dropout d = {.p = 0.4f, .key = {1, 2, 3, 4}, .first_element = 77, .row_stride = 1409};
+  fill(x, R * W, 60, -1, 1), fill(bias, W, 61, -1, 1), fill(residual, R * W, 62, -1, 1);
+  sl_dropout_residual_f64(fused, residual, x, bias, R, W, &d);
+  memcpy(plain, x, sizeof plain);
+  sl_reduce_bias_add_f64(plain, bias, R, W);
+  sl_dropout_forward_f64(plain, plain, R, W, &d);
+  sl_reduce_add_f64(plain, residual, R * W);
+  for (size_t i = 0; i < R * W; i++) assert_close(fused[i], plain[i], 1e-12, "fused", i);
+  sl_reduce_bias_backward_f64(dbias, x, R, W, 0);
+  for (size_t c = 0; c < W; c++) {
+    double sum = 0;
+    for (size_t r = 0; r < R; r++) sum += x[r * W + c];
+    assert_close(dbias[c], sum, 1e-11, "dbias", c);
+  }
+}
+
+static void wide_embedding_equals_dropout_then_embedding(void **state) {
+  (void)state;
+  enum { W = 301, ROWS_V = 4, TOKENS = 6 };
+  static const int32_t tokens[TOKENS] = {3, 1, 1, 0, 3, 3};
+  const struct sl_embedding_shape shape = {2, 3, W, 0, ROWS_V, 0};
+  const struct sl_dropout d = {.p = 0.4f, .key = {1, 2, 3, 4}, .first_element = 77, .row_stride = 1409};
+  static double dout[TOKENS * W], masked[TOKENS * W], a[ROWS_V * W], b[ROWS_V * W], pa[3 * W], pb[3 * W];
+  fill(dout, TOKENS * W, 63, -1, 1);
+  sl_embedding_backward_f64(a, 0, pa, 3, 0, dout, tokens, &shape, &d);
+  sl_dropout_backward_f64(masked, dout, TOKENS, W, &d);
+  sl_embedding_backward_f64(b, 0, pb, 3, 0, masked, tokens, &shape, NULL);
+  assert_memory_equal(a, b, sizeof a);
+  assert_memory_equal(pa, pb, sizeof pa);
+}
+
 /* ---- GELU, ReLU, MSE ---- */
 
 struct activation_case {
@@ -228,45 +264,55 @@ static void mse_gradient(void **state) {
 
 /* ---- LayerNorm ---- */
 
-enum { LN_ROWS = 29, LN_C = 6, LN_CELLS = LN_ROWS * LN_C };
+enum { LN_MAX_ROWS = 29, LN_MAX_C = 1301, LN_MAX_CELLS = 2 * LN_MAX_C };
 
-struct layernorm_case {
-  double x[LN_CELLS], weight[LN_C], bias[LN_C], out[LN_CELLS], mean[LN_ROWS], rstd[LN_ROWS], w[LN_CELLS];
-};
+static struct layernorm_case {
+  size_t rows, C;
+  double x[LN_MAX_CELLS], weight[LN_MAX_C], bias[LN_MAX_C], out[LN_MAX_CELLS], w[LN_MAX_CELLS];
+  double mean[LN_MAX_ROWS], rstd[LN_MAX_ROWS];
+} ln;
 
 static double layernorm_loss(void *context) {
-  struct layernorm_case *c = context;
-  sl_layernorm_forward_f64(c->out, c->mean, c->rstd, c->x, c->weight, c->bias, LN_ROWS, LN_C, 1e-5f);
-  return dot(c->w, c->out, LN_CELLS);
+  (void)context;
+  sl_layernorm_forward_f64(ln.out, ln.mean, ln.rstd, ln.x, ln.weight, ln.bias, ln.rows, ln.C, 1e-5f);
+  return dot(ln.w, ln.out, ln.rows * ln.C);
 }
 
+static void layernorm_statistics(void) {
+  for (size_t r = 0; r < ln.rows; r++) {
+    const double *x = ln.x + r * ln.C;
+    double mean = 0, var = 0;
+    for (size_t i = 0; i < ln.C; i++) mean += x[i] / (double)ln.C;
+    for (size_t i = 0; i < ln.C; i++) var += (x[i] - mean) * (x[i] - mean) / (double)ln.C;
+    assert_close(ln.mean[r], mean, 1e-12, "mean", r);
+    assert_close(ln.rstd[r], 1 / sqrt(var + (double)1e-5f), 1e-12, "rstd", r);
+  }
+}
+
+/* The second size is wider than the chunks in which a row is summed. */
 static void layernorm_gradients(void **state) {
   (void)state;
-  struct layernorm_case c;
-  double dx[LN_CELLS], dw[LN_C], db[LN_C], dx2[LN_CELLS], dw2[LN_C], db2[LN_C];
-  fill(c.x, LN_CELLS, 10, -2, 3), fill(c.weight, LN_C, 11, -1, 1), fill(c.bias, LN_C, 12, -1, 1);
-  fill(c.w, LN_CELLS, 13, -1, 1);
-  void *scratch = malloc(sl_layernorm_scratch_bytes_f64(LN_ROWS, LN_C));
-  layernorm_loss(&c);
-  for (size_t r = 0; r < LN_ROWS; r++) {
-    double mean = 0, var = 0;
-    for (size_t i = 0; i < LN_C; i++) mean += c.x[r * LN_C + i] / LN_C;
-    for (size_t i = 0; i < LN_C; i++) var += (c.x[r * LN_C + i] - mean) * (c.x[r * LN_C + i] - mean) / LN_C;
-    assert_close(c.mean[r], mean, 1e-14, "mean", r);
-    assert_close(c.rstd[r], 1 / sqrt(var + (double)1e-5f), 1e-14, "rstd", r);
+  static const size_t sizes[][2] = {{LN_MAX_ROWS, 6}, {2, LN_MAX_C}};
+  static double dx[LN_MAX_CELLS], dw[LN_MAX_C], db[LN_MAX_C], dx2[LN_MAX_CELLS], dw2[LN_MAX_C], db2[LN_MAX_C];
+  for (size_t k = 0; k < 2; k++) {
+    const size_t R = ln.rows = sizes[k][0], C = ln.C = sizes[k][1], n = R * C;
+    fill(ln.x, n, 10, -2, 3), fill(ln.weight, C, 11, -1, 1), fill(ln.bias, C, 12, -1, 1), fill(ln.w, n, 13, -1, 1);
+    void *scratch = malloc(sl_layernorm_scratch_bytes_f64(R, C));
+    layernorm_loss(NULL);
+    layernorm_statistics();
+    sl_layernorm_backward_f64(dx, 0, dw, db, 0, ln.w, ln.x, ln.weight, ln.mean, ln.rstd, R, C, scratch);
+    memcpy(dx2, ln.w, n * sizeof *dx2), memcpy(dw2, dw, C * sizeof *dw), memcpy(db2, db, C * sizeof *db);
+    sl_layernorm_backward_f64(dx2, 1, dw2, db2, 1, ln.w, ln.x, ln.weight, ln.mean, ln.rstd, R, C, scratch);
+    for (size_t i = 0; i < n; i++) assert_close(dx2[i], ln.w[i] + dx[i], 1e-12, "accumulated dx", i);
+    for (size_t i = 0; i < C; i++) {
+      assert_close(dw2[i], 2 * dw[i], 1e-12, "accumulated dweight", i);
+      assert_close(db2[i], 2 * db[i], 1e-12, "accumulated dbias", i);
+    }
+    check_gradient("dx", layernorm_loss, NULL, ln.x, n, dx);
+    check_gradient("dweight", layernorm_loss, NULL, ln.weight, C, dw);
+    check_gradient("dbias", layernorm_loss, NULL, ln.bias, C, db);
+    free(scratch);
   }
-  sl_layernorm_backward_f64(dx, 0, dw, db, 0, c.w, c.x, c.weight, c.mean, c.rstd, LN_ROWS, LN_C, scratch);
-  memcpy(dx2, c.w, sizeof dx2), memcpy(dw2, dw, sizeof dw), memcpy(db2, db, sizeof db);
-  sl_layernorm_backward_f64(dx2, 1, dw2, db2, 1, c.w, c.x, c.weight, c.mean, c.rstd, LN_ROWS, LN_C, scratch);
-  for (size_t i = 0; i < LN_CELLS; i++) assert_close(dx2[i], c.w[i] + dx[i], 1e-13, "accumulated dx", i);
-  for (size_t i = 0; i < LN_C; i++) {
-    assert_close(dw2[i], 2 * dw[i], 1e-13, "accumulated dweight", i);
-    assert_close(db2[i], 2 * db[i], 1e-13, "accumulated dbias", i);
-  }
-  check_gradient("dx", layernorm_loss, &c, c.x, LN_CELLS, dx);
-  check_gradient("dweight", layernorm_loss, &c, c.weight, LN_C, dw);
-  check_gradient("dbias", layernorm_loss, &c, c.bias, LN_C, db);
-  free(scratch);
 }
 
 /* ---- embedding ---- */
@@ -492,6 +538,8 @@ int main(void) {
       cmocka_unit_test(dropout_keeps_the_right_share_and_scales_it),
       cmocka_unit_test(dropout_of_a_piece_equals_the_piece_of_the_whole),
       cmocka_unit_test(residual_and_bias_gradients),
+      cmocka_unit_test(wide_rows_equal_their_parts_one_by_one),
+      cmocka_unit_test(wide_embedding_equals_dropout_then_embedding),
       cmocka_unit_test(activation_gradients),
       cmocka_unit_test(gelu_follows_its_formula_to_both_tails),
       cmocka_unit_test(mse_gradient),
