@@ -1,18 +1,36 @@
 /* Softmax cross-entropy on the host (kernels/classifier.h).
  *
- * A row of a real vocabulary (200 KB) fits the second-level cache but not the first, so the maximum and the sum of
- * exponentials are taken together, chunk by chunk: the row comes from memory once, and from the cache once more. */
+ * A row of a real vocabulary (200 KB) fits the second-level cache but not the first. It is taken in chunks that do fit:
+ * each chunk's exponentials are formed once, against the chunk's own maximum, and a second pass over the row, from the
+ * cache, multiplies every chunk by what brings it to the row's maximum and sum. */
 #include "kernels/classifier.h"
+#include "kernels/parallel.h"
 #include "kernels/vecmath.h"
 
+#include <float.h>
 #include <string.h>
 
-#define CHUNK ((size_t)2048)
+#define MAX_CHUNKS ((size_t)64)
+#define MIN_CHUNK ((size_t)2048)
 
-struct row_sum {
-  sl_real max;
-  double sum; /* of exp(x - max) */
+struct row {
+  size_t chunk; /* elements of a chunk */
+  sl_real chunk_max[MAX_CHUNKS];
+  double max, sum; /* of the row, and of exp(x - max) */
 };
+
+static size_t chunk_size(size_t V) {
+  size_t size = (V + MAX_CHUNKS - 1) / MAX_CHUNKS;
+  return size < MIN_CHUNK ? MIN_CHUNK : size;
+}
+
+/* Of a chunk. All minus infinity (a masked part of the vocabulary) gives a finite stand-in, for inf - inf is no number.
+ */
+static sl_real chunk_max(const sl_real *x, size_t n) {
+  const sl_real lowest = (sl_real)-FLT_MAX;
+  sl_real max = sl_max_of(x, n);
+  return max < lowest ? lowest : max;
+}
 
 static sl_real chunk_sum(const sl_real *x, size_t n, sl_real max) {
   sl_real sum = 0;
@@ -21,31 +39,60 @@ static sl_real chunk_sum(const sl_real *x, size_t n, sl_real max) {
   return sum;
 }
 
-static struct row_sum row_sum_of(const sl_real *x, size_t V) {
-  struct row_sum row = {x[0], 0};
-  for (size_t i = 0; i < V; i += CHUNK) {
-    size_t n = V - i < CHUNK ? V - i : CHUNK;
-    sl_real max = sl_max_of(x + i, n);
-    if (max > row.max) {
-      row.sum *= exp((double)row.max - (double)max);
-      row.max = max;
-    }
-    row.sum += (double)chunk_sum(x + i, n, row.max);
+/* The same, and x becomes the exponentials. */
+static sl_real chunk_exp(sl_real *x, size_t n, sl_real max) {
+  sl_real sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (size_t i = 0; i < n; i++) {
+    sl_real e = sl_exp(x[i] - max);
+    x[i] = e;
+    sum += e;
   }
-  return row;
+  return sum;
 }
 
-static double row_loss(struct row_sum row, sl_real target_logit) {
-  return log(row.sum) + ((double)row.max - (double)target_logit);
+/* Add a chunk with maximum `max` and sum of exp(x - max) `sum` to the row. */
+static void row_add(struct row *row, size_t index, sl_real max, sl_real sum) {
+  row->chunk_max[index] = max;
+  if (index == 0) {
+    row->max = (double)max;
+    row->sum = (double)sum;
+  } else if ((double)max > row->max) {
+    row->sum = row->sum * exp(row->max - (double)max) + (double)sum;
+    row->max = (double)max;
+  } else {
+    row->sum += (double)sum * exp((double)max - row->max);
+  }
 }
 
-static void row_gradient(sl_real *x, size_t V, struct row_sum row, int32_t target, sl_real scale) {
-  const sl_real factor = (sl_real)((double)scale / row.sum), max = row.max;
-  /* At the target, p - 1 is formed before scaling, where p may be close to 1. */
-  double p = exp((double)x[target] - (double)max) / row.sum;
+static double row_loss(const sl_real *x, size_t V, int32_t target) {
+  struct row row = {.chunk = chunk_size(V)};
+  for (size_t at = 0, k = 0; at < V; at += row.chunk, k++) {
+    size_t n = V - at < row.chunk ? V - at : row.chunk;
+    sl_real max = chunk_max(x + at, n);
+    row_add(&row, k, max, chunk_sum(x + at, n, max));
+  }
+  return log(row.sum) + (row.max - (double)x[target]);
+}
+
+/* The row's loss; x becomes the gradient. */
+static double row_fused(sl_real *x, size_t V, int32_t target, sl_real scale) {
+  const double target_logit = (double)x[target];
+  struct row row = {.chunk = chunk_size(V)};
+  for (size_t at = 0, k = 0; at < V; at += row.chunk, k++) {
+    size_t n = V - at < row.chunk ? V - at : row.chunk;
+    sl_real max = chunk_max(x + at, n);
+    row_add(&row, k, max, chunk_exp(x + at, n, max));
+  }
+  for (size_t at = 0, k = 0; at < V; at += row.chunk, k++) {
+    size_t end = V - at < row.chunk ? V : at + row.chunk;
+    const sl_real factor = (sl_real)(exp((double)row.chunk_max[k] - row.max) / row.sum * (double)scale);
 #pragma omp simd
-  for (size_t i = 0; i < V; i++) x[i] = sl_exp(x[i] - max) * factor;
-  x[target] = (sl_real)((p - 1) * (double)scale);
+    for (size_t i = at; i < end; i++) x[i] *= factor;
+  }
+  /* p - 1 is formed in double: p may be close to 1. */
+  x[target] = (sl_real)((exp(target_logit - row.max) / row.sum - 1) * (double)scale);
+  return log(row.sum) + (row.max - target_logit);
 }
 
 static void add_losses(double *loss_sum, const double *losses, size_t N, int accumulate) {
@@ -56,27 +103,21 @@ static void add_losses(double *loss_sum, const double *losses, size_t N, int acc
 
 void SL_K(sl_classifier_fused)(double *loss_sum, double *losses, sl_real *logits, const int32_t *targets, size_t N,
                                size_t V, sl_real scale, int accumulate) {
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (N * V > SL_PARALLEL_MIN)
   for (size_t n = 0; n < N; n++) {
-    sl_real *x = logits + n * V;
     if (targets[n] < 0) {
       losses[n] = 0;
-      memset(x, 0, V * sizeof *x);
-      continue;
+      memset(logits + n * V, 0, V * sizeof *logits);
+    } else {
+      losses[n] = row_fused(logits + n * V, V, targets[n], scale);
     }
-    struct row_sum row = row_sum_of(x, V);
-    losses[n] = row_loss(row, x[targets[n]]);
-    row_gradient(x, V, row, targets[n], scale);
   }
   add_losses(loss_sum, losses, N, accumulate);
 }
 
 void SL_K(sl_classifier_loss)(double *loss_sum, double *losses, const sl_real *logits, const int32_t *targets, size_t N,
                               size_t V, int accumulate) {
-#pragma omp parallel for schedule(static)
-  for (size_t n = 0; n < N; n++) {
-    const sl_real *x = logits + n * V;
-    losses[n] = targets[n] < 0 ? 0 : row_loss(row_sum_of(x, V), x[targets[n]]);
-  }
+#pragma omp parallel for schedule(static) if (N * V > SL_PARALLEL_MIN)
+  for (size_t n = 0; n < N; n++) losses[n] = targets[n] < 0 ? 0 : row_loss(logits + n * V, V, targets[n]);
   add_losses(loss_sum, losses, N, accumulate);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define CHUNK ((size_t)1024)
+#define COLUMN_CHUNK ((size_t)128)
 #define MAX_BLOCKS ((size_t)128)
 
 static double row_mean(const sl_real *x, size_t C) {
@@ -99,12 +100,18 @@ static void row_dx(sl_real *dx, int accumulate, const sl_real *dout, const sl_re
   }
 }
 
-/* dst (C) = or += the sum over blocks of partial (blocks, 2*C), each column in block order. */
+/* dst (C) = or += the sum over blocks of partial (blocks, 2*C), each column in block order, whatever the thread. */
 static void add_partials(sl_real *dst, const sl_real *partial, size_t blocks, size_t C, int accumulate) {
-  for (size_t c = 0; c < C; c++) {
-    double total = 0;
-    for (size_t b = 0; b < blocks; b++) total += (double)partial[b * 2 * C + c];
-    dst[c] = (sl_real)(accumulate ? (double)dst[c] + total : total);
+#pragma omp parallel for schedule(static) if (blocks * C > SL_PARALLEL_MIN)
+  for (size_t c0 = 0; c0 < C; c0 += COLUMN_CHUNK) {
+    const size_t n = C - c0 < COLUMN_CHUNK ? C - c0 : COLUMN_CHUNK;
+    double total[COLUMN_CHUNK] = {0};
+    for (size_t b = 0; b < blocks; b++) {
+      const sl_real *row = partial + b * 2 * C + c0;
+#pragma omp simd
+      for (size_t c = 0; c < n; c++) total[c] += (double)row[c];
+    }
+    for (size_t c = 0; c < n; c++) dst[c0 + c] = (sl_real)(accumulate ? (double)dst[c0 + c] + total[c] : total[c]);
   }
 }
 

@@ -8,8 +8,10 @@
 #define FILL_CHUNK SL_PHILOX_CHUNK
 
 void sl_philox_block(uint32_t out[4], const uint32_t counter[4], const uint32_t key[2]) {
-  memcpy(out, counter, 4 * sizeof *out);
-  sl_philox_rounds(out, key[0], key[1]);
+  const struct sl_philox_key k = {key[0], key[1], counter[2], counter[3]};
+  uint32_t words[4 * SL_PHILOX_LANES];
+  sl_philox_eight(words, &k, (uint64_t)counter[1] << 32 | counter[0]);
+  memcpy(out, words, 4 * sizeof *out);
 }
 
 void sl_philox_words(uint32_t *out, const struct sl_philox_key *key, uint64_t first_element, size_t n) {

@@ -16,46 +16,46 @@
 /* Words are made in chunks of this many elements: small enough for the first-level cache, long enough for vectors. */
 #define SL_PHILOX_CHUNK ((size_t)512)
 
-static inline __attribute__((always_inline)) void sl_philox_rounds(uint32_t c[4], uint32_t k0, uint32_t k1) {
+/* Eight blocks side by side. Each lane holds one 32-bit word; its upper half may hold leftovers of a product, which
+ * nothing reads: a multiplication masks them, a shift or the final packing drops them. */
+#define SL_PHILOX_LANES ((size_t)8)
+typedef uint64_t sl_philox_vec __attribute__((vector_size(64)));
+
+/* out: the 4 * SL_PHILOX_LANES words of the blocks from `block` on (little-endian pairs). */
+static inline void sl_philox_eight(uint32_t *out, const struct sl_philox_key *key, uint64_t block) {
+  const uint64_t low = 0xffffffffu;
+  const sl_philox_vec index = (sl_philox_vec){0, 1, 2, 3, 4, 5, 6, 7} + block;
+  sl_philox_vec c0 = index, c1 = index >> 32, c2 = (sl_philox_vec){0} + key->step,
+                c3 = (sl_philox_vec){0} + key->tensor;
+  uint32_t k0 = key->seed, k1 = key->stream;
 #pragma GCC unroll 10
   for (int round = 0; round < 10; round++) {
-    uint64_t p0 = (uint64_t)SL_PHILOX_M0 * c[0], p1 = (uint64_t)SL_PHILOX_M1 * c[2];
-    c[0] = (uint32_t)(p1 >> 32) ^ c[1] ^ k0;
-    c[1] = (uint32_t)p1;
-    c[2] = (uint32_t)(p0 >> 32) ^ c[3] ^ k1;
-    c[3] = (uint32_t)p0;
+    sl_philox_vec p0 = (c0 & low) * SL_PHILOX_M0, p1 = (c2 & low) * SL_PHILOX_M1;
+    c0 = (p1 >> 32) ^ c1 ^ (uint64_t)k0;
+    c1 = p1;
+    c2 = (p0 >> 32) ^ c3 ^ (uint64_t)k1;
+    c3 = p0;
     k0 += SL_PHILOX_W0;
     k1 += SL_PHILOX_W1;
   }
-}
-
-/* out (4 * n words): blocks [block, block + n). */
-static inline void sl_philox_blocks(uint32_t *restrict out, const struct sl_philox_key *key, uint64_t block, size_t n) {
-  const uint32_t k0 = key->seed, k1 = key->stream, step = key->step, tensor = key->tensor;
-#pragma omp simd
-  for (size_t i = 0; i < n; i++) {
-    uint64_t index = block + i;
-    uint32_t c[4] = {(uint32_t)index, (uint32_t)(index >> 32), step, tensor};
-    sl_philox_rounds(c, k0, k1);
-    out[4 * i] = c[0];
-    out[4 * i + 1] = c[1];
-    out[4 * i + 2] = c[2];
-    out[4 * i + 3] = c[3];
+  const sl_philox_vec a = (c0 & low) | c1 << 32, b = (c2 & low) | c3 << 32;
+  for (size_t l = 0; l < SL_PHILOX_LANES; l++) {
+    uint64_t words[2] = {a[l], b[l]};
+    memcpy(out + 4 * l, words, sizeof words);
   }
 }
 
-/* Room for a chunk whose first element is not a multiple of 4. */
+/* Room for a chunk whose first element is not a multiple of 4, in whole vectors of blocks. */
 struct sl_philox_chunk {
   uint32_t words[SL_PHILOX_CHUNK + 64];
 };
 
 /* Fill `chunk` with the words of elements [first, first + n), n <= SL_PHILOX_CHUNK, and return the first one's address.
- * The count of blocks is rounded up to whole vectors: the surplus costs less than a scalar tail. */
+ * Blocks come in whole vectors: the surplus costs less than a scalar tail. */
 static inline const uint32_t *sl_philox_chunk_fill(struct sl_philox_chunk *chunk, const struct sl_philox_key *key,
                                                    uint64_t first, size_t n) {
   size_t skip = first % 4, blocks = (skip + n + 3) / 4;
-  size_t whole = (blocks + 15) / 16 * 16 * 4 <= sizeof chunk->words / 4 ? (blocks + 15) / 16 * 16 : blocks;
-  sl_philox_blocks(chunk->words, key, first / 4, whole);
+  for (size_t i = 0; i < blocks; i += SL_PHILOX_LANES) sl_philox_eight(chunk->words + 4 * i, key, first / 4 + i);
   return chunk->words + skip;
 }
 

@@ -419,6 +419,15 @@ static void classifier_survives_large_logits_and_vocabularies(void **state) {
   assert_close(sum, log(z) + 1010 - x[target], 3e-7, "loss", 0);
   for (size_t i = 0; i < V; i++) x[i] = exp(x[i] - 1010) / z - (i == (size_t)target);
   assert_true(distance(f, x, V) < 3e-7);
+  /* A masked part of the vocabulary has probability 0, also where it fills a chunk of the row. */
+  for (size_t i = 0; i < V; i++) f[i] = i % 2 || i < 30000 ? -INFINITY : 1.5f;
+  double kept = 0, masked = 0;
+  const int32_t even = 40010;
+  sl_classifier_fused(&sum, &loss, f, &even, 1, V, 1, 0);
+  for (size_t i = 0; i < V; i++) *(i % 2 || i < 30000 ? &masked : &kept) += fabs((double)f[i]);
+  assert_close(loss, log(10129), 1e-6, "masked loss", 0);
+  assert_true(masked == 0);
+  assert_close(kept, 2 - 2 / 10129.0, 1e-6, "masked gradient", 0);
 }
 
 /* ---- attention ---- */
@@ -507,7 +516,8 @@ static void check_attention_gradients(struct attention_case *c) {
 static void attention_forward_and_gradients(void **state) {
   (void)state;
   const struct sl_dropout attention_drop = {.p = 0.2f, .key = {21, 2, 5, 14}, .first_element = 1003};
-  static const size_t sizes[][5] = {{2, 5, 3, 3, 2}, {1, 37, 2, 2, 3}, {2, 7, 6, 2, 5}, {1, 67, 3, 1, 9}};
+  static const size_t sizes[][5] = {
+      {2, 5, 3, 3, 2}, {1, 37, 2, 2, 3}, {2, 7, 6, 2, 5}, {1, 67, 3, 1, 9}, {1, 35, 1, 1, 37}};
   for (size_t i = 0; i < 2 * sizeof sizes / sizeof *sizes; i++) {
     const size_t *n = sizes[i / 2];
     struct attention_case c = attention_case(n[0], n[1], n[2], n[3], n[4]);
