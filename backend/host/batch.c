@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define IN_ORDER "in-order:"
 #define RANDOM "random:"
 
 static bool is_mlp(const struct sl_host *host) {
@@ -32,7 +31,6 @@ enum sl_status sl_host_data_open(struct sl_host *host) {
   const char *name = host->options.data;
   if (!name && is_mlp(host)) name = "random:65536";
   if (!name) return sl_fail(SL_ERR_INPUT, "no data: name a text file or a token shard");
-  if (strncmp(name, IN_ORDER, strlen(IN_ORDER)) == 0) host->in_order = true, name += strlen(IN_ORDER);
   bool random = strncmp(name, RANDOM, strlen(RANDOM)) == 0;
   if (is_mlp(host) && !random) return sl_fail(SL_ERR_INPUT, "data \"%s\": an mlp takes random:N samples", name);
   if (is_mlp(host)) return random_samples(host, name);
@@ -51,8 +49,8 @@ int64_t sl_host_first_sequence(const struct sl_host *host, const struct sl_issue
 }
 
 static int64_t draw(const struct sl_host *host, int64_t k) {
-  return host->in_order ? k % host->samples
-                        : sl_data_order(host->samples, (uint64_t)host->job->plan->config->sl.seed, k);
+  const struct sl_config *config = host->job->plan->config;
+  return config->sl.shuffle ? sl_data_order(host->samples, (uint64_t)config->sl.seed, k) : k % host->samples;
 }
 
 /* Sample i is elements [i width, (i+1) width) of one long run of standard normal numbers; tensor 0 inputs, 1 targets.

@@ -45,7 +45,7 @@ struct sl_host {
   int rank, world;
   struct sl_coord coord;
   /* MPI */
-  bool owns_mpi; /* MPI was initialised here, so it ends here */
+  bool opened; /* completely: the process may end in good order once it is closed */
   MPI_Comm everyone;
   struct sl_comm groups[SL_GROUP_COUNT]; /* size 0: no op uses the class */
   struct sl_comm pipeline;               /* sends and receives, by rank */
@@ -59,8 +59,8 @@ struct sl_host {
   struct sl_control *control;
   /* input and output */
   struct sl_data data;
-  bool has_data, in_order; /* in_order: no permutation, for comparisons with other programs */
-  int64_t samples;         /* sequences, or random samples */
+  bool has_data;
+  int64_t samples; /* sequences, or random samples */
   struct sl_safetensors init;
   bool has_init;
   struct sl_safetensors_writer writer[SL_HOST_SAVES];

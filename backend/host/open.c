@@ -38,13 +38,23 @@ static enum sl_status agree(const struct sl_host *host, enum sl_status mine) {
   for (;;) pause();
 }
 
+/* MPI starts once in a process, but a backend may be opened again, so MPI ends at exit; and only when all that was opened
+ * was closed in good order: a rank that leaves early must not wait in MPI_Finalize, mpirun is to end the job instead. */
+static int open_count;
+
+static void finalize(void) {
+  int over = 0;
+  MPI_Finalized(&over);
+  if (!over && open_count == 0) MPI_Finalize();
+}
+
 static enum sl_status open_mpi(struct sl_host *host) {
   int ready = 0, provided = MPI_THREAD_SINGLE;
   MPI_Initialized(&ready);
   if (!ready) {
     if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS)
       return sl_fail(SL_ERR_ABSENT, "MPI does not start");
-    host->owns_mpi = true;
+    atexit(finalize);
   }
   MPI_Comm_dup(MPI_COMM_WORLD, &host->everyone);
   MPI_Comm_set_name(host->everyone, "everyone");
@@ -196,6 +206,8 @@ enum sl_status sl_host_open(struct sl_host **out, const struct sl_job *job, cons
   SL_GO(agree(host, warm_up(host)));
   SL_GO(agree(host, read_timeout(host)));
   SL_GO(agree(host, open_local(host)));
+  open_count++;
+  host->opened = true;
   *out = host;
   return SL_OK;
 fail:
@@ -216,6 +228,6 @@ void sl_host_close(struct sl_host *host) {
   for (enum sl_group group = 0; group < SL_GROUP_COUNT; group++) sl_comm_close(&host->groups[group]);
   sl_comm_close(&host->pipeline);
   if (host->everyone != MPI_COMM_NULL) MPI_Comm_free(&host->everyone);
-  if (host->owns_mpi) MPI_Finalize();
+  if (host->opened) open_count--;
   free(host);
 }
