@@ -8,6 +8,7 @@
 #include "kernels/embedding.h"
 #include "kernels/gelu.h"
 #include "kernels/layernorm.h"
+#include "kernels/llama.h"
 #include "kernels/mlp.h"
 #include "kernels/optimizer.h"
 #include "kernels/philox.h"

@@ -48,6 +48,24 @@ static inline void assert_close(double x, double y, double relative, const char 
   if (!(fabs(x - y) <= relative * (fabs(y) + 1e-3))) fail_msg("%s[%zu]: %.17g, expected %.17g", what, i, x, y);
 }
 
+/* d loss / d x[i] by central differences equals gradient[i] for every i. */
+static inline void check_gradient(const char *what, double (*loss)(void *), void *context, double *x, size_t n,
+                                  const double *gradient) {
+  const double h = 1e-5;
+  for (size_t i = 0; i < n; i++) {
+    double keep = x[i];
+    x[i] = keep + h;
+    double above = loss(context);
+    x[i] = keep - h;
+    double below = loss(context);
+    x[i] = keep;
+    double slope = (above - below) / (2 * h);
+    if (!(fabs(slope - gradient[i]) <= 2e-8 * (1 + fabs(slope)))) {
+      fail_msg("%s[%zu]: backward %.12g, finite difference %.12g", what, i, gradient[i], slope);
+    }
+  }
+}
+
 /* n numbers in [-1, 1), to be freed. */
 static inline double *reals(size_t n, uint32_t name) {
   double *x = malloc(n * sizeof *x);

@@ -3,24 +3,6 @@
  * The host kernels against formulas, finite differences (in double), their other precision and other thread counts. */
 #include "tests/kernels_support.h"
 
-/* d loss / d x[i] by central differences equals gradient[i] for every i. */
-static void check_gradient(const char *what, double (*loss)(void *), void *context, double *x, size_t n,
-                           const double *gradient) {
-  const double h = 1e-5;
-  for (size_t i = 0; i < n; i++) {
-    double keep = x[i];
-    x[i] = keep + h;
-    double above = loss(context);
-    x[i] = keep - h;
-    double below = loss(context);
-    x[i] = keep;
-    double slope = (above - below) / (2 * h);
-    if (!(fabs(slope - gradient[i]) <= 2e-8 * (1 + fabs(slope)))) {
-      fail_msg("%s[%zu]: backward %.12g, finite difference %.12g", what, i, gradient[i], slope);
-    }
-  }
-}
-
 /* ---- Philox ---- */
 
 static void philox_known_answers(void **state) {

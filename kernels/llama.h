@@ -1,0 +1,42 @@
+/* What Llama has beside GPT-2's kernels: RMSNorm, rotary positions, SwiGLU. Its grouped heads are in kernels/attention.h.
+ *
+ *   RMSNorm: out = x * rstd * weight, rstd = 1 / sqrt(mean(x^2) + eps)          (Zhang and Sennrich, arXiv:1910.07467)
+ *   RoPE:    (x[i], x[i + D/2]) turned by position * base^(-2i/D), i < D/2       (Su et al., arXiv:2104.09864; the pairing
+ *            is Hugging Face's rotate_half, not neighbouring elements)
+ *   SwiGLU:  out = silu(gate) * up, silu(g) = g / (1 + exp(-g))                  (Shazeer, arXiv:2002.05202) */
+#ifndef SL_KERNELS_LLAMA_H
+#define SL_KERNELS_LLAMA_H
+
+#include "kernels/real.h"
+#include "kernels/types.h"
+
+SL_KERNELS_BEGIN
+
+/* out (rows,C); rstd (rows) is kept for backward. */
+void SL_K(sl_llama_rmsnorm_forward)(sl_real *out, sl_real *rstd, const sl_real *x, const sl_real *weight, size_t rows,
+                                    size_t C, float eps);
+
+/* Scratch of its backward, in bytes. */
+size_t SL_K(sl_llama_rmsnorm_scratch_bytes)(size_t rows, size_t C);
+
+/* dx (rows,C) and dweight (C) are overwritten, or added to by their flags. */
+void SL_K(sl_llama_rmsnorm_backward)(sl_real *dx, int accumulate_dx, sl_real *dweight, int accumulate,
+                                     const sl_real *dout, const sl_real *x, const sl_real *weight, const sl_real *rstd,
+                                     size_t rows, size_t C, void *scratch);
+
+/* Turn `heads` heads of size D (even) in each of B*T tokens, in place; token (b,t) starts at x + (b*T + t) * stride and has
+ * position first_position + t. direction 1: forward; -1: backward (the transpose turns back). */
+void SL_K(sl_llama_rope)(sl_real *x, size_t B, size_t T, size_t heads, size_t D, size_t stride, size_t first_position,
+                         double base, int direction);
+
+/* out, gate and up are (rows,cols), gate and up with rows `stride` apart (one matrix product can make both). */
+void SL_K(sl_llama_swiglu_forward)(sl_real *out, const sl_real *gate, const sl_real *up, size_t rows, size_t cols,
+                                   size_t stride);
+
+/* dgate and dup lie as gate and up and may be the same memory. */
+void SL_K(sl_llama_swiglu_backward)(sl_real *dgate, sl_real *dup, const sl_real *dout, const sl_real *gate,
+                                    const sl_real *up, size_t rows, size_t cols, size_t stride);
+
+SL_KERNELS_END
+
+#endif
