@@ -160,7 +160,9 @@ static void a_receive_takes_only_its_own_sender(void **state) {
   struct world w;
   world_init(&w, 3, 1, 1);
   struct sl_program *p0 = step_of(&w, 0), *p1 = step_of(&w, 1), *p2 = step_of(&w, 2);
+  uint32_t soon = add_work(p0, 1);
   uint32_t s0 = add_p2p(p0, SL_LANE_SEND_F, 0, 1, 3, 0);
+  wait_for(p0, soon);
   uint32_t late = add_work(p2, 7);
   uint32_t s2 = add_p2p(p2, SL_LANE_SEND_F, 2, 1, 3, 0);
   wait_for(p2, late);
@@ -194,8 +196,8 @@ static void compute_slows_down_while_bytes_move(void **state) {
   }
 }
 
-static void overlapping_transfers_slow_down_once(void **state) {
-  (void)state;
+/* After 3 s of compute two reductions of 4 and 6 s begin, and more compute of `work` seconds; when does it end? */
+static double end_under_two_transfers(int64_t work) {
   struct world w;
   world_init(&w, 1, 2, 1);
   w.cluster.device.comm_cpu_share = 0.25;
@@ -205,12 +207,39 @@ static void overlapping_transfers_slow_down_once(void **state) {
   wait_for(p, first); /* begins in the instant in which its compute op ends */
   add_collective(p, SL_OP_ALL_REDUCE, SL_GROUP_WORLD, 6, 2);
   wait_for(p, first);
-  uint32_t work = add_work(p, 10);
+  uint32_t second = add_work(p, work);
   struct drive d;
   run(&d, &w, true);
   assert_time(end_of(&d, 0, first), 3);
   assert_time(end_of(&d, 0, reduce), 7);
-  assert_time(end_of(&d, 0, work), 3 + 6 + (10 - 4.5));
+  double end = end_of(&d, 0, second);
+  drive_close(&d);
+  world_free(&w);
+  return end;
+}
+
+static void overlapping_transfers_slow_down_once(void **state) {
+  (void)state;
+  assert_time(end_under_two_transfers(10), 3 + 6 + (10 - 4.5));
+  assert_time(end_under_two_transfers(4), 3 + 4 / 0.75); /* over when only the second is left */
+}
+
+static void a_send_slows_down_both_sides(void **state) {
+  (void)state;
+  struct world w;
+  world_init(&w, 2, 1, 1);
+  w.cluster.device.comm_cpu_share = 0.5;
+  struct sl_program *a = step_of(&w, 0), *b = step_of(&w, 1);
+  uint32_t sent_under = add_work(a, 5);
+  add_p2p(a, SL_LANE_SEND_F, 0, 1, 4, 0);
+  uint32_t before = add_work(b, 2); /* so the transfer is from 2 to 6 s */
+  uint32_t got_under = add_work(b, 7);
+  add_p2p(b, SL_LANE_RECV_F, 1, 0, 4, 0);
+  wait_for(b, before);
+  struct drive d;
+  run(&d, &w, true);
+  assert_time(end_of(&d, 0, sent_under), 7);
+  assert_time(end_of(&d, 1, got_under), 11);
   drive_close(&d);
   world_free(&w);
 }
@@ -233,6 +262,30 @@ static void waiting_for_others_does_not_slow_down(void **state) {
   assert_time(end_of(&d, 0, reduce), 7);
   assert_time(end_of(&d, 0, work), 8.5); /* 5 + 2 x 3/4 + 1.5 */
   drive_close(&d);
+  world_free(&w);
+}
+
+/* Nodes of 4, pp 2, dp 3, tp 2: a dp group is ranks 0 2 4, of which two share a node; a send is from rank 0 to 6. */
+static void a_group_is_as_slow_as_its_slowest_link(void **state) {
+  (void)state;
+  struct world w;
+  world_init(&w, 2, 3, 2);
+  w.cluster.link[0] = (struct sl_link){.span = 4, .bandwidth = 8};
+  w.cluster.link[1] = (struct sl_link){.span = 64, .bandwidth = 2};
+  w.cluster.n_link = 2;
+  struct sl_program *a = step_of(&w, 0), *b = step_of(&w, 1);
+  uint32_t tp = add_collective(a, SL_OP_ALL_REDUCE, SL_GROUP_TP, 16, 2);
+  uint32_t dp = add_collective(a, SL_OP_ALL_REDUCE, SL_GROUP_DP, 15, 3);
+  uint32_t send = add_p2p(a, SL_LANE_SEND_F, 0, 1, 14, 0);
+  add_p2p(b, SL_LANE_RECV_F, 1, 0, 14, 0);
+  struct drive d;
+  for (int fold = 0; fold < 2; fold++) {
+    run(&d, &w, fold);
+    assert_time(end_of(&d, 0, tp), 16 / 8.0);
+    assert_time(end_of(&d, 0, dp), 4 / 3.0 * 15 / 2);
+    assert_time(end_of(&d, 0, send), 14 / 2.0);
+    drive_close(&d);
+  }
   world_free(&w);
 }
 
@@ -347,6 +400,29 @@ static void a_rank_goes_on_without_the_slower_ones(void **state) {
     }
     drive_close(&d);
   }
+  world_free(&w);
+}
+
+/* Three ranks end a step together but completions are fetched four at a time: the third must not begin its next step
+ * late. */
+static void fetching_in_parts_costs_no_time(void **state) {
+  (void)state;
+  struct world w;
+  world_init(&w, 1, 3, 1);
+  struct sl_program *p = step_of(&w, 0);
+  uint32_t work = add_work(p, 1);
+  uint32_t reduce = add_collective(p, SL_OP_ALL_REDUCE, SL_GROUP_DP, 3, 3); /* 4 s */
+  wait_for(p, work);
+  struct drive d;
+  assert_int_equal(drive_open(&d, &w, false, 4), SL_OK);
+  assert_int_equal(drive_run(&d, SL_PROGRAM_STEP, 3), SL_OK);
+  for (int rank = 0; rank < 3; rank++) {
+    for (int step = 0; step < 3; step++) {
+      assert_time(completion_of(&d, rank, work, step).end_s, 5 * step + 1);
+      assert_time(completion_of(&d, rank, reduce, step).end_s, 5 * step + 5);
+    }
+  }
+  drive_close(&d);
   world_free(&w);
 }
 
@@ -498,6 +574,7 @@ static void a_report_counts_one_step(void **state) {
   for (int s = 0; s < 2; s++) {
     struct sl_program *init = &w.job.classes[s].programs[SL_PROGRAM_INIT];
     add_collective(init, SL_OP_BROADCAST, SL_GROUP_DP, 1000, 3);
+    add_collective(&w.job.classes[s].programs[SL_PROGRAM_SAVE], SL_OP_BROADCAST, SL_GROUP_DP, 1000, 3);
     struct sl_program *p = step_of(&w, s);
     uint32_t work = add_work(p, s == 0 ? 2 : 9);
     add_p2p(p, s == 0 ? SL_LANE_SEND_F : SL_LANE_RECV_F, s, 1 - s, 5, 0);
@@ -509,6 +586,7 @@ static void a_report_counts_one_step(void **state) {
   assert_int_equal(drive_open(&d, &w, true, 64), SL_OK);
   assert_int_equal(drive_run(&d, SL_PROGRAM_INIT, 1), SL_OK);
   assert_int_equal(drive_run(&d, SL_PROGRAM_STEP, 2), SL_OK);
+  assert_int_equal(drive_run(&d, SL_PROGRAM_SAVE, 1), SL_OK);
   struct sl_exec_report r;
   assert_int_equal(sl_exec_sim.report(d.state, 0, &r), SL_OK);
   assert_int_equal(r.traffic_count, 2);
@@ -545,10 +623,13 @@ int main(void) {
       cmocka_unit_test(a_receive_takes_only_its_own_sender),
       cmocka_unit_test(compute_slows_down_while_bytes_move),
       cmocka_unit_test(overlapping_transfers_slow_down_once),
+      cmocka_unit_test(a_send_slows_down_both_sides),
       cmocka_unit_test(waiting_for_others_does_not_slow_down),
+      cmocka_unit_test(a_group_is_as_slow_as_its_slowest_link),
       cmocka_unit_test(one_rank_of_a_class_stands_for_all),
       cmocka_unit_test(the_same_job_gives_the_same_completions),
       cmocka_unit_test(a_rank_goes_on_without_the_slower_ones),
+      cmocka_unit_test(fetching_in_parts_costs_no_time),
       cmocka_unit_test(no_queue_is_ever_full),
       cmocka_unit_test(wrong_use_is_refused),
       cmocka_unit_test(a_send_without_receive_is_a_deadlock),

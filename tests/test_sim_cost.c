@@ -54,6 +54,10 @@ static void more_ranks_than_cores_take_turns(void **state) {
   assert_int_equal(r.threads, 1);
   assert_seconds(sl_cost_gemm(&r, SL_F32, 1e9, 0), 3 * 3e-6 + 3 * (1e9 + 2.5e6) / (43e9 * 0.83));
   assert_seconds(sl_cost_transfer(&r, &c.link[0], 500), 3 * (2e-6 + (500 + 3000) / 5e9));
+  struct sl_slice slice = {.bytes = 500};
+  struct sl_program p = {.slices = &slice, .slice_count = 1};
+  struct sl_op op = {.kind = SL_OP_ALL_REDUCE, .dtype = SL_U8, .dim = {500}, .slice_count = 1};
+  assert_seconds(sl_cost_collective(&r, &c.link[0], &p, &op, 21), 3 * 2 * (20 * 2e-6 + 20.0 / 21 * 3500 / 5e9));
   c.devices_per_node = 7; /* one node all the same: it takes more ranks than it has devices */
   assert_int_equal(sl_cost_share(&r, &c, 21), SL_OK);
   assert_seconds(sl_cost_gemm(&r, SL_F32, 1e9, 0), 3 * 3e-6 + 3 * (1e9 + 2.5e6) / (43e9 * 0.83));
