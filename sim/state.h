@@ -68,6 +68,7 @@ struct sl_sim_rank {
   uint64_t call_hash;
 };
 
+/* Where the simulated members of one group meet on one lane: calls of a group on two lanes are independent. */
 struct sl_sim_group {
   int first, count; /* its simulated members: sim->members[first ...] */
   int lane;
@@ -86,6 +87,7 @@ struct sl_sim {
   int count;
   struct sl_sim_program (*programs)[SL_PROGRAM_COUNT]; /* per class */
   struct sl_traffic_list *rows;                        /* per class: the rows of a step, counts zero */
+  bool meets[SL_LANE_COUNT][SL_GROUP_COUNT];           /* some program calls this group on this lane */
   struct sl_sim_group *groups;
   int *members;
   int group_count;

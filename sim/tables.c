@@ -10,7 +10,8 @@ static bool is_call(const struct sl_op *op) {
   return op_class == SL_CLASS_COLLECTIVE || op_class == SL_CLASS_P2P;
 }
 
-/* Ranks match the heads of equal lanes, so a communication op on another lane would never be found. */
+/* Ranks match the heads of lanes: a send on SEND_F with a receive on RECV_F, a collective with the same lane of the others.
+ * The lanes of collectives are those of groups, though not every group's calls stand on its own lane. */
 static enum sl_status check_lane(const struct sl_op *op) {
   bool right = false;
   if (op->kind == SL_OP_SEND) {
@@ -18,7 +19,7 @@ static enum sl_status check_lane(const struct sl_op *op) {
   } else if (op->kind == SL_OP_RECV) {
     right = op->lane == SL_LANE_RECV_F || op->lane == SL_LANE_RECV_B;
   } else if (op->group < SL_GROUP_COUNT) {
-    right = (int)op->lane == SL_LANE_TP + (int)op->group;
+    right = op->lane >= SL_LANE_TP && op->lane < SL_LANE_SEND_F;
   }
   if (right) return SL_OK;
   return sl_fail(SL_ERR_INTERNAL, "%s of group %d stands on lane %s, where no other rank looks for it",
@@ -34,6 +35,7 @@ static enum sl_status fill_costs(struct sl_sim *sim, struct sl_sim_program *tabl
     struct sl_sim_cost *cost = &table->costs[i];
     if (is_call(op)) {
       SL_TRY(check_lane(op));
+      if (op->group < SL_GROUP_COUNT) sim->meets[op->lane][op->group] = true;
       cost->call = table->call_count;
       table->call_ops[table->call_count++] = (int32_t)i;
     } else {
@@ -97,9 +99,10 @@ static bool in_group(struct sl_members m, int rank) {
   return m.size > 0 && sl_members_rank(&m, m.index) == rank;
 }
 
-/* The simulated ranks that share a group of class `group_class`: members stand together, in order of local rank. */
-static enum sl_status fill_group_class(struct sl_sim *sim, enum sl_group group_class, int *group_of,
-                                       int *member_count) {
+/* Where the groups of class `group_class` meet on `lane`: the simulated members of each stand together, in order. Sets
+ * group_of[local]; -1: none. */
+static enum sl_status fill_groups(struct sl_sim *sim, int lane, enum sl_group group_class, int *group_of,
+                                  int *member_count) {
   int *by_id;
   SL_TRY(sl_calloc(&by_id, (size_t)sim->job->plan->world, sizeof *by_id)); /* group index plus 1 */
   int first_group = sim->group_count;
@@ -109,7 +112,7 @@ static enum sl_status fill_group_class(struct sl_sim *sim, enum sl_group group_c
     if (!in_group(m, sim->ranks[i].rank)) continue;
     if (by_id[m.id] == 0) {
       by_id[m.id] = ++sim->group_count;
-      sim->groups[by_id[m.id] - 1].lane = SL_LANE_TP + (int)group_class;
+      sim->groups[by_id[m.id] - 1].lane = lane;
     }
     group_of[i] = by_id[m.id] - 1;
     sim->groups[group_of[i]].count++;
@@ -128,6 +131,29 @@ static enum sl_status fill_group_class(struct sl_sim *sim, enum sl_group group_c
   return SL_OK;
 }
 
+/* Row of group_of where the groups of a class that meet on a lane stand. */
+static int meeting_of(int lane, enum sl_group group_class) {
+  return (lane - SL_LANE_TP) * SL_GROUP_COUNT + (int)group_class;
+}
+
+/* All meetings; group_of has a row of sim->count places for each. */
+static enum sl_status every_group(struct sl_sim *sim, int *group_of) {
+  int meetings = 0, member_count = 0;
+  for (int lane = 0; lane < SL_LANE_COUNT; lane++) {
+    for (int g = 0; g < SL_GROUP_COUNT; g++) meetings += sim->meets[lane][g];
+  }
+  SL_TRY(sl_calloc(&sim->groups, (size_t)meetings * (size_t)sim->count, sizeof *sim->groups));
+  SL_TRY(sl_calloc(&sim->members, (size_t)meetings * (size_t)sim->count, sizeof *sim->members));
+  for (int lane = SL_LANE_TP; lane < SL_LANE_SEND_F; lane++) {
+    for (int g = 0; g < SL_GROUP_COUNT; g++) {
+      if (!sim->meets[lane][g]) continue;
+      int *row = group_of + meeting_of(lane, (enum sl_group)g) * sim->count;
+      SL_TRY(fill_groups(sim, lane, (enum sl_group)g, row, &member_count));
+    }
+  }
+  return SL_OK;
+}
+
 static int local_of_stage(const struct sl_sim *sim, int local, int stage) {
   if (sim->fold) return stage;
   struct sl_coord coord = sl_plan_coord(sim->job->plan, sim->ranks[local].rank);
@@ -135,7 +161,7 @@ static int local_of_stage(const struct sl_sim *sim, int local, int stage) {
   return sl_plan_rank(sim->job->plan, coord);
 }
 
-/* The call as `local` makes it: `group_of` names its groups, one per class. */
+/* The call as `local` makes it; group_of as of every_group. */
 static enum sl_status fill_call(const struct sl_sim *sim, int local, const struct sl_program *program,
                                 const struct sl_op *op, const int *group_of, struct sl_sim_call *call) {
   const struct sl_plan *plan = sim->job->plan;
@@ -154,7 +180,7 @@ static enum sl_status fill_call(const struct sl_sim *sim, int local, const struc
     return SL_OK;
   }
   struct sl_members m = sl_plan_group(plan, op->group, rank);
-  call->partner = group_of[op->group * sim->count + local];
+  call->partner = group_of[meeting_of(op->lane, op->group) * sim->count + local];
   if (call->partner < 0) {
     return sl_fail(SL_ERR_INTERNAL, "rank %d calls %s of group %s, of which it is no member", rank,
                    sl_op_name(op->kind), sl_group_name(op->group));
@@ -206,15 +232,10 @@ enum sl_status sl_sim_tables(struct sl_sim *sim) {
   sim->slow = sim->cost_rank.device->comm_cpu_share;
   SL_TRY(fill_classes(sim));
   SL_TRY(fill_ranks(sim));
-  size_t places = (size_t)sim->count * SL_GROUP_COUNT;
-  SL_TRY(sl_calloc(&sim->groups, places, sizeof *sim->groups));
-  SL_TRY(sl_calloc(&sim->members, places, sizeof *sim->members));
-  int *group_of, member_count = 0;
-  SL_TRY(sl_calloc(&group_of, places, sizeof *group_of));
-  enum sl_status status = SL_OK;
-  for (int g = 0; g < SL_GROUP_COUNT; g++) {
-    SL_GO(fill_group_class(sim, (enum sl_group)g, group_of + g * sim->count, &member_count));
-  }
+  int *group_of;
+  SL_TRY(sl_calloc(&group_of, (size_t)sim->count * SL_GROUP_COUNT * SL_GROUP_COUNT, sizeof *group_of));
+  enum sl_status status;
+  SL_GO(every_group(sim, group_of));
   for (int i = 0; i < sim->count; i++) SL_GO(fill_rank(sim, i, group_of));
   SL_GO(sl_calloc(&sim->spill, (size_t)sim->count + 2, sizeof *sim->spill));
   SL_GO(sl_queue_alloc(&sim->queue, sl_sim_group_source(sim, sim->group_count)));

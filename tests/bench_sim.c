@@ -1,6 +1,5 @@
-/* Ops per second of the exact clock: two ranks, three lanes, a million ops through the executor table in the way of
- * core's loop (one issue() per op, completions in batches). Prints one line; the argument is the number of layers
- * (default 1000).
+/* Ops per second of the exact clock under core's executor loop: two ranks, three lanes, a million ops in 50 steps. Prints
+ * one line; the argument is the number of layers (default 1000).
  *
  * The program is ZeRO-3's pattern: per layer a gather, eight kernels that wait for it, and a reduction of the last. */
 #include "sim/sim.h"
@@ -9,7 +8,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { KERNELS = 8, PER_LAYER = KERNELS + 2, STEPS = 50, BATCH = 256 };
+enum { KERNELS = 8, PER_LAYER = KERNELS + 2, STEPS = 50 };
 
 static struct sl_slice slices[] = {{.bytes = 4000000, .access = SL_READ_WRITE}, {.bytes = 2000000}, {.bytes = 4000000}};
 
@@ -42,30 +41,6 @@ static void fill_layer(struct sl_program *p, uint32_t layer) {
   }
 }
 
-static enum sl_status run_step(void *state, const struct sl_class *c, int64_t step, int count, size_t *ops) {
-  const struct sl_program *p = &c->programs[SL_PROGRAM_STEP];
-  static struct sl_completion out[BATCH];
-  for (int local = 0; local < count; local++) {
-    SL_TRY(sl_exec_sim.begin(state, local, SL_PROGRAM_STEP, step));
-    for (uint32_t i = 0; i < p->issue_count; i++) {
-      const struct sl_issue *e = &p->issues[i];
-      const struct sl_issued op = {.rank_class = c,
-                                   .program = p,
-                                   .op = &p->ops[e->op],
-                                   .instance = p->instances,
-                                   .waits = &p->waits[e->wait],
-                                   .wait_count = e->wait_count,
-                                   .lane_index = e->lane_index,
-                                   .index = i};
-      SL_TRY(sl_exec_sim.issue(state, local, &op));
-    }
-  }
-  int got;
-  enum sl_status status;
-  while ((status = sl_exec_sim.advance(state, out, BATCH, &got)) == SL_OK) *ops += (size_t)got;
-  return status == SL_DONE ? SL_OK : status;
-}
-
 static double wall(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
@@ -92,18 +67,14 @@ static enum sl_status bench(uint32_t layers) {
   cluster.link[0] = (struct sl_link){.span = 2, .bandwidth = 1e11, .latency = 5e-6};
   struct sl_plan plan = {.cluster = &cluster, .world = 2, .tp = 1, .cp = 1, .dp = 2, .pp = 1, .shard = 2};
   struct sl_job job = {.plan = &plan, .classes = &class, .class_count = 1};
-  struct sl_exec_options options = {.fold = false, .fail_rank = -1};
-  void *state;
-  const int *ranks;
-  int count;
-  SL_TRY(sl_exec_sim.open(&state, &job, &options, &ranks, &count));
-  size_t done = 0;
+  struct sl_run run = {.exec = &sl_exec_sim, .job = &job, .options = {.fold = false, .fail_rank = -1}, .steps = STEPS};
   double start = wall();
-  for (int64_t step = 0; step < STEPS; step++) SL_TRY(run_step(state, &class, step, count, &done));
+  SL_TRY(sl_run_execute(&run));
   double seconds = wall() - start;
+  size_t done = STEPS * p->issue_count * (size_t)run.local_count;
   printf("sim: %.2f million ops/s (%zu ops, %d ranks, %.3f s; virtual %.6f s)\n", 1e-6 * (double)done / seconds, done,
-         count, seconds, sl_exec_sim.now(state));
-  sl_exec_sim.close(state);
+         run.local_count, seconds, run.results[STEPS - 1].end_s);
+  sl_run_close(&run);
   free(p->issues);
   free(p->waits);
   return SL_OK;

@@ -176,6 +176,33 @@ static void a_receive_takes_only_its_own_sender(void **state) {
   world_free(&w);
 }
 
+/* Stage 3 gathers and reduces in the same group on two lanes, in whatever order the ranks come to them. */
+static void calls_of_a_group_on_two_lanes_are_independent(void **state) {
+  (void)state;
+  struct world w;
+  world_init(&w, 2, 1, 1);
+  struct sl_program *a = step_of(&w, 0), *b = step_of(&w, 1);
+  uint32_t work = add_work(a, 5);
+  uint32_t early = add_collective(a, SL_OP_ALL_REDUCE, SL_GROUP_WORLD, 3, 2);
+  a->ops[a->issues[early].op].lane = SL_LANE_DP;
+  a->lane_ops[SL_LANE_DP] = 1;
+  a->lane_ops[SL_LANE_WORLD] = 0;
+  uint32_t late = add_collective(a, SL_OP_ALL_REDUCE, SL_GROUP_WORLD, 2, 2);
+  wait_for(a, work);
+  add_collective(b, SL_OP_ALL_REDUCE, SL_GROUP_WORLD, 2, 2);
+  uint32_t same = add_collective(b, SL_OP_ALL_REDUCE, SL_GROUP_WORLD, 3, 2);
+  b->ops[b->issues[same].op].lane = SL_LANE_DP;
+  b->issues[same].lane_index = 0;
+  b->lane_ops[SL_LANE_DP] = 1;
+  struct drive d;
+  run(&d, &w, true);
+  assert_time(end_of(&d, 0, early), 3);
+  assert_time(end_of(&d, 1, same), 3);
+  assert_time(end_of(&d, 0, late), 7);
+  drive_close(&d);
+  world_free(&w);
+}
+
 static void compute_slows_down_while_bytes_move(void **state) {
   (void)state;
   struct world w;
@@ -621,6 +648,7 @@ int main(void) {
       cmocka_unit_test(the_bubble_of_1f1b_is_the_closed_form),
       cmocka_unit_test(a_send_meets_its_receive),
       cmocka_unit_test(a_receive_takes_only_its_own_sender),
+      cmocka_unit_test(calls_of_a_group_on_two_lanes_are_independent),
       cmocka_unit_test(compute_slows_down_while_bytes_move),
       cmocka_unit_test(overlapping_transfers_slow_down_once),
       cmocka_unit_test(a_send_slows_down_both_sides),
