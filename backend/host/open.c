@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { WARM_GEMM = 768, WARM_RING = 1 << 16 };
+enum { WARM_GEMM = 768, WARM_BYTES = SL_COMM_BLOCK };
 
 double sl_host_clock(void) {
   struct timespec t;
@@ -110,38 +110,40 @@ static void warm_blas(void) {
   free(x);
 }
 
-static struct sl_comm_piece even_piece(const void *context, int part, int member) {
-  (void)part;
-  const int64_t n = WARM_RING, members = *(const int *)context, first = n * member / members;
-  return (struct sl_comm_piece){first, 0, n * (member + 1) / members - first};
+/* Connections and the buffers behind them come into being with the first large message between two ranks. It goes over
+ * the world's communicator, so that what is counted on the groups' own is the program's and nothing else. */
+static enum sl_status warm_ring(const struct sl_host *host, char *out, char *in, int next, int previous) {
+  if (MPI_Sendrecv(out, WARM_BYTES, MPI_BYTE, next, 0, in, WARM_BYTES, MPI_BYTE, previous, 0, host->everyone,
+                   MPI_STATUS_IGNORE) == MPI_SUCCESS)
+    return SL_OK;
+  return sl_fail(SL_ERR_PEER, "the first message from rank %d to rank %d failed", host->rank, next);
 }
 
-/* Connections and the buffers behind them come into being with the first messages, small and large. */
-static enum sl_status warm_group(struct sl_comm *comm) {
-  if (comm->size <= 1 || !comm->staging) return SL_OK;
-  float *x = calloc(WARM_RING, sizeof *x);
-  if (!x) return sl_fail(SL_ERR_MEMORY, "no memory to warm up MPI");
-  struct sl_comm_part part = {.whole = x, .count = WARM_RING};
-  struct sl_comm_request request;
-  enum sl_status status = sl_comm_start(comm, &request,
-                                        &(struct sl_comm_call){.kind = SL_COMM_ALL_REDUCE,
-                                                               .dtype = SL_F32,
-                                                               .parts = &part,
-                                                               .part_count = 1,
-                                                               .piece = even_piece,
-                                                               .piece_context = &comm->size});
-  for (bool moved = false; status == SL_OK && !request.done;) status = sl_comm_progress(comm, &moved);
-  free(x);
-  return status;
+static enum sl_status warm_rings(const struct sl_host *host, char *out, char *in) {
+  for (enum sl_group group = 0; group < SL_GROUP_COUNT; group++) {
+    const struct sl_members *m = &host->members[group];
+    if (host->groups[group].size <= 1) continue;
+    int next = (m->index + 1) % m->size, previous = (m->index + m->size - 1) % m->size;
+    SL_TRY(warm_ring(host, out, in, m->first + next * m->stride, m->first + previous * m->stride));
+  }
+  const int stages = host->job->plan->pp, stride = host->world / stages;
+  if (stages == 1) return SL_OK;
+  SL_TRY(
+      warm_ring(host, out, in, (host->rank + stride) % host->world, (host->rank + host->world - stride) % host->world));
+  return warm_ring(host, out, in, (host->rank + host->world - stride) % host->world,
+                   (host->rank + stride) % host->world);
 }
 
 static enum sl_status warm_up(struct sl_host *host) {
   if (host->options.threads > 0) omp_set_num_threads(host->options.threads);
   openblas_set_num_threads(omp_get_max_threads());
   warm_blas();
-  for (enum sl_group group = 0; group < SL_GROUP_COUNT; group++) SL_TRY(warm_group(&host->groups[group]));
+  char *memory = calloc(2, WARM_BYTES);
+  if (!memory) return sl_fail(SL_ERR_MEMORY, "no memory to warm up MPI");
+  enum sl_status status = warm_rings(host, memory, memory + WARM_BYTES);
+  free(memory);
   MPI_Barrier(host->everyone);
-  return SL_OK;
+  return status;
 }
 
 /* --- memory and files --- */

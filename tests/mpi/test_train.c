@@ -145,6 +145,35 @@ static void check_report(const struct sl_run *r, int world) {
            1e-6 * (double)report->process_bytes, 1e-6 * (double)report->context_bytes);
 }
 
+/* Bytes that this rank has put on the wire by the program, per group: what a witness outside (backend/pmpi) must count. */
+static int64_t wire_of(const struct sl_run *r, enum sl_group group, enum sl_program_kind kind) {
+  const struct sl_program *p = &r->job->classes[0].programs[kind];
+  const struct sl_members m = sl_plan_group(r->job->plan, group, r->local_ranks[0]);
+  int64_t bytes = 0;
+  for (size_t i = 0; i < p->issue_count; i++) {
+    const struct sl_op *op = &p->ops[p->issues[i].op];
+    bool counts = sl_op_class_of(op->kind) == SL_CLASS_COLLECTIVE && op->group == group;
+    if (counts) bytes += sl_op_wire_bytes(p, op, m.size, m.index);
+  }
+  return bytes;
+}
+
+static void add_expected(json_t *expected, const struct sl_run *r) {
+  for (enum sl_group group = 0; group < SL_GROUP_COUNT; group++) {
+    const char *name = sl_group_name(group);
+    int64_t bytes = wire_of(r, group, SL_PROGRAM_INIT) + r->steps * wire_of(r, group, SL_PROGRAM_STEP) +
+                    wire_of(r, group, SL_PROGRAM_SAVE);
+    json_int_t before = json_integer_value(json_object_get(expected, name));
+    json_object_set_new(expected, name, json_integer(before + bytes));
+  }
+}
+
+static void write_expected(const json_t *expected, const char *stem, int rank) {
+  char path[4096];
+  snprintf(path, sizeof path, "%s.expected.%d", stem, rank);
+  if (json_dump_file(expected, path, 0) != 0) must(SL_ERR_IO, path);
+}
+
 int main(int argc, char **argv) {
   if (argc != 6) return fprintf(stderr, "usage: %s FOLDER RUN STAGE MICRO SCRATCH\n", argv[0]), 2;
   const char *folder = argv[1], *name = argv[2], *ranks = getenv("OMPI_COMM_WORLD_SIZE");
@@ -156,12 +185,14 @@ int main(int argc, char **argv) {
   must(sl_exec_load("host", &exec), "module");
   struct job j;
   struct sl_run r;
+  json_t *expected = json_object();
 
   build(&j, folder, name, world, atoi(argv[3]), atoi(argv[4]), true);
   run(&j, exec, folder, 1, NULL, grads, &r);
   const int rank = r.local_ranks[0];
   snprintf(golden, sizeof golden, "%s/grads.safetensors", folder);
   if (rank == 0) check_near("gradients of the first step", distance(grads, golden), 3e-6);
+  add_expected(expected, &r);
   sl_run_close(&r);
   drop(&j);
 
@@ -171,8 +202,11 @@ int main(int argc, char **argv) {
   check_report(&r, world);
   snprintf(golden, sizeof golden, "%s/final_adamw.safetensors", folder);
   if (rank == 0 && strcmp(name, "adamw") == 0) check_near("weights after the last step", distance(save, golden), 1e-5);
+  add_expected(expected, &r);
   sl_run_close(&r);
   drop(&j);
+  write_expected(expected, argv[5], rank);
+  json_decref(expected);
   if (rank == 0) printf("%s\n", failures ? "FAIL" : "ok");
   return failures != 0;
 }
