@@ -155,6 +155,13 @@ enum sl_status sl_config_parse(struct sl_config *config, const char *name, const
   return finish(config, strict);
 }
 
+enum sl_status sl_config_from_json(struct sl_config *config, struct sl_json *doc, bool strict) {
+  memset(config, 0, sizeof *config);
+  config->doc = *doc;
+  memset(doc, 0, sizeof *doc);
+  return finish(config, strict);
+}
+
 void sl_config_free(struct sl_config *config) {
   sl_json_free(&config->doc);
   memset(config, 0, sizeof *config);

@@ -106,6 +106,8 @@ struct sl_config {
 enum sl_status sl_config_load(struct sl_config *config, const char *path, bool strict);
 enum sl_status sl_config_parse(struct sl_config *config, const char *name, const char *text, size_t length,
                                bool strict);
+/* The same from a document, which is taken over, on failure too: for callers that put keys of their own into it. */
+enum sl_status sl_config_from_json(struct sl_config *config, struct sl_json *doc, bool strict);
 void sl_config_free(struct sl_config *config);
 
 /* DeepSpeed's batch algebra for `dp` data-parallel ranks, and the checks that involve what flags may override (tp, pp, ...):

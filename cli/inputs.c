@@ -1,0 +1,63 @@
+/* Data and initial weights against the model; see inputs.h. */
+#include "cli/inputs.h"
+
+#include "core/data.h"
+#include "core/safetensors.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static enum sl_status check_random(const char *text) {
+  char *end;
+  const long long samples = strncmp(text, "random:", 7) == 0 ? strtoll(text + 7, &end, 10) : 0;
+  if (samples > 0 && *end == '\0') return SL_OK;
+  return sl_fail(SL_ERR_INPUT, "--data: is '%s'; expected random:N, N samples above 0, for an mlp", text);
+}
+
+static enum sl_status check_data(const char *path, const struct sl_setup *setup) {
+  const bool mlp = setup->model.type == SL_MODEL_MLP;
+  struct sl_data data;
+  if (path == NULL)
+    return sl_fail(SL_ERR_INPUT, "--data: is missing; expected %s",
+                   mlp ? "random:N for an mlp" : "a text file or a token shard (.bin)");
+  if (mlp) return check_random(path);
+  SL_TRY(sl_data_open(&data, path));
+  const enum sl_status status = sl_data_check(&data, setup->plan.seq, setup->model.vocab_size);
+  sl_data_close(&data);
+  return status;
+}
+
+static enum sl_status check_tensor(const struct sl_safetensors *file, const struct sl_tensor *tensor) {
+  const struct sl_safetensors_tensor *found = sl_safetensors_find(file, tensor->name);
+  if (found == NULL)
+    return sl_fail(SL_ERR_INPUT, "%s: has no tensor %s, which the model needs", file->name, tensor->name);
+  bool same = found->n_dim == tensor->n_dim;
+  for (int i = 0; same && i < tensor->n_dim; i++) same = found->shape[i] == tensor->shape[i];
+  char has[160] = "";
+  for (int i = 0, at = 0; i < found->n_dim; i++)
+    at += snprintf(has + at, sizeof has - (size_t)at, i > 0 ? ", %lld" : "%lld", (long long)found->shape[i]);
+  if (!same)
+    return sl_fail(SL_ERR_INPUT,
+                   tensor->n_dim == 2 ? "%s: tensor %s is (%s); expected (%lld, %lld)"
+                                      : "%s: tensor %s is (%s); expected (%lld)",
+                   file->name, tensor->name, has, (long long)tensor->shape[0], (long long)tensor->shape[1]);
+  if (!found->readable)
+    return sl_fail(SL_ERR_INPUT, "%s: tensor %s is of type %s; expected F32, F16 or BF16", file->name, tensor->name,
+                   found->type_name);
+  return SL_OK;
+}
+
+static enum sl_status check_init(const char *path, const struct sl_model *model) {
+  struct sl_safetensors file;
+  enum sl_status status = SL_OK;
+  if (path == NULL) return SL_OK;
+  SL_TRY(sl_safetensors_open(&file, path));
+  for (int i = 0; i < model->tensor_count && status == SL_OK; i++) status = check_tensor(&file, &model->tensors[i]);
+  sl_safetensors_close(&file);
+  return status;
+}
+
+enum sl_status sl_inputs_check(const struct sl_options *options, const struct sl_setup *setup) {
+  SL_TRY(check_data(options->data, setup));
+  return check_init(options->init, &setup->model);
+}

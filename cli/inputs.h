@@ -1,0 +1,13 @@
+/* The files of a measurement, looked at before anything is launched, so that a bad one is one error line and not one per
+ * rank. */
+#ifndef SL_CLI_INPUTS_H
+#define SL_CLI_INPUTS_H
+
+#include "cli/options.h"
+#include "cli/setup.h"
+
+/* --data: present, long enough, every token below the vocabulary ("random:N" for an mlp). --init: every tensor of the model
+ * is in the file, with its shape. Errors: SL_ERR_INPUT. */
+enum sl_status sl_inputs_check(const struct sl_options *options, const struct sl_setup *setup);
+
+#endif

@@ -1,0 +1,81 @@
+/* The `shardlab` command: finds the subcommand, parses its flags, prints the one error line and sets the exit status
+ * (0 done, 1 failed or out of tolerance, 2 bad input). */
+#include "cli/commands.h"
+#include "cli/place.h"
+#include "core/environment.h"
+#include "core/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct sl_command *const commands[] = {
+    &sl_command_predict, &sl_command_measure, &sl_command_compare,  &sl_command_validate,
+    &sl_command_show,    &sl_command_check,   &sl_command_backends,
+};
+
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
+static void overview(FILE *out) {
+  fprintf(out, "usage: shardlab COMMAND [flags]\n\n"
+               "Predict LLM training, then measure it: memory, traffic and time of one configuration.\n\ncommands:\n");
+  for (int i = 0; i < COMMANDS; i++) fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+  fprintf(out, "  %-10s %s\n\n", "help", "Flags and an example of a command: shardlab help predict");
+  fprintf(out, "example:\n  %s\n", sl_command_predict.example);
+}
+
+static enum sl_status find_command(const char *name, const struct sl_command **out) {
+  const char *words[COMMANDS + 1];
+  for (int i = 0; i < COMMANDS; i++) {
+    words[i] = commands[i]->name;
+    if (strcmp(name, words[i]) == 0) {
+      *out = commands[i];
+      return SL_OK;
+    }
+  }
+  words[COMMANDS] = "help";
+  const char *near = sl_nearest(name, words, COMMANDS + 1);
+  if (near != NULL) return sl_fail(SL_ERR_INPUT, "'%s' is no command; did you mean '%s'?", name, near);
+  return sl_fail(SL_ERR_INPUT, "'%s' is no command; 'shardlab --help' lists them", name);
+}
+
+static enum sl_status help(int argc, char **argv) {
+  const struct sl_command *command;
+  if (argc < 1) {
+    overview(stdout);
+    return SL_OK;
+  }
+  SL_TRY(find_command(argv[0], &command));
+  sl_options_help(command, stdout);
+  return SL_OK;
+}
+
+static enum sl_status dispatch(int argc, char **argv) {
+  const struct sl_command *command;
+  struct sl_options options;
+  bool want_help;
+  if (argc < 2) return sl_fail(SL_ERR_INPUT, "no command is given; 'shardlab --help' lists them");
+  if (strcmp(argv[1], "--version") == 0) {
+    printf("shardlab %s\n", SL_VERSION);
+    return SL_OK;
+  }
+  if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) return help(0, NULL);
+  if (strcmp(argv[1], "help") == 0) return help(argc - 2, argv + 2);
+  SL_TRY(find_command(argv[1], &command));
+  SL_TRY(sl_options_parse(&options, command, argc - 2, argv + 2, &want_help));
+  if (want_help) return help(1, argv + 1);
+  options.argc = argc;
+  options.argv = argv;
+  return command->run(&options);
+}
+
+int main(int argc, char **argv) {
+  const enum sl_status status = dispatch(argc, argv);
+  if (status == SL_OK) return fflush(stdout) == 0 ? 0 : 1;
+  /* a command that failed elsewhere, in a child that has spoken, leaves no message */
+  const int rank = sl_place_read().rank;
+  if (sl_error_message()[0] != '\0' && rank > 0)
+    fprintf(stderr, "shardlab: error: rank %d: %s\n", rank, sl_error_message());
+  else if (sl_error_message()[0] != '\0')
+    fprintf(stderr, "shardlab: error: %s\n", sl_error_message());
+  return sl_exit_code(status);
+}

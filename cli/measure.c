@@ -1,0 +1,124 @@
+/* shardlab measure: the job for real. Started by hand it checks the request, then starts its ranks through the launcher;
+ * started by a launcher it is one rank. Rank 0 alone speaks and writes. */
+#include "cli/commands.h"
+#include "cli/inputs.h"
+#include "cli/launch.h"
+#include "cli/output.h"
+#include "cli/place.h"
+#include "cli/runner.h"
+#include "core/check.h"
+#include "core/environment.h"
+#include "core/format.h"
+
+#include <stdlib.h>
+
+/* Under a launcher standard error is a pipe: the parent says through the environment whether a terminal stands behind it. */
+static const char *const terminal_variable = "SHARDLAB_TERMINAL";
+
+struct progress {
+  int64_t steps, tokens; /* of the run; of one step */
+  double first_s;        /* when the first step ended: it warms up, so the rate counts from there */
+};
+
+static void show_progress(void *context, int64_t step, const struct sl_step_result *r) {
+  struct progress *p = context;
+  char left[32], rate[32];
+  if (step == 0) p->first_s = r->end_s;
+  const double per_step = step > 0 ? (r->end_s - p->first_s) / (double)step : r->end_s - r->start_s;
+  sl_format_seconds(left, sizeof left, per_step * (double)(p->steps - step - 1));
+  sl_format_count(rate, sizeof rate, per_step > 0 ? (double)p->tokens / per_step : 0);
+  fprintf(stderr, "\r\033[Kstep %lld of %lld, loss %.4f, %s tokens/s, %s left", (long long)step + 1,
+          (long long)p->steps, r->loss, rate, left);
+  if (step + 1 == p->steps) fprintf(stderr, "\r\033[K");
+  fflush(stderr);
+}
+
+/* How many ranks share this node, and whether that is more than it has cores. */
+static bool oversubscribed(const struct sl_place *place) {
+  return place->local_size > sl_environment_cores();
+}
+
+static enum sl_status run_rank(const struct sl_options *options, const struct sl_setup *setup,
+                               const struct sl_place *place) {
+  const struct sl_exec_ops *exec;
+  json_t *record;
+  SL_TRY(sl_exec_load(options->backend, &exec));
+  struct progress progress = {.steps = options->steps, .tokens = setup->plan.global_batch * setup->plan.seq};
+  const bool live = place->rank == 0 && !options->quiet && getenv(terminal_variable) != NULL;
+  const struct sl_runner runner = {.exec = exec,
+                                   .setup = setup,
+                                   .options = options,
+                                   .command = SL_CMD_MEASURE,
+                                   .functional = oversubscribed(place),
+                                   .trace = options->trace,
+                                   .processes = setup->plan.world,
+                                   .process = place->rank,
+                                   .progress = live ? show_progress : NULL,
+                                   .progress_context = &progress};
+  SL_TRY(sl_runner_run(&runner, &record));
+  if (place->rank > 0) {
+    json_decref(record);
+    return SL_OK;
+  }
+  if (!options->quiet) sl_runner_summary(record, sl_output_text(options));
+  return sl_output_json(options, record);
+}
+
+/* A world from the launcher and one from the flag must be the same. */
+static enum sl_status join_world(struct sl_options *options, const struct sl_place *place) {
+  if (sl_options_given(options, "world") && options->world != place->size)
+    return sl_fail(SL_ERR_INPUT, "--world: is %lld, but the launcher started %d ranks; expected the same",
+                   (long long)options->world, place->size);
+  options->world = place->size;
+  return SL_OK;
+}
+
+static enum sl_status start(const struct sl_options *options, const struct sl_setup *setup) {
+  const struct sl_exec_ops *exec;
+  SL_TRY(sl_inputs_check(options, setup));
+  SL_TRY(sl_check(&setup->job));
+  SL_TRY(sl_exec_load(options->backend, &exec));
+  if (sl_output_terminal(stderr)) setenv(terminal_variable, "1", 1);
+  return SL_OK;
+}
+
+/* The ranks write and speak; what went wrong among them has been said when they end. */
+static enum sl_status launch(const struct sl_options *options) {
+  int exit_code = 0;
+  SL_TRY(sl_launch_mpi(options->argc, options->argv, (int)options->world, &exit_code));
+  if (exit_code == 0) return SL_OK;
+  return exit_code == 2 ? SL_ERR_INPUT : SL_ERR_PEER;
+}
+
+static enum sl_status run(const struct sl_options *given) {
+  struct sl_options options = *given;
+  struct sl_setup setup;
+  enum sl_status status;
+  const bool inside = sl_launch_inside();
+  const struct sl_place place = inside ? sl_place_read() : (struct sl_place){.size = 1, .local_size = 1};
+  SL_TRY(sl_options_check_outputs(&options));
+  if (inside) SL_TRY(join_world(&options, &place));
+  SL_TRY(sl_setup_job(&setup, &options));
+  if (!inside) SL_GO(start(&options, &setup));
+  if (!inside && options.world > 1) {
+    sl_setup_free(&setup);
+    return launch(&options);
+  }
+  const int cores = sl_environment_cores();
+  if (options.threads == 0) options.threads = cores > place.local_size ? cores / place.local_size : 1;
+  SL_GO(run_rank(&options, &setup, &place));
+fail:
+  sl_setup_free(&setup);
+  return status;
+}
+
+const struct sl_command sl_command_measure = {
+    .name = "measure",
+    .bit = SL_CMD_MEASURE,
+    .operands = "",
+    .summary = "Train for real and record memory, traffic, step times and losses",
+    .help = "--world N starts N ranks with mpirun; under mpirun or srun this process joins as one rank.\n",
+    .example =
+        "shardlab measure --model gpt2-tiny --config examples/ds_zero2.json --world 2 --data examples/corpus.txt",
+    .run = run,
+};

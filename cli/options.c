@@ -1,0 +1,282 @@
+/* The option table and what follows from it; see options.h. An option may stand twice when its default differs between
+ * commands. */
+#include "cli/options.h"
+
+#include "core/text.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum type { TEXT, INTEGER, REAL, FLAG, CHOICE };
+
+enum {
+  RUNS = SL_CMD_PREDICT | SL_CMD_MEASURE | SL_CMD_VALIDATE,
+  JOBS = RUNS | SL_CMD_SHOW | SL_CMD_CHECK,
+  REAL_RUNS = SL_CMD_MEASURE | SL_CMD_VALIDATE
+};
+
+struct option {
+  const char *name;
+  enum type type;
+  size_t offset;       /* of its field in sl_options */
+  const char *initial; /* default, as text; NULL: unset */
+  const char *value;   /* usage: what stands after the flag; CHOICE: the words, separated by | */
+  double low, high;    /* range of INTEGER and REAL */
+  unsigned commands;   /* that take it */
+  const char *help;
+};
+
+#define FIELD(name) offsetof(struct sl_options, name)
+
+static const struct option options_table[] = {
+    {"model", TEXT, FIELD(model), NULL, "NAME|FILE", 0, 0, JOBS, "model preset, or a Hugging Face config.json"},
+    {"config", TEXT, FIELD(config), NULL, "FILE", 0, 0, JOBS, "DeepSpeed's ds_config.json"},
+    {"cluster", TEXT, FIELD(cluster), "localhost", "NAME|FILE", 0, 0, JOBS, "cluster preset, or a cluster.json"},
+    {"world", INTEGER, FIELD(world), "1", "N", 1, 1 << 20, JOBS, "ranks in all"},
+    {"seq", INTEGER, FIELD(seq), NULL, "TOKENS", 1, 1 << 24, JOBS,
+     "tokens per sequence (else the config's, else the model's)"},
+    {"tp", INTEGER, FIELD(tp), NULL, "N", 1, 1 << 16, JOBS, "tensor-parallel ranks"},
+    {"pp", INTEGER, FIELD(pp), NULL, "N", 1, 1 << 16, JOBS, "pipeline stages"},
+    {"cp", INTEGER, FIELD(cp), NULL, "N", 1, 1 << 16, JOBS, "context-parallel ranks"},
+    {"schedule", TEXT, FIELD(schedule), NULL, "NAME", 0, 0, JOBS, "pipeline schedule: gpipe, 1f1b"},
+    {"micro-batch", INTEGER, FIELD(micro_batch), NULL, "N", 1, 1 << 30, JOBS,
+     "overrides train_micro_batch_size_per_gpu"},
+    {"grad-accum", INTEGER, FIELD(grad_accum), NULL, "N", 1, 1 << 30, JOBS, "overrides gradient_accumulation_steps"},
+    {"train-batch", INTEGER, FIELD(train_batch), NULL, "N", 1, 1 << 30, JOBS, "overrides train_batch_size"},
+    {"zero-stage", INTEGER, FIELD(zero_stage), NULL, "N", 0, 3, JOBS, "overrides zero_optimization.stage"},
+    {"seed", INTEGER, FIELD(seed), NULL, "N", 0, 9007199254740992.0, JOBS,
+     "of initial weights, dropout and data order"},
+    {"strict", FLAG, FIELD(strict), NULL, "", 0, 0, JOBS, "unknown top-level keys of the config are errors"},
+    {"backend", CHOICE, FIELD(backend), "host", "host|cuda", 0, 0, REAL_RUNS, "what runs the program"},
+    {"data", TEXT, FIELD(data), NULL, "FILE", 0, 0, REAL_RUNS, "text, llm.c token shard, or random:N for an mlp"},
+    {"init", TEXT, FIELD(init), NULL, "FILE", 0, 0, REAL_RUNS, "initial weights, safetensors (else seeded)"},
+    {"steps", INTEGER, FIELD(steps), "20", "N", 1, 1e9, REAL_RUNS, "optimizer steps"},
+    {"steps", INTEGER, FIELD(steps), "1", "N", 1, 1e9, SL_CMD_PREDICT, "optimizer steps (they repeat exactly)"},
+    {"save", TEXT, FIELD(save), NULL, "FILE", 0, 0, SL_CMD_MEASURE, "write the trained weights, safetensors"},
+    {"save-grads", TEXT, FIELD(save_grads), NULL, "FILE", 0, 0, SL_CMD_MEASURE,
+     "write the last step's gradients, safetensors"},
+    {"threads", INTEGER, FIELD(threads), NULL, "N", 1, 4096, REAL_RUNS, "threads of a rank (else cores / ranks)"},
+    {"poison", FLAG, FIELD(poison), NULL, "", 0, 0, SL_CMD_MEASURE, "fill dead memory with NaN: finds use after free"},
+    {"no-fold", FLAG, FIELD(no_fold), NULL, "", 0, 0, SL_CMD_PREDICT, "simulate every rank, not one of each kind"},
+    {"program", CHOICE, FIELD(program), "step", "init|step|save", 0, 0, SL_CMD_SHOW,
+     "which program `show program` prints"},
+    {"rank", INTEGER, FIELD(rank), "0", "N", 0, 1 << 20, SL_CMD_SHOW, "whose program or memory to show"},
+    {"time-tolerance", REAL, FIELD(time_tolerance), NULL, "X", 0, 1e6, SL_CMD_COMPARE,
+     "largest relative error of the step time (else it is shown, not judged)"},
+    {"time-tolerance", REAL, FIELD(time_tolerance), "0.5", "X", 0, 1e6, SL_CMD_VALIDATE,
+     "largest relative error of the step time"},
+    {"json", TEXT, FIELD(json), NULL, "FILE", 0, 0, JOBS | SL_CMD_COMPARE | SL_CMD_BACKENDS,
+     "write the result as JSON; - is standard output"},
+    {"trace", TEXT, FIELD(trace), NULL, "FILE", 0, 0, RUNS & ~SL_CMD_VALIDATE, "write a trace for ui.perfetto.dev"},
+    {"quiet", FLAG, FIELD(quiet), NULL, "", 0, 0, RUNS | SL_CMD_COMPARE | SL_CMD_CHECK, "errors only"},
+};
+
+enum { OPTIONS = sizeof options_table / sizeof *options_table };
+_Static_assert(OPTIONS <= 64, "sl_options.given has a bit for each option");
+
+static const struct option *find(const char *name, size_t length, unsigned commands) {
+  for (int i = 0; i < OPTIONS; i++)
+    if (strlen(options_table[i].name) == length && strncmp(options_table[i].name, name, length) == 0 &&
+        (options_table[i].commands & commands))
+      return &options_table[i];
+  return NULL;
+}
+
+static void *field(const struct option *option, const struct sl_options *options) {
+  return (char *)(uintptr_t)options + option->offset;
+}
+
+static enum sl_status unknown_flag(const struct sl_command *command, const char *flag, size_t length) {
+  const char *words[OPTIONS];
+  size_t n = 0;
+  char word[128];
+  snprintf(word, sizeof word, "%.*s", (int)length, flag);
+  if (find(flag, length, ~0u) != NULL)
+    return sl_fail(SL_ERR_INPUT, "--%s: is not a flag of '%s'; 'shardlab %s --help' lists those", word, command->name,
+                   command->name);
+  for (int i = 0; i < OPTIONS; i++)
+    if (options_table[i].commands & command->bit) words[n++] = options_table[i].name;
+  const char *near = sl_nearest(word, words, n);
+  if (near != NULL)
+    return sl_fail(SL_ERR_INPUT, "--%s: is no flag of '%s'; did you mean --%s?", word, command->name, near);
+  return sl_fail(SL_ERR_INPUT, "--%s: is no flag of '%s'; 'shardlab %s --help' lists them", word, command->name,
+                 command->name);
+}
+
+static enum sl_status set_integer(const struct option *option, const char *text, struct sl_options *options) {
+  char *end;
+  errno = 0;
+  const long long value = strtoll(text, &end, 10);
+  if (end == text || *end != '\0' || errno != 0 || (double)value < option->low || (double)value > option->high)
+    return sl_fail(SL_ERR_INPUT, "--%s: is '%s'; expected an integer from %.0f to %.0f", option->name, text,
+                   option->low, option->high);
+  *(int64_t *)field(option, options) = value;
+  return SL_OK;
+}
+
+static enum sl_status set_real(const struct option *option, const char *text, struct sl_options *options) {
+  char *end;
+  const double value = strtod(text, &end);
+  if (end == text || *end != '\0' || !isfinite(value) || value < option->low || value > option->high)
+    return sl_fail(SL_ERR_INPUT, "--%s: is '%s'; expected a number from %g to %g", option->name, text, option->low,
+                   option->high);
+  *(double *)field(option, options) = value;
+  return SL_OK;
+}
+
+static bool is_choice(const char *words, const char *text) {
+  const size_t length = strlen(text);
+  for (const char *at = words; at != NULL; at = strchr(at, '|') != NULL ? strchr(at, '|') + 1 : NULL)
+    if (length > 0 && strcspn(at, "|") == length && strncmp(at, text, length) == 0) return true;
+  return false;
+}
+
+static enum sl_status set(const struct option *option, const char *text, struct sl_options *options) {
+  switch (option->type) {
+  case FLAG:
+    *(bool *)field(option, options) = true;
+    return SL_OK;
+  case INTEGER:
+    return set_integer(option, text, options);
+  case REAL:
+    return set_real(option, text, options);
+  case CHOICE:
+    if (!is_choice(option->value, text))
+      return sl_fail(SL_ERR_INPUT, "--%s: is '%s'; expected one of %s", option->name, text, option->value);
+    break;
+  case TEXT:
+    if (text[0] == '\0') return sl_fail(SL_ERR_INPUT, "--%s: is empty; expected %s", option->name, option->value);
+    break;
+  }
+  *(const char **)field(option, options) = text;
+  return SL_OK;
+}
+
+/* One "--name", "--name value" or "--name=value" at argv[*at]; *at moves over a value that stands apart. */
+static enum sl_status parse_flag(struct sl_options *options, const struct sl_command *command, int argc, char **argv,
+                                 int *at) {
+  const char *flag = argv[*at] + 2;
+  const size_t length = strcspn(flag, "=");
+  const struct option *option = find(flag, length, command->bit);
+  if (option == NULL) return unknown_flag(command, flag, length);
+  const char *value = flag[length] == '=' ? flag + length + 1 : NULL;
+  if (option->type == FLAG && value != NULL)
+    return sl_fail(SL_ERR_INPUT, "--%s: is '%s'; expected no value", option->name, value);
+  if (option->type != FLAG && value == NULL) {
+    if (*at + 1 >= argc || strncmp(argv[*at + 1], "--", 2) == 0)
+      return sl_fail(SL_ERR_INPUT, "--%s: has no value; expected %s", option->name, option->value);
+    value = argv[++*at];
+  }
+  options->given |= (uint64_t)1 << (option - options_table);
+  return set(option, value, options);
+}
+
+enum sl_status sl_options_parse(struct sl_options *options, const struct sl_command *command, int argc, char **argv,
+                                bool *help) {
+  memset(options, 0, sizeof *options);
+  *help = false;
+  options->time_tolerance = -1;
+  for (int i = 0; i < OPTIONS; i++)
+    if ((options_table[i].commands & command->bit) && options_table[i].initial != NULL)
+      SL_TRY(set(&options_table[i], options_table[i].initial, options));
+  for (int i = 0; i < argc; i++) {
+    if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+      *help = true;
+      return SL_OK;
+    }
+    if (strncmp(argv[i], "--", 2) == 0) {
+      SL_TRY(parse_flag(options, command, argc, argv, &i));
+    } else if (argv[i][0] == '-' && argv[i][1] != '\0') {
+      return sl_fail(SL_ERR_INPUT, "%s: is no flag of '%s'; flags start with --", argv[i], command->name);
+    } else if (options->operand_count == command->max_operands) {
+      return sl_fail(SL_ERR_INPUT, "'%s': is one argument too many; usage: shardlab %s%s%s [flags]", argv[i],
+                     command->name, command->operands[0] != '\0' ? " " : "", command->operands);
+    } else {
+      options->operand[options->operand_count++] = argv[i];
+    }
+  }
+  if (options->operand_count < command->min_operands)
+    return sl_fail(SL_ERR_INPUT, "'%s' has %d of its arguments; usage: shardlab %s %s [flags]", command->name,
+                   options->operand_count, command->name, command->operands);
+  return SL_OK;
+}
+
+bool sl_options_given(const struct sl_options *options, const char *name) {
+  for (int i = 0; i < OPTIONS; i++)
+    if (strcmp(options_table[i].name, name) == 0 && (options->given >> i & 1)) return true;
+  return false;
+}
+
+void sl_options_help(const struct sl_command *command, FILE *out) {
+  fprintf(out, "usage: shardlab %s%s%s [flags]\n\n%s.\n%s\nflags:\n", command->name,
+          command->operands[0] != '\0' ? " " : "", command->operands, command->summary, command->help);
+  for (int i = 0; i < OPTIONS; i++) {
+    const struct option *option = &options_table[i];
+    if (!(option->commands & command->bit)) continue;
+    char head[64];
+    snprintf(head, sizeof head, "--%s %s", option->name, option->value);
+    fprintf(out, "  %-26s %s", head, option->help);
+    if (option->initial != NULL) fprintf(out, " [%s]", option->initial);
+    fputc('\n', out);
+  }
+  fprintf(out, "\nexample:\n  %s\n", command->example);
+}
+
+json_t *sl_options_dump(const struct sl_options *options, enum sl_command_bit command) {
+  json_t *dump = json_object();
+  for (int i = 0; i < OPTIONS; i++) {
+    const struct option *option = &options_table[i];
+    const bool set_here = (options->given >> i & 1) || option->initial != NULL;
+    if (!(option->commands & (unsigned)command) || !set_here) continue;
+    json_t *value = NULL;
+    switch (option->type) {
+    case FLAG:
+      value = json_true();
+      break;
+    case INTEGER:
+      value = json_integer(*(int64_t *)field(option, options));
+      break;
+    case REAL:
+      value = json_real(*(double *)field(option, options));
+      break;
+    case TEXT:
+    case CHOICE:
+      value = json_string(*(const char **)field(option, options));
+      break;
+    }
+    json_object_set_new(dump, option->name, value);
+  }
+  return dump;
+}
+
+/* The folder of `path` must exist and let us write; an existing `path` must be a plain file or a device like /dev/null.
+ */
+static enum sl_status check_output(const char *flag, const char *path) {
+  if (path == NULL || strcmp(path, "-") == 0) return SL_OK;
+  char folder[4096];
+  struct stat info;
+  if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
+    return sl_fail(SL_ERR_INPUT, "%s: %s: is not a plain file; expected a file to write", flag, path);
+  const char *slash = strrchr(path, '/');
+  snprintf(folder, sizeof folder, "%.*s",
+           slash == NULL   ? 1
+           : slash == path ? 1
+                           : (int)(slash - path),
+           slash == NULL ? "." : path);
+  if (stat(folder, &info) != 0 || !S_ISDIR(info.st_mode))
+    return sl_fail(SL_ERR_INPUT, "%s: %s: its folder does not exist", flag, path);
+  if (access(folder, W_OK) != 0) return sl_fail(SL_ERR_INPUT, "%s: %s: its folder cannot be written to", flag, path);
+  return SL_OK;
+}
+
+enum sl_status sl_options_check_outputs(const struct sl_options *options) {
+  SL_TRY(check_output("--json", options->json));
+  SL_TRY(check_output("--trace", options->trace));
+  SL_TRY(check_output("--save", options->save));
+  return check_output("--save-grads", options->save_grads);
+}

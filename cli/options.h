@@ -1,0 +1,69 @@
+/* Command-line options: one table (options.c) says for every option its type, default, range, help and the commands
+ * that take it. Parsing, `--help` and the dump into the run record all come from that table. */
+#ifndef SL_CLI_OPTIONS_H
+#define SL_CLI_OPTIONS_H
+
+#include "core/status.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* The commands, as bits: an option lists the commands that take it. */
+enum sl_command_bit {
+  SL_CMD_PREDICT = 1,
+  SL_CMD_MEASURE = 2,
+  SL_CMD_COMPARE = 4,
+  SL_CMD_VALIDATE = 8,
+  SL_CMD_SHOW = 16,
+  SL_CMD_CHECK = 32,
+  SL_CMD_BACKENDS = 64
+};
+
+enum { SL_MAX_OPERANDS = 2 };
+
+struct sl_options {
+  const char *model, *config, *cluster;
+  int64_t world, seq;
+  int64_t tp, pp, cp, micro_batch, grad_accum, train_batch, zero_stage, seed; /* 0 or unset: as the config says */
+  const char *schedule;
+  bool strict;
+  int64_t steps, rank, threads;
+  const char *backend, *data, *init, *save, *save_grads, *json, *trace, *program;
+  bool poison, no_fold, quiet;
+  double time_tolerance;
+  const char *operand[SL_MAX_OPERANDS];
+  int operand_count;
+  uint64_t given; /* bit i: option i of the table stood on the command line */
+  int argc;       /* the command line, for the record; borrowed */
+  char **argv;
+};
+
+/* What a command is called, takes and does. */
+struct sl_command {
+  const char *name;
+  enum sl_command_bit bit;
+  const char *operands; /* as usage text, "" when there are none */
+  int min_operands, max_operands;
+  const char *summary; /* one line */
+  const char *help;    /* a few lines more */
+  const char *example;
+  enum sl_status (*run)(const struct sl_options *options);
+};
+
+/* Parse argv[0..argc) (after the command's name) for `command`. *help is set when --help stands among them.
+ * Errors: SL_ERR_INPUT naming the flag, its value and what was expected. */
+enum sl_status sl_options_parse(struct sl_options *options, const struct sl_command *command, int argc, char **argv,
+                                bool *help);
+/* Whether the option `name` stood on the command line. */
+bool sl_options_given(const struct sl_options *options, const char *name);
+/* Usage, options and an example of `command`. */
+void sl_options_help(const struct sl_command *command, FILE *out);
+/* The options that `command` takes, with their values after defaults; unset ones are left out. New reference. */
+json_t *sl_options_dump(const struct sl_options *options, enum sl_command_bit command);
+/* Fail with SL_ERR_INPUT when an output file of the options (--json, --trace, --save, --save-grads) cannot be created,
+ * before any work is spent on it. */
+enum sl_status sl_options_check_outputs(const struct sl_options *options);
+
+#endif

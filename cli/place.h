@@ -1,0 +1,13 @@
+/* This process among those of a job, as the launcher's environment tells it before MPI is up. */
+#ifndef SL_CLI_PLACE_H
+#define SL_CLI_PLACE_H
+
+struct sl_place {
+  int rank, size; /* 0 of 1 when no launcher stands behind this process */
+  int local_size; /* processes of the job on this node */
+};
+
+/* Read it from Open MPI's, PMI's (MPICH, Intel MPI) or Slurm's variables. */
+struct sl_place sl_place_read(void);
+
+#endif

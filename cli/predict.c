@@ -1,0 +1,37 @@
+/* shardlab predict: the job in virtual time. */
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/runner.h"
+#include "sim/sim.h"
+
+enum sl_status sl_predict_record(const struct sl_options *options, const char *trace, json_t **record) {
+  struct sl_setup setup;
+  SL_TRY(sl_setup_job(&setup, options));
+  const struct sl_runner runner = {.exec = &sl_exec_sim,
+                                   .setup = &setup,
+                                   .options = options,
+                                   .command = SL_CMD_PREDICT,
+                                   .trace = trace,
+                                   .processes = 1};
+  const enum sl_status status = sl_runner_run(&runner, record);
+  sl_setup_free(&setup);
+  return status;
+}
+
+static enum sl_status run(const struct sl_options *options) {
+  json_t *record;
+  SL_TRY(sl_options_check_outputs(options));
+  SL_TRY(sl_predict_record(options, options->trace, &record));
+  if (!options->quiet) sl_runner_summary(record, sl_output_text(options));
+  return sl_output_json(options, record);
+}
+
+const struct sl_command sl_command_predict = {
+    .name = "predict",
+    .bit = SL_CMD_PREDICT,
+    .operands = "",
+    .summary = "Simulate a training configuration: memory, traffic and step time",
+    .help = "Needs neither MPI nor a GPU: the program that a backend would run is run in virtual time.\n",
+    .example = "shardlab predict --model gpt2 --config examples/ds_zero2.json --cluster dgx-a100-80g --world 8",
+    .run = run,
+};

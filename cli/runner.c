@@ -1,0 +1,132 @@
+/* The run, its timeline and trace, and the record; see runner.h. */
+#include "cli/runner.h"
+
+#include "cli/output.h"
+#include "core/environment.h"
+#include "core/format.h"
+#include "core/record.h"
+#include "core/timeline.h"
+#include "core/trace.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct observer {
+  const struct sl_run *run;
+  struct sl_timeline timeline;
+  struct sl_trace trace;
+};
+
+static void observe(void *context, int local, int64_t step, const struct sl_program *program,
+                    const struct sl_completion *done) {
+  struct observer *observer = context;
+  sl_timeline_add(&observer->timeline, local, step, program, done);
+  sl_trace_add(&observer->trace, observer->run->local_ranks[local], step, program, done);
+}
+
+static enum sl_status make_record(const struct sl_runner *runner, const struct observer *observer, json_t **record) {
+  char *command = sl_output_command(runner->options);
+  json_t *options = sl_options_dump(runner->options, runner->command);
+  json_t *environment = sl_environment_json(observer->run->options.threads);
+  const struct sl_record_input input = {.run = observer->run,
+                                        .timeline = &observer->timeline,
+                                        .functional = runner->functional,
+                                        .command = command != NULL ? command : "",
+                                        .options = options,
+                                        .environment = environment};
+  const enum sl_status status = sl_record_build(&input, record);
+  json_decref(options);
+  json_decref(environment);
+  free(command);
+  return status;
+}
+
+enum sl_status sl_runner_run(const struct sl_runner *runner, json_t **record) {
+  const struct sl_options *o = runner->options;
+  struct observer observer = {0};
+  struct sl_run run = {.exec = runner->exec,
+                       .job = &runner->setup->job,
+                       .steps = o->steps,
+                       .observe = observe,
+                       .observe_context = &observer,
+                       .progress = runner->progress,
+                       .progress_context = runner->progress_context,
+                       .options = {.threads = (int)o->threads,
+                                   .data = o->data,
+                                   .init = o->init,
+                                   .save = o->save,
+                                   .save_grads = o->save_grads,
+                                   .poison = o->poison,
+                                   .fold = !o->no_fold,
+                                   .fail_rank = -1,
+                                   .fail_step = -1}};
+  enum sl_status status;
+  *record = NULL;
+  observer.run = &run;
+  if (runner->trace != NULL)
+    SL_GO(sl_trace_open(&observer.trace, runner->trace, run.job, runner->exec->measures, runner->process,
+                        runner->processes));
+  SL_GO(sl_run_execute(&run));
+  SL_GO(make_record(runner, &observer, record));
+  SL_GO(sl_trace_close(&observer.trace, &run));
+fail:
+  if (status != SL_OK) {
+    json_decref(*record);
+    *record = NULL;
+  }
+  sl_trace_discard(&observer.trace);
+  sl_run_close(&run);
+  sl_timeline_free(&observer.timeline);
+  return status;
+}
+
+static void print_category(const json_t *by_category, FILE *out) {
+  const char *key;
+  json_t *value;
+  const char *separator = "";
+  json_object_foreach((json_t *)by_category, key, value) {
+    char text[32];
+    if (json_integer_value(value) == 0) continue;
+    sl_format_bytes(text, sizeof text, (double)json_integer_value(value));
+    fprintf(out, "%s%s %s", separator, key, text);
+    separator = ", ";
+  }
+}
+
+static void print_traffic(const json_t *traffic, FILE *out) {
+  json_t *row;
+  size_t i;
+  json_array_foreach(traffic, i, row) {
+    char bytes[32];
+    sl_format_bytes(bytes, sizeof bytes, (double)json_integer_value(json_object_get(row, "bytes")));
+    fprintf(out, "  traffic    %s %s of %s: %lld calls, %s a step\n", json_string_value(json_object_get(row, "group")),
+            json_string_value(json_object_get(row, "op")), json_string_value(json_object_get(row, "payload")),
+            (long long)json_integer_value(json_object_get(row, "calls")), bytes);
+  }
+}
+
+void sl_runner_summary(const json_t *record, FILE *out) {
+  const json_t *device = json_object_get(json_object_get(record, "memory"), "device");
+  const json_t *plan = json_object_get(record, "plan"), *losses = json_object_get(record, "losses");
+  char time[32], peak[32], rate[32];
+  sl_format_seconds(time, sizeof time, json_real_value(json_object_get(record, "step_time_s")));
+  sl_format_bytes(peak, sizeof peak, (double)json_integer_value(json_object_get(device, "peak_bytes")));
+  sl_format_count(rate, sizeof rate, json_real_value(json_object_get(record, "tokens_per_s")));
+  const char *kind = json_string_value(json_object_get(record, "kind"));
+  fprintf(out, "%s: world %lld, ZeRO-%lld\n", kind, (long long)json_integer_value(json_object_get(plan, "world")),
+          (long long)json_integer_value(json_object_get(plan, "zero_stage")));
+  fprintf(out, "  step       %s, %s tokens/s", time, rate);
+  const json_t *mfu = json_object_get(record, "mfu");
+  if (mfu != NULL) fprintf(out, ", mfu %.1f %%", 100 * json_real_value(mfu));
+  if (json_is_true(json_object_get(record, "functional")))
+    fprintf(out, " (more ranks than cores: no measure of speed)");
+  fprintf(out, "\n  memory     %s a rank at the peak, in %s: ", peak,
+          json_string_value(json_object_get(device, "peak_phase")));
+  print_category(json_object_get(device, "by_category"), out);
+  fprintf(out, "\n");
+  print_traffic(json_object_get(record, "traffic"), out);
+  const size_t n = json_array_size(losses);
+  if (n > 0)
+    fprintf(out, "  loss       %.4f at step 1, %.4f at step %zu\n", json_real_value(json_array_get(losses, 0)),
+            json_real_value(json_array_get(losses, n - 1)), n);
+}

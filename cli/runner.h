@@ -1,0 +1,27 @@
+/* One run of the executor loop with its observers, ending in a record: what predict and measure share. */
+#ifndef SL_CLI_RUNNER_H
+#define SL_CLI_RUNNER_H
+
+#include "cli/options.h"
+#include "cli/setup.h"
+#include "core/executor.h"
+
+/* Run `exec` on the job of `setup` as the options say; `progress` (optional) is called after each step. On SL_OK
+ * *record is a new reference (every process of the run has it) and *process says which process this is. */
+struct sl_runner {
+  const struct sl_exec_ops *exec;
+  const struct sl_setup *setup;
+  const struct sl_options *options;
+  enum sl_command_bit command;
+  bool functional;
+  const char *trace;
+  int processes, process; /* of a measured run: from the launcher; 1 and 0 otherwise */
+  void (*progress)(void *context, int64_t step, const struct sl_step_result *result);
+  void *progress_context;
+};
+enum sl_status sl_runner_run(const struct sl_runner *runner, json_t **record);
+
+/* A few lines about a record for people. */
+void sl_runner_summary(const json_t *record, FILE *out);
+
+#endif

@@ -1,0 +1,134 @@
+/* shardlab show: the inputs, the plan and the programs, for reading. */
+#include "cli/show.h"
+
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "core/text.h"
+
+#include <string.h>
+
+static json_t *names_json(const char *(*name)(int i)) {
+  json_t *list = json_array();
+  for (int i = 0; name(i) != NULL; i++) json_array_append_new(list, json_string(name(i)));
+  return list;
+}
+
+static enum sl_status show_presets(const struct sl_options *options, FILE *out, json_t **json) {
+  if (options->json != NULL) {
+    *json = json_pack("{s:o, s:o}", "models", names_json(sl_model_preset_name), "clusters",
+                      names_json(sl_cluster_preset_name));
+    return SL_OK;
+  }
+  fprintf(out, "models (--model):\n");
+  for (int i = 0; sl_model_preset_name(i) != NULL; i++) {
+    struct sl_model model;
+    SL_TRY(sl_model_load(&model, sl_model_preset_name(i)));
+    fprintf(out, "  %-16s %14lld parameters\n", sl_model_preset_name(i), (long long)sl_model_numel(&model));
+    sl_model_free(&model);
+  }
+  fprintf(out, "clusters (--cluster):\n");
+  for (int i = 0; sl_cluster_preset_name(i) != NULL; i++) fprintf(out, "  %s\n", sl_cluster_preset_name(i));
+  return SL_OK;
+}
+
+static enum sl_status show_model(const struct sl_options *options, json_t **json) {
+  struct sl_model model;
+  if (options->model == NULL) return sl_fail(SL_ERR_INPUT, "--model: is missing; expected a preset or a config.json");
+  SL_TRY(sl_model_load(&model, options->model));
+  *json = sl_model_to_json(&model);
+  sl_model_free(&model);
+  return SL_OK;
+}
+
+static enum sl_status show_cluster(const struct sl_options *options, json_t **json) {
+  struct sl_cluster cluster;
+  SL_TRY(sl_cluster_load(&cluster, options->cluster));
+  *json = sl_cluster_to_json(&cluster);
+  return SL_OK;
+}
+
+static enum sl_status show_schedule(const struct sl_setup *setup, FILE *out) {
+  struct sl_schedule schedule;
+  SL_TRY(sl_schedule_build(&schedule, &setup->plan));
+  sl_schedule_print(&schedule, out);
+  sl_schedule_free(&schedule);
+  return SL_OK;
+}
+
+static enum sl_program_kind program_kind(const char *name) {
+  return strcmp(name, "init") == 0 ? SL_PROGRAM_INIT : strcmp(name, "save") == 0 ? SL_PROGRAM_SAVE : SL_PROGRAM_STEP;
+}
+
+static enum sl_status show_program(const struct sl_setup *setup, const struct sl_options *options, FILE *out) {
+  if (options->rank >= setup->plan.world)
+    return sl_fail(SL_ERR_INPUT, "--rank: is %lld; expected 0 to %d", (long long)options->rank, setup->plan.world - 1);
+  sl_program_print(&setup->job, (int)options->rank, program_kind(options->program), out);
+  return SL_OK;
+}
+
+/* What needs a plan, or a plan with its programs. */
+static enum sl_status show_planned(const char *what, const struct sl_options *options, FILE *out, json_t **json) {
+  struct sl_setup setup;
+  enum sl_status status = SL_OK;
+  const bool light = strcmp(what, "config") == 0 || strcmp(what, "schedule") == 0;
+  SL_TRY(light ? sl_setup_plan(&setup, options) : sl_setup_job(&setup, options));
+  if (strcmp(what, "config") == 0) *json = sl_config_to_json(&setup.config);
+  if (strcmp(what, "schedule") == 0) status = show_schedule(&setup, out);
+  if (strcmp(what, "plan") == 0) status = sl_show_plan(&setup, options, out, json);
+  if (strcmp(what, "program") == 0) status = show_program(&setup, options, out);
+  if (strcmp(what, "memory") == 0) status = sl_show_memory(&setup, options, out, json);
+  sl_setup_free(&setup);
+  return status;
+}
+
+static enum sl_status find_subject(const char *what, bool *text_only) {
+  static const char *const words[] = {"plan", "schedule", "program", "memory", "config", "model", "cluster", "presets"};
+  enum { WORDS = sizeof words / sizeof *words };
+  *text_only = strcmp(what, "schedule") == 0 || strcmp(what, "program") == 0;
+  for (int i = 0; i < WORDS; i++)
+    if (strcmp(words[i], what) == 0) return SL_OK;
+  const char *near = sl_nearest(what, words, WORDS);
+  return sl_fail(SL_ERR_INPUT,
+                 "show: '%s' is nothing to show; expected plan, schedule, program, memory, config, model, cluster or "
+                 "presets%s%s%s",
+                 what, near != NULL ? "; did you mean '" : "", near != NULL ? near : "", near != NULL ? "'?" : "");
+}
+
+static enum sl_status run(const struct sl_options *options) {
+  const char *what = options->operand[0];
+  FILE *out = sl_output_text(options);
+  json_t *json = NULL;
+  bool text_only;
+  SL_TRY(sl_options_check_outputs(options));
+  SL_TRY(find_subject(what, &text_only));
+  if (text_only && options->json != NULL)
+    return sl_fail(SL_ERR_INPUT, "--json: a %s is shown as text only; expected no --json", what);
+  if (strcmp(what, "presets") == 0)
+    SL_TRY(show_presets(options, out, &json));
+  else if (strcmp(what, "model") == 0)
+    SL_TRY(show_model(options, &json));
+  else if (strcmp(what, "cluster") == 0)
+    SL_TRY(show_cluster(options, &json));
+  else
+    SL_TRY(show_planned(what, options, out, &json));
+  if (json == NULL) return SL_OK;
+  if (options->json != NULL) return sl_output_json(options, json);
+  json_dumpf(json, out, JSON_INDENT(2));
+  fputc('\n', out);
+  json_decref(json);
+  return SL_OK;
+}
+
+const struct sl_command sl_command_show = {
+    .name = "show",
+    .bit = SL_CMD_SHOW,
+    .operands = "plan|schedule|program|memory|config|model|cluster|presets",
+    .min_operands = 1,
+    .max_operands = 1,
+    .summary = "Show what a configuration turns into",
+    .help =
+        "plan: ranks, groups and who owns which bytes; schedule: actions per pipeline rank; program: the ops of one\n"
+        "rank; memory: the arena by category, phase and over time; config, model, cluster: after defaults.\n",
+    .example = "shardlab show memory --model gpt2 --config examples/ds_zero2.json --world 4",
+    .run = run,
+};

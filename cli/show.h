@@ -1,0 +1,13 @@
+/* What `shardlab show` can show; each prints text, or fills *json when the user wants JSON (a new reference; NULL: this one
+ * has no JSON form). Between show*.c only. */
+#ifndef SL_CLI_SHOW_H
+#define SL_CLI_SHOW_H
+
+#include "cli/setup.h"
+
+#include <stdio.h>
+
+enum sl_status sl_show_plan(const struct sl_setup *setup, const struct sl_options *options, FILE *out, json_t **json);
+enum sl_status sl_show_memory(const struct sl_setup *setup, const struct sl_options *options, FILE *out, json_t **json);
+
+#endif

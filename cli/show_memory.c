@@ -1,0 +1,112 @@
+/* show memory: what a rank's arena holds at its peak, by category and phase, and the live bytes over one step as a curve of
+ * characters. */
+#include "cli/show.h"
+#include "core/format.h"
+#include "core/memory.h"
+
+#include <string.h>
+
+enum { WIDTH = 72, HEIGHT = 14 };
+
+static int64_t live_sum(const struct sl_memory_sample *sample) {
+  int64_t sum = 0;
+  for (int c = 0; c < SL_CATEGORY_COUNT; c++) sum += sample->live[c];
+  return sum;
+}
+
+/* The largest sample of each column of the curve: peaks survive the narrowing. A column without a sample repeats the one
+ * before, because the live set did not change there. */
+static void columns_of(const struct sl_memory_report *report, size_t issues,
+                       const struct sl_memory_sample *columns[WIDTH]) {
+  const struct sl_memory_sample *last = &report->curve[0];
+  size_t at = 0;
+  for (size_t x = 0; x < WIDTH; x++) {
+    const size_t end = (x + 1) * issues / WIDTH;
+    columns[x] = last;
+    for (bool first = true; at < report->curve_count && report->curve[at].issue < end; at++) {
+      last = &report->curve[at];
+      if (first || live_sum(last) > live_sum(columns[x])) columns[x] = last;
+      first = false;
+    }
+  }
+}
+
+/* The category whose share of the column the height `bytes` falls in, the first at the bottom; ' ' above. */
+static char mark_at(const struct sl_memory_sample *sample, double bytes) {
+  static const char marks[] = "pgoacw";
+  _Static_assert(sizeof marks == SL_CATEGORY_COUNT + 1, "a letter for each category");
+  double sum = 0;
+  for (int c = 0; c < SL_CATEGORY_COUNT; c++) {
+    sum += (double)sample->live[c];
+    if (bytes < sum) return marks[c];
+  }
+  return ' ';
+}
+
+static void print_curve(const struct sl_memory_report *report, size_t issues, FILE *out) {
+  const struct sl_memory_sample *columns[WIDTH];
+  if (report->curve_count == 0 || report->live_peak_bytes == 0) return;
+  columns_of(report, issues, columns);
+  fprintf(out, "\nlive bytes over one step, in program order "
+               "(p parameter, g gradient, o optimizer, a activation, c communication, w workspace)\n");
+  for (int y = HEIGHT - 1; y >= 0; y--) {
+    char label[32] = "", line[WIDTH + 1];
+    if (y == HEIGHT - 1) sl_format_bytes(label, sizeof label, (double)report->live_peak_bytes);
+    for (int x = 0; x < WIDTH; x++)
+      line[x] = mark_at(columns[x], ((double)y + 0.5) / HEIGHT * (double)report->live_peak_bytes);
+    line[WIDTH] = '\0';
+    fprintf(out, "%12s |%s\n", label, line);
+  }
+  fprintf(out, "%12s +", "0 B");
+  for (int x = 0; x < WIDTH; x++) fputc('-', out);
+  fprintf(out, "\n%12s  op 0%*s%zu\n", "", WIDTH - 4, "op ", issues - 1);
+}
+
+static void print_table(const struct sl_memory_report *report, FILE *out) {
+  char a[32], b[32];
+  fprintf(out, "%-16s %14s %14s\n", "category", "at the peak", "at most");
+  for (int c = 0; c < SL_CATEGORY_COUNT; c++) {
+    if (report->category_max[c] == 0) continue;
+    sl_format_bytes(a, sizeof a, (double)report->at_peak[c]);
+    sl_format_bytes(b, sizeof b, (double)report->category_max[c]);
+    fprintf(out, "%-16s %14s %14s\n", sl_category_name(c), a, b);
+  }
+  sl_format_bytes(a, sizeof a, (double)report->fragmentation);
+  fprintf(out, "%-16s %14s\n", "fragmentation", a);
+  sl_format_bytes(a, sizeof a, (double)report->peak_bytes[SL_SPACE_DEVICE]);
+  fprintf(out, "%-16s %14s\n\n%-16s %14s\n", "arena", a, "phase", "live at most");
+  for (int p = 0; p < SL_PHASE_COUNT; p++) {
+    if (report->phase_peak[p] == 0) continue;
+    sl_format_bytes(a, sizeof a, (double)report->phase_peak[p]);
+    fprintf(out, "%-16s %14s%s\n", sl_phase_name(p), a, p == (int)report->peak_phase ? "  <- peak" : "");
+  }
+}
+
+static json_t *memory_json(const struct sl_memory_report *report) {
+  json_t *category = json_object(), *phase = json_object(), *curve = json_array();
+  for (int c = 0; c < SL_CATEGORY_COUNT; c++)
+    json_object_set_new(category, sl_category_name(c), json_integer(report->at_peak[c]));
+  for (int p = 0; p < SL_PHASE_COUNT; p++)
+    json_object_set_new(phase, sl_phase_name(p), json_integer(report->phase_peak[p]));
+  for (size_t i = 0; i < report->curve_count; i++)
+    json_array_append_new(curve, json_pack("{s:I, s:I}", "op", (json_int_t)report->curve[i].issue, "live_bytes",
+                                           (json_int_t)live_sum(&report->curve[i])));
+  return json_pack("{s:I, s:I, s:o, s:o, s:o}", "peak_bytes", (json_int_t)report->peak_bytes[SL_SPACE_DEVICE],
+                   "fragmentation", (json_int_t)report->fragmentation, "by_category", category, "by_phase", phase,
+                   "curve", curve);
+}
+
+enum sl_status sl_show_memory(const struct sl_setup *setup, const struct sl_options *options, FILE *out,
+                              json_t **json) {
+  if (options->rank >= setup->plan.world)
+    return sl_fail(SL_ERR_INPUT, "--rank: is %lld; expected 0 to %d", (long long)options->rank, setup->plan.world - 1);
+  const struct sl_class *c = &setup->job.classes[sl_job_class_of(&setup->job, (int)options->rank)];
+  if (options->json != NULL) {
+    *json = memory_json(c->memory);
+    return SL_OK;
+  }
+  fprintf(out, "rank %lld, one of %d with this program\n\n", (long long)options->rank, c->rank_count);
+  print_table(c->memory, out);
+  print_curve(c->memory, c->programs[SL_PROGRAM_STEP].issue_count, out);
+  return SL_OK;
+}

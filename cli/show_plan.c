@@ -1,0 +1,116 @@
+/* show plan: which rank stands where, in which groups, and who owns how many bytes of what. */
+#include "cli/show.h"
+#include "core/format.h"
+
+#include <string.h>
+
+/* Classes that have more than one member somewhere, and the two everybody knows. */
+static bool shown(const struct sl_plan *plan, enum sl_group group) {
+  return group == SL_GROUP_DP || sl_plan_group(plan, group, 0).size > 1;
+}
+
+static void print_ranks(const struct sl_plan *plan, FILE *out) {
+  enum { LIMIT = 64 };
+  fprintf(out, "%6s %4s %4s %4s %4s", "rank", "pp", "dp", "cp", "tp");
+  for (int g = 0; g < SL_GROUP_COUNT; g++)
+    if (shown(plan, g)) fprintf(out, "  %-16s", sl_group_name(g));
+  fprintf(out, "\n");
+  for (int rank = 0; rank < plan->world && rank < LIMIT; rank++) {
+    const struct sl_coord c = sl_plan_coord(plan, rank);
+    fprintf(out, "%6d %4d %4d %4d %4d", rank, c.pp, c.dp, c.cp, c.tp);
+    for (int g = 0; g < SL_GROUP_COUNT; g++) {
+      char text[48];
+      if (!shown(plan, g)) continue;
+      const struct sl_members m = sl_plan_group(plan, g, rank);
+      if (m.size == 1)
+        snprintf(text, sizeof text, "%d", m.first);
+      else
+        snprintf(text, sizeof text, "%d..%d step %d", m.first, m.first + (m.size - 1) * m.stride, m.stride);
+      fprintf(out, "  %-16s", text);
+    }
+    fprintf(out, "\n");
+  }
+  if (plan->world > LIMIT) fprintf(out, "   ... %d more ranks; --json - lists them all\n", plan->world - LIMIT);
+}
+
+static void print_layout(const struct sl_setup *setup, FILE *out) {
+  const struct sl_plan *plan = &setup->plan;
+  const struct sl_state_bytes state = sl_plan_state_bytes(plan);
+  for (int s = 0; s < plan->pp; s++) {
+    const struct sl_stage *stage = &plan->stages[s];
+    const struct sl_layout *layout = &stage->layout;
+    fprintf(out, "\nstage %d: %s%d layers from %d%s, %lld parameters a rank in %d tensors\n", s,
+            stage->embedding ? "embedding, " : "", stage->layer_count, stage->first_layer, stage->head ? ", head" : "",
+            (long long)layout->numel, stage->tensor_count);
+    if (layout->members > 1)
+      fprintf(out, "  sharded over %d ranks in %d unit%s: %lld elements each, %lld of padding in all\n",
+              layout->members, layout->unit_count, layout->unit_count > 1 ? "s" : "", (long long)layout->shard_numel,
+              (long long)(layout->padded - layout->numel));
+    const struct sl_class *c = &setup->job.classes[s];
+    static const char *const names[] = {"parameters", "gradients", "first moment", "second moment", "master weights"};
+    static const char *const forms[] = {"none", "whole", "own shard", "whole, own shard reduced"};
+    fprintf(out, "  %-16s %-26s %s\n", "state", "a rank holds", "bytes");
+    for (int r = 0; r < SL_ROLE_COUNT; r++) {
+      char bytes[32];
+      if (c->role[r].form == SL_FORM_ABSENT) continue;
+      sl_format_bytes(bytes, sizeof bytes, (double)c->buffers[c->role[r].buffer].bytes);
+      fprintf(out, "  %-16s %-26s %s\n", names[r], forms[c->role[r].form], bytes);
+    }
+  }
+  fprintf(out, "\nZeRO's accounting: %d + %d + %d bytes a parameter (parameter, gradient, optimizer) before sharding\n",
+          state.param, state.grad, state.optimizer);
+}
+
+static json_t *rank_json(const struct sl_plan *plan, int rank) {
+  const struct sl_coord c = sl_plan_coord(plan, rank);
+  json_t *groups = json_object();
+  for (int g = 0; g < SL_GROUP_COUNT; g++) {
+    const struct sl_members m = sl_plan_group(plan, g, rank);
+    json_object_set_new(
+        groups, sl_group_name(g),
+        json_pack("{s:i, s:i, s:i, s:i}", "first", m.first, "stride", m.stride, "size", m.size, "index", m.index));
+  }
+  return json_pack("{s:i, s:i, s:i, s:i, s:i, s:o}", "rank", rank, "pp", c.pp, "dp", c.dp, "cp", c.cp, "tp", c.tp,
+                   "groups", groups);
+}
+
+static json_t *stage_json(const struct sl_setup *setup, int s) {
+  const struct sl_stage *stage = &setup->plan.stages[s];
+  const struct sl_class *c = &setup->job.classes[s];
+  static const char *const names[] = {"parameter_bytes", "gradient_bytes", "moment1_bytes", "moment2_bytes",
+                                      "master_bytes"};
+  json_t *state = json_object(), *tensors = json_array();
+  for (int r = 0; r < SL_ROLE_COUNT; r++)
+    if (c->role[r].form != SL_FORM_ABSENT)
+      json_object_set_new(state, names[r], json_integer(c->buffers[c->role[r].buffer].bytes));
+  for (int i = 0; i < stage->tensor_count; i++) {
+    const struct sl_placed *placed = &stage->tensors[i];
+    json_array_append_new(tensors,
+                          json_pack("{s:s, s:I, s:I, s:i, s:b}", "name", setup->model.tensors[placed->tensor].name,
+                                    "numel", (json_int_t)placed->numel, "flat", (json_int_t)placed->flat, "unit",
+                                    placed->unit, "persistent", placed->persistent));
+  }
+  return json_pack("{s:i, s:i, s:i, s:I, s:i, s:I, s:I, s:o, s:o}", "stage", s, "first_layer", stage->first_layer,
+                   "layer_count", stage->layer_count, "parameters", (json_int_t)stage->layout.numel, "shard_members",
+                   stage->layout.members, "shard_elements", (json_int_t)stage->layout.shard_numel, "padded_elements",
+                   (json_int_t)stage->layout.padded, "state", state, "tensors", tensors);
+}
+
+enum sl_status sl_show_plan(const struct sl_setup *setup, const struct sl_options *options, FILE *out, json_t **json) {
+  const struct sl_plan *plan = &setup->plan;
+  if (options->json == NULL) {
+    fprintf(out,
+            "%d ranks = %d pp x %d dp x %d cp x %d tp; ZeRO-%d; %lld micro-batches of %lld a rank, %lld a step\n\n",
+            plan->world, plan->pp, plan->dp, plan->cp, plan->tp, plan->zero_stage, (long long)plan->n_micro,
+            (long long)plan->micro_batch, (long long)plan->global_batch);
+    print_ranks(plan, out);
+    print_layout(setup, out);
+    return SL_OK;
+  }
+  json_t *ranks = json_array(), *stages = json_array();
+  for (int rank = 0; rank < plan->world; rank++) json_array_append_new(ranks, rank_json(plan, rank));
+  for (int s = 0; s < plan->pp; s++) json_array_append_new(stages, stage_json(setup, s));
+  *json = json_pack("{s:i, s:i, s:o, s:o}", "world", plan->world, "zero_stage", plan->zero_stage, "ranks", ranks,
+                    "stages", stages);
+  return SL_OK;
+}

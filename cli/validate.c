@@ -1,0 +1,145 @@
+/* shardlab validate: predict, measure in a process of its own, and compare. */
+#include "cli/commands.h"
+#include "cli/inputs.h"
+#include "cli/launch.h"
+#include "cli/output.h"
+#include "core/compare.h"
+#include "core/executor.h"
+#include "core/record.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Flags that mean something else to measure, each with a value. */
+static bool own_flag(const char *word, bool *apart) {
+  static const char *const own[] = {"--time-tolerance", "--json"};
+  for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+    const size_t n = strlen(own[i]);
+    if (strncmp(word, own[i], n) != 0 || (word[n] != '\0' && word[n] != '=')) continue;
+    *apart = word[n] == '\0';
+    return true;
+  }
+  return false;
+}
+
+/* "shardlab measure <the user's flags> --json FILE"; the list is the caller's, the words are borrowed. */
+static enum sl_status measure_arguments(const struct sl_options *options, char *json_file, char ***out) {
+  static char name[] = "shardlab", command[] = "measure", json[] = "--json";
+  int n = 0;
+  SL_TRY(sl_calloc(out, (size_t)options->argc + 4, sizeof **out));
+  (*out)[n++] = name;
+  (*out)[n++] = command;
+  for (int i = 2; i < options->argc; i++) {
+    bool apart;
+    if (!own_flag(options->argv[i], &apart))
+      (*out)[n++] = options->argv[i];
+    else
+      i += apart;
+  }
+  (*out)[n++] = json;
+  (*out)[n++] = json_file;
+  return SL_OK;
+}
+
+/* The child's standard output goes to standard error: ours is for the comparison. */
+static enum sl_status run_child(char **arguments) {
+  fflush(NULL);
+  const pid_t child = fork();
+  if (child < 0) return sl_fail(SL_ERR_IO, "cannot start a process: %s", strerror(errno));
+  if (child == 0) {
+    dup2(STDERR_FILENO, STDOUT_FILENO);
+    execv("/proc/self/exe", arguments);
+    _exit(127);
+  }
+  int state = 0;
+  while (waitpid(child, &state, 0) < 0)
+    if (errno != EINTR) return sl_fail(SL_ERR_IO, "cannot wait for the measurement: %s", strerror(errno));
+  if (WIFSIGNALED(state)) return sl_fail(SL_ERR_PEER, "the measurement was ended by signal %d", WTERMSIG(state));
+  if (WEXITSTATUS(state) == 0) return SL_OK;
+  /* the child has said why, on the same standard error */
+  return WEXITSTATUS(state) == 2 ? SL_ERR_INPUT : SL_ERR_PEER;
+}
+
+static enum sl_status measure(const struct sl_options *options, struct sl_json *record) {
+  char path[] = "/tmp/shardlab-validate-XXXXXX";
+  char **arguments = NULL;
+  enum sl_status status;
+  const int handle = mkstemp(path);
+  if (handle < 0) return sl_fail(SL_ERR_IO, "%s: cannot be created: %s", path, strerror(errno));
+  close(handle);
+  SL_GO(measure_arguments(options, path, &arguments));
+  SL_GO(run_child(arguments));
+  SL_GO(sl_record_load(record, path));
+fail:
+  unlink(path);
+  free(arguments);
+  return status;
+}
+
+/* A record in memory as a document, so that both sides of the comparison went through the same reader. */
+static enum sl_status document(const json_t *record, struct sl_json *doc) {
+  char *text = json_dumps(record, JSON_REAL_PRECISION(17));
+  if (text == NULL) return sl_fail(SL_ERR_MEMORY, "out of memory: the predicted record");
+  const enum sl_status status = sl_json_parse(doc, "the prediction", text, strlen(text));
+  free(text);
+  return status == SL_OK ? sl_record_check(doc) : status;
+}
+
+/* What can be refused before a prediction is made. */
+static enum sl_status check_request(const struct sl_options *options) {
+  struct sl_setup setup;
+  const struct sl_exec_ops *exec;
+  if (sl_launch_inside())
+    return sl_fail(SL_ERR_INPUT, "validate starts its own ranks; start it without mpirun or srun, with --world");
+  SL_TRY(sl_options_check_outputs(options));
+  SL_TRY(sl_setup_plan(&setup, options));
+  enum sl_status status = sl_inputs_check(options, &setup);
+  sl_setup_free(&setup);
+  SL_TRY(status);
+  return sl_exec_load(options->backend, &exec);
+}
+
+static enum sl_status judge(const struct sl_options *options, const struct sl_comparison *comparison) {
+  FILE *out = sl_output_text(options);
+  if (!options->quiet) sl_comparison_print(comparison, sl_output_terminal(out), out);
+  if (options->json != NULL) SL_TRY(sl_output_json(options, sl_comparison_json(comparison)));
+  if (comparison->failed > 0) return sl_fail(SL_ERR_CHECK, "%d values are out of tolerance", comparison->failed);
+  return SL_OK;
+}
+
+static enum sl_status run(const struct sl_options *options) {
+  struct sl_options predict = *options;
+  struct sl_json predicted = {0}, measured = {0};
+  struct sl_comparison comparison = {0};
+  json_t *record = NULL;
+  enum sl_status status;
+  SL_TRY(check_request(options));
+  predict.steps = 1;
+  predict.no_fold = true; /* every rank is compared, so every rank is simulated */
+  SL_GO(sl_predict_record(&predict, NULL, &record));
+  SL_GO(document(record, &predicted));
+  SL_GO(measure(options, &measured));
+  SL_GO(sl_compare_records(&comparison, &predicted, &measured, options->time_tolerance));
+  SL_GO(judge(options, &comparison));
+fail:
+  sl_comparison_free(&comparison);
+  sl_json_free(&predicted);
+  sl_json_free(&measured);
+  json_decref(record);
+  return status;
+}
+
+const struct sl_command sl_command_validate = {
+    .name = "validate",
+    .bit = SL_CMD_VALIDATE,
+    .operands = "",
+    .summary = "Predict, measure and compare in one go",
+    .help = "The exit status is 0 when everything judged is within tolerance, 1 when it is not, 2 for bad input.\n",
+    .example =
+        "shardlab validate --model gpt2-tiny --config examples/ds_zero2.json --world 2 --data examples/corpus.txt",
+    .run = run,
+};
