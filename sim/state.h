@@ -1,6 +1,7 @@
 /* What the files of the simulator share: the state of an open simulation. Internal to sim/.
  *
  *   tables.c    fills costs, lane orders, calls and groups at open
+ *   topology.c  links, and whether a class can be folded
  *   lanes.c     starts and completes ops, rendezvous, slow-down
  *   deadlock.c  explains a standstill
  *   sim.c       the executor table */
@@ -135,6 +136,12 @@ static inline int sl_sim_peer_lane(int lane) {
 /* tables.c */
 enum sl_status sl_sim_tables(struct sl_sim *sim);
 void sl_sim_tables_free(struct sl_sim *sim);
+/* topology.c: the slowest link that a group spans (NULL for one member), or that two ranks of a pipeline share. */
+const struct sl_link *sl_sim_group_link(const struct sl_plan *plan, const struct sl_members *m);
+int sl_sim_peer_rank(const struct sl_plan *plan, int rank, int stage);
+const struct sl_link *sl_sim_peer_link(const struct sl_plan *plan, int rank, int stage);
+/* Do the ranks of every class sit alike: the same links under the same calls? sim->meets must be filled. */
+enum sl_status sl_sim_alike(const struct sl_sim *sim, bool *alike);
 /* lanes.c: look at a lane's head and start it if it can; complete the event of `source`. Failures go to sim->status. */
 void sl_sim_try(struct sl_sim *sim, int local, int lane);
 void sl_sim_event(struct sl_sim *sim, uint32_t source);

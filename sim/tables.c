@@ -154,13 +154,6 @@ static enum sl_status every_group(struct sl_sim *sim, int *group_of) {
   return SL_OK;
 }
 
-static int local_of_stage(const struct sl_sim *sim, int local, int stage) {
-  if (sim->fold) return stage;
-  struct sl_coord coord = sl_plan_coord(sim->job->plan, sim->ranks[local].rank);
-  coord.pp = stage;
-  return sl_plan_rank(sim->job->plan, coord);
-}
-
 /* The call as `local` makes it; group_of as of every_group. */
 static enum sl_status fill_call(const struct sl_sim *sim, int local, const struct sl_program *program,
                                 const struct sl_op *op, const int *group_of, struct sl_sim_call *call) {
@@ -172,10 +165,9 @@ static enum sl_status fill_call(const struct sl_sim *sim, int local, const struc
       return sl_fail(SL_ERR_INTERNAL, "%s of stage %d names stage %d, expected another of 0 to %d",
                      sl_op_name(op->kind), sim->ranks[local].class_index, (int)op->peer, plan->pp - 1);
     }
-    call->partner = local_of_stage(sim, local, op->peer);
+    const struct sl_link *link = sl_sim_peer_link(plan, rank, op->peer);
+    call->partner = sim->fold ? op->peer : sl_sim_peer_rank(plan, rank, op->peer);
     call->wire = op->kind == SL_OP_SEND ? call->bytes : 0;
-    int other = sim->ranks[call->partner].rank, low = rank < other ? rank : other;
-    const struct sl_link *link = sl_cluster_link(plan->cluster, low, rank + other - 2 * low, 2);
     call->seconds = sl_cost_transfer(&sim->cost_rank, link, (double)call->bytes);
     return SL_OK;
   }
@@ -185,11 +177,8 @@ static enum sl_status fill_call(const struct sl_sim *sim, int local, const struc
     return sl_fail(SL_ERR_INTERNAL, "rank %d calls %s of group %s, of which it is no member", rank,
                    sl_op_name(op->kind), sl_group_name(op->group));
   }
-  /* units of a level are runs of devices, so the first and the last member span all that the group does */
-  int extent = sl_members_rank(&m, m.size - 1) - m.first;
-  const struct sl_link *link = m.size > 1 ? sl_cluster_link(plan->cluster, m.first, extent, 2) : NULL;
   call->wire = sl_op_wire_bytes(program, op, m.size, m.index);
-  call->seconds = sl_cost_collective(&sim->cost_rank, link, program, op, m.size);
+  call->seconds = sl_cost_collective(&sim->cost_rank, sl_sim_group_link(plan, &m), program, op, m.size);
   return SL_OK;
 }
 
@@ -214,6 +203,7 @@ static enum sl_status fill_rank(struct sl_sim *sim, int local, const int *group_
 
 static enum sl_status fill_ranks(struct sl_sim *sim) {
   const struct sl_job *job = sim->job;
+  if (sim->fold) SL_TRY(sl_sim_alike(sim, &sim->fold));
   sim->count = sim->fold ? job->class_count : job->plan->world;
   size_t count = (size_t)sim->count;
   SL_TRY(sl_calloc(&sim->ranks, count, sizeof *sim->ranks));
