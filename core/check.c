@@ -166,6 +166,12 @@ static enum sl_status open_rank(struct rank_state *r, const struct sl_program *p
     const struct sl_op *op = &p->ops[p->issues[i].op];
     r->issue_of[op->lane][seen[op->lane]++] = i;
     if (is_comm(op)) r->comms[r->comm_count++] = i;
+    /* a communicator's calls are matched by their order, which only one FIFO lane can promise on every rank */
+    if (op->group != SL_GROUP_NONE && (int)op->lane != SL_LANE_TP + (int)op->group) {
+      return sl_fail(SL_ERR_CHECK, "#%u %s of group %s stands on lane %s; expected lane %s  <-- ERROR HERE", i,
+                     sl_op_name(op->kind), sl_group_name(op->group), sl_lane_name(op->lane),
+                     sl_lane_name((enum sl_lane)(SL_LANE_TP + (int)op->group)));
+    }
   }
   return SL_OK;
 }

@@ -103,7 +103,8 @@ static enum sl_status check_write(struct checker *k, uint32_t issue, const struc
   const size_t first = first_cell(s, lo);
   size_t end = first;
   for (; end < s->count && s->cells[end].lo < hi; end++) {
-    if (!ordered(&s->cells[end], clock, lane, true)) return refuse(k, issue, "overwrites what no wait orders before it", b);
+    if (!ordered(&s->cells[end], clock, lane, true))
+      return refuse(k, issue, "overwrites what no wait orders before it", b);
   }
   const struct cell x = {.lo = lo, .hi = hi, .slot = slot, .lane = (int)lane, .written = k->done[lane] + 1};
   if (end == first) return insert_cell(s, first, x);

@@ -257,9 +257,8 @@ static enum sl_status reduce_flat_bucket(const struct sl_lowering *l, struct sl_
 static enum sl_status reduce_each(struct sl_lowering *l, struct sl_program *p, const struct sl_bucket *b, bool keep) {
   const struct sl_stage *s = l->stage;
   const int32_t grad = l->rank_class->role[SL_ROLE_GRAD].buffer;
-  struct sl_op op =
-      sl_zero_collective(l, SL_OP_REDUCE_SCATTER, SL_GROUP_SHARD, SL_PHASE_BACKWARD, SL_PAYLOAD_GRADIENT, 0);
-  op.lane = SL_LANE_DP; /* not behind the gathers of the next layers */
+  /* over dp, not shard: the same ranks, but a communicator of its own, so that it does not queue behind the gathers */
+  struct sl_op op = sl_zero_collective(l, SL_OP_REDUCE_SCATTER, SL_GROUP_DP, SL_PHASE_BACKWARD, SL_PAYLOAD_GRADIENT, 0);
   int n = 0;
   for (int i = b->last; i >= b->first; i--) {
     const struct sl_unit *u = &s->layout.units[s->tensors[i].unit];

@@ -1,0 +1,83 @@
+/* One training run inside an MPI test: build a job, run it on the host backend, keep losses and gradients. */
+#ifndef SL_TESTS_MPI_GRID_H
+#define SL_TESTS_MPI_GRID_H
+
+#include <math.h>
+#include <mpi.h>
+#include <stdlib.h>
+
+#include "core/check.h"
+#include "core/executor.h"
+#include "core/memory.h"
+#include "tests/job_fixture.h"
+
+struct grid_run {
+  const char *model, *config, *data, *init; /* config: text */
+  int steps;
+  bool poison;
+};
+
+/* What a run left: everything of rank 0's losses, and per tensor the elements this rank holds of its gradient. */
+struct grid_result {
+  struct fixture fixture;
+  struct sl_run run;
+};
+
+static inline enum sl_status grid_execute(struct grid_result *r, const struct sl_exec_ops *host,
+                                          const struct grid_run *g, int world) {
+  const struct sl_build_options keep = {.save_grads = true};
+  memset(r, 0, sizeof *r);
+  SL_TRY(fixture_open(&r->fixture, g->model, g->config, "localhost", world, &keep));
+  SL_TRY(sl_check(&r->fixture.job));
+  r->run = (struct sl_run){
+      .exec = host,
+      .job = &r->fixture.job,
+      .steps = g->steps,
+      .options = {
+          .data = g->data, .init = g->init, .poison = g->poison, .threads = 1, .fail_rank = -1, .fail_step = -1}};
+  return sl_run_execute(&r->run);
+}
+
+static inline void grid_close(struct grid_result *r) {
+  sl_run_close(&r->run);
+  fixture_close(&r->fixture);
+}
+
+/* Elements of the gradient (or parameter) of placed tensor `i` that this rank holds: copied to out[first ..]. Returns how many. */
+static inline int64_t grid_piece(struct grid_result *r, int rank, enum sl_role role, int i, float *out) {
+  const struct sl_located at = sl_job_locate(&r->fixture.job, rank, role, i);
+  if (at.count > 0 && r->run.exec->read(r->run.state, 0, at.buffer, at.offset, at.count * (int64_t)sizeof(float),
+                                        out + at.first) != SL_OK) {
+    fprintf(stderr, "read: %s\n", sl_error_message());
+    MPI_Abort(MPI_COMM_WORLD, 1);
+  }
+  return at.count;
+}
+
+/* Assemble the whole tensor on every rank: each element once, from whoever is its writer. Aborts on a hole or an overlap. */
+static inline void grid_tensor(struct grid_result *r, int rank, enum sl_role role, int i, float *out) {
+  const int64_t n = r->fixture.plan.stages[0].tensors[i].numel;
+  float *mine = calloc((size_t)n, sizeof *mine);
+  struct sl_located at = sl_job_locate(&r->fixture.job, rank, role, i);
+  int64_t count = at.writer ? grid_piece(r, rank, role, i, mine) : 0, sum = 0;
+  MPI_Allreduce(&count, &sum, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
+  MPI_Allreduce(mine, out, (int)n, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+  free(mine);
+  if (sum != n) {
+    fprintf(stderr, "tensor %d: %lld of %lld elements are held\n", i, (long long)sum, (long long)n);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+  }
+}
+
+/* |a - b| / |b| over n elements, in norm; NaN when anything is not finite. A zero reference asks for zero. */
+static inline double grid_distance(const float *a, const float *b, int64_t n) {
+  double error = 0, norm = 0;
+  for (int64_t i = 0; i < n; i++) {
+    const double d = (double)a[i] - (double)b[i];
+    error += d * d;
+    norm += (double)b[i] * (double)b[i];
+  }
+  return norm > 0 ? sqrt(error / norm) : sqrt(error);
+}
+
+#endif
