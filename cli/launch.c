@@ -153,7 +153,7 @@ static void read_line(struct notices *n, const char *line) {
   }
   if (is_frame(line)) {
     n->inside = !n->inside;
-  } else if (n->inside || strstr(line, "has sent help message") || strstr(line, "orte_base_help_aggregate")) {
+  } else if (n->inside || strstr(line, "sent help message") || strstr(line, "orte_base_help_aggregate")) {
     keep(n, line);
   } else {
     fputs(line, stderr);

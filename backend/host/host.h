@@ -65,6 +65,7 @@ struct sl_host {
   bool has_init;
   struct sl_safetensors_writer writer[SL_HOST_SAVES];
   bool writing[SL_HOST_SAVES];
+  enum sl_status save_status; /* the first failure to write a piece */
   /* the program that runs */
   enum sl_program_kind kind;
   int64_t step;
@@ -77,6 +78,9 @@ struct sl_host {
 double sl_host_clock(void); /* CLOCK_MONOTONIC, seconds */
 /* Say what went wrong, once for the job, and end every rank; returns `status` where this process is the whole job. */
 enum sl_status sl_host_die(const struct sl_host *host, enum sl_status status);
+/* Collective: SL_OK when all ranks pass SL_OK. Otherwise the lowest rank that did not ends the job with its message, and
+ * the others wait for that in silence. A job of one process gets its own status back. */
+enum sl_status sl_host_agree(struct sl_host *host, enum sl_status mine);
 
 /* open.c. On failure nothing is held. */
 enum sl_status sl_host_open(struct sl_host **out, const struct sl_job *job, const struct sl_exec_options *options);
@@ -115,5 +119,6 @@ enum sl_status sl_host_init_tensor(struct sl_host *host, const struct sl_issued 
 enum sl_status sl_host_save_open(struct sl_host *host);
 enum sl_status sl_host_save_tensor(struct sl_host *host, const struct sl_issued *it);
 enum sl_status sl_host_save_finish(struct sl_host *host);
+void sl_host_save_abort(struct sl_host *host);
 
 #endif

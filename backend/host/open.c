@@ -28,12 +28,13 @@ enum sl_status sl_host_die(const struct sl_host *host, enum sl_status status) {
   return status;
 }
 
-/* Did all ranks succeed? The lowest that did not speaks and ends the job; the others wait for their end in silence. */
-static enum sl_status agree(const struct sl_host *host, enum sl_status mine) {
+enum sl_status sl_host_agree(struct sl_host *host, enum sl_status mine) {
   if (host->world <= 1) return mine;
   int failed = mine == SL_OK ? INT_MAX : host->rank, lowest = INT_MAX;
   MPI_Allreduce(&failed, &lowest, 1, MPI_INT, MPI_MIN, host->everyone);
   if (lowest == INT_MAX) return SL_OK;
+  sl_host_save_abort(host);
+  MPI_Barrier(host->everyone); /* nobody is killed before its half-written files are gone */
   if (lowest == host->rank) return sl_host_die(host, mine);
   for (;;) pause();
 }
@@ -65,7 +66,7 @@ static enum sl_status open_mpi(struct sl_host *host) {
   enum sl_status status =
       sl_fail(SL_ERR_INPUT, "the plan has %d ranks, but MPI started %d: run it with --world %d, or under mpirun -np %d",
               want, host->world, want, want);
-  return agree(host, status);
+  return sl_host_agree(host, status);
 }
 
 /* Which group classes do any rank's programs use, and which reduce? */
@@ -204,10 +205,10 @@ enum sl_status sl_host_open(struct sl_host **out, const struct sl_job *job, cons
   SL_GO(open_mpi(host));
   host->coord = sl_plan_coord(job->plan, host->rank);
   host->rank_class = &job->classes[sl_job_class_of(job, host->rank)];
-  SL_GO(agree(host, open_groups(host)));
-  SL_GO(agree(host, warm_up(host)));
-  SL_GO(agree(host, read_timeout(host)));
-  SL_GO(agree(host, open_local(host)));
+  SL_GO(sl_host_agree(host, open_groups(host)));
+  SL_GO(sl_host_agree(host, warm_up(host)));
+  SL_GO(sl_host_agree(host, read_timeout(host)));
+  SL_GO(sl_host_agree(host, open_local(host)));
   open_count++;
   host->opened = true;
   *out = host;
@@ -219,8 +220,7 @@ fail:
 
 void sl_host_close(struct sl_host *host) {
   if (!host) return;
-  for (int i = 0; i < SL_HOST_SAVES; i++)
-    if (host->writing[i]) sl_safetensors_abort(&host->writer[i]);
+  sl_host_save_abort(host);
   if (host->has_data) sl_data_close(&host->data);
   if (host->has_init) sl_safetensors_close(&host->init);
   sl_host_arena_close(host);

@@ -107,14 +107,6 @@ enum sl_status sl_host_init_check(struct sl_host *host) {
 
 /* --- saving --- */
 
-/* Every rank learns whether any failed: a rank that goes on alone would wait for ever. */
-static enum sl_status agree(const struct sl_host *host, enum sl_status mine, const char *what) {
-  int code = (int)mine, worst = 0;
-  MPI_Allreduce(&code, &worst, 1, MPI_INT, MPI_MAX, host->everyone);
-  if (mine != SL_OK || worst == SL_OK) return mine;
-  return sl_fail(SL_ERR_PEER, "another rank could not %s", what);
-}
-
 static enum sl_status open_writer(struct sl_host *host, int which, const char *path) {
   const struct sl_model *model = host->job->plan->model;
   struct sl_safetensors_spec *specs;
@@ -128,14 +120,14 @@ static enum sl_status open_writer(struct sl_host *host, int which, const char *p
   enum sl_status status = SL_OK;
   if (host->rank == 0) status = sl_safetensors_create(writer, path, specs, model->tensor_count, metadata);
   host->writing[which] = host->rank == 0 && status == SL_OK;
-  status = agree(host, status, "create the file to save to");
+  status = sl_host_agree(host, status);
   if (status == SL_OK && host->rank != 0) {
     status = sl_safetensors_join(writer, path, specs, model->tensor_count, metadata);
     host->writing[which] = status == SL_OK;
   }
   json_decref(metadata);
   free(specs);
-  return agree(host, status, "open the file to save to");
+  return sl_host_agree(host, status);
 }
 
 enum sl_status sl_host_save_open(struct sl_host *host) {
@@ -155,20 +147,30 @@ enum sl_status sl_host_save_tensor(struct sl_host *host, const struct sl_issued 
   const int64_t end = where.first + where.count;
   for (int64_t local = where.first; local < end;) {
     struct run run = run_at(host, t, local, end);
-    SL_TRY(sl_safetensors_write(&host->writer[which], index, run.logical, run.count, at + (local - where.first)));
+    enum sl_status status =
+        sl_safetensors_write(&host->writer[which], index, run.logical, run.count, at + (local - where.first));
+    if (status != SL_OK) return host->save_status = status, SL_OK; /* told at the end, when all ranks can clean up */
     local += run.count;
   }
   return SL_OK;
 }
 
+void sl_host_save_abort(struct sl_host *host) {
+  for (int which = 0; which < SL_HOST_SAVES; which++) {
+    if (host->writing[which]) sl_safetensors_abort(&host->writer[which]);
+    host->writing[which] = false;
+  }
+}
+
 enum sl_status sl_host_save_finish(struct sl_host *host) {
+  SL_TRY(sl_host_agree(host, host->save_status));
   for (int which = 0; which < SL_HOST_SAVES; which++) {
     if (!host->writing[which]) continue; /* equal on all ranks */
+    /* process 0 renames only what is complete */
+    if (host->rank != 0) host->writing[which] = false;
+    SL_TRY(sl_host_agree(host, host->rank == 0 ? SL_OK : sl_safetensors_finish(&host->writer[which])));
     host->writing[which] = false;
-    enum sl_status status = host->rank == 0 ? SL_OK : sl_safetensors_finish(&host->writer[which]);
-    status = agree(host, status, "write its part of the file"); /* process 0 renames only what is complete */
-    if (host->rank == 0 && status == SL_OK) status = sl_safetensors_finish(&host->writer[which]);
-    SL_TRY(agree(host, status, "finish the file"));
+    SL_TRY(sl_host_agree(host, host->rank == 0 ? sl_safetensors_finish(&host->writer[which]) : SL_OK));
   }
   return SL_OK;
 }
