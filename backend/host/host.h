@@ -1,7 +1,8 @@
 /* Inside the host backend: the state of one rank's process, and what its files offer each other.
  *
  *   exec.c      the table that core calls: queues, readiness, completions
- *   open.c      MPI, groups, threads, warm-up, input files: everything that can fail early
+ *   open.c      MPI, groups, memory, input files: everything that can fail early
+ *   warm.c      threads, and what libraries take for themselves
  *   arena.c     the arenas, poison, and what the kernel says the process uses
  *   collect.c   communication ops as calls of comm.h
  *   dispatch.c  compute ops as calls of kernels/ and of OpenBLAS
@@ -85,6 +86,9 @@ enum sl_status sl_host_agree(struct sl_host *host, enum sl_status mine);
 /* open.c. On failure nothing is held. */
 enum sl_status sl_host_open(struct sl_host **out, const struct sl_job *job, const struct sl_exec_options *options);
 void sl_host_close(struct sl_host *host); /* accepts a half-built one */
+
+/* warm.c: threads, and the memory that libraries take at first use. Collective. */
+enum sl_status sl_host_warm_up(struct sl_host *host);
 
 /* arena.c */
 enum sl_status sl_host_arena_open(struct sl_host *host);

@@ -2,17 +2,13 @@
  * take for themselves is resident before the process is measured and the arenas are mapped. */
 #include "backend/host/host.h"
 
-#include <cblas.h>
 #include <errno.h>
 #include <limits.h>
-#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-enum { WARM_GEMM = 768, WARM_BYTES = SL_COMM_BLOCK };
 
 double sl_host_clock(void) {
   struct timespec t;
@@ -99,54 +95,6 @@ static enum sl_status open_groups(struct sl_host *host) {
   return sl_comm_open(&host->pipeline, host->everyone, 0, host->rank, "pipeline", false);
 }
 
-/* --- warm-up --- */
-
-static void warm_blas(void) {
-  float *x = malloc(3 * (size_t)WARM_GEMM * WARM_GEMM * sizeof *x);
-  if (!x) return;
-  memset(x, 0, 3 * (size_t)WARM_GEMM * WARM_GEMM * sizeof *x);
-  float *a = x, *b = a + WARM_GEMM * WARM_GEMM, *c = b + WARM_GEMM * WARM_GEMM;
-  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, WARM_GEMM, WARM_GEMM, WARM_GEMM, 1, a, WARM_GEMM, b, WARM_GEMM,
-              0, c, WARM_GEMM);
-  free(x);
-}
-
-/* Connections and the buffers behind them come into being with the first large message between two ranks. It goes over
- * the world's communicator, so that what is counted on the groups' own is the program's and nothing else. */
-static enum sl_status warm_ring(const struct sl_host *host, char *out, char *in, int next, int previous) {
-  if (MPI_Sendrecv(out, WARM_BYTES, MPI_BYTE, next, 0, in, WARM_BYTES, MPI_BYTE, previous, 0, host->everyone,
-                   MPI_STATUS_IGNORE) == MPI_SUCCESS)
-    return SL_OK;
-  return sl_fail(SL_ERR_PEER, "the first message from rank %d to rank %d failed", host->rank, next);
-}
-
-static enum sl_status warm_rings(const struct sl_host *host, char *out, char *in) {
-  for (enum sl_group group = 0; group < SL_GROUP_COUNT; group++) {
-    const struct sl_members *m = &host->members[group];
-    if (host->groups[group].size <= 1) continue;
-    int next = (m->index + 1) % m->size, previous = (m->index + m->size - 1) % m->size;
-    SL_TRY(warm_ring(host, out, in, m->first + next * m->stride, m->first + previous * m->stride));
-  }
-  const int stages = host->job->plan->pp, stride = host->world / stages;
-  if (stages == 1) return SL_OK;
-  SL_TRY(
-      warm_ring(host, out, in, (host->rank + stride) % host->world, (host->rank + host->world - stride) % host->world));
-  return warm_ring(host, out, in, (host->rank + host->world - stride) % host->world,
-                   (host->rank + stride) % host->world);
-}
-
-static enum sl_status warm_up(struct sl_host *host) {
-  if (host->options.threads > 0) omp_set_num_threads(host->options.threads);
-  openblas_set_num_threads(omp_get_max_threads());
-  warm_blas();
-  char *memory = calloc(2, WARM_BYTES);
-  if (!memory) return sl_fail(SL_ERR_MEMORY, "no memory to warm up MPI");
-  enum sl_status status = warm_rings(host, memory, memory + WARM_BYTES);
-  free(memory);
-  MPI_Barrier(host->everyone);
-  return status;
-}
-
 /* --- memory and files --- */
 
 /* Everything of our own outside the arenas: queues, and scratch for kernels whose op brings none. */
@@ -206,7 +154,7 @@ enum sl_status sl_host_open(struct sl_host **out, const struct sl_job *job, cons
   host->coord = sl_plan_coord(job->plan, host->rank);
   host->rank_class = &job->classes[sl_job_class_of(job, host->rank)];
   SL_GO(sl_host_agree(host, open_groups(host)));
-  SL_GO(sl_host_agree(host, warm_up(host)));
+  SL_GO(sl_host_agree(host, sl_host_warm_up(host)));
   SL_GO(sl_host_agree(host, read_timeout(host)));
   SL_GO(sl_host_agree(host, open_local(host)));
   open_count++;
