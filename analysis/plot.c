@@ -1,0 +1,109 @@
+/* gnuplot scripts as they stand; see plot.h. Each is complete by itself: `gnuplot memory.gp` in the folder draws it again. */
+#include "analysis/plot.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Every script sets up the axes, then draws twice. */
+static const char common[] = "set datafile separator ','\n"
+                             "set key outside right top\n"
+                             "set grid ytics lc rgb '#dddddd'\n"
+                             "set border 3\n"
+                             "set tics nomirror\n";
+
+static const char memory[] =
+    "set title 'Memory of one rank at its peak: predicted (left bar) and measured (right bar)'\n"
+    "set xlabel 'ZeRO stage'\n"
+    "set ylabel 'MiB'\n"
+    "set yrange [0:*]\n"
+    "set style data boxes\n"
+    "set boxwidth 0.36\n"
+    "set style fill solid 0.85 border rgb 'white'\n"
+    "set xrange [-0.5:3.5]\n"
+    "set xtics 1\n"
+    "mib(x) = x / 1048576.0\n"
+    "names = 'parameter gradient optimizer activation communication workspace fragmentation'\n"
+    "colours = '#4477aa #66ccee #228833 #ccbb44 #ee6677 #aa3377 #bbbbbb'\n"
+    "# the bar of a category reaches from zero to the sum of it and those below: drawn from the top of the pile down\n"
+    "sum_of(kind, k) = (s = 0, sum [j = 1:k] column(kind . word(names, j) . '_bytes'))\n"
+    "draw = \"plot for [k = 7:1:-1] 'runs.csv' using (column('zero_stage') - 0.2):(mib(sum_of('predicted_', k))) "
+    "lc rgb word(colours, k) title word(names, k), \" . \\\n"
+    "  \"for [k = 7:1:-1] 'runs.csv' using (column('zero_stage') + 0.2):(mib(sum_of('measured_', k))) "
+    "lc rgb word(colours, k) notitle, \" . \\\n"
+    "  \"'runs.csv' using (column('zero_stage') + 0.2):(mib(column('measured_process_bytes'))) with points pt 2 lc rgb "
+    "'black' title 'measured process'\"\n";
+
+static const char step_time[] =
+    "set title 'Step time: predicted and measured (bars: 5th to 95th percentile)'\n"
+    "set xlabel 'ZeRO stage'\n"
+    "set ylabel 'ms'\n"
+    "set yrange [0:*]\n"
+    "set xrange [-0.5:3.5]\n"
+    "set xtics 1\n"
+    "draw = \"plot 'runs.csv' using (column('zero_stage') - 0.05):(1e3 * column('predicted_step_time_s')) with points "
+    "pt 5 ps 1.5 lc rgb '#4477aa' title 'predicted', \" . \\\n"
+    "  \"'runs.csv' using (column('zero_stage') + 0.05):(1e3 * column('measured_step_time_s')):(1e3 * "
+    "column('measured_step_time_low_s')):(1e3 * column('measured_step_time_high_s')) with yerrorbars pt 7 ps 1.2 lc "
+    "rgb "
+    "'#ee6677' title 'measured'\"\n";
+
+static const char losses[] =
+    "set title 'Loss of the global batch: the curves of all stages must coincide'\n"
+    "set xlabel 'optimizer step'\n"
+    "set ylabel 'nats per token'\n"
+    "set key noenhanced\n"
+    "stats 'losses.csv' skip 1 nooutput\n"
+    "draw = \"plot for [c = 2:STATS_columns] 'losses.csv' using 1:c with lines lw (2 * (STATS_columns - c) + 1.5) "
+    "title columnheader(c)\"\n";
+
+static const char output[] = "set terminal svg size 900,480 font 'Helvetica,13' background rgb 'white'\n"
+                             "set output '%s.svg'\n"
+                             "eval draw\n"
+                             "set terminal png size 900,480\n"
+                             "set output '%s.png'\n"
+                             "eval draw\n";
+
+static const struct picture {
+  const char *name, *script;
+} pictures[] = {{"memory", memory}, {"step_time", step_time}, {"losses", losses}};
+
+static enum sl_status write_script(const char *folder, const struct picture *picture) {
+  char path[4200];
+  snprintf(path, sizeof path, "%s/%s.gp", folder, picture->name);
+  FILE *out = fopen(path, "w");
+  if (out == NULL) return sl_fail(SL_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
+  fprintf(out, "# gnuplot %s.gp, in this folder\n%s%s", picture->name, common, picture->script);
+  fprintf(out, output, picture->name, picture->name);
+  if (fclose(out) != 0) return sl_fail(SL_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
+  return SL_OK;
+}
+
+static enum sl_status run_gnuplot(const char *folder, const char *name) {
+  char script[80];
+  snprintf(script, sizeof script, "%s.gp", name);
+  fflush(NULL);
+  const pid_t child = fork();
+  if (child < 0) return sl_fail(SL_ERR_IO, "cannot start a process: %s", strerror(errno));
+  if (child == 0) {
+    if (chdir(folder) == 0) execlp("gnuplot", "gnuplot", script, (char *)NULL);
+    _exit(127);
+  }
+  int state = 0;
+  while (waitpid(child, &state, 0) < 0)
+    if (errno != EINTR) return sl_fail(SL_ERR_IO, "cannot wait for gnuplot: %s", strerror(errno));
+  if (WIFEXITED(state) && WEXITSTATUS(state) == 0) return SL_OK;
+  if (WIFEXITED(state) && WEXITSTATUS(state) == 127)
+    return sl_fail(SL_ERR_ABSENT, "gnuplot is not on PATH: install gnuplot-nox, then run it on %s/%s", folder, script);
+  return sl_fail(SL_ERR_IO, "gnuplot failed on %s/%s", folder, script);
+}
+
+enum sl_status sl_plot_folder(const char *folder) {
+  const size_t n = sizeof pictures / sizeof *pictures;
+  for (size_t i = 0; i < n; i++) SL_TRY(write_script(folder, &pictures[i]));
+  for (size_t i = 0; i < n; i++) SL_TRY(run_gnuplot(folder, pictures[i].name));
+  return SL_OK;
+}

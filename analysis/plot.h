@@ -1,0 +1,11 @@
+/* Pictures of the tables: a gnuplot script per picture, which reads the CSV by column name, and its SVG and PNG. */
+#ifndef SL_ANALYSIS_PLOT_H
+#define SL_ANALYSIS_PLOT_H
+
+#include "core/status.h"
+
+/* Write FOLDER/{memory,step_time,losses}.gp and run gnuplot in FOLDER on each. FOLDER holds runs.csv and losses.csv.
+ * Errors: SL_ERR_IO; SL_ERR_ABSENT when gnuplot is not on PATH (the scripts stay). */
+enum sl_status sl_plot_folder(const char *folder);
+
+#endif

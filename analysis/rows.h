@@ -1,0 +1,31 @@
+/* Run records paired up: one row per plan, with what was predicted and what was measured for it. */
+#ifndef SL_ANALYSIS_ROWS_H
+#define SL_ANALYSIS_ROWS_H
+
+#include "core/json.h"
+#include "core/status.h"
+
+#include <jansson.h>
+
+struct sl_row {
+  const json_t *plan;
+  const json_t *predicted, *measured; /* records; NULL where none was given */
+};
+
+struct sl_rows {
+  struct sl_json *docs; /* owned */
+  size_t doc_count;
+  struct sl_row *rows; /* in the order in which their plans were met first; owned */
+  size_t count, capacity;
+};
+
+/* Read `n` records. A plan's second record of the same kind is an error: SL_ERR_INPUT. */
+enum sl_status sl_rows_load(struct sl_rows *rows, char **paths, int n);
+void sl_rows_free(struct sl_rows *rows);
+
+/* The number at a dotted path of `record`, NAN when the record or the key is absent. */
+double sl_row_number(const json_t *record, const char *path);
+/* Sum of `key` over the record's traffic rows, NAN without a record. */
+double sl_row_traffic(const json_t *record, const char *key);
+
+#endif

@@ -1,0 +1,155 @@
+/* One list of columns gives the CSV; the Markdown table shows the few that a reader compares. See table.h. */
+#include "analysis/table.h"
+
+#include "core/format.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#ifdef SL_HAVE_GSL
+#include <gsl/gsl_statistics_double.h>
+#endif
+
+/* Column of runs.csv: predicted_NAME and measured_NAME from the same place of the two records. */
+static const struct column {
+  const char *name, *path;
+} columns[] = {
+    {"arena_bytes", "memory.device.peak_bytes"},
+    {"process_bytes", "memory.device.process_bytes"},
+    {"parameter_bytes", "memory.device.by_category.parameter"},
+    {"gradient_bytes", "memory.device.by_category.gradient"},
+    {"optimizer_bytes", "memory.device.by_category.optimizer"},
+    {"activation_bytes", "memory.device.by_category.activation"},
+    {"communication_bytes", "memory.device.by_category.communication"},
+    {"workspace_bytes", "memory.device.by_category.workspace"},
+    {"fragmentation_bytes", "memory.device.by_category.fragmentation"},
+    {"step_time_s", "step_time_s"},
+    {"exposed_communication_s", "breakdown_s.exposed_total"},
+};
+
+enum { COLUMNS = sizeof columns / sizeof *columns };
+
+static void put_number(double value, FILE *out) {
+  if (isnan(value))
+    fputc(',', out);
+  else
+    fprintf(out, ",%.9g", value);
+}
+
+/* Standard deviation of the measured step times without the first; NAN without GSL or with fewer than two. */
+static double step_deviation(const json_t *record) {
+#ifdef SL_HAVE_GSL
+  const json_t *list = json_object_get(record, "step_times_s");
+  const size_t n = json_array_size(list);
+  double *times = n > 2 ? calloc(n, sizeof *times) : NULL;
+  if (times == NULL) return NAN;
+  for (size_t i = 1; i < n; i++) times[i - 1] = json_number_value(json_array_get(list, i));
+  const double deviation = gsl_stats_sd(times, 1, n - 1);
+  free(times);
+  return deviation;
+#else
+  (void)record;
+  return NAN;
+#endif
+}
+
+static void put_runs(const struct sl_rows *rows, FILE *out) {
+  fprintf(out, "world,zero_stage");
+  for (int c = 0; c < COLUMNS; c++) fprintf(out, ",predicted_%s,measured_%s", columns[c].name, columns[c].name);
+  fprintf(out, ",predicted_traffic_bytes,measured_traffic_bytes,predicted_calls,measured_calls"
+               ",measured_step_time_low_s,measured_step_time_high_s,measured_step_time_sd_s\n");
+  for (size_t i = 0; i < rows->count; i++) {
+    const struct sl_row *row = &rows->rows[i];
+    fprintf(out, "%.0f,%.0f", sl_row_number(row->plan, "world"), sl_row_number(row->plan, "zero_stage"));
+    for (int c = 0; c < COLUMNS; c++) {
+      put_number(sl_row_number(row->predicted, columns[c].path), out);
+      put_number(sl_row_number(row->measured, columns[c].path), out);
+    }
+    put_number(sl_row_traffic(row->predicted, "bytes"), out);
+    put_number(sl_row_traffic(row->measured, "bytes"), out);
+    put_number(sl_row_traffic(row->predicted, "calls"), out);
+    put_number(sl_row_traffic(row->measured, "calls"), out);
+    put_number(sl_row_number(row->measured, "step_time_low_s"), out);
+    put_number(sl_row_number(row->measured, "step_time_high_s"), out);
+    put_number(step_deviation(row->measured), out);
+    fputc('\n', out);
+  }
+}
+
+static void put_losses(const struct sl_rows *rows, FILE *out) {
+  size_t steps = 0;
+  fprintf(out, "step");
+  for (size_t i = 0; i < rows->count; i++) {
+    const json_t *losses = json_object_get(rows->rows[i].measured, "losses");
+    if (losses == NULL) continue;
+    fprintf(out, ",loss_zero%.0f_world%.0f_nats", sl_row_number(rows->rows[i].plan, "zero_stage"),
+            sl_row_number(rows->rows[i].plan, "world"));
+    if (json_array_size(losses) > steps) steps = json_array_size(losses);
+  }
+  fputc('\n', out);
+  for (size_t s = 0; s < steps; s++) {
+    fprintf(out, "%zu", s + 1);
+    for (size_t i = 0; i < rows->count; i++) {
+      const json_t *losses = json_object_get(rows->rows[i].measured, "losses");
+      const json_t *loss = json_array_get(losses, s);
+      if (losses != NULL) put_number(json_is_number(loss) ? json_number_value(loss) : NAN, out);
+    }
+    fputc('\n', out);
+  }
+}
+
+static enum sl_status write_file(const struct sl_rows *rows, const char *folder, const char *name,
+                                 void (*put)(const struct sl_rows *rows, FILE *out)) {
+  char path[4200];
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  FILE *out = fopen(path, "w");
+  if (out == NULL) return sl_fail(SL_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
+  put(rows, out);
+  const bool bad = ferror(out) != 0;
+  if (fclose(out) != 0 || bad) return sl_fail(SL_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
+  return SL_OK;
+}
+
+enum sl_status sl_table_csv(const struct sl_rows *rows, const char *folder) {
+  SL_TRY(write_file(rows, folder, "runs.csv", put_runs));
+  return write_file(rows, folder, "losses.csv", put_losses);
+}
+
+enum unit { BYTES, SECONDS, COUNT };
+
+/* "predicted / measured (error)", or a dash for what is absent; equal values say so. */
+static void put_pair(double predicted, double measured, enum unit unit, FILE *out) {
+  void (*const format[])(char *, size_t, double) = {sl_format_bytes, sl_format_seconds, sl_format_count};
+  char a[32] = "-", b[32] = "-";
+  if (!isnan(predicted)) format[unit](a, sizeof a, predicted);
+  if (!isnan(measured)) format[unit](b, sizeof b, measured);
+  fprintf(out, " %s / %s", a, b);
+  if (!isnan(predicted) && predicted == measured)
+    fprintf(out, " (equal) |");
+  else if (measured > 0 && !isnan(predicted))
+    fprintf(out, " (%+.1f %%) |", 100 * (predicted / measured - 1));
+  else
+    fprintf(out, " |");
+}
+
+void sl_table_markdown(const struct sl_rows *rows, FILE *out) {
+  fprintf(out, "predicted / measured\n\n| world | ZeRO | arena a rank | process | traffic a step | calls | step time | "
+               "loss first | loss last |\n|---|---|---|---|---|---|---|---|---|\n");
+  for (size_t i = 0; i < rows->count; i++) {
+    const struct sl_row *row = &rows->rows[i];
+    const json_t *losses = json_object_get(row->measured, "losses");
+    const size_t n = json_array_size(losses);
+    fprintf(out, "| %.0f | %.0f |", sl_row_number(row->plan, "world"), sl_row_number(row->plan, "zero_stage"));
+    put_pair(sl_row_number(row->predicted, columns[0].path), sl_row_number(row->measured, columns[0].path), BYTES, out);
+    put_pair(sl_row_number(row->predicted, columns[1].path), sl_row_number(row->measured, columns[1].path), BYTES, out);
+    put_pair(sl_row_traffic(row->predicted, "bytes"), sl_row_traffic(row->measured, "bytes"), BYTES, out);
+    put_pair(sl_row_traffic(row->predicted, "calls"), sl_row_traffic(row->measured, "calls"), COUNT, out);
+    put_pair(sl_row_number(row->predicted, "step_time_s"), sl_row_number(row->measured, "step_time_s"), SECONDS, out);
+    if (n > 0)
+      fprintf(out, " %.6f | %.6f |\n", json_number_value(json_array_get(losses, 0)),
+              json_number_value(json_array_get(losses, n - 1)));
+    else
+      fprintf(out, " - | - |\n");
+  }
+}

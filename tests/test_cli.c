@@ -1,0 +1,349 @@
+/* label: cli
+ * The shardlab command from outside: every broken request is one error line and leaves nothing behind; help, records,
+ * traces and comparisons are what they claim to be. */
+#include "core/compare.h"
+#include "core/record.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <dirent.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char folder[] = "test_cli_XXXXXX"; /* scratch, made anew for the run */
+static char scratch[512];
+static char out[1 << 20], err[1 << 16];
+
+static void slurp(const char *name, char *text, size_t size) {
+  char path[600];
+  snprintf(path, sizeof path, "%s/%s", scratch, name);
+  FILE *file = fopen(path, "r");
+  assert_non_null(file);
+  text[fread(text, 1, size - 1, file)] = '\0';
+  fclose(file);
+  unlink(path);
+}
+
+/* Run `shardlab arguments` in `where`; its exit status, with out and err filled. */
+static int shardlab(const char *where, const char *format, ...) {
+  char arguments[2048], command[4096];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(arguments, sizeof arguments, format, args);
+  va_end(args);
+  snprintf(command, sizeof command, "cd '%s' && '%s/bin/shardlab' %s >'%s/out' 2>'%s/err' </dev/null", where,
+           SL_BINARY_DIR, arguments, scratch, scratch);
+  const int state = system(command);
+  slurp("out", out, sizeof out);
+  slurp("err", err, sizeof err);
+  assert_true(WIFEXITED(state));
+  return WEXITSTATUS(state);
+}
+
+static int files_in(const char *path) {
+  DIR *dir = opendir(path);
+  int n = 0;
+  assert_non_null(dir);
+  while (readdir(dir) != NULL) n++;
+  closedir(dir);
+  return n - 2; /* . and .. */
+}
+
+static int lines_with(const char *text, const char *word) {
+  int n = 0;
+  for (const char *at = text; (at = strstr(at, word)) != NULL; at += strlen(word)) n++;
+  return n;
+}
+
+static void check_case(const char *arguments, const char *message) {
+  static const char inputs[] = SL_SOURCE_DIR "/tests/bad_inputs";
+  const bool run = strncmp(arguments, "predict ", 8) == 0 || strncmp(arguments, "measure ", 8) == 0;
+  const bool last_is_flag = strstr(arguments, "--threads") != NULL; /* whose missing value the case is about */
+  const int before = files_in(inputs);
+  char extra[1200] = "", want[2048];
+  if (run && !last_is_flag && strstr(arguments, "--json") == NULL)
+    snprintf(extra, sizeof extra, " --json '%s/x.json' --trace '%s/x.trace'", scratch, scratch);
+  const int status = shardlab(inputs, "%s%s", arguments, extra);
+  if (status != 2) fail_msg("exit status %d, not 2: %s\n%s", status, arguments, err);
+  snprintf(want, sizeof want, "shardlab: error: %s\n", message);
+  if (strstr(err, want) == NULL) fail_msg("%s\nsaid: %snot:  %s", arguments, err, want);
+  assert_int_equal(lines_with(err, "error: "), 1);
+  assert_string_equal(out, "");
+  if (files_in(scratch) != 0 || files_in(inputs) != before) fail_msg("something was written: %s", arguments);
+}
+
+static void broken_requests(void **state) {
+  (void)state;
+  char line[4096];
+  int cases = 0;
+  FILE *file = fopen(SL_SOURCE_DIR "/tests/bad_inputs/cases.tsv", "r");
+  assert_non_null(file);
+  while (fgets(line, sizeof line, file) != NULL) {
+    if (line[0] == '#') continue;
+    char *tab = strchr(line, '\t');
+    assert_non_null(tab);
+    *tab = '\0';
+    tab[1 + strcspn(tab + 1, "\n")] = '\0';
+    check_case(line, tab + 1);
+    cases++;
+  }
+  fclose(file);
+  assert_in_range(cases, 40, 1000);
+}
+
+static void help_and_version(void **state) {
+  (void)state;
+  static const char *const names[] = {"predict", "measure", "compare", "validate", "show", "check", "backends"};
+  assert_int_equal(shardlab(scratch, "--version"), 0);
+  assert_string_equal(out, "shardlab 0.1.0\n");
+  assert_int_equal(shardlab(scratch, "--help"), 0);
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    char name[32];
+    snprintf(name, sizeof name, "\n  %s ", names[i]);
+    assert_non_null(strstr(out, name));
+  }
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    assert_int_equal(shardlab(scratch, "help %s", names[i]), 0);
+    assert_non_null(strstr(out, "example:\n  shardlab "));
+    assert_string_equal(err, "");
+    char *first = strdup(out);
+    assert_int_equal(shardlab(scratch, "%s --help", names[i]), 0);
+    assert_string_equal(out, first);
+    free(first);
+  }
+  assert_int_equal(shardlab(scratch, "help validate"), 0);
+  assert_non_null(strstr(out, "--time-tolerance X"));
+  assert_non_null(strstr(out, "[0.5]"));
+  assert_int_equal(shardlab(scratch, "help predict"), 0);
+  assert_null(strstr(out, "--data"));
+}
+
+static const char job[] = "--model gpt2-tiny --config " SL_SOURCE_DIR "/examples/ds_zero1.json --world 3 --seq 37";
+
+static void predicted_record(void **state) {
+  (void)state;
+  char path[600];
+  struct sl_json doc;
+  assert_int_equal(shardlab(scratch, "predict %s --json r.json --trace t.json --quiet", job), 0);
+  assert_string_equal(out, "");
+  snprintf(path, sizeof path, "%s/r.json", scratch);
+  assert_int_equal(sl_record_load(&doc, path), SL_OK);
+  const json_t *plan = json_object_get(doc.root, "plan");
+  assert_int_equal(json_integer_value(json_object_get(plan, "dp")), 3);
+  assert_int_equal(json_integer_value(json_object_get(plan, "seq")), 37);
+  assert_int_equal(json_array_size(json_object_get(doc.root, "ranks")), 3);
+  /* what a prediction cannot know is left out */
+  assert_null(json_object_get(doc.root, "losses"));
+  assert_null(json_object_get(doc.root, "step_time_low_s"));
+  sl_json_free(&doc);
+  /* the trace is JSON with a slice for every op, and the same again byte for byte */
+  snprintf(path, sizeof path, "%s/t.json", scratch);
+  json_t *trace = json_load_file(path, 0, NULL), *event;
+  size_t i, slices = 0;
+  assert_non_null(trace);
+  json_array_foreach(json_object_get(trace, "traceEvents"), i, event) {
+    const char *phase = json_string_value(json_object_get(event, "ph"));
+    assert_non_null(phase);
+    if (strcmp(phase, "X") != 0) continue;
+    slices++;
+    assert_true(json_real_value(json_object_get(event, "dur")) >= 0);
+  }
+  assert_in_range(slices, 100, 100000);
+  json_decref(trace);
+  assert_int_equal(shardlab(scratch, "predict %s --trace u.json --quiet", job), 0);
+  snprintf(path, sizeof path, "cd '%s' && cmp -s t.json u.json && rm t.json u.json r.json", scratch);
+  assert_int_equal(system(path), 0);
+}
+
+static void json_on_standard_output(void **state) {
+  (void)state;
+  static const char *const subjects[] = {"plan", "memory", "config", "model", "cluster", "presets"};
+  for (size_t i = 0; i < sizeof subjects / sizeof *subjects; i++) {
+    assert_int_equal(shardlab(scratch, "show %s %s --json -", subjects[i], job), 0);
+    json_t *root = json_loads(out, 0, NULL);
+    assert_non_null(root);
+    json_decref(root);
+  }
+  assert_int_equal(shardlab(scratch, "predict %s --json -", job), 0);
+  json_t *root = json_loads(out, 0, NULL); /* the summary went elsewhere */
+  assert_non_null(root);
+  json_decref(root);
+  assert_non_null(strstr(err, "tokens/s"));
+  assert_int_equal(shardlab(scratch, "backends --json -"), 0);
+  root = json_loads(out, 0, NULL);
+  assert_true(json_array_size(root) >= 6);
+  json_decref(root);
+}
+
+/* Flags act as if they stood in the file: the default that follows from the stage moves with it. */
+static void flags_override_the_config(void **state) {
+  (void)state;
+  static const char config[] = SL_SOURCE_DIR "/tests/bad_inputs/ok.json";
+  assert_int_equal(shardlab(scratch, "show config --model gpt2-tiny --config %s --zero-stage 3 --json -", config), 0);
+  json_t *root = json_loads(out, 0, NULL);
+  const json_t *zero = json_object_get(root, "zero_optimization");
+  assert_int_equal(json_integer_value(json_object_get(zero, "stage")), 3);
+  assert_true(json_is_true(json_object_get(zero, "overlap_comm")));
+  json_decref(root);
+  assert_int_equal(
+      shardlab(scratch, "show config --model gpt2-tiny --config %s --grad-accum 5 --world 3 --json -", config), 0);
+  root = json_loads(out, 0, NULL);
+  assert_int_equal(json_integer_value(json_object_get(root, "train_batch_size")), 15);
+  json_decref(root);
+}
+
+/* --- comparisons of records with planted differences --- */
+
+/* A predicted record, and a measured one like it. */
+static void make_pair(struct sl_json *predicted, struct sl_json *measured) {
+  assert_int_equal(shardlab(scratch, "predict %s --no-fold --json -", job), 0);
+  assert_int_equal(sl_json_parse(predicted, "p.json", out, strlen(out)), SL_OK);
+  json_t *copy = json_loads(out, 0, NULL);
+  assert_non_null(copy);
+  json_object_set_new(copy, "kind", json_string("measured"));
+  json_object_set_new(copy, "step_time_low_s", json_real(0.1));
+  json_object_set_new(copy, "step_time_high_s", json_real(0.3));
+  json_object_set_new(copy, "losses", json_pack("[f, f]", 5.5, 4.25));
+  json_object_set_new(copy, "grad_norms", json_pack("[f, f]", 1.5, 1.25));
+  json_object_set_new(copy, "skipped_steps", json_integer(0));
+  char *text = json_dumps(copy, 0);
+  assert_int_equal(sl_json_parse(measured, "m.json", text, strlen(text)), SL_OK);
+  free(text);
+  json_decref(copy);
+  assert_int_equal(sl_record_check(predicted), SL_OK);
+  assert_int_equal(sl_record_check(measured), SL_OK);
+}
+
+static json_t *deep(json_t *root, const char *a, const char *b) {
+  return json_object_get(json_object_get(root, a), b);
+}
+
+/* How many rows fail when `measured` is as it is now. */
+static int failed(const struct sl_json *predicted, const struct sl_json *measured, double time_tolerance) {
+  struct sl_comparison comparison;
+  assert_int_equal(sl_compare_records(&comparison, predicted, measured, time_tolerance), SL_OK);
+  const int n = comparison.failed;
+  sl_comparison_free(&comparison);
+  return n;
+}
+
+static void add_to(json_t *object, const char *key, json_int_t more) {
+  json_object_set_new(object, key, json_integer(json_integer_value(json_object_get(object, key)) + more));
+}
+
+static void planted_differences(void **state) {
+  (void)state;
+  struct sl_json p, m;
+  make_pair(&p, &m);
+  assert_int_equal(failed(&p, &m, 0.5), 0);
+  json_t *device = deep(m.root, "memory", "device"), *row = json_array_get(json_object_get(m.root, "traffic"), 0);
+  json_t *rank = json_array_get(json_object_get(m.root, "ranks"), 2);
+  add_to(device, "peak_bytes", 256); /* one alignment unit of the arena */
+  assert_int_equal(failed(&p, &m, 0.5), 1);
+  add_to(device, "peak_bytes", -256);
+  add_to(json_object_get(device, "by_phase"), "backward", 1);
+  assert_int_equal(failed(&p, &m, 0.5), 1);
+  add_to(json_object_get(device, "by_phase"), "backward", -1);
+  add_to(device, "process_bytes", 47000000);
+  assert_int_equal(failed(&p, &m, 0.5), 0);
+  add_to(device, "process_bytes", 2000000); /* beyond 48 MB, and beyond 2 % of so small a run */
+  assert_int_equal(failed(&p, &m, 0.5), 1);
+  add_to(device, "process_bytes", -49000000);
+  add_to(row, "calls", 1);
+  assert_int_equal(failed(&p, &m, 0.5), 1);
+  add_to(row, "calls", -1);
+  json_object_set_new(rank, "call_hash", json_string("0123456789abcdef"));
+  assert_int_equal(failed(&p, &m, 0.5), 1);
+  json_object_set(rank, "call_hash", json_object_get(json_array_get(json_object_get(p.root, "ranks"), 2), "call_hash"));
+  json_array_append_new(json_object_get(m.root, "traffic"),
+                        json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:i}", "group", "dp", "op", "broadcast", "payload",
+                                  "scalar", "dtype", "fp32", "calls", 1, "bytes", 4, "wire_bytes", 4));
+  assert_int_equal(failed(&p, &m, 0.5), 3); /* calls, bytes and wire of a call that was not predicted */
+  sl_json_free(&p);
+  sl_json_free(&m);
+}
+
+static void times_are_judged_only_where_they_mean_something(void **state) {
+  (void)state;
+  struct sl_json p, m;
+  make_pair(&p, &m);
+  const double predicted = json_real_value(json_object_get(p.root, "step_time_s"));
+  json_object_set_new(m.root, "step_time_s", json_real(predicted / 1.3));
+  assert_int_equal(failed(&p, &m, 0.31), 0);
+  assert_int_equal(failed(&p, &m, 0.29), 1);
+  assert_int_equal(failed(&p, &m, -1), 0);
+  json_object_set_new(m.root, "functional", json_true());
+  assert_int_equal(failed(&p, &m, 0.29), 0);
+  sl_json_free(&p);
+  sl_json_free(&m);
+}
+
+static void records_of_different_plans(void **state) {
+  (void)state;
+  struct sl_json p, m;
+  struct sl_comparison comparison;
+  make_pair(&p, &m);
+  json_object_set_new(json_object_get(m.root, "plan"), "zero_stage", json_integer(2));
+  assert_int_equal(sl_compare_records(&comparison, &p, &m, -1), SL_ERR_INPUT);
+  assert_non_null(strstr(sl_error_message(), "plan.zero_stage: is 2, but 1 in p.json"));
+  sl_error_clear();
+  sl_json_free(&p);
+  sl_json_free(&m);
+}
+
+static void records_are_validated(void **state) {
+  (void)state;
+  struct sl_json p, m;
+  make_pair(&p, &m);
+  add_to(json_object_get(deep(m.root, "memory", "device"), "by_category"), "gradient", 8);
+  assert_int_equal(sl_record_check(&m), SL_ERR_INPUT);
+  assert_non_null(strstr(sl_error_message(), "memory.device.by_category: sums to"));
+  sl_error_clear();
+  json_object_del(m.root, "losses");
+  assert_int_equal(sl_record_check(&m), SL_ERR_INPUT);
+  assert_non_null(strstr(sl_error_message(), "losses: is absent; expected a list"));
+  sl_error_clear();
+  json_object_set_new(json_array_get(json_object_get(p.root, "traffic"), 1), "calls", json_string("three"));
+  assert_int_equal(sl_record_check(&p), SL_ERR_INPUT);
+  assert_non_null(strstr(sl_error_message(), "traffic[1].calls: is absent or of another type"));
+  sl_error_clear();
+  sl_json_free(&p);
+  sl_json_free(&m);
+}
+
+static int make_scratch(void **state) {
+  (void)state;
+  char *here = getcwd(scratch, sizeof scratch / 2);
+  if (here == NULL || mkdtemp(folder) == NULL) return -1;
+  strcat(strcat(scratch, "/"), folder);
+  return 0;
+}
+
+static int remove_scratch(void **state) {
+  (void)state;
+  char command[600];
+  snprintf(command, sizeof command, "rm -r '%s'", scratch);
+  return system(command);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(broken_requests),
+      cmocka_unit_test(help_and_version),
+      cmocka_unit_test(predicted_record),
+      cmocka_unit_test(json_on_standard_output),
+      cmocka_unit_test(flags_override_the_config),
+      cmocka_unit_test(planted_differences),
+      cmocka_unit_test(times_are_judged_only_where_they_mean_something),
+      cmocka_unit_test(records_of_different_plans),
+      cmocka_unit_test(records_are_validated),
+  };
+  return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
+}
