@@ -14,8 +14,8 @@ static enum sl_status report(const struct sl_options *options, const struct sl_c
   if (comparison->failed == 0) return SL_OK;
   for (size_t i = 0; i < comparison->count; i++)
     if (comparison->rows[i].verdict == SL_VERDICT_FAIL)
-      return sl_fail(SL_ERR_CHECK, "%d values are out of tolerance; the first is '%s: %s'", comparison->failed,
-                     comparison->rows[i].section, comparison->rows[i].name);
+      return sl_fail(SL_ERR_CHECK, "%d of the judged values are out of tolerance; the first is '%s: %s'",
+                     comparison->failed, comparison->rows[i].section, comparison->rows[i].name);
   return SL_ERR_INTERNAL;
 }
 

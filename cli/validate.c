@@ -107,7 +107,8 @@ static enum sl_status judge(const struct sl_options *options, const struct sl_co
   FILE *out = sl_output_text(options);
   if (!options->quiet) sl_comparison_print(comparison, sl_output_terminal(out), out);
   if (options->json != NULL) SL_TRY(sl_output_json(options, sl_comparison_json(comparison)));
-  if (comparison->failed > 0) return sl_fail(SL_ERR_CHECK, "%d values are out of tolerance", comparison->failed);
+  if (comparison->failed > 0)
+    return sl_fail(SL_ERR_CHECK, "%d of the judged values are out of tolerance", comparison->failed);
   return SL_OK;
 }
 

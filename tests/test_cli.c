@@ -6,6 +6,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -318,6 +319,67 @@ static void records_are_validated(void **state) {
   sl_json_free(&m);
 }
 
+/* --- the real thing, where the host backend was built --- */
+
+static bool has_host(void) {
+  return access(SL_BINARY_DIR "/lib/libshardlab_host.so", R_OK) == 0 && system("command -v mpirun >/dev/null") == 0;
+}
+
+static const char training[] =
+    "--model gpt2-tiny --config " SL_SOURCE_DIR "/examples/ds_zero2.json --world 2 --seq 33 --data " SL_SOURCE_DIR
+    "/examples/corpus.txt --steps 3";
+
+/* Two real ranks: one record from rank 0, one trace with the slices of both, nothing else left behind. */
+static void measured_record(void **state) {
+  (void)state;
+  struct sl_json doc;
+  char path[600];
+  if (!has_host()) skip();
+  if (shardlab(scratch, "measure %s --json r.json --trace t.json", training) != 0) fail_msg("%s", err);
+  assert_non_null(strstr(out, "measured: world 2, ZeRO-2"));
+  assert_int_equal(files_in(scratch), 2);
+  snprintf(path, sizeof path, "%s/r.json", scratch);
+  assert_int_equal(sl_record_load(&doc, path), SL_OK);
+  assert_int_equal(json_array_size(json_object_get(doc.root, "losses")), 3);
+  assert_int_equal(json_array_size(json_object_get(doc.root, "step_times_s")), 3);
+  assert_int_equal(json_array_size(json_object_get(doc.root, "ranks")), 2);
+  const char *command = json_string_value(json_object_get(doc.root, "command"));
+  assert_memory_equal(command, "shardlab measure --model", 24); /* the user's words, not the launcher's */
+  sl_json_free(&doc);
+  snprintf(path, sizeof path, "%s/t.json", scratch);
+  json_t *trace = json_load_file(path, 0, NULL), *event;
+  size_t i, slices[2] = {0, 0};
+  assert_non_null(trace);
+  const json_int_t base = 1 << 24;
+  json_array_foreach(json_object_get(trace, "traceEvents"), i, event) {
+    const json_int_t rank = json_integer_value(json_object_get(event, "pid")) - base;
+    assert_in_range(rank, 0, 1);
+    slices[rank] += strcmp(json_string_value(json_object_get(event, "ph")), "X") == 0;
+  }
+  assert_int_equal(slices[0], slices[1]);
+  assert_true(slices[0] > 300);
+  json_decref(trace);
+  snprintf(path, sizeof path, "cd '%s' && rm r.json t.json", scratch);
+  assert_int_equal(system(path), 0);
+}
+
+/* The exit status of validate is the verdict. A tolerance of 0 cannot be met by a measured time. */
+static void validate_judges(void **state) {
+  (void)state;
+  if (!has_host()) skip();
+  if (shardlab(scratch, "validate %s --time-tolerance 1000", training) != 0) fail_msg("%s%s", out, err);
+  assert_null(strstr(out, "FAIL"));
+  assert_int_equal(shardlab(scratch, "validate %s --time-tolerance 0 --json v.json", training), 1);
+  assert_int_equal(lines_with(out, "FAIL"), 1);
+  assert_int_equal(lines_with(err, "error: 1 of the judged values are out of tolerance"), 1);
+  char path[600];
+  snprintf(path, sizeof path, "%s/v.json", scratch);
+  json_t *root = json_load_file(path, 0, NULL);
+  assert_int_equal(json_integer_value(json_object_get(root, "failed")), 1);
+  json_decref(root);
+  unlink(path);
+}
+
 static int make_scratch(void **state) {
   (void)state;
   char *here = getcwd(scratch, sizeof scratch / 2);
@@ -344,6 +406,8 @@ int main(void) {
       cmocka_unit_test(times_are_judged_only_where_they_mean_something),
       cmocka_unit_test(records_of_different_plans),
       cmocka_unit_test(records_are_validated),
+      cmocka_unit_test(measured_record),
+      cmocka_unit_test(validate_judges),
   };
   return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }
