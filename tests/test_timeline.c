@@ -1,0 +1,102 @@
+/* label: unit
+ * Where a step's seconds go: busy by class, exposed communication by group, idle time; and which rank was slowest. */
+#include "core/timeline.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+enum { GEMM, ADAMW, REDUCE, GATHER, SEND, KINDS };
+
+/* One op of each kind, and an issue for each. */
+static struct sl_op ops[KINDS] = {
+    [GEMM] = {.kind = SL_OP_GEMM, .lane = SL_LANE_COMPUTE, .group = SL_GROUP_NONE},
+    [ADAMW] = {.kind = SL_OP_ADAMW, .lane = SL_LANE_COMPUTE, .group = SL_GROUP_NONE},
+    [REDUCE] = {.kind = SL_OP_REDUCE_SCATTER, .lane = SL_LANE_DP, .group = SL_GROUP_DP},
+    [GATHER] = {.kind = SL_OP_ALL_GATHER, .lane = SL_LANE_SHARD, .group = SL_GROUP_SHARD},
+    [SEND] = {.kind = SL_OP_SEND, .lane = SL_LANE_SEND_F, .group = SL_GROUP_NONE},
+};
+static struct sl_issue issues[KINDS] = {{.op = GEMM}, {.op = ADAMW}, {.op = REDUCE}, {.op = GATHER}, {.op = SEND}};
+static struct sl_program step = {.kind = SL_PROGRAM_STEP, .ops = ops, .issues = issues};
+static struct sl_program init = {.kind = SL_PROGRAM_INIT, .ops = ops, .issues = issues};
+
+static void add(struct sl_timeline *t, int local, int64_t number, uint32_t issue, double start, double end) {
+  const struct sl_completion done = {.local = local, .index = issue, .start_s = start, .end_s = end};
+  sl_timeline_add(t, local, number, &step, &done);
+}
+
+static void near(double is, double expected) {
+  assert_true(is - expected < 1e-12 && expected - is < 1e-12);
+}
+
+/* compute  [10 ---- 12]      [13 -- 14.5]        [17 18]
+ * dp            [11 ------- 13.5]
+ * shard                               [14 ---- 16]
+ * send                                     [15 -- 16.5]   */
+static void exposed_is_what_no_compute_hides(void **state) {
+  (void)state;
+  struct sl_timeline t = {0};
+  struct sl_breakdown b;
+  add(&t, 0, 4, GEMM, 10, 12);
+  add(&t, 0, 4, REDUCE, 11, 13.5);
+  add(&t, 0, 4, GEMM, 13, 14.5);
+  add(&t, 0, 4, GATHER, 14, 16);
+  add(&t, 0, 4, SEND, 15, 16.5);
+  add(&t, 0, 4, ADAMW, 17, 18);
+  assert_int_equal(sl_timeline_breakdown(&t, 0, &b), SL_OK);
+  near(b.step_s, 8);
+  near(b.compute_s, 4.5);
+  near(b.busy_s[SL_CLASS_GEMM], 3.5);
+  near(b.busy_s[SL_CLASS_OPTIMIZER], 1);
+  near(b.busy_s[SL_CLASS_COLLECTIVE], 4.5);
+  near(b.busy_s[SL_CLASS_P2P], 1.5);
+  near(b.exposed_s[SL_GROUP_DP], 1);
+  near(b.exposed_s[SL_GROUP_SHARD], 1.5);
+  near(b.exposed_s[SL_GROUP_COUNT], 1.5);
+  near(b.exposed_all_s, 3); /* 12..13 and 14.5..16.5: where two groups overlap it counts once */
+  near(b.idle_s, 0.5);
+  sl_timeline_free(&t);
+}
+
+/* Completions of two lanes arrive in any order; only the last step and only step programs count. */
+static void the_last_step_counts(void **state) {
+  (void)state;
+  struct sl_timeline t = {0};
+  struct sl_breakdown b;
+  const struct sl_completion early = {.index = GEMM, .start_s = 0, .end_s = 100};
+  sl_timeline_add(&t, 0, 0, &init, &early);
+  add(&t, 0, 0, GEMM, 100, 150);
+  add(&t, 0, 1, REDUCE, 151, 155);
+  add(&t, 0, 1, GEMM, 150, 153);
+  assert_int_equal(sl_timeline_breakdown(&t, 0, &b), SL_OK);
+  near(b.step_s, 5);
+  near(b.busy_s[SL_CLASS_GEMM], 3);
+  near(b.exposed_s[SL_GROUP_DP], 2);
+  near(b.idle_s, 0);
+  sl_timeline_free(&t);
+}
+
+static void the_slowest_rank(void **state) {
+  (void)state;
+  struct sl_timeline t = {0};
+  struct sl_breakdown b;
+  add(&t, 0, 0, GEMM, 0, 3);
+  add(&t, 2, 0, GEMM, 5, 9);
+  add(&t, 1, 0, GEMM, 2, 6);
+  assert_int_equal(sl_timeline_slowest(&t), 1); /* the first at a tie */
+  assert_int_equal(sl_timeline_breakdown(&t, 7, &b), SL_OK);
+  near(b.step_s, 0);
+  sl_timeline_free(&t);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(exposed_is_what_no_compute_hides),
+      cmocka_unit_test(the_last_step_counts),
+      cmocka_unit_test(the_slowest_rank),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
