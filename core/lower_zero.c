@@ -14,6 +14,7 @@
 #include "core/lower_zero.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/control.h"
 #include "core/scratch.h"
@@ -55,30 +56,87 @@ static enum sl_status state_buffer(struct sl_lowering *l, enum sl_role role, enu
   return sl_lower_buffer(l, &l->rank_class->role[role].buffer, scope, category, SL_F32, count, 1, "%s", name);
 }
 
+/* When each gradient is made: drafts of the backward that write it first and last. */
+struct made {
+  int first, last;
+};
+
+/* May a bucket end with tensor i + 1 and the next one start with tensor i? They may share a buffer, so nothing of the
+ * tensors up to i may be written before everything behind them is: not between a weight and its bias where the weight's
+ * gradient comes first, nor between two gradients of one op. Gradients with a bucket of their own do not count. */
+static void find_cuts(const struct sl_zero *z, const struct made *made, int count, bool *cut) {
+  int latest = -1;
+  for (int i = count - 1; i >= 0; i--) {
+    cut[i] = true;
+    for (int j = 0; j <= i; j++) cut[i] = cut[i] && (z->contributions[j] > 1 || made[j].first > latest);
+    if (z->contributions[i] == 1 && made[i].last > latest) latest = made[i].last;
+  }
+}
+
+static void find_made(const struct sl_lowering *l, struct made *made) {
+  for (int i = 0; i < l->stage->tensor_count; i++) made[i].first = -1;
+  for (size_t i = 0; i < l->backward.count; i++) {
+    const struct sl_draft *d = &l->backward.items[i];
+    for (int k = 0; k < d->operand_count; k++) {
+      if (d->operand[k].buffer >= 0 || !d->operand[k].gradient) continue;
+      struct made *m = &made[d->operand[k].placed];
+      if (m->first < 0) m->first = (int)i;
+      m->last = (int)i;
+    }
+  }
+}
+
+/* Where buckets of a partitioned gradient may be cut; anywhere, while the whole flat gradient stands. */
+static enum sl_status plan_cuts(const struct sl_lowering *l, bool **cut) {
+  const int count = l->stage->tensor_count;
+  struct made *made;
+  SL_TRY(sl_calloc(cut, (size_t)count, sizeof **cut));
+  memset(*cut, true, (size_t)count * sizeof **cut);
+  if (!partitions_gradients(l)) return SL_OK;
+  SL_TRY(sl_calloc(&made, (size_t)count, sizeof *made));
+  find_made(l, made);
+  find_cuts(l->zero, made, count, *cut);
+  free(made);
+  return SL_OK;
+}
+
 /* Buckets, filled against model order. A gradient that several ops contribute to (the tied embedding's) stays open from
- * the first to the last of them, so it gets a bucket and a buffer of its own. */
-static enum sl_status plan_buckets(struct sl_lowering *l) {
+ * the first to the last of them, so it gets a bucket and a buffer of its own. What cannot be cut goes together, even
+ * past the limit. */
+static void fill_buckets(const struct sl_lowering *l, const bool *cut) {
   struct sl_zero *z = l->zero;
   const struct sl_stage *s = l->stage;
   const int64_t limit = l->plan->config->zero.reduce_bucket_size;
-  SL_TRY(sl_calloc(&z->buckets, (size_t)s->tensor_count, sizeof *z->buckets));
-  SL_TRY(sl_calloc(&z->bucket_of, (size_t)s->tensor_count, sizeof *z->bucket_of));
   struct sl_bucket *open = NULL;
   int64_t end = s->layout.padded;
   for (int i = s->tensor_count - 1; i >= 0; i--) {
     const bool alone = z->contributions[i] > 1;
-    const int64_t numel = end - s->tensors[i].flat; /* the flat space's padding goes with its last tensor */
-    if (open == NULL || alone || open->alone || open->count + numel > limit) {
+    int last = i; /* of the run that cannot be cut */
+    while (last > 0 && !alone && !cut[last - 1] && z->contributions[last - 1] == 1) last--;
+    const bool full = open != NULL && cut[i] && open->count + end - s->tensors[last].flat > limit;
+    if (open == NULL || alone || open->alone || full) {
       open = &z->buckets[z->bucket_count++];
       *open = (struct sl_bucket){.last = i, .alone = alone};
     }
     open->first = i;
     open->lo = s->tensors[i].flat;
-    open->count += numel;
+    open->count += end - s->tensors[i].flat; /* the flat space's padding goes with its last tensor */
     z->bucket_of[i] = z->bucket_count - 1;
     end = s->tensors[i].flat;
   }
-  return SL_OK;
+}
+
+static enum sl_status plan_buckets(struct sl_lowering *l) {
+  struct sl_zero *z = l->zero;
+  bool *cut = NULL;
+  enum sl_status status;
+  SL_GO(sl_calloc(&z->buckets, (size_t)l->stage->tensor_count, sizeof *z->buckets));
+  SL_GO(sl_calloc(&z->bucket_of, (size_t)l->stage->tensor_count, sizeof *z->bucket_of));
+  SL_GO(plan_cuts(l, &cut));
+  fill_buckets(l, cut);
+fail:
+  free(cut);
+  return status;
 }
 
 static void count_contributions(struct sl_lowering *l) {

@@ -34,13 +34,13 @@ static const struct {
     {1, "\"reduce_bucket_size\": 2500, \"allgather_bucket_size\": 1001"},
     {1, "\"overlap_comm\": true"},
     {2, "\"reduce_bucket_size\": 2500, \"overlap_comm\": true, \"allgather_bucket_size\": 7777"},
-    {2, "\"overlap_comm\": false"},
+    {2, "\"overlap_comm\": false, \"reduce_bucket_size\": 1900"},
     {3, "\"stage3_param_persistence_threshold\": 0, \"stage3_max_reuse_distance\": 0, \"stage3_prefetch_bucket_size\": "
         "3000, "
         "\"reduce_bucket_size\": 5000"},
     {3, "\"stage3_param_persistence_threshold\": 100, \"stage3_prefetch_bucket_size\": 0, "
         "\"stage3_max_reuse_distance\": 6000"},
-    {3, "\"overlap_comm\": false"},
+    {3, "\"overlap_comm\": false, \"reduce_bucket_size\": 1900"},
 };
 enum { VARIANTS = sizeof variants / sizeof *variants };
 
