@@ -9,6 +9,7 @@
 #include "core/check.h"
 #include "core/environment.h"
 #include "core/format.h"
+#include "core/trace.h"
 
 #include <stdlib.h>
 
@@ -87,7 +88,17 @@ static enum sl_status launch(const struct sl_options *options) {
   int exit_code = 0;
   SL_TRY(sl_launch_mpi(options->argc, options->argv, (int)options->world, &exit_code));
   if (exit_code == 0) return SL_OK;
+  if (options->trace != NULL) sl_trace_sweep(options->trace, (int)options->world);
   return exit_code == 2 ? SL_ERR_INPUT : SL_ERR_PEER;
+}
+
+/* OMP_NUM_THREADS where somebody set it, else an equal share of the cores. */
+static int default_threads(int local_size) {
+  const char *text = getenv("OMP_NUM_THREADS");
+  const long said = text != NULL ? strtol(text, NULL, 10) : 0;
+  if (said > 0 && said <= 4096) return (int)said;
+  const int cores = sl_environment_cores();
+  return cores > local_size ? cores / local_size : 1;
 }
 
 static enum sl_status run(const struct sl_options *given) {
@@ -104,8 +115,7 @@ static enum sl_status run(const struct sl_options *given) {
     sl_setup_free(&setup);
     return launch(&options);
   }
-  const int cores = sl_environment_cores();
-  if (options.threads == 0) options.threads = cores > place.local_size ? cores / place.local_size : 1;
+  if (options.threads == 0) options.threads = default_threads(place.local_size);
   SL_GO(run_rank(&options, &setup, &place));
 fail:
   sl_setup_free(&setup);

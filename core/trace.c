@@ -7,7 +7,12 @@
 #include <unistd.h>
 
 /* Measured ranks stand after every possible predicted one, so both kinds can be loaded into one view. */
-enum { MEASURED_PID = 1 << 24 };
+enum { MEASURED_PID = 1 << 24, SUFFIX = 48 };
+
+/* Where process `process` writes until the trace is complete. */
+static void part_name(char *out, size_t size, const char *path, int process) {
+  snprintf(out, size, process == 0 ? "%s.partial" : "%s.rank%d.partial", path, process);
+}
 
 static const char *kind_name(const struct sl_trace *trace) {
   return trace->measured ? "measured" : "predicted";
@@ -20,13 +25,13 @@ static int pid_of(const struct sl_trace *trace, int rank) {
 enum sl_status sl_trace_open(struct sl_trace *trace, const char *path, const struct sl_job *job, bool measured,
                              int process, int processes) {
   enum sl_status status = SL_OK;
-  const size_t size = strlen(path) + 48;
+  const size_t size = strlen(path) + SUFFIX;
   *trace = (struct sl_trace){.job = job, .measured = measured, .process = process, .processes = processes};
   SL_GO(sl_calloc(&trace->seen, (size_t)job->plan->world, sizeof *trace->seen));
   SL_GO(sl_calloc(&trace->path, size, 1));
   SL_GO(sl_calloc(&trace->temporary, size, 1));
   memcpy(trace->path, path, strlen(path));
-  snprintf(trace->temporary, size, process == 0 ? "%s.partial" : "%s.rank%d.partial", path, process);
+  part_name(trace->temporary, size, path, process);
   trace->file = fopen(trace->temporary, "w");
   if (trace->file == NULL) SL_GO(sl_fail(SL_ERR_IO, "%s: cannot be written: %s", trace->temporary, strerror(errno)));
   if (process == 0) fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n", trace->file);
@@ -98,7 +103,7 @@ void sl_trace_add(struct sl_trace *trace, int rank, int64_t step, const struct s
 /* Append the part of process `process` and remove it. */
 static enum sl_status append_part(struct sl_trace *trace, int process) {
   char path[4200], block[65536];
-  snprintf(path, sizeof path, "%s.rank%d.partial", trace->path, process);
+  part_name(path, sizeof path, trace->path, process);
   FILE *part = fopen(path, "r");
   if (part == NULL) return sl_fail(SL_ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
   size_t n;
@@ -161,4 +166,12 @@ void sl_trace_discard(struct sl_trace *trace) {
   free(trace->temporary);
   free(trace->seen);
   memset(trace, 0, sizeof *trace);
+}
+
+void sl_trace_sweep(const char *path, int processes) {
+  char part[4200];
+  for (int process = 0; process < processes; process++) {
+    part_name(part, sizeof part, path, process);
+    unlink(part);
+  }
 }

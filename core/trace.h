@@ -29,5 +29,7 @@ void sl_trace_add(struct sl_trace *trace, int rank, int64_t step, const struct s
 enum sl_status sl_trace_close(struct sl_trace *trace, const struct sl_run *run);
 /* Drop what was written. Fine on a closed or zeroed trace. */
 void sl_trace_discard(struct sl_trace *trace);
+/* Remove what `processes` processes that were killed while they wrote the trace `path` have left. */
+void sl_trace_sweep(const char *path, int processes);
 
 #endif
