@@ -92,15 +92,6 @@ static enum sl_status launch(const struct sl_options *options) {
   return exit_code == 2 ? SL_ERR_INPUT : SL_ERR_PEER;
 }
 
-/* OMP_NUM_THREADS where somebody set it, else an equal share of the cores. */
-static int default_threads(int local_size) {
-  const char *text = getenv("OMP_NUM_THREADS");
-  const long said = text != NULL ? strtol(text, NULL, 10) : 0;
-  if (said > 0 && said <= 4096) return (int)said;
-  const int cores = sl_environment_cores();
-  return cores > local_size ? cores / local_size : 1;
-}
-
 static enum sl_status run(const struct sl_options *given) {
   struct sl_options options = *given;
   struct sl_setup setup;
@@ -115,7 +106,8 @@ static enum sl_status run(const struct sl_options *given) {
     sl_setup_free(&setup);
     return launch(&options);
   }
-  if (options.threads == 0) options.threads = default_threads(place.local_size);
+  /* as planned, so that the arena that was predicted is the one that is used */
+  if (options.threads == 0) options.threads = setup.plan.threads;
   SL_GO(run_rank(&options, &setup, &place));
 fail:
   sl_setup_free(&setup);

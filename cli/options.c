@@ -60,7 +60,7 @@ static const struct option options_table[] = {
     {"save", TEXT, FIELD(save), NULL, "FILE", 0, 0, SL_CMD_MEASURE, "write the trained weights, safetensors"},
     {"save-grads", TEXT, FIELD(save_grads), NULL, "FILE", 0, 0, SL_CMD_MEASURE,
      "write the last step's gradients, safetensors"},
-    {"threads", INTEGER, FIELD(threads), NULL, "N", 1, 4096, REAL_RUNS, "threads of a rank (else cores / ranks)"},
+    {"threads", INTEGER, FIELD(threads), NULL, "N", 1, 4096, JOBS, "threads of a rank (else cores / ranks)"},
     {"poison", FLAG, FIELD(poison), NULL, "", 0, 0, SL_CMD_MEASURE, "fill dead memory with NaN: finds use after free"},
     {"no-fold", FLAG, FIELD(no_fold), NULL, "", 0, 0, SL_CMD_PREDICT, "simulate every rank, not one of each kind"},
     {"program", CHOICE, FIELD(program), "step", "init|step|save", 0, 0, SL_CMD_SHOW,

@@ -77,6 +77,7 @@ enum sl_status sl_setup_job(struct sl_setup *setup, const struct sl_options *opt
                                          .save_grads = options->save_grads != NULL};
   enum sl_status status;
   SL_TRY(sl_setup_plan(setup, options));
+  if (options->threads > 0) setup->plan.threads = (int)options->threads; /* scratch memory goes by threads */
   status = sl_job_build(&setup->job, &setup->plan, &build);
   if (status != SL_OK) sl_setup_free(setup);
   return status;

@@ -2,6 +2,7 @@
  * What the layout means for buffers stands in lower_zero.c. */
 #include "core/plan.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -154,8 +155,10 @@ static enum sl_status choose_degrees(struct sl_plan *plan, int world) {
   } asked[] = {{"tp", config->sl.tp}, {"pp", config->sl.pp}, {"cp", config->sl.cp}};
   for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
     if (asked[i].value == 1) continue;
-    return sl_fail(SL_ERR_INPUT, "%s = %d: this version runs data parallelism with ZeRO 0 to 3; expected %s = 1",
-                   asked[i].name, asked[i].value, asked[i].name);
+    char key[32];
+    snprintf(key, sizeof key, "shardlab.%s", asked[i].name);
+    return sl_json_fail(&config->doc, key, "is %d; expected 1: this version runs data parallelism with ZeRO 0 to 3",
+                        asked[i].value);
   }
   plan->world = world;
   plan->tp = plan->pp = plan->cp = 1;
@@ -187,8 +190,8 @@ static enum sl_status choose_batch(struct sl_plan *plan) {
   }
   plan->seq = config->sl.seq_len > 0 ? config->sl.seq_len : model->n_positions;
   if (plan->seq > model->n_positions) {
-    return sl_fail(SL_ERR_INPUT, "seq = %lld: model %s has %lld positions; expected at most that", (long long)plan->seq,
-                   model->name, (long long)model->n_positions);
+    return sl_json_fail(&config->doc, "shardlab.seq_len", "is %lld; expected at most the %lld positions of model %s",
+                        (long long)plan->seq, (long long)model->n_positions, model->name);
   }
   /* kernels and MPI count rows in int */
   if (plan->micro_batch * plan->seq > INT32_MAX / 4) {

@@ -38,6 +38,7 @@ static json_t *plan_json(const struct sl_plan *plan) {
   set_integer(object, "micro_batches", plan->n_micro);
   set_integer(object, "global_batch", plan->global_batch);
   set_integer(object, "seq", plan->seq);
+  set_integer(object, "threads", plan->threads);
   set_integer(object, "parameters", sl_model_numel(plan->model));
   return object;
 }

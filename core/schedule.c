@@ -55,7 +55,7 @@ enum sl_status sl_schedule_build(struct sl_schedule *s, const struct sl_plan *pl
   *s = (struct sl_schedule){.ranks = plan->pp};
   while (i < sizeof builders / sizeof *builders && strcmp(builders[i].name, name) != 0) i++;
   if (i == sizeof builders / sizeof *builders) {
-    return sl_fail(SL_ERR_INPUT, "schedule = \"%s\": expected 1f1b or gpipe", name);
+    return sl_json_fail(&plan->config->doc, "shardlab.schedule", "is \"%s\"; expected 1f1b or gpipe", name);
   }
   SL_GO(sl_calloc(&s->actions, (size_t)s->ranks, sizeof *s->actions));
   SL_GO(sl_calloc(&s->counts, (size_t)s->ranks, sizeof *s->counts));
