@@ -1,0 +1,92 @@
+/* label: unit
+   libs: kernels
+ * Core plans workspace by core/scratch.h without knowing the kernels: its bounds cover what kernels/ really asks for, over
+ * many shapes, and are not so wide that the planned memory would say nothing. */
+#include "core/scratch.h"
+#include "kernels/all.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+/* Sizes around every power of two and block that the kernels cut by, and odd ones between. */
+static const int64_t sizes[] = {1,  2,  3,   7,   8,   15,  16,  17,  21,  31,  32,  33,   48,   63,   64,   65,  80,
+                                96, 97, 127, 128, 129, 160, 255, 256, 257, 513, 768, 1023, 1024, 1025, 2048, 4097};
+enum { SIZES = sizeof sizes / sizeof *sizes };
+
+static void covers(int64_t planned, size_t asked, double most, const char *what, int64_t a, int64_t b, int64_t c) {
+  if (planned < (int64_t)asked)
+    fail_msg("%s(%lld, %lld, %lld): planned %lld bytes, the kernel asks for %zu", what, (long long)a, (long long)b,
+             (long long)c, (long long)planned, asked);
+  if ((double)planned > most * (double)asked + 65536)
+    fail_msg("%s(%lld, %lld, %lld): planned %lld bytes, the kernel asks for only %zu", what, (long long)a, (long long)b,
+             (long long)c, (long long)planned, asked);
+}
+
+static void layernorm_backward_fits(void **state) {
+  (void)state;
+  for (int r = 0; r < SIZES; r++) {
+    for (int c = 0; c < SIZES; c++) {
+      covers(sl_scratch_layernorm_bwd(sizes[r], sizes[c]),
+             sl_layernorm_scratch_bytes((size_t)sizes[r], (size_t)sizes[c]), 8, "layernorm_bwd", sizes[r], sizes[c], 0);
+    }
+  }
+}
+
+static void attention_fits(void **state) {
+  (void)state;
+  static const int threads[] = {1, 2, 3, 5, 16, 64};
+  for (int t = 0; t < SIZES; t++) {
+    for (int d = 0; d < SIZES; d++) {
+      for (size_t n = 0; n < sizeof threads / sizeof *threads; n++) {
+        /* enough heads for every thread to have one: what the kernels ask for does not grow beyond that */
+        const struct sl_attention_shape shape = {
+            .B = 9, .T = (size_t)sizes[t], .H = 11, .KV = 11, .D = (size_t)sizes[d]};
+        covers(sl_scratch_attention_fwd(sizes[t], sizes[d], threads[n]),
+               sl_attention_forward_scratch_bytes(&shape, threads[n]), 40, "attention_fwd", sizes[t], sizes[d],
+               threads[n]);
+        covers(sl_scratch_attention_bwd(sizes[t], sizes[d], threads[n]),
+               sl_attention_backward_scratch_bytes(&shape, threads[n]), 40, "attention_bwd", sizes[t], sizes[d],
+               threads[n]);
+      }
+    }
+  }
+}
+
+/* For the shapes of real models the bound is no more than the padding away from the need. */
+static void real_models_waste_little(void **state) {
+  (void)state;
+  static const int64_t shapes[][2] = {{1024, 64}, {2048, 128}, {256, 32}, {512, 80}};
+  for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+    const int64_t t = shapes[i][0], d = shapes[i][1];
+    const struct sl_attention_shape shape = {.B = 2, .T = (size_t)t, .H = 4, .KV = 4, .D = (size_t)d};
+    covers(sl_scratch_layernorm_bwd(8 * t, 12 * d), sl_layernorm_scratch_bytes(8 * (size_t)t, 12 * (size_t)d), 1.0,
+           "layernorm_bwd", t, d, 0);
+    covers(sl_scratch_attention_fwd(t, d, 2), sl_attention_forward_scratch_bytes(&shape, 2), 1.5, "attention_fwd", t, d,
+           2);
+    covers(sl_scratch_attention_bwd(t, d, 2), sl_attention_backward_scratch_bytes(&shape, 2), 1.5, "attention_bwd", t,
+           d, 2);
+  }
+}
+
+static void sums_fit(void **state) {
+  (void)state;
+  for (int64_t n = 1; n < 300000; n += 1 + n / 7) {
+    covers(sl_scratch_sum(n), sl_reduce_scratch_bytes((size_t)n), 1.0, "sum", n, 0, 0);
+  }
+  const int64_t large = ((int64_t)1 << 40) + 4095;
+  covers(sl_scratch_sum(large), sl_reduce_scratch_bytes((size_t)large), 1.0, "sum", large, 0, 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(layernorm_backward_fits),
+      cmocka_unit_test(attention_fits),
+      cmocka_unit_test(real_models_waste_little),
+      cmocka_unit_test(sums_fit),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
