@@ -101,7 +101,7 @@ enum sl_status sl_show_plan(const struct sl_setup *setup, const struct sl_option
   if (options->json == NULL) {
     fprintf(out,
             "%d ranks = %d pp x %d dp x %d cp x %d tp; ZeRO-%d; %lld micro-batches of %lld a rank, %lld a step\n\n",
-            plan->world, plan->pp, plan->dp, plan->cp, plan->tp, plan->zero_stage, (long long)plan->n_micro,
+            plan->world, plan->pp, plan->dp, plan->cp, plan->tp, plan->strategy.zero_stage, (long long)plan->n_micro,
             (long long)plan->micro_batch, (long long)plan->global_batch);
     print_ranks(plan, out);
     print_layout(setup, out);
@@ -110,7 +110,7 @@ enum sl_status sl_show_plan(const struct sl_setup *setup, const struct sl_option
   json_t *ranks = json_array(), *stages = json_array();
   for (int rank = 0; rank < plan->world; rank++) json_array_append_new(ranks, rank_json(plan, rank));
   for (int s = 0; s < plan->pp; s++) json_array_append_new(stages, stage_json(setup, s));
-  *json = json_pack("{s:i, s:i, s:o, s:o}", "world", plan->world, "zero_stage", plan->zero_stage, "ranks", ranks,
+  *json = json_pack("{s:i, s:i, s:o, s:o}", "world", plan->world, "zero_stage", plan->strategy.zero_stage, "ranks", ranks,
                     "stages", stages);
   return SL_OK;
 }

@@ -21,19 +21,19 @@ enum sl_device_kind { SL_DEVICE_CPU, SL_DEVICE_GPU };
 struct sl_device {
   char name[64];
   enum sl_device_kind kind;
-  int64_t memory;              /* bytes: memory_GiB */
-  double peak[SL_DTYPE_COUNT]; /* flop/s of dense matrix products by input type: peak_TFLOPS {"fp32":..,"bf16":..} */
-  double memory_bandwidth;     /* byte/s: memory_bandwidth_GBps */
-  double gemm_efficiency;      /* share of peak that a large GEMM reaches */
-  double gemm_half_flops;      /* flops at which a GEMM reaches half of that efficiency: eff(f) = e f / (f + half) */
-  double attention_efficiency; /* share of peak for the attention op */
+  int64_t memory;                /* bytes: memory_GiB */
+  double peak[SL_DTYPE_COUNT];   /* flop/s of dense matrix products by input type: peak_TFLOPS {"fp32":..,"bf16":..} */
+  double memory_bandwidth;       /* byte/s: memory_bandwidth_GBps */
+  double gemm_efficiency;        /* share of peak that a large GEMM reaches */
+  double gemm_half_flops;        /* flops at which a GEMM reaches half of that efficiency: eff(f) = e f / (f + half) */
+  double attention_efficiency;   /* share of peak for the attention op */
   double elementwise_efficiency; /* share of memory bandwidth for everything else */
-  double launch_latency;       /* seconds per op: launch_us */
-  double step_overhead;        /* seconds per optimizer step outside the ops */
+  double launch_latency;         /* seconds per op: launch_us */
+  double step_overhead;          /* seconds per optimizer step outside the ops */
   /* cpu only */
-  int cores;                   /* of one node */
-  double comm_cpu_share;       /* share of a transfer's time that the compute of the same core loses */
-  int64_t context_bytes;       /* memory outside the arena, per process: libraries, MPI or CUDA context */
+  int cores;             /* of one node */
+  double comm_cpu_share; /* share of a transfer's time that the compute of the same core loses */
+  int64_t context_bytes; /* memory outside the arena, per process: libraries, MPI or CUDA context */
   /* cache-resident small buffers on a CPU; 0 bytes = not modelled */
   int64_t cache_bytes;
   double cache_bandwidth;
@@ -43,10 +43,10 @@ struct sl_device {
  * byte/s) and latency (s per message). Level 0 is the innermost (NVLink, or shared memory on a CPU node). */
 struct sl_link {
   char name[32];
-  int64_t span;         /* devices inside one unit of this level; INT64_MAX: all (no "span" in the file) */
-  double bandwidth;     /* bandwidth_GBps */
-  double latency;       /* latency_us */
-  double half_bytes;    /* message size at half of the bandwidth: the ramp of alpha-beta beyond latency; 0 = none */
+  int64_t span;      /* devices inside one unit of this level; INT64_MAX: all (no "span" in the file) */
+  double bandwidth;  /* bandwidth_GBps */
+  double latency;    /* latency_us */
+  double half_bytes; /* message size at half of the bandwidth: the ramp of alpha-beta beyond latency; 0 = none */
 };
 
 enum { SL_MAX_LINKS = 4 };

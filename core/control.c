@@ -29,7 +29,8 @@ static void grow_scale(struct sl_control *c, const struct sl_config *config) {
 
 void sl_control_step(struct sl_control *c, const struct sl_config *config) {
   const bool dynamic = config->fp16.enabled && config->fp16.loss_scale == 0;
-  const bool overflow = config->fp16.enabled && (c->overflow > 0 || !isfinite(c->square_sum));
+  const bool checked = config->fp16.enabled || (config->bf16.enabled && config->bf16.check_grad_overflow);
+  const bool overflow = checked && (c->overflow > 0 || !isfinite(c->square_sum));
   /* Every rank scales its loss by the global batch, so the reduced gradient is the mean; "sum" wants it dp times that.
    */
   const double ranks = config->gradient_allreduce_sum

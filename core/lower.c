@@ -7,6 +7,7 @@
 
 #include "core/control.h"
 #include "core/memory.h"
+#include "core/scratch.h"
 
 enum sl_status sl_lower_buffer(struct sl_lowering *l, int32_t *out, enum sl_scope scope, enum sl_category category,
                                enum sl_dtype dtype, int64_t count, int slots, const char *format, ...) {
@@ -57,14 +58,15 @@ struct sl_operand sl_part(const struct sl_lowering *l, int32_t buffer, enum sl_a
   return o;
 }
 
-struct sl_operand sl_param(const struct sl_lowering *l, int placed) {
-  const int64_t bytes = l->stage->tensors[placed].numel * sl_dtype_bytes(l->plan->config->param_dtype);
+struct sl_operand sl_param(const struct sl_lowering *l, int tensor) {
+  const int placed = l->stage->placed_of[tensor];
+  const int64_t bytes = l->stage->tensors[placed].numel * sl_dtype_bytes(l->dtype);
   return (struct sl_operand){
       .buffer = -1, .placed = placed, .slice = {.buffer = -1, .access = SL_READ, .bytes = bytes}};
 }
 
-struct sl_operand sl_grad(const struct sl_lowering *l, int placed) {
-  struct sl_operand o = sl_param(l, placed);
+struct sl_operand sl_grad(const struct sl_lowering *l, int tensor) {
+  struct sl_operand o = sl_param(l, tensor);
   o.gradient = true;
   o.slice.access = SL_WRITE; /* lower_zero.c turns it into an update where something is there to add to */
   return o;
@@ -78,6 +80,27 @@ enum sl_status sl_draft_add(struct sl_drafts *drafts, struct sl_op op, int opera
   d->operand_count = operand_count;
   memcpy(d->operand, operands, (size_t)operand_count * sizeof *operands);
   return SL_OK;
+}
+
+enum sl_status sl_lower_gemm(struct sl_lowering *l, struct sl_drafts *drafts, struct sl_op op, const int64_t dim[3],
+                             struct sl_operand a, struct sl_operand b, struct sl_operand c,
+                             const struct sl_operand *bias) {
+  struct sl_operand operands[5] = {a, b, c};
+  int n = 3;
+  op.kind = SL_OP_GEMM;
+  memcpy(op.dim, dim, 3 * sizeof *dim);
+  if (bias != NULL) {
+    op.flags |= SL_OP_BIAS;
+    operands[n++] = *bias;
+  }
+  if (l->dtype != SL_F32 && l->plan->cluster->device.kind == SL_DEVICE_CPU) {
+    int32_t workspace;
+    SL_TRY(sl_lower_buffer(l, &workspace, SL_SCOPE_MICRO, SL_CATEGORY_WORKSPACE, SL_U8,
+                           sl_scratch_gemm(dim[0], dim[1], dim[2]), 1, "h.%d.gemm.workspace", op.layer));
+    op.flags |= SL_OP_WORKSPACE;
+    operands[n++] = sl_write(l, workspace);
+  }
+  return sl_draft_add(drafts, op, n, operands);
 }
 
 enum sl_status sl_lower_emit(struct sl_program *p, struct sl_op op, int operand_count,
@@ -195,6 +218,7 @@ static enum sl_status lower_init_program(struct sl_lowering *l) {
   return add_instance(p, (struct sl_action){SL_ACTION_INIT, l->rank_class->stage, -1}, 0, &s);
 }
 
+/* Weights are saved from their fp32 master where there is one. */
 static enum sl_status lower_save_role(const struct sl_lowering *l, struct sl_program *p, enum sl_role role) {
   const struct sl_class *c = l->rank_class;
   for (int i = 0; i < l->stage->tensor_count; i++) {
@@ -215,7 +239,8 @@ static enum sl_status lower_save_role(const struct sl_lowering *l, struct sl_pro
 static enum sl_status lower_save_program(struct sl_lowering *l) {
   struct sl_program *p = &l->rank_class->programs[SL_PROGRAM_SAVE];
   struct segment s = open_segment(p);
-  if (l->options->save_params) SL_TRY(lower_save_role(l, p, SL_ROLE_PARAM));
+  const bool master = l->rank_class->role[SL_ROLE_MASTER].form != SL_FORM_ABSENT;
+  if (l->options->save_params) SL_TRY(lower_save_role(l, p, master ? SL_ROLE_MASTER : SL_ROLE_PARAM));
   if (l->options->save_grads) SL_TRY(lower_save_role(l, p, SL_ROLE_GRAD));
   SL_TRY(emit_join(p, SL_PHASE_SAVE));
   close_segment(p, &s);
@@ -250,6 +275,13 @@ fail:
   return status;
 }
 
+static void choose_types(struct sl_lowering *l) {
+  const struct sl_config *c = l->plan->config;
+  l->dtype = c->param_dtype;
+  l->accumulate = l->plan->strategy.fp32_gradients ? SL_F32 : c->grad_accum_dtype;
+  l->wire = l->plan->strategy.fp32_gradients ? SL_F32 : c->communication_data_type;
+}
+
 enum sl_status sl_job_build(struct sl_job *job, const struct sl_plan *plan, const struct sl_build_options *options) {
   enum sl_status status;
   struct sl_schedule schedule;
@@ -258,18 +290,20 @@ enum sl_status sl_job_build(struct sl_job *job, const struct sl_plan *plan, cons
     return sl_fail(SL_ERR_INPUT, "model %s: the llama family cannot be lowered yet; expected gpt2 or mlp",
                    plan->model->name);
   }
-  if (plan->config->param_dtype != SL_F32) {
-    return sl_fail(SL_ERR_INPUT, "%s.enabled: 16-bit parameters cannot be lowered yet; expected fp32",
-                   sl_dtype_name(plan->config->param_dtype));
-  }
   SL_TRY(sl_schedule_build(&schedule, plan));
-  SL_GO(sl_calloc(&job->classes, (size_t)plan->pp, sizeof *job->classes));
-  job->class_count = plan->pp;
-  for (int i = 0; i < plan->pp; i++) {
-    const int ranks = plan->world / plan->pp;
+  job->classes_per_stage = plan->strategy.units == SL_UNITS_OWNER ? plan->dp : 1;
+  job->class_count = plan->pp * job->classes_per_stage;
+  SL_GO(sl_calloc(&job->classes, (size_t)job->class_count, sizeof *job->classes));
+  for (int i = 0; i < job->class_count; i++) {
+    const int ranks = plan->world / job->class_count;
     struct sl_class *c = &job->classes[i];
-    *c = (struct sl_class){.stage = i, .rank_count = ranks, .first_rank = i * ranks};
-    struct sl_lowering lowering = {.plan = plan, .stage = &plan->stages[i], .rank_class = c, .options = options};
+    *c = (struct sl_class){.stage = i / job->classes_per_stage, .rank_count = ranks, .first_rank = i * ranks};
+    struct sl_lowering lowering = {.plan = plan,
+                                   .stage = &plan->stages[c->stage],
+                                   .rank_class = c,
+                                   .options = options,
+                                   .member = job->classes_per_stage > 1 ? i % job->classes_per_stage : -1};
+    choose_types(&lowering);
     SL_GO(lower_class(&lowering, &schedule));
   }
   sl_schedule_free(&schedule);

@@ -47,6 +47,9 @@ struct sl_lowering {
   enum sl_scope *scopes; /* one per buffer of the class */
   size_t scope_capacity;
   int slots;                          /* micro-batches in flight */
+  int member;                         /* in the shard group, where each member has a program of its own; -1 = any */
+  enum sl_dtype dtype;                /* of parameters, activations and the gradients that kernels write */
+  enum sl_dtype accumulate, wire;     /* of gradients between micro-batches, and in their reduction */
   struct sl_drafts forward, backward; /* one micro-batch of the model, lowered once */
   struct sl_zero *zero;               /* lower_zero.c's own */
 };
@@ -60,8 +63,9 @@ enum sl_status sl_lower_buffer(struct sl_lowering *lowering, int32_t *out, enum 
 struct sl_operand sl_read(const struct sl_lowering *lowering, int32_t buffer);
 struct sl_operand sl_write(const struct sl_lowering *lowering, int32_t buffer);
 struct sl_operand sl_update(const struct sl_lowering *lowering, int32_t buffer);
-struct sl_operand sl_param(const struct sl_lowering *lowering, int placed);
-struct sl_operand sl_grad(const struct sl_lowering *lowering, int placed);
+/* The parameter or gradient of tensor `tensor` of the model. */
+struct sl_operand sl_param(const struct sl_lowering *lowering, int tensor);
+struct sl_operand sl_grad(const struct sl_lowering *lowering, int tensor);
 /* A run of elements of a buffer. */
 struct sl_operand sl_part(const struct sl_lowering *lowering, int32_t buffer, enum sl_access access, int64_t first,
                           int64_t count);
@@ -72,6 +76,12 @@ enum sl_status sl_draft_add(struct sl_drafts *drafts, struct sl_op op, int opera
 #define SL_DRAFT(drafts, op, ...)                                                                                      \
   sl_draft_add(drafts, op, (int)(sizeof((struct sl_operand[]){__VA_ARGS__}) / sizeof(struct sl_operand)),              \
                (struct sl_operand[]){__VA_ARGS__})
+
+/* Append a GEMM: c(m, n) = a b [+ bias], dim = {m, n, k}; op.flags say how a and b are stored. On a CPU 16-bit operands go
+ * through an fp32 workspace, because BLAS has no 16-bit product. */
+enum sl_status sl_lower_gemm(struct sl_lowering *lowering, struct sl_drafts *drafts, struct sl_op op,
+                             const int64_t dim[3], struct sl_operand a, struct sl_operand b, struct sl_operand c,
+                             const struct sl_operand *bias);
 
 /* Append an op whose operands are bound (no logical tensors left) to a program. */
 enum sl_status sl_lower_emit(struct sl_program *program, struct sl_op op, int operand_count,
@@ -84,8 +94,8 @@ enum sl_status sl_lower_emit(struct sl_program *program, struct sl_op op, int op
 enum sl_status sl_lower_gpt2(struct sl_lowering *lowering);
 enum sl_status sl_lower_mlp(struct sl_lowering *lowering);
 
-/* ZeRO: state buffers; one micro-batch's forward or backward with its gathers and reductions; the optimizer step; and
- * the gathers that follow initialisation. `first` and `last` tell the accumulation boundary's ends. */
+/* The strategy: state buffers; one micro-batch's forward or backward with its gathers and reductions; the optimizer step;
+ * initialisation. `first` and `last` tell the ends of the accumulation. */
 enum sl_status sl_zero_open(struct sl_lowering *lowering);
 void sl_zero_close(struct sl_lowering *lowering);
 enum sl_status sl_zero_forward(struct sl_lowering *lowering, struct sl_program *program);

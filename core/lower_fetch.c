@@ -1,11 +1,13 @@
-/* Stage 3's parameters: what to gather before an op and what to let go after it, decided over the trace of one
- * micro-batch as DeepSpeed's PartitionedParameterCoordinator decides it
- * (runtime/zero/partitioned_param_coordinator.py):
+/* Sharded parameters: which units to gather before an op and which to let go after it, decided over the trace of one
+ * micro-batch's uses.
  *
+ * DeepSpeed's PartitionedParameterCoordinator (runtime/zero/partitioned_param_coordinator.py), units being parameters:
  *   - an op's parameters that are not there are gathered, in one coalesced call;
  *   - then the trace is read ahead, gathering until stage3_prefetch_bucket_size elements are asked for or
  *     stage3_max_live_parameters would be live;
  *   - after its use a parameter goes, unless it is used again within stage3_max_reuse_distance elements of the trace.
+ * FSDP, units being wrapped layers: the next unit is gathered while the present one computes (limit_all_gathers), and a unit
+ * goes with its last use in the pass (FULL_SHARD) or in the micro-batch (SHARD_GRAD_OP).
  *
  * Every gather writes a buffer of its own, so the arena planner sees exactly how long each copy lives. */
 #include <stdlib.h>
@@ -13,28 +15,43 @@
 
 #include "core/lower_zero.h"
 
-/* One op that uses parameters. */
+/* One op that uses parameters, by unit. */
 struct use {
   const struct sl_draft *draft;
-  int placed[SL_MAX_OPERANDS];
+  int unit[SL_MAX_OPERANDS];
   int count;
-};
-
-struct live {
-  int32_t buffer; /* -1: not gathered */
 };
 
 struct sl_fetch {
   struct use *uses;
   size_t use_count, use_capacity, forward_uses;
-  size_t cursor;            /* the next use */
-  size_t ahead;             /* uses before this one were looked at for prefetching */
-  struct live *live, *kept; /* per placed tensor: now, and at the end of the forward */
+  size_t cursor;        /* the next use */
+  size_t ahead;         /* uses before this one were looked at for prefetching */
+  int32_t *live, *kept; /* per unit: the buffer it stands in (-1 none) now, and at the end of the forward */
   int64_t live_numel, kept_numel;
-  int32_t *persistent; /* per placed tensor: its lasting whole copy, -1 none */
+  int32_t *persistent; /* per unit: its lasting whole copy, -1 none */
   int *request;
   int request_count;
 };
+
+static const struct sl_unit *unit_of(const struct sl_lowering *l, int unit) {
+  return &l->stage->layout.units[unit];
+}
+
+static int64_t whole_of(const struct sl_lowering *l, int unit) {
+  return unit_of(l, unit)->part * l->stage->layout.members;
+}
+
+static const char *name_of(const struct sl_lowering *l, int unit) {
+  return l->plan->model->tensors[l->stage->tensors[unit_of(l, unit)->first_tensor].tensor].name;
+}
+
+static void add_use(struct use *u, int unit) {
+  for (int i = 0; i < u->count; i++) {
+    if (u->unit[i] == unit) return;
+  }
+  u->unit[u->count++] = unit;
+}
 
 static enum sl_status trace(struct sl_lowering *l, const struct sl_drafts *drafts) {
   struct sl_fetch *f = l->zero->fetch;
@@ -42,7 +59,7 @@ static enum sl_status trace(struct sl_lowering *l, const struct sl_drafts *draft
     struct use u = {.draft = &drafts->items[i]};
     for (int k = 0; k < u.draft->operand_count; k++) {
       const struct sl_operand *o = &u.draft->operand[k];
-      if (o->buffer < 0 && !o->gradient) u.placed[u.count++] = o->placed;
+      if (o->buffer < 0 && !o->gradient) add_use(&u, l->stage->tensors[o->placed].unit);
     }
     if (u.count == 0) continue;
     SL_TRY(sl_grow(&f->uses, &f->use_capacity, f->use_count + 1, sizeof *f->uses));
@@ -51,20 +68,8 @@ static enum sl_status trace(struct sl_lowering *l, const struct sl_drafts *draft
   return SL_OK;
 }
 
-static int64_t numel_of(const struct sl_lowering *l, int placed) {
-  return l->stage->tensors[placed].numel;
-}
-
-static int64_t whole_of(const struct sl_lowering *l, int placed) {
-  return l->stage->layout.units[l->stage->tensors[placed].unit].part * l->stage->layout.members;
-}
-
-static const char *name_of(const struct sl_lowering *l, int placed) {
-  return l->plan->model->tensors[l->stage->tensors[placed].tensor].name;
-}
-
 enum sl_status sl_fetch_open(struct sl_lowering *l) {
-  const size_t n = (size_t)l->stage->tensor_count;
+  const size_t n = (size_t)l->stage->layout.unit_count;
   struct sl_fetch *f;
   SL_TRY(sl_calloc(&f, 1, sizeof *f));
   l->zero->fetch = f;
@@ -72,11 +77,11 @@ enum sl_status sl_fetch_open(struct sl_lowering *l) {
   SL_TRY(sl_calloc(&f->kept, n, sizeof *f->kept));
   SL_TRY(sl_calloc(&f->persistent, n, sizeof *f->persistent));
   SL_TRY(sl_calloc(&f->request, n, sizeof *f->request));
-  for (size_t i = 0; i < n; i++) {
-    f->live[i].buffer = f->persistent[i] = -1;
-    if (!l->stage->tensors[i].persistent) continue;
-    SL_TRY(sl_lower_buffer(l, &f->persistent[i], SL_SCOPE_PERSISTENT, SL_CATEGORY_PARAMETER, SL_F32,
-                           whole_of(l, (int)i), 1, "%s", name_of(l, (int)i)));
+  for (int i = 0; i < (int)n; i++) {
+    f->live[i] = f->persistent[i] = -1;
+    if (!l->stage->tensors[unit_of(l, i)->first_tensor].persistent) continue;
+    SL_TRY(sl_lower_buffer(l, &f->persistent[i], SL_SCOPE_PERSISTENT, SL_CATEGORY_PARAMETER, l->dtype, whole_of(l, i),
+                           1, "%s", name_of(l, i)));
   }
   return SL_OK;
 }
@@ -102,14 +107,14 @@ enum sl_status sl_fetch_begin(struct sl_lowering *l) {
   }
   f->cursor = f->ahead = 0;
   f->live_numel = 0;
-  for (int i = 0; i < l->stage->tensor_count; i++) f->live[i].buffer = -1;
+  for (int i = 0; i < l->stage->layout.unit_count; i++) f->live[i] = -1;
   return SL_OK;
 }
 
 /* The first backward to be lowered follows the forward; others follow another instance of it, in the same state. */
 enum sl_status sl_fetch_resume(struct sl_lowering *l) {
   struct sl_fetch *f = l->zero->fetch;
-  const size_t bytes = (size_t)l->stage->tensor_count * sizeof *f->live;
+  const size_t bytes = (size_t)l->stage->layout.unit_count * sizeof *f->live;
   if (f->cursor == f->forward_uses) {
     memcpy(f->kept, f->live, bytes);
     f->kept_numel = f->live_numel;
@@ -120,17 +125,22 @@ enum sl_status sl_fetch_resume(struct sl_lowering *l) {
   return SL_OK;
 }
 
-int32_t sl_fetch_buffer(const struct sl_lowering *l, int placed) {
+void sl_fetch_bind(const struct sl_lowering *l, struct sl_operand *o) {
   const struct sl_fetch *f = l->zero->fetch;
-  return f->persistent[placed] >= 0 ? f->persistent[placed] : f->live[placed].buffer;
+  const struct sl_placed *t = &l->stage->tensors[o->placed];
+  o->buffer = o->slice.buffer = f->persistent[t->unit] >= 0 ? f->persistent[t->unit] : f->live[t->unit];
+  o->slice.offset += (t->flat - unit_of(l, t->unit)->first) * sl_dtype_bytes(l->dtype);
 }
 
-/* Ask for a tensor unless it is there or asked for already. */
-static void request(struct sl_fetch *f, int placed) {
+/* Ask for a unit unless it is there or asked for already. Returns what was newly asked for, in elements. */
+static int64_t request(const struct sl_lowering *l, int unit) {
+  struct sl_fetch *f = l->zero->fetch;
   for (int i = 0; i < f->request_count; i++) {
-    if (f->request[i] == placed) return;
+    if (f->request[i] == unit) return 0;
   }
-  if (f->persistent[placed] < 0 && f->live[placed].buffer < 0) f->request[f->request_count++] = placed;
+  if (f->persistent[unit] >= 0 || f->live[unit] >= 0) return 0;
+  f->request[f->request_count++] = unit;
+  return unit_of(l, unit)->numel;
 }
 
 /* One coalesced all_gather of everything asked for, into new buffers. */
@@ -138,37 +148,45 @@ static enum sl_status gather(struct sl_lowering *l, struct sl_program *p, enum s
   struct sl_fetch *f = l->zero->fetch;
   const int32_t shard = l->rank_class->role[SL_ROLE_PARAM].buffer;
   if (f->request_count == 0) return SL_OK;
-  struct sl_op op = sl_zero_collective(l, SL_OP_ALL_GATHER, SL_GROUP_SHARD, phase, SL_PAYLOAD_PARAMETER, 0);
+  struct sl_op op = sl_zero_collective(l, SL_OP_ALL_GATHER, SL_GROUP_SHARD, l->dtype, phase, SL_PAYLOAD_PARAMETER, 0);
   int n = 0;
   for (int i = 0; i < f->request_count; i++) {
-    const int placed = f->request[i];
-    const struct sl_unit *u = &l->stage->layout.units[l->stage->tensors[placed].unit];
-    SL_TRY(sl_lower_buffer(l, &f->live[placed].buffer, SL_SCOPE_MICRO, SL_CATEGORY_COMMUNICATION, SL_F32,
-                           whole_of(l, placed), 1, "%s.%s", name_of(l, placed), sl_phase_name(phase)));
-    f->live_numel += numel_of(l, placed);
+    const int unit = f->request[i];
+    const struct sl_unit *u = unit_of(l, unit);
+    SL_TRY(sl_lower_buffer(l, &f->live[unit], SL_SCOPE_MICRO, SL_CATEGORY_COMMUNICATION, l->dtype, whole_of(l, unit), 1,
+                           "%s.%s", name_of(l, unit), sl_phase_name(phase)));
+    f->live_numel += u->numel;
     l->zero->wide[n++] = sl_part(l, shard, SL_READ, u->shard_offset, u->part);
-    l->zero->wide[n++] = sl_write(l, f->live[placed].buffer);
-    op.dim[0] += whole_of(l, placed);
+    l->zero->wide[n++] = sl_write(l, f->live[unit]);
+    op.dim[0] += whole_of(l, unit);
   }
-  op.tensor = f->request[0];
   f->request_count = 0;
   return sl_lower_emit(p, op, n, l->zero->wide);
 }
 
-/* Read the trace ahead from where the last prefetch stopped. */
-static void prefetch(struct sl_lowering *l) {
+/* Read the trace ahead from where the last look-ahead stopped, up to a number of elements. */
+static void prefetch_elements(struct sl_lowering *l) {
   struct sl_fetch *f = l->zero->fetch;
   const struct sl_config *config = l->plan->config;
   int64_t room = config->zero.max_live_parameters - f->live_numel;
   if (room > config->zero.prefetch_bucket_size) room = config->zero.prefetch_bucket_size;
-  int64_t asked = 0;
   if (f->ahead <= f->cursor) f->ahead = f->cursor + 1;
-  for (; f->ahead < f->use_count && asked < room; f->ahead++) {
+  for (int64_t asked = 0; f->ahead < f->use_count && asked < room; f->ahead++) {
     const struct use *u = &f->uses[f->ahead];
+    for (int k = 0; k < u->count; k++) asked += request(l, u->unit[k]);
+  }
+}
+
+/* The next unit of the trace that is not there, unless the look-ahead is on its way already. */
+static void prefetch_unit(struct sl_lowering *l) {
+  struct sl_fetch *f = l->zero->fetch;
+  const struct use *now = &f->uses[f->cursor];
+  for (size_t i = f->cursor + 1; i < f->use_count; i++) {
+    const struct use *u = &f->uses[i];
     for (int k = 0; k < u->count; k++) {
-      const int before = f->request_count;
-      request(f, u->placed[k]);
-      if (f->request_count > before) asked += numel_of(l, u->placed[k]);
+      if (u->unit[k] == now->unit[0]) continue;
+      if (request(l, u->unit[k]) > 0 || u->unit[k] != 0)
+        return; /* unit 0 is the root, which is always there in a pass */
     }
   }
 }
@@ -178,20 +196,28 @@ enum sl_status sl_fetch_before(struct sl_lowering *l, struct sl_program *p, enum
   struct sl_fetch *f = l->zero->fetch;
   if (f->cursor == f->use_count || f->uses[f->cursor].draft != draft) return SL_OK;
   const struct use *u = &f->uses[f->cursor];
-  for (int k = 0; k < u->count; k++) request(f, u->placed[k]);
+  for (int k = 0; k < u->count; k++) request(l, u->unit[k]);
   SL_TRY(gather(l, p, phase));
-  prefetch(l);
+  if (l->plan->strategy.prefetch_units) {
+    prefetch_unit(l);
+  } else {
+    prefetch_elements(l);
+  }
   return gather(l, p, phase);
 }
 
-/* Is `placed` used within the reuse distance after the current use? */
-static bool reused_soon(const struct sl_lowering *l, int placed) {
+/* Is `unit` used again before the strategy lets it go? */
+static bool stays(const struct sl_lowering *l, int unit) {
   const struct sl_fetch *f = l->zero->fetch;
+  const enum sl_release release = l->plan->strategy.release;
+  const size_t pass_end = f->cursor < f->forward_uses ? f->forward_uses : f->use_count;
+  const size_t end = release == SL_RELEASE_PASS && unit != 0 ? pass_end : f->use_count; /* FSDP keeps its root */
   int64_t distance = 0;
-  for (size_t i = f->cursor + 1; i < f->use_count && distance < l->plan->config->zero.max_reuse_distance; i++) {
+  for (size_t i = f->cursor + 1; i < end; i++) {
+    if (release == SL_RELEASE_DISTANCE && distance >= l->plan->config->zero.max_reuse_distance) return false;
     for (int k = 0; k < f->uses[i].count; k++) {
-      if (f->uses[i].placed[k] == placed) return true;
-      distance += numel_of(l, f->uses[i].placed[k]);
+      if (f->uses[i].unit[k] == unit) return true;
+      distance += unit_of(l, f->uses[i].unit[k])->numel;
     }
   }
   return false;
@@ -202,10 +228,10 @@ void sl_fetch_after(struct sl_lowering *l, const struct sl_draft *draft) {
   if (f->cursor == f->use_count || f->uses[f->cursor].draft != draft) return;
   const struct use *u = &f->uses[f->cursor];
   for (int k = 0; k < u->count; k++) {
-    const int placed = u->placed[k];
-    if (f->live[placed].buffer < 0 || reused_soon(l, placed)) continue;
-    f->live[placed].buffer = -1;
-    f->live_numel -= numel_of(l, placed);
+    const int unit = u->unit[k];
+    if (f->live[unit] < 0 || stays(l, unit)) continue;
+    f->live[unit] = -1;
+    f->live_numel -= unit_of(l, unit)->numel;
   }
   f->cursor++;
 }
@@ -213,10 +239,10 @@ void sl_fetch_after(struct sl_lowering *l, const struct sl_draft *draft) {
 enum sl_status sl_fetch_persistent(struct sl_lowering *l, struct sl_program *p, enum sl_phase phase) {
   const struct sl_fetch *f = l->zero->fetch;
   const int32_t shard = l->rank_class->role[SL_ROLE_PARAM].buffer;
-  struct sl_op op = sl_zero_collective(l, SL_OP_ALL_GATHER, SL_GROUP_SHARD, phase, SL_PAYLOAD_PARAMETER, 0);
+  struct sl_op op = sl_zero_collective(l, SL_OP_ALL_GATHER, SL_GROUP_SHARD, l->dtype, phase, SL_PAYLOAD_PARAMETER, 0);
   int n = 0;
-  for (int i = 0; i < l->stage->tensor_count; i++) {
-    const struct sl_unit *u = &l->stage->layout.units[l->stage->tensors[i].unit];
+  for (int i = 0; i < l->stage->layout.unit_count; i++) {
+    const struct sl_unit *u = unit_of(l, i);
     if (f->persistent[i] < 0) continue;
     l->zero->wide[n++] = sl_part(l, shard, SL_READ, u->shard_offset, u->part);
     l->zero->wide[n++] = sl_write(l, f->persistent[i]);

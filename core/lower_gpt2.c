@@ -25,25 +25,32 @@ struct gpt2 {
   int head; /* placed tensor of the head: wte when tied */
 };
 
-static struct sl_op op_of(enum sl_op_kind kind, enum sl_phase phase, int layer) {
+static struct sl_op op_of(const struct gpt2 *g, enum sl_op_kind kind, enum sl_phase phase, int layer) {
   return (struct sl_op){.kind = kind,
                         .lane = SL_LANE_COMPUTE,
                         .group = SL_GROUP_NONE,
                         .place_group = SL_GROUP_NONE,
-                        .dtype = SL_F32,
+                        .dtype = g->l->dtype,
                         .phase = phase,
                         .tensor = -1,
                         .layer = layer};
 }
 
 static enum sl_status activation(struct gpt2 *g, int32_t *out, int64_t count, int layer, const char *name) {
-  return sl_lower_buffer(g->l, out, SL_SCOPE_MICRO, SL_CATEGORY_ACTIVATION, SL_F32, count, g->l->slots, "h.%d.%s",
+  return sl_lower_buffer(g->l, out, SL_SCOPE_MICRO, SL_CATEGORY_ACTIVATION, g->l->dtype, count, g->l->slots, "h.%d.%s",
+                         layer, name);
+}
+
+/* Mean and reciprocal deviation of every row: fp32 whatever the activations are. */
+static enum sl_status statistics(struct gpt2 *g, int32_t *out, int layer, const char *name) {
+  return sl_lower_buffer(g->l, out, SL_SCOPE_MICRO, SL_CATEGORY_ACTIVATION, SL_F32, 2 * g->r, g->l->slots, "h.%d.%s",
                          layer, name);
 }
 
 /* A buffer that one action makes and uses up. */
 static enum sl_status temporary(struct gpt2 *g, int32_t *out, int64_t count, int layer, const char *name) {
-  return sl_lower_buffer(g->l, out, SL_SCOPE_MICRO, SL_CATEGORY_ACTIVATION, SL_F32, count, 1, "h.%d.%s", layer, name);
+  return sl_lower_buffer(g->l, out, SL_SCOPE_MICRO, SL_CATEGORY_ACTIVATION, g->l->dtype, count, 1, "h.%d.%s", layer,
+                         name);
 }
 
 static enum sl_status workspace(struct gpt2 *g, int32_t *out, int64_t bytes, int layer, const char *name) {
@@ -56,33 +63,30 @@ static int stream_of(int layer, int site) {
   return DROPS_PER_BLOCK * layer + site;
 }
 
-/* c(m, n) = a b [+ bias]; the flags say how a and b are stored. */
-static enum sl_status gemm(struct sl_drafts *out, struct sl_op op, unsigned flags, int64_t m, int64_t n, int64_t k,
-                           struct sl_operand a, struct sl_operand b, struct sl_operand c,
-                           const struct sl_operand *bias) {
-  op.kind = SL_OP_GEMM;
-  op.flags = flags;
-  op.dim[0] = m, op.dim[1] = n, op.dim[2] = k;
-  if (bias != NULL) return SL_DRAFT(out, op, a, b, c, *bias);
-  return SL_DRAFT(out, op, a, b, c);
+static struct sl_op with(struct sl_op op, unsigned flags) {
+  op.flags |= flags;
+  return op;
 }
 
 /* out(R, n) = x(R, k) w(k, n) + b(n), with the weight at placed tensor `w` and its bias behind it. */
 static enum sl_status linear(struct gpt2 *g, int layer, int32_t x, int w, int32_t out, int64_t n, int64_t k) {
   const struct sl_operand bias = sl_param(g->l, w + 1);
-  struct sl_op op = op_of(SL_OP_GEMM, SL_PHASE_FORWARD, layer);
+  struct sl_op op = op_of(g, SL_OP_GEMM, SL_PHASE_FORWARD, layer);
   op.tensor = w;
-  return gemm(&g->l->forward, op, 0, g->r, n, k, sl_read(g->l, x), sl_param(g->l, w), sl_write(g->l, out), &bias);
+  return sl_lower_gemm(g->l, &g->l->forward, op, (int64_t[]){g->r, n, k}, sl_read(g->l, x), sl_param(g->l, w),
+                       sl_write(g->l, out), &bias);
 }
 
 /* The three gradients of linear(): dx(R, k) = dout w^T, dw(k, n) = x^T dout, db(n) = column sums of dout. */
 static enum sl_status linear_bwd(struct gpt2 *g, int layer, int32_t dout, int32_t x, int w, int32_t dx, int64_t n,
                                  int64_t k) {
   struct sl_lowering *l = g->l;
-  struct sl_op op = op_of(SL_OP_GEMM, SL_PHASE_BACKWARD, layer);
+  struct sl_op op = op_of(g, SL_OP_GEMM, SL_PHASE_BACKWARD, layer);
   op.tensor = w;
-  SL_TRY(gemm(&l->backward, op, SL_OP_TRANS_B, g->r, k, n, sl_read(l, dout), sl_param(l, w), sl_write(l, dx), NULL));
-  SL_TRY(gemm(&l->backward, op, SL_OP_TRANS_A, k, n, g->r, sl_read(l, x), sl_read(l, dout), sl_grad(l, w), NULL));
+  SL_TRY(sl_lower_gemm(l, &l->backward, with(op, SL_OP_TRANS_B), (int64_t[]){g->r, k, n}, sl_read(l, dout),
+                       sl_param(l, w), sl_write(l, dx), NULL));
+  SL_TRY(sl_lower_gemm(l, &l->backward, with(op, SL_OP_TRANS_A), (int64_t[]){k, n, g->r}, sl_read(l, x),
+                       sl_read(l, dout), sl_grad(l, w), NULL));
   op.kind = SL_OP_BIAS_BWD;
   op.flags = 0;
   op.tensor = w + 1;
@@ -92,7 +96,7 @@ static enum sl_status linear_bwd(struct gpt2 *g, int layer, int32_t dout, int32_
 
 static enum sl_status layernorm(struct gpt2 *g, int layer, int32_t x, int w, int32_t out, int32_t stats) {
   struct sl_lowering *l = g->l;
-  struct sl_op op = op_of(SL_OP_LAYERNORM_FWD, SL_PHASE_FORWARD, layer);
+  struct sl_op op = op_of(g, SL_OP_LAYERNORM_FWD, SL_PHASE_FORWARD, layer);
   op.dim[0] = g->r, op.dim[1] = g->c;
   op.scale = l->plan->model->norm_epsilon;
   op.tensor = w;
@@ -104,7 +108,7 @@ static enum sl_status layernorm(struct gpt2 *g, int layer, int32_t x, int w, int
 static enum sl_status layernorm_bwd(struct gpt2 *g, int layer, int32_t dout, int32_t x, int w, int32_t stats,
                                     int32_t dx, bool fresh) {
   struct sl_lowering *l = g->l;
-  struct sl_op op = op_of(SL_OP_LAYERNORM_BWD, SL_PHASE_BACKWARD, layer);
+  struct sl_op op = op_of(g, SL_OP_LAYERNORM_BWD, SL_PHASE_BACKWARD, layer);
   int32_t scratch;
   op.dim[0] = g->r, op.dim[1] = g->c;
   op.tensor = w;
@@ -116,7 +120,7 @@ static enum sl_status layernorm_bwd(struct gpt2 *g, int layer, int32_t dout, int
 /* out = residual + dropout(x) */
 static enum sl_status residual(struct gpt2 *g, int layer, int site, int32_t from, int32_t x, int32_t out) {
   struct sl_lowering *l = g->l;
-  struct sl_op op = op_of(SL_OP_RESIDUAL_FWD, SL_PHASE_FORWARD, layer);
+  struct sl_op op = op_of(g, SL_OP_RESIDUAL_FWD, SL_PHASE_FORWARD, layer);
   op.dim[0] = g->r, op.dim[1] = g->c;
   op.dropout = l->plan->model->resid_pdrop;
   op.stream = stream_of(layer, site);
@@ -126,7 +130,7 @@ static enum sl_status residual(struct gpt2 *g, int layer, int site, int32_t from
 /* The branch's gradient: the stream's own when nothing was dropped, else a masked copy. */
 static enum sl_status residual_bwd(struct gpt2 *g, int layer, int site, int32_t dx, int32_t *branch) {
   struct sl_lowering *l = g->l;
-  struct sl_op op = op_of(SL_OP_DROPOUT_BWD, SL_PHASE_BACKWARD, layer);
+  struct sl_op op = op_of(g, SL_OP_DROPOUT_BWD, SL_PHASE_BACKWARD, layer);
   *branch = dx;
   if (l->plan->model->resid_pdrop == 0) return SL_OK;
   op.dim[0] = g->r, op.dim[1] = g->c;
@@ -137,7 +141,7 @@ static enum sl_status residual_bwd(struct gpt2 *g, int layer, int site, int32_t 
 }
 
 static struct sl_op attention_op(const struct gpt2 *g, enum sl_op_kind kind, enum sl_phase phase, int layer) {
-  struct sl_op op = op_of(kind, phase, layer);
+  struct sl_op op = op_of(g, kind, phase, layer);
   op.dim[0] = g->b, op.dim[1] = g->t, op.dim[2] = g->h, op.dim[3] = g->d;
   op.dropout = g->l->plan->model->attn_pdrop;
   op.stream = stream_of(layer, DROP_ATTENTION);
@@ -151,13 +155,13 @@ static enum sl_status block_fwd(struct gpt2 *g, int layer, struct block *k) {
   int32_t branch, next, scratch;
   k->x = g->x;
   SL_TRY(activation(g, &k->ln_1, g->r * g->c, layer, "ln_1"));
-  SL_TRY(activation(g, &k->stats_1, 2 * g->r, layer, "ln_1.stats"));
+  SL_TRY(statistics(g, &k->stats_1, layer, "ln_1.stats"));
   SL_TRY(activation(g, &k->qkv, 3 * g->r * g->c, layer, "attn.qkv"));
   SL_TRY(activation(g, &k->probs, g->b * g->h * g->t * g->t, layer, "attn.probs"));
   SL_TRY(activation(g, &k->att, g->r * g->c, layer, "attn.out"));
   SL_TRY(activation(g, &k->x_mid, g->r * g->c, layer, "x_mid"));
   SL_TRY(activation(g, &k->ln_2, g->r * g->c, layer, "ln_2"));
-  SL_TRY(activation(g, &k->stats_2, 2 * g->r, layer, "ln_2.stats"));
+  SL_TRY(statistics(g, &k->stats_2, layer, "ln_2.stats"));
   SL_TRY(activation(g, &k->fc, g->r * g->i, layer, "mlp.fc"));
   SL_TRY(activation(g, &k->gelu, g->r * g->i, layer, "mlp.gelu"));
 
@@ -173,7 +177,7 @@ static enum sl_status block_fwd(struct gpt2 *g, int layer, struct block *k) {
 
   SL_TRY(layernorm(g, layer, k->x_mid, w + LN_2_W, k->ln_2, k->stats_2));
   SL_TRY(linear(g, layer, k->ln_2, w + FC_W, k->fc, g->i, g->c));
-  op = op_of(SL_OP_GELU_FWD, SL_PHASE_FORWARD, layer);
+  op = op_of(g, SL_OP_GELU_FWD, SL_PHASE_FORWARD, layer);
   op.dim[0] = g->r, op.dim[1] = g->i;
   SL_TRY(SL_DRAFT(&l->forward, op, sl_read(l, k->fc), sl_write(l, k->gelu)));
   SL_TRY(temporary(g, &branch, g->r * g->c, layer, "mlp.proj"));
@@ -193,7 +197,7 @@ static enum sl_status block_bwd(struct gpt2 *g, int layer, const struct block *k
   SL_TRY(residual_bwd(g, layer, DROP_FC2, dx, &branch));
   SL_TRY(temporary(g, &dgelu, g->r * g->i, layer, "dgelu"));
   SL_TRY(linear_bwd(g, layer, branch, k->gelu, w + FC2_W, dgelu, g->c, g->i));
-  op = op_of(SL_OP_GELU_BWD, SL_PHASE_BACKWARD, layer);
+  op = op_of(g, SL_OP_GELU_BWD, SL_PHASE_BACKWARD, layer);
   op.dim[0] = g->r, op.dim[1] = g->i;
   SL_TRY(SL_DRAFT(&l->backward, op, sl_update(l, dgelu), sl_read(l, k->fc)));
   SL_TRY(temporary(g, &dln, g->r * g->c, layer, "dln_2"));
@@ -215,23 +219,24 @@ static enum sl_status block_bwd(struct gpt2 *g, int layer, const struct block *k
 
 static enum sl_status embedding_fwd(struct gpt2 *g) {
   struct sl_lowering *l = g->l;
-  struct sl_op op = op_of(SL_OP_LOAD_BATCH, SL_PHASE_FORWARD, -1);
+  struct sl_op op = op_of(g, SL_OP_LOAD_BATCH, SL_PHASE_FORWARD, -1);
   const int slots = l->slots;
   op.dim[0] = g->b, op.dim[1] = g->t;
   SL_TRY(sl_lower_buffer(l, &g->tokens, SL_SCOPE_MICRO, SL_CATEGORY_ACTIVATION, SL_I32, g->r, slots, "tokens"));
   SL_TRY(sl_lower_buffer(l, &g->targets, SL_SCOPE_MICRO, SL_CATEGORY_ACTIVATION, SL_I32, g->r, slots, "targets"));
   SL_TRY(SL_DRAFT(&l->forward, op, sl_write(l, g->tokens), sl_write(l, g->targets)));
-  op = op_of(SL_OP_EMBED_FWD, SL_PHASE_FORWARD, -1);
+  op = op_of(g, SL_OP_EMBED_FWD, SL_PHASE_FORWARD, -1);
   op.dim[0] = g->b, op.dim[1] = g->t, op.dim[2] = g->c, op.dim[3] = g->v;
   op.dropout = l->plan->model->embd_pdrop;
   op.stream = DROP_EMBEDDING;
-  SL_TRY(sl_lower_buffer(l, &g->x, SL_SCOPE_MICRO, SL_CATEGORY_ACTIVATION, SL_F32, g->r * g->c, slots, "embedding"));
+  SL_TRY(
+      sl_lower_buffer(l, &g->x, SL_SCOPE_MICRO, SL_CATEGORY_ACTIVATION, g->l->dtype, g->r * g->c, slots, "embedding"));
   return SL_DRAFT(&l->forward, op, sl_read(l, g->tokens), sl_param(l, WTE), sl_param(l, WPE), sl_write(l, g->x));
 }
 
 static enum sl_status embedding_bwd(struct gpt2 *g, int32_t dx) {
   struct sl_lowering *l = g->l;
-  struct sl_op op = op_of(SL_OP_EMBED_BWD, SL_PHASE_BACKWARD, -1);
+  struct sl_op op = op_of(g, SL_OP_EMBED_BWD, SL_PHASE_BACKWARD, -1);
   op.dim[0] = g->b, op.dim[1] = g->t, op.dim[2] = g->c, op.dim[3] = g->v, op.dim[4] = l->plan->model->n_positions;
   op.dropout = l->plan->model->embd_pdrop;
   op.stream = DROP_EMBEDDING;
@@ -242,15 +247,15 @@ static enum sl_status embedding_bwd(struct gpt2 *g, int32_t dx) {
 static enum sl_status head_fwd(struct gpt2 *g, int layers) {
   struct sl_lowering *l = g->l;
   const struct sl_plan *plan = l->plan;
-  struct sl_op op = op_of(SL_OP_GEMM, SL_PHASE_FORWARD, layers);
+  struct sl_op op = op_of(g, SL_OP_GEMM, SL_PHASE_FORWARD, layers);
   SL_TRY(activation(g, &g->ln_f, g->r * g->c, layers, "ln_f"));
-  SL_TRY(activation(g, &g->stats_f, 2 * g->r, layers, "ln_f.stats"));
+  SL_TRY(statistics(g, &g->stats_f, layers, "ln_f.stats"));
   SL_TRY(activation(g, &g->logits, g->r * g->v, layers, "logits"));
   SL_TRY(layernorm(g, layers, g->x, FIRST_BLOCK + layers * BLOCK_TENSORS, g->ln_f, g->stats_f));
   op.tensor = g->head;
-  SL_TRY(gemm(&l->forward, op, SL_OP_TRANS_B, g->r, g->v, g->c, sl_read(l, g->ln_f), sl_param(l, g->head),
-              sl_write(l, g->logits), NULL));
-  op = op_of(SL_OP_CLASSIFIER, SL_PHASE_FORWARD, layers);
+  SL_TRY(sl_lower_gemm(l, &l->forward, with(op, SL_OP_TRANS_B), (int64_t[]){g->r, g->v, g->c}, sl_read(l, g->ln_f),
+                       sl_param(l, g->head), sl_write(l, g->logits), NULL));
+  op = op_of(g, SL_OP_CLASSIFIER, SL_PHASE_FORWARD, layers);
   op.dim[0] = g->r, op.dim[1] = g->v;
   op.scale = 1.0 / ((double)plan->global_batch * (double)g->t); /* the loss is the mean over the global batch */
   return SL_DRAFT(&l->forward, op, sl_update(l, g->logits), sl_read(l, g->targets),
@@ -259,14 +264,14 @@ static enum sl_status head_fwd(struct gpt2 *g, int layers) {
 
 static enum sl_status head_bwd(struct gpt2 *g, int layers, int32_t dx) {
   struct sl_lowering *l = g->l;
-  struct sl_op op = op_of(SL_OP_GEMM, SL_PHASE_BACKWARD, layers);
+  struct sl_op op = op_of(g, SL_OP_GEMM, SL_PHASE_BACKWARD, layers);
   int32_t dln;
   op.tensor = g->head;
   SL_TRY(temporary(g, &dln, g->r * g->c, layers, "dln_f"));
-  SL_TRY(
-      gemm(&l->backward, op, 0, g->r, g->c, g->v, sl_read(l, g->logits), sl_param(l, g->head), sl_write(l, dln), NULL));
-  SL_TRY(gemm(&l->backward, op, SL_OP_TRANS_A, g->v, g->c, g->r, sl_read(l, g->logits), sl_read(l, g->ln_f),
-              sl_grad(l, g->head), NULL));
+  SL_TRY(sl_lower_gemm(l, &l->backward, op, (int64_t[]){g->r, g->c, g->v}, sl_read(l, g->logits), sl_param(l, g->head),
+                       sl_write(l, dln), NULL));
+  SL_TRY(sl_lower_gemm(l, &l->backward, with(op, SL_OP_TRANS_A), (int64_t[]){g->v, g->c, g->r}, sl_read(l, g->logits),
+                       sl_read(l, g->ln_f), sl_grad(l, g->head), NULL));
   return layernorm_bwd(g, layers, dln, g->x, FIRST_BLOCK + layers * BLOCK_TENSORS, g->stats_f, dx, true);
 }
 

@@ -89,30 +89,124 @@ static int64_t round_up(int64_t n, int64_t multiple) {
   return (n + multiple - 1) / multiple * multiple;
 }
 
-/* One unit over everything: stage 0 (one member), and stages 1 and 2 (padded to 2 x members, equal partitions). */
-static enum sl_status layout_flat(struct sl_layout *layout, int members) {
-  SL_TRY(sl_calloc(&layout->units, 1, sizeof *layout->units));
-  layout->unit_count = 1;
-  layout->padded = members == 1 ? layout->numel : round_up(layout->numel, (int64_t)START_ALIGNMENT * members);
-  layout->shard_numel = layout->padded / members;
-  layout->units[0] = (struct sl_unit){.numel = layout->numel, .part = layout->shard_numel};
+/* The flat space in model order; a strategy of layers puts what is outside the blocks first, as FSDP's root unit. */
+static enum sl_status order_tensors(struct sl_stage *stage, const struct sl_plan *plan) {
+  const struct sl_model *model = plan->model;
+  SL_TRY(sl_calloc(&stage->tensors, (size_t)model->tensor_count, sizeof *stage->tensors));
+  SL_TRY(sl_calloc(&stage->placed_of, (size_t)model->tensor_count, sizeof *stage->placed_of));
+  const bool root_first = plan->strategy.units == SL_UNITS_LAYER;
+  for (int pass = root_first ? 0 : 1; pass < 2; pass++) {
+    for (int i = 0; i < model->tensor_count; i++) {
+      const bool in_root = root_first && (model->tensors[i].layer < 0 || model->tensors[i].layer >= model->n_layer);
+      if (in_root != (pass == 0)) continue;
+      stage->placed_of[i] = stage->tensor_count;
+      stage->tensors[stage->tensor_count++] = (struct sl_placed){.tensor = i, .numel = model->tensors[i].numel};
+      stage->layout.numel += model->tensors[i].numel;
+    }
+  }
   return SL_OK;
 }
 
-/* One unit per parameter, each split evenly with its own padding: stage 3. */
-static enum sl_status layout_each(struct sl_stage *stage, int members) {
-  struct sl_layout *layout = &stage->layout;
-  SL_TRY(sl_calloc(&layout->units, (size_t)stage->tensor_count, sizeof *layout->units));
-  layout->unit_count = stage->tensor_count;
-  for (int i = 0; i < stage->tensor_count; i++) {
-    struct sl_placed *t = &stage->tensors[i];
-    const int64_t part = (t->numel + members - 1) / members;
-    layout->units[i] = (struct sl_unit){layout->padded, t->numel, part, layout->shard_numel};
-    t->flat = layout->padded;
-    t->unit = i;
-    layout->padded += part * members;
-    layout->shard_numel += part;
+/* Does a new unit start at placed tensor `i` > 0? */
+static bool starts_unit(const struct sl_plan *plan, const struct sl_stage *stage, int i) {
+  const struct sl_model *model = plan->model;
+  const struct sl_tensor *now = &model->tensors[stage->tensors[i].tensor];
+  switch (plan->strategy.units) {
+  case SL_UNITS_PARAMETER:
+  case SL_UNITS_OWNER:
+    return true;
+  case SL_UNITS_LAYER: {
+    const struct sl_tensor *before = &model->tensors[stage->tensors[i - 1].tensor];
+    const bool in_block = now->layer >= 0 && now->layer < model->n_layer;
+    return in_block && before->layer != now->layer;
   }
+  default:
+    return false;
+  }
+}
+
+/* Units that start where the rule says, in one pass. */
+static void cut_units(struct sl_stage *stage, const struct sl_plan *plan) {
+  struct sl_layout *layout = &stage->layout;
+  for (int i = 0; i < stage->tensor_count; i++) {
+    if (i == 0 || starts_unit(plan, stage, i)) {
+      layout->units[layout->unit_count++] = (struct sl_unit){.first_tensor = i, .owner = -1};
+    }
+    layout->units[layout->unit_count - 1].tensor_count++;
+  }
+}
+
+/* Buckets as units fill from the last tensor and close with the one that reaches the limit. */
+static void cut_buckets(struct sl_stage *stage, const struct sl_plan *plan) {
+  struct sl_layout *layout = &stage->layout;
+  int64_t open = 0;
+  int count = 0;
+  for (int i = stage->tensor_count - 1; i >= 0; i--) {
+    open += stage->tensors[i].numel;
+    count++;
+    if (open < plan->strategy.bucket && i > 0) continue;
+    layout->units[layout->unit_count++] = (struct sl_unit){.first_tensor = i, .tensor_count = count, .owner = -1};
+    open = count = 0;
+  }
+  for (int a = 0, b = layout->unit_count - 1; a < b; a++, b--) {
+    const struct sl_unit swap = layout->units[a];
+    layout->units[a] = layout->units[b];
+    layout->units[b] = swap;
+  }
+}
+
+/* Positions, padding and even parts. */
+static void place_units(struct sl_stage *stage, int64_t alignment) {
+  struct sl_layout *layout = &stage->layout;
+  for (int k = 0; k < layout->unit_count; k++) {
+    struct sl_unit *u = &layout->units[k];
+    u->first = layout->padded;
+    for (int i = 0; i < u->tensor_count; i++) {
+      struct sl_placed *t = &stage->tensors[u->first_tensor + i];
+      t->flat = u->first + u->numel;
+      t->unit = k;
+      u->numel += t->numel;
+    }
+    const int64_t padded = layout->members == 1 ? u->numel : round_up(u->numel, alignment * layout->members);
+    u->part = padded / layout->members;
+    u->shard_offset = layout->shard_numel;
+    layout->shard_numel += u->part;
+    layout->padded += padded;
+  }
+}
+
+/* PyTorch's partition (zero_redundancy_optimizer.py, _partition_parameters): parameters by size, largest first, each whole to
+ * the first of the members with the smallest total. */
+static enum sl_status deal_owners(struct sl_stage *stage) {
+  struct sl_layout *layout = &stage->layout;
+  bool *dealt;
+  SL_TRY(sl_calloc(&layout->member_numel, (size_t)layout->members, sizeof *layout->member_numel));
+  SL_TRY(sl_calloc(&dealt, (size_t)layout->unit_count, sizeof *dealt));
+  layout->padded = layout->shard_numel = 0;
+  for (int n = 0; n < layout->unit_count; n++) {
+    int largest = -1, owner = 0;
+    for (int i = 0; i < layout->unit_count; i++) {
+      if (!dealt[i] && (largest < 0 || layout->units[i].numel > layout->units[largest].numel)) largest = i;
+    }
+    for (int g = 1; g < layout->members; g++) {
+      if (layout->member_numel[g] < layout->member_numel[owner]) owner = g;
+    }
+    struct sl_unit *u = &layout->units[largest];
+    dealt[largest] = true;
+    u->owner = owner;
+    u->part = u->numel;
+    u->shard_offset = layout->member_numel[owner];
+    layout->member_numel[owner] += u->numel;
+  }
+  for (int i = 0; i < layout->unit_count; i++) {
+    struct sl_unit *u = &layout->units[i];
+    u->first = stage->tensors[u->first_tensor].flat = layout->padded;
+    layout->padded += u->numel;
+  }
+  for (int g = 0; g < layout->members; g++) {
+    if (layout->member_numel[g] > layout->shard_numel) layout->shard_numel = layout->member_numel[g];
+  }
+  free(dealt);
   return SL_OK;
 }
 
@@ -130,21 +224,21 @@ static void mark_persistent(struct sl_stage *stage, const struct sl_config *conf
 }
 
 static enum sl_status build_stage(struct sl_stage *stage, const struct sl_plan *plan) {
-  const struct sl_model *model = plan->model;
-  stage->layer_count = (int)model->n_layer;
+  const enum sl_units units = plan->strategy.units;
+  struct sl_layout *layout = &stage->layout;
+  stage->layer_count = (int)plan->model->n_layer;
   stage->embedding = stage->head = true;
-  SL_TRY(sl_calloc(&stage->tensors, (size_t)model->tensor_count, sizeof *stage->tensors));
-  for (int i = 0; i < model->tensor_count; i++) {
-    stage->tensors[stage->tensor_count++] =
-        (struct sl_placed){.tensor = i, .numel = model->tensors[i].numel, .flat = stage->layout.numel};
-    stage->layout.numel += model->tensors[i].numel;
+  SL_TRY(order_tensors(stage, plan));
+  layout->members = plan->shard;
+  SL_TRY(sl_calloc(&layout->units, (size_t)stage->tensor_count, sizeof *layout->units));
+  if (units == SL_UNITS_BUCKET) {
+    cut_buckets(stage, plan);
+  } else {
+    cut_units(stage, plan);
   }
-  stage->layout.members = plan->shard;
-  if (plan->zero_stage == 3) {
-    mark_persistent(stage, plan->config);
-    return layout_each(stage, plan->shard);
-  }
-  return layout_flat(&stage->layout, plan->shard);
+  place_units(stage, units == SL_UNITS_FLAT ? START_ALIGNMENT : 1);
+  if (units == SL_UNITS_PARAMETER) mark_persistent(stage, plan->config);
+  return units == SL_UNITS_OWNER ? deal_owners(stage) : SL_OK;
 }
 
 static enum sl_status choose_degrees(struct sl_plan *plan, int world) {
@@ -163,9 +257,8 @@ static enum sl_status choose_degrees(struct sl_plan *plan, int world) {
   plan->world = world;
   plan->tp = plan->pp = plan->cp = 1;
   plan->dp = world;
-  /* One data-parallel rank has nobody to share with: every stage is then stage 0. */
-  plan->zero_stage = plan->dp > 1 ? config->zero.stage : 0;
-  plan->shard = plan->zero_stage > 0 ? plan->dp : 1;
+  SL_TRY(sl_strategy_choose(&plan->strategy, config, plan->dp));
+  plan->shard = plan->strategy.shard_optimizer ? plan->dp : 1;
   return SL_OK;
 }
 
@@ -226,7 +319,9 @@ fail:
 void sl_plan_free(struct sl_plan *plan) {
   for (int i = 0; plan->stages != NULL && i < plan->pp; i++) {
     free(plan->stages[i].tensors);
+    free(plan->stages[i].placed_of);
     free(plan->stages[i].layout.units);
+    free(plan->stages[i].layout.member_numel);
   }
   free(plan->stages);
   *plan = (struct sl_plan){0};
@@ -235,7 +330,8 @@ void sl_plan_free(struct sl_plan *plan) {
 struct sl_piece sl_layout_piece(const struct sl_stage *stage, int placed, int member) {
   const struct sl_placed *t = &stage->tensors[placed];
   const struct sl_unit *u = &stage->layout.units[t->unit];
-  const int64_t own_first = u->first + u->part * member, own_end = own_first + u->part;
+  if (u->owner >= 0 && u->owner != member) return (struct sl_piece){0};
+  const int64_t own_first = u->first + (u->owner >= 0 ? 0 : u->part * member), own_end = own_first + u->part;
   const int64_t first = t->flat > own_first ? t->flat : own_first;
   const int64_t tensor_end = t->flat + t->numel;
   const int64_t end = tensor_end < own_end ? tensor_end : own_end;

@@ -10,6 +10,7 @@
 #include "core/config.h"
 #include "core/model.h"
 #include "core/status.h"
+#include "core/strategy.h"
 
 struct sl_coord {
   int pp, dp, cp, tp;
@@ -39,21 +40,24 @@ enum sl_group {
 const char *sl_group_name(enum sl_group group);
 
 /* A run of the flat space that is sharded as one: padded to `part` x members elements, member g owning elements
- * [first + g part, first + (g+1) part). DeepSpeed stages 1 and 2 have one unit, stage 3 one per parameter,
- * Megatron-LM's distributed optimizer one per bucket, FSDP one per wrapped layer. */
+ * [first + g part, first + (g+1) part); or, with an owner, all of it that member's. Which runs are units is the strategy's
+ * choice (enum sl_units). */
 struct sl_unit {
-  int64_t first;        /* in the flat space */
-  int64_t numel;        /* unpadded */
-  int64_t part;         /* elements of one member, padding included */
-  int64_t shard_offset; /* where this unit's part starts inside a member's shard */
+  int64_t first;                  /* in the flat space */
+  int64_t numel;                  /* unpadded */
+  int64_t part;                   /* elements of one member (of the owner), padding included */
+  int64_t shard_offset;           /* where this unit's part starts inside a member's (the owner's) shard */
+  int owner;                      /* -1: split evenly */
+  int first_tensor, tensor_count; /* placed tensors that start in it */
 };
 
 /* Who owns which elements of the flat space. members == 1: everything is whole. */
 struct sl_layout {
   int members;
-  int64_t numel;       /* parameters, unpadded */
-  int64_t padded;      /* elements of the flat space, padding included */
-  int64_t shard_numel; /* elements of one member's shard, padding included; == padded when members == 1 */
+  int64_t numel;         /* parameters, unpadded */
+  int64_t padded;        /* elements of the flat space, padding included */
+  int64_t shard_numel;   /* elements of the largest member's shard, padding included; == padded when members == 1 */
+  int64_t *member_numel; /* of each member where they differ (units with owners), else NULL; owned */
   struct sl_unit *units;
   int unit_count;
 };
@@ -71,8 +75,9 @@ struct sl_placed {
 struct sl_stage {
   int first_layer, layer_count; /* transformer blocks */
   bool embedding, head;
-  struct sl_placed *tensors;
+  struct sl_placed *tensors; /* in the order of the flat space */
   int tensor_count;
+  int *placed_of; /* index in `tensors` of each of the model's, -1: another stage's */
   struct sl_layout layout;
 };
 
@@ -81,14 +86,14 @@ struct sl_plan {
   const struct sl_config *config;   /* borrowed */
   const struct sl_cluster *cluster; /* borrowed */
   int world, tp, cp, dp, pp;
-  int zero_stage;
-  int shard;               /* members of a shard group; dp without hybrid sharding, 1 for stage 0 */
-  int threads;             /* OpenMP threads of a rank: cores of a node / its ranks, at least 1; 1 on a GPU */
-  int64_t micro_batch;     /* sequences (mlp: samples) per rank and micro-batch */
-  int64_t n_micro;         /* micro-batches per step and rank */
-  int64_t global_batch;    /* sequences per step */
-  int64_t seq;             /* tokens per sequence; 1 for an mlp */
-  struct sl_stage *stages; /* pp of them */
+  struct sl_strategy strategy; /* how states are sharded over dp */
+  int shard;                   /* members of a shard group; 1 when nothing is sharded */
+  int threads;                 /* OpenMP threads of a rank: cores of a node / its ranks, at least 1; 1 on a GPU */
+  int64_t micro_batch;         /* sequences (mlp: samples) per rank and micro-batch */
+  int64_t n_micro;             /* micro-batches per step and rank */
+  int64_t global_batch;        /* sequences per step */
+  int64_t seq;                 /* tokens per sequence; 1 for an mlp */
+  struct sl_stage *stages;     /* pp of them */
 };
 
 /* Build the plan of `world` ranks. `config` must outlive it and gets its batch sizes resolved here.
@@ -109,6 +114,11 @@ struct sl_members {
 struct sl_members sl_plan_group(const struct sl_plan *plan, enum sl_group group, int rank);
 static inline int sl_members_rank(const struct sl_members *m, int i) {
   return m->first + i % m->inner * m->stride + i / m->inner * m->outer;
+}
+
+/* Elements of one member's shard. */
+static inline int64_t sl_layout_shard(const struct sl_layout *layout, int member) {
+  return layout->member_numel != NULL ? layout->member_numel[member] : layout->shard_numel;
 }
 
 /* A contiguous run of one logical tensor that a rank holds: elements [first, first + count) of the (local) tensor stand

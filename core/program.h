@@ -90,9 +90,9 @@ const char *sl_op_class_name(enum sl_op_class op_class);
   X(ADD, "add", ELEMENTWISE)             /* r x, + out                                  N              */              \
   X(NORM, "norm", OPTIMIZER)             /* r gradient, + control: scale * sum of squares, w scratch  N */             \
   X(CONTROL, "control", CONTROL)         /* + control: loss, norm, clip factor, next step  -           */              \
-  X(SGD, "sgd", OPTIMIZER)               /* + param, r gradient, + momentum, r control  N              */              \
-  X(ADAM, "adam", OPTIMIZER)             /* + param, r gradient, + m, + v, r control    N              */              \
-  X(ADAMW, "adamw", OPTIMIZER)           /* + param, r gradient, + m, + v, r control    N              */              \
+  X(SGD, "sgd", OPTIMIZER)               /* + master, r gradient, [+ momentum,] r control [, w param]  N   */          \
+  X(ADAM, "adam", OPTIMIZER)             /* + master, r gradient, + m, + v, r control [, w param]  N      */           \
+  X(ADAMW, "adamw", OPTIMIZER)           /* + master, r gradient, + m, + v, r control [, w param]  N      */           \
   X(INIT_TENSOR, "init_tensor", CONTROL) /* w piece of `tensor`: seeded or from a file  first N        */              \
   X(SAVE_TENSOR, "save_tensor", CONTROL) /* r piece of `tensor`                         first N        */              \
   X(JOIN, "join", CONTROL)               /* waits for every lane: the end of a program  -              */              \
@@ -119,7 +119,10 @@ enum sl_op_flag {
   SL_OP_AFTER_COMPUTE = 4, /* starts no earlier than the compute op before it in program order has finished */
   SL_OP_BLOCKING = 8,      /* the next compute op waits for it (a collective that does not overlap) */
   SL_OP_SHARE_CHUNK = 16,  /* reduce_scatter, all_gather: how members share; see sl_share_piece */
-  SL_OP_SHARE_RANGE = 32
+  SL_OP_SHARE_RANGE = 32,
+  SL_OP_BIAS = 64,       /* gemm: a bias follows c */
+  SL_OP_WORKSPACE = 128, /* gemm: fp32 copies of 16-bit operands go to a last operand (see scratch.h) */
+  SL_OP_PARAM_COPY = 256 /* sgd, adam, adamw: the first operand is the fp32 master, the last its 16-bit parameter */
 };
 
 /* Phases for reporting; the peak of memory is named by phase. */
@@ -256,7 +259,7 @@ struct sl_buffer {
   int32_t first_slot; /* its slots' arena offsets: class->slot_offsets[first_slot ...] */
 };
 
-/* The ranks that share a program (one pipeline stage). */
+/* The ranks that share a program: those of a pipeline stage, or of one dp coordinate of it. */
 struct sl_class {
   int stage;
   int rank_count, first_rank;
@@ -277,12 +280,14 @@ struct sl_class {
 /* Everything that an executor needs: the plan and its classes' programs. */
 struct sl_job {
   const struct sl_plan *plan;
-  struct sl_class *classes; /* one per pipeline stage */
+  struct sl_class *classes; /* by pipeline stage, then by dp coordinate where members differ */
   int class_count;
+  int classes_per_stage; /* 1, or dp where every member of a shard group has a program of its own */
 };
 
 static inline int sl_job_class_of(const struct sl_job *job, int rank) {
-  return sl_plan_coord(job->plan, rank).pp;
+  const struct sl_coord at = sl_plan_coord(job->plan, rank);
+  return at.pp * job->classes_per_stage + (job->classes_per_stage > 1 ? at.dp : 0);
 }
 
 /* Where the elements [first, first + count) of one tensor's state stand on a rank: `offset` bytes into slot 0 of

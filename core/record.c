@@ -31,7 +31,7 @@ static json_t *plan_json(const struct sl_plan *plan) {
   set_integer(object, "tp", plan->tp);
   set_integer(object, "pp", plan->pp);
   set_integer(object, "cp", plan->cp);
-  set_integer(object, "zero_stage", plan->zero_stage);
+  set_integer(object, "zero_stage", plan->strategy.zero_stage);
   set_integer(object, "shard", plan->shard);
   json_object_set_new(object, "schedule", json_string(plan->config->sl.schedule));
   set_integer(object, "micro_batch", plan->micro_batch);

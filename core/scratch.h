@@ -32,4 +32,9 @@ static inline int64_t sl_scratch_sum(int64_t elements) {
   return (elements + 4095) / 4096 * 8;
 }
 
+/* fp32 copies of both factors and the product of a 16-bit GEMM on a CPU. */
+static inline int64_t sl_scratch_gemm(int64_t m, int64_t n, int64_t k) {
+  return (m * k + k * n + m * n) * 4;
+}
+
 #endif

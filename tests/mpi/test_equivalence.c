@@ -27,7 +27,7 @@ enum { MODELS = sizeof models / sizeof *models, OPTIMIZERS = 2 };
  * thresholds of stage 3. */
 static const struct {
   int stage;
-  const char *zero;
+  const char *zero, *preset;
 } variants[] = {
     {0, "\"reduce_bucket_size\": 3000"},
     {0, "\"overlap_comm\": true, \"reduce_bucket_size\": 9000"},
@@ -56,9 +56,10 @@ static void config_text(char *out, size_t size, int model, int optimizer, int st
                         int accumulate) {
   snprintf(out, size,
            "{\"train_micro_batch_size_per_gpu\": %d, \"gradient_accumulation_steps\": %d, \"gradient_clipping\": 0.5, "
-           "\"zero_allow_untested_optimizer\": true, \"optimizer\": %s, \"zero_optimization\": {\"stage\": %d, %s}, "
-           "\"shardlab\": {%s}}",
-           micro, accumulate, optimizers[optimizer], stage, zero, models[model].shardlab);
+           "\"zero_allow_untested_optimizer\": true, \"optimizer\": %s, \"zero_optimization\": {\"stage\": %d%s%s}, "
+           "\"shardlab\": {\"preset\": \"%s\", %s}}",
+           micro, accumulate, optimizers[optimizer], variants[variant].stage, zero != NULL ? ", " : "",
+           zero != NULL ? zero : "", preset != NULL ? preset : "", models[model].shardlab);
 }
 
 static void train(struct grid_result *r, const struct sl_exec_ops *host, int model, const char *config, int steps,
@@ -86,12 +87,12 @@ static void make_reference(const struct sl_exec_ops *host, struct reference *ref
   struct grid_result r;
   char config[2048];
   for (int m = 0; m < MODELS; m++) {
-    config_text(config, sizeof config, m, 0, 0, "\"overlap_comm\": false", BATCH, 1);
+    config_text(config, sizeof config, m, 0, 0, BATCH, 1);
     train(&r, host, m, config, 1, false);
     ref->gradients[m] = gradients_of(&r, &ref->numel[m]);
     grid_close(&r);
     for (int o = 0; o < OPTIMIZERS; o++) {
-      config_text(config, sizeof config, m, o, 0, "\"overlap_comm\": false", BATCH, 1);
+      config_text(config, sizeof config, m, o, 0, BATCH, 1);
       train(&r, host, m, config, STEPS, false);
       for (int s = 0; s < STEPS; s++) {
         ref->losses[m][o][s] = r.run.results[s].loss;

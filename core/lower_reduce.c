@@ -1,0 +1,409 @@
+/* Gradients on their way from the kernels to the optimizer: where they are kept, how they are bucketed, when and how a bucket
+ * is reduced.
+ *
+ * Three element types may differ: what kernels write (the parameters' type), what micro-batches accumulate in
+ * (grad_accum_dtype), what travels (communication_data_type). Where they are equal, kernels write in place and nothing is
+ * copied; where not, a conversion is an op of the program.
+ *
+ *   whole gradients    kernels -> flat buffer (accumulate type) -> [bucket in the wire's type] -> reduced
+ *   sharded gradients  kernels -> bucket (wire's type) -> own part (wire's type) -> [own part, accumulate type] */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/lower_zero.h"
+
+/* A run of the flat gradient that is reduced by one call: placed tensors first..last. */
+struct bucket {
+  int first, last;
+  int64_t lo, count; /* elements of the flat space, padding included */
+  bool alone;        /* open from the first of several contributions on, so it has a buffer of its own */
+  int turn;          /* which of the rotating bucket buffers */
+  int32_t buffer;    /* -1: reduced in place */
+  int ready;         /* tensors complete, in the backward being lowered */
+};
+
+struct sl_reduce {
+  struct bucket *buckets;
+  int bucket_count;
+  int *bucket_of;     /* of each placed tensor */
+  int *contributions; /* gradient operands of each placed tensor in one backward */
+  int *seen;          /* of those, how many the present backward has had */
+  int32_t flat;       /* whole gradients, -1 when sharded */
+  int32_t arrived;    /* own part in the wire's type, where that differs from the accumulate type; -1 none */
+  bool keep, launch;  /* of the present backward */
+  int32_t temporary[SL_MAX_OPERANDS]; /* of the present draft: what its kernel writes, -1 = in place */
+};
+
+static bool sharded(const struct sl_lowering *l) {
+  return l->plan->strategy.shard_grads;
+}
+
+/* Whole gradients that travel in another type than they are kept in go through bucket buffers too. */
+static bool recast(const struct sl_lowering *l) {
+  return l->accumulate != l->wire && l->plan->dp > 1;
+}
+
+/* The whole gradient's reduced own parts come to rest in a shard: the flat buffer has another type. */
+static bool lands_in_shard(const struct sl_lowering *l) {
+  return !sharded(l) && l->plan->strategy.shard_optimizer && l->plan->strategy.units != SL_UNITS_OWNER && recast(l);
+}
+
+enum sl_status sl_reduce_open(struct sl_lowering *l) {
+  const struct sl_strategy *s = &l->plan->strategy;
+  const size_t n = (size_t)l->stage->tensor_count;
+  const enum sl_scope scope = l->options->save_grads ? SL_SCOPE_PERSISTENT : SL_SCOPE_PROGRAM;
+  struct sl_reduce *r;
+  SL_TRY(sl_calloc(&r, 1, sizeof *r));
+  l->zero->reduce = r;
+  SL_TRY(sl_calloc(&r->contributions, n, sizeof(int)));
+  SL_TRY(sl_calloc(&r->seen, n, sizeof(int)));
+  r->flat = r->arrived = -1;
+  if (sharded(l)) {
+    SL_TRY(sl_zero_state(l, SL_ROLE_GRAD, SL_FORM_SHARD, scope, SL_CATEGORY_GRADIENT, l->accumulate, "grad.shard"));
+    if (!recast(l)) return SL_OK;
+    return sl_lower_buffer(l, &r->arrived, SL_SCOPE_MICRO, SL_CATEGORY_COMMUNICATION, l->wire,
+                           l->stage->layout.shard_numel, 1, "grad.arrived");
+  }
+  if (!lands_in_shard(l)) {
+    const bool owned = s->shard_optimizer && s->units != SL_UNITS_OWNER;
+    SL_TRY(sl_zero_state(l, SL_ROLE_GRAD, owned ? SL_FORM_SHARD_IN_FLAT : SL_FORM_WHOLE, scope, SL_CATEGORY_GRADIENT,
+                         l->accumulate, "grad"));
+    r->flat = l->rank_class->role[SL_ROLE_GRAD].buffer;
+    return SL_OK;
+  }
+  SL_TRY(sl_zero_state(l, SL_ROLE_GRAD, SL_FORM_SHARD, scope, SL_CATEGORY_GRADIENT, l->wire, "grad.shard"));
+  return sl_lower_buffer(l, &r->flat, SL_SCOPE_PROGRAM, SL_CATEGORY_GRADIENT, l->accumulate, l->stage->layout.padded, 1,
+                         "grad");
+}
+
+void sl_reduce_close(struct sl_lowering *l) {
+  struct sl_reduce *r = l->zero->reduce;
+  if (r == NULL) return;
+  free(r->buckets);
+  free(r->bucket_of);
+  free(r->contributions);
+  free(r->seen);
+  free(r);
+  l->zero->reduce = NULL;
+}
+
+/* ---- buckets ---- */
+
+static void count_contributions(struct sl_lowering *l) {
+  for (size_t i = 0; i < l->backward.count; i++) {
+    const struct sl_draft *d = &l->backward.items[i];
+    for (int k = 0; k < d->operand_count; k++) {
+      if (d->operand[k].buffer < 0 && d->operand[k].gradient) l->zero->reduce->contributions[d->operand[k].placed]++;
+    }
+  }
+}
+
+static bool contributes_twice(const struct sl_lowering *l, int first, int last) {
+  for (int i = first; i <= last; i++) {
+    if (l->zero->reduce->contributions[i] > 1) return true;
+  }
+  return false;
+}
+
+/* When each gradient is made: drafts of the backward that write it first and last. */
+struct made {
+  int first, last;
+};
+
+static void find_made(const struct sl_lowering *l, struct made *made) {
+  for (int i = 0; i < l->stage->tensor_count; i++) made[i].first = -1;
+  for (size_t i = 0; i < l->backward.count; i++) {
+    const struct sl_draft *d = &l->backward.items[i];
+    for (int k = 0; k < d->operand_count; k++) {
+      if (d->operand[k].buffer >= 0 || !d->operand[k].gradient) continue;
+      struct made *m = &made[d->operand[k].placed];
+      if (m->first < 0) m->first = (int)i;
+      m->last = (int)i;
+    }
+  }
+}
+
+/* May a bucket end with tensor i + 1 and the next one start with tensor i? They may share a buffer, so nothing of the
+ * tensors up to i may be written before everything behind them is: not between a weight and its bias where the weight's
+ * gradient comes first, nor between two gradients of one op. Gradients with a bucket of their own do not count. */
+static void find_cuts(const struct sl_reduce *r, const struct made *made, int count, int *earliest, bool *cut) {
+  int latest = -1;
+  for (int i = 0; i < count; i++) { /* the first write of anything up to i */
+    earliest[i] = r->contributions[i] > 1 ? INT_MAX : made[i].first;
+    if (i > 0 && earliest[i - 1] < earliest[i]) earliest[i] = earliest[i - 1];
+  }
+  for (int i = count - 1; i >= 0; i--) {
+    cut[i] = earliest[i] > latest;
+    if (r->contributions[i] == 1 && made[i].last > latest) latest = made[i].last;
+  }
+}
+
+/* Where buckets may be cut: anywhere, while the whole flat gradient stands. */
+static enum sl_status plan_cuts(const struct sl_lowering *l, bool *cut) {
+  const size_t count = (size_t)l->stage->tensor_count;
+  struct made *made = NULL;
+  int *earliest = NULL;
+  enum sl_status status = SL_OK;
+  memset(cut, true, count * sizeof *cut);
+  if (!sharded(l)) return SL_OK;
+  SL_GO(sl_calloc(&made, count, sizeof *made));
+  SL_GO(sl_calloc(&earliest, count, sizeof *earliest));
+  find_made(l, made);
+  find_cuts(l->zero->reduce, made, (int)count, earliest, cut);
+fail:
+  free(made);
+  free(earliest);
+  return status;
+}
+
+/* Does a new bucket start with placed tensor `i`, coming from the end of the model? `run` elements from i on cannot be cut. */
+static bool starts_bucket(const struct sl_lowering *l, const struct bucket *open, int i, int64_t run) {
+  const struct sl_strategy *s = &l->plan->strategy;
+  const struct sl_placed *t = l->stage->tensors;
+  const int64_t limit = l->zero->reduce->bucket_count <= 1 ? s->first_bucket : s->bucket;
+  if (open == NULL) return true;
+  if (s->units == SL_UNITS_LAYER || s->units == SL_UNITS_BUCKET) return t[i].unit != t[i + 1].unit;
+  if (sharded(l) && (contributes_twice(l, i, i) || contributes_twice(l, open->first, open->last))) return true;
+  return s->closes_after ? open->count >= limit : open->count + run > limit;
+}
+
+/* Buckets fill against model order, the order in which backward makes gradients; what cannot be cut goes together, even past
+ * the limit. */
+static void fill_buckets(const struct sl_lowering *l, const bool *cut) {
+  struct sl_reduce *r = l->zero->reduce;
+  const struct sl_stage *s = l->stage;
+  struct bucket *open = NULL;
+  int64_t end = s->layout.padded;
+  for (int i = s->tensor_count - 1; i >= 0; i--) {
+    int last = i; /* of the run that cannot be cut */
+    while (last > 0 && !cut[last - 1] && r->contributions[last - 1] == 1) last--;
+    if (open == NULL || (cut[i] && starts_bucket(l, open, i, end - s->tensors[last].flat))) {
+      open = &r->buckets[r->bucket_count++];
+      *open = (struct bucket){.last = i, .buffer = -1};
+    }
+    open->first = i;
+    open->lo = s->tensors[i].flat;
+    open->count += end - open->lo; /* padding goes with the tensor before it */
+    r->bucket_of[i] = r->bucket_count - 1;
+    end = s->tensors[i].flat;
+  }
+  for (int i = 0; i < r->bucket_count; i++) {
+    struct bucket *b = &r->buckets[i];
+    b->alone = sharded(l) && contributes_twice(l, b->first, b->last);
+  }
+}
+
+static enum sl_status plan_buckets(struct sl_lowering *l) {
+  struct sl_reduce *r = l->zero->reduce;
+  const size_t count = (size_t)l->stage->tensor_count;
+  bool *cut = NULL;
+  enum sl_status status;
+  SL_GO(sl_calloc(&r->buckets, count, sizeof *r->buckets));
+  SL_GO(sl_calloc(&r->bucket_of, count, sizeof *r->bucket_of));
+  SL_GO(sl_calloc(&cut, count, sizeof *cut));
+  SL_GO(plan_cuts(l, cut));
+  fill_buckets(l, cut);
+fail:
+  free(cut);
+  return status;
+}
+
+/* Buffers of the buckets that are not reduced in place: one, or with overlap two, so that one fills while the other is on its
+ * way, as DeepSpeed's ipg_buffer. DeepSpeed allocates reduce_bucket_size elements even for a small model, we what the
+ * buckets can fill. A recast all_reduce is copied back when backward is over, so each of its buckets has its own. */
+static enum sl_status bucket_buffers(struct sl_lowering *l) {
+  struct sl_reduce *r = l->zero->reduce;
+  const int ring = l->plan->strategy.overlap ? 2 : 1;
+  const bool copied_back = !sharded(l) && !lands_in_shard(l);
+  int64_t largest[2] = {0};
+  int32_t rotating[2] = {-1, -1};
+  int turn = 0;
+  for (int i = 0; i < r->bucket_count; i++) {
+    struct bucket *b = &r->buckets[i];
+    b->alone |= copied_back;
+    if (b->alone) continue;
+    b->turn = turn++ % ring;
+    if (b->count > largest[b->turn]) largest[b->turn] = b->count;
+  }
+  for (int i = 0; i < ring && largest[i] > 0; i++) {
+    SL_TRY(sl_lower_buffer(l, &rotating[i], SL_SCOPE_MICRO, SL_CATEGORY_COMMUNICATION, l->wire, largest[i], 1,
+                           "bucket.%d", i));
+  }
+  for (int i = 0; i < r->bucket_count; i++) {
+    struct bucket *b = &r->buckets[i];
+    b->buffer = b->alone ? -1 : rotating[b->turn];
+    if (!b->alone) continue;
+    const char *name = l->plan->model->tensors[l->stage->tensors[b->first].tensor].name;
+    SL_TRY(sl_lower_buffer(l, &b->buffer, SL_SCOPE_MICRO, SL_CATEGORY_COMMUNICATION, l->wire, b->count, 1, "bucket.%s",
+                           name));
+  }
+  return SL_OK;
+}
+
+enum sl_status sl_reduce_begin(struct sl_lowering *l, bool keep, bool launch) {
+  struct sl_reduce *r = l->zero->reduce;
+  if (r->buckets == NULL) {
+    count_contributions(l);
+    SL_TRY(plan_buckets(l));
+    if (sharded(l) || recast(l)) SL_TRY(bucket_buffers(l));
+  }
+  for (int i = 0; i < l->stage->tensor_count; i++) r->seen[i] = 0;
+  for (int i = 0; i < r->bucket_count; i++) r->buckets[i].ready = 0;
+  r->keep = keep;
+  r->launch = launch && l->plan->dp > 1;
+  return SL_OK;
+}
+
+/* ---- binding ---- */
+
+/* Where the gradient of `placed` goes: a run of the flat buffer or of its bucket. */
+static struct sl_operand target_of(const struct sl_lowering *l, int placed, enum sl_access access) {
+  const struct sl_reduce *r = l->zero->reduce;
+  const struct sl_placed *t = &l->stage->tensors[placed];
+  const struct bucket *b = &r->buckets[r->bucket_of[placed]];
+  if (sharded(l)) return sl_part(l, b->buffer, access, t->flat - b->lo, t->numel);
+  return sl_part(l, r->flat, access, t->flat, t->numel);
+}
+
+/* Is something there to add to: an earlier contribution, or an earlier micro-batch in the whole gradient? */
+static bool adds(const struct sl_lowering *l, int placed) {
+  const struct sl_reduce *r = l->zero->reduce;
+  return r->seen[placed] > 0 || (r->keep && !sharded(l));
+}
+
+enum sl_status sl_reduce_bind(struct sl_lowering *l, struct sl_draft *d) {
+  struct sl_reduce *r = l->zero->reduce;
+  const enum sl_dtype kept = sharded(l) ? l->wire : l->accumulate;
+  for (int i = 0; i < d->operand_count; i++) {
+    struct sl_operand *o = &d->operand[i];
+    if (o->buffer >= 0 || !o->gradient) continue;
+    if (kept == l->dtype) {
+      *o = target_of(l, o->placed, adds(l, o->placed) ? SL_READ_WRITE : SL_WRITE);
+      continue;
+    }
+    const char *name = l->plan->model->tensors[l->stage->tensors[o->placed].tensor].name;
+    SL_TRY(sl_lower_buffer(l, &r->temporary[i], SL_SCOPE_MICRO, SL_CATEGORY_GRADIENT, l->dtype,
+                           l->stage->tensors[o->placed].numel, 1, "d.%s", name));
+    *o = sl_write(l, r->temporary[i]);
+  }
+  return SL_OK;
+}
+
+/* ---- reduction ---- */
+
+/* Padding takes part in a reduce_scatter and in the norm, so it must be zero; nothing ever writes it but this. */
+static enum sl_status clear_padding(struct sl_lowering *l, struct sl_program *p, const struct bucket *b) {
+  const struct sl_stage *s = l->stage;
+  const int32_t buffer = sharded(l) ? b->buffer : l->zero->reduce->flat;
+  const int64_t base = sharded(l) ? b->lo : 0;
+  int64_t end = b->lo + b->count;
+  for (int i = b->last; i >= b->first; i--) {
+    const int64_t data_end = s->tensors[i].flat + s->tensors[i].numel;
+    if (end > data_end) {
+      SL_TRY(SL_EMIT(p, sl_zero_op(SL_OP_FILL, l->rank_class->buffers[buffer].dtype, SL_PHASE_BACKWARD, end - data_end),
+                     sl_part(l, buffer, SL_WRITE, data_end - base, end - data_end)));
+    }
+    end = s->tensors[i].flat;
+  }
+  return SL_OK;
+}
+
+/* The bucket as it travels. */
+static struct sl_operand travelling(const struct sl_lowering *l, const struct bucket *b) {
+  if (b->buffer >= 0) return sl_part(l, b->buffer, SL_READ_WRITE, 0, b->count);
+  return sl_part(l, l->zero->reduce->flat, SL_READ_WRITE, b->lo, b->count);
+}
+
+/* Where the own parts arrive: a shard buffer, or (-1) in place in the flat gradient. */
+static int32_t arrival(const struct sl_lowering *l) {
+  if (l->zero->reduce->arrived >= 0) return l->zero->reduce->arrived;
+  return sharded(l) || lands_in_shard(l) ? l->rank_class->role[SL_ROLE_GRAD].buffer : -1;
+}
+
+/* Own parts of an earlier micro-batch are in the shard they arrive in. */
+static enum sl_access arrival_access(const struct sl_lowering *l) {
+  const struct sl_reduce *r = l->zero->reduce;
+  return r->keep && sharded(l) && r->arrived < 0 ? SL_READ_WRITE : SL_WRITE;
+}
+
+/* A flat partition: the bucket is a range of it and goes to the owners of that range. */
+static enum sl_status reduce_range(struct sl_lowering *l, struct sl_program *p, const struct bucket *b,
+                                   struct sl_op op) {
+  const int64_t part = l->stage->layout.shard_numel;
+  const int32_t shard = arrival(l);
+  op.flags |= SL_OP_SHARE_RANGE;
+  op.dim[1] = b->lo;
+  op.dim[2] = b->lo + b->count;
+  op.dim[3] = part;
+  return SL_EMIT(p, op, travelling(l, b),
+                 shard >= 0 ? sl_part(l, shard, arrival_access(l), 0, part)
+                            : sl_zero_own(l, l->zero->reduce->flat, SL_WRITE, 0, part));
+}
+
+/* Units that are split on their own: one coalesced call. */
+static enum sl_status reduce_units(struct sl_lowering *l, struct sl_program *p, const struct bucket *b,
+                                   struct sl_op op) {
+  const struct sl_stage *s = l->stage;
+  const int32_t shard = arrival(l);
+  int n = 0;
+  for (int k = s->tensors[b->last].unit; k >= s->tensors[b->first].unit; k--) {
+    const struct sl_unit *u = &s->layout.units[k];
+    struct sl_operand whole = travelling(l, b);
+    whole.slice.offset += (u->first - b->lo) * sl_dtype_bytes(l->wire);
+    whole.slice.bytes = u->part * s->layout.members * sl_dtype_bytes(l->wire);
+    l->zero->wide[n++] = whole;
+    l->zero->wide[n++] = shard >= 0 ? sl_part(l, shard, arrival_access(l), u->shard_offset, u->part)
+                                    : sl_zero_own(l, l->zero->reduce->flat, SL_WRITE, u->first, u->part);
+  }
+  return sl_lower_emit(p, op, n, l->zero->wide);
+}
+
+static enum sl_status launch(struct sl_lowering *l, struct sl_program *p, const struct bucket *b) {
+  const struct sl_strategy *s = &l->plan->strategy;
+  const bool whole = !s->shard_optimizer || s->units == SL_UNITS_OWNER;
+  /* over dp, not shard: the same ranks, but a communicator of its own, so that it does not queue behind the gathers */
+  struct sl_op op = sl_zero_collective(l, whole ? SL_OP_ALL_REDUCE : SL_OP_REDUCE_SCATTER, SL_GROUP_DP, l->wire,
+                                       SL_PHASE_BACKWARD, SL_PAYLOAD_GRADIENT, b->count);
+  if (!whole) SL_TRY(clear_padding(l, p, b));
+  if (recast(l) && !sharded(l)) {
+    SL_TRY(sl_zero_convert(l, p, sl_part(l, l->zero->reduce->flat, SL_READ, b->lo, b->count),
+                           sl_part(l, b->buffer, SL_WRITE, 0, b->count), b->count, false));
+  }
+  if (whole) return SL_EMIT(p, op, travelling(l, b));
+  op.place_group = arrival(l) < 0 ? SL_GROUP_SHARD : SL_GROUP_NONE;
+  return s->units == SL_UNITS_FLAT ? reduce_range(l, p, b, op) : reduce_units(l, p, b, op);
+}
+
+enum sl_status sl_reduce_after(struct sl_lowering *l, struct sl_program *p, const struct sl_draft *draft) {
+  struct sl_reduce *r = l->zero->reduce;
+  const bool in_place = (sharded(l) ? l->wire : l->accumulate) == l->dtype;
+  for (int k = 0; k < draft->operand_count; k++) {
+    const struct sl_operand *o = &draft->operand[k];
+    if (o->buffer >= 0 || !o->gradient) continue;
+    if (!in_place) {
+      SL_TRY(sl_zero_convert(l, p, sl_read(l, r->temporary[k]), target_of(l, o->placed, SL_WRITE),
+                             l->stage->tensors[o->placed].numel, adds(l, o->placed)));
+    }
+    struct bucket *b = &r->buckets[r->bucket_of[o->placed]];
+    if (++r->seen[o->placed] < r->contributions[o->placed] || !r->launch) continue;
+    if (++b->ready == b->last - b->first + 1) SL_TRY(launch(l, p, b));
+  }
+  return SL_OK;
+}
+
+/* What is left once every bucket is on its way: sums that travelled in another type return to the type they are kept in. */
+enum sl_status sl_reduce_end(struct sl_lowering *l, struct sl_program *p) {
+  const struct sl_reduce *r = l->zero->reduce;
+  if (!r->launch || !recast(l) || lands_in_shard(l)) return SL_OK;
+  if (sharded(l)) {
+    return sl_zero_convert(l, p, sl_read(l, r->arrived), sl_write(l, l->rank_class->role[SL_ROLE_GRAD].buffer),
+                           l->stage->layout.shard_numel, r->keep);
+  }
+  for (int i = 0; i < r->bucket_count; i++) {
+    const struct bucket *b = &r->buckets[i];
+    SL_TRY(
+        sl_zero_convert(l, p, sl_read(l, b->buffer), sl_part(l, r->flat, SL_WRITE, b->lo, b->count), b->count, false));
+  }
+  return SL_OK;
+}

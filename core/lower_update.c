@@ -1,0 +1,197 @@
+/* The optimizer step and initialisation: which runs of the states a rank updates, and how updated parameters reach the
+ * ranks that do not own them. */
+#include "core/control.h"
+#include "core/lower_zero.h"
+#include "core/scratch.h"
+
+enum sl_status sl_update_open(struct sl_lowering *l) {
+  const struct sl_config *config = l->plan->config;
+  const enum sl_role_form form = l->plan->strategy.shard_optimizer ? SL_FORM_SHARD : SL_FORM_WHOLE;
+  const enum sl_scope lasting = SL_SCOPE_PERSISTENT;
+  const enum sl_category optimizer = SL_CATEGORY_OPTIMIZER;
+  if (l->dtype != SL_F32) SL_TRY(sl_zero_state(l, SL_ROLE_MASTER, form, lasting, optimizer, SL_F32, "master"));
+  if (config->optimizer.type == SL_OPT_SGD) {
+    if (config->optimizer.momentum == 0) return SL_OK;
+    return sl_zero_state(l, SL_ROLE_MOMENT1, form, lasting, optimizer, SL_F32, "momentum_buffer");
+  }
+  SL_TRY(sl_zero_state(l, SL_ROLE_MOMENT1, form, lasting, optimizer, SL_F32, "exp_avg"));
+  return sl_zero_state(l, SL_ROLE_MOMENT2, form, lasting, optimizer, SL_F32, "exp_avg_sq");
+}
+
+/* A run that a rank answers for: all of a member's shard at once, or a unit's part of it. */
+struct run {
+  const struct sl_unit *unit; /* NULL: the whole shard */
+  int64_t count;
+};
+
+/* Number of runs, and run `i`. Shards that stand contiguous on both sides are one run. */
+static int run_count(const struct sl_lowering *l, bool contiguous) {
+  return contiguous || l->stage->layout.members == 1 ? 1 : l->stage->layout.unit_count;
+}
+
+static struct run run_at(const struct sl_lowering *l, bool contiguous, int i) {
+  const struct sl_layout *layout = &l->stage->layout;
+  if (run_count(l, contiguous) == 1 && (contiguous || layout->members == 1)) {
+    return (struct run){.count = l->member >= 0 ? sl_layout_shard(layout, l->member) : layout->shard_numel};
+  }
+  const struct sl_unit *u = &layout->units[i];
+  const bool owned = u->owner < 0 || u->owner == l->member;
+  return (struct run){.unit = u, .count = owned ? u->part : 0};
+}
+
+/* The operand of a state that a run covers, whatever the state's form. */
+static struct sl_operand state_run(const struct sl_lowering *l, enum sl_role role, enum sl_access access,
+                                   struct run run) {
+  const int32_t buffer = l->rank_class->role[role].buffer;
+  const struct sl_unit *u = run.unit;
+  if (l->rank_class->role[role].form == SL_FORM_SHARD) {
+    return sl_part(l, buffer, access, u != NULL ? u->shard_offset : 0, run.count);
+  }
+  if (u == NULL) return sl_part(l, buffer, access, 0, run.count);
+  return u->owner >= 0 ? sl_part(l, buffer, access, u->first, run.count)
+                       : sl_zero_own(l, buffer, access, u->first, run.count);
+}
+
+/* ---- norm and control ---- */
+
+static enum sl_status emit_norm(struct sl_lowering *l, struct sl_program *p) {
+  const enum sl_role_form form = l->rank_class->role[SL_ROLE_GRAD].form;
+  const struct sl_buffer *grad = &l->rank_class->buffers[l->rank_class->role[SL_ROLE_GRAD].buffer];
+  const enum sl_dtype type = grad->dtype;
+  const bool whole = form == SL_FORM_WHOLE;
+  const bool contiguous = form != SL_FORM_SHARD_IN_FLAT;
+  for (int i = 0; i < run_count(l, contiguous); i++) {
+    struct run run = run_at(l, contiguous, i);
+    if (whole) run.count = l->stage->layout.padded;
+    struct sl_op op = sl_zero_op(SL_OP_NORM, type, SL_PHASE_STEP, run.count);
+    int32_t scratch;
+    /* the sum goes over all ranks: a whole gradient stands on all dp of them, a shard on dp / shard */
+    op.scale = (whole ? 1.0 : (double)l->plan->shard) / l->plan->dp;
+    op.place_group = SL_GROUP_SHARD;
+    SL_TRY(sl_lower_buffer(l, &scratch, SL_SCOPE_PROGRAM, SL_CATEGORY_WORKSPACE, SL_U8, sl_scratch_sum(run.count), 1,
+                           "norm.scratch"));
+    SL_TRY(SL_EMIT(p, op, state_run(l, SL_ROLE_GRAD, SL_READ, run), sl_update(l, l->rank_class->control),
+                   sl_write(l, scratch)));
+  }
+  return SL_OK;
+}
+
+/* Sum the loss, the squares and the overflow flag over the world, then let the control block decide. */
+static enum sl_status emit_control(struct sl_lowering *l, struct sl_program *p) {
+  const int32_t control = l->rank_class->control;
+  const struct sl_op sum = sl_zero_collective(l, SL_OP_ALL_REDUCE, SL_GROUP_WORLD, SL_F64, SL_PHASE_STEP,
+                                              SL_PAYLOAD_SCALAR, SL_CONTROL_REDUCED);
+  if (l->plan->world > 1) SL_TRY(SL_EMIT(p, sum, sl_part(l, control, SL_READ_WRITE, 0, SL_CONTROL_REDUCED)));
+  return SL_EMIT(p, sl_zero_op(SL_OP_CONTROL, SL_F64, SL_PHASE_STEP, 0), sl_update(l, control));
+}
+
+/* ---- update ---- */
+
+static enum sl_status emit_update_run(struct sl_lowering *l, struct sl_program *p, struct run run) {
+  static const enum sl_op_kind kinds[] = {
+      [SL_OPT_SGD] = SL_OP_SGD, [SL_OPT_ADAM] = SL_OP_ADAM, [SL_OPT_ADAMW] = SL_OP_ADAMW};
+  const bool master = l->dtype != SL_F32;
+  struct sl_op op = sl_zero_op(kinds[l->plan->config->optimizer.type], SL_F32, SL_PHASE_STEP, run.count);
+  struct sl_operand operands[SL_MAX_OPERANDS];
+  int n = 0;
+  op.place_group = SL_GROUP_SHARD;
+  operands[n++] = state_run(l, master ? SL_ROLE_MASTER : SL_ROLE_PARAM, SL_READ_WRITE, run);
+  operands[n++] = state_run(l, SL_ROLE_GRAD, SL_READ, run);
+  for (int role = SL_ROLE_MOMENT1; role <= SL_ROLE_MOMENT2; role++) {
+    if (l->rank_class->role[role].form == SL_FORM_ABSENT) continue;
+    operands[n++] = state_run(l, (enum sl_role)role, SL_READ_WRITE, run);
+  }
+  operands[n++] = sl_read(l, l->rank_class->control);
+  if (master) {
+    op.flags |= SL_OP_PARAM_COPY;
+    operands[n++] = state_run(l, SL_ROLE_PARAM, SL_WRITE, run);
+  }
+  return sl_lower_emit(p, op, n, operands);
+}
+
+static enum sl_status emit_update(struct sl_lowering *l, struct sl_program *p) {
+  const bool contiguous = l->rank_class->role[SL_ROLE_PARAM].form == SL_FORM_SHARD;
+  for (int i = 0; i < run_count(l, contiguous); i++) {
+    const struct run run = run_at(l, contiguous, i);
+    if (run.count > 0) SL_TRY(emit_update_run(l, p, run));
+  }
+  return SL_OK;
+}
+
+/* ---- updated parameters to everyone ---- */
+
+/* A flat partition, allgather_bucket_size elements at a time: the same run of every member's part in each call, as DeepSpeed's
+ * all_gather_dp_groups cuts them. */
+static enum sl_status gather_flat(struct sl_lowering *l, struct sl_program *p) {
+  const struct sl_layout *layout = &l->stage->layout;
+  const int32_t param = l->rank_class->role[SL_ROLE_PARAM].buffer;
+  const int64_t part = layout->shard_numel, limit = l->plan->config->zero.allgather_bucket_size;
+  int64_t chunks = limit > 0 ? layout->padded / limit : part;
+  if (chunks < 1) chunks = 1;
+  if (chunks > part) chunks = part;
+  for (int64_t i = 0; i < chunks; i++) {
+    const int64_t lo = i * (part / chunks), hi = i + 1 == chunks ? part : lo + part / chunks;
+    struct sl_op op = sl_zero_collective(l, SL_OP_ALL_GATHER, SL_GROUP_SHARD, l->dtype, SL_PHASE_STEP,
+                                         SL_PAYLOAD_PARAMETER, (hi - lo) * layout->members);
+    op.place_group = SL_GROUP_SHARD;
+    op.flags |= SL_OP_SHARE_CHUNK;
+    op.dim[1] = lo, op.dim[2] = hi, op.dim[3] = part;
+    SL_TRY(SL_EMIT(p, op, sl_zero_own(l, param, SL_READ, 0, part), sl_write(l, param)));
+  }
+  return SL_OK;
+}
+
+/* One unit: gathered from its parts, or broadcast by its owner. */
+static enum sl_status gather_unit(struct sl_lowering *l, struct sl_program *p, const struct sl_unit *u) {
+  const int32_t param = l->rank_class->role[SL_ROLE_PARAM].buffer;
+  const int64_t whole = u->owner >= 0 ? u->numel : u->part * l->stage->layout.members;
+  struct sl_op op = sl_zero_collective(l, u->owner >= 0 ? SL_OP_BROADCAST : SL_OP_ALL_GATHER, SL_GROUP_SHARD, l->dtype,
+                                       SL_PHASE_STEP, SL_PAYLOAD_PARAMETER, whole);
+  if (u->owner >= 0) {
+    op.peer = u->owner;
+    return SL_EMIT(p, op, sl_part(l, param, SL_READ_WRITE, u->first, whole));
+  }
+  op.place_group = SL_GROUP_SHARD;
+  return SL_EMIT(p, op, sl_zero_own(l, param, SL_READ, u->first, u->part),
+                 sl_part(l, param, SL_WRITE, u->first, whole));
+}
+
+enum sl_status sl_zero_step(struct sl_lowering *l, struct sl_program *p) {
+  const struct sl_strategy *s = &l->plan->strategy;
+  SL_TRY(emit_norm(l, p));
+  SL_TRY(emit_control(l, p));
+  SL_TRY(emit_update(l, p));
+  if (!s->shard_optimizer) return SL_OK;
+  if (s->shard_params) return sl_fetch_persistent(l, p, SL_PHASE_STEP);
+  if (s->units == SL_UNITS_FLAT) return gather_flat(l, p);
+  for (int i = 0; i < l->stage->layout.unit_count; i++) SL_TRY(gather_unit(l, p, &l->stage->layout.units[i]));
+  return SL_OK;
+}
+
+/* ---- initialisation: no rank needs another, numbers are drawn by logical element ---- */
+
+static enum sl_status init_role(struct sl_lowering *l, struct sl_program *p, enum sl_role role) {
+  const int32_t buffer = l->rank_class->role[role].buffer;
+  if (l->rank_class->role[role].form == SL_FORM_ABSENT) return SL_OK;
+  for (int i = 0; i < l->stage->tensor_count; i++) {
+    struct sl_op op =
+        sl_zero_op(SL_OP_INIT_TENSOR, l->rank_class->buffers[buffer].dtype, SL_PHASE_INIT, l->stage->tensors[i].numel);
+    op.tensor = i;
+    op.role = role;
+    SL_TRY(SL_EMIT(p, op, sl_update(l, buffer))); /* a piece of it: the rest stays */
+  }
+  return SL_OK;
+}
+
+enum sl_status sl_zero_init(struct sl_lowering *l, struct sl_program *p) {
+  const struct sl_class *c = l->rank_class;
+  for (int role = 0; role < SL_ROLE_COUNT; role++) {
+    if (c->role[role].form == SL_FORM_ABSENT || !c->buffers[c->role[role].buffer].persistent) continue;
+    const struct sl_buffer *b = &c->buffers[c->role[role].buffer];
+    SL_TRY(SL_EMIT(p, sl_zero_op(SL_OP_FILL, b->dtype, SL_PHASE_INIT, b->bytes / sl_dtype_bytes(b->dtype)),
+                   sl_write(l, c->role[role].buffer)));
+  }
+  SL_TRY(init_role(l, p, SL_ROLE_PARAM));
+  SL_TRY(init_role(l, p, SL_ROLE_MASTER));
+  return l->zero->fetch != NULL ? sl_fetch_persistent(l, p, SL_PHASE_INIT) : SL_OK;
+}

@@ -1,0 +1,189 @@
+/* The presets: one row a framework's way of sharding; see strategy.h. */
+#include "core/strategy.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/text.h"
+
+enum { MIB = 1 << 20 };
+
+/* Sources: torch/nn/parallel/distributed.py (bucket_cap_mb 25, first bucket 1 MiB); torch/distributed/fsdp (transformer
+ * auto-wrap, BACKWARD_PRE, limit_all_gathers); Megatron-LM core/distributed/distributed_data_parallel.py (bucket size
+ * max(40e6, 1e6 dp)); DeepSpeed 0.19.6 runtime/zero. Bucket limits of 0 come from the configuration or the rank count. */
+static const struct preset {
+  struct sl_strategy row;
+  const char *description;
+  int64_t first_bucket_bytes, bucket_bytes;
+} presets[] = {
+    {{.name = "deepspeed-0", .framework = "DeepSpeed", .zero_stage = 0, .units = SL_UNITS_WHOLE},
+     "DeepSpeed without ZeRO: everything replicated",
+     0,
+     0},
+    {{.name = "deepspeed-1",
+      .framework = "DeepSpeed",
+      .zero_stage = 1,
+      .units = SL_UNITS_FLAT,
+      .shard_optimizer = true},
+     "ZeRO-1: optimizer state in flat partitions",
+     0,
+     0},
+    {{.name = "deepspeed-2",
+      .framework = "DeepSpeed",
+      .zero_stage = 2,
+      .units = SL_UNITS_FLAT,
+      .shard_optimizer = true,
+      .shard_grads = true},
+     "ZeRO-2: gradients too",
+     0,
+     0},
+    {{.name = "deepspeed-3",
+      .framework = "DeepSpeed",
+      .zero_stage = 3,
+      .units = SL_UNITS_PARAMETER,
+      .shard_optimizer = true,
+      .shard_grads = true,
+      .shard_params = true,
+      .release = SL_RELEASE_DISTANCE},
+     "ZeRO-3: parameters too",
+     0,
+     0},
+    {{.name = "ddp",
+      .framework = "PyTorch DDP",
+      .zero_stage = 0,
+      .units = SL_UNITS_WHOLE,
+      .closes_after = true,
+      .overlap = true},
+     "DistributedDataParallel: 25 MiB buckets, the first 1 MiB, all-reduced as backward fills them",
+     MIB,
+     25 * MIB},
+    {{.name = "zero-redundancy-optimizer",
+      .framework = "PyTorch ZeroRedundancyOptimizer",
+      .zero_stage = 1,
+      .units = SL_UNITS_OWNER,
+      .shard_optimizer = true,
+      .closes_after = true,
+      .overlap = true},
+     "DDP gradients; each rank updates its own whole parameters and broadcasts them",
+     MIB,
+     25 * MIB},
+    {{.name = "fsdp",
+      .framework = "PyTorch FSDP",
+      .zero_stage = 3,
+      .units = SL_UNITS_LAYER,
+      .shard_optimizer = true,
+      .shard_grads = true,
+      .shard_params = true,
+      .overlap = true,
+      .release = SL_RELEASE_PASS,
+      .prefetch_units = true},
+     "FullyShardedDataParallel FULL_SHARD: one flat parameter a block, gathered for forward and again for backward",
+     0,
+     0},
+    {{.name = "fsdp-shard-grad-op",
+      .framework = "PyTorch FSDP",
+      .zero_stage = 2,
+      .units = SL_UNITS_LAYER,
+      .shard_optimizer = true,
+      .shard_grads = true,
+      .shard_params = true,
+      .overlap = true,
+      .release = SL_RELEASE_MICRO,
+      .prefetch_units = true},
+     "FullyShardedDataParallel SHARD_GRAD_OP: gathered for forward, kept until backward is over",
+     0,
+     0},
+    {{.name = "megatron-distributed-optimizer",
+      .framework = "Megatron-LM",
+      .zero_stage = 1,
+      .units = SL_UNITS_BUCKET,
+      .shard_optimizer = true,
+      .closes_after = true,
+      .overlap = true,
+      .fp32_gradients = true},
+     "Megatron-LM --use-distributed-optimizer: fp32 gradients reduce-scattered by bucket, parameters gathered by "
+     "bucket",
+     0,
+     0},
+};
+enum { PRESETS = sizeof presets / sizeof *presets };
+
+bool sl_strategy_preset(int i, const char **name, const char **description) {
+  if (i < 0 || i >= PRESETS) return false;
+  *name = presets[i].row.name;
+  *description = presets[i].description;
+  return true;
+}
+
+static enum sl_status find_preset(const struct preset **out, const struct sl_config *config) {
+  const char *names[PRESETS];
+  char by_stage[16];
+  const char *wanted = config->sl.preset;
+  if (wanted[0] == '\0') {
+    snprintf(by_stage, sizeof by_stage, "deepspeed-%d", config->zero.stage);
+    wanted = by_stage;
+  }
+  for (int i = 0; i < PRESETS; i++) {
+    names[i] = presets[i].row.name;
+    *out = &presets[i];
+    if (strcmp(names[i], wanted) == 0) return SL_OK;
+  }
+  const char *near = sl_nearest(wanted, names, PRESETS);
+  return sl_json_fail(&config->doc, "shardlab.preset",
+                      "\"%s\" is no preset; did you mean %s? (shardlab show presets lists them)", wanted,
+                      near != NULL ? near : "deepspeed-2");
+}
+
+/* What the framework itself would refuse. */
+static enum sl_status check_limits(const struct sl_strategy *s, const struct sl_config *c) {
+  const bool deepspeed = strcmp(s->framework, "DeepSpeed") == 0;
+  if (!deepspeed && (c->zero.offload_optimizer != SL_OFFLOAD_NONE || c->zero.offload_param != SL_OFFLOAD_NONE)) {
+    return sl_json_fail(&c->doc, "zero_optimization",
+                        "preset %s: offload_optimizer and offload_param are DeepSpeed's; %s has none", s->name,
+                        s->framework);
+  }
+  if (!deepspeed && c->zero.stage != 0 && c->zero.stage != s->zero_stage) {
+    return sl_json_fail(&c->doc, "zero_optimization.stage",
+                        "is %d; preset %s (%s) shards as stage %d does: leave the stage out or at 0", c->zero.stage,
+                        s->name, s->framework, s->zero_stage);
+  }
+  if (strcmp(s->framework, "Megatron-LM") == 0 && c->optimizer.type == SL_OPT_ADAM) {
+    return sl_json_fail(
+        &c->doc, "optimizer.type",
+        "\"%s\" with L2 in the gradient; Megatron-LM's distributed optimizer runs AdamW (adam_w_mode) or SGD",
+        c->optimizer.type_name);
+  }
+  if (s->units == SL_UNITS_OWNER && c->fp16.enabled) {
+    return sl_json_fail(&c->doc, "fp16.enabled",
+                        "is true; ZeroRedundancyOptimizer wraps a plain optimizer, which keeps no fp32 master weights: "
+                        "use bf16, fp32 or another preset");
+  }
+  return SL_OK;
+}
+
+static void choose_buckets(struct sl_strategy *s, const struct preset *p, const struct sl_config *c, int dp) {
+  const int64_t element = sl_dtype_bytes(c->param_dtype);
+  if (p->bucket_bytes > 0) {
+    s->first_bucket = p->first_bucket_bytes / element;
+    s->bucket = p->bucket_bytes / element;
+  } else if (s->units == SL_UNITS_BUCKET) {
+    s->bucket = 1000000 * (int64_t)dp > 40000000 ? 1000000 * (int64_t)dp : 40000000;
+    s->first_bucket = s->bucket;
+  } else {
+    s->first_bucket = s->bucket = c->zero.reduce_bucket_size;
+  }
+}
+
+enum sl_status sl_strategy_choose(struct sl_strategy *s, const struct sl_config *config, int dp) {
+  const struct preset *p;
+  SL_TRY(find_preset(&p, config));
+  *s = p->row;
+  SL_TRY(check_limits(s, config));
+  if (strcmp(s->framework, "DeepSpeed") == 0) s->overlap = config->zero.overlap_comm;
+  choose_buckets(s, p, config, dp);
+  if (dp > 1) return SL_OK;
+  s->units = SL_UNITS_WHOLE;
+  s->shard_params = s->shard_grads = s->shard_optimizer = false;
+  s->zero_stage = 0;
+  return SL_OK;
+}

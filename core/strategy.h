@@ -1,0 +1,53 @@
+/* How a framework shards: what of the model states is split over the data-parallel ranks, in which units, how gradients are
+ * bucketed and reduced, and when parameters are gathered and let go. A preset is one row of a table; the lowering
+ * (lower_zero.c and its neighbours) reads the row and knows no framework's name. */
+#ifndef SL_CORE_STRATEGY_H
+#define SL_CORE_STRATEGY_H
+
+#include "core/config.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What is sharded as one; see struct sl_unit. */
+enum sl_units {
+  SL_UNITS_WHOLE,     /* nothing is split */
+  SL_UNITS_FLAT,      /* one unit, padded to 2 x members: DeepSpeed stages 1 and 2 */
+  SL_UNITS_PARAMETER, /* each parameter: DeepSpeed stage 3 */
+  SL_UNITS_LAYER,     /* each block, and the rest as the root: FSDP with a transformer wrap policy */
+  SL_UNITS_BUCKET,    /* each gradient bucket: Megatron-LM's distributed optimizer */
+  SL_UNITS_OWNER      /* whole parameters, dealt to the member with the smallest total: ZeroRedundancyOptimizer */
+};
+
+enum sl_release {
+  SL_RELEASE_DISTANCE, /* unless used again within stage3_max_reuse_distance elements: DeepSpeed */
+  SL_RELEASE_PASS,     /* after a forward's or a backward's last use: FSDP FULL_SHARD */
+  SL_RELEASE_MICRO     /* after the micro-batch's last use: FSDP SHARD_GRAD_OP */
+};
+
+struct sl_strategy {
+  const char *name, *framework;
+  int zero_stage; /* what it amounts to in ZeRO's terms */
+  enum sl_units units;
+  bool shard_params; /* parameters exist whole only around their use */
+  bool shard_grads;  /* gradients are reduced into the member's shard after every micro-batch */
+  bool shard_optimizer;
+  /* Buckets in elements. A bucket closes before the parameter that would make it larger than the limit (DeepSpeed), or
+   * with the one that reaches it (PyTorch, Megatron-LM); per unit, where units are layers or buckets themselves. */
+  int64_t first_bucket, bucket;
+  bool closes_after;
+  bool overlap;        /* reductions and gathers run beside compute */
+  bool fp32_gradients; /* accumulated and reduced in fp32 whatever the parameters are (Megatron-LM's main_grad) */
+  enum sl_release release;
+  bool prefetch_units; /* look-ahead of one unit (FSDP) instead of stage3_prefetch_bucket_size elements */
+};
+
+/* The strategy of `config` for `dp` data-parallel ranks: its preset (config->sl.preset), or DeepSpeed's ZeRO stage. One rank
+ * has nobody to share with, so it gets the replicated form of whatever was asked for.
+ * Errors: SL_ERR_INPUT: unknown preset, or a configuration that its framework refuses, in that framework's terms. */
+enum sl_status sl_strategy_choose(struct sl_strategy *strategy, const struct sl_config *config, int dp);
+
+/* Name and one-line description of preset `i`; false past the end. */
+bool sl_strategy_preset(int i, const char **name, const char **description);
+
+#endif
