@@ -106,6 +106,13 @@ static bool contributes_twice(const struct sl_lowering *l, int first, int last) 
   return false;
 }
 
+/* Does the gradient of placed tensor `i` get a bucket of its own (or its unit's), apart from the rotating buffers? */
+static bool stands_alone(const struct sl_lowering *l, int i) {
+  const struct sl_unit *u = &l->stage->layout.units[l->stage->tensors[i].unit];
+  if (l->plan->strategy.units != SL_UNITS_LAYER) return contributes_twice(l, i, i);
+  return contributes_twice(l, u->first_tensor, u->first_tensor + u->tensor_count - 1);
+}
+
 /* When each gradient is made: drafts of the backward that write it first and last. */
 struct made {
   int first, last;
@@ -127,15 +134,15 @@ static void find_made(const struct sl_lowering *l, struct made *made) {
 /* May a bucket end with tensor i + 1 and the next one start with tensor i? They may share a buffer, so nothing of the
  * tensors up to i may be written before everything behind them is: not between a weight and its bias where the weight's
  * gradient comes first, nor between two gradients of one op. Gradients with a bucket of their own do not count. */
-static void find_cuts(const struct sl_reduce *r, const struct made *made, int count, int *earliest, bool *cut) {
+static void find_cuts(const struct sl_lowering *l, const struct made *made, int count, int *earliest, bool *cut) {
   int latest = -1;
   for (int i = 0; i < count; i++) { /* the first write of anything up to i */
-    earliest[i] = r->contributions[i] > 1 ? INT_MAX : made[i].first;
+    earliest[i] = stands_alone(l, i) ? INT_MAX : made[i].first;
     if (i > 0 && earliest[i - 1] < earliest[i]) earliest[i] = earliest[i - 1];
   }
   for (int i = count - 1; i >= 0; i--) {
     cut[i] = earliest[i] > latest;
-    if (r->contributions[i] == 1 && made[i].last > latest) latest = made[i].last;
+    if (!stands_alone(l, i) && made[i].last > latest) latest = made[i].last;
   }
 }
 
@@ -150,7 +157,7 @@ static enum sl_status plan_cuts(const struct sl_lowering *l, bool *cut) {
   SL_GO(sl_calloc(&made, count, sizeof *made));
   SL_GO(sl_calloc(&earliest, count, sizeof *earliest));
   find_made(l, made);
-  find_cuts(l->zero->reduce, made, (int)count, earliest, cut);
+  find_cuts(l, made, (int)count, earliest, cut);
 fail:
   free(made);
   free(earliest);
@@ -177,7 +184,7 @@ static void fill_buckets(const struct sl_lowering *l, const bool *cut) {
   int64_t end = s->layout.padded;
   for (int i = s->tensor_count - 1; i >= 0; i--) {
     int last = i; /* of the run that cannot be cut */
-    while (last > 0 && !cut[last - 1] && r->contributions[last - 1] == 1) last--;
+    while (last > 0 && !cut[last - 1] && !stands_alone(l, last - 1)) last--;
     if (open == NULL || (cut[i] && starts_bucket(l, open, i, end - s->tensors[last].flat))) {
       open = &r->buckets[r->bucket_count++];
       *open = (struct bucket){.last = i, .buffer = -1};

@@ -26,21 +26,26 @@ enum { MODELS = sizeof models / sizeof *models, OPTIMIZERS = 2 };
 /* How stages 0 to 3 differ from one entry to the next: bucket sizes that cut tensors' runs oddly, overlap on and off, the
  * thresholds of stage 3. */
 static const struct {
-  int stage;
   const char *zero, *preset;
 } variants[] = {
-    {0, "\"reduce_bucket_size\": 3000"},
-    {0, "\"overlap_comm\": true, \"reduce_bucket_size\": 9000"},
-    {1, "\"reduce_bucket_size\": 2500, \"allgather_bucket_size\": 1001"},
-    {1, "\"overlap_comm\": true"},
-    {2, "\"reduce_bucket_size\": 2500, \"overlap_comm\": true, \"allgather_bucket_size\": 7777"},
-    {2, "\"overlap_comm\": false, \"reduce_bucket_size\": 1900"},
-    {3, "\"stage3_param_persistence_threshold\": 0, \"stage3_max_reuse_distance\": 0, \"stage3_prefetch_bucket_size\": "
-        "3000, "
-        "\"reduce_bucket_size\": 5000"},
-    {3, "\"stage3_param_persistence_threshold\": 100, \"stage3_prefetch_bucket_size\": 0, "
-        "\"stage3_max_reuse_distance\": 6000"},
-    {3, "\"overlap_comm\": false, \"reduce_bucket_size\": 1900"},
+    {"\"stage\": 0, \"reduce_bucket_size\": 3000", ""},
+    {"\"stage\": 0, \"overlap_comm\": true, \"reduce_bucket_size\": 9000", ""},
+    {"\"stage\": 1, \"reduce_bucket_size\": 2500, \"allgather_bucket_size\": 1001", ""},
+    {"\"stage\": 1, \"overlap_comm\": true", ""},
+    {"\"stage\": 2, \"reduce_bucket_size\": 2500, \"overlap_comm\": true, \"allgather_bucket_size\": 7777", ""},
+    {"\"stage\": 2, \"overlap_comm\": false", ""},
+    {"\"stage\": 3, \"stage3_param_persistence_threshold\": 0, \"stage3_max_reuse_distance\": 0, "
+     "\"stage3_prefetch_bucket_size\": 3000, \"reduce_bucket_size\": 5000",
+     ""},
+    {"\"stage\": 3, \"stage3_param_persistence_threshold\": 100, \"stage3_prefetch_bucket_size\": 0, "
+     "\"stage3_max_reuse_distance\": 6000",
+     ""},
+    {"\"stage\": 3, \"overlap_comm\": false, \"reduce_bucket_size\": 1000", ""},
+    {"\"stage\": 0", "ddp"},
+    {"\"stage\": 0", "zero-redundancy-optimizer"},
+    {"\"stage\": 0", "fsdp"},
+    {"\"stage\": 0", "fsdp-shard-grad-op"},
+    {"\"stage\": 0", "megatron-distributed-optimizer"},
 };
 enum { VARIANTS = sizeof variants / sizeof *variants };
 
@@ -52,14 +57,13 @@ struct reference {
 
 static int rank, world, failures;
 
-static void config_text(char *out, size_t size, int model, int optimizer, int stage, const char *zero, int micro,
-                        int accumulate) {
+static void config_text(char *out, size_t size, int model, int optimizer, int variant, int micro, int accumulate) {
   snprintf(out, size,
            "{\"train_micro_batch_size_per_gpu\": %d, \"gradient_accumulation_steps\": %d, \"gradient_clipping\": 0.5, "
-           "\"zero_allow_untested_optimizer\": true, \"optimizer\": %s, \"zero_optimization\": {\"stage\": %d%s%s}, "
+           "\"zero_allow_untested_optimizer\": true, \"optimizer\": %s, \"zero_optimization\": {%s}, "
            "\"shardlab\": {\"preset\": \"%s\", %s}}",
-           micro, accumulate, optimizers[optimizer], variants[variant].stage, zero != NULL ? ", " : "",
-           zero != NULL ? zero : "", preset != NULL ? preset : "", models[model].shardlab);
+           micro, accumulate, optimizers[optimizer], variants[variant].zero, variants[variant].preset,
+           models[model].shardlab);
 }
 
 static void train(struct grid_result *r, const struct sl_exec_ops *host, int model, const char *config, int steps,
@@ -70,13 +74,14 @@ static void train(struct grid_result *r, const struct sl_exec_ops *host, int mod
   MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
+/* All gradients in model order, whatever the plan's order is. */
 static float *gradients_of(struct grid_result *r, int64_t *numel) {
   const struct sl_stage *s = &r->fixture.plan.stages[0];
   float *all = calloc((size_t)s->layout.numel, sizeof *all);
   *numel = 0;
-  for (int i = 0; i < s->tensor_count; i++) {
-    grid_tensor(r, rank, SL_ROLE_GRAD, i, all + *numel);
-    *numel += s->tensors[i].numel;
+  for (int t = 0; t < r->fixture.model.tensor_count; t++) {
+    grid_tensor(r, rank, SL_ROLE_GRAD, s->placed_of[t], all + *numel);
+    *numel += r->fixture.model.tensors[t].numel;
   }
   return all;
 }
@@ -133,14 +138,13 @@ static void expect(bool good, const char *what, double value, double bound, cons
 }
 
 static void compare_gradients(struct grid_result *r, const struct reference *ref, int m, const char *config) {
-  const struct sl_stage *s = &r->fixture.plan.stages[0];
   int64_t numel, at = 0;
   float *all = gradients_of(r, &numel);
-  for (int i = 0; i < s->tensor_count; i++) {
-    const char *name = r->fixture.model.tensors[s->tensors[i].tensor].name;
-    const double d = grid_distance(all + at, ref->gradients[m] + at, s->tensors[i].numel);
-    expect(d <= 1e-5, name, d, 1e-5, config);
-    at += s->tensors[i].numel;
+  for (int t = 0; t < r->fixture.model.tensor_count; t++) {
+    const struct sl_tensor *tensor = &r->fixture.model.tensors[t];
+    const double d = grid_distance(all + at, ref->gradients[m] + at, tensor->numel);
+    expect(d <= 1e-5, tensor->name, d, 1e-5, config);
+    at += tensor->numel;
   }
   free(all);
 }
@@ -156,7 +160,7 @@ static void compare_losses(const struct grid_result *r, const struct reference *
 
 /* The planner's bar: no more than 5% over what is live at once, for arenas worth the name. */
 static void compare_memory(const struct grid_result *r, const char *config) {
-  const struct sl_class *c = &r->fixture.job.classes[0];
+  const struct sl_class *c = &r->fixture.job.classes[sl_job_class_of(&r->fixture.job, rank)];
   const double ratio = (double)c->arena_bytes[SL_SPACE_DEVICE] / (double)c->memory->live_peak_bytes;
   expect(r->run.reports[0].arena_bytes[SL_SPACE_DEVICE] == c->arena_bytes[SL_SPACE_DEVICE], "arena bytes", 0, 0,
          config);
@@ -172,8 +176,7 @@ static void run_grid(const struct sl_exec_ops *host, const struct reference *ref
       for (int accumulate = 1; accumulate <= 4; accumulate += 3, turn++) {
         const int o = turn / 2 % 2 == turn % 2; /* both optimizers meet every stage and both accumulations */
         if (BATCH % (world * accumulate) != 0) continue;
-        config_text(config, sizeof config, m, o, variants[v].stage, variants[v].zero, BATCH / world / accumulate,
-                    accumulate);
+        config_text(config, sizeof config, m, o, v, BATCH / world / accumulate, accumulate);
         train(&r, host, m, config, 1, false);
         compare_gradients(&r, ref, m, config);
         grid_close(&r);
