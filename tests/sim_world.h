@@ -36,7 +36,7 @@ static inline void world_init(struct world *w, int pp, int dp, int tp) {
   w->cluster.link[0] = (struct sl_link){.name = "wire", .span = 1 << 20, .bandwidth = 1};
   w->plan = (struct sl_plan){
       .cluster = &w->cluster, .world = pp * dp * tp, .tp = tp, .cp = 1, .dp = dp, .pp = pp, .shard = dp};
-  w->job = (struct sl_job){.plan = &w->plan, .class_count = pp};
+  w->job = (struct sl_job){.plan = &w->plan, .class_count = pp, .classes_per_stage = 1};
   assert_int_equal(sl_calloc(&w->job.classes, (size_t)pp, sizeof *w->job.classes), SL_OK);
   for (int i = 0; i < pp; i++) {
     struct sl_class *c = &w->job.classes[i];
