@@ -141,8 +141,7 @@ struct event {
 static int by_time(const void *a, const void *b) {
   const struct event *x = a, *y = b;
   if (x->issue != y->issue) return x->issue < y->issue ? -1 : 1;
-  return x->starts != y->starts ? (x->starts ? 1 : -1)
-                                : 0; /* an end is stamped with the first op that it is over for, so it goes first */
+  return x->starts != y->starts ? (x->starts ? 1 : -1) : 0; /* an end is stamped one issue later, so it goes first */
 }
 
 static int64_t total(const int64_t live[SL_CATEGORY_COUNT]) {
@@ -178,12 +177,11 @@ static enum sl_status walk(const struct planner *p, struct sl_memory_report *r, 
     const struct sl_life *x = &p->lives[i];
     if (x->program != program->kind) continue;
     events[n++] = (struct event){x->first, true, x->slot};
-    events[n++] = (struct event){x->over, false, x->slot};
+    events[n++] = (struct event){x->last + 1, false, x->slot};
   }
   qsort(events, n, sizeof *events, by_time);
   for (uint32_t issue = 0, i = 0; issue < program->issue_count; issue++) {
     const uint32_t from = i;
-    if (program->ops[program->issues[issue].op].lane != SL_LANE_COMPUTE) continue;
     for (; i < n && events[i].issue <= issue; i++) {
       const struct sl_buffer *b = p->buffer_of[events[i].slot];
       live[b->category] += (events[i].starts ? 1 : -1) * aligned(b->bytes);

@@ -222,24 +222,6 @@ static enum sl_status link_op(struct linker *k, uint32_t op_index, uint32_t inst
   return SL_OK;
 }
 
-/* The first compute op that knows all of a life to be complete; there is none after the join. */
-static uint32_t find_over(const struct linker *k, const struct sl_life *life) {
-  uint32_t low = 0, high = k->p->lane_ops[SL_LANE_COMPUTE];
-  while (low < high) {
-    const uint32_t middle = (low + high) / 2, issue = k->lane_issue[SL_LANE_COMPUTE][middle];
-    bool over = issue > life->last;
-    for (int lane = 0; lane < SL_LANE_COUNT; lane++) {
-      over = over && k->clocks[(size_t)issue * SL_LANE_COUNT + (size_t)lane] >= life->done[lane];
-    }
-    if (over) {
-      high = middle;
-    } else {
-      low = middle + 1;
-    }
-  }
-  return low < k->p->lane_ops[SL_LANE_COMPUTE] ? k->lane_issue[SL_LANE_COMPUTE][low] : (uint32_t)k->p->issue_count;
-}
-
 static size_t count_issues(const struct sl_program *p) {
   size_t n = 0;
   for (size_t i = 0; i < p->instance_count; i++) n += (size_t)p->instances[i].op_count;
@@ -248,7 +230,7 @@ static size_t count_issues(const struct sl_program *p) {
 
 enum sl_status sl_link(const struct sl_lowering *l, struct sl_program *p, struct sl_lives *lives) {
   enum sl_status status;
-  const size_t slots = l->rank_class->slot_count, issues = count_issues(p), first_life = lives->count;
+  const size_t slots = l->rank_class->slot_count, issues = count_issues(p);
   struct linker k = {.l = l, .p = p, .lives = lives};
   /* sl_issue keeps a lane's index in 24 bits, which also bounds what one step may hold */
   if (issues >= 1u << 24)
@@ -261,7 +243,6 @@ enum sl_status sl_link(const struct sl_lowering *l, struct sl_program *p, struct
     const struct sl_instance n = p->instances[i];
     for (int32_t o = 0; o < n.op_count; o++) SL_GO(link_op(&k, (uint32_t)(n.first_op + o), i));
   }
-  for (size_t i = first_life; i < lives->count; i++) lives->items[i].over = find_over(&k, &lives->items[i]);
 fail:
   for (size_t i = 0; k.histories != NULL && i < slots; i++) free(k.histories[i].spans);
   for (int lane = 0; lane < SL_LANE_COUNT; lane++) free(k.lane_issue[lane]);

@@ -105,12 +105,12 @@ enum sl_status sl_zero_init(struct sl_lowering *lowering, struct sl_program *pro
 
 /* Lives of buffer slots, found by link.c and used by arena.c: life `i` of a slot spans issues first..last of `program`;
  * `done[lane]` is how many ops of each lane must be complete for the life to be over, `known[lane]` how many are
- * complete for certain when it starts. `over` is the first compute op (its issue) that starts when all is complete. */
+ * complete for certain when it starts. */
 struct sl_life {
   uint32_t slot; /* index in class->slot_offsets */
   enum sl_program_kind program;
   int32_t micro_batch;
-  uint32_t first, last, over;
+  uint32_t first, last;
   uint32_t done[SL_LANE_COUNT], known[SL_LANE_COUNT];
 };
 struct sl_lives {

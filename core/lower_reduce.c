@@ -32,6 +32,7 @@ struct sl_reduce {
   int32_t flat;       /* whole gradients, -1 when sharded */
   int32_t arrived;    /* own part in the wire's type, where that differs from the accumulate type; -1 none */
   bool keep, launch;  /* of the present backward */
+  size_t last_launch; /* the last reduction's op, 0 = none */
   int32_t temporary[SL_MAX_OPERANDS]; /* of the present draft: what its kernel writes, -1 = in place */
 };
 
@@ -258,6 +259,7 @@ enum sl_status sl_reduce_begin(struct sl_lowering *l, bool keep, bool launch) {
   for (int i = 0; i < l->stage->tensor_count; i++) r->seen[i] = 0;
   for (int i = 0; i < r->bucket_count; i++) r->buckets[i].ready = 0;
   r->keep = keep;
+  r->last_launch = 0;
   r->launch = launch && l->plan->dp > 1;
   return SL_OK;
 }
@@ -394,14 +396,18 @@ enum sl_status sl_reduce_after(struct sl_lowering *l, struct sl_program *p, cons
     }
     struct bucket *b = &r->buckets[r->bucket_of[o->placed]];
     if (++r->seen[o->placed] < r->contributions[o->placed] || !r->launch) continue;
-    if (++b->ready == b->last - b->first + 1) SL_TRY(launch(l, p, b));
+    if (++b->ready < b->last - b->first + 1) continue;
+    SL_TRY(launch(l, p, b));
+    r->last_launch = p->op_count - 1;
   }
   return SL_OK;
 }
 
-/* What is left once every bucket is on its way: sums that travelled in another type return to the type they are kept in. */
+/* Backward ends when its reductions have: DeepSpeed synchronises after the last bucket, DDP and FSDP in their final callback.
+ * Sums that travelled in another type then return to the type they are kept in. */
 enum sl_status sl_reduce_end(struct sl_lowering *l, struct sl_program *p) {
   const struct sl_reduce *r = l->zero->reduce;
+  if (r->last_launch > 0) p->ops[r->last_launch].flags |= SL_OP_BLOCKING;
   if (!r->launch || !recast(l) || lands_in_shard(l)) return SL_OK;
   if (sharded(l)) {
     return sl_zero_convert(l, p, sl_read(l, r->arrived), sl_write(l, l->rank_class->role[SL_ROLE_GRAD].buffer),

@@ -1,7 +1,6 @@
 /* Memory over time: what is live at which op, by category; filled by the arena planner from the same lifetimes that it
- * places by. "Live" is what a compute op must leave alone when it starts: a buffer counts from its first use until an
- * op's waits say that the last one is complete, so what communication in flight may still need counts too. No two of
- * them may overlap: the arena may be larger by fragmentation, never smaller. */
+ * places by. A buffer is live from its first to its last use in program order: any arena must hold all that is live at once,
+ * so the largest sum is a lower bound and what the arena has beyond it is fragmentation. */
 #ifndef SL_CORE_MEMORY_H
 #define SL_CORE_MEMORY_H
 
