@@ -3,7 +3,9 @@
 #define SL_KERNELS_ALL_H
 
 #include "kernels/attention.h"
+#include "kernels/by_dtype.h"
 #include "kernels/classifier.h"
+#include "kernels/convert.h"
 #include "kernels/dropout.h"
 #include "kernels/embedding.h"
 #include "kernels/gelu.h"

@@ -67,10 +67,15 @@ static void softmax_row(sl_real *x, size_t n) {
   for (size_t i = 0; i < n; i++) x[i] *= inverse;
 }
 
+static void store_row(sl_store *restrict dst, const sl_real *restrict src, size_t n) {
+#pragma omp simd
+  for (size_t i = 0; i < n; i++) dst[i] = sl_put(src[i]);
+}
+
 /* Softmax of the block's rows, to probs (T,T) of this head; scores keep what multiplies V: after dropout, with zeros
  * from the diagonal to the end of the block. */
 static void block_softmax(struct buffers b, const struct sl_attention_shape *s, struct sl_attention_padded p, size_t t0,
-                          sl_real *probs, struct sl_mask mask, const struct sl_philox_key *key, uint64_t first) {
+                          sl_store *probs, struct sl_mask mask, const struct sl_philox_key *key, uint64_t first) {
   for (size_t r = 0; r < BLOCK; r++) {
     size_t t = t0 + r, n = t + 1;
     sl_real *row = b.scores + r * p.Tk;
@@ -80,13 +85,13 @@ static void block_softmax(struct buffers b, const struct sl_attention_shape *s, 
     }
     softmax_row(row, n);
     memset(row + n, 0, (t0 + BLOCK - n) * sizeof *row);
-    memcpy(probs + t * s->T, row, n * sizeof *row);
-    memset(probs + t * s->T + n, 0, (s->T - n) * sizeof *row);
+    store_row(probs + t * s->T, row, n);
+    memset(probs + t * s->T + n, 0, (s->T - n) * sizeof *probs);
     if (mask.on) sl_mask_apply(row, row, mask, key, first + t * s->T, n);
   }
 }
 
-static void forward_head(sl_real *out, sl_real *probs, const sl_real *q, const sl_real *k, const sl_real *v,
+static void forward_head(sl_store *out, sl_store *probs, const sl_store *q, const sl_store *k, const sl_store *v,
                          const struct sl_attention_shape *s, struct sl_mask mask, const struct sl_philox_key *key,
                          uint64_t first, struct buffers b) {
   const struct sl_attention_padded p = sl_attention_pad(s);
@@ -106,7 +111,7 @@ static void forward_head(sl_real *out, sl_real *probs, const sl_real *q, const s
   }
 }
 
-void SL_K(sl_attention_forward)(sl_real *out, sl_real *probs, const sl_real *q, const sl_real *k, const sl_real *v,
+void SL_K(sl_attention_forward)(sl_store *out, sl_store *probs, const sl_store *q, const sl_store *k, const sl_store *v,
                                 const struct sl_attention_shape *shape, const struct sl_dropout *dropout, void *scratch,
                                 size_t scratch_bytes) {
   const struct sl_attention_shape s = *shape;

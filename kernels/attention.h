@@ -20,13 +20,13 @@ size_t SL_K(sl_attention_forward_scratch_bytes)(const struct sl_attention_shape 
 size_t SL_K(sl_attention_backward_scratch_bytes)(const struct sl_attention_shape *shape, int threads);
 
 /* Writes probs (B,H,T,T), zeros above the diagonal included, and out. */
-void SL_K(sl_attention_forward)(sl_real *out, sl_real *probs, const sl_real *q, const sl_real *k, const sl_real *v,
+void SL_K(sl_attention_forward)(sl_store *out, sl_store *probs, const sl_store *q, const sl_store *k, const sl_store *v,
                                 const struct sl_attention_shape *shape, const struct sl_dropout *dropout, void *scratch,
                                 size_t scratch_bytes);
 
 /* Overwrites dq, dk, dv (laid out as q, k, v) from dout (laid out as out) and forward's probs. */
-void SL_K(sl_attention_backward)(sl_real *dq, sl_real *dk, sl_real *dv, const sl_real *dout, const sl_real *q,
-                                 const sl_real *k, const sl_real *v, const sl_real *probs,
+void SL_K(sl_attention_backward)(sl_store *dq, sl_store *dk, sl_store *dv, const sl_store *dout, const sl_store *q,
+                                 const sl_store *k, const sl_store *v, const sl_store *probs,
                                  const struct sl_attention_shape *shape, const struct sl_dropout *dropout,
                                  void *scratch, size_t scratch_bytes);
 

@@ -51,7 +51,7 @@ struct head {
   const struct sl_attention_shape *s;
   struct sl_attention_padded p;
   struct buffers b;
-  const sl_real *probs; /* (T,T) */
+  const sl_store *probs; /* (T,T) */
   struct sl_mask mask;
   const struct sl_philox_key *key;
   uint64_t first; /* dropout's element of (0,0) */
@@ -70,12 +70,17 @@ static void block_dprobs(const struct head *h, size_t t0) {
 }
 
 /* n gradients of masked probabilities become gradients of scores, in place. */
-static void softmax_backward_row(sl_real *ds, const sl_real *probs, size_t n, sl_real scale) {
+static void softmax_backward_row(sl_real *ds, const sl_store *probs, size_t n, sl_real scale) {
   sl_real dot = 0;
 #pragma omp simd reduction(+ : dot)
-  for (size_t i = 0; i < n; i++) dot += probs[i] * ds[i];
+  for (size_t i = 0; i < n; i++) dot += sl_load(probs[i]) * ds[i];
 #pragma omp simd
-  for (size_t i = 0; i < n; i++) ds[i] = probs[i] * (ds[i] - dot) * scale;
+  for (size_t i = 0; i < n; i++) ds[i] = sl_load(probs[i]) * (ds[i] - dot) * scale;
+}
+
+static void load_row(sl_real *restrict dst, const sl_store *restrict src, size_t n) {
+#pragma omp simd
+  for (size_t i = 0; i < n; i++) dst[i] = sl_load(src[i]);
 }
 
 /* ds becomes the gradient of the scores, p_masked the probabilities after dropout; zeros from the diagonal to the end
@@ -86,12 +91,12 @@ static void block_softmax(const struct head *h, size_t t0) {
   for (size_t r = 0; r < BLOCK; r++) {
     size_t t = t0 + r, n = t < T ? t + 1 : 0;
     sl_real *ds = h->b.ds + r * Tk, *p_masked = h->b.p_masked + r * Tk;
-    const sl_real *probs = h->probs + t * T;
+    const sl_store *probs = h->probs + t * T;
     if (n > 0 && h->mask.on) {
-      sl_mask_apply(p_masked, probs, h->mask, h->key, h->first + t * T, n);
+      sl_mask_load(p_masked, probs, h->mask, h->key, h->first + t * T, n);
       sl_mask_apply(ds, ds, h->mask, h->key, h->first + t * T, n);
     } else if (n > 0) {
-      memcpy(p_masked, probs, n * sizeof *ds);
+      load_row(p_masked, probs, n);
     }
     if (n > 0) softmax_backward_row(ds, probs, n, scale);
     memset(ds + n, 0, (end - n) * sizeof *ds);
@@ -100,7 +105,7 @@ static void block_softmax(const struct head *h, size_t t0) {
 }
 
 /* dq of the block to memory; its shares in dk and dv to scratch. */
-static void block_products(const struct head *h, size_t t0, sl_real *dq) {
+static void block_products(const struct head *h, size_t t0, sl_store *dq) {
   const struct buffers b = h->b;
   const size_t Dp = h->p.Dp, Tk = h->p.Tk, T = h->s->T;
   for (size_t r = 0; r < BLOCK; r += SL_TILE_ROWS) {
@@ -115,8 +120,8 @@ static void block_products(const struct head *h, size_t t0, sl_real *dq) {
   }
 }
 
-void SL_K(sl_attention_backward)(sl_real *dq, sl_real *dk, sl_real *dv, const sl_real *dout, const sl_real *q,
-                                 const sl_real *k, const sl_real *v, const sl_real *probs,
+void SL_K(sl_attention_backward)(sl_store *dq, sl_store *dk, sl_store *dv, const sl_store *dout, const sl_store *q,
+                                 const sl_store *k, const sl_store *v, const sl_store *probs,
                                  const struct sl_attention_shape *shape, const struct sl_dropout *dropout,
                                  void *scratch, size_t scratch_bytes) {
   const struct sl_attention_shape s = *shape;

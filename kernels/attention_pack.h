@@ -25,11 +25,11 @@ static inline struct sl_attention_padded sl_attention_pad(const struct sl_attent
 }
 
 /* dst (padded rows, Dp) = factor * src (T rows of D, `stride` apart), zeros in the padding. */
-static inline void sl_pack_rows(sl_real *restrict dst, const sl_real *restrict src, size_t stride, size_t T, size_t D,
+static inline void sl_pack_rows(sl_real *restrict dst, const sl_store *restrict src, size_t stride, size_t T, size_t D,
                                 size_t rows, size_t Dp, sl_real factor) {
   for (size_t t = 0; t < T; t++) {
 #pragma omp simd
-    for (size_t d = 0; d < D; d++) dst[t * Dp + d] = src[t * stride + d] * factor;
+    for (size_t d = 0; d < D; d++) dst[t * Dp + d] = sl_load(src[t * stride + d]) * factor;
     for (size_t d = D; d < Dp; d++) dst[t * Dp + d] = 0;
   }
   memset(dst + T * Dp, 0, (rows - T) * Dp * sizeof *dst);
@@ -37,22 +37,25 @@ static inline void sl_pack_rows(sl_real *restrict dst, const sl_real *restrict s
 
 /* The transpose in panels: dst[panel][d][SL_PANEL] holds column t of the panel at [t % SL_PANEL]. A panel is
  * contiguous, so that a long sequence does not map its rows to one set of the cache. */
-static inline void sl_pack_panels(sl_real *restrict dst, const sl_real *restrict src, size_t stride, size_t T, size_t D,
-                                  size_t Tk) {
+static inline void sl_pack_panels(sl_real *restrict dst, const sl_store *restrict src, size_t stride, size_t T,
+                                  size_t D, size_t Tk) {
   for (size_t t0 = 0; t0 < Tk; t0 += SL_PANEL) {
     sl_real *panel = dst + t0 * D;
     size_t n = t0 >= T ? 0 : T - t0 < SL_PANEL ? T - t0 : SL_PANEL;
     for (size_t j = 0; j < n; j++) {
-      const sl_real *row = src + (t0 + j) * stride;
-      for (size_t d = 0; d < D; d++) panel[d * SL_PANEL + j] = row[d];
+      const sl_store *row = src + (t0 + j) * stride;
+      for (size_t d = 0; d < D; d++) panel[d * SL_PANEL + j] = sl_load(row[d]);
     }
     for (size_t d = 0; d < D && n < SL_PANEL; d++) memset(panel + d * SL_PANEL + n, 0, (SL_PANEL - n) * sizeof *panel);
   }
 }
 
 /* dst (T rows of D, `stride` apart) = src (rows of Dp). */
-static inline void sl_unpack_rows(sl_real *dst, size_t stride, const sl_real *src, size_t T, size_t D, size_t Dp) {
-  for (size_t t = 0; t < T; t++) memcpy(dst + t * stride, src + t * Dp, D * sizeof *dst);
+static inline void sl_unpack_rows(sl_store *dst, size_t stride, const sl_real *src, size_t T, size_t D, size_t Dp) {
+  for (size_t t = 0; t < T; t++) {
+#pragma omp simd
+    for (size_t d = 0; d < D; d++) dst[t * stride + d] = sl_put(src[t * Dp + d]);
+  }
 }
 
 /* `base` moved up to the next vector boundary. */

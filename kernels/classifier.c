@@ -26,29 +26,38 @@ static size_t chunk_size(size_t V) {
 
 /* Of a chunk. All minus infinity (a masked part of the vocabulary) gives a finite stand-in, for inf - inf is no number.
  */
-static sl_real chunk_max(const sl_real *x, size_t n) {
+static sl_real chunk_max(const sl_store *x, size_t n) {
   const sl_real lowest = (sl_real)-FLT_MAX;
-  sl_real max = sl_max_of(x, n);
+  sl_real max = sl_max_of_stored(x, n);
   return max < lowest ? lowest : max;
 }
 
-static sl_real chunk_sum(const sl_real *x, size_t n, sl_real max) {
+static sl_real chunk_sum(const sl_store *x, size_t n, sl_real max) {
   sl_real sum = 0;
 #pragma omp simd reduction(+ : sum)
-  for (size_t i = 0; i < n; i++) sum += sl_exp(x[i] - max);
+  for (size_t i = 0; i < n; i++) sum += sl_exp(sl_load(x[i]) - max);
   return sum;
 }
 
 /* The same, and x becomes the exponentials. */
-static sl_real chunk_exp(sl_real *x, size_t n, sl_real max) {
+static sl_real chunk_exp(sl_store *x, size_t n, sl_real max) {
   sl_real sum = 0;
 #pragma omp simd reduction(+ : sum)
   for (size_t i = 0; i < n; i++) {
-    sl_real e = sl_exp(x[i] - max);
-    x[i] = e;
+    sl_real e = sl_exp(sl_load(x[i]) - max);
+    x[i] = sl_put(e);
     sum += e;
   }
   return sum;
+}
+
+/* The chunk's gradient. 16-bit logits are still logits: storing their exponentials would round a second time. */
+static void chunk_scale(sl_store *x, size_t n, sl_real max, sl_real factor) {
+#pragma omp simd
+  for (size_t i = 0; i < n; i++) {
+    sl_real e = SL_STORE_IS_REAL ? sl_load(x[i]) : sl_exp(sl_load(x[i]) - max);
+    x[i] = sl_put(e * factor);
+  }
 }
 
 /* Add a chunk with maximum `max` and sum of exp(x - max) `sum` to the row. */
@@ -65,33 +74,32 @@ static void row_add(struct row *row, size_t index, sl_real max, sl_real sum) {
   }
 }
 
-static double row_loss(const sl_real *x, size_t V, int32_t target) {
+static double row_loss(const sl_store *x, size_t V, int32_t target) {
   struct row row = {.chunk = chunk_size(V)};
   for (size_t at = 0, k = 0; at < V; at += row.chunk, k++) {
     size_t n = V - at < row.chunk ? V - at : row.chunk;
     sl_real max = chunk_max(x + at, n);
     row_add(&row, k, max, chunk_sum(x + at, n, max));
   }
-  return log(row.sum) + (row.max - (double)x[target]);
+  return log(row.sum) + (row.max - (double)sl_load(x[target]));
 }
 
 /* The row's loss; x becomes the gradient. */
-static double row_fused(sl_real *x, size_t V, int32_t target, sl_real scale) {
-  const double target_logit = (double)x[target];
+static double row_fused(sl_store *x, size_t V, int32_t target, sl_real scale) {
+  const double target_logit = (double)sl_load(x[target]);
   struct row row = {.chunk = chunk_size(V)};
   for (size_t at = 0, k = 0; at < V; at += row.chunk, k++) {
     size_t n = V - at < row.chunk ? V - at : row.chunk;
     sl_real max = chunk_max(x + at, n);
-    row_add(&row, k, max, chunk_exp(x + at, n, max));
+    row_add(&row, k, max, SL_STORE_IS_REAL ? chunk_exp(x + at, n, max) : chunk_sum(x + at, n, max));
   }
   for (size_t at = 0, k = 0; at < V; at += row.chunk, k++) {
-    size_t end = V - at < row.chunk ? V : at + row.chunk;
+    size_t n = V - at < row.chunk ? V - at : row.chunk;
     const sl_real factor = (sl_real)(exp((double)row.chunk_max[k] - row.max) / row.sum * (double)scale);
-#pragma omp simd
-    for (size_t i = at; i < end; i++) x[i] *= factor;
+    chunk_scale(x + at, n, row.chunk_max[k], factor);
   }
   /* p - 1 is formed in double: p may be close to 1. */
-  x[target] = (sl_real)((exp(target_logit - row.max) / row.sum - 1) * (double)scale);
+  x[target] = sl_put((sl_real)((exp(target_logit - row.max) / row.sum - 1) * (double)scale));
   return log(row.sum) + (row.max - target_logit);
 }
 
@@ -101,7 +109,7 @@ static void add_losses(double *loss_sum, const double *losses, size_t N, int acc
   *loss_sum = accumulate ? *loss_sum + total : total;
 }
 
-void SL_K(sl_classifier_fused)(double *loss_sum, double *losses, sl_real *logits, const int32_t *targets, size_t N,
+void SL_K(sl_classifier_fused)(double *loss_sum, double *losses, sl_store *logits, const int32_t *targets, size_t N,
                                size_t V, sl_real scale, int accumulate) {
 #pragma omp parallel for schedule(static) if (N * V > SL_PARALLEL_MIN)
   for (size_t n = 0; n < N; n++) {
@@ -115,8 +123,8 @@ void SL_K(sl_classifier_fused)(double *loss_sum, double *losses, sl_real *logits
   add_losses(loss_sum, losses, N, accumulate);
 }
 
-void SL_K(sl_classifier_loss)(double *loss_sum, double *losses, const sl_real *logits, const int32_t *targets, size_t N,
-                              size_t V, int accumulate) {
+void SL_K(sl_classifier_loss)(double *loss_sum, double *losses, const sl_store *logits, const int32_t *targets,
+                              size_t N, size_t V, int accumulate) {
 #pragma omp parallel for schedule(static) if (N * V > SL_PARALLEL_MIN)
   for (size_t n = 0; n < N; n++) losses[n] = targets[n] < 0 ? 0 : row_loss(logits + n * V, V, targets[n]);
   add_losses(loss_sum, losses, N, accumulate);

@@ -10,16 +10,16 @@
 SL_KERNELS_BEGIN
 
 /* out = dropout(x), (rows,cols). In place is allowed. */
-void SL_K(sl_dropout_forward)(sl_real *out, const sl_real *x, size_t rows, size_t cols,
+void SL_K(sl_dropout_forward)(sl_store *out, const sl_store *x, size_t rows, size_t cols,
                               const struct sl_dropout *dropout);
 
 /* out = residual + dropout(x + bias), (rows,cols); bias (cols) or NULL. out may be residual or x. */
-void SL_K(sl_dropout_residual)(sl_real *out, const sl_real *residual, const sl_real *x, const sl_real *bias,
+void SL_K(sl_dropout_residual)(sl_store *out, const sl_store *residual, const sl_store *x, const sl_store *bias,
                                size_t rows, size_t cols, const struct sl_dropout *dropout);
 
 /* dx = dout * mask / (1-p). The residual's gradient is dout itself, the bias's the column sums of dx. In place is
  * allowed. */
-void SL_K(sl_dropout_backward)(sl_real *dx, const sl_real *dout, size_t rows, size_t cols,
+void SL_K(sl_dropout_backward)(sl_store *dx, const sl_store *dout, size_t rows, size_t cols,
                                const struct sl_dropout *dropout);
 
 SL_KERNELS_END

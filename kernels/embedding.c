@@ -1,7 +1,8 @@
 /* Embedding on the host (kernels/embedding.h).
  *
- * The scatter-add is split over threads by columns, and each thread walks the tokens in order: every element is summed
- * by one thread in one order, so nothing races and the bits do not depend on the split. */
+ * The scatter-add links the rows of a window of tokens that name the same token, and a thread adds a chunk of columns
+ * of each such list in scratch, in order, before it goes to the table: nothing races, the bits do not depend on the
+ * split, and a 16-bit table is rounded once per token and window, not once per occurrence. */
 #include "kernels/embedding.h"
 #include "kernels/parallel.h"
 #include "kernels/philox_inline.h"
@@ -10,17 +11,20 @@
 #include <omp.h>
 
 #define COLUMN_CHUNK ((size_t)128)
+#define WINDOW 2048      /* tokens linked at a time */
+#define BUCKETS 4096     /* of the hash by which they are found */
+#define HASH 2654435761u /* Knuth's multiplier; its upper 12 bits name the bucket */
 
 /* The row of `token` in the held part of the table, or NULL. */
-static const sl_real *token_row(const sl_real *wte, int32_t token, const struct sl_embedding_shape *s) {
+static const sl_store *token_row(const sl_store *wte, int32_t token, const struct sl_embedding_shape *s) {
   if (token < 0 || (size_t)token < s->first_row || (size_t)token - s->first_row >= s->n_rows) return NULL;
   return wte + ((size_t)token - s->first_row) * s->C;
 }
 
-static void add_rows(sl_real *out, const sl_real *a, const sl_real *b, size_t n) {
+static void add_rows(sl_store *out, const sl_store *a, const sl_store *b, size_t n) {
   if (a && b) {
 #pragma omp simd
-    for (size_t i = 0; i < n; i++) out[i] = a[i] + b[i];
+    for (size_t i = 0; i < n; i++) out[i] = sl_put(sl_load(a[i]) + sl_load(b[i]));
   } else if (a || b) {
     memcpy(out, a ? a : b, n * sizeof *out);
   } else {
@@ -28,63 +32,141 @@ static void add_rows(sl_real *out, const sl_real *a, const sl_real *b, size_t n)
   }
 }
 
-void SL_K(sl_embedding_forward)(sl_real *out, const int32_t *tokens, const sl_real *wte, const sl_real *wpe,
+/* The same through the mask, at global element `first`. */
+static void add_rows_masked(sl_store *out, const sl_store *a, const sl_store *b, size_t n, struct sl_mask mask,
+                            const struct sl_philox_key *key, uint64_t first) {
+  for (size_t c0 = 0; c0 < n; c0 += SL_PHILOX_CHUNK) {
+    const size_t m = n - c0 < SL_PHILOX_CHUNK ? n - c0 : SL_PHILOX_CHUNK;
+    sl_real sum[SL_PHILOX_CHUNK] = {0};
+    for (size_t i = 0; a && i < m; i++) sum[i] = sl_load(a[c0 + i]);
+    for (size_t i = 0; b && i < m; i++) sum[i] += sl_load(b[c0 + i]);
+    sl_mask_apply(sum, sum, mask, key, first + c0, m);
+#pragma omp simd
+    for (size_t i = 0; i < m; i++) out[c0 + i] = sl_put(sum[i]);
+  }
+}
+
+void SL_K(sl_embedding_forward)(sl_store *out, const int32_t *tokens, const sl_store *wte, const sl_store *wpe,
                                 const struct sl_embedding_shape *shape, const struct sl_dropout *dropout) {
   const size_t T = shape->T, C = shape->C, rows = shape->B * T;
   const struct sl_mask mask = sl_mask_of(dropout);
 #pragma omp parallel for schedule(static) if (rows * C > SL_PARALLEL_MIN)
   for (size_t r = 0; r < rows; r++) {
-    sl_real *o = out + r * C;
-    add_rows(o, token_row(wte, tokens[r], shape), wpe ? wpe + (shape->first_position + r % T) * C : NULL, C);
-    if (mask.on) sl_mask_apply(o, o, mask, &dropout->key, dropout->first_element + r * dropout->row_stride, C);
-  }
-}
-
-/* dst[0..n) += columns [c0, c0 + n) of dout's row r, through the mask; n <= COLUMN_CHUNK. */
-static void add_masked(sl_real *dst, const sl_real *dout, size_t r, size_t C, size_t c0, size_t n, struct sl_mask mask,
-                       const struct sl_dropout *dropout) {
-  const sl_real *src = dout + r * C + c0;
-  sl_real masked[COLUMN_CHUNK];
-  if (mask.on) {
-    sl_mask_apply(masked, src, mask, &dropout->key, dropout->first_element + r * dropout->row_stride + c0, n);
-    src = masked;
-  }
-#pragma omp simd
-  for (size_t i = 0; i < n; i++) dst[i] += src[i];
-}
-
-static void scatter_tokens(sl_real *dwte, const sl_real *dout, const int32_t *tokens,
-                           const struct sl_embedding_shape *shape, const struct sl_dropout *dropout) {
-  const size_t C = shape->C, rows = shape->B * shape->T;
-  const struct sl_mask mask = sl_mask_of(dropout);
-#pragma omp parallel for schedule(static) if (rows * C > SL_PARALLEL_MIN)
-  for (size_t c0 = 0; c0 < C; c0 += COLUMN_CHUNK) {
-    size_t n = C - c0 < COLUMN_CHUNK ? C - c0 : COLUMN_CHUNK;
-    for (size_t r = 0; r < rows; r++) {
-      const sl_real *held = token_row(dwte, tokens[r], shape);
-      if (held) add_masked(dwte + (held - dwte) + c0, dout, r, C, c0, n, mask, dropout);
+    sl_store *o = out + r * C;
+    const sl_store *token = token_row(wte, tokens[r], shape);
+    const sl_store *position = wpe ? wpe + (shape->first_position + r % T) * C : NULL;
+    if (mask.on) {
+      add_rows_masked(o, token, position, C, mask, &dropout->key, dropout->first_element + r * dropout->row_stride);
+    } else {
+      add_rows(o, token, position, C);
     }
   }
 }
 
-static void sum_positions(sl_real *dwpe, const sl_real *dout, const struct sl_embedding_shape *shape,
+/* sum[0..n) += columns [c0, c0 + n) of dout's row r, through the mask; n <= COLUMN_CHUNK. */
+static void add_masked(sl_real *sum, const sl_store *dout, size_t r, size_t C, size_t c0, size_t n, struct sl_mask mask,
+                       const struct sl_dropout *dropout) {
+  const sl_store *src = dout + r * C + c0;
+  if (mask.on) {
+    sl_real masked[COLUMN_CHUNK];
+    sl_mask_load(masked, src, mask, &dropout->key, dropout->first_element + r * dropout->row_stride + c0, n);
+#pragma omp simd
+    for (size_t i = 0; i < n; i++) sum[i] += masked[i];
+  } else {
+#pragma omp simd
+    for (size_t i = 0; i < n; i++) sum[i] += sl_load(src[i]);
+  }
+}
+
+/* Up to WINDOW tokens, those that are equal linked in order. -1 ends a list. */
+struct window {
+  size_t n;
+  int32_t first[WINDOW]; /* the distinct tokens, by the index of their first occurrence, in order */
+  size_t distinct;
+  int32_t next[WINDOW];  /* the next occurrence of the same token */
+  int32_t last[WINDOW];  /* at a first occurrence: the last one so far */
+  int32_t chain[WINDOW]; /* at a first occurrence: another first occurrence in the same bucket */
+  int32_t bucket[BUCKETS];
+};
+
+static void window_link(struct window *w, const int32_t *tokens, size_t n) {
+  memset(w->bucket, 0xff, sizeof w->bucket);
+  w->n = n;
+  w->distinct = 0;
+  for (size_t i = 0; i < n; i++) {
+    int32_t *bucket = &w->bucket[(uint32_t)tokens[i] * HASH >> 20], found = *bucket;
+    while (found >= 0 && tokens[found] != tokens[i]) found = w->chain[found];
+    w->next[i] = -1;
+    if (found >= 0) {
+      w->next[w->last[found]] = (int32_t)i;
+      w->last[found] = (int32_t)i;
+    } else {
+      w->first[w->distinct++] = (int32_t)i;
+      w->last[i] = (int32_t)i;
+      w->chain[i] = *bucket;
+      *bucket = (int32_t)i;
+    }
+  }
+}
+
+/* The window's rows of dout, whose first is row r0, into columns [c0, c0 + n) of the table. */
+static void scatter_columns(sl_store *dwte, const sl_store *dout, const int32_t *tokens, const struct window *w,
+                            size_t r0, size_t c0, size_t n, const struct sl_embedding_shape *shape, struct sl_mask mask,
+                            const struct sl_dropout *dropout) {
+  for (size_t k = 0; k < w->distinct; k++) {
+    const sl_store *held = token_row(dwte, tokens[r0 + (size_t)w->first[k]], shape);
+    if (!held) continue;
+    sl_store *dst = dwte + (held - dwte) + c0;
+    const size_t row = r0 + (size_t)w->first[k];
+    if (w->next[w->first[k]] < 0 && !mask.on) { /* alone: no detour through scratch */
+      const sl_store *src = dout + row * shape->C + c0;
+#pragma omp simd
+      for (size_t i = 0; i < n; i++) dst[i] = sl_put(sl_load(dst[i]) + sl_load(src[i]));
+      continue;
+    }
+    sl_real sum[COLUMN_CHUNK];
+    for (size_t i = 0; i < n; i++) sum[i] = sl_load(dst[i]);
+    for (int32_t i = w->first[k]; i >= 0; i = w->next[i]) {
+      add_masked(sum, dout, r0 + (size_t)i, shape->C, c0, n, mask, dropout);
+    }
+    for (size_t i = 0; i < n; i++) dst[i] = sl_put(sum[i]);
+  }
+}
+
+static void scatter_tokens(sl_store *dwte, const sl_store *dout, const int32_t *tokens,
+                           const struct sl_embedding_shape *shape, const struct sl_dropout *dropout) {
+  const size_t C = shape->C, rows = shape->B * shape->T;
+  const struct sl_mask mask = sl_mask_of(dropout);
+  for (size_t r0 = 0; r0 < rows; r0 += WINDOW) {
+    struct window w;
+    window_link(&w, tokens + r0, rows - r0 < WINDOW ? rows - r0 : WINDOW);
+#pragma omp parallel for schedule(static) if (w.n * C > SL_PARALLEL_MIN)
+    for (size_t c0 = 0; c0 < C; c0 += COLUMN_CHUNK) {
+      size_t n = C - c0 < COLUMN_CHUNK ? C - c0 : COLUMN_CHUNK;
+      scatter_columns(dwte, dout, tokens, &w, r0, c0, n, shape, mask, dropout);
+    }
+  }
+}
+
+static void sum_positions(sl_store *dwpe, const sl_store *dout, const struct sl_embedding_shape *shape,
                           const struct sl_dropout *dropout) {
   const size_t B = shape->B, T = shape->T, C = shape->C;
   const struct sl_mask mask = sl_mask_of(dropout);
 #pragma omp parallel for schedule(static) if (B * T * C > SL_PARALLEL_MIN)
   for (size_t t = 0; t < T; t++) {
-    sl_real *row = dwpe + (shape->first_position + t) * C;
-    for (size_t b = 0; b < B; b++) {
-      for (size_t c0 = 0; c0 < C; c0 += COLUMN_CHUNK) {
-        size_t n = C - c0 < COLUMN_CHUNK ? C - c0 : COLUMN_CHUNK;
-        add_masked(row + c0, dout, b * T + t, C, c0, n, mask, dropout);
-      }
+    for (size_t c0 = 0; c0 < C; c0 += COLUMN_CHUNK) {
+      const size_t n = C - c0 < COLUMN_CHUNK ? C - c0 : COLUMN_CHUNK;
+      sl_store *dst = dwpe + (shape->first_position + t) * C + c0;
+      sl_real sum[COLUMN_CHUNK];
+      for (size_t i = 0; i < n; i++) sum[i] = sl_load(dst[i]);
+      for (size_t b = 0; b < B; b++) add_masked(sum, dout, b * T + t, C, c0, n, mask, dropout);
+      for (size_t i = 0; i < n; i++) dst[i] = sl_put(sum[i]);
     }
   }
 }
 
-void SL_K(sl_embedding_backward)(sl_real *dwte, int accumulate_wte, sl_real *dwpe, size_t n_positions,
-                                 int accumulate_wpe, const sl_real *dout, const int32_t *tokens,
+void SL_K(sl_embedding_backward)(sl_store *dwte, int accumulate_wte, sl_store *dwpe, size_t n_positions,
+                                 int accumulate_wpe, const sl_store *dout, const int32_t *tokens,
                                  const struct sl_embedding_shape *shape, const struct sl_dropout *dropout) {
   if (!accumulate_wte) SL_K(sl_reduce_fill)(dwte, 0, shape->n_rows * shape->C);
   scatter_tokens(dwte, dout, tokens, shape, dropout);

@@ -12,14 +12,14 @@ SL_KERNELS_BEGIN
 
 /* out (B,T,C) = dropout(wte[token - first_row] + wpe[first_position + t]). wte (n_rows,C); wpe (>= first_position + T,
  * C) or NULL; tokens (B,T). Dropout's rows are the B*T tokens. */
-void SL_K(sl_embedding_forward)(sl_real *out, const int32_t *tokens, const sl_real *wte, const sl_real *wpe,
+void SL_K(sl_embedding_forward)(sl_store *out, const int32_t *tokens, const sl_store *wte, const sl_store *wpe,
                                 const struct sl_embedding_shape *shape, const struct sl_dropout *dropout);
 
 /* dwte (n_rows,C) and, unless NULL, dwpe (n_positions,C) from dout (B,T,C), through the same dropout. Each is
  * overwritten (rows that no token names become zero) or, with its accumulate flag, added to: a tied head has its own
  * share in dwte. */
-void SL_K(sl_embedding_backward)(sl_real *dwte, int accumulate_wte, sl_real *dwpe, size_t n_positions,
-                                 int accumulate_wpe, const sl_real *dout, const int32_t *tokens,
+void SL_K(sl_embedding_backward)(sl_store *dwte, int accumulate_wte, sl_store *dwpe, size_t n_positions,
+                                 int accumulate_wpe, const sl_store *dout, const int32_t *tokens,
                                  const struct sl_embedding_shape *shape, const struct sl_dropout *dropout);
 
 SL_KERNELS_END

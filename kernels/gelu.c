@@ -22,33 +22,33 @@ static inline sl_real gelu_slope(sl_real x) {
   return s - x * s * (s * e) * (minus_two_k * (1 + 3 * cubic * x * x));
 }
 
-void SL_K(sl_gelu_forward)(sl_real *out, const sl_real *x, const sl_real *bias, size_t rows, size_t cols) {
+void SL_K(sl_gelu_forward)(sl_store *out, const sl_store *x, const sl_store *bias, size_t rows, size_t cols) {
 #pragma omp parallel for schedule(static) if (rows * cols > SL_PARALLEL_MIN)
   for (size_t r = 0; r < rows; r++) {
-    sl_real *o = out + r * cols;
-    const sl_real *in = x + r * cols;
+    sl_store *o = out + r * cols;
+    const sl_store *in = x + r * cols;
     if (bias) {
 #pragma omp simd
-      for (size_t c = 0; c < cols; c++) o[c] = gelu(in[c] + bias[c]);
+      for (size_t c = 0; c < cols; c++) o[c] = sl_put(gelu(sl_load(in[c]) + sl_load(bias[c])));
     } else {
 #pragma omp simd
-      for (size_t c = 0; c < cols; c++) o[c] = gelu(in[c]);
+      for (size_t c = 0; c < cols; c++) o[c] = sl_put(gelu(sl_load(in[c])));
     }
   }
 }
 
-void SL_K(sl_gelu_backward)(sl_real *dx, const sl_real *dout, const sl_real *x, const sl_real *bias, size_t rows,
+void SL_K(sl_gelu_backward)(sl_store *dx, const sl_store *dout, const sl_store *x, const sl_store *bias, size_t rows,
                             size_t cols) {
 #pragma omp parallel for schedule(static) if (rows * cols > SL_PARALLEL_MIN)
   for (size_t r = 0; r < rows; r++) {
-    sl_real *d = dx + r * cols;
-    const sl_real *in = x + r * cols, *g = dout + r * cols;
+    sl_store *d = dx + r * cols;
+    const sl_store *in = x + r * cols, *g = dout + r * cols;
     if (bias) {
 #pragma omp simd
-      for (size_t c = 0; c < cols; c++) d[c] = g[c] * gelu_slope(in[c] + bias[c]);
+      for (size_t c = 0; c < cols; c++) d[c] = sl_put(sl_load(g[c]) * gelu_slope(sl_load(in[c]) + sl_load(bias[c])));
     } else {
 #pragma omp simd
-      for (size_t c = 0; c < cols; c++) d[c] = g[c] * gelu_slope(in[c]);
+      for (size_t c = 0; c < cols; c++) d[c] = sl_put(sl_load(g[c]) * gelu_slope(sl_load(in[c])));
     }
   }
 }

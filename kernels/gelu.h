@@ -12,10 +12,10 @@
 SL_KERNELS_BEGIN
 
 /* out = gelu(x + bias), (rows,cols); bias (cols) or NULL. out may be x (then backward has lost its input). */
-void SL_K(sl_gelu_forward)(sl_real *out, const sl_real *x, const sl_real *bias, size_t rows, size_t cols);
+void SL_K(sl_gelu_forward)(sl_store *out, const sl_store *x, const sl_store *bias, size_t rows, size_t cols);
 
 /* dx = dout * gelu'(x + bias). dx may be dout. */
-void SL_K(sl_gelu_backward)(sl_real *dx, const sl_real *dout, const sl_real *x, const sl_real *bias, size_t rows,
+void SL_K(sl_gelu_backward)(sl_store *dx, const sl_store *dout, const sl_store *x, const sl_store *bias, size_t rows,
                             size_t cols);
 
 SL_KERNELS_END

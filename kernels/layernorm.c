@@ -12,40 +12,40 @@
 #define COLUMN_CHUNK ((size_t)128)
 #define MAX_BLOCKS ((size_t)128)
 
-static double row_mean(const sl_real *x, size_t C) {
+static double row_mean(const sl_store *x, size_t C) {
   double total = 0;
   for (size_t c0 = 0; c0 < C; c0 += CHUNK) {
     size_t c1 = c0 + CHUNK < C ? c0 + CHUNK : C;
     sl_real sum = 0;
 #pragma omp simd reduction(+ : sum)
-    for (size_t c = c0; c < c1; c++) sum += x[c];
+    for (size_t c = c0; c < c1; c++) sum += sl_load(x[c]);
     total += (double)sum;
   }
   return total / (double)C;
 }
 
-static double row_variance(const sl_real *x, sl_real mean, size_t C) {
+static double row_variance(const sl_store *x, sl_real mean, size_t C) {
   double total = 0;
   for (size_t c0 = 0; c0 < C; c0 += CHUNK) {
     size_t c1 = c0 + CHUNK < C ? c0 + CHUNK : C;
     sl_real sum = 0;
 #pragma omp simd reduction(+ : sum)
-    for (size_t c = c0; c < c1; c++) sum += (x[c] - mean) * (x[c] - mean);
+    for (size_t c = c0; c < c1; c++) sum += (sl_load(x[c]) - mean) * (sl_load(x[c]) - mean);
     total += (double)sum;
   }
   return total / (double)C;
 }
 
-void SL_K(sl_layernorm_forward)(sl_real *out, sl_real *mean, sl_real *rstd, const sl_real *x, const sl_real *weight,
-                                const sl_real *bias, size_t rows, size_t C, float eps) {
+void SL_K(sl_layernorm_forward)(sl_store *out, sl_real *mean, sl_real *rstd, const sl_store *x, const sl_store *weight,
+                                const sl_store *bias, size_t rows, size_t C, float eps) {
 #pragma omp parallel for schedule(static) if (rows * C > SL_PARALLEL_MIN)
   for (size_t r = 0; r < rows; r++) {
-    const sl_real *in = x + r * C;
-    sl_real *o = out + r * C;
+    const sl_store *in = x + r * C;
+    sl_store *o = out + r * C;
     sl_real m = (sl_real)row_mean(in, C);
     sl_real s = (sl_real)(1.0 / sqrt(row_variance(in, m, C) + (double)eps));
 #pragma omp simd
-    for (size_t c = 0; c < C; c++) o[c] = (in[c] - m) * s * weight[c] + bias[c];
+    for (size_t c = 0; c < C; c++) o[c] = sl_put((sl_load(in[c]) - m) * s * sl_load(weight[c]) + sl_load(bias[c]));
     mean[r] = m;
     rstd[r] = s;
   }
@@ -65,43 +65,45 @@ size_t SL_K(sl_layernorm_scratch_bytes)(size_t rows, size_t C) {
 }
 
 /* The two row sums of backward: of g = dout * weight, and of g * norm; and the row's share in dweight and dbias. */
-static void row_sums(double sums[2], sl_real *restrict dweight, sl_real *restrict dbias, const sl_real *dout,
-                     const sl_real *x, const sl_real *weight, sl_real mean, sl_real rstd, size_t C) {
+static void row_sums(double sums[2], sl_real *restrict dweight, sl_real *restrict dbias, const sl_store *dout,
+                     const sl_store *x, const sl_store *weight, sl_real mean, sl_real rstd, size_t C) {
   sums[0] = sums[1] = 0;
   for (size_t c0 = 0; c0 < C; c0 += CHUNK) {
     size_t c1 = c0 + CHUNK < C ? c0 + CHUNK : C;
     sl_real sum_g = 0, sum_gn = 0;
 #pragma omp simd reduction(+ : sum_g, sum_gn)
     for (size_t c = c0; c < c1; c++) {
-      sl_real norm = (x[c] - mean) * rstd, g = dout[c] * weight[c];
+      sl_real d = sl_load(dout[c]), norm = (sl_load(x[c]) - mean) * rstd, g = d * sl_load(weight[c]);
       sum_g += g;
       sum_gn += g * norm;
-      dweight[c] += dout[c] * norm;
-      dbias[c] += dout[c];
+      dweight[c] += d * norm;
+      dbias[c] += d;
     }
     sums[0] += (double)sum_g;
     sums[1] += (double)sum_gn;
   }
 }
 
-static void row_dx(sl_real *dx, int accumulate, const sl_real *dout, const sl_real *x, const sl_real *weight,
+static void row_dx(sl_store *dx, int accumulate, const sl_store *dout, const sl_store *x, const sl_store *weight,
                    sl_real mean, sl_real rstd, const double sums[2], size_t C) {
   const sl_real mean_g = (sl_real)(sums[0] / (double)C), mean_gn = (sl_real)(sums[1] / (double)C);
   if (accumulate) {
 #pragma omp simd
     for (size_t c = 0; c < C; c++) {
-      dx[c] += rstd * (dout[c] * weight[c] - mean_g - (x[c] - mean) * rstd * mean_gn);
+      sl_real g = sl_load(dout[c]) * sl_load(weight[c]), norm = (sl_load(x[c]) - mean) * rstd;
+      dx[c] = sl_put(sl_load(dx[c]) + rstd * (g - mean_g - norm * mean_gn));
     }
   } else {
 #pragma omp simd
     for (size_t c = 0; c < C; c++) {
-      dx[c] = rstd * (dout[c] * weight[c] - mean_g - (x[c] - mean) * rstd * mean_gn);
+      sl_real g = sl_load(dout[c]) * sl_load(weight[c]), norm = (sl_load(x[c]) - mean) * rstd;
+      dx[c] = sl_put(rstd * (g - mean_g - norm * mean_gn));
     }
   }
 }
 
 /* dst (C) = or += the sum over blocks of partial (blocks, 2*C), each column in block order, whatever the thread. */
-static void add_partials(sl_real *dst, const sl_real *partial, size_t blocks, size_t C, int accumulate) {
+static void add_partials(sl_store *dst, const sl_real *partial, size_t blocks, size_t C, int accumulate) {
 #pragma omp parallel for schedule(static) if (blocks * C > SL_PARALLEL_MIN)
   for (size_t c0 = 0; c0 < C; c0 += COLUMN_CHUNK) {
     const size_t n = C - c0 < COLUMN_CHUNK ? C - c0 : COLUMN_CHUNK;
@@ -111,12 +113,14 @@ static void add_partials(sl_real *dst, const sl_real *partial, size_t blocks, si
 #pragma omp simd
       for (size_t c = 0; c < n; c++) total[c] += (double)row[c];
     }
-    for (size_t c = 0; c < n; c++) dst[c0 + c] = (sl_real)(accumulate ? (double)dst[c0 + c] + total[c] : total[c]);
+    for (size_t c = 0; c < n; c++) {
+      dst[c0 + c] = sl_put((sl_real)(accumulate ? (double)sl_load(dst[c0 + c]) + total[c] : total[c]));
+    }
   }
 }
 
-void SL_K(sl_layernorm_backward)(sl_real *dx, int accumulate_dx, sl_real *dweight, sl_real *dbias, int accumulate,
-                                 const sl_real *dout, const sl_real *x, const sl_real *weight, const sl_real *mean,
+void SL_K(sl_layernorm_backward)(sl_store *dx, int accumulate_dx, sl_store *dweight, sl_store *dbias, int accumulate,
+                                 const sl_store *dout, const sl_store *x, const sl_store *weight, const sl_real *mean,
                                  const sl_real *rstd, size_t rows, size_t C, void *scratch) {
   sl_real *partial = scratch;
   const size_t blocks = block_count(rows), each = block_rows(rows);

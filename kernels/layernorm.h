@@ -11,16 +11,16 @@
 SL_KERNELS_BEGIN
 
 /* out (rows,C); mean and rstd (rows) are kept for backward. */
-void SL_K(sl_layernorm_forward)(sl_real *out, sl_real *mean, sl_real *rstd, const sl_real *x, const sl_real *weight,
-                                const sl_real *bias, size_t rows, size_t C, float eps);
+void SL_K(sl_layernorm_forward)(sl_store *out, sl_real *mean, sl_real *rstd, const sl_store *x, const sl_store *weight,
+                                const sl_store *bias, size_t rows, size_t C, float eps);
 
 /* Scratch of backward, in bytes: partial sums of dweight and dbias over fixed blocks of rows. */
 size_t SL_K(sl_layernorm_scratch_bytes)(size_t rows, size_t C);
 
 /* dx (rows,C) is overwritten, or added to (accumulate_dx: the residual stream's gradient is already there); dweight and
  * dbias (C) likewise by accumulate. dx may be dout when accumulate_dx is 0. */
-void SL_K(sl_layernorm_backward)(sl_real *dx, int accumulate_dx, sl_real *dweight, sl_real *dbias, int accumulate,
-                                 const sl_real *dout, const sl_real *x, const sl_real *weight, const sl_real *mean,
+void SL_K(sl_layernorm_backward)(sl_store *dx, int accumulate_dx, sl_store *dweight, sl_store *dbias, int accumulate,
+                                 const sl_store *dout, const sl_store *x, const sl_store *weight, const sl_real *mean,
                                  const sl_real *rstd, size_t rows, size_t C, void *scratch);
 
 SL_KERNELS_END

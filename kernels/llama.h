@@ -13,29 +13,29 @@
 SL_KERNELS_BEGIN
 
 /* out (rows,C); rstd (rows) is kept for backward. */
-void SL_K(sl_llama_rmsnorm_forward)(sl_real *out, sl_real *rstd, const sl_real *x, const sl_real *weight, size_t rows,
-                                    size_t C, float eps);
+void SL_K(sl_llama_rmsnorm_forward)(sl_store *out, sl_real *rstd, const sl_store *x, const sl_store *weight,
+                                    size_t rows, size_t C, float eps);
 
 /* Scratch of its backward, in bytes. */
 size_t SL_K(sl_llama_rmsnorm_scratch_bytes)(size_t rows, size_t C);
 
 /* dx (rows,C) and dweight (C) are overwritten, or added to by their flags. */
-void SL_K(sl_llama_rmsnorm_backward)(sl_real *dx, int accumulate_dx, sl_real *dweight, int accumulate,
-                                     const sl_real *dout, const sl_real *x, const sl_real *weight, const sl_real *rstd,
-                                     size_t rows, size_t C, void *scratch);
+void SL_K(sl_llama_rmsnorm_backward)(sl_store *dx, int accumulate_dx, sl_store *dweight, int accumulate,
+                                     const sl_store *dout, const sl_store *x, const sl_store *weight,
+                                     const sl_real *rstd, size_t rows, size_t C, void *scratch);
 
 /* Turn `heads` heads of size D (even) in each of B*T tokens, in place; token (b,t) starts at x + (b*T + t) * stride and has
  * position first_position + t. direction 1: forward; -1: backward (the transpose turns back). */
-void SL_K(sl_llama_rope)(sl_real *x, size_t B, size_t T, size_t heads, size_t D, size_t stride, size_t first_position,
+void SL_K(sl_llama_rope)(sl_store *x, size_t B, size_t T, size_t heads, size_t D, size_t stride, size_t first_position,
                          double base, int direction);
 
 /* out, gate and up are (rows,cols), gate and up with rows `stride` apart (one matrix product can make both). */
-void SL_K(sl_llama_swiglu_forward)(sl_real *out, const sl_real *gate, const sl_real *up, size_t rows, size_t cols,
+void SL_K(sl_llama_swiglu_forward)(sl_store *out, const sl_store *gate, const sl_store *up, size_t rows, size_t cols,
                                    size_t stride);
 
 /* dgate and dup lie as gate and up and may be the same memory. */
-void SL_K(sl_llama_swiglu_backward)(sl_real *dgate, sl_real *dup, const sl_real *dout, const sl_real *gate,
-                                    const sl_real *up, size_t rows, size_t cols, size_t stride);
+void SL_K(sl_llama_swiglu_backward)(sl_store *dgate, sl_store *dup, const sl_store *dout, const sl_store *gate,
+                                    const sl_store *up, size_t rows, size_t cols, size_t stride);
 
 SL_KERNELS_END
 

@@ -77,7 +77,8 @@ static inline struct sl_mask sl_mask_of(const struct sl_dropout *dropout) {
   return m;
 }
 
-/* out[i] = in[i] kept and scaled, for the n elements from global element `first`. out may be in. */
+/* out[i] = in[i] kept and scaled, for the n elements from global element `first`. out may be in. For scratch; tensors go
+ * through sl_mask_load. */
 static inline void sl_mask_apply(sl_real *out, const sl_real *in, struct sl_mask mask, const struct sl_philox_key *key,
                                  uint64_t first, size_t n) {
   struct sl_philox_chunk chunk;
@@ -86,6 +87,18 @@ static inline void sl_mask_apply(sl_real *out, const sl_real *in, struct sl_mask
     const uint32_t *words = sl_philox_chunk_fill(&chunk, key, first + i0, m);
 #pragma omp simd
     for (size_t i = 0; i < m; i++) out[i0 + i] = words[i] >> 8 >= mask.threshold ? in[i0 + i] * mask.scale : 0;
+  }
+}
+
+/* The same from a tensor to scratch. */
+static inline void sl_mask_load(sl_real *out, const sl_store *in, struct sl_mask mask, const struct sl_philox_key *key,
+                                uint64_t first, size_t n) {
+  struct sl_philox_chunk chunk;
+  for (size_t i0 = 0; i0 < n; i0 += SL_PHILOX_CHUNK) {
+    size_t m = n - i0 < SL_PHILOX_CHUNK ? n - i0 : SL_PHILOX_CHUNK;
+    const uint32_t *words = sl_philox_chunk_fill(&chunk, key, first + i0, m);
+#pragma omp simd
+    for (size_t i = 0; i < m; i++) out[i0 + i] = words[i] >> 8 >= mask.threshold ? sl_load(in[i0 + i]) * mask.scale : 0;
   }
 }
 

@@ -13,14 +13,14 @@ size_t SL_K(sl_reduce_scratch_bytes)(size_t n) {
   return (n + BLOCK - 1) / BLOCK * sizeof(double);
 }
 
-static double sum_squares_block(const sl_real *x, size_t n) {
+static double sum_squares_block(const sl_store *x, size_t n) {
   double sum = 0;
 #pragma omp simd reduction(+ : sum)
-  for (size_t i = 0; i < n; i++) sum += (double)x[i] * (double)x[i];
+  for (size_t i = 0; i < n; i++) sum += (double)sl_load(x[i]) * (double)sl_load(x[i]);
   return sum;
 }
 
-void SL_K(sl_reduce_sum_squares)(double *sum, const sl_real *x, size_t n, int accumulate, void *scratch) {
+void SL_K(sl_reduce_sum_squares)(double *sum, const sl_store *x, size_t n, int accumulate, void *scratch) {
   double *partial = scratch;
   size_t blocks = (n + BLOCK - 1) / BLOCK;
 #pragma omp parallel for schedule(static) if (n > SL_PARALLEL_MIN)
@@ -32,62 +32,66 @@ void SL_K(sl_reduce_sum_squares)(double *sum, const sl_real *x, size_t n, int ac
   *sum = accumulate ? *sum + total : total;
 }
 
-void SL_K(sl_reduce_any_nonfinite)(int *flag, const sl_real *x, size_t n) {
+void SL_K(sl_reduce_any_nonfinite)(int *flag, const sl_store *x, size_t n) {
   int bad = 0;
 #pragma omp parallel for simd schedule(static) reduction(| : bad) if (n > SL_PARALLEL_MIN)
-  for (size_t i = 0; i < n; i++) bad |= !(x[i] - x[i] == 0); /* inf - inf and nan - nan are nan */
+  for (size_t i = 0; i < n; i++) bad |= !(sl_load(x[i]) - sl_load(x[i]) == 0); /* inf - inf and nan - nan are nan */
   *flag |= bad;
 }
 
-void SL_K(sl_reduce_add)(sl_real *dst, const sl_real *src, size_t n) {
+void SL_K(sl_reduce_add)(sl_store *dst, const sl_store *src, size_t n) {
 #pragma omp parallel for simd schedule(static) if (n > SL_PARALLEL_MIN)
-  for (size_t i = 0; i < n; i++) dst[i] += src[i];
+  for (size_t i = 0; i < n; i++) dst[i] = sl_put(sl_load(dst[i]) + sl_load(src[i]));
 }
 
-void SL_K(sl_reduce_scale)(sl_real *x, sl_real factor, size_t n) {
+void SL_K(sl_reduce_scale)(sl_store *x, sl_real factor, size_t n) {
 #pragma omp parallel for simd schedule(static) if (n > SL_PARALLEL_MIN)
-  for (size_t i = 0; i < n; i++) x[i] *= factor;
+  for (size_t i = 0; i < n; i++) x[i] = sl_put(sl_load(x[i]) * factor);
 }
 
-void SL_K(sl_reduce_copy)(sl_real *dst, const sl_real *src, size_t n) {
+void SL_K(sl_reduce_copy)(sl_store *dst, const sl_store *src, size_t n) {
 #pragma omp parallel for schedule(static) if (n > SL_PARALLEL_MIN)
   for (size_t i = 0; i < n; i += BLOCK * 64) {
     memcpy(dst + i, src + i, (n - i < BLOCK * 64 ? n - i : BLOCK * 64) * sizeof *dst);
   }
 }
 
-void SL_K(sl_reduce_fill)(sl_real *dst, sl_real value, size_t n) {
+void SL_K(sl_reduce_fill)(sl_store *dst, sl_real value, size_t n) {
+  const sl_store stored = sl_put(value);
 #pragma omp parallel for simd schedule(static) if (n > SL_PARALLEL_MIN)
-  for (size_t i = 0; i < n; i++) dst[i] = value;
+  for (size_t i = 0; i < n; i++) dst[i] = stored;
 }
 
-void SL_K(sl_reduce_bias_add)(sl_real *out, const sl_real *bias, size_t rows, size_t cols) {
+void SL_K(sl_reduce_bias_add)(sl_store *out, const sl_store *bias, size_t rows, size_t cols) {
 #pragma omp parallel for schedule(static) if (rows * cols > SL_PARALLEL_MIN)
   for (size_t r = 0; r < rows; r++) {
 #pragma omp simd
-    for (size_t c = 0; c < cols; c++) out[r * cols + c] += bias[c];
+    for (size_t c = 0; c < cols; c++) out[r * cols + c] = sl_put(sl_load(out[r * cols + c]) + sl_load(bias[c]));
   }
 }
 
 /* Sums of columns [c0, c0 + n), n <= COLUMN_CHUNK, in row order: a column's bits do not depend on its neighbours, so
  * any split of the columns over threads gives the same result. */
-static void column_sums(sl_real *dbias, const sl_real *dout, size_t rows, size_t cols, size_t c0, size_t n,
+static void column_sums(sl_store *dbias, const sl_store *dout, size_t rows, size_t cols, size_t c0, size_t n,
                         int accumulate) {
   double total[COLUMN_CHUNK] = {0};
   for (size_t r0 = 0; r0 < rows; r0 += ROW_CHUNK) {
     sl_real part[COLUMN_CHUNK] = {0};
     size_t r1 = r0 + ROW_CHUNK < rows ? r0 + ROW_CHUNK : rows;
     for (size_t r = r0; r < r1; r++) {
-      const sl_real *row = dout + r * cols + c0;
+      const sl_store *row = dout + r * cols + c0;
 #pragma omp simd
-      for (size_t c = 0; c < n; c++) part[c] += row[c];
+      for (size_t c = 0; c < n; c++) part[c] += sl_load(row[c]);
     }
     for (size_t c = 0; c < n; c++) total[c] += (double)part[c];
   }
-  for (size_t c = 0; c < n; c++) dbias[c0 + c] = (sl_real)(total[c] + (accumulate ? (double)dbias[c0 + c] : 0));
+  for (size_t c = 0; c < n; c++) {
+    const double before = accumulate ? (double)sl_load(dbias[c0 + c]) : 0;
+    dbias[c0 + c] = sl_put((sl_real)(total[c] + before));
+  }
 }
 
-void SL_K(sl_reduce_bias_backward)(sl_real *dbias, const sl_real *dout, size_t rows, size_t cols, int accumulate) {
+void SL_K(sl_reduce_bias_backward)(sl_store *dbias, const sl_store *dout, size_t rows, size_t cols, int accumulate) {
 #pragma omp parallel for schedule(static) if (rows * cols > SL_PARALLEL_MIN)
   for (size_t c0 = 0; c0 < cols; c0 += COLUMN_CHUNK) {
     column_sums(dbias, dout, rows, cols, c0, cols - c0 < COLUMN_CHUNK ? cols - c0 : COLUMN_CHUNK, accumulate);

@@ -14,21 +14,21 @@ SL_KERNELS_BEGIN
 size_t SL_K(sl_reduce_scratch_bytes)(size_t n);
 
 /* *sum = sum of x[i]^2, or += when accumulate. */
-void SL_K(sl_reduce_sum_squares)(double *sum, const sl_real *x, size_t n, int accumulate, void *scratch);
+void SL_K(sl_reduce_sum_squares)(double *sum, const sl_store *x, size_t n, int accumulate, void *scratch);
 
 /* *flag |= 1 if any element is infinite or not a number; otherwise it stays. */
-void SL_K(sl_reduce_any_nonfinite)(int *flag, const sl_real *x, size_t n);
+void SL_K(sl_reduce_any_nonfinite)(int *flag, const sl_store *x, size_t n);
 
-void SL_K(sl_reduce_add)(sl_real *dst, const sl_real *src, size_t n);  /* dst += src */
-void SL_K(sl_reduce_scale)(sl_real *x, sl_real factor, size_t n);      /* x *= factor */
-void SL_K(sl_reduce_copy)(sl_real *dst, const sl_real *src, size_t n); /* dst = src; they do not overlap */
-void SL_K(sl_reduce_fill)(sl_real *dst, sl_real value, size_t n);      /* dst = value */
+void SL_K(sl_reduce_add)(sl_store *dst, const sl_store *src, size_t n);  /* dst += src */
+void SL_K(sl_reduce_scale)(sl_store *x, sl_real factor, size_t n);       /* x *= factor */
+void SL_K(sl_reduce_copy)(sl_store *dst, const sl_store *src, size_t n); /* dst = src; they do not overlap */
+void SL_K(sl_reduce_fill)(sl_store *dst, sl_real value, size_t n);       /* dst = value */
 
 /* out (rows,cols) += bias (cols). */
-void SL_K(sl_reduce_bias_add)(sl_real *out, const sl_real *bias, size_t rows, size_t cols);
+void SL_K(sl_reduce_bias_add)(sl_store *out, const sl_store *bias, size_t rows, size_t cols);
 
 /* dbias (cols) = (accumulate: +=) column sums of dout (rows,cols). */
-void SL_K(sl_reduce_bias_backward)(sl_real *dbias, const sl_real *dout, size_t rows, size_t cols, int accumulate);
+void SL_K(sl_reduce_bias_backward)(sl_store *dbias, const sl_store *dout, size_t rows, size_t cols, int accumulate);
 
 SL_KERNELS_END
 

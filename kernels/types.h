@@ -6,6 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Number types of tensors, for functions that learn them when they run. */
+enum sl_number { SL_NUMBER_F32, SL_NUMBER_BF16, SL_NUMBER_F16 };
+
 /* Names one sequence of random numbers; with a global element index it names one number (see kernels/philox.h). */
 struct sl_philox_key {
   uint32_t seed;

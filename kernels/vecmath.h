@@ -52,20 +52,25 @@ static inline float sl_exp(float x) {
 #define SL_SQRT sqrtf
 #endif
 
-/* The largest of n >= 1 numbers. Without -ffast-math clang keeps a max reduction scalar, so the lanes are spelled out.
- */
+/* The largest of n >= 1 numbers, in scratch (sl_max_of) and in a tensor (sl_max_of_stored). Without -ffast-math clang
+ * keeps a max reduction scalar, so the lanes are spelled out. */
 #define SL_MAX_LANES ((size_t)32)
-static inline sl_real sl_max_of(const sl_real *x, size_t n) {
-  sl_real lane[SL_MAX_LANES], max = x[0];
-  for (size_t l = 0; l < SL_MAX_LANES; l++) lane[l] = x[0];
-  size_t i = 0;
-  for (; i + SL_MAX_LANES <= n; i += SL_MAX_LANES) {
-#pragma omp simd
-    for (size_t l = 0; l < SL_MAX_LANES; l++) lane[l] = x[i + l] > lane[l] ? x[i + l] : lane[l];
+#define SL_DEFINE_MAX(name, type, load)                                                                                \
+  static inline sl_real name(const type *x, size_t n) {                                                                \
+    sl_real lane[SL_MAX_LANES], max = load(x[0]);                                                                      \
+    for (size_t l = 0; l < SL_MAX_LANES; l++) lane[l] = max;                                                           \
+    size_t i = 0;                                                                                                      \
+    for (; i + SL_MAX_LANES <= n; i += SL_MAX_LANES) {                                                                 \
+      _Pragma("omp simd") for (size_t l = 0; l < SL_MAX_LANES; l++) {                                                  \
+        const sl_real y = load(x[i + l]);                                                                              \
+        lane[l] = y > lane[l] ? y : lane[l];                                                                           \
+      }                                                                                                                \
+    }                                                                                                                  \
+    for (; i < n; i++) max = load(x[i]) > max ? load(x[i]) : max;                                                      \
+    for (size_t l = 0; l < SL_MAX_LANES; l++) max = lane[l] > max ? lane[l] : max;                                     \
+    return max;                                                                                                        \
   }
-  for (; i < n; i++) max = x[i] > max ? x[i] : max;
-  for (size_t l = 0; l < SL_MAX_LANES; l++) max = lane[l] > max ? lane[l] : max;
-  return max;
-}
+SL_DEFINE_MAX(sl_max_of, sl_real, )
+SL_DEFINE_MAX(sl_max_of_stored, sl_store, sl_load)
 
 #endif

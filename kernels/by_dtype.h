@@ -1,0 +1,93 @@
+/* Every kernel by the number type of its tensors, for a program that learns the type when it runs:
+ *
+ *   const struct sl_kernels *k = sl_kernels_of(SL_NUMBER_BF16);
+ *   k->layernorm_forward(out, mean, rstd, x, weight, bias, rows, C, eps);
+ * void * is a tensor of that type; what is float (statistics of rows) or double (sums) here is so for every type. The
+ * rest is said in the kernels' own headers; k->NAME is sl_NAME there. Scratch has one size for all three types: ask the
+ * float kernels' functions. */
+#ifndef SL_KERNELS_BY_DTYPE_H
+#define SL_KERNELS_BY_DTYPE_H
+
+#include "kernels/real.h"
+#include "kernels/types.h"
+
+SL_KERNELS_BEGIN
+
+/* One list gives the struct and, in by_dtype.c, the functions that fill it: name, parameters, arguments. */
+/* clang-format off */
+#define SL_KERNELS_MAP(X)                                                                                              \
+  X(layernorm_forward, (void *out, float *mean, float *rstd, const void *x, const void *weight, const void *bias,      \
+      size_t rows, size_t C, float eps), (out, mean, rstd, x, weight, bias, rows, C, eps))                             \
+  X(layernorm_backward, (void *dx, int accumulate_dx, void *dweight, void *dbias, int accumulate, const void *dout,    \
+      const void *x, const void *weight, const float *mean, const float *rstd, size_t rows, size_t C, void             \
+      *scratch), (dx, accumulate_dx, dweight, dbias, accumulate, dout, x, weight, mean, rstd, rows, C, scratch))       \
+  X(llama_rmsnorm_forward, (void *out, float *rstd, const void *x, const void *weight, size_t rows, size_t C, float    \
+      eps), (out, rstd, x, weight, rows, C, eps))                                                                      \
+  X(llama_rmsnorm_backward, (void *dx, int accumulate_dx, void *dweight, int accumulate, const void *dout, const       \
+      void *x, const void *weight, const float *rstd, size_t rows, size_t C, void *scratch), (dx, accumulate_dx,       \
+      dweight, accumulate, dout, x, weight, rstd, rows, C, scratch))                                                   \
+  X(llama_rope, (void *x, size_t B, size_t T, size_t heads, size_t D, size_t stride, size_t first_position, double     \
+      base, int direction), (x, B, T, heads, D, stride, first_position, base, direction))                              \
+  X(llama_swiglu_forward, (void *out, const void *gate, const void *up, size_t rows, size_t cols, size_t stride),      \
+      (out, gate, up, rows, cols, stride))                                                                             \
+  X(llama_swiglu_backward, (void *dgate, void *dup, const void *dout, const void *gate, const void *up, size_t rows,   \
+      size_t cols, size_t stride), (dgate, dup, dout, gate, up, rows, cols, stride))                                   \
+  X(gelu_forward, (void *out, const void *x, const void *bias, size_t rows, size_t cols), (out, x, bias, rows,         \
+      cols))                                                                                                           \
+  X(gelu_backward, (void *dx, const void *dout, const void *x, const void *bias, size_t rows, size_t cols), (dx,       \
+      dout, x, bias, rows, cols))                                                                                      \
+  X(mlp_relu_forward, (void *out, const void *x, const void *bias, size_t rows, size_t cols), (out, x, bias, rows,     \
+      cols))                                                                                                           \
+  X(mlp_relu_backward, (void *dx, const void *dout, const void *out, size_t rows, size_t cols), (dx, dout, out,        \
+      rows, cols))                                                                                                     \
+  X(mlp_mse, (double *loss_sum, void *dprediction, const void *prediction, const void *target, size_t n, float         \
+      scale, int accumulate, void *scratch), (loss_sum, dprediction, prediction, target, n, scale, accumulate,         \
+      scratch))                                                                                                        \
+  X(dropout_forward, (void *out, const void *x, size_t rows, size_t cols, const struct sl_dropout *dropout), (out,     \
+      x, rows, cols, dropout))                                                                                         \
+  X(dropout_residual, (void *out, const void *residual, const void *x, const void *bias, size_t rows, size_t cols,     \
+      const struct sl_dropout *dropout), (out, residual, x, bias, rows, cols, dropout))                                \
+  X(dropout_backward, (void *dx, const void *dout, size_t rows, size_t cols, const struct sl_dropout *dropout), (dx,   \
+      dout, rows, cols, dropout))                                                                                      \
+  X(embedding_forward, (void *out, const int32_t *tokens, const void *wte, const void *wpe, const struct               \
+      sl_embedding_shape *shape, const struct sl_dropout *dropout), (out, tokens, wte, wpe, shape, dropout))           \
+  X(embedding_backward, (void *dwte, int accumulate_wte, void *dwpe, size_t n_positions, int accumulate_wpe, const     \
+      void *dout, const int32_t *tokens, const struct sl_embedding_shape *shape, const struct sl_dropout *dropout),    \
+      (dwte, accumulate_wte, dwpe, n_positions, accumulate_wpe, dout, tokens, shape, dropout))                         \
+  X(classifier_fused, (double *loss_sum, double *losses, void *logits, const int32_t *targets, size_t N, size_t V,     \
+      float scale, int accumulate), (loss_sum, losses, logits, targets, N, V, scale, accumulate))                      \
+  X(classifier_loss, (double *loss_sum, double *losses, const void *logits, const int32_t *targets, size_t N, size_t   \
+      V, int accumulate), (loss_sum, losses, logits, targets, N, V, accumulate))                                       \
+  X(attention_forward, (void *out, void *probs, const void *q, const void *k, const void *v, const struct              \
+      sl_attention_shape *shape, const struct sl_dropout *dropout, void *scratch, size_t scratch_bytes), (out,         \
+      probs, q, k, v, shape, dropout, scratch, scratch_bytes))                                                         \
+  X(attention_backward, (void *dq, void *dk, void *dv, const void *dout, const void *q, const void *k, const void      \
+      *v, const void *probs, const struct sl_attention_shape *shape, const struct sl_dropout *dropout, void            \
+      *scratch, size_t scratch_bytes), (dq, dk, dv, dout, q, k, v, probs, shape, dropout, scratch, scratch_bytes))     \
+  X(reduce_sum_squares, (double *sum, const void *x, size_t n, int accumulate, void *scratch), (sum, x, n,             \
+      accumulate, scratch))                                                                                            \
+  X(reduce_any_nonfinite, (int *flag, const void *x, size_t n), (flag, x, n))                                          \
+  X(reduce_add, (void *dst, const void *src, size_t n), (dst, src, n))                                                 \
+  X(reduce_scale, (void *x, float factor, size_t n), (x, factor, n))                                                   \
+  X(reduce_copy, (void *dst, const void *src, size_t n), (dst, src, n))                                                \
+  X(reduce_fill, (void *dst, float value, size_t n), (dst, value, n))                                                  \
+  X(reduce_bias_add, (void *out, const void *bias, size_t rows, size_t cols), (out, bias, rows, cols))                 \
+  X(reduce_bias_backward, (void *dbias, const void *dout, size_t rows, size_t cols, int accumulate), (dbias, dout,     \
+      rows, cols, accumulate))
+/* clang-format on */
+
+struct sl_kernels {
+#define X(name, parameters, arguments) void(*name) parameters;
+  SL_KERNELS_MAP(X)
+#undef X
+};
+
+extern const struct sl_kernels sl_kernels_f32, sl_kernels_bf16, sl_kernels_f16;
+
+static inline const struct sl_kernels *sl_kernels_of(enum sl_number type) {
+  return type == SL_NUMBER_F16 ? &sl_kernels_f16 : type == SL_NUMBER_BF16 ? &sl_kernels_bf16 : &sl_kernels_f32;
+}
+
+SL_KERNELS_END
+
+#endif

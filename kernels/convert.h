@@ -1,0 +1,35 @@
+/* Tensors from one number type to another: fp32, bf16, fp16. Widening is exact, narrowing rounds to nearest even
+ * (kernels/half.h); from one 16-bit type to the other, through float. */
+#ifndef SL_KERNELS_CONVERT_H
+#define SL_KERNELS_CONVERT_H
+
+#include "kernels/real.h"
+#include "kernels/types.h"
+
+#include <stddef.h>
+
+SL_KERNELS_BEGIN
+
+/* Bytes of one number. */
+static inline size_t sl_convert_bytes(enum sl_number type) {
+  return type == SL_NUMBER_F32 ? 4 : 2;
+}
+
+/* dst[i] = src[i] for n elements. They do not overlap, unless they are the same memory and types of the same size. */
+void sl_convert(void *dst, enum sl_number dst_type, const void *src, enum sl_number src_type, size_t n);
+
+/* dst[i] += src[i], the sum in float and rounded once. */
+void sl_convert_add(void *dst, enum sl_number dst_type, const void *src, enum sl_number src_type, size_t n);
+
+/* The same for rows of `cols` elements that start `dst_stride` and `src_stride` elements apart. */
+void sl_convert_rows(void *dst, enum sl_number dst_type, size_t dst_stride, const void *src, enum sl_number src_type,
+                     size_t src_stride, size_t rows, size_t cols);
+void sl_convert_add_rows(void *dst, enum sl_number dst_type, size_t dst_stride, const void *src,
+                         enum sl_number src_type, size_t src_stride, size_t rows, size_t cols);
+
+/* The same as sl_convert for a few numbers, on the calling thread. */
+void sl_convert_chunk(void *dst, enum sl_number dst_type, const void *src, enum sl_number src_type, size_t n);
+
+SL_KERNELS_END
+
+#endif
