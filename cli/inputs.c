@@ -27,6 +27,19 @@ static enum sl_status check_data(const char *path, const struct sl_setup *setup)
   return status;
 }
 
+enum sl_status sl_inputs_samples(const struct sl_options *options, const struct sl_setup *setup, int64_t *samples) {
+  struct sl_data data;
+  SL_TRY(check_data(options->data, setup));
+  if (setup->model.type == SL_MODEL_MLP) {
+    *samples = strtoll(options->data + 7, NULL, 10);
+    return SL_OK;
+  }
+  SL_TRY(sl_data_open(&data, options->data));
+  *samples = sl_data_sequences(&data, setup->plan.seq);
+  sl_data_close(&data);
+  return SL_OK;
+}
+
 static enum sl_status check_tensor(const struct sl_safetensors *file, const struct sl_tensor *tensor) {
   const struct sl_safetensors_tensor *found = sl_safetensors_find(file, tensor->name);
   if (found == NULL)

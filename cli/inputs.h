@@ -9,5 +9,7 @@
 /* --data: present, long enough, every token below the vocabulary ("random:N" for an mlp). --init: every tensor of the model
  * is in the file, with its shape. Errors: SL_ERR_INPUT. */
 enum sl_status sl_inputs_check(const struct sl_options *options, const struct sl_setup *setup);
+/* How many samples --data holds for the plan: sequences of its length, or the N of random:N. */
+enum sl_status sl_inputs_samples(const struct sl_options *options, const struct sl_setup *setup, int64_t *samples);
 
 #endif

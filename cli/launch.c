@@ -21,6 +21,10 @@ static bool is_set(const char *name) {
   return value && *value;
 }
 
+bool sl_launch_ours(void) {
+  return is_set(MARKER);
+}
+
 bool sl_launch_inside(void) {
   const char *tasks = getenv("SLURM_NTASKS");
   return is_set(MARKER) || is_set("OMPI_COMM_WORLD_SIZE") || is_set("PMI_RANK") || is_set("PMIX_RANK") ||

@@ -9,6 +9,8 @@
 
 /* Has somebody started this process as one of a job (mpirun, srun, or sl_launch_mpi)? */
 bool sl_launch_inside(void);
+/* Whether that launcher is our own: its parent has looked at the inputs and said what is to be said of them. */
+bool sl_launch_ours(void);
 
 /* Run this program with the same arguments as `world` processes and wait for their end.
  *   SL_DONE        nothing was launched: this process is one of a job already, or world is 1; go on and run

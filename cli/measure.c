@@ -19,10 +19,13 @@ static const char *const terminal_variable = "SHARDLAB_TERMINAL";
 struct progress {
   int64_t steps, tokens; /* of the run; of one step */
   double first_s;        /* when the first step ended: it warms up, so the rate counts from there */
+  bool live;             /* a line that is written over and over, on a terminal */
+  int64_t epoch_steps;   /* 0: the run goes by steps */
+  double epoch_loss;     /* summed since the epoch began */
+  FILE *out;             /* where epochs are told */
 };
 
-static void show_progress(void *context, int64_t step, const struct sl_step_result *r) {
-  struct progress *p = context;
+static void show_live(struct progress *p, int64_t step, const struct sl_step_result *r) {
   char left[32], rate[32];
   if (step == 0) p->first_s = r->end_s;
   const double per_step = step > 0 ? (r->end_s - p->first_s) / (double)step : r->end_s - r->start_s;
@@ -32,6 +35,56 @@ static void show_progress(void *context, int64_t step, const struct sl_step_resu
           (long long)p->steps, r->loss, rate, left);
   if (step + 1 == p->steps) fprintf(stderr, "\r\033[K");
   fflush(stderr);
+}
+
+static void show_epoch(struct progress *p, int64_t step, const struct sl_step_result *r) {
+  p->epoch_loss += r->loss;
+  if ((step + 1) % p->epoch_steps != 0) return;
+  fprintf(p->out, "%sepoch %lld of %lld: mean loss %.6f\n", p->live ? "\r\033[K" : "",
+          (long long)((step + 1) / p->epoch_steps), (long long)(p->steps / p->epoch_steps),
+          p->epoch_loss / (double)p->epoch_steps);
+  fflush(p->out);
+  p->epoch_loss = 0;
+}
+
+static void show_progress(void *context, int64_t step, const struct sl_step_result *r) {
+  struct progress *p = context;
+  if (p->epoch_steps > 0) show_epoch(p, step, r);
+  if (p->live) show_live(p, step, r);
+}
+
+/* The mean of each epoch's losses; one that is no number makes the mean null. */
+static void put_epochs(json_t *record, int64_t epoch_steps) {
+  json_t *means = json_array(), *loss;
+  const json_t *losses = json_object_get(record, "losses");
+  double sum = 0;
+  bool numbers = true;
+  size_t i;
+  json_array_foreach(losses, i, loss) {
+    numbers = numbers && json_is_number(loss);
+    sum += json_number_value(loss);
+    if ((i + 1) % (size_t)epoch_steps != 0) continue;
+    json_array_append_new(means, numbers ? json_real(sum / (double)epoch_steps) : json_null());
+    sum = 0, numbers = true;
+  }
+  json_object_set_new(record, "epoch_losses", means);
+  json_object_set_new(record, "epoch_steps", json_integer(epoch_steps));
+}
+
+/* Epochs in steps: an epoch is samples / global batch of them, rounded down. What is left over opens the next epoch: the
+ * order of the data runs on. */
+static enum sl_status count_epochs(struct sl_options *options, const struct sl_setup *setup) {
+  int64_t samples;
+  if (options->epochs == 0) return SL_OK;
+  if (sl_options_given(options, "steps"))
+    return sl_fail(SL_ERR_INPUT, "--epochs: is given beside --steps; expected one of them");
+  SL_TRY(sl_inputs_samples(options, setup, &samples));
+  const int64_t steps = samples / setup->plan.global_batch;
+  if (steps == 0)
+    return sl_fail(SL_ERR_INPUT, "--epochs: the data has %lld samples; expected at least a global batch, %lld",
+                   (long long)samples, (long long)setup->plan.global_batch);
+  options->steps = options->epochs * steps;
+  return SL_OK;
 }
 
 /* How many ranks share this node, and whether that is more than it has cores. */
@@ -44,8 +97,13 @@ static enum sl_status run_rank(const struct sl_options *options, const struct sl
   const struct sl_exec_ops *exec;
   json_t *record;
   SL_TRY(sl_exec_load(options->backend, &exec));
-  struct progress progress = {.steps = options->steps, .tokens = setup->plan.global_batch * setup->plan.seq};
-  const bool live = place->rank == 0 && !options->quiet && getenv(terminal_variable) != NULL;
+  const int64_t epoch_steps = options->epochs > 0 ? options->steps / options->epochs : 0;
+  const bool speaks = place->rank == 0 && !options->quiet;
+  struct progress progress = {.steps = options->steps,
+                              .tokens = setup->plan.global_batch * setup->plan.seq,
+                              .live = speaks && getenv(terminal_variable) != NULL,
+                              .epoch_steps = epoch_steps,
+                              .out = sl_output_text(options)};
   const struct sl_runner runner = {.exec = exec,
                                    .setup = setup,
                                    .options = options,
@@ -54,13 +112,14 @@ static enum sl_status run_rank(const struct sl_options *options, const struct sl
                                    .trace = options->trace,
                                    .processes = setup->plan.world,
                                    .process = place->rank,
-                                   .progress = live ? show_progress : NULL,
+                                   .progress = speaks ? show_progress : NULL,
                                    .progress_context = &progress};
   SL_TRY(sl_runner_run(&runner, &record));
   if (place->rank > 0) {
     json_decref(record);
     return SL_OK;
   }
+  if (epoch_steps > 0) put_epochs(record, epoch_steps);
   if (!options->quiet) sl_runner_summary(record, sl_output_text(options));
   return sl_output_json(options, record);
 }
@@ -92,6 +151,11 @@ static enum sl_status launch(const struct sl_options *options) {
   return exit_code == 2 ? SL_ERR_INPUT : SL_ERR_PEER;
 }
 
+static void keep_quiet(void *context, const char *text) {
+  (void)context;
+  (void)text;
+}
+
 static enum sl_status run(const struct sl_options *given) {
   struct sl_options options = *given;
   struct sl_setup setup;
@@ -100,8 +164,13 @@ static enum sl_status run(const struct sl_options *given) {
   const struct sl_place place = inside ? sl_place_read() : (struct sl_place){.size = 1, .local_size = 1};
   SL_TRY(sl_options_check_outputs(&options));
   if (inside) SL_TRY(join_world(&options, &place));
-  SL_TRY(sl_setup_job(&setup, &options));
+  /* one voice: every rank reads the same config, and would warn of the same keys */
+  if (inside && (sl_launch_ours() || place.rank > 0)) sl_warn_set_sink(keep_quiet, NULL);
+  status = sl_setup_job(&setup, &options);
+  sl_warn_set_sink(NULL, NULL);
+  SL_TRY(status);
   if (!inside) SL_GO(start(&options, &setup));
+  SL_GO(count_epochs(&options, &setup));
   if (!inside && options.world > 1) {
     sl_setup_free(&setup);
     return launch(&options);

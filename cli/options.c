@@ -35,8 +35,10 @@ struct option {
 
 static const struct option options_table[] = {
     {"model", TEXT, FIELD(model), NULL, "NAME|FILE", 0, 0, JOBS, "model preset, or a Hugging Face config.json"},
-    {"config", TEXT, FIELD(config), NULL, "FILE", 0, 0, JOBS, "DeepSpeed's ds_config.json"},
+    {"config", TEXT, FIELD(config), NULL, "FILE", 0, 0, JOBS, "DeepSpeed's ds_config.json (optional with --preset)"},
     {"cluster", TEXT, FIELD(cluster), "localhost", "NAME|FILE", 0, 0, JOBS, "cluster preset, or a cluster.json"},
+    {"preset", TEXT, FIELD(preset), NULL, "NAME", 0, 0, JOBS,
+     "how a framework shards: ddp, fsdp, deepspeed-2 ... (shardlab show presets); makes --config optional"},
     {"world", INTEGER, FIELD(world), "1", "N", 1, 1 << 20, JOBS, "ranks in all"},
     {"seq", INTEGER, FIELD(seq), NULL, "TOKENS", 1, 1 << 24, JOBS,
      "tokens per sequence (else the config's, else the model's)"},
@@ -57,6 +59,8 @@ static const struct option options_table[] = {
     {"init", TEXT, FIELD(init), NULL, "FILE", 0, 0, REAL_RUNS, "initial weights, safetensors (else seeded)"},
     {"steps", INTEGER, FIELD(steps), "20", "N", 1, 1e9, REAL_RUNS, "optimizer steps"},
     {"steps", INTEGER, FIELD(steps), "1", "N", 1, 1e9, SL_CMD_PREDICT, "optimizer steps (they repeat exactly)"},
+    {"epochs", INTEGER, FIELD(epochs), NULL, "N", 1, 1e9, SL_CMD_MEASURE,
+     "instead of --steps: passes over the data, samples / global batch steps each"},
     {"save", TEXT, FIELD(save), NULL, "FILE", 0, 0, SL_CMD_MEASURE, "write the trained weights, safetensors"},
     {"save-grads", TEXT, FIELD(save_grads), NULL, "FILE", 0, 0, SL_CMD_MEASURE,
      "write the last step's gradients, safetensors"},

@@ -2,12 +2,8 @@
  * defaults and cross-field checks see them as if they stood in the file. */
 #include "cli/setup.h"
 
+#include <stdio.h>
 #include <string.h>
-
-static enum sl_status required(const char *flag, const char *value, const char *expected) {
-  if (value != NULL) return SL_OK;
-  return sl_fail(SL_ERR_INPUT, "%s: is missing; expected %s", flag, expected);
-}
 
 /* Set section.key (section "" is the top level); a section that is absent or not an object becomes one. */
 static void put(json_t *root, const char *section, const char *key, json_t *value) {
@@ -20,6 +16,17 @@ static void put(json_t *root, const char *section, const char *key, json_t *valu
     }
   }
   json_object_set_new(object, key, value);
+}
+
+/* A DeepSpeed preset is a stage: where the file names none, the defaults that follow from the stage do too. */
+static void put_preset(json_t *root, const char *preset) {
+  static const char deepspeed[] = "deepspeed-";
+  put(root, "shardlab", "preset", json_string(preset));
+  const char *stage = preset + sizeof deepspeed - 1;
+  if (strncmp(preset, deepspeed, sizeof deepspeed - 1) != 0 || stage[0] < '0' || stage[0] > '3' || stage[1] != '\0')
+    return;
+  const json_t *zero = json_object_get(root, "zero_optimization");
+  if (json_object_get(zero, "stage") == NULL) put(root, "zero_optimization", "stage", json_integer(stage[0] - '0'));
 }
 
 static void override(json_t *root, const struct sl_options *o) {
@@ -41,19 +48,39 @@ static void override(json_t *root, const struct sl_options *o) {
     if (sl_options_given(o, integers[i].flag))
       put(root, integers[i].section, integers[i].key, json_integer(integers[i].value));
   if (o->schedule != NULL) put(root, "shardlab", "schedule", json_string(o->schedule));
+  if (o->preset != NULL) put_preset(root, o->preset);
+}
+
+/* What a preset trains with when no file says otherwise. */
+static const char preset_config[] = "{\"train_micro_batch_size_per_gpu\": 1,\n"
+                                    " \"optimizer\": {\"type\": \"AdamW\", \"params\": {\"lr\": 0.001}}}\n";
+
+static enum sl_status open_config(struct sl_json *doc, const struct sl_options *options) {
+  if (options->config != NULL) return sl_json_load(doc, options->config);
+  if (options->preset == NULL)
+    return sl_fail(SL_ERR_INPUT,
+                   "--config: is missing; expected DeepSpeed's ds_config.json, or --preset with a framework's name");
+  if (!sl_options_given(options, "train-batch"))
+    return sl_json_parse(doc, "--preset", preset_config, sizeof preset_config - 1);
+  /* the micro-batch then follows from the batch */
+  const char *rest = strchr(preset_config, '\n');
+  char text[sizeof preset_config + 1];
+  const int length = snprintf(text, sizeof text, "{%s", rest);
+  return sl_json_parse(doc, "--preset", text, (size_t)length);
 }
 
 static enum sl_status load_config(struct sl_config *config, const struct sl_options *options) {
   struct sl_json doc;
-  SL_TRY(sl_json_load(&doc, options->config));
+  SL_TRY(open_config(&doc, options));
   if (json_is_object(doc.root)) override(doc.root, options);
   return sl_config_from_json(config, &doc, options->strict);
 }
 
 enum sl_status sl_setup_inputs(struct sl_setup *setup, const struct sl_options *options) {
   memset(setup, 0, sizeof *setup);
-  SL_TRY(required("--model", options->model, "a preset ('shardlab show presets' lists them) or a config.json"));
-  SL_TRY(required("--config", options->config, "DeepSpeed's ds_config.json"));
+  if (options->model == NULL)
+    return sl_fail(SL_ERR_INPUT,
+                   "--model: is missing; expected a preset ('shardlab show presets' lists them) or a config.json");
   enum sl_status status;
   SL_GO(sl_model_load(&setup->model, options->model));
   SL_GO(load_config(&setup->config, options));

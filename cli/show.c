@@ -13,10 +13,18 @@ static json_t *names_json(const char *(*name)(int i)) {
   return list;
 }
 
+static json_t *strategies_json(void) {
+  json_t *list = json_array();
+  const char *name, *description;
+  for (int i = 0; sl_strategy_preset(i, &name, &description); i++)
+    json_array_append_new(list, json_pack("{s:s, s:s}", "name", name, "description", description));
+  return list;
+}
+
 static enum sl_status show_presets(const struct sl_options *options, FILE *out, json_t **json) {
   if (options->json != NULL) {
-    *json = json_pack("{s:o, s:o}", "models", names_json(sl_model_preset_name), "clusters",
-                      names_json(sl_cluster_preset_name));
+    *json = json_pack("{s:o, s:o, s:o}", "models", names_json(sl_model_preset_name), "clusters",
+                      names_json(sl_cluster_preset_name), "strategies", strategies_json());
     return SL_OK;
   }
   fprintf(out, "models (--model):\n");
@@ -28,6 +36,9 @@ static enum sl_status show_presets(const struct sl_options *options, FILE *out, 
   }
   fprintf(out, "clusters (--cluster):\n");
   for (int i = 0; sl_cluster_preset_name(i) != NULL; i++) fprintf(out, "  %s\n", sl_cluster_preset_name(i));
+  const char *name, *description;
+  fprintf(out, "strategies (--preset):\n");
+  for (int i = 0; sl_strategy_preset(i, &name, &description); i++) fprintf(out, "  %-31s%s\n", name, description);
   return SL_OK;
 }
 
@@ -82,15 +93,16 @@ static enum sl_status show_planned(const char *what, const struct sl_options *op
 }
 
 static enum sl_status find_subject(const char *what, bool *text_only) {
-  static const char *const words[] = {"plan", "schedule", "program", "memory", "config", "model", "cluster", "presets"};
+  static const char *const words[] = {"plan",  "schedule", "program",   "memory", "config",
+                                      "model", "cluster",  "estimator", "presets"};
   enum { WORDS = sizeof words / sizeof *words };
   *text_only = strcmp(what, "schedule") == 0 || strcmp(what, "program") == 0;
   for (int i = 0; i < WORDS; i++)
     if (strcmp(words[i], what) == 0) return SL_OK;
   const char *near = sl_nearest(what, words, WORDS);
   return sl_fail(SL_ERR_INPUT,
-                 "show: '%s' is nothing to show; expected plan, schedule, program, memory, config, model, cluster or "
-                 "presets%s%s%s",
+                 "show: '%s' is nothing to show; expected plan, schedule, program, memory, config, model, cluster, "
+                 "estimator or presets%s%s%s",
                  what, near != NULL ? "; did you mean '" : "", near != NULL ? near : "", near != NULL ? "'?" : "");
 }
 
@@ -109,6 +121,8 @@ static enum sl_status run(const struct sl_options *options) {
     SL_TRY(show_model(options, &json));
   else if (strcmp(what, "cluster") == 0)
     SL_TRY(show_cluster(options, &json));
+  else if (strcmp(what, "estimator") == 0)
+    SL_TRY(sl_show_estimator(options, out, &json));
   else
     SL_TRY(show_planned(what, options, out, &json));
   if (json == NULL) return SL_OK;
@@ -122,13 +136,14 @@ static enum sl_status run(const struct sl_options *options) {
 const struct sl_command sl_command_show = {
     .name = "show",
     .bit = SL_CMD_SHOW,
-    .operands = "plan|schedule|program|memory|config|model|cluster|presets",
+    .operands = "plan|schedule|program|memory|config|model|cluster|estimator|presets",
     .min_operands = 1,
     .max_operands = 1,
     .summary = "Show what a configuration turns into",
     .help =
         "plan: ranks, groups and who owns which bytes; schedule: actions per pipeline rank; program: the ops of one\n"
-        "rank; memory: the arena by category, phase and over time; config, model, cluster: after defaults.\n",
+        "rank; memory: the arena by category, phase and over time; config, model, cluster: after defaults;\n"
+        "estimator: what DeepSpeed's memory estimators say of the model; presets: every built-in name.\n",
     .example = "shardlab show memory --model gpt2 --config examples/ds_zero2.json --world 4",
     .run = run,
 };

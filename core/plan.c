@@ -247,6 +247,8 @@ static enum sl_status choose_degrees(struct sl_plan *plan, int world) {
     const char *name;
     int value;
   } asked[] = {{"tp", config->sl.tp}, {"pp", config->sl.pp}, {"cp", config->sl.cp}};
+  /* first, so that a framework's own limit is named before ours */
+  SL_TRY(sl_strategy_choose(&plan->strategy, config, world));
   for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
     if (asked[i].value == 1) continue;
     char key[32];
@@ -257,7 +259,6 @@ static enum sl_status choose_degrees(struct sl_plan *plan, int world) {
   plan->world = world;
   plan->tp = plan->pp = plan->cp = 1;
   plan->dp = world;
-  SL_TRY(sl_strategy_choose(&plan->strategy, config, plan->dp));
   plan->shard = plan->strategy.shard_optimizer ? plan->dp : 1;
   return SL_OK;
 }

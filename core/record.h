@@ -8,7 +8,8 @@
  * by_phase, process_bytes}; by_category + fragmentation sum to peak_bytes; the worst rank stands at the top traffic
  * [{group, op, payload, dtype, calls, bytes, wire_bytes, busbw_GBps}] per step, largest of all ranks ranks [{rank, pp,
  * dp, cp, tp, simulated_as?, calls, bytes, wire_bytes, call_hash, traffic}] losses, grad_norms, learning_rates,
- * skipped_steps: measured only; a prediction leaves out what it cannot know
+ * skipped_steps: measured only; a prediction leaves out what it cannot know. epoch_losses (means), epoch_steps: where
+ *   measure was asked for epochs
  *
  * Seconds end in _s, bytes in _bytes; traffic bytes are nccl-tests sizes (PERFORMANCE.md there), busbw = wire bytes /
  * time. */

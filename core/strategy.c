@@ -135,18 +135,70 @@ static enum sl_status find_preset(const struct preset **out, const struct sl_con
 }
 
 /* What the framework itself would refuse. */
-static enum sl_status check_limits(const struct sl_strategy *s, const struct sl_config *c) {
-  const bool deepspeed = strcmp(s->framework, "DeepSpeed") == 0;
-  if (!deepspeed && (c->zero.offload_optimizer != SL_OFFLOAD_NONE || c->zero.offload_param != SL_OFFLOAD_NONE)) {
-    return sl_json_fail(&c->doc, "zero_optimization",
-                        "preset %s: offload_optimizer and offload_param are DeepSpeed's; %s has none", s->name,
-                        s->framework);
+static enum sl_status check_degrees(const struct sl_strategy *s, const struct sl_config *c) {
+  const struct {
+    const char *key;
+    int value;
+  } asked[] = {{"shardlab.tp", c->sl.tp}, {"shardlab.pp", c->sl.pp}, {"shardlab.cp", c->sl.cp}};
+  if (strcmp(s->framework, "Megatron-LM") == 0) return SL_OK;
+  if (strcmp(s->framework, "DeepSpeed") == 0) {
+    if (c->sl.pp == 1 || !s->shard_grads) return SL_OK;
+    return sl_json_fail(&c->doc, "zero_optimization.stage",
+                        "ZeRO-2 and ZeRO-3 are incompatible with pipeline parallelism; stage %d with pp %d",
+                        s->zero_stage, c->sl.pp);
+  }
+  for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+    if (asked[i].value > 1)
+      return sl_json_fail(&c->doc, asked[i].key, "is %d; preset %s (%s) is data parallel only: expected 1",
+                          asked[i].value, s->name, s->framework);
+  }
+  return SL_OK;
+}
+
+/* The stage is DeepSpeed's word for what a preset already says: the two must not contradict each other. */
+static enum sl_status check_stage(const struct sl_strategy *s, const struct sl_config *c, bool deepspeed) {
+  if (deepspeed && c->zero.stage != s->zero_stage) {
+    return sl_json_fail(&c->doc, "zero_optimization.stage", "is %d; preset %s is stage %d", c->zero.stage, s->name,
+                        s->zero_stage);
   }
   if (!deepspeed && c->zero.stage != 0 && c->zero.stage != s->zero_stage) {
     return sl_json_fail(&c->doc, "zero_optimization.stage",
                         "is %d; preset %s (%s) shards as stage %d does: leave the stage out or at 0", c->zero.stage,
                         s->name, s->framework, s->zero_stage);
   }
+  return SL_OK;
+}
+
+/* What only DeepSpeed's engine has. */
+static enum sl_status check_foreign_keys(const struct sl_strategy *s, const struct sl_config *c) {
+  if (c->zero.offload_optimizer != SL_OFFLOAD_NONE || c->zero.offload_param != SL_OFFLOAD_NONE) {
+    return sl_json_fail(&c->doc, "zero_optimization",
+                        "preset %s: offload_optimizer and offload_param are DeepSpeed's; %s has none", s->name,
+                        s->framework);
+  }
+  if (c->zero.hpz_partition_size > 1 || c->zero.mics_shard_size > 0) {
+    return sl_json_fail(&c->doc,
+                        c->zero.mics_shard_size > 0 ? "zero_optimization.mics_shard_size"
+                                                    : "zero_optimization.zero_hpz_partition_size",
+                        "preset %s: shards over part of the ranks are DeepSpeed's (ZeRO++, MiCS); %s shards over all",
+                        s->name, s->framework);
+  }
+  if (c->prescale_gradients) {
+    return sl_json_fail(&c->doc, "prescale_gradients", "is true; preset %s: %s averages after the reduction", s->name,
+                        s->framework);
+  }
+  if (c->gradient_allreduce_sum) {
+    return sl_json_fail(&c->doc, "gradient_allreduce_op", "is \"sum\"; preset %s: %s averages gradients", s->name,
+                        s->framework);
+  }
+  return SL_OK;
+}
+
+static enum sl_status check_limits(const struct sl_strategy *s, const struct sl_config *c) {
+  const bool deepspeed = strcmp(s->framework, "DeepSpeed") == 0;
+  SL_TRY(check_degrees(s, c));
+  if (!deepspeed) SL_TRY(check_foreign_keys(s, c));
+  SL_TRY(check_stage(s, c, deepspeed));
   if (strcmp(s->framework, "Megatron-LM") == 0 && c->optimizer.type == SL_OPT_ADAM) {
     return sl_json_fail(
         &c->doc, "optimizer.type",

@@ -165,7 +165,7 @@ static void predicted_record(void **state) {
 
 static void json_on_standard_output(void **state) {
   (void)state;
-  static const char *const subjects[] = {"plan", "memory", "config", "model", "cluster", "presets"};
+  static const char *const subjects[] = {"plan", "memory", "config", "model", "cluster", "presets", "estimator"};
   for (size_t i = 0; i < sizeof subjects / sizeof *subjects; i++) {
     assert_int_equal(shardlab(scratch, "show %s %s --json -", subjects[i], job), 0);
     json_t *root = json_loads(out, 0, NULL);
@@ -197,6 +197,32 @@ static void flags_override_the_config(void **state) {
       shardlab(scratch, "show config --model gpt2-tiny --config %s --grad-accum 5 --world 3 --json -", config), 0);
   root = json_loads(out, 0, NULL);
   assert_int_equal(json_integer_value(json_object_get(root, "train_batch_size")), 15);
+  json_decref(root);
+}
+
+/* A framework's name alone is a job, for each of the names that are listed. */
+static void presets_need_no_config(void **state) {
+  (void)state;
+  assert_int_equal(shardlab(scratch, "show presets --json -"), 0);
+  json_t *root = json_loads(out, 0, NULL), *preset;
+  size_t i;
+  json_array_foreach(json_object_get(root, "strategies"), i, preset) {
+    const char *name = json_string_value(json_object_get(preset, "name"));
+    if (shardlab(scratch, "check --model gpt2-tiny --preset %s --world 3", name) != 0) fail_msg("%s: %s", name, err);
+    assert_int_equal(shardlab(scratch, "show config --model gpt2-tiny --preset %s --world 3 --json -", name), 0);
+    json_t *config = json_loads(out, 0, NULL);
+    assert_string_equal(json_string_value(json_object_get(json_object_get(config, "shardlab"), "preset")), name);
+    const json_t *zero = json_object_get(config, "zero_optimization");
+    assert_int_equal(json_integer_value(json_object_get(zero, "stage")),
+                     strncmp(name, "deepspeed-", 10) == 0 ? name[10] - '0' : 0);
+    json_decref(config);
+  }
+  assert_true(i >= 9);
+  json_decref(root);
+  assert_int_equal(shardlab(scratch, "show config --model gpt2-tiny --preset ddp --train-batch 12 --world 3 --json -"),
+                   0);
+  root = json_loads(out, 0, NULL);
+  assert_int_equal(json_integer_value(json_object_get(root, "train_micro_batch_size_per_gpu")), 4);
   json_decref(root);
 }
 
@@ -363,6 +389,46 @@ static void measured_record(void **state) {
   assert_int_equal(system(path), 0);
 }
 
+/* 50 samples in batches of 4 are 12 steps an epoch; each mean is that of its own twelve losses. */
+static void epochs_are_counted(void **state) {
+  (void)state;
+  char path[600];
+  struct sl_json doc;
+  if (!has_host()) skip();
+  if (shardlab(scratch,
+               "measure --model " SL_SOURCE_DIR "/examples/mlp.json --config " SL_SOURCE_DIR
+               "/examples/ds_adam_mlp.json --train-batch 4 --world 2 --data random:50 --epochs 3 --json r.json") != 0)
+    fail_msg("%s", err);
+  snprintf(path, sizeof path, "%s/r.json", scratch);
+  assert_int_equal(sl_record_load(&doc, path), SL_OK);
+  const json_t *losses = json_object_get(doc.root, "losses"), *means = json_object_get(doc.root, "epoch_losses");
+  assert_int_equal(json_array_size(losses), 36);
+  assert_int_equal(json_array_size(means), 3);
+  assert_int_equal(json_integer_value(json_object_get(doc.root, "epoch_steps")), 12);
+  for (size_t e = 0; e < 3; e++) {
+    char told[80];
+    double sum = 0;
+    for (size_t i = 12 * e; i < 12 * (e + 1); i++) sum += json_real_value(json_array_get(losses, i));
+    const double mean = json_real_value(json_array_get(means, e));
+    if (mean < sum / 12 - 1e-12 || mean > sum / 12 + 1e-12) fail_msg("epoch %zu: %.17g, not %.17g", e, mean, sum / 12);
+    snprintf(told, sizeof told, "epoch %zu of 3: mean loss %.6f\n", e + 1, mean);
+    assert_non_null(strstr(out, told));
+  }
+  assert_true(json_real_value(json_array_get(means, 2)) < json_real_value(json_array_get(means, 0)));
+  sl_json_free(&doc);
+  unlink(path);
+}
+
+/* Two ranks and their parent read one config: its warning is said once. */
+static void one_warning_for_all_ranks(void **state) {
+  (void)state;
+  if (!has_host()) skip();
+  assert_int_equal(shardlab(scratch, "measure --model " SL_SOURCE_DIR "/examples/mlp.json --config " SL_SOURCE_DIR
+                                     "/tests/bad_inputs/c_top_key.json --world 2 --data random:9 --steps 1"),
+                   0);
+  assert_int_equal(lines_with(err, "warning: "), 1);
+}
+
 /* The exit status of validate is the verdict. A tolerance of 0 cannot be met by a measured time. */
 static void validate_judges(void **state) {
   (void)state;
@@ -402,11 +468,14 @@ int main(void) {
       cmocka_unit_test(predicted_record),
       cmocka_unit_test(json_on_standard_output),
       cmocka_unit_test(flags_override_the_config),
+      cmocka_unit_test(presets_need_no_config),
       cmocka_unit_test(planted_differences),
       cmocka_unit_test(times_are_judged_only_where_they_mean_something),
       cmocka_unit_test(records_of_different_plans),
       cmocka_unit_test(records_are_validated),
       cmocka_unit_test(measured_record),
+      cmocka_unit_test(epochs_are_counted),
+      cmocka_unit_test(one_warning_for_all_ranks),
       cmocka_unit_test(validate_judges),
   };
   return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
