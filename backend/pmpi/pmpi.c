@@ -4,7 +4,9 @@
  *   {"rank": 0, "size": 2, "communicators": [{"id": 0, "name": "...", "size": 2, "calls": {"MPI_Isend": {"calls": 3,
  *   "bytes": 96}}}]}
  * Communicators are numbered in the order in which the process made them, from 0 = MPI_COMM_WORLD. `bytes` is what this
- * process gives to the call: the send buffer's size, 0 for a receive. */
+ * process gives to the call: the send buffer's size, 0 for a receive.
+ *
+ * A program that was started with it may also ask while it runs, by dlsym: sl_pmpi_sent. */
 #include <mpi.h>
 
 #include <stdio.h>
@@ -140,6 +142,17 @@ static void write_counts(void) {
   for (int i = 0; i < communicator_count; i++) write_communicator(out, i);
   fprintf(out, "\n]}\n");
   if (fclose(out)) perror(path);
+}
+
+/* Bytes that this process has handed to MPI_Isend so far over all communicators called `name`, closed ones included. */
+long long sl_pmpi_sent(const char *name);
+long long sl_pmpi_sent(const char *name) {
+  long long bytes = 0;
+  for (int i = 0; i < communicator_count; i++) {
+    if (communicators[i].open) keep_name(&communicators[i]);
+    if (strcmp(communicators[i].name, name) == 0) bytes += communicators[i].bytes[CALL_MPI_Isend];
+  }
+  return bytes;
 }
 
 int MPI_Finalize(void) {

@@ -1,0 +1,120 @@
+/* Traffic three times over: what the host backend reports, what a witness that knows no program counted of its MPI calls
+ * (backend/pmpi, preloaded) step by step, and what the simulator charged for the same job. All three agree to the byte, per
+ * group; host and simulator also row by row, and in the order of calls. */
+#include "tests/mpi/grid.h"
+
+#include <dlfcn.h>
+
+#include "sim/sim.h"
+
+enum { STEPS = 3 };
+
+static long long (*sent)(const char *name); /* the witness's */
+static int rank, world, failures, checks;
+
+static void expect(bool good, const char *what, long long got, long long want, const char *config) {
+  checks++;
+  if (good) return;
+  failures++;
+  fprintf(stderr, "FAIL rank %d of %d: %s is %lld, expected %lld\n  config %s\n", rank, world, what, got, want, config);
+}
+
+/* What the witness has counted at the end of each step, and before the first. */
+struct counts {
+  long long at[STEPS + 1][SL_GROUP_COUNT];
+};
+
+static void take_counts(void *context, int64_t step, const struct sl_step_result *result) {
+  struct counts *c = context;
+  (void)result;
+  for (int g = 0; g < SL_GROUP_COUNT; g++) c->at[step + 1][g] = sent(sl_group_name((enum sl_group)g));
+}
+
+static long long reported(const struct sl_exec_report *r, int group) {
+  long long bytes = 0;
+  for (int i = 0; i < r->traffic_count; i++) bytes += (int)r->traffic[i].group == group ? r->traffic[i].wire_bytes : 0;
+  return bytes;
+}
+
+/* Steps repeat exactly, so the last two differences speak for the first, in which the init program's calls are too. */
+static void compare_witness(const struct sl_exec_report *host, const struct counts *c, const char *config) {
+  for (int g = 0; g < SL_GROUP_COUNT; g++) {
+    for (int s = 1; s < STEPS; s++) {
+      const long long counted = c->at[s + 1][g] - c->at[s][g], want = reported(host, g);
+      expect(counted == want, sl_group_name((enum sl_group)g), want, counted, config);
+    }
+  }
+}
+
+static bool same_row(const struct sl_traffic *a, const struct sl_traffic *b) {
+  return a->group == b->group && a->op == b->op && a->dtype == b->dtype && a->payload == b->payload;
+}
+
+static void compare_simulated(const struct sl_exec_report *host, const struct sl_exec_report *sim, const char *config) {
+  expect(host->call_hash == sim->call_hash, "order of calls", (long long)host->call_hash, (long long)sim->call_hash,
+         config);
+  expect(host->traffic_count == sim->traffic_count, "rows", host->traffic_count, sim->traffic_count, config);
+  for (int i = 0; i < sim->traffic_count; i++) {
+    const struct sl_traffic *want = &sim->traffic[i], none = {0}, *got = &none;
+    for (int k = 0; k < host->traffic_count; k++)
+      if (same_row(&host->traffic[k], want)) got = &host->traffic[k];
+    expect(got->calls == want->calls, "calls", got->calls, want->calls, config);
+    expect(got->bytes == want->bytes, "bytes", got->bytes, want->bytes, config);
+    expect(got->wire_bytes == want->wire_bytes, "wire bytes", got->wire_bytes, want->wire_bytes, config);
+  }
+}
+
+static void give_up(const char *why) {
+  fprintf(stderr, "rank %d: %s\n", rank, why);
+  MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+static void run_one(const struct sl_exec_ops *host, int stage, int accumulate, bool overlap) {
+  char config[1024];
+  struct fixture f;
+  struct counts counts = {{{0}}};
+  snprintf(config, sizeof config,
+           "{\"train_micro_batch_size_per_gpu\": 2, \"gradient_accumulation_steps\": %d, \"optimizer\": {\"type\": "
+           "\"AdamW\", \"params\": {\"lr\": 0.001}}, \"zero_optimization\": {\"stage\": %d, \"overlap_comm\": %s, "
+           "\"reduce_bucket_size\": 4001, \"allgather_bucket_size\": 3001, \"stage3_prefetch_bucket_size\": 5000, "
+           "\"stage3_param_persistence_threshold\": 100}, \"shardlab\": {\"seq_len\": 7}}",
+           accumulate, stage, overlap ? "true" : "false");
+  if (fixture_open(&f, SL_SOURCE_DIR "/tests/golden/gpt2_odd/config.json", config, "localhost", world, NULL) != SL_OK)
+    give_up(sl_error_message());
+  const struct sl_exec_options options = {
+      .data = SL_SOURCE_DIR "/tests/golden/gpt2_odd/tokens.bin", .threads = 1, .fail_rank = -1, .fail_step = -1};
+  struct sl_run real = {.exec = host,
+                        .job = &f.job,
+                        .steps = STEPS,
+                        .options = options,
+                        .progress = take_counts,
+                        .progress_context = &counts};
+  struct sl_run virtual = {.exec = &sl_exec_sim, .job = &f.job, .steps = STEPS, .options = {.fail_rank = -1}};
+  if (sl_run_execute(&real) != SL_OK || sl_run_execute(&virtual) != SL_OK) give_up(sl_error_message());
+  compare_witness(&real.reports[0], &counts, config);
+  compare_simulated(&real.reports[0], &virtual.reports[rank], config);
+  expect(reported(&real.reports[0], SL_GROUP_DP) > 0, "gradient bytes", 0, 1, config);
+  sl_run_close(&real);
+  sl_run_close(&virtual);
+  fixture_close(&f);
+}
+
+int main(int argc, char **argv) {
+  const struct sl_exec_ops *host;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &world);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &world);
+  void *symbol = dlsym(RTLD_DEFAULT, "sl_pmpi_sent");
+  if (symbol == NULL) give_up("the witness is not loaded; expected LD_PRELOAD=libshardlab_pmpi.so");
+  memcpy(&sent, &symbol, sizeof sent);
+  if (sl_exec_load("host", &host) != SL_OK) give_up(sl_error_message());
+  for (int stage = 0; stage < 4; stage++) {
+    for (int accumulate = 1; accumulate <= 3; accumulate += 2) {
+      run_one(host, stage, accumulate, accumulate == 1);
+      run_one(host, stage, accumulate, accumulate != 1);
+    }
+  }
+  if (rank == 0) printf("world %d: %d checks on each rank, %d failures on the first\n", world, checks, failures);
+  MPI_Finalize();
+  return failures > 0;
+}

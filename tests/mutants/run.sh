@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# Plants one fault after the other in a copy of the sources and asks the tests to notice. Each tests/mutants/NAME.sed is a
+# sed script whose first lines say, as comments, what it breaks, in which file, and which tests must fail:
+#
+#   # The gradient is summed over the ranks, not averaged.
+#   # file: core/lower_gpt2.c
+#   # tests: test_lowering equivalence_1 equivalence_2
+#
+# A mutant counts as killed when one of its tests fails; the tests run in that order until then. Exit status 1 when one
+# survives, or changes nothing, or does not compile. usage: run.sh [NAME ...]
+set -uo pipefail
+cd "$(dirname "$0")/../.."
+root=$PWD
+copy=$root/build/mutants
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+
+files() { (cd "$1" && find . \( -path ./build -o -path ./out -o -name '.[a-z]*' \) -prune -o -type f -print | sort); }
+
+refresh() { # the copy as the tree stands; a file that does not differ keeps its time and is not built again
+  local file
+  mkdir -p "$copy/tree"
+  comm -13 <(files "$root") <(files "$copy/tree") | (cd "$copy/tree" && xargs -r rm --)
+  files "$root" | while read -r file; do
+    cmp -s "$file" "$copy/tree/$file" || cp --parents "$file" "$copy/tree/"
+  done
+}
+
+build() {
+  cmake -S "$copy/tree" -B "$copy/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS=-Wno-error >/dev/null &&
+    cmake --build "$copy/build" --target shardlab_core shardlab_host test_lowering test_check test_equivalence test_golden \
+      >"$copy/log" 2>&1 || { tail -20 "$copy/log"; return 1; }
+}
+
+ranks() { # N PROGRAM ARGUMENT...
+  timeout 100 mpirun -np "$1" --bind-to none --oversubscribe --mca btl self,vader "$copy/build/bin/$2" "${@:3}"
+}
+
+run_test() {
+  case $1 in
+  equivalence_1) ranks 1 test_equivalence "$copy/reference" ;;
+  equivalence_*) ranks "${1#equivalence_}" test_equivalence "$copy/reference" ;;
+  golden_*) ranks "${1#golden_}" test_golden ;;
+  *) timeout 100 "$copy/build/bin/$1" ;;
+  esac >"$copy/log" 2>&1
+}
+
+header() { sed -n "s/^# $2: //p" "$1"; }
+
+mutate() { # FILE.sed; prints the verdict
+  local source test
+  source=$(header "$1" file)
+  sed -i -f "$1" "$copy/tree/$source"
+  if cmp -s "$root/$source" "$copy/tree/$source"; then echo "changes nothing"; return 1; fi
+  build >&2 || { echo "does not compile"; return 1; }
+  run_test equivalence_1 # its own reference: what a mutant does on one rank too must show against other tests
+  for test in $(header "$1" tests); do
+    run_test "$test" || { echo "killed by $test"; return 0; }
+  done
+  echo "SURVIVED $(header "$1" tests)"
+  return 1
+}
+
+refresh
+build || exit 1
+for test in test_lowering test_check equivalence_1 equivalence_2 golden_1 golden_2; do
+  run_test "$test" || { echo "$test fails without a mutant:"; tail -5 "$copy/log"; exit 1; }
+done
+
+status=0
+names=("$@")
+[ $# -gt 0 ] || names=($(cd tests/mutants && ls ./*.sed | sed 's/^\.\///; s/\.sed$//'))
+for name in "${names[@]}"; do
+  file=tests/mutants/$name.sed
+  verdict=$(mutate "$file") || status=1
+  printf '%-28s %-32s %s\n' "$name" "$verdict" "$(sed -n '1s/^# //p' "$file")"
+  cp "$root/$(header "$file" file)" "$copy/tree/$(header "$file" file)"
+done
+exit $status
