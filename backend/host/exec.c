@@ -42,6 +42,8 @@ static enum sl_status begin(void *state, int local, enum sl_program_kind kind, i
     if (host->options.fail_rank == host->rank && host->options.fail_step == step) raise(SIGKILL);
   }
   if (host->options.poison && kind != SL_PROGRAM_SAVE) sl_host_arena_poison(host);
+  enum sl_status poisoned = sl_host_poison_begin(host);
+  if (poisoned != SL_OK) return sl_host_die(host, poisoned);
   if (kind == SL_PROGRAM_SAVE) {
     enum sl_status status = sl_host_save_open(host);
     if (status != SL_OK) return sl_host_die(host, status);
@@ -85,6 +87,7 @@ static void complete(struct sl_host *host, struct sl_host_lane *lane, struct har
   lane->complete++;
   lane->running = false;
   host->last_move_s = end_s;
+  sl_host_poison_complete(host, it->index);
 }
 
 /* Start the communication op at the head of `lane` if its waits are over. */

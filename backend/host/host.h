@@ -3,7 +3,8 @@
  *   exec.c      the table that core calls: queues, readiness, completions
  *   open.c      MPI, groups, memory, input files: everything that can fail early
  *   warm.c      threads, and what libraries take for themselves
- *   arena.c     the arenas, poison, and what the kernel says the process uses
+ *   arena.c     the arenas, and what the kernel says the process uses
+ *   poison.c    NaN for dead bytes, a debugging aid
  *   collect.c   communication ops as calls of comm.h
  *   dispatch.c  compute ops as calls of kernels/ and of OpenBLAS
  *   batch.c     token and sample input
@@ -58,6 +59,7 @@ struct sl_host {
   size_t scratch_bytes;
   int64_t context_bytes, peak_bytes; /* of the process: before the arenas; the largest seen since */
   struct sl_control *control;
+  struct sl_host_poison *poison; /* NULL without options.poison; owned */
   /* input and output */
   struct sl_data data;
   bool has_data;
@@ -99,6 +101,11 @@ void sl_host_arena_poison(struct sl_host *host);
 int64_t sl_host_process_bytes(void);
 /* Address of operand `i`. */
 void *sl_host_operand(const struct sl_host *host, const struct sl_issued *it, int i);
+
+/* poison.c. The program host->kind begins; its op `issue` is complete. */
+enum sl_status sl_host_poison_begin(struct sl_host *host);
+void sl_host_poison_complete(struct sl_host *host, uint32_t issue);
+void sl_host_poison_close(struct sl_host *host);
 
 /* collect.c */
 bool sl_host_communicates(const struct sl_op *op);

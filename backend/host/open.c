@@ -171,6 +171,7 @@ void sl_host_close(struct sl_host *host) {
   sl_host_save_abort(host);
   if (host->has_data) sl_data_close(&host->data);
   if (host->has_init) sl_safetensors_close(&host->init);
+  sl_host_poison_close(host);
   sl_host_arena_close(host);
   for (int lane = 0; lane < SL_LANE_COUNT; lane++) free(host->lanes[lane].queue), free(host->lanes[lane].parts);
   sl_traffic_free(&host->traffic);
