@@ -426,7 +426,7 @@ static void one_warning_for_all_ranks(void **state) {
   assert_int_equal(shardlab(scratch, "measure --model " SL_SOURCE_DIR "/examples/mlp.json --config " SL_SOURCE_DIR
                                      "/tests/bad_inputs/c_top_key.json --world 2 --data random:9 --steps 1"),
                    0);
-  assert_int_equal(lines_with(err, "warning: "), 1);
+  assert_int_equal(lines_with(err, "gradient_clippping"), 1);
 }
 
 /* The exit status of validate is the verdict. A tolerance of 0 cannot be met by a measured time. */
