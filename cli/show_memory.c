@@ -73,7 +73,7 @@ static void print_table(const struct sl_memory_report *report, FILE *out) {
   }
   sl_format_bytes(a, sizeof a, (double)report->fragmentation);
   fprintf(out, "%-16s %14s\n", "fragmentation", a);
-  sl_format_bytes(a, sizeof a, (double)report->peak_bytes[SL_SPACE_DEVICE]);
+  sl_format_bytes(a, sizeof a, (double)report->peak_bytes);
   fprintf(out, "%-16s %14s\n\n%-16s %14s\n", "arena", a, "phase", "live at most");
   for (int p = 0; p < SL_PHASE_COUNT; p++) {
     if (report->phase_peak[p] == 0) continue;
@@ -91,7 +91,7 @@ static json_t *memory_json(const struct sl_memory_report *report) {
   for (size_t i = 0; i < report->curve_count; i++)
     json_array_append_new(curve, json_pack("{s:I, s:I}", "op", (json_int_t)report->curve[i].issue, "live_bytes",
                                            (json_int_t)live_sum(&report->curve[i])));
-  return json_pack("{s:I, s:I, s:o, s:o, s:o}", "peak_bytes", (json_int_t)report->peak_bytes[SL_SPACE_DEVICE],
+  return json_pack("{s:I, s:I, s:o, s:o, s:o}", "peak_bytes", (json_int_t)report->peak_bytes,
                    "fragmentation", (json_int_t)report->fragmentation, "by_category", category, "by_phase", phase,
                    "curve", curve);
 }

@@ -19,6 +19,7 @@ struct item {
 
 struct planner {
   struct sl_class *c;
+  enum sl_space space;
   struct sl_life *lives; /* sorted by slot, program, first use */
   size_t life_count;
   struct item *items;
@@ -125,7 +126,7 @@ static enum sl_status place_best(struct planner *p, int64_t live_peak) {
       take_offsets(p);
     }
   }
-  p->c->arena_bytes[SL_SPACE_DEVICE] = best;
+  p->c->arena_bytes[p->space] = best;
   free(scratch);
   return SL_OK;
 }
@@ -197,13 +198,13 @@ static enum sl_status walk(const struct planner *p, struct sl_memory_report *r, 
 }
 
 static enum sl_status report(struct planner *p) {
-  struct sl_memory_report *r = p->c->memory;
+  struct sl_memory_report *r = &p->c->memory[p->space];
   int64_t base[SL_CATEGORY_COUNT] = {0};
   struct event *events;
   enum sl_status status = SL_OK;
   for (size_t i = 0; i < p->c->buffer_count; i++) {
     const struct sl_buffer *b = &p->c->buffers[i];
-    if (!b->persistent) continue;
+    if (!b->persistent || b->space != p->space) continue;
     base[b->category] += b->slots * aligned(b->bytes);
     r->state_bytes[b->category] += b->slots * b->bytes;
   }
@@ -218,21 +219,22 @@ fail:
 
 static enum sl_status gather_items(struct planner *p, const struct sl_lives *lives) {
   struct sl_class *c = p->c;
-  p->life_count = lives->count;
   SL_TRY(sl_calloc(&p->lives, lives->count, sizeof *p->lives));
   SL_TRY(sl_calloc(&p->items, c->slot_count, sizeof *p->items));
   SL_TRY(sl_calloc(&p->buffer_of, c->slot_count, sizeof *p->buffer_of));
-  if (lives->count > 0) memcpy(p->lives, lives->items, lives->count * sizeof *p->lives);
-  qsort(p->lives, p->life_count, sizeof *p->lives, by_slot);
   for (size_t i = 0; i < c->buffer_count; i++) {
     const struct sl_buffer *b = &c->buffers[i];
-    for (int s = 0; s < b->slots; s++) {
+    for (int s = 0; s < b->slots && b->space == p->space; s++) {
       p->buffer_of[b->first_slot + s] = b;
       if (!b->persistent) continue;
       c->slot_offsets[b->first_slot + s] = p->persistent;
       p->persistent += aligned(b->bytes);
     }
   }
+  for (size_t i = 0; i < lives->count; i++) {
+    if (p->buffer_of[lives->items[i].slot] != NULL) p->lives[p->life_count++] = lives->items[i];
+  }
+  qsort(p->lives, p->life_count, sizeof *p->lives, by_slot);
   for (size_t i = 0; i < p->life_count; i++) {
     const uint32_t slot = p->lives[i].slot;
     if (i == 0 || p->lives[i - 1].slot != slot) {
@@ -244,20 +246,26 @@ static enum sl_status gather_items(struct planner *p, const struct sl_lives *liv
   return SL_OK;
 }
 
-enum sl_status sl_arena_place(const struct sl_lowering *l, const struct sl_lives *lives) {
+static enum sl_status place_space(struct sl_class *c, enum sl_space space, const struct sl_lives *lives) {
   enum sl_status status;
-  struct sl_class *c = l->rank_class;
-  struct planner p = {.c = c};
-  SL_GO(sl_calloc(&c->slot_offsets, c->slot_count, sizeof *c->slot_offsets));
-  SL_GO(sl_calloc(&c->memory, 1, sizeof *c->memory));
+  struct sl_memory_report *r = &c->memory[space];
+  struct planner p = {.c = c, .space = space};
   SL_GO(gather_items(&p, lives));
   SL_GO(report(&p));
-  SL_GO(place_best(&p, c->memory->live_peak_bytes));
-  c->memory->peak_bytes[SL_SPACE_DEVICE] = c->arena_bytes[SL_SPACE_DEVICE];
-  c->memory->fragmentation = c->arena_bytes[SL_SPACE_DEVICE] - c->memory->live_peak_bytes;
+  SL_GO(place_best(&p, r->live_peak_bytes));
+  r->peak_bytes = c->arena_bytes[space];
+  r->fragmentation = r->peak_bytes - r->live_peak_bytes;
 fail:
   free(p.lives);
   free(p.items);
   free(p.buffer_of);
   return status;
+}
+
+enum sl_status sl_arena_place(const struct sl_lowering *l, const struct sl_lives *lives) {
+  struct sl_class *c = l->rank_class;
+  SL_TRY(sl_calloc(&c->slot_offsets, c->slot_count, sizeof *c->slot_offsets));
+  SL_TRY(sl_calloc(&c->memory, SL_SPACE_COUNT, sizeof *c->memory));
+  for (int space = 0; space < SL_SPACE_COUNT; space++) SL_TRY(place_space(c, (enum sl_space)space, lives));
+  return SL_OK;
 }

@@ -123,7 +123,8 @@ static void touched(const struct checker *k, const struct sl_issue *e, int i, in
   const struct sl_buffer *b = &k->c->buffers[s->buffer];
   const int place = op->place_group == SL_GROUP_NONE ? 0 : sl_plan_group(k->job->plan, op->place_group, k->rank).index;
   *slot = b->first_slot + (b->slots > 1 ? n->slot : 0);
-  *lo = sl_operand_offset(k->c, k->p, n, op, i, place);
+  /* each space has an arena of its own, far from the others' */
+  *lo = sl_operand_offset(k->c, k->p, n, op, i, place) + ((int64_t)b->space << 56);
   *hi = *lo + s->bytes;
   if (op->kind == SL_OP_REDUCE_SCATTER && i % 2 == 1) {
     const struct sl_members m = sl_plan_group(k->job->plan, op->group, k->rank);

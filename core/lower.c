@@ -32,6 +32,10 @@ enum sl_status sl_lower_buffer(struct sl_lowering *l, int32_t *out, enum sl_scop
   return SL_OK;
 }
 
+void sl_lower_move(struct sl_lowering *l, int32_t buffer, enum sl_space space) {
+  l->rank_class->buffers[buffer].space = space;
+}
+
 static struct sl_operand whole(const struct sl_lowering *l, int32_t buffer, enum sl_access access) {
   return (struct sl_operand){
       .buffer = buffer, .slice = {.buffer = buffer, .access = access, .bytes = l->rank_class->buffers[buffer].bytes}};
@@ -275,11 +279,13 @@ fail:
   return status;
 }
 
+/* Gradients in host memory are fp32: DeepSpeed's CPU optimizers read nothing else. */
 static void choose_types(struct sl_lowering *l) {
   const struct sl_config *c = l->plan->config;
+  const struct sl_strategy *s = &l->plan->strategy;
   l->dtype = c->param_dtype;
-  l->accumulate = l->plan->strategy.fp32_gradients ? SL_F32 : c->grad_accum_dtype;
-  l->wire = l->plan->strategy.fp32_gradients ? SL_F32 : c->communication_data_type;
+  l->accumulate = s->fp32_gradients || (s->offload_optimizer && s->shard_grads) ? SL_F32 : c->grad_accum_dtype;
+  l->wire = s->fp32_gradients ? SL_F32 : c->communication_data_type;
 }
 
 enum sl_status sl_job_build(struct sl_job *job, const struct sl_plan *plan, const struct sl_build_options *options) {
@@ -324,7 +330,7 @@ void sl_job_free(struct sl_job *job) {
       free(c->programs[k].issues);
       free(c->programs[k].waits);
     }
-    if (c->memory != NULL) free(c->memory->curve);
+    for (int space = 0; c->memory != NULL && space < SL_SPACE_COUNT; space++) free(c->memory[space].curve);
     free(c->memory);
     free(c->buffers);
     free(c->slot_offsets);

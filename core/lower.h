@@ -59,6 +59,9 @@ enum sl_status sl_lower_buffer(struct sl_lowering *lowering, int32_t *out, enum 
                                enum sl_category category, enum sl_dtype dtype, int64_t count, int slots,
                                const char *format, ...) __attribute__((format(printf, 8, 9)));
 
+/* Put a buffer just made into another memory space. */
+void sl_lower_move(struct sl_lowering *lowering, int32_t buffer, enum sl_space space);
+
 /* Operands. */
 struct sl_operand sl_read(const struct sl_lowering *lowering, int32_t buffer);
 struct sl_operand sl_write(const struct sl_lowering *lowering, int32_t buffer);

@@ -143,10 +143,24 @@ static int64_t request(const struct sl_lowering *l, int unit) {
   return unit_of(l, unit)->numel;
 }
 
+/* This rank's part of a unit, on the device: the shard itself, or a copy of what lives in host memory. */
+static enum sl_status device_part(struct sl_lowering *l, struct sl_program *p, int unit, enum sl_phase phase,
+                                  struct sl_operand *out) {
+  const struct sl_unit *u = unit_of(l, unit);
+  int32_t copy;
+  *out = sl_part(l, l->rank_class->role[SL_ROLE_PARAM].buffer, SL_READ, u->shard_offset, u->part);
+  if (!l->plan->strategy.offload_params) return SL_OK;
+  SL_TRY(sl_lower_buffer(l, &copy,
+                         phase == SL_PHASE_FORWARD || phase == SL_PHASE_BACKWARD ? SL_SCOPE_MICRO : SL_SCOPE_PROGRAM,
+                         SL_CATEGORY_COMMUNICATION, l->dtype, u->part, 1, "%s.part", name_of(l, unit)));
+  SL_TRY(sl_zero_convert(l, p, *out, sl_write(l, copy), u->part, false));
+  *out = sl_read(l, copy);
+  return SL_OK;
+}
+
 /* One coalesced all_gather of everything asked for, into new buffers. */
 static enum sl_status gather(struct sl_lowering *l, struct sl_program *p, enum sl_phase phase) {
   struct sl_fetch *f = l->zero->fetch;
-  const int32_t shard = l->rank_class->role[SL_ROLE_PARAM].buffer;
   if (f->request_count == 0) return SL_OK;
   struct sl_op op = sl_zero_collective(l, SL_OP_ALL_GATHER, SL_GROUP_SHARD, l->dtype, phase, SL_PAYLOAD_PARAMETER, 0);
   int n = 0;
@@ -156,7 +170,7 @@ static enum sl_status gather(struct sl_lowering *l, struct sl_program *p, enum s
     SL_TRY(sl_lower_buffer(l, &f->live[unit], SL_SCOPE_MICRO, SL_CATEGORY_COMMUNICATION, l->dtype, whole_of(l, unit), 1,
                            "%s.%s", name_of(l, unit), sl_phase_name(phase)));
     f->live_numel += u->numel;
-    l->zero->wide[n++] = sl_part(l, shard, SL_READ, u->shard_offset, u->part);
+    SL_TRY(device_part(l, p, unit, phase, &l->zero->wide[n++]));
     l->zero->wide[n++] = sl_write(l, f->live[unit]);
     op.dim[0] += whole_of(l, unit);
   }
@@ -238,13 +252,11 @@ void sl_fetch_after(struct sl_lowering *l, const struct sl_draft *draft) {
 
 enum sl_status sl_fetch_persistent(struct sl_lowering *l, struct sl_program *p, enum sl_phase phase) {
   const struct sl_fetch *f = l->zero->fetch;
-  const int32_t shard = l->rank_class->role[SL_ROLE_PARAM].buffer;
   struct sl_op op = sl_zero_collective(l, SL_OP_ALL_GATHER, SL_GROUP_SHARD, l->dtype, phase, SL_PAYLOAD_PARAMETER, 0);
   int n = 0;
   for (int i = 0; i < l->stage->layout.unit_count; i++) {
-    const struct sl_unit *u = unit_of(l, i);
     if (f->persistent[i] < 0) continue;
-    l->zero->wide[n++] = sl_part(l, shard, SL_READ, u->shard_offset, u->part);
+    SL_TRY(device_part(l, p, i, phase, &l->zero->wide[n++]));
     l->zero->wide[n++] = sl_write(l, f->persistent[i]);
     op.dim[0] += whole_of(l, i);
   }

@@ -42,7 +42,12 @@ static bool sharded(const struct sl_lowering *l) {
 
 /* Whole gradients that travel in another type than they are kept in go through bucket buffers too. */
 static bool recast(const struct sl_lowering *l) {
-  return l->accumulate != l->wire && l->plan->dp > 1;
+  return l->accumulate != l->wire && (l->plan->dp > 1 || sharded(l));
+}
+
+/* Reduced own parts do not arrive where they are kept: another type, or host memory. */
+static bool passes_through(const struct sl_lowering *l) {
+  return recast(l) || (sharded(l) && l->plan->strategy.offload_optimizer);
 }
 
 /* The whole gradient's reduced own parts come to rest in a shard: the flat buffer has another type. */
@@ -62,7 +67,8 @@ enum sl_status sl_reduce_open(struct sl_lowering *l) {
   r->flat = r->arrived = -1;
   if (sharded(l)) {
     SL_TRY(sl_zero_state(l, SL_ROLE_GRAD, SL_FORM_SHARD, scope, SL_CATEGORY_GRADIENT, l->accumulate, "grad.shard"));
-    if (!recast(l)) return SL_OK;
+    if (s->offload_optimizer) sl_lower_move(l, l->rank_class->role[SL_ROLE_GRAD].buffer, SL_SPACE_HOST);
+    if (!passes_through(l)) return SL_OK;
     return sl_lower_buffer(l, &r->arrived, SL_SCOPE_MICRO, SL_CATEGORY_COMMUNICATION, l->wire,
                            l->stage->layout.shard_numel, 1, "grad.arrived");
   }
@@ -260,7 +266,7 @@ enum sl_status sl_reduce_begin(struct sl_lowering *l, bool keep, bool launch) {
   for (int i = 0; i < r->bucket_count; i++) r->buckets[i].ready = 0;
   r->keep = keep;
   r->last_launch = 0;
-  r->launch = launch && l->plan->dp > 1;
+  r->launch = launch && (l->plan->dp > 1 || sharded(l)); /* a shard is filled by its reduction even where it is whole */
   return SL_OK;
 }
 
@@ -408,7 +414,7 @@ enum sl_status sl_reduce_after(struct sl_lowering *l, struct sl_program *p, cons
 enum sl_status sl_reduce_end(struct sl_lowering *l, struct sl_program *p) {
   const struct sl_reduce *r = l->zero->reduce;
   if (r->last_launch > 0) p->ops[r->last_launch].flags |= SL_OP_BLOCKING;
-  if (!r->launch || !recast(l) || lands_in_shard(l)) return SL_OK;
+  if (!r->launch || !passes_through(l) || lands_in_shard(l)) return SL_OK;
   if (sharded(l)) {
     return sl_zero_convert(l, p, sl_read(l, r->arrived), sl_write(l, l->rank_class->role[SL_ROLE_GRAD].buffer),
                            l->stage->layout.shard_numel, r->keep);

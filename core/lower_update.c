@@ -4,18 +4,30 @@
 #include "core/lower_zero.h"
 #include "core/scratch.h"
 
+static bool offloaded(const struct sl_lowering *l) {
+  return l->plan->strategy.offload_optimizer;
+}
+
+/* An fp32 copy that the optimizer updates: of 16-bit parameters, and of offloaded states whatever the parameters are. */
+static bool keeps_master(const struct sl_lowering *l) {
+  return l->dtype != SL_F32 || offloaded(l);
+}
+
+static enum sl_status optimizer_state(struct sl_lowering *l, enum sl_role role, const char *name) {
+  const enum sl_role_form form = l->plan->strategy.shard_optimizer ? SL_FORM_SHARD : SL_FORM_WHOLE;
+  SL_TRY(sl_zero_state(l, role, form, SL_SCOPE_PERSISTENT, SL_CATEGORY_OPTIMIZER, SL_F32, name));
+  if (offloaded(l)) sl_lower_move(l, l->rank_class->role[role].buffer, SL_SPACE_HOST);
+  return SL_OK;
+}
+
 enum sl_status sl_update_open(struct sl_lowering *l) {
   const struct sl_config *config = l->plan->config;
-  const enum sl_role_form form = l->plan->strategy.shard_optimizer ? SL_FORM_SHARD : SL_FORM_WHOLE;
-  const enum sl_scope lasting = SL_SCOPE_PERSISTENT;
-  const enum sl_category optimizer = SL_CATEGORY_OPTIMIZER;
-  if (l->dtype != SL_F32) SL_TRY(sl_zero_state(l, SL_ROLE_MASTER, form, lasting, optimizer, SL_F32, "master"));
+  if (keeps_master(l)) SL_TRY(optimizer_state(l, SL_ROLE_MASTER, "master"));
   if (config->optimizer.type == SL_OPT_SGD) {
-    if (config->optimizer.momentum == 0) return SL_OK;
-    return sl_zero_state(l, SL_ROLE_MOMENT1, form, lasting, optimizer, SL_F32, "momentum_buffer");
+    return config->optimizer.momentum != 0 ? optimizer_state(l, SL_ROLE_MOMENT1, "momentum_buffer") : SL_OK;
   }
-  SL_TRY(sl_zero_state(l, SL_ROLE_MOMENT1, form, lasting, optimizer, SL_F32, "exp_avg"));
-  return sl_zero_state(l, SL_ROLE_MOMENT2, form, lasting, optimizer, SL_F32, "exp_avg_sq");
+  SL_TRY(optimizer_state(l, SL_ROLE_MOMENT1, "exp_avg"));
+  return optimizer_state(l, SL_ROLE_MOMENT2, "exp_avg_sq");
 }
 
 /* A run that a rank answers for: all of a member's shard at once, or a unit's part of it. */
@@ -56,18 +68,18 @@ static struct sl_operand state_run(const struct sl_lowering *l, enum sl_role rol
 
 static enum sl_status emit_norm(struct sl_lowering *l, struct sl_program *p) {
   const enum sl_role_form form = l->rank_class->role[SL_ROLE_GRAD].form;
-  const struct sl_buffer *grad = &l->rank_class->buffers[l->rank_class->role[SL_ROLE_GRAD].buffer];
-  const enum sl_dtype type = grad->dtype;
+  const struct sl_buffer grad = l->rank_class->buffers[l->rank_class->role[SL_ROLE_GRAD].buffer];
   const bool whole = form == SL_FORM_WHOLE;
   const bool contiguous = form != SL_FORM_SHARD_IN_FLAT;
   for (int i = 0; i < run_count(l, contiguous); i++) {
     struct run run = run_at(l, contiguous, i);
     if (whole) run.count = l->stage->layout.padded;
-    struct sl_op op = sl_zero_op(SL_OP_NORM, type, SL_PHASE_STEP, run.count);
+    struct sl_op op = sl_zero_op(SL_OP_NORM, grad.dtype, SL_PHASE_STEP, run.count);
     int32_t scratch;
     /* the sum goes over all ranks: a whole gradient stands on all dp of them, a shard on dp / shard */
     op.scale = (whole ? 1.0 : (double)l->plan->shard) / l->plan->dp;
     op.place_group = SL_GROUP_SHARD;
+    if (grad.space == SL_SPACE_HOST) op.lane = SL_LANE_HOST;
     SL_TRY(sl_lower_buffer(l, &scratch, SL_SCOPE_PROGRAM, SL_CATEGORY_WORKSPACE, SL_U8, sl_scratch_sum(run.count), 1,
                            "norm.scratch"));
     SL_TRY(SL_EMIT(p, op, state_run(l, SL_ROLE_GRAD, SL_READ, run), sl_update(l, l->rank_class->control),
@@ -87,26 +99,56 @@ static enum sl_status emit_control(struct sl_lowering *l, struct sl_program *p) 
 
 /* ---- update ---- */
 
+/* A host copy of a run of device gradients, for an offloaded update that finds none in host memory. */
+static enum sl_status gradient_to_host(struct sl_lowering *l, struct sl_program *p, struct run run,
+                                       struct sl_operand *grad) {
+  int32_t copy;
+  SL_TRY(sl_lower_buffer(l, &copy, SL_SCOPE_PROGRAM, SL_CATEGORY_GRADIENT, SL_F32, run.count, 1, "grad.host"));
+  sl_lower_move(l, copy, SL_SPACE_HOST);
+  SL_TRY(sl_zero_convert(l, p, *grad, sl_write(l, copy), run.count, false));
+  *grad = sl_read(l, copy);
+  return SL_OK;
+}
+
+/* The parameter that an update writes beside its master: in place, or staged in host memory and copied to the device. */
+static enum sl_status parameter_target(struct sl_lowering *l, struct run run, struct sl_operand *target, bool *staged) {
+  int32_t stage;
+  *target = state_run(l, SL_ROLE_PARAM, SL_WRITE, run);
+  *staged = offloaded(l) && !l->plan->strategy.offload_params;
+  if (!*staged) return SL_OK;
+  SL_TRY(sl_lower_buffer(l, &stage, SL_SCOPE_PROGRAM, SL_CATEGORY_PARAMETER, l->dtype, run.count, 1, "param.host"));
+  sl_lower_move(l, stage, SL_SPACE_HOST);
+  *target = sl_write(l, stage);
+  return SL_OK;
+}
+
 static enum sl_status emit_update_run(struct sl_lowering *l, struct sl_program *p, struct run run) {
   static const enum sl_op_kind kinds[] = {
       [SL_OPT_SGD] = SL_OP_SGD, [SL_OPT_ADAM] = SL_OP_ADAM, [SL_OPT_ADAMW] = SL_OP_ADAMW};
-  const bool master = l->dtype != SL_F32;
+  const bool master = keeps_master(l);
   struct sl_op op = sl_zero_op(kinds[l->plan->config->optimizer.type], SL_F32, SL_PHASE_STEP, run.count);
-  struct sl_operand operands[SL_MAX_OPERANDS];
+  struct sl_operand operands[SL_MAX_OPERANDS], grad = state_run(l, SL_ROLE_GRAD, SL_READ, run), target;
+  bool staged = false;
   int n = 0;
+  if (offloaded(l)) op.lane = SL_LANE_HOST;
   op.place_group = SL_GROUP_SHARD;
+  if (offloaded(l) && l->rank_class->buffers[grad.buffer].space == SL_SPACE_DEVICE)
+    SL_TRY(gradient_to_host(l, p, run, &grad));
   operands[n++] = state_run(l, master ? SL_ROLE_MASTER : SL_ROLE_PARAM, SL_READ_WRITE, run);
-  operands[n++] = state_run(l, SL_ROLE_GRAD, SL_READ, run);
+  operands[n++] = grad;
   for (int role = SL_ROLE_MOMENT1; role <= SL_ROLE_MOMENT2; role++) {
     if (l->rank_class->role[role].form == SL_FORM_ABSENT) continue;
     operands[n++] = state_run(l, (enum sl_role)role, SL_READ_WRITE, run);
   }
   operands[n++] = sl_read(l, l->rank_class->control);
   if (master) {
+    SL_TRY(parameter_target(l, run, &target, &staged));
     op.flags |= SL_OP_PARAM_COPY;
-    operands[n++] = state_run(l, SL_ROLE_PARAM, SL_WRITE, run);
+    operands[n++] = target;
   }
-  return sl_lower_emit(p, op, n, operands);
+  SL_TRY(sl_lower_emit(p, op, n, operands));
+  if (!staged) return SL_OK;
+  return sl_zero_convert(l, p, target, state_run(l, SL_ROLE_PARAM, SL_WRITE, run), run.count, false);
 }
 
 static enum sl_status emit_update(struct sl_lowering *l, struct sl_program *p) {

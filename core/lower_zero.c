@@ -45,10 +45,15 @@ struct sl_operand sl_zero_own(const struct sl_lowering *l, int32_t buffer, enum 
 
 enum sl_status sl_zero_convert(const struct sl_lowering *l, struct sl_program *p, struct sl_operand source,
                                struct sl_operand target, int64_t count, bool add) {
-  const enum sl_dtype type = l->rank_class->buffers[target.buffer].dtype;
+  const struct sl_buffer *from = &l->rank_class->buffers[source.buffer], *to = &l->rank_class->buffers[target.buffer];
+  struct sl_op op = sl_zero_op(add ? SL_OP_ADD : SL_OP_COPY, to->dtype, SL_PHASE_BACKWARD, count);
+  if (from->space != to->space) {
+    op.lane = to->space == SL_SPACE_DEVICE ? SL_LANE_H2D : SL_LANE_D2H;
+    op.flags = SL_OP_AFTER_COMPUTE;
+  }
   target.slice.access = add ? SL_READ_WRITE : SL_WRITE;
   source.slice.access = SL_READ;
-  return SL_EMIT(p, sl_zero_op(add ? SL_OP_ADD : SL_OP_COPY, type, SL_PHASE_BACKWARD, count), source, target);
+  return SL_EMIT(p, op, source, target);
 }
 
 enum sl_status sl_zero_state(struct sl_lowering *l, enum sl_role role, enum sl_role_form form, enum sl_scope scope,
@@ -67,6 +72,7 @@ enum sl_status sl_zero_open(struct sl_lowering *l) {
   SL_TRY(sl_calloc(&l->zero->wide, 2 * (size_t)l->stage->tensor_count, sizeof *l->zero->wide));
   SL_TRY(sl_zero_state(l, SL_ROLE_PARAM, sharded ? SL_FORM_SHARD : SL_FORM_WHOLE, SL_SCOPE_PERSISTENT,
                        SL_CATEGORY_PARAMETER, l->dtype, sharded ? "param.shard" : "param"));
+  if (l->plan->strategy.offload_params) sl_lower_move(l, l->rank_class->role[SL_ROLE_PARAM].buffer, SL_SPACE_HOST);
   SL_TRY(sl_reduce_open(l));
   SL_TRY(sl_update_open(l));
   return sharded ? sl_fetch_open(l) : SL_OK;

@@ -18,7 +18,8 @@ struct sl_op sl_zero_collective(const struct sl_lowering *lowering, enum sl_op_k
 /* A run of a buffer that moves with the rank's place in the shard group: `count` elements from `first`, one run a member. */
 struct sl_operand sl_zero_own(const struct sl_lowering *lowering, int32_t buffer, enum sl_access access, int64_t first,
                               int64_t count);
-/* target = source, or += with `add`; both sides keep their own element types. */
+/* target = source, or += with `add`; both sides keep their own element types. The lane follows from where they stand: the
+ * compute lane inside a space, a copy lane between the device and host memory. */
 enum sl_status sl_zero_convert(const struct sl_lowering *lowering, struct sl_program *program, struct sl_operand source,
                                struct sl_operand target, int64_t count, bool add);
 /* The buffer of a state, in its role's form. */

@@ -12,9 +12,10 @@ struct sl_memory_sample {
   int64_t live[SL_CATEGORY_COUNT]; /* bytes, aligned as placed */
 };
 
+/* One memory space of one class; class->memory has SL_SPACE_COUNT of them, SL_SPACE_DEVICE first. */
 struct sl_memory_report {
-  int64_t peak_bytes[SL_SPACE_COUNT]; /* == the class's arena_bytes */
-  int64_t live_peak_bytes;            /* device: the largest sum of simultaneously live bytes */
+  int64_t peak_bytes;                 /* == the class's arena_bytes of this space */
+  int64_t live_peak_bytes;            /* the largest sum of simultaneously live bytes */
   int64_t at_peak[SL_CATEGORY_COUNT]; /* live at that instant */
   int64_t fragmentation;              /* peak_bytes - live_peak_bytes */
   int64_t category_max[SL_CATEGORY_COUNT];

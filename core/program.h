@@ -269,7 +269,7 @@ struct sl_class {
   size_t slot_count;
   struct sl_program programs[SL_PROGRAM_COUNT];
   int64_t arena_bytes[SL_SPACE_COUNT];
-  struct sl_memory_report *memory; /* what is live when; see core/memory.h */
+  struct sl_memory_report *memory; /* SL_SPACE_COUNT of them: what is live when; see core/memory.h */
   int32_t control;                 /* the control buffer */
   struct {
     enum sl_role_form form;

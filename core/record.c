@@ -157,32 +157,41 @@ static json_t *space_json(const json_t *ranks, enum sl_space space) {
   return object;
 }
 
-static json_t *memory_json(const json_t *ranks, const struct sl_job *job) {
-  json_t *memory = json_object(), *category = json_object(), *category_max = json_object(), *phase = json_object();
-  for (int space = 0; space < SL_SPACE_COUNT; space++)
-    json_object_set_new(memory, sl_space_name(space), space_json(ranks, space));
-  json_t *device = json_object_get(memory, sl_space_name(SL_SPACE_DEVICE));
-  const json_t *worst = worst_rank(ranks, SL_SPACE_DEVICE);
-  const struct sl_memory_report *report = job->classes[integer_of(worst, "pp")].memory;
-  int64_t live = 0, process = 0;
+/* What the planner says of the worst rank of a space: live at the peak by category, and by phase. */
+static void add_report(json_t *object, const json_t *worst, int space, const struct sl_job *job) {
+  const struct sl_memory_report *report =
+      &job->classes[sl_job_class_of(job, (int)integer_of(worst, "rank"))].memory[space];
+  json_t *category = json_object(), *category_max = json_object(), *phase = json_object();
+  int64_t live = 0;
   for (int c = 0; c < SL_CATEGORY_COUNT; c++) {
     set_integer(category, sl_category_name(c), report->at_peak[c]);
     set_integer(category_max, sl_category_name(c), report->category_max[c]);
     live += report->at_peak[c];
   }
-  set_integer(category, "fragmentation", arena_of(worst, SL_SPACE_DEVICE) - live);
+  set_integer(category, "fragmentation", arena_of(worst, space) - live);
   for (int p = 0; p < SL_PHASE_COUNT; p++) set_integer(phase, sl_phase_name(p), report->phase_peak[p]);
-  json_object_set_new(device, "by_category", category);
-  json_object_set_new(device, "by_category_max", category_max);
-  json_object_set_new(device, "by_phase", phase);
-  json_object_set_new(device, "peak_phase", json_string(sl_phase_name(report->peak_phase)));
-  set_integer(device, "peak_rank", integer_of(worst, "rank"));
-  json_t *rank;
+  json_object_set_new(object, "by_category", category);
+  json_object_set_new(object, "by_category_max", category_max);
+  json_object_set_new(object, "by_phase", phase);
+  json_object_set_new(object, "peak_phase", json_string(sl_phase_name(report->peak_phase)));
+  set_integer(object, "peak_rank", integer_of(worst, "rank"));
+}
+
+static json_t *memory_json(const json_t *ranks, const struct sl_job *job) {
+  json_t *memory = json_object(), *rank;
+  int64_t process = 0;
   size_t i;
-  json_array_foreach(ranks, i, rank) if (integer_of(rank, "process_bytes") > process) process =
-      integer_of(rank, "process_bytes");
+  for (int space = 0; space < SL_SPACE_COUNT; space++) {
+    json_t *object = space_json(ranks, space);
+    add_report(object, worst_rank(ranks, space), space, job);
+    json_object_set_new(memory, sl_space_name(space), object);
+  }
+  json_t *device = json_object_get(memory, sl_space_name(SL_SPACE_DEVICE));
+  json_array_foreach(ranks, i, rank) {
+    if (integer_of(rank, "process_bytes") > process) process = integer_of(rank, "process_bytes");
+  }
   set_integer(device, "process_bytes", process);
-  set_integer(device, "context_bytes", integer_of(worst, "context_bytes"));
+  set_integer(device, "context_bytes", integer_of(worst_rank(ranks, SL_SPACE_DEVICE), "context_bytes"));
   return memory;
 }
 

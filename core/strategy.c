@@ -213,6 +213,21 @@ static enum sl_status check_limits(const struct sl_strategy *s, const struct sl_
   return SL_OK;
 }
 
+/* DeepSpeed's ZeRO-Offload and ZeRO-Infinity on host memory. */
+static enum sl_status choose_offload(struct sl_strategy *s, const struct sl_config *c) {
+  if (c->zero.offload_optimizer == SL_OFFLOAD_NVME) {
+    return sl_json_fail(&c->doc, "zero_optimization.offload_optimizer.device",
+                        "\"nvme\" is not modelled; expected cpu or none");
+  }
+  if (c->zero.offload_param == SL_OFFLOAD_NVME) {
+    return sl_json_fail(&c->doc, "zero_optimization.offload_param.device",
+                        "\"nvme\" is not modelled; expected cpu or none");
+  }
+  s->offload_optimizer = c->zero.offload_optimizer == SL_OFFLOAD_CPU;
+  s->offload_params = c->zero.offload_param == SL_OFFLOAD_CPU && s->shard_params;
+  return SL_OK;
+}
+
 static void choose_buckets(struct sl_strategy *s, const struct preset *p, const struct sl_config *c, int dp) {
   const int64_t element = sl_dtype_bytes(c->param_dtype);
   if (p->bucket_bytes > 0) {
@@ -233,7 +248,8 @@ enum sl_status sl_strategy_choose(struct sl_strategy *s, const struct sl_config 
   SL_TRY(check_limits(s, config));
   if (strcmp(s->framework, "DeepSpeed") == 0) s->overlap = config->zero.overlap_comm;
   choose_buckets(s, p, config, dp);
-  if (dp > 1) return SL_OK;
+  SL_TRY(choose_offload(s, config));
+  if (dp > 1 || s->offload_optimizer || s->offload_params) return SL_OK;
   s->units = SL_UNITS_WHOLE;
   s->shard_params = s->shard_grads = s->shard_optimizer = false;
   s->zero_stage = 0;

@@ -39,11 +39,13 @@ struct sl_strategy {
   bool overlap;        /* reductions and gathers run beside compute */
   bool fp32_gradients; /* accumulated and reduced in fp32 whatever the parameters are (Megatron-LM's main_grad) */
   enum sl_release release;
+  bool offload_optimizer; /* optimizer state and the reduced gradients it reads live in host memory, which runs the update */
+  bool offload_params; /* parameter shards live in host memory and travel to the device before each gather */
   bool prefetch_units; /* look-ahead of one unit (FSDP) instead of stage3_prefetch_bucket_size elements */
 };
 
 /* The strategy of `config` for `dp` data-parallel ranks: its preset (config->sl.preset), or DeepSpeed's ZeRO stage. One rank
- * has nobody to share with, so it gets the replicated form of whatever was asked for.
+ * has nobody to share with, so it gets the replicated form of whatever was asked for, unless states are offloaded.
  * Errors: SL_ERR_INPUT: unknown preset, or a configuration that its framework refuses, in that framework's terms. */
 enum sl_status sl_strategy_choose(struct sl_strategy *strategy, const struct sl_config *config, int dp);
 
