@@ -51,6 +51,7 @@ enum sl_status sl_zero_convert(const struct sl_lowering *l, struct sl_program *p
     op.lane = to->space == SL_SPACE_DEVICE ? SL_LANE_H2D : SL_LANE_D2H;
     op.flags = SL_OP_AFTER_COMPUTE;
   }
+  if (source.slice.shard_stride != 0 || target.slice.shard_stride != 0) op.place_group = SL_GROUP_SHARD;
   target.slice.access = add ? SL_READ_WRITE : SL_WRITE;
   source.slice.access = SL_READ;
   return SL_EMIT(p, op, source, target);

@@ -4,6 +4,7 @@
  * cuts that into micro-batches. */
 #include "backend/host/host.h"
 
+#include "kernels/convert.h"
 #include "kernels/philox.h"
 
 #include <errno.h>
@@ -54,10 +55,19 @@ static int64_t draw(const struct sl_host *host, int64_t k) {
 }
 
 /* Sample i is elements [i width, (i+1) width) of one long run of standard normal numbers; tensor 0 inputs, 1 targets.
- */
-static void random_row(const struct sl_host *host, float *row, int64_t sample, int64_t width, uint32_t tensor) {
-  struct sl_philox_key key = {(uint32_t)host->job->plan->config->sl.seed, SL_STREAM_DATA, 0, tensor};
-  sl_philox_normal(row, &key, (uint64_t)(sample * width), (size_t)width, 0, 1);
+ * Row `b` of operand `operand` gets them, in the operand's type. */
+static void random_row(const struct sl_host *host, const struct sl_issued *it, int operand, int64_t b, int64_t sample,
+                       int64_t width) {
+  const struct sl_philox_key key = {(uint32_t)host->job->plan->config->sl.seed, SL_STREAM_DATA, 0, (uint32_t)operand};
+  const enum sl_number type = (enum sl_number)it->op->dtype;
+  char *out = (char *)sl_host_operand(host, it, operand) + b * width * (int64_t)sl_convert_bytes(type);
+  enum { PIECE = 256 };
+  float values[PIECE];
+  for (int64_t at = 0; at < width; at += PIECE) {
+    const size_t n = (size_t)(width - at < PIECE ? width - at : PIECE);
+    sl_philox_normal(values, &key, (uint64_t)(sample * width + at), n, 0, 1);
+    sl_convert_chunk(out + at * (int64_t)sl_convert_bytes(type), type, values, SL_NUMBER_F32, n);
+  }
 }
 
 enum sl_status sl_host_load_batch(struct sl_host *host, const struct sl_issued *it) {
@@ -68,9 +78,8 @@ enum sl_status sl_host_load_batch(struct sl_host *host, const struct sl_issued *
   for (int64_t b = 0; b < it->op->dim[0]; b++) {
     int64_t i = draw(host, first + b);
     if (is_mlp(host)) {
-      int64_t in = model->dims[0], out = model->dims[model->n_dims - 1];
-      random_row(host, (float *)inputs + b * in, i, in, 0);
-      random_row(host, (float *)targets + b * out, i, out, 1);
+      random_row(host, it, 0, b, i, model->dims[0]);
+      random_row(host, it, 1, b, i, model->dims[model->n_dims - 1]);
     } else {
       SL_TRY(sl_data_sequence(&host->data, i, plan->seq, model->vocab_size, (int32_t *)inputs + b * plan->seq,
                               (int32_t *)targets + b * plan->seq));

@@ -2,6 +2,8 @@
 #include "backend/host/host.h"
 
 #include "kernels/all.h"
+#include "kernels/by_dtype.h"
+#include "kernels/convert.h"
 
 #include <cblas.h>
 #include <math.h>
@@ -13,12 +15,27 @@ struct call {
   struct sl_host *host;
   const struct sl_issued *it;
   const struct sl_op *op;
+  const struct sl_kernels *k; /* for the op's type */
   size_t dim[5];
   void *x[16];
   size_t bytes[16];
   bool adds[16]; /* the operand is read and written */
   int count;
 };
+
+/* core's element types and the kernels' number types stand in the same order */
+_Static_assert((int)SL_NUMBER_F32 == SL_F32 && (int)SL_NUMBER_BF16 == SL_BF16 && (int)SL_NUMBER_F16 == SL_F16,
+               "one order");
+
+static enum sl_number number_of(enum sl_dtype type) {
+  return type <= SL_F16 ? (enum sl_number)type : SL_NUMBER_F32;
+}
+
+/* The type of operand `i`, which is its buffer's. */
+static enum sl_number type_of(const struct call *c, int i) {
+  const struct sl_slice *s = &c->it->program->slices[c->op->slice + i];
+  return number_of(c->it->rank_class->buffers[s->buffer].dtype);
+}
 
 /* Scratch: operand `i` where the op brings one, else the backend's own. */
 static void *scratch(const struct call *c, int i, size_t *bytes) {
@@ -70,105 +87,136 @@ static enum sl_status load_batch(const struct call *c) {
 static enum sl_status embed_fwd(const struct call *c) {
   struct sl_dropout dropout = row_dropout(c, c->dim[2]);
   struct sl_embedding_shape shape = {.B = c->dim[0], .T = c->dim[1], .C = c->dim[2], .n_rows = c->dim[3]};
-  sl_embedding_forward(c->x[3], c->x[0], c->x[1], c->x[2], &shape, &dropout);
+  c->k->embedding_forward(c->x[3], c->x[0], c->x[1], c->x[2], &shape, &dropout);
   return SL_OK;
 }
 
 static enum sl_status embed_bwd(const struct call *c) {
   struct sl_dropout dropout = row_dropout(c, c->dim[2]);
   struct sl_embedding_shape shape = {.B = c->dim[0], .T = c->dim[1], .C = c->dim[2], .n_rows = c->dim[3]};
-  sl_embedding_backward(c->x[2], c->adds[2], c->x[3], c->dim[4], c->adds[3], c->x[1], c->x[0], &shape, &dropout);
+  c->k->embedding_backward(c->x[2], c->adds[2], c->x[3], c->dim[4], c->adds[3], c->x[1], c->x[0], &shape, &dropout);
   return SL_OK;
 }
 
 static enum sl_status layernorm_fwd(const struct call *c) {
   float *mean = c->x[4], *rstd = mean + c->dim[0];
-  sl_layernorm_forward(c->x[3], mean, rstd, c->x[0], c->x[1], c->x[2], c->dim[0], c->dim[1], (float)c->op->scale);
+  c->k->layernorm_forward(c->x[3], mean, rstd, c->x[0], c->x[1], c->x[2], c->dim[0], c->dim[1], (float)c->op->scale);
   return SL_OK;
 }
 
 static enum sl_status layernorm_bwd(const struct call *c) {
   size_t bytes;
   const float *mean = c->x[3], *rstd = mean + c->dim[0];
-  float *dweight = c->x[5], *dbias = c->x[6];
   /* the kernel has one flag for both; core gives both the same access, being neighbours in one buffer */
-  sl_layernorm_backward(c->x[4], c->adds[4], dweight, dbias, c->adds[5], c->x[0], c->x[1], c->x[2], mean, rstd,
-                        c->dim[0], c->dim[1], scratch(c, 7, &bytes));
+  c->k->layernorm_backward(c->x[4], c->adds[4], c->x[5], c->x[6], c->adds[5], c->x[0], c->x[1], c->x[2], mean, rstd,
+                           c->dim[0], c->dim[1], scratch(c, 7, &bytes));
   return SL_OK;
+}
+
+static void sgemm(const struct call *c, const float *a, const float *b, float *out, bool add) {
+  const int m = (int)c->dim[0], n = (int)c->dim[1], k = (int)c->dim[2];
+  const bool ta = c->op->flags & SL_OP_TRANS_A, tb = c->op->flags & SL_OP_TRANS_B;
+  cblas_sgemm(CblasRowMajor, ta ? CblasTrans : CblasNoTrans, tb ? CblasTrans : CblasNoTrans, m, n, k, 1.0f, a,
+              ta ? m : k, b, tb ? k : n, add ? 1.0f : 0.0f, out, n);
+}
+
+static void fill_rows(float *out, const float *row, size_t rows, size_t columns) {
+#pragma omp parallel for if (rows * columns > 65536)
+  for (size_t i = 0; i < rows; i++) {
+    if (out + i * columns != row) memcpy(out + i * columns, row, columns * sizeof *out);
+  }
 }
 
 /* c = a b + bias. The bias goes into c first and the product on top of it: that replaces the pass in which sgemm would
  * zero c, so the bias is free. */
-static enum sl_status gemm(const struct call *c) {
-  const int m = (int)c->dim[0], n = (int)c->dim[1], k = (int)c->dim[2];
-  const bool ta = c->op->flags & SL_OP_TRANS_A, tb = c->op->flags & SL_OP_TRANS_B;
-  float *out = c->x[2];
-  const bool fill = c->count > 3 && !c->adds[2];
-#pragma omp parallel for if ((size_t)m * (size_t)n > 65536)
-  for (int i = 0; i < (fill ? m : 0); i++) memcpy(out + (size_t)i * (size_t)n, c->x[3], (size_t)n * sizeof *out);
-  cblas_sgemm(CblasRowMajor, ta ? CblasTrans : CblasNoTrans, tb ? CblasTrans : CblasNoTrans, m, n, k, 1.0f, c->x[0],
-              ta ? m : k, c->x[1], tb ? k : n, fill || c->adds[2] ? 1.0f : 0.0f, out, n);
-  if (c->count > 3 && c->adds[2]) sl_reduce_bias_add(out, c->x[3], c->dim[0], c->dim[1]);
+static enum sl_status gemm_f32(const struct call *c) {
+  const bool bias = c->op->flags & SL_OP_BIAS, fill = bias && !c->adds[2];
+  if (fill) fill_rows(c->x[2], c->x[3], c->dim[0], c->dim[1]);
+  sgemm(c, c->x[0], c->x[1], c->x[2], fill || c->adds[2]);
+  if (bias && c->adds[2]) sl_reduce_bias_add(c->x[2], c->x[3], c->dim[0], c->dim[1]);
   return SL_OK;
+}
+
+/* 16 bits: through fp32 copies in the op's workspace, the product rounded once. */
+static enum sl_status gemm_16(const struct call *c) {
+  const size_t mk = c->dim[0] * c->dim[2], kn = c->dim[2] * c->dim[1], mn = c->dim[0] * c->dim[1];
+  const enum sl_number type = type_of(c, 0);
+  float *a = c->x[c->count - 1], *b = a + mk, *out = b + kn;
+  sl_convert(a, SL_NUMBER_F32, c->x[0], type, mk);
+  sl_convert(b, SL_NUMBER_F32, c->x[1], type, kn);
+  if (c->adds[2]) sl_convert(out, SL_NUMBER_F32, c->x[2], type_of(c, 2), mn);
+  if (c->op->flags & SL_OP_BIAS) {
+    sl_convert(out, SL_NUMBER_F32, c->x[3], type, c->dim[1]);
+    fill_rows(out, out, c->dim[0], c->dim[1]);
+  }
+  sgemm(c, a, b, out, c->adds[2] || c->op->flags & SL_OP_BIAS);
+  sl_convert(c->x[2], type_of(c, 2), out, SL_NUMBER_F32, mn);
+  return SL_OK;
+}
+
+static enum sl_status gemm(const struct call *c) {
+  return c->op->flags & SL_OP_WORKSPACE ? gemm_16(c) : gemm_f32(c);
 }
 
 static enum sl_status bias_bwd(const struct call *c) {
-  sl_reduce_bias_backward(c->x[1], c->x[0], c->dim[0], c->dim[1], c->adds[1]);
+  c->k->reduce_bias_backward(c->x[1], c->x[0], c->dim[0], c->dim[1], c->adds[1]);
   return SL_OK;
 }
 
+/* q, k and v stand packed in each token's row of 3C. */
 static enum sl_status attention_fwd(const struct call *c) {
   struct sl_dropout dropout;
   struct sl_attention_shape shape = attention_shape(c, &dropout);
-  const float *q = c->x[0], *k = q + shape.H * shape.D, *v = k + shape.H * shape.D;
+  const size_t next = shape.H * shape.D * sl_convert_bytes(type_of(c, 0));
+  const char *qkv = c->x[0];
   size_t bytes;
   void *work = scratch(c, 3, &bytes);
-  sl_attention_forward(c->x[1], c->x[2], q, k, v, &shape, &dropout, work, bytes);
+  c->k->attention_forward(c->x[1], c->x[2], qkv, qkv + next, qkv + 2 * next, &shape, &dropout, work, bytes);
   return SL_OK;
 }
 
 static enum sl_status attention_bwd(const struct call *c) {
   struct sl_dropout dropout;
   struct sl_attention_shape shape = attention_shape(c, &dropout);
-  const size_t next = shape.H * shape.D;
-  const float *q = c->x[1];
-  float *dq = c->x[3];
+  const size_t next = shape.H * shape.D * sl_convert_bytes(type_of(c, 1));
+  const char *qkv = c->x[1];
+  char *d = c->x[3];
   size_t bytes;
   void *work = scratch(c, 4, &bytes);
-  sl_attention_backward(dq, dq + next, dq + 2 * next, c->x[0], q, q + next, q + 2 * next, c->x[2], &shape, &dropout,
-                        work, bytes);
+  c->k->attention_backward(d, d + next, d + 2 * next, c->x[0], qkv, qkv + next, qkv + 2 * next, c->x[2], &shape,
+                           &dropout, work, bytes);
   return SL_OK;
 }
 
 static enum sl_status gelu_fwd(const struct call *c) {
-  sl_gelu_forward(c->x[1], c->x[0], NULL, c->dim[0], c->dim[1]);
+  c->k->gelu_forward(c->x[1], c->x[0], NULL, c->dim[0], c->dim[1]);
   return SL_OK;
 }
 
 static enum sl_status gelu_bwd(const struct call *c) {
-  sl_gelu_backward(c->x[0], c->x[0], c->x[1], NULL, c->dim[0], c->dim[1]);
+  c->k->gelu_backward(c->x[0], c->x[0], c->x[1], NULL, c->dim[0], c->dim[1]);
   return SL_OK;
 }
 
 static enum sl_status residual_fwd(const struct call *c) {
   struct sl_dropout dropout = row_dropout(c, c->dim[1]);
-  sl_dropout_residual(c->x[2], c->x[0], c->x[1], NULL, c->dim[0], c->dim[1], &dropout);
+  c->k->dropout_residual(c->x[2], c->x[0], c->x[1], NULL, c->dim[0], c->dim[1], &dropout);
   return SL_OK;
 }
 
 static enum sl_status dropout_bwd(const struct call *c) {
   struct sl_dropout dropout = row_dropout(c, c->dim[1]);
-  sl_dropout_backward(c->x[1], c->x[0], c->dim[0], c->dim[1], &dropout);
+  c->k->dropout_backward(c->x[1], c->x[0], c->dim[0], c->dim[1], &dropout);
   return SL_OK;
 }
 
 static enum sl_status relu_fwd(const struct call *c) {
-  sl_mlp_relu_forward(c->x[0], c->x[0], NULL, c->dim[0], c->dim[1]);
+  c->k->mlp_relu_forward(c->x[0], c->x[0], NULL, c->dim[0], c->dim[1]);
   return SL_OK;
 }
 
 static enum sl_status relu_bwd(const struct call *c) {
-  sl_mlp_relu_backward(c->x[0], c->x[0], c->x[1], c->dim[0], c->dim[1]);
+  c->k->mlp_relu_backward(c->x[0], c->x[0], c->x[1], c->dim[0], c->dim[1]);
   return SL_OK;
 }
 
@@ -177,8 +225,8 @@ static enum sl_status classifier(const struct call *c) {
   struct sl_control *control = c->x[2];
   size_t bytes;
   double sum = 0, *losses = scratch(c, 3, &bytes);
-  sl_classifier_fused(&sum, losses, c->x[0], c->x[1], c->dim[0], c->dim[1], (float)(c->op->scale * control->loss_scale),
-                      0);
+  c->k->classifier_fused(&sum, losses, c->x[0], c->x[1], c->dim[0], c->dim[1],
+                         (float)(c->op->scale * control->loss_scale), 0);
   control->loss_sum += sum * c->op->scale;
   return SL_OK;
 }
@@ -188,8 +236,8 @@ static enum sl_status mse(const struct call *c) {
   size_t bytes;
   double sum = 0;
   void *work = scratch(c, 3, &bytes);
-  sl_mlp_mse(&sum, c->x[0], c->x[0], c->x[1], c->dim[0] * c->dim[1], (float)(c->op->scale * control->loss_scale), 0,
-             work);
+  c->k->mlp_mse(&sum, c->x[0], c->x[0], c->x[1], c->dim[0] * c->dim[1], (float)(c->op->scale * control->loss_scale), 0,
+                work);
   control->loss_sum += sum * c->op->scale;
   return SL_OK;
 }
@@ -200,17 +248,17 @@ static enum sl_status fill(const struct call *c) {
   if (c->op->scale == 0)
     memset(c->x[0], 0, c->bytes[0]);
   else
-    sl_reduce_fill(c->x[0], (float)c->op->scale, c->dim[0]);
+    c->k->reduce_fill(c->x[0], (float)c->op->scale, c->dim[0]);
   return SL_OK;
 }
 
 static enum sl_status copy(const struct call *c) {
-  memmove(c->x[1], c->x[0], c->bytes[1]);
+  sl_convert(c->x[1], type_of(c, 1), c->x[0], type_of(c, 0), c->dim[0]);
   return SL_OK;
 }
 
 static enum sl_status add(const struct call *c) {
-  sl_reduce_add(c->x[1], c->x[0], c->dim[0]);
+  sl_convert_add(c->x[1], type_of(c, 1), c->x[0], type_of(c, 0), c->dim[0]);
   return SL_OK;
 }
 
@@ -220,7 +268,7 @@ static enum sl_status norm(const struct call *c) {
   size_t bytes;
   double sum = 0;
   void *work = scratch(c, 2, &bytes);
-  sl_reduce_sum_squares(&sum, c->x[0], c->dim[0], 0, work);
+  sl_kernels_of(type_of(c, 0))->reduce_sum_squares(&sum, c->x[0], c->dim[0], 0, work);
   if (!isfinite(sum)) control->overflow += 1;
   control->square_sum += c->op->scale * sum;
   return SL_OK;
@@ -231,37 +279,81 @@ static enum sl_status control_step(const struct call *c) {
   return SL_OK;
 }
 
+/* One block of an update: fp32 master and moments, a gradient of any type, and the 16-bit parameter beside the master. */
+struct block {
+  float *master, *moment1, *moment2;
+  const float *grad;
+  size_t n;
+};
+typedef void (*update_fn)(const struct block *block, const void *how);
+
+static void adam_block(const struct block *b, const void *how) {
+  sl_optimizer_adam(b->master, b->moment1, b->moment2, b->grad, b->n, how);
+}
+
+static void sgd_block(const struct block *b, const void *how) {
+  sl_optimizer_sgd(b->master, b->moment1, b->grad, b->n, how);
+}
+
+enum {
+  BLOCK = 8192
+}; /* elements that stay in the first-level caches while a block is converted, updated and rounded */
+
+static void update(const struct call *c, int moments, update_fn apply, const void *how) {
+  const enum sl_number grad = type_of(c, 1);
+  const bool parameter = c->op->flags & SL_OP_PARAM_COPY;
+  float *master = c->x[0], *moment1 = moments > 0 ? c->x[2] : NULL, *moment2 = moments > 1 ? c->x[3] : NULL;
+  if (grad == SL_NUMBER_F32 && !parameter) {
+    apply(&(struct block){master, moment1, moment2, c->x[1], c->dim[0]}, how);
+    return;
+  }
+  const size_t bytes = sl_convert_bytes(grad), blocks = (c->dim[0] + BLOCK - 1) / BLOCK;
+#pragma omp parallel for schedule(static)
+  for (size_t i = 0; i < blocks; i++) {
+    float wide[BLOCK];
+    const size_t at = i * BLOCK, n = c->dim[0] - at < BLOCK ? c->dim[0] - at : BLOCK;
+    sl_convert_chunk(wide, SL_NUMBER_F32, (const char *)c->x[1] + at * bytes, grad, n);
+    apply(&(struct block){master + at, moment1 ? moment1 + at : NULL, moment2 ? moment2 + at : NULL, wide, n}, how);
+    if (!parameter) continue;
+    const enum sl_number type = type_of(c, c->count - 1);
+    sl_convert_chunk((char *)c->x[c->count - 1] + at * sl_convert_bytes(type), type, master + at, SL_NUMBER_F32, n);
+  }
+}
+
+/* + master, r gradient, + m, + v, r control [, w param] */
 static enum sl_status adam(const struct call *c) {
   const struct sl_config *config = c->host->job->plan->config;
   const struct sl_control *control = c->x[4];
   if (control->grad_factor < 0) return SL_OK; /* an overflow: this step is skipped */
-  struct sl_adam a = {.lr = (float)control->lr,
-                      .beta1 = (float)config->optimizer.beta1,
-                      .beta2 = (float)config->optimizer.beta2,
-                      .eps = (float)config->optimizer.eps,
-                      .weight_decay = (float)config->optimizer.weight_decay,
-                      .grad_scale = (float)control->grad_factor,
-                      .decoupled = c->op->kind == SL_OP_ADAMW,
-                      .bias_correction = config->optimizer.bias_correction,
-                      .step = control->good_steps};
-  sl_optimizer_adam(c->x[0], c->x[2], c->x[3], c->x[1], c->dim[0], &a);
+  double beta1, beta2;
+  sl_config_betas(config, control->good_steps - 1, &beta1, &beta2);
+  const struct sl_adam a = {.lr = control->lr,
+                            .beta1 = beta1,
+                            .beta2 = beta2,
+                            .eps = config->optimizer.eps,
+                            .weight_decay = config->optimizer.weight_decay,
+                            .grad_scale = control->grad_factor,
+                            .decoupled = c->op->kind == SL_OP_ADAMW,
+                            .bias_correction = config->optimizer.bias_correction,
+                            .step = control->good_steps};
+  update(c, 2, adam_block, &a);
   return SL_OK;
 }
 
-/* + param, r gradient, [+ momentum,] r control */
+/* + master, r gradient, [+ momentum,] r control [, w param] */
 static enum sl_status sgd(const struct call *c) {
   const struct sl_config *config = c->host->job->plan->config;
-  const struct sl_control *control = c->x[c->count - 1];
+  const bool parameter = c->op->flags & SL_OP_PARAM_COPY, buffer = c->count - parameter > 3;
+  const struct sl_control *control = c->x[c->count - 1 - parameter];
   if (control->grad_factor < 0) return SL_OK;
-  bool buffer = c->count > 3 && c->bytes[2] > 0;
-  struct sl_sgd s = {.lr = (float)control->lr,
-                     .momentum = buffer ? (float)config->optimizer.momentum : 0,
-                     .dampening = (float)config->optimizer.dampening,
-                     .weight_decay = (float)config->optimizer.weight_decay,
-                     .grad_scale = (float)control->grad_factor,
-                     .nesterov = config->optimizer.nesterov,
-                     .step = control->good_steps};
-  sl_optimizer_sgd(c->x[0], buffer ? c->x[2] : NULL, c->x[1], c->dim[0], &s);
+  const struct sl_sgd s = {.lr = control->lr,
+                           .momentum = buffer ? config->optimizer.momentum : 0,
+                           .dampening = config->optimizer.dampening,
+                           .weight_decay = config->optimizer.weight_decay,
+                           .grad_scale = control->grad_factor,
+                           .nesterov = config->optimizer.nesterov,
+                           .step = control->good_steps};
+  update(c, buffer, sgd_block, &s);
   return SL_OK;
 }
 
@@ -310,7 +402,8 @@ static enum sl_status (*const table[SL_OP_COUNT])(const struct call *) = {
 };
 
 enum sl_status sl_host_run(struct sl_host *host, const struct sl_issued *it) {
-  struct call c = {.host = host, .it = it, .op = it->op, .count = it->op->slice_count};
+  struct call c = {
+      .host = host, .it = it, .op = it->op, .k = sl_kernels_of(number_of(it->op->dtype)), .count = it->op->slice_count};
   for (int i = 0; i < 5; i++) c.dim[i] = (size_t)it->op->dim[i];
   for (int i = 0; i < c.count; i++) {
     const struct sl_slice *s = &it->program->slices[it->op->slice + i];
@@ -349,11 +442,6 @@ enum sl_status sl_host_supports(const struct sl_program *program, const struct s
   if (!table[op->kind]) return sl_fail(SL_ERR_INPUT, "the host backend has no \"%s\"", sl_op_name(op->kind));
   if (op->slice_count > 16)
     return sl_fail(SL_ERR_INTERNAL, "\"%s\" with %d operands", sl_op_name(op->kind), op->slice_count);
-  bool any_type = op->kind == SL_OP_JOIN || op->kind == SL_OP_CONTROL || op->kind == SL_OP_COPY ||
-                  op->kind == SL_OP_LOAD_BATCH || (op->kind == SL_OP_FILL && op->scale == 0);
-  if (op->dtype != SL_F32 && !any_type)
-    return sl_fail(SL_ERR_INPUT, "the host backend computes in fp32; this configuration needs \"%s\" in %s",
-                   sl_op_name(op->kind), sl_dtype_name(op->dtype));
   int operand = 0;
   size_t need = scratch_of(op, &operand);
   if (need == 0 || op->slice_count <= operand) return *scratch_bytes = need, SL_OK;

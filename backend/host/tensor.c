@@ -3,6 +3,7 @@
  * partitioning. */
 #include "backend/host/host.h"
 
+#include "kernels/convert.h"
 #include "kernels/philox.h"
 
 #include <inttypes.h>
@@ -31,9 +32,20 @@ static const struct sl_tensor *tensor_of(const struct sl_host *host, int placed,
   return &plan->model->tensors[*index];
 }
 
-static float *memory_of(const struct sl_host *host, const struct sl_located *where) {
+/* Element `local` of a piece in memory; pieces may be of any type, files and first values are fp32. */
+static void *memory_of(const struct sl_host *host, const struct sl_located *where, int64_t local,
+                       enum sl_number *type) {
   const struct sl_buffer *b = &host->rank_class->buffers[where->buffer];
-  return (float *)(host->arena[b->space] + host->rank_class->slot_offsets[b->first_slot] + where->offset);
+  *type = (enum sl_number)b->dtype;
+  return (char *)host->arena[b->space] + host->rank_class->slot_offsets[b->first_slot] + where->offset +
+         (local - where->first) * sl_dtype_bytes(b->dtype);
+}
+
+enum { CHUNK = 1 << 16 }; /* elements converted at a time */
+
+static struct run chunk_of(struct run run) {
+  if (run.count > CHUNK) run.count = CHUNK;
+  return run;
 }
 
 /* --- first values --- */
@@ -69,18 +81,20 @@ enum sl_status sl_host_init_tensor(struct sl_host *host, const struct sl_issued 
   if (where.count == 0) return SL_OK;
   int index;
   const struct sl_tensor *t = tensor_of(host, op->tensor, &index);
-  float *at = memory_of(host, &where);
-  if (op->role != SL_ROLE_PARAM && op->role != SL_ROLE_MASTER) {
-    memset(at, 0, (size_t)where.count * sizeof *at);
-    return SL_OK;
-  }
   const int64_t end = where.first + where.count;
-  for (int64_t local = where.first; local < end;) {
-    struct run run = run_at(host, t, local, end);
-    SL_TRY(fill_run(host, at + (local - where.first), t, index, run));
+  float *values;
+  enum sl_status status = SL_OK;
+  SL_TRY(sl_calloc(&values, CHUNK, sizeof *values));
+  for (int64_t local = where.first; status == SL_OK && local < end;) {
+    const struct run run = chunk_of(run_at(host, t, local, end));
+    enum sl_number type;
+    void *at = memory_of(host, &where, local, &type);
+    status = fill_run(host, values, t, index, run);
+    sl_convert(at, type, values, SL_NUMBER_F32, (size_t)run.count);
     local += run.count;
   }
-  return SL_OK;
+  free(values);
+  return status;
 }
 
 static enum sl_status check_shape(const struct sl_host *host, const struct sl_tensor *t) {
@@ -143,15 +157,19 @@ enum sl_status sl_host_save_tensor(struct sl_host *host, const struct sl_issued 
   if (where.count == 0 || !where.writer || !host->writing[which]) return SL_OK;
   int index;
   const struct sl_tensor *t = tensor_of(host, op->tensor, &index);
-  const float *at = memory_of(host, &where);
   const int64_t end = where.first + where.count;
-  for (int64_t local = where.first; local < end;) {
-    struct run run = run_at(host, t, local, end);
-    enum sl_status status =
-        sl_safetensors_write(&host->writer[which], index, run.logical, run.count, at + (local - where.first));
-    if (status != SL_OK) return host->save_status = status, SL_OK; /* told at the end, when all ranks can clean up */
+  float *values;
+  SL_TRY(sl_calloc(&values, CHUNK, sizeof *values));
+  for (int64_t local = where.first; local < end && host->save_status == SL_OK;) {
+    const struct run run = chunk_of(run_at(host, t, local, end));
+    enum sl_number type;
+    const void *at = memory_of(host, &where, local, &type);
+    sl_convert(values, SL_NUMBER_F32, at, type, (size_t)run.count);
+    /* a failure is told at the end, when all ranks can clean up */
+    host->save_status = sl_safetensors_write(&host->writer[which], index, run.logical, run.count, values);
     local += run.count;
   }
+  free(values);
   return SL_OK;
 }
 

@@ -41,6 +41,11 @@ static const struct {
      "\"stage3_max_reuse_distance\": 6000",
      ""},
     {"\"stage\": 3, \"overlap_comm\": false, \"reduce_bucket_size\": 1000", ""},
+    {"\"stage\": 1, \"offload_optimizer\": {\"device\": \"cpu\"}", ""},
+    {"\"stage\": 2, \"offload_optimizer\": {\"device\": \"cpu\"}, \"reduce_bucket_size\": 4000", ""},
+    {"\"stage\": 3, \"offload_optimizer\": {\"device\": \"cpu\"}, \"offload_param\": {\"device\": \"cpu\"}, "
+     "\"stage3_param_persistence_threshold\": 50, \"stage3_max_reuse_distance\": 4000",
+     ""},
     {"\"stage\": 0", "ddp"},
     {"\"stage\": 0", "zero-redundancy-optimizer"},
     {"\"stage\": 0", "fsdp"},
