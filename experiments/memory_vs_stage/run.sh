@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# Memory against ZeRO stage: the paper's figure, a real training on this machine, and DeepSpeed's estimators.
+# usage: experiments/memory_vs_stage/run.sh [--quick] [OUT]     (after ./dev build)
+# --quick trains gpt2-mini instead of gpt2 and leaves out 8 ranks. MODEL=NAME|FILE trains another one.
+set -euo pipefail
+root=$(cd "$(dirname "$0")/../.." && pwd)
+cd "$root"
+model=gpt2 worlds="1 2 4 8"
+if [ "${1:-}" = --quick ]; then
+  model=gpt2-mini worlds="1 2 4"
+  shift
+fi
+model=${MODEL:-$model}
+out=${1:-out/memory_vs_stage}
+here=experiments/memory_vs_stage
+bin=build/release/bin
+mkdir -p "$out/records"
+rm -f "$out"/records/*.json
+
+echo "== a: 7.5 billion parameters on 1 to 1024 devices, predicted" >&2
+for world in 1 4 16 64 256 1024; do
+  for stage in 0 1 2 3; do
+    "$bin/shardlab" predict --model zero-7.5b --config $here/ds_defaults_fp16.json --cluster dgx2-v100 --world $world \
+      --zero-stage $stage --quiet --json "$out/records/a_${world}_$stage.json"
+  done
+done
+
+# One training run; what it cannot do (a precision that the backend lacks, too little memory) is said and left out.
+train() { # precision world stage
+  local job=(--model "$model" --config $here/ds_$1.json --world "$2" --zero-stage "$3" --seq 64)
+  local name=$out/records/b_$1_$2_$3
+  "$bin/shardlab" predict "${job[@]}" --no-fold --quiet --json "${name}_predicted.json"
+  local need available
+  need=$(python3 -c "import json; print(json.load(open('${name}_predicted.json'))['memory']['device']['peak_bytes'] * $2 // 1048576)")
+  available=$(awk '/^MemAvailable/ { print int($2 / 1024) }' /proc/meminfo)
+  if [ $((need * 10)) -gt $((available * 9)) ]; then
+    echo "   $1, $2 ranks, stage $3: predicted $need MiB in all, $available MiB free: not measured" >&2
+    return
+  fi
+  "$bin/shardlab" measure "${job[@]}" --steps 2 --data examples/corpus.txt --quiet --json "${name}_measured.json"
+}
+
+echo "== b: $model on $worlds ranks, predicted and measured" >&2
+for precision in fp32 bf16 fp16; do
+  if ! "$bin/shardlab" measure --model gpt2-tiny --config $here/ds_$precision.json --seq 8 --steps 1 \
+    --data examples/corpus.txt --quiet 2>"$out/probe.txt"; then
+    echo "   $precision is left out: $(tail -1 "$out/probe.txt")" >&2
+    continue
+  fi
+  for world in $worlds; do
+    for stage in 0 1 2 3; do
+      # one rank has nobody to share with: its stages are one
+      if [ $world -gt 1 ] || [ $stage -eq 0 ]; then train $precision $world $stage; fi
+    done
+  done
+done
+rm -f "$out/probe.txt"
+
+echo "== c: DeepSpeed's estimators and the whole of a step" >&2
+"$bin/shardlab" show estimator --model $here/gpt_2851m.json --cluster dgx-a100-80g --world 8 --json "$out/records/c_estimator.json"
+for stage in 2 3; do
+  for offload in none optimizer both; do
+    if [ $stage$offload = 2both ]; then continue; fi
+    python3 $here/tables.py offload $offload <$here/ds_defaults_fp16.json >"$out/records/ds_$offload.json"
+    "$bin/shardlab" predict --model $here/gpt_2851m.json --config "$out/records/ds_$offload.json" --cluster dgx-a100-80g \
+      --world 8 --zero-stage $stage --quiet --json "$out/records/c_${stage}_$offload.json" 2>/dev/null || true
+    rm -f "$out/records/ds_$offload.json"
+  done
+done
+
+python3 $here/tables.py tables "$out" | tee "$out/tables.md"
+for name in zero_paper measured estimator; do
+  (cd "$out" && gnuplot "$root/$here/$name.gp")
+done
+echo
+echo "tables    $out/tables.md, zero_paper.csv, zero_table.csv, measured.csv, estimator.csv"
+echo "pictures  $out/{zero_paper,measured,estimator}.{svg,png}"
