@@ -27,6 +27,18 @@ static inline int64_t sl_scratch_attention_bwd(int64_t tokens, int64_t head, int
   return threads * (6 * t * d + 32 * d + 64 * t + 64) * 4 + 64;
 }
 
+/* Flash attention, per thread: packed k and v of one head, a block of 32 query rows, and its scores of 256 keys. */
+static inline int64_t sl_scratch_flash_attention_fwd(int64_t tokens, int64_t head, int64_t threads) {
+  const int64_t t = sl_scratch_pad(tokens, 256), d = sl_scratch_pad(head, 16);
+  return threads * (2 * t * d + 64 * d + 32 * 256 + 64) * 4 + 64;
+}
+
+/* Per thread: k packed twice, v, dk and dv of one head, blocks of q, dout and dq, and two blocks of scores. */
+static inline int64_t sl_scratch_flash_attention_bwd(int64_t tokens, int64_t head, int64_t threads) {
+  const int64_t t = sl_scratch_pad(tokens, 256), d = sl_scratch_pad(head, 16);
+  return threads * (5 * t * d + 96 * d + 64 * 256 + 64) * 4 + 64;
+}
+
 /* One double per 4096 elements: sums in a fixed order. */
 static inline int64_t sl_scratch_sum(int64_t elements) {
   return (elements + 4095) / 4096 * 8;

@@ -41,18 +41,6 @@ size_t SL_K(sl_attention_forward_scratch_bytes)(const struct sl_attention_shape 
   return (size_t)threads * thread_reals(shape) * sizeof(sl_real) + 64;
 }
 
-/* scores (BLOCK, Tk) = q k^T for the queries from t0 and the keys up to the block's last query. */
-static void block_scores(struct buffers b, const struct sl_attention_shape *s, struct sl_attention_padded p,
-                         size_t t0) {
-  size_t keys = sl_round_up(t0 + BLOCK, SL_LANES);
-  for (size_t j = 0; j < keys; j += SL_PANEL) {
-    size_t vecs = (keys - j < SL_PANEL ? keys - j : SL_PANEL) / SL_LANES;
-    for (size_t r = 0; r < BLOCK; r += SL_TILE_ROWS) {
-      sl_tile(vecs, s->D, b.q + r * p.Dp, p.Dp, 1, b.k + j * s->D, SL_PANEL, b.scores + r * p.Tk + j, p.Tk, 0);
-    }
-  }
-}
-
 /* Softmax of n scores in place. */
 static void softmax_row(sl_real *x, size_t n) {
   sl_real max = sl_max_of(x, n), sum = 0;
@@ -101,7 +89,7 @@ static void forward_head(sl_store *out, sl_store *probs, const sl_store *q, cons
   for (size_t t0 = 0; t0 < s->T; t0 += BLOCK) {
     size_t rows = s->T - t0 < BLOCK ? s->T - t0 : BLOCK;
     sl_pack_rows(b.q, q + t0 * s->q_stride, s->q_stride, rows, s->D, BLOCK, p.Dp, scale);
-    block_scores(b, s, p, t0);
+    sl_attention_scores(b.scores, p.Tk, b.q, p.Dp, b.k, s->D, t0 + BLOCK);
     block_softmax(b, s, p, t0, probs, mask, key, first);
     for (size_t r = 0; r < BLOCK; r += SL_TILE_ROWS) {
       size_t keys = t0 + r + SL_TILE_ROWS;

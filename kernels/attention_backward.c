@@ -57,18 +57,6 @@ struct head {
   uint64_t first; /* dropout's element of (0,0) */
 };
 
-/* ds (BLOCK, Tk) = dout v^T: the gradient of the masked probabilities, not yet of the scores. */
-static void block_dprobs(const struct head *h, size_t t0) {
-  const size_t Dp = h->p.Dp, Tk = h->p.Tk, D = h->s->D;
-  size_t keys = sl_round_up(t0 + BLOCK, SL_LANES);
-  for (size_t j = 0; j < keys; j += SL_PANEL) {
-    size_t vecs = (keys - j < SL_PANEL ? keys - j : SL_PANEL) / SL_LANES;
-    for (size_t r = 0; r < BLOCK; r += SL_TILE_ROWS) {
-      sl_tile(vecs, D, h->b.dout + (t0 + r) * Dp, Dp, 1, h->b.v + j * D, SL_PANEL, h->b.ds + r * Tk + j, Tk, 0);
-    }
-  }
-}
-
 /* n gradients of masked probabilities become gradients of scores, in place. */
 static void softmax_backward_row(sl_real *ds, const sl_store *probs, size_t n, sl_real scale) {
   sl_real dot = 0;
@@ -147,7 +135,8 @@ void SL_K(sl_attention_backward)(sl_store *dq, sl_store *dk, sl_store *dv, const
       sl_pack_rows(head.b.q, q + q_at, s.q_stride, T, D, p.Tq, p.Dp, 1);
       sl_pack_rows(head.b.dout, dout + row * s.out_stride + h * D, s.out_stride, T, D, p.Tq, p.Dp, 1);
       for (size_t t0 = 0; t0 < T; t0 += BLOCK) {
-        block_dprobs(&head, t0);
+        /* ds = dout v^T: the gradient of the masked probabilities, not yet of the scores */
+        sl_attention_scores(head.b.ds, p.Tk, head.b.dout + t0 * p.Dp, p.Dp, head.b.v, D, t0 + BLOCK);
         block_softmax(&head, t0);
         block_products(&head, t0, dq + q_at);
       }

@@ -11,6 +11,9 @@
 /* Queries handled together: a panel of keys is read from the first-level cache this often per tile row. */
 #define SL_ATTENTION_BLOCK ((size_t)32)
 
+/* Keys of a tile of flash attention, a multiple of a panel: 32 rows of scores fit the first-level cache. */
+#define SL_FLASH_KEYS ((size_t)256)
+
 /* Padded sizes: Tq rows (whole query blocks), Tk columns (whole panels), Dp columns (whole vectors). */
 struct sl_attention_padded {
   size_t Tq, Tk, Dp;
@@ -55,6 +58,19 @@ static inline void sl_unpack_rows(sl_store *dst, size_t stride, const sl_real *s
   for (size_t t = 0; t < T; t++) {
 #pragma omp simd
     for (size_t d = 0; d < D; d++) dst[t * stride + d] = sl_put(src[t * Dp + d]);
+  }
+}
+
+/* scores (SL_ATTENTION_BLOCK rows `ld` apart) = a b: rows a (block, Dp) against the first n columns of b in panels of D
+ * rows; columns up to the next whole vector are written too. */
+static inline void sl_attention_scores(sl_real *scores, size_t ld, const sl_real *a, size_t Dp, const sl_real *b,
+                                       size_t D, size_t n) {
+  const size_t columns = sl_round_up(n, SL_LANES);
+  for (size_t j = 0; j < columns; j += SL_PANEL) {
+    size_t vecs = (columns - j < SL_PANEL ? columns - j : SL_PANEL) / SL_LANES;
+    for (size_t r = 0; r < SL_ATTENTION_BLOCK; r += SL_TILE_ROWS) {
+      sl_tile(vecs, D, a + r * Dp, Dp, 1, b + j * D, SL_PANEL, scores + r * ld + j, ld, 0);
+    }
   }
 }
 

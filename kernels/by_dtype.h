@@ -64,6 +64,13 @@ SL_KERNELS_BEGIN
   X(attention_backward, (void *dq, void *dk, void *dv, const void *dout, const void *q, const void *k, const void      \
       *v, const void *probs, const struct sl_attention_shape *shape, const struct sl_dropout *dropout, void            \
       *scratch, size_t scratch_bytes), (dq, dk, dv, dout, q, k, v, probs, shape, dropout, scratch, scratch_bytes))     \
+  X(flash_attention_forward, (void *out, float *lse, const void *q, const void *k, const void *v, const struct         \
+      sl_attention_shape *shape, const struct sl_dropout *dropout, void *scratch, size_t scratch_bytes), (out, lse,    \
+      q, k, v, shape, dropout, scratch, scratch_bytes))                                                                \
+  X(flash_attention_backward, (void *dq, void *dk, void *dv, const void *dout, const void *q, const void *k, const     \
+      void *v, const void *out, const float *lse, const struct sl_attention_shape *shape, const struct sl_dropout      \
+      *dropout, void *scratch, size_t scratch_bytes), (dq, dk, dv, dout, q, k, v, out, lse, shape, dropout, scratch,   \
+      scratch_bytes))                                                                                                  \
   X(reduce_sum_squares, (double *sum, const void *x, size_t n, int accumulate, void *scratch), (sum, x, n,             \
       accumulate, scratch))                                                                                            \
   X(reduce_any_nonfinite, (int *flag, const void *x, size_t n), (flag, x, n))                                          \

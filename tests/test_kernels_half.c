@@ -196,6 +196,9 @@ enum { B = 5, T = 71, H = 6, KV = 2, D = 13, C = H * D, N = B * T, V = 1031, P =
   X(attention, CELLS, 0, 0)                                                                                            \
   X(dqkv, 3 * CELLS, 0, 0)                                                                                             \
   X(dqkv_masked, 3 * CELLS, 0, 0)                                                                                      \
+  X(flash, CELLS, 0, 0)                                                                                                \
+  X(dflash, 3 * CELLS, 0, 0)                                                                                           \
+  X(dflash_masked, 3 * CELLS, 0, 0)                                                                                    \
   X(accumulated, CELLS, -1, 1)                                                                                         \
   X(scaled, CELLS, -1, 1)                                                                                              \
   X(filled, CELLS, 0, 0)                                                                                               \
@@ -222,7 +225,7 @@ static const struct {
 
 struct set {
   void *t[TENSOR_COUNT];
-  float mean[N], rstd[N], rms_rstd[N];
+  float mean[N], rstd[N], rms_rstd[N], lse[B * H * T];
   double losses[N], squares, mse, loss;
 };
 
@@ -282,7 +285,8 @@ static void run_all(enum sl_number type, struct set *s) {
   const struct sl_kernels *k = sl_kernels_of(type);
   const struct sl_embedding_shape table = {B, T, C, 0, V, 3};
   int32_t tokens[N], targets[N];
-  const size_t bytes = sl_attention_backward_scratch_bytes(&heads, 3) + sl_layernorm_scratch_bytes(N, C);
+  const size_t bytes = sl_attention_backward_scratch_bytes(&heads, 3) +
+                       sl_flash_attention_backward_scratch_bytes(&heads, 3) + sl_layernorm_scratch_bytes(N, C);
   void *work = malloc(bytes);
   assert_non_null(work);
   /* One token stands in most places: a sum that is rounded at each occurrence would stop growing. */
@@ -301,6 +305,11 @@ static void run_all(enum sl_number type, struct set *s) {
                          bytes);
     k->attention_backward(dq, at(dq, type, C), at(dq, type, 2 * C), TENSOR(dout), q, at(q, type, C), at(q, type, 2 * C),
                           TENSOR(given_probs), &heads, dropout, work, bytes);
+    dq = masked ? TENSOR(dflash_masked) : TENSOR(dflash);
+    k->flash_attention_forward(TENSOR(flash), s->lse, q, at(q, type, C), at(q, type, 2 * C), &heads, dropout, work,
+                               bytes);
+    k->flash_attention_backward(dq, at(dq, type, C), at(dq, type, 2 * C), TENSOR(dout), q, at(q, type, C),
+                                at(q, type, 2 * C), TENSOR(residual), s->lse, &heads, dropout, work, bytes);
   }
   k->reduce_sum_squares(&s->squares, TENSOR(x), CELLS, 0, work);
   k->reduce_add(TENSOR(accumulated), TENSOR(x), CELLS);
@@ -395,6 +404,67 @@ static void a_sum_of_squares_is_finite_exactly_when_every_number_is(void **state
   free(work);
 }
 
+/* ---- optimizers with master weights ---- */
+
+enum { MN = 20011, STEPS = 4 };
+
+/* One update of element i in double, by torch.optim's formulas. */
+static void plain_update(double *p, double *m, double *v, double g, int adam, double t) {
+  g *= 0.37;
+  if (adam) {
+    *p -= 1e-2 * 0.13 * *p;
+    *m = 0.87 * *m + (1 - 0.87) * g;
+    *v = 0.993 * *v + (1 - 0.993) * g * g;
+    *p -= 1e-2 * (*m / (1 - pow(0.87, t))) / (sqrt(*v / (1 - pow(0.993, t))) + 1e-7);
+  } else {
+    g += 0.11 * *p;
+    *m = t == 1 ? g : 0.9 * *m + g;
+    *p -= 0.05 * *m;
+  }
+}
+
+static void check_master(enum sl_number grad_type, enum sl_number param_type, int kind, int adam) {
+  static float p[MN], m[MN], v[MN], wide[MN], flat_p[MN], flat_m[MN], flat_v[MN];
+  static double rp[MN], rm[MN], rv[MN];
+  static uint32_t grad[MN], param[MN], expected[MN];
+  struct sl_adam a = {1e-2, 0.87, 0.993, 1e-7, 0.13, 0.37, 1, 1, 0};
+  struct sl_sgd s = {0.05, 0.9, 0, 0.11, 0.37, 0, 0};
+  memset(m, 0, sizeof m), memset(v, 0, sizeof v), memset(flat_m, 0, sizeof m), memset(flat_v, 0, sizeof v);
+  memset(rm, 0, sizeof rm), memset(rv, 0, sizeof rv);
+  sl_philox_uniform(p, &(struct sl_philox_key){8, 1, 0, 0}, 0, MN, -1, 1);
+  memcpy(flat_p, p, sizeof p);
+  for (size_t i = 0; i < MN; i++) rp[i] = p[i];
+  for (int t = 1; t <= STEPS; t++) {
+    a.step = s.step = t;
+    sl_philox_uniform(wide, &(struct sl_philox_key){8, 1, (uint32_t)t, 1}, 0, MN, -2, 2);
+    sl_convert(grad, grad_type, wide, SL_NUMBER_F32, MN), sl_convert(wide, SL_NUMBER_F32, grad, grad_type, MN);
+    if (adam) {
+      sl_master_adam(p, m, v, grad, grad_type, kind ? param : NULL, param_type, MN, &a);
+      sl_optimizer_adam(flat_p, flat_m, flat_v, wide, MN, &a);
+    } else {
+      sl_master_sgd(p, m, grad, grad_type, kind ? param : NULL, param_type, MN, &s);
+      sl_optimizer_sgd(flat_p, flat_m, wide, MN, &s);
+    }
+    for (size_t i = 0; i < MN; i++) plain_update(&rp[i], &rm[i], &rv[i], wide[i], adam, t);
+  }
+  double difference = 0, size = 0;
+  for (size_t i = 0; i < MN; i++) difference += (p[i] - rp[i]) * (p[i] - rp[i]), size += rp[i] * rp[i];
+  assert_true(sqrt(difference / size) < 5e-7);
+  assert_memory_equal(p, flat_p, sizeof p);
+  if (!kind) return;
+  sl_convert(expected, param_type, p, SL_NUMBER_F32, MN);
+  assert_memory_equal(param, expected, MN * sl_convert_bytes(param_type));
+}
+
+static void master_weights_follow_the_formulas(void **state) {
+  (void)state;
+  for (int adam = 0; adam < 2; adam++) {
+    for (int g = 0; g < 3; g++) {
+      for (int p = -1; p < 3; p++) check_master((enum sl_number)g, (enum sl_number)(p < 0 ? 0 : p), p >= 0, adam);
+    }
+  }
+}
+
 /* The table and the names with a suffix are the same kernels. */
 static void suffixed_names_are_the_table(void **state) {
   (void)state;
@@ -417,6 +487,7 @@ int main(void) {
       cmocka_unit_test(kernels_on_16_bit_tensors_round_what_the_float_kernels_say),
       cmocka_unit_test(the_number_of_threads_does_not_show),
       cmocka_unit_test(a_sum_of_squares_is_finite_exactly_when_every_number_is),
+      cmocka_unit_test(master_weights_follow_the_formulas),
       cmocka_unit_test(suffixed_names_are_the_table),
   };
   return cmocka_run_group_tests_name("16-bit kernels", tests, NULL, NULL);

@@ -51,6 +51,12 @@ static void attention_fits(void **state) {
         covers(sl_scratch_attention_bwd(sizes[t], sizes[d], threads[n]),
                sl_attention_backward_scratch_bytes(&shape, threads[n]), 40, "attention_bwd", sizes[t], sizes[d],
                threads[n]);
+        covers(sl_scratch_flash_attention_fwd(sizes[t], sizes[d], threads[n]),
+               sl_flash_attention_forward_scratch_bytes(&shape, threads[n]), 40, "flash_attention_fwd", sizes[t],
+               sizes[d], threads[n]);
+        covers(sl_scratch_flash_attention_bwd(sizes[t], sizes[d], threads[n]),
+               sl_flash_attention_backward_scratch_bytes(&shape, threads[n]), 40, "flash_attention_bwd", sizes[t],
+               sizes[d], threads[n]);
       }
     }
   }

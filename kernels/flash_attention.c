@@ -1,0 +1,147 @@
+/* Flash attention on the host, forward (kernels/flash_attention.h; backward stands in flash_attention_backward.c).
+ *
+ * One task is one (sequence, head), packed as in attention.c. For each block of 32 queries the keys go by in tiles of
+ * SL_FLASH_KEYS: a row keeps its largest score m so far, the sum l of exp(score - m), and out as the sum of
+ * exp(score - m) v; when m grows, l and out shrink by exp(old m - new m). */
+#include "kernels/flash_attention.h"
+#include "kernels/attention_pack.h"
+#include "kernels/philox_inline.h"
+#include "kernels/vecmath.h"
+
+#include <omp.h>
+
+#define BLOCK SL_ATTENTION_BLOCK
+#define KEYS SL_FLASH_KEYS
+
+/* One thread's scratch. */
+struct buffers {
+  sl_real *k;      /* K transposed, in panels: (Tk/panel, D, panel) */
+  sl_real *v;      /* (Tq, Dp) */
+  sl_real *q;      /* (BLOCK, Dp), scaled */
+  sl_real *out;    /* (BLOCK, Dp) */
+  sl_real *scores; /* (BLOCK, KEYS) */
+};
+
+/* One head, and the state of the rows of its block. */
+struct head {
+  const struct sl_attention_shape *s;
+  struct sl_attention_padded p;
+  struct buffers b;
+  struct sl_mask mask;
+  const struct sl_philox_key *key;
+  uint64_t first; /* dropout's element of (0,0) */
+  sl_real max[BLOCK];
+  double sum[BLOCK];
+};
+
+static size_t thread_reals(const struct sl_attention_shape *s) {
+  struct sl_attention_padded p = sl_attention_pad(s);
+  return sl_round_up(p.Tk * s->D + p.Tq * p.Dp + 2 * BLOCK * p.Dp + BLOCK * KEYS, 64);
+}
+
+static struct buffers buffers_of(const struct sl_attention_shape *s, sl_real *base) {
+  struct sl_attention_padded p = sl_attention_pad(s);
+  struct buffers b;
+  b.k = base;
+  b.v = b.k + p.Tk * s->D;
+  b.q = b.v + p.Tq * p.Dp;
+  b.out = b.q + BLOCK * p.Dp;
+  b.scores = b.out + BLOCK * p.Dp;
+  return b;
+}
+
+size_t SL_K(sl_flash_attention_forward_scratch_bytes)(const struct sl_attention_shape *shape, int threads) {
+  return (size_t)threads * thread_reals(shape) * sizeof(sl_real) + 64;
+}
+
+/* n scores against the largest so far: they become exponentials. Returns what the row's earlier terms shrink by. */
+static sl_real row_update(sl_real *max, double *total, sl_real *x, size_t n) {
+  const sl_real here = sl_max_of(x, n), grown = here > *max ? here : *max;
+  const sl_real shrink = sl_exp(*max - grown); /* 0 at first, when max is -infinity */
+  sl_real sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (size_t i = 0; i < n; i++) {
+    sl_real e = sl_exp(x[i] - grown);
+    x[i] = e;
+    sum += e;
+  }
+  *total = *total * (double)shrink + (double)sum;
+  *max = grown;
+  return shrink;
+}
+
+/* The tile of keys [j0, j0 + n) for the queries from t0: its exponentials after dropout to scores, zeros where a query
+ * does not see the key, and the rows of out shrunk. */
+static void tile_softmax(struct head *h, size_t t0, size_t j0, size_t n) {
+  const size_t T = h->s->T, Dp = h->p.Dp;
+  for (size_t r = 0; r < BLOCK; r++) {
+    const size_t t = t0 + r;
+    size_t seen = t < T && t >= j0 ? t + 1 - j0 : 0;
+    if (seen > n) seen = n;
+    sl_real *row = h->b.scores + r * KEYS, *out = h->b.out + r * Dp;
+    if (seen > 0) {
+      const sl_real shrink = row_update(&h->max[r], &h->sum[r], row, seen);
+#pragma omp simd
+      for (size_t d = 0; d < Dp; d++) out[d] *= shrink;
+      if (h->mask.on) sl_mask_apply(row, row, h->mask, h->key, h->first + t * T + j0, seen);
+    }
+    memset(row + seen, 0, (n - seen) * sizeof *row);
+  }
+}
+
+static void forward_block(struct head *h, size_t t0) {
+  const struct buffers b = h->b;
+  const size_t Dp = h->p.Dp, D = h->s->D;
+  memset(b.out, 0, BLOCK * Dp * sizeof *b.out);
+  for (size_t r = 0; r < BLOCK; r++) h->max[r] = (sl_real)-INFINITY, h->sum[r] = 0;
+  for (size_t j0 = 0; j0 < t0 + BLOCK; j0 += KEYS) {
+    const size_t n = t0 + BLOCK - j0 < KEYS ? t0 + BLOCK - j0 : KEYS;
+    sl_attention_scores(b.scores, KEYS, b.q, Dp, b.k + j0 * D, D, n);
+    tile_softmax(h, t0, j0, n);
+    for (size_t r = 0; r < BLOCK; r += SL_TILE_ROWS) {
+      sl_tile_row(Dp, n, b.scores + r * KEYS, KEYS, 1, b.v + j0 * Dp, Dp, b.out + r * Dp, Dp, 1);
+    }
+  }
+}
+
+static void forward_head(struct head *h, sl_store *out, sl_real *lse, const sl_store *q, const sl_store *k,
+                         const sl_store *v) {
+  const struct sl_attention_shape *s = h->s;
+  const size_t D = s->D, Dp = h->p.Dp;
+  sl_pack_panels(h->b.k, k, s->k_stride, s->T, D, h->p.Tk);
+  sl_pack_rows(h->b.v, v, s->v_stride, s->T, D, h->p.Tq, Dp, 1);
+  for (size_t t0 = 0; t0 < s->T; t0 += BLOCK) {
+    const size_t rows = s->T - t0 < BLOCK ? s->T - t0 : BLOCK;
+    sl_pack_rows(h->b.q, q + t0 * s->q_stride, s->q_stride, rows, D, BLOCK, Dp, 1 / SL_SQRT((sl_real)D));
+    forward_block(h, t0);
+    for (size_t r = 0; r < rows; r++) {
+      const sl_real inverse = (sl_real)(1 / h->sum[r]);
+      sl_real *row = h->b.out + r * Dp;
+#pragma omp simd
+      for (size_t d = 0; d < Dp; d++) row[d] *= inverse;
+      lse[t0 + r] = (sl_real)((double)h->max[r] + log(h->sum[r]));
+    }
+    sl_unpack_rows(out + t0 * s->out_stride, s->out_stride, h->b.out, rows, D, Dp);
+  }
+}
+
+void SL_K(sl_flash_attention_forward)(sl_store *out, sl_real *lse, const sl_store *q, const sl_store *k,
+                                      const sl_store *v, const struct sl_attention_shape *shape,
+                                      const struct sl_dropout *dropout, void *scratch, size_t scratch_bytes) {
+  const struct sl_attention_shape s = *shape;
+  const size_t each = thread_reals(&s);
+  size_t threads = (scratch_bytes - 64) / (each * sizeof(sl_real)), limit = (size_t)omp_get_max_threads();
+  if (threads > limit) threads = limit;
+  sl_real *base = sl_scratch_align(scratch);
+#pragma omp parallel for schedule(static) num_threads((int)(threads > 0 ? threads : 1))
+  for (size_t task = 0; task < s.B * s.H; task++) {
+    const size_t b = task / s.H, h = task % s.H, g = h * s.KV / s.H, row = b * s.T;
+    struct head head = {.s = &s, .p = sl_attention_pad(&s)};
+    head.b = buffers_of(&s, base + (size_t)omp_get_thread_num() * each);
+    head.mask = sl_mask_of(dropout);
+    head.key = dropout ? &dropout->key : NULL;
+    head.first = dropout ? dropout->first_element + (b * s.global_heads + h) * s.T * s.T : 0;
+    forward_head(&head, out + row * s.out_stride + h * s.D, lse + task * s.T, q + row * s.q_stride + h * s.D,
+                 k + row * s.k_stride + g * s.D, v + row * s.v_stride + g * s.D);
+  }
+}

@@ -1,0 +1,33 @@
+/* Causal softmax attention whose memory grows with T, not T^2 (Dao, FlashAttention-2, arXiv:2307.08691).
+ *
+ * What kernels/attention.h computes, with the same strides, grouped heads and dropout elements, but forward keeps one
+ * number per query in place of its row of probabilities:
+ *   lse[b,h,t] = log of the sum over s <= t of exp(q[b,t,h] . k[b,s,g(h)] / sqrt(D))
+ * and backward forms them again, tile by tile: P = exp(score - lse). Its sum over s of P dP is dout . out, dropout or
+ * not. Both agree with the materialised kernels up to rounding. */
+#ifndef SL_KERNELS_FLASH_ATTENTION_H
+#define SL_KERNELS_FLASH_ATTENTION_H
+
+#include "kernels/real.h"
+#include "kernels/types.h"
+
+SL_KERNELS_BEGIN
+
+/* Scratch in bytes for `threads` threads, O(T * D) each; what is said of threads in kernels/attention.h holds here. */
+size_t SL_K(sl_flash_attention_forward_scratch_bytes)(const struct sl_attention_shape *shape, int threads);
+size_t SL_K(sl_flash_attention_backward_scratch_bytes)(const struct sl_attention_shape *shape, int threads);
+
+/* Writes out and lse (B,H,T). */
+void SL_K(sl_flash_attention_forward)(sl_store *out, sl_real *lse, const sl_store *q, const sl_store *k,
+                                      const sl_store *v, const struct sl_attention_shape *shape,
+                                      const struct sl_dropout *dropout, void *scratch, size_t scratch_bytes);
+
+/* Overwrites dq, dk, dv (laid out as q, k, v) from dout, forward's out (laid out alike) and forward's lse. */
+void SL_K(sl_flash_attention_backward)(sl_store *dq, sl_store *dk, sl_store *dv, const sl_store *dout,
+                                       const sl_store *q, const sl_store *k, const sl_store *v, const sl_store *out,
+                                       const sl_real *lse, const struct sl_attention_shape *shape,
+                                       const struct sl_dropout *dropout, void *scratch, size_t scratch_bytes);
+
+SL_KERNELS_END
+
+#endif

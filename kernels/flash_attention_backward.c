@@ -1,0 +1,162 @@
+/* Flash attention on the host, backward (kernels/flash_attention.h). With Pd = dropout(P), as in attention_backward.c:
+ *
+ *   P = exp(q k^T / sqrt(D) - lse);  dV = Pd^T dO;  dP = dropout(dO V^T);  dS = P (dP - dO . out) / sqrt(D)
+ *   dQ = dS K;  dK = dS^T Q
+ * One task is one (sequence, key/value head) with all query heads that share it: nothing is added across threads. Each
+ * block of 32 queries meets the keys in tiles, so only 32 by SL_FLASH_KEYS numbers of P and dS exist at a time. */
+#include "kernels/attention_pack.h"
+#include "kernels/flash_attention.h"
+#include "kernels/philox_inline.h"
+#include "kernels/vecmath.h"
+
+#include <omp.h>
+
+#define BLOCK SL_ATTENTION_BLOCK
+#define KEYS SL_FLASH_KEYS
+
+/* One thread's scratch. */
+struct buffers {
+  sl_real *kt, *vt;       /* K and V transposed, in panels: (Tk/panel, D, panel) */
+  sl_real *k;             /* (Tq, Dp) */
+  sl_real *dk, *dv;       /* (Tq, Dp), summed over queries and query heads */
+  sl_real *q, *dout, *dq; /* (BLOCK, Dp) */
+  sl_real *probs, *ds;    /* (BLOCK, KEYS) */
+};
+
+/* What the steps of one query head share. */
+struct head {
+  const struct sl_attention_shape *s;
+  struct sl_attention_padded p;
+  struct buffers b;
+  const sl_real *lse; /* (T) */
+  struct sl_mask mask;
+  const struct sl_philox_key *key;
+  uint64_t first;       /* dropout's element of (0,0) */
+  sl_real delta[BLOCK]; /* dout . out of the block's rows */
+};
+
+static size_t thread_reals(const struct sl_attention_shape *s) {
+  struct sl_attention_padded p = sl_attention_pad(s);
+  return sl_round_up(2 * p.Tk * s->D + 3 * p.Tq * p.Dp + 3 * BLOCK * p.Dp + 2 * BLOCK * KEYS, 64);
+}
+
+static struct buffers buffers_of(const struct sl_attention_shape *s, sl_real *base) {
+  struct sl_attention_padded p = sl_attention_pad(s);
+  struct buffers b;
+  b.kt = base;
+  b.vt = b.kt + p.Tk * s->D;
+  b.k = b.vt + p.Tk * s->D;
+  b.dk = b.k + p.Tq * p.Dp;
+  b.dv = b.dk + p.Tq * p.Dp;
+  b.q = b.dv + p.Tq * p.Dp;
+  b.dout = b.q + BLOCK * p.Dp;
+  b.dq = b.dout + BLOCK * p.Dp;
+  b.probs = b.dq + BLOCK * p.Dp;
+  b.ds = b.probs + BLOCK * KEYS;
+  return b;
+}
+
+size_t SL_K(sl_flash_attention_backward_scratch_bytes)(const struct sl_attention_shape *shape, int threads) {
+  return (size_t)threads * thread_reals(shape) * sizeof(sl_real) + 64;
+}
+
+/* probs: scores in, Pd out. ds: dO V^T in, dS out. Zeros where a query does not see the key. */
+static void tile_softmax(const struct head *h, size_t t0, size_t j0, size_t n) {
+  const size_t T = h->s->T;
+  const sl_real scale = 1 / SL_SQRT((sl_real)h->s->D);
+  for (size_t r = 0; r < BLOCK; r++) {
+    const size_t t = t0 + r;
+    size_t seen = t < T && t >= j0 ? t + 1 - j0 : 0;
+    if (seen > n) seen = n;
+    sl_real *probs = h->b.probs + r * KEYS, *ds = h->b.ds + r * KEYS;
+    if (seen > 0) {
+      const sl_real lse = h->lse[t], delta = h->delta[r];
+      const uint64_t first = h->first + t * T + j0;
+      if (h->mask.on) sl_mask_apply(ds, ds, h->mask, h->key, first, seen);
+#pragma omp simd
+      for (size_t i = 0; i < seen; i++) {
+        const sl_real p = sl_exp(probs[i] * scale - lse);
+        probs[i] = p;
+        ds[i] = p * (ds[i] - delta) * scale;
+      }
+      if (h->mask.on) sl_mask_apply(probs, probs, h->mask, h->key, first, seen);
+    }
+    memset(probs + seen, 0, (n - seen) * sizeof *probs);
+    memset(ds + seen, 0, (n - seen) * sizeof *ds);
+  }
+}
+
+/* The tile's shares in dq, dk and dv. */
+static void tile_products(const struct head *h, size_t t0, size_t j0, size_t n) {
+  const struct buffers b = h->b;
+  const size_t Dp = h->p.Dp;
+  for (size_t r = 0; r < BLOCK; r += SL_TILE_ROWS) {
+    sl_tile_row(Dp, n, b.ds + r * KEYS, KEYS, 1, b.k + j0 * Dp, Dp, b.dq + r * Dp, Dp, 1);
+  }
+  for (size_t j = 0; j < n; j += SL_TILE_ROWS) {
+    const size_t r = j0 + j > t0 ? j0 + j - t0 : 0; /* queries before the key do not see it */
+    sl_real *dk = b.dk + (j0 + j) * Dp, *dv = b.dv + (j0 + j) * Dp;
+    sl_tile_row(Dp, BLOCK - r, b.ds + r * KEYS + j, 1, KEYS, b.q + r * Dp, Dp, dk, Dp, 1);
+    sl_tile_row(Dp, BLOCK - r, b.probs + r * KEYS + j, 1, KEYS, b.dout + r * Dp, Dp, dv, Dp, 1);
+  }
+}
+
+/* The queries from t0 of one head; pointers are to its rows of token 0. */
+static void backward_block(struct head *h, size_t t0, sl_store *dq, const sl_store *dout, const sl_store *q,
+                           const sl_store *out) {
+  const struct sl_attention_shape *s = h->s;
+  const struct buffers b = h->b;
+  const size_t D = s->D, Dp = h->p.Dp, rows = s->T - t0 < BLOCK ? s->T - t0 : BLOCK;
+  sl_pack_rows(b.q, q + t0 * s->q_stride, s->q_stride, rows, D, BLOCK, Dp, 1);
+  sl_pack_rows(b.dout, dout + t0 * s->out_stride, s->out_stride, rows, D, BLOCK, Dp, 1);
+  memset(b.dq, 0, BLOCK * Dp * sizeof *b.dq);
+  for (size_t r = 0; r < rows; r++) {
+    const sl_store *o = out + (t0 + r) * s->out_stride;
+    sl_real sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (size_t d = 0; d < D; d++) sum += b.dout[r * Dp + d] * sl_load(o[d]);
+    h->delta[r] = sum;
+  }
+  for (size_t j0 = 0; j0 < t0 + BLOCK; j0 += KEYS) {
+    const size_t n = t0 + BLOCK - j0 < KEYS ? t0 + BLOCK - j0 : KEYS;
+    sl_attention_scores(b.probs, KEYS, b.q, Dp, b.kt + j0 * D, D, n);
+    sl_attention_scores(b.ds, KEYS, b.dout, Dp, b.vt + j0 * D, D, n);
+    tile_softmax(h, t0, j0, n);
+    tile_products(h, t0, j0, n);
+  }
+  sl_unpack_rows(dq + t0 * s->q_stride, s->q_stride, b.dq, rows, D, Dp);
+}
+
+void SL_K(sl_flash_attention_backward)(sl_store *dq, sl_store *dk, sl_store *dv, const sl_store *dout,
+                                       const sl_store *q, const sl_store *k, const sl_store *v, const sl_store *out,
+                                       const sl_real *lse, const struct sl_attention_shape *shape,
+                                       const struct sl_dropout *dropout, void *scratch, size_t scratch_bytes) {
+  const struct sl_attention_shape s = *shape;
+  const struct sl_attention_padded p = sl_attention_pad(&s);
+  const size_t each = thread_reals(&s), group = s.H / s.KV, T = s.T, D = s.D;
+  size_t threads = (scratch_bytes - 64) / (each * sizeof(sl_real)), limit = (size_t)omp_get_max_threads();
+  if (threads > limit) threads = limit;
+  sl_real *base = sl_scratch_align(scratch);
+#pragma omp parallel for schedule(static) num_threads((int)(threads > 0 ? threads : 1))
+  for (size_t task = 0; task < s.B * s.KV; task++) {
+    const size_t b = task / s.KV, g = task % s.KV, row = b * T;
+    const size_t k_at = row * s.k_stride + g * D, v_at = row * s.v_stride + g * D;
+    struct head head = {.s = &s, .p = p, .b = buffers_of(&s, base + (size_t)omp_get_thread_num() * each)};
+    head.mask = sl_mask_of(dropout);
+    head.key = dropout ? &dropout->key : NULL;
+    sl_pack_panels(head.b.kt, k + k_at, s.k_stride, T, D, p.Tk);
+    sl_pack_panels(head.b.vt, v + v_at, s.v_stride, T, D, p.Tk);
+    sl_pack_rows(head.b.k, k + k_at, s.k_stride, T, D, p.Tq, p.Dp, 1);
+    memset(head.b.dk, 0, 2 * p.Tq * p.Dp * sizeof(sl_real)); /* dk and dv lie side by side */
+    for (size_t h = g * group; h < (g + 1) * group; h++) {
+      const size_t q_at = row * s.q_stride + h * D, out_at = row * s.out_stride + h * D;
+      head.lse = lse + (b * s.H + h) * T;
+      head.first = dropout ? dropout->first_element + (b * s.global_heads + h) * T * T : 0;
+      for (size_t t0 = 0; t0 < T; t0 += BLOCK) {
+        backward_block(&head, t0, dq + q_at, dout + out_at, q + q_at, out + out_at);
+      }
+    }
+    sl_unpack_rows(dk + k_at, s.k_stride, head.b.dk, T, D, p.Dp);
+    sl_unpack_rows(dv + v_at, s.v_stride, head.b.dv, T, D, p.Dp);
+  }
+}

@@ -1,0 +1,24 @@
+/* Optimizers for 16-bit training: float parameters ("master weights") and states, a gradient of any number type, and in
+ * the same pass the 16-bit parameters that the model computes with.
+ *
+ * The formulas, and the bits, are those of kernels/optimizer.h on the widened gradient; param[i] is master[i] rounded to
+ * nearest even. param may be NULL (its type is then ignored); for SL_NUMBER_F32 it is a copy. Sums of squares and
+ * non-finite gradients: sl_kernels_of(type)->reduce_sum_squares, whose sum is finite exactly when every number is. */
+#ifndef SL_KERNELS_MASTER_H
+#define SL_KERNELS_MASTER_H
+
+#include "kernels/real.h"
+#include "kernels/types.h"
+
+SL_KERNELS_BEGIN
+
+void sl_master_adam(float *master, float *m, float *v, const void *grad, enum sl_number grad_type, void *param,
+                    enum sl_number param_type, size_t n, const struct sl_adam *adam);
+
+/* buf may be NULL when momentum is 0. */
+void sl_master_sgd(float *master, float *buf, const void *grad, enum sl_number grad_type, void *param,
+                   enum sl_number param_type, size_t n, const struct sl_sgd *sgd);
+
+SL_KERNELS_END
+
+#endif
