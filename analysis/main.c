@@ -1,4 +1,5 @@
 /* shardlab-analyze: tables and pictures of run records. A program of its own, because it alone links GSL. */
+#include "analysis/fit.h"
 #include "analysis/plot.h"
 #include "analysis/table.h"
 
@@ -7,10 +8,13 @@
 
 static const char usage[] =
     "usage: shardlab-analyze table FOLDER RECORD.json...\n"
-    "       shardlab-analyze plot FOLDER\n\n"
+    "       shardlab-analyze plot FOLDER\n"
+    "       shardlab-analyze fit POINTS.json... --out PROFILE.json [--report FOLDER]\n\n"
     "table  pairs predicted and measured records by plan, prints a Markdown table and writes FOLDER/runs.csv and\n"
     "       FOLDER/losses.csv, units in the column names\n"
-    "plot   writes gnuplot scripts that read those two files and draws FOLDER/{memory,step_time,losses}.{svg,png}\n\n"
+    "plot   writes gnuplot scripts that read those two files and draws FOLDER/{memory,step_time,losses}.{svg,png}\n"
+    "fit    fits a profile to the points of shardlab calibrate; with --report writes FOLDER/residuals.{csv,md} and\n"
+    "       FOLDER/fit.{gp,svg,png}\n\n"
     "example:\n  shardlab-analyze table out predicted.json measured.json && shardlab-analyze plot out\n";
 
 static enum sl_status table(const char *folder, char **paths, int n) {
@@ -22,6 +26,61 @@ static enum sl_status table(const char *folder, char **paths, int n) {
   return status;
 }
 
+struct fit_request {
+  const char *out, *report;
+  char **paths;
+  int n;
+};
+
+static enum sl_status fit_request(struct fit_request *request, int argc, char **argv) {
+  request->paths = argv;
+  for (int i = 0; i < argc; i++) {
+    const bool out = strcmp(argv[i], "--out") == 0, report = strcmp(argv[i], "--report") == 0;
+    if ((out || report) && i + 1 == argc) return sl_fail(SL_ERR_INPUT, "%s: expected a path behind it", argv[i]);
+    if (out)
+      request->out = argv[++i];
+    else if (report)
+      request->report = argv[++i];
+    else
+      argv[request->n++] = argv[i];
+  }
+  if (request->out == NULL) return sl_fail(SL_ERR_INPUT, "--out: is missing; expected the profile to write");
+  if (request->n == 0) return sl_fail(SL_ERR_INPUT, "expected files of points, as shardlab calibrate writes them");
+  return SL_OK;
+}
+
+static enum sl_status read_points(struct sl_points *points, const struct fit_request *request) {
+  for (int i = 0; i < request->n; i++) {
+    struct sl_json doc;
+    SL_TRY(sl_json_load(&doc, request->paths[i]));
+    const enum sl_status status = sl_points_read(points, &doc);
+    sl_json_free(&doc);
+    SL_TRY(status);
+  }
+  return SL_OK;
+}
+
+static enum sl_status fit(int argc, char **argv) {
+  static struct sl_fit result; /* large for a stack */
+  struct fit_request request = {0};
+  struct sl_points points = {0};
+  json_t *profile = NULL;
+  enum sl_status status;
+  SL_TRY(fit_request(&request, argc, argv));
+  SL_GO(read_points(&points, &request));
+  SL_GO(sl_fit_points(&result, &points));
+  profile = sl_fit_json(&result, &points);
+  SL_GO(sl_json_save(profile, request.out));
+  printf("%s: %d costs of ops from %zu points; noise of a step %.1f %%\n", request.out, result.profile.op_costs.count,
+         points.count, 100 * result.profile.device.run_noise);
+  if (request.report != NULL) SL_GO(sl_fit_report(&result, request.report));
+fail:
+  json_decref(profile);
+  sl_fit_free(&result);
+  sl_points_free(&points);
+  return status;
+}
+
 static enum sl_status dispatch(int argc, char **argv) {
   if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
     fputs(usage, stdout);
@@ -29,7 +88,9 @@ static enum sl_status dispatch(int argc, char **argv) {
   }
   if (argc >= 4 && strcmp(argv[1], "table") == 0) return table(argv[2], argv + 3, argc - 3);
   if (argc == 3 && strcmp(argv[1], "plot") == 0) return sl_plot_folder(argv[2]);
-  return sl_fail(SL_ERR_INPUT, "expected 'table FOLDER RECORD.json...' or 'plot FOLDER'; --help says more");
+  if (argc >= 3 && strcmp(argv[1], "fit") == 0) return fit(argc - 2, argv + 2);
+  return sl_fail(SL_ERR_INPUT, "expected 'fit POINTS.json... --out PROFILE.json', 'table FOLDER RECORD.json...' or "
+                               "'plot FOLDER'; --help says more");
 }
 
 int main(int argc, char **argv) {

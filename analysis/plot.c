@@ -82,7 +82,7 @@ static enum sl_status write_script(const char *folder, const struct picture *pic
   return SL_OK;
 }
 
-static enum sl_status run_gnuplot(const char *folder, const char *name) {
+enum sl_status sl_plot_run(const char *folder, const char *name) {
   char script[80];
   snprintf(script, sizeof script, "%s.gp", name);
   fflush(NULL);
@@ -104,6 +104,6 @@ static enum sl_status run_gnuplot(const char *folder, const char *name) {
 enum sl_status sl_plot_folder(const char *folder) {
   const size_t n = sizeof pictures / sizeof *pictures;
   for (size_t i = 0; i < n; i++) SL_TRY(write_script(folder, &pictures[i]));
-  for (size_t i = 0; i < n; i++) SL_TRY(run_gnuplot(folder, pictures[i].name));
+  for (size_t i = 0; i < n; i++) SL_TRY(sl_plot_run(folder, pictures[i].name));
   return SL_OK;
 }

@@ -40,6 +40,12 @@ static const struct option options_table[] = {
     {"preset", TEXT, FIELD(preset), NULL, "NAME", 0, 0, JOBS,
      "how a framework shards: ddp, fsdp, deepspeed-2 ... (shardlab show presets); makes --config optional"},
     {"world", INTEGER, FIELD(world), "1", "N", 1, 1 << 20, JOBS, "ranks in all"},
+    {"world", INTEGER, FIELD(world), NULL, "N", 1, 4096, SL_CMD_CALIBRATE,
+     "most ranks to measure with (else one a core); 1, 2, 4, ... below it too"},
+    {"quick", FLAG, FIELD(quick), NULL, "", 0, 0, SL_CMD_CALIBRATE, "fewer points, wider error bars"},
+    {"out", TEXT, FIELD(out), NULL, "FILE", 0, 0, SL_CMD_CALIBRATE, "the profile to write, a cluster.json"},
+    {"points", TEXT, FIELD(points), NULL, "FILE", 0, 0, SL_CMD_CALIBRATE,
+     "only measure, with the ranks that a launcher started; `shardlab-analyze fit` takes the file"},
     {"seq", INTEGER, FIELD(seq), NULL, "TOKENS", 1, 1 << 24, JOBS,
      "tokens per sequence (else the config's, else the model's)"},
     {"tp", INTEGER, FIELD(tp), NULL, "N", 1, 1 << 16, JOBS, "tensor-parallel ranks"},
@@ -54,7 +60,8 @@ static const struct option options_table[] = {
     {"seed", INTEGER, FIELD(seed), NULL, "N", 0, 9007199254740992.0, JOBS,
      "of initial weights, dropout and data order"},
     {"strict", FLAG, FIELD(strict), NULL, "", 0, 0, JOBS, "unknown top-level keys of the config are errors"},
-    {"backend", CHOICE, FIELD(backend), "host", "host|cuda", 0, 0, REAL_RUNS, "what runs the program"},
+    {"backend", CHOICE, FIELD(backend), "host", "host|cuda", 0, 0, REAL_RUNS | SL_CMD_CALIBRATE,
+     "what runs the program"},
     {"data", TEXT, FIELD(data), NULL, "FILE", 0, 0, REAL_RUNS, "text, llm.c token shard, or random:N for an mlp"},
     {"init", TEXT, FIELD(init), NULL, "FILE", 0, 0, REAL_RUNS, "initial weights, safetensors (else seeded)"},
     {"steps", INTEGER, FIELD(steps), "20", "N", 1, 1e9, REAL_RUNS, "optimizer steps"},
@@ -282,5 +289,6 @@ enum sl_status sl_options_check_outputs(const struct sl_options *options) {
   SL_TRY(check_output("--json", options->json));
   SL_TRY(check_output("--trace", options->trace));
   SL_TRY(check_output("--save", options->save));
+  SL_TRY(check_output("--out", options->out));
   return check_output("--save-grads", options->save_grads);
 }

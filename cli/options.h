@@ -18,7 +18,8 @@ enum sl_command_bit {
   SL_CMD_VALIDATE = 8,
   SL_CMD_SHOW = 16,
   SL_CMD_CHECK = 32,
-  SL_CMD_BACKENDS = 64
+  SL_CMD_BACKENDS = 64,
+  SL_CMD_CALIBRATE = 128
 };
 
 enum { SL_MAX_OPERANDS = 2 };
@@ -33,6 +34,8 @@ struct sl_options {
   const char *backend, *data, *init, *save, *save_grads, *json, *trace, *program;
   bool poison, no_fold, quiet;
   double time_tolerance;
+  const char *out, *points; /* calibrate */
+  bool quick;
   const char *operand[SL_MAX_OPERANDS];
   int operand_count;
   uint64_t given; /* bit i: option i of the table stood on the command line */

@@ -7,7 +7,8 @@
  * ...}, "links": [{"name": text, "span": devices in one unit; the outermost has none, ...}, ...]}
  *
  * Of a cpu, peak_TFLOPS is of one core; memory, its bandwidth and the cache are of one node, shared by its ranks. Any
- * number may have a sibling "<key>_source" text. */
+ * number may have siblings "<key>_source" (text) and "<key>_stderr" (a number). "op_costs" is a calibrated profile's list
+ * of measured ops; see op_cost.h. */
 #include "core/cluster.h"
 
 #include "core/cluster_presets.h"
@@ -50,6 +51,7 @@ static const struct number device_numbers[] = {
     {"context_MiB", BYTES, AT(context_bytes), MIB, 0, 1e9, false},
     {"cache_MiB", BYTES, AT(cache_bytes), MIB, 0, 1e6, false},
     {"cache_bandwidth_GBps", REAL, AT(cache_bandwidth), 1e9, 0, 1e6, false},
+    {"run_noise", REAL, AT(run_noise), 1, 0, 10, false},
 };
 #undef AT
 
@@ -93,11 +95,13 @@ static enum sl_status check_keys(const struct sl_json_object *in, const char *co
   json_object_foreach((json_t *)(uintptr_t)in->object, key, value) {
     const size_t length = strlen(key);
     const bool source = length > 7 && strcmp(key + length - 7, "_source") == 0;
-    const size_t stem = source ? length - 7 : length;
+    const bool error = length > 7 && strcmp(key + length - 7, "_stderr") == 0;
+    const size_t stem = source || error ? length - 7 : length;
     char path[256];
     size_t i = 0;
     while (i < n && (strlen(known[i]) != stem || strncmp(known[i], key, stem) != 0)) i++;
     if (i < n && source && !json_is_string(value)) return sl_json_get_fail(in, key, "text");
+    if (i < n && error && !json_is_number(value)) return sl_json_get_fail(in, key, "a number");
     if (i < n) continue;
     const char *near = sl_nearest(key, known, n);
     sl_json_get_path(in, key, path, sizeof path);
@@ -205,7 +209,7 @@ static void set_defaults(struct sl_cluster *cluster) {
 }
 
 enum sl_status sl_cluster_from_json(struct sl_cluster *cluster, const struct sl_json *doc) {
-  static const char *const words[] = {"name", "nodes", "devices_per_node", "device", "links"};
+  static const char *const words[] = {"name", "nodes", "devices_per_node", "device", "links", "op_costs"};
   const struct sl_json_object in = {doc, doc->root, ""};
   set_defaults(cluster);
   if (!json_is_object(doc->root)) return sl_json_fail(doc, "", "expected a JSON object");
@@ -215,6 +219,7 @@ enum sl_status sl_cluster_from_json(struct sl_cluster *cluster, const struct sl_
   SL_TRY(sl_json_get_int(&in, "nodes", 0, 1000000, &cluster->nodes));
   SL_TRY(sl_json_get_int(&in, "devices_per_node", 1, 100000, &cluster->devices_per_node));
   SL_TRY(read_device(&in, &cluster->device));
+  SL_TRY(sl_op_costs_read(&cluster->op_costs, doc, sl_json_get(&in, "op_costs")));
   return read_links(&in, cluster);
 }
 
@@ -297,6 +302,8 @@ json_t *sl_cluster_to_json(const struct sl_cluster *cluster) {
     dump_numbers(object, link_numbers, LENGTH(link_numbers), link);
     json_array_append_new(links, object);
   }
-  return json_pack("{s:s, s:I, s:I, s:o, s:o}", "name", cluster->name, "nodes", (json_int_t)cluster->nodes,
-                   "devices_per_node", (json_int_t)cluster->devices_per_node, "device", device, "links", links);
+  json_t *top = json_pack("{s:s, s:I, s:I, s:o, s:o}", "name", cluster->name, "nodes", (json_int_t)cluster->nodes,
+                          "devices_per_node", (json_int_t)cluster->devices_per_node, "device", device, "links", links);
+  if (cluster->op_costs.count > 0) json_object_set_new(top, "op_costs", sl_op_costs_json(&cluster->op_costs));
+  return top;
 }

@@ -7,6 +7,7 @@
 
 #include "core/dtype.h"
 #include "core/json.h"
+#include "core/op_cost.h"
 #include "core/status.h"
 
 #include <jansson.h>
@@ -16,7 +17,7 @@
 enum sl_device_kind { SL_DEVICE_CPU, SL_DEVICE_GPU };
 
 /* One device (a GPU; or one rank's share of a CPU: `cores` are shared by the ranks of a node). Each number of a profile
- * file has a sibling "<key>_source" string: data sheet, fit, or guess. Of a cpu, `peak` is of one core, and memory, its
+ * file may have a sibling "<key>_source" string (data sheet, fit, or guess) and "<key>_stderr" (standard error of a fit). Of a cpu, `peak` is of one core, and memory, its
  * bandwidth and the cache are of one node. A peak of 0: the device does not compute in that type. */
 struct sl_device {
   char name[64];
@@ -37,6 +38,7 @@ struct sl_device {
   /* cache-resident small buffers on a CPU; 0 bytes = not modelled */
   int64_t cache_bytes;
   double cache_bandwidth;
+  double run_noise; /* standard deviation of a run's median step time from run to run, relative */
 };
 
 /* One level of the interconnect: ranks that share a unit of this level talk at this bandwidth (per device and direction,
@@ -57,6 +59,7 @@ struct sl_cluster {
   struct sl_device device;
   int n_link;
   struct sl_link link[SL_MAX_LINKS];
+  struct sl_op_costs op_costs; /* measured ops, which the formulas of the device and the links stand in for */
 };
 
 /* `spec`: a preset ("localhost", "dgx-a100-80g", "dgx-h100", "dgx2-v100", "h200x1") or a path of a cluster.json.

@@ -60,6 +60,7 @@ struct sl_exec_report {
   int64_t arena_bytes[SL_SPACE_COUNT];
   int64_t process_bytes; /* anonymous and shared memory above what the process had before the arena; 0 = unknown */
   int64_t context_bytes; /* what it had before: libraries, MPI, CUDA context */
+  double step_error;     /* of a prediction: standard deviation of ln(step time); 0: not known */
 };
 
 struct sl_exec_ops {

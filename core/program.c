@@ -196,6 +196,15 @@ int64_t sl_op_wire_bytes(const struct sl_program *program, const struct sl_op *o
   return elements * sl_dtype_bytes(op->dtype);
 }
 
+double sl_op_most_wire_bytes(const struct sl_program *program, const struct sl_op *op, int members) {
+  int64_t most = 0;
+  for (int i = 0; i < members; i++) {
+    const int64_t wire = sl_op_wire_bytes(program, op, members, i);
+    if (wire > most) most = wire;
+  }
+  return (double)most;
+}
+
 struct sl_located sl_job_locate(const struct sl_job *job, int rank, enum sl_role role, int placed) {
   const struct sl_plan *plan = job->plan;
   const struct sl_class *c = &job->classes[sl_job_class_of(job, rank)];

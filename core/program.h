@@ -341,6 +341,8 @@ int64_t sl_op_comm_bytes(const struct sl_op *op);
  * all_reduce does both over sl_ring_piece cuts; a broadcast or send: the bytes, where the member sends at all. Exact
  * for uneven pieces. */
 int64_t sl_op_wire_bytes(const struct sl_program *program, const struct sl_op *op, int members, int index);
+/* The most that any member puts on the wire: a ring is as slow as its busiest link. */
+double sl_op_most_wire_bytes(const struct sl_program *program, const struct sl_op *op, int members);
 /* Where a ring cuts `n` elements of an all-reduce for its members: member g has [*first, *first + *count). */
 void sl_ring_piece(int64_t n, int members, int member, int64_t *first, int64_t *count);
 

@@ -88,6 +88,10 @@ static enum sl_status put_times(json_t *record, const json_t *parts, const struc
   if (input->run->exec->measures) {
     set_real(record, "step_time_low_s", quantile(times + first, steps - first, 0.05));
     set_real(record, "step_time_high_s", quantile(times + first, steps - first, 0.95));
+  } else if (input->run->reports[0].step_error > 0) {
+    const double factor = exp(1.645 * input->run->reports[0].step_error); /* 90 % of a normal distribution */
+    set_real(record, "step_time_low_s", median / factor);
+    set_real(record, "step_time_high_s", median * factor);
   }
   free(times);
   set_real(record, "init_time_s", json_real_value(json_object_get(json_array_get(parts, 0), "init_time_s")));

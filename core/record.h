@@ -2,7 +2,7 @@
  *
  *   schema, kind, functional, command, options, model, config, cluster, plan, environment
  *   steps, step_time_s (median without the first step), step_times_s, step_time_low_s, step_time_high_s (5th and 95th
- *   percentile without the first; measured only), init_time_s, tokens_per_s, mfu, model_flops_per_step
+ *   percentile without the first; of a prediction with a calibrated profile the 90 % interval, sim/cost.h), init_time_s, tokens_per_s, mfu, model_flops_per_step
  *   breakdown_s        last step of the slowest rank: {step, compute, idle, exposed_total, <op class>.., exposed:
  * {<group>..}} memory             {device, host, nvme: {peak_bytes, ranks}}; device also {by_category, by_category_max,
  * by_phase, process_bytes}; by_category + fragmentation sum to peak_bytes; the worst rank stands at the top traffic

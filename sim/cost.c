@@ -57,7 +57,32 @@ enum sl_status sl_cost_share(struct sl_cost_rank *rank, const struct sl_cluster 
   rank->cache_bytes = (double)d->cache_bytes * share;
   rank->cache_bandwidth = d->cache_bandwidth * share;
   rank->launch = d->launch_latency * rank->turns;
+  rank->costs = &cluster->op_costs;
+  rank->ranks = (int)ranks;
   return SL_OK;
+}
+
+const struct sl_op_cost *sl_cost_measured(const struct sl_cost_rank *rank, const struct sl_program *program,
+                                          const struct sl_op *op, int members, double quantity[SL_TERM_COUNT]) {
+  const int ranks = members > 0 ? members : rank->ranks;
+  if (rank->costs == NULL || rank->costs->count == 0) return NULL;
+  const enum sl_variant variant = sl_op_variant(program, op);
+  /* a send is measured by the one who receives it */
+  const enum sl_op_kind kind = op->kind == SL_OP_SEND ? SL_OP_RECV : op->kind;
+  const struct sl_op_cost *cost = sl_op_cost_find(rank->costs, (int)kind, variant, op->dtype, ranks);
+  if (cost == NULL) return NULL;
+  const double cache = (double)rank->device->cache_bytes / (cost->ranks > 0 ? cost->ranks : 1);
+  const enum sl_op_class op_class = sl_op_class_of(op->kind);
+  double bytes = op_class == SL_CLASS_P2P ? (double)sl_op_comm_bytes(op) : sl_op_bytes(program, op);
+  if (op_class == SL_CLASS_COLLECTIVE) bytes = sl_op_most_wire_bytes(program, op, members);
+  sl_op_quantities(op, bytes, cache, quantity);
+  return cost;
+}
+
+/* An entry whose ranks took turns already knows of those. */
+static double turns_beyond(const struct sl_cost_rank *rank, const struct sl_op_cost *cost) {
+  const double own = (double)cost->ranks / (rank->device->cores > 0 ? rank->device->cores : 1);
+  return rank->turns > 1 && rank->turns > own ? rank->turns / (own > 1 ? own : 1) : 1;
 }
 
 double sl_cost_gemm(const struct sl_cost_rank *rank, enum sl_dtype dtype, double flops, double bytes) {
@@ -80,6 +105,12 @@ double sl_cost_elementwise(const struct sl_cost_rank *rank, double bytes) {
 enum sl_status sl_cost_compute(const struct sl_cost_rank *rank, const struct sl_program *program,
                                const struct sl_op *op, double *seconds) {
   enum sl_op_class op_class = sl_op_class_of(op->kind);
+  double quantity[SL_TERM_COUNT];
+  const struct sl_op_cost *measured = sl_cost_measured(rank, program, op, 0, quantity);
+  if (measured != NULL) {
+    *seconds = rank->launch + turns_beyond(rank, measured) * sl_op_cost_seconds(measured, quantity);
+    return SL_OK;
+  }
   if ((op_class == SL_CLASS_GEMM || op_class == SL_CLASS_ATTENTION) && !(rank->peak[op->dtype] > 0)) {
     return sl_fail(SL_ERR_INPUT, "device '%s': peak_TFLOPS has no '%s', which %s needs", rank->device->name,
                    sl_dtype_name(op->dtype), sl_op_name(op->kind));
@@ -107,28 +138,32 @@ static double wire_seconds(const struct sl_link *link, double wire, double size)
   return size > 0 ? wire / link->bandwidth * (size + link->half_bytes) / size : 0;
 }
 
-double sl_cost_transfer(const struct sl_cost_rank *rank, const struct sl_link *link, double bytes) {
-  return rank->turns * (link->latency + wire_seconds(link, bytes, bytes));
+double sl_cost_peer(const struct sl_cost_rank *rank, const struct sl_link *link, const struct sl_program *program,
+                    const struct sl_op *op) {
+  double quantity[SL_TERM_COUNT];
+  const struct sl_op_cost *measured = sl_cost_measured(rank, program, op, 2, quantity);
+  const bool inside = rank->ranks >= 2 && rank->device->kind == SL_DEVICE_CPU;
+  if (measured != NULL && inside) return turns_beyond(rank, measured) * sl_op_cost_seconds(measured, quantity);
+  return sl_cost_transfer(rank, link, (double)sl_op_comm_bytes(op));
 }
 
-/* The most bytes that any member puts on the wire: the ring is as slow as its busiest link. */
-static double busiest_member(const struct sl_program *program, const struct sl_op *op, int members) {
-  int64_t most = 0;
-  for (int i = 0; i < members; i++) {
-    int64_t wire = sl_op_wire_bytes(program, op, members, i);
-    if (wire > most) most = wire;
-  }
-  return (double)most;
+double sl_cost_transfer(const struct sl_cost_rank *rank, const struct sl_link *link, double bytes) {
+  return rank->turns * (link->latency + wire_seconds(link, bytes, bytes));
 }
 
 double sl_cost_collective(const struct sl_cost_rank *rank, const struct sl_link *link, const struct sl_program *program,
                           const struct sl_op *op, int members) {
   bool in_place = op->kind == SL_OP_ALL_REDUCE || op->kind == SL_OP_BROADCAST;
   double bytes = (double)sl_op_comm_bytes(op);
+  double quantity[SL_TERM_COUNT];
   if (members < 2) return in_place ? 0 : sl_cost_elementwise(rank, 2 * bytes);
+  const struct sl_op_cost *measured = sl_cost_measured(rank, program, op, members, quantity);
+  /* a ring of other members, or one that leaves the node, is what the formula is for */
+  if (measured != NULL && measured->ranks == members && members <= rank->ranks)
+    return turns_beyond(rank, measured) * sl_op_cost_seconds(measured, quantity);
   if (op->kind == SL_OP_BROADCAST) return sl_cost_transfer(rank, link, bytes);
   int hops = members - 1;
-  double wire = op->flags & SL_OP_SHARE_RANGE ? busiest_member(program, op, members) : bytes * hops / members;
+  double wire = op->flags & SL_OP_SHARE_RANGE ? sl_op_most_wire_bytes(program, op, members) : bytes * hops / members;
   double seconds = hops * link->latency + wire_seconds(link, wire, bytes);
   return rank->turns * (op->kind == SL_OP_ALL_REDUCE ? 2 * seconds : seconds);
 }

@@ -6,6 +6,10 @@
  * / cache_bw + max(0, b - cache) / (bw e_elem); cache 0: no such term control      launch; the JOIN that ends a step
  * program adds step_overhead f and b are sl_op_flops and sl_op_bytes: what the kernel does, not what the model needs.
  *
+ * Measured ops. Where the cluster has op_costs (a calibrated profile) with an entry for an op's kind and type, the entry
+ * replaces the formula: launch + sum of its terms (core/op_cost.h), the entry being that of the number of ranks nearest to
+ * those of the node (of a communication op: to its members). More ranks than cores take turns beyond the entry's own.
+ *
  * Sharing of a CPU node. The profile's `peak` is of ONE core; `memory_bandwidth`, `cache_bytes` and `cache_bandwidth`
  * are of the whole node. With r ranks on a node of c cores, a rank has max(1, c / r) threads, so peak x threads; it has
  * 1/r of the node's bandwidth and cache, since all ranks run the same program at the same time. r > c: the ranks take
@@ -32,14 +36,21 @@ struct sl_cost_rank {
   double peak[SL_DTYPE_COUNT];    /* flop/s of this rank */
   double memory_bandwidth;        /* byte/s of this rank, elementwise_efficiency included */
   double cache_bytes, cache_bandwidth;
-  double launch; /* seconds per op */
-  double turns;  /* >= 1: ranks per core or GPU, which stretches transfers too */
-  int threads;   /* of this rank; 1 for a GPU */
+  double launch;                   /* seconds per op */
+  double turns;                    /* >= 1: ranks per core or GPU, which stretches transfers too */
+  int threads;                     /* of this rank; 1 for a GPU */
+  const struct sl_op_costs *costs; /* borrowed; measured ops */
+  int ranks;                       /* on this rank's node */
 };
 
 /* The share of one rank when `world` ranks fill the nodes in order. Errors: SL_ERR_INPUT naming the device's key whose
  * value no cost can be computed from. */
 enum sl_status sl_cost_share(struct sl_cost_rank *rank, const struct sl_cluster *cluster, int world);
+
+/* The measured cost of `op`, NULL where there is none; `members` of a communication op, else 0. The quantities that it
+ * multiplies go to `quantity`. */
+const struct sl_op_cost *sl_cost_measured(const struct sl_cost_rank *rank, const struct sl_program *program,
+                                          const struct sl_op *op, int members, double quantity[SL_TERM_COUNT]);
 
 double sl_cost_gemm(const struct sl_cost_rank *rank, enum sl_dtype dtype, double flops, double bytes);
 double sl_cost_attention(const struct sl_cost_rank *rank, enum sl_dtype dtype, double flops, double bytes);
@@ -48,10 +59,22 @@ double sl_cost_elementwise(const struct sl_cost_rank *rank, double bytes);
 enum sl_status sl_cost_compute(const struct sl_cost_rank *rank, const struct sl_program *program,
                                const struct sl_op *op, double *seconds);
 
+/* Seconds of a send or receive: the measured ones, else those of the link. */
+double sl_cost_peer(const struct sl_cost_rank *rank, const struct sl_link *link, const struct sl_program *program,
+                    const struct sl_op *op);
 /* Seconds of moving `bytes` once over a link: alpha + S / beta(S). */
 double sl_cost_transfer(const struct sl_cost_rank *rank, const struct sl_link *link, double bytes);
 /* Seconds of collective `op` over `members` ranks whose slowest link is `link` (may be NULL for one member). */
 double sl_cost_collective(const struct sl_cost_rank *rank, const struct sl_link *link, const struct sl_program *program,
                           const struct sl_op *op, int members);
+
+/* Relative standard deviation of the time of step program `program` as a calibrated profile knows it; 0 without one.
+ * With T the sum over the program's issues of the seconds of measured ops, T_e those of entry e, T_et of its term t, and
+ * T_es those of ops of one shape s:
+ *   variance T^2 = sum over e ( sum over t, u of T_et T_eu r_tu sigma_t sigma_u   errors of the fitted parameters
+ *                             + scatter_e^2 sum over s of T_es^2 )               what the form misses, alike for a shape
+ *                + run_noise^2 T^2                                                runs differ
+ * A 90 % interval is median x exp(+- 1.645 sqrt(variance)). `members` is the size of the groups of collectives. */
+double sl_cost_step_error(const struct sl_cost_rank *rank, const struct sl_program *program, int members);
 
 #endif

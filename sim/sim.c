@@ -112,6 +112,7 @@ static enum sl_status sim_report(void *state, int local, struct sl_exec_report *
   *out = (struct sl_exec_report){
       .call_hash = rank->call_hash,
       .context_bytes = sim->cost_rank.device->context_bytes,
+      .step_error = sl_cost_step_error(&sim->cost_rank, &c->programs[SL_PROGRAM_STEP], sim->job->plan->dp),
   };
   memcpy(out->arena_bytes, c->arena_bytes, sizeof out->arena_bytes);
   return sl_traffic_copy(&rank->traffic, &out->traffic, &out->traffic_count);

@@ -168,7 +168,7 @@ static enum sl_status fill_call(const struct sl_sim *sim, int local, const struc
     const struct sl_link *link = sl_sim_peer_link(plan, rank, op->peer);
     call->partner = sim->fold ? op->peer : sl_sim_peer_rank(plan, rank, op->peer);
     call->wire = op->kind == SL_OP_SEND ? call->bytes : 0;
-    call->seconds = sl_cost_transfer(&sim->cost_rank, link, (double)call->bytes);
+    call->seconds = sl_cost_peer(&sim->cost_rank, link, program, op);
     return SL_OK;
   }
   struct sl_members m = sl_plan_group(plan, op->group, rank);

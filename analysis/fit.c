@@ -1,0 +1,256 @@
+/* From points to a profile: groups the points by op, fits each group (fit_entry.c), and takes from whole steps what lies
+ * between ops. See fit.h. */
+#include "analysis/fit.h"
+
+#include "core/program.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- entries --- */
+
+static bool belongs(const struct sl_point *p, const struct sl_op_cost *c) {
+  return p->kind == c->kind && p->variant == c->variant && p->dtype == c->dtype && p->ranks == c->ranks;
+}
+
+static double cache_of(const struct sl_fit *fit, int ranks) {
+  return (double)fit->profile.device.cache_bytes / ranks;
+}
+
+struct group {
+  double (*quantity)[SL_TERM_COUNT];
+  double *seconds, *spread;
+  size_t n;
+};
+
+static void group_free(struct group *g) {
+  free(g->quantity);
+  free(g->seconds);
+  free(g->spread);
+}
+
+static enum sl_status gather(const struct sl_fit *fit, const struct sl_points *points, const struct sl_op_cost *cost,
+                             struct group *g) {
+  SL_TRY(sl_calloc(&g->quantity, points->count, sizeof *g->quantity));
+  SL_TRY(sl_calloc(&g->seconds, points->count, sizeof *g->seconds));
+  SL_TRY(sl_calloc(&g->spread, points->count, sizeof *g->spread));
+  for (size_t i = 0; i < points->count; i++) {
+    const struct sl_point *p = &points->items[i];
+    if (!belongs(p, cost)) continue;
+    sl_point_quantities(p, cache_of(fit, p->ranks), g->quantity[g->n]);
+    g->seconds[g->n] = p->median_s;
+    g->spread[g->n] = p->low_s > 0 ? log(p->high_s / p->low_s) / 2.56 : 1;
+    g->n++;
+  }
+  return SL_OK;
+}
+
+static enum sl_status fit_entry(struct sl_fit *fit, const struct sl_points *points, int entry) {
+  struct sl_op_cost *cost = &fit->profile.op_costs.items[entry];
+  struct group g = {0};
+  enum sl_status status;
+  SL_GO(gather(fit, points, cost, &g));
+  fit->points_of[entry] = (int)g.n;
+  if (g.n == 1) { /* one point is a constant of unknown certainty */
+    cost->seconds[SL_TERM_LAUNCH] = g.seconds[0];
+    cost->relative_stderr[SL_TERM_LAUNCH] = cost->scatter = 0.3;
+    cost->correlation[SL_TERM_LAUNCH][SL_TERM_LAUNCH] = 1;
+  } else {
+    SL_GO(sl_fit_entry(cost, (const double(*)[SL_TERM_COUNT])g.quantity, g.seconds, g.spread, g.n));
+  }
+  for (size_t i = 0, k = 0; i < points->count; i++) {
+    if (!belongs(&points->items[i], cost)) continue;
+    fit->rows[fit->count++] = (struct sl_fit_row){&points->items[i], entry, sl_op_cost_seconds(cost, g.quantity[k++])};
+  }
+fail:
+  group_free(&g);
+  return status;
+}
+
+static enum sl_status fit_entries(struct sl_fit *fit, const struct sl_points *points) {
+  struct sl_op_costs *costs = &fit->profile.op_costs;
+  SL_TRY(sl_calloc(&fit->rows, points->count, sizeof *fit->rows));
+  for (size_t i = 0; i < points->count; i++) {
+    const struct sl_point *p = &points->items[i];
+    bool known = false;
+    for (int e = 0; e < costs->count && !known; e++) known = belongs(p, &costs->items[e]);
+    if (known) continue;
+    if (costs->count == SL_MAX_OP_COSTS)
+      return sl_fail(SL_ERR_INPUT, "the points are of more than %d kinds of ops", SL_MAX_OP_COSTS);
+    costs->items[costs->count++] =
+        (struct sl_op_cost){.kind = p->kind, .variant = p->variant, .dtype = p->dtype, .ranks = p->ranks};
+    SL_TRY(fit_entry(fit, points, costs->count - 1));
+  }
+  return SL_OK;
+}
+
+/* --- whole steps --- */
+
+static int compare(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+/* Median of values[0..n) and its standard error from the median absolute deviation. Sorts the values. */
+static double median_of(double *values, size_t n, double *error) {
+  *error = 0;
+  if (n == 0) return 0;
+  qsort(values, n, sizeof *values, compare);
+  const double median = n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+  for (size_t i = 0; i < n; i++) values[i] = fabs(values[i] - median);
+  qsort(values, n, sizeof *values, compare);
+  *error = 1.2533 * values[n / 2] / 0.6745 / sqrt((double)n);
+  return median;
+}
+
+/* What a step's communication takes by itself. */
+static double communication_of(const struct sl_fit *fit, const struct sl_point_step *s) {
+  double sum = 0;
+  for (int i = 0; i < s->call_count && s->ranks > 1; i++) {
+    const struct sl_point_call *c = &s->calls[i];
+    const struct sl_op_cost *cost = sl_op_cost_find(&fit->profile.op_costs, c->kind, c->variant, c->dtype, s->ranks);
+    const struct sl_point p = {.kind = c->kind, .dtype = c->dtype, .parts = c->parts, .bytes = c->bytes};
+    double quantity[SL_TERM_COUNT];
+    sl_point_quantities(&p, cache_of(fit, s->ranks), quantity);
+    if (cost != NULL) sum += c->count * sl_op_cost_seconds(cost, quantity);
+  }
+  return sum;
+}
+
+/* Between two ops of a rank: what a step has beyond its ops, per op. */
+static double gap_of(const struct sl_points *points, double *work, double *error) {
+  size_t n = 0;
+  for (size_t i = 0; i < points->step_count; i++) {
+    const struct sl_point_step *s = &points->steps[i];
+    if (s->ranks == 1 && s->ops > 0) work[n++] = fmax(0, (s->median_s - s->compute_s) / s->ops);
+  }
+  return median_of(work, n, error);
+}
+
+/* The share of a communication's own time by which it delays compute beside it: this host's ranks move their bytes
+ * themselves. */
+static double share_of(const struct sl_fit *fit, const struct sl_points *points, double gap, double *work,
+                       double *error) {
+  size_t n = 0;
+  for (size_t i = 0; i < points->step_count; i++) {
+    const struct sl_point_step *s = &points->steps[i];
+    const double alone = communication_of(fit, s), rest = s->median_s - s->compute_s - gap * s->ops;
+    if (s->ranks > 1 && alone > 0.02 * s->median_s) work[n++] = rest / alone;
+  }
+  return median_of(work, n, error);
+}
+
+/* Standard deviation of ln(median) of a step from run to run: from pairs of runs of one model. */
+static double noise_of(const struct sl_points *points, double *work) {
+  size_t n = 0;
+  double unused;
+  for (size_t i = 0; i < points->step_count; i++) {
+    const struct sl_point_step *a = &points->steps[i];
+    for (size_t k = i + 1; k < points->step_count; k++) {
+      const struct sl_point_step *b = &points->steps[k];
+      if (a->ranks == b->ranks && strcmp(a->name, b->name) == 0) work[n++] = fabs(log(a->median_s / b->median_s));
+    }
+  }
+  return median_of(work, n, &unused) / 0.6745 / sqrt(2);
+}
+
+static enum sl_status fit_steps(struct sl_fit *fit, const struct sl_points *points) {
+  struct sl_device *d = &fit->profile.device;
+  double *work;
+  SL_TRY(sl_calloc(&work, points->step_count * (points->step_count + 1), sizeof *work));
+  d->launch_latency = gap_of(points, work, &fit->gap_stderr);
+  d->comm_cpu_share = fmin(0.99, fmax(0, share_of(fit, points, d->launch_latency, work, &fit->share_stderr)));
+  d->run_noise = fmax(0.005, noise_of(points, work));
+  free(work);
+  return SL_OK;
+}
+
+/* --- the formulas' own numbers, for what was not measured --- */
+
+/* Seconds per unit of `term` of a plain op with 1 rank; 0: not known. */
+static double rate_of(const struct sl_fit *fit, int kind, enum sl_term term, int ranks) {
+  const struct sl_op_cost *c = sl_op_cost_find(&fit->profile.op_costs, kind, SL_VARIANT_PLAIN, SL_F32, ranks);
+  return c != NULL && c->seconds[term] > 0 ? 1 / c->seconds[term] : 0;
+}
+
+static void fill_formulas(struct sl_fit *fit) {
+  struct sl_device *d = &fit->profile.device;
+  struct sl_link *link = &fit->profile.link[0];
+  const double flops = rate_of(fit, SL_OP_GEMM, SL_TERM_FLOPS, 1), bytes = rate_of(fit, SL_OP_COPY, SL_TERM_BYTES, 1);
+  const double cached = rate_of(fit, SL_OP_COPY, SL_TERM_CACHED, 1);
+  const struct sl_op_cost *receive = sl_op_cost_find(&fit->profile.op_costs, SL_OP_RECV, SL_VARIANT_PLAIN, SL_F32, 2);
+  if (flops > 0) d->peak[SL_F32] = flops / d->cores, d->gemm_efficiency = 1;
+  if (bytes > 0) d->memory_bandwidth = bytes, d->elementwise_efficiency = 1;
+  if (cached > 0) d->cache_bandwidth = cached;
+  if (receive == NULL) return;
+  const double near = receive->seconds[SL_TERM_CACHED], far = receive->seconds[SL_TERM_BYTES];
+  if (fmax(near, far) > 0) link->bandwidth = 1 / fmax(near, far);
+  link->latency = receive->seconds[SL_TERM_LAUNCH];
+  link->half_bytes = 0;
+}
+
+enum sl_status sl_fit_points(struct sl_fit *fit, const struct sl_points *points) {
+  struct sl_json doc = {0};
+  enum sl_status status;
+  memset(fit, 0, sizeof *fit);
+  char *text = points->cluster != NULL ? json_dumps(points->cluster, JSON_REAL_PRECISION(17)) : NULL;
+  if (text == NULL) return sl_fail(SL_ERR_INPUT, "the points name no cluster; expected the machine they were taken on");
+  status = sl_json_parse(&doc, "the points' cluster", text, strlen(text));
+  free(text);
+  SL_TRY(status);
+  SL_GO(sl_cluster_from_json(&fit->profile, &doc));
+  fit->profile.op_costs.count = 0;
+  SL_GO(fit_entries(fit, points));
+  SL_GO(fit_steps(fit, points));
+  fill_formulas(fit);
+fail:
+  sl_json_free(&doc);
+  if (status != SL_OK) sl_fit_free(fit);
+  return status;
+}
+
+void sl_fit_free(struct sl_fit *fit) {
+  free(fit->rows);
+  memset(fit, 0, sizeof *fit);
+}
+
+static void annotate(json_t *object, const char *key, double error, const char *source) {
+  char name[64];
+  if (json_object_get(object, key) == NULL) return;
+  snprintf(name, sizeof name, "%s_source", key);
+  json_object_set_new(object, name, json_string(source));
+  if (!(error >= 0)) return;
+  snprintf(name, sizeof name, "%s_stderr", key);
+  json_object_set_new(object, name, json_real(error));
+}
+
+/* Standard error of a number that stands as a rate in the profile. */
+static double rate_error(const struct sl_fit *fit, int kind, enum sl_term term, double value) {
+  const struct sl_op_cost *c = sl_op_cost_find(&fit->profile.op_costs, kind, SL_VARIANT_PLAIN, SL_F32, 1);
+  return c != NULL && c->seconds[term] > 0 ? value * c->relative_stderr[term] : -1;
+}
+
+json_t *sl_fit_json(const struct sl_fit *fit, const struct sl_points *points) {
+  const struct sl_device *d = &fit->profile.device;
+  json_t *top = sl_cluster_to_json(&fit->profile), *device = json_object_get(top, "device"), *entry;
+  json_t *link = json_array_get(json_object_get(top, "links"), 0), *peak = json_object_get(device, "peak_TFLOPS");
+  char source[256];
+  size_t i;
+  snprintf(source, sizeof source, "shardlab calibrate on %s, load average %.2f", points->machine, points->load);
+  annotate(peak, "fp32", rate_error(fit, SL_OP_GEMM, SL_TERM_FLOPS, d->peak[SL_F32] / 1e12), source);
+  annotate(device, "memory_bandwidth_GBps", rate_error(fit, SL_OP_COPY, SL_TERM_BYTES, d->memory_bandwidth / 1e9),
+           source);
+  annotate(device, "cache_bandwidth_GBps", rate_error(fit, SL_OP_COPY, SL_TERM_CACHED, d->cache_bandwidth / 1e9),
+           source);
+  annotate(device, "launch_us", 1e6 * fit->gap_stderr, source);
+  annotate(device, "comm_cpu_share", fit->share_stderr, source);
+  annotate(device, "run_noise", -1, source);
+  annotate(link, "latency_us", -1, source);
+  annotate(link, "bandwidth_GBps", -1, source);
+  json_array_foreach(json_object_get(top, "op_costs"), i, entry) {
+    json_object_set_new(entry, "points", json_integer(fit->points_of[i]));
+    json_object_set_new(entry, "source", json_string("shardlab calibrate"));
+  }
+  return top;
+}

@@ -1,0 +1,45 @@
+/* The fit of a profile to measured points by nonlinear least squares (GSL).
+ *
+ * One entry of the profile's op_costs for each (op, variant, type, ranks) that has points. The model is the sum of
+ * sl_op_quantities, each times exp(theta); the residual of a point is ln(model / median), so all sizes weigh alike, and
+ * a term cannot become negative. Weights: 1 / (s0^2 + s^2), s being the point's spread ln(high / low) / 2.56 and
+ * s0 = 0.03. Outliers count less by Cauchy weights, iterated (Holland, Welsch 1977). Terms that add nothing (less than
+ * 0.2 % of every point, or of which the data know nothing) are left out. Covariance: sigma^2 (J^T W J)^-1; scatter: the
+ * weighted standard deviation of the residuals, corrected for the terms fitted. */
+#ifndef SL_ANALYSIS_FIT_H
+#define SL_ANALYSIS_FIT_H
+
+#include "core/cluster.h"
+#include "core/points.h"
+
+#include <stdio.h>
+
+struct sl_fit_row {
+  const struct sl_point *point;
+  int entry; /* index in profile.op_costs */
+  double fitted_s;
+};
+
+struct sl_fit {
+  struct sl_cluster profile;
+  struct sl_fit_row *rows; /* owned; one per point that a fit used */
+  size_t count;
+  int points_of[SL_MAX_OP_COSTS];                   /* points behind each entry */
+  double gap_stderr, overhead_stderr, share_stderr; /* of launch_latency, step_overhead, comm_cpu_share */
+};
+
+/* Fit all of `points`, which must outlive the fit. Errors: SL_ERR_INPUT when the points are too few or name a broken
+ * machine, SL_ERR_ABSENT without GSL. */
+enum sl_status sl_fit_points(struct sl_fit *fit, const struct sl_points *points);
+void sl_fit_free(struct sl_fit *fit);
+/* The profile as a cluster.json, with a _source and a _stderr beside what was fitted; new reference. */
+json_t *sl_fit_json(const struct sl_fit *fit, const struct sl_points *points);
+
+/* One entry: `n` points of one (op, variant, type, ranks) and their quantities. `cost` has its names set. */
+enum sl_status sl_fit_entry(struct sl_op_cost *cost, const double (*quantity)[SL_TERM_COUNT], const double *seconds,
+                            const double *spread, size_t n);
+
+/* fit_report.c: FOLDER/residuals.{csv,md} and fit.{gp,svg,png}. Errors: SL_ERR_IO, SL_ERR_ABSENT without gnuplot. */
+enum sl_status sl_fit_report(const struct sl_fit *fit, const char *folder);
+
+#endif

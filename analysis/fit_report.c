@@ -1,0 +1,124 @@
+/* Residuals of a fit as tables and as a picture. */
+#include "analysis/fit.h"
+
+#include "analysis/plot.h"
+#include "core/format.h"
+#include "core/program.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static enum sl_status open_file(FILE **out, const char *folder, const char *name) {
+  char path[4200];
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  *out = fopen(path, "w");
+  return *out != NULL ? SL_OK : sl_fail(SL_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
+}
+
+static enum sl_status close_file(FILE *out, const char *name) {
+  const bool bad = ferror(out) != 0;
+  if (fclose(out) != 0 || bad) return sl_fail(SL_ERR_IO, "%s: cannot be written: %s", name, strerror(errno));
+  return SL_OK;
+}
+
+static enum sl_status write_csv(const struct sl_fit *fit, const char *folder) {
+  FILE *out;
+  SL_TRY(open_file(&out, folder, "residuals.csv"));
+  fprintf(out, "class,op,variant,dtype,ranks,source,shape,bytes,measured_s,low_s,high_s,fitted_s,error_percent\n");
+  for (size_t i = 0; i < fit->count; i++) {
+    const struct sl_point *p = fit->rows[i].point;
+    const enum sl_op_kind kind = (enum sl_op_kind)p->kind;
+    fprintf(out, "%s,%s,%s,%s,%d,%s,", sl_op_class_name(sl_op_class_of(kind)), sl_op_name(kind),
+            sl_variant_name(p->variant), sl_dtype_name(p->dtype), p->ranks, p->source);
+    for (int d = 0; d < 5 && p->dim[d] > 0; d++) fprintf(out, "%s%lld", d > 0 ? "x" : "", (long long)p->dim[d]);
+    fprintf(out, ",%.0f,%.6g,%.6g,%.6g,%.6g,%.2f\n", p->bytes, p->median_s, p->low_s, p->high_s, fit->rows[i].fitted_s,
+            100 * (fit->rows[i].fitted_s / p->median_s - 1));
+  }
+  return close_file(out, "residuals.csv");
+}
+
+static int compare(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static void put_entry(const struct sl_fit *fit, int entry, double *work, FILE *out) {
+  const struct sl_op_cost *c = &fit->profile.op_costs.items[entry];
+  size_t n = 0;
+  for (size_t i = 0; i < fit->count; i++)
+    if (fit->rows[i].entry == entry) work[n++] = fabs(fit->rows[i].fitted_s / fit->rows[i].point->median_s - 1);
+  if (n == 0) return;
+  qsort(work, n, sizeof *work, compare);
+  fprintf(out, "| %s | %s | %d | %zu | %.1f %% | %.1f %% |", sl_op_name((enum sl_op_kind)c->kind),
+          sl_variant_name(c->variant), c->ranks, n, 100 * work[n / 2], 100 * work[n - 1]);
+  for (int t = 0; t < SL_TERM_COUNT; t++)
+    if (c->seconds[t] > 0)
+      fprintf(out, " %s %.4g (+- %.1f %%)", sl_term_key((enum sl_term)t),
+              sl_term_number((enum sl_term)t, c->seconds[t]), 100 * c->relative_stderr[t]);
+  fprintf(out, " |\n");
+}
+
+static enum sl_status write_markdown(const struct sl_fit *fit, const char *folder) {
+  FILE *out;
+  double *work;
+  SL_TRY(sl_calloc(&work, fit->count, sizeof *work));
+  enum sl_status status = open_file(&out, folder, "residuals.md");
+  if (status == SL_OK) {
+    const struct sl_device *d = &fit->profile.device;
+    fprintf(out,
+            "Between ops: %.2f us (+- %.2f). Share of communication that delays compute: %.2f (+- %.2f). Noise of a "
+            "step's median from run to run: %.1f %%.\n\n",
+            1e6 * d->launch_latency, 1e6 * fit->gap_stderr, d->comm_cpu_share, fit->share_stderr, 100 * d->run_noise);
+    fprintf(out, "| op | variant | ranks | points | median error | largest error | fit (standard error) |\n"
+                 "|---|---|---|---|---|---|---|\n");
+    for (int e = 0; e < fit->profile.op_costs.count; e++) put_entry(fit, e, work, out);
+    status = close_file(out, "residuals.md");
+  }
+  free(work);
+  return status;
+}
+
+static const char script[] =
+    "# gnuplot fit.gp, in this folder\n"
+    "set datafile separator ','\n"
+    "set logscale xy\n"
+    "set format x '10^{%T}'\n"
+    "set format y '10^{%T}'\n"
+    "set grid lc rgb '#dddddd'\n"
+    "set border 3\n"
+    "set tics nomirror\n"
+    "set key outside right top noenhanced\n"
+    "classes = 'gemm attention elementwise optimizer control collective p2p'\n"
+    "colours = '#4477aa #aa3377 #228833 #ccbb44 #bbbbbb #ee6677 #66ccee'\n"
+    "only(c, v) = strcol('class') eq word(classes, c) ? v : NaN\n"
+    "draw = \"set multiplot layout 2,1; \" . \\\n"
+    "  \"set title 'Calibration: every measured point against the fit'; set ylabel 'measured [s]'; set xlabel ''; \" . "
+    "\\\n"
+    "  \"plot for [c = 1:7] 'residuals.csv' using (column('fitted_s')):(only(c, "
+    "column('measured_s'))):(column('low_s')):(column('high_s')) with yerrorbars pt 7 ps 0.35 lc rgb word(colours, c) "
+    "title word(classes, c), x with lines lc rgb 'black' title 'measured = fitted'; \" . \\\n"
+    "  \"set title ''; unset logscale y; set format y '%g'; set yrange [-60:60]; set ylabel 'fitted / measured - 1 "
+    "[%]'; "
+    "set xlabel 'fitted [s]'; \" . \\\n"
+    "  \"plot for [c = 1:7] 'residuals.csv' using (column('fitted_s')):(only(c, column('error_percent'))) with points "
+    "pt "
+    "7 ps 0.35 lc rgb word(colours, c) title word(classes, c), 0 with lines lc rgb 'black' notitle; \" . \\\n"
+    "  \"unset multiplot; set logscale y; set format y '10^{%T}'; set yrange [*:*]\"\n"
+    "set terminal svg size 1000,900 font 'Helvetica,13' background rgb 'white'\n"
+    "set output 'fit.svg'\n"
+    "eval draw\n"
+    "set terminal png size 1000,900\n"
+    "set output 'fit.png'\n"
+    "eval draw\n";
+
+enum sl_status sl_fit_report(const struct sl_fit *fit, const char *folder) {
+  FILE *out;
+  SL_TRY(write_csv(fit, folder));
+  SL_TRY(write_markdown(fit, folder));
+  SL_TRY(open_file(&out, folder, "fit.gp"));
+  fputs(script, out);
+  SL_TRY(close_file(out, "fit.gp"));
+  return sl_plot_run(folder, "fit");
+}

@@ -1,0 +1,226 @@
+/* shardlab calibrate: measure this machine with the backend's own code, once for each number of ranks, in processes of
+ * their own; then let shardlab-analyze fit a profile. With --points this process is one of those: it measures and stops.
+ */
+#include "cli/calibrate.h"
+
+#include "cli/commands.h"
+#include "cli/launch.h"
+#include "cli/output.h"
+#include "cli/place.h"
+#include "core/environment.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const char *const terminal_variable = "SHARDLAB_TERMINAL";
+enum { TEXT_BYTES = 1 << 18, MAX_RANK_COUNTS = 12, PATH_BYTES = 4096 };
+
+/* --- one number of ranks: inside --- */
+
+static void show(void *context, double share) {
+  const struct sl_calibration *c = context;
+  fprintf(stderr, "\r\033[Kcalibrating %d rank%s: %.0f %%", c->ranks, c->ranks > 1 ? "s" : "", 100 * share);
+  fflush(stderr);
+}
+
+/* Letters without meaning for the models to read. */
+static enum sl_status write_text(char *path) {
+  uint32_t state = 2463534242u;
+  const int handle = mkstemp(path);
+  FILE *out = handle < 0 ? NULL : fdopen(handle, "w");
+  if (out == NULL) return sl_fail(SL_ERR_IO, "%s: cannot be created: %s", path, strerror(errno));
+  for (int i = 0; i < TEXT_BYTES; i++) {
+    state ^= state << 13, state ^= state >> 17, state ^= state << 5; /* Marsaglia 2003, xorshift */
+    fputc(' ' + (int)(state % 95), out);
+  }
+  if (fclose(out) != 0) return sl_fail(SL_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
+  return SL_OK;
+}
+
+static double load_average(void) {
+  double load = 0;
+  return getloadavg(&load, 1) == 1 ? load : 0;
+}
+
+static enum sl_status describe_machine(struct sl_points *points, double load) {
+  struct sl_cluster cluster;
+  const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+  json_t *environment = sl_environment_json(0);
+  const char *cpu = json_string_value(json_object_get(environment, "cpu"));
+  snprintf(points->machine, sizeof points->machine, "%s", cpu != NULL ? cpu : "this machine");
+  json_decref(environment);
+  SL_TRY(sl_cluster_load(&cluster, "localhost"));
+  cluster.device.cache_bytes = cache > 0 ? cache : 8 << 20;
+  cluster.device.cache_bandwidth = cluster.device.memory_bandwidth; /* until the fit replaces it */
+  points->cluster = sl_cluster_to_json(&cluster);
+  points->load = load;
+  return SL_OK;
+}
+
+/* Models first and last: how runs differ shows best with time between them. */
+static enum sl_status measure_all(struct sl_calibration *c) {
+  SL_TRY(sl_calibration_model_pass(c, 0));
+  SL_TRY(sl_calibration_bench(c));
+  return sl_calibration_model_pass(c, 1);
+}
+
+static enum sl_status measure_ranks(const struct sl_options *options) {
+  const struct sl_place place = sl_place_read();
+  const int cores = sl_environment_cores();
+  char text[] = "/tmp/shardlab-calibrate-XXXXXX";
+  const double load = load_average();
+  struct sl_calibration c = {.ranks = place.size,
+                             .rank = place.rank,
+                             .threads = cores > place.local_size ? cores / place.local_size : 1,
+                             .quick = options->quick,
+                             .text = text};
+  enum sl_status status;
+  c.progress = place.rank == 0 && getenv(terminal_variable) != NULL ? show : NULL;
+  c.progress_context = &c;
+  SL_TRY(write_text(text));
+  SL_GO(sl_exec_load(options->backend, &c.exec));
+  SL_GO(measure_all(&c));
+  SL_GO(describe_machine(&c.points, load));
+  if (place.rank == 0) {
+    json_t *json = sl_points_json(&c.points);
+    status = sl_json_save(json, options->points);
+    json_decref(json);
+  }
+fail:
+  if (c.progress != NULL) fputs("\r\033[K", stderr);
+  unlink(text);
+  sl_points_free(&c.points);
+  return status;
+}
+
+/* --- all numbers of ranks: outside --- */
+
+static enum sl_status wait_child(pid_t child, const char *what) {
+  int state = 0;
+  while (waitpid(child, &state, 0) < 0)
+    if (errno != EINTR) return sl_fail(SL_ERR_IO, "cannot wait for %s: %s", what, strerror(errno));
+  if (WIFEXITED(state) && WEXITSTATUS(state) == 0) return SL_OK;
+  if (WIFEXITED(state) && WEXITSTATUS(state) == 127) return sl_fail(SL_ERR_ABSENT, "%s is not there", what);
+  if (WIFSIGNALED(state)) return sl_fail(SL_ERR_PEER, "%s was ended by signal %d", what, WTERMSIG(state));
+  return WEXITSTATUS(state) == 2 ? SL_ERR_INPUT : SL_ERR_PEER; /* it has said why */
+}
+
+static enum sl_status spawn(const char *program, char **arguments, const char *what) {
+  fflush(NULL);
+  const pid_t child = fork();
+  if (child < 0) return sl_fail(SL_ERR_IO, "cannot start a process: %s", strerror(errno));
+  if (child == 0) {
+    setenv("SHARDLAB_LAUNCHED", "1", 1); /* one rank by itself: no launcher will be asked */
+    execv(program, arguments);
+    _exit(127);
+  }
+  return wait_child(child, what);
+}
+
+static enum sl_status run_ranks(const struct sl_options *options, int ranks, char *points) {
+  char name[] = "shardlab", command[] = "calibrate", flag[] = "--points", backend[] = "--backend", quick[] = "--quick";
+  char *backend_name = (char *)(uintptr_t)options->backend;
+  char *arguments[] = {name, command, flag, points, backend, backend_name, options->quick ? quick : NULL, NULL};
+  if (ranks == 1) return spawn("/proc/self/exe", arguments, "the measurement with one rank");
+  int exit_code = 0;
+  SL_TRY(sl_launch_mpi(options->quick ? 7 : 6, arguments, ranks, &exit_code));
+  if (exit_code == 0) return SL_OK;
+  return exit_code == 2 ? SL_ERR_INPUT : SL_ERR_PEER;
+}
+
+/* 1, 2, 4, ... and `most`. */
+static int rank_counts(int most, int out[MAX_RANK_COUNTS]) {
+  int n = 0;
+  for (int r = 1; r < most && n + 1 < MAX_RANK_COUNTS; r *= 2) out[n++] = r;
+  out[n++] = most;
+  return n;
+}
+
+static enum sl_status merge(struct sl_points *all, const char *path) {
+  struct sl_json doc;
+  SL_TRY(sl_json_load(&doc, path));
+  const enum sl_status status = sl_points_read(all, &doc);
+  sl_json_free(&doc);
+  return status;
+}
+
+static enum sl_status measure_counts(const struct sl_options *options, struct sl_points *all) {
+  int counts[MAX_RANK_COUNTS];
+  const int cores = sl_environment_cores(), most = options->world > 0 ? (int)options->world : cores;
+  const int n = rank_counts(most, counts);
+  if (most > cores)
+    return sl_fail(SL_ERR_INPUT, "--world: is %d; expected at most the cores of this machine, %d", most, cores);
+  for (int i = 0; i < n; i++) {
+    char points[] = "/tmp/shardlab-points-XXXXXX";
+    const int handle = mkstemp(points);
+    if (handle < 0) return sl_fail(SL_ERR_IO, "%s: cannot be created: %s", points, strerror(errno));
+    close(handle);
+    enum sl_status status = run_ranks(options, counts[i], points);
+    if (status == SL_OK) status = merge(all, points);
+    unlink(points);
+    SL_TRY(status);
+  }
+  return SL_OK;
+}
+
+/* "dir/profile.json": its tables and pictures go to "dir/profile.fit". */
+static enum sl_status make_folder(const char *out, char *folder) {
+  const size_t length = strlen(out), stem = length > 5 && strcmp(out + length - 5, ".json") == 0 ? length - 5 : length;
+  if (snprintf(folder, PATH_BYTES - 16, "%.*s.fit", (int)stem, out) >= PATH_BYTES - 16)
+    return sl_fail(SL_ERR_INPUT, "--out: is a path of %zu bytes; expected a shorter one", length);
+  if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+    return sl_fail(SL_ERR_INPUT, "%s: cannot be created: %s", folder, strerror(errno));
+  return SL_OK;
+}
+
+static enum sl_status fit(const struct sl_options *options, char *points, char *folder) {
+  char program[PATH_BYTES], name[] = "shardlab-analyze", command[] = "fit", flag[] = "--out", report[] = "--report";
+  char *out = (char *)(uintptr_t)options->out;
+  const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 32);
+  if (length < 0) return sl_fail(SL_ERR_IO, "/proc/self/exe: %s", strerror(errno));
+  program[length] = '\0';
+  strcpy(strrchr(program, '/') + 1, name);
+  char *arguments[] = {name, command, points, flag, out, report, folder, NULL};
+  return spawn(program, arguments, "shardlab-analyze (it stands beside shardlab where GSL is installed)");
+}
+
+static enum sl_status run(const struct sl_options *options) {
+  char folder[PATH_BYTES], points_path[PATH_BYTES + 16];
+  const struct sl_exec_ops *exec;
+  struct sl_points all = {0};
+  enum sl_status status;
+  if (options->points != NULL) return measure_ranks(options);
+  if (options->out == NULL)
+    return sl_fail(SL_ERR_INPUT, "--out: is missing; expected the profile to write, as profile.json");
+  SL_TRY(sl_options_check_outputs(options));
+  SL_TRY(sl_exec_load(options->backend, &exec));
+  SL_TRY(make_folder(options->out, folder));
+  if (sl_output_terminal(stderr)) setenv(terminal_variable, "1", 1);
+  snprintf(points_path, sizeof points_path, "%s/points.json", folder);
+  SL_GO(measure_counts(options, &all));
+  json_t *json = sl_points_json(&all);
+  status = sl_json_save(json, points_path);
+  json_decref(json);
+  SL_GO(status);
+  SL_GO(fit(options, points_path, folder));
+fail:
+  sl_points_free(&all);
+  return status;
+}
+
+const struct sl_command sl_command_calibrate = {
+    .name = "calibrate",
+    .bit = SL_CMD_CALIBRATE,
+    .operands = "",
+    .summary = "Measure this machine and fit a profile that predictions can use",
+    .help =
+        "Times kernels, matrix products and collectives with 1, 2, 4, ... ranks, and writes a cluster.json for\n"
+        "--cluster with a standard error beside each number. Residuals and a picture stand in NAME.fit/. Leave the\n"
+        "machine alone meanwhile: what disturbs the measurement widens the error bars.\n",
+    .example = "shardlab calibrate --backend host --out profile.json",
+    .run = run,
+};

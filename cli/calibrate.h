@@ -1,0 +1,61 @@
+/* Measuring the points of a calibration; internal to cli/calibrate*.c.
+ *
+ *   calibrate.c          the command: one process per number of ranks, then the fit
+ *   calibrate_shapes.c   what is measured, and what must never be
+ *   calibrate_bench.c    jobs put together op by op: each op of the step program is a point
+ *   calibrate_model.c    whole steps of small odd models: ops as they meet in training, and the step itself
+ *   calibrate_record.c   runs a job and turns the completions into points */
+#ifndef SL_CLI_CALIBRATE_H
+#define SL_CLI_CALIBRATE_H
+
+#include "core/executor.h"
+#include "core/points.h"
+
+struct sl_calibration {
+  const struct sl_exec_ops *exec;
+  int ranks, rank, threads;
+  bool quick;
+  const char *text; /* token file of the models */
+  struct sl_points points;
+  void (*progress)(void *context, double share); /* (optional) */
+  void *progress_context;
+};
+
+/* --- calibrate_shapes.c --- */
+
+struct sl_calibration_model {
+  const char *name;
+  int layers, width, heads, vocab, positions, seq, micro, accumulation, stage;
+  bool dropout, quick;
+};
+extern const struct sl_calibration_model sl_calibration_models[];
+extern const int sl_calibration_model_count;
+
+struct sl_calibration_product {
+  int64_t m, n, k;
+  bool quick;
+};
+extern const struct sl_calibration_product sl_calibration_products[];
+extern const int sl_calibration_product_count;
+
+/* Is this an op of an acceptance configuration: a layer of GPT-2 124M, gpt2-mini, gpt2-tiny or of the 384 wide model at
+ * any number of tokens, or attention over one of their sequences? Nothing of that kind is ever timed here. */
+bool sl_calibration_excluded(const struct sl_op *op);
+
+/* --- calibrate_record.c --- */
+
+/* Run `steps` steps of `job` and add a point per distinct op of rank 0's step program; `step` (optional) gets the whole
+ * step. Points of communication are added only where `communication` is set. */
+enum sl_status sl_calibration_run(struct sl_calibration *c, const struct sl_job *job, int64_t steps, const char *source,
+                                  bool communication, struct sl_point_step *step);
+
+/* --- calibrate_bench.c, calibrate_model.c --- */
+
+enum sl_status sl_calibration_bench(struct sl_calibration *c);
+/* One pass over the models; `pass` 0 adds points and steps, later ones only steps. */
+enum sl_status sl_calibration_model_pass(struct sl_calibration *c, int pass);
+
+/* The ops that the benchmark would time, for the test of the exclusion; freed by sl_job_free. Compute only. */
+enum sl_status sl_calibration_bench_job(struct sl_job *job, const struct sl_plan *plan, bool quick);
+
+#endif

@@ -1,0 +1,337 @@
+/* Programs put together op by op: products over a grid of shapes, the other kernels by size, memory, collectives and
+ * sends by size. They run through the executor like any program, so an op costs here what it costs in a step.
+ *
+ * Operands walk through two windows of memory, one that is read and one that is written, both larger than the caches:
+ * the next op finds its operands where nobody was lately. */
+#include "cli/calibrate.h"
+
+#include "core/control.h"
+#include "core/scratch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { BUFFER_CONTROL, BUFFER_READ, BUFFER_WRITE, BUFFERS };
+enum { WINDOW_FLOATS = 48 << 20, ROWS = 6 };
+
+struct bench {
+  struct sl_class *rank_class;
+  struct sl_program *program;
+  bool quick;
+  int64_t at[BUFFERS]; /* where the next operand of a window starts, bytes */
+};
+
+/* --- building --- */
+
+static struct sl_op op_of(enum sl_op_kind kind) {
+  return (struct sl_op){.kind = kind,
+                        .lane = SL_LANE_COMPUTE,
+                        .group = SL_GROUP_NONE,
+                        .place_group = SL_GROUP_NONE,
+                        .dtype = SL_F32,
+                        .phase = SL_PHASE_FORWARD,
+                        .tensor = -1};
+}
+
+/* `count` elements of the window that `access` belongs to. */
+static struct sl_slice operand(struct bench *b, enum sl_access access, int64_t count) {
+  const int buffer = access == SL_READ ? BUFFER_READ : BUFFER_WRITE;
+  const int64_t bytes = 4 * count, padded = (bytes + SL_ALIGN - 1) / SL_ALIGN * SL_ALIGN;
+  if (b->at[buffer] + padded > (int64_t)WINDOW_FLOATS * 4) b->at[buffer] = 0;
+  const struct sl_slice slice = {.buffer = buffer, .access = access, .offset = b->at[buffer], .bytes = bytes};
+  b->at[buffer] += padded;
+  return slice;
+}
+
+static struct sl_slice control(void) {
+  return (struct sl_slice){
+      .buffer = BUFFER_CONTROL, .access = SL_READ_WRITE, .bytes = (int64_t)sizeof(struct sl_control)};
+}
+
+static enum sl_status grow(struct sl_program *p, int operands) {
+  SL_TRY(sl_grow(&p->ops, &p->op_capacity, p->op_count + 1, sizeof *p->ops));
+  SL_TRY(sl_grow(&p->slices, &p->slice_capacity, p->slice_count + (size_t)operands, sizeof *p->slices));
+  SL_TRY(sl_grow(&p->issues, &p->issue_capacity, p->issue_count + 1, sizeof *p->issues));
+  return sl_grow(&p->waits, &p->wait_capacity, p->wait_count + SL_LANE_COUNT, sizeof *p->waits);
+}
+
+static enum sl_status emit(struct sl_program *p, struct sl_op op, int count, const struct sl_slice *operands) {
+  SL_TRY(grow(p, count));
+  op.slice = (int32_t)p->slice_count;
+  op.slice_count = count;
+  for (int i = 0; i < count; i++) p->slices[p->slice_count++] = operands[i];
+  struct sl_issue issue = {
+      .op = (uint32_t)p->op_count, .wait = (uint32_t)p->wait_count, .lane_index = p->lane_ops[op.lane]};
+  for (int lane = 0; lane < SL_LANE_COUNT; lane++) { /* one after the other: nothing overlaps */
+    if (lane == (int)op.lane || p->lane_ops[lane] == 0) continue;
+    p->waits[p->wait_count++] = (struct sl_wait){(uint32_t)lane, p->lane_ops[lane]};
+    issue.wait_count++;
+  }
+  p->lane_ops[op.lane]++;
+  p->ops[p->op_count++] = op;
+  p->issues[p->issue_count++] = issue;
+  return SL_OK;
+}
+
+#define EMIT(bench, op, ...)                                                                                           \
+  emit((bench)->program, op, (int)(sizeof((struct sl_slice[]){__VA_ARGS__}) / sizeof(struct sl_slice)),                \
+       (struct sl_slice[]){__VA_ARGS__})
+
+/* --- kernels --- */
+
+static enum sl_status product(struct bench *b, int64_t m, int64_t n, int64_t k, unsigned flags) {
+  struct sl_op op = op_of(SL_OP_GEMM);
+  op.flags = flags;
+  op.dim[0] = m, op.dim[1] = n, op.dim[2] = k;
+  return EMIT(b, op, operand(b, SL_READ, m * k), operand(b, SL_READ, k * n), operand(b, SL_WRITE, m * n));
+}
+
+static enum sl_status products(struct bench *b) {
+  static const unsigned forms[] = {0, SL_OP_TRANS_A, SL_OP_TRANS_B, SL_OP_TRANS_A | SL_OP_TRANS_B};
+  for (int i = 0; i < sl_calibration_product_count; i++) {
+    const struct sl_calibration_product *p = &sl_calibration_products[i];
+    if (b->quick && !p->quick) continue;
+    for (size_t f = 0; f < sizeof forms / sizeof *forms; f++) {
+      if (f == 3 && i % 4 != 0) continue; /* no program has both transposed: a few will do */
+      SL_TRY(product(b, p->m, p->n, p->k, forms[f]));
+    }
+  }
+  return SL_OK;
+}
+
+static enum sl_status attentions(struct bench *b) {
+  static const int64_t shapes[][4] = {
+      {2, 75, 4, 22}, {1, 190, 6, 50}, {2, 150, 5, 40}, {1, 330, 4, 58}, {1, 700, 3, 72}};
+  for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+    for (int dropout = 0; dropout < 2; dropout++) {
+      if (b->quick && (i % 2 == 0) == (dropout == 0)) continue;
+      const int64_t *s = shapes[i], n = s[0] * s[1] * s[2] * s[3], probs = s[0] * s[2] * s[1] * s[1];
+      struct sl_op op = op_of(SL_OP_ATTENTION_FWD);
+      memcpy(op.dim, s, 4 * sizeof *s);
+      op.dropout = dropout ? 0.1 : 0;
+      const struct sl_slice qkv = operand(b, SL_READ, 3 * n), p = operand(b, SL_WRITE, probs);
+      struct sl_slice again = p;
+      again.access = SL_READ;
+      SL_TRY(EMIT(b, op, qkv, operand(b, SL_WRITE, n), p,
+                  operand(b, SL_WRITE, sl_scratch_attention_fwd(s[1], s[3], 8) / 4)));
+      op.kind = SL_OP_ATTENTION_BWD;
+      SL_TRY(EMIT(b, op, operand(b, SL_READ, n), qkv, again, operand(b, SL_WRITE, 3 * n),
+                  operand(b, SL_WRITE, sl_scratch_attention_bwd(s[1], s[3], 8) / 4)));
+    }
+  }
+  return SL_OK;
+}
+
+/* The element-wise kernels of a transformer and of an mlp on (r, c). */
+static enum sl_status rows(struct bench *b, int64_t r, int64_t c) {
+  const int64_t n = r * c;
+  struct sl_op op = op_of(SL_OP_LAYERNORM_FWD);
+  op.dim[0] = r, op.dim[1] = c;
+  op.scale = 1e-5;
+  SL_TRY(EMIT(b, op, operand(b, SL_READ, n), operand(b, SL_READ, c), operand(b, SL_READ, c), operand(b, SL_WRITE, n),
+              operand(b, SL_WRITE, 2 * r)));
+  op.kind = SL_OP_LAYERNORM_BWD;
+  SL_TRY(EMIT(b, op, operand(b, SL_READ, n), operand(b, SL_READ, n), operand(b, SL_READ, c), operand(b, SL_READ, 2 * r),
+              operand(b, SL_READ_WRITE, n), operand(b, SL_WRITE, c), operand(b, SL_WRITE, c),
+              operand(b, SL_WRITE, sl_scratch_layernorm_bwd(r, c) / 4)));
+  op.kind = SL_OP_BIAS_BWD;
+  SL_TRY(EMIT(b, op, operand(b, SL_READ, n), operand(b, SL_WRITE, c)));
+  op.kind = SL_OP_GELU_FWD;
+  SL_TRY(EMIT(b, op, operand(b, SL_READ, n), operand(b, SL_WRITE, n)));
+  op.kind = SL_OP_GELU_BWD;
+  SL_TRY(EMIT(b, op, operand(b, SL_READ_WRITE, n), operand(b, SL_READ, n)));
+  op.kind = SL_OP_RELU_FWD;
+  SL_TRY(EMIT(b, op, operand(b, SL_READ_WRITE, n)));
+  op.kind = SL_OP_RELU_BWD;
+  SL_TRY(EMIT(b, op, operand(b, SL_READ_WRITE, n), operand(b, SL_READ, n)));
+  op.kind = SL_OP_RESIDUAL_FWD;
+  SL_TRY(EMIT(b, op, operand(b, SL_READ, n), operand(b, SL_READ, n), operand(b, SL_WRITE, n)));
+  op.dropout = 0.1;
+  SL_TRY(EMIT(b, op, operand(b, SL_READ, n), operand(b, SL_READ, n), operand(b, SL_WRITE, n)));
+  op.kind = SL_OP_DROPOUT_BWD;
+  return EMIT(b, op, operand(b, SL_READ, n), operand(b, SL_WRITE, n));
+}
+
+/* Kernels over a flat run of n elements. */
+static enum sl_status flat(struct bench *b, int64_t n) {
+  struct sl_op op = op_of(SL_OP_FILL);
+  op.dim[0] = n;
+  SL_TRY(EMIT(b, op, operand(b, SL_WRITE, n))); /* of zeros, as programs have it */
+  op.kind = SL_OP_COPY;
+  SL_TRY(EMIT(b, op, operand(b, SL_READ, n), operand(b, SL_WRITE, n)));
+  op.kind = SL_OP_ADD;
+  SL_TRY(EMIT(b, op, operand(b, SL_READ, n), operand(b, SL_READ_WRITE, n)));
+  op.kind = SL_OP_NORM;
+  op.scale = 1e-9;
+  SL_TRY(EMIT(b, op, operand(b, SL_READ, n), control(), operand(b, SL_WRITE, sl_scratch_sum(n) / 4)));
+  op.kind = SL_OP_SGD;
+  SL_TRY(EMIT(b, op, operand(b, SL_READ_WRITE, n), operand(b, SL_READ, n), operand(b, SL_READ_WRITE, n), control()));
+  op.kind = SL_OP_ADAMW;
+  return EMIT(b, op, operand(b, SL_READ_WRITE, n), operand(b, SL_READ, n), operand(b, SL_READ_WRITE, n),
+              operand(b, SL_READ_WRITE, n), control());
+}
+
+static enum sl_status kernels(struct bench *b) {
+  static const int64_t shapes[ROWS][2] = {{75, 352}, {190, 450}, {450, 800}, {610, 1600}, {700, 3100}, {1700, 3500}};
+  static const int64_t lengths[] = {3000, 30000, 170000, 900000, 3100000, 9000000};
+  for (int i = 0; i < ROWS; i++) {
+    if (b->quick && i == 3) continue;
+    SL_TRY(rows(b, shapes[i][0], shapes[i][1]));
+    SL_TRY(flat(b, lengths[i]));
+  }
+  return SL_OK;
+}
+
+/* --- communication --- */
+
+static enum sl_status collectives(struct bench *b, int members) {
+  for (int64_t n = 300; n < (16 << 20); n = n * (b->quick ? 8 : 3)) { /* 1.2 KB to 64 MB */
+    const int64_t shard = n / members, whole = shard * members;
+    struct sl_op op = op_of(SL_OP_ALL_REDUCE);
+    op.lane = SL_LANE_DP;
+    op.group = SL_GROUP_DP;
+    op.payload = SL_PAYLOAD_GRADIENT;
+    op.dim[0] = whole;
+    SL_TRY(EMIT(b, op, operand(b, SL_READ_WRITE, whole)));
+    op.kind = SL_OP_REDUCE_SCATTER;
+    SL_TRY(EMIT(b, op, operand(b, SL_READ_WRITE, whole), operand(b, SL_WRITE, shard)));
+    SL_TRY(EMIT(b, op, operand(b, SL_READ_WRITE, whole), operand(b, SL_READ_WRITE, shard)));
+    op.kind = SL_OP_ALL_GATHER;
+    SL_TRY(EMIT(b, op, operand(b, SL_READ, shard), operand(b, SL_WRITE, whole)));
+    op.kind = SL_OP_BROADCAST;
+    SL_TRY(EMIT(b, op, operand(b, SL_READ_WRITE, whole)));
+  }
+  return SL_OK;
+}
+
+/* Stage 0 sends and gets the same back: half of the way there and back is the cost of one send. Sizes come in pairs, so
+ * that the op which is timed, the send back, begins when the other side is known to have all. */
+static enum sl_status sends(struct bench *b, int stage) {
+  for (int64_t n = 300; n < (16 << 20); n = n * (b->quick ? 8 : 4)) {
+    struct sl_op op = op_of(stage == 0 ? SL_OP_SEND : SL_OP_RECV);
+    op.lane = stage == 0 ? SL_LANE_SEND_F : SL_LANE_RECV_F;
+    op.peer = 1 - stage;
+    op.payload = SL_PAYLOAD_ACTIVATION;
+    op.dim[0] = n;
+    SL_TRY(EMIT(b, op, operand(b, stage == 0 ? SL_READ : SL_WRITE, n)));
+    op.kind = stage == 0 ? SL_OP_RECV : SL_OP_SEND;
+    op.lane = stage == 0 ? SL_LANE_RECV_B : SL_LANE_SEND_B;
+    SL_TRY(EMIT(b, op, operand(b, stage == 0 ? SL_WRITE : SL_READ, n)));
+  }
+  return SL_OK;
+}
+
+/* --- jobs --- */
+
+static enum sl_status close_program(struct sl_program *p, int stage) {
+  struct sl_op join = op_of(SL_OP_JOIN);
+  SL_TRY(emit(p, join, 0, NULL));
+  SL_TRY(sl_calloc(&p->instances, 1, sizeof *p->instances));
+  p->instances[0] =
+      (struct sl_instance){.action = {SL_ACTION_STEP, stage, -1}, .op_count = (int32_t)p->op_count, .micro_batch = -1};
+  p->instance_count = p->instance_capacity = 1;
+  return SL_OK;
+}
+
+static enum sl_status open_class(struct sl_class *c, int stage, int rank_count) {
+  static const char *const names[BUFFERS] = {"control", "read", "written"};
+  int64_t at = 0;
+  c->stage = stage;
+  c->rank_count = rank_count;
+  c->first_rank = stage * rank_count;
+  c->control = BUFFER_CONTROL;
+  SL_TRY(sl_calloc(&c->buffers, BUFFERS, sizeof *c->buffers));
+  SL_TRY(sl_calloc(&c->slot_offsets, BUFFERS, sizeof *c->slot_offsets));
+  c->buffer_count = c->buffer_capacity = c->slot_count = BUFFERS;
+  for (int i = 0; i < BUFFERS; i++) {
+    struct sl_buffer *b = &c->buffers[i];
+    *b = (struct sl_buffer){.dtype = SL_F32, .persistent = true, .slots = 1, .first_slot = i};
+    snprintf(b->name, sizeof b->name, "%s", names[i]);
+    b->bytes = i == BUFFER_CONTROL ? (int64_t)sizeof(struct sl_control) : (int64_t)WINDOW_FLOATS * 4;
+    c->slot_offsets[i] = at;
+    at += (b->bytes + SL_ALIGN - 1) / SL_ALIGN * SL_ALIGN;
+  }
+  c->arena_bytes[SL_SPACE_DEVICE] = at;
+  for (int k = 0; k < SL_PROGRAM_COUNT; k++) c->programs[k].kind = (enum sl_program_kind)k;
+  struct bench b = {.rank_class = c, .program = &c->programs[SL_PROGRAM_INIT]};
+  for (int i = BUFFER_READ; i <= BUFFER_WRITE; i++) { /* 0.01 everywhere: no denormal, no overflow in a few steps */
+    struct sl_op op = op_of(SL_OP_FILL);
+    op.scale = 0.01;
+    op.dim[0] = WINDOW_FLOATS;
+    SL_TRY(EMIT(&b, op, {.buffer = i, .access = SL_WRITE, .bytes = (int64_t)WINDOW_FLOATS * 4}));
+  }
+  SL_TRY(close_program(b.program, stage));
+  return close_program(&c->programs[SL_PROGRAM_SAVE], stage);
+}
+
+static enum sl_status open_job(struct sl_job *job, const struct sl_plan *plan) {
+  *job = (struct sl_job){.plan = plan, .class_count = plan->pp, .classes_per_stage = 1};
+  SL_TRY(sl_calloc(&job->classes, (size_t)plan->pp, sizeof *job->classes));
+  for (int i = 0; i < plan->pp; i++) SL_TRY(open_class(&job->classes[i], i, plan->world / plan->pp));
+  return SL_OK;
+}
+
+static struct bench bench_of(struct sl_job *job, int stage, bool quick) {
+  struct sl_class *c = &job->classes[stage];
+  return (struct bench){.rank_class = c, .program = &c->programs[SL_PROGRAM_STEP], .quick = quick};
+}
+
+enum sl_status sl_calibration_bench_job(struct sl_job *job, const struct sl_plan *plan, bool quick) {
+  SL_TRY(open_job(job, plan));
+  struct bench b = bench_of(job, 0, quick);
+  SL_TRY(products(&b));
+  SL_TRY(attentions(&b));
+  SL_TRY(kernels(&b));
+  return close_program(b.program, 0);
+}
+
+static enum sl_status communication_job(struct sl_job *job, const struct sl_plan *plan, bool quick) {
+  SL_TRY(open_job(job, plan));
+  for (int stage = 0; stage < plan->pp; stage++) {
+    struct bench b = bench_of(job, stage, quick);
+    SL_TRY(plan->pp > 1 ? sends(&b, stage) : collectives(&b, plan->world));
+    SL_TRY(close_program(b.program, stage));
+  }
+  return SL_OK;
+}
+
+/* A plan for a job without a model: only its coordinates, its configuration and its cluster are used. */
+static enum sl_status run_job(struct sl_calibration *c, bool communication, int pp) {
+  static const char config_text[] = "{\"train_micro_batch_size_per_gpu\":1,\"optimizer\":{\"type\":\"AdamW\"}}";
+  static const char model_text[] = "{\"model_type\":\"mlp\",\"dims\":[3,5,2]}";
+  struct sl_model model = {0};
+  struct sl_config config = {0};
+  struct sl_cluster cluster;
+  struct sl_plan plan = {0};
+  struct sl_job job = {0};
+  struct sl_json doc;
+  enum sl_status status;
+  const char *text = c->text;
+  SL_TRY(sl_json_parse(&doc, "calibration", model_text, strlen(model_text)));
+  status = sl_model_from_json(&model, &doc);
+  sl_json_free(&doc);
+  SL_TRY(status);
+  SL_GO(sl_config_parse(&config, "calibration", config_text, strlen(config_text), false));
+  SL_GO(sl_cluster_load(&cluster, "localhost"));
+  SL_GO(sl_plan_build(&plan, &model, &config, &cluster, c->ranks));
+  plan.pp = pp; /* stages of nothing: a model of this size could not be cut */
+  plan.dp /= pp;
+  SL_GO(communication ? communication_job(&job, &plan, c->quick) : sl_calibration_bench_job(&job, &plan, c->quick));
+  c->text = NULL;
+  SL_GO(sl_calibration_run(c, &job, c->quick ? 5 : 9, "program", true, NULL));
+fail:
+  c->text = text;
+  sl_job_free(&job);
+  plan.pp = 1;
+  sl_plan_free(&plan);
+  sl_config_free(&config);
+  sl_model_free(&model);
+  return status;
+}
+
+enum sl_status sl_calibration_bench(struct sl_calibration *c) {
+  SL_TRY(run_job(c, false, 1));
+  if (c->ranks < 2) return SL_OK;
+  SL_TRY(run_job(c, true, 1));
+  return c->ranks % 2 == 0 ? run_job(c, true, 2) : SL_OK;
+}

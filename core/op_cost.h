@@ -1,0 +1,100 @@
+/* Measured costs of single ops: the part of a profile that `shardlab calibrate` fits.
+ *
+ * An entry says what one kind of op costs when a node runs `ranks` ranks at once:
+ *   seconds = sum over terms t of entry.seconds[t] x quantity[t]
+ * The quantities follow from the op (sl_op_quantities), the same for the fit and for the prediction:
+ *   launch     1
+ *   flops      sl_op_flops
+ *   scores     attention: score pairs, B H T (T + 1) / 2
+ *   cached     min(bytes, cache): what may lie in the rank's share of the cache
+ *   bytes      bytes - cached
+ *   a, b, c    matrix product: bytes of each operand once (packing, write-back)
+ *   pieces     collective: messages that are not full blocks cost more than their bytes say: one per part
+ * bytes is sl_op_bytes of a compute op, and what the busiest member puts on the wire of a communication op. */
+#ifndef SL_CORE_OP_COST_H
+#define SL_CORE_OP_COST_H
+
+#include "core/dtype.h"
+#include "core/json_get.h"
+
+#include <stdbool.h>
+
+/*        name      key in the file    SI per unit; rate: seconds = 1 / (number x SI) */
+#define SL_TERM_MAP(X)                                                                                                 \
+  X(LAUNCH, "launch_us", 1e-6, false)                                                                                  \
+  X(FLOPS, "GFLOPS", 1e9, true)                                                                                        \
+  X(SCORES, "scores_per_ns", 1e9, true)                                                                                \
+  X(CACHED, "cache_GBps", 1e9, true)                                                                                   \
+  X(BYTES, "GBps", 1e9, true)                                                                                          \
+  X(A, "a_GBps", 1e9, true)                                                                                            \
+  X(B, "b_GBps", 1e9, true)                                                                                            \
+  X(C, "c_GBps", 1e9, true)                                                                                            \
+  X(PIECES, "piece_us", 1e-6, false)
+
+enum sl_term {
+#define X(name, key, unit, rate) SL_TERM_##name,
+  SL_TERM_MAP(X)
+#undef X
+      SL_TERM_COUNT
+};
+const char *sl_term_key(enum sl_term term);
+/* The number that stands in the file for `seconds` per unit, above 0. */
+double sl_term_number(enum sl_term term, double seconds);
+
+/* Ops of one kind that do not cost alike are variants, with an entry each. */
+#define SL_VARIANT_MAP(X)                                                                                              \
+  X(PLAIN, "")            /* also: matrix product of a and b as they stand */                                          \
+  X(TRANS_A, "trans_a")   /* matrix product with a transposed ... */                                                   \
+  X(TRANS_B, "trans_b")   /* ... b ... */                                                                              \
+  X(TRANS_AB, "trans_ab") /* ... or both */                                                                            \
+  X(DROPOUT, "dropout")   /* with a probability above 0 */                                                             \
+  X(ADD, "accumulate")    /* reduce_scatter that adds to the shard */
+
+enum sl_variant {
+#define X(name, text) SL_VARIANT_##name,
+  SL_VARIANT_MAP(X)
+#undef X
+      SL_VARIANT_COUNT
+};
+const char *sl_variant_name(enum sl_variant variant);
+
+enum { SL_MAX_OP_COSTS = 192 };
+
+struct sl_op_cost {
+  int kind; /* enum sl_op_kind */
+  enum sl_variant variant;
+  enum sl_dtype dtype;
+  int ranks;                             /* of the node, of which all run; of a communication op: its members */
+  double seconds[SL_TERM_COUNT];         /* per unit of the term's quantity; 0: the term is absent */
+  double relative_stderr[SL_TERM_COUNT]; /* standard error of the fit, relative */
+  double correlation[SL_TERM_COUNT][SL_TERM_COUNT]; /* between the estimates of two terms; 1 on the diagonal */
+  double scatter; /* standard deviation of ln(measured / fitted) over the points: what the form does not describe */
+};
+
+struct sl_op_costs {
+  int count;
+  struct sl_op_cost items[SL_MAX_OP_COSTS];
+};
+
+struct sl_op;
+struct sl_program;
+
+enum sl_variant sl_op_variant(const struct sl_program *program, const struct sl_op *op);
+/* quantity[t] of `op`, of which `bytes` are moved (or put on the wire), for a rank with `cache_bytes` of cache. */
+void sl_op_quantities(const struct sl_op *op, double bytes, double cache_bytes, double quantity[SL_TERM_COUNT]);
+/* The entry for an op whose node has `ranks` ranks: that of the nearest number of ranks (by ratio, the lower one at a
+ * tie), a plain one where the variant has none; NULL when the table has no entry for the kind and type. */
+const struct sl_op_cost *sl_op_cost_find(const struct sl_op_costs *costs, int kind, enum sl_variant variant,
+                                         enum sl_dtype dtype, int ranks);
+double sl_op_cost_seconds(const struct sl_op_cost *cost, const double quantity[SL_TERM_COUNT]);
+
+/* The list "op_costs" of a cluster.json: objects {"op", "variant", "dtype", "ranks", "launch_us", "launch_us_stderr",
+ * ..., "scatter", "correlation": {"launch_us:GFLOPS": r, ...}}. Reading replaces *costs. Errors: SL_ERR_INPUT with the
+ * place. */
+enum sl_status sl_op_costs_read(struct sl_op_costs *costs, const struct sl_json *doc, const json_t *list);
+/* The keys "op", "variant" and "dtype" of an object. */
+enum sl_status sl_op_cost_names(const struct sl_json_object *in, int *kind, enum sl_variant *variant,
+                                enum sl_dtype *dtype);
+json_t *sl_op_costs_json(const struct sl_op_costs *costs);
+
+#endif

@@ -1,0 +1,184 @@
+/* label: unit
+   libs: fit
+ * The fit of measured costs: known parameters come back from noisy points, with standard errors that cover them. */
+#include "analysis/fit.h"
+#include "core/program.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#ifdef SL_HAVE_GSL
+
+enum { POINTS = 64, WORLDS = 60 };
+
+static uint64_t state;
+
+static double uniform(void) {
+  state = state * 6364136223846793005u + 1442695040888963407u;
+  return ((double)(state >> 11) + 0.5) * 0x1p-53;
+}
+
+static double normal(void) {
+  return sqrt(-2 * log(uniform())) * cos(6.283185307179586 * uniform());
+}
+
+/* seconds per unit of launch, flop, a, b, c: a core of 53 GFLOPS */
+static const double truth[SL_TERM_COUNT] = {[SL_TERM_LAUNCH] = 7e-6,
+                                            [SL_TERM_FLOPS] = 1 / 53e9,
+                                            [SL_TERM_A] = 1 / 3.7e9,
+                                            [SL_TERM_B] = 1 / 11e9,
+                                            [SL_TERM_C] = 1 / 5.3e9};
+
+static struct sl_point product(double noise) {
+  struct sl_point p = {.kind = SL_OP_GEMM, .dtype = SL_F32, .ranks = 1, .parts = 1, .repeats = 9};
+  double quantity[SL_TERM_COUNT], seconds = 0;
+  for (int i = 0; i < 3; i++) p.dim[i] = (int64_t)exp(2 + 5.5 * uniform());
+  sl_point_quantities(&p, 0, quantity);
+  for (int t = 0; t < SL_TERM_COUNT; t++) seconds += truth[t] * quantity[t];
+  p.median_s = seconds * exp(noise * normal());
+  p.low_s = p.median_s * 0.98;
+  p.high_s = p.median_s * 1.02;
+  return p;
+}
+
+static struct sl_op_cost fit_world(uint64_t seed, double noise, int outliers) {
+  static double quantity[POINTS][SL_TERM_COUNT], seconds[POINTS], spread[POINTS];
+  struct sl_op_cost cost = {.kind = SL_OP_GEMM, .dtype = SL_F32, .ranks = 1};
+  state = seed;
+  for (int i = 0; i < POINTS; i++) {
+    struct sl_point p = product(noise);
+    sl_point_quantities(&p, 0, quantity[i]);
+    seconds[i] = i < outliers ? 3.1 * p.median_s : p.median_s;
+    spread[i] = 0.01;
+  }
+  assert_int_equal(sl_fit_entry(&cost, (const double(*)[SL_TERM_COUNT])quantity, seconds, spread, POINTS), SL_OK);
+  return cost;
+}
+
+static void known_parameters_come_back(void **unused) {
+  (void)unused;
+  const struct sl_op_cost cost = fit_world(4711, 0.04, 0);
+  for (int t = 0; t < SL_TERM_COUNT; t++) {
+    if (truth[t] == 0) {
+      assert_true(cost.seconds[t] == 0);
+      continue;
+    }
+    const double off = log(cost.seconds[t] / truth[t]);
+    if (!(fabs(off) < 3.5 * cost.relative_stderr[t]) || !(cost.relative_stderr[t] < 0.3))
+      fail_msg("%s off by %.1f %%, standard error %.1f %%", sl_term_key((enum sl_term)t), 100 * off,
+               100 * cost.relative_stderr[t]);
+  }
+  assert_true(cost.relative_stderr[SL_TERM_FLOPS] < 0.03);
+  assert_true(fabs(cost.scatter / 0.04 - 1) < 0.35);
+}
+
+/* Of 60 repetitions with 5 parameters each, 90 % intervals should hold the truth in about 270 of 300. */
+static void standard_errors_cover(void **unused) {
+  (void)unused;
+  int inside = 0, all = 0;
+  for (uint64_t seed = 1; seed <= WORLDS; seed++) {
+    const struct sl_op_cost cost = fit_world(seed * 7919, 0.05, 0);
+    for (int t = 0; t < SL_TERM_COUNT; t++) {
+      if (truth[t] == 0 || cost.seconds[t] == 0) continue;
+      inside += fabs(log(cost.seconds[t] / truth[t])) < 1.645 * cost.relative_stderr[t];
+      all++;
+    }
+  }
+  assert_true(all > WORLDS * 4);
+  if (inside < 0.78 * all || inside > 0.97 * all) fail_msg("%d of %d inside 90 %% intervals", inside, all);
+}
+
+static void outliers_count_little(void **unused) {
+  (void)unused;
+  const struct sl_op_cost clean = fit_world(31, 0.03, 0), dirty = fit_world(31, 0.03, 5);
+  assert_true(fabs(log(dirty.seconds[SL_TERM_FLOPS] / clean.seconds[SL_TERM_FLOPS])) < 0.03);
+}
+
+static void noiseless_points_are_exact(void **unused) {
+  (void)unused;
+  const struct sl_op_cost cost = fit_world(5, 0, 0);
+  for (int t = 0; t < SL_TERM_COUNT; t++)
+    if (truth[t] > 0 && !(fabs(cost.seconds[t] / truth[t] - 1) < 1e-4))
+      fail_msg("%s is %.9g, expected %.9g", sl_term_key((enum sl_term)t), cost.seconds[t], truth[t]);
+}
+
+/* The whole way: points, steps, profile, and the profile read back. */
+static void profile_survives_its_file(void **unused) {
+  (void)unused;
+  static struct sl_fit fit;
+  static struct sl_cluster again;
+  struct sl_points points = {.cluster = NULL};
+  struct sl_cluster *local = calloc(1, sizeof *local);
+  assert_int_equal(sl_cluster_load(local, "localhost"), SL_OK);
+  points.cluster = sl_cluster_to_json(local);
+  snprintf(points.machine, sizeof points.machine, "a machine");
+  state = 99;
+  for (int i = 0; i < POINTS; i++) {
+    struct sl_point p = product(0.02);
+    assert_int_equal(sl_points_add(&points, &p), SL_OK);
+  }
+  for (int i = 0; i < 2; i++) { /* 3 ms of ops, 10 us between each of 91; run to run 4 % */
+    struct sl_point_step s = {.name = "m", .ranks = 1, .ops = 91, .compute_s = 3e-3 * (1 + 0.04 * i), .repeats = 9};
+    s.median_s = s.compute_s + 91 * 10e-6;
+    assert_int_equal(sl_points_add_step(&points, &s), SL_OK);
+  }
+  assert_int_equal(sl_fit_points(&fit, &points), SL_OK);
+  assert_true(fabs(fit.profile.device.launch_latency / 10e-6 - 1) < 1e-6);
+  assert_true(fabs(fit.profile.device.run_noise / (log(1 + 0.04 * 3 / 3.91) / 0.6745 / sqrt(2)) - 1) < 0.01);
+  json_t *json = sl_fit_json(&fit, &points);
+  char *text = json_dumps(json, JSON_REAL_PRECISION(17));
+  struct sl_json doc;
+  assert_int_equal(sl_json_parse(&doc, "profile.json", text, strlen(text)), SL_OK);
+  if (sl_cluster_from_json(&again, &doc) != SL_OK) fail_msg("%s", sl_error_message());
+  assert_int_equal(again.op_costs.count, 1);
+  for (int t = 0; t < SL_TERM_COUNT; t++) {
+    const double a = again.op_costs.items[0].seconds[t], b = fit.profile.op_costs.items[0].seconds[t];
+    assert_true(fabs(a - b) <= 1e-12 * b);
+    assert_true(fabs(again.op_costs.items[0].relative_stderr[t] - fit.profile.op_costs.items[0].relative_stderr[t]) <
+                1e-9);
+    for (int u = 0; u < SL_TERM_COUNT; u++)
+      assert_true(fabs(again.op_costs.items[0].correlation[t][u] - fit.profile.op_costs.items[0].correlation[t][u]) <
+                  1e-9);
+  }
+  assert_true(again.device.run_noise > 0.01);
+  sl_json_free(&doc);
+  free(text);
+  json_decref(json);
+  sl_fit_free(&fit);
+  sl_points_free(&points);
+  free(local);
+}
+
+static void too_few_points(void **unused) {
+  (void)unused;
+  struct sl_op_cost cost = {0};
+  const double quantity[1][SL_TERM_COUNT] = {{1}}, seconds[1] = {1}, spread[1] = {0};
+  assert_int_equal(sl_fit_entry(&cost, quantity, seconds, spread, 1), SL_ERR_INPUT);
+  assert_non_null(strstr(sl_error_message(), "2 points"));
+  sl_error_clear();
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(known_parameters_come_back), cmocka_unit_test(standard_errors_cover),
+      cmocka_unit_test(outliers_count_little),      cmocka_unit_test(noiseless_points_are_exact),
+      cmocka_unit_test(profile_survives_its_file),  cmocka_unit_test(too_few_points),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+#else
+
+int main(void) {
+  print_message("GSL is absent: nothing to fit with\n");
+  return 0;
+}
+
+#endif

@@ -1,0 +1,239 @@
+/* label: unit
+   libs: calibrate sim
+ * Points of a calibration: the file there and back, broken files, what may never be measured; and measured costs in a
+ * prediction. */
+#include "cli/calibrate.h"
+#include "core/program.h"
+#include "sim/cost.h"
+#include "tests/job_fixture.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static enum sl_status parse(struct sl_points *points, const char *text) {
+  struct sl_json doc;
+  memset(points, 0, sizeof *points);
+  enum sl_status status = sl_json_parse(&doc, "points.json", text, strlen(text));
+  if (status != SL_OK) return status;
+  status = sl_points_read(points, &doc);
+  sl_json_free(&doc);
+  return status;
+}
+
+static const char good[] =
+    "{\"schema\":1,\"machine\":\"m\",\"load\":0.5,\"cluster\":{\"name\":\"x\"},\n"
+    "\"points\":[{\"op\":\"gemm\",\"variant\":\"trans_b\",\"dtype\":\"fp32\",\"ranks\":2,\"shape\":[21,29,37],\n"
+    "\"bytes\":9984,\"source\":\"program\",\"median_s\":3e-6,\"low_s\":2e-6,\"high_s\":5e-6,\"repeats\":7},\n"
+    "{\"op\":\"all_gather\",\"ranks\":2,\"shape\":[300],\"parts\":3,\"bytes\":600,\"median_s\":1e-5}],\n"
+    "\"steps\":[{\"name\":\"c88\",\"ranks\":2,\"ops\":91,\"compute_s\":0.004,\"median_s\":0.005,\n"
+    "\"calls\":[{\"op\":\"all_reduce\",\"parts\":2,\"bytes\":800,\"count\":5}]}]}";
+
+static void file_there_and_back(void **unused) {
+  (void)unused;
+  struct sl_points points, again;
+  if (parse(&points, good) != SL_OK) fail_msg("%s", sl_error_message());
+  json_t *json = sl_points_json(&points);
+  char *text = json_dumps(json, JSON_REAL_PRECISION(17));
+  if (parse(&again, text) != SL_OK) fail_msg("%s", sl_error_message());
+  assert_int_equal(again.count, 2);
+  assert_int_equal(again.step_count, 1);
+  assert_memory_equal(again.items, points.items, 2 * sizeof *points.items);
+  assert_int_equal(points.items[0].variant, SL_VARIANT_TRANS_B);
+  assert_int_equal(points.items[0].dim[2], 37);
+  assert_int_equal(points.items[1].parts, 3);
+  assert_true(points.items[1].high_s == 1e-5); /* a median alone is its own range */
+  assert_int_equal(again.steps[0].calls[0].kind, SL_OP_ALL_REDUCE);
+  assert_int_equal(again.steps[0].calls[0].count, 5);
+  assert_true(again.steps[0].compute_s == 0.004);
+  free(text);
+  json_decref(json);
+  sl_points_free(&points);
+  sl_points_free(&again);
+}
+
+static void broken_files_say_where(void **unused) {
+  (void)unused;
+  static const char *const broken[][2] = {
+      {"[1]", "expected a JSON object"},
+      {"{}", "schema"},
+      {"{\"schema\":2,\"points\":[]}", "schema: is 2"},
+      {"{\"schema\":1,\"points\":[]}", "points: is []"},
+      {"{\"schema\":1,\"points\":[7]}", "points[0]: expected an object"},
+      {"{\"schema\":1,\"points\":[{\"op\":\"gem\",\"ranks\":1,\"shape\":[],\"median_s\":1}]}", "\"gemm\""},
+      {"{\"schema\":1,\"points\":[{\"op\":\"gemm\",\"shape\":[],\"median_s\":1}]}", "ranks: is missing"},
+      {"{\"schema\":1,\"points\":[{\"op\":\"gemm\",\"ranks\":1,\"shape\":[1,-2],\"median_s\":1}]}", "points[0].shape"},
+      {"{\"schema\":1,\"points\":[{\"op\":\"gemm\",\"ranks\":1,\"shape\":[1]}]}", "median_s: is missing"},
+      {"{\"schema\":1,\"points\":[{\"op\":\"gemm\",\"ranks\":1,\"shape\":[1],\"median_s\":0}]}", "median_s: is 0"},
+      {"{\"schema\":1,\"points\":[{\"op\":\"gemm\",\"ranks\":1,\"shape\":[1],\"median_s\":2,\"low_s\":3}]}",
+       "low_s: is 3"},
+      {"{\"schema\":1,\"points\":[{\"op\":\"copy\",\"variant\":\"x\",\"ranks\":1,\"shape\":[],\"median_s\":1}]}",
+       "variant"},
+  };
+  for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
+    struct sl_points points;
+    sl_error_clear();
+    assert_int_equal(parse(&points, broken[i][0]), SL_ERR_INPUT);
+    if (strstr(sl_error_message(), broken[i][1]) == NULL || strstr(sl_error_message(), "points.json") == NULL)
+      fail_msg("\"%s\" for %s, expected \"%s\"", sl_error_message(), broken[i][0], broken[i][1]);
+    sl_points_free(&points);
+  }
+  sl_error_clear();
+}
+
+static void no_program_of(const struct sl_job *job, const char *what) {
+  const struct sl_program *p = &job->classes[0].programs[SL_PROGRAM_STEP];
+  for (size_t i = 0; i < p->op_count; i++)
+    if (sl_calibration_excluded(&p->ops[i]))
+      fail_msg("%s times an acceptance shape: %s (%lld, %lld, %lld, %lld)", what, sl_op_name(p->ops[i].kind),
+               (long long)p->ops[i].dim[0], (long long)p->ops[i].dim[1], (long long)p->ops[i].dim[2],
+               (long long)p->ops[i].dim[3]);
+}
+
+static void fixture_model(struct fixture *f, const char *model, const char *config) {
+  if (fixture_open(f, model, config, "localhost", 1, NULL) != SL_OK) fail_msg("%s", sl_error_message());
+}
+
+static void no_acceptance_shape_is_timed(void **unused) {
+  (void)unused;
+  struct fixture f;
+  struct sl_job job;
+  fixture_model(&f, "gpt2-tiny", "{\"train_micro_batch_size_per_gpu\":3,\"optimizer\":{\"type\":\"AdamW\"}}");
+  assert_int_equal(sl_calibration_bench_job(&job, &f.plan, false), SL_OK);
+  no_program_of(&job, "the benchmark");
+  sl_job_free(&job);
+  fixture_close(&f);
+  for (int i = 0; i < sl_calibration_model_count; i++) {
+    const struct sl_calibration_model *m = &sl_calibration_models[i];
+    assert_true(m->width % 64 != 0 && m->seq % 64 != 0 && m->vocab != 256 && m->vocab != 50257);
+    assert_int_equal(m->width % m->heads, 0);
+    assert_true(m->seq <= m->positions);
+  }
+}
+
+/* The exclusion knows the acceptance models: nearly all that their products, attention and rows do is caught. */
+static void acceptance_shapes_are_known(void **unused) {
+  (void)unused;
+  static const char *const models[] = {"gpt2-tiny", "gpt2-mini", "gpt2"};
+  for (int i = 0; i < 3; i++) {
+    struct fixture f;
+    fixture_model(&f, models[i], "{\"train_micro_batch_size_per_gpu\":1,\"shardlab\":{\"seq_len\":128}}");
+    const struct sl_program *p = &f.job.classes[0].programs[SL_PROGRAM_STEP];
+    for (size_t k = 0; k < p->op_count; k++) {
+      const enum sl_op_class op_class = sl_op_class_of(p->ops[k].kind);
+      if (op_class == SL_CLASS_GEMM || op_class == SL_CLASS_ATTENTION || p->ops[k].kind == SL_OP_GELU_FWD)
+        assert_true(sl_calibration_excluded(&p->ops[k]));
+    }
+    fixture_close(&f);
+  }
+}
+
+static const char profile[] =
+    "{\"device\":{\"kind\":\"cpu\",\"cores\":2,\"memory_GiB\":1,\"memory_bandwidth_GBps\":7,\"peak_TFLOPS\":{\"fp32\":"
+    "1},"
+    "\"launch_us\":3,\"launch_us_stderr\":0.5,\"run_noise\":0.02,\"cache_MiB\":1,\"cache_bandwidth_GBps\":9},"
+    "\"links\":[{\"bandwidth_GBps\":1,\"latency_us\":2}],\"op_costs\":["
+    "{\"op\":\"gemm\",\"ranks\":1,\"launch_us\":11,\"GFLOPS\":50,\"GFLOPS_stderr\":5,\"scatter\":0.07},"
+    "{\"op\":\"gemm\",\"variant\":\"trans_b\",\"ranks\":1,\"GFLOPS\":20},"
+    "{\"op\":\"gemm\",\"ranks\":2,\"GFLOPS\":30,\"c_GBps\":2}]}";
+
+static struct sl_cluster *load(const char *text) {
+  struct sl_cluster *cluster = calloc(1, sizeof *cluster);
+  struct sl_json doc;
+  assert_int_equal(sl_json_parse(&doc, "profile.json", text, strlen(text)), SL_OK);
+  if (sl_cluster_from_json(cluster, &doc) != SL_OK) fail_msg("%s", sl_error_message());
+  sl_json_free(&doc);
+  return cluster;
+}
+
+static double cost_of(const struct sl_cluster *cluster, int world, unsigned flags) {
+  static const struct sl_slice slices[3] = {{.access = SL_READ}, {.access = SL_READ}, {.access = SL_WRITE}};
+  const struct sl_op op = {
+      .kind = SL_OP_GEMM, .dtype = SL_F32, .flags = flags, .dim = {100, 200, 300}, .slice_count = 3};
+  const struct sl_program program = {.slices = (struct sl_slice *)(uintptr_t)slices, .slice_count = 3};
+  struct sl_cost_rank rank;
+  double seconds;
+  assert_int_equal(sl_cost_share(&rank, cluster, world), SL_OK);
+  assert_int_equal(sl_cost_compute(&rank, &program, &op, &seconds), SL_OK);
+  return seconds;
+}
+
+static void near(double got, double want) {
+  if (!(fabs(got - want) <= 1e-9 * fabs(want))) fail_msg("%.12g, expected %.12g", got, want);
+}
+
+/* 100 x 200 x 300: 12 Mflop, 80000 bytes of c. */
+static void measured_costs_replace_formulas(void **unused) {
+  (void)unused;
+  struct sl_cluster *c = load(profile);
+  c->devices_per_node = 8;
+  near(cost_of(c, 1, 0), 3e-6 + 11e-6 + 12e6 / 50e9);
+  near(cost_of(c, 1, SL_OP_TRANS_B), 3e-6 + 12e6 / 20e9);
+  near(cost_of(c, 2, 0), 3e-6 + 12e6 / 30e9 + 80000 / 2e9);
+  near(cost_of(c, 2, SL_OP_TRANS_A), 3e-6 + 12e6 / 30e9 + 80000 / 2e9); /* the plain one stands in */
+  /* 4 ranks on 2 cores take turns: each op twice as long as with 2 */
+  near(cost_of(c, 4, 0), 2 * 3e-6 + 2 * (12e6 / 30e9 + 80000 / 2e9));
+  free(c);
+}
+
+/* One op of 240 us flops (10 %) and 11 us launch (exact): its fit, its scatter of 7 %, and runs that differ by 2 %. */
+static void error_bar_by_hand(void **unused) {
+  (void)unused;
+  struct sl_cluster *c = load(profile);
+  static struct sl_op op = {.kind = SL_OP_GEMM, .dtype = SL_F32, .dim = {100, 200, 300}, .group = SL_GROUP_NONE};
+  struct sl_issue issues[3] = {{.op = 0}, {.op = 0}, {.op = 0}};
+  const struct sl_program program = {.ops = &op, .op_count = 1, .issues = issues, .issue_count = 3};
+  struct sl_cost_rank rank;
+  assert_int_equal(sl_cost_share(&rank, c, 1), SL_OK);
+  const double part = 240.0 / 251;
+  near(sl_cost_step_error(&rank, &program, 1), sqrt(part * part * 0.01 + 0.07 * 0.07 + 0.02 * 0.02));
+  c->op_costs.count = 0;
+  assert_true(sl_cost_step_error(&rank, &program, 1) == 0);
+  free(c);
+}
+
+static void broken_profiles_say_where(void **unused) {
+  (void)unused;
+  static const char *const broken[][2] = {
+      {"7", "op_costs"},
+      {"[7]", "op_costs[0]"},
+      {"[{\"op\":\"gemm\"}]", "launch_us"},
+      {"[{\"op\":\"gemm\",\"GFLOPS\":0}]", "op_costs[0].GFLOPS"},
+      {"[{\"op\":\"gemm\",\"GFLOP\":1}]", "expected \"GFLOPS\"?"},
+      {"[{\"op\":\"gemm\",\"GFLOPS\":1,\"ranks\":0}]", "op_costs[0].ranks"},
+      {"[{\"op\":\"gemm\",\"GFLOPS\":1,\"correlation\":{\"launch_us:GFLOPS\":2}}]", "correlation"},
+  };
+  for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
+    char text[1024];
+    struct sl_json doc;
+    static struct sl_cluster cluster;
+    snprintf(text, sizeof text, "%.*s\"op_costs\":%s}", (int)(strstr(profile, "\"op_costs\"") - profile), profile,
+             broken[i][0]);
+    sl_error_clear();
+    assert_int_equal(sl_json_parse(&doc, "p.json", text, strlen(text)), SL_OK);
+    assert_int_equal(sl_cluster_from_json(&cluster, &doc), SL_ERR_INPUT);
+    if (strstr(sl_error_message(), broken[i][1]) == NULL)
+      fail_msg("\"%s\", expected \"%s\"", sl_error_message(), broken[i][1]);
+    sl_json_free(&doc);
+  }
+  sl_error_clear();
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(file_there_and_back),
+      cmocka_unit_test(broken_files_say_where),
+      cmocka_unit_test(no_acceptance_shape_is_timed),
+      cmocka_unit_test(acceptance_shapes_are_known),
+      cmocka_unit_test(measured_costs_replace_formulas),
+      cmocka_unit_test(error_bar_by_hand),
+      cmocka_unit_test(broken_profiles_say_where),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
