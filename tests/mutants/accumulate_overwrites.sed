@@ -1,4 +1,4 @@
 # The second micro-batch overwrites the flat gradient of the first.
-# file: core/lower_zero.c
+# file: core/lower_reduce.c
 # tests: equivalence_1 golden_1
-s/o->slice.access = keep || z->seen/o->slice.access = z->seen/
+s/return r->seen\[placed\] > 0 || (r->keep \&\& !sharded(l));/return r->seen[placed] > 0;/

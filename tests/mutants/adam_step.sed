@@ -1,4 +1,4 @@
 # Adam's second bias correction is left out.
 # file: kernels/optimizer.c
 # tests: golden_1
-s/\.inv_root = (sl_real)(1 \/ sqrt(c2))/.inv_root = 1/
+s/1 \/ sqrt(c2)/1 \/ sqrt(c2 > 0 ? 1 : c2)/

@@ -1,4 +1,4 @@
-# Stage 0: every rank answers for all squares, so the norm is sqrt(dp) too large.
-# file: core/lower_zero.c
+# A gradient that stands on all ranks counts on each: the norm is sqrt(dp) too large.
+# file: core/lower_update.c
 # tests: equivalence_2 golden_2
-s/op.scale = (double)l->plan->shard \/ l->plan->dp;/op.scale = 1;/
+s/op.scale = (whole ? 1.0 : (double)l->plan->shard) \/ l->plan->dp;/op.scale = 1;/

@@ -1,4 +1,4 @@
-# The flat space's padding is not cleared before it is reduced.
-# file: core/lower_zero.c
+# Padding is not cleared before it is reduced.
+# file: core/lower_reduce.c
 # tests: golden_2 equivalence_2
-s/  if (count == 0) return SL_OK;/  if (count >= 0) return SL_OK;/
+s/if (end > data_end) {/if (end > data_end \&\& l->plan->world > 1000) {/
