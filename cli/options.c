@@ -52,6 +52,8 @@ static const struct option options_table[] = {
     {"pp", INTEGER, FIELD(pp), NULL, "N", 1, 1 << 16, JOBS, "pipeline stages"},
     {"cp", INTEGER, FIELD(cp), NULL, "N", 1, 1 << 16, JOBS, "context-parallel ranks"},
     {"schedule", TEXT, FIELD(schedule), NULL, "NAME", 0, 0, JOBS, "pipeline schedule: gpipe, 1f1b"},
+    {"attention", CHOICE, FIELD(attention), NULL, "materialised|flash", 0, 0, JOBS,
+     "keep the probabilities for backward, or form them again"},
     {"micro-batch", INTEGER, FIELD(micro_batch), NULL, "N", 1, 1 << 30, JOBS,
      "overrides train_micro_batch_size_per_gpu"},
     {"grad-accum", INTEGER, FIELD(grad_accum), NULL, "N", 1, 1 << 30, JOBS, "overrides gradient_accumulation_steps"},

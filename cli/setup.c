@@ -48,6 +48,7 @@ static void override(json_t *root, const struct sl_options *o) {
     if (sl_options_given(o, integers[i].flag))
       put(root, integers[i].section, integers[i].key, json_integer(integers[i].value));
   if (o->schedule != NULL) put(root, "shardlab", "schedule", json_string(o->schedule));
+  if (o->attention != NULL) put(root, "shardlab", "attention", json_string(o->attention));
   if (o->preset != NULL) put_preset(root, o->preset);
 }
 

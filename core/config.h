@@ -3,7 +3,7 @@
  *
  *   "shardlab": {"ds_version": "0.19.6", "tp": 1, "pp": 1, "cp": 1, "virtual_stages": 1, "schedule": "1f1b",
  *                "recompute": "none", "preset": "", "sequence_parallel": false, "seed": 1234, "seq_len": 0,
- *                "shuffle": true}
+ *                "attention": "materialised", "shuffle": true}
  *
  * ds_version says whose defaults apply. Versions compare by major.minor.patch (a missing patch is 0, "+..." is ignored):
  *   gradient_clipping                     0.0 before 0.19.6, then 1.0
@@ -35,6 +35,7 @@ enum sl_lr_schedule {
   SL_LR_ONE_CYCLE,
   SL_LR_RANGE_TEST
 };
+enum sl_attention { SL_ATTENTION_MATERIALISED, SL_ATTENTION_FLASH };
 enum sl_offload_device { SL_OFFLOAD_NONE, SL_OFFLOAD_CPU, SL_OFFLOAD_NVME };
 
 struct sl_config {
@@ -95,7 +96,8 @@ struct sl_config {
     int tp, pp, cp, virtual_stages;
     char schedule[32], recompute[16], preset[32];
     bool sequence_parallel;
-    bool shuffle;          /* false: sequences in the order of the file */
+    enum sl_attention attention; /* probabilities kept for backward, or formed again: memory linear in seq_len */
+    bool shuffle;                /* false: sequences in the order of the file */
     int64_t seed, seq_len; /* seq_len 0 = the model's n_positions */
   } sl;
   struct sl_json doc; /* the file, kept for places; owned */

@@ -146,6 +146,7 @@ const struct sl_field sl_fields[] = {
   M("shardlab", "recompute", TEXT, sl.recompute, D("\"none\"")),
   M("shardlab", "preset", TEXT, sl.preset, D("\"\"")),
   M("shardlab", "sequence_parallel", BOOL, sl.sequence_parallel, D("false")),
+  M("shardlab", "attention", WORD, sl.attention, D("\"materialised\""), WORDS("materialised|flash")),
   M("shardlab", "shuffle", BOOL, sl.shuffle, D("true")),
   M("shardlab", "seed", INT, sl.seed, D("1234"), GE(0)),
   M("shardlab", "seq_len", INT, sl.seq_len, D("0"), GE(0)),

@@ -14,7 +14,8 @@ enum { WTE, WPE, FIRST_BLOCK };
 
 /* What the backward of a block needs from its forward. */
 struct block {
-  int32_t x, ln_1, stats_1, qkv, probs, att, x_mid, ln_2, stats_2, fc, gelu;
+  int32_t x, ln_1, stats_1, qkv, softmax /* probabilities, or flash attention's log-sum-exp */, att, x_mid, ln_2,
+      stats_2, fc, gelu;
 };
 
 struct gpt2 {
@@ -140,6 +141,10 @@ static enum sl_status residual_bwd(struct gpt2 *g, int layer, int site, int32_t 
   return SL_DRAFT(&l->backward, op, sl_read(l, dx), sl_write(l, *branch));
 }
 
+static bool flash(const struct gpt2 *g) {
+  return g->l->plan->config->sl.attention == SL_ATTENTION_FLASH;
+}
+
 static struct sl_op attention_op(const struct gpt2 *g, enum sl_op_kind kind, enum sl_phase phase, int layer) {
   struct sl_op op = op_of(g, kind, phase, layer);
   op.dim[0] = g->b, op.dim[1] = g->t, op.dim[2] = g->h, op.dim[3] = g->d;
@@ -148,16 +153,53 @@ static struct sl_op attention_op(const struct gpt2 *g, enum sl_op_kind kind, enu
   return op;
 }
 
+/* What attention keeps for its backward: all probabilities (B,H,T,T), or one number a query (B,H,T). */
+static enum sl_status softmax_buffer(struct gpt2 *g, int layer, int32_t *out) {
+  if (!flash(g)) return activation(g, out, g->b * g->h * g->t * g->t, layer, "attn.probs");
+  return sl_lower_buffer(g->l, out, SL_SCOPE_MICRO, SL_CATEGORY_ACTIVATION, SL_F32, g->b * g->h * g->t, g->l->slots,
+                         "h.%d.attn.lse", layer);
+}
+
+static enum sl_status attention(struct gpt2 *g, int layer, const struct block *k) {
+  struct sl_lowering *l = g->l;
+  const int64_t threads = l->plan->threads;
+  int32_t scratch;
+  SL_TRY(workspace(g, &scratch,
+                   flash(g) ? sl_scratch_flash_attention_fwd(g->t, g->d, threads)
+                            : sl_scratch_attention_fwd(g->t, g->d, threads),
+                   layer, "att.scratch"));
+  return SL_DRAFT(&l->forward,
+                  attention_op(g, flash(g) ? SL_OP_FLASH_FWD : SL_OP_ATTENTION_FWD, SL_PHASE_FORWARD, layer),
+                  sl_read(l, k->qkv), sl_write(l, k->att), sl_write(l, k->softmax), sl_write(l, scratch));
+}
+
+static enum sl_status attention_bwd(struct gpt2 *g, int layer, const struct block *k, int32_t datt, int32_t dqkv) {
+  struct sl_lowering *l = g->l;
+  const int64_t threads = l->plan->threads;
+  const struct sl_op op = attention_op(g, flash(g) ? SL_OP_FLASH_BWD : SL_OP_ATTENTION_BWD, SL_PHASE_BACKWARD, layer);
+  int32_t scratch;
+  SL_TRY(workspace(g, &scratch,
+                   flash(g) ? sl_scratch_flash_attention_bwd(g->t, g->d, threads)
+                            : sl_scratch_attention_bwd(g->t, g->d, threads),
+                   layer, "datt.scratch"));
+  if (flash(g)) {
+    return SL_DRAFT(&l->backward, op, sl_read(l, datt), sl_read(l, k->qkv), sl_read(l, k->att), sl_read(l, k->softmax),
+                    sl_write(l, dqkv), sl_write(l, scratch));
+  }
+  return SL_DRAFT(&l->backward, op, sl_read(l, datt), sl_read(l, k->qkv), sl_read(l, k->softmax), sl_write(l, dqkv),
+                  sl_write(l, scratch));
+}
+
 static enum sl_status block_fwd(struct gpt2 *g, int layer, struct block *k) {
   struct sl_lowering *l = g->l;
   const int w = FIRST_BLOCK + layer * BLOCK_TENSORS;
   struct sl_op op;
-  int32_t branch, next, scratch;
+  int32_t branch, next;
   k->x = g->x;
   SL_TRY(activation(g, &k->ln_1, g->r * g->c, layer, "ln_1"));
   SL_TRY(statistics(g, &k->stats_1, layer, "ln_1.stats"));
   SL_TRY(activation(g, &k->qkv, 3 * g->r * g->c, layer, "attn.qkv"));
-  SL_TRY(activation(g, &k->probs, g->b * g->h * g->t * g->t, layer, "attn.probs"));
+  SL_TRY(softmax_buffer(g, layer, &k->softmax));
   SL_TRY(activation(g, &k->att, g->r * g->c, layer, "attn.out"));
   SL_TRY(activation(g, &k->x_mid, g->r * g->c, layer, "x_mid"));
   SL_TRY(activation(g, &k->ln_2, g->r * g->c, layer, "ln_2"));
@@ -167,10 +209,7 @@ static enum sl_status block_fwd(struct gpt2 *g, int layer, struct block *k) {
 
   SL_TRY(layernorm(g, layer, k->x, w + LN_1_W, k->ln_1, k->stats_1));
   SL_TRY(linear(g, layer, k->ln_1, w + QKV_W, k->qkv, 3 * g->c, g->c));
-  op = attention_op(g, SL_OP_ATTENTION_FWD, SL_PHASE_FORWARD, layer);
-  SL_TRY(workspace(g, &scratch, sl_scratch_attention_fwd(g->t, g->d, l->plan->threads), layer, "att.scratch"));
-  SL_TRY(
-      SL_DRAFT(&l->forward, op, sl_read(l, k->qkv), sl_write(l, k->att), sl_write(l, k->probs), sl_write(l, scratch)));
+  SL_TRY(attention(g, layer, k));
   SL_TRY(temporary(g, &branch, g->r * g->c, layer, "attn.proj"));
   SL_TRY(linear(g, layer, k->att, w + PROJ_W, branch, g->c, g->c));
   SL_TRY(residual(g, layer, DROP_PROJ, k->x, branch, k->x_mid));
@@ -193,7 +232,7 @@ static enum sl_status block_bwd(struct gpt2 *g, int layer, const struct block *k
   struct sl_lowering *l = g->l;
   const int w = FIRST_BLOCK + layer * BLOCK_TENSORS;
   struct sl_op op;
-  int32_t branch, dgelu, dln, datt, dqkv, scratch;
+  int32_t branch, dgelu, dln, datt, dqkv;
   SL_TRY(residual_bwd(g, layer, DROP_FC2, dx, &branch));
   SL_TRY(temporary(g, &dgelu, g->r * g->i, layer, "dgelu"));
   SL_TRY(linear_bwd(g, layer, branch, k->gelu, w + FC2_W, dgelu, g->c, g->i));
@@ -208,10 +247,7 @@ static enum sl_status block_bwd(struct gpt2 *g, int layer, const struct block *k
   SL_TRY(temporary(g, &datt, g->r * g->c, layer, "datt"));
   SL_TRY(linear_bwd(g, layer, branch, k->att, w + PROJ_W, datt, g->c, g->c));
   SL_TRY(temporary(g, &dqkv, 3 * g->r * g->c, layer, "dqkv"));
-  SL_TRY(workspace(g, &scratch, sl_scratch_attention_bwd(g->t, g->d, l->plan->threads), layer, "datt.scratch"));
-  op = attention_op(g, SL_OP_ATTENTION_BWD, SL_PHASE_BACKWARD, layer);
-  SL_TRY(SL_DRAFT(&l->backward, op, sl_read(l, datt), sl_read(l, k->qkv), sl_read(l, k->probs), sl_write(l, dqkv),
-                  sl_write(l, scratch)));
+  SL_TRY(attention_bwd(g, layer, k, datt, dqkv));
   SL_TRY(temporary(g, &dln, g->r * g->c, layer, "dln_1"));
   SL_TRY(linear_bwd(g, layer, dqkv, k->ln_1, w + QKV_W, dln, 3 * g->c, g->c));
   return layernorm_bwd(g, layer, dln, k->x, w + LN_1_W, k->stats_1, dx, false);

@@ -94,16 +94,25 @@ static double elementwise_flops(const struct sl_op *op) {
   }
 }
 
+/* Flops of one T x T by D product of causal attention over all heads, dim B T H D: only the lower triangle counts. */
+static double attention_product(const int64_t *d) {
+  return 2.0 * (double)d[0] * (double)d[2] * (double)d[3] * (double)d[1] * (double)(d[1] + 1) / 2;
+}
+
 double sl_op_flops(const struct sl_op *op) {
   const int64_t *d = op->dim;
   switch (op->kind) {
   case SL_OP_GEMM:
     return 2.0 * (double)d[0] * (double)d[1] * (double)d[2];
-  /* causal: T(T+1)/2 score pairs per head, two products of D each; the backward has five products */
+  /* causal: T(T+1)/2 score pairs per head, a product of D for each of scores and outputs; the backward has four, and forms
+   * the scores again where their softmax was not kept */
   case SL_OP_ATTENTION_FWD:
-    return 2.0 * 2.0 * (double)d[0] * (double)d[2] * (double)d[3] * (double)d[1] * (double)(d[1] + 1) / 2;
+  case SL_OP_FLASH_FWD:
+    return 2 * attention_product(d);
   case SL_OP_ATTENTION_BWD:
-    return 2.0 * 4.0 * (double)d[0] * (double)d[2] * (double)d[3] * (double)d[1] * (double)(d[1] + 1) / 2;
+    return 4 * attention_product(d);
+  case SL_OP_FLASH_BWD:
+    return 5 * attention_product(d);
   default:
     return elementwise_flops(op);
   }

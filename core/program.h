@@ -73,16 +73,18 @@ const char *sl_op_class_name(enum sl_op_class op_class);
   X(LAYERNORM_BWD, "layernorm_bwd",                                                                                    \
     ELEMENTWISE)        /* r dout, r x, r weight, r stats, w/+ dx, w/+ dweight, w/+ dbias, w scratch  R C */           \
   X(GEMM, "gemm", GEMM) /* r a, r b, w/+ c [, r bias]                  m n k          */                               \
-  X(BIAS_BWD, "bias_bwd", ELEMENTWISE)         /* r dout, w/+ dbias                           R C            */        \
-  X(ATTENTION_FWD, "attention", ATTENTION)     /* r qkv, w out, w probs, w scratch            B T H D        */        \
-  X(ATTENTION_BWD, "attention_bwd", ATTENTION) /* r dout, r qkv, r probs, w dqkv, w scratch   B T H D        */        \
-  X(GELU_FWD, "gelu", ELEMENTWISE)             /* r x, w out                                  R C            */        \
-  X(GELU_BWD, "gelu_bwd", ELEMENTWISE)         /* + dout (becomes dx), r x                    R C            */        \
-  X(RESIDUAL_FWD, "residual", ELEMENTWISE)     /* r residual, r x, w out = residual+dropout(x)  R C         */         \
-  X(DROPOUT_BWD, "dropout_bwd", ELEMENTWISE)   /* r dout, w dx                                R C            */        \
-  X(CLASSIFIER, "classifier", ELEMENTWISE)     /* + logits (become dlogits), r targets, + control  R V       */        \
-  X(RELU_FWD, "relu", ELEMENTWISE)             /* + x in place                                R C            */        \
-  X(RELU_BWD, "relu_bwd", ELEMENTWISE)         /* + dout in place, r out                      R C            */        \
+  X(BIAS_BWD, "bias_bwd", ELEMENTWISE)           /* r dout, w/+ dbias                           R C            */      \
+  X(ATTENTION_FWD, "attention", ATTENTION)       /* r qkv, w out, w probs, w scratch            B T H D        */      \
+  X(ATTENTION_BWD, "attention_bwd", ATTENTION)   /* r dout, r qkv, r probs, w dqkv, w scratch   B T H D        */      \
+  X(FLASH_FWD, "flash_attention", ATTENTION)     /* r qkv, w out, w lse(B,H,T), w scratch       B T H D        */      \
+  X(FLASH_BWD, "flash_attention_bwd", ATTENTION) /* r dout, r qkv, r out, r lse, w dqkv, w scratch  B T H D   */       \
+  X(GELU_FWD, "gelu", ELEMENTWISE)               /* r x, w out                                  R C            */      \
+  X(GELU_BWD, "gelu_bwd", ELEMENTWISE)           /* + dout (becomes dx), r x                    R C            */      \
+  X(RESIDUAL_FWD, "residual", ELEMENTWISE)       /* r residual, r x, w out = residual+dropout(x)  R C         */       \
+  X(DROPOUT_BWD, "dropout_bwd", ELEMENTWISE)     /* r dout, w dx                                R C            */      \
+  X(CLASSIFIER, "classifier", ELEMENTWISE)       /* + logits (become dlogits), r targets, + control  R V       */      \
+  X(RELU_FWD, "relu", ELEMENTWISE)               /* + x in place                                R C            */      \
+  X(RELU_BWD, "relu_bwd", ELEMENTWISE)           /* + dout in place, r out                      R C            */      \
   X(MSE, "mse", ELEMENTWISE) /* + prediction (becomes its gradient), r targets, + control, w scratch  R C */           \
   /* state */                                                                                                          \
   X(FILL, "fill", ELEMENTWISE)           /* w x = scale                                 N              */              \

@@ -133,7 +133,7 @@ static const struct {
      "ds.json:1:18: tensorboard.enable: unknown key; did you mean \"enabled\"?"},
     {"{\"shardlab\": {\"tensor_parallel\": 2}}",
      "ds.json:1:15: shardlab.tensor_parallel: unknown key; expected one of ds_version, tp, pp, cp, virtual_stages, "
-     "schedule, recompute, preset, sequence_parallel, shuffle, seed, seq_len"},
+     "schedule, recompute, preset, sequence_parallel, attention, shuffle, seed, seq_len"},
     {"{\"shardlab\": {\"pp\": 0}}", "ds.json:1:15: shardlab.pp: is 0; expected an integer from 1 to 65536"},
     {"{\"shardlab\": {\"schedule\": \"a name that is far too long for any schedule\"}}",
      "ds.json:1:15: shardlab.schedule: is \"a name that is far too long for any schedule\"; expected a string of at "

@@ -188,6 +188,30 @@ static enum sl_status attention_bwd(const struct call *c) {
   return SL_OK;
 }
 
+static enum sl_status flash_fwd(const struct call *c) {
+  struct sl_dropout dropout;
+  struct sl_attention_shape shape = attention_shape(c, &dropout);
+  const size_t next = shape.H * shape.D * sl_convert_bytes(type_of(c, 0));
+  const char *qkv = c->x[0];
+  size_t bytes;
+  void *work = scratch(c, 3, &bytes);
+  c->k->flash_attention_forward(c->x[1], c->x[2], qkv, qkv + next, qkv + 2 * next, &shape, &dropout, work, bytes);
+  return SL_OK;
+}
+
+static enum sl_status flash_bwd(const struct call *c) {
+  struct sl_dropout dropout;
+  struct sl_attention_shape shape = attention_shape(c, &dropout);
+  const size_t next = shape.H * shape.D * sl_convert_bytes(type_of(c, 1));
+  const char *qkv = c->x[1];
+  char *d = c->x[4];
+  size_t bytes;
+  void *work = scratch(c, 5, &bytes);
+  c->k->flash_attention_backward(d, d + next, d + 2 * next, c->x[0], qkv, qkv + next, qkv + 2 * next, c->x[2], c->x[3],
+                                 &shape, &dropout, work, bytes);
+  return SL_OK;
+}
+
 static enum sl_status gelu_fwd(const struct call *c) {
   c->k->gelu_forward(c->x[1], c->x[0], NULL, c->dim[0], c->dim[1]);
   return SL_OK;
@@ -279,47 +303,6 @@ static enum sl_status control_step(const struct call *c) {
   return SL_OK;
 }
 
-/* One block of an update: fp32 master and moments, a gradient of any type, and the 16-bit parameter beside the master. */
-struct block {
-  float *master, *moment1, *moment2;
-  const float *grad;
-  size_t n;
-};
-typedef void (*update_fn)(const struct block *block, const void *how);
-
-static void adam_block(const struct block *b, const void *how) {
-  sl_optimizer_adam(b->master, b->moment1, b->moment2, b->grad, b->n, how);
-}
-
-static void sgd_block(const struct block *b, const void *how) {
-  sl_optimizer_sgd(b->master, b->moment1, b->grad, b->n, how);
-}
-
-enum {
-  BLOCK = 8192
-}; /* elements that stay in the first-level caches while a block is converted, updated and rounded */
-
-static void update(const struct call *c, int moments, update_fn apply, const void *how) {
-  const enum sl_number grad = type_of(c, 1);
-  const bool parameter = c->op->flags & SL_OP_PARAM_COPY;
-  float *master = c->x[0], *moment1 = moments > 0 ? c->x[2] : NULL, *moment2 = moments > 1 ? c->x[3] : NULL;
-  if (grad == SL_NUMBER_F32 && !parameter) {
-    apply(&(struct block){master, moment1, moment2, c->x[1], c->dim[0]}, how);
-    return;
-  }
-  const size_t bytes = sl_convert_bytes(grad), blocks = (c->dim[0] + BLOCK - 1) / BLOCK;
-#pragma omp parallel for schedule(static)
-  for (size_t i = 0; i < blocks; i++) {
-    float wide[BLOCK];
-    const size_t at = i * BLOCK, n = c->dim[0] - at < BLOCK ? c->dim[0] - at : BLOCK;
-    sl_convert_chunk(wide, SL_NUMBER_F32, (const char *)c->x[1] + at * bytes, grad, n);
-    apply(&(struct block){master + at, moment1 ? moment1 + at : NULL, moment2 ? moment2 + at : NULL, wide, n}, how);
-    if (!parameter) continue;
-    const enum sl_number type = type_of(c, c->count - 1);
-    sl_convert_chunk((char *)c->x[c->count - 1] + at * sl_convert_bytes(type), type, master + at, SL_NUMBER_F32, n);
-  }
-}
-
 /* + master, r gradient, + m, + v, r control [, w param] */
 static enum sl_status adam(const struct call *c) {
   const struct sl_config *config = c->host->job->plan->config;
@@ -336,7 +319,9 @@ static enum sl_status adam(const struct call *c) {
                             .decoupled = c->op->kind == SL_OP_ADAMW,
                             .bias_correction = config->optimizer.bias_correction,
                             .step = control->good_steps};
-  update(c, 2, adam_block, &a);
+  const bool parameter = c->op->flags & SL_OP_PARAM_COPY;
+  sl_master_adam(c->x[0], c->x[2], c->x[3], c->x[1], type_of(c, 1), parameter ? c->x[5] : NULL,
+                 parameter ? type_of(c, 5) : SL_NUMBER_F32, c->dim[0], &a);
   return SL_OK;
 }
 
@@ -353,7 +338,9 @@ static enum sl_status sgd(const struct call *c) {
                            .grad_scale = control->grad_factor,
                            .nesterov = config->optimizer.nesterov,
                            .step = control->good_steps};
-  update(c, buffer, sgd_block, &s);
+  const int last = c->count - 1;
+  sl_master_sgd(c->x[0], buffer ? c->x[2] : NULL, c->x[1], type_of(c, 1), parameter ? c->x[last] : NULL,
+                parameter ? type_of(c, last) : SL_NUMBER_F32, c->dim[0], &s);
   return SL_OK;
 }
 
@@ -380,6 +367,8 @@ static enum sl_status (*const table[SL_OP_COUNT])(const struct call *) = {
     [SL_OP_BIAS_BWD] = bias_bwd,
     [SL_OP_ATTENTION_FWD] = attention_fwd,
     [SL_OP_ATTENTION_BWD] = attention_bwd,
+    [SL_OP_FLASH_FWD] = flash_fwd,
+    [SL_OP_FLASH_BWD] = flash_bwd,
     [SL_OP_GELU_FWD] = gelu_fwd,
     [SL_OP_GELU_BWD] = gelu_bwd,
     [SL_OP_RESIDUAL_FWD] = residual_fwd,
@@ -425,6 +414,10 @@ static size_t scratch_of(const struct sl_op *op, int *operand) {
     return *operand = 3, sl_attention_forward_scratch_bytes(&shape, omp_get_max_threads());
   case SL_OP_ATTENTION_BWD:
     return *operand = 4, sl_attention_backward_scratch_bytes(&shape, omp_get_max_threads());
+  case SL_OP_FLASH_FWD:
+    return *operand = 3, sl_flash_attention_forward_scratch_bytes(&shape, omp_get_max_threads());
+  case SL_OP_FLASH_BWD:
+    return *operand = 5, sl_flash_attention_backward_scratch_bytes(&shape, omp_get_max_threads());
   case SL_OP_CLASSIFIER:
     return *operand = 3, d[0] * sizeof(double);
   case SL_OP_MSE:
@@ -446,7 +439,7 @@ enum sl_status sl_host_supports(const struct sl_program *program, const struct s
   size_t need = scratch_of(op, &operand);
   if (need == 0 || op->slice_count <= operand) return *scratch_bytes = need, SL_OK;
   int64_t given = program->slices[op->slice + operand].bytes;
-  bool shrinks = op->kind == SL_OP_ATTENTION_FWD || op->kind == SL_OP_ATTENTION_BWD; /* fewer threads, then */
+  bool shrinks = sl_op_class_of(op->kind) == SL_CLASS_ATTENTION; /* fewer threads, then */
   if ((size_t)given < need && !shrinks)
     return sl_fail(SL_ERR_INTERNAL, "\"%s\" brings %lld bytes of scratch and needs %zu", sl_op_name(op->kind),
                    (long long)given, need);

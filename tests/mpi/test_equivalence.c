@@ -51,6 +51,7 @@ static const struct {
     {"\"stage\": 0", "fsdp"},
     {"\"stage\": 0", "fsdp-shard-grad-op"},
     {"\"stage\": 0", "megatron-distributed-optimizer"},
+    {"\"stage\": 2, \"reduce_bucket_size\": 6000", "\", \"attention\": \"flash"},
 };
 enum { VARIANTS = sizeof variants / sizeof *variants };
 
