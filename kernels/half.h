@@ -34,12 +34,18 @@ static inline uint16_t sl_half_to_bf16(float f) {
   return (bits & 0x7fffffffu) > 0x7f800000u ? quiet : rounded;
 }
 
+/* All ones or zero. gcc turns a chain of ?: into jumps, and then the loop around it is scalar. */
+static inline uint32_t sl_half_mask(int condition) {
+  return 0u - (uint32_t)condition;
+}
+
 /* The exponent and fraction, moved to a float's place, make a number too small by 2^(127-15): one exact product puts
  * that right, for subnormals too. */
 static inline float sl_half_from_f16(uint16_t h) {
   const uint32_t magnitude = h & 0x7fffu;
   uint32_t bits = sl_half_bits_of(sl_half_float_of(magnitude << 13) * 0x1p112f);
-  bits |= magnitude > 0x7c00u ? 0x7fc00000u : magnitude == 0x7c00u ? 0x7f800000u : 0u;
+  bits |= sl_half_mask(magnitude >= 0x7c00u) & 0x7f800000u; /* infinity */
+  bits |= sl_half_mask(magnitude > 0x7c00u) & 0x00400000u;  /* quiet NaN */
   return sl_half_float_of(bits | (uint32_t)(h & 0x8000u) << 16);
 }
 
@@ -49,9 +55,10 @@ static inline uint16_t sl_half_to_f16(float f) {
   const uint32_t bits = sl_half_bits_of(f), magnitude = bits & 0x7fffffffu;
   const uint32_t subnormal = sl_half_bits_of(sl_half_float_of(magnitude) + 0.5f) - 0x3f000000u;
   const uint32_t normal = (magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1u)) >> 13;
-  uint32_t half = magnitude < 0x38800000u ? subnormal : normal;
-  half = magnitude >= 0x47800000u ? 0x7c00u : half; /* 2^16; from 65520 on, the carry has made it infinity */
-  half = magnitude > 0x7f800000u ? 0x7e00u : half;
+  const uint32_t small = sl_half_mask(magnitude < 0x38800000u);
+  const uint32_t large = sl_half_mask(magnitude >= 0x47800000u); /* 2^16; from 65520 on, the carry made it infinity */
+  uint32_t half = (subnormal & small) | (normal & ~small);
+  half = (half & ~large) | (0x7c00u & large) | (0x0200u & sl_half_mask(magnitude > 0x7f800000u));
   return (uint16_t)(half | ((bits >> 16) & 0x8000u));
 }
 

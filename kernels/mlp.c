@@ -19,7 +19,7 @@ void SL_K(sl_mlp_relu_forward)(sl_store *out, const sl_store *x, const sl_store 
 
 void SL_K(sl_mlp_relu_backward)(sl_store *dx, const sl_store *dout, const sl_store *out, size_t rows, size_t cols) {
   size_t n = rows * cols;
-#pragma omp parallel for simd schedule(static) if (n > SL_PARALLEL_MIN)
+#pragma omp parallel for simd schedule(static) if (parallel : n > SL_PARALLEL_MIN)
   for (size_t i = 0; i < n; i++) dx[i] = sl_load(out[i]) > 0 ? dout[i] : 0;
 }
 

@@ -31,7 +31,7 @@ static struct adam_scalars adam_scalars_of(const struct sl_adam *a) {
 void SL_K(sl_optimizer_adam)(sl_real *param, sl_real *m, sl_real *v, const sl_real *grad, size_t n,
                              const struct sl_adam *adam) {
   const struct adam_scalars s = adam_scalars_of(adam);
-#pragma omp parallel for simd schedule(static) if (n > SL_PARALLEL_MIN)
+#pragma omp parallel for simd schedule(static) if (parallel : n > SL_PARALLEL_MIN)
   for (size_t i = 0; i < n; i++) {
     sl_real g = grad[i] * s.grad_scale + s.decay_l2 * param[i];
     sl_real mi = m[i] + s.one_minus_b1 * (g - m[i]);
@@ -44,7 +44,7 @@ void SL_K(sl_optimizer_adam)(sl_real *param, sl_real *m, sl_real *v, const sl_re
 
 static void sgd_plain(sl_real *param, const sl_real *grad, size_t n, const struct sl_sgd *sgd) {
   const sl_real scale = (sl_real)sgd->grad_scale, decay = (sl_real)sgd->weight_decay, lr = (sl_real)sgd->lr;
-#pragma omp parallel for simd schedule(static) if (n > SL_PARALLEL_MIN)
+#pragma omp parallel for simd schedule(static) if (parallel : n > SL_PARALLEL_MIN)
   for (size_t i = 0; i < n; i++) param[i] -= lr * (grad[i] * scale + decay * param[i]);
 }
 
@@ -59,7 +59,7 @@ void SL_K(sl_optimizer_sgd)(sl_real *param, sl_real *buf, const sl_real *grad, s
   const int first = sgd->step <= 1;
   const sl_real fresh = first ? 1 : (sl_real)(1 - sgd->dampening);
   const sl_real own = sgd->nesterov ? 1 : 0, of_buf = sgd->nesterov ? momentum : 1;
-#pragma omp parallel for simd schedule(static) if (n > SL_PARALLEL_MIN)
+#pragma omp parallel for simd schedule(static) if (parallel : n > SL_PARALLEL_MIN)
   for (size_t i = 0; i < n; i++) {
     sl_real g = grad[i] * scale + decay * param[i];
     sl_real old = first ? 0 : buf[i];

@@ -34,18 +34,18 @@ void SL_K(sl_reduce_sum_squares)(double *sum, const sl_store *x, size_t n, int a
 
 void SL_K(sl_reduce_any_nonfinite)(int *flag, const sl_store *x, size_t n) {
   int bad = 0;
-#pragma omp parallel for simd schedule(static) reduction(| : bad) if (n > SL_PARALLEL_MIN)
+#pragma omp parallel for simd schedule(static) reduction(| : bad) if (parallel : n > SL_PARALLEL_MIN)
   for (size_t i = 0; i < n; i++) bad |= !(sl_load(x[i]) - sl_load(x[i]) == 0); /* inf - inf and nan - nan are nan */
   *flag |= bad;
 }
 
 void SL_K(sl_reduce_add)(sl_store *dst, const sl_store *src, size_t n) {
-#pragma omp parallel for simd schedule(static) if (n > SL_PARALLEL_MIN)
+#pragma omp parallel for simd schedule(static) if (parallel : n > SL_PARALLEL_MIN)
   for (size_t i = 0; i < n; i++) dst[i] = sl_put(sl_load(dst[i]) + sl_load(src[i]));
 }
 
 void SL_K(sl_reduce_scale)(sl_store *x, sl_real factor, size_t n) {
-#pragma omp parallel for simd schedule(static) if (n > SL_PARALLEL_MIN)
+#pragma omp parallel for simd schedule(static) if (parallel : n > SL_PARALLEL_MIN)
   for (size_t i = 0; i < n; i++) x[i] = sl_put(sl_load(x[i]) * factor);
 }
 
@@ -58,7 +58,7 @@ void SL_K(sl_reduce_copy)(sl_store *dst, const sl_store *src, size_t n) {
 
 void SL_K(sl_reduce_fill)(sl_store *dst, sl_real value, size_t n) {
   const sl_store stored = sl_put(value);
-#pragma omp parallel for simd schedule(static) if (n > SL_PARALLEL_MIN)
+#pragma omp parallel for simd schedule(static) if (parallel : n > SL_PARALLEL_MIN)
   for (size_t i = 0; i < n; i++) dst[i] = stored;
 }
 

@@ -112,6 +112,100 @@ static void run_attention_dropout(void) {
   sl_attention_forward(b, probs, a, a + C, a + 2 * C, &heads, &drop, scratch, scratch_bytes);
 }
 
+static void run_flash(void) {
+  sl_flash_attention_forward(b, e, a, a + C, a + 2 * C, &heads, NULL, scratch, scratch_bytes);
+}
+static void run_flash_backward(void) {
+  sl_flash_attention_backward(c, c + C, c + 2 * C, d, a, a + C, a + 2 * C, b, e, &heads, NULL, scratch, scratch_bytes);
+}
+static void run_flash_dropout(void) {
+  sl_flash_attention_forward(b, e, a, a + C, a + 2 * C, &heads, &drop, scratch, scratch_bytes);
+}
+
+/* ---- 16-bit tensors: the same arrays, their front halves ---- */
+
+static enum sl_number type;
+static const struct sl_kernels *k;
+
+static void *part(void *tensor, size_t element) {
+  return (uint16_t *)tensor + element;
+}
+static void run_narrow(void) {
+  sl_convert(a, type, b, SL_NUMBER_F32, adam_n);
+}
+static void run_widen(void) {
+  sl_convert(b, SL_NUMBER_F32, a, type, adam_n);
+}
+static void run_master_adam(void) {
+  sl_master_adam(b, c, d, a, type, a, type, adam_n, &adam);
+}
+static void run_stored_sum_squares(void) {
+  k->reduce_sum_squares(&sum, a, adam_n, 0, scratch);
+}
+static void run_stored_layernorm(void) {
+  k->layernorm_forward(b, e, e + ROWS, a, c, c + C, ROWS, C, 1e-5f);
+}
+static void run_stored_layernorm_backward(void) {
+  k->layernorm_backward(a, 1, c, c + C, 1, b, d, d, e, e + ROWS, ROWS, C, scratch);
+}
+static void run_stored_gelu(void) {
+  k->gelu_forward(b, a, c, ROWS, 4 * (size_t)C);
+}
+static void run_stored_gelu_backward(void) {
+  k->gelu_backward(b, a, d, c, ROWS, 4 * (size_t)C);
+}
+static void run_stored_classifier(void) {
+  k->classifier_fused(&sum, losses, a, tokens, ROWS, V, 1.0f / ROWS, 0);
+}
+static void run_stored_attention(void) {
+  k->attention_forward(b, probs, a, part(a, C), part(a, 2 * C), &heads, NULL, scratch, scratch_bytes);
+}
+static void run_stored_attention_backward(void) {
+  k->attention_backward(c, part(c, C), part(c, 2 * C), b, a, part(a, C), part(a, 2 * C), probs, &heads, NULL, scratch,
+                        scratch_bytes);
+}
+static void run_stored_flash(void) {
+  k->flash_attention_forward(b, e, a, part(a, C), part(a, 2 * C), &heads, NULL, scratch, scratch_bytes);
+}
+static void run_stored_flash_backward(void) {
+  k->flash_attention_backward(c, part(c, C), part(c, 2 * C), d, a, part(a, C), part(a, 2 * C), b, e, &heads, NULL,
+                              scratch, scratch_bytes);
+}
+
+/* Each kernel reads what the one before left; numbers that have grown are drawn anew where that matters. */
+static void measure_stored(const char *only, const char *name, double pairs) {
+  static const struct {
+    const char *name;
+    void (*run)(void);
+    double amount; /* bytes per element, or flops per pair of query and key */
+    int flops;
+  } rows[] = {{"narrow", run_narrow, 6.0, 0},
+              {"widen", run_widen, 6.0, 0},
+              {"sum_squares", run_stored_sum_squares, 2.0, 0},
+              {"master_adamw", run_master_adam, 28.0, 0},
+              {"classifier", run_stored_classifier, 4.0 * V / 4 / C, 0},
+              {"gelu", run_stored_gelu, 4.0, 0},
+              {"gelu_backward", run_stored_gelu_backward, 6.0, 0},
+              {"layernorm", run_stored_layernorm, 1.0, 0},
+              {"layernorm_backward", run_stored_layernorm_backward, 2.0, 0},
+              {"attention", run_stored_attention, 4, 1},
+              {"attention_backward", run_stored_attention_backward, 8, 1},
+              {"flash", run_stored_flash, 4, 1},
+              {"flash_backward", run_stored_flash_backward, 10, 1}};
+  k = sl_kernels_of(type);
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    char label[64];
+    const double elements = i < 4 ? (double)adam_n : ROWS * 4.0 * C;
+    snprintf(label, sizeof label, "%s_%s", name, rows[i].name);
+    sl_philox_uniform(b, &drop.key, 0, adam_n, -1, 1);
+    sl_convert(a, type, b, SL_NUMBER_F32, adam_n), sl_convert_chunk(c, type, b, SL_NUMBER_F32, 4 * (size_t)C * ROWS);
+    if (i == 3) sl_reduce_fill(d, 0.5f, adam_n);
+    if (i > 3) sl_convert(d, type, b, SL_NUMBER_F32, adam_n);
+    measure(only, label, rows[i].run, rows[i].flops ? rows[i].amount * pairs : rows[i].amount * elements,
+            rows[i].flops ? "GFLOP/s" : "GB/s");
+  }
+}
+
 static float *numbers(size_t n, uint32_t tensor) {
   float *x = malloc(n * sizeof *x);
   struct sl_philox_key key = {11, 0, 0, tensor};
@@ -128,7 +222,8 @@ int main(int argc, char **argv) {
   a = numbers(large, 1), b = numbers(adam_n, 2), c = numbers(adam_n, 3), d = numbers(adam_n, 4);
   e = numbers((size_t)ROWS * 4 * C, 5), probs = numbers((size_t)B * H * T * T, 6);
   losses = malloc(ROWS * sizeof *losses);
-  scratch_bytes = sl_attention_backward_scratch_bytes(&heads, omp_get_max_threads()) + ((size_t)1 << 22);
+  scratch_bytes = sl_attention_backward_scratch_bytes(&heads, omp_get_max_threads()) +
+                  sl_flash_attention_backward_scratch_bytes(&heads, omp_get_max_threads()) + ((size_t)1 << 22);
   scratch = malloc(scratch_bytes);
   if (!losses || !scratch) abort();
   sl_reduce_fill(d, 0.5f, adam_n); /* Adam's second moment is not negative */
@@ -156,6 +251,11 @@ int main(int argc, char **argv) {
   measure(only, "attention", run_attention, 4 * pairs, "GFLOP/s");
   measure(only, "attention_dropout", run_attention_dropout, 4 * pairs, "GFLOP/s");
   measure(only, "attention_backward", run_attention_backward, 8 * pairs, "GFLOP/s");
+  measure(only, "flash", run_flash, 4 * pairs, "GFLOP/s");
+  measure(only, "flash_dropout", run_flash_dropout, 4 * pairs, "GFLOP/s");
+  measure(only, "flash_backward", run_flash_backward, 10 * pairs, "GFLOP/s");
+  type = SL_NUMBER_BF16, measure_stored(only, "bf16", pairs);
+  type = SL_NUMBER_F16, measure_stored(only, "fp16", pairs);
   free(a), free(b), free(c), free(d), free(e), free(probs), free(losses), free(scratch);
   return 0;
 }
