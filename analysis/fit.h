@@ -1,8 +1,9 @@
 /* The fit of a profile to measured points by nonlinear least squares (GSL).
  *
  * One entry of the profile's op_costs for each (op, variant, type, ranks) that has points. The model is the sum of
- * sl_op_quantities, each times exp(theta); the residual of a point is ln(model / median), so all sizes weigh alike, and
- * a term cannot become negative. Weights: 1 / (s0^2 + s^2), s being the point's spread ln(high / low) / 2.56 and
+ * sl_op_quantities, each times exp(theta); the residual of a point is ln(model / seconds), so all sizes weigh alike, and
+ * a term cannot become negative;
+ * seconds is the median, at most 1.15 times the 10th percentile: beyond that others were busy on the machine. Weights: 1 / (s0^2 + s^2), s being the point's spread ln(high / low) / 2.56 and
  * s0 = 0.03. Outliers count less by Cauchy weights, iterated (Holland, Welsch 1977). Terms that add nothing (less than
  * 0.2 % of every point, or of which the data know nothing) are left out. Covariance: sigma^2 (J^T W J)^-1; scatter: the
  * weighted standard deviation of the residuals, corrected for the terms fitted. */

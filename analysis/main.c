@@ -60,6 +60,8 @@ static enum sl_status read_points(struct sl_points *points, const struct fit_req
   return SL_OK;
 }
 
+static const double busy = 0.1; /* a quiet machine repeats a step within 1 to 3 % */
+
 static enum sl_status fit(int argc, char **argv) {
   static struct sl_fit result; /* large for a stack */
   struct fit_request request = {0};
@@ -73,6 +75,10 @@ static enum sl_status fit(int argc, char **argv) {
   SL_GO(sl_json_save(profile, request.out));
   printf("%s: %d costs of ops from %zu points; noise of a step %.1f %%\n", request.out, result.profile.op_costs.count,
          points.count, 100 * result.profile.device.run_noise);
+  if (result.profile.device.run_noise > busy)
+    sl_warn(
+        "steps differed by %.0f %% from run to run: others were busy on this machine; calibrate again when it is quiet",
+        100 * result.profile.device.run_noise);
   if (request.report != NULL) SL_GO(sl_fit_report(&result, request.report));
 fail:
   json_decref(profile);

@@ -52,7 +52,7 @@ enum sl_status sl_calibration_run(struct sl_calibration *c, const struct sl_job 
 /* --- calibrate_bench.c, calibrate_model.c --- */
 
 enum sl_status sl_calibration_bench(struct sl_calibration *c);
-/* One pass over the models; `pass` 0 adds points and steps, later ones only steps. */
+/* One pass over the models; points of a later pass (`pass` above 0) say so in their source. */
 enum sl_status sl_calibration_model_pass(struct sl_calibration *c, int pass);
 
 /* The ops that the benchmark would time, for the test of the exclusion; freed by sl_job_free. Compute only. */

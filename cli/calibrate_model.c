@@ -56,7 +56,7 @@ static enum sl_status run_model(struct sl_calibration *c, const struct sl_calibr
   enum sl_status status;
   snprintf(step.name, sizeof step.name, "%s", m->name);
   SL_GO(load(&in, m, c->ranks));
-  SL_GO(sl_calibration_run(c, &in.job, c->quick ? 6 : 9, pass == 0 ? "model" : "", false, &step));
+  SL_GO(sl_calibration_run(c, &in.job, c->quick ? 6 : 9, pass == 0 ? "model" : "model again", false, &step));
   SL_GO(sl_points_add_step(&c->points, &step));
 fail:
   free_inputs(&in);

@@ -91,7 +91,7 @@ static void add_call(struct sl_point_step *step, const struct sl_point *p, int i
 }
 
 static enum sl_status add_points(struct sl_calibration *c, const struct recorder *r, const char *source,
-                                 bool communication, bool points, struct sl_point_step *step, double *times) {
+                                 bool communication, struct sl_point_step *step, double *times) {
   const size_t first = c->points.count;
   for (size_t i = 0; i < r->program->issue_count; i++) {
     const struct sl_op *op = &r->program->ops[r->program->issues[i].op];
@@ -111,7 +111,7 @@ static enum sl_status add_points(struct sl_calibration *c, const struct recorder
   }
   size_t kept = first;
   for (size_t k = first; k < c->points.count; k++) {
-    const bool wanted = points && (communication || !communicates(c->points.items[k].kind));
+    const bool wanted = communication || !communicates(c->points.items[k].kind);
     if (wanted && c->points.items[k].median_s > 0 && c->points.items[k].kind != SL_OP_JOIN)
       c->points.items[kept++] = c->points.items[k];
   }
@@ -134,7 +134,7 @@ enum sl_status sl_calibration_run(struct sl_calibration *c, const struct sl_job 
   SL_GO(sl_calloc(&times, issues * (size_t)run.steps, sizeof *times));
   run.observe_context = &recorder;
   SL_GO(sl_run_execute(&run));
-  SL_GO(add_points(c, &recorder, source, communication, source[0] != '\0', step, times));
+  SL_GO(add_points(c, &recorder, source, communication, step, times));
   if (step != NULL) {
     for (int64_t s = 0; s < steps; s++)
       times[s] = run.results[s + WARM_STEPS].end_s - run.results[s + WARM_STEPS].start_s;
