@@ -133,6 +133,18 @@ static enum sl_status join_world(struct sl_options *options, const struct sl_pla
   return SL_OK;
 }
 
+/* The host backend runs the program of an offloaded plan, but its "device" is the same memory and the same cores: what it
+ * would measure is not what offload does. */
+static enum sl_status check_offload(const struct sl_setup *setup) {
+  const struct sl_strategy *s = &setup->plan.strategy;
+  if (!s->offload_optimizer && !s->offload_params) return SL_OK;
+  return sl_json_fail(
+      &setup->config.doc,
+      s->offload_optimizer ? "zero_optimization.offload_optimizer" : "zero_optimization.offload_param",
+      "offload cannot be measured yet, only predicted; expected device \"none\" (shardlab predict accepts "
+      "this configuration)");
+}
+
 static enum sl_status start(const struct sl_options *options, const struct sl_setup *setup) {
   const struct sl_exec_ops *exec;
   SL_TRY(sl_inputs_check(options, setup));
@@ -169,6 +181,7 @@ static enum sl_status run(const struct sl_options *given) {
   status = sl_setup_job(&setup, &options);
   sl_warn_set_sink(NULL, NULL);
   SL_TRY(status);
+  SL_GO(check_offload(&setup));
   if (!inside) SL_GO(start(&options, &setup));
   SL_GO(count_epochs(&options, &setup));
   if (!inside && options.world > 1) {

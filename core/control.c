@@ -12,6 +12,7 @@ void sl_control_init(struct sl_control *control, const struct sl_config *config)
 
 static void shrink_scale(struct sl_control *c, const struct sl_config *config) {
   if (c->hysteresis <= 1) {
+    c->exhausted = c->loss_scale == config->fp16.min_loss_scale;
     c->loss_scale = fmax(c->loss_scale / 2, config->fp16.min_loss_scale);
   } else {
     c->hysteresis--;

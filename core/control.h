@@ -28,6 +28,7 @@ struct sl_control {
   int64_t hysteresis;
   double loss_scale;
   double loss, grad_norm, lr, momentum;
+  int64_t exhausted;  /* 1: an overflow found the scale at its minimum, where DeepSpeed gives up */
   double grad_factor; /* the update multiplies gradients by this: clip / loss_scale; < 0: skip the update */
 };
 

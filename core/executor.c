@@ -112,7 +112,12 @@ static enum sl_status read_result(const struct sl_run *run, struct sl_step_resul
   r->lr = control.lr;
   r->loss_scale = control.loss_scale;
   r->skipped = control.grad_factor < 0;
-  return SL_OK;
+  if (!control.exhausted) return SL_OK;
+  return sl_fail(
+      SL_ERR_INPUT,
+      "fp16: gradients overflow in step %lld with the loss scale at its minimum, %g: it cannot shrink further; "
+      "expected a lower fp16.min_loss_scale, a lower learning rate, or bf16",
+      (long long)control.step, control.loss_scale);
 }
 
 static enum sl_status run_steps(struct sl_run *run, struct cursor *cursors) {

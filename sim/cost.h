@@ -55,7 +55,8 @@ const struct sl_op_cost *sl_cost_measured(const struct sl_cost_rank *rank, const
 double sl_cost_gemm(const struct sl_cost_rank *rank, enum sl_dtype dtype, double flops, double bytes);
 double sl_cost_attention(const struct sl_cost_rank *rank, enum sl_dtype dtype, double flops, double bytes);
 double sl_cost_elementwise(const struct sl_cost_rank *rank, double bytes);
-/* Seconds of an op that is not communication. Errors: SL_ERR_INPUT when the device has no peak for the op's type. */
+/* Seconds of an op that is not communication. A CPU without a 16-bit peak computes such ops at its fp32 rate.
+ * Errors: SL_ERR_INPUT when the device has no peak for the op's type. */
 enum sl_status sl_cost_compute(const struct sl_cost_rank *rank, const struct sl_program *program,
                                const struct sl_op *op, double *seconds);
 

@@ -128,6 +128,25 @@ static void help_and_version(void **state) {
 
 static const char job[] = "--model gpt2-tiny --config " SL_SOURCE_DIR "/examples/ds_zero1.json --world 3 --seq 37";
 
+/* Offloaded states are predicted, in both memories; measuring them is refused (bad_inputs). */
+static void offload_is_predicted(void **state) {
+  (void)state;
+  char path[600];
+  struct sl_json doc;
+  assert_int_equal(shardlab(scratch,
+                            "predict --model gpt2-tiny --config %s/examples/ds_zero3_offload.json --world 2 "
+                            "--json r.json",
+                            SL_SOURCE_DIR),
+                   0);
+  assert_string_equal(err, "");
+  snprintf(path, sizeof path, "%s/r.json", scratch);
+  assert_int_equal(sl_record_load(&doc, path), SL_OK);
+  const json_t *host = json_object_get(json_object_get(doc.root, "memory"), "host");
+  assert_true(json_integer_value(json_object_get(host, "peak_bytes")) > 8000000);
+  sl_json_free(&doc);
+  unlink(path);
+}
+
 static void predicted_record(void **state) {
   (void)state;
   char path[600];
@@ -465,6 +484,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(broken_requests),
       cmocka_unit_test(help_and_version),
+      cmocka_unit_test(offload_is_predicted),
       cmocka_unit_test(predicted_record),
       cmocka_unit_test(json_on_standard_output),
       cmocka_unit_test(flags_override_the_config),

@@ -159,9 +159,25 @@ static void a_group_of_one_only_copies(void **state) {
   assert_seconds(sl_cost_collective(&r, NULL, &p, &op, 1), sl_cost_elementwise(&r, 8 * 1005));
 }
 
+/* A CPU profile without a 16-bit peak: kernels convert and compute in fp32. */
+static void a_cpu_computes_16_bit_ops_at_its_fp32_rate(void **state) {
+  (void)state;
+  struct sl_cluster c = cpu_cluster();
+  struct sl_cost_rank r;
+  struct sl_program p = {0};
+  struct sl_op op = {.kind = SL_OP_GEMM, .dtype = SL_F32, .dim = {301, 507, 701}};
+  double single, half;
+  assert_int_equal(sl_cost_share(&r, &c, 1), SL_OK);
+  assert_int_equal(sl_cost_compute(&r, &p, &op, &single), SL_OK);
+  op.dtype = SL_F16;
+  assert_int_equal(sl_cost_compute(&r, &p, &op, &half), SL_OK);
+  assert_seconds(half, single);
+}
+
 static void a_device_that_lacks_a_number_is_refused(void **state) {
   (void)state;
   struct sl_cluster c = cpu_cluster();
+  c.device.kind = SL_DEVICE_GPU;
   struct sl_cost_rank r;
   double seconds;
   struct sl_program p = {0};
@@ -221,6 +237,7 @@ int main(void) {
       cmocka_unit_test(rings_cost_their_closed_form),
       cmocka_unit_test(an_uneven_reduction_costs_its_busiest_member),
       cmocka_unit_test(a_group_of_one_only_copies),
+      cmocka_unit_test(a_cpu_computes_16_bit_ops_at_its_fp32_rate),
       cmocka_unit_test(a_device_that_lacks_a_number_is_refused),
       cmocka_unit_test(the_queue_pops_by_time_then_order),
   };

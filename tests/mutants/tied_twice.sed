@@ -2,4 +2,4 @@
 # file: core/lower_gpt2.c
 # tests: golden_1
 /sl_grad(l, g->head), NULL));/a\
-  SL_TRY(sl_lower_gemm(l, &l->backward, with(op, SL_OP_TRANS_A), (int64_t[]){g->v, g->c, g->r}, sl_read(l, g->logits), sl_read(l, g->ln_f), sl_grad(l, g->head), NULL));
+  SL_TRY(gemm(&l->backward, op, SL_OP_TRANS_A, g->v, g->c, g->r, sl_read(l, g->logits), sl_read(l, g->ln_f), sl_grad(l, g->head), NULL));
