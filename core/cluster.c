@@ -46,6 +46,8 @@ static const struct number device_numbers[] = {
     {"elementwise_efficiency", REAL, AT(elementwise_efficiency), 1, 0.001, 1, false},
     {"launch_us", REAL, AT(launch_latency), 1e-6, 0, 1e6, false},
     {"step_overhead_ms", REAL, AT(step_overhead), 1e-3, 0, 1e6, false},
+    {"host_link_GBps", REAL, AT(host_link), 1e9, 0, 1e6, false},
+    {"host_bandwidth_GBps", REAL, AT(host_bandwidth), 1e9, 0, 1e6, false},
     {"cores", COUNT, AT(cores), 1, 1, 1e5, false},
     {"comm_cpu_share", REAL, AT(comm_cpu_share), 1, 0, 0.99, false},
     {"context_MiB", BYTES, AT(context_bytes), MIB, 0, 1e9, false},

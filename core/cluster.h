@@ -31,6 +31,9 @@ struct sl_device {
   double elementwise_efficiency; /* share of memory bandwidth for everything else */
   double launch_latency;         /* seconds per op: launch_us */
   double step_overhead;          /* seconds per optimizer step outside the ops */
+  /* gpu only, for offload; 0 = not given */
+  double host_link;      /* byte/s between one device and host memory, each way: host_link_GBps */
+  double host_bandwidth; /* byte/s of a node's host memory: host_bandwidth_GBps */
   /* cpu only */
   int cores;             /* of one node */
   double comm_cpu_share; /* share of a transfer's time that the compute of the same core loses */

@@ -28,6 +28,8 @@ static const char dgx2_v100[] = JSON({
     "attention_efficiency": 0.3, "attention_efficiency_source": "guess",
     "elementwise_efficiency": 0.8, "elementwise_efficiency_source": "guess",
     "launch_us": 4, "launch_us_source": "guess",
+    "host_link_GBps": 13, "host_link_GBps_source": "guess: PCIe 3.0 x16, less its protocol",
+    "host_bandwidth_GBps": 256, "host_bandwidth_GBps_source": "data sheet: 2 x 6 channels of DDR4-2666",
     "step_overhead_ms": 0, "step_overhead_ms_source": "guess",
     "context_MiB": 1500, "context_MiB_source": "guess: CUDA context, cuBLAS and NCCL"
   },
@@ -55,6 +57,8 @@ static const char dgx_a100_40g[] = JSON({
     "attention_efficiency": 0.5, "attention_efficiency_source": "guess",
     "elementwise_efficiency": 0.8, "elementwise_efficiency_source": "guess",
     "launch_us": 4, "launch_us_source": "guess",
+    "host_link_GBps": 26, "host_link_GBps_source": "guess: PCIe 4.0 x16, less its protocol",
+    "host_bandwidth_GBps": 410, "host_bandwidth_GBps_source": "data sheet: 2 x 8 channels of DDR4-3200",
     "step_overhead_ms": 0, "step_overhead_ms_source": "guess",
     "context_MiB": 1500, "context_MiB_source": "guess: CUDA context, cuBLAS and NCCL"
   },
@@ -82,6 +86,8 @@ static const char dgx_a100_80g[] = JSON({
     "attention_efficiency": 0.5, "attention_efficiency_source": "guess",
     "elementwise_efficiency": 0.8, "elementwise_efficiency_source": "guess",
     "launch_us": 4, "launch_us_source": "guess",
+    "host_link_GBps": 26, "host_link_GBps_source": "guess: PCIe 4.0 x16, less its protocol",
+    "host_bandwidth_GBps": 410, "host_bandwidth_GBps_source": "data sheet: 2 x 8 channels of DDR4-3200",
     "step_overhead_ms": 0, "step_overhead_ms_source": "guess",
     "context_MiB": 1500, "context_MiB_source": "guess: CUDA context, cuBLAS and NCCL"
   },
@@ -109,6 +115,8 @@ static const char dgx_h100[] = JSON({
     "attention_efficiency": 0.4, "attention_efficiency_source": "guess",
     "elementwise_efficiency": 0.8, "elementwise_efficiency_source": "guess",
     "launch_us": 4, "launch_us_source": "guess",
+    "host_link_GBps": 55, "host_link_GBps_source": "guess: PCIe 5.0 x16, less its protocol",
+    "host_bandwidth_GBps": 614, "host_bandwidth_GBps_source": "data sheet: 2 x 8 channels of DDR5-4800",
     "step_overhead_ms": 0, "step_overhead_ms_source": "guess",
     "context_MiB": 1500, "context_MiB_source": "guess: CUDA context, cuBLAS and NCCL"
   },
@@ -136,6 +144,8 @@ static const char dgx_h200[] = JSON({
     "attention_efficiency": 0.4, "attention_efficiency_source": "guess",
     "elementwise_efficiency": 0.8, "elementwise_efficiency_source": "guess",
     "launch_us": 4, "launch_us_source": "guess",
+    "host_link_GBps": 55, "host_link_GBps_source": "guess: PCIe 5.0 x16, less its protocol",
+    "host_bandwidth_GBps": 614, "host_bandwidth_GBps_source": "data sheet: 2 x 8 channels of DDR5-4800",
     "step_overhead_ms": 0, "step_overhead_ms_source": "guess",
     "context_MiB": 1500, "context_MiB_source": "guess: CUDA context, cuBLAS and NCCL"
   },
@@ -164,6 +174,8 @@ static const char h200x1[] = JSON({
     "attention_efficiency": 0.4, "attention_efficiency_source": "guess",
     "elementwise_efficiency": 0.8, "elementwise_efficiency_source": "guess",
     "launch_us": 4, "launch_us_source": "guess",
+    "host_link_GBps": 55, "host_link_GBps_source": "guess: PCIe 5.0 x16, less its protocol",
+    "host_bandwidth_GBps": 614, "host_bandwidth_GBps_source": "data sheet: 2 x 8 channels of DDR5-4800",
     "step_overhead_ms": 0, "step_overhead_ms_source": "guess",
     "context_MiB": 1500, "context_MiB_source": "guess: CUDA context, cuBLAS and NCCL"
   },

@@ -62,49 +62,50 @@ const char *sl_op_class_name(enum sl_op_class op_class);
 
 /* Every op. Operands stand in the order given here; r reads, w writes, + reads and writes (a gradient is + when the op
  * accumulates, w when it overwrites; the slice's access says which). dim[] holds the shape named in the last column.
- * Letters: B sequences, T tokens, R = B*T rows, C channels, V vocabulary, P positions, H heads, D head size, N
- * elements. kind             text             class        operands                                         dim */
-#define SL_OP_MAP(X)                                                                                                   \
-  /* model */                                                                                                          \
-  X(LOAD_BATCH, "load_batch", CONTROL)       /* w inputs, w targets                         B T            */          \
-  X(EMBED_FWD, "embed", ELEMENTWISE)         /* r tokens, r wte, r wpe, w out               B T C V        */          \
-  X(EMBED_BWD, "embed_bwd", ELEMENTWISE)     /* r tokens, r dout, w/+ dwte, w/+ dwpe        B T C V P      */          \
-  X(LAYERNORM_FWD, "layernorm", ELEMENTWISE) /* r x, r weight, r bias, w out, w stats(2,R)  R C            */          \
-  X(LAYERNORM_BWD, "layernorm_bwd",                                                                                    \
-    ELEMENTWISE)        /* r dout, r x, r weight, r stats, w/+ dx, w/+ dweight, w/+ dbias, w scratch  R C */           \
-  X(GEMM, "gemm", GEMM) /* r a, r b, w/+ c [, r bias]                  m n k          */                               \
-  X(BIAS_BWD, "bias_bwd", ELEMENTWISE)           /* r dout, w/+ dbias                           R C            */      \
-  X(ATTENTION_FWD, "attention", ATTENTION)       /* r qkv, w out, w probs, w scratch            B T H D        */      \
-  X(ATTENTION_BWD, "attention_bwd", ATTENTION)   /* r dout, r qkv, r probs, w dqkv, w scratch   B T H D        */      \
-  X(FLASH_FWD, "flash_attention", ATTENTION)     /* r qkv, w out, w lse(B,H,T), w scratch       B T H D        */      \
-  X(FLASH_BWD, "flash_attention_bwd", ATTENTION) /* r dout, r qkv, r out, r lse, w dqkv, w scratch  B T H D   */       \
-  X(GELU_FWD, "gelu", ELEMENTWISE)               /* r x, w out                                  R C            */      \
-  X(GELU_BWD, "gelu_bwd", ELEMENTWISE)           /* + dout (becomes dx), r x                    R C            */      \
-  X(RESIDUAL_FWD, "residual", ELEMENTWISE)       /* r residual, r x, w out = residual+dropout(x)  R C         */       \
-  X(DROPOUT_BWD, "dropout_bwd", ELEMENTWISE)     /* r dout, w dx                                R C            */      \
-  X(CLASSIFIER, "classifier", ELEMENTWISE)       /* + logits (become dlogits), r targets, + control  R V       */      \
-  X(RELU_FWD, "relu", ELEMENTWISE)               /* + x in place                                R C            */      \
-  X(RELU_BWD, "relu_bwd", ELEMENTWISE)           /* + dout in place, r out                      R C            */      \
-  X(MSE, "mse", ELEMENTWISE) /* + prediction (becomes its gradient), r targets, + control, w scratch  R C */           \
-  /* state */                                                                                                          \
-  X(FILL, "fill", ELEMENTWISE)           /* w x = scale                                 N              */              \
-  X(COPY, "copy", ELEMENTWISE)           /* r x, w out                                  N              */              \
-  X(ADD, "add", ELEMENTWISE)             /* r x, + out                                  N              */              \
-  X(NORM, "norm", OPTIMIZER)             /* r gradient, + control: scale * sum of squares, w scratch  N */             \
-  X(CONTROL, "control", CONTROL)         /* + control: loss, norm, clip factor, next step  -           */              \
-  X(SGD, "sgd", OPTIMIZER)               /* + master, r gradient, [+ momentum,] r control [, w param]  N   */          \
-  X(ADAM, "adam", OPTIMIZER)             /* + master, r gradient, + m, + v, r control [, w param]  N      */           \
-  X(ADAMW, "adamw", OPTIMIZER)           /* + master, r gradient, + m, + v, r control [, w param]  N      */           \
-  X(INIT_TENSOR, "init_tensor", CONTROL) /* w piece of `tensor`: seeded or from a file  first N        */              \
-  X(SAVE_TENSOR, "save_tensor", CONTROL) /* r piece of `tensor`                         first N        */              \
-  X(JOIN, "join", CONTROL)               /* waits for every lane: the end of a program  -              */              \
-  /* communication: N = elements of all parts' whole sides; see sl_share_piece   */                                    \
-  X(ALL_REDUCE, "all_reduce", COLLECTIVE)         /* + x, in place (one operand a part)          N              */     \
-  X(REDUCE_SCATTER, "reduce_scatter", COLLECTIVE) /* (+ whole, garbage after, w/+ shard) a part  N lo hi stride */     \
-  X(ALL_GATHER, "all_gather", COLLECTIVE)         /* (r shard, w whole) a part                   N lo hi stride */     \
-  X(BROADCAST, "broadcast", COLLECTIVE)           /* + x (root reads, others write)              N              */     \
-  X(SEND, "send", P2P)                            /* r x                                         N              */     \
-  X(RECV, "recv", P2P)                            /* w x                                         N              */
+ * Letters: B sequences, T tokens, R = B*T rows, C channels, V vocabulary, P positions, H heads, D head size, N elements.
+ *   kind, text, class, operands, dim */
+/* clang-format off */
+#define SL_OP_MAP(X)                                                                                                                                              \
+  /* model */                                                                                                                                                     \
+  X(LOAD_BATCH,     "load_batch",          CONTROL)     /* w inputs, w targets                                                                  B T            */ \
+  X(EMBED_FWD,      "embed",               ELEMENTWISE) /* r tokens, r wte, r wpe, w out                                                        B T C V        */ \
+  X(EMBED_BWD,      "embed_bwd",           ELEMENTWISE) /* r tokens, r dout, w/+ dwte, w/+ dwpe                                                 B T C V P      */ \
+  X(LAYERNORM_FWD,  "layernorm",           ELEMENTWISE) /* r x, r weight, r bias, w out, w stats(2,R)                                           R C            */ \
+  X(LAYERNORM_BWD,  "layernorm_bwd",       ELEMENTWISE) /* r dout, r x, r weight, r stats, w/+ dx, w/+ dweight, w/+ dbias, w scratch            R C            */ \
+  X(GEMM,           "gemm",                GEMM)        /* r a, r b, w/+ c [, r bias] [, w workspace]                                           m n k          */ \
+  X(BIAS_BWD,       "bias_bwd",            ELEMENTWISE) /* r dout, w/+ dbias                                                                    R C            */ \
+  X(ATTENTION_FWD,  "attention",           ATTENTION)   /* r qkv, w out, w probs, w scratch                                                     B T H D        */ \
+  X(ATTENTION_BWD,  "attention_bwd",       ATTENTION)   /* r dout, r qkv, r probs, w dqkv, w scratch                                            B T H D        */ \
+  X(FLASH_FWD,      "flash_attention",     ATTENTION)   /* r qkv, w out, w lse(B,H,T), w scratch                                                B T H D        */ \
+  X(FLASH_BWD,      "flash_attention_bwd", ATTENTION)   /* r dout, r qkv, r out, r lse, w dqkv, w scratch                                       B T H D        */ \
+  X(GELU_FWD,       "gelu",                ELEMENTWISE) /* r x, w out                                                                           R C            */ \
+  X(GELU_BWD,       "gelu_bwd",            ELEMENTWISE) /* + dout (becomes dx), r x                                                             R C            */ \
+  X(RESIDUAL_FWD,   "residual",            ELEMENTWISE) /* r residual, r x, w out = residual+dropout(x)                                         R C            */ \
+  X(DROPOUT_BWD,    "dropout_bwd",         ELEMENTWISE) /* r dout, w dx                                                                         R C            */ \
+  X(CLASSIFIER,     "classifier",          ELEMENTWISE) /* + logits (become dlogits), r targets, + control                                      R V            */ \
+  X(RELU_FWD,       "relu",                ELEMENTWISE) /* + x in place                                                                         R C            */ \
+  X(RELU_BWD,       "relu_bwd",            ELEMENTWISE) /* + dout in place, r out                                                               R C            */ \
+  X(MSE,            "mse",                 ELEMENTWISE) /* + prediction (becomes its gradient), r targets, + control, w scratch                 R C            */ \
+  /* state */                                                                                                                                                     \
+  X(FILL,           "fill",                ELEMENTWISE) /* w x = scale                                                                          N              */ \
+  X(COPY,           "copy",                ELEMENTWISE) /* r x, w out                                                                           N              */ \
+  X(ADD,            "add",                 ELEMENTWISE) /* r x, + out                                                                           N              */ \
+  X(NORM,           "norm",                OPTIMIZER)   /* r gradient, + control: scale * sum of squares, w scratch                             N              */ \
+  X(CONTROL,        "control",             CONTROL)     /* + control: loss, norm, clip factor, next step                                        -              */ \
+  X(SGD,            "sgd",                 OPTIMIZER)   /* + master, r gradient, [+ momentum,] r control [, w param]                            N              */ \
+  X(ADAM,           "adam",                OPTIMIZER)   /* + master, r gradient, + m, + v, r control [, w param]                                N              */ \
+  X(ADAMW,          "adamw",               OPTIMIZER)   /* + master, r gradient, + m, + v, r control [, w param]                                N              */ \
+  X(INIT_TENSOR,    "init_tensor",         CONTROL)     /* w piece of `tensor`: seeded or from a file                                           first N        */ \
+  X(SAVE_TENSOR,    "save_tensor",         CONTROL)     /* r piece of `tensor`                                                                  first N        */ \
+  X(JOIN,           "join",                CONTROL)     /* waits for every lane: the end of a program                                           -              */ \
+  /* communication: N = elements of all parts' whole sides; see sl_share_piece */                                                                                 \
+  X(ALL_REDUCE,     "all_reduce",          COLLECTIVE)  /* + x, in place (one operand a part)                                                   N              */ \
+  X(REDUCE_SCATTER, "reduce_scatter",      COLLECTIVE)  /* (+ whole, garbage after, w/+ shard) a part                                           N lo hi stride */ \
+  X(ALL_GATHER,     "all_gather",          COLLECTIVE)  /* (r shard, w whole) a part                                                            N lo hi stride */ \
+  X(BROADCAST,      "broadcast",           COLLECTIVE)  /* + x (root reads, others write)                                                       N              */ \
+  X(SEND,           "send",                P2P)         /* r x                                                                                  N              */ \
+  X(RECV,           "recv",                P2P)         /* w x                                                                                  N              */
+/* clang-format on */
 
 enum sl_op_kind {
 #define X(name, text, op_class) SL_OP_##name,

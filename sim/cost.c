@@ -105,10 +105,29 @@ double sl_cost_elementwise(const struct sl_cost_rank *rank, double bytes) {
   return cached > 0 ? seconds + cached / rank->cache_bandwidth : seconds;
 }
 
+/* Offload on a GPU: copies over the link to host memory, and updates that run there. On a CPU both are one memory. */
+static enum sl_status offload_seconds(const struct sl_cost_rank *rank, const struct sl_program *program,
+                                      const struct sl_op *op, double *seconds) {
+  const struct sl_device *d = rank->device;
+  if (!(d->host_link > 0) || !(d->host_bandwidth > 0)) {
+    return sl_fail(SL_ERR_INPUT,
+                   "device '%s': host_link_GBps and host_bandwidth_GBps are not given, which offload needs", d->name);
+  }
+  if (op->lane == SL_LANE_HOST) {
+    *seconds = rank->launch + sl_op_bytes(program, op) * rank->ranks / d->host_bandwidth;
+    return SL_OK;
+  }
+  const int64_t from = program->slices[op->slice].bytes, to = program->slices[op->slice + 1].bytes;
+  *seconds = rank->launch + (double)(from > to ? from : to) / d->host_link;
+  return SL_OK;
+}
+
 enum sl_status sl_cost_compute(const struct sl_cost_rank *rank, const struct sl_program *program,
                                const struct sl_op *op, double *seconds) {
   enum sl_op_class op_class = sl_op_class_of(op->kind);
   double quantity[SL_TERM_COUNT];
+  const bool host_side = op->lane == SL_LANE_H2D || op->lane == SL_LANE_D2H || op->lane == SL_LANE_HOST;
+  if (host_side && rank->device->kind == SL_DEVICE_GPU) return offload_seconds(rank, program, op, seconds);
   const struct sl_op_cost *measured = sl_cost_measured(rank, program, op, 0, quantity);
   if (measured != NULL) {
     *seconds = rank->launch + turns_beyond(rank, measured) * sl_op_cost_seconds(measured, quantity);

@@ -1,10 +1,13 @@
 /* Seconds of one op, from the device profile and the link levels of a cluster.
  *
  * Compute, f flops and b bytes of an op that a rank runs alone:
- *   gemm         launch + max((f + half) / (peak e_gemm), b / (bw e_elem))   (f + half: efficiency e_gemm f / (f +
- * half)) attention    launch + max(f / (peak e_attn), b / (bw e_elem)) elementwise, optimizer   launch + min(b, cache)
- * / cache_bw + max(0, b - cache) / (bw e_elem); cache 0: no such term control      launch; the JOIN that ends a step
- * program adds step_overhead f and b are sl_op_flops and sl_op_bytes: what the kernel does, not what the model needs.
+ *   gemm                     launch + max((f + half) / (peak e_gemm), b / (bw e_elem))   [efficiency e_gemm f / (f + half)]
+ *   attention                launch + max(f / (peak e_attn), b / (bw e_elem))
+ *   elementwise, optimizer   launch + min(b, cache) / cache_bw + max(0, b - cache) / (bw e_elem)   [cache 0: no such term]
+ *   copy to or from host memory    launch + b / host_link, b the larger side
+ *   on the host's own lane         launch + b / (host_bw / devices of a node)   [an offloaded optimizer is bound by bytes]
+ *   control                  launch; the JOIN that ends a step program adds step_overhead
+ * f and b are sl_op_flops and sl_op_bytes: what the kernel does, not what the model needs.
  *
  * Measured ops. Where the cluster has op_costs (a calibrated profile) with an entry for an op's kind and type, the entry
  * replaces the formula: launch + sum of its terms (core/op_cost.h), the entry being that of the number of ranks nearest to
