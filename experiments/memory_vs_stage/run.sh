@@ -42,8 +42,9 @@ train() { # precision world stage
 
 echo "== b: $model on $worlds ranks, predicted and measured" >&2
 for precision in fp32 bf16 fp16; do
-  if ! "$bin/shardlab" measure --model gpt2-tiny --config $here/ds_$precision.json --seq 8 --steps 1 \
-    --data examples/corpus.txt --quiet 2>"$out/probe.txt"; then
+  probe=(--model gpt2-tiny --config $here/ds_$precision.json --seq 8 --steps 1 --quiet)
+  if ! { "$bin/shardlab" predict "${probe[@]}" && "$bin/shardlab" measure "${probe[@]}" --data examples/corpus.txt; } \
+    2>"$out/probe.txt"; then
     echo "   $precision is left out: $(tail -1 "$out/probe.txt")" >&2
     continue
   fi
