@@ -105,12 +105,23 @@ static void print_traffic(const json_t *traffic, FILE *out) {
   }
 }
 
+/* One memory space of the worst rank; a space that nothing uses goes unsaid. */
+static void print_space(const json_t *record, const char *space, const char *label, FILE *out) {
+  const json_t *memory = json_object_get(json_object_get(record, "memory"), space);
+  const double bytes = (double)json_integer_value(json_object_get(memory, "peak_bytes"));
+  char peak[32];
+  if (bytes == 0) return;
+  sl_format_bytes(peak, sizeof peak, bytes);
+  fprintf(out, "  %-10s %s a rank at the peak, in %s: ", label, peak,
+          json_string_value(json_object_get(memory, "peak_phase")));
+  print_category(json_object_get(memory, "by_category"), out);
+  fprintf(out, "\n");
+}
+
 void sl_runner_summary(const json_t *record, FILE *out) {
-  const json_t *device = json_object_get(json_object_get(record, "memory"), "device");
   const json_t *plan = json_object_get(record, "plan"), *losses = json_object_get(record, "losses");
-  char time[32], peak[32], rate[32];
+  char time[32], rate[32];
   sl_format_seconds(time, sizeof time, json_real_value(json_object_get(record, "step_time_s")));
-  sl_format_bytes(peak, sizeof peak, (double)json_integer_value(json_object_get(device, "peak_bytes")));
   sl_format_count(rate, sizeof rate, json_real_value(json_object_get(record, "tokens_per_s")));
   const char *kind = json_string_value(json_object_get(record, "kind"));
   fprintf(out, "%s: world %lld, ZeRO-%lld\n", kind, (long long)json_integer_value(json_object_get(plan, "world")),
@@ -120,10 +131,10 @@ void sl_runner_summary(const json_t *record, FILE *out) {
   if (mfu != NULL) fprintf(out, ", mfu %.1f %%", 100 * json_real_value(mfu));
   if (json_is_true(json_object_get(record, "functional")))
     fprintf(out, " (more ranks than cores: no measure of speed)");
-  fprintf(out, "\n  memory     %s a rank at the peak, in %s: ", peak,
-          json_string_value(json_object_get(device, "peak_phase")));
-  print_category(json_object_get(device, "by_category"), out);
   fprintf(out, "\n");
+  print_space(record, "device", "memory", out);
+  print_space(record, "host", "host", out);
+  print_space(record, "nvme", "nvme", out);
   print_traffic(json_object_get(record, "traffic"), out);
   const size_t n = json_array_size(losses);
   if (n > 0)
