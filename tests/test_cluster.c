@@ -140,7 +140,7 @@ static void localhost_is_this_machine(void **state) {
   assert_int_equal(c.devices_per_node, CPU_COUNT(&set));
   const double physical = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
   assert_true(c.device.memory > 0 && (double)c.device.memory <= physical + 4096);
-  near(c.device.peak[SL_F32], 70e9);
+  near(c.device.peak[SL_F32], 112e9);
   near(c.device.memory_bandwidth, 10e9 * c.device.cores);
   /* more ranks than cores still have a link */
   assert_string_equal(sl_cluster_link(&c, 0, 1, 4 * c.device.cores)->name, "shared memory");
