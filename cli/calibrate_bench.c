@@ -108,6 +108,7 @@ static enum sl_status attentions(struct bench *b) {
       const int64_t *s = shapes[i], n = s[0] * s[1] * s[2] * s[3], probs = s[0] * s[2] * s[1] * s[1];
       struct sl_op op = op_of(SL_OP_ATTENTION_FWD);
       memcpy(op.dim, s, 4 * sizeof *s);
+      op.dim[4] = s[2];
       op.dropout = dropout ? 0.1 : 0;
       const struct sl_slice qkv = operand(b, SL_READ, 3 * n), p = operand(b, SL_WRITE, probs);
       struct sl_slice again = p;

@@ -251,6 +251,18 @@ static enum sl_status lower_save_program(struct sl_lowering *l) {
   return add_instance(p, (struct sl_action){SL_ACTION_SAVE, l->rank_class->stage, -1}, 0, &s);
 }
 
+/* One micro-batch of the model, as drafts. */
+static enum sl_status lower_model(struct sl_lowering *l) {
+  switch (l->plan->model->type) {
+  case SL_MODEL_GPT2:
+    return sl_lower_gpt2(l);
+  case SL_MODEL_LLAMA:
+    return sl_lower_llama(l);
+  default:
+    return sl_lower_mlp(l);
+  }
+}
+
 static enum sl_status lower_class(struct sl_lowering *l, const struct sl_schedule *schedule) {
   enum sl_status status;
   struct sl_class *c = l->rank_class;
@@ -263,7 +275,7 @@ static enum sl_status lower_class(struct sl_lowering *l, const struct sl_schedul
   SL_GO(sl_lower_buffer(l, &c->control, SL_SCOPE_PERSISTENT, SL_CATEGORY_WORKSPACE, SL_F64,
                         (int64_t)(sizeof(struct sl_control) / sizeof(double)), 1, "control"));
   SL_GO(sl_zero_open(l));
-  SL_GO(l->plan->model->type == SL_MODEL_MLP ? sl_lower_mlp(l) : sl_lower_gpt2(l));
+  SL_GO(lower_model(l));
   SL_GO(lower_init_program(l));
   SL_GO(lower_step_program(l, schedule, c->stage, holder));
   SL_GO(lower_save_program(l));
@@ -292,10 +304,6 @@ enum sl_status sl_job_build(struct sl_job *job, const struct sl_plan *plan, cons
   enum sl_status status;
   struct sl_schedule schedule;
   *job = (struct sl_job){.plan = plan};
-  if (plan->model->type == SL_MODEL_LLAMA) {
-    return sl_fail(SL_ERR_INPUT, "model %s: the llama family cannot be lowered yet; expected gpt2 or mlp",
-                   plan->model->name);
-  }
   SL_TRY(sl_schedule_build(&schedule, plan));
   job->classes_per_stage = plan->strategy.units == SL_UNITS_OWNER ? plan->dp : 1;
   job->class_count = plan->pp * job->classes_per_stage;

@@ -1,6 +1,6 @@
 /* Lowering, inside core: from the actions of a schedule to ops on buffers.
  *
- * A model's builder (lower_gpt2.c, lower_mlp.c) writes what one action computes as drafts: ops whose parameter and
+ * A model's builder (lower_gpt2.c, lower_llama.c, lower_mlp.c) writes what one action computes as drafts: ops whose parameter and
  * gradient operands are still logical tensors. lower_zero.c binds those to buffers by the ZeRO stage and adds the
  * communication that the binding needs; it is the only file that knows what a stage means. lower.c drives both over the
  * schedule and builds the init, step and save programs; link.c then derives the waits and arena.c places the buffers.
@@ -95,6 +95,7 @@ enum sl_status sl_lower_emit(struct sl_program *program, struct sl_op op, int op
 
 /* The model's compute of one micro-batch, forward and backward. */
 enum sl_status sl_lower_gpt2(struct sl_lowering *lowering);
+enum sl_status sl_lower_llama(struct sl_lowering *lowering);
 enum sl_status sl_lower_mlp(struct sl_lowering *lowering);
 
 /* The strategy: state buffers; one micro-batch's forward or backward with its gathers and reductions; the optimizer step;

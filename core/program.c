@@ -63,6 +63,16 @@ static double elementwise_flops(const struct sl_op *op) {
     return 8 * rows;
   case SL_OP_LAYERNORM_BWD:
     return 14 * rows;
+  case SL_OP_RMSNORM_FWD:
+    return 4 * rows;
+  case SL_OP_RMSNORM_BWD:
+    return 11 * rows;
+  case SL_OP_ROPE: /* a product of 2 x 2 for each pair */
+    return 3 * rows * (double)op->dim[2] * (double)op->dim[3];
+  case SL_OP_SWIGLU_FWD:
+    return 15 * rows;
+  case SL_OP_SWIGLU_BWD:
+    return 22 * rows;
   case SL_OP_GELU_FWD:
     return 20 * rows;
   case SL_OP_GELU_BWD:

@@ -62,24 +62,30 @@ const char *sl_op_class_name(enum sl_op_class op_class);
 
 /* Every op. Operands stand in the order given here; r reads, w writes, + reads and writes (a gradient is + when the op
  * accumulates, w when it overwrites; the slice's access says which). dim[] holds the shape named in the last column.
- * Letters: B sequences, T tokens, R = B*T rows, C channels, V vocabulary, P positions, H heads, D head size, N elements.
+ * Letters: B sequences, T tokens, R = B*T rows, C channels, V vocabulary, P positions, H heads, D head size, G key/value
+ * heads, N elements. qkv, dqkv: rows (q | k | v) of (H + 2G) D, or with SL_OP_APART three operands.
  *   kind, text, class, operands, dim */
 /* clang-format off */
 #define SL_OP_MAP(X)                                                                                                                                              \
   /* model */                                                                                                                                                     \
   X(LOAD_BATCH,     "load_batch",          CONTROL)     /* w inputs, w targets                                                                  B T            */ \
-  X(EMBED_FWD,      "embed",               ELEMENTWISE) /* r tokens, r wte, r wpe, w out                                                        B T C V        */ \
-  X(EMBED_BWD,      "embed_bwd",           ELEMENTWISE) /* r tokens, r dout, w/+ dwte, w/+ dwpe                                                 B T C V P      */ \
+  X(EMBED_FWD,      "embed",               ELEMENTWISE) /* r tokens, r wte [, r wpe], w out                                                     B T C V        */ \
+  X(EMBED_BWD,      "embed_bwd",           ELEMENTWISE) /* r tokens, r dout, w/+ dwte [, w/+ dwpe]                                              B T C V P      */ \
   X(LAYERNORM_FWD,  "layernorm",           ELEMENTWISE) /* r x, r weight, r bias, w out, w stats(2,R)                                           R C            */ \
   X(LAYERNORM_BWD,  "layernorm_bwd",       ELEMENTWISE) /* r dout, r x, r weight, r stats, w/+ dx, w/+ dweight, w/+ dbias, w scratch            R C            */ \
+  X(RMSNORM_FWD,    "rmsnorm",             ELEMENTWISE) /* r x, r weight, w out, w stats(R)                                                     R C            */ \
+  X(RMSNORM_BWD,    "rmsnorm_bwd",         ELEMENTWISE) /* r dout, r x, r weight, r stats, w/+ dx, w/+ dweight, w scratch                       R C            */ \
+  X(ROPE,           "rope",                ELEMENTWISE) /* + x: the heads of every token turned by its position                                 B T H D        */ \
   X(GEMM,           "gemm",                GEMM)        /* r a, r b, w/+ c [, r bias] [, w workspace]                                           m n k          */ \
   X(BIAS_BWD,       "bias_bwd",            ELEMENTWISE) /* r dout, w/+ dbias                                                                    R C            */ \
-  X(ATTENTION_FWD,  "attention",           ATTENTION)   /* r qkv, w out, w probs, w scratch                                                     B T H D        */ \
-  X(ATTENTION_BWD,  "attention_bwd",       ATTENTION)   /* r dout, r qkv, r probs, w dqkv, w scratch                                            B T H D        */ \
-  X(FLASH_FWD,      "flash_attention",     ATTENTION)   /* r qkv, w out, w lse(B,H,T), w scratch                                                B T H D        */ \
-  X(FLASH_BWD,      "flash_attention_bwd", ATTENTION)   /* r dout, r qkv, r out, r lse, w dqkv, w scratch                                       B T H D        */ \
+  X(ATTENTION_FWD,  "attention",           ATTENTION)   /* r qkv, w out, w probs, w scratch                                                     B T H D G      */ \
+  X(ATTENTION_BWD,  "attention_bwd",       ATTENTION)   /* r dout, r qkv, r probs, w dqkv, w scratch                                            B T H D G      */ \
+  X(FLASH_FWD,      "flash_attention",     ATTENTION)   /* r qkv, w out, w lse(B,H,T), w scratch                                                B T H D G      */ \
+  X(FLASH_BWD,      "flash_attention_bwd", ATTENTION)   /* r dout, r qkv, r out, r lse, w dqkv, w scratch                                       B T H D G      */ \
   X(GELU_FWD,       "gelu",                ELEMENTWISE) /* r x, w out                                                                           R C            */ \
   X(GELU_BWD,       "gelu_bwd",            ELEMENTWISE) /* + dout (becomes dx), r x                                                             R C            */ \
+  X(SWIGLU_FWD,     "swiglu",              ELEMENTWISE) /* r gate, r up, w out                                                                  R C            */ \
+  X(SWIGLU_BWD,     "swiglu_bwd",          ELEMENTWISE) /* r dout, + gate, + up (become their gradients)                                        R C            */ \
   X(RESIDUAL_FWD,   "residual",            ELEMENTWISE) /* r residual, r x, w out = residual+dropout(x)                                         R C            */ \
   X(DROPOUT_BWD,    "dropout_bwd",         ELEMENTWISE) /* r dout, w dx                                                                         R C            */ \
   X(CLASSIFIER,     "classifier",          ELEMENTWISE) /* + logits (become dlogits), r targets, + control                                      R V            */ \
@@ -123,9 +129,11 @@ enum sl_op_flag {
   SL_OP_BLOCKING = 8,      /* the next compute op waits for it (a collective that does not overlap) */
   SL_OP_SHARE_CHUNK = 16,  /* reduce_scatter, all_gather: how members share; see sl_share_piece */
   SL_OP_SHARE_RANGE = 32,
-  SL_OP_BIAS = 64,       /* gemm: a bias follows c */
-  SL_OP_WORKSPACE = 128, /* gemm: fp32 copies of 16-bit operands go to a last operand (see scratch.h) */
-  SL_OP_PARAM_COPY = 256 /* sgd, adam, adamw: the first operand is the fp32 master, the last its 16-bit parameter */
+  SL_OP_BIAS = 64,        /* gemm: a bias follows c */
+  SL_OP_WORKSPACE = 128,  /* gemm: fp32 copies of 16-bit operands go to a last operand (see scratch.h) */
+  SL_OP_PARAM_COPY = 256, /* sgd, adam, adamw: the first operand is the fp32 master, the last its 16-bit parameter */
+  SL_OP_APART = 512,      /* attention: q, k and v are an operand each, and so are their gradients */
+  SL_OP_INVERSE = 1024    /* rope: turn back */
 };
 
 /* Phases for reporting; the peak of memory is named by phase. */
@@ -188,9 +196,9 @@ struct sl_op {
   unsigned flags;
   int32_t slice, slice_count; /* operands: program->slices[slice ...] */
   int64_t dim[5];
-  double scale;      /* classifier, mse: gradient scale; norm: factor; fill: value; layernorm: epsilon */
-  double dropout;    /* probability; 0 = none */
-  int32_t tensor;    /* index in the stage's placed tensors (init, save: the tensor; else for names), or -1 */
+  double scale;   /* classifier, mse: gradient scale; norm: factor; fill: value; norms of rows: epsilon; rope: base */
+  double dropout; /* probability; 0 = none */
+  int32_t tensor; /* index in the stage's placed tensors (init, save: the tensor; else for names), or -1 */
   enum sl_role role; /* init, save: which of the tensor's states */
   int32_t stream;    /* dropout's stream id, unique per site of the model */
   int32_t layer;     /* block index for reports; -1 embedding, n_layer head */

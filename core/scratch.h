@@ -15,6 +15,11 @@ static inline int64_t sl_scratch_layernorm_bwd(int64_t rows, int64_t columns) {
   return 2 * (rows < 128 ? rows : 128) * columns * 4;
 }
 
+/* Partial sums of dweight alone. */
+static inline int64_t sl_scratch_rmsnorm_bwd(int64_t rows, int64_t columns) {
+  return sl_scratch_layernorm_bwd(rows, columns) / 2;
+}
+
 /* Per thread: packed k and v of one head, and a block of 32 query rows with its scores. */
 static inline int64_t sl_scratch_attention_fwd(int64_t tokens, int64_t head, int64_t threads) {
   const int64_t t = sl_scratch_pad(tokens, 256), d = sl_scratch_pad(head, 16);

@@ -66,16 +66,31 @@ static struct sl_attention_shape attention_shape(const struct call *c, struct sl
   uint64_t first =
       (uint64_t)sl_host_first_sequence(c->host, c->it) * heads + (h < heads ? (uint64_t)c->host->coord.tp * h : 0);
   *dropout = dropout_of(c, first * t * t, 0);
+  const size_t kv = c->dim[4], row = (h + 2 * kv) * d;
+  const bool apart = c->op->flags & SL_OP_APART;
   return (struct sl_attention_shape){.B = b,
                                      .T = t,
                                      .H = h,
-                                     .KV = h,
+                                     .KV = kv,
                                      .D = d,
-                                     .q_stride = 3 * h * d,
-                                     .k_stride = 3 * h * d,
-                                     .v_stride = 3 * h * d,
+                                     .q_stride = apart ? h * d : row,
+                                     .k_stride = apart ? kv * d : row,
+                                     .v_stride = apart ? kv * d : row,
                                      .out_stride = h * d,
                                      .global_heads = heads};
+}
+
+/* q, k and v, or their gradients: operands `i` to i + 2, or parts of each row of operand `i`. */
+struct qkv {
+  char *q, *k, *v;
+  int next; /* the operand after them */
+};
+
+static struct qkv qkv_of(const struct call *c, const struct sl_attention_shape *shape, int i) {
+  if (c->op->flags & SL_OP_APART) return (struct qkv){c->x[i], c->x[i + 1], c->x[i + 2], i + 3};
+  const size_t element = sl_convert_bytes(type_of(c, i));
+  char *k = (char *)c->x[i] + shape->H * shape->D * element;
+  return (struct qkv){c->x[i], k, k + shape->KV * shape->D * element, i + 1};
 }
 
 /* --- the model --- */
@@ -87,14 +102,17 @@ static enum sl_status load_batch(const struct call *c) {
 static enum sl_status embed_fwd(const struct call *c) {
   struct sl_dropout dropout = row_dropout(c, c->dim[2]);
   struct sl_embedding_shape shape = {.B = c->dim[0], .T = c->dim[1], .C = c->dim[2], .n_rows = c->dim[3]};
-  c->k->embedding_forward(c->x[3], c->x[0], c->x[1], c->x[2], &shape, &dropout);
+  const int out = c->count - 1; /* a position table may stand before it */
+  c->k->embedding_forward(c->x[out], c->x[0], c->x[1], out > 2 ? c->x[2] : NULL, &shape, &dropout);
   return SL_OK;
 }
 
 static enum sl_status embed_bwd(const struct call *c) {
   struct sl_dropout dropout = row_dropout(c, c->dim[2]);
   struct sl_embedding_shape shape = {.B = c->dim[0], .T = c->dim[1], .C = c->dim[2], .n_rows = c->dim[3]};
-  c->k->embedding_backward(c->x[2], c->adds[2], c->x[3], c->dim[4], c->adds[3], c->x[1], c->x[0], &shape, &dropout);
+  const bool positions = c->count > 3;
+  c->k->embedding_backward(c->x[2], c->adds[2], positions ? c->x[3] : NULL, c->dim[4], c->adds[3], c->x[1], c->x[0],
+                           &shape, &dropout);
   return SL_OK;
 }
 
@@ -110,6 +128,24 @@ static enum sl_status layernorm_bwd(const struct call *c) {
   /* the kernel has one flag for both; core gives both the same access, being neighbours in one buffer */
   c->k->layernorm_backward(c->x[4], c->adds[4], c->x[5], c->x[6], c->adds[5], c->x[0], c->x[1], c->x[2], mean, rstd,
                            c->dim[0], c->dim[1], scratch(c, 7, &bytes));
+  return SL_OK;
+}
+
+static enum sl_status rmsnorm_fwd(const struct call *c) {
+  c->k->llama_rmsnorm_forward(c->x[2], c->x[3], c->x[0], c->x[1], c->dim[0], c->dim[1], (float)c->op->scale);
+  return SL_OK;
+}
+
+static enum sl_status rmsnorm_bwd(const struct call *c) {
+  size_t bytes;
+  c->k->llama_rmsnorm_backward(c->x[4], c->adds[4], c->x[5], c->adds[5], c->x[0], c->x[1], c->x[2], c->x[3], c->dim[0],
+                               c->dim[1], scratch(c, 6, &bytes));
+  return SL_OK;
+}
+
+static enum sl_status rope(const struct call *c) {
+  c->k->llama_rope(c->x[0], c->dim[0], c->dim[1], c->dim[2], c->dim[3], c->dim[2] * c->dim[3], 0, c->op->scale,
+                   c->op->flags & SL_OP_INVERSE ? -1 : 1);
   return SL_OK;
 }
 
@@ -163,52 +199,34 @@ static enum sl_status bias_bwd(const struct call *c) {
   return SL_OK;
 }
 
-/* q, k and v stand packed in each token's row of 3C. */
 static enum sl_status attention_fwd(const struct call *c) {
   struct sl_dropout dropout;
   struct sl_attention_shape shape = attention_shape(c, &dropout);
-  const size_t next = shape.H * shape.D * sl_convert_bytes(type_of(c, 0));
-  const char *qkv = c->x[0];
+  const struct qkv in = qkv_of(c, &shape, 0);
+  const int i = in.next;
   size_t bytes;
-  void *work = scratch(c, 3, &bytes);
-  c->k->attention_forward(c->x[1], c->x[2], qkv, qkv + next, qkv + 2 * next, &shape, &dropout, work, bytes);
+  void *work = scratch(c, i + 2, &bytes);
+  if (c->op->kind == SL_OP_FLASH_FWD)
+    c->k->flash_attention_forward(c->x[i], c->x[i + 1], in.q, in.k, in.v, &shape, &dropout, work, bytes);
+  else
+    c->k->attention_forward(c->x[i], c->x[i + 1], in.q, in.k, in.v, &shape, &dropout, work, bytes);
   return SL_OK;
 }
 
 static enum sl_status attention_bwd(const struct call *c) {
+  const bool flash = c->op->kind == SL_OP_FLASH_BWD; /* it has forward's out before what the softmax left */
   struct sl_dropout dropout;
   struct sl_attention_shape shape = attention_shape(c, &dropout);
-  const size_t next = shape.H * shape.D * sl_convert_bytes(type_of(c, 1));
-  const char *qkv = c->x[1];
-  char *d = c->x[3];
+  const struct qkv in = qkv_of(c, &shape, 1);
+  const int kept = in.next + flash;
+  const struct qkv d = qkv_of(c, &shape, kept + 1);
   size_t bytes;
-  void *work = scratch(c, 4, &bytes);
-  c->k->attention_backward(d, d + next, d + 2 * next, c->x[0], qkv, qkv + next, qkv + 2 * next, c->x[2], &shape,
-                           &dropout, work, bytes);
-  return SL_OK;
-}
-
-static enum sl_status flash_fwd(const struct call *c) {
-  struct sl_dropout dropout;
-  struct sl_attention_shape shape = attention_shape(c, &dropout);
-  const size_t next = shape.H * shape.D * sl_convert_bytes(type_of(c, 0));
-  const char *qkv = c->x[0];
-  size_t bytes;
-  void *work = scratch(c, 3, &bytes);
-  c->k->flash_attention_forward(c->x[1], c->x[2], qkv, qkv + next, qkv + 2 * next, &shape, &dropout, work, bytes);
-  return SL_OK;
-}
-
-static enum sl_status flash_bwd(const struct call *c) {
-  struct sl_dropout dropout;
-  struct sl_attention_shape shape = attention_shape(c, &dropout);
-  const size_t next = shape.H * shape.D * sl_convert_bytes(type_of(c, 1));
-  const char *qkv = c->x[1];
-  char *d = c->x[4];
-  size_t bytes;
-  void *work = scratch(c, 5, &bytes);
-  c->k->flash_attention_backward(d, d + next, d + 2 * next, c->x[0], qkv, qkv + next, qkv + 2 * next, c->x[2], c->x[3],
-                                 &shape, &dropout, work, bytes);
+  void *work = scratch(c, d.next, &bytes);
+  if (flash)
+    c->k->flash_attention_backward(d.q, d.k, d.v, c->x[0], in.q, in.k, in.v, c->x[in.next], c->x[kept], &shape,
+                                   &dropout, work, bytes);
+  else
+    c->k->attention_backward(d.q, d.k, d.v, c->x[0], in.q, in.k, in.v, c->x[kept], &shape, &dropout, work, bytes);
   return SL_OK;
 }
 
@@ -219,6 +237,16 @@ static enum sl_status gelu_fwd(const struct call *c) {
 
 static enum sl_status gelu_bwd(const struct call *c) {
   c->k->gelu_backward(c->x[0], c->x[0], c->x[1], NULL, c->dim[0], c->dim[1]);
+  return SL_OK;
+}
+
+static enum sl_status swiglu_fwd(const struct call *c) {
+  c->k->llama_swiglu_forward(c->x[2], c->x[0], c->x[1], c->dim[0], c->dim[1], c->dim[1]);
+  return SL_OK;
+}
+
+static enum sl_status swiglu_bwd(const struct call *c) {
+  c->k->llama_swiglu_backward(c->x[1], c->x[2], c->x[0], c->x[1], c->x[2], c->dim[0], c->dim[1], c->dim[1]);
   return SL_OK;
 }
 
@@ -363,14 +391,19 @@ static enum sl_status (*const table[SL_OP_COUNT])(const struct call *) = {
     [SL_OP_EMBED_BWD] = embed_bwd,
     [SL_OP_LAYERNORM_FWD] = layernorm_fwd,
     [SL_OP_LAYERNORM_BWD] = layernorm_bwd,
+    [SL_OP_RMSNORM_FWD] = rmsnorm_fwd,
+    [SL_OP_RMSNORM_BWD] = rmsnorm_bwd,
+    [SL_OP_ROPE] = rope,
     [SL_OP_GEMM] = gemm,
     [SL_OP_BIAS_BWD] = bias_bwd,
     [SL_OP_ATTENTION_FWD] = attention_fwd,
     [SL_OP_ATTENTION_BWD] = attention_bwd,
-    [SL_OP_FLASH_FWD] = flash_fwd,
-    [SL_OP_FLASH_BWD] = flash_bwd,
+    [SL_OP_FLASH_FWD] = attention_fwd,
+    [SL_OP_FLASH_BWD] = attention_bwd,
     [SL_OP_GELU_FWD] = gelu_fwd,
     [SL_OP_GELU_BWD] = gelu_bwd,
+    [SL_OP_SWIGLU_FWD] = swiglu_fwd,
+    [SL_OP_SWIGLU_BWD] = swiglu_bwd,
     [SL_OP_RESIDUAL_FWD] = residual_fwd,
     [SL_OP_DROPOUT_BWD] = dropout_bwd,
     [SL_OP_CLASSIFIER] = classifier,
@@ -406,18 +439,21 @@ enum sl_status sl_host_run(struct sl_host *host, const struct sl_issued *it) {
 /* What the kernel of `op` asks for, and where in the operands it would stand. */
 static size_t scratch_of(const struct sl_op *op, int *operand) {
   const size_t d[4] = {(size_t)op->dim[0], (size_t)op->dim[1], (size_t)op->dim[2], (size_t)op->dim[3]};
-  const struct sl_attention_shape shape = {.B = d[0], .T = d[1], .H = d[2], .KV = d[2], .D = d[3]};
+  const struct sl_attention_shape shape = {.B = d[0], .T = d[1], .H = d[2], .KV = (size_t)op->dim[4], .D = d[3]};
+  const int more = op->flags & SL_OP_APART ? 2 : 0; /* operands by which q, k and v apart are more than packed ones */
   switch (op->kind) {
   case SL_OP_LAYERNORM_BWD:
     return *operand = 7, sl_layernorm_scratch_bytes(d[0], d[1]);
+  case SL_OP_RMSNORM_BWD:
+    return *operand = 6, sl_llama_rmsnorm_scratch_bytes(d[0], d[1]);
   case SL_OP_ATTENTION_FWD:
-    return *operand = 3, sl_attention_forward_scratch_bytes(&shape, omp_get_max_threads());
+    return *operand = 3 + more, sl_attention_forward_scratch_bytes(&shape, omp_get_max_threads());
   case SL_OP_ATTENTION_BWD:
-    return *operand = 4, sl_attention_backward_scratch_bytes(&shape, omp_get_max_threads());
+    return *operand = 4 + 2 * more, sl_attention_backward_scratch_bytes(&shape, omp_get_max_threads());
   case SL_OP_FLASH_FWD:
-    return *operand = 3, sl_flash_attention_forward_scratch_bytes(&shape, omp_get_max_threads());
+    return *operand = 3 + more, sl_flash_attention_forward_scratch_bytes(&shape, omp_get_max_threads());
   case SL_OP_FLASH_BWD:
-    return *operand = 5, sl_flash_attention_backward_scratch_bytes(&shape, omp_get_max_threads());
+    return *operand = 5 + 2 * more, sl_flash_attention_backward_scratch_bytes(&shape, omp_get_max_threads());
   case SL_OP_CLASSIFIER:
     return *operand = 3, d[0] * sizeof(double);
   case SL_OP_MSE:

@@ -12,7 +12,7 @@
 enum { STEPS = 10 };
 #define GOLDEN SL_SOURCE_DIR "/tests/golden/"
 
-static const char *const folders[] = {GOLDEN "gpt2_odd", GOLDEN "mlp"};
+static const char *const folders[] = {GOLDEN "gpt2_odd", GOLDEN "mlp", GOLDEN "llama_odd"};
 static const char *const runs[] = {"adamw", "adamw_clip", "sgd", "sgd_clip"};
 enum { FOLDERS = sizeof folders / sizeof *folders, RUNS = sizeof runs / sizeof *runs };
 
