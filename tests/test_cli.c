@@ -147,6 +147,43 @@ static void offload_is_predicted(void **state) {
   unlink(path);
 }
 
+/* fp16 with a scale far too high: the record counts the skipped steps; at the minimum scale the run ends with a reason. */
+static void overflows_are_counted(void **state) {
+  (void)state;
+  char path[600];
+  struct sl_json doc;
+  static const char format[] =
+      "{\"train_batch_size\": 2, \"optimizer\": {\"type\": \"AdamW\", \"params\": {\"lr\": 1e-3}}, "
+      "\"fp16\": {\"enabled\": true, \"initial_scale_power\": 20, \"min_loss_scale\": %d}}";
+  for (int shift = 0; shift <= 20; shift += 20) {
+    snprintf(path, sizeof path, "%s/c.json", scratch);
+    FILE *file = fopen(path, "w");
+    fprintf(file, format, 1 << shift);
+    fclose(file);
+    const int status =
+        shardlab(scratch, "measure --model gpt2-tiny --config c.json --seq 33 --steps 16 --data '" SL_SOURCE_DIR
+                          "/examples/corpus.txt' "
+                          "--json r.json --quiet");
+    unlink(path);
+    snprintf(path, sizeof path, "%s/r.json", scratch);
+    if (shift > 0) {
+      assert_int_equal(status, 2);
+      assert_non_null(strstr(err, "gradients overflow in step 2 with the loss scale at its minimum, 1.04858e+06"));
+      assert_int_equal(lines_with(err, "error: "), 1);
+      continue;
+    }
+    if (status != 0) fail_msg("%s", err);
+    assert_int_equal(sl_record_load(&doc, path), SL_OK);
+    const json_int_t skipped = json_integer_value(json_object_get(doc.root, "skipped_steps"));
+    assert_in_range(skipped, 3, 11);
+    assert_int_equal(json_array_size(json_object_get(doc.root, "losses")), 16);
+    assert_true(json_number_value(json_array_get(json_object_get(doc.root, "losses"), 15)) <
+                0.99 * json_number_value(json_array_get(json_object_get(doc.root, "losses"), 0)));
+    sl_json_free(&doc);
+    unlink(path);
+  }
+}
+
 static void predicted_record(void **state) {
   (void)state;
   char path[600];
@@ -485,6 +522,7 @@ int main(void) {
       cmocka_unit_test(broken_requests),
       cmocka_unit_test(help_and_version),
       cmocka_unit_test(offload_is_predicted),
+      cmocka_unit_test(overflows_are_counted),
       cmocka_unit_test(predicted_record),
       cmocka_unit_test(json_on_standard_output),
       cmocka_unit_test(flags_override_the_config),

@@ -43,13 +43,37 @@ static inline void grid_close(struct grid_result *r) {
   fixture_close(&r->fixture);
 }
 
-/* Elements of the gradient (or parameter) of placed tensor `i` that this rank holds: copied to out[first ..]. Returns how many. */
+/* The number behind 16 bits; written out here, so that tests do not read with what they test. */
+static inline float grid_widen(enum sl_dtype type, uint16_t bits) {
+  const int exponent = bits >> 10 & 31, fraction = bits & 1023;
+  if (type == SL_BF16) {
+    const uint32_t wide = (uint32_t)bits << 16;
+    float out;
+    memcpy(&out, &wide, sizeof out);
+    return out;
+  }
+  const float sign = bits >> 15 ? -1.0f : 1.0f;
+  if (exponent == 31) return fraction != 0 ? NAN : sign * INFINITY;
+  return sign * (exponent == 0 ? ldexpf((float)fraction, -24) : ldexpf((float)(fraction + 1024), exponent - 25));
+}
+
+/* Elements of the gradient (or parameter) of placed tensor `i` that this rank holds: copied to out[first ..], widened to fp32.
+ * Returns how many. */
 static inline int64_t grid_piece(struct grid_result *r, int rank, enum sl_role role, int i, float *out) {
   const struct sl_located at = sl_job_locate(&r->fixture.job, rank, role, i);
-  if (at.count > 0 && r->run.exec->read(r->run.state, 0, at.buffer, at.offset, at.count * (int64_t)sizeof(float),
-                                        out + at.first) != SL_OK) {
+  const struct sl_class *c = &r->fixture.job.classes[sl_job_class_of(&r->fixture.job, rank)];
+  if (at.count == 0) return 0;
+  const enum sl_dtype type = c->buffers[at.buffer].dtype;
+  float *to = out + at.first;
+  if (r->run.exec->read(r->run.state, 0, at.buffer, at.offset, at.count * sl_dtype_bytes(type), to) != SL_OK) {
     fprintf(stderr, "read: %s\n", sl_error_message());
     MPI_Abort(MPI_COMM_WORLD, 1);
+  }
+  if (type == SL_F32) return at.count;
+  for (int64_t k = at.count; k-- > 0;) { /* in place, from the end: no number is overwritten before it is read */
+    uint16_t bits;
+    memcpy(&bits, (const char *)to + 2 * k, sizeof bits);
+    to[k] = grid_widen(type, bits);
   }
   return at.count;
 }

@@ -1,0 +1,439 @@
+/* Training in 16 bits: the same on any number of ranks and for every way of sharding, up to its own rounding; nearer to exact
+ * gradients than PyTorch's own 16-bit model; an overflow anywhere skips the step everywhere.
+ *
+ * Run alone (one rank) it writes the reference; on several ranks it compares with that. usage: test_half REFERENCE
+ *
+ * Bounds, in u: half a unit in the last place relative to the number, 2^-9 (bf16) or 2^-12 (fp16), of the coarsest type that
+ * a gradient goes through. One rank rounds each gradient once, after summing over all tokens in fp32. W ranks with A micro-batches
+ * round W A partial sums, which are about sqrt(W A) times smaller than their number times the total (they hardly cancel) or
+ * sqrt(W A) times larger (they do), and every addition in between again: norms of 1 to 3 u in W A <= 8. 4 u are allowed. The
+ * one-rank gradient itself is 6 to 7 u from fp32's, the rounding of weights and activations through the depth of the
+ * model: 10 u are allowed. Losses are sums in double and feel rounding through the parameters alone: u / 2 between
+ * worlds, 2 u against fp32. */
+#include "tests/mpi/grid.h"
+
+#include <jansson.h>
+
+#include "core/safetensors.h"
+
+enum { STEPS = 5, BATCH = 16 };
+#define GOLDEN SL_SOURCE_DIR "/tests/golden/gpt2_odd/"
+
+static const struct {
+  const char *name, *config;
+  double scale; /* of step 0's loss */
+  enum sl_dtype type;
+} precisions[] = {
+    {"fp32", "\"bf16\": {\"enabled\": false}", 1, SL_F32},
+    {"bf16", "\"bf16\": {\"enabled\": true}", 1, SL_BF16},
+    {"fp16", "\"fp16\": {\"enabled\": true, \"loss_scale\": 1024}", 1024, SL_F16},
+    {"fp16 dynamic", "\"fp16\": {\"enabled\": true, \"initial_scale_power\": 9, \"loss_scale_window\": 2}", 512,
+     SL_F16},
+};
+enum { FP32, BF16, FP16, DYNAMIC, PRECISIONS };
+
+static const struct {
+  const char *zero, *preset;
+} strategies[] = {
+    {"\"stage\": 0, \"reduce_bucket_size\": 9000", ""},
+    {"\"stage\": 1, \"reduce_bucket_size\": 5001, \"allgather_bucket_size\": 7777", ""},
+    {"\"stage\": 2, \"reduce_bucket_size\": 5000, \"overlap_comm\": true", ""},
+    {"\"stage\": 3, \"reduce_bucket_size\": 5000, \"stage3_param_persistence_threshold\": 100, "
+     "\"stage3_max_reuse_distance\": 6000",
+     ""},
+    {"\"stage\": 0", "ddp"},
+    {"\"stage\": 0", "zero-redundancy-optimizer"},
+    {"\"stage\": 0", "fsdp"},
+    {"\"stage\": 0", "fsdp-shard-grad-op"},
+    {"\"stage\": 0", "megatron-distributed-optimizer"},
+};
+enum { STRATEGIES = sizeof strategies / sizeof *strategies, ZRO = 5 };
+
+/* In what gradients travel and are kept between micro-batches; "half" stands for the precision's own type. */
+static const struct {
+  const char *wire, *kept;
+} types[] = {{NULL, NULL}, {"fp32", "fp32"}, {"half", "fp32"}, {"fp32", "half"}, {"other", "half"}};
+enum { TYPES = sizeof types / sizeof *types, OPTIMIZERS = 2 };
+
+struct reference {
+  double losses[PRECISIONS][OPTIMIZERS][STEPS];
+  int64_t numel;
+  float *gradients[PRECISIONS]; /* of step 0, unscaled, all tensors one behind the other in model order */
+};
+
+/* AdamW hides a wrong gradient scale, so both. */
+static const char *const optimizers[] = {
+    "{\"type\": \"SGD\", \"params\": {\"lr\": 0.05, \"momentum\": 0.9, \"weight_decay\": 0.01}}",
+    "{\"type\": \"AdamW\", \"params\": {\"lr\": 0.003, \"weight_decay\": 0.1}}",
+};
+
+/* One way to train. */
+struct one {
+  int precision, strategy, types, accumulate, optimizer;
+};
+
+static int rank, world, failures, checks, batch = BATCH;
+static double worst_gradient[PRECISIONS], worst_exact[PRECISIONS], worst_loss[PRECISIONS], worst_loss32[PRECISIONS],
+    worst_pytorch;
+
+/* Over all gradients ours must be as near to fp64 as PyTorch's. One tensor has as few as 35 elements, whose rounding noise has a
+ * norm uncertain by 1 / sqrt(2 x 35) = 12%; the quotient of two such norms by 17%, and the largest of 40 quotients lies 2.3
+ * deviations out: 1.4. */
+static const double TENSOR_ALLOWANCE = 1.4;
+
+static void give_up(const char *config) {
+  fprintf(stderr, "rank %d: %s\n  config %s\n", rank, sl_error_message(), config);
+  MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+/* Written so that NaN fails. */
+static void expect(bool good, const char *what, double value, double bound, const char *config) {
+  checks++;
+  if (good) return;
+  failures++;
+  if (rank == 0)
+    fprintf(stderr, "FAIL %s: %.9g, expected at most %.9g\n  world %d, config %s\n", what, value, bound, world, config);
+}
+
+static void raise_to(double *worst, double value) {
+  if (!(value <= *worst)) *worst = value; /* NaN stays */
+}
+
+static const char *type_text(const char *type, int precision) {
+  const bool bf16 = precision == BF16;
+  if (strcmp(type, "half") == 0) return bf16 ? "bf16" : "fp16";
+  if (strcmp(type, "other") == 0) return bf16 ? "fp16" : "bf16";
+  return type;
+}
+
+static void config_text(char *out, size_t size, const struct one *c) {
+  char kinds[128] = "";
+  if (types[c->types].wire != NULL && c->precision != FP32)
+    snprintf(kinds, sizeof kinds,
+             "\"communication_data_type\": \"%s\", \"data_types\": {\"grad_accum_dtype\": \"%s\"}, ",
+             type_text(types[c->types].wire, c->precision), type_text(types[c->types].kept, c->precision));
+  snprintf(out, size,
+           "{\"train_micro_batch_size_per_gpu\": %d, \"gradient_accumulation_steps\": %d, \"gradient_clipping\": 0.5, "
+           "%s, %s\"zero_allow_untested_optimizer\": true, \"optimizer\": %s, "
+           "\"zero_optimization\": {%s}, \"shardlab\": {\"preset\": \"%s\", \"seq_len\": 17, \"shuffle\": false}}",
+           batch / world / c->accumulate, c->accumulate, precisions[c->precision].config, kinds,
+           optimizers[c->optimizer], strategies[c->strategy].zero, strategies[c->strategy].preset);
+}
+
+static void train(struct grid_result *r, const struct sl_exec_ops *host, const char *config, int steps, bool poison) {
+  const struct grid_run g = {GOLDEN "config.json",      config, GOLDEN "tokens.bin",
+                             GOLDEN "init.safetensors", steps,  poison};
+  if (grid_execute(r, host, &g, world) != SL_OK) give_up(config);
+}
+
+/* All gradients in model order, whatever the plan's order is, without the loss scale. */
+static float *gradients_of(struct grid_result *r, double scale, int64_t *numel) {
+  const struct sl_stage *s = &r->fixture.plan.stages[0];
+  float *all = calloc((size_t)s->layout.numel, sizeof *all);
+  *numel = 0;
+  for (int t = 0; t < r->fixture.model.tensor_count; t++) {
+    grid_tensor(r, rank, SL_ROLE_GRAD, s->placed_of[t], all + *numel);
+    *numel += r->fixture.model.tensors[t].numel;
+  }
+  for (int64_t i = 0; i < *numel; i++) all[i] = (float)(all[i] / scale);
+  return all;
+}
+
+/* ---- the reference: one rank ---- */
+
+static void make_reference(const struct sl_exec_ops *host, struct reference *ref) {
+  for (int p = 0; p < PRECISIONS; p++) {
+    char config[2048];
+    struct grid_result r;
+    config_text(config, sizeof config, &(struct one){p, 0, 0, 1, 0});
+    train(&r, host, config, 1, false);
+    ref->gradients[p] = gradients_of(&r, precisions[p].scale, &ref->numel);
+    grid_close(&r);
+    for (int o = 0; o < OPTIMIZERS; o++) {
+      config_text(config, sizeof config, &(struct one){p, 0, 0, 1, o});
+      train(&r, host, config, STEPS, false);
+      for (int s = 0; s < STEPS; s++) ref->losses[p][o][s] = r.run.results[s].loss;
+      grid_close(&r);
+    }
+  }
+}
+
+static void transfer_reference(const char *path, struct reference *ref, const char *mode) {
+  FILE *f = fopen(path, mode);
+  const bool reads = mode[0] == 'r';
+  const size_t head = offsetof(struct reference, gradients);
+  size_t n = 0;
+  if (f != NULL) {
+    n = reads ? fread(ref, head, 1, f) : fwrite(ref, head, 1, f);
+    for (int p = 0; n == 1 && p < PRECISIONS; p++) {
+      const size_t bytes = sizeof(float) * (size_t)ref->numel;
+      if (reads) ref->gradients[p] = calloc(1, bytes);
+      n = reads ? fread(ref->gradients[p], bytes, 1, f) : fwrite(ref->gradients[p], bytes, 1, f);
+    }
+    fclose(f);
+  }
+  if (n == 1) return;
+  fprintf(stderr, "%s: cannot %s the reference\n", path, reads ? "read" : "write");
+  MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+/* ---- the grid ---- */
+
+static double unit(const struct one *c) { /* the coarsest of the types that a gradient goes through */
+  const bool bf16 =
+      c->precision == BF16 || (types[c->types].wire != NULL && strcmp(types[c->types].wire, "other") == 0);
+  return bf16 ? 0x1p-9 : 0x1p-12;
+}
+
+static void compare_gradients(struct grid_result *r, const struct reference *ref, const struct one *c,
+                              const char *config) {
+  int64_t numel, at = 0;
+  float *all = gradients_of(r, precisions[c->precision].scale, &numel);
+  for (int t = 0; t < r->fixture.model.tensor_count; t++) {
+    const struct sl_tensor *tensor = &r->fixture.model.tensors[t];
+    const double d = grid_distance(all + at, ref->gradients[c->precision] + at, tensor->numel) / unit(c);
+    const double exact = grid_distance(all + at, ref->gradients[FP32] + at, tensor->numel) / unit(c);
+    expect(d <= 4, tensor->name, d, 4, config);
+    expect(exact <= 10, tensor->name, exact, 10, config);
+    raise_to(&worst_gradient[c->precision], d);
+    raise_to(&worst_exact[c->precision], exact);
+    at += tensor->numel;
+  }
+  free(all);
+}
+
+static void compare_losses(const struct grid_result *r, const struct reference *ref, const struct one *c,
+                           const char *config) {
+  for (int s = 0; s < STEPS; s++) {
+    const double loss = r->run.results[s].loss;
+    const double d = fabs(loss / ref->losses[c->precision][c->optimizer][s] - 1) / unit(c);
+    const double exact = fabs(loss / ref->losses[FP32][c->optimizer][s] - 1) / unit(c);
+    expect(d <= 0.5, "loss", d, 0.5, config);
+    expect(exact <= 2, "loss against fp32", exact, 2, config);
+    raise_to(&worst_loss32[c->precision], exact);
+    expect(!r->run.results[s].skipped, "skipped", s, 0, config);
+    raise_to(&worst_loss[c->precision], d);
+  }
+}
+
+static void run_grid(const struct sl_exec_ops *host, const struct reference *ref) {
+  struct grid_result r;
+  char config[2048];
+  int turn = 0;
+  for (int p = BF16; p < PRECISIONS; p++) {
+    for (int s = 0; s < STRATEGIES; s++) {
+      if (s == ZRO && p != BF16) continue; /* refused: no master weights in ZeroRedundancyOptimizer */
+      for (int k = 0; k < TYPES; k++, turn++) {
+        const struct one c = {p, s, k, 1 + turn % 2, turn / 2 % 2};
+        config_text(config, sizeof config, &c);
+        train(&r, host, config, 1, false);
+        compare_gradients(&r, ref, &c, config);
+        grid_close(&r);
+        train(&r, host, config, STEPS, turn % 3 == 1);
+        compare_losses(&r, ref, &c, config);
+        grid_close(&r);
+      }
+    }
+  }
+  for (int p = BF16; rank == 0 && p < PRECISIONS; p++)
+    printf("world %d, %s: furthest gradient tensor %.2f u from one rank's, %.2f u from fp32's; loss %.2f u, %.2f u\n",
+           world, precisions[p].name, worst_gradient[p], worst_exact[p], worst_loss[p], worst_loss32[p]);
+}
+
+/* ---- PyTorch ---- */
+
+static json_t *load_half(void) {
+  json_error_t error;
+  json_t *doc = json_load_file(GOLDEN "half.json", 0, &error);
+  if (doc == NULL) give_up(error.text);
+  return doc;
+}
+
+/* Distances from the fp64 gradients, of each tensor and of all, against those of PyTorch's model in the same type. */
+static void compare_with_pytorch(struct grid_result *r, const json_t *theirs, const struct one *c, const char *config) {
+  struct sl_safetensors exact;
+  int64_t numel, at = 0;
+  double error = 0, norm = 0;
+  float *all = gradients_of(r, precisions[c->precision].scale, &numel);
+  if (sl_safetensors_open(&exact, GOLDEN "grads_f64.safetensors") != SL_OK) give_up(config);
+  for (int t = 0; t < r->fixture.model.tensor_count; t++) {
+    const struct sl_tensor *tensor = &r->fixture.model.tensors[t];
+    const struct sl_safetensors_tensor *want = sl_safetensors_find(&exact, tensor->name);
+    float *golden = calloc((size_t)tensor->numel, sizeof *golden);
+    if (want == NULL || sl_safetensors_read(&exact, want, 0, tensor->numel, golden) != SL_OK) give_up(tensor->name);
+    const double d = grid_distance(all + at, golden, tensor->numel);
+    const double bound =
+        TENSOR_ALLOWANCE * json_number_value(json_object_get(json_object_get(theirs, "tensors"), tensor->name));
+    expect(d <= bound, tensor->name, d, bound, config);
+    raise_to(&worst_pytorch, d / bound * TENSOR_ALLOWANCE);
+    for (int64_t i = 0; i < tensor->numel; i++) {
+      error += pow((double)all[at + i] - (double)golden[i], 2);
+      norm += pow((double)golden[i], 2);
+    }
+    at += tensor->numel;
+    free(golden);
+  }
+  const double d = sqrt(error / norm), bound = json_number_value(json_object_get(theirs, "all"));
+  expect(d <= bound, "all gradients against fp64", d, bound, config);
+  if (rank == 0)
+    printf("world %d, %s: all gradients %.4g from fp64, PyTorch's %.4g; worst tensor %.2f of PyTorch's\n", world,
+           precisions[c->precision].name, d, bound, worst_pytorch);
+  sl_safetensors_close(&exact);
+  free(all);
+}
+
+static void run_pytorch(const struct sl_exec_ops *host) {
+  json_t *theirs = load_half();
+  char config[2048];
+  struct grid_result r;
+  batch = 8;
+  for (int p = BF16; p <= FP16; p++) {
+    const struct one c = {p, 2, 0, 1, 0};
+    config_text(config, sizeof config, &c);
+    train(&r, host, config, 1, false);
+    worst_pytorch = 0;
+    compare_with_pytorch(&r, json_object_get(theirs, precisions[p].name), &c, config);
+    grid_close(&r);
+  }
+  batch = BATCH;
+  json_decref(theirs);
+}
+
+/* ---- overflow ---- */
+
+static void overflow_config(char *out, size_t size, int strategy, const char *fp16) {
+  snprintf(
+      out, size,
+      "{\"train_batch_size\": %d, \"gradient_clipping\": 0, \"fp16\": {\"enabled\": true, %s}, \"optimizer\": "
+      "{\"type\": \"AdamW\", \"params\": {\"lr\": 0.003}}, \"zero_optimization\": {%s}, \"shardlab\": {\"preset\": "
+      "\"%s\", \"seq_len\": 17, \"shuffle\": false}}",
+      BATCH, fp16, strategies[strategy].zero, strategies[strategy].preset);
+}
+
+/* Is a step's outcome the same on all ranks? */
+static bool agreed(double value) {
+  double range[2] = {value, -value};
+  MPI_Allreduce(MPI_IN_PLACE, range, 2, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  return range[0] == -range[1];
+}
+
+/* The sum of a role's elements over all ranks and tensors, weighted so that no change goes unseen. */
+static double fingerprint(struct grid_result *r, enum sl_role role) {
+  double sum = 0;
+  for (int i = 0; i < r->fixture.plan.stages[0].tensor_count; i++) {
+    const int64_t n = r->fixture.plan.stages[0].tensors[i].numel;
+    float *all = calloc((size_t)n, sizeof *all);
+    grid_tensor(r, rank, role, i, all);
+    for (int64_t k = 0; k < n; k++) sum += (double)all[k] * (1 + fmod((double)(k + 7 * i) * 0.618034, 1));
+    free(all);
+  }
+  return sum;
+}
+
+/* A scale of 2^26: DeepSpeed's rule with hysteresis 2 skips until it fits, every rank the same; then training goes on. */
+static void scale_finds_its_level(const struct sl_exec_ops *host, int strategy, bool consecutive) {
+  enum { N = 14 };
+  struct grid_result r;
+  char config[2048];
+  double expected = 0x1p26;
+  int hysteresis = 2, skipped = 0;
+  overflow_config(config, sizeof config, strategy,
+                  consecutive
+                      ? "\"initial_scale_power\": 26, \"consecutive_hysteresis\": true, \"loss_scale_window\": 100"
+                      : "\"initial_scale_power\": 26, \"loss_scale_window\": 100");
+  train(&r, host, config, N, false);
+  for (int s = 0; s < N; s++) {
+    const struct sl_step_result *step = &r.run.results[s];
+    expect(agreed(step->skipped) && agreed(step->loss_scale), "skip and scale agree over ranks in step", s, -1, config);
+    if (step->skipped) {
+      if (hysteresis == 1) expected /= 2;
+      if (hysteresis > 1) hysteresis--;
+      skipped++;
+    } else if (consecutive) {
+      hysteresis = 2;
+    }
+    expect(step->loss_scale == expected, "loss scale", step->loss_scale, expected, config);
+  }
+  expect(r.run.results[0].skipped && r.run.results[1].skipped && skipped <= 9, "skipped steps", skipped, 9, config);
+  expect(!r.run.results[N - 1].skipped, "the last step is skipped", 1, 0, config);
+  expect(r.run.results[N - 1].loss < 0.97 * r.run.results[0].loss, "last loss", r.run.results[N - 1].loss,
+         0.97 * r.run.results[0].loss, config);
+  grid_close(&r);
+}
+
+/* Parameters, masters and moments after a skipped step are what they were before the first. */
+static void skipped_step_changes_nothing(const struct sl_exec_ops *host, int strategy) {
+  static const enum sl_role roles[] = {SL_ROLE_PARAM, SL_ROLE_MASTER, SL_ROLE_MOMENT1, SL_ROLE_MOMENT2};
+  double before[4], after[4];
+  struct grid_result r;
+  char config[2048];
+  for (int steps = 0; steps <= 2; steps += 2) {
+    overflow_config(config, sizeof config, strategy, "\"initial_scale_power\": 30");
+    train(&r, host, config, steps, false);
+    for (int k = 0; k < 4; k++) (steps == 0 ? before : after)[k] = fingerprint(&r, roles[k]);
+    if (steps > 0) expect(r.run.results[0].skipped && r.run.results[1].skipped, "not skipped", 1, 0, config);
+    grid_close(&r);
+  }
+  for (int k = 0; k < 4; k++) expect(after[k] == before[k], "a state after skipped steps", after[k], before[k], config);
+}
+
+static int64_t overflowed(struct grid_result *r) {
+  int64_t count = 0;
+  for (int i = 0; i < r->fixture.plan.stages[0].tensor_count; i++) {
+    float *piece = calloc((size_t)r->fixture.plan.stages[0].tensors[i].numel, sizeof *piece);
+    grid_piece(r, rank, SL_ROLE_GRAD, i, piece);
+    for (int64_t k = 0; k < r->fixture.plan.stages[0].tensors[i].numel; k++) count += !isfinite(piece[k]);
+    free(piece);
+  }
+  return count;
+}
+
+/* The smallest scale that overflows at all does so in few elements, which only some ranks own: all skip nevertheless. */
+static void one_ranks_overflow_is_everyones(const struct sl_exec_ops *host) {
+  struct grid_result r;
+  char config[2048], fp16[64];
+  bool found = false;
+  for (double scale = 0x1p15; !found && scale < 0x1p30; scale *= 1.3) {
+    snprintf(fp16, sizeof fp16, "\"loss_scale\": %.1f", floor(scale));
+    overflow_config(config, sizeof config, 2, fp16);
+    train(&r, host, config, 1, false);
+    int mine = overflowed(&r) > 0, ranks = 0;
+    MPI_Allreduce(&mine, &ranks, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    expect(agreed(r.run.results[0].skipped), "skip agrees over ranks", scale, -1, config);
+    expect(r.run.results[0].skipped == (ranks > 0), "skipped without an overflow, or not with one", ranks, 0, config);
+    found = ranks > 0;
+    if (found && world > 1) expect(ranks < world, "ranks with an overflow of their own", ranks, world - 1, config);
+    grid_close(&r);
+  }
+  expect(found, "a scale that overflows", found, 1, config);
+}
+
+static void run_overflow(const struct sl_exec_ops *host) {
+  for (int s = 0; s < STRATEGIES; s++) {
+    if (s == ZRO) continue;
+    scale_finds_its_level(host, s, s % 2 == 1);
+    skipped_step_changes_nothing(host, s);
+  }
+  one_ranks_overflow_is_everyones(host);
+}
+
+int main(int argc, char **argv) {
+  static struct reference ref;
+  const struct sl_exec_ops *host;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &world);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &world);
+  if (argc != 2 || sl_exec_load("host", &host) != SL_OK) {
+    fprintf(stderr, "usage: test_half REFERENCE   %s\n", sl_error_message());
+    MPI_Abort(MPI_COMM_WORLD, 2);
+  }
+  if (world == 1) make_reference(host, &ref);
+  transfer_reference(argv[1], &ref, world == 1 ? "wb" : "rb");
+  run_grid(host, &ref);
+  run_pytorch(host);
+  run_overflow(host);
+  for (int p = 0; p < PRECISIONS; p++) free(ref.gradients[p]);
+  if (rank == 0) printf("world %d: %d checks, %d failures\n", world, checks, failures);
+  MPI_Finalize();
+  return failures > 0;
+}
