@@ -1,15 +1,26 @@
-/* Schedules: builders by name, and the text form of actions; see schedule.h. */
+/* Schedules by name, and their storage; see schedule.h. The lists themselves are made in schedule_builders.c. */
 #include "core/schedule.h"
 
-#include <ctype.h>
+#include "core/schedule_builders.h"
+#include "core/text.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const action_text[] = {
-#define X(name, text) text,
-    SL_ACTION_MAP(X)
-#undef X
-};
+enum { MAX_RANKS = 1 << 16, MAX_ACTIONS = 1 << 24 };
+
+enum sl_status sl_schedule_open(struct sl_schedule *s, int ranks, int stages, int micro_batches) {
+  enum sl_status status;
+  *s = (struct sl_schedule){.ranks = ranks, .stages = stages, .micro_batches = micro_batches};
+  SL_GO(sl_calloc(&s->stage_rank, (size_t)stages, sizeof *s->stage_rank));
+  SL_GO(sl_calloc(&s->actions, (size_t)ranks, sizeof *s->actions));
+  SL_GO(sl_calloc(&s->counts, (size_t)ranks, sizeof *s->counts));
+  SL_GO(sl_calloc(&s->capacities, (size_t)ranks, sizeof *s->capacities));
+  return SL_OK;
+fail:
+  sl_schedule_free(s);
+  return status;
+}
 
 enum sl_status sl_schedule_append(struct sl_schedule *s, int rank, struct sl_action action) {
   SL_TRY(sl_grow(&s->actions[rank], &s->capacities[rank], s->counts[rank] + 1, sizeof action));
@@ -17,111 +28,89 @@ enum sl_status sl_schedule_append(struct sl_schedule *s, int rank, struct sl_act
   return SL_OK;
 }
 
-/* 1F1B of rank p of P: min(P - p - 1, m) forwards to warm up, then one forward and one backward in turn, then the
- * backwards that are left. With one rank: F0 B0 F1 B1 ... */
-static enum sl_status build_1f1b(struct sl_schedule *s, int rank, int micro_batches) {
-  int warm_up = s->ranks - rank - 1, forward = 0, backward = 0;
-  if (warm_up > micro_batches) warm_up = micro_batches;
-  while (backward < micro_batches) {
-    if (forward < micro_batches && forward - backward <= warm_up) {
-      SL_TRY(sl_schedule_append(s, rank, (struct sl_action){SL_ACTION_FORWARD, rank, forward++}));
-    } else {
-      SL_TRY(sl_schedule_append(s, rank, (struct sl_action){SL_ACTION_BACKWARD, rank, backward++}));
-    }
-  }
-  return SL_OK;
-}
-
-/* GPipe: all forwards, then all backwards. */
-static enum sl_status build_gpipe(struct sl_schedule *s, int rank, int micro_batches) {
-  for (int m = 0; m < micro_batches; m++) {
-    SL_TRY(sl_schedule_append(s, rank, (struct sl_action){SL_ACTION_FORWARD, rank, m}));
-  }
-  for (int m = 0; m < micro_batches; m++) {
-    SL_TRY(sl_schedule_append(s, rank, (struct sl_action){SL_ACTION_BACKWARD, rank, m}));
-  }
-  return SL_OK;
-}
-
-static const struct {
-  const char *name;
-  enum sl_status (*build)(struct sl_schedule *s, int rank, int micro_batches);
-} builders[] = {{"1f1b", build_1f1b}, {"gpipe", build_gpipe}};
-
-enum sl_status sl_schedule_build(struct sl_schedule *s, const struct sl_plan *plan) {
-  enum sl_status status;
-  const char *name = plan->config->sl.schedule;
-  size_t i = 0;
-  *s = (struct sl_schedule){.ranks = plan->pp};
-  while (i < sizeof builders / sizeof *builders && strcmp(builders[i].name, name) != 0) i++;
-  if (i == sizeof builders / sizeof *builders) {
-    return sl_json_fail(&plan->config->doc, "shardlab.schedule", "is \"%s\"; expected 1f1b or gpipe", name);
-  }
-  SL_GO(sl_calloc(&s->actions, (size_t)s->ranks, sizeof *s->actions));
-  SL_GO(sl_calloc(&s->counts, (size_t)s->ranks, sizeof *s->counts));
-  SL_GO(sl_calloc(&s->capacities, (size_t)s->ranks, sizeof *s->capacities));
-  for (int rank = 0; rank < s->ranks; rank++) {
-    SL_GO(builders[i].build(s, rank, (int)plan->n_micro));
-    SL_GO(sl_schedule_append(s, rank, (struct sl_action){SL_ACTION_STEP, rank, -1}));
-  }
-  return SL_OK;
-fail:
-  sl_schedule_free(s);
-  return status;
-}
-
 void sl_schedule_free(struct sl_schedule *s) {
   for (int i = 0; s->actions != NULL && i < s->ranks; i++) free(s->actions[i]);
+  free(s->stage_rank);
   free(s->actions);
   free(s->counts);
   free(s->capacities);
   *s = (struct sl_schedule){0};
 }
 
-void sl_action_print(char *out, size_t size, const struct sl_action *a) {
-  if (a->micro_batch < 0) {
-    snprintf(out, size, "%d%s", a->stage, action_text[a->kind]);
-  } else {
-    snprintf(out, size, "%d%s%d", a->stage, action_text[a->kind], a->micro_batch);
-  }
+const char *sl_schedule_name(int i, const char **summary) {
+  const struct sl_schedule_builder *b = sl_schedule_builder_at(i);
+  if (b != NULL && summary != NULL) *summary = b->summary;
+  return b != NULL ? b->name : NULL;
 }
 
-/* The longest action name that `text` starts with, so that "SEND_F3" is not read as "S...". */
-static int match_kind(const char *text, size_t *length) {
-  int best = -1;
-  *length = 0;
-  for (int k = 0; k < SL_ACTION_COUNT; k++) {
-    const size_t n = strlen(action_text[k]);
-    if (n > *length && strncmp(text, action_text[k], n) == 0) best = k, *length = n;
-  }
-  return best;
+int sl_schedule_default_chunks(const char *name) {
+  const struct sl_schedule_builder *b = sl_schedule_builder_find(name);
+  return b != NULL ? b->default_chunks : 1;
 }
 
-enum sl_status sl_action_parse(struct sl_action *a, const char *text) {
-  char *rest;
-  size_t length;
-  const long stage = isdigit((unsigned char)text[0]) ? strtol(text, &rest, 10) : -1;
-  const int kind = stage < 0 || stage > INT16_MAX ? -1 : match_kind(rest, &length);
-  if (kind >= 0) {
-    *a = (struct sl_action){(enum sl_action_kind)kind, (int)stage, -1};
-    rest += length;
-    if (*rest == '\0') return SL_OK;
-    const long micro_batch = isdigit((unsigned char)*rest) ? strtol(rest, &rest, 10) : -1;
-    if (micro_batch >= 0 && micro_batch < INT32_MAX && *rest == '\0') {
-      a->micro_batch = (int)micro_batch;
-      return SL_OK;
-    }
+static enum sl_status unknown_name(const char *name) {
+  const char *words[16];
+  char list[256];
+  size_t n = 0, used = 0;
+  for (const char *word; n < 16 && (word = sl_schedule_name((int)n, NULL)) != NULL; n++) {
+    words[n] = word;
+    if (used < sizeof list) used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", n > 0 ? ", " : "", word);
   }
-  return sl_fail(SL_ERR_INPUT, "action \"%s\": expected <stage><OP><micro-batch>, such as 0F3 or 1SEND_F2", text);
+  const char *near = sl_nearest(name, words, n);
+  return sl_fail(SL_ERR_INPUT, "schedule \"%s\": is unknown; expected one of %s, or a .csv file%s%s%s", name, list,
+                 near != NULL ? "; did you mean " : "", near != NULL ? near : "", near != NULL ? "?" : "");
 }
 
-void sl_schedule_print(const struct sl_schedule *s, FILE *out) {
-  char text[32];
-  for (int rank = 0; rank < s->ranks; rank++) {
-    for (size_t i = 0; i < s->counts[rank]; i++) {
-      sl_action_print(text, sizeof text, &s->actions[rank][i]);
-      fprintf(out, "%s%s", i > 0 ? "," : "", text);
-    }
-    fputc('\n', out);
-  }
+static enum sl_status check_numbers(const struct sl_schedule_builder *b, int ranks, int chunks, int micro_batches) {
+  if (ranks < 1 || ranks > MAX_RANKS)
+    return sl_fail(SL_ERR_INPUT, "schedule %s: %d pipeline ranks; expected 1 to %d", b->name, ranks, MAX_RANKS);
+  if (micro_batches < 1)
+    return sl_fail(SL_ERR_INPUT, "schedule %s: %d micro-batches; expected 1 or more", b->name, micro_batches);
+  if (chunks < b->min_chunks || (b->max_chunks > 0 && chunks > b->max_chunks))
+    return sl_fail(SL_ERR_INPUT, "schedule %s: %d stages a rank; expected %d%s", b->name, chunks, b->min_chunks,
+                   b->max_chunks > 0 ? "" : " or more");
+  if ((int64_t)ranks * chunks > INT16_MAX)
+    return sl_fail(SL_ERR_INPUT, "schedule %s: %d ranks x %d stages; expected at most %d stages", b->name, ranks,
+                   chunks, INT16_MAX);
+  if ((int64_t)ranks * chunks * micro_batches > MAX_ACTIONS)
+    return sl_fail(SL_ERR_INPUT, "schedule %s: %d stages x %d micro-batches; expected at most %d in all", b->name,
+                   ranks * chunks, micro_batches, MAX_ACTIONS);
+  const int rounds = micro_batches > ranks ? micro_batches / ranks : 1;
+  if (b->rounds && micro_batches % rounds != 0)
+    return sl_fail(SL_ERR_INPUT,
+                   "schedule %s: %d micro-batches on %d ranks are dealt in %d rounds; expected a multiple of %d",
+                   b->name, micro_batches, ranks, rounds, rounds);
+  return SL_OK;
+}
+
+enum sl_status sl_schedule_generate(struct sl_schedule *s, const char *name, int ranks, int chunks, int micro_batches) {
+  enum sl_status status;
+  const struct sl_schedule_builder *b = sl_schedule_builder_find(name);
+  *s = (struct sl_schedule){0};
+  if (b == NULL) return unknown_name(name);
+  SL_TRY(check_numbers(b, ranks, chunks, micro_batches));
+  SL_TRY(sl_schedule_open(s, ranks, ranks * chunks, micro_batches));
+  for (int stage = 0; stage < s->stages; stage++)
+    s->stage_rank[stage] = b->v_shape && stage >= ranks ? 2 * ranks - 1 - stage : stage % ranks;
+  for (int rank = 0; rank < ranks; rank++) SL_GO(b->build(s, rank));
+  return SL_OK;
+fail:
+  sl_schedule_free(s);
+  return status;
+}
+
+enum sl_status sl_schedule_build(struct sl_schedule *s, const struct sl_plan *plan) {
+  enum sl_status status;
+  const char *name = plan->config->sl.schedule;
+  const struct sl_schedule_builder *b = sl_schedule_builder_find(name);
+  *s = (struct sl_schedule){0};
+  if (b == NULL || b->split_backward || b->min_chunks > 1 || b->default_chunks > 1)
+    return sl_json_fail(&plan->config->doc, "shardlab.schedule", "is \"%s\"; expected 1f1b or gpipe", name);
+  SL_TRY(sl_schedule_generate(s, name, plan->pp, 1, (int)plan->n_micro));
+  for (int rank = 0; rank < s->ranks; rank++)
+    SL_GO(sl_schedule_append(s, rank, (struct sl_action){SL_ACTION_STEP, rank, -1}));
+  return SL_OK;
+fail:
+  sl_schedule_free(s);
+  return status;
 }
