@@ -216,6 +216,14 @@ static void compare_losses(const struct grid_result *r, const struct reference *
   }
 }
 
+/* The arena that was used is the one that was predicted. */
+static void compare_memory(const struct grid_result *r, const char *config) {
+  const struct sl_class *c = &r->fixture.job.classes[sl_job_class_of(&r->fixture.job, rank)];
+  const double used = (double)r->run.reports[0].arena_bytes[SL_SPACE_DEVICE];
+  const double predicted = (double)c->memory[SL_SPACE_DEVICE].peak_bytes;
+  expect(used == predicted, "arena bytes", used, predicted, config);
+}
+
 static void run_grid(const struct sl_exec_ops *host, const struct reference *ref) {
   struct grid_result r;
   char config[2048];
@@ -231,6 +239,7 @@ static void run_grid(const struct sl_exec_ops *host, const struct reference *ref
         grid_close(&r);
         train(&r, host, config, STEPS, turn % 3 == 1);
         compare_losses(&r, ref, &c, config);
+        compare_memory(&r, config);
         grid_close(&r);
       }
     }

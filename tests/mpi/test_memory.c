@@ -38,14 +38,15 @@ static void compare(const char *what, int stage, int64_t predicted, int64_t proc
          100 * (double)(process - predicted) / (double)predicted);
 }
 
-static void run_stage(const struct sl_exec_ops *host, int stage) {
+static void run_stage(const struct sl_exec_ops *host, int stage, bool bf16) {
   char config[512];
   struct fixture f;
   int64_t after = 0;
   snprintf(config, sizeof config,
-           "{\"train_micro_batch_size_per_gpu\": 5, \"optimizer\": {\"type\": \"AdamW\", \"params\": {\"lr\": 1e-4}}, "
+           "{\"train_micro_batch_size_per_gpu\": %d, \"bf16\": {\"enabled\": %s}, \"optimizer\": {\"type\": \"AdamW\", "
+           "\"params\": {\"lr\": 1e-4}}, "
            "\"zero_optimization\": {\"stage\": %d}, \"shardlab\": {\"seq_len\": 256}}",
-           stage);
+           bf16 ? 8 : 5, bf16 ? "true" : "false", stage);
   if (fixture_open(&f, SL_SOURCE_DIR "/tests/mpi/gpt2_wide.json", config, "localhost", world, NULL) != SL_OK) give_up();
   const int64_t arena = f.job.classes[0].arena_bytes[SL_SPACE_DEVICE];
   struct sl_run run = {
@@ -72,8 +73,9 @@ int main(int argc, char **argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &world);
   if (sl_exec_load("host", &host) != SL_OK) give_up();
-  run_stage(host, 0);
-  run_stage(host, 2);
+  run_stage(host, 0, false);
+  run_stage(host, 2, false);
+  run_stage(host, 2, true);
   MPI_Finalize();
   return failures > 0;
 }
