@@ -51,7 +51,14 @@ static const struct option options_table[] = {
     {"tp", INTEGER, FIELD(tp), NULL, "N", 1, 1 << 16, JOBS, "tensor-parallel ranks"},
     {"pp", INTEGER, FIELD(pp), NULL, "N", 1, 1 << 16, JOBS, "pipeline stages"},
     {"cp", INTEGER, FIELD(cp), NULL, "N", 1, 1 << 16, JOBS, "context-parallel ranks"},
-    {"schedule", TEXT, FIELD(schedule), NULL, "NAME", 0, 0, JOBS, "pipeline schedule: gpipe, 1f1b"},
+    {"schedule", TEXT, FIELD(schedule), NULL, "NAME", 0, 0, JOBS & ~SL_CMD_SHOW, "pipeline schedule: gpipe, 1f1b"},
+    {"schedule", TEXT, FIELD(schedule), NULL, "NAME|FILE", 0, 0, SL_CMD_SHOW,
+     "gpipe, 1f1b, interleaved, looped-bfs, zb-h1, interleaved-zb, zbv, or PyTorch's CSV"},
+    {"virtual-stages", INTEGER, FIELD(virtual_stages), NULL, "N", 1, 1 << 14, JOBS, "pipeline stages a rank"},
+    {"csv", FLAG, FIELD(csv), NULL, "", 0, 0, SL_CMD_SHOW, "`show schedule` prints PyTorch's CSV"},
+    {"lowered", FLAG, FIELD(lowered), NULL, "", 0, 0, SL_CMD_SHOW,
+     "`show schedule` with its sends, receives and reductions (--zero-stage 3: unshards too)"},
+    {"svg", TEXT, FIELD(svg), NULL, "FILE", 0, 0, SL_CMD_SHOW, "`show schedule` draws to this file too"},
     {"attention", CHOICE, FIELD(attention), NULL, "materialised|flash", 0, 0, JOBS,
      "keep the probabilities for backward, or form them again"},
     {"micro-batch", INTEGER, FIELD(micro_batch), NULL, "N", 1, 1 << 30, JOBS,
@@ -292,5 +299,6 @@ enum sl_status sl_options_check_outputs(const struct sl_options *options) {
   SL_TRY(check_output("--trace", options->trace));
   SL_TRY(check_output("--save", options->save));
   SL_TRY(check_output("--out", options->out));
+  SL_TRY(check_output("--svg", options->svg));
   return check_output("--save-grads", options->save_grads);
 }

@@ -27,9 +27,11 @@ enum { SL_MAX_OPERANDS = 2 };
 struct sl_options {
   const char *model, *config, *cluster;
   int64_t world, seq;
-  int64_t tp, pp, cp, micro_batch, grad_accum, train_batch, zero_stage, seed; /* 0 or unset: as the config says */
+  int64_t tp, pp, cp, virtual_stages, micro_batch, grad_accum, train_batch, zero_stage, seed; /* 0 or unset: as the config says */
   const char *schedule, *attention, *preset;
   bool strict;
+  const char *svg; /* show schedule */
+  bool csv, lowered;
   int64_t steps, epochs, rank, threads; /* epochs 0: the run goes by steps */
   const char *backend, *data, *init, *save, *save_grads, *json, *trace, *program;
   bool poison, no_fold, quiet;

@@ -41,6 +41,7 @@ static void override(json_t *root, const struct sl_options *o) {
       {"tp", "shardlab", "tp", o->tp},
       {"pp", "shardlab", "pp", o->pp},
       {"cp", "shardlab", "cp", o->cp},
+      {"virtual-stages", "shardlab", "virtual_stages", o->virtual_stages},
       {"seq", "shardlab", "seq_len", o->seq},
       {"seed", "shardlab", "seed", o->seed},
   };
@@ -70,7 +71,7 @@ static enum sl_status open_config(struct sl_json *doc, const struct sl_options *
   return sl_json_parse(doc, "--preset", text, (size_t)length);
 }
 
-static enum sl_status load_config(struct sl_config *config, const struct sl_options *options) {
+enum sl_status sl_setup_config(struct sl_config *config, const struct sl_options *options) {
   struct sl_json doc;
   SL_TRY(open_config(&doc, options));
   if (json_is_object(doc.root)) override(doc.root, options);
@@ -84,7 +85,7 @@ enum sl_status sl_setup_inputs(struct sl_setup *setup, const struct sl_options *
                    "--model: is missing; expected a preset ('shardlab show presets' lists them) or a config.json");
   enum sl_status status;
   SL_GO(sl_model_load(&setup->model, options->model));
-  SL_GO(load_config(&setup->config, options));
+  SL_GO(sl_setup_config(&setup->config, options));
   SL_GO(sl_cluster_load(&setup->cluster, options->cluster));
   return SL_OK;
 fail:

@@ -13,6 +13,8 @@ struct sl_setup {
   struct sl_job job;
 };
 
+/* The config alone, flags overriding its keys. */
+enum sl_status sl_setup_config(struct sl_config *config, const struct sl_options *options);
 /* Load the three inputs, flags overriding the config's keys. */
 enum sl_status sl_setup_inputs(struct sl_setup *setup, const struct sl_options *options);
 /* The inputs and the plan. */

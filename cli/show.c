@@ -58,14 +58,6 @@ static enum sl_status show_cluster(const struct sl_options *options, json_t **js
   return SL_OK;
 }
 
-static enum sl_status show_schedule(const struct sl_setup *setup, FILE *out) {
-  struct sl_schedule schedule;
-  SL_TRY(sl_schedule_build(&schedule, &setup->plan));
-  sl_schedule_print(&schedule, out);
-  sl_schedule_free(&schedule);
-  return SL_OK;
-}
-
 static enum sl_program_kind program_kind(const char *name) {
   return strcmp(name, "init") == 0 ? SL_PROGRAM_INIT : strcmp(name, "save") == 0 ? SL_PROGRAM_SAVE : SL_PROGRAM_STEP;
 }
@@ -81,10 +73,9 @@ static enum sl_status show_program(const struct sl_setup *setup, const struct sl
 static enum sl_status show_planned(const char *what, const struct sl_options *options, FILE *out, json_t **json) {
   struct sl_setup setup;
   enum sl_status status = SL_OK;
-  const bool light = strcmp(what, "config") == 0 || strcmp(what, "schedule") == 0;
+  const bool light = strcmp(what, "config") == 0;
   SL_TRY(light ? sl_setup_plan(&setup, options) : sl_setup_job(&setup, options));
   if (strcmp(what, "config") == 0) *json = sl_config_to_json(&setup.config);
-  if (strcmp(what, "schedule") == 0) status = show_schedule(&setup, out);
   if (strcmp(what, "plan") == 0) status = sl_show_plan(&setup, options, out, json);
   if (strcmp(what, "program") == 0) status = show_program(&setup, options, out);
   if (strcmp(what, "memory") == 0) status = sl_show_memory(&setup, options, out, json);
@@ -121,6 +112,8 @@ static enum sl_status run(const struct sl_options *options) {
     SL_TRY(show_model(options, &json));
   else if (strcmp(what, "cluster") == 0)
     SL_TRY(show_cluster(options, &json));
+  else if (strcmp(what, "schedule") == 0)
+    SL_TRY(sl_show_schedule(options, out));
   else if (strcmp(what, "estimator") == 0)
     SL_TRY(sl_show_estimator(options, out, &json));
   else
@@ -140,10 +133,11 @@ const struct sl_command sl_command_show = {
     .min_operands = 1,
     .max_operands = 1,
     .summary = "Show what a configuration turns into",
-    .help =
-        "plan: ranks, groups and who owns which bytes; schedule: actions per pipeline rank; program: the ops of one\n"
-        "rank; memory: the arena by category, phase and over time; config, model, cluster: after defaults;\n"
-        "estimator: what DeepSpeed's memory estimators say of the model; presets: every built-in name.\n",
+    .help = "plan: ranks, groups and who owns which bytes; schedule: the pipeline in ticks, one row a rank (needs no "
+            "model:\n"
+            "--pp, --grad-accum, --schedule NAME or FILE.csv; --csv, --lowered, --svg); program: the ops of one rank;\n"
+            " memory: the arena by category, phase and over time; config, model, cluster: after defaults;\n"
+            "estimator: what DeepSpeed's memory estimators say of the model; presets: every built-in name.\n",
     .example = "shardlab show memory --model gpt2 --config examples/ds_zero2.json --world 4",
     .run = run,
 };
