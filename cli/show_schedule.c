@@ -150,7 +150,7 @@ static void print_summary(const struct drawing *d, FILE *out) {
           (long long)d->run->makespan, d->costs.forward, d->costs.backward, d->costs.input, d->costs.weight,
           100 * d->run->bubble);
   for (int rank = 0; rank < d->s->ranks && rank < 16; rank++) fprintf(out, " %d", d->run->peak[rank]);
-  fprintf(out, d->s->ranks > 16 ? " ... (most: %d)" : "", most);
+  if (d->s->ranks > 16) fprintf(out, " ... (most: %d)", most);
   fprintf(out, " micro-batches%s held by rank\n", d->chunks > 1 ? " x stages" : "");
 }
 
@@ -183,7 +183,7 @@ static void svg_row(const struct drawing *d, int rank, FILE *out) {
     if (d->run->start[rank][i] < 0) continue;
     const long long x = LEFT + (long long)d->run->start[rank][i] * CELL_WIDTH;
     const int width = ticks(d, a->kind) * CELL_WIDTH;
-    const double shade = 1 - 0.6 * chunk_of(d->s, a->stage) / d->chunks;
+    const double shade = d->chunks > 1 ? 1 - 0.6 * chunk_of(d->s, a->stage) / (d->chunks - 1) : 1;
     char text[32];
     sl_action_print(text, sizeof text, a);
     fprintf(out,
