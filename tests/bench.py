@@ -57,15 +57,11 @@ def find_torch():
         if not os.path.exists(python):
             say("making .venv for PyTorch (once)")
             run([sys.executable, "-m", "venv", venv])
-        for index in (["--index-url", "https://download.pytorch.org/whl/cpu"], []):  # the second is larger: it has CUDA
-            try:
-                run([python, "-m", "pip", "install", "--quiet", "--retries", "1", "torch", "numpy", *index], timeout=1500)
-                version = has_torch(python)
-                if version:
-                    return python, version
-            except (RuntimeError, subprocess.TimeoutExpired) as error:
-                why = str(error)
-    except RuntimeError as error:
+        run([python, "-m", "pip", "install", "--quiet", "--retries", "1", "torch", "numpy"], timeout=1500)
+        version = has_torch(python)
+        if version:
+            return python, version
+    except (RuntimeError, subprocess.TimeoutExpired) as error:
         why = str(error)
     version = has_torch("/usr/bin/python3") if os.path.exists("/usr/bin/python3") else None
     return ("/usr/bin/python3", version) if version else (None, f"PyTorch cannot be had: {why[:120]}")
