@@ -1,5 +1,5 @@
 /* label: unit
- * Programs of GPT-2 and MLP against closed forms computed here, from the models' published sizes alone: bytes of model
+ * Programs of GPT-2, Llama and MLP against closed forms computed here, from the models' published sizes alone: bytes of model
  * state, bytes on the wire, the arena against what is live at once; sl_check passes on all of them; text forms. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,8 +18,10 @@
 enum { MAX_TENSORS = 1024 };
 struct sizes {
   const char *spec;
-  int64_t layers, width, vocab, positions; /* gpt2 */
-  int dims[5];                             /* mlp */
+  int64_t layers, width, vocab, positions; /* gpt2, llama */
+  int64_t inner, q, kv;                    /* llama: widths of the MLP, of all queries, of all keys */
+  bool untied;
+  int dims[5]; /* mlp */
   int64_t seq;
   /* derived */
   int count;
@@ -42,7 +44,15 @@ static void add_linear(struct sizes *m, int64_t in, int64_t out) {
 
 static void add_norm(struct sizes *m) {
   add_tensor(m, m->width, 1, 1);
-  add_tensor(m, m->width, 1, 0);
+  if (m->inner == 0) add_tensor(m, m->width, 1, 0); /* RMSNorm has no bias */
+}
+
+static void add_llama_block(struct sizes *m) {
+  const int64_t rows[] = {m->q, m->kv, m->kv, m->q, m->inner, m->inner, m->inner};
+  for (int i = 0; i < 7; i++) {
+    if (i == 0 || i == 4) add_norm(m);
+    add_tensor(m, rows[i] * m->width, 1, 1);
+  }
 }
 
 static void derive(struct sizes *m) {
@@ -55,9 +65,14 @@ static void derive(struct sizes *m) {
     }
     return;
   }
-  add_tensor(m, m->vocab * c, 2, 1); /* the embedding is the head too; each use of it gathers anew */
-  add_tensor(m, m->positions * c, 1, 0);
+  add_tensor(m, m->vocab * c, m->untied ? 1 : 2,
+             !m->untied); /* tied, it is the head too; each use of it gathers anew */
+  if (m->positions > 0) add_tensor(m, m->positions * c, 1, 0);
   for (int64_t k = 0; k < m->layers; k++) {
+    if (m->inner > 0) {
+      add_llama_block(m);
+      continue;
+    }
     add_norm(m);
     add_linear(m, c, 3 * c);
     add_linear(m, c, c);
@@ -66,6 +81,7 @@ static void derive(struct sizes *m) {
     add_linear(m, 4 * c, c);
   }
   add_norm(m);
+  if (m->untied) add_tensor(m, m->vocab * c, 1, 1);
 }
 
 #define MLP "/tests/mpi/mlp.json"
@@ -76,6 +92,23 @@ static struct sizes models[] = {
     {.spec = "gpt2-xl", .layers = 48, .width = 1600, .vocab = 50257, .positions = 1024, .seq = 257},
     /* 174 parameters: even, but no multiple of 4, so two ranks tell DeepSpeed's alignment from plain padding */
     {.spec = SL_SOURCE_DIR "/tests/golden/mlp/config.json", .dims = {7, 13, 5}, .seq = 1},
+    {.spec = SL_SOURCE_DIR "/tests/golden/llama_odd/config.json",
+     .layers = 2,
+     .width = 48,
+     .vocab = 67,
+     .inner = 97,
+     .q = 48,
+     .kv = 16,
+     .untied = true,
+     .seq = 17},
+    {.spec = SL_SOURCE_DIR "/tests/mpi/llama.json",
+     .layers = 2,
+     .width = 21,
+     .vocab = 61,
+     .inner = 27,
+     .q = 24,
+     .kv = 12,
+     .seq = 5},
 };
 enum { MODELS = sizeof models / sizeof *models };
 

@@ -36,6 +36,17 @@ static void layernorm_backward_fits(void **state) {
   }
 }
 
+static void rmsnorm_backward_fits(void **state) {
+  (void)state;
+  for (int r = 0; r < SIZES; r++) {
+    for (int c = 0; c < SIZES; c++) {
+      covers(sl_scratch_rmsnorm_bwd(sizes[r], sizes[c]),
+             sl_llama_rmsnorm_scratch_bytes((size_t)sizes[r], (size_t)sizes[c]), 8, "rmsnorm_bwd", sizes[r], sizes[c],
+             0);
+    }
+  }
+}
+
 static void attention_fits(void **state) {
   (void)state;
   static const int threads[] = {1, 2, 3, 5, 16, 64};
@@ -90,6 +101,7 @@ static void sums_fit(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(layernorm_backward_fits),
+      cmocka_unit_test(rmsnorm_backward_fits),
       cmocka_unit_test(attention_fits),
       cmocka_unit_test(real_models_waste_little),
       cmocka_unit_test(sums_fit),

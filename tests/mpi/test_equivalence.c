@@ -15,6 +15,8 @@ static const struct {
      "\"seq_len\": 7"},
     {"gpt2-dropout", SL_SOURCE_DIR "/tests/mpi/gpt2_dropout.json", SL_SOURCE_DIR "/tests/golden/gpt2_odd/tokens.bin",
      "\"seq_len\": 7"},
+    {"llama", SL_SOURCE_DIR "/tests/mpi/llama.json", SL_SOURCE_DIR "/tests/golden/gpt2_odd/tokens.bin",
+     "\"seq_len\": 7"},
     {"mlp", SL_SOURCE_DIR "/tests/mpi/mlp.json", "random:1000", "\"seed\": 7"},
 };
 static const char *const optimizers[] = {
