@@ -17,7 +17,7 @@
 struct bucket {
   int first, last;
   int64_t lo, count; /* elements of the flat space, padding included */
-  bool alone;        /* open from the first of several contributions on, so it has a buffer of its own */
+  bool alone;        /* stands open while others come and go, so it has a buffer of its own */
   int turn;          /* which of the rotating bucket buffers */
   int32_t buffer;    /* -1: reduced in place */
   int ready;         /* tensors complete, in the backward being lowered */
@@ -27,6 +27,7 @@ struct sl_reduce {
   struct bucket *buckets;
   int bucket_count;
   int *bucket_of;     /* of each placed tensor */
+  bool *alone;        /* of each placed tensor: its bucket shares no buffer; see find_alone */
   int *contributions; /* gradient operands of each placed tensor in one backward */
   int *seen;          /* of those, how many the present backward has had */
   int32_t flat;       /* whole gradients, -1 when sharded */
@@ -62,6 +63,7 @@ enum sl_status sl_reduce_open(struct sl_lowering *l) {
   struct sl_reduce *r;
   SL_TRY(sl_calloc(&r, 1, sizeof *r));
   l->zero->reduce = r;
+  SL_TRY(sl_calloc(&r->alone, n, sizeof(bool)));
   SL_TRY(sl_calloc(&r->contributions, n, sizeof(int)));
   SL_TRY(sl_calloc(&r->seen, n, sizeof(int)));
   r->flat = r->arrived = -1;
@@ -89,6 +91,7 @@ void sl_reduce_close(struct sl_lowering *l) {
   if (r == NULL) return;
   free(r->buckets);
   free(r->bucket_of);
+  free(r->alone);
   free(r->contributions);
   free(r->seen);
   free(r);
@@ -104,20 +107,6 @@ static void count_contributions(struct sl_lowering *l) {
       if (d->operand[k].buffer < 0 && d->operand[k].gradient) l->zero->reduce->contributions[d->operand[k].placed]++;
     }
   }
-}
-
-static bool contributes_twice(const struct sl_lowering *l, int first, int last) {
-  for (int i = first; i <= last; i++) {
-    if (l->zero->reduce->contributions[i] > 1) return true;
-  }
-  return false;
-}
-
-/* Does the gradient of placed tensor `i` get a bucket of its own (or its unit's), apart from the rotating buffers? */
-static bool stands_alone(const struct sl_lowering *l, int i) {
-  const struct sl_unit *u = &l->stage->layout.units[l->stage->tensors[i].unit];
-  if (l->plan->strategy.units != SL_UNITS_LAYER) return contributes_twice(l, i, i);
-  return contributes_twice(l, u->first_tensor, u->first_tensor + u->tensor_count - 1);
 }
 
 /* When each gradient is made: drafts of the backward that write it first and last. */
@@ -138,18 +127,47 @@ static void find_made(const struct sl_lowering *l, struct made *made) {
   }
 }
 
+/* Whose buckets cannot take turns in shared buffers: a gradient with several contributions (a tied embedding's), and a unit
+ * of layers that is begun before the units behind it are done (a root with the head in it). */
+static void find_alone(const struct sl_lowering *l, const struct made *made) {
+  const struct sl_layout *layout = &l->stage->layout;
+  struct sl_reduce *r = l->zero->reduce;
+  int behind = -1; /* the last write of the units behind */
+  if (l->plan->strategy.units != SL_UNITS_LAYER) {
+    for (int i = 0; i < l->stage->tensor_count; i++) r->alone[i] = r->contributions[i] > 1;
+    return;
+  }
+  for (int k = layout->unit_count - 1; k >= 0; k--) {
+    const int begin = layout->units[k].first_tensor, end = begin + layout->units[k].tensor_count;
+    int first = INT_MAX, last = -1;
+    for (int i = begin; i < end; i++) {
+      if (made[i].first < first) first = made[i].first;
+      if (made[i].last > last) last = made[i].last;
+    }
+    for (int i = begin; i < end; i++) r->alone[i] = first <= behind;
+    if (first > behind) behind = last;
+  }
+}
+
+static bool any_alone(const struct sl_lowering *l, int first, int last) {
+  for (int i = first; i <= last; i++) {
+    if (l->zero->reduce->alone[i]) return true;
+  }
+  return false;
+}
+
 /* May a bucket end with tensor i + 1 and the next one start with tensor i? They may share a buffer, so nothing of the
  * tensors up to i may be written before everything behind them is: not between a weight and its bias where the weight's
  * gradient comes first, nor between two gradients of one op. Gradients with a bucket of their own do not count. */
 static void find_cuts(const struct sl_lowering *l, const struct made *made, int count, int *earliest, bool *cut) {
   int latest = -1;
   for (int i = 0; i < count; i++) { /* the first write of anything up to i */
-    earliest[i] = stands_alone(l, i) ? INT_MAX : made[i].first;
+    earliest[i] = l->zero->reduce->alone[i] ? INT_MAX : made[i].first;
     if (i > 0 && earliest[i - 1] < earliest[i]) earliest[i] = earliest[i - 1];
   }
   for (int i = count - 1; i >= 0; i--) {
     cut[i] = earliest[i] > latest;
-    if (!stands_alone(l, i) && made[i].last > latest) latest = made[i].last;
+    if (!l->zero->reduce->alone[i] && made[i].last > latest) latest = made[i].last;
   }
 }
 
@@ -164,6 +182,7 @@ static enum sl_status plan_cuts(const struct sl_lowering *l, bool *cut) {
   SL_GO(sl_calloc(&made, count, sizeof *made));
   SL_GO(sl_calloc(&earliest, count, sizeof *earliest));
   find_made(l, made);
+  find_alone(l, made);
   find_cuts(l, made, (int)count, earliest, cut);
 fail:
   free(made);
@@ -178,7 +197,7 @@ static bool starts_bucket(const struct sl_lowering *l, const struct bucket *open
   const int64_t limit = l->zero->reduce->bucket_count <= 1 ? s->first_bucket : s->bucket;
   if (open == NULL) return true;
   if (s->units == SL_UNITS_LAYER || s->units == SL_UNITS_BUCKET) return t[i].unit != t[i + 1].unit;
-  if (sharded(l) && (contributes_twice(l, i, i) || contributes_twice(l, open->first, open->last))) return true;
+  if (sharded(l) && any_alone(l, i, open->last)) return true;
   return s->closes_after ? open->count >= limit : open->count + run > limit;
 }
 
@@ -191,7 +210,7 @@ static void fill_buckets(const struct sl_lowering *l, const bool *cut) {
   int64_t end = s->layout.padded;
   for (int i = s->tensor_count - 1; i >= 0; i--) {
     int last = i; /* of the run that cannot be cut */
-    while (last > 0 && !cut[last - 1] && !stands_alone(l, last - 1)) last--;
+    while (last > 0 && !cut[last - 1] && !r->alone[last - 1]) last--;
     if (open == NULL || (cut[i] && starts_bucket(l, open, i, end - s->tensors[last].flat))) {
       open = &r->buckets[r->bucket_count++];
       *open = (struct bucket){.last = i, .buffer = -1};
@@ -204,7 +223,7 @@ static void fill_buckets(const struct sl_lowering *l, const bool *cut) {
   }
   for (int i = 0; i < r->bucket_count; i++) {
     struct bucket *b = &r->buckets[i];
-    b->alone = sharded(l) && contributes_twice(l, b->first, b->last);
+    b->alone = sharded(l) && any_alone(l, b->first, b->last);
   }
 }
 
