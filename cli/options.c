@@ -34,7 +34,8 @@ struct option {
 #define FIELD(name) offsetof(struct sl_options, name)
 
 static const struct option options_table[] = {
-    {"model", TEXT, FIELD(model), NULL, "NAME|FILE", 0, 0, JOBS, "model preset, or a Hugging Face config.json"},
+    {"model", TEXT, FIELD(model), NULL, "NAME|FILE", 0, 0, JOBS,
+     "model preset, or a Hugging Face config.json (gpt2, llama)"},
     {"config", TEXT, FIELD(config), NULL, "FILE", 0, 0, JOBS, "DeepSpeed's ds_config.json (optional with --preset)"},
     {"cluster", TEXT, FIELD(cluster), "localhost", "NAME|FILE", 0, 0, JOBS, "cluster preset, or a cluster.json"},
     {"preset", TEXT, FIELD(preset), NULL, "NAME", 0, 0, JOBS,
