@@ -1,6 +1,6 @@
 """Benchmarks with bars, and PyTorch beside us in the same call; `./dev bench [--quick]` starts it.
 
-Prints one table. The machine's speed may vary from minute to minute, so what is compared is measured in turns: GEMMs, ours,
+Prints one row as soon as it is known. The machine's speed may vary from minute to minute, so what is compared is measured in turns: GEMMs, ours,
 PyTorch, and again, and medians are taken. PyTorch comes from SHARDLAB_BENCH_PYTHON=path of an interpreter that has it, else
 from .venv/, which is made with pip where a registry can be reached, else from the system's python3; without any, its rows say
 why they are empty. With --judge the exit status is 1 when a bar is missed.
@@ -99,19 +99,15 @@ def gemm_rate(threads, repeats):
 
 
 class Table:
-    """Rows of what, value, bar, verdict; printed at the end."""
+    """Rows of what, value, bar, verdict; each is printed as soon as it is known."""
 
     def __init__(self):
-        self.rows, self.missed = [], 0
+        self.missed = 0
 
-    def add(self, what, value, bar=None, ok=None):
+    def add(self, what, value, bar="", ok=None):
         self.missed += ok is False
-        self.rows.append((what, value, bar or "", "" if ok is None else "ok" if ok else "BELOW"))
-
-    def print(self):
-        widths = [max(len(r[i]) for r in self.rows) for i in range(4)]
-        for row in self.rows:
-            print("  ".join(cell.ljust(w) for cell, w in zip(row, widths)).rstrip())
+        verdict = "" if ok is None else "ok" if ok else "BELOW"
+        print(f"{what:<46}  {value:<24}  {bar:<9}  {verdict}".rstrip(), flush=True)
 
 
 def bench_simulator(table, quick):
@@ -140,7 +136,7 @@ def bench_kernels(table):
 def bench_training(table, inputs, folder, quick, peer):
     """Rounds of GEMMs, ours and PyTorch; medians over the rounds."""
     python, version = peer
-    steps, rounds = (4, 1) if quick else (8, 3)
+    steps, rounds = (4, 1) if quick else (6, 2)
     threads = min(2, len(os.sched_getaffinity(0)))
     got = {name: [] for name in ("gemm", "one", "two", "torch", "ddp")}
     for i in range(rounds):
@@ -154,6 +150,7 @@ def bench_training(table, inputs, folder, quick, peer):
         got["two"].append(ours(inputs, 2, 1, steps, folder)["tokens_per_s"])
         if python:
             got["ddp"].append(torchs(python, inputs, 2, 1, steps)["tokens_per_s"])
+        say(", ".join(f"{name} {values[-1]:.0f}" for name, values in got.items() if values) + " (GFLOP/s; tokens/s)")
     m = {name: statistics.median(values) for name, values in got.items() if values}
     share = m["one"] * flops_per_token * 1e-9 / m["gemm"]
     table.add(f"GEMMs of GPT-2 124M, {threads} threads", f"{m['gemm']:.1f} GFLOP/s")
@@ -188,7 +185,6 @@ def main():
             table.add("training", "skipped: the host backend was not built")
         else:
             bench_training(table, write_inputs(folder), folder, options.quick, find_torch())
-    table.print()
     return 1 if options.judge and table.missed else 0
 
 
