@@ -42,7 +42,8 @@ while read -r name model seq micro stage world; do
     --micro-batch "$micro" --grad-accum 1 --train-batch $((micro * world)) --world "$world" --quiet)
   "$bin/shardlab" predict "${common[@]}" --json "$out/$name.predicted.json"
   load=$(cut -d' ' -f1 /proc/loadavg)
-  "$bin/shardlab" measure "${common[@]}" --data "$data" --steps "$steps" --json "$out/$name.measured.json"
+  # mpirun reads what is on its standard input, which here are the configurations still to come
+  "$bin/shardlab" measure "${common[@]}" --data "$data" --steps "$steps" --json "$out/$name.measured.json" </dev/null
   python3 - "$name" "$world" "$stage" "$load" "$out/$name" >>"$out/runs.csv" <<'PY'
 import json, sys
 name, world, stage, load, path = sys.argv[1:]
