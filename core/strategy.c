@@ -205,11 +205,6 @@ static enum sl_status check_limits(const struct sl_strategy *s, const struct sl_
         "\"%s\" with L2 in the gradient; Megatron-LM's distributed optimizer runs AdamW (adam_w_mode) or SGD",
         c->optimizer.type_name);
   }
-  if (s->units == SL_UNITS_OWNER && c->fp16.enabled) {
-    return sl_json_fail(&c->doc, "fp16.enabled",
-                        "is true; ZeroRedundancyOptimizer wraps a plain optimizer, which keeps no fp32 master weights: "
-                        "use bf16, fp32 or another preset");
-  }
   return SL_OK;
 }
 

@@ -1,6 +1,13 @@
 /* How a framework shards: what of the model states is split over the data-parallel ranks, in which units, how gradients are
  * bucketed and reduced, and when parameters are gathered and let go. A preset is one row of a table; the lowering
- * (lower_zero.c and its neighbours) reads the row and knows no framework's name. */
+ * (lower_zero.c and its neighbours) reads the row and knows no framework's name.
+ *
+ * A preset says how states are sharded; their number types come from the configuration, and bf16 or fp16 there means what it
+ * means to DeepSpeed under every preset: 16-bit parameters, gradients by grad_accum_dtype, and an optimizer with fp32 masters
+ * and moments. That is FSDP with MixedPrecision (its shards are fp32) and Megatron-LM. It is not a plain torch optimizer, or
+ * ZeroRedundancyOptimizer around one, on a model.to(bfloat16): that keeps no master, has bf16 moments (6 bytes a parameter
+ * instead of 14 beside the gradient) and drops updates below half a unit in the last place. Nor is it autocast under DDP: that
+ * keeps parameters and gradients in fp32 and all-reduces 4 bytes where this reduces 2. Neither is a mode of these presets. */
 #ifndef SL_CORE_STRATEGY_H
 #define SL_CORE_STRATEGY_H
 

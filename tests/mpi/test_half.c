@@ -47,7 +47,7 @@ static const struct {
     {"\"stage\": 0", "fsdp-shard-grad-op"},
     {"\"stage\": 0", "megatron-distributed-optimizer"},
 };
-enum { STRATEGIES = sizeof strategies / sizeof *strategies, ZRO = 5 };
+enum { STRATEGIES = sizeof strategies / sizeof *strategies };
 
 /* In what gradients travel and are kept between micro-batches; "half" stands for the precision's own type. */
 static const struct {
@@ -230,7 +230,6 @@ static void run_grid(const struct sl_exec_ops *host, const struct reference *ref
   int turn = 0;
   for (int p = BF16; p < PRECISIONS; p++) {
     for (int s = 0; s < STRATEGIES; s++) {
-      if (s == ZRO && p != BF16) continue; /* refused: no master weights in ZeroRedundancyOptimizer */
       for (int k = 0; k < TYPES; k++, turn++) {
         const struct one c = {p, s, k, 1 + turn % 2, turn / 2 % 2};
         config_text(config, sizeof config, &c);
@@ -419,7 +418,6 @@ static void one_ranks_overflow_is_everyones(const struct sl_exec_ops *host) {
 
 static void run_overflow(const struct sl_exec_ops *host) {
   for (int s = 0; s < STRATEGIES; s++) {
-    if (s == ZRO) continue;
     scale_finds_its_level(host, s, s % 2 == 1);
     skipped_step_changes_nothing(host, s);
   }
