@@ -5,8 +5,11 @@
  * (grad_accum_dtype), what travels (communication_data_type). Where they are equal, kernels write in place and nothing is
  * copied; where not, a conversion is an op of the program.
  *
- *   whole gradients    kernels -> flat buffer (accumulate type) -> [bucket in the wire's type] -> reduced
- *   sharded gradients  kernels -> bucket (wire's type) -> own part (wire's type) -> [own part, accumulate type] */
+ *   whole gradients    kernels -> flat buffer (accumulate type) -> [bucket in the wire's type -> back] -> reduced
+ *   sharded gradients  kernels -> bucket (wire's type) -> own part (wire's type) -> [own part, accumulate type]
+ *
+ * The optimizer so reads the accumulate type whatever travelled, as in DeepSpeed: its allreduce_bucket copies the sum back
+ * into the tensor that it was cast from. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,9 +54,9 @@ static bool passes_through(const struct sl_lowering *l) {
   return recast(l) || (sharded(l) && l->plan->strategy.offload_optimizer);
 }
 
-/* The whole gradient's reduced own parts come to rest in a shard: the flat buffer has another type. */
-static bool lands_in_shard(const struct sl_lowering *l) {
-  return !sharded(l) && l->plan->strategy.shard_optimizer && l->plan->strategy.units != SL_UNITS_OWNER && recast(l);
+/* Only own parts of the whole gradient are reduced: what reads it looks there. */
+static bool owned_in_flat(const struct sl_lowering *l) {
+  return !sharded(l) && l->plan->strategy.shard_optimizer && l->plan->strategy.units != SL_UNITS_OWNER;
 }
 
 enum sl_status sl_reduce_open(struct sl_lowering *l) {
@@ -70,20 +73,14 @@ enum sl_status sl_reduce_open(struct sl_lowering *l) {
   if (sharded(l)) {
     SL_TRY(sl_zero_state(l, SL_ROLE_GRAD, SL_FORM_SHARD, scope, SL_CATEGORY_GRADIENT, l->accumulate, "grad.shard"));
     if (s->offload_optimizer) sl_lower_move(l, l->rank_class->role[SL_ROLE_GRAD].buffer, SL_SPACE_HOST);
-    if (!passes_through(l)) return SL_OK;
-    return sl_lower_buffer(l, &r->arrived, SL_SCOPE_MICRO, SL_CATEGORY_COMMUNICATION, l->wire,
-                           l->stage->layout.shard_numel, 1, "grad.arrived");
-  }
-  if (!lands_in_shard(l)) {
-    const bool owned = s->shard_optimizer && s->units != SL_UNITS_OWNER;
-    SL_TRY(sl_zero_state(l, SL_ROLE_GRAD, owned ? SL_FORM_SHARD_IN_FLAT : SL_FORM_WHOLE, scope, SL_CATEGORY_GRADIENT,
-                         l->accumulate, "grad"));
+  } else {
+    SL_TRY(sl_zero_state(l, SL_ROLE_GRAD, owned_in_flat(l) ? SL_FORM_SHARD_IN_FLAT : SL_FORM_WHOLE, scope,
+                         SL_CATEGORY_GRADIENT, l->accumulate, "grad"));
     r->flat = l->rank_class->role[SL_ROLE_GRAD].buffer;
-    return SL_OK;
   }
-  SL_TRY(sl_zero_state(l, SL_ROLE_GRAD, SL_FORM_SHARD, scope, SL_CATEGORY_GRADIENT, l->wire, "grad.shard"));
-  return sl_lower_buffer(l, &r->flat, SL_SCOPE_PROGRAM, SL_CATEGORY_GRADIENT, l->accumulate, l->stage->layout.padded, 1,
-                         "grad");
+  if (!passes_through(l) || (!sharded(l) && !owned_in_flat(l))) return SL_OK;
+  return sl_lower_buffer(l, &r->arrived, SL_SCOPE_MICRO, SL_CATEGORY_COMMUNICATION, l->wire,
+                         l->stage->layout.shard_numel, 1, "grad.arrived");
 }
 
 void sl_reduce_close(struct sl_lowering *l) {
@@ -248,7 +245,7 @@ fail:
 static enum sl_status bucket_buffers(struct sl_lowering *l) {
   struct sl_reduce *r = l->zero->reduce;
   const int ring = l->plan->strategy.overlap ? 2 : 1;
-  const bool copied_back = !sharded(l) && !lands_in_shard(l);
+  const bool copied_back = !sharded(l) && !owned_in_flat(l);
   int64_t largest[2] = {0};
   int32_t rotating[2] = {-1, -1};
   int turn = 0;
@@ -352,7 +349,7 @@ static struct sl_operand travelling(const struct sl_lowering *l, const struct bu
 /* Where the own parts arrive: a shard buffer, or (-1) in place in the flat gradient. */
 static int32_t arrival(const struct sl_lowering *l) {
   if (l->zero->reduce->arrived >= 0) return l->zero->reduce->arrived;
-  return sharded(l) || lands_in_shard(l) ? l->rank_class->role[SL_ROLE_GRAD].buffer : -1;
+  return sharded(l) ? l->rank_class->role[SL_ROLE_GRAD].buffer : -1;
 }
 
 /* Own parts of an earlier micro-batch are in the shard they arrive in. */
@@ -428,16 +425,33 @@ enum sl_status sl_reduce_after(struct sl_lowering *l, struct sl_program *p, cons
   return SL_OK;
 }
 
+/* Own parts from the buffer they arrived in to where they are kept. */
+static enum sl_status settle(struct sl_lowering *l, struct sl_program *p) {
+  const struct sl_layout *layout = &l->stage->layout;
+  const int32_t arrived = l->zero->reduce->arrived, flat = l->zero->reduce->flat;
+  if (sharded(l)) {
+    return sl_zero_convert(l, p, sl_read(l, arrived), sl_write(l, l->rank_class->role[SL_ROLE_GRAD].buffer),
+                           layout->shard_numel, l->zero->reduce->keep);
+  }
+  if (l->plan->strategy.units == SL_UNITS_FLAT) {
+    return sl_zero_convert(l, p, sl_read(l, arrived), sl_zero_own(l, flat, SL_WRITE, 0, layout->shard_numel),
+                           layout->shard_numel, false);
+  }
+  for (int i = 0; i < layout->unit_count; i++) {
+    const struct sl_unit *u = &layout->units[i];
+    SL_TRY(sl_zero_convert(l, p, sl_part(l, arrived, SL_READ, u->shard_offset, u->part),
+                           sl_zero_own(l, flat, SL_WRITE, u->first, u->part), u->part, false));
+  }
+  return SL_OK;
+}
+
 /* Backward ends when its reductions have: DeepSpeed synchronises after the last bucket, DDP and FSDP in their final callback.
  * Sums that travelled in another type then return to the type they are kept in. */
 enum sl_status sl_reduce_end(struct sl_lowering *l, struct sl_program *p) {
   const struct sl_reduce *r = l->zero->reduce;
   if (r->last_launch > 0) p->ops[r->last_launch].flags |= SL_OP_BLOCKING;
-  if (!r->launch || !passes_through(l) || lands_in_shard(l)) return SL_OK;
-  if (sharded(l)) {
-    return sl_zero_convert(l, p, sl_read(l, r->arrived), sl_write(l, l->rank_class->role[SL_ROLE_GRAD].buffer),
-                           l->stage->layout.shard_numel, r->keep);
-  }
+  if (!r->launch || !passes_through(l)) return SL_OK;
+  if (r->arrived >= 0) return settle(l, p);
   for (int i = 0; i < r->bucket_count; i++) {
     const struct bucket *b = &r->buckets[i];
     SL_TRY(

@@ -134,10 +134,9 @@ double sl_op_bytes(const struct sl_program *program, const struct sl_op *op) {
     const struct sl_slice *s = &program->slices[op->slice + i];
     double touched = (double)s->bytes;
     /* an embedding reads one row a token, not the table; its backward touches as many rows again */
-    if (op->kind == SL_OP_EMBED_FWD && i == 1)
-      touched = (double)op->dim[0] * (double)op->dim[1] * (double)op->dim[2] * 4;
-    if (op->kind == SL_OP_EMBED_BWD && i == 2 && s->access == SL_READ_WRITE) {
-      touched = (double)op->dim[0] * (double)op->dim[1] * (double)op->dim[2] * 4;
+    if ((op->kind == SL_OP_EMBED_FWD && i == 1) ||
+        (op->kind == SL_OP_EMBED_BWD && i == 2 && s->access == SL_READ_WRITE)) {
+      touched = (double)op->dim[0] * (double)op->dim[1] * (double)op->dim[2] * (double)sl_dtype_bytes(op->dtype);
     }
     bytes += touched * (s->access == SL_READ_WRITE ? 2 : 1);
   }

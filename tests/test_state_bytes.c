@@ -1,6 +1,7 @@
 /* label: unit
  * Model states of 16-bit training in closed forms: 2 bytes a parameter, 2 or 4 a gradient, 12 of fp32 master and moments,
- * over each strategy's partitions, from the model's size alone. */
+ * over each strategy's partitions, from the model's size alone; the type that optimizers read gradients in; an embedding's
+ * bytes in each type. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -85,9 +86,7 @@ static void compare(const struct strategy *s, bool fp16, int world, const char *
     fail_msg("%s: %s", config, sl_error_message());
   const bool fp32 = s->fp32_grads || (kept != NULL ? strcmp(kept, "fp32") == 0 : !fp16 && s->stage == 0);
   const int64_t whole = padded(s->split, world), shard = s->split == WHOLE ? whole : whole / world;
-  /* whole fp32 gradients that travel in 16 bits come to rest, reduced, in a 16-bit shard */
-  const bool lands = fp32 && s->split == FLAT && !s->shards_grads;
-  const int64_t gradient = lands ? 2 * shard : (fp32 ? 4 : 2) * (s->shards_grads ? shard : whole);
+  const int64_t gradient = (fp32 ? 4 : 2) * (s->shards_grads ? shard : whole);
   int64_t optimizer = 0;
   for (int i = 0; i < f.job.class_count; i++) {
     const struct sl_memory_report *m = f.job.classes[i].memory;
@@ -106,7 +105,6 @@ static void states_in_16_bits(void **state) {
   for (int s = 0; s < STRATEGIES; s++) {
     for (int w = 0; w < 3; w++) {
       for (int fp16 = 0; fp16 < 2; fp16++) {
-        if (fp16 && strategies[s].split == OWNER) continue; /* refused */
         compare(&strategies[s], fp16, worlds[w], NULL);
         compare(&strategies[s], fp16, worlds[w], "fp32");
         compare(&strategies[s], fp16, worlds[w], fp16 ? "fp16" : "bf16");
@@ -115,7 +113,87 @@ static void states_in_16_bits(void **state) {
   }
 }
 
+static const struct sl_op *find_op(const struct sl_program *p, enum sl_op_kind kind) {
+  for (size_t i = 0; i < p->op_count; i++) {
+    if (p->ops[i].kind == kind) return &p->ops[i];
+  }
+  fail_msg("the program has no %s", sl_op_name(kind));
+  return NULL;
+}
+
+static void open_typed(struct fixture *f, const struct strategy *s, const char *wire, const char *kept) {
+  char config[512];
+  snprintf(
+      config, sizeof config,
+      "{\"train_micro_batch_size_per_gpu\": 2, \"gradient_accumulation_steps\": 2, \"bf16\": {\"enabled\": true}, "
+      "\"communication_data_type\": \"%s\", \"data_types\": {\"grad_accum_dtype\": \"%s\"}, \"optimizer\": {\"type\": "
+      "\"AdamW\", \"params\": {\"lr\": 0.1}}, \"zero_optimization\": {\"stage\": %d}, \"shardlab\": {\"preset\": "
+      "\"%s\", \"seq_len\": 9}}",
+      wire, kept, s->stage, s->preset);
+  if (fixture_open(f, "gpt2-tiny", config, "localhost", 3, NULL) != SL_OK)
+    fail_msg("%s: %s", config, sl_error_message());
+  if (sl_check(&f->job) != SL_OK) fail_msg("%s: %s", config, sl_error_message());
+}
+
+/* DeepSpeed copies a reduced sum back into the tensor that it was cast from, so what travelled is not what the optimizer
+ * reads. */
+static void optimizers_read_the_type_that_gradients_accumulate_in(void **state) {
+  (void)state;
+  static const struct {
+    const char *name;
+    enum sl_dtype dtype;
+  } types[] = {{"fp32", SL_F32}, {"bf16", SL_BF16}, {"fp16", SL_F16}};
+  for (int s = 0; s < STRATEGIES; s++) {
+    for (int wire = 0; wire < 3; wire++) {
+      for (int kept = 0; kept < 3; kept++) {
+        struct fixture f;
+        open_typed(&f, &strategies[s], types[wire].name, types[kept].name);
+        const struct sl_class *c = &f.job.classes[0];
+        const struct sl_program *p = &c->programs[SL_PROGRAM_STEP];
+        const struct sl_op *op = find_op(p, SL_OP_ADAMW);
+        const enum sl_dtype got = c->buffers[p->slices[op->slice + 1].buffer].dtype;
+        const enum sl_dtype want = strategies[s].fp32_grads ? SL_F32 : types[kept].dtype;
+        if (got != want)
+          fail_msg("strategy %d, %s on the wire, kept in %s: the optimizer reads %s", s, types[wire].name,
+                   types[kept].name, sl_dtype_name(got));
+        fixture_close(&f);
+      }
+    }
+  }
+}
+
+/* A row a token, in the tensors' type; the tables themselves are not read through. */
+static void an_embedding_moves_its_rows_in_their_type(void **state) {
+  (void)state;
+  enum { B = 2, T = 9, ROWS = B * T * C, POSITIONS = 256 * C };
+  static const char *const enabled[] = {"fp32", "bf16", "fp16"};
+  for (int k = 0; k < 3; k++) {
+    const double element = k == 0 ? 4 : 2, tokens = 4.0 * B * T;
+    struct fixture f;
+    char config[512], mode[64] = "";
+    if (k > 0) snprintf(mode, sizeof mode, "\"%s\": {\"enabled\": true}, ", enabled[k]);
+    snprintf(
+        config, sizeof config,
+        "{\"train_micro_batch_size_per_gpu\": %d, %s\"zero_optimization\": {\"stage\": 2}, \"optimizer\": {\"type\": "
+        "\"AdamW\", \"params\": {\"lr\": 0.1}}, \"shardlab\": {\"seq_len\": %d}}",
+        B, mode, T);
+    if (fixture_open(&f, "gpt2-tiny", config, "localhost", 1, NULL) != SL_OK) fail_msg("%s", sl_error_message());
+    const struct sl_program *p = &f.job.classes[0].programs[SL_PROGRAM_STEP];
+    const double forward = sl_op_bytes(p, find_op(p, SL_OP_EMBED_FWD));
+    const double backward = sl_op_bytes(p, find_op(p, SL_OP_EMBED_BWD));
+    /* forward: rows of the token table, the position table, the sum */
+    if (forward != tokens + element * (2 * ROWS + POSITIONS))
+      fail_msg("%s: forward moves %.0f bytes", enabled[k], forward);
+    /* backward: the sum's gradient, the tied table's rows read and written, the position table's gradient */
+    if (backward != tokens + element * (3 * ROWS + POSITIONS))
+      fail_msg("%s: backward moves %.0f bytes", enabled[k], backward);
+    fixture_close(&f);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(states_in_16_bits)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(states_in_16_bits),
+                                     cmocka_unit_test(optimizers_read_the_type_that_gradients_accumulate_in),
+                                     cmocka_unit_test(an_embedding_moves_its_rows_in_their_type)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
