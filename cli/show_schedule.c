@@ -16,7 +16,7 @@ static bool is_csv(const char *name) {
 
 /* What to build: flags first, then the config, then the defaults. */
 struct request {
-  char name[32];
+  char name[256];
   int ranks, chunks, micro_batches;
 };
 

@@ -167,6 +167,11 @@ void sl_config_free(struct sl_config *config) {
   memset(config, 0, sizeof *config);
 }
 
+int64_t sl_config_shard_size(const struct sl_config *config) {
+  if (config->sl.shard_size > 0) return config->sl.shard_size;
+  return config->zero.mics_shard_size > 0 ? config->zero.mics_shard_size : 0;
+}
+
 /* The key to blame: a batch key that stands in the file. */
 static const char *batch_key(const struct sl_config *config, const char *preferred) {
   static const char *const keys[] = {"train_batch_size", "train_micro_batch_size_per_gpu",
@@ -230,10 +235,6 @@ static enum sl_status check_batch(const struct sl_config *config, int64_t dp) {
 
 enum sl_status sl_config_resolve_batch(struct sl_config *config, int dp) {
   if (dp < 1) return sl_fail(SL_ERR_INPUT, "%s: %d data-parallel ranks; expected at least 1", config->doc.name, dp);
-  if (config->sl.pp > 1 && config->zero.stage >= 2)
-    return sl_json_fail(&config->doc, "zero_optimization.stage",
-                        "ZeRO-2 and ZeRO-3 are incompatible with pipeline parallelism; stage %d with pp %d",
-                        config->zero.stage, config->sl.pp);
   if (config->sl.pp > 1 && sl_config_flag(config, "elasticity.enabled", false))
     return sl_json_fail(&config->doc, "elasticity.enabled",
                         "Elasticity is not currently supported with pipeline parallelism; pp is %d", config->sl.pp);

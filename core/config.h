@@ -2,8 +2,12 @@
  * top-level "shardlab" section, which DeepSpeed ignores, for what DeepSpeed has no key for:
  *
  *   "shardlab": {"ds_version": "0.19.6", "tp": 1, "pp": 1, "cp": 1, "virtual_stages": 1, "schedule": "1f1b",
- *                "recompute": "none", "preset": "", "sequence_parallel": false, "seed": 1234, "seq_len": 0,
+ *                "stages": "uniform", "recompute": "none", "recompute_modules": ["core_attn"], "recompute_every": 1,
+ *                "preset": "", "sequence_parallel": false, "shard_size": 0, "limit_all_gathers": true,
+ *                "unshard_ahead": 3, "store_dropout_masks": false, "seed": 1234, "seq_len": 0,
  *                "attention": "materialised", "shuffle": true}
+ *
+ * Lists may be written as text too, "13,13,13,9", which is how flags give them.
  *
  * ds_version says whose defaults apply. Versions compare by major.minor.patch (a missing patch is 0, "+..." is ignored):
  *   gradient_clipping                     0.0 before 0.19.6, then 1.0
@@ -36,6 +40,15 @@ enum sl_lr_schedule {
   SL_LR_RANGE_TEST
 };
 enum sl_attention { SL_ATTENTION_MATERIALISED, SL_ATTENTION_FLASH };
+/* How layers are dealt to pipeline stages. */
+enum sl_stages_by {
+  SL_STAGES_UNIFORM,    /* the same number of layers each, as far as it goes */
+  SL_STAGES_PARAMETERS, /* so that the largest count of parameters is least: DeepSpeed's partition_method */
+  SL_STAGES_FLOPS,      /* the same for floating-point operations */
+  SL_STAGES_LIST        /* as stage_layers says */
+};
+enum sl_recompute { SL_RECOMPUTE_NONE, SL_RECOMPUTE_SELECTIVE, SL_RECOMPUTE_FULL };
+enum { SL_MAX_STAGES = 256 }; /* entries of a list of stages */
 enum sl_offload_device { SL_OFFLOAD_NONE, SL_OFFLOAD_CPU, SL_OFFLOAD_NVME };
 
 struct sl_config {
@@ -94,11 +107,24 @@ struct sl_config {
   } zero;
   struct { /* the "shardlab" section; flags override */
     int tp, pp, cp, virtual_stages;
-    char schedule[32], recompute[16], preset[32];
-    bool sequence_parallel;
+    char schedule[256]; /* a builder's name, or a .csv path */
+    enum sl_stages_by stages_by;
+    int64_t stage_layers[SL_MAX_STAGES];        /* (stage_count): layers of each of the pp * virtual_stages stages */
+    int stage_count;                            /* 0 unless stages_by is SL_STAGES_LIST */
+    enum sl_recompute recompute[SL_MAX_STAGES]; /* (recompute_count): per pipeline rank */
+    int recompute_count;                        /* pp, or 1: the same everywhere */
+    bool recompute_attention, recompute_norms;  /* what "selective" recomputes: core_attn, layernorm */
+    int64_t recompute_every;                    /* n: layers whose number is a multiple of n */
+    int64_t shard_size;       /* dp ranks that shard among themselves, the groups being replicas; 0 = all. See
+                           sl_config_shard_size */
+    bool limit_all_gathers;   /* FSDP's: a gather waits until the one before the last is freed */
+    int unshard_ahead;        /* stages of a pipeline rank whose parameters are whole at a time */
+    bool store_dropout_masks; /* else they are drawn again for backward */
+    char preset[32];
+    bool sequence_parallel;      /* false where tp is 1 */
     enum sl_attention attention; /* probabilities kept for backward, or formed again: memory linear in seq_len */
     bool shuffle;                /* false: sequences in the order of the file */
-    int64_t seed, seq_len; /* seq_len 0 = the model's n_positions */
+    int64_t seed, seq_len;       /* seq_len 0 = the model's n_positions */
   } sl;
   struct sl_json doc; /* the file, kept for places; owned */
 };
@@ -116,6 +142,10 @@ void sl_config_free(struct sl_config *config);
  * sl_config_parse has done those among DeepSpeed's own keys. Call it once. After SL_OK
  * train_batch_size == train_micro_batch_size_per_gpu * gradient_accumulation_steps * dp. */
 enum sl_status sl_config_resolve_batch(struct sl_config *config, int dp);
+
+/* Consecutive data-parallel ranks that shard among themselves while the groups replicate (FSDP's HYBRID_SHARD, DeepSpeed's
+ * MiCS): shardlab.shard_size or zero_optimization.mics_shard_size, 0 = all of them. */
+int64_t sl_config_shard_size(const struct sl_config *config);
 
 /* Learning rate in force at optimizer step `step`, counted from 0 (skipped steps do not count). DeepSpeed sets a first value
  * when it builds the scheduler (last_batch_iteration -1) and calls scheduler.step() after each optimizer step, so step s

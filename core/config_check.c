@@ -6,8 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* A warning about the key `path`, with its place. */
-static void warn_at(const struct sl_config *config, const char *path, const char *text) {
+void sl_config_warn(const struct sl_config *config, const char *path, const char *text) {
   char where[1024];
   sl_json_where(&config->doc, path, where, sizeof where);
   sl_warn("%s: %s: %s", where, path, text);
@@ -26,7 +25,7 @@ static enum sl_status deprecated(const struct sl_config *config, const char *old
                         "Cannot provide deprecated parameter '%s' and replacing parameter '%s' together", old_key,
                         new_key);
   snprintf(text, sizeof text, "Config parameter %s is deprecated use %s instead", old_key, new_key);
-  warn_at(config, path, text);
+  sl_config_warn(config, path, text);
   return SL_OK;
 }
 
@@ -35,7 +34,8 @@ enum sl_status sl_config_translate_deprecated(struct sl_config *config) {
   const json_t *zero = json_object_get(config->doc.root, "zero_optimization");
   if (json_is_boolean(zero)) {
     const json_t *size = sl_config_at(config, "allgather_size");
-    warn_at(config, "zero_optimization", "this format of ZeRO optimization setup is deprecated; use {\"stage\": 1}");
+    sl_config_warn(config, "zero_optimization",
+                   "this format of ZeRO optimization setup is deprecated; use {\"stage\": 1}");
     config->zero.stage = json_is_true(zero) ? 1 : 0;
     if (json_is_integer(size) && json_integer_value(size) >= 0)
       config->zero.allgather_bucket_size = json_integer_value(size);
@@ -47,13 +47,13 @@ enum sl_status sl_config_translate_deprecated(struct sl_config *config) {
   if (given && sl_config_flag(config, "zero_optimization.cpu_offload_param", false))
     config->zero.offload_param = SL_OFFLOAD_CPU;
   if (sl_config_at(config, "zero_optimization.cpu_offload_use_pin_memory") != NULL)
-    warn_at(config, "zero_optimization.cpu_offload_use_pin_memory",
-            "Config parameter cpu_offload_use_pin_memory is deprecated and without effect; use pin_memory of "
-            "offload_param or offload_optimizer instead");
+    sl_config_warn(config, "zero_optimization.cpu_offload_use_pin_memory",
+                   "Config parameter cpu_offload_use_pin_memory is deprecated and without effect; use pin_memory of "
+                   "offload_param or offload_optimizer instead");
   SL_TRY(deprecated(config, "stage3_gather_fp16_weights_on_model_save", "stage3_gather_16bit_weights_on_model_save",
                     "gather_16bit_weights_on_model_save", &given));
   if (json_object_get(config->doc.root, "bf16") != NULL && json_object_get(config->doc.root, "bfloat16") != NULL)
-    warn_at(config, "bfloat16", "ignored, because \"bf16\" is given too");
+    sl_config_warn(config, "bfloat16", "ignored, because \"bf16\" is given too");
   return SL_OK;
 }
 
@@ -127,9 +127,10 @@ static enum sl_status check_offload(const struct sl_config *config) {
   if (config->zero.offload_optimizer == SL_OFFLOAD_NONE || !sl_config_flag(config, "zero_force_ds_cpu_optimizer", true))
     return SL_OK;
   if (config->optimizer.type == SL_OPT_SGD || sl_config_flag(config, "optimizer.params.torch_adam", false))
-    warn_at(config, "optimizer.type",
-            "You are using ZeRO-Offload with an optimizer that is not DeepSpeedCPUAdam, which in most cases will yield "
-            "poor performance; \"zero_force_ds_cpu_optimizer\": false says that this is meant");
+    sl_config_warn(
+        config, "optimizer.type",
+        "You are using ZeRO-Offload with an optimizer that is not DeepSpeedCPUAdam, which in most cases will yield "
+        "poor performance; \"zero_force_ds_cpu_optimizer\": false says that this is meant");
   return SL_OK;
 }
 
@@ -141,12 +142,12 @@ static enum sl_status check_optimizer(const struct sl_config *config) {
   if (config->optimizer.nesterov && (config->optimizer.momentum <= 0 || config->optimizer.dampening != 0))
     return sl_json_fail(doc, "optimizer.params.nesterov", "Nesterov momentum requires a momentum and zero dampening");
   if (config->optimizer.type == SL_OPT_SGD && config->zero.stage >= 1 && !config->zero.allow_untested_optimizer)
-    warn_at(config, "optimizer.type",
-            "You are using an untested ZeRO Optimizer. DeepSpeed would refuse it; please add "
-            "<\"zero_allow_untested_optimizer\": true> in the configuration file to use it there.");
+    sl_config_warn(config, "optimizer.type",
+                   "You are using an untested ZeRO Optimizer. DeepSpeed would refuse it; please add "
+                   "<\"zero_allow_untested_optimizer\": true> in the configuration file to use it there.");
   if (config->optimizer.type == SL_OPT_SGD && config->scheduler.type == SL_LR_ONE_CYCLE &&
       config->scheduler.cycle_momentum)
-    warn_at(
+    sl_config_warn(
         config, "scheduler.params.cycle_momentum",
         "cycle_momentum is disabled because optimizer SGD does not support momentum, no betas attribute in defaults");
   return SL_OK;
@@ -183,7 +184,8 @@ static enum sl_status check_others(const struct sl_config *config) {
                           sl_config_show(mode, shown, sizeof shown));
   }
   if (json_is_integer(vocabulary) && json_integer_value(vocabulary) % 8 != 0)
-    warn_at(config, "vocabulary_size", "vocabulary size is not aligned to 8, may impact tensor core utilization");
+    sl_config_warn(config, "vocabulary_size",
+                   "vocabulary size is not aligned to 8, may impact tensor core utilization");
   return SL_OK;
 }
 
@@ -194,5 +196,6 @@ enum sl_status sl_config_check(struct sl_config *config) {
   SL_TRY(check_offload(config));
   SL_TRY(check_optimizer(config));
   SL_TRY(check_elasticity(config));
+  SL_TRY(sl_config_check_parallel(config));
   return check_others(config);
 }

@@ -97,8 +97,7 @@ static enum sl_converted convert_text(const struct sl_field *field, const json_t
   return SL_CONVERTED;
 }
 
-/* Index of `word` in the list "a|b|c", -1 when it is not there. Case does not count. */
-static int word_index(const char *words, const char *word) {
+int sl_config_word_index(const char *words, const char *word) {
   const size_t length = strlen(word);
   int index = 0;
   for (const char *at = words; at != NULL; index++) {
@@ -111,7 +110,7 @@ static int word_index(const char *words, const char *word) {
 
 static enum sl_converted convert_word(const struct sl_field *field, const json_t *value, void *target) {
   if (!json_is_string(value)) return SL_WRONG_TYPE;
-  const int index = word_index(field->words, json_string_value(value));
+  const int index = sl_config_word_index(field->words, json_string_value(value));
   if (index < 0) return SL_WRONG_VALUE;
   store_integer(field, index, target);
   return SL_CONVERTED;
@@ -126,7 +125,7 @@ static enum sl_converted convert_dtype(const json_t *value, void *target) {
   };
   if (!json_is_string(value)) return SL_WRONG_TYPE;
   for (int type = SL_F32; type <= SL_F16; type++) {
-    if (word_index(spellings[type], json_string_value(value)) < 0) continue;
+    if (sl_config_word_index(spellings[type], json_string_value(value)) < 0) continue;
     const enum sl_dtype found = (enum sl_dtype)type;
     if (target != NULL) memcpy(target, &found, sizeof found);
     return SL_CONVERTED;
@@ -166,6 +165,10 @@ enum sl_converted sl_config_convert(const struct sl_field *field, const json_t *
     return convert_word(field, value, target);
   case SL_FIELD_DTYPE:
     return convert_dtype(value, target);
+  case SL_FIELD_STAGES:
+  case SL_FIELD_RECOMPUTE:
+  case SL_FIELD_MODULES:
+    return sl_config_convert_list(field, value, target);
   case SL_FIELD_LIST:
     return json_is_array(value) ? SL_CONVERTED : SL_WRONG_TYPE;
   case SL_FIELD_DICT:
@@ -231,6 +234,11 @@ const char *sl_config_expectation(const struct sl_field *field, char *out, size_
   case SL_FIELD_DTYPE:
     snprintf(out, size, "one of fp16, bf16, fp32");
     break;
+  case SL_FIELD_STAGES:
+  case SL_FIELD_RECOMPUTE:
+  case SL_FIELD_MODULES:
+    snprintf(out, size, "%s", sl_config_list_expectation(field));
+    break;
   case SL_FIELD_LIST:
     snprintf(out, size, "an array");
     break;
@@ -274,6 +282,10 @@ json_t *sl_config_value(const struct sl_field *field, const struct sl_config *co
   case SL_FIELD_DTYPE:
     memcpy(&type, source, sizeof type);
     return type == SL_DTYPE_COUNT ? json_null() : json_string(sl_dtype_name(type));
+  case SL_FIELD_STAGES:
+  case SL_FIELD_RECOMPUTE:
+  case SL_FIELD_MODULES:
+    return sl_config_list_value(field, config);
   default:
     return NULL;
   }

@@ -11,6 +11,12 @@
     .section = in, .key = name, .type = SL_FIELD_##kind, .modelled = true,                                             \
     .offset = offsetof(struct sl_config, target), .size = sizeof(((struct sl_config *)0)->target), __VA_ARGS__         \
   }
+/* L: modelled, a list that fills several fields: its target is the whole struct. */
+#define L(in, name, kind, ...)                                                                                         \
+  {                                                                                                                    \
+    .section = in, .key = name, .type = SL_FIELD_##kind, .modelled = true, .offset = 0,                                \
+    .size = sizeof(struct sl_config), __VA_ARGS__                                                                      \
+  }
 /* K: known to DeepSpeed, not modelled. */
 #define K(in, name, kind, ...)                                                                                         \
   { .section = in, .key = name, .type = SL_FIELD_##kind, __VA_ARGS__ }
@@ -143,9 +149,16 @@ const struct sl_field sl_fields[] = {
   M("shardlab", "cp", INT, sl.cp, D("1"), RANGE(1, MANY)),
   M("shardlab", "virtual_stages", INT, sl.virtual_stages, D("1"), RANGE(1, MANY)),
   M("shardlab", "schedule", TEXT, sl.schedule, D("\"1f1b\"")),
-  M("shardlab", "recompute", TEXT, sl.recompute, D("\"none\"")),
+  L("shardlab", "stages", STAGES, D("\"uniform\"")),
+  L("shardlab", "recompute", RECOMPUTE, D("\"none\"")),
+  L("shardlab", "recompute_modules", MODULES, D("[\"core_attn\"]")),
+  M("shardlab", "recompute_every", INT, sl.recompute_every, D("1"), GE(1)),
   M("shardlab", "preset", TEXT, sl.preset, D("\"\"")),
   M("shardlab", "sequence_parallel", BOOL, sl.sequence_parallel, D("false")),
+  M("shardlab", "shard_size", INT, sl.shard_size, D("0"), RANGE(0, MANY)),
+  M("shardlab", "limit_all_gathers", BOOL, sl.limit_all_gathers, D("true")),
+  M("shardlab", "unshard_ahead", INT, sl.unshard_ahead, D("3"), RANGE(1, MANY)),
+  M("shardlab", "store_dropout_masks", BOOL, sl.store_dropout_masks, D("false")),
   M("shardlab", "attention", WORD, sl.attention, D("\"materialised\""), WORDS("materialised|flash")),
   M("shardlab", "shuffle", BOOL, sl.shuffle, D("true")),
   M("shardlab", "seed", INT, sl.seed, D("1234"), GE(0)),

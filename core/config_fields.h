@@ -17,7 +17,12 @@ enum sl_field_type {
   SL_FIELD_TEXT,  /* char[size] */
   SL_FIELD_WORD,  /* index of a word in `words`, into an enum or a bool */
   SL_FIELD_DTYPE, /* enum sl_dtype; null is SL_DTYPE_COUNT */
-  SL_FIELD_LIST,  /* never modelled, from here on */
+  /* Lists that fill several fields, from an array or from text with commas; the target is the whole struct:
+     config_lists.c */
+  SL_FIELD_STAGES,    /* sl.stages_by, stage_layers, stage_count */
+  SL_FIELD_RECOMPUTE, /* sl.recompute, recompute_count */
+  SL_FIELD_MODULES,   /* sl.recompute_attention, recompute_norms */
+  SL_FIELD_LIST,      /* never modelled, from here on */
   SL_FIELD_DICT,
   SL_FIELD_ANY
 };
@@ -86,6 +91,10 @@ const char *sl_config_scheduler_name(enum sl_lr_schedule type);
 
 /* Cross-field checks of the DeepSpeed keys, after reading: config_check.c. */
 enum sl_status sl_config_check(struct sl_config *config);
+/* DeepSpeed's keys for what "shardlab" says too, taken over; and what the parallel keys mean together: config_parallel.c. */
+enum sl_status sl_config_check_parallel(struct sl_config *config);
+/* A warning about the key `path`, with its place. */
+void sl_config_warn(const struct sl_config *config, const char *path, const char *text);
 /* Deprecated spellings and what DeepSpeed turns them into; called before the checks. */
 enum sl_status sl_config_translate_deprecated(struct sl_config *config);
 

@@ -142,7 +142,7 @@ static enum sl_status check_degrees(const struct sl_strategy *s, const struct sl
   } asked[] = {{"shardlab.tp", c->sl.tp}, {"shardlab.pp", c->sl.pp}, {"shardlab.cp", c->sl.cp}};
   if (strcmp(s->framework, "Megatron-LM") == 0) return SL_OK;
   if (strcmp(s->framework, "DeepSpeed") == 0) {
-    if (c->sl.pp == 1 || !s->shard_grads) return SL_OK;
+    if (c->sl.pp == 1 || !s->shard_grads || c->sl.preset[0] == '\0') return SL_OK; /* no preset: shardlab's own */
     return sl_json_fail(&c->doc, "zero_optimization.stage",
                         "ZeRO-2 and ZeRO-3 are incompatible with pipeline parallelism; stage %d with pp %d",
                         s->zero_stage, c->sl.pp);
@@ -166,6 +166,21 @@ static enum sl_status check_stage(const struct sl_strategy *s, const struct sl_c
                         "is %d; preset %s (%s) shards as stage %d does: leave the stage out or at 0", c->zero.stage,
                         s->name, s->framework, s->zero_stage);
   }
+  return SL_OK;
+}
+
+/* MiCS and ZeRO++'s hpZ are extensions of stage 3; DeepSpeed's other optimizers never look at the keys. */
+static enum sl_status check_stage3_keys(const struct sl_strategy *s, const struct sl_config *c) {
+  if (s->zero_stage == 3) return SL_OK;
+  if (c->zero.mics_shard_size > 0)
+    return sl_json_fail(&c->doc, "zero_optimization.mics_shard_size",
+                        "is %lld; MiCS is an extension of ZeRO stage 3; the stage is %d",
+                        (long long)c->zero.mics_shard_size, s->zero_stage);
+  if (c->zero.hpz_partition_size > 1)
+    return sl_json_fail(&c->doc, "zero_optimization.zero_hpz_partition_size",
+                        "is %lld; ZeRO++'s hpZ keeps a second copy of the parameters that ZeRO stage 3 shards; the "
+                        "stage is %d",
+                        (long long)c->zero.hpz_partition_size, s->zero_stage);
   return SL_OK;
 }
 
@@ -197,7 +212,7 @@ static enum sl_status check_foreign_keys(const struct sl_strategy *s, const stru
 static enum sl_status check_limits(const struct sl_strategy *s, const struct sl_config *c) {
   const bool deepspeed = strcmp(s->framework, "DeepSpeed") == 0;
   SL_TRY(check_degrees(s, c));
-  if (!deepspeed) SL_TRY(check_foreign_keys(s, c));
+  SL_TRY(deepspeed ? check_stage3_keys(s, c) : check_foreign_keys(s, c));
   SL_TRY(check_stage(s, c, deepspeed));
   if (strcmp(s->framework, "Megatron-LM") == 0 && c->optimizer.type == SL_OPT_ADAM) {
     return sl_json_fail(
@@ -236,12 +251,29 @@ static void choose_buckets(struct sl_strategy *s, const struct preset *p, const 
   }
 }
 
+/* Groups that shard among themselves: they must come out even. */
+static enum sl_status choose_shard_size(struct sl_strategy *s, const struct sl_config *c, int dp) {
+  const int64_t size = sl_config_shard_size(c), hpz = c->zero.hpz_partition_size;
+  if (size > 0 && s->zero_stage == 0)
+    return sl_json_fail(&c->doc, "shardlab.shard_size", "is %lld; preset %s shards nothing: expected 0",
+                        (long long)size, s->name);
+  if (size > 0 && dp % size != 0)
+    return sl_json_fail(&c->doc, c->sl.shard_size > 0 ? "shardlab.shard_size" : "zero_optimization.mics_shard_size",
+                        "is %lld; expected a divisor of the %d data-parallel ranks", (long long)size, dp);
+  if (hpz > 1 && dp % hpz != 0)
+    return sl_json_fail(&c->doc, "zero_optimization.zero_hpz_partition_size",
+                        "is %lld; expected a divisor of the %d data-parallel ranks", (long long)hpz, dp);
+  s->shard_size = size < dp ? size : 0;
+  return SL_OK;
+}
+
 enum sl_status sl_strategy_choose(struct sl_strategy *s, const struct sl_config *config, int dp) {
   const struct preset *p;
   SL_TRY(find_preset(&p, config));
   *s = p->row;
   SL_TRY(check_limits(s, config));
   if (strcmp(s->framework, "DeepSpeed") == 0) s->overlap = config->zero.overlap_comm;
+  SL_TRY(choose_shard_size(s, config, dp));
   choose_buckets(s, p, config, dp);
   SL_TRY(choose_offload(s, config));
   if (dp > 1 || s->offload_optimizer || s->offload_params) return SL_OK;

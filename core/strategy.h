@@ -39,6 +39,10 @@ struct sl_strategy {
   bool shard_params; /* parameters exist whole only around their use */
   bool shard_grads;  /* gradients are reduced into the member's shard after every micro-batch */
   bool shard_optimizer;
+  /* Hybrid sharding: what is sharded is sharded inside groups of this many consecutive data-parallel ranks (coordinates
+   * g S .. g S + S - 1) and replicated across the groups; gradients are reduce-scattered inside and all-reduced across.
+   * 0: one group of all of them. */
+  int64_t shard_size;
   /* Buckets in elements. A bucket closes before the parameter that would make it larger than the limit (DeepSpeed), or
    * with the one that reaches it (PyTorch, Megatron-LM); per unit, where units are layers or buckets themselves. */
   int64_t first_bucket, bucket;
@@ -46,7 +50,8 @@ struct sl_strategy {
   bool overlap;        /* reductions and gathers run beside compute */
   bool fp32_gradients; /* accumulated and reduced in fp32 whatever the parameters are (Megatron-LM's main_grad) */
   enum sl_release release;
-  bool offload_optimizer; /* optimizer state and the reduced gradients it reads live in host memory, which runs the update */
+  bool
+      offload_optimizer; /* optimizer state and the reduced gradients it reads live in host memory, which runs the update */
   bool offload_params; /* parameter shards live in host memory and travel to the device before each gather */
   bool prefetch_units; /* look-ahead of one unit (FSDP) instead of stage3_prefetch_bucket_size elements */
 };

@@ -102,7 +102,8 @@ static void defaults_rest(void **state) {
   assert_int_equal(c.sl.cp, 1);
   assert_int_equal(c.sl.virtual_stages, 1);
   assert_string_equal(c.sl.schedule, "1f1b");
-  assert_string_equal(c.sl.recompute, "none");
+  assert_int_equal(c.sl.recompute_count, 1);
+  assert_int_equal(c.sl.recompute[0], SL_RECOMPUTE_NONE);
   assert_string_equal(c.sl.preset, "");
   assert_false(c.sl.sequence_parallel);
   assert_int_equal(c.sl.seed, 1234);
