@@ -136,8 +136,8 @@ static const struct {
      "schedule, stages, recompute, recompute_modules, recompute_every, preset, sequence_parallel, shard_size, "
      "limit_all_gathers, unshard_ahead, store_dropout_masks, attention, shuffle, seed, ..."},
     {"{\"shardlab\": {\"pp\": 0}}", "ds.json:1:15: shardlab.pp: is 0; expected an integer from 1 to 65536"},
-    {"{\"shardlab\": {\"schedule\": \"a name that is far too long for any schedule\"}}",
-     "ds.json:1:15: shardlab.schedule: is \"a name that is far too long for any schedule\"; expected a string of at "
+    {"{\"shardlab\": {\"preset\": \"a name that is far too long for any preset\"}}",
+     "ds.json:1:15: shardlab.preset: is \"a name that is far too long for any preset\"; expected a string of at "
      "most 31 bytes"},
     {"{\"shardlab\": {\"ds_version\": \"new\"}}",
      "ds.json:1:15: shardlab.ds_version: is \"new\"; expected a DeepSpeed version like \"0.19.6\""},
