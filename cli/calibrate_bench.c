@@ -149,7 +149,7 @@ static enum sl_status rows(struct bench *b, int64_t r, int64_t c) {
   SL_TRY(EMIT(b, op, operand(b, SL_READ, n), operand(b, SL_READ, n), operand(b, SL_WRITE, n)));
   op.dropout = 0.1;
   SL_TRY(EMIT(b, op, operand(b, SL_READ, n), operand(b, SL_READ, n), operand(b, SL_WRITE, n)));
-  op.kind = SL_OP_DROPOUT_BWD;
+  op.kind = SL_OP_DROPOUT;
   return EMIT(b, op, operand(b, SL_READ, n), operand(b, SL_WRITE, n));
 }
 

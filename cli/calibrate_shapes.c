@@ -71,7 +71,7 @@ bool sl_calibration_excluded(const struct sl_op *op) {
   case SL_OP_GELU_FWD:
   case SL_OP_GELU_BWD:
   case SL_OP_RESIDUAL_FWD:
-  case SL_OP_DROPOUT_BWD:
+  case SL_OP_DROPOUT:
   case SL_OP_CLASSIFIER:
     return is_row(d[1]);
   default:

@@ -141,8 +141,8 @@ enum sl_status sl_data_sequence(const struct sl_data *data, int64_t i, int64_t s
   for (int64_t t = 0; t <= seq; t++) {
     const uint32_t token = token_at(data, i * seq + t);
     if (token >= vocab_size) return vocab_fail(data, i * seq + t, vocab_size);
-    if (t < seq) tokens[t] = (int32_t)token;
-    if (t > 0) targets[t - 1] = (int32_t)token;
+    if (tokens != NULL && t < seq) tokens[t] = (int32_t)token;
+    if (targets != NULL && t > 0) targets[t - 1] = (int32_t)token;
   }
   return SL_OK;
 }

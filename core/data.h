@@ -35,7 +35,7 @@ int64_t sl_data_sequences(const struct sl_data *data, int64_t seq);
 /* Read the whole source once: SL_ERR_INPUT when it is too short for one sequence of `seq`, or holds a token that is not
  * below `vocab_size` (the message names its index and its byte offset). */
 enum sl_status sl_data_check(const struct sl_data *data, int64_t seq, int64_t vocab_size);
-/* Fill tokens[seq] and targets[seq] with sequence `i`, 0 <= i < sl_data_sequences(data, seq).
+/* Fill tokens[seq] and targets[seq], each unless NULL, with sequence `i`, 0 <= i < sl_data_sequences(data, seq).
  * SL_ERR_INPUT: no such sequence, or a token that is not below `vocab_size`. */
 enum sl_status sl_data_sequence(const struct sl_data *data, int64_t i, int64_t seq, int64_t vocab_size,
                                 int32_t *tokens /* (seq) */, int32_t *targets /* (seq) */);

@@ -125,7 +125,7 @@ enum sl_status sl_transformer_residual_bwd(struct sl_transformer *g, int layer, 
   *out = dx;
   if (l->plan->model->resid_pdrop == 0) return SL_OK;
   SL_TRY(sl_transformer_temporary(g, out, g->r * g->c, layer, "ddropout"));
-  return SL_DRAFT(&l->backward, residual_op(g, SL_OP_DROPOUT_BWD, SL_PHASE_BACKWARD, layer, branch), sl_read(l, dx),
+  return SL_DRAFT(&l->backward, residual_op(g, SL_OP_DROPOUT, SL_PHASE_BACKWARD, layer, branch), sl_read(l, dx),
                   sl_write(l, *out));
 }
 

@@ -54,6 +54,17 @@ const char *sl_space_name(enum sl_space space) {
   return names[space];
 }
 
+/* Elements whose squares a norm adds: of a range, as many as a member's piece can have of it. */
+static double norm_elements(const struct sl_op *op) {
+  const int64_t range = op->dim[2] - op->dim[1];
+  return (double)(op->flags & SL_OP_SHARE_RANGE && range < op->dim[0] ? range : op->dim[0]);
+}
+
+/* Of the backward of a norm of rows: `input` for dx, `weight` for the weights, both without a flag. */
+static double half_flops(const struct sl_op *op, double input, double weight) {
+  return (op->flags & SL_OP_WEIGHT_GRAD ? 0 : input) + (op->flags & SL_OP_INPUT_GRAD ? 0 : weight);
+}
+
 /* Flops per element of the element-wise ops, counted on the kernels in kernels/: they matter only where a device is so
  * short of arithmetic that bytes do not decide. */
 static double elementwise_flops(const struct sl_op *op) {
@@ -62,11 +73,11 @@ static double elementwise_flops(const struct sl_op *op) {
   case SL_OP_LAYERNORM_FWD:
     return 8 * rows;
   case SL_OP_LAYERNORM_BWD:
-    return 14 * rows;
+    return half_flops(op, 11, 5) * rows;
   case SL_OP_RMSNORM_FWD:
     return 4 * rows;
   case SL_OP_RMSNORM_BWD:
-    return 11 * rows;
+    return half_flops(op, 8, 3) * rows;
   case SL_OP_ROPE: /* a product of 2 x 2 for each pair */
     return 3 * rows * (double)op->dim[2] * (double)op->dim[3];
   case SL_OP_SWIGLU_FWD:
@@ -79,11 +90,16 @@ static double elementwise_flops(const struct sl_op *op) {
     return 26 * rows;
   case SL_OP_CLASSIFIER:
     return 24 * rows;
+  case SL_OP_CLASSIFIER_STATS:
+  case SL_OP_CLASSIFIER_SHARD:
+    return 12 * rows;
   case SL_OP_RESIDUAL_FWD:
+    return (op->flags & SL_OP_BIAS ? 2 : 1) * rows;
+  case SL_OP_BIAS_FWD:
   case SL_OP_BIAS_BWD:
   case SL_OP_RELU_FWD:
   case SL_OP_RELU_BWD:
-  case SL_OP_DROPOUT_BWD:
+  case SL_OP_DROPOUT:
     return rows;
   case SL_OP_MSE:
     return 4 * rows;
@@ -91,7 +107,7 @@ static double elementwise_flops(const struct sl_op *op) {
   case SL_OP_EMBED_BWD:
     return 2 * rows * (double)op->dim[2];
   case SL_OP_NORM:
-    return 2 * (double)op->dim[0];
+    return 2 * norm_elements(op);
   case SL_OP_SGD:
     return 5 * (double)op->dim[0];
   case SL_OP_ADAM:
@@ -138,6 +154,7 @@ double sl_op_bytes(const struct sl_program *program, const struct sl_op *op) {
         (op->kind == SL_OP_EMBED_BWD && i == 2 && s->access == SL_READ_WRITE)) {
       touched = (double)op->dim[0] * (double)op->dim[1] * (double)op->dim[2] * (double)sl_dtype_bytes(op->dtype);
     }
+    if (op->kind == SL_OP_NORM && i == 0 && op->dim[0] > 0) touched *= norm_elements(op) / (double)op->dim[0];
     bytes += touched * (s->access == SL_READ_WRITE ? 2 : 1);
   }
   return bytes;

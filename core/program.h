@@ -63,20 +63,28 @@ const char *sl_op_class_name(enum sl_op_class op_class);
 /* Every op. Operands stand in the order given here; r reads, w writes, + reads and writes (a gradient is + when the op
  * accumulates, w when it overwrites; the slice's access says which). dim[] holds the shape named in the last column.
  * Letters: B sequences, T tokens, R = B*T rows, C channels, V vocabulary, P positions, H heads, D head size, G key/value
- * heads, N elements. qkv, dqkv: rows (q | k | v) of (H + 2G) D, or with SL_OP_APART three operands.
+ * heads, N elements. qkv, dqkv: rows (q | k | v) of (H + 2G) D, or with SL_OP_APART three operands. place: the rank's
+ * index in the op's place_group, 0 without one. Of the ranks of place_group tp, which compute the same loss (mse,
+ * classifier, classifier_shard), place 0 alone adds it to control.
  *   kind, text, class, operands, dim */
 /* clang-format off */
 #define SL_OP_MAP(X)                                                                                                                                              \
   /* model */                                                                                                                                                     \
   X(LOAD_BATCH,     "load_batch",          CONTROL)     /* w inputs, w targets                                                                  B T            */ \
+                                                        /*   with SL_OP_INPUTS_ONLY or SL_OP_TARGETS_ONLY, that operand alone                                  */ \
   X(EMBED_FWD,      "embed",               ELEMENTWISE) /* r tokens, r wte [, r wpe], w out                                                     B T C V        */ \
+                                                        /*   place_group tp: the table holds rows [place V, place V + V); other tokens: zero rows              */ \
   X(EMBED_BWD,      "embed_bwd",           ELEMENTWISE) /* r tokens, r dout, w/+ dwte [, w/+ dwpe]                                              B T C V P      */ \
   X(LAYERNORM_FWD,  "layernorm",           ELEMENTWISE) /* r x, r weight, r bias, w out, w stats(2,R)                                           R C            */ \
   X(LAYERNORM_BWD,  "layernorm_bwd",       ELEMENTWISE) /* r dout, r x, r weight, r stats, w/+ dx, w/+ dweight, w/+ dbias, w scratch            R C            */ \
+                                                        /*   with SL_OP_INPUT_GRAD: r dout, r x, r weight, r stats, w/+ dx                                     */ \
+                                                        /*   with SL_OP_WEIGHT_GRAD: r dout, r x, r stats, w/+ dweight, w/+ dbias, w scratch                   */ \
   X(RMSNORM_FWD,    "rmsnorm",             ELEMENTWISE) /* r x, r weight, w out, w stats(R)                                                     R C            */ \
   X(RMSNORM_BWD,    "rmsnorm_bwd",         ELEMENTWISE) /* r dout, r x, r weight, r stats, w/+ dx, w/+ dweight, w scratch                       R C            */ \
+                                                        /*   with either flag as above; it has no dbias                                                        */ \
   X(ROPE,           "rope",                ELEMENTWISE) /* + x: the heads of every token turned by its position                                 B T H D        */ \
   X(GEMM,           "gemm",                GEMM)        /* r a, r b, w/+ c [, r bias] [, w workspace]                                           m n k          */ \
+  X(BIAS_FWD,       "bias",                ELEMENTWISE) /* + x, r bias                                                                          R C            */ \
   X(BIAS_BWD,       "bias_bwd",            ELEMENTWISE) /* r dout, w/+ dbias                                                                    R C            */ \
   X(ATTENTION_FWD,  "attention",           ATTENTION)   /* r qkv, w out, w probs, w scratch                                                     B T H D G      */ \
   X(ATTENTION_BWD,  "attention_bwd",       ATTENTION)   /* r dout, r qkv, r probs, w dqkv, w scratch                                            B T H D G      */ \
@@ -87,8 +95,13 @@ const char *sl_op_class_name(enum sl_op_class op_class);
   X(SWIGLU_FWD,     "swiglu",              ELEMENTWISE) /* r gate, r up, w out                                                                  R C            */ \
   X(SWIGLU_BWD,     "swiglu_bwd",          ELEMENTWISE) /* r dout, + gate, + up (become their gradients)                                        R C            */ \
   X(RESIDUAL_FWD,   "residual",            ELEMENTWISE) /* r residual, r x, w out = residual+dropout(x)                                         R C            */ \
-  X(DROPOUT_BWD,    "dropout_bwd",         ELEMENTWISE) /* r dout, w dx                                                                         R C            */ \
+                                                        /*   with SL_OP_BIAS: r residual, r x, r bias, w out = residual+dropout(x+bias)                        */ \
+                                                        /*   place_group tp: rows [place R, place R + R) of the micro-batch (dropout has the same)             */ \
+  X(DROPOUT,        "dropout",             ELEMENTWISE) /* r x, w out: masked and scaled, forward as backward                                   R C            */ \
   X(CLASSIFIER,     "classifier",          ELEMENTWISE) /* + logits (become dlogits), r targets, + control                                      R V            */ \
+  X(CLASSIFIER_STATS, "classifier_stats", ELEMENTWISE)  /* r logits, r targets, w stats(R,3): row max, sum of exp(x - max), target logit        R V Vt         */ \
+  X(CLASSIFIER_SHARD, "classifier_shard", ELEMENTWISE)  /* + logits (become dlogits), r targets, r stats(P,R,3), + control                      R V Vt P       */ \
+                                                        /*   both hold columns [place V, place V + V) of Vt, beyond which they are padding; P members          */ \
   X(RELU_FWD,       "relu",                ELEMENTWISE) /* + x in place                                                                         R C            */ \
   X(RELU_BWD,       "relu_bwd",            ELEMENTWISE) /* + dout in place, r out                                                               R C            */ \
   X(MSE,            "mse",                 ELEMENTWISE) /* + prediction (becomes its gradient), r targets, + control, w scratch                 R C            */ \
@@ -96,7 +109,10 @@ const char *sl_op_class_name(enum sl_op_class op_class);
   X(FILL,           "fill",                ELEMENTWISE) /* w x = scale                                                                          N              */ \
   X(COPY,           "copy",                ELEMENTWISE) /* r x, w out                                                                           N              */ \
   X(ADD,            "add",                 ELEMENTWISE) /* r x, + out                                                                           N              */ \
+  X(CONCAT_COLUMNS, "concat_columns",      ELEMENTWISE) /* r x(P,R,C), w out(R,P*C)                                                             R C P          */ \
+  X(SPLIT_COLUMNS,  "split_columns",       ELEMENTWISE) /* r x(R,P*C), w out(R,C): columns [place C, place C + C)                               R C P          */ \
   X(NORM,           "norm",                OPTIMIZER)   /* r gradient, + control: scale * sum of squares, w scratch                             N              */ \
+                                                        /*   with SL_OP_SHARE_RANGE: x is [place stride, +N) of a flat space; [lo, hi) counts   N lo hi stride */ \
   X(CONTROL,        "control",             CONTROL)     /* + control: loss, norm, clip factor, next step                                        -              */ \
   X(SGD,            "sgd",                 OPTIMIZER)   /* + master, r gradient, [+ momentum,] r control [, w param]                            N              */ \
   X(ADAM,           "adam",                OPTIMIZER)   /* + master, r gradient, + m, + v, r control [, w param]                                N              */ \
@@ -123,17 +139,21 @@ const char *sl_op_name(enum sl_op_kind kind);
 enum sl_op_class sl_op_class_of(enum sl_op_kind kind);
 
 enum sl_op_flag {
-  SL_OP_TRANS_A = 1,       /* gemm: a is stored (k, m) */
-  SL_OP_TRANS_B = 2,       /* gemm: b is stored (n, k) */
-  SL_OP_AFTER_COMPUTE = 4, /* starts no earlier than the compute op before it in program order has finished */
-  SL_OP_BLOCKING = 8,      /* the next compute op waits for it (a collective that does not overlap) */
-  SL_OP_SHARE_CHUNK = 16,  /* reduce_scatter, all_gather: how members share; see sl_share_piece */
-  SL_OP_SHARE_RANGE = 32,
-  SL_OP_BIAS = 64,        /* gemm: a bias follows c */
-  SL_OP_WORKSPACE = 128,  /* gemm: fp32 copies of 16-bit operands go to a last operand (see scratch.h) */
-  SL_OP_PARAM_COPY = 256, /* sgd, adam, adamw: the first operand is the fp32 master, the last its 16-bit parameter */
-  SL_OP_APART = 512,      /* attention: q, k and v are an operand each, and so are their gradients */
-  SL_OP_INVERSE = 1024    /* rope: turn back */
+  SL_OP_TRANS_A = 1,         /* gemm: a is stored (k, m) */
+  SL_OP_TRANS_B = 2,         /* gemm: b is stored (n, k) */
+  SL_OP_AFTER_COMPUTE = 4,   /* starts no earlier than the compute op before it in program order has finished */
+  SL_OP_BLOCKING = 8,        /* the next compute op waits for it (a collective that does not overlap) */
+  SL_OP_SHARE_CHUNK = 16,    /* reduce_scatter, all_gather: how members share; see sl_share_piece */
+  SL_OP_SHARE_RANGE = 32,    /* also norm: only a range of the flat space counts */
+  SL_OP_BIAS = 64,           /* gemm: a bias follows c; residual: a bias follows x */
+  SL_OP_WORKSPACE = 128,     /* gemm: fp32 copies of 16-bit operands go to a last operand (see scratch.h) */
+  SL_OP_PARAM_COPY = 256,    /* sgd, adam, adamw: the first operand is the fp32 master, the last its 16-bit parameter */
+  SL_OP_APART = 512,         /* attention: q, k and v are an operand each, and so are their gradients */
+  SL_OP_INVERSE = 1024,      /* rope: turn back */
+  SL_OP_INPUT_GRAD = 2048,   /* layernorm_bwd, rmsnorm_bwd: the gradient of x alone */
+  SL_OP_WEIGHT_GRAD = 4096,  /* the same: those of the weights alone; the two halves give the bits of the whole */
+  SL_OP_INPUTS_ONLY = 8192,  /* load_batch: no targets */
+  SL_OP_TARGETS_ONLY = 16384 /* load_batch: no inputs */
 };
 
 /* Phases for reporting; the peak of memory is named by phase. */

@@ -5,6 +5,7 @@
 #include "kernels/attention.h"
 #include "kernels/by_dtype.h"
 #include "kernels/classifier.h"
+#include "kernels/columns.h"
 #include "kernels/convert.h"
 #include "kernels/dropout.h"
 #include "kernels/embedding.h"

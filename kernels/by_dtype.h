@@ -58,6 +58,15 @@ SL_KERNELS_BEGIN
       float scale, int accumulate), (loss_sum, losses, logits, targets, N, V, scale, accumulate))                      \
   X(classifier_loss, (double *loss_sum, double *losses, const void *logits, const int32_t *targets, size_t N, size_t   \
       V, int accumulate), (loss_sum, losses, logits, targets, N, V, accumulate))                                       \
+  X(classifier_stats, (float *stats, const void *logits, const int32_t *targets, size_t N, size_t V, size_t first,       \
+      size_t total), (stats, logits, targets, N, V, first, total))                                                     \
+  X(classifier_shard, (double *loss_sum, double *losses, void *logits, const int32_t *targets, const float *stats,     \
+      size_t N, size_t V, size_t first, size_t total, size_t members, float scale, int accumulate), (loss_sum,         \
+      losses, logits, targets, stats, N, V, first, total, members, scale, accumulate))                                 \
+  X(columns_concat, (void *out, const void *x, size_t rows, size_t cols, size_t members), (out, x, rows, cols,         \
+      members))                                                                                                        \
+  X(columns_split, (void *out, const void *x, size_t rows, size_t cols, size_t members, size_t member), (out, x,       \
+      rows, cols, members, member))                                                                                    \
   X(attention_forward, (void *out, void *probs, const void *q, const void *k, const void *v, const struct              \
       sl_attention_shape *shape, const struct sl_dropout *dropout, void *scratch, size_t scratch_bytes), (out,         \
       probs, q, k, v, shape, dropout, scratch, scratch_bytes))                                                         \

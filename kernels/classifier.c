@@ -129,3 +129,80 @@ void SL_K(sl_classifier_loss)(double *loss_sum, double *losses, const sl_store *
   for (size_t n = 0; n < N; n++) losses[n] = targets[n] < 0 ? 0 : row_loss(logits + n * V, V, targets[n]);
   add_losses(loss_sum, losses, N, accumulate);
 }
+
+/* --- a vocabulary split by columns --- */
+
+/* Of V columns from `first` on, those that exist. */
+static size_t held_columns(size_t V, size_t first, size_t total) {
+  const size_t here = first < total ? total - first : 0;
+  return here < V ? here : V;
+}
+
+static void row_stats(sl_real stats[3], const sl_store *x, size_t n, size_t first, int32_t target) {
+  struct row row = {.chunk = chunk_size(n), .max = -INFINITY};
+  for (size_t at = 0, k = 0; at < n; at += row.chunk, k++) {
+    const size_t m = n - at < row.chunk ? n - at : row.chunk;
+    const sl_real max = chunk_max(x + at, m);
+    row_add(&row, k, max, chunk_sum(x + at, m, max));
+  }
+  const int here = target >= 0 && (size_t)target >= first && (size_t)target - first < n;
+  stats[0] = (sl_real)row.max;
+  stats[1] = (sl_real)row.sum;
+  stats[2] = here ? sl_load(x[(size_t)target - first]) : 0;
+}
+
+void SL_K(sl_classifier_stats)(sl_real *stats, const sl_store *logits, const int32_t *targets, size_t N, size_t V,
+                               size_t first, size_t total) {
+  const size_t n = held_columns(V, first, total);
+#pragma omp parallel for schedule(static) if (N * V > SL_PARALLEL_MIN)
+  for (size_t r = 0; r < N; r++) row_stats(stats + 3 * r, logits + r * V, n, first, targets[r]);
+}
+
+/* A row of the whole vocabulary, put together from its members' statistics, the first of which is at `stats` and the
+ * next `stride` further. A member without a column has no part; a NaN spoils the row, as it should. */
+struct whole_row {
+  double max, sum, target;
+};
+
+static struct whole_row whole_row(const sl_real *stats, size_t stride, size_t members) {
+  struct whole_row row = {.max = -INFINITY};
+  for (size_t m = 0; m < members; m++) {
+    const double max = (double)stats[m * stride];
+    row.max = max > row.max ? max : row.max;
+    row.target += (double)stats[m * stride + 2];
+  }
+  for (size_t m = 0; m < members; m++) {
+    const double max = (double)stats[m * stride];
+    if (max != -INFINITY) row.sum += (double)stats[m * stride + 1] * exp(max - row.max);
+  }
+  return row;
+}
+
+/* The gradient of the n columns that are here. Against the maximum of these columns and not of the row: the same
+ * exponentials as in row_fused, then one factor. */
+static void shard_gradient(sl_store *x, size_t n, size_t first, int32_t target, const struct whole_row *row,
+                           double local_max, sl_real scale) {
+  const sl_real max = (sl_real)local_max, factor = (sl_real)(exp(local_max - row->max) / row->sum * (double)scale);
+#pragma omp simd
+  for (size_t i = 0; i < n; i++) x[i] = sl_put(sl_exp(sl_load(x[i]) - max) * factor);
+  if ((size_t)target >= first && (size_t)target - first < n)
+    x[(size_t)target - first] = sl_put((sl_real)((exp(row->target - row->max) / row->sum - 1) * (double)scale));
+}
+
+void SL_K(sl_classifier_shard)(double *loss_sum, double *losses, sl_store *logits, const int32_t *targets,
+                               const sl_real *stats, size_t N, size_t V, size_t first, size_t total, size_t members,
+                               sl_real scale, int accumulate) {
+  const size_t n = held_columns(V, first, total), place = V > 0 ? first / V : 0;
+#pragma omp parallel for schedule(static) if (N * V > SL_PARALLEL_MIN)
+  for (size_t r = 0; r < N; r++) {
+    sl_store *x = logits + r * V;
+    const size_t clear = targets[r] < 0 ? 0 : n;
+    memset(x + clear, 0, (V - clear) * sizeof *x);
+    losses[r] = 0;
+    if (targets[r] < 0) continue;
+    const struct whole_row row = whole_row(stats + 3 * r, 3 * N, members);
+    losses[r] = log(row.sum) + (row.max - row.target);
+    shard_gradient(x, n, first, targets[r], &row, (double)stats[3 * (place * N + r)], scale);
+  }
+  add_losses(loss_sum, losses, N, accumulate);
+}

@@ -54,7 +54,7 @@ void SL_K(sl_embedding_forward)(sl_store *out, const int32_t *tokens, const sl_s
   for (size_t r = 0; r < rows; r++) {
     sl_store *o = out + r * C;
     const sl_store *token = token_row(wte, tokens[r], shape);
-    const sl_store *position = wpe ? wpe + (shape->first_position + r % T) * C : NULL;
+    const sl_store *position = token && wpe ? wpe + (shape->first_position + r % T) * C : NULL;
     if (mask.on) {
       add_rows_masked(o, token, position, C, mask, &dropout->key, dropout->first_element + r * dropout->row_stride);
     } else {

@@ -64,20 +64,29 @@ size_t SL_K(sl_layernorm_scratch_bytes)(size_t rows, size_t C) {
   return 2 * block_count(rows) * C * sizeof(sl_real);
 }
 
-/* The two row sums of backward: of g = dout * weight, and of g * norm; and the row's share in dweight and dbias. */
-static void row_sums(double sums[2], sl_real *restrict dweight, sl_real *restrict dbias, const sl_store *dout,
-                     const sl_store *x, const sl_store *weight, sl_real mean, sl_real rstd, size_t C) {
+/* A row's share in dweight and dbias. */
+static void row_weights(sl_real *restrict dweight, sl_real *restrict dbias, const sl_store *dout, const sl_store *x,
+                        sl_real mean, sl_real rstd, size_t C) {
+#pragma omp simd
+  for (size_t c = 0; c < C; c++) {
+    const sl_real d = sl_load(dout[c]);
+    dweight[c] += d * ((sl_load(x[c]) - mean) * rstd);
+    dbias[c] += d;
+  }
+}
+
+/* The two row sums of backward: of g = dout * weight, and of g * norm. */
+static void row_sums(double sums[2], const sl_store *dout, const sl_store *x, const sl_store *weight, sl_real mean,
+                     sl_real rstd, size_t C) {
   sums[0] = sums[1] = 0;
   for (size_t c0 = 0; c0 < C; c0 += CHUNK) {
     size_t c1 = c0 + CHUNK < C ? c0 + CHUNK : C;
     sl_real sum_g = 0, sum_gn = 0;
 #pragma omp simd reduction(+ : sum_g, sum_gn)
     for (size_t c = c0; c < c1; c++) {
-      sl_real d = sl_load(dout[c]), norm = (sl_load(x[c]) - mean) * rstd, g = d * sl_load(weight[c]);
+      sl_real g = sl_load(dout[c]) * sl_load(weight[c]), norm = (sl_load(x[c]) - mean) * rstd;
       sum_g += g;
       sum_gn += g * norm;
-      dweight[c] += d * norm;
-      dbias[c] += d;
     }
     sums[0] += (double)sum_g;
     sums[1] += (double)sum_gn;
@@ -126,15 +135,19 @@ void SL_K(sl_layernorm_backward)(sl_store *dx, int accumulate_dx, sl_store *dwei
   const size_t blocks = block_count(rows), each = block_rows(rows);
 #pragma omp parallel for schedule(static) if (rows * C > SL_PARALLEL_MIN)
   for (size_t b = 0; b < blocks; b++) {
-    sl_real *dw = partial + b * 2 * C, *db = dw + C;
+    sl_real *dw = dweight ? partial + b * 2 * C : NULL;
     size_t end = (b + 1) * each < rows ? (b + 1) * each : rows;
-    memset(dw, 0, 2 * C * sizeof *dw);
+    if (dw) memset(dw, 0, 2 * C * sizeof *dw);
     for (size_t r = b * each; r < end; r++) {
+      /* dx may be dout: the weights come first */
+      if (dw) row_weights(dw, dw + C, dout + r * C, x + r * C, mean[r], rstd[r], C);
+      if (!dx) continue;
       double sums[2];
-      row_sums(sums, dw, db, dout + r * C, x + r * C, weight, mean[r], rstd[r], C);
+      row_sums(sums, dout + r * C, x + r * C, weight, mean[r], rstd[r], C);
       row_dx(dx + r * C, accumulate_dx, dout + r * C, x + r * C, weight, mean[r], rstd[r], sums, C);
     }
   }
+  if (!dweight) return;
   add_partials(dweight, partial, blocks, C, accumulate);
   add_partials(dbias, partial + C, blocks, C, accumulate);
 }

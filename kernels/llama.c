@@ -47,13 +47,17 @@ size_t SL_K(sl_llama_rmsnorm_scratch_bytes)(size_t rows, size_t C) {
   return block_count(rows) * C * sizeof(sl_real);
 }
 
+/* dx and the row's share in dweight, each unless NULL. */
 static void rmsnorm_row(sl_store *dx, int accumulate, sl_real *dweight, const sl_store *dout, const sl_store *x,
                         const sl_store *weight, sl_real rstd, size_t C) {
+  if (dweight) {
+#pragma omp simd
+    for (size_t c = 0; c < C; c++) dweight[c] += sl_load(dout[c]) * (sl_load(x[c]) * rstd);
+  }
+  if (!dx) return;
   /* mean(g * norm) * rstd, with g = dout * weight and norm = x * rstd */
   const double s = (double)rstd;
   const sl_real slope = (sl_real)(row_dot(dout, weight, x, C) * s * s * s / (double)C);
-#pragma omp simd
-  for (size_t c = 0; c < C; c++) dweight[c] += sl_load(dout[c]) * (sl_load(x[c]) * rstd);
   if (accumulate) {
 #pragma omp simd
     for (size_t c = 0; c < C; c++) {
@@ -75,11 +79,13 @@ void SL_K(sl_llama_rmsnorm_backward)(sl_store *dx, int accumulate_dx, sl_store *
 #pragma omp parallel for schedule(static) if (rows * C > SL_PARALLEL_MIN)
   for (size_t b = 0; b < blocks; b++) {
     size_t end = (b + 1) * each < rows ? (b + 1) * each : rows;
-    memset(partial + b * C, 0, C * sizeof *partial);
+    sl_real *dw = dweight ? partial + b * C : NULL;
+    if (dw) memset(dw, 0, C * sizeof *dw);
     for (size_t r = b * each; r < end; r++) {
-      rmsnorm_row(dx + r * C, accumulate_dx, partial + b * C, dout + r * C, x + r * C, weight, rstd[r], C);
+      rmsnorm_row(dx ? dx + r * C : NULL, accumulate_dx, dw, dout + r * C, x + r * C, weight, rstd[r], C);
     }
   }
+  if (!dweight) return;
   /* The blocks are added in order, into the first. */
   for (size_t b = 1; b < blocks; b++) {
 #pragma omp simd

@@ -19,7 +19,8 @@ void SL_K(sl_llama_rmsnorm_forward)(sl_store *out, sl_real *rstd, const sl_store
 /* Scratch of its backward, in bytes. */
 size_t SL_K(sl_llama_rmsnorm_scratch_bytes)(size_t rows, size_t C);
 
-/* dx (rows,C) and dweight (C) are overwritten, or added to by their flags. */
+/* dx (rows,C) and dweight (C) are overwritten, or added to by their flags. Either may be NULL: the other half alone, with
+ * the same bits (dx NULL: weight is not read; dweight NULL: scratch is not used). */
 void SL_K(sl_llama_rmsnorm_backward)(sl_store *dx, int accumulate_dx, sl_store *dweight, int accumulate,
                                      const sl_store *dout, const sl_store *x, const sl_store *weight,
                                      const sl_real *rstd, size_t rows, size_t C, void *scratch);

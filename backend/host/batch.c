@@ -55,12 +55,12 @@ static int64_t draw(const struct sl_host *host, int64_t k) {
 }
 
 /* Sample i is elements [i width, (i+1) width) of one long run of standard normal numbers; tensor 0 inputs, 1 targets.
- * Row `b` of operand `operand` gets them, in the operand's type. */
-static void random_row(const struct sl_host *host, const struct sl_issued *it, int operand, int64_t b, int64_t sample,
-                       int64_t width) {
-  const struct sl_philox_key key = {(uint32_t)host->job->plan->config->sl.seed, SL_STREAM_DATA, 0, (uint32_t)operand};
+ * Row `b` of `matrix` gets them, in the op's type. */
+static void random_row(const struct sl_host *host, const struct sl_issued *it, uint32_t tensor, void *matrix, int64_t b,
+                       int64_t sample, int64_t width) {
+  const struct sl_philox_key key = {(uint32_t)host->job->plan->config->sl.seed, SL_STREAM_DATA, 0, tensor};
   const enum sl_number type = (enum sl_number)it->op->dtype;
-  char *out = (char *)sl_host_operand(host, it, operand) + b * width * (int64_t)sl_convert_bytes(type);
+  char *out = (char *)matrix + b * width * (int64_t)sl_convert_bytes(type);
   enum { PIECE = 256 };
   float values[PIECE];
   for (int64_t at = 0; at < width; at += PIECE) {
@@ -70,19 +70,23 @@ static void random_row(const struct sl_host *host, const struct sl_issued *it, i
   }
 }
 
+/* Inputs and targets, or those of the two that this stage of a pipeline needs. */
 enum sl_status sl_host_load_batch(struct sl_host *host, const struct sl_issued *it) {
   const struct sl_plan *plan = host->job->plan;
   const struct sl_model *model = plan->model;
-  void *inputs = sl_host_operand(host, it, 0), *targets = sl_host_operand(host, it, 1);
+  const bool apart = it->op->flags & (SL_OP_INPUTS_ONLY | SL_OP_TARGETS_ONLY);
+  void *inputs = it->op->flags & SL_OP_TARGETS_ONLY ? NULL : sl_host_operand(host, it, 0);
+  void *targets = it->op->flags & SL_OP_INPUTS_ONLY ? NULL : sl_host_operand(host, it, apart ? 0 : 1);
   int64_t first = host->step * plan->global_batch + sl_host_first_sequence(host, it);
   for (int64_t b = 0; b < it->op->dim[0]; b++) {
     int64_t i = draw(host, first + b);
     if (is_mlp(host)) {
-      random_row(host, it, 0, b, i, model->dims[0]);
-      random_row(host, it, 1, b, i, model->dims[model->n_dims - 1]);
+      if (inputs) random_row(host, it, 0, inputs, b, i, model->dims[0]);
+      if (targets) random_row(host, it, 1, targets, b, i, model->dims[model->n_dims - 1]);
     } else {
-      SL_TRY(sl_data_sequence(&host->data, i, plan->seq, model->vocab_size, (int32_t *)inputs + b * plan->seq,
-                              (int32_t *)targets + b * plan->seq));
+      SL_TRY(sl_data_sequence(&host->data, i, plan->seq, model->vocab_size,
+                              inputs ? (int32_t *)inputs + b * plan->seq : NULL,
+                              targets ? (int32_t *)targets + b * plan->seq : NULL));
     }
   }
   return SL_OK;

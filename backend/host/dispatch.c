@@ -44,6 +44,12 @@ static void *scratch(const struct call *c, int i, size_t *bytes) {
   return own ? c->host->scratch : c->x[i];
 }
 
+/* The rank's index in the op's group: which piece of something cut over that group is here. */
+static size_t place_of(const struct call *c) {
+  const enum sl_group group = c->op->place_group;
+  return group == SL_GROUP_NONE ? 0 : (size_t)c->host->members[group].index;
+}
+
 /* --- random numbers --- */
 
 static struct sl_dropout dropout_of(const struct call *c, uint64_t first, uint64_t row_stride) {
@@ -54,9 +60,9 @@ static struct sl_dropout dropout_of(const struct call *c, uint64_t first, uint64
                              .row_stride = row_stride};
 }
 
-/* Rows are tokens: global row = (sequence's place in the global batch) x T + t. */
-static struct sl_dropout row_dropout(const struct call *c, size_t columns) {
-  uint64_t row = (uint64_t)sl_host_first_sequence(c->host, c->it) * (uint64_t)c->host->job->plan->seq;
+/* Rows are tokens: global row = (sequence's place in the global batch) x T + t, `skipped` rows into the micro-batch. */
+static struct sl_dropout row_dropout(const struct call *c, size_t skipped, size_t columns) {
+  uint64_t row = (uint64_t)sl_host_first_sequence(c->host, c->it) * (uint64_t)c->host->job->plan->seq + skipped;
   return dropout_of(c, row * columns, columns);
 }
 
@@ -99,17 +105,24 @@ static enum sl_status load_batch(const struct call *c) {
   return sl_host_load_batch(c->host, c->it);
 }
 
+/* Every member has all tokens, and its rows of the table. */
+static struct sl_embedding_shape embedding_shape(const struct call *c) {
+  const size_t rows = c->dim[3];
+  return (struct sl_embedding_shape){
+      .B = c->dim[0], .T = c->dim[1], .C = c->dim[2], .first_row = place_of(c) * rows, .n_rows = rows};
+}
+
 static enum sl_status embed_fwd(const struct call *c) {
-  struct sl_dropout dropout = row_dropout(c, c->dim[2]);
-  struct sl_embedding_shape shape = {.B = c->dim[0], .T = c->dim[1], .C = c->dim[2], .n_rows = c->dim[3]};
+  struct sl_dropout dropout = row_dropout(c, 0, c->dim[2]);
+  struct sl_embedding_shape shape = embedding_shape(c);
   const int out = c->count - 1; /* a position table may stand before it */
   c->k->embedding_forward(c->x[out], c->x[0], c->x[1], out > 2 ? c->x[2] : NULL, &shape, &dropout);
   return SL_OK;
 }
 
 static enum sl_status embed_bwd(const struct call *c) {
-  struct sl_dropout dropout = row_dropout(c, c->dim[2]);
-  struct sl_embedding_shape shape = {.B = c->dim[0], .T = c->dim[1], .C = c->dim[2], .n_rows = c->dim[3]};
+  struct sl_dropout dropout = row_dropout(c, 0, c->dim[2]);
+  struct sl_embedding_shape shape = embedding_shape(c);
   const bool positions = c->count > 3;
   c->k->embedding_backward(c->x[2], c->adds[2], positions ? c->x[3] : NULL, c->dim[4], c->adds[3], c->x[1], c->x[0],
                            &shape, &dropout);
@@ -122,12 +135,37 @@ static enum sl_status layernorm_fwd(const struct call *c) {
   return SL_OK;
 }
 
-static enum sl_status layernorm_bwd(const struct call *c) {
+/* The backward of a norm of rows, or a half of it: where the operands stand, -1 for one that the half has not. */
+struct norm_operands {
+  int weight, stats, dx, dweight, dbias, scratch;
+};
+
+static struct norm_operands norm_operands(const struct call *c, bool bias) {
+  if (c->op->flags & SL_OP_INPUT_GRAD) return (struct norm_operands){2, 3, 4, -1, -1, -1};
+  if (c->op->flags & SL_OP_WEIGHT_GRAD) return (struct norm_operands){-1, 2, -1, 3, bias ? 4 : -1, 4 + bias};
+  return (struct norm_operands){2, 3, 4, 5, bias ? 6 : -1, 6 + bias};
+}
+
+static void *operand(const struct call *c, int i) {
+  return i < 0 ? NULL : c->x[i];
+}
+
+static bool adds(const struct call *c, int i) {
+  return i >= 0 && c->adds[i];
+}
+
+static void *norm_scratch(const struct call *c, int i) {
   size_t bytes;
-  const float *mean = c->x[3], *rstd = mean + c->dim[0];
+  return i < 0 ? NULL : scratch(c, i, &bytes);
+}
+
+static enum sl_status layernorm_bwd(const struct call *c) {
+  const struct norm_operands at = norm_operands(c, true);
+  const float *mean = c->x[at.stats], *rstd = mean + c->dim[0];
   /* the kernel has one flag for both; core gives both the same access, being neighbours in one buffer */
-  c->k->layernorm_backward(c->x[4], c->adds[4], c->x[5], c->x[6], c->adds[5], c->x[0], c->x[1], c->x[2], mean, rstd,
-                           c->dim[0], c->dim[1], scratch(c, 7, &bytes));
+  c->k->layernorm_backward(operand(c, at.dx), adds(c, at.dx), operand(c, at.dweight), operand(c, at.dbias),
+                           adds(c, at.dweight), c->x[0], c->x[1], operand(c, at.weight), mean, rstd, c->dim[0],
+                           c->dim[1], norm_scratch(c, at.scratch));
   return SL_OK;
 }
 
@@ -137,9 +175,10 @@ static enum sl_status rmsnorm_fwd(const struct call *c) {
 }
 
 static enum sl_status rmsnorm_bwd(const struct call *c) {
-  size_t bytes;
-  c->k->llama_rmsnorm_backward(c->x[4], c->adds[4], c->x[5], c->adds[5], c->x[0], c->x[1], c->x[2], c->x[3], c->dim[0],
-                               c->dim[1], scratch(c, 6, &bytes));
+  const struct norm_operands at = norm_operands(c, false);
+  c->k->llama_rmsnorm_backward(operand(c, at.dx), adds(c, at.dx), operand(c, at.dweight), adds(c, at.dweight), c->x[0],
+                               c->x[1], operand(c, at.weight), c->x[at.stats], c->dim[0], c->dim[1],
+                               norm_scratch(c, at.scratch));
   return SL_OK;
 }
 
@@ -192,6 +231,11 @@ static enum sl_status gemm_16(const struct call *c) {
 
 static enum sl_status gemm(const struct call *c) {
   return c->op->flags & SL_OP_WORKSPACE ? gemm_16(c) : gemm_f32(c);
+}
+
+static enum sl_status bias_fwd(const struct call *c) {
+  c->k->reduce_bias_add(c->x[0], c->x[1], c->dim[0], c->dim[1]);
+  return SL_OK;
 }
 
 static enum sl_status bias_bwd(const struct call *c) {
@@ -250,15 +294,17 @@ static enum sl_status swiglu_bwd(const struct call *c) {
   return SL_OK;
 }
 
+/* Sequence parallel: the op's rows are those of its place in the micro-batch. */
 static enum sl_status residual_fwd(const struct call *c) {
-  struct sl_dropout dropout = row_dropout(c, c->dim[1]);
-  c->k->dropout_residual(c->x[2], c->x[0], c->x[1], NULL, c->dim[0], c->dim[1], &dropout);
+  struct sl_dropout dropout = row_dropout(c, place_of(c) * c->dim[0], c->dim[1]);
+  const bool bias = c->op->flags & SL_OP_BIAS;
+  c->k->dropout_residual(c->x[bias ? 3 : 2], c->x[0], c->x[1], bias ? c->x[2] : NULL, c->dim[0], c->dim[1], &dropout);
   return SL_OK;
 }
 
-static enum sl_status dropout_bwd(const struct call *c) {
-  struct sl_dropout dropout = row_dropout(c, c->dim[1]);
-  c->k->dropout_backward(c->x[1], c->x[0], c->dim[0], c->dim[1], &dropout);
+static enum sl_status dropout(const struct call *c) {
+  struct sl_dropout dropout = row_dropout(c, place_of(c) * c->dim[0], c->dim[1]);
+  c->k->dropout_forward(c->x[1], c->x[0], c->dim[0], c->dim[1], &dropout);
   return SL_OK;
 }
 
@@ -272,14 +318,34 @@ static enum sl_status relu_bwd(const struct call *c) {
   return SL_OK;
 }
 
-/* Losses: the gradient carries the loss scale of fp16 training (1 otherwise), the reported loss does not. */
+/* Losses: the gradient carries the loss scale of fp16 training (1 otherwise), the reported loss does not. Where the
+ * members of a group compute the same loss, the first of them alone reports it. */
+static void report_loss(const struct call *c, struct sl_control *control, double sum) {
+  if (place_of(c) == 0) control->loss_sum += sum * c->op->scale;
+}
+
 static enum sl_status classifier(const struct call *c) {
   struct sl_control *control = c->x[2];
   size_t bytes;
   double sum = 0, *losses = scratch(c, 3, &bytes);
   c->k->classifier_fused(&sum, losses, c->x[0], c->x[1], c->dim[0], c->dim[1],
                          (float)(c->op->scale * control->loss_scale), 0);
-  control->loss_sum += sum * c->op->scale;
+  report_loss(c, control, sum);
+  return SL_OK;
+}
+
+static enum sl_status classifier_stats(const struct call *c) {
+  c->k->classifier_stats(c->x[2], c->x[0], c->x[1], c->dim[0], c->dim[1], place_of(c) * c->dim[1], c->dim[2]);
+  return SL_OK;
+}
+
+static enum sl_status classifier_shard(const struct call *c) {
+  struct sl_control *control = c->x[3];
+  size_t bytes;
+  double sum = 0, *losses = scratch(c, 4, &bytes);
+  c->k->classifier_shard(&sum, losses, c->x[0], c->x[1], c->x[2], c->dim[0], c->dim[1], place_of(c) * c->dim[1],
+                         c->dim[2], c->dim[3], (float)(c->op->scale * control->loss_scale), 0);
+  report_loss(c, control, sum);
   return SL_OK;
 }
 
@@ -290,7 +356,7 @@ static enum sl_status mse(const struct call *c) {
   void *work = scratch(c, 3, &bytes);
   c->k->mlp_mse(&sum, c->x[0], c->x[0], c->x[1], c->dim[0] * c->dim[1], (float)(c->op->scale * control->loss_scale), 0,
                 work);
-  control->loss_sum += sum * c->op->scale;
+  report_loss(c, control, sum);
   return SL_OK;
 }
 
@@ -314,13 +380,37 @@ static enum sl_status add(const struct call *c) {
   return SL_OK;
 }
 
+static enum sl_status concat_columns(const struct call *c) {
+  c->k->columns_concat(c->x[1], c->x[0], c->dim[0], c->dim[1], c->dim[2]);
+  return SL_OK;
+}
+
+static enum sl_status split_columns(const struct call *c) {
+  c->k->columns_split(c->x[1], c->x[0], c->dim[0], c->dim[1], c->dim[2], place_of(c));
+  return SL_OK;
+}
+
+/* The elements [*first, *first + count) of its operand whose squares a norm adds; maybe none. */
+static size_t norm_range(const struct call *c, size_t *first) {
+  *first = 0;
+  if (!(c->op->flags & SL_OP_SHARE_RANGE)) return c->dim[0];
+  const int64_t n = c->op->dim[0], start = (int64_t)place_of(c) * c->op->dim[3];
+  const int64_t lo = c->op->dim[1] - start, hi = c->op->dim[2] - start;
+  const int64_t from = lo < 0 ? 0 : lo, to = hi > n ? n : hi;
+  if (to <= from) return 0;
+  *first = (size_t)from;
+  return (size_t)(to - from);
+}
+
 /* A sum of squares in double is finite exactly when every float in it is. */
 static enum sl_status norm(const struct call *c) {
   struct sl_control *control = c->x[1];
-  size_t bytes;
+  size_t bytes, first;
   double sum = 0;
   void *work = scratch(c, 2, &bytes);
-  sl_kernels_of(type_of(c, 0))->reduce_sum_squares(&sum, c->x[0], c->dim[0], 0, work);
+  const enum sl_number type = type_of(c, 0);
+  const size_t n = norm_range(c, &first);
+  sl_kernels_of(type)->reduce_sum_squares(&sum, (char *)c->x[0] + first * sl_convert_bytes(type), n, 0, work);
   if (!isfinite(sum)) control->overflow += 1;
   control->square_sum += c->op->scale * sum;
   return SL_OK;
@@ -395,6 +485,7 @@ static enum sl_status (*const table[SL_OP_COUNT])(const struct call *) = {
     [SL_OP_RMSNORM_BWD] = rmsnorm_bwd,
     [SL_OP_ROPE] = rope,
     [SL_OP_GEMM] = gemm,
+    [SL_OP_BIAS_FWD] = bias_fwd,
     [SL_OP_BIAS_BWD] = bias_bwd,
     [SL_OP_ATTENTION_FWD] = attention_fwd,
     [SL_OP_ATTENTION_BWD] = attention_bwd,
@@ -405,14 +496,18 @@ static enum sl_status (*const table[SL_OP_COUNT])(const struct call *) = {
     [SL_OP_SWIGLU_FWD] = swiglu_fwd,
     [SL_OP_SWIGLU_BWD] = swiglu_bwd,
     [SL_OP_RESIDUAL_FWD] = residual_fwd,
-    [SL_OP_DROPOUT_BWD] = dropout_bwd,
+    [SL_OP_DROPOUT] = dropout,
     [SL_OP_CLASSIFIER] = classifier,
+    [SL_OP_CLASSIFIER_STATS] = classifier_stats,
+    [SL_OP_CLASSIFIER_SHARD] = classifier_shard,
     [SL_OP_RELU_FWD] = relu_fwd,
     [SL_OP_RELU_BWD] = relu_bwd,
     [SL_OP_MSE] = mse,
     [SL_OP_FILL] = fill,
     [SL_OP_COPY] = copy,
     [SL_OP_ADD] = add,
+    [SL_OP_CONCAT_COLUMNS] = concat_columns,
+    [SL_OP_SPLIT_COLUMNS] = split_columns,
     [SL_OP_NORM] = norm,
     [SL_OP_CONTROL] = control_step,
     [SL_OP_SGD] = sgd,
@@ -440,12 +535,15 @@ enum sl_status sl_host_run(struct sl_host *host, const struct sl_issued *it) {
 static size_t scratch_of(const struct sl_op *op, int *operand) {
   const size_t d[4] = {(size_t)op->dim[0], (size_t)op->dim[1], (size_t)op->dim[2], (size_t)op->dim[3]};
   const struct sl_attention_shape shape = {.B = d[0], .T = d[1], .H = d[2], .KV = (size_t)op->dim[4], .D = d[3]};
-  const int more = op->flags & SL_OP_APART ? 2 : 0; /* operands by which q, k and v apart are more than packed ones */
+  const int more = op->flags & SL_OP_APART ? 2 : 0;  /* operands by which q, k and v apart are more than packed ones */
+  const bool halved = op->flags & SL_OP_WEIGHT_GRAD; /* without weight and dx */
   switch (op->kind) {
   case SL_OP_LAYERNORM_BWD:
-    return *operand = 7, sl_layernorm_scratch_bytes(d[0], d[1]);
+    if (op->flags & SL_OP_INPUT_GRAD) return 0;
+    return *operand = halved ? 5 : 7, sl_layernorm_scratch_bytes(d[0], d[1]);
   case SL_OP_RMSNORM_BWD:
-    return *operand = 6, sl_llama_rmsnorm_scratch_bytes(d[0], d[1]);
+    if (op->flags & SL_OP_INPUT_GRAD) return 0;
+    return *operand = halved ? 4 : 6, sl_llama_rmsnorm_scratch_bytes(d[0], d[1]);
   case SL_OP_ATTENTION_FWD:
     return *operand = 3 + more, sl_attention_forward_scratch_bytes(&shape, omp_get_max_threads());
   case SL_OP_ATTENTION_BWD:
@@ -456,6 +554,8 @@ static size_t scratch_of(const struct sl_op *op, int *operand) {
     return *operand = 5 + 2 * more, sl_flash_attention_backward_scratch_bytes(&shape, omp_get_max_threads());
   case SL_OP_CLASSIFIER:
     return *operand = 3, d[0] * sizeof(double);
+  case SL_OP_CLASSIFIER_SHARD:
+    return *operand = 4, d[0] * sizeof(double);
   case SL_OP_MSE:
     return *operand = 3, sl_reduce_scratch_bytes(d[0] * d[1]);
   case SL_OP_NORM:

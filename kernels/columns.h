@@ -1,0 +1,19 @@
+/* Matrices cut by columns over the members of a group: what lies between an all-gather, which puts the members' pieces
+ * one after another, and a matrix with all columns. */
+#ifndef SL_KERNELS_COLUMNS_H
+#define SL_KERNELS_COLUMNS_H
+
+#include "kernels/real.h"
+#include "kernels/types.h"
+
+SL_KERNELS_BEGIN
+
+/* out (rows, members * cols) from x (members, rows, cols): member m's columns are [m cols, (m + 1) cols). */
+void SL_K(sl_columns_concat)(sl_store *out, const sl_store *x, size_t rows, size_t cols, size_t members);
+
+/* out (rows, cols) = the columns of `member` in x (rows, members * cols). */
+void SL_K(sl_columns_split)(sl_store *out, const sl_store *x, size_t rows, size_t cols, size_t members, size_t member);
+
+SL_KERNELS_END
+
+#endif
