@@ -27,8 +27,11 @@ enum { SL_MAX_OPERANDS = 2 };
 struct sl_options {
   const char *model, *config, *cluster;
   int64_t world, seq;
-  int64_t tp, pp, cp, virtual_stages, micro_batch, grad_accum, train_batch, zero_stage, seed; /* 0 or unset: as the config says */
-  const char *schedule, *attention, *preset;
+  int64_t tp, pp, cp, virtual_stages, micro_batch, grad_accum, train_batch, zero_stage,
+      seed;                            /* 0 or unset: as the config says */
+  int64_t recompute_every, shard_size; /* unset: as the config says */
+  const char *schedule, *stages, *recompute, *recompute_modules, *attention, *preset;
+  bool sequence_parallel;
   bool strict;
   const char *svg; /* show schedule */
   bool csv, lowered;

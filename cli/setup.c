@@ -20,13 +20,31 @@ static void put(json_t *root, const char *section, const char *key, json_t *valu
 
 /* A DeepSpeed preset is a stage: where the file names none, the defaults that follow from the stage do too. */
 static void put_preset(json_t *root, const char *preset) {
-  static const char deepspeed[] = "deepspeed-";
+  const int stage = sl_strategy_deepspeed_stage(preset);
   put(root, "shardlab", "preset", json_string(preset));
-  const char *stage = preset + sizeof deepspeed - 1;
-  if (strncmp(preset, deepspeed, sizeof deepspeed - 1) != 0 || stage[0] < '0' || stage[0] > '3' || stage[1] != '\0')
-    return;
   const json_t *zero = json_object_get(root, "zero_optimization");
-  if (json_object_get(zero, "stage") == NULL) put(root, "zero_optimization", "stage", json_integer(stage[0] - '0'));
+  if (stage >= 0 && json_object_get(zero, "stage") == NULL)
+    put(root, "zero_optimization", "stage", json_integer(stage));
+}
+
+/* A flag overrides DeepSpeed's own key for the same thing too. */
+static void drop(json_t *root, const char *section, const char *key) {
+  json_t *object = json_object_get(root, section);
+  if (json_is_object(object)) json_object_del(object, key);
+}
+
+static void drop_twins(json_t *root, const struct sl_options *o) {
+  if (sl_options_given(o, "tp")) {
+    drop(root, "tensor_parallel", "autotp_size");
+    drop(json_object_get(root, "tensor_parallel"), "tp", "tp_size");
+    drop(json_object_get(root, "tensor_parallel"), "tensor_parallel", "tp_size");
+  }
+  if (sl_options_given(o, "pp")) drop(root, "pipeline", "stages");
+  if (o->stages != NULL) {
+    drop(root, "pipeline", "partition");
+    drop(root, "pipeline", "partition_method");
+  }
+  if (sl_options_given(o, "shard-size")) drop(root, "zero_optimization", "mics_shard_size");
 }
 
 static void override(json_t *root, const struct sl_options *o) {
@@ -42,14 +60,25 @@ static void override(json_t *root, const struct sl_options *o) {
       {"pp", "shardlab", "pp", o->pp},
       {"cp", "shardlab", "cp", o->cp},
       {"virtual-stages", "shardlab", "virtual_stages", o->virtual_stages},
+      {"recompute-every", "shardlab", "recompute_every", o->recompute_every},
+      {"shard-size", "shardlab", "shard_size", o->shard_size},
       {"seq", "shardlab", "seq_len", o->seq},
       {"seed", "shardlab", "seed", o->seed},
   };
   for (size_t i = 0; i < sizeof integers / sizeof *integers; i++)
     if (sl_options_given(o, integers[i].flag))
       put(root, integers[i].section, integers[i].key, json_integer(integers[i].value));
-  if (o->schedule != NULL) put(root, "shardlab", "schedule", json_string(o->schedule));
-  if (o->attention != NULL) put(root, "shardlab", "attention", json_string(o->attention));
+  const struct {
+    const char *key, *value;
+  } texts[] = {{"schedule", o->schedule},
+               {"stages", o->stages},
+               {"recompute", o->recompute},
+               {"recompute_modules", o->recompute_modules},
+               {"attention", o->attention}};
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+    if (texts[i].value != NULL) put(root, "shardlab", texts[i].key, json_string(texts[i].value));
+  if (o->sequence_parallel) put(root, "shardlab", "sequence_parallel", json_true());
+  drop_twins(root, o);
   if (o->preset != NULL) put_preset(root, o->preset);
 }
 

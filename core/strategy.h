@@ -61,6 +61,9 @@ struct sl_strategy {
  * Errors: SL_ERR_INPUT: unknown preset, or a configuration that its framework refuses, in that framework's terms. */
 enum sl_status sl_strategy_choose(struct sl_strategy *strategy, const struct sl_config *config, int dp);
 
+/* The ZeRO stage of a preset that is one of DeepSpeed's, -1 for any other name. */
+int sl_strategy_deepspeed_stage(const char *name);
+
 /* Name and one-line description of preset `i`; false past the end. */
 bool sl_strategy_preset(int i, const char **name, const char **description);
 
