@@ -137,6 +137,8 @@ static enum sl_status rows(struct bench *b, int64_t r, int64_t c) {
               operand(b, SL_WRITE, sl_scratch_layernorm_bwd(r, c) / 4)));
   op.kind = SL_OP_BIAS_BWD;
   SL_TRY(EMIT(b, op, operand(b, SL_READ, n), operand(b, SL_WRITE, c)));
+  op.kind = SL_OP_BIAS_FWD;
+  SL_TRY(EMIT(b, op, operand(b, SL_READ_WRITE, n), operand(b, SL_READ, c)));
   op.kind = SL_OP_GELU_FWD;
   SL_TRY(EMIT(b, op, operand(b, SL_READ, n), operand(b, SL_WRITE, n)));
   op.kind = SL_OP_GELU_BWD;
@@ -145,6 +147,12 @@ static enum sl_status rows(struct bench *b, int64_t r, int64_t c) {
   SL_TRY(EMIT(b, op, operand(b, SL_READ_WRITE, n)));
   op.kind = SL_OP_RELU_BWD;
   SL_TRY(EMIT(b, op, operand(b, SL_READ_WRITE, n), operand(b, SL_READ, n)));
+  op.dim[1] = c / 2, op.dim[2] = 2; /* of two members; every c is even */
+  op.kind = SL_OP_CONCAT_COLUMNS;
+  SL_TRY(EMIT(b, op, operand(b, SL_READ, n), operand(b, SL_WRITE, n)));
+  op.kind = SL_OP_SPLIT_COLUMNS;
+  SL_TRY(EMIT(b, op, operand(b, SL_READ, n), operand(b, SL_WRITE, n / 2)));
+  op.dim[1] = c, op.dim[2] = 0;
   op.kind = SL_OP_RESIDUAL_FWD;
   SL_TRY(EMIT(b, op, operand(b, SL_READ, n), operand(b, SL_READ, n), operand(b, SL_WRITE, n)));
   op.dropout = 0.1;
