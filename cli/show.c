@@ -3,6 +3,7 @@
 
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "core/frameworks.h"
 #include "core/text.h"
 
 #include <string.h>
@@ -40,6 +41,49 @@ static enum sl_status show_presets(const struct sl_options *options, FILE *out, 
   fprintf(out, "strategies (--preset):\n");
   for (int i = 0; sl_strategy_preset(i, &name, &description); i++) fprintf(out, "  %-31s%s\n", name, description);
   return SL_OK;
+}
+
+static void print_stages(FILE *out, unsigned stages) {
+  char text[16] = "-";
+  size_t used = 0;
+  for (int s = 0; s < 4; s++)
+    if (stages >> s & 1) used += (size_t)snprintf(text + used, sizeof text - used, "%s%d", used > 0 ? "," : "", s);
+  fprintf(out, "  %-8s", text);
+}
+
+static json_t *stages_json(unsigned stages) {
+  json_t *list = json_array();
+  for (int s = 0; s < 4; s++)
+    if (stages >> s & 1) json_array_append_new(list, json_integer(s));
+  return list;
+}
+
+static json_t *framework_json(const struct sl_framework_support *f) {
+  json_t *presets = json_array();
+  for (int s = 0; s < 4; s++)
+    json_array_append_new(presets, f->presets[s] != NULL ? json_string(f->presets[s]) : json_null());
+  return json_pack("{s:s, s:s, s:o, s:o, s:o, s:s}", "framework", f->framework, "parallelism",
+                   sl_parallelism_name(f->parallelism), "stages_2024_10", stages_json(f->then), "stages_2026_11",
+                   stages_json(f->now), "presets", presets, "source", f->source);
+}
+
+/* Which ZeRO stages each framework expresses beside each parallelism, then and now. */
+static void show_frameworks(const struct sl_options *options, FILE *out, json_t **json) {
+  const struct sl_framework_support *f;
+  if (options->json != NULL)
+    *json = json_array();
+  else
+    fprintf(out, "%-24s  %-3s %-8s  %-8s  source\n", "framework", "", "2024-10", "2026-11");
+  for (int i = 0; (f = sl_framework_support(i)) != NULL; i++) {
+    if (options->json != NULL) {
+      json_array_append_new(*json, framework_json(f));
+      continue;
+    }
+    fprintf(out, "%-24s  %-2s", f->framework, sl_parallelism_name(f->parallelism));
+    print_stages(out, f->then);
+    print_stages(out, f->now);
+    fprintf(out, "  %s\n", f->source);
+  }
 }
 
 static enum sl_status show_model(const struct sl_options *options, json_t **json) {
@@ -84,8 +128,8 @@ static enum sl_status show_planned(const char *what, const struct sl_options *op
 }
 
 static enum sl_status find_subject(const char *what, bool *text_only) {
-  static const char *const words[] = {"plan",  "schedule", "program",   "memory", "config",
-                                      "model", "cluster",  "estimator", "presets"};
+  static const char *const words[] = {"plan",  "schedule", "program",   "memory",  "config",
+                                      "model", "cluster",  "estimator", "presets", "frameworks"};
   enum { WORDS = sizeof words / sizeof *words };
   *text_only = strcmp(what, "schedule") == 0 || strcmp(what, "program") == 0;
   for (int i = 0; i < WORDS; i++)
@@ -93,7 +137,7 @@ static enum sl_status find_subject(const char *what, bool *text_only) {
   const char *near = sl_nearest(what, words, WORDS);
   return sl_fail(SL_ERR_INPUT,
                  "show: '%s' is nothing to show; expected plan, schedule, program, memory, config, model, cluster, "
-                 "estimator or presets%s%s%s",
+                 "estimator, presets or frameworks%s%s%s",
                  what, near != NULL ? "; did you mean '" : "", near != NULL ? near : "", near != NULL ? "'?" : "");
 }
 
@@ -108,6 +152,8 @@ static enum sl_status run(const struct sl_options *options) {
     return sl_fail(SL_ERR_INPUT, "--json: a %s is shown as text only; expected no --json", what);
   if (strcmp(what, "presets") == 0)
     SL_TRY(show_presets(options, out, &json));
+  else if (strcmp(what, "frameworks") == 0)
+    show_frameworks(options, out, &json);
   else if (strcmp(what, "model") == 0)
     SL_TRY(show_model(options, &json));
   else if (strcmp(what, "cluster") == 0)
@@ -129,7 +175,7 @@ static enum sl_status run(const struct sl_options *options) {
 const struct sl_command sl_command_show = {
     .name = "show",
     .bit = SL_CMD_SHOW,
-    .operands = "plan|schedule|program|memory|config|model|cluster|estimator|presets",
+    .operands = "plan|schedule|program|memory|config|model|cluster|estimator|presets|frameworks",
     .min_operands = 1,
     .max_operands = 1,
     .summary = "Show what a configuration turns into",
@@ -137,7 +183,8 @@ const struct sl_command sl_command_show = {
             "model:\n"
             "--pp, --grad-accum, --schedule NAME or FILE.csv; --csv, --lowered, --svg); program: the ops of one rank;\n"
             " memory: the arena by category, phase and over time; config, model, cluster: after defaults;\n"
-            "estimator: what DeepSpeed's memory estimators say of the model; presets: every built-in name.\n",
+            "estimator: what DeepSpeed's memory estimators say of the model; presets: every built-in name;\n"
+            "frameworks: which parallelism and ZeRO stages each of them expresses, 2024 and now.\n",
     .example = "shardlab show memory --model gpt2 --config examples/ds_zero2.json --world 4",
     .run = run,
 };

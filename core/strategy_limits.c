@@ -134,6 +134,7 @@ static const struct limit limits[] = {
     {DEEPSPEED, 0, "zero_optimization.mics_shard_size", no_shard_size, "the preset needs mics_shard_size"},
     {DEEPSPEED, 0, "zero_optimization.zero_hpz_partition_size", no_hpz, "the preset needs zero_hpz_partition_size"},
     /* megatron/training/arguments.py, validate_args; megatron/core/pipeline_parallel/schedules.py */
+    {SL_FAMILY_MEGATRON_FSDP, 0, "shardlab.pp", has_pp, NO_SETTING "Megatron-FSDP goes with TP, EP and CP"},
     {MEGATRON, 0, "shardlab.virtual_stages", chunks_without_stages,
      "When interleaved schedule is used, pipeline-model-parallel size should be greater than 1"},
     {MEGATRON, 0, "shardlab.schedule", not_megatrons_schedule,

@@ -13,7 +13,8 @@ enum sl_family {
   SL_FAMILY_FSDP2 = 16,
   SL_FAMILY_MEGATRON = 32,
   SL_FAMILY_ACCELERATE = 64,
-  SL_FAMILY_PIPELINE_ENGINE = 128 /* DeepSpeed's, whatever the number of stages */
+  SL_FAMILY_PIPELINE_ENGINE = 128, /* DeepSpeed's, whatever the number of stages */
+  SL_FAMILY_MEGATRON_FSDP = 256
 };
 
 /* Groups that shard among themselves. */

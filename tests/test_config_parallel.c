@@ -1,0 +1,217 @@
+/* label: unit
+ * The keys of parallelism: lists as arrays and as text, DeepSpeed's spellings of the same, cross checks, and the dump. */
+#include "core/config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static char warning[1024];
+
+static void collect(void *context, const char *message) {
+  (void)context;
+  snprintf(warning, sizeof warning, "%s", message);
+}
+
+static enum sl_status parse(struct sl_config *c, const char *inside) {
+  char text[4096];
+  snprintf(text, sizeof text, "{\"optimizer\": {\"type\": \"Adam\"}, %s}", inside);
+  warning[0] = '\0';
+  sl_warn_set_sink(collect, NULL);
+  sl_error_clear();
+  return sl_config_parse(c, "ds.json", text, strlen(text), false);
+}
+
+static void accept(struct sl_config *c, const char *inside) {
+  if (parse(c, inside) != SL_OK) fail_msg("%s: %s", inside, sl_error_message());
+}
+
+static void defaults(void **state) {
+  (void)state;
+  struct sl_config c;
+  accept(&c, "\"shardlab\": {}");
+  assert_int_equal(c.sl.stages_by, SL_STAGES_UNIFORM);
+  assert_int_equal(c.sl.stage_count, 0);
+  assert_int_equal(c.sl.recompute_count, 1);
+  assert_int_equal(c.sl.recompute[0], SL_RECOMPUTE_NONE);
+  assert_true(c.sl.recompute_attention && !c.sl.recompute_norms);
+  assert_int_equal(c.sl.recompute_every, 1);
+  assert_int_equal(sl_config_shard_size(&c), 0);
+  assert_true(c.sl.limit_all_gathers && !c.sl.store_dropout_masks);
+  assert_int_equal(c.sl.unshard_ahead, 3);
+  sl_config_free(&c);
+}
+
+static void lists(void **state) {
+  (void)state;
+  static const char *const stages[] = {"[13, 13, 13, 9, 1, 7]", "\"13,13,13,9,1,7\"", "\" 13, 13 ,13,9 ,1, 7 \""};
+  const int64_t want[] = {13, 13, 13, 9, 1, 7};
+  char text[256];
+  struct sl_config c;
+  for (int i = 0; i < 3; i++) {
+    snprintf(text, sizeof text, "\"shardlab\": {\"pp\": 3, \"virtual_stages\": 2, \"stages\": %s}", stages[i]);
+    accept(&c, text);
+    assert_int_equal(c.sl.stages_by, SL_STAGES_LIST);
+    assert_int_equal(c.sl.stage_count, 6);
+    assert_memory_equal(c.sl.stage_layers, want, sizeof want);
+    sl_config_free(&c);
+  }
+  accept(&c, "\"shardlab\": {\"stages\": \"Flops\", \"recompute_modules\": \"layernorm\", \"recompute_every\": 5}");
+  assert_int_equal(c.sl.stages_by, SL_STAGES_FLOPS);
+  assert_true(!c.sl.recompute_attention && c.sl.recompute_norms);
+  assert_int_equal(c.sl.recompute_every, 5);
+  sl_config_free(&c);
+  accept(&c,
+         "\"shardlab\": {\"pp\": 3, \"recompute\": \"full, none,selective\", \"recompute_modules\": [\"layernorm\", "
+         "\"core_attn\"]}");
+  assert_int_equal(c.sl.recompute_count, 3);
+  assert_int_equal(c.sl.recompute[0], SL_RECOMPUTE_FULL);
+  assert_int_equal(c.sl.recompute[1], SL_RECOMPUTE_NONE);
+  assert_int_equal(c.sl.recompute[2], SL_RECOMPUTE_SELECTIVE);
+  assert_true(c.sl.recompute_attention && c.sl.recompute_norms);
+  sl_config_free(&c);
+}
+
+/* DeepSpeed's own keys for tp, pp, the split and the groups. */
+static void deepspeeds_spellings(void **state) {
+  (void)state;
+  struct sl_config c;
+  accept(&c, "\"tensor_parallel\": {\"autotp_size\": 3}, \"pipeline\": {\"stages\": 5, \"partition_method\": "
+             "\"parameters\"}, \"zero_optimization\": {\"stage\": 3, \"mics_shard_size\": 7}");
+  assert_int_equal(c.sl.tp, 3);
+  assert_int_equal(c.sl.pp, 5);
+  assert_int_equal(c.sl.stages_by, SL_STAGES_PARAMETERS);
+  assert_int_equal(sl_config_shard_size(&c), 7);
+  assert_string_equal(warning, "");
+  sl_config_free(&c);
+  accept(&c, "\"tensor_parallel\": {\"tp\": {\"tp_size\": 3}}, \"shardlab\": {\"tp\": 3}, \"pipeline\": {\"stages\": "
+             "\"auto\", \"partition\": \"best\"}");
+  assert_int_equal(c.sl.tp, 3);
+  assert_int_equal(c.sl.pp, 1);
+  assert_int_equal(c.sl.stages_by, SL_STAGES_UNIFORM);
+  sl_config_free(&c);
+}
+
+static void sequence_parallel_needs_tp(void **state) {
+  (void)state;
+  struct sl_config c;
+  accept(&c, "\"shardlab\": {\"sequence_parallel\": true}");
+  assert_false(c.sl.sequence_parallel);
+  assert_non_null(strstr(warning, "Disabling sequence parallelism because tensor model parallelism is disabled"));
+  sl_config_free(&c);
+  accept(&c, "\"shardlab\": {\"sequence_parallel\": true, \"tp\": 3}");
+  assert_true(c.sl.sequence_parallel);
+  assert_string_equal(warning, "");
+  sl_config_free(&c);
+}
+
+static const char *const stages_expected =
+    "expected uniform, parameters, flops, or the layers (>= 1) of each of at most 256 stages, like [13, 13, 13, 9]";
+
+static void broken(void **state) {
+  (void)state;
+  const char *const cases[][2] = {
+      {"\"shardlab\": {\"stages\": \"evenly\"}", stages_expected},
+      {"\"shardlab\": {\"stages\": 4}", "ds.json:1:46: shardlab.stages: is 4; expected uniform"},
+      {"\"shardlab\": {\"stages\": []}", stages_expected},
+      {"\"shardlab\": {\"stages\": \"\"}", stages_expected},
+      {"\"shardlab\": {\"pp\": 2, \"stages\": \"3,\"}", stages_expected},
+      {"\"shardlab\": {\"pp\": 2, \"stages\": \"3,-2\"}", stages_expected},
+      {"\"shardlab\": {\"pp\": 2, \"stages\": [3, 0]}", stages_expected},
+      {"\"shardlab\": {\"pp\": 2, \"stages\": [3, 2.5]}", stages_expected},
+      {"\"shardlab\": {\"pp\": 2, \"stages\": [3, \"2\"]}", stages_expected},
+      {"\"shardlab\": {\"pp\": 2, \"stages\": \"3,99999999999999999999\"}", stages_expected},
+      {"\"shardlab\": {\"pp\": 2, \"virtual_stages\": 3, \"stages\": [3, 2]}",
+       "shardlab.stages: has 2 entries; expected one a stage: pp 2 x virtual_stages 3 = 6"},
+      {"\"shardlab\": {\"pp\": 3, \"recompute\": [\"full\", \"none\"]}",
+       "shardlab.recompute: has 2 entries; expected 1, or one a pipeline rank: 3"},
+      {"\"shardlab\": {\"recompute\": \"all\"}", "is \"all\"; expected none, selective or full"},
+      {"\"shardlab\": {\"recompute\": [1]}", "is [1]; expected none, selective or full"},
+      {"\"shardlab\": {\"recompute_modules\": [\"mlp\"]}", "expected one or more of core_attn, layernorm"},
+      {"\"shardlab\": {\"recompute_modules\": []}", "expected one or more of core_attn, layernorm"},
+      {"\"shardlab\": {\"recompute_every\": 0}", "shardlab.recompute_every: is 0; expected an integer >= 1"},
+      {"\"shardlab\": {\"unshard_ahead\": 0}", "shardlab.unshard_ahead: is 0; expected an integer from 1 to 65536"},
+      {"\"shardlab\": {\"shard_size\": -3}", "shardlab.shard_size: is -3; expected an integer from 0 to 65536"},
+      {"\"shardlab\": {\"shard_size\": 1}", "shardlab.shard_size: is 1, which shards nothing"},
+      {"\"zero_optimization\": {\"mics_shard_size\": 1}",
+       "zero_optimization.mics_shard_size: is 1, which shards nothing"},
+      {"\"zero_optimization\": {\"mics_shard_size\": 3}, \"shardlab\": {\"shard_size\": 5}",
+       "zero_optimization.mics_shard_size: is 3, but shardlab.shard_size is 5"},
+      {"\"zero_optimization\": {\"stage\": 3, \"mics_shard_size\": 3}, \"shardlab\": {\"ds_version\": \"0.19.7\"}",
+       "MiCS ZeRO-3 sharding has been removed"},
+      {"\"tensor_parallel\": {\"autotp_size\": 3}, \"shardlab\": {\"tp\": 1}",
+       "tensor_parallel.autotp_size: is 3, but shardlab.tp is 1; expected one of the two, or the same"},
+      {"\"tensor_parallel\": {\"autotp_size\": 3, \"tp\": {\"tp_size\": 5}}",
+       "tensor_parallel.tp.tp_size: is 5, but tensor_parallel.autotp_size is 3"},
+      {"\"pipeline\": {\"stages\": 3}, \"shardlab\": {\"pp\": 5}", "pipeline.stages: is 3, but shardlab.pp is 5"},
+      {"\"pipeline\": {\"stages\": 0}", "pipeline.stages: is 0; expected \"auto\" or an integer >= 1"},
+      {"\"pipeline\": {\"stages\": 99999}", "pipeline.stages: is 99999; expected an integer from 1 to 65536"},
+      {"\"pipeline\": {\"partition_method\": \"profile\"}", "is \"profile\"; expected uniform or parameters"},
+      {"\"pipeline\": {\"partition\": \"parameters\"}, \"shardlab\": {\"stages\": \"flops\"}",
+       "pipeline.partition: is \"parameters\", but shardlab.stages says otherwise"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct sl_config c;
+    if (parse(&c, cases[i][0]) == SL_OK) fail_msg("accepted: %s", cases[i][0]);
+    if (strstr(sl_error_message(), cases[i][1]) == NULL) fail_msg("%s: %s", cases[i][0], sl_error_message());
+  }
+}
+
+/* 256 entries fit, 257 do not. */
+static void longest_list(void **state) {
+  (void)state;
+  char text[2048];
+  struct sl_config c;
+  for (int n = SL_MAX_STAGES; n <= SL_MAX_STAGES + 1; n++) {
+    size_t used = (size_t)snprintf(text, sizeof text, "\"shardlab\": {\"pp\": %d, \"stages\": \"3", n);
+    for (int i = 1; i < n; i++) used += (size_t)snprintf(text + used, sizeof text - used, ",5");
+    snprintf(text + used, sizeof text - used, "\"}");
+    assert_int_equal(parse(&c, text), n == SL_MAX_STAGES ? SL_OK : SL_ERR_INPUT);
+    if (n > SL_MAX_STAGES) continue;
+    assert_int_equal(c.sl.stage_layers[255], 5);
+    sl_config_free(&c);
+  }
+}
+
+/* The dump of a configuration, read again, is the same configuration. */
+static void dump_and_back(void **state) {
+  (void)state;
+  static const char *const insides[] = {
+      "\"shardlab\": {\"pp\": 2, \"tp\": 3, \"stages\": [5, 3], \"recompute\": [\"full\", \"selective\"], "
+      "\"recompute_modules\": [\"layernorm\"], \"recompute_every\": 7, \"shard_size\": 5, \"limit_all_gathers\": "
+      "false, "
+      "\"unshard_ahead\": 2, \"store_dropout_masks\": true, \"sequence_parallel\": true}",
+      "\"tensor_parallel\": {\"autotp_size\": 3}, \"zero_optimization\": {\"stage\": 3, \"mics_shard_size\": 7}, "
+      "\"pipeline\": {\"stages\": 2, \"partition\": \"parameters\"}, \"shardlab\": {\"recompute\": \"full\"}",
+  };
+  for (int i = 0; i < 2; i++) {
+    struct sl_config first, second;
+    accept(&first, insides[i]);
+    json_t *dump = sl_config_to_json(&first);
+    char *text = json_dumps(dump, 0);
+    json_decref(dump);
+    if (sl_config_parse(&second, "dump.json", text, strlen(text), true) != SL_OK) fail_msg("%s", sl_error_message());
+    assert_memory_equal(&first.sl, &second.sl, sizeof first.sl);
+    assert_int_equal(sl_config_shard_size(&first), sl_config_shard_size(&second));
+    free(text);
+    sl_config_free(&first);
+    sl_config_free(&second);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(defaults),      cmocka_unit_test(lists),
+      cmocka_unit_test(broken),        cmocka_unit_test(deepspeeds_spellings),
+      cmocka_unit_test(longest_list),  cmocka_unit_test(sequence_parallel_needs_tp),
+      cmocka_unit_test(dump_and_back),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

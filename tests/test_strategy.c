@@ -1,0 +1,179 @@
+/* label: unit
+ * Presets: what each framework refuses, in its words; groups that shard among themselves; and that the table of frameworks
+ * says of today what the presets accept. */
+#include "core/frameworks.h"
+#include "core/strategy.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static void swallow(void *context, const char *message) {
+  (void)context;
+  (void)message;
+}
+
+/* The strategy of a "shardlab" section (and the rest, both without their braces) for `dp` replicas of 6 micro-batches. */
+static enum sl_status choose(struct sl_strategy *s, const char *section, const char *rest, int dp) {
+  char text[1024];
+  struct sl_config config;
+  snprintf(text, sizeof text,
+           "{\"train_micro_batch_size_per_gpu\": 2, \"gradient_accumulation_steps\": 6, \"shardlab\": {%s}%s%s}",
+           section, rest[0] != '\0' ? ", " : "", rest);
+  sl_warn_set_sink(swallow, NULL);
+  sl_error_clear();
+  enum sl_status status = sl_config_parse(&config, "ds.json", text, strlen(text), false);
+  if (status != SL_OK) return status;
+  status = sl_strategy_choose(s, &config, dp);
+  sl_config_free(&config);
+  return status;
+}
+
+static const struct refusal {
+  const char *section, *rest;
+  int dp;
+  const char *says; /* part of the message */
+} refusals[] = {
+    {"\"preset\": \"ddp\", \"pp\": 2", "", 3,
+     "shardlab.pp: Only 1D device mesh is supported; preset ddp (PyTorch DDP)"},
+    {"\"preset\": \"zero-redundancy-optimizer\", \"tp\": 3", "", 2, "shardlab.tp: the framework has no such setting"},
+    {"\"preset\": \"fsdp-hybrid-shard-zero2\"", "", 6,
+     "shardlab.shard_size: Manual wrapping with HYBRID_SHARD requires explicit specification of process group"},
+    {"\"preset\": \"fsdp-hybrid-shard\", \"shard_size\": 4", "", 6,
+     "shardlab.shard_size: is 4; expected a divisor of the 6 data-parallel ranks"},
+    {"\"preset\": \"fsdp\", \"shard_size\": 2", "", 6, "shardlab.shard_size: the framework has no such setting"},
+    {"\"preset\": \"fsdp2\", \"pp\": 7", "", 2,
+     "gradient_accumulation_steps: Number of microbatches (6) must be greater than or equal to the number of stages"},
+    {"\"preset\": \"deepspeed-2\", \"pp\": 3", "\"zero_optimization\": {\"stage\": 2}", 2,
+     "zero_optimization.stage: ZeRO-2 and ZeRO-3 are incompatible with pipeline parallelism"},
+    {"\"preset\": \"deepspeed-pipeline\"", "\"zero_optimization\": {\"stage\": 3}", 2,
+     "ZeRO-2 and ZeRO-3 are incompatible with pipeline parallelism; preset deepspeed-pipeline"},
+    {"\"preset\": \"deepspeed-pipeline\", \"pp\": 3, \"virtual_stages\": 2", "", 2, "one stage a rank"},
+    {"\"preset\": \"deepspeed-pipeline\", \"pp\": 3, \"schedule\": \"zb-h1\"", "", 2, "TrainSchedule, which is 1f1b"},
+    {"\"preset\": \"mics\"", "\"zero_optimization\": {\"stage\": 3}", 6, "the preset needs mics_shard_size"},
+    {"\"preset\": \"zero++\"", "\"zero_optimization\": {\"stage\": 3}", 6, "the preset needs zero_hpz_partition_size"},
+    {"\"preset\": \"zero++\"", "\"zero_optimization\": {\"stage\": 3, \"zero_hpz_partition_size\": 4}", 6,
+     "zero_hpz_partition_size: is 4; expected a divisor of the 6 data-parallel ranks"},
+    {"\"preset\": \"megatron-lm\", \"virtual_stages\": 3", "", 2,
+     "When interleaved schedule is used, pipeline-model-parallel size should be greater than 1"},
+    {"\"preset\": \"megatron-lm\", \"pp\": 4, \"virtual_stages\": 3, \"schedule\": \"interleaved\"", "", 2,
+     "larger than or equal to the pipeline-parallel size, but it is 2."},
+    {"\"preset\": \"megatron-lm\", \"pp\": 7, \"virtual_stages\": 3, \"schedule\": \"interleaved\"", "", 2,
+     "should range in [PP, M]"},
+    {"\"preset\": \"megatron-lm\", \"pp\": 2, \"schedule\": \"zbv\"", "", 2, "get_forward_backward_func takes 1f1b"},
+    {"\"preset\": \"megatron-lm\", \"pp\": 2, \"stages\": \"flops\"", "", 2, "--pipeline-model-parallel-layout"},
+    {"\"preset\": \"megatron-lm\", \"recompute_every\": 3", "", 2, "every layer is treated alike"},
+    {"\"preset\": \"megatron-fsdp\", \"pp\": 2", "", 2, "Megatron-FSDP goes with TP, EP and CP"},
+    {"\"preset\": \"accelerate-ddp\", \"tp\": 2", "", 3, "cannot be used with pure data parallelism"},
+    {"\"preset\": \"accelerate-deepspeed\", \"pp\": 2", "", 3,
+     "Pipeline parallelism is currently not supported in Accelerate.; preset accelerate-deepspeed (Accelerate), stage "
+     "0"},
+    {"\"shard_size\": 3", "", 6, "shardlab.shard_size: is 3; preset deepspeed-0 shards nothing: expected 0"},
+    {"", "\"zero_optimization\": {\"stage\": 2, \"mics_shard_size\": 3}", 6, "MiCS is an extension of ZeRO stage 3"},
+    {"", "\"zero_optimization\": {\"stage\": 1, \"zero_hpz_partition_size\": 3}", 6, "the stage is 1"},
+};
+
+static void frameworks_refuse(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+    struct sl_strategy s;
+    const struct refusal *r = &refusals[i];
+    if (choose(&s, r->section, r->rest, r->dp) == SL_OK) fail_msg("accepted: %s", r->section);
+    if (strstr(sl_error_message(), r->says) == NULL) fail_msg("%s: %s", r->section, sl_error_message());
+  }
+}
+
+/* What is next to each refusal is accepted. */
+static void neighbours_pass(void **state) {
+  (void)state;
+  struct sl_strategy s;
+  static const char *const sections[] = {
+      "\"preset\": \"fsdp2\", \"pp\": 6, \"tp\": 2",
+      "\"preset\": \"deepspeed-pipeline\", \"pp\": 3",
+      "\"preset\": \"megatron-lm\", \"pp\": 3, \"virtual_stages\": 2, \"schedule\": \"interleaved\"",
+      "\"preset\": \"megatron-lm\", \"pp\": 7",
+      "\"preset\": \"accelerate-megatron\", \"pp\": 2, \"tp\": 2, \"sequence_parallel\": true",
+      "\"pp\": 2, \"virtual_stages\": 3, \"schedule\": \"interleaved\", \"recompute_every\": 3",
+  };
+  for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
+    if (choose(&s, sections[i], "", 5) != SL_OK) fail_msg("%s: %s", sections[i], sl_error_message());
+  /* no preset: shardlab's own, without DeepSpeed's limit */
+  assert_int_equal(choose(&s, "\"pp\": 2", "\"zero_optimization\": {\"stage\": 3}", 5), SL_OK);
+  assert_true(s.shard_params);
+}
+
+static void groups_that_shard(void **state) {
+  (void)state;
+  struct sl_strategy s;
+  assert_int_equal(choose(&s, "\"preset\": \"fsdp-hybrid-shard\", \"shard_size\": 3", "", 6), SL_OK);
+  assert_int_equal(s.shard_size, 3);
+  assert_int_equal(choose(&s, "\"preset\": \"fsdp-hybrid-shard\", \"shard_size\": 6", "", 6), SL_OK);
+  assert_int_equal(s.shard_size, 0); /* one group is all of them */
+  assert_int_equal(
+      choose(&s, "\"preset\": \"mics\"", "\"zero_optimization\": {\"stage\": 3, \"mics_shard_size\": 2}", 6), SL_OK);
+  assert_int_equal(s.shard_size, 2);
+  assert_true(s.shard_params && s.units == SL_UNITS_PARAMETER);
+  assert_int_equal(choose(&s, "\"shard_size\": 3", "\"zero_optimization\": {\"stage\": 1}", 9), SL_OK);
+  assert_int_equal(s.shard_size, 3);
+  assert_int_equal(choose(&s, "\"preset\": \"fsdp\"", "", 6), SL_OK);
+  assert_int_equal(s.shard_size, 0);
+}
+
+static void stages_of_names(void **state) {
+  (void)state;
+  assert_int_equal(sl_strategy_deepspeed_stage("deepspeed-2"), 2);
+  assert_int_equal(sl_strategy_deepspeed_stage("mics"), 3);
+  assert_int_equal(sl_strategy_deepspeed_stage("zero++"), 3);
+  assert_int_equal(sl_strategy_deepspeed_stage("deepspeed-pipeline"), -1);
+  assert_int_equal(sl_strategy_deepspeed_stage("fsdp"), -1);
+  assert_int_equal(sl_strategy_deepspeed_stage("no such"), -1);
+}
+
+/* One cell of the table against the preset that stands for it. */
+static void compare(const struct sl_framework_support *f, int stage) {
+  char section[256], rest[64];
+  struct sl_strategy s;
+  const bool pipeline = f->parallelism == SL_PIPELINE_PARALLEL || f->parallelism == SL_3D_PARALLEL;
+  const bool tensor = f->parallelism == SL_TENSOR_PARALLEL || f->parallelism == SL_3D_PARALLEL;
+  snprintf(section, sizeof section, "\"preset\": \"%s\", \"pp\": %d, \"tp\": %d", f->presets[stage], pipeline ? 3 : 1,
+           tensor ? 2 : 1);
+  snprintf(rest, sizeof rest, "\"zero_optimization\": {\"stage\": %d}", stage);
+  const bool accepted = choose(&s, section, rest, 5) == SL_OK, listed = f->now >> stage & 1;
+  if (accepted != listed)
+    fail_msg("%s, %s, stage %d: listed %d, preset %s: %s", f->framework, sl_parallelism_name(f->parallelism), stage,
+             listed, f->presets[stage], accepted ? "accepts" : sl_error_message());
+  if (accepted) assert_int_equal(s.zero_stage, stage);
+}
+
+static void the_table_is_what_presets_accept(void **state) {
+  (void)state;
+  const struct sl_framework_support *f;
+  int cells = 0;
+  for (int i = 0; (f = sl_framework_support(i)) != NULL; i++) {
+    assert_in_range(f->then, 0, 15);
+    for (int stage = 0; stage < 4; stage++) {
+      if (f->presets[stage] == NULL) continue;
+      compare(f, stage);
+      cells++;
+    }
+  }
+  assert_int_equal(cells, 80);
+  assert_null(sl_framework_support(-1));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(frameworks_refuse),
+      cmocka_unit_test(neighbours_pass),
+      cmocka_unit_test(groups_that_shard),
+      cmocka_unit_test(stages_of_names),
+      cmocka_unit_test(the_table_is_what_presets_accept),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
