@@ -39,14 +39,18 @@ static void print_layout(const struct sl_setup *setup, FILE *out) {
   for (int s = 0; s < plan->pp; s++) {
     const struct sl_stage *stage = &plan->stages[s];
     const struct sl_layout *layout = &stage->layout;
-    fprintf(out, "\nstage %d: %s%d layers from %d%s, %lld parameters a rank in %d tensors\n", s,
-            stage->embedding ? "embedding, " : "", stage->layer_count, stage->first_layer, stage->head ? ", head" : "",
-            (long long)layout->numel, stage->tensor_count);
+    fprintf(out, "\npipeline rank %d:", s);
+    for (int i = 0; i < stage->chunk_count; i++) {
+      const struct sl_chunk *c = &plan->chunks[stage->chunks[i]];
+      fprintf(out, "%s stage %d: %s%d layers from %d%s", i > 0 ? ";" : "", stage->chunks[i],
+              c->embedding ? "embedding, " : "", c->layer_count, c->first_layer, c->head ? ", head" : "");
+    }
+    fprintf(out, "; %lld parameters a rank in %d tensors\n", (long long)layout->numel, stage->tensor_count);
     if (layout->members > 1)
       fprintf(out, "  sharded over %d ranks in %d unit%s: %lld elements each, %lld of padding in all\n",
               layout->members, layout->unit_count, layout->unit_count > 1 ? "s" : "", (long long)layout->shard_numel,
               (long long)(layout->padded - layout->numel));
-    const struct sl_class *c = &setup->job.classes[s];
+    const struct sl_class *c = &setup->job.classes[s * setup->job.classes_per_stage];
     static const char *const names[] = {"parameters", "gradients", "first moment", "second moment", "master weights"};
     static const char *const forms[] = {"none", "whole", "own shard", "whole, own shard reduced"};
     fprintf(out, "  %-16s %-26s %s\n", "state", "a rank holds", "bytes");
@@ -74,12 +78,18 @@ static json_t *rank_json(const struct sl_plan *plan, int rank) {
                    "groups", groups);
 }
 
-static json_t *stage_json(const struct sl_setup *setup, int s) {
+static json_t *holding_json(const struct sl_setup *setup, int s) {
   const struct sl_stage *stage = &setup->plan.stages[s];
-  const struct sl_class *c = &setup->job.classes[s];
+  const struct sl_class *c = &setup->job.classes[s * setup->job.classes_per_stage];
   static const char *const names[] = {"parameter_bytes", "gradient_bytes", "moment1_bytes", "moment2_bytes",
                                       "master_bytes"};
-  json_t *state = json_object(), *tensors = json_array();
+  json_t *state = json_object(), *tensors = json_array(), *stages = json_array();
+  for (int i = 0; i < stage->chunk_count; i++) {
+    const struct sl_chunk *at = &setup->plan.chunks[stage->chunks[i]];
+    json_array_append_new(stages, json_pack("{s:i, s:i, s:i, s:b, s:b}", "stage", stage->chunks[i], "first_layer",
+                                            at->first_layer, "layer_count", at->layer_count, "embedding", at->embedding,
+                                            "head", at->head));
+  }
   for (int r = 0; r < SL_ROLE_COUNT; r++)
     if (c->role[r].form != SL_FORM_ABSENT)
       json_object_set_new(state, names[r], json_integer(c->buffers[c->role[r].buffer].bytes));
@@ -90,10 +100,10 @@ static json_t *stage_json(const struct sl_setup *setup, int s) {
                                     "numel", (json_int_t)placed->numel, "flat", (json_int_t)placed->flat, "unit",
                                     placed->unit, "persistent", placed->persistent));
   }
-  return json_pack("{s:i, s:i, s:i, s:I, s:i, s:I, s:I, s:o, s:o}", "stage", s, "first_layer", stage->first_layer,
-                   "layer_count", stage->layer_count, "parameters", (json_int_t)stage->layout.numel, "shard_members",
-                   stage->layout.members, "shard_elements", (json_int_t)stage->layout.shard_numel, "padded_elements",
-                   (json_int_t)stage->layout.padded, "state", state, "tensors", tensors);
+  return json_pack("{s:i, s:o, s:I, s:i, s:I, s:I, s:o, s:o}", "pipeline_rank", s, "stages", stages, "parameters",
+                   (json_int_t)stage->layout.numel, "shard_members", stage->layout.members, "shard_elements",
+                   (json_int_t)stage->layout.shard_numel, "padded_elements", (json_int_t)stage->layout.padded, "state",
+                   state, "tensors", tensors);
 }
 
 enum sl_status sl_show_plan(const struct sl_setup *setup, const struct sl_options *options, FILE *out, json_t **json) {
@@ -109,8 +119,8 @@ enum sl_status sl_show_plan(const struct sl_setup *setup, const struct sl_option
   }
   json_t *ranks = json_array(), *stages = json_array();
   for (int rank = 0; rank < plan->world; rank++) json_array_append_new(ranks, rank_json(plan, rank));
-  for (int s = 0; s < plan->pp; s++) json_array_append_new(stages, stage_json(setup, s));
-  *json = json_pack("{s:i, s:i, s:o, s:o}", "world", plan->world, "zero_stage", plan->strategy.zero_stage, "ranks", ranks,
-                    "stages", stages);
+  for (int s = 0; s < plan->pp; s++) json_array_append_new(stages, holding_json(setup, s));
+  *json = json_pack("{s:i, s:i, s:o, s:o}", "world", plan->world, "zero_stage", plan->strategy.zero_stage, "ranks",
+                    ranks, "pipeline", stages);
   return SL_OK;
 }

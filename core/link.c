@@ -165,12 +165,19 @@ static void need_control(struct linker *k, const struct sl_op *op, uint32_t need
 
 /* ---- lives ---- */
 
+/* What stood there before is gone: the slot begins a new life. */
+static bool overwrites(const struct sl_op *op, const struct sl_buffer *b, const struct sl_slice *s) {
+  const bool piece = op->flags & (SL_OP_SHARE_CHUNK | SL_OP_SHARE_RANGE); /* writes less than its slice */
+  return s->access == SL_WRITE && !piece && s->shard_stride == 0 && s->offset == 0 && s->bytes == b->bytes;
+}
+
 static enum sl_status record_life(struct linker *k, uint32_t slot, enum sl_scope scope, int32_t micro_batch,
-                                  uint32_t issue, const struct sl_op *op, uint32_t own) {
+                                  uint32_t issue, const struct sl_op *op, uint32_t own, bool overwritten) {
   const uint32_t *clock = &k->clocks[(size_t)issue * SL_LANE_COUNT];
   struct sl_life *life = k->last_life[slot] >= 0 ? &k->lives->items[k->last_life[slot]] : NULL;
   const int32_t key = scope == SL_SCOPE_MICRO ? micro_batch : -1;
-  if (life == NULL || life->micro_batch != key) {
+  const bool same_op = life != NULL && life->last == issue; /* read and overwritten by one op */
+  if (life == NULL || life->micro_batch != key || (overwritten && scope >= SL_SCOPE_MICRO && !same_op)) {
     SL_TRY(sl_grow(&k->lives->items, &k->lives->capacity, k->lives->count + 1, sizeof *k->lives->items));
     k->last_life[slot] = (int32_t)k->lives->count;
     life = &k->lives->items[k->lives->count++];
@@ -203,7 +210,7 @@ static enum sl_status link_op(struct linker *k, uint32_t op_index, uint32_t inst
   for (int i = 0; i < op->slice_count; i++) {
     const struct sl_slice *s = &p->slices[op->slice + i];
     const struct sl_buffer *b = &c->buffers[s->buffer];
-    SL_TRY(access_slice(k, op, s, (uint32_t)(b->first_slot + (b->slots > 1 ? n->slot : 0)), own, need));
+    SL_TRY(access_slice(k, op, s, (uint32_t)sl_slice_slot(b, s, n), own, need));
   }
   need_control(k, op, need);
   need[op->lane] = 0; /* FIFO */
@@ -214,8 +221,8 @@ static enum sl_status link_op(struct linker *k, uint32_t op_index, uint32_t inst
     const struct sl_slice *s = &p->slices[op->slice + i];
     const struct sl_buffer *b = &c->buffers[s->buffer];
     if (b->persistent) continue;
-    SL_TRY(record_life(k, (uint32_t)(b->first_slot + (b->slots > 1 ? n->slot : 0)), k->l->scopes[s->buffer],
-                       n->micro_batch, issue, op, own));
+    SL_TRY(record_life(k, (uint32_t)sl_slice_slot(b, s, n), k->l->scopes[s->buffer], n->micro_batch, issue, op, own,
+                       overwrites(op, b, s)));
   }
   p->lane_ops[op->lane]++;
   if (op->flags & SL_OP_BLOCKING) k->blocking[op->lane] = own + 1;

@@ -1,4 +1,5 @@
-/* The whole way from a plan to placed programs: drives the builders over the schedule; see lower.h. */
+/* The whole way from a plan to placed programs, and what all of lowering builds with: buffers, operands, drafts; see
+ * lower.h. */
 #include "core/lower.h"
 
 #include <stdarg.h>
@@ -10,7 +11,7 @@
 #include "core/scratch.h"
 
 enum sl_status sl_lower_buffer(struct sl_lowering *l, int32_t *out, enum sl_scope scope, enum sl_category category,
-                               enum sl_dtype dtype, int64_t count, int slots, const char *format, ...) {
+                               enum sl_dtype dtype, int64_t count, const char *format, ...) {
   struct sl_class *c = l->rank_class;
   va_list args;
   SL_TRY(sl_grow(&c->buffers, &c->buffer_capacity, c->buffer_count + 1, sizeof *c->buffers));
@@ -21,15 +22,22 @@ enum sl_status sl_lower_buffer(struct sl_lowering *l, int32_t *out, enum sl_scop
                           .dtype = dtype,
                           .persistent = scope == SL_SCOPE_PERSISTENT,
                           .bytes = count * sl_dtype_bytes(dtype),
-                          .slots = slots,
+                          .slots = 1,
                           .first_slot = (int32_t)c->slot_count};
   va_start(args, format);
   vsnprintf(b->name, sizeof b->name, format, args);
   va_end(args);
   l->scopes[c->buffer_count] = scope;
-  c->slot_count += (size_t)slots;
+  c->slot_count++;
   *out = (int32_t)c->buffer_count++;
   return SL_OK;
+}
+
+void sl_lower_slots(struct sl_lowering *l, int32_t buffer, enum sl_slot slot, int slots) {
+  struct sl_buffer *b = &l->rank_class->buffers[buffer];
+  l->rank_class->slot_count += (size_t)(slots - b->slots); /* the newest buffer's slots are the last */
+  b->slots = slots;
+  b->slot = slot;
 }
 
 void sl_lower_move(struct sl_lowering *l, int32_t buffer, enum sl_space space) {
@@ -37,8 +45,9 @@ void sl_lower_move(struct sl_lowering *l, int32_t buffer, enum sl_space space) {
 }
 
 static struct sl_operand whole(const struct sl_lowering *l, int32_t buffer, enum sl_access access) {
-  return (struct sl_operand){
-      .buffer = buffer, .slice = {.buffer = buffer, .access = access, .bytes = l->rank_class->buffers[buffer].bytes}};
+  const struct sl_buffer *b = &l->rank_class->buffers[buffer];
+  return (struct sl_operand){.buffer = buffer,
+                             .slice = {.buffer = buffer, .access = access, .slot = b->slot, .bytes = b->bytes}};
 }
 
 struct sl_operand sl_read(const struct sl_lowering *l, int32_t buffer) {
@@ -62,6 +71,18 @@ struct sl_operand sl_part(const struct sl_lowering *l, int32_t buffer, enum sl_a
   return o;
 }
 
+struct sl_operand sl_stream(const struct sl_lowering *l, enum sl_slot slot, enum sl_access access, int64_t count) {
+  struct sl_operand o = sl_part(l, slot == SL_SLOT_DX ? l->dx : l->stream, access, 0, count);
+  o.slice.slot = slot;
+  return o;
+}
+
+int64_t sl_stream_count(const struct sl_plan *plan, int layer) {
+  const struct sl_model *m = plan->model;
+  if (m->type == SL_MODEL_MLP) return plan->micro_batch * m->dims[layer];
+  return plan->micro_batch * plan->seq / (plan->sequence_parallel ? plan->tp : 1) * m->n_embd;
+}
+
 struct sl_operand sl_param(const struct sl_lowering *l, int tensor) {
   const int placed = l->stage->placed_of[tensor];
   const int64_t bytes = l->stage->tensors[placed].numel * sl_dtype_bytes(l->dtype);
@@ -82,6 +103,10 @@ enum sl_status sl_draft_add(struct sl_drafts *drafts, struct sl_op op, int opera
   struct sl_draft *d = &drafts->items[drafts->count++];
   d->op = op;
   d->operand_count = operand_count;
+  d->half = SL_HALF_INPUT;
+  for (int i = 0; i < operand_count; i++) {
+    if (operands[i].buffer < 0 && operands[i].gradient) d->half = SL_HALF_WEIGHT;
+  }
   memcpy(d->operand, operands, (size_t)operand_count * sizeof *operands);
   return SL_OK;
 }
@@ -100,7 +125,7 @@ enum sl_status sl_lower_gemm(struct sl_lowering *l, struct sl_drafts *drafts, st
   if (l->dtype != SL_F32 && l->plan->cluster->device.kind == SL_DEVICE_CPU) {
     int32_t workspace;
     SL_TRY(sl_lower_buffer(l, &workspace, SL_SCOPE_MICRO, SL_CATEGORY_WORKSPACE, SL_U8,
-                           sl_scratch_gemm(dim[0], dim[1], dim[2]), 1, "h.%d.gemm.workspace", op.layer));
+                           sl_scratch_gemm(dim[0], dim[1], dim[2]), "h.%d.gemm.workspace", op.layer));
     op.flags |= SL_OP_WORKSPACE;
     operands[n++] = sl_write(l, workspace);
   }
@@ -118,27 +143,19 @@ enum sl_status sl_lower_emit(struct sl_program *p, struct sl_op op, int operand_
   return SL_OK;
 }
 
-/* One lowered action: where its ops stand. The schedule's instances share it. */
-struct segment {
-  bool done;
-  int32_t first_op, op_count;
-};
-
-static enum sl_status add_instance(struct sl_program *p, struct sl_action action, int slot, const struct segment *s) {
+enum sl_status sl_lower_instance(struct sl_program *p, struct sl_action action, int32_t first, int32_t op_count) {
   SL_TRY(sl_grow(&p->instances, &p->instance_capacity, p->instance_count + 1, sizeof *p->instances));
-  p->instances[p->instance_count++] = (struct sl_instance){action, s->first_op, s->op_count, action.micro_batch, slot};
+  p->instances[p->instance_count++] = (struct sl_instance){
+      .action = action, .first_op = first, .op_count = op_count, .micro_batch = action.micro_batch};
   return SL_OK;
 }
 
-static struct segment open_segment(const struct sl_program *p) {
-  return (struct segment){.done = true, .first_op = (int32_t)p->op_count};
+/* All ops of a program that is one action. */
+static enum sl_status one_instance(const struct sl_lowering *l, struct sl_program *p, enum sl_action_kind kind) {
+  return sl_lower_instance(p, (struct sl_action){kind, l->rank_class->stage, -1}, 0, (int32_t)p->op_count);
 }
 
-static void close_segment(const struct sl_program *p, struct segment *s) {
-  s->op_count = (int32_t)p->op_count - s->first_op;
-}
-
-static enum sl_status emit_join(struct sl_program *p, enum sl_phase phase) {
+enum sl_status sl_lower_join(struct sl_program *p, enum sl_phase phase) {
   const struct sl_op join = {.kind = SL_OP_JOIN,
                              .lane = SL_LANE_COMPUTE,
                              .group = SL_GROUP_NONE,
@@ -148,78 +165,12 @@ static enum sl_status emit_join(struct sl_program *p, enum sl_phase phase) {
   return sl_lower_emit(p, join, 0, NULL);
 }
 
-/* Activation slots of the micro-batches in flight: a forward takes the lowest free one, its backward gives it back. */
-static int take_slot(int *holder, int slots, int micro_batch) {
-  for (int i = 0; i < slots; i++) {
-    if (holder[i] < 0) {
-      holder[i] = micro_batch;
-      return i;
-    }
-  }
-  return -1;
-}
-
-static int give_slot(int *holder, int slots, int micro_batch) {
-  for (int i = 0; i < slots; i++) {
-    if (holder[i] == micro_batch) {
-      holder[i] = -1;
-      return i;
-    }
-  }
-  return -1;
-}
-
-static int count_in_flight(const struct sl_schedule *schedule, int rank) {
-  int now = 0, most = 1;
-  for (size_t i = 0; i < schedule->counts[rank]; i++) {
-    now += schedule->actions[rank][i].kind == SL_ACTION_FORWARD;
-    now -= schedule->actions[rank][i].kind == SL_ACTION_BACKWARD;
-    if (now > most) most = now;
-  }
-  return most;
-}
-
-static enum sl_status lower_step_program(struct sl_lowering *l, const struct sl_schedule *schedule, int rank,
-                                         int *holder) {
-  struct sl_program *p = &l->rank_class->programs[SL_PROGRAM_STEP];
-  struct segment forward = {0}, backward[2][2] = {{{0}}}; /* [first][last] micro-batch of the accumulation */
-  const int last = (int)l->plan->n_micro - 1;
-  for (size_t i = 0; i < schedule->counts[rank]; i++) {
-    const struct sl_action a = schedule->actions[rank][i];
-    if (a.kind == SL_ACTION_FORWARD) {
-      if (!forward.done) {
-        forward = open_segment(p);
-        SL_TRY(sl_zero_forward(l, p));
-        close_segment(p, &forward);
-      }
-      SL_TRY(add_instance(p, a, take_slot(holder, l->slots, a.micro_batch), &forward));
-    } else if (a.kind == SL_ACTION_BACKWARD) {
-      struct segment *s = &backward[a.micro_batch == 0][a.micro_batch == last];
-      if (!s->done) {
-        *s = open_segment(p);
-        SL_TRY(sl_zero_backward(l, p, a.micro_batch == 0, a.micro_batch == last));
-        close_segment(p, s);
-      }
-      SL_TRY(add_instance(p, a, give_slot(holder, l->slots, a.micro_batch), s));
-    } else {
-      struct segment step = open_segment(p);
-      SL_TRY(sl_zero_step(l, p));
-      SL_TRY(emit_join(p, SL_PHASE_STEP));
-      close_segment(p, &step);
-      SL_TRY(add_instance(p, a, 0, &step));
-    }
-  }
-  return SL_OK;
-}
-
 /* The init program draws or loads every parameter piece and completes what stage 3 keeps whole. */
 static enum sl_status lower_init_program(struct sl_lowering *l) {
   struct sl_program *p = &l->rank_class->programs[SL_PROGRAM_INIT];
-  struct segment s = open_segment(p);
   SL_TRY(sl_zero_init(l, p));
-  SL_TRY(emit_join(p, SL_PHASE_INIT));
-  close_segment(p, &s);
-  return add_instance(p, (struct sl_action){SL_ACTION_INIT, l->rank_class->stage, -1}, 0, &s);
+  SL_TRY(sl_lower_join(p, SL_PHASE_INIT));
+  return one_instance(l, p, SL_ACTION_INIT);
 }
 
 /* Weights are saved from their fp32 master where there is one. */
@@ -242,16 +193,14 @@ static enum sl_status lower_save_role(const struct sl_lowering *l, struct sl_pro
 
 static enum sl_status lower_save_program(struct sl_lowering *l) {
   struct sl_program *p = &l->rank_class->programs[SL_PROGRAM_SAVE];
-  struct segment s = open_segment(p);
   const bool master = l->rank_class->role[SL_ROLE_MASTER].form != SL_FORM_ABSENT;
   if (l->options->save_params) SL_TRY(lower_save_role(l, p, master ? SL_ROLE_MASTER : SL_ROLE_PARAM));
   if (l->options->save_grads) SL_TRY(lower_save_role(l, p, SL_ROLE_GRAD));
-  SL_TRY(emit_join(p, SL_PHASE_SAVE));
-  close_segment(p, &s);
-  return add_instance(p, (struct sl_action){SL_ACTION_SAVE, l->rank_class->stage, -1}, 0, &s);
+  SL_TRY(sl_lower_join(p, SL_PHASE_SAVE));
+  return one_instance(l, p, SL_ACTION_SAVE);
 }
 
-/* One micro-batch of the model, as drafts. */
+/* One micro-batch on the chunk at hand, as drafts. */
 static enum sl_status lower_model(struct sl_lowering *l) {
   switch (l->plan->model->type) {
   case SL_MODEL_GPT2:
@@ -263,31 +212,73 @@ static enum sl_status lower_model(struct sl_lowering *l) {
   }
 }
 
-static enum sl_status lower_class(struct sl_lowering *l, const struct sl_schedule *schedule) {
+/* What passes between stages, as wide as the widest boundary of this rank. Without a pipeline nothing passes, but a backward
+ * still works on one gradient of the stream. */
+static enum sl_status open_streams(struct sl_lowering *l) {
+  const struct sl_plan *plan = l->plan;
+  int64_t widest = 0;
+  for (int i = 0; i < l->stage->chunk_count; i++) {
+    const struct sl_chunk *c = l->chunks[i].chunk;
+    const int64_t in = c->embedding ? 0 : sl_stream_count(plan, c->first_layer);
+    const int64_t out = c->head ? 0 : sl_stream_count(plan, c->first_layer + c->layer_count);
+    if (in > widest) widest = in;
+    if (out > widest) widest = out;
+  }
+  l->stream = l->dx = -1;
+  if (plan->chunk_count > 1) {
+    SL_TRY(sl_lower_buffer(l, &l->stream, SL_SCOPE_MICRO, SL_CATEGORY_ACTIVATION, l->dtype, widest, "stream"));
+    sl_lower_slots(l, l->stream, SL_SLOT_IN, l->stream_slots);
+  } else if (plan->model->type != SL_MODEL_MLP) {
+    widest = sl_stream_count(plan, 0);
+  }
+  if (widest == 0) return SL_OK;
+  SL_TRY(sl_lower_buffer(l, &l->dx, SL_SCOPE_MICRO, SL_CATEGORY_ACTIVATION, l->dtype, widest, "dx"));
+  sl_lower_slots(l, l->dx, SL_SLOT_DX, l->dx_slots);
+  return SL_OK;
+}
+
+static enum sl_status open_chunks(struct sl_lowering *l) {
+  SL_TRY(sl_calloc(&l->chunks, (size_t)l->stage->chunk_count, sizeof *l->chunks));
+  for (int i = 0; i < l->stage->chunk_count; i++) {
+    l->chunks[i].index = l->stage->chunks[i];
+    l->chunks[i].chunk = &l->plan->chunks[l->stage->chunks[i]];
+  }
+  return SL_OK;
+}
+
+static void close_chunks(struct sl_lowering *l) {
+  for (int i = 0; l->chunks != NULL && i < l->stage->chunk_count; i++) {
+    free(l->chunks[i].forward.items);
+    free(l->chunks[i].backward.items);
+  }
+  free(l->chunks);
+}
+
+static enum sl_status lower_class(struct sl_lowering *l) {
   enum sl_status status;
   struct sl_class *c = l->rank_class;
   struct sl_lives lives = {0};
-  int *holder = NULL;
-  l->slots = count_in_flight(schedule, c->stage);
-  SL_GO(sl_calloc(&holder, (size_t)l->slots, sizeof *holder));
-  for (int i = 0; i < l->slots; i++) holder[i] = -1;
   for (int k = 0; k < SL_PROGRAM_COUNT; k++) c->programs[k].kind = (enum sl_program_kind)k;
+  SL_GO(open_chunks(l));
+  SL_GO(sl_lower_count_slots(l));
   SL_GO(sl_lower_buffer(l, &c->control, SL_SCOPE_PERSISTENT, SL_CATEGORY_WORKSPACE, SL_F64,
-                        (int64_t)(sizeof(struct sl_control) / sizeof(double)), 1, "control"));
+                        (int64_t)(sizeof(struct sl_control) / sizeof(double)), "control"));
   SL_GO(sl_zero_open(l));
-  SL_GO(lower_model(l));
+  SL_GO(open_streams(l));
+  for (int i = 0; i < l->stage->chunk_count; i++) {
+    l->chunk = &l->chunks[i];
+    SL_GO(lower_model(l));
+  }
   SL_GO(lower_init_program(l));
-  SL_GO(lower_step_program(l, schedule, c->stage, holder));
+  SL_GO(sl_lower_step(l));
   SL_GO(lower_save_program(l));
   for (int k = 0; k < SL_PROGRAM_COUNT; k++) SL_GO(sl_link(l, &c->programs[k], &lives));
   SL_GO(sl_arena_place(l, &lives));
 fail:
-  free(holder);
   free(lives.items);
   free(l->scopes);
-  free(l->forward.items);
-  free(l->backward.items);
   sl_zero_close(l);
+  close_chunks(l);
   return status;
 }
 
@@ -302,9 +293,7 @@ static void choose_types(struct sl_lowering *l) {
 
 enum sl_status sl_job_build(struct sl_job *job, const struct sl_plan *plan, const struct sl_build_options *options) {
   enum sl_status status;
-  struct sl_schedule schedule;
   *job = (struct sl_job){.plan = plan};
-  SL_TRY(sl_schedule_build(&schedule, plan));
   job->classes_per_stage = plan->strategy.units == SL_UNITS_OWNER ? plan->dp : 1;
   job->class_count = plan->pp * job->classes_per_stage;
   SL_GO(sl_calloc(&job->classes, (size_t)job->class_count, sizeof *job->classes));
@@ -318,12 +307,10 @@ enum sl_status sl_job_build(struct sl_job *job, const struct sl_plan *plan, cons
                                    .options = options,
                                    .member = job->classes_per_stage > 1 ? i % job->classes_per_stage : -1};
     choose_types(&lowering);
-    SL_GO(lower_class(&lowering, &schedule));
+    SL_GO(lower_class(&lowering));
   }
-  sl_schedule_free(&schedule);
   return SL_OK;
 fail:
-  sl_schedule_free(&schedule);
   sl_job_free(job);
   return status;
 }

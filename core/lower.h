@@ -16,7 +16,8 @@ enum { SL_MAX_OPERANDS = 10 };
 enum sl_scope {
   SL_SCOPE_PERSISTENT, /* across steps */
   SL_SCOPE_PROGRAM,    /* one life per program: from its first to its last use */
-  SL_SCOPE_MICRO       /* one life per micro-batch */
+  SL_SCOPE_MICRO,      /* one life per micro-batch */
+  SL_SCOPE_WRITTEN     /* one life per overwriting, whatever the micro-batch (gathered parameters) */
 };
 
 /* An operand of a draft: a slice of a buffer, or, with buffer < 0, the parameter or gradient of a placed tensor. */
@@ -27,15 +28,30 @@ struct sl_operand {
   struct sl_slice slice; /* offset and bytes relative to the tensor when buffer < 0 */
 };
 
+/* Which half of a split backward an op is in: I makes the gradient of the stage's input, W those of its weights, for which
+ * nobody waits. */
+enum sl_half { SL_HALF_INPUT, SL_HALF_WEIGHT };
+
 struct sl_draft {
   struct sl_op op;
   struct sl_operand operand[SL_MAX_OPERANDS];
   int operand_count;
+  enum sl_half half; /* of a backward draft */
 };
 
 struct sl_drafts {
   struct sl_draft *items;
   size_t count, capacity;
+};
+
+/* A chunk of the rank as it is lowered: what one micro-batch computes, and how many micro-batches it holds at once. */
+struct sl_lowered_chunk {
+  const struct sl_chunk *chunk;
+  int index;                          /* stage of the pipeline */
+  struct sl_drafts forward, backward; /* lowered once */
+  int activation_slots, weight_slots;
+  bool split; /* its backward comes in halves, I and W */
+  int passes; /* backwards (or W) of a step that have been lowered */
 };
 
 /* State of lowering one class. */
@@ -46,18 +62,30 @@ struct sl_lowering {
   const struct sl_build_options *options;
   enum sl_scope *scopes; /* one per buffer of the class */
   size_t scope_capacity;
-  int slots;                          /* micro-batches in flight */
-  int member;                         /* in the shard group, where each member has a program of its own; -1 = any */
-  enum sl_dtype dtype;                /* of parameters, activations and the gradients that kernels write */
-  enum sl_dtype accumulate, wire;     /* of gradients between micro-batches, and in their reduction */
-  struct sl_drafts forward, backward; /* one micro-batch of the model, lowered once */
-  struct sl_zero *zero;               /* lower_zero.c's own */
+  int member;                      /* in the shard group, where each member has a program of its own; -1 = any */
+  enum sl_dtype dtype;             /* of parameters, activations and the gradients that kernels write */
+  enum sl_dtype accumulate, wire;  /* of gradients between micro-batches, and in their reduction */
+  struct sl_lowered_chunk *chunks; /* the rank's, stage->chunk_count of them */
+  struct sl_lowered_chunk *chunk;  /* the one at hand */
+  int32_t stream, dx;              /* see sl_lower_stream; -1 where nothing passes between stages */
+  int stream_slots, dx_slots;
+  struct sl_zero *zero; /* lower_zero.c's own */
 };
+
+/* What passes between the stages of a pipeline, one micro-batch's worth of it: activations forward (slots IN and OUT of one
+ * buffer), gradients backward (slot DX). The builders read their input from and write their output to these. `count`
+ * elements of them are used by a stage whose width is smaller than the rank's widest. */
+struct sl_operand sl_stream(const struct sl_lowering *lowering, enum sl_slot slot, enum sl_access access,
+                            int64_t count);
+/* Elements that cross the boundary in front of layer `layer`: a residual stream, or the width of an mlp there. */
+int64_t sl_stream_count(const struct sl_plan *plan, int layer);
 
 /* Buffers. `count` elements of `dtype`; the name is copied. Returns the index through *out. */
 enum sl_status sl_lower_buffer(struct sl_lowering *lowering, int32_t *out, enum sl_scope scope,
-                               enum sl_category category, enum sl_dtype dtype, int64_t count, int slots,
-                               const char *format, ...) __attribute__((format(printf, 8, 9)));
+                               enum sl_category category, enum sl_dtype dtype, int64_t count, const char *format, ...)
+    __attribute__((format(printf, 7, 8)));
+/* Give a buffer just made `slots` slots, chosen by `slot`. */
+void sl_lower_slots(struct sl_lowering *lowering, int32_t buffer, enum sl_slot slot, int slots);
 
 /* Put a buffer just made into another memory space. */
 void sl_lower_move(struct sl_lowering *lowering, int32_t buffer, enum sl_space space);
@@ -66,6 +94,11 @@ void sl_lower_move(struct sl_lowering *lowering, int32_t buffer, enum sl_space s
 struct sl_operand sl_read(const struct sl_lowering *lowering, int32_t buffer);
 struct sl_operand sl_write(const struct sl_lowering *lowering, int32_t buffer);
 struct sl_operand sl_update(const struct sl_lowering *lowering, int32_t buffer);
+/* The same bytes, used otherwise. */
+static inline struct sl_operand sl_as(struct sl_operand operand, enum sl_access access) {
+  operand.slice.access = access;
+  return operand;
+}
 /* The parameter or gradient of tensor `tensor` of the model. */
 struct sl_operand sl_param(const struct sl_lowering *lowering, int tensor);
 struct sl_operand sl_grad(const struct sl_lowering *lowering, int tensor);
@@ -93,19 +126,40 @@ enum sl_status sl_lower_emit(struct sl_program *program, struct sl_op op, int op
   sl_lower_emit(program, op, (int)(sizeof((struct sl_operand[]){__VA_ARGS__}) / sizeof(struct sl_operand)),            \
                 (struct sl_operand[]){__VA_ARGS__})
 
-/* The model's compute of one micro-batch, forward and backward. */
+/* What one micro-batch computes on the chunk at hand, forward and backward. */
 enum sl_status sl_lower_gpt2(struct sl_lowering *lowering);
 enum sl_status sl_lower_llama(struct sl_lowering *lowering);
 enum sl_status sl_lower_mlp(struct sl_lowering *lowering);
 
-/* The strategy: state buffers; one micro-batch's forward or backward with its gathers and reductions; the optimizer step;
- * initialisation. `first` and `last` tell the ends of the accumulation. */
+/* Where a backward stands in its step. */
+struct sl_pass {
+  bool first, last;           /* of its chunk's; what a chunk alone contributes to starts fresh, and is complete */
+  bool tied_first, tied_last; /* the same over both chunks that share a tied embedding on one rank */
+  bool end;                   /* the rank's last: compute waits for the reductions */
+};
+
+/* The strategy: state buffers; one micro-batch's forward or backward on the chunk at hand, with its gathers and reductions;
+ * the optimizer step; initialisation. */
 enum sl_status sl_zero_open(struct sl_lowering *lowering);
 void sl_zero_close(struct sl_lowering *lowering);
 enum sl_status sl_zero_forward(struct sl_lowering *lowering, struct sl_program *program);
-enum sl_status sl_zero_backward(struct sl_lowering *lowering, struct sl_program *program, bool first, bool last);
+enum sl_status sl_zero_backward(struct sl_lowering *lowering, struct sl_program *program, struct sl_pass pass);
+/* The half of a split backward that makes no gradient of a weight. */
+enum sl_status sl_zero_backward_input(struct sl_lowering *lowering, struct sl_program *program);
+enum sl_status sl_zero_backward_weight(struct sl_lowering *lowering, struct sl_program *program, struct sl_pass pass);
+/* Gather all of the chunk's parameters (UNSHARD). */
+enum sl_status sl_zero_unshard(struct sl_lowering *lowering, struct sl_program *program);
 enum sl_status sl_zero_step(struct sl_lowering *lowering, struct sl_program *program);
 enum sl_status sl_zero_init(struct sl_lowering *lowering, struct sl_program *program);
+
+/* The step program (lower_step.c). First how many slots the rank's part of the schedule needs of each kind, then, with the
+ * drafts in place, the program: every distinct action lowered once, and an instance for each action. */
+enum sl_status sl_lower_count_slots(struct sl_lowering *lowering);
+enum sl_status sl_lower_step(struct sl_lowering *lowering);
+/* Append the op that ends a program: a join of all lanes. */
+enum sl_status sl_lower_join(struct sl_program *program, enum sl_phase phase);
+/* Instances: the ops from `first` to the newest are one action's. */
+enum sl_status sl_lower_instance(struct sl_program *program, struct sl_action action, int32_t first, int32_t op_count);
 
 /* Lives of buffer slots, found by link.c and used by arena.c: life `i` of a slot spans issues first..last of `program`;
  * `done[lane]` is how many ops of each lane must be complete for the life to be over, `known[lane]` how many are

@@ -30,6 +30,7 @@ struct sl_fetch {
   int32_t *live, *kept; /* per unit: the buffer it stands in (-1 none) now, and at the end of the forward */
   int64_t live_numel, kept_numel;
   int32_t *persistent; /* per unit: its lasting whole copy, -1 none */
+  int32_t *unsharded;  /* per chunk and unit: the copy that UNSHARD makes, -1 none */
   int *request;
   int request_count;
 };
@@ -77,11 +78,13 @@ enum sl_status sl_fetch_open(struct sl_lowering *l) {
   SL_TRY(sl_calloc(&f->kept, n, sizeof *f->kept));
   SL_TRY(sl_calloc(&f->persistent, n, sizeof *f->persistent));
   SL_TRY(sl_calloc(&f->request, n, sizeof *f->request));
+  SL_TRY(sl_calloc(&f->unsharded, n * (size_t)l->stage->chunk_count, sizeof *f->unsharded));
+  for (size_t i = 0; i < n * (size_t)l->stage->chunk_count; i++) f->unsharded[i] = -1;
   for (int i = 0; i < (int)n; i++) {
     f->live[i] = f->persistent[i] = -1;
     if (!l->stage->tensors[unit_of(l, i)->first_tensor].persistent) continue;
     SL_TRY(sl_lower_buffer(l, &f->persistent[i], SL_SCOPE_PERSISTENT, SL_CATEGORY_PARAMETER, l->dtype, whole_of(l, i),
-                           1, "%s", name_of(l, i)));
+                           "%s", name_of(l, i)));
   }
   return SL_OK;
 }
@@ -94,6 +97,7 @@ void sl_fetch_close(struct sl_lowering *l) {
   free(f->kept);
   free(f->persistent);
   free(f->request);
+  free(f->unsharded);
   free(f);
   l->zero->fetch = NULL;
 }
@@ -101,9 +105,9 @@ void sl_fetch_close(struct sl_lowering *l) {
 enum sl_status sl_fetch_begin(struct sl_lowering *l) {
   struct sl_fetch *f = l->zero->fetch;
   if (f->use_count == 0) {
-    SL_TRY(trace(l, &l->forward));
+    SL_TRY(trace(l, &l->chunk->forward));
     f->forward_uses = f->use_count;
-    SL_TRY(trace(l, &l->backward));
+    SL_TRY(trace(l, &l->chunk->backward));
   }
   f->cursor = f->ahead = 0;
   f->live_numel = 0;
@@ -125,10 +129,20 @@ enum sl_status sl_fetch_resume(struct sl_lowering *l) {
   return SL_OK;
 }
 
+bool sl_fetch_traces(const struct sl_lowering *l) {
+  return l->zero->fetch != NULL && l->plan->chunk_count == 1;
+}
+
+/* Where the chunk at hand has its unsharded copy of a unit. */
+static int32_t *unsharded(const struct sl_lowering *l, int unit) {
+  return &l->zero->fetch->unsharded[(l->chunk - l->chunks) * l->stage->layout.unit_count + unit];
+}
+
 void sl_fetch_bind(const struct sl_lowering *l, struct sl_operand *o) {
   const struct sl_fetch *f = l->zero->fetch;
   const struct sl_placed *t = &l->stage->tensors[o->placed];
-  o->buffer = o->slice.buffer = f->persistent[t->unit] >= 0 ? f->persistent[t->unit] : f->live[t->unit];
+  const int32_t now = sl_fetch_traces(l) ? f->live[t->unit] : *unsharded(l, t->unit);
+  o->buffer = o->slice.buffer = f->persistent[t->unit] >= 0 ? f->persistent[t->unit] : now;
   o->slice.offset += (t->flat - unit_of(l, t->unit)->first) * sl_dtype_bytes(l->dtype);
 }
 
@@ -152,7 +166,7 @@ static enum sl_status device_part(struct sl_lowering *l, struct sl_program *p, i
   if (!l->plan->strategy.offload_params) return SL_OK;
   SL_TRY(sl_lower_buffer(l, &copy,
                          phase == SL_PHASE_FORWARD || phase == SL_PHASE_BACKWARD ? SL_SCOPE_MICRO : SL_SCOPE_PROGRAM,
-                         SL_CATEGORY_COMMUNICATION, l->dtype, u->part, 1, "%s.part", name_of(l, unit)));
+                         SL_CATEGORY_COMMUNICATION, l->dtype, u->part, "%s.part", name_of(l, unit)));
   SL_TRY(sl_zero_convert(l, p, *out, sl_write(l, copy), u->part, false));
   *out = sl_read(l, copy);
   return SL_OK;
@@ -164,10 +178,11 @@ static enum sl_status gather(struct sl_lowering *l, struct sl_program *p, enum s
   if (f->request_count == 0) return SL_OK;
   struct sl_op op = sl_zero_collective(l, SL_OP_ALL_GATHER, SL_GROUP_SHARD, l->dtype, phase, SL_PAYLOAD_PARAMETER, 0);
   int n = 0;
+  if (!l->plan->config->sl.limit_all_gathers) op.flags &= ~(unsigned)SL_OP_AFTER_COMPUTE;
   for (int i = 0; i < f->request_count; i++) {
     const int unit = f->request[i];
     const struct sl_unit *u = unit_of(l, unit);
-    SL_TRY(sl_lower_buffer(l, &f->live[unit], SL_SCOPE_MICRO, SL_CATEGORY_COMMUNICATION, l->dtype, whole_of(l, unit), 1,
+    SL_TRY(sl_lower_buffer(l, &f->live[unit], SL_SCOPE_MICRO, SL_CATEGORY_COMMUNICATION, l->dtype, whole_of(l, unit),
                            "%s.%s", name_of(l, unit), sl_phase_name(phase)));
     f->live_numel += u->numel;
     SL_TRY(device_part(l, p, unit, phase, &l->zero->wide[n++]));
@@ -248,6 +263,39 @@ void sl_fetch_after(struct sl_lowering *l, const struct sl_draft *draft) {
     f->live_numel -= unit_of(l, unit)->numel;
   }
   f->cursor++;
+}
+
+/* Which units the chunk at hand reads. */
+static void mark_used(const struct sl_lowering *l, const struct sl_drafts *drafts, int32_t *used) {
+  for (size_t i = 0; i < drafts->count; i++) {
+    for (int k = 0; k < drafts->items[i].operand_count; k++) {
+      const struct sl_operand *o = &drafts->items[i].operand[k];
+      if (o->buffer < 0 && !o->gradient) used[l->stage->tensors[o->placed].unit] = 1;
+    }
+  }
+}
+
+enum sl_status sl_fetch_chunk(struct sl_lowering *l, struct sl_program *p) {
+  const struct sl_fetch *f = l->zero->fetch;
+  int32_t *used;
+  enum sl_status status = SL_OK;
+  SL_TRY(sl_calloc(&used, (size_t)l->stage->layout.unit_count, sizeof *used));
+  mark_used(l, &l->chunk->forward, used);
+  mark_used(l, &l->chunk->backward, used);
+  for (int i = 0; status == SL_OK && i < l->stage->layout.unit_count; i++) {
+    if (!used[i] || f->persistent[i] >= 0) continue;
+    struct sl_op op = sl_zero_collective(l, SL_OP_ALL_GATHER, SL_GROUP_SHARD, l->dtype, SL_PHASE_FORWARD,
+                                         SL_PAYLOAD_PARAMETER, whole_of(l, i));
+    struct sl_operand part;
+    if (!l->plan->config->sl.limit_all_gathers) op.flags &= ~(unsigned)SL_OP_AFTER_COMPUTE;
+    SL_GO(sl_lower_buffer(l, unsharded(l, i), SL_SCOPE_WRITTEN, SL_CATEGORY_COMMUNICATION, l->dtype, whole_of(l, i),
+                          "%s.unsharded", name_of(l, i)));
+    SL_GO(device_part(l, p, i, SL_PHASE_FORWARD, &part));
+    SL_GO(SL_EMIT(p, op, part, sl_write(l, *unsharded(l, i))));
+  }
+fail:
+  free(used);
+  return status;
 }
 
 enum sl_status sl_fetch_persistent(struct sl_lowering *l, struct sl_program *p, enum sl_phase phase) {

@@ -24,19 +24,20 @@ struct bucket {
   int turn;          /* which of the rotating bucket buffers */
   int32_t buffer;    /* -1: reduced in place */
   int ready;         /* tensors complete, in the backward being lowered */
+  bool launched;     /* in the backward being lowered */
 };
 
 struct sl_reduce {
   struct bucket *buckets;
   int bucket_count;
-  int *bucket_of;     /* of each placed tensor */
-  bool *alone;        /* of each placed tensor: its bucket shares no buffer; see find_alone */
-  int *contributions; /* gradient operands of each placed tensor in one backward */
-  int *seen;          /* of those, how many the present backward has had */
-  int32_t flat;       /* whole gradients, -1 when sharded */
-  int32_t arrived;    /* own part in the wire's type, where that differs from the accumulate type; -1 none */
-  bool keep, launch;  /* of the present backward */
-  size_t last_launch; /* the last reduction's op, 0 = none */
+  int *bucket_of;      /* of each placed tensor */
+  bool *alone;         /* of each placed tensor: its bucket shares no buffer; see find_alone */
+  int *contributions;  /* per chunk and placed tensor: gradient operands in one backward of the chunk */
+  int *seen;           /* per placed tensor: of those, how many the present backward has had */
+  int32_t flat;        /* whole gradients, -1 when sharded */
+  int32_t arrived;     /* own part in the wire's type, where that differs from the accumulate type; -1 none */
+  struct sl_pass pass; /* the present backward */
+  size_t last_launch;  /* the last reduction's op, 0 = none */
   int32_t temporary[SL_MAX_OPERANDS]; /* of the present draft: what its kernel writes, -1 = in place */
 };
 
@@ -67,7 +68,7 @@ enum sl_status sl_reduce_open(struct sl_lowering *l) {
   SL_TRY(sl_calloc(&r, 1, sizeof *r));
   l->zero->reduce = r;
   SL_TRY(sl_calloc(&r->alone, n, sizeof(bool)));
-  SL_TRY(sl_calloc(&r->contributions, n, sizeof(int)));
+  SL_TRY(sl_calloc(&r->contributions, n * (size_t)l->stage->chunk_count, sizeof(int)));
   SL_TRY(sl_calloc(&r->seen, n, sizeof(int)));
   r->flat = r->arrived = -1;
   if (sharded(l)) {
@@ -80,7 +81,7 @@ enum sl_status sl_reduce_open(struct sl_lowering *l) {
   }
   if (!passes_through(l) || (!sharded(l) && !owned_in_flat(l))) return SL_OK;
   return sl_lower_buffer(l, &r->arrived, SL_SCOPE_MICRO, SL_CATEGORY_COMMUNICATION, l->wire,
-                         l->stage->layout.shard_numel, 1, "grad.arrived");
+                         l->stage->layout.shard_numel, "grad.arrived");
 }
 
 void sl_reduce_close(struct sl_lowering *l) {
@@ -97,41 +98,68 @@ void sl_reduce_close(struct sl_lowering *l) {
 
 /* ---- buckets ---- */
 
+/* What the backward of chunk `local` contributes to each placed tensor. */
+static int *contributions(const struct sl_lowering *l, int local) {
+  return l->zero->reduce->contributions + (size_t)local * (size_t)l->stage->tensor_count;
+}
+
+/* Of the chunk at hand. */
+static int expected(const struct sl_lowering *l, int placed) {
+  return contributions(l, (int)(l->chunk - l->chunks))[placed];
+}
+
+static bool shared(const struct sl_lowering *l, int placed) {
+  return l->stage->tensors[placed].shared;
+}
+
 static void count_contributions(struct sl_lowering *l) {
-  for (size_t i = 0; i < l->backward.count; i++) {
-    const struct sl_draft *d = &l->backward.items[i];
-    for (int k = 0; k < d->operand_count; k++) {
-      if (d->operand[k].buffer < 0 && d->operand[k].gradient) l->zero->reduce->contributions[d->operand[k].placed]++;
+  for (int c = 0; c < l->stage->chunk_count; c++) {
+    const struct sl_drafts *drafts = &l->chunks[c].backward;
+    for (size_t i = 0; i < drafts->count; i++) {
+      const struct sl_draft *d = &drafts->items[i];
+      for (int k = 0; k < d->operand_count; k++) {
+        if (d->operand[k].buffer < 0 && d->operand[k].gradient) contributions(l, c)[d->operand[k].placed]++;
+      }
     }
   }
 }
 
-/* When each gradient is made: drafts of the backward that write it first and last. */
+/* When each gradient is made: drafts of the backward that write it first and last. Later chunks come first, as a micro-batch
+ * goes through them. */
 struct made {
   int first, last;
 };
 
 static void find_made(const struct sl_lowering *l, struct made *made) {
+  int at = 0;
   for (int i = 0; i < l->stage->tensor_count; i++) made[i].first = -1;
-  for (size_t i = 0; i < l->backward.count; i++) {
-    const struct sl_draft *d = &l->backward.items[i];
-    for (int k = 0; k < d->operand_count; k++) {
-      if (d->operand[k].buffer >= 0 || !d->operand[k].gradient) continue;
-      struct made *m = &made[d->operand[k].placed];
-      if (m->first < 0) m->first = (int)i;
-      m->last = (int)i;
+  for (int c = l->stage->chunk_count - 1; c >= 0; c--) {
+    const struct sl_drafts *drafts = &l->chunks[c].backward;
+    for (size_t i = 0; i < drafts->count; i++, at++) {
+      const struct sl_draft *d = &drafts->items[i];
+      for (int k = 0; k < d->operand_count; k++) {
+        if (d->operand[k].buffer >= 0 || !d->operand[k].gradient) continue;
+        struct made *m = &made[d->operand[k].placed];
+        if (m->first < 0) m->first = at;
+        m->last = at;
+      }
     }
   }
 }
 
-/* Whose buckets cannot take turns in shared buffers: a gradient with several contributions (a tied embedding's), and a unit
- * of layers that is begun before the units behind it are done (a root with the head in it). */
+/* Whose buckets cannot take turns in shared buffers: a gradient with several contributions, or one that is a unit beside others
+ * of the same op (a tied embedding's), and a unit of layers that is begun before the units behind it are done (a root with
+ * the head in it). */
 static void find_alone(const struct sl_lowering *l, const struct made *made) {
   const struct sl_layout *layout = &l->stage->layout;
   struct sl_reduce *r = l->zero->reduce;
   int behind = -1; /* the last write of the units behind */
   if (l->plan->strategy.units != SL_UNITS_LAYER) {
-    for (int i = 0; i < l->stage->tensor_count; i++) r->alone[i] = r->contributions[i] > 1;
+    for (int i = 0; i < l->stage->tensor_count; i++) {
+      int most = 0;
+      for (int c = 0; c < l->stage->chunk_count; c++) most += contributions(l, c)[i];
+      r->alone[i] = most > 1 || l->stage->tensors[i].tied;
+    }
     return;
   }
   for (int k = layout->unit_count - 1; k >= 0; k--) {
@@ -141,7 +169,7 @@ static void find_alone(const struct sl_lowering *l, const struct made *made) {
       if (made[i].first < first) first = made[i].first;
       if (made[i].last > last) last = made[i].last;
     }
-    for (int i = begin; i < end; i++) r->alone[i] = first <= behind;
+    for (int i = begin; i < end; i++) r->alone[i] = first <= behind || shared(l, i) || l->stage->tensors[i].tied;
     if (first > behind) behind = last;
   }
 }
@@ -193,6 +221,8 @@ static bool starts_bucket(const struct sl_lowering *l, const struct bucket *open
   const struct sl_placed *t = l->stage->tensors;
   const int64_t limit = l->zero->reduce->bucket_count <= 1 ? s->first_bucket : s->bucket;
   if (open == NULL) return true;
+  /* a bucket is one chunk's, and a tied embedding, whose gradient is complete at a time of its own, is one */
+  if (t[i].chunk != t[i + 1].chunk || t[i].tied != t[i + 1].tied || t[i].shared != t[i + 1].shared) return true;
   if (s->units == SL_UNITS_LAYER || s->units == SL_UNITS_BUCKET) return t[i].unit != t[i + 1].unit;
   if (sharded(l) && any_alone(l, i, open->last)) return true;
   return s->closes_after ? open->count >= limit : open->count + run > limit;
@@ -257,21 +287,21 @@ static enum sl_status bucket_buffers(struct sl_lowering *l) {
     if (b->count > largest[b->turn]) largest[b->turn] = b->count;
   }
   for (int i = 0; i < ring && largest[i] > 0; i++) {
-    SL_TRY(sl_lower_buffer(l, &rotating[i], SL_SCOPE_MICRO, SL_CATEGORY_COMMUNICATION, l->wire, largest[i], 1,
-                           "bucket.%d", i));
+    SL_TRY(sl_lower_buffer(l, &rotating[i], SL_SCOPE_MICRO, SL_CATEGORY_COMMUNICATION, l->wire, largest[i], "bucket.%d",
+                           i));
   }
   for (int i = 0; i < r->bucket_count; i++) {
     struct bucket *b = &r->buckets[i];
     b->buffer = b->alone ? -1 : rotating[b->turn];
     if (!b->alone) continue;
     const char *name = l->plan->model->tensors[l->stage->tensors[b->first].tensor].name;
-    SL_TRY(sl_lower_buffer(l, &b->buffer, SL_SCOPE_MICRO, SL_CATEGORY_COMMUNICATION, l->wire, b->count, 1, "bucket.%s",
+    SL_TRY(sl_lower_buffer(l, &b->buffer, SL_SCOPE_MICRO, SL_CATEGORY_COMMUNICATION, l->wire, b->count, "bucket.%s",
                            name));
   }
   return SL_OK;
 }
 
-enum sl_status sl_reduce_begin(struct sl_lowering *l, bool keep, bool launch) {
+enum sl_status sl_reduce_begin(struct sl_lowering *l, struct sl_pass pass) {
   struct sl_reduce *r = l->zero->reduce;
   if (r->buckets == NULL) {
     count_contributions(l);
@@ -279,11 +309,26 @@ enum sl_status sl_reduce_begin(struct sl_lowering *l, bool keep, bool launch) {
     if (sharded(l) || recast(l)) SL_TRY(bucket_buffers(l));
   }
   for (int i = 0; i < l->stage->tensor_count; i++) r->seen[i] = 0;
-  for (int i = 0; i < r->bucket_count; i++) r->buckets[i].ready = 0;
-  r->keep = keep;
+  for (int i = 0; i < r->bucket_count; i++) {
+    r->buckets[i].ready = 0;
+    r->buckets[i].launched = false;
+  }
+  r->pass = pass;
   r->last_launch = 0;
-  r->launch = launch && (l->plan->dp > 1 || sharded(l)); /* a shard is filled by its reduction even where it is whole */
   return SL_OK;
+}
+
+/* Has an earlier backward of the step left something of this gradient? */
+static bool kept(const struct sl_lowering *l, int placed) {
+  const struct sl_pass *pass = &l->zero->reduce->pass;
+  return shared(l, placed) ? !pass->tied_first : !pass->first;
+}
+
+/* Is the gradient to be reduced in the present backward, once it is complete? Sharded ones always: there is nowhere to keep
+ * them whole. */
+static bool reduces(const struct sl_lowering *l, int placed) {
+  const struct sl_pass *pass = &l->zero->reduce->pass;
+  return sharded(l) || (shared(l, placed) ? pass->tied_last : pass->last);
 }
 
 /* ---- binding ---- */
@@ -300,7 +345,7 @@ static struct sl_operand target_of(const struct sl_lowering *l, int placed, enum
 /* Is something there to add to: an earlier contribution, or an earlier micro-batch in the whole gradient? */
 static bool adds(const struct sl_lowering *l, int placed) {
   const struct sl_reduce *r = l->zero->reduce;
-  return r->seen[placed] > 0 || (r->keep && !sharded(l));
+  return r->seen[placed] > 0 || (kept(l, placed) && !sharded(l));
 }
 
 enum sl_status sl_reduce_bind(struct sl_lowering *l, struct sl_draft *d) {
@@ -315,7 +360,7 @@ enum sl_status sl_reduce_bind(struct sl_lowering *l, struct sl_draft *d) {
     }
     const char *name = l->plan->model->tensors[l->stage->tensors[o->placed].tensor].name;
     SL_TRY(sl_lower_buffer(l, &r->temporary[i], SL_SCOPE_MICRO, SL_CATEGORY_GRADIENT, l->dtype,
-                           l->stage->tensors[o->placed].numel, 1, "d.%s", name));
+                           l->stage->tensors[o->placed].numel, "d.%s", name));
     *o = sl_write(l, r->temporary[i]);
   }
   return SL_OK;
@@ -353,23 +398,22 @@ static int32_t arrival(const struct sl_lowering *l) {
 }
 
 /* Own parts of an earlier micro-batch are in the shard they arrive in. */
-static enum sl_access arrival_access(const struct sl_lowering *l) {
-  const struct sl_reduce *r = l->zero->reduce;
-  return r->keep && sharded(l) && r->arrived < 0 ? SL_READ_WRITE : SL_WRITE;
+static enum sl_access arrival_access(const struct sl_lowering *l, const struct bucket *b) {
+  return kept(l, b->first) && sharded(l) && l->zero->reduce->arrived < 0 ? SL_READ_WRITE : SL_WRITE;
 }
 
-/* A flat partition: the bucket is a range of it and goes to the owners of that range. */
+/* A flat partition: the bucket is a range of its unit and goes to the owners of that range. */
 static enum sl_status reduce_range(struct sl_lowering *l, struct sl_program *p, const struct bucket *b,
                                    struct sl_op op) {
-  const int64_t part = l->stage->layout.shard_numel;
+  const struct sl_unit *u = &l->stage->layout.units[l->stage->tensors[b->first].unit];
   const int32_t shard = arrival(l);
   op.flags |= SL_OP_SHARE_RANGE;
-  op.dim[1] = b->lo;
-  op.dim[2] = b->lo + b->count;
-  op.dim[3] = part;
+  op.dim[1] = b->lo - u->first;
+  op.dim[2] = op.dim[1] + b->count;
+  op.dim[3] = u->part;
   return SL_EMIT(p, op, travelling(l, b),
-                 shard >= 0 ? sl_part(l, shard, arrival_access(l), 0, part)
-                            : sl_zero_own(l, l->zero->reduce->flat, SL_WRITE, 0, part));
+                 shard >= 0 ? sl_part(l, shard, arrival_access(l, b), u->shard_offset, u->part)
+                            : sl_zero_own(l, l->zero->reduce->flat, SL_WRITE, u->first, u->part));
 }
 
 /* Units that are split on their own: one coalesced call. */
@@ -384,18 +428,37 @@ static enum sl_status reduce_units(struct sl_lowering *l, struct sl_program *p, 
     whole.slice.offset += (u->first - b->lo) * sl_dtype_bytes(l->wire);
     whole.slice.bytes = u->part * s->layout.members * sl_dtype_bytes(l->wire);
     l->zero->wide[n++] = whole;
-    l->zero->wide[n++] = shard >= 0 ? sl_part(l, shard, arrival_access(l), u->shard_offset, u->part)
+    l->zero->wide[n++] = shard >= 0 ? sl_part(l, shard, arrival_access(l, b), u->shard_offset, u->part)
                                     : sl_zero_own(l, l->zero->reduce->flat, SL_WRITE, u->first, u->part);
   }
   return sl_lower_emit(p, op, n, l->zero->wide);
 }
 
-static enum sl_status launch(struct sl_lowering *l, struct sl_program *p, const struct bucket *b) {
+/* Sequence parallel: what a member made of its own tokens is summed over the tp group, as Megatron-LM's
+ * finalize_model_grads does, in one coalesced call a bucket. */
+static enum sl_status sum_partial(struct sl_lowering *l, struct sl_program *p, const struct bucket *b) {
+  const enum sl_dtype type = sharded(l) ? l->wire : l->accumulate;
+  struct sl_op op =
+      sl_zero_collective(l, SL_OP_ALL_REDUCE, SL_GROUP_TP, type, SL_PHASE_BACKWARD, SL_PAYLOAD_GRADIENT, 0);
+  int n = 0;
+  for (int i = b->last; i >= b->first; i--) {
+    if (!l->stage->tensors[i].partial) continue;
+    l->zero->wide[n++] = target_of(l, i, SL_READ_WRITE);
+    op.dim[0] += l->stage->tensors[i].numel;
+  }
+  return n > 0 ? sl_lower_emit(p, op, n, l->zero->wide) : SL_OK;
+}
+
+static enum sl_status launch(struct sl_lowering *l, struct sl_program *p, struct bucket *b) {
   const struct sl_strategy *s = &l->plan->strategy;
   const bool whole = !s->shard_optimizer || s->units == SL_UNITS_OWNER;
-  /* over dp, not shard: the same ranks, but a communicator of its own, so that it does not queue behind the gathers */
-  struct sl_op op = sl_zero_collective(l, whole ? SL_OP_ALL_REDUCE : SL_OP_REDUCE_SCATTER, SL_GROUP_DP, l->wire,
+  /* over dp, not shard, where those are the same ranks: a communicator of its own does not queue behind the gathers */
+  const enum sl_group group = whole || l->plan->shard == l->plan->dp ? SL_GROUP_DP : SL_GROUP_SHARD;
+  struct sl_op op = sl_zero_collective(l, whole ? SL_OP_ALL_REDUCE : SL_OP_REDUCE_SCATTER, group, l->wire,
                                        SL_PHASE_BACKWARD, SL_PAYLOAD_GRADIENT, b->count);
+  SL_TRY(sum_partial(l, p, b));
+  if (l->plan->dp == 1 && !sharded(l)) return SL_OK; /* a shard is filled by its reduction even where it is whole */
+  b->launched = true;
   if (!whole) SL_TRY(clear_padding(l, p, b));
   if (recast(l) && !sharded(l)) {
     SL_TRY(sl_zero_convert(l, p, sl_part(l, l->zero->reduce->flat, SL_READ, b->lo, b->count),
@@ -417,10 +480,11 @@ enum sl_status sl_reduce_after(struct sl_lowering *l, struct sl_program *p, cons
                              l->stage->tensors[o->placed].numel, adds(l, o->placed)));
     }
     struct bucket *b = &r->buckets[r->bucket_of[o->placed]];
-    if (++r->seen[o->placed] < r->contributions[o->placed] || !r->launch) continue;
+    if (++r->seen[o->placed] < expected(l, o->placed) || !reduces(l, o->placed)) continue;
     if (++b->ready < b->last - b->first + 1) continue;
+    const size_t before = p->op_count;
     SL_TRY(launch(l, p, b));
-    r->last_launch = p->op_count - 1;
+    if (p->op_count > before) r->last_launch = p->op_count - 1;
   }
   return SL_OK;
 }
@@ -429,31 +493,34 @@ enum sl_status sl_reduce_after(struct sl_lowering *l, struct sl_program *p, cons
 static enum sl_status settle(struct sl_lowering *l, struct sl_program *p) {
   const struct sl_layout *layout = &l->stage->layout;
   const int32_t arrived = l->zero->reduce->arrived, flat = l->zero->reduce->flat;
-  if (sharded(l)) {
-    return sl_zero_convert(l, p, sl_read(l, arrived), sl_write(l, l->rank_class->role[SL_ROLE_GRAD].buffer),
-                           layout->shard_numel, l->zero->reduce->keep);
-  }
-  if (l->plan->strategy.units == SL_UNITS_FLAT) {
-    return sl_zero_convert(l, p, sl_read(l, arrived), sl_zero_own(l, flat, SL_WRITE, 0, layout->shard_numel),
-                           layout->shard_numel, false);
+  const int32_t shard = l->rank_class->role[SL_ROLE_GRAD].buffer;
+  if (sharded(l) && l->plan->chunk_count == 1) {
+    return sl_zero_convert(l, p, sl_read(l, arrived), sl_write(l, shard), layout->shard_numel,
+                           !l->zero->reduce->pass.first);
   }
   for (int i = 0; i < layout->unit_count; i++) {
     const struct sl_unit *u = &layout->units[i];
-    SL_TRY(sl_zero_convert(l, p, sl_part(l, arrived, SL_READ, u->shard_offset, u->part),
-                           sl_zero_own(l, flat, SL_WRITE, u->first, u->part), u->part, false));
+    if (!l->zero->reduce->buckets[l->zero->reduce->bucket_of[u->first_tensor]].launched) continue;
+    const struct sl_operand own = sharded(l) ? sl_part(l, shard, SL_WRITE, u->shard_offset, u->part)
+                                             : sl_zero_own(l, flat, SL_WRITE, u->first, u->part);
+    SL_TRY(sl_zero_convert(l, p, sl_part(l, arrived, SL_READ, u->shard_offset, u->part), own, u->part,
+                           sharded(l) && kept(l, u->first_tensor)));
   }
   return SL_OK;
 }
 
 /* Backward ends when its reductions have: DeepSpeed synchronises after the last bucket, DDP and FSDP in their final callback.
- * Sums that travelled in another type then return to the type they are kept in. */
+ * In a pipeline only a rank's last backward does, so that others go on. Sums that travelled in another type then return to
+ * the type they are kept in. */
 enum sl_status sl_reduce_end(struct sl_lowering *l, struct sl_program *p) {
   const struct sl_reduce *r = l->zero->reduce;
-  if (r->last_launch > 0) p->ops[r->last_launch].flags |= SL_OP_BLOCKING;
-  if (!r->launch || !passes_through(l)) return SL_OK;
+  const bool waits = r->pass.end || l->plan->chunk_count == 1;
+  if (r->last_launch > 0 && waits) p->ops[r->last_launch].flags |= SL_OP_BLOCKING;
+  if (!passes_through(l)) return SL_OK;
   if (r->arrived >= 0) return settle(l, p);
   for (int i = 0; i < r->bucket_count; i++) {
     const struct bucket *b = &r->buckets[i];
+    if (!b->launched) continue;
     SL_TRY(
         sl_zero_convert(l, p, sl_read(l, b->buffer), sl_part(l, r->flat, SL_WRITE, b->lo, b->count), b->count, false));
   }

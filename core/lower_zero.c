@@ -7,8 +7,8 @@
  *   + gradients (2)        flat, whole         bucket, then own part         own part      reduce, all_gather
  *   + parameters (3, FSDP) gathered at use     bucket, then own part         own part      all_gather x 2, reduce
  *
- * Whole gradients are reduced once per step, at the end of the accumulation; sharded ones every micro-batch, because there is
- * nowhere to keep them whole. */
+ * Whole gradients are reduced once per step, in the last backward; sharded ones every micro-batch, because there is nowhere to
+ * keep them whole. */
 #include "core/lower_zero.h"
 
 #include <stdlib.h>
@@ -32,7 +32,8 @@ struct sl_op sl_zero_collective(const struct sl_lowering *l, enum sl_op_kind kin
   op.group = group;
   op.payload = payload;
   op.flags = SL_OP_AFTER_COMPUTE;
-  if (!l->plan->strategy.overlap) op.flags |= SL_OP_BLOCKING;
+  /* beside a pipeline nothing that can overlap stands in the way of the next stage */
+  if (!l->plan->strategy.overlap && l->plan->chunk_count == 1) op.flags |= SL_OP_BLOCKING;
   return op;
 }
 
@@ -64,7 +65,7 @@ enum sl_status sl_zero_state(struct sl_lowering *l, enum sl_role role, enum sl_r
                         : l->member >= 0      ? sl_layout_shard(layout, l->member)
                                               : layout->shard_numel;
   l->rank_class->role[role].form = form;
-  return sl_lower_buffer(l, &l->rank_class->role[role].buffer, scope, category, dtype, count, 1, "%s", name);
+  return sl_lower_buffer(l, &l->rank_class->role[role].buffer, scope, category, dtype, count, "%s", name);
 }
 
 enum sl_status sl_zero_open(struct sl_lowering *l) {
@@ -102,30 +103,59 @@ static void bind_params(const struct sl_lowering *l, struct sl_draft *d) {
 }
 
 enum sl_status sl_zero_forward(struct sl_lowering *l, struct sl_program *p) {
-  const bool fetch = l->zero->fetch != NULL;
+  const struct sl_drafts *drafts = &l->chunk->forward;
+  const bool fetch = sl_fetch_traces(l);
   if (fetch) SL_TRY(sl_fetch_begin(l));
-  for (size_t i = 0; i < l->forward.count; i++) {
-    struct sl_draft d = l->forward.items[i];
-    if (fetch) SL_TRY(sl_fetch_before(l, p, SL_PHASE_FORWARD, &l->forward.items[i]));
+  for (size_t i = 0; i < drafts->count; i++) {
+    struct sl_draft d = drafts->items[i];
+    if (fetch) SL_TRY(sl_fetch_before(l, p, SL_PHASE_FORWARD, &drafts->items[i]));
     bind_params(l, &d);
     SL_TRY(sl_lower_emit(p, d.op, d.operand_count, d.operand));
-    if (fetch) sl_fetch_after(l, &l->forward.items[i]);
+    if (fetch) sl_fetch_after(l, &drafts->items[i]);
   }
   return SL_OK;
 }
 
-enum sl_status sl_zero_backward(struct sl_lowering *l, struct sl_program *p, bool first, bool last) {
-  const bool fetch = l->zero->fetch != NULL;
-  SL_TRY(sl_reduce_begin(l, !first, last || l->plan->strategy.shard_grads));
-  if (fetch) SL_TRY(sl_fetch_resume(l));
-  for (size_t i = 0; i < l->backward.count; i++) {
-    struct sl_draft d = l->backward.items[i];
-    if (fetch) SL_TRY(sl_fetch_before(l, p, SL_PHASE_BACKWARD, &l->backward.items[i]));
+/* One draft of a backward, and what becomes of the gradients it makes. */
+static enum sl_status lower_backward(struct sl_lowering *l, struct sl_program *p, const struct sl_draft *draft) {
+  const bool fetch = sl_fetch_traces(l);
+  struct sl_draft d = *draft;
+  if (fetch) SL_TRY(sl_fetch_before(l, p, SL_PHASE_BACKWARD, draft));
+  bind_params(l, &d);
+  SL_TRY(sl_reduce_bind(l, &d));
+  SL_TRY(sl_lower_emit(p, d.op, d.operand_count, d.operand));
+  if (fetch) sl_fetch_after(l, draft);
+  return sl_reduce_after(l, p, draft);
+}
+
+enum sl_status sl_zero_backward(struct sl_lowering *l, struct sl_program *p, struct sl_pass pass) {
+  const struct sl_drafts *drafts = &l->chunk->backward;
+  SL_TRY(sl_reduce_begin(l, pass));
+  if (sl_fetch_traces(l)) SL_TRY(sl_fetch_resume(l));
+  for (size_t i = 0; i < drafts->count; i++) SL_TRY(lower_backward(l, p, &drafts->items[i]));
+  return sl_reduce_end(l, p);
+}
+
+enum sl_status sl_zero_backward_input(struct sl_lowering *l, struct sl_program *p) {
+  const struct sl_drafts *drafts = &l->chunk->backward;
+  for (size_t i = 0; i < drafts->count; i++) {
+    struct sl_draft d = drafts->items[i];
+    if (d.half != SL_HALF_INPUT) continue;
     bind_params(l, &d);
-    SL_TRY(sl_reduce_bind(l, &d));
     SL_TRY(sl_lower_emit(p, d.op, d.operand_count, d.operand));
-    if (fetch) sl_fetch_after(l, &l->backward.items[i]);
-    SL_TRY(sl_reduce_after(l, p, &l->backward.items[i]));
+  }
+  return SL_OK;
+}
+
+enum sl_status sl_zero_backward_weight(struct sl_lowering *l, struct sl_program *p, struct sl_pass pass) {
+  const struct sl_drafts *drafts = &l->chunk->backward;
+  SL_TRY(sl_reduce_begin(l, pass));
+  for (size_t i = 0; i < drafts->count; i++) {
+    if (drafts->items[i].half == SL_HALF_WEIGHT) SL_TRY(lower_backward(l, p, &drafts->items[i]));
   }
   return sl_reduce_end(l, p);
+}
+
+enum sl_status sl_zero_unshard(struct sl_lowering *l, struct sl_program *p) {
+  return l->zero->fetch != NULL ? sl_fetch_chunk(l, p) : SL_OK;
 }

@@ -30,8 +30,8 @@ enum sl_status sl_zero_state(struct sl_lowering *lowering, enum sl_role role, en
 /* Gradient buffers. Buckets need the backward's drafts: they are planned at the first backward. */
 enum sl_status sl_reduce_open(struct sl_lowering *lowering);
 void sl_reduce_close(struct sl_lowering *lowering);
-/* A backward starts. `keep`: an earlier micro-batch's gradients are to be added to. `reduce`: its buckets are launched. */
-enum sl_status sl_reduce_begin(struct sl_lowering *lowering, bool keep, bool reduce);
+/* A backward (or the W half of one) of the chunk at hand starts. */
+enum sl_status sl_reduce_begin(struct sl_lowering *lowering, struct sl_pass pass);
 /* Bind the gradient operands of a draft; what kernels write may be a temporary of their own type. */
 enum sl_status sl_reduce_bind(struct sl_lowering *lowering, struct sl_draft *draft);
 /* After the draft's op was appended: move temporaries on and launch every bucket whose last gradient it made. */
@@ -39,9 +39,15 @@ enum sl_status sl_reduce_after(struct sl_lowering *lowering, struct sl_program *
 enum sl_status sl_reduce_end(struct sl_lowering *lowering, struct sl_program *program);
 
 /* ---- gathering of sharded parameters ---- */
-/* A trace of one micro-batch's uses, forward then backward, decides what to gather before an op and what to let go after it. */
+/* Without a pipeline a trace of one micro-batch's uses, forward then backward, decides what to gather before an op and what
+ * to let go after it. With one, forward and backward of many micro-batches stand between, and the schedule says when a whole
+ * stage is gathered (UNSHARD). */
 enum sl_status sl_fetch_open(struct sl_lowering *lowering);
 void sl_fetch_close(struct sl_lowering *lowering);
+/* Are parameters gathered op by op? */
+bool sl_fetch_traces(const struct sl_lowering *lowering);
+/* Gather all of the chunk at hand, one coalesced call for each unit. */
+enum sl_status sl_fetch_chunk(struct sl_lowering *lowering, struct sl_program *program);
 /* Start of a forward; start of its backward (what the forward kept is still there). */
 enum sl_status sl_fetch_begin(struct sl_lowering *lowering);
 enum sl_status sl_fetch_resume(struct sl_lowering *lowering);

@@ -123,14 +123,13 @@ static enum sl_status make_transformer(struct sl_model *model, const struct fami
   return SL_OK;
 }
 
-/* Linear layers as PyTorch starts them: weight and bias uniform within 1/sqrt(in). For tensor parallelism they pair up
- * as column then row (Shoeybi et al. 2019); an unpaired last one is replicated. */
+/* Linear layers as PyTorch starts them: weight and bias uniform within 1/sqrt(in). Tensor parallelism cuts their outputs
+ * (Megatron-LM's ColumnParallelLinear). */
 static enum sl_status make_mlp(struct sl_model *model) {
   const int layers = model->n_dims - 1;
   SL_TRY(sl_calloc(&model->tensors, 2 * (size_t)layers, sizeof *model->tensors));
   for (int layer = 0; layer < layers; layer++) {
     const int64_t in = model->dims[layer], out = model->dims[layer + 1];
-    const bool column = layer % 2 == 0 && layer + 1 < layers, row = layer % 2 == 1;
     struct sl_tensor *tensor = &model->tensors[model->tensor_count];
     model->tensor_count += 2;
     tensor[0] = (struct sl_tensor){.n_dim = 2,
@@ -143,8 +142,7 @@ static enum sl_status make_mlp(struct sl_model *model) {
                                    .decay = true};
     tensor[1] = tensor[0];
     tensor[1].n_dim = 1, tensor[1].shape[1] = 1, tensor[1].numel = out;
-    tensor[0].tp_dim = column ? 0 : row ? 1 : -1;
-    tensor[1].tp_dim = column ? 0 : -1;
+    tensor[0].tp_dim = tensor[1].tp_dim = 0;
     snprintf(tensor[0].name, sizeof tensor->name, "layers.%d.weight", layer);
     snprintf(tensor[1].name, sizeof tensor->name, "layers.%d.bias", layer);
   }

@@ -2,6 +2,8 @@
  * What the layout means for buffers stands in lower_zero.c. */
 #include "core/plan.h"
 
+#include "core/plan_cut.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,11 +60,13 @@ struct sl_members sl_plan_group(const struct sl_plan *plan, enum sl_group group,
   case SL_GROUP_WORLD:
     m.size = plan->world, m.index = rank, zero = (struct sl_coord){0};
     break;
-  case SL_GROUP_EMBED:
-    if (plan->pp > 1 && (me.pp == 0 || me.pp == plan->pp - 1)) {
-      m.size = 2, m.stride = pp_stride * (plan->pp - 1), m.index = me.pp != 0, zero.pp = 0;
-    }
+  case SL_GROUP_EMBED: {
+    const int *ends = plan->embed_ranks;
+    const int low = ends[0] < ends[1] ? ends[0] : ends[1], high = ends[0] + ends[1] - low;
+    if (low < high && (me.pp == low || me.pp == high))
+      m.size = 2, m.stride = pp_stride * (high - low), m.index = me.pp == high, zero.pp = low;
     break;
+  }
   case SL_GROUP_COUNT:
     break;
   }
@@ -89,28 +93,92 @@ static int64_t round_up(int64_t n, int64_t multiple) {
   return (n + multiple - 1) / multiple * multiple;
 }
 
-/* The flat space in model order; a strategy of layers puts what is outside the blocks first, as FSDP's root unit. */
+int64_t sl_plan_local_size(const struct sl_plan *plan, const struct sl_tensor *t, int dim) {
+  if (plan->tp == 1 || t->tp_dim != dim) return t->shape[dim];
+  const int64_t blocks = t->tp_blocks > 1 ? t->tp_blocks : 1, block = t->shape[dim] / blocks;
+  return blocks * ((block + plan->tp - 1) / plan->tp);
+}
+
+/* Tensor parallelism cuts dimension tp_dim of each of tp_blocks blocks into tp widths, so a logical tensor is
+ * (outer x blocks, tp, width x inner), the last width of a block perhaps not full. */
+struct sl_run_of sl_plan_logical_run(const struct sl_plan *plan, const struct sl_tensor *t, int place, int64_t local,
+                                     int64_t end) {
+  if (plan->tp == 1 || t->tp_dim < 0) return (struct sl_run_of){local, local, end - local};
+  const int64_t inner = t->tp_dim == 0 && t->n_dim == 2 ? t->shape[1] : 1;
+  const int64_t blocks = t->tp_blocks > 1 ? t->tp_blocks : 1, block = t->shape[t->tp_dim] / blocks * inner;
+  const int64_t width = (t->shape[t->tp_dim] / blocks + plan->tp - 1) / plan->tp * inner;
+  const int64_t row = local / width, column = local % width, first = place * width + column;
+  const int64_t own = block - place * width < width ? block - place * width : width; /* elements that are no padding */
+  const bool padding = column >= own;
+  const int64_t left = (padding ? width : own) - column;
+  return (struct sl_run_of){local, padding ? -1 : row * block + first, left < end - local ? left : end - local};
+}
+
+/* Whose gradients are made of a member's own tokens only under sequence parallelism: what stands in the residual stream's
+ * region, which is every replicated tensor but the positions, whose gradient is made from gathered rows. */
+static bool is_partial(const struct sl_plan *plan, const struct sl_tensor *t) {
+  return plan->sequence_parallel && t->tp_dim < 0 && t->layer >= 0;
+}
+
+/* Does chunk `c` use tensor `i` of the model? The head uses a tied embedding. */
+static bool uses(const struct sl_plan *plan, const struct sl_chunk *c, int i) {
+  const struct sl_tensor *t = &plan->model->tensors[i];
+  const bool embedding = t->layer < 0, head = plan->model->type != SL_MODEL_MLP && t->layer >= plan->model->n_layer;
+  if (embedding) return c->embedding || (c->head && i == 0 && plan->model->tied_head);
+  if (head) return c->head;
+  return t->layer >= c->first_layer && t->layer < c->first_layer + c->layer_count;
+}
+
+static void place_tensor(struct sl_stage *stage, const struct sl_plan *plan, int tensor, int chunk) {
+  const struct sl_tensor *t = &plan->model->tensors[tensor];
+  int64_t numel = 1;
+  for (int d = 0; d < t->n_dim; d++) numel *= sl_plan_local_size(plan, t, d);
+  stage->placed_of[tensor] = stage->tensor_count;
+  stage->tensors[stage->tensor_count++] = (struct sl_placed){.tensor = tensor,
+                                                             .chunk = chunk,
+                                                             .numel = numel,
+                                                             .replicated = plan->tp > 1 && t->tp_dim < 0,
+                                                             .partial = is_partial(plan, t),
+                                                             .tied = tensor == 0 && sl_plan_ties(plan),
+                                                             .shared = tensor == 0 && plan->model->tied_head &&
+                                                                       plan->chunk_count > 1 && !sl_plan_ties(plan)};
+  stage->layout.numel += numel;
+}
+
+/* The flat space: chunk by chunk in model order; a strategy of layers puts what is outside the blocks first, as FSDP's root
+ * unit. */
 static enum sl_status order_tensors(struct sl_stage *stage, const struct sl_plan *plan) {
   const struct sl_model *model = plan->model;
   SL_TRY(sl_calloc(&stage->tensors, (size_t)model->tensor_count, sizeof *stage->tensors));
   SL_TRY(sl_calloc(&stage->placed_of, (size_t)model->tensor_count, sizeof *stage->placed_of));
+  for (int i = 0; i < model->tensor_count; i++) stage->placed_of[i] = -1;
   const bool root_first = plan->strategy.units == SL_UNITS_LAYER;
-  for (int pass = root_first ? 0 : 1; pass < 2; pass++) {
-    for (int i = 0; i < model->tensor_count; i++) {
-      const bool in_root = root_first && (model->tensors[i].layer < 0 || model->tensors[i].layer >= model->n_layer);
-      if (in_root != (pass == 0)) continue;
-      stage->placed_of[i] = stage->tensor_count;
-      stage->tensors[stage->tensor_count++] = (struct sl_placed){.tensor = i, .numel = model->tensors[i].numel};
-      stage->layout.numel += model->tensors[i].numel;
+  for (int c = 0; c < stage->chunk_count; c++) {
+    for (int pass = root_first ? 0 : 1; pass < 2; pass++) {
+      for (int i = 0; i < model->tensor_count; i++) {
+        const bool in_root = root_first && (model->tensors[i].layer < 0 || model->tensors[i].layer >= model->n_layer);
+        if (in_root != (pass == 0) && root_first) continue;
+        if (stage->placed_of[i] >= 0 || !uses(plan, &plan->chunks[stage->chunks[c]], i)) continue;
+        place_tensor(stage, plan, i, c);
+      }
     }
   }
   return SL_OK;
+}
+
+/* Does placed tensor `i` > 0 belong with the one before it? Not where the next chunk begins, because chunks are reduced at
+ * different times, nor a tied embedding with anything: it is split alike on both its pipeline ranks, so that parts can be
+ * summed over the two, or is complete when both chunks that use it are. */
+static bool stands_alone(const struct sl_stage *stage, int i) {
+  const struct sl_placed *now = &stage->tensors[i], *before = &stage->tensors[i - 1];
+  return now->tied || before->tied || now->shared || before->shared || now->chunk != before->chunk;
 }
 
 /* Does a new unit start at placed tensor `i` > 0? */
 static bool starts_unit(const struct sl_plan *plan, const struct sl_stage *stage, int i) {
   const struct sl_model *model = plan->model;
   const struct sl_tensor *now = &model->tensors[stage->tensors[i].tensor];
+  if (stands_alone(stage, i)) return true;
   switch (plan->strategy.units) {
   case SL_UNITS_PARAMETER:
   case SL_UNITS_OWNER:
@@ -144,7 +212,7 @@ static void cut_buckets(struct sl_stage *stage, const struct sl_plan *plan) {
   for (int i = stage->tensor_count - 1; i >= 0; i--) {
     open += stage->tensors[i].numel;
     count++;
-    if (open < plan->strategy.bucket && i > 0) continue;
+    if (open < plan->strategy.bucket && i > 0 && !stands_alone(stage, i)) continue;
     layout->units[layout->unit_count++] = (struct sl_unit){.first_tensor = i, .tensor_count = count, .owner = -1};
     open = count = 0;
   }
@@ -226,8 +294,6 @@ static void mark_persistent(struct sl_stage *stage, const struct sl_config *conf
 static enum sl_status build_stage(struct sl_stage *stage, const struct sl_plan *plan) {
   const enum sl_units units = plan->strategy.units;
   struct sl_layout *layout = &stage->layout;
-  stage->layer_count = (int)plan->model->n_layer;
-  stage->embedding = stage->head = true;
   SL_TRY(order_tensors(stage, plan));
   layout->members = plan->shard;
   SL_TRY(sl_calloc(&layout->units, (size_t)stage->tensor_count, sizeof *layout->units));
@@ -241,25 +307,55 @@ static enum sl_status build_stage(struct sl_stage *stage, const struct sl_plan *
   return units == SL_UNITS_OWNER ? deal_owners(stage) : SL_OK;
 }
 
-static enum sl_status choose_degrees(struct sl_plan *plan, int world) {
+/* What tensor parallelism divides must divide evenly; a vocabulary is padded. */
+static enum sl_status check_tp(const struct sl_plan *plan) {
+  const struct sl_model *m = plan->model;
   const struct sl_config *config = plan->config;
   const struct {
-    const char *name;
-    int value;
-  } asked[] = {{"tp", config->sl.tp}, {"pp", config->sl.pp}, {"cp", config->sl.cp}};
-  /* first, so that a framework's own limit is named before ours */
-  SL_TRY(sl_strategy_choose(&plan->strategy, config, world));
-  for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
-    if (asked[i].value == 1) continue;
-    char key[32];
-    snprintf(key, sizeof key, "shardlab.%s", asked[i].name);
-    return sl_json_fail(&config->doc, key, "is %d; expected 1: this version runs data parallelism with ZeRO 0 to 3",
-                        asked[i].value);
+    const char *what;
+    int64_t size;
+  } sizes[] = {{"attention heads", m->n_head}, {"key/value heads", m->n_kv_head}, {"inner width", m->n_inner}};
+  for (size_t i = 0; m->type != SL_MODEL_MLP && i < sizeof sizes / sizeof *sizes; i++) {
+    if (sizes[i].size % plan->tp == 0) continue;
+    return sl_json_fail(&config->doc, "shardlab.tp", "is %d; expected a divisor of the %lld %s of model %s", plan->tp,
+                        (long long)sizes[i].size, sizes[i].what, m->name);
   }
+  for (int i = 1; m->type == SL_MODEL_MLP && i < m->n_dims; i++) {
+    if (m->dims[i] % plan->tp == 0) continue;
+    return sl_json_fail(&config->doc, "shardlab.tp", "is %d; expected a divisor of the %lld outputs of linear %d",
+                        plan->tp, (long long)m->dims[i], i - 1);
+  }
+  return SL_OK;
+}
+
+static enum sl_status choose_degrees(struct sl_plan *plan, struct sl_config *config, int world) {
+  const int replica = config->sl.tp * config->sl.pp;
+  if (config->sl.cp > 1)
+    return sl_json_fail(&config->doc, "shardlab.cp", "is %d; expected 1: context parallelism is not modelled",
+                        config->sl.cp);
   plan->world = world;
-  plan->tp = plan->pp = plan->cp = 1;
-  plan->dp = world;
+  plan->tp = config->sl.tp, plan->pp = config->sl.pp, plan->cp = 1;
+  plan->dp = world / replica > 0 ? world / replica : 1;
+  if (world % replica != 0)
+    return sl_json_fail(&config->doc, "shardlab",
+                        "tp %d x pp %d does not divide the world of %d ranks; expected a multiple of %d", plan->tp,
+                        plan->pp, world, replica);
+  SL_TRY(sl_config_resolve_batch(config, plan->dp)); /* frameworks have limits on micro-batches */
+  SL_TRY(sl_strategy_choose(&plan->strategy, config, plan->dp));
+  SL_TRY(check_tp(plan));
+  plan->sequence_parallel = config->sl.sequence_parallel && plan->tp > 1 && plan->model->type != SL_MODEL_MLP;
+  return SL_OK;
+}
+
+/* Hybrid sharding: inside groups of shard_size consecutive data-parallel ranks. */
+static enum sl_status choose_shard(struct sl_plan *plan) {
+  const int64_t size = plan->strategy.shard_size;
   plan->shard = plan->strategy.shard_optimizer ? plan->dp : 1;
+  if (!plan->strategy.shard_optimizer || size == 0) return SL_OK;
+  if (size > plan->dp || plan->dp % size != 0)
+    return sl_json_fail(&plan->config->doc, "shardlab.shard_size",
+                        "is %lld; expected a divisor of the %d data-parallel ranks", (long long)size, plan->dp);
+  plan->shard = (int)size;
   return SL_OK;
 }
 
@@ -287,6 +383,11 @@ static enum sl_status choose_batch(struct sl_plan *plan) {
     return sl_json_fail(&config->doc, "shardlab.seq_len", "is %lld; expected at most the %lld positions of model %s",
                         (long long)plan->seq, (long long)model->n_positions, model->name);
   }
+  if (plan->sequence_parallel && plan->micro_batch * plan->seq % plan->tp != 0) {
+    return sl_json_fail(&config->doc, "shardlab.sequence_parallel",
+                        "micro batch %lld x seq %lld tokens; expected a multiple of tp, %d",
+                        (long long)plan->micro_batch, (long long)plan->seq, plan->tp);
+  }
   /* kernels and MPI count rows in int */
   if (plan->micro_batch * plan->seq > INT32_MAX / 4) {
     return sl_fail(SL_ERR_INPUT, "micro batch %lld x seq %lld: expected at most %d tokens",
@@ -305,11 +406,12 @@ enum sl_status sl_plan_build(struct sl_plan *plan, const struct sl_model *model,
     return sl_fail(SL_ERR_INPUT, "world = %d: cluster %s has %lld devices; expected at most that", world, cluster->name,
                    (long long)devices);
   }
-  SL_TRY(choose_degrees(plan, world));
+  SL_TRY(choose_degrees(plan, config, world));
+  SL_TRY(choose_shard(plan));
   plan->threads = choose_threads(cluster, world);
-  SL_TRY(sl_config_resolve_batch(config, plan->dp));
   SL_TRY(choose_batch(plan));
-  SL_GO(sl_calloc(&plan->stages, (size_t)plan->pp, sizeof *plan->stages));
+  SL_GO(sl_plan_cut(plan));
+  SL_GO(sl_plan_schedule(plan));
   for (int i = 0; i < plan->pp; i++) SL_GO(build_stage(&plan->stages[i], plan));
   return SL_OK;
 fail:
@@ -319,12 +421,15 @@ fail:
 
 void sl_plan_free(struct sl_plan *plan) {
   for (int i = 0; plan->stages != NULL && i < plan->pp; i++) {
+    free(plan->stages[i].chunks);
     free(plan->stages[i].tensors);
     free(plan->stages[i].placed_of);
     free(plan->stages[i].layout.units);
     free(plan->stages[i].layout.member_numel);
   }
   free(plan->stages);
+  free(plan->chunks);
+  sl_schedule_free(&plan->schedule);
   *plan = (struct sl_plan){0};
 }
 

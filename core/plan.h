@@ -9,6 +9,7 @@
 #include "core/cluster.h"
 #include "core/config.h"
 #include "core/model.h"
+#include "core/schedule.h"
 #include "core/status.h"
 #include "core/strategy.h"
 
@@ -18,7 +19,8 @@ struct sl_coord {
 
 /* Classes of process groups. Each rank is in exactly one group of each class.
  *   shard x replicate = dp: parameters are sharded inside a shard group and replicated across (hybrid sharding);
- *   model = the ranks that hold one copy of the model (tp x pp); embed = first and last stage, for tied embeddings. */
+ *   model = the ranks that hold one copy of the model (tp x pp); embed = the two pipeline ranks that hold a tied
+ *   embedding, where that are two. */
 #define SL_GROUP_MAP(X)                                                                                                \
   X(TP, "tp")                                                                                                          \
   X(DP, "dp")                                                                                                          \
@@ -62,22 +64,36 @@ struct sl_layout {
   int unit_count;
 };
 
-/* Where one tensor of a stage stands. */
+/* Where one tensor of a pipeline rank stands. */
 struct sl_placed {
   int tensor;      /* index in model->tensors */
+  int chunk;       /* which of the pipeline rank's chunks uses it first */
   int64_t numel;   /* local elements (after tp) */
   int64_t flat;    /* first element in the flat space */
   int unit;        /* the layout unit that holds it (stage 3) or that its first element falls in */
   bool persistent; /* stage 3: below the persistence threshold, so its gathered copy stays */
+  bool replicated; /* tp > 1, but every member of the tp group holds it whole */
+  bool partial;    /* sequence parallel: the gradient that a member makes is of its own tokens only */
+  bool tied;       /* a tied embedding, and the embed group's other member holds it too */
+  bool shared;     /* a tied embedding, and two chunks of this rank use it */
 };
 
-/* One pipeline stage's tensors and their layout. */
+/* A stage of the pipeline: consecutive layers. A pipeline rank has one, or `virtual_stages` of them ("model chunks" in
+ * Megatron-LM). */
+struct sl_chunk {
+  int first_layer, layer_count; /* transformer blocks; mlp: linears */
+  bool embedding, head;         /* the model's first and last chunk */
+  int rank;                     /* pipeline rank */
+  int local;                    /* which of its rank's chunks */
+};
+
+/* What one pipeline rank holds: the tensors of its chunks and their layout. */
 struct sl_stage {
-  int first_layer, layer_count; /* transformer blocks */
-  bool embedding, head;
+  int *chunks; /* indices in plan->chunks, in the order of the model */
+  int chunk_count;
   struct sl_placed *tensors; /* in the order of the flat space */
   int tensor_count;
-  int *placed_of; /* index in `tensors` of each of the model's, -1: another stage's */
+  int *placed_of; /* index in `tensors` of each of the model's, -1: another rank's */
   struct sl_layout layout;
 };
 
@@ -86,6 +102,7 @@ struct sl_plan {
   const struct sl_config *config;   /* borrowed */
   const struct sl_cluster *cluster; /* borrowed */
   int world, tp, cp, dp, pp;
+  bool sequence_parallel;      /* norms, dropout and the residual stream on 1 / tp of the tokens */
   struct sl_strategy strategy; /* how states are sharded over dp */
   int shard;                   /* members of a shard group; 1 when nothing is sharded */
   int threads;                 /* OpenMP threads of a rank: cores of a node / its ranks, at least 1; 1 on a GPU */
@@ -93,7 +110,11 @@ struct sl_plan {
   int64_t n_micro;             /* micro-batches per step and rank */
   int64_t global_batch;        /* sequences per step */
   int64_t seq;                 /* tokens per sequence; 1 for an mlp */
-  struct sl_stage *stages;     /* pp of them */
+  struct sl_stage *stages;     /* pp of them: what each pipeline rank holds */
+  struct sl_chunk *chunks;     /* stages of the pipeline, in the order of the model: pp x virtual stages */
+  int chunk_count;
+  int embed_ranks[2];          /* pipeline ranks of the first and the last chunk */
+  struct sl_schedule schedule; /* every pipeline rank's actions: compute, transfers, unshards, reductions, STEP */
 };
 
 /* Build the plan of `world` ranks. `config` must outlive it and gets its batch sizes resolved here.
@@ -114,6 +135,23 @@ struct sl_members {
 struct sl_members sl_plan_group(const struct sl_plan *plan, enum sl_group group, int rank);
 static inline int sl_members_rank(const struct sl_members *m, int i) {
   return m->first + i % m->inner * m->stride + i / m->inner * m->outer;
+}
+
+/* Rows of dimension `dim` of `tensor` that a member of the tp group holds. What tp does not divide (a vocabulary) is padded. */
+int64_t sl_plan_local_size(const struct sl_plan *plan, const struct sl_tensor *tensor, int dim);
+
+/* A run of a rank's local tensor that is contiguous in the logical one: `count` elements from `local` are the logical
+ * tensor's from `logical`; logical < 0: padding, which is zero and stands in no file. */
+struct sl_run_of {
+  int64_t local, logical, count;
+};
+/* The run that starts at local element `local` and ends before `end`, for member `place` of the tp group. */
+struct sl_run_of sl_plan_logical_run(const struct sl_plan *plan, const struct sl_tensor *tensor, int place,
+                                     int64_t local, int64_t end);
+
+/* Does a tied embedding stand on two pipeline ranks? Then its gradients are summed over the embed group. */
+static inline bool sl_plan_ties(const struct sl_plan *plan) {
+  return plan->model->tied_head && plan->embed_ranks[0] != plan->embed_ranks[1];
 }
 
 /* Elements of one member's shard. */

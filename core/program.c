@@ -247,12 +247,15 @@ struct sl_located sl_job_locate(const struct sl_job *job, int rank, enum sl_role
   const struct sl_members shard = sl_plan_group(plan, SL_GROUP_SHARD, rank);
   const struct sl_members replicate = sl_plan_group(plan, SL_GROUP_REPLICATE, rank);
   const struct sl_placed *t = &stage->tensors[placed];
-  struct sl_located out = {.buffer = c->role[role].buffer, .writer = replicate.index == 0};
+  const struct sl_coord at = sl_plan_coord(plan, rank);
+  /* of several holders the first writes: of the tp group, of the two pipeline ranks of a tied embedding */
+  const bool first = (!t->replicated || at.tp == 0) && (!t->tied || at.pp == plan->embed_ranks[0]);
+  struct sl_located out = {.buffer = c->role[role].buffer, .writer = first && replicate.index == 0};
   if (c->role[role].form == SL_FORM_ABSENT) return out;
   const int64_t element = sl_dtype_bytes(c->buffers[out.buffer].dtype);
   if (c->role[role].form == SL_FORM_WHOLE) {
     /* every data-parallel rank holds the same: the first one writes */
-    out.writer = sl_plan_group(plan, SL_GROUP_DP, rank).index == 0;
+    out.writer = first && sl_plan_group(plan, SL_GROUP_DP, rank).index == 0;
     out.count = t->numel;
     out.offset = t->flat * element;
     return out;
@@ -271,7 +274,7 @@ static void print_operand(const struct sl_job *job, const struct sl_class *c, co
   const struct sl_buffer *b = &c->buffers[s->buffer];
   const int place = op->place_group == SL_GROUP_NONE ? 0 : sl_plan_group(job->plan, op->place_group, rank).index;
   fprintf(out, " %s%s", marks[s->access], b->name);
-  if (b->slots > 1) fprintf(out, "#%d", n->slot);
+  if (b->slots > 1) fprintf(out, "#%d", n->slots[s->slot]);
   const int64_t offset = s->offset + place * s->shard_stride;
   if (offset != 0 || s->bytes != b->bytes) fprintf(out, "[%lld+%lld]", (long long)offset, (long long)s->bytes);
 }

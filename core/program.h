@@ -188,11 +188,21 @@ const char *sl_payload_name(enum sl_payload payload);
 
 enum sl_access { SL_READ = 1, SL_WRITE = 2, SL_READ_WRITE = 3 };
 
+/* What decides a slotted buffer's slot: how long the pipeline keeps what stands in it. An instance says which slot of each
+ * kind is its micro-batch's.
+ *   ACTIVATION  forward to backward (to W, where backward is split); the input of a stage the same, but from its arrival
+ *   IN, OUT     a stage's input and its output, which are slots of one buffer: an output becomes the next stage's input
+ *               where that is on the same rank
+ *   DX          the gradient of the residual stream, which a stage gets from behind, works on and hands on
+ *   WEIGHT      what the I half of a backward leaves for its W half */
+enum sl_slot { SL_SLOT_ACTIVATION, SL_SLOT_IN, SL_SLOT_OUT, SL_SLOT_DX, SL_SLOT_WEIGHT, SL_SLOT_COUNT };
+
 /* Bytes [offset + place * shard_stride, +bytes) of one slot of a buffer, `place` being the rank's index in the op's
- * sharding group (sl_op.place_group). A slotted buffer's slot comes from the instance. */
+ * sharding group (sl_op.place_group). A slotted buffer's slot is the instance's of kind `slot`. */
 struct sl_slice {
   int32_t buffer;
   enum sl_access access;
+  enum sl_slot slot;
   int64_t offset, bytes, shard_stride;
 };
 
@@ -222,7 +232,7 @@ struct sl_op {
   enum sl_role role; /* init, save: which of the tensor's states */
   int32_t stream;    /* dropout's stream id, unique per site of the model */
   int32_t layer;     /* block index for reports; -1 embedding, n_layer head */
-  int32_t peer;      /* send, recv: pipeline stage of the other side; broadcast: root's index in the group */
+  int32_t peer;      /* send, recv: pipeline rank of the other side; broadcast: root's index in the group */
 };
 
 /* One action of the schedule, instantiated: where its ops start in the issue list. */
@@ -230,7 +240,7 @@ struct sl_instance {
   struct sl_action action;
   int32_t first_op, op_count; /* its segment: program->ops[first_op ...] */
   int32_t micro_batch;        /* -1: the action has none */
-  int32_t slot;
+  int32_t slots[SL_SLOT_COUNT];
 };
 
 struct sl_wait {
@@ -287,12 +297,13 @@ struct sl_buffer {
   bool persistent; /* lives across steps; placed first, never shared */
   int64_t bytes;   /* of one slot */
   int32_t slots;
+  enum sl_slot slot;  /* what chooses among them, unless a slice says otherwise */
   int32_t first_slot; /* its slots' arena offsets: class->slot_offsets[first_slot ...] */
 };
 
-/* The ranks that share a program: those of a pipeline stage, or of one dp coordinate of it. */
+/* The ranks that share a program: those of a pipeline rank, or of one dp coordinate of it. */
 struct sl_class {
-  int stage;
+  int stage; /* pipeline rank */
   int rank_count, first_rank;
   struct sl_buffer *buffers;
   size_t buffer_count, buffer_capacity;
@@ -321,8 +332,8 @@ static inline int sl_job_class_of(const struct sl_job *job, int rank) {
   return at.pp * job->classes_per_stage + (job->classes_per_stage > 1 ? at.dp : 0);
 }
 
-/* Where the elements [first, first + count) of one tensor's state stand on a rank: `offset` bytes into slot 0 of
- * `buffer`. `writer`: this rank is the one of its replicas that writes them when saving. count 0: the rank holds none
+/* Where the elements [first, first + count) of one tensor's state, counted in the rank's local tensor (after tp; see
+ * sl_plan_logical_run), stand on a rank: `offset` bytes into slot 0 of `buffer`. `writer`: this rank is the one of its replicas that writes them when saving. count 0: the rank holds none
  * of it. */
 struct sl_located {
   int32_t buffer;
@@ -353,13 +364,18 @@ struct sl_share sl_share_piece(const struct sl_program *program, const struct sl
 /* Parts of a collective: operand pairs, or operands of an all_reduce or broadcast. */
 int sl_op_parts(const struct sl_op *op);
 
+/* The slot (index in class->slot_offsets) that a slice of `buffer` means in an instance. */
+static inline int32_t sl_slice_slot(const struct sl_buffer *buffer, const struct sl_slice *slice,
+                                    const struct sl_instance *instance) {
+  return buffer->first_slot + (buffer->slots > 1 ? instance->slots[slice->slot] : 0);
+}
+
 /* Address of operand `i` of `op` in the arena of its space, for a rank at `place` in op->place_group. */
 static inline int64_t sl_operand_offset(const struct sl_class *c, const struct sl_program *p,
                                         const struct sl_instance *n, const struct sl_op *op, int i, int place) {
   const struct sl_slice *s = &p->slices[op->slice + i];
   const struct sl_buffer *b = &c->buffers[s->buffer];
-  int slot = b->slots > 1 ? n->slot : 0;
-  return c->slot_offsets[b->first_slot + slot] + s->offset + place * s->shard_stride;
+  return c->slot_offsets[sl_slice_slot(b, s, n)] + s->offset + place * s->shard_stride;
 }
 
 /* Floating-point operations, and bytes read plus written in device memory, of one op; exact integers in double. */

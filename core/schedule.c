@@ -99,18 +99,25 @@ fail:
   return status;
 }
 
-enum sl_status sl_schedule_build(struct sl_schedule *s, const struct sl_plan *plan) {
-  enum sl_status status;
-  const char *name = plan->config->sl.schedule;
-  const struct sl_schedule_builder *b = sl_schedule_builder_find(name);
-  *s = (struct sl_schedule){0};
-  if (b == NULL || b->split_backward || b->min_chunks > 1 || b->default_chunks > 1)
-    return sl_json_fail(&plan->config->doc, "shardlab.schedule", "is \"%s\"; expected 1f1b or gpipe", name);
-  SL_TRY(sl_schedule_generate(s, name, plan->pp, 1, (int)plan->n_micro));
-  for (int rank = 0; rank < s->ranks; rank++)
-    SL_GO(sl_schedule_append(s, rank, (struct sl_action){SL_ACTION_STEP, rank, -1}));
-  return SL_OK;
-fail:
+static bool is_csv(const char *name) {
+  const size_t n = strlen(name);
+  return n > 4 && strcmp(name + n - 4, ".csv") == 0;
+}
+
+enum sl_status sl_schedule_open_named(struct sl_schedule *s, const char *name, int ranks, int chunks,
+                                      int micro_batches) {
+  if (!is_csv(name)) {
+    if (chunks == 0) chunks = sl_schedule_default_chunks(name);
+    return sl_schedule_generate(s, name, ranks, chunks, micro_batches);
+  }
+  SL_TRY(sl_schedule_load(s, name));
+  const int has[3] = {s->ranks, s->micro_batches, s->stages / s->ranks};
+  if (has[0] == ranks && has[1] == micro_batches && (chunks == 0 || has[2] == chunks) && s->stages % s->ranks == 0)
+    return SL_OK;
   sl_schedule_free(s);
-  return status;
+  return sl_fail(
+      SL_ERR_INPUT,
+      "schedule %s: %d pipeline ranks, %d micro-batches, %d stages a rank; expected %d, %d and %d as the plan "
+      "has",
+      name, has[0], has[1], has[2], ranks, micro_batches, chunks == 0 ? 1 : chunks);
 }

@@ -16,7 +16,6 @@
 #ifndef SL_CORE_SCHEDULE_H
 #define SL_CORE_SCHEDULE_H
 
-#include "core/plan.h"
 #include "core/status.h"
 
 #include <stdbool.h>
@@ -65,10 +64,10 @@ struct sl_schedule {
   size_t *counts, *capacities;
 };
 
-/* Compute actions of every pipeline rank by the name in config->sl.schedule, and STEP at the end of each. Errors:
- * SL_ERR_INPUT for an unknown name, and for a schedule that the lowering to programs does not take yet (several stages a
- * rank, or a split backward). */
-enum sl_status sl_schedule_build(struct sl_schedule *schedule, const struct sl_plan *plan);
+/* A schedule for `ranks` pipeline ranks of `chunks` stages each: by name (sl_schedule_generate), or, when `name` ends in
+ * ".csv", from that file. `chunks` 0: the name's default. Errors: SL_ERR_INPUT, also for a file of another size. */
+enum sl_status sl_schedule_open_named(struct sl_schedule *schedule, const char *name, int ranks, int chunks,
+                                      int micro_batches);
 
 /* Compute actions of `ranks` pipeline ranks with `chunks` stages each, without STEP:
  *   gpipe           all forwards, then all backwards                                            chunks 1

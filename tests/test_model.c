@@ -186,12 +186,12 @@ static void mlp_tensors(void **state) {
   assert_int_equal(model.tensor_count, 6);
   assert_int_equal(sl_model_numel(&model), 8 * 64 + 64 + 64 * 5 + 5 + 5 * 3 + 3);
   const struct sl_tensor *t = tensor(&model, "layers.1.weight");
-  assert_true(t->shape[0] == 5 && t->shape[1] == 64 && t->layer == 1 && t->tp_dim == 1);
+  assert_true(t->shape[0] == 5 && t->shape[1] == 64 && t->layer == 1 && t->tp_dim == 0);
   assert_true(t->init == SL_INIT_UNIFORM && t->init_scale == 0.125);
   t = tensor(&model, "layers.1.bias");
-  assert_true(t->n_dim == 1 && t->numel == 5 && t->init_scale == 0.125 && t->tp_dim == -1);
+  assert_true(t->n_dim == 1 && t->numel == 5 && t->init_scale == 0.125 && t->tp_dim == 0);
   assert_int_equal(tensor(&model, "layers.0.bias")->tp_dim, 0);
-  assert_int_equal(tensor(&model, "layers.2.weight")->tp_dim, -1); /* no partner */
+  assert_int_equal(tensor(&model, "layers.2.weight")->tp_dim, 0);
   assert_true(sl_model_flops(&model, 7, 1) == 7 * 6.0 * (8 * 64 + 64 * 5 + 5 * 3));
   sl_model_free(&model);
 }

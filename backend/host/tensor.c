@@ -10,20 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A run: elements [logical, +count) of the logical tensor stand at element `local` of the rank's local tensor. */
-struct run {
-  int64_t local, logical, count;
-};
-
-/* The run that starts at local element `local` and ends before `end`. Tensor parallelism cuts dimension tp_dim of each
- * of tp_blocks blocks into tp widths, so a logical tensor is (outer x blocks, tp, width x inner). */
-static struct run run_at(const struct sl_host *host, const struct sl_tensor *t, int64_t local, int64_t end) {
-  int tp = host->job->plan->tp;
-  if (tp == 1 || t->tp_dim < 0) return (struct run){local, local, end - local};
-  int64_t inner = t->tp_dim == 0 && t->n_dim == 2 ? t->shape[1] : 1;
-  int64_t width = t->shape[t->tp_dim] / (t->tp_blocks > 1 ? t->tp_blocks : 1) / tp * inner;
-  int64_t q = local / width, r = local % width, left = width - r;
-  return (struct run){local, (q * tp + host->coord.tp) * width + r, left < end - local ? left : end - local};
+/* The run that starts at local element `local` and ends before `end`. */
+static struct sl_run_of run_at(const struct sl_host *host, const struct sl_tensor *t, int64_t local, int64_t end) {
+  return sl_plan_logical_run(host->job->plan, t, host->coord.tp, local, end);
 }
 
 static const struct sl_tensor *tensor_of(const struct sl_host *host, int placed, int *index) {
@@ -43,17 +32,22 @@ static void *memory_of(const struct sl_host *host, const struct sl_located *wher
 
 enum { CHUNK = 1 << 16 }; /* elements converted at a time */
 
-static struct run chunk_of(struct run run) {
+static struct sl_run_of chunk_of(struct sl_run_of run) {
   if (run.count > CHUNK) run.count = CHUNK;
   return run;
 }
 
 /* --- first values --- */
 
-static enum sl_status fill_run(struct sl_host *host, float *out, const struct sl_tensor *t, int index, struct run run) {
+static enum sl_status fill_run(struct sl_host *host, float *out, const struct sl_tensor *t, int index,
+                               struct sl_run_of run) {
   const struct sl_philox_key key = {(uint32_t)host->job->plan->config->sl.seed, SL_STREAM_INIT, 0, (uint32_t)index};
   const size_t n = (size_t)run.count;
   const float scale = (float)t->init_scale;
+  if (run.logical < 0) { /* padding */
+    memset(out, 0, n * sizeof *out);
+    return SL_OK;
+  }
   if (host->has_init) {
     const struct sl_safetensors_tensor *from = sl_safetensors_find(&host->init, t->name);
     return sl_safetensors_read(&host->init, from, run.logical, run.count, out);
@@ -86,7 +80,7 @@ enum sl_status sl_host_init_tensor(struct sl_host *host, const struct sl_issued 
   enum sl_status status = SL_OK;
   SL_TRY(sl_calloc(&values, CHUNK, sizeof *values));
   for (int64_t local = where.first; status == SL_OK && local < end;) {
-    const struct run run = chunk_of(run_at(host, t, local, end));
+    const struct sl_run_of run = chunk_of(run_at(host, t, local, end));
     enum sl_number type;
     void *at = memory_of(host, &where, local, &type);
     status = fill_run(host, values, t, index, run);
@@ -161,12 +155,13 @@ enum sl_status sl_host_save_tensor(struct sl_host *host, const struct sl_issued 
   float *values;
   SL_TRY(sl_calloc(&values, CHUNK, sizeof *values));
   for (int64_t local = where.first; local < end && host->save_status == SL_OK;) {
-    const struct run run = chunk_of(run_at(host, t, local, end));
+    const struct sl_run_of run = chunk_of(run_at(host, t, local, end));
     enum sl_number type;
     const void *at = memory_of(host, &where, local, &type);
     sl_convert(values, SL_NUMBER_F32, at, type, (size_t)run.count);
     /* a failure is told at the end, when all ranks can clean up */
-    host->save_status = sl_safetensors_write(&host->writer[which], index, run.logical, run.count, values);
+    if (run.logical >= 0)
+      host->save_status = sl_safetensors_write(&host->writer[which], index, run.logical, run.count, values);
     local += run.count;
   }
   free(values);
