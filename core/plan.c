@@ -330,9 +330,6 @@ static enum sl_status check_tp(const struct sl_plan *plan) {
 
 static enum sl_status choose_degrees(struct sl_plan *plan, struct sl_config *config, int world) {
   const int replica = config->sl.tp * config->sl.pp;
-  if (config->sl.cp > 1)
-    return sl_json_fail(&config->doc, "shardlab.cp", "is %d; expected 1: context parallelism is not modelled",
-                        config->sl.cp);
   plan->world = world;
   plan->tp = config->sl.tp, plan->pp = config->sl.pp, plan->cp = 1;
   plan->dp = world / replica > 0 ? world / replica : 1;
@@ -342,6 +339,9 @@ static enum sl_status choose_degrees(struct sl_plan *plan, struct sl_config *con
                         plan->pp, world, replica);
   SL_TRY(sl_config_resolve_batch(config, plan->dp)); /* frameworks have limits on micro-batches */
   SL_TRY(sl_strategy_choose(&plan->strategy, config, plan->dp));
+  if (config->sl.cp > 1)
+    return sl_json_fail(&config->doc, "shardlab.cp", "is %d; expected 1: context parallelism is not modelled",
+                        config->sl.cp);
   SL_TRY(check_tp(plan));
   plan->sequence_parallel = config->sl.sequence_parallel && plan->tp > 1 && plan->model->type != SL_MODEL_MLP;
   return SL_OK;
