@@ -1,11 +1,11 @@
-/* Compute ops as calls of kernels/ and OpenBLAS: one short function per kind, and a table of them. */
+/* Compute ops as calls of kernels/ and products: one short function per kind, and a table of them. */
 #include "backend/host/host.h"
+#include "backend/host/product.h"
 
 #include "kernels/all.h"
 #include "kernels/by_dtype.h"
 #include "kernels/convert.h"
 
-#include <cblas.h>
 #include <math.h>
 #include <omp.h>
 #include <string.h>
@@ -189,10 +189,15 @@ static enum sl_status rope(const struct call *c) {
 }
 
 static void sgemm(const struct call *c, const float *a, const float *b, float *out, bool add) {
-  const int m = (int)c->dim[0], n = (int)c->dim[1], k = (int)c->dim[2];
-  const bool ta = c->op->flags & SL_OP_TRANS_A, tb = c->op->flags & SL_OP_TRANS_B;
-  cblas_sgemm(CblasRowMajor, ta ? CblasTrans : CblasNoTrans, tb ? CblasTrans : CblasNoTrans, m, n, k, 1.0f, a,
-              ta ? m : k, b, tb ? k : n, add ? 1.0f : 0.0f, out, n);
+  sl_host_product(&(struct sl_product){.m = (int)c->dim[0],
+                                       .n = (int)c->dim[1],
+                                       .k = (int)c->dim[2],
+                                       .trans_a = c->op->flags & SL_OP_TRANS_A,
+                                       .trans_b = c->op->flags & SL_OP_TRANS_B,
+                                       .add = add,
+                                       .a = a,
+                                       .b = b,
+                                       .c = out});
 }
 
 static void fill_rows(float *out, const float *row, size_t rows, size_t columns) {

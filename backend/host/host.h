@@ -6,7 +6,8 @@
  *   arena.c     the arenas, and what the kernel says the process uses
  *   poison.c    NaN for dead bytes, a debugging aid
  *   collect.c   communication ops as calls of comm.h
- *   dispatch.c  compute ops as calls of kernels/ and of OpenBLAS
+ *   dispatch.c  compute ops as calls of kernels/ and of product.c
+ *   product.c   matrix products: OpenBLAS, a block of the result a thread
  *   batch.c     token and sample input
  *   tensor.c    a tensor's first values, and its way into a file
  *

@@ -3,6 +3,7 @@
  * OpenBLAS packs operands into buffers of its own that fill up with the shapes it meets (measured: 60 to 160 MB for a
  * vocabulary of 50257), so every shape of the program runs once, on zeros. MPI makes a connection at its first use. */
 #include "backend/host/host.h"
+#include "backend/host/product.h"
 
 #include <cblas.h>
 #include <errno.h>
@@ -42,8 +43,14 @@ static enum sl_status warm_product(const struct shape *s) {
   const size_t m = (size_t)s->m, n = (size_t)s->n, k = (size_t)s->k, bytes = (m * k + k * n + m * n) * sizeof(float);
   float *x = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (x == MAP_FAILED) return sl_fail(SL_ERR_MEMORY, "no %zu bytes to warm up OpenBLAS: %s", bytes, strerror(errno));
-  cblas_sgemm(CblasRowMajor, s->trans_a ? CblasTrans : CblasNoTrans, s->trans_b ? CblasTrans : CblasNoTrans, s->m, s->n,
-              s->k, 1, x, s->trans_a ? s->m : s->k, x + m * k, s->trans_b ? s->k : s->n, 0, x + m * k + k * n, s->n);
+  sl_host_product(&(struct sl_product){.m = s->m,
+                                       .n = s->n,
+                                       .k = s->k,
+                                       .trans_a = s->trans_a,
+                                       .trans_b = s->trans_b,
+                                       .a = x,
+                                       .b = x + m * k,
+                                       .c = x + m * k + k * n});
   munmap(x, bytes);
   return SL_OK;
 }
@@ -80,8 +87,9 @@ static enum sl_status warm_rings(const struct sl_host *host, char *out, char *in
 }
 
 enum sl_status sl_host_warm_up(struct sl_host *host) {
-  if (host->options.threads > 0) omp_set_num_threads(host->options.threads);
-  openblas_set_num_threads(omp_get_max_threads());
+  const int threads = host->options.threads > 0 ? host->options.threads : omp_get_max_threads();
+  openblas_set_num_threads(1);  /* product.c has the threads ... */
+  omp_set_num_threads(threads); /* ... which OpenBLAS, where it is built for OpenMP, has just set to 1 */
   SL_TRY(warm_products(host));
   char *memory = calloc(2, WARM_BYTES);
   if (!memory) return sl_fail(SL_ERR_MEMORY, "no memory to warm up MPI");

@@ -1,0 +1,18 @@
+/* Matrix products of the host backend: OpenBLAS, a block of the result a thread. */
+#ifndef SL_BACKEND_HOST_PRODUCT_H
+#define SL_BACKEND_HOST_PRODUCT_H
+
+#include <stdbool.h>
+
+/* c (m, n) = a b, or c += a b with `add`; row-major and dense, a (m, k) or stored (k, m), b (k, n) or stored (n, k). */
+struct sl_product {
+  int m, n, k;
+  bool trans_a, trans_b, add;
+  const float *a, *b;
+  float *c;
+};
+
+/* On omp_get_max_threads() threads. OpenBLAS itself must be set to one thread, or be built for OpenMP. */
+void sl_host_product(const struct sl_product *product);
+
+#endif
