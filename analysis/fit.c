@@ -10,11 +10,7 @@
 
 /* --- entries --- */
 
-/* What the machine takes when it is left alone: the median, unless others disturbed more than half of the repeats. */
-static double undisturbed(double low_s, double median_s) {
-  static const double most = 1.15; /* of the median over the 10th percentile; quiet machines have 1.02 to 1.08 */
-  return low_s > 0 ? fmin(median_s, most * low_s) : median_s;
-}
+static const double of_programs = 0.1;
 
 static bool belongs(const struct sl_point *p, const struct sl_op_cost *c) {
   return p->kind == c->kind && p->variant == c->variant && p->dtype == c->dtype && p->ranks == c->ranks;
@@ -24,39 +20,59 @@ static double cache_of(const struct sl_fit *fit, int ranks) {
   return (double)fit->profile.device.cache_bytes / ranks;
 }
 
-struct group {
-  double (*quantity)[SL_TERM_COUNT];
-  double *seconds, *spread;
-  size_t n;
-};
-
-static void group_free(struct group *g) {
-  free(g->quantity);
-  free(g->seconds);
-  free(g->spread);
+void sl_fit_group_free(struct sl_fit_group *group) {
+  free(group->quantity);
+  free(group->seconds);
+  free(group->low);
+  free(group->high);
+  free(group->spread);
+  free(group->count);
 }
 
-static enum sl_status gather(const struct sl_fit *fit, const struct sl_points *points, const struct sl_op_cost *cost,
-                             struct group *g) {
+static bool is_program(const struct sl_point *p) {
+  return strcmp(p->source, "program") == 0;
+}
+
+enum sl_status sl_fit_gather(struct sl_fit_group *g, const struct sl_fit *fit, const struct sl_op_cost *cost,
+                             const char *source, bool only) {
+  const struct sl_points *points = &fit->merged;
+  bool models = false;
   SL_TRY(sl_calloc(&g->quantity, points->count, sizeof *g->quantity));
   SL_TRY(sl_calloc(&g->seconds, points->count, sizeof *g->seconds));
+  SL_TRY(sl_calloc(&g->low, points->count, sizeof *g->low));
+  SL_TRY(sl_calloc(&g->high, points->count, sizeof *g->high));
   SL_TRY(sl_calloc(&g->spread, points->count, sizeof *g->spread));
+  SL_TRY(sl_calloc(&g->count, points->count, sizeof *g->count));
+  for (size_t i = 0; i < points->count && !models; i++)
+    models = belongs(&points->items[i], cost) && !is_program(&points->items[i]);
   for (size_t i = 0; i < points->count; i++) {
     const struct sl_point *p = &points->items[i];
-    if (!belongs(p, cost)) continue;
+    if (!belongs(p, cost) || (source != NULL && (strcmp(p->source, source) == 0) != only)) continue;
     sl_point_quantities(p, cache_of(fit, p->ranks), g->quantity[g->n]);
-    g->seconds[g->n] = undisturbed(p->low_s, p->median_s);
+    g->seconds[g->n] = p->median_s;
+    g->low[g->n] = p->low_s > 0 ? p->low_s : p->median_s;
+    g->high[g->n] = p->high_s > p->median_s ? p->high_s : p->median_s;
     g->spread[g->n] = p->low_s > 0 ? log(p->high_s / p->low_s) / 2.56 : 1;
-    g->n++;
+    if (models && is_program(p)) g->spread[g->n] = hypot(g->spread[g->n], of_programs);
+    g->count[g->n++] = p->count;
   }
   return SL_OK;
 }
 
-static enum sl_status fit_entry(struct sl_fit *fit, const struct sl_points *points, int entry) {
+/* The same form fitted to other times of the same points. */
+static enum sl_status fit_bound(double seconds[SL_TERM_COUNT], const struct sl_op_cost *cost,
+                                const struct sl_fit_group *g, const double *times) {
+  struct sl_op_cost bound = *cost;
+  SL_TRY(sl_fit_entry(&bound, (const double(*)[SL_TERM_COUNT])g->quantity, times, g->spread, g->n));
+  memcpy(seconds, bound.seconds, sizeof bound.seconds);
+  return SL_OK;
+}
+
+static enum sl_status fit_entry(struct sl_fit *fit, int entry) {
   struct sl_op_cost *cost = &fit->profile.op_costs.items[entry];
-  struct group g = {0};
+  struct sl_fit_group g = {0};
   enum sl_status status;
-  SL_GO(gather(fit, points, cost, &g));
+  SL_GO(sl_fit_gather(&g, fit, cost, NULL, false));
   fit->points_of[entry] = (int)g.n;
   if (g.n == 1) { /* one point is a constant of unknown certainty */
     cost->seconds[SL_TERM_LAUNCH] = g.seconds[0];
@@ -64,17 +80,21 @@ static enum sl_status fit_entry(struct sl_fit *fit, const struct sl_points *poin
     cost->correlation[SL_TERM_LAUNCH][SL_TERM_LAUNCH] = 1;
   } else {
     SL_GO(sl_fit_entry(cost, (const double(*)[SL_TERM_COUNT])g.quantity, g.seconds, g.spread, g.n));
+    SL_GO(fit_bound(cost->fast, cost, &g, g.low));
+    SL_GO(fit_bound(cost->slow, cost, &g, g.high));
   }
-  for (size_t i = 0, k = 0; i < points->count; i++) {
-    if (!belongs(&points->items[i], cost)) continue;
-    fit->rows[fit->count++] = (struct sl_fit_row){&points->items[i], entry, sl_op_cost_seconds(cost, g.quantity[k++])};
+  for (size_t i = 0, k = 0; i < fit->merged.count; i++) {
+    const struct sl_point *p = &fit->merged.items[i];
+    if (belongs(p, cost))
+      fit->rows[fit->count++] = (struct sl_fit_row){p, entry, sl_op_cost_seconds(cost, g.quantity[k++])};
   }
 fail:
-  group_free(&g);
+  sl_fit_group_free(&g);
   return status;
 }
 
-static enum sl_status fit_entries(struct sl_fit *fit, const struct sl_points *points) {
+static enum sl_status fit_entries(struct sl_fit *fit) {
+  const struct sl_points *points = &fit->merged;
   struct sl_op_costs *costs = &fit->profile.op_costs;
   SL_TRY(sl_calloc(&fit->rows, points->count, sizeof *fit->rows));
   for (size_t i = 0; i < points->count; i++) {
@@ -86,7 +106,7 @@ static enum sl_status fit_entries(struct sl_fit *fit, const struct sl_points *po
       return sl_fail(SL_ERR_INPUT, "the points are of more than %d kinds of ops", SL_MAX_OP_COSTS);
     costs->items[costs->count++] =
         (struct sl_op_cost){.kind = p->kind, .variant = p->variant, .dtype = p->dtype, .ranks = p->ranks};
-    SL_TRY(fit_entry(fit, points, costs->count - 1));
+    SL_TRY(fit_entry(fit, costs->count - 1));
   }
   return SL_OK;
 }
@@ -110,8 +130,7 @@ static double median_of(double *values, size_t n, double *error) {
   return median;
 }
 
-/* What a step's communication takes by itself. */
-static double communication_of(const struct sl_fit *fit, const struct sl_point_step *s) {
+double sl_fit_communication(const struct sl_fit *fit, const struct sl_point_step *s) {
   double sum = 0;
   for (int i = 0; i < s->call_count && s->ranks > 1; i++) {
     const struct sl_point_call *c = &s->calls[i];
@@ -129,7 +148,8 @@ static double gap_of(const struct sl_points *points, double *work, double *error
   size_t n = 0;
   for (size_t i = 0; i < points->step_count; i++) {
     const struct sl_point_step *s = &points->steps[i];
-    if (s->ranks == 1 && s->ops > 0) work[n++] = fmax(0, (undisturbed(s->low_s, s->median_s) - s->compute_s) / s->ops);
+    if (s->ranks == 1 && s->ops > 0)
+      work[n++] = fmax(0, (sl_fit_undisturbed(s->low_s, s->median_s) - s->compute_s) / s->ops);
   }
   return median_of(work, n, error);
 }
@@ -141,14 +161,14 @@ static double share_of(const struct sl_fit *fit, const struct sl_points *points,
   size_t n = 0;
   for (size_t i = 0; i < points->step_count; i++) {
     const struct sl_point_step *s = &points->steps[i];
-    const double alone = communication_of(fit, s),
-                 rest = undisturbed(s->low_s, s->median_s) - s->compute_s - gap * s->ops;
+    const double alone = sl_fit_communication(fit, s),
+                 rest = sl_fit_undisturbed(s->low_s, s->median_s) - s->compute_s - gap * s->ops;
     if (s->ranks > 1 && alone > 0.02 * s->median_s) work[n++] = rest / alone;
   }
   return median_of(work, n, error);
 }
 
-/* Standard deviation of ln(median) of a step from run to run: from pairs of runs of one model. */
+/* Standard deviation of ln(median) of a step from run to run: from pairs of rounds of one model. */
 static double noise_of(const struct sl_points *points, double *work) {
   size_t n = 0;
   double unused;
@@ -157,7 +177,7 @@ static double noise_of(const struct sl_points *points, double *work) {
     for (size_t k = i + 1; k < points->step_count; k++) {
       const struct sl_point_step *b = &points->steps[k];
       if (a->ranks == b->ranks && strcmp(a->name, b->name) == 0)
-        work[n++] = fabs(log(undisturbed(a->low_s, a->median_s) / undisturbed(b->low_s, b->median_s)));
+        work[n++] = fabs(log(sl_fit_undisturbed(a->low_s, a->median_s) / sl_fit_undisturbed(b->low_s, b->median_s)));
     }
   }
   return median_of(work, n, &unused) / 0.6745 / sqrt(2);
@@ -209,8 +229,10 @@ enum sl_status sl_fit_points(struct sl_fit *fit, const struct sl_points *points)
   SL_TRY(status);
   SL_GO(sl_cluster_from_json(&fit->profile, &doc));
   fit->profile.op_costs.count = 0;
-  SL_GO(fit_entries(fit, points));
+  SL_GO(sl_fit_merge(&fit->merged, points));
+  SL_GO(fit_entries(fit));
   SL_GO(fit_steps(fit, points));
+  SL_GO(sl_fit_hold_out(fit, points));
   fill_formulas(fit);
 fail:
   sl_json_free(&doc);
@@ -220,6 +242,7 @@ fail:
 
 void sl_fit_free(struct sl_fit *fit) {
   free(fit->rows);
+  sl_points_free(&fit->merged);
   memset(fit, 0, sizeof *fit);
 }
 
@@ -254,6 +277,7 @@ json_t *sl_fit_json(const struct sl_fit *fit, const struct sl_points *points) {
   annotate(device, "launch_us", 1e6 * fit->gap_stderr, source);
   annotate(device, "comm_cpu_share", fit->share_stderr, source);
   annotate(device, "run_noise", -1, source);
+  annotate(device, "error_scale", -1, source);
   annotate(link, "latency_us", -1, source);
   annotate(link, "bandwidth_GBps", -1, source);
   json_array_foreach(json_object_get(top, "op_costs"), i, entry) {

@@ -2,11 +2,14 @@
  *
  * One entry of the profile's op_costs for each (op, variant, type, ranks) that has points. The model is the sum of
  * sl_op_quantities, each times exp(theta); the residual of a point is ln(model / seconds), so all sizes weigh alike, and
- * a term cannot become negative;
- * seconds is the median, at most 1.15 times the 10th percentile: beyond that others were busy on the machine. Weights: 1 / (s0^2 + s^2), s being the point's spread ln(high / low) / 2.56 and
- * s0 = 0.03. Outliers count less by Cauchy weights, iterated (Holland, Welsch 1977). Terms that add nothing (less than
+ * a term cannot become negative. seconds is the median over the rounds of a calibration, of a round the median, at most
+ * 1.15 times the 10th percentile: beyond that others were busy (fit_rounds.c). The 10th and the 90th percentile of the
+ * rounds are fitted alike: fast and slow. Weights: 1 / (s0^2 + s^2), s being the point's spread ln(high / low) / 2.56 and
+ * s0 = 0.03; a point of a benchmark program, whose operands no cache holds, has 0.1 more where models have points of the
+ * same entry: their ops find what the op before has left. Outliers count less by Cauchy weights, iterated (Holland, Welsch 1977). Terms that add nothing (less than
  * 0.2 % of every point, or of which the data know nothing) are left out. Covariance: sigma^2 (J^T W J)^-1; scatter: the
- * weighted standard deviation of the residuals, corrected for the terms fitted. */
+ * weighted standard deviation of the residuals, corrected for the terms fitted. What a prediction may miss comes from
+ * models held out of the fit (fit_holdout.c). */
 #ifndef SL_ANALYSIS_FIT_H
 #define SL_ANALYSIS_FIT_H
 
@@ -23,13 +26,14 @@ struct sl_fit_row {
 
 struct sl_fit {
   struct sl_cluster profile;
+  struct sl_points merged; /* the points, rounds put together; owned */
   struct sl_fit_row *rows; /* owned; one per point that a fit used */
   size_t count;
-  int points_of[SL_MAX_OP_COSTS];                   /* points behind each entry */
-  double gap_stderr, overhead_stderr, share_stderr; /* of launch_latency, step_overhead, comm_cpu_share */
+  int points_of[SL_MAX_OP_COSTS];  /* points behind each entry */
+  double gap_stderr, share_stderr; /* of launch_latency, comm_cpu_share */
 };
 
-/* Fit all of `points`, which must outlive the fit. Errors: SL_ERR_INPUT when the points are too few or name a broken
+/* Fit all of `points`. Errors: SL_ERR_INPUT when the points are too few or name a broken
  * machine, SL_ERR_ABSENT without GSL. */
 enum sl_status sl_fit_points(struct sl_fit *fit, const struct sl_points *points);
 void sl_fit_free(struct sl_fit *fit);
@@ -39,6 +43,34 @@ json_t *sl_fit_json(const struct sl_fit *fit, const struct sl_points *points);
 /* One entry: `n` points of one (op, variant, type, ranks) and their quantities. `cost` has its names set. */
 enum sl_status sl_fit_entry(struct sl_op_cost *cost, const double (*quantity)[SL_TERM_COUNT], const double *seconds,
                             const double *spread, size_t n);
+
+/* --- fit_rounds.c --- */
+
+/* A round's time without the moments in which others were busy. */
+double sl_fit_undisturbed(double low_s, double median_s);
+/* Points that differ only in their times become one; steps and cluster are left out. */
+enum sl_status sl_fit_merge(struct sl_points *out, const struct sl_points *in);
+
+/* --- fit.c --- */
+
+/* The points of one entry, as sl_fit_entry wants them. */
+struct sl_fit_group {
+  double (*quantity)[SL_TERM_COUNT];
+  double *seconds, *low, *high, *spread, *count;
+  size_t n;
+};
+
+/* Those of merged points that belong to `cost`; with `source`: only those of it (`only`) or all but those. */
+enum sl_status sl_fit_gather(struct sl_fit_group *group, const struct sl_fit *fit, const struct sl_op_cost *cost,
+                             const char *source, bool only);
+void sl_fit_group_free(struct sl_fit_group *group);
+/* What a step's communication takes by itself, seconds. */
+double sl_fit_communication(const struct sl_fit *fit, const struct sl_point_step *step);
+
+/* --- fit_holdout.c --- */
+
+/* Set holdout of every entry and error_scale of the profile. */
+enum sl_status sl_fit_hold_out(struct sl_fit *fit, const struct sl_points *points);
 
 /* fit_report.c: FOLDER/residuals.{csv,md} and fit.{gp,svg,png}. Errors: SL_ERR_IO, SL_ERR_ABSENT without gnuplot. */
 enum sl_status sl_fit_report(const struct sl_fit *fit, const char *folder);

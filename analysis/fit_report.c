@@ -51,8 +51,9 @@ static void put_entry(const struct sl_fit *fit, int entry, double *work, FILE *o
     if (fit->rows[i].entry == entry) work[n++] = fabs(fit->rows[i].fitted_s / fit->rows[i].point->median_s - 1);
   if (n == 0) return;
   qsort(work, n, sizeof *work, compare);
-  fprintf(out, "| %s | %s | %d | %zu | %.1f %% | %.1f %% |", sl_op_name((enum sl_op_kind)c->kind),
-          sl_variant_name(c->variant), c->ranks, n, 100 * work[n / 2], 100 * work[n - 1]);
+  fprintf(out, "| %s | %s | %s | %d | %zu | %.1f %% | %.1f %% | %.1f %% |", sl_op_name((enum sl_op_kind)c->kind),
+          sl_variant_name(c->variant), sl_dtype_name(c->dtype), c->ranks, n, 100 * work[n / 2], 100 * work[n - 1],
+          100 * c->holdout);
   for (int t = 0; t < SL_TERM_COUNT; t++)
     if (c->seconds[t] > 0)
       fprintf(out, " %s %.4g (+- %.1f %%)", sl_term_key((enum sl_term)t),
@@ -69,10 +70,15 @@ static enum sl_status write_markdown(const struct sl_fit *fit, const char *folde
     const struct sl_device *d = &fit->profile.device;
     fprintf(out,
             "Between ops: %.2f us (+- %.2f). Share of communication that delays compute: %.2f (+- %.2f). Noise of a "
-            "step's median from run to run: %.1f %%.\n\n",
-            1e6 * d->launch_latency, 1e6 * fit->gap_stderr, d->comm_cpu_share, fit->share_stderr, 100 * d->run_noise);
-    fprintf(out, "| op | variant | ranks | points | median error | largest error | fit (standard error) |\n"
-                 "|---|---|---|---|---|---|---|\n");
+            "step's median from run to run: %.1f %%. Steps of held-out models miss by %.2f times what their ops' "
+            "errors say. "
+            "Held out: each model once.\n\n",
+            1e6 * d->launch_latency, 1e6 * fit->gap_stderr, d->comm_cpu_share, fit->share_stderr, 100 * d->run_noise,
+            d->error_scale);
+    fprintf(
+        out,
+        "| op | variant | type | ranks | points | median error | largest error | held out | fit (standard error) |\n"
+        "|---|---|---|---|---|---|---|---|---|\n");
     for (int e = 0; e < fit->profile.op_costs.count; e++) put_entry(fit, e, work, out);
     status = close_file(out, "residuals.md");
   }
@@ -90,6 +96,7 @@ static const char script[] =
     "set border 3\n"
     "set tics nomirror\n"
     "set key outside right top noenhanced\n"
+    "set lmargin 11\nset rmargin 28\n"
     "classes = 'gemm attention elementwise optimizer control collective p2p'\n"
     "colours = '#4477aa #aa3377 #228833 #ccbb44 #bbbbbb #ee6677 #66ccee'\n"
     "only(c, v) = strcol('class') eq word(classes, c) ? v : NaN\n"

@@ -16,14 +16,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const char *const terminal_variable = "SHARDLAB_TERMINAL";
-enum { TEXT_BYTES = 1 << 18, MAX_RANK_COUNTS = 12, PATH_BYTES = 4096 };
+static const char *const terminal_variable = "SHARDLAB_TERMINAL"; /* the round, where somebody watches */
+enum { TEXT_BYTES = 1 << 18, MAX_RANK_COUNTS = 12, ROUNDS = 5, PATH_BYTES = 4096 };
 
 /* --- one number of ranks: inside --- */
 
 static void show(void *context, double share) {
   const struct sl_calibration *c = context;
-  fprintf(stderr, "\r\033[Kcalibrating %d rank%s: %.0f %%", c->ranks, c->ranks > 1 ? "s" : "", 100 * share);
+  fprintf(stderr, "\r\033[Kcalibrating %s, %d rank%s: %.0f %%", getenv(terminal_variable), c->ranks,
+          c->ranks > 1 ? "s" : "", 100 * share);
   fflush(stderr);
 }
 
@@ -61,13 +62,6 @@ static enum sl_status describe_machine(struct sl_points *points, double load) {
   return SL_OK;
 }
 
-/* Models first and last: how runs differ shows best with time between them. */
-static enum sl_status measure_all(struct sl_calibration *c) {
-  SL_TRY(sl_calibration_model_pass(c, 0));
-  SL_TRY(sl_calibration_bench(c));
-  return sl_calibration_model_pass(c, 1);
-}
-
 static enum sl_status measure_ranks(const struct sl_options *options) {
   const struct sl_place place = sl_place_read();
   const int cores = sl_environment_cores();
@@ -83,7 +77,8 @@ static enum sl_status measure_ranks(const struct sl_options *options) {
   c.progress_context = &c;
   SL_TRY(write_text(text));
   SL_GO(sl_exec_load(options->backend, &c.exec));
-  SL_GO(measure_all(&c));
+  SL_GO(sl_calibration_bench(&c));
+  SL_GO(sl_calibration_models_run(&c));
   SL_GO(describe_machine(&c.points, load));
   if (place.rank == 0) {
     json_t *json = sl_points_json(&c.points);
@@ -148,21 +143,30 @@ static enum sl_status merge(struct sl_points *all, const char *path) {
   return status;
 }
 
+static enum sl_status measure_count(const struct sl_options *options, int ranks, struct sl_points *all) {
+  char points[] = "/tmp/shardlab-points-XXXXXX";
+  const int handle = mkstemp(points);
+  if (handle < 0) return sl_fail(SL_ERR_IO, "%s: cannot be created: %s", points, strerror(errno));
+  close(handle);
+  enum sl_status status = run_ranks(options, ranks, points);
+  if (status == SL_OK) status = merge(all, points);
+  unlink(points);
+  return status;
+}
+
+/* Everything in rounds, minutes apart: what a machine's other guests do to it lasts for seconds, so that most of it
+ * meets only some of the rounds, and the fit can tell. */
 static enum sl_status measure_counts(const struct sl_options *options, struct sl_points *all) {
   int counts[MAX_RANK_COUNTS];
   const int cores = sl_environment_cores(), most = options->world > 0 ? (int)options->world : cores;
-  const int n = rank_counts(most, counts);
+  const int n = rank_counts(most, counts), rounds = options->quick ? 1 : ROUNDS;
   if (most > cores)
     return sl_fail(SL_ERR_INPUT, "--world: is %d; expected at most the cores of this machine, %d", most, cores);
-  for (int i = 0; i < n; i++) {
-    char points[] = "/tmp/shardlab-points-XXXXXX";
-    const int handle = mkstemp(points);
-    if (handle < 0) return sl_fail(SL_ERR_IO, "%s: cannot be created: %s", points, strerror(errno));
-    close(handle);
-    enum sl_status status = run_ranks(options, counts[i], points);
-    if (status == SL_OK) status = merge(all, points);
-    unlink(points);
-    SL_TRY(status);
+  for (int round = 0; round < rounds; round++) {
+    char text[64];
+    snprintf(text, sizeof text, "round %d of %d", round + 1, rounds);
+    if (sl_output_terminal(stderr)) setenv(terminal_variable, text, 1);
+    for (int i = 0; i < n; i++) SL_TRY(measure_count(options, counts[i], all));
   }
   return SL_OK;
 }
@@ -173,7 +177,7 @@ static enum sl_status make_folder(const char *out, char *folder) {
   if (snprintf(folder, PATH_BYTES - 16, "%.*s.fit", (int)stem, out) >= PATH_BYTES - 16)
     return sl_fail(SL_ERR_INPUT, "--out: is a path of %zu bytes; expected a shorter one", length);
   if (mkdir(folder, 0777) != 0 && errno != EEXIST)
-    return sl_fail(SL_ERR_INPUT, "%s: cannot be created: %s", folder, strerror(errno));
+    return sl_fail(SL_ERR_INPUT, "--out: %s: cannot be created: %s", folder, strerror(errno));
   return SL_OK;
 }
 
@@ -199,7 +203,6 @@ static enum sl_status run(const struct sl_options *options) {
   SL_TRY(sl_options_check_outputs(options));
   SL_TRY(sl_exec_load(options->backend, &exec));
   SL_TRY(make_folder(options->out, folder));
-  if (sl_output_terminal(stderr)) setenv(terminal_variable, "1", 1);
   snprintf(points_path, sizeof points_path, "%s/points.json", folder);
   SL_GO(measure_counts(options, &all));
   json_t *json = sl_points_json(&all);

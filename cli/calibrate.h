@@ -27,6 +27,9 @@ struct sl_calibration_model {
   const char *name;
   int layers, width, heads, vocab, positions, seq, micro, accumulation, stage;
   bool dropout, quick;
+  enum sl_dtype dtype;
+  bool flash;
+  int kv_heads, inner; /* of the Llama family; 0: GPT-2 */
 };
 extern const struct sl_calibration_model sl_calibration_models[];
 extern const int sl_calibration_model_count;
@@ -52,8 +55,7 @@ enum sl_status sl_calibration_run(struct sl_calibration *c, const struct sl_job 
 /* --- calibrate_bench.c, calibrate_model.c --- */
 
 enum sl_status sl_calibration_bench(struct sl_calibration *c);
-/* One pass over the models; points of a later pass (`pass` above 0) say so in their source. */
-enum sl_status sl_calibration_model_pass(struct sl_calibration *c, int pass);
+enum sl_status sl_calibration_models_run(struct sl_calibration *c);
 
 /* The ops that the benchmark would time, for the test of the exclusion; freed by sl_job_free. Compute only. */
 enum sl_status sl_calibration_bench_job(struct sl_job *job, const struct sl_plan *plan, bool quick);

@@ -1,4 +1,4 @@
-/* One run of a job, and its completions as points: the median over the steps (the first ones warm up) and over all ops
+/* One run of a job, and its completions as points: the median over the steps (the first one warms up) and over all ops
  * of the step that are alike. */
 #include "cli/calibrate.h"
 
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WARM_STEPS = 2 };
+enum { WARM_STEPS = 1 };
 
 struct recorder {
   const struct sl_program *program;
@@ -104,6 +104,7 @@ static enum sl_status add_points(struct sl_calibration *c, const struct recorder
     SL_TRY(gather(c, r, &p, times, &count, &issues, source));
     put_times(times, count, &p.low_s, &p.median_s, &p.high_s);
     p.repeats = (int)count;
+    p.count = issues;
     SL_TRY(sl_points_add(&c->points, &p));
     if (step != NULL && communicates(p.kind)) add_call(step, &p, issues);
     if (step != NULL && !communicates(p.kind)) step->compute_s += p.median_s * issues;

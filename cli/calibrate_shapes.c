@@ -3,17 +3,37 @@
 
 #include "core/program.h"
 
-/* name, layers, width, heads, vocabulary, positions, sequence, micro-batch, accumulation, ZeRO stage, dropout, quick */
+/* name, layers, width, heads, vocabulary, positions, sequence, micro-batch, accumulation, ZeRO stage, dropout, quick,
+ * type, flash attention, then of the Llama family key/value heads and inner width. Every kind of op in every type meets
+ * several widths; names begin with the type. */
 const struct sl_calibration_model sl_calibration_models[] = {
-    {"c88", 3, 88, 4, 301, 150, 75, 3, 1, 1, false, true},
-    {"c152", 4, 152, 4, 270, 220, 206, 5, 1, 2, false, false},
-    {"c200", 3, 200, 5, 611, 150, 150, 4, 1, 0, false, true},
-    {"c312", 4, 312, 8, 263, 290, 270, 3, 1, 3, false, false},
-    {"c330", 2, 330, 6, 2003, 210, 210, 3, 2, 2, true, true},
-    {"c450", 3, 450, 9, 5003, 190, 190, 2, 1, 3, false, false},
-    {"c520", 2, 520, 8, 9001, 230, 230, 2, 1, 0, true, false},
-    {"c696", 2, 696, 12, 20011, 170, 170, 3, 1, 2, true, false},
-};
+    {"s88", 3, 88, 4, 301, 150, 75, 3, 1, 1, false, true, SL_F32, false, 0, 0},
+    {"s116", 4, 116, 4, 253, 150, 139, 6, 1, 0, false, false, SL_F32, false, 0, 0},
+    {"s152", 4, 152, 4, 270, 220, 206, 5, 1, 2, false, false, SL_F32, false, 0, 0},
+    {"s200", 3, 200, 5, 611, 150, 150, 4, 1, 0, false, true, SL_F32, false, 0, 0},
+    {"s248", 3, 248, 4, 389, 280, 265, 3, 1, 1, false, false, SL_F32, true, 0, 0},
+    {"s312", 4, 312, 8, 263, 290, 270, 3, 1, 3, false, false, SL_F32, false, 0, 0},
+    {"s330", 2, 330, 6, 2003, 210, 210, 3, 2, 2, true, true, SL_F32, true, 0, 0},
+    {"s450", 3, 450, 9, 5003, 190, 190, 2, 1, 3, false, false, SL_F32, false, 0, 0},
+    {"s520", 2, 520, 8, 9001, 230, 230, 2, 1, 0, true, false, SL_F32, true, 0, 0},
+    {"s696", 2, 696, 12, 20011, 170, 170, 3, 1, 2, true, false, SL_F32, false, 0, 0},
+    {"b104", 3, 104, 4, 290, 150, 135, 5, 1, 1, false, true, SL_BF16, false, 0, 0},
+    {"b236", 2, 236, 4, 509, 250, 245, 3, 1, 2, false, true, SL_BF16, true, 0, 0},
+    {"b350", 2, 350, 7, 1009, 190, 175, 2, 2, 0, true, false, SL_BF16, false, 0, 0},
+    {"b456", 1, 456, 8, 4001, 210, 210, 2, 1, 3, false, false, SL_BF16, false, 0, 0},
+    {"b710", 1, 710, 10, 12007, 150, 150, 2, 1, 0, true, false, SL_BF16, false, 0, 0},
+    {"h96", 3, 96, 4, 277, 150, 145, 4, 1, 0, false, true, SL_F16, false, 0, 0},
+    {"h220", 2, 220, 4, 457, 270, 260, 3, 1, 2, false, true, SL_F16, true, 0, 0},
+    {"h342", 2, 342, 6, 1511, 180, 165, 3, 2, 1, true, false, SL_F16, false, 0, 0},
+    {"h468", 1, 468, 9, 5009, 210, 195, 2, 1, 3, false, false, SL_F16, false, 0, 0},
+    {"h690", 1, 690, 10, 11003, 150, 145, 2, 1, 0, true, false, SL_F16, false, 0, 0},
+    {"sl132", 2, 132, 6, 331, 150, 130, 4, 1, 1, false, true, SL_F32, false, 2, 370},
+    {"sl280", 2, 280, 7, 1301, 220, 215, 2, 1, 3, false, false, SL_F32, true, 1, 750},
+    {"sl504", 1, 504, 9, 4507, 170, 170, 2, 2, 0, false, false, SL_F32, false, 3, 1370},
+    {"bl144", 2, 144, 4, 347, 150, 140, 4, 1, 2, false, true, SL_BF16, true, 2, 400},
+    {"bl420", 1, 420, 10, 2503, 190, 180, 2, 2, 0, false, false, SL_BF16, false, 5, 1130},
+    {"hl168", 2, 168, 6, 359, 150, 150, 3, 1, 1, false, true, SL_F16, true, 3, 450},
+    {"hl400", 1, 400, 8, 2203, 190, 185, 2, 2, 0, false, false, SL_F16, false, 4, 1090}};
 const int sl_calibration_model_count = sizeof sl_calibration_models / sizeof *sl_calibration_models;
 
 const struct sl_calibration_product sl_calibration_products[] = {
@@ -28,7 +48,7 @@ const struct sl_calibration_product sl_calibration_products[] = {
 const int sl_calibration_product_count = sizeof sl_calibration_products / sizeof *sl_calibration_products;
 
 /* Widths and vocabularies of the acceptance models; their sequences; the sizes of their heads. */
-static const int64_t widths[] = {128, 256, 384, 768}, vocabularies[] = {256, 50257};
+static const int64_t widths[] = {128, 256, 384, 768}, vocabularies[] = {256, 512, 50257};
 static const int64_t sequences[] = {64, 128, 256, 512, 1024}, heads[] = {32, 48, 64};
 
 #define LENGTH(table) (sizeof(table) / sizeof *(table))
@@ -61,6 +81,8 @@ bool sl_calibration_excluded(const struct sl_op *op) {
     return false;
   case SL_OP_ATTENTION_FWD:
   case SL_OP_ATTENTION_BWD:
+  case SL_OP_FLASH_FWD:
+  case SL_OP_FLASH_BWD:
     return among(d[1], sequences, LENGTH(sequences)) || among(d[3], heads, LENGTH(heads));
   case SL_OP_EMBED_FWD:
   case SL_OP_EMBED_BWD:
@@ -68,6 +90,10 @@ bool sl_calibration_excluded(const struct sl_op *op) {
   case SL_OP_LAYERNORM_FWD:
   case SL_OP_LAYERNORM_BWD:
   case SL_OP_BIAS_FWD:
+  case SL_OP_RMSNORM_FWD:
+  case SL_OP_RMSNORM_BWD:
+  case SL_OP_SWIGLU_FWD:
+  case SL_OP_SWIGLU_BWD:
   case SL_OP_BIAS_BWD:
   case SL_OP_GELU_FWD:
   case SL_OP_GELU_BWD:

@@ -54,6 +54,7 @@ static const struct number device_numbers[] = {
     {"cache_MiB", BYTES, AT(cache_bytes), MIB, 0, 1e6, false},
     {"cache_bandwidth_GBps", REAL, AT(cache_bandwidth), 1e9, 0, 1e6, false},
     {"run_noise", REAL, AT(run_noise), 1, 0, 10, false},
+    {"error_scale", REAL, AT(error_scale), 1, 0, 100, false},
 };
 #undef AT
 

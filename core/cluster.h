@@ -41,7 +41,8 @@ struct sl_device {
   /* cache-resident small buffers on a CPU; 0 bytes = not modelled */
   int64_t cache_bytes;
   double cache_bandwidth;
-  double run_noise; /* standard deviation of a run's median step time from run to run, relative */
+  double run_noise;   /* standard deviation of a run's median step time from run to run, relative */
+  double error_scale; /* by which whole steps missed more than the errors of their entries say; 0 = 1 */
 };
 
 /* One level of the interconnect: ranks that share a unit of this level talk at this bandwidth (per device and direction,

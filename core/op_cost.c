@@ -68,19 +68,37 @@ static double distance(int a, int b) {
   return fabs(log((double)a / b));
 }
 
+/* 0: the same type; more: the further, the worse a stand-in; -1: none. */
+static int type_distance(enum sl_dtype wanted, enum sl_dtype have) {
+  const bool half = wanted == SL_BF16 || wanted == SL_F16;
+  if (wanted == have) return 0;
+  if (!half) return -1;
+  if (have == SL_BF16 || have == SL_F16) return 1;
+  return have == SL_F32 ? 2 : -1;
+}
+
+bool sl_op_cost_moves(int kind) {
+  return kind == SL_OP_ALL_GATHER || kind == SL_OP_BROADCAST || kind == SL_OP_SEND || kind == SL_OP_RECV;
+}
+
+/* Is `a` the better entry, both being of the kind? */
+static bool better(const struct sl_op_cost *a, const struct sl_op_cost *b, enum sl_variant variant, enum sl_dtype dtype,
+                   int ranks) {
+  const int type_a = type_distance(dtype, a->dtype), type_b = type_distance(dtype, b->dtype);
+  if (type_a != type_b) return type_a < type_b;
+  if ((a->variant == variant) != (b->variant == variant)) return a->variant == variant;
+  const double far_a = distance(a->ranks, ranks), far_b = distance(b->ranks, ranks);
+  return far_a < far_b || (far_a == far_b && a->ranks < b->ranks);
+}
+
 const struct sl_op_cost *sl_op_cost_find(const struct sl_op_costs *costs, int kind, enum sl_variant variant,
                                          enum sl_dtype dtype, int ranks) {
   const struct sl_op_cost *best = NULL;
   for (int i = 0; i < costs->count; i++) {
     const struct sl_op_cost *c = &costs->items[i];
-    if (c->kind != kind || c->dtype != dtype || (c->variant != variant && c->variant != SL_VARIANT_PLAIN)) continue;
-    const bool exact = c->variant == variant;
-    if (best == NULL || (exact && best->variant != variant)) {
-      best = c;
-    } else if (exact == (best->variant == variant)) {
-      const double now = distance(c->ranks, ranks), then = distance(best->ranks, ranks);
-      if (now < then || (now == then && c->ranks < best->ranks)) best = c;
-    }
+    if (c->kind != kind || type_distance(dtype, c->dtype) < 0) continue;
+    if (c->variant != variant && c->variant != SL_VARIANT_PLAIN) continue;
+    if (best == NULL || better(c, best, variant, dtype, ranks)) best = c;
   }
   return best;
 }
@@ -89,6 +107,18 @@ double sl_op_cost_seconds(const struct sl_op_cost *cost, const double quantity[S
   double sum = 0;
   for (int t = 0; t < SL_TERM_COUNT; t++) sum += cost->seconds[t] * quantity[t];
   return sum;
+}
+
+double sl_op_cost_variance(const struct sl_op_cost *cost, const double seconds[SL_TERM_COUNT]) {
+  const double misfit = cost->holdout > 0 ? cost->holdout : cost->scatter;
+  double sum = 0, parameters = 0;
+  for (int t = 0; t < SL_TERM_COUNT; t++) {
+    sum += seconds[t];
+    for (int u = 0; u < SL_TERM_COUNT; u++)
+      parameters +=
+          seconds[t] * seconds[u] * cost->correlation[t][u] * cost->relative_stderr[t] * cost->relative_stderr[u];
+  }
+  return fmax(misfit * misfit * sum * sum, parameters);
 }
 
 /* --- reading --- */
@@ -136,7 +166,8 @@ enum sl_status sl_op_cost_names(const struct sl_json_object *in, int *kind, enum
   return read_dtype(in, dtype);
 }
 
-static const char *const words[] = {"op", "variant", "dtype", "ranks", "scatter", "points", "source", "correlation"};
+static const char *const words[] = {"op",     "variant", "dtype",       "ranks", "scatter", "holdout",
+                                    "points", "source",  "correlation", "fast",  "slow"};
 
 static enum sl_status check_keys(const struct sl_json_object *in) {
   const char *known[sizeof words / sizeof *words + SL_TERM_COUNT], *key;
@@ -176,6 +207,23 @@ static enum sl_status read_terms(const struct sl_json_object *in, struct sl_op_c
   return count > 0 ? SL_OK : sl_json_get_fail(in, terms[0].key, "a term of the cost, or another one");
 }
 
+/* The terms of the best or the worst that was met; absent: not known. */
+static enum sl_status read_bound(const struct sl_json_object *top, const char *key, double seconds[SL_TERM_COUNT]) {
+  char path[256];
+  const json_t *object = sl_json_get(top, key);
+  if (object == NULL) return SL_OK;
+  if (!json_is_object(object)) return sl_json_get_fail(top, key, "an object");
+  sl_json_get_path(top, key, path, sizeof path);
+  const struct sl_json_object in = {top->doc, object, path};
+  for (int t = 0; t < SL_TERM_COUNT; t++) {
+    double value = 0;
+    if (sl_json_get(&in, terms[t].key) == NULL) continue;
+    SL_TRY(sl_json_get_real(&in, terms[t].key, terms[t].rate ? 1e-9 : 0, 1e12, &value));
+    seconds[t] = terms[t].rate ? 1 / (value * terms[t].unit) : value * terms[t].unit;
+  }
+  return SL_OK;
+}
+
 static void pair_key(char *out, size_t size, int a, int b) {
   snprintf(out, size, "%s:%s", terms[a].key, terms[b].key);
 }
@@ -206,8 +254,11 @@ static enum sl_status read_entry(const struct sl_json_object *in, struct sl_op_c
   SL_TRY(sl_op_cost_names(in, &out->kind, &out->variant, &out->dtype));
   SL_TRY(sl_json_get_int(in, "ranks", 1, 1 << 20, &ranks));
   SL_TRY(sl_json_get_real(in, "scatter", 0, 10, &out->scatter));
+  SL_TRY(sl_json_get_real(in, "holdout", 0, 10, &out->holdout));
   out->ranks = (int)ranks;
   SL_TRY(read_terms(in, out));
+  SL_TRY(read_bound(in, "fast", out->fast));
+  SL_TRY(read_bound(in, "slow", out->slow));
   return read_correlation(in, out);
 }
 
@@ -242,6 +293,15 @@ static json_t *correlation_json(const struct sl_op_cost *c) {
   return object;
 }
 
+static void put_bound(json_t *object, const char *key, const double seconds[SL_TERM_COUNT]) {
+  json_t *bound = json_object();
+  for (int t = 0; t < SL_TERM_COUNT; t++)
+    if (seconds[t] > 0)
+      json_object_set_new(bound, terms[t].key, json_real(sl_term_number((enum sl_term)t, seconds[t])));
+  if (json_object_size(bound) > 0) json_object_set(object, key, bound);
+  json_decref(bound);
+}
+
 static json_t *entry_json(const struct sl_op_cost *c) {
   json_t *object = json_pack("{s:s}", "op", sl_op_name((enum sl_op_kind)c->kind));
   if (c->variant != SL_VARIANT_PLAIN) json_object_set_new(object, "variant", json_string(sl_variant_name(c->variant)));
@@ -256,6 +316,9 @@ static json_t *entry_json(const struct sl_op_cost *c) {
     json_object_set_new(object, key, json_real(value * c->relative_stderr[t]));
   }
   json_object_set_new(object, "scatter", json_real(c->scatter));
+  if (c->holdout > 0) json_object_set_new(object, "holdout", json_real(c->holdout));
+  put_bound(object, "fast", c->fast);
+  put_bound(object, "slow", c->slow);
   json_t *correlation = correlation_json(c);
   if (json_object_size(correlation) > 0) json_object_set(object, "correlation", correlation);
   json_decref(correlation);

@@ -58,7 +58,7 @@ enum sl_variant {
 };
 const char *sl_variant_name(enum sl_variant variant);
 
-enum { SL_MAX_OP_COSTS = 192 };
+enum { SL_MAX_OP_COSTS = 512 };
 
 struct sl_op_cost {
   int kind; /* enum sl_op_kind */
@@ -69,6 +69,8 @@ struct sl_op_cost {
   double relative_stderr[SL_TERM_COUNT]; /* standard error of the fit, relative */
   double correlation[SL_TERM_COUNT][SL_TERM_COUNT]; /* between the estimates of two terms; 1 on the diagonal */
   double scatter; /* standard deviation of ln(measured / fitted) over the points: what the form does not describe */
+  double fast[SL_TERM_COUNT], slow[SL_TERM_COUNT]; /* as `seconds`, when the machine is at its best and its worst */
+  double holdout; /* the same of the total that this entry's ops take in a program whose shapes the fit did not see */
 };
 
 struct sl_op_costs {
@@ -82,14 +84,21 @@ struct sl_program;
 enum sl_variant sl_op_variant(const struct sl_program *program, const struct sl_op *op);
 /* quantity[t] of `op`, of which `bytes` are moved (or put on the wire), for a rank with `cache_bytes` of cache. */
 void sl_op_quantities(const struct sl_op *op, double bytes, double cache_bytes, double quantity[SL_TERM_COUNT]);
-/* The entry for an op whose node has `ranks` ranks: that of the nearest number of ranks (by ratio, the lower one at a
- * tie), a plain one where the variant has none; NULL when the table has no entry for the kind and type. */
+/* The entry for an op whose node has `ranks` ranks. In this order: an entry of its type, else of the other 16-bit type,
+ * else of fp32 (16-bit ops only: nothing stands in for fp32); of its variant, else the plain one; of the nearest number
+ * of ranks (by ratio, the lower one at a tie). NULL when there is none: the formulas of sim/cost.h are left. */
 const struct sl_op_cost *sl_op_cost_find(const struct sl_op_costs *costs, int kind, enum sl_variant variant,
                                          enum sl_dtype dtype, int ranks);
 double sl_op_cost_seconds(const struct sl_op_cost *cost, const double quantity[SL_TERM_COUNT]);
+/* Does an entry of another type describe ops of this kind as well? Those that only move bytes. */
+bool sl_op_cost_moves(int kind);
+/* Variance of the total that ops of one entry take, `seconds` of it through each term: the larger of
+ *   (holdout or, without one, scatter)^2 T^2                    what the form misses is common to an entry's ops
+ *   sum over terms t, u of T_t T_u r_tu sigma_t sigma_u         errors of the parameters, which grow off the grid */
+double sl_op_cost_variance(const struct sl_op_cost *cost, const double seconds[SL_TERM_COUNT]);
 
 /* The list "op_costs" of a cluster.json: objects {"op", "variant", "dtype", "ranks", "launch_us", "launch_us_stderr",
- * ..., "scatter", "correlation": {"launch_us:GFLOPS": r, ...}}. Reading replaces *costs. Errors: SL_ERR_INPUT with the
+ * ..., "scatter", "holdout", "fast": {"launch_us": .., ...}, "slow": {...}, "correlation": {"launch_us:GFLOPS": r, ...}}. Reading replaces *costs. Errors: SL_ERR_INPUT with the
  * place. */
 enum sl_status sl_op_costs_read(struct sl_op_costs *costs, const struct sl_json *doc, const json_t *list);
 /* The keys "op", "variant" and "dtype" of an object. */

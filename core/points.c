@@ -80,12 +80,13 @@ static enum sl_status read_parts(const struct sl_json_object *in, const char *ke
 
 static enum sl_status read_point(const struct sl_json_object *in, struct sl_point *p) {
   memset(p, 0, sizeof *p);
-  p->parts = 1;
+  p->parts = p->count = 1;
   if (!json_is_object(in->object)) return sl_json_fail(in->doc, in->path, "expected an object");
   SL_TRY(sl_op_cost_names(in, &p->kind, &p->variant, &p->dtype));
   SL_TRY(read_ranks(in, &p->ranks));
   SL_TRY(read_shape(in, p->dim));
   SL_TRY(read_parts(in, "parts", &p->parts));
+  SL_TRY(read_parts(in, "count", &p->count));
   SL_TRY(sl_json_get_real(in, "bytes", 0, 1e15, &p->bytes));
   SL_TRY(sl_json_get_text(in, "source", p->source, sizeof p->source));
   return read_times(in, &p->low_s, &p->median_s, &p->high_s, &p->repeats);
@@ -177,6 +178,7 @@ static json_t *point_json(const struct sl_point *p) {
   json_object_set_new(object, "parts", json_integer(p->parts));
   json_object_set_new(object, "bytes", json_real(p->bytes));
   json_object_set_new(object, "source", json_string(p->source));
+  json_object_set_new(object, "count", json_integer(p->count));
   put_times(object, p->low_s, p->median_s, p->high_s, p->repeats);
   return object;
 }

@@ -2,13 +2,15 @@
  *
  *   {"schema": 1, "machine": text, "cluster": cluster.json of the machine before the fit, "load": load average before,
  *    "points": [{"op": "gemm", "variant": "trans_b", "dtype": "fp32", "ranks": 2, "shape": [m, n, k], "parts": 1,
- *                "bytes": .., "source": "program" | "model", "median_s": .., "low_s": .., "high_s": .., "repeats": ..}],
+ *                "bytes": .., "source": "program" or a step's name, "count": .., "median_s": .., "low_s": .., "high_s": ..,
+ *                "repeats": ..}],
  *    "steps": [{"name": .., "ranks": .., "ops": .., "compute_s": .., "median_s": .., "low_s": .., "high_s": ..,
  *               "repeats": .., "calls": [{"op", "variant", "dtype", "parts", "bytes", "count"}]}]}
  *
- * shape is sl_op.dim; bytes as sl_op_quantities wants them; low and high are the 10th and 90th percentile. A step is a
- * whole step of a small model, run several times over the calibration (equal names): what lies between its ops, what
- * its communication takes from its compute, and how runs differ. */
+ * shape is sl_op.dim; bytes as sl_op_quantities wants them; low and high are the 10th and 90th percentile; count is how
+ * many ops of the program are like this one. A step is a whole step of a small model: what lies between its ops, what
+ * its communication takes from its compute, and how runs differ. Everything is measured in several rounds over the
+ * calibration, so points and steps that are alike but for their times come several times. */
 #ifndef SL_CORE_POINTS_H
 #define SL_CORE_POINTS_H
 
@@ -19,7 +21,7 @@ struct sl_point {
   int kind; /* enum sl_op_kind */
   enum sl_variant variant;
   enum sl_dtype dtype;
-  int ranks, parts, repeats;
+  int ranks, parts, repeats, count;
   int64_t dim[5];
   double bytes, median_s, low_s, high_s;
   char source[16];

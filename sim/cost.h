@@ -73,12 +73,16 @@ double sl_cost_collective(const struct sl_cost_rank *rank, const struct sl_link 
                           const struct sl_op *op, int members);
 
 /* Relative standard deviation of the time of step program `program` as a calibrated profile knows it; 0 without one.
- * With T the sum over the program's issues of the seconds of measured ops, T_e those of entry e, T_et of its term t, and
- * T_es those of ops of one shape s:
- *   variance T^2 = sum over e ( sum over t, u of T_et T_eu r_tu sigma_t sigma_u   errors of the fitted parameters
- *                             + scatter_e^2 sum over s of T_es^2 )               what the form misses, alike for a shape
- *                + run_noise^2 T^2                                                runs differ
- * A 90 % interval is median x exp(+- 1.645 sqrt(variance)). `members` is the size of the groups of collectives. */
+ * With T the sum over the program's issues of the seconds of ops, and T_e those of the ops of entry e:
+ *   variance T^2 = error_scale^2 sum over e of variance_e   see sl_op_cost_variance: errors common to an entry's ops
+ *                + run_noise^2 T^2                          runs differ
+ * An entry that stands in for another type's ops is 30 % uncertain beyond its own error, and ops of a kind that was not
+ * measured are 50 % uncertain.
+ *
+ * The state of a machine that others use too lasts longer than a step (on a virtual one: where the host has put its
+ * cores), and takes all ops along. What the step takes at the calibration's worst rounds less what it takes at the best,
+ * halved, is S, and the 90 % interval is median x exp(+- (S / T + 1.645 sqrt(variance))): the value is that exponent
+ * over 1.645. `members` is the size of the groups of collectives. */
 double sl_cost_step_error(const struct sl_cost_rank *rank, const struct sl_program *program, int members);
 
 #endif

@@ -1,68 +1,43 @@
-/* How far a predicted step time may be off, by what the fit of its profile knows of itself; cost.h states the formula. */
+/* How far a predicted step time may be off, by what the fit of its profile knows of itself; cost.h states the formula.
+ */
 #include "sim/cost.h"
+
+#include "core/status.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-/* What the ops of one entry and shape take in all. */
-struct shape {
-  const struct sl_op_cost *cost;
-  double quantity[SL_TERM_COUNT];
+static const double of_stand_ins = 0.3, of_formulas = 0.5;
+static const double quantile = 1.645; /* of the normal distribution: 90 % lie within */
+
+/* What the ops of one entry take in all; the last one is of the ops that have none. */
+struct total {
   double seconds[SL_TERM_COUNT]; /* by term */
+  double sum, stood_in, fast, slow;
 };
 
-static double sum_of(const double seconds[SL_TERM_COUNT]) {
-  double sum = 0;
-  for (int t = 0; t < SL_TERM_COUNT; t++) sum += seconds[t];
-  return sum;
-}
-
-static void count(struct shape *shapes, size_t *n, const struct sl_op_cost *cost,
-                  const double quantity[SL_TERM_COUNT]) {
-  size_t i = 0;
-  while (i < *n && (shapes[i].cost != cost || memcmp(shapes[i].quantity, quantity, sizeof shapes[i].quantity) != 0))
-    i++;
-  if (i == *n) {
-    shapes[(*n)++] = (struct shape){.cost = cost};
-    memcpy(shapes[i].quantity, quantity, sizeof shapes[i].quantity);
+static void count(struct total *total, const struct sl_op_cost *cost, const double quantity[SL_TERM_COUNT],
+                  enum sl_dtype dtype) {
+  const double seconds = sl_op_cost_seconds(cost, quantity);
+  for (int t = 0; t < SL_TERM_COUNT; t++) total->seconds[t] += cost->seconds[t] * quantity[t];
+  total->sum += seconds;
+  for (int t = 0; t < SL_TERM_COUNT; t++) {
+    total->fast += cost->fast[t] * quantity[t];
+    total->slow += cost->slow[t] * quantity[t];
   }
-  for (int t = 0; t < SL_TERM_COUNT; t++) shapes[i].seconds[t] += cost->seconds[t] * quantity[t];
+  if (cost->dtype != dtype && !sl_op_cost_moves(cost->kind)) total->stood_in += seconds;
 }
 
-/* Variance of the seconds of one entry through the errors of its terms. */
-static double parameter_variance(const struct sl_op_cost *cost, const double seconds[SL_TERM_COUNT]) {
-  double variance = 0;
-  for (int t = 0; t < SL_TERM_COUNT; t++)
-    for (int u = 0; u < SL_TERM_COUNT; u++)
-      variance +=
-          seconds[t] * seconds[u] * cost->correlation[t][u] * cost->relative_stderr[t] * cost->relative_stderr[u];
-  return fmax(0, variance);
+/* Ops without an entry: seconds by the formulas. What has no work of its own (the end of a program) has no error. */
+static double unmeasured(const struct sl_cost_rank *rank, const struct sl_program *program, const struct sl_op *op) {
+  double seconds = 0;
+  if (sl_op_class_of(op->kind) == SL_CLASS_CONTROL) return 0;
+  return sl_cost_compute(rank, program, op, &seconds) == SL_OK ? seconds : 0;
 }
 
-static double variance_of(const struct shape *shapes, size_t n) {
-  double variance = 0;
-  for (size_t i = 0; i < n; i++) {
-    const double all = sum_of(shapes[i].seconds);
-    double seconds[SL_TERM_COUNT] = {0};
-    bool first = true;
-    variance += pow(shapes[i].cost->scatter * all, 2);
-    for (size_t k = 0; k < n; k++) {
-      if (shapes[k].cost != shapes[i].cost) continue;
-      if (k < i) first = false;
-      for (int t = 0; t < SL_TERM_COUNT; t++) seconds[t] += shapes[k].seconds[t];
-    }
-    if (first) variance += parameter_variance(shapes[i].cost, seconds);
-  }
-  return variance;
-}
-
-double sl_cost_step_error(const struct sl_cost_rank *rank, const struct sl_program *program, int members) {
-  struct shape *shapes = NULL;
-  size_t n = 0;
-  double total = 0;
-  if (rank->costs == NULL || rank->costs->count == 0) return 0;
-  if (sl_calloc(&shapes, program->op_count, sizeof *shapes) != SL_OK) return 0;
+static void add_program(struct total *totals, const struct sl_cost_rank *rank, const struct sl_program *program,
+                        int members) {
+  const struct sl_op_costs *costs = rank->costs;
   for (size_t i = 0; i < program->issue_count; i++) {
     const struct sl_op *op = &program->ops[program->issues[i].op];
     const enum sl_op_class op_class = sl_op_class_of(op->kind);
@@ -70,10 +45,30 @@ double sl_cost_step_error(const struct sl_cost_rank *rank, const struct sl_progr
     double quantity[SL_TERM_COUNT];
     if (call && members < 2) continue;
     const struct sl_op_cost *cost = sl_cost_measured(rank, program, op, call ? members : 0, quantity);
-    if (cost != NULL) count(shapes, &n, cost, quantity);
+    if (cost != NULL)
+      count(&totals[cost - costs->items], cost, quantity, op->dtype);
+    else if (!call)
+      totals[costs->count].sum += unmeasured(rank, program, op);
   }
-  for (size_t i = 0; i < n; i++) total += sum_of(shapes[i].seconds);
-  const double variance = total > 0 ? variance_of(shapes, n) / (total * total) : 0;
-  free(shapes);
-  return total > 0 ? sqrt(variance + rank->device->run_noise * rank->device->run_noise) : 0;
+}
+
+double sl_cost_step_error(const struct sl_cost_rank *rank, const struct sl_program *program, int members) {
+  const double noise = rank->device->run_noise, scale = rank->device->error_scale;
+  struct total *totals;
+  double all = 0, variance = 0, swing = 0;
+  if (rank->costs == NULL || rank->costs->count == 0) return 0;
+  const int n = rank->costs->count;
+  if (sl_calloc(&totals, (size_t)n + 1, sizeof *totals) != SL_OK) return 0;
+  add_program(totals, rank, program, members);
+  for (int i = 0; i < n; i++) {
+    all += totals[i].sum;
+    if (totals[i].slow > 0) swing += (totals[i].slow - totals[i].fast) / 2;
+    variance +=
+        sl_op_cost_variance(&rank->costs->items[i], totals[i].seconds) + pow(of_stand_ins * totals[i].stood_in, 2);
+  }
+  all += totals[n].sum;
+  variance += pow(of_formulas * totals[n].sum, 2);
+  free(totals);
+  if (scale > 0) variance *= scale * scale;
+  return all > 0 ? sqrt(variance / (all * all) + noise * noise) + fmax(0, swing / all) / quantile : 0;
 }

@@ -4,6 +4,7 @@
  *   topology.c  links, and whether a class can be folded
  *   lanes.c     starts and completes ops, rendezvous, slow-down
  *   deadlock.c  explains a standstill
+ *   stand_in.c  says what is predicted without a measurement
  *   sim.c       the executor table */
 #ifndef SL_SIM_STATE_H
 #define SL_SIM_STATE_H
@@ -133,6 +134,8 @@ static inline int sl_sim_peer_lane(int lane) {
   }
 }
 
+/* stand_in.c: a warning that names the ops of a step which a calibrated profile does not know. */
+void sl_sim_say_stand_ins(const struct sl_sim *sim);
 /* tables.c */
 enum sl_status sl_sim_tables(struct sl_sim *sim);
 void sl_sim_tables_free(struct sl_sim *sim);

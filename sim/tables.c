@@ -221,6 +221,7 @@ enum sl_status sl_sim_tables(struct sl_sim *sim) {
   SL_TRY(sl_cost_share(&sim->cost_rank, sim->job->plan->cluster, sim->job->plan->world));
   sim->slow = sim->cost_rank.device->comm_cpu_share;
   SL_TRY(fill_classes(sim));
+  sl_sim_say_stand_ins(sim);
   SL_TRY(fill_ranks(sim));
   int *group_of;
   SL_TRY(sl_calloc(&group_of, (size_t)sim->count * SL_GROUP_COUNT * SL_GROUP_COUNT, sizeof *group_of));

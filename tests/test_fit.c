@@ -132,6 +132,7 @@ static void profile_survives_its_file(void **unused) {
   assert_int_equal(sl_fit_points(&fit, &points), SL_OK);
   assert_true(fabs(fit.profile.device.launch_latency / 10e-6 - 1) < 1e-6);
   assert_true(fabs(fit.profile.device.run_noise / (log(1 + 0.04 * 3 / 3.91) / 0.6745 / sqrt(2)) - 1) < 0.01);
+  for (int t = 0; t < SL_TERM_COUNT; t++) fit.profile.op_costs.items[0].slow[t] *= 1.3;
   json_t *json = sl_fit_json(&fit, &points);
   char *text = json_dumps(json, JSON_REAL_PRECISION(17));
   struct sl_json doc;
@@ -141,6 +142,8 @@ static void profile_survives_its_file(void **unused) {
   for (int t = 0; t < SL_TERM_COUNT; t++) {
     const double a = again.op_costs.items[0].seconds[t], b = fit.profile.op_costs.items[0].seconds[t];
     assert_true(fabs(a - b) <= 1e-12 * b);
+    assert_true(fabs(again.op_costs.items[0].fast[t] - b) <= 1e-9 * b); /* one round: its own best and worst */
+    assert_true(fabs(again.op_costs.items[0].slow[t] - 1.3 * b) <= 1e-9 * b);
     assert_true(fabs(again.op_costs.items[0].relative_stderr[t] - fit.profile.op_costs.items[0].relative_stderr[t]) <
                 1e-9);
     for (int u = 0; u < SL_TERM_COUNT; u++)
@@ -156,6 +159,159 @@ static void profile_survives_its_file(void **unused) {
   free(local);
 }
 
+/* --- rounds --- */
+
+static void add_round(struct sl_points *points, int64_t m, double median, double low, double high) {
+  struct sl_point p = {.kind = SL_OP_GEMM, .dtype = SL_F32, .ranks = 1, .parts = 1, .repeats = 5, .count = 3};
+  p.dim[0] = m;
+  p.median_s = median, p.low_s = low, p.high_s = high;
+  snprintf(p.source, sizeof p.source, "c88");
+  assert_int_equal(sl_points_add(points, &p), SL_OK);
+}
+
+/* Rounds at 31, 100, 33 and 34 us: the median is between the middle ones. One round alone is its own range. The second
+ * of the rounds of 203 has a median that others made: 1.15 times its 10th percentile counts. */
+static void rounds_become_one_point(void **unused) {
+  (void)unused;
+  struct sl_points points = {.cluster = NULL}, merged;
+  add_round(&points, 41, 31e-6, 30e-6, 32e-6);
+  add_round(&points, 57, 71e-6, 70e-6, 73e-6);
+  add_round(&points, 41, 100e-6, 99e-6, 101e-6);
+  add_round(&points, 41, 33e-6, 32e-6, 37e-6);
+  add_round(&points, 203, 10e-6, 9.9e-6, 10.5e-6);
+  add_round(&points, 41, 34e-6, 33e-6, 90e-6);
+  add_round(&points, 203, 30e-6, 9e-6, 31e-6);
+  add_round(&points, 203, 30e-6, 9e-6, 31e-6);
+  points.items[points.count - 1].parts = 2; /* another point */
+  assert_int_equal(sl_fit_merge(&merged, &points), SL_OK);
+  assert_int_equal(merged.count, 4);
+  assert_int_equal(merged.items[0].dim[0], 41);
+  assert_true(fabs(merged.items[0].median_s - 33.5e-6) < 1e-12);
+  assert_true(fabs(merged.items[0].low_s - (31e-6 + 0.3 * 2e-6)) < 1e-12);
+  assert_true(fabs(merged.items[0].high_s - (34e-6 + 0.7 * 66e-6)) < 1e-12);
+  assert_int_equal(merged.items[0].repeats, 20);
+  assert_int_equal(merged.items[0].count, 3);
+  assert_true(merged.items[1].median_s == 71e-6 && merged.items[1].low_s == 71e-6 && merged.items[1].high_s == 71e-6);
+  assert_true(fabs(merged.items[2].median_s - (10e-6 + 1.15 * 9e-6) / 2) < 1e-12);
+  sl_points_free(&points);
+  sl_points_free(&merged);
+}
+
+/* Five rounds, of which two take half as long again: the 10th and 90th percentile are 1 and 1.5 times the median. */
+static void best_and_worst_rounds_are_fitted(void **unused) {
+  (void)unused;
+  static struct sl_fit fit;
+  struct sl_points points = {.cluster = NULL};
+  struct sl_cluster *local = calloc(1, sizeof *local);
+  assert_int_equal(sl_cluster_load(local, "localhost"), SL_OK);
+  points.cluster = sl_cluster_to_json(local);
+  for (int round = 0; round < 5; round++) {
+    state = 12;
+    for (int i = 0; i < POINTS; i++) {
+      struct sl_point p = product(0);
+      p.median_s *= round % 2 ? 1.5 : 1;
+      p.low_s = p.median_s;
+      assert_int_equal(sl_points_add(&points, &p), SL_OK);
+    }
+  }
+  assert_int_equal(sl_fit_points(&fit, &points), SL_OK);
+  const struct sl_op_cost *c = &fit.profile.op_costs.items[0];
+  assert_int_equal(fit.count, POINTS);
+  for (int t = 0; t < SL_TERM_COUNT; t++) {
+    if (truth[t] == 0) continue;
+    assert_true(fabs(c->seconds[t] / truth[t] - 1) < 1e-3);
+    assert_true(fabs(c->fast[t] / truth[t] - 1) < 1e-3);
+    assert_true(fabs(c->slow[t] / truth[t] - 1.5) < 1e-3);
+  }
+  sl_fit_free(&fit);
+  sl_points_free(&points);
+  free(local);
+}
+
+/* Programs of cold operands take 1.6 times as long; the models' ops, as many, say what counts. */
+static void models_outweigh_programs(void **unused) {
+  (void)unused;
+  static struct sl_fit fit;
+  struct sl_points points = {.cluster = NULL};
+  struct sl_cluster *local = calloc(1, sizeof *local);
+  assert_int_equal(sl_cluster_load(local, "localhost"), SL_OK);
+  points.cluster = sl_cluster_to_json(local);
+  state = 808;
+  for (int i = 0; i < 2 * POINTS; i++) {
+    struct sl_point p = product(0.03);
+    if (i % 2 == 0) p.median_s *= 1.6;
+    p.low_s = p.high_s = p.median_s;
+    if (i % 2 == 0)
+      snprintf(p.source, sizeof p.source, "program");
+    else
+      snprintf(p.source, sizeof p.source, "m%d", i % 5);
+    assert_int_equal(sl_points_add(&points, &p), SL_OK);
+  }
+  assert_int_equal(sl_fit_points(&fit, &points), SL_OK);
+  const double off = log(fit.profile.op_costs.items[0].seconds[SL_TERM_FLOPS] / truth[SL_TERM_FLOPS]);
+  if (!(fabs(off) < 0.12)) fail_msg("off by %.3f", off);
+  sl_fit_free(&fit);
+  sl_points_free(&points);
+  free(local);
+}
+
+/* --- models held out --- */
+
+/* Six models of nine products each. The ops of model i take exp(+-off) of what the form says, all of them alike: only
+ * holding a model out can show that. Its step is its ops'. */
+static void add_models(struct sl_points *points, double off, double step_off) {
+  state = 2027;
+  for (int model = 0; model < 6; model++) {
+    const double factor = exp(model % 2 ? off : -off);
+    struct sl_point_step s = {.ranks = 1, .ops = 18, .repeats = 9};
+    snprintf(s.name, sizeof s.name, "m%d", model);
+    for (int i = 0; i < 9; i++) {
+      struct sl_point p = product(0);
+      p.median_s *= factor, p.low_s *= factor, p.high_s *= factor;
+      p.count = 2;
+      snprintf(p.source, sizeof p.source, "m%d", model);
+      assert_int_equal(sl_points_add(points, &p), SL_OK);
+      s.compute_s += p.count * p.median_s;
+    }
+    s.median_s = s.compute_s * exp(model % 2 ? step_off : -step_off);
+    assert_int_equal(sl_points_add_step(points, &s), SL_OK);
+  }
+}
+
+static void fit_models(struct sl_fit *fit, double off, double step_off) {
+  struct sl_points points = {.cluster = NULL};
+  struct sl_cluster *local = calloc(1, sizeof *local);
+  assert_int_equal(sl_cluster_load(local, "localhost"), SL_OK);
+  points.cluster = sl_cluster_to_json(local);
+  add_models(&points, off, step_off);
+  if (sl_fit_points(fit, &points) != SL_OK) fail_msg("%s", sl_error_message());
+  sl_points_free(&points);
+  free(local);
+}
+
+static void held_out_models_show_what_is_common(void **unused) {
+  (void)unused;
+  static struct sl_fit fit;
+  fit_models(&fit, 0.1, 0);
+  const double holdout = fit.profile.op_costs.items[0].holdout;
+  if (holdout < 0.09 || holdout > 0.16) fail_msg("held out: %.3f, expected 0.1 and what five models know", holdout);
+  assert_true(fit.profile.device.error_scale < 1.2);
+  sl_fit_free(&fit);
+  fit_models(&fit, 0, 0);
+  assert_true(fit.profile.op_costs.items[0].holdout < 1e-3);
+  sl_fit_free(&fit);
+}
+
+/* Steps that miss by 30 % where their ops miss by 10: every error bar has to grow. */
+static void error_bars_grow_where_steps_miss_more(void **unused) {
+  (void)unused;
+  static struct sl_fit fit;
+  fit_models(&fit, 0.1, 0.2);
+  const double scale = fit.profile.device.error_scale;
+  if (scale < 2 || scale > 3.5) fail_msg("error_scale %.2f, expected about 3", scale);
+  sl_fit_free(&fit);
+}
+
 static void too_few_points(void **unused) {
   (void)unused;
   struct sl_op_cost cost = {0};
@@ -167,9 +323,18 @@ static void too_few_points(void **unused) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(known_parameters_come_back), cmocka_unit_test(standard_errors_cover),
-      cmocka_unit_test(outliers_count_little),      cmocka_unit_test(noiseless_points_are_exact),
-      cmocka_unit_test(profile_survives_its_file),  cmocka_unit_test(too_few_points),
+      cmocka_unit_test(known_parameters_come_back),
+      cmocka_unit_test(standard_errors_cover),
+      cmocka_unit_test(outliers_count_little),
+      cmocka_unit_test(noiseless_points_are_exact),
+      cmocka_unit_test(profile_survives_its_file),
+      cmocka_unit_test(too_few_points),
+      cmocka_unit_test(rounds_become_one_point),
+      cmocka_unit_test(best_and_worst_rounds_are_fitted),
+      cmocka_unit_test(models_outweigh_programs),
+
+      cmocka_unit_test(held_out_models_show_what_is_common),
+      cmocka_unit_test(error_bars_grow_where_steps_miss_more),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

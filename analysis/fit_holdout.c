@@ -1,0 +1,155 @@
+/* What a fit is worth where it was not fitted: each model of the calibration is left out once, its ops' entries are
+ * fitted to the rest, and its ops and its steps are predicted from that.
+ *
+ *   holdout of an entry   root mean square over the models of ln(total measured / total predicted) of the entry's ops
+ *   error_scale           root mean square over the models of ln(step measured / step predicted) / sigma, at least 1,
+ *                         where sigma is what holdout and run_noise say of that step: errors that entries share */
+#include "analysis/fit.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LEAST_POINTS = 4, LEAST_MODELS = 3 };
+static const double unknown = 0.3; /* of an entry that too few models know */
+
+static int compare(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+/* What the held-out models' ops take, entry by entry; a NAN prediction: too few points were left. */
+struct sl_fit_totals {
+  int model_count;
+  char (*names)[16];
+  double *measured, *predicted; /* [model][entry] */
+};
+
+static int model_of(const struct sl_fit_totals *t, const char *source) {
+  for (int m = 0; m < t->model_count; m++)
+    if (strcmp(t->names[m], source) == 0) return m;
+  return -1;
+}
+
+static bool is_program(const struct sl_point *p) {
+  return strcmp(p->source, "program") == 0;
+}
+
+static enum sl_status open_totals(struct sl_fit_totals *t, const struct sl_fit *fit) {
+  SL_TRY(sl_calloc(&t->names, fit->merged.count, sizeof *t->names));
+  for (size_t i = 0; i < fit->merged.count; i++) {
+    const struct sl_point *p = &fit->merged.items[i];
+    if (!is_program(p) && model_of(t, p->source) < 0) memcpy(t->names[t->model_count++], p->source, sizeof *t->names);
+  }
+  const size_t cells = (size_t)t->model_count * (size_t)fit->profile.op_costs.count;
+  SL_TRY(sl_calloc(&t->measured, cells, sizeof *t->measured));
+  return sl_calloc(&t->predicted, cells, sizeof *t->predicted);
+}
+
+static void close_totals(struct sl_fit_totals *t) {
+  free(t->names);
+  free(t->measured);
+  free(t->predicted);
+}
+
+/* Fit entry `e` without the points of `name`, and add up what it says of them. */
+static enum sl_status hold_out(const struct sl_fit *fit, int e, const char *name, double *measured, double *predicted) {
+  struct sl_op_cost cost = fit->profile.op_costs.items[e];
+  struct sl_fit_group rest = {0}, out = {0};
+  enum sl_status status;
+  *measured = 0;
+  *predicted = NAN;
+  SL_GO(sl_fit_gather(&rest, fit, &cost, name, false));
+  SL_GO(sl_fit_gather(&out, fit, &cost, name, true));
+  for (size_t i = 0; i < out.n; i++) *measured += out.count[i] * out.seconds[i];
+  if (out.n == 0 || rest.n < LEAST_POINTS) goto fail;
+  SL_GO(sl_fit_entry(&cost, (const double(*)[SL_TERM_COUNT])rest.quantity, rest.seconds, rest.spread, rest.n));
+  *predicted = 0;
+  for (size_t i = 0; i < out.n; i++) *predicted += out.count[i] * sl_op_cost_seconds(&cost, out.quantity[i]);
+fail:
+  sl_fit_group_free(&rest);
+  sl_fit_group_free(&out);
+  return status;
+}
+
+static void set_holdout(struct sl_op_cost *cost, const struct sl_fit_totals *t, int e, int entries) {
+  double sum = 0;
+  int n = 0;
+  for (int m = 0; m < t->model_count; m++) {
+    const double measured = t->measured[m * entries + e], predicted = t->predicted[m * entries + e];
+    if (!(measured > 0) || !(predicted > 0)) continue;
+    sum += pow(log(measured / predicted), 2);
+    n++;
+  }
+  if (n > 0) cost->holdout = sqrt(sum / n);
+  if (n < LEAST_MODELS) cost->holdout = fmax(fmax(cost->holdout, cost->scatter), unknown);
+}
+
+/* The step's median over its rounds. */
+static double median_of_rounds(const struct sl_points *points, const struct sl_point_step *step, double *work) {
+  size_t n = 0;
+  for (size_t i = 0; i < points->step_count; i++) {
+    const struct sl_point_step *s = &points->steps[i];
+    if (s->ranks == step->ranks && strcmp(s->name, step->name) == 0)
+      work[n++] = sl_fit_undisturbed(s->low_s, s->median_s);
+  }
+  qsort(work, n, sizeof *work, compare);
+  return n % 2 ? work[n / 2] : (work[n / 2 - 1] + work[n / 2]) / 2;
+}
+
+static bool first_round(const struct sl_points *points, size_t index) {
+  for (size_t i = 0; i < index; i++)
+    if (points->steps[i].ranks == points->steps[index].ranks &&
+        strcmp(points->steps[i].name, points->steps[index].name) == 0)
+      return false;
+  return true;
+}
+
+/* ln(step measured / predicted) of a held-out model in units of what is expected of it. Entries that too few others know
+ * are taken as measured. */
+static double standardised(const struct sl_fit *fit, const struct sl_fit_totals *t, int m,
+                           const struct sl_point_step *step, double measured_s) {
+  const struct sl_op_costs *costs = &fit->profile.op_costs;
+  const struct sl_device *d = &fit->profile.device;
+  double predicted = 0, variance = 0;
+  for (int e = 0; e < costs->count; e++) {
+    const double measured = t->measured[m * costs->count + e], held_out = t->predicted[m * costs->count + e];
+    if (costs->items[e].ranks != step->ranks || measured == 0) continue;
+    const double seconds = held_out > 0 ? held_out : measured;
+    predicted += seconds;
+    variance += pow(costs->items[e].holdout * seconds, 2);
+  }
+  predicted += d->launch_latency * step->ops + d->comm_cpu_share * sl_fit_communication(fit, step);
+  return log(measured_s / predicted) / sqrt(variance / (predicted * predicted) + d->run_noise * d->run_noise);
+}
+
+static enum sl_status set_scale(struct sl_fit *fit, const struct sl_points *points, const struct sl_fit_totals *t) {
+  double sum = 0, *work;
+  int n = 0;
+  SL_TRY(sl_calloc(&work, points->step_count, sizeof *work));
+  for (size_t i = 0; i < points->step_count; i++) {
+    const struct sl_point_step *s = &points->steps[i];
+    const int m = model_of(t, s->name);
+    if (m < 0 || !first_round(points, i)) continue;
+    sum += pow(standardised(fit, t, m, s, median_of_rounds(points, s, work)), 2);
+    n++;
+  }
+  free(work);
+  fit->profile.device.error_scale = n < LEAST_MODELS ? 1 : fmax(1, sqrt(sum / n));
+  return SL_OK;
+}
+
+enum sl_status sl_fit_hold_out(struct sl_fit *fit, const struct sl_points *points) {
+  struct sl_op_costs *costs = &fit->profile.op_costs;
+  struct sl_fit_totals t = {0};
+  enum sl_status status;
+  SL_GO(open_totals(&t, fit));
+  for (int m = 0; m < t.model_count; m++)
+    for (int e = 0; e < costs->count; e++)
+      SL_GO(hold_out(fit, e, t.names[m], &t.measured[m * costs->count + e], &t.predicted[m * costs->count + e]));
+  for (int e = 0; e < costs->count; e++) set_holdout(&costs->items[e], &t, e, costs->count);
+  SL_GO(set_scale(fit, points, &t));
+fail:
+  close_totals(&t);
+  return status;
+}

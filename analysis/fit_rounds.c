@@ -1,0 +1,67 @@
+/* Rounds of one calibration put together: what is alike but for its times becomes one point. Its time is the median of
+ * the rounds; its low and high are their 10th and 90th percentile. A guest of the same host, or a host that moves the
+ * cores apart, makes all repeats of a round slow alike, so only another round can tell how far that goes. */
+#include "analysis/fit.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+double sl_fit_undisturbed(double low_s, double median_s) {
+  static const double most = 1.15; /* of the median over the 10th percentile; quiet machines have 1.02 to 1.08 */
+  return low_s > 0 ? fmin(median_s, most * low_s) : median_s;
+}
+
+static int compare(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static double quantile(const double *sorted, size_t n, double q) {
+  const double at = q * (double)(n - 1);
+  const size_t i = (size_t)at;
+  return i + 1 < n ? sorted[i] + (at - (double)i) * (sorted[i + 1] - sorted[i]) : sorted[i];
+}
+
+static bool alike(const struct sl_point *a, const struct sl_point *b) {
+  return a->kind == b->kind && a->variant == b->variant && a->dtype == b->dtype && a->ranks == b->ranks &&
+         a->parts == b->parts && a->bytes == b->bytes && memcmp(a->dim, b->dim, sizeof a->dim) == 0 &&
+         strcmp(a->source, b->source) == 0;
+}
+
+/* The point for points[first] and all that are like it; `seconds` is room for one number a point. */
+static struct sl_point merged(const struct sl_points *points, size_t first, bool *taken, double *seconds) {
+  struct sl_point p = points->items[first];
+  size_t n = 0;
+  p.repeats = 0;
+  for (size_t i = first; i < points->count; i++) {
+    const struct sl_point *q = &points->items[i];
+    if (taken[i] || !alike(q, &p)) continue;
+    taken[i] = true;
+    seconds[n++] = sl_fit_undisturbed(q->low_s, q->median_s);
+    p.repeats += q->repeats;
+  }
+  qsort(seconds, n, sizeof *seconds, compare);
+  p.low_s = quantile(seconds, n, 0.1);
+  p.median_s = quantile(seconds, n, 0.5);
+  p.high_s = quantile(seconds, n, 0.9);
+  return p;
+}
+
+enum sl_status sl_fit_merge(struct sl_points *out, const struct sl_points *in) {
+  bool *taken = NULL;
+  double *seconds = NULL;
+  enum sl_status status;
+  memset(out, 0, sizeof *out);
+  SL_GO(sl_calloc(&taken, in->count, sizeof *taken));
+  SL_GO(sl_calloc(&seconds, in->count, sizeof *seconds));
+  for (size_t i = 0; i < in->count; i++) {
+    if (taken[i]) continue;
+    const struct sl_point p = merged(in, i, taken, seconds);
+    SL_GO(sl_points_add(out, &p));
+  }
+fail:
+  free(taken);
+  free(seconds);
+  return status;
+}

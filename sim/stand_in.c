@@ -1,0 +1,38 @@
+/* Says once, for a calibrated profile, which ops of the step are predicted without a measurement of their own. */
+#include "sim/state.h"
+
+#include "core/status.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { TEXT_BYTES = 400 };
+
+/* What stands in for the ops of this kind and type; NULL: they were measured, or nobody need know. */
+static const char *stand_in(const struct sl_cost_rank *rank, const struct sl_program *program, const struct sl_op *op) {
+  const enum sl_op_class op_class = sl_op_class_of(op->kind);
+  if (op_class == SL_CLASS_CONTROL || op_class == SL_CLASS_COLLECTIVE || op_class == SL_CLASS_P2P) return NULL;
+  const struct sl_op_cost *cost =
+      sl_op_cost_find(rank->costs, (int)op->kind, sl_op_variant(program, op), op->dtype, rank->ranks);
+  if (cost == NULL) return "the formulas of its device";
+  return cost->dtype == op->dtype ? NULL : sl_dtype_name(cost->dtype);
+}
+
+void sl_sim_say_stand_ins(const struct sl_sim *sim) {
+  bool said[SL_OP_COUNT][SL_DTYPE_COUNT] = {{false}};
+  char text[TEXT_BYTES] = "";
+  if (sim->cost_rank.costs->count == 0) return;
+  for (int c = 0; c < sim->job->class_count; c++) {
+    const struct sl_program *p = &sim->job->classes[c].programs[SL_PROGRAM_STEP];
+    for (size_t i = 0; i < p->op_count; i++) {
+      const struct sl_op *op = &p->ops[i];
+      const char *other = stand_in(&sim->cost_rank, p, op);
+      const size_t length = strlen(text);
+      if (other == NULL || said[op->kind][op->dtype]) continue;
+      said[op->kind][op->dtype] = true;
+      snprintf(text + length, sizeof text - length, "%s%s in %s by %s", length > 0 ? ", " : "", sl_op_name(op->kind),
+               sl_dtype_name(op->dtype), other);
+    }
+  }
+  if (text[0] != '\0') sl_warn("the profile has no measured cost for some ops, so others stand in: %s", text);
+}
