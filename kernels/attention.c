@@ -55,11 +55,6 @@ static void softmax_row(sl_real *x, size_t n) {
   for (size_t i = 0; i < n; i++) x[i] *= inverse;
 }
 
-static void store_row(sl_store *restrict dst, const sl_real *restrict src, size_t n) {
-#pragma omp simd
-  for (size_t i = 0; i < n; i++) dst[i] = sl_put(src[i]);
-}
-
 /* Softmax of the block's rows, to probs (T,T) of this head; scores keep what multiplies V: after dropout, with zeros
  * from the diagonal to the end of the block. */
 static void block_softmax(struct buffers b, const struct sl_attention_shape *s, struct sl_attention_padded p, size_t t0,
@@ -73,7 +68,7 @@ static void block_softmax(struct buffers b, const struct sl_attention_shape *s, 
     }
     softmax_row(row, n);
     memset(row + n, 0, (t0 + BLOCK - n) * sizeof *row);
-    store_row(probs + t * s->T, row, n);
+    sl_narrow(probs + t * s->T, row, n);
     memset(probs + t * s->T + n, 0, (s->T - n) * sizeof *probs);
     if (mask.on) sl_mask_apply(row, row, mask, key, first + t * s->T, n);
   }

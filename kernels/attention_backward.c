@@ -59,16 +59,23 @@ struct head {
 
 /* n gradients of masked probabilities become gradients of scores, in place. */
 static void softmax_backward_row(sl_real *ds, const sl_store *probs, size_t n, sl_real scale) {
+  sl_room room;
   sl_real dot = 0;
-#pragma omp simd reduction(+ : dot)
-  for (size_t i = 0; i < n; i++) dot += sl_load(probs[i]) * ds[i];
+  for (size_t i0 = 0, m; i0 < n; i0 += m) {
+    m = sl_run(n - i0);
+    const sl_real *p = sl_open(room, probs + i0, m), *d = ds + i0;
+    sl_real sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (size_t i = 0; i < m; i++) sum += p[i] * d[i];
+    dot += sum;
+  }
+  for (size_t i0 = 0, m; i0 < n; i0 += m) {
+    m = sl_run(n - i0);
+    const sl_real *p = sl_open(room, probs + i0, m);
+    sl_real *d = ds + i0;
 #pragma omp simd
-  for (size_t i = 0; i < n; i++) ds[i] = sl_load(probs[i]) * (ds[i] - dot) * scale;
-}
-
-static void load_row(sl_real *restrict dst, const sl_store *restrict src, size_t n) {
-#pragma omp simd
-  for (size_t i = 0; i < n; i++) dst[i] = sl_load(src[i]);
+    for (size_t i = 0; i < m; i++) d[i] = p[i] * (d[i] - dot) * scale;
+  }
 }
 
 /* ds becomes the gradient of the scores, p_masked the probabilities after dropout; zeros from the diagonal to the end
@@ -84,7 +91,7 @@ static void block_softmax(const struct head *h, size_t t0) {
       sl_mask_load(p_masked, probs, h->mask, h->key, h->first + t * T, n);
       sl_mask_apply(ds, ds, h->mask, h->key, h->first + t * T, n);
     } else if (n > 0) {
-      load_row(p_masked, probs, n);
+      sl_widen(p_masked, probs, n);
     }
     if (n > 0) softmax_backward_row(ds, probs, n, scale);
     memset(ds + n, 0, (end - n) * sizeof *ds);

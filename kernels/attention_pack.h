@@ -2,6 +2,7 @@
 #ifndef SL_KERNELS_ATTENTION_PACK_H
 #define SL_KERNELS_ATTENTION_PACK_H
 
+#include "kernels/run.h"
 #include "kernels/tile.h"
 #include "kernels/types.h"
 
@@ -31,8 +32,15 @@ static inline struct sl_attention_padded sl_attention_pad(const struct sl_attent
 static inline void sl_pack_rows(sl_real *restrict dst, const sl_store *restrict src, size_t stride, size_t T, size_t D,
                                 size_t rows, size_t Dp, sl_real factor) {
   for (size_t t = 0; t < T; t++) {
+    sl_real *restrict to = dst + t * Dp;
+#if SL_STORE_IS_REAL
+    const sl_real *restrict from = src + t * stride;
+#else
+    const sl_real *from = to;
+    sl_widen(to, src + t * stride, D);
+#endif
 #pragma omp simd
-    for (size_t d = 0; d < D; d++) dst[t * Dp + d] = sl_load(src[t * stride + d]) * factor;
+    for (size_t d = 0; d < D; d++) to[d] = from[d] * factor;
     for (size_t d = D; d < Dp; d++) dst[t * Dp + d] = 0;
   }
   memset(dst + T * Dp, 0, (rows - T) * Dp * sizeof *dst);
@@ -46,8 +54,12 @@ static inline void sl_pack_panels(sl_real *restrict dst, const sl_store *restric
     sl_real *panel = dst + t0 * D;
     size_t n = t0 >= T ? 0 : T - t0 < SL_PANEL ? T - t0 : SL_PANEL;
     for (size_t j = 0; j < n; j++) {
-      const sl_store *row = src + (t0 + j) * stride;
-      for (size_t d = 0; d < D; d++) panel[d * SL_PANEL + j] = sl_load(row[d]);
+      sl_room room;
+      for (size_t d0 = 0, m; d0 < D; d0 += m) {
+        m = sl_run(D - d0);
+        const sl_real *row = sl_open(room, src + (t0 + j) * stride + d0, m);
+        for (size_t d = 0; d < m; d++) panel[(d0 + d) * SL_PANEL + j] = row[d];
+      }
     }
     for (size_t d = 0; d < D && n < SL_PANEL; d++) memset(panel + d * SL_PANEL + n, 0, (SL_PANEL - n) * sizeof *panel);
   }
@@ -55,10 +67,7 @@ static inline void sl_pack_panels(sl_real *restrict dst, const sl_store *restric
 
 /* dst (T rows of D, `stride` apart) = src (rows of Dp). */
 static inline void sl_unpack_rows(sl_store *dst, size_t stride, const sl_real *src, size_t T, size_t D, size_t Dp) {
-  for (size_t t = 0; t < T; t++) {
-#pragma omp simd
-    for (size_t d = 0; d < D; d++) dst[t * stride + d] = sl_put(src[t * Dp + d]);
-  }
+  for (size_t t = 0; t < T; t++) sl_narrow(dst + t * stride, src + t * Dp, D);
 }
 
 /* scores (SL_ATTENTION_BLOCK rows `ld` apart) = a b: rows a (block, Dp) against the first n columns of b in panels of D

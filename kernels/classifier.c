@@ -5,13 +5,14 @@
  * cache, multiplies every chunk by what brings it to the row's maximum and sum. */
 #include "kernels/classifier.h"
 #include "kernels/parallel.h"
+#include "kernels/run.h"
 #include "kernels/vecmath.h"
 
 #include <float.h>
 #include <string.h>
 
 #define MAX_CHUNKS ((size_t)64)
-#define MIN_CHUNK ((size_t)2048)
+#define MIN_CHUNK ((size_t)(SL_STORE_IS_REAL ? 2048 : SL_ROOM))
 
 struct row {
   size_t chunk; /* elements of a chunk */
@@ -26,39 +27,67 @@ static size_t chunk_size(size_t V) {
 
 /* Of a chunk. All minus infinity (a masked part of the vocabulary) gives a finite stand-in, for inf - inf is no number.
  */
-static sl_real chunk_max(const sl_store *x, size_t n) {
-  const sl_real lowest = (sl_real)-FLT_MAX;
-  sl_real max = sl_max_of_stored(x, n);
-  return max < lowest ? lowest : max;
+static sl_real chunk_max(const sl_store *x, size_t n, sl_room room) {
+  sl_real max = (sl_real)-FLT_MAX;
+  for (size_t i0 = 0, m; i0 < n; i0 += m) {
+    m = sl_run(n - i0);
+    const sl_real here = sl_max_of(sl_open(room, x + i0, m), m);
+    max = here < max ? max : here;
+  }
+  return max;
 }
 
-static sl_real chunk_sum(const sl_store *x, size_t n, sl_real max) {
-  sl_real sum = 0;
+/* After chunk_max. */
+static sl_real chunk_sum(const sl_store *x, size_t n, sl_real max, sl_room room) {
+  sl_real total = 0;
+  for (size_t i0 = 0, m; i0 < n; i0 += m) {
+    m = sl_run(n - i0);
+    const sl_real *in = sl_reopen(room, x + i0, m, sl_one_run(n));
+    sl_real sum = 0;
 #pragma omp simd reduction(+ : sum)
-  for (size_t i = 0; i < n; i++) sum += sl_exp(sl_load(x[i]) - max);
-  return sum;
+    for (size_t i = 0; i < m; i++) sum += sl_exp(in[i] - max);
+    total += sum;
+  }
+  return total;
 }
 
-/* The same, and x becomes the exponentials. */
-static sl_real chunk_exp(sl_store *x, size_t n, sl_real max) {
+/* x becomes exp(x - max) factor. */
+static void scaled_exp(sl_store *x, size_t n, sl_real max, sl_real factor) {
+  sl_room room;
+  for (size_t i0 = 0, m; i0 < n; i0 += m) {
+    m = sl_run(n - i0);
+    sl_real *e = sl_change(room, x + i0, m);
+#pragma omp simd
+    for (size_t i = 0; i < m; i++) e[i] = sl_exp(e[i] - max) * factor;
+    sl_finish(x + i0, e, m);
+  }
+}
+
+#if SL_STORE_IS_REAL
+/* chunk_sum, and x becomes the exponentials. */
+static sl_real chunk_exp(sl_store *x, size_t n, sl_real max, sl_room room) {
   sl_real sum = 0;
+  (void)room;
 #pragma omp simd reduction(+ : sum)
   for (size_t i = 0; i < n; i++) {
-    sl_real e = sl_exp(sl_load(x[i]) - max);
-    x[i] = sl_put(e);
+    sl_real e = sl_exp(x[i] - max);
+    x[i] = e;
     sum += e;
   }
   return sum;
 }
 
-/* The chunk's gradient. 16-bit logits are still logits: storing their exponentials would round a second time. */
+/* The chunk's gradient from its exponentials. */
 static void chunk_scale(sl_store *x, size_t n, sl_real max, sl_real factor) {
+  (void)max;
 #pragma omp simd
-  for (size_t i = 0; i < n; i++) {
-    sl_real e = SL_STORE_IS_REAL ? sl_load(x[i]) : sl_exp(sl_load(x[i]) - max);
-    x[i] = sl_put(e * factor);
-  }
+  for (size_t i = 0; i < n; i++) x[i] *= factor;
 }
+#else
+/* 16-bit logits stay logits until the end: storing their exponentials would round a second time. */
+#define chunk_exp chunk_sum
+#define chunk_scale scaled_exp
+#endif
 
 /* Add a chunk with maximum `max` and sum of exp(x - max) `sum` to the row. */
 static void row_add(struct row *row, size_t index, sl_real max, sl_real sum) {
@@ -76,10 +105,11 @@ static void row_add(struct row *row, size_t index, sl_real max, sl_real sum) {
 
 static double row_loss(const sl_store *x, size_t V, int32_t target) {
   struct row row = {.chunk = chunk_size(V)};
+  sl_room room;
   for (size_t at = 0, k = 0; at < V; at += row.chunk, k++) {
     size_t n = V - at < row.chunk ? V - at : row.chunk;
-    sl_real max = chunk_max(x + at, n);
-    row_add(&row, k, max, chunk_sum(x + at, n, max));
+    sl_real max = chunk_max(x + at, n, room);
+    row_add(&row, k, max, chunk_sum(x + at, n, max, room));
   }
   return log(row.sum) + (row.max - (double)sl_load(x[target]));
 }
@@ -88,10 +118,11 @@ static double row_loss(const sl_store *x, size_t V, int32_t target) {
 static double row_fused(sl_store *x, size_t V, int32_t target, sl_real scale) {
   const double target_logit = (double)sl_load(x[target]);
   struct row row = {.chunk = chunk_size(V)};
+  sl_room room;
   for (size_t at = 0, k = 0; at < V; at += row.chunk, k++) {
     size_t n = V - at < row.chunk ? V - at : row.chunk;
-    sl_real max = chunk_max(x + at, n);
-    row_add(&row, k, max, SL_STORE_IS_REAL ? chunk_exp(x + at, n, max) : chunk_sum(x + at, n, max));
+    sl_real max = chunk_max(x + at, n, room);
+    row_add(&row, k, max, chunk_exp(x + at, n, max, room));
   }
   for (size_t at = 0, k = 0; at < V; at += row.chunk, k++) {
     size_t n = V - at < row.chunk ? V - at : row.chunk;
@@ -140,10 +171,11 @@ static size_t held_columns(size_t V, size_t first, size_t total) {
 
 static void row_stats(sl_real stats[3], const sl_store *x, size_t n, size_t first, int32_t target) {
   struct row row = {.chunk = chunk_size(n), .max = -INFINITY};
+  sl_room room;
   for (size_t at = 0, k = 0; at < n; at += row.chunk, k++) {
     const size_t m = n - at < row.chunk ? n - at : row.chunk;
-    const sl_real max = chunk_max(x + at, m);
-    row_add(&row, k, max, chunk_sum(x + at, m, max));
+    const sl_real max = chunk_max(x + at, m, room);
+    row_add(&row, k, max, chunk_sum(x + at, m, max, room));
   }
   const int here = target >= 0 && (size_t)target >= first && (size_t)target - first < n;
   stats[0] = (sl_real)row.max;
@@ -183,8 +215,7 @@ static struct whole_row whole_row(const sl_real *stats, size_t stride, size_t me
 static void shard_gradient(sl_store *x, size_t n, size_t first, int32_t target, const struct whole_row *row,
                            double local_max, sl_real scale) {
   const sl_real max = (sl_real)local_max, factor = (sl_real)(exp(local_max - row->max) / row->sum * (double)scale);
-#pragma omp simd
-  for (size_t i = 0; i < n; i++) x[i] = sl_put(sl_exp(sl_load(x[i]) - max) * factor);
+  scaled_exp(x, n, max, factor);
   if ((size_t)target >= first && (size_t)target - first < n)
     x[(size_t)target - first] = sl_put((sl_real)((exp(row->target - row->max) / row->sum - 1) * (double)scale));
 }

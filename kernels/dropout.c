@@ -6,14 +6,12 @@
 /* out[i] = in[i] kept and scaled, for the n elements from global element `first`. out may be in. */
 static void dropout_row(sl_store *out, const sl_store *in, struct sl_mask mask, const struct sl_philox_key *key,
                         uint64_t first, size_t n) {
-  struct sl_philox_chunk chunk;
+  sl_room room;
   for (size_t i0 = 0; i0 < n; i0 += SL_PHILOX_CHUNK) {
     size_t m = n - i0 < SL_PHILOX_CHUNK ? n - i0 : SL_PHILOX_CHUNK;
-    const uint32_t *words = sl_philox_chunk_fill(&chunk, key, first + i0, m);
-#pragma omp simd
-    for (size_t i = 0; i < m; i++) {
-      out[i0 + i] = sl_put(words[i] >> 8 >= mask.threshold ? sl_load(in[i0 + i]) * mask.scale : 0);
-    }
+    sl_real *kept = sl_begin(room, out + i0);
+    sl_mask_load(kept, in + i0, mask, key, first + i0, m);
+    sl_finish(out + i0, kept, m);
   }
 }
 
@@ -37,33 +35,52 @@ void SL_K(sl_dropout_backward)(sl_store *dx, const sl_store *dout, size_t rows, 
   SL_K(sl_dropout_forward)(dx, dout, rows, cols, dropout);
 }
 
-/* One row without dropout. The two loops differ only in the bias: a zero row to add would be one more stream to read.
- */
-static void residual_row(sl_store *out, const sl_store *residual, const sl_store *x, const sl_store *bias, size_t n) {
+/* At most a run of a row, without dropout. The two loops differ only in the bias: a zero row to add would be one more
+ * stream to read. */
+static void residual_plain(sl_real *out, const sl_real *residual, const sl_real *x, const sl_real *bias, size_t n) {
   if (bias) {
 #pragma omp simd
-    for (size_t i = 0; i < n; i++) out[i] = sl_put(sl_load(residual[i]) + (sl_load(x[i]) + sl_load(bias[i])));
+    for (size_t i = 0; i < n; i++) out[i] = residual[i] + (x[i] + bias[i]);
   } else {
 #pragma omp simd
-    for (size_t i = 0; i < n; i++) out[i] = sl_put(sl_load(residual[i]) + sl_load(x[i]));
+    for (size_t i = 0; i < n; i++) out[i] = residual[i] + x[i];
   }
 }
 
 /* n <= SL_PHILOX_CHUNK elements of a row with dropout. */
-static void residual_masked(sl_store *out, const sl_store *residual, const sl_store *x, const sl_store *bias,
+static void residual_masked(sl_real *out, const sl_real *residual, const sl_real *x, const sl_real *bias,
                             const uint32_t *words, struct sl_mask mask, size_t n) {
   if (bias) {
 #pragma omp simd
     for (size_t i = 0; i < n; i++) {
-      sl_real kept = (sl_load(x[i]) + sl_load(bias[i])) * mask.scale;
-      out[i] = sl_put(sl_load(residual[i]) + (words[i] >> 8 >= mask.threshold ? kept : 0));
+      sl_real kept = (x[i] + bias[i]) * mask.scale;
+      out[i] = residual[i] + (words[i] >> 8 >= mask.threshold ? kept : 0);
     }
   } else {
 #pragma omp simd
     for (size_t i = 0; i < n; i++) {
-      sl_real kept = sl_load(x[i]) * mask.scale;
-      out[i] = sl_put(sl_load(residual[i]) + (words[i] >> 8 >= mask.threshold ? kept : 0));
+      out[i] = residual[i] + (words[i] >> 8 >= mask.threshold ? x[i] * mask.scale : 0);
     }
+  }
+}
+
+/* One row, whose first element is global element `first`. */
+static void residual_row(sl_store *out, const sl_store *residual, const sl_store *x, const sl_store *bias, size_t cols,
+                         struct sl_mask mask, const struct sl_philox_key *key, uint64_t first) {
+  sl_room residual_room, x_room, bias_room, out_room;
+  struct sl_philox_chunk chunk;
+  for (size_t c0 = 0, n; c0 < cols; c0 += n) {
+    n = sl_run(cols - c0);
+    if (mask.on && n > SL_PHILOX_CHUNK) n = SL_PHILOX_CHUNK;
+    const sl_real *rest = sl_open(residual_room, residual + c0, n), *in = sl_open(x_room, x + c0, n);
+    const sl_real *b = bias ? sl_open(bias_room, bias + c0, n) : NULL;
+    sl_real *o = sl_begin(out_room, out + c0);
+    if (mask.on) {
+      residual_masked(o, rest, in, b, sl_philox_chunk_fill(&chunk, key, first + c0, n), mask, n);
+    } else {
+      residual_plain(o, rest, in, b, n);
+    }
+    sl_finish(out + c0, o, n);
   }
 }
 
@@ -72,17 +89,8 @@ void SL_K(sl_dropout_residual)(sl_store *out, const sl_store *residual, const sl
   const struct sl_mask mask = sl_mask_of(dropout);
 #pragma omp parallel for schedule(static) if (rows * cols > SL_PARALLEL_MIN)
   for (size_t r = 0; r < rows; r++) {
-    size_t at = r * cols;
-    if (!mask.on) {
-      residual_row(out + at, residual + at, x + at, bias, cols);
-      continue;
-    }
-    struct sl_philox_chunk chunk;
-    uint64_t first = dropout->first_element + r * dropout->row_stride;
-    for (size_t c0 = 0; c0 < cols; c0 += SL_PHILOX_CHUNK) {
-      size_t n = cols - c0 < SL_PHILOX_CHUNK ? cols - c0 : SL_PHILOX_CHUNK;
-      const uint32_t *words = sl_philox_chunk_fill(&chunk, &dropout->key, first + c0, n);
-      residual_masked(out + at + c0, residual + at + c0, x + at + c0, bias ? bias + c0 : NULL, words, mask, n);
-    }
+    const size_t at = r * cols;
+    const uint64_t first = mask.on ? dropout->first_element + r * dropout->row_stride : 0;
+    residual_row(out + at, residual + at, x + at, bias, cols, mask, mask.on ? &dropout->key : NULL, first);
   }
 }

@@ -10,10 +10,10 @@
 
 #include <omp.h>
 
-#define COLUMN_CHUNK ((size_t)128)
-#define WINDOW 2048      /* tokens linked at a time */
-#define BUCKETS 4096     /* of the hash by which they are found */
-#define HASH 2654435761u /* Knuth's multiplier; its upper 12 bits name the bucket */
+#define COLUMN_CHUNK ((size_t)128) /* at most a run */
+#define WINDOW 2048                /* tokens linked at a time */
+#define BUCKETS 4096               /* of the hash by which they are found */
+#define HASH 2654435761u           /* Knuth's multiplier; its upper 12 bits name the bucket */
 
 /* The row of `token` in the held part of the table, or NULL. */
 static const sl_store *token_row(const sl_store *wte, int32_t token, const struct sl_embedding_shape *s) {
@@ -23,8 +23,15 @@ static const sl_store *token_row(const sl_store *wte, int32_t token, const struc
 
 static void add_rows(sl_store *out, const sl_store *a, const sl_store *b, size_t n) {
   if (a && b) {
+    sl_room a_room, b_room, out_room;
+    for (size_t i0 = 0, m; i0 < n; i0 += m) {
+      m = sl_run(n - i0);
+      const sl_real *x = sl_open(a_room, a + i0, m), *y = sl_open(b_room, b + i0, m);
+      sl_real *sum = sl_begin(out_room, out + i0);
 #pragma omp simd
-    for (size_t i = 0; i < n; i++) out[i] = sl_put(sl_load(a[i]) + sl_load(b[i]));
+      for (size_t i = 0; i < m; i++) sum[i] = x[i] + y[i];
+      sl_finish(out + i0, sum, m);
+    }
   } else if (a || b) {
     memcpy(out, a ? a : b, n * sizeof *out);
   } else {
@@ -37,12 +44,13 @@ static void add_rows_masked(sl_store *out, const sl_store *a, const sl_store *b,
                             const struct sl_philox_key *key, uint64_t first) {
   for (size_t c0 = 0; c0 < n; c0 += SL_PHILOX_CHUNK) {
     const size_t m = n - c0 < SL_PHILOX_CHUNK ? n - c0 : SL_PHILOX_CHUNK;
+    sl_room room;
     sl_real sum[SL_PHILOX_CHUNK] = {0};
-    for (size_t i = 0; a && i < m; i++) sum[i] = sl_load(a[c0 + i]);
-    for (size_t i = 0; b && i < m; i++) sum[i] += sl_load(b[c0 + i]);
+    if (a) sl_widen(sum, a + c0, m);
+    const sl_real *y = b ? sl_open(room, b + c0, m) : NULL;
+    for (size_t i = 0; y && i < m; i++) sum[i] += y[i];
     sl_mask_apply(sum, sum, mask, key, first + c0, m);
-#pragma omp simd
-    for (size_t i = 0; i < m; i++) out[c0 + i] = sl_put(sum[i]);
+    sl_narrow(out + c0, sum, m);
   }
 }
 
@@ -73,8 +81,10 @@ static void add_masked(sl_real *sum, const sl_store *dout, size_t r, size_t C, s
 #pragma omp simd
     for (size_t i = 0; i < n; i++) sum[i] += masked[i];
   } else {
+    sl_room room;
+    const sl_real *x = sl_open(room, src, n);
 #pragma omp simd
-    for (size_t i = 0; i < n; i++) sum[i] += sl_load(src[i]);
+    for (size_t i = 0; i < n; i++) sum[i] += x[i];
   }
 }
 
@@ -118,18 +128,21 @@ static void scatter_columns(sl_store *dwte, const sl_store *dout, const int32_t 
     if (!held) continue;
     sl_store *dst = dwte + (held - dwte) + c0;
     const size_t row = r0 + (size_t)w->first[k];
+    sl_room room, src_room;
     if (w->next[w->first[k]] < 0 && !mask.on) { /* alone: no detour through scratch */
-      const sl_store *src = dout + row * shape->C + c0;
+      const sl_real *src = sl_open(src_room, dout + row * shape->C + c0, n);
+      sl_real *to = sl_change(room, dst, n);
 #pragma omp simd
-      for (size_t i = 0; i < n; i++) dst[i] = sl_put(sl_load(dst[i]) + sl_load(src[i]));
+      for (size_t i = 0; i < n; i++) to[i] += src[i];
+      sl_finish(dst, to, n);
       continue;
     }
     sl_real sum[COLUMN_CHUNK];
-    for (size_t i = 0; i < n; i++) sum[i] = sl_load(dst[i]);
+    sl_widen(sum, dst, n);
     for (int32_t i = w->first[k]; i >= 0; i = w->next[i]) {
       add_masked(sum, dout, r0 + (size_t)i, shape->C, c0, n, mask, dropout);
     }
-    for (size_t i = 0; i < n; i++) dst[i] = sl_put(sum[i]);
+    sl_narrow(dst, sum, n);
   }
 }
 
@@ -158,9 +171,9 @@ static void sum_positions(sl_store *dwpe, const sl_store *dout, const struct sl_
       const size_t n = C - c0 < COLUMN_CHUNK ? C - c0 : COLUMN_CHUNK;
       sl_store *dst = dwpe + (shape->first_position + t) * C + c0;
       sl_real sum[COLUMN_CHUNK];
-      for (size_t i = 0; i < n; i++) sum[i] = sl_load(dst[i]);
+      sl_widen(sum, dst, n);
       for (size_t b = 0; b < B; b++) add_masked(sum, dout, b * T + t, C, c0, n, mask, dropout);
-      for (size_t i = 0; i < n; i++) dst[i] = sl_put(sum[i]);
+      sl_narrow(dst, sum, n);
     }
   }
 }

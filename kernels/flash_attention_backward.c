@@ -101,6 +101,20 @@ static void tile_products(const struct head *h, size_t t0, size_t j0, size_t n) 
   }
 }
 
+static sl_real dot_row(const sl_real *dout, const sl_store *out, size_t D) {
+  sl_room room;
+  sl_real dot = 0;
+  for (size_t d0 = 0, m; d0 < D; d0 += m) {
+    m = sl_run(D - d0);
+    const sl_real *o = sl_open(room, out + d0, m), *g = dout + d0;
+    sl_real sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (size_t d = 0; d < m; d++) sum += g[d] * o[d];
+    dot += sum;
+  }
+  return dot;
+}
+
 /* The queries from t0 of one head; pointers are to its rows of token 0. */
 static void backward_block(struct head *h, size_t t0, sl_store *dq, const sl_store *dout, const sl_store *q,
                            const sl_store *out) {
@@ -111,11 +125,7 @@ static void backward_block(struct head *h, size_t t0, sl_store *dq, const sl_sto
   sl_pack_rows(b.dout, dout + t0 * s->out_stride, s->out_stride, rows, D, BLOCK, Dp, 1);
   memset(b.dq, 0, BLOCK * Dp * sizeof *b.dq);
   for (size_t r = 0; r < rows; r++) {
-    const sl_store *o = out + (t0 + r) * s->out_stride;
-    sl_real sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (size_t d = 0; d < D; d++) sum += b.dout[r * Dp + d] * sl_load(o[d]);
-    h->delta[r] = sum;
+    h->delta[r] = dot_row(b.dout + r * Dp, out + (t0 + r) * s->out_stride, D);
   }
   for (size_t j0 = 0; j0 < t0 + BLOCK; j0 += KEYS) {
     const size_t n = t0 + BLOCK - j0 < KEYS ? t0 + BLOCK - j0 : KEYS;

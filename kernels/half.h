@@ -3,8 +3,8 @@
  *
  * bf16 is the upper half of a float. fp16 is IEEE 754 binary16: 1 sign, 5 exponent and 10 fraction bits, subnormal below
  * 2^-14, largest 65504. Widening is exact. Narrowing rounds to nearest, ties to even, and overflows to infinity; a NaN
- * becomes a quiet NaN. (_Float16 would say the same, but clang 14 has it only for AVX512-FP16, and gcc 12 vectorises it
- * only there.) */
+ * becomes a quiet NaN with what fits of its payload, as F16C does it. (_Float16 would say the same, but clang 14 has it only
+ * for AVX512-FP16, and gcc 12 vectorises it only there.) Many at once: kernels/half_run.h. */
 #ifndef SL_KERNELS_HALF_H
 #define SL_KERNELS_HALF_H
 
@@ -58,7 +58,8 @@ static inline uint16_t sl_half_to_f16(float f) {
   const uint32_t small = sl_half_mask(magnitude < 0x38800000u);
   const uint32_t large = sl_half_mask(magnitude >= 0x47800000u); /* 2^16; from 65520 on, the carry made it infinity */
   uint32_t half = (subnormal & small) | (normal & ~small);
-  half = (half & ~large) | (0x7c00u & large) | (0x0200u & sl_half_mask(magnitude > 0x7f800000u));
+  const uint32_t payload = 0x0200u | (magnitude >> 13 & 0x01ffu);
+  half = (half & ~large) | (0x7c00u & large) | (payload & sl_half_mask(magnitude > 0x7f800000u));
   return (uint16_t)(half | ((bits >> 16) & 0x8000u));
 }
 

@@ -1,24 +1,46 @@
 /* RMSNorm, rotary positions and SwiGLU on the host (kernels/llama.h). */
 #include "kernels/llama.h"
 #include "kernels/parallel.h"
+#include "kernels/run.h"
 #include "kernels/vecmath.h"
 
 #include <string.h>
 
-#define CHUNK ((size_t)1024) /* elements summed in sl_real before going to double */
+#define CHUNK ((size_t)1024) /* elements summed in sl_real before going to double; at most a run */
 #define MAX_BLOCKS ((size_t)128)
+#define ROPE_PAIRS ((size_t)256) /* angles kept at a time; at most a run */
 
-/* Sum of a[i] * b[i] * c[i]; b and c may be the same row, c NULL counts as 1. */
+/* Sum of a[i] * b[i] * c[i]; c NULL counts as 1. */
 static double row_dot(const sl_store *a, const sl_store *b, const sl_store *c, size_t n) {
+  sl_room a_room, b_room, c_room;
   double total = 0;
   for (size_t i0 = 0; i0 < n; i0 += CHUNK) {
-    size_t i1 = n - i0 < CHUNK ? n : i0 + CHUNK;
+    const size_t m = n - i0 < CHUNK ? n - i0 : CHUNK;
+    const sl_real *x = sl_open(a_room, a + i0, m), *y = sl_open(b_room, b + i0, m);
+    const sl_real *z = c ? sl_open(c_room, c + i0, m) : NULL;
     sl_real sum = 0;
+    if (z) {
 #pragma omp simd reduction(+ : sum)
-    for (size_t i = i0; i < i1; i++) sum += sl_load(a[i]) * sl_load(b[i]) * (c ? sl_load(c[i]) : 1);
+      for (size_t i = 0; i < m; i++) sum += x[i] * y[i] * z[i];
+    } else {
+#pragma omp simd reduction(+ : sum)
+      for (size_t i = 0; i < m; i++) sum += x[i] * y[i];
+    }
     total += (double)sum;
   }
   return total;
+}
+
+static void rmsnorm_scale(sl_store *out, const sl_store *x, const sl_store *weight, sl_real rstd, size_t C) {
+  sl_room x_room, weight_room, out_room;
+  for (size_t c0 = 0, n; c0 < C; c0 += n) {
+    n = sl_run(C - c0);
+    const sl_real *in = sl_open(x_room, x + c0, n), *w = sl_open(weight_room, weight + c0, n);
+    sl_real *o = sl_begin(out_room, out + c0);
+#pragma omp simd
+    for (size_t c = 0; c < n; c++) o[c] = in[c] * rstd * w[c];
+    sl_finish(out + c0, o, n);
+  }
 }
 
 void SL_K(sl_llama_rmsnorm_forward)(sl_store *out, sl_real *rstd, const sl_store *x, const sl_store *weight,
@@ -26,11 +48,8 @@ void SL_K(sl_llama_rmsnorm_forward)(sl_store *out, sl_real *rstd, const sl_store
 #pragma omp parallel for schedule(static) if (rows * C > SL_PARALLEL_MIN)
   for (size_t r = 0; r < rows; r++) {
     const sl_store *in = x + r * C;
-    sl_store *o = out + r * C;
-    const sl_real s = (sl_real)(1 / sqrt(row_dot(in, in, NULL, C) / (double)C + (double)eps));
-#pragma omp simd
-    for (size_t c = 0; c < C; c++) o[c] = sl_put(sl_load(in[c]) * s * sl_load(weight[c]));
-    rstd[r] = s;
+    rstd[r] = (sl_real)(1 / sqrt(row_dot(in, in, NULL, C) / (double)C + (double)eps));
+    rmsnorm_scale(out + r * C, in, weight, rstd[r], C);
   }
 }
 
@@ -50,24 +69,31 @@ size_t SL_K(sl_llama_rmsnorm_scratch_bytes)(size_t rows, size_t C) {
 /* dx and the row's share in dweight, each unless NULL. */
 static void rmsnorm_row(sl_store *dx, int accumulate, sl_real *dweight, const sl_store *dout, const sl_store *x,
                         const sl_store *weight, sl_real rstd, size_t C) {
-  if (dweight) {
+  sl_room dout_room, x_room, weight_room, dx_room;
+  for (size_t c0 = 0, n; dweight && c0 < C; c0 += n) {
+    n = sl_run(C - c0);
+    const sl_real *d = sl_open(dout_room, dout + c0, n), *in = sl_open(x_room, x + c0, n);
+    sl_real *dw = dweight + c0;
 #pragma omp simd
-    for (size_t c = 0; c < C; c++) dweight[c] += sl_load(dout[c]) * (sl_load(x[c]) * rstd);
+    for (size_t c = 0; c < n; c++) dw[c] += d[c] * (in[c] * rstd);
   }
   if (!dx) return;
   /* mean(g * norm) * rstd, with g = dout * weight and norm = x * rstd */
   const double s = (double)rstd;
   const sl_real slope = (sl_real)(row_dot(dout, weight, x, C) * s * s * s / (double)C);
-  if (accumulate) {
+  for (size_t c0 = 0, n; c0 < C; c0 += n) {
+    n = sl_run(C - c0);
+    const sl_real *d = sl_open(dout_room, dout + c0, n), *in = sl_open(x_room, x + c0, n);
+    const sl_real *w = sl_open(weight_room, weight + c0, n);
+    sl_real *o = accumulate ? sl_change(dx_room, dx + c0, n) : sl_begin(dx_room, dx + c0);
+    if (accumulate) {
 #pragma omp simd
-    for (size_t c = 0; c < C; c++) {
-      dx[c] = sl_put(sl_load(dx[c]) + (rstd * sl_load(dout[c]) * sl_load(weight[c]) - sl_load(x[c]) * slope));
-    }
-  } else {
+      for (size_t c = 0; c < n; c++) o[c] += rstd * d[c] * w[c] - in[c] * slope;
+    } else {
 #pragma omp simd
-    for (size_t c = 0; c < C; c++) {
-      dx[c] = sl_put(rstd * sl_load(dout[c]) * sl_load(weight[c]) - sl_load(x[c]) * slope);
+      for (size_t c = 0; c < n; c++) o[c] = rstd * d[c] * w[c] - in[c] * slope;
     }
+    sl_finish(dx + c0, o, n);
   }
 }
 
@@ -94,21 +120,44 @@ void SL_K(sl_llama_rmsnorm_backward)(sl_store *dx, int accumulate_dx, sl_store *
   for (size_t c = 0; c < C; c++) dweight[c] = sl_put(accumulate ? sl_load(dweight[c]) + partial[c] : partial[c]);
 }
 
+/* The angles of one position for pairs [i0, i0 + n), rounded as torch rounds them: frequency and product in the precision of
+ * the computation. */
+static void rope_angles(sl_real *cosine, sl_real *sine, size_t position, size_t i0, size_t n, size_t D, double base,
+                        int direction) {
+  for (size_t i = 0; i < n; i++) {
+    const sl_real frequency = (sl_real)pow(base, -2.0 * (double)(i0 + i) / (double)D);
+    const double angle = (double)((sl_real)position * frequency);
+    cosine[i] = (sl_real)cos(angle);
+    sine[i] = (sl_real)(direction * sin(angle));
+  }
+}
+
+/* n <= ROPE_PAIRS pairs of a head: x[i] with y[i]. */
+static void rope_turn(sl_store *x, sl_store *y, const sl_real *cosine, const sl_real *sine, size_t n) {
+  sl_room x_room, y_room;
+  sl_real *a = sl_change(x_room, x, n), *b = sl_change(y_room, y, n);
+#pragma omp simd
+  for (size_t i = 0; i < n; i++) {
+    const sl_real from = a[i];
+    a[i] = from * cosine[i] - b[i] * sine[i];
+    b[i] = b[i] * cosine[i] + from * sine[i];
+  }
+  sl_finish(x, a, n);
+  sl_finish(y, b, n);
+}
+
 void SL_K(sl_llama_rope)(sl_store *x, size_t B, size_t T, size_t heads, size_t D, size_t stride, size_t first_position,
                          double base, int direction) {
   const size_t half = D / 2;
 #pragma omp parallel for schedule(static) if (B * T * heads * D > SL_PARALLEL_MIN)
   for (size_t t = 0; t < T; t++) {
-    for (size_t i = 0; i < half; i++) {
-      /* The angle is rounded as torch rounds it: frequency and product in the precision of the computation. */
-      const sl_real frequency = (sl_real)pow(base, -2.0 * (double)i / (double)D);
-      const double angle = (double)((sl_real)(first_position + t) * frequency);
-      const sl_real cosine = (sl_real)cos(angle), sine = (sl_real)(direction * sin(angle));
+    sl_real cosine[ROPE_PAIRS], sine[ROPE_PAIRS];
+    for (size_t i = 0; i < half; i += ROPE_PAIRS) {
+      const size_t n = half - i < ROPE_PAIRS ? half - i : ROPE_PAIRS;
+      rope_angles(cosine, sine, first_position + t, i, n, D, base, direction);
       for (size_t bh = 0; bh < B * heads; bh++) {
         sl_store *head = x + (bh / heads * T + t) * stride + bh % heads * D;
-        const sl_real a = sl_load(head[i]), b = sl_load(head[i + half]);
-        head[i] = sl_put(a * cosine - b * sine);
-        head[i + half] = sl_put(b * cosine + a * sine);
+        rope_turn(head + i, head + i + half, cosine, sine, n);
       }
     }
   }
@@ -119,17 +168,41 @@ static inline sl_real exp_minus(sl_real g) {
   return sl_exp(-g > 80 ? 80 : -g);
 }
 
+static void swiglu_row(sl_store *out, const sl_store *gate, const sl_store *up, size_t cols) {
+  sl_room gate_room, up_room, out_room;
+  for (size_t c0 = 0, n; c0 < cols; c0 += n) {
+    n = sl_run(cols - c0);
+    const sl_real *g = sl_open(gate_room, gate + c0, n), *u = sl_open(up_room, up + c0, n);
+    sl_real *o = sl_begin(out_room, out + c0);
+#pragma omp simd
+    for (size_t c = 0; c < n; c++) o[c] = g[c] / (1 + exp_minus(g[c])) * u[c];
+    sl_finish(out + c0, o, n);
+  }
+}
+
 void SL_K(sl_llama_swiglu_forward)(sl_store *out, const sl_store *gate, const sl_store *up, size_t rows, size_t cols,
                                    size_t stride) {
 #pragma omp parallel for schedule(static) if (rows * cols > SL_PARALLEL_MIN)
-  for (size_t r = 0; r < rows; r++) {
-    const sl_store *g = gate + r * stride, *u = up + r * stride;
-    sl_store *o = out + r * cols;
+  for (size_t r = 0; r < rows; r++) swiglu_row(out + r * cols, gate + r * stride, up + r * stride, cols);
+}
+
+static void swiglu_backward_row(sl_store *dgate, sl_store *dup, const sl_store *dout, const sl_store *gate,
+                                const sl_store *up, size_t cols) {
+  sl_room gate_room, up_room, dout_room, dgate_room, dup_room;
+  for (size_t c0 = 0, n; c0 < cols; c0 += n) {
+    n = sl_run(cols - c0);
+    const sl_real *g = sl_open(gate_room, gate + c0, n), *u = sl_open(up_room, up + c0, n);
+    const sl_real *d = sl_open(dout_room, dout + c0, n);
+    sl_real *dg = sl_begin(dgate_room, dgate + c0), *du = sl_begin(dup_room, dup + c0);
 #pragma omp simd
-    for (size_t c = 0; c < cols; c++) {
-      sl_real gc = sl_load(g[c]);
-      o[c] = sl_put(gc / (1 + exp_minus(gc)) * sl_load(u[c]));
+    for (size_t c = 0; c < n; c++) {
+      sl_real gc = g[c], uc = u[c], dc = d[c];
+      sl_real e = exp_minus(gc), s = 1 / (1 + e);
+      du[c] = dc * gc * s;
+      dg[c] = dc * uc * (s + gc * s * (s * e));
     }
+    sl_finish(dgate + c0, dg, n);
+    sl_finish(dup + c0, du, n);
   }
 }
 
@@ -137,14 +210,7 @@ void SL_K(sl_llama_swiglu_backward)(sl_store *dgate, sl_store *dup, const sl_sto
                                     const sl_store *up, size_t rows, size_t cols, size_t stride) {
 #pragma omp parallel for schedule(static) if (rows * cols > SL_PARALLEL_MIN)
   for (size_t r = 0; r < rows; r++) {
-    const sl_store *g = gate + r * stride, *u = up + r * stride, *d = dout + r * cols;
-    sl_store *dg = dgate + r * stride, *du = dup + r * stride;
-#pragma omp simd
-    for (size_t c = 0; c < cols; c++) {
-      sl_real gc = sl_load(g[c]), uc = sl_load(u[c]), dc = sl_load(d[c]);
-      sl_real e = exp_minus(gc), s = 1 / (1 + e);
-      du[c] = sl_put(dc * gc * s);
-      dg[c] = sl_put(dc * uc * (s + gc * s * (s * e)));
-    }
+    const size_t at = r * stride;
+    swiglu_backward_row(dgate + at, dup + at, dout + r * cols, gate + at, up + at, cols);
   }
 }

@@ -1,43 +1,58 @@
 /* Optimizers with master weights on the host (kernels/master.h).
  *
- * A thread takes chunks that stay in its caches: it widens the gradient, lets the float optimizer update the chunk, and
- * rounds the result. Memory is read and written once. */
+ * A thread takes short runs: it widens the gradient, updates, and rounds the result. Memory is read and written once; and
+ * the runs are so short that a core has the next one's loads on their way before this one is done. */
 #include "kernels/master.h"
-#include "kernels/convert.h"
-#include "kernels/optimizer.h"
+#include "kernels/half_run.h"
+#include "kernels/optimizer_inline.h"
 #include "kernels/parallel.h"
 
-#define CHUNK ((size_t)4096) /* below SL_PARALLEL_MIN, so that the float optimizer starts no threads of its own */
+#define RUN ((size_t)128)
 
 /* The gradient of elements [at, at + n), widened to `wide` unless it is float already. */
-static const float *widen(float *wide, const void *grad, enum sl_number type, size_t at, size_t n) {
+static inline const float *widen(float *wide, const void *grad, enum sl_number type, size_t at, size_t n) {
   if (type == SL_NUMBER_F32) return (const float *)grad + at;
-  sl_convert_chunk(wide, SL_NUMBER_F32, (const uint16_t *)grad + at, type, n);
+  if (type == SL_NUMBER_BF16) sl_half_run_from_bf16(wide, (const uint16_t *)grad + at, n);
+  if (type == SL_NUMBER_F16) sl_half_run_from_f16(wide, (const uint16_t *)grad + at, n);
   return wide;
 }
 
-static void round_to(void *param, enum sl_number type, const float *master, size_t at, size_t n) {
-  if (param) sl_convert_chunk((char *)param + at * sl_convert_bytes(type), type, master + at, SL_NUMBER_F32, n);
+static inline void round_to(void *param, enum sl_number type, const float *master, size_t at, size_t n) {
+  if (!param) return;
+  if (type == SL_NUMBER_BF16) sl_half_run_to_bf16((uint16_t *)param + at, master + at, n);
+  if (type == SL_NUMBER_F16) sl_half_run_to_f16((uint16_t *)param + at, master + at, n);
+  if (type == SL_NUMBER_F32) memcpy((float *)param + at, master + at, n * sizeof *master);
 }
 
 void sl_master_adam(float *master, float *m, float *v, const void *grad, enum sl_number grad_type, void *param,
                     enum sl_number param_type, size_t n, const struct sl_adam *adam) {
+  const struct sl_adam_scalars s = sl_adam_scalars_of(adam);
 #pragma omp parallel for schedule(static) if (n > SL_PARALLEL_MIN)
-  for (size_t at = 0; at < n; at += CHUNK) {
-    const size_t k = n - at < CHUNK ? n - at : CHUNK;
-    float wide[CHUNK];
-    sl_optimizer_adam(master + at, m + at, v + at, widen(wide, grad, grad_type, at, k), k, adam);
-    round_to(param, param_type, master, at, k);
+  for (size_t at = 0; at < n; at += RUN) {
+    const size_t end = n - at < RUN ? n : at + RUN;
+    _Alignas(64) float wide[RUN];
+    const float *g = widen(wide, grad, grad_type, at, end - at);
+#pragma omp simd
+    for (size_t i = at; i < end; i++) sl_adam_one(&master[i], &m[i], &v[i], g[i - at], s);
+    round_to(param, param_type, master, at, end - at);
   }
 }
 
 void sl_master_sgd(float *master, float *buf, const void *grad, enum sl_number grad_type, void *param,
                    enum sl_number param_type, size_t n, const struct sl_sgd *sgd) {
+  const struct sl_sgd_scalars s = sl_sgd_scalars_of(sgd);
 #pragma omp parallel for schedule(static) if (n > SL_PARALLEL_MIN)
-  for (size_t at = 0; at < n; at += CHUNK) {
-    const size_t k = n - at < CHUNK ? n - at : CHUNK;
-    float wide[CHUNK];
-    sl_optimizer_sgd(master + at, buf ? buf + at : NULL, widen(wide, grad, grad_type, at, k), k, sgd);
-    round_to(param, param_type, master, at, k);
+  for (size_t at = 0; at < n; at += RUN) {
+    const size_t end = n - at < RUN ? n : at + RUN;
+    _Alignas(64) float wide[RUN];
+    const float *g = widen(wide, grad, grad_type, at, end - at);
+    if (sgd->momentum == 0) {
+#pragma omp simd
+      for (size_t i = at; i < end; i++) sl_sgd_plain_one(&master[i], g[i - at], s);
+    } else {
+#pragma omp simd
+      for (size_t i = at; i < end; i++) sl_sgd_one(&master[i], &buf[i], g[i - at], s);
+    }
+    round_to(param, param_type, master, at, end - at);
   }
 }

@@ -3,7 +3,7 @@
 #ifndef SL_KERNELS_PHILOX_INLINE_H
 #define SL_KERNELS_PHILOX_INLINE_H
 
-#include "kernels/real.h"
+#include "kernels/run.h"
 #include "kernels/types.h"
 
 #include <string.h>
@@ -15,6 +15,7 @@
 
 /* Words are made in chunks of this many elements: small enough for the first-level cache, long enough for vectors. */
 #define SL_PHILOX_CHUNK ((size_t)512)
+_Static_assert(SL_STORE_IS_REAL || SL_PHILOX_CHUNK <= SL_ROOM, "a chunk is opened as one run");
 
 /* Eight blocks side by side. Each lane holds one 32-bit word; its upper half may hold leftovers of a product, which
  * nothing reads: a multiplication masks them, a shift or the final packing drops them. */
@@ -94,11 +95,13 @@ static inline void sl_mask_apply(sl_real *out, const sl_real *in, struct sl_mask
 static inline void sl_mask_load(sl_real *out, const sl_store *in, struct sl_mask mask, const struct sl_philox_key *key,
                                 uint64_t first, size_t n) {
   struct sl_philox_chunk chunk;
+  sl_room room;
   for (size_t i0 = 0; i0 < n; i0 += SL_PHILOX_CHUNK) {
     size_t m = n - i0 < SL_PHILOX_CHUNK ? n - i0 : SL_PHILOX_CHUNK;
     const uint32_t *words = sl_philox_chunk_fill(&chunk, key, first + i0, m);
+    const sl_real *wide = sl_open(room, in + i0, m);
 #pragma omp simd
-    for (size_t i = 0; i < m; i++) out[i0 + i] = words[i] >> 8 >= mask.threshold ? sl_load(in[i0 + i]) * mask.scale : 0;
+    for (size_t i = 0; i < m; i++) out[i0 + i] = words[i] >> 8 >= mask.threshold ? wide[i] * mask.scale : 0;
   }
 }
 

@@ -1,7 +1,9 @@
 /* Sums, fills, copies and the bias gradient on the host (kernels/reduce.h). */
 #include "kernels/reduce.h"
 #include "kernels/parallel.h"
+#include "kernels/run.h"
 
+#include <math.h>
 #include <omp.h>
 #include <string.h>
 
@@ -14,10 +16,17 @@ size_t SL_K(sl_reduce_scratch_bytes)(size_t n) {
 }
 
 static double sum_squares_block(const sl_store *x, size_t n) {
-  double sum = 0;
+  sl_room room;
+  double total = 0;
+  for (size_t i0 = 0, m; i0 < n; i0 += m) {
+    m = sl_run(n - i0);
+    const sl_real *in = sl_open(room, x + i0, m);
+    double sum = 0;
 #pragma omp simd reduction(+ : sum)
-  for (size_t i = 0; i < n; i++) sum += (double)sl_load(x[i]) * (double)sl_load(x[i]);
-  return sum;
+    for (size_t i = 0; i < m; i++) sum += (double)in[i] * (double)in[i];
+    total += sum;
+  }
+  return total;
 }
 
 void SL_K(sl_reduce_sum_squares)(double *sum, const sl_store *x, size_t n, int accumulate, void *scratch) {
@@ -32,21 +41,53 @@ void SL_K(sl_reduce_sum_squares)(double *sum, const sl_store *x, size_t n, int a
   *sum = accumulate ? *sum + total : total;
 }
 
+static inline int is_finite(sl_store x) {
+#if SL_STORE_IS_REAL
+  return x - x == 0; /* inf - inf and nan - nan are nan */
+#else
+  const uint16_t exponent = sl_put((sl_real)INFINITY);
+  return (x & exponent) != exponent;
+#endif
+}
+
 void SL_K(sl_reduce_any_nonfinite)(int *flag, const sl_store *x, size_t n) {
   int bad = 0;
 #pragma omp parallel for simd schedule(static) reduction(| : bad) if (parallel : n > SL_PARALLEL_MIN)
-  for (size_t i = 0; i < n; i++) bad |= !(sl_load(x[i]) - sl_load(x[i]) == 0); /* inf - inf and nan - nan are nan */
+  for (size_t i = 0; i < n; i++) bad |= !is_finite(x[i]);
   *flag |= bad;
 }
 
+/* dst += src, n numbers. */
+static void add_block(sl_store *dst, const sl_store *src, size_t n) {
+  sl_room dst_room, src_room;
+  for (size_t i0 = 0, m; i0 < n; i0 += m) {
+    m = sl_run(n - i0);
+    const sl_real *x = sl_open(src_room, src + i0, m);
+    sl_real *sum = sl_change(dst_room, dst + i0, m);
+#pragma omp simd
+    for (size_t i = 0; i < m; i++) sum[i] += x[i];
+    sl_finish(dst + i0, sum, m);
+  }
+}
+
 void SL_K(sl_reduce_add)(sl_store *dst, const sl_store *src, size_t n) {
-#pragma omp parallel for simd schedule(static) if (parallel : n > SL_PARALLEL_MIN)
-  for (size_t i = 0; i < n; i++) dst[i] = sl_put(sl_load(dst[i]) + sl_load(src[i]));
+#pragma omp parallel for schedule(static) if (n > SL_PARALLEL_MIN)
+  for (size_t i = 0; i < n; i += BLOCK) add_block(dst + i, src + i, n - i < BLOCK ? n - i : BLOCK);
 }
 
 void SL_K(sl_reduce_scale)(sl_store *x, sl_real factor, size_t n) {
-#pragma omp parallel for simd schedule(static) if (parallel : n > SL_PARALLEL_MIN)
-  for (size_t i = 0; i < n; i++) x[i] = sl_put(sl_load(x[i]) * factor);
+#pragma omp parallel for schedule(static) if (n > SL_PARALLEL_MIN)
+  for (size_t b = 0; b < n; b += BLOCK) {
+    const size_t end = n - b < BLOCK ? n : b + BLOCK;
+    sl_room room;
+    for (size_t i0 = b, m; i0 < end; i0 += m) {
+      m = sl_run(end - i0);
+      sl_real *y = sl_change(room, x + i0, m);
+#pragma omp simd
+      for (size_t i = 0; i < m; i++) y[i] *= factor;
+      sl_finish(x + i0, y, m);
+    }
+  }
 }
 
 void SL_K(sl_reduce_copy)(sl_store *dst, const sl_store *src, size_t n) {
@@ -64,10 +105,7 @@ void SL_K(sl_reduce_fill)(sl_store *dst, sl_real value, size_t n) {
 
 void SL_K(sl_reduce_bias_add)(sl_store *out, const sl_store *bias, size_t rows, size_t cols) {
 #pragma omp parallel for schedule(static) if (rows * cols > SL_PARALLEL_MIN)
-  for (size_t r = 0; r < rows; r++) {
-#pragma omp simd
-    for (size_t c = 0; c < cols; c++) out[r * cols + c] = sl_put(sl_load(out[r * cols + c]) + sl_load(bias[c]));
-  }
+  for (size_t r = 0; r < rows; r++) add_block(out + r * cols, bias, cols);
 }
 
 /* Sums of columns [c0, c0 + n), n <= COLUMN_CHUNK, in row order: a column's bits do not depend on its neighbours, so
@@ -76,12 +114,13 @@ static void column_sums(sl_store *dbias, const sl_store *dout, size_t rows, size
                         int accumulate) {
   double total[COLUMN_CHUNK] = {0};
   for (size_t r0 = 0; r0 < rows; r0 += ROW_CHUNK) {
+    sl_room room;
     sl_real part[COLUMN_CHUNK] = {0};
     size_t r1 = r0 + ROW_CHUNK < rows ? r0 + ROW_CHUNK : rows;
     for (size_t r = r0; r < r1; r++) {
-      const sl_store *row = dout + r * cols + c0;
+      const sl_real *row = sl_open(room, dout + r * cols + c0, n);
 #pragma omp simd
-      for (size_t c = 0; c < n; c++) part[c] += sl_load(row[c]);
+      for (size_t c = 0; c < n; c++) part[c] += row[c];
     }
     for (size_t c = 0; c < n; c++) total[c] += (double)part[c];
   }

@@ -157,6 +157,21 @@ static void run_stored_gelu_backward(void) {
 static void run_stored_classifier(void) {
   k->classifier_fused(&sum, losses, a, tokens, ROWS, V, 1.0f / ROWS, 0);
 }
+static void run_stored_bias_backward(void) {
+  k->reduce_bias_backward(c, b, ROWS, 4 * (size_t)C, 1);
+}
+static void run_stored_residual(void) {
+  k->dropout_residual(a, b, d, c, ROWS, C, NULL);
+}
+static void run_stored_residual_dropout(void) {
+  k->dropout_residual(a, b, d, c, ROWS, C, &drop);
+}
+static void run_stored_embedding(void) {
+  k->embedding_forward(e, tokens, a, b, &table, NULL);
+}
+static void run_stored_embedding_backward(void) {
+  k->embedding_backward(a, 1, b, T, 0, e, tokens, &table, NULL);
+}
 static void run_stored_attention(void) {
   k->attention_forward(b, probs, a, part(a, C), part(a, 2 * C), &heads, NULL, scratch, scratch_bytes);
 }
@@ -188,6 +203,11 @@ static void measure_stored(const char *only, const char *name, double pairs) {
               {"gelu_backward", run_stored_gelu_backward, 6.0, 0},
               {"layernorm", run_stored_layernorm, 1.0, 0},
               {"layernorm_backward", run_stored_layernorm_backward, 2.0, 0},
+              {"bias_backward", run_stored_bias_backward, 2.0, 0},
+              {"residual", run_stored_residual, 1.5, 0},
+              {"residual_dropout", run_stored_residual_dropout, 1.5, 0},
+              {"embedding", run_stored_embedding, 1.0, 0},
+              {"embedding_backward", run_stored_embedding_backward, 1.5, 0},
               {"attention", run_stored_attention, 4, 1},
               {"attention_backward", run_stored_attention_backward, 8, 1},
               {"flash", run_stored_flash, 4, 1},
@@ -200,7 +220,9 @@ static void measure_stored(const char *only, const char *name, double pairs) {
     sl_philox_uniform(b, &drop.key, 0, adam_n, -1, 1);
     sl_convert(a, type, b, SL_NUMBER_F32, adam_n), sl_convert_chunk(c, type, b, SL_NUMBER_F32, 4 * (size_t)C * ROWS);
     if (i == 3) sl_reduce_fill(d, 0.5f, adam_n);
-    if (i > 3) sl_convert(d, type, b, SL_NUMBER_F32, adam_n);
+    if (i > 3) sl_convert(d, type, b, SL_NUMBER_F32, adam_n), memcpy(b, a, adam_n * sizeof(uint16_t));
+    if (rows[i].run == run_stored_flash_backward) run_stored_flash();
+    if (rows[i].run == run_stored_attention_backward) run_stored_attention();
     measure(only, label, rows[i].run, rows[i].flops ? rows[i].amount * pairs : rows[i].amount * elements,
             rows[i].flops ? "GFLOP/s" : "GB/s");
   }

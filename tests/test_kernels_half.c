@@ -123,6 +123,38 @@ static void floats_round_to_nearest_even(void **state) {
   free(x);
 }
 
+/* The machine's instructions and the portable code give the same bits, for every 16-bit number and for floats 1009 apart: all
+ * signs and exponents, NaNs and subnormal numbers among them, in runs of every length up to three vectors. */
+static void instructions_give_the_portable_bits(void **state) {
+  (void)state;
+  enum { RUN = 49 };
+  static uint16_t bits[65536];
+  static float wide[65536];
+  for (size_t i = 0; i < 65536; i++) bits[i] = (uint16_t)i;
+  for (size_t k = 0; k < 2; k++) {
+    const int bf16 = formats[k].type == SL_NUMBER_BF16;
+    sl_convert(wide, SL_NUMBER_F32, bits, formats[k].type, 65536);
+    for (size_t i = 0; i < 65536; i++) {
+      const uint32_t got = sl_half_bits_of(wide[i]), expected = sl_half_bits_of(widen(&formats[k], bits[i]));
+      if (got != expected) fail_msg("%s %04zx widens to %08x, portably %08x", formats[k].name, i, got, expected);
+    }
+    size_t n = 1;
+    for (uint64_t first = 0; first < 0x100000000u; first += 1009 * n, n = n % RUN + 1) {
+      float x[RUN];
+      uint16_t y[RUN + 1] = {0};
+      for (size_t i = 0; i < n; i++) x[i] = sl_half_float_of((uint32_t)(first + 1009 * i));
+      y[n] = 0x5a5a;
+      sl_convert_chunk(y, formats[k].type, x, SL_NUMBER_F32, n);
+      for (size_t i = 0; i < n; i++) {
+        const uint16_t expected = bf16 ? sl_half_to_bf16(x[i]) : sl_half_to_f16(x[i]);
+        if (y[i] != expected)
+          fail_msg("%s of %08x is %04x, portably %04x", formats[k].name, sl_half_bits_of(x[i]), y[i], expected);
+      }
+      assert_int_equal(y[n], 0x5a5a);
+    }
+  }
+}
+
 static void sums_across_types_round_once(void **state) {
   (void)state;
   enum { ROWS = 37, COLS = 1201, N = ROWS * COLS, D_STRIDE = 1207, S_STRIDE = 1301 };
@@ -483,6 +515,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(all_16_bit_numbers_widen_exactly_and_come_back),
       cmocka_unit_test(floats_round_to_nearest_even),
+      cmocka_unit_test(instructions_give_the_portable_bits),
       cmocka_unit_test(sums_across_types_round_once),
       cmocka_unit_test(kernels_on_16_bit_tensors_round_what_the_float_kernels_say),
       cmocka_unit_test(the_number_of_threads_does_not_show),
