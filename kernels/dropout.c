@@ -35,18 +35,6 @@ void SL_K(sl_dropout_backward)(sl_store *dx, const sl_store *dout, size_t rows, 
   SL_K(sl_dropout_forward)(dx, dout, rows, cols, dropout);
 }
 
-/* At most a run of a row, without dropout. The two loops differ only in the bias: a zero row to add would be one more
- * stream to read. */
-static void residual_plain(sl_real *out, const sl_real *residual, const sl_real *x, const sl_real *bias, size_t n) {
-  if (bias) {
-#pragma omp simd
-    for (size_t i = 0; i < n; i++) out[i] = residual[i] + (x[i] + bias[i]);
-  } else {
-#pragma omp simd
-    for (size_t i = 0; i < n; i++) out[i] = residual[i] + x[i];
-  }
-}
-
 /* n <= SL_PHILOX_CHUNK elements of a row with dropout. */
 static void residual_masked(sl_real *out, const sl_real *residual, const sl_real *x, const sl_real *bias,
                             const uint32_t *words, struct sl_mask mask, size_t n) {
@@ -64,22 +52,17 @@ static void residual_masked(sl_real *out, const sl_real *residual, const sl_real
   }
 }
 
-/* One row, whose first element is global element `first`. */
+/* One row with dropout, whose first element is global element `first`. */
 static void residual_row(sl_store *out, const sl_store *residual, const sl_store *x, const sl_store *bias, size_t cols,
                          struct sl_mask mask, const struct sl_philox_key *key, uint64_t first) {
   sl_room residual_room, x_room, bias_room, out_room;
   struct sl_philox_chunk chunk;
   for (size_t c0 = 0, n; c0 < cols; c0 += n) {
-    n = sl_run(cols - c0);
-    if (mask.on && n > SL_PHILOX_CHUNK) n = SL_PHILOX_CHUNK;
+    n = cols - c0 < SL_PHILOX_CHUNK ? cols - c0 : SL_PHILOX_CHUNK;
     const sl_real *rest = sl_open(residual_room, residual + c0, n), *in = sl_open(x_room, x + c0, n);
     const sl_real *b = bias ? sl_open(bias_room, bias + c0, n) : NULL;
     sl_real *o = sl_begin(out_room, out + c0);
-    if (mask.on) {
-      residual_masked(o, rest, in, b, sl_philox_chunk_fill(&chunk, key, first + c0, n), mask, n);
-    } else {
-      residual_plain(o, rest, in, b, n);
-    }
+    residual_masked(o, rest, in, b, sl_philox_chunk_fill(&chunk, key, first + c0, n), mask, n);
     sl_finish(out + c0, o, n);
   }
 }
@@ -90,7 +73,13 @@ void SL_K(sl_dropout_residual)(sl_store *out, const sl_store *residual, const sl
 #pragma omp parallel for schedule(static) if (rows * cols > SL_PARALLEL_MIN)
   for (size_t r = 0; r < rows; r++) {
     const size_t at = r * cols;
-    const uint64_t first = mask.on ? dropout->first_element + r * dropout->row_stride : 0;
-    residual_row(out + at, residual + at, x + at, bias, cols, mask, mask.on ? &dropout->key : NULL, first);
+    if (mask.on) {
+      residual_row(out + at, residual + at, x + at, bias, cols, mask, &dropout->key,
+                   dropout->first_element + r * dropout->row_stride);
+    } else if (bias) {
+      sl_sum3(out + at, residual + at, x + at, bias, cols);
+    } else {
+      sl_sum(out + at, residual + at, x + at, cols);
+    }
   }
 }

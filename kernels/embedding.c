@@ -23,15 +23,7 @@ static const sl_store *token_row(const sl_store *wte, int32_t token, const struc
 
 static void add_rows(sl_store *out, const sl_store *a, const sl_store *b, size_t n) {
   if (a && b) {
-    sl_room a_room, b_room, out_room;
-    for (size_t i0 = 0, m; i0 < n; i0 += m) {
-      m = sl_run(n - i0);
-      const sl_real *x = sl_open(a_room, a + i0, m), *y = sl_open(b_room, b + i0, m);
-      sl_real *sum = sl_begin(out_room, out + i0);
-#pragma omp simd
-      for (size_t i = 0; i < m; i++) sum[i] = x[i] + y[i];
-      sl_finish(out + i0, sum, m);
-    }
+    sl_sum(out, a, b, n);
   } else if (a || b) {
     memcpy(out, a ? a : b, n * sizeof *out);
   } else {
@@ -44,11 +36,9 @@ static void add_rows_masked(sl_store *out, const sl_store *a, const sl_store *b,
                             const struct sl_philox_key *key, uint64_t first) {
   for (size_t c0 = 0; c0 < n; c0 += SL_PHILOX_CHUNK) {
     const size_t m = n - c0 < SL_PHILOX_CHUNK ? n - c0 : SL_PHILOX_CHUNK;
-    sl_room room;
     sl_real sum[SL_PHILOX_CHUNK] = {0};
     if (a) sl_widen(sum, a + c0, m);
-    const sl_real *y = b ? sl_open(room, b + c0, m) : NULL;
-    for (size_t i = 0; y && i < m; i++) sum[i] += y[i];
+    if (b) sl_accumulate(sum, b + c0, m);
     sl_mask_apply(sum, sum, mask, key, first + c0, m);
     sl_narrow(out + c0, sum, m);
   }
@@ -81,10 +71,7 @@ static void add_masked(sl_real *sum, const sl_store *dout, size_t r, size_t C, s
 #pragma omp simd
     for (size_t i = 0; i < n; i++) sum[i] += masked[i];
   } else {
-    sl_room room;
-    const sl_real *x = sl_open(room, src, n);
-#pragma omp simd
-    for (size_t i = 0; i < n; i++) sum[i] += x[i];
+    sl_accumulate(sum, src, n);
   }
 }
 
@@ -128,13 +115,8 @@ static void scatter_columns(sl_store *dwte, const sl_store *dout, const int32_t 
     if (!held) continue;
     sl_store *dst = dwte + (held - dwte) + c0;
     const size_t row = r0 + (size_t)w->first[k];
-    sl_room room, src_room;
     if (w->next[w->first[k]] < 0 && !mask.on) { /* alone: no detour through scratch */
-      const sl_real *src = sl_open(src_room, dout + row * shape->C + c0, n);
-      sl_real *to = sl_change(room, dst, n);
-#pragma omp simd
-      for (size_t i = 0; i < n; i++) to[i] += src[i];
-      sl_finish(dst, to, n);
+      sl_sum(dst, dst, dout + row * shape->C + c0, n);
       continue;
     }
     sl_real sum[COLUMN_CHUNK];

@@ -63,6 +63,15 @@ static inline __m256i sl_half_vec_to_bf16(__m512 x) {
     _mm256_mask_storeu_epi16(dst + i, left, sl_half_vec_to_##type(_mm512_maskz_loadu_ps(left, src + i)));              \
   }
 
+#define SL_HALF_LANES ((size_t)16)
+typedef __m512 sl_half_vec;
+#define sl_half_vec_load_bf16(p) sl_half_vec_from_bf16(_mm256_loadu_si256((const void *)(p)))
+#define sl_half_vec_load_f16(p) sl_half_vec_from_f16(_mm256_loadu_si256((const void *)(p)))
+#define sl_half_vec_store_bf16(p, x) _mm256_storeu_si256((void *)(p), sl_half_vec_to_bf16(x))
+#define sl_half_vec_store_f16(p, x) _mm256_storeu_si256((void *)(p), sl_half_vec_to_f16(x))
+#define sl_half_vec_load(p) _mm512_loadu_ps(p)
+#define sl_half_vec_store(p, x) _mm512_storeu_ps(p, x)
+
 #elif defined(SL_HALF_RUN_F16C)
 
 static inline __m256 sl_half_vec_from_bf16(__m128i h) {
@@ -95,6 +104,15 @@ static inline __m128i sl_half_vec_to_bf16(__m256 x) {
     for (; i < n; i++) dst[i] = sl_half_to_##type(src[i]);                                                             \
   }
 
+#define SL_HALF_LANES ((size_t)8)
+typedef __m256 sl_half_vec;
+#define sl_half_vec_load_bf16(p) sl_half_vec_from_bf16(_mm_loadu_si128((const void *)(p)))
+#define sl_half_vec_load_f16(p) sl_half_vec_from_f16(_mm_loadu_si128((const void *)(p)))
+#define sl_half_vec_store_bf16(p, x) _mm_storeu_si128((void *)(p), sl_half_vec_to_bf16(x))
+#define sl_half_vec_store_f16(p, x) _mm_storeu_si128((void *)(p), sl_half_vec_to_f16(x))
+#define sl_half_vec_load(p) _mm256_loadu_ps(p)
+#define sl_half_vec_store(p, x) _mm256_storeu_ps(p, x)
+
 #else
 
 #define SL_HALF_DEFINE_RUNS(type)                                                                                      \
@@ -111,5 +129,40 @@ static inline __m128i sl_half_vec_to_bf16(__m256 x) {
  * *src, size_t n): n numbers; dst and src do not overlap. */
 SL_HALF_DEFINE_RUNS(bf16)
 SL_HALF_DEFINE_RUNS(f16)
+
+/* Sums are so cheap that a detour through memory would cost as much again: they stay in registers.
+ *   sl_half_run_sum_TYPE         dst = a + b, rounded once; dst may be a or b
+ *   sl_half_run_sum3_TYPE        dst = a + (b + c), rounded once; dst may be any of them
+ *   sl_half_run_accumulate_TYPE  float sum += x */
+#if defined(SL_HALF_LANES)
+#define SL_HALF_VECTORS(statement)                                                                                     \
+  for (; i + SL_HALF_LANES <= n; i += SL_HALF_LANES) {                                                                 \
+    statement;                                                                                                         \
+  }
+#else
+#define SL_HALF_VECTORS(statement)
+#endif
+#define SL_HALF_DEFINE_SUMS(type)                                                                                      \
+  static inline void sl_half_run_sum_##type(uint16_t *dst, const uint16_t *a, const uint16_t *b, size_t n) {           \
+    size_t i = 0;                                                                                                      \
+    SL_HALF_VECTORS(                                                                                                   \
+        sl_half_vec_store_##type(dst + i, sl_half_vec_load_##type(a + i) + sl_half_vec_load_##type(b + i)))            \
+    for (; i < n; i++) dst[i] = sl_half_to_##type(sl_half_from_##type(a[i]) + sl_half_from_##type(b[i]));              \
+  }                                                                                                                    \
+  static inline void sl_half_run_sum3_##type(uint16_t *dst, const uint16_t *a, const uint16_t *b, const uint16_t *c,   \
+                                             size_t n) {                                                               \
+    size_t i = 0;                                                                                                      \
+    SL_HALF_VECTORS(sl_half_vec_store_##type(                                                                          \
+        dst + i, sl_half_vec_load_##type(a + i) + (sl_half_vec_load_##type(b + i) + sl_half_vec_load_##type(c + i))))  \
+    for (; i < n; i++)                                                                                                 \
+      dst[i] = sl_half_to_##type(sl_half_from_##type(a[i]) + (sl_half_from_##type(b[i]) + sl_half_from_##type(c[i]))); \
+  }                                                                                                                    \
+  static inline void sl_half_run_accumulate_##type(float *sum, const uint16_t *x, size_t n) {                          \
+    size_t i = 0;                                                                                                      \
+    SL_HALF_VECTORS(sl_half_vec_store(sum + i, sl_half_vec_load(sum + i) + sl_half_vec_load_##type(x + i)))            \
+    for (; i < n; i++) sum[i] += sl_half_from_##type(x[i]);                                                            \
+  }
+SL_HALF_DEFINE_SUMS(bf16)
+SL_HALF_DEFINE_SUMS(f16)
 
 #endif

@@ -57,22 +57,9 @@ void SL_K(sl_reduce_any_nonfinite)(int *flag, const sl_store *x, size_t n) {
   *flag |= bad;
 }
 
-/* dst += src, n numbers. */
-static void add_block(sl_store *dst, const sl_store *src, size_t n) {
-  sl_room dst_room, src_room;
-  for (size_t i0 = 0, m; i0 < n; i0 += m) {
-    m = sl_run(n - i0);
-    const sl_real *x = sl_open(src_room, src + i0, m);
-    sl_real *sum = sl_change(dst_room, dst + i0, m);
-#pragma omp simd
-    for (size_t i = 0; i < m; i++) sum[i] += x[i];
-    sl_finish(dst + i0, sum, m);
-  }
-}
-
 void SL_K(sl_reduce_add)(sl_store *dst, const sl_store *src, size_t n) {
 #pragma omp parallel for schedule(static) if (n > SL_PARALLEL_MIN)
-  for (size_t i = 0; i < n; i += BLOCK) add_block(dst + i, src + i, n - i < BLOCK ? n - i : BLOCK);
+  for (size_t i = 0; i < n; i += BLOCK) sl_sum(dst + i, dst + i, src + i, n - i < BLOCK ? n - i : BLOCK);
 }
 
 void SL_K(sl_reduce_scale)(sl_store *x, sl_real factor, size_t n) {
@@ -105,7 +92,7 @@ void SL_K(sl_reduce_fill)(sl_store *dst, sl_real value, size_t n) {
 
 void SL_K(sl_reduce_bias_add)(sl_store *out, const sl_store *bias, size_t rows, size_t cols) {
 #pragma omp parallel for schedule(static) if (rows * cols > SL_PARALLEL_MIN)
-  for (size_t r = 0; r < rows; r++) add_block(out + r * cols, bias, cols);
+  for (size_t r = 0; r < rows; r++) sl_sum(out + r * cols, out + r * cols, bias, cols);
 }
 
 /* Sums of columns [c0, c0 + n), n <= COLUMN_CHUNK, in row order: a column's bits do not depend on its neighbours, so
@@ -114,14 +101,9 @@ static void column_sums(sl_store *dbias, const sl_store *dout, size_t rows, size
                         int accumulate) {
   double total[COLUMN_CHUNK] = {0};
   for (size_t r0 = 0; r0 < rows; r0 += ROW_CHUNK) {
-    sl_room room;
     sl_real part[COLUMN_CHUNK] = {0};
     size_t r1 = r0 + ROW_CHUNK < rows ? r0 + ROW_CHUNK : rows;
-    for (size_t r = r0; r < r1; r++) {
-      const sl_real *row = sl_open(room, dout + r * cols + c0, n);
-#pragma omp simd
-      for (size_t c = 0; c < n; c++) part[c] += row[c];
-    }
+    for (size_t r = r0; r < r1; r++) sl_accumulate(part, dout + r * cols + c0, n);
     for (size_t c = 0; c < n; c++) total[c] += (double)part[c];
   }
   for (size_t c = 0; c < n; c++) {

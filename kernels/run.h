@@ -109,4 +109,40 @@ static inline sl_real *sl_change(sl_real *room, sl_store *x, size_t n) {
 #endif
 }
 
+/* dst = a + b, rounded once; dst may be a or b. */
+static inline void sl_sum(sl_store *dst, const sl_store *a, const sl_store *b, size_t n) {
+#if defined(SL_STORE_BF16)
+  sl_half_run_sum_bf16(dst, a, b, n);
+#elif defined(SL_STORE_F16)
+  sl_half_run_sum_f16(dst, a, b, n);
+#else
+#pragma omp simd
+  for (size_t i = 0; i < n; i++) dst[i] = a[i] + b[i];
+#endif
+}
+
+/* dst = a + (b + c), rounded once; dst may be any of them. */
+static inline void sl_sum3(sl_store *dst, const sl_store *a, const sl_store *b, const sl_store *c, size_t n) {
+#if defined(SL_STORE_BF16)
+  sl_half_run_sum3_bf16(dst, a, b, c, n);
+#elif defined(SL_STORE_F16)
+  sl_half_run_sum3_f16(dst, a, b, c, n);
+#else
+#pragma omp simd
+  for (size_t i = 0; i < n; i++) dst[i] = a[i] + (b[i] + c[i]);
+#endif
+}
+
+/* sum += x */
+static inline void sl_accumulate(sl_real *sum, const sl_store *x, size_t n) {
+#if defined(SL_STORE_BF16)
+  sl_half_run_accumulate_bf16(sum, x, n);
+#elif defined(SL_STORE_F16)
+  sl_half_run_accumulate_f16(sum, x, n);
+#else
+#pragma omp simd
+  for (size_t i = 0; i < n; i++) sum[i] += x[i];
+#endif
+}
+
 #endif

@@ -18,21 +18,13 @@ static void add_f64(void *dst, const void *a, const void *b, size_t n) {
   for (size_t i = 0; i < n; i++) d[i] = x[i] + y[i];
 }
 
-/* 16-bit numbers a run at a time, which stays in the first-level cache. dst may be a or b. */
-#define RUN ((size_t)1024)
-#define DEFINE_ADD(type)                                                                                               \
-  static void add_##type(void *dst, const void *a, const void *b, size_t n) {                                          \
-    _Alignas(64) float x[RUN], y[RUN];                                                                                 \
-    for (size_t at = 0; at < n; at += RUN) {                                                                           \
-      const size_t m = n - at < RUN ? n - at : RUN;                                                                    \
-      sl_half_run_from_##type(x, (const uint16_t *)a + at, m);                                                         \
-      sl_half_run_from_##type(y, (const uint16_t *)b + at, m);                                                         \
-      add_f32(x, x, y, m);                                                                                             \
-      sl_half_run_to_##type((uint16_t *)dst + at, x, m);                                                               \
-    }                                                                                                                  \
-  }
-DEFINE_ADD(bf16)
-DEFINE_ADD(f16)
+static void add_bf16(void *dst, const void *a, const void *b, size_t n) {
+  sl_half_run_sum_bf16(dst, a, b, n);
+}
+
+static void add_f16(void *dst, const void *a, const void *b, size_t n) {
+  sl_half_run_sum_f16(dst, a, b, n);
+}
 
 sl_add_fn sl_add_of(enum sl_dtype type) {
   switch (type) {
