@@ -46,7 +46,8 @@ struct sl_device {
 };
 
 /* One level of the interconnect: ranks that share a unit of this level talk at this bandwidth (per device and direction,
- * byte/s) and latency (s per message). Level 0 is the innermost (NVLink, or shared memory on a CPU node). */
+ * byte/s; a ring through several members of a unit leaves it by the links of all) and latency (s per message). Level 0
+ * is the innermost (NVLink, or shared memory on a CPU node). */
 struct sl_link {
   char name[32];
   int64_t span;      /* devices inside one unit of this level; INT64_MAX: all (no "span" in the file) */

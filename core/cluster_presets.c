@@ -34,9 +34,11 @@ static const char dgx2_v100[] = JSON({
     "context_MiB": 1500, "context_MiB_source": "guess: CUDA context, cuBLAS and NCCL"
   },
   "links": [
-    {"name": "nvlink", "span": 16, "bandwidth_GBps": 150, "bandwidth_GBps_source": "NVIDIA V100 data sheet: 300 GB/s both ways",
+    {"name": "nvlink", "span": 16, "bandwidth_GBps": 120,
+     "bandwidth_GBps_source": "NCCL 2.28.9 topo.h: 6 NVLinks of 20 GB/s; data sheet 150",
      "latency_us": 3.4, "latency_us_source": "NCCL 2.28.9 tuning.cc: NVLink hop, ring, Simple", "half_KiB": 512, "half_KiB_source": "guess"},
-    {"name": "infiniband", "bandwidth_GBps": 6.25, "bandwidth_GBps_source": "NVIDIA DGX-2 data sheet: 8 x 100 Gb/s for 16 GPUs",
+    {"name": "infiniband", "bandwidth_GBps": 6,
+     "bandwidth_GBps_source": "NVIDIA DGX-2 data sheet: 8 x 100 Gb/s for 16 GPUs; NCCL 2.28.9 search.cc counts 12 GB/s of 12.5",
      "latency_us": 14, "latency_us_source": "NCCL 2.28.9 tuning.cc: network hop, ring, Simple", "half_KiB": 1024, "half_KiB_source": "guess"}
   ]
 });
@@ -63,9 +65,11 @@ static const char dgx_a100_40g[] = JSON({
     "context_MiB": 1500, "context_MiB_source": "guess: CUDA context, cuBLAS and NCCL"
   },
   "links": [
-    {"name": "nvlink", "span": 8, "bandwidth_GBps": 300, "bandwidth_GBps_source": "NVIDIA A100 data sheet: 600 GB/s both ways",
+    {"name": "nvlink", "span": 8, "bandwidth_GBps": 240,
+     "bandwidth_GBps_source": "NCCL 2.28.9 topo.h: 12 NVLinks of 20 GB/s, of which nccl-tests reach 235; data sheet 300",
      "latency_us": 3.4, "latency_us_source": "NCCL 2.28.9 tuning.cc: NVLink hop, ring, Simple", "half_KiB": 512, "half_KiB_source": "guess"},
-    {"name": "infiniband", "bandwidth_GBps": 25, "bandwidth_GBps_source": "NVIDIA DGX A100 data sheet: 8 x 200 Gb/s for 8 GPUs",
+    {"name": "infiniband", "bandwidth_GBps": 24,
+     "bandwidth_GBps_source": "NVIDIA DGX A100 data sheet: 8 x 200 Gb/s for 8 GPUs; NCCL 2.28.9 search.cc counts 24 GB/s of 25",
      "latency_us": 14, "latency_us_source": "NCCL 2.28.9 tuning.cc: network hop, ring, Simple", "half_KiB": 1024, "half_KiB_source": "guess"}
   ]
 });
@@ -92,9 +96,11 @@ static const char dgx_a100_80g[] = JSON({
     "context_MiB": 1500, "context_MiB_source": "guess: CUDA context, cuBLAS and NCCL"
   },
   "links": [
-    {"name": "nvlink", "span": 8, "bandwidth_GBps": 300, "bandwidth_GBps_source": "NVIDIA A100 data sheet: 600 GB/s both ways",
+    {"name": "nvlink", "span": 8, "bandwidth_GBps": 240,
+     "bandwidth_GBps_source": "NCCL 2.28.9 topo.h: 12 NVLinks of 20 GB/s, of which nccl-tests reach 235; data sheet 300",
      "latency_us": 3.4, "latency_us_source": "NCCL 2.28.9 tuning.cc: NVLink hop, ring, Simple", "half_KiB": 512, "half_KiB_source": "guess"},
-    {"name": "infiniband", "bandwidth_GBps": 25, "bandwidth_GBps_source": "NVIDIA DGX A100 data sheet: 8 x 200 Gb/s for 8 GPUs",
+    {"name": "infiniband", "bandwidth_GBps": 24,
+     "bandwidth_GBps_source": "NVIDIA DGX A100 data sheet: 8 x 200 Gb/s for 8 GPUs; NCCL 2.28.9 search.cc counts 24 GB/s of 25",
      "latency_us": 14, "latency_us_source": "NCCL 2.28.9 tuning.cc: network hop, ring, Simple", "half_KiB": 1024, "half_KiB_source": "guess"}
   ]
 });
@@ -121,9 +127,11 @@ static const char dgx_h100[] = JSON({
     "context_MiB": 1500, "context_MiB_source": "guess: CUDA context, cuBLAS and NCCL"
   },
   "links": [
-    {"name": "nvlink", "span": 8, "bandwidth_GBps": 450, "bandwidth_GBps_source": "NVIDIA H100 data sheet: 900 GB/s both ways; NCCL rings reach about 360",
+    {"name": "nvlink", "span": 8, "bandwidth_GBps": 370.8,
+     "bandwidth_GBps_source": "NCCL 2.28.9 topo.h: 18 NVLinks of 20.6 GB/s, of which rings reach 365; data sheet 450",
      "latency_us": 3.4, "latency_us_source": "NCCL 2.28.9 tuning.cc: NVLink hop, ring, Simple", "half_KiB": 512, "half_KiB_source": "guess"},
-    {"name": "infiniband", "bandwidth_GBps": 50, "bandwidth_GBps_source": "NVIDIA DGX H100 data sheet: 8 x 400 Gb/s for 8 GPUs",
+    {"name": "infiniband", "bandwidth_GBps": 48,
+     "bandwidth_GBps_source": "NVIDIA DGX H100 data sheet: 8 x 400 Gb/s for 8 GPUs; NCCL 2.28.9 search.cc counts 48 GB/s of 50",
      "latency_us": 14, "latency_us_source": "NCCL 2.28.9 tuning.cc: network hop, ring, Simple", "half_KiB": 1024, "half_KiB_source": "guess"}
   ]
 });
@@ -150,9 +158,11 @@ static const char dgx_h200[] = JSON({
     "context_MiB": 1500, "context_MiB_source": "guess: CUDA context, cuBLAS and NCCL"
   },
   "links": [
-    {"name": "nvlink", "span": 8, "bandwidth_GBps": 450, "bandwidth_GBps_source": "NVIDIA H100 data sheet: 900 GB/s both ways; NCCL rings reach about 360",
+    {"name": "nvlink", "span": 8, "bandwidth_GBps": 370.8,
+     "bandwidth_GBps_source": "NCCL 2.28.9 topo.h: 18 NVLinks of 20.6 GB/s, of which rings reach 365; data sheet 450",
      "latency_us": 3.4, "latency_us_source": "NCCL 2.28.9 tuning.cc: NVLink hop, ring, Simple", "half_KiB": 512, "half_KiB_source": "guess"},
-    {"name": "infiniband", "bandwidth_GBps": 50, "bandwidth_GBps_source": "NVIDIA DGX H100 data sheet: 8 x 400 Gb/s for 8 GPUs",
+    {"name": "infiniband", "bandwidth_GBps": 48,
+     "bandwidth_GBps_source": "NVIDIA DGX H100 data sheet: 8 x 400 Gb/s for 8 GPUs; NCCL 2.28.9 search.cc counts 48 GB/s of 50",
      "latency_us": 14, "latency_us_source": "NCCL 2.28.9 tuning.cc: network hop, ring, Simple", "half_KiB": 1024, "half_KiB_source": "guess"}
   ]
 });

@@ -19,14 +19,21 @@
  * turns, and everything that a core does (flops, launches, transfers) takes r / c times as long. A GPU's numbers are of
  * one GPU.
  *
- * Communication, S bytes (nccl-tests size) over n members, alpha and beta of the slowest link that the group spans:
+ * Communication, S bytes (nccl-tests size) over n members, alpha and beta of the ring through them:
  *   ring all_reduce                 2 (n-1) alpha + 2 (n-1)/n S / beta(S)
  *   all_gather, reduce_scatter        (n-1) alpha +   (n-1)/n S / beta(S)
  *   the same with SL_OP_SHARE_RANGE   (n-1) alpha + W / beta(S), W = the most that any member puts on the wire
  *   broadcast, send                       alpha   +         S / beta(S)
  *   beta(S) = beta S / (S + half_bytes)
+ * The ring visits the members of a unit (a node) before it goes on, and leaves and enters a unit by the links of all its
+ * members there (NCCL: as many rings as there are rails; on a CPU node, one ring with the whole network card). With u_k
+ * units of level k that hold members (u_-1 = n), of which the emptiest holds m_k (m_-1 = 1):
+ *   beta  = min over the levels that the ring crosses of m_(k-1) beta_k, with the half_bytes of that level
+ *   alpha = sum over levels of (u_(k-1) - u_k) alpha_k / (n-1)
+ * A send has the slowest link between the two.
  * Group of one: an in-place op is free, a gather or scatter is a copy (2 S bytes of elementwise cost). Links are not
- * shared between groups. Sources: Thakur, Rabenseifner, Gropp 2005 (ring); Hockney 1994 (half-size ramp). */
+ * shared between groups. Sources: Thakur, Rabenseifner, Gropp 2005 (ring); Hockney 1994 (half-size ramp); NCCL 2.28.9
+ * src/graph/tuning.cc (ring: bandwidth of all channels; n - N hops inside nodes, N - 1 between them). */
 #ifndef SL_SIM_COST_H
 #define SL_SIM_COST_H
 
@@ -68,7 +75,7 @@ double sl_cost_peer(const struct sl_cost_rank *rank, const struct sl_link *link,
                     const struct sl_op *op);
 /* Seconds of moving `bytes` once over a link: alpha + S / beta(S). */
 double sl_cost_transfer(const struct sl_cost_rank *rank, const struct sl_link *link, double bytes);
-/* Seconds of collective `op` over `members` ranks whose slowest link is `link` (may be NULL for one member). */
+/* Seconds of collective `op` over `members` ranks whose ring is like `link` to each (may be NULL for one member). */
 double sl_cost_collective(const struct sl_cost_rank *rank, const struct sl_link *link, const struct sl_program *program,
                           const struct sl_op *op, int members);
 

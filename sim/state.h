@@ -139,8 +139,9 @@ void sl_sim_say_stand_ins(const struct sl_sim *sim);
 /* tables.c */
 enum sl_status sl_sim_tables(struct sl_sim *sim);
 void sl_sim_tables_free(struct sl_sim *sim);
-/* topology.c: the slowest link that a group spans (NULL for one member), or that two ranks of a pipeline share. */
-const struct sl_link *sl_sim_group_link(const struct sl_plan *plan, const struct sl_members *m);
+/* topology.c: what a ring through a group's members is like to each of them (zero for one member; cost.h has the formula),
+ * and the slowest link between two ranks of a pipeline. */
+struct sl_link sl_sim_group_link(const struct sl_plan *plan, const struct sl_members *m);
 int sl_sim_peer_rank(const struct sl_plan *plan, int rank, int stage);
 const struct sl_link *sl_sim_peer_link(const struct sl_plan *plan, int rank, int stage);
 /* Do the ranks of every class sit alike: the same links under the same calls? sim->meets must be filled. */

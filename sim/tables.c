@@ -154,9 +154,10 @@ static enum sl_status every_group(struct sl_sim *sim, int *group_of) {
   return SL_OK;
 }
 
-/* The call as `local` makes it; group_of as of every_group. */
+/* The call as `local` makes it; group_of as of every_group, rings[group] of its groups. */
 static enum sl_status fill_call(const struct sl_sim *sim, int local, const struct sl_program *program,
-                                const struct sl_op *op, const int *group_of, struct sl_sim_call *call) {
+                                const struct sl_op *op, const int *group_of, const struct sl_link *rings,
+                                struct sl_sim_call *call) {
   const struct sl_plan *plan = sim->job->plan;
   int rank = sim->ranks[local].rank;
   call->bytes = sl_op_comm_bytes(op);
@@ -178,18 +179,23 @@ static enum sl_status fill_call(const struct sl_sim *sim, int local, const struc
                    sl_op_name(op->kind), sl_group_name(op->group));
   }
   call->wire = sl_op_wire_bytes(program, op, m.size, m.index);
-  call->seconds = sl_cost_collective(&sim->cost_rank, sl_sim_group_link(plan, &m), program, op, m.size);
+  call->seconds = sl_cost_collective(&sim->cost_rank, &rings[op->group], program, op, m.size);
   return SL_OK;
 }
 
 static enum sl_status fill_rank(struct sl_sim *sim, int local, const int *group_of) {
   struct sl_sim_rank *rank = &sim->ranks[local];
+  struct sl_link rings[SL_GROUP_COUNT];
+  for (int g = 0; g < SL_GROUP_COUNT; g++) {
+    const struct sl_members m = sl_plan_group(sim->job->plan, (enum sl_group)g, rank->rank);
+    rings[g] = sl_sim_group_link(sim->job->plan, &m);
+  }
   for (int kind = 0; kind < SL_PROGRAM_COUNT; kind++) {
     const struct sl_sim_program *table = &sim->programs[rank->class_index][kind];
     SL_TRY(sl_calloc(&rank->calls[kind], (size_t)table->call_count, sizeof **rank->calls));
     for (int i = 0; i < table->call_count; i++) {
       const struct sl_op *op = &table->program->ops[table->call_ops[i]];
-      SL_TRY(fill_call(sim, local, table->program, op, group_of, &rank->calls[kind][i]));
+      SL_TRY(fill_call(sim, local, table->program, op, group_of, rings, &rank->calls[kind][i]));
     }
   }
   const struct sl_traffic_list *rows = &sim->rows[rank->class_index];
