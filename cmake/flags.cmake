@@ -1,10 +1,14 @@
 # Warnings, optimisation and sanitizers, stated once for every target of the project.
-add_compile_options(-Wall -Wextra -Wpedantic -Werror -Wshadow -Wstrict-prototypes -fno-common
-                    "$<$<CONFIG:Debug>:-O1;-g3>" "$<$<CONFIG:Release>:-g1>")
+# nvcc has words of its own (cmake/cuda.cmake).
+add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:-Wall;-Wextra;-Wpedantic;-Werror;-Wshadow>"
+                    "$<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes;-fno-common>"
+                    "$<$<AND:$<CONFIG:Debug>,$<COMPILE_LANGUAGE:C,CXX>>:-O1;-g3>"
+                    "$<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:C,CXX>>:-g1>")
 add_compile_definitions(_GNU_SOURCE)
 include_directories(${PROJECT_SOURCE_DIR})
 if(SL_SANITIZE)
-  add_compile_options(-fsanitize=${SL_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_compile_options(
+    "$<$<COMPILE_LANGUAGE:C,CXX>:-fsanitize=${SL_SANITIZE};-fno-omit-frame-pointer;-fno-sanitize-recover=all>")
   add_link_options(-fsanitize=${SL_SANITIZE})
 endif()
 # Kernels are plain C that the compiler vectorises. Errno and traps are not part of their contract; the order of sums is,

@@ -3,6 +3,7 @@
 #ifndef SL_KERNELS_PHILOX_INLINE_H
 #define SL_KERNELS_PHILOX_INLINE_H
 
+#include "kernels/philox_block.h"
 #include "kernels/run.h"
 #include "kernels/types.h"
 
@@ -71,10 +72,8 @@ static inline struct sl_mask sl_mask_of(const struct sl_dropout *dropout) {
   struct sl_mask m = {0, 0, 1};
   if (!dropout || dropout->p <= 0) return m;
   m.on = 1;
-  double level = (double)dropout->p * 0x1p24; /* u < p drops: the smallest kept 24-bit number is ceil(p * 2^24) */
-  m.threshold = (uint32_t)level;
-  if (m.threshold < level) m.threshold++;
-  m.scale = dropout->p >= 1 ? 0 : (sl_real)(1.0 / (1.0 - (double)dropout->p));
+  m.threshold = sl_philox_threshold(dropout->p);
+  m.scale = (sl_real)sl_philox_keep_scale(dropout->p);
   return m;
 }
 

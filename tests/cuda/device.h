@@ -1,0 +1,26 @@
+/* Device memory for the tests of the GPU kernels: a real GPU's (device_real.c), or the host's where the kernels are
+ * emulated (device_emulated.cpp). */
+#ifndef SL_TESTS_CUDA_DEVICE_H
+#define SL_TESTS_CUDA_DEVICE_H
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* NULL, or why there is no device. */
+const char *device_missing(void);
+void *device_new(size_t bytes);
+void device_delete(void *p);
+void device_write(void *device, const void *host, size_t bytes);
+/* Also waits for all work, and ends the test program on an error of it. */
+void device_read(void *host, const void *device, size_t bytes);
+/* Where the order of threads can be chosen: another one, from now on. */
+void device_turn_order(int turned);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,24 @@
+/* Device memory where the kernels run on the host (tests/cuda/emulate.h). */
+#include "tests/cuda/device.h"
+#include "tests/cuda/emulate.h"
+
+#include <cstdlib>
+
+const char *device_missing(void) {
+  return nullptr;
+}
+void *device_new(size_t bytes) {
+  return std::aligned_alloc(256, (bytes + 256) / 256 * 256);
+}
+void device_delete(void *p) {
+  std::free(p);
+}
+void device_write(void *device, const void *host, size_t bytes) {
+  std::memcpy(device, host, bytes);
+}
+void device_read(void *host, const void *device, size_t bytes) {
+  std::memcpy(host, device, bytes);
+}
+void device_turn_order(int turned) {
+  sl_emulate::set_reverse(turned);
+}

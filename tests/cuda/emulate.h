@@ -1,0 +1,140 @@
+/* As much of CUDA C++ as the kernels (*.cu) use, on one CPU thread, so that the kernels' logic is tested where no GPU is. Given
+ * to a C++ compiler by -include; without __CUDACC__ the sources take their number conversions from kernels/half.h.
+ *
+ * A thread of a block is a fiber. It runs until a barrier of its block or an exchange in its warp; the next one runs
+ * then. Every barrier must be met by all threads: one that has returned, or waits elsewhere, ends the program with a
+ * message, as does a fiber order that changes nothing (a deadlock). The order of the fibers can be turned round, so that
+ * a forgotten barrier shows as a difference of the results. Blocks run one after another, in an order that can be turned
+ * round too. */
+#ifndef SL_TESTS_CUDA_EMULATE_H
+#define SL_TESTS_CUDA_EMULATE_H
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#define __global__
+#define __device__
+#define __host__
+#define __forceinline__ inline
+#define __launch_bounds__(...)
+#define __shared__ static
+
+struct dim3 {
+  unsigned x, y, z;
+  constexpr dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
+};
+struct uint3 {
+  unsigned x, y, z;
+};
+
+extern dim3 gridDim, blockDim; /* of the running launch */
+
+namespace sl_emulate {
+
+struct position {
+  dim3 thread, block;
+};
+extern position *now; /* of the running fiber */
+
+void sync_block();
+void sync_warp();
+/* 64 bytes of the running fiber's lane `lane`, for exchanges within its warp. */
+void *slot(unsigned lane);
+unsigned lane();
+void *dynamic_shared();
+
+/* Run body(context) once for each thread of each block; `shared` bytes of dynamic shared memory, full of NaN. */
+int run(dim3 blocks, dim3 threads, size_t shared, void (*body)(void *), void *context);
+/* 1: threads and blocks in turned order. */
+void set_reverse(int reverse);
+
+template <typename T> T exchange(T x, unsigned from) {
+  static_assert(sizeof(T) <= 64, "a slot holds 64 bytes");
+  std::memcpy(slot(lane()), &x, sizeof x);
+  sync_warp();
+  T y;
+  std::memcpy(&y, slot(from % 32), sizeof y);
+  sync_warp();
+  return y;
+}
+
+} /* namespace sl_emulate */
+
+#define threadIdx (sl_emulate::now->thread)
+#define blockIdx (sl_emulate::now->block)
+#define SL_DYNAMIC_SHARED(name) unsigned char *const name = static_cast<unsigned char *>(sl_emulate::dynamic_shared())
+
+static inline void __syncthreads() {
+  sl_emulate::sync_block();
+}
+static inline void __syncwarp(unsigned = 0xffffffffu) {
+  sl_emulate::sync_warp();
+}
+template <typename T> static inline T __shfl_xor_sync(unsigned, T x, int mask) {
+  return sl_emulate::exchange(x, sl_emulate::lane() ^ (unsigned)mask);
+}
+template <typename T> static inline T __shfl_sync(unsigned, T x, int from) {
+  return sl_emulate::exchange(x, (unsigned)from);
+}
+static inline unsigned __ballot_sync(unsigned, int condition) {
+  unsigned bits = 0;
+  std::memcpy(sl_emulate::slot(sl_emulate::lane()), &condition, sizeof condition);
+  sl_emulate::sync_warp();
+  for (unsigned l = 0; l < 32; l++) {
+    int other;
+    std::memcpy(&other, sl_emulate::slot(l), sizeof other);
+    bits |= (other ? 1u : 0u) << l;
+  }
+  sl_emulate::sync_warp();
+  return bits;
+}
+static inline int __syncthreads_or(int condition) {
+  static int any;
+  sl_emulate::sync_block();
+  any = 0;
+  sl_emulate::sync_block();
+  any |= condition != 0;
+  sl_emulate::sync_block();
+  return any;
+}
+static inline int __popc(unsigned x) {
+  return __builtin_popcount(x);
+}
+static inline int __ffs(int x) {
+  return __builtin_ffs(x);
+}
+
+typedef int cudaError_t;
+enum { cudaSuccess = 0, cudaErrorInvalidValue = 1 };
+enum { cudaFuncAttributeMaxDynamicSharedMemorySize };
+typedef struct CUstream_st *cudaStream_t;
+struct cudaLaunchConfig_t {
+  dim3 gridDim, blockDim;
+  size_t dynamicSmemBytes;
+  cudaStream_t stream;
+};
+
+static inline cudaError_t cudaFuncSetAttribute(const void *, int, int bytes) {
+  return bytes <= 163 * 1024 ? cudaSuccess : cudaErrorInvalidValue; /* sm_80's limit */
+}
+static inline cudaError_t cudaMemsetAsync(void *p, int value, size_t bytes, cudaStream_t) {
+  std::memset(p, value, bytes);
+  return cudaSuccess;
+}
+
+namespace sl_emulate {
+template <typename F> void call_body(void *f) {
+  (*static_cast<F *>(f))();
+}
+} /* namespace sl_emulate */
+
+template <typename... P, typename... A>
+static inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(P...), A... args) {
+  auto body = [&]() { kernel(P(args)...); };
+  return sl_emulate::run(config->gridDim, config->blockDim, config->dynamicSmemBytes,
+                         sl_emulate::call_body<decltype(body)>, &body);
+}
+
+#endif
