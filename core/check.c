@@ -102,10 +102,10 @@ static enum sl_status try_p2p(struct meeting *m, int rank, int lane, const struc
   const int other = peer_rank(m->job->plan, rank, op);
   const struct sl_op *theirs = head(m, other, opposite(lane), &issue);
   if (theirs == NULL) return SL_OK;
-  if (theirs->kind != SL_OP_RECV || peer_rank(m->job->plan, other, theirs) != rank ||
-      sl_op_comm_bytes(theirs) != sl_op_comm_bytes(op)) {
+  /* a lane of a rank in the middle of a V serves both neighbours: it is the other one's turn */
+  if (peer_rank(m->job->plan, other, theirs) != rank) return SL_OK;
+  if (theirs->kind != SL_OP_RECV || sl_op_comm_bytes(theirs) != sl_op_comm_bytes(op))
     return disagree(m, rank, op, other, theirs);
-  }
   finish(m, rank, lane);
   finish(m, other, opposite(lane));
   *moved = true;

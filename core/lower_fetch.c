@@ -182,7 +182,8 @@ static enum sl_status gather(struct sl_lowering *l, struct sl_program *p, enum s
   for (int i = 0; i < f->request_count; i++) {
     const int unit = f->request[i];
     const struct sl_unit *u = unit_of(l, unit);
-    SL_TRY(sl_lower_buffer(l, &f->live[unit], SL_SCOPE_MICRO, SL_CATEGORY_COMMUNICATION, l->dtype, whole_of(l, unit),
+    /* other micro-batches' forwards and backwards may stand between a forward and its backward */
+    SL_TRY(sl_lower_buffer(l, &f->live[unit], SL_SCOPE_WRITTEN, SL_CATEGORY_COMMUNICATION, l->dtype, whole_of(l, unit),
                            "%s.%s", name_of(l, unit), sl_phase_name(phase)));
     f->live_numel += u->numel;
     SL_TRY(device_part(l, p, unit, phase, &l->zero->wide[n++]));
