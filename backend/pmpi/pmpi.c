@@ -40,7 +40,7 @@ static const char *const call_names[] = {
 #undef X
 };
 
-enum { MAX_COMMUNICATORS = 256 };
+enum { MAX_COMMUNICATORS = 8192 }; /* also over the life of a process that opens many jobs */
 struct communicator {
   MPI_Comm handle;
   int open, size;

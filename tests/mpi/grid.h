@@ -1,4 +1,5 @@
-/* One training run inside an MPI test: build a job, run it on the host backend, keep losses and gradients. */
+/* One training run inside an MPI test: build a job, run it on the host backend, keep losses and gradients; whole logical
+ * tensors from the pieces that ranks hold, whatever the plan. */
 #ifndef SL_TESTS_MPI_GRID_H
 #define SL_TESTS_MPI_GRID_H
 
@@ -57,8 +58,14 @@ static inline float grid_widen(enum sl_dtype type, uint16_t bits) {
   return sign * (exponent == 0 ? ldexpf((float)fraction, -24) : ldexpf((float)(fraction + 1024), exponent - 25));
 }
 
-/* Elements of the gradient (or parameter) of placed tensor `i` that this rank holds: copied to out[first ..], widened to fp32.
- * Returns how many. */
+/* Where tensor `tensor` of the model stands among what this rank's pipeline stage holds; -1: on other stages only. */
+static inline int grid_placed(const struct grid_result *r, int rank, int tensor) {
+  const struct sl_plan *plan = &r->fixture.plan;
+  return plan->stages[sl_plan_coord(plan, rank).pp].placed_of[tensor];
+}
+
+/* Elements of the gradient (or parameter) of placed tensor `i` that this rank holds, counted in its local tensor: copied to
+ * out[first ..], widened to fp32. Returns how many. */
 static inline int64_t grid_piece(struct grid_result *r, int rank, enum sl_role role, int i, float *out) {
   const struct sl_located at = sl_job_locate(&r->fixture.job, rank, role, i);
   const struct sl_class *c = &r->fixture.job.classes[sl_job_class_of(&r->fixture.job, rank)];
@@ -78,17 +85,59 @@ static inline int64_t grid_piece(struct grid_result *r, int rank, enum sl_role r
   return at.count;
 }
 
-/* Assemble the whole tensor on every rank: each element once, from whoever is its writer. Aborts on a hole or an overlap. */
-static inline void grid_tensor(struct grid_result *r, int rank, enum sl_role role, int i, float *out) {
-  const int64_t n = r->fixture.plan.stages[0].tensors[i].numel;
-  float *mine = calloc((size_t)n, sizeof *mine);
-  struct sl_located at = sl_job_locate(&r->fixture.job, rank, role, i);
-  int64_t count = at.writer ? grid_piece(r, rank, role, i, mine) : 0, sum = 0;
-  MPI_Allreduce(&count, &sum, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
-  MPI_Allreduce(mine, out, (int)n, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
-  free(mine);
+/* A run of this rank's elements of a logical tensor: values[0 .. count) are its elements from `logical` on; logical -1: they
+ * are padding. */
+typedef void (*grid_run_fn)(void *context, int64_t logical, int64_t count, const float *values);
+
+/* Hand every run that this rank holds of tensor `tensor` of the model to `each`. Returns whether this rank is the one of its
+ * replicas that writes them. */
+static inline bool grid_runs(struct grid_result *r, int rank, enum sl_role role, int tensor, grid_run_fn each,
+                             void *context) {
+  const struct sl_plan *plan = &r->fixture.plan;
+  const struct sl_coord at = sl_plan_coord(plan, rank);
+  const int placed = grid_placed(r, rank, tensor);
+  if (placed < 0) return false;
+  const struct sl_located held = sl_job_locate(&r->fixture.job, rank, role, placed);
+  float *local = calloc((size_t)plan->stages[at.pp].tensors[placed].numel, sizeof *local);
+  grid_piece(r, rank, role, placed, local);
+  for (int64_t i = held.first; i < held.first + held.count;) {
+    const struct sl_run_of run =
+        sl_plan_logical_run(plan, &plan->model->tensors[tensor], at.tp, i, held.first + held.count);
+    each(context, run.logical, run.count, local + i);
+    i += run.count;
+  }
+  free(local);
+  return held.writer;
+}
+
+/* A logical tensor being put together. */
+struct grid_whole {
+  float *values;
+  int64_t count;
+};
+
+static inline void grid_keep_run(void *context, int64_t logical, int64_t count, const float *values) {
+  struct grid_whole *w = context;
+  if (logical < 0) return;
+  memcpy(w->values + logical, values, (size_t)count * sizeof *values);
+  w->count += count;
+}
+
+/* Assemble tensor `tensor` of the model on every rank: each element once, from whoever is its writer. Aborts on a hole or an
+ * overlap. */
+static inline void grid_tensor(struct grid_result *r, int rank, enum sl_role role, int tensor, float *out) {
+  const int64_t n = r->fixture.model.tensors[tensor].numel;
+  struct grid_whole mine = {calloc((size_t)n, sizeof(float)), 0};
+  int64_t sum = 0;
+  if (!grid_runs(r, rank, role, tensor, grid_keep_run, &mine)) {
+    memset(mine.values, 0, (size_t)n * sizeof *mine.values);
+    mine.count = 0;
+  }
+  MPI_Allreduce(&mine.count, &sum, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
+  MPI_Allreduce(mine.values, out, (int)n, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+  free(mine.values);
   if (sum != n) {
-    fprintf(stderr, "tensor %d: %lld of %lld elements are held\n", i, (long long)sum, (long long)n);
+    fprintf(stderr, "tensor %d: %lld of %lld elements are held\n", tensor, (long long)sum, (long long)n);
     MPI_Abort(MPI_COMM_WORLD, 1);
   }
 }

@@ -88,7 +88,7 @@ static float *gradients_of(struct grid_result *r, int64_t *numel) {
   float *all = calloc((size_t)s->layout.numel, sizeof *all);
   *numel = 0;
   for (int t = 0; t < r->fixture.model.tensor_count; t++) {
-    grid_tensor(r, rank, SL_ROLE_GRAD, s->placed_of[t], all + *numel);
+    grid_tensor(r, rank, SL_ROLE_GRAD, t, all + *numel);
     *numel += r->fixture.model.tensors[t].numel;
   }
   return all;

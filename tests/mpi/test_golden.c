@@ -94,7 +94,7 @@ static void compare_tensors(struct grid_result *r, const struct one *c, enum sl_
     if (want == NULL || want->numel != t->numel) give_up(path, t->name);
     float *ours = calloc((size_t)t->numel, sizeof *ours), *theirs = calloc((size_t)t->numel, sizeof *theirs);
     if (sl_safetensors_read(&golden, want, 0, t->numel, theirs) != SL_OK) give_up(path, sl_error_message());
-    grid_tensor(r, rank, role, i, ours);
+    grid_tensor(r, rank, role, s->tensors[i].tensor, ours);
     if (role == SL_ROLE_PARAM && strstr(t->name, "attn.c_attn.bias") != NULL) {
       /* the keys' third: its gradient is rounding noise, which AdamW turns into full steps */
       memcpy(ours + t->numel / 3, theirs + t->numel / 3, (size_t)t->numel / 3 * sizeof *ours);

@@ -132,7 +132,7 @@ static float *gradients_of(struct grid_result *r, double scale, int64_t *numel) 
   float *all = calloc((size_t)s->layout.numel, sizeof *all);
   *numel = 0;
   for (int t = 0; t < r->fixture.model.tensor_count; t++) {
-    grid_tensor(r, rank, SL_ROLE_GRAD, s->placed_of[t], all + *numel);
+    grid_tensor(r, rank, SL_ROLE_GRAD, t, all + *numel);
     *numel += r->fixture.model.tensors[t].numel;
   }
   for (int64_t i = 0; i < *numel; i++) all[i] = (float)(all[i] / scale);
@@ -331,7 +331,7 @@ static double fingerprint(struct grid_result *r, enum sl_role role) {
   for (int i = 0; i < r->fixture.plan.stages[0].tensor_count; i++) {
     const int64_t n = r->fixture.plan.stages[0].tensors[i].numel;
     float *all = calloc((size_t)n, sizeof *all);
-    grid_tensor(r, rank, role, i, all);
+    grid_tensor(r, rank, role, r->fixture.plan.stages[0].tensors[i].tensor, all);
     for (int64_t k = 0; k < n; k++) sum += (double)all[k] * (1 + fmod((double)(k + 7 * i) * 0.618034, 1));
     free(all);
   }

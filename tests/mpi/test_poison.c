@@ -46,8 +46,8 @@ static void same_bits(const struct sl_exec_ops *host, const char *config) {
     const size_t bytes = (size_t)stage->tensors[i].numel * sizeof(float);
     float *x = calloc(1, bytes), *y = calloc(1, bytes);
     for (enum sl_role role = SL_ROLE_PARAM; role <= SL_ROLE_GRAD; role++) {
-      grid_tensor(&clean, rank, role, i, x);
-      grid_tensor(&poisoned, rank, role, i, y);
+      grid_tensor(&clean, rank, role, stage->tensors[i].tensor, x);
+      grid_tensor(&poisoned, rank, role, stage->tensors[i].tensor, y);
       expect(memcmp(x, y, bytes) == 0, "a tensor differs", config);
     }
     free(x);
