@@ -16,8 +16,8 @@ set boxwidth 0.24
 set style fill solid 0.9 border rgb 'white'
 set key outside right center reverse Left samplen 1 spacing 1.25
 name(s, o) = sprintf("ZeRO-%d\n%s", s, o eq 'none' ? 'no offload' : o eq 'both' ? 'all offloaded' : 'optimizer offloaded')
-draw = "plot 'estimator.csv' using (column('row') - 0.27):(column('documented_device_GiB')):xtic(name(column('zero_stage'), stringcolumn('offload'))) with boxes lc rgb '#bbbbbb' title 'documented', " . \
-  "'' using (column('row')):(column('estimator_now_device_GiB')) with boxes lc rgb '#777777' title 'estimator now', " . \
+draw = "plot 'estimator.csv' using (column('row') - 0.27):(column('documented_device_GiB')) with boxes lc rgb '#bbbbbb' title 'documented', " . \
+  "'' using (column('row')):(column('estimator_now_device_GiB')):xtic(name(column('zero_stage'), stringcolumn('offload'))) with boxes lc rgb '#777777' title 'estimator now', " . \
   "for [k = 5:1:-1] '' using (column('row') + 0.27):(pile(k)) with boxes lc rgb word(colours, k) title word(labels, k), " . \
   "'' using (column('row') - 0.27):(column('documented_device_GiB')):(sprintf('%.2f', column('documented_device_GiB'))) with labels offset 0,0.6 font ',10' notitle, " . \
   "'' using (column('row')):(column('estimator_now_device_GiB')):(sprintf('%.2f', column('estimator_now_device_GiB'))) with labels offset 0,0.6 font ',10' notitle, " . \

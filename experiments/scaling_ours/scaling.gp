@@ -28,7 +28,7 @@ split = "set title 'weak scaling: where a step goes, by ZeRO stage' font ',13'; 
   "set key inside left top vertical reverse Left samplen 1 maxrows 3 spacing 1.1; " . \
   "plot 'scaling.csv' using (first('weak') ? column('bar_x') : NaN):(1e3 * column('predicted_step_s')) with boxes lc rgb '#dddddd' title 'idle', " . \
   "'' using (first('weak') ? column('bar_x') : NaN):(1e3 * (column('predicted_compute_s') + column('predicted_exposed_communication_s'))) with boxes lc rgb '#ee6677' title 'exposed communication', " . \
-  "'' using (first('weak') ? column('bar_x') : NaN):(1e3 * column('predicted_compute_s')) with boxes lc rgb '#4477aa' title 'compute'; " . \
+  "'' using (first('weak') ? column('bar_x') : NaN):(1e3 * column('predicted_compute_s')) with boxes lc rgb '#4477aa' title row == 1 ? 'compute, slowed by transfers on the same cores' : 'compute'; " . \
   "do for [g = 1:4] { unset label g }"
 do for [terminal in 'svg pngcairo'] {
   eval sprintf("set terminal %s size 1560,860 font 'Helvetica,12' background rgb 'white'", terminal)
