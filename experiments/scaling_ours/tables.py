@@ -84,13 +84,14 @@ def measured_table(rows):
     if all(r["measured_step_s"] == "nan" for r in rows):
         return
     print("\n### Measured on this machine\n\n| scaling | ranks | ZeRO | step predicted | step measured | error | "
-          "communication exposed, predicted | measured |\n|---|---|---|---|---|---|---|---|")
+          "5 to 95 % of the steps | communication exposed, predicted | measured |\n|---|---|---|---|---|---|---|---|---|")
     for r in rows:
         m = r["measured_step_s"]
         if m == "nan" or (r["ranks"] == 1 and r["zero_stage"] > 0):
             continue
         print(f"| {r['scaling']} | {r['ranks']} | {r['zero_stage'] if r['ranks'] > 1 else 'any'} | "
               f"{seconds(r['predicted_step_s'])} | {seconds(m)} | {100 * (r['predicted_step_s'] / m - 1):+.0f} % | "
+              f"{seconds(r['measured_step_low_s'])} to {seconds(r['measured_step_high_s'])} | "
               f"{seconds(r['predicted_exposed_communication_s'])} | {seconds(r['measured_exposed_communication_s'])} |")
 
 
