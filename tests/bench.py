@@ -15,6 +15,8 @@ import sys
 import tempfile
 import time
 
+import bench_parallel
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BIN = os.path.join(ROOT, "build", "release", "bin")
 CORPUS = os.path.join(ROOT, "examples", "corpus.txt")
@@ -57,7 +59,7 @@ def find_torch():
         if not os.path.exists(python):
             say("making .venv for PyTorch (once)")
             run([sys.executable, "-m", "venv", venv])
-        run([python, "-m", "pip", "install", "--quiet", "--retries", "1", "torch", "numpy"], timeout=1500)
+        run([python, "-m", "pip", "install", "--quiet", "--retries", "1", "torch", "numpy", "safetensors"], timeout=1500)
         version = has_torch(python)
         if version:
             return python, version
@@ -184,7 +186,9 @@ def main():
         if not os.path.exists(f"{BIN}/bench_gemm"):
             table.add("training", "skipped: the host backend was not built")
         else:
-            bench_training(table, write_inputs(folder), folder, options.quick, find_torch())
+            peer = find_torch()
+            bench_training(table, write_inputs(folder), folder, options.quick, peer)
+            bench_parallel.bench(sys.modules[__name__], table, folder, options.quick, peer)
     return 1 if options.judge and table.missed else 0
 
 

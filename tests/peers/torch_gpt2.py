@@ -135,8 +135,8 @@ def batch_of(tokens, step, a, rank, world):
     return both[:, :-1].contiguous(), both[:, 1:].contiguous()
 
 
-def make_optimizer(a, parameters):
-    """The optimizer and the norm to clip to (0 = off), from --ds-config or else --optimizer and --lr."""
+def make_optimizer(a, parameters, **more):
+    """The optimizer and the norm to clip to (0 = off), from --ds-config or else --optimizer and --lr; `more` goes to torch."""
     kind, params, clip = a.optimizer, {}, 0.0
     if a.ds_config:
         with open(a.ds_config) as f:
@@ -148,12 +148,11 @@ def make_optimizer(a, parameters):
     torch_class, defaults = OPTIMIZERS[kind]
     if a.lr is not None:
         params = {**params, "lr": a.lr}
-    return torch_class(parameters, **{**defaults, **params}), clip
+    return torch_class(parameters, **{**defaults, **params, **more}), clip
 
 
-def train(a, rank, world):
-    torch.set_num_threads(a.threads)
-    torch.manual_seed(a.seed)  # the same initial weights on every rank
+def prepare(a):
+    """The model's config, the tokens, and the model with its initial weights; --seed has been planted."""
     c = read_config(a.config)
     if a.seq > c["n_positions"]:
         sys.exit(f"--seq is {a.seq}; the model's n_positions is {c['n_positions']}")
@@ -165,6 +164,13 @@ def train(a, rank, world):
         from safetensors.torch import load_file
 
         model.load_state_dict(load_file(a.init))
+    return c, tokens, model
+
+
+def train(a, rank, world):
+    torch.set_num_threads(a.threads)
+    torch.manual_seed(a.seed)  # the same initial weights on every rank
+    _, tokens, model = prepare(a)
     torch.manual_seed(a.seed + 1 + rank)  # dropout differs between ranks
     run = nn.parallel.DistributedDataParallel(model) if world > 1 else model
     optimizer, clip = make_optimizer(a, model.parameters())
@@ -201,18 +207,29 @@ def report(a, world, model, losses, times):
     }
 
 
-def rank_main(rank, a, world, rendezvous):
-    if world > 1:
-        dist.init_process_group("gloo", init_method=rendezvous, rank=rank, world_size=world)
-    result = train(a, rank, world)
+def rank_main(rank, a, rendezvous):
+    if a.world > 1:
+        dist.init_process_group("gloo", init_method=rendezvous, rank=rank, world_size=a.world)
+    result = train(a, rank, a.world)
     if rank == 0:
         print(json.dumps(result, indent=2), flush=True)
-    if world > 1:
+    if a.world > 1:
         dist.destroy_process_group()
 
 
-def parse(argv):
-    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+def launch(rank_main, a):
+    """Run rank_main(rank, a, where ranks meet) on every rank: start them, or be one of a launcher's."""
+    if "RANK" in os.environ:
+        rank_main(int(os.environ["RANK"]), a, "env://")
+    elif a.world == 1:
+        rank_main(0, a, None)
+    else:
+        with tempfile.TemporaryDirectory() as folder:  # ranks meet in a file: no port to collide on
+            torch.multiprocessing.spawn(rank_main, args=(a, f"file://{folder}/rendezvous"), nprocs=a.world)
+
+
+def parser(about):
+    p = argparse.ArgumentParser(description=about)
     p.add_argument("--config", required=True, help="Hugging Face config.json of a gpt2")
     p.add_argument("--batch", type=int, default=8, help="sequences of the global batch")
     p.add_argument("--seq", type=int, default=128, help="tokens of a sequence")
@@ -225,27 +242,26 @@ def parse(argv):
     p.add_argument("--data", help="token shard of llm.c, or any file as bytes; default: random tokens")
     p.add_argument("--init", help="safetensors with initial weights; default: random")
     p.add_argument("--seed", type=int, default=1234)
+    return p
+
+
+def parse(p, argv):
     a = p.parse_args(argv)
     a.world = int(os.environ.get("WORLD_SIZE", a.world))
     for name in ("batch", "seq", "steps", "world"):
         if getattr(a, name) < 1:
             p.error(f"--{name} is {getattr(a, name)}; expected at least 1")
-    if a.batch % a.world:
-        p.error(f"--batch {a.batch} is not a multiple of the {a.world} ranks")
     if a.threads < 1:
         a.threads = max(1, len(os.sched_getaffinity(0)) // a.world)
     return a
 
 
 def main():
-    a = parse(sys.argv[1:])
-    if "RANK" in os.environ:
-        rank_main(int(os.environ["RANK"]), a, a.world, "env://")
-    elif a.world == 1:
-        rank_main(0, a, 1, None)
-    else:
-        with tempfile.TemporaryDirectory() as folder:  # ranks meet in a file: no port to collide on
-            torch.multiprocessing.spawn(rank_main, args=(a, a.world, f"file://{folder}/rendezvous"), nprocs=a.world)
+    p = parser(__doc__.split("\n")[0])
+    a = parse(p, sys.argv[1:])
+    if a.batch % a.world:
+        p.error(f"--batch {a.batch} is not a multiple of the {a.world} ranks")
+    launch(rank_main, a)
 
 
 if __name__ == "__main__":
