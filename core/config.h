@@ -22,6 +22,7 @@
 #ifndef SL_CORE_CONFIG_H
 #define SL_CORE_CONFIG_H
 
+#include "core/control_math.h"
 #include "core/dtype.h"
 #include "core/json.h"
 #include "core/status.h"
@@ -31,14 +32,6 @@
 #include <stdint.h>
 
 enum sl_optimizer { SL_OPT_SGD, SL_OPT_ADAM, SL_OPT_ADAMW };
-enum sl_lr_schedule {
-  SL_LR_CONSTANT,
-  SL_LR_WARMUP,
-  SL_LR_WARMUP_DECAY,
-  SL_LR_WARMUP_COSINE,
-  SL_LR_ONE_CYCLE,
-  SL_LR_RANGE_TEST
-};
 enum sl_attention { SL_ATTENTION_MATERIALISED, SL_ATTENTION_FLASH };
 /* How layers are dealt to pipeline stages. */
 enum sl_stages_by {
@@ -80,20 +73,7 @@ struct sl_config {
     double lr, beta1, beta2, eps, weight_decay, momentum, dampening;
     bool nesterov, bias_correction, adam_w_mode;
   } optimizer; /* Adam with adam_w_mode (the default) is SL_OPT_ADAMW, as in DeepSpeed */
-  struct {
-    enum sl_lr_schedule type;
-    double warmup_min_lr, warmup_max_lr, warmup_min_ratio, cos_min_ratio;
-    int64_t warmup_num_steps, total_num_steps;
-    bool warmup_log; /* warmup_type "log" */
-    double cycle_min_lr, cycle_max_lr, decay_lr_rate;
-    int64_t cycle_first_step_size, cycle_second_step_size, decay_step_size;
-    int64_t cycle_first_stair_count, cycle_second_stair_count;
-    bool cycle_momentum;
-    double cycle_min_mom, cycle_max_mom, decay_mom_rate;
-    double range_min_lr, range_step_rate;
-    int64_t range_step_size;
-    bool range_staircase;
-  } scheduler;
+  struct sl_lr_rules scheduler;
   struct {
     int stage; /* 0..3 */
     bool contiguous_gradients, reduce_scatter, allgather_partitions, overlap_comm;

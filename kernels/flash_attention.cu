@@ -60,6 +60,7 @@ __global__ void __launch_bounds__(flash_threads)
       const size_t d = (size_t)(lane + 8 * i);
       if (d >= D) break;
       float o = acc[i] * shrink;
+#pragma unroll 4
       for (int j = 0; j < flash_tile; j++) o += scores[r][j] * V[(size_t)j * (D + 1) + d];
       acc[i] = o;
     }

@@ -27,6 +27,7 @@ __device__ inline void tile_dots(float (&c)[2][2], const float *a, const float *
   const size_t y = threadIdx.x / 16 * 2, x = threadIdx.x % 16;
   const float *a0 = a + y * (D + 1), *a1 = a0 + D + 1, *b0 = b + x * (D + 1), *b1 = b0 + 16 * (D + 1);
   c[0][0] = c[0][1] = c[1][0] = c[1][1] = 0;
+#pragma unroll 4
   for (size_t d = 0; d < D; d++) {
     c[0][0] += a0[d] * b0[d];
     c[0][1] += a0[d] * b1[d];

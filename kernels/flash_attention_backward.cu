@@ -85,6 +85,7 @@ __device__ inline void add_products(float (&sum)[flash_each], const flash_square
     const size_t d = (size_t)(lane + 8 * i);
     if (d >= D) break;
     float x = sum[i];
+#pragma unroll 4
     for (int j = 0; j < flash_tile; j++) x += (ACROSS ? square[j][r] : square[r][j]) * rows[(size_t)j * (D + 1) + d];
     sum[i] = x;
   }

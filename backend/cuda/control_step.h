@@ -1,0 +1,21 @@
+/* The CONTROL op on the GPU: a kernel of one thread, so that no step waits for the host and a captured step learns its
+ * own scalars. */
+#ifndef SL_BACKEND_CUDA_CONTROL_STEP_H
+#define SL_BACKEND_CUDA_CONTROL_STEP_H
+
+#include "core/control_math.h"
+#include "kernels/cuda.h" /* sl_cuda_stream */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* sl_control_step on `control`, which is device memory; `rules` (sl_control_rules_of) is host memory, read before the
+ * call returns. control->momentum becomes Adam's beta1. Returns the launch's cudaError_t. */
+int sl_cuda_control_step(sl_cuda_stream stream, struct sl_control *control, const struct sl_control_rules *rules);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
