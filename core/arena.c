@@ -15,12 +15,22 @@ struct item {
   int64_t bytes;            /* aligned */
   size_t first_life, lives; /* in planner.lives, sorted by program and first use */
   int64_t offset;
+  bool compute_only; /* no op of another lane uses it */
+};
+
+/* What is compared of a life, close together: most are used by compute ops alone. */
+struct span {
+  uint32_t first, last; /* issues, counted over all programs */
+  uint32_t done_compute, known_compute;
+  uint32_t others; /* bit l: ops of lane l, not compute, use it */
+  enum sl_program_kind program;
 };
 
 struct planner {
   struct sl_class *c;
   enum sl_space space;
   struct sl_life *lives; /* sorted by slot, program, first use */
+  struct span *spans;    /* of each life */
   size_t life_count;
   struct item *items;
   size_t item_count;
@@ -50,30 +60,40 @@ static int by_slot_number(const void *a, const void *b) {
   return x->slot < y->slot ? -1 : 1;
 }
 
-static bool over_before(const struct sl_life *a, const struct sl_life *b) {
-  for (int lane = 0; lane < SL_LANE_COUNT; lane++) {
-    if (a->done[lane] > b->known[lane]) return false;
+/* Is life `a` over, for certain, before `b` starts? */
+static bool over_before(const struct planner *p, const struct span *a, const struct span *b) {
+  if (a->done_compute > b->known_compute) return false;
+  for (uint32_t lanes = a->others; lanes != 0; lanes &= lanes - 1) {
+    const int lane = __builtin_ctz(lanes);
+    if (p->lives[a - p->spans].done[lane] > p->lives[b - p->spans].known[lane]) return false;
   }
   return true;
+}
+
+/* Do two lives overlap in program order? Most pairs that conflict do, so this is asked first, of little memory. */
+static bool overlap(const struct span *a, const struct span *a_end, const struct span *b, const struct span *b_end) {
+  while (a < a_end && b < b_end) {
+    if (a->last < b->first) {
+      a++;
+    } else if (b->last < a->first) {
+      b++;
+    } else {
+      return true;
+    }
+  }
+  return false;
 }
 
 /* Neighbours in time decide: a later life of a slot waits for the earlier one, so what is over before the earlier is
  * over before the later too. */
 static bool conflict(const struct planner *p, const struct item *x, const struct item *y) {
-  const struct sl_life *a = &p->lives[x->first_life], *a_end = a + x->lives;
-  const struct sl_life *b = &p->lives[y->first_life], *b_end = b + y->lives;
+  const struct span *a = &p->spans[x->first_life], *a_end = a + x->lives;
+  const struct span *b = &p->spans[y->first_life], *b_end = b + y->lives;
+  if (overlap(a, a_end, b, b_end)) return true;
+  if (x->compute_only && y->compute_only) return false; /* on one lane what stands first is over first */
   while (a < a_end && b < b_end) {
-    if (a->program != b->program) {
-      if (a->program < b->program) {
-        a++;
-      } else {
-        b++;
-      }
-      continue;
-    }
-    if (a->first <= b->last && b->first <= a->last) return true;
     const bool a_first = a->last < b->first;
-    if (!(a_first ? over_before(a, b) : over_before(b, a))) return true;
+    if (a->program == b->program && !(a_first ? over_before(p, a, b) : over_before(p, b, a))) return true;
     if (a_first) {
       a++;
     } else {
@@ -83,27 +103,41 @@ static bool conflict(const struct planner *p, const struct item *x, const struct
   return false;
 }
 
-static int by_offset(const void *a, const void *b) {
-  const struct item *x = *(const struct item *const *)a, *y = *(const struct item *const *)b;
-  return x->offset < y->offset ? -1 : x->offset > y->offset;
+/* Where an item of the placed list (in order of offset) that starts at `offset` or above begins. */
+static size_t rank_of_offset(struct item *const *placed, size_t n, int64_t offset) {
+  size_t low = 0, high = n;
+  while (low < high) {
+    const size_t middle = (low + high) / 2;
+    if (placed[middle]->offset < offset) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+/* The lowest offset at which `x` overlaps no placed item that it conflicts with. Going up in order of offset, only what
+ * would overlap the place in question is compared in time: a placed item below it or above its end cannot matter. */
+static int64_t lowest_free(const struct planner *p, const struct item *x, struct item *const *placed, size_t n) {
+  int64_t offset = p->persistent;
+  for (size_t i = 0; i < n && placed[i]->offset < offset + x->bytes; i++) {
+    const int64_t end = placed[i]->offset + placed[i]->bytes;
+    if (end > offset && conflict(p, x, placed[i])) offset = end;
+  }
+  return offset;
 }
 
 /* Place items in their present order above the persistent buffers; returns the arena's size. */
-static int64_t place(const struct planner *p, const struct item **scratch) {
+static int64_t place(const struct planner *p, struct item **placed) {
   int64_t top = p->persistent;
   for (size_t i = 0; i < p->item_count; i++) {
     struct item *x = &p->items[i];
-    size_t n = 0;
-    for (size_t j = 0; j < i; j++) {
-      if (conflict(p, x, &p->items[j])) scratch[n++] = &p->items[j];
-    }
-    qsort(scratch, n, sizeof *scratch, by_offset);
-    x->offset = p->persistent;
-    for (size_t j = 0; j < n && scratch[j]->offset < x->offset + x->bytes; j++) {
-      const int64_t end = scratch[j]->offset + scratch[j]->bytes;
-      if (end > x->offset) x->offset = end;
-    }
+    x->offset = lowest_free(p, x, placed, i);
     if (x->offset + x->bytes > top) top = x->offset + x->bytes;
+    const size_t at = rank_of_offset(placed, i, x->offset);
+    memmove(&placed[at + 1], &placed[at], (i - at) * sizeof *placed);
+    placed[at] = x;
   }
   return top;
 }
@@ -113,21 +147,21 @@ static void take_offsets(const struct planner *p) {
 }
 
 static enum sl_status place_best(struct planner *p, int64_t live_peak) {
-  const struct item **scratch;
-  SL_TRY(sl_calloc(&scratch, p->item_count, sizeof *scratch));
+  struct item **placed; /* in order of offset */
+  SL_TRY(sl_calloc(&placed, p->item_count, sizeof *placed));
   qsort(p->items, p->item_count, sizeof *p->items, by_size);
-  int64_t best = place(p, scratch);
+  int64_t best = place(p, placed);
   take_offsets(p);
   if (best > live_peak + live_peak / 50) {
     qsort(p->items, p->item_count, sizeof *p->items, by_slot_number); /* slots are numbered in order of first use */
-    const int64_t other = place(p, scratch);
+    const int64_t other = place(p, placed);
     if (other < best) {
       best = other;
       take_offsets(p);
     }
   }
   p->c->arena_bytes[p->space] = best;
-  free(scratch);
+  free(placed);
   return SL_OK;
 }
 
@@ -217,9 +251,23 @@ fail:
 
 /* ---- */
 
+static struct span span_of(const struct sl_life *life, uint32_t base) {
+  _Static_assert(SL_LANE_COUNT <= 32, "a bit for every lane");
+  struct span s = {.first = base + life->first,
+                   .last = base + life->last,
+                   .done_compute = life->done[SL_LANE_COMPUTE],
+                   .known_compute = life->known[SL_LANE_COMPUTE],
+                   .program = life->program};
+  for (int lane = 0; lane < SL_LANE_COUNT; lane++) {
+    if (lane != SL_LANE_COMPUTE && life->done[lane] > 0) s.others |= UINT32_C(1) << lane;
+  }
+  return s;
+}
+
 static enum sl_status gather_items(struct planner *p, const struct sl_lives *lives) {
   struct sl_class *c = p->c;
   SL_TRY(sl_calloc(&p->lives, lives->count, sizeof *p->lives));
+  SL_TRY(sl_calloc(&p->spans, lives->count, sizeof *p->spans));
   SL_TRY(sl_calloc(&p->items, c->slot_count, sizeof *p->items));
   SL_TRY(sl_calloc(&p->buffer_of, c->slot_count, sizeof *p->buffer_of));
   for (size_t i = 0; i < c->buffer_count; i++) {
@@ -235,13 +283,19 @@ static enum sl_status gather_items(struct planner *p, const struct sl_lives *liv
     if (p->buffer_of[lives->items[i].slot] != NULL) p->lives[p->life_count++] = lives->items[i];
   }
   qsort(p->lives, p->life_count, sizeof *p->lives, by_slot);
+  uint32_t base[SL_PROGRAM_COUNT] = {0};
+  for (int k = 1; k < SL_PROGRAM_COUNT; k++) base[k] = base[k - 1] + (uint32_t)c->programs[k - 1].issue_count;
   for (size_t i = 0; i < p->life_count; i++) {
-    const uint32_t slot = p->lives[i].slot;
+    const struct sl_life *life = &p->lives[i];
+    p->spans[i] = span_of(life, base[life->program]);
+    const uint32_t slot = life->slot;
     if (i == 0 || p->lives[i - 1].slot != slot) {
-      p->items[p->item_count++] =
-          (struct item){.slot = slot, .bytes = aligned(p->buffer_of[slot]->bytes), .first_life = i};
+      p->items[p->item_count++] = (struct item){
+          .slot = slot, .bytes = aligned(p->buffer_of[slot]->bytes), .first_life = i, .compute_only = true};
     }
-    p->items[p->item_count - 1].lives++;
+    struct item *x = &p->items[p->item_count - 1];
+    x->lives++;
+    if (p->spans[i].others != 0) x->compute_only = false;
   }
   return SL_OK;
 }
@@ -257,6 +311,7 @@ static enum sl_status place_space(struct sl_class *c, enum sl_space space, const
   r->fragmentation = r->peak_bytes - r->live_peak_bytes;
 fail:
   free(p.lives);
+  free(p.spans);
   free(p.items);
   free(p.buffer_of);
   return status;
