@@ -9,7 +9,8 @@
  *               stage where that is on the same rank
  *   DX          taken by RECV_B (by the last stage's own B or I), given back by SEND_B (by the first stage's B or I); a stage
  *               on the same rank takes it over
- *   WEIGHT      taken by I, given back by W; a whole B of a split schedule takes and gives one back */
+ *   WEIGHT      taken by I, given back by W; a whole B of a split schedule takes and gives one back
+ * What is sent or received has one slot more, so that it can travel while the next action computes. */
 #include <stdlib.h>
 
 #include "core/lower.h"
@@ -18,7 +19,8 @@
 struct pool {
   int64_t *holder; /* what holds each slot, -1 nothing */
   size_t capacity;
-  int size; /* most slots ever taken */
+  int size;                       /* most slots ever taken */
+  int32_t resting[SL_SLOT_COUNT]; /* slot given back last, plus 1; see rest */
 };
 
 /* A variant of a chunk's actions that is lowered: first op and number of ops, -1 before. */
@@ -37,6 +39,9 @@ struct walk {
   size_t at;                                             /* index of the action in the rank's list */
   size_t last_backward;                                  /* of the rank */
 };
+
+/* Holds a slot that is given back but not free yet. */
+static const int64_t RESTING = INT64_MAX;
 
 static int64_t key(const struct walk *w, int stage, int micro_batch) {
   return (int64_t)stage * w->l->plan->n_micro + micro_batch;
@@ -64,6 +69,21 @@ static int32_t find(const struct pool *pool, int64_t holder) {
 static void give(struct pool *pool, int64_t holder) {
   for (int i = 0; i < pool->size; i++) {
     if (pool->holder[i] == holder) pool->holder[i] = -1;
+  }
+}
+
+/* Give back when something else is given back: until then what comes next stands beside it. So a transfer out of the slot,
+ * or the next one into it, has the time of one action to hide behind. Where nothing is sent there is nothing to hide. */
+static void rest(struct pool *pool, int64_t holder, enum sl_slot as, bool transfers) {
+  for (int i = 0; i < pool->size; i++) {
+    if (pool->holder[i] != holder) continue;
+    if (!transfers) {
+      pool->holder[i] = -1;
+      continue;
+    }
+    if (pool->resting[as] > 0) pool->holder[pool->resting[as] - 1] = -1;
+    pool->holder[i] = RESTING;
+    pool->resting[as] = i + 1;
   }
 }
 
@@ -118,19 +138,29 @@ static enum sl_status take_slots(struct walk *w, const struct sl_action *a, int 
 /* What it leaves free, or to the stage beside it. */
 static void give_slots(struct walk *w, const struct sl_action *a, int local) {
   const int64_t own = key(w, a->stage, a->micro_batch);
+  const bool transfers = w->l->plan->pp > 1;
   const bool whole = a->kind == SL_ACTION_BACKWARD, input = whole || a->kind == SL_ACTION_BACKWARD_INPUT;
   if (a->kind == SL_ACTION_FORWARD && same_rank(w, a->stage, a->stage + 1))
     hand_over(&w->stream, own | OUTPUT, key(w, a->stage + 1, a->micro_batch));
-  if (a->kind == SL_ACTION_SEND_F) give(&w->stream, own | OUTPUT);
-  if (a->kind == SL_ACTION_SEND_B || (input && a->stage == 0)) give(&w->dx, own);
+  if (a->kind == SL_ACTION_SEND_F) rest(&w->stream, own | OUTPUT, SL_SLOT_OUT, transfers);
+  if (a->kind == SL_ACTION_SEND_B || (input && a->stage == 0)) rest(&w->dx, own, SL_SLOT_DX, transfers);
   if (input && same_rank(w, a->stage, a->stage - 1)) hand_over(&w->dx, own, key(w, a->stage - 1, a->micro_batch));
   if (!whole && a->kind != SL_ACTION_BACKWARD_WEIGHT) return;
   give(&w->activation[local], own);
-  give(&w->stream, own);
+  rest(&w->stream, own, SL_SLOT_IN, transfers);
   give(&w->weight[local], own);
 }
 
 /* ---- segments ---- */
+
+/* Which of the two pairs of lanes: the one to the next rank or the one to the rank before. A V sends activations both ways
+ * and gradients too; were they on one lane, those of one neighbour would stand behind those of the other. Two ranks are each
+ * other's both neighbours: there, and between ranks that are none, activations go up. */
+static bool goes_up(int ranks, int from, int to, bool forward) {
+  if (ranks > 2 && to == (from + 1) % ranks) return true;
+  if (ranks > 2 && from == (to + 1) % ranks) return false;
+  return forward;
+}
 
 /* A transfer between this rank and the one that holds the neighbouring stage. */
 static enum sl_status lower_transfer(struct sl_lowering *l, struct sl_program *p, const struct sl_action *a) {
@@ -141,8 +171,9 @@ static enum sl_status lower_transfer(struct sl_lowering *l, struct sl_program *p
   const bool behind = a->kind == SL_ACTION_SEND_F || a->kind == SL_ACTION_RECV_B;
   const int64_t count = sl_stream_count(l->plan, behind ? c->first_layer + c->layer_count : c->first_layer);
   const enum sl_slot slot = !forward ? SL_SLOT_DX : send ? SL_SLOT_OUT : SL_SLOT_IN;
-  const enum sl_lane lane =
-      forward ? (send ? SL_LANE_SEND_F : SL_LANE_RECV_F) : (send ? SL_LANE_SEND_B : SL_LANE_RECV_B);
+  const int own = c->rank, peer = l->plan->chunks[sl_action_peer_stage(a)].rank;
+  const bool up = goes_up(l->plan->pp, send ? own : peer, send ? peer : own, forward);
+  const enum sl_lane lane = up ? (send ? SL_LANE_SEND_F : SL_LANE_RECV_F) : (send ? SL_LANE_SEND_B : SL_LANE_RECV_B);
   const struct sl_op op = {.kind = send ? SL_OP_SEND : SL_OP_RECV,
                            .lane = lane,
                            .group = SL_GROUP_NONE,
@@ -153,7 +184,7 @@ static enum sl_status lower_transfer(struct sl_lowering *l, struct sl_program *p
                            .dim = {count},
                            .tensor = -1,
                            .layer = c->first_layer,
-                           .peer = l->plan->chunks[sl_action_peer_stage(a)].rank};
+                           .peer = peer};
   return SL_EMIT(p, op, sl_stream(l, slot, send ? SL_READ : SL_WRITE, count));
 }
 
