@@ -82,30 +82,48 @@ static void print_table(const struct sl_memory_report *report, FILE *out) {
   }
 }
 
-static json_t *memory_json(const struct sl_memory_report *report) {
+static json_t *sample_json(const struct sl_memory_sample *sample) {
+  json_t *category = json_object();
+  for (int c = 0; c < SL_CATEGORY_COUNT; c++)
+    if (sample->live[c] > 0) json_object_set_new(category, sl_category_name(c), json_integer(sample->live[c]));
+  return json_pack("{s:I, s:I, s:o}", "op", (json_int_t)sample->issue, "live_bytes", (json_int_t)live_sum(sample),
+                   "by_category", category);
+}
+
+static json_t *memory_json(const struct sl_memory_report *report, int rank) {
   json_t *category = json_object(), *phase = json_object(), *curve = json_array();
   for (int c = 0; c < SL_CATEGORY_COUNT; c++)
     json_object_set_new(category, sl_category_name(c), json_integer(report->at_peak[c]));
   for (int p = 0; p < SL_PHASE_COUNT; p++)
     json_object_set_new(phase, sl_phase_name(p), json_integer(report->phase_peak[p]));
-  for (size_t i = 0; i < report->curve_count; i++)
-    json_array_append_new(curve, json_pack("{s:I, s:I}", "op", (json_int_t)report->curve[i].issue, "live_bytes",
-                                           (json_int_t)live_sum(&report->curve[i])));
-  return json_pack("{s:I, s:I, s:o, s:o, s:o}", "peak_bytes", (json_int_t)report->peak_bytes,
+  for (size_t i = 0; i < report->curve_count; i++) json_array_append_new(curve, sample_json(&report->curve[i]));
+  return json_pack("{s:i, s:I, s:I, s:o, s:o, s:o}", "rank", rank, "peak_bytes", (json_int_t)report->peak_bytes,
                    "fragmentation", (json_int_t)report->fragmentation, "by_category", category, "by_phase", phase,
                    "curve", curve);
+}
+
+/* The rank whose arena is the largest, the first of them. */
+static int worst_rank(const struct sl_job *job) {
+  int worst = 0;
+  for (int i = 1; i < job->class_count; i++)
+    if (job->classes[i].memory[SL_SPACE_DEVICE].peak_bytes > job->classes[worst].memory[SL_SPACE_DEVICE].peak_bytes)
+      worst = i;
+  return job->classes[worst].first_rank;
 }
 
 enum sl_status sl_show_memory(const struct sl_setup *setup, const struct sl_options *options, FILE *out,
                               json_t **json) {
   if (options->rank >= setup->plan.world)
     return sl_fail(SL_ERR_INPUT, "--rank: is %lld; expected 0 to %d", (long long)options->rank, setup->plan.world - 1);
-  const struct sl_class *c = &setup->job.classes[sl_job_class_of(&setup->job, (int)options->rank)];
+  const bool given = sl_options_given(options, "rank");
+  const int rank = given ? (int)options->rank : worst_rank(&setup->job);
+  const struct sl_class *c = &setup->job.classes[sl_job_class_of(&setup->job, rank)];
   if (options->json != NULL) {
-    *json = memory_json(c->memory);
+    *json = memory_json(c->memory, rank);
     return SL_OK;
   }
-  fprintf(out, "rank %lld, one of %d with this program\n\n", (long long)options->rank, c->rank_count);
+  fprintf(out, "rank %d%s, one of %d with this program\n\n", rank,
+          setup->job.class_count > 1 && !given ? " (it needs the most; --rank shows another)" : "", c->rank_count);
   print_table(c->memory, out);
   print_curve(c->memory, c->programs[SL_PROGRAM_STEP].issue_count, out);
   return SL_OK;

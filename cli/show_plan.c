@@ -24,6 +24,9 @@ static void print_ranks(const struct sl_plan *plan, FILE *out) {
       const struct sl_members m = sl_plan_group(plan, g, rank);
       if (m.size == 1)
         snprintf(text, sizeof text, "%d", m.first);
+      else if (m.inner < m.size)
+        snprintf(text, sizeof text, "%d..%d and %d more", m.first, m.first + (m.inner - 1) * m.stride,
+                 m.size - m.inner);
       else
         snprintf(text, sizeof text, "%d..%d step %d", m.first, m.first + (m.size - 1) * m.stride, m.stride);
       fprintf(out, "  %-16s", text);
@@ -31,6 +34,33 @@ static void print_ranks(const struct sl_plan *plan, FILE *out) {
     fprintf(out, "\n");
   }
   if (plan->world > LIMIT) fprintf(out, "   ... %d more ranks; --json - lists them all\n", plan->world - LIMIT);
+}
+
+/* The ranks as they stand: a row for each pipeline rank with its stages, a column for each replica, tp ranks together. */
+static void print_map(const struct sl_plan *plan, FILE *out) {
+  enum { LIMIT = 8 };
+  const int shown_dp = plan->dp < LIMIT ? plan->dp : LIMIT;
+  if (plan->tp * plan->cp * plan->pp == 1) return;
+  fprintf(out,
+          "\nrank map: rows are pipeline ranks, columns data-parallel ones; a cell is one tensor-parallel group\n");
+  for (int pp = 0; pp < plan->pp; pp++) {
+    const struct sl_stage *stage = &plan->stages[pp];
+    fprintf(out, "  pp %-3d", pp);
+    for (int dp = 0; dp < shown_dp; dp++) {
+      const int first = sl_plan_rank(plan, (struct sl_coord){.pp = pp, .dp = dp});
+      const int last =
+          sl_plan_rank(plan, (struct sl_coord){.pp = pp, .dp = dp, .cp = plan->cp - 1, .tp = plan->tp - 1});
+      char cell[32];
+      snprintf(cell, sizeof cell, first < last ? "[%d..%d]" : "[%d]", first, last);
+      fprintf(out, " %-12s", cell);
+    }
+    fprintf(out, "%s layers", plan->dp > LIMIT ? "..." : "");
+    for (int i = 0; i < stage->chunk_count; i++) {
+      const struct sl_chunk *c = &plan->chunks[stage->chunks[i]];
+      fprintf(out, "%s %d..%d", i > 0 ? "," : "", c->first_layer, c->first_layer + c->layer_count - 1);
+    }
+    fprintf(out, "\n");
+  }
 }
 
 static void print_layout(const struct sl_setup *setup, FILE *out) {
@@ -114,6 +144,7 @@ enum sl_status sl_show_plan(const struct sl_setup *setup, const struct sl_option
             plan->world, plan->pp, plan->dp, plan->cp, plan->tp, plan->strategy.zero_stage, (long long)plan->n_micro,
             (long long)plan->micro_batch, (long long)plan->global_batch);
     print_ranks(plan, out);
+    print_map(plan, out);
     print_layout(setup, out);
     return SL_OK;
   }

@@ -24,6 +24,13 @@ static int64_t arena_of(const json_t *rank, enum sl_space space) {
   return integer_of(json_object_get(rank, "arena_bytes"), sl_space_name(space));
 }
 
+/* Layers of every stage of the pipeline, in the order of the model. */
+static json_t *stage_layers(const struct sl_plan *plan) {
+  json_t *list = json_array();
+  for (int i = 0; i < plan->chunk_count; i++) json_array_append_new(list, json_integer(plan->chunks[i].layer_count));
+  return list;
+}
+
 static json_t *plan_json(const struct sl_plan *plan) {
   json_t *object = json_object();
   set_integer(object, "world", plan->world);
@@ -32,8 +39,11 @@ static json_t *plan_json(const struct sl_plan *plan) {
   set_integer(object, "pp", plan->pp);
   set_integer(object, "cp", plan->cp);
   set_integer(object, "zero_stage", plan->strategy.zero_stage);
-  set_integer(object, "shard", plan->shard);
+  set_integer(object, "shard_size", plan->shard);
+  set_integer(object, "virtual_stages", plan->pp > 0 ? plan->chunk_count / plan->pp : 1);
   json_object_set_new(object, "schedule", json_string(plan->config->sl.schedule));
+  json_object_set_new(object, "stages", stage_layers(plan));
+  json_object_set_new(object, "sequence_parallel", json_boolean(plan->sequence_parallel));
   set_integer(object, "micro_batch", plan->micro_batch);
   set_integer(object, "micro_batches", plan->n_micro);
   set_integer(object, "global_batch", plan->global_batch);
@@ -263,9 +273,11 @@ static void put_head(json_t *record, const struct sl_record_input *input) {
   json_object_set_new(record, "backend", json_string(input->run->exec->name));
   json_object_set(record, "options", input->options);
   json_object_set_new(record, "model", sl_model_to_json(plan->model));
-  json_object_set_new(record, "config", sl_config_to_json(plan->config));
+  json_t *config = sl_config_to_json(plan->config), *layout = plan_json(plan);
+  json_object_set(layout, "recompute", json_object_get(json_object_get(config, "shardlab"), "recompute"));
+  json_object_set_new(record, "config", config);
   json_object_set_new(record, "cluster", sl_cluster_to_json(plan->cluster));
-  json_object_set_new(record, "plan", plan_json(plan));
+  json_object_set_new(record, "plan", layout);
   json_object_set(record, "environment", input->environment);
 }
 

@@ -76,12 +76,13 @@ static json_t *rank_json(const struct sl_run *run, int local) {
   return object;
 }
 
-static json_t *breakdown_json(const struct sl_breakdown *b) {
+static json_t *breakdown_json(const struct sl_breakdown *b, bool pipeline) {
   json_t *object = json_object(), *exposed = json_object();
   set_real(object, "step", b->step_s);
   set_real(object, "compute", b->compute_s);
   set_real(object, "exposed_total", b->exposed_all_s);
   set_real(object, "idle", b->idle_s);
+  if (pipeline) set_real(object, "bubble", b->bubble_s);
   for (int i = 0; i < SL_CLASS_COUNT; i++)
     if (b->busy_s[i] > 0) set_real(object, sl_op_class_name(i), b->busy_s[i]);
   for (int group = 0; group <= SL_GROUP_COUNT; group++)
@@ -119,15 +120,27 @@ static void steps_json(json_t *part, const struct sl_run *run) {
 
 enum sl_status sl_record_part(const struct sl_run *run, const struct sl_timeline *timeline, json_t **out) {
   struct sl_breakdown breakdown;
+  enum sl_status status;
   SL_TRY(sl_timeline_breakdown(timeline, sl_timeline_slowest(timeline), &breakdown));
   json_t *part = json_object(), *ranks = json_array();
   steps_json(part, run);
   set_real(part, "init_time_s", run->init_s);
-  json_object_set_new(part, "breakdown_s", breakdown_json(&breakdown));
-  for (int local = 0; local < run->local_count; local++) json_array_append_new(ranks, rank_json(run, local));
+  json_object_set_new(part, "breakdown_s", breakdown_json(&breakdown, run->job->plan->pp > 1));
+  for (int local = 0; local < run->local_count; local++) {
+    double compute, bubble;
+    json_t *rank = rank_json(run, local);
+    json_array_append_new(ranks, rank);
+    SL_GO(sl_timeline_bubble(timeline, local, &compute, &bubble));
+    set_real(rank, "compute_s", compute);
+    if (run->job->plan->pp > 1) set_real(rank, "bubble_s", bubble);
+  }
   json_object_set_new(part, "ranks", ranks);
   *out = part;
   return SL_OK;
+fail:
+  json_decref(part);
+  json_decref(ranks);
+  return status;
 }
 
 enum sl_status sl_record_gather(const struct sl_run *run, json_t *mine, json_t **all) {

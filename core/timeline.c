@@ -40,7 +40,9 @@ static int by_start(const void *a, const void *b) {
 
 /* Sort and merge in place: afterwards disjoint and increasing. */
 static void merge(struct intervals *set) {
-  qsort(set->at, set->count, sizeof *set->at, by_start);
+  bool sorted = true; /* one lane's are, and sorting them again would be most of the work */
+  for (size_t i = 1; i < set->count && sorted; i++) sorted = set->at[i - 1].start <= set->at[i].start;
+  if (!sorted) qsort(set->at, set->count, sizeof *set->at, by_start);
   size_t n = 0;
   for (size_t i = 0; i < set->count; i++) {
     if (n > 0 && set->at[i].start <= set->at[n - 1].end) {
@@ -75,13 +77,15 @@ static double outside(const struct intervals *a, const struct intervals *b) {
   return sum;
 }
 
-enum pick { PICK_COMPUTE, PICK_ALL, PICK_COMMUNICATION, PICK_P2P, PICK_GROUP };
+enum pick { PICK_COMPUTE, PICK_OWN, PICK_ALL, PICK_COMMUNICATION, PICK_P2P, PICK_GROUP };
 
 static bool picked(const struct sl_span *span, enum pick pick, int group) {
   const bool p2p = span->op_class == SL_CLASS_P2P, collective = span->op_class == SL_CLASS_COLLECTIVE;
   switch (pick) {
   case PICK_COMPUTE:
     return span->lane == SL_LANE_COMPUTE;
+  case PICK_OWN:
+    return span->lane == SL_LANE_COMPUTE || collective;
   case PICK_ALL:
     return true;
   case PICK_COMMUNICATION:
@@ -126,6 +130,8 @@ enum sl_status sl_timeline_breakdown(const struct sl_timeline *timeline, int loc
   select_spans(&other, rank, PICK_ALL, 0);
   out->step_s = other.at[other.count - 1].end - other.at[0].start;
   out->idle_s = out->step_s - total(&other);
+  select_spans(&other, rank, PICK_OWN, 0);
+  out->bubble_s = out->step_s - total(&other);
 fail:
   free(compute.at);
   free(other.at);
@@ -139,6 +145,21 @@ static double duration(const struct sl_timeline_rank *rank) {
     if (i == 0 || rank->spans[i].end_s > end) end = rank->spans[i].end_s;
   }
   return end - start;
+}
+
+enum sl_status sl_timeline_bubble(const struct sl_timeline *timeline, int local, double *compute_s, double *bubble_s) {
+  *compute_s = *bubble_s = 0;
+  if (timeline->status != SL_OK) return sl_fail(timeline->status, "out of memory: the timeline");
+  if ((size_t)local >= timeline->count || timeline->ranks[local].count == 0) return SL_OK;
+  const struct sl_timeline_rank *rank = &timeline->ranks[local];
+  struct intervals set = {0};
+  SL_TRY(sl_calloc(&set.at, rank->count, sizeof *set.at));
+  select_spans(&set, rank, PICK_COMPUTE, 0);
+  *compute_s = total(&set);
+  select_spans(&set, rank, PICK_OWN, 0);
+  *bubble_s = duration(rank) - total(&set);
+  free(set.at);
+  return SL_OK;
 }
 
 int sl_timeline_slowest(const struct sl_timeline *timeline) {

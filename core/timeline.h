@@ -31,6 +31,7 @@ struct sl_breakdown {
   double exposed_s[SL_GROUP_COUNT + 1]; /* by group; the last: pipeline sends and receives */
   double exposed_all_s;                 /* in which any communication was exposed */
   double idle_s;                        /* in which nothing ran */
+  double bubble_s;                      /* neither compute nor a collective ran: other stages were waited for */
 };
 
 /* Add one completion of the step program (others are ignored). */
@@ -38,6 +39,8 @@ void sl_timeline_add(struct sl_timeline *timeline, int local, int64_t step, cons
                      const struct sl_completion *done);
 /* Errors: SL_ERR_MEMORY. A rank without spans gives zeros. */
 enum sl_status sl_timeline_breakdown(const struct sl_timeline *timeline, int local, struct sl_breakdown *out);
+/* Only compute_s and bubble_s, the two that tell one stage of a pipeline from another. */
+enum sl_status sl_timeline_bubble(const struct sl_timeline *timeline, int local, double *compute_s, double *bubble_s);
 /* The local rank whose step lasted longest (the first at a tie). */
 int sl_timeline_slowest(const struct sl_timeline *timeline);
 void sl_timeline_free(struct sl_timeline *timeline);
