@@ -83,18 +83,33 @@ bool release(size_t from, size_t to, state why) {
   return true;
 }
 
+/* Threads [from, to) of a warp as far as they get without the rest of the block: what one warp does too early or too
+ * late shows against the others. */
+bool run_warp(size_t from, size_t to) {
+  bool moved = false, again = true;
+  while (again) {
+    again = false;
+    for (size_t k = from; k < to; k++) {
+      fiber *f = &fibers[reversed ? from + to - 1 - k : k];
+      if (f->what == READY) resume(f), again = true;
+    }
+    moved |= again;
+    again = release(from, to, AT_WARP);
+  }
+  return moved;
+}
+
 void run_block(dim3 block) {
   for (size_t i = 0; i < count; i++) prepare(&fibers[i], block, (unsigned)i);
   for (;;) {
     bool moved = false;
     size_t done = 0;
-    for (size_t k = 0; k < count; k++) {
-      fiber *f = &fibers[reversed ? count - 1 - k : k];
-      if (f->what == READY) resume(f), moved = true;
+    for (size_t w = 0; w < count; w += 32) {
+      const size_t from = reversed ? count - 32 - w : w;
+      moved |= run_warp(from, from + 32);
     }
     for (size_t i = 0; i < count; i++) done += fibers[i].what == DONE;
     if (done == count) return;
-    for (size_t w = 0; w < count; w += 32) moved |= release(w, w + 32 < count ? w + 32 : count, AT_WARP);
     moved |= release(0, count, AT_BLOCK);
     if (!moved) complain("its threads wait in different places, or some have returned");
   }

@@ -1,11 +1,10 @@
 /* As much of CUDA C++ as the kernels (*.cu) use, on one CPU thread, so that the kernels' logic is tested where no GPU is. Given
  * to a C++ compiler by -include; without __CUDACC__ the sources take their number conversions from kernels/half.h.
  *
- * A thread of a block is a fiber. It runs until a barrier of its block or an exchange in its warp; the next one runs
- * then. Every barrier must be met by all threads: one that has returned, or waits elsewhere, ends the program with a
- * message, as does a fiber order that changes nothing (a deadlock). The order of the fibers can be turned round, so that
- * a forgotten barrier shows as a difference of the results. Blocks run one after another, in an order that can be turned
- * round too. */
+ * A thread of a block is a fiber. It runs until a barrier of its block or an exchange in its warp; the next one of its
+ * warp runs then, and the next warp when this one can go no further. Every barrier must be met by all threads: one that
+ * has returned, or waits elsewhere, ends the program with a message. The order of threads and of blocks can be turned
+ * round, so that a forgotten barrier shows as a difference of the results. */
 #ifndef SL_TESTS_CUDA_EMULATE_H
 #define SL_TESTS_CUDA_EMULATE_H
 
