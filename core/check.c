@@ -85,7 +85,7 @@ static enum sl_status try_collective(struct meeting *m, int rank, int lane, cons
     uint32_t issue;
     const int other = sl_members_rank(&g, i);
     const struct sl_op *theirs = head(m, other, lane, &issue);
-    if (theirs == NULL) return SL_OK;
+    if (theirs == NULL || !is_comm(theirs)) return SL_OK; /* a copy stands before its call */
     if (theirs->kind != op->kind || theirs->group != op->group || theirs->dtype != op->dtype ||
         sl_op_comm_bytes(theirs) != sl_op_comm_bytes(op)) {
       return disagree(m, rank, op, other, theirs);

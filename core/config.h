@@ -99,7 +99,7 @@ struct sl_config {
                            sl_config_shard_size */
     bool limit_all_gathers;   /* FSDP's: a gather waits until the one before the last is freed */
     int unshard_ahead;        /* stages of a pipeline rank whose parameters are whole at a time */
-    bool store_dropout_masks; /* else they are drawn again for backward */
+    bool store_dropout_masks; /* by forward, a byte an element; else backward draws them again */
     char preset[32];
     bool sequence_parallel;      /* false where tp is 1 */
     enum sl_attention attention; /* probabilities kept for backward, or formed again: memory linear in seq_len */

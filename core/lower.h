@@ -10,7 +10,7 @@
 
 #include "core/program.h"
 
-enum { SL_MAX_OPERANDS = 10 };
+enum { SL_MAX_OPERANDS = 12 };
 
 /* Over which part of a program a buffer's contents stay the same object: the arena planner's unit of reuse. */
 enum sl_scope {
@@ -50,8 +50,9 @@ struct sl_lowered_chunk {
   int index;                          /* stage of the pipeline */
   struct sl_drafts forward, backward; /* lowered once */
   int activation_slots, weight_slots;
-  bool split; /* its backward comes in halves, I and W */
-  int passes; /* backwards (or W) of a step that have been lowered */
+  bool split;    /* its backward comes in halves, I and W */
+  int passes;    /* backwards (or W) of a step that have been lowered */
+  bool gathered; /* an UNSHARD has been lowered */
 };
 
 /* State of lowering one class. */
@@ -136,6 +137,7 @@ struct sl_pass {
   bool first, last;           /* of its chunk's; what a chunk alone contributes to starts fresh, and is complete */
   bool tied_first, tied_last; /* the same over both chunks that share a tied embedding on one rank */
   bool end;                   /* the rank's last: compute waits for the reductions */
+  bool again;                 /* of an UNSHARD: the step has gathered the chunk before */
 };
 
 /* The strategy: state buffers; one micro-batch's forward or backward on the chunk at hand, with its gathers and reductions;
@@ -147,8 +149,8 @@ enum sl_status sl_zero_backward(struct sl_lowering *lowering, struct sl_program 
 /* The half of a split backward that makes no gradient of a weight. */
 enum sl_status sl_zero_backward_input(struct sl_lowering *lowering, struct sl_program *program);
 enum sl_status sl_zero_backward_weight(struct sl_lowering *lowering, struct sl_program *program, struct sl_pass pass);
-/* Gather all of the chunk's parameters (UNSHARD). */
-enum sl_status sl_zero_unshard(struct sl_lowering *lowering, struct sl_program *program);
+/* Gather all of the chunk's parameters (UNSHARD), for the first time in a step or again. */
+enum sl_status sl_zero_unshard(struct sl_lowering *lowering, struct sl_program *program, bool again);
 enum sl_status sl_zero_step(struct sl_lowering *lowering, struct sl_program *program);
 enum sl_status sl_zero_init(struct sl_lowering *lowering, struct sl_program *program);
 

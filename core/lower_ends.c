@@ -39,18 +39,34 @@ static struct sl_op embed_op(const struct sl_transformer *g, enum sl_op_kind kin
   return op;
 }
 
-static struct sl_op dropout_op(const struct sl_transformer *g) {
+/* Append the embedding's mask to the operands of an op with its dropout, where it is stored; returns how many there are. */
+static int add_mask(const struct sl_transformer *g, struct sl_op *op, struct sl_operand *operands, int n,
+                    enum sl_access access) {
+  if (op->dropout == 0 || g->embedding_mask < 0) return n;
+  op->flags |= SL_OP_MASK;
+  operands[n] = sl_as(sl_read(g->l, g->embedding_mask), access);
+  return n + 1;
+}
+
+static enum sl_status drop(struct sl_transformer *g, struct sl_operand x, struct sl_operand out,
+                           enum sl_access mask_access) {
   struct sl_op op = sl_transformer_rows_op(g, SL_OP_DROPOUT, -1, -1, g->s, g->c);
+  struct sl_operand operands[3] = {x, out};
   op.dropout = g->l->plan->model->embd_pdrop; /* stream 0 */
   if (g->s < g->r) op.place_group = SL_GROUP_TP;
-  return op;
+  const int n = add_mask(g, &op, operands, 2, mask_access);
+  return sl_draft_add(g->drafts, op, n, operands);
 }
 
 static enum sl_status embed(struct sl_transformer *g, struct sl_operand out) {
   struct sl_lowering *l = g->l;
-  const struct sl_op op = embed_op(g, SL_OP_EMBED_FWD);
-  if (g->wpe < 0) return SL_DRAFT(g->drafts, op, sl_read(l, g->tokens), sl_param(l, g->wte), out);
-  return SL_DRAFT(g->drafts, op, sl_read(l, g->tokens), sl_param(l, g->wte), sl_param(l, g->wpe), out);
+  struct sl_op op = embed_op(g, SL_OP_EMBED_FWD);
+  struct sl_operand operands[5] = {sl_read(l, g->tokens), sl_param(l, g->wte)};
+  int n = 2;
+  if (g->wpe >= 0) operands[n++] = sl_param(l, g->wpe);
+  operands[n++] = out;
+  n = add_mask(g, &op, operands, n, SL_WRITE);
+  return sl_draft_add(g->drafts, op, n, operands);
 }
 
 /* The members' rows are summed into `out`, then dropped. */
@@ -65,7 +81,7 @@ static enum sl_status embed_parallel(struct sl_transformer *g, struct sl_operand
   SL_TRY(sl_transformer_temporary(g, &partial, g->r * g->c, -1, "partial"));
   SL_TRY(embed(g, sl_write(g->l, partial)));
   SL_TRY(sl_transformer_reduce(g, -1, sl_read(g->l, partial), &sum));
-  if (drops) return SL_DRAFT(g->drafts, dropout_op(g), sum, out);
+  if (drops) return drop(g, sum, out, SL_WRITE);
   return SL_DRAFT(g->drafts, sl_transformer_rows_op(g, SL_OP_COPY, -1, -1, g->s * g->c, 0), sum, out);
 }
 
@@ -77,6 +93,7 @@ enum sl_status sl_transformer_begin(struct sl_transformer *g) {
     return SL_OK;
   }
   SL_TRY(sl_transformer_kept(g, &x, g->s * g->c, -1, "embedding"));
+  SL_TRY(sl_transformer_mask(g, &g->embedding_mask, g->l->plan->model->embd_pdrop, g->s * g->c, -1, "embedding.mask"));
   g->x = sl_read(g->l, x);
   return g->tp == 1 ? embed(g, sl_write(g->l, x)) : embed_parallel(g, sl_write(g->l, x));
 }
@@ -89,8 +106,8 @@ static enum sl_status embedding_gradient(struct sl_transformer *g, struct sl_ope
   int32_t own;
   if (drops || l->chunk->split) {
     SL_TRY(sl_transformer_temporary(g, &own, g->s * g->c, -1, "dembedding"));
-    const struct sl_op op = drops ? dropout_op(g) : sl_transformer_rows_op(g, SL_OP_COPY, -1, -1, g->s * g->c, 0);
-    SL_TRY(SL_DRAFT(g->drafts, op, d, sl_write(l, own)));
+    const struct sl_op copy = sl_transformer_rows_op(g, SL_OP_COPY, -1, -1, g->s * g->c, 0);
+    SL_TRY(drops ? drop(g, d, sl_write(l, own), SL_READ) : SL_DRAFT(g->drafts, copy, d, sl_write(l, own)));
     d = sl_read(l, own);
   }
   return sl_transformer_gather(g, -1, SL_HALF_INPUT, d, out);
@@ -99,11 +116,16 @@ static enum sl_status embedding_gradient(struct sl_transformer *g, struct sl_ope
 enum sl_status sl_transformer_embedding_bwd(struct sl_transformer *g) {
   struct sl_lowering *l = g->l;
   struct sl_op op = embed_op(g, SL_OP_EMBED_BWD);
-  struct sl_operand d;
-  SL_TRY(embedding_gradient(g, &d));
-  if (g->wpe < 0) return SL_DRAFT(g->drafts, op, sl_read(l, g->tokens), d, sl_grad(l, g->wte));
-  op.dim[4] = l->plan->model->n_positions;
-  return SL_DRAFT(g->drafts, op, sl_read(l, g->tokens), d, sl_grad(l, g->wte), sl_grad(l, g->wpe));
+  struct sl_operand operands[5] = {sl_read(l, g->tokens)};
+  int n = 2;
+  SL_TRY(embedding_gradient(g, &operands[1]));
+  operands[n++] = sl_grad(l, g->wte);
+  if (g->wpe >= 0) {
+    operands[n++] = sl_grad(l, g->wpe);
+    op.dim[4] = l->plan->model->n_positions;
+  }
+  n = add_mask(g, &op, operands, n, SL_READ);
+  return sl_draft_add(g->drafts, op, n, operands);
 }
 
 /* --- head and loss --- */

@@ -8,6 +8,8 @@
  *   - after its use a parameter goes, unless it is used again within stage3_max_reuse_distance elements of the trace.
  * FSDP, units being wrapped layers: the next unit is gathered while the present one computes (limit_all_gathers), and a unit
  * goes with its last use in the pass (FULL_SHARD) or in the micro-batch (SHARD_GRAD_OP).
+ * ZeRO++'s hpZ: what a forward gathers over all data-parallel ranks leaves each rank a part of a second copy, which the ranks
+ * of its secondary group hold among them; gathers for the backward stay inside that group.
  *
  * Every gather writes a buffer of its own, so the arena planner sees exactly how long each copy lives. */
 #include <stdlib.h>
@@ -22,6 +24,12 @@ struct use {
   int count;
 };
 
+/* A unit asked for, and whether from the second copy. */
+struct request {
+  int unit;
+  bool secondary;
+};
+
 struct sl_fetch {
   struct use *uses;
   size_t use_count, use_capacity, forward_uses;
@@ -31,8 +39,10 @@ struct sl_fetch {
   int64_t live_numel, kept_numel;
   int32_t *persistent; /* per unit: its lasting whole copy, -1 none */
   int32_t *unsharded;  /* per chunk and unit: the copy that UNSHARD makes, -1 none */
-  int *request;
+  struct request *request;
   int request_count;
+  int32_t secondary;       /* this rank's part of the second copy, -1 none */
+  int64_t *secondary_part; /* per unit: where its part stands there */
 };
 
 static const struct sl_unit *unit_of(const struct sl_lowering *l, int unit) {
@@ -69,6 +79,21 @@ static enum sl_status trace(struct sl_lowering *l, const struct sl_drafts *draft
   return SL_OK;
 }
 
+/* The second copy: of everything that is gathered at all. */
+static enum sl_status open_secondary(struct sl_lowering *l) {
+  struct sl_fetch *f = l->zero->fetch;
+  int64_t count = 0;
+  f->secondary = -1;
+  if (l->plan->secondary == 1) return SL_OK;
+  SL_TRY(sl_calloc(&f->secondary_part, (size_t)l->stage->layout.unit_count, sizeof *f->secondary_part));
+  for (int i = 0; i < l->stage->layout.unit_count; i++) {
+    f->secondary_part[i] = count;
+    if (f->persistent[i] < 0) count += whole_of(l, i) / l->plan->secondary;
+  }
+  return sl_lower_buffer(l, &f->secondary, SL_SCOPE_PERSISTENT, SL_CATEGORY_PARAMETER, l->dtype, count,
+                         "param.secondary");
+}
+
 enum sl_status sl_fetch_open(struct sl_lowering *l) {
   const size_t n = (size_t)l->stage->layout.unit_count;
   struct sl_fetch *f;
@@ -86,7 +111,7 @@ enum sl_status sl_fetch_open(struct sl_lowering *l) {
     SL_TRY(sl_lower_buffer(l, &f->persistent[i], SL_SCOPE_PERSISTENT, SL_CATEGORY_PARAMETER, l->dtype, whole_of(l, i),
                            "%s", name_of(l, i)));
   }
-  return SL_OK;
+  return open_secondary(l);
 }
 
 void sl_fetch_close(struct sl_lowering *l) {
@@ -98,6 +123,7 @@ void sl_fetch_close(struct sl_lowering *l) {
   free(f->persistent);
   free(f->request);
   free(f->unsharded);
+  free(f->secondary_part);
   free(f);
   l->zero->fetch = NULL;
 }
@@ -146,14 +172,15 @@ void sl_fetch_bind(const struct sl_lowering *l, struct sl_operand *o) {
   o->slice.offset += (t->flat - unit_of(l, t->unit)->first) * sl_dtype_bytes(l->dtype);
 }
 
-/* Ask for a unit unless it is there or asked for already. Returns what was newly asked for, in elements. */
-static int64_t request(const struct sl_lowering *l, int unit) {
+/* Ask for a unit, for use `at` of the trace, unless it is there or asked for already. Returns what was newly asked for, in
+ * elements. */
+static int64_t request(const struct sl_lowering *l, int unit, size_t at) {
   struct sl_fetch *f = l->zero->fetch;
   for (int i = 0; i < f->request_count; i++) {
-    if (f->request[i] == unit) return 0;
+    if (f->request[i].unit == unit) return 0;
   }
   if (f->persistent[unit] >= 0 || f->live[unit] >= 0) return 0;
-  f->request[f->request_count++] = unit;
+  f->request[f->request_count++] = (struct request){unit, f->secondary >= 0 && at >= f->forward_uses};
   return unit_of(l, unit)->numel;
 }
 
@@ -172,26 +199,63 @@ static enum sl_status device_part(struct sl_lowering *l, struct sl_program *p, i
   return SL_OK;
 }
 
-/* One coalesced all_gather of everything asked for, into new buffers. */
-static enum sl_status gather(struct sl_lowering *l, struct sl_program *p, enum sl_phase phase) {
-  struct sl_fetch *f = l->zero->fetch;
-  if (f->request_count == 0) return SL_OK;
-  struct sl_op op = sl_zero_collective(l, SL_OP_ALL_GATHER, SL_GROUP_SHARD, l->dtype, phase, SL_PAYLOAD_PARAMETER, 0);
-  int n = 0;
+static struct sl_op gather_op(const struct sl_lowering *l, enum sl_phase phase, bool secondary, int64_t count) {
+  struct sl_op op = sl_zero_collective(l, SL_OP_ALL_GATHER, secondary ? SL_GROUP_SECONDARY : SL_GROUP_SHARD, l->dtype,
+                                       phase, SL_PAYLOAD_PARAMETER, count);
   if (!l->plan->config->sl.limit_all_gathers) op.flags &= ~(unsigned)SL_OP_AFTER_COMPUTE;
+  return op;
+}
+
+/* This rank's part of a unit's second copy. */
+static struct sl_operand secondary_part(const struct sl_lowering *l, int unit, enum sl_access access) {
+  const struct sl_fetch *f = l->zero->fetch;
+  return sl_part(l, f->secondary, access, f->secondary_part[unit], whole_of(l, unit) / l->plan->secondary);
+}
+
+/* Keep it, from the gathered unit. On the group's own lane, because on the compute lane everything behind it would wait for
+ * the gather. */
+static enum sl_status keep_secondary(struct sl_lowering *l, struct sl_program *p, int unit, int32_t whole) {
+  const int64_t part = whole_of(l, unit) / l->plan->secondary;
+  struct sl_op op = sl_zero_op(SL_OP_COPY, l->dtype, SL_PHASE_FORWARD, part);
+  struct sl_operand own = sl_part(l, whole, SL_READ, 0, part);
+  op.lane = SL_LANE_SECONDARY;
+  op.place_group = SL_GROUP_SECONDARY;
+  own.slice.shard_stride = own.slice.bytes;
+  return SL_EMIT(p, op, own, secondary_part(l, unit, SL_WRITE));
+}
+
+/* One coalesced all_gather of what is asked for over all ranks, or from the second copy, into new buffers. */
+static enum sl_status gather_from(struct sl_lowering *l, struct sl_program *p, enum sl_phase phase, bool secondary) {
+  struct sl_fetch *f = l->zero->fetch;
+  struct sl_op op = gather_op(l, phase, secondary, 0);
+  int n = 0;
   for (int i = 0; i < f->request_count; i++) {
-    const int unit = f->request[i];
-    const struct sl_unit *u = unit_of(l, unit);
+    const int unit = f->request[i].unit;
+    if (f->request[i].secondary != secondary) continue;
     /* other micro-batches' forwards and backwards may stand between a forward and its backward */
     SL_TRY(sl_lower_buffer(l, &f->live[unit], SL_SCOPE_WRITTEN, SL_CATEGORY_COMMUNICATION, l->dtype, whole_of(l, unit),
                            "%s.%s", name_of(l, unit), sl_phase_name(phase)));
-    f->live_numel += u->numel;
-    SL_TRY(device_part(l, p, unit, phase, &l->zero->wide[n++]));
+    f->live_numel += unit_of(l, unit)->numel;
+    if (secondary)
+      l->zero->wide[n++] = secondary_part(l, unit, SL_READ);
+    else
+      SL_TRY(device_part(l, p, unit, phase, &l->zero->wide[n++]));
     l->zero->wide[n++] = sl_write(l, f->live[unit]);
     op.dim[0] += whole_of(l, unit);
   }
-  f->request_count = 0;
-  return sl_lower_emit(p, op, n, l->zero->wide);
+  if (n > 0) SL_TRY(sl_lower_emit(p, op, n, l->zero->wide));
+  for (int i = 0; i < f->request_count && !secondary && f->secondary >= 0; i++) {
+    if (!f->request[i].secondary) SL_TRY(keep_secondary(l, p, f->request[i].unit, f->live[f->request[i].unit]));
+  }
+  return SL_OK;
+}
+
+/* Everything asked for. */
+static enum sl_status gather(struct sl_lowering *l, struct sl_program *p, enum sl_phase phase) {
+  SL_TRY(gather_from(l, p, phase, false));
+  SL_TRY(gather_from(l, p, phase, true));
+  l->zero->fetch->request_count = 0;
+  return SL_OK;
 }
 
 /* Read the trace ahead from where the last look-ahead stopped, up to a number of elements. */
@@ -203,7 +267,7 @@ static void prefetch_elements(struct sl_lowering *l) {
   if (f->ahead <= f->cursor) f->ahead = f->cursor + 1;
   for (int64_t asked = 0; f->ahead < f->use_count && asked < room; f->ahead++) {
     const struct use *u = &f->uses[f->ahead];
-    for (int k = 0; k < u->count; k++) asked += request(l, u->unit[k]);
+    for (int k = 0; k < u->count; k++) asked += request(l, u->unit[k], f->ahead);
   }
 }
 
@@ -215,7 +279,7 @@ static void prefetch_unit(struct sl_lowering *l) {
     const struct use *u = &f->uses[i];
     for (int k = 0; k < u->count; k++) {
       if (u->unit[k] == now->unit[0]) continue;
-      if (request(l, u->unit[k]) > 0 || u->unit[k] != 0)
+      if (request(l, u->unit[k], i) > 0 || u->unit[k] != 0)
         return; /* unit 0 is the root, which is always there in a pass */
     }
   }
@@ -226,7 +290,7 @@ enum sl_status sl_fetch_before(struct sl_lowering *l, struct sl_program *p, enum
   struct sl_fetch *f = l->zero->fetch;
   if (f->cursor == f->use_count || f->uses[f->cursor].draft != draft) return SL_OK;
   const struct use *u = &f->uses[f->cursor];
-  for (int k = 0; k < u->count; k++) request(l, u->unit[k]);
+  for (int k = 0; k < u->count; k++) request(l, u->unit[k], f->cursor);
   SL_TRY(gather(l, p, phase));
   if (l->plan->strategy.prefetch_units) {
     prefetch_unit(l);
@@ -276,7 +340,8 @@ static void mark_used(const struct sl_lowering *l, const struct sl_drafts *draft
   }
 }
 
-enum sl_status sl_fetch_chunk(struct sl_lowering *l, struct sl_program *p) {
+/* Parameters stay the same over a step, so only the first UNSHARD of a chunk has to leave the secondary group. */
+enum sl_status sl_fetch_chunk(struct sl_lowering *l, struct sl_program *p, bool again) {
   const struct sl_fetch *f = l->zero->fetch;
   int32_t *used;
   enum sl_status status = SL_OK;
@@ -285,14 +350,16 @@ enum sl_status sl_fetch_chunk(struct sl_lowering *l, struct sl_program *p) {
   mark_used(l, &l->chunk->backward, used);
   for (int i = 0; status == SL_OK && i < l->stage->layout.unit_count; i++) {
     if (!used[i] || f->persistent[i] >= 0) continue;
-    struct sl_op op = sl_zero_collective(l, SL_OP_ALL_GATHER, SL_GROUP_SHARD, l->dtype, SL_PHASE_FORWARD,
-                                         SL_PAYLOAD_PARAMETER, whole_of(l, i));
-    struct sl_operand part;
-    if (!l->plan->config->sl.limit_all_gathers) op.flags &= ~(unsigned)SL_OP_AFTER_COMPUTE;
+    const bool secondary = f->secondary >= 0 && again;
+    struct sl_operand part = {0};
     SL_GO(sl_lower_buffer(l, unsharded(l, i), SL_SCOPE_WRITTEN, SL_CATEGORY_COMMUNICATION, l->dtype, whole_of(l, i),
                           "%s.unsharded", name_of(l, i)));
-    SL_GO(device_part(l, p, i, SL_PHASE_FORWARD, &part));
-    SL_GO(SL_EMIT(p, op, part, sl_write(l, *unsharded(l, i))));
+    if (secondary)
+      part = secondary_part(l, i, SL_READ);
+    else
+      SL_GO(device_part(l, p, i, SL_PHASE_FORWARD, &part));
+    SL_GO(SL_EMIT(p, gather_op(l, SL_PHASE_FORWARD, secondary, whole_of(l, i)), part, sl_write(l, *unsharded(l, i))));
+    if (f->secondary >= 0 && !again) SL_GO(keep_secondary(l, p, i, *unsharded(l, i)));
   }
 fail:
   free(used);

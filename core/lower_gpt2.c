@@ -15,6 +15,7 @@ struct block {
   struct sl_operand x;
   int32_t ln_1, stats_1, qkv, x_mid, ln_2, stats_2, fc, gelu;
   struct sl_attended att;
+  int32_t attention_mask, mlp_mask; /* see sl_transformer_mask */
 };
 
 static enum sl_status gelu(struct sl_transformer *g, int layer, const struct block *k) {
@@ -34,7 +35,8 @@ static enum sl_status block_inner(struct sl_transformer *g, int layer, struct bl
   SL_TRY(sl_transformer_attention(g, layer, (struct sl_qkv){k->qkv, -1, -1}, &k->att));
   SL_TRY(sl_transformer_row(g, layer, k->att.out, w + PROJ_W, g->h * g->d, &branch));
   SL_TRY(sl_transformer_kept(g, &k->x_mid, g->s * g->c, layer, "x_mid"));
-  SL_TRY(sl_transformer_residual(g, layer, SL_BRANCH_ATTENTION, k->x, branch, w + PROJ_W, sl_write(l, k->x_mid)));
+  SL_TRY(sl_transformer_residual(g, layer, SL_BRANCH_ATTENTION, k->x, branch, w + PROJ_W, sl_write(l, k->x_mid),
+                                 &k->attention_mask));
 
   SL_TRY(sl_transformer_norm(g, layer, sl_read(l, k->x_mid), w + LN_2_W, "ln_2", &k->ln_2, &k->stats_2));
   SL_TRY(sl_transformer_kept(g, &k->fc, g->r * g->i, layer, "mlp.fc"));
@@ -52,7 +54,8 @@ static enum sl_status block_fwd(struct sl_transformer *g, int layer, struct bloc
   SL_TRY(sl_transformer_row(g, layer, k->gelu, w + FC2_W, g->i, &branch));
   SL_TRY(sl_transformer_output(g, layer, &out));
   g->x = sl_as(out, SL_READ);
-  return sl_transformer_residual(g, layer, SL_BRANCH_MLP, sl_read(g->l, k->x_mid), branch, w + FC2_W, out);
+  return sl_transformer_residual(g, layer, SL_BRANCH_MLP, sl_read(g->l, k->x_mid), branch, w + FC2_W, out,
+                                 &k->mlp_mask);
 }
 
 static enum sl_status mlp_bwd(struct sl_transformer *g, int layer, struct block *k) {
@@ -62,7 +65,7 @@ static enum sl_status mlp_bwd(struct sl_transformer *g, int layer, struct block 
   int32_t dgelu;
   if (sl_transformer_remakes_norms(g, layer))
     SL_TRY(sl_transformer_norm(g, layer, sl_read(l, k->x_mid), w + LN_2_W, "ln_2", &k->ln_2, &k->stats_2));
-  SL_TRY(sl_transformer_residual_bwd(g, layer, SL_BRANCH_MLP, &branch));
+  SL_TRY(sl_transformer_residual_bwd(g, layer, SL_BRANCH_MLP, k->mlp_mask, &branch));
   SL_TRY(sl_transformer_temporary(g, &dgelu, g->r * g->i, layer, "dgelu"));
   SL_TRY(sl_transformer_row_bwd(g, layer, branch, k->gelu, w + FC2_W, g->i, dgelu));
   SL_TRY(SL_DRAFT(g->drafts, sl_transformer_rows_op(g, SL_OP_GELU_BWD, layer, -1, g->r, g->i), sl_update(l, dgelu),
@@ -83,7 +86,7 @@ static enum sl_status attention_bwd(struct sl_transformer *g, int layer, struct 
   if (sl_transformer_remakes_norms(g, layer))
     SL_TRY(sl_transformer_norm(g, layer, k->x, w + LN_1_W, "ln_1", &k->ln_1, &k->stats_1));
   if (sl_transformer_remakes_attention(g, layer)) SL_TRY(sl_transformer_attention(g, layer, in, &att));
-  SL_TRY(sl_transformer_residual_bwd(g, layer, SL_BRANCH_ATTENTION, &branch));
+  SL_TRY(sl_transformer_residual_bwd(g, layer, SL_BRANCH_ATTENTION, k->attention_mask, &branch));
   SL_TRY(sl_transformer_temporary(g, &datt, g->r * width, layer, "datt"));
   SL_TRY(sl_transformer_row_bwd(g, layer, branch, k->att.out, w + PROJ_W, width, datt));
   SL_TRY(sl_transformer_temporary(g, &dqkv, 3 * g->r * width, layer, "dqkv"));

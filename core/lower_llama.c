@@ -17,6 +17,7 @@ struct block {
   int32_t norm_1, stats_1, x_mid, norm_2, stats_2, gate, up, swiglu;
   struct sl_qkv qkv;
   struct sl_attended att;
+  int32_t attention_mask, mlp_mask; /* see sl_transformer_mask */
 };
 
 /* Turn `heads` heads of every token by its position, in place; `back` turns a gradient back. */
@@ -43,7 +44,8 @@ static enum sl_status attention_fwd(struct sl_transformer *g, int layer, struct 
   SL_TRY(sl_transformer_attention(g, layer, k->qkv, &k->att));
   SL_TRY(sl_transformer_row(g, layer, k->att.out, w + O_W, q, &branch));
   SL_TRY(sl_transformer_kept(g, &k->x_mid, g->s * g->c, layer, "x_mid"));
-  return sl_transformer_residual(g, layer, SL_BRANCH_ATTENTION, k->x, branch, w + O_W, sl_write(g->l, k->x_mid));
+  return sl_transformer_residual(g, layer, SL_BRANCH_ATTENTION, k->x, branch, w + O_W, sl_write(g->l, k->x_mid),
+                                 &k->attention_mask);
 }
 
 /* Up to what the last product of the block reads: all that a recomputing backward needs. */
@@ -70,7 +72,8 @@ static enum sl_status block_fwd(struct sl_transformer *g, int layer, struct bloc
   SL_TRY(sl_transformer_row(g, layer, k->swiglu, w + DOWN_W, g->i, &branch));
   SL_TRY(sl_transformer_output(g, layer, &out));
   g->x = sl_as(out, SL_READ);
-  return sl_transformer_residual(g, layer, SL_BRANCH_MLP, sl_read(g->l, k->x_mid), branch, w + DOWN_W, out);
+  return sl_transformer_residual(g, layer, SL_BRANCH_MLP, sl_read(g->l, k->x_mid), branch, w + DOWN_W, out,
+                                 &k->mlp_mask);
 }
 
 /* Gate and up become their own gradients. */
@@ -81,7 +84,7 @@ static enum sl_status mlp_bwd(struct sl_transformer *g, int layer, struct block 
   int32_t dswiglu;
   if (sl_transformer_remakes_norms(g, layer))
     SL_TRY(sl_transformer_norm(g, layer, sl_read(l, k->x_mid), w + NORM_2, "norm_2", &k->norm_2, &k->stats_2));
-  SL_TRY(sl_transformer_residual_bwd(g, layer, SL_BRANCH_MLP, &branch));
+  SL_TRY(sl_transformer_residual_bwd(g, layer, SL_BRANCH_MLP, k->mlp_mask, &branch));
   SL_TRY(sl_transformer_temporary(g, &dswiglu, g->r * g->i, layer, "dswiglu"));
   SL_TRY(sl_transformer_row_bwd(g, layer, branch, k->swiglu, w + DOWN_W, g->i, dswiglu));
   SL_TRY(SL_DRAFT(g->drafts, sl_transformer_rows_op(g, SL_OP_SWIGLU_BWD, layer, -1, g->r, g->i), sl_read(l, dswiglu),
@@ -102,7 +105,7 @@ static enum sl_status attention_bwd(struct sl_transformer *g, int layer, struct 
   if (sl_transformer_remakes_norms(g, layer))
     SL_TRY(sl_transformer_norm(g, layer, k->x, w + NORM_1, "norm_1", &k->norm_1, &k->stats_1));
   if (sl_transformer_remakes_attention(g, layer)) SL_TRY(sl_transformer_attention(g, layer, k->qkv, &att));
-  SL_TRY(sl_transformer_residual_bwd(g, layer, SL_BRANCH_ATTENTION, &branch));
+  SL_TRY(sl_transformer_residual_bwd(g, layer, SL_BRANCH_ATTENTION, k->attention_mask, &branch));
   SL_TRY(sl_transformer_temporary(g, &datt, g->r * q, layer, "datt"));
   SL_TRY(sl_transformer_row_bwd(g, layer, branch, k->att.out, w + O_W, q, datt));
   SL_TRY(sl_transformer_temporary(g, &d.q, g->r * q, layer, "dq"));

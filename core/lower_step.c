@@ -28,7 +28,7 @@ struct segment {
   int32_t first, count;
 };
 
-enum { VARIANTS = 32 }; /* of a backward: the flags of struct sl_pass */
+enum { VARIANTS = 64 }; /* the flags of struct sl_pass */
 
 struct walk {
   struct sl_lowering *l;
@@ -200,7 +200,7 @@ static enum sl_status lower_action(struct walk *w, const struct sl_action *a, st
   case SL_ACTION_BACKWARD_WEIGHT:
     return sl_zero_backward_weight(l, w->p, pass);
   case SL_ACTION_UNSHARD:
-    return sl_zero_unshard(l, w->p);
+    return sl_zero_unshard(l, w->p, pass.again);
   case SL_ACTION_SEND_F:
   case SL_ACTION_RECV_F:
   case SL_ACTION_SEND_B:
@@ -233,6 +233,8 @@ static struct sl_pass pass_of(const struct walk *w, const struct sl_action *a, i
   const struct sl_lowering *l = w->l;
   const int n = (int)l->plan->n_micro;
   struct sl_pass pass = {.end = w->at == w->last_backward};
+  /* only with a second copy of the parameters is the first gather another than those that follow */
+  pass.again = a->kind == SL_ACTION_UNSHARD && l->plan->secondary > 1 && l->chunks[local].gathered;
   if (!contributes(a->kind)) return pass;
   int done = 0, all = 0; /* over the chunks that share the tied embedding */
   for (int i = 0; i < l->stage->chunk_count; i++) {
@@ -251,7 +253,7 @@ static enum sl_status emit(struct walk *w, const struct sl_action *a, int local,
   struct sl_program *p = w->p;
   const struct sl_pass pass = pass_of(w, a, local);
   const int variant = pass.first | pass.last << 1 | pass.tied_first << 2 | pass.tied_last << 3 |
-                      (contributes(a->kind) && pass.end) << 4;
+                      (contributes(a->kind) && pass.end) << 4 | pass.again << 5;
   struct segment *s = &w->segments[local][a->kind][variant];
   w->l->chunk = &w->l->chunks[local];
   if (s->count == 0) {
@@ -260,6 +262,7 @@ static enum sl_status emit(struct walk *w, const struct sl_action *a, int local,
     s->count = (int32_t)p->op_count - s->first;
   }
   if (contributes(a->kind)) w->l->chunks[local].passes++;
+  if (a->kind == SL_ACTION_UNSHARD) w->l->chunks[local].gathered = true;
   if (s->count == 0) return SL_OK;
   SL_TRY(sl_lower_instance(p, *a, s->first, s->count));
   for (int k = 0; k < SL_SLOT_COUNT; k++) p->instances[p->instance_count - 1].slots[k] = slots[k];

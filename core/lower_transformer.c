@@ -120,6 +120,14 @@ enum sl_status sl_transformer_workspace(struct sl_transformer *g, int32_t *out, 
 /* Dropout sites have streams of their own: 0 the embedding, then three a block. */
 enum { DROP_EMBEDDING, DROP_ATTENTION, DROP_BRANCH, DROPS_PER_BLOCK = 3 };
 
+enum sl_status sl_transformer_mask(struct sl_transformer *g, int32_t *out, double p, int64_t count, int layer,
+                                   const char *name) {
+  const bool again = g->phase == SL_PHASE_FORWARD && !g->keeps;
+  *out = -1;
+  if (p == 0 || again || !g->l->plan->config->sl.store_dropout_masks) return SL_OK;
+  return buffer(g, out, SL_U8, count, layer, name, keeps(g));
+}
+
 static void drop(struct sl_op *op, int layer, int site, double probability) {
   op->dropout = probability;
   op->stream = DROPS_PER_BLOCK * layer + site;
@@ -188,12 +196,23 @@ static struct sl_op branch_op(const struct sl_transformer *g, enum sl_op_kind ki
 }
 
 enum sl_status sl_transformer_residual(struct sl_transformer *g, int layer, enum sl_branch branch,
-                                       struct sl_operand from, struct sl_operand x, int w, struct sl_operand out) {
+                                       struct sl_operand from, struct sl_operand x, int w, struct sl_operand out,
+                                       int32_t *mask) {
   struct sl_op op = branch_op(g, SL_OP_RESIDUAL_FWD, layer, branch);
-  from = sl_as(from, SL_READ);
-  if (!g->biases || g->tp == 1) return SL_DRAFT(g->drafts, op, from, x, out);
-  op.flags = SL_OP_BIAS;
-  return SL_DRAFT(g->drafts, op, from, x, sl_param(g->l, w + 1), out);
+  struct sl_operand operands[5] = {sl_as(from, SL_READ), x};
+  int n = 2;
+  SL_TRY(sl_transformer_mask(g, mask, op.dropout, g->s * g->c, layer,
+                             branch == SL_BRANCH_ATTENTION ? "attn.drop.mask" : "mlp.drop.mask"));
+  if (g->biases && g->tp > 1) {
+    op.flags |= SL_OP_BIAS;
+    operands[n++] = sl_param(g->l, w + 1);
+  }
+  operands[n++] = out;
+  if (*mask >= 0) {
+    op.flags |= SL_OP_MASK;
+    operands[n++] = sl_write(g->l, *mask);
+  }
+  return sl_draft_add(g->drafts, op, n, operands);
 }
 
 /* The stream's gradient as it is now, for an op that reads it later: a W half, before which I works on. */
@@ -208,13 +227,16 @@ static enum sl_status hold_dx(struct sl_transformer *g, int layer, struct sl_ope
   return SL_OK;
 }
 
-enum sl_status sl_transformer_residual_bwd(struct sl_transformer *g, int layer, enum sl_branch branch,
+enum sl_status sl_transformer_residual_bwd(struct sl_transformer *g, int layer, enum sl_branch branch, int32_t mask,
                                            struct sl_operand *out) {
+  struct sl_op op = branch_op(g, SL_OP_DROPOUT, layer, branch);
   int32_t masked;
   if (g->l->plan->model->resid_pdrop == 0) return hold_dx(g, layer, out);
   SL_TRY(sl_transformer_temporary(g, &masked, g->s * g->c, layer, "ddropout"));
   *out = sl_read(g->l, masked);
-  return SL_DRAFT(g->drafts, branch_op(g, SL_OP_DROPOUT, layer, branch), sl_as(g->dx, SL_READ), sl_write(g->l, masked));
+  if (mask < 0) return SL_DRAFT(g->drafts, op, sl_as(g->dx, SL_READ), sl_write(g->l, masked));
+  op.flags |= SL_OP_MASK;
+  return SL_DRAFT(g->drafts, op, sl_as(g->dx, SL_READ), sl_write(g->l, masked), sl_read(g->l, mask));
 }
 
 enum sl_status sl_transformer_output(struct sl_transformer *g, int layer, struct sl_operand *out) {
@@ -249,12 +271,21 @@ static int add_qkv(const struct sl_lowering *l, struct sl_operand *to, int n, st
   return n;
 }
 
-/* Probabilities, or flash attention's log-sum-exp; kept for backward unless that makes them again. */
-static enum sl_status softmax_buffer(struct sl_transformer *g, int layer, int32_t *out) {
+/* Probabilities, and what dropout leaves of them; or flash attention's log-sum-exp, whose backward always draws. */
+static enum sl_status make_softmax(struct sl_transformer *g, int layer, struct sl_attended *out) {
+  const int64_t squares = g->b * g->h * g->t * g->t;
+  out->mask = out->dropped = -1;
+  if (flash(g)) return sl_transformer_statistics(g, &out->softmax, g->b * g->h * g->t, layer, "attn.lse");
+  SL_TRY(sl_transformer_kept(g, &out->softmax, squares, layer, "attn.probs"));
+  SL_TRY(sl_transformer_mask(g, &out->mask, g->l->plan->model->attn_pdrop, squares, layer, "attn.mask"));
+  return out->mask < 0 ? SL_OK : sl_transformer_kept(g, &out->dropped, squares, layer, "attn.dropped");
+}
+
+/* They are kept for backward unless that makes them again. */
+static enum sl_status softmax_buffers(struct sl_transformer *g, int layer, struct sl_attended *out) {
   const bool kept = g->keeps;
   g->keeps = kept && !sl_transformer_remakes_attention(g, layer);
-  const enum sl_status status = flash(g) ? sl_transformer_statistics(g, out, g->b * g->h * g->t, layer, "attn.lse")
-                                         : sl_transformer_kept(g, out, g->b * g->h * g->t * g->t, layer, "attn.probs");
+  const enum sl_status status = make_softmax(g, layer, out);
   g->keeps = kept;
   return status;
 }
@@ -266,7 +297,8 @@ enum sl_status sl_transformer_attention(struct sl_transformer *g, int layer, str
   struct sl_operand operands[SL_MAX_OPERANDS];
   int n = add_qkv(l, operands, 0, in, sl_read);
   int32_t scratch;
-  SL_TRY(softmax_buffer(g, layer, &out->softmax));
+  struct sl_op op = attention_op(g, flash(g) ? SL_OP_FLASH_FWD : SL_OP_ATTENTION_FWD, layer, in);
+  SL_TRY(softmax_buffers(g, layer, out));
   SL_TRY(sl_transformer_kept(g, &out->out, g->r * g->h * g->d, layer, "attn.out"));
   SL_TRY(sl_transformer_workspace(g, &scratch,
                                   flash(g) ? sl_scratch_flash_attention_fwd(g->t, g->d, threads)
@@ -274,15 +306,20 @@ enum sl_status sl_transformer_attention(struct sl_transformer *g, int layer, str
                                   layer, "att.scratch"));
   operands[n++] = sl_write(l, out->out);
   operands[n++] = sl_write(l, out->softmax);
+  if (out->mask >= 0) {
+    op.flags |= SL_OP_MASK;
+    operands[n++] = sl_write(l, out->dropped);
+    operands[n++] = sl_write(l, out->mask);
+  }
   operands[n++] = sl_write(l, scratch);
-  return sl_draft_add(g->drafts, attention_op(g, flash(g) ? SL_OP_FLASH_FWD : SL_OP_ATTENTION_FWD, layer, in), n,
-                      operands);
+  return sl_draft_add(g->drafts, op, n, operands);
 }
 
 enum sl_status sl_transformer_attention_bwd(struct sl_transformer *g, int layer, int32_t dout, struct sl_qkv in,
                                             struct sl_attended kept, struct sl_qkv din) {
   struct sl_lowering *l = g->l;
   const int64_t threads = l->plan->threads;
+  struct sl_op op = attention_op(g, flash(g) ? SL_OP_FLASH_BWD : SL_OP_ATTENTION_BWD, layer, in);
   struct sl_operand operands[SL_MAX_OPERANDS] = {sl_read(l, dout)};
   int n = add_qkv(l, operands, 1, in, sl_read);
   int32_t scratch;
@@ -292,8 +329,12 @@ enum sl_status sl_transformer_attention_bwd(struct sl_transformer *g, int layer,
                                   layer, "datt.scratch"));
   if (flash(g)) operands[n++] = sl_read(l, kept.out);
   operands[n++] = sl_read(l, kept.softmax);
+  if (kept.mask >= 0) {
+    op.flags |= SL_OP_MASK;
+    operands[n++] = sl_read(l, kept.dropped);
+    operands[n++] = sl_read(l, kept.mask);
+  }
   n = add_qkv(l, operands, n, din, sl_write);
   operands[n++] = sl_write(l, scratch);
-  return sl_draft_add(g->drafts, attention_op(g, flash(g) ? SL_OP_FLASH_BWD : SL_OP_ATTENTION_BWD, layer, in), n,
-                      operands);
+  return sl_draft_add(g->drafts, op, n, operands);
 }

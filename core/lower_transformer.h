@@ -30,6 +30,7 @@ struct sl_transformer {
   struct sl_operand dx;       /* its gradient, worked on in place */
   struct sl_operand head_x;   /* what the final norm read */
   int32_t tokens, targets, ln_f, stats_f, logits;
+  int32_t embedding_mask; /* see sl_transformer_mask */
 };
 
 /* The sizes of the model at hand; the tensors are the caller's to name. */
@@ -104,13 +105,20 @@ enum sl_status sl_transformer_row_bwd(struct sl_transformer *g, int layer, struc
 
 /* ---- the residual stream ---- */
 
+/* Room for the mask of a dropout of `count` elements with probability `p`, where masks are stored (store_dropout_masks).
+ * *out = -1 where there is nothing to store: nothing is dropped, or backward draws it again, as it does in what the forward
+ * of a recomputed block computes. */
+enum sl_status sl_transformer_mask(struct sl_transformer *g, int32_t *out, double p, int64_t count, int layer,
+                                   const char *name);
+
 /* The branches that add to the residual stream, each a dropout site. */
 enum sl_branch { SL_BRANCH_ATTENTION, SL_BRANCH_MLP };
-/* out = from + dropout(x + bias): the bias of row-parallel weight `w`, where the product left it out. */
+/* out = from + dropout(x + bias): the bias of row-parallel weight `w`, where the product left it out. Makes *mask. */
 enum sl_status sl_transformer_residual(struct sl_transformer *g, int layer, enum sl_branch branch,
-                                       struct sl_operand from, struct sl_operand x, int w, struct sl_operand out);
+                                       struct sl_operand from, struct sl_operand x, int w, struct sl_operand out,
+                                       int32_t *mask);
 /* The branch's gradient: the stream's own when nothing was dropped, else a masked copy. */
-enum sl_status sl_transformer_residual_bwd(struct sl_transformer *g, int layer, enum sl_branch branch,
+enum sl_status sl_transformer_residual_bwd(struct sl_transformer *g, int layer, enum sl_branch branch, int32_t mask,
                                            struct sl_operand *out);
 /* Where the block's output goes: to the next stage, or to a buffer that the next block's backward needs. */
 enum sl_status sl_transformer_output(struct sl_transformer *g, int layer, struct sl_operand *out);
@@ -121,9 +129,10 @@ enum sl_status sl_transformer_output(struct sl_transformer *g, int layer, struct
 struct sl_qkv {
   int32_t q, k, v;
 };
-/* What attention leaves for its backward. softmax: probabilities, or flash attention's log-sum-exp. */
+/* What attention leaves for its backward. softmax: probabilities, or flash attention's log-sum-exp. dropped: the probabilities
+ * behind dropout, where materialised attention stores its mask (Megatron-LM keeps all three, arXiv:2205.05198, section 4.1). */
 struct sl_attended {
-  int32_t out, softmax;
+  int32_t out, softmax, dropped, mask;
 };
 enum sl_status sl_transformer_attention(struct sl_transformer *g, int layer, struct sl_qkv in, struct sl_attended *out);
 enum sl_status sl_transformer_attention_bwd(struct sl_transformer *g, int layer, int32_t dout, struct sl_qkv in,

@@ -156,6 +156,6 @@ enum sl_status sl_zero_backward_weight(struct sl_lowering *l, struct sl_program 
   return sl_reduce_end(l, p);
 }
 
-enum sl_status sl_zero_unshard(struct sl_lowering *l, struct sl_program *p) {
-  return l->zero->fetch != NULL ? sl_fetch_chunk(l, p) : SL_OK;
+enum sl_status sl_zero_unshard(struct sl_lowering *l, struct sl_program *p, bool again) {
+  return l->zero->fetch != NULL ? sl_fetch_chunk(l, p, again) : SL_OK;
 }

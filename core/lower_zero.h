@@ -46,8 +46,8 @@ enum sl_status sl_fetch_open(struct sl_lowering *lowering);
 void sl_fetch_close(struct sl_lowering *lowering);
 /* Are parameters gathered op by op? */
 bool sl_fetch_traces(const struct sl_lowering *lowering);
-/* Gather all of the chunk at hand, one coalesced call for each unit. */
-enum sl_status sl_fetch_chunk(struct sl_lowering *lowering, struct sl_program *program);
+/* Gather all of the chunk at hand, one call for each unit; `again`: the step has done so before. */
+enum sl_status sl_fetch_chunk(struct sl_lowering *lowering, struct sl_program *program, bool again);
 /* Start of a forward; start of its backward (what the forward kept is still there). */
 enum sl_status sl_fetch_begin(struct sl_lowering *lowering);
 enum sl_status sl_fetch_resume(struct sl_lowering *lowering);

@@ -67,6 +67,9 @@ struct sl_members sl_plan_group(const struct sl_plan *plan, enum sl_group group,
       m.size = 2, m.stride = pp_stride * (high - low), m.index = me.pp == high, zero.pp = low;
     break;
   }
+  case SL_GROUP_SECONDARY:
+    m.size = plan->secondary, m.stride = dp_stride, m.index = me.dp % plan->secondary, zero.dp = me.dp - m.index;
+    break;
   case SL_GROUP_COUNT:
     break;
   }
@@ -351,6 +354,7 @@ static enum sl_status choose_degrees(struct sl_plan *plan, struct sl_config *con
 static enum sl_status choose_shard(struct sl_plan *plan) {
   const int64_t size = plan->strategy.shard_size;
   plan->shard = plan->strategy.shard_optimizer ? plan->dp : 1;
+  plan->secondary = plan->strategy.secondary_size > 1 ? (int)plan->strategy.secondary_size : 1;
   if (!plan->strategy.shard_optimizer || size == 0) return SL_OK;
   if (size > plan->dp || plan->dp % size != 0)
     return sl_json_fail(&plan->config->doc, "shardlab.shard_size",

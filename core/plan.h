@@ -20,7 +20,8 @@ struct sl_coord {
 /* Classes of process groups. Each rank is in exactly one group of each class.
  *   shard x replicate = dp: parameters are sharded inside a shard group and replicated across (hybrid sharding);
  *   model = the ranks that hold one copy of the model (tp x pp); embed = the two pipeline ranks that hold a tied
- *   embedding, where that are two. */
+ *   embedding, where that are two; secondary = consecutive dp ranks that keep a second copy of the parameters, split among
+ *   them (hpZ of ZeRO++, arXiv:2306.10209). */
 #define SL_GROUP_MAP(X)                                                                                                \
   X(TP, "tp")                                                                                                          \
   X(DP, "dp")                                                                                                          \
@@ -29,7 +30,8 @@ struct sl_coord {
   X(CP, "cp")                                                                                                          \
   X(MODEL, "model")                                                                                                    \
   X(WORLD, "world")                                                                                                    \
-  X(EMBED, "embed")
+  X(EMBED, "embed")                                                                                                    \
+  X(SECONDARY, "secondary")
 
 enum sl_group {
 #define X(name, text) SL_GROUP_##name,
@@ -105,6 +107,7 @@ struct sl_plan {
   bool sequence_parallel;      /* norms, dropout and the residual stream on 1 / tp of the tokens */
   struct sl_strategy strategy; /* how states are sharded over dp */
   int shard;                   /* members of a shard group; 1 when nothing is sharded */
+  int secondary;               /* members of a secondary group; 1 where parameters have no second copy */
   int threads;                 /* OpenMP threads of a rank: cores of a node / its ranks, at least 1; 1 on a GPU */
   int64_t micro_batch;         /* sequences (mlp: samples) per rank and micro-batch */
   int64_t n_micro;             /* micro-batches per step and rank */

@@ -30,6 +30,7 @@
   X(MODEL, "model")                                                                                                    \
   X(WORLD, "world")                                                                                                    \
   X(EMBED, "embed")                                                                                                    \
+  X(SECONDARY, "secondary")                                                                                            \
   X(SEND_F, "send_f")                                                                                                  \
   X(RECV_F, "recv_f")                                                                                                  \
   X(SEND_B, "send_b")                                                                                                  \
@@ -65,16 +66,17 @@ const char *sl_op_class_name(enum sl_op_class op_class);
  * Letters: B sequences, T tokens, R = B*T rows, C channels, V vocabulary, P positions, H heads, D head size, G key/value
  * heads, N elements. qkv, dqkv: rows (q | k | v) of (H + 2G) D, or with SL_OP_APART three operands. place: the rank's
  * index in the op's place_group, 0 without one. Of the ranks of place_group tp, which compute the same loss (mse,
- * classifier, classifier_shard), place 0 alone adds it to control.
+ * classifier, classifier_shard), place 0 alone adds it to control. mask: with SL_OP_MASK, dropout's, a byte an element, which
+ * forward writes and backward reads (without it both draw); attention keeps the dropped probabilities beside it.
  *   kind, text, class, operands, dim */
 /* clang-format off */
 #define SL_OP_MAP(X)                                                                                                                                              \
   /* model */                                                                                                                                                     \
   X(LOAD_BATCH,     "load_batch",          CONTROL)     /* w inputs, w targets                                                                  B T            */ \
                                                         /*   with SL_OP_INPUTS_ONLY or SL_OP_TARGETS_ONLY, that operand alone                                  */ \
-  X(EMBED_FWD,      "embed",               ELEMENTWISE) /* r tokens, r wte [, r wpe], w out                                                     B T C V        */ \
+  X(EMBED_FWD,      "embed",               ELEMENTWISE) /* r tokens, r wte [, r wpe], w out [, w mask]                                          B T C V        */ \
                                                         /*   place_group tp: the table holds rows [place V, place V + V); other tokens: zero rows              */ \
-  X(EMBED_BWD,      "embed_bwd",           ELEMENTWISE) /* r tokens, r dout, w/+ dwte [, w/+ dwpe]                                              B T C V P      */ \
+  X(EMBED_BWD,      "embed_bwd",           ELEMENTWISE) /* r tokens, r dout, w/+ dwte [, w/+ dwpe] [, r mask]                                   B T C V P      */ \
   X(LAYERNORM_FWD,  "layernorm",           ELEMENTWISE) /* r x, r weight, r bias, w out, w stats(2,R)                                           R C            */ \
   X(LAYERNORM_BWD,  "layernorm_bwd",       ELEMENTWISE) /* r dout, r x, r weight, r stats, w/+ dx, w/+ dweight, w/+ dbias, w scratch            R C            */ \
                                                         /*   with SL_OP_INPUT_GRAD: r dout, r x, r weight, r stats, w/+ dx                                     */ \
@@ -86,18 +88,18 @@ const char *sl_op_class_name(enum sl_op_class op_class);
   X(GEMM,           "gemm",                GEMM)        /* r a, r b, w/+ c [, r bias] [, w workspace]                                           m n k          */ \
   X(BIAS_FWD,       "bias",                ELEMENTWISE) /* + x, r bias                                                                          R C            */ \
   X(BIAS_BWD,       "bias_bwd",            ELEMENTWISE) /* r dout, w/+ dbias                                                                    R C            */ \
-  X(ATTENTION_FWD,  "attention",           ATTENTION)   /* r qkv, w out, w probs, w scratch                                                     B T H D G      */ \
-  X(ATTENTION_BWD,  "attention_bwd",       ATTENTION)   /* r dout, r qkv, r probs, w dqkv, w scratch                                            B T H D G      */ \
+  X(ATTENTION_FWD,  "attention",           ATTENTION)   /* r qkv, w out, w probs [, w dropped, w mask], w scratch                               B T H D G      */ \
+  X(ATTENTION_BWD,  "attention_bwd",       ATTENTION)   /* r dout, r qkv, r probs [, r dropped, r mask], w dqkv, w scratch                      B T H D G      */ \
   X(FLASH_FWD,      "flash_attention",     ATTENTION)   /* r qkv, w out, w lse(B,H,T), w scratch                                                B T H D G      */ \
   X(FLASH_BWD,      "flash_attention_bwd", ATTENTION)   /* r dout, r qkv, r out, r lse, w dqkv, w scratch                                       B T H D G      */ \
   X(GELU_FWD,       "gelu",                ELEMENTWISE) /* r x, w out                                                                           R C            */ \
   X(GELU_BWD,       "gelu_bwd",            ELEMENTWISE) /* + dout (becomes dx), r x                                                             R C            */ \
   X(SWIGLU_FWD,     "swiglu",              ELEMENTWISE) /* r gate, r up, w out                                                                  R C            */ \
   X(SWIGLU_BWD,     "swiglu_bwd",          ELEMENTWISE) /* r dout, + gate, + up (become their gradients)                                        R C            */ \
-  X(RESIDUAL_FWD,   "residual",            ELEMENTWISE) /* r residual, r x, w out = residual+dropout(x)                                         R C            */ \
-                                                        /*   with SL_OP_BIAS: r residual, r x, r bias, w out = residual+dropout(x+bias)                        */ \
+  X(RESIDUAL_FWD,   "residual",            ELEMENTWISE) /* r residual, r x, w out = residual+dropout(x) [, w mask]                              R C            */ \
+                                                        /*   with SL_OP_BIAS: r residual, r x, r bias, w out = residual+dropout(x+bias) [, w mask]             */ \
                                                         /*   place_group tp: rows [place R, place R + R) of the micro-batch (dropout has the same)             */ \
-  X(DROPOUT,        "dropout",             ELEMENTWISE) /* r x, w out: masked and scaled, forward as backward                                   R C            */ \
+  X(DROPOUT,        "dropout",             ELEMENTWISE) /* r x, w out [, w/r mask]: masked and scaled, forward (w) as backward (r)              R C            */ \
   X(CLASSIFIER,     "classifier",          ELEMENTWISE) /* + logits (become dlogits), r targets, + control                                      R V            */ \
   X(CLASSIFIER_STATS, "classifier_stats", ELEMENTWISE)  /* r logits, r targets, w stats(R,3): row max, sum of exp(x - max), target logit        R V Vt         */ \
   X(CLASSIFIER_SHARD, "classifier_shard", ELEMENTWISE)  /* + logits (become dlogits), r targets, r stats(P,R,3), + control                      R V Vt P       */ \
@@ -139,21 +141,22 @@ const char *sl_op_name(enum sl_op_kind kind);
 enum sl_op_class sl_op_class_of(enum sl_op_kind kind);
 
 enum sl_op_flag {
-  SL_OP_TRANS_A = 1,         /* gemm: a is stored (k, m) */
-  SL_OP_TRANS_B = 2,         /* gemm: b is stored (n, k) */
-  SL_OP_AFTER_COMPUTE = 4,   /* starts no earlier than the compute op before it in program order has finished */
-  SL_OP_BLOCKING = 8,        /* the next compute op waits for it (a collective that does not overlap) */
-  SL_OP_SHARE_CHUNK = 16,    /* reduce_scatter, all_gather: how members share; see sl_share_piece */
-  SL_OP_SHARE_RANGE = 32,    /* also norm: only a range of the flat space counts */
-  SL_OP_BIAS = 64,           /* gemm: a bias follows c; residual: a bias follows x */
-  SL_OP_WORKSPACE = 128,     /* gemm: fp32 copies of 16-bit operands go to a last operand (see scratch.h) */
-  SL_OP_PARAM_COPY = 256,    /* sgd, adam, adamw: the first operand is the fp32 master, the last its 16-bit parameter */
-  SL_OP_APART = 512,         /* attention: q, k and v are an operand each, and so are their gradients */
-  SL_OP_INVERSE = 1024,      /* rope: turn back */
-  SL_OP_INPUT_GRAD = 2048,   /* layernorm_bwd, rmsnorm_bwd: the gradient of x alone */
-  SL_OP_WEIGHT_GRAD = 4096,  /* the same: those of the weights alone; the two halves give the bits of the whole */
-  SL_OP_INPUTS_ONLY = 8192,  /* load_batch: no targets */
-  SL_OP_TARGETS_ONLY = 16384 /* load_batch: no inputs */
+  SL_OP_TRANS_A = 1,          /* gemm: a is stored (k, m) */
+  SL_OP_TRANS_B = 2,          /* gemm: b is stored (n, k) */
+  SL_OP_AFTER_COMPUTE = 4,    /* starts no earlier than the compute op before it in program order has finished */
+  SL_OP_BLOCKING = 8,         /* the next compute op waits for it (a collective that does not overlap) */
+  SL_OP_SHARE_CHUNK = 16,     /* reduce_scatter, all_gather: how members share; see sl_share_piece */
+  SL_OP_SHARE_RANGE = 32,     /* also norm: only a range of the flat space counts */
+  SL_OP_BIAS = 64,            /* gemm: a bias follows c; residual: a bias follows x */
+  SL_OP_WORKSPACE = 128,      /* gemm: fp32 copies of 16-bit operands go to a last operand (see scratch.h) */
+  SL_OP_PARAM_COPY = 256,     /* sgd, adam, adamw: first operand the fp32 master, last its 16-bit parameter */
+  SL_OP_APART = 512,          /* attention: q, k and v are an operand each, and so are their gradients */
+  SL_OP_INVERSE = 1024,       /* rope: turn back */
+  SL_OP_INPUT_GRAD = 2048,    /* layernorm_bwd, rmsnorm_bwd: the gradient of x alone */
+  SL_OP_WEIGHT_GRAD = 4096,   /* the same: those of the weights alone; the two halves give the bits of the whole */
+  SL_OP_INPUTS_ONLY = 8192,   /* load_batch: no targets */
+  SL_OP_TARGETS_ONLY = 16384, /* load_batch: no inputs */
+  SL_OP_MASK = 32768          /* an op with dropout: its mask is an operand */
 };
 
 /* Phases for reporting; the peak of memory is named by phase. */

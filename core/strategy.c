@@ -44,7 +44,12 @@ static enum sl_status choose_shard_size(struct sl_strategy *s, const struct sl_c
   if (hpz > 1 && dp % hpz != 0)
     return sl_json_fail(&c->doc, "zero_optimization.zero_hpz_partition_size",
                         "is %lld; expected a divisor of the %d data-parallel ranks", (long long)hpz, dp);
+  if (hpz > 1 && size > 0)
+    return sl_json_fail(&c->doc, "zero_optimization.zero_hpz_partition_size",
+                        "is %lld beside groups of %lld that shard: their parameters never leave the group; expected 1",
+                        (long long)hpz, (long long)size);
   s->shard_size = size < dp ? size : 0;
+  s->secondary_size = s->shard_params && hpz > 1 ? hpz : 0;
   return SL_OK;
 }
 

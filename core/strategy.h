@@ -43,6 +43,9 @@ struct sl_strategy {
    * g S .. g S + S - 1) and replicated across the groups; gradients are reduce-scattered inside and all-reduced across.
    * 0: one group of all of them. */
   int64_t shard_size;
+  /* A second copy of sharded parameters, split over groups of this many consecutive data-parallel ranks, from which the
+   * backward gathers (hpZ of ZeRO++, arXiv:2306.10209). 0: none. */
+  int64_t secondary_size;
   /* Buckets in elements. A bucket closes before the parameter that would make it larger than the limit (DeepSpeed), or
    * with the one that reaches it (PyTorch, Megatron-LM); per unit, where units are layers or buckets themselves. */
   int64_t first_bucket, bucket;

@@ -55,10 +55,33 @@ static void softmax_row(sl_real *x, size_t n) {
   for (size_t i = 0; i < n; i++) x[i] *= inverse;
 }
 
-/* Softmax of the block's rows, to probs (T,T) of this head; scores keep what multiplies V: after dropout, with zeros
+/* What a head leaves for backward: probabilities (T,T), and where dropout's mask is stored, that and what it leaves of them;
+ * else both are NULL. */
+struct kept {
+  sl_store *probs, *dropped;
+  uint8_t *mask;
+};
+
+/* A row's scores through dropout, its mask and the result to `kept`. */
+static void drop_row(sl_real *row, struct kept kept, size_t t, size_t T, struct sl_mask mask,
+                     const struct sl_philox_key *key, uint64_t first) {
+  const size_t n = t + 1;
+  if (!kept.mask) {
+    sl_mask_apply(row, row, mask, key, first + t * T, n);
+    return;
+  }
+  sl_mask_draw(kept.mask + t * T, mask, key, first + t * T, n);
+  memset(kept.mask + t * T + n, 0, T - n);
+  mask.stored = kept.mask + t * T;
+  sl_mask_apply(row, row, mask, key, 0, n);
+  sl_narrow(kept.dropped + t * T, row, n);
+  memset(kept.dropped + t * T + n, 0, (T - n) * sizeof *kept.dropped);
+}
+
+/* Softmax of the block's rows, to what is kept of this head; scores keep what multiplies V: after dropout, with zeros
  * from the diagonal to the end of the block. */
 static void block_softmax(struct buffers b, const struct sl_attention_shape *s, struct sl_attention_padded p, size_t t0,
-                          sl_store *probs, struct sl_mask mask, const struct sl_philox_key *key, uint64_t first) {
+                          struct kept kept, struct sl_mask mask, const struct sl_philox_key *key, uint64_t first) {
   for (size_t r = 0; r < BLOCK; r++) {
     size_t t = t0 + r, n = t + 1;
     sl_real *row = b.scores + r * p.Tk;
@@ -68,13 +91,13 @@ static void block_softmax(struct buffers b, const struct sl_attention_shape *s, 
     }
     softmax_row(row, n);
     memset(row + n, 0, (t0 + BLOCK - n) * sizeof *row);
-    sl_narrow(probs + t * s->T, row, n);
-    memset(probs + t * s->T + n, 0, (s->T - n) * sizeof *probs);
-    if (mask.on) sl_mask_apply(row, row, mask, key, first + t * s->T, n);
+    sl_narrow(kept.probs + t * s->T, row, n);
+    memset(kept.probs + t * s->T + n, 0, (s->T - n) * sizeof *kept.probs);
+    if (mask.on) drop_row(row, kept, t, s->T, mask, key, first);
   }
 }
 
-static void forward_head(sl_store *out, sl_store *probs, const sl_store *q, const sl_store *k, const sl_store *v,
+static void forward_head(sl_store *out, struct kept kept, const sl_store *q, const sl_store *k, const sl_store *v,
                          const struct sl_attention_shape *s, struct sl_mask mask, const struct sl_philox_key *key,
                          uint64_t first, struct buffers b) {
   const struct sl_attention_padded p = sl_attention_pad(s);
@@ -85,7 +108,7 @@ static void forward_head(sl_store *out, sl_store *probs, const sl_store *q, cons
     size_t rows = s->T - t0 < BLOCK ? s->T - t0 : BLOCK;
     sl_pack_rows(b.q, q + t0 * s->q_stride, s->q_stride, rows, s->D, BLOCK, p.Dp, scale);
     sl_attention_scores(b.scores, p.Tk, b.q, p.Dp, b.k, s->D, t0 + BLOCK);
-    block_softmax(b, s, p, t0, probs, mask, key, first);
+    block_softmax(b, s, p, t0, kept, mask, key, first);
     for (size_t r = 0; r < BLOCK; r += SL_TILE_ROWS) {
       size_t keys = t0 + r + SL_TILE_ROWS;
       sl_tile_row(p.Dp, keys, b.scores + r * p.Tk, p.Tk, 1, b.v, p.Dp, b.out + r * p.Dp, p.Dp, 0);
@@ -94,9 +117,9 @@ static void forward_head(sl_store *out, sl_store *probs, const sl_store *q, cons
   }
 }
 
-void SL_K(sl_attention_forward)(sl_store *out, sl_store *probs, const sl_store *q, const sl_store *k, const sl_store *v,
-                                const struct sl_attention_shape *shape, const struct sl_dropout *dropout, void *scratch,
-                                size_t scratch_bytes) {
+void SL_K(sl_attention_forward)(sl_store *out, sl_store *probs, sl_store *dropped, const sl_store *q, const sl_store *k,
+                                const sl_store *v, const struct sl_attention_shape *shape,
+                                const struct sl_dropout *dropout, void *scratch, size_t scratch_bytes) {
   const struct sl_attention_shape s = *shape;
   const struct sl_mask mask = sl_mask_of(dropout);
   const size_t each = thread_reals(&s);
@@ -107,7 +130,12 @@ void SL_K(sl_attention_forward)(sl_store *out, sl_store *probs, const sl_store *
   for (size_t task = 0; task < s.B * s.H; task++) {
     size_t b = task / s.H, h = task % s.H, g = h * s.KV / s.H, row = b * s.T;
     uint64_t first = dropout ? dropout->first_element + (b * s.global_heads + h) * s.T * s.T : 0;
-    forward_head(out + row * s.out_stride + h * s.D, probs + task * s.T * s.T, q + row * s.q_stride + h * s.D,
+    struct kept kept = {.probs = probs + task * s.T * s.T};
+    if (mask.on && dropout->mask) {
+      kept.dropped = dropped + task * s.T * s.T;
+      kept.mask = dropout->mask + task * s.T * s.T;
+    }
+    forward_head(out + row * s.out_stride + h * s.D, kept, q + row * s.q_stride + h * s.D,
                  k + row * s.k_stride + g * s.D, v + row * s.v_stride + g * s.D, &s, mask,
                  dropout ? &dropout->key : NULL, first, buffers_of(&s, base + (size_t)omp_get_thread_num() * each));
   }

@@ -51,7 +51,8 @@ struct head {
   const struct sl_attention_shape *s;
   struct sl_attention_padded p;
   struct buffers b;
-  const sl_store *probs; /* (T,T) */
+  const sl_store *probs;   /* (T,T) */
+  const sl_store *dropped; /* (T,T), where the mask was stored */
   struct sl_mask mask;
   const struct sl_philox_key *key;
   uint64_t first; /* dropout's element of (0,0) */
@@ -88,8 +89,11 @@ static void block_softmax(const struct head *h, size_t t0) {
     sl_real *ds = h->b.ds + r * Tk, *p_masked = h->b.p_masked + r * Tk;
     const sl_store *probs = h->probs + t * T;
     if (n > 0 && h->mask.on) {
-      sl_mask_load(p_masked, probs, h->mask, h->key, h->first + t * T, n);
-      sl_mask_apply(ds, ds, h->mask, h->key, h->first + t * T, n);
+      if (h->mask.stored)
+        sl_widen(p_masked, h->dropped + t * T, n);
+      else
+        sl_mask_load(p_masked, probs, h->mask, h->key, h->first + t * T, n);
+      sl_mask_apply(ds, ds, sl_mask_at(h->mask, t * T), h->key, h->first + t * T, n);
     } else if (n > 0) {
       sl_widen(p_masked, probs, n);
     }
@@ -116,11 +120,12 @@ static void block_products(const struct head *h, size_t t0, sl_store *dq) {
 }
 
 void SL_K(sl_attention_backward)(sl_store *dq, sl_store *dk, sl_store *dv, const sl_store *dout, const sl_store *q,
-                                 const sl_store *k, const sl_store *v, const sl_store *probs,
+                                 const sl_store *k, const sl_store *v, const sl_store *probs, const sl_store *dropped,
                                  const struct sl_attention_shape *shape, const struct sl_dropout *dropout,
                                  void *scratch, size_t scratch_bytes) {
   const struct sl_attention_shape s = *shape;
   const struct sl_attention_padded p = sl_attention_pad(&s);
+  const struct sl_mask mask = sl_mask_of_backward(dropout);
   const size_t each = thread_reals(&s), group = s.H / s.KV, T = s.T, D = s.D;
   size_t threads = (scratch_bytes - 64) / (each * sizeof(sl_real)), limit = (size_t)omp_get_max_threads();
   if (threads > limit) threads = limit;
@@ -130,14 +135,16 @@ void SL_K(sl_attention_backward)(sl_store *dq, sl_store *dk, sl_store *dv, const
     const size_t b = task / s.KV, g = task % s.KV, row = b * T;
     const size_t k_at = row * s.k_stride + g * D, v_at = row * s.v_stride + g * D;
     struct head head = {.s = &s, .p = p, .b = buffers_of(&s, base + (size_t)omp_get_thread_num() * each)};
-    head.mask = sl_mask_of(dropout);
     head.key = dropout ? &dropout->key : NULL;
     sl_pack_panels(head.b.v, v + v_at, s.v_stride, T, D, p.Tk);
     sl_pack_rows(head.b.k, k + k_at, s.k_stride, T, D, p.Tq, p.Dp, 1);
     memset(head.b.dk, 0, 2 * p.Tq * p.Dp * sizeof(sl_real)); /* dk and dv lie side by side */
     for (size_t h = g * group; h < (g + 1) * group; h++) {
       const size_t q_at = row * s.q_stride + h * D;
-      head.probs = probs + (b * s.H + h) * T * T;
+      const size_t square = (b * s.H + h) * T * T;
+      head.probs = probs + square;
+      head.mask = sl_mask_at(mask, square);
+      head.dropped = mask.stored ? dropped + square : NULL;
       head.first = dropout ? dropout->first_element + (b * s.global_heads + h) * T * T : 0;
       sl_pack_rows(head.b.q, q + q_at, s.q_stride, T, D, p.Tq, p.Dp, 1);
       sl_pack_rows(head.b.dout, dout + row * s.out_stride + h * D, s.out_stride, T, D, p.Tq, p.Dp, 1);

@@ -67,12 +67,13 @@ SL_KERNELS_BEGIN
       members))                                                                                                        \
   X(columns_split, (void *out, const void *x, size_t rows, size_t cols, size_t members, size_t member), (out, x,       \
       rows, cols, members, member))                                                                                    \
-  X(attention_forward, (void *out, void *probs, const void *q, const void *k, const void *v, const struct              \
-      sl_attention_shape *shape, const struct sl_dropout *dropout, void *scratch, size_t scratch_bytes), (out,         \
-      probs, q, k, v, shape, dropout, scratch, scratch_bytes))                                                         \
+  X(attention_forward, (void *out, void *probs, void *dropped, const void *q, const void *k, const void *v, const      \
+      struct sl_attention_shape *shape, const struct sl_dropout *dropout, void *scratch, size_t scratch_bytes), (out,  \
+      probs, dropped, q, k, v, shape, dropout, scratch, scratch_bytes))                                                \
   X(attention_backward, (void *dq, void *dk, void *dv, const void *dout, const void *q, const void *k, const void      \
-      *v, const void *probs, const struct sl_attention_shape *shape, const struct sl_dropout *dropout, void            \
-      *scratch, size_t scratch_bytes), (dq, dk, dv, dout, q, k, v, probs, shape, dropout, scratch, scratch_bytes))     \
+      *v, const void *probs, const void *dropped, const struct sl_attention_shape *shape, const struct sl_dropout      \
+      *dropout, void *scratch, size_t scratch_bytes), (dq, dk, dv, dout, q, k, v, probs, dropped, shape, dropout,      \
+      scratch, scratch_bytes))                                                                                         \
   X(flash_attention_forward, (void *out, float *lse, const void *q, const void *k, const void *v, const struct         \
       sl_attention_shape *shape, const struct sl_dropout *dropout, void *scratch, size_t scratch_bytes), (out, lse,    \
       q, k, v, shape, dropout, scratch, scratch_bytes))                                                                \

@@ -10,7 +10,7 @@ static void dropout_row(sl_store *out, const sl_store *in, struct sl_mask mask, 
   for (size_t i0 = 0; i0 < n; i0 += SL_PHILOX_CHUNK) {
     size_t m = n - i0 < SL_PHILOX_CHUNK ? n - i0 : SL_PHILOX_CHUNK;
     sl_real *kept = sl_begin(room, out + i0);
-    sl_mask_load(kept, in + i0, mask, key, first + i0, m);
+    sl_mask_load(kept, in + i0, sl_mask_at(mask, i0), key, first + i0, m);
     sl_finish(out + i0, kept, m);
   }
 }
@@ -23,7 +23,13 @@ void SL_K(sl_dropout_forward)(sl_store *out, const sl_store *x, size_t rows, siz
     sl_store *o = out + r * cols;
     const sl_store *in = x + r * cols;
     if (mask.on) {
-      dropout_row(o, in, mask, &dropout->key, dropout->first_element + r * dropout->row_stride, cols);
+      const uint64_t first = dropout->first_element + r * dropout->row_stride;
+      struct sl_mask row = mask;
+      if (dropout->mask) {
+        row.stored = dropout->mask + r * cols;
+        sl_mask_draw(dropout->mask + r * cols, mask, &dropout->key, first, cols);
+      }
+      dropout_row(o, in, row, &dropout->key, first, cols);
     } else if (o != in) {
       memcpy(o, in, cols * sizeof *o);
     }
@@ -32,7 +38,16 @@ void SL_K(sl_dropout_forward)(sl_store *out, const sl_store *x, size_t rows, siz
 
 void SL_K(sl_dropout_backward)(sl_store *dx, const sl_store *dout, size_t rows, size_t cols,
                                const struct sl_dropout *dropout) {
-  SL_K(sl_dropout_forward)(dx, dout, rows, cols, dropout);
+  const struct sl_mask mask = sl_mask_of_backward(dropout);
+  if (!mask.stored) {
+    SL_K(sl_dropout_forward)(dx, dout, rows, cols, dropout);
+    return;
+  }
+#pragma omp parallel for schedule(static) if (rows * cols > SL_PARALLEL_MIN)
+  for (size_t r = 0; r < rows; r++) {
+    const size_t at = r * cols;
+    dropout_row(dx + at, dout + at, sl_mask_at(mask, at), &dropout->key, 0, cols);
+  }
 }
 
 /* n <= SL_PHILOX_CHUNK elements of a row with dropout. */
@@ -52,9 +67,9 @@ static void residual_masked(sl_real *out, const sl_real *residual, const sl_real
   }
 }
 
-/* One row with dropout, whose first element is global element `first`. */
+/* One row with dropout, whose first element is global element `first`; its mask to `kept` unless that is NULL. */
 static void residual_row(sl_store *out, const sl_store *residual, const sl_store *x, const sl_store *bias, size_t cols,
-                         struct sl_mask mask, const struct sl_philox_key *key, uint64_t first) {
+                         uint8_t *kept, struct sl_mask mask, const struct sl_philox_key *key, uint64_t first) {
   sl_room residual_room, x_room, bias_room, out_room;
   struct sl_philox_chunk chunk;
   for (size_t c0 = 0, n; c0 < cols; c0 += n) {
@@ -62,7 +77,9 @@ static void residual_row(sl_store *out, const sl_store *residual, const sl_store
     const sl_real *rest = sl_open(residual_room, residual + c0, n), *in = sl_open(x_room, x + c0, n);
     const sl_real *b = bias ? sl_open(bias_room, bias + c0, n) : NULL;
     sl_real *o = sl_begin(out_room, out + c0);
-    residual_masked(o, rest, in, b, sl_philox_chunk_fill(&chunk, key, first + c0, n), mask, n);
+    const uint32_t *words = sl_philox_chunk_fill(&chunk, key, first + c0, n);
+    residual_masked(o, rest, in, b, words, mask, n);
+    if (kept) sl_mask_store(kept + c0, words, mask, n);
     sl_finish(out + c0, o, n);
   }
 }
@@ -74,8 +91,8 @@ void SL_K(sl_dropout_residual)(sl_store *out, const sl_store *residual, const sl
   for (size_t r = 0; r < rows; r++) {
     const size_t at = r * cols;
     if (mask.on) {
-      residual_row(out + at, residual + at, x + at, bias, cols, mask, &dropout->key,
-                   dropout->first_element + r * dropout->row_stride);
+      residual_row(out + at, residual + at, x + at, bias, cols, dropout->mask ? dropout->mask + at : NULL, mask,
+                   &dropout->key, dropout->first_element + r * dropout->row_stride);
     } else if (bias) {
       sl_sum3(out + at, residual + at, x + at, bias, cols);
     } else {

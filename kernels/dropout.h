@@ -1,6 +1,6 @@
 /* Dropout, alone and fused with the bias and the residual addition in front of it.
  *
- * The mask is never stored: forward and backward draw it anew from the counter (struct sl_dropout). */
+ * Forward and backward draw the mask anew from the counter (struct sl_dropout), unless there is room to store it. */
 #ifndef SL_KERNELS_DROPOUT_H
 #define SL_KERNELS_DROPOUT_H
 

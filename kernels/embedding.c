@@ -39,7 +39,7 @@ static void add_rows_masked(sl_store *out, const sl_store *a, const sl_store *b,
     sl_real sum[SL_PHILOX_CHUNK] = {0};
     if (a) sl_widen(sum, a + c0, m);
     if (b) sl_accumulate(sum, b + c0, m);
-    sl_mask_apply(sum, sum, mask, key, first + c0, m);
+    sl_mask_apply(sum, sum, sl_mask_at(mask, c0), key, first + c0, m);
     sl_narrow(out + c0, sum, m);
   }
 }
@@ -54,7 +54,13 @@ void SL_K(sl_embedding_forward)(sl_store *out, const int32_t *tokens, const sl_s
     const sl_store *token = token_row(wte, tokens[r], shape);
     const sl_store *position = token && wpe ? wpe + (shape->first_position + r % T) * C : NULL;
     if (mask.on) {
-      add_rows_masked(o, token, position, C, mask, &dropout->key, dropout->first_element + r * dropout->row_stride);
+      const uint64_t first = dropout->first_element + r * dropout->row_stride;
+      struct sl_mask row = mask;
+      if (dropout->mask) {
+        sl_mask_draw(dropout->mask + r * C, mask, &dropout->key, first, C);
+        row.stored = dropout->mask + r * C;
+      }
+      add_rows_masked(o, token, position, C, row, &dropout->key, first);
     } else {
       add_rows(o, token, position, C);
     }
@@ -67,7 +73,8 @@ static void add_masked(sl_real *sum, const sl_store *dout, size_t r, size_t C, s
   const sl_store *src = dout + r * C + c0;
   if (mask.on) {
     sl_real masked[COLUMN_CHUNK];
-    sl_mask_load(masked, src, mask, &dropout->key, dropout->first_element + r * dropout->row_stride + c0, n);
+    sl_mask_load(masked, src, sl_mask_at(mask, r * C + c0), &dropout->key,
+                 dropout->first_element + r * dropout->row_stride + c0, n);
 #pragma omp simd
     for (size_t i = 0; i < n; i++) sum[i] += masked[i];
   } else {
@@ -131,7 +138,7 @@ static void scatter_columns(sl_store *dwte, const sl_store *dout, const int32_t 
 static void scatter_tokens(sl_store *dwte, const sl_store *dout, const int32_t *tokens,
                            const struct sl_embedding_shape *shape, const struct sl_dropout *dropout) {
   const size_t C = shape->C, rows = shape->B * shape->T;
-  const struct sl_mask mask = sl_mask_of(dropout);
+  const struct sl_mask mask = sl_mask_of_backward(dropout);
   for (size_t r0 = 0; r0 < rows; r0 += WINDOW) {
     struct window w;
     window_link(&w, tokens + r0, rows - r0 < WINDOW ? rows - r0 : WINDOW);
@@ -146,7 +153,7 @@ static void scatter_tokens(sl_store *dwte, const sl_store *dout, const int32_t *
 static void sum_positions(sl_store *dwpe, const sl_store *dout, const struct sl_embedding_shape *shape,
                           const struct sl_dropout *dropout) {
   const size_t B = shape->B, T = shape->T, C = shape->C;
-  const struct sl_mask mask = sl_mask_of(dropout);
+  const struct sl_mask mask = sl_mask_of_backward(dropout);
 #pragma omp parallel for schedule(static) if (B * T * C > SL_PARALLEL_MIN)
   for (size_t t = 0; t < T; t++) {
     for (size_t c0 = 0; c0 < C; c0 += COLUMN_CHUNK) {

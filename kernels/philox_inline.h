@@ -61,15 +61,17 @@ static inline const uint32_t *sl_philox_chunk_fill(struct sl_philox_chunk *chunk
   return chunk->words + skip;
 }
 
-/* What a kernel needs of a struct sl_dropout: word >> 8 >= threshold keeps the element. */
+/* What a kernel needs of a struct sl_dropout: word >> 8 >= threshold keeps the element. `stored` is the byte of the element
+ * that the caller starts at, where a backward reads its mask; NULL: it is drawn. */
 struct sl_mask {
   int on;
   uint32_t threshold;
   sl_real scale;
+  const uint8_t *stored;
 };
 
 static inline struct sl_mask sl_mask_of(const struct sl_dropout *dropout) {
-  struct sl_mask m = {0, 0, 1};
+  struct sl_mask m = {0, 0, 1, NULL};
   if (!dropout || dropout->p <= 0) return m;
   m.on = 1;
   m.threshold = sl_philox_threshold(dropout->p);
@@ -77,11 +79,45 @@ static inline struct sl_mask sl_mask_of(const struct sl_dropout *dropout) {
   return m;
 }
 
+/* The same in a backward: from where forward stored it, if it did. */
+static inline struct sl_mask sl_mask_of_backward(const struct sl_dropout *dropout) {
+  struct sl_mask mask = sl_mask_of(dropout);
+  if (mask.on) mask.stored = dropout->mask;
+  return mask;
+}
+
+/* A mask whose element 0 is `at` elements further on. */
+static inline struct sl_mask sl_mask_at(struct sl_mask mask, size_t at) {
+  if (mask.stored) mask.stored += at;
+  return mask;
+}
+
+/* kept[i] = 1 where word i keeps its element, else 0. */
+static inline void sl_mask_store(uint8_t *kept, const uint32_t *words, struct sl_mask mask, size_t n) {
+#pragma omp simd
+  for (size_t i = 0; i < n; i++) kept[i] = words[i] >> 8 >= mask.threshold;
+}
+
+/* The same for the n elements from global element `first`, whose words are made here. */
+static inline void sl_mask_draw(uint8_t *kept, struct sl_mask mask, const struct sl_philox_key *key, uint64_t first,
+                                size_t n) {
+  struct sl_philox_chunk chunk;
+  for (size_t i0 = 0; i0 < n; i0 += SL_PHILOX_CHUNK) {
+    const size_t m = n - i0 < SL_PHILOX_CHUNK ? n - i0 : SL_PHILOX_CHUNK;
+    sl_mask_store(kept + i0, sl_philox_chunk_fill(&chunk, key, first + i0, m), mask, m);
+  }
+}
+
 /* out[i] = in[i] kept and scaled, for the n elements from global element `first`. out may be in. For scratch; tensors go
  * through sl_mask_load. */
 static inline void sl_mask_apply(sl_real *out, const sl_real *in, struct sl_mask mask, const struct sl_philox_key *key,
                                  uint64_t first, size_t n) {
   struct sl_philox_chunk chunk;
+  if (mask.stored) {
+#pragma omp simd
+    for (size_t i = 0; i < n; i++) out[i] = mask.stored[i] ? in[i] * mask.scale : 0;
+    return;
+  }
   for (size_t i0 = 0; i0 < n; i0 += SL_PHILOX_CHUNK) {
     size_t m = n - i0 < SL_PHILOX_CHUNK ? n - i0 : SL_PHILOX_CHUNK;
     const uint32_t *words = sl_philox_chunk_fill(&chunk, key, first + i0, m);
@@ -97,8 +133,13 @@ static inline void sl_mask_load(sl_real *out, const sl_store *in, struct sl_mask
   sl_room room;
   for (size_t i0 = 0; i0 < n; i0 += SL_PHILOX_CHUNK) {
     size_t m = n - i0 < SL_PHILOX_CHUNK ? n - i0 : SL_PHILOX_CHUNK;
-    const uint32_t *words = sl_philox_chunk_fill(&chunk, key, first + i0, m);
     const sl_real *wide = sl_open(room, in + i0, m);
+    if (mask.stored) {
+#pragma omp simd
+      for (size_t i = 0; i < m; i++) out[i0 + i] = mask.stored[i0 + i] ? wide[i] * mask.scale : 0;
+      continue;
+    }
+    const uint32_t *words = sl_philox_chunk_fill(&chunk, key, first + i0, m);
 #pragma omp simd
     for (size_t i = 0; i < m; i++) out[i0 + i] = words[i] >> 8 >= mask.threshold ? wide[i] * mask.scale : 0;
   }

@@ -19,12 +19,14 @@ struct sl_philox_key {
 
 /* Dropout with probability p (0 <= p <= 1): kept values are multiplied by 1/(1-p). Element (r, c) of the local matrix
  * is global element first_element + r * row_stride + c, so any partition of a tensor draws the numbers of the whole. A
- * NULL pointer, or p = 0, means no dropout. */
+ * NULL pointer, or p = 0, means no dropout. With `mask`, a byte for each element of the local matrix, forward writes there
+ * what it drew (1: kept) and backward reads that instead of drawing again. */
 struct sl_dropout {
   float p;
   struct sl_philox_key key;
   uint64_t first_element;
   uint64_t row_stride; /* columns of the global tensor */
+  uint8_t *mask;       /* NULL: not stored */
 };
 
 /* Rows [first_row, first_row + n_rows) of the token table are held here; position t of a sequence is first_position +

@@ -103,13 +103,13 @@ static void run_classifier(void) {
   sl_classifier_fused(&sum, losses, a, tokens, ROWS, V, 1.0f / ROWS, 0);
 }
 static void run_attention(void) {
-  sl_attention_forward(b, probs, a, a + C, a + 2 * C, &heads, NULL, scratch, scratch_bytes);
+  sl_attention_forward(b, probs, NULL, a, a + C, a + 2 * C, &heads, NULL, scratch, scratch_bytes);
 }
 static void run_attention_backward(void) {
-  sl_attention_backward(c, c + C, c + 2 * C, b, a, a + C, a + 2 * C, probs, &heads, NULL, scratch, scratch_bytes);
+  sl_attention_backward(c, c + C, c + 2 * C, b, a, a + C, a + 2 * C, probs, NULL, &heads, NULL, scratch, scratch_bytes);
 }
 static void run_attention_dropout(void) {
-  sl_attention_forward(b, probs, a, a + C, a + 2 * C, &heads, &drop, scratch, scratch_bytes);
+  sl_attention_forward(b, probs, NULL, a, a + C, a + 2 * C, &heads, &drop, scratch, scratch_bytes);
 }
 
 static void run_flash(void) {
@@ -173,11 +173,11 @@ static void run_stored_embedding_backward(void) {
   k->embedding_backward(a, 1, b, T, 0, e, tokens, &table, NULL);
 }
 static void run_stored_attention(void) {
-  k->attention_forward(b, probs, a, part(a, C), part(a, 2 * C), &heads, NULL, scratch, scratch_bytes);
+  k->attention_forward(b, probs, NULL, a, part(a, C), part(a, 2 * C), &heads, NULL, scratch, scratch_bytes);
 }
 static void run_stored_attention_backward(void) {
-  k->attention_backward(c, part(c, C), part(c, 2 * C), b, a, part(a, C), part(a, 2 * C), probs, &heads, NULL, scratch,
-                        scratch_bytes);
+  k->attention_backward(c, part(c, C), part(c, 2 * C), b, a, part(a, C), part(a, 2 * C), probs, NULL, &heads, NULL,
+                        scratch, scratch_bytes);
 }
 static void run_stored_flash(void) {
   k->flash_attention_forward(b, e, a, part(a, C), part(a, 2 * C), &heads, NULL, scratch, scratch_bytes);

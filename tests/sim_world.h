@@ -34,8 +34,14 @@ static inline void world_init(struct world *w, int pp, int dp, int tp) {
                                          .attention_efficiency = 1,
                                          .elementwise_efficiency = 1};
   w->cluster.link[0] = (struct sl_link){.name = "wire", .span = 1 << 20, .bandwidth = 1};
-  w->plan = (struct sl_plan){
-      .cluster = &w->cluster, .world = pp * dp * tp, .tp = tp, .cp = 1, .dp = dp, .pp = pp, .shard = dp};
+  w->plan = (struct sl_plan){.cluster = &w->cluster,
+                             .world = pp * dp * tp,
+                             .tp = tp,
+                             .cp = 1,
+                             .dp = dp,
+                             .pp = pp,
+                             .shard = dp,
+                             .secondary = 1};
   w->job = (struct sl_job){.plan = &w->plan, .class_count = pp, .classes_per_stage = 1};
   assert_int_equal(sl_calloc(&w->job.classes, (size_t)pp, sizeof *w->job.classes), SL_OK);
   for (int i = 0; i < pp; i++) {

@@ -446,7 +446,8 @@ static void attention_free(struct attention_case *c) {
 
 static double attention_loss(void *context) {
   struct attention_case *c = context;
-  sl_attention_forward_f64(c->out, c->probs, c->q, c->k, c->v, &c->shape, c->dropout, c->scratch, c->scratch_bytes);
+  sl_attention_forward_f64(c->out, c->probs, NULL, c->q, c->k, c->v, &c->shape, c->dropout, c->scratch,
+                           c->scratch_bytes);
   return dot(c->w, c->out, c->out_n);
 }
 
@@ -488,7 +489,7 @@ static void check_attention(struct attention_case *c) {
 static void check_attention_gradients(struct attention_case *c) {
   double *dq = calloc(c->q_n, sizeof *dq), *dk = calloc(c->k_n, sizeof *dk), *dv = calloc(c->k_n, sizeof *dv);
   attention_loss(c);
-  sl_attention_backward_f64(dq, dk, dv, c->w, c->q, c->k, c->v, c->probs, &c->shape, c->dropout, c->scratch,
+  sl_attention_backward_f64(dq, dk, dv, c->w, c->q, c->k, c->v, c->probs, NULL, &c->shape, c->dropout, c->scratch,
                             c->scratch_bytes);
   check_gradient("dq", attention_loss, c, c->q, c->q_n, dq);
   check_gradient("dk", attention_loss, c, c->k, c->k_n, dk);

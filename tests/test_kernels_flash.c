@@ -58,9 +58,10 @@ static void flash_backward(struct problem *p) {
 }
 
 static void materialised(struct problem *p) {
-  sl_attention_forward_f64(p->out, p->probs, p->q, p->k, p->v, &p->shape, p->dropout, p->scratch, p->scratch_bytes);
-  sl_attention_backward_f64(p->dq, p->dk, p->dv, p->w, p->q, p->k, p->v, p->probs, &p->shape, p->dropout, p->scratch,
-                            p->scratch_bytes);
+  sl_attention_forward_f64(p->out, p->probs, NULL, p->q, p->k, p->v, &p->shape, p->dropout, p->scratch,
+                           p->scratch_bytes);
+  sl_attention_backward_f64(p->dq, p->dk, p->dv, p->w, p->q, p->k, p->v, p->probs, NULL, &p->shape, p->dropout,
+                            p->scratch, p->scratch_bytes);
 }
 
 static void assert_all_close(const double *x, const double *y, size_t n, const char *what) {

@@ -333,10 +333,10 @@ static void run_all(enum sl_number type, struct set *s) {
   for (int masked = 0; masked < 2; masked++) {
     void *q = TENSOR(qkv), *dq = masked ? TENSOR(dqkv_masked) : TENSOR(dqkv);
     const struct sl_dropout *dropout = masked ? &drop : NULL;
-    k->attention_forward(TENSOR(attention), TENSOR(probs), q, at(q, type, C), at(q, type, 2 * C), &heads, dropout, work,
-                         bytes);
+    k->attention_forward(TENSOR(attention), TENSOR(probs), NULL, q, at(q, type, C), at(q, type, 2 * C), &heads, dropout,
+                         work, bytes);
     k->attention_backward(dq, at(dq, type, C), at(dq, type, 2 * C), TENSOR(dout), q, at(q, type, C), at(q, type, 2 * C),
-                          TENSOR(given_probs), &heads, dropout, work, bytes);
+                          TENSOR(given_probs), NULL, &heads, dropout, work, bytes);
     dq = masked ? TENSOR(dflash_masked) : TENSOR(dflash);
     k->flash_attention_forward(TENSOR(flash), s->lse, q, at(q, type, C), at(q, type, 2 * C), &heads, dropout, work,
                                bytes);

@@ -146,12 +146,12 @@ static const struct sl_attention_shape heads = {B, T, H, H, D, 3 * C, 3 * C, 3 *
     K(sl_dropout_residual)(r->residual, r->emb, r->gelu, w, N, C, &drop);                                              \
     for (size_t i = 0; i < (size_t)N * 3 * C; i++) r->qkv[i] = 2 * r->residual[i / 3];                                 \
     K(sl_attention_forward)                                                                                            \
-    (r->attention, r->probs, r->qkv, r->qkv + C, r->qkv + 2 * C, &heads, &drop, scratch, bytes);                       \
+    (r->attention, r->probs, NULL, r->qkv, r->qkv + C, r->qkv + 2 * C, &heads, &drop, scratch, bytes);                 \
     for (size_t i = 0; i < (size_t)N * V; i++) r->dlogits[i] = 3 * r->attention[i * 31 % (N * C)];                     \
     K(sl_classifier_fused)(&r->loss, r->losses, r->dlogits, tokens, N, V, (R)1 / N, 0);                                \
     K(sl_attention_backward)                                                                                           \
-    (r->dqkv, r->dqkv + C, r->dqkv + 2 * C, r->dlogits, r->qkv, r->qkv + C, r->qkv + 2 * C, r->probs, &heads, &drop,   \
-     scratch, bytes);                                                                                                  \
+    (r->dqkv, r->dqkv + C, r->dqkv + 2 * C, r->dlogits, r->qkv, r->qkv + C, r->qkv + 2 * C, r->probs, NULL, &heads,    \
+     &drop, scratch, bytes);                                                                                           \
     K(sl_gelu_backward)(r->dgelu, r->dqkv, r->ln, w, N, C);                                                            \
     K(sl_reduce_bias_backward)(r->bias_gradient, r->dgelu, N, C, 0);                                                   \
     K(sl_layernorm_backward)                                                                                           \

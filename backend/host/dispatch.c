@@ -60,10 +60,22 @@ static struct sl_dropout dropout_of(const struct call *c, uint64_t first, uint64
                              .row_stride = row_stride};
 }
 
+/* Operand `i`, from the end with i < 0, as the mask of a dropout, if the op has one. */
+static uint8_t *mask_of(const struct call *c, int i) {
+  return c->op->flags & SL_OP_MASK ? c->x[i < 0 ? c->count + i : i] : NULL;
+}
+
+/* Operands without a mask that stands behind them. */
+static int unmasked_count(const struct call *c) {
+  return c->count - (c->op->flags & SL_OP_MASK ? 1 : 0);
+}
+
 /* Rows are tokens: global row = (sequence's place in the global batch) x T + t, `skipped` rows into the micro-batch. */
 static struct sl_dropout row_dropout(const struct call *c, size_t skipped, size_t columns) {
   uint64_t row = (uint64_t)sl_host_first_sequence(c->host, c->it) * (uint64_t)c->host->job->plan->seq + skipped;
-  return dropout_of(c, row * columns, columns);
+  struct sl_dropout dropout = dropout_of(c, row * columns, columns);
+  dropout.mask = mask_of(c, -1);
+  return dropout;
 }
 
 static struct sl_attention_shape attention_shape(const struct call *c, struct sl_dropout *dropout) {
@@ -115,7 +127,7 @@ static struct sl_embedding_shape embedding_shape(const struct call *c) {
 static enum sl_status embed_fwd(const struct call *c) {
   struct sl_dropout dropout = row_dropout(c, 0, c->dim[2]);
   struct sl_embedding_shape shape = embedding_shape(c);
-  const int out = c->count - 1; /* a position table may stand before it */
+  const int out = unmasked_count(c) - 1; /* a position table may stand before it */
   c->k->embedding_forward(c->x[out], c->x[0], c->x[1], out > 2 ? c->x[2] : NULL, &shape, &dropout);
   return SL_OK;
 }
@@ -123,7 +135,7 @@ static enum sl_status embed_fwd(const struct call *c) {
 static enum sl_status embed_bwd(const struct call *c) {
   struct sl_dropout dropout = row_dropout(c, 0, c->dim[2]);
   struct sl_embedding_shape shape = embedding_shape(c);
-  const bool positions = c->count > 3;
+  const bool positions = unmasked_count(c) > 3;
   c->k->embedding_backward(c->x[2], c->adds[2], positions ? c->x[3] : NULL, c->dim[4], c->adds[3], c->x[1], c->x[0],
                            &shape, &dropout);
   return SL_OK;
@@ -253,12 +265,15 @@ static enum sl_status attention_fwd(const struct call *c) {
   struct sl_attention_shape shape = attention_shape(c, &dropout);
   const struct qkv in = qkv_of(c, &shape, 0);
   const int i = in.next;
+  const bool masked = c->op->flags & SL_OP_MASK; /* what dropout leaves, and its mask, stand behind the probabilities */
   size_t bytes;
-  void *work = scratch(c, i + 2, &bytes);
+  void *work = scratch(c, i + 2 + 2 * masked, &bytes);
+  dropout.mask = mask_of(c, i + 3);
   if (c->op->kind == SL_OP_FLASH_FWD)
     c->k->flash_attention_forward(c->x[i], c->x[i + 1], in.q, in.k, in.v, &shape, &dropout, work, bytes);
   else
-    c->k->attention_forward(c->x[i], c->x[i + 1], in.q, in.k, in.v, &shape, &dropout, work, bytes);
+    c->k->attention_forward(c->x[i], c->x[i + 1], masked ? c->x[i + 2] : NULL, in.q, in.k, in.v, &shape, &dropout, work,
+                            bytes);
   return SL_OK;
 }
 
@@ -268,14 +283,17 @@ static enum sl_status attention_bwd(const struct call *c) {
   struct sl_attention_shape shape = attention_shape(c, &dropout);
   const struct qkv in = qkv_of(c, &shape, 1);
   const int kept = in.next + flash;
-  const struct qkv d = qkv_of(c, &shape, kept + 1);
+  const bool masked = c->op->flags & SL_OP_MASK;
+  const struct qkv d = qkv_of(c, &shape, kept + 1 + 2 * masked);
   size_t bytes;
   void *work = scratch(c, d.next, &bytes);
+  dropout.mask = mask_of(c, kept + 2);
   if (flash)
     c->k->flash_attention_backward(d.q, d.k, d.v, c->x[0], in.q, in.k, in.v, c->x[in.next], c->x[kept], &shape,
                                    &dropout, work, bytes);
   else
-    c->k->attention_backward(d.q, d.k, d.v, c->x[0], in.q, in.k, in.v, c->x[kept], &shape, &dropout, work, bytes);
+    c->k->attention_backward(d.q, d.k, d.v, c->x[0], in.q, in.k, in.v, c->x[kept], masked ? c->x[kept + 1] : NULL,
+                             &shape, &dropout, work, bytes);
   return SL_OK;
 }
 
@@ -309,7 +327,10 @@ static enum sl_status residual_fwd(const struct call *c) {
 
 static enum sl_status dropout(const struct call *c) {
   struct sl_dropout dropout = row_dropout(c, place_of(c) * c->dim[0], c->dim[1]);
-  c->k->dropout_forward(c->x[1], c->x[0], c->dim[0], c->dim[1], &dropout);
+  if (c->op->phase == SL_PHASE_BACKWARD)
+    c->k->dropout_backward(c->x[1], c->x[0], c->dim[0], c->dim[1], &dropout);
+  else
+    c->k->dropout_forward(c->x[1], c->x[0], c->dim[0], c->dim[1], &dropout);
   return SL_OK;
 }
 
@@ -541,6 +562,7 @@ static size_t scratch_of(const struct sl_op *op, int *operand) {
   const size_t d[4] = {(size_t)op->dim[0], (size_t)op->dim[1], (size_t)op->dim[2], (size_t)op->dim[3]};
   const struct sl_attention_shape shape = {.B = d[0], .T = d[1], .H = d[2], .KV = (size_t)op->dim[4], .D = d[3]};
   const int more = op->flags & SL_OP_APART ? 2 : 0;  /* operands by which q, k and v apart are more than packed ones */
+  const int masked = op->flags & SL_OP_MASK ? 2 : 0; /* by dropout's mask and what it leaves of the probabilities */
   const bool halved = op->flags & SL_OP_WEIGHT_GRAD; /* without weight and dx */
   switch (op->kind) {
   case SL_OP_LAYERNORM_BWD:
@@ -550,9 +572,9 @@ static size_t scratch_of(const struct sl_op *op, int *operand) {
     if (op->flags & SL_OP_INPUT_GRAD) return 0;
     return *operand = halved ? 4 : 6, sl_llama_rmsnorm_scratch_bytes(d[0], d[1]);
   case SL_OP_ATTENTION_FWD:
-    return *operand = 3 + more, sl_attention_forward_scratch_bytes(&shape, omp_get_max_threads());
+    return *operand = 3 + more + masked, sl_attention_forward_scratch_bytes(&shape, omp_get_max_threads());
   case SL_OP_ATTENTION_BWD:
-    return *operand = 4 + 2 * more, sl_attention_backward_scratch_bytes(&shape, omp_get_max_threads());
+    return *operand = 4 + 2 * more + masked, sl_attention_backward_scratch_bytes(&shape, omp_get_max_threads());
   case SL_OP_FLASH_FWD:
     return *operand = 3 + more, sl_flash_attention_forward_scratch_bytes(&shape, omp_get_max_threads());
   case SL_OP_FLASH_BWD:

@@ -57,13 +57,14 @@ static void materialised(enum sl_number type) {
     struct set s = set_of(a, type);
     struct tensor probs = tensor_new(type, a->B * a->H * a->T * a->T, a->shift, 0, 1);
     double *q = s.qkv.x, *dq = s.dqkv.x;
-    sl_attention_forward_f64(s.out.x, probs.x, q, q + s.k, q + s.v, &s.shape, s.dropout, s.scratch, s.scratch_bytes);
+    sl_attention_forward_f64(s.out.x, probs.x, NULL, q, q + s.k, q + s.v, &s.shape, s.dropout, s.scratch,
+                             s.scratch_bytes);
     RUN(sl_cuda_attention_forward(NULL, type, s.out.d, probs.d, s.qkv.d, tensor_at(&s.qkv, s.k), tensor_at(&s.qkv, s.v),
                                   &s.shape, s.dropout, NULL));
     tensor_check(&s.out, 2e-6, "attention");
     tensor_check(&probs, 2e-6, "probabilities");
     struct tensor given = tensor_new(type, probs.n, a->shift, 0, 1);
-    sl_attention_backward_f64(dq, dq + s.k, dq + s.v, s.dout.x, q, q + s.k, q + s.v, given.x, &s.shape, s.dropout,
+    sl_attention_backward_f64(dq, dq + s.k, dq + s.v, s.dout.x, q, q + s.k, q + s.v, given.x, NULL, &s.shape, s.dropout,
                               s.scratch, s.scratch_bytes);
     RUN(sl_cuda_attention_backward(NULL, type, s.dqkv.d, tensor_at(&s.dqkv, s.k), tensor_at(&s.dqkv, s.v), s.dout.d,
                                    s.qkv.d, tensor_at(&s.qkv, s.k), tensor_at(&s.qkv, s.v), given.d, &s.shape,
