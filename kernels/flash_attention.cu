@@ -56,13 +56,15 @@ __global__ void __launch_bounds__(flash_threads)
     max = here;
     __syncwarp(); /* a row's scores are its eight threads' */
 #pragma unroll
-    for (int i = 0; i < flash_each; i++) {
-      const size_t d = (size_t)(lane + 8 * i);
-      if (d >= D) break;
-      float o = acc[i] * shrink;
-#pragma unroll 4
-      for (int j = 0; j < flash_tile; j++) o += scores[r][j] * V[(size_t)j * (D + 1) + d];
-      acc[i] = o;
+    for (int i = 0; i < flash_each; i++) acc[i] *= shrink;
+#pragma unroll 1
+    for (int j = 0; j < flash_tile; j++) {
+      const float p = scores[r][j], *row = V + (size_t)j * (D + 1);
+#pragma unroll
+      for (int i = 0; i < flash_each; i++) {
+        const size_t d = (size_t)(lane + 8 * i);
+        if (d < D) acc[i] += p * row[d];
+      }
     }
   }
   if (t >= s.T) return;

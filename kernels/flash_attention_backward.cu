@@ -80,14 +80,15 @@ __device__ inline void flash_squares(const flash_work &w, const heads &a, size_t
 template <bool ACROSS>
 __device__ inline void add_products(float (&sum)[flash_each], const flash_square &square, const float *rows, int r,
                                     int lane, size_t D) {
+#pragma unroll 1
+  for (int j = 0; j < flash_tile; j++) {
+    const float factor = ACROSS ? square[j][r] : square[r][j];
+    const float *row = rows + (size_t)j * (D + 1);
 #pragma unroll
-  for (int i = 0; i < flash_each; i++) {
-    const size_t d = (size_t)(lane + 8 * i);
-    if (d >= D) break;
-    float x = sum[i];
-#pragma unroll 4
-    for (int j = 0; j < flash_tile; j++) x += (ACROSS ? square[j][r] : square[r][j]) * rows[(size_t)j * (D + 1) + d];
-    sum[i] = x;
+    for (int i = 0; i < flash_each; i++) {
+      const size_t d = (size_t)(lane + 8 * i);
+      if (d < D) sum[i] += factor * row[d];
+    }
   }
 }
 
