@@ -30,8 +30,11 @@ const struct sl_command sl_command_check = {
     .bit = SL_CMD_CHECK,
     .operands = "",
     .summary = "Prove a configuration's programs without running them",
-    .help = "Finds unpaired sends, deadlocks, ranks that disagree on the order of collectives, reads of what nobody\n"
-            "wrote, and two live buffers in the same bytes.\n",
+    .help =
+        "Finds unpaired sends, deadlocks, ranks that disagree on the order of collectives, reads of what nobody\n"
+        "wrote, and two live buffers in the same bytes. With --pp: a schedule that deadlocks, misses a micro-batch or "
+        "uses a\n"
+        "stage out of turn is refused with the grid around the place; --schedule FILE.csv checks one of your own.\n",
     .example = "shardlab check --model gpt2 --config examples/ds_zero3.json --world 4",
     .run = run,
 };

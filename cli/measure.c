@@ -201,7 +201,9 @@ const struct sl_command sl_command_measure = {
     .bit = SL_CMD_MEASURE,
     .operands = "",
     .summary = "Train for real and record memory, traffic, step times and losses",
-    .help = "--world N starts N ranks with mpirun; under mpirun or srun this process joins as one rank.\n",
+    .help =
+        "--world N starts N ranks with mpirun; under mpirun or srun this process joins as one rank. The world is\n"
+        "tp x pp x the data-parallel ranks that are left: --world 4 --tp 2 --pp 2 --schedule zb-h1 --grad-accum 8.\n",
     .example =
         "shardlab measure --model gpt2-tiny --config examples/ds_zero2.json --world 2 --data examples/corpus.txt",
     .run = run,

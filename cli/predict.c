@@ -31,7 +31,11 @@ const struct sl_command sl_command_predict = {
     .bit = SL_CMD_PREDICT,
     .operands = "",
     .summary = "Simulate a training configuration: memory, traffic and step time",
-    .help = "Needs neither MPI nor a GPU: the program that a backend would run is run in virtual time.\n",
+    .help = "Needs neither MPI nor a GPU: the program that a backend would run is run in virtual time. World = tp x pp "
+            "x cp x\n"
+            "the data-parallel ranks that are left; every ZeRO stage goes with every tp, pp and schedule. Of ranks "
+            "alike one\n"
+            "is simulated, and traced; --no-fold: all.\n",
     .example = "shardlab predict --model gpt2 --config examples/ds_zero2.json --cluster dgx-a100-80g --world 8",
     .run = run,
 };

@@ -179,10 +179,11 @@ const struct sl_command sl_command_show = {
     .min_operands = 1,
     .max_operands = 1,
     .summary = "Show what a configuration turns into",
-    .help = "plan: ranks, groups and who owns which bytes; schedule: the pipeline in ticks, one row a rank (needs no "
-            "model:\n"
-            "--pp, --grad-accum, --schedule NAME or FILE.csv; --csv, --lowered, --svg); program: the ops of one rank;\n"
-            " memory: the arena by category, phase and over time; config, model, cluster: after defaults;\n"
+    .help = "plan: ranks, groups, the map of pp, dp and tp, and who owns which bytes;\n"
+            "schedule: the pipeline in ticks, one row a rank (needs no model: --pp, --grad-accum, --schedule NAME or\n"
+            "FILE.csv; --csv, --lowered, --svg; colours on a terminal unless NO_COLOR is set);\n"
+            "program: the ops of one rank; memory: the arena by category, phase and over time, of the rank that needs\n"
+            "most or of --rank; config, model, cluster: after defaults;\n"
             "estimator: what DeepSpeed's memory estimators say of the model; presets: every built-in name;\n"
             "frameworks: which parallelism and ZeRO stages each of them expresses, 2024 and now.\n",
     .example = "shardlab show memory --model gpt2 --config examples/ds_zero2.json --world 4",

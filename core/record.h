@@ -9,8 +9,8 @@
  *                      parameters}
  *   breakdown_s        last step of the slowest rank: {step, compute, idle, exposed_total, <op class>.., exposed:
  *                      {<group>.., pipeline}}; with a pipeline also bubble, in which neither compute nor a collective
- *                      ran. An exposed send or receive includes the wait for its other side, so pipeline and bubble
- *                      overlap
+ *                      among ranks of one stage ran. An exposed send, receive or collective includes the wait for the
+ *                      others, so it overlaps the bubble
  *   memory             {device, host, nvme: {peak_bytes, ranks}}; device also {by_category, by_category_max, by_phase,
  *                      process_bytes}; by_category + fragmentation sum to peak_bytes; the worst rank stands at the top
  *   traffic            [{group, op, payload, dtype, calls, bytes, wire_bytes, busbw_GBps}] per step, largest of all ranks

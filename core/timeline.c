@@ -79,13 +79,18 @@ static double outside(const struct intervals *a, const struct intervals *b) {
 
 enum pick { PICK_COMPUTE, PICK_OWN, PICK_ALL, PICK_COMMUNICATION, PICK_P2P, PICK_GROUP };
 
+/* Does a collective join ranks of one stage only? In the others, what a rank waits for is another stage. */
+static bool inside_stage(int group) {
+  return group != SL_GROUP_MODEL && group != SL_GROUP_WORLD && group != SL_GROUP_EMBED;
+}
+
 static bool picked(const struct sl_span *span, enum pick pick, int group) {
   const bool p2p = span->op_class == SL_CLASS_P2P, collective = span->op_class == SL_CLASS_COLLECTIVE;
   switch (pick) {
   case PICK_COMPUTE:
     return span->lane == SL_LANE_COMPUTE;
   case PICK_OWN:
-    return span->lane == SL_LANE_COMPUTE || collective;
+    return span->lane == SL_LANE_COMPUTE || (collective && inside_stage(span->group));
   case PICK_ALL:
     return true;
   case PICK_COMMUNICATION:

@@ -31,7 +31,7 @@ struct sl_breakdown {
   double exposed_s[SL_GROUP_COUNT + 1]; /* by group; the last: pipeline sends and receives */
   double exposed_all_s;                 /* in which any communication was exposed */
   double idle_s;                        /* in which nothing ran */
-  double bubble_s;                      /* neither compute nor a collective ran: other stages were waited for */
+  double bubble_s;                      /* neither compute nor a collective of one stage ran: others were waited for */
 };
 
 /* Add one completion of the step program (others are ignored). */

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-enum { GEMM, ADAMW, REDUCE, GATHER, SEND, KINDS };
+enum { GEMM, ADAMW, REDUCE, GATHER, SEND, EMBED, KINDS };
 
 /* One op of each kind, and an issue for each. */
 static struct sl_op ops[KINDS] = {
@@ -18,8 +18,10 @@ static struct sl_op ops[KINDS] = {
     [REDUCE] = {.kind = SL_OP_REDUCE_SCATTER, .lane = SL_LANE_DP, .group = SL_GROUP_DP},
     [GATHER] = {.kind = SL_OP_ALL_GATHER, .lane = SL_LANE_SHARD, .group = SL_GROUP_SHARD},
     [SEND] = {.kind = SL_OP_SEND, .lane = SL_LANE_SEND_F, .group = SL_GROUP_NONE},
+    [EMBED] = {.kind = SL_OP_ALL_REDUCE, .lane = SL_LANE_EMBED, .group = SL_GROUP_EMBED},
 };
-static struct sl_issue issues[KINDS] = {{.op = GEMM}, {.op = ADAMW}, {.op = REDUCE}, {.op = GATHER}, {.op = SEND}};
+static struct sl_issue issues[KINDS] = {{.op = GEMM},   {.op = ADAMW}, {.op = REDUCE},
+                                        {.op = GATHER}, {.op = SEND},  {.op = EMBED}};
 static struct sl_program step = {.kind = SL_PROGRAM_STEP, .ops = ops, .issues = issues};
 static struct sl_program init = {.kind = SL_PROGRAM_INIT, .ops = ops, .issues = issues};
 
@@ -58,6 +60,11 @@ static void exposed_is_what_no_compute_hides(void **state) {
   near(b.exposed_s[SL_GROUP_COUNT], 1.5);
   near(b.exposed_all_s, 3); /* 12..13 and 14.5..16.5: where two groups overlap it counts once */
   near(b.idle_s, 0.5);
+  double compute, bubble;
+  near(b.bubble_s, 1); /* 16..17: the send counts, the collectives do not */
+  assert_int_equal(sl_timeline_bubble(&t, 0, &compute, &bubble), SL_OK);
+  near(compute, b.compute_s);
+  near(bubble, b.bubble_s);
   sl_timeline_free(&t);
 }
 
@@ -79,6 +86,21 @@ static void the_last_step_counts(void **state) {
   sl_timeline_free(&t);
 }
 
+/* What joins the stages is waiting for them: neither the embed nor the world group's collectives end a bubble. */
+static void waiting_for_other_stages_is_bubble(void **state) {
+  (void)state;
+  struct sl_timeline t = {0};
+  double compute, bubble;
+  add(&t, 0, 0, GEMM, 1, 3);
+  add(&t, 0, 0, EMBED, 3, 8.25);
+  add(&t, 0, 0, REDUCE, 8, 9);
+  add(&t, 0, 0, ADAMW, 9, 9.5);
+  assert_int_equal(sl_timeline_bubble(&t, 0, &compute, &bubble), SL_OK);
+  near(compute, 2.5);
+  near(bubble, 5);
+  sl_timeline_free(&t);
+}
+
 static void the_slowest_rank(void **state) {
   (void)state;
   struct sl_timeline t = {0};
@@ -96,6 +118,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(exposed_is_what_no_compute_hides),
       cmocka_unit_test(the_last_step_counts),
+      cmocka_unit_test(waiting_for_other_stages_is_bubble),
       cmocka_unit_test(the_slowest_rank),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
