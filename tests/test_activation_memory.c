@@ -171,8 +171,8 @@ static void programs_with_masks_pass_the_check(void **state) {
       ", \"tp\": 2",
       ", \"tp\": 2, \"sequence_parallel\": true, \"recompute\": \"selective\"",
       ", \"pp\": 2, \"schedule\": \"zb-h1\"",
-      ", \"pp\": 2, \"virtual_stages\": 2, \"schedule\": \"interleaved\", \"recompute\": \"full\", "
-      "\"recompute_every\": 2",
+      (", \"pp\": 2, \"virtual_stages\": 2, \"schedule\": \"interleaved\", \"recompute\": \"full\", "
+       "\"recompute_every\": 2"),
       ", \"pp\": 2, \"schedule\": \"zbv\", \"virtual_stages\": 2",
       ", \"attention\": \"flash\"",
   };
