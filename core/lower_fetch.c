@@ -156,7 +156,7 @@ enum sl_status sl_fetch_resume(struct sl_lowering *l) {
 }
 
 bool sl_fetch_traces(const struct sl_lowering *l) {
-  return l->zero->fetch != NULL && l->plan->chunk_count == 1;
+  return l->zero->fetch != NULL && !l->plan->unshards;
 }
 
 /* Where the chunk at hand has its unsharded copy of a unit. */

@@ -41,7 +41,7 @@ enum sl_status sl_reduce_end(struct sl_lowering *lowering, struct sl_program *pr
 /* ---- gathering of sharded parameters ---- */
 /* Without a pipeline a trace of one micro-batch's uses, forward then backward, decides what to gather before an op and what
  * to let go after it. With one, forward and backward of many micro-batches stand between, and the schedule says when a whole
- * stage is gathered (UNSHARD). */
+ * stage is gathered (UNSHARD); so too where a backward comes in halves, between which anything may stand. */
 enum sl_status sl_fetch_open(struct sl_lowering *lowering);
 void sl_fetch_close(struct sl_lowering *lowering);
 /* Are parameters gathered op by op? */

@@ -157,9 +157,11 @@ static bool has(const struct sl_schedule *s, enum sl_action_kind kind) {
 
 enum sl_status sl_plan_schedule(struct sl_plan *plan) {
   struct sl_schedule *s = &plan->schedule;
+  const bool split = has(s, SL_ACTION_BACKWARD_INPUT);
   SL_TRY(sl_schedule_validate(s));
-  if (plan->strategy.shard_params && plan->chunk_count > 1 && !has(s, SL_ACTION_UNSHARD))
+  if (plan->strategy.shard_params && (plan->chunk_count > 1 || split) && !has(s, SL_ACTION_UNSHARD))
     SL_TRY(sl_schedule_lower_unshard(s, plan->config->sl.unshard_ahead));
+  plan->unshards = has(s, SL_ACTION_UNSHARD);
   if (!has(s, SL_ACTION_REDUCE_GRAD)) SL_TRY(sl_schedule_lower_reduce(s));
   if (plan->pp > 1 && !has(s, SL_ACTION_SEND_F)) SL_TRY(sl_schedule_lower_sends(s));
   SL_TRY(sl_schedule_validate(s));
