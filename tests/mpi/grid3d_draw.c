@@ -220,7 +220,7 @@ static bool can_run(const struct draw *d, const struct strategy *s, const struct
 
 static void draw_schedule(struct draw *d, struct dice *dice, const struct strategy *s) {
   const struct schedule *k;
-  if (d->pp == 1 && chance(dice, 2, 3)) {
+  if (d->pp == 1 && chance(dice, 1, 3)) {
     d->schedule = "1f1b", d->chunks = 1;
     return;
   }

@@ -9,7 +9,7 @@
  *   the prediction  the arena's bytes; what the categories of states must hold; calls and bytes, row by row and in order
  *   a witness       where backend/pmpi is preloaded: bytes given to MPI, by group and step
  * Half of them run with poisoned memory. A configuration that fails prints itself as a command line.
- * usage: test_grid3d REFERENCE [--long] [--only INDEX] [--part I/N] */
+ * usage: test_grid3d REFERENCE [--long] [--only INDEX] [--part I/N] [--read]   (--read: one rank, too, only reads it) */
 #include "tests/mpi/grid.h"
 
 #include <dlfcn.h>
@@ -465,7 +465,7 @@ static void run_configuration(const struct sl_exec_ops *host, int index) {
 
 struct request {
   const char *path;
-  bool all;
+  bool all, reads;
   int only, part, parts;
 };
 
@@ -474,6 +474,8 @@ static struct request read_arguments(int argc, char **argv) {
   for (int i = 1; i < argc; i++) {
     if (strcmp(argv[i], "--long") == 0)
       q.all = true;
+    else if (strcmp(argv[i], "--read") == 0)
+      q.reads = true;
     else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc)
       q.only = atoi(argv[++i]);
     else if (strcmp(argv[i], "--part") == 0 && i + 1 < argc && sscanf(argv[i + 1], "%d/%d", &q.part, &q.parts) == 2)
@@ -481,7 +483,7 @@ static struct request read_arguments(int argc, char **argv) {
     else
       q.path = argv[i];
   }
-  if (q.path == NULL) give_up("usage: test_grid3d REFERENCE [--long] [--only INDEX] [--part I/N]");
+  if (q.path == NULL) give_up("usage: test_grid3d REFERENCE [--long] [--only INDEX] [--part I/N] [--read]");
   return q;
 }
 
@@ -514,7 +516,7 @@ int main(int argc, char **argv) {
   if (symbol != NULL) memcpy(&witness, &symbol, sizeof witness);
   if (sl_exec_load("host", &host) != SL_OK) give_up(sl_error_message());
   for (int i = 0; i < 4; i++) signal((int[]){SIGSEGV, SIGFPE, SIGABRT, SIGTERM}[i], on_signal);
-  const bool makes = world == 1 && q.only < 0 && q.part == 0;
+  const bool makes = world == 1 && !q.reads && q.only < 0;
   reference_file = fopen(q.path, makes ? "wb+" : "rb");
   if (reference_file == NULL) give_up("cannot open the reference; run one rank first");
   if (makes)
