@@ -1,4 +1,4 @@
 # FSDP's root unit takes turns with the layers in their bucket buffers, so all of them become one bucket.
 # file: core/lower_reduce.c
 # tests: test_lowering
-s/r->alone\[i\] = first <= behind;/r->alone[i] = false;/
+s/r->alone\[i\] = first <= behind || shared/r->alone[i] = shared/

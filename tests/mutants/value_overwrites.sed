@@ -1,4 +1,4 @@
 # The input's gradient through the values replaces those through queries and keys.
-# file: core/lower_llama.c
+# file: core/lower_linear.c
 # tests: golden_1
-/d\.v, k->norm_1/ s/sl_update(l, dnorm)/sl_write(l, dnorm)/
+s/i == 0 ? sl_write(l, partial) : sl_update(l, partial)/sl_write(l, partial)/
