@@ -73,9 +73,9 @@ SL_CONTROL_BOTH double sl_lr_cosine_lr(const struct sl_lr_rules *rules, double l
   return lr * fmax(0.0, end + (1 - end) * (1 + cos(acos(-1.0) * progress)) / 2);
 }
 
-SL_CONTROL_BOTH double sl_lr_range_test_lr(const struct sl_lr_rules *rules, double i) {
-  if (i < 0) return rules->range_min_lr;
-  double interval = i / (double)rules->range_step_size;
+/* DeepSpeed counts from last_batch_iteration + 1, which is the step. */
+SL_CONTROL_BOTH double sl_lr_range_test_lr(const struct sl_lr_rules *rules, double step) {
+  double interval = step / (double)rules->range_step_size;
   if (rules->range_staircase) interval = floor(interval);
   return rules->range_min_lr * (1 + rules->range_step_rate * interval);
 }
@@ -121,7 +121,7 @@ SL_CONTROL_BOTH double sl_lr_at(const struct sl_lr_rules *rules, double lr, int6
   case SL_LR_ONE_CYCLE:
     return sl_lr_one_cycle_lr(rules, s);
   case SL_LR_RANGE_TEST:
-    return sl_lr_range_test_lr(rules, s - 1);
+    return sl_lr_range_test_lr(rules, s);
   }
   return lr;
 }

@@ -96,10 +96,10 @@ static void range_test(void **state) {
   (void)state;
   FOLLOWS("{\"type\": \"LRRangeTest\", \"params\": {\"lr_range_test_min_lr\": 0.04, \"lr_range_test_step_size\": 4, "
           "\"lr_range_test_step_rate\": 3}}",
-          0.04, 0.04, 0.07, 0.10, 0.13, 0.16, 0.19);
+          0.04, 0.07, 0.10, 0.13, 0.16, 0.19, 0.22);
   FOLLOWS("{\"type\": \"LRRangeTest\", \"params\": {\"lr_range_test_min_lr\": 0.04, \"lr_range_test_step_size\": 3, "
           "\"lr_range_test_step_rate\": 2, \"lr_range_test_staircase\": true}}",
-          0.04, 0.04, 0.04, 0.04, 0.12, 0.12, 0.12, 0.20);
+          0.04, 0.04, 0.04, 0.12, 0.12, 0.12, 0.20, 0.20);
 }
 
 static void one_cycle(void **state) {
