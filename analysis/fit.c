@@ -97,15 +97,14 @@ static enum sl_status fit_entries(struct sl_fit *fit) {
   const struct sl_points *points = &fit->merged;
   struct sl_op_costs *costs = &fit->profile.op_costs;
   SL_TRY(sl_calloc(&fit->rows, points->count, sizeof *fit->rows));
+  SL_TRY(sl_calloc(&fit->points_of, points->count, sizeof *fit->points_of)); /* an entry has one point or more */
   for (size_t i = 0; i < points->count; i++) {
     const struct sl_point *p = &points->items[i];
     bool known = false;
     for (int e = 0; e < costs->count && !known; e++) known = belongs(p, &costs->items[e]);
     if (known) continue;
-    if (costs->count == SL_MAX_OP_COSTS)
-      return sl_fail(SL_ERR_INPUT, "the points are of more than %d kinds of ops", SL_MAX_OP_COSTS);
-    costs->items[costs->count++] =
-        (struct sl_op_cost){.kind = p->kind, .variant = p->variant, .dtype = p->dtype, .ranks = p->ranks};
+    SL_TRY(sl_op_costs_add(
+        costs, &(struct sl_op_cost){.kind = p->kind, .variant = p->variant, .dtype = p->dtype, .ranks = p->ranks}));
     SL_TRY(fit_entry(fit, costs->count - 1));
   }
   return SL_OK;
@@ -169,9 +168,9 @@ static double share_of(const struct sl_fit *fit, const struct sl_points *points,
 }
 
 /* Standard deviation of ln(median) of a step from run to run: from pairs of rounds of one model. */
-static double noise_of(const struct sl_points *points, double *work) {
+static double noise_of(const struct sl_points *points, double *work, double *error) {
+  static const double of_difference = 0.6745 * 1.41421356; /* median of |a - b| over the deviation of each */
   size_t n = 0;
-  double unused;
   for (size_t i = 0; i < points->step_count; i++) {
     const struct sl_point_step *a = &points->steps[i];
     for (size_t k = i + 1; k < points->step_count; k++) {
@@ -180,7 +179,9 @@ static double noise_of(const struct sl_points *points, double *work) {
         work[n++] = fabs(log(sl_fit_undisturbed(a->low_s, a->median_s) / sl_fit_undisturbed(b->low_s, b->median_s)));
     }
   }
-  return median_of(work, n, &unused) / 0.6745 / sqrt(2);
+  const double median = median_of(work, n, error);
+  *error /= of_difference;
+  return median / of_difference;
 }
 
 static enum sl_status fit_steps(struct sl_fit *fit, const struct sl_points *points) {
@@ -189,7 +190,9 @@ static enum sl_status fit_steps(struct sl_fit *fit, const struct sl_points *poin
   SL_TRY(sl_calloc(&work, points->step_count * (points->step_count + 1), sizeof *work));
   d->launch_latency = gap_of(points, work, &fit->gap_stderr);
   d->comm_cpu_share = fmin(0.99, fmax(0, share_of(fit, points, d->launch_latency, work, &fit->share_stderr)));
-  d->run_noise = fmax(0.005, noise_of(points, work));
+  d->run_noise = noise_of(points, work, &fit->noise_stderr);
+  if (!(d->run_noise > 0)) fit->noise_stderr = -1; /* one round: nothing to compare */
+  d->run_noise = fmax(0.005, d->run_noise);
   free(work);
   return SL_OK;
 }
@@ -202,13 +205,35 @@ static double rate_of(const struct sl_fit *fit, int kind, enum sl_term term, int
   return c != NULL && c->seconds[term] > 0 ? 1 / c->seconds[term] : 0;
 }
 
+/* The fp32 peak of a core: the largest rate that any product had, all ranks together, or that the fit says large ones
+ * have. The fitted rate of plain products alone may be lower than others reach, and a step would then have a mfu above 1.
+ */
+static void fill_peak(struct sl_fit *fit) {
+  struct sl_device *d = &fit->profile.device;
+  const struct sl_op_cost *plain = sl_op_cost_find(&fit->profile.op_costs, SL_OP_GEMM, SL_VARIANT_PLAIN, SL_F32, 1);
+  const double fitted = rate_of(fit, SL_OP_GEMM, SL_TERM_FLOPS, 1);
+  double peak = fitted;
+  fit->peak_stderr = fitted > 0 ? plain->relative_stderr[SL_TERM_FLOPS] : 0;
+  for (size_t i = 0; i < fit->merged.count; i++) {
+    const struct sl_point *p = &fit->merged.items[i];
+    if (p->kind != SL_OP_GEMM || p->dtype != SL_F32) continue;
+    const double rate = 2.0 * (double)p->dim[0] * (double)p->dim[1] * (double)p->dim[2] * p->ranks / p->median_s;
+    if (rate <= peak) continue;
+    peak = rate;
+    fit->peak_stderr = p->low_s > 0 ? log(p->high_s / p->low_s) / 2.56 : 0;
+  }
+  if (!(peak > 0)) return;
+  d->peak[SL_F32] = peak / d->cores;
+  d->gemm_efficiency = fitted > 0 ? fmax(0.001, fitted / peak) : 1;
+}
+
 static void fill_formulas(struct sl_fit *fit) {
   struct sl_device *d = &fit->profile.device;
   struct sl_link *link = &fit->profile.link[0];
-  const double flops = rate_of(fit, SL_OP_GEMM, SL_TERM_FLOPS, 1), bytes = rate_of(fit, SL_OP_COPY, SL_TERM_BYTES, 1);
+  const double bytes = rate_of(fit, SL_OP_COPY, SL_TERM_BYTES, 1);
   const double cached = rate_of(fit, SL_OP_COPY, SL_TERM_CACHED, 1);
   const struct sl_op_cost *receive = sl_op_cost_find(&fit->profile.op_costs, SL_OP_RECV, SL_VARIANT_PLAIN, SL_F32, 2);
-  if (flops > 0) d->peak[SL_F32] = flops / d->cores, d->gemm_efficiency = 1;
+  fill_peak(fit);
   if (bytes > 0) d->memory_bandwidth = bytes, d->elementwise_efficiency = 1;
   if (cached > 0) d->cache_bandwidth = cached;
   if (receive == NULL) return;
@@ -228,7 +253,7 @@ enum sl_status sl_fit_points(struct sl_fit *fit, const struct sl_points *points)
   free(text);
   SL_TRY(status);
   SL_GO(sl_cluster_from_json(&fit->profile, &doc));
-  fit->profile.op_costs.count = 0;
+  sl_cluster_free(&fit->profile); /* what an earlier calibration found */
   SL_GO(sl_fit_merge(&fit->merged, points));
   SL_GO(fit_entries(fit));
   SL_GO(fit_steps(fit, points));
@@ -242,24 +267,37 @@ fail:
 
 void sl_fit_free(struct sl_fit *fit) {
   free(fit->rows);
+  free(fit->points_of);
+  sl_cluster_free(&fit->profile);
   sl_points_free(&fit->merged);
   memset(fit, 0, sizeof *fit);
 }
 
+/* A negative error: the points say nothing of it, and the number is what it was before. */
 static void annotate(json_t *object, const char *key, double error, const char *source) {
   char name[64];
   if (json_object_get(object, key) == NULL) return;
   snprintf(name, sizeof name, "%s_source", key);
-  json_object_set_new(object, name, json_string(source));
+  json_object_set_new(object, name, json_string(error >= 0 ? source : "guess"));
   if (!(error >= 0)) return;
   snprintf(name, sizeof name, "%s_stderr", key);
   json_object_set_new(object, name, json_real(error));
 }
 
-/* Standard error of a number that stands as a rate in the profile. */
-static double rate_error(const struct sl_fit *fit, int kind, enum sl_term term, double value) {
-  const struct sl_op_cost *c = sl_op_cost_find(&fit->profile.op_costs, kind, SL_VARIANT_PLAIN, SL_F32, 1);
+/* Standard error of a number of the profile that is a term of an entry. */
+static double term_error(const struct sl_fit *fit, int kind, int ranks, enum sl_term term, double value) {
+  const struct sl_op_cost *c = sl_op_cost_find(&fit->profile.op_costs, kind, SL_VARIANT_PLAIN, SL_F32, ranks);
   return c != NULL && c->seconds[term] > 0 ? value * c->relative_stderr[term] : -1;
+}
+
+/* The link is what a receive says of it; see fill_formulas. */
+static void annotate_link(const struct sl_fit *fit, json_t *object, const char *source) {
+  const struct sl_link *link = &fit->profile.link[0];
+  const struct sl_op_cost *c = sl_op_cost_find(&fit->profile.op_costs, SL_OP_RECV, SL_VARIANT_PLAIN, SL_F32, 2);
+  if (c == NULL) return;
+  const enum sl_term slower = c->seconds[SL_TERM_BYTES] > c->seconds[SL_TERM_CACHED] ? SL_TERM_BYTES : SL_TERM_CACHED;
+  annotate(object, "latency_us", 1e6 * link->latency * c->relative_stderr[SL_TERM_LAUNCH], source);
+  annotate(object, "bandwidth_GBps", term_error(fit, SL_OP_RECV, 2, slower, link->bandwidth / 1e9), source);
 }
 
 json_t *sl_fit_json(const struct sl_fit *fit, const struct sl_points *points) {
@@ -269,17 +307,17 @@ json_t *sl_fit_json(const struct sl_fit *fit, const struct sl_points *points) {
   char source[256];
   size_t i;
   snprintf(source, sizeof source, "shardlab calibrate on %s, load average %.2f", points->machine, points->load);
-  annotate(peak, "fp32", rate_error(fit, SL_OP_GEMM, SL_TERM_FLOPS, d->peak[SL_F32] / 1e12), source);
-  annotate(device, "memory_bandwidth_GBps", rate_error(fit, SL_OP_COPY, SL_TERM_BYTES, d->memory_bandwidth / 1e9),
+  annotate(peak, "fp32", fit->peak_stderr * d->peak[SL_F32] / 1e12, source);
+  annotate(device, "gemm_efficiency", term_error(fit, SL_OP_GEMM, 1, SL_TERM_FLOPS, d->gemm_efficiency), source);
+  annotate(device, "memory_bandwidth_GBps", term_error(fit, SL_OP_COPY, 1, SL_TERM_BYTES, d->memory_bandwidth / 1e9),
            source);
-  annotate(device, "cache_bandwidth_GBps", rate_error(fit, SL_OP_COPY, SL_TERM_CACHED, d->cache_bandwidth / 1e9),
+  annotate(device, "cache_bandwidth_GBps", term_error(fit, SL_OP_COPY, 1, SL_TERM_CACHED, d->cache_bandwidth / 1e9),
            source);
   annotate(device, "launch_us", 1e6 * fit->gap_stderr, source);
   annotate(device, "comm_cpu_share", fit->share_stderr, source);
-  annotate(device, "run_noise", -1, source);
-  annotate(device, "error_scale", -1, source);
-  annotate(link, "latency_us", -1, source);
-  annotate(link, "bandwidth_GBps", -1, source);
+  annotate(device, "run_noise", fit->noise_stderr, source);
+  annotate(device, "error_scale", fit->scale_stderr, source);
+  annotate_link(fit, link, source);
   json_array_foreach(json_object_get(top, "op_costs"), i, entry) {
     json_object_set_new(entry, "points", json_integer(fit->points_of[i]));
     json_object_set_new(entry, "source", json_string("shardlab calibrate"));

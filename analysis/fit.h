@@ -29,8 +29,10 @@ struct sl_fit {
   struct sl_points merged; /* the points, rounds put together; owned */
   struct sl_fit_row *rows; /* owned; one per point that a fit used */
   size_t count;
-  int points_of[SL_MAX_OP_COSTS];  /* points behind each entry */
-  double gap_stderr, share_stderr; /* of launch_latency, comm_cpu_share */
+  int *points_of; /* points behind each entry; owned */
+  double gap_stderr, share_stderr, noise_stderr,
+      scale_stderr;   /* of launch_latency, comm_cpu_share, run_noise, error_scale */
+  double peak_stderr; /* of the fp32 peak, relative */
 };
 
 /* Fit all of `points`. Errors: SL_ERR_INPUT when the points are too few or name a broken

@@ -136,6 +136,8 @@ static enum sl_status set_scale(struct sl_fit *fit, const struct sl_points *poin
   }
   free(work);
   fit->profile.device.error_scale = n < LEAST_MODELS ? 1 : fmax(1, sqrt(sum / n));
+  fit->scale_stderr =
+      n > 0 ? fit->profile.device.error_scale / sqrt(2.0 * n) : 0; /* of a normal distribution's deviation */
   return SL_OK;
 }
 

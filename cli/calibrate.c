@@ -58,6 +58,7 @@ static enum sl_status describe_machine(struct sl_points *points, double load) {
   cluster.device.cache_bytes = cache > 0 ? cache : 8 << 20;
   cluster.device.cache_bandwidth = cluster.device.memory_bandwidth; /* until the fit replaces it */
   points->cluster = sl_cluster_to_json(&cluster);
+  sl_cluster_free(&cluster);
   points->load = load;
   return SL_OK;
 }
@@ -158,10 +159,8 @@ static enum sl_status measure_count(const struct sl_options *options, int ranks,
  * meets only some of the rounds, and the fit can tell. */
 static enum sl_status measure_counts(const struct sl_options *options, struct sl_points *all) {
   int counts[MAX_RANK_COUNTS];
-  const int cores = sl_environment_cores(), most = options->world > 0 ? (int)options->world : cores;
+  const int most = options->world > 0 ? (int)options->world : sl_environment_cores();
   const int n = rank_counts(most, counts), rounds = options->quick ? 1 : ROUNDS;
-  if (most > cores)
-    return sl_fail(SL_ERR_INPUT, "--world: is %d; expected at most the cores of this machine, %d", most, cores);
   for (int round = 0; round < rounds; round++) {
     char text[64];
     snprintf(text, sizeof text, "round %d of %d", round + 1, rounds);
@@ -181,27 +180,50 @@ static enum sl_status make_folder(const char *out, char *folder) {
   return SL_OK;
 }
 
+/* shardlab-analyze stands beside this program, and fits where GSL was there when both were built. */
+static enum sl_status find_analyzer(char program[PATH_BYTES]) {
+  const ssize_t length = readlink("/proc/self/exe", program, PATH_BYTES - 32);
+  if (length < 0) return sl_fail(SL_ERR_IO, "/proc/self/exe: %s", strerror(errno));
+  program[length] = '\0';
+  strcpy(strrchr(program, '/') + 1, "shardlab-analyze");
+#ifndef SL_HAVE_GSL
+  return sl_fail(SL_ERR_ABSENT, "the fit needs GSL, which was absent when shardlab was built: install libgsl-dev and "
+                                "build again");
+#endif
+  if (access(program, X_OK) == 0) return SL_OK;
+  return sl_fail(SL_ERR_ABSENT, "%s: is not there, and the fit needs it; expected it beside shardlab", program);
+}
+
 static enum sl_status fit(const struct sl_options *options, char *points, char *folder) {
   char program[PATH_BYTES], name[] = "shardlab-analyze", command[] = "fit", flag[] = "--out", report[] = "--report";
   char *out = (char *)(uintptr_t)options->out;
-  const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 32);
-  if (length < 0) return sl_fail(SL_ERR_IO, "/proc/self/exe: %s", strerror(errno));
-  program[length] = '\0';
-  strcpy(strrchr(program, '/') + 1, name);
+  SL_TRY(find_analyzer(program));
   char *arguments[] = {name, command, points, flag, out, report, folder, NULL};
-  return spawn(program, arguments, "shardlab-analyze (it stands beside shardlab where GSL is installed)");
+  return spawn(program, arguments, "shardlab-analyze");
+}
+
+static enum sl_status check_request(const struct sl_options *options) {
+  const struct sl_exec_ops *exec;
+  char program[PATH_BYTES];
+  const int cores = sl_environment_cores();
+  if (options->out == NULL)
+    return sl_fail(SL_ERR_INPUT, "--out: is missing; expected the profile to write, as profile.json");
+  if (strcmp(options->out, "-") == 0)
+    return sl_fail(SL_ERR_INPUT, "--out: is '-'; expected a file, beside which tables and pictures have a folder");
+  if (options->world > cores)
+    return sl_fail(SL_ERR_INPUT, "--world: is %lld; expected at most the cores of this machine, %d",
+                   (long long)options->world, cores);
+  SL_TRY(sl_options_check_outputs(options));
+  SL_TRY(find_analyzer(program));
+  return sl_exec_load(options->backend, &exec);
 }
 
 static enum sl_status run(const struct sl_options *options) {
   char folder[PATH_BYTES], points_path[PATH_BYTES + 16];
-  const struct sl_exec_ops *exec;
   struct sl_points all = {0};
   enum sl_status status;
   if (options->points != NULL) return measure_ranks(options);
-  if (options->out == NULL)
-    return sl_fail(SL_ERR_INPUT, "--out: is missing; expected the profile to write, as profile.json");
-  SL_TRY(sl_options_check_outputs(options));
-  SL_TRY(sl_exec_load(options->backend, &exec));
+  SL_TRY(check_request(options));
   SL_TRY(make_folder(options->out, folder));
   snprintf(points_path, sizeof points_path, "%s/points.json", folder);
   SL_GO(measure_counts(options, &all));

@@ -57,6 +57,18 @@ enum sl_status sl_calibration_run(struct sl_calibration *c, const struct sl_job 
 enum sl_status sl_calibration_bench(struct sl_calibration *c);
 enum sl_status sl_calibration_models_run(struct sl_calibration *c);
 
+/* A model's job as it is run; to be closed whatever open returned. */
+struct sl_calibration_model_job {
+  struct sl_model model;
+  struct sl_config config;
+  struct sl_cluster cluster;
+  struct sl_plan plan;
+  struct sl_job job;
+};
+enum sl_status sl_calibration_model_open(struct sl_calibration_model_job *in, const struct sl_calibration_model *m,
+                                         int ranks);
+void sl_calibration_model_close(struct sl_calibration_model_job *in);
+
 /* The ops that the benchmark would time, for the test of the exclusion; freed by sl_job_free. Compute only. */
 enum sl_status sl_calibration_bench_job(struct sl_job *job, const struct sl_plan *plan, bool quick);
 

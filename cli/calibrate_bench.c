@@ -342,7 +342,7 @@ static enum sl_status run_job(struct sl_calibration *c, bool communication, int 
   static const char model_text[] = "{\"model_type\":\"mlp\",\"dims\":[3,5,2]}";
   struct sl_model model = {0};
   struct sl_config config = {0};
-  struct sl_cluster cluster;
+  struct sl_cluster cluster = {0};
   struct sl_plan plan = {0};
   struct sl_job job = {0};
   struct sl_json doc;
@@ -365,6 +365,7 @@ fail:
   sl_job_free(&job);
   plan.pp = 1;
   sl_plan_free(&plan);
+  sl_cluster_free(&cluster);
   sl_config_free(&config);
   sl_model_free(&model);
   return status;

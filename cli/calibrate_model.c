@@ -5,14 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-struct inputs {
-  struct sl_model model;
-  struct sl_config config;
-  struct sl_cluster cluster;
-  struct sl_plan plan;
-  struct sl_job job;
-};
-
 static enum sl_status load_model(struct sl_model *model, const struct sl_calibration_model *m) {
   char text[512];
   const double p = m->dropout ? 0.1 : 0;
@@ -33,9 +25,10 @@ static enum sl_status load_model(struct sl_model *model, const struct sl_calibra
   return status;
 }
 
-static void free_inputs(struct inputs *in) {
+void sl_calibration_model_close(struct sl_calibration_model_job *in) {
   sl_job_free(&in->job);
   sl_plan_free(&in->plan);
+  sl_cluster_free(&in->cluster);
   sl_config_free(&in->config);
   sl_model_free(&in->model);
 }
@@ -46,7 +39,8 @@ static const char *precision(enum sl_dtype dtype) {
   return dtype == SL_F16 ? "\"fp16\":{\"enabled\":true,\"loss_scale\":128}," : "";
 }
 
-static enum sl_status load(struct inputs *in, const struct sl_calibration_model *m, int ranks) {
+enum sl_status sl_calibration_model_open(struct sl_calibration_model_job *in, const struct sl_calibration_model *m,
+                                         int ranks) {
   char text[512];
   const struct sl_build_options build = {0};
   memset(in, 0, sizeof *in);
@@ -63,15 +57,15 @@ static enum sl_status load(struct inputs *in, const struct sl_calibration_model 
 }
 
 static enum sl_status run_model(struct sl_calibration *c, const struct sl_calibration_model *m) {
-  struct inputs in;
+  struct sl_calibration_model_job in;
   struct sl_point_step step = {0};
   enum sl_status status;
   snprintf(step.name, sizeof step.name, "%s", m->name);
-  SL_GO(load(&in, m, c->ranks));
+  SL_GO(sl_calibration_model_open(&in, m, c->ranks));
   SL_GO(sl_calibration_run(c, &in.job, 3, m->name, false, &step));
   SL_GO(sl_points_add_step(&c->points, &step));
 fail:
-  free_inputs(&in);
+  sl_calibration_model_close(&in);
   return status;
 }
 

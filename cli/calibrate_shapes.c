@@ -22,7 +22,7 @@ const struct sl_calibration_model sl_calibration_models[] = {
     {"b350", 2, 350, 7, 1009, 190, 175, 2, 2, 0, true, false, SL_BF16, false, 0, 0},
     {"b456", 1, 456, 8, 4001, 210, 210, 2, 1, 3, false, false, SL_BF16, false, 0, 0},
     {"b710", 1, 710, 10, 12007, 150, 150, 2, 1, 0, true, false, SL_BF16, false, 0, 0},
-    {"h96", 3, 96, 4, 277, 150, 145, 4, 1, 0, false, true, SL_F16, false, 0, 0},
+    {"h92", 3, 92, 4, 277, 150, 145, 4, 1, 0, false, true, SL_F16, false, 0, 0},
     {"h220", 2, 220, 4, 457, 270, 260, 3, 1, 2, false, true, SL_F16, true, 0, 0},
     {"h342", 2, 342, 6, 1511, 180, 165, 3, 2, 1, true, false, SL_F16, false, 0, 0},
     {"h468", 1, 468, 9, 5009, 210, 195, 2, 1, 3, false, false, SL_F16, false, 0, 0},

@@ -145,9 +145,27 @@ static enum sl_status check_offload(const struct sl_setup *setup) {
       "this configuration)");
 }
 
+/* All ranks stand on this machine. What is above its memory would be killed by the system at some later step. */
+static enum sl_status check_memory(const struct sl_setup *setup) {
+  struct sl_cluster here;
+  char need[32], have[32];
+  double bytes = 0;
+  SL_TRY(sl_cluster_load(&here, "localhost"));
+  for (int rank = 0; rank < setup->plan.world; rank++)
+    bytes += (double)setup->job.classes[sl_job_class_of(&setup->job, rank)].arena_bytes[SL_SPACE_DEVICE];
+  if (bytes <= (double)here.device.memory) return SL_OK;
+  sl_format_bytes(need, sizeof need, bytes);
+  sl_format_bytes(have, sizeof have, (double)here.device.memory);
+  return sl_fail(SL_ERR_INPUT,
+                 "--world: %d ranks of this model need %s of memory in all; expected at most the %s of this machine "
+                 "(shardlab predict accepts this configuration)",
+                 setup->plan.world, need, have);
+}
+
 static enum sl_status start(const struct sl_options *options, const struct sl_setup *setup) {
   const struct sl_exec_ops *exec;
   SL_TRY(sl_inputs_check(options, setup));
+  SL_TRY(check_memory(setup));
   SL_TRY(sl_check(&setup->job));
   SL_TRY(sl_exec_load(options->backend, &exec));
   if (sl_output_terminal(stderr)) setenv(terminal_variable, "1", 1);

@@ -287,8 +287,8 @@ json_t *sl_options_dump(const struct sl_options *options, enum sl_command_bit co
   return dump;
 }
 
-/* The folder of `path` must exist and let us write; an existing `path` must be a plain file or a device like /dev/null.
- */
+/* The folder of `path` must exist and let us write; an existing `path` must be a plain file, since a file that is written
+ * takes its place only when it is complete. */
 static enum sl_status check_output(const char *flag, const char *path) {
   if (path == NULL || strcmp(path, "-") == 0) return SL_OK;
   char folder[4096];

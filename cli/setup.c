@@ -144,6 +144,7 @@ enum sl_status sl_setup_job(struct sl_setup *setup, const struct sl_options *opt
 void sl_setup_free(struct sl_setup *setup) {
   sl_job_free(&setup->job);
   sl_plan_free(&setup->plan);
+  sl_cluster_free(&setup->cluster);
   sl_config_free(&setup->config);
   sl_model_free(&setup->model);
   memset(setup, 0, sizeof *setup);

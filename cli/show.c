@@ -99,6 +99,7 @@ static enum sl_status show_cluster(const struct sl_options *options, json_t **js
   struct sl_cluster cluster;
   SL_TRY(sl_cluster_load(&cluster, options->cluster));
   *json = sl_cluster_to_json(&cluster);
+  sl_cluster_free(&cluster);
   return SL_OK;
 }
 

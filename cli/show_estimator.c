@@ -34,8 +34,9 @@ enum sl_status sl_show_estimator(const struct sl_options *options, FILE *out, js
   struct sl_cluster cluster;
   if (options->model == NULL) return sl_fail(SL_ERR_INPUT, "--model: is missing; expected a preset or a config.json");
   SL_TRY(sl_cluster_load(&cluster, options->cluster));
-  SL_TRY(sl_model_load(&model, options->model));
   const int64_t per_node = options->world < cluster.devices_per_node ? options->world : cluster.devices_per_node;
+  sl_cluster_free(&cluster);
+  SL_TRY(sl_model_load(&model, options->model));
   struct sl_estimator ask = {.params = (double)sl_model_numel(&model),
                              .largest = (double)sl_estimator_largest_layer(&model),
                              .devices_per_node = per_node,

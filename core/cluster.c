@@ -222,8 +222,12 @@ enum sl_status sl_cluster_from_json(struct sl_cluster *cluster, const struct sl_
   SL_TRY(sl_json_get_int(&in, "nodes", 0, 1000000, &cluster->nodes));
   SL_TRY(sl_json_get_int(&in, "devices_per_node", 1, 100000, &cluster->devices_per_node));
   SL_TRY(read_device(&in, &cluster->device));
-  SL_TRY(sl_op_costs_read(&cluster->op_costs, doc, sl_json_get(&in, "op_costs")));
-  return read_links(&in, cluster);
+  SL_TRY(read_links(&in, cluster));
+  return sl_op_costs_read(&cluster->op_costs, doc, sl_json_get(&in, "op_costs"));
+}
+
+void sl_cluster_free(struct sl_cluster *cluster) {
+  sl_op_costs_free(&cluster->op_costs);
 }
 
 static enum sl_status load_preset(struct sl_cluster *cluster, const struct sl_cluster_preset *preset) {

@@ -64,13 +64,15 @@ struct sl_cluster {
   struct sl_device device;
   int n_link;
   struct sl_link link[SL_MAX_LINKS];
-  struct sl_op_costs op_costs; /* measured ops, which the formulas of the device and the links stand in for */
+  struct sl_op_costs op_costs; /* owned; measured ops, which the formulas of the device and the links stand in for */
 };
 
 /* `spec`: a preset ("localhost", "dgx-a100-80g", "dgx-h100", "dgx2-v100", "h200x1") or a path of a cluster.json.
- * "localhost" takes cores and memory from this machine. */
+ * "localhost" takes cores and memory from this machine. On failure nothing is held. */
 enum sl_status sl_cluster_load(struct sl_cluster *cluster, const char *spec);
 enum sl_status sl_cluster_from_json(struct sl_cluster *cluster, const struct sl_json *doc);
+/* Free the measured ops; a zeroed cluster is fine. */
+void sl_cluster_free(struct sl_cluster *cluster);
 /* The slowest link that a group spans: devices first, first+stride, ... (count of them) numbered node by node. */
 const struct sl_link *sl_cluster_link(const struct sl_cluster *cluster, int64_t first, int64_t stride, int64_t count);
 json_t *sl_cluster_to_json(const struct sl_cluster *cluster);

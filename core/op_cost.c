@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct {
@@ -89,6 +90,17 @@ static bool better(const struct sl_op_cost *a, const struct sl_op_cost *b, enum 
   if ((a->variant == variant) != (b->variant == variant)) return a->variant == variant;
   const double far_a = distance(a->ranks, ranks), far_b = distance(b->ranks, ranks);
   return far_a < far_b || (far_a == far_b && a->ranks < b->ranks);
+}
+
+enum sl_status sl_op_costs_add(struct sl_op_costs *costs, const struct sl_op_cost *cost) {
+  SL_TRY(sl_grow(&costs->items, &costs->capacity, (size_t)costs->count + 1, sizeof *costs->items));
+  costs->items[costs->count++] = *cost;
+  return SL_OK;
+}
+
+void sl_op_costs_free(struct sl_op_costs *costs) {
+  free(costs->items);
+  *costs = (struct sl_op_costs){0};
 }
 
 const struct sl_op_cost *sl_op_cost_find(const struct sl_op_costs *costs, int kind, enum sl_variant variant,
@@ -263,19 +275,21 @@ static enum sl_status read_entry(const struct sl_json_object *in, struct sl_op_c
 }
 
 enum sl_status sl_op_costs_read(struct sl_op_costs *costs, const struct sl_json *doc, const json_t *list) {
-  costs->count = 0;
+  enum sl_status status = SL_OK;
+  *costs = (struct sl_op_costs){0};
   if (list == NULL || json_is_null(list)) return SL_OK;
-  const size_t n = json_array_size(list);
-  if (!json_is_array(list) || n > SL_MAX_OP_COSTS)
-    return sl_json_fail(doc, "op_costs", "expected a list of at most %d costs of ops", SL_MAX_OP_COSTS);
-  for (size_t i = 0; i < n; i++) {
+  if (!json_is_array(list)) return sl_json_fail(doc, "op_costs", "expected a list of costs of ops");
+  for (size_t i = 0; i < json_array_size(list); i++) {
     char path[32];
+    struct sl_op_cost cost;
     snprintf(path, sizeof path, "op_costs[%zu]", i);
     const struct sl_json_object in = {doc, json_array_get(list, i), path};
-    SL_TRY(read_entry(&in, &costs->items[i]));
-    costs->count++;
+    SL_GO(read_entry(&in, &cost));
+    SL_GO(sl_op_costs_add(costs, &cost));
   }
-  return SL_OK;
+fail:
+  if (status != SL_OK) sl_op_costs_free(costs);
+  return status;
 }
 
 /* --- writing --- */

@@ -58,8 +58,6 @@ enum sl_variant {
 };
 const char *sl_variant_name(enum sl_variant variant);
 
-enum { SL_MAX_OP_COSTS = 512 };
-
 struct sl_op_cost {
   int kind; /* enum sl_op_kind */
   enum sl_variant variant;
@@ -75,7 +73,8 @@ struct sl_op_cost {
 
 struct sl_op_costs {
   int count;
-  struct sl_op_cost items[SL_MAX_OP_COSTS];
+  size_t capacity;
+  struct sl_op_cost *items; /* owned */
 };
 
 struct sl_op;
@@ -84,6 +83,10 @@ struct sl_program;
 enum sl_variant sl_op_variant(const struct sl_program *program, const struct sl_op *op);
 /* quantity[t] of `op`, of which `bytes` are moved (or put on the wire), for a rank with `cache_bytes` of cache. */
 void sl_op_quantities(const struct sl_op *op, double bytes, double cache_bytes, double quantity[SL_TERM_COUNT]);
+/* Append a copy of `cost`; pointers to entries are then stale. */
+enum sl_status sl_op_costs_add(struct sl_op_costs *costs, const struct sl_op_cost *cost);
+void sl_op_costs_free(struct sl_op_costs *costs);
+
 /* The entry for an op whose node has `ranks` ranks. In this order: an entry of its type, else of the other 16-bit type,
  * else of fp32 (16-bit ops only: nothing stands in for fp32); of its variant, else the plain one; of the nearest number
  * of ranks (by ratio, the lower one at a tie). NULL when there is none: the formulas of sim/cost.h are left. */
@@ -97,9 +100,9 @@ bool sl_op_cost_moves(int kind);
  *   sum over terms t, u of T_t T_u r_tu sigma_t sigma_u         errors of the parameters, which grow off the grid */
 double sl_op_cost_variance(const struct sl_op_cost *cost, const double seconds[SL_TERM_COUNT]);
 
-/* The list "op_costs" of a cluster.json: objects {"op", "variant", "dtype", "ranks", "launch_us", "launch_us_stderr",
- * ..., "scatter", "holdout", "fast": {"launch_us": .., ...}, "slow": {...}, "correlation": {"launch_us:GFLOPS": r, ...}}. Reading replaces *costs. Errors: SL_ERR_INPUT with the
- * place. */
+/* The list "op_costs" of a cluster.json: objects {"op", "variant", "dtype", "ranks", "launch_us", "launch_us_stderr", ...,
+ * "scatter", "holdout", "fast": {"launch_us": .., ...}, "slow": {...}, "correlation": {"launch_us:GFLOPS": r, ...}}. Fills
+ * *costs, which holds nothing before, nor after an error. Errors: SL_ERR_INPUT with the place. */
 enum sl_status sl_op_costs_read(struct sl_op_costs *costs, const struct sl_json *doc, const json_t *list);
 /* The keys "op", "variant" and "dtype" of an object. */
 enum sl_status sl_op_cost_names(const struct sl_json_object *in, int *kind, enum sl_variant *variant,

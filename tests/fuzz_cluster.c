@@ -19,6 +19,8 @@ static void check(const struct sl_cluster *cluster) {
   struct sl_cluster again;
   if (text == NULL || sl_json_parse(&doc, "dump", text, strlen(text)) != SL_OK) abort();
   if (sl_cluster_from_json(&again, &doc) != SL_OK || again.n_link != cluster->n_link) abort();
+  if (again.op_costs.count != cluster->op_costs.count) abort();
+  sl_cluster_free(&again);
   sl_json_free(&doc);
   free(text);
   json_decref(dump);
@@ -28,7 +30,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   struct sl_json doc;
   struct sl_cluster cluster;
   if (sl_json_parse(&doc, "fuzz", (const char *)bytes, size) == SL_OK) {
-    if (sl_cluster_from_json(&cluster, &doc) == SL_OK) check(&cluster);
+    if (sl_cluster_from_json(&cluster, &doc) == SL_OK) {
+      check(&cluster);
+      sl_cluster_free(&cluster);
+    }
     sl_json_free(&doc);
   }
   sl_error_clear();

@@ -37,6 +37,7 @@ static inline enum sl_status fixture_open(struct fixture *f, const char *model, 
 static inline void fixture_close(struct fixture *f) {
   sl_job_free(&f->job);
   sl_plan_free(&f->plan);
+  sl_cluster_free(&f->cluster);
   sl_config_free(&f->config);
   sl_model_free(&f->model);
 }

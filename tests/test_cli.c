@@ -101,7 +101,8 @@ static void broken_requests(void **state) {
 
 static void help_and_version(void **state) {
   (void)state;
-  static const char *const names[] = {"predict", "measure", "compare", "validate", "show", "check", "backends"};
+  static const char *const names[] = {"predict", "measure", "compare",  "validate",
+                                      "show",    "check",   "backends", "calibrate"};
   assert_int_equal(shardlab(scratch, "--version"), 0);
   assert_string_equal(out, "shardlab 0.1.0\n");
   assert_int_equal(shardlab(scratch, "--help"), 0);
@@ -124,6 +125,42 @@ static void help_and_version(void **state) {
   assert_non_null(strstr(out, "[0.5]"));
   assert_int_equal(shardlab(scratch, "help predict"), 0);
   assert_null(strstr(out, "--data"));
+}
+
+/* 175 billion parameters in fp32: more than any machine that runs this test has. */
+static void too_large_to_measure(void **state) {
+  (void)state;
+  assert_int_equal(shardlab(scratch, "measure --model gpt3-175b --preset ddp --world 4 --seq 8 --data " SL_SOURCE_DIR
+                                     "/examples/corpus.txt --json r.json"),
+                   2);
+  if (strstr(err, "--world: 4 ranks of this model need 10.") == NULL ||
+      strstr(err, " TiB of memory in all; expected at most the ") == NULL)
+    fail_msg("%s", err);
+  assert_int_equal(lines_with(err, "error: "), 1);
+  assert_int_equal(files_in(scratch), 0);
+}
+
+/* What calibrate refuses it refuses before it measures, and before its folder is made. */
+static void calibrate_asks_first(void **state) {
+  (void)state;
+  static const struct {
+    const char *flags, *says;
+  } bad[] = {
+      {"", "--out: is missing; expected the profile to write"},
+      {"--out -", "--out: is '-'; expected a file"},
+      {"--out absent/p.json", "--out: absent/p.json: its folder does not exist"},
+      {"--out p.json --world 4096", "--world: is 4096; expected at most the cores of this machine, "},
+      {"--out p.json --world 0", "--world: is '0'; expected an integer from 1 to 4096"},
+      {"--out p.json --backend cpu", "--backend: is 'cpu'; expected one of host|cuda"},
+      {"p.json", "'p.json': is one argument too many; usage: shardlab calibrate [flags]"},
+  };
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    assert_int_equal(shardlab(scratch, "calibrate %s", bad[i].flags), 2);
+    if (strstr(err, bad[i].says) == NULL) fail_msg("calibrate %s said %s", bad[i].flags, err);
+    assert_int_equal(lines_with(err, "error: "), 1);
+    assert_string_equal(out, "");
+    assert_int_equal(files_in(scratch), 0);
+  }
 }
 
 static const char job[] = "--model gpt2-tiny --config " SL_SOURCE_DIR "/examples/ds_zero1.json --world 3 --seq 37";
@@ -536,6 +573,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(broken_requests),
       cmocka_unit_test(help_and_version),
+      cmocka_unit_test(calibrate_asks_first),
+      cmocka_unit_test(too_large_to_measure),
       cmocka_unit_test(offload_is_predicted),
       cmocka_unit_test(overflows_are_counted),
       cmocka_unit_test(predicted_record),
