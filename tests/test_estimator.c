@@ -2,6 +2,7 @@
  * The formulas of others, to the digit that they print: ZeRO's Figure 1 and DeepSpeed's estimators. */
 #include "core/estimator.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -61,6 +62,26 @@ static void figure_1_of_the_paper(void **state) {
   }
   fclose(file);
   assert_int_equal(rows, 4);
+}
+
+/* Every cell to its printed digit. The paper rounds its first column (41.25 is 41.3) and cuts off in the others (513.5 is
+ * 513, 4187.5 is 4187). */
+static void table_1_of_the_paper(void **state) {
+  (void)state;
+  char line[1000], *f[FIELDS];
+  int rows = 0;
+  FILE *file = open_table("zero_paper_table1.csv");
+  for (; fgets(line, sizeof line, file) != NULL; rows++) {
+    assert_true(split(line, f) >= 4);
+    const char *dot = strchr(f[3], '.');
+    const double unit = pow(10, dot == NULL ? 0 : (double)strlen(dot + 1));
+    const double value = unit * sl_estimator_zero_paper(1e9 * atof(f[0]), atoll(f[1]), atoi(f[2])) / 1e9;
+    const double printed = round(unit * atof(f[3]));
+    if (printed != floor(value + 0.5) && printed != floor(value))
+      fail_msg("%s B on %s devices, stage %s: %.9g, printed %s", f[0], f[1], f[2], value / unit, f[3]);
+  }
+  fclose(file);
+  assert_int_equal(rows, 6 * 3 * 3);
 }
 
 /* One device shares with nobody; many leave what is not shared; in between 1/N, exactly. */
@@ -131,6 +152,7 @@ static void largest_layer_is_weight_and_bias(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(figure_1_of_the_paper),
+      cmocka_unit_test(table_1_of_the_paper),
       cmocka_unit_test(closed_form_over_devices),
       cmocka_unit_test(rows_of_deepspeeds_documentation),
       cmocka_unit_test(several_nodes_and_the_present_formula),
