@@ -69,16 +69,41 @@ static void give_up(const char *why) {
   MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-static void run_one(const struct sl_exec_ops *host, int stage, int accumulate, bool overlap) {
+/* Number types: of parameters, of gradients on the wire, and of gradients between micro-batches. The first is fp32. */
+static const char *const types[] = {
+    "",
+    "\"bf16\": {\"enabled\": true}, ",
+    "\"fp16\": {\"enabled\": true, \"loss_scale\": 64}, ",
+    "\"bf16\": {\"enabled\": true}, \"communication_data_type\": \"fp32\", \"data_types\": {\"grad_accum_dtype\": "
+    "\"bf16\"}, ",
+    "\"fp16\": {\"enabled\": true, \"loss_scale\": 64}, \"communication_data_type\": \"bf16\", \"data_types\": "
+    "{\"grad_accum_dtype\": \"fp32\"}, ",
+};
+enum { TYPES = sizeof types / sizeof *types };
+static const char *const presets[] = {"ddp", "zero-redundancy-optimizer", "fsdp", "fsdp-shard-grad-op",
+                                      "megatron-distributed-optimizer"};
+enum { PRESETS = sizeof presets / sizeof *presets };
+
+struct one {
+  int stage, accumulate, type;
+  bool overlap;
+  const char *preset; /* "": by the stage */
+};
+
+static void config_text(char *out, size_t size, const struct one *c) {
+  snprintf(out, size,
+           "{%s\"train_micro_batch_size_per_gpu\": 2, \"gradient_accumulation_steps\": %d, \"optimizer\": {\"type\": "
+           "\"AdamW\", \"params\": {\"lr\": 0.001}}, \"zero_optimization\": {\"stage\": %d, \"overlap_comm\": %s, "
+           "\"reduce_bucket_size\": 4001, \"allgather_bucket_size\": 3001, \"stage3_prefetch_bucket_size\": 5000, "
+           "\"stage3_param_persistence_threshold\": 100}, \"shardlab\": {\"seq_len\": 7, \"preset\": \"%s\"}}",
+           types[c->type], c->accumulate, c->stage, c->overlap ? "true" : "false", c->preset);
+}
+
+static void run_one(const struct sl_exec_ops *host, const struct one *c) {
   char config[1024];
   struct fixture f;
   struct counts counts = {{{0}}};
-  snprintf(config, sizeof config,
-           "{\"train_micro_batch_size_per_gpu\": 2, \"gradient_accumulation_steps\": %d, \"optimizer\": {\"type\": "
-           "\"AdamW\", \"params\": {\"lr\": 0.001}}, \"zero_optimization\": {\"stage\": %d, \"overlap_comm\": %s, "
-           "\"reduce_bucket_size\": 4001, \"allgather_bucket_size\": 3001, \"stage3_prefetch_bucket_size\": 5000, "
-           "\"stage3_param_persistence_threshold\": 100}, \"shardlab\": {\"seq_len\": 7}}",
-           accumulate, stage, overlap ? "true" : "false");
+  config_text(config, sizeof config, c);
   if (fixture_open(&f, SL_SOURCE_DIR "/tests/golden/gpt2_odd/config.json", config, "localhost", world, NULL) != SL_OK)
     give_up(sl_error_message());
   const struct sl_exec_options options = {
@@ -109,11 +134,14 @@ int main(int argc, char **argv) {
   memcpy(&sent, &symbol, sizeof sent);
   if (sl_exec_load("host", &host) != SL_OK) give_up(sl_error_message());
   for (int stage = 0; stage < 4; stage++) {
-    for (int accumulate = 1; accumulate <= 3; accumulate += 2) {
-      run_one(host, stage, accumulate, accumulate == 1);
-      run_one(host, stage, accumulate, accumulate != 1);
-    }
+    for (int overlap = 0; overlap < 4; overlap++) /* and accumulation */
+      run_one(host, &(struct one){stage, 1 + overlap / 2 * 2, 0, overlap % 2, ""});
+    for (int type = 1; type < TYPES; type++)
+      run_one(host, &(struct one){stage, 1 + (stage + type) % 2 * 2, type, type % 2, ""});
   }
+  for (int p = 0; p < PRESETS; p++)
+    for (int type = 0; type < TYPES; type++)
+      run_one(host, &(struct one){0, 1 + (p + type) % 2 * 2, type, false, presets[p]});
   if (rank == 0) printf("world %d: %d checks on each rank, %d failures on the first\n", world, checks, failures);
   MPI_Finalize();
   return failures > 0;
