@@ -8,7 +8,8 @@
 #include <stdlib.h>
 
 static const double of_stand_ins = 0.3, of_formulas = 0.5;
-static const double quantile = 1.645; /* of the normal distribution: 90 % lie within */
+static const double deciles =
+    2.563; /* standard deviations between the 10th and the 90th percentile, normal distribution */
 
 /* What the ops of one entry take in all; the last one is of the ops that have none. */
 struct total {
@@ -55,14 +56,14 @@ static void add_program(struct total *totals, const struct sl_cost_rank *rank, c
 double sl_cost_step_error(const struct sl_cost_rank *rank, const struct sl_program *program, int members) {
   const double noise = rank->device->run_noise, scale = rank->device->error_scale;
   struct total *totals;
-  double all = 0, variance = 0, swing = 0;
+  double all = 0, variance = 0, span = 0;
   if (rank->costs == NULL || rank->costs->count == 0) return 0;
   const int n = rank->costs->count;
   if (sl_calloc(&totals, (size_t)n + 1, sizeof *totals) != SL_OK) return 0;
   add_program(totals, rank, program, members);
   for (int i = 0; i < n; i++) {
     all += totals[i].sum;
-    if (totals[i].slow > 0) swing += (totals[i].slow - totals[i].fast) / 2;
+    if (totals[i].slow > 0) span += totals[i].slow - totals[i].fast;
     variance +=
         sl_op_cost_variance(&rank->costs->items[i], totals[i].seconds) + pow(of_stand_ins * totals[i].stood_in, 2);
   }
@@ -70,5 +71,6 @@ double sl_cost_step_error(const struct sl_cost_rank *rank, const struct sl_progr
   variance += pow(of_formulas * totals[n].sum, 2);
   free(totals);
   if (scale > 0) variance *= scale * scale;
-  return all > 0 ? sqrt(variance / (all * all) + noise * noise) + fmax(0, swing / all) / quantile : 0;
+  if (!(all > 0)) return 0;
+  return sqrt(variance / (all * all) + pow(fmax(noise, span / all / deciles), 2));
 }
