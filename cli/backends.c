@@ -18,7 +18,7 @@ struct row {
 static struct row module_row(const char *name, const char *label) {
   struct row row = {.name = label};
   const struct sl_exec_ops *ops;
-  row.present = sl_exec_load(name, &ops) == SL_OK;
+  row.present = sl_exec_load(name, &ops) == SL_OK && (ops->probe == NULL || ops->probe() == SL_OK);
   snprintf(row.text, sizeof row.text, "%s", row.present ? "loaded" : sl_error_message());
   sl_error_clear();
   return row;

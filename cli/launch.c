@@ -25,6 +25,10 @@ bool sl_launch_ours(void) {
   return is_set(MARKER);
 }
 
+void sl_launch_mark(void) {
+  setenv(MARKER, "1", 1);
+}
+
 bool sl_launch_inside(void) {
   const char *tasks = getenv("SLURM_NTASKS");
   return is_set(MARKER) || is_set("OMPI_COMM_WORLD_SIZE") || is_set("PMI_RANK") || is_set("PMIX_RANK") ||
@@ -88,7 +92,7 @@ static void set_environment(int world) {
   snprintf(threads, sizeof threads, "%d", cores > world ? cores / world : 1);
   setenv("OMP_NUM_THREADS", threads, 0);
   setenv("OPENBLAS_NUM_THREADS", getenv("OMP_NUM_THREADS"), 0);
-  setenv(MARKER, "1", 1);
+  sl_launch_mark();
 }
 
 enum { OWN_ARGUMENTS = 32 };

@@ -11,6 +11,8 @@
 bool sl_launch_inside(void);
 /* Whether that launcher is our own: its parent has looked at the inputs and said what is to be said of them. */
 bool sl_launch_ours(void);
+/* Leave that mark in the environment, for processes that are started from here. */
+void sl_launch_mark(void);
 
 /* Run this program with the same arguments as `world` processes and wait for their end.
  *   SL_DONE        nothing was launched: this process is one of a job already, or world is 1; go on and run

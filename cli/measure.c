@@ -3,6 +3,7 @@
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/launch.h"
+#include "cli/launch_ranks.h"
 #include "cli/output.h"
 #include "cli/place.h"
 #include "cli/runner.h"
@@ -12,6 +13,7 @@
 #include "core/trace.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Under a launcher standard error is a pipe: the parent says through the environment whether a terminal stands behind it. */
 static const char *const terminal_variable = "SHARDLAB_TERMINAL";
@@ -87,9 +89,31 @@ static enum sl_status count_epochs(struct sl_options *options, const struct sl_s
   return SL_OK;
 }
 
+/* A GPU's ranks are started without MPI, and know of themselves whether they share a device. */
+static bool on_gpu(const struct sl_options *options) {
+  return strcmp(options->backend, "cuda") == 0;
+}
+
+/* One rank of a plan, alone: the world is the plan's, the process one. */
+static enum sl_status join_alone(struct sl_options *options, bool inside) {
+  const bool rank = sl_options_given(options, "as-rank"), world = sl_options_given(options, "of-world");
+  if (!rank && !world) return SL_OK;
+  if (!rank || !world)
+    return sl_fail(SL_ERR_INPUT, "--%s: is given without --%s; expected both, such as --as-rank 3 --of-world 128",
+                   rank ? "as-rank" : "of-world", rank ? "of-world" : "as-rank");
+  if (!on_gpu(options)) return sl_fail(SL_ERR_INPUT, "--as-rank: is of the GPU; expected --backend cuda beside it");
+  if (sl_options_given(options, "world") || inside)
+    return sl_fail(SL_ERR_INPUT, "--as-rank: runs one rank alone; expected neither --world nor a launcher");
+  if (options->as_rank >= options->of_world)
+    return sl_fail(SL_ERR_INPUT, "--as-rank: is %lld; expected a rank below --of-world, %lld",
+                   (long long)options->as_rank, (long long)options->of_world);
+  options->world = options->of_world;
+  return SL_OK;
+}
+
 /* How many ranks share this node, and whether that is more than it has cores. */
-static bool oversubscribed(const struct sl_place *place) {
-  return place->local_size > sl_environment_cores();
+static bool oversubscribed(const struct sl_options *options, const struct sl_place *place) {
+  return !on_gpu(options) && place->local_size > sl_environment_cores();
 }
 
 static enum sl_status run_rank(const struct sl_options *options, const struct sl_setup *setup,
@@ -108,9 +132,9 @@ static enum sl_status run_rank(const struct sl_options *options, const struct sl
                                    .setup = setup,
                                    .options = options,
                                    .command = SL_CMD_MEASURE,
-                                   .functional = oversubscribed(place),
+                                   .functional = oversubscribed(options, place),
                                    .trace = options->trace,
-                                   .processes = setup->plan.world,
+                                   .processes = options->of_world > 0 ? 1 : setup->plan.world,
                                    .process = place->rank,
                                    .progress = speaks ? show_progress : NULL,
                                    .progress_context = &progress};
@@ -168,6 +192,7 @@ static enum sl_status start(const struct sl_options *options, const struct sl_se
   SL_TRY(check_memory(setup));
   SL_TRY(sl_check(&setup->job));
   SL_TRY(sl_exec_load(options->backend, &exec));
+  if (exec->probe != NULL) SL_TRY(exec->probe());
   if (sl_output_terminal(stderr)) setenv(terminal_variable, "1", 1);
   return SL_OK;
 }
@@ -175,7 +200,10 @@ static enum sl_status start(const struct sl_options *options, const struct sl_se
 /* The ranks write and speak; what went wrong among them has been said when they end. */
 static enum sl_status launch(const struct sl_options *options) {
   int exit_code = 0;
-  SL_TRY(sl_launch_mpi(options->argc, options->argv, (int)options->world, &exit_code));
+  if (on_gpu(options))
+    SL_TRY(sl_launch_ranks(options->argc, options->argv, (int)options->world, &exit_code));
+  else
+    SL_TRY(sl_launch_mpi(options->argc, options->argv, (int)options->world, &exit_code));
   if (exit_code == 0) return SL_OK;
   if (options->trace != NULL) sl_trace_sweep(options->trace, (int)options->world);
   return exit_code == 2 ? SL_ERR_INPUT : SL_ERR_PEER;
@@ -190,9 +218,12 @@ static enum sl_status run(const struct sl_options *given) {
   struct sl_options options = *given;
   struct sl_setup setup;
   enum sl_status status;
-  const bool inside = sl_launch_inside();
-  const struct sl_place place = inside ? sl_place_read() : (struct sl_place){.size = 1, .local_size = 1};
+  const bool gpu = on_gpu(given), inside = gpu ? sl_launch_ranks_inside() : sl_launch_inside();
+  const struct sl_place place = !inside ? (struct sl_place){.size = 1, .local_size = 1}
+                                : gpu   ? sl_launch_ranks_place()
+                                        : sl_place_read();
   SL_TRY(sl_options_check_outputs(&options));
+  SL_TRY(join_alone(&options, inside));
   if (inside) SL_TRY(join_world(&options, &place));
   /* one voice: every rank reads the same config, and would warn of the same keys */
   if (inside && (sl_launch_ours() || place.rank > 0)) sl_warn_set_sink(keep_quiet, NULL);
@@ -202,7 +233,7 @@ static enum sl_status run(const struct sl_options *given) {
   SL_GO(check_offload(&setup));
   if (!inside) SL_GO(start(&options, &setup));
   SL_GO(count_epochs(&options, &setup));
-  if (!inside && options.world > 1) {
+  if (!inside && options.world > 1 && options.of_world == 0) {
     sl_setup_free(&setup);
     return launch(&options);
   }
@@ -220,8 +251,9 @@ const struct sl_command sl_command_measure = {
     .operands = "",
     .summary = "Train for real and record memory, traffic, step times and losses",
     .help =
-        "--world N starts N ranks with mpirun; under mpirun or srun this process joins as one rank. The world is\n"
-        "tp x pp x the data-parallel ranks that are left: --world 4 --tp 2 --pp 2 --schedule zb-h1 --grad-accum 8.\n",
+        "--world N starts N ranks with mpirun (--backend cuda: by itself); under mpirun, srun or, on a GPU, torchrun\n"
+        "this process joins as one rank. The world is tp x pp x the data-parallel ranks that are left:\n"
+        "--world 4 --tp 2 --pp 2 --schedule zb-h1 --grad-accum 8.\n",
     .example =
         "shardlab measure --model gpt2-tiny --config examples/ds_zero2.json --world 2 --data examples/corpus.txt",
     .run = run,

@@ -30,7 +30,7 @@ static enum sl_status make_record(const struct sl_runner *runner, const struct o
   json_t *environment = sl_environment_json(observer->run->options.threads);
   const struct sl_record_input input = {.run = observer->run,
                                         .timeline = &observer->timeline,
-                                        .functional = runner->functional,
+                                        .functional = runner->functional || observer->run->reports[0].functional,
                                         .command = command != NULL ? command : "",
                                         .options = options,
                                         .environment = environment};
@@ -58,6 +58,9 @@ enum sl_status sl_runner_run(const struct sl_runner *runner, json_t **record) {
                                    .save_grads = o->save_grads,
                                    .poison = o->poison,
                                    .fold = !o->no_fold,
+                                   .alone = o->of_world > 0,
+                                   .alone_rank = (int)o->as_rank,
+                                   .timed_from = runner->trace != NULL ? 0 : o->steps - 1, /* breakdown: last step */
                                    .fail_rank = -1,
                                    .fail_step = -1}};
   enum sl_status status;
@@ -130,7 +133,7 @@ void sl_runner_summary(const json_t *record, FILE *out) {
   const json_t *mfu = json_object_get(record, "mfu");
   if (mfu != NULL) fprintf(out, ", mfu %.1f %%", 100 * json_real_value(mfu));
   if (json_is_true(json_object_get(record, "functional")))
-    fprintf(out, " (more ranks than cores: no measure of speed)");
+    fprintf(out, " (ranks share cores or a GPU: no measure of speed)");
   fprintf(out, "\n");
   print_space(record, "device", "memory", out);
   print_space(record, "host", "host", out);

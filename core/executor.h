@@ -22,6 +22,9 @@ struct sl_exec_options {
   bool poison;              /* host: fill dead ranges with NaN to catch use after free */
   bool fold;                /* simulator: one rank per class stands for all of them */
   int fail_rank, fail_step; /* fault injection for tests: this rank dies at this step; -1 = none */
+  bool alone;               /* cuda: this process is rank `alone_rank` of the plan, its communication looped back */
+  int alone_rank;
+  int64_t timed_from; /* cuda: ops are timed one by one in steps from this one on */
 };
 
 /* An op as it is handed over: everything points into the job, nothing is owned. */
@@ -60,12 +63,15 @@ struct sl_exec_report {
   int64_t arena_bytes[SL_SPACE_COUNT];
   int64_t process_bytes; /* anonymous and shared memory above what the process had before the arena; 0 = unknown */
   int64_t context_bytes; /* what it had before: libraries, MPI, CUDA context */
+  bool functional;       /* ranks share what they should each have: times are not comparable */
   double step_error;     /* of a prediction: standard deviation of ln(step time); 0: not known */
 };
 
 struct sl_exec_ops {
   const char *name;
   bool measures; /* true: times are real, losses exist */
+  /* (optional) Can this machine run it at all? Cheap, and before any process is started. SL_ERR_ABSENT says why not. */
+  enum sl_status (*probe)(void);
   /* Allocate arenas, communicators and handles for `job`; everything that can fail early fails here. *local_ranks is
    * how many ranks this process drives and *first_local the global rank of each (owned by the state). */
   enum sl_status (*open)(void **state, const struct sl_job *job, const struct sl_exec_options *options,

@@ -116,7 +116,8 @@ static enum sl_status put_times(json_t *record, const json_t *parts, const struc
 }
 
 /* Ranks that the simulator folded appear with the numbers of the one that stood for them, and say so. */
-static enum sl_status rank_list(const json_t *parts, const struct sl_job *job, json_t **out) {
+static enum sl_status rank_list(const json_t *parts, const struct sl_run *run, json_t **out) {
+  const struct sl_job *job = run->job;
   const int world = job->plan->world;
   json_t **by_rank = NULL, *part, *rank;
   size_t i, j;
@@ -130,6 +131,7 @@ static enum sl_status rank_list(const json_t *parts, const struct sl_job *job, j
       json_array_append(list, by_rank[r]);
       continue;
     }
+    if (run->options.alone) continue; /* nobody stands for the others */
     const struct sl_coord c = sl_plan_coord(job->plan, r);
     json_t *found = NULL;
     for (int k = 0; k < world && found == NULL; k++)
@@ -272,6 +274,13 @@ static void put_head(json_t *record, const struct sl_record_input *input) {
   json_object_set_new(record, "functional", json_boolean(input->functional));
   json_object_set_new(record, "command", json_string(input->command));
   json_object_set_new(record, "backend", json_string(input->run->exec->name));
+  if (input->run->options.alone) {
+    set_integer(record, "as_rank", input->run->options.alone_rank);
+    json_object_set_new(
+        record, "as_rank_measured",
+        json_string("compute time and memory of this rank; communication was looped back: its times are "
+                    "copies on the device, and losses mean nothing"));
+  }
   json_object_set(record, "options", input->options);
   json_object_set_new(record, "model", sl_model_to_json(plan->model));
   json_t *config = sl_config_to_json(plan->config), *layout = plan_json(plan);
@@ -287,7 +296,7 @@ enum sl_status sl_record_build(const struct sl_record_input *input, json_t **out
   enum sl_status status;
   SL_GO(sl_record_part(input->run, input->timeline, &part));
   SL_GO(sl_record_gather(input->run, part, &parts));
-  SL_GO(rank_list(parts, input->run->job, &ranks));
+  SL_GO(rank_list(parts, input->run, &ranks));
   put_head(record, input);
   SL_GO(put_times(record, parts, input));
   json_object_set(record, "breakdown_s", slowest_breakdown(parts));

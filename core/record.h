@@ -18,6 +18,7 @@
  *                      wire_bytes, call_hash, traffic}]
  *   losses, grad_norms, learning_rates, skipped_steps: measured only; a prediction leaves out what it cannot know.
  *   epoch_losses (means), epoch_steps: where measure was asked for epochs
+ *   as_rank, as_rank_measured: of one rank of a plan, run alone
  *
  * Seconds end in _s, bytes in _bytes; traffic bytes are nccl-tests sizes (PERFORMANCE.md there), busbw = wire bytes /
  * time. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 int sl_record_processes(const struct sl_run *run) {
+  if (run->options.alone) return 1;
   return run->exec->exchange != NULL && run->local_count > 0 ? run->job->plan->world / run->local_count : 1;
 }
 

@@ -569,8 +569,43 @@ static int remove_scratch(void **state) {
   return system(command);
 }
 
+/* A machine without a GPU: one line that says so, whatever the world, and no file; with one the test has nothing to ask. */
+static void a_machine_without_a_gpu_says_so_once(void **state) {
+  (void)state;
+  static const char *const worlds[] = {"--world 1", "--world 2", "--as-rank 1 --of-world 2"};
+  if (access("/dev/nvidia0", F_OK) == 0 || access("/dev/dxg", F_OK) == 0) skip();
+  for (size_t i = 0; i < sizeof worlds / sizeof *worlds; i++) {
+    assert_int_equal(shardlab(scratch,
+                              "measure --model " SL_SOURCE_DIR
+                              "/examples/mlp.json --backend cuda --preset ddp --data random:64 --json record.json %s",
+                              worlds[i]),
+                     1);
+    assert_int_equal(lines_with(err, "\n"), 1);
+    assert_non_null(strstr(err, "cuda"));
+    assert_true(strstr(err, "no NVIDIA GPU") || strstr(err, "was not built"));
+    assert_int_equal(files_in(scratch), 0);
+  }
+}
+
+static void one_rank_alone_needs_its_world_and_a_gpu(void **state) {
+  (void)state;
+  static const char *const wrong[][2] = {{"--backend cuda --as-rank 1", "--of-world"},
+                                         {"--backend cuda --of-world 4", "--as-rank"},
+                                         {"--backend cuda --as-rank 4 --of-world 4", "below --of-world"},
+                                         {"--backend cuda --as-rank 1 --of-world 4 --world 4", "--world"},
+                                         {"--as-rank 1 --of-world 4", "--backend cuda"}};
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    assert_int_equal(
+        shardlab(scratch, "measure --model " SL_SOURCE_DIR "/examples/mlp.json --preset ddp %s", wrong[i][0]), 2);
+    assert_int_equal(lines_with(err, "\n"), 1);
+    if (!strstr(err, wrong[i][1])) fail_msg("%s: %s", wrong[i][0], err);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_machine_without_a_gpu_says_so_once),
+      cmocka_unit_test(one_rank_alone_needs_its_world_and_a_gpu),
       cmocka_unit_test(broken_requests),
       cmocka_unit_test(help_and_version),
       cmocka_unit_test(calibrate_asks_first),

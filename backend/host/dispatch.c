@@ -50,6 +50,11 @@ static size_t place_of(const struct call *c) {
   return group == SL_GROUP_NONE ? 0 : (size_t)c->host->members[group].index;
 }
 
+/* The position of the first sequence of this op's micro-batch inside the global batch. */
+static int64_t first_sequence(const struct sl_host *host, const struct sl_issued *it) {
+  return sl_input_first_sequence(host->job->plan, host->coord.dp, it);
+}
+
 /* --- random numbers --- */
 
 static struct sl_dropout dropout_of(const struct call *c, uint64_t first, uint64_t row_stride) {
@@ -72,7 +77,7 @@ static int unmasked_count(const struct call *c) {
 
 /* Rows are tokens: global row = (sequence's place in the global batch) x T + t, `skipped` rows into the micro-batch. */
 static struct sl_dropout row_dropout(const struct call *c, size_t skipped, size_t columns) {
-  uint64_t row = (uint64_t)sl_host_first_sequence(c->host, c->it) * (uint64_t)c->host->job->plan->seq + skipped;
+  uint64_t row = (uint64_t)first_sequence(c->host, c->it) * (uint64_t)c->host->job->plan->seq + skipped;
   struct sl_dropout dropout = dropout_of(c, row * columns, columns);
   dropout.mask = mask_of(c, -1);
   return dropout;
@@ -81,8 +86,7 @@ static struct sl_dropout row_dropout(const struct call *c, size_t skipped, size_
 static struct sl_attention_shape attention_shape(const struct call *c, struct sl_dropout *dropout) {
   size_t b = c->dim[0], t = c->dim[1], h = c->dim[2], d = c->dim[3];
   size_t heads = (size_t)c->host->job->plan->model->n_head;
-  uint64_t first =
-      (uint64_t)sl_host_first_sequence(c->host, c->it) * heads + (h < heads ? (uint64_t)c->host->coord.tp * h : 0);
+  uint64_t first = (uint64_t)first_sequence(c->host, c->it) * heads + (h < heads ? (uint64_t)c->host->coord.tp * h : 0);
   *dropout = dropout_of(c, first * t * t, 0);
   const size_t kv = c->dim[4], row = (h + 2 * kv) * d;
   const bool apart = c->op->flags & SL_OP_APART;
@@ -113,8 +117,11 @@ static struct qkv qkv_of(const struct call *c, const struct sl_attention_shape *
 
 /* --- the model --- */
 
+/* Inputs and targets, or those of the two that this stage of a pipeline needs. */
 static enum sl_status load_batch(const struct call *c) {
-  return sl_host_load_batch(c->host, c->it);
+  const bool inputs = !(c->op->flags & SL_OP_TARGETS_ONLY), targets = !(c->op->flags & SL_OP_INPUTS_ONLY);
+  return sl_input_batch(&c->host->input, c->host->coord.dp, c->host->step, c->it, inputs ? c->x[0] : NULL,
+                        targets ? c->x[inputs] : NULL);
 }
 
 /* Every member has all tokens, and its rows of the table. */
@@ -489,16 +496,16 @@ static enum sl_status sgd(const struct call *c) {
 }
 
 static enum sl_status init_tensor(const struct call *c) {
-  return sl_host_init_tensor(c->host, c->it);
+  return sl_tensors_init(&c->host->tensors, c->op);
 }
 
 static enum sl_status save_tensor(const struct call *c) {
-  return sl_host_save_tensor(c->host, c->it);
+  return sl_tensors_save(&c->host->tensors, c->op);
 }
 
 /* The end of a program; files are complete when the save program is. */
 static enum sl_status join(const struct call *c) {
-  return c->host->kind == SL_PROGRAM_SAVE ? sl_host_save_finish(c->host) : SL_OK;
+  return c->host->kind == SL_PROGRAM_SAVE ? sl_tensors_save_finish(&c->host->tensors) : SL_OK;
 }
 
 static enum sl_status (*const table[SL_OP_COUNT])(const struct call *) = {

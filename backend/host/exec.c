@@ -45,7 +45,7 @@ static enum sl_status begin(void *state, int local, enum sl_program_kind kind, i
   enum sl_status poisoned = sl_host_poison_begin(host);
   if (poisoned != SL_OK) return sl_host_die(host, poisoned);
   if (kind == SL_PROGRAM_SAVE) {
-    enum sl_status status = sl_host_save_open(host);
+    enum sl_status status = sl_tensors_save_open(&host->tensors);
     if (status != SL_OK) return sl_host_die(host, status);
   }
   host->last_move_s = now(host);

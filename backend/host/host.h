@@ -8,24 +8,21 @@
  *   collect.c   communication ops as calls of comm.h
  *   dispatch.c  compute ops as calls of kernels/ and of product.c
  *   product.c   matrix products: OpenBLAS, a block of the result a thread
- *   batch.c     token and sample input
- *   tensor.c    a tensor's first values, and its way into a file
+ *   tensor.c    the memory behind backend/common/tensor.h; input is backend/common/input.h
  *
  * One thread does everything: it runs compute ops and drives MPI between them. */
 #ifndef SL_BACKEND_HOST_HOST_H
 #define SL_BACKEND_HOST_HOST_H
 
+#include "backend/common/input.h"
+#include "backend/common/streams.h"
+#include "backend/common/tensor.h"
 #include "backend/host/comm.h"
 #include "core/control.h"
-#include "core/data.h"
 #include "core/executor.h"
-#include "core/safetensors.h"
 #include "core/traffic.h"
 
 enum { SL_HOST_QUEUE = 1024 }; /* ops that wait in one lane; a power of two */
-
-/* Streams of random numbers, the second half of Philox's key (kernels/types.h). */
-enum { SL_STREAM_DATA = 0x64617461, SL_STREAM_INIT = 0x696e6974, SL_STREAM_DROPOUT = 0x64726f70 };
 
 struct sl_host_lane {
   struct sl_issued *queue; /* SL_HOST_QUEUE of them, a ring; owned */
@@ -38,8 +35,6 @@ struct sl_host_lane {
   struct sl_comm_part *parts; /* owned */
   size_t part_capacity;
 };
-
-enum { SL_HOST_SAVE_PARAM, SL_HOST_SAVE_GRAD, SL_HOST_SAVES };
 
 struct sl_host {
   const struct sl_job *job;
@@ -62,14 +57,8 @@ struct sl_host {
   struct sl_control *control;
   struct sl_host_poison *poison; /* NULL without options.poison; owned */
   /* input and output */
-  struct sl_data data;
-  bool has_data;
-  int64_t samples; /* sequences, or random samples */
-  struct sl_safetensors init;
-  bool has_init;
-  struct sl_safetensors_writer writer[SL_HOST_SAVES];
-  bool writing[SL_HOST_SAVES];
-  enum sl_status save_status; /* the first failure to write a piece */
+  struct sl_input input;
+  struct sl_tensors tensors;
   /* the program that runs */
   enum sl_program_kind kind;
   int64_t step;
@@ -118,19 +107,8 @@ enum sl_status sl_host_comm_count(struct sl_host *host, const struct sl_host_lan
 enum sl_status sl_host_run(struct sl_host *host, const struct sl_issued *it);
 /* Scratch that `op` needs beyond its operands; an op of a kind or type that the host cannot run is SL_ERR_INPUT. */
 enum sl_status sl_host_supports(const struct sl_program *program, const struct sl_op *op, size_t *scratch_bytes);
-/* The position of the first sequence of this op's micro-batch inside the global batch. */
-int64_t sl_host_first_sequence(const struct sl_host *host, const struct sl_issued *it);
 
-/* batch.c */
-enum sl_status sl_host_data_open(struct sl_host *host);
-enum sl_status sl_host_load_batch(struct sl_host *host, const struct sl_issued *it);
-
-/* tensor.c */
-enum sl_status sl_host_init_check(struct sl_host *host); /* the file of initial weights, against the model */
-enum sl_status sl_host_init_tensor(struct sl_host *host, const struct sl_issued *it);
-enum sl_status sl_host_save_open(struct sl_host *host);
-enum sl_status sl_host_save_tensor(struct sl_host *host, const struct sl_issued *it);
-enum sl_status sl_host_save_finish(struct sl_host *host);
-void sl_host_save_abort(struct sl_host *host);
+/* tensor.c: opens host->tensors */
+enum sl_status sl_host_tensors_open(struct sl_host *host);
 
 #endif

@@ -29,7 +29,7 @@ enum sl_status sl_host_agree(struct sl_host *host, enum sl_status mine) {
   int failed = mine == SL_OK ? INT_MAX : host->rank, lowest = INT_MAX;
   MPI_Allreduce(&failed, &lowest, 1, MPI_INT, MPI_MIN, host->everyone);
   if (lowest == INT_MAX) return SL_OK;
-  sl_host_save_abort(host);
+  sl_tensors_save_abort(&host->tensors);
   MPI_Barrier(host->everyone); /* nobody is killed before its half-written files are gone */
   if (lowest == host->rank) return sl_host_die(host, mine);
   for (;;) pause();
@@ -121,8 +121,8 @@ static enum sl_status open_workspace(struct sl_host *host) {
 static enum sl_status open_local(struct sl_host *host) {
   const struct sl_class *c = host->rank_class;
   SL_TRY(open_workspace(host));
-  SL_TRY(sl_host_data_open(host));
-  SL_TRY(sl_host_init_check(host));
+  SL_TRY(sl_input_open(&host->input, host->job->plan, host->options.data));
+  SL_TRY(sl_host_tensors_open(host));
   host->context_bytes = sl_host_process_bytes();
   SL_TRY(sl_host_arena_open(host));
   const struct sl_buffer *control = &c->buffers[c->control];
@@ -168,9 +168,8 @@ fail:
 
 void sl_host_close(struct sl_host *host) {
   if (!host) return;
-  sl_host_save_abort(host);
-  if (host->has_data) sl_data_close(&host->data);
-  if (host->has_init) sl_safetensors_close(&host->init);
+  sl_tensors_close(&host->tensors);
+  sl_input_close(&host->input);
   sl_host_poison_close(host);
   sl_host_arena_close(host);
   for (int lane = 0; lane < SL_LANE_COUNT; lane++) free(host->lanes[lane].queue), free(host->lanes[lane].parts);

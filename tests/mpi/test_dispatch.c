@@ -419,16 +419,17 @@ static void inputs_and_targets_loaded_apart_are_those_loaded_together(void **sta
     struct rank *k = new_rank();
     k->plan.seq = 1;
     k->model = (struct sl_model){.type = SL_MODEL_MLP, .n_dims = 3, .dims = {7, 5, 7}};
-    k->host.samples = 1001;
+    k->host.input = (struct sl_input){.plan = &k->plan, .samples = 1001};
     check_apart(k, types[t], B * 7, B * 7);
     free_rank(k);
   }
   struct rank *k = new_rank();
   k->model = (struct sl_model){.type = SL_MODEL_GPT2, .vocab_size = 256};
-  assert_int_equal(sl_data_open_memory(&k->host.data, "text", text, sizeof text - 1), SL_OK);
-  k->host.samples = sl_data_sequences(&k->host.data, T);
+  k->host.input.plan = &k->plan;
+  assert_int_equal(sl_data_open_memory(&k->host.input.data, "text", text, sizeof text - 1), SL_OK);
+  k->host.input.samples = sl_data_sequences(&k->host.input.data, T);
   check_apart(k, SL_F32, R, R); /* int32, as wide as a float */
-  sl_data_close(&k->host.data);
+  sl_data_close(&k->host.input.data);
   free_rank(k);
 }
 

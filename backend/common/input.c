@@ -1,0 +1,91 @@
+/* Micro-batches from files and from random numbers; see input.h. */
+#include "backend/common/input.h"
+#include "backend/common/streams.h"
+
+#include "kernels/convert.h"
+#include "kernels/philox.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RANDOM "random:"
+
+static bool is_mlp(const struct sl_plan *plan) {
+  return plan->model->type == SL_MODEL_MLP;
+}
+
+static enum sl_status random_samples(struct sl_input *input, const char *text) {
+  char *end;
+  errno = 0;
+  long long n = strtoll(text + strlen(RANDOM), &end, 10);
+  if (errno || *end || n < 1)
+    return sl_fail(SL_ERR_INPUT, "data \"%s\": expected random:N with a number of samples N of at least 1", text);
+  input->samples = n;
+  return SL_OK;
+}
+
+enum sl_status sl_input_open(struct sl_input *input, const struct sl_plan *plan, const char *name) {
+  *input = (struct sl_input){.plan = plan};
+  if (!name && is_mlp(plan)) name = "random:65536";
+  if (!name) return sl_fail(SL_ERR_INPUT, "no data: name a text file or a token shard");
+  bool random = strncmp(name, RANDOM, strlen(RANDOM)) == 0;
+  if (is_mlp(plan) && !random) return sl_fail(SL_ERR_INPUT, "data \"%s\": an mlp takes random:N samples", name);
+  if (is_mlp(plan)) return random_samples(input, name);
+  if (random) return sl_fail(SL_ERR_INPUT, "data \"%s\": a language model takes a text file or a token shard", name);
+  SL_TRY(sl_data_open(&input->data, name));
+  input->has_data = true;
+  SL_TRY(sl_data_check(&input->data, plan->seq, plan->model->vocab_size));
+  input->samples = sl_data_sequences(&input->data, plan->seq);
+  return SL_OK;
+}
+
+void sl_input_close(struct sl_input *input) {
+  if (input->has_data) sl_data_close(&input->data);
+  *input = (struct sl_input){0};
+}
+
+int64_t sl_input_first_sequence(const struct sl_plan *plan, int dp, const struct sl_issued *it) {
+  int64_t micro = it->instance->micro_batch < 0 ? 0 : it->instance->micro_batch;
+  return dp * plan->micro_batch * plan->n_micro + micro * plan->micro_batch;
+}
+
+static int64_t draw(const struct sl_input *input, int64_t k) {
+  const struct sl_config *config = input->plan->config;
+  return config->sl.shuffle ? sl_data_order(input->samples, (uint64_t)config->sl.seed, k) : k % input->samples;
+}
+
+/* Sample i is elements [i width, (i+1) width) of one long run of standard normal numbers; tensor 0 inputs, 1 targets.
+ * Row `b` of `matrix` gets them, in the op's type. */
+static void random_row(const struct sl_input *input, const struct sl_issued *it, uint32_t tensor, void *matrix,
+                       int64_t b, int64_t sample, int64_t width) {
+  const struct sl_philox_key key = {(uint32_t)input->plan->config->sl.seed, SL_STREAM_DATA, 0, tensor};
+  const enum sl_number type = (enum sl_number)it->op->dtype;
+  char *out = (char *)matrix + b * width * (int64_t)sl_convert_bytes(type);
+  enum { PIECE = 256 };
+  float values[PIECE];
+  for (int64_t at = 0; at < width; at += PIECE) {
+    const size_t n = (size_t)(width - at < PIECE ? width - at : PIECE);
+    sl_philox_normal(values, &key, (uint64_t)(sample * width + at), n, 0, 1);
+    sl_convert_chunk(out + at * (int64_t)sl_convert_bytes(type), type, values, SL_NUMBER_F32, n);
+  }
+}
+
+enum sl_status sl_input_batch(const struct sl_input *input, int dp, int64_t step, const struct sl_issued *it,
+                              void *inputs, void *targets) {
+  const struct sl_plan *plan = input->plan;
+  const struct sl_model *model = plan->model;
+  const int64_t first = step * plan->global_batch + sl_input_first_sequence(plan, dp, it);
+  for (int64_t b = 0; b < it->op->dim[0]; b++) {
+    int64_t i = draw(input, first + b);
+    if (is_mlp(plan)) {
+      if (inputs) random_row(input, it, 0, inputs, b, i, model->dims[0]);
+      if (targets) random_row(input, it, 1, targets, b, i, model->dims[model->n_dims - 1]);
+    } else {
+      SL_TRY(sl_data_sequence(&input->data, i, plan->seq, model->vocab_size,
+                              inputs ? (int32_t *)inputs + b * plan->seq : NULL,
+                              targets ? (int32_t *)targets + b * plan->seq : NULL));
+    }
+  }
+  return SL_OK;
+}

@@ -1,0 +1,31 @@
+/* Input: which sequences or samples a micro-batch is, and their bytes, for whatever backend runs it.
+ *
+ * Global batch s is draws s B .. (s+1) B of the data's order; a data-parallel rank takes its contiguous share of it and
+ * cuts that into micro-batches. */
+#ifndef SL_BACKEND_COMMON_INPUT_H
+#define SL_BACKEND_COMMON_INPUT_H
+
+#include "core/data.h"
+#include "core/executor.h"
+
+struct sl_input {
+  const struct sl_plan *plan; /* borrowed */
+  struct sl_data data;
+  bool has_data;
+  int64_t samples; /* sequences, or random samples */
+};
+
+/* Open data source `name`: a text file or a token shard, "random:N" samples for an mlp (NULL: 65536 of them).
+ * Errors: SL_ERR_INPUT. */
+enum sl_status sl_input_open(struct sl_input *input, const struct sl_plan *plan, const char *name);
+void sl_input_close(struct sl_input *input); /* accepts a zeroed one */
+
+/* The position of the first sequence of this op's micro-batch inside the global batch, for data-parallel rank `dp`. */
+int64_t sl_input_first_sequence(const struct sl_plan *plan, int dp, const struct sl_issued *it);
+
+/* The micro-batch of a LOAD_BATCH op in step `step`: its inputs and its targets, in host memory; NULL leaves one out.
+ * Tokens are int32 (B,T); an mlp's samples rows of the op's type. Errors: SL_ERR_INPUT. */
+enum sl_status sl_input_batch(const struct sl_input *input, int dp, int64_t step, const struct sl_issued *it,
+                              void *inputs, void *targets);
+
+#endif

@@ -1,0 +1,26 @@
+# The part of the cuda backend that needs no GPU and no CUDA: where a process stands, how ranks meet, which streams,
+# events, communicators and workspaces a program asks for. Built and tested everywhere.
+set(SL_CUDA_PLAIN place star events links workspace)
+list(TRANSFORM SL_CUDA_PLAIN PREPEND cuda/)
+list(TRANSFORM SL_CUDA_PLAIN APPEND .c)
+add_library(shardlab_cuda_plain STATIC ${SL_CUDA_PLAIN})
+target_link_libraries(shardlab_cuda_plain PUBLIC shardlab_common shardlab_core Threads::Threads)
+
+if(NOT SL_HAVE_CUDA)
+  message(STATUS "CUDA is absent: the cuda backend is not built")
+  return()
+endif()
+find_path(NCCL_INCLUDE nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+find_library(NCCL_LIBRARY nccl HINTS ${CUDAToolkit_LIBRARY_DIR})
+if(NOT NCCL_INCLUDE OR NOT NCCL_LIBRARY)
+  message(STATUS "NCCL is absent: the cuda backend is not built")
+  return()
+endif()
+file(GLOB cuda_sources CONFIGURE_DEPENDS cuda/*.c)
+foreach(source ${SL_CUDA_PLAIN})
+  list(REMOVE_ITEM cuda_sources ${CMAKE_CURRENT_SOURCE_DIR}/${source})
+endforeach()
+add_library(shardlab_cuda MODULE ${cuda_sources})
+target_include_directories(shardlab_cuda SYSTEM PRIVATE ${NCCL_INCLUDE})
+target_link_libraries(shardlab_cuda PRIVATE shardlab_cuda_plain shardlab_common shardlab_kernels_cuda shardlab_core
+                      CUDA::cudart_static CUDA::cublasLt ${NCCL_LIBRARY} Threads::Threads m)

@@ -1,0 +1,266 @@
+/* The table of the cuda backend. A lane is a stream; issue() puts an op on it behind the events that it waits for and
+ * returns; advance() waits once, for the end of the program, and then hands out the completions of all its ops.
+ *
+ * Steps before options.timed_from are not timed op by op: two events an op would stand between kernels that otherwise
+ * follow each other at once. Their completions bear the step's end. */
+#include "backend/cuda/cuda.h"
+
+#include <nvtx3/nvToolsExt.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+bool sl_cuda_communicates(const struct sl_op *op) {
+  const enum sl_op_class class = sl_op_class_of(op->kind);
+  return class == SL_CLASS_COLLECTIVE || class == SL_CLASS_P2P;
+}
+
+static double now(void *state) {
+  return sl_cuda_clock() - ((struct sl_cuda *)state)->epoch_s;
+}
+
+static enum sl_status open_cuda(void **state, const struct sl_job *job, const struct sl_exec_options *options,
+                                const int **local_ranks, int *local_count) {
+  struct sl_cuda *cuda;
+  SL_TRY(sl_cuda_open(&cuda, job, options));
+  *state = cuda;
+  *local_ranks = &cuda->rank;
+  *local_count = 1;
+  return SL_OK;
+}
+
+/* --- a program begins --- */
+
+/* What the device has less of than before the arena; on a shared device the other ranks' moves would count too. */
+static void sample_memory(struct sl_cuda *cuda) {
+  const int64_t bytes = sl_cuda_used_bytes(cuda->device) - cuda->base_bytes;
+  if (!cuda->shared && bytes > cuda->peak_bytes) cuda->peak_bytes = bytes;
+}
+
+static enum sl_status grow_times(struct sl_cuda *cuda, size_t count) {
+  if (count <= cuda->time_count) return SL_OK;
+  cudaEvent_t *grown = realloc(cuda->times, count * sizeof *grown);
+  if (!grown) return sl_fail(SL_ERR_MEMORY, "no memory for %zu events", count);
+  cuda->times = grown;
+  memset(grown + cuda->time_count, 0, (count - cuda->time_count) * sizeof *grown);
+  for (size_t i = cuda->time_count; i < count; i++) {
+    cuda->time_count = i + 1;
+    SL_CUDA_TRY(cudaEventCreate(&cuda->times[i]));
+  }
+  return SL_OK;
+}
+
+/* Device times count from `base`, which is complete when the host reads its own clock. */
+static enum sl_status start_clock(struct sl_cuda *cuda) {
+  cuda->timed = cuda->kind == SL_PROGRAM_STEP && cuda->step >= cuda->options.timed_from;
+  if (!cuda->timed) return SL_OK;
+  SL_TRY(grow_times(cuda, 2 * cuda->program->issue_count));
+  SL_CUDA_TRY(cudaEventRecord(cuda->base, cuda->lanes[SL_LANE_COMPUTE]));
+  SL_CUDA_TRY(cudaEventSynchronize(cuda->base)); /* the two clocks meet here */
+  cuda->base_s = now(cuda);
+  return SL_OK;
+}
+
+static enum sl_status begin_program(struct sl_cuda *cuda) {
+  sample_memory(cuda);
+  cuda->program = &cuda->rank_class->programs[cuda->kind];
+  cuda->staged = 0;
+  cuda->reported = 0;
+  cuda->ended = false;
+  atomic_store(&cuda->issued, 0);
+  if (cuda->kind == SL_PROGRAM_STEP) {
+    sl_traffic_reset(&cuda->traffic);
+    cuda->call_hash = SL_HASH_CALLS;
+    if (cuda->options.fail_rank == cuda->rank && cuda->options.fail_step == cuda->step) raise(SIGKILL);
+  }
+  if (cuda->kind == SL_PROGRAM_SAVE) SL_TRY(sl_tensors_save_open(&cuda->tensors));
+  SL_TRY(start_clock(cuda));
+  sl_cuda_watch_program(cuda, true);
+  return SL_OK;
+}
+
+static enum sl_status begin(void *state, int local, enum sl_program_kind kind, int64_t step) {
+  struct sl_cuda *cuda = state;
+  (void)local;
+  cuda->kind = kind;
+  cuda->step = step;
+  const enum sl_status status = begin_program(cuda);
+  return status == SL_OK ? SL_OK : sl_cuda_die(cuda, status);
+}
+
+/* --- ops --- */
+
+/* Profilers show the host's time under the action's name. */
+static void name_range(struct sl_cuda *cuda, const struct sl_instance *instance) {
+  char action[64];
+  if (instance == cuda->named) return;
+  if (cuda->named) nvtxRangePop();
+  if (instance) {
+    sl_action_print(action, sizeof action, &instance->action);
+    nvtxRangePushA(action);
+  }
+  cuda->named = instance;
+}
+
+static enum sl_status communicate(struct sl_cuda *cuda, cudaStream_t stream, const struct sl_issued *it) {
+  int64_t *bytes = &cuda->comm_bytes[it->index];
+  SL_TRY(cuda->alone ? sl_cuda_loop_back(cuda, stream, it, bytes) : sl_cuda_collect(cuda, stream, it, bytes));
+  if (cuda->kind == SL_PROGRAM_STEP)
+    cuda->call_hash = sl_hash_call(cuda->call_hash, it->op->group, it->op->kind, *bytes);
+  return SL_OK;
+}
+
+static enum sl_status put_on_stream(struct sl_cuda *cuda, const struct sl_issued *it) {
+  const struct sl_cuda_events *plan = &cuda->plans[cuda->kind];
+  const cudaStream_t stream = cuda->lanes[it->op->lane];
+  const uint32_t i = it->index;
+  name_range(cuda, it->instance);
+  for (uint32_t w = plan->wait_first[i]; w < plan->wait_first[i + 1]; w++)
+    SL_CUDA_TRY(cudaStreamWaitEvent(stream, cuda->events[plan->waits[w]], 0));
+  if (cuda->timed) SL_CUDA_TRY(cudaEventRecord(cuda->times[2 * i], stream));
+  SL_TRY(sl_cuda_communicates(it->op) ? communicate(cuda, stream, it) : sl_cuda_run(cuda, stream, it));
+  if (cuda->timed) SL_CUDA_TRY(cudaEventRecord(cuda->times[2 * i + 1], stream));
+  /* another lane waits for this op, or the watch thread looks at it */
+  if (plan->event_of[i] != SL_CUDA_NO_EVENT) SL_CUDA_TRY(cudaEventRecord(cuda->events[plan->event_of[i]], stream));
+  atomic_store(&cuda->issued, i + 1);
+  return SL_OK;
+}
+
+static enum sl_status issue(void *state, int local, const struct sl_issued *it) {
+  struct sl_cuda *cuda = state;
+  (void)local;
+  const enum sl_status status = put_on_stream(cuda, it);
+  return status == SL_OK ? SL_OK : sl_cuda_die(cuda, status);
+}
+
+/* --- a program ends --- */
+
+/* All lanes run dry. The first 2 ms are spun through, for a step's time should not end with a nap. */
+static enum sl_status wait_for_end(struct sl_cuda *cuda) {
+  const double start = sl_cuda_clock();
+  for (int lane = 0; lane < SL_LANE_COUNT; lane++)
+    if (cuda->plans[cuda->kind].uses[lane]) SL_CUDA_TRY(cudaEventRecord(cuda->ends[lane], cuda->lanes[lane]));
+  for (int lane = 0; lane < SL_LANE_COUNT; lane++) {
+    while (cuda->plans[cuda->kind].uses[lane]) {
+      const cudaError_t code = cudaEventQuery(cuda->ends[lane]);
+      if (code == cudaSuccess) break;
+      if (code != cudaErrorNotReady) return sl_cuda_failed("a kernel of this program", code);
+      if (sl_cuda_clock() - start < 2e-3)
+        sched_yield();
+      else
+        nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+    }
+  }
+  return SL_OK;
+}
+
+static enum sl_status time_of(const struct sl_cuda *cuda, uint32_t i, struct sl_completion *done) {
+  float start_ms = 0, end_ms = 0;
+  *done = (struct sl_completion){.index = i, .start_s = cuda->end_s, .end_s = cuda->end_s};
+  if (!cuda->timed) return SL_OK;
+  SL_CUDA_TRY(cudaEventElapsedTime(&start_ms, cuda->base, cuda->times[2 * i]));
+  SL_CUDA_TRY(cudaEventElapsedTime(&end_ms, cuda->base, cuda->times[2 * i + 1]));
+  done->start_s = cuda->base_s + 1e-3 * (double)start_ms;
+  done->end_s = cuda->base_s + 1e-3 * (double)end_ms;
+  return SL_OK;
+}
+
+/* Bytes were noted where the calls were made; what NCCL puts on the wire it does not say: a ring's share. */
+static enum sl_status count(struct sl_cuda *cuda, const struct sl_completion *done) {
+  const struct sl_program *p = cuda->program;
+  const struct sl_op *op = &p->ops[p->issues[done->index].op];
+  if (cuda->kind != SL_PROGRAM_STEP || !sl_cuda_communicates(op)) return SL_OK;
+  const struct sl_members *m = op->group < SL_GROUP_COUNT ? &cuda->members[op->group] : NULL;
+  return sl_traffic_add(&cuda->traffic, op->group, op->kind, op->dtype, op->payload, cuda->comm_bytes[done->index],
+                        sl_op_wire_bytes(p, op, m ? m->size : 2, m ? m->index : 0), done->end_s - done->start_s);
+}
+
+static enum sl_status end_program(struct sl_cuda *cuda) {
+  name_range(cuda, NULL);
+  SL_TRY(wait_for_end(cuda));
+  cuda->end_s = now(cuda);
+  cuda->ended = true;
+  sl_cuda_watch_program(cuda, false);
+  return SL_OK;
+}
+
+static enum sl_status harvest(struct sl_cuda *cuda, struct sl_completion *out, int max, int *count_out) {
+  const uint32_t issued = atomic_load(&cuda->issued);
+  if (!cuda->program || cuda->reported == issued) return SL_DONE;
+  if (!cuda->ended) SL_TRY(end_program(cuda));
+  while (cuda->reported < issued && *count_out < max) {
+    SL_TRY(time_of(cuda, cuda->reported, &out[*count_out]));
+    SL_TRY(count(cuda, &out[*count_out]));
+    cuda->reported++;
+    (*count_out)++;
+  }
+  return SL_OK;
+}
+
+static enum sl_status advance(void *state, struct sl_completion *out, int max, int *count_out) {
+  *count_out = 0;
+  const enum sl_status status = harvest(state, out, max, count_out);
+  return status == SL_OK || status == SL_DONE ? status : sl_cuda_die(state, status);
+}
+
+/* --- what is asked afterwards --- */
+
+static enum sl_status read_back(void *state, int local, int32_t buffer, int64_t offset, int64_t bytes, void *dst) {
+  const struct sl_cuda *cuda = state;
+  const struct sl_class *c = cuda->rank_class;
+  (void)local;
+  const struct sl_buffer *b = &c->buffers[buffer];
+  if (offset < 0 || bytes < 0 || offset + bytes > b->bytes)
+    return sl_fail(SL_ERR_INTERNAL, "bytes %lld .. +%lld of buffer %s, which has %lld", (long long)offset,
+                   (long long)bytes, b->name, (long long)b->bytes);
+  SL_CUDA_TRY(cudaMemcpy(dst, cuda->arena[b->space] + c->slot_offsets[b->first_slot] + offset, (size_t)bytes,
+                         cudaMemcpyDefault));
+  return SL_OK;
+}
+
+static enum sl_status report(void *state, int local, struct sl_exec_report *out) {
+  struct sl_cuda *cuda = state;
+  (void)local;
+  sample_memory(cuda);
+  *out = (struct sl_exec_report){.call_hash = cuda->call_hash,
+                                 .context_bytes = cuda->context_bytes,
+                                 .process_bytes = cuda->peak_bytes,
+                                 .functional = cuda->shared};
+  memcpy(out->arena_bytes, cuda->arena_bytes, sizeof out->arena_bytes);
+  return sl_traffic_copy(&cuda->traffic, &out->traffic, &out->traffic_count);
+}
+
+static enum sl_status exchange(void *state, const void *mine, size_t bytes, void *all) {
+  return sl_star_exchange(&((struct sl_cuda *)state)->star, mine, bytes, all);
+}
+
+static enum sl_status probe(void) {
+  int devices;
+  return sl_cuda_probe(&devices);
+}
+
+static void close_cuda(void *state) {
+  sl_cuda_close(state);
+}
+
+static const struct sl_exec_ops cuda_ops = {
+    .name = "cuda",
+    .measures = true,
+    .probe = probe,
+    .open = open_cuda,
+    .begin = begin,
+    .issue = issue,
+    .advance = advance,
+    .now = now,
+    .read = read_back,
+    .report = report,
+    .exchange = exchange,
+    .close = close_cuda,
+};
+
+const struct sl_exec_ops *sl_exec_module(void);
+const struct sl_exec_ops *sl_exec_module(void) {
+  return &cuda_ops;
+}

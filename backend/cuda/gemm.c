@@ -1,0 +1,201 @@
+/* Matrix products by cuBLASLt. It is column-major: our row-major c (m,n) = a b is its c' (n,m) = b' a', so the factors
+ * change places and a factor that is stored as it is used is not transposed. A bias of n numbers is then one a row of
+ * c', which is what its bias epilogue adds.
+ *
+ * The algorithm comes from its heuristic, asked once per shape, types and alignment, and kept: the second step, and the
+ * second run, use the same one, so bits repeat. Split sums go through the workspace in a fixed order. */
+#include "backend/cuda/cuda.h"
+
+#include <cublasLt.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LT_TRY(e)                                                                                                      \
+  do {                                                                                                                 \
+    const cublasStatus_t lt_code_ = (e);                                                                               \
+    if (lt_code_ != CUBLAS_STATUS_SUCCESS) return failed(#e, lt_code_);                                                \
+  } while (0)
+
+/* What tells two products apart. No padding may be in it: it is compared as bytes. */
+struct key {
+  int64_t m, n, k;
+  int32_t trans_a, trans_b, add, bias;
+  int32_t type, out_type, bias_type;
+  int32_t align_a, align_b, align_c, align_bias;
+  int32_t zero;
+};
+
+struct entry {
+  struct key key;
+  cublasLtMatmulDesc_t desc;
+  cublasLtMatrixLayout_t a, b, c; /* in cuBLAS's sense: a is our b */
+  cublasLtMatmulAlgo_t algo;
+};
+
+struct sl_cuda_gemm {
+  cublasLtHandle_t handle;
+  void *workspace;
+  size_t workspace_bytes;
+  struct entry *entries; /* owned */
+  size_t count, capacity;
+  bool tf32; /* fp32 factors rounded to 10 bits of mantissa, on the matrix units */
+};
+
+static enum sl_status failed(const char *call, cublasStatus_t code) {
+  return sl_fail(code == CUBLAS_STATUS_ALLOC_FAILED ? SL_ERR_MEMORY : SL_ERR_INTERNAL, "cuBLAS: %.*s: %s",
+                 (int)strcspn(call, "("), call, cublasLtGetStatusName(code));
+}
+
+static void release(const char *call, cublasStatus_t code) {
+  if (code != CUBLAS_STATUS_SUCCESS) sl_warn("cuBLAS: %s: %s", call, cublasLtGetStatusName(code));
+}
+
+static cudaDataType_t number_of(enum sl_dtype type) {
+  return type == SL_BF16 ? CUDA_R_16BF : type == SL_F16 ? CUDA_R_16F : CUDA_R_32F;
+}
+
+/* The power of two that divides an address, 256 at most. */
+static int32_t alignment_of(const void *at) {
+  const uintptr_t low = (uintptr_t)at & (~(uintptr_t)at + 1);
+  return low == 0 || low > 256 ? 256 : (int32_t)low;
+}
+
+static struct key key_of(const struct sl_cuda_product *p) {
+  struct key key;
+  memset(&key, 0, sizeof key);
+  key.m = p->m, key.n = p->n, key.k = p->k;
+  key.trans_a = p->trans_a, key.trans_b = p->trans_b, key.add = p->add, key.bias = p->bias != NULL;
+  key.type = (int32_t)p->type, key.out_type = (int32_t)p->out_type;
+  key.bias_type = p->bias ? (int32_t)p->bias_type : 0;
+  key.align_a = alignment_of(p->a), key.align_b = alignment_of(p->b), key.align_c = alignment_of(p->c);
+  key.align_bias = p->bias ? alignment_of(p->bias) : 0;
+  return key;
+}
+
+static enum sl_status set_desc(cublasLtMatmulDesc_t desc, cublasLtMatmulDescAttributes_t what, const void *value,
+                               size_t bytes) {
+  LT_TRY(cublasLtMatmulDescSetAttribute(desc, what, value, bytes));
+  return SL_OK;
+}
+
+static enum sl_status set_pref(cublasLtMatmulPreference_t pref, cublasLtMatmulPreferenceAttributes_t what,
+                               const void *value, size_t bytes) {
+  LT_TRY(cublasLtMatmulPreferenceSetAttribute(pref, what, value, bytes));
+  return SL_OK;
+}
+
+static enum sl_status describe(const struct sl_cuda_gemm *g, struct entry *e) {
+  const struct key *key = &e->key;
+  const cublasComputeType_t compute =
+      key->type == SL_F32 && g->tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+  const cublasOperation_t op_a = key->trans_b ? CUBLAS_OP_T : CUBLAS_OP_N;
+  const cublasOperation_t op_b = key->trans_a ? CUBLAS_OP_T : CUBLAS_OP_N;
+  const cublasLtEpilogue_t epilogue = key->bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+  const cudaDataType_t bias = number_of((enum sl_dtype)key->bias_type);
+  LT_TRY(cublasLtMatmulDescCreate(&e->desc, compute, CUDA_R_32F));
+  SL_TRY(set_desc(e->desc, CUBLASLT_MATMUL_DESC_TRANSA, &op_a, sizeof op_a));
+  SL_TRY(set_desc(e->desc, CUBLASLT_MATMUL_DESC_TRANSB, &op_b, sizeof op_b));
+  SL_TRY(set_desc(e->desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue));
+  if (key->bias) SL_TRY(set_desc(e->desc, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &bias, sizeof bias));
+  const cudaDataType_t in = number_of((enum sl_dtype)key->type), out = number_of((enum sl_dtype)key->out_type);
+  const uint64_t m = (uint64_t)key->m, n = (uint64_t)key->n, k = (uint64_t)key->k;
+  const uint64_t a_rows = key->trans_b ? k : n, a_columns = key->trans_b ? n : k;
+  const uint64_t b_rows = key->trans_a ? m : k, b_columns = key->trans_a ? k : m;
+  LT_TRY(cublasLtMatrixLayoutCreate(&e->a, in, a_rows, a_columns, (int64_t)a_rows));
+  LT_TRY(cublasLtMatrixLayoutCreate(&e->b, in, b_rows, b_columns, (int64_t)b_rows));
+  LT_TRY(cublasLtMatrixLayoutCreate(&e->c, out, n, m, (int64_t)n));
+  return SL_OK;
+}
+
+static enum sl_status limit(const struct sl_cuda_gemm *g, const struct key *key, cublasLtMatmulPreference_t pref) {
+  const uint32_t a = (uint32_t)key->align_b, b = (uint32_t)key->align_a, c = (uint32_t)key->align_c;
+  /* sums of split products in the accumulator's type or rounded once, never piece by piece in the output's */
+  const uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
+  SL_TRY(set_pref(pref, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &g->workspace_bytes, sizeof g->workspace_bytes));
+  SL_TRY(set_pref(pref, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &schemes, sizeof schemes));
+  SL_TRY(set_pref(pref, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &a, sizeof a));
+  SL_TRY(set_pref(pref, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, &b, sizeof b));
+  SL_TRY(set_pref(pref, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, &c, sizeof c));
+  return set_pref(pref, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &c, sizeof c);
+}
+
+static enum sl_status ask(const struct sl_cuda_gemm *g, struct entry *e, const void *bias) {
+  cublasLtMatmulPreference_t pref = NULL;
+  cublasLtMatmulHeuristicResult_t result;
+  int found = 0;
+  memset(&result, 0, sizeof result);
+  LT_TRY(cublasLtMatmulPreferenceCreate(&pref));
+  enum sl_status status = limit(g, &e->key, pref);
+  if (status == SL_OK && bias) status = set_desc(e->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias);
+  cublasStatus_t code = CUBLAS_STATUS_SUCCESS;
+  if (status == SL_OK)
+    code = cublasLtMatmulAlgoGetHeuristic(g->handle, e->desc, e->a, e->b, e->c, e->c, pref, 1, &result, &found);
+  release("cublasLtMatmulPreferenceDestroy", cublasLtMatmulPreferenceDestroy(pref));
+  SL_TRY(status);
+  if (code != CUBLAS_STATUS_SUCCESS || found == 0)
+    return sl_fail(SL_ERR_INTERNAL, "cuBLAS has no product of %lld x %lld x %lld in %s with result in %s: %s",
+                   (long long)e->key.m, (long long)e->key.n, (long long)e->key.k,
+                   sl_dtype_name((enum sl_dtype)e->key.type), sl_dtype_name((enum sl_dtype)e->key.out_type),
+                   cublasLtGetStatusName(code));
+  e->algo = result.algo;
+  return SL_OK;
+}
+
+static void close_entry(struct entry *e) {
+  if (e->a) release("cublasLtMatrixLayoutDestroy", cublasLtMatrixLayoutDestroy(e->a));
+  if (e->b) release("cublasLtMatrixLayoutDestroy", cublasLtMatrixLayoutDestroy(e->b));
+  if (e->c) release("cublasLtMatrixLayoutDestroy", cublasLtMatrixLayoutDestroy(e->c));
+  if (e->desc) release("cublasLtMatmulDescDestroy", cublasLtMatmulDescDestroy(e->desc));
+}
+
+static enum sl_status find(struct sl_cuda_gemm *g, const struct sl_cuda_product *p, struct entry **out) {
+  const struct key key = key_of(p);
+  for (size_t i = 0; i < g->count; i++) {
+    *out = &g->entries[i];
+    if (memcmp(&g->entries[i].key, &key, sizeof key) == 0) return SL_OK;
+  }
+  struct entry e = {.key = key};
+  enum sl_status status = sl_grow(&g->entries, &g->capacity, g->count + 1, sizeof *g->entries);
+  if (status == SL_OK) status = describe(g, &e);
+  if (status == SL_OK) status = ask(g, &e, p->bias);
+  if (status != SL_OK) return close_entry(&e), status;
+  g->entries[g->count] = e;
+  *out = &g->entries[g->count++];
+  return SL_OK;
+}
+
+enum sl_status sl_cuda_gemm_open(struct sl_cuda_gemm **out, void *workspace, size_t workspace_bytes) {
+  struct sl_cuda_gemm *g;
+  const char *tf32 = getenv("SHARDLAB_TF32");
+  SL_TRY(sl_calloc(&g, 1, sizeof *g));
+  g->workspace = workspace;
+  g->workspace_bytes = workspace_bytes;
+  g->tf32 = tf32 && strcmp(tf32, "1") == 0;
+  const cublasStatus_t code = cublasLtCreate(&g->handle);
+  if (code != CUBLAS_STATUS_SUCCESS) {
+    free(g);
+    return failed("cublasLtCreate", code);
+  }
+  *out = g;
+  return SL_OK;
+}
+
+enum sl_status sl_cuda_gemm_run(struct sl_cuda_gemm *g, cudaStream_t stream, const struct sl_cuda_product *p) {
+  const float one = 1, beta = p->add ? 1 : 0;
+  struct entry *e;
+  if (p->m == 0 || p->n == 0) return SL_OK;
+  SL_TRY(find(g, p, &e));
+  if (p->bias) SL_TRY(set_desc(e->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &p->bias, sizeof p->bias));
+  LT_TRY(cublasLtMatmul(g->handle, e->desc, &one, p->b, e->a, p->a, e->b, &beta, p->c, e->c, p->c, e->c, &e->algo,
+                        g->workspace, g->workspace_bytes, stream));
+  return SL_OK;
+}
+
+void sl_cuda_gemm_close(struct sl_cuda_gemm *g) {
+  if (!g) return;
+  for (size_t i = 0; i < g->count; i++) close_entry(&g->entries[i]);
+  free(g->entries);
+  release("cublasLtDestroy", cublasLtDestroy(g->handle));
+  free(g);
+}

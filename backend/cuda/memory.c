@@ -1,0 +1,128 @@
+/* The device's memory: one cudaMalloc for its arena, pinned memory for the host's, the backend's own workspace, and what
+ * the device itself says is used.
+ *
+ * That figure comes from the driver's management library, loaded by name: it needs no CUDA context, so the context's own
+ * share can be told apart, and it is the whole device's, so it is honest about what libraries take. */
+#include "backend/cuda/cuda.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- what the device says ---- */
+
+struct usage { /* nvmlMemory_t */
+  unsigned long long total, free, used;
+};
+
+struct management {
+  int (*start)(void);
+  int (*find)(const char *bus, void **device);
+  int (*usage)(void *device, struct usage *out);
+};
+
+static bool bind_function(void *library, const char *name, void *function) {
+  void *symbol = dlsym(library, name);
+  memcpy(function, &symbol, sizeof symbol);
+  return symbol != NULL;
+}
+
+/* Loaded once; stays. */
+static const struct management *management(void) {
+  static struct management m;
+  static int state; /* 0 unknown, 1 there, -1 absent */
+  if (state != 0) return state > 0 ? &m : NULL;
+  void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+  const bool there = library && bind_function(library, "nvmlInit_v2", &m.start) &&
+                     bind_function(library, "nvmlDeviceGetHandleByPciBusId_v2", &m.find) &&
+                     bind_function(library, "nvmlDeviceGetMemoryInfo", &m.usage) && m.start() == 0;
+  state = there ? 1 : -1;
+  return there ? &m : NULL;
+}
+
+int64_t sl_cuda_used_bytes(int device) {
+  const struct management *m = management();
+  char bus[32];
+  void *handle;
+  struct usage u;
+  size_t free_bytes, total;
+  if (m && cudaDeviceGetPCIBusId(bus, sizeof bus, device) == cudaSuccess && m->find(bus, &handle) == 0 &&
+      m->usage(handle, &u) == 0)
+    return (int64_t)(u.total - u.free);
+  return cudaMemGetInfo(&free_bytes, &total) == cudaSuccess ? (int64_t)(total - free_bytes) : 0;
+}
+
+/* ---- arenas ---- */
+
+static enum sl_status too_large(int64_t bytes, const char *what, cudaError_t code) {
+  size_t free_bytes = 0, total = 0;
+  if (cudaMemGetInfo(&free_bytes, &total) != cudaSuccess) free_bytes = 0;
+  return sl_fail(SL_ERR_MEMORY, "%s needs %lld bytes, and the device has %zu left: %s", what, (long long)bytes,
+                 free_bytes, cudaGetErrorString(code));
+}
+
+static enum sl_status device_bytes(char **out, int64_t bytes, const char *what) {
+  void *at = NULL;
+  if (bytes == 0) return SL_OK;
+  const cudaError_t code = cudaMalloc(&at, (size_t)bytes);
+  if (code != cudaSuccess) return too_large(bytes, what, code);
+  *out = at;
+  SL_CUDA_TRY(cudaMemset(at, 0, (size_t)bytes)); /* zero at first, as on the host */
+  return SL_OK;
+}
+
+static enum sl_status pinned_bytes(char **out, int64_t bytes, const char *what) {
+  void *at = NULL;
+  if (bytes == 0) return SL_OK;
+  const cudaError_t code = cudaMallocHost(&at, (size_t)bytes);
+  if (code != cudaSuccess)
+    return sl_fail(SL_ERR_MEMORY, "%s needs %lld bytes of pinned memory: %s", what, (long long)bytes,
+                   cudaGetErrorString(code));
+  *out = at;
+  memset(at, 0, (size_t)bytes);
+  return SL_OK;
+}
+
+enum sl_status sl_cuda_arena_open(struct sl_cuda *cuda) {
+  const int64_t *bytes = cuda->rank_class->arena_bytes;
+  if (bytes[SL_SPACE_NVME] > 0)
+    return sl_fail(SL_ERR_INPUT, "the plan keeps %lld bytes on NVMe, which the cuda backend does not do",
+                   (long long)bytes[SL_SPACE_NVME]);
+  SL_TRY(device_bytes(&cuda->arena[SL_SPACE_DEVICE], bytes[SL_SPACE_DEVICE], "the arena"));
+  SL_TRY(pinned_bytes(&cuda->arena[SL_SPACE_HOST], bytes[SL_SPACE_HOST], "the host's arena"));
+  memcpy(cuda->arena_bytes, bytes, sizeof cuda->arena_bytes);
+  return SL_OK;
+}
+
+enum sl_status sl_cuda_workspace_open(struct sl_cuda *cuda) {
+  const struct sl_cuda_workspace *w = &cuda->workspace;
+  char *scalars = NULL, *scalars_host = NULL;
+  SL_TRY(device_bytes(&cuda->gemm_workspace, w->gemm_bytes, "the workspace of matrix products"));
+  SL_TRY(device_bytes(&cuda->scratch, w->scratch_bytes, "scratch"));
+  SL_TRY(pinned_bytes(&cuda->staging, w->staging_bytes, "staging of micro-batches"));
+  SL_TRY(pinned_bytes(&cuda->values, w->values_bytes, "staging of values"));
+  SL_TRY(device_bytes(&scalars, sizeof *cuda->scalars, "scalars"));
+  cuda->scalars = (struct sl_cuda_scalars *)scalars;
+  SL_TRY(pinned_bytes(&scalars_host, sizeof *cuda->scalars_host, "scalars"));
+  cuda->scalars_host = (struct sl_cuda_scalars *)scalars_host;
+  return SL_OK;
+}
+
+void sl_cuda_memory_close(struct sl_cuda *cuda) {
+  sl_cuda_release("cudaFree", cudaFree(cuda->arena[SL_SPACE_DEVICE]));
+  sl_cuda_release("cudaFree", cudaFree(cuda->gemm_workspace));
+  sl_cuda_release("cudaFree", cudaFree(cuda->scratch));
+  sl_cuda_release("cudaFree", cudaFree(cuda->scalars));
+  sl_cuda_release("cudaFreeHost", cudaFreeHost(cuda->arena[SL_SPACE_HOST]));
+  sl_cuda_release("cudaFreeHost", cudaFreeHost(cuda->staging));
+  sl_cuda_release("cudaFreeHost", cudaFreeHost(cuda->values));
+  sl_cuda_release("cudaFreeHost", cudaFreeHost(cuda->scalars_host));
+}
+
+void *sl_cuda_operand(const struct sl_cuda *cuda, const struct sl_issued *it, int i) {
+  const struct sl_op *op = it->op;
+  const int place = op->place_group == SL_GROUP_NONE ? 0 : cuda->members[op->place_group].index;
+  const int32_t buffer = it->program->slices[op->slice + i].buffer;
+  const int64_t offset = sl_operand_offset(it->rank_class, it->program, it->instance, op, i, place);
+  return cuda->arena[it->rank_class->buffers[buffer].space] + offset;
+}

@@ -1,0 +1,264 @@
+/* Opening the cuda backend: the ranks meet, each takes its device, NCCL's communicators are made and connected, then
+ * memory and input; the context's own share of the device is told apart on the way. Where ranks share a device they
+ * take their memory one after another, so that each sees what is its own. */
+#include "backend/cuda/cuda.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+double sl_cuda_clock(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+enum sl_status sl_cuda_failed(const char *call, cudaError_t code) {
+  return sl_fail(code == cudaErrorMemoryAllocation ? SL_ERR_MEMORY : SL_ERR_INTERNAL, "CUDA: %.*s: %s",
+                 (int)strcspn(call, "("), call, cudaGetErrorString(code));
+}
+
+void sl_cuda_release(const char *call, cudaError_t code) {
+  if (code != cudaSuccess) sl_warn("CUDA: %s: %s", call, cudaGetErrorString(code));
+}
+
+enum sl_status sl_cuda_die(struct sl_cuda *cuda, enum sl_status status) {
+  if (cuda->place.world <= 1) return status;
+  if (!strstr(sl_error_message(), " ended the job: "))
+    fprintf(stderr, "shardlab: rank %d: %s\n", cuda->rank, sl_error_message());
+  fflush(NULL);
+  sl_star_abort(&cuda->star, sl_error_message());
+  _exit(sl_exit_code(status));
+}
+
+enum sl_status sl_cuda_agree(struct sl_cuda *cuda, enum sl_status mine) {
+  int culprit;
+  if (cuda->place.world <= 1) return mine;
+  const enum sl_status status = sl_star_agree(&cuda->star, mine, &culprit);
+  if (status == SL_OK) return SL_OK;
+  sl_tensors_save_abort(&cuda->tensors);
+  if (culprit == cuda->rank) fprintf(stderr, "shardlab: rank %d: %s\n", cuda->rank, sl_error_message());
+  fflush(NULL);
+  _exit(sl_exit_code(status));
+}
+
+/* --- the device --- */
+
+enum sl_status sl_cuda_probe(int *devices) {
+  const cudaError_t code = cudaGetDeviceCount(devices);
+  if (code == cudaSuccess && *devices > 0) return SL_OK;
+  return sl_fail(SL_ERR_ABSENT, "backend cuda: no NVIDIA GPU can be used here: %s; expected a GPU and its driver",
+                 code == cudaSuccess ? "the driver lists none" : cudaGetErrorString(code));
+}
+
+static enum sl_status choose_device(struct sl_cuda *cuda) {
+  int devices = 0;
+  SL_TRY(sl_cuda_probe(&devices));
+  cuda->device = cuda->place.local_rank % devices;
+  cuda->shared = cuda->place.local_world > devices;
+  return SL_OK;
+}
+
+static enum sl_status make_context(struct sl_cuda *cuda) {
+  SL_CUDA_TRY(cudaSetDevice(cuda->device));
+  SL_CUDA_TRY(cudaFree(NULL));
+  return SL_OK;
+}
+
+/* Run `take` and add to *bytes what the device has less of afterwards. On a shared device the ranks of the node do so
+ * one after another. */
+static enum sl_status in_turn(struct sl_cuda *cuda, enum sl_status (*take)(struct sl_cuda *), int64_t *bytes) {
+  enum sl_status status = SL_OK;
+  const int turns = cuda->shared ? cuda->place.world : 1;
+  for (int turn = 0; turn < turns; turn++) {
+    if (turns == 1 || turn == cuda->rank) {
+      const int64_t before = sl_cuda_used_bytes(cuda->device);
+      status = take(cuda);
+      *bytes += sl_cuda_used_bytes(cuda->device) - before;
+    }
+    status = sl_cuda_agree(cuda, status); /* the end of a turn */
+    SL_TRY(status);
+  }
+  return SL_OK;
+}
+
+/* --- streams and events --- */
+
+static enum sl_status open_streams(struct sl_cuda *cuda) {
+  for (int kind = 0; kind < SL_PROGRAM_COUNT; kind++) {
+    SL_TRY(sl_cuda_events_plan(&cuda->plans[kind], &cuda->rank_class->programs[kind]));
+    if (cuda->plans[kind].event_count > cuda->event_count) cuda->event_count = cuda->plans[kind].event_count;
+  }
+  for (int lane = 0; lane < SL_LANE_COUNT; lane++) {
+    bool used = lane == SL_LANE_COMPUTE;
+    for (int kind = 0; kind < SL_PROGRAM_COUNT; kind++) used |= cuda->plans[kind].uses[lane];
+    if (!used) continue;
+    SL_CUDA_TRY(cudaStreamCreateWithFlags(&cuda->lanes[lane], cudaStreamNonBlocking));
+    SL_CUDA_TRY(cudaEventCreateWithFlags(&cuda->ends[lane], cudaEventDisableTiming));
+  }
+  SL_CUDA_TRY(cudaEventCreate(&cuda->base));
+  SL_TRY(sl_calloc(&cuda->events, (size_t)cuda->event_count, sizeof *cuda->events));
+  for (int i = 0; i < cuda->event_count; i++)
+    SL_CUDA_TRY(cudaEventCreateWithFlags(&cuda->events[i], cudaEventDisableTiming));
+  return SL_OK;
+}
+
+static void close_streams(struct sl_cuda *cuda) {
+  for (int i = 0; cuda->events && i < cuda->event_count; i++)
+    if (cuda->events[i]) sl_cuda_release("cudaEventDestroy", cudaEventDestroy(cuda->events[i]));
+  for (size_t i = 0; cuda->times && i < cuda->time_count; i++)
+    if (cuda->times[i]) sl_cuda_release("cudaEventDestroy", cudaEventDestroy(cuda->times[i]));
+  if (cuda->base) sl_cuda_release("cudaEventDestroy", cudaEventDestroy(cuda->base));
+  for (int lane = 0; lane < SL_LANE_COUNT; lane++) {
+    if (cuda->ends[lane]) sl_cuda_release("cudaEventDestroy", cudaEventDestroy(cuda->ends[lane]));
+    if (cuda->lanes[lane]) sl_cuda_release("cudaStreamDestroy", cudaStreamDestroy(cuda->lanes[lane]));
+  }
+  for (int kind = 0; kind < SL_PROGRAM_COUNT; kind++) sl_cuda_events_free(&cuda->plans[kind]);
+  free(cuda->events);
+  free(cuda->times);
+}
+
+/* --- steps of opening --- */
+
+static enum sl_status check_programs(const struct sl_cuda *cuda) {
+  for (int kind = 0; kind < SL_PROGRAM_COUNT; kind++) {
+    const struct sl_program *program = &cuda->rank_class->programs[kind];
+    for (size_t i = 0; i < program->op_count; i++) SL_TRY(sl_cuda_supports(&program->ops[i]));
+  }
+  return SL_OK;
+}
+
+static enum sl_status read_timeout(struct sl_cuda *cuda) {
+  const char *text = getenv("SHARDLAB_TIMEOUT_S");
+  cuda->timeout_s = 60;
+  if (!text || !*text) return SL_OK;
+  char *end;
+  cuda->timeout_s = strtod(text, &end);
+  if (*end == '\0' && cuda->timeout_s > 0) return SL_OK;
+  return sl_fail(SL_ERR_INPUT, "SHARDLAB_TIMEOUT_S=\"%s\": expected a number of seconds above 0", text);
+}
+
+/* Who we are: a rank among the job's processes, or one rank of the plan alone. */
+static enum sl_status find_place(struct sl_cuda *cuda) {
+  const int world = cuda->job->plan->world;
+  SL_TRY(sl_cuda_place_read(&cuda->place));
+  cuda->alone = cuda->options.alone;
+  cuda->rank = cuda->alone ? cuda->options.alone_rank : cuda->place.rank;
+  cuda->world = cuda->alone ? world : cuda->place.world;
+  if (cuda->alone && cuda->place.world > 1)
+    return sl_fail(SL_ERR_INPUT, "one rank alone: the launcher started %d processes; expected one", cuda->place.world);
+  if (cuda->rank < 0 || cuda->rank >= world)
+    return sl_fail(SL_ERR_INPUT, "rank %d of a plan of %d ranks: expected 0 to %d", cuda->rank, world, world - 1);
+  if (cuda->options.poison)
+    return sl_fail(SL_ERR_INPUT, "poison is of the host backend; expected --backend host, or compute-sanitizer here");
+  if (cuda->world == world) return SL_OK;
+  return sl_fail(SL_ERR_INPUT, "the plan has %d ranks, but %d processes were started: run it with --world %d", world,
+                 cuda->world, world);
+}
+
+static enum sl_status meet(struct sl_cuda *cuda) {
+  SL_TRY(find_place(cuda));
+  SL_TRY(read_timeout(cuda));
+  SL_TRY(sl_star_open(&cuda->star, cuda->place.rank, cuda->place.world, cuda->place.host, cuda->place.port,
+                      cuda->timeout_s));
+  return sl_cuda_watch_start(cuda);
+}
+
+static void know_place(struct sl_cuda *cuda) {
+  cuda->coord = sl_plan_coord(cuda->job->plan, cuda->rank);
+  cuda->rank_class = &cuda->job->classes[sl_job_class_of(cuda->job, cuda->rank)];
+  cuda->workspace = sl_cuda_workspace_plan(cuda->rank_class);
+  for (enum sl_group group = 0; group < SL_GROUP_COUNT; group++)
+    cuda->members[group] = sl_plan_group(cuda->job->plan, group, cuda->rank);
+}
+
+static enum sl_status open_handles(struct sl_cuda *cuda) {
+  SL_TRY(open_streams(cuda));
+  SL_TRY(sl_cuda_workspace_open(cuda));
+  if (cuda->workspace.gemm_bytes > 0)
+    SL_TRY(sl_cuda_gemm_open(&cuda->gemm, cuda->gemm_workspace, (size_t)cuda->workspace.gemm_bytes));
+  return sl_cuda_noise_open(cuda);
+}
+
+static enum sl_status open_device(struct sl_cuda *cuda) {
+  SL_TRY(sl_cuda_agree(cuda, choose_device(cuda)));
+  SL_TRY(sl_cuda_agree(cuda, sl_cuda_comms_prepare(cuda)));
+  SL_TRY(in_turn(cuda, make_context, &cuda->context_bytes));
+  SL_TRY(in_turn(cuda, open_handles, &cuda->context_bytes));
+  /* NCCL's memory comes on all ranks at once: of a shared device each takes an equal part */
+  const int64_t before = sl_cuda_used_bytes(cuda->device);
+  SL_TRY(sl_cuda_agree(cuda, SL_OK));
+  SL_TRY(sl_cuda_agree(cuda, sl_cuda_comms_open(cuda)));
+  const int64_t taken = sl_cuda_used_bytes(cuda->device) - before;
+  cuda->context_bytes += cuda->shared ? taken / cuda->place.local_world : taken;
+  SL_TRY(sl_cuda_agree(cuda, SL_OK)); /* nobody goes on to its arena before all have looked */
+  return SL_OK;
+}
+
+static enum sl_status set_control(struct sl_cuda *cuda) {
+  const struct sl_buffer *b = &cuda->rank_class->buffers[cuda->rank_class->control];
+  char *at = cuda->arena[b->space] + cuda->rank_class->slot_offsets[b->first_slot];
+  sl_control_init(&cuda->scalars_host->control, cuda->job->plan->config);
+  SL_CUDA_TRY(cudaMemcpy(at, &cuda->scalars_host->control, sizeof(struct sl_control), cudaMemcpyDefault));
+  SL_CUDA_TRY(cudaDeviceSynchronize()); /* lanes do not wait for the default stream, which cleared the arena */
+  return SL_OK;
+}
+
+static enum sl_status open_local(struct sl_cuda *cuda) {
+  size_t issues = 0;
+  SL_TRY(set_control(cuda));
+  SL_TRY(sl_input_open(&cuda->input, cuda->job->plan, cuda->options.data));
+  SL_TRY(sl_cuda_tensors_open(cuda));
+  for (int kind = 0; kind < SL_PROGRAM_COUNT; kind++) {
+    const size_t count = cuda->rank_class->programs[kind].issue_count;
+    if (count > issues) issues = count;
+  }
+  return sl_calloc(&cuda->comm_bytes, issues, sizeof *cuda->comm_bytes);
+}
+
+enum sl_status sl_cuda_open(struct sl_cuda **out, const struct sl_job *job, const struct sl_exec_options *options) {
+  enum sl_status status;
+  struct sl_cuda *cuda;
+  SL_TRY(sl_calloc(&cuda, 1, sizeof *cuda));
+  cuda->job = job;
+  cuda->options = *options;
+  cuda->epoch_s = sl_cuda_clock();
+  cuda->call_hash = SL_HASH_CALLS;
+  cuda->timeout_s = 60;
+  SL_GO(meet(cuda));
+  know_place(cuda);
+  SL_GO(sl_cuda_agree(cuda, check_programs(cuda)));
+  SL_GO(open_device(cuda));
+  int64_t arena = 0;
+  SL_GO(in_turn(cuda, sl_cuda_arena_open, &arena));
+  cuda->base_bytes = sl_cuda_used_bytes(cuda->device) - arena;
+  cuda->peak_bytes = arena;
+  SL_GO(sl_cuda_agree(cuda, open_local(cuda)));
+  sl_cuda_watch_phase(cuda, NULL);
+  *out = cuda;
+  return SL_OK;
+fail:
+  sl_cuda_close(cuda);
+  return status;
+}
+
+void sl_cuda_close(struct sl_cuda *cuda) {
+  if (!cuda) return;
+  bool in_order = true;
+  sl_cuda_watch_stop(cuda);
+  /* the others look out for us until they close too */
+  if (cuda->comm_bytes && cuda->place.world > 1) in_order = sl_star_agree(&cuda->star, SL_OK, NULL) == SL_OK;
+  sl_tensors_close(&cuda->tensors);
+  sl_input_close(&cuda->input);
+  sl_cuda_comms_close(cuda, in_order && cuda->comm_bytes);
+  sl_cuda_gemm_close(cuda->gemm);
+  sl_cuda_noise_close(cuda);
+  close_streams(cuda);
+  if (cuda->rank_class) sl_cuda_memory_close(cuda);
+  sl_traffic_free(&cuda->traffic);
+  free(cuda->comm_bytes);
+  sl_star_close(&cuda->star);
+  free(cuda);
+}

@@ -1,0 +1,33 @@
+/* Where this process stands in its job, as the launcher's environment says it: rank, world, which of the node's
+ * processes it is, and where the ranks meet (backend/cuda/star.h). No MPI, no CUDA.
+ *
+ * Read in this order, the first that is there wins:
+ *   torchrun     RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE
+ *   Open MPI     OMPI_COMM_WORLD_RANK _SIZE _LOCAL_RANK _LOCAL_SIZE
+ *   Slurm        SLURM_PROCID SLURM_NTASKS SLURM_LOCALID SLURM_NTASKS_PER_NODE
+ * The meeting point is MASTER_ADDR and MASTER_PORT; without them the address in NCCL_COMM_ID (HOST:PORT, [IPV6]:PORT;
+ * NCCL itself takes that port, the ranks meet at the next one), the first host of SLURM_JOB_NODELIST, or, where all
+ * ranks are of one node, 127.0.0.1; port 29500. */
+#ifndef SL_BACKEND_CUDA_PLACE_H
+#define SL_BACKEND_CUDA_PLACE_H
+
+#include "core/status.h"
+
+#include <stddef.h>
+
+struct sl_cuda_place {
+  int rank, world;             /* 0 of 1 without a launcher */
+  int local_rank, local_world; /* among the processes of this node */
+  char host[256];              /* where rank 0 listens; "" for a world of one */
+  int port;
+};
+
+/* Errors: SL_ERR_INPUT with the variable, its value and what was expected. */
+enum sl_status sl_cuda_place_read(struct sl_cuda_place *place);
+
+/* Split "HOST:PORT" or "[IPV6]:PORT". Errors: SL_ERR_INPUT naming `what`. */
+enum sl_status sl_cuda_place_address(const char *what, const char *text, char *host, size_t size, int *port);
+/* The first host of a Slurm node list: "gpu[003-010,12],login1" gives gpu003. Errors: SL_ERR_INPUT. */
+enum sl_status sl_cuda_place_first_node(const char *list, char *host, size_t size);
+
+#endif

@@ -1,0 +1,86 @@
+/* The device's memory behind backend/common/tensor.h: a conversion in pinned memory and a copy each way, waited for,
+ * because neither program is timed. Micro-batches go through pinned memory too, but nobody waits: the staging holds all
+ * of a program's. */
+#include "backend/cuda/cuda.h"
+
+#include "kernels/convert.h"
+#include "kernels/cuda.h"
+
+static char *memory_of(const struct sl_cuda *cuda, const struct sl_tensor_place *place) {
+  return cuda->arena[place->space] + place->offset;
+}
+
+static enum sl_status put(void *context, const struct sl_tensor_place *place, const float *values) {
+  struct sl_cuda *cuda = context;
+  const size_t bytes = (size_t)(place->count * sl_dtype_bytes(place->dtype));
+  sl_convert(cuda->values, (enum sl_number)place->dtype, values, SL_NUMBER_F32, (size_t)place->count);
+  SL_CUDA_TRY(cudaMemcpyAsync(memory_of(cuda, place), cuda->values, bytes, cudaMemcpyDefault, cuda->tensor_stream));
+  SL_CUDA_TRY(cudaStreamSynchronize(cuda->tensor_stream)); /* the next chunk takes the same pinned memory */
+  return SL_OK;
+}
+
+static enum sl_status get(void *context, const struct sl_tensor_place *place, float *values) {
+  struct sl_cuda *cuda = context;
+  const size_t bytes = (size_t)(place->count * sl_dtype_bytes(place->dtype));
+  SL_CUDA_TRY(cudaMemcpyAsync(cuda->values, memory_of(cuda, place), bytes, cudaMemcpyDefault, cuda->tensor_stream));
+  SL_CUDA_TRY(cudaStreamSynchronize(cuda->tensor_stream)); /* the values are read here */
+  sl_convert(values, SL_NUMBER_F32, cuda->values, (enum sl_number)place->dtype, (size_t)place->count);
+  return SL_OK;
+}
+
+static enum sl_status agree(void *context, enum sl_status mine) {
+  return sl_cuda_agree(context, mine);
+}
+
+enum sl_status sl_cuda_tensors_open(struct sl_cuda *cuda) {
+  const struct sl_tensor_memory memory = {.context = cuda, .put = put, .get = get, .agree = agree};
+  return sl_tensors_open(&cuda->tensors, cuda->job, &cuda->options, cuda->rank, &memory);
+}
+
+/* One rank alone: the whole piece at once on the device; what matters is that the numbers are of a trained model's size. */
+static enum sl_status fill_alone(struct sl_cuda *cuda, cudaStream_t stream, const struct sl_op *op) {
+  const struct sl_located where = sl_job_locate(cuda->job, cuda->rank, op->role, op->tensor);
+  const struct sl_buffer *b = &cuda->rank_class->buffers[where.buffer];
+  const struct sl_philox_key key = {(uint32_t)cuda->job->plan->config->sl.seed, SL_STREAM_INIT, 0,
+                                    (uint32_t)op->tensor};
+  if (where.count == 0) return SL_OK;
+  char *at = cuda->arena[b->space] + cuda->rank_class->slot_offsets[b->first_slot] + where.offset;
+  const int code = sl_cuda_philox_normal(stream, (enum sl_number)b->dtype, at, &key, 0, (size_t)where.count, 0, 0.02F);
+  return code == 0 ? SL_OK : sl_cuda_failed("a kernel that draws first values", (cudaError_t)code);
+}
+
+enum sl_status sl_cuda_init_tensor(struct sl_cuda *cuda, cudaStream_t stream, const struct sl_issued *it) {
+  if (cuda->alone) return fill_alone(cuda, stream, it->op);
+  cuda->tensor_stream = stream;
+  return sl_tensors_init(&cuda->tensors, it->op);
+}
+
+enum sl_status sl_cuda_save_tensor(struct sl_cuda *cuda, cudaStream_t stream, const struct sl_issued *it) {
+  cuda->tensor_stream = stream;
+  return sl_tensors_save(&cuda->tensors, it->op);
+}
+
+/* --- micro-batches --- */
+
+/* Pinned memory for operand `i`, and its copy to the device once it is filled. */
+static char *stage(struct sl_cuda *cuda, const struct sl_issued *it, int i) {
+  char *at = cuda->staging + cuda->staged;
+  cuda->staged += (it->program->slices[it->op->slice + i].bytes + SL_ALIGN - 1) / SL_ALIGN * SL_ALIGN;
+  return at;
+}
+
+enum sl_status sl_cuda_load_batch(struct sl_cuda *cuda, cudaStream_t stream, const struct sl_issued *it) {
+  const bool inputs = !(it->op->flags & SL_OP_TARGETS_ONLY), targets = !(it->op->flags & SL_OP_INPUTS_ONLY);
+  char *from[2] = {NULL, NULL};
+  const int count = inputs + targets;
+  if (cuda->staged + sl_cuda_workspace_batch(it->program, it->op) > cuda->workspace.staging_bytes)
+    return sl_fail(SL_ERR_INTERNAL, "micro-batches of a program outgrow their staging of %lld bytes",
+                   (long long)cuda->workspace.staging_bytes);
+  for (int i = 0; i < count; i++) from[i] = stage(cuda, it, i);
+  SL_TRY(sl_input_batch(&cuda->input, cuda->coord.dp, cuda->step, it, inputs ? from[0] : NULL,
+                        targets ? from[inputs] : NULL));
+  for (int i = 0; i < count; i++)
+    SL_CUDA_TRY(cudaMemcpyAsync(sl_cuda_operand(cuda, it, i), from[i],
+                                (size_t)it->program->slices[it->op->slice + i].bytes, cudaMemcpyDefault, stream));
+  return SL_OK;
+}

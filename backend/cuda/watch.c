@@ -1,0 +1,152 @@
+/* The watch thread: whatever the main thread waits for (NCCL's meeting, a full launch queue, a program's end), it looks
+ * every 50 ms whether the job can still go on, and ends this process when it cannot: a peer is gone, NCCL reports an
+ * error, or nothing got further for SHARDLAB_TIMEOUT_S seconds. The message names the rank and the communication op
+ * that is not complete; the other ranks hear of it over the star and end too.
+ *
+ * It ends the process by _exit: the main thread may stand inside a driver call that will never return. */
+#include "backend/cuda/cuda.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static void nap(void) {
+  nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+}
+
+void sl_cuda_describe(const struct sl_cuda *cuda, uint32_t issue, char *out, size_t size) {
+  const struct sl_issue *e = &cuda->program->issues[issue];
+  const struct sl_op *op = &cuda->program->ops[e->op];
+  char action[64], with[64] = "";
+  sl_action_print(action, sizeof action, &cuda->program->instances[e->instance].action);
+  if (op->group < SL_GROUP_COUNT)
+    snprintf(with, sizeof with, " of group %s (member %d of %d)", sl_group_name(op->group),
+             cuda->members[op->group].index, cuda->members[op->group].size);
+  else if (sl_op_class_of(op->kind) == SL_CLASS_P2P)
+    snprintf(with, sizeof with, " with stage %d", (int)op->peer);
+  snprintf(out, size, "#%u %s%s on lane %s in action %s", issue, sl_op_name(op->kind), with, sl_lane_name(op->lane),
+           action);
+}
+
+/* The first issue from `looked` on whose event is not complete; a failure of the device ends the search. */
+static enum sl_status look(struct sl_cuda *cuda, uint32_t *stands_at) {
+  const struct sl_cuda_events *plan = &cuda->plans[cuda->kind];
+  const uint32_t issued = atomic_load(&cuda->issued);
+  uint32_t i = cuda->watch.looked;
+  for (; i < issued; i++) {
+    if (plan->event_of[i] == SL_CUDA_NO_EVENT) continue;
+    const cudaError_t code = cudaEventQuery(cuda->events[plan->event_of[i]]);
+    if (code == cudaErrorNotReady) break;
+    if (code != cudaSuccess) return sl_cuda_failed("cudaEventQuery", code);
+  }
+  if (i > cuda->watch.looked || i == issued) cuda->watch.moved_s = sl_cuda_clock();
+  cuda->watch.looked = i;
+  *stands_at = i;
+  return SL_OK;
+}
+
+/* The communication op that a stuck program waits for: the first incomplete one. */
+static void stands_in(const struct sl_cuda *cuda, uint32_t from, char *out, size_t size) {
+  const uint32_t issued = atomic_load(&cuda->issued);
+  for (uint32_t i = from; i < issued; i++) {
+    if (!sl_cuda_communicates(&cuda->program->ops[cuda->program->issues[i].op])) continue;
+    sl_cuda_describe(cuda, i, out, size);
+    return;
+  }
+  if (from < issued)
+    sl_cuda_describe(cuda, from, out, size);
+  else
+    snprintf(out, size, "the end of the program");
+}
+
+static void where(const struct sl_cuda *cuda, uint32_t stands_at, char *out, size_t size) {
+  if (cuda->watch.running)
+    stands_in(cuda, stands_at, out, size);
+  else
+    snprintf(out, size, "%s", cuda->watch.phase ? cuda->watch.phase : "its own work");
+}
+
+/* `quiet`: another rank has told the reason. */
+static _Noreturn void end_process(struct sl_cuda *cuda, const char *text, bool quiet) {
+  if (!quiet) fprintf(stderr, "shardlab: rank %d: %s\n", cuda->rank, text);
+  fflush(NULL);
+  sl_star_abort(&cuda->star, text);
+  _exit(sl_exit_code(SL_ERR_PEER));
+}
+
+static enum sl_status check(struct sl_cuda *cuda, uint32_t *stands_at) {
+  struct sl_cuda_watch *w = &cuda->watch;
+  SL_TRY(sl_star_watch(&cuda->star));
+  if (w->running) {
+    SL_TRY(sl_cuda_comms_poll(cuda));
+    SL_TRY(look(cuda, stands_at));
+  }
+  const double still = sl_cuda_clock() - w->moved_s;
+  /* the lower rank gives up first, and ends the job before the others speak */
+  if ((!w->running && !w->phase) || still < cuda->timeout_s + 0.25 * (cuda->rank < 16 ? cuda->rank : 16)) return SL_OK;
+  return sl_fail(SL_ERR_PEER, "no progress for %g s (SHARDLAB_TIMEOUT_S sets the limit)", cuda->timeout_s);
+}
+
+static void *watch(void *argument) {
+  struct sl_cuda *cuda = argument;
+  while (!atomic_load(&cuda->watch.stop)) {
+    char at[256], text[512];
+    uint32_t stands_at = 0;
+    nap();
+    pthread_mutex_lock(&cuda->watch.lock);
+    stands_at = cuda->watch.looked;
+    if (!atomic_load(&cuda->watch.stop) && check(cuda, &stands_at) != SL_OK) {
+      where(cuda, stands_at, at, sizeof at);
+      snprintf(text, sizeof text, "%s; it waits in %s", sl_error_message(), at);
+      end_process(cuda, text, strstr(sl_error_message(), " ended the job: ") != NULL);
+    }
+    pthread_mutex_unlock(&cuda->watch.lock);
+  }
+  return NULL;
+}
+
+enum sl_status sl_cuda_watch_start(struct sl_cuda *cuda) {
+  struct sl_cuda_watch *w = &cuda->watch;
+  atomic_init(&w->stop, false);
+  w->moved_s = sl_cuda_clock();
+  if (cuda->place.world == 1) return SL_OK; /* nobody to wait for: a failure shows where the call is made */
+  if (pthread_mutex_init(&w->lock, NULL) != 0) return sl_fail(SL_ERR_MEMORY, "no memory for a lock");
+  if (pthread_create(&w->thread, NULL, watch, cuda) != 0) {
+    pthread_mutex_destroy(&w->lock);
+    return sl_fail(SL_ERR_MEMORY, "no watch thread can be started");
+  }
+  w->started = true;
+  return SL_OK;
+}
+
+void sl_cuda_watch_stop(struct sl_cuda *cuda) {
+  struct sl_cuda_watch *w = &cuda->watch;
+  if (!w->started) return;
+  atomic_store(&w->stop, true);
+  pthread_join(w->thread, NULL);
+  pthread_mutex_destroy(&w->lock);
+  w->started = false;
+}
+
+void sl_cuda_watch_phase(struct sl_cuda *cuda, const char *phase) {
+  struct sl_cuda_watch *w = &cuda->watch;
+  if (!w->started) return;
+  pthread_mutex_lock(&w->lock);
+  w->phase = phase;
+  w->running = false;
+  w->moved_s = sl_cuda_clock();
+  pthread_mutex_unlock(&w->lock);
+}
+
+void sl_cuda_watch_program(struct sl_cuda *cuda, bool running) {
+  struct sl_cuda_watch *w = &cuda->watch;
+  if (!w->started) return;
+  pthread_mutex_lock(&w->lock);
+  w->phase = NULL;
+  w->running = running;
+  w->looked = 0;
+  w->moved_s = sl_cuda_clock();
+  pthread_mutex_unlock(&w->lock);
+}

@@ -1,0 +1,24 @@
+/* Memory of the cuda backend outside the arenas, planned from the programs alone: what its ops ask for that core gives
+ * no buffer. It is reported beside the arena, as context. */
+#ifndef SL_BACKEND_CUDA_WORKSPACE_H
+#define SL_BACKEND_CUDA_WORKSPACE_H
+
+#include "core/executor.h"
+
+/* cuBLAS's own advice for Hopper; one handle, and products run on one lane. */
+enum { SL_CUDA_GEMM_WORKSPACE = 32 << 20 };
+
+struct sl_cuda_workspace {
+  int64_t gemm_bytes;    /* device; 0: no products */
+  int64_t scratch_bytes; /* device: for kernels whose op brings none, or too little */
+  int64_t staging_bytes; /* pinned host: all micro-batches of a program's LOAD_BATCH ops, for the copies run behind */
+  int64_t values_bytes;  /* pinned host: a chunk of first values, or of values to save */
+};
+
+struct sl_cuda_workspace sl_cuda_workspace_plan(const struct sl_class *rank_class);
+/* Scratch that the GPU's kernel of `op` needs, and which operand would be it (-1: none is needed). */
+int64_t sl_cuda_workspace_scratch(const struct sl_op *op, int *operand);
+/* Bytes of all operands of a LOAD_BATCH op, each rounded up to SL_ALIGN. */
+int64_t sl_cuda_workspace_batch(const struct sl_program *program, const struct sl_op *op);
+
+#endif
