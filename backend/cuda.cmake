@@ -6,8 +6,7 @@ list(TRANSFORM SL_CUDA_PLAIN APPEND .c)
 add_library(shardlab_cuda_plain STATIC ${SL_CUDA_PLAIN})
 target_link_libraries(shardlab_cuda_plain PUBLIC shardlab_common shardlab_core Threads::Threads)
 
-if(NOT SL_HAVE_CUDA)
-  message(STATUS "CUDA is absent: the cuda backend is not built")
+if(NOT SL_HAVE_CUDA) # cmake/cuda.cmake has said so
   return()
 endif()
 find_path(NCCL_INCLUDE nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})

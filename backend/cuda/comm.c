@@ -50,7 +50,6 @@ static void allow_sharing(const struct sl_cuda *cuda, int version) {
 
 enum sl_status sl_cuda_comms_prepare(struct sl_cuda *cuda) {
   int version = 0;
-  set_default("CUDA_DEVICE_MAX_CONNECTIONS", "32"); /* a hardware queue a lane: no lane waits behind another */
   if (cuda->place.world == 1) return SL_OK;
   SL_NCCL_TRY(ncclGetVersion(&version));
   set_default("NCCL_RUNTIME_CONNECT", "0");
@@ -107,7 +106,7 @@ static enum sl_status open_groups(struct sl_cuda *cuda) {
   for (enum sl_group group = 0; group < SL_GROUP_COUNT; group++) {
     cuda->comms.groups[group].size = cuda->members[group].size;
     cuda->comms.groups[group].index = cuda->members[group].index;
-    if (!used[group] || cuda->world == 1) continue;
+    if (!used[group] || cuda->place.world == 1) continue;
     sl_cuda_watch_phase(cuda, sl_group_name(group));
     if (group == SL_GROUP_WORLD)
       cuda->comms.groups[group].nccl = cuda->comms.world;

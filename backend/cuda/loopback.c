@@ -35,7 +35,7 @@ enum sl_status sl_cuda_noise_open(struct sl_cuda *cuda) {
 
 void sl_cuda_noise_close(struct sl_cuda *cuda) {
   for (int i = 0; cuda->noise && i < 2 * TYPES; i++)
-    sl_cuda_release("cudaFree", cudaFree(cuda->noise->blocks[i / 2][i % 2]));
+    if (cuda->noise->blocks[i / 2][i % 2]) sl_cuda_release("cudaFree", cudaFree(cuda->noise->blocks[i / 2][i % 2]));
   free(cuda->noise);
 }
 

@@ -108,15 +108,24 @@ enum sl_status sl_cuda_workspace_open(struct sl_cuda *cuda) {
   return SL_OK;
 }
 
+/* Nothing is asked of a driver that may not be there for memory that was never taken. */
+static void free_device(void *at) {
+  if (at) sl_cuda_release("cudaFree", cudaFree(at));
+}
+
+static void free_pinned(void *at) {
+  if (at) sl_cuda_release("cudaFreeHost", cudaFreeHost(at));
+}
+
 void sl_cuda_memory_close(struct sl_cuda *cuda) {
-  sl_cuda_release("cudaFree", cudaFree(cuda->arena[SL_SPACE_DEVICE]));
-  sl_cuda_release("cudaFree", cudaFree(cuda->gemm_workspace));
-  sl_cuda_release("cudaFree", cudaFree(cuda->scratch));
-  sl_cuda_release("cudaFree", cudaFree(cuda->scalars));
-  sl_cuda_release("cudaFreeHost", cudaFreeHost(cuda->arena[SL_SPACE_HOST]));
-  sl_cuda_release("cudaFreeHost", cudaFreeHost(cuda->staging));
-  sl_cuda_release("cudaFreeHost", cudaFreeHost(cuda->values));
-  sl_cuda_release("cudaFreeHost", cudaFreeHost(cuda->scalars_host));
+  free_device(cuda->arena[SL_SPACE_DEVICE]);
+  free_device(cuda->gemm_workspace);
+  free_device(cuda->scratch);
+  free_device(cuda->scalars);
+  free_pinned(cuda->arena[SL_SPACE_HOST]);
+  free_pinned(cuda->staging);
+  free_pinned(cuda->values);
+  free_pinned(cuda->scalars_host);
 }
 
 void *sl_cuda_operand(const struct sl_cuda *cuda, const struct sl_issued *it, int i) {

@@ -47,6 +47,7 @@ enum sl_status sl_cuda_agree(struct sl_cuda *cuda, enum sl_status mine) {
 /* --- the device --- */
 
 enum sl_status sl_cuda_probe(int *devices) {
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0); /* a hardware queue a lane: no lane waits behind another */
   const cudaError_t code = cudaGetDeviceCount(devices);
   if (code == cudaSuccess && *devices > 0) return SL_OK;
   return sl_fail(SL_ERR_ABSENT, "backend cuda: no NVIDIA GPU can be used here: %s; expected a GPU and its driver",
@@ -59,6 +60,16 @@ static enum sl_status choose_device(struct sl_cuda *cuda) {
   cuda->device = cuda->place.local_rank % devices;
   cuda->shared = cuda->place.local_world > devices;
   return SL_OK;
+}
+
+/* Ranks of one node sharing is everybody's matter: all take turns, or none does. */
+static enum sl_status agree_sharing(struct sl_cuda *cuda) {
+  int32_t mine = cuda->shared, *all;
+  SL_TRY(sl_calloc(&all, (size_t)cuda->place.world, sizeof *all));
+  const enum sl_status status = sl_star_exchange(&cuda->star, &mine, sizeof mine, all);
+  for (int i = 0; i < cuda->place.world; i++) cuda->shared |= all[i] != 0;
+  free(all);
+  return status;
 }
 
 static enum sl_status make_context(struct sl_cuda *cuda) {
@@ -184,6 +195,7 @@ static enum sl_status open_handles(struct sl_cuda *cuda) {
 
 static enum sl_status open_device(struct sl_cuda *cuda) {
   SL_TRY(sl_cuda_agree(cuda, choose_device(cuda)));
+  SL_TRY(agree_sharing(cuda));
   SL_TRY(sl_cuda_agree(cuda, sl_cuda_comms_prepare(cuda)));
   SL_TRY(in_turn(cuda, make_context, &cuda->context_bytes));
   SL_TRY(in_turn(cuda, open_handles, &cuda->context_bytes));

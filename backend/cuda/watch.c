@@ -35,6 +35,7 @@ static enum sl_status look(struct sl_cuda *cuda, uint32_t *stands_at) {
   const struct sl_cuda_events *plan = &cuda->plans[cuda->kind];
   const uint32_t issued = atomic_load(&cuda->issued);
   uint32_t i = cuda->watch.looked;
+  SL_CUDA_TRY(cudaSetDevice(cuda->device)); /* this thread's own choice, else a context on device 0 comes into being */
   for (; i < issued; i++) {
     if (plan->event_of[i] == SL_CUDA_NO_EVENT) continue;
     const cudaError_t code = cudaEventQuery(cuda->events[plan->event_of[i]]);

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Memory against ZeRO stage: the paper's figure, a real training on this machine, and DeepSpeed's estimators.
-# usage: experiments/memory_vs_stage/run.sh [--quick] [OUT]     (after ./dev build)
-# --quick trains gpt2-mini instead of gpt2 and leaves out 8 ranks. MODEL=NAME|FILE trains another one.
+# usage: experiments/memory_vs_stage/run.sh [--quick] [--backend cuda] [OUT]     (after ./dev build)
+# --quick trains gpt2-mini instead of gpt2 and leaves out 8 ranks. MODEL=NAME|FILE trains another one. --backend cuda trains
+# on a GPU, which all ranks share: memory is the device's, times mean nothing.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$root"
@@ -9,6 +10,12 @@ model=gpt2 worlds="1 2 4 8"
 if [ "${1:-}" = --quick ]; then
   model=gpt2-mini worlds="1 2 4"
   shift
+fi
+backend=host cluster=localhost
+if [ "${1:-}" = --backend ]; then
+  backend=$2
+  [ "$backend" != cuda ] || cluster=dgx-h200
+  shift 2
 fi
 model=${MODEL:-$model}
 out=${1:-out/memory_vs_stage}
@@ -27,23 +34,24 @@ done
 
 # One training run; what it cannot do (a precision that the backend lacks, too little memory) is said and left out.
 train() { # precision world stage
-  local job=(--model "$model" --config $here/ds_$1.json --world "$2" --zero-stage "$3" --seq 64)
+  local job=(--model "$model" --config $here/ds_$1.json --world "$2" --zero-stage "$3" --seq 64 --cluster "$cluster")
   local name=$out/records/b_$1_$2_$3
   "$bin/shardlab" predict "${job[@]}" --no-fold --quiet --json "${name}_predicted.json"
   local need available
   need=$(python3 -c "import json; print(json.load(open('${name}_predicted.json'))['memory']['device']['peak_bytes'] * $2 // 1048576)")
   available=$(awk '/^MemAvailable/ { print int($2 / 1024) }' /proc/meminfo)
+  if [ "$backend" = cuda ]; then available=$(nvidia-smi --query-gpu=memory.free --format=csv,noheader,nounits | head -1); fi
   if [ $((need * 10)) -gt $((available * 9)) ]; then
     echo "   $1, $2 ranks, stage $3: predicted $need MiB in all, $available MiB free: not measured" >&2
     return
   fi
-  "$bin/shardlab" measure "${job[@]}" --steps 2 --data examples/corpus.txt --quiet --json "${name}_measured.json"
+  "$bin/shardlab" measure "${job[@]}" --backend "$backend" --steps 2 --data examples/corpus.txt --quiet --json "${name}_measured.json"
 }
 
 echo "== b: $model on $worlds ranks, predicted and measured" >&2
 for precision in fp32 bf16 fp16; do
-  probe=(--model gpt2-tiny --config $here/ds_$precision.json --seq 8 --steps 1 --quiet)
-  if ! { "$bin/shardlab" predict "${probe[@]}" && "$bin/shardlab" measure "${probe[@]}" --data examples/corpus.txt; } \
+  probe=(--model gpt2-tiny --config $here/ds_$precision.json --seq 8 --steps 1 --quiet --cluster "$cluster")
+  if ! { "$bin/shardlab" predict "${probe[@]}" && "$bin/shardlab" measure "${probe[@]}" --backend "$backend" --data examples/corpus.txt; } \
     2>"$out/probe.txt"; then
     echo "   $precision is left out: $(tail -1 "$out/probe.txt")" >&2
     continue

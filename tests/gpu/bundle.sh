@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Packs what a bare x86-64 machine with an NVIDIA GPU needs to run ./dev gpu: our programs and modules, the few libraries
+# that such a machine may lack (jansson, OpenMP's runtime), inputs, scripts, and the losses of the host backend to be
+# equalled. CUDA, cuBLAS and NCCL are not in it: they are found there. usage: bundle.sh [ARCHIVE.tar.gz]
+set -euo pipefail
+root=$(cd "$(dirname "$0")/../.." && pwd)
+archive=${1:-$root/out/bundle.tar.gz}
+build=$root/build/bundle
+stage=$build/shardlab
+limit=$((40 << 20))
+
+cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DSL_NATIVE=OFF >/dev/null
+cmake --build "$build" -j "$(nproc)" --target shardlab shardlab_cuda test_cuda_kernels test_cuda_attention
+rm -rf "$stage"
+mkdir -p "$stage/bin" "$stage/lib" "$stage/tests" "$stage/experiments" "$(dirname "$archive")"
+cp "$build"/bin/{shardlab,test_cuda_kernels,test_cuda_attention} "$stage/bin/"
+cp "$build"/lib/libshardlab_{core,cuda}.so "$stage/lib/"
+ldd "$stage/bin/shardlab" "$build/lib/libshardlab_cuda.so" "$stage/bin/test_cuda_kernels" |
+  awk '/lib(jansson|gomp|cmocka)\.so/ { print $3 }' | sort -u | xargs -I{} cp -L {} "$stage/lib/"
+strip --strip-debug "$stage"/bin/* "$stage"/lib/*
+cp -r "$root/examples" "$root/dev" "$stage/"
+cp -r "$root/tests/gpu" "$root/tests/peers" "$stage/tests/"
+cp -r "$root/experiments/validate_gpu" "$root/experiments/memory_vs_stage" "$stage/experiments/"
+
+# What one rank of the host backend computes, by the program just built: the losses that the GPU must equal.
+mkdir -p "$stage/reference"
+cmake --build "$build" -j "$(nproc)" --target shardlab_host
+for model in gpt2-tiny "$root/examples/mlp.json"; do
+  data=$root/examples/corpus.txt
+  config=$root/examples/ds_zero0.json
+  [[ $model != *mlp* ]] || { data=random:4096 config=$root/examples/ds_adam_mlp.json; }
+  "$build/bin/shardlab" measure --model "$model" --config "$config" --data "$data" --world 1 --steps 20 --quiet \
+    --cluster h200x1 --json "$stage/reference/$(basename "$model" .json).json"
+done
+{
+  date -u +%Y-%m-%d
+  git -C "$root" rev-parse HEAD
+  nvcc --version | tail -2
+} >"$stage/VERSION"
+tar -C "$build" -czf "$archive" shardlab
+bytes=$(stat -c %s "$archive")
+echo "$archive: $bytes bytes"
+[ "$bytes" -lt "$limit" ] || { echo "bundle: larger than $limit bytes" >&2; exit 1; }

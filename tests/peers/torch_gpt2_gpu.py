@@ -1,0 +1,101 @@
+"""GPT-2 124M in PyTorch on one GPU, as fast as plain PyTorch goes: torch.compile, bf16, fused AdamW,
+scaled_dot_product_attention. Prints one JSON object with the median step time and, for scale, the rate of a large bf16
+product on random data in the same process.
+
+    python3 torch_gpt2_gpu.py --batch 8 --seq 1024 --steps 20
+"""
+import argparse
+import json
+import statistics
+import time
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class Block(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads = heads
+        self.ln_1, self.ln_2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.qkv, self.proj = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.fc, self.out = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x):  # (B,T,C)
+        b, t, c = x.shape
+        q, k, v = (y.view(b, t, self.heads, c // self.heads).transpose(1, 2) for y in self.qkv(self.ln_1(x)).split(c, 2))
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.proj(y.transpose(1, 2).reshape(b, t, c))
+        return x + self.out(F.gelu(self.fc(self.ln_2(x)), approximate="tanh"))
+
+
+class Gpt2(nn.Module):
+    def __init__(self, vocab=50257, positions=1024, width=768, layers=12, heads=12):
+        super().__init__()
+        self.wte, self.wpe = nn.Embedding(vocab, width), nn.Embedding(positions, width)
+        self.blocks = nn.ModuleList(Block(width, heads) for _ in range(layers))
+        self.ln_f = nn.LayerNorm(width)
+        nn.init.normal_(self.wte.weight, std=0.02)
+
+    def forward(self, tokens, targets):
+        x = self.wte(tokens) + self.wpe(torch.arange(tokens.shape[1], device=tokens.device))
+        for block in self.blocks:
+            x = block(x)
+        logits = F.linear(self.ln_f(x), self.wte.weight)
+        return F.cross_entropy(logits.view(-1, logits.shape[-1]).float(), targets.view(-1))
+
+
+def gemm_tflops(n=8192, repeats=10):
+    a, b = (torch.randn(n, n, device="cuda", dtype=torch.bfloat16) for _ in range(2))
+    times = []
+    for _ in range(3 + repeats):
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        a @ b
+        end.record()
+        torch.cuda.synchronize()
+        times.append(start.elapsed_time(end))
+    return 2 * n**3 / statistics.median(times[3:]) / 1e9
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("--batch", type=int, default=8)
+    p.add_argument("--seq", type=int, default=1024)
+    p.add_argument("--steps", type=int, default=20)
+    p.add_argument("--no-compile", action="store_true")
+    p.add_argument("--json", help="file to write; default: standard output")
+    args = p.parse_args()
+    torch.manual_seed(4711)
+    torch.set_float32_matmul_precision("high")
+    model = Gpt2().cuda()
+    step_model = model if args.no_compile else torch.compile(model)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
+    times = []
+    for step in range(5 + args.steps):  # compilation and warm-up fall into the first five
+        tokens = torch.randint(50257, (args.batch, args.seq + 1), device="cuda")
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            loss = step_model(tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous())
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        torch.cuda.synchronize()
+        times.append(time.perf_counter() - start)
+    step_s = statistics.median(times[5:])
+    result = {"torch": torch.__version__, "gpu": torch.cuda.get_device_name(), "batch": args.batch, "seq": args.seq,
+              "compiled": not args.no_compile, "step_s": step_s, "step_times_s": times[5:], "loss": loss.item(),
+              "tokens_per_s": args.batch * args.seq / step_s, "peak_bytes": torch.cuda.max_memory_allocated(),
+              "gemm_tflops": gemm_tflops()}
+    text = json.dumps(result, indent=1)
+    if args.json:
+        with open(args.json, "w") as f:
+            f.write(text)
+    print(f"step {1e3 * step_s:.2f} ms, {result['tokens_per_s']:.0f} tokens/s" if args.json else text)
+
+
+if __name__ == "__main__":
+    main()
