@@ -77,6 +77,7 @@ struct sl_cuda_watch {
   const char *phase;    /* what the main thread is about when no program runs */
   bool running;         /* a program's events are to be looked at */
   uint32_t looked;      /* issues before it have no event, or a complete one */
+  uint32_t issued;      /* as last seen */
   double moved_s;       /* when something last got further */
 };
 

@@ -42,15 +42,18 @@ static enum sl_status look(struct sl_cuda *cuda, uint32_t *stands_at) {
     if (code == cudaErrorNotReady) break;
     if (code != cudaSuccess) return sl_cuda_failed("cudaEventQuery", code);
   }
-  if (i > cuda->watch.looked || i == issued) cuda->watch.moved_s = sl_cuda_clock();
+  if (i > cuda->watch.looked || issued != cuda->watch.issued) cuda->watch.moved_s = sl_cuda_clock();
   cuda->watch.looked = i;
+  cuda->watch.issued = issued;
   *stands_at = i;
   return SL_OK;
 }
 
-/* The communication op that a stuck program waits for: the first incomplete one. */
+/* The communication op that a stuck program waits for: the first incomplete one; the last of them may be on its way into
+ * NCCL, whose call does not return. */
 static void stands_in(const struct sl_cuda *cuda, uint32_t from, char *out, size_t size) {
-  const uint32_t issued = atomic_load(&cuda->issued);
+  uint32_t issued = atomic_load(&cuda->issued);
+  if (issued < cuda->program->issue_count) issued++;
   for (uint32_t i = from; i < issued; i++) {
     if (!sl_cuda_communicates(&cuda->program->ops[cuda->program->issues[i].op])) continue;
     sl_cuda_describe(cuda, i, out, size);
@@ -147,7 +150,7 @@ void sl_cuda_watch_program(struct sl_cuda *cuda, bool running) {
   pthread_mutex_lock(&w->lock);
   w->phase = NULL;
   w->running = running;
-  w->looked = 0;
+  w->looked = w->issued = 0;
   w->moved_s = sl_cuda_clock();
   pthread_mutex_unlock(&w->lock);
 }

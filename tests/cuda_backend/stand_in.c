@@ -1,0 +1,545 @@
+/* The stand-ins of stand_in.h. */
+#include "tests/cuda_backend/stand_in.h"
+
+#include <cublasLt.h>
+#include <cuda_runtime_api.h>
+#include <nccl.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- CUDA: everything happens at once ---- */
+
+struct CUevent_st {
+  bool recorded;
+  double at;
+};
+
+static int bad_waits, calls, hanging = -1;
+
+static double seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+int stand_in_calls(void) {
+  return calls;
+}
+
+int stand_in_bad_waits(void) {
+  return bad_waits;
+}
+
+void stand_in_hang(int rank) {
+  hanging = rank;
+}
+
+const char *cudaGetErrorString(cudaError_t code) {
+  return code == cudaSuccess ? "no error" : "an error";
+}
+
+cudaError_t cudaGetDeviceCount(int *count) {
+  *count = 1;
+  return cudaSuccess;
+}
+
+cudaError_t cudaSetDevice(int device) {
+  return device == 0 ? cudaSuccess : cudaErrorInvalidDevice;
+}
+
+cudaError_t cudaDeviceSynchronize(void) {
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetPCIBusId(char *out, int size, int device) {
+  (void)out, (void)size, (void)device;
+  return cudaErrorInvalidDevice;
+}
+
+static size_t taken; /* bytes of "device" memory, of this process */
+
+cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total) {
+  *total = (size_t)1 << 34;
+  *free_bytes = *total - taken;
+  return cudaSuccess;
+}
+
+/* The size stands in front of a block. */
+cudaError_t cudaMalloc(void **out, size_t bytes) {
+  char *at = aligned_alloc(256, (bytes + 511) / 256 * 256);
+  if (!at) return cudaErrorMemoryAllocation;
+  memset(at, 0xff, bytes + 256); /* NaN: what nobody wrote is not zero */
+  memcpy(at, &bytes, sizeof bytes);
+  taken += bytes;
+  *out = at + 256;
+  return cudaSuccess;
+}
+
+cudaError_t cudaFree(void *at) {
+  size_t bytes;
+  if (!at) return cudaSuccess;
+  memcpy(&bytes, (char *)at - 256, sizeof bytes);
+  taken -= bytes;
+  free((char *)at - 256);
+  return cudaSuccess;
+}
+
+cudaError_t cudaMallocHost(void **out, size_t bytes) {
+  *out = malloc(bytes);
+  return *out ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
+cudaError_t cudaFreeHost(void *at) {
+  free(at);
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemset(void *at, int value, size_t bytes) {
+  memset(at, value, bytes);
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemsetAsync(void *at, int value, size_t bytes, cudaStream_t stream) {
+  (void)stream;
+  return cudaMemset(at, value, bytes);
+}
+
+cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind) {
+  (void)kind;
+  memmove(to, from, bytes);
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream) {
+  (void)stream;
+  return cudaMemcpy(to, from, bytes, kind);
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *out, unsigned flags) {
+  (void)flags;
+  *out = malloc(1);
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  free(stream);
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  (void)stream;
+  return cudaSuccess;
+}
+
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t run, void *argument) {
+  (void)stream;
+  run(argument);
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned flags) {
+  (void)flags;
+  *out = calloc(1, sizeof **out);
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t *out) {
+  return cudaEventCreateWithFlags(out, 0);
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  free(event);
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  if (!stream) bad_waits++; /* a lane without a stream */
+  event->recorded = true;
+  event->at = seconds();
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  return event->recorded ? cudaSuccess : cudaErrorNotReady;
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  return cudaEventQuery(event);
+}
+
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end) {
+  *ms = (float)(1e3 * (end->at - start->at));
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
+  (void)flags;
+  if (!event->recorded || !stream) bad_waits++;
+  return cudaSuccess;
+}
+
+/* ---- cuBLASLt: column-major products in float, one by one ---- */
+
+/* The opaque types, by our own records behind the pointers. */
+struct desc {
+  int32_t trans_a, trans_b, epilogue;
+  const float *bias;
+};
+struct layout {
+  uint64_t rows, columns;
+  int64_t stride;
+};
+
+const char *cublasLtGetStatusName(cublasStatus_t status) {
+  return status == CUBLAS_STATUS_SUCCESS ? "success" : "a failure";
+}
+
+cublasStatus_t cublasLtCreate(cublasLtHandle_t *out) {
+  *out = malloc(1);
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
+  free(handle);
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *out, cublasComputeType_t compute, cudaDataType_t scale) {
+  if (compute != CUBLAS_COMPUTE_32F || scale != CUDA_R_32F) return CUBLAS_STATUS_NOT_SUPPORTED;
+  *out = calloc(1, sizeof(struct desc));
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t desc) {
+  free(desc);
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t to, cublasLtMatmulDescAttributes_t what,
+                                              const void *value, size_t bytes) {
+  struct desc *desc = (struct desc *)to;
+  if (what == CUBLASLT_MATMUL_DESC_TRANSA) memcpy(&desc->trans_a, value, bytes);
+  if (what == CUBLASLT_MATMUL_DESC_TRANSB) memcpy(&desc->trans_b, value, bytes);
+  if (what == CUBLASLT_MATMUL_DESC_EPILOGUE) memcpy(&desc->epilogue, value, bytes);
+  if (what == CUBLASLT_MATMUL_DESC_BIAS_POINTER) memcpy(&desc->bias, value, bytes);
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *out, cudaDataType type, uint64_t rows,
+                                          uint64_t columns, int64_t stride) {
+  struct layout *layout = calloc(1, sizeof *layout);
+  if (type != CUDA_R_32F) return CUBLAS_STATUS_NOT_SUPPORTED;
+  *layout = (struct layout){rows, columns, stride};
+  *out = (cublasLtMatrixLayout_t)layout;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) {
+  free(layout);
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *out) {
+  *out = malloc(1);
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference) {
+  free(preference);
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t to,
+                                                    cublasLtMatmulPreferenceAttributes_t what, const void *value,
+                                                    size_t bytes) {
+  (void)to, (void)what, (void)value, (void)bytes;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
+                                              cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                              cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                                              cublasLtMatmulPreference_t preference, int wanted,
+                                              cublasLtMatmulHeuristicResult_t results[], int *found) {
+  (void)handle, (void)desc, (void)a, (void)b, (void)c, (void)d, (void)preference, (void)wanted, (void)results;
+  *found = 1;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+static float at(const float *x, const struct layout *l, bool transposed, uint64_t row, uint64_t column) {
+  return transposed ? x[column + row * (uint64_t)l->stride] : x[row + column * (uint64_t)l->stride];
+}
+
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t compute, const void *alpha, const void *a,
+                              cublasLtMatrixLayout_t a_layout, const void *b, cublasLtMatrixLayout_t b_layout,
+                              const void *beta, const void *c, cublasLtMatrixLayout_t c_layout, void *d,
+                              cublasLtMatrixLayout_t d_layout, const cublasLtMatmulAlgo_t *algo, void *workspace,
+                              size_t workspace_bytes, cudaStream_t stream) {
+  const struct desc *desc = (const struct desc *)compute;
+  const struct layout *la = (struct layout *)a_layout, *lb = (struct layout *)b_layout, *ld = (struct layout *)d_layout;
+  const bool ta = desc->trans_a == CUBLAS_OP_T, tb = desc->trans_b == CUBLAS_OP_T;
+  const uint64_t k = ta ? la->rows : la->columns;
+  (void)handle, (void)c_layout, (void)algo, (void)workspace, (void)workspace_bytes;
+  if ((ta ? la->columns : la->rows) != ld->rows || (tb ? lb->rows : lb->columns) != ld->columns ||
+      (tb ? lb->columns : lb->rows) != k || !stream)
+    return CUBLAS_STATUS_INVALID_VALUE;
+  for (uint64_t column = 0; column < ld->columns; column++) {
+    for (uint64_t row = 0; row < ld->rows; row++) {
+      const uint64_t place = row + column * (uint64_t)ld->stride;
+      double sum = 0;
+      for (uint64_t i = 0; i < k; i++) sum += (double)at(a, la, ta, row, i) * (double)at(b, lb, tb, i, column);
+      float out = *(const float *)alpha * (float)sum;
+      if (*(const float *)beta != 0) out += *(const float *)beta * ((const float *)c)[place];
+      if (desc->epilogue == CUBLASLT_EPILOGUE_BIAS) out += desc->bias[row];
+      ((float *)d)[place] = out;
+    }
+  }
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+/* ---- NCCL: a slot for each member of each communicator in shared memory ---- */
+
+enum { RANKS = 8, COMMS = 160, SLOT = 64 << 10 };
+
+struct shared {
+  struct {
+    atomic_int arrived;
+    char slots[RANKS][SLOT];
+  } comms[COMMS];
+};
+static struct shared *shared;
+
+struct ncclComm {
+  int id, size, rank, world_rank, splits;
+};
+
+int stand_in_open(void) {
+  const int flags = MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE;
+  void *map = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, flags, -1, 0);
+  shared = map == MAP_FAILED ? NULL : map;
+  return shared == NULL;
+}
+
+/* All members arrive before any leaves. */
+static void barrier(struct ncclComm *comm) {
+  atomic_int *arrived = &shared->comms[comm->id].arrived;
+  const int mine = atomic_fetch_add(arrived, 1), until = (mine / comm->size + 1) * comm->size;
+  while (comm->world_rank == hanging) pause();
+  while (atomic_load(arrived) < until) sched_yield();
+}
+
+/* A member's `bytes` in its slot, seen by all between two barriers; `take` runs there. */
+typedef void (*take_fn)(void *context, struct ncclComm *comm, size_t at, size_t bytes);
+static void meet(struct ncclComm *comm, const char *mine, size_t bytes, take_fn take, void *context) {
+  calls++;
+  for (size_t done = 0; done < bytes; done += SLOT) {
+    const size_t n = bytes - done < SLOT ? bytes - done : SLOT;
+    if (mine) memcpy(shared->comms[comm->id].slots[comm->rank], mine + done, n);
+    barrier(comm);
+    take(context, comm, done, n);
+    barrier(comm);
+  }
+}
+
+static const char *slot(const struct ncclComm *comm, int member) {
+  return shared->comms[comm->id].slots[member];
+}
+
+const char *ncclGetErrorString(ncclResult_t code) {
+  return code == ncclSuccess ? "no error" : "an error";
+}
+
+const char *ncclGetLastError(ncclComm_t comm) {
+  (void)comm;
+  return "";
+}
+
+ncclResult_t ncclGetVersion(int *version) {
+  *version = 22809;
+  return ncclSuccess;
+}
+
+ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
+  memset(id, 0x5a, sizeof *id);
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommInitRank(ncclComm_t *out, int size, ncclUniqueId id, int rank) {
+  if (id.internal[3] != 0x5a || size > RANKS) return ncclInvalidArgument; /* not rank 0's id */
+  *out = calloc(1, sizeof **out);
+  **out = (struct ncclComm){.id = 0, .size = size, .rank = rank, .world_rank = rank};
+  return ncclSuccess;
+}
+
+struct choice {
+  int color, key;
+};
+struct choices {
+  struct choice all[RANKS];
+};
+
+static void take_choices(void *context, struct ncclComm *comm, size_t at_byte, size_t bytes) {
+  struct choices *choices = context;
+  (void)at_byte;
+  for (int i = 0; i < comm->size; i++) memcpy(&choices->all[i], slot(comm, i), bytes);
+}
+
+ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *out, ncclConfig_t *config) {
+  struct choice mine = {color, key};
+  struct choices choices;
+  (void)config;
+  meet(comm, (const char *)&mine, sizeof mine, take_choices, &choices);
+  const int split = comm->splits++;
+  *out = NULL;
+  if (color == NCCL_SPLIT_NOCOLOR) return ncclSuccess;
+  struct ncclComm made = {.id = 1 + split * RANKS + color, .world_rank = comm->world_rank};
+  for (int i = 0; i < comm->size; i++) {
+    const struct choice *c = &choices.all[i];
+    made.size += c->color == color;
+    made.rank += c->color == color && (c->key < key || (c->key == key && i < comm->rank));
+  }
+  if (color >= RANKS || made.id >= COMMS) return ncclInvalidArgument;
+  *out = malloc(sizeof **out);
+  **out = made;
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommCount(const ncclComm_t comm, int *count) {
+  *count = comm->size;
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommUserRank(const ncclComm_t comm, int *rank) {
+  *rank = comm->rank;
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommDestroy(ncclComm_t comm) {
+  free(comm);
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommAbort(ncclComm_t comm) {
+  free(comm);
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *state) {
+  (void)comm;
+  *state = ncclSuccess;
+  return ncclSuccess;
+}
+
+ncclResult_t ncclGroupStart(void) {
+  return ncclSuccess;
+}
+
+ncclResult_t ncclGroupEnd(void) {
+  return ncclSuccess;
+}
+
+static size_t bytes_of(ncclDataType_t type) {
+  return type == ncclFloat64 ? 8 : type == ncclBfloat16 || type == ncclFloat16 ? 2 : type == ncclUint8 ? 1 : 4;
+}
+
+/* Sum over the members, in rank order, of elements [first, first + count) of what all sent. */
+struct sum {
+  char *to; /* NULL: not wanted here */
+  size_t first, count;
+  bool wide;
+};
+
+static void take_sum(void *context, struct ncclComm *comm, size_t at_byte, size_t bytes) {
+  const struct sum *s = context;
+  const size_t element = s->wide ? 8 : 4;
+  for (size_t i = 0; s->to && i < bytes / element; i++) {
+    const size_t global = at_byte / element + i;
+    double total = 0;
+    if (global < s->first || global >= s->first + s->count) continue;
+    for (int m = 0; m < comm->size; m++) {
+      double wide;
+      float narrow;
+      memcpy(s->wide ? (void *)&wide : &narrow, slot(comm, m) + i * element, element);
+      total += s->wide ? wide : (double)narrow;
+    }
+    const float narrow = (float)total;
+    memcpy(s->to + (global - s->first) * element, s->wide ? (const void *)&total : &narrow, element);
+  }
+}
+
+static ncclResult_t reduce(const void *from, char *to, size_t all, size_t first, size_t count, ncclDataType_t type,
+                           ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream) {
+  struct sum s = {to, first, count, type == ncclFloat64};
+  if ((type != ncclFloat32 && type != ncclFloat64) || op != ncclSum || !stream) return ncclInvalidArgument;
+  meet(comm, from, all * bytes_of(type), take_sum, &s);
+  return ncclSuccess;
+}
+
+ncclResult_t ncclAllReduce(const void *from, void *to, size_t count, ncclDataType_t type, ncclRedOp_t op,
+                           ncclComm_t comm, cudaStream_t stream) {
+  return reduce(from, to, count, 0, count, type, op, comm, stream);
+}
+
+ncclResult_t ncclReduce(const void *from, void *to, size_t count, ncclDataType_t type, ncclRedOp_t op, int root,
+                        ncclComm_t comm, cudaStream_t stream) {
+  return reduce(from, comm->rank == root ? to : NULL, count, 0, count, type, op, comm, stream);
+}
+
+ncclResult_t ncclReduceScatter(const void *from, void *to, size_t count, ncclDataType_t type, ncclRedOp_t op,
+                               ncclComm_t comm, cudaStream_t stream) {
+  const size_t all = count * (size_t)comm->size;
+  return reduce(from, to, all, (size_t)comm->rank * count, count, type, op, comm, stream);
+}
+
+/* What members sent, each to its place: `whole` bytes apart; only: from that member alone. */
+struct gather {
+  char *to;
+  size_t apart;
+  int only; /* -1: all */
+};
+
+static void take_all(void *context, struct ncclComm *comm, size_t at_byte, size_t bytes) {
+  const struct gather *g = context;
+  for (int m = 0; g->to && m < comm->size; m++)
+    if (g->only < 0 || g->only == m)
+      memcpy(g->to + (g->only < 0 ? (size_t)m * g->apart : 0) + at_byte, slot(comm, m), bytes);
+}
+
+ncclResult_t ncclAllGather(const void *from, void *to, size_t count, ncclDataType_t type, ncclComm_t comm,
+                           cudaStream_t stream) {
+  struct gather g = {to, count * bytes_of(type), -1};
+  if (!stream) return ncclInvalidArgument;
+  meet(comm, from, g.apart, take_all, &g);
+  return ncclSuccess;
+}
+
+ncclResult_t ncclBroadcast(const void *from, void *to, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
+                           cudaStream_t stream) {
+  struct gather g = {to, 0, root};
+  if (!stream) return ncclInvalidArgument;
+  meet(comm, comm->rank == root ? from : NULL, count * bytes_of(type), take_all, &g);
+  return ncclSuccess;
+}
+
+/* Pairs only, as the backend has them. */
+ncclResult_t ncclSend(const void *from, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+                      cudaStream_t stream) {
+  struct gather none = {NULL, 0, -1};
+  if (comm->size != 2 || peer == comm->rank || !stream) return ncclInvalidArgument;
+  meet(comm, from, count * bytes_of(type), take_all, &none);
+  return ncclSuccess;
+}
+
+ncclResult_t ncclRecv(void *to, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream) {
+  struct gather g = {to, 0, peer};
+  if (comm->size != 2 || peer == comm->rank || !stream) return ncclInvalidArgument;
+  meet(comm, NULL, count * bytes_of(type), take_all, &g);
+  return ncclSuccess;
+}

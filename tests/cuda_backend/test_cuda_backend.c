@@ -1,0 +1,248 @@
+/* The cuda backend's own code, run where no GPU is: on stand-ins for CUDA, cuBLASLt and NCCL (stand_in.h) and the
+ * emulated kernels. One to four ranks train from PyTorch's start with every ZeRO stage and on pipelines, and
+ * get PyTorch's losses; one rank of four runs alone; a rank that hangs or dies ends the job, with its op named. */
+#include "tests/cuda_backend/stand_in.h"
+#include "tests/job_fixture.h"
+
+#include "core/check.h"
+#include "core/control.h"
+#include "core/executor.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { STEPS = 4, RANKS = 8 };
+#define GOLDEN SL_SOURCE_DIR "/tests/golden/"
+
+const struct sl_exec_ops *sl_exec_module(void);
+
+/* What a rank tells the test. */
+struct told {
+  double losses[STEPS], norms[STEPS];
+  int64_t bytes, arena, planned;
+  int calls, bad_waits, functional;
+};
+static struct told *told; /* RANKS of them, in shared memory */
+
+struct one {
+  const char *folder, *run; /* of tests/golden */
+  int world, stage, accumulate, tp, pp;
+  int alone;           /* this rank alone; -1: all */
+  int fail_rank, hang; /* -1: nobody */
+};
+
+static json_t *load(const char *folder, const char *name) {
+  char path[4096];
+  json_error_t error;
+  snprintf(path, sizeof path, "%s%s/%s", GOLDEN, folder, name);
+  json_t *doc = json_load_file(path, 0, &error);
+  if (!doc) fprintf(stderr, "%s: %s\n", path, error.text), _exit(98);
+  return doc;
+}
+
+static char *config_of(const struct one *c) {
+  char name[64];
+  snprintf(name, sizeof name, "ds_%s.json", c->run);
+  json_t *doc = load(c->folder, name), *zero = json_object_get(doc, "zero_optimization");
+  json_t *own = json_object_get(doc, "shardlab");
+  if (!own) json_object_set_new(doc, "shardlab", own = json_object());
+  json_object_set_new(zero, "stage", json_integer(c->stage));
+  json_object_set_new(zero, "reduce_bucket_size", json_integer(4001));
+  json_object_set_new(zero, "stage3_param_persistence_threshold", json_integer(200));
+  json_object_set_new(doc, "gradient_accumulation_steps", json_integer(c->accumulate));
+  json_object_set_new(own, "tp", json_integer(c->tp));
+  json_object_set_new(own, "pp", json_integer(c->pp));
+  char *text = json_dumps(doc, 0);
+  json_decref(doc);
+  return text;
+}
+
+/* One rank, in its process. */
+static int train(const struct one *c, int rank) {
+  char model[4096], init[4096], tokens[4096], *config = config_of(c);
+  struct fixture f;
+  struct told *t = &told[rank];
+  const struct sl_build_options keep = {.save_grads = true};
+  const bool mlp = strcmp(c->folder, "mlp") == 0;
+  snprintf(model, sizeof model, "%s%s/config.json", GOLDEN, c->folder);
+  snprintf(init, sizeof init, "%s%s/init.safetensors", GOLDEN, c->folder);
+  snprintf(tokens, sizeof tokens, "%s%s/tokens.bin", GOLDEN, c->folder);
+  if (fixture_open(&f, model, config, "dgx-h200", c->world, &keep) != SL_OK || sl_check(&f.job) != SL_OK)
+    return fprintf(stderr, "rank %d: %s\n", rank, sl_error_message()), 97;
+  struct sl_run run = {.exec = sl_exec_module(),
+                       .job = &f.job,
+                       .steps = STEPS,
+                       .options = {.data = mlp ? "random:80" : tokens,
+                                   .init = init,
+                                   .threads = 1,
+                                   .fail_rank = c->fail_rank,
+                                   .fail_step = 1,
+                                   .alone = c->alone >= 0,
+                                   .alone_rank = c->alone,
+                                   .timed_from = STEPS - 1}};
+  if (rank == c->hang) stand_in_hang(rank);
+  const enum sl_status status = sl_run_execute(&run);
+  if (status != SL_OK) return fprintf(stderr, "rank %d: %s\n", rank, sl_error_message()), 96;
+  for (int i = 0; i < STEPS; i++) t->losses[i] = run.results[i].loss, t->norms[i] = run.results[i].grad_norm;
+  const struct sl_exec_report *report = &run.reports[0];
+  for (int i = 0; i < report->traffic_count; i++) t->bytes += report->traffic[i].bytes;
+  t->arena = report->arena_bytes[SL_SPACE_DEVICE];
+  t->planned = f.job.classes[sl_job_class_of(&f.job, c->alone >= 0 ? c->alone : rank)].arena_bytes[SL_SPACE_DEVICE];
+  t->calls = stand_in_calls();
+  t->bad_waits = stand_in_bad_waits();
+  t->functional = report->functional;
+  sl_run_close(&run);
+  fixture_close(&f);
+  free(config);
+  return 0;
+}
+
+static double seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* All ranks as processes, their standard error in err; exit codes (128 + the signal). */
+static char err[1 << 14];
+static double run_all(const struct one *c, int *codes) {
+  static int port = 0;
+  pid_t pids[RANKS];
+  char path[] = "cuda_backend_XXXXXX", text[16];
+  const int file = mkstemp(path), world = c->alone >= 0 ? 1 : c->world;
+  const double start = seconds();
+  assert_true(file >= 0);
+  unlink(path);
+  assert_int_equal(stand_in_open(), 0);
+  memset(told, 0, RANKS * sizeof *told);
+  port = port ? port + 1 : 20000 + (int)(getpid() % 20000);
+  fflush(NULL);
+  for (int rank = 0; rank < world; rank++) {
+    pids[rank] = fork();
+    if (pids[rank] != 0) continue;
+    dup2(file, STDERR_FILENO);
+    alarm(100);
+    sl_error_clear();
+    if (world > 1) {
+      snprintf(text, sizeof text, "%d", rank), setenv("RANK", text, 1), setenv("LOCAL_RANK", text, 1);
+      snprintf(text, sizeof text, "%d", world), setenv("WORLD_SIZE", text, 1), setenv("LOCAL_WORLD_SIZE", text, 1);
+      snprintf(text, sizeof text, "%d", port), setenv("MASTER_PORT", text, 1);
+    }
+    _exit(train(c, rank));
+  }
+  for (int rank = 0; rank < world; rank++) {
+    int how;
+    waitpid(pids[rank], &how, 0);
+    codes[rank] = WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
+  }
+  const ssize_t n = pread(file, err, sizeof err - 1, 0);
+  err[n > 0 ? n : 0] = '\0';
+  close(file);
+  return seconds() - start;
+}
+
+static void equals_pytorch(const struct one *c) {
+  int codes[RANKS];
+  char key[64];
+  run_all(c, codes);
+  for (int rank = 0; rank < c->world; rank++)
+    if (codes[rank] != 0)
+      fail_msg("%s zero %d tp %d pp %d: rank %d: %d\n%s", c->folder, c->stage, c->tp, c->pp, rank, codes[rank], err);
+  snprintf(key, sizeof key, "%s_f64", c->run);
+  json_t *golden = load(c->folder, "losses.json");
+  const json_t *losses = json_object_get(golden, key),
+               *norms = json_object_get(json_object_get(golden, "grad_norms"), key);
+  for (int rank = 0; rank < c->world; rank++) {
+    const struct told *t = &told[rank];
+    for (size_t i = 0; i < STEPS; i++) {
+      const double loss = json_number_value(json_array_get(losses, i)),
+                   norm = json_number_value(json_array_get(norms, i));
+      if (!(fabs(t->losses[i] / loss - 1) <= 1e-5) || !(fabs(t->norms[i] / norm - 1) <= 1e-4))
+        fail_msg("%s %s, world %d, zero %d, tp %d, pp %d, rank %d, step %zu: loss %.9g, expected %.9g; norm %.9g, %.9g",
+                 c->folder, c->run, c->world, c->stage, c->tp, c->pp, rank, i, t->losses[i], loss, t->norms[i], norm);
+    }
+    assert_int_equal(t->bad_waits, 0);
+    assert_int_equal(t->arena, t->planned);
+    assert_int_equal(t->functional, c->world > 1); /* the stand-in has one device */
+    if (c->world > 1) assert_true(t->calls > 0 && t->bytes > 0);
+  }
+  json_decref(golden);
+}
+
+static void one_rank_equals_pytorch(void **state) {
+  (void)state;
+  static const char *const folders[] = {"gpt2_odd", "llama_odd", "mlp"}, *const runs[] = {"adamw_clip", "sgd"};
+  for (size_t f = 0; f < 3; f++)
+    for (int r = 0; r < 2; r++) equals_pytorch(&(struct one){folders[f], runs[r], 1, 0, 1 + r, 1, 1, -1, -1, -1});
+}
+
+static void every_zero_stage_equals_pytorch(void **state) {
+  (void)state;
+  for (int stage = 0; stage <= 3; stage++) {
+    equals_pytorch(&(struct one){"gpt2_odd", "adamw_clip", 2, stage, 2, 1, 1, -1, -1, -1});
+    equals_pytorch(&(struct one){"mlp", "sgd_clip", 4, stage, 1, 1, 1, -1, -1, -1});
+  }
+}
+
+static void a_pipeline_equals_pytorch(void **state) {
+  (void)state;
+  equals_pytorch(&(struct one){"gpt2_odd", "adamw_clip", 2, 0, 2, 1, 2, -1, -1, -1});
+  equals_pytorch(&(struct one){"llama_odd", "adamw_clip", 2, 0, 2, 1, 2, -1, -1, -1});
+}
+
+static void one_rank_alone_runs_to_its_end(void **state) {
+  (void)state;
+  int codes[RANKS];
+  run_all(&(struct one){"gpt2_odd", "adamw_clip", 4, 1, 2, 1, 2, 3, -1, -1}, codes);
+  if (codes[0] != 0) fail_msg("%d\n%s", codes[0], err);
+  assert_int_equal(told[0].calls, 0);
+  assert_true(told[0].bytes > 0);
+  assert_int_equal(told[0].arena, told[0].planned);
+}
+
+static void a_rank_that_dies_ends_the_job(void **state) {
+  (void)state;
+  int codes[RANKS];
+  const double took = run_all(&(struct one){"gpt2_odd", "adamw_clip", 4, 2, 1, 1, 1, -1, 1, -1}, codes);
+  assert_int_equal(codes[1], 128 + SIGKILL);
+  assert_int_equal(codes[0], 1);
+  assert_int_equal(codes[2], 1);
+  assert_int_equal(codes[3], 1);
+  if (!strstr(err, "rank 0: rank 1 is gone") || !strstr(err, "it waits in #")) fail_msg("%s", err);
+  assert_true(took < 30);
+}
+
+static void a_rank_that_hangs_ends_the_job(void **state) {
+  (void)state;
+  int codes[RANKS];
+  setenv("SHARDLAB_TIMEOUT_S", "2", 1);
+  const double took = run_all(&(struct one){"gpt2_odd", "adamw_clip", 2, 0, 1, 1, 1, -1, -1, 1}, codes);
+  unsetenv("SHARDLAB_TIMEOUT_S");
+  assert_int_equal(codes[0], 1);
+  assert_int_equal(codes[1], 1);
+  if (!strstr(err, "no progress for 2 s") || !strstr(err, "shardlab: rank 0")) fail_msg("%s", err);
+  assert_true(took < 30);
+}
+
+int main(void) {
+  told = mmap(NULL, RANKS * sizeof *told, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (told == MAP_FAILED) return 1;
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(one_rank_equals_pytorch),       cmocka_unit_test(every_zero_stage_equals_pytorch),
+      cmocka_unit_test(a_pipeline_equals_pytorch),     cmocka_unit_test(one_rank_alone_runs_to_its_end),
+      cmocka_unit_test(a_rank_that_dies_ends_the_job), cmocka_unit_test(a_rank_that_hangs_ends_the_job),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
