@@ -190,6 +190,8 @@ static enum sl_status fit_steps(struct sl_fit *fit, const struct sl_points *poin
   SL_TRY(sl_calloc(&work, points->step_count * (points->step_count + 1), sizeof *work));
   d->launch_latency = gap_of(points, work, &fit->gap_stderr);
   d->comm_cpu_share = fmin(0.99, fmax(0, share_of(fit, points, d->launch_latency, work, &fit->share_stderr)));
+  if (d->kind == SL_DEVICE_GPU)
+    d->comm_cpu_share = 0; /* what a rank's core does for its communication is not its compute */
   d->run_noise = noise_of(points, work, &fit->noise_stderr);
   if (!(d->run_noise > 0)) fit->noise_stderr = -1; /* one round: nothing to compare */
   d->run_noise = fmax(0.005, d->run_noise);
@@ -199,9 +201,9 @@ static enum sl_status fit_steps(struct sl_fit *fit, const struct sl_points *poin
 
 /* --- the formulas' own numbers, for what was not measured --- */
 
-/* Seconds per unit of `term` of a plain op with 1 rank; 0: not known. */
-static double rate_of(const struct sl_fit *fit, int kind, enum sl_term term, int ranks) {
-  const struct sl_op_cost *c = sl_op_cost_find(&fit->profile.op_costs, kind, SL_VARIANT_PLAIN, SL_F32, ranks);
+/* Units of `term` per second of a plain op; 0: not known. */
+static double rate_of(const struct sl_fit *fit, int kind, enum sl_term term, enum sl_dtype dtype) {
+  const struct sl_op_cost *c = sl_op_cost_find(&fit->profile.op_costs, kind, SL_VARIANT_PLAIN, dtype, 1);
   return c != NULL && c->seconds[term] > 0 ? 1 / c->seconds[term] : 0;
 }
 
@@ -211,7 +213,7 @@ static double rate_of(const struct sl_fit *fit, int kind, enum sl_term term, int
 static void fill_peak(struct sl_fit *fit) {
   struct sl_device *d = &fit->profile.device;
   const struct sl_op_cost *plain = sl_op_cost_find(&fit->profile.op_costs, SL_OP_GEMM, SL_VARIANT_PLAIN, SL_F32, 1);
-  const double fitted = rate_of(fit, SL_OP_GEMM, SL_TERM_FLOPS, 1);
+  const double fitted = rate_of(fit, SL_OP_GEMM, SL_TERM_FLOPS, SL_F32);
   double peak = fitted;
   fit->peak_stderr = fitted > 0 ? plain->relative_stderr[SL_TERM_FLOPS] : 0;
   for (size_t i = 0; i < fit->merged.count; i++) {
@@ -227,13 +229,25 @@ static void fill_peak(struct sl_fit *fit) {
   d->gemm_efficiency = fitted > 0 ? fmax(0.001, fitted / peak) : 1;
 }
 
+/* A GPU keeps the peaks of its data sheet, against which utilisation is told; products reach a share of them. */
+static void fill_gpu_products(struct sl_device *d, const struct sl_fit *fit) {
+  const enum sl_dtype types[] = {SL_F32, SL_F16, SL_BF16}; /* the last that is known counts */
+  for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+    const double flops = rate_of(fit, SL_OP_GEMM, SL_TERM_FLOPS, types[i]);
+    if (flops > 0 && d->peak[types[i]] > 0) d->gemm_efficiency = fmin(1, flops / d->peak[types[i]]);
+  }
+}
+
 static void fill_formulas(struct sl_fit *fit) {
   struct sl_device *d = &fit->profile.device;
   struct sl_link *link = &fit->profile.link[0];
-  const double bytes = rate_of(fit, SL_OP_COPY, SL_TERM_BYTES, 1);
-  const double cached = rate_of(fit, SL_OP_COPY, SL_TERM_CACHED, 1);
+  const double bytes = rate_of(fit, SL_OP_COPY, SL_TERM_BYTES, SL_F32);
+  const double cached = rate_of(fit, SL_OP_COPY, SL_TERM_CACHED, SL_F32);
   const struct sl_op_cost *receive = sl_op_cost_find(&fit->profile.op_costs, SL_OP_RECV, SL_VARIANT_PLAIN, SL_F32, 2);
-  fill_peak(fit);
+  if (d->kind == SL_DEVICE_GPU)
+    fill_gpu_products(d, fit);
+  else
+    fill_peak(fit);
   if (bytes > 0) d->memory_bandwidth = bytes, d->elementwise_efficiency = 1;
   if (cached > 0) d->cache_bandwidth = cached;
   if (receive == NULL) return;
@@ -307,7 +321,10 @@ json_t *sl_fit_json(const struct sl_fit *fit, const struct sl_points *points) {
   char source[256];
   size_t i;
   snprintf(source, sizeof source, "shardlab calibrate on %s, load average %.2f", points->machine, points->load);
-  annotate(peak, "fp32", fit->peak_stderr * d->peak[SL_F32] / 1e12, source);
+  if (d->kind == SL_DEVICE_GPU)
+    annotate(device, "context_MiB", -1, source);
+  else
+    annotate(peak, "fp32", fit->peak_stderr * d->peak[SL_F32] / 1e12, source);
   annotate(device, "gemm_efficiency", term_error(fit, SL_OP_GEMM, 1, SL_TERM_FLOPS, d->gemm_efficiency), source);
   annotate(device, "memory_bandwidth_GBps", term_error(fit, SL_OP_COPY, 1, SL_TERM_BYTES, d->memory_bandwidth / 1e9),
            source);

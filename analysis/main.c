@@ -79,7 +79,13 @@ static enum sl_status fit(int argc, char **argv) {
     sl_warn(
         "steps differed by %.0f %% from run to run: others were busy on this machine; calibrate again when it is quiet",
         100 * result.profile.device.run_noise);
-  if (request.report != NULL) SL_GO(sl_fit_report(&result, request.report));
+  if (request.report == NULL) goto fail;
+  status = sl_fit_report(&result, request.report);
+  if (status == SL_ERR_ABSENT) { /* the profile stands; only its picture is missing */
+    sl_warn("%s", sl_error_message());
+    sl_error_clear();
+    status = SL_OK;
+  }
 fail:
   json_decref(profile);
   sl_fit_free(&result);

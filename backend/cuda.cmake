@@ -21,5 +21,6 @@ foreach(source ${SL_CUDA_PLAIN})
 endforeach()
 add_library(shardlab_cuda MODULE ${cuda_sources})
 target_include_directories(shardlab_cuda SYSTEM PRIVATE ${NCCL_INCLUDE})
-target_link_libraries(shardlab_cuda PRIVATE shardlab_cuda_plain shardlab_common shardlab_kernels_cuda shardlab_core
+target_link_libraries(shardlab_cuda PRIVATE shardlab_cuda_plain shardlab_common shardlab_cuda_control
+                      shardlab_kernels_cuda shardlab_core
                       CUDA::cudart_static CUDA::cublasLt ${NCCL_LIBRARY} Threads::Threads m)

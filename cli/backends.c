@@ -18,8 +18,11 @@ struct row {
 static struct row module_row(const char *name, const char *label) {
   struct row row = {.name = label};
   const struct sl_exec_ops *ops;
-  row.present = sl_exec_load(name, &ops) == SL_OK && (ops->probe == NULL || ops->probe() == SL_OK);
+  struct sl_exec_devices devices = {0};
+  row.present = sl_exec_load(name, &ops) == SL_OK && (ops->probe == NULL || ops->probe(&devices) == SL_OK);
   snprintf(row.text, sizeof row.text, "%s", row.present ? "loaded" : sl_error_message());
+  if (row.present && devices.count > 0)
+    snprintf(row.text, sizeof row.text, "loaded: %d x %s", devices.count, devices.name);
   sl_error_clear();
   return row;
 }

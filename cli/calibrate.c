@@ -5,6 +5,7 @@
 
 #include "cli/commands.h"
 #include "cli/launch.h"
+#include "cli/launch_ranks.h"
 #include "cli/output.h"
 #include "cli/place.h"
 #include "core/environment.h"
@@ -17,7 +18,11 @@
 #include <unistd.h>
 
 static const char *const terminal_variable = "SHARDLAB_TERMINAL"; /* the round, where somebody watches */
-enum { TEXT_BYTES = 1 << 18, MAX_RANK_COUNTS = 12, ROUNDS = 5, PATH_BYTES = 4096 };
+enum { TEXT_BYTES = 1 << 18, MAX_RANK_COUNTS = 12, ROUNDS = 5, GPU_ROUNDS = 3, PATH_BYTES = 4096 };
+
+static bool on_gpu(const struct sl_options *options) {
+  return strcmp(options->backend, "cuda") == 0;
+}
 
 /* --- one number of ranks: inside --- */
 
@@ -47,6 +52,19 @@ static double load_average(void) {
   return getloadavg(&load, 1) == 1 ? load : 0;
 }
 
+static enum sl_status describe_gpu(const struct sl_calibration *c, struct sl_points *points, double load) {
+  struct sl_cluster cluster;
+  struct sl_exec_devices devices;
+  SL_TRY(c->exec->probe(&devices));
+  SL_TRY(sl_calibration_gpu_cluster(&cluster, &devices));
+  cluster.device.context_bytes = c->context_bytes;
+  snprintf(points->machine, sizeof points->machine, "%d x %s", devices.count, devices.name);
+  points->cluster = sl_cluster_to_json(&cluster);
+  sl_cluster_free(&cluster);
+  points->load = load;
+  return SL_OK;
+}
+
 static enum sl_status describe_machine(struct sl_points *points, double load) {
   struct sl_cluster cluster;
   const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
@@ -64,14 +82,17 @@ static enum sl_status describe_machine(struct sl_points *points, double load) {
 }
 
 static enum sl_status measure_ranks(const struct sl_options *options) {
-  const struct sl_place place = sl_place_read();
+  const bool gpu = on_gpu(options);
+  const struct sl_place place = gpu ? sl_launch_ranks_place() : sl_place_read();
   const int cores = sl_environment_cores();
   char text[] = "/tmp/shardlab-calibrate-XXXXXX";
   const double load = load_average();
   struct sl_calibration c = {.ranks = place.size,
                              .rank = place.rank,
                              .threads = cores > place.local_size ? cores / place.local_size : 1,
+                             .grid = gpu ? &sl_calibration_gpu : &sl_calibration_host,
                              .quick = options->quick,
+                             .gpu = gpu,
                              .text = text};
   enum sl_status status;
   c.progress = place.rank == 0 && getenv(terminal_variable) != NULL ? show : NULL;
@@ -80,7 +101,7 @@ static enum sl_status measure_ranks(const struct sl_options *options) {
   SL_GO(sl_exec_load(options->backend, &c.exec));
   SL_GO(sl_calibration_bench(&c));
   SL_GO(sl_calibration_models_run(&c));
-  SL_GO(describe_machine(&c.points, load));
+  SL_GO(gpu ? describe_gpu(&c, &c.points, load) : describe_machine(&c.points, load));
   if (place.rank == 0) {
     json_t *json = sl_points_json(&c.points);
     status = sl_json_save(json, options->points);
@@ -123,7 +144,10 @@ static enum sl_status run_ranks(const struct sl_options *options, int ranks, cha
   char *arguments[] = {name, command, flag, points, backend, backend_name, options->quick ? quick : NULL, NULL};
   if (ranks == 1) return spawn("/proc/self/exe", arguments, "the measurement with one rank");
   int exit_code = 0;
-  SL_TRY(sl_launch_mpi(options->quick ? 7 : 6, arguments, ranks, &exit_code));
+  if (on_gpu(options))
+    SL_TRY(sl_launch_ranks(options->quick ? 7 : 6, arguments, ranks, &exit_code));
+  else
+    SL_TRY(sl_launch_mpi(options->quick ? 7 : 6, arguments, ranks, &exit_code));
   if (exit_code == 0) return SL_OK;
   return exit_code == 2 ? SL_ERR_INPUT : SL_ERR_PEER;
 }
@@ -157,10 +181,9 @@ static enum sl_status measure_count(const struct sl_options *options, int ranks,
 
 /* Everything in rounds, minutes apart: what a machine's other guests do to it lasts for seconds, so that most of it
  * meets only some of the rounds, and the fit can tell. */
-static enum sl_status measure_counts(const struct sl_options *options, struct sl_points *all) {
+static enum sl_status measure_counts(const struct sl_options *options, int most, struct sl_points *all) {
   int counts[MAX_RANK_COUNTS];
-  const int most = options->world > 0 ? (int)options->world : sl_environment_cores();
-  const int n = rank_counts(most, counts), rounds = options->quick ? 1 : ROUNDS;
+  const int n = rank_counts(most, counts), rounds = options->quick ? 1 : on_gpu(options) ? GPU_ROUNDS : ROUNDS;
   for (int round = 0; round < rounds; round++) {
     char text[64];
     snprintf(text, sizeof text, "round %d of %d", round + 1, rounds);
@@ -202,31 +225,35 @@ static enum sl_status fit(const struct sl_options *options, char *points, char *
   return spawn(program, arguments, "shardlab-analyze");
 }
 
-static enum sl_status check_request(const struct sl_options *options) {
+/* What can be told before anything is measured; *most: ranks at most. */
+static enum sl_status check_request(const struct sl_options *options, int *most) {
   const struct sl_exec_ops *exec;
   char program[PATH_BYTES];
-  const int cores = sl_environment_cores();
+  struct sl_exec_devices devices = {.count = sl_environment_cores()};
   if (options->out == NULL)
     return sl_fail(SL_ERR_INPUT, "--out: is missing; expected the profile to write, as profile.json");
   if (strcmp(options->out, "-") == 0)
     return sl_fail(SL_ERR_INPUT, "--out: is '-'; expected a file, beside which tables and pictures have a folder");
-  if (options->world > cores)
-    return sl_fail(SL_ERR_INPUT, "--world: is %lld; expected at most the cores of this machine, %d",
-                   (long long)options->world, cores);
   SL_TRY(sl_options_check_outputs(options));
-  SL_TRY(find_analyzer(program));
-  return sl_exec_load(options->backend, &exec);
+  SL_TRY(sl_exec_load(options->backend, &exec));
+  if (exec->probe != NULL) SL_TRY(exec->probe(&devices));
+  if (options->world > devices.count)
+    return sl_fail(SL_ERR_INPUT, "--world: is %lld; expected at most the %s of this machine, %d",
+                   (long long)options->world, on_gpu(options) ? "GPUs" : "cores", devices.count);
+  *most = options->world > 0 ? (int)options->world : devices.count;
+  return find_analyzer(program);
 }
 
 static enum sl_status run(const struct sl_options *options) {
   char folder[PATH_BYTES], points_path[PATH_BYTES + 16];
   struct sl_points all = {0};
   enum sl_status status;
+  int most = 0;
   if (options->points != NULL) return measure_ranks(options);
-  SL_TRY(check_request(options));
+  SL_TRY(check_request(options, &most));
   SL_TRY(make_folder(options->out, folder));
   snprintf(points_path, sizeof points_path, "%s/points.json", folder);
-  SL_GO(measure_counts(options, &all));
+  SL_GO(measure_counts(options, most, &all));
   json_t *json = sl_points_json(&all);
   status = sl_json_save(json, points_path);
   json_decref(json);
@@ -245,7 +272,9 @@ const struct sl_command sl_command_calibrate = {
     .help =
         "Times kernels, matrix products and collectives with 1, 2, 4, ... ranks, and writes a cluster.json for\n"
         "--cluster with a standard error beside each number. Residuals and a picture stand in NAME.fit/. Leave the\n"
-        "machine alone meanwhile: what disturbs the measurement widens the error bars.\n",
+        "machine alone meanwhile: what disturbs the measurement widens the error bars. --backend cuda: on 1, 2, 4, "
+        "...\n"
+        "GPUs of this machine.\n",
     .example = "shardlab calibrate --backend host --out profile.json",
     .run = run,
 };

@@ -1,8 +1,8 @@
 /* Programs put together op by op: products over a grid of shapes, the other kernels by size, memory, collectives and
  * sends by size. They run through the executor like any program, so an op costs here what it costs in a step.
  *
- * Operands walk through two windows of memory, one that is read and one that is written, both larger than the caches:
- * the next op finds its operands where nobody was lately. */
+ * Operands walk through two windows of memory for each type, one that is read and one that is written, larger than the
+ * caches: the next op finds its operands where nobody was lately. */
 #include "cli/calibrate.h"
 
 #include "core/control.h"
@@ -11,12 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BUFFER_CONTROL, BUFFER_READ, BUFFER_WRITE, BUFFERS };
-enum { WINDOW_FLOATS = 48 << 20, ROWS = 6, THREADS = 8 /* that scratch is for; more take turns */ };
+enum { BUFFER_CONTROL, WINDOWS, TYPES = 3, BUFFERS = WINDOWS + 2 * TYPES };
+enum { THREADS = 8 /* that scratch is for; more take turns */ };
 
 struct bench {
   struct sl_class *rank_class;
   struct sl_program *program;
+  const struct sl_calibration_grid *grid;
   bool quick;
   enum sl_dtype dtype; /* of operands */
   int64_t at[BUFFERS]; /* where the next operand of a window starts, bytes */
@@ -34,11 +35,16 @@ static struct sl_op op_of(enum sl_op_kind kind) {
                         .tensor = -1};
 }
 
+/* A type without windows of its own uses those of fp32. */
+static int window_of(const struct sl_calibration_grid *grid, enum sl_dtype dtype, bool written) {
+  return WINDOWS + 2 * ((int)dtype < grid->types ? (int)dtype : 0) + written;
+}
+
 /* `count` elements of b->dtype in the window that `access` belongs to. */
 static struct sl_slice operand(struct bench *b, enum sl_access access, int64_t count) {
-  const int buffer = access == SL_READ ? BUFFER_READ : BUFFER_WRITE;
+  const int buffer = window_of(b->grid, b->dtype, access != SL_READ);
   const int64_t bytes = sl_dtype_bytes(b->dtype) * count, padded = (bytes + SL_ALIGN - 1) / SL_ALIGN * SL_ALIGN;
-  if (b->at[buffer] + padded > (int64_t)WINDOW_FLOATS * 4) b->at[buffer] = 0;
+  if (b->at[buffer] + padded > b->grid->window_bytes) b->at[buffer] = 0;
   const struct sl_slice slice = {.buffer = buffer, .access = access, .offset = b->at[buffer], .bytes = bytes};
   b->at[buffer] += padded;
   return slice;
@@ -82,6 +88,7 @@ static enum sl_status emit(struct sl_program *p, struct sl_op op, int count, con
 
 static enum sl_status product(struct bench *b, int64_t m, int64_t n, int64_t k, unsigned flags) {
   struct sl_op op = op_of(SL_OP_GEMM);
+  op.dtype = b->dtype;
   op.flags = flags;
   op.dim[0] = m, op.dim[1] = n, op.dim[2] = k;
   return EMIT(b, op, operand(b, SL_READ, m * k), operand(b, SL_READ, k * n), operand(b, SL_WRITE, m * n));
@@ -89,8 +96,8 @@ static enum sl_status product(struct bench *b, int64_t m, int64_t n, int64_t k, 
 
 static enum sl_status products(struct bench *b) {
   static const unsigned forms[] = {0, SL_OP_TRANS_A, SL_OP_TRANS_B, SL_OP_TRANS_A | SL_OP_TRANS_B};
-  for (int i = 0; i < sl_calibration_product_count; i++) {
-    const struct sl_calibration_product *p = &sl_calibration_products[i];
+  for (int i = 0; i < b->grid->product_count; i++) {
+    const struct sl_calibration_product *p = &b->grid->products[i];
     if (b->quick && !p->quick) continue;
     for (size_t f = 0; f < sizeof forms / sizeof *forms; f++) {
       if (f == 3 && i % 4 != 0) continue; /* no program has both transposed: a few will do */
@@ -101,8 +108,16 @@ static enum sl_status products(struct bench *b) {
 }
 
 /* Operands that are floats whatever the type of the others. */
+static struct sl_slice float_operand(struct bench *b, enum sl_access access, int64_t count) {
+  const enum sl_dtype own = b->dtype;
+  b->dtype = SL_F32;
+  const struct sl_slice slice = operand(b, access, count);
+  b->dtype = own;
+  return slice;
+}
+
 static struct sl_slice floats(struct bench *b, int64_t count) {
-  return operand(b, SL_WRITE, count * 4 / sl_dtype_bytes(b->dtype));
+  return float_operand(b, SL_WRITE, count);
 }
 
 /* One forward and its backward on (B, T, H, D); with `flash` what the softmax left is a number a row. */
@@ -128,13 +143,12 @@ static enum sl_status attention(struct bench *b, const int64_t s[4], double drop
 }
 
 static enum sl_status attentions(struct bench *b) {
-  static const int64_t shapes[][4] = {
-      {2, 75, 4, 22}, {1, 190, 6, 50}, {2, 150, 5, 40}, {1, 330, 4, 58}, {1, 700, 3, 72}};
+  const int64_t(*shapes)[4] = b->grid->attentions;
   for (enum sl_dtype type = SL_F32; type <= SL_F16; type++) {
     b->dtype = type;
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+    for (int i = 0; i < b->grid->attention_count; i++) {
       for (int way = 0; way < 4; way++) {
-        if (b->quick && (int)i % 4 != way) continue;
+        if (b->quick && i % 4 != way) continue;
         SL_TRY(attention(b, shapes[i], way & 1 ? 0.1 : 0, way & 2));
       }
     }
@@ -147,14 +161,15 @@ static enum sl_status attentions(struct bench *b) {
 static enum sl_status rows(struct bench *b, int64_t r, int64_t c) {
   const int64_t n = r * c;
   struct sl_op op = op_of(SL_OP_LAYERNORM_FWD);
+  op.dtype = b->dtype;
   op.dim[0] = r, op.dim[1] = c;
   op.scale = 1e-5;
   SL_TRY(EMIT(b, op, operand(b, SL_READ, n), operand(b, SL_READ, c), operand(b, SL_READ, c), operand(b, SL_WRITE, n),
-              operand(b, SL_WRITE, 2 * r)));
+              floats(b, 2 * r)));
   op.kind = SL_OP_LAYERNORM_BWD;
-  SL_TRY(EMIT(b, op, operand(b, SL_READ, n), operand(b, SL_READ, n), operand(b, SL_READ, c), operand(b, SL_READ, 2 * r),
-              operand(b, SL_READ_WRITE, n), operand(b, SL_WRITE, c), operand(b, SL_WRITE, c),
-              operand(b, SL_WRITE, sl_scratch_layernorm_bwd(r, c) / 4)));
+  SL_TRY(EMIT(b, op, operand(b, SL_READ, n), operand(b, SL_READ, n), operand(b, SL_READ, c),
+              float_operand(b, SL_READ, 2 * r), operand(b, SL_READ_WRITE, n), operand(b, SL_WRITE, c),
+              operand(b, SL_WRITE, c), floats(b, sl_scratch_layernorm_bwd(r, c) / 4)));
   op.kind = SL_OP_BIAS_BWD;
   SL_TRY(EMIT(b, op, operand(b, SL_READ, n), operand(b, SL_WRITE, c)));
   op.kind = SL_OP_BIAS_FWD;
@@ -184,6 +199,7 @@ static enum sl_status rows(struct bench *b, int64_t r, int64_t c) {
 /* Kernels over a flat run of n elements. */
 static enum sl_status flat(struct bench *b, int64_t n) {
   struct sl_op op = op_of(SL_OP_FILL);
+  op.dtype = b->dtype;
   op.dim[0] = n;
   SL_TRY(EMIT(b, op, operand(b, SL_WRITE, n))); /* of zeros, as programs have it */
   op.kind = SL_OP_COPY;
@@ -192,7 +208,8 @@ static enum sl_status flat(struct bench *b, int64_t n) {
   SL_TRY(EMIT(b, op, operand(b, SL_READ, n), operand(b, SL_READ_WRITE, n)));
   op.kind = SL_OP_NORM;
   op.scale = 1e-9;
-  SL_TRY(EMIT(b, op, operand(b, SL_READ, n), control(), operand(b, SL_WRITE, sl_scratch_sum(n) / 4)));
+  SL_TRY(EMIT(b, op, operand(b, SL_READ, n), control(), floats(b, sl_scratch_sum(n) / 4)));
+  if (b->dtype != SL_F32) return SL_OK; /* optimizers keep floats */
   op.kind = SL_OP_SGD;
   SL_TRY(EMIT(b, op, operand(b, SL_READ_WRITE, n), operand(b, SL_READ, n), operand(b, SL_READ_WRITE, n), control()));
   op.kind = SL_OP_ADAMW;
@@ -201,13 +218,11 @@ static enum sl_status flat(struct bench *b, int64_t n) {
 }
 
 static enum sl_status kernels(struct bench *b) {
-  static const int64_t shapes[ROWS][2] = {{75, 352}, {190, 450}, {450, 800}, {610, 1600}, {700, 3100}, {1700, 3500}};
-  static const int64_t lengths[] = {3000, 30000, 170000, 900000, 3100000, 9000000};
-  for (int i = 0; i < ROWS; i++) {
-    if (b->quick && i == 3) continue;
-    SL_TRY(rows(b, shapes[i][0], shapes[i][1]));
-    SL_TRY(flat(b, lengths[i]));
-  }
+  const struct sl_calibration_grid *g = b->grid;
+  for (int i = 0; i < g->row_count; i++)
+    if (!b->quick || i != 3) SL_TRY(rows(b, g->rows[i][0], g->rows[i][1]));
+  for (int i = 0; i < g->length_count; i++)
+    if (!b->quick || i != 3) SL_TRY(flat(b, g->lengths[i]));
   return SL_OK;
 }
 
@@ -274,9 +289,29 @@ static enum sl_status close_program(struct sl_program *p, int stage) {
   return SL_OK;
 }
 
-static enum sl_status open_class(struct sl_class *c, int stage, int rank_count) {
-  static const char *const names[BUFFERS] = {"control", "read", "written"};
+/* Memory of windows that no type has is none. */
+static void open_buffers(struct sl_class *c, const struct sl_calibration_grid *grid) {
   int64_t at = 0;
+  for (int i = 0; i < BUFFERS; i++) {
+    struct sl_buffer *b = &c->buffers[i];
+    const int type = (i - WINDOWS) / 2;
+    *b = (struct sl_buffer){.dtype = SL_F32, .persistent = true, .slots = 1, .first_slot = i};
+    if (i == BUFFER_CONTROL) {
+      snprintf(b->name, sizeof b->name, "control");
+      b->bytes = (int64_t)sizeof(struct sl_control);
+    } else {
+      b->dtype = (enum sl_dtype)type;
+      snprintf(b->name, sizeof b->name, "%s %s", sl_dtype_name(b->dtype), (i - WINDOWS) % 2 ? "written" : "read");
+      b->bytes = type < grid->types ? grid->window_bytes : 0;
+    }
+    c->slot_offsets[i] = at;
+    at += (b->bytes + SL_ALIGN - 1) / SL_ALIGN * SL_ALIGN;
+  }
+  c->arena_bytes[SL_SPACE_DEVICE] = at;
+}
+
+static enum sl_status open_class(struct sl_class *c, int stage, int rank_count,
+                                 const struct sl_calibration_grid *grid) {
   c->stage = stage;
   c->rank_count = rank_count;
   c->first_rank = stage * rank_count;
@@ -284,52 +319,50 @@ static enum sl_status open_class(struct sl_class *c, int stage, int rank_count) 
   SL_TRY(sl_calloc(&c->buffers, BUFFERS, sizeof *c->buffers));
   SL_TRY(sl_calloc(&c->slot_offsets, BUFFERS, sizeof *c->slot_offsets));
   c->buffer_count = c->buffer_capacity = c->slot_count = BUFFERS;
-  for (int i = 0; i < BUFFERS; i++) {
-    struct sl_buffer *b = &c->buffers[i];
-    *b = (struct sl_buffer){.dtype = SL_F32, .persistent = true, .slots = 1, .first_slot = i};
-    snprintf(b->name, sizeof b->name, "%s", names[i]);
-    b->bytes = i == BUFFER_CONTROL ? (int64_t)sizeof(struct sl_control) : (int64_t)WINDOW_FLOATS * 4;
-    c->slot_offsets[i] = at;
-    at += (b->bytes + SL_ALIGN - 1) / SL_ALIGN * SL_ALIGN;
-  }
-  c->arena_bytes[SL_SPACE_DEVICE] = at;
+  open_buffers(c, grid);
   for (int k = 0; k < SL_PROGRAM_COUNT; k++) c->programs[k].kind = (enum sl_program_kind)k;
   struct bench b = {.rank_class = c, .program = &c->programs[SL_PROGRAM_INIT]};
-  for (int i = BUFFER_READ; i <= BUFFER_WRITE; i++) { /* 0.01 everywhere: no denormal, no overflow in a few steps */
+  /* 0.01 everywhere: no denormal, no overflow in a few steps. On a GPU noise stands there before (options.noise). */
+  for (int i = WINDOWS; i < BUFFERS && grid->types == 1; i++) {
     struct sl_op op = op_of(SL_OP_FILL);
     op.scale = 0.01;
-    op.dim[0] = WINDOW_FLOATS;
-    SL_TRY(EMIT(&b, op, {.buffer = i, .access = SL_WRITE, .bytes = (int64_t)WINDOW_FLOATS * 4}));
+    op.dim[0] = c->buffers[i].bytes / 4;
+    if (op.dim[0] > 0) SL_TRY(EMIT(&b, op, {.buffer = i, .access = SL_WRITE, .bytes = c->buffers[i].bytes}));
   }
   SL_TRY(close_program(b.program, stage));
   return close_program(&c->programs[SL_PROGRAM_SAVE], stage);
 }
 
-static enum sl_status open_job(struct sl_job *job, const struct sl_plan *plan) {
+static enum sl_status open_job(struct sl_job *job, const struct sl_plan *plan, const struct sl_calibration_grid *grid) {
   *job = (struct sl_job){.plan = plan, .class_count = plan->pp, .classes_per_stage = 1};
   SL_TRY(sl_calloc(&job->classes, (size_t)plan->pp, sizeof *job->classes));
-  for (int i = 0; i < plan->pp; i++) SL_TRY(open_class(&job->classes[i], i, plan->world / plan->pp));
+  for (int i = 0; i < plan->pp; i++) SL_TRY(open_class(&job->classes[i], i, plan->world / plan->pp, grid));
   return SL_OK;
 }
 
-static struct bench bench_of(struct sl_job *job, int stage, bool quick) {
+static struct bench bench_of(struct sl_job *job, int stage, const struct sl_calibration_grid *grid, bool quick) {
   struct sl_class *c = &job->classes[stage];
-  return (struct bench){.rank_class = c, .program = &c->programs[SL_PROGRAM_STEP], .quick = quick};
+  return (struct bench){.rank_class = c, .program = &c->programs[SL_PROGRAM_STEP], .grid = grid, .quick = quick};
 }
 
-enum sl_status sl_calibration_bench_job(struct sl_job *job, const struct sl_plan *plan, bool quick) {
-  SL_TRY(open_job(job, plan));
-  struct bench b = bench_of(job, 0, quick);
-  SL_TRY(products(&b));
+enum sl_status sl_calibration_bench_job(struct sl_job *job, const struct sl_plan *plan,
+                                        const struct sl_calibration_grid *grid, bool quick) {
+  SL_TRY(open_job(job, plan, grid));
+  struct bench b = bench_of(job, 0, grid, quick);
+  for (int type = 0; type < grid->types; type++) {
+    b.dtype = (enum sl_dtype)type;
+    SL_TRY(products(&b));
+    SL_TRY(kernels(&b));
+  }
   SL_TRY(attentions(&b));
-  SL_TRY(kernels(&b));
   return close_program(b.program, 0);
 }
 
-static enum sl_status communication_job(struct sl_job *job, const struct sl_plan *plan, bool quick) {
-  SL_TRY(open_job(job, plan));
+static enum sl_status communication_job(struct sl_job *job, const struct sl_plan *plan,
+                                        const struct sl_calibration_grid *grid, bool quick) {
+  SL_TRY(open_job(job, plan, grid));
   for (int stage = 0; stage < plan->pp; stage++) {
-    struct bench b = bench_of(job, stage, quick);
+    struct bench b = bench_of(job, stage, grid, quick);
     SL_TRY(plan->pp > 1 ? sends(&b, stage) : all_collectives(&b, plan->world));
     SL_TRY(close_program(b.program, stage));
   }
@@ -353,11 +386,12 @@ static enum sl_status run_job(struct sl_calibration *c, bool communication, int 
   sl_json_free(&doc);
   SL_TRY(status);
   SL_GO(sl_config_parse(&config, "calibration", config_text, strlen(config_text), false));
-  SL_GO(sl_cluster_load(&cluster, "localhost"));
+  SL_GO(sl_cluster_load(&cluster, c->grid->cluster));
   SL_GO(sl_plan_build(&plan, &model, &config, &cluster, c->ranks));
   plan.pp = pp; /* stages of nothing: a model of this size could not be cut */
   plan.dp /= pp;
-  SL_GO(communication ? communication_job(&job, &plan, c->quick) : sl_calibration_bench_job(&job, &plan, c->quick));
+  SL_GO(communication ? communication_job(&job, &plan, c->grid, c->quick)
+                      : sl_calibration_bench_job(&job, &plan, c->grid, c->quick));
   c->text = NULL;
   SL_GO(sl_calibration_run(c, &job, 2, "program", true, NULL));
 fail:

@@ -40,7 +40,7 @@ static const char *precision(enum sl_dtype dtype) {
 }
 
 enum sl_status sl_calibration_model_open(struct sl_calibration_model_job *in, const struct sl_calibration_model *m,
-                                         int ranks) {
+                                         const char *cluster, int ranks) {
   char text[512];
   const struct sl_build_options build = {0};
   memset(in, 0, sizeof *in);
@@ -51,7 +51,7 @@ enum sl_status sl_calibration_model_open(struct sl_calibration_model_job *in, co
            "\"zero_optimization\":{\"stage\":%d},%s\"shardlab\":{\"seq_len\":%d,\"attention\":\"%s\"}}",
            m->micro, m->accumulation, m->stage, precision(m->dtype), m->seq, m->flash ? "flash" : "materialised");
   SL_TRY(sl_config_parse(&in->config, m->name, text, strlen(text), false));
-  SL_TRY(sl_cluster_load(&in->cluster, "localhost"));
+  SL_TRY(sl_cluster_load(&in->cluster, cluster));
   SL_TRY(sl_plan_build(&in->plan, &in->model, &in->config, &in->cluster, ranks));
   return sl_job_build(&in->job, &in->plan, &build);
 }
@@ -61,7 +61,7 @@ static enum sl_status run_model(struct sl_calibration *c, const struct sl_calibr
   struct sl_point_step step = {0};
   enum sl_status status;
   snprintf(step.name, sizeof step.name, "%s", m->name);
-  SL_GO(sl_calibration_model_open(&in, m, c->ranks));
+  SL_GO(sl_calibration_model_open(&in, m, c->grid->cluster, c->ranks));
   SL_GO(sl_calibration_run(c, &in.job, 3, m->name, false, &step));
   SL_GO(sl_points_add_step(&c->points, &step));
 fail:
@@ -70,11 +70,11 @@ fail:
 }
 
 enum sl_status sl_calibration_models_run(struct sl_calibration *c) {
-  for (int i = 0; i < sl_calibration_model_count; i++) {
-    const struct sl_calibration_model *m = &sl_calibration_models[i];
+  for (int i = 0; i < c->grid->model_count; i++) {
+    const struct sl_calibration_model *m = &c->grid->models[i];
     if (c->quick && !m->quick) continue;
     SL_TRY(run_model(c, m));
-    if (c->progress != NULL) c->progress(c->progress_context, (double)(i + 1) / sl_calibration_model_count);
+    if (c->progress != NULL) c->progress(c->progress_context, (double)(i + 1) / c->grid->model_count);
   }
   return SL_OK;
 }

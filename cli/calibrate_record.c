@@ -11,8 +11,8 @@ enum { WARM_STEPS = 1 };
 
 struct recorder {
   const struct sl_program *program;
-  int64_t steps;
-  double *seconds; /* per issue and step */
+  int64_t first, steps; /* the first step that ops are timed in */
+  double *seconds;      /* per issue and step */
 };
 
 static void observe(void *context, int local, int64_t step, const struct sl_program *program,
@@ -79,7 +79,7 @@ static enum sl_status gather(const struct sl_calibration *c, const struct record
     const struct sl_point p = describe(c, r->program, &r->program->ops[r->program->issues[i].op], source);
     if (!alike(&p, wanted)) continue;
     ++*issues;
-    for (int64_t s = WARM_STEPS; s < r->steps; s++) times[(*count)++] = r->seconds[(int64_t)i * r->steps + s];
+    for (int64_t s = r->first; s < r->steps; s++) times[(*count)++] = r->seconds[(int64_t)i * r->steps + s];
   }
   return *count > 0 ? SL_OK : sl_fail(SL_ERR_INTERNAL, "no times of %s", sl_op_name((enum sl_op_kind)wanted->kind));
 }
@@ -122,19 +122,29 @@ static enum sl_status add_points(struct sl_calibration *c, const struct recorder
 
 enum sl_status sl_calibration_run(struct sl_calibration *c, const struct sl_job *job, int64_t steps, const char *source,
                                   bool communication, struct sl_point_step *step) {
+  /* on a GPU what times the ops slows the step: steps are timed first, and then ops in as many others */
+  const int64_t first = WARM_STEPS + (c->gpu && step != NULL ? steps : 0);
   struct sl_run run = {.exec = c->exec,
                        .job = job,
-                       .steps = steps + WARM_STEPS,
+                       .steps = first + steps,
                        .observe = observe,
-                       .options = {.threads = c->threads, .data = c->text, .fail_rank = -1, .fail_step = -1}};
+                       .options = {.threads = c->threads,
+                                   .data = c->text,
+                                   .fail_rank = -1,
+                                   .fail_step = -1,
+                                   .timed_from = first,
+                                   .noise = c->gpu && step == NULL}};
   const size_t issues = job->classes[sl_job_class_of(job, c->rank)].programs[SL_PROGRAM_STEP].issue_count;
-  struct recorder recorder = {.steps = run.steps};
+  struct recorder recorder = {.first = first, .steps = run.steps};
   double *times = NULL;
   enum sl_status status;
   SL_GO(sl_calloc(&recorder.seconds, issues * (size_t)run.steps, sizeof(double)));
   SL_GO(sl_calloc(&times, issues * (size_t)run.steps, sizeof *times));
   run.observe_context = &recorder;
   SL_GO(sl_run_execute(&run));
+  const struct sl_exec_report *report = &run.reports[0];
+  const int64_t beside = report->context_bytes + report->process_bytes - report->arena_bytes[SL_SPACE_DEVICE];
+  if (beside > c->context_bytes) c->context_bytes = beside;
   SL_GO(add_points(c, &recorder, source, communication, step, times));
   if (step != NULL) {
     for (int64_t s = 0; s < steps; s++)

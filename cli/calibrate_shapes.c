@@ -1,4 +1,4 @@
-/* What a calibration measures. Sizes are odd on purpose: they must describe configurations that they do not contain. */
+/* What a calibration measures on a CPU. Sizes are odd on purpose: they must describe configurations that they do not contain. */
 #include "cli/calibrate.h"
 
 #include "core/program.h"
@@ -6,7 +6,7 @@
 /* name, layers, width, heads, vocabulary, positions, sequence, micro-batch, accumulation, ZeRO stage, dropout, quick,
  * type, flash attention, then of the Llama family key/value heads and inner width. Every kind of op in every type meets
  * several widths; names begin with the type. */
-const struct sl_calibration_model sl_calibration_models[] = {
+static const struct sl_calibration_model models[] = {
     {"s88", 3, 88, 4, 301, 150, 75, 3, 1, 1, false, true, SL_F32, false, 0, 0},
     {"s116", 4, 116, 4, 253, 150, 139, 6, 1, 0, false, false, SL_F32, false, 0, 0},
     {"s152", 4, 152, 4, 270, 220, 206, 5, 1, 2, false, false, SL_F32, false, 0, 0},
@@ -34,9 +34,7 @@ const struct sl_calibration_model sl_calibration_models[] = {
     {"bl420", 1, 420, 10, 2503, 190, 180, 2, 2, 0, false, false, SL_BF16, false, 5, 1130},
     {"hl168", 2, 168, 6, 359, 150, 150, 3, 1, 1, false, true, SL_F16, true, 3, 450},
     {"hl400", 1, 400, 8, 2203, 190, 185, 2, 2, 0, false, false, SL_F16, false, 4, 1090}};
-const int sl_calibration_model_count = sizeof sl_calibration_models / sizeof *sl_calibration_models;
-
-const struct sl_calibration_product sl_calibration_products[] = {
+static const struct sl_calibration_product products[] = {
     {21, 29, 37, true},       {53, 71, 45, false},      {75, 264, 88, true},      {88, 75, 264, false},
     {150, 90, 30, false},     {101, 203, 307, true},    {307, 101, 203, false},   {190, 210, 45, false},
     {450, 200, 200, true},    {200, 600, 450, false},   {450, 800, 200, false},   {450, 200, 800, true},
@@ -45,13 +43,32 @@ const struct sl_calibration_product sl_calibration_products[] = {
     {1040, 520, 190, false},  {1300, 1310, 330, false}, {1030, 1050, 1070, true}, {610, 9001, 200, false},
     {9001, 200, 610, false},  {200, 9001, 610, false},  {230, 520, 9001, true},   {700, 20011, 300, false},
     {20011, 300, 700, false}, {300, 700, 20011, false}, {2100, 1900, 1500, false}};
-const int sl_calibration_product_count = sizeof sl_calibration_products / sizeof *sl_calibration_products;
-
-/* Widths and vocabularies of the acceptance models; their sequences; the sizes of their heads. */
-static const int64_t widths[] = {128, 256, 384, 768}, vocabularies[] = {256, 512, 50257};
-static const int64_t sequences[] = {64, 128, 256, 512, 1024}, heads[] = {32, 48, 64};
+static const int64_t attentions[][4] = {
+    {2, 75, 4, 22}, {1, 190, 6, 50}, {2, 150, 5, 40}, {1, 330, 4, 58}, {1, 700, 3, 72}};
+static const int64_t rows[][2] = {{75, 352}, {190, 450}, {450, 800}, {610, 1590}, {700, 3100}, {1700, 3500}};
+static const int64_t lengths[] = {3000, 30000, 170000, 900000, 3100000, 9000000};
 
 #define LENGTH(table) (sizeof(table) / sizeof *(table))
+
+const struct sl_calibration_grid sl_calibration_host = {.cluster = "localhost",
+                                                        .models = models,
+                                                        .products = products,
+                                                        .attentions = attentions,
+                                                        .rows = rows,
+                                                        .lengths = lengths,
+                                                        .model_count = LENGTH(models),
+                                                        .product_count = LENGTH(products),
+                                                        .attention_count = LENGTH(attentions),
+                                                        .row_count = LENGTH(rows),
+                                                        .length_count = LENGTH(lengths),
+                                                        .window_bytes = (int64_t)192 << 20,
+                                                        .types = 1};
+
+/* Widths and vocabularies of the acceptance models, what a Llama's layers have beside them; their sequences; the sizes of
+ * their heads. */
+static const int64_t widths[] = {128, 256, 384, 768, 1024, 1280, 1600, 2048};
+static const int64_t vocabularies[] = {256, 512, 32000, 50257}, inner[] = {256, 5632};
+static const int64_t sequences[] = {64, 128, 256, 512, 1024}, heads[] = {32, 48, 64};
 
 static bool among(int64_t x, const int64_t *list, size_t n) {
   for (size_t i = 0; i < n; i++)
@@ -59,16 +76,17 @@ static bool among(int64_t x, const int64_t *list, size_t n) {
   return false;
 }
 
-/* The two sides of a weight: (C, C), (C, 3C), (C, 4C) or (C, V). */
+/* The two sides of a weight: (C, C), (C, 3C), (C, 4C), (C, V), or a Llama's. */
 static bool is_layer(int64_t a, int64_t b) {
   if (!among(a, widths, LENGTH(widths))) return false;
-  return b == a || b == 3 * a || b == 4 * a || among(b, vocabularies, LENGTH(vocabularies));
+  return b == a || b == 3 * a || b == 4 * a || among(b, vocabularies, LENGTH(vocabularies)) ||
+         (a == 2048 && among(b, inner, LENGTH(inner)));
 }
 
 static bool is_row(int64_t columns) {
   for (size_t i = 0; i < LENGTH(widths); i++)
     if (columns == widths[i] || columns == 3 * widths[i] || columns == 4 * widths[i]) return true;
-  return among(columns, vocabularies, LENGTH(vocabularies));
+  return among(columns, vocabularies, LENGTH(vocabularies)) || columns == 5632;
 }
 
 bool sl_calibration_excluded(const struct sl_op *op) {

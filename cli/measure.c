@@ -192,7 +192,7 @@ static enum sl_status start(const struct sl_options *options, const struct sl_se
   SL_TRY(check_memory(setup));
   SL_TRY(sl_check(&setup->job));
   SL_TRY(sl_exec_load(options->backend, &exec));
-  if (exec->probe != NULL) SL_TRY(exec->probe());
+  if (exec->probe != NULL) SL_TRY(exec->probe(NULL));
   if (sl_output_terminal(stderr)) setenv(terminal_variable, "1", 1);
   return SL_OK;
 }

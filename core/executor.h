@@ -25,6 +25,7 @@ struct sl_exec_options {
   bool alone;               /* cuda: this process is rank `alone_rank` of the plan, its communication looped back */
   int alone_rank;
   int64_t timed_from; /* cuda: ops are timed one by one in steps from this one on */
+  bool noise;         /* cuda: buffers start as random normal numbers, on which products run slower than on zeros */
 };
 
 /* An op as it is handed over: everything points into the job, nothing is owned. */
@@ -67,11 +68,19 @@ struct sl_exec_report {
   double step_error;     /* of a prediction: standard deviation of ln(step time); 0: not known */
 };
 
+/* The devices of this machine, taken to be alike. */
+struct sl_exec_devices {
+  int count;
+  char name[64];
+  int64_t memory_bytes, cache_bytes;
+};
+
 struct sl_exec_ops {
   const char *name;
   bool measures; /* true: times are real, losses exist */
-  /* (optional) Can this machine run it at all? Cheap, and before any process is started. SL_ERR_ABSENT says why not. */
-  enum sl_status (*probe)(void);
+  /* (optional) Can this machine run it at all, and on what? Cheap, and before any process is started; out may be NULL.
+   * SL_ERR_ABSENT says why not. */
+  enum sl_status (*probe)(struct sl_exec_devices *out);
   /* Allocate arenas, communicators and handles for `job`; everything that can fail early fails here. *local_ranks is
    * how many ranks this process drives and *first_local the global rank of each (owned by the state). */
   enum sl_status (*open)(void **state, const struct sl_job *job, const struct sl_exec_options *options,

@@ -39,6 +39,9 @@ static const char *const names[] = {"RANK",
                                     "SLURM_NTASKS",
                                     "SLURM_LOCALID",
                                     "SLURM_NTASKS_PER_NODE",
+                                    "SLURM_NODEID",
+                                    "SLURM_STEP_TASKS_PER_NODE",
+                                    "SLURM_TASKS_PER_NODE",
                                     "SLURM_JOB_NODELIST"};
 
 /* Only these: "NAME=value NAME=value". */
@@ -87,6 +90,12 @@ static void launchers_are_read_in_their_order(void **state) {
        3, 6, 0, 3, "10.1.2.3", 4712);
   good("SLURM_PROCID=9 SLURM_NTASKS=16 SLURM_LOCALID=1 SLURM_NTASKS_PER_NODE=8 SLURM_JOB_NODELIST=gpu[007-008]", 9, 16,
        1, 8, "gpu007", 29500);
+  good("SLURM_PROCID=17 SLURM_NTASKS=20 SLURM_LOCALID=1 SLURM_NODEID=2 SLURM_STEP_TASKS_PER_NODE=8(x2),4 "
+       "SLURM_TASKS_PER_NODE=20 SLURM_JOB_NODELIST=a,b,c",
+       17, 20, 1, 4, "a", 29500);
+  good("SLURM_PROCID=3 SLURM_NTASKS=6 SLURM_LOCALID=0 SLURM_NODEID=1 SLURM_TASKS_PER_NODE=3(x2) "
+       "SLURM_JOB_NODELIST=n[4,9]",
+       3, 6, 0, 3, "n4", 29500);
   good("RANK=1 WORLD_SIZE=2 SLURM_PROCID=9 SLURM_NTASKS=16", 1, 2, 1, 2, "127.0.0.1", 29500);
   good("RANK=1 WORLD_SIZE=2 NCCL_COMM_ID=[fe80::1]:65535", 1, 2, 1, 2, "fe80::1", 65534);
 }
@@ -106,6 +115,26 @@ static void bad_values_are_named(void **state) {
   bad("RANK=1 WORLD_SIZE=4 MASTER_PORT=65536", "MASTER_PORT=\"65536\"");
   bad("RANK=1 WORLD_SIZE=2 NCCL_COMM_ID=host", "NCCL_COMM_ID=\"host\"");
   bad("SLURM_PROCID=1 SLURM_NTASKS=4 SLURM_NTASKS_PER_NODE=2 SLURM_JOB_NODELIST=gpu[", "SLURM_JOB_NODELIST");
+}
+
+static void tasks_of_a_node(void **state) {
+  (void)state;
+  static const struct {
+    const char *list;
+    int node, tasks;
+  } good_lists[] = {{"3", 0, 3}, {"8(x2),4", 0, 8}, {"8(x2),4", 1, 8}, {"8(x2),4", 2, 4}, {"1,2(x3),7", 4, 7}},
+    bad_lists[] = {{"", 0, 0},  {"3", 1, 0}, {"8(x2),4", 3, 0}, {"8(x2", 1, 0}, {"8(x0)", 0, 0},
+                   {"x", 0, 0}, {"0", 0, 0}, {"8(2)", 1, 0},    {"8,,4", 1, 0}, {"99999999999999999999", 0, 0}};
+  int tasks;
+  for (size_t i = 0; i < sizeof good_lists / sizeof *good_lists; i++) {
+    assert_int_equal(sl_cuda_place_tasks("X", good_lists[i].list, good_lists[i].node, &tasks), SL_OK);
+    assert_int_equal(tasks, good_lists[i].tasks);
+  }
+  for (size_t i = 0; i < sizeof bad_lists / sizeof *bad_lists; i++) {
+    sl_error_clear();
+    if (sl_cuda_place_tasks("X", bad_lists[i].list, bad_lists[i].node, &tasks) != SL_ERR_INPUT)
+      fail_msg("\"%s\" at %d", bad_lists[i].list, bad_lists[i].node);
+  }
 }
 
 static void addresses_split_at_the_port(void **state) {
@@ -312,11 +341,17 @@ static void a_stranger_is_turned_away(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(launchers_are_read_in_their_order),    cmocka_unit_test(bad_values_are_named),
-      cmocka_unit_test(addresses_split_at_the_port),          cmocka_unit_test(the_first_node_of_a_list),
-      cmocka_unit_test(exchanges_arrive_in_rank_order),       cmocka_unit_test(the_lowest_failure_is_everybodys),
-      cmocka_unit_test(a_dead_peer_is_named_everywhere),      cmocka_unit_test(an_end_carries_its_reason),
-      cmocka_unit_test(a_world_that_never_comes_is_given_up), cmocka_unit_test(a_stranger_is_turned_away),
+      cmocka_unit_test(launchers_are_read_in_their_order),
+      cmocka_unit_test(bad_values_are_named),
+      cmocka_unit_test(tasks_of_a_node),
+      cmocka_unit_test(addresses_split_at_the_port),
+      cmocka_unit_test(the_first_node_of_a_list),
+      cmocka_unit_test(exchanges_arrive_in_rank_order),
+      cmocka_unit_test(the_lowest_failure_is_everybodys),
+      cmocka_unit_test(a_dead_peer_is_named_everywhere),
+      cmocka_unit_test(an_end_carries_its_reason),
+      cmocka_unit_test(a_world_that_never_comes_is_given_up),
+      cmocka_unit_test(a_stranger_is_turned_away),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -100,38 +100,51 @@ static void no_program_of(const struct sl_job *job, const char *what) {
                (long long)p->ops[i].dim[3]);
 }
 
+static void no_operand_leaves_its_buffer(const struct sl_job *job) {
+  const struct sl_class *c = &job->classes[0];
+  const struct sl_program *p = &c->programs[SL_PROGRAM_STEP];
+  for (size_t i = 0; i < p->slice_count; i++)
+    assert_true(p->slices[i].offset + p->slices[i].bytes <= c->buffers[p->slices[i].buffer].bytes);
+}
+
 static void fixture_model(struct fixture *f, const char *model, const char *config) {
   if (fixture_open(f, model, config, "localhost", 1, NULL) != SL_OK) fail_msg("%s", sl_error_message());
 }
 
 static void no_acceptance_shape_is_timed(void **unused) {
   (void)unused;
+  static const struct sl_calibration_grid *const grids[] = {&sl_calibration_host, &sl_calibration_gpu};
   struct fixture f;
-  struct sl_job job;
   fixture_model(&f, "gpt2-tiny", "{\"train_micro_batch_size_per_gpu\":3,\"optimizer\":{\"type\":\"AdamW\"}}");
-  assert_int_equal(sl_calibration_bench_job(&job, &f.plan, false), SL_OK);
-  no_program_of(&job, "the benchmark");
-  sl_job_free(&job);
-  fixture_close(&f);
-  for (int i = 0; i < sl_calibration_model_count; i++) {
-    const struct sl_calibration_model *m = &sl_calibration_models[i];
-    assert_true(m->width % 64 != 0 && m->seq % 64 != 0 && m->vocab != 256 && m->vocab != 512 && m->vocab != 50257);
-    assert_int_equal(m->width % m->heads, 0);
-    assert_true(m->seq <= m->positions);
-    for (int ranks = 1; ranks <= 2; ranks++) {
-      struct sl_calibration_model_job model;
-      if (sl_calibration_model_open(&model, m, ranks) != SL_OK) fail_msg("%s: %s", m->name, sl_error_message());
-      no_program_of(&model.job, m->name);
-      sl_calibration_model_close(&model);
+  for (int g = 0; g < 2; g++) {
+    struct sl_job job;
+    assert_int_equal(sl_calibration_bench_job(&job, &f.plan, grids[g], false), SL_OK);
+    no_program_of(&job, "the benchmark");
+    no_operand_leaves_its_buffer(&job);
+    sl_job_free(&job);
+    for (int i = 0; i < grids[g]->model_count; i++) {
+      const struct sl_calibration_model *m = &grids[g]->models[i];
+      assert_true(m->width % 64 != 0 && m->seq % 64 != 0 && m->vocab != 256 && m->vocab != 512 && m->vocab != 50257);
+      assert_int_equal(m->width % m->heads, 0);
+      assert_true(m->kv_heads == 0 || m->heads % m->kv_heads == 0);
+      assert_true(m->width / m->heads != 64 && m->seq <= m->positions);
+      for (int ranks = 1; ranks <= 2; ranks++) {
+        struct sl_calibration_model_job model;
+        if (sl_calibration_model_open(&model, m, grids[g]->cluster, ranks) != SL_OK)
+          fail_msg("%s: %s", m->name, sl_error_message());
+        no_program_of(&model.job, m->name);
+        sl_calibration_model_close(&model);
+      }
     }
   }
+  fixture_close(&f);
 }
 
 /* The exclusion knows the acceptance models: nearly all that their products, attention and rows do is caught. */
 static void acceptance_shapes_are_known(void **unused) {
   (void)unused;
-  static const char *const models[] = {"gpt2-tiny", "gpt2-mini", "gpt2"};
-  for (int i = 0; i < 3; i++) {
+  static const char *const models[] = {"gpt2-tiny", "gpt2-mini", "gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl"};
+  for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
     struct fixture f;
     fixture_model(&f, models[i], "{\"train_micro_batch_size_per_gpu\":1,\"shardlab\":{\"seq_len\":128}}");
     const struct sl_program *p = &f.job.classes[0].programs[SL_PROGRAM_STEP];

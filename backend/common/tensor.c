@@ -25,10 +25,15 @@ static struct piece piece_of(const struct sl_tensors *s, const struct sl_op *op)
   return p;
 }
 
-/* The run that starts at local element `local` of a piece, as long as passes at a time. */
-static struct sl_run_of run_at(const struct sl_tensors *s, const struct piece *p, int64_t local) {
+/* The run that starts at local element `local` of a piece. */
+static struct sl_run_of whole_run_at(const struct sl_tensors *s, const struct piece *p, int64_t local) {
   const struct sl_plan *plan = s->job->plan;
-  struct sl_run_of run = sl_plan_logical_run(plan, p->tensor, sl_plan_coord(plan, s->rank).tp, local, p->end);
+  return sl_plan_logical_run(plan, p->tensor, sl_plan_coord(plan, s->rank).tp, local, p->end);
+}
+
+/* As long as passes at a time. */
+static struct sl_run_of run_at(const struct sl_tensors *s, const struct piece *p, int64_t local) {
+  struct sl_run_of run = whole_run_at(s, p, local);
   if (run.count > SL_TENSOR_CHUNK) run.count = SL_TENSOR_CHUNK;
   return run;
 }
@@ -44,9 +49,13 @@ static struct sl_tensor_place place_of(const struct sl_tensors *s, const struct 
 
 /* --- first values --- */
 
+static struct sl_philox_key key_of(const struct sl_tensors *s, const struct piece *p) {
+  return (struct sl_philox_key){(uint32_t)s->job->plan->config->sl.seed, SL_STREAM_INIT, 0, (uint32_t)p->index};
+}
+
 static enum sl_status fill_run(struct sl_tensors *s, float *out, const struct piece *p, struct sl_run_of run) {
   const struct sl_tensor *t = p->tensor;
-  const struct sl_philox_key key = {(uint32_t)s->job->plan->config->sl.seed, SL_STREAM_INIT, 0, (uint32_t)p->index};
+  const struct sl_philox_key key = key_of(s, p);
   const size_t n = (size_t)run.count;
   const float scale = (float)t->init_scale;
   if (run.logical < 0) { /* padding */
@@ -79,12 +88,20 @@ enum sl_status sl_tensors_init(struct sl_tensors *s, const struct sl_op *op) {
   if (p.where.count == 0) return SL_OK;
   float *values;
   enum sl_status status = SL_OK;
+  const bool drawn = s->memory.normal && !s->has_init && p.tensor->init == SL_INIT_NORMAL;
   SL_TRY(sl_calloc(&values, SL_TENSOR_CHUNK, sizeof *values));
   for (int64_t local = p.where.first; status == SL_OK && local < p.end;) {
-    const struct sl_run_of run = run_at(s, &p, local);
+    const struct sl_run_of whole = whole_run_at(s, &p, local);
+    const bool there = drawn && whole.logical >= 0; /* no padding */
+    const struct sl_run_of run = there ? whole : run_at(s, &p, local);
     const struct sl_tensor_place place = place_of(s, &p, &run);
-    status = fill_run(s, values, &p, run);
-    if (status == SL_OK) status = s->memory.put(s->memory.context, &place, values);
+    if (there) {
+      const struct sl_philox_key key = key_of(s, &p);
+      status = s->memory.normal(s->memory.context, &place, &key, (uint64_t)run.logical, (float)p.tensor->init_scale);
+    } else {
+      status = fill_run(s, values, &p, run);
+      if (status == SL_OK) status = s->memory.put(s->memory.context, &place, values);
+    }
     local += run.count;
   }
   free(values);

@@ -7,6 +7,7 @@
 
 #include "core/executor.h"
 #include "core/safetensors.h"
+#include "kernels/types.h"
 
 enum { SL_TENSOR_SAVE_PARAM, SL_TENSOR_SAVE_GRAD, SL_TENSOR_SAVES };
 enum { SL_TENSOR_CHUNK = 1 << 16 }; /* elements that pass at a time, at most */
@@ -24,6 +25,10 @@ struct sl_tensor_memory {
   /* Bring values[0 .. place->count) into the rank's memory, or out of it; `values` is the caller's afterwards. */
   enum sl_status (*put)(void *context, const struct sl_tensor_place *place, const float *values);
   enum sl_status (*get)(void *context, const struct sl_tensor_place *place, float *values);
+  /* (optional) What put would bring, had the caller drawn them: normal numbers `first` .. of the stream `key`, mean 0.
+   * For memory that a faster processor than this one can fill. */
+  enum sl_status (*normal)(void *context, const struct sl_tensor_place *place, const struct sl_philox_key *key,
+                           uint64_t first, float width);
   /* Collective: SL_OK when all ranks pass SL_OK; how the others learn of a failure is the backend's. */
   enum sl_status (*agree)(void *context, enum sl_status mine);
 };

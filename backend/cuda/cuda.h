@@ -118,7 +118,7 @@ struct sl_cuda {
   char *staging;                  /* pinned */
   int64_t staged;                 /* bytes of it that copies of this program read */
   char *values;                   /* pinned */
-  struct sl_cuda_scalars *scalars, *scalars_host;
+  struct sl_control_rules rules;
   int64_t base_bytes, context_bytes, peak_bytes;
   /* input and output */
   struct sl_input input;
@@ -129,20 +129,13 @@ struct sl_cuda {
   const struct sl_program *program;
   int64_t step;
   bool timed, ended;
-  double base_s, end_s;
+  double base_s, end_s, event_s; /* event_s: what an event takes on its stream */
   atomic_uint issued;
   uint32_t reported;
   const struct sl_instance *named; /* whose name the open NVTX range bears */
   int64_t *comm_bytes;             /* per issue: what its NCCL calls moved, in nccl-tests' count; owned */
   struct sl_traffic_list traffic;
   uint64_t call_hash;
-};
-
-/* Scalars that the CONTROL op hands to the kernels beside the control block. */
-struct sl_cuda_scalars {
-  struct sl_control control; /* on its way through the host */
-  double beta1;
-  const struct sl_config *config;
 };
 
 double sl_cuda_clock(void); /* CLOCK_MONOTONIC, seconds */
@@ -159,6 +152,8 @@ enum sl_status sl_cuda_open(struct sl_cuda **out, const struct sl_job *job, cons
 void sl_cuda_close(struct sl_cuda *cuda); /* accepts a half-built one */
 /* SL_ERR_ABSENT with the reason where no GPU can be used. */
 enum sl_status sl_cuda_probe(int *devices);
+/* The rest of what is said of the first device. */
+enum sl_status sl_cuda_describe_device(struct sl_exec_devices *out);
 
 /* memory.c */
 /* Bytes of the device that are used, by whomever; 0 where nobody says. */

@@ -1,6 +1,7 @@
 /* Compute ops as launches of kernels/cuda.h and products of cuBLASLt: one short function per kind, and a table of them.
  * It is the host's dispatch (backend/host/dispatch.c) with addresses in device memory; what depends on data stays there:
  * a kernel gets the address of a number in the control block. */
+#include "backend/cuda/control_step.h"
 #include "backend/cuda/cuda.h"
 
 #include "kernels/convert.h"
@@ -370,36 +371,22 @@ static enum sl_status norm(const struct call *c) {
                                         (char *)c->x[0] + first * sl_convert_bytes(type), n, c->op->scale, scratch(c)));
 }
 
-/* On a thread of the driver, between two copies on the op's stream: core's own code decides, as in every backend. */
-static void CUDART_CB step_control(void *argument) {
-  struct sl_cuda_scalars *s = argument;
-  double beta2;
-  sl_control_step(&s->control, s->config);
-  sl_config_betas(s->config, s->control.good_steps - 1, &s->beta1, &beta2);
-}
-
 static enum sl_status control_step(const struct call *c) {
-  struct sl_cuda_scalars *here = c->cuda->scalars_host, *there = c->cuda->scalars;
-  here->config = c->cuda->job->plan->config;
-  SL_CUDA_TRY(cudaMemcpyAsync(&here->control, c->x[0], sizeof here->control, cudaMemcpyDefault, c->stream));
-  SL_CUDA_TRY(cudaLaunchHostFunc(c->stream, step_control, here));
-  SL_CUDA_TRY(cudaMemcpyAsync(c->x[0], &here->control, sizeof here->control, cudaMemcpyDefault, c->stream));
-  SL_CUDA_TRY(cudaMemcpyAsync(&there->beta1, &here->beta1, sizeof here->beta1, cudaMemcpyDefault, c->stream));
-  return SL_OK;
+  return ran(c, sl_cuda_control_step(c->stream, c->x[0], &c->cuda->rules));
 }
 
 /* What an update reads of the control block, where that stands on the device. */
-static struct sl_cuda_update update_of(const struct call *c, const struct sl_control *control) {
+static struct sl_cuda_update update_of(const struct sl_control *control) {
   return (struct sl_cuda_update){.grad_factor = &control->grad_factor,
                                  .lr = &control->lr,
                                  .step = &control->good_steps,
-                                 .beta1 = &c->cuda->scalars->beta1};
+                                 .beta1 = &control->momentum};
 }
 
 /* + master, r gradient, + m, + v, r control [, w param] */
 static enum sl_status adam(const struct call *c) {
   const struct sl_config *config = c->cuda->job->plan->config;
-  const struct sl_cuda_update update = update_of(c, c->x[4]);
+  const struct sl_cuda_update update = update_of(c->x[4]);
   double beta1, beta2; /* of the two only beta1 changes from step to step */
   sl_config_betas(config, 0, &beta1, &beta2);
   const struct sl_adam a = {.beta1 = beta1,
@@ -418,7 +405,7 @@ static enum sl_status adam(const struct call *c) {
 static enum sl_status sgd(const struct call *c) {
   const struct sl_config *config = c->cuda->job->plan->config;
   const bool parameter = c->op->flags & SL_OP_PARAM_COPY, buffer = c->count - parameter > 3;
-  const struct sl_cuda_update update = update_of(c, c->x[c->count - 1 - parameter]);
+  const struct sl_cuda_update update = update_of(c->x[c->count - 1 - parameter]);
   const struct sl_sgd s = {.momentum = buffer ? config->optimizer.momentum : 0,
                            .dampening = config->optimizer.dampening,
                            .weight_decay = config->optimizer.weight_decay,

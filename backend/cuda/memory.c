@@ -96,15 +96,10 @@ enum sl_status sl_cuda_arena_open(struct sl_cuda *cuda) {
 
 enum sl_status sl_cuda_workspace_open(struct sl_cuda *cuda) {
   const struct sl_cuda_workspace *w = &cuda->workspace;
-  char *scalars = NULL, *scalars_host = NULL;
   SL_TRY(device_bytes(&cuda->gemm_workspace, w->gemm_bytes, "the workspace of matrix products"));
   SL_TRY(device_bytes(&cuda->scratch, w->scratch_bytes, "scratch"));
   SL_TRY(pinned_bytes(&cuda->staging, w->staging_bytes, "staging of micro-batches"));
   SL_TRY(pinned_bytes(&cuda->values, w->values_bytes, "staging of values"));
-  SL_TRY(device_bytes(&scalars, sizeof *cuda->scalars, "scalars"));
-  cuda->scalars = (struct sl_cuda_scalars *)scalars;
-  SL_TRY(pinned_bytes(&scalars_host, sizeof *cuda->scalars_host, "scalars"));
-  cuda->scalars_host = (struct sl_cuda_scalars *)scalars_host;
   return SL_OK;
 }
 
@@ -121,11 +116,9 @@ void sl_cuda_memory_close(struct sl_cuda *cuda) {
   free_device(cuda->arena[SL_SPACE_DEVICE]);
   free_device(cuda->gemm_workspace);
   free_device(cuda->scratch);
-  free_device(cuda->scalars);
   free_pinned(cuda->arena[SL_SPACE_HOST]);
   free_pinned(cuda->staging);
   free_pinned(cuda->values);
-  free_pinned(cuda->scalars_host);
 }
 
 void *sl_cuda_operand(const struct sl_cuda *cuda, const struct sl_issued *it, int i) {

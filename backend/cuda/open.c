@@ -3,6 +3,8 @@
  * take their memory one after another, so that each sees what is its own. */
 #include "backend/cuda/cuda.h"
 
+#include "kernels/cuda.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,8 +52,21 @@ enum sl_status sl_cuda_probe(int *devices) {
   setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0); /* a hardware queue a lane: no lane waits behind another */
   const cudaError_t code = cudaGetDeviceCount(devices);
   if (code == cudaSuccess && *devices > 0) return SL_OK;
-  return sl_fail(SL_ERR_ABSENT, "backend cuda: no NVIDIA GPU can be used here: %s; expected a GPU and its driver",
-                 code == cudaSuccess ? "the driver lists none" : cudaGetErrorString(code));
+  int driver = 0;
+  if (cudaDriverGetVersion(&driver) == cudaSuccess && driver == 0)
+    return sl_fail(SL_ERR_ABSENT, "backend cuda: no NVIDIA GPU can be used here: there is no driver");
+  return sl_fail(SL_ERR_ABSENT, "backend cuda: no NVIDIA GPU can be used here: %s (the driver is of CUDA %d.%d)",
+                 code == cudaSuccess ? "the driver lists none" : cudaGetErrorString(code), driver / 1000,
+                 driver % 1000 / 10);
+}
+
+enum sl_status sl_cuda_describe_device(struct sl_exec_devices *out) {
+  struct cudaDeviceProp p;
+  SL_CUDA_TRY(cudaGetDeviceProperties(&p, 0));
+  snprintf(out->name, sizeof out->name, "%.63s", p.name);
+  out->memory_bytes = (int64_t)p.totalGlobalMem;
+  out->cache_bytes = p.l2CacheSize;
+  return SL_OK;
 }
 
 static enum sl_status choose_device(struct sl_cuda *cuda) {
@@ -212,15 +227,33 @@ static enum sl_status open_device(struct sl_cuda *cuda) {
 static enum sl_status set_control(struct sl_cuda *cuda) {
   const struct sl_buffer *b = &cuda->rank_class->buffers[cuda->rank_class->control];
   char *at = cuda->arena[b->space] + cuda->rank_class->slot_offsets[b->first_slot];
-  sl_control_init(&cuda->scalars_host->control, cuda->job->plan->config);
-  SL_CUDA_TRY(cudaMemcpy(at, &cuda->scalars_host->control, sizeof(struct sl_control), cudaMemcpyDefault));
+  struct sl_control control;
+  sl_control_init(&control, cuda->job->plan->config);
+  cuda->rules = sl_control_rules_of(cuda->job->plan->config);
+  SL_CUDA_TRY(cudaMemcpy(at, &control, sizeof control, cudaMemcpyHostToDevice));
   SL_CUDA_TRY(cudaDeviceSynchronize()); /* lanes do not wait for the default stream, which cleared the arena */
+  return SL_OK;
+}
+
+static enum sl_status make_noise(struct sl_cuda *cuda) {
+  const struct sl_class *c = cuda->rank_class;
+  for (size_t i = 0; i < c->buffer_count; i++) {
+    const struct sl_buffer *b = &c->buffers[i];
+    const struct sl_philox_key key = {4711, SL_STREAM_DATA, 1, (uint32_t)i};
+    if (b == &c->buffers[c->control] || b->dtype > SL_F16) continue;
+    char *at = cuda->arena[b->space] + c->slot_offsets[b->first_slot];
+    const size_t n = (size_t)(b->bytes / sl_dtype_bytes(b->dtype));
+    const int code = sl_cuda_philox_normal(NULL, (enum sl_number)b->dtype, at, &key, 0, n, 0, 0.5F);
+    if (code != 0) return sl_cuda_failed("a kernel that makes noise", (cudaError_t)code);
+  }
+  SL_CUDA_TRY(cudaDeviceSynchronize());
   return SL_OK;
 }
 
 static enum sl_status open_local(struct sl_cuda *cuda) {
   size_t issues = 0;
   SL_TRY(set_control(cuda));
+  if (cuda->options.noise) SL_TRY(make_noise(cuda));
   SL_TRY(sl_input_open(&cuda->input, cuda->job->plan, cuda->options.data));
   SL_TRY(sl_cuda_tensors_open(cuda));
   for (int kind = 0; kind < SL_PROGRAM_COUNT; kind++) {

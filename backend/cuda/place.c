@@ -35,17 +35,60 @@ static const struct launcher {
     {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE"},
 };
 
+/* Processes of node `node` by Slurm's list of repeated counts. */
+enum sl_status sl_cuda_place_tasks(const char *name, const char *list, int node, int *tasks) {
+  const char *at = list;
+  for (int seen = 0; *at;) {
+    char *end;
+    const long count = strtol(at, &end, 10);
+    long times = 1;
+    if (end == at || count < 1 || count > INT_MAX) break;
+    if (strncmp(end, "(x", 2) == 0) {
+      at = end + 2;
+      times = strtol(at, &end, 10);
+      if (end == at || times < 1 || times > INT_MAX || *end++ != ')') break;
+    }
+    if (node < seen + times) {
+      *tasks = (int)count;
+      return SL_OK;
+    }
+    seen += (int)times;
+    if (*end != ',') break;
+    at = end + 1;
+  }
+  return sl_fail(SL_ERR_INPUT, "%s=\"%s\": expected the processes of each node, such as 8(x2),4, node %d among them",
+                 name, list, node);
+}
+
+/* What srun says where nobody asked for a number per node. */
+static enum sl_status read_slurm_tasks(struct sl_cuda_place *p) {
+  static const char *const lists[] = {"SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE"};
+  const char *node = value_of("SLURM_NODEID");
+  int id = 0, tasks;
+  if (node) SL_TRY(read_number("SLURM_NODEID", node, 0, INT_MAX, &id));
+  for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+    if (!value_of(lists[i])) continue;
+    SL_TRY(sl_cuda_place_tasks(lists[i], value_of(lists[i]), id, &tasks));
+    p->local_world = tasks < p->world ? tasks : p->world;
+    return SL_OK;
+  }
+  return SL_OK;
+}
+
 static enum sl_status read_launcher(const struct launcher *l, struct sl_cuda_place *p) {
   const char *world = value_of(l->world), *local = value_of(l->local_rank), *locals = value_of(l->local_world);
   if (!world) return sl_fail(SL_ERR_INPUT, "%s is set, but %s is not; expected both", l->rank, l->world);
   SL_TRY(read_number(l->world, world, 1, INT_MAX, &p->world));
   SL_TRY(read_number(l->rank, value_of(l->rank), 0, p->world - 1, &p->rank));
   p->local_world = p->world;
-  if (locals) SL_TRY(read_number(l->local_world, locals, 1, p->world, &p->local_world));
+  if (locals)
+    SL_TRY(read_number(l->local_world, locals, 1, p->world, &p->local_world));
+  else if (strncmp(l->rank, "SLURM", 5) == 0)
+    SL_TRY(read_slurm_tasks(p));
   p->local_rank = p->rank % p->local_world;
   if (local) SL_TRY(read_number(l->local_rank, local, 0, p->world - 1, &p->local_rank));
-  if (locals && p->local_rank >= p->local_world)
-    return sl_fail(SL_ERR_INPUT, "%s=\"%s\": expected less than %s, %d", l->local_rank, local, l->local_world,
+  if (local && p->local_rank >= p->local_world)
+    return sl_fail(SL_ERR_INPUT, "%s=\"%s\": expected less than the processes of the node, %d", l->local_rank, local,
                    p->local_world);
   return SL_OK;
 }

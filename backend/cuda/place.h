@@ -4,7 +4,8 @@
  * Read in this order, the first that is there wins:
  *   torchrun     RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE
  *   Open MPI     OMPI_COMM_WORLD_RANK _SIZE _LOCAL_RANK _LOCAL_SIZE
- *   Slurm        SLURM_PROCID SLURM_NTASKS SLURM_LOCALID SLURM_NTASKS_PER_NODE
+ *   Slurm        SLURM_PROCID SLURM_NTASKS SLURM_LOCALID SLURM_NTASKS_PER_NODE (or, where that is not set,
+ *                SLURM_STEP_TASKS_PER_NODE or SLURM_TASKS_PER_NODE, at SLURM_NODEID)
  * The meeting point is MASTER_ADDR and MASTER_PORT; without them the address in NCCL_COMM_ID (HOST:PORT, [IPV6]:PORT;
  * NCCL itself takes that port, the ranks meet at the next one), the first host of SLURM_JOB_NODELIST, or, where all
  * ranks are of one node, 127.0.0.1; port 29500. */
@@ -27,6 +28,8 @@ enum sl_status sl_cuda_place_read(struct sl_cuda_place *place);
 
 /* Split "HOST:PORT" or "[IPV6]:PORT". Errors: SL_ERR_INPUT naming `what`. */
 enum sl_status sl_cuda_place_address(const char *what, const char *text, char *host, size_t size, int *port);
+/* Processes of node `node`, from 0, by a list such as "8(x2),4". Errors: SL_ERR_INPUT naming `name`. */
+enum sl_status sl_cuda_place_tasks(const char *name, const char *list, int node, int *tasks);
 /* The first host of a Slurm node list: "gpu[003-010,12],login1" gives gpu003. Errors: SL_ERR_INPUT. */
 enum sl_status sl_cuda_place_first_node(const char *list, char *host, size_t size);
 

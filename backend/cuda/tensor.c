@@ -1,5 +1,5 @@
 /* The device's memory behind backend/common/tensor.h: a conversion in pinned memory and a copy each way, waited for,
- * because neither program is timed. Micro-batches go through pinned memory too, but nobody waits: the staging holds all
+ * because neither program is timed; random first values are drawn where they stand. Micro-batches go through pinned memory too, but nobody waits: the staging holds all
  * of a program's. */
 #include "backend/cuda/cuda.h"
 
@@ -28,12 +28,21 @@ static enum sl_status get(void *context, const struct sl_tensor_place *place, fl
   return SL_OK;
 }
 
+/* The device draws the host's numbers (kernels/cuda.h): a large model's first values are there at once. */
+static enum sl_status normal(void *context, const struct sl_tensor_place *place, const struct sl_philox_key *key,
+                             uint64_t first, float width) {
+  struct sl_cuda *cuda = context;
+  const int code = sl_cuda_philox_normal(cuda->tensor_stream, (enum sl_number)place->dtype, memory_of(cuda, place), key,
+                                         first, (size_t)place->count, 0, width);
+  return code == 0 ? SL_OK : sl_cuda_failed("a kernel that draws first values", (cudaError_t)code);
+}
+
 static enum sl_status agree(void *context, enum sl_status mine) {
   return sl_cuda_agree(context, mine);
 }
 
 enum sl_status sl_cuda_tensors_open(struct sl_cuda *cuda) {
-  const struct sl_tensor_memory memory = {.context = cuda, .put = put, .get = get, .agree = agree};
+  const struct sl_tensor_memory memory = {.context = cuda, .put = put, .get = get, .normal = normal, .agree = agree};
   return sl_tensors_open(&cuda->tensors, cuda->job, &cuda->options, cuda->rank, &memory);
 }
 

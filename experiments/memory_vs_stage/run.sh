@@ -20,7 +20,7 @@ fi
 model=${MODEL:-$model}
 out=${1:-out/memory_vs_stage}
 here=experiments/memory_vs_stage
-bin=build/release/bin
+bin=${BIN:-build/release/bin}
 mkdir -p "$out/records"
 rm -f "$out"/records/*.json
 
@@ -79,6 +79,7 @@ done
 
 python3 $here/tables.py tables "$out" | tee "$out/tables.md"
 for name in zero_paper measured estimator; do
+  command -v gnuplot >/dev/null || break
   (cd "$out" && gnuplot "$root/$here/$name.gp")
 done
 echo

@@ -58,7 +58,7 @@ function check(s,    before, word, line) {
     word = substr(s, RSTART, RLENGTH - 1)
     s = substr(s, RSTART + RLENGTH - 1)
     sub(/[ \t\n]+$/, "", word)
-    if ((word ~ /^(cuda|cublas|cublasLt|nccl|cu)[A-Z]/ || word in launcher) && dropped(before)) {
+    if ((word ~ /^(cuda|cublas|cublasLt|nccl|cudnn|cu)[A-Z]/ || word in launcher) && dropped(before)) {
       line = gsub(/\n/, "\n", before) + 1
       printf "%s:%d: the return code of %s is dropped\n", name, line, word
       bad++

@@ -10,28 +10,27 @@ stage=$build/shardlab
 limit=$((40 << 20))
 
 cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DSL_NATIVE=OFF >/dev/null
-cmake --build "$build" -j "$(nproc)" --target shardlab shardlab_cuda test_cuda_kernels test_cuda_attention
+cmake --build "$build" -j "$(nproc)" --target shardlab shardlab-analyze shardlab_cuda test_cuda_kernels \
+  test_cuda_attention test_cuda_control
 rm -rf "$stage"
 mkdir -p "$stage/bin" "$stage/lib" "$stage/tests" "$stage/experiments" "$(dirname "$archive")"
-cp "$build"/bin/{shardlab,test_cuda_kernels,test_cuda_attention} "$stage/bin/"
+cp "$build"/bin/{shardlab,shardlab-analyze,test_cuda_kernels,test_cuda_attention,test_cuda_control} "$stage/bin/"
 cp "$build"/lib/libshardlab_{core,cuda}.so "$stage/lib/"
-ldd "$stage/bin/shardlab" "$build/lib/libshardlab_cuda.so" "$stage/bin/test_cuda_kernels" |
-  awk '/lib(jansson|gomp|cmocka)\.so/ { print $3 }' | sort -u | xargs -I{} cp -L {} "$stage/lib/"
+ldd "$stage"/bin/* "$stage"/lib/*.so |
+  awk '/lib(jansson|gomp|cmocka|gsl|gslcblas|blas)\.so/ { print $3 }' | sort -u | xargs -I{} cp -L {} "$stage/lib/"
 strip --strip-debug "$stage"/bin/* "$stage"/lib/*
 cp -r "$root/examples" "$root/dev" "$stage/"
+mkdir -p "$stage/tests/golden"
 cp -r "$root/tests/gpu" "$root/tests/peers" "$stage/tests/"
+cp -r "$root"/tests/golden/{gpt2_odd,llama_odd,mlp} "$stage/tests/golden/"
 cp -r "$root/experiments/validate_gpu" "$root/experiments/memory_vs_stage" "$stage/experiments/"
 
-# What one rank of the host backend computes, by the program just built: the losses that the GPU must equal.
+# What one rank of the host backend computes, by the program just built: losses and gradients that the GPU must equal.
 mkdir -p "$stage/reference"
 cmake --build "$build" -j "$(nproc)" --target shardlab_host
-for model in gpt2-tiny "$root/examples/mlp.json"; do
-  data=$root/examples/corpus.txt
-  config=$root/examples/ds_zero0.json
-  [[ $model != *mlp* ]] || { data=random:4096 config=$root/examples/ds_adam_mlp.json; }
-  "$build/bin/shardlab" measure --model "$model" --config "$config" --data "$data" --world 1 --steps 20 --quiet \
-    --cluster h200x1 --json "$stage/reference/$(basename "$model" .json).json"
-done
+"$build/bin/shardlab" measure --model gpt2-tiny --config "$root/examples/ds_zero0.json" --data "$root/examples/corpus.txt" \
+  --world 1 --steps 20 --quiet --cluster h200x1 --json "$stage/reference/gpt2-tiny.json" \
+  --save-grads "$stage/reference/gpt2-tiny.safetensors"
 {
   date -u +%Y-%m-%d
   git -C "$root" rev-parse HEAD

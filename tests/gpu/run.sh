@@ -1,32 +1,34 @@
 #!/usr/bin/env bash
 # One part of what a machine with a GPU is asked, in less than 9 minutes; run from the tree or from an unpacked bundle.
-#   check    kernels against the host's, memcheck and racecheck, losses against the host backend's, several ranks on one
-#            GPU against one, arena predicted against allocated
-#   measure  experiments/validate_gpu and one rank of two large plans
-#   peer     PyTorch on the same GPU: its speed beside ours
-# Every stage has a time limit of its own; what fails or is late is a line of the table, and the others go on. Everything
-# lands in OUT (out/gpu-PART) and OUT.tar.gz; the table is printed last. usage: run.sh --part PART [OUT]
+#   check    kernels against the host's, memcheck and racecheck, PyTorch's goldens, losses and gradients of the host
+#            backend, equal bits of two runs, several ranks on one GPU against one, arena predicted against allocated
+#   measure  calibration, experiments/validate_gpu with the profile, one rank of two large plans
+#   peer     PyTorch on the same GPU: its speed beside ours; experiments/memory_vs_stage with all ranks on this GPU
+# Every stage has a time limit of its own; what fails or is late is a line of the table, and the others go on. What needs a
+# GPU is skipped, by name, where there is none. Everything lands in OUT (out/gpu-PART) and OUT.tar.gz; the table is printed
+# last. usage: run.sh --part PART [OUT]
 set -uo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
-[ "${1:-}" = --part ] && [ -n "${2:-}" ] || { sed -n 2,9p "$0" >&2; exit 2; }
+[ "${1:-}" = --part ] && [ -n "${2:-}" ] || { sed -n '2,/^# last/s/^# //p' "$0" >&2; exit 2; }
 part=$2
-out=${3:-$PWD/out/gpu-$part}
+mkdir -p "${3:-$PWD/out/gpu-$part}" || exit 2
+out=$(cd "${3:-$PWD/out/gpu-$part}" && pwd)
 bin=$root/bin
 [ -x "$bin/shardlab" ] || bin=$root/build/release/bin
 [ -x "$bin/shardlab" ] || { echo "gpu: no shardlab in $root: build it, or unpack a bundle" >&2; exit 2; }
 end=$((SECONDS + 525))
-mkdir -p "$out"
 : >"$out/stages.tsv"
+PATH=$PATH:/usr/local/cuda/bin
 
 # CUDA's libraries by soname: where the system's loader, the toolkit or PyTorch's packages keep them.
 find_library() {
   local name=$1 folder
   ldconfig -p 2>/dev/null | grep -q "$name" && return
-  for folder in /usr/local/cuda*/lib64 /usr/lib/x86_64-linux-gnu \
+  for folder in /usr/local/cuda*/lib64 /usr/local/cuda*/targets/x86_64-linux/lib /usr/lib/x86_64-linux-gnu \
     $(python3 -c 'import glob, site; print(*[f for s in site.getsitepackages() for f in glob.glob(s + "/nvidia/*/lib")])' \
       2>/dev/null); do
     [ -e "$folder/$name" ] || continue
-    LD_LIBRARY_PATH=$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+    LD_LIBRARY_PATH=$LD_LIBRARY_PATH${LD_LIBRARY_PATH:+:}$folder
     return
   done
   echo "gpu: $name is not on this machine" >&2
@@ -40,10 +42,11 @@ for name in libcublasLt.so.13 libnccl.so.2; do find_library "$name"; done
   cat "$root/VERSION" 2>/dev/null || git -C "$root" rev-parse HEAD 2>/dev/null
   nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.sm --format=csv
   python3 -c 'import torch; print("torch", torch.__version__, "NCCL", torch.cuda.nccl.version())'
-  for name in libcublasLt.so.13 libnccl.so.2; do
-    echo "$name $(readlink -f "$(tr ':' '\n' <<<"$LD_LIBRARY_PATH" | while read -r f; do ls "$f/$name" 2>/dev/null; done | head -1)")"
-  done
+  LD_TRACE_LOADED_OBJECTS=1 "$root/bin/shardlab"
+  ldd "$root"/lib/libshardlab_cuda.so "$root"/build/release/lib/libshardlab_cuda.so | grep -E 'cublas|nccl|not found'
+  "$bin/shardlab" backends
 } >"$out/versions.txt" 2>&1
+"$bin/shardlab" backends 2>/dev/null | grep -q '^cuda backend *present' && gpu=1 || gpu=0
 
 # stage NAME SECONDS COMMAND...: run it within its time and what is left of the part's; note how it ended.
 stage() {
@@ -54,11 +57,28 @@ stage() {
     printf '%s\tskipped\t0\tno time left\n' "$name" >>"$out/stages.tsv"
     return 0
   fi
-  timeout -k 5 "$limit" "$@" >"$out/$name.log" 2>&1
+  echo "gpu: $name" >&2
+  limited "$limit" "$@" >"$out/$name.log" 2>&1
   code=$?
   case $code in 0) verdict=passed ;; 77) verdict=skipped ;; 124 | 137) verdict=late ;; *) verdict=FAILED ;; esac
-  printf '%s\t%s\t%d\t%s\n' "$name" "$verdict" $((SECONDS - start)) "$(tail -n 1 "$out/$name.log" | cut -c1-100)" \
-    >>"$out/stages.tsv"
+  printf '%s\t%s\t%d\t%s\n' "$name" "$verdict" $((SECONDS - start)) \
+    "$(grep -av '^ *$' "$out/$name.log" | tail -n 1 | tr -d '\r\t' | cut -c1-110)" >>"$out/stages.tsv"
+}
+
+limited() { # SECONDS COMMAND...: a function too, in a shell of its own
+  local limit=$1
+  shift
+  if [ "$(type -t "$1")" = function ]; then
+    timeout -k 5 "$limit" bash -c '"$@"' stage "$@"
+  else
+    timeout -k 5 "$limit" "$@"
+  fi
+}
+
+needs_gpu() {
+  [ "$gpu" = 1 ] && return
+  "$bin/shardlab" backends | sed -n 's/^cuda backend *absent *//p'
+  return 77
 }
 
 config() { # NAME STAGE MORE: a ds_config.json with AdamW
@@ -68,21 +88,49 @@ config() { # NAME STAGE MORE: a ds_config.json with AdamW
 JSON
 }
 
-run() { # NAME FLAGS...: predict and measure, records side by side
+table() { python3 "$root/tests/gpu/table.py" "$@"; }
+
+run() { # NAME FLAGS...: measure on the GPU; --cluster, --model ... are the caller's
   local name=$1
   shift
-  "$bin/shardlab" measure --cluster dgx-h200 "$@" --backend cuda --data "$root/examples/corpus.txt" --quiet \
-    --json "$out/$name.measured.json"
+  needs_gpu || return
+  "$bin/shardlab" measure "$@" --backend cuda --quiet --json "$out/$name.measured.json"
 }
 
-same() { # REFERENCE MEASURED TOLERANCE: losses of every step
-  python3 "$root/tests/gpu/table.py" same "$1" "$2" "$3"
+golden() { # FOLDER RUN: PyTorch's own losses and gradient norms in double precision
+  local folder=$root/tests/golden/$1 data
+  data=$folder/tokens.bin
+  [ -e "$data" ] || data=random:80
+  run "golden-$1-$2" --model "$folder/config.json" --config "$folder/ds_$2.json" --init "$folder/init.safetensors" \
+    --data "$data" --cluster h200x1 --steps 10 && table golden "$folder" "$2" "$out/golden-$1-$2.measured.json"
 }
 
-equal_host() {
-  "$bin/shardlab" measure --model gpt2-tiny --config "$root/examples/ds_zero0.json" --backend cuda --cluster h200x1 \
-    --data "$root/examples/corpus.txt" --steps 20 --quiet --json "$out/host-equal.json" &&
-    same "$root/reference/gpt2-tiny.json" "$out/host-equal.json" 1e-4
+goldens() {
+  local model run
+  needs_gpu || return
+  for model in gpt2_odd llama_odd mlp; do
+    for run in adamw_clip sgd; do golden $model $run || return; done
+  done
+}
+
+host_equal() { # losses, gradient norms and the last gradients of the host backend, 20 steps
+  run host-equal --model gpt2-tiny --config "$root/examples/ds_zero0.json" --cluster h200x1 --data "$corpus" --steps 20 \
+    --save-grads "$out/host-equal.safetensors" || return
+  table same "$root/reference/gpt2-tiny.json" "$out/host-equal.measured.json" 1e-4 &&
+    table grads "$root/reference/gpt2-tiny.safetensors" "$out/host-equal.safetensors" 1e-4
+}
+
+bits() { # two runs, equal bits, with dropout in bf16
+  local i
+  config bits 0 ', "bf16": {"enabled": true}'
+  for i in 1 2; do
+    run bits-$i --model gpt2-mini --config "$out/bits.config.json" --cluster h200x1 --data "$corpus" --micro-batch 3 --seq 250 \
+      --steps 4 --save-grads "$out/bits-$i.safetensors" || return
+  done
+  cmp "$out/bits-1.safetensors" "$out/bits-2.safetensors" && echo "two runs gave equal bits"
+  local code=$?
+  rm -f "$out"/bits-?.safetensors
+  return $code
 }
 
 # Ranks that share the GPU against one rank: the same global batch.
@@ -90,70 +138,110 @@ equal_ranks() { # WORLD STAGE FLAGS...
   local world=$1 zero=$2 name
   shift 2
   config "z$zero" "$zero" ""
-  [ -f "$out/one.measured.json" ] || run one --model gpt2-tiny --config "$out/z$zero.config.json" --zero-stage 0 \
-    --train-batch 8 --micro-batch 2 --seq 64 --steps 5 || return 1
+  [ -f "$out/one.measured.json" ] || run one --model gpt2-tiny --cluster h200x1 --config "$out/z$zero.config.json" \
+    --zero-stage 0 --train-batch 8 --micro-batch 2 --seq 64 --steps 5 --data "$corpus" || return
   name=ranks-$world-zero$zero$(tr -d " -" <<<"$*")
-  run "$name" --model gpt2-tiny --config "$out/z$zero.config.json" --world "$world" --train-batch 8 \
-    --micro-batch 2 --seq 64 --steps 5 "$@" && same "$out/one.measured.json" "$out/$name.measured.json" 1e-4
+  run "$name" --model gpt2-tiny --cluster dgx-h200 --config "$out/z$zero.config.json" --world "$world" --train-batch 8 \
+    --micro-batch 2 --seq 64 --steps 5 --data "$corpus" "$@" &&
+    table same "$out/one.measured.json" "$out/$name.measured.json" 1e-4
 }
 
 arena() { # predicted and allocated, to the byte
+  local job=(--model gpt2 --config "$out/arena.config.json" --cluster h200x1 --seq 1024)
   config arena 0 ""
-  "$bin/shardlab" predict --model gpt2 --config "$out/arena.config.json" --cluster h200x1 --seq 1024 --quiet \
-    --json "$out/arena.predicted.json" &&
-    run arena --model gpt2 --cluster h200x1 --config "$out/arena.config.json" --seq 1024 --steps 3 &&
-    python3 "$root/tests/gpu/table.py" arena "$out/arena.predicted.json" "$out/arena.measured.json"
+  "$bin/shardlab" predict "${job[@]}" --quiet --json "$out/arena.predicted.json" || return
+  run arena "${job[@]}" --steps 3 --data "$corpus" || return
+  table arena "$out/arena.predicted.json" "$out/arena.measured.json"
 }
 
-alone() { # NAME MODEL TP PP WORLD RANK
+sanitizer() { # TOOL
+  needs_gpu || return
+  command -v compute-sanitizer >/dev/null || { echo "compute-sanitizer is not on this machine"; return 77; }
+  compute-sanitizer --tool "$1" --error-exitcode 1 "$bin/shardlab" measure --model gpt2-tiny --backend cuda \
+    --config "$root/examples/ds_zero0.json" --cluster h200x1 --data "$corpus" --seq 16 --steps 2 --quiet &&
+    compute-sanitizer --tool "$1" --error-exitcode 1 "$bin/shardlab" measure --backend cuda --quiet \
+      --model "$root/tests/golden/llama_odd/config.json" --config "$out/bits.config.json" --attention flash \
+      --cluster h200x1 --data "$root/tests/golden/llama_odd/tokens.bin" --seq 16 --steps 2
+}
+
+profile() {
+  local quick=()
+  needs_gpu || return
+  [ "${QUICK:-}" != 1 ] || quick=(--quick)
+  "$bin/shardlab" calibrate --backend cuda "${quick[@]}" --out "$out/profile.json"
+}
+
+validate() {
+  local cluster=h200x1
+  needs_gpu || return
+  [ ! -s "$out/profile.json" ] || cluster=$out/profile.json
+  PROFILE=$cluster BIN=$bin "$root/experiments/validate_gpu/run.sh" "$out/validate"
+}
+
+alone() { # NAME MODEL TP PP WORLD RANK: one rank of a plan, its arena predicted and allocated
+  local job=(--model "$2" --config "$out/$1.config.json" --cluster dgx-h200 --tp "$3" --pp "$4" --micro-batch 1
+    --grad-accum 4 --attention flash)
   config "$1" 0 ', "bf16": {"enabled": true}'
-  run "$1" --model "$2" --config "$out/$1.config.json" --tp "$3" --pp "$4" --as-rank "$6" --of-world "$5" \
-    --micro-batch 1 --grad-accum 4 --attention flash --steps 3
+  "$bin/shardlab" predict "${job[@]}" --world "$5" --quiet --json "$out/$1.predicted.json" || return
+  run "$1" "${job[@]}" --as-rank "$6" --of-world "$5" --steps 3 --data "$corpus" || return
+  table rank "$6" "$out/$1.predicted.json" "$out/$1.measured.json"
+}
+
+torch() {
+  needs_gpu || return
+  python3 "$root/tests/peers/torch_gpt2_gpu.py" --batch 8 --seq 1024 --steps 20 --json "$out/torch.json" ||
+    python3 "$root/tests/peers/torch_gpt2_gpu.py" --batch 8 --seq 1024 --steps 20 --no-compile --json "$out/torch.json"
+}
+
+ours() { # steps are timed without, and then looked into with a trace
+  local job=(--model gpt2 --cluster h200x1 --config "$out/peer.config.json" --micro-batch 8 --seq 1024 --attention flash
+    --data "$corpus")
+  config peer 0 ', "bf16": {"enabled": true}'
+  run ours "${job[@]}" --steps 25 || return
+  run ours-traced "${job[@]}" --steps 3 --trace "$out/ours.trace.json" && gzip -f "$out/ours.trace.json"
+}
+
+stages_of_memory() {
+  needs_gpu || return
+  BIN=$bin "$root/experiments/memory_vs_stage/run.sh" --quick --backend cuda "$out/memory_vs_stage" &&
+    tail -n 1 "$out/memory_vs_stage/tables.md"
 }
 
 part_check() {
   stage kernels 120 "$bin/test_cuda_kernels"
   stage attention 90 "$bin/test_cuda_attention"
-  stage host-equal 60 equal_host
+  stage control 30 "$bin/test_cuda_control"
+  stage goldens 60 goldens
+  stage host-equal 60 host_equal
+  stage bits 60 bits
   stage arena 60 arena
-  for zero in 0 1 2 3; do stage "ranks-2-zero$zero" 60 equal_ranks 2 "$zero"; done
-  stage ranks-2-tp2 60 equal_ranks 2 0 --tp 2
-  stage ranks-2-pp2 60 equal_ranks 2 0 --pp 2
+  for zero in 0 1 2 3; do stage "ranks-2-zero$zero" 45 equal_ranks 2 "$zero"; done
+  stage ranks-2-tp2 45 equal_ranks 2 0 --tp 2
+  stage ranks-2-pp2 45 equal_ranks 2 0 --pp 2
   stage ranks-8-3d 90 equal_ranks 8 1 --tp 2 --pp 2
-  if command -v compute-sanitizer >/dev/null; then
-    stage memcheck 60 compute-sanitizer --error-exitcode 1 "$bin/shardlab" measure --model gpt2-tiny --backend cuda \
-      --config "$root/examples/ds_zero0.json" --cluster h200x1 --data "$root/examples/corpus.txt" --seq 16 --steps 1
-    stage racecheck 60 compute-sanitizer --tool racecheck --error-exitcode 1 "$bin/shardlab" measure --model gpt2-tiny \
-      --backend cuda --config "$root/examples/ds_zero0.json" --cluster h200x1 --data "$root/examples/corpus.txt" \
-      --seq 16 --steps 1
-  fi
+  stage memcheck 90 sanitizer memcheck
+  stage racecheck 90 sanitizer racecheck
 }
 
 part_measure() {
-  stage validate 400 env BIN="$bin" "$root/experiments/validate_gpu/run.sh" "$out/validate"
+  stage profile 180 profile
+  stage validate 280 validate
   stage gpt3-175b 60 alone gpt3-175b gpt3-175b 8 16 128 8
   stage llama-70b 60 alone llama-70b llama3-70b 8 8 64 8
 }
 
 part_peer() {
-  config peer 0 ', "bf16": {"enabled": true}'
-  stage torch 300 python3 "$root/tests/peers/torch_gpt2_gpu.py" --batch 8 --seq 1024 --steps 20 --json "$out/torch.json"
-  stage ours 120 run ours --model gpt2 --cluster h200x1 --config "$out/peer.config.json" --micro-batch 8 --seq 1024 --attention flash \
-    --steps 20
+  stage torch 240 torch
+  stage ours 90 ours
+  stage memory-vs-stage 240 stages_of_memory
 }
 
 declare -F "part_$part" >/dev/null || { echo "gpu: no part '$part': check, measure, peer" >&2; exit 2; }
-# stages run functions too
-export -f config run same equal_host equal_ranks arena alone
-export root out bin
-timeout() { # a function under the time limit, in a shell of its own
-  if [ "$(type -t "$4")" = function ]; then
-    command timeout "$1" "$2" "$3" bash -c '"$@"' stage "${@:4}"
-  else
-    command timeout "$@"
-  fi
-}
+export -f needs_gpu config table run golden goldens host_equal bits equal_ranks arena sanitizer profile validate alone torch \
+  ours stages_of_memory
+export root out bin gpu
+export corpus=$root/examples/corpus.txt
 "part_$part"
 tar -C "$(dirname "$out")" -czf "$out.tar.gz" "$(basename "$out")"
-python3 "$root/tests/gpu/table.py" table "$out"
+table table "$out"
 ! grep -qP '\t(FAILED|late)\t' "$out/stages.tsv"

@@ -1,11 +1,19 @@
 """The short table of a part of ./dev gpu, and the comparisons that its stages make.
 
     table.py table FOLDER                 stages, and the figures of the records in FOLDER
-    table.py same A.json B.json REL       losses of the steps both have, within REL; exit status 1 otherwise
+    table.py same A.json B.json REL       losses and gradient norms of the steps both have, within REL
+    table.py golden FOLDER RUN M.json     the same against PyTorch's in tests/golden/FOLDER (fp64), within 1e-5 and 1e-4
+    table.py grads A B REL                tensors of two safetensors files: |a - b| <= REL |a|, Euclidean
     table.py arena PRED.json MEAS.json    bytes of the device's arena equal; the process's bytes beside them
+    table.py rank R PRED.json MEAS.json   the same of one rank of a plan
+
+Each comparison says in one line what it found; exit status 1 where it does not hold.
 """
+import array
 import json
+import math
 import pathlib
+import struct
 import sys
 
 
@@ -13,19 +21,88 @@ def load(path):
     return json.loads(pathlib.Path(path).read_text())
 
 
-def same(a, b, tolerance):
-    x, y = load(a)["losses"], load(b)["losses"]
-    n = min(len(x), len(y))
-    worst = max((abs(p - q) / abs(p) if p is not None and q is not None else float("inf")) for p, q in zip(x, y))
-    print(f"{n} steps, losses differ by at most {worst:.2g} (limit {tolerance})")
-    return 0 if n > 0 and worst <= float(tolerance) else 1
+def worst(xs, ys):
+    """Largest relative difference; infinite where a number is missing or not finite."""
+    if not xs or len(xs) > len(ys):
+        return math.inf
+    differences = [abs(p - q) / abs(p) if p and q is not None and math.isfinite(q) else math.inf for p, q in zip(xs, ys)]
+    return max(differences)
+
+
+def report(what, losses, norms, loss_bound, norm_bound):
+    print(f"{what}: losses differ by at most {losses:.2g} (limit {loss_bound}), norms by {norms:.2g} (limit {norm_bound})")
+    return 0 if losses <= loss_bound and norms <= norm_bound else 1
+
+
+def same(a, b, bound):
+    x, y = load(a), load(b)
+    bound = float(bound)
+    return report(f"{len(x['losses'])} steps", worst(x["losses"], y["losses"]), worst(x["grad_norms"], y["grad_norms"]),
+                  bound, bound)
+
+
+def golden(folder, run, measured):
+    theirs, ours = load(pathlib.Path(folder) / "losses.json"), load(measured)
+    losses, norms = theirs[f"{run}_f64"], theirs["grad_norms"][f"{run}_f64"]
+    return report(f"{pathlib.Path(folder).name} {run}", worst(losses, ours["losses"]), worst(norms, ours["grad_norms"]),
+                  1e-5, 1e-4)
+
+
+def tensors(path):
+    data = pathlib.Path(path).read_bytes()
+    (size,) = struct.unpack("<Q", data[:8])
+    for name, t in json.loads(data[8:8 + size]).items():
+        if name == "__metadata__":
+            continue
+        if t["dtype"] != "F32":
+            raise SystemExit(f"{path}: {name} is {t['dtype']}, expected F32")
+        values = array.array("f")
+        first, last = t["data_offsets"]
+        values.frombytes(data[8 + size + first:8 + size + last])
+        yield name, values
+
+
+def grads(a, b, bound):
+    ours, largest, where = dict(tensors(b)), 0.0, ""
+    for name, x in tensors(a):
+        y = ours[name]
+        apart = math.sqrt(sum((p - q) ** 2 for p, q in zip(x, y, strict=True)))
+        length = math.sqrt(sum(p * p for p in x))
+        error = apart / length if length > 0 else apart
+        if not error <= largest:
+            largest, where = error, name
+    print(f"gradients differ by at most {largest:.2g} of their length, {where} (limit {bound})")
+    return 0 if largest <= float(bound) else 1
+
+
+def memory_line(what, predicted, p, m):
+    whole = m["process_bytes"] + m["context_bytes"]
+    print(f"{what}arena predicted {p}, allocated {m['peak_bytes']}; device memory of the process {whole}, "
+          f"predicted {p + predicted} ({100 * ((p + predicted) / whole - 1) if whole else 0:+.2f} %)")
+    return 0 if p == m["peak_bytes"] else 1
 
 
 def arena(predicted, measured):
     p, m = load(predicted)["memory"]["device"], load(measured)["memory"]["device"]
-    print(f"arena predicted {p['peak_bytes']}, allocated {m['peak_bytes']}; process {m['process_bytes']}, "
-          f"context {m['context_bytes']}")
-    return 0 if p["peak_bytes"] == m["peak_bytes"] else 1
+    return memory_line("", p["context_bytes"], p["peak_bytes"], m)
+
+
+def rank(r, predicted, measured):
+    p, m = load(predicted), load(measured)
+    mine = next(x for x in p["ranks"] if x["rank"] == int(r))
+    return memory_line(f"rank {r} of {p['plan']['world']}: ", p["memory"]["device"]["context_bytes"],
+                       mine["memory"]["device"]["peak_bytes"], m["memory"]["device"])
+
+
+def peers(folder):
+    t, ours = load(folder / "torch.json"), folder / "ours.measured.json"
+    print(f"PyTorch {t['torch']}{'' if t['compiled'] else ', not compiled'}: step {1e3 * t['step_s']:.2f} ms, "
+          f"{t['tokens_per_s']:.0f} tokens/s; bf16 product {t['gemm_tflops']:.0f} TFLOP/s")
+    if ours.exists():
+        o = load(ours)
+        share = o["model_flops_per_step"] / o["step_time_s"] / (1e12 * t["gemm_tflops"])
+        print(f"ours: {o['tokens_per_s']:.0f} tokens/s, {o['tokens_per_s'] / t['tokens_per_s']:.2f} x PyTorch; "
+              f"{100 * share:.1f} % of the product's rate")
 
 
 def table(folder):
@@ -42,11 +119,12 @@ def table(folder):
         print(f"{path.name[:-14]:18} step {1e3 * r['step_time_s']:9.2f} ms  arena {device['peak_bytes'] / 2**30:7.3f} GiB  "
               f"mfu {100 * r.get('mfu', 0):5.1f} %{note}")
     if (folder / "torch.json").exists():
-        t = load(folder / "torch.json")
-        print(f"PyTorch {t['torch']}: step {1e3 * t['step_s']:.2f} ms, {t['tokens_per_s']:.0f} tokens/s; "
-              f"bf16 product {t['gemm_tflops']:.0f} TFLOP/s")
+        peers(folder)
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit({"same": same, "arena": arena, "table": table}[sys.argv[1]](*sys.argv[2:]))
+    commands = {"same": same, "golden": golden, "grads": grads, "arena": arena, "rank": rank, "table": table}
+    if len(sys.argv) < 3 or sys.argv[1] not in commands:
+        raise SystemExit(__doc__)
+    sys.exit(commands[sys.argv[1]](*sys.argv[2:]))
