@@ -19,7 +19,7 @@ static const struct sl_calibration_model models[] = {
     {"gs1000", 2, 1000, 20, 20011, 700, 690, 3, 1, 2, false, false, SL_F32, true, 0, 0},
     {"gs1320", 1, 1320, 12, 30011, 900, 870, 4, 2, 0, true, false, SL_F32, false, 0, 0},
     {"gh800", 2, 800, 10, 20011, 800, 790, 4, 1, 2, false, true, SL_F16, true, 0, 0},
-    {"gh1200", 2, 1200, 15, 30011, 600, 590, 6, 2, 0, true, false, SL_F16, true, 0, 0},
+    {"gh1190", 2, 1190, 14, 30011, 600, 590, 6, 2, 0, true, false, SL_F16, true, 0, 0},
     {"gbl912", 2, 912, 8, 12007, 700, 690, 3, 1, 1, false, true, SL_BF16, true, 2, 2400},
     {"gbl1392", 2, 1392, 12, 24007, 900, 880, 3, 1, 0, false, false, SL_BF16, true, 3, 3600},
     {"gbl1880", 2, 1880, 20, 30011, 1100, 1080, 5, 1, 3, false, false, SL_BF16, true, 5, 5100},
