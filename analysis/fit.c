@@ -215,14 +215,14 @@ static void fill_peak(struct sl_fit *fit) {
   const struct sl_op_cost *plain = sl_op_cost_find(&fit->profile.op_costs, SL_OP_GEMM, SL_VARIANT_PLAIN, SL_F32, 1);
   const double fitted = rate_of(fit, SL_OP_GEMM, SL_TERM_FLOPS, SL_F32);
   double peak = fitted;
-  fit->peak_stderr = fitted > 0 ? plain->relative_stderr[SL_TERM_FLOPS] : 0;
+  fit->peak_stderr = fitted > 0 ? plain->relative_stderr[SL_TERM_FLOPS] : -1;
   for (size_t i = 0; i < fit->merged.count; i++) {
     const struct sl_point *p = &fit->merged.items[i];
     if (p->kind != SL_OP_GEMM || p->dtype != SL_F32) continue;
     const double rate = 2.0 * (double)p->dim[0] * (double)p->dim[1] * (double)p->dim[2] * p->ranks / p->median_s;
     if (rate <= peak) continue;
     peak = rate;
-    fit->peak_stderr = p->low_s > 0 ? log(p->high_s / p->low_s) / 2.56 : 0;
+    fit->peak_stderr = p->low_s > 0 && p->high_s > p->low_s ? log(p->high_s / p->low_s) / 2.56 : NAN; /* of rounds */
   }
   if (!(peak > 0)) return;
   d->peak[SL_F32] = peak / d->cores;
@@ -238,10 +238,16 @@ static void fill_gpu_products(struct sl_device *d, const struct sl_fit *fit) {
   }
 }
 
+/* What a copy says of memory. Where all sizes are below the cache that the system names, which a virtual machine shares
+ * with others, it is the one rate there is. */
+static enum sl_term memory_term(const struct sl_fit *fit) {
+  return rate_of(fit, SL_OP_COPY, SL_TERM_BYTES, SL_F32) > 0 ? SL_TERM_BYTES : SL_TERM_CACHED;
+}
+
 static void fill_formulas(struct sl_fit *fit) {
   struct sl_device *d = &fit->profile.device;
   struct sl_link *link = &fit->profile.link[0];
-  const double bytes = rate_of(fit, SL_OP_COPY, SL_TERM_BYTES, SL_F32);
+  const double bytes = rate_of(fit, SL_OP_COPY, memory_term(fit), SL_F32);
   const double cached = rate_of(fit, SL_OP_COPY, SL_TERM_CACHED, SL_F32);
   const struct sl_op_cost *receive = sl_op_cost_find(&fit->profile.op_costs, SL_OP_RECV, SL_VARIANT_PLAIN, SL_F32, 2);
   if (d->kind == SL_DEVICE_GPU)
@@ -287,12 +293,13 @@ void sl_fit_free(struct sl_fit *fit) {
   memset(fit, 0, sizeof *fit);
 }
 
-/* A negative error: the points say nothing of it, and the number is what it was before. */
+/* A negative error: the points say nothing of it, and the number is what it was before. NAN: they do, but not how well.
+ */
 static void annotate(json_t *object, const char *key, double error, const char *source) {
   char name[64];
   if (json_object_get(object, key) == NULL) return;
   snprintf(name, sizeof name, "%s_source", key);
-  json_object_set_new(object, name, json_string(error >= 0 ? source : "guess"));
+  json_object_set_new(object, name, json_string(error < 0 ? "guess" : source));
   if (!(error >= 0)) return;
   snprintf(name, sizeof name, "%s_stderr", key);
   json_object_set_new(object, name, json_real(error));
@@ -322,11 +329,12 @@ json_t *sl_fit_json(const struct sl_fit *fit, const struct sl_points *points) {
   size_t i;
   snprintf(source, sizeof source, "shardlab calibrate on %s, load average %.2f", points->machine, points->load);
   if (d->kind == SL_DEVICE_GPU)
-    annotate(device, "context_MiB", -1, source);
+    annotate(device, "context_MiB", NAN, source);
   else
     annotate(peak, "fp32", fit->peak_stderr * d->peak[SL_F32] / 1e12, source);
-  annotate(device, "gemm_efficiency", term_error(fit, SL_OP_GEMM, 1, SL_TERM_FLOPS, d->gemm_efficiency), source);
-  annotate(device, "memory_bandwidth_GBps", term_error(fit, SL_OP_COPY, 1, SL_TERM_BYTES, d->memory_bandwidth / 1e9),
+  const double efficiency_error = term_error(fit, SL_OP_GEMM, 1, SL_TERM_FLOPS, d->gemm_efficiency);
+  annotate(device, "gemm_efficiency", efficiency_error >= 0 || fit->peak_stderr < 0 ? efficiency_error : NAN, source);
+  annotate(device, "memory_bandwidth_GBps", term_error(fit, SL_OP_COPY, 1, memory_term(fit), d->memory_bandwidth / 1e9),
            source);
   annotate(device, "cache_bandwidth_GBps", term_error(fit, SL_OP_COPY, 1, SL_TERM_CACHED, d->cache_bandwidth / 1e9),
            source);

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static const char usage[] =
     "usage: shardlab-analyze table FOLDER RECORD.json...\n"
@@ -46,6 +47,9 @@ static enum sl_status fit_request(struct fit_request *request, int argc, char **
   }
   if (request->out == NULL) return sl_fail(SL_ERR_INPUT, "--out: is missing; expected the profile to write");
   if (request->n == 0) return sl_fail(SL_ERR_INPUT, "expected files of points, as shardlab calibrate writes them");
+  struct stat info;
+  if (request->report != NULL && (stat(request->report, &info) != 0 || !S_ISDIR(info.st_mode)))
+    return sl_fail(SL_ERR_INPUT, "--report: %s: is no folder; expected one that exists", request->report);
   return SL_OK;
 }
 

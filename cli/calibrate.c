@@ -126,12 +126,14 @@ static enum sl_status wait_child(pid_t child, const char *what) {
   return WEXITSTATUS(state) == 2 ? SL_ERR_INPUT : SL_ERR_PEER; /* it has said why */
 }
 
-static enum sl_status spawn(const char *program, char **arguments, const char *what) {
+/* `aside`: what it prints goes to standard error; standard output is for JSON. */
+static enum sl_status spawn(const char *program, char **arguments, const char *what, bool aside) {
   fflush(NULL);
   const pid_t child = fork();
   if (child < 0) return sl_fail(SL_ERR_IO, "cannot start a process: %s", strerror(errno));
   if (child == 0) {
     setenv("SHARDLAB_LAUNCHED", "1", 1); /* one rank by itself: no launcher will be asked */
+    if (aside) dup2(STDERR_FILENO, STDOUT_FILENO);
     execv(program, arguments);
     _exit(127);
   }
@@ -142,7 +144,7 @@ static enum sl_status run_ranks(const struct sl_options *options, int ranks, cha
   char name[] = "shardlab", command[] = "calibrate", flag[] = "--points", backend[] = "--backend", quick[] = "--quick";
   char *backend_name = (char *)(uintptr_t)options->backend;
   char *arguments[] = {name, command, flag, points, backend, backend_name, options->quick ? quick : NULL, NULL};
-  if (ranks == 1) return spawn("/proc/self/exe", arguments, "the measurement with one rank");
+  if (ranks == 1) return spawn("/proc/self/exe", arguments, "the measurement with one rank", false);
   int exit_code = 0;
   if (on_gpu(options))
     SL_TRY(sl_launch_ranks(options->quick ? 7 : 6, arguments, ranks, &exit_code));
@@ -222,7 +224,17 @@ static enum sl_status fit(const struct sl_options *options, char *points, char *
   char *out = (char *)(uintptr_t)options->out;
   SL_TRY(find_analyzer(program));
   char *arguments[] = {name, command, points, flag, out, report, folder, NULL};
-  return spawn(program, arguments, "shardlab-analyze");
+  return spawn(program, arguments, "shardlab-analyze", sl_output_text(options) == stderr);
+}
+
+/* The profile once more, where --json wants it. */
+static enum sl_status show_profile(const struct sl_options *options) {
+  struct sl_json doc;
+  if (options->json == NULL) return SL_OK;
+  SL_TRY(sl_json_load(&doc, options->out));
+  const enum sl_status status = sl_output_json(options, json_incref(doc.root));
+  sl_json_free(&doc);
+  return status;
 }
 
 /* What can be told before anything is measured; *most: ranks at most. */
@@ -232,8 +244,6 @@ static enum sl_status check_request(const struct sl_options *options, int *most)
   struct sl_exec_devices devices = {.count = sl_environment_cores()};
   if (options->out == NULL)
     return sl_fail(SL_ERR_INPUT, "--out: is missing; expected the profile to write, as profile.json");
-  if (strcmp(options->out, "-") == 0)
-    return sl_fail(SL_ERR_INPUT, "--out: is '-'; expected a file, beside which tables and pictures have a folder");
   SL_TRY(sl_options_check_outputs(options));
   SL_TRY(sl_exec_load(options->backend, &exec));
   if (exec->probe != NULL) SL_TRY(exec->probe(&devices));
@@ -259,6 +269,7 @@ static enum sl_status run(const struct sl_options *options) {
   json_decref(json);
   SL_GO(status);
   SL_GO(fit(options, points_path, folder));
+  SL_GO(show_profile(options));
 fail:
   sl_points_free(&all);
   return status;

@@ -6,12 +6,14 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static enum sl_status check_random(const char *text) {
+  static const long long most = 1LL << 53;
   char *end;
   const long long samples = strncmp(text, "random:", 7) == 0 ? strtoll(text + 7, &end, 10) : 0;
-  if (samples > 0 && *end == '\0') return SL_OK;
-  return sl_fail(SL_ERR_INPUT, "--data: is '%s'; expected random:N, N samples above 0, for an mlp", text);
+  if (samples > 0 && samples <= most && *end == '\0') return SL_OK; /* too many digits give LLONG_MAX */
+  return sl_fail(SL_ERR_INPUT, "--data: is '%s'; expected random:N, from 1 to %lld samples, for an mlp", text, most);
 }
 
 static enum sl_status check_data(const char *path, const struct sl_setup *setup) {
@@ -21,6 +23,11 @@ static enum sl_status check_data(const char *path, const struct sl_setup *setup)
     return sl_fail(SL_ERR_INPUT, "--data: is missing; expected %s",
                    mlp ? "random:N for an mlp" : "a text file or a token shard (.bin)");
   if (mlp) return check_random(path);
+  if (strncmp(path, "random:", 7) == 0 && access(path, F_OK) != 0)
+    return sl_fail(SL_ERR_INPUT,
+                   "--data: is '%s'; expected a text file or a token shard (.bin): random samples are for "
+                   "an mlp",
+                   path);
   SL_TRY(sl_data_open(&data, path));
   const enum sl_status status = sl_data_check(&data, setup->plan.seq, setup->model.vocab_size);
   sl_data_close(&data);

@@ -107,7 +107,7 @@ static const struct option options_table[] = {
      "largest relative error of the step time (else it is shown, not judged)"},
     {"time-tolerance", REAL, FIELD(time_tolerance), "0.5", "X", 0, 1e6, SL_CMD_VALIDATE,
      "largest relative error of the step time"},
-    {"json", TEXT, FIELD(json), NULL, "FILE", 0, 0, JOBS | SL_CMD_COMPARE | SL_CMD_BACKENDS,
+    {"json", TEXT, FIELD(json), NULL, "FILE", 0, 0, JOBS | SL_CMD_COMPARE | SL_CMD_BACKENDS | SL_CMD_CALIBRATE,
      "write the result as JSON; - is standard output"},
     {"trace", TEXT, FIELD(trace), NULL, "FILE", 0, 0, RUNS & ~SL_CMD_VALIDATE, "write a trace for ui.perfetto.dev"},
     {"quiet", FLAG, FIELD(quiet), NULL, "", 0, 0, RUNS | SL_CMD_COMPARE | SL_CMD_CHECK, "errors only"},
@@ -294,7 +294,10 @@ json_t *sl_options_dump(const struct sl_options *options, enum sl_command_bit co
 /* The folder of `path` must exist and let us write; an existing `path` must be a plain file, since a file that is written
  * takes its place only when it is complete. */
 static enum sl_status check_output(const char *flag, const char *path) {
-  if (path == NULL || strcmp(path, "-") == 0) return SL_OK;
+  if (path == NULL) return SL_OK;
+  if (strcmp(path, "-") == 0 && strcmp(flag, "--json") == 0) return SL_OK;
+  if (strcmp(path, "-") == 0)
+    return sl_fail(SL_ERR_INPUT, "%s: is '-'; expected a file (--json alone goes to standard output)", flag);
   char folder[4096];
   struct stat info;
   if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))

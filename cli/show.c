@@ -142,6 +142,26 @@ static enum sl_status find_subject(const char *what, bool *text_only) {
                  what, near != NULL ? "; did you mean '" : "", near != NULL ? near : "", near != NULL ? "'?" : "");
 }
 
+/* Flags that only some subjects have a use for. */
+static enum sl_status check_flags(const char *what, const struct sl_options *options) {
+  static const struct {
+    const char *flag, *first, *second;
+  } uses[] = {{"svg", "schedule", NULL},
+              {"csv", "schedule", NULL},
+              {"lowered", "schedule", NULL},
+              {"program", "program", NULL},
+              {"rank", "program", "memory"}};
+  for (size_t i = 0; i < sizeof uses / sizeof *uses; i++) {
+    const char *second = uses[i].second;
+    if (!sl_options_given(options, uses[i].flag) || strcmp(what, uses[i].first) == 0) continue;
+    if (second != NULL && strcmp(what, second) == 0) continue;
+    return sl_fail(SL_ERR_INPUT, "--%s: is for 'show %s'%s%s%s; 'show %s' has no use for it", uses[i].flag,
+                   uses[i].first, second != NULL ? " and 'show " : "", second != NULL ? second : "",
+                   second != NULL ? "'" : "", what);
+  }
+  return SL_OK;
+}
+
 static enum sl_status run(const struct sl_options *options) {
   const char *what = options->operand[0];
   FILE *out = sl_output_text(options);
@@ -149,6 +169,7 @@ static enum sl_status run(const struct sl_options *options) {
   bool text_only;
   SL_TRY(sl_options_check_outputs(options));
   SL_TRY(find_subject(what, &text_only));
+  SL_TRY(check_flags(what, options));
   if (text_only && options->json != NULL)
     return sl_fail(SL_ERR_INPUT, "--json: a %s is shown as text only; expected no --json", what);
   if (strcmp(what, "presets") == 0)

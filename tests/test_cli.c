@@ -147,7 +147,7 @@ static void calibrate_asks_first(void **state) {
     const char *flags, *says;
   } bad[] = {
       {"", "--out: is missing; expected the profile to write"},
-      {"--out -", "--out: is '-'; expected a file"},
+      {"--out -", "--out: is '-'; expected a file (--json alone goes to standard output)"},
       {"--out absent/p.json", "--out: absent/p.json: its folder does not exist"},
       {"--out p.json --world 4096", "--world: is 4096; expected at most the cores of this machine, "},
       {"--out p.json --world 0", "--world: is '0'; expected an integer from 1 to 4096"},
