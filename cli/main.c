@@ -5,6 +5,7 @@
 #include "core/environment.h"
 #include "core/text.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,8 +70,9 @@ static enum sl_status dispatch(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-  const enum sl_status status = dispatch(argc, argv);
-  if (status == SL_OK) return fflush(stdout) == 0 ? 0 : 1;
+  enum sl_status status = dispatch(argc, argv);
+  if (status == SL_OK && fflush(stdout) != 0) status = sl_fail(SL_ERR_IO, "standard output: %s", strerror(errno));
+  if (status == SL_OK) return 0;
   /* a command that failed elsewhere, in a child that has spoken, leaves no message */
   const int rank = sl_place_read().rank;
   if (sl_error_message()[0] != '\0' && rank > 0)

@@ -140,6 +140,23 @@ static void too_large_to_measure(void **state) {
   assert_int_equal(files_in(scratch), 0);
 }
 
+/* Output that is lost is an error, said in one line, also where it is text. */
+static void a_full_disk_is_said(void **state) {
+  (void)state;
+  static const char *const commands[] = {"predict --model gpt2-tiny --preset fsdp --world 3", "--help", "help show",
+                                         "show presets", "predict --model gpt2-tiny --preset fsdp --json -"};
+  for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+    char command[2048];
+    snprintf(command, sizeof command, "'%s/bin/shardlab' %s >/dev/full 2>'%s/err'", SL_BINARY_DIR, commands[i],
+             scratch);
+    const int state_of = system(command);
+    slurp("err", err, sizeof err);
+    assert_int_equal(WEXITSTATUS(state_of), 1);
+    if (lines_with(err, "shardlab: error: standard output: No space left on device") != 1)
+      fail_msg("%s: %s", commands[i], err);
+  }
+}
+
 /* What calibrate refuses it refuses before it measures, and before its folder is made. */
 static void calibrate_asks_first(void **state) {
   (void)state;
@@ -609,6 +626,7 @@ int main(void) {
       cmocka_unit_test(broken_requests),
       cmocka_unit_test(help_and_version),
       cmocka_unit_test(calibrate_asks_first),
+      cmocka_unit_test(a_full_disk_is_said),
       cmocka_unit_test(too_large_to_measure),
       cmocka_unit_test(offload_is_predicted),
       cmocka_unit_test(overflows_are_counted),
