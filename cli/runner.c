@@ -121,6 +121,17 @@ static void print_space(const json_t *record, const char *space, const char *lab
   fprintf(out, "\n");
 }
 
+/* What a calibrated profile says of its own certainty. */
+static void print_interval(const json_t *record, FILE *out) {
+  const json_t *low = json_object_get(record, "step_time_low_s"), *high = json_object_get(record, "step_time_high_s");
+  char from[32], to[32];
+  if (low == NULL || high == NULL || strcmp(json_string_value(json_object_get(record, "kind")), "predicted") != 0)
+    return;
+  sl_format_seconds(from, sizeof from, json_real_value(low));
+  sl_format_seconds(to, sizeof to, json_real_value(high));
+  fprintf(out, " (90 %% interval %s to %s)", from, to);
+}
+
 void sl_runner_summary(const json_t *record, FILE *out) {
   const json_t *plan = json_object_get(record, "plan"), *losses = json_object_get(record, "losses");
   char time[32], rate[32];
@@ -129,7 +140,9 @@ void sl_runner_summary(const json_t *record, FILE *out) {
   const char *kind = json_string_value(json_object_get(record, "kind"));
   fprintf(out, "%s: world %lld, ZeRO-%lld\n", kind, (long long)json_integer_value(json_object_get(plan, "world")),
           (long long)json_integer_value(json_object_get(plan, "zero_stage")));
-  fprintf(out, "  step       %s, %s tokens/s", time, rate);
+  fprintf(out, "  step       %s", time);
+  print_interval(record, out);
+  fprintf(out, ", %s tokens/s", rate);
   const json_t *mfu = json_object_get(record, "mfu");
   if (mfu != NULL) fprintf(out, ", mfu %.1f %%", 100 * json_real_value(mfu));
   if (json_is_true(json_object_get(record, "functional")))

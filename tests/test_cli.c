@@ -140,6 +140,32 @@ static void too_large_to_measure(void **state) {
   assert_int_equal(files_in(scratch), 0);
 }
 
+/* A profile with standard errors gives an interval, in the record and in the text, that holds the step time. */
+static void calibrated_predictions_carry_an_interval(void **state) {
+  (void)state;
+  char path[600];
+  snprintf(path, sizeof path, "%s/p.json", scratch);
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  fputs("{\"device\":{\"kind\":\"cpu\",\"cores\":2,\"memory_GiB\":1,\"memory_bandwidth_GBps\":7,\"peak_TFLOPS\":{"
+        "\"fp32\":"
+        "0.1}},\"links\":[{\"bandwidth_GBps\":1,\"latency_us\":2}],\"op_costs\":[{\"op\":\"gemm\",\"ranks\":1,"
+        "\"GFLOPS\":50,\"GFLOPS_stderr\":5,\"scatter\":0.07}]}",
+        file);
+  fclose(file);
+  assert_int_equal(shardlab(scratch, "predict --model gpt2-tiny --preset ddp --cluster p.json --json -"), 0);
+  json_t *root = json_loads(out, 0, NULL);
+  const double low = json_number_value(json_object_get(root, "step_time_low_s")),
+               step = json_number_value(json_object_get(root, "step_time_s")),
+               high = json_number_value(json_object_get(root, "step_time_high_s"));
+  assert_true(0.5 * step < low && low < 0.99 * step && step * step / low < high * 1.000001);
+  assert_non_null(strstr(err, " (90 % interval "));
+  json_decref(root);
+  assert_int_equal(shardlab(scratch, "predict --model gpt2-tiny --preset ddp"), 0);
+  assert_null(strstr(out, "interval")); /* a guess has none */
+  unlink(path);
+}
+
 /* Output that is lost is an error, said in one line, also where it is text. */
 static void a_full_disk_is_said(void **state) {
   (void)state;
@@ -626,6 +652,7 @@ int main(void) {
       cmocka_unit_test(broken_requests),
       cmocka_unit_test(help_and_version),
       cmocka_unit_test(calibrate_asks_first),
+      cmocka_unit_test(calibrated_predictions_carry_an_interval),
       cmocka_unit_test(a_full_disk_is_said),
       cmocka_unit_test(too_large_to_measure),
       cmocka_unit_test(offload_is_predicted),
