@@ -244,6 +244,8 @@ static enum sl_status check_request(const struct sl_options *options, int *most)
   struct sl_exec_devices devices = {.count = sl_environment_cores()};
   if (options->out == NULL)
     return sl_fail(SL_ERR_INPUT, "--out: is missing; expected the profile to write, as profile.json");
+  if (sl_launch_inside())
+    return sl_fail(SL_ERR_INPUT, "calibrate starts its own ranks; start it without mpirun or srun, with --world");
   SL_TRY(sl_options_check_outputs(options));
   SL_TRY(sl_exec_load(options->backend, &exec));
   if (exec->probe != NULL) SL_TRY(exec->probe(&devices));

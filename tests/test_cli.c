@@ -3,65 +3,7 @@
  * traces and comparisons are what they claim to be. */
 #include "core/compare.h"
 #include "core/record.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-#include <dirent.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-static char folder[] = "test_cli_XXXXXX"; /* scratch, made anew for the run */
-static char scratch[512];
-static char out[1 << 20], err[1 << 16];
-
-static void slurp(const char *name, char *text, size_t size) {
-  char path[600];
-  snprintf(path, sizeof path, "%s/%s", scratch, name);
-  FILE *file = fopen(path, "r");
-  assert_non_null(file);
-  text[fread(text, 1, size - 1, file)] = '\0';
-  fclose(file);
-  unlink(path);
-}
-
-/* Run `shardlab arguments` in `where`; its exit status, with out and err filled. */
-static int shardlab(const char *where, const char *format, ...) {
-  char arguments[2048], command[4096];
-  va_list args;
-  va_start(args, format);
-  vsnprintf(arguments, sizeof arguments, format, args);
-  va_end(args);
-  snprintf(command, sizeof command, "cd '%s' && '%s/bin/shardlab' %s >'%s/out' 2>'%s/err' </dev/null", where,
-           SL_BINARY_DIR, arguments, scratch, scratch);
-  const int state = system(command);
-  slurp("out", out, sizeof out);
-  slurp("err", err, sizeof err);
-  assert_true(WIFEXITED(state));
-  return WEXITSTATUS(state);
-}
-
-static int files_in(const char *path) {
-  DIR *dir = opendir(path);
-  int n = 0;
-  assert_non_null(dir);
-  while (readdir(dir) != NULL) n++;
-  closedir(dir);
-  return n - 2; /* . and .. */
-}
-
-static int lines_with(const char *text, const char *word) {
-  int n = 0;
-  for (const char *at = text; (at = strstr(at, word)) != NULL; at += strlen(word)) n++;
-  return n;
-}
+#include "tests/cli_run.h"
 
 static void check_case(const char *arguments, const char *message) {
   static const char inputs[] = SL_SOURCE_DIR "/tests/bad_inputs";
@@ -204,6 +146,11 @@ static void calibrate_asks_first(void **state) {
     assert_string_equal(out, "");
     assert_int_equal(files_in(scratch), 0);
   }
+  setenv("OMPI_COMM_WORLD_SIZE", "2", 1); /* as mpirun does */
+  assert_int_equal(shardlab(scratch, "calibrate --out p.json"), 2);
+  unsetenv("OMPI_COMM_WORLD_SIZE");
+  assert_non_null(strstr(err, "calibrate starts its own ranks; start it without mpirun or srun"));
+  assert_int_equal(files_in(scratch), 0);
 }
 
 static const char job[] = "--model gpt2-tiny --config " SL_SOURCE_DIR "/examples/ds_zero1.json --world 3 --seq 37";
@@ -225,43 +172,6 @@ static void offload_is_predicted(void **state) {
   assert_true(json_integer_value(json_object_get(host, "peak_bytes")) > 8000000);
   sl_json_free(&doc);
   unlink(path);
-}
-
-/* fp16 with a scale far too high: the record counts the skipped steps; at the minimum scale the run ends with a reason. */
-static void overflows_are_counted(void **state) {
-  (void)state;
-  char path[600];
-  struct sl_json doc;
-  static const char format[] =
-      "{\"train_batch_size\": 2, \"optimizer\": {\"type\": \"AdamW\", \"params\": {\"lr\": 1e-3}}, "
-      "\"fp16\": {\"enabled\": true, \"initial_scale_power\": 20, \"min_loss_scale\": %d}}";
-  for (int shift = 0; shift <= 20; shift += 20) {
-    snprintf(path, sizeof path, "%s/c.json", scratch);
-    FILE *file = fopen(path, "w");
-    fprintf(file, format, 1 << shift);
-    fclose(file);
-    const int status =
-        shardlab(scratch, "measure --model gpt2-tiny --config c.json --seq 33 --steps 16 --data '" SL_SOURCE_DIR
-                          "/examples/corpus.txt' "
-                          "--json r.json --quiet");
-    unlink(path);
-    snprintf(path, sizeof path, "%s/r.json", scratch);
-    if (shift > 0) {
-      assert_int_equal(status, 2);
-      assert_non_null(strstr(err, "gradients overflow in step 2 with the loss scale at its minimum, 1.04858e+06"));
-      assert_int_equal(lines_with(err, "error: "), 1);
-      continue;
-    }
-    if (status != 0) fail_msg("%s", err);
-    assert_int_equal(sl_record_load(&doc, path), SL_OK);
-    const json_int_t skipped = json_integer_value(json_object_get(doc.root, "skipped_steps"));
-    assert_in_range(skipped, 3, 11);
-    assert_int_equal(json_array_size(json_object_get(doc.root, "losses")), 16);
-    assert_true(json_number_value(json_array_get(json_object_get(doc.root, "losses"), 15)) <
-                0.99 * json_number_value(json_array_get(json_object_get(doc.root, "losses"), 0)));
-    sl_json_free(&doc);
-    unlink(path);
-  }
 }
 
 static void predicted_record(void **state) {
@@ -496,122 +406,6 @@ static void records_are_validated(void **state) {
   sl_json_free(&m);
 }
 
-/* --- the real thing, where the host backend was built --- */
-
-static bool has_host(void) {
-  return access(SL_BINARY_DIR "/lib/libshardlab_host.so", R_OK) == 0 && system("command -v mpirun >/dev/null") == 0;
-}
-
-static const char training[] =
-    "--model gpt2-tiny --config " SL_SOURCE_DIR "/examples/ds_zero2.json --world 2 --seq 33 --data " SL_SOURCE_DIR
-    "/examples/corpus.txt --steps 3";
-
-/* Two real ranks: one record from rank 0, one trace with the slices of both, nothing else left behind. */
-static void measured_record(void **state) {
-  (void)state;
-  struct sl_json doc;
-  char path[600];
-  if (!has_host()) skip();
-  if (shardlab(scratch, "measure %s --json r.json --trace t.json", training) != 0) fail_msg("%s", err);
-  assert_non_null(strstr(out, "measured: world 2, ZeRO-2"));
-  assert_int_equal(files_in(scratch), 2);
-  snprintf(path, sizeof path, "%s/r.json", scratch);
-  assert_int_equal(sl_record_load(&doc, path), SL_OK);
-  assert_int_equal(json_array_size(json_object_get(doc.root, "losses")), 3);
-  assert_int_equal(json_array_size(json_object_get(doc.root, "step_times_s")), 3);
-  assert_int_equal(json_array_size(json_object_get(doc.root, "ranks")), 2);
-  const char *command = json_string_value(json_object_get(doc.root, "command"));
-  assert_memory_equal(command, "shardlab measure --model", 24); /* the user's words, not the launcher's */
-  sl_json_free(&doc);
-  snprintf(path, sizeof path, "%s/t.json", scratch);
-  json_t *trace = json_load_file(path, 0, NULL), *event;
-  size_t i, slices[2] = {0, 0};
-  assert_non_null(trace);
-  const json_int_t base = 1 << 24;
-  json_array_foreach(json_object_get(trace, "traceEvents"), i, event) {
-    const json_int_t rank = json_integer_value(json_object_get(event, "pid")) - base;
-    assert_in_range(rank, 0, 1);
-    slices[rank] += strcmp(json_string_value(json_object_get(event, "ph")), "X") == 0;
-  }
-  assert_int_equal(slices[0], slices[1]);
-  assert_true(slices[0] > 300);
-  json_decref(trace);
-  snprintf(path, sizeof path, "cd '%s' && rm r.json t.json", scratch);
-  assert_int_equal(system(path), 0);
-}
-
-/* 50 samples in batches of 4 are 12 steps an epoch; each mean is that of its own twelve losses. */
-static void epochs_are_counted(void **state) {
-  (void)state;
-  char path[600];
-  struct sl_json doc;
-  if (!has_host()) skip();
-  if (shardlab(scratch,
-               "measure --model " SL_SOURCE_DIR "/examples/mlp.json --config " SL_SOURCE_DIR
-               "/examples/ds_adam_mlp.json --train-batch 4 --world 2 --data random:50 --epochs 3 --json r.json") != 0)
-    fail_msg("%s", err);
-  snprintf(path, sizeof path, "%s/r.json", scratch);
-  assert_int_equal(sl_record_load(&doc, path), SL_OK);
-  const json_t *losses = json_object_get(doc.root, "losses"), *means = json_object_get(doc.root, "epoch_losses");
-  assert_int_equal(json_array_size(losses), 36);
-  assert_int_equal(json_array_size(means), 3);
-  assert_int_equal(json_integer_value(json_object_get(doc.root, "epoch_steps")), 12);
-  for (size_t e = 0; e < 3; e++) {
-    char told[80];
-    double sum = 0;
-    for (size_t i = 12 * e; i < 12 * (e + 1); i++) sum += json_real_value(json_array_get(losses, i));
-    const double mean = json_real_value(json_array_get(means, e));
-    if (mean < sum / 12 - 1e-12 || mean > sum / 12 + 1e-12) fail_msg("epoch %zu: %.17g, not %.17g", e, mean, sum / 12);
-    snprintf(told, sizeof told, "epoch %zu of 3: mean loss %.6f\n", e + 1, mean);
-    assert_non_null(strstr(out, told));
-  }
-  assert_true(json_real_value(json_array_get(means, 2)) < json_real_value(json_array_get(means, 0)));
-  sl_json_free(&doc);
-  unlink(path);
-}
-
-/* Two ranks and their parent read one config: its warning is said once. */
-static void one_warning_for_all_ranks(void **state) {
-  (void)state;
-  if (!has_host()) skip();
-  assert_int_equal(shardlab(scratch, "measure --model " SL_SOURCE_DIR "/examples/mlp.json --config " SL_SOURCE_DIR
-                                     "/tests/bad_inputs/c_top_key.json --world 2 --data random:9 --steps 1"),
-                   0);
-  assert_int_equal(lines_with(err, "gradient_clippping"), 1);
-}
-
-/* The exit status of validate is the verdict. A tolerance of 0 cannot be met by a measured time. */
-static void validate_judges(void **state) {
-  (void)state;
-  if (!has_host()) skip();
-  if (shardlab(scratch, "validate %s --time-tolerance 1000", training) != 0) fail_msg("%s%s", out, err);
-  assert_null(strstr(out, "FAIL"));
-  assert_int_equal(shardlab(scratch, "validate %s --time-tolerance 0 --json v.json", training), 1);
-  assert_int_equal(lines_with(out, "FAIL"), 1);
-  assert_int_equal(lines_with(err, "error: 1 of the judged values are out of tolerance"), 1);
-  char path[600];
-  snprintf(path, sizeof path, "%s/v.json", scratch);
-  json_t *root = json_load_file(path, 0, NULL);
-  assert_int_equal(json_integer_value(json_object_get(root, "failed")), 1);
-  json_decref(root);
-  unlink(path);
-}
-
-static int make_scratch(void **state) {
-  (void)state;
-  char *here = getcwd(scratch, sizeof scratch / 2);
-  if (here == NULL || mkdtemp(folder) == NULL) return -1;
-  strcat(strcat(scratch, "/"), folder);
-  return 0;
-}
-
-static int remove_scratch(void **state) {
-  (void)state;
-  char command[600];
-  snprintf(command, sizeof command, "rm -r '%s'", scratch);
-  return system(command);
-}
-
 /* A machine without a GPU: one line that says so, whatever the world, and no file; with one the test has nothing to ask. */
 static void a_machine_without_a_gpu_says_so_once(void **state) {
   (void)state;
@@ -656,7 +450,6 @@ int main(void) {
       cmocka_unit_test(a_full_disk_is_said),
       cmocka_unit_test(too_large_to_measure),
       cmocka_unit_test(offload_is_predicted),
-      cmocka_unit_test(overflows_are_counted),
       cmocka_unit_test(predicted_record),
       cmocka_unit_test(json_on_standard_output),
       cmocka_unit_test(flags_override_the_config),
@@ -665,10 +458,6 @@ int main(void) {
       cmocka_unit_test(times_are_judged_only_where_they_mean_something),
       cmocka_unit_test(records_of_different_plans),
       cmocka_unit_test(records_are_validated),
-      cmocka_unit_test(measured_record),
-      cmocka_unit_test(epochs_are_counted),
-      cmocka_unit_test(one_warning_for_all_ranks),
-      cmocka_unit_test(validate_judges),
   };
   return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }

@@ -1,0 +1,84 @@
+/* The shardlab command from outside, for tests: run it in a folder of its own, and look at what it said and left. */
+#ifndef SL_TESTS_CLI_RUN_H
+#define SL_TESTS_CLI_RUN_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <dirent.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char folder[] = "test_cli_XXXXXX"; /* scratch, made anew for the run */
+static char scratch[512];
+static char out[1 << 20], err[1 << 16];
+
+static inline void slurp(const char *name, char *text, size_t size) {
+  char path[600];
+  snprintf(path, sizeof path, "%s/%s", scratch, name);
+  FILE *file = fopen(path, "r");
+  assert_non_null(file);
+  text[fread(text, 1, size - 1, file)] = '\0';
+  fclose(file);
+  unlink(path);
+}
+
+/* Run `shardlab arguments` in `where`; its exit status, with out and err filled. */
+static inline int shardlab(const char *where, const char *format, ...) {
+  char arguments[2048], command[4096];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(arguments, sizeof arguments, format, args);
+  va_end(args);
+  snprintf(command, sizeof command, "cd '%s' && '%s/bin/shardlab' %s >'%s/out' 2>'%s/err' </dev/null", where,
+           SL_BINARY_DIR, arguments, scratch, scratch);
+  const int state = system(command);
+  slurp("out", out, sizeof out);
+  slurp("err", err, sizeof err);
+  assert_true(WIFEXITED(state));
+  return WEXITSTATUS(state);
+}
+
+static inline int files_in(const char *path) {
+  DIR *dir = opendir(path);
+  int n = 0;
+  assert_non_null(dir);
+  while (readdir(dir) != NULL) n++;
+  closedir(dir);
+  return n - 2; /* . and .. */
+}
+
+static inline int lines_with(const char *text, const char *word) {
+  int n = 0;
+  for (const char *at = text; (at = strstr(at, word)) != NULL; at += strlen(word)) n++;
+  return n;
+}
+
+/* Can the host backend run several ranks here? */
+static inline bool has_host(void) {
+  return access(SL_BINARY_DIR "/lib/libshardlab_host.so", R_OK) == 0 && system("command -v mpirun >/dev/null") == 0;
+}
+
+static inline int make_scratch(void **state) {
+  (void)state;
+  char *here = getcwd(scratch, sizeof scratch / 2);
+  if (here == NULL || mkdtemp(folder) == NULL) return -1;
+  strcat(strcat(scratch, "/"), folder);
+  return 0;
+}
+
+static inline int remove_scratch(void **state) {
+  (void)state;
+  char command[600];
+  snprintf(command, sizeof command, "rm -r '%s'", scratch);
+  return system(command);
+}
+
+#endif
