@@ -169,11 +169,13 @@ static enum sl_status check_offload(const struct sl_setup *setup) {
       "this configuration)");
 }
 
-/* All ranks stand on this machine. What is above its memory would be killed by the system at some later step. */
-static enum sl_status check_memory(const struct sl_setup *setup) {
+/* All ranks stand in this machine's memory. What is above it would be killed by the system at some later step; a GPU
+ * says so itself, before the first. */
+static enum sl_status check_memory(const struct sl_options *options, const struct sl_setup *setup) {
   struct sl_cluster here;
   char need[32], have[32];
   double bytes = 0;
+  if (on_gpu(options)) return SL_OK;
   SL_TRY(sl_cluster_load(&here, "localhost"));
   for (int rank = 0; rank < setup->plan.world; rank++)
     bytes += (double)setup->job.classes[sl_job_class_of(&setup->job, rank)].arena_bytes[SL_SPACE_DEVICE];
@@ -189,7 +191,7 @@ static enum sl_status check_memory(const struct sl_setup *setup) {
 static enum sl_status start(const struct sl_options *options, const struct sl_setup *setup) {
   const struct sl_exec_ops *exec;
   SL_TRY(sl_inputs_check(options, setup));
-  SL_TRY(check_memory(setup));
+  SL_TRY(check_memory(options, setup));
   SL_TRY(sl_check(&setup->job));
   SL_TRY(sl_exec_load(options->backend, &exec));
   if (exec->probe != NULL) SL_TRY(exec->probe(NULL));
