@@ -6,7 +6,9 @@
  * Communicators are numbered in the order in which the process made them, from 0 = MPI_COMM_WORLD. `bytes` is what this
  * process gives to the call: the send buffer's size, 0 for a receive.
  *
- * A program that was started with it may also ask while it runs, by dlsym: sl_pmpi_sent. */
+ * A program that was started with it may also ask while it runs: backend/pmpi/pmpi.h. */
+#include "backend/pmpi/pmpi.h"
+
 #include <mpi.h>
 
 #include <stdio.h>
@@ -46,9 +48,11 @@ struct communicator {
   int open, size;
   char name[MPI_MAX_OBJECT_NAME];
   long long calls[CALL_COUNT], bytes[CALL_COUNT];
+  struct sl_pmpi_message *messages; /* kept where a program asked for it, until the communicator is freed; owned */
+  long long message_count, message_capacity;
 };
 static struct communicator communicators[MAX_COMMUNICATORS];
-static int communicator_count;
+static int communicator_count, keeps;
 
 static void add_communicator(MPI_Comm handle) {
   if (handle == MPI_COMM_NULL || communicator_count == MAX_COMMUNICATORS) return;
@@ -71,6 +75,17 @@ static void count(enum call call, MPI_Comm handle, long long elements, MPI_Datat
   if (type != MPI_DATATYPE_NULL) PMPI_Type_size(type, &size);
   c->calls[call]++;
   c->bytes[call] += elements * size;
+}
+
+static void keep_message(MPI_Comm handle, int tag, int to, long long bytes) {
+  struct communicator *c = keeps ? find(handle) : NULL;
+  if (!c) return;
+  if (c->message_count == c->message_capacity) {
+    c->message_capacity = 2 * c->message_capacity + 64;
+    c->messages = realloc(c->messages, (size_t)c->message_capacity * sizeof *c->messages);
+    if (!c->messages) perror("the witness"), abort();
+  }
+  c->messages[c->message_count++] = (struct sl_pmpi_message){tag, to, bytes};
 }
 
 static void keep_name(struct communicator *c) {
@@ -106,7 +121,13 @@ int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *out) {
 
 int MPI_Comm_free(MPI_Comm *comm) {
   struct communicator *c = find(*comm);
-  if (c) keep_name(c), c->open = 0;
+  if (c) {
+    keep_name(c);
+    c->open = 0;
+    free(c->messages);
+    c->messages = NULL;
+    c->message_count = c->message_capacity = 0;
+  }
   return PMPI_Comm_free(comm);
 }
 
@@ -144,8 +165,6 @@ static void write_counts(void) {
   if (fclose(out)) perror(path);
 }
 
-/* Bytes that this process has handed to MPI_Isend so far over all communicators called `name`, closed ones included. */
-long long sl_pmpi_sent(const char *name);
 long long sl_pmpi_sent(const char *name) {
   long long bytes = 0;
   for (int i = 0; i < communicator_count; i++) {
@@ -153,6 +172,22 @@ long long sl_pmpi_sent(const char *name) {
     if (strcmp(communicators[i].name, name) == 0) bytes += communicators[i].bytes[CALL_MPI_Isend];
   }
   return bytes;
+}
+
+void sl_pmpi_keep(void) {
+  keeps = 1;
+}
+
+long long sl_pmpi_messages(const char *name, const struct sl_pmpi_message **out) {
+  for (int i = communicator_count - 1; i >= 0; i--) {
+    struct communicator *c = &communicators[i];
+    if (!c->open) continue;
+    keep_name(c);
+    if (strcmp(c->name, name) != 0) continue;
+    *out = c->messages;
+    return c->message_count;
+  }
+  return 0;
 }
 
 int MPI_Finalize(void) {
@@ -174,6 +209,11 @@ int MPI_Ssend(const void *x, int n, MPI_Datatype type, int to, int tag, MPI_Comm
 
 int MPI_Isend(const void *x, int n, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request) {
   count(CALL_MPI_Isend, comm, n, type);
+  if (keeps) {
+    int size = 0;
+    PMPI_Type_size(type, &size);
+    keep_message(comm, tag, to, (long long)n * size);
+  }
   return PMPI_Isend(x, n, type, to, tag, comm, request);
 }
 

@@ -9,13 +9,14 @@
 #define TOKENS SL_SOURCE_DIR "/tests/golden/gpt2_odd/tokens.bin"
 
 const struct draw_model draw_models[DRAW_MODELS] = {
-    {"gpt2", MODEL("grid_gpt2"), TOKENS, 4, 4, 4, 8, true},
-    {"gpt2-dropout", MODEL("grid_gpt2_dropout"), TOKENS, 8, 6, 6, 9, true},
-    {"gpt2-deep", MODEL("grid_gpt2_deep"), TOKENS, 8, 8, 8, 8, true},
-    {"llama", MODEL("grid_llama"), TOKENS, 4, 4, 2, 8, true},
-    {"llama-tied-dropout", MODEL("grid_llama_tied"), TOKENS, 8, 6, 3, 9, true},
-    {"llama-deep", MODEL("grid_llama_deep"), TOKENS, 8, 8, 8, 8, true},
-    {"mlp", MODEL("grid_mlp"), "random:1000", 8, 24, 24, 1, false},
+    {"gpt2", MODEL("grid_gpt2"), TOKENS, 4, 4, 4, 8, true, false},
+    {"gpt2-dropout", MODEL("grid_gpt2_dropout"), TOKENS, 8, 6, 6, 9, true, true},
+    {"gpt2-deep", MODEL("grid_gpt2_deep"), TOKENS, 8, 8, 8, 8, true, false},
+    {"gpt2-odd", SL_SOURCE_DIR "/tests/golden/gpt2_odd/config.json", TOKENS, 3, 5, 5, 7, true, false},
+    {"llama", MODEL("grid_llama"), TOKENS, 4, 4, 2, 8, true, false},
+    {"llama-tied-dropout", MODEL("grid_llama_tied"), TOKENS, 8, 6, 3, 9, true, true},
+    {"llama-deep", MODEL("grid_llama_deep"), TOKENS, 8, 8, 8, 8, true, false},
+    {"mlp", MODEL("grid_mlp"), "random:1000", 8, 24, 24, 1, false, false},
 };
 
 static const int batches[DRAW_BATCHES] = {24, 40, 42, 48, 64};
@@ -32,7 +33,8 @@ enum {
   MUST_SHARD = 64, /* the same, always */
   MICS = 128,      /* shard_size in DeepSpeed's word */
   PLAIN = 256,     /* no preset: no framework's limits */
-  ANY = 511
+  MUST_HPZ = 512,  /* ZeRO++'s second copy of the parameters: zero_hpz_partition_size */
+  ANY = 1023
 };
 
 static const struct strategy {
@@ -44,12 +46,14 @@ static const struct strategy {
     {"zero-1", "", 1, PLAIN},
     {"zero-2", "", 2, PLAIN},
     {"zero-3", "", 3, PLAIN},
+    {"zero-3-hpz", "", 3, PLAIN | MUST_HPZ},
     {"deepspeed-0", "deepspeed-0", 0, NO_SP | ONE_STAGE},
     {"deepspeed-1", "deepspeed-1", 1, NO_SP | ONE_STAGE},
     {"deepspeed-2", "deepspeed-2", 2, NO_SP | NO_PP},
     {"deepspeed-3", "deepspeed-3", 3, NO_SP | NO_PP},
     {"deepspeed-pipeline", "deepspeed-pipeline", 1, NO_SP | ONE_STAGE},
     {"mics", "mics", 3, NO_SP | NO_PP | MUST_SHARD | MICS},
+    {"zero++", "zero++", 3, NO_SP | NO_PP | MUST_HPZ},
     {"ddp", "ddp", -1, ALONE},
     {"zero-redundancy-optimizer", "zero-redundancy-optimizer", -1, ALONE},
     {"fsdp", "fsdp", -1, ALONE},
@@ -66,7 +70,7 @@ static const struct strategy {
     {"accelerate-deepspeed", "accelerate-deepspeed", 2, NO_SP | NO_PP},
     {"accelerate-megatron", "accelerate-megatron", -1, MEGATRON},
 };
-enum { STRATEGIES = sizeof strategies / sizeof *strategies };
+enum { STRATEGIES = sizeof strategies / sizeof *strategies, PLAINS = 5 };
 
 static const struct schedule {
   const char *name;
@@ -146,12 +150,23 @@ void draw_problem(struct draw *d, int problem) {
 
 /* --- one choice after the other --- */
 
+static bool fits(const struct draw_model *m, int tp, int pp) {
+  return m->layers >= pp && m->heads % tp == 0 && m->kv_heads % tp == 0;
+}
+
+static bool any_fits(int tp, int pp) {
+  for (int i = 0; i < DRAW_MODELS; i++) {
+    if (fits(&draw_models[i], tp, pp)) return true;
+  }
+  return false;
+}
+
 /* Any way to cut the world, one that cuts it three ways four times as likely. */
 static void draw_degrees(struct draw *d, struct dice *dice) {
   int n = 0, tp[64], pp[64];
   for (int i = 1; i <= d->world; i++) {
     for (int k = 1; k <= d->world / i; k++) {
-      if (d->world % (i * k) != 0) continue;
+      if (d->world % (i * k) != 0 || !any_fits(i, k)) continue;
       const int times = i > 1 && k > 1 && d->world > i * k ? 4 : 1;
       for (int j = 0; j < times; j++) tp[n] = i, pp[n++] = k;
     }
@@ -160,13 +175,9 @@ static void draw_degrees(struct draw *d, struct dice *dice) {
   d->tp = tp[i], d->pp = pp[i], d->dp = d->world / (tp[i] * pp[i]);
 }
 
-static bool fits(const struct draw *d, const struct draw_model *m) {
-  return m->layers >= d->pp && m->heads % d->tp == 0 && m->kv_heads % d->tp == 0;
-}
-
 static void draw_model(struct draw *d, struct dice *dice) {
   do d->model = pick(dice, DRAW_MODELS);
-  while (!fits(d, &draw_models[d->model]));
+  while (!fits(&draw_models[d->model], d->tp, d->pp));
 }
 
 /* Accumulation first; then the smallest batch that it and the data-parallel ranks divide. */
@@ -192,6 +203,7 @@ static bool goes(const struct draw *d, const struct strategy *s) {
   if ((s->rules & ALONE) && d->tp * d->pp > 1) return false;
   if ((s->rules & NO_PP) && d->pp > 1) return false;
   if ((s->rules & MUST_SHARD) && !has_divisor(d->dp)) return false;
+  if ((s->rules & MUST_HPZ) && d->dp == 1) return false;
   return true;
 }
 
@@ -200,7 +212,7 @@ static const struct strategy *draw_strategy(struct draw *d, struct dice *dice) {
   const bool alone = d->tp * d->pp == 1 && d->dp > 1 && chance(dice, 1, 2), plain = !alone && chance(dice, 2, 5);
   const unsigned rules = !alone ? ANY : has_divisor(d->dp) && chance(dice, 1, 2) ? MUST_SHARD : ALONE | NO_PP;
   const struct strategy *s;
-  do s = &strategies[pick(dice, plain ? 4 : STRATEGIES)];
+  do s = &strategies[pick(dice, plain ? PLAINS : STRATEGIES)];
   while (!goes(d, s) || (s->rules & rules) == 0);
   d->strategy = s->name;
   return s;
@@ -234,29 +246,41 @@ static void draw_schedule(struct draw *d, struct dice *dice, const struct strate
 
 /* --- the "zero_optimization" object --- */
 
+/* All data-parallel ranks are a group, too. */
+static int draw_hpz(const struct draw *d, struct dice *dice, const struct strategy *s) {
+  int size;
+  if (!(s->rules & MUST_HPZ)) return 0;
+  do size = 2 + pick(dice, d->dp - 1);
+  while (d->dp % size != 0);
+  return size;
+}
+
 static void put_zero(struct draw *d, struct dice *dice, const struct strategy *s, int shard) {
+  const int hpz = draw_hpz(d, dice, s);
   if (s->stage < 0) return;
   put(d, " \"zero_optimization\": {\"stage\": %d, \"overlap_comm\": %s", s->stage,
       chance(dice, 1, 2) ? "true" : "false");
-  put(d, ", \"reduce_bucket_size\": %d", 1000 + pick(dice, 9000));
-  if (s->stage == 1 || s->stage == 2) put(d, ", \"allgather_bucket_size\": %d", 500 + pick(dice, 9000));
-  if (s->stage == 3) {
+  if (chance(dice, 4, 5)) put(d, ", \"reduce_bucket_size\": %d", 1000 + pick(dice, 9000));
+  if ((s->stage == 1 || s->stage == 2) && chance(dice, 4, 5))
+    put(d, ", \"allgather_bucket_size\": %d", 500 + pick(dice, 9000));
+  if (s->stage == 3) { /* what is not gathered again needs no second copy */
     static const int thresholds[] = {0, 50, 1000}, reuse[] = {0, 6000, 1000000};
     put(d,
         ", \"stage3_param_persistence_threshold\": %d, \"stage3_prefetch_bucket_size\": %d, "
         "\"stage3_max_reuse_distance\": %d",
-        thresholds[pick(dice, 3)], chance(dice, 1, 3) ? 0 : 3000, reuse[pick(dice, 3)]);
+        thresholds[pick(dice, 3)], chance(dice, 1, 3) ? 0 : 3000, reuse[pick(dice, hpz > 0 ? 2 : 3)]);
   }
   if ((s->rules & PLAIN) && s->stage > 0 && chance(dice, 1, 5)) {
     put(d, ", \"offload_optimizer\": {\"device\": \"cpu\"}");
     if (s->stage == 3 && chance(dice, 1, 2)) put(d, ", \"offload_param\": {\"device\": \"cpu\"}");
   }
   if (s->rules & MICS) put(d, ", \"mics_shard_size\": %d", shard);
+  if (hpz > 0) put(d, ", \"zero_hpz_partition_size\": %d", hpz);
   put(d, "},\n");
 }
 
 static int draw_shard(const struct draw *d, struct dice *dice, const struct strategy *s) {
-  const bool may = (s->rules & MAY_SHARD) || ((s->rules & PLAIN) && s->stage > 0);
+  const bool may = (s->rules & MAY_SHARD) || ((s->rules & PLAIN) && s->stage > 0 && !(s->rules & MUST_HPZ));
   int size;
   if (!(s->rules & MUST_SHARD) && !(may && has_divisor(d->dp) && chance(dice, 1, 2))) return 0;
   do size = 2 + pick(dice, d->dp - 2);
@@ -312,6 +336,7 @@ static void put_shardlab(struct draw *d, struct dice *dice, const struct strateg
     put(d, ", \"sequence_parallel\": true");
   put_recompute(d, dice, s);
   if (m->transformer && chance(dice, 1, 3)) put(d, ", \"attention\": \"flash\"");
+  if (m->dropout && chance(dice, 1, 2)) put(d, ", \"store_dropout_masks\": true");
   put(d, ", \"limit_all_gathers\": %s, \"unshard_ahead\": %d}}", chance(dice, 1, 2) ? "true" : "false",
       1 + pick(dice, 3));
 }
@@ -344,10 +369,10 @@ static void tally(struct draw_count *rows, int *n, const char *name, bool has) {
 
 int draw_tally(const struct draw *d, struct draw_count *rows) {
   static const char *const words[] = {
-      "\"overlap_comm\": true", "offload_optimizer",       "offload_param",           "\"shard_size\"",
-      "mics_shard_size",        "sequence_parallel",       "\"recompute\": \"full\"", "\"recompute\": \"selective\"",
-      "\"recompute\": [",       "recompute_every",         "\"stages\": [",           "\"stages\": \"parameters\"",
-      "\"stages\": \"flops\"",  "\"attention\": \"flash\""};
+      "\"overlap_comm\": true", "offload_optimizer",        "offload_param",           "\"shard_size\"",
+      "mics_shard_size",        "sequence_parallel",        "\"recompute\": \"full\"", "\"recompute\": \"selective\"",
+      "\"recompute\": [",       "recompute_every",          "\"stages\": [",           "\"stages\": \"parameters\"",
+      "\"stages\": \"flops\"",  "\"attention\": \"flash\"", "store_dropout_masks",     "zero_hpz_partition_size"};
   int n = 0;
   for (int i = 0; i < DRAW_MODELS; i++) tally(rows, &n, draw_models[i].name, d->model == i);
   for (int i = 0; i < STRATEGIES; i++) tally(rows, &n, strategies[i].name, d->strategy == strategies[i].name);

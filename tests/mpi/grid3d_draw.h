@@ -8,12 +8,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { DRAW_MODELS = 7, DRAW_BATCHES = 5, DRAW_PROBLEMS = DRAW_MODELS * DRAW_BATCHES * 4 };
+enum { DRAW_MODELS = 8, DRAW_BATCHES = 5, DRAW_PROBLEMS = DRAW_MODELS * DRAW_BATCHES * 4 };
 
 struct draw_model {
   const char *name, *file, *data;
   int layers, heads, kv_heads, seq;
-  bool transformer;
+  bool transformer, dropout;
 };
 extern const struct draw_model draw_models[DRAW_MODELS];
 
@@ -44,6 +44,6 @@ struct draw_count {
 };
 /* Add the drawn configuration; what cannot be drawn is in no row. Returns the number of rows. */
 int draw_tally(const struct draw *d, struct draw_count *rows);
-enum { DRAW_ROWS = 64 };
+enum { DRAW_ROWS = 80 };
 
 #endif

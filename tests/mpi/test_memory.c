@@ -46,7 +46,7 @@ static void run_stage(const struct sl_exec_ops *host, int stage, bool bf16) {
            "{\"train_micro_batch_size_per_gpu\": %d, \"bf16\": {\"enabled\": %s}, \"optimizer\": {\"type\": \"AdamW\", "
            "\"params\": {\"lr\": 1e-4}}, "
            "\"zero_optimization\": {\"stage\": %d}, \"shardlab\": {\"seq_len\": 256}}",
-           bf16 ? 8 : 5, bf16 ? "true" : "false", stage);
+           bf16 ? 2 : 1, bf16 ? "true" : "false", stage);
   if (fixture_open(&f, SL_SOURCE_DIR "/tests/mpi/gpt2_wide.json", config, "localhost", world, NULL) != SL_OK) give_up();
   const int64_t arena = f.job.classes[0].arena_bytes[SL_SPACE_DEVICE];
   struct sl_run run = {

@@ -1,4 +1,4 @@
 # The clip factor does not reach the update.
-# file: core/control.c
+# file: core/control_math.h
 # tests: golden_1
-s/c->grad_factor \*= clip \/ .*;/(void)clip;/
+/grad_factor \*= rules->clip/d

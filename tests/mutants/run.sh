@@ -4,17 +4,18 @@
 #
 #   # The gradient is summed over the ranks, not averaged.
 #   # file: core/lower_gpt2.c
-#   # tests: test_lowering equivalence_1 equivalence_2
+#   # tests: test_lowering golden_2 grid3d_2
 #
-# A mutant counts as killed when one of its tests fails; the tests run in that order until then. Exit status 1 when one
-# survives, or changes nothing, or does not compile. usage: run.sh [NAME ...]
+# (NAME_N: on N ranks.) A mutant counts as killed when one of its tests fails; the tests run in that order until then. Exit
+# status 1 when one survives, or changes nothing, or does not compile, or when the tests fail without any mutant.
+# usage: run.sh [NAME ...]
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 root=$PWD
 copy=$root/build/mutants
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 export SHARDLAB_TIMEOUT_S=20 # of a rank that nobody answers
-grid=                        # the grid's reference is made without a mutant, then only read
+grid=                        # the grid's reference is made without a mutant, then only read; and the first failure is enough
 
 files() { (cd "$1" && find . \( -path ./build -o -path ./out -o -name '.[a-z]*' \) -prune -o -type f -print | sort); }
 
@@ -28,22 +29,20 @@ refresh() { # the copy as the tree stands; a file that does not differ keeps its
 }
 
 build() {
-  cmake -S "$copy/tree" -B "$copy/build" -G Ninja -DCMAKE_BUILD_TYPE=Release >/dev/null &&
-    cmake --build "$copy/build" --target shardlab_core shardlab_host test_lowering test_check test_equivalence test_golden \
+  cmake -S "$copy/tree" -B "$copy/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DSL_CUDA=OFF >/dev/null &&
+    cmake --build "$copy/build" --target shardlab_core shardlab_host test_lowering test_check test_golden \
       test_grid3d >"$copy/log" 2>&1 || { tail -20 "$copy/log"; return 1; }
 }
 
 ranks() { # N PROGRAM ARGUMENT...
-  timeout 100 mpirun -np "$1" --bind-to none --oversubscribe --mca btl self,vader "$copy/build/bin/$2" "${@:3}"
+  timeout 200 mpirun -np "$1" --bind-to none --oversubscribe --mca btl self,vader "$copy/build/bin/$2" "${@:3}"
 }
 
 run_test() {
   case $1 in
-  equivalence_1) ranks 1 test_equivalence "$copy/reference" ;;
   grid3d_*) (cd "$copy" && ranks "${1#grid3d_}" test_grid3d $grid grid3d.reference) ;;
-  equivalence_*) ranks "${1#equivalence_}" test_equivalence "$copy/reference" ;;
   golden_*) ranks "${1#golden_}" test_golden ;;
-  *) timeout 100 "$copy/build/bin/$1" ;;
+  *) timeout 200 "$copy/build/bin/$1" ;;
   esac >"$copy/log" 2>&1
 }
 
@@ -56,11 +55,13 @@ mutate() { # FILE.sed; prints the verdict
   sed -i -f "$1" "$copy/tree/$source"
   if cmp -s "$root/$source" "$copy/tree/$source"; then echo "changes nothing"; return 1; fi
   build >&2 || { echo "does not compile"; return 1; }
-  case $(header "$1" tests) in # its own reference: what a mutant does on one rank too must show against other tests
-  *equivalence_*) run_test equivalence_1 ;;
-  esac
   for test in $(header "$1" tests); do
-    run_test "$test" || { echo "killed by $test"; return 0; }
+    run_test "$test"
+    case $? in
+    0) ;;
+    124) echo "killed by $test, which hangs"; return 0 ;;
+    *) echo "killed by $test"; return 0 ;;
+    esac
   done
   echo "SURVIVED $(header "$1" tests)"
   return 1
@@ -68,10 +69,10 @@ mutate() { # FILE.sed; prints the verdict
 
 refresh
 build || exit 1
-for test in test_lowering test_check equivalence_1 equivalence_2 golden_1 golden_2 grid3d_1 grid3d_2; do
+for test in test_lowering test_check golden_1 golden_2 grid3d_1 grid3d_2 grid3d_4; do
   run_test "$test" || { echo "$test fails without a mutant:"; tail -5 "$copy/log"; exit 1; }
 done
-grid=--read
+grid="--read --stop"
 
 status=0
 names=("$@")

@@ -1,4 +1,4 @@
 # Every rank trains on the first rank's sequences.
 # file: backend/host/batch.c
-# tests: equivalence_2 golden_2
+# tests: grid3d_2 golden_2
 s/return host->coord.dp \* plan->micro_batch \* plan->n_micro + /return /
