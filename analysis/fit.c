@@ -164,7 +164,9 @@ static double share_of(const struct sl_fit *fit, const struct sl_points *points,
                  rest = sl_fit_undisturbed(s->low_s, s->median_s) - s->compute_s - gap * s->ops;
     if (s->ranks > 1 && alone > 0.02 * s->median_s) work[n++] = rest / alone;
   }
-  return median_of(work, n, error);
+  if (n > 0) return median_of(work, n, error);
+  *error = -1; /* one rank, or too little communication to tell */
+  return fit->profile.device.comm_cpu_share;
 }
 
 /* Standard deviation of ln(median) of a step from run to run: from pairs of rounds of one model. */

@@ -73,8 +73,8 @@ static enum sl_status write_markdown(const struct sl_fit *fit, const char *folde
             "step's median from run to run: %.1f %%. Steps of held-out models miss by %.2f times what their ops' "
             "errors say. "
             "Held out: each model once.\n\n",
-            1e6 * d->launch_latency, 1e6 * fit->gap_stderr, d->comm_cpu_share, fit->share_stderr, 100 * d->run_noise,
-            d->error_scale);
+            1e6 * d->launch_latency, 1e6 * fit->gap_stderr, d->comm_cpu_share, fmax(0, fit->share_stderr),
+            100 * d->run_noise, d->error_scale);
     fprintf(
         out,
         "| op | variant | type | ranks | points | median error | largest error | held out | fit (standard error) |\n"

@@ -131,6 +131,8 @@ static void profile_survives_its_file(void **unused) {
   }
   assert_int_equal(sl_fit_points(&fit, &points), SL_OK);
   assert_true(fabs(fit.profile.device.launch_latency / 10e-6 - 1) < 1e-6);
+  assert_true(fit.profile.device.comm_cpu_share ==
+              local->device.comm_cpu_share); /* steps of one rank say nothing of it */
   assert_true(fabs(fit.profile.device.run_noise / (log(1 + 0.04 * 3 / 3.91) / 0.6745 / sqrt(2)) - 1) < 0.01);
   for (int t = 0; t < SL_TERM_COUNT; t++) fit.profile.op_costs.items[0].slow[t] *= 1.3;
   json_t *json = sl_fit_json(&fit, &points);
