@@ -98,7 +98,8 @@ int sl_cuda_mlp_mse(sl_cuda_stream stream, enum sl_number type, double *loss_sum
 
 /* --- attention. Neither form needs scratch: what backward must keep for a query stands in its row of dq until dq
  * itself does, which takes four bytes a row (cudaErrorInvalidValue for 16 bits and D = 1). Flash attention has
- * D <= 256; the materialised form T of about 40000 at most. --- */
+ * D <= 256; the materialised form T of about 40000 at most. Flash attention of 16-bit numbers with 2 <= D <= 128 runs on
+ * the tensor cores, with probabilities and their gradients rounded before the second product. --- */
 
 int sl_cuda_attention_forward(sl_cuda_stream stream, enum sl_number type, void *out, void *probs, const void *q,
                               const void *k, const void *v, const struct sl_attention_shape *shape,

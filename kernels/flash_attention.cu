@@ -1,7 +1,9 @@
 /* Flash attention on the GPU, forward (kernels/flash_attention.h; backward stands in flash_attention_backward.cu). One
  * block has 32 queries of one head and goes over the keys up to the diagonal; the rule by which a row's maximum and sum
- * grow is that of flash_attention.c. 16-bit numbers go to the tensor cores where flash_mma.cuh has the head size. */
+ * grow is that of flash_attention.c. 16-bit numbers go to the tensor cores (flash_mma.cuh)
+ * where those take the head size. */
 #include "kernels/flash_attention.cuh"
+#include "kernels/flash_mma.cuh"
 
 #include <float.h>
 
@@ -87,6 +89,7 @@ extern "C" int sl_cuda_flash_attention_forward(sl_cuda_stream stream, enum sl_nu
                                                const struct sl_attention_shape *shape, const struct sl_dropout *dropout,
                                                const int64_t *step) {
   if (shape->D > flash_most) return (int)cudaErrorInvalidValue;
+  if (mma_takes(type, shape)) return mma_forward(stream, type, out, lse, q, k, v, shape, dropout, step);
   const heads a = heads_of(shape, dropout, step);
   const unsigned blocks = (unsigned)((shape->T + flash_tile - 1) / flash_tile * shape->B * shape->H);
   return by_type(type, [&](auto zero) {

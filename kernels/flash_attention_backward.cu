@@ -1,8 +1,10 @@
-/* Flash attention on the GPU, backward (kernels/flash_attention.h, formulas in flash_attention_backward.c). Three
+/* Flash attention on the GPU, backward (kernels/flash_attention.h, formulas in flash_attention_backward.c); 16-bit numbers
+ * go to the tensor cores (flash_mma.cuh) where those take the head size. Three
  * launches: dout . out of every query, left in its row of dq; dk and dv, a block having 32 keys of one key/value head
  * and going over the queries that see them, of all query heads; dq, a block having 32 queries. Nothing is added across
  * blocks. */
 #include "kernels/flash_attention.cuh"
+#include "kernels/flash_mma.cuh"
 
 namespace sl {
 namespace {
@@ -154,17 +156,18 @@ __global__ void __launch_bounds__(flash_threads)
   if (t0 + (size_t)r < s.T) put_row(dq + a.q_at(b, t0 + (size_t)r, h), sum, lane, s.D);
 }
 
+template <typename T> int dots(sl_cuda_stream stream, T *dq, const T *dout, const T *out, const heads &a) {
+  return launch(stream, dim3(blocks_of(a.s.B * a.s.T * a.s.H, flash_threads / 32)), flash_threads, 0,
+                flash_dots_kernel<T>, dq, dout, out, a);
+}
+
 template <typename T>
 int backward(sl_cuda_stream stream, T *dq, T *dk, T *dv, const T *dout, const T *q, const T *k, const T *v,
-             const T *out, const float *lse, const heads &a) {
+             const float *lse, const heads &a) {
   const sl_attention_shape &s = a.s;
-  if (s.D > flash_most || !can_stash<T>(&s)) return (int)cudaErrorInvalidValue;
   const size_t tiles = (s.T + flash_tile - 1) / flash_tile, bytes = flash_work_bytes(s.D);
-  int error = launch(stream, dim3(blocks_of(s.B * s.T * s.H, flash_threads / 32)), flash_threads, 0,
-                     flash_dots_kernel<T>, dq, dout, out, a);
-  if (error) return error;
-  error = launch(stream, dim3((unsigned)(tiles * s.B * s.KV)), flash_threads, bytes, flash_keys_kernel<T>, dk, dv, dq,
-                 dout, q, k, v, lse, a);
+  const int error = launch(stream, dim3((unsigned)(tiles * s.B * s.KV)), flash_threads, bytes, flash_keys_kernel<T>, dk,
+                           dv, dq, dout, q, k, v, lse, a);
   if (error) return error;
   return launch(stream, dim3((unsigned)(tiles * s.B * s.H)), flash_threads, bytes, flash_queries_kernel<T>, dq, dout, q,
                 k, v, lse, a);
@@ -181,7 +184,12 @@ extern "C" int sl_cuda_flash_attention_backward(sl_cuda_stream stream, enum sl_n
   const sl::heads a = sl::heads_of(shape, dropout, step);
   return sl::by_type(type, [&](auto zero) {
     using T = decltype(zero);
+    if (a.s.D > sl::flash_most || !sl::can_stash<T>(shape)) return (int)cudaErrorInvalidValue;
+    const int error = sl::dots(stream, (T *)dq, (const T *)dout, (const T *)out, a);
+    if (error) return error;
+    if (sl::mma_takes(type, shape))
+      return sl::mma_backward(stream, type, dq, dk, dv, dout, q, k, v, lse, shape, dropout, step);
     return sl::backward(stream, (T *)dq, (T *)dk, (T *)dv, (const T *)dout, (const T *)q, (const T *)k, (const T *)v,
-                        (const T *)out, lse, a);
+                        lse, a);
   });
 }

@@ -424,6 +424,27 @@ static void a_machine_without_a_gpu_says_so_once(void **state) {
   }
 }
 
+/* A plan for a GPU has no memory for what a CPU does to 16-bit factors. */
+static void the_host_refuses_16_bit_products_of_a_gpu(void **state) {
+  (void)state;
+  static const char config[] = "ds_bf16.json";
+  char path[4200];
+  snprintf(path, sizeof path, "%s/%s", scratch, config);
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  fputs("{\"train_micro_batch_size_per_gpu\": 1, \"bf16\": {\"enabled\": true}, \"optimizer\": {\"type\": \"Adam\"}}",
+        file);
+  assert_int_equal(fclose(file), 0);
+  assert_int_equal(shardlab(scratch,
+                            "measure --model gpt2-tiny --seq 7 --cluster h200x1 --config %s --data " SL_SOURCE_DIR
+                            "/examples/corpus.txt",
+                            config),
+                   2);
+  assert_int_equal(lines_with(err, "\n"), 1);
+  if (!strstr(err, "localhost")) fail_msg("%s", err);
+  unlink(path);
+}
+
 static void one_rank_alone_needs_its_world_and_a_gpu(void **state) {
   (void)state;
   static const char *const wrong[][2] = {{"--backend cuda --as-rank 1", "--of-world"},
@@ -443,6 +464,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_machine_without_a_gpu_says_so_once),
       cmocka_unit_test(one_rank_alone_needs_its_world_and_a_gpu),
+      cmocka_unit_test(the_host_refuses_16_bit_products_of_a_gpu),
       cmocka_unit_test(broken_requests),
       cmocka_unit_test(help_and_version),
       cmocka_unit_test(calibrate_asks_first),

@@ -59,6 +59,15 @@ template <typename T> T exchange(T x, unsigned from) {
   return y;
 }
 
+/* What each lane of the warp brings. */
+template <typename T> void gather(const T &mine, T (&all)[32]) {
+  static_assert(sizeof(T) <= 64, "a slot holds 64 bytes");
+  std::memcpy(slot(lane()), &mine, sizeof mine);
+  sync_warp();
+  for (unsigned l = 0; l < 32; l++) std::memcpy(&all[l], slot(l), sizeof mine);
+  sync_warp();
+}
+
 } /* namespace sl_emulate */
 
 #define threadIdx (sl_emulate::now->thread)
