@@ -156,4 +156,6 @@ void sl_runner_summary(const json_t *record, FILE *out) {
   if (n > 0)
     fprintf(out, "  loss       %.4f at step 1, %.4f at step %zu\n", json_real_value(json_array_get(losses, 0)),
             json_real_value(json_array_get(losses, n - 1)), n);
+  const long long skipped = json_integer_value(json_object_get(record, "skipped_steps"));
+  if (skipped > 0) fprintf(out, "  skipped    %lld of %zu steps, whose gradients overflowed\n", skipped, n);
 }

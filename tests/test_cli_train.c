@@ -22,7 +22,7 @@ static void overflows_are_counted(void **state) {
     const int status =
         shardlab(scratch, "measure --model gpt2-tiny --config c.json --seq 33 --steps 16 --data '" SL_SOURCE_DIR
                           "/examples/corpus.txt' "
-                          "--json r.json --quiet");
+                          "--json r.json");
     unlink(path);
     snprintf(path, sizeof path, "%s/r.json", scratch);
     if (shift > 0) {
@@ -35,6 +35,9 @@ static void overflows_are_counted(void **state) {
     assert_int_equal(sl_record_load(&doc, path), SL_OK);
     const json_int_t skipped = json_integer_value(json_object_get(doc.root, "skipped_steps"));
     assert_in_range(skipped, 3, 11);
+    char told[80];
+    snprintf(told, sizeof told, "  skipped    %d of 16 steps, whose gradients overflowed\n", (int)skipped);
+    assert_non_null(strstr(out, told));
     assert_int_equal(json_array_size(json_object_get(doc.root, "losses")), 16);
     assert_true(json_number_value(json_array_get(json_object_get(doc.root, "losses"), 15)) <
                 0.99 * json_number_value(json_array_get(json_object_get(doc.root, "losses"), 0)));
