@@ -19,8 +19,11 @@ file(GLOB cuda_sources CONFIGURE_DEPENDS cuda/*.c)
 foreach(source ${SL_CUDA_PLAIN})
   list(REMOVE_ITEM cuda_sources ${CMAKE_CURRENT_SOURCE_DIR}/${source})
 endforeach()
-add_library(shardlab_cuda MODULE ${cuda_sources})
-target_include_directories(shardlab_cuda SYSTEM PRIVATE ${NCCL_INCLUDE})
+# As objects: the module, and the tests that put stand-ins for CUDA's libraries under them.
+add_library(shardlab_cuda_objects OBJECT ${cuda_sources})
+target_include_directories(shardlab_cuda_objects SYSTEM PRIVATE ${NCCL_INCLUDE} ${CUDAToolkit_INCLUDE_DIRS})
+target_link_libraries(shardlab_cuda_objects PRIVATE shardlab_cuda_plain shardlab_common shardlab_core Threads::Threads)
+add_library(shardlab_cuda MODULE $<TARGET_OBJECTS:shardlab_cuda_objects>)
+set_target_properties(shardlab_cuda PROPERTIES LINKER_LANGUAGE C)
 target_link_libraries(shardlab_cuda PRIVATE shardlab_cuda_plain shardlab_common shardlab_cuda_control
-                      shardlab_kernels_cuda shardlab_core
-                      CUDA::cudart_static CUDA::cublasLt ${NCCL_LIBRARY} Threads::Threads m)
+                      shardlab_kernels_cuda shardlab_core CUDA::cudart_static CUDA::cublasLt ${NCCL_LIBRARY} Threads::Threads m)

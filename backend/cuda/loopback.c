@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-enum { NOISE_BYTES = 16 << 20, TYPES = 3 };
+enum { NOISE_BYTES = 4 << 20, TYPES = 3 };
 
 /* By type (core/dtype.h: fp32, bf16, fp16), and by what they stand for: states 0.02 wide, activations 1. */
 struct sl_cuda_noise {

@@ -1,8 +1,11 @@
 /* The stand-ins of stand_in.h. */
 #include "tests/cuda_backend/stand_in.h"
 
+#include "kernels/half.h"
+
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
+#include <fcntl.h>
 #include <nccl.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -190,14 +193,37 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   return cudaSuccess;
 }
 
-/* ---- cuBLASLt: column-major products in float, one by one ---- */
+/* ---- numbers of 4 and of 2 bytes ---- */
+
+enum number { FLOAT, BFLOAT, HALF, OTHER };
+
+static float get(const void *x, enum number type, uint64_t i) {
+  if (type == FLOAT) return ((const float *)x)[i];
+  const uint16_t bits = ((const uint16_t *)x)[i];
+  return type == BFLOAT ? sl_half_from_bf16(bits) : sl_half_from_f16(bits);
+}
+
+static void set(void *x, enum number type, uint64_t i, float value) {
+  if (type == FLOAT)
+    ((float *)x)[i] = value;
+  else
+    ((uint16_t *)x)[i] = type == BFLOAT ? sl_half_to_bf16(value) : sl_half_to_f16(value);
+}
+
+/* ---- cuBLASLt: column-major products, sums in double, one by one ---- */
+
+static enum number number_of(cudaDataType type) {
+  return type == CUDA_R_32F ? FLOAT : type == CUDA_R_16BF ? BFLOAT : type == CUDA_R_16F ? HALF : OTHER;
+}
 
 /* The opaque types, by our own records behind the pointers. */
 struct desc {
   int32_t trans_a, trans_b, epilogue;
-  const float *bias;
+  cudaDataType_t bias_type;
+  const void *bias;
 };
 struct layout {
+  enum number type;
   uint64_t rows, columns;
   int64_t stride;
 };
@@ -234,14 +260,15 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t to, cublasLtM
   if (what == CUBLASLT_MATMUL_DESC_TRANSB) memcpy(&desc->trans_b, value, bytes);
   if (what == CUBLASLT_MATMUL_DESC_EPILOGUE) memcpy(&desc->epilogue, value, bytes);
   if (what == CUBLASLT_MATMUL_DESC_BIAS_POINTER) memcpy(&desc->bias, value, bytes);
+  if (what == CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE) memcpy(&desc->bias_type, value, bytes);
   return CUBLAS_STATUS_SUCCESS;
 }
 
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *out, cudaDataType type, uint64_t rows,
                                           uint64_t columns, int64_t stride) {
   struct layout *layout = calloc(1, sizeof *layout);
-  if (type != CUDA_R_32F) return CUBLAS_STATUS_NOT_SUPPORTED;
-  *layout = (struct layout){rows, columns, stride};
+  if (number_of(type) == OTHER) return CUBLAS_STATUS_NOT_SUPPORTED;
+  *layout = (struct layout){number_of(type), rows, columns, stride};
   *out = (cublasLtMatrixLayout_t)layout;
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -278,8 +305,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
   return CUBLAS_STATUS_SUCCESS;
 }
 
-static float at(const float *x, const struct layout *l, bool transposed, uint64_t row, uint64_t column) {
-  return transposed ? x[column + row * (uint64_t)l->stride] : x[row + column * (uint64_t)l->stride];
+static float at(const void *x, const struct layout *l, bool transposed, uint64_t row, uint64_t column) {
+  return get(x, l->type, transposed ? column + row * (uint64_t)l->stride : row + column * (uint64_t)l->stride);
 }
 
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t compute, const void *alpha, const void *a,
@@ -293,7 +320,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t comp
   const uint64_t k = ta ? la->rows : la->columns;
   (void)handle, (void)c_layout, (void)algo, (void)workspace, (void)workspace_bytes;
   if ((ta ? la->columns : la->rows) != ld->rows || (tb ? lb->rows : lb->columns) != ld->columns ||
-      (tb ? lb->columns : lb->rows) != k || !stream)
+      (tb ? lb->columns : lb->rows) != k || la->type != lb->type || !stream)
     return CUBLAS_STATUS_INVALID_VALUE;
   for (uint64_t column = 0; column < ld->columns; column++) {
     for (uint64_t row = 0; row < ld->rows; row++) {
@@ -301,9 +328,9 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t comp
       double sum = 0;
       for (uint64_t i = 0; i < k; i++) sum += (double)at(a, la, ta, row, i) * (double)at(b, lb, tb, i, column);
       float out = *(const float *)alpha * (float)sum;
-      if (*(const float *)beta != 0) out += *(const float *)beta * ((const float *)c)[place];
-      if (desc->epilogue == CUBLASLT_EPILOGUE_BIAS) out += desc->bias[row];
-      ((float *)d)[place] = out;
+      if (*(const float *)beta != 0) out += *(const float *)beta * get(c, ld->type, place);
+      if (desc->epilogue == CUBLASLT_EPILOGUE_BIAS) out += get(desc->bias, number_of(desc->bias_type), row);
+      set(d, ld->type, place, out);
     }
   }
   return CUBLAS_STATUS_SUCCESS;
@@ -324,6 +351,17 @@ static struct shared *shared;
 struct ncclComm {
   int id, size, rank, world_rank, splits;
 };
+
+/* Ranks that are programs of their own meet in memory that the environment names; it must be new. */
+static int open_named(void) {
+  const char *name = getenv("SHARDLAB_STAND_IN");
+  const int file = shm_open(name ? name : "/shardlab-stand-in", O_RDWR | O_CREAT, 0600);
+  if (file < 0 || ftruncate(file, sizeof *shared) != 0) return 1;
+  void *map = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
+  close(file);
+  shared = map == MAP_FAILED ? NULL : map;
+  return shared == NULL;
+}
 
 int stand_in_open(void) {
   const int flags = MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE;
@@ -378,6 +416,7 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
 
 ncclResult_t ncclCommInitRank(ncclComm_t *out, int size, ncclUniqueId id, int rank) {
   if (id.internal[3] != 0x5a || size > RANKS) return ncclInvalidArgument; /* not rank 0's id */
+  if (!shared && open_named()) return ncclSystemError;
   *out = calloc(1, sizeof **out);
   **out = (struct ncclComm){.id = 0, .size = size, .rank = rank, .world_rank = rank};
   return ncclSuccess;
@@ -457,32 +496,32 @@ static size_t bytes_of(ncclDataType_t type) {
 /* Sum over the members, in rank order, of elements [first, first + count) of what all sent. */
 struct sum {
   char *to; /* NULL: not wanted here */
-  size_t first, count;
-  bool wide;
+  size_t first, count, element;
+  enum number type; /* OTHER: double */
 };
 
 static void take_sum(void *context, struct ncclComm *comm, size_t at_byte, size_t bytes) {
   const struct sum *s = context;
-  const size_t element = s->wide ? 8 : 4;
-  for (size_t i = 0; s->to && i < bytes / element; i++) {
-    const size_t global = at_byte / element + i;
+  for (size_t i = 0; s->to && i < bytes / s->element; i++) {
+    const size_t global = at_byte / s->element + i;
     double total = 0;
     if (global < s->first || global >= s->first + s->count) continue;
-    for (int m = 0; m < comm->size; m++) {
-      double wide;
-      float narrow;
-      memcpy(s->wide ? (void *)&wide : &narrow, slot(comm, m) + i * element, element);
-      total += s->wide ? wide : (double)narrow;
-    }
-    const float narrow = (float)total;
-    memcpy(s->to + (global - s->first) * element, s->wide ? (const void *)&total : &narrow, element);
+    for (int m = 0; m < comm->size; m++)
+      total += s->type == OTHER ? ((const double *)slot(comm, m))[i] : (double)get(slot(comm, m), s->type, i);
+    if (s->type == OTHER)
+      ((double *)s->to)[global - s->first] = total;
+    else
+      set(s->to, s->type, global - s->first, (float)total);
   }
 }
 
 static ncclResult_t reduce(const void *from, char *to, size_t all, size_t first, size_t count, ncclDataType_t type,
                            ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream) {
-  struct sum s = {to, first, count, type == ncclFloat64};
-  if ((type != ncclFloat32 && type != ncclFloat64) || op != ncclSum || !stream) return ncclInvalidArgument;
+  struct sum s = {to, first, count, bytes_of(type), OTHER};
+  if (type == ncclFloat32) s.type = FLOAT;
+  if (type == ncclBfloat16) s.type = BFLOAT;
+  if (type == ncclFloat16) s.type = HALF;
+  if ((s.type == OTHER && type != ncclFloat64) || op != ncclSum || !stream) return ncclInvalidArgument;
   meet(comm, from, all * bytes_of(type), take_sum, &s);
   return ncclSuccess;
 }

@@ -62,7 +62,7 @@ stage() {
   code=$?
   case $code in 0) verdict=passed ;; 77) verdict=skipped ;; 124 | 137) verdict=late ;; *) verdict=FAILED ;; esac
   printf '%s\t%s\t%d\t%s\n' "$name" "$verdict" $((SECONDS - start)) \
-    "$(grep -av '^ *$' "$out/$name.log" | tail -n 1 | tr -d '\r\t' | cut -c1-110)" >>"$out/stages.tsv"
+    "$(grep -av '^ *$' "$out/$name.log" | tail -n 1 | tr -d '\r\t' | cut -c1-160)" >>"$out/stages.tsv"
 }
 
 limited() { # SECONDS COMMAND...: a function too, in a shell of its own
@@ -75,9 +75,10 @@ limited() { # SECONDS COMMAND...: a function too, in a shell of its own
   fi
 }
 
-needs_gpu() {
+needs_gpu() { # where there is a GPU, a backend that cannot be loaded is a failure
   [ "$gpu" = 1 ] && return
   "$bin/shardlab" backends | sed -n 's/^cuda backend *absent *//p'
+  nvidia-smi -L >/dev/null 2>&1 && return 1
   return 77
 }
 

@@ -89,9 +89,11 @@ def arena(predicted, measured):
 
 def rank(r, predicted, measured):
     p, m = load(predicted), load(measured)
-    mine = next(x for x in p["ranks"] if x["rank"] == int(r))
-    return memory_line(f"rank {r} of {p['plan']['world']}: ", p["memory"]["device"]["context_bytes"],
-                       mine["memory"]["device"]["peak_bytes"], m["memory"]["device"])
+    theirs, ours = (next(x for x in record["ranks"] if x["rank"] == int(r)) for record in (p, m))
+    what = (f"rank {r} of {p['plan']['world']}: compute predicted {1e3 * theirs['compute_s']:.1f} ms, "
+            f"measured {1e3 * ours['compute_s']:.1f} ms; ")
+    return memory_line(what, p["memory"]["device"]["context_bytes"], theirs["arena_bytes"]["device"],
+                       m["memory"]["device"])
 
 
 def peers(folder):

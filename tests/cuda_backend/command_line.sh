@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# `shardlab --backend cuda` as a user starts it, on the stand-ins: one rank against the host backend in three precisions,
+# two ranks that the command starts itself, one rank of a plan alone, and the comparisons of ./dev gpu on their records.
+# usage: command_line.sh SHARDLAB LIBSHARDLAB_CORE STAND_IN_MODULE
+set -euo pipefail
+root=$(cd "$(dirname "$0")/../.." && pwd)
+golden=$root/tests/golden/gpt2_odd
+here=$(mktemp -d)
+trap 'rm -rf "$here" /dev/shm/shardlab-stand-in-$$' EXIT
+mkdir "$here/bin" "$here/lib"
+cp "$1" "$here/bin/shardlab" # its lib/ is where its modules are looked for
+cp "$2" "$3" "$here/lib/"
+export SHARDLAB_STAND_IN=/shardlab-stand-in-$$ # the ranks' shared memory
+job=(--model "$golden/config.json" --data "$golden/tokens.bin" --seq 17 --steps 2 --train-batch 2 --micro-batch 1
+  --attention flash --quiet)
+table() { python3 "$root/tests/gpu/table.py" "$@"; }
+config() { # NAME PRECISION
+  echo "{\"gradient_clipping\": 0.5, \"optimizer\": {\"type\": \"AdamW\", \"params\": {\"lr\": 1e-3}}, $2
+        \"shardlab\": {\"shuffle\": false}}" >"$here/$1.json"
+}
+config fp32 ""
+config bf16 '"bf16": {"enabled": true},'
+config fp16 '"fp16": {"enabled": true, "loss_scale": 128},'
+
+for run in fp32:1e-5 bf16:4e-3 fp16:1e-3; do
+  name=${run%:*} bound=${run#*:}
+  "$1" measure "${job[@]}" --config "$here/$name.json" --backend host --world 1 --json "$here/host.json"
+  "$here/bin/shardlab" measure "${job[@]}" --config "$here/$name.json" --backend cuda --cluster h200x1 --world 1 \
+    --json "$here/$name.one.json"
+  table same "$here/host.json" "$here/$name.one.json" "$bound"
+done
+rm -f "/dev/shm$SHARDLAB_STAND_IN"
+"$here/bin/shardlab" measure "${job[@]}" --config "$here/bf16.json" --backend cuda --cluster dgx-h200 --world 2 \
+  --zero-stage 2 --json "$here/two.json"
+table same "$here/bf16.one.json" "$here/two.json" 4e-3
+grep -q '"functional": true' "$here/two.json"
+
+plan=(--model "$golden/config.json" --config "$here/fp32.json" --cluster dgx-h200 --seq 17 --train-batch 6 --micro-batch 1
+  --pp 3 --zero-stage 1 --quiet)
+"$here/bin/shardlab" predict "${plan[@]}" --world 6 --json "$here/plan.json"
+"$here/bin/shardlab" measure "${plan[@]}" --data "$golden/tokens.bin" --backend cuda --as-rank 3 --of-world 6 --steps 2 \
+  --json "$here/alone.json" --trace "$here/alone.trace.json"
+table rank 3 "$here/plan.json" "$here/alone.json"
+grep -q '"as_rank": 3' "$here/alone.json"
