@@ -110,6 +110,8 @@ static const struct option options_table[] = {
     {"json", TEXT, FIELD(json), NULL, "FILE", 0, 0, JOBS | SL_CMD_COMPARE | SL_CMD_BACKENDS | SL_CMD_CALIBRATE,
      "write the result as JSON; - is standard output"},
     {"trace", TEXT, FIELD(trace), NULL, "FILE", 0, 0, RUNS & ~SL_CMD_VALIDATE, "write a trace for ui.perfetto.dev"},
+    {"trace", TEXT, FIELD(trace), NULL, "FILE", 0, 0, SL_CMD_VALIDATE,
+     "write both traces, last step beside last step, for ui.perfetto.dev"},
     {"quiet", FLAG, FIELD(quiet), NULL, "", 0, 0, RUNS | SL_CMD_COMPARE | SL_CMD_CHECK, "errors only"},
 };
 

@@ -6,6 +6,7 @@
 #include "core/compare.h"
 #include "core/executor.h"
 #include "core/record.h"
+#include "core/trace.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -16,7 +17,7 @@
 
 /* Flags that mean something else to measure, each with a value. */
 static bool own_flag(const char *word, bool *apart) {
-  static const char *const own[] = {"--time-tolerance", "--json"};
+  static const char *const own[] = {"--time-tolerance", "--json", "--trace"};
   for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
     const size_t n = strlen(own[i]);
     if (strncmp(word, own[i], n) != 0 || (word[n] != '\0' && word[n] != '=')) continue;
@@ -26,11 +27,12 @@ static bool own_flag(const char *word, bool *apart) {
   return false;
 }
 
-/* "shardlab measure <the user's flags> --json FILE"; the list is the caller's, the words are borrowed. */
-static enum sl_status measure_arguments(const struct sl_options *options, char *json_file, char ***out) {
-  static char name[] = "shardlab", command[] = "measure", json[] = "--json";
+/* "shardlab measure <the user's flags> --json FILE [--trace FILE]"; the list is the caller's, the words are borrowed. */
+static enum sl_status measure_arguments(const struct sl_options *options, char *json_file, char *trace_file,
+                                        char ***out) {
+  static char name[] = "shardlab", command[] = "measure", json[] = "--json", trace[] = "--trace";
   int n = 0;
-  SL_TRY(sl_calloc(out, (size_t)options->argc + 4, sizeof **out));
+  SL_TRY(sl_calloc(out, (size_t)options->argc + 6, sizeof **out));
   (*out)[n++] = name;
   (*out)[n++] = command;
   for (int i = 2; i < options->argc; i++) {
@@ -42,6 +44,9 @@ static enum sl_status measure_arguments(const struct sl_options *options, char *
   }
   (*out)[n++] = json;
   (*out)[n++] = json_file;
+  if (trace_file == NULL) return SL_OK;
+  (*out)[n++] = trace;
+  (*out)[n++] = trace_file;
   return SL_OK;
 }
 
@@ -64,14 +69,14 @@ static enum sl_status run_child(char **arguments) {
   return WEXITSTATUS(state) == 2 ? SL_ERR_INPUT : SL_ERR_PEER;
 }
 
-static enum sl_status measure(const struct sl_options *options, struct sl_json *record) {
+static enum sl_status measure(const struct sl_options *options, char *trace_file, struct sl_json *record) {
   char path[] = "/tmp/shardlab-validate-XXXXXX";
   char **arguments = NULL;
   enum sl_status status;
   const int handle = mkstemp(path);
   if (handle < 0) return sl_fail(SL_ERR_IO, "%s: cannot be created: %s", path, strerror(errno));
   close(handle);
-  SL_GO(measure_arguments(options, path, &arguments));
+  SL_GO(measure_arguments(options, path, trace_file, &arguments));
   SL_GO(run_child(arguments));
   SL_GO(sl_record_load(record, path));
 fail:
@@ -112,21 +117,48 @@ static enum sl_status judge(const struct sl_options *options, const struct sl_co
   return SL_OK;
 }
 
+/* The traces of both sides until they are one; NULL without --trace. */
+struct traces {
+  char *predicted, *measured;
+};
+
+static enum sl_status name_traces(const struct sl_options *options, struct traces *t) {
+  enum { SUFFIX = 16 };
+  if (options->trace == NULL) return SL_OK;
+  const size_t size = strlen(options->trace) + SUFFIX;
+  SL_TRY(sl_calloc(&t->predicted, size, 1));
+  SL_TRY(sl_calloc(&t->measured, size, 1));
+  snprintf(t->predicted, size, "%s.predicted", options->trace);
+  snprintf(t->measured, size, "%s.measured", options->trace);
+  return SL_OK;
+}
+
+static void drop_traces(struct traces *t) {
+  if (t->predicted != NULL) unlink(t->predicted);
+  if (t->measured != NULL) unlink(t->measured);
+  free(t->predicted);
+  free(t->measured);
+}
+
 static enum sl_status run(const struct sl_options *options) {
   struct sl_options predict = *options;
   struct sl_json predicted = {0}, measured = {0};
   struct sl_comparison comparison = {0};
+  struct traces traces = {0};
   json_t *record = NULL;
   enum sl_status status;
   SL_TRY(check_request(options));
+  SL_GO(name_traces(options, &traces));
   predict.steps = 1;
   predict.no_fold = true; /* every rank is compared, so every rank is simulated */
-  SL_GO(sl_predict_record(&predict, NULL, &record));
+  SL_GO(sl_predict_record(&predict, traces.predicted, &record));
   SL_GO(document(record, &predicted));
-  SL_GO(measure(options, &measured));
+  SL_GO(measure(options, traces.measured, &measured));
+  if (options->trace != NULL) SL_GO(sl_trace_join(options->trace, traces.predicted, traces.measured));
   SL_GO(sl_compare_records(&comparison, &predicted, &measured, options->time_tolerance));
   SL_GO(judge(options, &comparison));
 fail:
+  drop_traces(&traces);
   sl_comparison_free(&comparison);
   sl_json_free(&predicted);
   sl_json_free(&measured);
@@ -139,7 +171,8 @@ const struct sl_command sl_command_validate = {
     .bit = SL_CMD_VALIDATE,
     .operands = "",
     .summary = "Predict, measure and compare in one go",
-    .help = "The exit status is 0 when everything judged is within tolerance, 1 when it is not, 2 for bad input.\n",
+    .help = "--trace FILE: one trace with the predicted and the measured ranks next to each other.\n"
+            "The exit status is 0 when everything judged is within tolerance, 1 when it is not, 2 for bad input.\n",
     .example =
         "shardlab validate --model gpt2-tiny --config examples/ds_zero2.json --world 2 --data examples/corpus.txt",
     .run = run,

@@ -29,6 +29,9 @@ void sl_trace_add(struct sl_trace *trace, int rank, int64_t step, const struct s
 enum sl_status sl_trace_close(struct sl_trace *trace, const struct sl_run *run);
 /* Drop what was written. Fine on a closed or zeroed trace. */
 void sl_trace_discard(struct sl_trace *trace);
+/* Write to `path` the events of both traces, moved in time so that the last step of each begins at the same instant.
+ * Errors: SL_ERR_INPUT where one is no trace, SL_ERR_IO. */
+enum sl_status sl_trace_join(const char *path, const char *predicted, const char *measured);
 /* Remove what `processes` processes that were killed while they wrote the trace `path` have left. */
 void sl_trace_sweep(const char *path, int processes);
 

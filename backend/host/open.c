@@ -141,6 +141,17 @@ static enum sl_status read_timeout(struct sl_host *host) {
   return sl_fail(SL_ERR_INPUT, "SHARDLAB_TIMEOUT_S=\"%s\": expected a number of seconds above 0", text);
 }
 
+/* All ranks count time from one instant, so that their traces lie on one time axis: ranks of a node share its clock and take
+ * the instant of one of them; nodes have but the barrier in common. */
+static void start_clock(struct sl_host *host) {
+  MPI_Comm node;
+  MPI_Comm_split_type(host->everyone, MPI_COMM_TYPE_SHARED, host->rank, MPI_INFO_NULL, &node);
+  MPI_Barrier(host->everyone);
+  host->epoch_s = sl_host_clock();
+  MPI_Bcast(&host->epoch_s, 1, MPI_DOUBLE, 0, node);
+  MPI_Comm_free(&node);
+}
+
 enum sl_status sl_host_open(struct sl_host **out, const struct sl_job *job, const struct sl_exec_options *options) {
   enum sl_status status;
   struct sl_host *host;
@@ -148,7 +159,6 @@ enum sl_status sl_host_open(struct sl_host **out, const struct sl_job *job, cons
   host->job = job;
   host->options = *options;
   host->everyone = MPI_COMM_NULL;
-  host->epoch_s = sl_host_clock();
   host->call_hash = SL_HASH_CALLS;
   SL_GO(open_mpi(host));
   host->coord = sl_plan_coord(job->plan, host->rank);
@@ -157,6 +167,7 @@ enum sl_status sl_host_open(struct sl_host **out, const struct sl_job *job, cons
   SL_GO(sl_host_agree(host, sl_host_warm_up(host)));
   SL_GO(sl_host_agree(host, read_timeout(host)));
   SL_GO(sl_host_agree(host, open_local(host)));
+  start_clock(host);
   open_count++;
   host->opened = true;
   *out = host;
