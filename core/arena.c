@@ -16,6 +16,12 @@ struct item {
   size_t first_life, lives; /* in planner.lives, sorted by program and first use */
   int64_t offset;
   bool compute_only; /* no op of another lane uses it */
+  bool at_peak;      /* live when most is */
+};
+
+/* Bytes [lo, hi) of the arena. */
+struct run {
+  int64_t lo, hi;
 };
 
 /* What is compared of a life, close together: most are used by compute ops alone. */
@@ -34,7 +40,11 @@ struct planner {
   size_t life_count;
   struct item *items;
   size_t item_count;
-  int64_t persistent;                 /* bytes */
+  int64_t persistent; /* bytes */
+  uint32_t peak;      /* issue, counted over all programs, at which most bytes are live */
+  struct run *runs;   /* taken by placed items that are live then: sorted, apart from each other */
+  size_t run_count, run_capacity;
+  int64_t largest;                    /* bytes of an item */
   const struct sl_buffer **buffer_of; /* per slot */
 };
 
@@ -117,29 +127,81 @@ static size_t rank_of_offset(struct item *const *placed, size_t n, int64_t offse
   return low;
 }
 
+/* What is live at the peak conflicts with all else that is, and those make up most of the pairs. So what they have taken is
+ * kept as runs, which are passed over without a comparison. */
+
+/* The first run that ends above `offset`. */
+static size_t first_run(const struct planner *p, int64_t offset) {
+  size_t low = 0, high = p->run_count;
+  while (low < high) {
+    const size_t middle = (low + high) / 2;
+    if (p->runs[middle].hi <= offset) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+/* The lowest place for `x` from `offset` on that touches no run. */
+static int64_t beyond_runs(const struct planner *p, const struct item *x, int64_t offset) {
+  if (!x->at_peak) return offset;
+  for (size_t i = first_run(p, offset); i < p->run_count && p->runs[i].lo < offset + x->bytes; i++)
+    offset = p->runs[i].hi;
+  return offset;
+}
+
+static enum sl_status add_run(struct planner *p, int64_t lo, int64_t hi) {
+  const size_t at = first_run(p, lo);
+  const bool joins_left = at > 0 && p->runs[at - 1].hi == lo, joins_right = at < p->run_count && p->runs[at].lo == hi;
+  if (joins_left && joins_right) {
+    p->runs[at - 1].hi = p->runs[at].hi;
+    memmove(&p->runs[at], &p->runs[at + 1], (--p->run_count - at) * sizeof *p->runs);
+  } else if (joins_left) {
+    p->runs[at - 1].hi = hi;
+  } else if (joins_right) {
+    p->runs[at].lo = lo;
+  } else {
+    SL_TRY(sl_grow(&p->runs, &p->run_capacity, p->run_count + 1, sizeof *p->runs));
+    memmove(&p->runs[at + 1], &p->runs[at], (p->run_count++ - at) * sizeof *p->runs);
+    p->runs[at] = (struct run){lo, hi};
+  }
+  return SL_OK;
+}
+
 /* The lowest offset at which `x` overlaps no placed item that it conflicts with. Going up in order of offset, only what
  * would overlap the place in question is compared in time: a placed item below it or above its end cannot matter. */
 static int64_t lowest_free(const struct planner *p, const struct item *x, struct item *const *placed, size_t n) {
-  int64_t offset = p->persistent;
-  for (size_t i = 0; i < n && placed[i]->offset < offset + x->bytes; i++) {
+  int64_t offset = beyond_runs(p, x, p->persistent);
+  size_t i = rank_of_offset(placed, n, offset - p->largest);
+  while (i < n && placed[i]->offset < offset + x->bytes) {
     const int64_t end = placed[i]->offset + placed[i]->bytes;
-    if (end > offset && conflict(p, x, placed[i])) offset = end;
+    i++;
+    if (end <= offset || !conflict(p, x, placed[i - 1])) continue;
+    offset = beyond_runs(p, x, end);
+    if (offset == end) continue;
+    const size_t near = rank_of_offset(placed, n, offset - p->largest);
+    if (near > i) i = near;
   }
   return offset;
 }
 
-/* Place items in their present order above the persistent buffers; returns the arena's size. */
-static int64_t place(const struct planner *p, struct item **placed) {
-  int64_t top = p->persistent;
+/* Place items in their present order above the persistent buffers; the arena's size to *top. */
+static enum sl_status place(struct planner *p, struct item **placed, int64_t *top) {
+  *top = p->persistent;
+  p->run_count = 0;
   for (size_t i = 0; i < p->item_count; i++) {
     struct item *x = &p->items[i];
     x->offset = lowest_free(p, x, placed, i);
-    if (x->offset + x->bytes > top) top = x->offset + x->bytes;
+    const int64_t end = x->offset + x->bytes;
+    if (end > *top) *top = end;
+    if (x->at_peak && x->bytes > 0) SL_TRY(add_run(p, x->offset, end));
     const size_t at = rank_of_offset(placed, i, x->offset);
     memmove(&placed[at + 1], &placed[at], (i - at) * sizeof *placed);
     placed[at] = x;
   }
-  return top;
+  return SL_OK;
 }
 
 static void take_offsets(const struct planner *p) {
@@ -147,22 +209,25 @@ static void take_offsets(const struct planner *p) {
 }
 
 static enum sl_status place_best(struct planner *p, int64_t live_peak) {
-  struct item **placed; /* in order of offset */
-  SL_TRY(sl_calloc(&placed, p->item_count, sizeof *placed));
+  struct item **placed = NULL; /* in order of offset */
+  enum sl_status status;
+  int64_t best, other;
+  SL_GO(sl_calloc(&placed, p->item_count, sizeof *placed));
   qsort(p->items, p->item_count, sizeof *p->items, by_size);
-  int64_t best = place(p, placed);
+  SL_GO(place(p, placed, &best));
   take_offsets(p);
   if (best > live_peak + live_peak / 50) {
     qsort(p->items, p->item_count, sizeof *p->items, by_slot_number); /* slots are numbered in order of first use */
-    const int64_t other = place(p, placed);
+    SL_GO(place(p, placed, &other));
     if (other < best) {
       best = other;
       take_offsets(p);
     }
   }
   p->c->arena_bytes[p->space] = best;
+fail:
   free(placed);
-  return SL_OK;
+  return status;
 }
 
 /* ---- what is live when ---- */
@@ -190,6 +255,13 @@ static enum sl_phase phase_of(const struct sl_program *p, uint32_t issue) {
   return p->ops[p->issues[issue < last ? issue : last].op].phase;
 }
 
+/* Issues of all programs are counted on: where those of one begin. */
+static uint32_t first_issue(const struct sl_class *c, enum sl_program_kind kind) {
+  uint32_t first = 0;
+  for (int k = 0; k < (int)kind; k++) first += (uint32_t)c->programs[k].issue_count;
+  return first;
+}
+
 /* One sample of the live set: peaks, by category and by phase. */
 static void sample(struct sl_memory_report *r, enum sl_phase phase, const int64_t live[SL_CATEGORY_COUNT]) {
   const int64_t sum = total(live);
@@ -203,7 +275,7 @@ static void sample(struct sl_memory_report *r, enum sl_phase phase, const int64_
   memcpy(r->at_peak, live, sizeof r->at_peak);
 }
 
-static enum sl_status walk(const struct planner *p, struct sl_memory_report *r, const struct sl_program *program,
+static enum sl_status walk(struct planner *p, struct sl_memory_report *r, const struct sl_program *program,
                            const int64_t base[SL_CATEGORY_COUNT], struct event *events) {
   int64_t live[SL_CATEGORY_COUNT];
   size_t n = 0, capacity = r->curve_count;
@@ -221,6 +293,7 @@ static enum sl_status walk(const struct planner *p, struct sl_memory_report *r, 
       const struct sl_buffer *b = p->buffer_of[events[i].slot];
       live[b->category] += (events[i].starts ? 1 : -1) * aligned(b->bytes);
     }
+    if (total(live) > r->live_peak_bytes) p->peak = first_issue(p->c, program->kind) + issue;
     sample(r, phase_of(program, issue), live);
     if (program->kind != SL_PROGRAM_STEP || (i == from && issue > 0)) continue;
     SL_TRY(sl_grow(&r->curve, &capacity, r->curve_count + 1, sizeof *r->curve));
@@ -283,11 +356,9 @@ static enum sl_status gather_items(struct planner *p, const struct sl_lives *liv
     if (p->buffer_of[lives->items[i].slot] != NULL) p->lives[p->life_count++] = lives->items[i];
   }
   qsort(p->lives, p->life_count, sizeof *p->lives, by_slot);
-  uint32_t base[SL_PROGRAM_COUNT] = {0};
-  for (int k = 1; k < SL_PROGRAM_COUNT; k++) base[k] = base[k - 1] + (uint32_t)c->programs[k - 1].issue_count;
   for (size_t i = 0; i < p->life_count; i++) {
     const struct sl_life *life = &p->lives[i];
-    p->spans[i] = span_of(life, base[life->program]);
+    p->spans[i] = span_of(life, first_issue(c, life->program));
     const uint32_t slot = life->slot;
     if (i == 0 || p->lives[i - 1].slot != slot) {
       p->items[p->item_count++] = (struct item){
@@ -300,12 +371,23 @@ static enum sl_status gather_items(struct planner *p, const struct sl_lives *liv
   return SL_OK;
 }
 
+/* What is known of the items once the peak is. */
+static void mark_items(struct planner *p) {
+  for (size_t i = 0; i < p->item_count; i++) {
+    struct item *x = &p->items[i];
+    for (size_t k = x->first_life; k < x->first_life + x->lives; k++)
+      x->at_peak = x->at_peak || (p->spans[k].first <= p->peak && p->peak <= p->spans[k].last);
+    if (x->bytes > p->largest) p->largest = x->bytes;
+  }
+}
+
 static enum sl_status place_space(struct sl_class *c, enum sl_space space, const struct sl_lives *lives) {
   enum sl_status status;
   struct sl_memory_report *r = &c->memory[space];
   struct planner p = {.c = c, .space = space};
   SL_GO(gather_items(&p, lives));
   SL_GO(report(&p));
+  mark_items(&p);
   SL_GO(place_best(&p, r->live_peak_bytes));
   r->peak_bytes = c->arena_bytes[space];
   r->fragmentation = r->peak_bytes - r->live_peak_bytes;
@@ -314,6 +396,7 @@ fail:
   free(p.spans);
   free(p.items);
   free(p.buffer_of);
+  free(p.runs);
   return status;
 }
 

@@ -9,7 +9,7 @@
 
 struct cell {
   int64_t lo, hi;
-  int32_t slot; /* who wrote it; -1 nobody */
+  int64_t slot; /* of which buffer: who wrote it (see owner) */
   int lane;
   uint32_t written; /* ops of `lane` complete once the write is */
   uint32_t read[SL_LANE_COUNT];
@@ -78,7 +78,7 @@ static bool ordered(const struct cell *x, const uint32_t *clock, enum sl_lane ow
   return true;
 }
 
-static enum sl_status check_read(struct checker *k, uint32_t issue, const struct sl_buffer *b, int32_t slot, int64_t lo,
+static enum sl_status check_read(struct checker *k, uint32_t issue, const struct sl_buffer *b, int64_t slot, int64_t lo,
                                  int64_t hi, const uint32_t *clock, enum sl_lane lane) {
   struct shadow *s = &k->shadow;
   SL_TRY(split(s, lo));
@@ -95,7 +95,7 @@ static enum sl_status check_read(struct checker *k, uint32_t issue, const struct
   return at < hi ? refuse(k, issue, "reads bytes that nobody wrote", b) : SL_OK;
 }
 
-static enum sl_status check_write(struct checker *k, uint32_t issue, const struct sl_buffer *b, int32_t slot,
+static enum sl_status check_write(struct checker *k, uint32_t issue, const struct sl_buffer *b, int64_t slot,
                                   int64_t lo, int64_t hi, const uint32_t *clock, enum sl_lane lane) {
   struct shadow *s = &k->shadow;
   SL_TRY(split(s, lo));
@@ -114,15 +114,20 @@ static enum sl_status check_write(struct checker *k, uint32_t issue, const struc
   return SL_OK;
 }
 
+/* A slot of a buffer. Buffers of several chunks may have the same slots; what one of them wrote is still not the other's. */
+static int64_t owner(int32_t buffer, int32_t slot) {
+  return (int64_t)buffer << 32 | slot;
+}
+
 /* The bytes of operand `i` that this rank really touches: a collective over a shared range writes only its own piece.
  */
-static void touched(const struct checker *k, const struct sl_issue *e, int i, int32_t *slot, int64_t *lo, int64_t *hi) {
+static void touched(const struct checker *k, const struct sl_issue *e, int i, int64_t *slot, int64_t *lo, int64_t *hi) {
   const struct sl_op *op = &k->p->ops[e->op];
   const struct sl_instance *n = &k->p->instances[e->instance];
   const struct sl_slice *s = &k->p->slices[op->slice + i];
   const struct sl_buffer *b = &k->c->buffers[s->buffer];
   const int place = op->place_group == SL_GROUP_NONE ? 0 : sl_plan_group(k->job->plan, op->place_group, k->rank).index;
-  *slot = sl_slice_slot(b, s, n);
+  *slot = owner(s->buffer, sl_slice_slot(k->p, b, s, n));
   /* each space has an arena of its own, far from the others' */
   *lo = sl_operand_offset(k->c, k->p, n, op, i, place) + ((int64_t)b->space << 56);
   *hi = *lo + s->bytes;
@@ -164,8 +169,7 @@ static enum sl_status check_issue(struct checker *k, uint32_t issue) {
     const unsigned kind = pass == 0 ? SL_READ : SL_WRITE;
     for (int i = 0; i < op->slice_count; i++) {
       const struct sl_slice *s = &k->p->slices[op->slice + i];
-      int32_t slot;
-      int64_t lo, hi;
+      int64_t slot, lo, hi;
       if (!(s->access & kind)) continue;
       touched(k, e, i, &slot, &lo, &hi);
       if (hi <= lo) continue;
@@ -213,7 +217,7 @@ enum sl_status sl_check_memory(const struct sl_job *job, int rank) {
   struct checker k = {.job = job, .c = c, .rank = rank};
   const struct sl_buffer *control = &c->buffers[c->control];
   const int64_t at = c->slot_offsets[control->first_slot];
-  SL_GO(insert_cell(&k.shadow, 0, (struct cell){.lo = at, .hi = at + control->bytes, .slot = control->first_slot}));
+  SL_GO(insert_cell(&k.shadow, 0, (struct cell){.lo = at, .hi = at + control->bytes, .slot = owner(c->control, 0)}));
   SL_GO(start_program(&k, &c->programs[SL_PROGRAM_INIT]));
   SL_GO(start_program(&k, &c->programs[SL_PROGRAM_STEP]));
   SL_GO(start_program(&k, &c->programs[SL_PROGRAM_STEP])); /* again: from the state that a step leaves */

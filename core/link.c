@@ -171,17 +171,19 @@ static bool overwrites(const struct sl_op *op, const struct sl_buffer *b, const 
   return s->access == SL_WRITE && !piece && s->shard_stride == 0 && s->offset == 0 && s->bytes == b->bytes;
 }
 
-static enum sl_status record_life(struct linker *k, uint32_t slot, enum sl_scope scope, int32_t micro_batch,
-                                  uint32_t issue, const struct sl_op *op, uint32_t own, bool overwritten) {
+static enum sl_status record_life(struct linker *k, uint32_t slot, int32_t buffer, int32_t micro_batch, uint32_t issue,
+                                  const struct sl_op *op, uint32_t own, bool overwritten) {
+  const enum sl_scope scope = k->l->scopes[buffer];
   const uint32_t *clock = &k->clocks[(size_t)issue * SL_LANE_COUNT];
   struct sl_life *life = k->last_life[slot] >= 0 ? &k->lives->items[k->last_life[slot]] : NULL;
   const int32_t key = scope == SL_SCOPE_MICRO ? micro_batch : -1;
-  const bool same_op = life != NULL && life->last == issue; /* read and overwritten by one op */
-  if (life == NULL || life->micro_batch != key || (overwritten && scope >= SL_SCOPE_MICRO && !same_op)) {
+  const bool same_op = life != NULL && life->last == issue;      /* read and overwritten by one op */
+  const bool passed_on = life != NULL && life->buffer != buffer; /* to another chunk */
+  if (life == NULL || passed_on || life->micro_batch != key || (overwritten && scope >= SL_SCOPE_MICRO && !same_op)) {
     SL_TRY(sl_grow(&k->lives->items, &k->lives->capacity, k->lives->count + 1, sizeof *k->lives->items));
     k->last_life[slot] = (int32_t)k->lives->count;
     life = &k->lives->items[k->lives->count++];
-    *life = (struct sl_life){.slot = slot, .program = k->p->kind, .micro_batch = key, .first = issue};
+    *life = (struct sl_life){.slot = slot, .buffer = buffer, .program = k->p->kind, .micro_batch = key, .first = issue};
     memcpy(life->known, clock, sizeof life->known);
   }
   life->last = issue;
@@ -193,6 +195,12 @@ static enum sl_status record_life(struct linker *k, uint32_t slot, enum sl_scope
 }
 
 /* ---- one op ---- */
+
+/* Index in class->slot_offsets. */
+static uint32_t slot_of(const struct sl_program *p, const struct sl_buffer *b, const struct sl_slice *s,
+                        const struct sl_instance *n) {
+  return (uint32_t)(b->first_slot + sl_slice_slot(p, b, s, n));
+}
 
 static enum sl_status link_op(struct linker *k, uint32_t op_index, uint32_t instance) {
   struct sl_program *p = k->p;
@@ -210,7 +218,7 @@ static enum sl_status link_op(struct linker *k, uint32_t op_index, uint32_t inst
   for (int i = 0; i < op->slice_count; i++) {
     const struct sl_slice *s = &p->slices[op->slice + i];
     const struct sl_buffer *b = &c->buffers[s->buffer];
-    SL_TRY(access_slice(k, op, s, (uint32_t)sl_slice_slot(b, s, n), own, need));
+    SL_TRY(access_slice(k, op, s, slot_of(p, b, s, n), own, need));
   }
   need_control(k, op, need);
   need[op->lane] = 0; /* FIFO */
@@ -221,8 +229,7 @@ static enum sl_status link_op(struct linker *k, uint32_t op_index, uint32_t inst
     const struct sl_slice *s = &p->slices[op->slice + i];
     const struct sl_buffer *b = &c->buffers[s->buffer];
     if (b->persistent) continue;
-    SL_TRY(record_life(k, (uint32_t)sl_slice_slot(b, s, n), k->l->scopes[s->buffer], n->micro_batch, issue, op, own,
-                       overwrites(op, b, s)));
+    SL_TRY(record_life(k, slot_of(p, b, s, n), s->buffer, n->micro_batch, issue, op, own, overwrites(op, b, s)));
   }
   p->lane_ops[op->lane]++;
   if (op->flags & SL_OP_BLOCKING) k->blocking[op->lane] = own + 1;

@@ -22,22 +22,13 @@ enum sl_status sl_lower_buffer(struct sl_lowering *l, int32_t *out, enum sl_scop
                           .dtype = dtype,
                           .persistent = scope == SL_SCOPE_PERSISTENT,
                           .bytes = count * sl_dtype_bytes(dtype),
-                          .slots = 1,
-                          .first_slot = (int32_t)c->slot_count};
+                          .slots = 1};
   va_start(args, format);
   vsnprintf(b->name, sizeof b->name, format, args);
   va_end(args);
   l->scopes[c->buffer_count] = scope;
-  c->slot_count++;
   *out = (int32_t)c->buffer_count++;
   return SL_OK;
-}
-
-void sl_lower_slots(struct sl_lowering *l, int32_t buffer, enum sl_slot slot, int slots) {
-  struct sl_buffer *b = &l->rank_class->buffers[buffer];
-  l->rank_class->slot_count += (size_t)(slots - b->slots); /* the newest buffer's slots are the last */
-  b->slots = slots;
-  b->slot = slot;
 }
 
 void sl_lower_move(struct sl_lowering *l, int32_t buffer, enum sl_space space) {
@@ -227,13 +218,13 @@ static enum sl_status open_streams(struct sl_lowering *l) {
   l->stream = l->dx = -1;
   if (plan->chunk_count > 1) {
     SL_TRY(sl_lower_buffer(l, &l->stream, SL_SCOPE_MICRO, SL_CATEGORY_ACTIVATION, l->dtype, widest, "stream"));
-    sl_lower_slots(l, l->stream, SL_SLOT_IN, l->stream_slots);
+    sl_lower_slots(l, l->stream, SL_SLOT_IN);
   } else if (plan->model->type != SL_MODEL_MLP) {
     widest = sl_stream_count(plan, 0);
   }
   if (widest == 0) return SL_OK;
   SL_TRY(sl_lower_buffer(l, &l->dx, SL_SCOPE_MICRO, SL_CATEGORY_ACTIVATION, l->dtype, widest, "dx"));
-  sl_lower_slots(l, l->dx, SL_SLOT_DX, l->dx_slots);
+  sl_lower_slots(l, l->dx, SL_SLOT_DX);
   return SL_OK;
 }
 
@@ -242,6 +233,12 @@ static enum sl_status open_chunks(struct sl_lowering *l) {
   for (int i = 0; i < l->stage->chunk_count; i++) {
     l->chunks[i].index = l->stage->chunks[i];
     l->chunks[i].chunk = &l->plan->chunks[l->stage->chunks[i]];
+  }
+  const struct sl_schedule *s = &l->plan->schedule;
+  const int rank = l->rank_class->stage;
+  for (size_t i = 0; i < s->counts[rank]; i++) {
+    const struct sl_action *a = &s->actions[rank][i];
+    if (a->kind == SL_ACTION_BACKWARD_INPUT) l->chunks[l->plan->chunks[a->stage].local].split = true;
   }
   return SL_OK;
 }
@@ -260,23 +257,28 @@ static enum sl_status lower_class(struct sl_lowering *l) {
   struct sl_lives lives = {0};
   for (int k = 0; k < SL_PROGRAM_COUNT; k++) c->programs[k].kind = (enum sl_program_kind)k;
   SL_GO(open_chunks(l));
-  SL_GO(sl_lower_count_slots(l));
   SL_GO(sl_lower_buffer(l, &c->control, SL_SCOPE_PERSISTENT, SL_CATEGORY_WORKSPACE, SL_F64,
                         (int64_t)(sizeof(struct sl_control) / sizeof(double)), "control"));
   SL_GO(sl_zero_open(l));
   SL_GO(open_streams(l));
   for (int i = 0; i < l->stage->chunk_count; i++) {
     l->chunk = &l->chunks[i];
+    l->chunk->first_buffer = (int32_t)c->buffer_count;
     SL_GO(lower_model(l));
+    SL_GO(sl_zero_open_chunk(l));
+    l->chunk->end_buffer = (int32_t)c->buffer_count;
   }
+  SL_GO(sl_slots_open(l));
   SL_GO(lower_init_program(l));
   SL_GO(sl_lower_step(l));
   SL_GO(lower_save_program(l));
+  sl_slots_number(l);
   for (int k = 0; k < SL_PROGRAM_COUNT; k++) SL_GO(sl_link(l, &c->programs[k], &lives));
   SL_GO(sl_arena_place(l, &lives));
 fail:
   free(lives.items);
   free(l->scopes);
+  sl_slots_close(l);
   sl_zero_close(l);
   close_chunks(l);
   return status;
@@ -324,6 +326,7 @@ void sl_job_free(struct sl_job *job) {
       free(c->programs[k].instances);
       free(c->programs[k].issues);
       free(c->programs[k].waits);
+      free(c->programs[k].slots);
     }
     for (int space = 0; c->memory != NULL && space < SL_SPACE_COUNT; space++) free(c->memory[space].curve);
     free(c->memory);

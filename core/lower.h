@@ -49,10 +49,10 @@ struct sl_lowered_chunk {
   const struct sl_chunk *chunk;
   int index;                          /* stage of the pipeline */
   struct sl_drafts forward, backward; /* lowered once */
-  int activation_slots, weight_slots;
-  bool split;    /* its backward comes in halves, I and W */
-  int passes;    /* backwards (or W) of a step that have been lowered */
-  bool gathered; /* an UNSHARD has been lowered */
+  int32_t first_buffer, end_buffer;   /* made for it */
+  bool split;                         /* its backward comes in halves, I and W */
+  int passes;                         /* backwards (or W) of a step that have been lowered */
+  bool gathered;                      /* an UNSHARD has been lowered */
 };
 
 /* State of lowering one class. */
@@ -69,8 +69,8 @@ struct sl_lowering {
   struct sl_lowered_chunk *chunks; /* the rank's, stage->chunk_count of them */
   struct sl_lowered_chunk *chunk;  /* the one at hand */
   int32_t stream, dx;              /* see sl_lower_stream; -1 where nothing passes between stages */
-  int stream_slots, dx_slots;
-  struct sl_zero *zero; /* lower_zero.c's own */
+  struct sl_slots *slots;          /* lower_slots.c's own */
+  struct sl_zero *zero;            /* lower_zero.c's own */
 };
 
 /* What passes between the stages of a pipeline, one micro-batch's worth of it: activations forward (slots IN and OUT of one
@@ -85,8 +85,8 @@ int64_t sl_stream_count(const struct sl_plan *plan, int layer);
 enum sl_status sl_lower_buffer(struct sl_lowering *lowering, int32_t *out, enum sl_scope scope,
                                enum sl_category category, enum sl_dtype dtype, int64_t count, const char *format, ...)
     __attribute__((format(printf, 7, 8)));
-/* Give a buffer just made `slots` slots, chosen by `slot`. */
-void sl_lower_slots(struct sl_lowering *lowering, int32_t buffer, enum sl_slot slot, int slots);
+/* A slot of the buffer for each micro-batch in flight, as long as `slot` says. */
+void sl_lower_slots(struct sl_lowering *lowering, int32_t buffer, enum sl_slot slot);
 
 /* Put a buffer just made into another memory space. */
 void sl_lower_move(struct sl_lowering *lowering, int32_t buffer, enum sl_space space);
@@ -143,6 +143,8 @@ struct sl_pass {
 /* The strategy: state buffers; one micro-batch's forward or backward on the chunk at hand, with its gathers and reductions;
  * the optimizer step; initialisation. */
 enum sl_status sl_zero_open(struct sl_lowering *lowering);
+/* Buffers that the strategy needs for the chunk at hand, whose drafts are there. */
+enum sl_status sl_zero_open_chunk(struct sl_lowering *lowering);
 void sl_zero_close(struct sl_lowering *lowering);
 enum sl_status sl_zero_forward(struct sl_lowering *lowering, struct sl_program *program);
 enum sl_status sl_zero_backward(struct sl_lowering *lowering, struct sl_program *program, struct sl_pass pass);
@@ -154,9 +156,19 @@ enum sl_status sl_zero_unshard(struct sl_lowering *lowering, struct sl_program *
 enum sl_status sl_zero_step(struct sl_lowering *lowering, struct sl_program *program);
 enum sl_status sl_zero_init(struct sl_lowering *lowering, struct sl_program *program);
 
-/* The step program (lower_step.c). First how many slots the rank's part of the schedule needs of each kind, then, with the
- * drafts in place, the program: every distinct action lowered once, and an instance for each action. */
-enum sl_status sl_lower_count_slots(struct sl_lowering *lowering);
+/* Slots (lower_slots.c). Once the chunks' buffers are made: which of them share their slots. */
+enum sl_status sl_slots_open(struct sl_lowering *lowering);
+void sl_slots_close(struct sl_lowering *lowering);
+/* Slot numbers of an instance. */
+int sl_slots_count(const struct sl_lowering *lowering);
+/* What an action of a micro-batch takes before it runs, and the numbers of all slots that it may use. */
+void sl_slots_take(struct sl_lowering *lowering, const struct sl_action *action, int32_t *numbers);
+/* What it leaves free, or to the stage beside it. */
+void sl_slots_give(struct sl_lowering *lowering, const struct sl_action *action);
+/* At the end of the step: how many slots every buffer has, and which. */
+void sl_slots_number(struct sl_lowering *lowering);
+
+/* The step program (lower_step.c): every distinct action lowered once, and an instance for each action. */
 enum sl_status sl_lower_step(struct sl_lowering *lowering);
 /* Append the op that ends a program: a join of all lanes. */
 enum sl_status sl_lower_join(struct sl_program *program, enum sl_phase phase);
@@ -168,6 +180,7 @@ enum sl_status sl_lower_instance(struct sl_program *program, struct sl_action ac
  * complete for certain when it starts. */
 struct sl_life {
   uint32_t slot; /* index in class->slot_offsets */
+  int32_t buffer;
   enum sl_program_kind program;
   int32_t micro_batch;
   uint32_t first, last;

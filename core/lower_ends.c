@@ -5,7 +5,7 @@
 
 static enum sl_status tokens_buffer(struct sl_transformer *g, int32_t *out, const char *name, bool kept) {
   SL_TRY(sl_lower_buffer(g->l, out, SL_SCOPE_MICRO, SL_CATEGORY_ACTIVATION, SL_I32, g->r, "%s", name));
-  if (kept) sl_lower_slots(g->l, *out, SL_SLOT_ACTIVATION, g->l->chunk->activation_slots);
+  if (kept) sl_lower_slots(g->l, *out, SL_SLOT_ACTIVATION);
   return SL_OK;
 }
 

@@ -340,30 +340,40 @@ static void mark_used(const struct sl_lowering *l, const struct sl_drafts *draft
   }
 }
 
-/* Parameters stay the same over a step, so only the first UNSHARD of a chunk has to leave the secondary group. */
-enum sl_status sl_fetch_chunk(struct sl_lowering *l, struct sl_program *p, bool again) {
+enum sl_status sl_fetch_open_chunk(struct sl_lowering *l) {
   const struct sl_fetch *f = l->zero->fetch;
   int32_t *used;
   enum sl_status status = SL_OK;
+  if (f == NULL || sl_fetch_traces(l)) return SL_OK;
   SL_TRY(sl_calloc(&used, (size_t)l->stage->layout.unit_count, sizeof *used));
   mark_used(l, &l->chunk->forward, used);
   mark_used(l, &l->chunk->backward, used);
-  for (int i = 0; status == SL_OK && i < l->stage->layout.unit_count; i++) {
+  for (int i = 0; i < l->stage->layout.unit_count; i++) {
     if (!used[i] || f->persistent[i] >= 0) continue;
-    const bool secondary = f->secondary >= 0 && again;
-    struct sl_operand part = {0};
     SL_GO(sl_lower_buffer(l, unsharded(l, i), SL_SCOPE_WRITTEN, SL_CATEGORY_COMMUNICATION, l->dtype, whole_of(l, i),
                           "%s.unsharded", name_of(l, i)));
-    if (secondary)
-      part = secondary_part(l, i, SL_READ);
-    else
-      SL_GO(device_part(l, p, i, SL_PHASE_FORWARD, &part));
-    SL_GO(SL_EMIT(p, gather_op(l, SL_PHASE_FORWARD, secondary, whole_of(l, i)), part, sl_write(l, *unsharded(l, i))));
-    if (f->secondary >= 0 && !again) SL_GO(keep_secondary(l, p, i, *unsharded(l, i)));
+    sl_lower_slots(l, *unsharded(l, i), SL_SLOT_PARAMETER);
   }
 fail:
   free(used);
   return status;
+}
+
+/* Parameters stay the same over a step, so only the first UNSHARD of a chunk has to leave the secondary group. */
+enum sl_status sl_fetch_chunk(struct sl_lowering *l, struct sl_program *p, bool again) {
+  const struct sl_fetch *f = l->zero->fetch;
+  for (int i = 0; i < l->stage->layout.unit_count; i++) {
+    if (*unsharded(l, i) < 0) continue;
+    const bool secondary = f->secondary >= 0 && again;
+    struct sl_operand part = {0};
+    if (secondary)
+      part = secondary_part(l, i, SL_READ);
+    else
+      SL_TRY(device_part(l, p, i, SL_PHASE_FORWARD, &part));
+    SL_TRY(SL_EMIT(p, gather_op(l, SL_PHASE_FORWARD, secondary, whole_of(l, i)), part, sl_write(l, *unsharded(l, i))));
+    if (f->secondary >= 0 && !again) SL_TRY(keep_secondary(l, p, i, *unsharded(l, i)));
+  }
+  return SL_OK;
 }
 
 enum sl_status sl_fetch_persistent(struct sl_lowering *l, struct sl_program *p, enum sl_phase phase) {

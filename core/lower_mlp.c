@@ -40,14 +40,13 @@ static struct sl_op gemm_op(const struct mlp *m, int layer, unsigned flags) {
 /* Kept for the backward, or used up by the action (in a split backward, by its W half). */
 static enum sl_status buffer(struct mlp *m, struct sl_operand *out, int64_t count, int layer, const char *name,
                              bool kept) {
-  const struct sl_lowered_chunk *chunk = m->l->chunk;
   int32_t b;
   SL_TRY(sl_lower_buffer(m->l, &b, SL_SCOPE_MICRO, SL_CATEGORY_ACTIVATION, m->l->dtype, count, "layers.%d.%s", layer,
                          name));
   if (kept)
-    sl_lower_slots(m->l, b, SL_SLOT_ACTIVATION, chunk->activation_slots);
-  else if (chunk->split && m->phase == SL_PHASE_BACKWARD)
-    sl_lower_slots(m->l, b, SL_SLOT_WEIGHT, chunk->weight_slots);
+    sl_lower_slots(m->l, b, SL_SLOT_ACTIVATION);
+  else if (m->l->chunk->split && m->phase == SL_PHASE_BACKWARD)
+    sl_lower_slots(m->l, b, SL_SLOT_WEIGHT);
   *out = sl_write(m->l, b);
   return SL_OK;
 }

@@ -79,10 +79,8 @@ enum sl_status sl_transformer_add(struct sl_transformer *g, enum sl_half half, s
 
 /* In a forward for the backward, or for the length of an action: a micro-batch's slot, or one for all. */
 static void choose_slots(struct sl_transformer *g, int32_t buffer, bool kept) {
-  const struct sl_lowered_chunk *chunk = g->l->chunk;
-  if (kept) sl_lower_slots(g->l, buffer, SL_SLOT_ACTIVATION, chunk->activation_slots);
-  if (!kept && chunk->split && g->phase == SL_PHASE_BACKWARD)
-    sl_lower_slots(g->l, buffer, SL_SLOT_WEIGHT, chunk->weight_slots);
+  if (kept) sl_lower_slots(g->l, buffer, SL_SLOT_ACTIVATION);
+  if (!kept && g->l->chunk->split && g->phase == SL_PHASE_BACKWARD) sl_lower_slots(g->l, buffer, SL_SLOT_WEIGHT);
 }
 
 static enum sl_status buffer(struct sl_transformer *g, int32_t *out, enum sl_dtype dtype, int64_t count, int layer,

@@ -80,6 +80,10 @@ enum sl_status sl_zero_open(struct sl_lowering *l) {
   return sharded ? sl_fetch_open(l) : SL_OK;
 }
 
+enum sl_status sl_zero_open_chunk(struct sl_lowering *l) {
+  return sl_fetch_open_chunk(l);
+}
+
 void sl_zero_close(struct sl_lowering *l) {
   if (l->zero == NULL) return;
   sl_fetch_close(l);

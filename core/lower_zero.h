@@ -46,6 +46,8 @@ enum sl_status sl_fetch_open(struct sl_lowering *lowering);
 void sl_fetch_close(struct sl_lowering *lowering);
 /* Are parameters gathered op by op? */
 bool sl_fetch_traces(const struct sl_lowering *lowering);
+/* Room for what UNSHARD gathers of the chunk at hand, whose drafts are there. */
+enum sl_status sl_fetch_open_chunk(struct sl_lowering *lowering);
 /* Gather all of the chunk at hand, one call for each unit; `again`: the step has done so before. */
 enum sl_status sl_fetch_chunk(struct sl_lowering *lowering, struct sl_program *program, bool again);
 /* Start of a forward; start of its backward (what the forward kept is still there). */

@@ -274,7 +274,7 @@ static void print_operand(const struct sl_job *job, const struct sl_class *c, co
   const struct sl_buffer *b = &c->buffers[s->buffer];
   const int place = op->place_group == SL_GROUP_NONE ? 0 : sl_plan_group(job->plan, op->place_group, rank).index;
   fprintf(out, " %s%s", marks[s->access], b->name);
-  if (b->slots > 1) fprintf(out, "#%d", n->slots[s->slot]);
+  if (b->slots > 1) fprintf(out, "#%d", sl_slice_slot(p, b, s, n));
   const int64_t offset = s->offset + place * s->shard_stride;
   if (offset != 0 || s->bytes != b->bytes) fprintf(out, "[%lld+%lld]", (long long)offset, (long long)s->bytes);
 }

@@ -191,17 +191,27 @@ const char *sl_payload_name(enum sl_payload payload);
 
 enum sl_access { SL_READ = 1, SL_WRITE = 2, SL_READ_WRITE = 3 };
 
-/* What decides a slotted buffer's slot: how long the pipeline keeps what stands in it. An instance says which slot of each
- * kind is its micro-batch's.
- *   ACTIVATION  forward to backward (to W, where backward is split); the input of a stage the same, but from its arrival
+/* What decides a slotted buffer's slot: how long the pipeline keeps what stands in it. An instance says which slots are its
+ * micro-batch's.
  *   IN, OUT     a stage's input and its output, which are slots of one buffer: an output becomes the next stage's input
  *               where that is on the same rank
  *   DX          the gradient of the residual stream, which a stage gets from behind, works on and hands on
- *   WEIGHT      what the I half of a backward leaves for its W half */
-enum sl_slot { SL_SLOT_ACTIVATION, SL_SLOT_IN, SL_SLOT_OUT, SL_SLOT_DX, SL_SLOT_WEIGHT, SL_SLOT_COUNT };
+ *   ACTIVATION  forward to backward (to W, where backward is split); the input of a stage the same, but from its arrival
+ *   WEIGHT      what the I half of a backward leaves for its W half
+ *   PARAMETER   what UNSHARD gathers, until RESHARD, for all micro-batches
+ * The slots of the last three kinds come from pools, see sl_buffer. */
+enum sl_slot {
+  SL_SLOT_IN,
+  SL_SLOT_OUT,
+  SL_SLOT_DX,
+  SL_SLOT_ACTIVATION,
+  SL_SLOT_WEIGHT,
+  SL_SLOT_PARAMETER,
+  SL_SLOT_COUNT
+};
 
 /* Bytes [offset + place * shard_stride, +bytes) of one slot of a buffer, `place` being the rank's index in the op's
- * sharding group (sl_op.place_group). A slotted buffer's slot is the instance's of kind `slot`. */
+ * sharding group (sl_op.place_group). Which slot of a slotted buffer: see sl_slice_slot. */
 struct sl_slice {
   int32_t buffer;
   enum sl_access access;
@@ -243,7 +253,7 @@ struct sl_instance {
   struct sl_action action;
   int32_t first_op, op_count; /* its segment: program->ops[first_op ...] */
   int32_t micro_batch;        /* -1: the action has none */
-  int32_t slots[SL_SLOT_COUNT];
+  int32_t slots; /* its slots' numbers: program->slots[slots ...], those of IN, OUT and DX, then one of each pool */
 };
 
 struct sl_wait {
@@ -266,8 +276,9 @@ struct sl_program {
   struct sl_instance *instances;
   struct sl_issue *issues;
   struct sl_wait *waits;
-  size_t op_count, slice_count, instance_count, issue_count, wait_count;
-  size_t op_capacity, slice_capacity, instance_capacity, issue_capacity, wait_capacity;
+  int32_t *slots; /* of the instances */
+  size_t op_count, slice_count, instance_count, issue_count, wait_count, slot_count;
+  size_t op_capacity, slice_capacity, instance_capacity, issue_capacity, wait_capacity, slot_capacity;
   uint32_t lane_ops[SL_LANE_COUNT]; /* ops of each lane */
 };
 
@@ -300,8 +311,11 @@ struct sl_buffer {
   bool persistent; /* lives across steps; placed first, never shared */
   int64_t bytes;   /* of one slot */
   int32_t slots;
-  enum sl_slot slot;  /* what chooses among them, unless a slice says otherwise */
-  int32_t first_slot; /* its slots' arena offsets: class->slot_offsets[first_slot ...] */
+  enum sl_slot slot; /* what chooses among them, unless a slice says otherwise */
+  int32_t pool;      /* that its slots come from, where `slot` is ACTIVATION or a later one */
+  int32_t
+      first_slot; /* its slots' arena offsets: class->slot_offsets[first_slot ...]; equal buffers of several chunks have
+                         the same slots, of which each micro-batch of each chunk holds its own */
 };
 
 /* The ranks that share a program: those of a pipeline rank, or of one dp coordinate of it. */
@@ -367,10 +381,12 @@ struct sl_share sl_share_piece(const struct sl_program *program, const struct sl
 /* Parts of a collective: operand pairs, or operands of an all_reduce or broadcast. */
 int sl_op_parts(const struct sl_op *op);
 
-/* The slot (index in class->slot_offsets) that a slice of `buffer` means in an instance. */
-static inline int32_t sl_slice_slot(const struct sl_buffer *buffer, const struct sl_slice *slice,
-                                    const struct sl_instance *instance) {
-  return buffer->first_slot + (buffer->slots > 1 ? instance->slots[slice->slot] : 0);
+/* The number, among its buffer's, of the slot that a slice of `buffer` means in an instance. */
+static inline int32_t sl_slice_slot(const struct sl_program *program, const struct sl_buffer *buffer,
+                                    const struct sl_slice *slice, const struct sl_instance *instance) {
+  if (buffer->slots == 1) return 0;
+  const int32_t number = buffer->slot < SL_SLOT_ACTIVATION ? (int32_t)slice->slot : SL_SLOT_ACTIVATION + buffer->pool;
+  return program->slots[instance->slots + number];
 }
 
 /* Address of operand `i` of `op` in the arena of its space, for a rank at `place` in op->place_group. */
@@ -378,7 +394,7 @@ static inline int64_t sl_operand_offset(const struct sl_class *c, const struct s
                                         const struct sl_instance *n, const struct sl_op *op, int i, int place) {
   const struct sl_slice *s = &p->slices[op->slice + i];
   const struct sl_buffer *b = &c->buffers[s->buffer];
-  return c->slot_offsets[sl_slice_slot(b, s, n)] + s->offset + place * s->shard_stride;
+  return c->slot_offsets[b->first_slot + sl_slice_slot(p, b, s, n)] + s->offset + place * s->shard_stride;
 }
 
 /* Floating-point operations, and bytes read plus written in device memory, of one op; exact integers in double. */

@@ -260,6 +260,41 @@ static void faults_of_memory_are_refused(void **state) {
   assert_int_equal(failed, 0);
 }
 
+/* Another buffer with the same slots: another chunk's equal one. */
+static int32_t sibling(const struct sl_class *c, int32_t buffer) {
+  for (int32_t i = 0; i < (int32_t)c->buffer_count; i++) {
+    if (i != buffer && c->buffers[i].first_slot == c->buffers[buffer].first_slot) return i;
+  }
+  return -1;
+}
+
+/* The bytes are where the reader's own would be, in a slot that it holds; but another chunk's name is on them. */
+static void what_another_chunk_wrote_in_a_common_slot_is_refused(void **state) {
+  (void)state;
+  struct fixture f;
+  int planted = 0;
+  if (fixture_open(
+          &f, "gpt2-tiny",
+          "{\"train_micro_batch_size_per_gpu\": 1, \"gradient_accumulation_steps\": 3, \"optimizer\": {\"type\": "
+          "\"SGD\", \"params\": {\"lr\": 0.001}}, \"shardlab\": {\"seq_len\": 16, \"virtual_stages\": 2, "
+          "\"pp\": 1, \"schedule\": \"looped-bfs\"}}",
+          "localhost", 1, NULL) != SL_OK)
+    fail_msg("%s", sl_error_message());
+  if (sl_check(&f.job) != SL_OK) fail_msg("%s", sl_error_message());
+  struct sl_program *p = step_of(&f.job);
+  for (size_t i = 0; i < p->op_count && planted == 0; i++) {
+    for (int32_t s = p->ops[i].slice; s < p->ops[i].slice + p->ops[i].slice_count; s++) {
+      const int32_t other = sibling(class_of(&f.job), p->slices[s].buffer);
+      if (p->ops[i].phase != SL_PHASE_BACKWARD || p->slices[s].access != SL_READ || other < 0) continue;
+      p->slices[s].buffer = other;
+      planted++;
+    }
+  }
+  assert_true(planted > 0);
+  expect_refusal(sl_check(&f.job), "a common slot", freed);
+  fixture_close(&f);
+}
+
 /* ---- how ranks meet ---- */
 
 /* Two pipeline stages of one rank each, with programs of communication alone, written by hand. */
@@ -391,6 +426,7 @@ static void faults_of_meeting_are_refused(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(faults_of_memory_are_refused),
+      cmocka_unit_test(what_another_chunk_wrote_in_a_common_slot_is_refused),
       cmocka_unit_test(faults_of_meeting_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,7 +30,7 @@ refresh() { # the copy as the tree stands; a file that does not differ keeps its
 
 build() {
   cmake -S "$copy/tree" -B "$copy/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DSL_CUDA=OFF >/dev/null &&
-    cmake --build "$copy/build" --target shardlab_core shardlab_host test_lowering test_check test_golden \
+    cmake --build "$copy/build" --target shardlab_core shardlab_host test_lowering test_check test_arena test_golden \
       test_grid3d >"$copy/log" 2>&1 || { tail -20 "$copy/log"; return 1; }
 }
 
