@@ -24,10 +24,20 @@ static void observe(void *context, int local, int64_t step, const struct sl_prog
   sl_trace_add(&observer->trace, observer->run->local_ranks[local], step, program, done);
 }
 
+/* The devices that were measured on, where the backend has devices of its own. */
+static void put_devices(json_t *environment, const struct sl_exec_ops *exec) {
+  struct sl_exec_devices d;
+  if (exec->probe == NULL || exec->probe(&d) != SL_OK) return;
+  json_object_set_new(environment, "devices",
+                      json_pack("{s:i, s:s, s:I, s:s}", "count", d.count, "name", d.name, "memory_bytes",
+                                (json_int_t)d.memory_bytes, "software", d.software));
+}
+
 static enum sl_status make_record(const struct sl_runner *runner, const struct observer *observer, json_t **record) {
   char *command = sl_output_command(runner->options);
   json_t *options = sl_options_dump(runner->options, runner->command);
   json_t *environment = sl_environment_json(observer->run->options.threads);
+  put_devices(environment, runner->exec);
   const struct sl_record_input input = {.run = observer->run,
                                         .timeline = &observer->timeline,
                                         .functional = runner->functional || observer->run->reports[0].functional,

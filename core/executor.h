@@ -73,6 +73,7 @@ struct sl_exec_devices {
   int count;
   char name[64];
   int64_t memory_bytes, cache_bytes;
+  char software[160]; /* versions of the driver and of the libraries */
 };
 
 struct sl_exec_ops {

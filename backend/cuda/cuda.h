@@ -158,6 +158,8 @@ enum sl_status sl_cuda_describe_device(struct sl_exec_devices *out);
 /* memory.c */
 /* Bytes of the device that are used, by whomever; 0 where nobody says. */
 int64_t sl_cuda_used_bytes(int device);
+/* "580.159.04"; `out` stays where nobody says. */
+void sl_cuda_driver_version(char *out, size_t size);
 enum sl_status sl_cuda_arena_open(struct sl_cuda *cuda);
 enum sl_status sl_cuda_workspace_open(struct sl_cuda *cuda);
 void sl_cuda_memory_close(struct sl_cuda *cuda);
@@ -194,6 +196,7 @@ struct sl_cuda_product {
 enum sl_status sl_cuda_gemm_open(struct sl_cuda_gemm **out, void *workspace, size_t workspace_bytes);
 enum sl_status sl_cuda_gemm_run(struct sl_cuda_gemm *gemm, cudaStream_t stream, const struct sl_cuda_product *p);
 void sl_cuda_gemm_close(struct sl_cuda_gemm *gemm);
+size_t sl_cuda_gemm_version(void); /* cuBLASLt's, such as 130002 */
 
 /* tensor.c */
 enum sl_status sl_cuda_tensors_open(struct sl_cuda *cuda);

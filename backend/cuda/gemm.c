@@ -199,3 +199,7 @@ void sl_cuda_gemm_close(struct sl_cuda_gemm *g) {
   release("cublasLtDestroy", cublasLtDestroy(g->handle));
   free(g);
 }
+
+size_t sl_cuda_gemm_version(void) {
+  return cublasLtGetVersion();
+}

@@ -6,6 +6,7 @@
 #include "backend/cuda/cuda.h"
 
 #include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,7 @@ struct management {
   int (*start)(void);
   int (*find)(const char *bus, void **device);
   int (*usage)(void *device, struct usage *out);
+  int (*version)(char *out, unsigned size);
 };
 
 static bool bind_function(void *library, const char *name, void *function) {
@@ -35,7 +37,8 @@ static const struct management *management(void) {
   void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
   const bool there = library && bind_function(library, "nvmlInit_v2", &m.start) &&
                      bind_function(library, "nvmlDeviceGetHandleByPciBusId_v2", &m.find) &&
-                     bind_function(library, "nvmlDeviceGetMemoryInfo", &m.usage) && m.start() == 0;
+                     bind_function(library, "nvmlDeviceGetMemoryInfo", &m.usage) &&
+                     bind_function(library, "nvmlSystemGetDriverVersion", &m.version) && m.start() == 0;
   state = there ? 1 : -1;
   return there ? &m : NULL;
 }
@@ -50,6 +53,12 @@ int64_t sl_cuda_used_bytes(int device) {
       m->usage(handle, &u) == 0)
     return (int64_t)(u.total - u.free);
   return cudaMemGetInfo(&free_bytes, &total) == cudaSuccess ? (int64_t)(total - free_bytes) : 0;
+}
+
+void sl_cuda_driver_version(char *out, size_t size) {
+  const struct management *m = management();
+  char text[96]; /* NVML asks for 80 */
+  if (m && m->version(text, sizeof text) == 0) snprintf(out, size, "%s", text);
 }
 
 /* ---- arenas ---- */

@@ -60,13 +60,27 @@ enum sl_status sl_cuda_probe(int *devices) {
                  driver % 1000 / 10);
 }
 
+/* 22809 is NCCL 2.28.9. */
+static enum sl_status describe_software(struct sl_exec_devices *out) {
+  int driver = 0, runtime = 0, nccl = 0;
+  char kernel[32] = "unknown";
+  SL_CUDA_TRY(cudaDriverGetVersion(&driver));
+  SL_CUDA_TRY(cudaRuntimeGetVersion(&runtime));
+  SL_NCCL_TRY(ncclGetVersion(&nccl));
+  sl_cuda_driver_version(kernel, sizeof kernel);
+  snprintf(out->software, sizeof out->software, "driver %s (CUDA %d.%d), runtime %d.%d, cuBLASLt %zu, NCCL %d.%d.%d",
+           kernel, driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10, sl_cuda_gemm_version(),
+           nccl / 10000, nccl % 10000 / 100, nccl % 100);
+  return SL_OK;
+}
+
 enum sl_status sl_cuda_describe_device(struct sl_exec_devices *out) {
   struct cudaDeviceProp p;
   SL_CUDA_TRY(cudaGetDeviceProperties(&p, 0));
   snprintf(out->name, sizeof out->name, "%.63s", p.name);
   out->memory_bytes = (int64_t)p.totalGlobalMem;
   out->cache_bytes = p.l2CacheSize;
-  return SL_OK;
+  return describe_software(out);
 }
 
 static enum sl_status choose_device(struct sl_cuda *cuda) {

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Memory against ZeRO stage: the paper's figure, a real training on this machine, and DeepSpeed's estimators.
 # usage: experiments/memory_vs_stage/run.sh [--quick] [--backend cuda] [OUT]     (after ./dev build)
-# --quick trains gpt2-mini instead of gpt2 and leaves out 8 ranks. MODEL=NAME|FILE trains another one. --backend cuda trains
+# --quick trains gpt2-mini instead of gpt2 and leaves out 8 ranks. MODEL=NAME|FILE trains another one, PRECISIONS=bf16 in
+# these alone. --backend cuda trains
 # on a GPU, which all ranks share: memory is the device's, times mean nothing.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -49,7 +50,7 @@ train() { # precision world stage
 }
 
 echo "== b: $model on $worlds ranks, predicted and measured" >&2
-for precision in fp32 bf16 fp16; do
+for precision in ${PRECISIONS:-fp32 bf16 fp16}; do
   probe=(--model gpt2-tiny --config $here/ds_$precision.json --seq 8 --steps 1 --quiet --cluster "$cluster")
   if ! { "$bin/shardlab" predict "${probe[@]}" && "$bin/shardlab" measure "${probe[@]}" --backend "$backend" --data examples/corpus.txt; } \
     2>"$out/probe.txt"; then

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Predicts and then measures five models on one GPU, three micro-batches each, with and without recomputation; see
-# README.md. usage: run.sh [FOLDER]; PROFILE: a calibrated cluster.json; BIN: where shardlab is; STEPS (12).
+# README.md. usage: run.sh [FOLDER]; PROFILE: a calibrated cluster.json; BIN: where shardlab is; STEPS (12); BUDGET_S: what is
+# not measured by then is left out.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -8,6 +9,7 @@ bin=${BIN:-$root/build/release/bin}
 out=${1:-$root/out/validate_gpu}
 profile=${PROFILE:-h200x1}
 steps=${STEPS:-12}
+end=$((SECONDS + ${BUDGET_S:-100000}))
 mkdir -p "$out"
 
 cat >"$out/config.json" <<'JSON'
@@ -40,13 +42,18 @@ for name in "${names[@]}"; do
   "$bin/shardlab" predict "${flags[@]}" --json "$out/$name.predicted.json"
 done
 for name in "${names[@]}"; do
+  [ $SECONDS -lt $end ] || { echo "$name: no time left" >&2; continue; }
   flags_of "$name"
-  "$bin/shardlab" measure "${flags[@]}" --backend cuda --data "$root/examples/corpus.txt" --steps "$steps" \
+  timeout $((end - SECONDS)) "$bin/shardlab" measure "${flags[@]}" --backend cuda --data "$root/examples/corpus.txt" --steps "$steps" \
     --json "$out/$name.measured.json" || echo "$name: not measured" >&2
 done
 flags_of gpt2-4-none
 "$bin/shardlab" predict "${flags[@]}" --trace "$out/gpt2.predicted.trace.json"
 "$bin/shardlab" measure "${flags[@]}" --backend cuda --data "$root/examples/corpus.txt" --steps 3 \
-  --trace "$out/gpt2.measured.trace.json"
+  --trace "$out/gpt2.measured.trace.json" || echo "gpt2: no measured trace" >&2
+for name in "${names[@]}"; do
+  [ ! -s "$out/$name.measured.json" ] ||
+    "$bin/shardlab" compare "$out/$name.predicted.json" "$out/$name.measured.json" >"$out/$name.compare.txt" || true
+done
 python3 "$here/table.py" "$out" | tee "$out/table.md"
 if command -v gnuplot >/dev/null; then gnuplot -c "$here/scatter.gp" "$out/points.tsv" "$out/scatter.svg"; fi

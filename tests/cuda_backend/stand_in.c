@@ -58,6 +58,10 @@ cudaError_t cudaDriverGetVersion(int *version) {
   return cudaSuccess;
 }
 
+cudaError_t cudaRuntimeGetVersion(int *version) {
+  return cudaDriverGetVersion(version);
+}
+
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *out, int device) {
   if (device != 0) return cudaErrorInvalidDevice;
   *out = (struct cudaDeviceProp){.name = "a stand-in", .totalGlobalMem = (size_t)1 << 34, .l2CacheSize = 1 << 20};
@@ -230,6 +234,10 @@ struct layout {
 
 const char *cublasLtGetStatusName(cublasStatus_t status) {
   return status == CUBLAS_STATUS_SUCCESS ? "success" : "a failure";
+}
+
+size_t cublasLtGetVersion(void) {
+  return 130000;
 }
 
 cublasStatus_t cublasLtCreate(cublasLtHandle_t *out) {

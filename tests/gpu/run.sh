@@ -23,8 +23,8 @@ PATH=$PATH:/usr/local/cuda/bin
 # CUDA's libraries by soname: where the system's loader, the toolkit or PyTorch's packages keep them.
 find_library() {
   local name=$1 folder
-  ldconfig -p 2>/dev/null | grep -q "$name" && return
-  for folder in /usr/local/cuda*/lib64 /usr/local/cuda*/targets/x86_64-linux/lib /usr/lib/x86_64-linux-gnu \
+  [[ $(ldconfig -p 2>/dev/null) != *"$name"* ]] || return 0
+  for folder in /usr/local/nvidia/lib64 /usr/local/cuda*/lib64 /usr/local/cuda*/targets/x86_64-linux/lib /usr/lib/x86_64-linux-gnu \
     $(python3 -c 'import glob, site; print(*[f for s in site.getsitepackages() for f in glob.glob(s + "/nvidia/*/lib")])' \
       2>/dev/null); do
     [ -e "$folder/$name" ] || continue
@@ -35,7 +35,7 @@ find_library() {
 }
 export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:-}
 [ -d "$root/lib" ] && LD_LIBRARY_PATH=$root/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-for name in libcublasLt.so.13 libnccl.so.2; do find_library "$name"; done
+for name in libcublasLt.so.13 libnccl.so.2 libnvidia-ml.so.1; do find_library "$name"; done
 
 {
   date -u +%Y-%m-%dT%H:%MZ
@@ -46,7 +46,8 @@ for name in libcublasLt.so.13 libnccl.so.2; do find_library "$name"; done
   ldd "$root"/lib/libshardlab_cuda.so "$root"/build/release/lib/libshardlab_cuda.so | grep -E 'cublas|nccl|not found'
   "$bin/shardlab" backends
 } >"$out/versions.txt" 2>&1
-"$bin/shardlab" backends 2>/dev/null | grep -q '^cuda backend *present' && gpu=1 || gpu=0
+gpu=0
+[[ $("$bin/shardlab" backends 2>/dev/null) =~ "cuda backend   present" ]] && gpu=1
 
 # stage NAME SECONDS COMMAND...: run it within its time and what is left of the part's; note how it ended.
 stage() {
@@ -58,7 +59,7 @@ stage() {
     return 0
   fi
   echo "gpu: $name" >&2
-  limited "$limit" "$@" >"$out/$name.log" 2>&1
+  limit=$limit limited "$limit" "$@" >"$out/$name.log" 2>&1
   code=$?
   case $code in 0) verdict=passed ;; 77) verdict=skipped ;; 124 | 137) verdict=late ;; *) verdict=FAILED ;; esac
   printf '%s\t%s\t%d\t%s\n' "$name" "$verdict" $((SECONDS - start)) \
@@ -176,7 +177,7 @@ validate() {
   local cluster=h200x1
   needs_gpu || return
   [ ! -s "$out/profile.json" ] || cluster=$out/profile.json
-  PROFILE=$cluster BIN=$bin "$root/experiments/validate_gpu/run.sh" "$out/validate"
+  PROFILE=$cluster BIN=$bin BUDGET_S=$((limit - 25)) "$root/experiments/validate_gpu/run.sh" "$out/validate"
 }
 
 alone() { # NAME MODEL TP PP WORLD RANK: one rank of a plan, its arena predicted and allocated
@@ -204,8 +205,8 @@ ours() { # steps are timed without, and then looked into with a trace
 
 stages_of_memory() {
   needs_gpu || return
-  BIN=$bin "$root/experiments/memory_vs_stage/run.sh" --quick --backend cuda "$out/memory_vs_stage" &&
-    tail -n 1 "$out/memory_vs_stage/tables.md"
+  MODEL=gpt2-mini PRECISIONS=bf16 BIN=$bin "$root/experiments/memory_vs_stage/run.sh" --backend cuda \
+    "$out/memory_vs_stage"
 }
 
 part_check() {
@@ -226,9 +227,9 @@ part_check() {
 
 part_measure() {
   stage profile 180 profile
-  stage validate 280 validate
   stage gpt3-175b 60 alone gpt3-175b gpt3-175b 8 16 128 8
   stage llama-70b 60 alone llama-70b llama3-70b 8 8 64 8
+  stage validate 400 validate
 }
 
 part_peer() {

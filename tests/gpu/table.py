@@ -113,7 +113,10 @@ def table(folder):
     for line in (folder / "stages.tsv").read_text().splitlines():
         name, verdict, seconds, last = line.split("\t", 3)
         print(f"{name:18} {verdict:8} {seconds:>4}  {last}")
-    for path in sorted(folder.glob("*.measured.json")):
+    records = sorted(folder.glob("*.measured.json"))
+    for device in {f"{d['count']} x {d['name']}, {d['software']}" for d in (load(p)["environment"].get("devices") for p in records) if d}:
+        print(device)
+    for path in records:
         r = load(path)
         device = r["memory"]["device"]
         note = " functional" if r["functional"] else ""
