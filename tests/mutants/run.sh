@@ -70,7 +70,7 @@ mutate() { # FILE.sed; prints the verdict
 
 refresh
 build || exit 1
-for test in test_lowering test_check golden_1 golden_2 grid3d_1 grid3d_2 grid3d_4; do
+for test in test_lowering test_check test_arena golden_1 golden_2 grid3d_1 grid3d_2 grid3d_4; do
   run_test "$test" || { echo "$test fails without a mutant:"; tail -5 "$copy/log"; exit 1; }
 done
 grid="--read --stop"
