@@ -13,6 +13,7 @@
  *   loopback.c   the same for one rank alone of a large plan: noise for what peers would send
  *   dispatch.c   compute ops as kernel launches
  *   gemm.c       matrix products: cuBLASLt
+ *   warm.c       every compute op once, before peers wait for each other
  *   tensor.c     the device's memory behind backend/common/tensor.h, and micro-batches through pinned memory
  *   watch.c      the thread that ends a job whose peer is dead, whose NCCL fails or that stands still
  *
@@ -184,6 +185,9 @@ enum sl_status sl_cuda_loop_back(struct sl_cuda *cuda, cudaStream_t stream, cons
 enum sl_status sl_cuda_run(struct sl_cuda *cuda, cudaStream_t stream, const struct sl_issued *it);
 /* An op of a kind that the GPU cannot run is SL_ERR_INPUT. */
 enum sl_status sl_cuda_supports(const struct sl_op *op);
+
+/* warm.c: after the arena is there and nothing runs; leaves it cleared. */
+enum sl_status sl_cuda_warm(struct sl_cuda *cuda);
 
 /* gemm.c */
 struct sl_cuda_product {

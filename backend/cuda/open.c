@@ -292,6 +292,7 @@ enum sl_status sl_cuda_open(struct sl_cuda **out, const struct sl_job *job, cons
   SL_GO(open_device(cuda));
   int64_t arena = 0;
   SL_GO(in_turn(cuda, sl_cuda_arena_open, &arena));
+  SL_GO(in_turn(cuda, sl_cuda_warm, &cuda->context_bytes));
   cuda->base_bytes = sl_cuda_used_bytes(cuda->device) - arena;
   cuda->peak_bytes = arena;
   SL_GO(sl_cuda_agree(cuda, open_local(cuda)));

@@ -6,11 +6,11 @@ set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 golden=$root/tests/golden/gpt2_odd
 here=$(mktemp -d)
-trap 'rm -rf "$here" /dev/shm/shardlab-stand-in-$$' EXIT
+trap 'rm -rf "$here" /dev/shm/shardlab-stand-in-$$-*' EXIT
 mkdir "$here/bin" "$here/lib"
 cp "$1" "$here/bin/shardlab" # its lib/ is where its modules are looked for
 cp "$2" "$3" "$here/lib/"
-export SHARDLAB_STAND_IN=/shardlab-stand-in-$$ # the ranks' shared memory
+export SHARDLAB_STAND_IN=/shardlab-stand-in-$$ # what the ranks' shared memory is called
 job=(--model "$golden/config.json" --data "$golden/tokens.bin" --seq 17 --steps 2 --train-batch 2 --micro-batch 1
   --attention flash --quiet)
 table() { python3 "$root/tests/gpu/table.py" "$@"; }
@@ -29,7 +29,6 @@ for run in fp32:1e-5 bf16:4e-3 fp16:1e-3; do
     --json "$here/$name.one.json"
   table same "$here/host.json" "$here/$name.one.json" "$bound"
 done
-rm -f "/dev/shm$SHARDLAB_STAND_IN"
 "$here/bin/shardlab" measure "${job[@]}" --config "$here/bf16.json" --backend cuda --cluster dgx-h200 --world 2 \
   --zero-stage 2 --json "$here/two.json"
 table same "$here/bf16.one.json" "$here/two.json" 4e-3

@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -360,10 +361,12 @@ struct ncclComm {
   int id, size, rank, world_rank, splits;
 };
 
-/* Ranks that are programs of their own meet in memory that the environment names; it must be new. */
+/* Ranks that are programs of their own meet in memory named by the port at which they meet anyway. */
 static int open_named(void) {
-  const char *name = getenv("SHARDLAB_STAND_IN");
-  const int file = shm_open(name ? name : "/shardlab-stand-in", O_RDWR | O_CREAT, 0600);
+  const char *stem = getenv("SHARDLAB_STAND_IN"), *port = getenv("MASTER_PORT");
+  char name[128];
+  snprintf(name, sizeof name, "%s-%s", stem ? stem : "/shardlab-stand-in", port ? port : "0");
+  const int file = shm_open(name, O_RDWR | O_CREAT, 0600);
   if (file < 0 || ftruncate(file, sizeof *shared) != 0) return 1;
   void *map = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
   close(file);

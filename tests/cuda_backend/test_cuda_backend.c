@@ -191,8 +191,8 @@ static void one_rank_equals_pytorch(void **state) {
 static void every_zero_stage_equals_pytorch(void **state) {
   (void)state;
   for (int stage = 0; stage <= 3; stage++) {
-    equals_pytorch(&(struct one){"gpt2_odd", "adamw_clip", 2, stage, 1, 1, 1, -1, -1, -1});
-    if (stage % 2 == 1) equals_pytorch(&(struct one){"mlp", "sgd_clip", 4, stage, 1, 1, 1, -1, -1, -1});
+    if (stage > 0) equals_pytorch(&(struct one){"gpt2_odd", "adamw_clip", 2, stage, 1, 1, 1, -1, -1, -1});
+    if (stage % 3 == 0) equals_pytorch(&(struct one){"mlp", "sgd_clip", 4, stage, 1, 1, 1, -1, -1, -1});
   }
 }
 
@@ -215,7 +215,7 @@ static void one_rank_alone_runs_to_its_end(void **state) {
 static void a_rank_that_dies_ends_the_job(void **state) {
   (void)state;
   int codes[RANKS];
-  const double took = run_all(&(struct one){"gpt2_odd", "adamw_clip", 4, 2, 1, 1, 1, -1, 1, -1}, codes);
+  const double took = run_all(&(struct one){"mlp", "sgd_clip", 4, 2, 1, 1, 1, -1, 1, -1}, codes);
   assert_int_equal(codes[1], 128 + SIGKILL);
   assert_int_equal(codes[0], 1);
   assert_int_equal(codes[2], 1);
@@ -228,7 +228,7 @@ static void a_rank_that_hangs_ends_the_job(void **state) {
   (void)state;
   int codes[RANKS];
   setenv("SHARDLAB_TIMEOUT_S", "2", 1);
-  const double took = run_all(&(struct one){"gpt2_odd", "adamw_clip", 2, 0, 1, 1, 1, -1, -1, 1}, codes);
+  const double took = run_all(&(struct one){"mlp", "sgd_clip", 2, 0, 1, 1, 1, -1, -1, 1}, codes);
   unsetenv("SHARDLAB_TIMEOUT_S");
   assert_int_equal(codes[0], 1);
   assert_int_equal(codes[1], 1);

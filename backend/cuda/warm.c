@@ -1,0 +1,70 @@
+/* Each compute op of the step once, before the first program, on memory that is cleared again. A kernel's code comes to
+ * the device when it is first launched, and for that the driver may wait until what runs there is over: a receive that
+ * spins would then wait for its peer, and the peer for ours. It also makes the first step like any other, and the memory
+ * that code takes part of what is told as context. */
+#include "backend/cuda/cuda.h"
+
+#include "kernels/cuda.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool runs_here(const struct sl_op *op) {
+  return !sl_cuda_communicates(op) && op->kind != SL_OP_LOAD_BATCH && op->kind != SL_OP_INIT_TENSOR &&
+         op->kind != SL_OP_SAVE_TENSOR && op->kind != SL_OP_JOIN;
+}
+
+/* Tokens and targets are indices: 0 in every micro-batch, also where an op before it has left other bytes. */
+static enum sl_status load_zeros(struct sl_cuda *cuda, const struct sl_issued *it, cudaStream_t stream) {
+  for (int i = 0; i < it->op->slice_count; i++)
+    SL_CUDA_TRY(
+        cudaMemsetAsync(sl_cuda_operand(cuda, it, i), 0, (size_t)it->program->slices[it->op->slice + i].bytes, stream));
+  return SL_OK;
+}
+
+static enum sl_status run_each(struct sl_cuda *cuda, const struct sl_program *p, bool *done, cudaStream_t stream) {
+  for (uint32_t i = 0; i < p->issue_count; i++) {
+    const struct sl_issue *e = &p->issues[i];
+    const bool loads = p->ops[e->op].kind == SL_OP_LOAD_BATCH;
+    if (!loads && (done[e->op] || !runs_here(&p->ops[e->op]))) continue;
+    done[e->op] = true;
+    const struct sl_issued it = {.rank_class = cuda->rank_class,
+                                 .program = p,
+                                 .op = &p->ops[e->op],
+                                 .instance = &p->instances[e->instance],
+                                 .lane_index = e->lane_index,
+                                 .index = i};
+    SL_TRY(loads ? load_zeros(cuda, &it, stream) : sl_cuda_run(cuda, stream, &it));
+  }
+  return SL_OK;
+}
+
+/* What a collective adds to a shard by (collect.c). */
+static enum sl_status run_sums(struct sl_cuda *cuda, cudaStream_t stream) {
+  char *at = cuda->arena[SL_SPACE_DEVICE];
+  for (int type = SL_NUMBER_F32; type <= SL_NUMBER_F16 && cuda->arena_bytes[SL_SPACE_DEVICE] >= 64; type++) {
+    const int code = sl_cuda_convert_add(stream, at, (enum sl_number)type, at + 32, (enum sl_number)type, 1);
+    if (code != 0) return sl_cuda_failed("a kernel that adds", (cudaError_t)code);
+  }
+  return SL_OK;
+}
+
+static enum sl_status clear(struct sl_cuda *cuda, cudaStream_t stream) {
+  const int64_t bytes = cuda->arena_bytes[SL_SPACE_DEVICE], pinned = cuda->arena_bytes[SL_SPACE_HOST];
+  if (bytes > 0) SL_CUDA_TRY(cudaMemsetAsync(cuda->arena[SL_SPACE_DEVICE], 0, (size_t)bytes, stream));
+  SL_CUDA_TRY(cudaStreamSynchronize(stream));
+  if (pinned > 0) memset(cuda->arena[SL_SPACE_HOST], 0, (size_t)pinned);
+  return SL_OK;
+}
+
+enum sl_status sl_cuda_warm(struct sl_cuda *cuda) {
+  const struct sl_program *p = &cuda->rank_class->programs[SL_PROGRAM_STEP];
+  const cudaStream_t stream = cuda->lanes[SL_LANE_COMPUTE];
+  bool *done;
+  SL_CUDA_TRY(cudaDeviceSynchronize()); /* the default stream clears the arena, and lanes do not wait for it */
+  SL_TRY(sl_calloc(&done, p->op_count, sizeof *done));
+  enum sl_status status = run_each(cuda, p, done, stream);
+  free(done);
+  if (status == SL_OK) status = run_sums(cuda, stream);
+  return status == SL_OK ? clear(cuda, stream) : status;
+}
