@@ -180,6 +180,29 @@ static enum sl_status add_losses(struct sl_comparison *c, struct sides root) {
   return add(c, "loss", "last step", SL_UNIT_RATIO, SL_COMPARE_SHOWN, last);
 }
 
+/* One rank of a plan that ran alone: its own memory, calls and compute were measured, and are laid beside what the plan
+ * says of that rank; what needs its peers is still a prediction, and stands without another side. */
+static enum sl_status add_alone(struct sl_comparison *c, struct sides root, json_int_t rank) {
+  const struct sides ranks = of(root, "ranks"), device = of(of(root, "memory"), "device");
+  const struct sides own = {find_integer(ranks.predicted, "rank", rank), find_integer(ranks.measured, "rank", rank)};
+  const json_t *breakdown = json_object_get(root.predicted, "breakdown_s");
+  SL_TRY(add(c, "measured alone", "compute", SL_UNIT_SECONDS, SL_COMPARE_TIME, of(own, "compute_s")));
+  SL_TRY(add_ranks(c, "arena by rank", SL_UNIT_BYTES, SL_COMPARE_EXACT, of(device, "ranks"), "peak_bytes"));
+  SL_TRY(add_ranks(c, "process by rank", SL_UNIT_BYTES, SL_COMPARE_PROCESS, of(device, "ranks"), "process_bytes"));
+  SL_TRY(add_ranks(c, "order of calls", SL_UNIT_TEXT, SL_COMPARE_EXACT, ranks, "call_hash"));
+  SL_TRY(add_ranks(c, "bytes by rank", SL_UNIT_BYTES, SL_COMPARE_EXACT, ranks, "bytes"));
+  const struct {
+    const char *name;
+    const json_t *value;
+  } rest[] = {{"step", json_object_get(root.predicted, "step_time_s")},
+              {"bubble", json_object_get(breakdown, "bubble")},
+              {"exposed communication", json_object_get(breakdown, "exposed_total")}};
+  for (size_t i = 0; i < sizeof rest / sizeof *rest; i++)
+    SL_TRY(add(c, "prediction only", rest[i].name, SL_UNIT_SECONDS, SL_COMPARE_SHOWN,
+               (struct sides){rest[i].value, NULL}));
+  return SL_OK;
+}
+
 /* Records are comparable when plan and model are the same. */
 static enum sl_status check_same(const struct sl_json *predicted, const struct sl_json *measured, const char *section) {
   const json_t *a = json_object_get(predicted->root, section), *b = json_object_get(measured->root, section);
@@ -216,6 +239,11 @@ enum sl_status sl_compare_records(struct sl_comparison *out, const struct sl_jso
   kind_of(out->measured_kind, measured);
   out->functional = json_is_true(json_object_get(predicted->root, "functional")) ||
                     json_is_true(json_object_get(measured->root, "functional"));
+  const json_t *alone = json_object_get(measured->root, "as_rank");
+  if (alone != NULL) {
+    SL_GO(add_alone(out, root, json_integer_value(alone)));
+    return SL_OK;
+  }
   SL_GO(add_times(out, root));
   SL_GO(add_memory(out, root));
   SL_GO(add_traffic(out, root));

@@ -39,7 +39,8 @@ struct sl_comparison {
   int failed;            /* rows out of tolerance */
 };
 
-/* Compare two validated records of the same plan and model. time_tolerance < 0: times are shown only.
+/* Compare two validated records of the same plan and model. Where the measured one is of a rank that ran alone (as_rank),
+ * that rank's compute, memory and calls are compared, and the rest is shown as what it is, a prediction. time_tolerance < 0: times are shown only.
  * Errors: SL_ERR_INPUT when the records are of different plans or models, naming the first key that differs. Rows out
  * of tolerance are no error here: see `failed`. */
 enum sl_status sl_compare_records(struct sl_comparison *out, const struct sl_json *predicted,

@@ -41,3 +41,20 @@ plan=(--model "$golden/config.json" --config "$here/fp32.json" --cluster dgx-h20
   --json "$here/alone.json" --trace "$here/alone.trace.json"
 table rank 3 "$here/plan.json" "$here/alone.json"
 grep -q '"as_rank": 3' "$here/alone.json"
+"$here/bin/shardlab" compare "$here/plan.json" "$here/alone.json" >"$here/compared"
+grep -q '^prediction only' "$here/compared"
+
+# Dropout in backward from masks that a plan keeps, and drawn anew: one and the same, and the host's.
+sed 's/"attn_pdrop": 0.0/"attn_pdrop": 0.2/; s/"resid_pdrop": 0.0/"resid_pdrop": 0.3/; s/"embd_pdrop": 0.0/"embd_pdrop": 0.1/' \
+  "$golden/config.json" >"$here/dropout.json"
+job[1]=$here/dropout.json
+sed 's/"shuffle": false/"store_dropout_masks": true/' "$here/fp32.json" >"$here/stored.json"
+sed 's/"shuffle": false/"store_dropout_masks": false/' "$here/fp32.json" >"$here/drawn.json"
+for name in stored drawn; do
+  "$here/bin/shardlab" measure "${job[@]}" --attention materialised --config "$here/$name.json" --backend cuda \
+    --cluster h200x1 --world 1 --json "$here/$name.masks.json"
+done
+"$1" measure "${job[@]}" --attention materialised --config "$here/stored.json" --backend host --world 1 \
+  --json "$here/host.json"
+table same "$here/drawn.masks.json" "$here/stored.masks.json" 0
+table same "$here/host.json" "$here/stored.masks.json" 1e-5
