@@ -198,6 +198,7 @@ struct sl_cuda_product {
   void *c;
 };
 enum sl_status sl_cuda_gemm_open(struct sl_cuda_gemm **out, void *workspace, size_t workspace_bytes);
+/* SL_DONE: all but the bias, which the caller has to add. */
 enum sl_status sl_cuda_gemm_run(struct sl_cuda_gemm *gemm, cudaStream_t stream, const struct sl_cuda_product *p);
 void sl_cuda_gemm_close(struct sl_cuda_gemm *gemm);
 size_t sl_cuda_gemm_version(void); /* cuBLASLt's, such as 130002 */

@@ -216,7 +216,9 @@ static enum sl_status gemm(const struct call *c) {
                                           .b = c->x[1],
                                           .bias = bias ? c->x[3] : NULL,
                                           .c = c->x[2]};
-  return sl_cuda_gemm_run(c->cuda->gemm, c->stream, &product);
+  const enum sl_status status = sl_cuda_gemm_run(c->cuda->gemm, c->stream, &product);
+  if (status != SL_DONE) return status;
+  return ran(c, sl_cuda_reduce_bias_add(c->stream, type_of(c, 2), c->x[2], c->x[3], c->dim[0], c->dim[1]));
 }
 
 static enum sl_status bias_fwd(const struct call *c) {

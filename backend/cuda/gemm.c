@@ -2,6 +2,8 @@
  * change places and a factor that is stored as it is used is not transposed. A bias of n numbers is then one a row of
  * c', which is what its bias epilogue adds.
  *
+ * Where it has no product with that epilogue, the bias is left to the caller (SL_DONE).
+ *
  * The algorithm comes from its heuristic, asked once per shape, types and alignment, and kept: the second step, and the
  * second run, use the same one, so bits repeat. Split sums go through the workspace in a fixed order. */
 #include "backend/cuda/cuda.h"
@@ -31,6 +33,7 @@ struct entry {
   cublasLtMatmulDesc_t desc;
   cublasLtMatrixLayout_t a, b, c; /* in cuBLAS's sense: a is our b */
   cublasLtMatmulAlgo_t algo;
+  bool none; /* there is no algorithm */
 };
 
 struct sl_cuda_gemm {
@@ -133,7 +136,8 @@ static enum sl_status ask(const struct sl_cuda_gemm *g, struct entry *e, const v
     code = cublasLtMatmulAlgoGetHeuristic(g->handle, e->desc, e->a, e->b, e->c, e->c, pref, 1, &result, &found);
   release("cublasLtMatmulPreferenceDestroy", cublasLtMatmulPreferenceDestroy(pref));
   SL_TRY(status);
-  if (code != CUBLAS_STATUS_SUCCESS || found == 0)
+  e->none = code != CUBLAS_STATUS_SUCCESS || found == 0;
+  if (e->none && !bias)
     return sl_fail(SL_ERR_INTERNAL, "cuBLAS has no product of %lld x %lld x %lld in %s with result in %s: %s",
                    (long long)e->key.m, (long long)e->key.n, (long long)e->key.k,
                    sl_dtype_name((enum sl_dtype)e->key.type), sl_dtype_name((enum sl_dtype)e->key.out_type),
@@ -186,6 +190,12 @@ enum sl_status sl_cuda_gemm_run(struct sl_cuda_gemm *g, cudaStream_t stream, con
   struct entry *e;
   if (p->m == 0 || p->n == 0) return SL_OK;
   SL_TRY(find(g, p, &e));
+  if (e->none) {
+    struct sl_cuda_product plain = *p;
+    plain.bias = NULL;
+    SL_TRY(sl_cuda_gemm_run(g, stream, &plain));
+    return SL_DONE;
+  }
   if (p->bias) SL_TRY(set_desc(e->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &p->bias, sizeof p->bias));
   LT_TRY(cublasLtMatmul(g->handle, e->desc, &one, p->b, e->a, p->a, e->b, &beta, p->c, e->c, p->c, e->c, &e->algo,
                         g->workspace, g->workspace_bytes, stream));

@@ -29,6 +29,10 @@ for run in fp32:1e-5 bf16:4e-3 fp16:1e-3; do
     --json "$here/$name.one.json"
   table same "$here/host.json" "$here/$name.one.json" "$bound"
 done
+# a library without the bias in its products
+SHARDLAB_STAND_IN_NO_BIAS=1 "$here/bin/shardlab" measure "${job[@]}" --config "$here/fp32.json" --backend cuda \
+  --cluster h200x1 --world 1 --json "$here/apart.json"
+table same "$here/fp32.one.json" "$here/apart.json" 1e-5
 "$here/bin/shardlab" measure "${job[@]}" --config "$here/bf16.json" --backend cuda --cluster dgx-h200 --world 2 \
   --zero-stage 2 --json "$here/two.json"
 table same "$here/bf16.one.json" "$here/two.json" 4e-3
