@@ -34,7 +34,7 @@ cmake --build "$build" -j "$(nproc)" --target shardlab_host
 {
   date -u +%Y-%m-%d
   git -C "$root" rev-parse HEAD
-  nvcc --version | tail -2
+  "$(sed -n 's/^CMAKE_CUDA_COMPILER:[A-Z]*=//p' "$build/CMakeCache.txt")" --version | tail -2
   echo "needs $(objdump -T "$stage"/bin/* "$stage"/lib/* | grep -o 'GLIBC_2\.[0-9]*' | sort -uV | tail -1)"
 } >"$stage/VERSION"
 tar -C "$build" -czf "$archive" shardlab

@@ -3,7 +3,8 @@
 #   check    kernels against the host's, memcheck and racecheck, PyTorch's goldens, losses and gradients of the host
 #            backend, equal bits of two runs, several ranks on one GPU against one, arena predicted against allocated
 #   measure  calibration, experiments/validate_gpu with the profile, one rank of two large plans
-#   peer     PyTorch on the same GPU: its speed beside ours; experiments/memory_vs_stage with all ranks on this GPU
+#   peer     PyTorch on the same GPU: its kernels' errors and its speed beside ours; experiments/memory_vs_stage with all
+#            ranks on this GPU
 # Every stage has a time limit of its own; what fails or is late is a line of the table, and the others go on. What needs a
 # GPU is skipped, by name, where there is none. Everything lands in OUT (out/gpu-PART) and OUT.tar.gz; the table is printed
 # last. usage: run.sh --part PART [OUT]
@@ -195,6 +196,13 @@ torch() {
     python3 "$root/tests/peers/torch_gpt2_gpu.py" --batch 8 --seq 1024 --steps 20 --no-compile --json "$out/torch.json"
 }
 
+torch_kernels() { # errors and attention's speed beside PyTorch's
+  local library=$root/lib/libshardlab_cuda.so
+  needs_gpu || return
+  [ -e "$library" ] || library=$root/build/release/lib/libshardlab_cuda.so
+  python3 "$root/tests/peers/torch_kernels_gpu.py" "$library" --json "$out/torch-kernels.json"
+}
+
 ours() { # steps are timed without, and then looked into with a trace
   local job=(--model gpt2 --cluster h200x1 --config "$out/peer.config.json" --micro-batch 8 --seq 1024 --attention flash
     --data "$corpus")
@@ -233,14 +241,15 @@ part_measure() {
 }
 
 part_peer() {
-  stage torch 240 torch
+  stage torch-kernels 90 torch_kernels
+  stage torch 200 torch
   stage ours 90 ours
   stage memory-vs-stage 240 stages_of_memory
 }
 
 declare -F "part_$part" >/dev/null || { echo "gpu: no part '$part': check, measure, peer" >&2; exit 2; }
 export -f needs_gpu config table run golden goldens host_equal bits equal_ranks arena sanitizer profile validate alone torch \
-  ours stages_of_memory
+  torch_kernels ours stages_of_memory
 export root out bin gpu
 export corpus=$root/examples/corpus.txt
 "part_$part"
