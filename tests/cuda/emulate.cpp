@@ -38,15 +38,17 @@ void *the_context;
 unsigned char *shared_memory;
 int reversed;
 
-void entry() {
-  the_body(the_context);
-  running->what = DONE;
-  _longjmp(scheduler, 1);
-}
-
 void leave(state why) {
   running->what = why;
   if (_setjmp(running->place) == 0) _longjmp(scheduler, 1);
+}
+
+/* A fiber serves block after block: to make one anew would ask the kernel twice. */
+void entry() {
+  for (;;) {
+    the_body(the_context);
+    leave(DONE);
+  }
 }
 
 void resume(fiber *f) {
@@ -67,7 +69,7 @@ void prepare(fiber *f, dim3 block, unsigned thread) {
   f->at.block = block;
   f->at.thread = dim3(thread % blockDim.x, thread / blockDim.x % blockDim.y, thread / (blockDim.x * blockDim.y));
   f->what = READY;
-  f->entered = false;
+  if (f->entered) return;
   getcontext(&f->first);
   f->first.uc_stack.ss_sp = f->stack;
   f->first.uc_stack.ss_size = stack_bytes;

@@ -387,7 +387,12 @@ static void barrier(struct ncclComm *comm) {
   atomic_int *arrived = &shared->comms[comm->id].arrived;
   const int mine = atomic_fetch_add(arrived, 1), until = (mine / comm->size + 1) * comm->size;
   while (comm->world_rank == hanging) pause();
-  while (atomic_load(arrived) < until) sched_yield();
+  for (int turns = 0; atomic_load(arrived) < until; turns++) {
+    if (turns < 10)
+      sched_yield();
+    else
+      nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL); /* the others compute, perhaps on this core */
+  }
 }
 
 /* A member's `bytes` in its slot, seen by all between two barriers; `take` runs there. */
