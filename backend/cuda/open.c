@@ -113,6 +113,7 @@ static enum sl_status in_turn(struct sl_cuda *cuda, enum sl_status (*take)(struc
   enum sl_status status = SL_OK;
   const int turns = cuda->shared ? cuda->place.world : 1;
   for (int turn = 0; turn < turns; turn++) {
+    sl_cuda_watch_phase(cuda, "another rank's turn to take memory"); /* each turn has the whole time */
     if (turns == 1 || turn == cuda->rank) {
       const int64_t before = sl_cuda_used_bytes(cuda->device);
       status = take(cuda);
