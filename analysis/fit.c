@@ -23,8 +23,6 @@ static double cache_of(const struct sl_fit *fit, int ranks) {
 void sl_fit_group_free(struct sl_fit_group *group) {
   free(group->quantity);
   free(group->seconds);
-  free(group->low);
-  free(group->high);
   free(group->spread);
   free(group->count);
 }
@@ -39,8 +37,6 @@ enum sl_status sl_fit_gather(struct sl_fit_group *g, const struct sl_fit *fit, c
   bool models = false;
   SL_TRY(sl_calloc(&g->quantity, points->count, sizeof *g->quantity));
   SL_TRY(sl_calloc(&g->seconds, points->count, sizeof *g->seconds));
-  SL_TRY(sl_calloc(&g->low, points->count, sizeof *g->low));
-  SL_TRY(sl_calloc(&g->high, points->count, sizeof *g->high));
   SL_TRY(sl_calloc(&g->spread, points->count, sizeof *g->spread));
   SL_TRY(sl_calloc(&g->count, points->count, sizeof *g->count));
   for (size_t i = 0; i < points->count && !models; i++)
@@ -50,21 +46,10 @@ enum sl_status sl_fit_gather(struct sl_fit_group *g, const struct sl_fit *fit, c
     if (!belongs(p, cost) || (source != NULL && (strcmp(p->source, source) == 0) != only)) continue;
     sl_point_quantities(p, cache_of(fit, p->ranks), g->quantity[g->n]);
     g->seconds[g->n] = p->median_s;
-    g->low[g->n] = p->low_s > 0 ? p->low_s : p->median_s;
-    g->high[g->n] = p->high_s > p->median_s ? p->high_s : p->median_s;
     g->spread[g->n] = p->low_s > 0 ? log(p->high_s / p->low_s) / 2.56 : 1;
     if (models && is_program(p)) g->spread[g->n] = hypot(g->spread[g->n], of_programs);
     g->count[g->n++] = p->count;
   }
-  return SL_OK;
-}
-
-/* The same form fitted to other times of the same points. */
-static enum sl_status fit_bound(double seconds[SL_TERM_COUNT], const struct sl_op_cost *cost,
-                                const struct sl_fit_group *g, const double *times) {
-  struct sl_op_cost bound = *cost;
-  SL_TRY(sl_fit_entry(&bound, (const double(*)[SL_TERM_COUNT])g->quantity, times, g->spread, g->n));
-  memcpy(seconds, bound.seconds, sizeof bound.seconds);
   return SL_OK;
 }
 
@@ -80,8 +65,6 @@ static enum sl_status fit_entry(struct sl_fit *fit, int entry) {
     cost->correlation[SL_TERM_LAUNCH][SL_TERM_LAUNCH] = 1;
   } else {
     SL_GO(sl_fit_entry(cost, (const double(*)[SL_TERM_COUNT])g.quantity, g.seconds, g.spread, g.n));
-    SL_GO(fit_bound(cost->fast, cost, &g, g.low));
-    SL_GO(fit_bound(cost->slow, cost, &g, g.high));
   }
   for (size_t i = 0, k = 0; i < fit->merged.count; i++) {
     const struct sl_point *p = &fit->merged.items[i];
@@ -117,8 +100,7 @@ static int compare(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* Median of values[0..n) and its standard error from the median absolute deviation. Sorts the values. */
-static double median_of(double *values, size_t n, double *error) {
+double sl_fit_median(double *values, size_t n, double *error) {
   *error = 0;
   if (n == 0) return 0;
   qsort(values, n, sizeof *values, compare);
@@ -150,7 +132,7 @@ static double gap_of(const struct sl_points *points, double *work, double *error
     if (s->ranks == 1 && s->ops > 0)
       work[n++] = fmax(0, (sl_fit_undisturbed(s->low_s, s->median_s) - s->compute_s) / s->ops);
   }
-  return median_of(work, n, error);
+  return sl_fit_median(work, n, error);
 }
 
 /* The share of a communication's own time by which it delays compute beside it: this host's ranks move their bytes
@@ -164,41 +146,21 @@ static double share_of(const struct sl_fit *fit, const struct sl_points *points,
                  rest = sl_fit_undisturbed(s->low_s, s->median_s) - s->compute_s - gap * s->ops;
     if (s->ranks > 1 && alone > 0.02 * s->median_s) work[n++] = rest / alone;
   }
-  if (n > 0) return median_of(work, n, error);
+  if (n > 0) return sl_fit_median(work, n, error);
   *error = -1; /* one rank, or too little communication to tell */
   return fit->profile.device.comm_cpu_share;
-}
-
-/* Standard deviation of ln(median) of a step from run to run: from pairs of rounds of one model. */
-static double noise_of(const struct sl_points *points, double *work, double *error) {
-  static const double of_difference = 0.6745 * 1.41421356; /* median of |a - b| over the deviation of each */
-  size_t n = 0;
-  for (size_t i = 0; i < points->step_count; i++) {
-    const struct sl_point_step *a = &points->steps[i];
-    for (size_t k = i + 1; k < points->step_count; k++) {
-      const struct sl_point_step *b = &points->steps[k];
-      if (a->ranks == b->ranks && strcmp(a->name, b->name) == 0)
-        work[n++] = fabs(log(sl_fit_undisturbed(a->low_s, a->median_s) / sl_fit_undisturbed(b->low_s, b->median_s)));
-    }
-  }
-  const double median = median_of(work, n, error);
-  *error /= of_difference;
-  return median / of_difference;
 }
 
 static enum sl_status fit_steps(struct sl_fit *fit, const struct sl_points *points) {
   struct sl_device *d = &fit->profile.device;
   double *work;
-  SL_TRY(sl_calloc(&work, points->step_count * (points->step_count + 1), sizeof *work));
+  SL_TRY(sl_calloc(&work, points->step_count, sizeof *work));
   d->launch_latency = gap_of(points, work, &fit->gap_stderr);
   d->comm_cpu_share = fmin(0.99, fmax(0, share_of(fit, points, d->launch_latency, work, &fit->share_stderr)));
   if (d->kind == SL_DEVICE_GPU)
     d->comm_cpu_share = 0; /* what a rank's core does for its communication is not its compute */
-  d->run_noise = noise_of(points, work, &fit->noise_stderr);
-  if (!(d->run_noise > 0)) fit->noise_stderr = -1; /* one round: nothing to compare */
-  d->run_noise = fmax(0.005, d->run_noise);
   free(work);
-  return SL_OK;
+  return sl_fit_noise(fit, points);
 }
 
 /* --- the formulas' own numbers, for what was not measured --- */
@@ -343,6 +305,7 @@ json_t *sl_fit_json(const struct sl_fit *fit, const struct sl_points *points) {
   annotate(device, "launch_us", 1e6 * fit->gap_stderr, source);
   annotate(device, "comm_cpu_share", fit->share_stderr, source);
   annotate(device, "run_noise", fit->noise_stderr, source);
+  annotate(device, "run_noise_slope", fit->slope_stderr, source);
   annotate(device, "error_scale", fit->scale_stderr, source);
   annotate_link(fit, link, source);
   json_array_foreach(json_object_get(top, "op_costs"), i, entry) {

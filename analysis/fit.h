@@ -3,9 +3,8 @@
  * One entry of the profile's op_costs for each (op, variant, type, ranks) that has points. The model is the sum of
  * sl_op_quantities, each times exp(theta); the residual of a point is ln(model / seconds), so all sizes weigh alike, and
  * a term cannot become negative. seconds is the median over the rounds of a calibration, of a round the median, at most
- * 1.15 times the 10th percentile: beyond that others were busy (fit_rounds.c). The 10th and the 90th percentile of the
- * rounds are fitted alike: fast and slow. Weights: 1 / (s0^2 + s^2), s being the point's spread ln(high / low) / 2.56 and
- * s0 = 0.03; a point of a benchmark program, whose operands no cache holds, has 0.1 more where models have points of the
+ * 1.15 times the 10th percentile: beyond that others were busy (fit_rounds.c). Weights: 1 / (s0^2 + s^2), s being the
+ * point's spread ln(high / low) / 2.56 between the 10th and the 90th percentile of the rounds, and s0 = 0.03; a point of a benchmark program, whose operands no cache holds, has 0.1 more where models have points of the
  * same entry: their ops find what the op before has left. Outliers count less by Cauchy weights, iterated (Holland, Welsch 1977). Terms that add nothing (less than
  * 0.2 % of every point, or of which the data know nothing) are left out. Covariance: sigma^2 (J^T W J)^-1; scatter: the
  * weighted standard deviation of the residuals, corrected for the terms fitted. What a prediction may miss comes from
@@ -29,10 +28,11 @@ struct sl_fit {
   struct sl_points merged; /* the points, rounds put together; owned */
   struct sl_fit_row *rows; /* owned; one per point that a fit used */
   size_t count;
-  int *points_of; /* points behind each entry; owned */
-  double gap_stderr, share_stderr, noise_stderr,
-      scale_stderr;   /* of launch_latency, comm_cpu_share, run_noise, error_scale */
-  double peak_stderr; /* of the fp32 peak, relative */
+  int *points_of;                    /* points behind each entry; owned */
+  double gap_stderr, share_stderr;   /* of launch_latency, comm_cpu_share */
+  double noise_stderr, slope_stderr; /* of run_noise and its slope; below 0: nothing tells */
+  double scale_stderr;               /* of error_scale */
+  double peak_stderr;                /* of the fp32 peak, relative */
 };
 
 /* Fit all of `points`. Errors: SL_ERR_INPUT when the points are too few or name a broken
@@ -53,12 +53,21 @@ double sl_fit_undisturbed(double low_s, double median_s);
 /* Points that differ only in their times become one; steps and cluster are left out. */
 enum sl_status sl_fit_merge(struct sl_points *out, const struct sl_points *in);
 
+/* --- fit_noise.c --- */
+
+/* How much steps differ from run to run, and how that depends on their length: run_noise and run_noise_slope of the
+ * profile (sl_device_run_noise), from what the rounds of each model of `points` say. */
+enum sl_status sl_fit_noise(struct sl_fit *fit, const struct sl_points *points);
+
 /* --- fit.c --- */
+
+/* Median of values[0..n), which are sorted, and its standard error from the median absolute deviation; 0 of none. */
+double sl_fit_median(double *values, size_t n, double *error);
 
 /* The points of one entry, as sl_fit_entry wants them. */
 struct sl_fit_group {
   double (*quantity)[SL_TERM_COUNT];
-  double *seconds, *low, *high, *spread, *count;
+  double *seconds, *spread, *count;
   size_t n;
 };
 

@@ -120,7 +120,8 @@ static double standardised(const struct sl_fit *fit, const struct sl_fit_totals 
     variance += pow(costs->items[e].holdout * seconds, 2);
   }
   predicted += d->launch_latency * step->ops + d->comm_cpu_share * sl_fit_communication(fit, step);
-  return log(measured_s / predicted) / sqrt(variance / (predicted * predicted) + d->run_noise * d->run_noise);
+  return log(measured_s / predicted) /
+         sqrt(variance / (predicted * predicted) + pow(sl_device_run_noise(d, predicted), 2));
 }
 
 static enum sl_status set_scale(struct sl_fit *fit, const struct sl_points *points, const struct sl_fit_totals *t) {

@@ -77,12 +77,12 @@ static enum sl_status fit(int argc, char **argv) {
   SL_GO(sl_fit_points(&result, &points));
   profile = sl_fit_json(&result, &points);
   SL_GO(sl_json_save(profile, request.out));
-  printf("%s: %d costs of ops from %zu points; noise of a step %.1f %%\n", request.out, result.profile.op_costs.count,
-         points.count, 100 * result.profile.device.run_noise);
+  printf("%s: %d costs of ops from %zu points; noise of a step of 0.1 s %.1f %%\n", request.out,
+         result.profile.op_costs.count, points.count, 100 * result.profile.device.run_noise);
   if (result.profile.device.run_noise > busy)
-    sl_warn(
-        "steps differed by %.0f %% from run to run: others were busy on this machine; calibrate again when it is quiet",
-        100 * result.profile.device.run_noise);
+    sl_warn("steps of 0.1 s differed by %.0f %% from run to run: others were busy on this machine; calibrate again "
+            "when it is quiet",
+            100 * result.profile.device.run_noise);
   if (request.report == NULL) goto fail;
   status = sl_fit_report(&result, request.report);
   if (status == SL_ERR_ABSENT) { /* the profile stands; only its picture is missing */

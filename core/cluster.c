@@ -54,6 +54,7 @@ static const struct number device_numbers[] = {
     {"cache_MiB", BYTES, AT(cache_bytes), MIB, 0, 1e6, false},
     {"cache_bandwidth_GBps", REAL, AT(cache_bandwidth), 1e9, 0, 1e6, false},
     {"run_noise", REAL, AT(run_noise), 1, 0, 10, false},
+    {"run_noise_slope", REAL, AT(run_noise_slope), 1, 0, 0.5, false},
     {"error_scale", REAL, AT(error_scale), 1, 0, 100, false},
 };
 #undef AT
@@ -224,6 +225,12 @@ enum sl_status sl_cluster_from_json(struct sl_cluster *cluster, const struct sl_
   SL_TRY(read_device(&in, &cluster->device));
   SL_TRY(read_links(&in, cluster));
   return sl_op_costs_read(&cluster->op_costs, doc, sl_json_get(&in, "op_costs"));
+}
+
+double sl_device_run_noise(const struct sl_device *device, double step_s) {
+  static const double of_length_s = 0.1, least = 0.005;
+  if (!(device->run_noise > 0) || !(step_s > 0)) return device->run_noise;
+  return fmax(least, device->run_noise * pow(step_s / of_length_s, -device->run_noise_slope));
 }
 
 void sl_cluster_free(struct sl_cluster *cluster) {

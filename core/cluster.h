@@ -41,8 +41,9 @@ struct sl_device {
   /* cache-resident small buffers on a CPU; 0 bytes = not modelled */
   int64_t cache_bytes;
   double cache_bandwidth;
-  double run_noise;   /* standard deviation of a run's median step time from run to run, relative */
-  double error_scale; /* by which whole steps missed more than the errors of their entries say; 0 = 1 */
+  double run_noise;       /* see sl_device_run_noise; 0: not known */
+  double run_noise_slope; /* 0 to 0.5 */
+  double error_scale;     /* by which whole steps missed more than the errors of their entries say; 0 = 1 */
 };
 
 /* One level of the interconnect: ranks that share a unit of this level talk at this bandwidth (per device and direction,
@@ -71,6 +72,11 @@ struct sl_cluster {
  * "localhost" takes cores and memory from this machine. On failure nothing is held. */
 enum sl_status sl_cluster_load(struct sl_cluster *cluster, const char *spec);
 enum sl_status sl_cluster_from_json(struct sl_cluster *cluster, const struct sl_json *doc);
+/* Standard deviation of ln(median step time of a run), from run to run, of steps of `step_s` seconds:
+ *   run_noise (step_s / 0.1 s)^-run_noise_slope, at least 0.5 %; 0 where run_noise is
+ * What disturbs a machine for much less than a step averages out over it, as 1 / sqrt(step_s): slope 0.5; a state that
+ * outlasts the step does not: slope 0. */
+double sl_device_run_noise(const struct sl_device *device, double step_s);
 /* Free the measured ops; a zeroed cluster is fine. */
 void sl_cluster_free(struct sl_cluster *cluster);
 /* The slowest link that a group spans: devices first, first+stride, ... (count of them) numbered node by node. */

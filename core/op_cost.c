@@ -178,8 +178,8 @@ enum sl_status sl_op_cost_names(const struct sl_json_object *in, int *kind, enum
   return read_dtype(in, dtype);
 }
 
-static const char *const words[] = {"op",     "variant", "dtype",       "ranks", "scatter", "holdout",
-                                    "points", "source",  "correlation", "fast",  "slow"};
+static const char *const words[] = {"op",      "variant", "dtype",  "ranks",      "scatter",
+                                    "holdout", "points",  "source", "correlation"};
 
 static enum sl_status check_keys(const struct sl_json_object *in) {
   const char *known[sizeof words / sizeof *words + SL_TERM_COUNT], *key;
@@ -219,23 +219,6 @@ static enum sl_status read_terms(const struct sl_json_object *in, struct sl_op_c
   return count > 0 ? SL_OK : sl_json_get_fail(in, terms[0].key, "a term of the cost, or another one");
 }
 
-/* The terms of the best or the worst that was met; absent: not known. */
-static enum sl_status read_bound(const struct sl_json_object *top, const char *key, double seconds[SL_TERM_COUNT]) {
-  char path[256];
-  const json_t *object = sl_json_get(top, key);
-  if (object == NULL) return SL_OK;
-  if (!json_is_object(object)) return sl_json_get_fail(top, key, "an object");
-  sl_json_get_path(top, key, path, sizeof path);
-  const struct sl_json_object in = {top->doc, object, path};
-  for (int t = 0; t < SL_TERM_COUNT; t++) {
-    double value = 0;
-    if (sl_json_get(&in, terms[t].key) == NULL) continue;
-    SL_TRY(sl_json_get_real(&in, terms[t].key, terms[t].rate ? 1e-9 : 0, 1e12, &value));
-    seconds[t] = terms[t].rate ? 1 / (value * terms[t].unit) : value * terms[t].unit;
-  }
-  return SL_OK;
-}
-
 static void pair_key(char *out, size_t size, int a, int b) {
   snprintf(out, size, "%s:%s", terms[a].key, terms[b].key);
 }
@@ -269,8 +252,6 @@ static enum sl_status read_entry(const struct sl_json_object *in, struct sl_op_c
   SL_TRY(sl_json_get_real(in, "holdout", 0, 10, &out->holdout));
   out->ranks = (int)ranks;
   SL_TRY(read_terms(in, out));
-  SL_TRY(read_bound(in, "fast", out->fast));
-  SL_TRY(read_bound(in, "slow", out->slow));
   return read_correlation(in, out);
 }
 
@@ -307,15 +288,6 @@ static json_t *correlation_json(const struct sl_op_cost *c) {
   return object;
 }
 
-static void put_bound(json_t *object, const char *key, const double seconds[SL_TERM_COUNT]) {
-  json_t *bound = json_object();
-  for (int t = 0; t < SL_TERM_COUNT; t++)
-    if (seconds[t] > 0)
-      json_object_set_new(bound, terms[t].key, json_real(sl_term_number((enum sl_term)t, seconds[t])));
-  if (json_object_size(bound) > 0) json_object_set(object, key, bound);
-  json_decref(bound);
-}
-
 static json_t *entry_json(const struct sl_op_cost *c) {
   json_t *object = json_pack("{s:s}", "op", sl_op_name((enum sl_op_kind)c->kind));
   if (c->variant != SL_VARIANT_PLAIN) json_object_set_new(object, "variant", json_string(sl_variant_name(c->variant)));
@@ -331,8 +303,6 @@ static json_t *entry_json(const struct sl_op_cost *c) {
   }
   json_object_set_new(object, "scatter", json_real(c->scatter));
   if (c->holdout > 0) json_object_set_new(object, "holdout", json_real(c->holdout));
-  put_bound(object, "fast", c->fast);
-  put_bound(object, "slow", c->slow);
   json_t *correlation = correlation_json(c);
   if (json_object_size(correlation) > 0) json_object_set(object, "correlation", correlation);
   json_decref(correlation);

@@ -67,7 +67,6 @@ struct sl_op_cost {
   double relative_stderr[SL_TERM_COUNT]; /* standard error of the fit, relative */
   double correlation[SL_TERM_COUNT][SL_TERM_COUNT]; /* between the estimates of two terms; 1 on the diagonal */
   double scatter; /* standard deviation of ln(measured / fitted) over the points: what the form does not describe */
-  double fast[SL_TERM_COUNT], slow[SL_TERM_COUNT]; /* as `seconds`, when the machine is at its best and its worst */
   double holdout; /* the same of the total that this entry's ops take in a program whose shapes the fit did not see */
 };
 
@@ -101,8 +100,8 @@ bool sl_op_cost_moves(int kind);
 double sl_op_cost_variance(const struct sl_op_cost *cost, const double seconds[SL_TERM_COUNT]);
 
 /* The list "op_costs" of a cluster.json: objects {"op", "variant", "dtype", "ranks", "launch_us", "launch_us_stderr", ...,
- * "scatter", "holdout", "fast": {"launch_us": .., ...}, "slow": {...}, "correlation": {"launch_us:GFLOPS": r, ...}}. Fills
- * *costs, which holds nothing before, nor after an error. Errors: SL_ERR_INPUT with the place. */
+ * "scatter", "holdout", "correlation": {"launch_us:GFLOPS": r, ...}}. Fills *costs, which holds nothing before, nor after
+ * an error. Errors: SL_ERR_INPUT with the place. */
 enum sl_status sl_op_costs_read(struct sl_op_costs *costs, const struct sl_json *doc, const json_t *list);
 /* The keys "op", "variant" and "dtype" of an object. */
 enum sl_status sl_op_cost_names(const struct sl_json_object *in, int *kind, enum sl_variant *variant,

@@ -82,15 +82,9 @@ double sl_cost_collective(const struct sl_cost_rank *rank, const struct sl_link 
 /* Relative standard deviation of the time of step program `program` as a calibrated profile knows it; 0 without one.
  * With T the sum over the program's issues of the seconds of ops, and T_e those of the ops of entry e:
  *   variance T^2 = error_scale^2 sum over e of variance_e   see sl_op_cost_variance: errors common to an entry's ops
- *                + max(run_noise T, (T_slow - T_fast) / 2.563)^2              runs differ
+ *                + sl_device_run_noise(T)^2 T^2             runs differ
  * An entry that stands in for another type's ops is 30 % uncertain beyond its own error, and ops of a kind that was not
- * measured are 50 % uncertain.
- *
- * Why runs differ: the state of a machine that others use too lasts longer than a step (on a virtual one: where the host
- * has put its cores), and takes all ops along. The calibration saw it twice, in the medians of whole steps from round to
- * round (run_noise) and in the 10th and 90th percentiles of the rounds of each op (T_fast, T_slow, which depend on the
- * sizes of this program's ops): two views of one thing, so the larger counts and not their sum. `members` is the size of
- * the groups of collectives. */
+ * measured are 50 % uncertain. `members` is the size of the groups of collectives. */
 double sl_cost_step_error(const struct sl_cost_rank *rank, const struct sl_program *program, int members);
 
 #endif

@@ -8,13 +8,10 @@
 #include <stdlib.h>
 
 static const double of_stand_ins = 0.3, of_formulas = 0.5;
-static const double deciles =
-    2.563; /* standard deviations between the 10th and the 90th percentile, normal distribution */
-
 /* What the ops of one entry take in all; the last one is of the ops that have none. */
 struct total {
   double seconds[SL_TERM_COUNT]; /* by term */
-  double sum, stood_in, fast, slow;
+  double sum, stood_in;
 };
 
 static void count(struct total *total, const struct sl_op_cost *cost, const double quantity[SL_TERM_COUNT],
@@ -22,10 +19,6 @@ static void count(struct total *total, const struct sl_op_cost *cost, const doub
   const double seconds = sl_op_cost_seconds(cost, quantity);
   for (int t = 0; t < SL_TERM_COUNT; t++) total->seconds[t] += cost->seconds[t] * quantity[t];
   total->sum += seconds;
-  for (int t = 0; t < SL_TERM_COUNT; t++) {
-    total->fast += cost->fast[t] * quantity[t];
-    total->slow += cost->slow[t] * quantity[t];
-  }
   if (cost->dtype != dtype && !sl_op_cost_moves(cost->kind)) total->stood_in += seconds;
 }
 
@@ -54,16 +47,15 @@ static void add_program(struct total *totals, const struct sl_cost_rank *rank, c
 }
 
 double sl_cost_step_error(const struct sl_cost_rank *rank, const struct sl_program *program, int members) {
-  const double noise = rank->device->run_noise, scale = rank->device->error_scale;
+  const double scale = rank->device->error_scale;
   struct total *totals;
-  double all = 0, variance = 0, span = 0;
+  double all = 0, variance = 0;
   if (rank->costs == NULL || rank->costs->count == 0) return 0;
   const int n = rank->costs->count;
   if (sl_calloc(&totals, (size_t)n + 1, sizeof *totals) != SL_OK) return 0;
   add_program(totals, rank, program, members);
   for (int i = 0; i < n; i++) {
     all += totals[i].sum;
-    if (totals[i].slow > 0) span += totals[i].slow - totals[i].fast;
     variance +=
         sl_op_cost_variance(&rank->costs->items[i], totals[i].seconds) + pow(of_stand_ins * totals[i].stood_in, 2);
   }
@@ -72,5 +64,5 @@ double sl_cost_step_error(const struct sl_cost_rank *rank, const struct sl_progr
   free(totals);
   if (scale > 0) variance *= scale * scale;
   if (!(all > 0)) return 0;
-  return sqrt(variance / (all * all) + pow(fmax(noise, span / all / deciles), 2));
+  return sqrt(variance / (all * all) + pow(sl_device_run_noise(rank->device, all), 2));
 }

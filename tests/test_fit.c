@@ -134,7 +134,6 @@ static void profile_survives_its_file(void **unused) {
   assert_true(fit.profile.device.comm_cpu_share ==
               local->device.comm_cpu_share); /* steps of one rank say nothing of it */
   assert_true(fabs(fit.profile.device.run_noise / (log(1 + 0.04 * 3 / 3.91) / 0.6745 / sqrt(2)) - 1) < 0.01);
-  for (int t = 0; t < SL_TERM_COUNT; t++) fit.profile.op_costs.items[0].slow[t] *= 1.3;
   json_t *json = sl_fit_json(&fit, &points);
   char *text = json_dumps(json, JSON_REAL_PRECISION(17));
   struct sl_json doc;
@@ -144,8 +143,6 @@ static void profile_survives_its_file(void **unused) {
   for (int t = 0; t < SL_TERM_COUNT; t++) {
     const double a = again.op_costs.items[0].seconds[t], b = fit.profile.op_costs.items[0].seconds[t];
     assert_true(fabs(a - b) <= 1e-12 * b);
-    assert_true(fabs(again.op_costs.items[0].fast[t] - b) <= 1e-9 * b); /* one round: its own best and worst */
-    assert_true(fabs(again.op_costs.items[0].slow[t] - 1.3 * b) <= 1e-9 * b);
     assert_true(fabs(again.op_costs.items[0].relative_stderr[t] - fit.profile.op_costs.items[0].relative_stderr[t]) <
                 1e-9);
     for (int u = 0; u < SL_TERM_COUNT; u++)
@@ -153,6 +150,7 @@ static void profile_survives_its_file(void **unused) {
                   1e-9);
   }
   assert_true(again.device.run_noise > 0.01);
+  assert_true(again.device.run_noise_slope == 0);
   sl_json_free(&doc);
   free(text);
   json_decref(json);
@@ -200,8 +198,8 @@ static void rounds_become_one_point(void **unused) {
   sl_points_free(&merged);
 }
 
-/* Five rounds, of which two take half as long again: the 10th and 90th percentile are 1 and 1.5 times the median. */
-static void best_and_worst_rounds_are_fitted(void **unused) {
+/* Five rounds, of which two take half as long again. */
+static void two_slow_rounds_of_five_do_not_count(void **unused) {
   (void)unused;
   static struct sl_fit fit;
   struct sl_points points = {.cluster = NULL};
@@ -223,12 +221,52 @@ static void best_and_worst_rounds_are_fitted(void **unused) {
   for (int t = 0; t < SL_TERM_COUNT; t++) {
     if (truth[t] == 0) continue;
     assert_true(fabs(c->seconds[t] / truth[t] - 1) < 1e-3);
-    assert_true(fabs(c->fast[t] / truth[t] - 1) < 1e-3);
-    assert_true(fabs(c->slow[t] / truth[t] - 1.5) < 1e-3);
   }
   sl_fit_free(&fit);
   sl_points_free(&points);
   free(local);
+}
+
+/* Seven lengths of a step, each in three rounds that differ by 6 % (0.1 s / length)^slope, so that the middle one of the
+ * three differences is that. */
+static void noise_by_law(struct sl_fit *fit, struct sl_points *points, double slope) {
+  struct sl_cluster *local = calloc(1, sizeof *local);
+  assert_int_equal(sl_cluster_load(local, "localhost"), SL_OK);
+  *points = (struct sl_points){.cluster = sl_cluster_to_json(local)};
+  state = 31;
+  for (int i = 0; i < POINTS; i++) {
+    struct sl_point p = product(0.02);
+    assert_int_equal(sl_points_add(points, &p), SL_OK);
+  }
+  for (int m = 0; m < 7; m++) {
+    const double length_s = 3e-3 * pow(3.1, m), part = 0.06 * pow(0.1 / length_s, slope);
+    for (int round = 0; round < 3; round++) {
+      struct sl_point_step s = {.ranks = 1 + m % 2, .ops = 91, .compute_s = length_s, .repeats = 9};
+      snprintf(s.name, sizeof s.name, "m%d", m / 2);
+      s.median_s = length_s * exp(round == 0 ? -part : round == 1 ? 0 : part / 2);
+      assert_int_equal(sl_points_add_step(points, &s), SL_OK);
+    }
+  }
+  assert_int_equal(sl_fit_points(fit, points), SL_OK);
+  free(local);
+}
+
+static void noise_falls_with_the_length_of_a_step(void **unused) {
+  (void)unused;
+  static struct sl_fit fit;
+  static const double slopes[][2] = {{0, 0}, {0.31, 0.31}, {0.5, 0.5}, {0.7, 0.5}, {-0.2, 0}}; /* true, fitted */
+  for (size_t i = 0; i < sizeof slopes / sizeof *slopes; i++) {
+    struct sl_points points;
+    noise_by_law(&fit, &points, slopes[i][0]);
+    const struct sl_device *d = &fit.profile.device;
+    assert_true(fabs(d->run_noise_slope - slopes[i][1]) < 0.01);
+    if (slopes[i][0] == slopes[i][1]) assert_true(fabs(d->run_noise / (0.06 / 0.6745 / sqrt(2)) - 1) < 0.02);
+    assert_true(fabs(sl_device_run_noise(d, 0.4) / d->run_noise - pow(4, -slopes[i][1])) < 0.02);
+    assert_true(sl_device_run_noise(d, 1e9) == (slopes[i][1] > 0 ? 0.005 : d->run_noise));
+    assert_true(fit.noise_stderr >= 0 && fit.slope_stderr >= 0);
+    sl_fit_free(&fit);
+    sl_points_free(&points);
+  }
 }
 
 /* Programs of cold operands take 1.6 times as long; the models' ops, as many, say what counts. */
@@ -432,8 +470,9 @@ int main(void) {
       cmocka_unit_test(any_number_of_entries),
       cmocka_unit_test(too_few_points),
       cmocka_unit_test(rounds_become_one_point),
-      cmocka_unit_test(best_and_worst_rounds_are_fitted),
+      cmocka_unit_test(two_slow_rounds_of_five_do_not_count),
       cmocka_unit_test(models_outweigh_programs),
+      cmocka_unit_test(noise_falls_with_the_length_of_a_step),
 
       cmocka_unit_test(held_out_models_show_what_is_common),
       cmocka_unit_test(error_bars_grow_where_steps_miss_more),
