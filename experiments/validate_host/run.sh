@@ -2,7 +2,9 @@
 # Twelve configurations, predicted with a calibrated profile and then measured: the error of the step time, whether the
 # 90 % interval holds the measured median, and how wide it is. Usage: run.sh [PROFILE.json [FOLDER]]
 # Without a profile the machine is calibrated first. All predictions are made before the first measurement. Each
-# configuration is measured in ROUNDS runs of STEPS steps, one run of each in turn, so that minutes lie between them.
+# configuration is measured in ROUNDS runs, one run of each in turn, so that minutes lie between them; a run takes STEPS
+# steps or, where that is longer, SECONDS_EACH seconds of them: small steps should not be over before the machine's state
+# (README.md) has changed once or twice.
 # BUILD names the build folder (build/release).
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -12,6 +14,7 @@ profile=${1:-$root/out/profile.json}
 out=${2:-$root/out/validate_host}
 data=$root/examples/corpus.txt
 steps=${STEPS:-7}
+seconds=${SECONDS_EACH:-6}
 rounds=${ROUNDS:-3}
 mkdir -p "$out" "$(dirname "$profile")"
 [ -f "$profile" ] || "$bin/shardlab" calibrate --backend host --out "$profile"
@@ -57,9 +60,11 @@ for round in $(seq "$rounds"); do
   while read -r name rest; do
     [ -n "$name" ] || continue
     configure "$name" $rest
+    count=$(python3 -c "import json, math; t = json.load(open('$out/$name.predicted.json'))['step_time_s']
+print(max($steps, math.ceil($seconds / t)))")
     echo "$name $(cut -d' ' -f1 /proc/loadavg)" >>"$out/load.txt"
     # mpirun reads what is on its standard input, which here are the configurations still to come
-    "$bin/shardlab" measure "${flags[@]}" --data "$data" --steps "$steps" --json "$out/$name.measured.$round.json" \
+    "$bin/shardlab" measure "${flags[@]}" --data "$data" --steps "$count" --json "$out/$name.measured.$round.json" \
       </dev/null
   done <<<"$configurations"
 done
