@@ -67,10 +67,16 @@ enum sl_status sl_calibration_gpu_cluster(struct sl_cluster *cluster, const stru
 
 /* --- calibrate_record.c --- */
 
-/* Run `steps` steps of `job` and add a point per distinct op of rank 0's step program; `step` (optional) gets the whole
- * step. Points of communication are added only where `communication` is set. */
+/* Run `steps` steps of `job` and add a point per distinct op of the step program, with the times of the rank that
+ * computes longest in each step; `step` (optional) gets the whole step. Points of communication are added only where
+ * `communication` is set. Collective over the ranks. */
 enum sl_status sl_calibration_run(struct sl_calibration *c, const struct sl_job *job, int64_t steps, const char *source,
                                   bool communication, struct sl_point_step *step);
+
+/* Of the times that the ranks noted, `all` [rank][issue][step], those of each step's rank with the longest compute, in
+ * seconds, to `seconds` [issue][step]; the first of equals. */
+void sl_calibration_follow_slowest(double *seconds, const double *all, int ranks, const struct sl_program *program,
+                                   int64_t steps);
 
 /* --- calibrate_bench.c, calibrate_model.c --- */
 

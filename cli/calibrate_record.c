@@ -1,5 +1,9 @@
 /* One run of a job, and its completions as points: the median over the steps (the first one warms up) and over all ops
- * of the step that are alike. */
+ * of the step that are alike.
+ *
+ * Of several ranks each step has the times of the one whose compute took longest. The others wait for it, so it makes the
+ * step; and on a shared machine it is now this core that is slow and now that one. Times of a fixed rank would be too
+ * short for every step in which that rank waited. */
 #include "cli/calibrate.h"
 
 #include "core/program.h"
@@ -41,6 +45,51 @@ static void put_times(double *times, size_t n, double *low, double *median, doub
   *high = quantile(times, n, 0.9);
 }
 
+static bool communicates(int kind) {
+  const enum sl_op_class op_class = sl_op_class_of((enum sl_op_kind)kind);
+  return op_class == SL_CLASS_COLLECTIVE || op_class == SL_CLASS_P2P;
+}
+
+void sl_calibration_follow_slowest(double *seconds, const double *all, int ranks, const struct sl_program *program,
+                                   int64_t steps) {
+  const int64_t issues = (int64_t)program->issue_count;
+  for (int64_t s = 0; s < steps; s++) {
+    const double *slowest = all;
+    double most = -1;
+    for (int rank = 0; rank < ranks; rank++) {
+      const double *of_rank = all + rank * issues * steps;
+      double compute = 0;
+      for (int64_t i = 0; i < issues; i++)
+        if (!communicates((int)program->ops[program->issues[i].op].kind)) compute += of_rank[i * steps + s];
+      if (compute > most) most = compute, slowest = of_rank;
+    }
+    for (int64_t i = 0; i < issues; i++) seconds[i * steps + s] = slowest[i * steps + s];
+  }
+}
+
+/* Collective over the ranks. Their step programs have the same ops in the same order, of sizes that differ by an uneven
+ * cut at most. */
+static enum sl_status follow_slowest(const struct sl_calibration *c, const struct sl_run *run, struct recorder *r) {
+  if (c->ranks == 1 || c->exec->exchange == NULL) return SL_OK;
+  const size_t bytes = r->program->issue_count * (size_t)r->steps * sizeof *r->seconds;
+  int64_t *sizes = NULL, mine = (int64_t)bytes;
+  double *all = NULL;
+  enum sl_status status;
+  SL_GO(sl_calloc(&sizes, (size_t)c->ranks, sizeof *sizes));
+  SL_GO(c->exec->exchange(run->state, &mine, sizeof mine, sizes));
+  for (int i = 0; i < c->ranks; i++)
+    if (sizes[i] != mine)
+      SL_GO(sl_fail(SL_ERR_INTERNAL, "rank %d timed %lld bytes of ops, this one %lld", i, (long long)sizes[i],
+                    (long long)mine));
+  SL_GO(sl_calloc(&all, (size_t)c->ranks, bytes));
+  SL_GO(c->exec->exchange(run->state, r->seconds, bytes, all));
+  sl_calibration_follow_slowest(r->seconds, all, c->ranks, r->program, r->steps);
+fail:
+  free(sizes);
+  free(all);
+  return status;
+}
+
 static struct sl_point describe(const struct sl_calibration *c, const struct sl_program *p, const struct sl_op *op,
                                 const char *source) {
   const enum sl_op_class op_class = sl_op_class_of(op->kind);
@@ -63,11 +112,6 @@ static struct sl_point describe(const struct sl_calibration *c, const struct sl_
 static bool alike(const struct sl_point *a, const struct sl_point *b) {
   return a->kind == b->kind && a->variant == b->variant && a->dtype == b->dtype && a->parts == b->parts &&
          a->bytes == b->bytes && memcmp(a->dim, b->dim, sizeof a->dim) == 0;
-}
-
-static bool communicates(int kind) {
-  const enum sl_op_class op_class = sl_op_class_of((enum sl_op_kind)kind);
-  return op_class == SL_CLASS_COLLECTIVE || op_class == SL_CLASS_P2P;
 }
 
 /* The distinct ops of the program, with all their times: by turns, since what an issue is like is known by its op. */
@@ -142,6 +186,7 @@ enum sl_status sl_calibration_run(struct sl_calibration *c, const struct sl_job 
   SL_GO(sl_calloc(&times, issues * (size_t)run.steps, sizeof *times));
   run.observe_context = &recorder;
   SL_GO(sl_run_execute(&run));
+  SL_GO(follow_slowest(c, &run, &recorder));
   const struct sl_exec_report *report = &run.reports[0];
   const int64_t beside = report->context_bytes + report->process_bytes - report->arena_bytes[SL_SPACE_DEVICE];
   if (beside > c->context_bytes) c->context_bytes = beside;

@@ -316,6 +316,26 @@ static void broken_profiles_say_where(void **unused) {
   sl_error_clear();
 }
 
+/* Two ranks, three steps of product, all_reduce, product: rank 1 computes longer in step 0 alone, and in step 2 both take
+ * as long. A long wait in a collective makes no rank the slowest. */
+static void times_are_of_the_slowest_rank(void **unused) {
+  (void)unused;
+  struct sl_op ops[] = {{.kind = SL_OP_GEMM}, {.kind = SL_OP_ALL_REDUCE}};
+  struct sl_issue issues[] = {{.op = 0}, {.op = 1}, {.op = 0}};
+  const struct sl_program program = {.ops = ops, .op_count = 2, .issues = issues, .issue_count = 3};
+  const double all[] = {
+      1, 2, 3, /* rank 0, product */
+      9, 1, 7, /* the collective */
+      1, 2, 5, /* product */
+      3, 1, 4, /* rank 1 */
+      1, 9, 6, 3, 1, 4,
+  };
+  const double want[] = {3, 2, 3, 1, 1, 7, 3, 2, 5};
+  double seconds[9] = {0};
+  sl_calibration_follow_slowest(seconds, all, 2, &program, 3);
+  assert_memory_equal(seconds, want, sizeof want);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(file_there_and_back),
@@ -327,6 +347,7 @@ int main(void) {
       cmocka_unit_test(predictions_name_what_stands_in),
       cmocka_unit_test(error_bar_by_hand),
       cmocka_unit_test(broken_profiles_say_where),
+      cmocka_unit_test(times_are_of_the_slowest_rank),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
