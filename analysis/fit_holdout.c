@@ -2,8 +2,11 @@
  * fitted to the rest, and its ops and its steps are predicted from that.
  *
  *   holdout of an entry   root mean square over the models of ln(total measured / total predicted) of the entry's ops
- *   error_scale           root mean square over the models of ln(step measured / step predicted) / sigma, at least 1,
- *                         where sigma is what holdout and run_noise say of that step: errors that entries share */
+ *   error_scale           the scale of holdout that makes the models' steps most likely, at least 1: errors that entries
+ *                         share. A model's ln(step measured / step predicted) is taken as normal, of variance
+ *                         scale^2 form^2 + noise^2 with `form` what holdout says of the step and `noise` what run_noise
+ *                         leaves of the median of its rounds, so that long steps, which differ little from run to run,
+ *                         tell most */
 #include "analysis/fit.h"
 
 #include <math.h>
@@ -85,8 +88,9 @@ static void set_holdout(struct sl_op_cost *cost, const struct sl_fit_totals *t, 
   if (n < LEAST_MODELS) cost->holdout = fmax(fmax(cost->holdout, cost->scatter), unknown);
 }
 
-/* The step's median over its rounds. */
-static double median_of_rounds(const struct sl_points *points, const struct sl_point_step *step, double *work) {
+/* The step's median over its rounds, and how many they are. */
+static double median_of_rounds(const struct sl_points *points, const struct sl_point_step *step, double *work,
+                               size_t *rounds) {
   size_t n = 0;
   for (size_t i = 0; i < points->step_count; i++) {
     const struct sl_point_step *s = &points->steps[i];
@@ -94,6 +98,7 @@ static double median_of_rounds(const struct sl_points *points, const struct sl_p
       work[n++] = sl_fit_undisturbed(s->low_s, s->median_s);
   }
   qsort(work, n, sizeof *work, compare);
+  *rounds = n;
   return n % 2 ? work[n / 2] : (work[n / 2 - 1] + work[n / 2]) / 2;
 }
 
@@ -105,10 +110,15 @@ static bool first_round(const struct sl_points *points, size_t index) {
   return true;
 }
 
-/* ln(step measured / predicted) of a held-out model in units of what is expected of it. Entries that too few others know
- * are taken as measured. */
-static double standardised(const struct sl_fit *fit, const struct sl_fit_totals *t, int m,
-                           const struct sl_point_step *step, double measured_s) {
+/* By how much a held-out model's step was missed, ln(measured / predicted), and what is expected of it: variances. */
+struct miss {
+  double error, form, noise;
+};
+
+/* Entries that too few others know are taken as measured. */
+static struct miss miss_of(const struct sl_fit *fit, const struct sl_fit_totals *t, int m,
+                           const struct sl_point_step *step, double measured_s, size_t rounds) {
+  const double half_pi = 1.5707963; /* variance of a median over that of a mean */
   const struct sl_op_costs *costs = &fit->profile.op_costs;
   const struct sl_device *d = &fit->profile.device;
   double predicted = 0, variance = 0;
@@ -120,26 +130,63 @@ static double standardised(const struct sl_fit *fit, const struct sl_fit_totals 
     variance += pow(costs->items[e].holdout * seconds, 2);
   }
   predicted += d->launch_latency * step->ops + d->comm_cpu_share * sl_fit_communication(fit, step);
-  return log(measured_s / predicted) /
-         sqrt(variance / (predicted * predicted) + pow(sl_device_run_noise(d, predicted), 2));
+  return (struct miss){.error = log(measured_s / predicted),
+                       .form = variance / (predicted * predicted),
+                       .noise = pow(sl_device_run_noise(d, predicted), 2) * fmin(1, half_pi / (double)rounds)};
+}
+
+/* The derivative of the misses' log-likelihood by the square of the scale, times 2; *information: that of the scale. */
+static double slope_of_likelihood(const struct miss *misses, int n, double scale, double *information) {
+  double slope = 0;
+  *information = 0;
+  for (int i = 0; i < n; i++) {
+    const double form = misses[i].form, variance = scale * scale * form + misses[i].noise;
+    if (!(variance > 0)) continue;
+    slope += form * (misses[i].error * misses[i].error - variance) / (variance * variance);
+    *information += 2 * pow(scale * form / variance, 2);
+  }
+  return slope;
+}
+
+/* By bisection. */
+static double most_likely_scale(const struct miss *misses, int n, double *error) {
+  const double largest = 100; /* core/cluster.h */
+  double low = 1, high = largest, information;
+  if (slope_of_likelihood(misses, n, low, &information) <= 0) high = low;
+  while (high - low > 1e-6 * high) {
+    const double middle = (low + high) / 2;
+    if (slope_of_likelihood(misses, n, middle, &information) > 0)
+      low = middle;
+    else
+      high = middle;
+  }
+  slope_of_likelihood(misses, n, low, &information);
+  *error = information > 0 ? 1 / sqrt(information) : 0;
+  return low;
 }
 
 static enum sl_status set_scale(struct sl_fit *fit, const struct sl_points *points, const struct sl_fit_totals *t) {
-  double sum = 0, *work;
+  struct miss *misses = NULL;
+  double *work = NULL;
+  enum sl_status status;
   int n = 0;
-  SL_TRY(sl_calloc(&work, points->step_count, sizeof *work));
+  SL_GO(sl_calloc(&work, points->step_count, sizeof *work));
+  SL_GO(sl_calloc(&misses, points->step_count, sizeof *misses));
   for (size_t i = 0; i < points->step_count; i++) {
     const struct sl_point_step *s = &points->steps[i];
     const int m = model_of(t, s->name);
     if (m < 0 || !first_round(points, i)) continue;
-    sum += pow(standardised(fit, t, m, s, median_of_rounds(points, s, work)), 2);
-    n++;
+    size_t rounds;
+    const double measured_s = median_of_rounds(points, s, work, &rounds);
+    misses[n++] = miss_of(fit, t, m, s, measured_s, rounds);
   }
+  fit->profile.device.error_scale = 1;
+  fit->scale_stderr = 0;
+  if (n >= LEAST_MODELS) fit->profile.device.error_scale = most_likely_scale(misses, n, &fit->scale_stderr);
+fail:
+  free(misses);
   free(work);
-  fit->profile.device.error_scale = n < LEAST_MODELS ? 1 : fmax(1, sqrt(sum / n));
-  fit->scale_stderr =
-      n > 0 ? fit->profile.device.error_scale / sqrt(2.0 * n) : 0; /* of a normal distribution's deviation */
-  return SL_OK;
+  return status;
 }
 
 enum sl_status sl_fit_hold_out(struct sl_fit *fit, const struct sl_points *points) {
