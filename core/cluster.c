@@ -55,7 +55,7 @@ static const struct number device_numbers[] = {
     {"cache_bandwidth_GBps", REAL, AT(cache_bandwidth), 1e9, 0, 1e6, false},
     {"run_noise", REAL, AT(run_noise), 1, 0, 10, false},
     {"run_noise_slope", REAL, AT(run_noise_slope), 1, 0, 0.5, false},
-    {"error_scale", REAL, AT(error_scale), 1, 0, 100, false},
+    {"error_scale", REAL, AT(error_scale), 1, 0, 1e6, false},
 };
 #undef AT
 
