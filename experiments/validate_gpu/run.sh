@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Predicts and then measures five models on one GPU, three micro-batches each, with and without recomputation; see
-# README.md. usage: run.sh [FOLDER]; PROFILE: a calibrated cluster.json; BIN: where shardlab is; STEPS (12); BUDGET_S: what is
-# not measured by then is left out.
+# README.md. usage: run.sh [FOLDER]; PROFILE: a calibrated cluster.json; BIN: where shardlab is; STEPS (12); MODELS: others than
+# the five; LIMIT_S (60): of one run; BUDGET_S: what is not measured by then is left out.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -9,8 +9,13 @@ bin=${BIN:-$root/build/release/bin}
 out=${1:-$root/out/validate_gpu}
 profile=${PROFILE:-h200x1}
 steps=${STEPS:-12}
+limit=${LIMIT_S:-60}
 end=$((SECONDS + ${BUDGET_S:-100000}))
 mkdir -p "$out"
+timed() { # COMMAND...: within the limit of a run and what is left of all
+  local left=$((end - SECONDS))
+  timeout $((left < 1 ? 1 : left < limit ? left : limit)) "$@"
+}
 
 cat >"$out/config.json" <<'JSON'
 {"train_micro_batch_size_per_gpu": 1, "gradient_clipping": 1.0, "bf16": {"enabled": true},
@@ -22,7 +27,7 @@ cat >"$out/llama-1b.json" <<'JSON'
  "rope_theta": 10000.0}
 JSON
 
-models="gpt2 gpt2-medium gpt2-large gpt2-xl $out/llama-1b.json"
+models=${MODELS:-gpt2 gpt2-medium gpt2-large gpt2-xl llama-1b}
 names=()
 flags_of() { # NAME: model-micro-recompute
   local rest=${1%-*} recompute=${1##*-}
@@ -33,7 +38,7 @@ flags_of() { # NAME: model-micro-recompute
 }
 for model in $models; do
   for micro in 1 4 8; do
-    for recompute in none full; do names+=("$(basename "$model" .json)-$micro-$recompute"); done
+    for recompute in none full; do names+=("$model-$micro-$recompute"); done
   done
 done
 
@@ -44,12 +49,12 @@ done
 for name in "${names[@]}"; do
   [ $SECONDS -lt $end ] || { echo "$name: no time left" >&2; continue; }
   flags_of "$name"
-  timeout $((end - SECONDS)) "$bin/shardlab" measure "${flags[@]}" --backend cuda --data "$root/examples/corpus.txt" --steps "$steps" \
+  timed "$bin/shardlab" measure "${flags[@]}" --backend cuda --data "$root/examples/corpus.txt" --steps "$steps" \
     --json "$out/$name.measured.json" || echo "$name: not measured" >&2
 done
 flags_of gpt2-4-none
 "$bin/shardlab" predict "${flags[@]}" --trace "$out/gpt2.predicted.trace.json"
-"$bin/shardlab" measure "${flags[@]}" --backend cuda --data "$root/examples/corpus.txt" --steps 3 \
+timed "$bin/shardlab" measure "${flags[@]}" --backend cuda --data "$root/examples/corpus.txt" --steps 3 \
   --trace "$out/gpt2.measured.trace.json" || echo "gpt2: no measured trace" >&2
 for name in "${names[@]}"; do
   [ ! -s "$out/$name.measured.json" ] ||

@@ -5,27 +5,30 @@
 #   measure  calibration, experiments/validate_gpu with the profile, one rank of two large plans
 #   peer     PyTorch on the same GPU: its kernels' errors and its speed beside ours; experiments/memory_vs_stage with all
 #            ranks on this GPU
-# Every stage has a time limit of its own; what fails or is late is a line of the table, and the others go on. What needs a
-# GPU is skipped, by name, where there is none. Everything lands in OUT (out/gpu-PART) and OUT.tar.gz; the table is printed
-# last. usage: run.sh --part PART [OUT]
+# Every stage has a time limit of its own, and those that tell most come first; what fails or is late is a line of the
+# table, and the others go on. What needs a GPU is skipped, by name, where there is none. Everything lands in OUT
+# (out/gpu-PART) and OUT.tar.gz; the table is printed last, and is OUT/table.txt.
+# STAGES="NAME..." runs these alone, QUICK=1 calibrates with fewer points. usage: run.sh --part PART [OUT]
 set -uo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
-[ "${1:-}" = --part ] && [ -n "${2:-}" ] || { sed -n '2,/^# last/s/^# //p' "$0" >&2; exit 2; }
+[ "${1:-}" = --part ] && [ -n "${2:-}" ] || { sed -n '2,/^# STAGES/s/^# //p' "$0" >&2; exit 2; }
 part=$2
 mkdir -p "${3:-$PWD/out/gpu-$part}" || exit 2
 out=$(cd "${3:-$PWD/out/gpu-$part}" && pwd)
 bin=$root/bin
 [ -x "$bin/shardlab" ] || bin=$root/build/release/bin
 [ -x "$bin/shardlab" ] || { echo "gpu: no shardlab in $root: build it, or unpack a bundle" >&2; exit 2; }
-end=$((SECONDS + 525))
+end=$((SECONDS + 510))
 : >"$out/stages.tsv"
-PATH=$PATH:/usr/local/cuda/bin
+PATH=$PATH:/usr/local/cuda/bin:/usr/local/cuda/compute-sanitizer
+export SHARDLAB_TIMEOUT_S=${SHARDLAB_TIMEOUT_S:-30} # shorter than a stage: ranks that stand still are to say where
 
 # CUDA's libraries by soname: where the system's loader, the toolkit or PyTorch's packages keep them.
 find_library() {
   local name=$1 folder
   [[ $(ldconfig -p 2>/dev/null) != *"$name"* ]] || return 0
-  for folder in /usr/local/nvidia/lib64 /usr/local/cuda*/lib64 /usr/local/cuda*/targets/x86_64-linux/lib /usr/lib/x86_64-linux-gnu \
+  for folder in /usr/local/nvidia/lib64 /usr/local/nvidia/lib /usr/local/cuda*/lib64 /usr/local/cuda*/lib \
+    /usr/local/cuda*/targets/x86_64-linux/lib /usr/lib/x86_64-linux-gnu \
     $(python3 -c 'import glob, site; print(*[f for s in site.getsitepackages() for f in glob.glob(s + "/nvidia/*/lib")])' \
       2>/dev/null); do
     [ -e "$folder/$name" ] || continue
@@ -35,14 +38,15 @@ find_library() {
   echo "gpu: $name is not on this machine" >&2
 }
 export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:-}
+peer_libraries=$LD_LIBRARY_PATH # PyTorch brings libraries of its own, and is not to meet those that we find
 [ -d "$root/lib" ] && LD_LIBRARY_PATH=$root/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-for name in libcublasLt.so.13 libnccl.so.2 libnvidia-ml.so.1; do find_library "$name"; done
+for name in libcuda.so.1 libnvidia-ml.so.1 libcublasLt.so.13 libnccl.so.2; do find_library "$name"; done
 
 {
   date -u +%Y-%m-%dT%H:%MZ
   cat "$root/VERSION" 2>/dev/null || git -C "$root" rev-parse HEAD 2>/dev/null
   nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.sm --format=csv
-  python3 -c 'import torch; print("torch", torch.__version__, "NCCL", torch.cuda.nccl.version())'
+  LD_LIBRARY_PATH=$peer_libraries python3 -c 'import torch; print("torch", torch.__version__, "NCCL", torch.cuda.nccl.version())'
   LD_TRACE_LOADED_OBJECTS=1 "$root/bin/shardlab"
   ldd "$root"/lib/libshardlab_cuda.so "$root"/build/release/lib/libshardlab_cuda.so | grep -E 'cublas|nccl|not found'
   "$bin/shardlab" backends
@@ -54,6 +58,7 @@ gpu=0
 stage() {
   local name=$1 limit=$2 left=$((end - SECONDS)) start=$SECONDS code verdict
   shift 2
+  [[ " ${STAGES:-$name} " == *" $name "* ]] || return 0
   [ "$left" -lt "$limit" ] && limit=$left
   if [ "$limit" -lt 5 ]; then
     printf '%s\tskipped\t0\tno time left\n' "$name" >>"$out/stages.tsv"
@@ -157,14 +162,27 @@ arena() { # predicted and allocated, to the byte
   table arena "$out/arena.predicted.json" "$out/arena.measured.json"
 }
 
-sanitizer() { # TOOL
+has_sanitizer() {
   needs_gpu || return
-  command -v compute-sanitizer >/dev/null || { echo "compute-sanitizer is not on this machine"; return 77; }
+  command -v compute-sanitizer >/dev/null && return
+  echo "compute-sanitizer is not on this machine"
+  return 77
+}
+
+sanitizer() { # TOOL: a step of two small models, with all that stands beside our kernels
+  has_sanitizer || return
+  config small 0 ', "bf16": {"enabled": true}'
   compute-sanitizer --tool "$1" --error-exitcode 1 "$bin/shardlab" measure --model gpt2-tiny --backend cuda \
     --config "$root/examples/ds_zero0.json" --cluster h200x1 --data "$corpus" --seq 16 --steps 2 --quiet &&
     compute-sanitizer --tool "$1" --error-exitcode 1 "$bin/shardlab" measure --backend cuda --quiet \
-      --model "$root/tests/golden/llama_odd/config.json" --config "$out/bits.config.json" --attention flash \
+      --model "$root/tests/golden/llama_odd/config.json" --config "$out/small.config.json" --attention flash \
       --cluster h200x1 --data "$root/tests/golden/llama_odd/tokens.bin" --seq 16 --steps 2
+}
+
+sanitized_kernels() { # TOOL: every kernel, on the shapes of its test
+  has_sanitizer || return
+  compute-sanitizer --tool "$1" --error-exitcode 1 "$bin/test_cuda_control" &&
+    compute-sanitizer --tool "$1" --error-exitcode 1 "$bin/test_cuda_kernels"
 }
 
 profile() {
@@ -177,7 +195,11 @@ profile() {
 validate() {
   local cluster=h200x1
   needs_gpu || return
-  [ ! -s "$out/profile.json" ] || cluster=$out/profile.json
+  if [ -s "$out/profile.json" ] && "$bin/shardlab" show cluster --cluster "$out/profile.json" >"$out/profile.txt"; then
+    cluster=$out/profile.json
+  else
+    echo "predicted with the preset $cluster: no profile of this GPU can be read"
+  fi
   PROFILE=$cluster BIN=$bin BUDGET_S=$((limit - 25)) "$root/experiments/validate_gpu/run.sh" "$out/validate"
 }
 
@@ -190,17 +212,26 @@ alone() { # NAME MODEL TP PP WORLD RANK: one rank of a plan, its arena predicted
   table rank "$6" "$out/$1.predicted.json" "$out/$1.measured.json"
 }
 
-torch() {
+has_torch() {
   needs_gpu || return
-  python3 "$root/tests/peers/torch_gpt2_gpu.py" --batch 8 --seq 1024 --steps 20 --json "$out/torch.json" ||
-    python3 "$root/tests/peers/torch_gpt2_gpu.py" --batch 8 --seq 1024 --steps 20 --no-compile --json "$out/torch.json"
+  LD_LIBRARY_PATH=$peer_libraries python3 -c 'import torch' && return
+  echo "python3 of this machine has no PyTorch"
+  return 77
+}
+
+torch() { # NAME FLAGS...
+  local name=$1
+  shift
+  has_torch || return
+  LD_LIBRARY_PATH=$peer_libraries python3 "$root/tests/peers/torch_gpt2_gpu.py" --batch 8 --seq 1024 --steps 20 \
+    --json "$out/$name.json" "$@"
 }
 
 torch_kernels() { # errors and attention's speed beside PyTorch's
   local library=$root/lib/libshardlab_cuda.so
-  needs_gpu || return
+  has_torch || return
   [ -e "$library" ] || library=$root/build/release/lib/libshardlab_cuda.so
-  python3 "$root/tests/peers/torch_kernels_gpu.py" "$library" --json "$out/torch-kernels.json"
+  LD_LIBRARY_PATH=$peer_libraries python3 "$root/tests/peers/torch_kernels_gpu.py" "$library" --json "$out/torch-kernels.json"
 }
 
 ours() { # steps are timed without, and then looked into with a trace
@@ -214,45 +245,54 @@ ours() { # steps are timed without, and then looked into with a trace
 stages_of_memory() {
   needs_gpu || return
   MODEL=gpt2-mini PRECISIONS=bf16 BIN=$bin "$root/experiments/memory_vs_stage/run.sh" --backend cuda \
-    "$out/memory_vs_stage"
+    "$out/memory_vs_stage" && table memory "$out/memory_vs_stage/measured.csv"
 }
 
 part_check() {
-  stage kernels 120 "$bin/test_cuda_kernels"
-  stage attention 90 "$bin/test_cuda_attention"
-  stage control 30 "$bin/test_cuda_control"
+  stage kernels 100 "$bin/test_cuda_kernels"
+  stage attention 60 "$bin/test_cuda_attention"
+  stage control 20 "$bin/test_cuda_control"
+  stage host-equal 40 host_equal
   stage goldens 60 goldens
-  stage host-equal 60 host_equal
-  stage bits 60 bits
-  stage arena 60 arena
+  stage arena 40 arena
+  stage bits 40 bits
   for zero in 0 1 2 3; do stage "ranks-2-zero$zero" 45 equal_ranks 2 "$zero"; done
   stage ranks-2-tp2 45 equal_ranks 2 0 --tp 2
   stage ranks-2-pp2 45 equal_ranks 2 0 --pp 2
-  stage ranks-8-3d 90 equal_ranks 8 1 --tp 2 --pp 2
-  stage memcheck 90 sanitizer memcheck
-  stage racecheck 90 sanitizer racecheck
+  stage ranks-8-3d 80 equal_ranks 8 1 --tp 2 --pp 2
+  stage memcheck 80 sanitizer memcheck
+  stage racecheck 80 sanitizer racecheck
+  stage memcheck-kernels 80 sanitized_kernels memcheck
+  stage racecheck-kernels 80 sanitized_kernels racecheck
 }
 
 part_measure() {
-  stage profile 180 profile
-  stage gpt3-175b 60 alone gpt3-175b gpt3-175b 8 16 128 8
-  stage llama-70b 60 alone llama-70b llama3-70b 8 8 64 8
-  stage validate 400 validate
+  stage profile 150 profile
+  stage validate 280 validate
+  stage gpt3-175b 40 alone gpt3-175b gpt3-175b 8 16 128 8
+  stage llama-70b 40 alone llama-70b llama3-70b 8 8 64 8
 }
 
 part_peer() {
-  stage torch-kernels 90 torch_kernels
-  stage torch 200 torch
-  stage ours 90 ours
-  stage memory-vs-stage 240 stages_of_memory
+  stage ours 60 ours
+  stage torch-eager 50 torch torch-eager --no-compile
+  stage torch 150 torch torch
+  stage torch-kernels 60 torch_kernels
+  stage memory-vs-stage 190 stages_of_memory
+}
+
+# Records bear their command line, and logs name files; where this folder stood is no part of it.
+forget_folders() {
+  find "$out" \( -name '*.json' -o -name '*.txt' -o -name '*.tsv' -o -name '*.log' \) -exec sed -i "s|$out/||g; s|$root/||g" {} +
 }
 
 declare -F "part_$part" >/dev/null || { echo "gpu: no part '$part': check, measure, peer" >&2; exit 2; }
-export -f needs_gpu config table run golden goldens host_equal bits equal_ranks arena sanitizer profile validate alone torch \
-  torch_kernels ours stages_of_memory
-export root out bin gpu
+export -f needs_gpu config table run golden goldens host_equal bits equal_ranks arena has_sanitizer sanitizer sanitized_kernels \
+  profile validate alone has_torch torch torch_kernels ours stages_of_memory
+export root out bin gpu peer_libraries
 export corpus=$root/examples/corpus.txt
 "part_$part"
+forget_folders
+table table "$out" | tee "$out/table.txt"
 tar -C "$(dirname "$out")" -czf "$out.tar.gz" "$(basename "$out")"
-table table "$out"
 ! grep -qP '\t(FAILED|late)\t' "$out/stages.tsv"

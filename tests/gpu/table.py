@@ -6,10 +6,12 @@
     table.py grads A B REL                tensors of two safetensors files: |a - b| <= REL |a|, Euclidean
     table.py arena PRED.json MEAS.json    bytes of the device's arena equal; the process's bytes beside them
     table.py rank R PRED.json MEAS.json   the same of one rank of a plan
+    table.py memory MEASURED.csv          the same of all runs of experiments/memory_vs_stage
 
 Each comparison says in one line what it found; exit status 1 where it does not hold.
 """
 import array
+import csv
 import json
 import math
 import pathlib
@@ -96,8 +98,18 @@ def rank(r, predicted, measured):
                        m["memory"]["device"])
 
 
-def peers(folder):
-    t, ours = load(folder / "torch.json"), folder / "ours.measured.json"
+def memory(path):
+    with open(path, newline="") as f:
+        rows = list(csv.DictReader(f))
+    runs = [r for r in rows if r["measured_arena_MiB"] != "nan"]
+    apart = [r for r in runs if float(r["arena_difference_bytes"]) != 0]
+    print(f"{len(runs)} of {len(rows)} runs measured, on up to {max((int(r['ranks']) for r in runs), default=0)} ranks; "
+          f"{len(apart)} arenas differ from the predicted ones")
+    return 0 if runs and not apart else 1
+
+
+def peers(path, ours):
+    t = load(path)
     print(f"PyTorch {t['torch']}{'' if t['compiled'] else ', not compiled'}: step {1e3 * t['step_s']:.2f} ms, "
           f"{t['tokens_per_s']:.0f} tokens/s; bf16 product {t['gemm_tflops']:.0f} TFLOP/s")
     if ours.exists():
@@ -113,23 +125,30 @@ def table(folder):
     for line in (folder / "stages.tsv").read_text().splitlines():
         name, verdict, seconds, last = line.split("\t", 3)
         print(f"{name:18} {verdict:8} {seconds:>4}  {last}")
-    records = sorted(folder.glob("*.measured.json"))
-    for device in {f"{d['count']} x {d['name']}, {d['software']}" for d in (load(p)["environment"].get("devices") for p in records) if d}:
+    records = {}
+    for path in sorted(folder.glob("*.measured.json")):
+        try:
+            records[path] = load(path)
+        except ValueError as e:  # its stage was ended while it wrote
+            print(f"{path.name}: {e}")
+    devices = (r["environment"].get("devices") for r in records.values())
+    for device in {f"{d['count']} x {d['name']}, {d['software']}" for d in devices if d}:
         print(device)
-    for path in records:
-        r = load(path)
+    for path, r in records.items():
         device = r["memory"]["device"]
         note = " functional" if r["functional"] else ""
         note += f" rank {r['as_rank']} of {r['plan']['world']}" if "as_rank" in r else ""
         print(f"{path.name[:-14]:18} step {1e3 * r['step_time_s']:9.2f} ms  arena {device['peak_bytes'] / 2**30:7.3f} GiB  "
               f"mfu {100 * r.get('mfu', 0):5.1f} %{note}")
-    if (folder / "torch.json").exists():
-        peers(folder)
+    for path in (folder / "torch-eager.json", folder / "torch.json"):
+        if path.exists():
+            peers(path, folder / "ours.measured.json")
     return 0
 
 
 if __name__ == "__main__":
-    commands = {"same": same, "golden": golden, "grads": grads, "arena": arena, "rank": rank, "table": table}
+    commands = {"same": same, "golden": golden, "grads": grads, "arena": arena, "rank": rank, "memory": memory,
+                "table": table}
     if len(sys.argv) < 3 or sys.argv[1] not in commands:
         raise SystemExit(__doc__)
     sys.exit(commands[sys.argv[1]](*sys.argv[2:]))
