@@ -13,6 +13,7 @@ dim3 gridDim, blockDim;
 namespace sl_emulate {
 
 position *now;
+void (*instead)(size_t threads, size_t bytes);
 
 namespace {
 
@@ -143,6 +144,10 @@ int run(dim3 blocks, dim3 threads, size_t shared, void (*body)(void *), void *co
   count = (size_t)threads.x * threads.y * threads.z;
   if (count == 0 || count > 1024 || count % 32 != 0 || blocks.y > 65535 || blocks.z > 65535)
     return cudaErrorInvalidValue;
+  if (instead) {
+    instead((size_t)blocks.x * blocks.y * blocks.z * count, 0);
+    return cudaSuccess;
+  }
   while (fibers.size() < count) {
     fibers.emplace_back();
     fibers.back().stack = static_cast<unsigned char *>(std::aligned_alloc(64, stack_bytes));
@@ -161,3 +166,7 @@ int run(dim3 blocks, dim3 threads, size_t shared, void (*body)(void *), void *co
 }
 
 } /* namespace sl_emulate */
+
+extern "C" void stand_in_launches(void (*instead)(size_t threads, size_t bytes)) {
+  sl_emulate::instead = instead;
+}

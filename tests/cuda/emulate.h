@@ -48,6 +48,8 @@ void *dynamic_shared();
 int run(dim3 blocks, dim3 threads, size_t shared, void (*body)(void *), void *context);
 /* 1: threads and blocks in turned order. */
 void set_reverse(int reverse);
+/* Where set, a launch of so many threads and a fill of so many bytes only call it: nothing is computed. */
+extern void (*instead)(size_t threads, size_t bytes);
 
 template <typename T> T exchange(T x, unsigned from) {
   static_assert(sizeof(T) <= 64, "a slot holds 64 bytes");
@@ -128,7 +130,10 @@ static inline cudaError_t cudaFuncSetAttribute(const void *, int, int bytes) {
   return bytes <= 163 * 1024 ? cudaSuccess : cudaErrorInvalidValue; /* sm_80's limit */
 }
 static inline cudaError_t cudaMemsetAsync(void *p, int value, size_t bytes, cudaStream_t) {
-  std::memset(p, value, bytes);
+  if (sl_emulate::instead)
+    sl_emulate::instead(0, bytes);
+  else
+    std::memset(p, value, bytes);
   return cudaSuccess;
 }
 

@@ -18,6 +18,44 @@
 #include <time.h>
 #include <unistd.h>
 
+/* ---- an idle GPU: SHARDLAB_STAND_IN_IDLE=SPEED takes 1 / SPEED of the time that an H200 would take, and computes
+ * nothing. Its memory is never touched, so that models of any size fit; numbers read from it are 0. ---- */
+
+static double busy_until, speed = -1;
+
+static double seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+void stand_in_launches(void (*instead)(size_t threads, size_t bytes)); /* tests/cuda/emulate.cpp */
+static void launch(size_t threads, size_t bytes);
+
+static bool idle(void) {
+  if (speed >= 0) return speed > 0;
+  const char *text = getenv("SHARDLAB_STAND_IN_IDLE");
+  speed = text ? strtod(text, NULL) : 0;
+  if (speed > 0) stand_in_launches(launch);
+  return speed > 0;
+}
+
+/* One kernel after another, whatever its stream. */
+static void work(double flops, double bytes) {
+  const double now = seconds(), takes = 3e-6 + flops / 600e12 + bytes / 3e12;
+  if (busy_until < now) busy_until = now;
+  busy_until += takes / speed;
+}
+
+static void launch(size_t threads, size_t bytes) {
+  work(0, 8.0 * (double)threads + (double)bytes);
+}
+
+static void wait_until(double time) {
+  const double left = time - seconds();
+  if (left > 0) nanosleep(&(struct timespec){(time_t)left, (long)(1e9 * (left - (double)(time_t)left))}, NULL);
+}
+
 /* ---- CUDA: everything happens at once ---- */
 
 struct CUevent_st {
@@ -26,12 +64,6 @@ struct CUevent_st {
 };
 
 static int bad_waits, calls, hanging = -1;
-
-static double seconds(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 int stand_in_calls(void) {
   return calls;
@@ -63,9 +95,13 @@ cudaError_t cudaRuntimeGetVersion(int *version) {
   return cudaDriverGetVersion(version);
 }
 
+static size_t stand_in_memory(void) {
+  return idle() ? (size_t)141 << 30 : (size_t)1 << 34;
+}
+
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *out, int device) {
   if (device != 0) return cudaErrorInvalidDevice;
-  *out = (struct cudaDeviceProp){.name = "a stand-in", .totalGlobalMem = (size_t)1 << 34, .l2CacheSize = 1 << 20};
+  *out = (struct cudaDeviceProp){.name = "a stand-in", .totalGlobalMem = stand_in_memory(), .l2CacheSize = 1 << 20};
   return cudaSuccess;
 }
 
@@ -74,6 +110,7 @@ cudaError_t cudaSetDevice(int device) {
 }
 
 cudaError_t cudaDeviceSynchronize(void) {
+  wait_until(busy_until);
   return cudaSuccess;
 }
 
@@ -85,13 +122,23 @@ cudaError_t cudaDeviceGetPCIBusId(char *out, int size, int device) {
 static size_t taken; /* bytes of "device" memory, of this process */
 
 cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total) {
-  *total = (size_t)1 << 34;
+  *total = stand_in_memory();
   *free_bytes = *total - taken;
   return cudaSuccess;
 }
 
 /* The size stands in front of a block. */
 cudaError_t cudaMalloc(void **out, size_t bytes) {
+  if (idle()) {
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    char *map =
+        taken + bytes > stand_in_memory() ? MAP_FAILED : mmap(NULL, bytes + 4096, PROT_READ | PROT_WRITE, flags, -1, 0);
+    if (map == MAP_FAILED) return cudaErrorMemoryAllocation;
+    memcpy(map + 3840, &bytes, sizeof bytes);
+    taken += bytes;
+    *out = map + 4096;
+    return cudaSuccess;
+  }
   char *at = aligned_alloc(256, (bytes + 511) / 256 * 256);
   if (!at) return cudaErrorMemoryAllocation;
   memset(at, 0xff, bytes + 256); /* NaN: what nobody wrote is not zero */
@@ -106,7 +153,10 @@ cudaError_t cudaFree(void *at) {
   if (!at) return cudaSuccess;
   memcpy(&bytes, (char *)at - 256, sizeof bytes);
   taken -= bytes;
-  free((char *)at - 256);
+  if (idle())
+    munmap((char *)at - 4096, bytes + 4096);
+  else
+    free((char *)at - 256);
   return cudaSuccess;
 }
 
@@ -121,7 +171,10 @@ cudaError_t cudaFreeHost(void *at) {
 }
 
 cudaError_t cudaMemset(void *at, int value, size_t bytes) {
-  memset(at, value, bytes);
+  if (idle())
+    work(0, (double)bytes);
+  else
+    memset(at, value, bytes);
   return cudaSuccess;
 }
 
@@ -131,8 +184,10 @@ cudaError_t cudaMemsetAsync(void *at, int value, size_t bytes, cudaStream_t stre
 }
 
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind) {
-  (void)kind;
-  memmove(to, from, bytes);
+  if (idle() && kind == cudaMemcpyDeviceToDevice)
+    work(0, 2.0 * (double)bytes);
+  else
+    memmove(to, from, bytes);
   return cudaSuccess;
 }
 
@@ -154,6 +209,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   (void)stream;
+  wait_until(busy_until);
   return cudaSuccess;
 }
 
@@ -175,16 +231,17 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   if (!stream) bad_waits++; /* a lane without a stream */
   event->recorded = true;
-  event->at = seconds();
+  event->at = idle() && busy_until > seconds() ? busy_until : seconds();
   return cudaSuccess;
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event) {
-  return event->recorded ? cudaSuccess : cudaErrorNotReady;
+  return event->recorded && event->at <= seconds() ? cudaSuccess : cudaErrorNotReady;
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  return cudaEventQuery(event);
+  if (event->recorded) wait_until(event->at);
+  return event->recorded ? cudaSuccess : cudaErrorNotReady;
 }
 
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end) {
@@ -332,6 +389,10 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t comp
   if ((ta ? la->columns : la->rows) != ld->rows || (tb ? lb->rows : lb->columns) != ld->columns ||
       (tb ? lb->columns : lb->rows) != k || la->type != lb->type || !stream)
     return CUBLAS_STATUS_INVALID_VALUE;
+  if (idle()) {
+    work(2.0 * (double)ld->rows * (double)ld->columns * (double)k, 0);
+    return CUBLAS_STATUS_SUCCESS;
+  }
   for (uint64_t column = 0; column < ld->columns; column++) {
     for (uint64_t row = 0; row < ld->rows; row++) {
       const uint64_t place = row + column * (uint64_t)ld->stride;
@@ -399,6 +460,7 @@ static void barrier(struct ncclComm *comm) {
 typedef void (*take_fn)(void *context, struct ncclComm *comm, size_t at, size_t bytes);
 static void meet(struct ncclComm *comm, const char *mine, size_t bytes, take_fn take, void *context) {
   calls++;
+  if (idle() && bytes > SLOT) bytes = SLOT;
   for (size_t done = 0; done < bytes; done += SLOT) {
     const size_t n = bytes - done < SLOT ? bytes - done : SLOT;
     if (mine) memcpy(shared->comms[comm->id].slots[comm->rank], mine + done, n);

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# The parts of ./dev gpu in an unpacked bundle whose GPU is a stand-in that takes time and computes nothing: calibration, fit,
+# models predicted and measured, ranks of large plans alone, tables, archives and the records made of them. What
+# compares numbers must fail there, and say so.
+# usage: gpu_parts.sh SHARDLAB SHARDLAB_ANALYZE LIBSHARDLAB_CORE STAND_IN_MODULE
+set -euo pipefail
+root=$(cd "$(dirname "$0")/../.." && pwd)
+here=$(mktemp -d)
+trap 'rm -rf "$here" /dev/shm/shardlab-stand-in-$$-*' EXIT
+bundle=$here/shardlab
+mkdir -p "$bundle/bin" "$bundle/lib" "$bundle/tests" "$bundle/experiments"
+cp "$1" "$2" "$bundle/bin/"
+cp "$3" "$4" "$bundle/lib/"
+cp -r "$root/dev" "$root/examples" "$bundle/"
+cp -r "$root/tests/gpu" "$bundle/tests/"
+cp -r "$root/experiments/validate_gpu" "$bundle/experiments/"
+export SHARDLAB_STAND_IN=/shardlab-stand-in-$$ SHARDLAB_STAND_IN_IDLE=2 QUICK=1 STEPS=3 MODELS="gpt2 llama-1b"
+fail() {
+  echo "gpu_parts: $*" >&2
+  exit 1
+}
+verdicts() { # PART "STAGE VERDICT"...: of exactly these stages, in this order
+  local part=$1
+  shift
+  [ "$(cut -f1,2 --output-delimiter=' ' "$here/gpu-$part/stages.tsv")" = "$(printf '%s\n' "$@")" ] ||
+    fail "stages of $part: $(cat "$here/gpu-$part/stages.tsv" "$here/gpu-$part"/*.log)"
+}
+
+"$bundle/dev" gpu --part measure "$here/gpu-measure" >"$here/measure.txt" 2>&1 || fail "measure: $(cat "$here/measure.txt")"
+verdicts measure "profile passed" "validate passed" "gpt3-175b passed" "llama-70b passed"
+grep -q "^1 x a stand-in, .*NCCL 2.28.9" "$here/measure.txt" || fail "the table does not name the device"
+[ "$(wc -l <"$here/gpu-measure/validate/points.tsv")" -eq 13 ] || fail "not all configurations were measured"
+grep -q '"name": "calibrated"' "$here/gpu-measure/validate/gpt2-1-none.predicted.json" || fail "predicted without the profile"
+
+status=0
+STAGES="arena ranks-2-pp2" "$bundle/dev" gpu --part check "$here/gpu-check" >"$here/check.txt" 2>&1 || status=$?
+[ "$status" -eq 1 ] || fail "check: exit status $status; $(cat "$here/check.txt")"
+verdicts check "arena passed" "ranks-2-pp2 FAILED"
+
+"$root/dev" records --into "$here/records" "$here"/gpu-{check,measure}.tar.gz
+page=$(echo "$here"/records/*-a-stand-in)
+[ -e "$page/measure/profile.json" ] && [ -e "$page/check/ranks-2-pp2.log" ] || fail "records: $(find "$page")"
+grep -q '^| ranks-2-pp2 | FAILED ' "$page/README.md" || fail "records: $(cat "$page/README.md")"
+if grep -rqF "$here" "$page"; then fail "a folder of this machine stands in $(grep -rlF "$here" "$page")"; fi
