@@ -150,7 +150,7 @@ static double slope_of_likelihood(const struct miss *misses, int n, double scale
 
 /* By bisection. */
 static double most_likely_scale(const struct miss *misses, int n, double *error) {
-  const double largest = 100; /* core/cluster.h */
+  const double largest = 1e6; /* that a profile may have */
   double low = 1, high = largest, information;
   if (slope_of_likelihood(misses, n, low, &information) <= 0) high = low;
   while (high - low > 1e-6 * high) {
