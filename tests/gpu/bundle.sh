@@ -9,7 +9,9 @@ build=$root/build/bundle
 stage=$build/shardlab
 limit=$((40 << 20))
 
-cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DSL_NATIVE=OFF >/dev/null
+# An RPATH, not a RUNPATH: it holds for what libraries need too, so that programs find all of lib/ when started by hand.
+cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DSL_NATIVE=OFF \
+  -DCMAKE_EXE_LINKER_FLAGS=-Wl,--disable-new-dtags >/dev/null
 cmake --build "$build" -j "$(nproc)" --target shardlab shardlab-analyze shardlab_cuda test_cuda_kernels \
   test_cuda_attention test_cuda_control
 rm -rf "$stage"

@@ -20,7 +20,7 @@ bin=$root/bin
 [ -x "$bin/shardlab" ] || { echo "gpu: no shardlab in $root: build it, or unpack a bundle" >&2; exit 2; }
 end=$((SECONDS + 510))
 : >"$out/stages.tsv"
-PATH=$PATH:/usr/local/cuda/bin:/usr/local/cuda/compute-sanitizer
+PATH=$PATH:/usr/local/cuda/bin:/usr/local/cuda/compute-sanitizer:/usr/local/nvidia/bin
 export SHARDLAB_TIMEOUT_S=${SHARDLAB_TIMEOUT_S:-30} # shorter than a stage: ranks that stand still are to say where
 
 # CUDA's libraries by soname: where the system's loader, the toolkit or PyTorch's packages keep them.
@@ -125,7 +125,8 @@ host_equal() { # losses, gradient norms and the last gradients of the host backe
   run host-equal --model gpt2-tiny --config "$root/examples/ds_zero0.json" --cluster h200x1 --data "$corpus" --steps 20 \
     --save-grads "$out/host-equal.safetensors" || return
   table same "$root/reference/gpt2-tiny.json" "$out/host-equal.measured.json" 1e-4 &&
-    table grads "$root/reference/gpt2-tiny.safetensors" "$out/host-equal.safetensors" 1e-4
+    table grads "$root/reference/gpt2-tiny.safetensors" "$out/host-equal.safetensors" 1e-4 &&
+    rm "$out/host-equal.safetensors"
 }
 
 bits() { # two runs, equal bits, with dropout in bf16
@@ -260,10 +261,10 @@ part_check() {
   stage ranks-2-tp2 45 equal_ranks 2 0 --tp 2
   stage ranks-2-pp2 45 equal_ranks 2 0 --pp 2
   stage ranks-8-3d 80 equal_ranks 8 1 --tp 2 --pp 2
-  stage memcheck 80 sanitizer memcheck
-  stage racecheck 80 sanitizer racecheck
   stage memcheck-kernels 80 sanitized_kernels memcheck
   stage racecheck-kernels 80 sanitized_kernels racecheck
+  stage memcheck 80 sanitizer memcheck
+  stage racecheck 80 sanitizer racecheck
 }
 
 part_measure() {
