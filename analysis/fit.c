@@ -314,3 +314,21 @@ json_t *sl_fit_json(const struct sl_fit *fit, const struct sl_points *points) {
   }
   return top;
 }
+
+enum sl_status sl_fit_check(const json_t *profile, const char *name) {
+  struct sl_json doc;
+  struct sl_cluster *cluster = NULL;
+  char *text = json_dumps(profile, JSON_INDENT(2));
+  enum sl_status status;
+  if (text == NULL) return sl_fail(SL_ERR_MEMORY, "out of memory: the profile");
+  status = sl_json_parse(&doc, name, text, strlen(text));
+  free(text);
+  SL_TRY(status);
+  SL_GO(sl_calloc(&cluster, 1, sizeof *cluster)); /* large for a stack */
+  SL_GO(sl_cluster_from_json(cluster, &doc));
+  sl_cluster_free(cluster);
+fail:
+  free(cluster);
+  sl_json_free(&doc);
+  return status;
+}

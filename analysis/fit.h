@@ -42,6 +42,10 @@ void sl_fit_free(struct sl_fit *fit);
 /* The profile as a cluster.json, with a _source and a _stderr beside what was fitted; new reference. */
 json_t *sl_fit_json(const struct sl_fit *fit, const struct sl_points *points);
 
+/* What sl_fit_json made, read as predict will read it from file `name`. Errors: SL_ERR_INPUT with key, value and the range
+ * expected, when the points led to a number that no profile may have. */
+enum sl_status sl_fit_check(const json_t *profile, const char *name);
+
 /* One entry: `n` points of one (op, variant, type, ranks) and their quantities. `cost` has its names set. */
 enum sl_status sl_fit_entry(struct sl_op_cost *cost, const double (*quantity)[SL_TERM_COUNT], const double *seconds,
                             const double *spread, size_t n);
