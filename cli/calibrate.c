@@ -93,6 +93,7 @@ static enum sl_status measure_ranks(const struct sl_options *options) {
                              .grid = gpu ? &sl_calibration_gpu : &sl_calibration_host,
                              .quick = options->quick,
                              .gpu = gpu,
+                             .tf32 = options->tf32,
                              .text = text};
   enum sl_status status;
   c.progress = place.rank == 0 && getenv(terminal_variable) != NULL ? show : NULL;
@@ -141,15 +142,19 @@ static enum sl_status spawn(const char *program, char **arguments, const char *w
 }
 
 static enum sl_status run_ranks(const struct sl_options *options, int ranks, char *points) {
-  char name[] = "shardlab", command[] = "calibrate", flag[] = "--points", backend[] = "--backend", quick[] = "--quick";
+  char name[] = "shardlab", command[] = "calibrate", flag[] = "--points", backend[] = "--backend", quick[] = "--quick",
+       tf32[] = "--tf32";
   char *backend_name = (char *)(uintptr_t)options->backend;
-  char *arguments[] = {name, command, flag, points, backend, backend_name, options->quick ? quick : NULL, NULL};
+  char *arguments[9] = {name, command, flag, points, backend, backend_name};
+  int count = 6;
+  if (options->quick) arguments[count++] = quick;
+  if (options->tf32) arguments[count++] = tf32;
   if (ranks == 1) return spawn("/proc/self/exe", arguments, "the measurement with one rank", false);
   int exit_code = 0;
   if (on_gpu(options))
-    SL_TRY(sl_launch_ranks(options->quick ? 7 : 6, arguments, ranks, &exit_code));
+    SL_TRY(sl_launch_ranks(count, arguments, ranks, &exit_code));
   else
-    SL_TRY(sl_launch_mpi(options->quick ? 7 : 6, arguments, ranks, &exit_code));
+    SL_TRY(sl_launch_mpi(count, arguments, ranks, &exit_code));
   if (exit_code == 0) return SL_OK;
   return exit_code == 2 ? SL_ERR_INPUT : SL_ERR_PEER;
 }
@@ -244,6 +249,8 @@ static enum sl_status check_request(const struct sl_options *options, int *most)
   struct sl_exec_devices devices = {.count = sl_environment_cores()};
   if (options->out == NULL)
     return sl_fail(SL_ERR_INPUT, "--out: is missing; expected the profile to write, as profile.json");
+  if (options->tf32 && !on_gpu(options))
+    return sl_fail(SL_ERR_INPUT, "--tf32: the host backend has no tf32; expected --backend cuda");
   if (sl_launch_inside())
     return sl_fail(SL_ERR_INPUT, "calibrate starts its own ranks; start it without mpirun or srun, with --world");
   SL_TRY(sl_options_check_outputs(options));

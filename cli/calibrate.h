@@ -19,7 +19,7 @@ struct sl_calibration {
   const struct sl_exec_ops *exec;
   const struct sl_calibration_grid *grid;
   int ranks, rank, threads;
-  bool quick, gpu;
+  bool quick, gpu, tf32; /* tf32: products in it too */
   int64_t context_bytes; /* gpu: the most that a run took of the device beside its arena */
   const char *text;      /* token file of the models */
   struct sl_points points;
@@ -97,6 +97,6 @@ void sl_calibration_model_close(struct sl_calibration_model_job *in);
 
 /* The ops that the benchmark would time, for the test of the exclusion; freed by sl_job_free. Compute only. */
 enum sl_status sl_calibration_bench_job(struct sl_job *job, const struct sl_plan *plan,
-                                        const struct sl_calibration_grid *grid, bool quick);
+                                        const struct sl_calibration_grid *grid, bool quick, bool tf32);
 
 #endif

@@ -35,7 +35,7 @@ static struct sl_op op_of(enum sl_op_kind kind) {
                         .tensor = -1};
 }
 
-/* A type without windows of its own uses those of fp32. */
+/* A type without windows of its own, as tf32, uses those of fp32. */
 static int window_of(const struct sl_calibration_grid *grid, enum sl_dtype dtype, bool written) {
   return WINDOWS + 2 * ((int)dtype < grid->types ? (int)dtype : 0) + written;
 }
@@ -346,9 +346,11 @@ static struct bench bench_of(struct sl_job *job, int stage, const struct sl_cali
 }
 
 enum sl_status sl_calibration_bench_job(struct sl_job *job, const struct sl_plan *plan,
-                                        const struct sl_calibration_grid *grid, bool quick) {
+                                        const struct sl_calibration_grid *grid, bool quick, bool tf32) {
   SL_TRY(open_job(job, plan, grid));
   struct bench b = bench_of(job, 0, grid, quick);
+  b.dtype = SL_TF32;
+  if (tf32) SL_TRY(products(&b));
   for (int type = 0; type < grid->types; type++) {
     b.dtype = (enum sl_dtype)type;
     SL_TRY(products(&b));
@@ -391,7 +393,7 @@ static enum sl_status run_job(struct sl_calibration *c, bool communication, int 
   plan.pp = pp; /* stages of nothing: a model of this size could not be cut */
   plan.dp /= pp;
   SL_GO(communication ? communication_job(&job, &plan, c->grid, c->quick)
-                      : sl_calibration_bench_job(&job, &plan, c->grid, c->quick));
+                      : sl_calibration_bench_job(&job, &plan, c->grid, c->quick, c->tf32));
   c->text = NULL;
   SL_GO(sl_calibration_run(c, &job, 2, "program", true, NULL));
 fail:

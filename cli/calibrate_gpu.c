@@ -18,6 +18,8 @@ static const struct sl_calibration_model models[] = {
     {"gs560", 2, 560, 10, 9007, 500, 470, 2, 1, 1, false, true, SL_F32, true, 0, 0},
     {"gs1000", 2, 1000, 20, 20011, 700, 690, 3, 1, 2, false, false, SL_F32, true, 0, 0},
     {"gs1320", 1, 1320, 12, 30011, 900, 870, 4, 2, 0, true, false, SL_F32, false, 0, 0},
+    {"gt1060", 2, 1060, 20, 20011, 700, 690, 3, 1, 2, false, true, SL_TF32, true, 0, 0},
+    {"gtl1512", 1, 1512, 12, 24007, 900, 870, 4, 2, 0, false, false, SL_TF32, true, 4, 4100},
     {"gh800", 2, 800, 10, 20011, 800, 790, 4, 1, 2, false, true, SL_F16, true, 0, 0},
     {"gh1190", 2, 1190, 14, 30011, 600, 590, 6, 2, 0, true, false, SL_F16, true, 0, 0},
     {"gbl912", 2, 912, 8, 12007, 700, 690, 3, 1, 1, false, true, SL_BF16, true, 2, 2400},

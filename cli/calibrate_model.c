@@ -48,8 +48,9 @@ enum sl_status sl_calibration_model_open(struct sl_calibration_model_job *in, co
   snprintf(text, sizeof text,
            "{\"train_micro_batch_size_per_gpu\":%d,\"gradient_accumulation_steps\":%d,"
            "\"optimizer\":{\"type\":\"AdamW\",\"params\":{\"lr\":0.0001}},\"gradient_clipping\":1.0,"
-           "\"zero_optimization\":{\"stage\":%d},%s\"shardlab\":{\"seq_len\":%d,\"attention\":\"%s\"}}",
-           m->micro, m->accumulation, m->stage, precision(m->dtype), m->seq, m->flash ? "flash" : "materialised");
+           "\"zero_optimization\":{\"stage\":%d},%s\"shardlab\":{\"seq_len\":%d,\"attention\":\"%s\",\"tf32\":%s}}",
+           m->micro, m->accumulation, m->stage, precision(m->dtype), m->seq, m->flash ? "flash" : "materialised",
+           m->dtype == SL_TF32 ? "true" : "false");
   SL_TRY(sl_config_parse(&in->config, m->name, text, strlen(text), false));
   SL_TRY(sl_cluster_load(&in->cluster, cluster));
   SL_TRY(sl_plan_build(&in->plan, &in->model, &in->config, &in->cluster, ranks));
@@ -72,7 +73,7 @@ fail:
 enum sl_status sl_calibration_models_run(struct sl_calibration *c) {
   for (int i = 0; i < c->grid->model_count; i++) {
     const struct sl_calibration_model *m = &c->grid->models[i];
-    if (c->quick && !m->quick) continue;
+    if ((c->quick && !m->quick) || (m->dtype == SL_TF32 && !c->tf32)) continue;
     SL_TRY(run_model(c, m));
     if (c->progress != NULL) c->progress(c->progress_context, (double)(i + 1) / c->grid->model_count);
   }

@@ -31,7 +31,7 @@ struct sl_options {
       seed;                            /* 0 or unset: as the config says */
   int64_t recompute_every, shard_size; /* unset: as the config says */
   const char *schedule, *stages, *recompute, *recompute_modules, *attention, *preset;
-  bool sequence_parallel;
+  bool sequence_parallel, tf32;
   bool strict;
   const char *svg; /* show schedule */
   bool csv, lowered;

@@ -78,6 +78,7 @@ static void override(json_t *root, const struct sl_options *o) {
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
     if (texts[i].value != NULL) put(root, "shardlab", texts[i].key, json_string(texts[i].value));
   if (o->sequence_parallel) put(root, "shardlab", "sequence_parallel", json_true());
+  if (o->tf32) put(root, "shardlab", "tf32", json_true());
   drop_twins(root, o);
   if (o->preset != NULL) put_preset(root, o->preset);
 }

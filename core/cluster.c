@@ -3,8 +3,9 @@
  * presets.
  *
  *   {"name": text, "nodes": 0 (as many as the world needs) or more, "devices_per_node": 1 or more,
- *    "device": {"name": text, "kind": "gpu" | "cpu", "peak_TFLOPS": {"fp32": .., "bf16": .., "fp16": .., "fp64": ..},
- * ...}, "links": [{"name": text, "span": devices in one unit; the outermost has none, ...}, ...]}
+ *    "device": {"name": text, "kind": "gpu" | "cpu",
+ *               "peak_TFLOPS": {"fp32": .., "tf32": .., "bf16": .., "fp16": .., "fp64": ..}, ...},
+ *    "links": [{"name": text, "span": devices in one unit; the outermost has none, ...}, ...]}
  *
  * Of a cpu, peak_TFLOPS is of one core; memory, its bandwidth and the cache are of one node, shared by its ranks. Any
  * number may have siblings "<key>_source" (text) and "<key>_stderr" (a number). "op_costs" is a calibrated profile's list
@@ -65,7 +66,7 @@ static const struct number link_numbers[] = {
     {"half_KiB", REAL, offsetof(struct sl_link, half_bytes), KIB, 0, 1e9, false},
 };
 
-static const enum sl_dtype peak_types[] = {SL_F32, SL_BF16, SL_F16, SL_F64};
+static const enum sl_dtype peak_types[] = {SL_F32, SL_TF32, SL_BF16, SL_F16, SL_F64};
 
 #define LENGTH(table) (sizeof(table) / sizeof *(table))
 

@@ -50,6 +50,7 @@ static const char dgx_a100_40g[] = JSON({
     "memory_GiB": 39.39, "memory_GiB_source": "PyTorch total_memory; data sheet 40 GB",
     "peak_TFLOPS": {
       "fp32": 19.5, "fp32_source": "NVIDIA A100 data sheet, no TF32",
+      "tf32": 156, "tf32_source": "NVIDIA A100 data sheet, dense",
       "bf16": 312, "bf16_source": "NVIDIA A100 data sheet, dense",
       "fp16": 312, "fp16_source": "NVIDIA A100 data sheet, dense"
     },
@@ -82,6 +83,7 @@ static const char dgx_a100_80g[] = JSON({
     "memory_GiB": 79.15, "memory_GiB_source": "PyTorch total_memory; data sheet 80 GB",
     "peak_TFLOPS": {
       "fp32": 19.5, "fp32_source": "NVIDIA A100 data sheet, no TF32",
+      "tf32": 156, "tf32_source": "NVIDIA A100 data sheet, dense",
       "bf16": 312, "bf16_source": "NVIDIA A100 data sheet, dense",
       "fp16": 312, "fp16_source": "NVIDIA A100 data sheet, dense"
     },
@@ -114,6 +116,7 @@ static const char dgx_h100[] = JSON({
     "memory_GiB": 79.1, "memory_GiB_source": "PyTorch total_memory; data sheet 80 GB",
     "peak_TFLOPS": {
       "fp32": 67, "fp32_source": "NVIDIA H100 SXM data sheet, no TF32",
+      "tf32": 494.7, "tf32_source": "NVIDIA H100 SXM data sheet, dense",
       "bf16": 989.4, "bf16_source": "NVIDIA H100 SXM data sheet, dense",
       "fp16": 989.4, "fp16_source": "NVIDIA H100 SXM data sheet, dense"
     },
@@ -146,6 +149,7 @@ static const char dgx_h200[] = JSON({
     "memory_GiB": 139.8, "memory_GiB_source": "PyTorch total_memory; data sheet 141 GB",
     "peak_TFLOPS": {
       "fp32": 67, "fp32_source": "NVIDIA H100 SXM data sheet, no TF32",
+      "tf32": 494.7, "tf32_source": "NVIDIA H100 SXM data sheet, dense",
       "bf16": 989.4, "bf16_source": "NVIDIA H100 SXM data sheet, dense",
       "fp16": 989.4, "fp16_source": "NVIDIA H100 SXM data sheet, dense"
     },
@@ -179,6 +183,7 @@ static const char h200x1[] = JSON({
     "memory_GiB": 139.8, "memory_GiB_source": "PyTorch total_memory; data sheet 141 GB",
     "peak_TFLOPS": {
       "fp32": 67, "fp32_source": "NVIDIA H100 SXM data sheet, no TF32",
+      "tf32": 494.7, "tf32_source": "NVIDIA H100 SXM data sheet, dense",
       "bf16": 989.4, "bf16_source": "NVIDIA H100 SXM data sheet, dense",
       "fp16": 989.4, "fp16_source": "NVIDIA H100 SXM data sheet, dense"
     },

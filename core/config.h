@@ -4,8 +4,8 @@
  *   "shardlab": {"ds_version": "0.19.6", "tp": 1, "pp": 1, "cp": 1, "virtual_stages": 1, "schedule": "1f1b",
  *                "stages": "uniform", "recompute": "none", "recompute_modules": ["core_attn"], "recompute_every": 1,
  *                "preset": "", "sequence_parallel": false, "shard_size": 0, "limit_all_gathers": true,
- *                "unshard_ahead": 3, "store_dropout_masks": false, "seed": 1234, "seq_len": 0,
- *                "attention": "materialised", "shuffle": true}
+ *                "unshard_ahead": 3, "store_dropout_masks": false, "tf32": false, "seed": 1234,
+ *                "seq_len": 0, "attention": "materialised", "shuffle": true}
  *
  * Lists may be written as text too, "13,13,13,9", which is how flags give them.
  *
@@ -103,6 +103,7 @@ struct sl_config {
     char preset[32];
     bool sequence_parallel;      /* false where tp is 1 */
     enum sl_attention attention; /* probabilities kept for backward, or formed again: memory linear in seq_len */
+    bool tf32;                   /* products of fp32 are SL_TF32: HF's tf32, PyTorch's cuda.matmul.allow_tf32 */
     bool shuffle;                /* false: sequences in the order of the file */
     int64_t seed, seq_len;       /* seq_len 0 = the model's n_positions */
   } sl;
@@ -126,6 +127,10 @@ enum sl_status sl_config_resolve_batch(struct sl_config *config, int dp);
 /* Consecutive data-parallel ranks that shard among themselves while the groups replicate (FSDP's HYBRID_SHARD, DeepSpeed's
  * MiCS): shardlab.shard_size or zero_optimization.mics_shard_size, 0 = all of them. */
 int64_t sl_config_shard_size(const struct sl_config *config);
+
+/* The type that matrix products (gemm) are made in: param_dtype, or SL_TF32 where that is fp32 and shardlab.tf32 is set;
+ * 16-bit models have no fp32 products. */
+enum sl_dtype sl_config_product_dtype(const struct sl_config *config);
 
 /* Learning rate in force at optimizer step `step`, counted from 0 (skipped steps do not count). DeepSpeed sets a first value
  * when it builds the scheduler (last_batch_iteration -1) and calls scheduler.step() after each optimizer step, so step s

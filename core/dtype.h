@@ -1,4 +1,5 @@
-/* Element types of buffers and tensors. One list gives enum, name and size. */
+/* Element types of buffers and tensors, and tf32, the type of products of fp32 numbers whose factors the matrix units round
+ * to 10 bits of mantissa: an op may be of it, a buffer is not. One list gives enum, name and size. */
 #ifndef SL_CORE_DTYPE_H
 #define SL_CORE_DTYPE_H
 
@@ -11,7 +12,8 @@
   X(F16, "fp16", 2)                                                                                                    \
   X(F64, "fp64", 8)                                                                                                    \
   X(I32, "int32", 4)                                                                                                   \
-  X(U8, "uint8", 1)
+  X(U8, "uint8", 1)                                                                                                    \
+  X(TF32, "tf32", 4)
 
 enum sl_dtype {
 #define X(name, text, bytes) SL_##name,

@@ -108,6 +108,7 @@ enum sl_status sl_lower_gemm(struct sl_lowering *l, struct sl_drafts *drafts, st
   struct sl_operand operands[5] = {a, b, c};
   int n = 3;
   op.kind = SL_OP_GEMM;
+  op.dtype = sl_config_product_dtype(l->plan->config);
   memcpy(op.dim, dim, 3 * sizeof *dim);
   if (bias != NULL) {
     op.flags |= SL_OP_BIAS;

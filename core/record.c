@@ -69,7 +69,7 @@ static double quantile(const double *times, size_t n, double q) {
 /* flop/s of all the hardware that the ranks stand on: a GPU's peak is its own, a CPU's is that of one core. */
 static double peak_flops(const struct sl_plan *plan) {
   const struct sl_cluster *cluster = plan->cluster;
-  double peak = cluster->device.peak[plan->config->param_dtype];
+  double peak = cluster->device.peak[sl_config_product_dtype(plan->config)];
   if (cluster->device.kind == SL_DEVICE_GPU) return peak * plan->world;
   if (peak == 0) peak = cluster->device.peak[SL_F32]; /* a CPU without 16-bit products multiplies in fp32: sim/cost.c */
   int64_t nodes = (plan->world + cluster->devices_per_node - 1) / cluster->devices_per_node;

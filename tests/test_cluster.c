@@ -116,11 +116,13 @@ static void preset_numbers(void **state) {
   assert_int_equal(sl_cluster_load(&c, "dgx-a100-80g"), SL_OK);
   near(c.device.peak[SL_BF16], 312e12);
   near(c.device.peak[SL_F32], 19.5e12);
+  near(c.device.peak[SL_TF32], 156e12);
   near(c.device.memory_bandwidth, 2039e9);
   near(sl_cluster_link(&c, 0, 1, 8)->bandwidth, 240e9);
   near(sl_cluster_link(&c, 0, 8, 2)->bandwidth, 24e9);
   assert_int_equal(sl_cluster_load(&c, "dgx2-v100"), SL_OK);
   assert_int_equal(c.devices_per_node, 16);
+  assert_true(c.device.peak[SL_TF32] == 0); /* a V100 has none */
   near(sl_cluster_link(&c, 8, 1, 8)->bandwidth, 120e9);
   near(sl_cluster_link(&c, 15, 1, 2)->bandwidth, 6e9);
   assert_int_equal(sl_cluster_load(&c, "dgx-h100"), SL_OK);

@@ -45,6 +45,7 @@ static void defaults(void **state) {
   assert_int_equal(c.sl.recompute_every, 1);
   assert_int_equal(sl_config_shard_size(&c), 0);
   assert_true(c.sl.limit_all_gathers && !c.sl.store_dropout_masks);
+  assert_true(!c.sl.tf32 && sl_config_product_dtype(&c) == SL_F32);
   assert_int_equal(c.sl.unshard_ahead, 3);
   sl_config_free(&c);
 }
@@ -180,6 +181,18 @@ static void longest_list(void **state) {
   }
 }
 
+/* Products are in tf32 where they would be in fp32; a model of 16-bit numbers has none. */
+static void tf32_is_for_fp32(void **state) {
+  (void)state;
+  struct sl_config c;
+  accept(&c, "\"shardlab\": {\"tf32\": true}");
+  assert_int_equal(sl_config_product_dtype(&c), SL_TF32);
+  sl_config_free(&c);
+  accept(&c, "\"bf16\": {\"enabled\": true}, \"shardlab\": {\"tf32\": true}");
+  assert_int_equal(sl_config_product_dtype(&c), SL_BF16);
+  sl_config_free(&c);
+}
+
 /* The dump of a configuration, read again, is the same configuration. */
 static void dump_and_back(void **state) {
   (void)state;
@@ -187,7 +200,7 @@ static void dump_and_back(void **state) {
       "\"shardlab\": {\"pp\": 2, \"tp\": 3, \"stages\": [5, 3], \"recompute\": [\"full\", \"selective\"], "
       "\"recompute_modules\": [\"layernorm\"], \"recompute_every\": 7, \"shard_size\": 5, \"limit_all_gathers\": "
       "false, "
-      "\"unshard_ahead\": 2, \"store_dropout_masks\": true, \"sequence_parallel\": true}",
+      "\"unshard_ahead\": 2, \"store_dropout_masks\": true, \"sequence_parallel\": true, \"tf32\": true}",
       "\"tensor_parallel\": {\"autotp_size\": 3}, \"zero_optimization\": {\"stage\": 3, \"mics_shard_size\": 7}, "
       "\"pipeline\": {\"stages\": 2, \"partition\": \"parameters\"}, \"shardlab\": {\"recompute\": \"full\"}",
   };
@@ -208,10 +221,10 @@ static void dump_and_back(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(defaults),      cmocka_unit_test(lists),
-      cmocka_unit_test(broken),        cmocka_unit_test(deepspeeds_spellings),
-      cmocka_unit_test(longest_list),  cmocka_unit_test(sequence_parallel_needs_tp),
-      cmocka_unit_test(dump_and_back),
+      cmocka_unit_test(defaults),         cmocka_unit_test(lists),
+      cmocka_unit_test(broken),           cmocka_unit_test(deepspeeds_spellings),
+      cmocka_unit_test(longest_list),     cmocka_unit_test(sequence_parallel_needs_tp),
+      cmocka_unit_test(tf32_is_for_fp32), cmocka_unit_test(dump_and_back),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -118,7 +118,7 @@ static void no_acceptance_shape_is_timed(void **unused) {
   fixture_model(&f, "gpt2-tiny", "{\"train_micro_batch_size_per_gpu\":3,\"optimizer\":{\"type\":\"AdamW\"}}");
   for (int g = 0; g < 2; g++) {
     struct sl_job job;
-    assert_int_equal(sl_calibration_bench_job(&job, &f.plan, grids[g], false), SL_OK);
+    assert_int_equal(sl_calibration_bench_job(&job, &f.plan, grids[g], false, true), SL_OK);
     no_program_of(&job, "the benchmark");
     no_operand_leaves_its_buffer(&job);
     sl_job_free(&job);
@@ -194,6 +194,29 @@ static double cost_of(const struct sl_cluster *cluster, int world, unsigned flag
 
 static void near(double got, double want) {
   if (!(fabs(got - want) <= 1e-9 * fabs(want))) fail_msg("%.12g, expected %.12g", got, want);
+}
+
+/* Products of the benchmark in `dtype`. */
+static int products_in(const struct sl_program *p, enum sl_dtype dtype) {
+  int count = 0;
+  for (size_t i = 0; i < p->op_count; i++) count += p->ops[i].kind == SL_OP_GEMM && p->ops[i].dtype == dtype;
+  return count;
+}
+
+static void tf32_is_measured_when_asked_for(void **unused) {
+  (void)unused;
+  struct fixture f;
+  fixture_model(&f, "gpt2-tiny", "{\"train_micro_batch_size_per_gpu\":3,\"optimizer\":{\"type\":\"AdamW\"}}");
+  for (int asked = 0; asked < 2; asked++) {
+    struct sl_job job;
+    assert_int_equal(sl_calibration_bench_job(&job, &f.plan, &sl_calibration_gpu, true, asked), SL_OK);
+    const struct sl_program *p = &job.classes[0].programs[SL_PROGRAM_STEP];
+    const int in_fp32 = products_in(p, SL_F32);
+    assert_true(in_fp32 > 0);
+    assert_int_equal(products_in(p, SL_TF32), asked ? in_fp32 : 0);
+    sl_job_free(&job);
+  }
+  fixture_close(&f);
 }
 
 /* 100 x 200 x 300: 12 Mflop, 80000 bytes of c. */
@@ -340,6 +363,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(file_there_and_back),
       cmocka_unit_test(broken_files_say_where),
+      cmocka_unit_test(tf32_is_measured_when_asked_for),
       cmocka_unit_test(no_acceptance_shape_is_timed),
       cmocka_unit_test(acceptance_shapes_are_known),
       cmocka_unit_test(measured_costs_replace_formulas),

@@ -174,6 +174,34 @@ static void a_cpu_computes_16_bit_ops_at_its_fp32_rate(void **state) {
   assert_seconds(half, single);
 }
 
+/* tf32 has a peak of its own, and fp32's neither stands in for it nor do measured products in fp32. */
+static void products_in_tf32_cost_their_own_peak(void **state) {
+  (void)state;
+  struct sl_cluster c = cpu_cluster();
+  struct sl_op_cost measured = {.kind = SL_OP_GEMM, .dtype = SL_F32, .ranks = 1, .seconds = {[SL_TERM_LAUNCH] = 0.25}};
+  struct sl_slice slices[3] = {{.access = SL_READ}, {.access = SL_READ}, {.access = SL_WRITE}};
+  struct sl_program p = {.slices = slices, .slice_count = 3};
+  struct sl_op op = {.kind = SL_OP_GEMM, .dtype = SL_TF32, .dim = {301, 507, 701}, .slice_count = 3};
+  struct sl_cost_rank r;
+  double seconds;
+  c.device.kind = SL_DEVICE_GPU;
+  c.op_costs = (struct sl_op_costs){.items = &measured, .count = 1};
+  assert_int_equal(sl_cost_share(&r, &c, 1), SL_OK);
+  assert_int_equal(sl_cost_compute(&r, &p, &op, &seconds), SL_ERR_INPUT);
+  assert_string_equal(sl_error_message(), "device 'odd': peak_TFLOPS has no 'tf32', which gemm needs");
+  sl_error_clear();
+  c.device.peak[SL_TF32] = 350e9;
+  assert_int_equal(sl_cost_share(&r, &c, 1), SL_OK);
+  assert_int_equal(sl_cost_compute(&r, &p, &op, &seconds), SL_OK);
+  assert_seconds(seconds, 3e-6 + (2.0 * 301 * 507 * 701 + 2.5e6) / (350e9 * 0.83));
+  measured.dtype = SL_TF32;
+  assert_int_equal(sl_cost_compute(&r, &p, &op, &seconds), SL_OK);
+  assert_seconds(seconds, 3e-6 + 0.25);
+  op.dtype = SL_F32; /* nor the other way */
+  assert_int_equal(sl_cost_compute(&r, &p, &op, &seconds), SL_OK);
+  assert_seconds(seconds, 3e-6 + (2.0 * 301 * 507 * 701 + 2.5e6) / (43e9 * 0.83));
+}
+
 static void a_device_that_lacks_a_number_is_refused(void **state) {
   (void)state;
   struct sl_cluster c = cpu_cluster();
@@ -238,6 +266,7 @@ int main(void) {
       cmocka_unit_test(an_uneven_reduction_costs_its_busiest_member),
       cmocka_unit_test(a_group_of_one_only_copies),
       cmocka_unit_test(a_cpu_computes_16_bit_ops_at_its_fp32_rate),
+      cmocka_unit_test(products_in_tf32_cost_their_own_peak),
       cmocka_unit_test(a_device_that_lacks_a_number_is_refused),
       cmocka_unit_test(the_queue_pops_by_time_then_order),
   };

@@ -193,6 +193,7 @@ enum sl_status sl_cuda_warm(struct sl_cuda *cuda);
 struct sl_cuda_product {
   int64_t m, n, k; /* c (m,n) = op(a) op(b), row-major and dense */
   bool trans_a, trans_b, add;
+  bool tf32;                               /* of fp32 factors: SL_TF32 */
   enum sl_dtype type, out_type, bias_type; /* of a and b; of c; of bias */
   const void *a, *b, *bias;                /* bias (n) or NULL */
   void *c;

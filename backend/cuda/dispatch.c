@@ -209,6 +209,7 @@ static enum sl_status gemm(const struct call *c) {
                                           .trans_a = c->op->flags & SL_OP_TRANS_A,
                                           .trans_b = c->op->flags & SL_OP_TRANS_B,
                                           .add = c->adds[2],
+                                          .tf32 = c->op->dtype == SL_TF32,
                                           .type = dtype_of(c, 0),
                                           .out_type = dtype_of(c, 2),
                                           .bias_type = bias ? dtype_of(c, 3) : SL_F32,

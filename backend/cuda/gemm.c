@@ -22,10 +22,9 @@
 /* What tells two products apart. No padding may be in it: it is compared as bytes. */
 struct key {
   int64_t m, n, k;
-  int32_t trans_a, trans_b, add, bias;
+  int32_t trans_a, trans_b, add, bias, tf32;
   int32_t type, out_type, bias_type;
   int32_t align_a, align_b, align_c, align_bias;
-  int32_t zero;
 };
 
 struct entry {
@@ -42,7 +41,6 @@ struct sl_cuda_gemm {
   size_t workspace_bytes;
   struct entry *entries; /* owned */
   size_t count, capacity;
-  bool tf32; /* fp32 factors rounded to 10 bits of mantissa, on the matrix units */
 };
 
 static enum sl_status failed(const char *call, cublasStatus_t code) {
@@ -69,6 +67,7 @@ static struct key key_of(const struct sl_cuda_product *p) {
   memset(&key, 0, sizeof key);
   key.m = p->m, key.n = p->n, key.k = p->k;
   key.trans_a = p->trans_a, key.trans_b = p->trans_b, key.add = p->add, key.bias = p->bias != NULL;
+  key.tf32 = p->tf32;
   key.type = (int32_t)p->type, key.out_type = (int32_t)p->out_type;
   key.bias_type = p->bias ? (int32_t)p->bias_type : 0;
   key.align_a = alignment_of(p->a), key.align_b = alignment_of(p->b), key.align_c = alignment_of(p->c);
@@ -88,10 +87,9 @@ static enum sl_status set_pref(cublasLtMatmulPreference_t pref, cublasLtMatmulPr
   return SL_OK;
 }
 
-static enum sl_status describe(const struct sl_cuda_gemm *g, struct entry *e) {
+static enum sl_status describe(struct entry *e) {
   const struct key *key = &e->key;
-  const cublasComputeType_t compute =
-      key->type == SL_F32 && g->tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+  const cublasComputeType_t compute = key->tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
   const cublasOperation_t op_a = key->trans_b ? CUBLAS_OP_T : CUBLAS_OP_N;
   const cublasOperation_t op_b = key->trans_a ? CUBLAS_OP_T : CUBLAS_OP_N;
   const cublasLtEpilogue_t epilogue = key->bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
@@ -161,7 +159,7 @@ static enum sl_status find(struct sl_cuda_gemm *g, const struct sl_cuda_product 
   }
   struct entry e = {.key = key};
   enum sl_status status = sl_grow(&g->entries, &g->capacity, g->count + 1, sizeof *g->entries);
-  if (status == SL_OK) status = describe(g, &e);
+  if (status == SL_OK) status = describe(&e);
   if (status == SL_OK) status = ask(g, &e, p->bias);
   if (status != SL_OK) return close_entry(&e), status;
   g->entries[g->count] = e;
@@ -171,11 +169,9 @@ static enum sl_status find(struct sl_cuda_gemm *g, const struct sl_cuda_product 
 
 enum sl_status sl_cuda_gemm_open(struct sl_cuda_gemm **out, void *workspace, size_t workspace_bytes) {
   struct sl_cuda_gemm *g;
-  const char *tf32 = getenv("SHARDLAB_TF32");
   SL_TRY(sl_calloc(&g, 1, sizeof *g));
   g->workspace = workspace;
   g->workspace_bytes = workspace_bytes;
-  g->tf32 = tf32 && strcmp(tf32, "1") == 0;
   const cublasStatus_t code = cublasLtCreate(&g->handle);
   if (code != CUBLAS_STATUS_SUCCESS) {
     free(g);

@@ -605,6 +605,10 @@ enum sl_status sl_host_supports(const struct sl_program *program, const struct s
   if (!table[op->kind]) return sl_fail(SL_ERR_INPUT, "the host backend has no \"%s\"", sl_op_name(op->kind));
   if (op->slice_count > 16)
     return sl_fail(SL_ERR_INTERNAL, "\"%s\" with %d operands", sl_op_name(op->kind), op->slice_count);
+  if (op->dtype == SL_TF32)
+    return sl_fail(SL_ERR_INPUT,
+                   "the host backend has no tf32, which is the matrix units' of a GPU; expected --backend "
+                   "cuda, or \"tf32\": false");
   if (op->kind == SL_OP_GEMM && op->dtype != SL_F32 && !(op->flags & SL_OP_WORKSPACE))
     return sl_fail(SL_ERR_INPUT,
                    "the plan's %s products are those of a GPU; expected a cluster of CPUs here, such as "

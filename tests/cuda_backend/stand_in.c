@@ -63,10 +63,18 @@ struct CUevent_st {
   double at;
 };
 
-static int bad_waits, calls, hanging = -1;
+static int bad_waits, calls, products, tf32_products, hanging = -1;
 
 int stand_in_calls(void) {
   return calls;
+}
+
+int stand_in_products(void) {
+  return products;
+}
+
+int stand_in_tf32_products(void) {
+  return tf32_products;
 }
 
 int stand_in_bad_waits(void) {
@@ -280,6 +288,7 @@ static enum number number_of(cudaDataType type) {
 
 /* The opaque types, by our own records behind the pointers. */
 struct desc {
+  bool tf32;
   int32_t trans_a, trans_b, epilogue;
   cudaDataType_t bias_type;
   const void *bias;
@@ -309,8 +318,12 @@ cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
 }
 
 cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *out, cublasComputeType_t compute, cudaDataType_t scale) {
-  if (compute != CUBLAS_COMPUTE_32F || scale != CUDA_R_32F) return CUBLAS_STATUS_NOT_SUPPORTED;
-  *out = calloc(1, sizeof(struct desc));
+  const bool tf32 = compute == CUBLAS_COMPUTE_32F_FAST_TF32;
+  struct desc *desc;
+  if ((!tf32 && compute != CUBLAS_COMPUTE_32F) || scale != CUDA_R_32F) return CUBLAS_STATUS_NOT_SUPPORTED;
+  desc = calloc(1, sizeof *desc);
+  desc->tf32 = tf32;
+  *out = (cublasLtMatmulDesc_t)desc;
   return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -372,8 +385,18 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
   return *found ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
-static float at(const void *x, const struct layout *l, bool transposed, uint64_t row, uint64_t column) {
-  return get(x, l->type, transposed ? column + row * (uint64_t)l->stride : row + column * (uint64_t)l->stride);
+/* 10 of 23 bits of mantissa, to nearest. */
+static float round_tf32(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  bits = (bits + 0x1000) & 0xffffe000;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+static float at(const void *x, const struct layout *l, bool transposed, uint64_t row, uint64_t column, bool tf32) {
+  const float v = get(x, l->type, transposed ? column + row * (uint64_t)l->stride : row + column * (uint64_t)l->stride);
+  return tf32 ? round_tf32(v) : v;
 }
 
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t compute, const void *alpha, const void *a,
@@ -386,6 +409,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t comp
   const bool ta = desc->trans_a == CUBLAS_OP_T, tb = desc->trans_b == CUBLAS_OP_T;
   const uint64_t k = ta ? la->rows : la->columns;
   (void)handle, (void)c_layout, (void)algo, (void)workspace, (void)workspace_bytes;
+  products++;
+  tf32_products += desc->tf32;
   if ((ta ? la->columns : la->rows) != ld->rows || (tb ? lb->rows : lb->columns) != ld->columns ||
       (tb ? lb->columns : lb->rows) != k || la->type != lb->type || !stream)
     return CUBLAS_STATUS_INVALID_VALUE;
@@ -397,7 +422,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t comp
     for (uint64_t row = 0; row < ld->rows; row++) {
       const uint64_t place = row + column * (uint64_t)ld->stride;
       double sum = 0;
-      for (uint64_t i = 0; i < k; i++) sum += (double)at(a, la, ta, row, i) * (double)at(b, lb, tb, i, column);
+      for (uint64_t i = 0; i < k; i++)
+        sum += (double)at(a, la, ta, row, i, desc->tf32) * (double)at(b, lb, tb, i, column, desc->tf32);
       float out = *(const float *)alpha * (float)sum;
       if (*(const float *)beta != 0) out += *(const float *)beta * get(c, ld->type, place);
       if (desc->epilogue == CUBLASLT_EPILOGUE_BIAS) out += get(desc->bias, number_of(desc->bias_type), row);

@@ -9,6 +9,9 @@ int stand_in_open(void);
 /* NCCL calls of this process that moved data, and waits for events that were never recorded. */
 int stand_in_calls(void);
 int stand_in_bad_waits(void);
+/* Products of this process: all, and those in tf32. */
+int stand_in_products(void);
+int stand_in_tf32_products(void);
 /* From now on rank `rank`'s collectives never end: it, and whoever waits for it, hangs. -1: nobody. */
 void stand_in_hang(int rank);
 

@@ -32,7 +32,7 @@ const struct sl_exec_ops *sl_exec_module(void);
 struct told {
   double losses[STEPS], norms[STEPS];
   int64_t bytes, arena, planned;
-  int calls, bad_waits, functional;
+  int calls, bad_waits, functional, products, tf32_products;
 };
 static struct told *told; /* RANKS of them, in shared memory */
 
@@ -41,6 +41,7 @@ struct one {
   int world, stage, accumulate, tp, pp;
   int alone;           /* this rank alone; -1: all */
   int fail_rank, hang; /* -1: nobody */
+  const char *own;     /* more of the section "shardlab", a JSON object; NULL: none */
 };
 
 static json_t *load(const char *folder, const char *name) {
@@ -64,6 +65,7 @@ static char *config_of(const struct one *c) {
   json_object_set_new(doc, "gradient_accumulation_steps", json_integer(c->accumulate));
   json_object_set_new(own, "tp", json_integer(c->tp));
   json_object_set_new(own, "pp", json_integer(c->pp));
+  if (c->own) json_object_update_new(own, json_loads(c->own, 0, NULL));
   char *text = json_dumps(doc, 0);
   json_decref(doc);
   return text;
@@ -102,6 +104,8 @@ static int train(const struct one *c, int rank) {
   t->planned = f.job.classes[sl_job_class_of(&f.job, c->alone >= 0 ? c->alone : rank)].arena_bytes[SL_SPACE_DEVICE];
   t->calls = stand_in_calls();
   t->bad_waits = stand_in_bad_waits();
+  t->products = stand_in_products();
+  t->tf32_products = stand_in_tf32_products();
   t->functional = report->functional;
   sl_run_close(&run);
   fixture_close(&f);
@@ -153,13 +157,17 @@ static double run_all(const struct one *c, int *codes) {
   return seconds() - start;
 }
 
-static void equals_pytorch(const struct one *c) {
+static void run_well(const struct one *c) {
   int codes[RANKS];
-  char key[64];
   run_all(c, codes);
   for (int rank = 0; rank < c->world; rank++)
     if (codes[rank] != 0)
       fail_msg("%s zero %d tp %d pp %d: rank %d: %d\n%s", c->folder, c->stage, c->tp, c->pp, rank, codes[rank], err);
+}
+
+static void equals_pytorch(const struct one *c) {
+  char key[64];
+  run_well(c);
   snprintf(key, sizeof key, "%s_f64", c->run);
   json_t *golden = load(c->folder, "losses.json");
   const json_t *losses = json_object_get(golden, key),
@@ -183,29 +191,48 @@ static void equals_pytorch(const struct one *c) {
 
 static void one_rank_equals_pytorch(void **state) {
   (void)state;
-  equals_pytorch(&(struct one){"gpt2_odd", "adamw_clip", 1, 0, 2, 1, 1, -1, -1, -1});
-  equals_pytorch(&(struct one){"llama_odd", "sgd", 1, 0, 1, 1, 1, -1, -1, -1});
-  equals_pytorch(&(struct one){"mlp", "adamw_clip", 1, 0, 1, 1, 1, -1, -1, -1});
+  equals_pytorch(&(struct one){"gpt2_odd", "adamw_clip", 1, 0, 2, 1, 1, -1, -1, -1, NULL});
+  equals_pytorch(&(struct one){"llama_odd", "sgd", 1, 0, 1, 1, 1, -1, -1, -1, NULL});
+  equals_pytorch(&(struct one){"mlp", "adamw_clip", 1, 0, 1, 1, 1, -1, -1, -1, NULL});
 }
 
 static void every_zero_stage_equals_pytorch(void **state) {
   (void)state;
   for (int stage = 0; stage <= 3; stage++) {
-    if (stage > 0) equals_pytorch(&(struct one){"gpt2_odd", "adamw_clip", 2, stage, 1, 1, 1, -1, -1, -1});
-    if (stage % 3 == 0) equals_pytorch(&(struct one){"mlp", "sgd_clip", 4, stage, 1, 1, 1, -1, -1, -1});
+    if (stage > 0) equals_pytorch(&(struct one){"gpt2_odd", "adamw_clip", 2, stage, 1, 1, 1, -1, -1, -1, NULL});
+    if (stage % 3 == 0) equals_pytorch(&(struct one){"mlp", "sgd_clip", 4, stage, 1, 1, 1, -1, -1, -1, NULL});
   }
 }
 
 static void pipelines_and_tensor_parallel_ranks_equal_pytorch(void **state) {
   (void)state;
-  equals_pytorch(&(struct one){"gpt2_odd", "adamw_clip", 2, 0, 2, 1, 2, -1, -1, -1});
-  equals_pytorch(&(struct one){"gpt2_odd", "adamw_clip", 5, 0, 1, 5, 1, -1, -1, -1});
+  equals_pytorch(&(struct one){"gpt2_odd", "adamw_clip", 2, 0, 2, 1, 2, -1, -1, -1, NULL});
+  equals_pytorch(&(struct one){"gpt2_odd", "adamw_clip", 5, 0, 1, 5, 1, -1, -1, -1, NULL});
+}
+
+/* Every product is one in tf32 where that is set, and none where it is not; losses then are near those of fp32, not equal. */
+static void tf32_is_what_the_plan_says(void **state) {
+  (void)state;
+  double losses[STEPS];
+  struct one c = {"gpt2_odd", "adamw_clip", 1, 0, 1, 1, 1, -1, -1, -1, NULL};
+  run_well(&c);
+  assert_true(told->products > 0);
+  assert_int_equal(told->tf32_products, 0);
+  memcpy(losses, told->losses, sizeof losses);
+  c.own = "{\"tf32\": true}";
+  run_well(&c);
+  assert_true(told->products > 0);
+  assert_int_equal(told->tf32_products, told->products);
+  for (size_t i = 0; i < STEPS; i++) {
+    const double off = fabs(told->losses[i] / losses[i] - 1);
+    if (!(off > 1e-8 && off < 1e-3)) fail_msg("step %zu: %.9g in tf32, %.9g in fp32", i, told->losses[i], losses[i]);
+  }
 }
 
 static void one_rank_alone_runs_to_its_end(void **state) {
   (void)state;
   int codes[RANKS];
-  run_all(&(struct one){"gpt2_odd", "adamw_clip", 4, 1, 2, 1, 2, 3, -1, -1}, codes);
+  run_all(&(struct one){"gpt2_odd", "adamw_clip", 4, 1, 2, 1, 2, 3, -1, -1, NULL}, codes);
   if (codes[0] != 0) fail_msg("%d\n%s", codes[0], err);
   assert_int_equal(told[0].calls, 0);
   assert_true(told[0].bytes > 0);
@@ -215,7 +242,7 @@ static void one_rank_alone_runs_to_its_end(void **state) {
 static void a_rank_that_dies_ends_the_job(void **state) {
   (void)state;
   int codes[RANKS];
-  const double took = run_all(&(struct one){"mlp", "sgd_clip", 4, 2, 1, 1, 1, -1, 1, -1}, codes);
+  const double took = run_all(&(struct one){"mlp", "sgd_clip", 4, 2, 1, 1, 1, -1, 1, -1, NULL}, codes);
   assert_int_equal(codes[1], 128 + SIGKILL);
   assert_int_equal(codes[0], 1);
   assert_int_equal(codes[2], 1);
@@ -228,7 +255,7 @@ static void a_rank_that_hangs_ends_the_job(void **state) {
   (void)state;
   int codes[RANKS];
   setenv("SHARDLAB_TIMEOUT_S", "2", 1);
-  const double took = run_all(&(struct one){"mlp", "sgd_clip", 2, 0, 1, 1, 1, -1, -1, 1}, codes);
+  const double took = run_all(&(struct one){"mlp", "sgd_clip", 2, 0, 1, 1, 1, -1, -1, 1, NULL}, codes);
   unsetenv("SHARDLAB_TIMEOUT_S");
   assert_int_equal(codes[0], 1);
   assert_int_equal(codes[1], 1);
@@ -243,6 +270,7 @@ int main(void) {
       cmocka_unit_test(one_rank_equals_pytorch),
       cmocka_unit_test(every_zero_stage_equals_pytorch),
       cmocka_unit_test(pipelines_and_tensor_parallel_ranks_equal_pytorch),
+      cmocka_unit_test(tf32_is_what_the_plan_says),
       cmocka_unit_test(one_rank_alone_runs_to_its_end),
       cmocka_unit_test(a_rank_that_dies_ends_the_job),
       cmocka_unit_test(a_rank_that_hangs_ends_the_job),
