@@ -28,8 +28,8 @@ struct sl_options {
   const char *model, *config, *cluster;
   int64_t world, seq;
   int64_t tp, pp, cp, virtual_stages, micro_batch, grad_accum, train_batch, zero_stage,
-      seed;                            /* 0 or unset: as the config says */
-  int64_t recompute_every, shard_size; /* unset: as the config says */
+      seed;                                            /* 0 or unset: as the config says */
+  int64_t recompute_every, shard_size, vocab_multiple; /* unset: as the config says */
   const char *schedule, *stages, *recompute, *recompute_modules, *attention, *preset;
   bool sequence_parallel, tf32;
   bool strict;

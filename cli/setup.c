@@ -62,6 +62,7 @@ static void override(json_t *root, const struct sl_options *o) {
       {"virtual-stages", "shardlab", "virtual_stages", o->virtual_stages},
       {"recompute-every", "shardlab", "recompute_every", o->recompute_every},
       {"shard-size", "shardlab", "shard_size", o->shard_size},
+      {"make-vocab-size-divisible-by", "shardlab", "make_vocab_size_divisible_by", o->vocab_multiple},
       {"seq", "shardlab", "seq_len", o->seq},
       {"seed", "shardlab", "seed", o->seed},
   };

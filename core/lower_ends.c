@@ -156,9 +156,10 @@ static enum sl_status classify(struct sl_transformer *g, int layer) {
   struct sl_op op = sl_transformer_rows_op(g, cut ? SL_OP_CLASSIFIER_SHARD : SL_OP_CLASSIFIER, layer, -1, g->r, g->v);
   int32_t statistics;
   op.scale = 1.0 / ((double)l->plan->global_batch * (double)g->t); /* the loss is the mean over the global batch */
+  op.dim[2] = l->plan->model->vocab_size;
   if (!cut) return SL_DRAFT(g->drafts, op, sl_update(l, g->logits), sl_read(l, g->targets), control);
   SL_TRY(share_statistics(g, layer, &statistics));
-  op.dim[2] = l->plan->model->vocab_size, op.dim[3] = g->tp;
+  op.dim[3] = g->tp;
   op.place_group = SL_GROUP_TP;
   return SL_DRAFT(g->drafts, op, sl_update(l, g->logits), sl_read(l, g->targets), sl_read(l, statistics), control);
 }

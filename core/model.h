@@ -28,6 +28,7 @@ struct sl_tensor {
   int layer;         /* -1 embedding, 0..n_layer-1 block, n_layer final norm and head; mlp: index of the linear */
   int tp_dim;        /* dimension that tensor parallelism splits, -1 replicated */
   int tp_blocks;     /* the split dimension is this many equal blocks, each split on its own (3 for fused q,k,v) */
+  bool vocabulary;   /* dimension 0 is the vocabulary, which the plan may pad */
   bool decay;        /* weight decay applies (all, as DeepSpeed's single group does) */
 };
 

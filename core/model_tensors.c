@@ -98,6 +98,7 @@ static void add(struct sl_model *model, const struct entry *entry, const char *p
   tensor->layer = layer;
   tensor->tp_dim = entry->tp_dim;
   tensor->tp_blocks = entry->tp_blocks;
+  tensor->vocabulary = entry->shape[0] == V;
   tensor->decay = true;
 }
 

@@ -96,20 +96,30 @@ static int64_t round_up(int64_t n, int64_t multiple) {
   return (n + multiple - 1) / multiple * multiple;
 }
 
+/* Is dimension `dim` of `t` cut over the tp group, or padded? */
+static bool is_cut(const struct sl_plan *plan, const struct sl_tensor *t, int dim) {
+  return t->tp_dim == dim && (plan->tp > 1 || (t->vocabulary && plan->config->sl.vocab_multiple > 1));
+}
+
+/* A member's part of one of the tp_blocks blocks of dimension tp_dim. */
+static int64_t width_of(const struct sl_plan *plan, const struct sl_tensor *t) {
+  const int64_t block = t->shape[t->tp_dim] / (t->tp_blocks > 1 ? t->tp_blocks : 1);
+  return round_up((block + plan->tp - 1) / plan->tp, t->vocabulary ? plan->config->sl.vocab_multiple : 1);
+}
+
 int64_t sl_plan_local_size(const struct sl_plan *plan, const struct sl_tensor *t, int dim) {
-  if (plan->tp == 1 || t->tp_dim != dim) return t->shape[dim];
-  const int64_t blocks = t->tp_blocks > 1 ? t->tp_blocks : 1, block = t->shape[dim] / blocks;
-  return blocks * ((block + plan->tp - 1) / plan->tp);
+  if (!is_cut(plan, t, dim)) return t->shape[dim];
+  return (t->tp_blocks > 1 ? t->tp_blocks : 1) * width_of(plan, t);
 }
 
 /* Tensor parallelism cuts dimension tp_dim of each of tp_blocks blocks into tp widths, so a logical tensor is
  * (outer x blocks, tp, width x inner), the last width of a block perhaps not full. */
 struct sl_run_of sl_plan_logical_run(const struct sl_plan *plan, const struct sl_tensor *t, int place, int64_t local,
                                      int64_t end) {
-  if (plan->tp == 1 || t->tp_dim < 0) return (struct sl_run_of){local, local, end - local};
+  if (t->tp_dim < 0 || !is_cut(plan, t, t->tp_dim)) return (struct sl_run_of){local, local, end - local};
   const int64_t inner = t->tp_dim == 0 && t->n_dim == 2 ? t->shape[1] : 1;
   const int64_t blocks = t->tp_blocks > 1 ? t->tp_blocks : 1, block = t->shape[t->tp_dim] / blocks * inner;
-  const int64_t width = (t->shape[t->tp_dim] / blocks + plan->tp - 1) / plan->tp * inner;
+  const int64_t width = width_of(plan, t) * inner;
   const int64_t row = local / width, column = local % width, first = place * width + column;
   const int64_t own = block - place * width < width ? block - place * width : width; /* elements that are no padding */
   const bool padding = column >= own;

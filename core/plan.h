@@ -141,7 +141,11 @@ static inline int sl_members_rank(const struct sl_members *m, int i) {
   return m->first + i % m->inner * m->stride + i / m->inner * m->outer;
 }
 
-/* Rows of dimension `dim` of `tensor` that a member of the tp group holds. What tp does not divide (a vocabulary) is padded. */
+/* Rows of dimension `dim` of `tensor` that a member of the tp group holds. A vocabulary of V is padded to a multiple of
+ * tp x shardlab.make_vocab_size_divisible_by, m (Megatron-LM's argument and rule; the default, 1, pads to tp alone):
+ *   m ceil(ceil(V / tp) / m)
+ * Padded rows are zero and stay so: unlike Megatron-LM's, their logits take no part in the softmax, so that losses and
+ * gradients are those of the model as it is. */
 int64_t sl_plan_local_size(const struct sl_plan *plan, const struct sl_tensor *tensor, int dim);
 
 /* A run of a rank's local tensor that is contiguous in the logical one: `count` elements from `local` are the logical

@@ -100,10 +100,10 @@ const char *sl_op_class_name(enum sl_op_class op_class);
                                                         /*   with SL_OP_BIAS: r residual, r x, r bias, w out = residual+dropout(x+bias) [, w mask]             */ \
                                                         /*   place_group tp: rows [place R, place R + R) of the micro-batch (dropout has the same)             */ \
   X(DROPOUT,        "dropout",             ELEMENTWISE) /* r x, w out [, w/r mask]: masked and scaled, forward (w) as backward (r)              R C            */ \
-  X(CLASSIFIER,     "classifier",          ELEMENTWISE) /* + logits (become dlogits), r targets, + control                                      R V            */ \
+  X(CLASSIFIER,     "classifier",          ELEMENTWISE) /* + logits (become dlogits), r targets, + control                                      R V Vt         */ \
   X(CLASSIFIER_STATS, "classifier_stats", ELEMENTWISE)  /* r logits, r targets, w stats(R,3): row max, sum of exp(x - max), target logit        R V Vt         */ \
   X(CLASSIFIER_SHARD, "classifier_shard", ELEMENTWISE)  /* + logits (become dlogits), r targets, r stats(P,R,3), + control                      R V Vt P       */ \
-                                                        /*   both hold columns [place V, place V + V) of Vt, beyond which they are padding; P members          */ \
+                                                        /*   all hold columns [place V, place V + V) of Vt, beyond which they are padding; P members           */ \
   X(RELU_FWD,       "relu",                ELEMENTWISE) /* + x in place                                                                         R C            */ \
   X(RELU_BWD,       "relu_bwd",            ELEMENTWISE) /* + dout in place, r out                                                               R C            */ \
   X(MSE,            "mse",                 ELEMENTWISE) /* + prediction (becomes its gradient), r targets, + control, w scratch                 R C            */ \

@@ -55,7 +55,7 @@ SL_KERNELS_BEGIN
       void *dout, const int32_t *tokens, const struct sl_embedding_shape *shape, const struct sl_dropout *dropout),    \
       (dwte, accumulate_wte, dwpe, n_positions, accumulate_wpe, dout, tokens, shape, dropout))                         \
   X(classifier_fused, (double *loss_sum, double *losses, void *logits, const int32_t *targets, size_t N, size_t V,     \
-      float scale, int accumulate), (loss_sum, losses, logits, targets, N, V, scale, accumulate))                      \
+      size_t total, float scale, int accumulate), (loss_sum, losses, logits, targets, N, V, total, scale, accumulate))  \
   X(classifier_loss, (double *loss_sum, double *losses, const void *logits, const int32_t *targets, size_t N, size_t   \
       V, int accumulate), (loss_sum, losses, logits, targets, N, V, accumulate))                                       \
   X(classifier_stats, (float *stats, const void *logits, const int32_t *targets, size_t N, size_t V, size_t first,       \

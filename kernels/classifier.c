@@ -141,15 +141,13 @@ static void add_losses(double *loss_sum, const double *losses, size_t N, int acc
 }
 
 void SL_K(sl_classifier_fused)(double *loss_sum, double *losses, sl_store *logits, const int32_t *targets, size_t N,
-                               size_t V, sl_real scale, int accumulate) {
+                               size_t V, size_t total, sl_real scale, int accumulate) {
 #pragma omp parallel for schedule(static) if (N * V > SL_PARALLEL_MIN)
   for (size_t n = 0; n < N; n++) {
-    if (targets[n] < 0) {
-      losses[n] = 0;
-      memset(logits + n * V, 0, V * sizeof *logits);
-    } else {
-      losses[n] = row_fused(logits + n * V, V, targets[n], scale);
-    }
+    sl_store *x = logits + n * V;
+    const size_t kept = targets[n] < 0 ? 0 : total;
+    losses[n] = targets[n] < 0 ? 0 : row_fused(x, total, targets[n], scale);
+    memset(x + kept, 0, (V - kept) * sizeof *x);
   }
   add_losses(loss_sum, losses, N, accumulate);
 }

@@ -73,8 +73,8 @@ template <typename T> __device__ void clear(T *x, size_t from, size_t to) {
 
 /* GRADIENT false: the losses alone. */
 template <typename T, bool GRADIENT>
-__global__ void __launch_bounds__(threads)
-    fused_kernel(double *losses, T *logits, const int32_t *targets, size_t V, double scale, const double *loss_scale) {
+__global__ void __launch_bounds__(threads) fused_kernel(double *losses, T *logits, const int32_t *targets, size_t V,
+                                                        size_t total, double scale, const double *loss_scale) {
   const size_t n = blockIdx.x;
   T *x = logits + n * V;
   const int32_t target = targets[n];
@@ -83,10 +83,13 @@ __global__ void __launch_bounds__(threads)
     if (threadIdx.x == 0) losses[n] = 0;
     return;
   }
-  const row r = row_of(x, V);
+  const row r = row_of(x, total);
   const whole w = {r.max, r.sum, load(x[target])};
   __syncthreads(); /* all have read the target's logit */
-  if (GRADIENT) gradient(x, V, (size_t)target, w, r.max, loss_scale ? scale * *loss_scale : scale);
+  if (GRADIENT) {
+    gradient(x, total, (size_t)target, w, r.max, loss_scale ? scale * *loss_scale : scale);
+    clear(x, total, V);
+  }
   if (threadIdx.x == 0) losses[n] = log(w.sum) + (w.max - w.target);
 }
 
@@ -161,12 +164,12 @@ int add_losses(sl_cuda_stream stream, double *loss_sum, const double *losses, si
 using namespace sl;
 
 extern "C" int sl_cuda_classifier_fused(sl_cuda_stream stream, enum sl_number type, double *loss_sum, double *losses,
-                                        void *logits, const int32_t *targets, size_t N, size_t V, double scale,
-                                        const double *loss_scale) {
+                                        void *logits, const int32_t *targets, size_t N, size_t V, size_t total,
+                                        double scale, const double *loss_scale) {
   const int error = by_type(type, [&](auto zero) {
     using T = decltype(zero);
-    return launch(stream, dim3((unsigned)N), threads, 0, fused_kernel<T, true>, losses, (T *)logits, targets, V, scale,
-                  loss_scale);
+    return launch(stream, dim3((unsigned)N), threads, 0, fused_kernel<T, true>, losses, (T *)logits, targets, V, total,
+                  scale, loss_scale);
   });
   return error ? error : add_losses(stream, loss_sum, losses, N, scale);
 }
@@ -176,7 +179,7 @@ extern "C" int sl_cuda_classifier_loss(sl_cuda_stream stream, enum sl_number typ
   const int error = by_type(type, [&](auto zero) {
     using T = decltype(zero);
     return launch(stream, dim3((unsigned)N), threads, 0, fused_kernel<T, false>, losses,
-                  (T *)const_cast<void *>(logits), targets, V, scale, nullptr);
+                  (T *)const_cast<void *>(logits), targets, V, V, scale, nullptr);
   });
   return error ? error : add_losses(stream, loss_sum, losses, N, scale);
 }

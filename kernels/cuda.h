@@ -82,8 +82,9 @@ int sl_cuda_embedding_backward(sl_cuda_stream stream, enum sl_number type, void 
  * sum of the losses. losses (N) doubles and scratch are device memory that holds nothing of use afterwards. --- */
 
 int sl_cuda_classifier_fused(sl_cuda_stream stream, enum sl_number type, double *loss_sum, double *losses, void *logits,
-                             const int32_t *targets, size_t N, size_t V, double scale, const double *loss_scale);
-/* The same losses, logits as they were. */
+                             const int32_t *targets, size_t N, size_t V, size_t total, double scale,
+                             const double *loss_scale);
+/* The same losses without padding, logits as they were. */
 int sl_cuda_classifier_loss(sl_cuda_stream stream, enum sl_number type, double *loss_sum, double *losses,
                             const void *logits, const int32_t *targets, size_t N, size_t V, double scale);
 int sl_cuda_classifier_stats(sl_cuda_stream stream, enum sl_number type, float *stats, const void *logits,

@@ -100,7 +100,7 @@ static void run_embedding_backward(void) {
   sl_embedding_backward(a, 1, b, T, 0, e, tokens, &table, NULL);
 }
 static void run_classifier(void) {
-  sl_classifier_fused(&sum, losses, a, tokens, ROWS, V, 1.0f / ROWS, 0);
+  sl_classifier_fused(&sum, losses, a, tokens, ROWS, V, V, 1.0f / ROWS, 0);
 }
 static void run_attention(void) {
   sl_attention_forward(b, probs, NULL, a, a + C, a + 2 * C, &heads, NULL, scratch, scratch_bytes);
@@ -155,7 +155,7 @@ static void run_stored_gelu_backward(void) {
   k->gelu_backward(b, a, d, c, ROWS, 4 * (size_t)C);
 }
 static void run_stored_classifier(void) {
-  k->classifier_fused(&sum, losses, a, tokens, ROWS, V, 1.0f / ROWS, 0);
+  k->classifier_fused(&sum, losses, a, tokens, ROWS, V, V, 1.0f / ROWS, 0);
 }
 static void run_stored_bias_backward(void) {
   k->reduce_bias_backward(c, b, ROWS, 4 * (size_t)C, 1);

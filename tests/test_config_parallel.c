@@ -45,6 +45,7 @@ static void defaults(void **state) {
   assert_int_equal(c.sl.recompute_every, 1);
   assert_int_equal(sl_config_shard_size(&c), 0);
   assert_true(c.sl.limit_all_gathers && !c.sl.store_dropout_masks);
+  assert_int_equal(c.sl.vocab_multiple, 1);
   assert_true(!c.sl.tf32 && sl_config_product_dtype(&c) == SL_F32);
   assert_int_equal(c.sl.unshard_ahead, 3);
   sl_config_free(&c);
@@ -200,7 +201,8 @@ static void dump_and_back(void **state) {
       "\"shardlab\": {\"pp\": 2, \"tp\": 3, \"stages\": [5, 3], \"recompute\": [\"full\", \"selective\"], "
       "\"recompute_modules\": [\"layernorm\"], \"recompute_every\": 7, \"shard_size\": 5, \"limit_all_gathers\": "
       "false, "
-      "\"unshard_ahead\": 2, \"store_dropout_masks\": true, \"sequence_parallel\": true, \"tf32\": true}",
+      "\"unshard_ahead\": 2, \"store_dropout_masks\": true, \"sequence_parallel\": true, \"tf32\": true, "
+      "\"make_vocab_size_divisible_by\": 128}",
       "\"tensor_parallel\": {\"autotp_size\": 3}, \"zero_optimization\": {\"stage\": 3, \"mics_shard_size\": 7}, "
       "\"pipeline\": {\"stages\": 2, \"partition\": \"parameters\"}, \"shardlab\": {\"recompute\": \"full\"}",
   };

@@ -329,7 +329,7 @@ static void run_all(enum sl_number type, struct set *s) {
   k->embedding_backward(TENSOR(dwte), 1, TENSOR(dwpe), P, 0, TENSOR(dout), tokens, &table, NULL);
   k->embedding_backward(TENSOR(masked_dwte), 1, NULL, 0, 0, TENSOR(dout), tokens, &table, &drop);
   k->classifier_loss(&s->loss, s->losses, TENSOR(logits), targets, N, V, 0);
-  k->classifier_fused(&s->loss, s->losses, TENSOR(logits), targets, N, V, 0.25f, 1);
+  k->classifier_fused(&s->loss, s->losses, TENSOR(logits), targets, N, V, V, 0.25f, 1);
   for (int masked = 0; masked < 2; masked++) {
     void *q = TENSOR(qkv), *dq = masked ? TENSOR(dqkv_masked) : TENSOR(dqkv);
     const struct sl_dropout *dropout = masked ? &drop : NULL;

@@ -148,7 +148,7 @@ static const struct sl_attention_shape heads = {B, T, H, H, D, 3 * C, 3 * C, 3 *
     K(sl_attention_forward)                                                                                            \
     (r->attention, r->probs, NULL, r->qkv, r->qkv + C, r->qkv + 2 * C, &heads, &drop, scratch, bytes);                 \
     for (size_t i = 0; i < (size_t)N * V; i++) r->dlogits[i] = 3 * r->attention[i * 31 % (N * C)];                     \
-    K(sl_classifier_fused)(&r->loss, r->losses, r->dlogits, tokens, N, V, (R)1 / N, 0);                                \
+    K(sl_classifier_fused)(&r->loss, r->losses, r->dlogits, tokens, N, V, V, (R)1 / N, 0);                             \
     K(sl_attention_backward)                                                                                           \
     (r->dqkv, r->dqkv + C, r->dqkv + 2 * C, r->dlogits, r->qkv, r->qkv + C, r->qkv + 2 * C, r->probs, NULL, &heads,    \
      &drop, scratch, bytes);                                                                                           \

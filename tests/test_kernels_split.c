@@ -115,7 +115,7 @@ static void check_vocabulary(size_t k, enum sl_number type, double u) {
   assert_non_null(exact);
   sl_convert(exact, SL_NUMBER_F32, whole, type, N * total);
   for (size_t i = 0; i < N * total; i++) x[i] = (double)exact[i];
-  sl_kernels_of(type)->classifier_fused(&loss, losses, whole, targets, N, total, 0.25f, 1);
+  sl_kernels_of(type)->classifier_fused(&loss, losses, whole, targets, N, total, total, 0.25f, 1);
   run_shards(&s, x, targets, k, type);
   for (size_t m = 0; m < P; m++) {
     assert_close(s.loss[m], loss, 1e-6, "loss", m);

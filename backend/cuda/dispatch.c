@@ -304,7 +304,7 @@ static double *loss_of(const struct call *c, struct sl_control *control) {
 static enum sl_status classifier(const struct call *c) {
   struct sl_control *control = c->x[2];
   return ran(c, sl_cuda_classifier_fused(c->stream, c->type, loss_of(c, control), scratch(c), c->x[0], c->x[1],
-                                         c->dim[0], c->dim[1], c->op->scale, &control->loss_scale));
+                                         c->dim[0], c->dim[1], c->dim[2], c->op->scale, &control->loss_scale));
 }
 
 static enum sl_status classifier_stats(const struct call *c) {

@@ -361,7 +361,7 @@ static enum sl_status classifier(const struct call *c) {
   struct sl_control *control = c->x[2];
   size_t bytes;
   double sum = 0, *losses = scratch(c, 3, &bytes);
-  c->k->classifier_fused(&sum, losses, c->x[0], c->x[1], c->dim[0], c->dim[1],
+  c->k->classifier_fused(&sum, losses, c->x[0], c->x[1], c->dim[0], c->dim[1], c->dim[2],
                          (float)(c->op->scale * control->loss_scale), 0);
   report_loss(c, control, sum);
   return SL_OK;

@@ -210,6 +210,18 @@ static void pipelines_and_tensor_parallel_ranks_equal_pytorch(void **state) {
   equals_pytorch(&(struct one){"gpt2_odd", "adamw_clip", 5, 0, 1, 5, 1, -1, -1, -1, NULL});
 }
 
+/* 61 tokens padded to 64, to 5 x 16, where the last member has none of its own, and to 2 x 40. */
+static void a_padded_vocabulary_equals_pytorch(void **state) {
+  (void)state;
+  static const char by_8[] = "{\"make_vocab_size_divisible_by\": 8}",
+                    by_16[] = "{\"make_vocab_size_divisible_by\": 16}",
+                    by_40[] = "{\"make_vocab_size_divisible_by\": 40}";
+  equals_pytorch(&(struct one){"gpt2_odd", "adamw_clip", 1, 0, 1, 1, 1, -1, -1, -1, by_8});
+  equals_pytorch(&(struct one){"gpt2_odd", "adamw_clip", 5, 0, 1, 5, 1, -1, -1, -1, by_16});
+  equals_pytorch(&(struct one){"gpt2_odd", "adamw_clip", 2, 3, 1, 1, 1, -1, -1, -1, by_40});
+  equals_pytorch(&(struct one){"llama_odd", "sgd", 1, 0, 1, 1, 1, -1, -1, -1, by_8});
+}
+
 /* Every product is one in tf32 where that is set, and none where it is not; losses then are near those of fp32, not equal. */
 static void tf32_is_what_the_plan_says(void **state) {
   (void)state;
@@ -270,6 +282,7 @@ int main(void) {
       cmocka_unit_test(one_rank_equals_pytorch),
       cmocka_unit_test(every_zero_stage_equals_pytorch),
       cmocka_unit_test(pipelines_and_tensor_parallel_ranks_equal_pytorch),
+      cmocka_unit_test(a_padded_vocabulary_equals_pytorch),
       cmocka_unit_test(tf32_is_what_the_plan_says),
       cmocka_unit_test(one_rank_alone_runs_to_its_end),
       cmocka_unit_test(a_rank_that_dies_ends_the_job),

@@ -337,8 +337,10 @@ static void put_shardlab(struct draw *d, struct dice *dice, const struct strateg
   put_recompute(d, dice, s);
   if (m->transformer && chance(dice, 1, 3)) put(d, ", \"attention\": \"flash\"");
   if (m->dropout && chance(dice, 1, 2)) put(d, ", \"store_dropout_masks\": true");
-  put(d, ", \"limit_all_gathers\": %s, \"unshard_ahead\": %d}}", chance(dice, 1, 2) ? "true" : "false",
+  put(d, ", \"limit_all_gathers\": %s, \"unshard_ahead\": %d", chance(dice, 1, 2) ? "true" : "false",
       1 + pick(dice, 3));
+  if (m->transformer && chance(dice, 1, 3)) put(d, ", \"make_vocab_size_divisible_by\": %d", 2 + pick(dice, 40));
+  put(d, "}}");
 }
 
 void draw_configuration(struct draw *d, int world, int index) {
@@ -372,7 +374,8 @@ int draw_tally(const struct draw *d, struct draw_count *rows) {
       "\"overlap_comm\": true", "offload_optimizer",        "offload_param",           "\"shard_size\"",
       "mics_shard_size",        "sequence_parallel",        "\"recompute\": \"full\"", "\"recompute\": \"selective\"",
       "\"recompute\": [",       "recompute_every",          "\"stages\": [",           "\"stages\": \"parameters\"",
-      "\"stages\": \"flops\"",  "\"attention\": \"flash\"", "store_dropout_masks",     "zero_hpz_partition_size"};
+      "\"stages\": \"flops\"",  "\"attention\": \"flash\"", "store_dropout_masks",     "zero_hpz_partition_size",
+      "make_vocab_size"};
   int n = 0;
   for (int i = 0; i < DRAW_MODELS; i++) tally(rows, &n, draw_models[i].name, d->model == i);
   for (int i = 0; i < STRATEGIES; i++) tally(rows, &n, strategies[i].name, d->strategy == strategies[i].name);

@@ -129,7 +129,7 @@ def classifier(ours, rows, v):
     mine, labels = logits.clone(), targets.int()
     loss, losses = torch.zeros(1, device=ours.device, dtype=torch.float64), torch.empty(rows, device=ours.device,
                                                                                       dtype=torch.float64)
-    ours.call("sl_cuda_classifier_fused", at(loss), at(losses), at(mine), at(labels), size(rows), size(v),
+    ours.call("sl_cuda_classifier_fused", at(loss), at(losses), at(mine), at(labels), size(rows), size(v), size(v),
               ctypes.c_double(1 / rows), None)
 
     def theirs(x):
