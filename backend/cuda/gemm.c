@@ -2,7 +2,8 @@
  * change places and a factor that is stored as it is used is not transposed. A bias of n numbers is then one a row of
  * c', which is what its bias epilogue adds.
  *
- * Where it has no product with that epilogue, the bias is left to the caller (SL_DONE).
+ * Where it has no product with that epilogue, or none for a bias at an odd address, the bias is left to the caller
+ * (SL_DONE).
  *
  * The algorithm comes from its heuristic, asked once per shape, types and alignment, and kept: the second step, and the
  * second run, use the same one, so bits repeat. Split sums go through the workspace in a fixed order. */
@@ -111,8 +112,8 @@ static enum sl_status describe(struct entry *e) {
 
 static enum sl_status limit(const struct sl_cuda_gemm *g, const struct key *key, cublasLtMatmulPreference_t pref) {
   const uint32_t a = (uint32_t)key->align_b, b = (uint32_t)key->align_a, c = (uint32_t)key->align_c;
-  /* sums of split products in the accumulator's type or rounded once, never piece by piece in the output's */
-  const uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
+  /* the parts of a split sum stay fp32 until all are added: the other schemes round each to the output's 16 bits */
+  const uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
   SL_TRY(set_pref(pref, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &g->workspace_bytes, sizeof g->workspace_bytes));
   SL_TRY(set_pref(pref, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &schemes, sizeof schemes));
   SL_TRY(set_pref(pref, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &a, sizeof a));
@@ -181,17 +182,21 @@ enum sl_status sl_cuda_gemm_open(struct sl_cuda_gemm **out, void *workspace, siz
   return SL_OK;
 }
 
+static enum sl_status run_without_bias(struct sl_cuda_gemm *g, cudaStream_t stream, const struct sl_cuda_product *p) {
+  struct sl_cuda_product plain = *p;
+  plain.bias = NULL;
+  SL_TRY(sl_cuda_gemm_run(g, stream, &plain));
+  return SL_DONE;
+}
+
 enum sl_status sl_cuda_gemm_run(struct sl_cuda_gemm *g, cudaStream_t stream, const struct sl_cuda_product *p) {
   const float one = 1, beta = p->add ? 1 : 0;
   struct entry *e;
   if (p->m == 0 || p->n == 0) return SL_OK;
+  /* no preference tells the heuristic of a bias's alignment, and its kernels read 16 bytes at once (pytorch #194497) */
+  if (p->bias && alignment_of(p->bias) < 16) return run_without_bias(g, stream, p);
   SL_TRY(find(g, p, &e));
-  if (e->none) {
-    struct sl_cuda_product plain = *p;
-    plain.bias = NULL;
-    SL_TRY(sl_cuda_gemm_run(g, stream, &plain));
-    return SL_DONE;
-  }
+  if (e->none) return run_without_bias(g, stream, p);
   if (p->bias) SL_TRY(set_desc(e->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &p->bias, sizeof p->bias));
   LT_TRY(cublasLtMatmul(g->handle, e->desc, &one, p->b, e->a, p->a, e->b, &beta, p->c, e->c, p->c, e->c, &e->algo,
                         g->workspace, g->workspace_bytes, stream));

@@ -298,6 +298,12 @@ struct layout {
   uint64_t rows, columns;
   int64_t stride;
 };
+/* What a product may count on; an algorithm's opaque words hold it. */
+struct limits {
+  uint32_t a, b, c, d; /* alignment of the addresses */
+  size_t workspace;
+};
+_Static_assert(sizeof(struct limits) <= sizeof(cublasLtMatmulAlgo_t), "an algorithm holds its limits");
 
 const char *cublasLtGetStatusName(cublasStatus_t status) {
   return status == CUBLAS_STATUS_SUCCESS ? "success" : "a failure";
@@ -358,7 +364,9 @@ cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) {
 }
 
 cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *out) {
-  *out = malloc(1);
+  struct limits *limits = malloc(sizeof *limits);
+  *limits = (struct limits){256, 256, 256, 256, 0}; /* cuBLASLt's own */
+  *out = (cublasLtMatmulPreference_t)limits;
   return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -370,8 +378,18 @@ cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t prefer
 cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t to,
                                                     cublasLtMatmulPreferenceAttributes_t what, const void *value,
                                                     size_t bytes) {
-  (void)to, (void)what, (void)value, (void)bytes;
-  return CUBLAS_STATUS_SUCCESS;
+  struct limits *limits = (struct limits *)to;
+  uint32_t schemes = 0;
+  if (what == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES) memcpy(&limits->a, value, bytes);
+  if (what == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES) memcpy(&limits->b, value, bytes);
+  if (what == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES) memcpy(&limits->c, value, bytes);
+  if (what == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES) memcpy(&limits->d, value, bytes);
+  if (what == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES) memcpy(&limits->workspace, value, bytes);
+  if (what == CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK) memcpy(&schemes, value, bytes);
+  /* these round the parts of a sum to 16 bits */
+  return schemes & (CUBLASLT_REDUCTION_SCHEME_INPLACE | CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE)
+             ? CUBLAS_STATUS_NOT_SUPPORTED
+             : CUBLAS_STATUS_SUCCESS;
 }
 
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
@@ -379,10 +397,15 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
                                               cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
                                               cublasLtMatmulPreference_t preference, int wanted,
                                               cublasLtMatmulHeuristicResult_t results[], int *found) {
-  (void)handle, (void)a, (void)b, (void)c, (void)d, (void)preference, (void)wanted, (void)results;
+  (void)handle, (void)a, (void)b, (void)c, (void)d, (void)wanted;
+  memcpy(&results[0].algo, preference, sizeof(struct limits));
   const bool bias = ((const struct desc *)desc)->epilogue == CUBLASLT_EPILOGUE_BIAS;
   *found = !bias || !getenv("SHARDLAB_STAND_IN_NO_BIAS");
   return *found ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
+}
+
+static bool aligned(const void *at, uint32_t bytes) {
+  return (uintptr_t)at % bytes == 0;
 }
 
 /* 10 of 23 bits of mantissa, to nearest. */
@@ -408,7 +431,13 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t comp
   const struct layout *la = (struct layout *)a_layout, *lb = (struct layout *)b_layout, *ld = (struct layout *)d_layout;
   const bool ta = desc->trans_a == CUBLAS_OP_T, tb = desc->trans_b == CUBLAS_OP_T;
   const uint64_t k = ta ? la->rows : la->columns;
-  (void)handle, (void)c_layout, (void)algo, (void)workspace, (void)workspace_bytes;
+  struct limits limits;
+  (void)handle, (void)c_layout;
+  memcpy(&limits, algo, sizeof limits);
+  if (!aligned(a, limits.a) || !aligned(b, limits.b) || !aligned(c, limits.c) || !aligned(d, limits.d) ||
+      !aligned(workspace, 256) || workspace_bytes < limits.workspace)
+    return CUBLAS_STATUS_INVALID_VALUE;
+  if (desc->epilogue == CUBLASLT_EPILOGUE_BIAS && !aligned(desc->bias, 16)) return CUBLAS_STATUS_INVALID_VALUE;
   products++;
   tf32_products += desc->tf32;
   if ((ta ? la->columns : la->rows) != ld->rows || (tb ? lb->rows : lb->columns) != ld->columns ||
