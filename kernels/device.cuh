@@ -129,7 +129,7 @@ template <typename... P> inline bool aligned(const void *p, P... more) {
 template <typename... P, typename... A>
 inline int launch(sl_cuda_stream stream, dim3 grid, unsigned block, size_t shared, void (*kernel)(P...), A... args) {
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return 0;
-  if (shared > 48 * 1024) { /* beyond this a kernel has to ask */
+  if (shared > 32 * 1024) { /* beyond 48 KiB a kernel has to ask, and what it declares itself, 16 at most, is in that */
     const int error =
         (int)cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
     if (error) return error;

@@ -5,8 +5,13 @@
 #include <csetjmp>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <ucontext.h>
 #include <vector>
+
+#ifdef SL_EMULATE_RACES
+#include <sanitizer/tsan_interface.h>
+#endif
 
 dim3 gridDim, blockDim;
 
@@ -24,30 +29,74 @@ struct fiber {
   position at;
   state what;
   bool entered;
+  void *identity; /* to the thread sanitizer */
+  unsigned block_barriers, warp_barriers; /* passed */
   ucontext_t first;
   jmp_buf place;
   unsigned char *stack;
   unsigned char slot[64];
 };
 
+/* --- what the thread sanitizer is told, where there is one --- */
+
+#ifdef SL_EMULATE_RACES
+void *new_identity() {
+  return __tsan_create_fiber(0);
+}
+void *own_identity() {
+  return __tsan_get_current_fiber();
+}
+void become(void *identity) {
+  __tsan_switch_to_fiber(identity, __tsan_switch_to_fiber_no_sync);
+}
+void arrive(void *place) {
+  __tsan_release(place);
+}
+void depart(void *place) {
+  __tsan_acquire(place);
+}
+#else
+void *new_identity() {
+  return nullptr;
+}
+void *own_identity() {
+  return nullptr;
+}
+void become(void *) {}
+void arrive(void *) {}
+void depart(void *) {}
+#endif
+
+/* Places where threads meet. A barrier's is not the next one's: who is late at the one must not learn what others did on
+ * their way to the other. */
+char block_place[2], warp_place[32][2], launch_place, end_place;
+
+/* --- fibers --- */
+
 std::vector<fiber> fibers;
+void *scheduler_identity;
 fiber *running;
 size_t count;
 jmp_buf scheduler;
 void (*the_body)(void *);
 void *the_context;
 unsigned char *shared_memory;
+std::map<const void *, size_t> asked; /* dynamic shared memory, by kernel */
 int reversed;
 
 void leave(state why) {
   running->what = why;
-  if (_setjmp(running->place) == 0) _longjmp(scheduler, 1);
+  if (_setjmp(running->place) != 0) return;
+  become(scheduler_identity);
+  _longjmp(scheduler, 1);
 }
 
 /* A fiber serves block after block: to make one anew would ask the kernel twice. */
 void entry() {
   for (;;) {
+    depart(&launch_place);
     the_body(the_context);
+    arrive(&end_place);
     leave(DONE);
   }
 }
@@ -56,6 +105,7 @@ void resume(fiber *f) {
   running = f;
   now = &f->at;
   if (_setjmp(scheduler) != 0) return;
+  become(f->identity);
   if (f->entered) _longjmp(f->place, 1);
   f->entered = true;
   setcontext(&f->first);
@@ -70,6 +120,7 @@ void prepare(fiber *f, dim3 block, unsigned thread) {
   f->at.block = block;
   f->at.thread = dim3(thread % blockDim.x, thread / blockDim.x % blockDim.y, thread / (blockDim.x * blockDim.y));
   f->what = READY;
+  f->block_barriers = f->warp_barriers = 0;
   if (f->entered) return;
   getcontext(&f->first);
   f->first.uc_stack.ss_sp = f->stack;
@@ -104,6 +155,7 @@ bool run_warp(size_t from, size_t to) {
 
 void run_block(dim3 block) {
   for (size_t i = 0; i < count; i++) prepare(&fibers[i], block, (unsigned)i);
+  arrive(&launch_place);
   for (;;) {
     bool moved = false;
     size_t done = 0;
@@ -112,7 +164,7 @@ void run_block(dim3 block) {
       moved |= run_warp(from, from + 32);
     }
     for (size_t i = 0; i < count; i++) done += fibers[i].what == DONE;
-    if (done == count) return;
+    if (done == count) return depart(&end_place);
     moved |= release(0, count, AT_BLOCK);
     if (!moved) complain("its threads wait in different places, or some have returned");
   }
@@ -121,16 +173,30 @@ void run_block(dim3 block) {
 } /* namespace */
 
 void sync_block() {
+  char *const place = &block_place[running->block_barriers++ % 2];
+  arrive(place);
   leave(AT_BLOCK);
+  depart(place);
 }
 void sync_warp() {
+  char *const place = &warp_place[(size_t)(running - fibers.data()) / 32][running->warp_barriers++ % 2];
+  arrive(place);
+  leave(AT_WARP);
+  depart(place);
+}
+void meet_warp() {
   leave(AT_WARP);
 }
 unsigned lane() {
   return (unsigned)(running - fibers.data()) % 32;
 }
-void *slot(unsigned l) {
-  return fibers[(size_t)(running - fibers.data()) / 32 * 32 + l].slot;
+/* Byte by byte, for a call of memcpy would be seen as the kernel's own access. */
+void put_slot(const void *from, size_t bytes) {
+  for (size_t i = 0; i < bytes; i++) running->slot[i] = static_cast<const volatile unsigned char *>(from)[i];
+}
+void take_slot(unsigned l, void *to, size_t bytes) {
+  const volatile unsigned char *from = fibers[(size_t)(running - fibers.data()) / 32 * 32 + l].slot;
+  for (size_t i = 0; i < bytes; i++) static_cast<volatile unsigned char *>(to)[i] = from[i];
 }
 void *dynamic_shared() {
   return shared_memory;
@@ -139,9 +205,16 @@ void set_reverse(int reverse) {
   reversed = reverse;
 }
 
-int run(dim3 blocks, dim3 threads, size_t shared, void (*body)(void *), void *context) {
+int ask(const void *kernel, size_t shared) {
+  if (shared > 163 * 1024) return cudaErrorInvalidValue;
+  asked[kernel] = shared;
+  return cudaSuccess;
+}
+
+int run(const void *kernel, dim3 blocks, dim3 threads, size_t shared, void (*body)(void *), void *context) {
   gridDim = blocks, blockDim = threads;
   count = (size_t)threads.x * threads.y * threads.z;
+  if (shared > 32 * 1024 && (asked.count(kernel) == 0 || asked[kernel] < shared)) return cudaErrorInvalidValue;
   if (count == 0 || count > 1024 || count % 32 != 0 || blocks.y > 65535 || blocks.z > 65535)
     return cudaErrorInvalidValue;
   if (instead) {
@@ -151,7 +224,9 @@ int run(dim3 blocks, dim3 threads, size_t shared, void (*body)(void *), void *co
   while (fibers.size() < count) {
     fibers.emplace_back();
     fibers.back().stack = static_cast<unsigned char *>(std::aligned_alloc(64, stack_bytes));
+    fibers.back().identity = new_identity();
   }
+  scheduler_identity = own_identity();
   the_body = body, the_context = context;
   const size_t total = (size_t)blocks.x * blocks.y * blocks.z;
   for (size_t k = 0; k < total; k++) {

@@ -4,10 +4,15 @@
  * A thread of a block is a fiber. It runs until a barrier of its block or an exchange in its warp; the next one of its
  * warp runs then, and the next warp when this one can go no further. Every barrier must be met by all threads: one that
  * has returned, or waits elsewhere, ends the program with a message. The order of threads and of blocks can be turned
- * round, so that a forgotten barrier shows as a difference of the results. */
+ * round, so that a forgotten barrier shows as a difference of the results.
+ *
+ * Built with the thread sanitizer, a fiber is a thread to it, and only __syncthreads and __syncwarp order the memory of
+ * two: a forgotten barrier is a data race, whatever the results. Shuffles, votes and the tensor cores' instructions order
+ * nothing, as on a GPU. Blocks come one after another, as if in a stream. */
 #ifndef SL_TESTS_CUDA_EMULATE_H
 #define SL_TESTS_CUDA_EMULATE_H
 
+#include <atomic>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -39,13 +44,18 @@ extern position *now; /* of the running fiber */
 
 void sync_block();
 void sync_warp();
-/* 64 bytes of the running fiber's lane `lane`, for exchanges within its warp. */
-void *slot(unsigned lane);
+void meet_warp(); /* all lanes are there, but it orders no memory */
+/* For exchanges within a warp: into the running lane's slot of 64 bytes, and out of another's. */
+void put_slot(const void *from, size_t bytes);
+void take_slot(unsigned lane, void *to, size_t bytes);
 unsigned lane();
 void *dynamic_shared();
 
-/* Run body(context) once for each thread of each block; `shared` bytes of dynamic shared memory, full of NaN. */
-int run(dim3 blocks, dim3 threads, size_t shared, void (*body)(void *), void *context);
+/* A kernel asks for that much dynamic shared memory; sm_80 has 163 KiB. */
+int ask(const void *kernel, size_t shared);
+/* Run body(context) once for each thread of each block; `shared` bytes of dynamic shared memory, full of NaN. Without
+ * having been asked for, they and the 16 KiB that a kernel may declare itself must fit into 48. */
+int run(const void *kernel, dim3 blocks, dim3 threads, size_t shared, void (*body)(void *), void *context);
 /* 1: threads and blocks in turned order. */
 void set_reverse(int reverse);
 /* Where set, a launch of so many threads and a fill of so many bytes only call it: nothing is computed. */
@@ -53,21 +63,21 @@ extern void (*instead)(size_t threads, size_t bytes);
 
 template <typename T> T exchange(T x, unsigned from) {
   static_assert(sizeof(T) <= 64, "a slot holds 64 bytes");
-  std::memcpy(slot(lane()), &x, sizeof x);
-  sync_warp();
   T y;
-  std::memcpy(&y, slot(from % 32), sizeof y);
-  sync_warp();
+  put_slot(&x, sizeof x);
+  meet_warp();
+  take_slot(from % 32, &y, sizeof y);
+  meet_warp();
   return y;
 }
 
 /* What each lane of the warp brings. */
 template <typename T> void gather(const T &mine, T (&all)[32]) {
   static_assert(sizeof(T) <= 64, "a slot holds 64 bytes");
-  std::memcpy(slot(lane()), &mine, sizeof mine);
-  sync_warp();
-  for (unsigned l = 0; l < 32; l++) std::memcpy(&all[l], slot(l), sizeof mine);
-  sync_warp();
+  put_slot(&mine, sizeof mine);
+  meet_warp();
+  for (unsigned l = 0; l < 32; l++) take_slot(l, &all[l], sizeof mine);
+  meet_warp();
 }
 
 } /* namespace sl_emulate */
@@ -89,25 +99,20 @@ template <typename T> static inline T __shfl_sync(unsigned, T x, int from) {
   return sl_emulate::exchange(x, (unsigned)from);
 }
 static inline unsigned __ballot_sync(unsigned, int condition) {
+  int all[32];
   unsigned bits = 0;
-  std::memcpy(sl_emulate::slot(sl_emulate::lane()), &condition, sizeof condition);
-  sl_emulate::sync_warp();
-  for (unsigned l = 0; l < 32; l++) {
-    int other;
-    std::memcpy(&other, sl_emulate::slot(l), sizeof other);
-    bits |= (other ? 1u : 0u) << l;
-  }
-  sl_emulate::sync_warp();
+  sl_emulate::gather(condition, all);
+  for (unsigned l = 0; l < 32; l++) bits |= (all[l] ? 1u : 0u) << l;
   return bits;
 }
 static inline int __syncthreads_or(int condition) {
-  static int any;
+  static std::atomic<int> any;
   sl_emulate::sync_block();
-  any = 0;
+  any.store(0, std::memory_order_relaxed);
   sl_emulate::sync_block();
-  any |= condition != 0;
+  if (condition) any.store(1, std::memory_order_relaxed);
   sl_emulate::sync_block();
-  return any;
+  return any.load(std::memory_order_relaxed);
 }
 static inline int __popc(unsigned x) {
   return __builtin_popcount(x);
@@ -126,8 +131,8 @@ struct cudaLaunchConfig_t {
   cudaStream_t stream;
 };
 
-static inline cudaError_t cudaFuncSetAttribute(const void *, int, int bytes) {
-  return bytes <= 163 * 1024 ? cudaSuccess : cudaErrorInvalidValue; /* sm_80's limit */
+static inline cudaError_t cudaFuncSetAttribute(const void *kernel, int, int bytes) {
+  return sl_emulate::ask(kernel, (size_t)bytes);
 }
 static inline cudaError_t cudaMemsetAsync(void *p, int value, size_t bytes, cudaStream_t) {
   if (sl_emulate::instead)
@@ -146,7 +151,7 @@ template <typename F> void call_body(void *f) {
 template <typename... P, typename... A>
 static inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(P...), A... args) {
   auto body = [&]() { kernel(P(args)...); };
-  return sl_emulate::run(config->gridDim, config->blockDim, config->dynamicSmemBytes,
+  return sl_emulate::run((const void *)kernel, config->gridDim, config->blockDim, config->dynamicSmemBytes,
                          sl_emulate::call_body<decltype(body)>, &body);
 }
 
