@@ -178,7 +178,8 @@ enum sl_status sl_cuda_comms_open(struct sl_cuda *cuda) {
   sl_cuda_watch_phase(cuda, "the first message of each communicator");
   SL_CUDA_TRY(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   SL_CUDA_TRY(cudaMalloc(&word, sizeof(float)));
-  SL_CUDA_TRY(cudaMemset(word, 0, sizeof(float)));
+  SL_CUDA_TRY(
+      cudaMemsetAsync(word, 0, sizeof(float), stream)); /* the default stream would not wait, nor be waited for */
   SL_TRY(greet(cuda, stream, word));
   SL_CUDA_TRY(cudaStreamSynchronize(stream)); /* all connections stand before the first program starts */
   SL_CUDA_TRY(cudaFree(word));

@@ -100,7 +100,7 @@ struct sl_cuda {
   double timeout_s, epoch_s;
   /* the device */
   int device;
-  bool shared; /* other ranks of the job use it too */
+  bool shared; /* two ranks of the job, these or others, use one device */
   struct sl_cuda_comms comms;
   cudaStream_t lanes[SL_LANE_COUNT]; /* NULL: no program has ops there */
   struct sl_cuda_events plans[SL_PROGRAM_COUNT];

@@ -83,20 +83,35 @@ enum sl_status sl_cuda_describe_device(struct sl_exec_devices *out) {
   return describe_software(out);
 }
 
-static enum sl_status choose_device(struct sl_cuda *cuda) {
+/* What tells two devices of a job apart, as NCCL does it: the host, its boot, and the place on the bus. How many devices a
+ * process sees says nothing: a launcher may show each only its own. No padding: it is compared as bytes. */
+struct device_name {
+  char host[256], boot[64];
+  int32_t domain, bus, device;
+};
+
+static enum sl_status choose_device(struct sl_cuda *cuda, struct device_name *name) {
+  struct cudaDeviceProp p;
   int devices = 0;
+  memset(name, 0, sizeof *name);
   SL_TRY(sl_cuda_probe(&devices));
   cuda->device = cuda->place.local_rank % devices;
-  cuda->shared = cuda->place.local_world > devices;
+  SL_CUDA_TRY(cudaGetDeviceProperties(&p, cuda->device));
+  name->domain = p.pciDomainID, name->bus = p.pciBusID, name->device = p.pciDeviceID;
+  if (gethostname(name->host, sizeof name->host - 1) != 0) name->host[0] = '\0';
+  FILE *boot = fopen("/proc/sys/kernel/random/boot_id", "r");
+  if (boot && !fgets(name->boot, sizeof name->boot, boot)) name->boot[0] = '\0';
+  if (boot) fclose(boot);
   return SL_OK;
 }
 
-/* Ranks of one node sharing is everybody's matter: all take turns, or none does. */
-static enum sl_status agree_sharing(struct sl_cuda *cuda) {
-  int32_t mine = cuda->shared, *all;
+/* Two ranks sharing a device is everybody's matter: all take turns, or none does. */
+static enum sl_status agree_sharing(struct sl_cuda *cuda, const struct device_name *mine) {
+  struct device_name *all;
   SL_TRY(sl_calloc(&all, (size_t)cuda->place.world, sizeof *all));
-  const enum sl_status status = sl_star_exchange(&cuda->star, &mine, sizeof mine, all);
-  for (int i = 0; i < cuda->place.world; i++) cuda->shared |= all[i] != 0;
+  const enum sl_status status = sl_star_exchange(&cuda->star, mine, sizeof *mine, all);
+  for (int i = 0; i < cuda->place.world; i++)
+    for (int k = 0; k < i; k++) cuda->shared |= memcmp(&all[i], &all[k], sizeof *all) == 0;
   free(all);
   return status;
 }
@@ -224,8 +239,9 @@ static enum sl_status open_handles(struct sl_cuda *cuda) {
 }
 
 static enum sl_status open_device(struct sl_cuda *cuda) {
-  SL_TRY(sl_cuda_agree(cuda, choose_device(cuda)));
-  SL_TRY(agree_sharing(cuda));
+  struct device_name name;
+  SL_TRY(sl_cuda_agree(cuda, choose_device(cuda, &name)));
+  SL_TRY(agree_sharing(cuda, &name));
   SL_TRY(sl_cuda_agree(cuda, sl_cuda_comms_prepare(cuda)));
   SL_TRY(in_turn(cuda, make_context, &cuda->context_bytes));
   SL_TRY(in_turn(cuda, open_handles, &cuda->context_bytes));

@@ -37,6 +37,9 @@ table same "$here/fp32.one.json" "$here/apart.json" 1e-5
   --zero-stage 2 --json "$here/two.json"
 table same "$here/bf16.one.json" "$here/two.json" 4e-3
 grep -q '"functional": true' "$here/two.json"
+SHARDLAB_STAND_IN_APART=1 "$here/bin/shardlab" measure "${job[@]}" --config "$here/bf16.json" --backend cuda \
+  --cluster dgx-h200 --world 2 --zero-stage 2 --json "$here/devices.json"
+grep -q '"functional": false' "$here/devices.json"
 
 plan=(--model "$golden/config.json" --config "$here/fp32.json" --cluster dgx-h200 --seq 17 --train-batch 6 --micro-batch 1
   --pp 3 --zero-stage 1 --quiet)
