@@ -18,7 +18,7 @@ struct bench {
   struct sl_class *rank_class;
   struct sl_program *program;
   const struct sl_calibration_grid *grid;
-  bool quick;
+  bool quick, fuses;
   enum sl_dtype dtype; /* of operands */
   int64_t at[BUFFERS]; /* where the next operand of a window starts, bytes */
 };
@@ -91,7 +91,23 @@ static enum sl_status product(struct bench *b, int64_t m, int64_t n, int64_t k, 
   op.dtype = b->dtype;
   op.flags = flags;
   op.dim[0] = m, op.dim[1] = n, op.dim[2] = k;
-  return EMIT(b, op, operand(b, SL_READ, m * k), operand(b, SL_READ, k * n), operand(b, SL_WRITE, m * n));
+  struct sl_slice operands[5] = {operand(b, SL_READ, m * k), operand(b, SL_READ, k * n), operand(b, SL_WRITE, m * n)};
+  int count = 3;
+  if (flags & SL_OP_BIAS) operands[count++] = operand(b, SL_READ, n);
+  if (flags & (SL_OP_GELU | SL_OP_DGELU))
+    operands[count++] = operand(b, flags & SL_OP_GELU ? SL_WRITE : SL_READ, m * n);
+  if (flags & SL_OP_BGRAD_B) operands[count++] = operand(b, SL_WRITE, n);
+  return emit(b->program, op, count, operands);
+}
+
+/* As the layers have them whose weights are (in, out): GPT-2's, which alone has GELU. */
+static enum sl_status epilogues(struct bench *b, const struct sl_calibration_product *p) {
+  static const unsigned forms[] = {SL_OP_BIAS | SL_OP_GELU, SL_OP_TRANS_B | SL_OP_DGELU, SL_OP_TRANS_A | SL_OP_BGRAD_B};
+  for (size_t f = 0; f < sizeof forms / sizeof *forms; f++) {
+    const bool aux = forms[f] & (SL_OP_GELU | SL_OP_DGELU);
+    if (!aux || p->n % 8 == 0) SL_TRY(product(b, p->m, p->n, p->k, forms[f]));
+  }
+  return SL_OK;
 }
 
 static enum sl_status products(struct bench *b) {
@@ -103,6 +119,7 @@ static enum sl_status products(struct bench *b) {
       if (f == 3 && i % 4 != 0) continue; /* no program has both transposed: a few will do */
       SL_TRY(product(b, p->m, p->n, p->k, forms[f]));
     }
+    if (b->fuses) SL_TRY(epilogues(b, p));
   }
   return SL_OK;
 }
@@ -349,6 +366,7 @@ enum sl_status sl_calibration_bench_job(struct sl_job *job, const struct sl_plan
                                         const struct sl_calibration_grid *grid, bool quick, bool tf32) {
   SL_TRY(open_job(job, plan, grid));
   struct bench b = bench_of(job, 0, grid, quick);
+  b.fuses = plan->fuse_epilogues;
   b.dtype = SL_TF32;
   if (tf32) SL_TRY(products(&b));
   for (int type = 0; type < grid->types; type++) {

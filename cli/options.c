@@ -78,6 +78,8 @@ static const struct option options_table[] = {
     {"tf32", FLAG, FIELD(tf32), NULL, "", 0, 0, JOBS,
      "fp32 products of factors rounded to tf32, on a GPU's matrix units"},
     {"tf32", FLAG, FIELD(tf32), NULL, "", 0, 0, SL_CMD_CALIBRATE, "with --backend cuda: products in tf32 too"},
+    {"fuse-epilogues", CHOICE, FIELD(fuse_epilogues), NULL, "gpu|always|never", 0, 0, JOBS,
+     "GELU, its gradient and bias gradients inside matrix products (gpu: on devices of that kind)"},
     {"micro-batch", INTEGER, FIELD(micro_batch), NULL, "N", 1, 1 << 30, JOBS,
      "overrides train_micro_batch_size_per_gpu"},
     {"grad-accum", INTEGER, FIELD(grad_accum), NULL, "N", 1, 1 << 30, JOBS, "overrides gradient_accumulation_steps"},

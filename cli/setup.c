@@ -71,11 +71,9 @@ static void override(json_t *root, const struct sl_options *o) {
       put(root, integers[i].section, integers[i].key, json_integer(integers[i].value));
   const struct {
     const char *key, *value;
-  } texts[] = {{"schedule", o->schedule},
-               {"stages", o->stages},
-               {"recompute", o->recompute},
-               {"recompute_modules", o->recompute_modules},
-               {"attention", o->attention}};
+  } texts[] = {{"schedule", o->schedule},   {"stages", o->stages},
+               {"recompute", o->recompute}, {"recompute_modules", o->recompute_modules},
+               {"attention", o->attention}, {"fuse_epilogues", o->fuse_epilogues}};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
     if (texts[i].value != NULL) put(root, "shardlab", texts[i].key, json_string(texts[i].value));
   if (o->sequence_parallel) put(root, "shardlab", "sequence_parallel", json_true());

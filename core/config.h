@@ -5,7 +5,8 @@
  *                "stages": "uniform", "recompute": "none", "recompute_modules": ["core_attn"], "recompute_every": 1,
  *                "preset": "", "sequence_parallel": false, "shard_size": 0, "limit_all_gathers": true,
  *                "unshard_ahead": 3, "store_dropout_masks": false, "make_vocab_size_divisible_by": 1, "tf32": false,
- *                "seed": 1234, "seq_len": 0, "attention": "materialised", "shuffle": true}
+ *                "seed": 1234, "seq_len": 0, "attention": "materialised", "fuse_epilogues": "gpu",
+ *                "shuffle": true}
  *
  * Lists may be written as text too, "13,13,13,9", which is how flags give them.
  *
@@ -33,6 +34,8 @@
 
 enum sl_optimizer { SL_OPT_SGD, SL_OPT_ADAM, SL_OPT_ADAMW };
 enum sl_attention { SL_ATTENTION_MATERIALISED, SL_ATTENTION_FLASH };
+/* Where matrix products take their neighbours into an epilogue: on devices of kind "gpu", or on all, or on none. */
+enum sl_fuse { SL_FUSE_GPU, SL_FUSE_ALWAYS, SL_FUSE_NEVER };
 /* How layers are dealt to pipeline stages. */
 enum sl_stages_by {
   SL_STAGES_UNIFORM,    /* the same number of layers each, as far as it goes */
@@ -105,6 +108,7 @@ struct sl_config {
     enum sl_attention attention; /* probabilities kept for backward, or formed again: memory linear in seq_len */
     int vocab_multiple;          /* make_vocab_size_divisible_by: a tp rank's rows of the vocabulary, see core/plan.h */
     bool tf32;                   /* products of fp32 are SL_TF32: HF's tf32, PyTorch's cuda.matmul.allow_tf32 */
+    enum sl_fuse fuse_epilogues; /* GELU, its gradient and bias gradients as part of a product */
     bool shuffle;                /* false: sequences in the order of the file */
     int64_t seed, seq_len;       /* seq_len 0 = the model's n_positions */
   } sl;

@@ -162,6 +162,7 @@ const struct sl_field sl_fields[] = {
   M("shardlab", "make_vocab_size_divisible_by", INT, sl.vocab_multiple, D("1"), RANGE(1, MANY)),
   M("shardlab", "tf32", BOOL, sl.tf32, D("false")),
   M("shardlab", "attention", WORD, sl.attention, D("\"materialised\""), WORDS("materialised|flash")),
+  M("shardlab", "fuse_epilogues", WORD, sl.fuse_epilogues, D("\"gpu\""), WORDS("gpu|always|never")),
   M("shardlab", "shuffle", BOOL, sl.shuffle, D("true")),
   M("shardlab", "seed", INT, sl.seed, D("1234"), GE(0)),
   M("shardlab", "seq_len", INT, sl.seq_len, D("0"), GE(0)),

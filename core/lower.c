@@ -266,6 +266,7 @@ static enum sl_status lower_class(struct sl_lowering *l) {
     l->chunk = &l->chunks[i];
     l->chunk->first_buffer = (int32_t)c->buffer_count;
     SL_GO(lower_model(l));
+    sl_lower_epilogues(l);
     SL_GO(sl_zero_open_chunk(l));
     l->chunk->end_buffer = (int32_t)c->buffer_count;
   }

@@ -1,7 +1,7 @@
 /* Lowering, inside core: from the actions of a schedule to ops on buffers.
  *
  * A model's builder (lower_gpt2.c, lower_llama.c, lower_mlp.c) writes what one action computes as drafts: ops whose parameter and
- * gradient operands are still logical tensors. lower_zero.c binds those to buffers by the ZeRO stage and adds the
+ * gradient operands are still logical tensors. lower_epilogue.c joins those that one kernel can do. lower_zero.c binds those to buffers by the ZeRO stage and adds the
  * communication that the binding needs; it is the only file that knows what a stage means. lower.c drives both over the
  * schedule and builds the init, step and save programs; link.c then derives the waits and arena.c places the buffers.
  */
@@ -131,6 +131,9 @@ enum sl_status sl_lower_emit(struct sl_program *program, struct sl_op op, int op
 enum sl_status sl_lower_gpt2(struct sl_lowering *lowering);
 enum sl_status sl_lower_llama(struct sl_lowering *lowering);
 enum sl_status sl_lower_mlp(struct sl_lowering *lowering);
+
+/* Where the plan fuses epilogues: products of the chunk at hand take in the ops that they can do (lower_epilogue.c). */
+void sl_lower_epilogues(struct sl_lowering *lowering);
 
 /* Where a backward stands in its step. */
 struct sl_pass {

@@ -3,7 +3,7 @@
  *
  * Three element types may differ: what kernels write (the parameters' type), what micro-batches accumulate in
  * (grad_accum_dtype), what travels (communication_data_type). Where they are equal, kernels write in place and nothing is
- * copied; where not, a conversion is an op of the program.
+ * copied; where not, a conversion is an op of the program, and so is the addition of what a kernel can only overwrite.
  *
  *   whole gradients    kernels -> flat buffer (accumulate type) -> [bucket in the wire's type -> back] -> reduced
  *   sharded gradients  kernels -> bucket (wire's type) -> own part (wire's type) -> [own part, accumulate type]
@@ -348,13 +348,21 @@ static bool adds(const struct sl_lowering *l, int placed) {
   return r->seen[placed] > 0 || (kept(l, placed) && !sharded(l));
 }
 
+/* Does the kernel write operand `i`, a gradient, to where it is kept? That must be of the kernel's type; and a product's
+ * epilogue overwrites, so what it makes is added by an op of its own. */
+static bool in_place(const struct sl_lowering *l, const struct sl_draft *d, int i) {
+  const enum sl_dtype kept = sharded(l) ? l->wire : l->accumulate;
+  const bool overwrites = d->op.kind == SL_OP_GEMM && i == sl_gemm_operands(&d->op).dbias;
+  return kept == l->dtype && !(overwrites && adds(l, d->operand[i].placed));
+}
+
 enum sl_status sl_reduce_bind(struct sl_lowering *l, struct sl_draft *d) {
   struct sl_reduce *r = l->zero->reduce;
-  const enum sl_dtype kept = sharded(l) ? l->wire : l->accumulate;
   for (int i = 0; i < d->operand_count; i++) {
     struct sl_operand *o = &d->operand[i];
+    r->temporary[i] = -1;
     if (o->buffer >= 0 || !o->gradient) continue;
-    if (kept == l->dtype) {
+    if (in_place(l, d, i)) {
       *o = target_of(l, o->placed, adds(l, o->placed) ? SL_READ_WRITE : SL_WRITE);
       continue;
     }
@@ -471,11 +479,10 @@ static enum sl_status launch(struct sl_lowering *l, struct sl_program *p, struct
 
 enum sl_status sl_reduce_after(struct sl_lowering *l, struct sl_program *p, const struct sl_draft *draft) {
   struct sl_reduce *r = l->zero->reduce;
-  const bool in_place = (sharded(l) ? l->wire : l->accumulate) == l->dtype;
   for (int k = 0; k < draft->operand_count; k++) {
     const struct sl_operand *o = &draft->operand[k];
     if (o->buffer >= 0 || !o->gradient) continue;
-    if (!in_place) {
+    if (r->temporary[k] >= 0) {
       SL_TRY(sl_zero_convert(l, p, sl_read(l, r->temporary[k]), target_of(l, o->placed, SL_WRITE),
                              l->stage->tensors[o->placed].numel, adds(l, o->placed)));
     }

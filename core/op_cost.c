@@ -29,18 +29,32 @@ double sl_term_number(enum sl_term term, double seconds) {
 
 const char *sl_variant_name(enum sl_variant variant) {
   static const char *const names[] = {
-#define X(name, text) text,
+#define X(name, text, base) text,
       SL_VARIANT_MAP(X)
 #undef X
   };
   return names[variant];
 }
 
+enum sl_variant sl_variant_base(enum sl_variant variant) {
+  static const enum sl_variant bases[] = {
+#define X(name, text, base) SL_VARIANT_##base,
+      SL_VARIANT_MAP(X)
+#undef X
+  };
+  return bases[variant];
+}
+
+static enum sl_variant gemm_variant(unsigned flags) {
+  const bool a = flags & SL_OP_TRANS_A, b = flags & SL_OP_TRANS_B;
+  if (flags & SL_OP_GELU) return b ? SL_VARIANT_GELU_B : SL_VARIANT_GELU;
+  if (flags & SL_OP_DGELU) return b ? SL_VARIANT_DGELU_B : SL_VARIANT_DGELU;
+  if (flags & (SL_OP_BGRAD_A | SL_OP_BGRAD_B)) return SL_VARIANT_BGRAD_A;
+  return a && b ? SL_VARIANT_TRANS_AB : a ? SL_VARIANT_TRANS_A : b ? SL_VARIANT_TRANS_B : SL_VARIANT_PLAIN;
+}
+
 enum sl_variant sl_op_variant(const struct sl_program *program, const struct sl_op *op) {
-  if (op->kind == SL_OP_GEMM) {
-    const bool a = op->flags & SL_OP_TRANS_A, b = op->flags & SL_OP_TRANS_B;
-    return a && b ? SL_VARIANT_TRANS_AB : a ? SL_VARIANT_TRANS_A : b ? SL_VARIANT_TRANS_B : SL_VARIANT_PLAIN;
-  }
+  if (op->kind == SL_OP_GEMM) return gemm_variant(op->flags);
   if (op->kind == SL_OP_REDUCE_SCATTER && op->slice_count > 1 && program->slices[op->slice + 1].access == SL_READ_WRITE)
     return SL_VARIANT_ADD;
   return op->dropout > 0 ? SL_VARIANT_DROPOUT : SL_VARIANT_PLAIN;
@@ -52,8 +66,9 @@ void sl_op_quantities(const struct sl_op *op, double bytes, double cache_bytes, 
   const double element = (double)sl_dtype_bytes(op->dtype);
   memset(quantity, 0, SL_TERM_COUNT * sizeof *quantity);
   quantity[SL_TERM_LAUNCH] = 1;
-  if (op_class == SL_CLASS_GEMM || op_class == SL_CLASS_ATTENTION) quantity[SL_TERM_FLOPS] = sl_op_flops(op);
+  if (op_class == SL_CLASS_ATTENTION) quantity[SL_TERM_FLOPS] = sl_op_flops(op);
   if (op_class == SL_CLASS_GEMM) {
+    quantity[SL_TERM_FLOPS] = 2 * d[0] * d[1] * d[2];
     quantity[SL_TERM_A] = element * d[0] * d[2];
     quantity[SL_TERM_B] = element * d[2] * d[1];
     quantity[SL_TERM_C] = element * d[0] * d[1];
@@ -82,12 +97,19 @@ bool sl_op_cost_moves(int kind) {
   return kind == SL_OP_ALL_GATHER || kind == SL_OP_BROADCAST || kind == SL_OP_SEND || kind == SL_OP_RECV;
 }
 
+/* As for types, of variants. */
+static int variant_distance(enum sl_variant wanted, enum sl_variant have) {
+  if (wanted == have) return 0;
+  return have == sl_variant_base(wanted) ? 1 : have == SL_VARIANT_PLAIN ? 2 : -1;
+}
+
 /* Is `a` the better entry, both being of the kind? */
 static bool better(const struct sl_op_cost *a, const struct sl_op_cost *b, enum sl_variant variant, enum sl_dtype dtype,
                    int ranks) {
   const int type_a = type_distance(dtype, a->dtype), type_b = type_distance(dtype, b->dtype);
   if (type_a != type_b) return type_a < type_b;
-  if ((a->variant == variant) != (b->variant == variant)) return a->variant == variant;
+  const int variant_a = variant_distance(variant, a->variant), variant_b = variant_distance(variant, b->variant);
+  if (variant_a != variant_b) return variant_a < variant_b;
   const double far_a = distance(a->ranks, ranks), far_b = distance(b->ranks, ranks);
   return far_a < far_b || (far_a == far_b && a->ranks < b->ranks);
 }
@@ -109,7 +131,7 @@ const struct sl_op_cost *sl_op_cost_find(const struct sl_op_costs *costs, int ki
   for (int i = 0; i < costs->count; i++) {
     const struct sl_op_cost *c = &costs->items[i];
     if (c->kind != kind || type_distance(dtype, c->dtype) < 0) continue;
-    if (c->variant != variant && c->variant != SL_VARIANT_PLAIN) continue;
+    if (variant_distance(variant, c->variant) < 0) continue;
     if (best == NULL || better(c, best, variant, dtype, ranks)) best = c;
   }
   return best;
@@ -150,14 +172,17 @@ static enum sl_status read_kind(const struct sl_json_object *in, int *kind) {
 }
 
 static enum sl_status read_variant(const struct sl_json_object *in, enum sl_variant *variant) {
-  char text[16] = "";
+  char text[24] = "", expected[160] = "one of";
   SL_TRY(sl_json_get_text(in, "variant", text, sizeof text));
   for (int v = 0; v < SL_VARIANT_COUNT; v++) {
+    const size_t used = strlen(expected);
+    if (v > 0)
+      snprintf(expected + used, sizeof expected - used, "%s %s", v > 1 ? "," : "", sl_variant_name((enum sl_variant)v));
     if (strcmp(text, sl_variant_name((enum sl_variant)v)) != 0) continue;
     *variant = (enum sl_variant)v;
     return SL_OK;
   }
-  return sl_json_get_fail(in, "variant", "trans_a, trans_b, trans_ab, dropout or accumulate");
+  return sl_json_get_fail(in, "variant", "%s", expected);
 }
 
 static enum sl_status read_dtype(const struct sl_json_object *in, enum sl_dtype *dtype) {

@@ -4,7 +4,7 @@
  *   seconds = sum over terms t of entry.seconds[t] x quantity[t]
  * The quantities follow from the op (sl_op_quantities), the same for the fit and for the prediction:
  *   launch     1
- *   flops      sl_op_flops
+ *   flops      sl_op_flops; of a matrix product without its epilogue
  *   scores     attention: score pairs, B H T (T + 1) / 2
  *   cached     min(bytes, cache): what may lie in the rank's share of the cache
  *   bytes      bytes - cached
@@ -41,17 +41,24 @@ const char *sl_term_key(enum sl_term term);
 /* The number that stands in the file for `seconds` per unit, above 0. */
 double sl_term_number(enum sl_term term, double seconds);
 
-/* Ops of one kind that do not cost alike are variants, with an entry each. */
+/* Ops of one kind that do not cost alike are variants, with an entry each; where there is none, that of `base` serves. Of
+ * products with an epilogue these are the forms that linear layers have, forward, for their inputs and for their weights. */
+/*  name           text            base */
 #define SL_VARIANT_MAP(X)                                                                                              \
-  X(PLAIN, "")            /* also: matrix product of a and b as they stand */                                          \
-  X(TRANS_A, "trans_a")   /* matrix product with a transposed ... */                                                   \
-  X(TRANS_B, "trans_b")   /* ... b ... */                                                                              \
-  X(TRANS_AB, "trans_ab") /* ... or both */                                                                            \
-  X(DROPOUT, "dropout")   /* with a probability above 0 */                                                             \
-  X(ADD, "accumulate")    /* reduce_scatter that adds to the shard */
+  X(PLAIN, "", PLAIN)            /* also: matrix product of a and b as they stand */                                   \
+  X(TRANS_A, "trans_a", PLAIN)   /* matrix product with a transposed ... */                                            \
+  X(TRANS_B, "trans_b", PLAIN)   /* ... b ... */                                                                       \
+  X(TRANS_AB, "trans_ab", PLAIN) /* ... or both */                                                                     \
+  X(DROPOUT, "dropout", PLAIN)   /* with a probability above 0 */                                                      \
+  X(ADD, "accumulate", PLAIN)    /* reduce_scatter that adds to the shard */                                           \
+  X(GELU, "gelu", PLAIN)         /* matrix product with an epilogue, and maybe transposed */                           \
+  X(GELU_B, "trans_b+gelu", TRANS_B)                                                                                   \
+  X(DGELU, "dgelu", PLAIN)                                                                                             \
+  X(DGELU_B, "trans_b+dgelu", TRANS_B)                                                                                 \
+  X(BGRAD_A, "trans_a+bgrad", TRANS_A)
 
 enum sl_variant {
-#define X(name, text) SL_VARIANT_##name,
+#define X(name, text, base) SL_VARIANT_##name,
   SL_VARIANT_MAP(X)
 #undef X
       SL_VARIANT_COUNT
@@ -76,6 +83,8 @@ struct sl_op_costs {
   struct sl_op_cost *items; /* owned */
 };
 
+enum sl_variant sl_variant_base(enum sl_variant variant);
+
 struct sl_op;
 struct sl_program;
 
@@ -87,7 +96,7 @@ enum sl_status sl_op_costs_add(struct sl_op_costs *costs, const struct sl_op_cos
 void sl_op_costs_free(struct sl_op_costs *costs);
 
 /* The entry for an op whose node has `ranks` ranks. In this order: an entry of its type, else of the other 16-bit type,
- * else of fp32 (16-bit ops only: nothing stands in for fp32); of its variant, else the plain one; of the nearest number
+ * else of fp32 (16-bit ops only: nothing stands in for fp32); of its variant, else its base, else plain; of the nearest number
  * of ranks (by ratio, the lower one at a tie). NULL when there is none: the formulas of sim/cost.h are left. */
 const struct sl_op_cost *sl_op_cost_find(const struct sl_op_costs *costs, int kind, enum sl_variant variant,
                                          enum sl_dtype dtype, int ranks);

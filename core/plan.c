@@ -423,6 +423,8 @@ enum sl_status sl_plan_build(struct sl_plan *plan, const struct sl_model *model,
   SL_TRY(choose_degrees(plan, config, world));
   SL_TRY(choose_shard(plan));
   plan->threads = choose_threads(cluster, world);
+  plan->fuse_epilogues = config->sl.fuse_epilogues == SL_FUSE_ALWAYS ||
+                         (config->sl.fuse_epilogues == SL_FUSE_GPU && cluster->device.kind == SL_DEVICE_GPU);
   SL_TRY(choose_batch(plan));
   SL_GO(sl_plan_cut(plan));
   SL_GO(sl_plan_schedule(plan));

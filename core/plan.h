@@ -119,6 +119,7 @@ struct sl_plan {
   int embed_ranks[2];          /* pipeline ranks of the first and the last chunk */
   struct sl_schedule schedule; /* every pipeline rank's actions: compute, transfers, unshards, reductions, STEP */
   bool unshards;               /* the schedule says when a stage's sharded parameters are gathered */
+  bool fuse_epilogues;         /* see lower_epilogue.c */
 };
 
 /* Build the plan of `world` ranks. `config` must outlive it and gets its batch sizes resolved here.

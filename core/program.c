@@ -18,6 +18,34 @@ const char *sl_op_name(enum sl_op_kind kind) {
   return op_info[kind].name;
 }
 
+const char *sl_op_label(const struct sl_op *op) {
+  if (op->kind != SL_OP_GEMM) return sl_op_name(op->kind);
+  if (op->flags & SL_OP_GELU) return "gemm+gelu";
+  if (op->flags & SL_OP_DGELU) return "gemm+dgelu";
+  return op->flags & (SL_OP_BGRAD_A | SL_OP_BGRAD_B) ? "gemm+bgrad" : "gemm";
+}
+
+struct sl_gemm_operands sl_gemm_operands(const struct sl_op *op) {
+  const unsigned optional[] = {SL_OP_BIAS, SL_OP_GELU | SL_OP_DGELU, SL_OP_BGRAD_A | SL_OP_BGRAD_B, SL_OP_WORKSPACE};
+  int at[4], next = 3;
+  for (int i = 0; i < 4; i++) at[i] = op->flags & optional[i] ? next++ : -1;
+  return (struct sl_gemm_operands){at[0], at[1], at[2], at[3]};
+}
+
+struct sl_op sl_op_epilogue(const struct sl_op *op) {
+  const enum sl_dtype type = op->dtype == SL_TF32 ? SL_F32 : op->dtype;
+  struct sl_op e = {.kind = SL_OP_COUNT, .dtype = type, .dim = {op->dim[0], op->dim[1]}};
+  if (op->kind != SL_OP_GEMM) return e;
+  if (op->flags & SL_OP_GELU) e.kind = SL_OP_GELU_FWD;
+  if (op->flags & SL_OP_DGELU) e.kind = SL_OP_GELU_BWD;
+  if (op->flags & (SL_OP_BGRAD_A | SL_OP_BGRAD_B)) {
+    e.kind = SL_OP_BIAS_BWD;
+    e.dim[0] = op->dim[2];
+    e.dim[1] = op->dim[op->flags & SL_OP_BGRAD_A ? 0 : 1];
+  }
+  return e;
+}
+
 enum sl_op_class sl_op_class_of(enum sl_op_kind kind) {
   return op_info[kind].op_class;
 }
@@ -125,11 +153,17 @@ static double attention_product(const int64_t *d) {
   return 2.0 * (double)d[0] * (double)d[2] * (double)d[3] * (double)d[1] * (double)(d[1] + 1) / 2;
 }
 
+static double gemm_flops(const struct sl_op *op) {
+  const struct sl_op epilogue = sl_op_epilogue(op);
+  return 2.0 * (double)op->dim[0] * (double)op->dim[1] * (double)op->dim[2] +
+         (epilogue.kind != SL_OP_COUNT ? elementwise_flops(&epilogue) : 0);
+}
+
 double sl_op_flops(const struct sl_op *op) {
   const int64_t *d = op->dim;
   switch (op->kind) {
   case SL_OP_GEMM:
-    return 2.0 * (double)d[0] * (double)d[1] * (double)d[2];
+    return gemm_flops(op);
   /* causal: T(T+1)/2 score pairs per head, a product of D for each of scores and outputs; the backward has four, and forms
    * the scores again where their softmax was not kept */
   case SL_OP_ATTENTION_FWD:
@@ -290,7 +324,7 @@ void sl_program_print(const struct sl_job *job, int rank, enum sl_program_kind k
     const struct sl_instance *n = &p->instances[e->instance];
     char action[32];
     sl_action_print(action, sizeof action, &n->action);
-    fprintf(out, "%5zu  %s[%u]  %s  %s", i, sl_lane_name(op->lane), e->lane_index, action, sl_op_name(op->kind));
+    fprintf(out, "%5zu  %s[%u]  %s  %s", i, sl_lane_name(op->lane), e->lane_index, action, sl_op_label(op));
     for (int d = 0; d < 5 && op->dim[d] != 0; d++) fprintf(out, "%s%lld", d == 0 ? " (" : " x ", (long long)op->dim[d]);
     if (op->dim[0] != 0) fputc(')', out);
     for (int k = 0; k < op->slice_count; k++) print_operand(job, c, p, n, op, k, rank, out);

@@ -85,7 +85,8 @@ const char *sl_op_class_name(enum sl_op_class op_class);
   X(RMSNORM_BWD,    "rmsnorm_bwd",         ELEMENTWISE) /* r dout, r x, r weight, r stats, w/+ dx, w/+ dweight, w scratch                       R C            */ \
                                                         /*   with either flag as above; it has no dbias                                                        */ \
   X(ROPE,           "rope",                ELEMENTWISE) /* + x: the heads of every token turned by its position                                 B T H D        */ \
-  X(GEMM,           "gemm",                GEMM)        /* r a, r b, w/+ c [, r bias] [, w workspace]                                           m n k          */ \
+  X(GEMM,           "gemm",                GEMM)        /* r a, r b, w/+ c [, r bias] [, w/r aux] [, w dbias] [, w workspace]                   m n k          */ \
+                                                        /*   the flags say which of them there are, and what it does besides; see sl_gemm_operands              */ \
   X(BIAS_FWD,       "bias",                ELEMENTWISE) /* + x, r bias                                                                          R C            */ \
   X(BIAS_BWD,       "bias_bwd",            ELEMENTWISE) /* r dout, w/+ dbias                                                                    R C            */ \
   X(ATTENTION_FWD,  "attention",           ATTENTION)   /* r qkv, w out, w probs [, w dropped, w mask], w scratch                               B T H D G      */ \
@@ -156,7 +157,13 @@ enum sl_op_flag {
   SL_OP_WEIGHT_GRAD = 4096,   /* the same: those of the weights alone; the two halves give the bits of the whole */
   SL_OP_INPUTS_ONLY = 8192,   /* load_batch: no targets */
   SL_OP_TARGETS_ONLY = 16384, /* load_batch: no inputs */
-  SL_OP_MASK = 32768          /* an op with dropout: its mask is an operand */
+  SL_OP_MASK = 32768,         /* an op with dropout: its mask is an operand */
+  /* gemm: epilogues. Sums are fp32 or wider throughout: where c is 16 bits wide an epilogue may read them before they are
+   * rounded (cuBLASLt's does), or after (the host's kernels do). */
+  SL_OP_GELU = 65536,     /* c = gelu(a b + bias); what gelu was applied to goes to aux */
+  SL_OP_DGELU = 131072,   /* c = (a b) gelu'(aux) */
+  SL_OP_BGRAD_A = 262144, /* a, as it is stored, has k rows of m: dbias is their sum */
+  SL_OP_BGRAD_B = 524288  /* b, as it is stored, has k rows of n: dbias is their sum */
 };
 
 /* Phases for reporting; the peak of memory is named by phase. */
@@ -411,6 +418,16 @@ int64_t sl_op_wire_bytes(const struct sl_program *program, const struct sl_op *o
 double sl_op_most_wire_bytes(const struct sl_program *program, const struct sl_op *op, int members);
 /* Where a ring cuts `n` elements of an all-reduce for its members: member g has [*first, *first + *count). */
 void sl_ring_piece(int64_t n, int members, int member, int64_t *first, int64_t *count);
+
+/* Which operands of a gemm stand where; -1: it has none. */
+struct sl_gemm_operands {
+  int bias, aux, dbias, workspace;
+};
+struct sl_gemm_operands sl_gemm_operands(const struct sl_op *op);
+/* The element-wise op that a gemm does in its epilogue, by itself: kind, type and shape. Kind SL_OP_COUNT: it has none. */
+struct sl_op sl_op_epilogue(const struct sl_op *op);
+/* What an op is called for readers: its kind's name, a gemm's with its epilogue ("gemm+gelu"). */
+const char *sl_op_label(const struct sl_op *op);
 
 /* Print the program of `rank`, one op a line: index, lane, action, kind, operands, waits. */
 void sl_program_print(const struct sl_job *job, int rank, enum sl_program_kind kind, FILE *out);

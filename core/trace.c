@@ -71,7 +71,7 @@ static void slice_name(char *out, size_t size, const struct sl_trace *trace, con
   if (of_model && op->layer < 0) snprintf(place, sizeof place, " embedding");
   if (of_model && op->layer >= 0)
     snprintf(place, sizeof place, op->layer < layers || layers == 0 ? " h.%d" : " head", op->layer);
-  snprintf(out, size, "%s%s %s", sl_op_name(op->kind), place, action);
+  snprintf(out, size, "%s%s %s", sl_op_label(op), place, action);
 }
 
 void sl_trace_add(struct sl_trace *trace, int rank, int64_t step, const struct sl_program *program,

@@ -88,6 +88,19 @@ static double turns_beyond(const struct sl_cost_rank *rank, const struct sl_op_c
   return rank->turns > 1 && rank->turns > own ? rank->turns / (own > 1 ? own : 1) : 1;
 }
 
+/* Seconds of what an epilogue moves beside the product's own operands: rows that it reads or writes, or a row of sums. */
+static double epilogue_seconds(const struct sl_cost_rank *rank, const struct sl_op *op) {
+  const struct sl_op epilogue = sl_op_epilogue(op);
+  if (epilogue.kind == SL_OP_COUNT) return 0;
+  const int64_t count = epilogue.dim[1] * (epilogue.kind == SL_OP_BIAS_BWD ? 1 : epilogue.dim[0]);
+  return (double)(count * sl_dtype_bytes(op->dtype)) / rank->memory_bandwidth;
+}
+
+bool sl_cost_stands_in(const struct sl_op_cost *cost, const struct sl_program *program, const struct sl_op *op) {
+  const bool epilogue = sl_op_epilogue(op).kind != SL_OP_COUNT && cost->variant != sl_op_variant(program, op);
+  return epilogue || (cost->dtype != op->dtype && !sl_op_cost_moves(cost->kind));
+}
+
 double sl_cost_gemm(const struct sl_cost_rank *rank, enum sl_dtype dtype, double flops, double bytes) {
   const struct sl_device *d = rank->device;
   double arithmetic = (flops + d->gemm_half_flops) / (rank->peak[dtype] * d->gemm_efficiency);
@@ -131,6 +144,7 @@ enum sl_status sl_cost_compute(const struct sl_cost_rank *rank, const struct sl_
   const struct sl_op_cost *measured = sl_cost_measured(rank, program, op, 0, quantity);
   if (measured != NULL) {
     *seconds = rank->launch + turns_beyond(rank, measured) * sl_op_cost_seconds(measured, quantity);
+    if (measured->variant != sl_op_variant(program, op)) *seconds += epilogue_seconds(rank, op);
     return SL_OK;
   }
   if ((op_class == SL_CLASS_GEMM || op_class == SL_CLASS_ATTENTION) && !(rank->peak[op->dtype] > 0)) {

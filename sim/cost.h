@@ -12,6 +12,8 @@
  * Measured ops. Where the cluster has op_costs (a calibrated profile) with an entry for an op's kind and type, the entry
  * replaces the formula: launch + sum of its terms (core/op_cost.h), the entry being that of the number of ranks nearest to
  * those of the node (of a communication op: to its members). More ranks than cores take turns beyond the entry's own.
+ * A gemm with an epilogue that has no entry of its own: that of the plain product + b' / (bw e_elem), b' the bytes that the
+ * epilogue moves beside the product's operands.
  *
  * Sharing of a CPU node. The profile's `peak` is of ONE core; `memory_bandwidth`, `cache_bytes` and `cache_bandwidth`
  * are of the whole node. With r ranks on a node of c cores, a rank has max(1, c / r) threads, so peak x threads; it has
@@ -62,6 +64,9 @@ enum sl_status sl_cost_share(struct sl_cost_rank *rank, const struct sl_cluster 
 const struct sl_op_cost *sl_cost_measured(const struct sl_cost_rank *rank, const struct sl_program *program,
                                           const struct sl_op *op, int members, double quantity[SL_TERM_COUNT]);
 
+/* Was the entry measured on other ops than `op`: of another type, where that matters, or without its epilogue? */
+bool sl_cost_stands_in(const struct sl_op_cost *cost, const struct sl_program *program, const struct sl_op *op);
+
 double sl_cost_gemm(const struct sl_cost_rank *rank, enum sl_dtype dtype, double flops, double bytes);
 double sl_cost_attention(const struct sl_cost_rank *rank, enum sl_dtype dtype, double flops, double bytes);
 double sl_cost_elementwise(const struct sl_cost_rank *rank, double bytes);
@@ -83,7 +88,7 @@ double sl_cost_collective(const struct sl_cost_rank *rank, const struct sl_link 
  * With T the sum over the program's issues of the seconds of ops, and T_e those of the ops of entry e:
  *   variance T^2 = error_scale^2 sum over e of variance_e   see sl_op_cost_variance: errors common to an entry's ops
  *                + sl_device_run_noise(T)^2 T^2             runs differ
- * An entry that stands in for another type's ops is 30 % uncertain beyond its own error, and ops of a kind that was not
+ * An entry that stands in for another type's ops, or for products with an epilogue, is 30 % uncertain beyond its own error, and ops of a kind that was not
  * measured are 50 % uncertain. `members` is the size of the groups of collectives. */
 double sl_cost_step_error(const struct sl_cost_rank *rank, const struct sl_program *program, int members);
 

@@ -15,11 +15,11 @@ struct total {
 };
 
 static void count(struct total *total, const struct sl_op_cost *cost, const double quantity[SL_TERM_COUNT],
-                  enum sl_dtype dtype) {
+                  bool stands_in) {
   const double seconds = sl_op_cost_seconds(cost, quantity);
   for (int t = 0; t < SL_TERM_COUNT; t++) total->seconds[t] += cost->seconds[t] * quantity[t];
   total->sum += seconds;
-  if (cost->dtype != dtype && !sl_op_cost_moves(cost->kind)) total->stood_in += seconds;
+  if (stands_in) total->stood_in += seconds;
 }
 
 /* Ops without an entry: seconds by the formulas. What has no work of its own (the end of a program) has no error. */
@@ -40,7 +40,7 @@ static void add_program(struct total *totals, const struct sl_cost_rank *rank, c
     if (call && members < 2) continue;
     const struct sl_op_cost *cost = sl_cost_measured(rank, program, op, call ? members : 0, quantity);
     if (cost != NULL)
-      count(&totals[cost - costs->items], cost, quantity, op->dtype);
+      count(&totals[cost - costs->items], cost, quantity, sl_cost_stands_in(cost, program, op));
     else if (!call)
       totals[costs->count].sum += unmeasured(rank, program, op);
   }

@@ -15,11 +15,12 @@ static const char *stand_in(const struct sl_cost_rank *rank, const struct sl_pro
   const struct sl_op_cost *cost =
       sl_op_cost_find(rank->costs, (int)op->kind, sl_op_variant(program, op), op->dtype, rank->ranks);
   if (cost == NULL) return "the formulas of its device";
-  return cost->dtype == op->dtype ? NULL : sl_dtype_name(cost->dtype);
+  if (cost->dtype != op->dtype) return sl_dtype_name(cost->dtype);
+  return sl_cost_stands_in(cost, program, op) ? "the product without it" : NULL;
 }
 
 void sl_sim_say_stand_ins(const struct sl_sim *sim) {
-  bool said[SL_OP_COUNT][SL_DTYPE_COUNT] = {{false}};
+  bool said[2 * SL_OP_COUNT][SL_DTYPE_COUNT] = {{false}}; /* ops; behind them products, by their epilogue's op */
   char text[TEXT_BYTES] = "";
   if (sim->cost_rank.costs->count == 0) return;
   for (int c = 0; c < sim->job->class_count; c++) {
@@ -28,9 +29,11 @@ void sl_sim_say_stand_ins(const struct sl_sim *sim) {
       const struct sl_op *op = &p->ops[i];
       const char *other = stand_in(&sim->cost_rank, p, op);
       const size_t length = strlen(text);
-      if (other == NULL || said[op->kind][op->dtype]) continue;
-      said[op->kind][op->dtype] = true;
-      snprintf(text + length, sizeof text - length, "%s%s in %s by %s", length > 0 ? ", " : "", sl_op_name(op->kind),
+      const struct sl_op epilogue = sl_op_epilogue(op);
+      const int which = epilogue.kind != SL_OP_COUNT ? SL_OP_COUNT + (int)epilogue.kind : (int)op->kind;
+      if (other == NULL || said[which][op->dtype]) continue;
+      said[which][op->dtype] = true;
+      snprintf(text + length, sizeof text - length, "%s%s in %s by %s", length > 0 ? ", " : "", sl_op_label(op),
                sl_dtype_name(op->dtype), other);
     }
   }

@@ -114,10 +114,12 @@ static void fixture_model(struct fixture *f, const char *model, const char *conf
 static void no_acceptance_shape_is_timed(void **unused) {
   (void)unused;
   static const struct sl_calibration_grid *const grids[] = {&sl_calibration_host, &sl_calibration_gpu};
-  struct fixture f;
-  fixture_model(&f, "gpt2-tiny", "{\"train_micro_batch_size_per_gpu\":3,\"optimizer\":{\"type\":\"AdamW\"}}");
   for (int g = 0; g < 2; g++) {
+    struct fixture f;
     struct sl_job job;
+    if (fixture_open(&f, "gpt2-tiny", "{\"train_micro_batch_size_per_gpu\":3,\"optimizer\":{\"type\":\"AdamW\"}}",
+                     grids[g]->cluster, 1, NULL) != SL_OK)
+      fail_msg("%s", sl_error_message());
     assert_int_equal(sl_calibration_bench_job(&job, &f.plan, grids[g], false, true), SL_OK);
     no_program_of(&job, "the benchmark");
     no_operand_leaves_its_buffer(&job);
@@ -136,8 +138,8 @@ static void no_acceptance_shape_is_timed(void **unused) {
         sl_calibration_model_close(&model);
       }
     }
+    fixture_close(&f);
   }
-  fixture_close(&f);
 }
 
 /* The exclusion knows the acceptance models: nearly all that their products, attention and rows do is caught. */

@@ -228,33 +228,44 @@ static void fill_rows(float *out, const float *row, size_t rows, size_t columns)
 
 /* c = a b + bias. The bias goes into c first and the product on top of it: that replaces the pass in which sgemm would
  * zero c, so the bias is free. */
-static enum sl_status gemm_f32(const struct call *c) {
+static void gemm_f32(const struct call *c, void *to) {
   const bool bias = c->op->flags & SL_OP_BIAS, fill = bias && !c->adds[2];
-  if (fill) fill_rows(c->x[2], c->x[3], c->dim[0], c->dim[1]);
-  sgemm(c, c->x[0], c->x[1], c->x[2], fill || c->adds[2]);
-  if (bias && c->adds[2]) sl_reduce_bias_add(c->x[2], c->x[3], c->dim[0], c->dim[1]);
-  return SL_OK;
+  if (fill) fill_rows(to, c->x[3], c->dim[0], c->dim[1]);
+  sgemm(c, c->x[0], c->x[1], to, fill || c->adds[2]);
+  if (bias && c->adds[2]) sl_reduce_bias_add(to, c->x[3], c->dim[0], c->dim[1]);
 }
 
 /* 16 bits: through fp32 copies in the op's workspace, the product rounded once. */
-static enum sl_status gemm_16(const struct call *c) {
+static void gemm_16(const struct call *c, void *to) {
   const size_t mk = c->dim[0] * c->dim[2], kn = c->dim[2] * c->dim[1], mn = c->dim[0] * c->dim[1];
   const enum sl_number type = type_of(c, 0);
-  float *a = c->x[c->count - 1], *b = a + mk, *out = b + kn;
+  float *a = c->x[sl_gemm_operands(c->op).workspace], *b = a + mk, *out = b + kn;
   sl_convert(a, SL_NUMBER_F32, c->x[0], type, mk);
   sl_convert(b, SL_NUMBER_F32, c->x[1], type, kn);
-  if (c->adds[2]) sl_convert(out, SL_NUMBER_F32, c->x[2], type_of(c, 2), mn);
+  if (c->adds[2]) sl_convert(out, SL_NUMBER_F32, to, type_of(c, 2), mn);
   if (c->op->flags & SL_OP_BIAS) {
     sl_convert(out, SL_NUMBER_F32, c->x[3], type, c->dim[1]);
     fill_rows(out, out, c->dim[0], c->dim[1]);
   }
   sgemm(c, a, b, out, c->adds[2] || c->op->flags & SL_OP_BIAS);
-  sl_convert(c->x[2], type_of(c, 2), out, SL_NUMBER_F32, mn);
-  return SL_OK;
+  sl_convert(to, type_of(c, 2), out, SL_NUMBER_F32, mn);
 }
 
+/* OpenBLAS has no epilogues: the kernels of the ops that they stand for follow the product, so that a fused program has the
+ * bits of the one that is not. */
 static enum sl_status gemm(const struct call *c) {
-  return c->op->flags & SL_OP_WORKSPACE ? gemm_16(c) : gemm_f32(c);
+  const unsigned flags = c->op->flags;
+  const struct sl_gemm_operands at = sl_gemm_operands(c->op);
+  void *to = flags & SL_OP_GELU ? c->x[at.aux] : c->x[2];
+  if (flags & SL_OP_WORKSPACE)
+    gemm_16(c, to);
+  else
+    gemm_f32(c, to);
+  if (flags & SL_OP_GELU) c->k->gelu_forward(c->x[2], to, NULL, c->dim[0], c->dim[1]);
+  if (flags & SL_OP_DGELU) c->k->gelu_backward(c->x[2], c->x[2], c->x[at.aux], NULL, c->dim[0], c->dim[1]);
+  if (flags & SL_OP_BGRAD_A) c->k->reduce_bias_backward(c->x[at.dbias], c->x[0], c->dim[2], c->dim[0], 0);
+  if (flags & SL_OP_BGRAD_B) c->k->reduce_bias_backward(c->x[at.dbias], c->x[1], c->dim[2], c->dim[1], 0);
+  return SL_OK;
 }
 
 static enum sl_status bias_fwd(const struct call *c) {

@@ -340,7 +340,7 @@ static void put_shardlab(struct draw *d, struct dice *dice, const struct strateg
   put(d, ", \"limit_all_gathers\": %s, \"unshard_ahead\": %d", chance(dice, 1, 2) ? "true" : "false",
       1 + pick(dice, 3));
   if (m->transformer && chance(dice, 1, 3)) put(d, ", \"make_vocab_size_divisible_by\": %d", 2 + pick(dice, 40));
-  put(d, "}}");
+  put(d, "%s}}", chance(dice, 1, 2) ? ", \"fuse_epilogues\": \"always\"" : "");
 }
 
 void draw_configuration(struct draw *d, int world, int index) {
@@ -370,12 +370,15 @@ static void tally(struct draw_count *rows, int *n, const char *name, bool has) {
 }
 
 int draw_tally(const struct draw *d, struct draw_count *rows) {
-  static const char *const words[] = {
-      "\"overlap_comm\": true", "offload_optimizer",        "offload_param",           "\"shard_size\"",
-      "mics_shard_size",        "sequence_parallel",        "\"recompute\": \"full\"", "\"recompute\": \"selective\"",
-      "\"recompute\": [",       "recompute_every",          "\"stages\": [",           "\"stages\": \"parameters\"",
-      "\"stages\": \"flops\"",  "\"attention\": \"flash\"", "store_dropout_masks",     "zero_hpz_partition_size",
-      "make_vocab_size"};
+  static const char *const words[] = {"\"overlap_comm\": true",  "offload_optimizer",
+                                      "offload_param",           "\"shard_size\"",
+                                      "mics_shard_size",         "sequence_parallel",
+                                      "\"recompute\": \"full\"", "\"recompute\": \"selective\"",
+                                      "\"recompute\": [",        "recompute_every",
+                                      "\"stages\": [",           "\"stages\": \"parameters\"",
+                                      "\"stages\": \"flops\"",   "\"attention\": \"flash\"",
+                                      "store_dropout_masks",     "zero_hpz_partition_size",
+                                      "make_vocab_size",         "fuse_epilogues"};
   int n = 0;
   for (int i = 0; i < DRAW_MODELS; i++) tally(rows, &n, draw_models[i].name, d->model == i);
   for (int i = 0; i < STRATEGIES; i++) tally(rows, &n, strategies[i].name, d->strategy == strategies[i].name);

@@ -70,6 +70,7 @@ static const char *const optimizers[] = {
 /* One way to train. */
 struct one {
   int precision, strategy, types, accumulate, optimizer;
+  bool fuse; /* epilogues of products; the reference has none */
 };
 
 static int rank, world, failures, checks, batch = BATCH;
@@ -115,9 +116,11 @@ static void config_text(char *out, size_t size, const struct one *c) {
   snprintf(out, size,
            "{\"train_micro_batch_size_per_gpu\": %d, \"gradient_accumulation_steps\": %d, \"gradient_clipping\": 0.5, "
            "%s, %s\"zero_allow_untested_optimizer\": true, \"optimizer\": %s, "
-           "\"zero_optimization\": {%s}, \"shardlab\": {\"preset\": \"%s\", \"seq_len\": 17, \"shuffle\": false}}",
+           "\"zero_optimization\": {%s}, \"shardlab\": {\"preset\": \"%s\", \"seq_len\": 17, \"shuffle\": false, "
+           "\"fuse_epilogues\": \"%s\"}}",
            batch / world / c->accumulate, c->accumulate, precisions[c->precision].config, kinds,
-           optimizers[c->optimizer], strategies[c->strategy].zero, strategies[c->strategy].preset);
+           optimizers[c->optimizer], strategies[c->strategy].zero, strategies[c->strategy].preset,
+           c->fuse ? "always" : "never");
 }
 
 static void train(struct grid_result *r, const struct sl_exec_ops *host, const char *config, int steps, bool poison) {
@@ -145,12 +148,12 @@ static void make_reference(const struct sl_exec_ops *host, struct reference *ref
   for (int p = 0; p < PRECISIONS; p++) {
     char config[2048];
     struct grid_result r;
-    config_text(config, sizeof config, &(struct one){p, 0, 0, 1, 0});
+    config_text(config, sizeof config, &(struct one){p, 0, 0, 1, 0, false});
     train(&r, host, config, 1, false);
     ref->gradients[p] = gradients_of(&r, precisions[p].scale, &ref->numel);
     grid_close(&r);
     for (int o = 0; o < OPTIMIZERS; o++) {
-      config_text(config, sizeof config, &(struct one){p, 0, 0, 1, o});
+      config_text(config, sizeof config, &(struct one){p, 0, 0, 1, o, false});
       train(&r, host, config, STEPS, false);
       for (int s = 0; s < STEPS; s++) ref->losses[p][o][s] = r.run.results[s].loss;
       grid_close(&r);
@@ -231,7 +234,7 @@ static void run_grid(const struct sl_exec_ops *host, const struct reference *ref
   for (int p = BF16; p < PRECISIONS; p++) {
     for (int s = 0; s < STRATEGIES; s++) {
       for (int k = 0; k < TYPES; k++, turn++) {
-        const struct one c = {p, s, k, 1 + turn % 2, turn / 2 % 2};
+        const struct one c = {p, s, k, 1 + turn % 2, turn / 2 % 2, turn / 4 % 2};
         config_text(config, sizeof config, &c);
         train(&r, host, config, 1, false);
         compare_gradients(&r, ref, &c, config);
@@ -296,7 +299,7 @@ static void run_pytorch(const struct sl_exec_ops *host) {
   struct grid_result r;
   batch = 8;
   for (int p = BF16; p <= FP16; p++) {
-    const struct one c = {p, 2, 0, 1, 0};
+    const struct one c = {p, 2, 0, 1, 0, true};
     config_text(config, sizeof config, &c);
     train(&r, host, config, 1, false);
     worst_pytorch = 0;

@@ -1,7 +1,7 @@
 /* What must not change a bit of losses, gradients or parameters, because it only moves bytes: storing dropout's masks in place
- * of drawing them again, a second copy of sharded parameters (hpZ), gathers without a limit. Pairs of configurations train side
- * by side and are compared piece by piece on every rank. The second of a pair runs with poison, so that a mask or a copy that
- * is given up too soon shows. */
+ * of drawing them again, a second copy of sharded parameters (hpZ), gathers without a limit; or because it is the same
+ * kernels, called by a product for its epilogue. Pairs of configurations train side by side and are compared piece by piece
+ * on every rank. The second of a pair runs with poison, so that a mask or a copy that is given up too soon shows. */
 #include "tests/mpi/grid.h"
 
 enum { STEPS = 3 };
@@ -21,6 +21,9 @@ static void expect(bool good, const char *what, const char *config) {
 #define GATHER                                                                                                         \
   "\"stage\": 3, \"stage3_param_persistence_threshold\": 30, \"stage3_max_reuse_distance\": 0, "                       \
   "\"stage3_prefetch_bucket_size\": 3000"
+/* Where an epilogue's gradient goes to a buffer of its own either way: it is added in fp32, or reduced at once. */
+#define FUSE ", \"fuse_epilogues\": \"always\""
+#define BF16(stage) "\"stage\": " stage "}, \"bf16\": {\"enabled\": true"
 #define HPZ ", \"zero_hpz_partition_size\": 2"
 #define PIPE ", \"pp\": 2, \"schedule\": \"1f1b\""
 #define TURNS ", \"pp\": 2, \"virtual_stages\": 2, \"schedule\": \"interleaved\", \"unshard_ahead\": 1"
@@ -51,6 +54,15 @@ static const struct {
     {4, EVEN, GATHER, ", \"tp\": 2", HPZ, ", \"limit_all_gathers\": false"},
     {4, GPT, "\"stage\": 0", ", \"preset\": \"fsdp\"", "", ", \"limit_all_gathers\": false"},
     {4, EVEN, GATHER, TURNS, "", ", \"limit_all_gathers\": false"},
+    {1, GPT, "\"stage\": 2", "", "", FUSE},
+    {1, GPT, BF16("0"), ", \"recompute\": \"full\"", "", FUSE},
+    {2, GPT, "\"stage\": 2", "", "", FUSE},
+    {2, EVEN, "\"stage\": 2", ", \"tp\": 2", "", FUSE},
+    {2, EVEN, BF16("0"), ", \"tp\": 2, \"sequence_parallel\": true", "", FUSE},
+    {2, EVEN, BF16("0"), ", \"pp\": 2, \"schedule\": \"zb-h1\"", "", FUSE},
+    {4, GPT, GATHER, "", "", FUSE},
+    {4, EVEN, GATHER, TURNS, "", FUSE},
+    {4, EVEN, BF16("0"), ", \"pp\": 2, \"schedule\": \"zb-h1\", \"recompute\": \"full\"", "", FUSE},
 };
 
 static void write_config(char *out, size_t size, const char *zero, const char *more_zero, const char *sl,
