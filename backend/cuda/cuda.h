@@ -193,13 +193,16 @@ enum sl_status sl_cuda_warm(struct sl_cuda *cuda);
 struct sl_cuda_product {
   int64_t m, n, k; /* c (m,n) = op(a) op(b), row-major and dense */
   bool trans_a, trans_b, add;
-  bool tf32;                               /* of fp32 factors: SL_TF32 */
-  enum sl_dtype type, out_type, bias_type; /* of a and b; of c; of bias */
-  const void *a, *b, *bias;                /* bias (n) or NULL */
+  bool tf32;         /* of fp32 factors: SL_TF32 */
+  unsigned epilogue; /* of the op's flags SL_OP_BIAS, SL_OP_GELU, SL_OP_DGELU, SL_OP_BGRAD_A, _B */
+  enum sl_dtype type, out_type, bias_type; /* of a and b; of c and aux; of bias or dbias */
+  const void *a, *b;
   void *c;
+  void *bias; /* (n), read; or dbias, written: (m) of a's rows, (n) of b's */
+  void *aux;  /* (m,n): written with SL_OP_GELU, read with SL_OP_DGELU */
 };
 enum sl_status sl_cuda_gemm_open(struct sl_cuda_gemm **out, void *workspace, size_t workspace_bytes);
-/* SL_DONE: all but the bias, which the caller has to add. */
+/* SL_DONE: cuBLASLt has no product with this epilogue, and nothing was launched; it has all without. */
 enum sl_status sl_cuda_gemm_run(struct sl_cuda_gemm *gemm, cudaStream_t stream, const struct sl_cuda_product *p);
 void sl_cuda_gemm_close(struct sl_cuda_gemm *gemm);
 size_t sl_cuda_gemm_version(void); /* cuBLASLt's, such as 130002 */

@@ -201,25 +201,61 @@ static enum sl_status rope(const struct call *c) {
 }
 
 /* On a GPU 16-bit factors are multiplied as they are: a workspace for copies, planned for a CPU, stays unused. */
-static enum sl_status gemm(const struct call *c) {
-  const bool bias = c->op->flags & SL_OP_BIAS;
-  const struct sl_cuda_product product = {.m = c->op->dim[0],
-                                          .n = c->op->dim[1],
-                                          .k = c->op->dim[2],
-                                          .trans_a = c->op->flags & SL_OP_TRANS_A,
-                                          .trans_b = c->op->flags & SL_OP_TRANS_B,
-                                          .add = c->adds[2],
-                                          .tf32 = c->op->dtype == SL_TF32,
-                                          .type = dtype_of(c, 0),
-                                          .out_type = dtype_of(c, 2),
-                                          .bias_type = bias ? dtype_of(c, 3) : SL_F32,
-                                          .a = c->x[0],
-                                          .b = c->x[1],
-                                          .bias = bias ? c->x[3] : NULL,
-                                          .c = c->x[2]};
-  const enum sl_status status = sl_cuda_gemm_run(c->cuda->gemm, c->stream, &product);
+static struct sl_cuda_product product_of(const struct call *c, struct sl_gemm_operands at) {
+  const unsigned epilogues = SL_OP_BIAS | SL_OP_GELU | SL_OP_DGELU | SL_OP_BGRAD_A | SL_OP_BGRAD_B;
+  const int bias = at.dbias >= 0 ? at.dbias : at.bias;
+  return (struct sl_cuda_product){.m = c->op->dim[0],
+                                  .n = c->op->dim[1],
+                                  .k = c->op->dim[2],
+                                  .trans_a = c->op->flags & SL_OP_TRANS_A,
+                                  .trans_b = c->op->flags & SL_OP_TRANS_B,
+                                  .add = c->adds[2],
+                                  .tf32 = c->op->dtype == SL_TF32,
+                                  .epilogue = c->op->flags & epilogues,
+                                  .type = dtype_of(c, 0),
+                                  .out_type = dtype_of(c, 2),
+                                  .bias_type = bias >= 0 ? dtype_of(c, bias) : SL_F32,
+                                  .a = c->x[0],
+                                  .b = c->x[1],
+                                  .c = c->x[2],
+                                  .bias = operand(c, bias),
+                                  .aux = operand(c, at.aux)};
+}
+
+/* The product with its bias, if it has one. */
+static enum sl_status biased(const struct call *c, struct sl_cuda_product p) {
+  const enum sl_status status = sl_cuda_gemm_run(c->cuda->gemm, c->stream, &p);
   if (status != SL_DONE) return status;
-  return ran(c, sl_cuda_reduce_bias_add(c->stream, type_of(c, 2), c->x[2], c->x[3], c->dim[0], c->dim[1]));
+  const void *bias = p.bias;
+  p.epilogue = 0;
+  p.bias = NULL;
+  SL_TRY(sl_cuda_gemm_run(c->cuda->gemm, c->stream, &p));
+  return ran(c, sl_cuda_reduce_bias_add(c->stream, type_of(c, 2), p.c, bias, c->dim[0], c->dim[1]));
+}
+
+/* The product, and then its epilogue by the kernel of the op that it stands for. */
+static enum sl_status gemm_apart(const struct call *c, struct sl_cuda_product p) {
+  const unsigned flags = p.epilogue;
+  void *aux = p.aux, *dbias = flags & (SL_OP_BGRAD_A | SL_OP_BGRAD_B) ? p.bias : NULL;
+  p.epilogue &= SL_OP_BIAS;
+  p.aux = NULL;
+  if (flags & SL_OP_GELU) p.c = aux;
+  if (dbias) p.bias = NULL;
+  SL_TRY(biased(c, p));
+  if (flags & SL_OP_GELU)
+    return ran(c, sl_cuda_gelu_forward(c->stream, c->type, c->x[2], aux, NULL, c->dim[0], c->dim[1]));
+  if (flags & SL_OP_DGELU)
+    return ran(c, sl_cuda_gelu_backward(c->stream, c->type, c->x[2], c->x[2], aux, NULL, c->dim[0], c->dim[1]));
+  if (!dbias) return SL_OK;
+  const bool of_a = flags & SL_OP_BGRAD_A;
+  return ran(c, sl_cuda_reduce_bias_backward(c->stream, c->type, dbias, c->x[of_a ? 0 : 1], c->dim[2],
+                                             c->dim[of_a ? 0 : 1], 0));
+}
+
+static enum sl_status gemm(const struct call *c) {
+  const struct sl_cuda_product product = product_of(c, sl_gemm_operands(c->op));
+  const enum sl_status status = sl_cuda_gemm_run(c->cuda->gemm, c->stream, &product);
+  return status == SL_DONE ? gemm_apart(c, product) : status;
 }
 
 static enum sl_status bias_fwd(const struct call *c) {

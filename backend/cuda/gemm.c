@@ -1,9 +1,14 @@
 /* Matrix products by cuBLASLt. It is column-major: our row-major c (m,n) = a b is its c' (n,m) = b' a', so the factors
  * change places and a factor that is stored as it is used is not transposed. A bias of n numbers is then one a row of
- * c', which is what its bias epilogue adds.
+ * c', which is what its bias epilogue adds; aux has the shape and the rows of c; and what it calls the bias gradient of A
+ * is that of our b.
  *
- * Where it has no product with that epilogue, or none for a bias at an odd address, the bias is left to the caller
- * (SL_DONE).
+ * GELU is its tanh form, which is GPT-2's gelu_new. It is taken of the sum in fp32, and aux is that sum rounded to c's
+ * type: with 16 bits, gelu's argument is more exact than in two ops, of which the second reads the rounded sum. DGELU's is
+ * the rounded one either way, but the factor before it is the product in fp32.
+ *
+ * Where there is no product with an epilogue, the caller does its op apart (SL_DONE); that is said once, because it takes
+ * longer than predicted.
  *
  * The algorithm comes from its heuristic, asked once per shape, types and alignment, and kept: the second step, and the
  * second run, use the same one, so bits repeat. Split sums go through the workspace in a fixed order. */
@@ -23,9 +28,10 @@
 /* What tells two products apart. No padding may be in it: it is compared as bytes. */
 struct key {
   int64_t m, n, k;
-  int32_t trans_a, trans_b, add, bias, tf32;
+  int32_t trans_a, trans_b, add, tf32, epilogue;
   int32_t type, out_type, bias_type;
-  int32_t align_a, align_b, align_c, align_bias;
+  int32_t align_a, align_b, align_c, align_bias, align_aux;
+  int32_t zero;
 };
 
 struct entry {
@@ -42,6 +48,7 @@ struct sl_cuda_gemm {
   size_t workspace_bytes;
   struct entry *entries; /* owned */
   size_t count, capacity;
+  unsigned lacked; /* epilogues that were said to be missing */
 };
 
 static enum sl_status failed(const char *call, cublasStatus_t code) {
@@ -67,12 +74,13 @@ static struct key key_of(const struct sl_cuda_product *p) {
   struct key key;
   memset(&key, 0, sizeof key);
   key.m = p->m, key.n = p->n, key.k = p->k;
-  key.trans_a = p->trans_a, key.trans_b = p->trans_b, key.add = p->add, key.bias = p->bias != NULL;
+  key.trans_a = p->trans_a, key.trans_b = p->trans_b, key.add = p->add, key.epilogue = (int32_t)p->epilogue;
   key.tf32 = p->tf32;
   key.type = (int32_t)p->type, key.out_type = (int32_t)p->out_type;
   key.bias_type = p->bias ? (int32_t)p->bias_type : 0;
   key.align_a = alignment_of(p->a), key.align_b = alignment_of(p->b), key.align_c = alignment_of(p->c);
   key.align_bias = p->bias ? alignment_of(p->bias) : 0;
+  key.align_aux = p->aux ? alignment_of(p->aux) : 0;
   return key;
 }
 
@@ -88,18 +96,53 @@ static enum sl_status set_pref(cublasLtMatmulPreference_t pref, cublasLtMatmulPr
   return SL_OK;
 }
 
+/* The epilogue's operands are parameters of a call that stand in the description. */
+static enum sl_status point(const struct entry *e, const struct sl_cuda_product *p) {
+  if (p->bias) SL_TRY(set_desc(e->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &p->bias, sizeof p->bias));
+  if (p->aux) SL_TRY(set_desc(e->desc, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &p->aux, sizeof p->aux));
+  return SL_OK;
+}
+
+static cublasLtEpilogue_t epilogue_of(unsigned flags) {
+  switch (flags) {
+  case SL_OP_BIAS:
+    return CUBLASLT_EPILOGUE_BIAS;
+  case SL_OP_GELU:
+    return CUBLASLT_EPILOGUE_GELU_AUX;
+  case SL_OP_GELU | SL_OP_BIAS:
+    return CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
+  case SL_OP_DGELU:
+    return CUBLASLT_EPILOGUE_DGELU;
+  case SL_OP_BGRAD_A:
+    return CUBLASLT_EPILOGUE_BGRADB;
+  case SL_OP_BGRAD_B:
+    return CUBLASLT_EPILOGUE_BGRADA;
+  default:
+    return CUBLASLT_EPILOGUE_DEFAULT;
+  }
+}
+
+/* Its conditions on an epilogue's operands. aux: rows of a multiple of 8 elements, from an address of a multiple of 16 bytes.
+ * Of a bias no preference tells the heuristic the alignment, and its kernels read 16 bytes at once (pytorch #194497). */
+static bool aligned(const struct key *key) {
+  if (key->align_bias != 0 && key->align_bias < 16) return false;
+  return key->align_aux == 0 || (key->n % 8 == 0 && key->align_aux >= 16);
+}
+
 static enum sl_status describe(struct entry *e) {
   const struct key *key = &e->key;
   const cublasComputeType_t compute = key->tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
   const cublasOperation_t op_a = key->trans_b ? CUBLAS_OP_T : CUBLAS_OP_N;
   const cublasOperation_t op_b = key->trans_a ? CUBLAS_OP_T : CUBLAS_OP_N;
-  const cublasLtEpilogue_t epilogue = key->bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+  const cublasLtEpilogue_t epilogue = epilogue_of((unsigned)key->epilogue);
   const cudaDataType_t bias = number_of((enum sl_dtype)key->bias_type);
+  const int64_t aux_row = key->n;
   LT_TRY(cublasLtMatmulDescCreate(&e->desc, compute, CUDA_R_32F));
   SL_TRY(set_desc(e->desc, CUBLASLT_MATMUL_DESC_TRANSA, &op_a, sizeof op_a));
   SL_TRY(set_desc(e->desc, CUBLASLT_MATMUL_DESC_TRANSB, &op_b, sizeof op_b));
   SL_TRY(set_desc(e->desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue));
-  if (key->bias) SL_TRY(set_desc(e->desc, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &bias, sizeof bias));
+  if (key->align_bias) SL_TRY(set_desc(e->desc, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &bias, sizeof bias));
+  if (key->align_aux) SL_TRY(set_desc(e->desc, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &aux_row, sizeof aux_row));
   const cudaDataType_t in = number_of((enum sl_dtype)key->type), out = number_of((enum sl_dtype)key->out_type);
   const uint64_t m = (uint64_t)key->m, n = (uint64_t)key->n, k = (uint64_t)key->k;
   const uint64_t a_rows = key->trans_b ? k : n, a_columns = key->trans_b ? n : k;
@@ -122,21 +165,35 @@ static enum sl_status limit(const struct sl_cuda_gemm *g, const struct key *key,
   return set_pref(pref, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &c, sizeof c);
 }
 
-static enum sl_status ask(const struct sl_cuda_gemm *g, struct entry *e, const void *bias) {
+static void say_lack(struct sl_cuda_gemm *g, const struct key *key, cublasStatus_t code) {
+  const unsigned flags = (unsigned)key->epilogue;
+  const struct sl_op op = {.kind = SL_OP_GEMM, .flags = flags};
+  if ((g->lacked & flags) == flags) return;
+  g->lacked |= flags;
+  sl_warn(
+      "cuBLAS has no %s%s of %lld x %lld x %lld in %s (%s): the two are done one after the other, here and maybe in "
+      "other shapes",
+      sl_op_label(&op), flags & SL_OP_BIAS ? " with a bias" : "", (long long)key->m, (long long)key->n,
+      (long long)key->k, sl_dtype_name((enum sl_dtype)key->type),
+      aligned(key) ? cublasLtGetStatusName(code) : "addresses that it cannot use");
+}
+
+static enum sl_status ask(struct sl_cuda_gemm *g, struct entry *e, const struct sl_cuda_product *p) {
   cublasLtMatmulPreference_t pref = NULL;
   cublasLtMatmulHeuristicResult_t result;
   int found = 0;
   memset(&result, 0, sizeof result);
   LT_TRY(cublasLtMatmulPreferenceCreate(&pref));
   enum sl_status status = limit(g, &e->key, pref);
-  if (status == SL_OK && bias) status = set_desc(e->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias);
+  if (status == SL_OK) status = point(e, p);
   cublasStatus_t code = CUBLAS_STATUS_SUCCESS;
-  if (status == SL_OK)
+  if (status == SL_OK && aligned(&e->key))
     code = cublasLtMatmulAlgoGetHeuristic(g->handle, e->desc, e->a, e->b, e->c, e->c, pref, 1, &result, &found);
   release("cublasLtMatmulPreferenceDestroy", cublasLtMatmulPreferenceDestroy(pref));
   SL_TRY(status);
   e->none = code != CUBLAS_STATUS_SUCCESS || found == 0;
-  if (e->none && !bias)
+  if (e->none && (e->key.epilogue & ~SL_OP_BIAS) != 0) say_lack(g, &e->key, code);
+  if (e->none && e->key.epilogue == 0)
     return sl_fail(SL_ERR_INTERNAL, "cuBLAS has no product of %lld x %lld x %lld in %s with result in %s: %s",
                    (long long)e->key.m, (long long)e->key.n, (long long)e->key.k,
                    sl_dtype_name((enum sl_dtype)e->key.type), sl_dtype_name((enum sl_dtype)e->key.out_type),
@@ -161,7 +218,7 @@ static enum sl_status find(struct sl_cuda_gemm *g, const struct sl_cuda_product 
   struct entry e = {.key = key};
   enum sl_status status = sl_grow(&g->entries, &g->capacity, g->count + 1, sizeof *g->entries);
   if (status == SL_OK) status = describe(&e);
-  if (status == SL_OK) status = ask(g, &e, p->bias);
+  if (status == SL_OK) status = ask(g, &e, p);
   if (status != SL_OK) return close_entry(&e), status;
   g->entries[g->count] = e;
   *out = &g->entries[g->count++];
@@ -182,22 +239,13 @@ enum sl_status sl_cuda_gemm_open(struct sl_cuda_gemm **out, void *workspace, siz
   return SL_OK;
 }
 
-static enum sl_status run_without_bias(struct sl_cuda_gemm *g, cudaStream_t stream, const struct sl_cuda_product *p) {
-  struct sl_cuda_product plain = *p;
-  plain.bias = NULL;
-  SL_TRY(sl_cuda_gemm_run(g, stream, &plain));
-  return SL_DONE;
-}
-
 enum sl_status sl_cuda_gemm_run(struct sl_cuda_gemm *g, cudaStream_t stream, const struct sl_cuda_product *p) {
   const float one = 1, beta = p->add ? 1 : 0;
   struct entry *e;
   if (p->m == 0 || p->n == 0) return SL_OK;
-  /* no preference tells the heuristic of a bias's alignment, and its kernels read 16 bytes at once (pytorch #194497) */
-  if (p->bias && alignment_of(p->bias) < 16) return run_without_bias(g, stream, p);
   SL_TRY(find(g, p, &e));
-  if (e->none) return run_without_bias(g, stream, p);
-  if (p->bias) SL_TRY(set_desc(e->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &p->bias, sizeof p->bias));
+  if (e->none) return SL_DONE;
+  SL_TRY(point(e, p));
   LT_TRY(cublasLtMatmul(g->handle, e->desc, &one, p->b, e->a, p->a, e->b, &beta, p->c, e->c, p->c, e->c, &e->algo,
                         g->workspace, g->workspace_bytes, stream));
   return SL_OK;

@@ -29,6 +29,20 @@ for run in fp32:1e-5 bf16:4e-3 fp16:1e-3; do
     --json "$here/$name.one.json"
   table same "$here/host.json" "$here/$name.one.json" "$bound"
 done
+# Widths and addresses that cuBLASLt's epilogues can have: the same against the host, whose products have none; with a
+# library that lacks them, the same again.
+sed 's/"n_embd": 35/"n_embd": 40/' "$golden/config.json" >"$here/even.json"
+job[1]=$here/even.json
+for run in fp32:1e-5: bf16:4e-3: fp16:1e-3: fp32:1e-5:1; do
+  IFS=: read -r name bound lacks <<<"$run"
+  [ -n "$lacks" ] || "$1" measure "${job[@]}" --config "$here/$name.json" --backend host --world 1 --json "$here/$name.host.json"
+  SHARDLAB_STAND_IN_NO_EPILOGUE=$lacks "$here/bin/shardlab" measure "${job[@]}" --config "$here/$name.json" \
+    --backend cuda --cluster h200x1 --world 1 --json "$here/even.run.json" 2>"$here/said"
+  table same "$here/$name.host.json" "$here/even.run.json" "$bound"
+  grep -q 'cuBLAS has no gemm+gelu with a bias' "$here/said" && said=1 || said=
+  [ "$said" = "$lacks" ]
+done
+job[1]=$golden/config.json
 # a library without the bias in its products
 SHARDLAB_STAND_IN_NO_BIAS=1 "$here/bin/shardlab" measure "${job[@]}" --config "$here/fp32.json" --backend cuda \
   --cluster h200x1 --world 1 --json "$here/apart.json"

@@ -6,6 +6,7 @@
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
 #include <fcntl.h>
+#include <math.h>
 #include <nccl.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -63,7 +64,7 @@ struct CUevent_st {
   double at;
 };
 
-static int bad_waits, calls, products, tf32_products, hanging = -1;
+static int bad_waits, calls, products, tf32_products, epilogues, hanging = -1;
 
 int stand_in_calls(void) {
   return calls;
@@ -75,6 +76,10 @@ int stand_in_products(void) {
 
 int stand_in_tf32_products(void) {
   return tf32_products;
+}
+
+int stand_in_epilogues(void) {
+  return epilogues;
 }
 
 int stand_in_bad_waits(void) {
@@ -294,7 +299,8 @@ struct desc {
   bool tf32;
   int32_t trans_a, trans_b, epilogue;
   cudaDataType_t bias_type;
-  const void *bias;
+  void *bias, *aux; /* as the epilogue has it, read or written */
+  int64_t aux_stride;
 };
 struct layout {
   enum number type;
@@ -349,6 +355,8 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t to, cublasLtM
   if (what == CUBLASLT_MATMUL_DESC_EPILOGUE) memcpy(&desc->epilogue, value, bytes);
   if (what == CUBLASLT_MATMUL_DESC_BIAS_POINTER) memcpy(&desc->bias, value, bytes);
   if (what == CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE) memcpy(&desc->bias_type, value, bytes);
+  if (what == CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER) memcpy(&desc->aux, value, bytes);
+  if (what == CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD) memcpy(&desc->aux_stride, value, bytes);
   return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -402,13 +410,55 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
                                               cublasLtMatmulHeuristicResult_t results[], int *found) {
   (void)handle, (void)a, (void)b, (void)c, (void)d, (void)wanted;
   memcpy(&results[0].algo, preference, sizeof(struct limits));
+  const bool plain = ((const struct desc *)desc)->epilogue == CUBLASLT_EPILOGUE_DEFAULT;
   const bool bias = ((const struct desc *)desc)->epilogue == CUBLASLT_EPILOGUE_BIAS;
-  *found = !bias || !getenv("SHARDLAB_STAND_IN_NO_BIAS");
+  const char *lacks = getenv(bias ? "SHARDLAB_STAND_IN_NO_BIAS" : "SHARDLAB_STAND_IN_NO_EPILOGUE");
+  *found = plain || !lacks || !*lacks;
   return *found ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
 static bool aligned(const void *at, uint32_t bytes) {
   return (uintptr_t)at % bytes == 0;
+}
+
+static bool has_bias(const struct desc *desc) {
+  return desc->epilogue == CUBLASLT_EPILOGUE_BIAS || desc->epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
+}
+
+static bool makes_gelu(const struct desc *desc) {
+  return desc->epilogue == CUBLASLT_EPILOGUE_GELU_AUX || desc->epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
+}
+
+static bool uses_aux(const struct desc *desc) {
+  return makes_gelu(desc) || desc->epilogue == CUBLASLT_EPILOGUE_DGELU;
+}
+
+/* What cuBLASLt asks of an epilogue's operands. */
+static bool can_use(const struct desc *desc, const struct layout *d) {
+  const bool sums = desc->epilogue == CUBLASLT_EPILOGUE_BGRADA || desc->epilogue == CUBLASLT_EPILOGUE_BGRADB;
+  if ((has_bias(desc) || sums) && (!desc->bias || !aligned(desc->bias, 16))) return false;
+  return !uses_aux(desc) ||
+         (desc->aux && aligned(desc->aux, 16) && desc->aux_stride % 8 == 0 && (uint64_t)desc->aux_stride >= d->rows);
+}
+
+/* The tanh form, and its derivative. */
+static double gelu(double x) {
+  return x / 2 * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
+}
+
+static double dgelu(double x) {
+  const double u = 0.7978845608028654 * (x + 0.044715 * x * x * x), t = tanh(u);
+  return (1 + t) / 2 + x / 2 * (1 - t * t) * 0.7978845608028654 * (1 + 3 * 0.044715 * x * x);
+}
+
+/* An element of d from the product's, which is not rounded yet. */
+static float finish(const struct desc *desc, const struct layout *d, float sum, uint64_t row, uint64_t column) {
+  const uint64_t aux = row + column * (uint64_t)desc->aux_stride;
+  if (has_bias(desc)) sum += get(desc->bias, number_of(desc->bias_type), row);
+  if (desc->epilogue == CUBLASLT_EPILOGUE_DGELU) return (float)(sum * dgelu((double)get(desc->aux, d->type, aux)));
+  if (!makes_gelu(desc)) return sum;
+  set(desc->aux, d->type, aux, sum);
+  return (float)gelu((double)sum);
 }
 
 /* 10 of 23 bits of mantissa, to nearest. */
@@ -423,6 +473,16 @@ static float round_tf32(float x) {
 static float at(const void *x, const struct layout *l, bool transposed, uint64_t row, uint64_t column, bool tf32) {
   const float v = get(x, l->type, transposed ? column + row * (uint64_t)l->stride : row + column * (uint64_t)l->stride);
   return tf32 ? round_tf32(v) : v;
+}
+
+/* A bias gradient: of op(a) (rows of d, k) the sums of its rows, of op(b) (k, columns of d) those of its columns. */
+static void sum_over_k(const struct desc *desc, const void *x, const struct layout *l, bool transposed, bool columns,
+                       uint64_t count, uint64_t k) {
+  for (uint64_t i = 0; i < count; i++) {
+    double sum = 0;
+    for (uint64_t j = 0; j < k; j++) sum += (double)at(x, l, transposed, columns ? j : i, columns ? i : j, false);
+    set(desc->bias, number_of(desc->bias_type), i, (float)sum);
+  }
 }
 
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t compute, const void *alpha, const void *a,
@@ -440,9 +500,9 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t comp
   if (!aligned(a, limits.a) || !aligned(b, limits.b) || !aligned(c, limits.c) || !aligned(d, limits.d) ||
       !aligned(workspace, 256) || workspace_bytes < limits.workspace)
     return CUBLAS_STATUS_INVALID_VALUE;
-  if (desc->epilogue == CUBLASLT_EPILOGUE_BIAS && !aligned(desc->bias, 16)) return CUBLAS_STATUS_INVALID_VALUE;
   products++;
   tf32_products += desc->tf32;
+  if (!can_use(desc, ld)) return CUBLAS_STATUS_INVALID_VALUE;
   if ((ta ? la->columns : la->rows) != ld->rows || (tb ? lb->rows : lb->columns) != ld->columns ||
       (tb ? lb->columns : lb->rows) != k || la->type != lb->type || !stream)
     return CUBLAS_STATUS_INVALID_VALUE;
@@ -458,10 +518,12 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t comp
         sum += (double)at(a, la, ta, row, i, desc->tf32) * (double)at(b, lb, tb, i, column, desc->tf32);
       float out = *(const float *)alpha * (float)sum;
       if (*(const float *)beta != 0) out += *(const float *)beta * get(c, ld->type, place);
-      if (desc->epilogue == CUBLASLT_EPILOGUE_BIAS) out += get(desc->bias, number_of(desc->bias_type), row);
-      set(d, ld->type, place, out);
+      set(d, ld->type, place, finish(desc, ld, out, row, column));
     }
   }
+  if (desc->epilogue == CUBLASLT_EPILOGUE_BGRADA) sum_over_k(desc, a, la, ta, false, ld->rows, k);
+  if (desc->epilogue == CUBLASLT_EPILOGUE_BGRADB) sum_over_k(desc, b, lb, tb, true, ld->columns, k);
+  epilogues += desc->epilogue != CUBLASLT_EPILOGUE_DEFAULT && desc->epilogue != CUBLASLT_EPILOGUE_BIAS;
   return CUBLAS_STATUS_SUCCESS;
 }
 

@@ -12,6 +12,8 @@ int stand_in_bad_waits(void);
 /* Products of this process: all, and those in tf32. */
 int stand_in_products(void);
 int stand_in_tf32_products(void);
+/* Products of this process with an epilogue beyond the bias. */
+int stand_in_epilogues(void);
 /* From now on rank `rank`'s collectives never end: it, and whoever waits for it, hangs. -1: nobody. */
 void stand_in_hang(int rank);
 
