@@ -247,7 +247,7 @@ static void the_loss_of_a_split_vocabulary_is_reported_once(void **state) {
     const size_t element = sl_convert_bytes((enum sl_number)d), row = 3 * R * sizeof(float);
     const int32_t logits = numbers(k, d, R * V, 1), targets = buffer(k, SL_I32, R * 4);
     const int32_t pieces = blank(k, d, TP * R * COLUMNS), stats = buffer(k, SL_F32, (int64_t)(TP * row));
-    struct sl_op op = op_of(SL_OP_CLASSIFIER, d, R, V, 0, 0);
+    struct sl_op op = op_of(SL_OP_CLASSIFIER, d, R, V, V, 0);
     op.scale = 0.125;
     for (int r = 0; r < R; r++) ((int32_t *)at(k, targets))[r] = r * 41 % V;
     for (int m = 0; m < TP; m++) { /* what lies past column 96 of the last member is NaN */
