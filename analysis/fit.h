@@ -59,7 +59,7 @@ enum sl_status sl_fit_merge(struct sl_points *out, const struct sl_points *in);
 
 /* --- fit_noise.c --- */
 
-/* How much steps differ from run to run, and how that depends on their length: run_noise and run_noise_slope of the
+/* How much steps differ from run to run, and how that depends on their length: run_noise, run_noise_slope and rounds of the
  * profile (sl_device_run_noise), from what the rounds of each model of `points` say. */
 enum sl_status sl_fit_noise(struct sl_fit *fit, const struct sl_points *points);
 

@@ -118,7 +118,6 @@ struct miss {
 /* Entries that too few others know are taken as measured. */
 static struct miss miss_of(const struct sl_fit *fit, const struct sl_fit_totals *t, int m,
                            const struct sl_point_step *step, double measured_s, size_t rounds) {
-  const double half_pi = 1.5707963; /* variance of a median over that of a mean */
   const struct sl_op_costs *costs = &fit->profile.op_costs;
   const struct sl_device *d = &fit->profile.device;
   double predicted = 0, variance = 0;
@@ -132,7 +131,7 @@ static struct miss miss_of(const struct sl_fit *fit, const struct sl_fit_totals 
   predicted += d->launch_latency * step->ops + d->comm_cpu_share * sl_fit_communication(fit, step);
   return (struct miss){.error = log(measured_s / predicted),
                        .form = variance / (predicted * predicted),
-                       .noise = pow(sl_device_run_noise(d, predicted), 2) * fmin(1, half_pi / (double)rounds)};
+                       .noise = pow(sl_device_median_noise(d, predicted, (int64_t)rounds), 2)};
 }
 
 /* The derivative of the misses' log-likelihood by the square of the scale, times 2; *information: that of the scale. */

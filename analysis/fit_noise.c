@@ -19,6 +19,7 @@ static const double of_length_s = 0.1, least = 0.005;
 struct noise {
   double *length, *deviation, *work;
   size_t n;
+  int rounds; /* the most of a model */
 };
 
 static bool same(const struct sl_point_step *a, const struct sl_point_step *b) {
@@ -38,6 +39,7 @@ static void add_model(struct noise *noise, const struct sl_points *points, size_
     if (same(&points->steps[i], model)) return;
   for (size_t i = first; i < points->step_count; i++)
     if (same(&points->steps[i], model)) noise->work[rounds++] = seconds_of(&points->steps[i]);
+  if ((int)rounds > noise->rounds) noise->rounds = (int)rounds;
   if (rounds < 2) return;
   const double length = sl_fit_median(noise->work, rounds, &unused);
   for (size_t i = first; i < points->step_count; i++) {
@@ -91,6 +93,7 @@ enum sl_status sl_fit_noise(struct sl_fit *fit, const struct sl_points *points) 
   SL_GO(sl_calloc(&noise.deviation, n, sizeof *noise.deviation));
   SL_GO(sl_calloc(&noise.work, n * (n + 1), sizeof *noise.work));
   for (size_t i = 0; i < n; i++) add_model(&noise, points, i);
+  fit->profile.device.rounds = noise.rounds;
   fit_slope(fit, &noise);
   fit_level(fit, &noise);
 fail:

@@ -105,6 +105,8 @@ static const struct option options_table[] = {
     {"of-world", INTEGER, FIELD(of_world), NULL, "N", 1, 1 << 20, SL_CMD_MEASURE,
      "the plan's ranks: --as-rank 3 --of-world 128"},
     {"poison", FLAG, FIELD(poison), NULL, "", 0, 0, SL_CMD_MEASURE, "fill dead memory with NaN: finds use after free"},
+    {"runs", INTEGER, FIELD(runs), "1", "N", 1, 1000, SL_CMD_PREDICT,
+     "the interval is of the median of N measured runs at different times"},
     {"no-fold", FLAG, FIELD(no_fold), NULL, "", 0, 0, SL_CMD_PREDICT, "simulate every rank, not one of each kind"},
     {"program", CHOICE, FIELD(program), "step", "init|step|save", 0, 0, SL_CMD_SHOW,
      "which program `show program` prints"},

@@ -35,7 +35,7 @@ struct sl_options {
   bool strict;
   const char *svg; /* show schedule */
   bool csv, lowered;
-  int64_t steps, epochs, rank, threads; /* epochs 0: the run goes by steps */
+  int64_t steps, epochs, rank, threads, runs; /* epochs 0: the run goes by steps */
   const char *backend, *data, *init, *save, *save_grads, *json, *trace, *program;
   bool poison, no_fold, quiet;
   int64_t as_rank, of_world; /* measure: one rank of a plan, alone */

@@ -70,6 +70,7 @@ enum sl_status sl_runner_run(const struct sl_runner *runner, json_t **record) {
                                    .fold = !o->no_fold,
                                    .alone = o->of_world > 0,
                                    .alone_rank = (int)o->as_rank,
+                                   .runs = o->runs,
                                    .timed_from = runner->trace != NULL ? 0 : o->steps - 1, /* breakdown: last step */
                                    .fail_rank = -1,
                                    .fail_step = -1}};

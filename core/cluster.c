@@ -56,6 +56,7 @@ static const struct number device_numbers[] = {
     {"cache_bandwidth_GBps", REAL, AT(cache_bandwidth), 1e9, 0, 1e6, false},
     {"run_noise", REAL, AT(run_noise), 1, 0, 10, false},
     {"run_noise_slope", REAL, AT(run_noise_slope), 1, 0, 0.5, false},
+    {"calibration_rounds", COUNT, AT(rounds), 1, 0, 1000, false},
     {"error_scale", REAL, AT(error_scale), 1, 0, 1e6, false},
 };
 #undef AT
@@ -232,6 +233,11 @@ double sl_device_run_noise(const struct sl_device *device, double step_s) {
   static const double of_length_s = 0.1, least = 0.005;
   if (!(device->run_noise > 0) || !(step_s > 0)) return device->run_noise;
   return fmax(least, device->run_noise * pow(step_s / of_length_s, -device->run_noise_slope));
+}
+
+double sl_device_median_noise(const struct sl_device *device, double step_s, int64_t n) {
+  const double pi = 3.14159265358979;
+  return sl_device_run_noise(device, step_s) * sqrt(pi / (2 * fmax(1, (double)n) + pi - 2));
 }
 
 void sl_cluster_free(struct sl_cluster *cluster) {

@@ -25,6 +25,7 @@ struct sl_exec_options {
   bool alone;               /* cuda: this process is rank `alone_rank` of the plan, its communication looped back */
   int alone_rank;
   int64_t timed_from; /* cuda: ops are timed one by one in steps from this one on */
+  int64_t runs;       /* simulator: step_error is of the median of so many runs at different times; 0: of one */
   bool noise;         /* cuda: buffers start as random normal numbers, on which products run slower than on zeros */
 };
 

@@ -46,8 +46,10 @@ static void add_program(struct total *totals, const struct sl_cost_rank *rank, c
   }
 }
 
-double sl_cost_step_error(const struct sl_cost_rank *rank, const struct sl_program *program, int members) {
-  const double scale = rank->device->error_scale;
+double sl_cost_step_error(const struct sl_cost_rank *rank, const struct sl_program *program, int members,
+                          int64_t runs) {
+  const struct sl_device *d = rank->device;
+  const double scale = d->error_scale;
   struct total *totals;
   double all = 0, variance = 0;
   if (rank->costs == NULL || rank->costs->count == 0) return 0;
@@ -64,5 +66,8 @@ double sl_cost_step_error(const struct sl_cost_rank *rank, const struct sl_progr
   free(totals);
   if (scale > 0) variance *= scale * scale;
   if (!(all > 0)) return 0;
-  return sqrt(variance / (all * all) + pow(sl_device_run_noise(rank->device, all), 2));
+  variance /= all * all;
+  variance += pow(sl_device_median_noise(d, all, runs), 2);
+  if (d->rounds > 0) variance += pow(sl_device_median_noise(d, all, d->rounds), 2);
+  return sqrt(variance);
 }

@@ -19,6 +19,7 @@ static enum sl_status sim_open(void **state, const struct sl_job *job, const str
   SL_TRY(sl_calloc(&sim, 1, sizeof *sim));
   sim->job = job;
   sim->fold = options->fold;
+  sim->runs = options->runs;
   enum sl_status status = sl_sim_tables(sim);
   if (status != SL_OK) {
     sim_close(sim);
@@ -112,7 +113,7 @@ static enum sl_status sim_report(void *state, int local, struct sl_exec_report *
   *out = (struct sl_exec_report){
       .call_hash = rank->call_hash,
       .context_bytes = sim->cost_rank.device->context_bytes,
-      .step_error = sl_cost_step_error(&sim->cost_rank, &c->programs[SL_PROGRAM_STEP], sim->job->plan->dp),
+      .step_error = sl_cost_step_error(&sim->cost_rank, &c->programs[SL_PROGRAM_STEP], sim->job->plan->dp, sim->runs),
   };
   memcpy(out->arena_bytes, c->arena_bytes, sizeof out->arena_bytes);
   return sl_traffic_copy(&rank->traffic, &out->traffic, &out->traffic_count);

@@ -81,7 +81,8 @@ struct sl_sim_group {
 struct sl_sim {
   const struct sl_job *job;
   bool fold;
-  double time; /* now */
+  int64_t runs; /* that will be measured */
+  double time;  /* now */
   uint64_t pending;
   double slow; /* comm_cpu_share */
   struct sl_sim_rank *ranks;

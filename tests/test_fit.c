@@ -263,6 +263,7 @@ static void noise_falls_with_the_length_of_a_step(void **unused) {
     if (slopes[i][0] == slopes[i][1]) assert_true(fabs(d->run_noise / (0.06 / 0.6745 / sqrt(2)) - 1) < 0.02);
     assert_true(fabs(sl_device_run_noise(d, 0.4) / d->run_noise - pow(4, -slopes[i][1])) < 0.02);
     assert_true(sl_device_run_noise(d, 1e9) == (slopes[i][1] > 0 ? 0.005 : d->run_noise));
+    assert_int_equal(d->rounds, 3);
     assert_true(fit.noise_stderr >= 0 && fit.slope_stderr >= 0);
     sl_fit_free(&fit);
     sl_points_free(&points);

@@ -291,26 +291,33 @@ static void error_bar_by_hand(void **unused) {
   struct sl_cost_rank rank;
   assert_int_equal(sl_cost_share(&rank, c, 1), SL_OK);
   const double part = 240.0 / 251;
-  near(sl_cost_step_error(&rank, &program, 1), sqrt(part * part * 0.01 + 0.02 * 0.02));
+  near(sl_cost_step_error(&rank, &program, 1, 1), sqrt(part * part * 0.01 + 0.02 * 0.02));
   c->op_costs.items[0].scatter = 0.11;
-  near(sl_cost_step_error(&rank, &program, 1), sqrt(0.11 * 0.11 + 0.02 * 0.02));
+  near(sl_cost_step_error(&rank, &program, 1, 1), sqrt(0.11 * 0.11 + 0.02 * 0.02));
   c->op_costs.items[0].holdout = 0.13;
-  near(sl_cost_step_error(&rank, &program, 1), sqrt(0.13 * 0.13 + 0.02 * 0.02));
+  near(sl_cost_step_error(&rank, &program, 1, 1), sqrt(0.13 * 0.13 + 0.02 * 0.02));
   c->device.error_scale = 1.7;
-  near(sl_cost_step_error(&rank, &program, 1), sqrt(pow(1.7 * 0.13, 2) + 0.02 * 0.02));
+  near(sl_cost_step_error(&rank, &program, 1, 1), sqrt(pow(1.7 * 0.13, 2) + 0.02 * 0.02));
   c->device.error_scale = 0;
   /* a step of three ops of 251 us, by the law of the steps of 0.1 s */
   c->device.run_noise_slope = 0.05;
-  near(sl_cost_step_error(&rank, &program, 1), hypot(0.13, 0.02 * pow(0.1 / 753e-6, 0.05)));
+  near(sl_cost_step_error(&rank, &program, 1, 1), hypot(0.13, 0.02 * pow(0.1 / 753e-6, 0.05)));
   c->device.run_noise_slope = 0;
+  /* the median of five runs, by a profile of three rounds */
+  const double pi = acos(-1), of_runs = pi / (10 + pi - 2), of_rounds = pi / (6 + pi - 2);
+  near(sl_cost_step_error(&rank, &program, 1, 5), sqrt(0.13 * 0.13 + of_runs * 0.02 * 0.02));
+  c->device.rounds = 3;
+  near(sl_cost_step_error(&rank, &program, 1, 5), sqrt(0.13 * 0.13 + (of_runs + of_rounds) * 0.02 * 0.02));
+  near(sl_cost_step_error(&rank, &program, 1, 0), sqrt(0.13 * 0.13 + (1 + of_rounds) * 0.02 * 0.02));
+  c->device.rounds = 0;
   op.dtype = SL_BF16;
-  near(sl_cost_step_error(&rank, &program, 1), sqrt(0.13 * 0.13 + 0.3 * 0.3 + 0.02 * 0.02));
+  near(sl_cost_step_error(&rank, &program, 1, 1), sqrt(0.13 * 0.13 + 0.3 * 0.3 + 0.02 * 0.02));
   op.dtype = SL_F32;
   op.kind = SL_OP_GELU_FWD; /* by the formulas alone */
-  near(sl_cost_step_error(&rank, &program, 1), sqrt(0.5 * 0.5 + 0.02 * 0.02));
+  near(sl_cost_step_error(&rank, &program, 1, 1), sqrt(0.5 * 0.5 + 0.02 * 0.02));
   op.kind = SL_OP_GEMM;
   c->op_costs.count = 0;
-  assert_true(sl_cost_step_error(&rank, &program, 1) == 0);
+  assert_true(sl_cost_step_error(&rank, &program, 1, 1) == 0);
   unload(c);
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Twelve configurations, predicted with a calibrated profile and then measured: the error of the step time, whether the
-# 90 % interval holds the measured median, and how wide it is. Usage: run.sh [PROFILE.json [FOLDER]]
+# 90 % interval of the median of ROUNDS runs holds the measured median, and how wide it is. Usage: run.sh [PROFILE.json [FOLDER]]
 # Without a profile the machine is calibrated first. All predictions are made before the first measurement. Each
 # configuration is measured in ROUNDS runs, one run of each in turn, so that minutes lie between them; a run takes STEPS
 # steps or, where that is longer, SECONDS_EACH seconds of them: small steps should not be over before the machine's state
@@ -13,9 +13,9 @@ bin=${BUILD:-$root/build/release}/bin
 profile=${1:-$root/out/profile.json}
 out=${2:-$root/out/validate_host}
 data=$root/examples/corpus.txt
-steps=${STEPS:-7}
-seconds=${SECONDS_EACH:-6}
-rounds=${ROUNDS:-3}
+steps=${STEPS:-5}
+seconds=${SECONDS_EACH:-5}
+rounds=${ROUNDS:-5}
 mkdir -p "$out" "$(dirname "$profile")"
 [ -f "$profile" ] || "$bin/shardlab" calibrate --backend host --out "$profile"
 
@@ -52,7 +52,7 @@ configure() {
 while read -r name rest; do
   [ -n "$name" ] || continue
   configure "$name" $rest
-  "$bin/shardlab" predict "${flags[@]}" --json "$out/$name.predicted.json"
+  "$bin/shardlab" predict "${flags[@]}" --runs "$rounds" --json "$out/$name.predicted.json"
 done <<<"$configurations"
 
 : >"$out/load.txt"
