@@ -16,11 +16,6 @@
 enum { LEAST_POINTS = 4, LEAST_MODELS = 3 };
 static const double unknown = 0.3; /* of an entry that too few models know */
 
-static int compare(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 /* What the held-out models' ops take, entry by entry; a NAN prediction: too few points were left. */
 struct sl_fit_totals {
   int model_count;
@@ -92,14 +87,14 @@ static void set_holdout(struct sl_op_cost *cost, const struct sl_fit_totals *t, 
 static double median_of_rounds(const struct sl_points *points, const struct sl_point_step *step, double *work,
                                size_t *rounds) {
   size_t n = 0;
+  double unused;
   for (size_t i = 0; i < points->step_count; i++) {
     const struct sl_point_step *s = &points->steps[i];
     if (s->ranks == step->ranks && strcmp(s->name, step->name) == 0)
       work[n++] = sl_fit_undisturbed(s->low_s, s->median_s);
   }
-  qsort(work, n, sizeof *work, compare);
   *rounds = n;
-  return n % 2 ? work[n / 2] : (work[n / 2 - 1] + work[n / 2]) / 2;
+  return sl_fit_median(work, n, &unused);
 }
 
 static bool first_round(const struct sl_points *points, size_t index) {

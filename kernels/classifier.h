@@ -8,9 +8,8 @@
 SL_KERNELS_BEGIN
 
 /* For each of N rows: losses[n] = -log softmax(logits[n])[targets[n]], and logits (N,V) becomes its gradient
- * (softmax - onehot) * scale. Columns from `total` on are padding: no part of the softmax, gradient 0. A negative target is ignored: loss 0, gradient 0. *loss_sum = sum of the losses
- * (accumulate:
- * +=), taken in row order. scale is 1 / (all tokens of the global batch) for the mean loss. losses (N) is an output. */
+ * (softmax - onehot) * scale. Columns from `total` on are padding: no part of the softmax, gradient 0. A negative target
+ * is ignored: loss 0, gradient 0. *loss_sum = sum of the losses (accumulate: +=), taken in row order. scale is 1 / (all tokens of the global batch) for the mean loss. losses (N) is an output. */
 void SL_K(sl_classifier_fused)(double *loss_sum, double *losses, sl_store *logits, const int32_t *targets, size_t N,
                                size_t V, size_t total, sl_real scale, int accumulate);
 

@@ -36,6 +36,13 @@ static const double truth[SL_TERM_COUNT] = {[SL_TERM_LAUNCH] = 7e-6,
                                             [SL_TERM_B] = 1 / 11e9,
                                             [SL_TERM_C] = 1 / 5.3e9};
 
+static void open_points(struct sl_points *points) {
+  struct sl_cluster local;
+  memset(points, 0, sizeof *points);
+  assert_int_equal(sl_cluster_load(&local, "localhost"), SL_OK);
+  points->cluster = sl_cluster_to_json(&local);
+}
+
 static struct sl_point product(double noise) {
   struct sl_point p = {.kind = SL_OP_GEMM, .dtype = SL_F32, .ranks = 1, .parts = 1, .repeats = 9};
   double quantity[SL_TERM_COUNT], seconds = 0;
@@ -113,11 +120,10 @@ static void noiseless_points_are_exact(void **unused) {
 static void profile_survives_its_file(void **unused) {
   (void)unused;
   static struct sl_fit fit;
-  static struct sl_cluster again;
-  struct sl_points points = {.cluster = NULL};
-  struct sl_cluster *local = calloc(1, sizeof *local);
-  assert_int_equal(sl_cluster_load(local, "localhost"), SL_OK);
-  points.cluster = sl_cluster_to_json(local);
+  static struct sl_cluster local, again;
+  struct sl_points points;
+  open_points(&points);
+  assert_int_equal(sl_cluster_load(&local, "localhost"), SL_OK);
   snprintf(points.machine, sizeof points.machine, "a machine");
   state = 99;
   for (int i = 0; i < POINTS; i++) {
@@ -132,7 +138,7 @@ static void profile_survives_its_file(void **unused) {
   assert_int_equal(sl_fit_points(&fit, &points), SL_OK);
   assert_true(fabs(fit.profile.device.launch_latency / 10e-6 - 1) < 1e-6);
   assert_true(fit.profile.device.comm_cpu_share ==
-              local->device.comm_cpu_share); /* steps of one rank say nothing of it */
+              local.device.comm_cpu_share); /* steps of one rank say nothing of it */
   assert_true(fabs(fit.profile.device.run_noise / (log(1 + 0.04 * 3 / 3.91) / 0.6745 / sqrt(2)) - 1) < 0.01);
   json_t *json = sl_fit_json(&fit, &points);
   char *text = json_dumps(json, JSON_REAL_PRECISION(17));
@@ -157,7 +163,6 @@ static void profile_survives_its_file(void **unused) {
   sl_cluster_free(&again);
   sl_fit_free(&fit);
   sl_points_free(&points);
-  free(local);
 }
 
 /* --- rounds --- */
@@ -202,10 +207,8 @@ static void rounds_become_one_point(void **unused) {
 static void two_slow_rounds_of_five_do_not_count(void **unused) {
   (void)unused;
   static struct sl_fit fit;
-  struct sl_points points = {.cluster = NULL};
-  struct sl_cluster *local = calloc(1, sizeof *local);
-  assert_int_equal(sl_cluster_load(local, "localhost"), SL_OK);
-  points.cluster = sl_cluster_to_json(local);
+  struct sl_points points;
+  open_points(&points);
   for (int round = 0; round < 5; round++) {
     state = 12;
     for (int i = 0; i < POINTS; i++) {
@@ -224,15 +227,12 @@ static void two_slow_rounds_of_five_do_not_count(void **unused) {
   }
   sl_fit_free(&fit);
   sl_points_free(&points);
-  free(local);
 }
 
 /* Seven lengths of a step, each in three rounds that differ by 6 % (0.1 s / length)^slope, so that the middle one of the
  * three differences is that. */
 static void noise_by_law(struct sl_fit *fit, struct sl_points *points, double slope) {
-  struct sl_cluster *local = calloc(1, sizeof *local);
-  assert_int_equal(sl_cluster_load(local, "localhost"), SL_OK);
-  *points = (struct sl_points){.cluster = sl_cluster_to_json(local)};
+  open_points(points);
   state = 31;
   for (int i = 0; i < POINTS; i++) {
     struct sl_point p = product(0.02);
@@ -248,7 +248,6 @@ static void noise_by_law(struct sl_fit *fit, struct sl_points *points, double sl
     }
   }
   assert_int_equal(sl_fit_points(fit, points), SL_OK);
-  free(local);
 }
 
 static void noise_falls_with_the_length_of_a_step(void **unused) {
@@ -274,10 +273,8 @@ static void noise_falls_with_the_length_of_a_step(void **unused) {
 static void models_outweigh_programs(void **unused) {
   (void)unused;
   static struct sl_fit fit;
-  struct sl_points points = {.cluster = NULL};
-  struct sl_cluster *local = calloc(1, sizeof *local);
-  assert_int_equal(sl_cluster_load(local, "localhost"), SL_OK);
-  points.cluster = sl_cluster_to_json(local);
+  struct sl_points points;
+  open_points(&points);
   state = 808;
   for (int i = 0; i < 2 * POINTS; i++) {
     struct sl_point p = product(0.03);
@@ -294,7 +291,6 @@ static void models_outweigh_programs(void **unused) {
   if (!(fabs(off) < 0.12)) fail_msg("off by %.3f", off);
   sl_fit_free(&fit);
   sl_points_free(&points);
-  free(local);
 }
 
 /* --- models held out --- */
@@ -321,14 +317,11 @@ static void add_models(struct sl_points *points, double off, double step_off) {
 }
 
 static void fit_models(struct sl_fit *fit, double off, double step_off) {
-  struct sl_points points = {.cluster = NULL};
-  struct sl_cluster *local = calloc(1, sizeof *local);
-  assert_int_equal(sl_cluster_load(local, "localhost"), SL_OK);
-  points.cluster = sl_cluster_to_json(local);
+  struct sl_points points;
+  open_points(&points);
   add_models(&points, off, step_off);
   if (sl_fit_points(fit, &points) != SL_OK) fail_msg("%s", sl_error_message());
   sl_points_free(&points);
-  free(local);
 }
 
 static void held_out_models_show_what_is_common(void **unused) {
@@ -358,10 +351,8 @@ static void error_bars_grow_where_steps_miss_more(void **unused) {
 static void noise_of_short_steps_hides_no_error_of_a_long_one(void **unused) {
   (void)unused;
   static struct sl_fit fit;
-  struct sl_points points = {.cluster = NULL};
-  struct sl_cluster *local = calloc(1, sizeof *local);
-  assert_int_equal(sl_cluster_load(local, "localhost"), SL_OK);
-  points.cluster = sl_cluster_to_json(local);
+  struct sl_points points;
+  open_points(&points);
   add_models(&points, 0.1, 0.2);
   const size_t models = points.step_count;
   for (size_t i = 0; i < points.count; i++) /* the last model is 10,000 times as long */
@@ -381,7 +372,6 @@ static void noise_of_short_steps_hides_no_error_of_a_long_one(void **unused) {
   if (scale < 2 || scale > 3.5) fail_msg("error_scale %.2f, expected about 3", scale);
   sl_fit_free(&fit);
   sl_points_free(&points);
-  free(local);
 }
 
 /* A profile is read before it is written: a number that predict would refuse ends the fit. */
@@ -399,13 +389,6 @@ static void profiles_can_be_read_again(void **unused) {
   sl_error_clear();
   json_decref(profile);
   sl_fit_free(&fit);
-}
-
-static void open_points(struct sl_points *points) {
-  struct sl_cluster local;
-  memset(points, 0, sizeof *points);
-  assert_int_equal(sl_cluster_load(&local, "localhost"), SL_OK);
-  points->cluster = sl_cluster_to_json(&local);
 }
 
 /* Plain products at 53 GFLOPS, those with b transposed half as fast again: the peak is no less than the fastest of them,
