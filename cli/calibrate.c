@@ -52,13 +52,24 @@ static double load_average(void) {
   return getloadavg(&load, 1) == 1 ? load : 0;
 }
 
+/* By its GPUs, or (NULL) by its processor. */
+static void name_machine(struct sl_points *points, const struct sl_exec_devices *gpus) {
+  json_t *environment = sl_environment_json(0);
+  const char *cpu = json_string_value(json_object_get(environment, "cpu"));
+  if (gpus != NULL)
+    snprintf(points->machine, sizeof points->machine, "%d x %s", gpus->count, gpus->name);
+  else
+    snprintf(points->machine, sizeof points->machine, "%s", cpu != NULL ? cpu : "this machine");
+  json_decref(environment);
+}
+
 static enum sl_status describe_gpu(const struct sl_calibration *c, struct sl_points *points, double load) {
   struct sl_cluster cluster;
   struct sl_exec_devices devices;
   SL_TRY(c->exec->probe(&devices));
   SL_TRY(sl_calibration_gpu_cluster(&cluster, &devices));
   cluster.device.context_bytes = c->context_bytes;
-  snprintf(points->machine, sizeof points->machine, "%d x %s", devices.count, devices.name);
+  name_machine(points, &devices);
   points->cluster = sl_cluster_to_json(&cluster);
   sl_cluster_free(&cluster);
   points->load = load;
@@ -68,10 +79,7 @@ static enum sl_status describe_gpu(const struct sl_calibration *c, struct sl_poi
 static enum sl_status describe_machine(struct sl_points *points, double load) {
   struct sl_cluster cluster;
   const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
-  json_t *environment = sl_environment_json(0);
-  const char *cpu = json_string_value(json_object_get(environment, "cpu"));
-  snprintf(points->machine, sizeof points->machine, "%s", cpu != NULL ? cpu : "this machine");
-  json_decref(environment);
+  name_machine(points, NULL);
   SL_TRY(sl_cluster_load(&cluster, "localhost"));
   cluster.device.cache_bytes = cache > 0 ? cache : 8 << 20;
   cluster.device.cache_bandwidth = cluster.device.memory_bandwidth; /* until the fit replaces it */
@@ -190,7 +198,11 @@ static enum sl_status measure_count(const struct sl_options *options, int ranks,
  * meets only some of the rounds, and the fit can tell. */
 static enum sl_status measure_counts(const struct sl_options *options, int most, struct sl_points *all) {
   int counts[MAX_RANK_COUNTS];
-  const int n = rank_counts(most, counts), rounds = options->quick ? 1 : on_gpu(options) ? GPU_ROUNDS : ROUNDS;
+  const int n = rank_counts(most, counts),
+            usual = options->quick    ? 1
+                    : on_gpu(options) ? GPU_ROUNDS
+                                      : ROUNDS,
+            rounds = options->rounds > 0 ? (int)options->rounds : usual;
   for (int round = 0; round < rounds; round++) {
     char text[64];
     snprintf(text, sizeof text, "round %d of %d", round + 1, rounds);
@@ -201,12 +213,10 @@ static enum sl_status measure_counts(const struct sl_options *options, int most,
 }
 
 /* "dir/profile.json": its tables and pictures go to "dir/profile.fit". */
-static enum sl_status make_folder(const char *out, char *folder) {
+static enum sl_status name_folder(const char *out, char *folder) {
   const size_t length = strlen(out), stem = length > 5 && strcmp(out + length - 5, ".json") == 0 ? length - 5 : length;
   if (snprintf(folder, PATH_BYTES - 16, "%.*s.fit", (int)stem, out) >= PATH_BYTES - 16)
     return sl_fail(SL_ERR_INPUT, "--out: is a path of %zu bytes; expected a shorter one", length);
-  if (mkdir(folder, 0777) != 0 && errno != EEXIST)
-    return sl_fail(SL_ERR_INPUT, "--out: %s: cannot be created: %s", folder, strerror(errno));
   return SL_OK;
 }
 
@@ -242,13 +252,22 @@ static enum sl_status show_profile(const struct sl_options *options) {
   return status;
 }
 
-/* What can be told before anything is measured; *most: ranks at most. */
-static enum sl_status check_request(const struct sl_options *options, int *most) {
+/* The points of earlier rounds; those of another machine would be averaged with this one's. */
+static enum sl_status add_earlier(struct sl_points *all, const char *path, const struct sl_exec_devices *gpus) {
+  struct sl_points here;
+  SL_TRY(merge(all, path));
+  name_machine(&here, gpus);
+  if (strcmp(all->machine, here.machine) == 0) return SL_OK;
+  return sl_fail(SL_ERR_INPUT, "--add: %s: was measured on '%s'; expected this machine, '%s'", path, all->machine,
+                 here.machine);
+}
+
+/* What can be told before anything is measured. *most: ranks at most; `all`: what --add keeps, of the file `points`. */
+static enum sl_status check_request(const struct sl_options *options, int *most, struct sl_points *all,
+                                    const char *points) {
   const struct sl_exec_ops *exec;
   char program[PATH_BYTES];
   struct sl_exec_devices devices = {.count = sl_environment_cores()};
-  if (options->out == NULL)
-    return sl_fail(SL_ERR_INPUT, "--out: is missing; expected the profile to write, as profile.json");
   if (options->tf32 && !on_gpu(options))
     return sl_fail(SL_ERR_INPUT, "--tf32: the host backend has no tf32; expected --backend cuda");
   if (sl_launch_inside())
@@ -260,6 +279,7 @@ static enum sl_status check_request(const struct sl_options *options, int *most)
     return sl_fail(SL_ERR_INPUT, "--world: is %lld; expected at most the %s of this machine, %d",
                    (long long)options->world, on_gpu(options) ? "GPUs" : "cores", devices.count);
   *most = options->world > 0 ? (int)options->world : devices.count;
+  if (options->add) SL_TRY(add_earlier(all, points, exec->probe != NULL ? &devices : NULL));
   return find_analyzer(program);
 }
 
@@ -269,9 +289,13 @@ static enum sl_status run(const struct sl_options *options) {
   enum sl_status status;
   int most = 0;
   if (options->points != NULL) return measure_ranks(options);
-  SL_TRY(check_request(options, &most));
-  SL_TRY(make_folder(options->out, folder));
+  if (options->out == NULL)
+    return sl_fail(SL_ERR_INPUT, "--out: is missing; expected the profile to write, as profile.json");
+  SL_TRY(name_folder(options->out, folder));
   snprintf(points_path, sizeof points_path, "%s/points.json", folder);
+  SL_GO(check_request(options, &most, &all, points_path));
+  if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+    SL_GO(sl_fail(SL_ERR_INPUT, "--out: %s: cannot be created: %s", folder, strerror(errno)));
   SL_GO(measure_counts(options, most, &all));
   json_t *json = sl_points_json(&all);
   status = sl_json_save(json, points_path);
@@ -292,9 +316,8 @@ const struct sl_command sl_command_calibrate = {
     .help =
         "Times kernels, matrix products and collectives with 1, 2, 4, ... ranks, and writes a cluster.json for\n"
         "--cluster with a standard error beside each number. Residuals and a picture stand in NAME.fit/. Leave the\n"
-        "machine alone meanwhile: what disturbs the measurement widens the error bars. --backend cuda: on 1, 2, 4, "
-        "...\n"
-        "GPUs of this machine.\n",
+        "machine alone meanwhile: what disturbs the measurement widens the error bars. On a machine that others\n"
+        "share, --add more rounds at other times. --backend cuda: on 1, 2, 4, ... GPUs of this machine.\n",
     .example = "shardlab calibrate --backend host --out profile.json",
     .run = run,
 };

@@ -41,7 +41,8 @@ struct sl_options {
   int64_t as_rank, of_world; /* measure: one rank of a plan, alone */
   double time_tolerance;
   const char *out, *points; /* calibrate */
-  bool quick;
+  int64_t rounds;           /* unset: as many as the backend wants */
+  bool quick, add;
   const char *operand[SL_MAX_OPERANDS];
   int operand_count;
   uint64_t given; /* bit i: option i of the table stood on the command line */

@@ -5,6 +5,8 @@
 #include "core/record.h"
 #include "tests/cli_run.h"
 
+#include <sys/stat.h>
+
 static void check_case(const char *arguments, const char *message) {
   static const char inputs[] = SL_SOURCE_DIR "/tests/bad_inputs";
   const bool run = strncmp(arguments, "predict ", 8) == 0 || strncmp(arguments, "measure ", 8) == 0;
@@ -170,6 +172,7 @@ static void calibrate_asks_first(void **state) {
       {"--out absent/p.json", "--out: absent/p.json: its folder does not exist"},
       {"--out p.json --world 4096", "--world: is 4096; expected at most the cores of this machine, "},
       {"--out p.json --world 0", "--world: is '0'; expected an integer from 1 to 4096"},
+      {"--out p.json --rounds 0", "--rounds: is '0'; expected an integer from 1 to 1000"},
       {"--out p.json --backend cpu", "--backend: is 'cpu'; expected one of host|cuda"},
       {"p.json", "'p.json': is one argument too many; usage: shardlab calibrate [flags]"},
   };
@@ -185,6 +188,31 @@ static void calibrate_asks_first(void **state) {
   unsetenv("OMPI_COMM_WORLD_SIZE");
   assert_non_null(strstr(err, "calibrate starts its own ranks; start it without mpirun or srun"));
   assert_int_equal(files_in(scratch), 0);
+}
+
+/* Rounds can be added only to those of this machine. */
+static void calibrate_adds_to_its_own_machine(void **state) {
+  (void)state;
+  assert_int_equal(shardlab(scratch, "calibrate --out p.json --add --rounds 2"), 2);
+  assert_non_null(strstr(err, "p.fit/points.json: cannot be opened"));
+  assert_int_equal(lines_with(err, "error: "), 1);
+  assert_int_equal(files_in(scratch), 0);
+  char path[600];
+  snprintf(path, sizeof path, "%s/p.fit", scratch);
+  assert_int_equal(mkdir(path, 0777), 0);
+  snprintf(path, sizeof path, "%s/p.fit/points.json", scratch);
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  fputs("{\"schema\":1,\"machine\":\"abacus\",\"points\":[{\"op\":\"gemm\",\"ranks\":1,\"shape\":[1,2,3],"
+        "\"median_s\":1}]}",
+        file);
+  assert_int_equal(fclose(file), 0);
+  assert_int_equal(shardlab(scratch, "calibrate --out p.json --add"), 2);
+  assert_non_null(strstr(err, "p.fit/points.json: was measured on 'abacus'; expected this machine, '"));
+  assert_int_equal(lines_with(err, "error: "), 1);
+  unlink(path);
+  *strrchr(path, '/') = '\0';
+  rmdir(path);
 }
 
 static const char job[] = "--model gpt2-tiny --config " SL_SOURCE_DIR "/examples/ds_zero1.json --world 3 --seq 37";
@@ -501,6 +529,7 @@ int main(void) {
       cmocka_unit_test(the_host_refuses_16_bit_products_of_a_gpu),
       cmocka_unit_test(broken_requests),
       cmocka_unit_test(help_and_version),
+      cmocka_unit_test(calibrate_adds_to_its_own_machine),
       cmocka_unit_test(calibrate_asks_first),
       cmocka_unit_test(calibrated_predictions_carry_an_interval),
       cmocka_unit_test(a_full_disk_is_said),

@@ -182,11 +182,46 @@ static void validate_judges(void **state) {
   unlink(path);
 }
 
+static size_t points_of(const char *path) {
+  json_t *root = json_load_file(path, 0, NULL);
+  const size_t points = json_array_size(json_object_get(root, "points"));
+  json_decref(root);
+  return points;
+}
+
+/* A calibration of one round and one more: every point twice in the file, the fit says of how many rounds it is, and
+ * predictions take it. */
+static void calibrations_add_up(void **state) {
+  (void)state;
+  char path[600];
+  if (!has_host()) skip();
+  const int code = shardlab(scratch, "calibrate --quick --world 1 --out p.json");
+  if (code != 0 && strstr(err, "the fit needs GSL") != NULL) skip();
+  if (code != 0) fail_msg("%s", err);
+  snprintf(path, sizeof path, "%s/p.fit/points.json", scratch);
+  const size_t points = points_of(path);
+  assert_true(points > 100);
+  if (shardlab(scratch, "calibrate --quick --world 1 --rounds 1 --add --out p.json") != 0) fail_msg("%s", err);
+  assert_int_equal(points_of(path), 2 * points);
+  snprintf(path, sizeof path, "%s/p.json", scratch);
+  json_t *root = json_load_file(path, 0, NULL);
+  const json_t *device = json_object_get(root, "device");
+  assert_int_equal(json_integer_value(json_object_get(device, "calibration_rounds")), 2);
+  json_decref(root);
+  assert_int_equal(shardlab(scratch, "predict --model gpt2-tiny --preset ddp --cluster p.json"), 0);
+  if (strstr(out, " (90 % interval ") == NULL) fail_msg("%s", out);
+  unlink(path);
+  char command[700];
+  snprintf(command, sizeof command, "rm -r '%s/p.fit'", scratch);
+  assert_int_equal(system(command), 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(overflows_are_counted),     cmocka_unit_test(measured_record),
       cmocka_unit_test(epochs_are_counted),        cmocka_unit_test(the_founding_configuration),
       cmocka_unit_test(one_warning_for_all_ranks), cmocka_unit_test(validate_judges),
+      cmocka_unit_test(calibrations_add_up),
   };
   return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }

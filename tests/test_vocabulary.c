@@ -34,7 +34,8 @@ static void sizes_are_megatrons(void **state) {
   static const struct {
     const char *model;
     int tp, multiple;
-  } cases[] = {{"gpt2", 1, 128}, {"gpt2", 4, 128}, {"gpt2", 3, 64}, {"gpt2", 4, 1}, {GPT2_ODD, 5, 16}, {GPT2_ODD, 1, 61}};
+  } cases[] = {{"gpt2", 1, 128}, {"gpt2", 4, 128},  {"gpt2", 3, 64},
+               {"gpt2", 4, 1},   {GPT2_ODD, 5, 16}, {GPT2_ODD, 1, 61}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct fixture f;
     open_job(&f, cases[i].model, cases[i].tp, cases[i].multiple);

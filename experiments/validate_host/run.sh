@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
-# Twelve configurations, predicted with a calibrated profile and then measured: the error of the step time, whether the
-# 90 % interval of the median of ROUNDS runs holds the measured median, and how wide it is. Usage: run.sh [PROFILE.json [FOLDER]]
-# Without a profile the machine is calibrated first. All predictions are made before the first measurement. Each
-# configuration is measured in ROUNDS runs, one run of each in turn, so that minutes lie between them; a run takes STEPS
-# steps or, where that is longer, SECONDS_EACH seconds of them: small steps should not be over before the machine's state
-# (README.md) has changed once or twice.
-# BUILD names the build folder (build/release).
+# Twelve configurations, predicted with a calibrated profile and measured: the error of the step time, whether the 90 %
+# interval of the median of ROUNDS runs holds the measured median, and how wide it is. Usage: run.sh [PROFILE.json [FOLDER]]
+#
+# Without a profile the machine is calibrated, in turns with the measurements: a round of the calibration, then a run of
+# each configuration, ROUNDS times, so that both are of the same half hour of a machine that others share (README.md). The
+# predictions are made of the profile alone, whose points are never of the twelve configurations' shapes. With a profile
+# that is there all predictions are made before the first measurement.
+#
+# A run takes STEPS steps or, where that is longer, about SECONDS_EACH seconds of them: small steps should not be over
+# before the machine's state has changed once or twice. BUILD names the build folder (build/release).
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -15,9 +18,9 @@ out=${2:-$root/out/validate_host}
 data=$root/examples/corpus.txt
 steps=${STEPS:-5}
 seconds=${SECONDS_EACH:-5}
-rounds=${ROUNDS:-5}
+rounds=${ROUNDS:-7}
 mkdir -p "$out" "$(dirname "$profile")"
-[ -f "$profile" ] || "$bin/shardlab" calibrate --backend host --out "$profile"
+calibrates=$([ -f "$profile" ] && echo no || echo yes)
 
 cat >"$out/wide.json" <<'JSON'
 {"model_type": "gpt2", "vocab_size": 512, "n_positions": 256, "n_layer": 4, "n_embd": 384, "n_head": 6,
@@ -49,14 +52,15 @@ configure() {
     --grad-accum 1 --train-batch $((micro * world)) --world "$world" --quiet)
 }
 
-while read -r name rest; do
-  [ -n "$name" ] || continue
-  configure "$name" $rest
-  "$bin/shardlab" predict "${flags[@]}" --runs "$rounds" --json "$out/$name.predicted.json"
-done <<<"$configurations"
+predict_all() {
+  while read -r name rest; do
+    [ -n "$name" ] || continue
+    configure "$name" $rest
+    "$bin/shardlab" predict "${flags[@]}" --runs "$rounds" --json "$out/$name.predicted.json"
+  done <<<"$configurations"
+}
 
-: >"$out/load.txt"
-for round in $(seq "$rounds"); do
+measure_all() { # ROUND
   while read -r name rest; do
     [ -n "$name" ] || continue
     configure "$name" $rest
@@ -64,8 +68,17 @@ for round in $(seq "$rounds"); do
 print(max($steps, math.ceil($seconds / t)))")
     echo "$name $(cut -d' ' -f1 /proc/loadavg)" >>"$out/load.txt"
     # mpirun reads what is on its standard input, which here are the configurations still to come
-    "$bin/shardlab" measure "${flags[@]}" --data "$data" --steps "$count" --json "$out/$name.measured.$round.json" \
-      </dev/null
+    "$bin/shardlab" measure "${flags[@]}" --data "$data" --steps "$count" --json "$out/$name.measured.$1.json" </dev/null
   done <<<"$configurations"
+}
+
+: >"$out/load.txt"
+[ $calibrates = yes ] || predict_all
+for round in $(seq "$rounds"); do
+  if [ $calibrates = yes ]; then
+    "$bin/shardlab" calibrate --backend host --rounds 1 $([ "$round" = 1 ] || echo --add) --out "$profile"
+    predict_all
+  fi
+  measure_all "$round"
 done
 awk 'NF { print $1, $5, $6, $7 }' <<<"$configurations" | python3 "$here/table.py" "$out" "$rounds" | tee "$out/table.md"
