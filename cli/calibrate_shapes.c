@@ -64,10 +64,10 @@ const struct sl_calibration_grid sl_calibration_host = {.cluster = "localhost",
                                                         .window_bytes = (int64_t)192 << 20,
                                                         .types = 1};
 
-/* Widths and vocabularies of the acceptance models, what a Llama's layers have beside them; their sequences; the sizes of
- * their heads. */
+/* Widths and vocabularies of the acceptance models (50304 is GPT-2's, padded to a multiple of 128), what a Llama's layers
+ * have beside them; their sequences; the sizes of their heads. */
 static const int64_t widths[] = {128, 256, 384, 768, 1024, 1280, 1600, 2048};
-static const int64_t vocabularies[] = {256, 512, 32000, 50257}, inner[] = {256, 5632};
+static const int64_t vocabularies[] = {256, 512, 32000, 50257, 50304}, inner[] = {256, 5632};
 static const int64_t sequences[] = {64, 128, 256, 512, 1024}, heads[] = {32, 48, 64};
 
 static bool among(int64_t x, const int64_t *list, size_t n) {

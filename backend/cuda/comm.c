@@ -42,7 +42,7 @@ static void allow_sharing(const struct sl_cuda *cuda, int version) {
   set_default("NCCL_HOSTID", name);
   set_default("NCCL_NET", "Socket");
   set_default("NCCL_IB_DISABLE", "1");
-  set_default("NCCL_SOCKET_IFNAME", "lo");
+  if (cuda->place.local_world == cuda->place.world) set_default("NCCL_SOCKET_IFNAME", "lo");
   set_default("NCCL_P2P_DISABLE", "1");
   set_default("NCCL_SHM_DISABLE", "1");
   set_default("NCCL_MNNVL_ENABLE", "0");

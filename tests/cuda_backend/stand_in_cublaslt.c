@@ -1,0 +1,260 @@
+/* A cuBLASLt that is none: column-major products, sums in double, one by one. */
+#include "tests/cuda_backend/stand_in_parts.h"
+
+#include <cublasLt.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int products, tf32_products, epilogues;
+
+int stand_in_products(void) {
+  return products;
+}
+
+int stand_in_tf32_products(void) {
+  return tf32_products;
+}
+
+int stand_in_epilogues(void) {
+  return epilogues;
+}
+
+static enum number number_of(cudaDataType type) {
+  return type == CUDA_R_32F ? FLOAT : type == CUDA_R_16BF ? BFLOAT : type == CUDA_R_16F ? HALF : OTHER;
+}
+
+/* The opaque types, by our own records behind the pointers. */
+struct desc {
+  bool tf32;
+  int32_t trans_a, trans_b, epilogue;
+  cudaDataType_t bias_type;
+  void *bias, *aux; /* as the epilogue has it, read or written */
+  int64_t aux_stride;
+};
+struct layout {
+  enum number type;
+  uint64_t rows, columns;
+  int64_t stride;
+};
+/* What a product may count on; an algorithm's opaque words hold it. */
+struct limits {
+  uint32_t a, b, c, d; /* alignment of the addresses */
+  size_t workspace;
+};
+_Static_assert(sizeof(struct limits) <= sizeof(cublasLtMatmulAlgo_t), "an algorithm holds its limits");
+
+const char *cublasLtGetStatusName(cublasStatus_t status) {
+  return status == CUBLAS_STATUS_SUCCESS ? "success" : "a failure";
+}
+
+size_t cublasLtGetVersion(void) {
+  return 130000;
+}
+
+cublasStatus_t cublasLtCreate(cublasLtHandle_t *out) {
+  *out = malloc(1);
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
+  free(handle);
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *out, cublasComputeType_t compute, cudaDataType_t scale) {
+  const bool tf32 = compute == CUBLAS_COMPUTE_32F_FAST_TF32;
+  struct desc *desc;
+  if ((!tf32 && compute != CUBLAS_COMPUTE_32F) || scale != CUDA_R_32F) return CUBLAS_STATUS_NOT_SUPPORTED;
+  desc = calloc(1, sizeof *desc);
+  desc->tf32 = tf32;
+  *out = (cublasLtMatmulDesc_t)desc;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t desc) {
+  free(desc);
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t to, cublasLtMatmulDescAttributes_t what,
+                                              const void *value, size_t bytes) {
+  struct desc *desc = (struct desc *)to;
+  if (what == CUBLASLT_MATMUL_DESC_TRANSA) memcpy(&desc->trans_a, value, bytes);
+  if (what == CUBLASLT_MATMUL_DESC_TRANSB) memcpy(&desc->trans_b, value, bytes);
+  if (what == CUBLASLT_MATMUL_DESC_EPILOGUE) memcpy(&desc->epilogue, value, bytes);
+  if (what == CUBLASLT_MATMUL_DESC_BIAS_POINTER) memcpy(&desc->bias, value, bytes);
+  if (what == CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE) memcpy(&desc->bias_type, value, bytes);
+  if (what == CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER) memcpy(&desc->aux, value, bytes);
+  if (what == CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD) memcpy(&desc->aux_stride, value, bytes);
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *out, cudaDataType type, uint64_t rows,
+                                          uint64_t columns, int64_t stride) {
+  struct layout *layout = calloc(1, sizeof *layout);
+  if (number_of(type) == OTHER) return CUBLAS_STATUS_NOT_SUPPORTED;
+  *layout = (struct layout){number_of(type), rows, columns, stride};
+  *out = (cublasLtMatrixLayout_t)layout;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) {
+  free(layout);
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *out) {
+  struct limits *limits = malloc(sizeof *limits);
+  *limits = (struct limits){256, 256, 256, 256, 0}; /* cuBLASLt's own */
+  *out = (cublasLtMatmulPreference_t)limits;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference) {
+  free(preference);
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t to,
+                                                    cublasLtMatmulPreferenceAttributes_t what, const void *value,
+                                                    size_t bytes) {
+  struct limits *limits = (struct limits *)to;
+  uint32_t schemes = 0;
+  if (what == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES) memcpy(&limits->a, value, bytes);
+  if (what == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES) memcpy(&limits->b, value, bytes);
+  if (what == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES) memcpy(&limits->c, value, bytes);
+  if (what == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES) memcpy(&limits->d, value, bytes);
+  if (what == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES) memcpy(&limits->workspace, value, bytes);
+  if (what == CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK) memcpy(&schemes, value, bytes);
+  /* these round the parts of a sum to 16 bits */
+  return schemes & (CUBLASLT_REDUCTION_SCHEME_INPLACE | CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE)
+             ? CUBLAS_STATUS_NOT_SUPPORTED
+             : CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
+                                              cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                              cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                                              cublasLtMatmulPreference_t preference, int wanted,
+                                              cublasLtMatmulHeuristicResult_t results[], int *found) {
+  (void)handle, (void)a, (void)b, (void)c, (void)d, (void)wanted;
+  memcpy(&results[0].algo, preference, sizeof(struct limits));
+  const bool plain = ((const struct desc *)desc)->epilogue == CUBLASLT_EPILOGUE_DEFAULT;
+  const bool bias = ((const struct desc *)desc)->epilogue == CUBLASLT_EPILOGUE_BIAS;
+  const char *lacks = getenv(bias ? "SHARDLAB_STAND_IN_NO_BIAS" : "SHARDLAB_STAND_IN_NO_EPILOGUE");
+  *found = plain || !lacks || !*lacks;
+  return *found ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
+}
+
+static bool aligned(const void *at, uint32_t bytes) {
+  return (uintptr_t)at % bytes == 0;
+}
+
+static bool has_bias(const struct desc *desc) {
+  return desc->epilogue == CUBLASLT_EPILOGUE_BIAS || desc->epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
+}
+
+static bool makes_gelu(const struct desc *desc) {
+  return desc->epilogue == CUBLASLT_EPILOGUE_GELU_AUX || desc->epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
+}
+
+static bool uses_aux(const struct desc *desc) {
+  return makes_gelu(desc) || desc->epilogue == CUBLASLT_EPILOGUE_DGELU;
+}
+
+/* What cuBLASLt asks of an epilogue's operands. */
+static bool can_use(const struct desc *desc, const struct layout *d) {
+  const bool sums = desc->epilogue == CUBLASLT_EPILOGUE_BGRADA || desc->epilogue == CUBLASLT_EPILOGUE_BGRADB;
+  if ((has_bias(desc) || sums) && (!desc->bias || !aligned(desc->bias, 16))) return false;
+  return !uses_aux(desc) ||
+         (desc->aux && aligned(desc->aux, 16) && desc->aux_stride % 8 == 0 && (uint64_t)desc->aux_stride >= d->rows);
+}
+
+/* The tanh form, and its derivative. */
+static double gelu(double x) {
+  return x / 2 * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
+}
+
+static double dgelu(double x) {
+  const double u = 0.7978845608028654 * (x + 0.044715 * x * x * x), t = tanh(u);
+  return (1 + t) / 2 + x / 2 * (1 - t * t) * 0.7978845608028654 * (1 + 3 * 0.044715 * x * x);
+}
+
+/* An element of d from the product's, which is not rounded yet. */
+static float finish(const struct desc *desc, const struct layout *d, float sum, uint64_t row, uint64_t column) {
+  const uint64_t aux = row + column * (uint64_t)desc->aux_stride;
+  if (has_bias(desc)) sum += number_get(desc->bias, number_of(desc->bias_type), row);
+  if (desc->epilogue == CUBLASLT_EPILOGUE_DGELU)
+    return (float)(sum * dgelu((double)number_get(desc->aux, d->type, aux)));
+  if (!makes_gelu(desc)) return sum;
+  number_set(desc->aux, d->type, aux, sum);
+  return (float)gelu((double)sum);
+}
+
+/* 10 of 23 bits of mantissa, to nearest. */
+static float round_tf32(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  bits = (bits + 0x1000) & 0xffffe000;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+static float at(const void *x, const struct layout *l, bool transposed, uint64_t row, uint64_t column, bool tf32) {
+  const float v =
+      number_get(x, l->type, transposed ? column + row * (uint64_t)l->stride : row + column * (uint64_t)l->stride);
+  return tf32 ? round_tf32(v) : v;
+}
+
+/* A bias gradient: of op(a) (rows of d, k) the sums of its rows, of op(b) (k, columns of d) those of its columns. */
+static void sum_over_k(const struct desc *desc, const void *x, const struct layout *l, bool transposed, bool columns,
+                       uint64_t count, uint64_t k) {
+  for (uint64_t i = 0; i < count; i++) {
+    double sum = 0;
+    for (uint64_t j = 0; j < k; j++) sum += (double)at(x, l, transposed, columns ? j : i, columns ? i : j, false);
+    number_set(desc->bias, number_of(desc->bias_type), i, (float)sum);
+  }
+}
+
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t compute, const void *alpha, const void *a,
+                              cublasLtMatrixLayout_t a_layout, const void *b, cublasLtMatrixLayout_t b_layout,
+                              const void *beta, const void *c, cublasLtMatrixLayout_t c_layout, void *d,
+                              cublasLtMatrixLayout_t d_layout, const cublasLtMatmulAlgo_t *algo, void *workspace,
+                              size_t workspace_bytes, cudaStream_t stream) {
+  const struct desc *desc = (const struct desc *)compute;
+  const struct layout *la = (struct layout *)a_layout, *lb = (struct layout *)b_layout, *ld = (struct layout *)d_layout;
+  const bool ta = desc->trans_a == CUBLAS_OP_T, tb = desc->trans_b == CUBLAS_OP_T;
+  const uint64_t k = ta ? la->rows : la->columns;
+  struct limits limits;
+  (void)handle, (void)c_layout;
+  memcpy(&limits, algo, sizeof limits);
+  if (!aligned(a, limits.a) || !aligned(b, limits.b) || !aligned(c, limits.c) || !aligned(d, limits.d) ||
+      !aligned(workspace, 256) || workspace_bytes < limits.workspace)
+    return CUBLAS_STATUS_INVALID_VALUE;
+  products++;
+  tf32_products += desc->tf32;
+  if (!can_use(desc, ld)) return CUBLAS_STATUS_INVALID_VALUE;
+  if ((ta ? la->columns : la->rows) != ld->rows || (tb ? lb->rows : lb->columns) != ld->columns ||
+      (tb ? lb->columns : lb->rows) != k || la->type != lb->type || !stream)
+    return CUBLAS_STATUS_INVALID_VALUE;
+  if (stand_in_idle()) {
+    stand_in_work(2.0 * (double)ld->rows * (double)ld->columns * (double)k, 0);
+    return CUBLAS_STATUS_SUCCESS;
+  }
+  for (uint64_t column = 0; column < ld->columns; column++) {
+    for (uint64_t row = 0; row < ld->rows; row++) {
+      const uint64_t place = row + column * (uint64_t)ld->stride;
+      double sum = 0;
+      for (uint64_t i = 0; i < k; i++)
+        sum += (double)at(a, la, ta, row, i, desc->tf32) * (double)at(b, lb, tb, i, column, desc->tf32);
+      float out = *(const float *)alpha * (float)sum;
+      if (*(const float *)beta != 0) out += *(const float *)beta * number_get(c, ld->type, place);
+      number_set(d, ld->type, place, finish(desc, ld, out, row, column));
+    }
+  }
+  if (desc->epilogue == CUBLASLT_EPILOGUE_BGRADA) sum_over_k(desc, a, la, ta, false, ld->rows, k);
+  if (desc->epilogue == CUBLASLT_EPILOGUE_BGRADB) sum_over_k(desc, b, lb, tb, true, ld->columns, k);
+  epilogues += desc->epilogue != CUBLASLT_EPILOGUE_DEFAULT && desc->epilogue != CUBLASLT_EPILOGUE_BIAS;
+  return CUBLAS_STATUS_SUCCESS;
+}
