@@ -127,6 +127,21 @@ static int solve(const struct problem *q, const double *spread, struct solution 
   return code;
 }
 
+/* Is there a point of which no other parameter says anything? Without this one it would take no time. */
+static bool needed(const struct problem *q, size_t j) {
+  for (size_t i = 0; i < q->n; i++) {
+    double others = 0;
+    for (size_t k = 0; k < q->p; k++) others += k == j ? 0 : q->quantity[i][q->term[k]];
+    if (!(others > 0)) return true;
+  }
+  return false;
+}
+
+static void leave_out(struct problem *q, size_t j) {
+  for (; j + 1 < q->p; j++) q->term[j] = q->term[j + 1];
+  q->p--;
+}
+
 /* The parameter that can go: the one with the least share where it is largest, if that is next to nothing, or if the
  * data do not know it. -1: none. */
 static int superfluous(const struct problem *q, const struct solution *s) {
@@ -134,6 +149,7 @@ static int superfluous(const struct problem *q, const struct solution *s) {
   double least = 0.02;
   for (size_t j = 0; j < q->p && q->p > 1; j++) {
     double most = 0;
+    if (needed(q, j)) continue;
     for (size_t i = 0; i < q->n; i++)
       most = fmax(most, exp(gsl_vector_get(s->theta, j)) * q->quantity[i][q->term[j]] / model_of(q, s->theta, i));
     const double error = sqrt(gsl_matrix_get(s->covariance, j, j));
@@ -174,6 +190,8 @@ static enum sl_status attempt(struct sl_op_cost *cost, const struct problem *q, 
   } else {
     *drop = superfluous(q, &s);
     store(cost, q, &s);
+    if (*drop < 0 && !isfinite(s.scatter)) /* one more term may have run away, and the next try is without it */
+      status = sl_fail(SL_ERR_INPUT, "a fit of %zu points has one of which no term says anything", q->n);
   }
   gsl_vector_free(s.theta);
   gsl_vector_free(s.weights);
@@ -182,17 +200,22 @@ static enum sl_status attempt(struct sl_op_cost *cost, const struct problem *q, 
   return status;
 }
 
-/* More parameters than half of the points would describe noise: the constant is the first to go. */
+/* More parameters than half of the points would describe noise: the constant is the first to go, then what else every
+ * point can do without. As many as the points leave nothing to judge them by: then the constant alone. */
 static void choose_terms(struct problem *q) {
   for (int t = 0; t < SL_TERM_COUNT; t++) {
     bool seen = false;
     for (size_t i = 0; i < q->n; i++) seen |= q->quantity[i][t] > 0;
     if (seen) q->term[q->p++] = t;
   }
-  while (q->p > 1 && 2 * q->p > q->n) {
-    for (size_t j = 0; j + 1 < q->p; j++) q->term[j] = q->term[j + 1];
-    q->p--;
+  const int first = q->term[0];
+  for (size_t j = 0; j < q->p && q->p > 1 && 2 * q->p > q->n;) {
+    if (needed(q, j))
+      j++;
+    else
+      leave_out(q, j);
   }
+  if (q->p >= q->n) q->p = 1, q->term[0] = first;
 }
 
 enum sl_status sl_fit_entry(struct sl_op_cost *cost, const double (*quantity)[SL_TERM_COUNT], const double *seconds,
@@ -204,8 +227,7 @@ enum sl_status sl_fit_entry(struct sl_op_cost *cost, const double (*quantity)[SL
   for (int drop = 0; status == SL_OK && drop >= 0;) {
     status = attempt(cost, &q, spread, &drop);
     if (status != SL_OK || drop < 0) break;
-    for (size_t j = (size_t)drop; j + 1 < q.p; j++) q.term[j] = q.term[j + 1];
-    q.p--;
+    leave_out(&q, (size_t)drop);
   }
   gsl_set_error_handler(old);
   return status;

@@ -480,6 +480,27 @@ static void any_number_of_entries(void **unused) {
   sl_points_free(&points);
 }
 
+/* Two copies below the cache and one beyond: neither rate can go, for some copy would take no time and the errors would
+ * not be numbers. The constant can. Of one copy each the constant is all that can be told. */
+static void no_point_is_left_without_a_term(void **unused) {
+  (void)unused;
+  enum { LAUNCH = SL_TERM_LAUNCH, CACHED = SL_TERM_CACHED, BYTES = SL_TERM_BYTES };
+  const double quantity[][SL_TERM_COUNT] = {{[LAUNCH] = 1, [CACHED] = 8e3, [BYTES] = 0},
+                                            {[LAUNCH] = 1, [CACHED] = 1e5, [BYTES] = 0},
+                                            {[LAUNCH] = 1, [CACHED] = 0, [BYTES] = 3e7}},
+               seconds[] = {1.1e-6, 1e-5, 4e-3}, spread[] = {0.01, 0.01, 0.01};
+  struct sl_op_cost cost = {.kind = SL_OP_COPY, .dtype = SL_BF16, .ranks = 2};
+  assert_int_equal(sl_fit_entry(&cost, quantity, seconds, spread, 3), SL_OK);
+  assert_true(cost.seconds[LAUNCH] == 0 && cost.seconds[CACHED] > 0 && cost.seconds[BYTES] > 0);
+  for (int i = 0; i < 3; i++) assert_true(fabs(log(sl_op_cost_seconds(&cost, quantity[i]) / seconds[i])) < 0.2);
+  assert_true(isfinite(cost.scatter) && isfinite(cost.relative_stderr[CACHED]) && cost.relative_stderr[BYTES] < 1);
+  assert_int_equal(sl_fit_entry(&cost, quantity + 1, seconds + 1, spread, 2), SL_OK);
+  assert_true(cost.seconds[LAUNCH] > 0 && cost.seconds[CACHED] == 0 && cost.seconds[BYTES] == 0);
+  const double nothing[2][SL_TERM_COUNT] = {{[CACHED] = 1}, {[CACHED] = 0}};
+  assert_int_equal(sl_fit_entry(&cost, nothing, seconds, spread, 2), SL_ERR_INPUT);
+  assert_non_null(strstr(sl_error_message(), "no term says anything"));
+}
+
 static void too_few_points(void **unused) {
   (void)unused;
   struct sl_op_cost cost = {0};
@@ -499,6 +520,7 @@ int main(void) {
       cmocka_unit_test(the_peak_is_what_the_fastest_product_reaches),
       cmocka_unit_test(the_link_has_standard_errors),
       cmocka_unit_test(any_number_of_entries),
+      cmocka_unit_test(no_point_is_left_without_a_term),
       cmocka_unit_test(too_few_points),
       cmocka_unit_test(rounds_become_one_point),
       cmocka_unit_test(two_slow_rounds_of_five_do_not_count),

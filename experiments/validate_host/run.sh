@@ -2,10 +2,10 @@
 # Twelve configurations, predicted with a calibrated profile and measured: the error of the step time, whether the 90 %
 # interval of the median of ROUNDS runs holds the measured median, and how wide it is. Usage: run.sh [PROFILE.json [FOLDER]]
 #
-# Without a profile the machine is calibrated, in turns with the measurements: a round of the calibration, then a run of
-# each configuration, ROUNDS times, so that both are of the same half hour of a machine that others share (README.md). The
-# predictions are made of the profile alone, whose points are never of the twelve configurations' shapes. With a profile
-# that is there all predictions are made before the first measurement.
+# Without a profile, or with the name of one to be, the machine is calibrated, in turns with the measurements: a round of
+# the calibration, then a run of each configuration, ROUNDS times, so that both are of the same half hour of a machine that
+# others share (README.md). The predictions are made of the profile alone, whose points are never of the twelve
+# configurations' shapes. With a profile that is there all predictions are made before the first measurement.
 #
 # A run takes STEPS steps or, where that is longer, about SECONDS_EACH seconds of them: small steps should not be over
 # before the machine's state has changed once or twice. BUILD names the build folder (build/release).
@@ -13,14 +13,14 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 bin=${BUILD:-$root/build/release}/bin
-profile=${1:-$root/out/profile.json}
 out=${2:-$root/out/validate_host}
+calibrates=$([ $# -gt 0 ] && [ -f "$1" ] && echo no || echo yes)
+profile=${1:-$out/profile.json}
 data=$root/examples/corpus.txt
 steps=${STEPS:-5}
 seconds=${SECONDS_EACH:-5}
 rounds=${ROUNDS:-7}
 mkdir -p "$out" "$(dirname "$profile")"
-calibrates=$([ -f "$profile" ] && echo no || echo yes)
 
 cat >"$out/wide.json" <<'JSON'
 {"model_type": "gpt2", "vocab_size": 512, "n_positions": 256, "n_layer": 4, "n_embd": 384, "n_head": 6,
