@@ -37,6 +37,10 @@ STAGES="arena ranks-2-pp2" "$bundle/dev" gpu --part check "$here/gpu-check" >"$h
 [ "$status" -eq 1 ] || fail "check: exit status $status; $(cat "$here/check.txt")"
 verdicts check "arena passed" "ranks-2-pp2 FAILED"
 
+STAGES=ours "$bundle/dev" gpu --part peer "$here/gpu-peer" >"$here/peer.txt" 2>&1 || fail "peer: $(cat "$here/peer.txt")"
+verdicts peer "ours passed"
+grep -q '"embd_pdrop": 0.0' "$here/gpu-peer/ours.measured.json" || fail "the model beside PyTorch's has dropout, PyTorch's has none"
+
 "$root/dev" records --into "$here/records" "$here"/gpu-{check,measure}.tar.gz
 page=$(echo "$here"/records/*-a-stand-in)
 [ -e "$page/measure/profile.json" ] && [ -e "$page/check/ranks-2-pp2.log" ] || fail "records: $(find "$page")"

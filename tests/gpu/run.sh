@@ -56,7 +56,8 @@ gpu=0
 
 # stage NAME SECONDS COMMAND...: run it within its time and what is left of the part's; note how it ended.
 stage() {
-  local name=$1 limit=$2 left=$((end - SECONDS)) start=$SECONDS code verdict
+  local name=$1 left=$((end - SECONDS)) start=$SECONDS code verdict
+  local -x limit=$2
   shift 2
   [[ " ${STAGES:-$name} " == *" $name "* ]] || return 0
   [ "$left" -lt "$limit" ] && limit=$left
@@ -65,16 +66,14 @@ stage() {
     return 0
   fi
   echo "gpu: $name" >&2
-  limit=$limit limited "$limit" "$@" >"$out/$name.log" 2>&1
+  limited "$@" >"$out/$name.log" 2>&1
   code=$?
   case $code in 0) verdict=passed ;; 77) verdict=skipped ;; 124 | 137) verdict=late ;; *) verdict=FAILED ;; esac
   printf '%s\t%s\t%d\t%s\n' "$name" "$verdict" $((SECONDS - start)) \
     "$(grep -av '^ *$' "$out/$name.log" | tail -n 1 | tr -d '\r\t' | cut -c1-160)" >>"$out/stages.tsv"
 }
 
-limited() { # SECONDS COMMAND...: a function too, in a shell of its own
-  local limit=$1
-  shift
+limited() { # COMMAND...: within $limit seconds; a function too, in a shell of its own
   if [ "$(type -t "$1")" = function ]; then
     timeout -k 5 "$limit" bash -c '"$@"' stage "$@"
   else
@@ -93,6 +92,12 @@ config() { # NAME STAGE MORE: a ds_config.json with AdamW
   cat >"$out/$1.config.json" <<JSON
 {"train_micro_batch_size_per_gpu": 1, "gradient_clipping": 1.0, "zero_optimization": {"stage": $2},
  "optimizer": {"type": "AdamW", "params": {"lr": 1e-3}}, "shardlab": {"shuffle": false}$3}
+JSON
+}
+
+gpt2() { # NAME LAYERS WIDTH HEADS DROPOUT: a model's config.json
+  cat >"$out/$1.model.json" <<JSON
+{"model_type": "gpt2", "n_layer": $2, "n_embd": $3, "n_head": $4, "embd_pdrop": $5, "attn_pdrop": $5, "resid_pdrop": $5}
 JSON
 }
 
@@ -235,9 +240,10 @@ torch_kernels() { # errors and attention's speed beside PyTorch's
   LD_LIBRARY_PATH=$peer_libraries python3 "$root/tests/peers/torch_kernels_gpu.py" "$library" --json "$out/torch-kernels.json"
 }
 
-ours() { # steps are timed without, and then looked into with a trace
-  local job=(--model gpt2 --cluster h200x1 --config "$out/peer.config.json" --micro-batch 8 --seq 1024 --attention flash
-    --data "$corpus")
+ours() { # the peer's model, which has no dropout; steps are timed without, and then looked into with a trace
+  local job=(--model "$out/peer.model.json" --cluster h200x1 --config "$out/peer.config.json" --micro-batch 8 --seq 1024
+    --attention flash --data "$corpus")
+  gpt2 peer 12 768 12 0
   config peer 0 ', "bf16": {"enabled": true}'
   run ours "${job[@]}" --steps 25 || return
   run ours-traced "${job[@]}" --steps 3 --trace "$out/ours.trace.json" && gzip -f "$out/ours.trace.json"
@@ -288,7 +294,7 @@ forget_folders() {
 }
 
 declare -F "part_$part" >/dev/null || { echo "gpu: no part '$part': check, measure, peer" >&2; exit 2; }
-export -f needs_gpu config table run golden goldens host_equal bits equal_ranks arena has_sanitizer sanitizer sanitized_kernels \
+export -f needs_gpu config gpt2 table run golden goldens host_equal bits equal_ranks arena has_sanitizer sanitizer sanitized_kernels \
   profile validate alone has_torch torch torch_kernels ours stages_of_memory
 export root out bin gpu peer_libraries
 export corpus=$root/examples/corpus.txt
