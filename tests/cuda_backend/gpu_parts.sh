@@ -31,11 +31,16 @@ verdicts measure "profile passed" "validate passed" "gpt3-175b passed" "llama-70
 grep -q "^1 x a stand-in, .*NCCL 2.28.9" "$here/measure.txt" || fail "the table does not name the device"
 [ "$(wc -l <"$here/gpu-measure/validate/points.tsv")" -eq 13 ] || fail "not all configurations were measured"
 grep -q '"name": "calibrated"' "$here/gpu-measure/validate/gpt2-1-none.predicted.json" || fail "predicted without the profile"
+for plan in gpt3-175b llama-70b; do # the context of a preset would be off by more
+  grep -q 'limit 1 %)$' "$here/gpu-measure/$plan.log" || fail "no limit: $(cat "$here/gpu-measure/$plan.log")"
+done
+grep -q "process's memory: median 0.00 %, worst 0.00 %" "$here/measure.txt" || fail "memory: $(cat "$here/measure.txt")"
 
 status=0
 STAGES="arena ranks-2-pp2" "$bundle/dev" gpu --part check "$here/gpu-check" >"$here/check.txt" 2>&1 || status=$?
 [ "$status" -eq 1 ] || fail "check: exit status $status; $(cat "$here/check.txt")"
 verdicts check "arena passed" "ranks-2-pp2 FAILED"
+grep -q 'limit inf %)$' "$here/gpu-check/arena.log" || fail "held to a guess: $(cat "$here/gpu-check/arena.log")"
 
 STAGES=ours "$bundle/dev" gpu --part peer "$here/gpu-peer" >"$here/peer.txt" 2>&1 || fail "peer: $(cat "$here/peer.txt")"
 verdicts peer "ours passed"

@@ -160,12 +160,26 @@ equal_ranks() { # WORLD STAGE FLAGS...
     table same "$out/one.measured.json" "$out/$name.measured.json" 1e-4
 }
 
+calibrated() { # is there a profile of this GPU that can be read?
+  [ -s "$out/profile.json" ] && "$bin/shardlab" show cluster --cluster "$out/profile.json" >"$out/profile.txt"
+}
+
+with_context() { # PRESET: as a file, with the profile's context where there is one; without, no prediction is held to a limit
+  cluster=$out/$1.json within=inf
+  "$bin/shardlab" show cluster --cluster "$1" >"$cluster" || return
+  calibrated || return 0
+  within=0.01
+  table context "$out/profile.json" "$cluster"
+}
+
 arena() { # predicted and allocated, to the byte
-  local job=(--model gpt2 --config "$out/arena.config.json" --cluster h200x1 --seq 1024)
+  local cluster within
+  with_context h200x1 || return
+  local job=(--model gpt2 --config "$out/arena.config.json" --cluster "$cluster" --seq 1024)
   config arena 0 ""
   "$bin/shardlab" predict "${job[@]}" --quiet --json "$out/arena.predicted.json" || return
   run arena "${job[@]}" --steps 3 --data "$corpus" || return
-  table arena "$out/arena.predicted.json" "$out/arena.measured.json"
+  table arena "$out/arena.predicted.json" "$out/arena.measured.json" "$within"
 }
 
 has_sanitizer() {
@@ -201,7 +215,7 @@ profile() {
 validate() {
   local cluster=h200x1
   needs_gpu || return
-  if [ -s "$out/profile.json" ] && "$bin/shardlab" show cluster --cluster "$out/profile.json" >"$out/profile.txt"; then
+  if calibrated; then
     cluster=$out/profile.json
   else
     echo "predicted with the preset $cluster: no profile of this GPU can be read"
@@ -210,12 +224,14 @@ validate() {
 }
 
 alone() { # NAME MODEL TP PP WORLD RANK: one rank of a plan, its arena predicted and allocated
-  local job=(--model "$2" --config "$out/$1.config.json" --cluster dgx-h200 --tp "$3" --pp "$4" --micro-batch 1
+  local cluster within
+  with_context dgx-h200 || return
+  local job=(--model "$2" --config "$out/$1.config.json" --cluster "$cluster" --tp "$3" --pp "$4" --micro-batch 1
     --grad-accum 4 --attention flash)
   config "$1" 0 ', "bf16": {"enabled": true}'
   "$bin/shardlab" predict "${job[@]}" --world "$5" --quiet --json "$out/$1.predicted.json" || return
   run "$1" "${job[@]}" --as-rank "$6" --of-world "$5" --steps 3 --data "$corpus" || return
-  table rank "$6" "$out/$1.predicted.json" "$out/$1.measured.json"
+  table rank "$6" "$out/$1.predicted.json" "$out/$1.measured.json" "$within"
 }
 
 has_torch() {
@@ -295,7 +311,7 @@ forget_folders() {
 
 declare -F "part_$part" >/dev/null || { echo "gpu: no part '$part': check, measure, peer" >&2; exit 2; }
 export -f needs_gpu config gpt2 table run golden goldens host_equal bits equal_ranks arena has_sanitizer sanitizer sanitized_kernels \
-  profile validate alone has_torch torch torch_kernels ours stages_of_memory
+  profile calibrated with_context validate alone has_torch torch torch_kernels ours stages_of_memory
 export root out bin gpu peer_libraries
 export corpus=$root/examples/corpus.txt
 "part_$part"

@@ -4,8 +4,12 @@
     table.py same A.json B.json REL       losses and gradient norms of the steps both have, within REL
     table.py golden FOLDER RUN M.json     the same against PyTorch's in tests/golden/FOLDER (fp64), within 1e-5 and 1e-4
     table.py grads A B REL                tensors of two safetensors files: |a - b| <= REL |a|, Euclidean
-    table.py arena PRED.json MEAS.json    bytes of the device's arena equal; the process's bytes beside them
-    table.py rank R PRED.json MEAS.json   the same of one rank of a plan
+    table.py arena PRED.json MEAS.json [REL]
+                                          bytes of the device's arena equal, those of the process within REL
+    table.py rank R PRED.json MEAS.json [REL]
+                                          the same of one rank of a plan
+    table.py context PROFILE.json CLUSTER.json
+                                          give CLUSTER.json's device the context of PROFILE.json's
     table.py memory MEASURED.csv          the same of all runs of experiments/memory_vs_stage
 
 Each comparison says in one line what it found; exit status 1 where it does not hold.
@@ -77,25 +81,32 @@ def grads(a, b, bound):
     return 0 if largest <= float(bound) else 1
 
 
-def memory_line(what, predicted, p, m):
-    whole = m["process_bytes"] + m["context_bytes"]
-    print(f"{what}arena predicted {p}, allocated {m['peak_bytes']}; device memory of the process {whole}, "
-          f"predicted {p + predicted} ({100 * ((p + predicted) / whole - 1) if whole else 0:+.2f} %)")
-    return 0 if p == m["peak_bytes"] else 1
+def memory_line(arena, context, m, bound):
+    whole = m["process_bytes"] + m["context_bytes"]  # the first holds the arena
+    error = (arena + context) / whole - 1 if whole else math.inf
+    print(f"arena predicted {arena}, allocated {m['peak_bytes']}; process {whole}, "
+          f"predicted {arena + context} ({100 * error:+.2f} %, limit {100 * bound:g} %)")
+    return 0 if arena == m["peak_bytes"] and abs(error) <= bound else 1
 
 
-def arena(predicted, measured):
+def arena(predicted, measured, bound="inf"):
     p, m = load(predicted)["memory"]["device"], load(measured)["memory"]["device"]
-    return memory_line("", p["context_bytes"], p["peak_bytes"], m)
+    return memory_line(p["peak_bytes"], p["context_bytes"], m, float(bound))
 
 
-def rank(r, predicted, measured):
+def rank(r, predicted, measured, bound="inf"):
     p, m = load(predicted), load(measured)
     theirs, ours = (next(x for x in record["ranks"] if x["rank"] == int(r)) for record in (p, m))
-    what = (f"rank {r} of {p['plan']['world']}: compute predicted {1e3 * theirs['compute_s']:.1f} ms, "
-            f"measured {1e3 * ours['compute_s']:.1f} ms; ")
-    return memory_line(what, p["memory"]["device"]["context_bytes"], theirs["arena_bytes"]["device"],
-                       m["memory"]["device"])
+    print(f"rank {r} of {p['plan']['world']}: compute predicted {1e3 * theirs['compute_s']:.1f} ms, "
+          f"measured {1e3 * ours['compute_s']:.1f} ms")
+    return memory_line(theirs["arena_bytes"]["device"], theirs["context_bytes"], m["memory"]["device"], float(bound))
+
+
+def context(profile, cluster):
+    changed = load(cluster)
+    changed["device"]["context_MiB"] = load(profile)["device"]["context_MiB"]
+    pathlib.Path(cluster).write_text(json.dumps(changed, indent=2))
+    return 0
 
 
 def memory(path):
@@ -147,8 +158,8 @@ def table(folder):
 
 
 if __name__ == "__main__":
-    commands = {"same": same, "golden": golden, "grads": grads, "arena": arena, "rank": rank, "memory": memory,
-                "table": table}
+    commands = {"same": same, "golden": golden, "grads": grads, "arena": arena, "rank": rank, "context": context,
+                "memory": memory, "table": table}
     if len(sys.argv) < 3 or sys.argv[1] not in commands:
         raise SystemExit(__doc__)
     sys.exit(commands[sys.argv[1]](*sys.argv[2:]))
