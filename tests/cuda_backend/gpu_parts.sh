@@ -34,6 +34,10 @@ grep -q '"name": "calibrated"' "$here/gpu-measure/validate/gpt2-1-none.predicted
 for plan in gpt3-175b llama-70b; do # the context of a preset would be off by more
   grep -q 'limit 1 %)$' "$here/gpu-measure/$plan.log" || fail "no limit: $(cat "$here/gpu-measure/$plan.log")"
 done
+for op in all gemm flash_attention adamw; do
+  grep -qE "^\| $op \| [0-9]+ \| [0-9.]+ \| [0-9.]+ \| [+-][0-9.]+ % \|$" "$here/gpu-measure/validate/table.md" ||
+    fail "times of ops: $(cat "$here/gpu-measure/validate/table.md")"
+done
 grep -q "process's memory: median 0.00 %, worst 0.00 %" "$here/measure.txt" || fail "memory: $(cat "$here/measure.txt")"
 
 status=0
