@@ -14,6 +14,14 @@ cp "$3" "$4" "$bundle/lib/"
 cp -r "$root/dev" "$root/examples" "$bundle/"
 cp -r "$root/tests/gpu" "$bundle/tests/"
 cp -r "$root/experiments/validate_gpu" "$bundle/experiments/"
+# tests of kernels, and a sanitizer, that say how they were started
+mkdir "$here/path"
+PATH=$here/path:$PATH
+for test in kernels attention control; do
+  printf '#!/bin/sh\necho "%s, once: ${CASES_ONCE:-0}"\n' "$test" >"$bundle/bin/test_cuda_$test"
+done
+printf '#!/bin/sh\n[ "$1 $3 $4" = "--tool --error-exitcode 1" ] || exit 1\necho "$2"\nshift 4\n"$@"\n' >"$here/path/compute-sanitizer"
+chmod +x "$bundle"/bin/test_cuda_* "$here/path/compute-sanitizer"
 export SHARDLAB_STAND_IN=/shardlab-stand-in-$$ SHARDLAB_STAND_IN_IDLE=2 QUICK=1 STEPS=3 MODELS="gpt2 llama-1b"
 fail() {
   echo "gpu_parts: $*" >&2
@@ -41,9 +49,15 @@ done
 grep -q "process's memory: median 0.00 %, worst 0.00 %" "$here/measure.txt" || fail "memory: $(cat "$here/measure.txt")"
 
 status=0
-STAGES="arena ranks-2-pp2" "$bundle/dev" gpu --part check "$here/gpu-check" >"$here/check.txt" 2>&1 || status=$?
+STAGES="arena ranks-2-pp2 memcheck-kernels racecheck-attention" \
+  "$bundle/dev" gpu --part check "$here/gpu-check" >"$here/check.txt" 2>&1 || status=$?
 [ "$status" -eq 1 ] || fail "check: exit status $status; $(cat "$here/check.txt")"
-verdicts check "arena passed" "ranks-2-pp2 FAILED"
+verdicts check "arena passed" "ranks-2-pp2 FAILED" "memcheck-kernels passed" "racecheck-attention passed"
+said() { # STAGE LINE...: a log's lines
+  [ "$(cat "$here/gpu-check/$1.log")" = "$(printf '%s\n' "${@:2}")" ] || fail "$1: $(cat "$here/gpu-check/$1.log")"
+}
+said memcheck-kernels memcheck "control, once: 1" memcheck "kernels, once: 1"
+said racecheck-attention racecheck "attention, once: 1"
 grep -q 'limit inf %)$' "$here/gpu-check/arena.log" || fail "held to a guess: $(cat "$here/gpu-check/arena.log")"
 
 STAGES=ours "$bundle/dev" gpu --part peer "$here/gpu-peer" >"$here/peer.txt" 2>&1 || fail "peer: $(cat "$here/peer.txt")"

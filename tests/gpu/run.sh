@@ -199,10 +199,13 @@ sanitizer() { # TOOL: a step of two small models, with all that stands beside ou
       --cluster h200x1 --data "$root/tests/golden/llama_odd/tokens.bin" --seq 16 --steps 2
 }
 
-sanitized_kernels() { # TOOL: every kernel, on the shapes of its test
+sanitized_kernels() { # TOOL TEST...: the kernels of these tests, on all their shapes, each once
+  local tool=$1 test
+  shift
   has_sanitizer || return
-  compute-sanitizer --tool "$1" --error-exitcode 1 "$bin/test_cuda_control" &&
-    compute-sanitizer --tool "$1" --error-exitcode 1 "$bin/test_cuda_kernels"
+  for test in "$@"; do
+    CASES_ONCE=1 compute-sanitizer --tool "$tool" --error-exitcode 1 "$bin/test_cuda_$test" || return
+  done
 }
 
 profile() {
@@ -283,8 +286,10 @@ part_check() {
   stage ranks-2-tp2 45 equal_ranks 2 0 --tp 2
   stage ranks-2-pp2 45 equal_ranks 2 0 --pp 2
   stage ranks-8-3d 80 equal_ranks 8 1 --tp 2 --pp 2
-  stage memcheck-kernels 80 sanitized_kernels memcheck
-  stage racecheck-kernels 80 sanitized_kernels racecheck
+  for tool in memcheck racecheck; do
+    stage $tool-kernels 80 sanitized_kernels $tool control kernels
+    stage $tool-attention 80 sanitized_kernels $tool attention
+  done
   stage memcheck 80 sanitizer memcheck
   stage racecheck 80 sanitizer racecheck
 }
