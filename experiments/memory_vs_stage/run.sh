@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Memory against ZeRO stage: the paper's figure, a real training on this machine, and DeepSpeed's estimators.
 # usage: experiments/memory_vs_stage/run.sh [--quick] [--backend cuda] [OUT]     (after ./dev build)
-# --quick trains gpt2-mini instead of gpt2 and leaves out 8 ranks. MODEL=NAME|FILE trains another one, PRECISIONS=bf16 in
-# these alone. --backend cuda trains
-# on a GPU, which all ranks share: memory is the device's, times mean nothing.
+# --quick trains gpt2-mini instead of gpt2 and leaves out 8 ranks. --backend cuda trains on a GPU, which all ranks share:
+# memory is the device's, times mean nothing. MODEL=NAME|FILE trains another one, PRECISIONS=bf16 in these alone, WORLDS="1
+# 2" on so many ranks. LIMIT_S: seconds of one run; BUDGET_S: what is not measured by then is left out. A run that fails or
+# is left out is said, and "not measured" in the table.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$root"
@@ -18,7 +19,9 @@ if [ "${1:-}" = --backend ]; then
   [ "$backend" != cuda ] || cluster=dgx-h200
   shift 2
 fi
-model=${MODEL:-$model}
+model=${MODEL:-$model} worlds=${WORLDS:-$worlds}
+limit=${LIMIT_S:-100000}
+end=$((SECONDS + ${BUDGET_S:-100000}))
 out=${1:-out/memory_vs_stage}
 here=experiments/memory_vs_stage
 bin=${BIN:-build/release/bin}
@@ -33,26 +36,43 @@ for world in 1 4 16 64 256 1024; do
   done
 done
 
-# One training run; what it cannot do (a precision that the backend lacks, too little memory) is said and left out.
+timed() { # COMMAND...: within the limit of a run and what is left of all
+  local left=$((end - SECONDS))
+  timeout $((left < 1 ? 1 : left < limit ? left : limit)) "$@"
+}
+
+# One training run; what it cannot do, for want of memory or time, is said and left out.
 train() { # precision world stage
-  local job=(--model "$model" --config $here/ds_$1.json --world "$2" --zero-stage "$3" --seq 64 --cluster "$cluster")
+  local job=(--model "$model" --config "$here/ds_$1.json" --world "$2" --zero-stage "$3" --seq 64 --cluster "$cluster")
   local name=$out/records/b_$1_$2_$3
   "$bin/shardlab" predict "${job[@]}" --no-fold --quiet --json "${name}_predicted.json"
   local need available
   need=$(python3 -c "import json; print(json.load(open('${name}_predicted.json'))['memory']['device']['peak_bytes'] * $2 // 1048576)")
   available=$(awk '/^MemAvailable/ { print int($2 / 1024) }' /proc/meminfo)
-  if [ "$backend" = cuda ]; then available=$(nvidia-smi --query-gpu=memory.free --format=csv,noheader,nounits | head -1); fi
+  if [ "$backend" = cuda ]; then # where it does not say, the run will
+    available=$(nvidia-smi --query-gpu=memory.free --format=csv,noheader,nounits | head -1 | grep -x '[0-9]*') || available=$((2 * need))
+  fi
   if [ $((need * 10)) -gt $((available * 9)) ]; then
     echo "   $1, $2 ranks, stage $3: predicted $need MiB in all, $available MiB free: not measured" >&2
     return
   fi
-  "$bin/shardlab" measure "${job[@]}" --backend "$backend" --steps 2 --data examples/corpus.txt --quiet --json "${name}_measured.json"
+  if [ $SECONDS -ge $end ]; then
+    echo "   $1, $2 ranks, stage $3: no time left: not measured" >&2
+    return
+  fi
+  timed "$bin/shardlab" measure "${job[@]}" --backend "$backend" --steps 2 --data examples/corpus.txt --quiet \
+    --json "${name}_measured.json" || {
+    local code=$?
+    rm -f "${name}_measured.json" # a run that was ended may have begun to write
+    echo "   $1, $2 ranks, stage $3: exit status $code: not measured" >&2
+  }
 }
 
 echo "== b: $model on $worlds ranks, predicted and measured" >&2
 for precision in ${PRECISIONS:-fp32 bf16 fp16}; do
-  probe=(--model gpt2-tiny --config $here/ds_$precision.json --seq 8 --steps 1 --quiet --cluster "$cluster")
-  if ! { "$bin/shardlab" predict "${probe[@]}" && "$bin/shardlab" measure "${probe[@]}" --backend "$backend" --data examples/corpus.txt; } \
+  probe=(--model gpt2-tiny --config "$here/ds_$precision.json" --seq 8 --steps 1 --quiet --cluster "$cluster")
+  if ! { "$bin/shardlab" predict "${probe[@]}" && timeout "$limit" "$bin/shardlab" measure "${probe[@]}" --backend "$backend" \
+    --data examples/corpus.txt; } \
     2>"$out/probe.txt"; then
     echo "   $precision is left out: $(tail -1 "$out/probe.txt")" >&2
     continue

@@ -110,6 +110,8 @@ def measured_table(out):
             row.update(dict.fromkeys(("measured_arena_MiB", "arena_difference_bytes", "measured_process_MiB",
                                       "process_error_percent", "context_MiB"), "nan"))
         rows.append(row)
+    if not rows:
+        sys.exit("tables.py: no precision could be predicted and measured")
     order = {"fp32": 0, "bf16": 1, "fp16": 2}
     rows.sort(key=lambda r: (order[r["precision"]], r["ranks"], r["zero_stage"]))
     for r in rows:  # where the picture draws the bar: a panel a precision, a group of four for each number of ranks

@@ -13,7 +13,7 @@ cp "$1" "$2" "$bundle/bin/"
 cp "$3" "$4" "$bundle/lib/"
 cp -r "$root/dev" "$root/examples" "$bundle/"
 cp -r "$root/tests/gpu" "$bundle/tests/"
-cp -r "$root/experiments/validate_gpu" "$bundle/experiments/"
+cp -r "$root/experiments/validate_gpu" "$root/experiments/memory_vs_stage" "$bundle/experiments/"
 # tests of kernels, and a sanitizer, that say how they were started
 mkdir "$here/path"
 PATH=$here/path:$PATH
@@ -21,8 +21,9 @@ for test in kernels attention control; do
   printf '#!/bin/sh\necho "%s, once: ${CASES_ONCE:-0}"\n' "$test" >"$bundle/bin/test_cuda_$test"
 done
 printf '#!/bin/sh\n[ "$1 $3 $4" = "--tool --error-exitcode 1" ] || exit 1\necho "$2"\nshift 4\n"$@"\n' >"$here/path/compute-sanitizer"
-chmod +x "$bundle"/bin/test_cuda_* "$here/path/compute-sanitizer"
-export SHARDLAB_STAND_IN=/shardlab-stand-in-$$ SHARDLAB_STAND_IN_IDLE=2 QUICK=1 STEPS=3 MODELS="gpt2 llama-1b"
+printf '#!/bin/sh\necho 80000\n' >"$here/path/nvidia-smi" # MiB free
+chmod +x "$bundle"/bin/test_cuda_* "$here"/path/*
+export SHARDLAB_STAND_IN=/shardlab-stand-in-$$ SHARDLAB_STAND_IN_IDLE=2 QUICK=1 STEPS=3 MODELS="gpt2 llama-1b" WORLDS="1 2"
 fail() {
   echo "gpu_parts: $*" >&2
   exit 1
@@ -60,9 +61,27 @@ said memcheck-kernels memcheck "control, once: 1" memcheck "kernels, once: 1"
 said racecheck-attention racecheck "attention, once: 1"
 grep -q 'limit inf %)$' "$here/gpu-check/arena.log" || fail "held to a guess: $(cat "$here/gpu-check/arena.log")"
 
-STAGES=ours "$bundle/dev" gpu --part peer "$here/gpu-peer" >"$here/peer.txt" 2>&1 || fail "peer: $(cat "$here/peer.txt")"
-verdicts peer "ours passed"
+grep -q '^3 rounds$' "$here/gpu-measure/profile.log" || fail "profile: $(cat "$here/gpu-measure/profile.log")"
+
+STAGES="ours memory-vs-stage" "$bundle/dev" gpu --part peer "$here/gpu-peer" >"$here/peer.txt" 2>&1 || fail "peer: $(cat "$here/peer.txt")"
+verdicts peer "ours passed" "memory-vs-stage passed"
 grep -q '"embd_pdrop": 0.0' "$here/gpu-peer/ours.measured.json" || fail "the model beside PyTorch's has dropout, PyTorch's has none"
+
+# a run that fails, and all runs when time is up: their cells say so, and the others are in the table
+unmeasured() { # NAME CELLS WHY: of the table that was written
+  [ "$(grep -c '^| bf16 .* not measured | not measured |' "$here/$1/tables.md")" -eq "$2" ] || fail "$1: $(cat "$here/$1/tables.md")"
+  [ "$(grep -c "$3: not measured\$" "$here/$1.txt")" -eq "$2" ] || fail "$1: $(cat "$here/$1.txt")"
+}
+memory() { # NAME
+  MODEL=gpt2-mini PRECISIONS=bf16 "$bundle/experiments/memory_vs_stage/run.sh" --backend cuda "$here/$1" >"$here/$1.txt" 2>&1 ||
+    fail "$1: $(cat "$here/$1.txt")"
+}
+printf '#!/bin/sh\ncase "$*" in *"measure "*"--zero-stage 2 "*) exit 3 ;; esac\nexec %s "$@"\n' "$bundle/bin/shardlab" >"$here/path/shardlab"
+chmod +x "$here/path/shardlab"
+BIN=$here/path memory failed
+unmeasured failed 1 "bf16, 2 ranks, stage 2: exit status 3"
+BIN=$bundle/bin BUDGET_S=0 memory cut
+unmeasured cut 5 "no time left"
 
 "$root/dev" records --into "$here/records" "$here"/gpu-{check,measure}.tar.gz
 page=$(echo "$here"/records/*-a-stand-in)
