@@ -13,6 +13,7 @@ cp "$1" "$2" "$bundle/bin/"
 cp "$3" "$4" "$bundle/lib/"
 cp -r "$root/dev" "$root/examples" "$bundle/"
 cp -r "$root/tests/gpu" "$bundle/tests/"
+cp -r "$root/tests/golden" "$bundle/tests/"
 cp -r "$root/experiments/validate_gpu" "$root/experiments/memory_vs_stage" "$bundle/experiments/"
 # tests of kernels, and a sanitizer, that say how they were started
 mkdir "$here/path"
@@ -50,16 +51,24 @@ done
 grep -q "process's memory: median 0.00 %, worst 0.00 %" "$here/measure.txt" || fail "memory: $(cat "$here/measure.txt")"
 
 status=0
-STAGES="arena ranks-2-pp2 memcheck-kernels racecheck-attention" \
-  "$bundle/dev" gpu --part check "$here/gpu-check" >"$here/check.txt" 2>&1 || status=$?
+STAGES="arena ranks-2-pp2" "$bundle/dev" gpu --part check "$here/gpu-check" >"$here/check.txt" 2>&1 || status=$?
 [ "$status" -eq 1 ] || fail "check: exit status $status; $(cat "$here/check.txt")"
-verdicts check "arena passed" "ranks-2-pp2 FAILED" "memcheck-kernels passed" "racecheck-attention passed"
+verdicts check "arena passed" "ranks-2-pp2 FAILED"
+grep -q 'limit inf %)$' "$here/gpu-check/arena.log" || fail "held to a guess: $(cat "$here/gpu-check/arena.log")"
+
+status=0
+STAGES="control arena" PART_S=0 "$bundle/dev" gpu --part check "$here/gpu-late" >"$here/late.txt" 2>&1 || status=$?
+[ "$status" -eq 1 ] || fail "stages without time: exit status $status; $(cat "$here/late.txt")"
+verdicts late "control late" "arena late"
+
+STAGES="memcheck-kernels memcheck-step racecheck-attention" "$bundle/dev" gpu --part sanitize "$here/gpu-sanitize" \
+  >"$here/sanitize.txt" 2>&1 || fail "sanitize: $(cat "$here/sanitize.txt")"
+verdicts sanitize "memcheck-kernels passed" "memcheck-step passed" "racecheck-attention passed"
 said() { # STAGE LINE...: a log's lines
-  [ "$(cat "$here/gpu-check/$1.log")" = "$(printf '%s\n' "${@:2}")" ] || fail "$1: $(cat "$here/gpu-check/$1.log")"
+  [ "$(cat "$here/gpu-sanitize/$1.log")" = "$(printf '%s\n' "${@:2}")" ] || fail "$1: $(cat "$here/gpu-sanitize/$1.log")"
 }
 said memcheck-kernels memcheck "control, once: 1" memcheck "kernels, once: 1"
 said racecheck-attention racecheck "attention, once: 1"
-grep -q 'limit inf %)$' "$here/gpu-check/arena.log" || fail "held to a guess: $(cat "$here/gpu-check/arena.log")"
 
 grep -q '^3 rounds$' "$here/gpu-measure/profile.log" || fail "profile: $(cat "$here/gpu-measure/profile.log")"
 

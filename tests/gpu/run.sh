@@ -1,27 +1,28 @@
 #!/usr/bin/env bash
 # One part of what a machine with a GPU is asked, in less than 9 minutes; run from the tree or from an unpacked bundle.
-#   check    kernels against the host's, memcheck and racecheck, PyTorch's goldens, losses and gradients of the host
-#            backend, equal bits of two runs, several ranks on one GPU against one, arena predicted against allocated
+#   check    kernels against the host's, PyTorch's goldens, losses and gradients of the host backend, equal bits of two
+#            runs, several ranks on one GPU against one, arena predicted against allocated
+#   sanitize memcheck and racecheck of every kernel and of a step
 #   measure  calibration, experiments/validate_gpu with the profile, one rank of two large plans
 #   peer     PyTorch on the same GPU: its kernels' errors and its speed beside ours; experiments/memory_vs_stage with all
 #            ranks on this GPU
-# Every stage has a time limit of its own, and those that tell most come first; what fails or is late is a line of the
-# table, and the others go on. What needs a GPU is skipped, by name, where there is none. Everything lands in OUT
-# (out/gpu-PART) and OUT.tar.gz; the table is printed last, and is OUT/table.txt.
-# STAGES="NAME..." runs these alone, QUICK=1 calibrates with fewer points. usage: run.sh --part PART [OUT]
+# Every stage has a time limit of its own, a part's limits together are its time, and those that tell most come first;
+# what fails or is late, or finds no time left, is a line of the table, and the others go on. What needs a GPU is skipped,
+# by name, where there is none. Everything lands in OUT (out/gpu-PART) and OUT.tar.gz; the table is printed last, and is
+# OUT/table.txt. STAGES="NAME..." runs these alone, QUICK=1 calibrates with fewer points, PART_S (510) is a part's time in
+# seconds. usage: run.sh --part PART [OUT]
 set -uo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
-[ "${1:-}" = --part ] && [ -n "${2:-}" ] || { sed -n '2,/^# STAGES/s/^# //p' "$0" >&2; exit 2; }
+[ "${1:-}" = --part ] && [ -n "${2:-}" ] || { sed -n '2,/^# seconds/s/^# //p' "$0" >&2; exit 2; }
 part=$2
 mkdir -p "${3:-$PWD/out/gpu-$part}" || exit 2
 out=$(cd "${3:-$PWD/out/gpu-$part}" && pwd)
 bin=$root/bin
 [ -x "$bin/shardlab" ] || bin=$root/build/release/bin
 [ -x "$bin/shardlab" ] || { echo "gpu: no shardlab in $root: build it, or unpack a bundle" >&2; exit 2; }
-end=$((SECONDS + 510))
+end=$((SECONDS + ${PART_S:-510}))
 : >"$out/stages.tsv"
 PATH=$PATH:/usr/local/cuda/bin:/usr/local/cuda/compute-sanitizer:/usr/local/nvidia/bin
-export SHARDLAB_TIMEOUT_S=${SHARDLAB_TIMEOUT_S:-30} # shorter than a stage: ranks that stand still are to say where
 
 # CUDA's libraries by soname: where the system's loader, the toolkit or PyTorch's packages keep them.
 find_library() {
@@ -62,10 +63,12 @@ stage() {
   [[ " ${STAGES:-$name} " == *" $name "* ]] || return 0
   [ "$left" -lt "$limit" ] && limit=$left
   if [ "$limit" -lt 5 ]; then
-    printf '%s\tskipped\t0\tno time left\n' "$name" >>"$out/stages.tsv"
+    printf '%s\tlate\t0\tno time left\n' "$name" >>"$out/stages.tsv"
     return 0
   fi
   echo "gpu: $name" >&2
+  # shorter than the stage: ranks that stand still are to say where
+  local -x SHARDLAB_TIMEOUT_S=${SHARDLAB_TIMEOUT_S:-$((limit < 45 ? limit * 2 / 3 : 30))}
   limited "$@" >"$out/$name.log" 2>&1
   code=$?
   case $code in 0) verdict=passed ;; 77) verdict=skipped ;; 124 | 137) verdict=late ;; *) verdict=FAILED ;; esac
@@ -279,34 +282,36 @@ stages_of_memory() {
     "$root/experiments/memory_vs_stage/run.sh" --backend cuda "$out/memory_vs_stage" && table memory "$out/memory_vs_stage/measured.csv"
 }
 
-part_check() {
-  stage kernels 100 "$bin/test_cuda_kernels"
-  stage attention 60 "$bin/test_cuda_attention"
-  stage control 20 "$bin/test_cuda_control"
-  stage host-equal 40 host_equal
-  stage goldens 60 goldens
-  stage arena 40 arena
-  stage bits 40 bits
-  for zero in 0 1 2 3; do stage "ranks-2-zero$zero" 45 equal_ranks 2 "$zero"; done
-  stage ranks-2-tp2 45 equal_ranks 2 0 --tp 2
-  stage ranks-2-pp2 45 equal_ranks 2 0 --pp 2
-  stage ranks-8-3d 80 equal_ranks 8 1 --tp 2 --pp 2
-  for tool in memcheck racecheck; do
-    stage $tool-kernels 80 sanitized_kernels $tool control kernels
-    stage $tool-attention 80 sanitized_kernels $tool attention
-  done
-  stage memcheck 80 sanitizer memcheck
-  stage racecheck 80 sanitizer racecheck
+part_check() { # 505 s
+  stage kernels 80 "$bin/test_cuda_kernels"
+  stage attention 40 "$bin/test_cuda_attention"
+  stage control 15 "$bin/test_cuda_control"
+  stage host-equal 35 host_equal
+  stage goldens 50 goldens
+  stage arena 30 arena
+  stage bits 30 bits
+  for zero in 0 1 2 3; do stage "ranks-2-zero$zero" 30 equal_ranks 2 "$zero"; done
+  stage ranks-2-tp2 30 equal_ranks 2 0 --tp 2
+  stage ranks-2-pp2 30 equal_ranks 2 0 --pp 2
+  stage ranks-8-3d 45 equal_ranks 8 1 --tp 2 --pp 2
 }
 
-part_measure() {
+part_sanitize() { # 510 s
+  for tool in memcheck racecheck; do
+    stage $tool-kernels 90 sanitized_kernels $tool control kernels
+    stage $tool-attention 90 sanitized_kernels $tool attention
+    stage $tool-step 75 sanitizer $tool
+  done
+}
+
+part_measure() { # 510 s
   stage profile 150 profile
   stage validate 280 validate
   stage gpt3-175b 40 alone gpt3-175b gpt3-175b 8 16 128 8
   stage llama-70b 40 alone llama-70b llama3-70b 8 8 64 8
 }
 
-part_peer() {
+part_peer() { # 510 s
   stage ours 60 ours
   stage torch-eager 50 torch torch-eager --no-compile
   stage torch 150 torch torch
@@ -319,7 +324,7 @@ forget_folders() {
   find "$out" \( -name '*.json' -o -name '*.txt' -o -name '*.tsv' -o -name '*.log' \) -exec sed -i "s|$out/||g; s|$root/||g" {} +
 }
 
-declare -F "part_$part" >/dev/null || { echo "gpu: no part '$part': check, measure, peer" >&2; exit 2; }
+declare -F "part_$part" >/dev/null || { echo "gpu: no part '$part': check, sanitize, measure, peer" >&2; exit 2; }
 export -f needs_gpu config gpt2 table run golden goldens host_equal bits equal_ranks arena has_sanitizer sanitizer sanitized_kernels \
   profile calibrated with_context validate alone has_torch torch torch_kernels ours stages_of_memory
 export root out bin gpu peer_libraries
