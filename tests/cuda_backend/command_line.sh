@@ -55,6 +55,12 @@ SHARDLAB_STAND_IN_APART=1 "$here/bin/shardlab" measure "${job[@]}" --config "$he
   --cluster dgx-h200 --world 2 --zero-stage 2 --json "$here/devices.json"
 grep -q '"functional": false' "$here/devices.json"
 
+# the first step's gradients, of two ranks, against PyTorch's in double precision
+"$here/bin/shardlab" measure --model "$golden/config.json" --config "$golden/ds_adamw.json" --init "$golden/init.safetensors" \
+  --data "$golden/tokens.bin" --backend cuda --cluster dgx-h200 --world 2 --zero-stage 2 --steps 1 --quiet \
+  --json "$here/first.json" --save-grads "$here/first.safetensors"
+table grads "$golden/grads_f64.safetensors" "$here/first.safetensors" 1e-5
+
 plan=(--model "$golden/config.json" --config "$here/fp32.json" --cluster dgx-h200 --seq 17 --train-batch 6 --micro-batch 1
   --pp 3 --zero-stage 1 --quiet)
 "$here/bin/shardlab" predict "${plan[@]}" --world 6 --json "$here/plan.json"

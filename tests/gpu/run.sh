@@ -113,19 +113,25 @@ run() { # NAME FLAGS...: measure on the GPU; --cluster, --model ... are the call
   "$bin/shardlab" measure "$@" --backend cuda --quiet --json "$out/$name.measured.json"
 }
 
-golden() { # FOLDER RUN: PyTorch's own losses and gradient norms in double precision
+golden() { # FOLDER RUN FLAGS...: from PyTorch's initial weights, on its data
   local folder=$root/tests/golden/$1 data
   data=$folder/tokens.bin
   [ -e "$data" ] || data=random:80
   run "golden-$1-$2" --model "$folder/config.json" --config "$folder/ds_$2.json" --init "$folder/init.safetensors" \
-    --data "$data" --cluster h200x1 --steps 10 && table golden "$folder" "$2" "$out/golden-$1-$2.measured.json"
+    --data "$data" --cluster h200x1 "${@:3}"
 }
 
-goldens() {
+goldens() { # PyTorch's own numbers in double precision: ten steps' losses and gradient norms, the first step's gradients
   local model run
   needs_gpu || return
   for model in gpt2_odd llama_odd mlp; do
-    for run in adamw_clip sgd; do golden $model $run || return; done
+    for run in adamw_clip sgd; do
+      golden $model $run --steps 10 &&
+        table golden "$root/tests/golden/$model" $run "$out/golden-$model-$run.measured.json" || return
+    done
+    golden $model adamw --steps 1 --save-grads "$out/$model.safetensors" &&
+      table grads "$root/tests/golden/$model/grads_f64.safetensors" "$out/$model.safetensors" 1e-5 || return
+    rm "$out/$model.safetensors"
   done
 }
 
@@ -155,12 +161,14 @@ equal_ranks() { # WORLD STAGE FLAGS...
   local world=$1 zero=$2 name
   shift 2
   config "z$zero" "$zero" ""
-  [ -f "$out/one.measured.json" ] || run one --model gpt2-tiny --cluster h200x1 --config "$out/z$zero.config.json" \
-    --zero-stage 0 --train-batch 8 --micro-batch 2 --seq 64 --steps 5 --data "$corpus" || return
+  [ -f "$out/one.safetensors" ] || run one --model gpt2-tiny --cluster h200x1 --config "$out/z$zero.config.json" \
+    --zero-stage 0 --train-batch 8 --micro-batch 2 --seq 64 --steps 5 --data "$corpus" \
+    --save-grads "$out/one.safetensors" || return
   name=ranks-$world-zero$zero$(tr -d " -" <<<"$*")
   run "$name" --model gpt2-tiny --cluster dgx-h200 --config "$out/z$zero.config.json" --world "$world" --train-batch 8 \
-    --micro-batch 2 --seq 64 --steps 5 --data "$corpus" "$@" &&
-    table same "$out/one.measured.json" "$out/$name.measured.json" 1e-4
+    --micro-batch 2 --seq 64 --steps 5 --data "$corpus" --save-grads "$out/$name.safetensors" "$@" &&
+    table same "$out/one.measured.json" "$out/$name.measured.json" 1e-4 &&
+    table grads "$out/one.safetensors" "$out/$name.safetensors" 1e-4 && rm "$out/$name.safetensors"
 }
 
 calibrated() { # is there a profile of this GPU that can be read?
@@ -283,6 +291,7 @@ stages_of_memory() {
 }
 
 part_check() { # 505 s
+  rm -f "$out/one.safetensors" # of an earlier call
   stage kernels 80 "$bin/test_cuda_kernels"
   stage attention 40 "$bin/test_cuda_attention"
   stage control 15 "$bin/test_cuda_control"
