@@ -143,12 +143,13 @@ host_equal() { # losses, gradient norms and the last gradients of the host backe
     rm "$out/host-equal.safetensors"
 }
 
-bits() { # two runs, equal bits, with dropout in bf16
+bits() { # two runs, equal bits, with dropout and flash attention in bf16
   local i
+  gpt2 bits 6 256 8 0.1
   config bits 0 ', "bf16": {"enabled": true}'
   for i in 1 2; do
-    run bits-$i --model gpt2-mini --config "$out/bits.config.json" --cluster h200x1 --data "$corpus" --micro-batch 3 --seq 250 \
-      --steps 4 --save-grads "$out/bits-$i.safetensors" || return
+    run bits-$i --model "$out/bits.model.json" --config "$out/bits.config.json" --cluster h200x1 --data "$corpus" \
+      --attention flash --micro-batch 3 --seq 250 --steps 4 --save-grads "$out/bits-$i.safetensors" || return
   done
   cmp "$out/bits-1.safetensors" "$out/bits-2.safetensors" && echo "two runs gave equal bits"
   local code=$?
