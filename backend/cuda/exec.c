@@ -9,6 +9,7 @@
 #include <nvtx3/nvToolsExt.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -147,11 +148,20 @@ static enum sl_status put_on_stream(struct sl_cuda *cuda, const struct sl_issued
   return SL_OK;
 }
 
+/* What a library says of a call does not name the op. It stands first, for a long message reaches the peers cut short. */
+static enum sl_status name_op(const struct sl_cuda *cuda, uint32_t issue, enum sl_status status) {
+  char op[256], reason[1024];
+  sl_cuda_describe(cuda, issue, op, sizeof op);
+  snprintf(reason, sizeof reason, "%s", sl_error_message());
+  sl_error_clear();
+  return sl_fail(status, "issuing %s: %s", op, reason);
+}
+
 static enum sl_status issue(void *state, int local, const struct sl_issued *it) {
   struct sl_cuda *cuda = state;
   (void)local;
   const enum sl_status status = put_on_stream(cuda, it);
-  return status == SL_OK ? SL_OK : sl_cuda_die(cuda, status);
+  return status == SL_OK ? SL_OK : sl_cuda_die(cuda, name_op(cuda, it->index, status));
 }
 
 /* --- a program ends --- */

@@ -16,5 +16,7 @@ int stand_in_tf32_products(void);
 int stand_in_epilogues(void);
 /* From now on rank `rank`'s collectives never end: it, and whoever waits for it, hangs. -1: nobody. */
 void stand_in_hang(int rank);
+/* From its `first`th group, send or receive on, from 1, this process's end with an error. 0: none. */
+void stand_in_fail(int first);
 
 #endif

@@ -1,7 +1,7 @@
 /* The cuda backend's own code, run where no GPU is: on stand-ins for CUDA, cuBLASLt and NCCL (stand_in.h) and the
  * emulated kernels. One to four ranks train from PyTorch's start with every ZeRO stage and on pipelines, and
  * get PyTorch's losses; products with an epilogue train as those without do; one rank of four runs alone; a rank that hangs
- * or dies ends the job, with its op named. */
+ * or dies, or whose NCCL fails, ends the job, with its op named. */
 #include "tests/cuda_backend/stand_in.h"
 #include "tests/job_fixture.h"
 
@@ -51,6 +51,7 @@ static struct {
   const char *model;     /* in place of the folder's, from a seeded start */
   const char *precision; /* a key of the configuration */
   const char *fuse;      /* shardlab.fuse_epilogues */
+  int fails;             /* from this NCCL call of the last rank on, all of its fail */
 } beyond;
 
 static json_t *load(const char *folder, const char *name) {
@@ -118,6 +119,7 @@ static int train(const struct one *c, int rank) {
                                    .alone_rank = c->alone,
                                    .timed_from = STEPS - 1}};
   if (rank == c->hang) stand_in_hang(rank);
+  if (rank == c->world - 1) stand_in_fail(beyond.fails);
   const enum sl_status status = sl_run_execute(&run);
   if (status != SL_OK) return fprintf(stderr, "rank %d: %s\n", rank, sl_error_message()), 96;
   for (int i = 0; i < STEPS; i++) t->losses[i] = run.results[i].loss, t->norms[i] = run.results[i].grad_norm;
@@ -346,6 +348,34 @@ static void a_rank_that_hangs_ends_the_job(void **state) {
   assert_true(took < 30);
 }
 
+/* In a collective and in a message of the pipeline. */
+static void an_error_of_nccl_names_rank_and_op(void **state) {
+  (void)state;
+  static const struct {
+    struct one run;
+    int fails;
+    const char *told, *then;
+  } cases[] = {{{"mlp", "sgd_clip", 2, 0, 1, 1, 1, -1, -1, -1, NULL},
+                1,
+                "shardlab: rank 1: issuing #",
+                " all_reduce of group dp (member 1 of 2) on lane dp in action 0B0: NCCL: ncclGroupEnd: "},
+               {{"gpt2_odd", "sgd", 2, 0, 2, 1, 2, -1, -1, -1, NULL},
+                3,
+                "shardlab: rank 1: issuing #",
+                " recv with stage 0 on lane recv_f in action 1RECV_F0: NCCL: ncclRecv: "}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    int codes[RANKS];
+    beyond.fails = cases[i].fails;
+    const double took = run_all(&cases[i].run, codes);
+    const char *line = strstr(err, cases[i].told);
+    if (!line || !strstr(line, cases[i].then)) fail_msg("%s", err);
+    assert_int_equal(codes[0], 1);
+    assert_int_equal(codes[1], 1);
+    assert_true(took < 30);
+  }
+  beyond.fails = 0;
+}
+
 int main(void) {
   told = mmap(NULL, RANKS * sizeof *told, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (told == MAP_FAILED) return 1;
@@ -359,6 +389,7 @@ int main(void) {
       cmocka_unit_test(one_rank_alone_runs_to_its_end),
       cmocka_unit_test(a_rank_that_dies_ends_the_job),
       cmocka_unit_test(a_rank_that_hangs_ends_the_job),
+      cmocka_unit_test(an_error_of_nccl_names_rank_and_op),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
