@@ -248,7 +248,10 @@ static enum sl_status open_device(struct sl_cuda *cuda) {
   /* NCCL's memory comes on all ranks at once: of a shared device each takes an equal part */
   const int64_t before = sl_cuda_used_bytes(cuda->device);
   SL_TRY(sl_cuda_agree(cuda, SL_OK));
-  SL_TRY(sl_cuda_agree(cuda, sl_cuda_comms_open(cuda)));
+  const enum sl_status opened = sl_cuda_comms_open(cuda);
+  if (opened != SL_OK)
+    return sl_cuda_die(cuda, opened); /* the others may stand inside NCCL, where nothing is agreed on */
+  SL_TRY(sl_cuda_agree(cuda, SL_OK));
   const int64_t taken = sl_cuda_used_bytes(cuda->device) - before;
   cuda->context_bytes += cuda->shared ? taken / cuda->place.local_world : taken;
   SL_TRY(sl_cuda_agree(cuda, SL_OK)); /* nobody goes on to its arena before all have looked */
