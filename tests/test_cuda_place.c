@@ -1,12 +1,13 @@
 /* label: unit
    libs: cuda_plain
  * Where a process stands, from the launchers' variables, good and bad; and how ranks meet over TCP: exchanges, agreement,
- * a peer that dies, one that gives its reason, strangers. */
+ * a peer that dies, one that gives its reason, strangers, a node with two addresses. */
 #include "backend/cuda/place.h"
 #include "backend/cuda/star.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -198,7 +199,7 @@ static void run_world(int world, int (*body)(struct sl_star *), int *codes) {
     struct sl_star star;
     alarm(20);
     sl_error_clear();
-    if (sl_star_open(&star, rank, world, "127.0.0.1", port, 5) != SL_OK) {
+    if (sl_star_open(&star, rank, world, false, "127.0.0.1", port, 5) != SL_OK) {
       fprintf(stderr, "rank %d: %s\n", rank, sl_error_message());
       _exit(99);
     }
@@ -304,10 +305,10 @@ static void a_world_that_never_comes_is_given_up(void **state) {
   (void)state;
   struct sl_star star;
   sl_error_clear();
-  assert_int_equal(sl_star_open(&star, 0, 3, "127.0.0.1", free_port(), 0.3), SL_ERR_PEER);
+  assert_int_equal(sl_star_open(&star, 0, 3, false, "127.0.0.1", free_port(), 0.3), SL_ERR_PEER);
   assert_non_null(strstr(sl_error_message(), "2 of 3 ranks did not come"));
   sl_error_clear();
-  assert_int_equal(sl_star_open(&star, 2, 3, "127.0.0.1", free_port(), 0.3), SL_ERR_PEER);
+  assert_int_equal(sl_star_open(&star, 2, 3, false, "127.0.0.1", free_port(), 0.3), SL_ERR_PEER);
   assert_non_null(strstr(sl_error_message(), "rank 0 did not answer"));
 }
 
@@ -328,15 +329,41 @@ static void a_stranger_is_turned_away(void **state) {
       if (connect(fd, (struct sockaddr *)&at, sizeof at) == 0 && write(fd, "GET / HTTP/1.0\r\n\r\n", 18) == 18) break;
       close(fd);
     }
-    _exit(sl_star_open(&star, 1, 2, "127.0.0.1", port, 5) == SL_OK ? 0 : 1);
+    _exit(sl_star_open(&star, 1, 2, false, "127.0.0.1", port, 5) == SL_OK ? 0 : 1);
   }
   struct sl_star star;
   int how;
   sl_error_clear();
-  if (sl_star_open(&star, 0, 2, "127.0.0.1", port, 5) != SL_OK) fail_msg("%s", sl_error_message());
+  if (sl_star_open(&star, 0, 2, false, "127.0.0.1", port, 5) != SL_OK) fail_msg("%s", sl_error_message());
   waitpid(peer, &how, 0);
   assert_true(WIFEXITED(how) && WEXITSTATUS(how) == 0);
   sl_star_close(&star);
+}
+
+/* Rank 0 takes the meeting point for one address of its own, and rank 1 for another, as where a node's hosts file calls
+ * itself 127.0.1.1. */
+static enum sl_status meet_apart(bool spread, double limit_s) {
+  const int port = free_port();
+  struct sl_star star;
+  int how;
+  fflush(NULL);
+  const pid_t peer = fork();
+  sl_error_clear();
+  if (peer == 0) {
+    alarm(20);
+    _exit(sl_star_open(&star, 1, 2, spread, "127.0.0.1", port, limit_s) == SL_OK ? 0 : 1);
+  }
+  const enum sl_status status = sl_star_open(&star, 0, 2, spread, "127.0.1.1", port, limit_s);
+  waitpid(peer, &how, 0);
+  assert_int_equal(WIFEXITED(how) ? WEXITSTATUS(how) : 128, status == SL_OK ? 0 : 1);
+  sl_star_close(&star);
+  return status;
+}
+
+static void rank_0_hears_other_nodes_at_every_address(void **state) {
+  (void)state;
+  if (meet_apart(true, 10) != SL_OK) fail_msg("%s", sl_error_message());
+  assert_int_equal(meet_apart(false, 0.5), SL_ERR_PEER); /* on one node nobody else is to reach it */
 }
 
 int main(void) {
@@ -352,6 +379,7 @@ int main(void) {
       cmocka_unit_test(an_end_carries_its_reason),
       cmocka_unit_test(a_world_that_never_comes_is_given_up),
       cmocka_unit_test(a_stranger_is_turned_away),
+      cmocka_unit_test(rank_0_hears_other_nodes_at_every_address),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -217,8 +217,9 @@ static enum sl_status find_place(struct sl_cuda *cuda) {
 static enum sl_status meet(struct sl_cuda *cuda) {
   SL_TRY(find_place(cuda));
   SL_TRY(read_timeout(cuda));
-  SL_TRY(sl_star_open(&cuda->star, cuda->place.rank, cuda->place.world, cuda->place.host, cuda->place.port,
-                      cuda->timeout_s));
+  const struct sl_cuda_place *p = &cuda->place;
+  const bool spread = p->local_world < p->world;
+  SL_TRY(sl_star_open(&cuda->star, p->rank, p->world, spread, p->host, p->port, cuda->timeout_s));
   return sl_cuda_watch_start(cuda);
 }
 

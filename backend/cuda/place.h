@@ -19,7 +19,7 @@
 struct sl_cuda_place {
   int rank, world;             /* 0 of 1 without a launcher */
   int local_rank, local_world; /* among the processes of this node */
-  char host[256];              /* where rank 0 listens; "" for a world of one */
+  char host[256];              /* where rank 0 is to be found; "" for a world of one */
   int port;
 };
 

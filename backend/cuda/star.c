@@ -7,6 +7,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -115,30 +116,48 @@ static void tune(int fd) {
   setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes); /* a host that vanishes says nothing by itself */
 }
 
-static enum sl_status resolve(const char *host, int port, int passive, struct addrinfo **out) {
+/* `host` NULL: any address of this machine. */
+static enum sl_status resolve(const char *host, int family, int port, struct addrinfo **out) {
   char service[16];
-  const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = passive ? AI_PASSIVE : 0};
+  const struct addrinfo hints = {
+      .ai_family = family, .ai_socktype = SOCK_STREAM, .ai_flags = host == NULL ? AI_PASSIVE : 0};
   snprintf(service, sizeof service, "%d", port);
   const int code = getaddrinfo(host, service, &hints, out);
   if (code == 0) return SL_OK;
-  return sl_fail(SL_ERR_INPUT, "the meeting point %s: %s; MASTER_ADDR names it", host, gai_strerror(code));
+  return sl_fail(SL_ERR_INPUT, "the meeting point %s: %s; MASTER_ADDR names it", host ? host : "(any address)",
+                 gai_strerror(code));
 }
 
-static enum sl_status listen_at(const char *host, int port, int world, int *out) {
-  struct addrinfo *list;
-  SL_TRY(resolve(host, port, 1, &list));
-  const int fd = socket(list->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0), yes = 1;
-  int failed = fd < 0;
-  if (!failed) setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-  failed = failed || bind(fd, list->ai_addr, list->ai_addrlen) != 0 || listen(fd, world) != 0;
+/* -1 and errno where that cannot be. */
+static int listen_on(const struct addrinfo *at, int world) {
+  const int fd = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0), yes = 1, no = 0;
+  if (fd < 0) return -1;
+  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  if (at->ai_family == AF_INET6) setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no);
+  if (bind(fd, at->ai_addr, at->ai_addrlen) == 0 && listen(fd, world) == 0) return fd;
   const int why = errno;
-  freeaddrinfo(list);
-  if (failed && fd >= 0) close(fd);
-  if (failed)
-    return sl_fail(SL_ERR_PEER, "rank 0 cannot listen at %s port %d: %s; MASTER_PORT chooses another", host, port,
-                   strerror(why));
-  *out = fd;
-  return SL_OK;
+  close(fd);
+  errno = why;
+  return -1;
+}
+
+/* Where ranks are on other nodes, at any address: the name by which they know this node may stand for its loopback here,
+ * as in Debian's /etc/hosts. A socket of IPv6 takes callers of both kinds; some machines have IPv4 alone. */
+static enum sl_status listen_at(const char *host, int port, int world, bool spread, int *out) {
+  const char *at = spread ? NULL : host;
+  const int families[] = {spread ? AF_INET6 : AF_UNSPEC, AF_INET};
+  int why = 0;
+  *out = -1;
+  for (int i = 0; *out < 0 && i < (spread ? 2 : 1); i++) {
+    struct addrinfo *list;
+    SL_TRY(resolve(at, families[i], port, &list));
+    *out = listen_on(list, world);
+    why = errno;
+    freeaddrinfo(list);
+  }
+  if (*out >= 0) return SL_OK;
+  return sl_fail(SL_ERR_PEER, "rank 0 cannot listen at %s port %d: %s; MASTER_PORT chooses another",
+                 at ? at : "any address,", port, strerror(why));
 }
 
 /* One caller: who it is. Strangers are turned away. */
@@ -189,7 +208,7 @@ static enum sl_status call_root(struct sl_star *star, const char *host, int port
   int why = ETIMEDOUT;
   while (seconds() < deadline) {
     struct addrinfo *list;
-    SL_TRY(resolve(host, port, 0, &list));
+    SL_TRY(resolve(host, AF_UNSPEC, port, &list));
     const int fd = socket(list->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     const int failed = fd < 0 || connect(fd, list->ai_addr, list->ai_addrlen) != 0;
     why = errno;
@@ -207,7 +226,8 @@ static enum sl_status call_root(struct sl_star *star, const char *host, int port
                  star->timeout_s, strerror(why));
 }
 
-enum sl_status sl_star_open(struct sl_star *star, int rank, int world, const char *host, int port, double timeout_s) {
+enum sl_status sl_star_open(struct sl_star *star, int rank, int world, bool spread, const char *host, int port,
+                            double timeout_s) {
   *star = (struct sl_star){.rank = rank, .world = world, .timeout_s = timeout_s};
   if (pthread_mutex_init(&star->lock, NULL) != 0) return sl_fail(SL_ERR_MEMORY, "no memory for a lock");
   star->open = 1;
@@ -218,7 +238,7 @@ enum sl_status sl_star_open(struct sl_star *star, int rank, int world, const cha
     for (int i = 0; i < (rank == 0 ? world : 1); i++) star->sockets[i] = -1;
   if (status == SL_OK && rank > 0) status = call_root(star, host, port, deadline);
   int listener = -1;
-  if (status == SL_OK && rank == 0) status = listen_at(host, port, world, &listener);
+  if (status == SL_OK && rank == 0) status = listen_at(host, port, world, spread, &listener);
   if (status == SL_OK && rank == 0) status = gather(star, listener, deadline);
   if (listener >= 0) close(listener);
   /* nobody goes on before all are there */

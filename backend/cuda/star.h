@@ -10,6 +10,7 @@
 #include "core/status.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 struct sl_star {
@@ -20,9 +21,11 @@ struct sl_star {
   int open; /* the lock exists */
 };
 
-/* Meet at `host`:`port`. World 1 needs neither. Errors: SL_ERR_PEER: nobody there within the time, another job's port,
+/* Meet at `host`:`port`. World 1 needs neither. Rank 0 listens at that address, or, of ranks `spread` over
+ * several nodes, at every one of its node. Errors: SL_ERR_PEER: nobody there within the time, another job's port,
  * two processes of one rank, another world. */
-enum sl_status sl_star_open(struct sl_star *star, int rank, int world, const char *host, int port, double timeout_s);
+enum sl_status sl_star_open(struct sl_star *star, int rank, int world, bool spread, const char *host, int port,
+                            double timeout_s);
 /* Each passes `bytes`; `all` receives them in rank order. Errors: SL_ERR_PEER naming the rank that is gone or late. */
 enum sl_status sl_star_exchange(struct sl_star *star, const void *mine, size_t bytes, void *all);
 /* SL_OK when all ranks pass SL_OK, else the lowest failing rank's status and message on all of them; *culprit (may be
