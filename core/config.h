@@ -14,8 +14,9 @@
  *   gradient_clipping                     0.0 before 0.19.6, then 1.0
  *   offload_{optimizer,param}.pin_memory  false before 0.19.6, then true
  *   bf16.check_grad_overflow              false before 0.19.6, then true
- *   steps_per_print                       10 before 0.16.0, then null
- * (The first three changed between June and August 2026, on the way to 0.19.6.)
+ * (All three changed between June and August 2026, on the way to 0.19.6.)
+ *
+ * A key that DeepSpeed knows and shardlab does not model has no field here: config_known.inc.
  *
  * Values: "auto" means the default. Whole reals (5e8) are integers. Deprecated spellings (cpu_offload, bfloat16, ...) are
  * read as DeepSpeed reads them, with a warning. Sources: deepspeed/runtime/config.py, zero/config.py,
@@ -51,10 +52,7 @@ struct sl_config {
   char ds_version[16]; /* shardlab.ds_version: whose defaults apply; "0.19.6" */
   /* batch; 0 = not given, until sl_config_resolve_batch */
   int64_t train_batch_size, train_micro_batch_size_per_gpu, gradient_accumulation_steps;
-  int64_t steps_per_print;  /* 0 = null */
-  double gradient_clipping; /* global norm, 0 = off */
-  bool prescale_gradients;
-  double gradient_predivide_factor;
+  double gradient_clipping;              /* global norm, 0 = off */
   bool gradient_allreduce_sum;           /* gradient_allreduce_op == "sum" */
   enum sl_dtype param_dtype;             /* F32, F16 (fp16.enabled) or BF16 (bf16.enabled) */
   enum sl_dtype communication_data_type; /* null: param_dtype */
@@ -68,7 +66,7 @@ struct sl_config {
     double min_loss_scale;
   } fp16;
   struct {
-    bool enabled, check_grad_overflow, immediate_grad_update;
+    bool enabled, check_grad_overflow;
   } bf16;
   struct {
     enum sl_optimizer type;
@@ -79,12 +77,11 @@ struct sl_config {
   struct sl_lr_rules scheduler;
   struct {
     int stage; /* 0..3 */
-    bool contiguous_gradients, reduce_scatter, allgather_partitions, overlap_comm;
+    bool overlap_comm;
     int64_t reduce_bucket_size, allgather_bucket_size; /* elements */
     int64_t prefetch_bucket_size, param_persistence_threshold, model_persistence_threshold, max_live_parameters,
-        max_reuse_distance, sub_group_size; /* elements, stage 3 */
+        max_reuse_distance; /* elements, stage 3 */
     enum sl_offload_device offload_optimizer, offload_param;
-    bool pin_optimizer, pin_param;
     int64_t hpz_partition_size, mics_shard_size;
     bool allow_untested_optimizer; /* top-level zero_allow_untested_optimizer */
   } zero;
@@ -123,6 +120,15 @@ enum sl_status sl_config_parse(struct sl_config *config, const char *name, const
 /* The same from a document, which is taken over, on failure too: for callers that put keys of their own into it. */
 enum sl_status sl_config_from_json(struct sl_config *config, struct sl_json *doc, bool strict);
 void sl_config_free(struct sl_config *config);
+
+/* What the file itself says. The value at a key path without array indices, NULL when absent, null or "auto"; borrowed. */
+const json_t *sl_config_at(const struct sl_config *config, const char *path);
+/* The truth of that value, `otherwise` where there is none. */
+bool sl_config_flag(const struct sl_config *config, const char *path, bool otherwise);
+/* `value` as it may stand in a message: JSON text, cut to `size`. */
+const char *sl_config_show(const json_t *value, char *out, size_t size);
+/* A warning about the key `path`, with its place. */
+void sl_config_warn(const struct sl_config *config, const char *path, const char *text);
 
 /* DeepSpeed's batch algebra for `dp` data-parallel ranks, and the checks that involve what flags may override (tp, pp, ...):
  * sl_config_parse has done those among DeepSpeed's own keys. Call it once. After SL_OK

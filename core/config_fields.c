@@ -31,6 +31,7 @@
 #define ALIAS(name) .alias = name
 #define SAY(text) .complaint = text
 #define ELSEWHERE .soft = true
+#define PRINTS_ONLY .soft = true /* how often DeepSpeed logs: neither bytes, traffic nor arithmetic */
 #define NO_LIMIT 1.7976931348623157e308
 #define BELOW_ONE 0.99999999999999988898 /* prints as 1 */
 #define MANY 65536                       /* ranks along one axis */
@@ -50,10 +51,7 @@ const struct sl_field sl_fields[] = {
     SAY("Micro batch size per gpu: @ has to be greater than 0")),
   M("", "gradient_accumulation_steps", INT, gradient_accumulation_steps, NUL_IS(0), GE(1),
     SAY("Gradient accumulation steps: @ has to be greater than 0")),
-  M("", "steps_per_print", INT, steps_per_print, NUL_IS(0), GE(1), OLD("10", 0, 16, 0)),
   M("", "gradient_clipping", REAL, gradient_clipping, D("1.0"), OLD("0.0", 0, 19, 6), GE(0)),
-  M("", "prescale_gradients", BOOL, prescale_gradients, D("false")),
-  M("", "gradient_predivide_factor", REAL, gradient_predivide_factor, D("1.0"), GT(0)),
   M("", "gradient_allreduce_op", WORD, gradient_allreduce_sum, D("\"mean\""), WORDS("mean|sum")),
   M("", "communication_data_type", DTYPE, communication_data_type, NUL,
     SAY("Invalid communication_data_type. Supported data types: ['fp16', 'bf16', 'fp32']. Got: @")),
@@ -68,7 +66,6 @@ const struct sl_field sl_fields[] = {
   M("fp16", "consecutive_hysteresis", BOOL, fp16.consecutive_hysteresis, D("false")),
   M("fp16", "min_loss_scale", WHOLE, fp16.min_loss_scale, D("1")),
   M("bf16", "enabled", BOOL, bf16.enabled, D("false")),
-  M("bf16", "immediate_grad_update", BOOL, bf16.immediate_grad_update, D("false")),
   M("bf16", "check_grad_overflow", BOOL, bf16.check_grad_overflow, D("true"), OLD("false", 0, 19, 6)),
 
   M("optimizer", "type", TEXT, optimizer.type_name, D("\"\"")),
@@ -122,13 +119,9 @@ const struct sl_field sl_fields[] = {
   M(COSINE, "warmup_type", WORD, scheduler.warmup_log, WARMUP_TYPE),
 
   M(ZERO, "stage", INT, zero.stage, D("0"), RANGE(0, 3)),
-  M(ZERO, "contiguous_gradients", BOOL, zero.contiguous_gradients, D("true")),
-  M(ZERO, "reduce_scatter", BOOL, zero.reduce_scatter, D("true")),
   M(ZERO, "reduce_bucket_size", INT, zero.reduce_bucket_size, D("5e8"), GE(0)),
-  M(ZERO, "allgather_partitions", BOOL, zero.allgather_partitions, D("true")),
   M(ZERO, "allgather_bucket_size", INT, zero.allgather_bucket_size, D("5e8"), GE(0)),
   M(ZERO, "overlap_comm", BOOL, zero.overlap_comm, NUL),
-  M(ZERO, "sub_group_size", INT, zero.sub_group_size, D("1e9"), GE(0)),
   M(ZERO, "stage3_prefetch_bucket_size", INT, zero.prefetch_bucket_size, D("5e7"), GE(0), ALIAS("prefetch_bucket_size")),
   M(ZERO, "stage3_param_persistence_threshold", INT, zero.param_persistence_threshold, D("100000"), GE(0),
     ALIAS("param_persistence_threshold")),
@@ -139,9 +132,7 @@ const struct sl_field sl_fields[] = {
   M(ZERO, "zero_hpz_partition_size", INT, zero.hpz_partition_size, D("1"), GE(0)),
   M(ZERO, "mics_shard_size", INT, zero.mics_shard_size, D("-1"), GE(-1)),
   M(OFF_PAR, "device", WORD, zero.offload_param, D("\"none\""), WORDS("none|cpu|nvme")),
-  M(OFF_PAR, "pin_memory", BOOL, zero.pin_param, D("true"), OLD("false", 0, 19, 6)),
   M(OFF_OPT, "device", WORD, zero.offload_optimizer, D("\"none\""), WORDS("none|cpu|nvme")),
-  M(OFF_OPT, "pin_memory", BOOL, zero.pin_optimizer, D("true"), OLD("false", 0, 19, 6)),
 
   M("shardlab", "ds_version", TEXT, ds_version, D("\"0.19.6\"")),
   M("shardlab", "tp", INT, sl.tp, D("1"), RANGE(1, MANY)),

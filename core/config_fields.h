@@ -39,7 +39,8 @@ struct sl_field {
   double min, max;
   const char *words;     /* "a|b|c", compared without case */
   bool soft;             /* modelled: an unknown word is a warning and means the default, as in DeepSpeed;
-                            not modelled: config_check.c deals with the key, so the warning does not name it */
+                            not modelled: the warning does not name the key, because config_check.c or
+                            config_parallel.c deals with it, or because it has nothing to do with what is modelled */
   const char *complaint; /* DeepSpeed's own words for a value out of range; '@' becomes the value */
   double null_value;     /* what null means in an INT */
   size_t offset, size;   /* target in struct sl_config */
@@ -79,12 +80,6 @@ enum sl_status sl_config_read_section(struct sl_reader *reader, const char *name
 /* The object of `section` in the file, NULL when absent; `path` (of `size`) gets its path as written. */
 enum sl_status sl_config_find_section(const struct sl_config *config, const struct sl_section *section,
                                       const json_t **out, char *path, size_t size);
-/* The truth of a BOOL row without target: the value at `path` when it is given and not "auto", else `otherwise`. */
-bool sl_config_flag(const struct sl_config *config, const char *path, bool otherwise);
-/* The value at a key path without array indices, NULL when absent, null or "auto". */
-const json_t *sl_config_at(const struct sl_config *config, const char *path);
-/* `value` as it may stand in a message: JSON text, cut to `size`. */
-const char *sl_config_show(const json_t *value, char *out, size_t size);
 
 /* DeepSpeed's name of a schedule, "" for constant: config_dump.c. */
 const char *sl_config_scheduler_name(enum sl_lr_schedule type);
@@ -93,8 +88,6 @@ const char *sl_config_scheduler_name(enum sl_lr_schedule type);
 enum sl_status sl_config_check(struct sl_config *config);
 /* DeepSpeed's keys for what "shardlab" says too, taken over; and what the parallel keys mean together: config_parallel.c. */
 enum sl_status sl_config_check_parallel(struct sl_config *config);
-/* A warning about the key `path`, with its place. */
-void sl_config_warn(const struct sl_config *config, const char *path, const char *text);
 /* Deprecated spellings and what DeepSpeed turns them into; called before the checks. */
 enum sl_status sl_config_translate_deprecated(struct sl_config *config);
 

@@ -218,10 +218,11 @@ static bool switched_off(const struct sl_field *field, const json_t *object) {
   return false;
 }
 
-/* A key without target: type-checked where DeepSpeed would, and remembered when it is set to something else. */
+/* A key without target: checked where DeepSpeed would or where the row has a range, and remembered when it is set to
+ * something else. */
 static enum sl_status note_unmodelled(struct sl_reader *reader, const struct sl_field *field, bool strict,
                                       const json_t *object, const char *path, const json_t *value) {
-  if (strict) {
+  if (strict || field->ranged) {
     const enum sl_converted done = sl_config_convert(field, value, NULL);
     if (done != SL_CONVERTED) return refuse(reader, field, path, value, done);
   }

@@ -216,7 +216,7 @@ static enum sl_status check_foreign_keys(const struct sl_strategy *s, const stru
                         "preset %s: shards over part of the ranks are DeepSpeed's (ZeRO++, MiCS); %s shards over all",
                         s->name, s->framework);
   }
-  if (c->prescale_gradients) {
+  if (sl_config_flag(c, "prescale_gradients", false)) {
     return sl_json_fail(&c->doc, "prescale_gradients", "is true; preset %s: %s averages after the reduction", s->name,
                         s->framework);
   }

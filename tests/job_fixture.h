@@ -15,9 +15,12 @@ struct fixture {
   struct sl_job job;
 };
 
+static char fixture_warnings[4096]; /* of the latest fixture_open, a line each */
+
 static void fixture_warning(void *context, const char *message) {
   (void)context;
-  (void)message;
+  const size_t n = strlen(fixture_warnings);
+  snprintf(fixture_warnings + n, sizeof fixture_warnings - n, "%s\n", message);
 }
 
 /* Build the job; `options` NULL = defaults. On failure the message is in sl_error_message(). */
@@ -25,6 +28,7 @@ static inline enum sl_status fixture_open(struct fixture *f, const char *model, 
                                           int world, const struct sl_build_options *options) {
   const struct sl_build_options none = {0};
   memset(f, 0, sizeof *f);
+  fixture_warnings[0] = '\0';
   sl_error_clear();
   sl_warn_set_sink(fixture_warning, NULL);
   SL_TRY(sl_model_load(&f->model, model));

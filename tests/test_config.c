@@ -42,10 +42,7 @@ static void defaults_top(void **state) {
   assert_int_equal(c.train_batch_size, 0);
   assert_int_equal(c.train_micro_batch_size_per_gpu, 0);
   assert_int_equal(c.gradient_accumulation_steps, 0);
-  assert_int_equal(c.steps_per_print, 0);
   assert_true(c.gradient_clipping == 1.0);
-  assert_false(c.prescale_gradients);
-  assert_true(c.gradient_predivide_factor == 1.0);
   assert_false(c.gradient_allreduce_sum);
   assert_int_equal(c.param_dtype, SL_F32);
   assert_int_equal(c.communication_data_type, SL_F32);
@@ -59,7 +56,6 @@ static void defaults_top(void **state) {
   assert_true(c.fp16.min_loss_scale == 1);
   assert_false(c.bf16.enabled);
   assert_true(c.bf16.check_grad_overflow);
-  assert_false(c.bf16.immediate_grad_update);
   sl_config_free(&c);
 }
 
@@ -68,11 +64,9 @@ static void defaults_zero(void **state) {
   struct sl_config c;
   parse(&c, silent);
   assert_int_equal(c.zero.stage, 0);
-  assert_true(c.zero.contiguous_gradients && c.zero.reduce_scatter && c.zero.allgather_partitions);
   assert_false(c.zero.overlap_comm);
   assert_int_equal(c.zero.reduce_bucket_size, 500000000);
   assert_int_equal(c.zero.allgather_bucket_size, 500000000);
-  assert_int_equal(c.zero.sub_group_size, 1000000000);
   assert_int_equal(c.zero.prefetch_bucket_size, 50000000);
   assert_int_equal(c.zero.param_persistence_threshold, 100000);
   assert_int_equal(c.zero.model_persistence_threshold, INT64_MAX);
@@ -80,7 +74,6 @@ static void defaults_zero(void **state) {
   assert_int_equal(c.zero.max_reuse_distance, 1000000000);
   assert_int_equal(c.zero.offload_optimizer, SL_OFFLOAD_NONE);
   assert_int_equal(c.zero.offload_param, SL_OFFLOAD_NONE);
-  assert_true(c.zero.pin_optimizer && c.zero.pin_param);
   assert_int_equal(c.zero.hpz_partition_size, 1);
   assert_int_equal(c.zero.mics_shard_size, -1);
   assert_false(c.zero.allow_untested_optimizer);
@@ -151,24 +144,23 @@ static void versions(void **state) {
     const char *version;
     double clipping;
     bool pin, check;
-    int print;
   } table[] = {
-      {"0.15.0", 0, false, false, 10}, {"0.15.9", 0, false, false, 10}, {"0.16.0", 0, false, false, 0},
-      {"0.19.5", 0, false, false, 0},  {"0.19.6", 1, true, true, 0},    {"0.19.10+cu12", 1, true, true, 0},
-      {"0.9.6", 0, false, false, 10},  {"1.0", 1, true, true, 0},
+      {"0.15.0", 0, false, false}, {"0.16.0", 0, false, false},     {"0.19.5", 0, false, false},
+      {"0.19.6", 1, true, true},   {"0.19.10+cu12", 1, true, true}, {"0.9.6", 0, false, false},
+      {"1.0", 1, true, true},
   };
   for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
     struct sl_config c;
     char text[256];
-    snprintf(text, sizeof text, "{\"optimizer\": {\"type\": \"Adam\"}, \"shardlab\": {\"ds_version\": \"%s\"}}",
-             table[i].version);
+    snprintf(text, sizeof text,
+             "{\"optimizer\": {\"type\": \"Adam\"}, \"shardlab\": {\"ds_version\": \"%s\"}, \"zero_optimization\": "
+             "{\"offload_param\": {\"pin_memory\": %s}}}",
+             table[i].version, table[i].pin ? "true" : "false");
     parse(&c, text);
+    assert_int_equal(warning_count, 0); /* it is the default */
     assert_string_equal(c.ds_version, table[i].version);
     assert_true(c.gradient_clipping == table[i].clipping);
-    assert_int_equal(c.zero.pin_param, table[i].pin);
-    assert_int_equal(c.zero.pin_optimizer, table[i].pin);
     assert_int_equal(c.bf16.check_grad_overflow, table[i].check);
-    assert_int_equal(c.steps_per_print, table[i].print);
     sl_config_free(&c);
   }
 }
@@ -250,6 +242,18 @@ static void warnings_given(void **state) {
         " \"zero_optimization\": {\"round_robin_gradients\": true}, \"dump_state\": false}",
         "ds.json: known to DeepSpeed, not modelled yet and so without effect here: wall_clock_breakdown, "
         "zero_optimization.round_robin_gradients, aio.queue_depth");
+  warns("{\"optimizer\": {\"type\": \"Adam\"}, \"prescale_gradients\": true, \"gradient_predivide_factor\": 3,\n"
+        "\"steps_per_print\": 7, \"bf16\": {\"enabled\": true, \"immediate_grad_update\": true},\n"
+        "\"zero_optimization\": {\"stage\": 2, \"contiguous_gradients\": false, \"reduce_scatter\": false,\n"
+        "\"allgather_partitions\": false, \"sub_group_size\": 5e8, \"offload_optimizer\": {\"pin_memory\": false}}}",
+        "ds.json: known to DeepSpeed, not modelled yet and so without effect here: prescale_gradients, "
+        "gradient_predivide_factor, bf16.immediate_grad_update, zero_optimization.contiguous_gradients, "
+        "zero_optimization.reduce_scatter, zero_optimization.allgather_partitions, zero_optimization.sub_group_size, "
+        "zero_optimization.offload_optimizer.pin_memory");
+  warns("{\"optimizer\": {\"type\": \"Adam\"}, \"zero_optimization\": {\"offload_param\": {\"pin_memory\": true}}, "
+        "\"shardlab\": {\"ds_version\": \"0.19.5\"}}",
+        "ds.json: known to DeepSpeed, not modelled yet and so without effect here: "
+        "zero_optimization.offload_param.pin_memory");
   warns("{\"optimizer\": {\"type\": \"SGD\"}, \"zero_optimization\": {\"stage\": 1}}",
         "ds.json:1:16: optimizer.type: You are using an untested ZeRO Optimizer. DeepSpeed would refuse it; please add "
         "<\"zero_allow_untested_optimizer\": true> in the configuration file to use it there.");
@@ -263,13 +267,16 @@ static void warnings_given(void **state) {
 static void silence(void **state) {
   (void)state;
   struct sl_config c;
-  parse(&c, "{\"optimizer\": {\"type\": \"SGD\"}, \"zero_optimization\": {\"stage\": 2, \"zenflow\": null},\n"
+  parse(&c, "{\"optimizer\": {\"type\": \"SGD\"}, \"zero_optimization\": {\"stage\": 2, \"zenflow\": null,\n"
+            "\"contiguous_gradients\": true, \"reduce_scatter\": true, \"allgather_partitions\": \"auto\",\n"
+            "\"sub_group_size\": 1e9, \"offload_optimizer\": {\"pin_memory\": true}},\n"
             "\"zero_allow_untested_optimizer\": true, \"steps_per_print\": 2000, \"wall_clock_breakdown\": false,\n"
+            "\"prescale_gradients\": false, \"gradient_predivide_factor\": 1, \"bf16\": {\"immediate_grad_update\": "
+            "true},\n"
             "\"tensorboard\": {\"enabled\": false, \"output_path\": \"logs\"}, \"elasticity\": {\"micro_batch_sizes\": "
             "[3]},\n"
             "\"checkpoint\": {\"tag_validation\": \"WARN\"}, \"aio\": {\"block_size\": 1048576.0}}");
   assert_int_equal(warning_count, 0);
-  assert_int_equal(c.steps_per_print, 2000);
   sl_config_free(&c);
 }
 

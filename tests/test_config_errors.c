@@ -153,9 +153,9 @@ static const struct {
     {"{\"train_batch_size\" 4}", "ds.json:1:21: expected ':' after a key, found '4'"},
     {"{\"train_batch_size\": 4 \"steps_per_print\": 1}", "ds.json:1:24: expected ',' or '}' after a value, found '\"'"},
     {"{\"zero_optimization\": {\"fastest\": 1}}",
-     "ds.json:1:24: zero_optimization.fastest: unknown key; expected one of stage, contiguous_gradients, "
-     "reduce_scatter, reduce_bucket_size, allgather_partitions, allgather_bucket_size, overlap_comm, sub_group_size, "
-     "stage3_prefetch_bucket_size, prefetch_bucket_size, stage3_param_persistence_threshold, ..."},
+     "ds.json:1:24: zero_optimization.fastest: unknown key; expected one of stage, reduce_bucket_size, "
+     "allgather_bucket_size, overlap_comm, stage3_prefetch_bucket_size, prefetch_bucket_size, "
+     "stage3_param_persistence_threshold, param_persistence_threshold, stage3_model_persistence_threshold, ..."},
     {"{\"gradient_allreduce_op\": \"sum\", \"zero_optimization\": {\"zenflow\": {}}}",
      "ds.json:1:2: gradient_allreduce_op: gradient_allreduce_op='sum' is not supported with ZenFlow"},
     {"{\"zero_optimization\": {\"cpu_offload_param\": true}}",
