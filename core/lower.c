@@ -286,15 +286,6 @@ fail:
   return status;
 }
 
-/* Gradients in host memory are fp32: DeepSpeed's CPU optimizers read nothing else. */
-static void choose_types(struct sl_lowering *l) {
-  const struct sl_config *c = l->plan->config;
-  const struct sl_strategy *s = &l->plan->strategy;
-  l->dtype = c->param_dtype;
-  l->accumulate = s->fp32_gradients || (s->offload_optimizer && s->shard_grads) ? SL_F32 : c->grad_accum_dtype;
-  l->wire = s->fp32_gradients ? SL_F32 : c->communication_data_type;
-}
-
 enum sl_status sl_job_build(struct sl_job *job, const struct sl_plan *plan, const struct sl_build_options *options) {
   enum sl_status status;
   *job = (struct sl_job){.plan = plan};
@@ -309,8 +300,10 @@ enum sl_status sl_job_build(struct sl_job *job, const struct sl_plan *plan, cons
                                    .stage = &plan->stages[c->stage],
                                    .rank_class = c,
                                    .options = options,
+                                   .dtype = plan->config->param_dtype,
+                                   .accumulate = plan->config->grad_accum_dtype,
+                                   .wire = plan->config->communication_data_type,
                                    .member = job->classes_per_stage > 1 ? i % job->classes_per_stage : -1};
-    choose_types(&lowering);
     SL_GO(lower_class(&lowering));
   }
   return SL_OK;

@@ -53,7 +53,16 @@ static enum sl_status choose_shard_size(struct sl_strategy *s, const struct sl_c
   return SL_OK;
 }
 
-enum sl_status sl_strategy_choose(struct sl_strategy *s, const struct sl_config *config, int dp) {
+/* What the preset has an answer of its own to is the configuration from here on: the lowering and the run record read it
+ * there. */
+static void overrule(struct sl_config *c, const struct sl_strategy *s) {
+  if (s->fp32_gradients) c->communication_data_type = SL_F32;
+  if (s->fp32_gradients || sl_strategy_fp32_on_host(s)) c->grad_accum_dtype = SL_F32;
+  c->zero.overlap_comm = s->overlap;
+  c->zero.reduce_bucket_size = s->bucket;
+}
+
+enum sl_status sl_strategy_choose(struct sl_strategy *s, struct sl_config *config, int dp) {
   struct sl_preset preset;
   SL_TRY(sl_strategy_find_preset(&preset, config));
   *s = preset.row;
@@ -62,6 +71,9 @@ enum sl_status sl_strategy_choose(struct sl_strategy *s, const struct sl_config 
   SL_TRY(choose_shard_size(s, config, dp));
   choose_buckets(s, &preset, config, dp);
   SL_TRY(choose_offload(s, config));
+  preset.row = *s;
+  sl_strategy_warn_overruled(&preset, config);
+  overrule(config, s);
   if (dp > 1 || s->offload_optimizer || s->offload_params) return SL_OK;
   s->units = SL_UNITS_WHOLE;
   s->shard_params = s->shard_grads = s->shard_optimizer = false;

@@ -61,8 +61,10 @@ struct sl_strategy {
 
 /* The strategy of `config` for `dp` data-parallel ranks: its preset (config->sl.preset), or DeepSpeed's ZeRO stage. One rank
  * has nobody to share with, so it gets the replicated form of whatever was asked for, unless states are offloaded.
+ * Where the preset has an answer of its own (communication_data_type, grad_accum_dtype, reduce_bucket_size, overlap_comm),
+ * `config` has it too afterwards; a key that the file gives and the preset overrules is named in a warning.
  * Errors: SL_ERR_INPUT: unknown preset, or a configuration that its framework refuses, in that framework's terms. */
-enum sl_status sl_strategy_choose(struct sl_strategy *strategy, const struct sl_config *config, int dp);
+enum sl_status sl_strategy_choose(struct sl_strategy *strategy, struct sl_config *config, int dp);
 
 /* The ZeRO stage of a preset that is one of DeepSpeed's, -1 for any other name. */
 int sl_strategy_deepspeed_stage(const char *name);

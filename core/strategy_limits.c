@@ -1,5 +1,6 @@
 /* What frameworks refuse: one row a limit, with the framework's own words where it has some, and where they stand. The
- * degrees and schedules come first, then what a preset and DeepSpeed's keys cannot mean together. Versions: PyTorch 2.15,
+ * degrees and schedules come first, then what a preset and DeepSpeed's keys cannot mean together, then the keys that it has
+ * an answer of its own to. Versions: PyTorch 2.15,
  * DeepSpeed 0.19.8, Megatron-LM core 0.16, Accelerate 1.15; frameworks.c says what changed since October 2024. */
 #include "core/strategy_presets.h"
 
@@ -150,15 +151,20 @@ static const struct limit limits[] = {
     {ANY, 0, "shardlab.shard_size", shards_but_may_not, NO_SETTING "it shards over all data-parallel ranks"},
 };
 
+/* `says` with its number in place of '@'. */
+static void fill_in(const char *says, int64_t number, char *words, size_t size) {
+  const char *mark = strchr(says, '@');
+  if (mark == NULL) {
+    snprintf(words, size, "%s", says);
+  } else {
+    snprintf(words, size, "%.*s%lld%s", (int)(mark - says), says, (long long)number, mark + 1);
+  }
+}
+
 static enum sl_status refuse(const struct limit *limit, const struct question *q) {
   char words[512];
   const struct sl_config *c = q->config;
-  const char *mark = strchr(limit->says, '@');
-  if (mark == NULL) {
-    snprintf(words, sizeof words, "%s", limit->says);
-  } else {
-    snprintf(words, sizeof words, "%.*s%lld%s", (int)(mark - limit->says), limit->says, (long long)q->number, mark + 1);
-  }
+  fill_in(limit->says, q->number, words, sizeof words);
   return sl_json_fail(&c->doc, limit->key, "%s; preset %s (%s), stage %d, tp %d, pp %d", words, q->preset->row.name,
                       q->preset->row.framework, q->preset->row.zero_stage, c->sl.tp, c->sl.pp);
 }
@@ -240,4 +246,73 @@ enum sl_status sl_strategy_check_limits(const struct sl_preset *preset, const st
         config->optimizer.type_name);
   }
   return SL_OK;
+}
+
+static bool fp32_gradients(struct question *q) {
+  return q->preset->row.fp32_gradients;
+}
+static bool sends_otherwise(struct question *q) {
+  return fp32_gradients(q) && q->config->communication_data_type != SL_F32;
+}
+static bool accumulates_otherwise(struct question *q) {
+  return fp32_gradients(q) && q->config->grad_accum_dtype != SL_F32;
+}
+static bool accumulates_on_host(struct question *q) {
+  return sl_strategy_fp32_on_host(&q->preset->row) && q->config->grad_accum_dtype != SL_F32;
+}
+
+static bool own_buckets(struct question *q) {
+  q->number = q->preset->row.bucket;
+  return q->number != q->config->zero.reduce_bucket_size;
+}
+
+static bool by_layer(struct question *q) {
+  return q->preset->row.units == SL_UNITS_LAYER;
+}
+static bool by_bucket(struct question *q) {
+  return q->preset->row.units == SL_UNITS_BUCKET;
+}
+static bool by_owner(struct question *q) {
+  return q->preset->row.units == SL_UNITS_OWNER;
+}
+
+static bool always_overlaps(struct question *q) {
+  return q->preset->row.overlap && !q->config->zero.overlap_comm;
+}
+
+#define ZERO(key) "zero_optimization." key
+#define OF_LAYERS(key, says)                                                                                           \
+  { ANY, 0, ZERO(key), by_layer, says }
+/* A key of stage 3, in both its spellings. */
+#define STAGE3(key, says) OF_LAYERS("stage3_" key, says), OF_LAYERS(key, says)
+
+/* What a preset does in place of what a key asks for. DeepSpeed's own stages do what the keys say. */
+static const struct limit overruled[] = {
+    {ANY, 0, "communication_data_type", sends_otherwise, "gradients are reduced in fp32"},
+    {ANY, 0, "data_types.grad_accum_dtype", accumulates_otherwise, "gradients accumulate in fp32"},
+    {ANY, 0, "data_types.grad_accum_dtype", accumulates_on_host, "gradients in host memory are fp32"},
+    {ANY, 0, ZERO("reduce_bucket_size"), own_buckets, "buckets of @ elements"},
+    {ANY, 0, ZERO("reduce_bucket_size"), by_layer, "each wrapped block is a bucket"},
+    {ANY, 0, ZERO("allgather_bucket_size"), by_bucket, "parameters are gathered by gradient bucket"},
+    {ANY, 0, ZERO("allgather_bucket_size"), by_owner, "each parameter is broadcast by its owner"},
+    {ANY, 0, ZERO("overlap_comm"), always_overlaps, "communication overlaps with computation"},
+    STAGE3("prefetch_bucket_size", "one wrapped block ahead is gathered"),
+    STAGE3("max_live_parameters", "one wrapped block ahead is gathered"),
+    STAGE3("param_persistence_threshold", "wrapped blocks of any size are sharded"),
+    STAGE3("model_persistence_threshold", "wrapped blocks of any size are sharded"),
+    STAGE3("max_reuse_distance", "a pass or a micro-batch decides when parameters are let go"),
+};
+
+void sl_strategy_warn_overruled(const struct sl_preset *preset, const struct sl_config *config) {
+  for (size_t i = 0; i < sizeof overruled / sizeof *overruled; i++) {
+    char shown[48], instead[128], text[384];
+    struct question q = {.preset = preset, .config = config};
+    const struct limit *row = &overruled[i];
+    const json_t *given = sl_config_at(config, row->key);
+    if (given == NULL || !row->broken(&q)) continue;
+    fill_in(row->says, q.number, instead, sizeof instead);
+    snprintf(text, sizeof text, "is %s, which has no effect: preset %s (%s): %s",
+             sl_config_show(given, shown, sizeof shown), preset->row.name, preset->row.framework, instead);
+    sl_config_warn(config, row->key, text);
+  }
 }

@@ -1,6 +1,6 @@
 /* label: unit
- * Presets: what each framework refuses, in its words; groups that shard among themselves; and that the table of frameworks
- * says of today what the presets accept. */
+ * Presets: what each framework refuses, in its words; what it overrules and says so; groups that shard among themselves; and
+ * that the table of frameworks says of today what the presets accept. */
 #include "core/frameworks.h"
 #include "core/strategy.h"
 
@@ -14,10 +14,15 @@
 
 #include <cmocka.h>
 
-static void swallow(void *context, const char *message) {
+static char said[4096]; /* warnings of the latest choose(), a line each */
+
+static void collect(void *context, const char *message) {
   (void)context;
-  (void)message;
+  const size_t n = strlen(said);
+  snprintf(said + n, sizeof said - n, "%s\n", message);
 }
+
+static struct sl_config chosen; /* what the latest choose() made of the configuration, without its document */
 
 /* The strategy of a "shardlab" section (and the rest, both without their braces) for `dp` replicas of 6 micro-batches. */
 static enum sl_status choose(struct sl_strategy *s, const char *section, const char *rest, int dp) {
@@ -26,11 +31,14 @@ static enum sl_status choose(struct sl_strategy *s, const char *section, const c
   snprintf(text, sizeof text,
            "{\"train_micro_batch_size_per_gpu\": 2, \"gradient_accumulation_steps\": 6, \"shardlab\": {%s}%s%s}",
            section, rest[0] != '\0' ? ", " : "", rest);
-  sl_warn_set_sink(swallow, NULL);
+  said[0] = '\0';
+  sl_warn_set_sink(collect, NULL);
   sl_error_clear();
   enum sl_status status = sl_config_parse(&config, "ds.json", text, strlen(text), false);
   if (status != SL_OK) return status;
   status = sl_strategy_choose(s, &config, dp);
+  chosen = config;
+  chosen.doc = (struct sl_json){0};
   sl_config_free(&config);
   return status;
 }
@@ -108,6 +116,93 @@ static void neighbours_pass(void **state) {
   assert_true(s.shard_params);
 }
 
+#define ZERO_KEY(key) "\"zero_optimization\": {" key "}"
+#define KEPT "\"data_types\": {\"grad_accum_dtype\": \"bf16\"}"
+#define BF16 "\"bf16\": {\"enabled\": true}"
+
+/* A key that the file gives and the preset overrules; `says` NULL: it is what the preset does anyhow. */
+static const struct {
+  const char *preset, *rest, *says;
+} overruled[] = {
+    {"megatron-lm", "\"communication_data_type\": \"bf16\"",
+     "communication_data_type: is \"bf16\", which has no effect: preset megatron-lm (Megatron-LM): gradients are "
+     "reduced in fp32\n"},
+    {"megatron-lm", BF16 ", \"communication_data_type\": \"fp32\"", NULL},
+    {"megatron-lm", BF16, NULL},
+    {"deepspeed-1", ZERO_KEY("\"stage\": 1") ", \"communication_data_type\": \"bf16\"", NULL},
+    {"megatron-distributed-optimizer", BF16 ", " KEPT,
+     "data_types.grad_accum_dtype: is \"bf16\", which has no effect: preset megatron-distributed-optimizer "
+     "(Megatron-LM): gradients accumulate in fp32\n"},
+    {"fsdp", BF16 ", " KEPT, NULL},
+    {"", ZERO_KEY("\"stage\": 2, \"offload_optimizer\": {\"device\": \"cpu\"}") ", " BF16 ", " KEPT,
+     "data_types.grad_accum_dtype: is \"bf16\", which has no effect: preset deepspeed-2 (DeepSpeed): gradients in host "
+     "memory are fp32\n"},
+    {"", ZERO_KEY("\"stage\": 1, \"offload_optimizer\": {\"device\": \"cpu\"}") ", " BF16 ", " KEPT, NULL},
+    {"ddp", ZERO_KEY("\"reduce_bucket_size\": 1000001"),
+     "zero_optimization.reduce_bucket_size: is 1000001, which has no effect: preset ddp (PyTorch DDP): buckets of "
+     "6553600 elements\n"},
+    {"ddp", BF16 ", " ZERO_KEY("\"reduce_bucket_size\": 13107200"), NULL},
+    {"megatron-distributed-optimizer", ZERO_KEY("\"reduce_bucket_size\": 77"), "buckets of 40000000 elements\n"},
+    {"megatron-lm", ZERO_KEY("\"reduce_bucket_size\": 77"), NULL},
+    {"deepspeed-2", ZERO_KEY("\"stage\": 2, \"reduce_bucket_size\": 77, \"overlap_comm\": false"), NULL},
+    {"fsdp", ZERO_KEY("\"reduce_bucket_size\": 77"),
+     "zero_optimization.reduce_bucket_size: is 77, which has no effect: preset fsdp (PyTorch FSDP): each wrapped block "
+     "is a bucket\n"},
+    {"ddp", ZERO_KEY("\"overlap_comm\": false"),
+     "zero_optimization.overlap_comm: is false, which has no effect: preset ddp (PyTorch DDP): communication overlaps "
+     "with computation\n"},
+    {"ddp", ZERO_KEY("\"overlap_comm\": true"), NULL},
+    {"zero-redundancy-optimizer", ZERO_KEY("\"allgather_bucket_size\": 77"),
+     "allgather_bucket_size: is 77, which has no effect: preset zero-redundancy-optimizer (PyTorch "
+     "ZeroRedundancyOptimizer): each parameter is broadcast by its owner\n"},
+    {"megatron-distributed-optimizer", ZERO_KEY("\"allgather_bucket_size\": 77"), "gathered by gradient bucket\n"},
+    {"deepspeed-1", ZERO_KEY("\"stage\": 1, \"allgather_bucket_size\": 77"), NULL},
+    {"fsdp2", ZERO_KEY("\"stage3_prefetch_bucket_size\": 77"),
+     "stage3_prefetch_bucket_size: is 77, which has no effect"},
+    {"fsdp2", ZERO_KEY("\"prefetch_bucket_size\": 77"), "zero_optimization.prefetch_bucket_size: is 77, which has no"},
+    {"fsdp", ZERO_KEY("\"max_live_parameters\": 77"), "max_live_parameters: is 77, which has no effect"},
+    {"fsdp", ZERO_KEY("\"stage3_max_reuse_distance\": 77"), "max_reuse_distance: is 77, which has no effect"},
+    {"fsdp", ZERO_KEY("\"param_persistence_threshold\": 77"),
+     "param_persistence_threshold: is 77, which has no effect"},
+    {"fsdp", ZERO_KEY("\"model_persistence_threshold\": 77"),
+     "model_persistence_threshold: is 77, which has no effect"},
+    {"deepspeed-3", ZERO_KEY("\"stage\": 3, \"prefetch_bucket_size\": 77, \"max_reuse_distance\": 77"), NULL},
+};
+
+static void what_a_preset_overrules_is_said(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof overruled / sizeof *overruled; i++) {
+    char section[128], rest[512];
+    struct sl_strategy s;
+    snprintf(section, sizeof section, "\"preset\": \"%s\"", overruled[i].preset);
+    snprintf(rest, sizeof rest, "%s, \"optimizer\": {\"type\": \"AdamW\"}", overruled[i].rest);
+    if (choose(&s, section, rest, 3) != SL_OK) fail_msg("%s: %s", rest, sl_error_message());
+    const char *says = overruled[i].says, *line = strchr(said, '\n');
+    if (says == NULL && said[0] == '\0') continue;
+    if (says == NULL || line == NULL || line[1] != '\0' || strncmp(said, "ds.json:1:", 10) != 0 ||
+        strstr(said, says) == NULL)
+      fail_msg("preset %s, %s: said\n%snot\n%s", overruled[i].preset, rest, said, says != NULL ? says : "(nothing)");
+  }
+}
+
+/* What a run record tells of the configuration is what was used. */
+static void what_a_preset_decides_is_the_configuration(void **state) {
+  (void)state;
+  struct sl_strategy s;
+  assert_int_equal(choose(&s, "\"preset\": \"megatron-distributed-optimizer\"",
+                          BF16 ", " KEPT ", " ZERO_KEY("\"reduce_bucket_size\": 77, \"overlap_comm\": false"), 53),
+                   SL_OK);
+  assert_int_equal(chosen.communication_data_type, SL_F32);
+  assert_int_equal(chosen.grad_accum_dtype, SL_F32);
+  assert_int_equal(chosen.zero.reduce_bucket_size, 53000000);
+  assert_true(chosen.zero.overlap_comm);
+  assert_int_equal(choose(&s, "", BF16 ", " KEPT ", " ZERO_KEY("\"stage\": 2, \"reduce_bucket_size\": 77"), 53), SL_OK);
+  assert_int_equal(chosen.communication_data_type, SL_BF16);
+  assert_int_equal(chosen.grad_accum_dtype, SL_BF16);
+  assert_int_equal(chosen.zero.reduce_bucket_size, 77);
+  assert_false(chosen.zero.overlap_comm);
+}
+
 static void groups_that_shard(void **state) {
   (void)state;
   struct sl_strategy s;
@@ -171,6 +266,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(frameworks_refuse),
       cmocka_unit_test(neighbours_pass),
+      cmocka_unit_test(what_a_preset_overrules_is_said),
+      cmocka_unit_test(what_a_preset_decides_is_the_configuration),
       cmocka_unit_test(groups_that_shard),
       cmocka_unit_test(stages_of_names),
       cmocka_unit_test(the_table_is_what_presets_accept),
