@@ -30,17 +30,17 @@ struct sl_fit {
   size_t count;
   int *points_of;                    /* points behind each entry; owned */
   double gap_stderr, share_stderr;   /* of launch_latency, comm_cpu_share */
+  double scale_stderr;               /* of error_scale; 0: nothing tells */
   double noise_stderr, slope_stderr; /* of run_noise and its slope; below 0: nothing tells */
-  double scale_stderr;               /* of error_scale */
-  double peak_stderr;                /* of the fp32 peak, relative */
+  char source[256];                  /* of what is found: the machine and how busy it was */
 };
 
 /* Fit all of `points`. Errors: SL_ERR_INPUT when the points are too few or name a broken
  * machine, SL_ERR_ABSENT without GSL. */
 enum sl_status sl_fit_points(struct sl_fit *fit, const struct sl_points *points);
 void sl_fit_free(struct sl_fit *fit);
-/* The profile as a cluster.json, with a _source and a _stderr beside what was fitted; new reference. */
-json_t *sl_fit_json(const struct sl_fit *fit, const struct sl_points *points);
+/* The profile as a cluster.json, with a _source beside each number and a _stderr beside each fitted one; new reference. */
+json_t *sl_fit_json(const struct sl_fit *fit);
 
 /* What sl_fit_json made, read as predict will read it from file `name`. Errors: SL_ERR_INPUT with key, value and the range
  * expected, when the points led to a number that no profile may have. */
@@ -63,7 +63,17 @@ enum sl_status sl_fit_merge(struct sl_points *out, const struct sl_points *in);
  * profile (sl_device_run_noise), from what the rounds of each model of `points` say. */
 enum sl_status sl_fit_noise(struct sl_fit *fit, const struct sl_points *points);
 
+/* --- fit_formulas.c --- */
+
+/* The formulas' own numbers in the profile, from the fitted entries and the merged points. */
+void sl_fit_formulas(struct sl_fit *fit);
+
 /* --- fit.c --- */
+
+/* The number at `path` of the profile ("device.run_noise") is now what the points say, with standard error `error` in the
+ * file's unit (NAN or below 0: not known); or it was set without them, for `reason`. What was said of it before goes. */
+void sl_fit_found(struct sl_fit *fit, const char *path, double error);
+void sl_fit_set(struct sl_fit *fit, const char *path, const char *reason);
 
 /* Median of values[0..n), which are sorted, and its standard error from the median absolute deviation; 0 of none. */
 double sl_fit_median(double *values, size_t n, double *error);

@@ -63,6 +63,7 @@ static void fit_slope(struct sl_fit *fit, const struct noise *noise) {
   double squares = 0, products = 0, rest = 0;
   fit->profile.device.run_noise_slope = 0;
   fit->slope_stderr = -1;
+  sl_fit_set(fit, "device.run_noise_slope", "0, since models in rounds are too few, or of a length");
   for (size_t i = 0; i < noise->n; i++) {
     squares += pow(noise->length[i] - length, 2);
     products += (noise->length[i] - length) * (noise->deviation[i] - deviation);
@@ -73,16 +74,19 @@ static void fit_slope(struct sl_fit *fit, const struct noise *noise) {
     rest += pow(noise->deviation[i] - deviation - slope * (noise->length[i] - length), 2);
   fit->profile.device.run_noise_slope = fmin(0.5, fmax(0, -slope));
   fit->slope_stderr = sqrt(rest / (double)(noise->n - 2) / squares);
+  sl_fit_found(fit, "device.run_noise_slope", fit->slope_stderr);
 }
 
 static void fit_level(struct sl_fit *fit, const struct noise *noise) {
   struct sl_device *d = &fit->profile.device;
   d->run_noise = least;
   fit->noise_stderr = -1;
+  sl_fit_set(fit, "device.run_noise", "the least, since one round has none to compare with");
   if (noise->n == 0) return; /* one round: nothing to compare */
   for (size_t i = 0; i < noise->n; i++) noise->work[i] = noise->deviation[i] + d->run_noise_slope * noise->length[i];
   d->run_noise = fmax(least, exp(sl_fit_median(noise->work, noise->n, &fit->noise_stderr)));
   fit->noise_stderr *= d->run_noise;
+  sl_fit_found(fit, "device.run_noise", fit->noise_stderr);
 }
 
 enum sl_status sl_fit_noise(struct sl_fit *fit, const struct sl_points *points) {
@@ -94,6 +98,7 @@ enum sl_status sl_fit_noise(struct sl_fit *fit, const struct sl_points *points) 
   SL_GO(sl_calloc(&noise.work, n * (n + 1), sizeof *noise.work));
   for (size_t i = 0; i < n; i++) add_model(&noise, points, i);
   fit->profile.device.rounds = noise.rounds;
+  sl_fit_set(fit, "device.calibration_rounds", "the most that a model was measured in");
   fit_slope(fit, &noise);
   fit_level(fit, &noise);
 fail:

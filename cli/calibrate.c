@@ -8,9 +8,11 @@
 #include "cli/launch_ranks.h"
 #include "cli/output.h"
 #include "cli/place.h"
+#include "core/annotation.h"
 #include "core/environment.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -69,6 +71,8 @@ static enum sl_status describe_gpu(const struct sl_calibration *c, struct sl_poi
   SL_TRY(c->exec->probe(&devices));
   SL_TRY(sl_calibration_gpu_cluster(&cluster, &devices));
   cluster.device.context_bytes = c->context_bytes;
+  sl_annotation_set(cluster.annotations, "device.context_MiB", "the most that a measured run took beside its arena",
+                    NAN);
   name_machine(points, &devices);
   points->cluster = sl_cluster_to_json(&cluster);
   sl_cluster_free(&cluster);
@@ -83,6 +87,8 @@ static enum sl_status describe_machine(struct sl_points *points, double load) {
   SL_TRY(sl_cluster_load(&cluster, "localhost"));
   cluster.device.cache_bytes = cache > 0 ? cache : 8 << 20;
   cluster.device.cache_bandwidth = cluster.device.memory_bandwidth; /* until the fit replaces it */
+  sl_annotation_set(cluster.annotations, "device.cache_MiB", cache > 0 ? "sysconf: level 3 cache" : "guess", NAN);
+  sl_annotation_set(cluster.annotations, "device.cache_bandwidth_GBps", "guess: that of memory", NAN);
   points->cluster = sl_cluster_to_json(&cluster);
   sl_cluster_free(&cluster);
   points->load = load;
@@ -315,9 +321,10 @@ const struct sl_command sl_command_calibrate = {
     .summary = "Measure this machine and fit a profile that predictions can use",
     .help =
         "Times kernels, matrix products and collectives with 1, 2, 4, ... ranks, and writes a cluster.json for\n"
-        "--cluster with a standard error beside each number. Residuals and a picture stand in NAME.fit/. Leave the\n"
-        "machine alone meanwhile: what disturbs the measurement widens the error bars. On a machine that others\n"
-        "share, --add more rounds at other times. --backend cuda: on 1, 2, 4, ... GPUs of this machine.\n",
+        "--cluster, with the source of each number and a standard error beside each fitted one. Residuals and a\n"
+        "picture stand in NAME.fit/. Leave the machine alone meanwhile: what disturbs the measurement widens the\n"
+        "error bars. On a machine that others share, --add more rounds at other times. --backend cuda: on 1, 2, 4,\n"
+        "... GPUs of this machine.\n",
     .example = "shardlab calibrate --backend host --out profile.json",
     .run = run,
 };

@@ -2,6 +2,9 @@
  * theirs; and the data sheet of the device at hand, which the fit starts from. */
 #include "cli/calibrate.h"
 
+#include "core/annotation.h"
+
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -64,10 +67,12 @@ enum sl_status sl_calibration_gpu_cluster(struct sl_cluster *cluster, const stru
                                            {"A100-SXM4-40GB", "dgx-a100-40g"},
                                            {"A100", "dgx-a100-80g"},
                                            {"V100", "dgx2-v100"}};
-  const char *preset = "dgx-h100"; /* of a device that no preset knows: all that matters is measured */
+  const char *preset = NULL;
   for (size_t i = LENGTH(presets); i-- > 0;)
     if (strstr(devices->name, presets[i][0]) != NULL) preset = presets[i][1];
-  SL_TRY(sl_cluster_load(cluster, preset));
+  SL_TRY(sl_cluster_load(cluster, preset != NULL ? preset : "dgx-h100"));
+  if (preset == NULL) /* all that matters is measured */
+    sl_annotation_set_all(cluster->annotations, "guess: that of dgx-h100, since no preset knows this device");
   snprintf(cluster->name, sizeof cluster->name, "calibrated");
   snprintf(cluster->device.name, sizeof cluster->device.name, "%s", devices->name);
   cluster->nodes = 1;
@@ -75,5 +80,8 @@ enum sl_status sl_calibration_gpu_cluster(struct sl_cluster *cluster, const stru
   cluster->device.memory = devices->memory_bytes;
   cluster->device.cache_bytes = devices->cache_bytes;
   cluster->device.cache_bandwidth = cluster->device.memory_bandwidth; /* until the fit replaces it */
+  sl_annotation_set(cluster->annotations, "device.memory_GiB", "read from the device", NAN);
+  sl_annotation_set(cluster->annotations, "device.cache_MiB", "read from the device: level 2 cache", NAN);
+  sl_annotation_set(cluster->annotations, "device.cache_bandwidth_GBps", "guess: that of memory", NAN);
   return SL_OK;
 }

@@ -177,11 +177,13 @@ static enum sl_status check_memory(const struct sl_options *options, const struc
   double bytes = 0;
   if (on_gpu(options)) return SL_OK;
   SL_TRY(sl_cluster_load(&here, "localhost"));
+  const int64_t memory = here.device.memory;
+  sl_cluster_free(&here);
   for (int rank = 0; rank < setup->plan.world; rank++)
     bytes += (double)setup->job.classes[sl_job_class_of(&setup->job, rank)].arena_bytes[SL_SPACE_DEVICE];
-  if (bytes <= (double)here.device.memory) return SL_OK;
+  if (bytes <= (double)memory) return SL_OK;
   sl_format_bytes(need, sizeof need, bytes);
-  sl_format_bytes(have, sizeof have, (double)here.device.memory);
+  sl_format_bytes(have, sizeof have, (double)memory);
   return sl_fail(SL_ERR_INPUT,
                  "--world: %d ranks of this model need %s of memory in all; expected at most the %s of this machine "
                  "(shardlab predict accepts this configuration)",

@@ -8,10 +8,11 @@
  *    "links": [{"name": text, "span": devices in one unit; the outermost has none, ...}, ...]}
  *
  * Of a cpu, peak_TFLOPS is of one core; memory, its bandwidth and the cache are of one node, shared by its ranks. Any
- * number may have siblings "<key>_source" (text) and "<key>_stderr" (a number). "op_costs" is a calibrated profile's list
- * of measured ops; see op_cost.h. */
+ * number may have siblings "<key>_source" (text) and "<key>_stderr" (a number); see annotation.h. "op_costs" is a
+ * calibrated profile's list of measured ops; see op_cost.h. */
 #include "core/cluster.h"
 
+#include "core/annotation.h"
 #include "core/cluster_presets.h"
 #include "core/json_get.h"
 #include "core/text.h"
@@ -90,34 +91,44 @@ static void write_field(const struct number *number, void *base, double value) {
     *(double *)(void *)at = value * number->unit;
 }
 
-/* Every key must be one of `words` or of the numbers, or the source of a number or of an object of numbers. */
+/* Every key must be one of `words` or of the numbers, or say something of one of them, which is kept. */
 static enum sl_status check_keys(const struct sl_json_object *in, const char *const *words, size_t n_words,
-                                 const struct number *numbers, size_t n_numbers) {
+                                 const struct number *numbers, size_t n_numbers, json_t *annotations) {
   const char *known[MAX_KEYS], *key;
   json_t *value;
   size_t n = 0;
   for (; n < n_words; n++) known[n] = words[n];
   for (size_t i = 0; i < n_numbers; i++) known[n++] = numbers[i].key;
   json_object_foreach((json_t *)(uintptr_t)in->object, key, value) {
-    const size_t length = strlen(key);
-    const bool source = length > 7 && strcmp(key + length - 7, "_source") == 0;
-    const bool error = length > 7 && strcmp(key + length - 7, "_stderr") == 0;
-    const size_t stem = source || error ? length - 7 : length;
     char path[256];
-    size_t i = 0;
+    size_t stem, i = 0;
+    const enum sl_annotation kind = sl_annotation_kind(key, &stem);
     while (i < n && (strlen(known[i]) != stem || strncmp(known[i], key, stem) != 0)) i++;
-    if (i < n && source && !json_is_string(value)) return sl_json_get_fail(in, key, "text");
-    if (i < n && error && !json_is_number(value)) return sl_json_get_fail(in, key, "a number");
-    if (i < n) continue;
-    const char *near = sl_nearest(key, known, n);
     sl_json_get_path(in, key, path, sizeof path);
-    return sl_json_fail(in->doc, path, near != NULL ? "unknown key; expected \"%s\"?" : "unknown key", near);
+    if (i == n) {
+      const char *near = sl_nearest(key, known, n);
+      return sl_json_fail(in->doc, path, near != NULL ? "unknown key; expected \"%s\"?" : "unknown key", near);
+    }
+    if (kind == SL_ANNOTATION_SOURCE && !json_is_string(value)) return sl_json_get_fail(in, key, "text");
+    if (kind == SL_ANNOTATION_STDERR && !json_is_number(value)) return sl_json_get_fail(in, key, "a number");
+    if (kind != SL_ANNOTATION_NONE) json_object_set_new(annotations, path, json_deep_copy(value));
   }
   return SL_OK;
 }
 
-static enum sl_status read_numbers(const struct sl_json_object *in, const struct number *numbers, size_t n,
-                                   void *base) {
+/* Of a number of which the file does not say where it comes from. */
+static void note_origin(const struct sl_json_object *in, const char *key, double value, const char *given,
+                        json_t *annotations) {
+  char path[256];
+  sl_json_get_path(in, key, path, sizeof path);
+  const char *source = sl_json_get(in, key) != NULL ? given : value != 0 ? "guess, the default" : "not given";
+  sl_annotation_default(annotations, path, source);
+}
+
+static const char no_source[] = "no source given";
+
+static enum sl_status read_numbers(const struct sl_json_object *in, const struct number *numbers, size_t n, void *base,
+                                   json_t *annotations) {
   for (size_t i = 0; i < n; i++) {
     const struct number *number = &numbers[i];
     double value = read_field(number, base);
@@ -131,37 +142,39 @@ static enum sl_status read_numbers(const struct sl_json_object *in, const struct
       SL_TRY(sl_json_get_real(in, number->key, number->min, number->max, &value));
     }
     if (sl_json_get(in, number->key) != NULL) write_field(number, base, value);
+    note_origin(in, number->key, value, no_source, annotations);
   }
   return SL_OK;
 }
 
-static enum sl_status read_peak(const struct sl_json_object *device, struct sl_device *out) {
-  const char *names[LENGTH(peak_types)];
+static enum sl_status read_peak(const struct sl_json_object *device, struct sl_device *out, json_t *annotations) {
+  const char *names[LENGTH(peak_types)], *of_all = sl_annotation_source(annotations, "device.peak_TFLOPS");
   for (size_t i = 0; i < LENGTH(peak_types); i++) names[i] = sl_dtype_name(peak_types[i]);
   const struct sl_json_object in = {device->doc, sl_json_get(device, "peak_TFLOPS"), "device.peak_TFLOPS"};
   if (!json_is_object(in.object)) return sl_json_get_fail(device, "peak_TFLOPS", "an object {\"fp32\": TFLOPS, ...}");
-  SL_TRY(check_keys(&in, names, LENGTH(peak_types), NULL, 0));
+  SL_TRY(check_keys(&in, names, LENGTH(peak_types), NULL, 0, annotations));
   if (sl_json_get(&in, "fp32") == NULL) return sl_json_get_fail(&in, "fp32", "a number from 1e-06 to 1e+06");
   for (size_t i = 0; i < LENGTH(peak_types); i++) {
     double tera = 0; /* 0: the device does not compute in this type */
     SL_TRY(sl_json_get_real(&in, names[i], 1e-6, 1e6, &tera));
     out->peak[peak_types[i]] = tera * 1e12;
+    if (tera > 0) note_origin(&in, names[i], tera, of_all != NULL ? of_all : no_source, annotations);
   }
   return SL_OK;
 }
 
-static enum sl_status read_device(const struct sl_json_object *top, struct sl_device *device) {
+static enum sl_status read_device(const struct sl_json_object *top, struct sl_device *device, json_t *annotations) {
   static const char *const words[] = {"name", "kind", "peak_TFLOPS"};
   const struct sl_json_object in = {top->doc, sl_json_get(top, "device"), "device"};
   if (!json_is_object(in.object)) return sl_json_get_fail(top, "device", "an object");
-  SL_TRY(check_keys(&in, words, LENGTH(words), device_numbers, LENGTH(device_numbers)));
+  SL_TRY(check_keys(&in, words, LENGTH(words), device_numbers, LENGTH(device_numbers), annotations));
   char kind[8] = "";
   SL_TRY(sl_json_get_text(&in, "name", device->name, sizeof device->name));
   SL_TRY(sl_json_get_text(&in, "kind", kind, sizeof kind));
   if (strcmp(kind, "gpu") != 0 && strcmp(kind, "cpu") != 0) return sl_json_get_fail(&in, "kind", "\"gpu\" or \"cpu\"");
   device->kind = kind[0] == 'g' ? SL_DEVICE_GPU : SL_DEVICE_CPU;
-  SL_TRY(read_peak(&in, device));
-  SL_TRY(read_numbers(&in, device_numbers, LENGTH(device_numbers), device));
+  SL_TRY(read_peak(&in, device, annotations));
+  SL_TRY(read_numbers(&in, device_numbers, LENGTH(device_numbers), device, annotations));
   if (device->kind == SL_DEVICE_CPU && device->cores < 1)
     return sl_json_get_fail(&in, "cores", "the cores of one node, from 1 to 100000");
   if (device->cache_bytes > 0 && !(device->cache_bandwidth > 0))
@@ -173,10 +186,10 @@ static enum sl_status read_link(struct sl_cluster *cluster, const struct sl_json
   static const char *const words[] = {"name", "span"};
   struct sl_link *link = &cluster->link[cluster->n_link];
   if (!json_is_object(in->object)) return sl_json_fail(in->doc, in->path, "expected an object");
-  SL_TRY(check_keys(in, words, LENGTH(words), link_numbers, LENGTH(link_numbers)));
+  SL_TRY(check_keys(in, words, LENGTH(words), link_numbers, LENGTH(link_numbers), cluster->annotations));
   snprintf(link->name, sizeof link->name, "link %d", cluster->n_link);
   SL_TRY(sl_json_get_text(in, "name", link->name, sizeof link->name));
-  SL_TRY(read_numbers(in, link_numbers, LENGTH(link_numbers), link));
+  SL_TRY(read_numbers(in, link_numbers, LENGTH(link_numbers), link, cluster->annotations));
   link->span = INT64_MAX;
   SL_TRY(sl_json_get_int(in, "span", 1, INT32_MAX, &link->span));
   const int64_t inner = cluster->n_link > 0 ? cluster->link[cluster->n_link - 1].span : 1;
@@ -214,19 +227,28 @@ static void set_defaults(struct sl_cluster *cluster) {
   cluster->device.elementwise_efficiency = 0.8;
 }
 
-enum sl_status sl_cluster_from_json(struct sl_cluster *cluster, const struct sl_json *doc) {
+static enum sl_status read_cluster(struct sl_cluster *cluster, const struct sl_json *doc) {
   static const char *const words[] = {"name", "nodes", "devices_per_node", "device", "links", "op_costs"};
   const struct sl_json_object in = {doc, doc->root, ""};
-  set_defaults(cluster);
   if (!json_is_object(doc->root)) return sl_json_fail(doc, "", "expected a JSON object");
-  SL_TRY(check_keys(&in, words, LENGTH(words), NULL, 0));
+  SL_TRY(check_keys(&in, words, LENGTH(words), NULL, 0, cluster->annotations));
   snprintf(cluster->name, sizeof cluster->name, "cluster");
   SL_TRY(sl_json_get_text(&in, "name", cluster->name, sizeof cluster->name));
   SL_TRY(sl_json_get_int(&in, "nodes", 0, 1000000, &cluster->nodes));
   SL_TRY(sl_json_get_int(&in, "devices_per_node", 1, 100000, &cluster->devices_per_node));
-  SL_TRY(read_device(&in, &cluster->device));
+  SL_TRY(read_device(&in, &cluster->device, cluster->annotations));
   SL_TRY(read_links(&in, cluster));
   return sl_op_costs_read(&cluster->op_costs, doc, sl_json_get(&in, "op_costs"));
+}
+
+enum sl_status sl_cluster_from_json(struct sl_cluster *cluster, const struct sl_json *doc) {
+  set_defaults(cluster);
+  cluster->annotations = json_object();
+  const enum sl_status status = cluster->annotations != NULL
+                                    ? read_cluster(cluster, doc)
+                                    : sl_fail(SL_ERR_MEMORY, "out of memory: the annotations of a cluster");
+  if (status != SL_OK) sl_cluster_free(cluster);
+  return status;
 }
 
 double sl_device_run_noise(const struct sl_device *device, double step_s) {
@@ -242,6 +264,8 @@ double sl_device_median_noise(const struct sl_device *device, double step_s, int
 
 void sl_cluster_free(struct sl_cluster *cluster) {
   sl_op_costs_free(&cluster->op_costs);
+  json_decref(cluster->annotations);
+  cluster->annotations = NULL;
 }
 
 static enum sl_status load_preset(struct sl_cluster *cluster, const struct sl_cluster_preset *preset) {
@@ -307,24 +331,30 @@ static void dump_numbers(json_t *object, const struct number *numbers, size_t n,
   }
 }
 
+static json_t *link_json(const struct sl_cluster *cluster, int i) {
+  const struct sl_link *link = &cluster->link[i];
+  json_t *object = json_pack("{s:s}", "name", link->name);
+  char path[24];
+  snprintf(path, sizeof path, "links[%d]", i);
+  if (link->span != INT64_MAX) json_object_set_new(object, "span", json_integer(link->span));
+  dump_numbers(object, link_numbers, LENGTH(link_numbers), link);
+  return sl_annotation_join(cluster->annotations, path, object);
+}
+
 json_t *sl_cluster_to_json(const struct sl_cluster *cluster) {
   const struct sl_device *d = &cluster->device;
   json_t *peak = json_object(), *links = json_array();
   for (size_t i = 0; i < LENGTH(peak_types); i++)
     if (d->peak[peak_types[i]] > 0)
       json_object_set_new(peak, sl_dtype_name(peak_types[i]), json_real(d->peak[peak_types[i]] / 1e12));
+  peak = sl_annotation_join(cluster->annotations, "device.peak_TFLOPS", peak);
   json_t *device = json_pack("{s:s, s:s, s:o}", "name", d->name, "kind", d->kind == SL_DEVICE_CPU ? "cpu" : "gpu",
                              "peak_TFLOPS", peak);
   dump_numbers(device, device_numbers, LENGTH(device_numbers), d);
-  for (int i = 0; i < cluster->n_link; i++) {
-    const struct sl_link *link = &cluster->link[i];
-    json_t *object = json_pack("{s:s}", "name", link->name);
-    if (link->span != INT64_MAX) json_object_set_new(object, "span", json_integer(link->span));
-    dump_numbers(object, link_numbers, LENGTH(link_numbers), link);
-    json_array_append_new(links, object);
-  }
+  device = sl_annotation_join(cluster->annotations, "device", device);
+  for (int i = 0; i < cluster->n_link; i++) json_array_append_new(links, link_json(cluster, i));
   json_t *top = json_pack("{s:s, s:I, s:I, s:o, s:o}", "name", cluster->name, "nodes", (json_int_t)cluster->nodes,
                           "devices_per_node", (json_int_t)cluster->devices_per_node, "device", device, "links", links);
   if (cluster->op_costs.count > 0) json_object_set_new(top, "op_costs", sl_op_costs_json(&cluster->op_costs));
-  return top;
+  return sl_annotation_join(cluster->annotations, "", top);
 }

@@ -16,8 +16,7 @@
 
 enum sl_device_kind { SL_DEVICE_CPU, SL_DEVICE_GPU };
 
-/* One device (a GPU; or one rank's share of a CPU: `cores` are shared by the ranks of a node). Each number of a profile
- * file may have a sibling "<key>_source" string (data sheet, fit, or guess) and "<key>_stderr" (standard error of a fit). Of a cpu, `peak` is of one core, and memory, its
+/* One device (a GPU; or one rank's share of a CPU: `cores` are shared by the ranks of a node). Of a cpu, `peak` is of one core, and memory, its
  * bandwidth and the cache are of one node. A peak of 0: the device does not compute in that type. */
 struct sl_device {
   char name[64];
@@ -67,6 +66,9 @@ struct sl_cluster {
   int n_link;
   struct sl_link link[SL_MAX_LINKS];
   struct sl_op_costs op_costs; /* owned; measured ops, which the formulas of the device and the links stand in for */
+  /* Where each number of the device and the links comes from (annotation.h): what the file says, or that it says
+   * nothing. Owned; NULL where no file was read. Who changes a number says so here, with sl_annotation_set. */
+  json_t *annotations;
 };
 
 /* `spec`: a preset ("localhost", "dgx-a100-80g", "dgx-h100", "dgx2-v100", "h200x1") or a path of a cluster.json.
@@ -81,10 +83,12 @@ double sl_device_run_noise(const struct sl_device *device, double step_s);
 /* The same of the median of `n` runs at different times (below 1: of one): times sqrt(pi / (2 n + pi - 2)). That
  * is 1 for one run and what theory has for many normal ones; between, 1 % too small for 3 and 5, 11 % too large for 2. */
 double sl_device_median_noise(const struct sl_device *device, double step_s, int64_t n);
-/* Free the measured ops; a zeroed cluster is fine. */
+/* Free the measured ops and the annotations; a zeroed cluster is fine. */
 void sl_cluster_free(struct sl_cluster *cluster);
 /* The slowest link that a group spans: devices first, first+stride, ... (count of them) numbered node by node. */
 const struct sl_link *sl_cluster_link(const struct sl_cluster *cluster, int64_t first, int64_t stride, int64_t count);
+/* As a cluster.json, with a "<key>_source" beside each number of the device and the links, and a "<key>_stderr" where one is
+ * known; new reference. */
 json_t *sl_cluster_to_json(const struct sl_cluster *cluster);
 const char *sl_cluster_preset_name(int i);
 

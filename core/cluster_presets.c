@@ -213,7 +213,7 @@ static const char localhost[] = JSON({
     "memory_GiB": %.6f, "memory_GiB_source": "sysconf, or the limit of the control group",
     "peak_TFLOPS": {
       "fp32": 0.112, "fp32_source": "guess: 32 flop per cycle (AVX2 FMA) at 3.5 GHz, one core",
-      "fp64": 0.056, "fp64_source": "guess: half of fp32"
+      "fp64": 0.056, "fp64_source": "guess: 16 flop per cycle at 3.5 GHz, one core"
     },
     "memory_bandwidth_GBps": %d, "memory_bandwidth_GBps_source": "guess: 10 GB/s per core",
     "gemm_efficiency": 0.8, "gemm_efficiency_source": "guess",

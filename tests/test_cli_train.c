@@ -3,6 +3,7 @@
  * steps, one voice for all ranks, and the verdict of validate. */
 #include "core/record.h"
 #include "tests/cli_run.h"
+#include "tests/cluster_sources.h"
 
 #include <math.h>
 
@@ -207,6 +208,14 @@ static void calibrations_add_up(void **state) {
   json_t *root = json_load_file(path, 0, NULL);
   const json_t *device = json_object_get(root, "device");
   assert_int_equal(json_integer_value(json_object_get(device, "calibration_rounds")), 2);
+  every_number_names_its_source(root);
+  const double error = json_real_value(json_object_get(device, "run_noise_stderr"));
+  assert_true(error > 0);
+  json_decref(root);
+  assert_int_equal(shardlab(scratch, "show cluster --cluster p.json --json -"), 0);
+  root = json_loads(out, 0, NULL);
+  every_number_names_its_source(root);
+  assert_true(json_real_value(json_object_get(json_object_get(root, "device"), "run_noise_stderr")) == error);
   json_decref(root);
   assert_int_equal(shardlab(scratch, "predict --model gpt2-tiny --preset ddp --cluster p.json"), 0);
   if (strstr(out, " (90 % interval ") == NULL) fail_msg("%s", out);

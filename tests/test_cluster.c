@@ -1,6 +1,7 @@
 /* label: unit
  * Clusters: presets, units, the link of a group, and broken files. */
 #include "core/cluster.h"
+#include "tests/cluster_sources.h"
 
 #include <math.h>
 #include <sched.h>
@@ -62,6 +63,7 @@ static void units_become_si(void **state) {
   near(c.link[0].latency, 2e-6);
   near(c.link[0].half_bytes, 3072);
   assert_string_equal(c.link[2].name, "link 2");
+  sl_cluster_free(&c);
 }
 
 static void a_group_gets_the_link_it_spans(void **state) {
@@ -75,6 +77,7 @@ static void a_group_gets_the_link_it_spans(void **state) {
                 {0, 12, 2, 2}, {11, 1, 2, 2}, {0, 1, 24, 2}, {17, 1, 1, 0}, {0, 1, 48, 2}};
   for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
     assert_ptr_equal(sl_cluster_link(&c, groups[i].first, groups[i].stride, groups[i].count), &c.link[groups[i].level]);
+  sl_cluster_free(&c);
 }
 
 /* Every preset loads; its dump loads again to the same numbers, up to the rounding of the units. */
@@ -104,10 +107,81 @@ static void presets_read_back(void **state) {
       near(again.link[i].half_bytes, c.link[i].half_bytes);
       assert_int_equal(again.link[i].span, c.link[i].span);
     }
+    sl_cluster_free(&again);
+    sl_cluster_free(&c);
     free(text);
     json_decref(dump);
   }
   assert_int_equal(count, 7);
+}
+
+static json_t *printed(const char *spec) {
+  struct sl_cluster c;
+  if (sl_cluster_load(&c, spec) != SL_OK) fail_msg("%s", sl_error_message());
+  json_t *dump = sl_cluster_to_json(&c);
+  sl_cluster_free(&c);
+  return dump;
+}
+
+/* "data sheet", "guess", ..., of what a preset gives and of what it leaves out. */
+static void presets_name_their_sources(void **state) {
+  (void)state;
+  const char *name;
+  for (int i = 0; (name = sl_cluster_preset_name(i)) != NULL; i++) {
+    json_t *dump = printed(name);
+    if (every_number_names_its_source(dump) < 24) fail_msg("%s has few numbers", name);
+    json_decref(dump);
+  }
+  json_t *localhost = printed("localhost"), *device = json_object_get(localhost, "device");
+  assert_string_equal(json_string_value(json_object_get(device, "cores_source")), "sched_getaffinity");
+  assert_string_equal(json_string_value(json_object_get(device, "launch_us_source")), "guess");
+  assert_string_equal(json_string_value(json_object_get(device, "run_noise_source")), "not given");
+  json_decref(localhost);
+}
+
+static void expect_text(const json_t *object, const char *key, const char *want) {
+  const char *got = json_string_value(json_object_get(object, key));
+  if (got == NULL || strcmp(got, want) != 0) fail_msg("%s is %s, expected %s", key, got ? got : "absent", want);
+}
+
+/* Sources and standard errors are printed where the file has them, behind their number, and read back as they were. */
+static void annotations_survive(void **state) {
+  (void)state;
+  static const char text[] =
+      "{\"nodes\":1,\"nodes_source\":\"counted\",\"device\":{\"kind\":\"gpu\",\"memory_GiB\":3,\n"
+      "  \"peak_TFLOPS\":{\"fp32\":5,\"bf16\":7,\"bf16_source\":\"fit\",\"bf16_stderr\":0.25},\n"
+      "  \"peak_TFLOPS_source\":\"data sheet\",\"launch_us_stderr\":0.125,\"launch_us\":2,\n"
+      "  \"memory_bandwidth_GBps\":11},\n"
+      " \"links\":[{\"span\":3,\"bandwidth_GBps\":5,\"latency_us\":2},\n"
+      "  {\"bandwidth_GBps\":1.5,\"bandwidth_GBps_source\":\"fit\",\"bandwidth_GBps_stderr\":0.5,\"latency_us\":7}]}";
+  struct sl_cluster c;
+  assert_int_equal(parse(&c, text), SL_OK);
+  json_t *dump = sl_cluster_to_json(&c), *device = json_object_get(dump, "device");
+  const json_t *peak = json_object_get(device, "peak_TFLOPS"), *links = json_object_get(dump, "links");
+  sl_cluster_free(&c);
+  expect_text(dump, "nodes_source", "counted");
+  expect_text(peak, "fp32_source", "data sheet"); /* of all that name none themselves */
+  expect_text(peak, "bf16_source", "fit");
+  near(json_real_value(json_object_get(peak, "bf16_stderr")), 0.25);
+  near(json_real_value(json_object_get(device, "launch_us_stderr")), 0.125);
+  expect_text(device, "launch_us_source", "no source given");
+  expect_text(device, "memory_GiB_source", "no source given");
+  expect_text(device, "gemm_efficiency_source", "guess, the default");
+  expect_text(device, "run_noise_source", "not given");
+  expect_text(json_array_get(links, 0), "bandwidth_GBps_source", "no source given");
+  assert_null(json_object_get(json_array_get(links, 0), "bandwidth_GBps_stderr"));
+  expect_text(json_array_get(links, 1), "bandwidth_GBps_source", "fit");
+  near(json_real_value(json_object_get(json_array_get(links, 1), "bandwidth_GBps_stderr")), 0.5);
+  assert_string_equal(json_object_iter_key(json_object_iter_next(device, json_object_iter_at(device, "launch_us"))),
+                      "launch_us_source");
+  char *once = json_dumps(dump, 0);
+  assert_int_equal(parse(&c, once), SL_OK);
+  json_t *again = sl_cluster_to_json(&c);
+  assert_true(json_equal(dump, again));
+  sl_cluster_free(&c);
+  json_decref(again);
+  json_decref(dump);
+  free(once);
 }
 
 static void preset_numbers(void **state) {
@@ -120,14 +194,17 @@ static void preset_numbers(void **state) {
   near(c.device.memory_bandwidth, 2039e9);
   near(sl_cluster_link(&c, 0, 1, 8)->bandwidth, 240e9);
   near(sl_cluster_link(&c, 0, 8, 2)->bandwidth, 24e9);
+  sl_cluster_free(&c);
   assert_int_equal(sl_cluster_load(&c, "dgx2-v100"), SL_OK);
   assert_int_equal(c.devices_per_node, 16);
   assert_true(c.device.peak[SL_TF32] == 0); /* a V100 has none */
   near(sl_cluster_link(&c, 8, 1, 8)->bandwidth, 120e9);
   near(sl_cluster_link(&c, 15, 1, 2)->bandwidth, 6e9);
+  sl_cluster_free(&c);
   assert_int_equal(sl_cluster_load(&c, "dgx-h100"), SL_OK);
   near(c.device.peak[SL_BF16], 989.4e12);
   near(sl_cluster_link(&c, 0, 1, 8)->bandwidth, 370.8e9);
+  sl_cluster_free(&c);
 }
 
 static void localhost_is_this_machine(void **state) {
@@ -146,6 +223,7 @@ static void localhost_is_this_machine(void **state) {
   near(c.device.memory_bandwidth, 10e9 * c.device.cores);
   /* more ranks than cores still have a link */
   assert_string_equal(sl_cluster_link(&c, 0, 1, 4 * c.device.cores)->name, "shared memory");
+  sl_cluster_free(&c);
 }
 
 #define DEVICE "\"device\":{\"kind\":\"gpu\",\"memory_GiB\":1,\"peak_TFLOPS\":{\"fp32\":1},\"memory_bandwidth_GBps\":1}"
@@ -158,6 +236,7 @@ static void the_outermost_span_may_be_the_cluster(void **state) {
                              ",\"links\":[{\"bandwidth_GBps\":1,\"latency_us\":1,\"span\":15}]}"),
                    SL_OK);
   assert_int_equal(c.link[0].span, 15);
+  sl_cluster_free(&c);
 }
 
 static void broken_files_say_where_and_what(void **state) {
@@ -238,6 +317,8 @@ int main(void) {
       cmocka_unit_test(units_become_si),
       cmocka_unit_test(a_group_gets_the_link_it_spans),
       cmocka_unit_test(presets_read_back),
+      cmocka_unit_test(presets_name_their_sources),
+      cmocka_unit_test(annotations_survive),
       cmocka_unit_test(preset_numbers),
       cmocka_unit_test(localhost_is_this_machine),
       cmocka_unit_test(the_outermost_span_may_be_the_cluster),

@@ -41,6 +41,7 @@ static void open_points(struct sl_points *points) {
   memset(points, 0, sizeof *points);
   assert_int_equal(sl_cluster_load(&local, "localhost"), SL_OK);
   points->cluster = sl_cluster_to_json(&local);
+  sl_cluster_free(&local);
 }
 
 static struct sl_point product(double noise) {
@@ -140,7 +141,7 @@ static void profile_survives_its_file(void **unused) {
   assert_true(fit.profile.device.comm_cpu_share ==
               local.device.comm_cpu_share); /* steps of one rank say nothing of it */
   assert_true(fabs(fit.profile.device.run_noise / (log(1 + 0.04 * 3 / 3.91) / 0.6745 / sqrt(2)) - 1) < 0.01);
-  json_t *json = sl_fit_json(&fit, &points);
+  json_t *json = sl_fit_json(&fit);
   char *text = json_dumps(json, JSON_REAL_PRECISION(17));
   struct sl_json doc;
   assert_int_equal(sl_json_parse(&doc, "profile.json", text, strlen(text)), SL_OK);
@@ -161,6 +162,7 @@ static void profile_survives_its_file(void **unused) {
   free(text);
   json_decref(json);
   sl_cluster_free(&again);
+  sl_cluster_free(&local);
   sl_fit_free(&fit);
   sl_points_free(&points);
 }
@@ -378,9 +380,8 @@ static void noise_of_short_steps_hides_no_error_of_a_long_one(void **unused) {
 static void profiles_can_be_read_again(void **unused) {
   (void)unused;
   static struct sl_fit fit;
-  struct sl_points points = {.machine = "m"};
   fit_models(&fit, 0.1, 0);
-  json_t *profile = sl_fit_json(&fit, &points);
+  json_t *profile = sl_fit_json(&fit);
   if (sl_fit_check(profile, "p.json") != SL_OK) fail_msg("%s", sl_error_message());
   json_object_set_new(json_object_get(profile, "device"), "run_noise", json_real(11));
   assert_int_equal(sl_fit_check(profile, "p.json"), SL_ERR_INPUT);
@@ -432,16 +433,13 @@ static void the_link_has_standard_errors(void **unused) {
     assert_int_equal(sl_points_add(&points, &p), SL_OK);
   }
   assert_int_equal(sl_fit_points(&fit, &points), SL_OK);
-  json_t *profile = sl_fit_json(&fit, &points), *link = json_array_get(json_object_get(profile, "links"), 0);
+  json_t *profile = sl_fit_json(&fit), *link = json_array_get(json_object_get(profile, "links"), 0);
   const double latency = json_number_value(json_object_get(link, "latency_us")),
                latency_error = json_number_value(json_object_get(link, "latency_us_stderr")),
                bandwidth = json_number_value(json_object_get(link, "bandwidth_GBps")),
                bandwidth_error = json_number_value(json_object_get(link, "bandwidth_GBps_stderr"));
   assert_true(latency_error > 0 && latency_error < 0.1 && fabs(latency - 5) < 4 * latency_error);
   assert_true(bandwidth_error > 0 && bandwidth_error < 0.2 && fabs(bandwidth - 7) < 4 * bandwidth_error);
-  /* and what nobody measured does not say that it was */
-  assert_string_equal(
-      json_string_value(json_object_get(json_object_get(profile, "device"), "memory_bandwidth_GBps_source")), "guess");
   json_decref(profile);
   sl_fit_free(&fit);
   sl_points_free(&points);
@@ -466,7 +464,7 @@ static void any_number_of_entries(void **unused) {
   if (sl_fit_points(&fit, &points) != SL_OK) fail_msg("%s", sl_error_message());
   assert_int_equal(fit.profile.op_costs.count, ENTRIES);
   assert_int_equal(fit.points_of[ENTRIES - 1], 2);
-  json_t *json = sl_fit_json(&fit, &points);
+  json_t *json = sl_fit_json(&fit);
   char *text = json_dumps(json, JSON_REAL_PRECISION(17));
   assert_int_equal(sl_json_parse(&doc, "profile.json", text, strlen(text)), SL_OK);
   if (sl_cluster_from_json(&again, &doc) != SL_OK) fail_msg("%s", sl_error_message());

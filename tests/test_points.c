@@ -276,6 +276,7 @@ static void predictions_name_what_stands_in(void **unused) {
       "{\"train_micro_batch_size_per_gpu\":3,\"bf16\":{\"enabled\":true},\"optimizer\":{\"type\":\"AdamW\"}}");
   sl_warn_set_sink(take_warning, NULL);
   f.cluster.op_costs = c->op_costs; /* and owns it */
+  c->op_costs = (struct sl_op_costs){0};
   struct sl_run run = {.exec = &sl_exec_sim, .job = &f.job, .steps = 1};
   if (sl_run_execute(&run) != SL_OK) fail_msg("%s", sl_error_message());
   sl_run_close(&run);
@@ -284,7 +285,7 @@ static void predictions_name_what_stands_in(void **unused) {
     fail_msg("warned of \"%s\"", warned);
   sl_warn_set_sink(NULL, NULL);
   fixture_close(&f);
-  free(c);
+  unload(c);
 }
 
 /* One op of 240 us flops (10 %) and 11 us launch (exact): its fit, or its scatter of 7 %, whichever is more, or what it

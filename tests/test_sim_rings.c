@@ -73,6 +73,7 @@ static double busbw(const char *preset, int nodes, double nics, enum sl_op_kind 
   w.cluster = cluster;
   w.cluster.link[cluster.n_link - 1].bandwidth *= nics;
   const double seconds = ring_seconds(&w, kind, SL_GROUP_DP, bytes, n);
+  sl_cluster_free(&cluster);
   world_free(&w);
   return (double)bytes * (kind == SL_OP_ALL_REDUCE ? 2 : 1) * (n - 1) / n / seconds / 1e9;
 }

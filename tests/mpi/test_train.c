@@ -55,6 +55,7 @@ static void build(struct job *j, const char *folder, const char *run, int world,
 static void drop(struct job *j) {
   sl_job_free(&j->job);
   sl_plan_free(&j->plan);
+  sl_cluster_free(&j->cluster);
   sl_config_free(&j->config);
   sl_model_free(&j->model);
 }
