@@ -219,12 +219,12 @@ fail:
 static bool starts_bucket(const struct sl_lowering *l, const struct bucket *open, int i, int64_t run) {
   const struct sl_strategy *s = &l->plan->strategy;
   const struct sl_placed *t = l->stage->tensors;
-  const int64_t limit = l->zero->reduce->bucket_count <= 1 ? s->first_bucket : s->bucket;
   if (open == NULL) return true;
   /* a bucket is one chunk's, and a tied embedding, whose gradient is complete at a time of its own, is one */
   if (t[i].chunk != t[i + 1].chunk || t[i].tied != t[i + 1].tied || t[i].shared != t[i + 1].shared) return true;
   if (s->units == SL_UNITS_LAYER || s->units == SL_UNITS_BUCKET) return t[i].unit != t[i + 1].unit;
   if (sharded(l) && any_alone(l, i, open->last)) return true;
+  const int64_t limit = sl_plan_bucket_limit(l->plan, l->stage, i + 1, l->zero->reduce->bucket_count <= 1);
   return s->closes_after ? open->count >= limit : open->count + run > limit;
 }
 

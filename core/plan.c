@@ -217,6 +217,13 @@ static void cut_units(struct sl_stage *stage, const struct sl_plan *plan) {
   }
 }
 
+int64_t sl_plan_bucket_limit(const struct sl_plan *plan, const struct sl_stage *stage, int placed, bool first) {
+  const struct sl_strategy *s = &plan->strategy;
+  const struct sl_chunk *chunk = &plan->chunks[stage->chunks[stage->tensors[placed].chunk]];
+  if (s->whole_later_chunks && (chunk->rank > 0 || chunk->local > 0)) return INT64_MAX;
+  return first ? s->first_bucket : s->bucket;
+}
+
 /* Buckets as units fill from the last tensor and close with the one that reaches the limit. */
 static void cut_buckets(struct sl_stage *stage, const struct sl_plan *plan) {
   struct sl_layout *layout = &stage->layout;
@@ -225,7 +232,8 @@ static void cut_buckets(struct sl_stage *stage, const struct sl_plan *plan) {
   for (int i = stage->tensor_count - 1; i >= 0; i--) {
     open += stage->tensors[i].numel;
     count++;
-    if (open < plan->strategy.bucket && i > 0 && !stands_alone(stage, i)) continue;
+    const int64_t limit = sl_plan_bucket_limit(plan, stage, i, layout->unit_count == 0);
+    if (open < limit && i > 0 && !stands_alone(stage, i)) continue;
     layout->units[layout->unit_count++] = (struct sl_unit){.first_tensor = i, .tensor_count = count, .owner = -1};
     open = count = 0;
   }

@@ -163,6 +163,10 @@ static inline bool sl_plan_ties(const struct sl_plan *plan) {
   return plan->model->tied_head && plan->embed_ranks[0] != plan->embed_ranks[1];
 }
 
+/* The limit, in elements, of the gradient bucket that placed tensor `placed` is in; `first`: it is the step's first.
+ * INT64_MAX: the chunk is one bucket. */
+int64_t sl_plan_bucket_limit(const struct sl_plan *plan, const struct sl_stage *stage, int placed, bool first);
+
 /* Elements of one member's shard. */
 static inline int64_t sl_layout_shard(const struct sl_layout *layout, int member) {
   return layout->member_numel != NULL ? layout->member_numel[member] : layout->shard_numel;

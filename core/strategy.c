@@ -19,14 +19,21 @@ static enum sl_status choose_offload(struct sl_strategy *s, const struct sl_conf
   return SL_OK;
 }
 
+/* Megatron-LM with --overlap-grad-reduce (distributed_data_parallel.py): larger buckets over more ranks, so that a ring's
+ * chunks stay bound by bandwidth. */
+static int64_t megatron_bucket(int dp) {
+  const int64_t least = 40000000, by_ranks = 1000000 * (int64_t)dp;
+  return by_ranks > least ? by_ranks : least;
+}
+
 static void choose_buckets(struct sl_strategy *s, const struct sl_preset *p, const struct sl_config *c, int dp) {
   const int64_t element = sl_dtype_bytes(c->param_dtype);
   if (p->bucket_bytes > 0) {
     s->first_bucket = p->first_bucket_bytes / element;
     s->bucket = p->bucket_bytes / element;
-  } else if (s->units == SL_UNITS_BUCKET) {
-    s->bucket = 1000000 * (int64_t)dp > 40000000 ? 1000000 * (int64_t)dp : 40000000;
-    s->first_bucket = s->bucket;
+  } else if (p->family & SL_FAMILY_MEGATRON && s->units != SL_UNITS_LAYER) {
+    s->first_bucket = s->bucket = megatron_bucket(dp);
+    s->whole_later_chunks = true;
   } else {
     s->first_bucket = s->bucket = c->zero.reduce_bucket_size;
   }

@@ -9,9 +9,10 @@
 enum { MIB = 1 << 20 };
 
 /* Sources: torch/nn/parallel/distributed.py (bucket_cap_mb 25, first bucket 1 MiB); torch/distributed/fsdp (transformer
- * auto-wrap, BACKWARD_PRE, limit_all_gathers); Megatron-LM core/distributed/distributed_data_parallel.py (bucket size
- * max(40e6, 1e6 dp)); DeepSpeed 0.19.6 runtime/zero; Accelerate 1.15 parallelism_config.py and utils/dataclasses.py.
- * Bucket limits of 0 come from the configuration or the rank count. */
+ * auto-wrap, BACKWARD_PRE, limit_all_gathers); Megatron-LM core/distributed/distributed_data_parallel.py, with
+ * --overlap-grad-reduce (without it, its default, a chunk is one bucket, reduced when backward is over); DeepSpeed
+ * 0.19.6 runtime/zero; Accelerate 1.15 parallelism_config.py and utils/dataclasses.py.
+ * Bucket limits of 0: by the rank count for Megatron-LM, else reduce_bucket_size, or a layer each. */
 static const struct sl_preset presets[] = {
     {.row = {.name = "deepspeed-0", .framework = "DeepSpeed", .zero_stage = 0, .units = SL_UNITS_WHOLE},
      .family = SL_FAMILY_DEEPSPEED,
@@ -97,8 +98,8 @@ static const struct sl_preset presets[] = {
              .fp32_gradients = true},
      .family = SL_FAMILY_MEGATRON,
      .description =
-         "Megatron-LM --use-distributed-optimizer: fp32 gradients reduce-scattered by bucket, parameters gathered by "
-         "bucket",
+         "Megatron-LM --use-distributed-optimizer --overlap-grad-reduce: fp32 gradients reduce-scattered by bucket, "
+         "parameters gathered by bucket",
      .shards = SL_SHARDS_MAY},
     {.row = {.name = "fsdp-hybrid-shard",
              .framework = "PyTorch FSDP",
@@ -189,8 +190,9 @@ static const struct sl_preset presets[] = {
              .overlap = true,
              .fp32_gradients = true},
      .family = SL_FAMILY_MEGATRON,
-     .description =
-         "Megatron-LM without a distributed optimizer: tensor, sequence and (interleaved) pipeline parallel"},
+     .description = "Megatron-LM --overlap-grad-reduce without a distributed optimizer: tensor, sequence and "
+                    "(interleaved) pipeline "
+                    "parallel"},
     {.row = {.name = "megatron-fsdp",
              .framework = "Megatron-LM",
              .zero_stage = 3,

@@ -1,6 +1,7 @@
 /* label: unit
  * PyTorch's own partitions (tests/golden/partition, made by PyTorch's code): which rank ZeroRedundancyOptimizer gives each
- * parameter to, and how DDP cuts gradients into buckets, for GPT-2 124M, an odd GPT-2 and an MLP. */
+ * parameter to, and how DDP cuts gradients into buckets, for GPT-2 124M, an odd GPT-2 and an MLP. And Megatron-LM's rule for
+ * buckets, in closed form. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -73,23 +74,45 @@ static void whole_parameters_go_where_pytorch_puts_them(void **state) {
   }
 }
 
-/* The gradient all_reduces of a step, in order. */
-static void compare_buckets(int m, const char *preset, const char *precision, const json_t *want) {
-  struct fixture f;
-  size_t n = 0;
-  open_job(&f, m, preset, precision, 3);
-  const struct sl_program *p = &f.job.classes[0].programs[SL_PROGRAM_STEP];
+/* Elements of the gradient reductions over the data-parallel ranks in a step of pipeline stage `stage`, in order. */
+enum { MOST_BUCKETS = 512 };
+struct buckets {
+  size_t count;
+  long long elements[MOST_BUCKETS];
+};
+
+static void add_bucket(struct buckets *b, long long elements) {
+  assert_in_range(b->count, 0, MOST_BUCKETS - 1);
+  b->elements[b->count++] = elements;
+}
+
+static struct buckets reductions(const struct fixture *f, int stage) {
+  struct buckets b = {0};
+  const struct sl_program *p = &f->job.classes[stage * f->job.classes_per_stage].programs[SL_PROGRAM_STEP];
   for (size_t i = 0; i < p->issue_count; i++) {
     const struct sl_op *op = &p->ops[p->issues[i].op];
-    if (op->kind != SL_OP_ALL_REDUCE || op->payload != SL_PAYLOAD_GRADIENT) continue;
-    const long long count = (long long)op->dim[0], theirs = json_integer_value(json_array_get(want, n));
-    if (n < json_array_size(want) && count != theirs)
-      fail_msg("%s, %s, {%s}: bucket %zu has %lld elements, PyTorch's %lld", models[m].name, preset, precision, n,
-               count, theirs);
-    n++;
+    const bool reduces = op->kind == SL_OP_ALL_REDUCE || op->kind == SL_OP_REDUCE_SCATTER;
+    if (reduces && op->payload == SL_PAYLOAD_GRADIENT && op->group == SL_GROUP_DP) add_bucket(&b, op->dim[0]);
   }
-  if (n != json_array_size(want))
-    fail_msg("%s, %s, {%s}: %zu buckets, PyTorch has %zu", models[m].name, preset, precision, n, json_array_size(want));
+  return b;
+}
+
+static void same_buckets(const struct buckets *got, const struct buckets *want, const char *what) {
+  for (size_t n = 0; n < got->count && n < want->count; n++)
+    if (got->elements[n] != want->elements[n])
+      fail_msg("%s: bucket %zu has %lld elements, expected %lld", what, n, got->elements[n], want->elements[n]);
+  if (got->count != want->count) fail_msg("%s: %zu buckets, expected %zu", what, got->count, want->count);
+}
+
+static void compare_buckets(int m, const char *preset, const char *precision, const json_t *theirs) {
+  struct fixture f;
+  char what[128];
+  struct buckets want = {0};
+  for (size_t n = 0; n < json_array_size(theirs); n++) add_bucket(&want, json_integer_value(json_array_get(theirs, n)));
+  open_job(&f, m, preset, precision, 3);
+  const struct buckets got = reductions(&f, 0);
+  snprintf(what, sizeof what, "%s, %s, {%s}", models[m].name, preset, precision);
+  same_buckets(&got, &want, what);
   fixture_close(&f);
 }
 
@@ -103,6 +126,58 @@ static void buckets_are_ddps(void **state) {
     compare_buckets(m, "zero-redundancy-optimizer", "", of(buckets, "float32"));
     compare_buckets(m, "ddp", kept_fp32, of(buckets, "bfloat16"));
     compare_buckets(m, "ddp", kept_bf16, of(buckets, "bfloat16"));
+  }
+}
+
+/* Megatron-LM's rule (core/distributed, param_and_grad_buffer.py) on the parameters of one stage from the last to the first: a
+ * bucket closes with the parameter that makes max(40e6, 1e6 dp) elements full, on the first pipeline rank's first model chunk;
+ * any other chunk is one. No member's part is padded: the sizes here are multiples of dp. */
+static struct buckets megatrons(const struct fixture *f, int stage) {
+  struct buckets b = {0};
+  const struct sl_stage *s = &f->plan.stages[stage];
+  const long long limit = f->plan.dp > 40 ? 1000000LL * f->plan.dp : 40000000;
+  long long open = 0;
+  for (int i = s->tensor_count - 1; i >= 0; i--) {
+    open += s->tensors[i].numel;
+    const bool last = i == 0 || s->tensors[i - 1].chunk != s->tensors[i].chunk;
+    const bool cut = stage == 0 && s->tensors[i].chunk == 0;
+    if (!last && (!cut || open < limit)) continue;
+    add_bucket(&b, open);
+    open = 0;
+  }
+  return b;
+}
+
+/* Whatever DeepSpeed's reduce_bucket_size is. */
+static void buckets_are_megatrons(void **state) {
+  (void)state;
+  static const char *const presets[] = {"megatron-lm", "megatron-distributed-optimizer"};
+  static const struct {
+    const char *model, *pipeline;
+    int pp, dp;
+    size_t first_stage; /* buckets there */
+  } cases[] = {{"gpt2-xl", "", 1, 8, 37},
+               {"gpt2-xl", "", 1, 64, 22},
+               {"llama2-7b", ", \"pp\": 2", 2, 8, 65},
+               {"llama2-7b", ", \"pp\": 2, \"virtual_stages\": 2, \"schedule\": \"interleaved\"", 2, 8, 34}};
+  for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+    for (int p = 0; p < 2; p++) {
+      char config[512];
+      struct fixture f;
+      snprintf(config, sizeof config,
+               "{\"train_micro_batch_size_per_gpu\": 1, \"gradient_accumulation_steps\": 2, \"optimizer\": {\"type\": "
+               "\"AdamW\", \"params\": {\"lr\": 0.1}}, \"zero_optimization\": {\"reduce_bucket_size\": 1e6}, "
+               "\"shardlab\": {\"seq_len\": 8, \"preset\": \"%s\"%s}}",
+               presets[p], cases[c].pipeline);
+      if (fixture_open(&f, cases[c].model, config, "dgx-a100-80g", cases[c].pp * cases[c].dp, NULL) != SL_OK)
+        fail_msg("%s: %s", config, sl_error_message());
+      for (int stage = 0; stage < cases[c].pp; stage++) {
+        const struct buckets got = reductions(&f, stage), want = megatrons(&f, stage);
+        same_buckets(&got, &want, config);
+        if (stage == 0) assert_int_equal(got.count, cases[c].first_stage);
+      }
+      fixture_close(&f);
+    }
   }
 }
 
@@ -124,6 +199,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(whole_parameters_go_where_pytorch_puts_them),
       cmocka_unit_test(buckets_are_ddps),
+      cmocka_unit_test(buckets_are_megatrons),
   };
   return cmocka_run_group_tests(tests, load, unload);
 }

@@ -143,7 +143,9 @@ static const struct {
      "6553600 elements\n"},
     {"ddp", BF16 ", " ZERO_KEY("\"reduce_bucket_size\": 13107200"), NULL},
     {"megatron-distributed-optimizer", ZERO_KEY("\"reduce_bucket_size\": 77"), "buckets of 40000000 elements\n"},
-    {"megatron-lm", ZERO_KEY("\"reduce_bucket_size\": 77"), NULL},
+    {"megatron-lm", ZERO_KEY("\"reduce_bucket_size\": 77"), "buckets of 40000000 elements\n"},
+    {"megatron-lm", ZERO_KEY("\"reduce_bucket_size\": 40000000"), NULL},
+    {"megatron-fsdp", ZERO_KEY("\"reduce_bucket_size\": 77"), "each wrapped block is a bucket\n"},
     {"deepspeed-2", ZERO_KEY("\"stage\": 2, \"reduce_bucket_size\": 77, \"overlap_comm\": false"), NULL},
     {"fsdp", ZERO_KEY("\"reduce_bucket_size\": 77"),
      "zero_optimization.reduce_bucket_size: is 77, which has no effect: preset fsdp (PyTorch FSDP): each wrapped block "
@@ -220,6 +222,27 @@ static void groups_that_shard(void **state) {
   assert_int_equal(s.shard_size, 0);
 }
 
+/* Buckets of Megatron-LM grow with the data-parallel ranks; DeepSpeed's key says nothing to it. */
+static void megatrons_buckets(void **state) {
+  (void)state;
+  static const char *const presets[] = {"megatron-lm", "megatron-distributed-optimizer", "accelerate-megatron"};
+  static const struct {
+    int dp;
+    int64_t elements;
+  } buckets[] = {{8, 40000000}, {40, 40000000}, {41, 41000000}, {4000, 4000000000}};
+  for (int p = 0; p < 3; p++) {
+    for (int i = 0; i < 4; i++) {
+      char section[64];
+      struct sl_strategy s;
+      snprintf(section, sizeof section, "\"preset\": \"%s\"", presets[p]);
+      assert_int_equal(choose(&s, section, "\"zero_optimization\": {\"reduce_bucket_size\": 1e6}", buckets[i].dp),
+                       SL_OK);
+      assert_int_equal(s.first_bucket, buckets[i].elements);
+      assert_int_equal(s.bucket, buckets[i].elements);
+    }
+  }
+}
+
 static void stages_of_names(void **state) {
   (void)state;
   assert_int_equal(sl_strategy_deepspeed_stage("deepspeed-2"), 2);
@@ -269,6 +292,7 @@ int main(void) {
       cmocka_unit_test(what_a_preset_overrules_is_said),
       cmocka_unit_test(what_a_preset_decides_is_the_configuration),
       cmocka_unit_test(groups_that_shard),
+      cmocka_unit_test(megatrons_buckets),
       cmocka_unit_test(stages_of_names),
       cmocka_unit_test(the_table_is_what_presets_accept),
   };
