@@ -30,6 +30,13 @@ static void take_counts(void *context, int64_t step, const struct sl_step_result
   for (int g = 0; g < SL_GROUP_COUNT; g++) c->at[step + 1][g] = sent(sl_group_name((enum sl_group)g));
 }
 
+static long long gradient_bytes(const struct sl_exec_report *r) {
+  long long bytes = 0;
+  for (int i = 0; i < r->traffic_count; i++)
+    bytes += r->traffic[i].payload == SL_PAYLOAD_GRADIENT ? r->traffic[i].wire_bytes : 0;
+  return bytes;
+}
+
 static long long reported(const struct sl_exec_report *r, int group) {
   long long bytes = 0;
   for (int i = 0; i < r->traffic_count; i++) bytes += (int)r->traffic[i].group == group ? r->traffic[i].wire_bytes : 0;
@@ -69,7 +76,8 @@ static void give_up(const char *why) {
   MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-/* Number types: of parameters, of gradients on the wire, and of gradients between micro-batches. The first is fp32. */
+/* Number types: of parameters, of gradients on the wire, and of gradients between micro-batches. The first is fp32, and the
+ * last HALF_WIRES are fp32 parameters whose gradients travel in 16 bits. */
 static const char *const types[] = {
     "",
     "\"bf16\": {\"enabled\": true}, ",
@@ -78,8 +86,10 @@ static const char *const types[] = {
     "\"bf16\"}, ",
     "\"fp16\": {\"enabled\": true, \"loss_scale\": 64}, \"communication_data_type\": \"bf16\", \"data_types\": "
     "{\"grad_accum_dtype\": \"fp32\"}, ",
+    "\"communication_data_type\": \"fp16\", ",
+    "\"communication_data_type\": \"bf16\", ",
 };
-enum { TYPES = sizeof types / sizeof *types };
+enum { TYPES = sizeof types / sizeof *types, HALF_WIRES = 2 };
 static const char *const presets[] = {"ddp", "zero-redundancy-optimizer", "fsdp", "fsdp-shard-grad-op",
                                       "megatron-distributed-optimizer"};
 enum { PRESETS = sizeof presets / sizeof *presets };
@@ -99,7 +109,8 @@ static void config_text(char *out, size_t size, const struct one *c) {
            types[c->type], c->accumulate, c->stage, c->overlap ? "true" : "false", c->preset);
 }
 
-static void run_one(const struct sl_exec_ops *host, const struct one *c) {
+/* Returns the bytes of gradients that this rank puts on the wire in a step. */
+static long long run_one(const struct sl_exec_ops *host, const struct one *c) {
   char config[1024];
   struct fixture f;
   struct counts counts = {{{0}}};
@@ -118,10 +129,23 @@ static void run_one(const struct sl_exec_ops *host, const struct one *c) {
   if (sl_run_execute(&real) != SL_OK || sl_run_execute(&virtual) != SL_OK) give_up(sl_error_message());
   compare_witness(&real.reports[0], &counts, config);
   compare_simulated(&real.reports[0], &virtual.reports[rank], config);
-  expect(reported(&real.reports[0], SL_GROUP_DP) > 0, "gradient bytes", 0, 1, config);
+  const long long bytes = gradient_bytes(&real.reports[0]);
+  expect(bytes > 0, "gradient bytes", bytes, 1, config);
   sl_run_close(&real);
   sl_run_close(&virtual);
   fixture_close(&f);
+  return bytes;
+}
+
+/* A 16-bit wire carries half of fp32's bytes; Megatron-LM's main_grad is fp32 whatever the configuration says. */
+static void run_types(const struct sl_exec_ops *host, const struct one *c) {
+  const long long bytes = run_one(host, c);
+  if (c->type < TYPES - HALF_WIRES) return;
+  struct one wide = *c;
+  wide.type = 0;
+  const int parts = strcmp(c->preset, "megatron-distributed-optimizer") == 0 ? 1 : 2;
+  const long long full = run_one(host, &wide);
+  expect(parts * bytes == full, "gradient bytes of a 16-bit wire", bytes, full / parts, types[c->type]);
 }
 
 int main(int argc, char **argv) {
@@ -137,11 +161,11 @@ int main(int argc, char **argv) {
     for (int overlap = 0; overlap < 4; overlap++) /* and accumulation */
       run_one(host, &(struct one){stage, 1 + overlap / 2 * 2, 0, overlap % 2, ""});
     for (int type = 1; type < TYPES; type++)
-      run_one(host, &(struct one){stage, 1 + (stage + type) % 2 * 2, type, type % 2, ""});
+      run_types(host, &(struct one){stage, 1 + (stage + type) % 2 * 2, type, type % 2, ""});
   }
   for (int p = 0; p < PRESETS; p++)
     for (int type = 0; type < TYPES; type++)
-      run_one(host, &(struct one){0, 1 + (p + type) % 2 * 2, type, false, presets[p]});
+      run_types(host, &(struct one){0, 1 + (p + type) % 2 * 2, type, false, presets[p]});
   if (rank == 0) printf("world %d: %d checks on each rank, %d failures on the first\n", world, checks, failures);
   MPI_Finalize();
   return failures > 0;
