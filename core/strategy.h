@@ -50,13 +50,12 @@ struct sl_strategy {
    * with the one that reaches it (PyTorch, Megatron-LM); per unit, where units are layers or buckets themselves. */
   int64_t first_bucket, bucket;
   bool closes_after;
-  bool
-      whole_later_chunks; /* only the first pipeline rank's first chunk is cut; any other is one bucket (Megatron-LM) */
-  bool overlap;           /* reductions and gathers run beside compute */
-  bool fp32_gradients;    /* accumulated and reduced in fp32 whatever the parameters are (Megatron-LM's main_grad) */
+  bool whole_later_chunks; /* the first pipeline rank's first chunk is cut, any other is one bucket (Megatron-LM) */
+  bool overlap;            /* reductions and gathers run beside compute */
+  bool fp32_gradients;     /* accumulated and reduced in fp32 whatever the parameters are (Megatron-LM's main_grad) */
   enum sl_release release;
-  bool
-      offload_optimizer; /* optimizer state and the reduced gradients it reads live in host memory, which runs the update */
+  /* optimizer state, and the reduced gradients that it reads, live in host memory, which runs the update */
+  bool offload_optimizer;
   bool offload_params; /* parameter shards live in host memory and travel to the device before each gather */
   bool prefetch_units; /* look-ahead of one unit (FSDP) instead of stage3_prefetch_bucket_size elements */
 };
