@@ -55,13 +55,13 @@ static double load_average(void) {
 }
 
 /* By its GPUs, or (NULL) by its processor. */
-static void name_machine(struct sl_points *points, const struct sl_exec_devices *gpus) {
+static void name_machine(char *name, size_t size, const struct sl_exec_devices *gpus) {
   json_t *environment = sl_environment_json(0);
   const char *cpu = json_string_value(json_object_get(environment, "cpu"));
   if (gpus != NULL)
-    snprintf(points->machine, sizeof points->machine, "%d x %s", gpus->count, gpus->name);
+    snprintf(name, size, "%d x %s", gpus->count, gpus->name);
   else
-    snprintf(points->machine, sizeof points->machine, "%s", cpu != NULL ? cpu : "this machine");
+    snprintf(name, size, "%s", cpu != NULL ? cpu : "this machine");
   json_decref(environment);
 }
 
@@ -73,7 +73,7 @@ static enum sl_status describe_gpu(const struct sl_calibration *c, struct sl_poi
   cluster.device.context_bytes = c->context_bytes;
   sl_annotation_set(cluster.annotations, "device.context_MiB", "the most that a measured run took beside its arena",
                     NAN);
-  name_machine(points, &devices);
+  name_machine(points->machine, sizeof points->machine, &devices);
   points->cluster = sl_cluster_to_json(&cluster);
   sl_cluster_free(&cluster);
   points->load = load;
@@ -83,7 +83,7 @@ static enum sl_status describe_gpu(const struct sl_calibration *c, struct sl_poi
 static enum sl_status describe_machine(struct sl_points *points, double load) {
   struct sl_cluster cluster;
   const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
-  name_machine(points, NULL);
+  name_machine(points->machine, sizeof points->machine, NULL);
   SL_TRY(sl_cluster_load(&cluster, "localhost"));
   cluster.device.cache_bytes = cache > 0 ? cache : 8 << 20;
   cluster.device.cache_bandwidth = cluster.device.memory_bandwidth; /* until the fit replaces it */
@@ -200,15 +200,17 @@ static enum sl_status measure_count(const struct sl_options *options, int ranks,
   return status;
 }
 
+static int rounds_of(const struct sl_options *options) {
+  if (options->rounds > 0) return (int)options->rounds;
+  if (options->quick) return 1;
+  return on_gpu(options) ? GPU_ROUNDS : ROUNDS;
+}
+
 /* Everything in rounds, minutes apart: what a machine's other guests do to it lasts for seconds, so that most of it
  * meets only some of the rounds, and the fit can tell. */
 static enum sl_status measure_counts(const struct sl_options *options, int most, struct sl_points *all) {
   int counts[MAX_RANK_COUNTS];
-  const int n = rank_counts(most, counts),
-            usual = options->quick    ? 1
-                    : on_gpu(options) ? GPU_ROUNDS
-                                      : ROUNDS,
-            rounds = options->rounds > 0 ? (int)options->rounds : usual;
+  const int n = rank_counts(most, counts), rounds = rounds_of(options);
   for (int round = 0; round < rounds; round++) {
     char text[64];
     snprintf(text, sizeof text, "round %d of %d", round + 1, rounds);
@@ -260,12 +262,12 @@ static enum sl_status show_profile(const struct sl_options *options) {
 
 /* The points of earlier rounds; those of another machine would be averaged with this one's. */
 static enum sl_status add_earlier(struct sl_points *all, const char *path, const struct sl_exec_devices *gpus) {
-  struct sl_points here;
+  char here[sizeof all->machine];
   SL_TRY(merge(all, path));
-  name_machine(&here, gpus);
-  if (strcmp(all->machine, here.machine) == 0) return SL_OK;
+  name_machine(here, sizeof here, gpus);
+  if (strcmp(all->machine, here) == 0) return SL_OK;
   return sl_fail(SL_ERR_INPUT, "--add: %s: was measured on '%s'; expected this machine, '%s'", path, all->machine,
-                 here.machine);
+                 here);
 }
 
 /* What can be told before anything is measured. *most: ranks at most; `all`: what --add keeps, of the file `points`. */
