@@ -59,7 +59,8 @@ static enum sl_status fit_entry(struct sl_fit *fit, int entry) {
   struct sl_fit_group g = {0};
   enum sl_status status;
   SL_GO(sl_fit_gather(&g, fit, cost, NULL, false));
-  fit->points_of[entry] = (int)g.n;
+  cost->points = (int64_t)g.n;
+  snprintf(cost->source, sizeof cost->source, "shardlab calibrate");
   if (g.n == 1) { /* one point is a constant of unknown certainty */
     cost->seconds[SL_TERM_LAUNCH] = g.seconds[0];
     cost->relative_stderr[SL_TERM_LAUNCH] = cost->scatter = 0.3;
@@ -81,7 +82,6 @@ static enum sl_status fit_entries(struct sl_fit *fit) {
   const struct sl_points *points = &fit->merged;
   struct sl_op_costs *costs = &fit->profile.op_costs;
   SL_TRY(sl_calloc(&fit->rows, points->count, sizeof *fit->rows));
-  SL_TRY(sl_calloc(&fit->points_of, points->count, sizeof *fit->points_of)); /* an entry has one point or more */
   for (size_t i = 0; i < points->count; i++) {
     const struct sl_point *p = &points->items[i];
     bool known = false;
@@ -218,20 +218,9 @@ fail:
 
 void sl_fit_free(struct sl_fit *fit) {
   free(fit->rows);
-  free(fit->points_of);
   sl_cluster_free(&fit->profile);
   sl_points_free(&fit->merged);
   memset(fit, 0, sizeof *fit);
-}
-
-json_t *sl_fit_json(const struct sl_fit *fit) {
-  json_t *top = sl_cluster_to_json(&fit->profile), *entry;
-  size_t i;
-  json_array_foreach(json_object_get(top, "op_costs"), i, entry) {
-    json_object_set_new(entry, "points", json_integer(fit->points_of[i]));
-    json_object_set_new(entry, "source", json_string("shardlab calibrate"));
-  }
-  return top;
 }
 
 enum sl_status sl_fit_check(const json_t *profile, const char *name) {

@@ -28,7 +28,6 @@ struct sl_fit {
   struct sl_points merged; /* the points, rounds put together; owned */
   struct sl_fit_row *rows; /* owned; one per point that a fit used */
   size_t count;
-  int *points_of;                    /* points behind each entry; owned */
   double gap_stderr, share_stderr;   /* of launch_latency, comm_cpu_share */
   double scale_stderr;               /* of error_scale; 0: nothing tells */
   double noise_stderr, slope_stderr; /* of run_noise and its slope; below 0: nothing tells */
@@ -39,11 +38,8 @@ struct sl_fit {
  * machine, SL_ERR_ABSENT without GSL. */
 enum sl_status sl_fit_points(struct sl_fit *fit, const struct sl_points *points);
 void sl_fit_free(struct sl_fit *fit);
-/* The profile as a cluster.json, with a _source beside each number and a _stderr beside each fitted one; new reference. */
-json_t *sl_fit_json(const struct sl_fit *fit);
-
-/* What sl_fit_json made, read as predict will read it from file `name`. Errors: SL_ERR_INPUT with key, value and the range
- * expected, when the points led to a number that no profile may have. */
+/* A profile (sl_cluster_to_json), read as predict will read it from file `name`. Errors: SL_ERR_INPUT with key, value and
+ * the range expected, when the points led to a number that no profile may have. */
 enum sl_status sl_fit_check(const json_t *profile, const char *name);
 
 /* One entry: `n` points of one (op, variant, type, ranks) and their quantities. `cost` has its names set. */

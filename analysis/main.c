@@ -75,7 +75,7 @@ static enum sl_status fit(int argc, char **argv) {
   SL_TRY(fit_request(&request, argc, argv));
   SL_GO(read_points(&points, &request));
   SL_GO(sl_fit_points(&result, &points));
-  profile = sl_fit_json(&result);
+  profile = sl_cluster_to_json(&result.profile);
   SL_GO(sl_fit_check(profile, request.out));
   SL_GO(sl_json_save(profile, request.out));
   printf("%s: %d costs of ops from %zu points; noise of a step of 0.1 s %.1f %%\n", request.out,

@@ -60,7 +60,7 @@ static enum sl_status feed(const struct sl_run *run, int local, struct cursor *c
                                  .program = p,
                                  .op = &p->ops[e->op],
                                  .instance = &p->instances[e->instance],
-                                 .waits = &p->waits[e->wait],
+                                 .waits = e->wait_count > 0 ? &p->waits[e->wait] : NULL,
                                  .wait_count = e->wait_count,
                                  .lane_index = e->lane_index,
                                  .index = c->next};

@@ -275,6 +275,8 @@ static enum sl_status read_entry(const struct sl_json_object *in, struct sl_op_c
   SL_TRY(sl_json_get_int(in, "ranks", 1, 1 << 20, &ranks));
   SL_TRY(sl_json_get_real(in, "scatter", 0, 10, &out->scatter));
   SL_TRY(sl_json_get_real(in, "holdout", 0, 10, &out->holdout));
+  SL_TRY(sl_json_get_int(in, "points", 0, INT64_MAX, &out->points));
+  SL_TRY(sl_json_get_text(in, "source", out->source, sizeof out->source));
   out->ranks = (int)ranks;
   SL_TRY(read_terms(in, out));
   return read_correlation(in, out);
@@ -331,6 +333,8 @@ static json_t *entry_json(const struct sl_op_cost *c) {
   json_t *correlation = correlation_json(c);
   if (json_object_size(correlation) > 0) json_object_set(object, "correlation", correlation);
   json_decref(correlation);
+  if (c->points > 0) json_object_set_new(object, "points", json_integer(c->points));
+  if (c->source[0] != '\0') json_object_set_new(object, "source", json_string(c->source));
   return object;
 }
 

@@ -18,6 +18,7 @@
 #include "core/json_get.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /*        name      key in the file    SI per unit; rate: seconds = 1 / (number x SI) */
 #define SL_TERM_MAP(X)                                                                                                 \
@@ -73,8 +74,10 @@ struct sl_op_cost {
   double seconds[SL_TERM_COUNT];         /* per unit of the term's quantity; 0: the term is absent */
   double relative_stderr[SL_TERM_COUNT]; /* standard error of the fit, relative */
   double correlation[SL_TERM_COUNT][SL_TERM_COUNT]; /* between the estimates of two terms; 1 on the diagonal */
-  double scatter; /* standard deviation of ln(measured / fitted) over the points: what the form does not describe */
-  double holdout; /* the same of the total that this entry's ops take in a program whose shapes the fit did not see */
+  double scatter;  /* standard deviation of ln(measured / fitted) over the points: what the form does not describe */
+  double holdout;  /* the same of the total that this entry's ops take in a program whose shapes the fit did not see */
+  int64_t points;  /* measured, that it was fitted to; 0: not said */
+  char source[64]; /* of the numbers; "": not said */
 };
 
 struct sl_op_costs {

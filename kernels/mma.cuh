@@ -23,19 +23,21 @@ template <typename T> inline float half_of(uint32_t pair, unsigned which) {
 }
 
 struct mma_operands {
-  uint32_t a[4], b[2];
+  float a[8], b[4]; /* of registers 0, 1, ..: the low half, the high half */
 };
 
-template <typename T> inline void emulated_mma(float (&c)[4], const mma_operands &mine) {
-  mma_operands all[32];
+template <typename T> inline void emulated_mma(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
+  mma_operands mine, all[32];
+  for (unsigned i = 0; i < 8; i++) mine.a[i] = half_of<T>(a[i / 2], i % 2);
+  for (unsigned i = 0; i < 4; i++) mine.b[i] = half_of<T>(i < 2 ? b0 : b1, i % 2);
   sl_emulate::gather(mine, all);
   const unsigned g = sl_emulate::lane() / 4, t = sl_emulate::lane() % 4;
   for (unsigned i = 0; i < 4; i++) {
     const unsigned row = g + (i >= 2 ? 8 : 0), column = 2 * t + i % 2;
     for (unsigned k = 0; k < 16; k++) {
       const unsigned owner = k % 8 / 2, upper = k / 8;
-      c[i] += half_of<T>(all[row % 8 * 4 + owner].a[row / 8 + 2 * upper], k % 2) *
-              half_of<T>(all[column * 4 + owner].b[upper], k % 2);
+      c[i] +=
+          all[row % 8 * 4 + owner].a[2 * (row / 8 + 2 * upper) + k % 2] * all[column * 4 + owner].b[2 * upper + k % 2];
     }
   }
 }
@@ -61,7 +63,7 @@ template <> __device__ inline void mma<bf16>(float (&c)[4], const uint32_t (&a)[
       : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 #elif !defined(__CUDACC__)
-  emulated_mma<bf16>(c, {{a[0], a[1], a[2], a[3]}, {b0, b1}});
+  emulated_mma<bf16>(c, a, b0, b1);
 #endif
 }
 template <> __device__ inline void mma<f16>(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
@@ -70,7 +72,7 @@ template <> __device__ inline void mma<f16>(float (&c)[4], const uint32_t (&a)[4
                : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 #elif !defined(__CUDACC__)
-  emulated_mma<f16>(c, {{a[0], a[1], a[2], a[3]}, {b0, b1}});
+  emulated_mma<f16>(c, a, b0, b1);
 #endif
 }
 

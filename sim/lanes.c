@@ -84,8 +84,8 @@ void sl_sim_try(struct sl_sim *sim, int local, int index) {
     return;
   }
   const struct sl_issue *issue = sl_sim_head(rank, index);
-  const struct sl_wait *wait = &rank->now->program->waits[issue->wait];
-  for (uint32_t i = 0; i < issue->wait_count; i++, wait++) {
+  for (uint32_t i = 0; i < issue->wait_count; i++) {
+    const struct sl_wait *wait = &rank->now->program->waits[issue->wait + i];
     if (rank->lanes[wait->lane].done >= wait->count) continue;
     lane->state = SL_SIM_BLOCKED;
     lane->blocker = (uint8_t)wait->lane;

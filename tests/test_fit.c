@@ -141,7 +141,7 @@ static void profile_survives_its_file(void **unused) {
   assert_true(fit.profile.device.comm_cpu_share ==
               local.device.comm_cpu_share); /* steps of one rank say nothing of it */
   assert_true(fabs(fit.profile.device.run_noise / (log(1 + 0.04 * 3 / 3.91) / 0.6745 / sqrt(2)) - 1) < 0.01);
-  json_t *json = sl_fit_json(&fit);
+  json_t *json = sl_cluster_to_json(&fit.profile);
   char *text = json_dumps(json, JSON_REAL_PRECISION(17));
   struct sl_json doc;
   assert_int_equal(sl_json_parse(&doc, "profile.json", text, strlen(text)), SL_OK);
@@ -381,7 +381,7 @@ static void profiles_can_be_read_again(void **unused) {
   (void)unused;
   static struct sl_fit fit;
   fit_models(&fit, 0.1, 0);
-  json_t *profile = sl_fit_json(&fit);
+  json_t *profile = sl_cluster_to_json(&fit.profile);
   if (sl_fit_check(profile, "p.json") != SL_OK) fail_msg("%s", sl_error_message());
   json_object_set_new(json_object_get(profile, "device"), "run_noise", json_real(11));
   assert_int_equal(sl_fit_check(profile, "p.json"), SL_ERR_INPUT);
@@ -433,7 +433,7 @@ static void the_link_has_standard_errors(void **unused) {
     assert_int_equal(sl_points_add(&points, &p), SL_OK);
   }
   assert_int_equal(sl_fit_points(&fit, &points), SL_OK);
-  json_t *profile = sl_fit_json(&fit), *link = json_array_get(json_object_get(profile, "links"), 0);
+  json_t *profile = sl_cluster_to_json(&fit.profile), *link = json_array_get(json_object_get(profile, "links"), 0);
   const double latency = json_number_value(json_object_get(link, "latency_us")),
                latency_error = json_number_value(json_object_get(link, "latency_us_stderr")),
                bandwidth = json_number_value(json_object_get(link, "bandwidth_GBps")),
@@ -463,13 +463,15 @@ static void any_number_of_entries(void **unused) {
   }
   if (sl_fit_points(&fit, &points) != SL_OK) fail_msg("%s", sl_error_message());
   assert_int_equal(fit.profile.op_costs.count, ENTRIES);
-  assert_int_equal(fit.points_of[ENTRIES - 1], 2);
-  json_t *json = sl_fit_json(&fit);
+  assert_int_equal(fit.profile.op_costs.items[ENTRIES - 1].points, 2);
+  json_t *json = sl_cluster_to_json(&fit.profile);
   char *text = json_dumps(json, JSON_REAL_PRECISION(17));
   assert_int_equal(sl_json_parse(&doc, "profile.json", text, strlen(text)), SL_OK);
   if (sl_cluster_from_json(&again, &doc) != SL_OK) fail_msg("%s", sl_error_message());
   assert_int_equal(again.op_costs.count, ENTRIES);
   assert_int_equal(again.op_costs.items[ENTRIES - 1].ranks, ENTRIES);
+  assert_int_equal(again.op_costs.items[ENTRIES - 1].points, 2);
+  assert_string_equal(again.op_costs.items[ENTRIES - 1].source, "shardlab calibrate");
   sl_cluster_free(&again);
   sl_json_free(&doc);
   free(text);

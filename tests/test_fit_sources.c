@@ -110,7 +110,7 @@ static void no_source_is_stale(void **unused) {
       open_points(&points, presets[p]);
       add_points(&points, kinds);
       if (sl_fit_points(&fit, &points) != SL_OK) fail_msg("%s", sl_error_message());
-      json_t *profile = sl_fit_json(&fit);
+      json_t *profile = sl_cluster_to_json(&fit.profile);
       assert_int_equal(every_number_names_its_source(profile), every_number_names_its_source(points.cluster));
       const int fitted = compare(points.cluster, profile, presets[p], kinds);
       const int least = !!(kinds & PRODUCTS) + !!(kinds & COPIES) + 2 * !!(kinds & RECEIVES) + 3 * !!(kinds & STEPS);

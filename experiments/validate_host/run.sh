@@ -3,9 +3,11 @@
 # interval of the median of ROUNDS runs holds the measured median, and how wide it is. Usage: run.sh [PROFILE.json [FOLDER]]
 #
 # Without a profile, or with the name of one to be, the machine is calibrated, in turns with the measurements: a round of
-# the calibration, then a run of each configuration, ROUNDS times, so that both are of the same half hour of a machine that
-# others share (README.md). The predictions are made of the profile alone, whose points are never of the twelve
-# configurations' shapes. With a profile that is there all predictions are made before the first measurement.
+# the calibration, then a run of each configuration, so that both are of the same half hour of a machine that others share
+# (README.md). ROUNDS times, and on while the predictions' median half-width is above 12 %, to MOST_ROUNDS: the noisier the
+# machine, the more runs a median must be of to be foretold that well. The predictions are made of the profile alone, whose
+# points are never of the twelve configurations' shapes. With a profile that is there all predictions are made before the
+# first of ROUNDS measurements.
 #
 # A run takes STEPS steps or, where that is longer, about SECONDS_EACH seconds of them: small steps should not be over
 # before the machine's state has changed once or twice. BUILD names the build folder (build/release).
@@ -20,6 +22,7 @@ data=$root/examples/corpus.txt
 steps=${STEPS:-5}
 seconds=${SECONDS_EACH:-5}
 rounds=${ROUNDS:-7}
+most=${MOST_ROUNDS:-14}
 mkdir -p "$out" "$(dirname "$profile")"
 
 cat >"$out/wide.json" <<'JSON'
@@ -60,6 +63,15 @@ predict_all() {
   done <<<"$configurations"
 }
 
+narrow() { # are the intervals?
+  python3 - "$out" $(awk 'NF { print $1 }' <<<"$configurations") <<'PYTHON'
+import json, statistics, sys
+times = [json.load(open("%s/%s.predicted.json" % (sys.argv[1], name))) for name in sys.argv[2:]]
+widths = [(t["step_time_high_s"] - t["step_time_low_s"]) / 2 / t["step_time_s"] for t in times]
+sys.exit(statistics.median(widths) > 0.12)
+PYTHON
+}
+
 measure_all() { # ROUND
   while read -r name rest; do
     [ -n "$name" ] || continue
@@ -74,10 +86,13 @@ print(max($steps, math.ceil($seconds / t)))")
 
 : >"$out/load.txt"
 [ $calibrates = yes ] || predict_all
-for round in $(seq "$rounds"); do
+round=0
+while [ "$round" -lt "$rounds" ]; do
+  round=$((round + 1))
   if [ $calibrates = yes ]; then
     "$bin/shardlab" calibrate --backend host --rounds 1 $([ "$round" = 1 ] || echo --add) --out "$profile"
     predict_all
+    if [ "$round" = "$rounds" ] && [ "$rounds" -lt "$most" ] && ! narrow; then rounds=$((rounds + 1)); fi
   fi
   measure_all "$round"
 done

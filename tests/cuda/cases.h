@@ -1,7 +1,7 @@
 /* Numbers for the tests of the GPU kernels: a tensor on the device in a number type, and beside it the same numbers in
  * double for the host's double kernels. Every case runs twice; the second time the device's bits are held against those
- * of the first. With CASES_ONCE=1 in the environment it runs once: for a sanitizer, which learns nothing from the second
- * run. */
+ * of the first. With CASES_SANITIZED=1 in the environment it runs once and not in fp16: a sanitizer learns nothing from the
+ * second run, nor from bf16's addresses met again. */
 #ifndef SL_TESTS_CUDA_CASES_H
 #define SL_TESTS_CUDA_CASES_H
 

@@ -1,8 +1,7 @@
-/* The fibers of tests/cuda/emulate.h. A fiber is entered once by makecontext and left and re-entered by _setjmp and
- * _longjmp, which, unlike swapcontext, ask nothing of the kernel. */
+/* The fibers of tests/cuda/emulate.h. A fiber is entered once by makecontext and left and re-entered by the compiler's
+ * own setjmp and longjmp: swapcontext asks the kernel, and so does each longjmp that the address sanitizer intercepts. */
 #include "tests/cuda/emulate.h"
 
-#include <csetjmp>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -25,16 +24,18 @@ namespace {
 enum state { READY, AT_BLOCK, AT_WARP, DONE };
 constexpr size_t stack_bytes = 128 * 1024;
 
+typedef void *jump[5]; /* as __builtin_setjmp wants it */
+
 struct fiber {
   position at;
   state what;
   bool entered;
-  void *identity; /* to the thread sanitizer */
+  void *identity;                         /* to the thread sanitizer */
   unsigned block_barriers, warp_barriers; /* passed */
-  ucontext_t first;
-  jmp_buf place;
+  jump place;
   unsigned char *stack;
-  unsigned char slot[64];
+  unsigned exchanges; /* begun */
+  alignas(64) unsigned char slots[2][64];
 };
 
 /* --- what the thread sanitizer is told, where there is one --- */
@@ -77,18 +78,23 @@ std::vector<fiber> fibers;
 void *scheduler_identity;
 fiber *running;
 size_t count;
-jmp_buf scheduler;
+jump scheduler;
 void (*the_body)(void *);
 void *the_context;
 unsigned char *shared_memory;
 std::map<const void *, size_t> asked; /* dynamic shared memory, by kernel */
 int reversed;
 
-void leave(state why) {
+/* Not where a __builtin_setjmp is: the compiler would take its second return for impossible. */
+[[noreturn]] __attribute__((noinline)) void go(jump to) {
+  __builtin_longjmp(to, 1);
+}
+
+__attribute__((noinline)) void leave(state why) {
   running->what = why;
-  if (_setjmp(running->place) != 0) return;
+  if (__builtin_setjmp(running->place) != 0) return;
   become(scheduler_identity);
-  _longjmp(scheduler, 1);
+  go(scheduler);
 }
 
 /* A fiber serves block after block: to make one anew would ask the kernel twice. */
@@ -101,14 +107,24 @@ void entry() {
   }
 }
 
-void resume(fiber *f) {
+void enter(fiber *f) {
+  ucontext_t first;
+  f->entered = true;
+  getcontext(&first);
+  first.uc_stack.ss_sp = f->stack;
+  first.uc_stack.ss_size = stack_bytes;
+  first.uc_link = nullptr;
+  makecontext(&first, entry, 0);
+  setcontext(&first);
+}
+
+__attribute__((noinline)) void resume(fiber *f) {
   running = f;
   now = &f->at;
-  if (_setjmp(scheduler) != 0) return;
+  if (__builtin_setjmp(scheduler) != 0) return;
   become(f->identity);
-  if (f->entered) _longjmp(f->place, 1);
-  f->entered = true;
-  setcontext(&f->first);
+  if (f->entered) go(f->place);
+  enter(f);
 }
 
 [[noreturn]] void complain(const char *what) {
@@ -120,13 +136,7 @@ void prepare(fiber *f, dim3 block, unsigned thread) {
   f->at.block = block;
   f->at.thread = dim3(thread % blockDim.x, thread / blockDim.x % blockDim.y, thread / (blockDim.x * blockDim.y));
   f->what = READY;
-  f->block_barriers = f->warp_barriers = 0;
-  if (f->entered) return;
-  getcontext(&f->first);
-  f->first.uc_stack.ss_sp = f->stack;
-  f->first.uc_stack.ss_size = stack_bytes;
-  f->first.uc_link = nullptr;
-  makecontext(&f->first, entry, 0);
+  f->block_barriers = f->warp_barriers = f->exchanges = 0;
 }
 
 /* All of [from, to) wait in the same way: let them go. */
@@ -170,6 +180,22 @@ void run_block(dim3 block) {
   }
 }
 
+const fiber *first_of_warp() {
+  return &fibers[(size_t)(running - fibers.data()) / 32 * 32];
+}
+
+/* Word by word, for a call of memcpy would be seen as the kernel's own access. */
+template <typename W> void copy_words(void *to, const void *from, size_t bytes) {
+  for (size_t i = 0; i < bytes / sizeof(W); i++)
+    static_cast<volatile W *>(to)[i] = static_cast<const volatile W *>(from)[i];
+}
+void copy(void *to, const void *from, size_t bytes) {
+  if (bytes % sizeof(uint32_t) == 0)
+    copy_words<uint32_t>(to, from, bytes);
+  else
+    copy_words<unsigned char>(to, from, bytes);
+}
+
 } /* namespace */
 
 void sync_block() {
@@ -190,13 +216,16 @@ void meet_warp() {
 unsigned lane() {
   return (unsigned)(running - fibers.data()) % 32;
 }
-/* Byte by byte, for a call of memcpy would be seen as the kernel's own access. */
 void put_slot(const void *from, size_t bytes) {
-  for (size_t i = 0; i < bytes; i++) running->slot[i] = static_cast<const volatile unsigned char *>(from)[i];
+  copy(running->slots[++running->exchanges % 2], from, bytes);
 }
 void take_slot(unsigned l, void *to, size_t bytes) {
-  const volatile unsigned char *from = fibers[(size_t)(running - fibers.data()) / 32 * 32 + l].slot;
-  for (size_t i = 0; i < bytes; i++) static_cast<volatile unsigned char *>(to)[i] = from[i];
+  copy(to, first_of_warp()[l].slots[running->exchanges % 2], bytes);
+}
+void take_slots(void *to, size_t bytes) {
+  const fiber *const warp = first_of_warp();
+  for (unsigned l = 0; l < 32; l++)
+    copy(static_cast<unsigned char *>(to) + l * bytes, warp[l].slots[running->exchanges % 2], bytes);
 }
 void *dynamic_shared() {
   return shared_memory;

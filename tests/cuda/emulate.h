@@ -45,9 +45,11 @@ extern position *now; /* of the running fiber */
 void sync_block();
 void sync_warp();
 void meet_warp(); /* all lanes are there, but it orders no memory */
-/* For exchanges within a warp: into the running lane's slot of 64 bytes, and out of another's. */
+/* For exchanges within a warp: into the running lane's slot of 64 bytes, and, after meet_warp(), out of one of the warp's,
+ * or of all 32. A lane has two slots, in turns: it may be at its next exchange before others have taken from this one. */
 void put_slot(const void *from, size_t bytes);
 void take_slot(unsigned lane, void *to, size_t bytes);
+void take_slots(void *to, size_t bytes);
 unsigned lane();
 void *dynamic_shared();
 
@@ -67,7 +69,6 @@ template <typename T> T exchange(T x, unsigned from) {
   put_slot(&x, sizeof x);
   meet_warp();
   take_slot(from % 32, &y, sizeof y);
-  meet_warp();
   return y;
 }
 
@@ -76,8 +77,7 @@ template <typename T> void gather(const T &mine, T (&all)[32]) {
   static_assert(sizeof(T) <= 64, "a slot holds 64 bytes");
   put_slot(&mine, sizeof mine);
   meet_warp();
-  for (unsigned l = 0; l < 32; l++) take_slot(l, &all[l], sizeof mine);
-  meet_warp();
+  take_slots(all, sizeof mine);
 }
 
 } /* namespace sl_emulate */

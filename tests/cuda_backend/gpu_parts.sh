@@ -19,7 +19,7 @@ cp -r "$root/experiments/validate_gpu" "$root/experiments/memory_vs_stage" "$bun
 mkdir "$here/path"
 PATH=$here/path:$PATH
 for test in kernels attention control; do
-  printf '#!/bin/sh\necho "%s, once: ${CASES_ONCE:-0}"\n' "$test" >"$bundle/bin/test_cuda_$test"
+  printf '#!/bin/sh\necho "%s, sanitized: ${CASES_SANITIZED:-0}"\n' "$test" >"$bundle/bin/test_cuda_$test"
 done
 printf '#!/bin/sh\n[ "$1 $3 $4" = "--tool --error-exitcode 1" ] || exit 1\necho "$2"\nshift 4\n"$@"\n' >"$here/path/compute-sanitizer"
 printf '#!/bin/sh\necho 80000\n' >"$here/path/nvidia-smi" # MiB free
@@ -68,8 +68,8 @@ verdicts sanitize "memcheck-kernels passed" "memcheck-step passed" "racecheck-at
 said() { # STAGE LINE...: a log's lines
   [ "$(cat "$here/gpu-sanitize/$1.log")" = "$(printf '%s\n' "${@:2}")" ] || fail "$1: $(cat "$here/gpu-sanitize/$1.log")"
 }
-said memcheck-kernels memcheck "control, once: 1" memcheck "kernels, once: 1"
-said racecheck-attention racecheck "attention, once: 1"
+said memcheck-kernels memcheck "control, sanitized: 1" memcheck "kernels, sanitized: 1"
+said racecheck-attention racecheck "attention, sanitized: 1"
 
 grep -q '^3 rounds$' "$here/gpu-measure/profile.log" || fail "profile: $(cat "$here/gpu-measure/profile.log")"
 

@@ -221,12 +221,12 @@ sanitizer() { # TOOL: a step of two small models, with all that stands beside ou
       --cluster h200x1 --data "$root/tests/golden/llama_odd/tokens.bin" --seq 16 --steps 2
 }
 
-sanitized_kernels() { # TOOL TEST...: the kernels of these tests, on all their shapes, each once
+sanitized_kernels() { # TOOL TEST...: the kernels of these tests, on all their shapes, as a sanitizer needs them (tests/cuda/cases.h)
   local tool=$1 test
   shift
   has_sanitizer || return
   for test in "$@"; do
-    CASES_ONCE=1 compute-sanitizer --tool "$tool" --error-exitcode 1 "$bin/test_cuda_$test" || return
+    CASES_SANITIZED=1 compute-sanitizer --tool "$tool" --error-exitcode 1 "$bin/test_cuda_$test" || return
   done
 }
 
