@@ -138,7 +138,7 @@ def bench_kernels(table):
 def bench_training(table, inputs, folder, quick, peer):
     """Rounds of GEMMs, ours and PyTorch; medians over the rounds."""
     python, version = peer
-    steps, rounds = (4, 1) if quick else (6, 2)
+    steps, rounds = 4, 1 if quick else 5
     threads = min(2, len(os.sched_getaffinity(0)))
     got = {name: [] for name in ("gemm", "one", "two", "torch", "ddp")}
     for i in range(rounds):
