@@ -16,13 +16,15 @@
 
 #include "core/lower_zero.h"
 
-/* A run of the flat gradient that is reduced by one call: placed tensors first..last. */
+/* A run of the flat gradient in one stretch of memory, that one call reduces, alone or with the bucket before it: placed
+ * tensors first..last. */
 struct bucket {
   int first, last;
   int64_t lo, count; /* elements of the flat space, padding included */
   bool alone;        /* stands open while others come and go, so it has a buffer of its own */
   int turn;          /* which of the rotating bucket buffers */
   int32_t buffer;    /* -1: reduced in place */
+  bool joins;        /* reduced by the call of the bucket before it in the array; see join_last */
   int ready;         /* tensors complete, in the backward being lowered */
   bool launched;     /* in the backward being lowered */
 };
@@ -45,9 +47,14 @@ static bool sharded(const struct sl_lowering *l) {
   return l->plan->strategy.shard_grads;
 }
 
+/* Does a call reduce the gradients at all? A shard is filled by its reduction even where it is the whole. */
+static bool travels(const struct sl_lowering *l) {
+  return l->plan->dp > 1 || sharded(l);
+}
+
 /* Whole gradients that travel in another type than they are kept in go through bucket buffers too. */
 static bool recast(const struct sl_lowering *l) {
-  return l->accumulate != l->wire && (l->plan->dp > 1 || sharded(l));
+  return l->accumulate != l->wire && travels(l);
 }
 
 /* Reduced own parts do not arrive where they are kept: another type, or host memory. */
@@ -215,17 +222,33 @@ fail:
   return status;
 }
 
-/* Does a new bucket start with placed tensor `i`, coming from the end of the model? `run` elements from i on cannot be cut. */
-static bool starts_bucket(const struct sl_lowering *l, const struct bucket *open, int i, int64_t run) {
+/* Must placed tensor `i` be reduced apart from what stands behind it, `count` elements of one call? `run` elements from i on
+ * cannot be cut. */
+static bool starts_call(const struct sl_lowering *l, int i, int64_t count, int64_t run) {
   const struct sl_strategy *s = &l->plan->strategy;
   const struct sl_placed *t = l->stage->tensors;
-  if (open == NULL) return true;
-  /* a bucket is one chunk's, and a tied embedding, whose gradient is complete at a time of its own, is one */
+  /* a bucket is one chunk's, and an embedding tied across stages, whose gradient is complete at a time of its own, is one */
   if (t[i].chunk != t[i + 1].chunk || t[i].tied != t[i + 1].tied || t[i].shared != t[i + 1].shared) return true;
   if (s->units == SL_UNITS_LAYER || s->units == SL_UNITS_BUCKET) return t[i].unit != t[i + 1].unit;
-  if (sharded(l) && any_alone(l, i, open->last)) return true;
   const int64_t limit = sl_plan_bucket_limit(l->plan, l->stage, i + 1, l->zero->reduce->bucket_count <= 1);
-  return s->closes_after ? open->count >= limit : open->count + run > limit;
+  return s->closes_after ? count >= limit : count + run > limit;
+}
+
+/* Does a new bucket start with placed tensor `i`, coming from the end of the model? */
+static bool starts_bucket(const struct sl_lowering *l, const struct bucket *open, int i, int64_t run) {
+  const enum sl_units units = l->plan->strategy.units;
+  if (open == NULL || starts_call(l, i, open->count, run)) return true;
+  return sharded(l) && units != SL_UNITS_LAYER && units != SL_UNITS_BUCKET && any_alone(l, i, open->last);
+}
+
+/* The first bucket of the model, where the gradient of an embedding with a tied head stands alone, fills a bucket of
+ * DeepSpeed's together with the one before it: what is apart in memory is one call all the same. Not so elsewhere, where
+ * the one before would hold up the buffers that later ones take turns in. */
+static void join_last(const struct sl_lowering *l) {
+  const struct sl_reduce *r = l->zero->reduce;
+  if (!sharded(l) || r->bucket_count < 2) return;
+  struct bucket *b = &r->buckets[r->bucket_count - 1];
+  b->joins = !starts_call(l, b->last, b[-1].count, b->count);
 }
 
 /* Buckets fill against model order, the order in which backward makes gradients; what cannot be cut goes together, even past
@@ -252,6 +275,7 @@ static void fill_buckets(const struct sl_lowering *l, const bool *cut) {
     struct bucket *b = &r->buckets[i];
     b->alone = sharded(l) && any_alone(l, b->first, b->last);
   }
+  join_last(l);
 }
 
 static enum sl_status plan_buckets(struct sl_lowering *l) {
@@ -410,34 +434,43 @@ static enum sl_access arrival_access(const struct sl_lowering *l, const struct b
   return kept(l, b->first) && sharded(l) && l->zero->reduce->arrived < 0 ? SL_READ_WRITE : SL_WRITE;
 }
 
-/* A flat partition: the bucket is a range of its unit and goes to the owners of that range. */
-static enum sl_status reduce_range(struct sl_lowering *l, struct sl_program *p, const struct bucket *b,
-                                   struct sl_op op) {
-  const struct sl_unit *u = &l->stage->layout.units[l->stage->tensors[b->first].unit];
+/* Where this member's part of unit `u` arrives, of bucket `b` of it. */
+static struct sl_operand arriving(const struct sl_lowering *l, const struct bucket *b, const struct sl_unit *u) {
   const int32_t shard = arrival(l);
+  return shard >= 0 ? sl_part(l, shard, arrival_access(l, b), u->shard_offset, u->part)
+                    : sl_zero_own(l, l->zero->reduce->flat, SL_WRITE, u->first, u->part);
+}
+
+/* A flat partition: the call's buckets are a range of their unit and go to the owners of that range. */
+static enum sl_status reduce_range(struct sl_lowering *l, struct sl_program *p, const struct bucket *call, int buckets,
+                                   struct sl_op op) {
+  const struct sl_unit *u = &l->stage->layout.units[l->stage->tensors[call->first].unit];
+  int n = 0;
   op.flags |= SL_OP_SHARE_RANGE;
-  op.dim[1] = b->lo - u->first;
-  op.dim[2] = op.dim[1] + b->count;
+  op.dim[1] = call[buckets - 1].lo - u->first;
+  op.dim[2] = op.dim[1] + op.dim[0];
   op.dim[3] = u->part;
-  return SL_EMIT(p, op, travelling(l, b),
-                 shard >= 0 ? sl_part(l, shard, arrival_access(l, b), u->shard_offset, u->part)
-                            : sl_zero_own(l, l->zero->reduce->flat, SL_WRITE, u->first, u->part));
+  for (const struct bucket *b = call + buckets - 1; b >= call; b--) { /* as they stand in the flat space */
+    l->zero->wide[n++] = travelling(l, b);
+    l->zero->wide[n++] = arriving(l, b, u);
+  }
+  return sl_lower_emit(p, op, n, l->zero->wide);
 }
 
 /* Units that are split on their own: one coalesced call. */
-static enum sl_status reduce_units(struct sl_lowering *l, struct sl_program *p, const struct bucket *b,
+static enum sl_status reduce_units(struct sl_lowering *l, struct sl_program *p, const struct bucket *call, int buckets,
                                    struct sl_op op) {
   const struct sl_stage *s = l->stage;
-  const int32_t shard = arrival(l);
   int n = 0;
-  for (int k = s->tensors[b->last].unit; k >= s->tensors[b->first].unit; k--) {
-    const struct sl_unit *u = &s->layout.units[k];
-    struct sl_operand whole = travelling(l, b);
-    whole.slice.offset += (u->first - b->lo) * sl_dtype_bytes(l->wire);
-    whole.slice.bytes = u->part * s->layout.members * sl_dtype_bytes(l->wire);
-    l->zero->wide[n++] = whole;
-    l->zero->wide[n++] = shard >= 0 ? sl_part(l, shard, arrival_access(l, b), u->shard_offset, u->part)
-                                    : sl_zero_own(l, l->zero->reduce->flat, SL_WRITE, u->first, u->part);
+  for (const struct bucket *b = call; b < call + buckets; b++) {
+    for (int k = s->tensors[b->last].unit; k >= s->tensors[b->first].unit; k--) {
+      const struct sl_unit *u = &s->layout.units[k];
+      struct sl_operand whole = travelling(l, b);
+      whole.slice.offset += (u->first - b->lo) * sl_dtype_bytes(l->wire);
+      whole.slice.bytes = u->part * s->layout.members * sl_dtype_bytes(l->wire);
+      l->zero->wide[n++] = whole;
+      l->zero->wide[n++] = arriving(l, b, u);
+    }
   }
   return sl_lower_emit(p, op, n, l->zero->wide);
 }
@@ -457,24 +490,50 @@ static enum sl_status sum_partial(struct sl_lowering *l, struct sl_program *p, c
   return n > 0 ? sl_lower_emit(p, op, n, l->zero->wide) : SL_OK;
 }
 
-static enum sl_status launch(struct sl_lowering *l, struct sl_program *p, struct bucket *b) {
+/* What a bucket's call needs before: sums over the tp group, zeros in the padding, the type of the wire. */
+static enum sl_status prepare(struct sl_lowering *l, struct sl_program *p, const struct bucket *b, bool whole) {
+  SL_TRY(sum_partial(l, p, b));
+  if (!travels(l)) return SL_OK;
+  if (!whole) SL_TRY(clear_padding(l, p, b));
+  if (!recast(l) || sharded(l)) return SL_OK;
+  return sl_zero_convert(l, p, sl_part(l, l->zero->reduce->flat, SL_READ, b->lo, b->count),
+                         sl_part(l, b->buffer, SL_WRITE, 0, b->count), b->count, false);
+}
+
+/* Reduce call[0 .. buckets) at once. */
+static enum sl_status launch(struct sl_lowering *l, struct sl_program *p, struct bucket *call, int buckets) {
   const struct sl_strategy *s = &l->plan->strategy;
   const bool whole = !s->shard_optimizer || s->units == SL_UNITS_OWNER;
   /* over dp, not shard, where those are the same ranks: a communicator of its own does not queue behind the gathers */
   const enum sl_group group = whole || l->plan->shard == l->plan->dp ? SL_GROUP_DP : SL_GROUP_SHARD;
-  struct sl_op op = sl_zero_collective(l, whole ? SL_OP_ALL_REDUCE : SL_OP_REDUCE_SCATTER, group, l->wire,
-                                       SL_PHASE_BACKWARD, SL_PAYLOAD_GRADIENT, b->count);
-  SL_TRY(sum_partial(l, p, b));
-  if (l->plan->dp == 1 && !sharded(l)) return SL_OK; /* a shard is filled by its reduction even where it is whole */
-  b->launched = true;
-  if (!whole) SL_TRY(clear_padding(l, p, b));
-  if (recast(l) && !sharded(l)) {
-    SL_TRY(sl_zero_convert(l, p, sl_part(l, l->zero->reduce->flat, SL_READ, b->lo, b->count),
-                           sl_part(l, b->buffer, SL_WRITE, 0, b->count), b->count, false));
+  int64_t count = 0;
+  for (struct bucket *b = call; b < call + buckets; b++) {
+    SL_TRY(prepare(l, p, b, whole));
+    b->launched = travels(l);
+    count += b->count;
   }
-  if (whole) return SL_EMIT(p, op, travelling(l, b));
+  if (!travels(l)) return SL_OK;
+  struct sl_op op = sl_zero_collective(l, whole ? SL_OP_ALL_REDUCE : SL_OP_REDUCE_SCATTER, group, l->wire,
+                                       SL_PHASE_BACKWARD, SL_PAYLOAD_GRADIENT, count);
+  if (whole) return SL_EMIT(p, op, travelling(l, call));
   op.place_group = arrival(l) < 0 ? SL_GROUP_SHARD : SL_GROUP_NONE;
-  return s->units == SL_UNITS_FLAT ? reduce_range(l, p, b, op) : reduce_units(l, p, b, op);
+  return s->units == SL_UNITS_FLAT ? reduce_range(l, p, call, buckets, op) : reduce_units(l, p, call, buckets, op);
+}
+
+static bool complete(const struct bucket *b) {
+  return b->ready == b->last - b->first + 1;
+}
+
+/* Tensor of bucket `b` is complete: reduce the bucket's call if all of it is. */
+static enum sl_status launch_if_complete(struct sl_lowering *l, struct sl_program *p, struct bucket *b) {
+  struct sl_reduce *r = l->zero->reduce;
+  struct bucket *call = b->joins ? b - 1 : b;
+  const int buckets = call + 1 < r->buckets + r->bucket_count && call[1].joins ? 2 : 1;
+  if (!complete(call) || !complete(call + buckets - 1)) return SL_OK;
+  const size_t before = p->op_count;
+  SL_TRY(launch(l, p, call, buckets));
+  if (p->op_count > before) r->last_launch = p->op_count - 1;
+  return SL_OK;
 }
 
 enum sl_status sl_reduce_after(struct sl_lowering *l, struct sl_program *p, const struct sl_draft *draft) {
@@ -488,10 +547,8 @@ enum sl_status sl_reduce_after(struct sl_lowering *l, struct sl_program *p, cons
     }
     struct bucket *b = &r->buckets[r->bucket_of[o->placed]];
     if (++r->seen[o->placed] < expected(l, o->placed) || !reduces(l, o->placed)) continue;
-    if (++b->ready < b->last - b->first + 1) continue;
-    const size_t before = p->op_count;
-    SL_TRY(launch(l, p, b));
-    if (p->op_count > before) r->last_launch = p->op_count - 1;
+    b->ready++;
+    SL_TRY(launch_if_complete(l, p, b));
   }
   return SL_OK;
 }

@@ -199,17 +199,26 @@ int sl_op_parts(const struct sl_op *op) {
   return paired ? op->slice_count / 2 : op->slice_count;
 }
 
+/* Elements of the whole side of part `part`, or of the shard side. */
+static int64_t side_count(const struct sl_program *program, const struct sl_op *op, int part, bool whole) {
+  const bool second = whole == (op->kind == SL_OP_ALL_GATHER);
+  return program->slices[op->slice + 2 * part + second].bytes / sl_dtype_bytes(op->dtype);
+}
+
 struct sl_share sl_share_piece(const struct sl_program *program, const struct sl_op *op, int part, int member) {
-  const int64_t lo = op->dim[1], hi = op->dim[2], stride = op->dim[3];
-  if (op->flags & SL_OP_SHARE_CHUNK) return (struct sl_share){member * stride + lo, lo, hi - lo};
+  const int64_t stride = op->dim[3];
+  if (op->flags & SL_OP_SHARE_CHUNK)
+    return (struct sl_share){member * stride + op->dim[1], op->dim[1], op->dim[2] - op->dim[1]};
   if (op->flags & SL_OP_SHARE_RANGE) {
-    const int64_t own = member * stride;
+    int64_t lo = op->dim[1];
+    for (int i = 0; i < part; i++) lo += side_count(program, op, i, true);
+    const int64_t part_end = lo + side_count(program, op, part, true), own = member * stride;
+    const int64_t hi = part_end < op->dim[2] ? part_end : op->dim[2];
     const int64_t first = lo > own ? lo : own, end = hi < own + stride ? hi : own + stride;
     if (end <= first) return (struct sl_share){0};
     return (struct sl_share){first - lo, first - own, end - first};
   }
-  const int shard_operand = 2 * part + (op->kind == SL_OP_REDUCE_SCATTER);
-  const int64_t count = program->slices[op->slice + shard_operand].bytes / sl_dtype_bytes(op->dtype);
+  const int64_t count = side_count(program, op, part, false);
   return (struct sl_share){member * count, 0, count};
 }
 

@@ -378,9 +378,12 @@ void sl_job_free(struct sl_job *job);
  * whole side and the member's shard; for all_gather shard first, whole second). Member g's piece, in elements:
  *   even (no flag)      all of its shard operand: [g*P, (g+1)*P) of the whole, P = elements of the shard operand;
  *   SL_OP_SHARE_CHUNK   [g*stride + lo, g*stride + hi) of the whole, [lo, hi) of the shard: DeepSpeed's chunked
- * all-gather; SL_OP_SHARE_RANGE   [lo, hi) cut by [g*stride, (g+1)*stride); the whole operand starts at flat element
- * lo, the shard operand at g*stride: a bucket of a flat partitioned gradient that goes to its owners. dim[0] = elements
- * of all parts' whole sides, dim[1] = lo, dim[2] = hi, dim[3] = stride (the last three unless even). */
+ *                       all-gather;
+ *   SL_OP_SHARE_RANGE   [lo, hi) cut by [g*stride, (g+1)*stride): a bucket of a flat partitioned gradient that goes to
+ *                       its owners. The parts' whole sides are [lo, hi) one after the other, wherever each lies; every
+ *                       shard operand starts at flat element g*stride.
+ * dim[0] = elements of all parts' whole sides, dim[1] = lo, dim[2] = hi, dim[3] = stride (the last three unless even).
+ */
 struct sl_share {
   int64_t whole_first, shard_first, count;
 };

@@ -57,12 +57,19 @@ enum sl_status sl_cuda_loop_back(struct sl_cuda *cuda, cudaStream_t stream, cons
   const bool pairs = op->kind == SL_OP_REDUCE_SCATTER || op->kind == SL_OP_ALL_GATHER;
   *bytes = 0;
   for (int part = 0; part < sl_op_parts(op); part++) {
-    /* pairs: the second operand is what arrives; for a reduce_scatter it is the shard */
+    /* pairs: the second operand is what arrives; for a reduce_scatter it is this rank's piece of the shard */
     const int target = pairs ? 2 * part + 1 : part;
     const int whole = op->kind == SL_OP_REDUCE_SCATTER ? 2 * part : target;
+    char *to = sl_cuda_operand(cuda, it, target);
+    int64_t arriving = it->program->slices[op->slice + target].bytes;
     *bytes += it->program->slices[op->slice + whole].bytes;
     if (op->kind == SL_OP_SEND) continue;
-    SL_TRY(receive(cuda, stream, it, sl_cuda_operand(cuda, it, target), it->program->slices[op->slice + target].bytes));
+    if (op->kind == SL_OP_REDUCE_SCATTER) {
+      const struct sl_share piece = sl_share_piece(it->program, op, part, cuda->members[op->group].index);
+      to += piece.shard_first * sl_dtype_bytes(op->dtype);
+      arriving = piece.count * sl_dtype_bytes(op->dtype);
+    }
+    SL_TRY(receive(cuda, stream, it, to, arriving));
   }
   return SL_OK;
 }
