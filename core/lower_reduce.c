@@ -524,7 +524,7 @@ static bool complete(const struct bucket *b) {
   return b->ready == b->last - b->first + 1;
 }
 
-/* Tensor of bucket `b` is complete: reduce the bucket's call if all of it is. */
+/* A tensor of bucket `b` is complete: reduce what its call reduces if all of that is. */
 static enum sl_status launch_if_complete(struct sl_lowering *l, struct sl_program *p, struct bucket *b) {
   struct sl_reduce *r = l->zero->reduce;
   struct bucket *call = b->joins ? b - 1 : b;
