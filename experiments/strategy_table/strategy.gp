@@ -16,7 +16,7 @@ left(i) = sum [k = 1:i] column(word(parts, k))
 do for [terminal in 'svg pngcairo'] {
   eval sprintf("set terminal %s size 1560,680 font 'Helvetica,12' background rgb 'white'", terminal)
   set output terminal eq 'svg' ? 'strategy.svg' : 'strategy.png'
-  set multiplot layout 1,2 margins 0.24,0.985,0.10,0.92 spacing 0.04,0.1
+  set multiplot layout 1,2 margins 0.265,0.985,0.10,0.92 spacing 0.04,0.1
   set yrange [n - 0.4:-0.6]
   set title 'GPT-3 1.3B: memory of a GPU at the peak' font ',13'
   set xlabel 'GiB'
