@@ -4,7 +4,7 @@ set border 3 lc rgb '#555555'
 set tics nomirror
 set grid ytics lt 1 lc rgb '#e4e4e4' lw 1
 names = 'parameter gradient optimizer activation communication'
-labels = "'parameters' 'gradients' 'optimizer state' 'activations' 'buckets, gathered parameters'"
+labels = "'parameters' 'gradients' 'optimizer state' 'activations' 'buckets, gathered'"
 colours = '#4477aa #66ccee #228833 #ccbb44 #ee6677'
 pile(k) = (sum [j = 1:k] column('program_' . word(names, j) . '_GiB'))
 set title "DeepSpeed's estimators and the peak of a whole step: 2.85 billion parameters, 8 devices, fp16, Adam" font ',14'

@@ -4,7 +4,7 @@ set border 3 lc rgb '#555555'
 set tics nomirror
 set grid ytics lt 1 lc rgb '#e4e4e4' lw 1
 names = 'parameter gradient optimizer activation communication workspace fragmentation'
-labels = "'parameters' 'gradients' 'optimizer state' 'activations' 'buckets, gathered parameters' 'workspace' 'fragmentation'"
+labels = "'parameters' 'gradients' 'optimizer state' 'activations' 'buckets, gathered' 'workspace' 'fragmentation'"
 colours = '#4477aa #66ccee #228833 #ccbb44 #ee6677 #aa3377 #bbbbbb'
 stats 'measured.csv' using 'panel' nooutput
 panels = int(STATS_max) + 1

@@ -4,7 +4,7 @@ set border 3 lc rgb '#555555'
 set tics nomirror
 set grid ytics lt 1 lc rgb '#e4e4e4' lw 1
 names = 'parameter gradient optimizer activation communication'
-labels = "'parameters' 'gradients' 'optimizer state' 'activations' 'buckets, gathered parameters'"
+labels = "'parameters' 'gradients' 'optimizer state' 'activations' 'buckets, gathered'"
 colours = '#4477aa #66ccee #228833 #ccbb44 #ee6677'
 stage_colours = '#888888 #4477aa #ee6677 #228833'
 is64(x) = column('devices') == 64 ? x : NaN
