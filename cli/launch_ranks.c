@@ -113,6 +113,7 @@ static int wait_for_all(int world) {
     left--;
     const int ended = code_of(rank, how, code != 0);
     if (code == 0 && ended != 0) code = ended, deadline = seconds() + GRACE_S;
+    if (ended == sl_exit_code(SL_ERR_DEVICE)) code = ended; /* the cause, whoever ended first because of it */
   }
   return code;
 }

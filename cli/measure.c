@@ -1,5 +1,6 @@
 /* shardlab measure: the job for real. Started by hand it checks the request, then starts its ranks through the launcher;
  * started by a launcher it is one rank. Rank 0 alone speaks and writes. */
+#include "cli/again.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/launch.h"
@@ -144,6 +145,8 @@ static enum sl_status run_rank(const struct sl_options *options, const struct sl
     return SL_OK;
   }
   if (epoch_steps > 0) put_epochs(record, epoch_steps);
+  const enum sl_status once = sl_again_check();
+  if (once != SL_OK) return json_decref(record), once;
   if (!options->quiet) sl_runner_summary(record, sl_output_text(options));
   return sl_output_json(options, record);
 }
@@ -210,6 +213,7 @@ static enum sl_status launch(const struct sl_options *options) {
     SL_TRY(sl_launch_mpi(options->argc, options->argv, (int)options->world, &exit_code));
   if (exit_code == 0) return SL_OK;
   if (options->trace != NULL) sl_trace_sweep(options->trace, (int)options->world);
+  if (exit_code == sl_exit_code(SL_ERR_DEVICE)) return sl_again_if_unknown(SL_ERR_DEVICE, options->argv);
   return exit_code == 2 ? SL_ERR_INPUT : SL_ERR_PEER;
 }
 
@@ -243,7 +247,8 @@ static enum sl_status run(const struct sl_options *given) {
   }
   /* as planned, so that the arena that was predicted is the one that is used */
   if (options.threads == 0) options.threads = setup.plan.threads;
-  SL_GO(run_rank(&options, &setup, &place));
+  status = run_rank(&options, &setup, &place);
+  if (!inside) status = sl_again_if_unknown(status, options.argv);
 fail:
   sl_setup_free(&setup);
   return status;

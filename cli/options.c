@@ -78,7 +78,7 @@ static const struct option options_table[] = {
     {"attention", CHOICE, FIELD(attention), NULL, "materialised|flash", 0, 0, JOBS,
      "keep the probabilities for backward, or form them again"},
     {"make-vocab-size-divisible-by", INTEGER, FIELD(vocab_multiple), NULL, "N", 1, 1 << 16, JOBS,
-     "pad the vocabulary with rows that no softmax sees"},
+     "pad the vocabulary with rows that no softmax sees (GPUs: 128 where it is no multiple of 8)"},
     {"tf32", FLAG, FIELD(tf32), NULL, "", 0, 0, JOBS,
      "fp32 products of factors rounded to tf32, on a GPU's matrix units"},
     {"tf32", FLAG, FIELD(tf32), NULL, "", 0, 0, SL_CMD_CALIBRATE, "with --backend cuda: products in tf32 too"},

@@ -4,7 +4,7 @@
  *   "shardlab": {"ds_version": "0.19.6", "tp": 1, "pp": 1, "cp": 1, "virtual_stages": 1, "schedule": "1f1b",
  *                "stages": "uniform", "recompute": "none", "recompute_modules": ["core_attn"], "recompute_every": 1,
  *                "preset": "", "sequence_parallel": false, "shard_size": 0, "limit_all_gathers": true,
- *                "unshard_ahead": 3, "store_dropout_masks": false, "make_vocab_size_divisible_by": 1, "tf32": false,
+ *                "unshard_ahead": 3, "store_dropout_masks": false, "make_vocab_size_divisible_by": null, "tf32": false,
  *                "seed": 1234, "seq_len": 0, "attention": "materialised", "fuse_epilogues": "gpu",
  *                "shuffle": true}
  *
@@ -103,7 +103,7 @@ struct sl_config {
     char preset[32];
     bool sequence_parallel;      /* false where tp is 1 */
     enum sl_attention attention; /* probabilities kept for backward, or formed again: memory linear in seq_len */
-    int vocab_multiple;          /* make_vocab_size_divisible_by: a tp rank's rows of the vocabulary, see core/plan.h */
+    int vocab_multiple;          /* make_vocab_size_divisible_by; 0: the plan's choice, see core/plan.h */
     bool tf32;                   /* products of fp32 are SL_TF32: HF's tf32, PyTorch's cuda.matmul.allow_tf32 */
     enum sl_fuse fuse_epilogues; /* GELU, its gradient and bias gradients as part of a product */
     bool shuffle;                /* false: sequences in the order of the file */

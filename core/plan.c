@@ -98,13 +98,13 @@ static int64_t round_up(int64_t n, int64_t multiple) {
 
 /* Is dimension `dim` of `t` cut over the tp group, or padded? */
 static bool is_cut(const struct sl_plan *plan, const struct sl_tensor *t, int dim) {
-  return t->tp_dim == dim && (plan->tp > 1 || (t->vocabulary && plan->config->sl.vocab_multiple > 1));
+  return t->tp_dim == dim && (plan->tp > 1 || (t->vocabulary && plan->vocab_multiple > 1));
 }
 
 /* A member's part of one of the tp_blocks blocks of dimension tp_dim. */
 static int64_t width_of(const struct sl_plan *plan, const struct sl_tensor *t) {
   const int64_t block = t->shape[t->tp_dim] / (t->tp_blocks > 1 ? t->tp_blocks : 1);
-  return round_up((block + plan->tp - 1) / plan->tp, t->vocabulary ? plan->config->sl.vocab_multiple : 1);
+  return round_up((block + plan->tp - 1) / plan->tp, t->vocabulary ? plan->vocab_multiple : 1);
 }
 
 int64_t sl_plan_local_size(const struct sl_plan *plan, const struct sl_tensor *t, int dim) {
@@ -418,6 +418,15 @@ static enum sl_status choose_batch(struct sl_plan *plan) {
   return SL_OK;
 }
 
+/* See sl_plan_local_size. */
+static int choose_vocab_multiple(const struct sl_plan *plan) {
+  enum { VECTOR = 8, MEGATRON = 128 }; /* 16-bit numbers of a vector load; make-vocab-size-divisible-by's default */
+  const int64_t rows = (plan->model->vocab_size + plan->tp - 1) / plan->tp;
+  if (plan->config->sl.vocab_multiple > 0) return plan->config->sl.vocab_multiple;
+  const bool ours = plan->config->sl.preset[0] == '\0';
+  return plan->cluster->device.kind == SL_DEVICE_GPU && ours && rows % VECTOR != 0 ? MEGATRON : 1;
+}
+
 enum sl_status sl_plan_build(struct sl_plan *plan, const struct sl_model *model, struct sl_config *config,
                              const struct sl_cluster *cluster, int world) {
   enum sl_status status;
@@ -433,6 +442,7 @@ enum sl_status sl_plan_build(struct sl_plan *plan, const struct sl_model *model,
   plan->threads = choose_threads(cluster, world);
   plan->fuse_epilogues = config->sl.fuse_epilogues == SL_FUSE_ALWAYS ||
                          (config->sl.fuse_epilogues == SL_FUSE_GPU && cluster->device.kind == SL_DEVICE_GPU);
+  plan->vocab_multiple = choose_vocab_multiple(plan);
   SL_TRY(choose_batch(plan));
   SL_GO(sl_plan_cut(plan));
   SL_GO(sl_plan_schedule(plan));

@@ -120,6 +120,7 @@ struct sl_plan {
   struct sl_schedule schedule; /* every pipeline rank's actions: compute, transfers, unshards, reductions, STEP */
   bool unshards;               /* the schedule says when a stage's sharded parameters are gathered */
   bool fuse_epilogues;         /* see lower_epilogue.c */
+  int vocab_multiple;          /* rows of the vocabulary on a tp rank are a multiple of it; sl_plan_local_size */
 };
 
 /* Build the plan of `world` ranks. `config` must outlive it and gets its batch sizes resolved here.
@@ -143,8 +144,11 @@ static inline int sl_members_rank(const struct sl_members *m, int i) {
 }
 
 /* Rows of dimension `dim` of `tensor` that a member of the tp group holds. A vocabulary of V is padded to a multiple of
- * tp x shardlab.make_vocab_size_divisible_by, m (Megatron-LM's argument and rule; the default, 1, pads to tp alone):
+ * tp x m, m = plan->vocab_multiple (Megatron-LM's rule):
  *   m ceil(ceil(V / tp) / m)
+ * m is shardlab.make_vocab_size_divisible_by where that is given. Else it is 1, which pads to tp alone, but 128, Megatron-LM's
+ * default, on GPUs where no framework's preset is asked for and ceil(V / tp) is no multiple of 8: rows of logits in 16 bits
+ * then start anywhere, and products that read or write them have no vector loads and no TMA (GPT-2's 50257).
  * Padded rows are zero and stay so: unlike Megatron-LM's, their logits take no part in the softmax, so that losses and
  * gradients are those of the model as it is. */
 int64_t sl_plan_local_size(const struct sl_plan *plan, const struct sl_tensor *tensor, int dim);

@@ -50,6 +50,8 @@ static json_t *plan_json(const struct sl_plan *plan) {
   set_integer(object, "seq", plan->seq);
   set_integer(object, "threads", plan->threads);
   set_integer(object, "parameters", sl_model_numel(plan->model));
+  if (plan->model->vocab_size > 0)
+    set_integer(object, "padded_vocab_size", plan->tp * sl_plan_local_size(plan, &plan->model->tensors[0], 0));
   return object;
 }
 

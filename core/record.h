@@ -6,7 +6,7 @@
  *   plan               {world, dp, tp, pp, cp, zero_stage, shard_size (data-parallel ranks that shard among themselves),
  *                      virtual_stages (stages of a pipeline rank), schedule, stages (layers of each, in the order of the
  *                      model), sequence_parallel, recompute, micro_batch, micro_batches, global_batch, seq, threads,
- *                      parameters}
+ *                      parameters, padded_vocab_size (of a model with a vocabulary)}
  *   breakdown_s        last step of the slowest rank: {step, compute, idle, exposed_total, <op class>.., exposed:
  *                      {<group>.., pipeline}}; with a pipeline also bubble, in which neither compute nor a collective
  *                      among ranks of one stage ran. An exposed send, receive or collective includes the wait for the

@@ -29,7 +29,7 @@ void sl_error_clear(void) {
 
 int sl_exit_code(enum sl_status status) {
   if (status == SL_OK || status == SL_DONE) return 0;
-  return status == SL_ERR_INPUT ? 2 : 1;
+  return status == SL_ERR_INPUT ? 2 : status == SL_ERR_DEVICE ? 3 : 1;
 }
 
 void sl_warn(const char *format, ...) {

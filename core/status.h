@@ -16,6 +16,7 @@ enum sl_status {
   SL_ERR_IO,      /* the system refused a read or a write */
   SL_ERR_ABSENT,  /* a module or library that the request needs is not on this machine */
   SL_ERR_PEER,    /* another rank died or disagrees */
+  SL_ERR_DEVICE,  /* a GPU failed in an op that cannot be named: exit status 3; once more with all ops marked can */
   SL_ERR_CHECK,   /* the dry run refused a program, or a comparison is out of tolerance */
   SL_ERR_INTERNAL /* a broken invariant of ours */
 };
@@ -28,7 +29,7 @@ enum sl_status sl_fail(enum sl_status status, const char *format, ...) __attribu
 const char *sl_error_message(void);
 void sl_error_clear(void);
 
-/* Exit status of a command that ended with `status`: 0, 2 for bad input, 1 for everything else. */
+/* Exit status of a command that ended with `status`: 0, 2 for bad input, 3 for a device that failed in an unknown op, 1 for everything else. */
 int sl_exit_code(enum sl_status status);
 
 /* Warnings go through one sink so that tests can count them and --json can carry them; the default prints

@@ -45,7 +45,7 @@ static void defaults(void **state) {
   assert_int_equal(c.sl.recompute_every, 1);
   assert_int_equal(sl_config_shard_size(&c), 0);
   assert_true(c.sl.limit_all_gathers && !c.sl.store_dropout_masks);
-  assert_int_equal(c.sl.vocab_multiple, 1);
+  assert_int_equal(c.sl.vocab_multiple, 0);
   assert_true(!c.sl.tf32 && sl_config_product_dtype(&c) == SL_F32);
   assert_int_equal(c.sl.unshard_ahead, 3);
   sl_config_free(&c);

@@ -35,7 +35,7 @@ static void open_job(struct fixture *f, const char *zero, const char *sl, int ac
       "\"data_types\": {\"grad_accum_dtype\": \"fp32\"}, \"zero_optimization\": {\"stage\": 3, "
       "\"stage3_param_persistence_threshold\": 0, \"stage3_max_reuse_distance\": 0, "
       "\"stage3_prefetch_bucket_size\": 5e6%s}, \"optimizer\": {\"type\": \"AdamW\"}, \"shardlab\": {\"seq_len\": "
-      "65%s}}",
+      "65, \"make_vocab_size_divisible_by\": 1%s}}",
       accumulate, zero, sl);
   if (fixture_open(f, "gpt2", config, "dgx-a100-80g", world, NULL) != SL_OK || sl_check(&f->job) != SL_OK)
     fail_msg("%s %s: %s", zero, sl, sl_error_message());

@@ -13,6 +13,7 @@
  *   loopback.c   the same for one rank alone of a large plan: noise for what peers would send
  *   dispatch.c   compute ops as kernel launches
  *   gemm.c       matrix products: cuBLASLt
+ *   marks.c      which op of a program failed, when the device tells it late
  *   warm.c       every compute op once, before peers wait for each other
  *   tensor.c     the device's memory behind backend/common/tensor.h, and micro-batches through pinned memory
  *   watch.c      the thread that ends a job whose peer is dead, whose NCCL fails or that stands still
@@ -26,6 +27,7 @@
 #include "backend/common/tensor.h"
 #include "backend/cuda/events.h"
 #include "backend/cuda/links.h"
+#include "backend/cuda/marks.h"
 #include "backend/cuda/place.h"
 #include "backend/cuda/star.h"
 #include "backend/cuda/workspace.h"
@@ -111,6 +113,8 @@ struct sl_cuda {
   cudaEvent_t base, ends[SL_LANE_COUNT];
   struct sl_cuda_gemm *gemm;
   struct sl_cuda_noise *noise;
+  struct sl_cuda_marks marks;
+  atomic_flag ending; /* a thread of this process ends it, and speaks */
   /* memory */
   char *arena[SL_SPACE_COUNT]; /* device; the host's is pinned */
   int64_t arena_bytes[SL_SPACE_COUNT];
@@ -146,7 +150,14 @@ enum sl_status sl_cuda_die(struct sl_cuda *cuda, enum sl_status status);
 enum sl_status sl_cuda_agree(struct sl_cuda *cuda, enum sl_status mine);
 bool sl_cuda_communicates(const struct sl_op *op);
 /* "#12 all_reduce of group dp (member 1 of 4) on lane dp in action 0B3" */
-void sl_cuda_describe(const struct sl_cuda *cuda, uint32_t issue, char *out, size_t size);
+void sl_cuda_describe(const struct sl_cuda *cuda, const struct sl_program *program, uint32_t issue, char *out,
+                      size_t size);
+/* Put that before the recorded message, of a call that failed for this op: what a library says does not name it. It
+ * stands first, for a long message reaches the peers cut short. Returns `status`. */
+enum sl_status sl_cuda_name_op(const struct sl_cuda *cuda, const struct sl_program *program, uint32_t issue,
+                               enum sl_status status);
+/* One thread ends the process and tells why: the first that asks. Others never return. */
+void sl_cuda_claim_end(struct sl_cuda *cuda);
 
 /* open.c. On failure nothing is held. */
 enum sl_status sl_cuda_open(struct sl_cuda **out, const struct sl_job *job, const struct sl_exec_options *options);

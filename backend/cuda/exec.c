@@ -96,6 +96,7 @@ static enum sl_status begin_program(struct sl_cuda *cuda) {
     if (cuda->options.fail_rank == cuda->rank && cuda->options.fail_step == cuda->step) raise(SIGKILL);
   }
   if (cuda->kind == SL_PROGRAM_SAVE) SL_TRY(sl_tensors_save_open(&cuda->tensors));
+  sl_cuda_marks_begin(&cuda->marks, cuda->kind);
   SL_TRY(start_clock(cuda));
   sl_cuda_watch_program(cuda, true);
   return SL_OK;
@@ -142,26 +143,24 @@ static enum sl_status put_on_stream(struct sl_cuda *cuda, const struct sl_issued
   if (cuda->timed) SL_CUDA_TRY(cudaEventRecord(cuda->times[2 * i], stream));
   SL_TRY(sl_cuda_communicates(it->op) ? communicate(cuda, stream, it) : sl_cuda_run(cuda, stream, it));
   if (cuda->timed) SL_CUDA_TRY(cudaEventRecord(cuda->times[2 * i + 1], stream));
+  SL_TRY(sl_cuda_marks_put(&cuda->marks, stream, it));
   /* another lane waits for this op, or the watch thread looks at it */
   if (plan->event_of[i] != SL_CUDA_NO_EVENT) SL_CUDA_TRY(cudaEventRecord(cuda->events[plan->event_of[i]], stream));
   atomic_store(&cuda->issued, i + 1);
   return SL_OK;
 }
 
-/* What a library says of a call does not name the op. It stands first, for a long message reaches the peers cut short. */
-static enum sl_status name_op(const struct sl_cuda *cuda, uint32_t issue, enum sl_status status) {
-  char op[256], reason[1024];
-  sl_cuda_describe(cuda, issue, op, sizeof op);
-  snprintf(reason, sizeof reason, "%s", sl_error_message());
-  sl_error_clear();
-  return sl_fail(status, "issuing %s: %s", op, reason);
+/* A failure while `it` was issued is its own, or an earlier op's. */
+static enum sl_status failed(struct sl_cuda *cuda, const struct sl_issued *it, enum sl_status status) {
+  if (!sl_cuda_marks_blame(cuda, &status)) status = sl_cuda_name_op(cuda, cuda->program, it->index, status);
+  return sl_cuda_die(cuda, status);
 }
 
 static enum sl_status issue(void *state, int local, const struct sl_issued *it) {
   struct sl_cuda *cuda = state;
   (void)local;
   const enum sl_status status = put_on_stream(cuda, it);
-  return status == SL_OK ? SL_OK : sl_cuda_die(cuda, name_op(cuda, it->index, status));
+  return status == SL_OK ? SL_OK : failed(cuda, it, status);
 }
 
 /* --- a program ends --- */
@@ -231,8 +230,10 @@ static enum sl_status harvest(struct sl_cuda *cuda, struct sl_completion *out, i
 
 static enum sl_status advance(void *state, struct sl_completion *out, int max, int *count_out) {
   *count_out = 0;
-  const enum sl_status status = harvest(state, out, max, count_out);
-  return status == SL_OK || status == SL_DONE ? status : sl_cuda_die(state, status);
+  enum sl_status status = harvest(state, out, max, count_out);
+  if (status == SL_OK || status == SL_DONE) return status;
+  sl_cuda_marks_blame(state, &status);
+  return sl_cuda_die(state, status);
 }
 
 /* --- what is asked afterwards --- */

@@ -26,8 +26,13 @@ void sl_cuda_release(const char *call, cudaError_t code) {
   if (code != cudaSuccess) sl_warn("CUDA: %s: %s", call, cudaGetErrorString(code));
 }
 
+void sl_cuda_claim_end(struct sl_cuda *cuda) {
+  while (atomic_flag_test_and_set(&cuda->ending)) nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
+}
+
 enum sl_status sl_cuda_die(struct sl_cuda *cuda, enum sl_status status) {
   if (cuda->place.world <= 1) return status;
+  sl_cuda_claim_end(cuda);
   if (!strstr(sl_error_message(), " ended the job: "))
     fprintf(stderr, "shardlab: rank %d: %s\n", cuda->rank, sl_error_message());
   fflush(NULL);
@@ -233,6 +238,7 @@ static void know_place(struct sl_cuda *cuda) {
 
 static enum sl_status open_handles(struct sl_cuda *cuda) {
   SL_TRY(open_streams(cuda));
+  SL_TRY(sl_cuda_marks_open(&cuda->marks));
   SL_TRY(sl_cuda_workspace_open(cuda));
   if (cuda->workspace.gemm_bytes > 0)
     SL_TRY(sl_cuda_gemm_open(&cuda->gemm, cuda->gemm_workspace, (size_t)cuda->workspace.gemm_bytes));
@@ -307,6 +313,7 @@ enum sl_status sl_cuda_open(struct sl_cuda **out, const struct sl_job *job, cons
   cuda->epoch_s = sl_cuda_clock();
   cuda->call_hash = SL_HASH_CALLS;
   cuda->timeout_s = 60;
+  atomic_flag_clear(&cuda->ending);
   SL_GO(meet(cuda));
   know_place(cuda);
   SL_GO(sl_cuda_agree(cuda, check_programs(cuda)));
@@ -336,6 +343,7 @@ void sl_cuda_close(struct sl_cuda *cuda) {
   sl_cuda_comms_close(cuda, in_order && cuda->comm_bytes);
   sl_cuda_gemm_close(cuda->gemm);
   sl_cuda_noise_close(cuda);
+  sl_cuda_marks_close(&cuda->marks);
   close_streams(cuda);
   if (cuda->rank_class) sl_cuda_memory_close(cuda);
   sl_traffic_free(&cuda->traffic);

@@ -4,6 +4,7 @@
  * that code takes part of what is told as context. */
 #include "backend/cuda/cuda.h"
 
+#include "backend/cuda/mark.h"
 #include "kernels/cuda.h"
 
 #include <stdlib.h>
@@ -22,6 +23,13 @@ static enum sl_status load_zeros(struct sl_cuda *cuda, const struct sl_issued *i
   return SL_OK;
 }
 
+/* One op, to its end: what fails here is this op and no other. */
+static enum sl_status run_one(struct sl_cuda *cuda, const struct sl_issued *it, cudaStream_t stream) {
+  SL_TRY(it->op->kind == SL_OP_LOAD_BATCH ? load_zeros(cuda, it, stream) : sl_cuda_run(cuda, stream, it));
+  SL_CUDA_TRY(cudaStreamSynchronize(stream));
+  return SL_OK;
+}
+
 static enum sl_status run_each(struct sl_cuda *cuda, const struct sl_program *p, bool *done, cudaStream_t stream) {
   for (uint32_t i = 0; i < p->issue_count; i++) {
     const struct sl_issue *e = &p->issues[i];
@@ -34,19 +42,21 @@ static enum sl_status run_each(struct sl_cuda *cuda, const struct sl_program *p,
                                  .instance = &p->instances[e->instance],
                                  .lane_index = e->lane_index,
                                  .index = i};
-    SL_TRY(loads ? load_zeros(cuda, &it, stream) : sl_cuda_run(cuda, stream, &it));
+    const enum sl_status status = run_one(cuda, &it, stream);
+    if (status != SL_OK) return sl_cuda_name_op(cuda, p, i, status);
   }
   return SL_OK;
 }
 
-/* What a collective adds to a shard by (collect.c). */
+/* What a collective adds to a shard by (collect.c), and marks. */
 static enum sl_status run_sums(struct sl_cuda *cuda, cudaStream_t stream) {
   char *at = cuda->arena[SL_SPACE_DEVICE];
   for (int type = SL_NUMBER_F32; type <= SL_NUMBER_F16 && cuda->arena_bytes[SL_SPACE_DEVICE] >= 64; type++) {
     const int code = sl_cuda_convert_add(stream, at, (enum sl_number)type, at + 32, (enum sl_number)type, 1);
     if (code != 0) return sl_cuda_failed("a kernel that adds", (cudaError_t)code);
   }
-  return SL_OK;
+  const int code = sl_cuda_mark(stream, cuda->marks.over, 0);
+  return code == 0 ? SL_OK : sl_cuda_failed("a mark", (cudaError_t)code);
 }
 
 static enum sl_status clear(struct sl_cuda *cuda, cudaStream_t stream) {

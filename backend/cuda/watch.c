@@ -16,11 +16,12 @@ static void nap(void) {
   nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
 }
 
-void sl_cuda_describe(const struct sl_cuda *cuda, uint32_t issue, char *out, size_t size) {
-  const struct sl_issue *e = &cuda->program->issues[issue];
-  const struct sl_op *op = &cuda->program->ops[e->op];
+void sl_cuda_describe(const struct sl_cuda *cuda, const struct sl_program *program, uint32_t issue, char *out,
+                      size_t size) {
+  const struct sl_issue *e = &program->issues[issue];
+  const struct sl_op *op = &program->ops[e->op];
   char action[64], with[64] = "";
-  sl_action_print(action, sizeof action, &cuda->program->instances[e->instance].action);
+  sl_action_print(action, sizeof action, &program->instances[e->instance].action);
   if (op->group < SL_GROUP_COUNT)
     snprintf(with, sizeof with, " of group %s (member %d of %d)", sl_group_name(op->group),
              cuda->members[op->group].index, cuda->members[op->group].size);
@@ -28,6 +29,15 @@ void sl_cuda_describe(const struct sl_cuda *cuda, uint32_t issue, char *out, siz
     snprintf(with, sizeof with, " with stage %d", (int)op->peer);
   snprintf(out, size, "#%u %s%s on lane %s in action %s", issue, sl_op_name(op->kind), with, sl_lane_name(op->lane),
            action);
+}
+
+enum sl_status sl_cuda_name_op(const struct sl_cuda *cuda, const struct sl_program *program, uint32_t issue,
+                               enum sl_status status) {
+  char op[256], reason[1024];
+  sl_cuda_describe(cuda, program, issue, op, sizeof op);
+  snprintf(reason, sizeof reason, "%s", sl_error_message());
+  sl_error_clear();
+  return sl_fail(status, "issuing %s: %s", op, reason);
 }
 
 /* The first issue from `looked` on whose event is not complete; a failure of the device ends the search. */
@@ -56,11 +66,11 @@ static void stands_in(const struct sl_cuda *cuda, uint32_t from, char *out, size
   if (issued < cuda->program->issue_count) issued++;
   for (uint32_t i = from; i < issued; i++) {
     if (!sl_cuda_communicates(&cuda->program->ops[cuda->program->issues[i].op])) continue;
-    sl_cuda_describe(cuda, i, out, size);
+    sl_cuda_describe(cuda, cuda->program, i, out, size);
     return;
   }
   if (from < issued)
-    sl_cuda_describe(cuda, from, out, size);
+    sl_cuda_describe(cuda, cuda->program, from, out, size);
   else
     snprintf(out, size, "the end of the program");
 }
@@ -73,11 +83,12 @@ static void where(const struct sl_cuda *cuda, uint32_t stands_at, char *out, siz
 }
 
 /* `quiet`: another rank has told the reason. */
-static _Noreturn void end_process(struct sl_cuda *cuda, const char *text, bool quiet) {
+static _Noreturn void end_process(struct sl_cuda *cuda, enum sl_status status, const char *text, bool quiet) {
+  sl_cuda_claim_end(cuda);
   if (!quiet) fprintf(stderr, "shardlab: rank %d: %s\n", cuda->rank, text);
   fflush(NULL);
   sl_star_abort(&cuda->star, text);
-  _exit(sl_exit_code(SL_ERR_PEER));
+  _exit(sl_exit_code(status));
 }
 
 static enum sl_status check(struct sl_cuda *cuda, uint32_t *stands_at) {
@@ -93,19 +104,23 @@ static enum sl_status check(struct sl_cuda *cuda, uint32_t *stands_at) {
   return sl_fail(SL_ERR_PEER, "no progress for %g s (SHARDLAB_TIMEOUT_S sets the limit)", cuda->timeout_s);
 }
 
+/* An op of ours that failed is the reason; for all else it helps to know what the rank waits for. */
+static _Noreturn void give_up(struct sl_cuda *cuda, enum sl_status status, uint32_t stands_at) {
+  char at[256], text[2048];
+  if (cuda->watch.running && sl_cuda_marks_blame(cuda, &status)) end_process(cuda, status, sl_error_message(), false);
+  where(cuda, stands_at, at, sizeof at);
+  snprintf(text, sizeof text, "%s; it waits in %s", sl_error_message(), at);
+  end_process(cuda, SL_ERR_PEER, text, strstr(sl_error_message(), " ended the job: ") != NULL);
+}
+
 static void *watch(void *argument) {
   struct sl_cuda *cuda = argument;
   while (!atomic_load(&cuda->watch.stop)) {
-    char at[256], text[512];
-    uint32_t stands_at = 0;
     nap();
     pthread_mutex_lock(&cuda->watch.lock);
-    stands_at = cuda->watch.looked;
-    if (!atomic_load(&cuda->watch.stop) && check(cuda, &stands_at) != SL_OK) {
-      where(cuda, stands_at, at, sizeof at);
-      snprintf(text, sizeof text, "%s; it waits in %s", sl_error_message(), at);
-      end_process(cuda, text, strstr(sl_error_message(), " ended the job: ") != NULL);
-    }
+    uint32_t stands_at = cuda->watch.looked;
+    const enum sl_status status = atomic_load(&cuda->watch.stop) ? SL_OK : check(cuda, &stands_at);
+    if (status != SL_OK) give_up(cuda, status, stands_at);
     pthread_mutex_unlock(&cuda->watch.lock);
   }
   return NULL;

@@ -27,7 +27,7 @@ static int64_t local_numel(const struct sl_plan *plan, int tensor) {
     used |= c->head && m->type != SL_MODEL_MLP && (x->layer == m->n_layer || (m->tied_head && tensor == 0));
   }
   const int64_t wide = x->tp_dim >= 0 ? x->shape[x->tp_dim] : 1, rest = x->numel / wide;
-  const int64_t multiple = x->vocabulary ? plan->config->sl.vocab_multiple : 1;
+  const int64_t multiple = x->vocabulary ? plan->vocab_multiple : 1;
   return used ? (x->tp_dim >= 0 ? ceil_div(wide, plan->tp * multiple) * multiple : 1) * rest : 0;
 }
 

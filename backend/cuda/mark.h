@@ -1,0 +1,21 @@
+/* The kernel behind backend/cuda/marks.h. */
+#ifndef SL_BACKEND_CUDA_MARK_H
+#define SL_BACKEND_CUDA_MARK_H
+
+#include "kernels/cuda.h" /* sl_cuda_stream */
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* *at = value, once what was put on `stream` before is over; `at` is pinned memory of the host. Returns the launch's
+ * cudaError_t. */
+int sl_cuda_mark(sl_cuda_stream stream, volatile uint32_t *at, uint32_t value);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
