@@ -2,8 +2,8 @@
  * between ops, and says of each number that it sets where it comes from. See fit.h. */
 #include "analysis/fit.h"
 
-#include "core/annotation.h"
-#include "core/program.h"
+#include "core/cluster/provenance.h"
+#include "core/program/program.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -12,8 +12,8 @@
 #ifndef SL_ANALYSIS_FIT_H
 #define SL_ANALYSIS_FIT_H
 
-#include "core/cluster.h"
-#include "core/points.h"
+#include "core/cluster/cluster.h"
+#include "core/cluster/points.h"
 
 #include <stdio.h>
 

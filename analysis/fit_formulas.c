@@ -2,7 +2,7 @@
  * stand in for where they have an entry. See fit.h. */
 #include "analysis/fit.h"
 
-#include "core/program.h"
+#include "core/program/program.h"
 
 #include <math.h>
 

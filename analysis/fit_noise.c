@@ -2,7 +2,7 @@
  *
  * A model of the calibration has one median in each round, minutes apart. Its deviation is the median of |ln(a / b)| over
  * pairs of its rounds, over 0.6745 sqrt(2): a round in which others were busy does not decide it. Over the models
- * ln(deviation) falls with ln(step): the slope by least squares, held between what physics allows (core/cluster.h), and
+ * ln(deviation) falls with ln(step): the slope by least squares, held between what physics allows (core/cluster/cluster.h), and
  * then the level by the median. */
 #include "analysis/fit.h"
 

@@ -2,8 +2,8 @@
 #include "analysis/fit.h"
 
 #include "analysis/plot.h"
-#include "core/format.h"
-#include "core/program.h"
+#include "core/base/units.h"
+#include "core/program/program.h"
 
 #include <errno.h>
 #include <math.h>

@@ -2,7 +2,7 @@
 #ifndef SL_ANALYSIS_PLOT_H
 #define SL_ANALYSIS_PLOT_H
 
-#include "core/status.h"
+#include "core/base/status.h"
 
 /* Write FOLDER/{memory,step_time,losses}.gp and run gnuplot in FOLDER on each. FOLDER holds runs.csv and losses.csv.
  * Errors: SL_ERR_IO; SL_ERR_ABSENT when gnuplot is not on PATH (the scripts stay). */

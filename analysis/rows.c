@@ -1,7 +1,7 @@
 /* Reading and pairing of records; see rows.h. */
 #include "analysis/rows.h"
 
-#include "core/record.h"
+#include "core/record/record.h"
 
 #include <math.h>
 #include <stdio.h>

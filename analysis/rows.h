@@ -2,8 +2,8 @@
 #ifndef SL_ANALYSIS_ROWS_H
 #define SL_ANALYSIS_ROWS_H
 
-#include "core/json.h"
-#include "core/status.h"
+#include "core/base/json.h"
+#include "core/base/status.h"
 
 #include <jansson.h>
 

@@ -1,7 +1,7 @@
 /* One list of columns gives the CSV; the Markdown table shows the few that a reader compares. See table.h. */
 #include "analysis/table.h"
 
-#include "core/format.h"
+#include "core/base/units.h"
 
 #include <errno.h>
 #include <math.h>

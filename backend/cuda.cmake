@@ -1,6 +1,6 @@
 # The part of the cuda backend that needs no GPU and no CUDA: where a process stands, how ranks meet, which streams,
 # events, communicators and workspaces a program asks for. Built and tested everywhere.
-set(SL_CUDA_PLAIN place star events links workspace)
+set(SL_CUDA_PLAIN place comm/rendezvous events comm/links workspace)
 list(TRANSFORM SL_CUDA_PLAIN PREPEND cuda/)
 list(TRANSFORM SL_CUDA_PLAIN APPEND .c)
 add_library(shardlab_cuda_plain STATIC ${SL_CUDA_PLAIN})
@@ -15,7 +15,7 @@ if(NOT NCCL_INCLUDE OR NOT NCCL_LIBRARY)
   message(STATUS "NCCL is absent: the cuda backend is not built")
   return()
 endif()
-file(GLOB cuda_sources CONFIGURE_DEPENDS cuda/*.c)
+file(GLOB_RECURSE cuda_sources CONFIGURE_DEPENDS cuda/*.c)
 foreach(source ${SL_CUDA_PLAIN})
   list(REMOVE_ITEM cuda_sources ${CMAKE_CURRENT_SOURCE_DIR}/${source})
 endforeach()

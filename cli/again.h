@@ -3,7 +3,7 @@
 #ifndef SL_CLI_AGAIN_H
 #define SL_CLI_AGAIN_H
 
-#include "core/status.h"
+#include "core/base/status.h"
 
 /* `status` of a run, and of its ranks where a launcher started them. SL_ERR_DEVICE starts this program again in place of
  * this process, with the arguments `argv`; everything else comes back, and so does SL_ERR_DEVICE where this is the second

@@ -1,8 +1,8 @@
 /* shardlab backends: what this machine can run, and why it cannot run the rest. */
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "core/environment.h"
-#include "core/executor.h"
+#include "core/record/environment.h"
+#include "core/run/executor.h"
 
 #include <dirent.h>
 #include <stdlib.h>

@@ -1,15 +1,15 @@
 /* shardlab calibrate: measure this machine with the backend's own code, once for each number of ranks, in processes of
  * their own; then let shardlab-analyze fit a profile. With --points this process is one of those: it measures and stops.
  */
-#include "cli/calibrate.h"
+#include "calibrate/calibrate.h"
 
 #include "cli/commands.h"
 #include "cli/launch.h"
 #include "cli/launch_ranks.h"
 #include "cli/output.h"
 #include "cli/place.h"
-#include "core/annotation.h"
-#include "core/environment.h"
+#include "core/cluster/provenance.h"
+#include "core/record/environment.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* shardlab check: the dry run, with no clock. */
-#include "core/check.h"
+#include "core/check/rendezvous.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/setup.h"

@@ -1,9 +1,9 @@
 /* shardlab compare: two records side by side. */
-#include "core/compare.h"
+#include "core/record/compare.h"
 
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "core/record.h"
+#include "core/record/record.h"
 
 #include <string.h>
 

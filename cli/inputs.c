@@ -1,8 +1,8 @@
 /* Data and initial weights against the model; see inputs.h. */
 #include "cli/inputs.h"
 
-#include "core/data.h"
-#include "core/safetensors.h"
+#include "core/io/data.h"
+#include "core/io/safetensors.h"
 
 #include <stdlib.h>
 #include <string.h>

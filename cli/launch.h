@@ -3,7 +3,7 @@
 #ifndef SL_CLI_LAUNCH_H
 #define SL_CLI_LAUNCH_H
 
-#include "core/status.h"
+#include "core/base/status.h"
 
 #include <stdbool.h>
 

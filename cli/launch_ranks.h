@@ -4,7 +4,7 @@
 #define SL_CLI_LAUNCH_RANKS_H
 
 #include "cli/place.h"
-#include "core/status.h"
+#include "core/base/status.h"
 
 #include <stdbool.h>
 

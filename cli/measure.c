@@ -8,10 +8,10 @@
 #include "cli/output.h"
 #include "cli/place.h"
 #include "cli/runner.h"
-#include "core/check.h"
-#include "core/environment.h"
-#include "core/format.h"
-#include "core/trace.h"
+#include "core/check/rendezvous.h"
+#include "core/record/environment.h"
+#include "core/base/units.h"
+#include "core/run/trace.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * commands. */
 #include "cli/options.h"
 
-#include "core/text.h"
+#include "core/base/nearest.h"
 
 #include <errno.h>
 #include <math.h>

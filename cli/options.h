@@ -3,7 +3,7 @@
 #ifndef SL_CLI_OPTIONS_H
 #define SL_CLI_OPTIONS_H
 
-#include "core/status.h"
+#include "core/base/status.h"
 
 #include <jansson.h>
 #include <stdbool.h>

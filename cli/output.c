@@ -1,7 +1,7 @@
 /* Results to files, pipes and terminals; see output.h. */
 #include "cli/output.h"
 
-#include "core/json.h"
+#include "core/base/json.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -2,11 +2,11 @@
 #include "cli/runner.h"
 
 #include "cli/output.h"
-#include "core/environment.h"
-#include "core/format.h"
-#include "core/record.h"
-#include "core/timeline.h"
-#include "core/trace.h"
+#include "core/record/environment.h"
+#include "core/base/units.h"
+#include "core/record/record.h"
+#include "core/run/timeline.h"
+#include "core/run/trace.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 
 #include "cli/options.h"
 #include "cli/setup.h"
-#include "core/executor.h"
+#include "core/run/executor.h"
 
 /* Run `exec` on the job of `setup` as the options say; `progress` (optional) is called after each step. On SL_OK
  * *record is a new reference (every process of the run has it) and *process says which process this is. */

@@ -3,7 +3,7 @@
 #define SL_CLI_SETUP_H
 
 #include "cli/options.h"
-#include "core/program.h"
+#include "core/program/program.h"
 
 struct sl_setup {
   struct sl_model model;

@@ -3,8 +3,8 @@
 
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "core/frameworks.h"
-#include "core/text.h"
+#include "core/plan/frameworks.h"
+#include "core/base/nearest.h"
 
 #include <string.h>
 

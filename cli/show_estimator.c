@@ -1,7 +1,7 @@
 /* shardlab show estimator: DeepSpeed's memory estimators for a model, in the manner of their own printout. */
 #include "cli/show.h"
 
-#include "core/estimator.h"
+#include "core/record/estimator.h"
 
 struct variant {
   int stage;

@@ -1,8 +1,8 @@
 /* show memory: what a rank's arena holds at its peak, by category and phase, and the live bytes over one step as a curve of
  * characters. */
 #include "cli/show.h"
-#include "core/format.h"
-#include "core/memory.h"
+#include "core/base/units.h"
+#include "core/place/memory_report.h"
 
 #include <string.h>
 

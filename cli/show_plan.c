@@ -1,6 +1,6 @@
 /* show plan: which rank stands where, in which groups, and who owns how many bytes of what. */
 #include "cli/show.h"
-#include "core/format.h"
+#include "core/base/units.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* shardlab show schedule: the pipeline as a grid of ticks, one row a rank, in the terminal or as SVG; or the actions as
  * PyTorch's CSV. Needs no model: --pp, --grad-accum and --schedule are enough, a config stands in for those not given.
- * The time is that of the schedule's dry run (core/schedule.h): F, I and W one tick, B two, transfers none. */
+ * The time is that of the schedule's dry run (core/schedule/action.h): F, I and W one tick, B two, transfers none. */
 #include "cli/output.h"
 #include "cli/show.h"
-#include "core/schedule.h"
+#include "core/schedule/action.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -3,10 +3,10 @@
 #include "cli/inputs.h"
 #include "cli/launch.h"
 #include "cli/output.h"
-#include "core/compare.h"
-#include "core/executor.h"
-#include "core/record.h"
-#include "core/trace.h"
+#include "core/record/compare.h"
+#include "core/run/executor.h"
+#include "core/record/record.h"
+#include "core/run/trace.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -12,8 +12,8 @@
 #ifndef SL_KERNELS_ATTENTION_H
 #define SL_KERNELS_ATTENTION_H
 
-#include "kernels/real.h"
-#include "kernels/types.h"
+#include "kernels/numbers/real.h"
+#include "kernels/numbers/types.h"
 
 SL_KERNELS_BEGIN
 

@@ -2,9 +2,9 @@
 #ifndef SL_KERNELS_ATTENTION_PACK_H
 #define SL_KERNELS_ATTENTION_PACK_H
 
-#include "kernels/run.h"
+#include "kernels/numbers/run.h"
 #include "kernels/tile.h"
-#include "kernels/types.h"
+#include "kernels/numbers/types.h"
 
 #include <stdint.h>
 #include <string.h>

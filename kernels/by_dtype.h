@@ -8,8 +8,8 @@
 #ifndef SL_KERNELS_BY_DTYPE_H
 #define SL_KERNELS_BY_DTYPE_H
 
-#include "kernels/real.h"
-#include "kernels/types.h"
+#include "kernels/numbers/real.h"
+#include "kernels/numbers/types.h"
 
 SL_KERNELS_BEGIN
 

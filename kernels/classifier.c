@@ -5,7 +5,7 @@
  * cache, multiplies every chunk by what brings it to the row's maximum and sum. */
 #include "kernels/classifier.h"
 #include "kernels/parallel.h"
-#include "kernels/run.h"
+#include "kernels/numbers/run.h"
 #include "kernels/vecmath.h"
 
 #include <float.h>

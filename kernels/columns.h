@@ -3,8 +3,8 @@
 #ifndef SL_KERNELS_COLUMNS_H
 #define SL_KERNELS_COLUMNS_H
 
-#include "kernels/real.h"
-#include "kernels/types.h"
+#include "kernels/numbers/real.h"
+#include "kernels/numbers/types.h"
 
 SL_KERNELS_BEGIN
 

@@ -1,7 +1,7 @@
-/* Conversions on the host (kernels/convert.h). Everything passes through float, a run at a time (kernels/half_run.h); threads
+/* Conversions on the host (kernels/convert.h). Everything passes through float, a run at a time (kernels/numbers/half_run.h); threads
  * share a flat range, or the rows of a strided one. */
 #include "kernels/convert.h"
-#include "kernels/half_run.h"
+#include "kernels/numbers/half_run.h"
 #include "kernels/parallel.h"
 
 #define CHUNK ((size_t)16384) /* elements a thread takes at a time */

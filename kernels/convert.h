@@ -1,10 +1,10 @@
 /* Tensors from one number type to another: fp32, bf16, fp16. Widening is exact, narrowing rounds to nearest even
- * (kernels/half.h); from one 16-bit type to the other, through float. */
+ * (kernels/numbers/half.h); from one 16-bit type to the other, through float. */
 #ifndef SL_KERNELS_CONVERT_H
 #define SL_KERNELS_CONVERT_H
 
-#include "kernels/real.h"
-#include "kernels/types.h"
+#include "kernels/numbers/real.h"
+#include "kernels/numbers/types.h"
 
 #include <stddef.h>
 

@@ -4,8 +4,8 @@
 #ifndef SL_KERNELS_DROPOUT_H
 #define SL_KERNELS_DROPOUT_H
 
-#include "kernels/real.h"
-#include "kernels/types.h"
+#include "kernels/numbers/real.h"
+#include "kernels/numbers/types.h"
 
 SL_KERNELS_BEGIN
 

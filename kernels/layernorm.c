@@ -4,7 +4,7 @@
  * each block of rows leaves its partial dweight and dbias in scratch, and a second pass adds the blocks in order. */
 #include "kernels/layernorm.h"
 #include "kernels/parallel.h"
-#include "kernels/run.h"
+#include "kernels/numbers/run.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * A thread takes short runs: it widens the gradient, updates, and rounds the result. Memory is read and written once; and
  * the runs are so short that a core has the next one's loads on their way before this one is done. */
 #include "kernels/master.h"
-#include "kernels/half_run.h"
+#include "kernels/numbers/half_run.h"
 #include "kernels/optimizer_inline.h"
 #include "kernels/parallel.h"
 

@@ -3,7 +3,7 @@
 #ifndef SL_KERNELS_OPTIMIZER_INLINE_H
 #define SL_KERNELS_OPTIMIZER_INLINE_H
 
-#include "kernels/types.h"
+#include "kernels/numbers/types.h"
 #include "kernels/vecmath.h"
 
 /* What one step of Adam needs of its settings: every scalar formed in double and rounded once. */

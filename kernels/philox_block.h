@@ -3,7 +3,7 @@
 #ifndef SL_KERNELS_PHILOX_BLOCK_H
 #define SL_KERNELS_PHILOX_BLOCK_H
 
-#include "kernels/types.h"
+#include "kernels/numbers/types.h"
 
 #include <stdint.h>
 

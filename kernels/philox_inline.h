@@ -4,8 +4,8 @@
 #define SL_KERNELS_PHILOX_INLINE_H
 
 #include "kernels/philox_block.h"
-#include "kernels/run.h"
-#include "kernels/types.h"
+#include "kernels/numbers/run.h"
+#include "kernels/numbers/types.h"
 
 #include <string.h>
 

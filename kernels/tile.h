@@ -6,7 +6,7 @@
 #ifndef SL_KERNELS_TILE_H
 #define SL_KERNELS_TILE_H
 
-#include "kernels/real.h"
+#include "kernels/numbers/real.h"
 
 #include <stddef.h>
 

@@ -12,7 +12,7 @@
 #ifndef SL_KERNELS_VECMATH_H
 #define SL_KERNELS_VECMATH_H
 
-#include "kernels/real.h"
+#include "kernels/numbers/real.h"
 
 #include <math.h>
 #include <stdint.h>

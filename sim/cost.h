@@ -10,7 +10,7 @@
  * f and b are sl_op_flops and sl_op_bytes: what the kernel does, not what the model needs.
  *
  * Measured ops. Where the cluster has op_costs (a calibrated profile) with an entry for an op's kind and type, the entry
- * replaces the formula: launch + sum of its terms (core/op_cost.h), the entry being that of the number of ranks nearest to
+ * replaces the formula: launch + sum of its terms (core/op/measured.h), the entry being that of the number of ranks nearest to
  * those of the node (of a communication op: to its members). More ranks than cores take turns beyond the entry's own.
  * A gemm with an epilogue that has no entry of its own: that of the plain product + b' / (bw e_elem), b' the bytes that the
  * epilogue moves beside the product's operands.
@@ -39,8 +39,8 @@
 #ifndef SL_SIM_COST_H
 #define SL_SIM_COST_H
 
-#include "core/cluster.h"
-#include "core/program.h"
+#include "core/cluster/cluster.h"
+#include "core/program/program.h"
 
 /* What one rank has of its device; filled once per run by sl_cost_share. SI units. */
 struct sl_cost_rank {

@@ -2,7 +2,7 @@
  */
 #include "sim/cost.h"
 
-#include "core/status.h"
+#include "core/base/status.h"
 
 #include <math.h>
 #include <stdlib.h>

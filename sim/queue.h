@@ -5,7 +5,7 @@
 #ifndef SL_SIM_QUEUE_H
 #define SL_SIM_QUEUE_H
 
-#include "core/status.h"
+#include "core/base/status.h"
 
 #include <stdint.h>
 

@@ -22,7 +22,7 @@
 #ifndef SL_SIM_SIM_H
 #define SL_SIM_SIM_H
 
-#include "core/executor.h"
+#include "core/run/executor.h"
 
 /* open: SL_ERR_INPUT when the cluster's device lacks a number that an op needs, SL_ERR_INTERNAL for a communication op
  * on the wrong lane. advance: SL_ERR_CHECK for a deadlock (the message lists who waits for what) and for ranks that

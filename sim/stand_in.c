@@ -1,7 +1,7 @@
 /* Says once, for a calibrated profile, which ops of the step are predicted without a measurement of their own. */
 #include "sim/state.h"
 
-#include "core/status.h"
+#include "core/base/status.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -9,8 +9,8 @@
 #ifndef SL_SIM_STATE_H
 #define SL_SIM_STATE_H
 
-#include "core/executor.h"
-#include "core/traffic.h"
+#include "core/run/executor.h"
+#include "core/run/traffic.h"
 #include "sim/cost.h"
 #include "sim/queue.h"
 

@@ -9,7 +9,7 @@ if(NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
 endif()
 set(SL_FUZZ_SECONDS 60 CACHE STRING "Seconds that each fuzz test runs")
 
-file(GLOB fuzz_core CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/core/*.c)
+file(GLOB_RECURSE fuzz_core CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/core/*.c)
 add_library(shardlab_core_fuzz STATIC ${fuzz_core})
 target_compile_options(shardlab_core_fuzz PRIVATE -fsanitize=fuzzer-no-link,address,undefined
                        -fno-sanitize-recover=all -fno-omit-frame-pointer)

@@ -1,5 +1,5 @@
 /* Any text as a cluster.json: what loads has finite numbers, a link for every group, and a dump that loads again. */
-#include "core/cluster.h"
+#include "core/cluster/cluster.h"
 
 #include <math.h>
 #include <stdint.h>

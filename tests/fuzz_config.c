@@ -1,6 +1,6 @@
 /* Fuzz target: any bytes as a training configuration. Whatever parses must resolve or fail cleanly, give finite
  * learning rates, and survive its own dump. */
-#include "core/config.h"
+#include "core/config/config.h"
 
 #include <math.h>
 #include <stdlib.h>

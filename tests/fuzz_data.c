@@ -1,6 +1,6 @@
 /* Any bytes as a token source: opening, checking and reading stay inside the file and end in a message or in tokens
  * below the vocabulary. */
-#include "core/data.h"
+#include "core/io/data.h"
 
 #include <stdint.h>
 #include <stdlib.h>

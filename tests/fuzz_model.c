@@ -1,5 +1,5 @@
 /* Any text as a config.json: what loads has positive sizes, finite flops, and a dump that loads again. */
-#include "core/model.h"
+#include "core/model/model.h"
 
 #include <math.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* Any text as a points file: what loads has sound numbers and can be written and read again. */
-#include "core/points.h"
+#include "core/cluster/points.h"
 
 #include <math.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* Any text as a run record: it is refused with a message or passes the check. */
-#include "core/record.h"
+#include "core/record/record.h"
 
 #include <stdint.h>
 #include <stdlib.h>

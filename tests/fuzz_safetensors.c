@@ -1,5 +1,5 @@
 /* Any bytes as a safetensors file: what opens can be read from end to end and found under its own name. */
-#include "core/safetensors.h"
+#include "core/io/safetensors.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Any text as one action of a schedule: what is read prints back to a text that reads the same. */
-#include "core/schedule.h"
+#include "core/schedule/action.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Any bytes as a schedule's CSV: what is read prints back to a text that prints the same, what is valid and plays without a
  * deadlock takes the sends, and then plays as long as before. */
-#include "core/schedule.h"
+#include "core/schedule/action.h"
 
 #include <stdint.h>
 #include <stdlib.h>

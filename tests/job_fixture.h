@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/program.h"
+#include "core/program/program.h"
 
 struct fixture {
   struct sl_model model;

@@ -6,7 +6,7 @@
 #ifndef SIM_WORLD_H
 #define SIM_WORLD_H
 
-#include "core/executor.h"
+#include "core/run/executor.h"
 #include "sim/sim.h"
 
 #include <setjmp.h>

@@ -2,8 +2,8 @@
  * The arena of pipelines with many stages a rank: at most 1.05 times the most bytes that are live at once, over schedules,
  * chunks, micro-batches and strategies; and activations that take as many slots as the rank has micro-batches in flight,
  * counted over all of its chunks. */
-#include "core/check.h"
-#include "core/memory.h"
+#include "core/check/rendezvous.h"
+#include "core/place/memory_report.h"
 #include "tests/job_fixture.h"
 
 #include <setjmp.h>

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "core/check.h"
+#include "core/check/rendezvous.h"
 #include "tests/job_fixture.h"
 
 /* ---- one rank's memory ---- */

@@ -1,8 +1,8 @@
 /* label: cli
  * The shardlab command from outside: every broken request is one error line and leaves nothing behind; help, records,
  * traces and comparisons are what they claim to be. */
-#include "core/compare.h"
-#include "core/record.h"
+#include "core/record/compare.h"
+#include "core/record/record.h"
 #include "tests/cli_run.h"
 
 #include <sys/stat.h>

@@ -1,7 +1,7 @@
 /* label: cli
  * Training from the command line, where the host backend was built: the record and the trace of several ranks, epochs, skipped
  * steps, one voice for all ranks, and the verdict of validate. */
-#include "core/record.h"
+#include "core/record/record.h"
 #include "tests/cli_run.h"
 #include "tests/cluster_sources.h"
 

@@ -1,6 +1,6 @@
 /* label: unit
  * Clusters: presets, units, the link of a group, and broken files. */
-#include "core/cluster.h"
+#include "core/cluster/cluster.h"
 #include "tests/cluster_sources.h"
 
 #include <math.h>

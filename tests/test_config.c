@@ -1,6 +1,6 @@
 /* label: unit
  * The training configuration: defaults by version, spellings, warnings, batch algebra, the dump, and the examples. */
-#include "core/config.h"
+#include "core/config/config.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* label: cli
  * No key is dropped without a word: every key that the table of keys calls modelled, set to something else, changes the plan,
  * a program, the rules of the control block, a warning, an error, or what training computes. */
-#include "core/config_fields.h"
-#include "core/control.h"
+#include "core/config/fields.h"
+#include "core/program/step_state.h"
 #include "tests/cli_run.h"
 #include "tests/job_fixture.h"
 

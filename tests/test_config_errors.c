@@ -1,7 +1,7 @@
 /* label: unit
  * Broken training configurations: each gives one error with place, key and what was expected, in DeepSpeed's words
  * where it has some, and holds nothing afterwards. */
-#include "core/config.h"
+#include "core/config/config.h"
 
 #include <stdio.h>
 #include <stdlib.h>

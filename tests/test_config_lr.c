@@ -1,6 +1,6 @@
 /* label: unit
  * Learning-rate schedules against numbers worked out by hand from DeepSpeed's lr_schedules.py, at odd values. */
-#include "core/config.h"
+#include "core/config/config.h"
 
 #include <math.h>
 #include <stdio.h>

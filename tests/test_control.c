@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "core/control.h"
+#include "core/program/step_state.h"
 
 #include <math.h>
 #include <stdio.h>

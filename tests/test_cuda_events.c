@@ -4,9 +4,9 @@
  * covered by events and FIFO order, no event is waited for that others imply, and pairs of stages meet on
  * communicators of their own. */
 #include "backend/cuda/events.h"
-#include "backend/cuda/links.h"
+#include "backend/cuda/comm/links.h"
 #include "backend/cuda/workspace.h"
-#include "core/scratch.h"
+#include "core/program/workspace.h"
 #include "tests/job_fixture.h"
 
 #include <setjmp.h>

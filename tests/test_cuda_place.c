@@ -3,7 +3,7 @@
  * Where a process stands, from the launchers' variables, good and bad; and how ranks meet over TCP: exchanges, agreement,
  * a peer that dies, one that gives its reason, strangers, a node with two addresses. */
 #include "backend/cuda/place.h"
-#include "backend/cuda/star.h"
+#include "backend/cuda/comm/rendezvous.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* label: unit
  * Token sources: text and shards, sequences and targets, the permutation, and every broken file. */
-#include "core/data.h"
+#include "core/io/data.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

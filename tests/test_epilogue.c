@@ -11,13 +11,13 @@
 
 #include <cmocka.h>
 
-#include "core/check.h"
-#include "core/lower.h"
-#include "core/op_cost.h"
+#include "core/check/rendezvous.h"
+#include "core/lower/build.h"
+#include "core/op/measured.h"
 #include "sim/cost.h"
 #include "tests/job_fixture.h"
 
-/* gpt2-tiny: letters of lower_transformer.h; 2 sequences of 33 tokens. */
+/* gpt2-tiny: letters of models/transformer.h; 2 sequences of 33 tokens. */
 enum { LAYERS = 4, C = 128, I = 512, R = 2 * 33 };
 
 static void open_config(struct fixture *f, const char *model, const char *cluster, int world, const char *zero,

@@ -1,6 +1,6 @@
 /* label: unit
  * The formulas of others, to the digit that they print: ZeRO's Figure 1 and DeepSpeed's estimators. */
-#include "core/estimator.h"
+#include "core/record/estimator.h"
 
 #include <math.h>
 #include <setjmp.h>

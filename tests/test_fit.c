@@ -2,7 +2,7 @@
    libs: fit
  * The fit of measured costs: known parameters come back from noisy points, with standard errors that cover them. */
 #include "analysis/fit.h"
-#include "core/program.h"
+#include "core/program/program.h"
 
 #include <math.h>
 #include <setjmp.h>

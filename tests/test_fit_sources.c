@@ -2,7 +2,7 @@
    libs: fit
  * Where the numbers of a fitted profile come from. */
 #include "analysis/fit.h"
-#include "core/program.h"
+#include "core/program/program.h"
 #include "tests/cluster_sources.h"
 
 #include <math.h>

@@ -8,9 +8,9 @@
  *   MiCS        3 M inside a group of s, and an all-reduce of M / s across (arXiv:2205.00119, section 3.2 and 3.4)
  * M being the parameters, each volume times (n - 1) / n for a ring of n. And limit_all_gathers, which trades memory for
  * overlap. */
-#include "core/check.h"
-#include "core/memory.h"
-#include "core/timeline.h"
+#include "core/check/rendezvous.h"
+#include "core/place/memory_report.h"
+#include "core/run/timeline.h"
 #include "sim/sim.h"
 #include "tests/job_fixture.h"
 

@@ -1,6 +1,6 @@
 /* label: unit
  * JSON with places: hjson's liberties, places, refusals, and saving without leaving halves behind. */
-#include "core/json.h"
+#include "core/base/json.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "core/check.h"
-#include "core/memory.h"
+#include "core/check/rendezvous.h"
+#include "core/place/memory_report.h"
 #include "tests/job_fixture.h"
 
 /* What the test knows of a model: the sizes in its config.json and from them every parameter tensor, in order of use, with

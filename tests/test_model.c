@@ -1,6 +1,6 @@
 /* label: unit
  * Models: presets and their parameter counts, Hugging Face configs, logical tensors, flops, and broken configs. */
-#include "core/model.h"
+#include "core/model/model.h"
 
 #include <math.h>
 #include <setjmp.h>

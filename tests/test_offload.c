@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "core/check.h"
-#include "core/memory.h"
+#include "core/check/rendezvous.h"
+#include "core/place/memory_report.h"
 #include "tests/job_fixture.h"
 
 /* One configuration. */

@@ -2,8 +2,8 @@
    libs: calibrate sim
  * Points of a calibration: the file there and back, broken files, what may never be measured; and measured costs in a
  * prediction. */
-#include "cli/calibrate.h"
-#include "core/program.h"
+#include "calibrate/calibrate.h"
+#include "core/program/program.h"
 #include "sim/cost.h"
 #include "sim/sim.h"
 #include "tests/job_fixture.h"

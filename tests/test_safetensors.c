@@ -1,6 +1,6 @@
 /* label: unit
  * Safetensors: what the reader accepts, converts and refuses; the writer, alone and with several processes. */
-#include "core/safetensors.h"
+#include "core/io/safetensors.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* label: unit
  * Schedules: PyTorch's own lists, closed forms of bubble and memory, every builder on every small size, and schedules that
  * are wrong on purpose. */
-#include "core/schedule.h"
+#include "core/schedule/action.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /* label: unit
    libs: kernels
- * Core plans workspace by core/scratch.h without knowing the kernels: its bounds cover what kernels/ really asks for, over
+ * Core plans workspace by core/program/workspace.h without knowing the kernels: its bounds cover what kernels/ really asks for, over
  * many shapes, and are not so wide that the planned memory would say nothing. */
-#include "core/scratch.h"
+#include "core/program/workspace.h"
 #include "kernels/all.h"
 
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* label: unit
    libs: sim
  * The exact clock on hand-built programs: closed forms, folding, slow-down, order of events, and how it fails. */
-#include "core/traffic.h"
+#include "core/run/traffic.h"
 #include "tests/sim_world.h"
 
 #include <math.h>

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "core/check.h"
-#include "core/memory.h"
+#include "core/check/rendezvous.h"
+#include "core/place/memory_report.h"
 #include "tests/job_fixture.h"
 
 /* gpt2-tiny's tensors: 4 layers, width 128, 256 tokens, 256 positions. */

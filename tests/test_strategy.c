@@ -1,8 +1,8 @@
 /* label: unit
  * Presets: what each framework refuses, in its words; what it overrules and says so; groups that shard among themselves; and
  * that the table of frameworks says of today what the presets accept. */
-#include "core/frameworks.h"
-#include "core/strategy.h"
+#include "core/plan/frameworks.h"
+#include "core/plan/strategy.h"
 
 #include <stdio.h>
 #include <string.h>

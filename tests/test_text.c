@@ -1,6 +1,6 @@
 /* label: unit
  * The nearest known word. */
-#include "core/text.h"
+#include "core/base/nearest.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* label: unit
  * Where a step's seconds go: busy by class, exposed communication by group, idle time; and which rank was slowest. */
-#include "core/timeline.h"
+#include "core/run/timeline.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

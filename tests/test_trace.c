@@ -1,7 +1,7 @@
 /* label: cli
  * Predicted and measured traces of one plan in three dimensions, side by side: what the Trace Event Format asks of every event,
  * a named and placed process for each rank of each kind, a named track for each lane, and the same ops on the same tracks. */
-#include "core/trace.h"
+#include "core/run/trace.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* label: unit
  * Counting of communication calls, and the hash of their order. */
-#include "core/traffic.h"
+#include "core/run/traffic.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -5,8 +5,8 @@
 #ifndef SL_BACKEND_COMMON_INPUT_H
 #define SL_BACKEND_COMMON_INPUT_H
 
-#include "core/data.h"
-#include "core/executor.h"
+#include "core/io/data.h"
+#include "core/run/executor.h"
 
 struct sl_input {
   const struct sl_plan *plan; /* borrowed */

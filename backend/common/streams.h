@@ -1,4 +1,4 @@
-/* Streams of random numbers, the second half of Philox's key (kernels/types.h): equal in every backend, so that every
+/* Streams of random numbers, the second half of Philox's key (kernels/numbers/types.h): equal in every backend, so that every
  * backend draws the same numbers. */
 #ifndef SL_BACKEND_COMMON_STREAMS_H
 #define SL_BACKEND_COMMON_STREAMS_H

@@ -5,9 +5,9 @@
 #ifndef SL_BACKEND_COMMON_TENSOR_H
 #define SL_BACKEND_COMMON_TENSOR_H
 
-#include "core/executor.h"
-#include "core/safetensors.h"
-#include "kernels/types.h"
+#include "core/run/executor.h"
+#include "core/io/safetensors.h"
+#include "kernels/numbers/types.h"
 
 enum { SL_TENSOR_SAVE_PARAM, SL_TENSOR_SAVE_GRAD, SL_TENSOR_SAVES };
 enum { SL_TENSOR_CHUNK = 1 << 16 }; /* elements that pass at a time, at most */

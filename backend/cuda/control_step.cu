@@ -1,6 +1,6 @@
 /* The CONTROL op on the GPU (backend/cuda/control_step.h). */
 #include "backend/cuda/control_step.h"
-#include "kernels/device.cuh"
+#include "kernels/gpu/device.cuh"
 
 static __global__ void control_kernel(struct sl_control *control, struct sl_control_rules rules) {
   if (threadIdx.x == 0) sl_control_math_step(control, &rules);

@@ -3,8 +3,8 @@
 #ifndef SL_BACKEND_CUDA_CONTROL_STEP_H
 #define SL_BACKEND_CUDA_CONTROL_STEP_H
 
-#include "core/control_math.h"
-#include "kernels/cuda.h" /* sl_cuda_stream */
+#include "core/config/loss_scale.h"
+#include "kernels/gpu/cuda.h" /* sl_cuda_stream */
 
 #ifdef __cplusplus
 extern "C" {

@@ -3,7 +3,7 @@
  *   exec.c       the table that core calls: ops onto streams, completions at a program's end
  *   open.c       meeting, device, communicators, memory, input: everything that can fail early
  *   place.c      the launcher's environment           (no CUDA)
- *   star.c       ranks among themselves over TCP      (no CUDA)
+ *   comm/rendezvous.c       ranks among themselves over TCP      (no CUDA)
  *   events.c     streams and events of a program      (no CUDA)
  *   links.c      communicators of the pipeline        (no CUDA)
  *   workspace.c  memory beside the arenas             (no CUDA)
@@ -26,14 +26,14 @@
 #include "backend/common/streams.h"
 #include "backend/common/tensor.h"
 #include "backend/cuda/events.h"
-#include "backend/cuda/links.h"
+#include "backend/cuda/comm/links.h"
 #include "backend/cuda/marks.h"
 #include "backend/cuda/place.h"
-#include "backend/cuda/star.h"
+#include "backend/cuda/comm/rendezvous.h"
 #include "backend/cuda/workspace.h"
-#include "core/control.h"
-#include "core/executor.h"
-#include "core/traffic.h"
+#include "core/program/step_state.h"
+#include "core/run/executor.h"
+#include "core/run/traffic.h"
 
 #include <cuda_runtime_api.h>
 #include <nccl.h>

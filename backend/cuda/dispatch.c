@@ -1,11 +1,11 @@
-/* Compute ops as launches of kernels/cuda.h and products of cuBLASLt: one short function per kind, and a table of them.
+/* Compute ops as launches of kernels/gpu/cuda.h and products of cuBLASLt: one short function per kind, and a table of them.
  * It is the host's dispatch (backend/host/dispatch.c) with addresses in device memory; what depends on data stays there:
  * a kernel gets the address of a number in the control block. */
 #include "backend/cuda/control_step.h"
 #include "backend/cuda/cuda.h"
 
 #include "kernels/convert.h"
-#include "kernels/cuda.h"
+#include "kernels/gpu/cuda.h"
 
 #include <stddef.h>
 #include <string.h>

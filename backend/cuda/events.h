@@ -7,7 +7,7 @@
 #ifndef SL_BACKEND_CUDA_EVENTS_H
 #define SL_BACKEND_CUDA_EVENTS_H
 
-#include "core/program.h"
+#include "core/program/program.h"
 
 enum { SL_CUDA_NO_EVENT = -1 };
 

@@ -1,6 +1,6 @@
 /* A mark on the GPU (backend/cuda/marks.h). */
 #include "backend/cuda/mark.h"
-#include "kernels/device.cuh"
+#include "kernels/gpu/device.cuh"
 
 static __global__ void mark_kernel(volatile uint32_t *at, uint32_t value) {
   if (threadIdx.x == 0) *at = value;

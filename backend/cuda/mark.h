@@ -2,7 +2,7 @@
 #ifndef SL_BACKEND_CUDA_MARK_H
 #define SL_BACKEND_CUDA_MARK_H
 
-#include "kernels/cuda.h" /* sl_cuda_stream */
+#include "kernels/gpu/cuda.h" /* sl_cuda_stream */
 
 #include <stdint.h>
 

@@ -3,7 +3,7 @@
  * take their memory one after another, so that each sees what is its own. */
 #include "backend/cuda/cuda.h"
 
-#include "kernels/cuda.h"
+#include "kernels/gpu/cuda.h"
 
 #include <stdio.h>
 #include <stdlib.h>

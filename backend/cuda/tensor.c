@@ -4,7 +4,7 @@
 #include "backend/cuda/cuda.h"
 
 #include "kernels/convert.h"
-#include "kernels/cuda.h"
+#include "kernels/gpu/cuda.h"
 
 static char *memory_of(const struct sl_cuda *cuda, const struct sl_tensor_place *place) {
   return cuda->arena[place->space] + place->offset;
@@ -28,7 +28,7 @@ static enum sl_status get(void *context, const struct sl_tensor_place *place, fl
   return SL_OK;
 }
 
-/* The device draws the host's numbers (kernels/cuda.h): a large model's first values are there at once. */
+/* The device draws the host's numbers (kernels/gpu/cuda.h): a large model's first values are there at once. */
 static enum sl_status normal(void *context, const struct sl_tensor_place *place, const struct sl_philox_key *key,
                              uint64_t first, float width) {
   struct sl_cuda *cuda = context;

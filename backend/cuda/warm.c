@@ -5,7 +5,7 @@
 #include "backend/cuda/cuda.h"
 
 #include "backend/cuda/mark.h"
-#include "kernels/cuda.h"
+#include "kernels/gpu/cuda.h"
 
 #include <stdlib.h>
 #include <string.h>

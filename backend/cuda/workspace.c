@@ -2,7 +2,7 @@
 #include "backend/cuda/workspace.h"
 
 #include "backend/common/tensor.h"
-#include "core/scratch.h"
+#include "core/program/workspace.h"
 
 int64_t sl_cuda_workspace_scratch(const struct sl_op *op, int *operand) {
   const bool halved = op->flags & SL_OP_WEIGHT_GRAD; /* without weight and dx */

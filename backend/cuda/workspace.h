@@ -3,7 +3,7 @@
 #ifndef SL_BACKEND_CUDA_WORKSPACE_H
 #define SL_BACKEND_CUDA_WORKSPACE_H
 
-#include "core/executor.h"
+#include "core/run/executor.h"
 
 /* cuBLAS's own advice for Hopper; one handle, and products run on one lane. */
 enum { SL_CUDA_GEMM_WORKSPACE = 32 << 20 };

@@ -1,6 +1,6 @@
 /* The sums of backend/host/add.h. */
 #include "backend/host/add.h"
-#include "kernels/half_run.h"
+#include "kernels/numbers/half_run.h"
 
 #include <stdint.h>
 

@@ -2,7 +2,7 @@
 #ifndef SL_BACKEND_HOST_ADD_H
 #define SL_BACKEND_HOST_ADD_H
 
-#include "core/dtype.h"
+#include "core/base/dtype.h"
 
 #include <stddef.h>
 

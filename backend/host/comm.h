@@ -8,8 +8,8 @@
 #ifndef SL_BACKEND_HOST_COMM_H
 #define SL_BACKEND_HOST_COMM_H
 
-#include "core/dtype.h"
-#include "core/status.h"
+#include "core/base/dtype.h"
+#include "core/base/status.h"
 
 #include <mpi.h>
 #include <stdbool.h>

@@ -18,9 +18,9 @@
 #include "backend/common/streams.h"
 #include "backend/common/tensor.h"
 #include "backend/host/comm.h"
-#include "core/control.h"
-#include "core/executor.h"
-#include "core/traffic.h"
+#include "core/program/step_state.h"
+#include "core/run/executor.h"
+#include "core/run/traffic.h"
 
 enum { SL_HOST_QUEUE = 1024 }; /* ops that wait in one lane; a power of two */
 

@@ -43,7 +43,7 @@ def short(v):
 
 
 def closed_form(params, devices, stage):
-    """ZeRO's Figure 1: bytes of model states a device, mixed precision and Adam (core/estimator.c holds it to the digit)."""
+    """ZeRO's Figure 1: bytes of model states a device, mixed precision and Adam (core/record/estimator.c holds it to the digit)."""
     whole, shared = ((16, 0), (4, 12), (2, 14), (0, 16))[stage]
     return whole * params + shared * params / devices
 

@@ -5,8 +5,8 @@
 #ifndef SL_TESTS_CUDA_CASES_H
 #define SL_TESTS_CUDA_CASES_H
 
-#include "kernels/cuda.h"
-#include "kernels/f64.h"
+#include "kernels/gpu/cuda.h"
+#include "kernels/numbers/f64.h"
 #include "tests/cuda/device.h"
 
 #include <math.h>

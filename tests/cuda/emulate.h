@@ -1,5 +1,5 @@
 /* As much of CUDA C++ as the kernels (*.cu) use, on one CPU thread, so that the kernels' logic is tested where no GPU is. Given
- * to a C++ compiler by -include; without __CUDACC__ the sources take their number conversions from kernels/half.h.
+ * to a C++ compiler by -include; without __CUDACC__ the sources take their number conversions from kernels/numbers/half.h.
  *
  * A thread of a block is a fiber. It runs until a barrier of its block or an exchange in its warp; the next one of its
  * warp runs then, and the next warp when this one can go no further. Every barrier must be met by all threads: one that

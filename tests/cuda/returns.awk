@@ -1,5 +1,5 @@
-# Fails on a call of CUDA, cuBLAS or NCCL, or of a launcher of kernels/cuda.h, whose return code is dropped: one that
-# begins a statement, or that a cast to void silences. Run as  awk -f returns.awk kernels/cuda.h FILE...
+# Fails on a call of CUDA, cuBLAS or NCCL, or of a launcher of kernels/gpu/cuda.h, whose return code is dropped: one that
+# begins a statement, or that a cast to void silences. Run as  awk -f returns.awk kernels/gpu/cuda.h FILE...
 # The first file gives the launchers' names. Comments and strings are taken out first; a code that is stored and never
 # read is the compiler's to find.
 

@@ -21,7 +21,7 @@ if(NOT status EQUAL 0)
   message(FATAL_ERROR "it took for dropped what is not\n${found}")
 endif()
 
-file(GLOB sources ${ROOT}/kernels/*.cu ${ROOT}/kernels/*.cuh ${ROOT}/backend/cuda/*.[ch] ${ROOT}/backend/cuda/*.cu
+file(GLOB sources ${ROOT}/kernels/gpu/*.cu ${ROOT}/kernels/gpu/*.cuh ${ROOT}/backend/cuda/*.[ch] ${ROOT}/backend/cuda/comm/*.[ch] ${ROOT}/backend/cuda/*.cu
      ${ROOT}/tests/cuda/*.c ${ROOT}/tests/mpi/*cuda*.c)
 check(status found ${sources})
 list(LENGTH sources count)

@@ -1,7 +1,7 @@
 /* The control block's step on the GPU against core's on the host: random losses, norms and overflows under
  * configurations that use every branch of loss scaling and every schedule of the learning rate. */
 #include "backend/cuda/control_step.h"
-#include "core/control.h"
+#include "core/program/step_state.h"
 #include "tests/cuda/device.h"
 
 #include <setjmp.h>

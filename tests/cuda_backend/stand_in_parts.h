@@ -2,7 +2,7 @@
 #ifndef SL_TESTS_CUDA_BACKEND_STAND_IN_PARTS_H
 #define SL_TESTS_CUDA_BACKEND_STAND_IN_PARTS_H
 
-#include "kernels/half.h"
+#include "kernels/numbers/half.h"
 #include "tests/cuda_backend/stand_in.h"
 
 #include <stdbool.h>

@@ -5,9 +5,9 @@
 #include "tests/cuda_backend/stand_in.h"
 #include "tests/job_fixture.h"
 
-#include "core/check.h"
-#include "core/control.h"
-#include "core/executor.h"
+#include "core/check/rendezvous.h"
+#include "core/program/step_state.h"
+#include "core/run/executor.h"
 
 #include <fcntl.h>
 #include <math.h>

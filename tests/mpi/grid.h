@@ -7,9 +7,9 @@
 #include <mpi.h>
 #include <stdlib.h>
 
-#include "core/check.h"
-#include "core/executor.h"
-#include "core/memory.h"
+#include "core/check/rendezvous.h"
+#include "core/run/executor.h"
+#include "core/place/memory_report.h"
 #include "tests/job_fixture.h"
 
 struct grid_run {

@@ -4,7 +4,7 @@
 
 #include <dlfcn.h>
 
-#include "backend/pmpi/pmpi.h"
+#include "tests/witness/pmpi.h"
 
 #define expect grid3d_expect
 

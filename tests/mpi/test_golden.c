@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-#include "core/safetensors.h"
+#include "core/io/safetensors.h"
 
 enum { STEPS = 10 };
 #define GOLDEN SL_SOURCE_DIR "/tests/golden/"

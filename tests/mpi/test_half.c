@@ -17,7 +17,7 @@
 
 #include <jansson.h>
 
-#include "core/safetensors.h"
+#include "core/io/safetensors.h"
 
 enum { STEPS = 5, BATCH = 16 };
 #define GOLDEN SL_SOURCE_DIR "/tests/golden/gpt2_odd/"

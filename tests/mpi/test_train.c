@@ -2,9 +2,9 @@
  * Training on the host backend against PyTorch's golden values (tests/golden): losses of ten steps, gradients of the
  * first and weights after the last, for each ZeRO stage and the number of ranks that mpirun started. Every rank checks.
  * Arguments: golden folder, ZeRO stage, micro-batch per rank, scratch file prefix. */
-#include "core/cluster.h"
-#include "core/executor.h"
-#include "core/safetensors.h"
+#include "core/cluster/cluster.h"
+#include "core/run/executor.h"
+#include "core/io/safetensors.h"
 
 #include <jansson.h>
 #include <math.h>

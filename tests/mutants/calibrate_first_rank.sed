@@ -1,4 +1,4 @@
 # A step of several ranks has the times of rank 0, whoever made it.
-# file: cli/calibrate_record.c
+# file: calibrate/record.c
 # tests: test_points
 s/if (compute > most) most/if (compute > most \&\& rank == 0) most/

@@ -1,4 +1,4 @@
 # A bias gradient that a product's epilogue makes overwrites what earlier micro-batches left.
-# file: core/lower_reduce.c
+# file: core/lower/reduce.c
 # tests: grid3d_1 grid3d_2
 s/!(overwrites \&\& adds(l, d->operand\[i\].placed))/(overwrites || true)/

@@ -1,4 +1,4 @@
 # The gradient of rotary positions is not turned back.
-# file: core/lower_llama.c
+# file: core/models/llama.c
 # tests: golden_1
 s/if (back) op.flags = SL_OP_INVERSE;/(void)back;/

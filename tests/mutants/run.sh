@@ -3,7 +3,7 @@
 # sed script whose first lines say, as comments, what it breaks, in which file, and which tests must fail:
 #
 #   # The gradient is summed over the ranks, not averaged.
-#   # file: core/lower_gpt2.c
+#   # file: core/models/gpt2.c
 #   # tests: test_lowering golden_2 grid3d_2
 #
 # (NAME_N: on N ranks.) A mutant counts as killed when one of its tests fails; the tests run in that order until then. Exit

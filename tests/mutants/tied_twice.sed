@@ -1,5 +1,5 @@
 # The head's share of the tied embedding's gradient is added twice.
-# file: core/lower_ends.c
+# file: core/models/ends.c
 # tests: golden_1
 /sl_read(l, g->logits), in, sl_grad(l, g->head),/,/NULL));/ {
   /NULL));/a\

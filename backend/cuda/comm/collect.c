@@ -1,0 +1,191 @@
+/* Communication ops as NCCL calls. Even pieces are NCCL's own all-gather and reduce-scatter; where members own runs of
+ * different lengths, or chunks that do not stand one behind the other, a piece is a broadcast from its owner, or a
+ * reduction to it, and the pieces of an op are one group. What is counted is what was handed to NCCL. */
+#include "backend/cuda/cuda.h"
+
+#include "kernels/gpu/cuda.h"
+
+/* An op on its way into NCCL. */
+struct transfer {
+  struct sl_cuda *cuda;
+  cudaStream_t stream;
+  const struct sl_issued *it;
+  const struct sl_op *op;
+  const struct sl_cuda_comm *comm;
+  ncclDataType_t type;
+  int64_t element; /* bytes */
+  int64_t moved;   /* bytes of the larger side, summed over the calls */
+};
+
+static ncclDataType_t number_of(enum sl_dtype type) {
+  switch (type) {
+  case SL_BF16:
+    return ncclBfloat16;
+  case SL_F16:
+    return ncclFloat16;
+  case SL_F64:
+    return ncclFloat64;
+  case SL_I32:
+    return ncclInt32;
+  case SL_U8:
+    return ncclUint8;
+  default:
+    return ncclFloat32;
+  }
+}
+
+static int64_t elements_of(const struct transfer *t, int operand) {
+  return t->it->program->slices[t->op->slice + operand].bytes / t->element;
+}
+
+static char *operand(const struct transfer *t, int i) {
+  return sl_cuda_operand(t->cuda, t->it, i);
+}
+
+static enum sl_status ran(int code) {
+  return code == 0 ? SL_OK : sl_cuda_failed("a kernel of a collective", (cudaError_t)code);
+}
+
+/* --- one part --- */
+
+static enum sl_status all_reduce(struct transfer *t, int part) {
+  char *x = operand(t, part);
+  const int64_t n = elements_of(t, part);
+  t->moved += n * t->element;
+  if (t->comm->nccl) SL_NCCL_TRY(ncclAllReduce(x, x, (size_t)n, t->type, ncclSum, t->comm->nccl, t->stream));
+  return SL_OK;
+}
+
+static enum sl_status broadcast(struct transfer *t, int part) {
+  char *x = operand(t, part);
+  const int64_t n = elements_of(t, part);
+  t->moved += n * t->element;
+  if (t->comm->nccl) SL_NCCL_TRY(ncclBroadcast(x, x, (size_t)n, t->type, t->op->peer, t->comm->nccl, t->stream));
+  return SL_OK;
+}
+
+static bool even(const struct transfer *t) {
+  return !(t->op->flags & (SL_OP_SHARE_CHUNK | SL_OP_SHARE_RANGE));
+}
+
+/* shard (operand 2 part) to every member's whole (2 part + 1) */
+static enum sl_status all_gather(struct transfer *t, int part) {
+  char *shard = operand(t, 2 * part), *whole = operand(t, 2 * part + 1);
+  const struct sl_share own = sl_share_piece(t->it->program, t->op, part, t->comm->index);
+  t->moved += elements_of(t, 2 * part + 1) * t->element;
+  if (!t->comm->nccl) {
+    char *to = whole + own.whole_first * t->element, *from = shard + own.shard_first * t->element;
+    if (to != from && own.count > 0)
+      SL_CUDA_TRY(cudaMemcpyAsync(to, from, (size_t)(own.count * t->element), cudaMemcpyDeviceToDevice, t->stream));
+    return SL_OK;
+  }
+  if (even(t)) {
+    SL_NCCL_TRY(ncclAllGather(shard, whole, (size_t)own.count, t->type, t->comm->nccl, t->stream));
+    return SL_OK;
+  }
+  for (int g = 0; g < t->comm->size; g++) {
+    const struct sl_share piece = sl_share_piece(t->it->program, t->op, part, g);
+    char *to = whole + piece.whole_first * t->element;
+    const char *from = g == t->comm->index ? shard + piece.shard_first * t->element : to;
+    if (piece.count > 0)
+      SL_NCCL_TRY(ncclBroadcast(from, to, (size_t)piece.count, t->type, g, t->comm->nccl, t->stream));
+  }
+  return SL_OK;
+}
+
+/* Where the member's piece of the sum arrives: its shard, or, where that is added to, its place in the whole. */
+static char *landing(const struct transfer *t, int part, const struct sl_share *own) {
+  const struct sl_slice *shard = &t->it->program->slices[t->op->slice + 2 * part + 1];
+  if (shard->access == SL_READ_WRITE) return operand(t, 2 * part) + own->whole_first * t->element;
+  return operand(t, 2 * part + 1) + own->shard_first * t->element;
+}
+
+/* whole (operand 2 part) summed over the members, the member's piece to its shard (2 part + 1) */
+static enum sl_status reduce_scatter(struct transfer *t, int part) {
+  char *whole = operand(t, 2 * part);
+  const struct sl_share own = sl_share_piece(t->it->program, t->op, part, t->comm->index);
+  t->moved += elements_of(t, 2 * part) * t->element;
+  if (!t->comm->nccl) return SL_OK;
+  if (even(t)) {
+    SL_NCCL_TRY(ncclReduceScatter(whole, landing(t, part, &own), (size_t)own.count, t->type, ncclSum, t->comm->nccl,
+                                  t->stream));
+    return SL_OK;
+  }
+  for (int g = 0; g < t->comm->size; g++) {
+    const struct sl_share piece = sl_share_piece(t->it->program, t->op, part, g);
+    char *from = whole + piece.whole_first * t->element;
+    char *to = g == t->comm->index ? landing(t, part, &piece) : from; /* of a member that is not the root: unused */
+    if (piece.count > 0)
+      SL_NCCL_TRY(ncclReduce(from, to, (size_t)piece.count, t->type, ncclSum, g, t->comm->nccl, t->stream));
+  }
+  return SL_OK;
+}
+
+/* What NCCL has no call for: the sum that was received is added to the shard, or, in a group of one, goes there. */
+static enum sl_status settle(struct transfer *t, int part) {
+  const struct sl_share own = sl_share_piece(t->it->program, t->op, part, t->comm->index);
+  const bool adds = t->it->program->slices[t->op->slice + 2 * part + 1].access == SL_READ_WRITE;
+  char *from = operand(t, 2 * part) + own.whole_first * t->element;
+  char *to = operand(t, 2 * part + 1) + own.shard_first * t->element;
+  const enum sl_number type = (enum sl_number)t->op->dtype;
+  if (own.count == 0) return SL_OK;
+  if (adds) return ran(sl_cuda_convert_add(t->stream, to, type, from, type, (size_t)own.count));
+  if (!t->comm->nccl && to != from)
+    SL_CUDA_TRY(cudaMemcpyAsync(to, from, (size_t)(own.count * t->element), cudaMemcpyDeviceToDevice, t->stream));
+  return SL_OK;
+}
+
+/* --- ops --- */
+
+static enum sl_status part_of(struct transfer *t, int part) {
+  switch (t->op->kind) {
+  case SL_OP_ALL_REDUCE:
+    return all_reduce(t, part);
+  case SL_OP_BROADCAST:
+    return broadcast(t, part);
+  case SL_OP_ALL_GATHER:
+    return all_gather(t, part);
+  default:
+    return reduce_scatter(t, part);
+  }
+}
+
+static enum sl_status collective(struct transfer *t) {
+  const int parts = sl_op_parts(t->op);
+  enum sl_status status = SL_OK;
+  SL_NCCL_TRY(ncclGroupStart());
+  for (int i = 0; status == SL_OK && i < parts; i++) status = part_of(t, i);
+  const ncclResult_t code = ncclGroupEnd(); /* also after a failure: the group must not stay open */
+  SL_TRY(status);
+  if (code != ncclSuccess) return sl_cuda_nccl_failed("ncclGroupEnd", code);
+  for (int i = 0; t->op->kind == SL_OP_REDUCE_SCATTER && i < parts; i++) SL_TRY(settle(t, i));
+  return SL_OK;
+}
+
+static enum sl_status message(struct transfer *t) {
+  const int link = sl_cuda_links_of(&t->cuda->comms.plan, t->cuda->coord.pp, t->op);
+  const size_t n = (size_t)elements_of(t, 0);
+  if (link < 0 || !t->cuda->comms.links[link])
+    return sl_fail(SL_ERR_INTERNAL, "%s with stage %d has no communicator", sl_op_name(t->op->kind), t->op->peer);
+  t->moved = (int64_t)n * t->element;
+  if (t->op->kind == SL_OP_SEND)
+    SL_NCCL_TRY(ncclSend(operand(t, 0), n, t->type, 1, t->cuda->comms.links[link], t->stream));
+  else
+    SL_NCCL_TRY(ncclRecv(operand(t, 0), n, t->type, 0, t->cuda->comms.links[link], t->stream));
+  return SL_OK;
+}
+
+enum sl_status sl_cuda_collect(struct sl_cuda *cuda, cudaStream_t stream, const struct sl_issued *it, int64_t *bytes) {
+  const struct sl_op *op = it->op;
+  const bool pair = op->kind == SL_OP_SEND || op->kind == SL_OP_RECV;
+  struct transfer t = {.cuda = cuda,
+                       .stream = stream,
+                       .it = it,
+                       .op = op,
+                       .comm = pair ? NULL : &cuda->comms.groups[op->group],
+                       .type = number_of(op->dtype),
+                       .element = sl_dtype_bytes(op->dtype)};
+  const enum sl_status status = pair ? message(&t) : collective(&t);
+  *bytes = t.moved;
+  return status;
+}

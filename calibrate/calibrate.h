@@ -1,0 +1,102 @@
+/* Measuring the points of a calibration; internal to cli/calibrate*.c.
+ *
+ *   calibrate.c          the command: one process per number of ranks, then the fit
+ *   calibrate/shapes.c   what is measured on a CPU, and what must never be
+ *   calibrate/gpu.c      what is measured on a GPU, and the machine it stands in
+ *   calibrate/bench.c    jobs put together op by op: each op of the step program is a point
+ *   calibrate/model.c    whole steps of small odd models: ops as they meet in training, and the step itself
+ *   calibrate/record.c   runs a job and turns the completions into points */
+#ifndef SL_CALIBRATE_CALIBRATE_H
+#define SL_CALIBRATE_CALIBRATE_H
+
+#include "core/cluster/cluster.h"
+#include "core/run/executor.h"
+#include "core/cluster/points.h"
+
+struct sl_calibration_grid;
+
+struct sl_calibration {
+  const struct sl_exec_ops *exec;
+  const struct sl_calibration_grid *grid;
+  int ranks, rank, threads;
+  bool quick, gpu, tf32; /* tf32: products in it too */
+  int64_t context_bytes; /* gpu: the most that a run took of the device beside its arena */
+  const char *text;      /* token file of the models */
+  struct sl_points points;
+  void (*progress)(void *context, double share); /* (optional) */
+  void *progress_context;
+};
+
+/* --- calibrate/shapes.c --- */
+
+struct sl_calibration_model {
+  const char *name;
+  int layers, width, heads, vocab, positions, seq, micro, accumulation, stage;
+  bool dropout, quick;
+  enum sl_dtype dtype;
+  bool flash;
+  int kv_heads, inner; /* of the Llama family; 0: GPT-2 */
+};
+struct sl_calibration_product {
+  int64_t m, n, k;
+  bool quick;
+};
+
+struct sl_calibration_grid {
+  const char *cluster; /* the preset that its plans are made for */
+  const struct sl_calibration_model *models;
+  const struct sl_calibration_product *products;
+  const int64_t (*attentions)[4]; /* B, T, H, D */
+  const int64_t (*rows)[2];       /* of element-wise kernels; even columns */
+  const int64_t *lengths;         /* of kernels over flat runs */
+  int model_count, product_count, attention_count, row_count, length_count;
+  int64_t window_bytes; /* of each memory window that operands walk through */
+  int types;            /* of products and rows: 1 fp32, 3 also bf16 and fp16; as many windows */
+};
+extern const struct sl_calibration_grid sl_calibration_host, sl_calibration_gpu;
+
+/* Is this an op of an acceptance configuration: a layer of GPT-2 (124M to 1.5B), gpt2-mini, gpt2-tiny, of the 384 wide
+ * model or of the Llama of a billion at any number of tokens, or attention over one of their sequences? Nothing of that
+ * kind is ever timed here. */
+bool sl_calibration_excluded(const struct sl_op *op);
+
+/* --- calibrate/gpu.c --- */
+
+/* The cluster that the devices make by data sheet: a preset by the device's name, with what it says of itself. */
+enum sl_status sl_calibration_gpu_cluster(struct sl_cluster *cluster, const struct sl_exec_devices *devices);
+
+/* --- calibrate/record.c --- */
+
+/* Run `steps` steps of `job` and add a point per distinct op of the step program, with the times of the rank that
+ * computes longest in each step; `step` (optional) gets the whole step. Points of communication are added only where
+ * `communication` is set. Collective over the ranks. */
+enum sl_status sl_calibration_run(struct sl_calibration *c, const struct sl_job *job, int64_t steps, const char *source,
+                                  bool communication, struct sl_point_step *step);
+
+/* Of the times that the ranks noted, `all` [rank][issue][step], those of each step's rank with the longest compute, in
+ * seconds, to `seconds` [issue][step]; the first of equals. */
+void sl_calibration_follow_slowest(double *seconds, const double *all, int ranks, const struct sl_program *program,
+                                   int64_t steps);
+
+/* --- calibrate/bench.c, calibrate/model.c --- */
+
+enum sl_status sl_calibration_bench(struct sl_calibration *c);
+enum sl_status sl_calibration_models_run(struct sl_calibration *c);
+
+/* A model's job as it is run; to be closed whatever open returned. */
+struct sl_calibration_model_job {
+  struct sl_model model;
+  struct sl_config config;
+  struct sl_cluster cluster;
+  struct sl_plan plan;
+  struct sl_job job;
+};
+enum sl_status sl_calibration_model_open(struct sl_calibration_model_job *in, const struct sl_calibration_model *m,
+                                         const char *cluster, int ranks);
+void sl_calibration_model_close(struct sl_calibration_model_job *in);
+
+/* The ops that the benchmark would time, for the test of the exclusion; freed by sl_job_free. Compute only. */
+enum sl_status sl_calibration_bench_job(struct sl_job *job, const struct sl_plan *plan,
+                                        const struct sl_calibration_grid *grid, bool quick, bool tf32);
+
+#endif

@@ -1,0 +1,125 @@
+/* What a calibration measures on a CPU. Sizes are odd on purpose: they must describe configurations that they do not contain. */
+#include "calibrate/calibrate.h"
+
+#include "core/program/program.h"
+
+/* name, layers, width, heads, vocabulary, positions, sequence, micro-batch, accumulation, ZeRO stage, dropout, quick,
+ * type, flash attention, then of the Llama family key/value heads and inner width. Every kind of op in every type meets
+ * several widths; names begin with the type. */
+static const struct sl_calibration_model models[] = {
+    {"s88", 3, 88, 4, 301, 150, 75, 3, 1, 1, false, true, SL_F32, false, 0, 0},
+    {"s116", 4, 116, 4, 253, 150, 139, 6, 1, 0, false, false, SL_F32, false, 0, 0},
+    {"s152", 4, 152, 4, 270, 220, 206, 5, 1, 2, false, false, SL_F32, false, 0, 0},
+    {"s200", 3, 200, 5, 611, 150, 150, 4, 1, 0, false, true, SL_F32, false, 0, 0},
+    {"s248", 3, 248, 4, 389, 280, 265, 3, 1, 1, false, false, SL_F32, true, 0, 0},
+    {"s312", 4, 312, 8, 263, 290, 270, 3, 1, 3, false, false, SL_F32, false, 0, 0},
+    {"s330", 2, 330, 6, 2003, 210, 210, 3, 2, 2, true, true, SL_F32, true, 0, 0},
+    {"s450", 3, 450, 9, 5003, 190, 190, 2, 1, 3, false, false, SL_F32, false, 0, 0},
+    {"s520", 2, 520, 8, 9001, 230, 230, 2, 1, 0, true, false, SL_F32, true, 0, 0},
+    {"s696", 2, 696, 12, 20011, 170, 170, 3, 1, 2, true, false, SL_F32, false, 0, 0},
+    {"b104", 3, 104, 4, 290, 150, 135, 5, 1, 1, false, true, SL_BF16, false, 0, 0},
+    {"b236", 2, 236, 4, 509, 250, 245, 3, 1, 2, false, true, SL_BF16, true, 0, 0},
+    {"b350", 2, 350, 7, 1009, 190, 175, 2, 2, 0, true, false, SL_BF16, false, 0, 0},
+    {"b456", 1, 456, 8, 4001, 210, 210, 2, 1, 3, false, false, SL_BF16, false, 0, 0},
+    {"b710", 1, 710, 10, 12007, 150, 150, 2, 1, 0, true, false, SL_BF16, false, 0, 0},
+    {"h92", 3, 92, 4, 277, 150, 145, 4, 1, 0, false, true, SL_F16, false, 0, 0},
+    {"h220", 2, 220, 4, 457, 270, 260, 3, 1, 2, false, true, SL_F16, true, 0, 0},
+    {"h342", 2, 342, 6, 1511, 180, 165, 3, 2, 1, true, false, SL_F16, false, 0, 0},
+    {"h468", 1, 468, 9, 5009, 210, 195, 2, 1, 3, false, false, SL_F16, false, 0, 0},
+    {"h690", 1, 690, 10, 11003, 150, 145, 2, 1, 0, true, false, SL_F16, false, 0, 0},
+    {"sl132", 2, 132, 6, 331, 150, 130, 4, 1, 1, false, true, SL_F32, false, 2, 370},
+    {"sl280", 2, 280, 7, 1301, 220, 215, 2, 1, 3, false, false, SL_F32, true, 1, 750},
+    {"sl504", 1, 504, 9, 4507, 170, 170, 2, 2, 0, false, false, SL_F32, false, 3, 1370},
+    {"bl144", 2, 144, 4, 347, 150, 140, 4, 1, 2, false, true, SL_BF16, true, 2, 400},
+    {"bl420", 1, 420, 10, 2503, 190, 180, 2, 2, 0, false, false, SL_BF16, false, 5, 1130},
+    {"hl168", 2, 168, 6, 359, 150, 150, 3, 1, 1, false, true, SL_F16, true, 3, 450},
+    {"hl400", 1, 400, 8, 2203, 190, 185, 2, 2, 0, false, false, SL_F16, false, 4, 1090}};
+static const struct sl_calibration_product products[] = {
+    {21, 29, 37, true},       {53, 71, 45, false},      {75, 264, 88, true},      {88, 75, 264, false},
+    {150, 90, 30, false},     {101, 203, 307, true},    {307, 101, 203, false},   {190, 210, 45, false},
+    {450, 200, 200, true},    {200, 600, 450, false},   {450, 800, 200, false},   {450, 200, 800, true},
+    {30, 900, 700, true},     {700, 900, 30, true},     {900, 30, 700, false},    {610, 610, 610, true},
+    {333, 696, 2088, false},  {2088, 696, 333, true},   {333, 2784, 696, false},  {190, 1560, 520, true},
+    {1040, 520, 190, false},  {1300, 1310, 330, false}, {1030, 1050, 1070, true}, {610, 9001, 200, false},
+    {9001, 200, 610, false},  {200, 9001, 610, false},  {230, 520, 9001, true},   {700, 20011, 300, false},
+    {20011, 300, 700, false}, {300, 700, 20011, false}, {2100, 1900, 1500, false}};
+static const int64_t attentions[][4] = {
+    {2, 75, 4, 22}, {1, 190, 6, 50}, {2, 150, 5, 40}, {1, 330, 4, 58}, {1, 700, 3, 72}};
+static const int64_t rows[][2] = {{75, 352}, {190, 450}, {450, 800}, {610, 1590}, {700, 3100}, {1700, 3500}};
+static const int64_t lengths[] = {3000, 30000, 170000, 900000, 3100000, 9000000};
+
+#define LENGTH(table) (sizeof(table) / sizeof *(table))
+
+const struct sl_calibration_grid sl_calibration_host = {.cluster = "localhost",
+                                                        .models = models,
+                                                        .products = products,
+                                                        .attentions = attentions,
+                                                        .rows = rows,
+                                                        .lengths = lengths,
+                                                        .model_count = LENGTH(models),
+                                                        .product_count = LENGTH(products),
+                                                        .attention_count = LENGTH(attentions),
+                                                        .row_count = LENGTH(rows),
+                                                        .length_count = LENGTH(lengths),
+                                                        .window_bytes = (int64_t)192 << 20,
+                                                        .types = 1};
+
+/* Widths and vocabularies of the acceptance models (50304 is GPT-2's, padded to a multiple of 128), what a Llama's layers
+ * have beside them; their sequences; the sizes of their heads. */
+static const int64_t widths[] = {128, 256, 384, 768, 1024, 1280, 1600, 2048};
+static const int64_t vocabularies[] = {256, 512, 32000, 50257, 50304}, inner[] = {256, 5632};
+static const int64_t sequences[] = {64, 128, 256, 512, 1024}, heads[] = {32, 48, 64};
+
+static bool among(int64_t x, const int64_t *list, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    if (list[i] == x) return true;
+  return false;
+}
+
+/* The two sides of a weight: (C, C), (C, 3C), (C, 4C), (C, V), or a Llama's. */
+static bool is_layer(int64_t a, int64_t b) {
+  if (!among(a, widths, LENGTH(widths))) return false;
+  return b == a || b == 3 * a || b == 4 * a || among(b, vocabularies, LENGTH(vocabularies)) ||
+         (a == 2048 && among(b, inner, LENGTH(inner)));
+}
+
+static bool is_row(int64_t columns) {
+  for (size_t i = 0; i < LENGTH(widths); i++)
+    if (columns == widths[i] || columns == 3 * widths[i] || columns == 4 * widths[i]) return true;
+  return among(columns, vocabularies, LENGTH(vocabularies)) || columns == 5632;
+}
+
+bool sl_calibration_excluded(const struct sl_op *op) {
+  const int64_t *d = op->dim;
+  switch (op->kind) {
+  case SL_OP_GEMM:
+    for (int i = 0; i < 3; i++)
+      for (int j = 0; j < 3; j++)
+        if (i != j && is_layer(d[i], d[j])) return true;
+    return false;
+  case SL_OP_ATTENTION_FWD:
+  case SL_OP_ATTENTION_BWD:
+  case SL_OP_FLASH_FWD:
+  case SL_OP_FLASH_BWD:
+    return among(d[1], sequences, LENGTH(sequences)) || among(d[3], heads, LENGTH(heads));
+  case SL_OP_EMBED_FWD:
+  case SL_OP_EMBED_BWD:
+    return is_row(d[2]) || among(d[3], vocabularies, LENGTH(vocabularies));
+  case SL_OP_LAYERNORM_FWD:
+  case SL_OP_LAYERNORM_BWD:
+  case SL_OP_BIAS_FWD:
+  case SL_OP_RMSNORM_FWD:
+  case SL_OP_RMSNORM_BWD:
+  case SL_OP_SWIGLU_FWD:
+  case SL_OP_SWIGLU_BWD:
+  case SL_OP_BIAS_BWD:
+  case SL_OP_GELU_FWD:
+  case SL_OP_GELU_BWD:
+  case SL_OP_RESIDUAL_FWD:
+  case SL_OP_DROPOUT:
+  case SL_OP_CLASSIFIER:
+    return is_row(d[1]);
+  default:
+    return false;
+  }
+}

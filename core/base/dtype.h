@@ -1,0 +1,44 @@
+/* Element types of buffers and tensors, and tf32, the type of products of fp32 numbers whose factors the matrix units round
+ * to 10 bits of mantissa: an op may be of it, a buffer is not. One list gives enum, name and size. */
+#ifndef SL_CORE_BASE_DTYPE_H
+#define SL_CORE_BASE_DTYPE_H
+
+#include <stdint.h>
+
+/*        name   text    bytes */
+#define SL_DTYPE_MAP(X)                                                                                                \
+  X(F32, "fp32", 4)                                                                                                    \
+  X(BF16, "bf16", 2)                                                                                                   \
+  X(F16, "fp16", 2)                                                                                                    \
+  X(F64, "fp64", 8)                                                                                                    \
+  X(I32, "int32", 4)                                                                                                   \
+  X(U8, "uint8", 1)                                                                                                    \
+  X(TF32, "tf32", 4)
+
+enum sl_dtype {
+#define X(name, text, bytes) SL_##name,
+  SL_DTYPE_MAP(X)
+#undef X
+      SL_DTYPE_COUNT
+};
+
+/* Bytes of one element. */
+static inline int64_t sl_dtype_bytes(enum sl_dtype type) {
+  static const int8_t bytes[] = {
+#define X(name, text, size) size,
+      SL_DTYPE_MAP(X)
+#undef X
+  };
+  return bytes[type];
+}
+
+static inline const char *sl_dtype_name(enum sl_dtype type) {
+  static const char *const names[] = {
+#define X(name, text, size) text,
+      SL_DTYPE_MAP(X)
+#undef X
+  };
+  return names[type];
+}
+
+#endif

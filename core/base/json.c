@@ -1,0 +1,119 @@
+/* Loading, freeing, places and saving of JSON documents; the text itself is walked by json_scan.c. */
+#include "core/base/json.h"
+
+#include "core/base/json_scan.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static enum sl_status read_file(const char *path, char **text, size_t *length) {
+  enum sl_status status = SL_OK;
+  size_t capacity = 0, n;
+  *text = NULL;
+  *length = 0;
+  FILE *file = fopen(path, "rb");
+  if (file == NULL)
+    return sl_fail(SL_ERR_INPUT, "%s: cannot be opened: %s; expected a JSON file", path, strerror(errno));
+  do {
+    SL_GO(sl_grow(text, &capacity, *length + 4096, 1));
+    n = fread(*text + *length, 1, capacity - *length, file);
+    *length += n;
+  } while (n > 0);
+  if (ferror(file)) SL_GO(sl_fail(SL_ERR_INPUT, "%s: cannot be read: %s; expected a JSON file", path, strerror(errno)));
+fail:
+  fclose(file);
+  return status;
+}
+
+enum sl_status sl_json_load(struct sl_json *doc, const char *path) {
+  char *text = NULL;
+  size_t length;
+  memset(doc, 0, sizeof *doc);
+  enum sl_status status = read_file(path, &text, &length);
+  if (status == SL_OK) status = sl_json_parse(doc, path, text, length);
+  free(text);
+  return status;
+}
+
+enum sl_status sl_json_parse(struct sl_json *doc, const char *name, const char *text, size_t length) {
+  memset(doc, 0, sizeof *doc);
+  doc->name = strdup(name);
+  if (doc->name == NULL) return sl_fail(SL_ERR_MEMORY, "out of memory in %s", name);
+  const enum sl_status status = sl_json_scan(doc, text, length);
+  if (status != SL_OK) sl_json_free(doc);
+  return status;
+}
+
+void sl_json_free(struct sl_json *doc) {
+  json_decref(doc->root);
+  free(doc->name);
+  free(doc->places);
+  free(doc->paths);
+  memset(doc, 0, sizeof *doc);
+}
+
+/* Linear: asked once per message, while sorting would be paid by every file. */
+static const struct sl_json_place *find_place(const struct sl_json *doc, const char *path, size_t length) {
+  for (size_t i = 0; i < doc->place_count; i++) {
+    const char *candidate = doc->paths + doc->places[i].path;
+    if (strncmp(candidate, path, length) == 0 && candidate[length] == '\0') return &doc->places[i];
+  }
+  return NULL;
+}
+
+void sl_json_where(const struct sl_json *doc, const char *path, char *out, size_t size) {
+  size_t length = strlen(path);
+  const struct sl_json_place *place = NULL;
+  while (length > 0 && (place = find_place(doc, path, length)) == NULL) {
+    do length--;
+    while (length > 0 && path[length] != '.' && path[length] != '[');
+  }
+  const char *name = doc->name != NULL ? doc->name : "?";
+  if (place == NULL) {
+    snprintf(out, size, "%s", name);
+  } else {
+    snprintf(out, size, "%s:%lld:%lld", name, (long long)place->line, (long long)place->column);
+  }
+}
+
+enum sl_status sl_json_fail(const struct sl_json *doc, const char *path, const char *format, ...) {
+  char where[1024], text[1024];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  sl_json_where(doc, path, where, sizeof where);
+  return sl_fail(SL_ERR_INPUT, "%s: %s%s%s", where, path, path[0] != '\0' ? ": " : "", text);
+}
+
+/* Write and flush; the file is closed either way. */
+static enum sl_status write_json(const json_t *root, FILE *file, const char *path) {
+  bool good = json_dumpf(root, file, JSON_INDENT(2)) == 0 && fputc('\n', file) != EOF && fflush(file) == 0;
+  good = fclose(file) == 0 && good;
+  return good ? SL_OK : sl_fail(SL_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
+}
+
+enum sl_status sl_json_save(const json_t *root, const char *path) {
+  enum sl_status status = SL_OK;
+  char *temporary = NULL;
+  SL_TRY(sl_calloc(&temporary, strlen(path) + 32, 1));
+  sprintf(temporary, "%s.%ld.tmp", path, (long)getpid());
+  const int handle = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  FILE *file = handle >= 0 ? fdopen(handle, "wb") : NULL;
+  if (file == NULL) {
+    status = sl_fail(SL_ERR_IO, "%s: cannot be created: %s", path, strerror(errno));
+    if (handle >= 0) close(handle);
+  } else {
+    status = write_json(root, file, path);
+    if (status == SL_OK && rename(temporary, path) != 0)
+      status = sl_fail(SL_ERR_IO, "%s: cannot be replaced: %s", path, strerror(errno));
+    if (status != SL_OK) unlink(temporary);
+  }
+  free(temporary);
+  return status;
+}

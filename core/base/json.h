@@ -1,0 +1,43 @@
+/* JSON with places: every key path knows its line and column.
+ *
+ * Files are read as DeepSpeed reads them (hjson): //, # and slash-star comments, trailing commas, a line end in place
+ * of a comma, unquoted keys. Not taken over from hjson: unquoted or multi-line string values and a root without braces.
+ * A duplicate key is an error, as in DeepSpeed. jansson decodes the scalars and holds the tree; a small scanner
+ * (json_scan.c) walks the text and keeps the place of each key, so that an error found long after parsing still names
+ * file, line and column. Lines and columns count from 1; a column is a character (UTF-8), a tab is one column. */
+#ifndef SL_CORE_BASE_JSON_H
+#define SL_CORE_BASE_JSON_H
+
+#include "core/base/status.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct sl_json {
+  json_t *root;                 /* owned */
+  char *name;                   /* file name for messages, owned */
+  struct sl_json_place *places; /* in file order, owned */
+  size_t place_count;
+  char *paths; /* the text of all paths, which places point into, owned */
+};
+
+/* Read the file `path` / the text `text` (called `name` in messages). A leading UTF-8 byte order mark is skipped;
+ * nesting deeper than 64 is refused. On failure nothing is held. Errors: SL_ERR_INPUT with file:line:column and what
+ * was expected. */
+enum sl_status sl_json_load(struct sl_json *doc, const char *path);
+enum sl_status sl_json_parse(struct sl_json *doc, const char *name, const char *text, size_t length);
+void sl_json_free(struct sl_json *doc);
+
+/* Fail with SL_ERR_INPUT at the place of the key `path` ("zero_optimization.stage", "layers[2]"):
+ *   ds.json:4:12: zero_optimization.stage: is 7; expected 0, 1, 2 or 3 */
+enum sl_status sl_json_fail(const struct sl_json *doc, const char *path, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* "file:line:column" of `path` into `out`: the place of the key, or of the array element. A path that is not in the
+ * file (a key that is missing) takes the place of its nearest ancestor, and "file" alone where there is none. */
+void sl_json_where(const struct sl_json *doc, const char *path, char *out, size_t size);
+
+/* Write `root` to `path` through a temporary name and a rename; nothing half-written remains on failure. */
+enum sl_status sl_json_save(const json_t *root, const char *path);
+
+#endif

@@ -1,0 +1,31 @@
+/* Typed, range-checked reads from one object of a JSON document. A key that is absent or null leaves *out as it was, so
+ * a caller sets the defaults first. Every error is SL_ERR_INPUT at the place of the key:
+ *   gpt.json:3:13: n_layer: is -2; expected a whole number from 1 to 4096 */
+#ifndef SL_CORE_BASE_JSON_GET_H
+#define SL_CORE_BASE_JSON_GET_H
+
+#include "core/base/json.h"
+
+struct sl_json_object {
+  const struct sl_json *doc;
+  const json_t *object; /* borrowed; NULL or no object: every key is absent */
+  const char *path;     /* key path of the object, "" at the top */
+};
+
+/* The value of `key`, NULL when absent or null. */
+const json_t *sl_json_get(const struct sl_json_object *in, const char *key);
+/* A whole number (2 or 2.0 or 5e8) from `min` to `max`. */
+enum sl_status sl_json_get_int(const struct sl_json_object *in, const char *key, int64_t min, int64_t max,
+                               int64_t *out);
+/* A number with min <= x <= max. */
+enum sl_status sl_json_get_real(const struct sl_json_object *in, const char *key, double min, double max, double *out);
+enum sl_status sl_json_get_bool(const struct sl_json_object *in, const char *key, bool *out);
+/* Text of fewer than `size` bytes. */
+enum sl_status sl_json_get_text(const struct sl_json_object *in, const char *key, char *out, size_t size);
+/* Fail at `key`: "...: KEY: is VALUE; expected EXPECTED" ("is missing" where it is absent). */
+enum sl_status sl_json_get_fail(const struct sl_json_object *in, const char *key, const char *expected, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The full key path of `key` into `out`. */
+void sl_json_get_path(const struct sl_json_object *in, const char *key, char *out, size_t size);
+
+#endif

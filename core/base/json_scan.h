@@ -1,0 +1,16 @@
+/* The scanner behind json.c; nobody else includes this. */
+#ifndef SL_CORE_BASE_JSON_SCAN_H
+#define SL_CORE_BASE_JSON_SCAN_H
+
+#include "core/base/json.h"
+
+/* Where the key (or array element) with the path doc->paths + path stands. */
+struct sl_json_place {
+  size_t path;
+  int64_t line, column;
+};
+
+/* Build doc->root and the places from text[0..length). doc->name is set; on failure the caller frees `doc`. */
+enum sl_status sl_json_scan(struct sl_json *doc, const char *text, size_t length);
+
+#endif

@@ -1,0 +1,48 @@
+/* The edit distance behind "did you mean": optimal string alignment over three rolling rows. */
+#include "core/base/nearest.h"
+
+#include <ctype.h>
+#include <string.h>
+
+enum { MAX_WORD = 127 };
+
+static size_t min2(size_t a, size_t b) {
+  return a < b ? a : b;
+}
+
+static int fold(char c) {
+  return tolower((unsigned char)c);
+}
+
+/* Distance of a[0..n) and b[0..m); n, m <= MAX_WORD. */
+static size_t distance(const char *a, size_t n, const char *b, size_t m) {
+  size_t rows[3][MAX_WORD + 1];
+  size_t *before = rows[0], *last = rows[1], *row = rows[2];
+  for (size_t j = 0; j <= m; j++) last[j] = j;
+  for (size_t i = 1; i <= n; i++) {
+    row[0] = i;
+    for (size_t j = 1; j <= m; j++) {
+      const size_t differ = fold(a[i - 1]) != fold(b[j - 1]);
+      row[j] = min2(min2(last[j] + 1, row[j - 1] + 1), last[j - 1] + differ);
+      if (i > 1 && j > 1 && fold(a[i - 1]) == fold(b[j - 2]) && fold(a[i - 2]) == fold(b[j - 1]))
+        row[j] = min2(row[j], before[j - 2] + 1);
+    }
+    size_t *spare = before;
+    before = last, last = row, row = spare;
+  }
+  return last[m];
+}
+
+const char *sl_nearest(const char *word, const char *const *words, size_t n) {
+  const size_t length = min2(strlen(word), MAX_WORD);
+  const char *best = NULL;
+  size_t best_distance = 0;
+  for (size_t i = 0; i < n; i++) {
+    const size_t other = min2(strlen(words[i]), MAX_WORD);
+    const size_t longer = length > other ? length : other;
+    const size_t d = distance(word, length, words[i], other);
+    if (d > (longer < 3 ? 1 : longer / 3) || (best && d >= best_distance)) continue;
+    best = words[i], best_distance = d;
+  }
+  return best;
+}

@@ -1,0 +1,12 @@
+/* Small helpers on words: the nearest known name, for "did you mean" in messages. */
+#ifndef SL_CORE_BASE_NEAREST_H
+#define SL_CORE_BASE_NEAREST_H
+
+#include <stddef.h>
+
+/* The one of `words[0..n)` nearest to `word` by edit distance (insertion, deletion, substitution and exchange of two
+ * neighbours cost 1 each; case does not count), the earliest at a tie. NULL when none is near: the distance may be at
+ * most a third of the longer length, and at least 1 is allowed. Only the first 127 bytes of a word are compared. */
+const char *sl_nearest(const char *word, const char *const *words, size_t n);
+
+#endif

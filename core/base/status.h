@@ -1,0 +1,62 @@
+/* Status codes, the error message of the failing call, and the relay macro.
+ *
+ * A function that can fail returns `enum sl_status`. The place that finds the fault calls sl_fail() once, with a
+ * message that a user can act on (place, value, what was expected); callers relay with SL_TRY. Only main() exits. */
+#ifndef SL_CORE_BASE_STATUS_H
+#define SL_CORE_BASE_STATUS_H
+
+#include <stddef.h>
+
+enum sl_status {
+  SL_OK = 0,
+  SL_AGAIN,       /* not an error: a queue is full, call advance() and try again */
+  SL_DONE,        /* not an error: nothing is left to wait for */
+  SL_ERR_INPUT,   /* bad file, flag or environment: exit status 2 */
+  SL_ERR_MEMORY,  /* an allocation failed */
+  SL_ERR_IO,      /* the system refused a read or a write */
+  SL_ERR_ABSENT,  /* a module or library that the request needs is not on this machine */
+  SL_ERR_PEER,    /* another rank died or disagrees */
+  SL_ERR_DEVICE,  /* a GPU failed in an op that cannot be named: exit status 3; once more with all ops marked can */
+  SL_ERR_CHECK,   /* the dry run refused a program, or a comparison is out of tolerance */
+  SL_ERR_INTERNAL /* a broken invariant of ours */
+};
+
+/* Record the message of a failure for this thread and return `status`. The first message wins until sl_error_clear(),
+ * so a relay never hides the cause. printf-style; no trailing newline. */
+enum sl_status sl_fail(enum sl_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The recorded message ("" when none). Valid until the next sl_fail or sl_error_clear on this thread. */
+const char *sl_error_message(void);
+void sl_error_clear(void);
+
+/* Exit status of a command that ended with `status`: 0, 2 for bad input, 3 for a device that failed in an unknown op, 1 for everything else. */
+int sl_exit_code(enum sl_status status);
+
+/* Warnings go through one sink so that tests can count them and --json can carry them; the default prints
+ * "shardlab: warning: ..." to stderr. `sink` NULL restores the default. */
+typedef void (*sl_warn_sink)(void *context, const char *message);
+void sl_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void sl_warn_set_sink(sl_warn_sink sink, void *context);
+
+/* Relay any failure of `e` to the caller. */
+#define SL_TRY(e)                                                                                                      \
+  do {                                                                                                                 \
+    enum sl_status sl_try_status_ = (e);                                                                               \
+    if (sl_try_status_ != SL_OK) return sl_try_status_;                                                                \
+  } while (0)
+
+/* The same inside a function whose cleanup stands at the label `fail` and which returns `status`. */
+#define SL_GO(e)                                                                                                       \
+  do {                                                                                                                 \
+    status = (e);                                                                                                      \
+    if (status != SL_OK) goto fail;                                                                                    \
+  } while (0)
+
+/* calloc that reports: `*out` becomes `count` zeroed elements of `size` bytes. count 0 gives a valid 1-element block.
+ */
+enum sl_status sl_calloc(void *out, size_t count, size_t size);
+
+/* Grow the array *items (capacity *capacity) so that it holds at least `count` elements of `size` bytes. */
+enum sl_status sl_grow(void *items, size_t *capacity, size_t count, size_t size);
+
+#endif

@@ -1,0 +1,45 @@
+/* Three to four significant digits and a unit; see base/units.h. */
+#include "core/base/units.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* `value` with enough decimals for `digits` significant ones. */
+static void significant(char *out, size_t size, double value, const char *unit) {
+  const double magnitude = fabs(value);
+  const int decimals = magnitude >= 1000 ? 0 : magnitude >= 100 ? 1 : magnitude >= 10 ? 2 : 3;
+  snprintf(out, size, "%.*f%s", decimals, value, unit);
+}
+
+void sl_format_bytes(char *out, size_t size, double bytes) {
+  static const char *const units[] = {" B", " KiB", " MiB", " GiB", " TiB", " PiB"};
+  int i = 0;
+  while (fabs(bytes) >= 1024 && i < 5) bytes /= 1024, i++;
+  if (i == 0)
+    snprintf(out, size, "%.0f B", bytes);
+  else
+    significant(out, size, bytes, units[i]);
+}
+
+void sl_format_seconds(char *out, size_t size, double seconds) {
+  const double magnitude = fabs(seconds);
+  if (seconds == 0)
+    snprintf(out, size, "0 s");
+  else if (magnitude < 1e-3)
+    significant(out, size, seconds * 1e6, " us");
+  else if (magnitude < 1)
+    significant(out, size, seconds * 1e3, " ms");
+  else
+    significant(out, size, seconds, " s");
+}
+
+void sl_format_count(char *out, size_t size, double count) {
+  static const char *const units[] = {"", "k", "M", "G", "T", "P", "E"};
+  if (fabs(count) < 1e4 && count == floor(count)) {
+    snprintf(out, size, "%.0f", count);
+    return;
+  }
+  int i = 0;
+  while (fabs(count) >= 1000 && i < 6) count /= 1000, i++;
+  significant(out, size, count, units[i]);
+}

@@ -1,0 +1,14 @@
+/* Numbers for people: bytes, seconds and counts with a unit that fits, the same in every table. */
+#ifndef SL_CORE_BASE_UNITS_H
+#define SL_CORE_BASE_UNITS_H
+
+#include <stddef.h>
+
+/* "1.25 GiB", "512 B" */
+void sl_format_bytes(char *out, size_t size, double bytes);
+/* "1.234 s", "56.7 ms", "8.90 us" */
+void sl_format_seconds(char *out, size_t size, double seconds);
+/* "1234", "56.7k", "1.24M", "3.50G" */
+void sl_format_count(char *out, size_t size, double count);
+
+#endif

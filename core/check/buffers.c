@@ -1,0 +1,229 @@
+/* One rank's memory, byte by byte: a race detector over arena offsets.
+ *
+ * Ops are taken in program order with a vector clock that only FIFO lanes and the stated waits advance. A shadow of the
+ * arena remembers, for each run of bytes, which buffer slot wrote it last, when, and who has read it since. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/check/rendezvous.h"
+
+struct cell {
+  int64_t lo, hi;
+  int64_t slot; /* of which buffer: who wrote it (see owner) */
+  int lane;
+  uint32_t written; /* ops of `lane` complete once the write is */
+  uint32_t read[SL_LANE_COUNT];
+};
+
+struct shadow {
+  struct cell *cells; /* sorted, disjoint; a gap was never touched */
+  size_t count, capacity;
+};
+
+struct checker {
+  const struct sl_job *job;
+  const struct sl_class *c;
+  const struct sl_program *p;
+  int rank;
+  struct shadow shadow;
+  uint32_t *clocks[SL_LANE_COUNT]; /* per lane: the clock at the end of each of its ops */
+  uint32_t done[SL_LANE_COUNT];    /* ops of each lane seen */
+};
+
+static enum sl_status refuse(const struct checker *k, uint32_t issue, const char *what, const struct sl_buffer *b) {
+  const struct sl_issue *e = &k->p->issues[issue];
+  char action[32];
+  sl_action_print(action, sizeof action, &k->p->instances[e->instance].action);
+  return sl_fail(SL_ERR_CHECK, "rank %d: #%u %s in %s: %s (buffer %s)  <-- ERROR HERE", k->rank, issue,
+                 sl_op_name(k->p->ops[e->op].kind), action, what, b->name);
+}
+
+static enum sl_status insert_cell(struct shadow *s, size_t at, struct cell x) {
+  SL_TRY(sl_grow(&s->cells, &s->capacity, s->count + 1, sizeof *s->cells));
+  memmove(&s->cells[at + 1], &s->cells[at], (s->count - at) * sizeof *s->cells);
+  s->cells[at] = x;
+  s->count++;
+  return SL_OK;
+}
+
+static size_t first_cell(const struct shadow *s, int64_t lo) {
+  size_t low = 0, high = s->count;
+  while (low < high) {
+    const size_t middle = (low + high) / 2;
+    if (s->cells[middle].hi <= lo) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+/* Make `at` a boundary between cells, where it falls inside one. */
+static enum sl_status split(struct shadow *s, int64_t at) {
+  const size_t i = first_cell(s, at);
+  if (i == s->count || s->cells[i].lo >= at) return SL_OK;
+  struct cell left = s->cells[i];
+  left.hi = s->cells[i].lo = at;
+  return insert_cell(s, i, left);
+}
+
+/* Is the write, and with `readers` every read since, over when an op with this clock starts on lane `own`? What came before
+ * on the same lane is, and so is the op's own read. */
+static bool ordered(const struct cell *x, const uint32_t *clock, enum sl_lane own, bool readers) {
+  if (x->slot >= 0 && x->lane != (int)own && x->written > clock[x->lane]) return false;
+  for (int lane = 0; readers && lane < SL_LANE_COUNT; lane++) {
+    if (lane != (int)own && x->read[lane] > clock[lane]) return false;
+  }
+  return true;
+}
+
+static enum sl_status check_read(struct checker *k, uint32_t issue, const struct sl_buffer *b, int64_t slot, int64_t lo,
+                                 int64_t hi, const uint32_t *clock, enum sl_lane lane) {
+  struct shadow *s = &k->shadow;
+  SL_TRY(split(s, lo));
+  SL_TRY(split(s, hi));
+  int64_t at = lo;
+  for (size_t i = first_cell(s, lo); i < s->count && s->cells[i].lo < hi; i++) {
+    struct cell *x = &s->cells[i];
+    if (x->lo > at) break;
+    if (x->slot != slot) return refuse(k, issue, "reads bytes that another buffer has written over: use after free", b);
+    if (!ordered(x, clock, lane, false)) return refuse(k, issue, "reads what no wait orders after its write", b);
+    if (k->done[lane] + 1 > x->read[lane]) x->read[lane] = k->done[lane] + 1;
+    at = x->hi;
+  }
+  return at < hi ? refuse(k, issue, "reads bytes that nobody wrote", b) : SL_OK;
+}
+
+static enum sl_status check_write(struct checker *k, uint32_t issue, const struct sl_buffer *b, int64_t slot,
+                                  int64_t lo, int64_t hi, const uint32_t *clock, enum sl_lane lane) {
+  struct shadow *s = &k->shadow;
+  SL_TRY(split(s, lo));
+  SL_TRY(split(s, hi));
+  const size_t first = first_cell(s, lo);
+  size_t end = first;
+  for (; end < s->count && s->cells[end].lo < hi; end++) {
+    if (!ordered(&s->cells[end], clock, lane, true))
+      return refuse(k, issue, "overwrites what no wait orders before it", b);
+  }
+  const struct cell x = {.lo = lo, .hi = hi, .slot = slot, .lane = (int)lane, .written = k->done[lane] + 1};
+  if (end == first) return insert_cell(s, first, x);
+  s->cells[first] = x;
+  memmove(&s->cells[first + 1], &s->cells[end], (s->count - end) * sizeof *s->cells);
+  s->count -= end - first - 1;
+  return SL_OK;
+}
+
+/* A slot of a buffer. Buffers of several chunks may have the same slots; what one of them wrote is still not the other's. */
+static int64_t owner(int32_t buffer, int32_t slot) {
+  return (int64_t)buffer << 32 | slot;
+}
+
+/* The bytes of operand `i` that this rank really touches: a collective over a shared range writes only its own piece.
+ */
+static void touched(const struct checker *k, const struct sl_issue *e, int i, int64_t *slot, int64_t *lo, int64_t *hi) {
+  const struct sl_op *op = &k->p->ops[e->op];
+  const struct sl_instance *n = &k->p->instances[e->instance];
+  const struct sl_slice *s = &k->p->slices[op->slice + i];
+  const struct sl_buffer *b = &k->c->buffers[s->buffer];
+  const int place = op->place_group == SL_GROUP_NONE ? 0 : sl_plan_group(k->job->plan, op->place_group, k->rank).index;
+  *slot = owner(s->buffer, sl_slice_slot(k->p, b, s, n));
+  /* each space has an arena of its own, far from the others' */
+  *lo = sl_operand_offset(k->c, k->p, n, op, i, place) + ((int64_t)b->space << 56);
+  *hi = *lo + s->bytes;
+  if (op->kind == SL_OP_REDUCE_SCATTER && i % 2 == 1) {
+    const struct sl_members m = sl_plan_group(k->job->plan, op->group, k->rank);
+    const struct sl_share share = sl_share_piece(k->p, op, i / 2, m.index);
+    *lo += share.shard_first * sl_dtype_bytes(op->dtype);
+    *hi = *lo + share.count * sl_dtype_bytes(op->dtype);
+  }
+}
+
+static void advance_clock(const struct checker *k, const struct sl_issue *e, uint32_t clock[SL_LANE_COUNT]) {
+  const enum sl_lane lane = k->p->ops[e->op].lane;
+  const uint32_t *previous = k->done[lane] > 0 ? &k->clocks[lane][(size_t)(k->done[lane] - 1) * SL_LANE_COUNT] : NULL;
+  memset(clock, 0, SL_LANE_COUNT * sizeof *clock);
+  if (previous != NULL) memcpy(clock, previous, SL_LANE_COUNT * sizeof *clock);
+  for (unsigned w = 0; w < e->wait_count; w++) {
+    const struct sl_wait *wait = &k->p->waits[e->wait + w];
+    const uint32_t *other = &k->clocks[wait->lane][(size_t)(wait->count - 1) * SL_LANE_COUNT];
+    for (int i = 0; i < SL_LANE_COUNT; i++) {
+      if (other[i] > clock[i]) clock[i] = other[i];
+    }
+  }
+}
+
+static enum sl_status check_issue(struct checker *k, uint32_t issue) {
+  const struct sl_issue *e = &k->p->issues[issue];
+  const struct sl_op *op = &k->p->ops[e->op];
+  uint32_t *clock = &k->clocks[op->lane][(size_t)k->done[op->lane] * SL_LANE_COUNT];
+  for (unsigned w = 0; w < e->wait_count; w++) {
+    const struct sl_wait *wait = &k->p->waits[e->wait + w];
+    if (wait->count <= k->done[wait->lane]) continue;
+    return sl_fail(
+        SL_ERR_CHECK, "rank %d: #%u %s waits for %u ops of lane %s, of which only %u come before it  <-- ERROR HERE",
+        k->rank, issue, sl_op_name(op->kind), wait->count, sl_lane_name((enum sl_lane)wait->lane), k->done[wait->lane]);
+  }
+  advance_clock(k, e, clock);
+  for (int pass = 0; pass < 2; pass++) { /* an op reads before it writes */
+    const unsigned kind = pass == 0 ? SL_READ : SL_WRITE;
+    for (int i = 0; i < op->slice_count; i++) {
+      const struct sl_slice *s = &k->p->slices[op->slice + i];
+      int64_t slot, lo, hi;
+      if (!(s->access & kind)) continue;
+      touched(k, e, i, &slot, &lo, &hi);
+      if (hi <= lo) continue;
+      SL_TRY(pass == 0 ? check_read(k, issue, &k->c->buffers[s->buffer], slot, lo, hi, clock, op->lane)
+                       : check_write(k, issue, &k->c->buffers[s->buffer], slot, lo, hi, clock, op->lane));
+    }
+  }
+  clock[op->lane] = ++k->done[op->lane];
+  return SL_OK;
+}
+
+/* A program ends with a join of all lanes: what the next one sees is complete. Only persistent buffers carry over; the
+ * control block is set up before the first program. */
+static enum sl_status start_program(struct checker *k, const struct sl_program *p) {
+  enum sl_status status;
+  size_t kept = 0;
+  k->p = p;
+  for (size_t i = 0; i < k->shadow.count; i++) {
+    struct cell x = k->shadow.cells[i];
+    x.written = 0;
+    memset(x.read, 0, sizeof x.read);
+    k->shadow.cells[kept++] = x;
+  }
+  k->shadow.count = kept;
+  for (int lane = 0; lane < SL_LANE_COUNT; lane++) {
+    free(k->clocks[lane]);
+    k->clocks[lane] = NULL;
+    k->done[lane] = 0;
+    SL_GO(sl_calloc(&k->clocks[lane], (size_t)p->lane_ops[lane] * SL_LANE_COUNT, sizeof(uint32_t)));
+  }
+  for (uint32_t i = 0; i < p->issue_count; i++) SL_GO(check_issue(k, i));
+  const struct sl_issue *last = &p->issues[p->issue_count - 1];
+  const uint32_t *end = &k->clocks[SL_LANE_COMPUTE][(size_t)(p->lane_ops[SL_LANE_COMPUTE] - 1) * SL_LANE_COUNT];
+  if (p->ops[last->op].kind != SL_OP_JOIN || memcmp(end, p->lane_ops, sizeof p->lane_ops) != 0) {
+    return sl_fail(SL_ERR_CHECK, "rank %d: the program does not end with a join of every lane  <-- ERROR HERE",
+                   k->rank);
+  }
+fail:
+  return status;
+}
+
+enum sl_status sl_check_memory(const struct sl_job *job, int rank) {
+  enum sl_status status;
+  const struct sl_class *c = &job->classes[sl_job_class_of(job, rank)];
+  struct checker k = {.job = job, .c = c, .rank = rank};
+  const struct sl_buffer *control = &c->buffers[c->control];
+  const int64_t at = c->slot_offsets[control->first_slot];
+  SL_GO(insert_cell(&k.shadow, 0, (struct cell){.lo = at, .hi = at + control->bytes, .slot = owner(c->control, 0)}));
+  SL_GO(start_program(&k, &c->programs[SL_PROGRAM_INIT]));
+  SL_GO(start_program(&k, &c->programs[SL_PROGRAM_STEP]));
+  SL_GO(start_program(&k, &c->programs[SL_PROGRAM_STEP])); /* again: from the state that a step leaves */
+  SL_GO(start_program(&k, &c->programs[SL_PROGRAM_SAVE]));
+fail:
+  for (int lane = 0; lane < SL_LANE_COUNT; lane++) free(k.clocks[lane]);
+  free(k.shadow.cells);
+  return status;
+}

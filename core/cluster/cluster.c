@@ -1,0 +1,360 @@
+/* Reading and printing a cluster. The tables below are the schema: key, place in the struct, unit, range; what they
+ * list as not required has the default 0, but for the efficiencies (see set_defaults). cluster/presets.c holds the
+ * presets.
+ *
+ *   {"name": text, "nodes": 0 (as many as the world needs) or more, "devices_per_node": 1 or more,
+ *    "device": {"name": text, "kind": "gpu" | "cpu",
+ *               "peak_TFLOPS": {"fp32": .., "tf32": .., "bf16": .., "fp16": .., "fp64": ..}, ...},
+ *    "links": [{"name": text, "span": devices in one unit; the outermost has none, ...}, ...]}
+ *
+ * Of a cpu, peak_TFLOPS is of one core; memory, its bandwidth and the cache are of one node, shared by its ranks. Any
+ * number may have siblings "<key>_source" (text) and "<key>_stderr" (a number); see cluster/provenance.h. "op_costs" is a
+ * calibrated profile's list of measured ops; see op/measured.h. */
+#include "core/cluster/cluster.h"
+
+#include "core/cluster/provenance.h"
+#include "core/cluster/presets.h"
+#include "core/base/json_get.h"
+#include "core/base/nearest.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum kind { REAL, BYTES /* int64_t */, COUNT /* int */ };
+
+struct number {
+  const char *key;
+  enum kind kind;
+  size_t offset;
+  double unit; /* SI per unit of the file */
+  double min, max;
+  bool required;
+};
+
+#define GIB 0x1p30
+#define MIB 0x1p20
+#define KIB 0x1p10
+#define AT(field) offsetof(struct sl_device, field)
+
+static const struct number device_numbers[] = {
+    {"memory_GiB", BYTES, AT(memory), GIB, 0.001, 1e6, true},
+    {"memory_bandwidth_GBps", REAL, AT(memory_bandwidth), 1e9, 0.001, 1e6, true},
+    {"gemm_efficiency", REAL, AT(gemm_efficiency), 1, 0.001, 1, false},
+    {"gemm_half_GFLOP", REAL, AT(gemm_half_flops), 1e9, 0, 1e6, false},
+    {"attention_efficiency", REAL, AT(attention_efficiency), 1, 0.001, 1, false},
+    {"elementwise_efficiency", REAL, AT(elementwise_efficiency), 1, 0.001, 1, false},
+    {"launch_us", REAL, AT(launch_latency), 1e-6, 0, 1e6, false},
+    {"step_overhead_ms", REAL, AT(step_overhead), 1e-3, 0, 1e6, false},
+    {"host_link_GBps", REAL, AT(host_link), 1e9, 0, 1e6, false},
+    {"host_bandwidth_GBps", REAL, AT(host_bandwidth), 1e9, 0, 1e6, false},
+    {"cores", COUNT, AT(cores), 1, 1, 1e5, false},
+    {"comm_cpu_share", REAL, AT(comm_cpu_share), 1, 0, 0.99, false},
+    {"context_MiB", BYTES, AT(context_bytes), MIB, 0, 1e9, false},
+    {"cache_MiB", BYTES, AT(cache_bytes), MIB, 0, 1e6, false},
+    {"cache_bandwidth_GBps", REAL, AT(cache_bandwidth), 1e9, 0, 1e6, false},
+    {"run_noise", REAL, AT(run_noise), 1, 0, 10, false},
+    {"run_noise_slope", REAL, AT(run_noise_slope), 1, 0, 0.5, false},
+    {"calibration_rounds", COUNT, AT(rounds), 1, 0, 1000, false},
+    {"error_scale", REAL, AT(error_scale), 1, 0, 1e6, false},
+};
+#undef AT
+
+static const struct number link_numbers[] = {
+    {"bandwidth_GBps", REAL, offsetof(struct sl_link, bandwidth), 1e9, 1e-6, 1e6, true},
+    {"latency_us", REAL, offsetof(struct sl_link, latency), 1e-6, 0, 1e6, true},
+    {"half_KiB", REAL, offsetof(struct sl_link, half_bytes), KIB, 0, 1e9, false},
+};
+
+static const enum sl_dtype peak_types[] = {SL_F32, SL_TF32, SL_BF16, SL_F16, SL_F64};
+
+#define LENGTH(table) (sizeof(table) / sizeof *(table))
+
+enum { MAX_KEYS = 32 };
+
+static double read_field(const struct number *number, const void *base) {
+  const char *at = (const char *)base + number->offset;
+  if (number->kind == BYTES) return (double)*(const int64_t *)(const void *)at / number->unit;
+  if (number->kind == COUNT) return *(const int *)(const void *)at;
+  return *(const double *)(const void *)at / number->unit;
+}
+
+static void write_field(const struct number *number, void *base, double value) {
+  char *at = (char *)base + number->offset;
+  if (number->kind == BYTES)
+    *(int64_t *)(void *)at = llround(value * number->unit);
+  else if (number->kind == COUNT)
+    *(int *)(void *)at = (int)value;
+  else
+    *(double *)(void *)at = value * number->unit;
+}
+
+/* Every key must be one of `words` or of the numbers, or say something of one of them, which is kept. */
+static enum sl_status check_keys(const struct sl_json_object *in, const char *const *words, size_t n_words,
+                                 const struct number *numbers, size_t n_numbers, json_t *annotations) {
+  const char *known[MAX_KEYS], *key;
+  json_t *value;
+  size_t n = 0;
+  for (; n < n_words; n++) known[n] = words[n];
+  for (size_t i = 0; i < n_numbers; i++) known[n++] = numbers[i].key;
+  json_object_foreach((json_t *)(uintptr_t)in->object, key, value) {
+    char path[256];
+    size_t stem, i = 0;
+    const enum sl_annotation kind = sl_annotation_kind(key, &stem);
+    while (i < n && (strlen(known[i]) != stem || strncmp(known[i], key, stem) != 0)) i++;
+    sl_json_get_path(in, key, path, sizeof path);
+    if (i == n) {
+      const char *near = sl_nearest(key, known, n);
+      return sl_json_fail(in->doc, path, near != NULL ? "unknown key; expected \"%s\"?" : "unknown key", near);
+    }
+    if (kind == SL_ANNOTATION_SOURCE && !json_is_string(value)) return sl_json_get_fail(in, key, "text");
+    if (kind == SL_ANNOTATION_STDERR && !json_is_number(value)) return sl_json_get_fail(in, key, "a number");
+    if (kind != SL_ANNOTATION_NONE) json_object_set_new(annotations, path, json_deep_copy(value));
+  }
+  return SL_OK;
+}
+
+/* Of a number of which the file does not say where it comes from. */
+static void note_origin(const struct sl_json_object *in, const char *key, double value, const char *given,
+                        json_t *annotations) {
+  char path[256];
+  sl_json_get_path(in, key, path, sizeof path);
+  const char *source = sl_json_get(in, key) != NULL ? given : value != 0 ? "guess, the default" : "not given";
+  sl_annotation_default(annotations, path, source);
+}
+
+static const char no_source[] = "no source given";
+
+static enum sl_status read_numbers(const struct sl_json_object *in, const struct number *numbers, size_t n, void *base,
+                                   json_t *annotations) {
+  for (size_t i = 0; i < n; i++) {
+    const struct number *number = &numbers[i];
+    double value = read_field(number, base);
+    if (number->kind == COUNT) {
+      int64_t whole = (int64_t)value;
+      SL_TRY(sl_json_get_int(in, number->key, (int64_t)number->min, (int64_t)number->max, &whole));
+      value = (double)whole;
+    } else if (number->required && sl_json_get(in, number->key) == NULL) {
+      return sl_json_get_fail(in, number->key, "a number from %g to %g", number->min, number->max);
+    } else {
+      SL_TRY(sl_json_get_real(in, number->key, number->min, number->max, &value));
+    }
+    if (sl_json_get(in, number->key) != NULL) write_field(number, base, value);
+    note_origin(in, number->key, value, no_source, annotations);
+  }
+  return SL_OK;
+}
+
+static enum sl_status read_peak(const struct sl_json_object *device, struct sl_device *out, json_t *annotations) {
+  const char *names[LENGTH(peak_types)], *of_all = sl_annotation_source(annotations, "device.peak_TFLOPS");
+  for (size_t i = 0; i < LENGTH(peak_types); i++) names[i] = sl_dtype_name(peak_types[i]);
+  const struct sl_json_object in = {device->doc, sl_json_get(device, "peak_TFLOPS"), "device.peak_TFLOPS"};
+  if (!json_is_object(in.object)) return sl_json_get_fail(device, "peak_TFLOPS", "an object {\"fp32\": TFLOPS, ...}");
+  SL_TRY(check_keys(&in, names, LENGTH(peak_types), NULL, 0, annotations));
+  if (sl_json_get(&in, "fp32") == NULL) return sl_json_get_fail(&in, "fp32", "a number from 1e-06 to 1e+06");
+  for (size_t i = 0; i < LENGTH(peak_types); i++) {
+    double tera = 0; /* 0: the device does not compute in this type */
+    SL_TRY(sl_json_get_real(&in, names[i], 1e-6, 1e6, &tera));
+    out->peak[peak_types[i]] = tera * 1e12;
+    if (tera > 0) note_origin(&in, names[i], tera, of_all != NULL ? of_all : no_source, annotations);
+  }
+  return SL_OK;
+}
+
+static enum sl_status read_device(const struct sl_json_object *top, struct sl_device *device, json_t *annotations) {
+  static const char *const words[] = {"name", "kind", "peak_TFLOPS"};
+  const struct sl_json_object in = {top->doc, sl_json_get(top, "device"), "device"};
+  if (!json_is_object(in.object)) return sl_json_get_fail(top, "device", "an object");
+  SL_TRY(check_keys(&in, words, LENGTH(words), device_numbers, LENGTH(device_numbers), annotations));
+  char kind[8] = "";
+  SL_TRY(sl_json_get_text(&in, "name", device->name, sizeof device->name));
+  SL_TRY(sl_json_get_text(&in, "kind", kind, sizeof kind));
+  if (strcmp(kind, "gpu") != 0 && strcmp(kind, "cpu") != 0) return sl_json_get_fail(&in, "kind", "\"gpu\" or \"cpu\"");
+  device->kind = kind[0] == 'g' ? SL_DEVICE_GPU : SL_DEVICE_CPU;
+  SL_TRY(read_peak(&in, device, annotations));
+  SL_TRY(read_numbers(&in, device_numbers, LENGTH(device_numbers), device, annotations));
+  if (device->kind == SL_DEVICE_CPU && device->cores < 1)
+    return sl_json_get_fail(&in, "cores", "the cores of one node, from 1 to 100000");
+  if (device->cache_bytes > 0 && !(device->cache_bandwidth > 0))
+    return sl_json_get_fail(&in, "cache_bandwidth_GBps", "more than 0, since cache_MiB is given");
+  return SL_OK;
+}
+
+static enum sl_status read_link(struct sl_cluster *cluster, const struct sl_json_object *in, bool outermost) {
+  static const char *const words[] = {"name", "span"};
+  struct sl_link *link = &cluster->link[cluster->n_link];
+  if (!json_is_object(in->object)) return sl_json_fail(in->doc, in->path, "expected an object");
+  SL_TRY(check_keys(in, words, LENGTH(words), link_numbers, LENGTH(link_numbers), cluster->annotations));
+  snprintf(link->name, sizeof link->name, "link %d", cluster->n_link);
+  SL_TRY(sl_json_get_text(in, "name", link->name, sizeof link->name));
+  SL_TRY(read_numbers(in, link_numbers, LENGTH(link_numbers), link, cluster->annotations));
+  link->span = INT64_MAX;
+  SL_TRY(sl_json_get_int(in, "span", 1, INT32_MAX, &link->span));
+  const int64_t inner = cluster->n_link > 0 ? cluster->link[cluster->n_link - 1].span : 1;
+  const int64_t all = cluster->nodes * cluster->devices_per_node; /* 0: no limit */
+  if (!outermost && link->span == INT64_MAX)
+    return sl_json_get_fail(in, "span", "a number of devices; only the outermost link may have none");
+  if (outermost && link->span != INT64_MAX && (all == 0 || link->span < all))
+    return sl_json_get_fail(in, "span", "none in the outermost link, or all devices of the cluster");
+  if (link->span != INT64_MAX && (link->span % inner != 0 || (cluster->n_link > 0 && link->span == inner)))
+    return sl_json_get_fail(in, "span", "a multiple of the span inside it, %lld, and more", (long long)inner);
+  cluster->n_link++;
+  return SL_OK;
+}
+
+static enum sl_status read_links(const struct sl_json_object *top, struct sl_cluster *cluster) {
+  const json_t *links = sl_json_get(top, "links");
+  const size_t n = json_array_size(links);
+  if (n < 1 || n > SL_MAX_LINKS)
+    return sl_json_get_fail(top, "links", "a list of 1 to %d links, the innermost first", SL_MAX_LINKS);
+  for (size_t i = 0; i < n; i++) {
+    char path[16];
+    snprintf(path, sizeof path, "links[%zu]", i);
+    const struct sl_json_object in = {top->doc, json_array_get(links, i), path};
+    SL_TRY(read_link(cluster, &in, i + 1 == n));
+  }
+  return SL_OK;
+}
+
+/* Of what a data sheet does not say. */
+static void set_defaults(struct sl_cluster *cluster) {
+  memset(cluster, 0, sizeof *cluster);
+  cluster->devices_per_node = 1;
+  cluster->device.gemm_efficiency = 0.8;
+  cluster->device.attention_efficiency = 0.4;
+  cluster->device.elementwise_efficiency = 0.8;
+}
+
+static enum sl_status read_cluster(struct sl_cluster *cluster, const struct sl_json *doc) {
+  static const char *const words[] = {"name", "nodes", "devices_per_node", "device", "links", "op_costs"};
+  const struct sl_json_object in = {doc, doc->root, ""};
+  if (!json_is_object(doc->root)) return sl_json_fail(doc, "", "expected a JSON object");
+  SL_TRY(check_keys(&in, words, LENGTH(words), NULL, 0, cluster->annotations));
+  snprintf(cluster->name, sizeof cluster->name, "cluster");
+  SL_TRY(sl_json_get_text(&in, "name", cluster->name, sizeof cluster->name));
+  SL_TRY(sl_json_get_int(&in, "nodes", 0, 1000000, &cluster->nodes));
+  SL_TRY(sl_json_get_int(&in, "devices_per_node", 1, 100000, &cluster->devices_per_node));
+  SL_TRY(read_device(&in, &cluster->device, cluster->annotations));
+  SL_TRY(read_links(&in, cluster));
+  return sl_op_costs_read(&cluster->op_costs, doc, sl_json_get(&in, "op_costs"));
+}
+
+enum sl_status sl_cluster_from_json(struct sl_cluster *cluster, const struct sl_json *doc) {
+  set_defaults(cluster);
+  cluster->annotations = json_object();
+  const enum sl_status status = cluster->annotations != NULL
+                                    ? read_cluster(cluster, doc)
+                                    : sl_fail(SL_ERR_MEMORY, "out of memory: the annotations of a cluster");
+  if (status != SL_OK) sl_cluster_free(cluster);
+  return status;
+}
+
+double sl_device_run_noise(const struct sl_device *device, double step_s) {
+  static const double of_length_s = 0.1, least = 0.005;
+  if (!(device->run_noise > 0) || !(step_s > 0)) return device->run_noise;
+  return fmax(least, device->run_noise * pow(step_s / of_length_s, -device->run_noise_slope));
+}
+
+double sl_device_median_noise(const struct sl_device *device, double step_s, int64_t n) {
+  const double pi = 3.14159265358979;
+  return sl_device_run_noise(device, step_s) * sqrt(pi / (2 * fmax(1, (double)n) + pi - 2));
+}
+
+void sl_cluster_free(struct sl_cluster *cluster) {
+  sl_op_costs_free(&cluster->op_costs);
+  json_decref(cluster->annotations);
+  cluster->annotations = NULL;
+}
+
+static enum sl_status load_preset(struct sl_cluster *cluster, const struct sl_cluster_preset *preset) {
+  char local[4096];
+  const char *text = preset->text;
+  if (text == NULL) {
+    sl_cluster_localhost(local, sizeof local);
+    text = local;
+  }
+  struct sl_json doc;
+  SL_TRY(sl_json_parse(&doc, preset->name, text, strlen(text)));
+  const enum sl_status status = sl_cluster_from_json(cluster, &doc);
+  sl_json_free(&doc);
+  return status;
+}
+
+static enum sl_status unknown_cluster(const char *spec) {
+  const char *names[32], *name;
+  char list[512] = "";
+  size_t n = 0;
+  for (; n < LENGTH(names) && (name = sl_cluster_preset_name((int)n)) != NULL; n++) {
+    names[n] = name;
+    const size_t used = strlen(list);
+    snprintf(list + used, sizeof list - used, "%s%s", n > 0 ? ", " : "", name);
+  }
+  const char *near = sl_nearest(spec, names, n);
+  return sl_fail(SL_ERR_INPUT, "cluster \"%s\": is neither a file nor a preset%s%s%s; presets: %s", spec,
+                 near != NULL ? "; nearest preset is \"" : "", near != NULL ? near : "", near != NULL ? "\"" : "",
+                 list);
+}
+
+enum sl_status sl_cluster_load(struct sl_cluster *cluster, const char *spec) {
+  for (int i = 0; sl_cluster_presets[i].name != NULL; i++)
+    if (strcmp(spec, sl_cluster_presets[i].name) == 0) return load_preset(cluster, &sl_cluster_presets[i]);
+  if (access(spec, F_OK) != 0) return unknown_cluster(spec);
+  struct sl_json doc;
+  SL_TRY(sl_json_load(&doc, spec));
+  const enum sl_status status = sl_cluster_from_json(cluster, &doc);
+  sl_json_free(&doc);
+  return status;
+}
+
+const char *sl_cluster_preset_name(int i) {
+  int count = 0;
+  while (sl_cluster_presets[count].name != NULL) count++;
+  return i >= 0 && i < count ? sl_cluster_presets[i].name : NULL;
+}
+
+/* Devices of a unit are numbered in a row, so a unit that holds the first and the last member holds them all. */
+const struct sl_link *sl_cluster_link(const struct sl_cluster *cluster, int64_t first, int64_t stride, int64_t count) {
+  const int64_t last = count > 1 ? first + (count - 1) * stride : first;
+  int level = 0;
+  while (level + 1 < cluster->n_link && first / cluster->link[level].span != last / cluster->link[level].span) level++;
+  return &cluster->link[level];
+}
+
+static void dump_numbers(json_t *object, const struct number *numbers, size_t n, const void *base) {
+  for (size_t i = 0; i < n; i++) {
+    const double value = read_field(&numbers[i], base);
+    if (numbers[i].kind == COUNT && value < numbers[i].min) continue; /* cores of a gpu */
+    json_object_set_new(object, numbers[i].key,
+                        numbers[i].kind == COUNT ? json_integer((json_int_t)value) : json_real(value));
+  }
+}
+
+static json_t *link_json(const struct sl_cluster *cluster, int i) {
+  const struct sl_link *link = &cluster->link[i];
+  json_t *object = json_pack("{s:s}", "name", link->name);
+  char path[24];
+  snprintf(path, sizeof path, "links[%d]", i);
+  if (link->span != INT64_MAX) json_object_set_new(object, "span", json_integer(link->span));
+  dump_numbers(object, link_numbers, LENGTH(link_numbers), link);
+  return sl_annotation_join(cluster->annotations, path, object);
+}
+
+json_t *sl_cluster_to_json(const struct sl_cluster *cluster) {
+  const struct sl_device *d = &cluster->device;
+  json_t *peak = json_object(), *links = json_array();
+  for (size_t i = 0; i < LENGTH(peak_types); i++)
+    if (d->peak[peak_types[i]] > 0)
+      json_object_set_new(peak, sl_dtype_name(peak_types[i]), json_real(d->peak[peak_types[i]] / 1e12));
+  peak = sl_annotation_join(cluster->annotations, "device.peak_TFLOPS", peak);
+  json_t *device = json_pack("{s:s, s:s, s:o}", "name", d->name, "kind", d->kind == SL_DEVICE_CPU ? "cpu" : "gpu",
+                             "peak_TFLOPS", peak);
+  dump_numbers(device, device_numbers, LENGTH(device_numbers), d);
+  device = sl_annotation_join(cluster->annotations, "device", device);
+  for (int i = 0; i < cluster->n_link; i++) json_array_append_new(links, link_json(cluster, i));
+  json_t *top = json_pack("{s:s, s:I, s:I, s:o, s:o}", "name", cluster->name, "nodes", (json_int_t)cluster->nodes,
+                          "devices_per_node", (json_int_t)cluster->devices_per_node, "device", device, "links", links);
+  if (cluster->op_costs.count > 0) json_object_set_new(top, "op_costs", sl_op_costs_json(&cluster->op_costs));
+  return sl_annotation_join(cluster->annotations, "", top);
+}

@@ -1,0 +1,95 @@
+/* The cluster: nodes, devices per node, the device profile and the link levels between devices.
+ *
+ * Units stand in the key names of the file (bandwidth_GBps, memory_GiB, latency_us) and are turned to SI once, in
+ * sl_cluster_load: everything in these structs is bytes, seconds, flop/s and byte/s. */
+#ifndef SL_CORE_CLUSTER_CLUSTER_H
+#define SL_CORE_CLUSTER_CLUSTER_H
+
+#include "core/base/dtype.h"
+#include "core/base/json.h"
+#include "core/op/measured.h"
+#include "core/base/status.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum sl_device_kind { SL_DEVICE_CPU, SL_DEVICE_GPU };
+
+/* One device (a GPU; or one rank's share of a CPU: `cores` are shared by the ranks of a node). Of a cpu, `peak` is of one core, and memory, its
+ * bandwidth and the cache are of one node. A peak of 0: the device does not compute in that type. */
+struct sl_device {
+  char name[64];
+  enum sl_device_kind kind;
+  int64_t memory;                /* bytes: memory_GiB */
+  double peak[SL_DTYPE_COUNT];   /* flop/s of dense matrix products by input type: peak_TFLOPS {"fp32":..,"bf16":..} */
+  double memory_bandwidth;       /* byte/s: memory_bandwidth_GBps */
+  double gemm_efficiency;        /* share of peak that a large GEMM reaches */
+  double gemm_half_flops;        /* flops at which a GEMM reaches half of that efficiency: eff(f) = e f / (f + half) */
+  double attention_efficiency;   /* share of peak for the attention op */
+  double elementwise_efficiency; /* share of memory bandwidth for everything else */
+  double launch_latency;         /* seconds per op: launch_us */
+  double step_overhead;          /* seconds per optimizer step outside the ops */
+  /* gpu only, for offload; 0 = not given */
+  double host_link;      /* byte/s between one device and host memory, each way: host_link_GBps */
+  double host_bandwidth; /* byte/s of a node's host memory: host_bandwidth_GBps */
+  /* cpu only */
+  int cores;             /* of one node */
+  double comm_cpu_share; /* share of a transfer's time that the compute of the same core loses */
+  int64_t context_bytes; /* memory outside the arena, per process: libraries, MPI or CUDA context */
+  /* cache-resident small buffers on a CPU; 0 bytes = not modelled */
+  int64_t cache_bytes;
+  double cache_bandwidth;
+  double run_noise;       /* see sl_device_run_noise; 0: not known */
+  double run_noise_slope; /* 0 to 0.5 */
+  int rounds;             /* of the calibration, of which the costs are medians; 0: not known */
+  double error_scale;     /* by which whole steps missed more than the errors of their entries say; 0 = 1 */
+};
+
+/* One level of the interconnect: ranks that share a unit of this level talk at this bandwidth (per device and direction,
+ * byte/s; a ring through several members of a unit leaves it by the links of all) and latency (s per message). Level 0
+ * is the innermost (NVLink, or shared memory on a CPU node). */
+struct sl_link {
+  char name[32];
+  int64_t span;      /* devices inside one unit of this level; INT64_MAX: all (no "span" in the file) */
+  double bandwidth;  /* bandwidth_GBps */
+  double latency;    /* latency_us */
+  double half_bytes; /* message size at half of the bandwidth: the ramp of alpha-beta beyond latency; 0 = none */
+};
+
+enum { SL_MAX_LINKS = 4 };
+
+struct sl_cluster {
+  char name[64];
+  int64_t nodes, devices_per_node; /* nodes 0 = as many as the world needs */
+  struct sl_device device;
+  int n_link;
+  struct sl_link link[SL_MAX_LINKS];
+  struct sl_op_costs op_costs; /* owned; measured ops, which the formulas of the device and the links stand in for */
+  /* Where each number of the device and the links comes from (cluster/provenance.h): what the file says, or that it says
+   * nothing. Owned; NULL where no file was read. Who changes a number says so here, with sl_annotation_set. */
+  json_t *annotations;
+};
+
+/* `spec`: a preset ("localhost", "dgx-a100-80g", "dgx-h100", "dgx2-v100", "h200x1") or a path of a cluster.json.
+ * "localhost" takes cores and memory from this machine. On failure nothing is held. */
+enum sl_status sl_cluster_load(struct sl_cluster *cluster, const char *spec);
+enum sl_status sl_cluster_from_json(struct sl_cluster *cluster, const struct sl_json *doc);
+/* Standard deviation of ln(median step time of a run), from run to run, of steps of `step_s` seconds:
+ *   run_noise (step_s / 0.1 s)^-run_noise_slope, at least 0.5 %; 0 where run_noise is
+ * What disturbs a machine for much less than a step averages out over it, as 1 / sqrt(step_s): slope 0.5; a state that
+ * outlasts the step does not: slope 0. */
+double sl_device_run_noise(const struct sl_device *device, double step_s);
+/* The same of the median of `n` runs at different times (below 1: of one): times sqrt(pi / (2 n + pi - 2)). That
+ * is 1 for one run and what theory has for many normal ones; between, 1 % too small for 3 and 5, 11 % too large for 2. */
+double sl_device_median_noise(const struct sl_device *device, double step_s, int64_t n);
+/* Free the measured ops and the annotations; a zeroed cluster is fine. */
+void sl_cluster_free(struct sl_cluster *cluster);
+/* The slowest link that a group spans: devices first, first+stride, ... (count of them) numbered node by node. */
+const struct sl_link *sl_cluster_link(const struct sl_cluster *cluster, int64_t first, int64_t stride, int64_t count);
+/* As a cluster.json, with a "<key>_source" beside each number of the device and the links, and a "<key>_stderr" where one is
+ * known; new reference. */
+json_t *sl_cluster_to_json(const struct sl_cluster *cluster);
+const char *sl_cluster_preset_name(int i);
+
+#endif

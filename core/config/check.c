@@ -1,0 +1,201 @@
+/* What DeepSpeed's keys mean together: deprecated spellings, and the cross-field errors and warnings of DeepSpeed's
+ * config.py, zero/config.py, precision_config.py and engine.py, in their words where they have some. */
+#include "core/config/fields.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+void sl_config_warn(const struct sl_config *config, const char *path, const char *text) {
+  char where[1024];
+  sl_json_where(&config->doc, path, where, sizeof where);
+  sl_warn("%s: %s: %s", where, path, text);
+}
+
+/* A deprecated key of zero_optimization: false when it is absent; error beside its replacement (either spelling). */
+static enum sl_status deprecated(const struct sl_config *config, const char *old_key, const char *new_key,
+                                 const char *other_key, bool *given) {
+  char path[128], text[256];
+  const json_t *zero = json_object_get(config->doc.root, "zero_optimization");
+  snprintf(path, sizeof path, "zero_optimization.%s", old_key);
+  *given = sl_config_at(config, path) != NULL;
+  if (!*given) return SL_OK;
+  if (json_object_get(zero, new_key) != NULL || (other_key != NULL && json_object_get(zero, other_key) != NULL))
+    return sl_json_fail(&config->doc, path,
+                        "Cannot provide deprecated parameter '%s' and replacing parameter '%s' together", old_key,
+                        new_key);
+  snprintf(text, sizeof text, "Config parameter %s is deprecated use %s instead", old_key, new_key);
+  sl_config_warn(config, path, text);
+  return SL_OK;
+}
+
+enum sl_status sl_config_translate_deprecated(struct sl_config *config) {
+  bool given;
+  const json_t *zero = json_object_get(config->doc.root, "zero_optimization");
+  if (json_is_boolean(zero)) {
+    const json_t *size = sl_config_at(config, "allgather_size");
+    sl_config_warn(config, "zero_optimization",
+                   "this format of ZeRO optimization setup is deprecated; use {\"stage\": 1}");
+    config->zero.stage = json_is_true(zero) ? 1 : 0;
+    if (json_is_integer(size) && json_integer_value(size) >= 0)
+      config->zero.allgather_bucket_size = json_integer_value(size);
+  }
+  SL_TRY(deprecated(config, "cpu_offload", "offload_optimizer", NULL, &given));
+  if (given && sl_config_flag(config, "zero_optimization.cpu_offload", false))
+    config->zero.offload_optimizer = SL_OFFLOAD_CPU;
+  SL_TRY(deprecated(config, "cpu_offload_param", "offload_param", NULL, &given));
+  if (given && sl_config_flag(config, "zero_optimization.cpu_offload_param", false))
+    config->zero.offload_param = SL_OFFLOAD_CPU;
+  if (sl_config_at(config, "zero_optimization.cpu_offload_use_pin_memory") != NULL)
+    sl_config_warn(config, "zero_optimization.cpu_offload_use_pin_memory",
+                   "Config parameter cpu_offload_use_pin_memory is deprecated and without effect; use pin_memory of "
+                   "offload_param or offload_optimizer instead");
+  SL_TRY(deprecated(config, "stage3_gather_fp16_weights_on_model_save", "stage3_gather_16bit_weights_on_model_save",
+                    "gather_16bit_weights_on_model_save", &given));
+  if (json_object_get(config->doc.root, "bf16") != NULL && json_object_get(config->doc.root, "bfloat16") != NULL)
+    sl_config_warn(config, "bfloat16", "ignored, because \"bf16\" is given too");
+  return SL_OK;
+}
+
+static enum sl_status check_precision(const struct sl_config *config) {
+  const struct sl_json *doc = &config->doc;
+  const char *bf16 = json_object_get(doc->root, "bf16") != NULL ? "bf16.enabled" : "bfloat16.enabled";
+  if (config->fp16.enabled && config->bf16.enabled)
+    return sl_json_fail(doc, bf16, "bfloat16 and fp16 modes cannot be simultaneously enabled");
+  const bool dynamic = config->fp16.enabled && config->fp16.loss_scale == 0;
+  if (dynamic && config->fp16.loss_scale_window <= 0)
+    return sl_json_fail(doc, "fp16.loss_scale_window", "is %lld; expected an integer > 0 for dynamic loss scaling",
+                        (long long)config->fp16.loss_scale_window);
+  if (dynamic && config->fp16.min_loss_scale <= 0)
+    return sl_json_fail(doc, "fp16.min_loss_scale", "is %.15g; expected an integer > 0 for dynamic loss scaling",
+                        config->fp16.min_loss_scale);
+  return SL_OK;
+}
+
+/* 16-bit master weights and optimizer states. */
+static enum sl_status check_master_weights(const struct sl_config *config) {
+  const struct sl_json *doc = &config->doc;
+  const bool master = sl_config_flag(config, "bf16.bf16_master_weights_and_grads", false);
+  if (sl_config_flag(config, "fp16.fp16_master_weights_and_grads", false) && config->zero.stage == 0)
+    return sl_json_fail(doc, "fp16.fp16_master_weights_and_grads",
+                        "Fp16_master_weights_and_grads is only supported with ZeRO Stage 1, 2, or 3.");
+  if (master && config->zero.stage == 0)
+    return sl_json_fail(doc, "bf16.bf16_master_weights_and_grads",
+                        "Bf16_master_weights_and_grads is only supported with ZeRO Stage 1, 2, or 3.");
+  if (!sl_config_flag(config, "bf16.bf16_optimizer_states", false)) return SL_OK;
+  if (config->zero.stage == 0)
+    return sl_json_fail(doc, "bf16.bf16_optimizer_states",
+                        "bf16_optimizer_states is only supported with ZeRO Stage 1, 2, or 3.");
+  if (!master)
+    return sl_json_fail(doc, "bf16.bf16_optimizer_states",
+                        "bf16_optimizer_states requires bf16_master_weights_and_grads to be enabled.");
+  return SL_OK;
+}
+
+static enum sl_status check_allreduce_op(const struct sl_config *config) {
+  static const char *const key = "gradient_allreduce_op";
+  if (!config->gradient_allreduce_sum) return SL_OK;
+  if (config->zero.stage == 3)
+    return sl_json_fail(&config->doc, key, "gradient_allreduce_op='sum' is not supported with ZeRO stage 3");
+  if (sl_config_at(config, "zero_optimization.zenflow") != NULL)
+    return sl_json_fail(&config->doc, key, "gradient_allreduce_op='sum' is not supported with ZenFlow");
+  if (sl_config_flag(config, "compile.deepcompile", false))
+    return sl_json_fail(&config->doc, key, "gradient_allreduce_op='sum' is not supported with DeepCompile");
+  return SL_OK;
+}
+
+/* The key to blame for an offload target: its own, or the deprecated one it came from. */
+static const char *offload_key(const struct sl_config *config, const char *key, const char *old_key) {
+  return sl_config_at(config, key) != NULL || sl_config_at(config, old_key) == NULL ? key : old_key;
+}
+
+static enum sl_status check_offload(const struct sl_config *config) {
+  const struct sl_json *doc = &config->doc;
+  const int stage = config->zero.stage;
+  const json_t *ratio = sl_config_at(config, "zero_optimization.offload_optimizer.ratio");
+  const char *key =
+      offload_key(config, "zero_optimization.offload_param.device", "zero_optimization.cpu_offload_param");
+  if (config->zero.offload_param != SL_OFFLOAD_NONE && stage != 3)
+    return sl_json_fail(doc, key, "parameter offload is only supported with ZeRO stage 3; the stage is %d", stage);
+  key = offload_key(config, "zero_optimization.offload_optimizer.device", "zero_optimization.cpu_offload");
+  if (config->zero.offload_optimizer != SL_OFFLOAD_NONE && stage == 0)
+    return sl_json_fail(doc, key, "optimizer offload is only supported with ZeRO stage 1, 2 or 3; the stage is 0");
+  if (json_is_number(ratio) && json_number_value(ratio) < 1 && stage != 3)
+    return sl_json_fail(doc, "zero_optimization.offload_optimizer.ratio",
+                        "is %.15g; a ratio below 1.0 is only supported with ZeRO stage 3; the stage is %d",
+                        json_number_value(ratio), stage);
+  if (config->zero.offload_optimizer == SL_OFFLOAD_NONE || !sl_config_flag(config, "zero_force_ds_cpu_optimizer", true))
+    return SL_OK;
+  if (config->optimizer.type == SL_OPT_SGD || sl_config_flag(config, "optimizer.params.torch_adam", false))
+    sl_config_warn(
+        config, "optimizer.type",
+        "You are using ZeRO-Offload with an optimizer that is not DeepSpeedCPUAdam, which in most cases will yield "
+        "poor performance; \"zero_force_ds_cpu_optimizer\": false says that this is meant");
+  return SL_OK;
+}
+
+static enum sl_status check_optimizer(const struct sl_config *config) {
+  const struct sl_json *doc = &config->doc;
+  if (sl_config_flag(config, "optimizer.params.amsgrad", false) &&
+      !sl_config_flag(config, "optimizer.params.torch_adam", false))
+    return sl_json_fail(doc, "optimizer.params.amsgrad", "FusedAdam does not support the AMSGrad variant.");
+  if (config->optimizer.nesterov && (config->optimizer.momentum <= 0 || config->optimizer.dampening != 0))
+    return sl_json_fail(doc, "optimizer.params.nesterov", "Nesterov momentum requires a momentum and zero dampening");
+  if (config->optimizer.type == SL_OPT_SGD && config->zero.stage >= 1 && !config->zero.allow_untested_optimizer)
+    sl_config_warn(config, "optimizer.type",
+                   "You are using an untested ZeRO Optimizer. DeepSpeed would refuse it; please add "
+                   "<\"zero_allow_untested_optimizer\": true> in the configuration file to use it there.");
+  if (config->optimizer.type == SL_OPT_SGD && config->scheduler.type == SL_LR_ONE_CYCLE &&
+      config->scheduler.cycle_momentum)
+    sl_config_warn(
+        config, "scheduler.params.cycle_momentum",
+        "cycle_momentum is disabled because optimizer SGD does not support momentum, no betas attribute in defaults");
+  return SL_OK;
+}
+
+static enum sl_status check_elasticity(const struct sl_config *config) {
+  static const char *const batch[] = {"train_batch_size", "train_micro_batch_size_per_gpu",
+                                      "gradient_accumulation_steps"};
+  if (!sl_config_flag(config, "elasticity.enabled", false)) return SL_OK;
+  if (sl_config_flag(config, "elasticity.ignore_non_elastic_batch_info", false)) return SL_OK;
+  for (size_t i = 0; i < 3; i++) {
+    if (json_object_get(config->doc.root, batch[i]) == NULL) continue;
+    return sl_json_fail(
+        &config->doc, batch[i],
+        "One or more batch related parameters were found in your ds_config (train_batch_size, "
+        "train_micro_batch_size_per_gpu, and/or gradient_accumulation_steps). These parameters *will not "
+        "be used* since elastic training is enabled, which takes control of these parameters; remove "
+        "them or set elasticity.ignore_non_elastic_batch_info to true");
+  }
+  return SL_OK;
+}
+
+/* Keys without effect here whose values DeepSpeed still checks. */
+static enum sl_status check_others(const struct sl_config *config) {
+  static const char *const tag = "checkpoint.tag_validation";
+  char shown[48];
+  const json_t *mode = sl_config_at(config, tag), *vocabulary = sl_config_at(config, "vocabulary_size");
+  if (mode != NULL) {
+    const char *text = json_is_string(mode) ? json_string_value(mode) : "";
+    if (strcasecmp(text, "warn") != 0 && strcasecmp(text, "ignore") != 0 && strcasecmp(text, "fail") != 0)
+      return sl_json_fail(&config->doc, tag,
+                          "Checkpoint config contains invalid tag_validation value of %s, expecting one of "
+                          "['WARN', 'IGNORE', 'FAIL']",
+                          sl_config_show(mode, shown, sizeof shown));
+  }
+  if (json_is_integer(vocabulary) && json_integer_value(vocabulary) % 8 != 0)
+    sl_config_warn(config, "vocabulary_size",
+                   "vocabulary size is not aligned to 8, may impact tensor core utilization");
+  return SL_OK;
+}
+
+enum sl_status sl_config_check(struct sl_config *config) {
+  SL_TRY(check_precision(config));
+  SL_TRY(check_master_weights(config));
+  SL_TRY(check_allreduce_op(config));
+  SL_TRY(check_offload(config));
+  SL_TRY(check_optimizer(config));
+  SL_TRY(check_elasticity(config));
+  SL_TRY(sl_config_check_parallel(config));
+  return check_others(config);
+}

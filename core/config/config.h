@@ -1,0 +1,170 @@
+/* The training configuration: DeepSpeed's ds_config.json, its names, defaults, batch algebra and errors, plus the
+ * top-level "shardlab" section, which DeepSpeed ignores, for what DeepSpeed has no key for:
+ *
+ *   "shardlab": {"ds_version": "0.19.6", "tp": 1, "pp": 1, "cp": 1, "virtual_stages": 1, "schedule": "1f1b",
+ *                "stages": "uniform", "recompute": "none", "recompute_modules": ["core_attn"], "recompute_every": 1,
+ *                "preset": "", "sequence_parallel": false, "shard_size": 0, "limit_all_gathers": true,
+ *                "unshard_ahead": 3, "store_dropout_masks": false, "make_vocab_size_divisible_by": null, "tf32": false,
+ *                "seed": 1234, "seq_len": 0, "attention": "materialised", "fuse_epilogues": "gpu",
+ *                "shuffle": true}
+ *
+ * Lists may be written as text too, "13,13,13,9", which is how flags give them.
+ *
+ * ds_version says whose defaults apply. Versions compare by major.minor.patch (a missing patch is 0, "+..." is ignored):
+ *   gradient_clipping                     0.0 before 0.19.6, then 1.0
+ *   offload_{optimizer,param}.pin_memory  false before 0.19.6, then true
+ *   bf16.check_grad_overflow              false before 0.19.6, then true
+ * (All three changed between June and August 2026, on the way to 0.19.6.)
+ *
+ * A key that DeepSpeed knows and shardlab does not model has no field here: config/keys.inc.
+ *
+ * Values: "auto" means the default. Whole reals (5e8) are integers. Deprecated spellings (cpu_offload, bfloat16, ...) are
+ * read as DeepSpeed reads them, with a warning. Sources: deepspeed/runtime/config.py, zero/config.py,
+ * zero/offload_config.py, precision_config.py, lr_schedules.py of DeepSpeed 0.19.6. */
+#ifndef SL_CORE_CONFIG_CONFIG_H
+#define SL_CORE_CONFIG_CONFIG_H
+
+#include "core/config/loss_scale.h"
+#include "core/base/dtype.h"
+#include "core/base/json.h"
+#include "core/base/status.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum sl_optimizer { SL_OPT_SGD, SL_OPT_ADAM, SL_OPT_ADAMW };
+enum sl_attention { SL_ATTENTION_MATERIALISED, SL_ATTENTION_FLASH };
+/* Where matrix products take their neighbours into an epilogue: on devices of kind "gpu", or on all, or on none. */
+enum sl_fuse { SL_FUSE_GPU, SL_FUSE_ALWAYS, SL_FUSE_NEVER };
+/* How layers are dealt to pipeline stages. */
+enum sl_stages_by {
+  SL_STAGES_UNIFORM,    /* the same number of layers each, as far as it goes */
+  SL_STAGES_PARAMETERS, /* so that the largest count of parameters is least: DeepSpeed's partition_method */
+  SL_STAGES_FLOPS,      /* the same for floating-point operations */
+  SL_STAGES_LIST        /* as stage_layers says */
+};
+enum sl_recompute { SL_RECOMPUTE_NONE, SL_RECOMPUTE_SELECTIVE, SL_RECOMPUTE_FULL };
+enum { SL_MAX_STAGES = 256 }; /* entries of a list of stages */
+enum sl_offload_device { SL_OFFLOAD_NONE, SL_OFFLOAD_CPU, SL_OFFLOAD_NVME };
+
+struct sl_config {
+  char ds_version[16]; /* shardlab.ds_version: whose defaults apply; "0.19.6" */
+  /* batch; 0 = not given, until sl_config_resolve_batch */
+  int64_t train_batch_size, train_micro_batch_size_per_gpu, gradient_accumulation_steps;
+  double gradient_clipping;              /* global norm, 0 = off */
+  bool gradient_allreduce_sum;           /* gradient_allreduce_op == "sum" */
+  enum sl_dtype param_dtype;             /* F32, F16 (fp16.enabled) or BF16 (bf16.enabled) */
+  enum sl_dtype communication_data_type; /* null: param_dtype */
+  enum sl_dtype grad_accum_dtype; /* data_types.grad_accum_dtype; null: param_dtype, but F32 for bf16 at stage 0 */
+  struct {
+    bool enabled;      /* fp16.enabled: loss scaling is on */
+    double loss_scale; /* 0 = dynamic */
+    int initial_scale_power;
+    int64_t loss_scale_window, hysteresis;
+    bool consecutive_hysteresis;
+    double min_loss_scale;
+  } fp16;
+  struct {
+    bool enabled, check_grad_overflow;
+  } bf16;
+  struct {
+    enum sl_optimizer type;
+    char type_name[32]; /* as written */
+    double lr, beta1, beta2, eps, weight_decay, momentum, dampening;
+    bool nesterov, bias_correction, adam_w_mode;
+  } optimizer; /* Adam with adam_w_mode (the default) is SL_OPT_ADAMW, as in DeepSpeed */
+  struct sl_lr_rules scheduler;
+  struct {
+    int stage; /* 0..3 */
+    bool overlap_comm;
+    int64_t reduce_bucket_size, allgather_bucket_size; /* elements */
+    int64_t prefetch_bucket_size, param_persistence_threshold, model_persistence_threshold, max_live_parameters,
+        max_reuse_distance; /* elements, stage 3 */
+    enum sl_offload_device offload_optimizer, offload_param;
+    int64_t hpz_partition_size, mics_shard_size;
+    bool allow_untested_optimizer; /* top-level zero_allow_untested_optimizer */
+  } zero;
+  struct { /* the "shardlab" section; flags override */
+    int tp, pp, cp, virtual_stages;
+    char schedule[256]; /* a builder's name, or a .csv path */
+    enum sl_stages_by stages_by;
+    int64_t stage_layers[SL_MAX_STAGES];        /* (stage_count): layers of each of the pp * virtual_stages stages */
+    int stage_count;                            /* 0 unless stages_by is SL_STAGES_LIST */
+    enum sl_recompute recompute[SL_MAX_STAGES]; /* (recompute_count): per pipeline rank */
+    int recompute_count;                        /* pp, or 1: the same everywhere */
+    bool recompute_attention, recompute_norms;  /* what "selective" recomputes: core_attn, layernorm */
+    int64_t recompute_every;                    /* n: layers whose number is a multiple of n */
+    int64_t shard_size;       /* dp ranks that shard among themselves, the groups being replicas; 0 = all. See
+                           sl_config_shard_size */
+    bool limit_all_gathers;   /* FSDP's: a gather waits until the one before the last is freed */
+    int unshard_ahead;        /* stages of a pipeline rank whose parameters are whole at a time */
+    bool store_dropout_masks; /* by forward, a byte an element; else backward draws them again */
+    char preset[32];
+    bool sequence_parallel;      /* false where tp is 1 */
+    enum sl_attention attention; /* probabilities kept for backward, or formed again: memory linear in seq_len */
+    int vocab_multiple;          /* make_vocab_size_divisible_by; 0: the plan's choice, see core/plan/plan.h */
+    bool tf32;                   /* products of fp32 are SL_TF32: HF's tf32, PyTorch's cuda.matmul.allow_tf32 */
+    enum sl_fuse fuse_epilogues; /* GELU, its gradient and bias gradients as part of a product */
+    bool shuffle;                /* false: sequences in the order of the file */
+    int64_t seed, seq_len;       /* seq_len 0 = the model's n_positions */
+  } sl;
+  struct sl_json doc; /* the file, kept for places; owned */
+};
+
+/* Read `path`; on failure nothing is held. Unknown top-level keys warn with the nearest known name (`strict`: they fail); an unknown key inside a
+ * section fails; a key DeepSpeed knows and shardlab does not model is named in a warning. */
+enum sl_status sl_config_load(struct sl_config *config, const char *path, bool strict);
+enum sl_status sl_config_parse(struct sl_config *config, const char *name, const char *text, size_t length,
+                               bool strict);
+/* The same from a document, which is taken over, on failure too: for callers that put keys of their own into it. */
+enum sl_status sl_config_from_json(struct sl_config *config, struct sl_json *doc, bool strict);
+void sl_config_free(struct sl_config *config);
+
+/* What the file itself says. The value at a key path without array indices, NULL when absent, null or "auto"; borrowed. */
+const json_t *sl_config_at(const struct sl_config *config, const char *path);
+/* The truth of that value, `otherwise` where there is none. */
+bool sl_config_flag(const struct sl_config *config, const char *path, bool otherwise);
+/* `value` as it may stand in a message: JSON text, cut to `size`. */
+const char *sl_config_show(const json_t *value, char *out, size_t size);
+/* A warning about the key `path`, with its place. */
+void sl_config_warn(const struct sl_config *config, const char *path, const char *text);
+
+/* DeepSpeed's batch algebra for `dp` data-parallel ranks, and the checks that involve what flags may override (tp, pp, ...):
+ * sl_config_parse has done those among DeepSpeed's own keys. Call it once. After SL_OK
+ * train_batch_size == train_micro_batch_size_per_gpu * gradient_accumulation_steps * dp. */
+enum sl_status sl_config_resolve_batch(struct sl_config *config, int dp);
+
+/* Consecutive data-parallel ranks that shard among themselves while the groups replicate (FSDP's HYBRID_SHARD, DeepSpeed's
+ * MiCS): shardlab.shard_size or zero_optimization.mics_shard_size, 0 = all of them. */
+int64_t sl_config_shard_size(const struct sl_config *config);
+
+/* The type that matrix products (gemm) are made in: param_dtype, or SL_TF32 where that is fp32 and shardlab.tf32 is set;
+ * 16-bit models have no fp32 products. */
+enum sl_dtype sl_config_product_dtype(const struct sl_config *config);
+
+/* Learning rate in force at optimizer step `step`, counted from 0 (skipped steps do not count). DeepSpeed sets a first value
+ * when it builds the scheduler (last_batch_iteration -1) and calls scheduler.step() after each optimizer step, so step s
+ * runs with last_batch_iteration i = s - 1 (lr_schedules.py of 0.19.6). With w = max(2, warmup_num_steps) and
+ * g(i) = log(i+1)/log(w) or i/w (warmup_type "linear"):
+ *   none            the optimizer's lr
+ *   WarmupLR        s=0: min;   i < w: min + (max - min) g(i);   then max   (max null: the optimizer's lr)
+ *   WarmupDecayLR   s=0: min;   i < w: the same;   then min + (max - min) max(0, (total - i)/max(1, total - w))
+ *   WarmupCosineLR  s=0: 0;     i < w: lr (r + (1 - r) g(i)), r = warmup_min_ratio;   then lr (c + (1 - c)(1 + cos(pi p))/2),
+ *                   c = cos_min_ratio, p = min(1, (i - w + 1)/max(1, total - w))
+ *   LRRangeTest     min (1 + step_rate s/step_size), s/step_size rounded down with the staircase
+ *   OneCycle        s=0: min;   s <= first + second: min + (max - min) scale(s), rising from 0 to 1 over `first` steps and
+ *                   back over `second`, in stairs when asked;   then min / (1 + decay_lr_rate (s - first - second) /
+ *                   decay_step_size), or min when either of the two is 0
+ * The log warm-up therefore runs at min for the first two steps. */
+double sl_config_lr(const struct sl_config *config, int64_t step);
+/* Adam's betas in force at `step`: the optimizer's, except under OneCycle with cycle_momentum, where beta2 is 0.99 and beta1
+ * starts at cycle_min_mom (s=0), then runs from cycle_max_mom down to cycle_min_mom and back against the learning rate,
+ * then grows by decay_mom_rate. SGD has no betas: DeepSpeed disables cycle_momentum for it. */
+void sl_config_betas(const struct sl_config *config, int64_t step, double *beta1, double *beta2);
+
+/* Everything modelled, after defaults, under DeepSpeed's own names, and the "shardlab" section; reading the dump again gives
+ * the same configuration. New reference, NULL when out of memory. */
+json_t *sl_config_to_json(const struct sl_config *config);
+
+#endif

@@ -1,0 +1,94 @@
+/* The table of every key that DeepSpeed's ds_config.json and the "shardlab" section know; internal to core/config*.c.
+ *
+ * One row per key gives its type, its default (as JSON text, read by the same code as the file), the default of older
+ * versions, its range or words, and where it goes in struct sl_config; a row without a target is "known to DeepSpeed,
+ * not modelled". Parsing, defaults, messages and the dump all come from this table. */
+#ifndef SL_CORE_CONFIG_FIELDS_H
+#define SL_CORE_CONFIG_FIELDS_H
+
+#include "core/config/config.h"
+
+enum sl_field_type {
+  SL_FIELD_BOOL,  /* bool; true, false, 1, 0 */
+  SL_FIELD_INT,   /* int or int64_t, by size; a real that is a whole number (5e8) is one too */
+  SL_FIELD_WHOLE, /* double that must be a whole number */
+  SL_FIELD_REAL,  /* double; null is NAN */
+  SL_FIELD_PAIR,  /* two neighbouring doubles, from an array of two numbers */
+  SL_FIELD_TEXT,  /* char[size] */
+  SL_FIELD_WORD,  /* index of a word in `words`, into an enum or a bool */
+  SL_FIELD_DTYPE, /* enum sl_dtype; null is SL_DTYPE_COUNT */
+  /* Lists that fill several fields, from an array or from text with commas; the target is the whole struct:
+     config/lists.c */
+  SL_FIELD_STAGES,    /* sl.stages_by, stage_layers, stage_count */
+  SL_FIELD_RECOMPUTE, /* sl.recompute, recompute_count */
+  SL_FIELD_MODULES,   /* sl.recompute_attention, recompute_norms */
+  SL_FIELD_LIST,      /* never modelled, from here on */
+  SL_FIELD_DICT,
+  SL_FIELD_ANY
+};
+
+struct sl_field {
+  const char *section, *key; /* section: the name of its sl_section */
+  const char *alias;         /* a second spelling, or NULL */
+  enum sl_field_type type;
+  bool nullable, modelled;
+  const char *value;     /* the default, JSON text */
+  const char *old_value; /* the default before version `since`, when that is given */
+  int since;             /* SL_VERSION(major, minor, patch) */
+  bool ranged, open;     /* min <= x <= max; open: min < x */
+  double min, max;
+  const char *words;     /* "a|b|c", compared without case */
+  bool soft;             /* modelled: an unknown word is a warning and means the default, as in DeepSpeed;
+                            not modelled: the warning does not name the key, because config/check.c or
+                            config/parallel.c deals with it, or because it has nothing to do with what is modelled */
+  const char *complaint; /* DeepSpeed's own words for a value out of range; '@' becomes the value */
+  double null_value;     /* what null means in an INT */
+  size_t offset, size;   /* target in struct sl_config */
+};
+
+/* One JSON object. `strict`: DeepSpeed refuses unknown keys here (a pydantic model, or a constructor's parameters);
+ * else it ignores them, and we warn. Sections whose name carries '@' are variants: which one applies depends on a
+ * "type" key. */
+struct sl_section {
+  const char *name;
+  const char *path;       /* key path of the object */
+  const char *alias_path; /* older spelling of the path, or NULL */
+  bool strict;
+  bool nullable; /* null means absent */
+};
+
+#define SL_VERSION(major, minor, patch) ((major)*1000000 + (minor)*1000 + (patch))
+
+extern const struct sl_field sl_fields[];
+extern const size_t sl_field_count;
+extern const struct sl_section sl_sections[];
+extern const size_t sl_section_count;
+
+/* Reading: config/read.c. */
+struct sl_reader {
+  struct sl_config *config;
+  int version; /* of DeepSpeed, SL_VERSION */
+  bool strict;
+  char *unmodelled; /* ", a.b, c.d": keys to name in the one warning; owned */
+  size_t unmodelled_length, unmodelled_capacity;
+};
+
+/* "0.19.6" as SL_VERSION(0, 19, 6); -1 when malformed. */
+int sl_config_version(const char *text);
+/* Check and store the object of the section `name`; where it is absent, the defaults. */
+enum sl_status sl_config_read_section(struct sl_reader *reader, const char *name);
+/* The object of `section` in the file, NULL when absent; `path` (of `size`) gets its path as written. */
+enum sl_status sl_config_find_section(const struct sl_config *config, const struct sl_section *section,
+                                      const json_t **out, char *path, size_t size);
+
+/* DeepSpeed's name of a schedule, "" for constant: config/dump.c. */
+const char *sl_config_scheduler_name(enum sl_lr_schedule type);
+
+/* Cross-field checks of the DeepSpeed keys, after reading: config/check.c. */
+enum sl_status sl_config_check(struct sl_config *config);
+/* DeepSpeed's keys for what "shardlab" says too, taken over; and what the parallel keys mean together: config/parallel.c. */
+enum sl_status sl_config_check_parallel(struct sl_config *config);
+/* Deprecated spellings and what DeepSpeed turns them into; called before the checks. */
+enum sl_status sl_config_translate_deprecated(struct sl_config *config);
+
+#endif

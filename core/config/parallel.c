@@ -1,0 +1,114 @@
+/* The keys of parallelism: DeepSpeed's own spellings of what the "shardlab" section says too (tensor_parallel, pipeline,
+ * MiCS) are taken over, and the parallel keys are checked against each other. What needs the number of ranks or the
+ * model is left to the plan, what one framework refuses to strategy.c. */
+#include "core/config/convert.h"
+#include "core/config/fields.h"
+
+#include <string.h>
+
+/* The integer at `path`; false when it is absent or means "none", which is what a value below `low` does. */
+static bool given_integer(const struct sl_config *config, const char *path, int64_t low, int64_t *out) {
+  const json_t *value = sl_config_at(config, path);
+  if (!json_is_number(value)) return false;
+  *out = (int64_t)json_number_value(value);
+  return *out >= low;
+}
+
+/* One degree with two keys: `key` of the "shardlab" section, `value` so far, and DeepSpeed's `other`. */
+static enum sl_status take_degree(const struct sl_config *config, const char *key, const char *other, int64_t low,
+                                  int *value) {
+  int64_t asked;
+  if (!given_integer(config, other, low, &asked)) return SL_OK;
+  if (asked > 65536)
+    return sl_json_fail(&config->doc, other, "is %lld; expected an integer from %lld to 65536", (long long)asked,
+                        (long long)low);
+  if (sl_config_at(config, key) != NULL && asked != *value)
+    return sl_json_fail(&config->doc, other, "is %lld, but %s is %d; expected one of the two, or the same",
+                        (long long)asked, key, *value);
+  *value = (int)asked;
+  return SL_OK;
+}
+
+static enum sl_status take_tensor_parallel(struct sl_config *config) {
+  const char *tp_size = sl_config_at(config, "tensor_parallel.tp.tp_size") != NULL
+                            ? "tensor_parallel.tp.tp_size"
+                            : "tensor_parallel.tensor_parallel.tp_size";
+  int64_t automatic, size;
+  if (given_integer(config, "tensor_parallel.autotp_size", 1, &automatic) && given_integer(config, tp_size, 2, &size) &&
+      automatic != size)
+    return sl_json_fail(&config->doc, tp_size,
+                        "is %lld, but tensor_parallel.autotp_size is %lld; expected one of the two, or the same",
+                        (long long)size, (long long)automatic);
+  SL_TRY(take_degree(config, "shardlab.tp", "tensor_parallel.autotp_size", 1, &config->sl.tp));
+  return take_degree(config, "shardlab.tp", tp_size, 2, &config->sl.tp);
+}
+
+/* DeepSpeed reads the "pipeline" object without a look at it; we read stages and how layers are dealt to them. */
+static enum sl_status take_pipeline(struct sl_config *config) {
+  static const char *const methods[] = {"pipeline.partition_method", "pipeline.partition"};
+  char shown[48];
+  const json_t *stages = sl_config_at(config, "pipeline.stages");
+  if (stages != NULL && (!json_is_integer(stages) || json_integer_value(stages) < 1))
+    return sl_json_fail(&config->doc, "pipeline.stages", "is %s; expected \"auto\" or an integer >= 1",
+                        sl_config_show(stages, shown, sizeof shown));
+  SL_TRY(take_degree(config, "shardlab.pp", "pipeline.stages", 1, &config->sl.pp));
+  for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
+    const json_t *method = sl_config_at(config, methods[i]);
+    if (method == NULL) continue;
+    const char *text = json_is_string(method) ? json_string_value(method) : "";
+    const int word = sl_config_word_index("uniform|parameters|best", text);
+    if (word < 0)
+      return sl_json_fail(&config->doc, methods[i], "is %s; expected uniform or parameters (others are not modelled)",
+                          sl_config_show(method, shown, sizeof shown));
+    if (word > SL_STAGES_PARAMETERS) continue;
+    if (sl_config_at(config, "shardlab.stages") != NULL && config->sl.stages_by != (enum sl_stages_by)word)
+      return sl_json_fail(&config->doc, methods[i],
+                          "is \"%s\", but shardlab.stages says otherwise; expected one of "
+                          "the two, or the same",
+                          text);
+    config->sl.stages_by = (enum sl_stages_by)word;
+  }
+  return SL_OK;
+}
+
+static enum sl_status check_sharding(const struct sl_config *config) {
+  const int64_t mics = config->zero.mics_shard_size, size = config->sl.shard_size;
+  if (mics > 0 && size > 0 && mics != size)
+    return sl_json_fail(&config->doc, "zero_optimization.mics_shard_size",
+                        "is %lld, but shardlab.shard_size is %lld; expected one of the two, or the same",
+                        (long long)mics, (long long)size);
+  if (mics > 0 && sl_config_version(config->ds_version) >= SL_VERSION(0, 19, 7))
+    return sl_json_fail(&config->doc, "zero_optimization.mics_shard_size",
+                        "MiCS ZeRO-3 sharding has been removed; 'zero_optimization.mics_shard_size' is no longer "
+                        "supported (shardlab.ds_version %s; shardlab.shard_size says the same)",
+                        config->ds_version);
+  if (sl_config_shard_size(config) == 1)
+    return sl_json_fail(&config->doc, size > 0 ? "shardlab.shard_size" : "zero_optimization.mics_shard_size",
+                        "is 1, which shards nothing; expected 0 (all ranks) or an integer >= 2");
+  return SL_OK;
+}
+
+static enum sl_status check_lists(const struct sl_config *config) {
+  const int64_t stages = (int64_t)config->sl.pp * config->sl.virtual_stages;
+  if (config->sl.recompute_count != 1 && config->sl.recompute_count != config->sl.pp)
+    return sl_json_fail(&config->doc, "shardlab.recompute", "has %d entries; expected 1, or one a pipeline rank: %d",
+                        config->sl.recompute_count, config->sl.pp);
+  if (config->sl.stages_by == SL_STAGES_LIST && config->sl.stage_count != stages)
+    return sl_json_fail(&config->doc, "shardlab.stages",
+                        "has %d entries; expected one a stage: pp %d x virtual_stages %d = %lld",
+                        config->sl.stage_count, config->sl.pp, config->sl.virtual_stages, (long long)stages);
+  return SL_OK;
+}
+
+enum sl_status sl_config_check_parallel(struct sl_config *config) {
+  SL_TRY(take_tensor_parallel(config));
+  SL_TRY(take_pipeline(config));
+  SL_TRY(check_sharding(config));
+  SL_TRY(check_lists(config));
+  if (config->sl.sequence_parallel && config->sl.tp == 1) {
+    sl_config_warn(config, "shardlab.sequence_parallel",
+                   "Disabling sequence parallelism because tensor model parallelism is disabled");
+    config->sl.sequence_parallel = false;
+  }
+  return SL_OK;
+}

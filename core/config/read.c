@@ -1,0 +1,270 @@
+/* Reading sections by the table: unknown keys, both spellings of a key, defaults by version, and the list of keys that
+ * DeepSpeed knows and shardlab does not model. What the values mean together is left to config.c and config/check.c. */
+#include "core/config/convert.h"
+#include "core/config/fields.h"
+#include "core/base/nearest.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { PATH_SIZE = 512, SECTION_SIZE = 128, MAX_NAMES = 256 };
+
+int sl_config_version(const char *text) {
+  int part[3] = {0, 0, 0};
+  for (int i = 0; i < 3; i++) {
+    if (!isdigit((unsigned char)*text)) return -1;
+    for (; isdigit((unsigned char)*text); text++) {
+      part[i] = part[i] * 10 + (*text - '0');
+      if (part[i] > 999) return -1;
+    }
+    if (*text == '\0' || *text == '+') return SL_VERSION(part[0], part[1], part[2]);
+    if (*text != '.') return -1;
+    text++;
+  }
+  return -1;
+}
+
+static bool is_auto(const json_t *value) {
+  return json_is_string(value) && strcmp(json_string_value(value), "auto") == 0;
+}
+
+/* The value at the dotted `path`, whatever it is. */
+static const json_t *value_at(const json_t *root, const char *path) {
+  const json_t *value = root;
+  while (value != NULL && *path != '\0') {
+    const size_t n = strcspn(path, ".");
+    value = json_object_getn(value, path, n);
+    path += n + (path[n] == '.');
+  }
+  return value;
+}
+
+const json_t *sl_config_at(const struct sl_config *config, const char *path) {
+  const json_t *value = value_at(config->doc.root, path);
+  return value == NULL || json_is_null(value) || is_auto(value) ? NULL : value;
+}
+
+bool sl_config_flag(const struct sl_config *config, const char *path, bool otherwise) {
+  const json_t *value = sl_config_at(config, path);
+  if (value == NULL) return otherwise;
+  return json_is_true(value) || (json_is_number(value) && json_number_value(value) != 0);
+}
+
+const char *sl_config_show(const json_t *value, char *out, size_t size) {
+  if (json_is_real(value)) {
+    snprintf(out, size, "%.15g", json_real_value(value));
+    return out;
+  }
+  char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
+  if (text != NULL && strlen(text) >= size) {
+    snprintf(out, size, "%.*s...", (int)size - 4, text);
+  } else {
+    snprintf(out, size, "%s", text != NULL ? text : "?");
+  }
+  free(text);
+  return out;
+}
+
+enum sl_status sl_config_find_section(const struct sl_config *config, const struct sl_section *section,
+                                      const json_t **out, char *path, size_t size) {
+  char shown[48];
+  *out = NULL;
+  const json_t *value = value_at(config->doc.root, section->path);
+  snprintf(path, size, "%s", section->path);
+  if (value == NULL && section->alias_path != NULL) {
+    value = value_at(config->doc.root, section->alias_path);
+    if (value != NULL) snprintf(path, size, "%s", section->alias_path);
+  }
+  if (value == NULL || is_auto(value) || (section->nullable && json_is_null(value))) return SL_OK;
+  if (strcmp(section->path, "zero_optimization") == 0 && json_is_boolean(value)) return SL_OK; /* config/check.c */
+  if (!json_is_object(value))
+    return sl_json_fail(&config->doc, path, "is %s; expected an object", sl_config_show(value, shown, sizeof shown));
+  *out = value;
+  return SL_OK;
+}
+
+/* The last part of `path` when the rest is `parent`, else NULL. */
+static const char *child_of(const char *path, const char *parent) {
+  if (path == NULL || path[0] == '\0') return NULL;
+  const char *dot = strrchr(path, '.');
+  const size_t n = dot != NULL ? (size_t)(dot - path) : 0;
+  if (strlen(parent) != n || strncmp(path, parent, n) != 0) return NULL;
+  return dot != NULL ? dot + 1 : path;
+}
+
+/* All keys that `section` knows; `names` has MAX_NAMES entries. */
+static size_t known_names(const struct sl_section *section, const char **names) {
+  size_t n = 0;
+  for (size_t i = 0; i < sl_field_count && n + 2 <= MAX_NAMES; i++) {
+    if (strcmp(sl_fields[i].section, section->name) != 0) continue;
+    names[n++] = sl_fields[i].key;
+    if (sl_fields[i].alias != NULL) names[n++] = sl_fields[i].alias;
+  }
+  for (size_t i = 0; i < sl_section_count && n + 2 <= MAX_NAMES; i++) {
+    const char *child = child_of(sl_sections[i].path, section->path);
+    const char *alias = child_of(sl_sections[i].alias_path, section->path);
+    if (child != NULL) names[n++] = child;
+    if (alias != NULL) names[n++] = alias;
+  }
+  return n;
+}
+
+/* "; did you mean ..." or, when nothing is near, "; expected one of ..." as far as it fits. */
+static void suggest(const char *key, const char *const *names, size_t n, char *out, size_t size) {
+  const char *nearest = sl_nearest(key, names, n);
+  if (nearest != NULL) {
+    snprintf(out, size, "; did you mean \"%s\"?", nearest);
+    return;
+  }
+  size_t used = (size_t)snprintf(out, size, "; expected one of");
+  for (size_t i = 0; i < n; i++) {
+    if (used + strlen(names[i]) + 8 > size) {
+      snprintf(out + used, size - used, " ...");
+      return;
+    }
+    used += (size_t)snprintf(out + used, size - used, " %s%s", names[i], i + 1 < n ? "," : "");
+  }
+}
+
+static enum sl_status unknown_key(const struct sl_reader *reader, const struct sl_section *section, const char *path,
+                                  const char *key, const char *const *names, size_t n) {
+  char near[256], where[1024];
+  suggest(key, names, n, near, sizeof near);
+  if (section->strict || (reader->strict && section->name[0] == '\0'))
+    return sl_json_fail(&reader->config->doc, path, "unknown key%s", near);
+  sl_json_where(&reader->config->doc, path, where, sizeof where);
+  sl_warn("%s: %s: unknown key, ignored as DeepSpeed ignores it%s", where, path, near);
+  return SL_OK;
+}
+
+static enum sl_status check_keys(const struct sl_reader *reader, const struct sl_section *section, const json_t *object,
+                                 const char *at) {
+  const char *names[MAX_NAMES], *key;
+  json_t *value;
+  const size_t n = known_names(section, names);
+  json_object_foreach((json_t *)object, key, value) {
+    size_t i = 0;
+    while (i < n && strcmp(names[i], key) != 0) i++;
+    if (i < n) continue;
+    char path[PATH_SIZE];
+    snprintf(path, sizeof path, "%s%s%s", at, at[0] != '\0' ? "." : "", key);
+    SL_TRY(unknown_key(reader, section, path, key, names, n));
+  }
+  return SL_OK;
+}
+
+/* The message for a value that its row refuses. */
+static enum sl_status refuse(const struct sl_reader *reader, const struct sl_field *field, const char *path,
+                             const json_t *value, enum sl_converted fault) {
+  char shown[48], expectation[128], text[256];
+  sl_config_show(value, shown, sizeof shown);
+  sl_config_expectation(field, expectation, sizeof expectation);
+  if (fault == SL_WRONG_TYPE || field->complaint == NULL)
+    return sl_json_fail(&reader->config->doc, path, "is %s; expected %s", shown, expectation);
+  const char *mark = strchr(field->complaint, '@');
+  if (mark == NULL) return sl_json_fail(&reader->config->doc, path, "%s; is %s", field->complaint, shown);
+  snprintf(text, sizeof text, "%.*s%s%s", (int)(mark - field->complaint), field->complaint, shown, mark + 1);
+  return sl_json_fail(&reader->config->doc, path, "%s", text);
+}
+
+static const char *default_text(const struct sl_reader *reader, const struct sl_field *field) {
+  return field->old_value != NULL && reader->version < field->since ? field->old_value : field->value;
+}
+
+/* `given`: what stands in the file in its stead, NULL or "auto". */
+static enum sl_status store_default(const struct sl_reader *reader, const struct sl_field *field, const char *path,
+                                    const json_t *given) {
+  char expectation[128];
+  json_t *value = json_loads(default_text(reader, field), JSON_DECODE_ANY, NULL);
+  if (value == NULL) return sl_fail(SL_ERR_MEMORY, "out of memory in the default of %s", path);
+  const enum sl_converted done = sl_config_convert(field, value, (char *)reader->config + field->offset);
+  json_decref(value);
+  if (done == SL_CONVERTED) return SL_OK;
+  return sl_json_fail(&reader->config->doc, path, "%s; expected %s",
+                      given != NULL ? "is \"auto\" and has no default" : "missing",
+                      sl_config_expectation(field, expectation, sizeof expectation));
+}
+
+static enum sl_status store_given(const struct sl_reader *reader, const struct sl_field *field, const char *path,
+                                  const json_t *value) {
+  char shown[48], where[1024];
+  const enum sl_converted done = sl_config_convert(field, value, (char *)reader->config + field->offset);
+  if (done == SL_CONVERTED) return SL_OK;
+  if (done != SL_WRONG_VALUE || !field->soft) return refuse(reader, field, path, value, done);
+  sl_json_where(&reader->config->doc, path, where, sizeof where);
+  sl_warn("%s: %s: Using unknown %s: %s. The default %s applies", where, path, field->key,
+          sl_config_show(value, shown, sizeof shown), field->value);
+  return store_default(reader, field, path, NULL);
+}
+
+static bool same_value(const json_t *a, const json_t *b) {
+  if (json_is_number(a) && json_is_number(b)) return json_number_value(a) == json_number_value(b);
+  if (json_is_string(a) && json_is_string(b)) return strcasecmp(json_string_value(a), json_string_value(b)) == 0;
+  return json_equal(a, b) != 0;
+}
+
+/* A section that is not switched on changes nothing, whatever else it says. */
+static bool switched_off(const struct sl_field *field, const json_t *object) {
+  if (strcmp(field->key, "enabled") == 0) return false;
+  for (size_t i = 0; i < sl_field_count; i++) {
+    if (strcmp(sl_fields[i].section, field->section) != 0 || strcmp(sl_fields[i].key, "enabled") != 0) continue;
+    const json_t *enabled = json_object_get(object, "enabled");
+    if (enabled == NULL || is_auto(enabled)) return strcmp(sl_fields[i].value, "false") == 0;
+    return json_is_false(enabled) || (json_is_number(enabled) && json_number_value(enabled) == 0);
+  }
+  return false;
+}
+
+/* A key without target: checked where DeepSpeed would or where the row has a range, and remembered when it is set to
+ * something else. */
+static enum sl_status note_unmodelled(struct sl_reader *reader, const struct sl_field *field, bool strict,
+                                      const json_t *object, const char *path, const json_t *value) {
+  if (strict || field->ranged) {
+    const enum sl_converted done = sl_config_convert(field, value, NULL);
+    if (done != SL_CONVERTED) return refuse(reader, field, path, value, done);
+  }
+  json_t *usual = json_loads(default_text(reader, field), JSON_DECODE_ANY, NULL);
+  if (usual == NULL) return sl_fail(SL_ERR_MEMORY, "out of memory in the default of %s", path);
+  const bool same = same_value(value, usual);
+  json_decref(usual);
+  if (same || field->soft || switched_off(field, object)) return SL_OK;
+  const size_t need = reader->unmodelled_length + strlen(path) + 3;
+  SL_TRY(sl_grow(&reader->unmodelled, &reader->unmodelled_capacity, need, 1));
+  reader->unmodelled_length += (size_t)sprintf(reader->unmodelled + reader->unmodelled_length, "%s%s",
+                                               reader->unmodelled_length > 0 ? ", " : "", path);
+  return SL_OK;
+}
+
+static enum sl_status read_field(struct sl_reader *reader, const struct sl_section *section,
+                                 const struct sl_field *field, const json_t *object, const char *at) {
+  char path[PATH_SIZE];
+  const json_t *value = json_object_get(object, field->key);
+  const json_t *other = field->alias != NULL ? json_object_get(object, field->alias) : NULL;
+  const char *key = value == NULL && other != NULL ? field->alias : field->key;
+  snprintf(path, sizeof path, "%s%s%s", at, at[0] != '\0' ? "." : "", key);
+  if (value != NULL && other != NULL)
+    return sl_json_fail(&reader->config->doc, path, "given twice, also as \"%s\"; expected one of the two",
+                        field->alias);
+  if (value == NULL) value = other;
+  if (value == NULL || is_auto(value)) return field->modelled ? store_default(reader, field, path, value) : SL_OK;
+  if (field->modelled) return store_given(reader, field, path, value);
+  return note_unmodelled(reader, field, section->strict, object, path, value);
+}
+
+enum sl_status sl_config_read_section(struct sl_reader *reader, const char *name) {
+  size_t i = 0;
+  const json_t *object;
+  char at[SECTION_SIZE];
+  while (i < sl_section_count && strcmp(sl_sections[i].name, name) != 0) i++;
+  if (i == sl_section_count) return sl_fail(SL_ERR_INTERNAL, "no section \"%s\" in the table of keys", name);
+  const struct sl_section *section = &sl_sections[i];
+  SL_TRY(sl_config_find_section(reader->config, section, &object, at, sizeof at));
+  if (object != NULL) SL_TRY(check_keys(reader, section, object, at));
+  for (i = 0; i < sl_field_count; i++) {
+    if (strcmp(sl_fields[i].section, name) == 0) SL_TRY(read_field(reader, section, &sl_fields[i], object, at));
+  }
+  return SL_OK;
+}

@@ -1,0 +1,48 @@
+/* Token sources: a text file (one token per byte) or a token shard as llm.c writes it, and the order of its sequences.
+ *
+ * A source of T tokens holds (T-1)/S sequences of S tokens; sequence i is tokens [i S, i S + S) and its targets are the
+ * same range shifted by one. A run draws sequence sl_data_order(n, seed, k) as its k-th: every epoch is a new
+ * permutation of all n sequences, so global batch s of B sequences is k = s B .. (s+1) B, across epochs. The
+ * permutation is computed, not stored: a keyed bijection, equal on every rank. */
+#ifndef SL_CORE_IO_DATA_H
+#define SL_CORE_IO_DATA_H
+
+#include "core/base/file_map.h"
+#include "core/base/status.h"
+
+#include <stdint.h>
+
+struct sl_data {
+  char *name; /* file name for messages; owned */
+  struct sl_map map;
+  size_t first;    /* byte offset of the first token */
+  int token_bytes; /* 1 text, 2 GPT-2 shard, 4 Llama 3 shard */
+  int64_t token_count;
+};
+
+/* Open `path`. A file that starts with a magic number of llm.c, or whose name ends in ".bin", is a shard: 256
+ * little-endian int32 {magic, version, tokens, 0...}, then the tokens. Magic 20240520 version 1: uint16 (GPT-2);
+ * 20240801 version 7: uint32 (Llama 3). Source: llm.c, dev/data/data_common.py and llmc/dataloader.h. Every other file
+ * is text. Errors: SL_ERR_INPUT: unreadable or empty file, bad header, size unlike the header's count. On failure
+ * nothing is held. */
+enum sl_status sl_data_open(struct sl_data *data, const char *path);
+/* The same from memory, which stays the caller's and must outlive `data`. */
+enum sl_status sl_data_open_memory(struct sl_data *data, const char *name, const void *bytes, size_t size);
+void sl_data_close(struct sl_data *data);
+
+/* Sequences of `seq` tokens (> 0) in the source; the last incomplete one does not count. */
+int64_t sl_data_sequences(const struct sl_data *data, int64_t seq);
+/* Read the whole source once: SL_ERR_INPUT when it is too short for one sequence of `seq`, or holds a token that is not
+ * below `vocab_size` (the message names its index and its byte offset). */
+enum sl_status sl_data_check(const struct sl_data *data, int64_t seq, int64_t vocab_size);
+/* Fill tokens[seq] and targets[seq], each unless NULL, with sequence `i`, 0 <= i < sl_data_sequences(data, seq).
+ * SL_ERR_INPUT: no such sequence, or a token that is not below `vocab_size`. */
+enum sl_status sl_data_sequence(const struct sl_data *data, int64_t i, int64_t seq, int64_t vocab_size,
+                                int32_t *tokens /* (seq) */, int32_t *targets /* (seq) */);
+
+/* Position `i` of the permutation of 0..n-1 that `seed` and `epoch` select; n > 0, 0 <= i < n. */
+int64_t sl_data_permute(int64_t n, uint64_t seed, uint64_t epoch, int64_t i);
+/* The sequence that a run over `n` sequences draws as its k-th (k >= 0): epoch k / n, position k % n. */
+int64_t sl_data_order(int64_t n, uint64_t seed, int64_t k);
+
+#endif

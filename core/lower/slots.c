@@ -1,0 +1,412 @@
+/* Slots: what the micro-batches in flight hold of a rank's buffers.
+ *
+ * Slots are taken and given back as the schedule goes, the lowest free one first: so a rank holds what its schedule has in
+ * flight, min(pp - stage, m) micro-batches for 1F1B, and no more.
+ *
+ *   stream      IN taken by RECV_F, given back by B (W); OUT taken by F, given back by SEND_F, or becoming the IN of the next
+ *               stage where that is on the same rank
+ *   DX          taken by RECV_B (by the last stage's own B or I), given back by SEND_B (by the first stage's B or I); a stage
+ *               on the same rank takes it over
+ *   ACTIVATION  taken by F, given back by B; where that comes in halves by I, or by W if W reads it
+ *   WEIGHT      taken by I, given back by W; a whole B of a split schedule takes and gives one back
+ *   PARAMETER   taken by UNSHARD, given back by RESHARD
+ * What only one action uses needs no slots; what I is done with may leave its slot to what it makes for W.
+ *
+ * What is sent or received has one slot more, so that it can travel while the next action computes.
+ *
+ * The chunks of a rank are not all full at once: had each slots of its own, a rank of 12 chunks would have a quarter more than
+ * it ever holds. So equal buffers of several chunks are a family with common slots, and all families of the same chunks take
+ * theirs from one pool: one of all chunks where they are alike, others for what only the model's ends have, or chunks with a
+ * layer more. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/lower/build.h"
+
+struct pool {
+  enum sl_slot kind;
+  bool late;                           /* W reads what stands there */
+  bool *users;                         /* by chunk of the rank */
+  int32_t *slot_of;                    /* by holder, -1 none */
+  uint64_t *taken;                     /* a bit a slot */
+  int size;                            /* most slots ever taken */
+  int32_t resting[SL_SLOT_ACTIVATION]; /* slot given back last, plus 1; see rest */
+};
+
+struct sl_slots {
+  struct pool stream, dx, *kept;
+  size_t kept_count, kept_capacity;
+  int32_t *head; /* by buffer: the first of its family, -1 none */
+  size_t buffer_count;
+};
+
+/* A chunk's parameters serve all its micro-batches: they are held in the name of the first. */
+enum { ANY = -1 };
+
+/* Who holds a slot: a micro-batch of a chunk of the rank. The chunk's output stands under a number of its own until it is sent
+ * or the next chunk's input. */
+static size_t holder(const struct sl_lowering *l, int local, int micro_batch, bool output) {
+  const size_t chunk = (size_t)local + (output ? (size_t)l->stage->chunk_count : 0);
+  return chunk * (size_t)l->plan->n_micro + (size_t)(micro_batch == ANY ? 0 : micro_batch);
+}
+
+static size_t holders(const struct sl_lowering *l) {
+  return 2 * (size_t)l->stage->chunk_count * (size_t)l->plan->n_micro;
+}
+
+/* ---- one pool ---- */
+
+static enum sl_status open_pool(const struct sl_lowering *l, struct pool *pool) {
+  const size_t most = holders(l) + SL_SLOT_ACTIVATION; /* as many may rest beside */
+  SL_TRY(sl_calloc(&pool->users, (size_t)l->stage->chunk_count, sizeof *pool->users));
+  SL_TRY(sl_calloc(&pool->slot_of, holders(l), sizeof *pool->slot_of));
+  SL_TRY(sl_calloc(&pool->taken, most / 64 + 1, sizeof *pool->taken));
+  memset(pool->slot_of, 0xff, holders(l) * sizeof *pool->slot_of);
+  return SL_OK;
+}
+
+static void close_pool(struct pool *pool) {
+  free(pool->users);
+  free(pool->slot_of);
+  free(pool->taken);
+}
+
+static void take(struct pool *pool, size_t holder) {
+  size_t word = 0;
+  while (pool->taken[word] == UINT64_MAX) word++;
+  const int bit = __builtin_ctzll(~pool->taken[word]), slot = (int)word * 64 + bit;
+  pool->taken[word] |= UINT64_C(1) << bit;
+  pool->slot_of[holder] = slot;
+  if (slot >= pool->size) pool->size = slot + 1;
+}
+
+/* 0 where nothing is held: the action does not use it. */
+static int32_t find(const struct pool *pool, size_t holder) {
+  return pool->slot_of[holder] >= 0 ? pool->slot_of[holder] : 0;
+}
+
+static void release(struct pool *pool, int32_t slot) {
+  pool->taken[slot / 64] &= ~(UINT64_C(1) << slot % 64);
+}
+
+static void give(struct pool *pool, size_t holder) {
+  if (pool->slot_of[holder] >= 0) release(pool, pool->slot_of[holder]);
+  pool->slot_of[holder] = -1;
+}
+
+/* Give back when something else is given back: until then what comes next stands beside it. So a transfer out of the slot,
+ * or the next one into it, has the time of one action to hide behind. Where nothing is sent there is nothing to hide. */
+static void rest(struct pool *pool, size_t holder, enum sl_slot as, bool transfers) {
+  if (!transfers) give(pool, holder);
+  if (pool->slot_of[holder] < 0) return;
+  if (pool->resting[as] > 0) release(pool, pool->resting[as] - 1);
+  pool->resting[as] = pool->slot_of[holder] + 1;
+  pool->slot_of[holder] = -1;
+}
+
+static void hand_over(struct pool *pool, size_t from, size_t to) {
+  pool->slot_of[to] = pool->slot_of[from];
+  pool->slot_of[from] = -1;
+}
+
+/* ---- the schedule's part ---- */
+
+/* The chunk of this rank that is stage `stage`, -1 where that is another rank's. */
+static int local_of(const struct sl_lowering *l, int stage) {
+  if (stage < 0 || stage >= l->plan->chunk_count) return -1;
+  return l->plan->chunks[stage].rank == l->rank_class->stage ? l->plan->chunks[stage].local : -1;
+}
+
+static void take_kept(struct sl_slots *s, enum sl_slot kind, int local, size_t own) {
+  for (size_t k = 0; k < s->kept_count; k++) {
+    if (s->kept[k].kind == kind && s->kept[k].users[local]) take(&s->kept[k], own);
+  }
+}
+
+/* With `late` also what W reads. */
+static void give_kept(struct sl_slots *s, enum sl_slot kind, bool late, size_t own) {
+  for (size_t k = 0; k < s->kept_count; k++) {
+    if (s->kept[k].kind == kind && (late || !s->kept[k].late)) give(&s->kept[k], own);
+  }
+}
+
+int sl_slots_count(const struct sl_lowering *l) {
+  return SL_SLOT_ACTIVATION + (int)l->slots->kept_count;
+}
+
+void sl_slots_take(struct sl_lowering *l, const struct sl_action *a, int32_t *numbers) {
+  struct sl_slots *s = l->slots;
+  const int local = local_of(l, a->stage);
+  const bool head = l->plan->chunks[a->stage].head;
+  const size_t own = holder(l, local, a->micro_batch, false), output = holder(l, local, a->micro_batch, true);
+  const size_t chunk = holder(l, local, ANY, false);
+  switch (a->kind) {
+  case SL_ACTION_RECV_F:
+    take(&s->stream, own);
+    break;
+  case SL_ACTION_FORWARD:
+    take_kept(s, SL_SLOT_ACTIVATION, local, own);
+    if (!head) take(&s->stream, output);
+    break;
+  case SL_ACTION_RECV_B:
+    take(&s->dx, own);
+    break;
+  case SL_ACTION_BACKWARD:
+  case SL_ACTION_BACKWARD_INPUT:
+    if (head) take(&s->dx, own);
+    take_kept(s, SL_SLOT_WEIGHT, local, own);
+    break;
+  case SL_ACTION_UNSHARD:
+    take_kept(s, SL_SLOT_PARAMETER, local, chunk);
+    break;
+  default:
+    break;
+  }
+  numbers[SL_SLOT_IN] = find(&s->stream, own);
+  numbers[SL_SLOT_OUT] = find(&s->stream, output);
+  numbers[SL_SLOT_DX] = find(&s->dx, own);
+  for (size_t k = 0; k < s->kept_count; k++)
+    numbers[SL_SLOT_ACTIVATION + k] = find(&s->kept[k], s->kept[k].kind == SL_SLOT_PARAMETER ? chunk : own);
+}
+
+void sl_slots_give(struct sl_lowering *l, const struct sl_action *a) {
+  struct sl_slots *s = l->slots;
+  const int local = local_of(l, a->stage), next = local_of(l, a->stage + 1), previous = local_of(l, a->stage - 1);
+  const size_t own = holder(l, local, a->micro_batch, false), output = holder(l, local, a->micro_batch, true);
+  const bool transfers = l->plan->pp > 1;
+  const bool whole = a->kind == SL_ACTION_BACKWARD, input = whole || a->kind == SL_ACTION_BACKWARD_INPUT;
+  if (a->kind == SL_ACTION_FORWARD && next >= 0) hand_over(&s->stream, output, holder(l, next, a->micro_batch, false));
+  if (a->kind == SL_ACTION_SEND_F) rest(&s->stream, output, SL_SLOT_OUT, transfers);
+  if (a->kind == SL_ACTION_SEND_B || (input && a->stage == 0)) rest(&s->dx, own, SL_SLOT_DX, transfers);
+  if (input && previous >= 0) hand_over(&s->dx, own, holder(l, previous, a->micro_batch, false));
+  if (a->kind == SL_ACTION_RESHARD) give_kept(s, SL_SLOT_PARAMETER, true, holder(l, local, ANY, false));
+  if (input) give_kept(s, SL_SLOT_ACTIVATION, false, own);
+  if (!whole && a->kind != SL_ACTION_BACKWARD_WEIGHT) return;
+  rest(&s->stream, own, SL_SLOT_IN, transfers);
+  give_kept(s, SL_SLOT_ACTIVATION, true, own);
+  give_kept(s, SL_SLOT_WEIGHT, true, own);
+}
+
+/* ---- families ---- */
+
+/* A buffer with slots from a pool, and what makes it another's equal: it is the `ordinal`th of its chunk that has this kind,
+ * end, category, space and size. */
+struct member {
+  int32_t buffer;
+  int chunk, ordinal;
+  bool late;
+  const struct sl_buffer *b;
+};
+
+#define DIFFER(x, y)                                                                                                   \
+  if ((x) != (y)) return (x) < (y) ? -1 : 1
+
+static int alike(const struct member *x, const struct member *y) {
+  DIFFER(x->b->slot, y->b->slot);
+  DIFFER(x->late, y->late);
+  DIFFER(x->b->category, y->b->category);
+  DIFFER(x->b->space, y->b->space);
+  DIFFER(x->b->bytes, y->b->bytes);
+  return 0;
+}
+
+static int by_chunk(const void *a, const void *b) {
+  const struct member *x = a, *y = b;
+  const int order = alike(x, y);
+  if (order != 0) return order;
+  DIFFER(x->chunk, y->chunk);
+  return x->buffer < y->buffer ? -1 : 1;
+}
+
+static int by_family(const void *a, const void *b) {
+  const struct member *x = a, *y = b;
+  const int order = alike(x, y);
+  if (order != 0) return order;
+  DIFFER(x->ordinal, y->ordinal);
+  return x->chunk < y->chunk ? -1 : 1;
+}
+
+/* The pool for such members of exactly these chunks, which is made where there is none. */
+static enum sl_status pool_for(const struct sl_lowering *l, const struct member *m, const bool *users, int32_t *out) {
+  struct sl_slots *s = l->slots;
+  const size_t bytes = (size_t)l->stage->chunk_count * sizeof *users;
+  for (size_t k = 0; k < s->kept_count; k++) {
+    const struct pool *pool = &s->kept[k];
+    *out = (int32_t)k;
+    if (pool->kind == m->b->slot && pool->late == m->late && memcmp(pool->users, users, bytes) == 0) return SL_OK;
+  }
+  *out = (int32_t)s->kept_count;
+  SL_TRY(sl_grow(&s->kept, &s->kept_capacity, s->kept_count + 1, sizeof *s->kept));
+  struct pool *pool = &s->kept[s->kept_count++];
+  pool->kind = m->b->slot;
+  pool->late = m->late;
+  SL_TRY(open_pool(l, pool));
+  memcpy(pool->users, users, bytes);
+  return SL_OK;
+}
+
+static enum sl_status join_family(struct sl_lowering *l, const struct member *family, size_t count, bool *users) {
+  int32_t pool;
+  memset(users, 0, (size_t)l->stage->chunk_count * sizeof *users);
+  for (size_t i = 0; i < count; i++) users[family[i].chunk] = true;
+  SL_TRY(pool_for(l, family, users, &pool));
+  for (size_t i = 0; i < count; i++) {
+    l->rank_class->buffers[family[i].buffer].pool = pool;
+    l->slots->head[family[i].buffer] = family->buffer;
+  }
+  return SL_OK;
+}
+
+/* How the backward of a chunk uses a buffer. Positions count drafts from 1, 0 is none. */
+struct use {
+  bool by_input, by_weight; /* in which halves; all of an undivided backward is the first */
+  size_t first, last;       /* in I */
+  bool first_computes;      /* the first is an op of the compute lane */
+  bool only_computes;       /* all in I are */
+  int32_t heir;             /* buffer plus 1 that takes over the slot */
+  bool inherits;            /* such a buffer */
+};
+
+static void note_input_use(struct use *u, size_t position, bool computes) {
+  if (u->first == 0) u->first_computes = u->only_computes = computes;
+  if (u->first == 0) u->first = position;
+  u->only_computes = u->only_computes && computes;
+  u->last = position;
+}
+
+static void find_uses(const struct sl_lowered_chunk *c, struct use *uses) {
+  for (size_t i = 0; i < c->backward.count; i++) {
+    const struct sl_draft *d = &c->backward.items[i];
+    const bool weight = c->split && d->half == SL_HALF_WEIGHT;
+    for (int k = 0; k < d->operand_count; k++) {
+      if (d->operand[k].buffer < 0) continue;
+      struct use *u = &uses[d->operand[k].buffer];
+      u->by_weight = u->by_weight || weight;
+      u->by_input = u->by_input || !weight;
+      if (!weight) note_input_use(u, i + 1, d->op.lane == SL_LANE_COMPUTE);
+    }
+  }
+}
+
+/* An activation that I is done with leaves its slot to a buffer of the same size that I makes later for W: both are used by
+ * ops of one lane, so the one is over when the other begins. Apart, the two would need room for the most that there ever is
+ * of each, though there is little of one when there is much of the other. */
+static void find_heir(const struct sl_lowering *l, const struct sl_lowered_chunk *c, struct use *uses, int32_t made) {
+  const struct sl_buffer *buffers = l->rank_class->buffers, *b = &buffers[made];
+  if (b->slot != SL_SLOT_WEIGHT || !uses[made].by_weight || !uses[made].first_computes) return;
+  for (int32_t i = c->first_buffer; i < c->end_buffer; i++) {
+    const struct sl_buffer *x = &buffers[i];
+    if (x->slot != SL_SLOT_ACTIVATION || x->bytes != b->bytes || x->category != b->category || x->space != b->space)
+      continue;
+    if (uses[i].by_weight || !uses[i].only_computes || uses[i].heir > 0 || uses[i].last >= uses[made].first) continue;
+    uses[i].heir = made + 1;
+    uses[made].inherits = true;
+    return;
+  }
+}
+
+/* Used by two actions or more, and with a slot of its own. */
+static bool is_member(const struct sl_buffer *b, const struct use *u) {
+  if (b->slot == SL_SLOT_ACTIVATION) return u->by_input || u->by_weight;
+  return b->slot == SL_SLOT_PARAMETER || (b->slot == SL_SLOT_WEIGHT && u->by_input && u->by_weight && !u->inherits);
+}
+
+static size_t list_members(const struct sl_lowering *l, struct use *uses, struct member *members) {
+  size_t n = 0;
+  for (int chunk = 0; chunk < l->stage->chunk_count; chunk++) {
+    const struct sl_lowered_chunk *c = &l->chunks[chunk];
+    find_uses(c, uses);
+    for (int32_t i = c->first_buffer; i < c->end_buffer; i++) find_heir(l, c, uses, i);
+    for (int32_t i = c->first_buffer; i < c->end_buffer; i++) {
+      const struct sl_buffer *b = &l->rank_class->buffers[i];
+      if (!is_member(b, &uses[i])) continue;
+      members[n++] =
+          (struct member){.buffer = i, .chunk = chunk, .late = uses[i].by_weight || uses[i].heir > 0, .b = b};
+    }
+  }
+  return n;
+}
+
+static enum sl_status find_families(struct sl_lowering *l) {
+  enum sl_status status;
+  struct member *members = NULL;
+  struct use *uses = NULL; /* by buffer */
+  bool *users = NULL;
+  SL_GO(sl_calloc(&members, l->rank_class->buffer_count, sizeof *members));
+  SL_GO(sl_calloc(&uses, l->rank_class->buffer_count, sizeof *uses));
+  SL_GO(sl_calloc(&users, (size_t)l->stage->chunk_count, sizeof *users));
+  const size_t n = list_members(l, uses, members);
+  qsort(members, n, sizeof *members, by_chunk);
+  for (size_t i = 1; i < n; i++) {
+    const struct member *before = &members[i - 1];
+    if (alike(before, &members[i]) == 0 && before->chunk == members[i].chunk) members[i].ordinal = before->ordinal + 1;
+  }
+  qsort(members, n, sizeof *members, by_family);
+  for (size_t i = 0, end; i < n; i = end) {
+    for (end = i + 1; end < n && alike(&members[i], &members[end]) == 0; end++) {
+      if (members[i].ordinal != members[end].ordinal) break;
+    }
+    SL_GO(join_family(l, &members[i], end - i, users));
+  }
+  for (size_t i = 0; i < n; i++) {
+    const int32_t heir = uses[members[i].buffer].heir - 1;
+    if (heir < 0) continue;
+    l->rank_class->buffers[heir].pool = members[i].b->pool;
+    l->slots->head[heir] = l->slots->head[members[i].buffer];
+  }
+fail:
+  free(members);
+  free(uses);
+  free(users);
+  return status;
+}
+
+enum sl_status sl_slots_open(struct sl_lowering *l) {
+  SL_TRY(sl_calloc(&l->slots, 1, sizeof *l->slots));
+  struct sl_slots *s = l->slots;
+  s->buffer_count = l->rank_class->buffer_count;
+  SL_TRY(sl_calloc(&s->head, s->buffer_count, sizeof *s->head));
+  memset(s->head, 0xff, s->buffer_count * sizeof *s->head);
+  SL_TRY(open_pool(l, &s->stream));
+  SL_TRY(open_pool(l, &s->dx));
+  return find_families(l);
+}
+
+void sl_slots_close(struct sl_lowering *l) {
+  struct sl_slots *s = l->slots;
+  if (s == NULL) return;
+  for (size_t k = 0; k < s->kept_count; k++) close_pool(&s->kept[k]);
+  close_pool(&s->stream);
+  close_pool(&s->dx);
+  free(s->kept);
+  free(s->head);
+  free(s);
+  l->slots = NULL;
+}
+
+/* ---- numbers ---- */
+
+void sl_lower_slots(struct sl_lowering *l, int32_t buffer, enum sl_slot slot) {
+  l->rank_class->buffers[buffer].slot = slot;
+}
+
+static int slots_of(const struct sl_lowering *l, int32_t buffer) {
+  const struct sl_slots *s = l->slots;
+  const struct sl_buffer *b = &l->rank_class->buffers[buffer];
+  const struct pool *pool = buffer == l->stream                                        ? &s->stream
+                            : buffer == l->dx                                          ? &s->dx
+                            : (size_t)buffer < s->buffer_count && s->head[buffer] >= 0 ? &s->kept[b->pool]
+                                                                                       : NULL;
+  return pool != NULL && pool->size > 1 ? pool->size : 1;
+}
+
+void sl_slots_number(struct sl_lowering *l) {
+  struct sl_class *c = l->rank_class;
+  for (int32_t i = 0; i < (int32_t)c->buffer_count; i++) {
+    struct sl_buffer *b = &c->buffers[i];
+    const int32_t head = (size_t)i < l->slots->buffer_count ? l->slots->head[i] : -1;
+    b->slots = slots_of(l, i);
+    b->first_slot = head >= 0 && head < i ? c->buffers[head].first_slot : (int32_t)c->slot_count;
+    if (head < 0 || head == i) c->slot_count += (size_t)b->slots;
+  }
+}

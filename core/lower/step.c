@@ -1,0 +1,177 @@
+/* The step program of one rank: its part of the schedule, action by action.
+ *
+ * A distinct action (kind, stage, place in the accumulation) is lowered once; every action of the schedule becomes an
+ * instance of it with its micro-batch and its buffer slots (lower/slots.c). */
+#include <stdlib.h>
+
+#include "core/lower/build.h"
+
+/* A variant of a chunk's actions that is lowered: first op and number of ops, -1 before. */
+struct segment {
+  int32_t first, count;
+};
+
+enum { VARIANTS = 64 }; /* the flags of struct sl_pass */
+
+struct walk {
+  struct sl_lowering *l;
+  struct sl_program *p;
+  struct segment (*segments)[SL_ACTION_COUNT][VARIANTS]; /* per chunk of the rank */
+  size_t at;                                             /* index of the action in the rank's list */
+  size_t last_backward;                                  /* of the rank */
+};
+
+/* ---- segments ---- */
+
+/* Which of the two pairs of lanes: the one to the next rank or the one to the rank before. A V sends activations both ways
+ * and gradients too; were they on one lane, those of one neighbour would stand behind those of the other. Two ranks are each
+ * other's both neighbours: there, and between ranks that are none, activations go up. */
+static bool goes_up(int ranks, int from, int to, bool forward) {
+  if (ranks > 2 && to == (from + 1) % ranks) return true;
+  if (ranks > 2 && from == (to + 1) % ranks) return false;
+  return forward;
+}
+
+/* A transfer between this rank and the one that holds the neighbouring stage. */
+static enum sl_status lower_transfer(struct sl_lowering *l, struct sl_program *p, const struct sl_action *a) {
+  const bool send = a->kind == SL_ACTION_SEND_F || a->kind == SL_ACTION_SEND_B;
+  const bool forward = a->kind == SL_ACTION_SEND_F || a->kind == SL_ACTION_RECV_F;
+  const struct sl_chunk *c = l->chunk->chunk;
+  /* what passes behind a stage, or in front of it */
+  const bool behind = a->kind == SL_ACTION_SEND_F || a->kind == SL_ACTION_RECV_B;
+  const int64_t count = sl_stream_count(l->plan, behind ? c->first_layer + c->layer_count : c->first_layer);
+  const enum sl_slot slot = !forward ? SL_SLOT_DX : send ? SL_SLOT_OUT : SL_SLOT_IN;
+  const int own = c->rank, peer = l->plan->chunks[sl_action_peer_stage(a)].rank;
+  const bool up = goes_up(l->plan->pp, send ? own : peer, send ? peer : own, forward);
+  const enum sl_lane lane = up ? (send ? SL_LANE_SEND_F : SL_LANE_RECV_F) : (send ? SL_LANE_SEND_B : SL_LANE_RECV_B);
+  const struct sl_op op = {.kind = send ? SL_OP_SEND : SL_OP_RECV,
+                           .lane = lane,
+                           .group = SL_GROUP_NONE,
+                           .place_group = SL_GROUP_NONE,
+                           .dtype = l->dtype,
+                           .phase = forward ? SL_PHASE_FORWARD : SL_PHASE_BACKWARD,
+                           .payload = SL_PAYLOAD_ACTIVATION,
+                           .dim = {count},
+                           .tensor = -1,
+                           .layer = c->first_layer,
+                           .peer = peer};
+  return SL_EMIT(p, op, sl_stream(l, slot, send ? SL_READ : SL_WRITE, count));
+}
+
+static enum sl_status lower_action(struct walk *w, const struct sl_action *a, struct sl_pass pass) {
+  struct sl_lowering *l = w->l;
+  switch (a->kind) {
+  case SL_ACTION_FORWARD:
+    return sl_zero_forward(l, w->p);
+  case SL_ACTION_BACKWARD:
+    return sl_zero_backward(l, w->p, pass);
+  case SL_ACTION_BACKWARD_INPUT:
+    return sl_zero_backward_input(l, w->p);
+  case SL_ACTION_BACKWARD_WEIGHT:
+    return sl_zero_backward_weight(l, w->p, pass);
+  case SL_ACTION_UNSHARD:
+    return sl_zero_unshard(l, w->p, pass.again);
+  case SL_ACTION_SEND_F:
+  case SL_ACTION_RECV_F:
+  case SL_ACTION_SEND_B:
+  case SL_ACTION_RECV_B:
+    return lower_transfer(l, w->p, a);
+  case SL_ACTION_STEP:
+    SL_TRY(sl_zero_step(l, w->p));
+    return sl_lower_join(w->p, SL_PHASE_STEP);
+  default:
+    /* RESHARD ends lives, which their last use does; REDUCE_GRAD stands behind a stage's last backward, which has launched
+     * the reductions as its gradients were made */
+    return SL_OK;
+  }
+}
+
+/* ---- the walk ---- */
+
+static bool contributes(enum sl_action_kind kind) {
+  return kind == SL_ACTION_BACKWARD || kind == SL_ACTION_BACKWARD_WEIGHT;
+}
+
+/* Does this rank hold both ends of a tied embedding, and is `local` one of them? */
+static bool shares_tied(const struct sl_lowering *l, int local) {
+  const struct sl_plan *plan = l->plan;
+  const struct sl_chunk *c = l->chunks[local].chunk;
+  return plan->model->tied_head && plan->embed_ranks[0] == plan->embed_ranks[1] && (c->embedding || c->head);
+}
+
+static struct sl_pass pass_of(const struct walk *w, const struct sl_action *a, int local) {
+  const struct sl_lowering *l = w->l;
+  const int n = (int)l->plan->n_micro;
+  struct sl_pass pass = {.end = w->at == w->last_backward};
+  /* only with a second copy of the parameters is the first gather another than those that follow */
+  pass.again = a->kind == SL_ACTION_UNSHARD && l->plan->secondary > 1 && l->chunks[local].gathered;
+  if (!contributes(a->kind)) return pass;
+  int done = 0, all = 0; /* over the chunks that share the tied embedding */
+  for (int i = 0; i < l->stage->chunk_count; i++) {
+    if (!shares_tied(l, i)) continue;
+    done += l->chunks[i].passes;
+    all += n;
+  }
+  pass.first = l->chunks[local].passes == 0;
+  pass.last = l->chunks[local].passes == n - 1;
+  pass.tied_first = shares_tied(l, local) ? done == 0 : pass.first;
+  pass.tied_last = shares_tied(l, local) ? done == all - 1 : pass.last;
+  return pass;
+}
+
+/* Slot numbers of the next instance. */
+static enum sl_status number_slots(struct walk *w, const struct sl_action *a) {
+  struct sl_program *p = w->p;
+  const size_t count = (size_t)sl_slots_count(w->l);
+  SL_TRY(sl_grow(&p->slots, &p->slot_capacity, p->slot_count + count, sizeof *p->slots));
+  sl_slots_take(w->l, a, &p->slots[p->slot_count]);
+  p->slot_count += count;
+  return SL_OK;
+}
+
+static enum sl_status emit(struct walk *w, const struct sl_action *a, int local) {
+  struct sl_program *p = w->p;
+  const struct sl_pass pass = pass_of(w, a, local);
+  const int variant = pass.first | pass.last << 1 | pass.tied_first << 2 | pass.tied_last << 3 |
+                      (contributes(a->kind) && pass.end) << 4 | pass.again << 5;
+  struct segment *s = &w->segments[local][a->kind][variant];
+  w->l->chunk = &w->l->chunks[local];
+  if (s->count == 0) {
+    s->first = (int32_t)p->op_count;
+    SL_TRY(lower_action(w, a, pass));
+    s->count = (int32_t)p->op_count - s->first;
+  }
+  if (contributes(a->kind)) w->l->chunks[local].passes++;
+  if (a->kind == SL_ACTION_UNSHARD) w->l->chunks[local].gathered = true;
+  if (s->count == 0) return SL_OK;
+  SL_TRY(sl_lower_instance(p, *a, s->first, s->count));
+  if (a->kind != SL_ACTION_STEP)
+    p->instances[p->instance_count - 1].slots = (int32_t)p->slot_count - sl_slots_count(w->l);
+  return SL_OK;
+}
+
+static enum sl_status visit(struct walk *w, const struct sl_action *a) {
+  if (a->kind == SL_ACTION_STEP) return emit(w, a, 0);
+  SL_TRY(number_slots(w, a));
+  SL_TRY(emit(w, a, w->l->plan->chunks[a->stage].local));
+  sl_slots_give(w->l, a);
+  return SL_OK;
+}
+
+enum sl_status sl_lower_step(struct sl_lowering *l) {
+  enum sl_status status;
+  const struct sl_schedule *s = &l->plan->schedule;
+  const int rank = l->rank_class->stage;
+  struct walk w = {.l = l, .p = &l->rank_class->programs[SL_PROGRAM_STEP]};
+  SL_GO(sl_calloc(&w.segments, (size_t)l->stage->chunk_count, sizeof *w.segments));
+  for (size_t i = 0; i < s->counts[rank]; i++) {
+    if (contributes(s->actions[rank][i].kind)) w.last_backward = i;
+  }
+  for (w.at = 0; w.at < s->counts[rank]; w.at++) {
+    const struct sl_action *a = &s->actions[rank][w.at];
+    if (a->kind != SL_ACTION_IDLE) SL_GO(visit(&w, a));
+  }
+fail:
+  free(w.segments);
+  return status;
+}

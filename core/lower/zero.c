@@ -1,0 +1,165 @@
+/* Sharded data parallelism (ZeRO, arXiv:1910.02054, and its relatives): binds the compute drafts, which are the same for every
+ * strategy, to the buffers that the strategy keeps.
+ *
+ *                          parameters          gradients                     optimizer     communication of a step
+ *   replicated (0, DDP)    flat, whole         flat, whole                   whole         all_reduce
+ *   sharded optimizer (1)  flat, whole         flat, whole; own part valid   own part      reduce, all_gather
+ *   + gradients (2)        flat, whole         bucket, then own part         own part      reduce, all_gather
+ *   + parameters (3, FSDP) gathered at use     bucket, then own part         own part      all_gather x 2, reduce
+ *
+ * Whole gradients are reduced once per step, in the last backward; sharded ones every micro-batch, because there is nowhere to
+ * keep them whole. */
+#include "core/lower/zero.h"
+
+#include <stdlib.h>
+
+struct sl_op sl_zero_op(enum sl_op_kind kind, enum sl_dtype dtype, enum sl_phase phase, int64_t count) {
+  return (struct sl_op){.kind = kind,
+                        .lane = SL_LANE_COMPUTE,
+                        .group = SL_GROUP_NONE,
+                        .place_group = SL_GROUP_NONE,
+                        .dtype = dtype,
+                        .phase = phase,
+                        .dim = {count},
+                        .tensor = -1,
+                        .layer = -1};
+}
+
+struct sl_op sl_zero_collective(const struct sl_lowering *l, enum sl_op_kind kind, enum sl_group group,
+                                enum sl_dtype dtype, enum sl_phase phase, enum sl_payload payload, int64_t count) {
+  struct sl_op op = sl_zero_op(kind, dtype, phase, count);
+  op.lane = (enum sl_lane)(SL_LANE_TP + (int)group);
+  op.group = group;
+  op.payload = payload;
+  op.flags = SL_OP_AFTER_COMPUTE;
+  /* beside a pipeline nothing that can overlap stands in the way of the next stage */
+  if (!l->plan->strategy.overlap && l->plan->chunk_count == 1) op.flags |= SL_OP_BLOCKING;
+  return op;
+}
+
+struct sl_operand sl_zero_own(const struct sl_lowering *l, int32_t buffer, enum sl_access access, int64_t first,
+                              int64_t count) {
+  struct sl_operand o = sl_part(l, buffer, access, first, count);
+  if (l->stage->layout.members > 1) o.slice.shard_stride = o.slice.bytes;
+  return o;
+}
+
+enum sl_status sl_zero_convert(const struct sl_lowering *l, struct sl_program *p, struct sl_operand source,
+                               struct sl_operand target, int64_t count, bool add) {
+  const struct sl_buffer *from = &l->rank_class->buffers[source.buffer], *to = &l->rank_class->buffers[target.buffer];
+  struct sl_op op = sl_zero_op(add ? SL_OP_ADD : SL_OP_COPY, to->dtype, SL_PHASE_BACKWARD, count);
+  if (from->space != to->space) {
+    op.lane = to->space == SL_SPACE_DEVICE ? SL_LANE_H2D : SL_LANE_D2H;
+    op.flags = SL_OP_AFTER_COMPUTE;
+  }
+  if (source.slice.shard_stride != 0 || target.slice.shard_stride != 0) op.place_group = SL_GROUP_SHARD;
+  target.slice.access = add ? SL_READ_WRITE : SL_WRITE;
+  source.slice.access = SL_READ;
+  return SL_EMIT(p, op, source, target);
+}
+
+enum sl_status sl_zero_state(struct sl_lowering *l, enum sl_role role, enum sl_role_form form, enum sl_scope scope,
+                             enum sl_category category, enum sl_dtype dtype, const char *name) {
+  const struct sl_layout *layout = &l->stage->layout;
+  const int64_t count = form != SL_FORM_SHARD ? layout->padded
+                        : l->member >= 0      ? sl_layout_shard(layout, l->member)
+                                              : layout->shard_numel;
+  l->rank_class->role[role].form = form;
+  return sl_lower_buffer(l, &l->rank_class->role[role].buffer, scope, category, dtype, count, "%s", name);
+}
+
+enum sl_status sl_zero_open(struct sl_lowering *l) {
+  const bool sharded = l->plan->strategy.shard_params;
+  SL_TRY(sl_calloc(&l->zero, 1, sizeof *l->zero));
+  SL_TRY(sl_calloc(&l->zero->wide, 2 * (size_t)l->stage->tensor_count, sizeof *l->zero->wide));
+  SL_TRY(sl_zero_state(l, SL_ROLE_PARAM, sharded ? SL_FORM_SHARD : SL_FORM_WHOLE, SL_SCOPE_PERSISTENT,
+                       SL_CATEGORY_PARAMETER, l->dtype, sharded ? "param.shard" : "param"));
+  if (l->plan->strategy.offload_params) sl_lower_move(l, l->rank_class->role[SL_ROLE_PARAM].buffer, SL_SPACE_HOST);
+  SL_TRY(sl_reduce_open(l));
+  SL_TRY(sl_update_open(l));
+  return sharded ? sl_fetch_open(l) : SL_OK;
+}
+
+enum sl_status sl_zero_open_chunk(struct sl_lowering *l) {
+  return sl_fetch_open_chunk(l);
+}
+
+void sl_zero_close(struct sl_lowering *l) {
+  if (l->zero == NULL) return;
+  sl_fetch_close(l);
+  sl_reduce_close(l);
+  free(l->zero->wide);
+  free(l->zero);
+  l->zero = NULL;
+}
+
+static void bind_params(const struct sl_lowering *l, struct sl_draft *d) {
+  for (int i = 0; i < d->operand_count; i++) {
+    struct sl_operand *o = &d->operand[i];
+    if (o->buffer >= 0 || o->gradient) continue;
+    if (l->zero->fetch != NULL) {
+      sl_fetch_bind(l, o);
+    } else {
+      o->buffer = o->slice.buffer = l->rank_class->role[SL_ROLE_PARAM].buffer;
+      o->slice.offset += l->stage->tensors[o->placed].flat * sl_dtype_bytes(l->dtype);
+    }
+  }
+}
+
+enum sl_status sl_zero_forward(struct sl_lowering *l, struct sl_program *p) {
+  const struct sl_drafts *drafts = &l->chunk->forward;
+  const bool fetch = sl_fetch_traces(l);
+  if (fetch) SL_TRY(sl_fetch_begin(l));
+  for (size_t i = 0; i < drafts->count; i++) {
+    struct sl_draft d = drafts->items[i];
+    if (fetch) SL_TRY(sl_fetch_before(l, p, SL_PHASE_FORWARD, &drafts->items[i]));
+    bind_params(l, &d);
+    SL_TRY(sl_lower_emit(p, d.op, d.operand_count, d.operand));
+    if (fetch) sl_fetch_after(l, &drafts->items[i]);
+  }
+  return SL_OK;
+}
+
+/* One draft of a backward, and what becomes of the gradients it makes. */
+static enum sl_status lower_backward(struct sl_lowering *l, struct sl_program *p, const struct sl_draft *draft) {
+  const bool fetch = sl_fetch_traces(l);
+  struct sl_draft d = *draft;
+  if (fetch) SL_TRY(sl_fetch_before(l, p, SL_PHASE_BACKWARD, draft));
+  bind_params(l, &d);
+  SL_TRY(sl_reduce_bind(l, &d));
+  SL_TRY(sl_lower_emit(p, d.op, d.operand_count, d.operand));
+  if (fetch) sl_fetch_after(l, draft);
+  return sl_reduce_after(l, p, draft);
+}
+
+enum sl_status sl_zero_backward(struct sl_lowering *l, struct sl_program *p, struct sl_pass pass) {
+  const struct sl_drafts *drafts = &l->chunk->backward;
+  SL_TRY(sl_reduce_begin(l, pass));
+  if (sl_fetch_traces(l)) SL_TRY(sl_fetch_resume(l));
+  for (size_t i = 0; i < drafts->count; i++) SL_TRY(lower_backward(l, p, &drafts->items[i]));
+  return sl_reduce_end(l, p);
+}
+
+enum sl_status sl_zero_backward_input(struct sl_lowering *l, struct sl_program *p) {
+  const struct sl_drafts *drafts = &l->chunk->backward;
+  for (size_t i = 0; i < drafts->count; i++) {
+    struct sl_draft d = drafts->items[i];
+    if (d.half != SL_HALF_INPUT) continue;
+    bind_params(l, &d);
+    SL_TRY(sl_lower_emit(p, d.op, d.operand_count, d.operand));
+  }
+  return SL_OK;
+}
+
+enum sl_status sl_zero_backward_weight(struct sl_lowering *l, struct sl_program *p, struct sl_pass pass) {
+  const struct sl_drafts *drafts = &l->chunk->backward;
+  SL_TRY(sl_reduce_begin(l, pass));
+  for (size_t i = 0; i < drafts->count; i++) {
+    if (drafts->items[i].half == SL_HALF_WEIGHT) SL_TRY(lower_backward(l, p, &drafts->items[i]));
+  }
+  return sl_reduce_end(l, p);
+}
+
+enum sl_status sl_zero_unshard(struct sl_lowering *l, struct sl_program *p, bool again) {
+  return l->zero->fetch != NULL ? sl_fetch_chunk(l, p, again) : SL_OK;
+}

@@ -1,0 +1,80 @@
+/* The model: what a Hugging Face config.json (or an "mlp" description) says, and the logical tensors that follow from
+ * it.
+ *
+ * A logical tensor is a parameter as the framework names it ("h.3.attn.c_attn.weight"), before any partitioning. The
+ * plan maps it to pieces; checkpoints speak only of logical tensors. */
+#ifndef SL_CORE_MODEL_MODEL_H
+#define SL_CORE_MODEL_MODEL_H
+
+#include "core/base/json.h"
+#include "core/base/status.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum sl_model_type { SL_MODEL_GPT2, SL_MODEL_LLAMA, SL_MODEL_MLP };
+enum sl_init { SL_INIT_NORMAL, SL_INIT_ZEROS, SL_INIT_ONES, SL_INIT_UNIFORM /* U(-init_scale, init_scale) */ };
+
+enum { SL_MLP_MAX_DIMS = 32 };
+
+struct sl_tensor {
+  char name[64];    /* Hugging Face name without the "transformer." prefix */
+  int n_dim;        /* 1 or 2 */
+  int64_t shape[2]; /* gpt2: weights are (in, out), as Conv1D keeps them; mlp and llama: (out, in), as Linear does */
+  int64_t numel;
+  enum sl_init init;
+  double init_scale; /* standard deviation, or half-width of the uniform */
+  int layer;         /* -1 embedding, 0..n_layer-1 block, n_layer final norm and head; mlp: index of the linear */
+  int tp_dim;        /* dimension that tensor parallelism splits, -1 replicated */
+  int tp_blocks;     /* the split dimension is this many equal blocks, each split on its own (3 for fused q,k,v) */
+  bool vocabulary;   /* dimension 0 is the vocabulary, which the plan may pad */
+  bool decay;        /* weight decay applies (all, as DeepSpeed's single group does) */
+};
+
+struct sl_model {
+  enum sl_model_type type;
+  char name[64];
+  /* transformers; the comment is the key in config.json */
+  int64_t n_layer;   /* n_layer | num_hidden_layers */
+  int64_t n_embd;    /* n_embd | hidden_size */
+  int64_t n_head;    /* n_head | num_attention_heads */
+  int64_t n_kv_head; /* = n_head | num_key_value_heads */
+  int64_t head_dim;  /* n_embd / n_head | head_dim */
+  int64_t n_inner;   /* n_inner (null: 4 n_embd) | intermediate_size */
+  int64_t vocab_size;
+  int64_t n_positions;                        /* n_positions | max_position_embeddings */
+  double embd_pdrop, attn_pdrop, resid_pdrop; /* gpt2; 0 for the others unless given */
+  double norm_epsilon;                        /* layer_norm_epsilon | rms_norm_eps */
+  double rope_theta;                          /* llama */
+  double initializer_range;
+  bool tied_head; /* tie_word_embeddings */
+  /* mlp: dims[0] -> dims[1] -> ... with ReLU between, MSE at the end */
+  int n_dims;
+  int64_t dims[SL_MLP_MAX_DIMS];
+  /* in model order: the order of forward use, the order of the flat parameter buffer */
+  struct sl_tensor *tensors; /* owned */
+  int tensor_count;
+};
+
+/* `spec` is a preset name ("gpt2", "gpt2-xl", "gpt3-175b", ...) or a path of a config.json. The preset is tried first;
+ * an unknown word that is no file either lists the nearest presets. Errors: SL_ERR_INPUT with place, key and
+ * expectation. */
+enum sl_status sl_model_load(struct sl_model *model, const char *spec);
+enum sl_status sl_model_from_json(struct sl_model *model, const struct sl_json *doc);
+void sl_model_free(struct sl_model *model);
+
+/* Parameters in all, tied tensors once. */
+int64_t sl_model_numel(const struct sl_model *model);
+/* Index of the tensor `name`, -1 when there is none. A leading "transformer." or "model." is ignored. */
+int sl_model_find(const struct sl_model *model, const char *name);
+/* Model flops of one step over `tokens` tokens in sequences of `seq` (mlp: tokens = samples): forward plus backward
+ * without recomputation, 6 x (matmul parameters) + attention 12 x n_layer x seq x n_embd per token, as in Megatron-LM
+ * (arXiv:2104.04473, section 5.1; the head's V x h counted once). */
+double sl_model_flops(const struct sl_model *model, int64_t tokens, int64_t seq);
+/* The config as Hugging Face would write it, for the run record; new reference. */
+json_t *sl_model_to_json(const struct sl_model *model);
+/* Name of preset `i`, NULL past the end. */
+const char *sl_model_preset_name(int i);
+
+#endif

@@ -1,0 +1,132 @@
+/* Epilogues: element-wise ops that a matrix product can do on its own operands, taken into the product. A library such as
+ * cuBLASLt then saves the launch, and memory is read or written once less.
+ *
+ *   gemm c = a b [+ bias];  gelu c -> out         ->  gemm+gelu    out = gelu(a b [+ bias]), c its aux
+ *   gemm c = a b;           gelu_bwd c by x       ->  gemm+dgelu   c = (a b) gelu'(x), x its aux
+ *   gemm dw = x^T dout;     bias_bwd dout -> db   ->  gemm+bgrad   beside dw the sums of dout's rows
+ *
+ * This works on the drafts of a micro-batch, which are the same for every strategy: tensor parallelism's communication, the
+ * halves of a split backward and what is recomputed are there already, and gathers, buckets and accumulation follow from the
+ * operands of what comes out (lower/gather.c, lower/reduce.c). A pair that anything stands between stays apart: the bias of a
+ * row-parallel layer is added behind its all_reduce, and under sequence parallelism its gradient is of other rows than the
+ * weight's. */
+#include "core/lower/build.h"
+
+#include <string.h>
+
+enum { AUX_ALIGN = 8 }; /* cuBLASLt: elements in a row of aux are a multiple of it */
+
+/* ---- operands ---- */
+
+static bool same(const struct sl_operand *x, const struct sl_operand *y) {
+  if (x->buffer != y->buffer || (x->buffer < 0 && (x->placed != y->placed || x->gradient != y->gradient))) return false;
+  const struct sl_slice *s = &x->slice, *t = &y->slice;
+  return s->slot == t->slot && s->offset == t->offset && s->bytes == t->bytes && s->shard_stride == t->shard_stride;
+}
+
+/* May two operands have bytes in common? Slots of a buffer may be one. */
+static bool meet(const struct sl_operand *x, const struct sl_operand *y) {
+  if (x->buffer != y->buffer || (x->buffer < 0 && (x->placed != y->placed || x->gradient != y->gradient))) return false;
+  return x->slice.offset < y->slice.offset + y->slice.bytes && y->slice.offset < x->slice.offset + x->slice.bytes;
+}
+
+static bool touches(const struct sl_draft *d, const struct sl_operand *o) {
+  for (int i = 0; i < d->operand_count; i++)
+    if (meet(&d->operand[i], o)) return true;
+  return false;
+}
+
+/* Would either draft see what the other writes? Then they keep their order. */
+static bool ordered(const struct sl_draft *d, const struct sl_draft *e) {
+  for (int i = 0; i < d->operand_count; i++)
+    for (int k = 0; k < e->operand_count; k++)
+      if (meet(&d->operand[i], &e->operand[k]) &&
+          ((d->operand[i].slice.access | e->operand[k].slice.access) & SL_WRITE))
+        return true;
+  return false;
+}
+
+/* ---- what goes together ---- */
+
+/* Both on one lane, of one type and half. What a product reads and writes in tf32 is fp32. */
+static bool alongside(const struct sl_draft *gemm, const struct sl_draft *next) {
+  const enum sl_dtype type = gemm->op.dtype == SL_TF32 ? SL_F32 : gemm->op.dtype;
+  return gemm->op.lane == next->op.lane && type == next->op.dtype && gemm->half == next->half;
+}
+
+/* A GPU's library has conditions; on a CPU the epilogue is a kernel of its own. */
+static bool aligned(const struct sl_plan *plan, const struct sl_op *op) {
+  return plan->cluster->device.kind != SL_DEVICE_GPU || op->dim[1] % AUX_ALIGN == 0;
+}
+
+/* `next` on what the product leaves in c, which it overwrites. */
+static unsigned gelu_of(const struct sl_plan *plan, const struct sl_draft *gemm, const struct sl_draft *next) {
+  const struct sl_operand *c = &gemm->operand[2];
+  const bool forward = next->op.kind == SL_OP_GELU_FWD;
+  if (!forward && (next->op.kind != SL_OP_GELU_BWD || gemm->op.flags & SL_OP_BIAS)) return 0;
+  if (!same(c, &next->operand[0]) || c->slice.access != SL_WRITE || !aligned(plan, &gemm->op)) return 0;
+  if (next->op.dim[0] != gemm->op.dim[0] || next->op.dim[1] != gemm->op.dim[1]) return 0;
+  if (touches(gemm, &next->operand[1])) return 0; /* all of a product's operands are apart */
+  return forward ? SL_OP_GELU : SL_OP_DGELU;
+}
+
+/* `next` sums the rows of a factor of the product, both of which then have k of them: that is a weight's gradient. */
+static unsigned bgrad_of(const struct sl_draft *gemm, const struct sl_draft *next) {
+  const int64_t *d = gemm->op.dim;
+  if (next->op.kind != SL_OP_BIAS_BWD || next->op.dim[0] != d[2]) return 0;
+  if (same(&next->operand[0], &gemm->operand[0]) && next->op.dim[1] == d[0]) return SL_OP_BGRAD_A;
+  return same(&next->operand[0], &gemm->operand[1]) && next->op.dim[1] == d[1] ? SL_OP_BGRAD_B : 0;
+}
+
+/* The draft that goes into gemm `i`, and the flag that says how; 0: none does. A weight's gradient has its bias's right
+ * behind it. Of the others the first that touches their result counts: between a row-parallel layer's input gradient and
+ * gelu_bwd stand the gradients of its weights. */
+static unsigned find(const struct sl_plan *plan, const struct sl_drafts *drafts, size_t i, size_t *at) {
+  const struct sl_draft *gemm = &drafts->items[i];
+  const bool weight = (gemm->op.flags & SL_OP_TRANS_A) && !(gemm->op.flags & SL_OP_TRANS_B);
+  size_t k = i + 1;
+  if (!weight && (gemm->op.flags & SL_OP_TRANS_A)) return 0;
+  while (!weight && k < drafts->count && !touches(&drafts->items[k], &gemm->operand[2])) k++;
+  if (k >= drafts->count || !alongside(gemm, &drafts->items[k])) return 0;
+  for (size_t between = i + 1; between < k; between++)
+    if (ordered(&drafts->items[between], &drafts->items[k])) return 0;
+  *at = k;
+  return weight ? bgrad_of(gemm, &drafts->items[k]) : gelu_of(plan, gemm, &drafts->items[k]);
+}
+
+/* ---- the product with its epilogue ---- */
+
+static void insert(struct sl_draft *d, int at, struct sl_operand o) {
+  memmove(&d->operand[at + 1], &d->operand[at], (size_t)(d->operand_count - at) * sizeof o);
+  d->operand[at] = o;
+  d->operand_count++;
+}
+
+/* gelu: r x, w out; gelu_bwd: + dout, r x; bias_bwd: r dout, w dbias */
+static void fuse(struct sl_draft *gemm, unsigned epilogue, const struct sl_draft *next) {
+  struct sl_operand beside = next->operand[1];
+  if (epilogue == SL_OP_GELU) {
+    beside = gemm->operand[2];
+    gemm->operand[2] = next->operand[1];
+  }
+  gemm->op.flags |= epilogue;
+  const struct sl_gemm_operands at = sl_gemm_operands(&gemm->op);
+  insert(gemm, at.aux >= 0 ? at.aux : at.dbias, beside);
+}
+
+static void fuse_all(const struct sl_plan *plan, struct sl_drafts *drafts) {
+  for (size_t i = 0; i < drafts->count; i++) {
+    size_t k;
+    const unsigned epilogue = drafts->items[i].op.kind == SL_OP_GEMM ? find(plan, drafts, i, &k) : 0;
+    if (epilogue == 0) continue;
+    fuse(&drafts->items[i], epilogue, &drafts->items[k]);
+    drafts->count--;
+    memmove(&drafts->items[k], &drafts->items[k + 1], (drafts->count - k) * sizeof *drafts->items);
+  }
+}
+
+void sl_lower_epilogues(struct sl_lowering *l) {
+  if (!l->plan->fuse_epilogues) return;
+  fuse_all(l->plan, &l->chunk->forward);
+  fuse_all(l->plan, &l->chunk->backward);
+}

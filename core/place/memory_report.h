@@ -1,0 +1,30 @@
+/* Memory over time: what is live at which op, by category; filled by the arena planner from the same lifetimes that it
+ * places by. A buffer is live from its first to its last use in program order: any arena must hold all that is live at once,
+ * so the largest sum is a lower bound and what the arena has beyond it is fragmentation. */
+#ifndef SL_CORE_PLACE_MEMORY_REPORT_H
+#define SL_CORE_PLACE_MEMORY_REPORT_H
+
+#include "core/program/program.h"
+
+struct sl_memory_sample {
+  enum sl_program_kind program;
+  uint32_t issue;                  /* index in that program's issue list */
+  int64_t live[SL_CATEGORY_COUNT]; /* bytes, aligned as placed */
+};
+
+/* One memory space of one class; class->memory has SL_SPACE_COUNT of them, SL_SPACE_DEVICE first. */
+struct sl_memory_report {
+  int64_t peak_bytes;                 /* == the class's arena_bytes of this space */
+  int64_t live_peak_bytes;            /* the largest sum of simultaneously live bytes */
+  int64_t at_peak[SL_CATEGORY_COUNT]; /* live at that instant */
+  int64_t fragmentation;              /* peak_bytes - live_peak_bytes */
+  int64_t category_max[SL_CATEGORY_COUNT];
+  int64_t phase_peak[SL_PHASE_COUNT]; /* largest live sum in each phase */
+  enum sl_phase peak_phase;
+  struct sl_memory_sample *curve; /* the step program, one sample whenever the live set changes; owned */
+  size_t curve_count;
+  /* exact bytes before alignment and padding, of persistent state: for closed forms */
+  int64_t state_bytes[SL_CATEGORY_COUNT];
+};
+
+#endif

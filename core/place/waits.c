@@ -1,0 +1,267 @@
+/* Linking: expand the schedule's instances into the issue list and derive what each op waits for.
+ *
+ * Program order is the meaning: an op must see what the ops before it in program order wrote. On one lane FIFO gives
+ * that; across lanes an op waits for the last writer of what it reads, and for the readers and the writer of what it
+ * overwrites. A vector clock per op (how many ops of each lane are complete for certain when it starts) leaves out
+ * every wait that others imply, and gives arena.c the order by which buffers may share memory. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/lower/build.h"
+
+/* A run of bytes of one slot with the same history. */
+struct span {
+  int64_t lo, hi;
+  int writer_lane;              /* -1: never written in this program */
+  uint32_t written;             /* ops of that lane that must be complete to see the write */
+  uint32_t read[SL_LANE_COUNT]; /* the same for its readers since */
+};
+
+struct history {
+  struct span *spans; /* sorted, disjoint */
+  size_t count, capacity;
+};
+
+struct linker {
+  const struct sl_lowering *l;
+  struct sl_program *p;
+  struct sl_lives *lives;
+  struct history *histories;           /* one per slot of the class */
+  int32_t *last_life;                  /* newest life of each slot in this program, -1 none */
+  uint32_t *clocks;                    /* SL_LANE_COUNT per issue: complete for certain at its start */
+  uint32_t *lane_issue[SL_LANE_COUNT]; /* issue index of each op of a lane */
+  size_t lane_capacity[SL_LANE_COUNT];
+  uint32_t blocking[SL_LANE_COUNT]; /* what the next compute op must wait for */
+};
+
+/* ---- what an access needs ---- */
+
+static enum sl_status insert_span(struct history *h, size_t at, struct span s) {
+  SL_TRY(sl_grow(&h->spans, &h->capacity, h->count + 1, sizeof *h->spans));
+  memmove(&h->spans[at + 1], &h->spans[at], (h->count - at) * sizeof *h->spans);
+  h->spans[at] = s;
+  h->count++;
+  return SL_OK;
+}
+
+static size_t first_span(const struct history *h, int64_t lo) {
+  size_t low = 0, high = h->count;
+  while (low < high) {
+    const size_t middle = (low + high) / 2;
+    if (h->spans[middle].hi <= lo) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+/* Cut spans at lo and hi and fill gaps, so that [lo, hi) is exactly spans [*first, *end). */
+static enum sl_status isolate(struct history *h, int64_t lo, int64_t hi, size_t *first, size_t *end) {
+  size_t i = *first = first_span(h, lo);
+  int64_t at = lo;
+  while (at < hi) {
+    struct span *s = i < h->count ? &h->spans[i] : NULL;
+    if (s == NULL || s->lo >= hi || s->lo > at) {
+      const int64_t gap_end = s == NULL || s->lo > hi ? hi : s->lo;
+      SL_TRY(insert_span(h, i, (struct span){.lo = at, .hi = gap_end, .writer_lane = -1}));
+    } else if (s->lo < at) {
+      struct span left = *s;
+      left.hi = s->lo = at;
+      SL_TRY(insert_span(h, i, left));
+      *first = ++i;
+      continue;
+    } else if (s->hi > hi) {
+      struct span left = *s;
+      left.hi = s->lo = hi;
+      SL_TRY(insert_span(h, i, left));
+    }
+    at = h->spans[i++].hi;
+  }
+  *end = i;
+  return SL_OK;
+}
+
+static void raise(uint32_t *value, uint32_t to) {
+  if (to > *value) *value = to;
+}
+
+/* Bytes that a slice may touch on any rank of the class. */
+static void slice_range(const struct linker *k, const struct sl_op *op, const struct sl_slice *s, int64_t *lo,
+                        int64_t *hi) {
+  const int places = op->place_group == SL_GROUP_NONE
+                         ? 1
+                         : sl_plan_group(k->l->plan, op->place_group, k->l->rank_class->first_rank).size;
+  *lo = s->offset;
+  *hi = s->offset + s->bytes + (places - 1) * s->shard_stride;
+}
+
+static enum sl_status access_slice(struct linker *k, const struct sl_op *op, const struct sl_slice *s, uint32_t slot,
+                                   uint32_t own, uint32_t need[SL_LANE_COUNT]) {
+  struct history *h = &k->histories[slot];
+  int64_t lo, hi;
+  size_t first, end;
+  slice_range(k, op, s, &lo, &hi);
+  if (hi <= lo) return SL_OK;
+  SL_TRY(isolate(h, lo, hi, &first, &end));
+  for (size_t i = first; i < end; i++) {
+    struct span *x = &h->spans[i];
+    if (x->writer_lane >= 0) raise(&need[x->writer_lane], x->written);
+    if (s->access & SL_WRITE) {
+      for (int lane = 0; lane < SL_LANE_COUNT; lane++) raise(&need[lane], x->read[lane]);
+    } else {
+      raise(&x->read[op->lane], own + 1);
+    }
+  }
+  if (s->access & SL_WRITE) {
+    h->spans[first] = (struct span){.lo = lo, .hi = hi, .writer_lane = (int)op->lane, .written = own + 1};
+    memmove(&h->spans[first + 1], &h->spans[end], (h->count - end) * sizeof *h->spans);
+    h->count -= end - first - 1;
+  }
+  return SL_OK;
+}
+
+/* ---- waits ---- */
+
+/* Take over what is known once op `count - 1` of `lane` is complete. */
+static void learn(const struct linker *k, uint32_t clock[SL_LANE_COUNT], int lane, uint32_t count) {
+  const uint32_t *other = &k->clocks[(size_t)k->lane_issue[lane][count - 1] * SL_LANE_COUNT];
+  for (int i = 0; i < SL_LANE_COUNT; i++) raise(&clock[i], other[i]);
+  raise(&clock[lane], count);
+}
+
+/* Turn needs into the fewest waits: the op issued last is learned first, for it is likely to imply the others. */
+static enum sl_status add_waits(struct linker *k, struct sl_issue *e, uint32_t need[SL_LANE_COUNT],
+                                uint32_t clock[SL_LANE_COUNT]) {
+  struct sl_program *p = k->p;
+  e->wait = (uint32_t)p->wait_count;
+  for (;;) {
+    int best = -1;
+    for (int lane = 0; lane < SL_LANE_COUNT; lane++) {
+      if (need[lane] <= clock[lane]) continue;
+      if (best < 0 || k->lane_issue[lane][need[lane] - 1] > k->lane_issue[best][need[best] - 1]) best = lane;
+    }
+    if (best < 0) break;
+    SL_TRY(sl_grow(&p->waits, &p->wait_capacity, p->wait_count + 1, sizeof *p->waits));
+    p->waits[p->wait_count++] = (struct sl_wait){(uint32_t)best, need[best]};
+    learn(k, clock, best, need[best]);
+  }
+  e->wait_count = (unsigned)(p->wait_count - e->wait) & 0xff;
+  return SL_OK;
+}
+
+/* What program order asks for beyond data: the end of a program, and how communication is tied to compute. */
+static void need_control(struct linker *k, const struct sl_op *op, uint32_t need[SL_LANE_COUNT]) {
+  const struct sl_program *p = k->p;
+  if (op->kind == SL_OP_JOIN) {
+    for (int lane = 0; lane < SL_LANE_COUNT; lane++) raise(&need[lane], p->lane_ops[lane]);
+  }
+  if (op->flags & SL_OP_AFTER_COMPUTE) raise(&need[SL_LANE_COMPUTE], p->lane_ops[SL_LANE_COMPUTE]);
+  if (op->lane != SL_LANE_COMPUTE) return;
+  for (int lane = 0; lane < SL_LANE_COUNT; lane++) raise(&need[lane], k->blocking[lane]);
+  memset(k->blocking, 0, sizeof k->blocking);
+}
+
+/* ---- lives ---- */
+
+/* What stood there before is gone: the slot begins a new life. */
+static bool overwrites(const struct sl_op *op, const struct sl_buffer *b, const struct sl_slice *s) {
+  const bool piece = op->flags & (SL_OP_SHARE_CHUNK | SL_OP_SHARE_RANGE); /* writes less than its slice */
+  return s->access == SL_WRITE && !piece && s->shard_stride == 0 && s->offset == 0 && s->bytes == b->bytes;
+}
+
+static enum sl_status record_life(struct linker *k, uint32_t slot, int32_t buffer, int32_t micro_batch, uint32_t issue,
+                                  const struct sl_op *op, uint32_t own, bool overwritten) {
+  const enum sl_scope scope = k->l->scopes[buffer];
+  const uint32_t *clock = &k->clocks[(size_t)issue * SL_LANE_COUNT];
+  struct sl_life *life = k->last_life[slot] >= 0 ? &k->lives->items[k->last_life[slot]] : NULL;
+  const int32_t key = scope == SL_SCOPE_MICRO ? micro_batch : -1;
+  const bool same_op = life != NULL && life->last == issue;      /* read and overwritten by one op */
+  const bool passed_on = life != NULL && life->buffer != buffer; /* to another chunk */
+  if (life == NULL || passed_on || life->micro_batch != key || (overwritten && scope >= SL_SCOPE_MICRO && !same_op)) {
+    SL_TRY(sl_grow(&k->lives->items, &k->lives->capacity, k->lives->count + 1, sizeof *k->lives->items));
+    k->last_life[slot] = (int32_t)k->lives->count;
+    life = &k->lives->items[k->lives->count++];
+    *life = (struct sl_life){.slot = slot, .buffer = buffer, .program = k->p->kind, .micro_batch = key, .first = issue};
+    memcpy(life->known, clock, sizeof life->known);
+  }
+  life->last = issue;
+  raise(&life->done[op->lane], own + 1);
+  for (int lane = 0; lane < SL_LANE_COUNT; lane++) {
+    if (clock[lane] < life->known[lane]) life->known[lane] = clock[lane];
+  }
+  return SL_OK;
+}
+
+/* ---- one op ---- */
+
+/* Index in class->slot_offsets. */
+static uint32_t slot_of(const struct sl_program *p, const struct sl_buffer *b, const struct sl_slice *s,
+                        const struct sl_instance *n) {
+  return (uint32_t)(b->first_slot + sl_slice_slot(p, b, s, n));
+}
+
+static enum sl_status link_op(struct linker *k, uint32_t op_index, uint32_t instance) {
+  struct sl_program *p = k->p;
+  const struct sl_class *c = k->l->rank_class;
+  const struct sl_op *op = &p->ops[op_index];
+  const struct sl_instance *n = &p->instances[instance];
+  const uint32_t issue = (uint32_t)p->issue_count, own = p->lane_ops[op->lane];
+  uint32_t need[SL_LANE_COUNT] = {0};
+  SL_TRY(sl_grow(&p->issues, &p->issue_capacity, p->issue_count + 1, sizeof *p->issues));
+  SL_TRY(sl_grow(&k->lane_issue[op->lane], &k->lane_capacity[op->lane], (size_t)own + 1, sizeof(uint32_t)));
+  struct sl_issue *e = &p->issues[p->issue_count++];
+  *e = (struct sl_issue){.op = op_index, .instance = instance, .lane_index = own & 0xffffff};
+  k->lane_issue[op->lane][own] = issue;
+
+  for (int i = 0; i < op->slice_count; i++) {
+    const struct sl_slice *s = &p->slices[op->slice + i];
+    const struct sl_buffer *b = &c->buffers[s->buffer];
+    SL_TRY(access_slice(k, op, s, slot_of(p, b, s, n), own, need));
+  }
+  need_control(k, op, need);
+  need[op->lane] = 0; /* FIFO */
+  uint32_t *clock = &k->clocks[(size_t)issue * SL_LANE_COUNT];
+  if (own > 0) learn(k, clock, (int)op->lane, own);
+  SL_TRY(add_waits(k, e, need, clock));
+  for (int i = 0; i < op->slice_count; i++) {
+    const struct sl_slice *s = &p->slices[op->slice + i];
+    const struct sl_buffer *b = &c->buffers[s->buffer];
+    if (b->persistent) continue;
+    SL_TRY(record_life(k, slot_of(p, b, s, n), s->buffer, n->micro_batch, issue, op, own, overwrites(op, b, s)));
+  }
+  p->lane_ops[op->lane]++;
+  if (op->flags & SL_OP_BLOCKING) k->blocking[op->lane] = own + 1;
+  return SL_OK;
+}
+
+static size_t count_issues(const struct sl_program *p) {
+  size_t n = 0;
+  for (size_t i = 0; i < p->instance_count; i++) n += (size_t)p->instances[i].op_count;
+  return n;
+}
+
+enum sl_status sl_link(const struct sl_lowering *l, struct sl_program *p, struct sl_lives *lives) {
+  enum sl_status status;
+  const size_t slots = l->rank_class->slot_count, issues = count_issues(p);
+  struct linker k = {.l = l, .p = p, .lives = lives};
+  /* sl_issue keeps a lane's index in 24 bits, which also bounds what one step may hold */
+  if (issues >= 1u << 24)
+    return sl_fail(SL_ERR_INPUT, "the step has %zu ops; expected fewer than %u", issues, 1u << 24);
+  SL_GO(sl_calloc(&k.histories, slots, sizeof *k.histories));
+  SL_GO(sl_calloc(&k.last_life, slots, sizeof *k.last_life));
+  SL_GO(sl_calloc(&k.clocks, issues, SL_LANE_COUNT * sizeof *k.clocks));
+  for (size_t i = 0; i < slots; i++) k.last_life[i] = -1;
+  for (uint32_t i = 0; i < p->instance_count; i++) {
+    const struct sl_instance n = p->instances[i];
+    for (int32_t o = 0; o < n.op_count; o++) SL_GO(link_op(&k, (uint32_t)(n.first_op + o), i));
+  }
+fail:
+  for (size_t i = 0; k.histories != NULL && i < slots; i++) free(k.histories[i].spans);
+  for (int lane = 0; lane < SL_LANE_COUNT; lane++) free(k.lane_issue[lane]);
+  free(k.histories);
+  free(k.last_life);
+  free(k.clocks);
+  return status;
+}

@@ -1,0 +1,318 @@
+/* What frameworks refuse: one row a limit, with the framework's own words where it has some, and where they stand. The
+ * degrees and schedules come first, then what a preset and DeepSpeed's keys cannot mean together, then the keys that it has
+ * an answer of its own to. Versions: PyTorch 2.15,
+ * DeepSpeed 0.19.8, Megatron-LM core 0.16, Accelerate 1.15; frameworks.c says what changed since October 2024. */
+#include "core/plan/presets.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* One configuration before one preset. `number`: what '@' in a limit's words becomes. */
+struct question {
+  const struct sl_preset *preset;
+  const struct sl_config *config;
+  int64_t number;
+};
+
+struct limit {
+  unsigned family, except; /* holds for presets with a bit of `family` and none of `except` */
+  const char *key;         /* to blame */
+  bool (*broken)(struct question *q);
+  const char *says;
+};
+
+static bool has_tp(struct question *q) {
+  return q->config->sl.tp > 1;
+}
+static bool has_pp(struct question *q) {
+  return q->config->sl.pp > 1;
+}
+static bool has_cp(struct question *q) {
+  return q->config->sl.cp > 1;
+}
+static bool has_chunks(struct question *q) {
+  return q->config->sl.virtual_stages > 1;
+}
+static bool has_sequence_parallel(struct question *q) {
+  return q->config->sl.sequence_parallel;
+}
+
+static bool shards_gradients(struct question *q) {
+  return q->preset->row.shard_grads;
+}
+static bool shards_gradients_in_stages(struct question *q) {
+  return has_pp(q) && shards_gradients(q);
+}
+
+static bool not_1f1b(struct question *q) {
+  return has_pp(q) && strcmp(q->config->sl.schedule, "1f1b") != 0;
+}
+
+static bool chunks_without_stages(struct question *q) {
+  return has_chunks(q) && !has_pp(q);
+}
+
+/* Megatron-LM chooses the schedule by the number of chunks. */
+static bool not_megatrons_schedule(struct question *q) {
+  return has_pp(q) && strcmp(q->config->sl.schedule, has_chunks(q) ? "interleaved" : "1f1b") != 0;
+}
+
+/* Micro-batches of a step; 0: not known yet, and then no limit is broken. */
+static int64_t micro_batches(const struct question *q) {
+  return q->config->gradient_accumulation_steps;
+}
+
+static bool fewer_micro_batches_than_group(struct question *q) {
+  return has_chunks(q) && has_pp(q) && micro_batches(q) > 0 && micro_batches(q) < q->config->sl.pp;
+}
+
+static bool uneven_groups(struct question *q) {
+  q->number = micro_batches(q) % q->config->sl.pp;
+  return has_chunks(q) && has_pp(q) && q->number != 0;
+}
+
+static bool fewer_micro_batches_than_stages(struct question *q) {
+  q->number = micro_batches(q);
+  return not_1f1b(q) ? false : has_pp(q) && q->number > 0 && q->number < q->config->sl.pp;
+}
+
+static bool stages_by_flops(struct question *q) {
+  return has_pp(q) && (q->config->sl.stages_by == SL_STAGES_FLOPS || q->config->sl.stages_by == SL_STAGES_PARAMETERS);
+}
+
+static bool every_nth(struct question *q) {
+  return q->config->sl.recompute_every > 1;
+}
+
+static bool shards_but_may_not(struct question *q) {
+  return q->preset->shards == SL_SHARDS_NONE && q->config->sl.shard_size > 0;
+}
+
+static bool no_shard_size(struct question *q) {
+  return q->preset->shards == SL_SHARDS_MUST && sl_config_shard_size(q->config) == 0;
+}
+
+static bool no_hpz(struct question *q) {
+  return q->preset->shards == SL_SHARDS_HPZ && q->config->zero.hpz_partition_size <= 1;
+}
+
+#define DEEPSPEED SL_FAMILY_DEEPSPEED
+#define ACCELERATE SL_FAMILY_ACCELERATE
+#define MEGATRON SL_FAMILY_MEGATRON
+#define DATA_PARALLEL (SL_FAMILY_DDP | SL_FAMILY_ZRO | SL_FAMILY_FSDP)
+#define ANY (~0u)
+#define STAGE "zero_optimization.stage"
+#define NO_SETTING "the framework has no such setting: "
+
+/* A row that opens with NO_SETTING is ours: the framework has nothing to say no to. */
+static const struct limit limits[] = {
+    /* accelerate/accelerator.py, pipeline_parallel_rank; parallelism_config.py, __post_init__ */
+    {ACCELERATE, MEGATRON, "shardlab.pp", has_pp, "Pipeline parallelism is currently not supported in Accelerate."},
+    {ACCELERATE, ANY & ~(ACCELERATE | SL_FAMILY_DDP), "shardlab.tp", has_tp,
+     "Tensor/Context parallelism (tp/cp_size > 1) cannot be used with pure data parallelism (dp_replicate_size > 1 and "
+     "dp_shard_size == 1)."},
+    /* torch/nn/parallel/distributed.py: a mesh with a second dimension is what tp and pp would need */
+    {SL_FAMILY_DDP, 0, "shardlab.tp", has_tp, "Only 1D device mesh is supported"},
+    {SL_FAMILY_DDP, 0, "shardlab.pp", has_pp, "Only 1D device mesh is supported"},
+    {SL_FAMILY_DDP, 0, "shardlab.cp", has_cp, "Only 1D device mesh is supported"},
+    {DATA_PARALLEL, 0, "shardlab.tp", has_tp, NO_SETTING "data parallel only"},
+    {DATA_PARALLEL, 0, "shardlab.pp", has_pp, NO_SETTING "data parallel only"},
+    {DATA_PARALLEL, 0, "shardlab.cp", has_cp, NO_SETTING "data parallel only"},
+    /* torch/distributed/fsdp/_init_utils.py */
+    {SL_FAMILY_FSDP, 0, "shardlab.shard_size", no_shard_size,
+     "Manual wrapping with HYBRID_SHARD requires explicit specification of process group or device_mesh."},
+    /* torch/distributed/pipelining/schedules.py, Schedule1F1B */
+    {SL_FAMILY_FSDP2, ACCELERATE, "gradient_accumulation_steps", fewer_micro_batches_than_stages,
+     "Number of microbatches (@) must be greater than or equal to the number of stages"},
+    /* deepspeed/runtime/pipe/engine.py */
+    {DEEPSPEED, 0, STAGE, shards_gradients_in_stages, "ZeRO-2 and ZeRO-3 are incompatible with pipeline parallelism"},
+    {SL_FAMILY_PIPELINE_ENGINE, 0, STAGE, shards_gradients,
+     "ZeRO-2 and ZeRO-3 are incompatible with pipeline parallelism"},
+    {DEEPSPEED, 0, "shardlab.virtual_stages", has_chunks, NO_SETTING "PipelineEngine holds one stage a rank"},
+    {DEEPSPEED, 0, "shardlab.schedule", not_1f1b, NO_SETTING "PipelineEngine runs TrainSchedule, which is 1f1b"},
+    {DEEPSPEED, 0, "shardlab.sequence_parallel", has_sequence_parallel,
+     NO_SETTING "Megatron-LM's sequence parallelism is the client model's"},
+    {DEEPSPEED, 0, "zero_optimization.mics_shard_size", no_shard_size, "the preset needs mics_shard_size"},
+    {DEEPSPEED, 0, "zero_optimization.zero_hpz_partition_size", no_hpz, "the preset needs zero_hpz_partition_size"},
+    /* megatron/training/arguments.py, validate_args; megatron/core/pipeline_parallel/schedules.py */
+    {SL_FAMILY_MEGATRON_FSDP, 0, "shardlab.pp", has_pp, NO_SETTING "Megatron-FSDP goes with TP, EP and CP"},
+    {MEGATRON, 0, "shardlab.virtual_stages", chunks_without_stages,
+     "When interleaved schedule is used, pipeline-model-parallel size should be greater than 1"},
+    {MEGATRON, 0, "shardlab.schedule", not_megatrons_schedule,
+     NO_SETTING "get_forward_backward_func takes 1f1b, and interleaved where virtual_stages is above 1"},
+    {MEGATRON, 0, "gradient_accumulation_steps", fewer_micro_batches_than_group,
+     "The number of contiguous micro-batches in a virtual pipeline stage should range in [PP, M]"},
+    {MEGATRON, 0, "gradient_accumulation_steps", uneven_groups,
+     "The remainder of M (the total micro-batches) divided by N (number of contiguous micro-batches in a virtual "
+     "pipeline stage) should be 0, or larger than or equal to the pipeline-parallel size, but it is @."},
+    {MEGATRON, 0, "shardlab.stages", stages_by_flops,
+     NO_SETTING "layers are dealt evenly, or by --pipeline-model-parallel-layout"},
+    {MEGATRON | DEEPSPEED, 0, "shardlab.recompute_every", every_nth, NO_SETTING "every layer is treated alike"},
+    {ANY, 0, "shardlab.shard_size", shards_but_may_not, NO_SETTING "it shards over all data-parallel ranks"},
+};
+
+/* `says` with its number in place of '@'. */
+static void fill_in(const char *says, int64_t number, char *words, size_t size) {
+  const char *mark = strchr(says, '@');
+  if (mark == NULL) {
+    snprintf(words, size, "%s", says);
+  } else {
+    snprintf(words, size, "%.*s%lld%s", (int)(mark - says), says, (long long)number, mark + 1);
+  }
+}
+
+static enum sl_status refuse(const struct limit *limit, const struct question *q) {
+  char words[512];
+  const struct sl_config *c = q->config;
+  fill_in(limit->says, q->number, words, sizeof words);
+  return sl_json_fail(&c->doc, limit->key, "%s; preset %s (%s), stage %d, tp %d, pp %d", words, q->preset->row.name,
+                      q->preset->row.framework, q->preset->row.zero_stage, c->sl.tp, c->sl.pp);
+}
+
+static enum sl_status check_degrees(const struct sl_preset *preset, const struct sl_config *config) {
+  for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+    struct question q = {.preset = preset, .config = config};
+    const struct limit *limit = &limits[i];
+    if (!(preset->family & limit->family) || (preset->family & limit->except)) continue;
+    if (limit->broken(&q)) return refuse(limit, &q);
+  }
+  return SL_OK;
+}
+
+/* The stage is DeepSpeed's word for what a preset already says: the two must not contradict each other. */
+static enum sl_status check_stage(const struct sl_strategy *s, const struct sl_config *c, bool deepspeed) {
+  if (deepspeed && c->zero.stage != s->zero_stage) {
+    return sl_json_fail(&c->doc, "zero_optimization.stage", "is %d; preset %s is stage %d", c->zero.stage, s->name,
+                        s->zero_stage);
+  }
+  if (!deepspeed && c->zero.stage != 0 && c->zero.stage != s->zero_stage) {
+    return sl_json_fail(&c->doc, "zero_optimization.stage",
+                        "is %d; preset %s (%s) shards as stage %d does: leave the stage out or at 0", c->zero.stage,
+                        s->name, s->framework, s->zero_stage);
+  }
+  return SL_OK;
+}
+
+/* MiCS and ZeRO++'s hpZ are extensions of stage 3; DeepSpeed's other optimizers never look at the keys. */
+static enum sl_status check_stage3_keys(const struct sl_strategy *s, const struct sl_config *c) {
+  if (s->zero_stage == 3) return SL_OK;
+  if (c->zero.mics_shard_size > 0)
+    return sl_json_fail(&c->doc, "zero_optimization.mics_shard_size",
+                        "is %lld; MiCS is an extension of ZeRO stage 3; the stage is %d",
+                        (long long)c->zero.mics_shard_size, s->zero_stage);
+  if (c->zero.hpz_partition_size > 1)
+    return sl_json_fail(&c->doc, "zero_optimization.zero_hpz_partition_size",
+                        "is %lld; ZeRO++'s hpZ keeps a second copy of the parameters that ZeRO stage 3 shards; the "
+                        "stage is %d",
+                        (long long)c->zero.hpz_partition_size, s->zero_stage);
+  return SL_OK;
+}
+
+/* What only DeepSpeed's engine has. */
+static enum sl_status check_foreign_keys(const struct sl_strategy *s, const struct sl_config *c) {
+  if (c->zero.offload_optimizer != SL_OFFLOAD_NONE || c->zero.offload_param != SL_OFFLOAD_NONE) {
+    return sl_json_fail(&c->doc, "zero_optimization",
+                        "preset %s: offload_optimizer and offload_param are DeepSpeed's; %s has none", s->name,
+                        s->framework);
+  }
+  if (c->zero.hpz_partition_size > 1 || c->zero.mics_shard_size > 0) {
+    return sl_json_fail(&c->doc,
+                        c->zero.mics_shard_size > 0 ? "zero_optimization.mics_shard_size"
+                                                    : "zero_optimization.zero_hpz_partition_size",
+                        "preset %s: shards over part of the ranks are DeepSpeed's (ZeRO++, MiCS); %s shards over all",
+                        s->name, s->framework);
+  }
+  if (sl_config_flag(c, "prescale_gradients", false)) {
+    return sl_json_fail(&c->doc, "prescale_gradients", "is true; preset %s: %s averages after the reduction", s->name,
+                        s->framework);
+  }
+  if (c->gradient_allreduce_sum) {
+    return sl_json_fail(&c->doc, "gradient_allreduce_op", "is \"sum\"; preset %s: %s averages gradients", s->name,
+                        s->framework);
+  }
+  return SL_OK;
+}
+
+enum sl_status sl_strategy_check_limits(const struct sl_preset *preset, const struct sl_config *config) {
+  const struct sl_strategy *s = &preset->row;
+  const bool deepspeed = preset->family & SL_FAMILY_DEEPSPEED, named = config->sl.preset[0] != '\0';
+  if (named) SL_TRY(check_degrees(preset, config));
+  SL_TRY(deepspeed ? check_stage3_keys(s, config) : check_foreign_keys(s, config));
+  SL_TRY(check_stage(s, config, deepspeed));
+  if ((preset->family & SL_FAMILY_MEGATRON) && config->optimizer.type == SL_OPT_ADAM) {
+    return sl_json_fail(
+        &config->doc, "optimizer.type",
+        "\"%s\" with L2 in the gradient; Megatron-LM's distributed optimizer runs AdamW (adam_w_mode) or SGD",
+        config->optimizer.type_name);
+  }
+  return SL_OK;
+}
+
+static bool fp32_gradients(struct question *q) {
+  return q->preset->row.fp32_gradients;
+}
+static bool sends_otherwise(struct question *q) {
+  return fp32_gradients(q) && q->config->communication_data_type != SL_F32;
+}
+static bool accumulates_otherwise(struct question *q) {
+  return fp32_gradients(q) && q->config->grad_accum_dtype != SL_F32;
+}
+static bool accumulates_on_host(struct question *q) {
+  return sl_strategy_fp32_on_host(&q->preset->row) && q->config->grad_accum_dtype != SL_F32;
+}
+
+static bool own_buckets(struct question *q) {
+  q->number = q->preset->row.bucket;
+  return q->number != q->config->zero.reduce_bucket_size;
+}
+
+static bool by_layer(struct question *q) {
+  return q->preset->row.units == SL_UNITS_LAYER;
+}
+static bool by_bucket(struct question *q) {
+  return q->preset->row.units == SL_UNITS_BUCKET;
+}
+static bool by_owner(struct question *q) {
+  return q->preset->row.units == SL_UNITS_OWNER;
+}
+
+static bool always_overlaps(struct question *q) {
+  return q->preset->row.overlap && !q->config->zero.overlap_comm;
+}
+
+#define ZERO(key) "zero_optimization." key
+#define OF_LAYERS(key, says)                                                                                           \
+  { ANY, 0, ZERO(key), by_layer, says }
+/* A key of stage 3, in both its spellings. */
+#define STAGE3(key, says) OF_LAYERS("stage3_" key, says), OF_LAYERS(key, says)
+
+/* What a preset does in place of what a key asks for. DeepSpeed's own stages do what the keys say. */
+static const struct limit overruled[] = {
+    {ANY, 0, "communication_data_type", sends_otherwise, "gradients are reduced in fp32"},
+    {ANY, 0, "data_types.grad_accum_dtype", accumulates_otherwise, "gradients accumulate in fp32"},
+    {ANY, 0, "data_types.grad_accum_dtype", accumulates_on_host, "gradients in host memory are fp32"},
+    {ANY, 0, ZERO("reduce_bucket_size"), own_buckets, "buckets of @ elements"},
+    {ANY, 0, ZERO("reduce_bucket_size"), by_layer, "each wrapped block is a bucket"},
+    {ANY, 0, ZERO("allgather_bucket_size"), by_bucket, "parameters are gathered by gradient bucket"},
+    {ANY, 0, ZERO("allgather_bucket_size"), by_owner, "each parameter is broadcast by its owner"},
+    {ANY, 0, ZERO("overlap_comm"), always_overlaps, "communication overlaps with computation"},
+    STAGE3("prefetch_bucket_size", "one wrapped block ahead is gathered"),
+    STAGE3("max_live_parameters", "one wrapped block ahead is gathered"),
+    STAGE3("param_persistence_threshold", "wrapped blocks of any size are sharded"),
+    STAGE3("model_persistence_threshold", "wrapped blocks of any size are sharded"),
+    STAGE3("max_reuse_distance", "a pass or a micro-batch decides when parameters are let go"),
+};
+
+void sl_strategy_warn_overruled(const struct sl_preset *preset, const struct sl_config *config) {
+  for (size_t i = 0; i < sizeof overruled / sizeof *overruled; i++) {
+    char shown[48], instead[128], text[384];
+    struct question q = {.preset = preset, .config = config};
+    const struct limit *row = &overruled[i];
+    const json_t *given = sl_config_at(config, row->key);
+    if (given == NULL || !row->broken(&q)) continue;
+    fill_in(row->says, q.number, instead, sizeof instead);
+    snprintf(text, sizeof text, "is %s, which has no effect: preset %s (%s): %s",
+             sl_config_show(given, shown, sizeof shown), preset->row.name, preset->row.framework, instead);
+    sl_config_warn(config, row->key, text);
+  }
+}

@@ -1,0 +1,171 @@
+/* The plan along the pipeline: which layers a stage has, which rank holds which stage, and the whole schedule. */
+#include "core/plan/stages.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- layers to stages ---- */
+
+/* What layer `layer` weighs; the first stage carries the embedding on top, the last one final norm and head. */
+static double weight_of(const struct sl_plan *plan, int layer) {
+  const struct sl_model *m = plan->model;
+  double sum = 0;
+  for (int i = 0; i < m->tensor_count; i++) {
+    const struct sl_tensor *t = &m->tensors[i];
+    if (t->layer != layer) continue;
+    /* by flops, only what multiplies every token counts */
+    if (plan->config->sl.stages_by == SL_STAGES_PARAMETERS || (t->n_dim == 2 && layer >= 0)) sum += (double)t->numel;
+  }
+  if (plan->config->sl.stages_by == SL_STAGES_PARAMETERS || m->type == SL_MODEL_MLP) return sum;
+  if (layer >= 0 && layer < m->n_layer) sum += 2.0 * (double)plan->seq * (double)(m->n_head * m->head_dim);
+  if (layer == m->n_layer && m->tied_head) sum += (double)m->vocab_size * (double)m->n_embd;
+  return sum;
+}
+
+/* Cut `n` weights into `parts` runs of one or more so that the heaviest is as light as can be (DeepSpeed's
+ * partition_balanced): best[k][i] = the heaviest of k runs that hold the first i. */
+static enum sl_status cut_balanced(const double *prefix, int n, int parts, int64_t *counts) {
+  enum sl_status status;
+  double *best = NULL;
+  int *from = NULL;
+  const size_t row = (size_t)n + 1;
+  SL_GO(sl_calloc(&best, row * (size_t)(parts + 1), sizeof *best));
+  SL_GO(sl_calloc(&from, row * (size_t)(parts + 1), sizeof *from));
+  for (int k = 1; k <= parts; k++) {
+    for (int i = k; i <= n - (parts - k); i++) {
+      double *b = &best[(size_t)k * row + (size_t)i];
+      *b = -1;
+      for (int j = k - 1; j < i; j++) {
+        if (k == 1 && j > 0) break;
+        const double before = k == 1 ? 0 : best[(size_t)(k - 1) * row + (size_t)j], last = prefix[i] - prefix[j];
+        const double heaviest = before > last ? before : last;
+        if (*b >= 0 && heaviest >= *b) continue;
+        *b = heaviest;
+        from[(size_t)k * row + (size_t)i] = j;
+      }
+    }
+  }
+  for (int k = parts, i = n; k > 0; k--) {
+    const int j = from[(size_t)k * row + (size_t)i];
+    counts[k - 1] = i - j;
+    i = j;
+  }
+fail:
+  free(best);
+  free(from);
+  return status;
+}
+
+static enum sl_status cut_by_weight(const struct sl_plan *plan, int layers, int parts, int64_t *counts) {
+  double *prefix;
+  SL_TRY(sl_calloc(&prefix, (size_t)layers + 1, sizeof *prefix));
+  for (int i = 0; i < layers; i++) {
+    double w = weight_of(plan, i);
+    if (plan->model->type != SL_MODEL_MLP && i == 0) w += weight_of(plan, -1);
+    if (plan->model->type != SL_MODEL_MLP && i == layers - 1) w += weight_of(plan, layers);
+    prefix[i + 1] = prefix[i] + w;
+  }
+  const enum sl_status status = cut_balanced(prefix, layers, parts, counts);
+  free(prefix);
+  return status;
+}
+
+static enum sl_status cut_by_list(const struct sl_plan *plan, int layers, int parts, int64_t *counts) {
+  const struct sl_config *config = plan->config;
+  int64_t sum = 0;
+  if (config->sl.stage_count != parts)
+    return sl_json_fail(&config->doc, "shardlab.stages", "names %d stages; expected %d: pp x virtual stages",
+                        config->sl.stage_count, parts);
+  for (int i = 0; i < parts; i++) {
+    counts[i] = config->sl.stage_layers[i];
+    sum += counts[i];
+    if (counts[i] < 1)
+      return sl_json_fail(&config->doc, "shardlab.stages", "gives stage %d %lld layers; expected at least 1", i,
+                          (long long)counts[i]);
+  }
+  if (sum == layers) return SL_OK;
+  return sl_json_fail(&config->doc, "shardlab.stages", "adds up to %lld layers; expected the %d of model %s",
+                      (long long)sum, layers, plan->model->name);
+}
+
+static enum sl_status cut_layers(const struct sl_plan *plan, int layers, int parts, int64_t *counts) {
+  if (layers < parts)
+    return sl_json_fail(&plan->config->doc, "shardlab.pp",
+                        "%d pipeline stages for the %d layers of model %s; expected at least a layer each", parts,
+                        layers, plan->model->name);
+  if (plan->config->sl.stages_by == SL_STAGES_LIST) return cut_by_list(plan, layers, parts, counts);
+  if (plan->config->sl.stages_by != SL_STAGES_UNIFORM) return cut_by_weight(plan, layers, parts, counts);
+  for (int i = 0; i < parts; i++) counts[i] = layers / parts + (i < layers % parts);
+  return SL_OK;
+}
+
+/* ---- stages to ranks ---- */
+
+static enum sl_status deal_chunks(struct sl_plan *plan, const int64_t *counts) {
+  int layer = 0;
+  for (int i = 0; i < plan->chunk_count; i++) {
+    struct sl_chunk *c = &plan->chunks[i];
+    struct sl_stage *stage = &plan->stages[plan->schedule.stage_rank[i]];
+    *c = (struct sl_chunk){.first_layer = layer,
+                           .layer_count = (int)counts[i],
+                           .embedding = i == 0,
+                           .head = i == plan->chunk_count - 1,
+                           .rank = plan->schedule.stage_rank[i],
+                           .local = stage->chunk_count};
+    layer += (int)counts[i];
+    if (stage->chunks == NULL) SL_TRY(sl_calloc(&stage->chunks, (size_t)plan->chunk_count, sizeof *stage->chunks));
+    stage->chunks[stage->chunk_count++] = i;
+  }
+  plan->embed_ranks[0] = plan->chunks[0].rank;
+  plan->embed_ranks[1] = plan->chunks[plan->chunk_count - 1].rank;
+  return SL_OK;
+}
+
+enum sl_status sl_plan_cut(struct sl_plan *plan) {
+  enum sl_status status;
+  const struct sl_config *config = plan->config;
+  const int chunks = config->sl.virtual_stages > 1 ? config->sl.virtual_stages : 0;
+  const int layers = plan->model->type == SL_MODEL_MLP ? plan->model->n_dims - 1 : (int)plan->model->n_layer;
+  int64_t *counts = NULL;
+  if (sl_schedule_open_named(&plan->schedule, config->sl.schedule, plan->pp, chunks, (int)plan->n_micro) != SL_OK) {
+    char why[512];
+    snprintf(why, sizeof why, "%s", sl_error_message());
+    sl_error_clear();
+    return sl_json_fail(&config->doc, "shardlab.schedule", "%s", why);
+  }
+  plan->chunk_count = plan->schedule.stages;
+  SL_GO(sl_calloc(&plan->stages, (size_t)plan->pp, sizeof *plan->stages));
+  SL_GO(sl_calloc(&plan->chunks, (size_t)plan->chunk_count, sizeof *plan->chunks));
+  SL_GO(sl_calloc(&counts, (size_t)plan->chunk_count, sizeof *counts));
+  SL_GO(cut_layers(plan, layers, plan->chunk_count, counts));
+  SL_GO(deal_chunks(plan, counts));
+fail:
+  free(counts);
+  return status;
+}
+
+/* ---- the whole schedule ---- */
+
+static bool has(const struct sl_schedule *s, enum sl_action_kind kind) {
+  for (int rank = 0; rank < s->ranks; rank++) {
+    for (size_t i = 0; i < s->counts[rank]; i++) {
+      if (s->actions[rank][i].kind == kind) return true;
+    }
+  }
+  return false;
+}
+
+enum sl_status sl_plan_schedule(struct sl_plan *plan) {
+  struct sl_schedule *s = &plan->schedule;
+  const bool split = has(s, SL_ACTION_BACKWARD_INPUT);
+  SL_TRY(sl_schedule_validate(s));
+  if (plan->strategy.shard_params && (plan->chunk_count > 1 || split) && !has(s, SL_ACTION_UNSHARD))
+    SL_TRY(sl_schedule_lower_unshard(s, plan->config->sl.unshard_ahead));
+  plan->unshards = has(s, SL_ACTION_UNSHARD);
+  if (!has(s, SL_ACTION_REDUCE_GRAD)) SL_TRY(sl_schedule_lower_reduce(s));
+  if (plan->pp > 1 && !has(s, SL_ACTION_SEND_F)) SL_TRY(sl_schedule_lower_sends(s));
+  SL_TRY(sl_schedule_validate(s));
+  for (int rank = 0; rank < s->ranks; rank++)
+    SL_TRY(sl_schedule_append(s, rank, (struct sl_action){SL_ACTION_STEP, rank, -1}));
+  return SL_OK;
+}

@@ -1,0 +1,76 @@
+/* How a framework shards: what of the model states is split over the data-parallel ranks, in which units, how gradients are
+ * bucketed and reduced, and when parameters are gathered and let go. A preset is one row of a table; the lowering
+ * (lower/zero.c and its neighbours) reads the row and knows no framework's name.
+ *
+ * A preset says how states are sharded; their number types come from the configuration, and bf16 or fp16 there means what it
+ * means to DeepSpeed under every preset: 16-bit parameters, gradients by grad_accum_dtype, and an optimizer with fp32 masters
+ * and moments. That is FSDP with MixedPrecision (its shards are fp32) and Megatron-LM. It is not a plain torch optimizer, or
+ * ZeroRedundancyOptimizer around one, on a model.to(bfloat16): that keeps no master, has bf16 moments (6 bytes a parameter
+ * instead of 14 beside the gradient) and drops updates below half a unit in the last place. Nor is it autocast under DDP: that
+ * keeps parameters and gradients in fp32 and all-reduces 4 bytes where this reduces 2. Neither is a mode of these presets. */
+#ifndef SL_CORE_PLAN_STRATEGY_H
+#define SL_CORE_PLAN_STRATEGY_H
+
+#include "core/config/config.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What is sharded as one; see struct sl_unit. */
+enum sl_units {
+  SL_UNITS_WHOLE,     /* nothing is split */
+  SL_UNITS_FLAT,      /* one unit, padded to 2 x members: DeepSpeed stages 1 and 2 */
+  SL_UNITS_PARAMETER, /* each parameter: DeepSpeed stage 3 */
+  SL_UNITS_LAYER,     /* each block, and the rest as the root: FSDP with a transformer wrap policy */
+  SL_UNITS_BUCKET,    /* each gradient bucket: Megatron-LM's distributed optimizer */
+  SL_UNITS_OWNER      /* whole parameters, dealt to the member with the smallest total: ZeroRedundancyOptimizer */
+};
+
+enum sl_release {
+  SL_RELEASE_DISTANCE, /* unless used again within stage3_max_reuse_distance elements: DeepSpeed */
+  SL_RELEASE_PASS,     /* after a forward's or a backward's last use: FSDP FULL_SHARD */
+  SL_RELEASE_MICRO     /* after the micro-batch's last use: FSDP SHARD_GRAD_OP */
+};
+
+struct sl_strategy {
+  const char *name, *framework;
+  int zero_stage; /* what it amounts to in ZeRO's terms */
+  enum sl_units units;
+  bool shard_params; /* parameters exist whole only around their use */
+  bool shard_grads;  /* gradients are reduced into the member's shard after every micro-batch */
+  bool shard_optimizer;
+  /* Hybrid sharding: what is sharded is sharded inside groups of this many consecutive data-parallel ranks (coordinates
+   * g S .. g S + S - 1) and replicated across the groups; gradients are reduce-scattered inside and all-reduced across.
+   * 0: one group of all of them. */
+  int64_t shard_size;
+  /* A second copy of sharded parameters, split over groups of this many consecutive data-parallel ranks, from which the
+   * backward gathers (hpZ of ZeRO++, arXiv:2306.10209). 0: none. */
+  int64_t secondary_size;
+  /* Buckets in elements. A bucket closes before the parameter that would make it larger than the limit (DeepSpeed), or
+   * with the one that reaches it (PyTorch, Megatron-LM); per unit, where units are layers or buckets themselves. */
+  int64_t first_bucket, bucket;
+  bool closes_after;
+  bool whole_later_chunks; /* the first pipeline rank's first chunk is cut, any other is one bucket (Megatron-LM) */
+  bool overlap;            /* reductions and gathers run beside compute */
+  bool fp32_gradients;     /* accumulated and reduced in fp32 whatever the parameters are (Megatron-LM's main_grad) */
+  enum sl_release release;
+  /* optimizer state, and the reduced gradients that it reads, live in host memory, which runs the update */
+  bool offload_optimizer;
+  bool offload_params; /* parameter shards live in host memory and travel to the device before each gather */
+  bool prefetch_units; /* look-ahead of one unit (FSDP) instead of stage3_prefetch_bucket_size elements */
+};
+
+/* The strategy of `config` for `dp` data-parallel ranks: its preset (config->sl.preset), or DeepSpeed's ZeRO stage. One rank
+ * has nobody to share with, so it gets the replicated form of whatever was asked for, unless states are offloaded.
+ * Where the preset has an answer of its own (communication_data_type, grad_accum_dtype, reduce_bucket_size, overlap_comm),
+ * `config` has it too afterwards; a key that the file gives and the preset overrules is named in a warning.
+ * Errors: SL_ERR_INPUT: unknown preset, or a configuration that its framework refuses, in that framework's terms. */
+enum sl_status sl_strategy_choose(struct sl_strategy *strategy, struct sl_config *config, int dp);
+
+/* The ZeRO stage of a preset that is one of DeepSpeed's, -1 for any other name. */
+int sl_strategy_deepspeed_stage(const char *name);
+
+/* Name and one-line description of preset `i`; false past the end. */
+bool sl_strategy_preset(int i, const char **name, const char **description);
+
+#endif

@@ -1,0 +1,39 @@
+/* The data-dependent scalars of a step; see program/step_state.h. The arithmetic stands in config/loss_scale.h, which a GPU runs too. */
+#include "core/program/step_state.h"
+
+#include <math.h>
+
+void sl_control_init(struct sl_control *control, const struct sl_config *config) {
+  *control = (struct sl_control){.last_overflow = -1, .hysteresis = config->fp16.hysteresis, .loss_scale = 1};
+  if (!config->fp16.enabled) return;
+  control->loss_scale =
+      config->fp16.loss_scale > 0 ? config->fp16.loss_scale : ldexp(1, config->fp16.initial_scale_power);
+}
+
+struct sl_control_rules sl_control_rules_of(const struct sl_config *config) {
+  struct sl_control_rules rules = {
+      .scheduler = config->scheduler,
+      .lr = config->optimizer.lr,
+      .beta1 = config->optimizer.beta1,
+      .cycles_betas = sl_lr_cycles_betas(&config->scheduler) && config->optimizer.type != SL_OPT_SGD,
+      .checked = config->fp16.enabled || (config->bf16.enabled && config->bf16.check_grad_overflow),
+      .dynamic = config->fp16.enabled && config->fp16.loss_scale == 0,
+      .consecutive_hysteresis = config->fp16.consecutive_hysteresis,
+      .hysteresis = config->fp16.hysteresis,
+      .loss_scale_window = config->fp16.loss_scale_window,
+      .min_loss_scale = config->fp16.min_loss_scale,
+      .ranks = 1,
+      .clip = config->gradient_clipping,
+  };
+  /* Every rank scales its loss by the global batch, so the reduced gradient is the mean; "sum" wants it dp times that.
+   */
+  if (config->gradient_allreduce_sum)
+    rules.ranks = (double)config->train_batch_size /
+                  (double)(config->train_micro_batch_size_per_gpu * config->gradient_accumulation_steps);
+  return rules;
+}
+
+void sl_control_step(struct sl_control *control, const struct sl_config *config) {
+  const struct sl_control_rules rules = sl_control_rules_of(config);
+  sl_control_math_step(control, &rules);
+}

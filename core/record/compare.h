@@ -1,0 +1,54 @@
+/* Two run records side by side: predicted, measured, error and verdict, per step, op class, memory category, phase,
+ * rank and communication call. Nothing here runs a program; records are all it knows. */
+#ifndef SL_CORE_RECORD_COMPARE_H
+#define SL_CORE_RECORD_COMPARE_H
+
+#include "core/base/json.h"
+#include "core/base/status.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+/* How a row is judged.
+ *   EXACT    equal to the byte and to the call
+ *   PROCESS  within 2 % or 48 MB (decimal), whichever is more: memory of a process as the system counts it
+ *   TIME     within the relative tolerance that the caller gives; shown only, without one
+ *   SHOWN    never judged */
+enum sl_compare_rule { SL_COMPARE_EXACT, SL_COMPARE_PROCESS, SL_COMPARE_TIME, SL_COMPARE_SHOWN };
+enum sl_verdict { SL_VERDICT_OK, SL_VERDICT_FAIL, SL_VERDICT_NONE };
+enum sl_compare_unit { SL_UNIT_SECONDS, SL_UNIT_BYTES, SL_UNIT_COUNT, SL_UNIT_TEXT, SL_UNIT_RATIO };
+
+struct sl_compare_row {
+  char section[24], name[64];
+  enum sl_compare_unit unit;
+  bool has_predicted, has_measured;
+  double predicted, measured; /* bytes and calls stay exact below 2^53 */
+  char predicted_text[24], measured_text[24];
+  double error; /* (predicted - measured) / measured; 0 where both are equal */
+  enum sl_compare_rule rule;
+  enum sl_verdict verdict;
+};
+
+struct sl_comparison {
+  struct sl_compare_row *rows; /* owned */
+  size_t count, capacity;
+  char predicted_kind[16], measured_kind[16];
+  bool functional;       /* a side has times that mean nothing: they are shown and not judged */
+  double time_tolerance; /* < 0: times are not judged */
+  int failed;            /* rows out of tolerance */
+};
+
+/* Compare two validated records of the same plan and model. Where the measured one is of a rank that ran alone (as_rank),
+ * that rank's compute, memory and calls are compared, and the rest is shown as what it is, a prediction. time_tolerance < 0: times are shown only.
+ * Errors: SL_ERR_INPUT when the records are of different plans or models, naming the first key that differs. Rows out
+ * of tolerance are no error here: see `failed`. */
+enum sl_status sl_compare_records(struct sl_comparison *out, const struct sl_json *predicted,
+                                  const struct sl_json *measured, double time_tolerance);
+void sl_comparison_free(struct sl_comparison *comparison);
+/* The table; `colour`: verdicts in colour, for a terminal. */
+void sl_comparison_print(const struct sl_comparison *comparison, bool colour, FILE *out);
+/* {functional, time_tolerance, failed, rows: [...]}; new reference. */
+json_t *sl_comparison_json(const struct sl_comparison *comparison);
+
+#endif

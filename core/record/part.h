@@ -1,0 +1,13 @@
+/* What one process of a run contributes to the record, and how the parts meet. Between core/record/record.c and this file
+ * only. */
+#ifndef SL_CORE_RECORD_PART_H
+#define SL_CORE_RECORD_PART_H
+
+#include "core/record/record.h"
+
+/* {step_times_s, init_time_s, breakdown_s, losses.., ranks: [{rank, space bytes, traffic..}]} of this process. */
+enum sl_status sl_record_part(const struct sl_run *run, const struct sl_timeline *timeline, json_t **out);
+/* Everybody's parts in rank order, as an array; takes over `mine`. */
+enum sl_status sl_record_gather(const struct sl_run *run, json_t *mine, json_t **all);
+
+#endif

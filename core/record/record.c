@@ -1,0 +1,315 @@
+/* The run record from everybody's parts; see record.h for the keys. */
+#include "core/record/record.h"
+
+#include "core/place/memory_report.h"
+#include "core/record/part.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void set_integer(json_t *object, const char *key, int64_t value) {
+  json_object_set_new(object, key, json_integer(value));
+}
+
+static void set_real(json_t *object, const char *key, double value) {
+  json_object_set_new(object, key, json_real(value));
+}
+
+static int64_t integer_of(const json_t *object, const char *key) {
+  return json_integer_value(json_object_get(object, key));
+}
+
+static int64_t arena_of(const json_t *rank, enum sl_space space) {
+  return integer_of(json_object_get(rank, "arena_bytes"), sl_space_name(space));
+}
+
+/* Layers of every stage of the pipeline, in the order of the model. */
+static json_t *stage_layers(const struct sl_plan *plan) {
+  json_t *list = json_array();
+  for (int i = 0; i < plan->chunk_count; i++) json_array_append_new(list, json_integer(plan->chunks[i].layer_count));
+  return list;
+}
+
+static json_t *plan_json(const struct sl_plan *plan) {
+  json_t *object = json_object();
+  set_integer(object, "world", plan->world);
+  set_integer(object, "dp", plan->dp);
+  set_integer(object, "tp", plan->tp);
+  set_integer(object, "pp", plan->pp);
+  set_integer(object, "cp", plan->cp);
+  set_integer(object, "zero_stage", plan->strategy.zero_stage);
+  set_integer(object, "shard_size", plan->shard);
+  set_integer(object, "virtual_stages", plan->pp > 0 ? plan->chunk_count / plan->pp : 1);
+  json_object_set_new(object, "schedule", json_string(plan->config->sl.schedule));
+  json_object_set_new(object, "stages", stage_layers(plan));
+  json_object_set_new(object, "sequence_parallel", json_boolean(plan->sequence_parallel));
+  set_integer(object, "micro_batch", plan->micro_batch);
+  set_integer(object, "micro_batches", plan->n_micro);
+  set_integer(object, "global_batch", plan->global_batch);
+  set_integer(object, "seq", plan->seq);
+  set_integer(object, "threads", plan->threads);
+  set_integer(object, "parameters", sl_model_numel(plan->model));
+  if (plan->model->vocab_size > 0)
+    set_integer(object, "padded_vocab_size", plan->tp * sl_plan_local_size(plan, &plan->model->tensors[0], 0));
+  return object;
+}
+
+/* Step times. */
+static int compare_doubles(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+/* Quantile q of sorted times[0..n), linear between neighbours. */
+static double quantile(const double *times, size_t n, double q) {
+  const double at = q * (double)(n - 1);
+  const size_t i = (size_t)at;
+  return i + 1 < n ? times[i] + (at - (double)i) * (times[i + 1] - times[i]) : times[i];
+}
+
+/* flop/s of all the hardware that the ranks stand on: a GPU's peak is its own, a CPU's is that of one core. */
+static double peak_flops(const struct sl_plan *plan) {
+  const struct sl_cluster *cluster = plan->cluster;
+  double peak = cluster->device.peak[sl_config_product_dtype(plan->config)];
+  if (cluster->device.kind == SL_DEVICE_GPU) return peak * plan->world;
+  if (peak == 0) peak = cluster->device.peak[SL_F32]; /* a CPU without 16-bit products multiplies in fp32: sim/cost.c */
+  int64_t nodes = (plan->world + cluster->devices_per_node - 1) / cluster->devices_per_node;
+  if (cluster->nodes > 0 && nodes > cluster->nodes) nodes = cluster->nodes;
+  return peak * (double)nodes * cluster->device.cores;
+}
+
+/* The slowest process counts in every step; the first step warms caches and is left out of the statistics. */
+static enum sl_status put_times(json_t *record, const json_t *parts, const struct sl_record_input *input) {
+  const struct sl_plan *plan = input->run->job->plan;
+  const size_t steps = (size_t)input->run->steps;
+  double *times = NULL;
+  SL_TRY(sl_calloc(&times, steps, sizeof *times));
+  json_t *list = json_array(), *part;
+  size_t i;
+  json_array_foreach(parts, i, part) {
+    const json_t *own = json_object_get(part, "step_times_s");
+    for (size_t s = 0; s < steps; s++) times[s] = fmax(times[s], json_real_value(json_array_get(own, s)));
+  }
+  for (size_t s = 0; s < steps; s++) json_array_append_new(list, json_real(times[s]));
+  const size_t first = steps > 1 ? 1 : 0;
+  qsort(times + first, steps - first, sizeof *times, compare_doubles);
+  const double median = quantile(times + first, steps - first, 0.5);
+  set_integer(record, "steps", (int64_t)steps);
+  set_real(record, "step_time_s", median);
+  json_object_set_new(record, "step_times_s", list);
+  if (input->run->exec->measures) {
+    set_real(record, "step_time_low_s", quantile(times + first, steps - first, 0.05));
+    set_real(record, "step_time_high_s", quantile(times + first, steps - first, 0.95));
+  } else if (input->run->reports[0].step_error > 0) {
+    const double factor = exp(1.645 * input->run->reports[0].step_error); /* 90 % of a normal distribution */
+    set_real(record, "step_time_low_s", median / factor);
+    set_real(record, "step_time_high_s", median * factor);
+  }
+  free(times);
+  set_real(record, "init_time_s", json_real_value(json_object_get(json_array_get(parts, 0), "init_time_s")));
+  const double tokens = (double)plan->global_batch * (double)plan->seq;
+  const double flops = sl_model_flops(plan->model, plan->global_batch * plan->seq, plan->seq);
+  const double peak = peak_flops(plan);
+  set_real(record, "model_flops_per_step", flops);
+  if (median > 0) set_real(record, "tokens_per_s", tokens / median);
+  if (median > 0 && peak > 0) set_real(record, "mfu", flops / median / peak);
+  return SL_OK;
+}
+
+/* Ranks that the simulator folded appear with the numbers of the one that stood for them, and say so. */
+static enum sl_status rank_list(const json_t *parts, const struct sl_run *run, json_t **out) {
+  const struct sl_job *job = run->job;
+  const int world = job->plan->world;
+  json_t **by_rank = NULL, *part, *rank;
+  size_t i, j;
+  enum sl_status status = SL_OK;
+  SL_TRY(sl_calloc(&by_rank, (size_t)world, sizeof(json_t *)));
+  json_array_foreach(parts, i, part) json_array_foreach(json_object_get(part, "ranks"), j, rank)
+      by_rank[integer_of(rank, "rank")] = rank;
+  json_t *list = json_array();
+  for (int r = 0; r < world; r++) {
+    if (by_rank[r] != NULL) {
+      json_array_append(list, by_rank[r]);
+      continue;
+    }
+    if (run->options.alone) continue; /* nobody stands for the others */
+    const struct sl_coord c = sl_plan_coord(job->plan, r);
+    json_t *found = NULL;
+    for (int k = 0; k < world && found == NULL; k++)
+      if (by_rank[k] != NULL && integer_of(by_rank[k], "pp") == c.pp) found = by_rank[k];
+    if (found == NULL) SL_GO(sl_fail(SL_ERR_INTERNAL, "rank %d: nobody reported for it or its stage", r));
+    json_t *copy = json_copy(found);
+    set_integer(copy, "simulated_as", integer_of(found, "rank"));
+    set_integer(copy, "rank", r);
+    set_integer(copy, "dp", c.dp);
+    set_integer(copy, "cp", c.cp);
+    set_integer(copy, "tp", c.tp);
+    json_array_append_new(list, copy);
+  }
+  *out = list;
+fail:
+  if (status != SL_OK) json_decref(list);
+  free(by_rank);
+  return status;
+}
+
+static json_t *worst_rank(const json_t *ranks, enum sl_space space) {
+  json_t *worst = json_array_get(ranks, 0), *rank;
+  size_t i;
+  json_array_foreach(ranks, i, rank) if (arena_of(rank, space) > arena_of(worst, space)) worst = rank;
+  return worst;
+}
+
+static json_t *space_json(const json_t *ranks, enum sl_space space) {
+  json_t *object = json_object(), *list = json_array(), *rank;
+  size_t i;
+  set_integer(object, "peak_bytes", arena_of(worst_rank(ranks, space), space));
+  json_array_foreach(ranks, i, rank) {
+    json_t *item = json_object();
+    set_integer(item, "rank", integer_of(rank, "rank"));
+    set_integer(item, "peak_bytes", arena_of(rank, space));
+    if (space == SL_SPACE_DEVICE) set_integer(item, "process_bytes", integer_of(rank, "process_bytes"));
+    json_array_append_new(list, item);
+  }
+  json_object_set_new(object, "ranks", list);
+  return object;
+}
+
+/* What the planner says of the worst rank of a space: live at the peak by category, and by phase. */
+static void add_report(json_t *object, const json_t *worst, int space, const struct sl_job *job) {
+  const struct sl_memory_report *report =
+      &job->classes[sl_job_class_of(job, (int)integer_of(worst, "rank"))].memory[space];
+  json_t *category = json_object(), *category_max = json_object(), *phase = json_object();
+  int64_t live = 0;
+  for (int c = 0; c < SL_CATEGORY_COUNT; c++) {
+    set_integer(category, sl_category_name(c), report->at_peak[c]);
+    set_integer(category_max, sl_category_name(c), report->category_max[c]);
+    live += report->at_peak[c];
+  }
+  set_integer(category, "fragmentation", arena_of(worst, space) - live);
+  for (int p = 0; p < SL_PHASE_COUNT; p++) set_integer(phase, sl_phase_name(p), report->phase_peak[p]);
+  json_object_set_new(object, "by_category", category);
+  json_object_set_new(object, "by_category_max", category_max);
+  json_object_set_new(object, "by_phase", phase);
+  json_object_set_new(object, "peak_phase", json_string(sl_phase_name(report->peak_phase)));
+  set_integer(object, "peak_rank", integer_of(worst, "rank"));
+}
+
+static json_t *memory_json(const json_t *ranks, const struct sl_job *job) {
+  json_t *memory = json_object(), *rank;
+  int64_t process = 0;
+  size_t i;
+  for (int space = 0; space < SL_SPACE_COUNT; space++) {
+    json_t *object = space_json(ranks, space);
+    add_report(object, worst_rank(ranks, space), space, job);
+    json_object_set_new(memory, sl_space_name(space), object);
+  }
+  json_t *device = json_object_get(memory, sl_space_name(SL_SPACE_DEVICE));
+  json_array_foreach(ranks, i, rank) {
+    if (integer_of(rank, "process_bytes") > process) process = integer_of(rank, "process_bytes");
+  }
+  set_integer(device, "process_bytes", process);
+  set_integer(device, "context_bytes", integer_of(worst_rank(ranks, SL_SPACE_DEVICE), "context_bytes"));
+  return memory;
+}
+
+static bool same_text(const json_t *a, const json_t *b, const char *key) {
+  const char *x = json_string_value(json_object_get(a, key)), *y = json_string_value(json_object_get(b, key));
+  return x != NULL && y != NULL && strcmp(x, y) == 0;
+}
+
+static json_t *find_row(const json_t *list, const json_t *like) {
+  json_t *row;
+  size_t i;
+  json_array_foreach(list, i, row) if (same_text(row, like, "group") && same_text(row, like, "op") &&
+                                       same_text(row, like, "payload") && same_text(row, like, "dtype")) return row;
+  return NULL;
+}
+
+/* The largest of all ranks, row by row: ranks of a collective may hold pieces of different sizes. */
+static json_t *traffic_json(const json_t *ranks) {
+  json_t *list = json_array(), *rank, *row;
+  size_t i, j;
+  json_array_foreach(ranks, i, rank) json_array_foreach(json_object_get(rank, "traffic"), j, row) {
+    json_t *total = find_row(list, row);
+    if (total == NULL)
+      json_array_append_new(list, json_copy(row));
+    else if (integer_of(row, "wire_bytes") > integer_of(total, "wire_bytes"))
+      json_object_update(total, row);
+  }
+  return list;
+}
+
+/* The breakdown of the process whose step lasted longest. */
+static json_t *slowest_breakdown(const json_t *parts) {
+  json_t *worst = NULL, *part;
+  double longest = -1;
+  size_t i;
+  json_array_foreach(parts, i, part) {
+    json_t *b = json_object_get(part, "breakdown_s");
+    const double step = json_real_value(json_object_get(b, "step"));
+    if (step > longest) worst = b, longest = step;
+  }
+  return worst;
+}
+
+/* Everybody reads the loss after a reduction over the world, so all must have read the same. */
+static enum sl_status put_losses(json_t *record, const json_t *parts) {
+  static const char *const keys[] = {"losses", "grad_norms", "learning_rates", "skipped_steps"};
+  const json_t *first = json_array_get(parts, 0);
+  if (json_object_get(first, "losses") == NULL) return SL_OK;
+  for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
+    json_t *mine = json_object_get(first, keys[k]);
+    for (size_t i = 1; i < json_array_size(parts); i++)
+      if (!json_equal(mine, json_object_get(json_array_get(parts, i), keys[k])))
+        return sl_fail(SL_ERR_PEER, "process %zu disagrees with process 0 about %s", i, keys[k]);
+    json_object_set(record, keys[k], mine);
+  }
+  return SL_OK;
+}
+
+static void put_head(json_t *record, const struct sl_record_input *input) {
+  const struct sl_plan *plan = input->run->job->plan;
+  set_integer(record, "schema", SL_RECORD_SCHEMA);
+  json_object_set_new(record, "kind", json_string(input->run->exec->measures ? "measured" : "predicted"));
+  json_object_set_new(record, "functional", json_boolean(input->functional));
+  json_object_set_new(record, "command", json_string(input->command));
+  json_object_set_new(record, "backend", json_string(input->run->exec->name));
+  if (input->run->options.alone) {
+    set_integer(record, "as_rank", input->run->options.alone_rank);
+    json_object_set_new(
+        record, "as_rank_measured",
+        json_string("compute time and memory of this rank; communication was looped back: its times are "
+                    "copies on the device, and losses mean nothing"));
+  }
+  json_object_set(record, "options", input->options);
+  json_object_set_new(record, "model", sl_model_to_json(plan->model));
+  json_t *config = sl_config_to_json(plan->config), *layout = plan_json(plan);
+  json_object_set(layout, "recompute", json_object_get(json_object_get(config, "shardlab"), "recompute"));
+  json_object_set_new(record, "config", config);
+  json_object_set_new(record, "cluster", sl_cluster_to_json(plan->cluster));
+  json_object_set_new(record, "plan", layout);
+  json_object_set(record, "environment", input->environment);
+}
+
+enum sl_status sl_record_build(const struct sl_record_input *input, json_t **out) {
+  json_t *record = json_object(), *part = NULL, *parts = NULL, *ranks = NULL;
+  enum sl_status status;
+  SL_GO(sl_record_part(input->run, input->timeline, &part));
+  SL_GO(sl_record_gather(input->run, part, &parts));
+  SL_GO(rank_list(parts, input->run, &ranks));
+  put_head(record, input);
+  SL_GO(put_times(record, parts, input));
+  json_object_set(record, "breakdown_s", slowest_breakdown(parts));
+  json_object_set_new(record, "memory", memory_json(ranks, input->run->job));
+  json_object_set_new(record, "traffic", traffic_json(ranks));
+  json_object_set(record, "ranks", ranks);
+  SL_GO(put_losses(record, parts));
+  *out = record;
+fail:
+  if (status != SL_OK) json_decref(record);
+  json_decref(parts);
+  json_decref(ranks);
+  return status;
+}

@@ -1,0 +1,169 @@
+/* The one loop: program order in, completions out, whoever fills the table; see executor.h. */
+#include "core/run/executor.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/program/step_state.h"
+
+/* ---- modules ---- */
+
+/* Modules stand beside the core library, wherever the tree was installed or carried to. */
+static enum sl_status module_path(const char *name, char *path, size_t size) {
+  Dl_info info;
+  if (dladdr((void *)(uintptr_t)sl_exec_load, &info) == 0 || info.dli_fname == NULL) {
+    return sl_fail(SL_ERR_INTERNAL, "cannot tell where the core library stands");
+  }
+  const char *slash = strrchr(info.dli_fname, '/');
+  const int length = slash == NULL ? 0 : (int)(slash - info.dli_fname + 1);
+  snprintf(path, size, "%.*slibshardlab_%s.so", length, info.dli_fname, name);
+  return SL_OK;
+}
+
+enum sl_status sl_exec_load(const char *name, const struct sl_exec_ops **out) {
+  char path[4096];
+  SL_TRY(module_path(name, path, sizeof path));
+  if (access(path, R_OK) != 0) {
+    return sl_fail(SL_ERR_ABSENT, "backend %s: its module was not built on this machine (no libshardlab_%s.so)", name,
+                   name);
+  }
+  /* global, so that MPI's own plug-ins find the MPI library */
+  void *module = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+  if (module == NULL) return sl_fail(SL_ERR_ABSENT, "backend %s: %s", name, dlerror());
+  void *symbol = dlsym(module, "sl_exec_module");
+  if (symbol == NULL) return sl_fail(SL_ERR_ABSENT, "backend %s: the module exports no sl_exec_module", name);
+  sl_exec_module_fn entry;
+  memcpy(&entry, &symbol, sizeof entry);
+  *out = entry();
+  return SL_OK;
+}
+
+/* ---- the loop ---- */
+
+enum { BATCH = 256 };
+
+/* Where one local rank is in its program. */
+struct cursor {
+  const struct sl_class *rank_class;
+  const struct sl_program *program;
+  uint32_t next, done;
+};
+
+/* Hand over ops of one rank until its queue is full. */
+static enum sl_status feed(const struct sl_run *run, int local, struct cursor *c) {
+  const struct sl_program *p = c->program;
+  while (c->next < p->issue_count) {
+    const struct sl_issue *e = &p->issues[c->next];
+    const struct sl_issued op = {.rank_class = c->rank_class,
+                                 .program = p,
+                                 .op = &p->ops[e->op],
+                                 .instance = &p->instances[e->instance],
+                                 .waits = e->wait_count > 0 ? &p->waits[e->wait] : NULL,
+                                 .wait_count = e->wait_count,
+                                 .lane_index = e->lane_index,
+                                 .index = c->next};
+    const enum sl_status status = run->exec->issue(run->state, local, &op);
+    if (status == SL_AGAIN) return SL_OK;
+    if (status != SL_OK) return status;
+    c->next++;
+  }
+  return SL_OK;
+}
+
+static enum sl_status collect(const struct sl_run *run, struct cursor *cursors, int64_t step, uint64_t *left) {
+  struct sl_completion batch[BATCH];
+  int count = 0;
+  SL_TRY(run->exec->advance(run->state, batch, BATCH, &count));
+  for (int i = 0; i < count; i++) {
+    struct cursor *c = &cursors[batch[i].local];
+    c->done++;
+    (*left)--;
+    if (run->observe != NULL) run->observe(run->observe_context, batch[i].local, step, c->program, &batch[i]);
+  }
+  return SL_OK;
+}
+
+static enum sl_status run_program(struct sl_run *run, struct cursor *cursors, enum sl_program_kind kind, int64_t step) {
+  uint64_t left = 0;
+  for (int i = 0; i < run->local_count; i++) {
+    const struct sl_class *c = &run->job->classes[sl_job_class_of(run->job, run->local_ranks[i])];
+    cursors[i] = (struct cursor){.rank_class = c, .program = &c->programs[kind]};
+    left += cursors[i].program->issue_count;
+    SL_TRY(run->exec->begin(run->state, i, kind, step));
+  }
+  while (left > 0) {
+    for (int i = 0; i < run->local_count; i++) SL_TRY(feed(run, i, &cursors[i]));
+    SL_TRY(collect(run, cursors, step, &left));
+  }
+  return SL_OK;
+}
+
+/* Losses and norms come from the control block of the first local rank. */
+static enum sl_status read_result(const struct sl_run *run, struct sl_step_result *r) {
+  struct sl_control control;
+  if (run->exec->read == NULL) return SL_OK;
+  const struct sl_class *c = &run->job->classes[sl_job_class_of(run->job, run->local_ranks[0])];
+  SL_TRY(run->exec->read(run->state, 0, c->control, 0, sizeof control, &control));
+  r->has_loss = true;
+  r->loss = control.loss;
+  r->grad_norm = control.grad_norm;
+  r->lr = control.lr;
+  r->loss_scale = control.loss_scale;
+  r->skipped = control.grad_factor < 0;
+  if (!control.exhausted) return SL_OK;
+  return sl_fail(
+      SL_ERR_INPUT,
+      "fp16: gradients overflow in step %lld with the loss scale at its minimum, %g: it cannot shrink further; "
+      "expected a lower fp16.min_loss_scale, a lower learning rate, or bf16",
+      (long long)control.step, control.loss_scale);
+}
+
+static enum sl_status run_steps(struct sl_run *run, struct cursor *cursors) {
+  for (int64_t step = 0; step < run->steps; step++) {
+    struct sl_step_result *r = &run->results[step];
+    r->start_s = run->exec->now(run->state);
+    SL_TRY(run_program(run, cursors, SL_PROGRAM_STEP, step));
+    r->end_s = run->exec->now(run->state);
+    SL_TRY(read_result(run, r));
+    if (run->progress != NULL) run->progress(run->progress_context, step, r);
+  }
+  return SL_OK;
+}
+
+enum sl_status sl_run_execute(struct sl_run *run) {
+  enum sl_status status;
+  struct cursor *cursors = NULL;
+  run->results = NULL;
+  run->reports = NULL;
+  run->state = NULL;
+  SL_TRY(run->exec->open(&run->state, run->job, &run->options, &run->local_ranks, &run->local_count));
+  SL_GO(sl_calloc(&cursors, (size_t)run->local_count, sizeof *cursors));
+  SL_GO(sl_calloc(&run->results, (size_t)run->steps, sizeof *run->results));
+  SL_GO(sl_calloc(&run->reports, (size_t)run->local_count, sizeof *run->reports));
+  const double start = run->exec->now(run->state);
+  SL_GO(run_program(run, cursors, SL_PROGRAM_INIT, 0));
+  run->init_s = run->exec->now(run->state) - start;
+  SL_GO(run_steps(run, cursors));
+  for (int i = 0; i < run->local_count; i++) SL_GO(run->exec->report(run->state, i, &run->reports[i]));
+  if (run->options.save != NULL || run->options.save_grads != NULL) {
+    SL_GO(run_program(run, cursors, SL_PROGRAM_SAVE, run->steps));
+  }
+  free(cursors);
+  return SL_OK;
+fail:
+  free(cursors);
+  sl_run_close(run);
+  return status;
+}
+
+void sl_run_close(struct sl_run *run) {
+  for (int i = 0; run->reports != NULL && i < run->local_count; i++) free(run->reports[i].traffic);
+  free(run->reports);
+  free(run->results);
+  if (run->state != NULL) run->exec->close(run->state);
+  run->reports = NULL;
+  run->results = NULL;
+  run->state = NULL;
+}

@@ -1,0 +1,147 @@
+/* The executor: one loop that drives whoever fills the table.
+ *
+ * The simulator, the host backend and the CUDA backend each export one `const struct sl_exec_ops`. The loop in
+ * core/run/executor.c walks each local rank's program, hands ops over in program order and collects completions; it is the
+ * same for virtual and real time, so whatever can be lowered can be predicted and measured. */
+#ifndef SL_CORE_RUN_EXECUTOR_H
+#define SL_CORE_RUN_EXECUTOR_H
+
+#include "core/program/program.h"
+#include "core/base/status.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What one backend instance is asked to run. */
+struct sl_exec_options {
+  int threads;              /* host: OpenMP threads of this rank; 0 = the backend's choice */
+  const char *data;         /* token file, or "random:N" samples for an mlp; NULL for the simulator */
+  const char *init;         /* safetensors with initial weights, NULL = seeded */
+  const char *save;         /* safetensors to write, NULL = none */
+  const char *save_grads;   /* safetensors of gradients after the last step, before the update; NULL = none */
+  bool poison;              /* host: fill dead ranges with NaN to catch use after free */
+  bool fold;                /* simulator: one rank per class stands for all of them */
+  int fail_rank, fail_step; /* fault injection for tests: this rank dies at this step; -1 = none */
+  bool alone;               /* cuda: this process is rank `alone_rank` of the plan, its communication looped back */
+  int alone_rank;
+  int64_t timed_from; /* cuda: ops are timed one by one in steps from this one on */
+  int64_t runs;       /* simulator: step_error is of the median of so many runs at different times; 0: of one */
+  bool noise;         /* cuda: buffers start as random normal numbers, on which products run slower than on zeros */
+};
+
+/* An op as it is handed over: everything points into the job, nothing is owned. */
+struct sl_issued {
+  const struct sl_class *rank_class;
+  const struct sl_program *program;
+  const struct sl_op *op;
+  const struct sl_instance *instance;
+  const struct sl_wait *waits;
+  uint32_t wait_count;
+  uint32_t lane_index; /* index of this op in its lane, within this pass over the program */
+  uint32_t index;      /* index in program->issues */
+};
+
+struct sl_completion {
+  int local;             /* which local rank */
+  uint32_t index;        /* index in program->issues */
+  double start_s, end_s; /* since open: when the op began to run (its waits being over) and when it was complete */
+};
+
+struct sl_traffic {
+  enum sl_group group; /* SL_GROUP_NONE: a send or receive */
+  enum sl_op_kind op;
+  enum sl_dtype dtype;
+  enum sl_payload payload;
+  int64_t calls, bytes, wire_bytes; /* bytes: nccl-tests size; both summed over calls, per step of the step program */
+  double time_s;                    /* from start to end, summed; 0 where unknown */
+};
+
+/* What a backend knows about one rank after the run; counted where calls are made or charged, never read off the
+ * program. */
+struct sl_exec_report {
+  struct sl_traffic *traffic; /* owned by the caller: free() */
+  int traffic_count;
+  uint64_t call_hash; /* FNV-1a over (group, op, bytes) of every call of the last step, in order */
+  int64_t arena_bytes[SL_SPACE_COUNT];
+  int64_t process_bytes; /* anonymous and shared memory above what the process had before the arena; 0 = unknown */
+  int64_t context_bytes; /* what it had before: libraries, MPI, CUDA context */
+  bool functional;       /* ranks share what they should each have: times are not comparable */
+  double step_error;     /* of a prediction: standard deviation of ln(step time); 0: not known */
+};
+
+/* The devices of this machine, taken to be alike. */
+struct sl_exec_devices {
+  int count;
+  char name[64];
+  int64_t memory_bytes, cache_bytes;
+  char software[160]; /* versions of the driver and of the libraries */
+};
+
+struct sl_exec_ops {
+  const char *name;
+  bool measures; /* true: times are real, losses exist */
+  /* (optional) Can this machine run it at all, and on what? Cheap, and before any process is started; out may be NULL.
+   * SL_ERR_ABSENT says why not. */
+  enum sl_status (*probe)(struct sl_exec_devices *out);
+  /* Allocate arenas, communicators and handles for `job`; everything that can fail early fails here. *local_ranks is
+   * how many ranks this process drives and *first_local the global rank of each (owned by the state). */
+  enum sl_status (*open)(void **state, const struct sl_job *job, const struct sl_exec_options *options,
+                         const int **local_ranks, int *local_count);
+  /* Program `kind` starts on local rank `local`: lane counts restart from 0, `step` keys data and randomness. Only
+   * called when every op of the rank's previous program is complete. */
+  enum sl_status (*begin)(void *state, int local, enum sl_program_kind kind, int64_t step);
+  /* Hand one op over; it runs after its waits and its lane predecessor. Never blocks. SL_AGAIN: the queue is full. */
+  enum sl_status (*issue)(void *state, int local, const struct sl_issued *op);
+  /* Wait for, or jump to, the next completions and write up to `max` of them; may block. SL_DONE when nothing is in
+   * flight. */
+  enum sl_status (*advance)(void *state, struct sl_completion *out, int max, int *count);
+  double (*now)(void *state); /* seconds since open */
+  /* (optional) Copy operand data back: `bytes` at `offset` of `buffer`. A backend without data leaves this NULL. */
+  enum sl_status (*read)(void *state, int local, int32_t buffer, int64_t offset, int64_t bytes, void *dst);
+  enum sl_status (*report)(void *state, int local, struct sl_exec_report *out);
+  /* (optional) All processes of the job exchange `bytes` each; `all` receives them in rank order. NULL: one process. */
+  enum sl_status (*exchange)(void *state, const void *mine, size_t bytes, void *all);
+  void (*close)(void *state);
+};
+
+/* Modules export this symbol: `const struct sl_exec_ops *sl_exec_module(void)`. */
+typedef const struct sl_exec_ops *(*sl_exec_module_fn)(void);
+/* Load module `name` ("host", "cuda") from the directories where the executable's lib/ stands.
+ * Errors: SL_ERR_ABSENT, saying what is missing. */
+enum sl_status sl_exec_load(const char *name, const struct sl_exec_ops **out);
+
+/* One step as seen from outside. */
+struct sl_step_result {
+  double start_s, end_s; /* slowest local rank */
+  bool has_loss;
+  double loss, grad_norm, lr, loss_scale;
+  bool skipped;
+};
+
+/* Called for every completion in completion order; for traces and breakdowns. */
+typedef void (*sl_observe_fn)(void *context, int local, int64_t step, const struct sl_program *program,
+                              const struct sl_completion *done);
+
+struct sl_run {
+  const struct sl_exec_ops *exec;
+  const struct sl_job *job;
+  struct sl_exec_options options;
+  int64_t steps;
+  sl_observe_fn observe; /* (optional) */
+  void *observe_context;
+  void (*progress)(void *context, int64_t step, const struct sl_step_result *result); /* (optional) after each step */
+  void *progress_context;
+  /* results */
+  struct sl_step_result *results; /* steps of them, owned */
+  double init_s;
+  struct sl_exec_report *reports; /* one per local rank, owned */
+  const int *local_ranks;         /* owned by the backend's state, valid until sl_run_close */
+  int local_count;
+  void *state;
+};
+/* Open the backend, run init, `steps` steps and, when options.save is set, save. The backend stays open for read() and
+ * exchange() until sl_run_close. */
+enum sl_status sl_run_execute(struct sl_run *run);
+void sl_run_close(struct sl_run *run);
+
+#endif

@@ -1,0 +1,48 @@
+/* The last step of every local rank as spans in time, and where its seconds went. An observer of the executor loop:
+ * cheap to feed, because only one step is kept. */
+#ifndef SL_CORE_RUN_TIMELINE_H
+#define SL_CORE_RUN_TIMELINE_H
+
+#include "core/run/executor.h"
+
+struct sl_span {
+  double start_s, end_s;
+  uint8_t lane, op_class, group; /* group SL_GROUP_NONE for compute and for sends and receives */
+};
+
+struct sl_timeline_rank {
+  struct sl_span *spans;
+  size_t count, capacity;
+  int64_t step;
+};
+
+struct sl_timeline {
+  struct sl_timeline_rank *ranks; /* per local rank */
+  size_t count, capacity;
+  enum sl_status status; /* SL_ERR_MEMORY once a span was lost */
+};
+
+/* Seconds of one step of one rank. Busy seconds of classes may overlap each other; exposed ones are those in which the
+ * compute lane stood idle while the group's communication ran. */
+struct sl_breakdown {
+  double step_s;                        /* from the first op's start to the last one's end */
+  double busy_s[SL_CLASS_COUNT];        /* sum of durations by op class */
+  double compute_s;                     /* in which the compute lane ran */
+  double exposed_s[SL_GROUP_COUNT + 1]; /* by group; the last: pipeline sends and receives */
+  double exposed_all_s;                 /* in which any communication was exposed */
+  double idle_s;                        /* in which nothing ran */
+  double bubble_s;                      /* neither compute nor a collective of one stage ran: others were waited for */
+};
+
+/* Add one completion of the step program (others are ignored). */
+void sl_timeline_add(struct sl_timeline *timeline, int local, int64_t step, const struct sl_program *program,
+                     const struct sl_completion *done);
+/* Errors: SL_ERR_MEMORY. A rank without spans gives zeros. */
+enum sl_status sl_timeline_breakdown(const struct sl_timeline *timeline, int local, struct sl_breakdown *out);
+/* Only compute_s and bubble_s, the two that tell one stage of a pipeline from another. */
+enum sl_status sl_timeline_bubble(const struct sl_timeline *timeline, int local, double *compute_s, double *bubble_s);
+/* The local rank whose step lasted longest (the first at a tie). */
+int sl_timeline_slowest(const struct sl_timeline *timeline);
+void sl_timeline_free(struct sl_timeline *timeline);
+
+#endif

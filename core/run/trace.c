@@ -1,0 +1,177 @@
+/* Chrome trace events, one a line; see trace.h. Format: "Trace Event Format", the JSON object form, phases X and M. */
+#include "core/run/trace.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Measured ranks stand after every possible predicted one, so both kinds can be loaded into one view. */
+enum { MEASURED_PID = 1 << 24, SUFFIX = 48 };
+
+/* Where process `process` writes until the trace is complete. */
+static void part_name(char *out, size_t size, const char *path, int process) {
+  snprintf(out, size, process == 0 ? "%s.partial" : "%s.rank%d.partial", path, process);
+}
+
+static const char *kind_name(const struct sl_trace *trace) {
+  return trace->measured ? "measured" : "predicted";
+}
+
+static int pid_of(const struct sl_trace *trace, int rank) {
+  return rank + (trace->measured ? MEASURED_PID : 0);
+}
+
+enum sl_status sl_trace_open(struct sl_trace *trace, const char *path, const struct sl_job *job, bool measured,
+                             int process, int processes) {
+  enum sl_status status = SL_OK;
+  const size_t size = strlen(path) + SUFFIX;
+  *trace = (struct sl_trace){.job = job, .measured = measured, .process = process, .processes = processes};
+  SL_GO(sl_calloc(&trace->seen, (size_t)job->plan->world, sizeof *trace->seen));
+  SL_GO(sl_calloc(&trace->path, size, 1));
+  SL_GO(sl_calloc(&trace->temporary, size, 1));
+  memcpy(trace->path, path, strlen(path));
+  part_name(trace->temporary, size, path, process);
+  trace->file = fopen(trace->temporary, "w");
+  if (trace->file == NULL) SL_GO(sl_fail(SL_ERR_IO, "%s: cannot be written: %s", trace->temporary, strerror(errno)));
+  if (process == 0) fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n", trace->file);
+  return SL_OK;
+fail:
+  sl_trace_discard(trace);
+  return status;
+}
+
+static void name_rank(struct sl_trace *trace, int rank) {
+  const int pid = pid_of(trace, rank);
+  const struct sl_coord c = sl_plan_coord(trace->job->plan, rank);
+  fprintf(trace->file,
+          "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%d,\"args\":{\"name\":\"%s rank %d (pp %d, dp %d, cp %d, tp "
+          "%d)\"}},\n",
+          pid, kind_name(trace), rank, c.pp, c.dp, c.cp, c.tp);
+  fprintf(trace->file, "{\"ph\":\"M\",\"name\":\"process_sort_index\",\"pid\":%d,\"args\":{\"sort_index\":%d}},\n", pid,
+          2 * rank + trace->measured);
+}
+
+static void name_lane(struct sl_trace *trace, int rank, enum sl_lane lane) {
+  const int pid = pid_of(trace, rank);
+  fprintf(trace->file, "{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":%d,\"tid\":%d,\"args\":{\"name\":\"%s\"}},\n",
+          pid, (int)lane, sl_lane_name(lane));
+  fprintf(trace->file,
+          "{\"ph\":\"M\",\"name\":\"thread_sort_index\",\"pid\":%d,\"tid\":%d,\"args\":{\"sort_index\":%d}},\n", pid,
+          (int)lane, (int)lane);
+}
+
+/* "gemm h.3 0F1": op, place in the model, action. */
+static void slice_name(char *out, size_t size, const struct sl_trace *trace, const struct sl_op *op,
+                       const struct sl_instance *instance) {
+  const int64_t layers = trace->job->plan->model->n_layer;
+  char action[64], place[32] = "";
+  sl_action_print(action, sizeof action, &instance->action);
+  const bool of_model = op->phase == SL_PHASE_FORWARD || op->phase == SL_PHASE_BACKWARD;
+  if (of_model && op->layer < 0) snprintf(place, sizeof place, " embedding");
+  if (of_model && op->layer >= 0)
+    snprintf(place, sizeof place, op->layer < layers || layers == 0 ? " h.%d" : " head", op->layer);
+  snprintf(out, size, "%s%s %s", sl_op_label(op), place, action);
+}
+
+void sl_trace_add(struct sl_trace *trace, int rank, int64_t step, const struct sl_program *program,
+                  const struct sl_completion *done) {
+  if (trace->file == NULL) return;
+  const struct sl_issue *issue = &program->issues[done->index];
+  const struct sl_op *op = &program->ops[issue->op];
+  char name[160];
+  _Static_assert(SL_LANE_COUNT < 32, "a bit of `seen` for every lane, and one for the rank");
+  if (trace->seen[rank] == 0) name_rank(trace, rank);
+  if (!(trace->seen[rank] >> op->lane & 1)) name_lane(trace, rank, op->lane);
+  trace->seen[rank] |= 1u << 31 | 1u << op->lane;
+  slice_name(name, sizeof name, trace, op, &program->instances[issue->instance]);
+  fprintf(trace->file,
+          "{\"ph\":\"X\",\"name\":\"%s\",\"cat\":\"%s\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"args\":{",
+          name, sl_phase_name(op->phase), pid_of(trace, rank), (int)op->lane, done->start_s * 1e6,
+          (done->end_s - done->start_s) * 1e6);
+  const enum sl_op_class op_class = sl_op_class_of(op->kind);
+  if (op_class == SL_CLASS_COLLECTIVE || op_class == SL_CLASS_P2P) {
+    fprintf(trace->file, "\"bytes\":%lld,\"payload\":\"%s\"", (long long)sl_op_comm_bytes(op),
+            sl_payload_name(op->payload));
+    if (op->group != SL_GROUP_NONE) fprintf(trace->file, ",\"group\":\"%s\"", sl_group_name(op->group));
+  } else {
+    fprintf(trace->file, "\"bytes\":%.0f,\"flops\":%.0f", sl_op_bytes(program, op), sl_op_flops(op));
+  }
+  fprintf(trace->file, ",\"step\":%lld,\"issue\":%u}},\n", (long long)step, done->index);
+}
+
+/* Append the part of process `process` and remove it. */
+static enum sl_status append_part(struct sl_trace *trace, int process) {
+  char path[4200], block[65536];
+  part_name(path, sizeof path, trace->path, process);
+  FILE *part = fopen(path, "r");
+  if (part == NULL) return sl_fail(SL_ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
+  size_t n;
+  while ((n = fread(block, 1, sizeof block, part)) > 0) fwrite(block, 1, n, trace->file);
+  fclose(part);
+  unlink(path);
+  return SL_OK;
+}
+
+static enum sl_status finish_stream(FILE *file, const char *path) {
+  const bool bad = ferror(file) != 0;
+  if (fclose(file) != 0 || bad) return sl_fail(SL_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
+  return SL_OK;
+}
+
+/* All processes learn whether all parts are complete. */
+static enum sl_status agree(const struct sl_run *run, int processes, enum sl_status mine) {
+  if (processes <= 1 || run->exec->exchange == NULL) return mine;
+  int32_t word = (int32_t)mine, *all = NULL;
+  enum sl_status status;
+  SL_GO(sl_calloc(&all, (size_t)processes, sizeof *all));
+  SL_GO(run->exec->exchange(run->state, &word, sizeof word, all));
+  status = mine;
+  for (int i = 0; i < processes && status == SL_OK; i++)
+    if (all[i] != SL_OK) status = sl_fail(SL_ERR_PEER, "rank %d could not write its part of the trace", i);
+fail:
+  free(all);
+  return status;
+}
+
+enum sl_status sl_trace_close(struct sl_trace *trace, const struct sl_run *run) {
+  if (trace->file == NULL) return SL_OK;
+  enum sl_status status = SL_OK;
+  if (trace->process > 0) {
+    status = finish_stream(trace->file, trace->temporary);
+    trace->file = NULL;
+  }
+  SL_GO(agree(run, trace->processes, status));
+  if (trace->process == 0) {
+    for (int i = 1; i < trace->processes; i++) SL_GO(append_part(trace, i));
+    fprintf(trace->file, "{\"ph\":\"M\",\"name\":\"shardlab\",\"pid\":%d,\"args\":{\"kind\":\"%s\"}}\n]}\n",
+            pid_of(trace, 0), kind_name(trace));
+    FILE *file = trace->file;
+    trace->file = NULL;
+    SL_GO(finish_stream(file, trace->temporary));
+    if (rename(trace->temporary, trace->path) != 0)
+      SL_GO(sl_fail(SL_ERR_IO, "%s: cannot be written: %s", trace->path, strerror(errno)));
+  }
+  free(trace->temporary);
+  trace->temporary = NULL;
+fail:
+  sl_trace_discard(trace);
+  return status;
+}
+
+void sl_trace_discard(struct sl_trace *trace) {
+  if (trace->file != NULL) fclose(trace->file);
+  if (trace->temporary != NULL) unlink(trace->temporary);
+  free(trace->path);
+  free(trace->temporary);
+  free(trace->seen);
+  memset(trace, 0, sizeof *trace);
+}
+
+void sl_trace_sweep(const char *path, int processes) {
+  char part[4200];
+  for (int process = 0; process < processes; process++) {
+    part_name(part, sizeof part, path, process);
+    unlink(part);
+  }
+}

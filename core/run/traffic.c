@@ -1,0 +1,68 @@
+/* Counting communication calls; see traffic.h. A rank has a dozen rows at most, so a search is a short walk. */
+#include "core/run/traffic.h"
+
+#include <stdlib.h>
+
+enum sl_status sl_traffic_row(struct sl_traffic_list *list, enum sl_group group, enum sl_op_kind op,
+                              enum sl_dtype dtype, enum sl_payload payload, size_t *row) {
+  for (size_t i = 0; i < list->count; i++) {
+    const struct sl_traffic *t = &list->items[i];
+    if (t->group == group && t->op == op && t->dtype == dtype && t->payload == payload) {
+      *row = i;
+      return SL_OK;
+    }
+  }
+  SL_TRY(sl_grow(&list->items, &list->capacity, list->count + 1, sizeof *list->items));
+  list->items[list->count] = (struct sl_traffic){.group = group, .op = op, .dtype = dtype, .payload = payload};
+  *row = list->count++;
+  return SL_OK;
+}
+
+enum sl_status sl_traffic_add(struct sl_traffic_list *list, enum sl_group group, enum sl_op_kind op,
+                              enum sl_dtype dtype, enum sl_payload payload, int64_t bytes, int64_t wire_bytes,
+                              double time_s) {
+  size_t row;
+  SL_TRY(sl_traffic_row(list, group, op, dtype, payload, &row));
+  struct sl_traffic *t = &list->items[row];
+  t->calls++;
+  t->bytes += bytes;
+  t->wire_bytes += wire_bytes;
+  t->time_s += time_s;
+  return SL_OK;
+}
+
+void sl_traffic_reset(struct sl_traffic_list *list) {
+  for (size_t i = 0; i < list->count; i++) {
+    struct sl_traffic *t = &list->items[i];
+    t->calls = t->bytes = t->wire_bytes = 0;
+    t->time_s = 0;
+  }
+}
+
+enum sl_status sl_traffic_copy(const struct sl_traffic_list *list, struct sl_traffic **rows, int *count) {
+  SL_TRY(sl_calloc(rows, list->count, sizeof **rows));
+  *count = 0;
+  for (size_t i = 0; i < list->count; i++) {
+    if (list->items[i].calls > 0) (*rows)[(*count)++] = list->items[i];
+  }
+  return SL_OK;
+}
+
+void sl_traffic_free(struct sl_traffic_list *list) {
+  free(list->items);
+  *list = (struct sl_traffic_list){0};
+}
+
+static uint64_t hash_bytes(uint64_t hash, uint64_t value, int bytes) {
+  for (int i = 0; i < bytes; i++) {
+    hash ^= value >> (8 * i) & 0xff;
+    hash *= UINT64_C(0x100000001b3);
+  }
+  return hash;
+}
+
+uint64_t sl_hash_call(uint64_t hash, enum sl_group group, enum sl_op_kind kind, int64_t bytes) {
+  hash = hash_bytes(hash, (uint64_t)group, 4);
+  hash = hash_bytes(hash, (uint64_t)kind, 4);
+  return hash_bytes(hash, (uint64_t)bytes, 8);
+}

@@ -1,0 +1,37 @@
+/* Counting communication calls: the list behind sl_exec_report.traffic and the hash behind its call_hash.
+ *
+ * The simulator adds where it charges a call's cost and a backend where it makes the call; both count through these
+ * functions, so that the two reports have the same rows in the same form. Rows stand in the order of first use. */
+#ifndef SL_CORE_RUN_TRAFFIC_H
+#define SL_CORE_RUN_TRAFFIC_H
+
+#include "core/run/executor.h"
+
+/* Rows distinguished by (group, op, dtype, payload). Zero it to start; items are owned. */
+struct sl_traffic_list {
+  struct sl_traffic *items;
+  size_t count, capacity;
+};
+
+/* Count one call: `bytes` as nccl-tests does (sl_op_comm_bytes), `wire_bytes` that this rank puts on the wire, `time_s`
+ * from start to end (0: unknown). Errors: SL_ERR_MEMORY. */
+enum sl_status sl_traffic_add(struct sl_traffic_list *list, enum sl_group group, enum sl_op_kind op,
+                              enum sl_dtype dtype, enum sl_payload payload, int64_t bytes, int64_t wire_bytes,
+                              double time_s);
+/* The row of such calls, made with zero counts when it is new: for callers that keep the index and add to the row
+ * themselves. Errors: SL_ERR_MEMORY. */
+enum sl_status sl_traffic_row(struct sl_traffic_list *list, enum sl_group group, enum sl_op_kind op,
+                              enum sl_dtype dtype, enum sl_payload payload, size_t *row);
+/* Forget all counts but keep the rows: the begin of a step. */
+void sl_traffic_reset(struct sl_traffic_list *list);
+/* A copy of the rows that have calls, for sl_exec_report (the receiver frees it). Errors: SL_ERR_MEMORY. */
+enum sl_status sl_traffic_copy(const struct sl_traffic_list *list, struct sl_traffic **rows, int *count);
+void sl_traffic_free(struct sl_traffic_list *list);
+
+/* The order of calls as one number: 64-bit FNV-1a over each call's group (4 bytes), kind (4) and bytes (8),
+ * little-endian on every machine. Start with SL_HASH_CALLS and chain. Constants:
+ * http://www.isthe.com/chongo/tech/comp/fnv/ */
+#define SL_HASH_CALLS UINT64_C(0xcbf29ce484222325)
+uint64_t sl_hash_call(uint64_t hash, enum sl_group group, enum sl_op_kind kind, int64_t bytes);
+
+#endif

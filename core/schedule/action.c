@@ -1,0 +1,123 @@
+/* Schedules by name, and their storage; see schedule/action.h. The lists themselves are made in schedule/builders.c. */
+#include "core/schedule/action.h"
+
+#include "core/schedule/builders.h"
+#include "core/base/nearest.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_RANKS = 1 << 16, MAX_ACTIONS = 1 << 24 };
+
+enum sl_status sl_schedule_open(struct sl_schedule *s, int ranks, int stages, int micro_batches) {
+  enum sl_status status;
+  *s = (struct sl_schedule){.ranks = ranks, .stages = stages, .micro_batches = micro_batches};
+  SL_GO(sl_calloc(&s->stage_rank, (size_t)stages, sizeof *s->stage_rank));
+  SL_GO(sl_calloc(&s->actions, (size_t)ranks, sizeof *s->actions));
+  SL_GO(sl_calloc(&s->counts, (size_t)ranks, sizeof *s->counts));
+  SL_GO(sl_calloc(&s->capacities, (size_t)ranks, sizeof *s->capacities));
+  return SL_OK;
+fail:
+  sl_schedule_free(s);
+  return status;
+}
+
+enum sl_status sl_schedule_append(struct sl_schedule *s, int rank, struct sl_action action) {
+  SL_TRY(sl_grow(&s->actions[rank], &s->capacities[rank], s->counts[rank] + 1, sizeof action));
+  s->actions[rank][s->counts[rank]++] = action;
+  return SL_OK;
+}
+
+void sl_schedule_free(struct sl_schedule *s) {
+  for (int i = 0; s->actions != NULL && i < s->ranks; i++) free(s->actions[i]);
+  free(s->stage_rank);
+  free(s->actions);
+  free(s->counts);
+  free(s->capacities);
+  *s = (struct sl_schedule){0};
+}
+
+const char *sl_schedule_name(int i, const char **summary) {
+  const struct sl_schedule_builder *b = sl_schedule_builder_at(i);
+  if (b != NULL && summary != NULL) *summary = b->summary;
+  return b != NULL ? b->name : NULL;
+}
+
+int sl_schedule_default_chunks(const char *name) {
+  const struct sl_schedule_builder *b = sl_schedule_builder_find(name);
+  return b != NULL ? b->default_chunks : 1;
+}
+
+static enum sl_status unknown_name(const char *name) {
+  const char *words[16];
+  char list[256];
+  size_t n = 0, used = 0;
+  for (const char *word; n < 16 && (word = sl_schedule_name((int)n, NULL)) != NULL; n++) {
+    words[n] = word;
+    if (used < sizeof list) used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", n > 0 ? ", " : "", word);
+  }
+  const char *near = sl_nearest(name, words, n);
+  return sl_fail(SL_ERR_INPUT, "schedule \"%s\": is unknown; expected one of %s, or a .csv file%s%s%s", name, list,
+                 near != NULL ? "; did you mean " : "", near != NULL ? near : "", near != NULL ? "?" : "");
+}
+
+static enum sl_status check_numbers(const struct sl_schedule_builder *b, int ranks, int chunks, int micro_batches) {
+  if (ranks < 1 || ranks > MAX_RANKS)
+    return sl_fail(SL_ERR_INPUT, "schedule %s: %d pipeline ranks; expected 1 to %d", b->name, ranks, MAX_RANKS);
+  if (micro_batches < 1)
+    return sl_fail(SL_ERR_INPUT, "schedule %s: %d micro-batches; expected 1 or more", b->name, micro_batches);
+  if (chunks < b->min_chunks || (b->max_chunks > 0 && chunks > b->max_chunks))
+    return sl_fail(SL_ERR_INPUT, "schedule %s: %d stages a rank; expected %d%s", b->name, chunks, b->min_chunks,
+                   b->max_chunks > 0 ? "" : " or more");
+  if ((int64_t)ranks * chunks > INT16_MAX)
+    return sl_fail(SL_ERR_INPUT, "schedule %s: %d ranks x %d stages; expected at most %d stages", b->name, ranks,
+                   chunks, INT16_MAX);
+  if ((int64_t)ranks * chunks * micro_batches > MAX_ACTIONS)
+    return sl_fail(SL_ERR_INPUT, "schedule %s: %d stages x %d micro-batches; expected at most %d in all", b->name,
+                   ranks * chunks, micro_batches, MAX_ACTIONS);
+  const int rounds = micro_batches > ranks ? micro_batches / ranks : 1;
+  if (b->rounds && micro_batches % rounds != 0)
+    return sl_fail(SL_ERR_INPUT,
+                   "schedule %s: %d micro-batches on %d ranks are dealt in %d rounds; expected a multiple of %d",
+                   b->name, micro_batches, ranks, rounds, rounds);
+  return SL_OK;
+}
+
+enum sl_status sl_schedule_generate(struct sl_schedule *s, const char *name, int ranks, int chunks, int micro_batches) {
+  enum sl_status status;
+  const struct sl_schedule_builder *b = sl_schedule_builder_find(name);
+  *s = (struct sl_schedule){0};
+  if (b == NULL) return unknown_name(name);
+  SL_TRY(check_numbers(b, ranks, chunks, micro_batches));
+  SL_TRY(sl_schedule_open(s, ranks, ranks * chunks, micro_batches));
+  for (int stage = 0; stage < s->stages; stage++)
+    s->stage_rank[stage] = b->v_shape && stage >= ranks ? 2 * ranks - 1 - stage : stage % ranks;
+  for (int rank = 0; rank < ranks; rank++) SL_GO(b->build(s, rank));
+  return SL_OK;
+fail:
+  sl_schedule_free(s);
+  return status;
+}
+
+static bool is_csv(const char *name) {
+  const size_t n = strlen(name);
+  return n > 4 && strcmp(name + n - 4, ".csv") == 0;
+}
+
+enum sl_status sl_schedule_open_named(struct sl_schedule *s, const char *name, int ranks, int chunks,
+                                      int micro_batches) {
+  if (!is_csv(name)) {
+    if (chunks == 0) chunks = sl_schedule_default_chunks(name);
+    return sl_schedule_generate(s, name, ranks, chunks, micro_batches);
+  }
+  SL_TRY(sl_schedule_load(s, name));
+  const int has[3] = {s->ranks, s->micro_batches, s->stages / s->ranks};
+  if (has[0] == ranks && has[1] == micro_batches && (chunks == 0 || has[2] == chunks) && s->stages % s->ranks == 0)
+    return SL_OK;
+  sl_schedule_free(s);
+  return sl_fail(
+      SL_ERR_INPUT,
+      "schedule %s: %d pipeline ranks, %d micro-batches, %d stages a rank; expected %d, %d and %d as the plan "
+      "has",
+      name, has[0], has[1], has[2], ranks, micro_batches, chunks == 0 ? 1 : chunks);
+}

@@ -1,0 +1,228 @@
+/* The passes from a compute-only schedule to one with communication; see schedule/action.h. Each writes new lists and puts them in
+ * place of the old ones. Idle ticks are dropped on the way: from here on, order is what counts. */
+#include "core/schedule/action.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A schedule of the same shape with empty lists. */
+static enum sl_status open_like(struct sl_schedule *made, const struct sl_schedule *s) {
+  SL_TRY(sl_schedule_open(made, s->ranks, s->stages, s->micro_batches));
+  memcpy(made->stage_rank, s->stage_rank, (size_t)s->stages * sizeof *s->stage_rank);
+  return SL_OK;
+}
+
+static void replace(struct sl_schedule *s, struct sl_schedule *made) {
+  sl_schedule_free(s);
+  *s = *made;
+  *made = (struct sl_schedule){0};
+}
+
+/* The uses of a rank's stages still to come: next[c] indexes the first one at or behind the current action. */
+struct window {
+  const struct sl_action *actions;
+  size_t count;
+  int chunks, *stage;        /* (chunks): the rank's stages */
+  size_t *next;              /* (chunks); count: none */
+  int active_count, *active; /* chunks that are whole, in the order they were fetched */
+};
+
+static void find_next(struct window *w, int chunk, size_t from) {
+  while (from < w->count && !(sl_action_computes(w->actions[from].kind) && w->actions[from].stage == w->stage[chunk]))
+    from++;
+  w->next[chunk] = from;
+}
+
+/* The `count` chunks used soonest, into soon[], in the order of their use; returns how many there are. */
+static int soonest(const struct window *w, int count, int *soon) {
+  int n = 0;
+  for (int chunk = 0; chunk < w->chunks; chunk++) {
+    if (w->next[chunk] == w->count) continue;
+    int at = n < count ? n++ : n;
+    while (at > 0 && w->next[soon[at - 1]] > w->next[chunk]) {
+      if (at < count) soon[at] = soon[at - 1];
+      at--;
+    }
+    if (at < count) soon[at] = chunk;
+  }
+  return n;
+}
+
+static bool contains(const int *list, int count, int value) {
+  for (int i = 0; i < count; i++)
+    if (list[i] == value) return true;
+  return false;
+}
+
+static enum sl_status move_window(struct sl_schedule *made, int rank, struct window *w, const int *soon, int count) {
+  int kept = 0;
+  for (int i = 0; i < w->active_count; i++) {
+    const int chunk = w->active[i];
+    if (contains(soon, count, chunk)) {
+      w->active[kept++] = chunk;
+    } else {
+      SL_TRY(sl_schedule_append(made, rank, (struct sl_action){SL_ACTION_RESHARD, w->stage[chunk], -1}));
+    }
+  }
+  w->active_count = kept;
+  for (int i = 0; i < count; i++) {
+    if (contains(w->active, w->active_count, soon[i])) continue;
+    w->active[w->active_count++] = soon[i];
+    SL_TRY(sl_schedule_append(made, rank, (struct sl_action){SL_ACTION_UNSHARD, w->stage[soon[i]], -1}));
+  }
+  return SL_OK;
+}
+
+static enum sl_status unshard_rank(struct sl_schedule *made, const struct sl_schedule *s, int rank, int max_active,
+                                   struct window *w, int *soon) {
+  w->actions = s->actions[rank];
+  w->count = s->counts[rank];
+  w->chunks = w->active_count = 0;
+  for (int stage = 0; stage < s->stages; stage++)
+    if (s->stage_rank[stage] == rank) w->stage[w->chunks++] = stage;
+  for (int chunk = 0; chunk < w->chunks; chunk++) find_next(w, chunk, 0);
+  for (size_t i = 0; i < w->count; i++) {
+    if (w->actions[i].kind == SL_ACTION_IDLE) continue;
+    if (sl_action_computes(w->actions[i].kind)) SL_TRY(move_window(made, rank, w, soon, soonest(w, max_active, soon)));
+    SL_TRY(sl_schedule_append(made, rank, w->actions[i]));
+    for (int chunk = 0; chunk < w->chunks; chunk++)
+      if (w->next[chunk] == i) find_next(w, chunk, i + 1);
+  }
+  return move_window(made, rank, w, soon, 0);
+}
+
+enum sl_status sl_schedule_lower_unshard(struct sl_schedule *s, int max_active) {
+  enum sl_status status;
+  struct sl_schedule made = {0};
+  struct window w = {0};
+  int *soon = NULL;
+  if (max_active < 1)
+    return sl_fail(SL_ERR_INPUT, "schedule: at most %d stages whole at a time; expected 1 or more", max_active);
+  SL_GO(open_like(&made, s));
+  SL_GO(sl_calloc(&w.stage, (size_t)s->stages, sizeof *w.stage));
+  SL_GO(sl_calloc(&w.next, (size_t)s->stages, sizeof *w.next));
+  SL_GO(sl_calloc(&w.active, (size_t)s->stages, sizeof *w.active));
+  SL_GO(sl_calloc(&soon, (size_t)s->stages, sizeof *soon));
+  for (int rank = 0; rank < s->ranks; rank++) SL_GO(unshard_rank(&made, s, rank, max_active, &w, soon));
+  replace(s, &made);
+fail:
+  sl_schedule_free(&made);
+  free(w.stage);
+  free(w.next);
+  free(w.active);
+  free(soon);
+  return status;
+}
+
+enum sl_status sl_schedule_lower_reduce(struct sl_schedule *s) {
+  enum sl_status status;
+  struct sl_schedule made = {0};
+  int *backwards = NULL; /* (stages) */
+  SL_GO(open_like(&made, s));
+  SL_GO(sl_calloc(&backwards, (size_t)s->stages, sizeof *backwards));
+  for (int rank = 0; rank < s->ranks; rank++) {
+    for (size_t i = 0; i < s->counts[rank]; i++) {
+      const struct sl_action a = s->actions[rank][i];
+      if (a.kind == SL_ACTION_IDLE) continue;
+      SL_GO(sl_schedule_append(&made, rank, a));
+      if (a.kind != SL_ACTION_BACKWARD && a.kind != SL_ACTION_BACKWARD_WEIGHT) continue;
+      if (++backwards[a.stage] == s->micro_batches)
+        SL_GO(sl_schedule_append(&made, rank, (struct sl_action){SL_ACTION_REDUCE_GRAD, a.stage, -1}));
+    }
+  }
+  replace(s, &made);
+fail:
+  sl_schedule_free(&made);
+  free(backwards);
+  return status;
+}
+
+/* Who has computed what, while the ranks are played in turn. */
+struct player {
+  const struct sl_schedule *s;
+  struct sl_schedule made;
+  bool *forward, *backward; /* (stages, micro_batches): F, and B or I, has been played */
+  size_t *at;               /* (ranks): next action */
+};
+
+static size_t cell(const struct sl_schedule *s, int stage, int micro_batch) {
+  return (size_t)stage * (size_t)s->micro_batches + (size_t)micro_batch;
+}
+
+static bool is_backward(enum sl_action_kind kind) {
+  return kind == SL_ACTION_BACKWARD || kind == SL_ACTION_BACKWARD_INPUT;
+}
+
+static bool is_ready(const struct player *p, const struct sl_action *a) {
+  if (a->kind == SL_ACTION_FORWARD && a->stage > 0) return p->forward[cell(p->s, a->stage - 1, a->micro_batch)];
+  if (is_backward(a->kind) && a->stage < p->s->stages - 1) return p->backward[cell(p->s, a->stage + 1, a->micro_batch)];
+  return true;
+}
+
+static enum sl_status transfer(struct player *p, const struct sl_action *a, int to, enum sl_action_kind send,
+                               enum sl_action_kind receive) {
+  const int *rank = p->s->stage_rank;
+  if (to < 0 || to >= p->s->stages || rank[to] == rank[a->stage]) return SL_OK;
+  SL_TRY(sl_schedule_append(&p->made, rank[a->stage], (struct sl_action){send, a->stage, a->micro_batch}));
+  return sl_schedule_append(&p->made, rank[to], (struct sl_action){receive, to, a->micro_batch});
+}
+
+static enum sl_status play(struct player *p, int rank) {
+  const struct sl_action *a = &p->s->actions[rank][p->at[rank]++];
+  if (a->kind == SL_ACTION_IDLE) return SL_OK;
+  SL_TRY(sl_schedule_append(&p->made, rank, *a));
+  if (a->kind == SL_ACTION_FORWARD) {
+    p->forward[cell(p->s, a->stage, a->micro_batch)] = true;
+    return transfer(p, a, a->stage + 1, SL_ACTION_SEND_F, SL_ACTION_RECV_F);
+  }
+  if (is_backward(a->kind)) {
+    p->backward[cell(p->s, a->stage, a->micro_batch)] = true;
+    return transfer(p, a, a->stage - 1, SL_ACTION_SEND_B, SL_ACTION_RECV_B);
+  }
+  return SL_OK;
+}
+
+static enum sl_status play_all(struct player *p) {
+  for (bool progress = true; progress;) {
+    progress = false;
+    for (int rank = 0; rank < p->s->ranks; rank++) {
+      if (p->at[rank] == p->s->counts[rank] || !is_ready(p, &p->s->actions[rank][p->at[rank]])) continue;
+      SL_TRY(play(p, rank));
+      progress = true;
+    }
+  }
+  for (int rank = 0; rank < p->s->ranks; rank++)
+    if (p->at[rank] < p->s->counts[rank])
+      return sl_schedule_fail(p->s, rank, (int64_t)p->at[rank], "what it needs never comes: the schedule deadlocks");
+  return SL_OK;
+}
+
+static enum sl_status refuse_sends(const struct sl_schedule *s) {
+  for (int rank = 0; rank < s->ranks; rank++) {
+    for (size_t i = 0; i < s->counts[rank]; i++) {
+      const enum sl_action_kind kind = s->actions[rank][i].kind;
+      if (kind >= SL_ACTION_SEND_F && kind <= SL_ACTION_RECV_B)
+        return sl_fail(SL_ERR_INPUT, "rank %d, step %zu: the schedule has sends and receives already", rank, i);
+    }
+  }
+  return SL_OK;
+}
+
+enum sl_status sl_schedule_lower_sends(struct sl_schedule *s) {
+  enum sl_status status;
+  struct player p = {.s = s};
+  const size_t cells = (size_t)s->stages * (size_t)s->micro_batches;
+  SL_TRY(refuse_sends(s));
+  SL_GO(open_like(&p.made, s));
+  SL_GO(sl_calloc(&p.forward, cells, sizeof *p.forward));
+  SL_GO(sl_calloc(&p.backward, cells, sizeof *p.backward));
+  SL_GO(sl_calloc(&p.at, (size_t)s->ranks, sizeof *p.at));
+  SL_GO(play_all(&p));
+  replace(s, &p.made);
+fail:
+  sl_schedule_free(&p.made);
+  free(p.forward);
+  free(p.backward);
+  free(p.at);
+  return status;
+}

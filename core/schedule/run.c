@@ -1,0 +1,258 @@
+/* Playing a schedule without a clock: in ticks, for its length, bubble and memory, and without time for deadlocks of its
+ * sends and receives; see sl_schedule_dry_run in schedule/action.h. */
+#include "core/schedule/action.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct dry {
+  const struct sl_schedule *s;
+  const struct sl_schedule_costs *costs;
+  struct sl_schedule_run *run;
+  int64_t *forward, *backward; /* (stages, micro_batches): tick at which F, and B or I, has ended; -1: not yet */
+  bool *received;              /* (2, stages, micro_batches): RECV_F, RECV_B has been */
+  size_t *at;                  /* (ranks): next action */
+  int64_t *now;                /* (ranks): when the rank is free */
+};
+
+static size_t cell(const struct sl_schedule *s, int stage, int micro_batch) {
+  return (size_t)stage * (size_t)s->micro_batches + (size_t)micro_batch;
+}
+
+static bool is_backward(enum sl_action_kind kind) {
+  return kind == SL_ACTION_BACKWARD || kind == SL_ACTION_BACKWARD_INPUT;
+}
+
+/* The stage whose F (for a forward) or B or I (for a backward) has to end before `a`; -1: none. */
+static int producer(const struct sl_schedule *s, const struct sl_action *a) {
+  if (a->kind == SL_ACTION_FORWARD) return a->stage - 1;
+  return is_backward(a->kind) && a->stage < s->stages - 1 ? a->stage + 1 : -1;
+}
+
+static int64_t ready_at(const struct dry *d, const struct sl_action *a) {
+  const int from = producer(d->s, a);
+  if (from < 0) return 0;
+  return (a->kind == SL_ACTION_FORWARD ? d->forward : d->backward)[cell(d->s, from, a->micro_batch)];
+}
+
+static int cost_of(const struct sl_schedule_costs *costs, enum sl_action_kind kind) {
+  switch (kind) {
+  case SL_ACTION_FORWARD:
+    return costs->forward;
+  case SL_ACTION_BACKWARD:
+    return costs->backward;
+  case SL_ACTION_BACKWARD_INPUT:
+    return costs->input;
+  case SL_ACTION_BACKWARD_WEIGHT:
+    return costs->weight;
+  default:
+    return 0;
+  }
+}
+
+/* What the head of `rank` waits for: the other end of a transfer, its own receive, or the stage before. Several kinds can
+ * be meant (B or I); the bits say which. Returns the rank that has to do it. */
+static int awaited(const struct dry *d, int rank, struct sl_action *want, unsigned *kinds) {
+  const struct sl_action a = d->s->actions[rank][d->at[rank]];
+  const bool transfer = a.kind >= SL_ACTION_SEND_F && a.kind <= SL_ACTION_RECV_B;
+  *want = a;
+  if (transfer) {
+    static const enum sl_action_kind other[] = {SL_ACTION_RECV_F, SL_ACTION_SEND_F, SL_ACTION_RECV_B, SL_ACTION_SEND_B};
+    want->stage = sl_action_peer_stage(&a);
+    want->kind = other[a.kind - SL_ACTION_SEND_F];
+  } else {
+    want->stage = producer(d->s, &a);
+    want->kind = is_backward(a.kind) ? SL_ACTION_BACKWARD : SL_ACTION_FORWARD;
+  }
+  *kinds = 1u << want->kind;
+  if (want->kind == SL_ACTION_BACKWARD) *kinds |= 1u << SL_ACTION_BACKWARD_INPUT;
+  return want->stage >= 0 && want->stage < d->s->stages ? d->s->stage_rank[want->stage] : rank;
+}
+
+/* "rank 2 waits at #17 2RECV_F3: 1SEND_F3 stands at #21 of rank 1", or "no 1SEND_F3 is left on rank 1". */
+static int put_waiting(char *out, size_t size, const struct dry *d, int rank) {
+  struct sl_action want;
+  unsigned kinds;
+  char head[32], text[32];
+  const int other = awaited(d, rank, &want, &kinds);
+  size_t at = d->at[other];
+  for (; at < d->s->counts[other]; at++) {
+    const struct sl_action *b = &d->s->actions[other][at];
+    if ((kinds >> b->kind & 1) && b->stage == want.stage && b->micro_batch == want.micro_batch) break;
+  }
+  if (at < d->s->counts[other]) want.kind = d->s->actions[other][at].kind;
+  sl_action_print(head, sizeof head, &d->s->actions[rank][d->at[rank]]);
+  sl_action_print(text, sizeof text, &want);
+  if (at == d->s->counts[other])
+    return snprintf(out, size, "\n  rank %d waits at #%zu %s: no %s is left on rank %d", rank, d->at[rank], head, text,
+                    other);
+  return snprintf(out, size, "\n  rank %d waits at #%zu %s: %s stands at #%zu of rank %d", rank, d->at[rank], head,
+                  text, at, other);
+}
+
+/* Who waits for what, one line for each of the first ranks, then the grid of the first. */
+static enum sl_status stuck(const struct dry *d, bool rendezvous) {
+  char lines[420] = "";
+  size_t used = 0;
+  int first = -1;
+  for (int rank = 0; rank < d->s->ranks; rank++) {
+    if (d->at[rank] == d->s->counts[rank]) continue;
+    if (first < 0) first = rank;
+    if (used + 100 < sizeof lines) used += (size_t)put_waiting(lines + used, sizeof lines - used, d, rank);
+  }
+  return sl_schedule_fail(d->s, first, (int64_t)d->at[first], "deadlock%s%s",
+                          rendezvous ? ": sends and receives wait for each other" : "", lines);
+}
+
+static void advance(struct dry *d, int rank, int64_t *busy) {
+  const struct sl_action *a = &d->s->actions[rank][d->at[rank]];
+  const int64_t ready = ready_at(d, a), start = d->now[rank] > ready ? d->now[rank] : ready;
+  const int cost = cost_of(d->costs, a->kind);
+  if (sl_action_computes(a->kind)) {
+    d->run->start[rank][d->at[rank]] = start;
+    d->now[rank] = start + cost;
+    *busy += cost;
+    if (a->kind == SL_ACTION_FORWARD) d->forward[cell(d->s, a->stage, a->micro_batch)] = d->now[rank];
+    if (is_backward(a->kind)) d->backward[cell(d->s, a->stage, a->micro_batch)] = d->now[rank];
+  }
+  d->at[rank]++;
+}
+
+static enum sl_status play_timed(struct dry *d) {
+  int64_t busy = 0;
+  for (bool progress = true; progress;) {
+    progress = false;
+    for (int rank = 0; rank < d->s->ranks; rank++) {
+      while (d->at[rank] < d->s->counts[rank] && ready_at(d, &d->s->actions[rank][d->at[rank]]) >= 0) {
+        advance(d, rank, &busy);
+        progress = true;
+      }
+    }
+  }
+  for (int rank = 0; rank < d->s->ranks; rank++) {
+    if (d->at[rank] < d->s->counts[rank]) return stuck(d, false);
+    if (d->now[rank] > d->run->makespan) d->run->makespan = d->now[rank];
+  }
+  const double room = (double)d->run->makespan * d->s->ranks;
+  d->run->bubble = room > 0 ? 1 - (double)busy / room : 0;
+  return SL_OK;
+}
+
+static bool is_send(enum sl_action_kind kind) {
+  return kind == SL_ACTION_SEND_F || kind == SL_ACTION_SEND_B;
+}
+
+/* A send at the head of `rank` goes through when its receive is at the head of the other rank: both move on. */
+static bool meet(struct dry *d, int rank, const struct sl_action *a) {
+  const int peer = sl_action_peer_stage(a);
+  if (peer < 0 || peer >= d->s->stages) return false;
+  const int other = d->s->stage_rank[peer];
+  if (other == rank || d->at[other] == d->s->counts[other]) return false;
+  const struct sl_action *b = &d->s->actions[other][d->at[other]];
+  const enum sl_action_kind receive = a->kind == SL_ACTION_SEND_F ? SL_ACTION_RECV_F : SL_ACTION_RECV_B;
+  if (b->kind != receive || b->stage != peer || b->micro_batch != a->micro_batch) return false;
+  const size_t half = receive == SL_ACTION_RECV_F ? 0 : (size_t)d->s->stages * (size_t)d->s->micro_batches;
+  d->received[half + cell(d->s, peer, a->micro_batch)] = true;
+  d->at[other]++;
+  return true;
+}
+
+/* Whether the head of `rank` can go on when everything blocks. */
+static bool can_go(struct dry *d, int rank) {
+  const struct sl_action *a = &d->s->actions[rank][d->at[rank]];
+  if (is_send(a->kind)) return meet(d, rank, a);
+  if (a->kind == SL_ACTION_RECV_F || a->kind == SL_ACTION_RECV_B) return false; /* its sender moves it */
+  const int from = producer(d->s, a);
+  if (from < 0) return true;
+  const bool forward = a->kind == SL_ACTION_FORWARD;
+  if (d->s->stage_rank[from] == rank)
+    return (forward ? d->forward : d->backward)[cell(d->s, from, a->micro_batch)] >= 0;
+  const size_t half = forward ? 0 : (size_t)d->s->stages * (size_t)d->s->micro_batches;
+  return d->received[half + cell(d->s, a->stage, a->micro_batch)];
+}
+
+static enum sl_status play_blocking(struct dry *d) {
+  for (bool progress = true; progress;) {
+    progress = false;
+    for (int rank = 0; rank < d->s->ranks; rank++) {
+      while (d->at[rank] < d->s->counts[rank] && can_go(d, rank)) {
+        const struct sl_action *a = &d->s->actions[rank][d->at[rank]++];
+        if (a->kind == SL_ACTION_FORWARD) d->forward[cell(d->s, a->stage, a->micro_batch)] = 0;
+        if (is_backward(a->kind)) d->backward[cell(d->s, a->stage, a->micro_batch)] = 0;
+        progress = true;
+      }
+    }
+  }
+  for (int rank = 0; rank < d->s->ranks; rank++)
+    if (d->at[rank] < d->s->counts[rank]) return stuck(d, true);
+  return SL_OK;
+}
+
+static void reset(struct dry *d) {
+  const size_t cells = (size_t)d->s->stages * (size_t)d->s->micro_batches;
+  for (size_t i = 0; i < cells; i++) d->forward[i] = d->backward[i] = -1;
+  memset(d->at, 0, (size_t)d->s->ranks * sizeof *d->at);
+}
+
+static bool has_sends(const struct sl_schedule *s) {
+  for (int rank = 0; rank < s->ranks; rank++)
+    for (size_t i = 0; i < s->counts[rank]; i++)
+      if (is_send(s->actions[rank][i].kind)) return true;
+  return false;
+}
+
+static void count_held(const struct sl_schedule *s, struct sl_schedule_run *run) {
+  for (int rank = 0; rank < s->ranks; rank++) {
+    int held = 0;
+    for (size_t i = 0; i < s->counts[rank]; i++) {
+      const enum sl_action_kind kind = s->actions[rank][i].kind;
+      held += kind == SL_ACTION_FORWARD;
+      if (held > run->peak[rank]) run->peak[rank] = held;
+      held -= kind == SL_ACTION_BACKWARD || kind == SL_ACTION_BACKWARD_WEIGHT;
+    }
+  }
+}
+
+static enum sl_status open_run(struct sl_schedule_run *run, const struct sl_schedule *s) {
+  SL_TRY(sl_calloc(&run->peak, (size_t)s->ranks, sizeof *run->peak));
+  SL_TRY(sl_calloc(&run->start, (size_t)s->ranks, sizeof *run->start));
+  for (int rank = 0; rank < s->ranks; rank++) {
+    SL_TRY(sl_calloc(&run->start[rank], s->counts[rank], sizeof *run->start[rank]));
+    for (size_t i = 0; i < s->counts[rank]; i++) run->start[rank][i] = -1;
+  }
+  return SL_OK;
+}
+
+enum sl_status sl_schedule_dry_run(const struct sl_schedule *s, const struct sl_schedule_costs *costs,
+                                   struct sl_schedule_run *run) {
+  enum sl_status status;
+  struct dry d = {.s = s, .costs = costs, .run = run};
+  const size_t cells = (size_t)s->stages * (size_t)s->micro_batches;
+  *run = (struct sl_schedule_run){.ranks = s->ranks};
+  SL_GO(open_run(run, s));
+  SL_GO(sl_calloc(&d.forward, cells, sizeof *d.forward));
+  SL_GO(sl_calloc(&d.backward, cells, sizeof *d.backward));
+  SL_GO(sl_calloc(&d.received, 2 * cells, sizeof *d.received));
+  SL_GO(sl_calloc(&d.at, (size_t)s->ranks, sizeof *d.at));
+  SL_GO(sl_calloc(&d.now, (size_t)s->ranks, sizeof *d.now));
+  reset(&d);
+  if (has_sends(s)) SL_GO(play_blocking(&d));
+  reset(&d);
+  SL_GO(play_timed(&d));
+  count_held(s, run);
+fail:
+  free(d.forward);
+  free(d.backward);
+  free(d.received);
+  free(d.at);
+  free(d.now);
+  if (status != SL_OK) sl_schedule_run_free(run);
+  return status;
+}
+
+void sl_schedule_run_free(struct sl_schedule_run *run) {
+  for (int rank = 0; run->start != NULL && rank < run->ranks; rank++) free(run->start[rank]);
+  free(run->start);
+  free(run->peak);
+  *run = (struct sl_schedule_run){0};
+}

@@ -1,0 +1,80 @@
+/* What the GPU's attention kernels share: where a head lies, dropout's element of a score, and the number that backward
+ * leaves in a query's row of dq. */
+#ifndef SL_KERNELS_GPU_ATTENTION_CUH
+#define SL_KERNELS_GPU_ATTENTION_CUH
+
+#include "kernels/gpu/device.cuh"
+
+#include <math.h>
+
+namespace sl {
+namespace {
+
+struct heads {
+  sl_attention_shape s;
+  mask drop;
+
+  __device__ size_t kv_of(size_t h) const {
+    return h * s.KV / s.H;
+  }
+  __device__ size_t q_at(size_t b, size_t t, size_t h) const {
+    return (b * s.T + t) * s.q_stride + h * s.D;
+  }
+  __device__ size_t k_at(size_t b, size_t t, size_t g) const {
+    return (b * s.T + t) * s.k_stride + g * s.D;
+  }
+  __device__ size_t v_at(size_t b, size_t t, size_t g) const {
+    return (b * s.T + t) * s.v_stride + g * s.D;
+  }
+  __device__ size_t out_at(size_t b, size_t t, size_t h) const {
+    return (b * s.T + t) * s.out_stride + h * s.D;
+  }
+  /* Dropout's element of query t and key 0. */
+  __device__ uint64_t element(size_t b, size_t h, size_t t) const {
+    return drop.first + ((b * s.global_heads + h) * s.T + t) * s.T;
+  }
+  /* What multiplies the probability of key s. */
+  __device__ float kept(uint64_t row_element, size_t key) const {
+    return drop.on ? drop.factor(row_element + key) : 1;
+  }
+};
+
+inline heads heads_of(const struct sl_attention_shape *shape, const struct sl_dropout *dropout, const int64_t *step) {
+  heads h;
+  h.s = *shape;
+  h.drop = mask_of(dropout, step);
+  return h;
+}
+
+/* Four bytes at the start of a row. */
+__device__ inline void stash(float *row, float x) {
+  row[0] = x;
+}
+__device__ inline float stashed(const float *row) {
+  return row[0];
+}
+union two_halves {
+  float f;
+  uint16_t h[2];
+};
+template <typename T> __device__ inline void stash(T *row, float x) {
+  two_halves u = {x};
+  row[0].bits = u.h[0];
+  row[1].bits = u.h[1];
+}
+template <typename T> __device__ inline float stashed(const T *row) {
+  two_halves u;
+  u.h[0] = row[0].bits;
+  u.h[1] = row[1].bits;
+  return u.f;
+}
+
+/* A row of dq holds four bytes. */
+template <typename T> inline bool can_stash(const struct sl_attention_shape *shape) {
+  return shape->D * sizeof(T) >= 4;
+}
+
+} /* namespace */
+} /* namespace sl */
+
+#endif

@@ -1,0 +1,206 @@
+/* Softmax cross-entropy on the GPU (kernels/classifier.h). A block has a row: one pass finds its maximum and the sum of
+ * exponentials together, a second one, from the cache, writes the gradient; the probabilities are nowhere else. */
+#include "kernels/gpu/device.cuh"
+
+#include <float.h>
+#include <math.h>
+
+namespace sl {
+namespace {
+
+constexpr int threads = 512;
+
+/* f(i, value) on each of the thread's elements of a row of n; REPLACE: the element becomes what f returns. A row may
+ * start anywhere (a vocabulary is often odd): single elements up to a boundary of 16 bytes, then vectors. */
+template <bool REPLACE, typename T, typename F> __device__ inline void each(T *x, size_t n, F f) {
+  constexpr int V = wide<T>;
+  const size_t off = (size_t)((uintptr_t)x % 16) / sizeof(T), lead = off ? V - off : 0, head = lead < n ? lead : n;
+  const size_t body = (n - head) / V;
+  for (size_t i = threadIdx.x; i < n - body * V; i += threads) { /* head and tail */
+    const size_t at = i < head ? i : i + body * V;
+    const float y = f(at, load(x[at]));
+    if (REPLACE) x[at] = put<T>(y);
+  }
+  for (size_t k = threadIdx.x; k < body; k += threads) {
+    const size_t at = head + k * V;
+    float v[V];
+    load_v(v, x + at);
+#pragma unroll
+    for (int i = 0; i < V; i++) v[i] = f(at + i, v[i]);
+    if (REPLACE) put_v(x + at, v);
+  }
+}
+
+struct row {
+  float max;  /* of the columns that are here; finite */
+  double sum; /* of exp(x - max) */
+};
+
+/* A NaN or an infinity anywhere makes the sum a NaN. */
+template <typename T> __device__ row row_of(const T *x, size_t n) {
+  float max = -FLT_MAX, sum = 0;
+  each<false>(const_cast<T *>(x), n, [&](size_t, float v) {
+    if (v > max) {
+      sum = sum * expf(max - v) + 1;
+      max = v;
+    } else {
+      sum += expf(v - max);
+    }
+    return v;
+  });
+  row r;
+  r.max = block_max(max);
+  r.sum = block_sum((double)sum * exp((double)max - (double)r.max));
+  return r;
+}
+
+/* The whole row: here, or put together from its members' statistics. */
+struct whole {
+  double max, sum, target;
+};
+
+/* (softmax - onehot) * scale in the n columns that are here, of which `target` (n or more: none) is the right one. */
+template <typename T>
+__device__ void gradient(T *x, size_t n, size_t target, const whole &w, float local_max, double scale) {
+  const float factor = (float)(exp((double)local_max - w.max) / w.sum * scale);
+  const float at_target = (float)((exp(w.target - w.max) / w.sum - 1) * scale); /* in double: p may be close to 1 */
+  each<true>(x, n, [&](size_t i, float v) { return i == target ? at_target : expf(v - local_max) * factor; });
+}
+
+template <typename T> __device__ void clear(T *x, size_t from, size_t to) {
+  for (size_t i = from + threadIdx.x; i < to; i += threads) x[i] = put<T>(0);
+}
+
+/* GRADIENT false: the losses alone. */
+template <typename T, bool GRADIENT>
+__global__ void __launch_bounds__(threads) fused_kernel(double *losses, T *logits, const int32_t *targets, size_t V,
+                                                        size_t total, double scale, const double *loss_scale) {
+  const size_t n = blockIdx.x;
+  T *x = logits + n * V;
+  const int32_t target = targets[n];
+  if (target < 0) { /* ignored */
+    if (GRADIENT) clear(x, 0, V);
+    if (threadIdx.x == 0) losses[n] = 0;
+    return;
+  }
+  const row r = row_of(x, total);
+  const whole w = {r.max, r.sum, load(x[target])};
+  __syncthreads(); /* all have read the target's logit */
+  if (GRADIENT) {
+    gradient(x, total, (size_t)target, w, r.max, loss_scale ? scale * *loss_scale : scale);
+    clear(x, total, V);
+  }
+  if (threadIdx.x == 0) losses[n] = log(w.sum) + (w.max - w.target);
+}
+
+/* Of V columns from `first` on, those that exist. */
+__host__ __device__ inline size_t held_columns(size_t V, size_t first, size_t total) {
+  return first >= total ? 0 : total - first < V ? total - first : V;
+}
+
+template <typename T>
+__global__ void __launch_bounds__(threads)
+    stats_kernel(float *stats, const T *logits, const int32_t *targets, size_t V, size_t first, size_t held) {
+  const size_t n = blockIdx.x;
+  const T *x = logits + n * V;
+  const row r = row_of(x, held);
+  if (threadIdx.x > 0) return;
+  const int32_t target = targets[n];
+  const bool here = target >= 0 && (size_t)target >= first && (size_t)target - first < held;
+  stats[3 * n] = held > 0 ? r.max : -INFINITY;
+  stats[3 * n + 1] = held > 0 ? (float)r.sum : 0;
+  stats[3 * n + 2] = here ? load(x[(size_t)target - first]) : 0;
+}
+
+/* A member without a column has no part; a NaN spoils the row, as it should. */
+__device__ whole whole_row(const float *stats, size_t stride, size_t members) {
+  whole w = {-INFINITY, 0, 0};
+  for (size_t m = 0; m < members; m++) {
+    const double max = stats[m * stride];
+    w.max = max > w.max ? max : w.max;
+    w.target += stats[m * stride + 2];
+  }
+  for (size_t m = 0; m < members; m++) {
+    const double max = stats[m * stride];
+    if (max != -INFINITY) w.sum += stats[m * stride + 1] * exp(max - w.max);
+  }
+  return w;
+}
+
+template <typename T>
+__global__ void __launch_bounds__(threads)
+    shard_kernel(double *losses, T *logits, const int32_t *targets, const float *stats, size_t N, size_t V,
+                 size_t first, size_t held, size_t members, double scale, const double *loss_scale) {
+  const size_t n = blockIdx.x;
+  T *x = logits + n * V;
+  const int32_t target = targets[n];
+  if (target < 0) {
+    clear(x, 0, V);
+    if (threadIdx.x == 0) losses[n] = 0;
+    return;
+  }
+  const whole w = whole_row(stats + 3 * n, 3 * N, members);
+  const size_t column = (size_t)target >= first ? (size_t)target - first : held;
+  gradient(x, held, column, w, stats[3 * (first / V * N + n)], loss_scale ? scale * *loss_scale : scale);
+  clear(x, held, V);
+  if (threadIdx.x == 0) losses[n] = log(w.sum) + (w.max - w.target);
+}
+
+/* *loss_sum += scale * sum of the losses. */
+__global__ void losses_kernel(double *loss_sum, const double *losses, size_t N, double scale) {
+  double sum = 0;
+  for (size_t n = threadIdx.x; n < N; n += blockDim.x) sum += losses[n];
+  sum = block_sum(sum);
+  if (threadIdx.x == 0) *loss_sum += scale * sum;
+}
+
+int add_losses(sl_cuda_stream stream, double *loss_sum, const double *losses, size_t N, double scale) {
+  return loss_sum ? launch(stream, dim3(1), 512, 0, losses_kernel, loss_sum, losses, N, scale) : 0;
+}
+
+} /* namespace */
+} /* namespace sl */
+
+using namespace sl;
+
+extern "C" int sl_cuda_classifier_fused(sl_cuda_stream stream, enum sl_number type, double *loss_sum, double *losses,
+                                        void *logits, const int32_t *targets, size_t N, size_t V, size_t total,
+                                        double scale, const double *loss_scale) {
+  const int error = by_type(type, [&](auto zero) {
+    using T = decltype(zero);
+    return launch(stream, dim3((unsigned)N), threads, 0, fused_kernel<T, true>, losses, (T *)logits, targets, V, total,
+                  scale, loss_scale);
+  });
+  return error ? error : add_losses(stream, loss_sum, losses, N, scale);
+}
+
+extern "C" int sl_cuda_classifier_loss(sl_cuda_stream stream, enum sl_number type, double *loss_sum, double *losses,
+                                       const void *logits, const int32_t *targets, size_t N, size_t V, double scale) {
+  const int error = by_type(type, [&](auto zero) {
+    using T = decltype(zero);
+    return launch(stream, dim3((unsigned)N), threads, 0, fused_kernel<T, false>, losses,
+                  (T *)const_cast<void *>(logits), targets, V, V, scale, nullptr);
+  });
+  return error ? error : add_losses(stream, loss_sum, losses, N, scale);
+}
+
+extern "C" int sl_cuda_classifier_stats(sl_cuda_stream stream, enum sl_number type, float *stats, const void *logits,
+                                        const int32_t *targets, size_t N, size_t V, size_t first, size_t total) {
+  return by_type(type, [&](auto zero) {
+    using T = decltype(zero);
+    return launch(stream, dim3((unsigned)N), threads, 0, stats_kernel<T>, stats, (const T *)logits, targets, V, first,
+                  held_columns(V, first, total));
+  });
+}
+
+extern "C" int sl_cuda_classifier_shard(sl_cuda_stream stream, enum sl_number type, double *loss_sum, double *losses,
+                                        void *logits, const int32_t *targets, const float *stats, size_t N, size_t V,
+                                        size_t first, size_t total, size_t members, double scale,
+                                        const double *loss_scale) {
+  const int error = by_type(type, [&](auto zero) {
+    using T = decltype(zero);
+    return launch(stream, dim3((unsigned)N), threads, 0, shard_kernel<T>, losses, (T *)logits, targets, stats, N, V,
+                  first, held_columns(V, first, total), members, scale, loss_scale);
+  });
+  return error ? error : add_losses(stream, loss_sum, losses, N, scale);
+}

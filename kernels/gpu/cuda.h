@@ -1,0 +1,170 @@
+/* The GPU twins of the kernels in this folder: launchers, one per kernel, for C.
+ *
+ * sl_cuda_NAME computes what sl_NAME computes (its header says what, with shapes and formulas); it puts work on `stream`
+ * and returns at once, with the cudaError_t of the launch as int, 0 = success. Pointers to tensors, statistics, tokens,
+ * scratch and scalars that a kernel writes are device memory; the small structs (shape, dropout, adam ...) are host
+ * memory, read before the call returns. Tensors are of the number type `type`, row-major, aligned to their element; all
+ * arithmetic is float, rounded once to nearest even. No launcher allocates, synchronises or keeps state, so every one
+ * can be captured in a graph; equal input gives equal bits.
+ *
+ * What depends on data is read on the device, where the control block lies: loss scale, step number, the scalars of an
+ * update. Such a parameter is a pointer to one number in device memory. */
+#ifndef SL_KERNELS_GPU_CUDA_H
+#define SL_KERNELS_GPU_CUDA_H
+
+#include "kernels/numbers/real.h"
+#include "kernels/numbers/types.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+SL_KERNELS_BEGIN
+
+typedef struct CUstream_st *sl_cuda_stream; /* cudaStream_t */
+
+/* Where dropout is a parameter it may be NULL; `step`, unless NULL, is a device pointer whose number stands in place of
+ * dropout->key.step, so that a captured graph draws new masks at each replay. */
+
+/* --- norms of rows; scratch: the bytes that the function beside it says, at most what core/program/workspace.h plans --- */
+
+int sl_cuda_layernorm_forward(sl_cuda_stream stream, enum sl_number type, void *out, float *mean, float *rstd,
+                              const void *x, const void *weight, const void *bias, size_t rows, size_t C, float eps);
+/* Either half alone, with the same bits, as on the host: dx NULL, or dweight (with dbias) NULL. */
+int sl_cuda_layernorm_backward(sl_cuda_stream stream, enum sl_number type, void *dx, int accumulate_dx, void *dweight,
+                               void *dbias, int accumulate, const void *dout, const void *x, const void *weight,
+                               const float *mean, const float *rstd, size_t rows, size_t C, void *scratch);
+size_t sl_cuda_layernorm_scratch_bytes(size_t rows, size_t C);
+
+int sl_cuda_llama_rmsnorm_forward(sl_cuda_stream stream, enum sl_number type, void *out, float *rstd, const void *x,
+                                  const void *weight, size_t rows, size_t C, float eps);
+int sl_cuda_llama_rmsnorm_backward(sl_cuda_stream stream, enum sl_number type, void *dx, int accumulate_dx,
+                                   void *dweight, int accumulate, const void *dout, const void *x, const void *weight,
+                                   const float *rstd, size_t rows, size_t C, void *scratch);
+size_t sl_cuda_llama_rmsnorm_scratch_bytes(size_t rows, size_t C);
+
+/* --- element by element --- */
+
+int sl_cuda_llama_rope(sl_cuda_stream stream, enum sl_number type, void *x, size_t B, size_t T, size_t heads, size_t D,
+                       size_t stride, size_t first_position, double base, int direction);
+int sl_cuda_llama_swiglu_forward(sl_cuda_stream stream, enum sl_number type, void *out, const void *gate,
+                                 const void *up, size_t rows, size_t cols, size_t stride);
+int sl_cuda_llama_swiglu_backward(sl_cuda_stream stream, enum sl_number type, void *dgate, void *dup, const void *dout,
+                                  const void *gate, const void *up, size_t rows, size_t cols, size_t stride);
+
+int sl_cuda_gelu_forward(sl_cuda_stream stream, enum sl_number type, void *out, const void *x, const void *bias,
+                         size_t rows, size_t cols);
+int sl_cuda_gelu_backward(sl_cuda_stream stream, enum sl_number type, void *dx, const void *dout, const void *x,
+                          const void *bias, size_t rows, size_t cols);
+
+int sl_cuda_mlp_relu_forward(sl_cuda_stream stream, enum sl_number type, void *out, const void *x, const void *bias,
+                             size_t rows, size_t cols);
+int sl_cuda_mlp_relu_backward(sl_cuda_stream stream, enum sl_number type, void *dx, const void *dout, const void *out,
+                              size_t rows, size_t cols);
+
+/* Also dropout's backward. */
+int sl_cuda_dropout_forward(sl_cuda_stream stream, enum sl_number type, void *out, const void *x, size_t rows,
+                            size_t cols, const struct sl_dropout *dropout, const int64_t *step);
+int sl_cuda_dropout_residual(sl_cuda_stream stream, enum sl_number type, void *out, const void *residual, const void *x,
+                             const void *bias, size_t rows, size_t cols, const struct sl_dropout *dropout,
+                             const int64_t *step);
+
+/* --- embedding: nothing is added by atomics, a 16-bit table is rounded once per token --- */
+
+int sl_cuda_embedding_forward(sl_cuda_stream stream, enum sl_number type, void *out, const int32_t *tokens,
+                              const void *wte, const void *wpe, const struct sl_embedding_shape *shape,
+                              const struct sl_dropout *dropout, const int64_t *step);
+int sl_cuda_embedding_backward(sl_cuda_stream stream, enum sl_number type, void *dwte, int accumulate_wte, void *dwpe,
+                               size_t n_positions, int accumulate_wpe, const void *dout, const int32_t *tokens,
+                               const struct sl_embedding_shape *shape, const struct sl_dropout *dropout,
+                               const int64_t *step);
+
+/* --- losses. The gradient carries scale times *loss_scale (NULL: 1); *loss_sum, unless NULL, grows by scale times the
+ * sum of the losses. losses (N) doubles and scratch are device memory that holds nothing of use afterwards. --- */
+
+int sl_cuda_classifier_fused(sl_cuda_stream stream, enum sl_number type, double *loss_sum, double *losses, void *logits,
+                             const int32_t *targets, size_t N, size_t V, size_t total, double scale,
+                             const double *loss_scale);
+/* The same losses without padding, logits as they were. */
+int sl_cuda_classifier_loss(sl_cuda_stream stream, enum sl_number type, double *loss_sum, double *losses,
+                            const void *logits, const int32_t *targets, size_t N, size_t V, double scale);
+int sl_cuda_classifier_stats(sl_cuda_stream stream, enum sl_number type, float *stats, const void *logits,
+                             const int32_t *targets, size_t N, size_t V, size_t first, size_t total);
+int sl_cuda_classifier_shard(sl_cuda_stream stream, enum sl_number type, double *loss_sum, double *losses, void *logits,
+                             const int32_t *targets, const float *stats, size_t N, size_t V, size_t first, size_t total,
+                             size_t members, double scale, const double *loss_scale);
+/* dprediction may be prediction, or NULL. scratch: sl_cuda_reduce_scratch_bytes(n). */
+int sl_cuda_mlp_mse(sl_cuda_stream stream, enum sl_number type, double *loss_sum, void *dprediction,
+                    const void *prediction, const void *target, size_t n, double scale, const double *loss_scale,
+                    void *scratch);
+
+/* --- attention. Neither form needs scratch: what backward must keep for a query stands in its row of dq until dq
+ * itself does, which takes four bytes a row (cudaErrorInvalidValue for 16 bits and D = 1). Flash attention has
+ * D <= 256; the materialised form T of about 40000 at most. Flash attention of 16-bit numbers with 2 <= D <= 128 runs on
+ * the tensor cores, with probabilities and their gradients rounded before the second product. --- */
+
+int sl_cuda_attention_forward(sl_cuda_stream stream, enum sl_number type, void *out, void *probs, const void *q,
+                              const void *k, const void *v, const struct sl_attention_shape *shape,
+                              const struct sl_dropout *dropout, const int64_t *step);
+int sl_cuda_attention_backward(sl_cuda_stream stream, enum sl_number type, void *dq, void *dk, void *dv,
+                               const void *dout, const void *q, const void *k, const void *v, const void *probs,
+                               const struct sl_attention_shape *shape, const struct sl_dropout *dropout,
+                               const int64_t *step);
+int sl_cuda_flash_attention_forward(sl_cuda_stream stream, enum sl_number type, void *out, float *lse, const void *q,
+                                    const void *k, const void *v, const struct sl_attention_shape *shape,
+                                    const struct sl_dropout *dropout, const int64_t *step);
+int sl_cuda_flash_attention_backward(sl_cuda_stream stream, enum sl_number type, void *dq, void *dk, void *dv,
+                                     const void *dout, const void *q, const void *k, const void *v, const void *out,
+                                     const float *lse, const struct sl_attention_shape *shape,
+                                     const struct sl_dropout *dropout, const int64_t *step);
+
+/* --- flat ranges, columns, bias --- */
+
+/* Device scratch of the sums over n elements: one double per 4096. */
+size_t sl_cuda_reduce_scratch_bytes(size_t n);
+/* *sum += factor * sum of squares; *overflow (unless NULL) += 1 if that sum is not finite, which is so exactly when an
+ * element is not. */
+int sl_cuda_reduce_sum_squares(sl_cuda_stream stream, enum sl_number type, double *sum, double *overflow, const void *x,
+                               size_t n, double factor, void *scratch);
+int sl_cuda_reduce_scale(sl_cuda_stream stream, enum sl_number type, void *x, float factor, size_t n);
+int sl_cuda_reduce_fill(sl_cuda_stream stream, enum sl_number type, void *dst, float value, size_t n);
+int sl_cuda_reduce_bias_add(sl_cuda_stream stream, enum sl_number type, void *out, const void *bias, size_t rows,
+                            size_t cols);
+int sl_cuda_reduce_bias_backward(sl_cuda_stream stream, enum sl_number type, void *dbias, const void *dout, size_t rows,
+                                 size_t cols, int accumulate);
+
+int sl_cuda_columns_concat(sl_cuda_stream stream, enum sl_number type, void *out, const void *x, size_t rows,
+                           size_t cols, size_t members);
+int sl_cuda_columns_split(sl_cuda_stream stream, enum sl_number type, void *out, const void *x, size_t rows,
+                          size_t cols, size_t members, size_t member);
+
+int sl_cuda_convert(sl_cuda_stream stream, void *dst, enum sl_number dst_type, const void *src, enum sl_number src_type,
+                    size_t n);
+int sl_cuda_convert_add(sl_cuda_stream stream, void *dst, enum sl_number dst_type, const void *src,
+                        enum sl_number src_type, size_t n);
+
+/* Normal numbers, those of sl_philox_normal up to the rounding of log, sin and cos. */
+int sl_cuda_philox_normal(sl_cuda_stream stream, enum sl_number type, void *dst, const struct sl_philox_key *key,
+                          uint64_t first_element, size_t n, float mean, float std);
+
+/* --- optimizers: unscaling, clipping, update and cast in one pass --- */
+
+/* The scalars of an update that depend on data, each in device memory: the factor of the gradient (negative: the step is
+ * skipped, nothing is written), the learning rate, the number of this update from 1, and Adam's beta1 (NULL: that of
+ * struct sl_adam). They stand in place of grad_scale, lr and step. */
+struct sl_cuda_update {
+  const double *grad_factor, *lr;
+  const int64_t *step;
+  const double *beta1;
+};
+
+/* As sl_master_adam and sl_master_sgd; update may be NULL. */
+int sl_cuda_master_adam(sl_cuda_stream stream, float *master, float *m, float *v, const void *grad,
+                        enum sl_number grad_type, void *param, enum sl_number param_type, size_t n,
+                        const struct sl_adam *adam, const struct sl_cuda_update *update);
+int sl_cuda_master_sgd(sl_cuda_stream stream, float *master, float *buf, const void *grad, enum sl_number grad_type,
+                       void *param, enum sl_number param_type, size_t n, const struct sl_sgd *sgd,
+                       const struct sl_cuda_update *update);
+
+SL_KERNELS_END
+
+#endif

@@ -1,0 +1,150 @@
+/* Embedding on the GPU (kernels/embedding.h).
+ *
+ * The scatter-add has one block per token and chunk of columns. The block of the first occurrence of a token adds the
+ * rows of all its occurrences in order, in registers; the other blocks find an earlier occurrence and leave. So nothing
+ * races, a table row is rounded once, and no scratch is needed; the price is that every first occurrence reads all
+ * tokens. */
+#include "kernels/gpu/device.cuh"
+
+namespace sl {
+namespace {
+
+/* out = dropout(wte[token] + wpe[position]), a zero row for a token that is not held. */
+template <typename T, int V> struct embedding_op {
+  static constexpr int width = V;
+  T *out;
+  const int32_t *tokens;
+  const T *wte, *wpe;
+  sl_embedding_shape s;
+  mask drop;
+  __device__ void begin() {
+    drop.begin();
+  }
+  __device__ void operator()(size_t r, size_t c) const {
+    const int32_t token = tokens[r];
+    float x[V], position[V];
+#pragma unroll
+    for (int i = 0; i < V; i++) x[i] = 0;
+    if (token >= 0 && (size_t)token >= s.first_row && (size_t)token - s.first_row < s.n_rows) {
+      load_v(x, wte + ((size_t)token - s.first_row) * s.C + c);
+      if (wpe) {
+        load_v(position, wpe + (s.first_position + r % s.T) * s.C + c);
+#pragma unroll
+        for (int i = 0; i < V; i++) x[i] += position[i];
+      }
+    }
+    if (drop.on) drop.apply(x, drop.first + r * drop.row_stride + c);
+    put_v(out + r * s.C + c, x);
+  }
+};
+
+__device__ inline float masked(float x, const mask &drop, size_t r, size_t c) {
+  return drop.on ? x * drop.factor(drop.first + r * drop.row_stride + c) : x;
+}
+
+constexpr int threads = 256, per_thread = 4, chunk = threads * per_thread; /* columns of a block */
+
+/* The rows of dout whose token is that of row blockIdx.x, added to its row of the table; nothing if that is not the
+ * token's first occurrence. */
+template <typename T>
+__global__ void __launch_bounds__(threads)
+    scatter_kernel(T *dwte, const T *dout, const int32_t *tokens, sl_embedding_shape s, mask drop) {
+  __shared__ uint32_t same[threads / 32]; /* one bit per token of a window: is it ours? */
+  const size_t me = blockIdx.x, rows = s.B * s.T, c0 = (size_t)blockIdx.y * chunk + threadIdx.x;
+  const int32_t token = tokens[me];
+  if (token < 0 || (size_t)token < s.first_row || (size_t)token - s.first_row >= s.n_rows) return;
+  int before = 0;
+  for (size_t r = threadIdx.x; r < me; r += threads) before |= tokens[r] == token;
+  if (__syncthreads_or(before)) return;
+  drop.begin();
+  T *row = dwte + ((size_t)token - s.first_row) * s.C;
+  float sum[per_thread] = {};
+  for (size_t w = me; w < rows; w += threads) {
+    const unsigned ours = __ballot_sync(0xffffffffu, w + threadIdx.x < rows && tokens[w + threadIdx.x] == token);
+    __syncthreads(); /* the window before this one may still be read */
+    if (threadIdx.x % 32 == 0) same[threadIdx.x / 32] = ours;
+    __syncthreads();
+    for (int k = 0; k < threads / 32; k++) {
+      for (uint32_t bits = same[k]; bits; bits &= bits - 1) {
+        const size_t r = w + (size_t)k * 32 + (size_t)__ffs((int)bits) - 1;
+#pragma unroll
+        for (int i = 0; i < per_thread; i++) {
+          const size_t c = c0 + (size_t)i * threads;
+          if (c < s.C) sum[i] += masked(load(dout[r * s.C + c]), drop, r, c);
+        }
+      }
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < per_thread; i++) {
+    const size_t c = c0 + (size_t)i * threads;
+    if (c < s.C) row[c] = put<T>(load(row[c]) + sum[i]);
+  }
+}
+
+/* Position t = blockIdx.x: its rows of all sequences, in order. */
+template <typename T> struct positions_op {
+  static constexpr int width = 1;
+  T *dwpe;
+  const T *dout;
+  sl_embedding_shape s;
+  mask drop;
+  __device__ void begin() {
+    drop.begin();
+  }
+  __device__ void operator()(size_t t, size_t c) const {
+    T *dst = dwpe + (s.first_position + t) * s.C + c;
+    float sum = load(*dst);
+    for (size_t b = 0; b < s.B; b++) {
+      const size_t r = b * s.T + t;
+      sum += masked(load(dout[r * s.C + c]), drop, r, c);
+    }
+    *dst = put<T>(sum);
+  }
+};
+
+} /* namespace */
+} /* namespace sl */
+
+using namespace sl;
+
+extern "C" int sl_cuda_embedding_forward(sl_cuda_stream stream, enum sl_number type, void *out, const int32_t *tokens,
+                                         const void *wte, const void *wpe, const struct sl_embedding_shape *shape,
+                                         const struct sl_dropout *dropout, const int64_t *step) {
+  const mask drop = mask_of(dropout, step);
+  const size_t rows = shape->B * shape->T;
+  return by_type(type, [&](auto zero) {
+    using T = decltype(zero);
+    const T *token = (const T *)wte, *position = (const T *)wpe;
+    if (shape->C % wide<T> == 0 && aligned(out, wte, wpe))
+      return launch_rows(stream, embedding_op<T, wide<T>>{(T *)out, tokens, token, position, *shape, drop}, rows,
+                         shape->C);
+    return launch_rows(stream, embedding_op<T, 1>{(T *)out, tokens, token, position, *shape, drop}, rows, shape->C);
+  });
+}
+
+template <typename T>
+static int backward(sl_cuda_stream stream, T *dwte, int accumulate_wte, T *dwpe, size_t n_positions, int accumulate_wpe,
+                    const T *dout, const int32_t *tokens, const struct sl_embedding_shape &s, const mask &drop) {
+  int error = 0;
+  if (!accumulate_wte) error = (int)cudaMemsetAsync(dwte, 0, s.n_rows * s.C * sizeof(T), stream);
+  if (error) return error;
+  error = launch(stream, dim3((unsigned)(s.B * s.T), blocks_of(s.C, chunk)), threads, 0, scatter_kernel<T>, dwte, dout,
+                 tokens, s, drop);
+  if (error || !dwpe) return error;
+  if (!accumulate_wpe) error = (int)cudaMemsetAsync(dwpe, 0, n_positions * s.C * sizeof(T), stream);
+  if (error) return error;
+  return launch_rows(stream, positions_op<T>{dwpe, dout, s, drop}, s.T, s.C);
+}
+
+extern "C" int sl_cuda_embedding_backward(sl_cuda_stream stream, enum sl_number type, void *dwte, int accumulate_wte,
+                                          void *dwpe, size_t n_positions, int accumulate_wpe, const void *dout,
+                                          const int32_t *tokens, const struct sl_embedding_shape *shape,
+                                          const struct sl_dropout *dropout, const int64_t *step) {
+  const mask drop = mask_of(dropout, step);
+  return by_type(type, [&](auto zero) {
+    using T = decltype(zero);
+    return backward<T>(stream, (T *)dwte, accumulate_wte, (T *)dwpe, n_positions, accumulate_wpe, (const T *)dout,
+                       tokens, *shape, drop);
+  });
+}

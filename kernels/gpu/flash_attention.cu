@@ -1,0 +1,100 @@
+/* Flash attention on the GPU, forward (kernels/flash_attention.h; backward stands in flash_attention_backward.cu). One
+ * block has 32 queries of one head and goes over the keys up to the diagonal; the rule by which a row's maximum and sum
+ * grow is that of flash_attention.c. 16-bit numbers go to the tensor cores (flash_mma.cuh)
+ * where those take the head size. */
+#include "kernels/gpu/flash_attention.cuh"
+#include "kernels/gpu/flash_mma.cuh"
+
+#include <float.h>
+
+namespace sl {
+namespace {
+
+template <typename T>
+__global__ void __launch_bounds__(flash_threads)
+    flash_forward_kernel(T *out, float *lse, const T *q, const T *k, const T *v, heads a) {
+  SL_DYNAMIC_SHARED(shared);
+  __shared__ flash_square scores;
+  const sl_attention_shape &s = a.s;
+  const size_t D = s.D, tiles = (s.T + flash_tile - 1) / flash_tile;
+  float *Q = (float *)shared, *K = Q + flash_tile * (D + 1), *V = K + flash_tile * (D + 1);
+  /* the longest rows first: they take longest */
+  const size_t t0 = (tiles - 1 - blockIdx.x % tiles) * flash_tile, h = blockIdx.x / tiles % s.H;
+  const size_t b = blockIdx.x / tiles / s.H, g = a.kv_of(h);
+  const int r = (int)threadIdx.x / 8, lane = (int)threadIdx.x % 8;
+  const size_t t = t0 + (size_t)r;
+  a.drop.begin();
+  load_tile(Q, q + a.q_at(b, 0, h), s.q_stride, t0, s.T, D, 1 / sqrtf((float)D));
+  float max = -FLT_MAX, sum = 0, acc[flash_each] = {};
+  for (size_t j0 = 0; j0 <= t0; j0 += flash_tile) {
+    float c[2][2];
+    __syncthreads(); /* K, V and scores are still read */
+    load_tile(K, k + a.k_at(b, 0, g), s.k_stride, j0, s.T, D, 1);
+    load_tile(V, v + a.v_at(b, 0, g), s.v_stride, j0, s.T, D, 1);
+    __syncthreads();
+    tile_dots(c, Q, K, D);
+    each_place([&](unsigned y, unsigned x, int i, int j) { scores[y][x] = c[i][j]; });
+    __syncthreads();
+    float here = max, total = 0;
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      const size_t key = j0 + (size_t)(lane + 8 * i);
+      if (key <= t && key < s.T) here = fmaxf(here, scores[r][lane + 8 * i]);
+    }
+#pragma unroll
+    for (int d = 4; d > 0; d /= 2) here = fmaxf(here, __shfl_xor_sync(0xffffffffu, here, d));
+    const uint64_t element = a.element(b, h, t);
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      const size_t key = j0 + (size_t)(lane + 8 * i);
+      const float p = key <= t && key < s.T ? expf(scores[r][lane + 8 * i] - here) : 0;
+      total += p;
+      scores[r][lane + 8 * i] = p * a.kept(element, key);
+    }
+#pragma unroll
+    for (int d = 4; d > 0; d /= 2) total += __shfl_xor_sync(0xffffffffu, total, d);
+    const float shrink = expf(max - here); /* 0 at first */
+    sum = sum * shrink + total;
+    max = here;
+    __syncwarp(); /* a row's scores are its eight threads' */
+#pragma unroll
+    for (int i = 0; i < flash_each; i++) acc[i] *= shrink;
+#pragma unroll 1
+    for (int j = 0; j < flash_tile; j++) {
+      const float p = scores[r][j], *row = V + (size_t)j * (D + 1);
+#pragma unroll
+      for (int i = 0; i < flash_each; i++) {
+        const size_t d = (size_t)(lane + 8 * i);
+        if (d < D) acc[i] += p * row[d];
+      }
+    }
+  }
+  if (t >= s.T) return;
+  const float inverse = 1 / sum;
+#pragma unroll
+  for (int i = 0; i < flash_each; i++) {
+    const size_t d = (size_t)(lane + 8 * i);
+    if (d < D) out[a.out_at(b, t, h) + d] = put<T>(acc[i] * inverse);
+  }
+  if (lane == 0) lse[(b * s.H + h) * s.T + t] = max + logf(sum);
+}
+
+} /* namespace */
+} /* namespace sl */
+
+using namespace sl;
+
+extern "C" int sl_cuda_flash_attention_forward(sl_cuda_stream stream, enum sl_number type, void *out, float *lse,
+                                               const void *q, const void *k, const void *v,
+                                               const struct sl_attention_shape *shape, const struct sl_dropout *dropout,
+                                               const int64_t *step) {
+  if (shape->D > flash_most) return (int)cudaErrorInvalidValue;
+  if (mma_takes(type, shape)) return mma_forward(stream, type, out, lse, q, k, v, shape, dropout, step);
+  const heads a = heads_of(shape, dropout, step);
+  const unsigned blocks = (unsigned)((shape->T + flash_tile - 1) / flash_tile * shape->B * shape->H);
+  return by_type(type, [&](auto zero) {
+    using T = decltype(zero);
+    return launch(stream, dim3(blocks), flash_threads, 3 * flash_tile * (shape->D + 1) * sizeof(float),
+                  flash_forward_kernel<T>, (T *)out, lse, (const T *)q, (const T *)k, (const T *)v, a);
+  });
+}

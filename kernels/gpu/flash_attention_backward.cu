@@ -1,0 +1,195 @@
+/* Flash attention on the GPU, backward (kernels/flash_attention.h, formulas in flash_attention_backward.c); 16-bit numbers
+ * go to the tensor cores (flash_mma.cuh) where those take the head size. Three
+ * launches: dout . out of every query, left in its row of dq; dk and dv, a block having 32 keys of one key/value head
+ * and going over the queries that see them, of all query heads; dq, a block having 32 queries. Nothing is added across
+ * blocks. */
+#include "kernels/gpu/flash_attention.cuh"
+#include "kernels/gpu/flash_mma.cuh"
+
+namespace sl {
+namespace {
+
+template <typename T>
+__global__ void __launch_bounds__(flash_threads) flash_dots_kernel(T *dq, const T *dout, const T *out, heads a) {
+  const sl_attention_shape &s = a.s;
+  const size_t i = (size_t)blockIdx.x * (flash_threads / 32) + threadIdx.x / 32, lane = threadIdx.x % 32;
+  if (i >= s.B * s.T * s.H) return; /* a whole warp */
+  const size_t h = i % s.H, t = i / s.H % s.T, b = i / s.H / s.T, at = a.out_at(b, t, h);
+  float sum = 0;
+  for (size_t d = lane; d < s.D; d += 32) sum += load(dout[at + d]) * load(out[at + d]);
+  sum = warp_sum(sum);
+  if (lane == 0) stash(dq + a.q_at(b, t, h), sum);
+}
+
+/* What a block keeps in shared memory: four tiles, two squares, and two numbers a query. */
+struct flash_work {
+  float *Q, *K, *V, *dO;
+  flash_square *masked, *ds;
+  float *lse, *dots;
+};
+
+inline size_t flash_work_bytes(size_t D) {
+  return (4 * flash_tile * (D + 1) + 2 * flash_tile) * sizeof(float) + 2 * sizeof(flash_square);
+}
+
+__device__ inline flash_work flash_work_of(unsigned char *shared, size_t D) {
+  flash_work w;
+  w.Q = (float *)shared;
+  w.K = w.Q + flash_tile * (D + 1);
+  w.V = w.K + flash_tile * (D + 1);
+  w.dO = w.V + flash_tile * (D + 1);
+  w.masked = (flash_square *)(w.dO + flash_tile * (D + 1));
+  w.ds = w.masked + 1;
+  w.lse = (float *)(w.ds + 1);
+  w.dots = w.lse + flash_tile;
+  return w;
+}
+
+/* The queries from t0: their tiles and their two numbers. */
+template <typename T>
+__device__ void load_queries(const flash_work &w, const T *dq, const T *dout, const T *q, const float *lse,
+                             const heads &a, size_t b, size_t h, size_t t0) {
+  const sl_attention_shape &s = a.s;
+  load_tile(w.Q, q + a.q_at(b, 0, h), s.q_stride, t0, s.T, s.D, 1);
+  load_tile(w.dO, dout + a.out_at(b, 0, h), s.out_stride, t0, s.T, s.D, 1);
+  if (threadIdx.x < flash_tile) {
+    const size_t t = t0 + threadIdx.x;
+    w.lse[threadIdx.x] = t < s.T ? lse[(b * s.H + h) * s.T + t] : 0;
+    w.dots[threadIdx.x] = t < s.T ? stashed(dq + a.q_at(b, t, h)) : 0;
+  }
+}
+
+/* Masked probabilities and dS of the tile, zeros where a query does not see the key. */
+__device__ inline void flash_squares(const flash_work &w, const heads &a, size_t b, size_t h, size_t t0, size_t j0) {
+  const float scale = 1 / sqrtf((float)a.s.D);
+  float score[2][2], dp[2][2];
+  tile_dots(score, w.Q, w.K, a.s.D);
+  tile_dots(dp, w.dO, w.V, a.s.D);
+  each_place([&](unsigned y, unsigned x, int i, int j) {
+    const size_t t = t0 + y, key = j0 + x;
+    float p = 0, kept = 0;
+    if (key <= t && t < a.s.T) {
+      p = expf(score[i][j] * scale - w.lse[y]);
+      kept = a.kept(a.element(b, h, t), key);
+    }
+    (*w.masked)[y][x] = p * kept;
+    (*w.ds)[y][x] = p * (dp[i][j] * kept - w.dots[y]) * scale;
+  });
+}
+
+/* sum[i] += the tile's products for the thread's elements of row r: square(r, j) times row j of `rows`; with ACROSS
+ * square(j, r). */
+template <bool ACROSS>
+__device__ inline void add_products(float (&sum)[flash_each], const flash_square &square, const float *rows, int r,
+                                    int lane, size_t D) {
+#pragma unroll 1
+  for (int j = 0; j < flash_tile; j++) {
+    const float factor = ACROSS ? square[j][r] : square[r][j];
+    const float *row = rows + (size_t)j * (D + 1);
+#pragma unroll
+    for (int i = 0; i < flash_each; i++) {
+      const size_t d = (size_t)(lane + 8 * i);
+      if (d < D) sum[i] += factor * row[d];
+    }
+  }
+}
+
+template <typename T> __device__ inline void put_row(T *row, const float (&sum)[flash_each], int lane, size_t D) {
+#pragma unroll
+  for (int i = 0; i < flash_each; i++) {
+    const size_t d = (size_t)(lane + 8 * i);
+    if (d < D) row[d] = put<T>(sum[i]);
+  }
+}
+
+template <typename T>
+__global__ void __launch_bounds__(flash_threads) flash_keys_kernel(T *dk, T *dv, const T *dq, const T *dout, const T *q,
+                                                                   const T *k, const T *v, const float *lse, heads a) {
+  SL_DYNAMIC_SHARED(shared);
+  const sl_attention_shape &s = a.s;
+  const flash_work w = flash_work_of(shared, s.D);
+  const size_t tiles = (s.T + flash_tile - 1) / flash_tile, j0 = blockIdx.x % tiles * flash_tile;
+  const size_t g = blockIdx.x / tiles % s.KV, b = blockIdx.x / tiles / s.KV, group = s.H / s.KV;
+  const int r = (int)threadIdx.x / 8, lane = (int)threadIdx.x % 8;
+  float sum_k[flash_each] = {}, sum_v[flash_each] = {};
+  a.drop.begin();
+  load_tile(w.K, k + a.k_at(b, 0, g), s.k_stride, j0, s.T, s.D, 1);
+  load_tile(w.V, v + a.v_at(b, 0, g), s.v_stride, j0, s.T, s.D, 1);
+  for (size_t h = g * group; h < (g + 1) * group; h++) {
+    for (size_t t0 = j0; t0 < s.T; t0 += flash_tile) {
+      __syncthreads(); /* the tiles before these are still read */
+      load_queries(w, dq, dout, q, lse, a, b, h, t0);
+      __syncthreads();
+      flash_squares(w, a, b, h, t0, j0);
+      __syncthreads();
+      add_products<true>(sum_v, *w.masked, w.dO, r, lane, s.D);
+      add_products<true>(sum_k, *w.ds, w.Q, r, lane, s.D);
+    }
+  }
+  if (j0 + (size_t)r >= s.T) return;
+  put_row(dk + a.k_at(b, j0 + (size_t)r, g), sum_k, lane, s.D);
+  put_row(dv + a.v_at(b, j0 + (size_t)r, g), sum_v, lane, s.D);
+}
+
+template <typename T>
+__global__ void __launch_bounds__(flash_threads)
+    flash_queries_kernel(T *dq, const T *dout, const T *q, const T *k, const T *v, const float *lse, heads a) {
+  SL_DYNAMIC_SHARED(shared);
+  const sl_attention_shape &s = a.s;
+  const flash_work w = flash_work_of(shared, s.D);
+  const size_t tiles = (s.T + flash_tile - 1) / flash_tile, t0 = (tiles - 1 - blockIdx.x % tiles) * flash_tile;
+  const size_t h = blockIdx.x / tiles % s.H, b = blockIdx.x / tiles / s.H, g = a.kv_of(h);
+  const int r = (int)threadIdx.x / 8, lane = (int)threadIdx.x % 8;
+  float sum[flash_each] = {};
+  a.drop.begin();
+  load_queries(w, dq, dout, q, lse, a, b, h, t0);
+  for (size_t j0 = 0; j0 <= t0; j0 += flash_tile) {
+    __syncthreads();
+    load_tile(w.K, k + a.k_at(b, 0, g), s.k_stride, j0, s.T, s.D, 1);
+    load_tile(w.V, v + a.v_at(b, 0, g), s.v_stride, j0, s.T, s.D, 1);
+    __syncthreads();
+    flash_squares(w, a, b, h, t0, j0);
+    __syncthreads();
+    add_products<false>(sum, *w.ds, w.K, r, lane, s.D);
+  }
+  /* the block's dots were read before its first barrier: its rows are free */
+  if (t0 + (size_t)r < s.T) put_row(dq + a.q_at(b, t0 + (size_t)r, h), sum, lane, s.D);
+}
+
+template <typename T> int dots(sl_cuda_stream stream, T *dq, const T *dout, const T *out, const heads &a) {
+  return launch(stream, dim3(blocks_of(a.s.B * a.s.T * a.s.H, flash_threads / 32)), flash_threads, 0,
+                flash_dots_kernel<T>, dq, dout, out, a);
+}
+
+template <typename T>
+int backward(sl_cuda_stream stream, T *dq, T *dk, T *dv, const T *dout, const T *q, const T *k, const T *v,
+             const float *lse, const heads &a) {
+  const sl_attention_shape &s = a.s;
+  const size_t tiles = (s.T + flash_tile - 1) / flash_tile, bytes = flash_work_bytes(s.D);
+  const int error = launch(stream, dim3((unsigned)(tiles * s.B * s.KV)), flash_threads, bytes, flash_keys_kernel<T>, dk,
+                           dv, dq, dout, q, k, v, lse, a);
+  if (error) return error;
+  return launch(stream, dim3((unsigned)(tiles * s.B * s.H)), flash_threads, bytes, flash_queries_kernel<T>, dq, dout, q,
+                k, v, lse, a);
+}
+
+} /* namespace */
+} /* namespace sl */
+
+extern "C" int sl_cuda_flash_attention_backward(sl_cuda_stream stream, enum sl_number type, void *dq, void *dk,
+                                                void *dv, const void *dout, const void *q, const void *k, const void *v,
+                                                const void *out, const float *lse,
+                                                const struct sl_attention_shape *shape,
+                                                const struct sl_dropout *dropout, const int64_t *step) {
+  const sl::heads a = sl::heads_of(shape, dropout, step);
+  return sl::by_type(type, [&](auto zero) {
+    using T = decltype(zero);
+    if (a.s.D > sl::flash_most || !sl::can_stash<T>(shape)) return (int)cudaErrorInvalidValue;
+    const int error = sl::dots(stream, (T *)dq, (const T *)dout, (const T *)out, a);
+    if (error) return error;
+    if (sl::mma_takes(type, shape))
+      return sl::mma_backward(stream, type, dq, dk, dv, dout, q, k, v, lse, shape, dropout, step);
+    return sl::backward(stream, (T *)dq, (T *)dk, (T *)dv, (const T *)dout, (const T *)q, (const T *)k, (const T *)v,
+                        lse, a);
+  });
+}

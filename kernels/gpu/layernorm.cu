@@ -1,0 +1,20 @@
+/* Layer normalisation on the GPU (kernels/layernorm.h). */
+#include "kernels/gpu/norm.cuh"
+
+extern "C" size_t sl_cuda_layernorm_scratch_bytes(size_t rows, size_t C) {
+  return 2 * sl::norm_blocks(rows) * C * sizeof(float);
+}
+
+extern "C" int sl_cuda_layernorm_forward(sl_cuda_stream stream, enum sl_number type, void *out, float *mean,
+                                         float *rstd, const void *x, const void *weight, const void *bias, size_t rows,
+                                         size_t C, float eps) {
+  return sl::norm_forward<true>(stream, type, out, mean, rstd, x, weight, bias, rows, C, eps);
+}
+
+extern "C" int sl_cuda_layernorm_backward(sl_cuda_stream stream, enum sl_number type, void *dx, int accumulate_dx,
+                                          void *dweight, void *dbias, int accumulate, const void *dout, const void *x,
+                                          const void *weight, const float *mean, const float *rstd, size_t rows,
+                                          size_t C, void *scratch) {
+  return sl::norm_backward<true>(stream, type, dx, accumulate_dx, dweight, dbias, accumulate, dout, x, weight, mean,
+                                 rstd, rows, C, scratch);
+}

@@ -1,0 +1,128 @@
+/* RMSNorm, rotary positions and SwiGLU on the GPU (kernels/llama.h). */
+#include "kernels/gpu/norm.cuh"
+
+namespace sl {
+namespace {
+
+/* A block turns one token: it forms the D/2 angles once, in shared memory, and every head uses them. */
+template <typename T>
+__global__ void rope_kernel(T *x, size_t tokens, size_t heads, size_t D, size_t stride, size_t first_position,
+                            double base, int direction) {
+  SL_DYNAMIC_SHARED(shared);
+  const size_t half = D / 2;
+  float *cosine = (float *)shared, *sine = cosine + half;
+  for (size_t i = threadIdx.x; i < half; i += blockDim.x) {
+    /* rounded as torch rounds it: frequency and product in float */
+    const float frequency = (float)pow(base, -2.0 * (double)i / (double)D);
+    const double angle = (double)((float)(first_position + blockIdx.x % tokens) * frequency);
+    cosine[i] = (float)cos(angle);
+    sine[i] = (float)(direction * sin(angle));
+  }
+  __syncthreads();
+  T *token = x + blockIdx.x * stride;
+  for (size_t k = threadIdx.x; k < heads * half; k += blockDim.x) {
+    const size_t i = k % half;
+    T *head = token + k / half * D;
+    const float a = load(head[i]), b = load(head[i + half]);
+    head[i] = put<T>(a * cosine[i] - b * sine[i]);
+    head[i + half] = put<T>(b * cosine[i] + a * sine[i]);
+  }
+}
+
+/* exp(-g), bounded so that it stays finite (as in gelu.cu). */
+__device__ inline float exp_minus(float g) {
+  return expf(-g > 80 ? 80 : -g);
+}
+
+template <typename T, int V> struct swiglu_op {
+  static constexpr int width = V;
+  T *out;
+  const T *gate, *up;
+  size_t cols, stride;
+  __device__ void begin() {}
+  __device__ void operator()(size_t r, size_t c) const {
+    float g[V], u[V];
+    load_v(g, gate + r * stride + c);
+    load_v(u, up + r * stride + c);
+#pragma unroll
+    for (int i = 0; i < V; i++) g[i] = g[i] / (1 + exp_minus(g[i])) * u[i];
+    put_v(out + r * cols + c, g);
+  }
+};
+
+template <typename T, int V> struct swiglu_backward_op {
+  static constexpr int width = V;
+  T *dgate, *dup;
+  const T *dout, *gate, *up;
+  size_t cols, stride;
+  __device__ void begin() {}
+  __device__ void operator()(size_t r, size_t c) const {
+    float g[V], u[V], d[V];
+    load_v(g, gate + r * stride + c);
+    load_v(u, up + r * stride + c);
+    load_v(d, dout + r * cols + c);
+#pragma unroll
+    for (int i = 0; i < V; i++) {
+      const float e = exp_minus(g[i]), s = 1 / (1 + e), dg = d[i] * u[i] * (s + g[i] * s * (s * e));
+      u[i] = d[i] * g[i] * s;
+      g[i] = dg;
+    }
+    put_v(dup + r * stride + c, u);
+    put_v(dgate + r * stride + c, g);
+  }
+};
+
+} /* namespace */
+} /* namespace sl */
+
+using namespace sl;
+
+extern "C" size_t sl_cuda_llama_rmsnorm_scratch_bytes(size_t rows, size_t C) {
+  return norm_blocks(rows) * C * sizeof(float);
+}
+
+extern "C" int sl_cuda_llama_rmsnorm_forward(sl_cuda_stream stream, enum sl_number type, void *out, float *rstd,
+                                             const void *x, const void *weight, size_t rows, size_t C, float eps) {
+  return norm_forward<false>(stream, type, out, nullptr, rstd, x, weight, nullptr, rows, C, eps);
+}
+
+extern "C" int sl_cuda_llama_rmsnorm_backward(sl_cuda_stream stream, enum sl_number type, void *dx, int accumulate_dx,
+                                              void *dweight, int accumulate, const void *dout, const void *x,
+                                              const void *weight, const float *rstd, size_t rows, size_t C,
+                                              void *scratch) {
+  return norm_backward<false>(stream, type, dx, accumulate_dx, dweight, nullptr, accumulate, dout, x, weight, nullptr,
+                              rstd, rows, C, scratch);
+}
+
+extern "C" int sl_cuda_llama_rope(sl_cuda_stream stream, enum sl_number type, void *x, size_t B, size_t T, size_t heads,
+                                  size_t D, size_t stride, size_t first_position, double base, int direction) {
+  return by_type(type, [&](auto zero) {
+    using N = decltype(zero);
+    return launch(stream, dim3((unsigned)(B * T)), 256, D * sizeof(float), rope_kernel<N>, (N *)x, T, heads, D, stride,
+                  first_position, base, direction);
+  });
+}
+
+extern "C" int sl_cuda_llama_swiglu_forward(sl_cuda_stream stream, enum sl_number type, void *out, const void *gate,
+                                            const void *up, size_t rows, size_t cols, size_t stride) {
+  return by_type(type, [&](auto zero) {
+    using T = decltype(zero);
+    const T *g = (const T *)gate, *u = (const T *)up;
+    if (cols % wide<T> == 0 && stride % wide<T> == 0 && aligned(out, gate, up))
+      return launch_rows(stream, swiglu_op<T, wide<T>>{(T *)out, g, u, cols, stride}, rows, cols);
+    return launch_rows(stream, swiglu_op<T, 1>{(T *)out, g, u, cols, stride}, rows, cols);
+  });
+}
+
+extern "C" int sl_cuda_llama_swiglu_backward(sl_cuda_stream stream, enum sl_number type, void *dgate, void *dup,
+                                             const void *dout, const void *gate, const void *up, size_t rows,
+                                             size_t cols, size_t stride) {
+  return by_type(type, [&](auto zero) {
+    using T = decltype(zero);
+    const T *d = (const T *)dout, *g = (const T *)gate, *u = (const T *)up;
+    if (cols % wide<T> == 0 && stride % wide<T> == 0 && aligned(dgate, dup, dout, gate, up))
+      return launch_rows(stream, swiglu_backward_op<T, wide<T>>{(T *)dgate, (T *)dup, d, g, u, cols, stride}, rows,
+                         cols);
+    return launch_rows(stream, swiglu_backward_op<T, 1>{(T *)dgate, (T *)dup, d, g, u, cols, stride}, rows, cols);
+  });
+}

@@ -1,0 +1,147 @@
+/* The tensor cores of sm_80 and later, a warp at a time: products of 16-bit tiles with sums in float (PTX ISA, mma.sync
+ * .m16n8k16 and ldmatrix), and tiles of 16-bit rows in shared memory. A thread of the warp, lane = 4 g + t, holds
+ *   a   (16,16)  a[0]: row g, columns 2t and 2t+1; a[1]: row g+8; a[2], a[3]: the same, columns + 8
+ *   b   (16,8)   b0: rows 2t and 2t+1, column g; b1: rows + 8
+ *   c   (16,8)   c[0], c[1]: row g, columns 2t and 2t+1; c[2], c[3]: row g+8
+ * so that two neighbouring c are, rounded, an a. */
+#ifndef SL_KERNELS_GPU_MMA_CUH
+#define SL_KERNELS_GPU_MMA_CUH
+
+#include "kernels/gpu/device.cuh"
+
+namespace sl {
+namespace {
+
+/* Two numbers, the first in the low half. */
+template <typename T> __device__ inline uint32_t pack_two(float x, float y) {
+  return (uint32_t)put<T>(x).bits | (uint32_t)put<T>(y).bits << 16;
+}
+
+#ifndef __CUDACC__ /* what the instructions do, for the emulated kernels */
+template <typename T> inline float half_of(uint32_t pair, unsigned which) {
+  return load(T{(uint16_t)(pair >> 16 * which)});
+}
+
+struct mma_operands {
+  float a[8], b[4]; /* of registers 0, 1, ..: the low half, the high half */
+};
+
+template <typename T> inline void emulated_mma(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
+  mma_operands mine, all[32];
+  for (unsigned i = 0; i < 8; i++) mine.a[i] = half_of<T>(a[i / 2], i % 2);
+  for (unsigned i = 0; i < 4; i++) mine.b[i] = half_of<T>(i < 2 ? b0 : b1, i % 2);
+  sl_emulate::gather(mine, all);
+  const unsigned g = sl_emulate::lane() / 4, t = sl_emulate::lane() % 4;
+  for (unsigned i = 0; i < 4; i++) {
+    const unsigned row = g + (i >= 2 ? 8 : 0), column = 2 * t + i % 2;
+    for (unsigned k = 0; k < 16; k++) {
+      const unsigned owner = k % 8 / 2, upper = k / 8;
+      c[i] +=
+          all[row % 8 * 4 + owner].a[2 * (row / 8 + 2 * upper) + k % 2] * all[column * 4 + owner].b[2 * upper + k % 2];
+    }
+  }
+}
+
+template <bool TRANS, typename T> inline void emulated_ldmatrix(uint32_t (&x)[4], const T *row) {
+  const T *rows[32];
+  sl_emulate::gather(row, rows);
+  const unsigned g = sl_emulate::lane() / 4, t = sl_emulate::lane() % 4;
+  for (unsigned m = 0; m < 4; m++) {
+    const T *const *r = rows + 8 * m;
+    x[m] = TRANS ? (uint32_t)r[2 * t][g].bits | (uint32_t)r[2 * t + 1][g].bits << 16
+                 : (uint32_t)r[g][2 * t].bits | (uint32_t)r[g][2 * t + 1].bits << 16;
+  }
+}
+#endif
+
+/* c += a b. */
+template <typename T> __device__ inline void mma(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1);
+template <> __device__ inline void mma<bf16>(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
+#ifdef __CUDA_ARCH__
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+#elif !defined(__CUDACC__)
+  emulated_mma<bf16>(c, a, b0, b1);
+#endif
+}
+template <> __device__ inline void mma<f16>(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
+#ifdef __CUDA_ARCH__
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+#elif !defined(__CUDACC__)
+  emulated_mma<f16>(c, a, b0, b1);
+#endif
+}
+
+/* Four (8,8) matrices, whose rows of 16 bytes the lanes point to, eight lanes a matrix; TRANS: each transposed. */
+template <bool TRANS, typename T> __device__ inline void ldmatrix(uint32_t (&x)[4], const T *row) {
+#ifdef __CUDA_ARCH__
+  const uint32_t at = (uint32_t)__cvta_generic_to_shared(row);
+  if (TRANS)
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
+                 : "r"(at)
+                 : "memory");
+  else
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
+                 : "r"(at)
+                 : "memory");
+#elif !defined(__CUDACC__)
+  emulated_ldmatrix<TRANS>(x, row);
+#endif
+}
+
+/* A tile of rows of W numbers in shared memory, 16 bytes apart beyond them, so that eight rows lie in different banks. */
+template <typename T, int W> struct half_tile {
+  static constexpr int stride = W + 8;
+  T *x;
+
+  static constexpr size_t bytes(int rows) {
+    return (size_t)rows * stride * sizeof(T);
+  }
+  __device__ T *row(int r) const {
+    return x + r * stride;
+  }
+  /* (16,16) from row r and column c as an a. */
+  __device__ void as_a(uint32_t (&a)[4], int r, int c) const {
+    const int lane = (int)threadIdx.x % 32;
+    ldmatrix<false>(a, row(r + lane % 16) + c + lane / 16 * 8);
+  }
+  /* Rows r to r+15 are columns of two b, whose rows are columns c to c+15: b0, b1 of the first, of the second. */
+  __device__ void as_b(uint32_t (&b)[4], int r, int c) const {
+    const int lane = (int)threadIdx.x % 32;
+    ldmatrix<false>(b, row(r + lane / 16 * 8 + lane % 8) + c + lane / 8 % 2 * 8);
+  }
+  /* Rows r to r+15 are rows of two b, whose columns are columns c to c+15. */
+  __device__ void as_b_rows(uint32_t (&b)[4], int r, int c) const {
+    const int lane = (int)threadIdx.x % 32;
+    ldmatrix<true>(b, row(r + lane % 16) + c + lane / 16 * 8);
+  }
+  /* ROWS rows of `src` from row t0, zeros past row T_ and column D; by all THREADS of the block. `wide`: 16 bytes at a
+   * time, which then must be aligned and divide D. */
+  template <int ROWS, int THREADS>
+  __device__ void fill(const T *src, size_t src_stride, size_t t0, size_t T_, size_t D, bool wide) const {
+    if (wide) {
+      for (int i = (int)threadIdx.x; i < ROWS * (W / 8); i += THREADS) {
+        const size_t r = (size_t)(i / (W / 8)), c = (size_t)(i % (W / 8)) * 8;
+        pack<T, 8> p = {};
+        if (t0 + r < T_ && c < D) p = *reinterpret_cast<const pack<T, 8> *>(src + (t0 + r) * src_stride + c);
+        *reinterpret_cast<pack<T, 8> *>(row((int)r) + c) = p;
+      }
+    } else {
+      for (int i = (int)threadIdx.x; i < ROWS * W; i += THREADS) {
+        const size_t r = (size_t)(i / W), c = (size_t)(i % W);
+        row((int)r)[c] = t0 + r < T_ && c < D ? src[(t0 + r) * src_stride + c] : T{0};
+      }
+    }
+  }
+};
+
+} /* namespace */
+} /* namespace sl */
+
+#endif

@@ -1,0 +1,75 @@
+/* The number types of the kernels and the names of their symbols.
+ *
+ * sl_real is what a kernel computes in, and what its statistics of a row and its scratch are kept in; sl_store is what
+ * tensors (activations, parameters, gradients, probabilities, logits) lie in memory as. Each source is compiled four
+ * times:
+ *   sl_real  sl_store         suffix  switch            for
+ *   float    float            none                      fp32
+ *   float    uint16_t (bf16)  _bf16   -DSL_STORE_BF16   16-bit training; declared by kernels/numbers/bf16.h
+ *   float    uint16_t (fp16)  _f16    -DSL_STORE_F16    16-bit training; declared by kernels/numbers/f16.h
+ *   double   double           _f64    -DSL_REAL=double  finite differences in the tests; declared by kernels/numbers/f64.h
+ * A kernel reads a tensor by sl_load and writes it by sl_put, which rounds to nearest even, once per number written
+ * unless its header says otherwise.
+ * All tensors are dense and row-major unless a stride is given. A kernel neither allocates nor keeps state; its result
+ * does not depend on the number of threads, to the bit. */
+#ifndef SL_KERNELS_NUMBERS_REAL_H
+#define SL_KERNELS_NUMBERS_REAL_H
+
+#include "kernels/numbers/half.h"
+
+#if defined(SL_REAL)
+#define SL_K(name) name##_f64
+#define SL_STORE SL_REAL
+#define SL_REAL_IS_DOUBLE 1
+#else
+#define SL_REAL float
+#define SL_REAL_IS_DOUBLE 0
+#if defined(SL_STORE_BF16)
+#define SL_K(name) name##_bf16
+#define SL_STORE uint16_t
+#elif defined(SL_STORE_F16)
+#define SL_K(name) name##_f16
+#define SL_STORE uint16_t
+#else
+#define SL_K(name) name
+#define SL_STORE float
+#endif
+#endif
+#define sl_real SL_REAL
+#define sl_store SL_STORE
+
+#if defined(SL_STORE_BF16) || defined(SL_STORE_F16)
+#define SL_STORE_IS_REAL 0
+#else
+#define SL_STORE_IS_REAL 1
+#endif
+
+static inline sl_real sl_load(sl_store x) {
+#if defined(SL_STORE_BF16)
+  return sl_half_from_bf16(x);
+#elif defined(SL_STORE_F16)
+  return sl_half_from_f16(x);
+#else
+  return x;
+#endif
+}
+
+static inline sl_store sl_put(sl_real x) {
+#if defined(SL_STORE_BF16)
+  return sl_half_to_bf16(x);
+#elif defined(SL_STORE_F16)
+  return sl_half_to_f16(x);
+#else
+  return x;
+#endif
+}
+
+#ifdef __cplusplus
+#define SL_KERNELS_BEGIN extern "C" {
+#define SL_KERNELS_END }
+#else
+#define SL_KERNELS_BEGIN
+#define SL_KERNELS_END
+#endif
+
+#endif

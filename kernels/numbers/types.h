@@ -1,0 +1,66 @@
+/* The small structs that kernels take. They are passed by pointer and only read, so that on a GPU they may lie in
+ * device memory and a captured graph can see new values (step, learning rate, clip factor) on each replay. */
+#ifndef SL_KERNELS_NUMBERS_TYPES_H
+#define SL_KERNELS_NUMBERS_TYPES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Number types of tensors, for functions that learn them when they run. */
+enum sl_number { SL_NUMBER_F32, SL_NUMBER_BF16, SL_NUMBER_F16 };
+
+/* Names one sequence of random numbers; with a global element index it names one number (see kernels/philox.h). */
+struct sl_philox_key {
+  uint32_t seed;
+  uint32_t stream; /* separates uses: initial values, dropout, synthetic data */
+  uint32_t step;   /* training step; 0 for initial values */
+  uint32_t tensor; /* logical tensor, the same on every rank and in every plan */
+};
+
+/* Dropout with probability p (0 <= p <= 1): kept values are multiplied by 1/(1-p). Element (r, c) of the local matrix
+ * is global element first_element + r * row_stride + c, so any partition of a tensor draws the numbers of the whole. A
+ * NULL pointer, or p = 0, means no dropout. With `mask`, a byte for each element of the local matrix, forward writes there
+ * what it drew (1: kept) and backward reads that instead of drawing again. */
+struct sl_dropout {
+  float p;
+  struct sl_philox_key key;
+  uint64_t first_element;
+  uint64_t row_stride; /* columns of the global tensor */
+  uint8_t *mask;       /* NULL: not stored */
+};
+
+/* Rows [first_row, first_row + n_rows) of the token table are held here; position t of a sequence is first_position +
+ * t. */
+struct sl_embedding_shape {
+  size_t B, T, C; /* batch, sequence, channels */
+  size_t first_row, n_rows;
+  size_t first_position;
+};
+
+/* Causal attention of B sequences of T tokens, H query heads, KV key/value heads (H is a multiple of KV), head size D.
+ * Token (b,t), head h starts at pointer + (b*T + t) * stride + h * D; strides are in elements. */
+struct sl_attention_shape {
+  size_t B, T, H, KV, D;
+  size_t q_stride, k_stride, v_stride, out_stride;
+  size_t
+      global_heads; /* H of the whole layer (dropout's element index); first_element carries batch and head offsets */
+};
+
+/* Adam (L2 in the gradient) or AdamW (decoupled = 1), as torch.optim. step counts from 1. */
+struct sl_adam {
+  double lr, beta1, beta2, eps, weight_decay;
+  double grad_scale;   /* every gradient is multiplied by this first: unscaling times clipping */
+  int decoupled;       /* 1: AdamW */
+  int bias_correction; /* 1 in torch; DeepSpeed can switch it off */
+  int64_t step;
+};
+
+/* torch.optim.SGD. step counts from 1; at step 1 the momentum buffer becomes the gradient. */
+struct sl_sgd {
+  double lr, momentum, dampening, weight_decay;
+  double grad_scale;
+  int nesterov;
+  int64_t step;
+};
+
+#endif
