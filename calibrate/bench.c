@@ -7,6 +7,7 @@
 
 #include "core/program/step_state.h"
 #include "core/program/workspace.h"
+#include "core/job/job.h"
 
 #include <stdlib.h>
 #include <string.h>

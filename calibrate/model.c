@@ -1,6 +1,7 @@
 /* Steps of small models of odd sizes, lowered as any other: their ops have the neighbours, the cache contents and the
  * communication beside them that ops have in training. */
 #include "calibrate/calibrate.h"
+#include "core/job/job.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -7,6 +7,7 @@
 #include "calibrate/calibrate.h"
 
 #include "core/program/program.h"
+#include "core/op/wire.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -94,7 +95,7 @@ static struct sl_point describe(const struct sl_calibration *c, const struct sl_
                                 const char *source) {
   const enum sl_op_class op_class = sl_op_class_of(op->kind);
   struct sl_point point = {.kind = op->kind,
-                           .variant = sl_op_variant(p, op),
+                           .variant = sl_op_variant(op, sl_op_slices(p, op)),
                            .dtype = op->dtype,
                            .ranks = c->ranks,
                            .parts = op_class == SL_CLASS_COLLECTIVE ? sl_op_parts(op) : 1};
@@ -102,9 +103,9 @@ static struct sl_point describe(const struct sl_calibration *c, const struct sl_
   if (op_class == SL_CLASS_P2P)
     point.bytes = (double)sl_op_comm_bytes(op);
   else if (op_class == SL_CLASS_COLLECTIVE)
-    point.bytes = sl_op_most_wire_bytes(p, op, c->ranks);
+    point.bytes = sl_op_most_wire_bytes(op, sl_op_slices(p, op), c->ranks);
   else
-    point.bytes = sl_op_bytes(p, op);
+    point.bytes = sl_op_bytes(op, sl_op_slices(p, op));
   snprintf(point.source, sizeof point.source, "%s", source);
   return point;
 }

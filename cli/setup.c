@@ -1,6 +1,7 @@
 /* Inputs, plan and job of a command; see setup.h. Flags are put into the config's document before it is read, so that
  * defaults and cross-field checks see them as if they stood in the file. */
 #include "cli/setup.h"
+#include "core/job/job.h"
 
 #include <stdio.h>
 #include <string.h>

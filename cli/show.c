@@ -5,6 +5,7 @@
 #include "cli/output.h"
 #include "core/plan/frameworks.h"
 #include "core/base/nearest.h"
+#include "core/program/print.h"
 
 #include <string.h>
 

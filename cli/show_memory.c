@@ -2,7 +2,7 @@
  * characters. */
 #include "cli/show.h"
 #include "core/base/units.h"
-#include "core/place/memory_report.h"
+#include "core/program/memory_report.h"
 
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /* Seconds of one op; the formulas stand in cost.h. */
 #include "sim/cost.h"
+#include "core/op/wire.h"
 
 static double max2(double a, double b) {
   return a > b ? a : b;
@@ -69,15 +70,15 @@ const struct sl_op_cost *sl_cost_measured(const struct sl_cost_rank *rank, const
                                           const struct sl_op *op, int members, double quantity[SL_TERM_COUNT]) {
   const int ranks = members > 0 ? members : rank->ranks;
   if (rank->costs == NULL || rank->costs->count == 0) return NULL;
-  const enum sl_variant variant = sl_op_variant(program, op);
+  const enum sl_variant variant = sl_op_variant(op, sl_op_slices(program, op));
   /* a send is measured by the one who receives it */
   const enum sl_op_kind kind = op->kind == SL_OP_SEND ? SL_OP_RECV : op->kind;
   const struct sl_op_cost *cost = sl_op_cost_find(rank->costs, (int)kind, variant, op->dtype, ranks);
   if (cost == NULL) return NULL;
   const double cache = (double)rank->device->cache_bytes / (cost->ranks > 0 ? cost->ranks : 1);
   const enum sl_op_class op_class = sl_op_class_of(op->kind);
-  double bytes = op_class == SL_CLASS_P2P ? (double)sl_op_comm_bytes(op) : sl_op_bytes(program, op);
-  if (op_class == SL_CLASS_COLLECTIVE) bytes = sl_op_most_wire_bytes(program, op, members);
+  double bytes = op_class == SL_CLASS_P2P ? (double)sl_op_comm_bytes(op) : sl_op_bytes(op, sl_op_slices(program, op));
+  if (op_class == SL_CLASS_COLLECTIVE) bytes = sl_op_most_wire_bytes(op, sl_op_slices(program, op), members);
   sl_op_quantities(op, bytes, cache, quantity);
   return cost;
 }
@@ -97,7 +98,7 @@ static double epilogue_seconds(const struct sl_cost_rank *rank, const struct sl_
 }
 
 bool sl_cost_stands_in(const struct sl_op_cost *cost, const struct sl_program *program, const struct sl_op *op) {
-  const bool epilogue = sl_op_epilogue(op).kind != SL_OP_COUNT && cost->variant != sl_op_variant(program, op);
+  const bool epilogue = sl_op_epilogue(op).kind != SL_OP_COUNT && cost->variant != sl_op_variant(op, sl_op_slices(program, op));
   return epilogue || (cost->dtype != op->dtype && !sl_op_cost_moves(cost->kind));
 }
 
@@ -127,7 +128,7 @@ static enum sl_status offload_seconds(const struct sl_cost_rank *rank, const str
                    "device '%s': host_link_GBps and host_bandwidth_GBps are not given, which offload needs", d->name);
   }
   if (op->lane == SL_LANE_HOST) {
-    *seconds = rank->launch + sl_op_bytes(program, op) * rank->ranks / d->host_bandwidth;
+    *seconds = rank->launch + sl_op_bytes(op, sl_op_slices(program, op)) * rank->ranks / d->host_bandwidth;
     return SL_OK;
   }
   const int64_t from = program->slices[op->slice].bytes, to = program->slices[op->slice + 1].bytes;
@@ -144,7 +145,7 @@ enum sl_status sl_cost_compute(const struct sl_cost_rank *rank, const struct sl_
   const struct sl_op_cost *measured = sl_cost_measured(rank, program, op, 0, quantity);
   if (measured != NULL) {
     *seconds = rank->launch + turns_beyond(rank, measured) * sl_op_cost_seconds(measured, quantity);
-    if (measured->variant != sl_op_variant(program, op)) *seconds += epilogue_seconds(rank, op);
+    if (measured->variant != sl_op_variant(op, sl_op_slices(program, op))) *seconds += epilogue_seconds(rank, op);
     return SL_OK;
   }
   if ((op_class == SL_CLASS_GEMM || op_class == SL_CLASS_ATTENTION) && !(rank->peak[op->dtype] > 0)) {
@@ -153,14 +154,14 @@ enum sl_status sl_cost_compute(const struct sl_cost_rank *rank, const struct sl_
   }
   switch (op_class) {
   case SL_CLASS_GEMM:
-    *seconds = sl_cost_gemm(rank, op->dtype, sl_op_flops(op), sl_op_bytes(program, op));
+    *seconds = sl_cost_gemm(rank, op->dtype, sl_op_flops(op), sl_op_bytes(op, sl_op_slices(program, op)));
     break;
   case SL_CLASS_ATTENTION:
-    *seconds = sl_cost_attention(rank, op->dtype, sl_op_flops(op), sl_op_bytes(program, op));
+    *seconds = sl_cost_attention(rank, op->dtype, sl_op_flops(op), sl_op_bytes(op, sl_op_slices(program, op)));
     break;
   case SL_CLASS_ELEMENTWISE:
   case SL_CLASS_OPTIMIZER:
-    *seconds = sl_cost_elementwise(rank, sl_op_bytes(program, op));
+    *seconds = sl_cost_elementwise(rank, sl_op_bytes(op, sl_op_slices(program, op)));
     break;
   default:
     *seconds = rank->launch;
@@ -199,7 +200,7 @@ double sl_cost_collective(const struct sl_cost_rank *rank, const struct sl_link 
     return turns_beyond(rank, measured) * sl_op_cost_seconds(measured, quantity);
   if (op->kind == SL_OP_BROADCAST) return sl_cost_transfer(rank, link, bytes);
   int hops = members - 1;
-  double wire = op->flags & SL_OP_SHARE_RANGE ? sl_op_most_wire_bytes(program, op, members) : bytes * hops / members;
+  double wire = op->flags & SL_OP_SHARE_RANGE ? sl_op_most_wire_bytes(op, sl_op_slices(program, op), members) : bytes * hops / members;
   double seconds = hops * link->latency + wire_seconds(link, wire, bytes);
   return rank->turns * (op->kind == SL_OP_ALL_REDUCE ? 2 * seconds : seconds);
 }

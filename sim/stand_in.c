@@ -13,7 +13,7 @@ static const char *stand_in(const struct sl_cost_rank *rank, const struct sl_pro
   const enum sl_op_class op_class = sl_op_class_of(op->kind);
   if (op_class == SL_CLASS_CONTROL || op_class == SL_CLASS_COLLECTIVE || op_class == SL_CLASS_P2P) return NULL;
   const struct sl_op_cost *cost =
-      sl_op_cost_find(rank->costs, (int)op->kind, sl_op_variant(program, op), op->dtype, rank->ranks);
+      sl_op_cost_find(rank->costs, (int)op->kind, sl_op_variant(op, sl_op_slices(program, op)), op->dtype, rank->ranks);
   if (cost == NULL) return "the formulas of its device";
   if (cost->dtype != op->dtype) return sl_dtype_name(cost->dtype);
   return sl_cost_stands_in(cost, program, op) ? "the product without it" : NULL;

@@ -1,6 +1,7 @@
 /* What can be known before the clock runs: per class the cost and lane order of its programs' ops, per rank its calls,
  * and the groups in which simulated ranks meet. */
 #include "sim/state.h"
+#include "core/op/wire.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -178,7 +179,7 @@ static enum sl_status fill_call(const struct sl_sim *sim, int local, const struc
     return sl_fail(SL_ERR_INTERNAL, "rank %d calls %s of group %s, of which it is no member", rank,
                    sl_op_name(op->kind), sl_group_name(op->group));
   }
-  call->wire = sl_op_wire_bytes(program, op, m.size, m.index);
+  call->wire = sl_op_wire_bytes(op, sl_op_slices(program, op), m.size, m.index);
   call->seconds = sl_cost_collective(&sim->cost_rank, &rings[op->group], program, op, m.size);
   return SL_OK;
 }

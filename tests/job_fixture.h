@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/program/program.h"
+#include "core/job/job.h"
 
 struct fixture {
   struct sl_model model;

@@ -12,7 +12,7 @@
 #include <math.h>
 
 #include "core/check/rendezvous.h"
-#include "core/place/memory_report.h"
+#include "core/program/memory_report.h"
 #include "tests/job_fixture.h"
 
 static const double GIB = 1024.0 * 1024.0 * 1024.0;

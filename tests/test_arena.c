@@ -3,7 +3,7 @@
  * chunks, micro-batches and strategies; and activations that take as many slots as the rank has micro-batches in flight,
  * counted over all of its chunks. */
 #include "core/check/rendezvous.h"
-#include "core/place/memory_report.h"
+#include "core/program/memory_report.h"
 #include "tests/job_fixture.h"
 
 #include <setjmp.h>

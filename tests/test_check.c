@@ -11,6 +11,7 @@
 
 #include "core/check/rendezvous.h"
 #include "tests/job_fixture.h"
+#include "core/job/job.h"
 
 /* ---- one rank's memory ---- */
 

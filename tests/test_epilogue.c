@@ -12,10 +12,11 @@
 #include <cmocka.h>
 
 #include "core/check/rendezvous.h"
-#include "core/lower/build.h"
+#include "core/models/models.h"
 #include "core/op/measured.h"
 #include "sim/cost.h"
 #include "tests/job_fixture.h"
+#include "core/job/job.h"
 
 /* gpt2-tiny: letters of models/transformer.h; 2 sequences of 33 tokens. */
 enum { LAYERS = 4, C = 128, I = 512, R = 2 * 33 };
@@ -175,7 +176,7 @@ static void sum(const struct fixture *f, double *flops, double *bytes) {
   *flops = *bytes = 0;
   for (size_t i = 0; i < p->issue_count; i++) {
     *flops += sl_op_flops(&p->ops[p->issues[i].op]);
-    *bytes += sl_op_bytes(p, &p->ops[p->issues[i].op]);
+    *bytes += sl_op_bytes(&p->ops[p->issues[i].op], sl_op_slices(p, &p->ops[p->issues[i].op]));
   }
 }
 

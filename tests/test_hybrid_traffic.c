@@ -9,7 +9,7 @@
  * M being the parameters, each volume times (n - 1) / n for a ring of n. And limit_all_gathers, which trades memory for
  * overlap. */
 #include "core/check/rendezvous.h"
-#include "core/place/memory_report.h"
+#include "core/program/memory_report.h"
 #include "core/run/timeline.h"
 #include "sim/sim.h"
 #include "tests/job_fixture.h"

@@ -10,8 +10,11 @@
 #include <cmocka.h>
 
 #include "core/check/rendezvous.h"
-#include "core/place/memory_report.h"
+#include "core/program/memory_report.h"
 #include "tests/job_fixture.h"
+#include "core/job/job.h"
+#include "core/program/print.h"
+#include "core/op/wire.h"
 
 /* What the test knows of a model: the sizes in its config.json and from them every parameter tensor, in order of use, with
  * how often a micro-batch's forward and backward read it. */
@@ -226,7 +229,7 @@ static int64_t wire(const struct fixture *f, enum sl_payload payload) {
     if (sl_op_class_of(op->kind) != SL_CLASS_COLLECTIVE || op->payload != payload) continue;
     for (int rank = 0; rank < f->plan.world; rank++) {
       const struct sl_members g = sl_plan_group(&f->plan, op->group, rank);
-      bytes += sl_op_wire_bytes(p, op, g.size, g.index);
+      bytes += sl_op_wire_bytes(op, sl_op_slices(p, op), g.size, g.index);
     }
   }
   return bytes;

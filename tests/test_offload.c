@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "core/check/rendezvous.h"
-#include "core/place/memory_report.h"
+#include "core/program/memory_report.h"
 #include "tests/job_fixture.h"
 
 /* One configuration. */

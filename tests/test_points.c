@@ -7,6 +7,7 @@
 #include "sim/cost.h"
 #include "sim/sim.h"
 #include "tests/job_fixture.h"
+#include "core/job/job.h"
 
 #include <math.h>
 #include <setjmp.h>

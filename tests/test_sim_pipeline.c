@@ -3,7 +3,7 @@
  * Pipelines on the exact clock: lowered programs of every builder, with their compute replaced by ticks (F, I and W one, B
  * two) and free transfers, take what the closed forms say, slots and waits included; transfers hide behind compute but for
  * the fill of the pipeline; one rank of a class stands for all of them; 1F1B holds min(p - r, m) micro-batches on rank r. */
-#include "core/place/memory_report.h"
+#include "core/program/memory_report.h"
 #include "sim/sim.h"
 #include "tests/job_fixture.h"
 

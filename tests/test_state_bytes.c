@@ -10,8 +10,9 @@
 #include <cmocka.h>
 
 #include "core/check/rendezvous.h"
-#include "core/place/memory_report.h"
+#include "core/program/memory_report.h"
 #include "tests/job_fixture.h"
+#include "core/job/job.h"
 
 /* gpt2-tiny's tensors: 4 layers, width 128, 256 tokens, 256 positions. */
 enum { C = 128, LAYERS = 4, BLOCK = 12, OUTSIDE = 4 };
@@ -121,6 +122,11 @@ static const struct sl_op *find_op(const struct sl_program *p, enum sl_op_kind k
   return NULL;
 }
 
+static double op_bytes(const struct sl_program *p, enum sl_op_kind kind) {
+  const struct sl_op *op = find_op(p, kind);
+  return sl_op_bytes(op, sl_op_slices(p, op));
+}
+
 static void open_typed(struct fixture *f, const struct strategy *s, const char *wire, const char *kept) {
   char config[512];
   snprintf(
@@ -179,8 +185,8 @@ static void an_embedding_moves_its_rows_in_their_type(void **state) {
         B, mode, T);
     if (fixture_open(&f, "gpt2-tiny", config, "localhost", 1, NULL) != SL_OK) fail_msg("%s", sl_error_message());
     const struct sl_program *p = &f.job.classes[0].programs[SL_PROGRAM_STEP];
-    const double forward = sl_op_bytes(p, find_op(p, SL_OP_EMBED_FWD));
-    const double backward = sl_op_bytes(p, find_op(p, SL_OP_EMBED_BWD));
+    const double forward = op_bytes(p, SL_OP_EMBED_FWD);
+    const double backward = op_bytes(p, SL_OP_EMBED_BWD);
     /* forward: rows of the token table, the position table, the sum */
     if (forward != tokens + element * (2 * ROWS + POSITIONS))
       fail_msg("%s: forward moves %.0f bytes", enabled[k], forward);

@@ -3,6 +3,7 @@
 #include "backend/common/streams.h"
 
 #include "kernels/philox.h"
+#include "core/program/locate.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

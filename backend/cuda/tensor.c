@@ -5,6 +5,7 @@
 
 #include "kernels/convert.h"
 #include "kernels/gpu/cuda.h"
+#include "core/program/locate.h"
 
 static char *memory_of(const struct sl_cuda *cuda, const struct sl_tensor_place *place) {
   return cuda->arena[place->space] + place->offset;

@@ -1,5 +1,6 @@
 /* Communication ops as calls of the ring engine, and their count: what is counted is what was handed to MPI. */
 #include "backend/host/host.h"
+#include "core/op/wire.h"
 
 #include <string.h>
 
@@ -11,7 +12,7 @@ bool sl_host_communicates(const struct sl_op *op) {
 /* How members cut part `part`: core's answer, for the engine. `context` is the issued op of the lane. */
 static struct sl_comm_piece piece_of(const void *context, int part, int member) {
   const struct sl_issued *it = context;
-  struct sl_share share = sl_share_piece(it->program, it->op, part, member);
+  struct sl_share share = sl_share_piece(it->op, sl_op_slices(it->program, it->op), part, member);
   return (struct sl_comm_piece){share.whole_first, share.shard_first, share.count};
 }
 

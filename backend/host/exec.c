@@ -4,6 +4,7 @@
  * Communication is driven until it stands still before each compute op: it has to run on this thread at some time, and
  * the sooner a block leaves, the sooner another rank can go on. */
 #include "backend/host/host.h"
+#include "core/op/wire.h"
 
 #include <sched.h>
 #include <signal.h>

@@ -6,6 +6,7 @@
  * its start finds which ops must be complete before such bytes may go: those that touched them since they were
  * written, each on its lane. */
 #include "backend/host/host.h"
+#include "core/op/wire.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -92,7 +93,7 @@ static unsigned touched(const struct sl_host *host, const struct sl_program *p, 
   *hi = *lo + s->bytes;
   if (host->rank_class->buffers[s->buffer].space != SL_SPACE_DEVICE) *hi = *lo;
   if (op->kind == SL_OP_REDUCE_SCATTER && i % 2 == 1) {
-    const struct sl_share share = sl_share_piece(p, op, i / 2, host->members[op->group].index);
+    const struct sl_share share = sl_share_piece(op, sl_op_slices(p, op), i / 2, host->members[op->group].index);
     *lo += share.shard_first * sl_dtype_bytes(op->dtype);
     *hi = *lo + share.count * sl_dtype_bytes(op->dtype);
   }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/check/rendezvous.h"
+#include "core/op/wire.h"
 
 struct cell {
   int64_t lo, hi;
@@ -133,7 +134,7 @@ static void touched(const struct checker *k, const struct sl_issue *e, int i, in
   *hi = *lo + s->bytes;
   if (op->kind == SL_OP_REDUCE_SCATTER && i % 2 == 1) {
     const struct sl_members m = sl_plan_group(k->job->plan, op->group, k->rank);
-    const struct sl_share share = sl_share_piece(k->p, op, i / 2, m.index);
+    const struct sl_share share = sl_share_piece(op, sl_op_slices(k->p, op), i / 2, m.index);
     *lo += share.shard_first * sl_dtype_bytes(op->dtype);
     *hi = *lo + share.count * sl_dtype_bytes(op->dtype);
   }

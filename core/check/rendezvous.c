@@ -4,6 +4,7 @@
  * cannot go on is in a deadlock. The second makes each rank start its communication strictly in issue order, one call
  * at a time: if that gets stuck, the union of the communicators' orders has a cycle. */
 #include "core/check/rendezvous.h"
+#include "core/op/wire.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,24 +1,16 @@
-/* Lowering, inside core: from the actions of a schedule to ops on buffers.
+/* What all of lowering builds with: buffers, operands that may still be logical tensors, drafts of ops, ops and instances.
  *
- * A model's builder (models/gpt2.c, models/llama.c, models/mlp.c) writes what one action computes as drafts: ops whose parameter and
- * gradient operands are still logical tensors. models/epilogue.c joins those that one kernel can do. lower/zero.c binds those to buffers by the ZeRO stage and adds the
- * communication that the binding needs; it is the only file that knows what a stage means. lower/build.c drives both over the
- * schedule and builds the init, step and save programs; place/waits.c then derives the waits and arena.c places the buffers.
- */
+ * A model's builder (core/models) writes what one action computes as drafts: ops whose parameter and gradient operands are still
+ * logical tensors; models/epilogue.c joins those that one kernel can do. lower/zero.c binds those to buffers by the ZeRO
+ * stage and adds the communication that the binding needs; its neighbours are the only files that know what a stage means.
+ * lower/step.c drives both over the schedule; core/job builds all programs of a rank's class. */
 #ifndef SL_CORE_LOWER_BUILD_H
 #define SL_CORE_LOWER_BUILD_H
 
 #include "core/program/program.h"
+#include "core/job/job.h"
 
 enum { SL_MAX_OPERANDS = 12 };
-
-/* Over which part of a program a buffer's contents stay the same object: the arena planner's unit of reuse. */
-enum sl_scope {
-  SL_SCOPE_PERSISTENT, /* across steps */
-  SL_SCOPE_PROGRAM,    /* one life per program: from its first to its last use */
-  SL_SCOPE_MICRO,      /* one life per micro-batch */
-  SL_SCOPE_WRITTEN     /* one life per overwriting, whatever the micro-batch (gathered parameters) */
-};
 
 /* An operand of a draft: a slice of a buffer, or, with buffer < 0, the parameter or gradient of a placed tensor. */
 struct sl_operand {
@@ -127,77 +119,9 @@ enum sl_status sl_lower_emit(struct sl_program *program, struct sl_op op, int op
   sl_lower_emit(program, op, (int)(sizeof((struct sl_operand[]){__VA_ARGS__}) / sizeof(struct sl_operand)),            \
                 (struct sl_operand[]){__VA_ARGS__})
 
-/* What one micro-batch computes on the chunk at hand, forward and backward. */
-enum sl_status sl_lower_gpt2(struct sl_lowering *lowering);
-enum sl_status sl_lower_llama(struct sl_lowering *lowering);
-enum sl_status sl_lower_mlp(struct sl_lowering *lowering);
-
-/* Where the plan fuses epilogues: products of the chunk at hand take in the ops that they can do (models/epilogue.c). */
-void sl_lower_epilogues(struct sl_lowering *lowering);
-
-/* Where a backward stands in its step. */
-struct sl_pass {
-  bool first, last;           /* of its chunk's; what a chunk alone contributes to starts fresh, and is complete */
-  bool tied_first, tied_last; /* the same over both chunks that share a tied embedding on one rank */
-  bool end;                   /* the rank's last: compute waits for the reductions */
-  bool again;                 /* of an UNSHARD: the step has gathered the chunk before */
-};
-
-/* The strategy: state buffers; one micro-batch's forward or backward on the chunk at hand, with its gathers and reductions;
- * the optimizer step; initialisation. */
-enum sl_status sl_zero_open(struct sl_lowering *lowering);
-/* Buffers that the strategy needs for the chunk at hand, whose drafts are there. */
-enum sl_status sl_zero_open_chunk(struct sl_lowering *lowering);
-void sl_zero_close(struct sl_lowering *lowering);
-enum sl_status sl_zero_forward(struct sl_lowering *lowering, struct sl_program *program);
-enum sl_status sl_zero_backward(struct sl_lowering *lowering, struct sl_program *program, struct sl_pass pass);
-/* The half of a split backward that makes no gradient of a weight. */
-enum sl_status sl_zero_backward_input(struct sl_lowering *lowering, struct sl_program *program);
-enum sl_status sl_zero_backward_weight(struct sl_lowering *lowering, struct sl_program *program, struct sl_pass pass);
-/* Gather all of the chunk's parameters (UNSHARD), for the first time in a step or again. */
-enum sl_status sl_zero_unshard(struct sl_lowering *lowering, struct sl_program *program, bool again);
-enum sl_status sl_zero_step(struct sl_lowering *lowering, struct sl_program *program);
-enum sl_status sl_zero_init(struct sl_lowering *lowering, struct sl_program *program);
-
-/* Slots (lower/slots.c). Once the chunks' buffers are made: which of them share their slots. */
-enum sl_status sl_slots_open(struct sl_lowering *lowering);
-void sl_slots_close(struct sl_lowering *lowering);
-/* Slot numbers of an instance. */
-int sl_slots_count(const struct sl_lowering *lowering);
-/* What an action of a micro-batch takes before it runs, and the numbers of all slots that it may use. */
-void sl_slots_take(struct sl_lowering *lowering, const struct sl_action *action, int32_t *numbers);
-/* What it leaves free, or to the stage beside it. */
-void sl_slots_give(struct sl_lowering *lowering, const struct sl_action *action);
-/* At the end of the step: how many slots every buffer has, and which. */
-void sl_slots_number(struct sl_lowering *lowering);
-
-/* The step program (lower/step.c): every distinct action lowered once, and an instance for each action. */
-enum sl_status sl_lower_step(struct sl_lowering *lowering);
 /* Append the op that ends a program: a join of all lanes. */
 enum sl_status sl_lower_join(struct sl_program *program, enum sl_phase phase);
 /* Instances: the ops from `first` to the newest are one action's. */
 enum sl_status sl_lower_instance(struct sl_program *program, struct sl_action action, int32_t first, int32_t op_count);
-
-/* Lives of buffer slots, found by place/waits.c and used by arena.c: life `i` of a slot spans issues first..last of `program`;
- * `done[lane]` is how many ops of each lane must be complete for the life to be over, `known[lane]` how many are
- * complete for certain when it starts. */
-struct sl_life {
-  uint32_t slot; /* index in class->slot_offsets */
-  int32_t buffer;
-  enum sl_program_kind program;
-  int32_t micro_batch;
-  uint32_t first, last;
-  uint32_t done[SL_LANE_COUNT], known[SL_LANE_COUNT];
-};
-struct sl_lives {
-  struct sl_life *items;
-  size_t count, capacity;
-};
-
-/* Expand the instances of `program` into its issue list, derive the waits from what ops read and write, and append the
- * lives of the non-persistent slots. */
-enum sl_status sl_link(const struct sl_lowering *lowering, struct sl_program *program, struct sl_lives *lives);
-/* Give every slot its place in the arena; fill arena_bytes and the memory report. */
-enum sl_status sl_arena_place(const struct sl_lowering *lowering, const struct sl_lives *lives);
 
 #endif

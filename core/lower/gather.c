@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/lower/zero.h"
+#include "core/lower/lower.h"
 
 /* One op that uses parameters, by unit. */
 struct use {

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/lower/zero.h"
+#include "core/lower/lower.h"
 
 /* A run of the flat gradient in one stretch of memory, that one call reduces, alone or with the bucket before it: placed
  * tensors first..last. */

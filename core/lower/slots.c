@@ -18,10 +18,10 @@
  * it ever holds. So equal buffers of several chunks are a family with common slots, and all families of the same chunks take
  * theirs from one pool: one of all chunks where they are alike, others for what only the model's ends have, or chunks with a
  * layer more. */
+#include "core/lower/slots.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include "core/lower/build.h"
 
 struct pool {
   enum sl_slot kind;
@@ -385,10 +385,6 @@ void sl_slots_close(struct sl_lowering *l) {
 }
 
 /* ---- numbers ---- */
-
-void sl_lower_slots(struct sl_lowering *l, int32_t buffer, enum sl_slot slot) {
-  l->rank_class->buffers[buffer].slot = slot;
-}
 
 static int slots_of(const struct sl_lowering *l, int32_t buffer) {
   const struct sl_slots *s = l->slots;

@@ -2,9 +2,13 @@
  *
  * A distinct action (kind, stage, place in the accumulation) is lowered once; every action of the schedule becomes an
  * instance of it with its micro-batch and its buffer slots (lower/slots.c). */
-#include <stdlib.h>
+#include "core/lower/step.h"
 
-#include "core/lower/build.h"
+#include "core/lower/slots.h"
+#include "core/lower/update.h"
+#include "core/lower/zero.h"
+
+#include <stdlib.h>
 
 /* A variant of a chunk's actions that is lowered: first op and number of ops, -1 before. */
 struct segment {
@@ -77,7 +81,7 @@ static enum sl_status lower_action(struct walk *w, const struct sl_action *a, st
   case SL_ACTION_RECV_B:
     return lower_transfer(l, w->p, a);
   case SL_ACTION_STEP:
-    SL_TRY(sl_zero_step(l, w->p));
+    SL_TRY(sl_update_step(l, w->p));
     return sl_lower_join(w->p, SL_PHASE_STEP);
   default:
     /* RESHARD ends lives, which their last use does; REDUCE_GRAD stands behind a stage's last backward, which has launched

@@ -1,7 +1,9 @@
 /* The optimizer step and initialisation: which runs of the states a rank updates, and how updated parameters reach the
  * ranks that do not own them. */
+#include "core/lower/update.h"
+
+#include "core/lower/lower.h"
 #include "core/program/step_state.h"
-#include "core/lower/zero.h"
 #include "core/program/workspace.h"
 
 static bool offloaded(const struct sl_lowering *l) {
@@ -287,7 +289,7 @@ static enum sl_status gather_unit(struct sl_lowering *l, struct sl_program *p, c
                  sl_part(l, param, SL_WRITE, u->first, whole));
 }
 
-enum sl_status sl_zero_step(struct sl_lowering *l, struct sl_program *p) {
+enum sl_status sl_update_step(struct sl_lowering *l, struct sl_program *p) {
   const struct sl_strategy *s = &l->plan->strategy;
   SL_TRY(emit_sums(l, p));
   SL_TRY(emit_norm(l, p));
@@ -317,7 +319,7 @@ static enum sl_status init_role(struct sl_lowering *l, struct sl_program *p, enu
   return SL_OK;
 }
 
-enum sl_status sl_zero_init(struct sl_lowering *l, struct sl_program *p) {
+enum sl_status sl_update_init(struct sl_lowering *l, struct sl_program *p) {
   const struct sl_class *c = l->rank_class;
   for (int role = 0; role < SL_ROLE_COUNT; role++) {
     if (c->role[role].form == SL_FORM_ABSENT || !c->buffers[c->role[role].buffer].persistent) continue;

@@ -9,7 +9,7 @@
  *
  * Whole gradients are reduced once per step, in the last backward; sharded ones every micro-batch, because there is nowhere to
  * keep them whole. */
-#include "core/lower/zero.h"
+#include "core/lower/lower.h"
 
 #include <stdlib.h>
 

@@ -10,7 +10,7 @@
  * operands of what comes out (lower/gather.c, lower/reduce.c). A pair that anything stands between stays apart: the bias of a
  * row-parallel layer is added behind its all_reduce, and under sequence parallelism its gradient is of other rows than the
  * weight's. */
-#include "core/lower/build.h"
+#include "core/models/models.h"
 
 #include <string.h>
 

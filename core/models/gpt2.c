@@ -2,6 +2,7 @@
  *
  * The letters of models/transformer.h. Weights are (in, out) as Hugging Face's Conv1D keeps them, so a linear layer is
  * out(R, N) = x(R, K) w(K, N) + b(N). */
+#include "core/models/models.h"
 #include "core/models/transformer.h"
 
 #include <stdlib.h>

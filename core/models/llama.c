@@ -3,6 +3,7 @@
  * The letters of models/transformer.h. Weights are (out, in) as torch.nn.Linear keeps them, without biases, so a linear layer
  * is out(R, N) = x(R, K) w(N, K)^T. q (R, H D), k and v (R, G D) are products of their own, k and v narrower where heads
  * share them; q and k are turned in place, so what backward finds of them is turned. */
+#include "core/models/models.h"
 #include "core/models/transformer.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  *
  * Under tensor parallelism every layer is a ColumnParallelLinear with its output gathered: a member computes N / tp columns,
  * which an all_gather and a rearrangement put together. (A sum would add unlike columns.) */
-#include "core/lower/build.h"
+#include "core/models/models.h"
 #include "core/program/workspace.h"
 
 struct mlp {

@@ -1,7 +1,7 @@
 /* What ops are made of, and the table of measured costs in a cluster.json; see op/measured.h. */
 #include "core/op/measured.h"
 
-#include "core/program/program.h"
+#include "core/op/wire.h"
 #include "core/base/nearest.h"
 
 #include <math.h>
@@ -53,9 +53,9 @@ static enum sl_variant gemm_variant(unsigned flags) {
   return a && b ? SL_VARIANT_TRANS_AB : a ? SL_VARIANT_TRANS_A : b ? SL_VARIANT_TRANS_B : SL_VARIANT_PLAIN;
 }
 
-enum sl_variant sl_op_variant(const struct sl_program *program, const struct sl_op *op) {
+enum sl_variant sl_op_variant(const struct sl_op *op, const struct sl_slice *slices) {
   if (op->kind == SL_OP_GEMM) return gemm_variant(op->flags);
-  if (op->kind == SL_OP_REDUCE_SCATTER && op->slice_count > 1 && program->slices[op->slice + 1].access == SL_READ_WRITE)
+  if (op->kind == SL_OP_REDUCE_SCATTER && op->slice_count > 1 && slices[1].access == SL_READ_WRITE)
     return SL_VARIANT_ADD;
   return op->dropout > 0 ? SL_VARIANT_DROPOUT : SL_VARIANT_PLAIN;
 }

@@ -16,6 +16,7 @@
 
 #include "core/base/dtype.h"
 #include "core/base/json_get.h"
+#include "core/op/op.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -88,10 +89,7 @@ struct sl_op_costs {
 
 enum sl_variant sl_variant_base(enum sl_variant variant);
 
-struct sl_op;
-struct sl_program;
-
-enum sl_variant sl_op_variant(const struct sl_program *program, const struct sl_op *op);
+enum sl_variant sl_op_variant(const struct sl_op *op, const struct sl_slice *slices);
 /* quantity[t] of `op`, of which `bytes` are moved (or put on the wire), for a rank with `cache_bytes` of cache. */
 void sl_op_quantities(const struct sl_op *op, double bytes, double cache_bytes, double quantity[SL_TERM_COUNT]);
 /* Append a copy of `cost`; pointers to entries are then stale. */

@@ -4,11 +4,12 @@
  * any life of the other starts, under lane order plus waits (place/waits.c's vector clocks). Placement is greedy: largest
  * first, each at the lowest offset that no conflicting neighbour covers; where that leaves more than a few percent over
  * the live bytes, placement in order of first use is tried too and the smaller arena wins. */
+#include "core/place/arena.h"
+
+#include "core/program/memory_report.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include "core/lower/build.h"
-#include "core/place/memory_report.h"
 
 struct item {
   uint32_t slot;
@@ -400,8 +401,7 @@ fail:
   return status;
 }
 
-enum sl_status sl_arena_place(const struct sl_lowering *l, const struct sl_lives *lives) {
-  struct sl_class *c = l->rank_class;
+enum sl_status sl_arena_place(struct sl_class *c, const struct sl_lives *lives) {
   SL_TRY(sl_calloc(&c->slot_offsets, c->slot_count, sizeof *c->slot_offsets));
   SL_TRY(sl_calloc(&c->memory, SL_SPACE_COUNT, sizeof *c->memory));
   for (int space = 0; space < SL_SPACE_COUNT; space++) SL_TRY(place_space(c, (enum sl_space)space, lives));

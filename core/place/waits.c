@@ -1,13 +1,13 @@
-/* Linking: expand the schedule's instances into the issue list and derive what each op waits for.
+/* Expand the schedule's instances into the issue list and derive what each op waits for.
  *
  * Program order is the meaning: an op must see what the ops before it in program order wrote. On one lane FIFO gives
  * that; across lanes an op waits for the last writer of what it reads, and for the readers and the writer of what it
  * overwrites. A vector clock per op (how many ops of each lane are complete for certain when it starts) leaves out
  * every wait that others imply, and gives arena.c the order by which buffers may share memory. */
+#include "core/place/waits.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include "core/lower/build.h"
 
 /* A run of bytes of one slot with the same history. */
 struct span {
@@ -23,7 +23,9 @@ struct history {
 };
 
 struct linker {
-  const struct sl_lowering *l;
+  const struct sl_plan *plan;
+  const struct sl_class *rank_class;
+  const enum sl_scope *scopes;
   struct sl_program *p;
   struct sl_lives *lives;
   struct history *histories;           /* one per slot of the class */
@@ -92,7 +94,7 @@ static void slice_range(const struct linker *k, const struct sl_op *op, const st
                         int64_t *hi) {
   const int places = op->place_group == SL_GROUP_NONE
                          ? 1
-                         : sl_plan_group(k->l->plan, op->place_group, k->l->rank_class->first_rank).size;
+                         : sl_plan_group(k->plan, op->place_group, k->rank_class->first_rank).size;
   *lo = s->offset;
   *hi = s->offset + s->bytes + (places - 1) * s->shard_stride;
 }
@@ -173,7 +175,7 @@ static bool overwrites(const struct sl_op *op, const struct sl_buffer *b, const 
 
 static enum sl_status record_life(struct linker *k, uint32_t slot, int32_t buffer, int32_t micro_batch, uint32_t issue,
                                   const struct sl_op *op, uint32_t own, bool overwritten) {
-  const enum sl_scope scope = k->l->scopes[buffer];
+  const enum sl_scope scope = k->scopes[buffer];
   const uint32_t *clock = &k->clocks[(size_t)issue * SL_LANE_COUNT];
   struct sl_life *life = k->last_life[slot] >= 0 ? &k->lives->items[k->last_life[slot]] : NULL;
   const int32_t key = scope == SL_SCOPE_MICRO ? micro_batch : -1;
@@ -204,7 +206,7 @@ static uint32_t slot_of(const struct sl_program *p, const struct sl_buffer *b, c
 
 static enum sl_status link_op(struct linker *k, uint32_t op_index, uint32_t instance) {
   struct sl_program *p = k->p;
-  const struct sl_class *c = k->l->rank_class;
+  const struct sl_class *c = k->rank_class;
   const struct sl_op *op = &p->ops[op_index];
   const struct sl_instance *n = &p->instances[instance];
   const uint32_t issue = (uint32_t)p->issue_count, own = p->lane_ops[op->lane];
@@ -242,10 +244,11 @@ static size_t count_issues(const struct sl_program *p) {
   return n;
 }
 
-enum sl_status sl_link(const struct sl_lowering *l, struct sl_program *p, struct sl_lives *lives) {
+enum sl_status sl_waits_derive(const struct sl_plan *plan, const struct sl_class *rank_class,
+                               const enum sl_scope *scopes, struct sl_program *p, struct sl_lives *lives) {
   enum sl_status status;
-  const size_t slots = l->rank_class->slot_count, issues = count_issues(p);
-  struct linker k = {.l = l, .p = p, .lives = lives};
+  const size_t slots = rank_class->slot_count, issues = count_issues(p);
+  struct linker k = {.plan = plan, .rank_class = rank_class, .scopes = scopes, .p = p, .lives = lives};
   /* sl_issue keeps a lane's index in 24 bits, which also bounds what one step may hold */
   if (issues >= 1u << 24)
     return sl_fail(SL_ERR_INPUT, "the step has %zu ops; expected fewer than %u", issues, 1u << 24);

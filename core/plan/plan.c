@@ -8,15 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *sl_group_name(enum sl_group group) {
-  static const char *const names[] = {
-#define X(name, text) text,
-      SL_GROUP_MAP(X)
-#undef X
-          "p2p"};
-  return names[group];
-}
-
 struct sl_coord sl_plan_coord(const struct sl_plan *plan, int rank) {
   struct sl_coord c;
   c.tp = rank % plan->tp;

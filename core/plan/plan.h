@@ -9,6 +9,7 @@
 #include "core/cluster/cluster.h"
 #include "core/config/config.h"
 #include "core/model/model.h"
+#include "core/op/group.h"
 #include "core/schedule/action.h"
 #include "core/base/status.h"
 #include "core/plan/strategy.h"
@@ -16,32 +17,6 @@
 struct sl_coord {
   int pp, dp, cp, tp;
 };
-
-/* Classes of process groups. Each rank is in exactly one group of each class.
- *   shard x replicate = dp: parameters are sharded inside a shard group and replicated across (hybrid sharding);
- *   model = the ranks that hold one copy of the model (tp x pp); embed = the two pipeline ranks that hold a tied
- *   embedding, where that are two; secondary = consecutive dp ranks that keep a second copy of the parameters, split among
- *   them (hpZ of ZeRO++, arXiv:2306.10209). */
-#define SL_GROUP_MAP(X)                                                                                                \
-  X(TP, "tp")                                                                                                          \
-  X(DP, "dp")                                                                                                          \
-  X(SHARD, "shard")                                                                                                    \
-  X(REPLICATE, "replicate")                                                                                            \
-  X(CP, "cp")                                                                                                          \
-  X(MODEL, "model")                                                                                                    \
-  X(WORLD, "world")                                                                                                    \
-  X(EMBED, "embed")                                                                                                    \
-  X(SECONDARY, "secondary")
-
-enum sl_group {
-#define X(name, text) SL_GROUP_##name,
-  SL_GROUP_MAP(X)
-#undef X
-      SL_GROUP_COUNT,
-  SL_GROUP_NONE = SL_GROUP_COUNT
-};
-
-const char *sl_group_name(enum sl_group group);
 
 /* A run of the flat space that is sharded as one: padded to `part` x members elements, member g owning elements
  * [first + g part, first + (g+1) part); or, with an owner, all of it that member's. Which runs are units is the strategy's

@@ -1,7 +1,7 @@
 /* The run record from everybody's parts; see record.h for the keys. */
 #include "core/record/record.h"
 
-#include "core/place/memory_report.h"
+#include "core/program/memory_report.h"
 #include "core/record/part.h"
 
 #include <math.h>

@@ -1,5 +1,6 @@
 /* Chrome trace events, one a line; see trace.h. Format: "Trace Event Format", the JSON object form, phases X and M. */
 #include "core/run/trace.h"
+#include "core/op/wire.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -95,7 +96,7 @@ void sl_trace_add(struct sl_trace *trace, int rank, int64_t step, const struct s
             sl_payload_name(op->payload));
     if (op->group != SL_GROUP_NONE) fprintf(trace->file, ",\"group\":\"%s\"", sl_group_name(op->group));
   } else {
-    fprintf(trace->file, "\"bytes\":%.0f,\"flops\":%.0f", sl_op_bytes(program, op), sl_op_flops(op));
+    fprintf(trace->file, "\"bytes\":%.0f,\"flops\":%.0f", sl_op_bytes(op, sl_op_slices(program, op)), sl_op_flops(op));
   }
   fprintf(trace->file, ",\"step\":%lld,\"issue\":%u}},\n", (long long)step, done->index);
 }

@@ -2,7 +2,7 @@
 # and no others. Run as  cmake -DROOT=<source tree> -P returns.cmake
 find_program(AWK NAMES awk mawk gawk REQUIRED)
 function(check result found)
-  execute_process(COMMAND ${AWK} -f ${ROOT}/tests/cuda/returns.awk ${ROOT}/kernels/cuda.h ${ARGN}
+  execute_process(COMMAND ${AWK} -f ${ROOT}/tests/cuda/returns.awk ${ROOT}/kernels/gpu/cuda.h ${ARGN}
                   RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE error)
   if(NOT status MATCHES "^[01]$" OR error)
     message(FATAL_ERROR "awk: ${status} ${error}")

@@ -8,6 +8,7 @@
 #include "core/check/rendezvous.h"
 #include "core/program/step_state.h"
 #include "core/run/executor.h"
+#include "core/job/job.h"
 
 #include <fcntl.h>
 #include <math.h>

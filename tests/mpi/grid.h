@@ -9,8 +9,10 @@
 
 #include "core/check/rendezvous.h"
 #include "core/run/executor.h"
-#include "core/place/memory_report.h"
+#include "core/program/memory_report.h"
 #include "tests/job_fixture.h"
+#include "core/job/job.h"
+#include "core/program/locate.h"
 
 struct grid_run {
   const char *model, *config, *data, *init; /* config: text */

@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 
 #include "tests/witness/pmpi.h"
+#include "core/op/wire.h"
 
 #define expect grid3d_expect
 
@@ -197,7 +198,7 @@ static struct calls calls_of_programs(const struct grid_result *r, const struct 
     const struct sl_program *p = &class->programs[run == 0 ? SL_PROGRAM_INIT : SL_PROGRAM_STEP];
     for (size_t i = 0; i < p->issue_count; i++) {
       const struct sl_op *op = &p->ops[p->issues[i].op];
-      if (goes(r, op, route)) add_call(&out, sl_op_wire_bytes(p, op, m.size, m.index));
+      if (goes(r, op, route)) add_call(&out, sl_op_wire_bytes(op, sl_op_slices(p, op), m.size, m.index));
     }
   }
   return out;

@@ -126,7 +126,7 @@ static enum sl_status run_slices(struct rank *k, struct sl_op op, int place, int
   if (place >= 0) op.place_group = SL_GROUP_TP;
   k->host.members[SL_GROUP_TP] = (struct sl_members){.size = TP, .index = place};
   SL_TRY(sl_host_supports(&program, &op, &bytes));
-  assert_true(bytes <= ARENA && sl_op_bytes(&program, &op) > 0);
+  assert_true(bytes <= ARENA && sl_op_bytes(&op, sl_op_slices(&program, &op)) > 0);
   return sl_host_run(&k->host, &it);
 }
 

@@ -5,6 +5,8 @@
 #include "core/cluster/cluster.h"
 #include "core/run/executor.h"
 #include "core/io/safetensors.h"
+#include "core/job/job.h"
+#include "core/op/wire.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -136,7 +138,7 @@ static void check_report(const struct sl_run *r, int world) {
     const struct sl_op *op = &p->ops[p->issues[i].op];
     if (sl_op_class_of(op->kind) != SL_CLASS_COLLECTIVE) continue;
     struct sl_members m = sl_plan_group(r->job->plan, op->group, r->local_ranks[0]);
-    want += sl_op_wire_bytes(p, op, m.size, m.index);
+    want += sl_op_wire_bytes(op, sl_op_slices(p, op), m.size, m.index);
   }
   check(wire == want && (world == 1) == (wire == 0), "bytes on the wire", (double)wire, (double)want);
   check(report->arena_bytes[SL_SPACE_DEVICE] == c->arena_bytes[SL_SPACE_DEVICE], "arena",
@@ -154,7 +156,7 @@ static int64_t wire_of(const struct sl_run *r, enum sl_group group, enum sl_prog
   for (size_t i = 0; i < p->issue_count; i++) {
     const struct sl_op *op = &p->ops[p->issues[i].op];
     bool counts = sl_op_class_of(op->kind) == SL_CLASS_COLLECTIVE && op->group == group;
-    if (counts) bytes += sl_op_wire_bytes(p, op, m.size, m.index);
+    if (counts) bytes += sl_op_wire_bytes(op, sl_op_slices(p, op), m.size, m.index);
   }
   return bytes;
 }

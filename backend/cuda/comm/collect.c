@@ -4,6 +4,7 @@
 #include "backend/cuda/cuda.h"
 
 #include "kernels/gpu/cuda.h"
+#include "core/op/wire.h"
 
 /* An op on its way into NCCL. */
 struct transfer {
@@ -71,7 +72,7 @@ static bool even(const struct transfer *t) {
 /* shard (operand 2 part) to every member's whole (2 part + 1) */
 static enum sl_status all_gather(struct transfer *t, int part) {
   char *shard = operand(t, 2 * part), *whole = operand(t, 2 * part + 1);
-  const struct sl_share own = sl_share_piece(t->it->program, t->op, part, t->comm->index);
+  const struct sl_share own = sl_share_piece(t->op, sl_op_slices(t->it->program, t->op), part, t->comm->index);
   t->moved += elements_of(t, 2 * part + 1) * t->element;
   if (!t->comm->nccl) {
     char *to = whole + own.whole_first * t->element, *from = shard + own.shard_first * t->element;
@@ -84,7 +85,7 @@ static enum sl_status all_gather(struct transfer *t, int part) {
     return SL_OK;
   }
   for (int g = 0; g < t->comm->size; g++) {
-    const struct sl_share piece = sl_share_piece(t->it->program, t->op, part, g);
+    const struct sl_share piece = sl_share_piece(t->op, sl_op_slices(t->it->program, t->op), part, g);
     char *to = whole + piece.whole_first * t->element;
     const char *from = g == t->comm->index ? shard + piece.shard_first * t->element : to;
     if (piece.count > 0)
@@ -103,7 +104,7 @@ static char *landing(const struct transfer *t, int part, const struct sl_share *
 /* whole (operand 2 part) summed over the members, the member's piece to its shard (2 part + 1) */
 static enum sl_status reduce_scatter(struct transfer *t, int part) {
   char *whole = operand(t, 2 * part);
-  const struct sl_share own = sl_share_piece(t->it->program, t->op, part, t->comm->index);
+  const struct sl_share own = sl_share_piece(t->op, sl_op_slices(t->it->program, t->op), part, t->comm->index);
   t->moved += elements_of(t, 2 * part) * t->element;
   if (!t->comm->nccl) return SL_OK;
   if (even(t)) {
@@ -112,7 +113,7 @@ static enum sl_status reduce_scatter(struct transfer *t, int part) {
     return SL_OK;
   }
   for (int g = 0; g < t->comm->size; g++) {
-    const struct sl_share piece = sl_share_piece(t->it->program, t->op, part, g);
+    const struct sl_share piece = sl_share_piece(t->op, sl_op_slices(t->it->program, t->op), part, g);
     char *from = whole + piece.whole_first * t->element;
     char *to = g == t->comm->index ? landing(t, part, &piece) : from; /* of a member that is not the root: unused */
     if (piece.count > 0)
@@ -123,7 +124,7 @@ static enum sl_status reduce_scatter(struct transfer *t, int part) {
 
 /* What NCCL has no call for: the sum that was received is added to the shard, or, in a group of one, goes there. */
 static enum sl_status settle(struct transfer *t, int part) {
-  const struct sl_share own = sl_share_piece(t->it->program, t->op, part, t->comm->index);
+  const struct sl_share own = sl_share_piece(t->op, sl_op_slices(t->it->program, t->op), part, t->comm->index);
   const bool adds = t->it->program->slices[t->op->slice + 2 * part + 1].access == SL_READ_WRITE;
   char *from = operand(t, 2 * part) + own.whole_first * t->element;
   char *to = operand(t, 2 * part + 1) + own.shard_first * t->element;

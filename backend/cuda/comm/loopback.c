@@ -4,6 +4,7 @@
 #include "backend/cuda/cuda.h"
 
 #include "kernels/gpu/cuda.h"
+#include "core/op/wire.h"
 
 #include <stdlib.h>
 
@@ -65,7 +66,7 @@ enum sl_status sl_cuda_loop_back(struct sl_cuda *cuda, cudaStream_t stream, cons
     *bytes += it->program->slices[op->slice + whole].bytes;
     if (op->kind == SL_OP_SEND) continue;
     if (op->kind == SL_OP_REDUCE_SCATTER) {
-      const struct sl_share piece = sl_share_piece(it->program, op, part, cuda->members[op->group].index);
+      const struct sl_share piece = sl_share_piece(op, sl_op_slices(it->program, op), part, cuda->members[op->group].index);
       to += piece.shard_first * sl_dtype_bytes(op->dtype);
       arriving = piece.count * sl_dtype_bytes(op->dtype);
     }

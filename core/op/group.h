@@ -1,0 +1,32 @@
+/* Classes of process groups: among whom an op communicates, or over whom a tensor is cut. Which ranks they are is the
+ * plan's matter. */
+#ifndef SL_CORE_OP_GROUP_H
+#define SL_CORE_OP_GROUP_H
+
+/* Classes of process groups. Each rank is in exactly one group of each class.
+ *   shard x replicate = dp: parameters are sharded inside a shard group and replicated across (hybrid sharding);
+ *   model = the ranks that hold one copy of the model (tp x pp); embed = the two pipeline ranks that hold a tied
+ *   embedding, where that are two; secondary = consecutive dp ranks that keep a second copy of the parameters, split among
+ *   them (hpZ of ZeRO++, arXiv:2306.10209). */
+#define SL_GROUP_MAP(X)                                                                                                \
+  X(TP, "tp")                                                                                                          \
+  X(DP, "dp")                                                                                                          \
+  X(SHARD, "shard")                                                                                                    \
+  X(REPLICATE, "replicate")                                                                                            \
+  X(CP, "cp")                                                                                                          \
+  X(MODEL, "model")                                                                                                    \
+  X(WORLD, "world")                                                                                                    \
+  X(EMBED, "embed")                                                                                                    \
+  X(SECONDARY, "secondary")
+
+enum sl_group {
+#define X(name, text) SL_GROUP_##name,
+  SL_GROUP_MAP(X)
+#undef X
+      SL_GROUP_COUNT,
+  SL_GROUP_NONE = SL_GROUP_COUNT
+};
+
+const char *sl_group_name(enum sl_group group);
+
+#endif

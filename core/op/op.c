@@ -1,0 +1,181 @@
+/* What follows from an op by itself; see op.h. */
+#include "core/op/op.h"
+
+static const struct {
+  const char *name;
+  enum sl_op_class op_class;
+} op_info[] = {
+#define X(name, text, op_class) {text, SL_CLASS_##op_class},
+    SL_OP_MAP(X)
+#undef X
+};
+
+const char *sl_op_name(enum sl_op_kind kind) {
+  return op_info[kind].name;
+}
+
+const char *sl_op_label(const struct sl_op *op) {
+  if (op->kind != SL_OP_GEMM) return sl_op_name(op->kind);
+  if (op->flags & SL_OP_GELU) return "gemm+gelu";
+  if (op->flags & SL_OP_DGELU) return "gemm+dgelu";
+  return op->flags & (SL_OP_BGRAD_A | SL_OP_BGRAD_B) ? "gemm+bgrad" : "gemm";
+}
+
+struct sl_gemm_operands sl_gemm_operands(const struct sl_op *op) {
+  const unsigned optional[] = {SL_OP_BIAS, SL_OP_GELU | SL_OP_DGELU, SL_OP_BGRAD_A | SL_OP_BGRAD_B, SL_OP_WORKSPACE};
+  int at[4], next = 3;
+  for (int i = 0; i < 4; i++) at[i] = op->flags & optional[i] ? next++ : -1;
+  return (struct sl_gemm_operands){at[0], at[1], at[2], at[3]};
+}
+
+struct sl_op sl_op_epilogue(const struct sl_op *op) {
+  const enum sl_dtype type = op->dtype == SL_TF32 ? SL_F32 : op->dtype;
+  struct sl_op e = {.kind = SL_OP_COUNT, .dtype = type, .dim = {op->dim[0], op->dim[1]}};
+  if (op->kind != SL_OP_GEMM) return e;
+  if (op->flags & SL_OP_GELU) e.kind = SL_OP_GELU_FWD;
+  if (op->flags & SL_OP_DGELU) e.kind = SL_OP_GELU_BWD;
+  if (op->flags & (SL_OP_BGRAD_A | SL_OP_BGRAD_B)) {
+    e.kind = SL_OP_BIAS_BWD;
+    e.dim[0] = op->dim[2];
+    e.dim[1] = op->dim[op->flags & SL_OP_BGRAD_A ? 0 : 1];
+  }
+  return e;
+}
+
+enum sl_op_class sl_op_class_of(enum sl_op_kind kind) {
+  return op_info[kind].op_class;
+}
+
+const char *sl_op_class_name(enum sl_op_class op_class) {
+  static const char *const names[] = {"gemm", "attention", "elementwise", "optimizer", "control", "collective", "p2p"};
+  return names[op_class];
+}
+
+#define X(name, text) text,
+const char *sl_lane_name(enum sl_lane lane) {
+  static const char *const names[] = {SL_LANE_MAP(X)};
+  return names[lane];
+}
+
+const char *sl_phase_name(enum sl_phase phase) {
+  static const char *const names[] = {SL_PHASE_MAP(X)};
+  return names[phase];
+}
+
+const char *sl_payload_name(enum sl_payload payload) {
+  static const char *const names[] = {SL_PAYLOAD_MAP(X)};
+  return names[payload];
+}
+#undef X
+
+/* Elements whose squares a norm adds: of a range, as many as a member's piece can have of it. */
+static double norm_elements(const struct sl_op *op) {
+  const int64_t range = op->dim[2] - op->dim[1];
+  return (double)(op->flags & SL_OP_SHARE_RANGE && range < op->dim[0] ? range : op->dim[0]);
+}
+
+/* Of the backward of a norm of rows: `input` for dx, `weight` for the weights, both without a flag. */
+static double half_flops(const struct sl_op *op, double input, double weight) {
+  return (op->flags & SL_OP_WEIGHT_GRAD ? 0 : input) + (op->flags & SL_OP_INPUT_GRAD ? 0 : weight);
+}
+
+/* Flops per element of the element-wise ops, counted on the kernels in kernels/: they matter only where a device is so
+ * short of arithmetic that bytes do not decide. */
+static double elementwise_flops(const struct sl_op *op) {
+  const double rows = (double)op->dim[0] * (double)op->dim[1];
+  switch (op->kind) {
+  case SL_OP_LAYERNORM_FWD:
+    return 8 * rows;
+  case SL_OP_LAYERNORM_BWD:
+    return half_flops(op, 11, 5) * rows;
+  case SL_OP_RMSNORM_FWD:
+    return 4 * rows;
+  case SL_OP_RMSNORM_BWD:
+    return half_flops(op, 8, 3) * rows;
+  case SL_OP_ROPE: /* a product of 2 x 2 for each pair */
+    return 3 * rows * (double)op->dim[2] * (double)op->dim[3];
+  case SL_OP_SWIGLU_FWD:
+    return 15 * rows;
+  case SL_OP_SWIGLU_BWD:
+    return 22 * rows;
+  case SL_OP_GELU_FWD:
+    return 20 * rows;
+  case SL_OP_GELU_BWD:
+    return 26 * rows;
+  case SL_OP_CLASSIFIER:
+    return 24 * rows;
+  case SL_OP_CLASSIFIER_STATS:
+  case SL_OP_CLASSIFIER_SHARD:
+    return 12 * rows;
+  case SL_OP_RESIDUAL_FWD:
+    return (op->flags & SL_OP_BIAS ? 2 : 1) * rows;
+  case SL_OP_BIAS_FWD:
+  case SL_OP_BIAS_BWD:
+  case SL_OP_RELU_FWD:
+  case SL_OP_RELU_BWD:
+  case SL_OP_DROPOUT:
+    return rows;
+  case SL_OP_MSE:
+    return 4 * rows;
+  case SL_OP_EMBED_FWD:
+  case SL_OP_EMBED_BWD:
+    return 2 * rows * (double)op->dim[2];
+  case SL_OP_NORM:
+    return 2 * norm_elements(op);
+  case SL_OP_SGD:
+    return 5 * (double)op->dim[0];
+  case SL_OP_ADAM:
+  case SL_OP_ADAMW:
+    return 16 * (double)op->dim[0];
+  case SL_OP_ADD:
+    return (double)op->dim[0];
+  default:
+    return 0;
+  }
+}
+
+/* Flops of one T x T by D product of causal attention over all heads, dim B T H D: only the lower triangle counts. */
+static double attention_product(const int64_t *d) {
+  return 2.0 * (double)d[0] * (double)d[2] * (double)d[3] * (double)d[1] * (double)(d[1] + 1) / 2;
+}
+
+static double gemm_flops(const struct sl_op *op) {
+  const struct sl_op epilogue = sl_op_epilogue(op);
+  return 2.0 * (double)op->dim[0] * (double)op->dim[1] * (double)op->dim[2] +
+         (epilogue.kind != SL_OP_COUNT ? elementwise_flops(&epilogue) : 0);
+}
+
+double sl_op_flops(const struct sl_op *op) {
+  const int64_t *d = op->dim;
+  switch (op->kind) {
+  case SL_OP_GEMM:
+    return gemm_flops(op);
+  /* causal: T(T+1)/2 score pairs per head, a product of D for each of scores and outputs; the backward has four, and forms
+   * the scores again where their softmax was not kept */
+  case SL_OP_ATTENTION_FWD:
+  case SL_OP_FLASH_FWD:
+    return 2 * attention_product(d);
+  case SL_OP_ATTENTION_BWD:
+    return 4 * attention_product(d);
+  case SL_OP_FLASH_BWD:
+    return 5 * attention_product(d);
+  default:
+    return elementwise_flops(op);
+  }
+}
+
+double sl_op_bytes(const struct sl_op *op, const struct sl_slice *slices) {
+  double bytes = 0;
+  for (int i = 0; i < op->slice_count; i++) {
+    const struct sl_slice *s = &slices[i];
+    double touched = (double)s->bytes;
+    /* an embedding reads one row a token, not the table; its backward touches as many rows again */
+    if ((op->kind == SL_OP_EMBED_FWD && i == 1) ||
+        (op->kind == SL_OP_EMBED_BWD && i == 2 && s->access == SL_READ_WRITE)) {
+      touched = (double)op->dim[0] * (double)op->dim[1] * (double)op->dim[2] * (double)sl_dtype_bytes(op->dtype);
+    }
+    if (op->kind == SL_OP_NORM && i == 0 && op->dim[0] > 0) touched *= norm_elements(op) / (double)op->dim[0];
+    bytes += touched * (s->access == SL_READ_WRITE ? 2 : 1);
+  }
+  return bytes;
+}

@@ -1,0 +1,91 @@
+/* Pieces of collectives; see wire.h. */
+#include "core/op/wire.h"
+
+int sl_op_parts(const struct sl_op *op) {
+  const bool paired = op->kind == SL_OP_REDUCE_SCATTER || op->kind == SL_OP_ALL_GATHER;
+  return paired ? op->slice_count / 2 : op->slice_count;
+}
+
+/* Elements of the whole side of part `part`, or of the shard side. */
+static int64_t side_count(const struct sl_op *op, const struct sl_slice *slices, int part, bool whole) {
+  const bool second = whole == (op->kind == SL_OP_ALL_GATHER);
+  return slices[2 * part + second].bytes / sl_dtype_bytes(op->dtype);
+}
+
+struct sl_share sl_share_piece(const struct sl_op *op, const struct sl_slice *slices, int part, int member) {
+  const int64_t stride = op->dim[3];
+  if (op->flags & SL_OP_SHARE_CHUNK)
+    return (struct sl_share){member * stride + op->dim[1], op->dim[1], op->dim[2] - op->dim[1]};
+  if (op->flags & SL_OP_SHARE_RANGE) {
+    int64_t lo = op->dim[1];
+    for (int i = 0; i < part; i++) lo += side_count(op, slices, i, true);
+    const int64_t part_end = lo + side_count(op, slices, part, true), own = member * stride;
+    const int64_t hi = part_end < op->dim[2] ? part_end : op->dim[2];
+    const int64_t first = lo > own ? lo : own, end = hi < own + stride ? hi : own + stride;
+    if (end <= first) return (struct sl_share){0};
+    return (struct sl_share){first - lo, first - own, end - first};
+  }
+  const int64_t count = side_count(op, slices, part, false);
+  return (struct sl_share){member * count, 0, count};
+}
+
+int64_t sl_op_comm_bytes(const struct sl_op *op) {
+  return op->dim[0] * sl_dtype_bytes(op->dtype);
+}
+
+void sl_ring_piece(int64_t n, int members, int member, int64_t *first, int64_t *count) {
+  const int64_t base = n / members, extra = n % members;
+  *first = member * base + (member < extra ? member : extra);
+  *count = base + (member < extra);
+}
+
+/* Elements that `index` sends in a ring over pieces of which it skips `skipped` (its own, or its successor's). */
+static int64_t ring_sends(const struct sl_op *op, const struct sl_slice *slices, int part, int members,
+                          int skipped) {
+  int64_t sum = 0;
+  for (int g = 0; g < members; g++) {
+    if (g != skipped) sum += sl_share_piece(op, slices, part, g).count;
+  }
+  return sum;
+}
+
+int64_t sl_op_wire_bytes(const struct sl_op *op, const struct sl_slice *slices, int members, int index) {
+  const int successor = (index + 1) % members;
+  int64_t elements = 0;
+  if (members == 1 && op->kind != SL_OP_SEND && op->kind != SL_OP_RECV) return 0;
+  for (int part = 0; part < sl_op_parts(op); part++) {
+    const int64_t n = slices[part].bytes / sl_dtype_bytes(op->dtype);
+    int64_t first, own, next;
+    switch (op->kind) {
+    case SL_OP_ALL_REDUCE:
+      sl_ring_piece(n, members, index, &first, &own);
+      sl_ring_piece(n, members, successor, &first, &next);
+      elements += 2 * n - own - next;
+      break;
+    case SL_OP_REDUCE_SCATTER:
+      elements += ring_sends(op, slices, part, members, index);
+      break;
+    case SL_OP_ALL_GATHER:
+      elements += ring_sends(op, slices, part, members, successor);
+      break;
+    case SL_OP_BROADCAST:
+      elements += successor != op->peer ? n : 0;
+      break;
+    case SL_OP_SEND:
+      elements += n;
+      break;
+    default:
+      break;
+    }
+  }
+  return elements * sl_dtype_bytes(op->dtype);
+}
+
+double sl_op_most_wire_bytes(const struct sl_op *op, const struct sl_slice *slices, int members) {
+  int64_t most = 0;
+  for (int i = 0; i < members; i++) {
+    const int64_t wire = sl_op_wire_bytes(op, slices, members, i);
+    if (wire > most) most = wire;
+  }
+  return (double)most;
+}

@@ -1,0 +1,36 @@
+/* What members of a group send each other for one collective: pieces, and bytes on the wire. */
+#ifndef SL_CORE_OP_WIRE_H
+#define SL_CORE_OP_WIRE_H
+
+#include "core/op/op.h"
+
+/* How the members of a group share part `part` of a reduce_scatter or all_gather (operands 2 part and 2 part + 1 = the
+ * whole side and the member's shard; for all_gather shard first, whole second). Member g's piece, in elements:
+ *   even (no flag)      all of its shard operand: [g*P, (g+1)*P) of the whole, P = elements of the shard operand;
+ *   SL_OP_SHARE_CHUNK   [g*stride + lo, g*stride + hi) of the whole, [lo, hi) of the shard: DeepSpeed's chunked
+ *                       all-gather;
+ *   SL_OP_SHARE_RANGE   [lo, hi) cut by [g*stride, (g+1)*stride): a bucket of a flat partitioned gradient that goes to
+ *                       its owners. The parts' whole sides are [lo, hi) one after the other, wherever each lies; every
+ *                       shard operand starts at flat element g*stride.
+ * dim[0] = elements of all parts' whole sides, dim[1] = lo, dim[2] = hi, dim[3] = stride (the last three unless even).
+ */
+struct sl_share {
+  int64_t whole_first, shard_first, count;
+};
+struct sl_share sl_share_piece(const struct sl_op *op, const struct sl_slice *slices, int part, int member);
+/* Parts of a collective: operand pairs, or operands of an all_reduce or broadcast. */
+int sl_op_parts(const struct sl_op *op);
+
+/* nccl-tests' size of a collective or send: the larger of send and receive buffer, bytes; see PERFORMANCE.md there. */
+int64_t sl_op_comm_bytes(const struct sl_op *op);
+/* Bytes that member `index` of a ring of `members` puts on the wire. Per part: a reduce_scatter sends every piece but
+ * the one it owns (it forwards piece g for every g != index), an all_gather every piece but its successor's, an
+ * all_reduce does both over sl_ring_piece cuts; a broadcast or send: the bytes, where the member sends at all. Exact
+ * for uneven pieces. */
+int64_t sl_op_wire_bytes(const struct sl_op *op, const struct sl_slice *slices, int members, int index);
+/* The most that any member puts on the wire: a ring is as slow as its busiest link. */
+double sl_op_most_wire_bytes(const struct sl_op *op, const struct sl_slice *slices, int members);
+/* Where a ring cuts `n` elements of an all-reduce for its members: member g has [*first, *first + *count). */
+void sl_ring_piece(int64_t n, int members, int member, int64_t *first, int64_t *count);
+
+#endif

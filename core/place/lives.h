@@ -1,0 +1,23 @@
+/* The lives of buffer slots: what waits.c finds and arena.c places by. */
+#ifndef SL_CORE_PLACE_LIVES_H
+#define SL_CORE_PLACE_LIVES_H
+
+#include "core/program/program.h"
+
+/* Lives of buffer slots: life `i` of a slot spans issues first..last of `program`;
+ * `done[lane]` is how many ops of each lane must be complete for the life to be over, `known[lane]` how many are
+ * complete for certain when it starts. */
+struct sl_life {
+  uint32_t slot; /* index in class->slot_offsets */
+  int32_t buffer;
+  enum sl_program_kind program;
+  int32_t micro_batch;
+  uint32_t first, last;
+  uint32_t done[SL_LANE_COUNT], known[SL_LANE_COUNT];
+};
+struct sl_lives {
+  struct sl_life *items;
+  size_t count, capacity;
+};
+
+#endif

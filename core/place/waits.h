@@ -1,0 +1,13 @@
+/* What each op of a program waits for, and how long buffers live. */
+#ifndef SL_CORE_PLACE_WAITS_H
+#define SL_CORE_PLACE_WAITS_H
+
+#include "core/place/lives.h"
+
+/* Expand the instances of `program`, one of class `rank_class`, into its issue list, derive the waits from what ops read and
+ * write, and append the lives of the slots of buffers that are not persistent. scopes: one per buffer of the class.
+ * Errors: SL_ERR_INPUT for a step of too many ops, SL_ERR_MEMORY. */
+enum sl_status sl_waits_derive(const struct sl_plan *plan, const struct sl_class *rank_class,
+                               const enum sl_scope *scopes, struct sl_program *program, struct sl_lives *lives);
+
+#endif
