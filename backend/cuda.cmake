@@ -4,6 +4,7 @@ set(SL_CUDA_PLAIN place comm/rendezvous events comm/links workspace)
 list(TRANSFORM SL_CUDA_PLAIN PREPEND cuda/)
 list(TRANSFORM SL_CUDA_PLAIN APPEND .c)
 add_library(shardlab_cuda_plain STATIC ${SL_CUDA_PLAIN})
+sl_in_room(shardlab_cuda_plain backend/cuda)
 target_link_libraries(shardlab_cuda_plain PUBLIC shardlab_common shardlab_core Threads::Threads)
 
 if(NOT SL_HAVE_CUDA) # cmake/cuda.cmake has said so
@@ -21,6 +22,7 @@ foreach(source ${SL_CUDA_PLAIN})
 endforeach()
 # As objects: the module, and the tests that put stand-ins for CUDA's libraries under them.
 add_library(shardlab_cuda_objects OBJECT ${cuda_sources})
+sl_in_room(shardlab_cuda_objects backend/cuda)
 target_include_directories(shardlab_cuda_objects SYSTEM PRIVATE ${NCCL_INCLUDE} ${CUDAToolkit_INCLUDE_DIRS})
 target_link_libraries(shardlab_cuda_objects PRIVATE shardlab_cuda_plain shardlab_common shardlab_core Threads::Threads)
 add_library(shardlab_cuda MODULE $<TARGET_OBJECTS:shardlab_cuda_objects>)

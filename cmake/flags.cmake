@@ -5,7 +5,6 @@ add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:-Wall;-Wextra;-Wpedantic;-Werro
                     "$<$<AND:$<CONFIG:Debug>,$<COMPILE_LANGUAGE:C,CXX>>:-O1;-g3>"
                     "$<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:C,CXX>>:-g1>")
 add_compile_definitions(_GNU_SOURCE)
-include_directories(${PROJECT_SOURCE_DIR})
 if(SL_SANITIZE)
   add_compile_options(
     "$<$<COMPILE_LANGUAGE:C,CXX>:-fsanitize=${SL_SANITIZE};-fno-omit-frame-pointer;-fno-sanitize-recover=all>")

@@ -8,7 +8,6 @@
 #define SL_CORE_LOWER_BUILD_H
 
 #include "core/program/program.h"
-#include "core/job/job.h"
 
 enum { SL_MAX_OPERANDS = 12 };
 

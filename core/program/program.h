@@ -122,6 +122,12 @@ struct sl_job {
   int classes_per_stage; /* 1, or dp where every member of a shard group has a program of its own */
 };
 
+/* What programs do besides a step. */
+struct sl_build_options {
+  bool save_params; /* the save program writes parameters */
+  bool save_grads;  /* gradients outlive the step and the save program writes them */
+};
+
 static inline int sl_job_class_of(const struct sl_job *job, int rank) {
   const struct sl_coord at = sl_plan_coord(job->plan, rank);
   return at.pp * job->classes_per_stage + (job->classes_per_stage > 1 ? at.dp : 0);
