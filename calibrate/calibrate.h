@@ -10,8 +10,8 @@
 #define SL_CALIBRATE_CALIBRATE_H
 
 #include "core/cluster/cluster.h"
-#include "core/run/executor.h"
 #include "core/cluster/points.h"
+#include "core/run/executor.h"
 
 struct sl_calibration_grid;
 

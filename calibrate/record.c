@@ -6,8 +6,8 @@
  * short for every step in which that rank waited. */
 #include "calibrate/calibrate.h"
 
-#include "core/program/program.h"
 #include "core/op/wire.h"
+#include "core/program/program.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* shardlab check: the dry run, with no clock. */
-#include "core/check/rendezvous.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/setup.h"
+#include "core/check/rendezvous.h"
 
 static enum sl_status run(const struct sl_options *options) {
   struct sl_setup setup;

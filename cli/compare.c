@@ -3,6 +3,7 @@
 
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "core/record/compare_print.h"
 #include "core/record/record.h"
 
 #include <string.h>

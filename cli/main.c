@@ -2,8 +2,8 @@
  * (0 done, 1 failed or out of tolerance, 2 bad input). */
 #include "cli/commands.h"
 #include "cli/place.h"
-#include "core/record/environment.h"
 #include "core/base/nearest.h"
+#include "core/record/environment.h"
 
 #include <errno.h>
 #include <stdlib.h>

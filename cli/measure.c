@@ -8,9 +8,9 @@
 #include "cli/output.h"
 #include "cli/place.h"
 #include "cli/runner.h"
+#include "core/base/units.h"
 #include "core/check/rendezvous.h"
 #include "core/record/environment.h"
-#include "core/base/units.h"
 #include "core/run/trace.h"
 
 #include <stdlib.h>

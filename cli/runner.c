@@ -2,8 +2,8 @@
 #include "cli/runner.h"
 
 #include "cli/output.h"
-#include "core/record/environment.h"
 #include "core/base/units.h"
+#include "core/record/environment.h"
 #include "core/record/record.h"
 #include "core/run/timeline.h"
 #include "core/run/trace.h"

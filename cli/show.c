@@ -3,8 +3,8 @@
 
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "core/plan/frameworks.h"
 #include "core/base/nearest.h"
+#include "core/plan/frameworks.h"
 #include "core/program/print.h"
 
 #include <string.h>

@@ -4,8 +4,9 @@
 #include "cli/launch.h"
 #include "cli/output.h"
 #include "core/record/compare.h"
-#include "core/run/executor.h"
+#include "core/record/compare_print.h"
 #include "core/record/record.h"
+#include "core/run/executor.h"
 #include "core/run/trace.h"
 
 #include <errno.h>

@@ -5,7 +5,7 @@ set(SL_ROOMS)
 file(STRINGS ${PROJECT_SOURCE_DIR}/cmake/rooms.txt lines REGEX "^[a-z]")
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/rooms.txt)
 foreach(line ${lines})
-  string(REGEX MATCH "^([a-z/]+):(.*)$" _ "${line}")
+  string(REGEX MATCH "^([a-z/]+):([^|]*)" _ "${line}")
   set(room ${CMAKE_MATCH_1})
   string(REGEX REPLACE "/[a-z_]+\\.h" "" known "${CMAKE_MATCH_2}") # of a single header, its room
   string(REGEX MATCHALL "[a-z/]+" known "${known}")

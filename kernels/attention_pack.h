@@ -3,8 +3,8 @@
 #define SL_KERNELS_ATTENTION_PACK_H
 
 #include "kernels/numbers/run.h"
-#include "kernels/tile.h"
 #include "kernels/numbers/types.h"
+#include "kernels/tile.h"
 
 #include <stdint.h>
 #include <string.h>

@@ -4,8 +4,8 @@
  * each chunk's exponentials are formed once, against the chunk's own maximum, and a second pass over the row, from the
  * cache, multiplies every chunk by what brings it to the row's maximum and sum. */
 #include "kernels/classifier.h"
-#include "kernels/parallel.h"
 #include "kernels/numbers/run.h"
+#include "kernels/parallel.h"
 #include "kernels/vecmath.h"
 
 #include <float.h>

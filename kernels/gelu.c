@@ -1,7 +1,7 @@
 /* GELU on the host (kernels/gelu.h). */
 #include "kernels/gelu.h"
-#include "kernels/parallel.h"
 #include "kernels/numbers/run.h"
+#include "kernels/parallel.h"
 #include "kernels/vecmath.h"
 
 static const sl_real minus_two_k = (sl_real)-1.59576912160573071176; /* -2 sqrt(2/pi) */

@@ -3,8 +3,8 @@
  * Sums over a row run in sl_real over short chunks and in double across them. Backward makes one pass over the rows;
  * each block of rows leaves its partial dweight and dbias in scratch, and a second pass adds the blocks in order. */
 #include "kernels/layernorm.h"
-#include "kernels/parallel.h"
 #include "kernels/numbers/run.h"
+#include "kernels/parallel.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* RMSNorm, rotary positions and SwiGLU on the host (kernels/llama.h). */
 #include "kernels/llama.h"
-#include "kernels/parallel.h"
 #include "kernels/numbers/run.h"
+#include "kernels/parallel.h"
 #include "kernels/vecmath.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* ReLU and mean squared error on the host (kernels/mlp.h). */
 #include "kernels/mlp.h"
-#include "kernels/parallel.h"
 #include "kernels/numbers/run.h"
+#include "kernels/parallel.h"
 
 #define BLOCK ((size_t)4096) /* as in reduce.c: the caller's scratch has one double per block */
 

@@ -3,9 +3,9 @@
 #ifndef SL_KERNELS_PHILOX_INLINE_H
 #define SL_KERNELS_PHILOX_INLINE_H
 
-#include "kernels/philox_block.h"
 #include "kernels/numbers/run.h"
 #include "kernels/numbers/types.h"
+#include "kernels/philox_block.h"
 
 #include <string.h>
 

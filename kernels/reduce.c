@@ -1,7 +1,7 @@
 /* Sums, fills, copies and the bias gradient on the host (kernels/reduce.h). */
 #include "kernels/reduce.h"
-#include "kernels/parallel.h"
 #include "kernels/numbers/run.h"
+#include "kernels/parallel.h"
 
 #include <math.h>
 #include <omp.h>

@@ -98,7 +98,8 @@ static double epilogue_seconds(const struct sl_cost_rank *rank, const struct sl_
 }
 
 bool sl_cost_stands_in(const struct sl_op_cost *cost, const struct sl_program *program, const struct sl_op *op) {
-  const bool epilogue = sl_op_epilogue(op).kind != SL_OP_COUNT && cost->variant != sl_op_variant(op, sl_op_slices(program, op));
+  const bool epilogue =
+      sl_op_epilogue(op).kind != SL_OP_COUNT && cost->variant != sl_op_variant(op, sl_op_slices(program, op));
   return epilogue || (cost->dtype != op->dtype && !sl_op_cost_moves(cost->kind));
 }
 
@@ -200,7 +201,8 @@ double sl_cost_collective(const struct sl_cost_rank *rank, const struct sl_link 
     return turns_beyond(rank, measured) * sl_op_cost_seconds(measured, quantity);
   if (op->kind == SL_OP_BROADCAST) return sl_cost_transfer(rank, link, bytes);
   int hops = members - 1;
-  double wire = op->flags & SL_OP_SHARE_RANGE ? sl_op_most_wire_bytes(op, sl_op_slices(program, op), members) : bytes * hops / members;
+  double wire = op->flags & SL_OP_SHARE_RANGE ? sl_op_most_wire_bytes(op, sl_op_slices(program, op), members)
+                                              : bytes * hops / members;
   double seconds = hops * link->latency + wire_seconds(link, wire, bytes);
   return rank->turns * (op->kind == SL_OP_ALL_REDUCE ? 2 * seconds : seconds);
 }

@@ -1,6 +1,6 @@
-/* How far a predicted step time may be off, by what the fit of its profile knows of itself; cost.h states the formula.
+/* How far a predicted step time may be off, by what the fit of its profile knows of itself; error.h states the formula.
  */
-#include "sim/cost.h"
+#include "sim/error.h"
 
 #include "core/base/status.h"
 

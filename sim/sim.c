@@ -1,6 +1,7 @@
 /* The simulator's executor table; sim.h says what it models, lanes.c is the clockwork. */
 #include "sim/sim.h"
 
+#include "sim/error.h"
 #include "sim/state.h"
 
 #include <stdlib.h>

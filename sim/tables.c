@@ -1,7 +1,7 @@
 /* What can be known before the clock runs: per class the cost and lane order of its programs' ops, per rank its calls,
  * and the groups in which simulated ranks meet. */
-#include "sim/state.h"
 #include "core/op/wire.h"
+#include "sim/state.h"
 
 #include <stdlib.h>
 #include <string.h>

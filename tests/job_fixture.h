@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/program/program.h"
 #include "core/job/job.h"
+#include "core/program/program.h"
 
 struct fixture {
   struct sl_model model;

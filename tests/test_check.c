@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "core/check/rendezvous.h"
-#include "tests/job_fixture.h"
 #include "core/job/job.h"
+#include "tests/job_fixture.h"
 
 /* ---- one rank's memory ---- */
 

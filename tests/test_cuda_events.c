@@ -3,8 +3,8 @@
  * Streams, events, pipeline communicators and workspace of real jobs, without a GPU: every wait of the program is
  * covered by events and FIFO order, no event is waited for that others imply, and pairs of stages meet on
  * communicators of their own. */
-#include "backend/cuda/events.h"
 #include "backend/cuda/comm/links.h"
+#include "backend/cuda/events.h"
 #include "backend/cuda/workspace.h"
 #include "core/program/workspace.h"
 #include "tests/job_fixture.h"

@@ -2,8 +2,8 @@
    libs: cuda_plain
  * Where a process stands, from the launchers' variables, good and bad; and how ranks meet over TCP: exchanges, agreement,
  * a peer that dies, one that gives its reason, strangers, a node with two addresses. */
-#include "backend/cuda/place.h"
 #include "backend/cuda/comm/rendezvous.h"
+#include "backend/cuda/place.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -12,11 +12,11 @@
 #include <cmocka.h>
 
 #include "core/check/rendezvous.h"
-#include "core/models/models.h"
+#include "core/job/job.h"
+#include "core/models/epilogue.h"
 #include "core/op/measured.h"
 #include "sim/cost.h"
 #include "tests/job_fixture.h"
-#include "core/job/job.h"
 
 /* gpt2-tiny: letters of models/transformer.h; 2 sequences of 33 tokens. */
 enum { LAYERS = 4, C = 128, I = 512, R = 2 * 33 };
@@ -297,7 +297,7 @@ static void what_stands_apart_stays_apart(void **state) {
       add_pair(&h, (enum spoil)spoil, forward);
       const bool joins = spoil == NO_SPOIL || spoil == TAKES_UNRELATED;
       const size_t before = h.chunk.forward.count;
-      sl_lower_epilogues(&h.lowering);
+      sl_models_fuse_epilogues(&h.lowering);
       const unsigned flag = forward ? SL_OP_GELU : SL_OP_DGELU;
       if (h.chunk.forward.count != before - joins ||
           (h.chunk.forward.items[0].op.flags & (SL_OP_GELU | SL_OP_DGELU)) != (joins ? flag : 0))
@@ -317,7 +317,7 @@ static void an_op_passes_only_what_it_does_not_touch(void **state) {
     add_product(&h);
     add_copy(&h, A, writes ? OUT : OTHER);
     add_gelu_bwd(&h);
-    sl_lower_epilogues(&h.lowering);
+    sl_models_fuse_epilogues(&h.lowering);
     assert_int_equal(h.chunk.forward.count, writes ? 3 : 2);
     close_hand(&h);
   }
@@ -347,7 +347,7 @@ static void a_bias_gradient_is_of_the_rows_of_a_factor(void **state) {
     const int64_t width = cases[i].of == A ? 24 : 40;
     ADD(&h, op_of(SL_OP_BIAS_BWD, cases[i].rows, cases[i].columns, 0), use(cases[i].of, SL_READ, 16 * width),
         gradient(1, cases[i].columns));
-    sl_lower_epilogues(&h.lowering);
+    sl_models_fuse_epilogues(&h.lowering);
     assert_int_equal(h.chunk.forward.count, cases[i].flag != 0 ? 1 : 2);
     assert_int_equal(h.chunk.forward.items[0].op.flags & (SL_OP_BGRAD_A | SL_OP_BGRAD_B), cases[i].flag);
     if (cases[i].flag != 0) assert_int_equal(h.chunk.forward.items[0].operand[3].placed, 1);

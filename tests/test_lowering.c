@@ -10,11 +10,11 @@
 #include <cmocka.h>
 
 #include "core/check/rendezvous.h"
-#include "core/program/memory_report.h"
-#include "tests/job_fixture.h"
 #include "core/job/job.h"
-#include "core/program/print.h"
 #include "core/op/wire.h"
+#include "core/program/memory_report.h"
+#include "core/program/print.h"
+#include "tests/job_fixture.h"
 
 /* What the test knows of a model: the sizes in its config.json and from them every parameter tensor, in order of use, with
  * how often a micro-batch's forward and backward read it. */

@@ -3,11 +3,12 @@
  * Points of a calibration: the file there and back, broken files, what may never be measured; and measured costs in a
  * prediction. */
 #include "calibrate/calibrate.h"
+#include "core/job/job.h"
 #include "core/program/program.h"
 #include "sim/cost.h"
+#include "sim/error.h"
 #include "sim/sim.h"
 #include "tests/job_fixture.h"
-#include "core/job/job.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -10,9 +10,9 @@
 #include <cmocka.h>
 
 #include "core/check/rendezvous.h"
+#include "core/job/job.h"
 #include "core/program/memory_report.h"
 #include "tests/job_fixture.h"
-#include "core/job/job.h"
 
 /* gpt2-tiny's tensors: 4 layers, width 128, 256 tokens, 256 positions. */
 enum { C = 128, LAYERS = 4, BLOCK = 12, OUTSIDE = 4 };

@@ -2,8 +2,8 @@
 #include "backend/common/tensor.h"
 #include "backend/common/streams.h"
 
-#include "kernels/philox.h"
 #include "core/program/locate.h"
+#include "kernels/philox.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -5,8 +5,8 @@
 #ifndef SL_BACKEND_COMMON_TENSOR_H
 #define SL_BACKEND_COMMON_TENSOR_H
 
-#include "core/run/executor.h"
 #include "core/io/safetensors.h"
+#include "core/run/executor.h"
 #include "kernels/numbers/types.h"
 
 enum { SL_TENSOR_SAVE_PARAM, SL_TENSOR_SAVE_GRAD, SL_TENSOR_SAVES };

@@ -25,11 +25,11 @@
 #include "backend/common/input.h"
 #include "backend/common/streams.h"
 #include "backend/common/tensor.h"
-#include "backend/cuda/events.h"
 #include "backend/cuda/comm/links.h"
+#include "backend/cuda/comm/rendezvous.h"
+#include "backend/cuda/events.h"
 #include "backend/cuda/marks.h"
 #include "backend/cuda/place.h"
-#include "backend/cuda/comm/rendezvous.h"
 #include "backend/cuda/workspace.h"
 #include "core/program/step_state.h"
 #include "core/run/executor.h"
@@ -231,5 +231,8 @@ void sl_cuda_watch_stop(struct sl_cuda *cuda);
 void sl_cuda_watch_phase(struct sl_cuda *cuda, const char *phase);
 /* A program starts, or is over. */
 void sl_cuda_watch_program(struct sl_cuda *cuda, bool running);
+
+/* exec.c: what the module exports. */
+const struct sl_exec_ops *sl_exec_module(void);
 
 #endif

@@ -204,7 +204,8 @@ static enum sl_status count(struct sl_cuda *cuda, const struct sl_completion *do
   if (cuda->kind != SL_PROGRAM_STEP || !sl_cuda_communicates(op)) return SL_OK;
   const struct sl_members *m = op->group < SL_GROUP_COUNT ? &cuda->members[op->group] : NULL;
   return sl_traffic_add(&cuda->traffic, op->group, op->kind, op->dtype, op->payload, cuda->comm_bytes[done->index],
-                        sl_op_wire_bytes(op, sl_op_slices(p, op), m ? m->size : 2, m ? m->index : 0), done->end_s - done->start_s);
+                        sl_op_wire_bytes(op, sl_op_slices(p, op), m ? m->size : 2, m ? m->index : 0),
+                        done->end_s - done->start_s);
 }
 
 static enum sl_status end_program(struct sl_cuda *cuda) {
@@ -295,7 +296,6 @@ static const struct sl_exec_ops cuda_ops = {
     .close = close_cuda,
 };
 
-const struct sl_exec_ops *sl_exec_module(void);
 const struct sl_exec_ops *sl_exec_module(void) {
   return &cuda_ops;
 }

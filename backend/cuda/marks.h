@@ -9,8 +9,8 @@
 #ifndef SL_BACKEND_CUDA_MARKS_H
 #define SL_BACKEND_CUDA_MARKS_H
 
-#include "core/run/executor.h"
 #include "core/program/program.h"
+#include "core/run/executor.h"
 
 #include <cuda_runtime_api.h>
 #include <stdbool.h>

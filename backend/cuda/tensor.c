@@ -3,9 +3,9 @@
  * of a program's. */
 #include "backend/cuda/cuda.h"
 
+#include "core/program/locate.h"
 #include "kernels/convert.h"
 #include "kernels/gpu/cuda.h"
-#include "core/program/locate.h"
 
 static char *memory_of(const struct sl_cuda *cuda, const struct sl_tensor_place *place) {
   return cuda->arena[place->space] + place->offset;

@@ -244,7 +244,6 @@ static const struct sl_exec_ops host_ops = {
     .close = close_host,
 };
 
-const struct sl_exec_ops *sl_exec_module(void);
 const struct sl_exec_ops *sl_exec_module(void) {
   return &host_ops;
 }

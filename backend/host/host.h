@@ -111,4 +111,7 @@ enum sl_status sl_host_supports(const struct sl_program *program, const struct s
 /* tensor.c: opens host->tensors */
 enum sl_status sl_host_tensors_open(struct sl_host *host);
 
+/* exec.c: what the module exports. */
+const struct sl_exec_ops *sl_exec_module(void);
+
 #endif

@@ -3,8 +3,8 @@
 #ifndef SL_CORE_CHECK_RENDEZVOUS_H
 #define SL_CORE_CHECK_RENDEZVOUS_H
 
-#include "core/program/program.h"
 #include "core/base/status.h"
+#include "core/program/program.h"
 
 /* Refuses, with the step x rank grid and the bad place marked in sl_error_message():
  *   - a send without its receive, members of a group that disagree on the order, kind or size of its collectives;

@@ -12,10 +12,10 @@
  * calibrated profile's list of measured ops; see op/measured.h. */
 #include "core/cluster/cluster.h"
 
-#include "core/cluster/provenance.h"
-#include "core/cluster/presets.h"
 #include "core/base/json_get.h"
 #include "core/base/nearest.h"
+#include "core/cluster/presets.h"
+#include "core/cluster/provenance.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -7,8 +7,8 @@
 
 #include "core/base/dtype.h"
 #include "core/base/json.h"
-#include "core/op/measured.h"
 #include "core/base/status.h"
+#include "core/op/measured.h"
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,7 +1,6 @@
 /* Reading and writing measured points; see points.h. */
 #include "core/cluster/points.h"
 
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,8 @@
 /* What DeepSpeed's keys mean together: deprecated spellings, and the cross-field errors and warnings of DeepSpeed's
  * config.py, zero/config.py, precision_config.py and engine.py, in their words where they have some. */
+#include "core/config/check.h"
 #include "core/config/fields.h"
+#include "core/config/parallel.h"
 
 #include <stdio.h>
 #include <string.h>

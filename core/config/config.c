@@ -3,8 +3,11 @@
  * scheduler, derived values and the batch algebra. */
 #include "core/config/config.h"
 
-#include "core/config/fields.h"
 #include "core/base/nearest.h"
+#include "core/config/check.h"
+#include "core/config/dump.h"
+#include "core/config/fields.h"
+#include "core/config/read.h"
 
 #include <math.h>
 #include <stdio.h>

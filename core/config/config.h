@@ -24,10 +24,10 @@
 #ifndef SL_CORE_CONFIG_CONFIG_H
 #define SL_CORE_CONFIG_CONFIG_H
 
-#include "core/config/loss_scale.h"
 #include "core/base/dtype.h"
 #include "core/base/json.h"
 #include "core/base/status.h"
+#include "core/config/loss_scale.h"
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,6 +1,7 @@
 /* One JSON value into one field and back, by the type of its row: conversion, ranges, and the words that say what was
  * expected. */
 #include "core/config/convert.h"
+#include "core/config/lists.h"
 
 #include <limits.h>
 #include <math.h>

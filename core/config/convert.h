@@ -9,10 +9,6 @@ enum sl_converted { SL_CONVERTED, SL_WRONG_TYPE, SL_WRONG_VALUE };
 /* Check `value` against the row and store it at `target` (NULL: check only). null must have been refused before for
  * rows that are not nullable. */
 enum sl_converted sl_config_convert(const struct sl_field *field, const json_t *value, void *target);
-/* The same for rows whose target is the whole configuration (STAGES, RECOMPUTE, MODULES): config/lists.c. */
-enum sl_converted sl_config_convert_list(const struct sl_field *field, const json_t *value, struct sl_config *config);
-const char *sl_config_list_expectation(const struct sl_field *field);
-json_t *sl_config_list_value(const struct sl_field *field, const struct sl_config *config);
 /* Index of `word` in the list "a|b|c", -1 when it is not there. Case does not count. */
 int sl_config_word_index(const char *words, const char *word);
 /* What the row takes, in words: "an integer >= 1", "one of none, cpu, nvme". */

@@ -1,4 +1,5 @@
 /* The configuration after defaults as JSON, under DeepSpeed's names: the table of keys walked the other way. */
+#include "core/config/dump.h"
 #include "core/config/convert.h"
 #include "core/config/fields.h"
 

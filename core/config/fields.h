@@ -64,31 +64,4 @@ extern const size_t sl_field_count;
 extern const struct sl_section sl_sections[];
 extern const size_t sl_section_count;
 
-/* Reading: config/read.c. */
-struct sl_reader {
-  struct sl_config *config;
-  int version; /* of DeepSpeed, SL_VERSION */
-  bool strict;
-  char *unmodelled; /* ", a.b, c.d": keys to name in the one warning; owned */
-  size_t unmodelled_length, unmodelled_capacity;
-};
-
-/* "0.19.6" as SL_VERSION(0, 19, 6); -1 when malformed. */
-int sl_config_version(const char *text);
-/* Check and store the object of the section `name`; where it is absent, the defaults. */
-enum sl_status sl_config_read_section(struct sl_reader *reader, const char *name);
-/* The object of `section` in the file, NULL when absent; `path` (of `size`) gets its path as written. */
-enum sl_status sl_config_find_section(const struct sl_config *config, const struct sl_section *section,
-                                      const json_t **out, char *path, size_t size);
-
-/* DeepSpeed's name of a schedule, "" for constant: config/dump.c. */
-const char *sl_config_scheduler_name(enum sl_lr_schedule type);
-
-/* Cross-field checks of the DeepSpeed keys, after reading: config/check.c. */
-enum sl_status sl_config_check(struct sl_config *config);
-/* DeepSpeed's keys for what "shardlab" says too, taken over; and what the parallel keys mean together: config/parallel.c. */
-enum sl_status sl_config_check_parallel(struct sl_config *config);
-/* Deprecated spellings and what DeepSpeed turns them into; called before the checks. */
-enum sl_status sl_config_translate_deprecated(struct sl_config *config);
-
 #endif

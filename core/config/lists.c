@@ -1,5 +1,6 @@
 /* The lists of the "shardlab" section: how layers are dealt to stages, what each stage recomputes, and which modules
  * that is. Each comes as an array, or as text with commas, which is how flags give it; see config/fields.h. */
+#include "core/config/lists.h"
 #include "core/config/convert.h"
 
 #include <stdlib.h>

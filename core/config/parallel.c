@@ -1,8 +1,10 @@
 /* The keys of parallelism: DeepSpeed's own spellings of what the "shardlab" section says too (tensor_parallel, pipeline,
  * MiCS) are taken over, and the parallel keys are checked against each other. What needs the number of ranks or the
  * model is left to the plan, what one framework refuses to strategy.c. */
+#include "core/config/parallel.h"
 #include "core/config/convert.h"
 #include "core/config/fields.h"
+#include "core/config/read.h"
 
 #include <string.h>
 

@@ -5,6 +5,7 @@
 #include "core/lower/step.h"
 #include "core/lower/update.h"
 #include "core/lower/zero.h"
+#include "core/models/epilogue.h"
 #include "core/models/models.h"
 #include "core/place/arena.h"
 #include "core/place/waits.h"
@@ -51,18 +52,6 @@ static enum sl_status lower_save_program(struct sl_lowering *l) {
   if (l->options->save_grads) SL_TRY(lower_save_role(l, p, SL_ROLE_GRAD));
   SL_TRY(sl_lower_join(p, SL_PHASE_SAVE));
   return one_instance(l, p, SL_ACTION_SAVE);
-}
-
-/* One micro-batch on the chunk at hand, as drafts. */
-static enum sl_status lower_model(struct sl_lowering *l) {
-  switch (l->plan->model->type) {
-  case SL_MODEL_GPT2:
-    return sl_lower_gpt2(l);
-  case SL_MODEL_LLAMA:
-    return sl_lower_llama(l);
-  default:
-    return sl_lower_mlp(l);
-  }
 }
 
 /* What passes between stages, as wide as the widest boundary of this rank. Without a pipeline nothing passes, but a backward
@@ -126,8 +115,8 @@ static enum sl_status lower_class(struct sl_lowering *l) {
   for (int i = 0; i < l->stage->chunk_count; i++) {
     l->chunk = &l->chunks[i];
     l->chunk->first_buffer = (int32_t)c->buffer_count;
-    SL_GO(lower_model(l));
-    sl_lower_epilogues(l);
+    SL_GO(sl_models_build(l));
+    sl_models_fuse_epilogues(l);
     SL_GO(sl_zero_open_chunk(l));
     l->chunk->end_buffer = (int32_t)c->buffer_count;
   }

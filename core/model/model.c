@@ -3,9 +3,9 @@
 #include "core/model/model.h"
 
 #include "core/base/json_get.h"
+#include "core/base/nearest.h"
 #include "core/model/presets.h"
 #include "core/model/tensors.h"
-#include "core/base/nearest.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,9 @@
 /* Drafts of a chunk's two ends: input tokens and embedding, or what the stage before sends; head and loss. A vocabulary is
  * cut over the tp group (Megatron-LM's VocabParallelEmbedding and vocab_parallel_cross_entropy): a member has the rows of
  * its own tokens and adds nothing for others, and the softmax's statistics are shared by one gather of (max, sum, target). */
-#include "core/models/transformer.h"
+#include "core/models/ends.h"
+
+#include "core/models/linear.h"
 
 static enum sl_status tokens_buffer(struct sl_transformer *g, int32_t *out, const char *name, bool kept) {
   SL_TRY(sl_lower_buffer(g->l, out, SL_SCOPE_MICRO, SL_CATEGORY_ACTIVATION, SL_I32, g->r, "%s", name));

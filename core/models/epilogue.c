@@ -10,7 +10,7 @@
  * operands of what comes out (lower/gather.c, lower/reduce.c). A pair that anything stands between stays apart: the bias of a
  * row-parallel layer is added behind its all_reduce, and under sequence parallelism its gradient is of other rows than the
  * weight's. */
-#include "core/models/models.h"
+#include "core/models/epilogue.h"
 
 #include <string.h>
 
@@ -125,7 +125,7 @@ static void fuse_all(const struct sl_plan *plan, struct sl_drafts *drafts) {
   }
 }
 
-void sl_lower_epilogues(struct sl_lowering *l) {
+void sl_models_fuse_epilogues(struct sl_lowering *l) {
   if (!l->plan->fuse_epilogues) return;
   fuse_all(l->plan, &l->chunk->forward);
   fuse_all(l->plan, &l->chunk->backward);

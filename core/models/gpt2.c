@@ -2,8 +2,9 @@
  *
  * The letters of models/transformer.h. Weights are (in, out) as Hugging Face's Conv1D keeps them, so a linear layer is
  * out(R, N) = x(R, K) w(K, N) + b(N). */
+#include "core/models/ends.h"
+#include "core/models/linear.h"
 #include "core/models/models.h"
-#include "core/models/transformer.h"
 
 #include <stdlib.h>
 
@@ -103,7 +104,7 @@ static enum sl_status block_bwd(struct sl_transformer *g, int layer, struct bloc
   return attention_bwd(g, layer, k);
 }
 
-enum sl_status sl_lower_gpt2(struct sl_lowering *l) {
+enum sl_status sl_models_gpt2(struct sl_lowering *l) {
   enum sl_status status;
   struct sl_transformer g = sl_transformer_of(l);
   const int first = g.chunk->first_layer, end = first + g.chunk->layer_count;

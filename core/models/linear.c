@@ -1,6 +1,6 @@
 /* Linear layers cut over the tp group as Megatron-LM does, and the communication between their regions; see
  * models/transformer.h, where the letters stand. With one member everything here is a plain product. */
-#include "core/models/transformer.h"
+#include "core/models/linear.h"
 
 static struct sl_op tp_call(const struct sl_transformer *g, enum sl_op_kind kind, int layer, int64_t count) {
   struct sl_op op = sl_transformer_op(g, kind, layer, -1);

@@ -3,8 +3,9 @@
  * The letters of models/transformer.h. Weights are (out, in) as torch.nn.Linear keeps them, without biases, so a linear layer
  * is out(R, N) = x(R, K) w(N, K)^T. q (R, H D), k and v (R, G D) are products of their own, k and v narrower where heads
  * share them; q and k are turned in place, so what backward finds of them is turned. */
+#include "core/models/ends.h"
+#include "core/models/linear.h"
 #include "core/models/models.h"
-#include "core/models/transformer.h"
 
 #include <stdlib.h>
 
@@ -126,7 +127,7 @@ static enum sl_status block_bwd(struct sl_transformer *g, int layer, struct bloc
   return attention_bwd(g, layer, k);
 }
 
-enum sl_status sl_lower_llama(struct sl_lowering *l) {
+enum sl_status sl_models_llama(struct sl_lowering *l) {
   enum sl_status status;
   struct sl_transformer g = sl_transformer_of(l);
   const int first = g.chunk->first_layer, end = first + g.chunk->layer_count;

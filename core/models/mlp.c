@@ -202,7 +202,7 @@ static enum sl_status begin(struct mlp *m) {
   return sl_draft_add(m->drafts, op, n, operands);
 }
 
-enum sl_status sl_lower_mlp(struct sl_lowering *l) {
+enum sl_status sl_models_mlp(struct sl_lowering *l) {
   const struct sl_chunk *chunk = l->chunk->chunk;
   struct mlp m = {.l = l,
                   .dims = l->plan->model->dims,

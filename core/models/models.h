@@ -4,12 +4,12 @@
 
 #include "core/lower/build.h"
 
-/* What one micro-batch computes on the chunk at hand, forward and backward. */
-enum sl_status sl_lower_gpt2(struct sl_lowering *lowering);
-enum sl_status sl_lower_llama(struct sl_lowering *lowering);
-enum sl_status sl_lower_mlp(struct sl_lowering *lowering);
+/* What one micro-batch computes on the chunk at hand, forward and backward, by the model's family (families.c). */
+enum sl_status sl_models_build(struct sl_lowering *lowering);
 
-/* Where the plan fuses epilogues: products of the chunk at hand take in the ops that they can do (models/epilogue.c). */
-void sl_lower_epilogues(struct sl_lowering *lowering);
+/* The families'. */
+enum sl_status sl_models_gpt2(struct sl_lowering *lowering);
+enum sl_status sl_models_llama(struct sl_lowering *lowering);
+enum sl_status sl_models_mlp(struct sl_lowering *lowering);
 
 #endif

@@ -73,36 +73,6 @@ enum sl_status sl_transformer_norm(struct sl_transformer *g, int layer, struct s
 enum sl_status sl_transformer_norm_bwd(struct sl_transformer *g, int layer, struct sl_operand dout, struct sl_operand x,
                                        int w, int32_t stats, bool fresh);
 
-/* ---- linear layers (models/linear.c) ---- */
-
-/* Between the regions of tensor and sequence parallelism. Gather: S rows become R (all_gather; without sequence parallelism
- * the operand itself). Reduce: partial sums of R rows in a temporary become S rows of the whole sum (reduce_scatter or
- * all_reduce in place; without tensor parallelism the operand itself). */
-enum sl_status sl_transformer_gather(struct sl_transformer *g, int layer, enum sl_half half, struct sl_operand x,
-                                     struct sl_operand *out);
-enum sl_status sl_transformer_reduce(struct sl_transformer *g, int layer, struct sl_operand partial,
-                                     struct sl_operand *out);
-
-/* A product in which the layer's input is shared by several weights (q, k and v; gate and up). */
-struct sl_column {
-  int w;       /* the weight's tensor */
-  int64_t n;   /* outputs of this member */
-  int32_t out; /* (R, n), or its gradient */
-};
-/* Column-parallel: every `out` = gather(x) w + bias, of this member's outputs. */
-enum sl_status sl_transformer_columns(struct sl_transformer *g, int layer, struct sl_operand x, int count,
-                                      const struct sl_column *columns);
-/* Its gradients: *dx (S, C) and the weights'. The input gradient's communication runs beside the weight gradients' products. */
-enum sl_status sl_transformer_columns_bwd(struct sl_transformer *g, int layer, struct sl_operand x, int count,
-                                          const struct sl_column *columns, struct sl_operand *dx);
-/* Row-parallel: *out (S, C) = reduce(x(R, k) w), k inputs of this member. With tp == 1 its bias is added; else whoever adds
- * the result to the residual stream does that, once. */
-enum sl_status sl_transformer_row(struct sl_transformer *g, int layer, int32_t x, int w, int64_t k,
-                                  struct sl_operand *out);
-/* dx(R, k) and the weight's and bias's gradients from `dout` (S, C). */
-enum sl_status sl_transformer_row_bwd(struct sl_transformer *g, int layer, struct sl_operand dout, int32_t x, int w,
-                                      int64_t k, int32_t dx);
-
 /* ---- the residual stream ---- */
 
 /* Room for the mask of a dropout of `count` elements with probability `p`, where masks are stored (store_dropout_masks).
@@ -137,17 +107,5 @@ struct sl_attended {
 enum sl_status sl_transformer_attention(struct sl_transformer *g, int layer, struct sl_qkv in, struct sl_attended *out);
 enum sl_status sl_transformer_attention_bwd(struct sl_transformer *g, int layer, int32_t dout, struct sl_qkv in,
                                             struct sl_attended kept, struct sl_qkv din);
-
-/* ---- the two ends of a chunk ---- */
-
-/* Makes g->x: from tokens in the model's first chunk, else what the stage before sent. Reads targets in the last one. */
-enum sl_status sl_transformer_begin(struct sl_transformer *g);
-/* In the last chunk: final norm, head, and the fused loss: the logits become their own gradient, so the forward already ends
- * with it. */
-enum sl_status sl_transformer_head(struct sl_transformer *g);
-/* In the last chunk: makes g->dx, the gradient of the last block's output. */
-enum sl_status sl_transformer_head_bwd(struct sl_transformer *g);
-/* In the first chunk: the embedding's gradients. */
-enum sl_status sl_transformer_embedding_bwd(struct sl_transformer *g);
 
 #endif

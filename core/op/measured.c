@@ -1,8 +1,8 @@
 /* What ops are made of, and the table of measured costs in a cluster.json; see op/measured.h. */
 #include "core/op/measured.h"
 
-#include "core/op/wire.h"
 #include "core/base/nearest.h"
+#include "core/op/wire.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -40,8 +40,7 @@ void sl_ring_piece(int64_t n, int members, int member, int64_t *first, int64_t *
 }
 
 /* Elements that `index` sends in a ring over pieces of which it skips `skipped` (its own, or its successor's). */
-static int64_t ring_sends(const struct sl_op *op, const struct sl_slice *slices, int part, int members,
-                          int skipped) {
+static int64_t ring_sends(const struct sl_op *op, const struct sl_slice *slices, int part, int members, int skipped) {
   int64_t sum = 0;
   for (int g = 0; g < members; g++) {
     if (g != skipped) sum += sl_share_piece(op, slices, part, g).count;

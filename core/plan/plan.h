@@ -6,13 +6,13 @@
 #ifndef SL_CORE_PLAN_PLAN_H
 #define SL_CORE_PLAN_PLAN_H
 
+#include "core/base/status.h"
 #include "core/cluster/cluster.h"
 #include "core/config/config.h"
 #include "core/model/model.h"
 #include "core/op/group.h"
-#include "core/schedule/action.h"
-#include "core/base/status.h"
 #include "core/plan/strategy.h"
+#include "core/schedule/action.h"
 
 struct sl_coord {
   int pp, dp, cp, tp;

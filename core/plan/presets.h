@@ -36,12 +36,6 @@ struct sl_preset {
 
 /* The preset of `config`: by its name, or the row of DeepSpeed's ZeRO stage. */
 enum sl_status sl_strategy_find_preset(struct sl_preset *preset, const struct sl_config *config);
-/* What the preset's framework refuses, in its own words where it has some. Nothing is refused to a configuration
- * that names no preset, except what DeepSpeed's keys cannot mean. plan/refusals.c. */
-enum sl_status sl_strategy_check_limits(const struct sl_preset *preset, const struct sl_config *config);
-/* A warning for each key that the file gives and the preset, whose row is complete, has an answer of its own to; what is
- * given and the same is not worth one. plan/refusals.c. */
-void sl_strategy_warn_overruled(const struct sl_preset *preset, const struct sl_config *config);
 /* DeepSpeed's CPU optimizers read fp32 gradients only. */
 static inline bool sl_strategy_fp32_on_host(const struct sl_strategy *s) {
   return s->offload_optimizer && s->shard_grads;

@@ -2,6 +2,7 @@
  * degrees and schedules come first, then what a preset and DeepSpeed's keys cannot mean together, then the keys that it has
  * an answer of its own to. Versions: PyTorch 2.15,
  * DeepSpeed 0.19.8, Megatron-LM core 0.16, Accelerate 1.15; frameworks.c says what changed since October 2024. */
+#include "core/plan/refusals.h"
 #include "core/plan/presets.h"
 
 #include <stdio.h>

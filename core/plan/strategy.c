@@ -3,6 +3,7 @@
 #include "core/plan/strategy.h"
 
 #include "core/plan/presets.h"
+#include "core/plan/refusals.h"
 
 /* DeepSpeed's ZeRO-Offload and ZeRO-Infinity on host memory. */
 static enum sl_status choose_offload(struct sl_strategy *s, const struct sl_config *c) {

@@ -10,10 +10,10 @@
 #ifndef SL_CORE_PROGRAM_PROGRAM_H
 #define SL_CORE_PROGRAM_PROGRAM_H
 
+#include "core/base/status.h"
 #include "core/op/op.h"
 #include "core/plan/plan.h"
 #include "core/schedule/action.h"
-#include "core/base/status.h"
 
 #include <stdbool.h>
 #include <stdint.h>

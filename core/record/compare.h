@@ -46,9 +46,4 @@ struct sl_comparison {
 enum sl_status sl_compare_records(struct sl_comparison *out, const struct sl_json *predicted,
                                   const struct sl_json *measured, double time_tolerance);
 void sl_comparison_free(struct sl_comparison *comparison);
-/* The table; `colour`: verdicts in colour, for a terminal. */
-void sl_comparison_print(const struct sl_comparison *comparison, bool colour, FILE *out);
-/* {functional, time_tolerance, failed, rows: [...]}; new reference. */
-json_t *sl_comparison_json(const struct sl_comparison *comparison);
-
 #endif

@@ -1,4 +1,5 @@
 /* A comparison as a table and as JSON; see compare.h. */
+#include "core/record/compare_print.h"
 #include "core/record/compare.h"
 
 #include "core/base/units.h"

@@ -25,8 +25,8 @@
 #ifndef SL_CORE_RECORD_RECORD_H
 #define SL_CORE_RECORD_RECORD_H
 
-#include "core/run/executor.h"
 #include "core/base/json.h"
+#include "core/run/executor.h"
 #include "core/run/timeline.h"
 
 #include <jansson.h>

@@ -6,8 +6,8 @@
 #ifndef SL_CORE_RUN_EXECUTOR_H
 #define SL_CORE_RUN_EXECUTOR_H
 
-#include "core/program/program.h"
 #include "core/base/status.h"
+#include "core/program/program.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,8 +5,8 @@
 #ifndef SL_CORE_RUN_TRAFFIC_H
 #define SL_CORE_RUN_TRAFFIC_H
 
-#include "core/run/executor.h"
 #include "core/op/wire.h"
+#include "core/run/executor.h"
 
 /* Rows distinguished by (group, op, dtype, payload). Zero it to start; items are owned. */
 struct sl_traffic_list {

@@ -1,8 +1,8 @@
 /* Schedules by name, and their storage; see schedule/action.h. The lists themselves are made in schedule/builders.c. */
 #include "core/schedule/action.h"
 
-#include "core/schedule/builders.h"
 #include "core/base/nearest.h"
+#include "core/schedule/builders.h"
 
 #include <stdlib.h>
 #include <string.h>

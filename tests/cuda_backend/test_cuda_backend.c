@@ -6,9 +6,9 @@
 #include "tests/job_fixture.h"
 
 #include "core/check/rendezvous.h"
+#include "core/job/job.h"
 #include "core/program/step_state.h"
 #include "core/run/executor.h"
-#include "core/job/job.h"
 
 #include <fcntl.h>
 #include <math.h>

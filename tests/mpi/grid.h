@@ -8,11 +8,11 @@
 #include <stdlib.h>
 
 #include "core/check/rendezvous.h"
-#include "core/run/executor.h"
-#include "core/program/memory_report.h"
-#include "tests/job_fixture.h"
 #include "core/job/job.h"
 #include "core/program/locate.h"
+#include "core/program/memory_report.h"
+#include "core/run/executor.h"
+#include "tests/job_fixture.h"
 
 struct grid_run {
   const char *model, *config, *data, *init; /* config: text */

@@ -4,8 +4,8 @@
 
 #include <dlfcn.h>
 
-#include "tests/witness/pmpi.h"
 #include "core/op/wire.h"
+#include "tests/witness/pmpi.h"
 
 #define expect grid3d_expect
 

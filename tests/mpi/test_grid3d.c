@@ -19,8 +19,8 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "sim/sim.h"
 #include "core/job/job.h"
+#include "sim/sim.h"
 
 static const double LOSS_BOUND = 1e-6, NORM_BOUND = 1e-5, GRADIENT_BOUND = 1e-5;
 

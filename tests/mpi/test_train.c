@@ -3,10 +3,10 @@
  * first and weights after the last, for each ZeRO stage and the number of ranks that mpirun started. Every rank checks.
  * Arguments: golden folder, ZeRO stage, micro-batch per rank, scratch file prefix. */
 #include "core/cluster/cluster.h"
-#include "core/run/executor.h"
 #include "core/io/safetensors.h"
 #include "core/job/job.h"
 #include "core/op/wire.h"
+#include "core/run/executor.h"
 
 #include <jansson.h>
 #include <math.h>

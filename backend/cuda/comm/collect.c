@@ -3,8 +3,8 @@
  * reduction to it, and the pieces of an op are one group. What is counted is what was handed to NCCL. */
 #include "backend/cuda/cuda.h"
 
-#include "kernels/gpu/cuda.h"
 #include "core/op/wire.h"
+#include "kernels/gpu/cuda.h"
 
 /* An op on its way into NCCL. */
 struct transfer {

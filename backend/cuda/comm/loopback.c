@@ -3,8 +3,8 @@
  * run faster than real data). Scalars, such as losses and flags, stay the rank's own, as if every peer had sent 0. */
 #include "backend/cuda/cuda.h"
 
-#include "kernels/gpu/cuda.h"
 #include "core/op/wire.h"
+#include "kernels/gpu/cuda.h"
 
 #include <stdlib.h>
 
@@ -66,7 +66,8 @@ enum sl_status sl_cuda_loop_back(struct sl_cuda *cuda, cudaStream_t stream, cons
     *bytes += it->program->slices[op->slice + whole].bytes;
     if (op->kind == SL_OP_SEND) continue;
     if (op->kind == SL_OP_REDUCE_SCATTER) {
-      const struct sl_share piece = sl_share_piece(op, sl_op_slices(it->program, op), part, cuda->members[op->group].index);
+      const struct sl_share piece =
+          sl_share_piece(op, sl_op_slices(it->program, op), part, cuda->members[op->group].index);
       to += piece.shard_first * sl_dtype_bytes(op->dtype);
       arriving = piece.count * sl_dtype_bytes(op->dtype);
     }

@@ -1,0 +1,12 @@
+/* What the DeepSpeed keys ask of each other. */
+#ifndef SL_CORE_CONFIG_CHECK_H
+#define SL_CORE_CONFIG_CHECK_H
+
+#include "core/config/config.h"
+
+/* Cross-field checks of the DeepSpeed keys, after reading. */
+enum sl_status sl_config_check(struct sl_config *config);
+/* Deprecated spellings and what DeepSpeed turns them into; called before the checks. */
+enum sl_status sl_config_translate_deprecated(struct sl_config *config);
+
+#endif
