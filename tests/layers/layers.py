@@ -34,20 +34,23 @@ class Tree:
         names = found.stdout.split() if found.returncode == 0 else [str(p.relative_to(root)) for p in root.rglob("*")]
         sources = [n for n in names if re.search(r"\.(c|h|cu|cuh|inc)$", n) and self.room(n) and (root / n).is_file()]
         self.text = {n: (root / n).read_text() for n in sources}
-        self.defined, self.lacking = {}, {}
-        for command in json.loads(commands.read_text()) if commands else []:
+        self.defined, self.lacking = collections.defaultdict(set), collections.defaultdict(set)
+        if commands:
+            self.read_objects(root, json.loads(commands.read_text()))
+
+    def read_objects(self, root, commands):
+        """Of a file that is compiled more than once the first that is no test's."""
+        objects = {}
+        for command in commands:
             path, output = pathlib.Path(command["file"]), re.search(r" -o (\S+)", command["command"])[1]
             name = str(path.relative_to(root)) if root in path.parents else ""
-            if name in self.text and name not in self.defined and not output.startswith("tests/"):
-                self.read_object(name, pathlib.Path(command["directory"]) / output)
-
-    def read_object(self, name, path):
-        if not path.exists():
-            return
-        lines = subprocess.run(["nm", "-g", path], capture_output=True, text=True, check=True).stdout.splitlines()
-        names = [line.split()[-2:] for line in lines]
-        self.defined[name] = {symbol for kind, symbol in names if kind in "TDBRGSC"}
-        self.lacking[name] = {symbol for kind, symbol in names if kind == "U"}
+            at = pathlib.Path(command["directory"]) / output
+            if name in self.text and not output.startswith("tests/") and name not in objects.values() and at.exists():
+                objects[str(at)] = name
+        nm = subprocess.run(["nm", "-gAP", *objects], capture_output=True, text=True, check=True)
+        for line in nm.stdout.splitlines():
+            at, symbol, kind = re.match(r"(\S+): (\S+) (\S)", line).groups()
+            (self.lacking if kind == "U" else self.defined)[objects[at]].add(symbol)
 
     def room(self, name):
         """The room that a file stands in; None for one that stands in none."""
@@ -138,7 +141,7 @@ def planted(tree):
         tree.text[name] += "\nint sl_planted(void) {\n  return 0;\n}\n"
 
     def with_symbol(name, room):
-        tree.lacking[name] = tree.lacking.get(name, set()) | {"sl_planted_symbol"}
+        tree.lacking[name] = tree.lacking[name] | {"sl_planted_symbol"}
         tree.defined[f"{room}/planted.c"] = {"sl_planted_symbol"}
         tree.text.setdefault(f"{room}/planted.c", "")
 
@@ -160,13 +163,13 @@ def main():
     missed = 0
     if plant and not found:
         tree = Tree(*arguments)
-        text, defined, lacking = dict(tree.text), dict(tree.defined), dict(tree.lacking)
+        text, defined, lacking = dict(tree.text), tree.defined.copy(), tree.lacking.copy()
         for what, put, expected in planted(tree):
             put()
             if not any(fault.startswith(expected) for fault in faults(tree)):
                 missed += 1
                 print(f"planted {what}: not found")
-            tree.text, tree.defined, tree.lacking = dict(text), dict(defined), dict(lacking)
+            tree.text, tree.defined, tree.lacking = dict(text), defined.copy(), lacking.copy()
     print(f"{len(found)} faults" + (f", {missed} planted ones not found" if plant else ""))
     sys.exit(1 if found or missed else 0)
 
