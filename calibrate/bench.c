@@ -330,7 +330,7 @@ static void open_buffers(struct sl_class *c, const struct sl_calibration_grid *g
 
 static enum sl_status open_class(struct sl_class *c, int stage, int rank_count,
                                  const struct sl_calibration_grid *grid) {
-  c->stage = stage;
+  c->pp_rank = stage;
   c->rank_count = rank_count;
   c->first_rank = stage * rank_count;
   c->control = BUFFER_CONTROL;

@@ -44,7 +44,7 @@ static void print_map(const struct sl_plan *plan, FILE *out) {
   fprintf(out,
           "\nrank map: rows are pipeline ranks, columns data-parallel ones; a cell is one tensor-parallel group\n");
   for (int pp = 0; pp < plan->pp; pp++) {
-    const struct sl_stage *stage = &plan->stages[pp];
+    const struct sl_pp_rank *pp_rank = &plan->pp_ranks[pp];
     fprintf(out, "  pp %-3d", pp);
     for (int dp = 0; dp < shown_dp; dp++) {
       const int first = sl_plan_rank(plan, (struct sl_coord){.pp = pp, .dp = dp});
@@ -55,8 +55,8 @@ static void print_map(const struct sl_plan *plan, FILE *out) {
       fprintf(out, " %-12s", cell);
     }
     fprintf(out, "%s layers", plan->dp > LIMIT ? "..." : "");
-    for (int i = 0; i < stage->chunk_count; i++) {
-      const struct sl_chunk *c = &plan->chunks[stage->chunks[i]];
+    for (int i = 0; i < pp_rank->chunk_count; i++) {
+      const struct sl_chunk *c = &plan->chunks[pp_rank->chunks[i]];
       fprintf(out, "%s %d..%d", i > 0 ? "," : "", c->first_layer, c->first_layer + c->layer_count - 1);
     }
     fprintf(out, "\n");
@@ -67,15 +67,15 @@ static void print_layout(const struct sl_setup *setup, FILE *out) {
   const struct sl_plan *plan = &setup->plan;
   const struct sl_state_bytes state = sl_plan_state_bytes(plan);
   for (int s = 0; s < plan->pp; s++) {
-    const struct sl_stage *stage = &plan->stages[s];
-    const struct sl_layout *layout = &stage->layout;
+    const struct sl_pp_rank *pp_rank = &plan->pp_ranks[s];
+    const struct sl_layout *layout = &pp_rank->layout;
     fprintf(out, "\npipeline rank %d:", s);
-    for (int i = 0; i < stage->chunk_count; i++) {
-      const struct sl_chunk *c = &plan->chunks[stage->chunks[i]];
-      fprintf(out, "%s stage %d: %s%d layers from %d%s", i > 0 ? ";" : "", stage->chunks[i],
+    for (int i = 0; i < pp_rank->chunk_count; i++) {
+      const struct sl_chunk *c = &plan->chunks[pp_rank->chunks[i]];
+      fprintf(out, "%s pp_rank %d: %s%d layers from %d%s", i > 0 ? ";" : "", pp_rank->chunks[i],
               c->embedding ? "embedding, " : "", c->layer_count, c->first_layer, c->head ? ", head" : "");
     }
-    fprintf(out, "; %lld parameters a rank in %d tensors\n", (long long)layout->numel, stage->tensor_count);
+    fprintf(out, "; %lld parameters a rank in %d tensors\n", (long long)layout->numel, pp_rank->tensor_count);
     if (layout->members > 1)
       fprintf(out, "  sharded over %d ranks in %d unit%s: %lld elements each, %lld of padding in all\n",
               layout->members, layout->unit_count, layout->unit_count > 1 ? "s" : "", (long long)layout->shard_numel,
@@ -109,30 +109,30 @@ static json_t *rank_json(const struct sl_plan *plan, int rank) {
 }
 
 static json_t *holding_json(const struct sl_setup *setup, int s) {
-  const struct sl_stage *stage = &setup->plan.stages[s];
+  const struct sl_pp_rank *pp_rank = &setup->plan.pp_ranks[s];
   const struct sl_class *c = &setup->job.classes[s * setup->job.classes_per_stage];
   static const char *const names[] = {"parameter_bytes", "gradient_bytes", "moment1_bytes", "moment2_bytes",
                                       "master_bytes"};
   json_t *state = json_object(), *tensors = json_array(), *stages = json_array();
-  for (int i = 0; i < stage->chunk_count; i++) {
-    const struct sl_chunk *at = &setup->plan.chunks[stage->chunks[i]];
-    json_array_append_new(stages, json_pack("{s:i, s:i, s:i, s:b, s:b}", "stage", stage->chunks[i], "first_layer",
+  for (int i = 0; i < pp_rank->chunk_count; i++) {
+    const struct sl_chunk *at = &setup->plan.chunks[pp_rank->chunks[i]];
+    json_array_append_new(stages, json_pack("{s:i, s:i, s:i, s:b, s:b}", "stage", pp_rank->chunks[i], "first_layer",
                                             at->first_layer, "layer_count", at->layer_count, "embedding", at->embedding,
                                             "head", at->head));
   }
   for (int r = 0; r < SL_ROLE_COUNT; r++)
     if (c->role[r].form != SL_FORM_ABSENT)
       json_object_set_new(state, names[r], json_integer(c->buffers[c->role[r].buffer].bytes));
-  for (int i = 0; i < stage->tensor_count; i++) {
-    const struct sl_placed *placed = &stage->tensors[i];
+  for (int i = 0; i < pp_rank->tensor_count; i++) {
+    const struct sl_placed *placed = &pp_rank->tensors[i];
     json_array_append_new(tensors,
                           json_pack("{s:s, s:I, s:I, s:i, s:b}", "name", setup->model.tensors[placed->tensor].name,
                                     "numel", (json_int_t)placed->numel, "flat", (json_int_t)placed->flat, "unit",
                                     placed->unit, "persistent", placed->persistent));
   }
   return json_pack("{s:i, s:o, s:I, s:i, s:I, s:I, s:o, s:o}", "pipeline_rank", s, "stages", stages, "parameters",
-                   (json_int_t)stage->layout.numel, "shard_members", stage->layout.members, "shard_elements",
-                   (json_int_t)stage->layout.shard_numel, "padded_elements", (json_int_t)stage->layout.padded, "state",
+                   (json_int_t)pp_rank->layout.numel, "shard_members", pp_rank->layout.members, "shard_elements",
+                   (json_int_t)pp_rank->layout.shard_numel, "padded_elements", (json_int_t)pp_rank->layout.padded, "state",
                    state, "tensors", tensors);
 }
 

@@ -46,7 +46,7 @@ static inline void world_init(struct world *w, int pp, int dp, int tp) {
   assert_int_equal(sl_calloc(&w->job.classes, (size_t)pp, sizeof *w->job.classes), SL_OK);
   for (int i = 0; i < pp; i++) {
     struct sl_class *c = &w->job.classes[i];
-    c->stage = i;
+    c->pp_rank = i;
     c->rank_count = dp * tp;
     c->first_rank = i * dp * tp;
     for (int k = 0; k < SL_PROGRAM_COUNT; k++) c->programs[k].kind = (enum sl_program_kind)k;

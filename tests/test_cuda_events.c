@@ -175,8 +175,8 @@ static void pairs_of_stages_meet_on_their_own_communicator(void **state) {
         if (p->ops[i].kind != SL_OP_SEND) continue;
         const bool backward = p->ops[i].lane == SL_LANE_SEND_B;
         const struct sl_op other = {
-            .kind = SL_OP_RECV, .lane = backward ? SL_LANE_RECV_B : SL_LANE_RECV_F, .peer = f.job.classes[c].stage};
-        const int own = sl_cuda_links_of(&links, f.job.classes[c].stage, &p->ops[i]);
+            .kind = SL_OP_RECV, .lane = backward ? SL_LANE_RECV_B : SL_LANE_RECV_F, .peer = f.job.classes[c].pp_rank};
+        const int own = sl_cuda_links_of(&links, f.job.classes[c].pp_rank, &p->ops[i]);
         assert_true(own >= 0);
         assert_int_equal(own, sl_cuda_links_of(&links, p->ops[i].peer, &other));
       }

@@ -48,7 +48,7 @@ static void compare_owners(int m, int world, const json_t *owners) {
   struct fixture f;
   const json_t *numel = of(of(golden, models[m].name), "numel");
   open_job(&f, m, "zero-redundancy-optimizer", "", world);
-  const struct sl_stage *s = &f.plan.stages[0];
+  const struct sl_pp_rank *s = &f.plan.pp_ranks[0];
   assert_int_equal(s->tensor_count, json_array_size(numel));
   assert_int_equal(s->tensor_count, json_array_size(owners));
   for (int i = 0; i < s->tensor_count; i++) {
@@ -134,7 +134,7 @@ static void buckets_are_ddps(void **state) {
  * any other chunk is one. No member's part is padded: the sizes here are multiples of dp. */
 static struct buckets megatrons(const struct fixture *f, int stage) {
   struct buckets b = {0};
-  const struct sl_stage *s = &f->plan.stages[stage];
+  const struct sl_pp_rank *s = &f->plan.pp_ranks[stage];
   const long long limit = f->plan.dp > 40 ? 1000000LL * f->plan.dp : 40000000;
   long long open = 0;
   for (int i = s->tensor_count - 1; i >= 0; i--) {

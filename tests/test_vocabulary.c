@@ -43,7 +43,7 @@ static void sizes_are_megatrons(void **state) {
     const int64_t rows = sl_plan_local_size(&f.plan, wte, 0);
     assert_true(wte->vocabulary && !block->vocabulary);
     assert_int_equal(rows * cases[i].tp, megatrons(f.model.vocab_size, cases[i].multiple, cases[i].tp));
-    assert_int_equal(f.plan.stages[0].tensors[0].numel, rows * f.model.n_embd);
+    assert_int_equal(f.plan.pp_ranks[0].tensors[0].numel, rows * f.model.n_embd);
     assert_int_equal(sl_plan_local_size(&f.plan, block, 1) * cases[i].tp, block->shape[1]);
     fixture_close(&f);
   }
@@ -59,7 +59,7 @@ static void every_row_stands_in_one_place(void **state) {
     int64_t padding = 0;
     open_job(&f, GPT2_ODD, tp, 16);
     const struct sl_tensor *wte = &f.model.tensors[0];
-    const int64_t numel = f.plan.stages[0].tensors[0].numel;
+    const int64_t numel = f.plan.pp_ranks[0].tensors[0].numel;
     assert_true(wte->shape[1] <= MAX_WIDTH);
     for (int place = 0; place < tp; place++) {
       for (int64_t at = 0; at < numel;) {
@@ -99,7 +99,7 @@ static void the_softmax_knows_the_models_size(void **state) {
   }
   assert_int_equal(products, 3); /* forward, gradient of its input, gradient of the table */
   assert_int_equal(losses, 1);
-  assert_int_equal(sl_model_numel(&f.model), f.plan.stages[0].layout.numel - 3 * f.model.n_embd);
+  assert_int_equal(sl_model_numel(&f.model), f.plan.pp_ranks[0].layout.numel - 3 * f.model.n_embd);
   fixture_close(&f);
 }
 

@@ -20,7 +20,7 @@ struct piece {
 static struct piece piece_of(const struct sl_tensors *s, const struct sl_op *op) {
   const struct sl_plan *plan = s->job->plan;
   struct piece p = {.where = sl_job_locate(s->job, s->rank, op->role, op->tensor)};
-  p.index = plan->stages[sl_plan_coord(plan, s->rank).pp].tensors[op->tensor].tensor;
+  p.index = plan->pp_ranks[sl_plan_coord(plan, s->rank).pp].tensors[op->tensor].tensor;
   p.tensor = &plan->model->tensors[p.index];
   p.end = p.where.first + p.where.count;
   return p;

@@ -16,7 +16,7 @@
 
 /* All ops of a program that is one action. */
 static enum sl_status one_instance(const struct sl_lowering *l, struct sl_program *p, enum sl_action_kind kind) {
-  return sl_lower_instance(p, (struct sl_action){kind, l->rank_class->stage, -1}, 0, (int32_t)p->op_count);
+  return sl_lower_instance(p, (struct sl_action){kind, l->rank_class->pp_rank, -1}, 0, (int32_t)p->op_count);
 }
 
 /* The init program draws or loads every parameter piece and completes what stage 3 keeps whole. */
@@ -30,14 +30,14 @@ static enum sl_status lower_init_program(struct sl_lowering *l) {
 /* Weights are saved from their fp32 master where there is one. */
 static enum sl_status lower_save_role(const struct sl_lowering *l, struct sl_program *p, enum sl_role role) {
   const struct sl_class *c = l->rank_class;
-  for (int i = 0; i < l->stage->tensor_count; i++) {
+  for (int i = 0; i < l->pp_rank->tensor_count; i++) {
     const struct sl_op op = {.kind = SL_OP_SAVE_TENSOR,
                              .lane = SL_LANE_COMPUTE,
                              .group = SL_GROUP_NONE,
                              .place_group = SL_GROUP_NONE,
                              .dtype = c->buffers[c->role[role].buffer].dtype,
                              .phase = SL_PHASE_SAVE,
-                             .dim = {l->stage->tensors[i].numel},
+                             .dim = {l->pp_rank->tensors[i].numel},
                              .tensor = i,
                              .role = role};
     SL_TRY(SL_EMIT(p, op, sl_read(l, c->role[role].buffer)));
@@ -59,7 +59,7 @@ static enum sl_status lower_save_program(struct sl_lowering *l) {
 static enum sl_status open_streams(struct sl_lowering *l) {
   const struct sl_plan *plan = l->plan;
   int64_t widest = 0;
-  for (int i = 0; i < l->stage->chunk_count; i++) {
+  for (int i = 0; i < l->pp_rank->chunk_count; i++) {
     const struct sl_chunk *c = l->chunks[i].chunk;
     const int64_t in = c->embedding ? 0 : sl_stream_count(plan, c->first_layer);
     const int64_t out = c->head ? 0 : sl_stream_count(plan, c->first_layer + c->layer_count);
@@ -80,13 +80,13 @@ static enum sl_status open_streams(struct sl_lowering *l) {
 }
 
 static enum sl_status open_chunks(struct sl_lowering *l) {
-  SL_TRY(sl_calloc(&l->chunks, (size_t)l->stage->chunk_count, sizeof *l->chunks));
-  for (int i = 0; i < l->stage->chunk_count; i++) {
-    l->chunks[i].index = l->stage->chunks[i];
-    l->chunks[i].chunk = &l->plan->chunks[l->stage->chunks[i]];
+  SL_TRY(sl_calloc(&l->chunks, (size_t)l->pp_rank->chunk_count, sizeof *l->chunks));
+  for (int i = 0; i < l->pp_rank->chunk_count; i++) {
+    l->chunks[i].index = l->pp_rank->chunks[i];
+    l->chunks[i].chunk = &l->plan->chunks[l->pp_rank->chunks[i]];
   }
   const struct sl_schedule *s = &l->plan->schedule;
-  const int rank = l->rank_class->stage;
+  const int rank = l->rank_class->pp_rank;
   for (size_t i = 0; i < s->counts[rank]; i++) {
     const struct sl_action *a = &s->actions[rank][i];
     if (a->kind == SL_ACTION_BACKWARD_INPUT) l->chunks[l->plan->chunks[a->stage].local].split = true;
@@ -95,7 +95,7 @@ static enum sl_status open_chunks(struct sl_lowering *l) {
 }
 
 static void close_chunks(struct sl_lowering *l) {
-  for (int i = 0; l->chunks != NULL && i < l->stage->chunk_count; i++) {
+  for (int i = 0; l->chunks != NULL && i < l->pp_rank->chunk_count; i++) {
     free(l->chunks[i].forward.items);
     free(l->chunks[i].backward.items);
   }
@@ -112,7 +112,7 @@ static enum sl_status lower_class(struct sl_lowering *l) {
                         (int64_t)(sizeof(struct sl_control) / sizeof(double)), "control"));
   SL_GO(sl_zero_open(l));
   SL_GO(open_streams(l));
-  for (int i = 0; i < l->stage->chunk_count; i++) {
+  for (int i = 0; i < l->pp_rank->chunk_count; i++) {
     l->chunk = &l->chunks[i];
     l->chunk->first_buffer = (int32_t)c->buffer_count;
     SL_GO(sl_models_build(l));
@@ -145,9 +145,9 @@ enum sl_status sl_job_build(struct sl_job *job, const struct sl_plan *plan, cons
   for (int i = 0; i < job->class_count; i++) {
     const int ranks = plan->world / job->class_count;
     struct sl_class *c = &job->classes[i];
-    *c = (struct sl_class){.stage = i / job->classes_per_stage, .rank_count = ranks, .first_rank = i * ranks};
+    *c = (struct sl_class){.pp_rank = i / job->classes_per_stage, .rank_count = ranks, .first_rank = i * ranks};
     struct sl_lowering lowering = {.plan = plan,
-                                   .stage = &plan->stages[c->stage],
+                                   .stage = &plan->pp_ranks[c->pp_rank],
                                    .rank_class = c,
                                    .options = options,
                                    .dtype = plan->config->param_dtype,

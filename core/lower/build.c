@@ -76,8 +76,8 @@ int64_t sl_stream_count(const struct sl_plan *plan, int layer) {
 }
 
 struct sl_operand sl_param(const struct sl_lowering *l, int tensor) {
-  const int placed = l->stage->placed_of[tensor];
-  const int64_t bytes = l->stage->tensors[placed].numel * sl_dtype_bytes(l->dtype);
+  const int placed = l->pp_rank->placed_of[tensor];
+  const int64_t bytes = l->pp_rank->tensors[placed].numel * sl_dtype_bytes(l->dtype);
   return (struct sl_operand){
       .buffer = -1, .placed = placed, .slice = {.buffer = -1, .access = SL_READ, .bytes = bytes}};
 }

@@ -49,7 +49,7 @@ struct sl_lowered_chunk {
 /* State of lowering one class. */
 struct sl_lowering {
   const struct sl_plan *plan;
-  const struct sl_stage *stage;
+  const struct sl_pp_rank *pp_rank;
   struct sl_class *rank_class;
   const struct sl_build_options *options;
   enum sl_scope *scopes; /* one per buffer of the class */
@@ -57,7 +57,7 @@ struct sl_lowering {
   int member;                      /* in the shard group, where each member has a program of its own; -1 = any */
   enum sl_dtype dtype;             /* of parameters, activations and the gradients that kernels write */
   enum sl_dtype accumulate, wire;  /* of gradients between micro-batches, and in their reduction */
-  struct sl_lowered_chunk *chunks; /* the rank's, stage->chunk_count of them */
+  struct sl_lowered_chunk *chunks; /* the rank's, pp_rank->chunk_count of them */
   struct sl_lowered_chunk *chunk;  /* the one at hand */
   int32_t stream, dx;              /* see sl_lower_stream; -1 where nothing passes between stages */
   struct sl_slots *slots;          /* lower/slots.c's own */

@@ -46,15 +46,15 @@ struct sl_fetch {
 };
 
 static const struct sl_unit *unit_of(const struct sl_lowering *l, int unit) {
-  return &l->stage->layout.units[unit];
+  return &l->pp_rank->layout.units[unit];
 }
 
 static int64_t whole_of(const struct sl_lowering *l, int unit) {
-  return unit_of(l, unit)->part * l->stage->layout.members;
+  return unit_of(l, unit)->part * l->pp_rank->layout.members;
 }
 
 static const char *name_of(const struct sl_lowering *l, int unit) {
-  return l->plan->model->tensors[l->stage->tensors[unit_of(l, unit)->first_tensor].tensor].name;
+  return l->plan->model->tensors[l->pp_rank->tensors[unit_of(l, unit)->first_tensor].tensor].name;
 }
 
 static void add_use(struct use *u, int unit) {
@@ -70,7 +70,7 @@ static enum sl_status trace(struct sl_lowering *l, const struct sl_drafts *draft
     struct use u = {.draft = &drafts->items[i]};
     for (int k = 0; k < u.draft->operand_count; k++) {
       const struct sl_operand *o = &u.draft->operand[k];
-      if (o->buffer < 0 && !o->gradient) add_use(&u, l->stage->tensors[o->placed].unit);
+      if (o->buffer < 0 && !o->gradient) add_use(&u, l->pp_rank->tensors[o->placed].unit);
     }
     if (u.count == 0) continue;
     SL_TRY(sl_grow(&f->uses, &f->use_capacity, f->use_count + 1, sizeof *f->uses));
@@ -85,8 +85,8 @@ static enum sl_status open_secondary(struct sl_lowering *l) {
   int64_t count = 0;
   f->secondary = -1;
   if (l->plan->secondary == 1) return SL_OK;
-  SL_TRY(sl_calloc(&f->secondary_part, (size_t)l->stage->layout.unit_count, sizeof *f->secondary_part));
-  for (int i = 0; i < l->stage->layout.unit_count; i++) {
+  SL_TRY(sl_calloc(&f->secondary_part, (size_t)l->pp_rank->layout.unit_count, sizeof *f->secondary_part));
+  for (int i = 0; i < l->pp_rank->layout.unit_count; i++) {
     f->secondary_part[i] = count;
     if (f->persistent[i] < 0) count += whole_of(l, i) / l->plan->secondary;
   }
@@ -95,7 +95,7 @@ static enum sl_status open_secondary(struct sl_lowering *l) {
 }
 
 enum sl_status sl_fetch_open(struct sl_lowering *l) {
-  const size_t n = (size_t)l->stage->layout.unit_count;
+  const size_t n = (size_t)l->pp_rank->layout.unit_count;
   struct sl_fetch *f;
   SL_TRY(sl_calloc(&f, 1, sizeof *f));
   l->zero->fetch = f;
@@ -103,11 +103,11 @@ enum sl_status sl_fetch_open(struct sl_lowering *l) {
   SL_TRY(sl_calloc(&f->kept, n, sizeof *f->kept));
   SL_TRY(sl_calloc(&f->persistent, n, sizeof *f->persistent));
   SL_TRY(sl_calloc(&f->request, n, sizeof *f->request));
-  SL_TRY(sl_calloc(&f->unsharded, n * (size_t)l->stage->chunk_count, sizeof *f->unsharded));
-  for (size_t i = 0; i < n * (size_t)l->stage->chunk_count; i++) f->unsharded[i] = -1;
+  SL_TRY(sl_calloc(&f->unsharded, n * (size_t)l->pp_rank->chunk_count, sizeof *f->unsharded));
+  for (size_t i = 0; i < n * (size_t)l->pp_rank->chunk_count; i++) f->unsharded[i] = -1;
   for (int i = 0; i < (int)n; i++) {
     f->live[i] = f->persistent[i] = -1;
-    if (!l->stage->tensors[unit_of(l, i)->first_tensor].persistent) continue;
+    if (!l->pp_rank->tensors[unit_of(l, i)->first_tensor].persistent) continue;
     SL_TRY(sl_lower_buffer(l, &f->persistent[i], SL_SCOPE_PERSISTENT, SL_CATEGORY_PARAMETER, l->dtype, whole_of(l, i),
                            "%s", name_of(l, i)));
   }
@@ -137,14 +137,14 @@ enum sl_status sl_fetch_begin(struct sl_lowering *l) {
   }
   f->cursor = f->ahead = 0;
   f->live_numel = 0;
-  for (int i = 0; i < l->stage->layout.unit_count; i++) f->live[i] = -1;
+  for (int i = 0; i < l->pp_rank->layout.unit_count; i++) f->live[i] = -1;
   return SL_OK;
 }
 
 /* The first backward to be lowered follows the forward; others follow another instance of it, in the same state. */
 enum sl_status sl_fetch_resume(struct sl_lowering *l) {
   struct sl_fetch *f = l->zero->fetch;
-  const size_t bytes = (size_t)l->stage->layout.unit_count * sizeof *f->live;
+  const size_t bytes = (size_t)l->pp_rank->layout.unit_count * sizeof *f->live;
   if (f->cursor == f->forward_uses) {
     memcpy(f->kept, f->live, bytes);
     f->kept_numel = f->live_numel;
@@ -161,12 +161,12 @@ bool sl_fetch_traces(const struct sl_lowering *l) {
 
 /* Where the chunk at hand has its unsharded copy of a unit. */
 static int32_t *unsharded(const struct sl_lowering *l, int unit) {
-  return &l->zero->fetch->unsharded[(l->chunk - l->chunks) * l->stage->layout.unit_count + unit];
+  return &l->zero->fetch->unsharded[(l->chunk - l->chunks) * l->pp_rank->layout.unit_count + unit];
 }
 
 void sl_fetch_bind(const struct sl_lowering *l, struct sl_operand *o) {
   const struct sl_fetch *f = l->zero->fetch;
-  const struct sl_placed *t = &l->stage->tensors[o->placed];
+  const struct sl_placed *t = &l->pp_rank->tensors[o->placed];
   const int32_t now = sl_fetch_traces(l) ? f->live[t->unit] : *unsharded(l, t->unit);
   o->buffer = o->slice.buffer = f->persistent[t->unit] >= 0 ? f->persistent[t->unit] : now;
   o->slice.offset += (t->flat - unit_of(l, t->unit)->first) * sl_dtype_bytes(l->dtype);
@@ -335,7 +335,7 @@ static void mark_used(const struct sl_lowering *l, const struct sl_drafts *draft
   for (size_t i = 0; i < drafts->count; i++) {
     for (int k = 0; k < drafts->items[i].operand_count; k++) {
       const struct sl_operand *o = &drafts->items[i].operand[k];
-      if (o->buffer < 0 && !o->gradient) used[l->stage->tensors[o->placed].unit] = 1;
+      if (o->buffer < 0 && !o->gradient) used[l->pp_rank->tensors[o->placed].unit] = 1;
     }
   }
 }
@@ -345,10 +345,10 @@ enum sl_status sl_fetch_open_chunk(struct sl_lowering *l) {
   int32_t *used;
   enum sl_status status = SL_OK;
   if (f == NULL || sl_fetch_traces(l)) return SL_OK;
-  SL_TRY(sl_calloc(&used, (size_t)l->stage->layout.unit_count, sizeof *used));
+  SL_TRY(sl_calloc(&used, (size_t)l->pp_rank->layout.unit_count, sizeof *used));
   mark_used(l, &l->chunk->forward, used);
   mark_used(l, &l->chunk->backward, used);
-  for (int i = 0; i < l->stage->layout.unit_count; i++) {
+  for (int i = 0; i < l->pp_rank->layout.unit_count; i++) {
     if (!used[i] || f->persistent[i] >= 0) continue;
     SL_GO(sl_lower_buffer(l, unsharded(l, i), SL_SCOPE_WRITTEN, SL_CATEGORY_COMMUNICATION, l->dtype, whole_of(l, i),
                           "%s.unsharded", name_of(l, i)));
@@ -362,7 +362,7 @@ fail:
 /* Parameters stay the same over a step, so only the first UNSHARD of a chunk has to leave the secondary group. */
 enum sl_status sl_fetch_chunk(struct sl_lowering *l, struct sl_program *p, bool again) {
   const struct sl_fetch *f = l->zero->fetch;
-  for (int i = 0; i < l->stage->layout.unit_count; i++) {
+  for (int i = 0; i < l->pp_rank->layout.unit_count; i++) {
     if (*unsharded(l, i) < 0) continue;
     const bool secondary = f->secondary >= 0 && again;
     struct sl_operand part = {0};
@@ -380,7 +380,7 @@ enum sl_status sl_fetch_persistent(struct sl_lowering *l, struct sl_program *p, 
   const struct sl_fetch *f = l->zero->fetch;
   struct sl_op op = sl_zero_collective(l, SL_OP_ALL_GATHER, SL_GROUP_SHARD, l->dtype, phase, SL_PAYLOAD_PARAMETER, 0);
   int n = 0;
-  for (int i = 0; i < l->stage->layout.unit_count; i++) {
+  for (int i = 0; i < l->pp_rank->layout.unit_count; i++) {
     if (f->persistent[i] < 0) continue;
     SL_TRY(device_part(l, p, i, phase, &l->zero->wide[n++]));
     l->zero->wide[n++] = sl_write(l, f->persistent[i]);

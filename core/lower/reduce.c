@@ -69,13 +69,13 @@ static bool owned_in_flat(const struct sl_lowering *l) {
 
 enum sl_status sl_reduce_open(struct sl_lowering *l) {
   const struct sl_strategy *s = &l->plan->strategy;
-  const size_t n = (size_t)l->stage->tensor_count;
+  const size_t n = (size_t)l->pp_rank->tensor_count;
   const enum sl_scope scope = l->options->save_grads ? SL_SCOPE_PERSISTENT : SL_SCOPE_PROGRAM;
   struct sl_reduce *r;
   SL_TRY(sl_calloc(&r, 1, sizeof *r));
   l->zero->reduce = r;
   SL_TRY(sl_calloc(&r->alone, n, sizeof(bool)));
-  SL_TRY(sl_calloc(&r->contributions, n * (size_t)l->stage->chunk_count, sizeof(int)));
+  SL_TRY(sl_calloc(&r->contributions, n * (size_t)l->pp_rank->chunk_count, sizeof(int)));
   SL_TRY(sl_calloc(&r->seen, n, sizeof(int)));
   r->flat = r->arrived = -1;
   if (sharded(l)) {
@@ -88,7 +88,7 @@ enum sl_status sl_reduce_open(struct sl_lowering *l) {
   }
   if (!passes_through(l) || (!sharded(l) && !owned_in_flat(l))) return SL_OK;
   return sl_lower_buffer(l, &r->arrived, SL_SCOPE_MICRO, SL_CATEGORY_COMMUNICATION, l->wire,
-                         l->stage->layout.shard_numel, "grad.arrived");
+                         l->pp_rank->layout.shard_numel, "grad.arrived");
 }
 
 void sl_reduce_close(struct sl_lowering *l) {
@@ -107,7 +107,7 @@ void sl_reduce_close(struct sl_lowering *l) {
 
 /* What the backward of chunk `local` contributes to each placed tensor. */
 static int *contributions(const struct sl_lowering *l, int local) {
-  return l->zero->reduce->contributions + (size_t)local * (size_t)l->stage->tensor_count;
+  return l->zero->reduce->contributions + (size_t)local * (size_t)l->pp_rank->tensor_count;
 }
 
 /* Of the chunk at hand. */
@@ -116,11 +116,11 @@ static int expected(const struct sl_lowering *l, int placed) {
 }
 
 static bool shared(const struct sl_lowering *l, int placed) {
-  return l->stage->tensors[placed].shared;
+  return l->pp_rank->tensors[placed].shared;
 }
 
 static void count_contributions(struct sl_lowering *l) {
-  for (int c = 0; c < l->stage->chunk_count; c++) {
+  for (int c = 0; c < l->pp_rank->chunk_count; c++) {
     const struct sl_drafts *drafts = &l->chunks[c].backward;
     for (size_t i = 0; i < drafts->count; i++) {
       const struct sl_draft *d = &drafts->items[i];
@@ -139,8 +139,8 @@ struct made {
 
 static void find_made(const struct sl_lowering *l, struct made *made) {
   int at = 0;
-  for (int i = 0; i < l->stage->tensor_count; i++) made[i].first = -1;
-  for (int c = l->stage->chunk_count - 1; c >= 0; c--) {
+  for (int i = 0; i < l->pp_rank->tensor_count; i++) made[i].first = -1;
+  for (int c = l->pp_rank->chunk_count - 1; c >= 0; c--) {
     const struct sl_drafts *drafts = &l->chunks[c].backward;
     for (size_t i = 0; i < drafts->count; i++, at++) {
       const struct sl_draft *d = &drafts->items[i];
@@ -158,14 +158,14 @@ static void find_made(const struct sl_lowering *l, struct made *made) {
  * of the same op (a tied embedding's), and a unit of layers that is begun before the units behind it are done (a root with
  * the head in it). */
 static void find_alone(const struct sl_lowering *l, const struct made *made) {
-  const struct sl_layout *layout = &l->stage->layout;
+  const struct sl_layout *layout = &l->pp_rank->layout;
   struct sl_reduce *r = l->zero->reduce;
   int behind = -1; /* the last write of the units behind */
   if (l->plan->strategy.units != SL_UNITS_LAYER) {
-    for (int i = 0; i < l->stage->tensor_count; i++) {
+    for (int i = 0; i < l->pp_rank->tensor_count; i++) {
       int most = 0;
-      for (int c = 0; c < l->stage->chunk_count; c++) most += contributions(l, c)[i];
-      r->alone[i] = most > 1 || l->stage->tensors[i].tied;
+      for (int c = 0; c < l->pp_rank->chunk_count; c++) most += contributions(l, c)[i];
+      r->alone[i] = most > 1 || l->pp_rank->tensors[i].tied;
     }
     return;
   }
@@ -176,7 +176,7 @@ static void find_alone(const struct sl_lowering *l, const struct made *made) {
       if (made[i].first < first) first = made[i].first;
       if (made[i].last > last) last = made[i].last;
     }
-    for (int i = begin; i < end; i++) r->alone[i] = first <= behind || shared(l, i) || l->stage->tensors[i].tied;
+    for (int i = begin; i < end; i++) r->alone[i] = first <= behind || shared(l, i) || l->pp_rank->tensors[i].tied;
     if (first > behind) behind = last;
   }
 }
@@ -205,7 +205,7 @@ static void find_cuts(const struct sl_lowering *l, const struct made *made, int 
 
 /* Where buckets may be cut: anywhere, while the whole flat gradient stands. */
 static enum sl_status plan_cuts(const struct sl_lowering *l, bool *cut) {
-  const size_t count = (size_t)l->stage->tensor_count;
+  const size_t count = (size_t)l->pp_rank->tensor_count;
   struct made *made = NULL;
   int *earliest = NULL;
   enum sl_status status = SL_OK;
@@ -226,11 +226,11 @@ fail:
  * cannot be cut. */
 static bool starts_call(const struct sl_lowering *l, int i, int64_t count, int64_t run) {
   const struct sl_strategy *s = &l->plan->strategy;
-  const struct sl_placed *t = l->stage->tensors;
+  const struct sl_placed *t = l->pp_rank->tensors;
   /* a bucket is one chunk's, and an embedding tied across stages, whose gradient is complete at a time of its own, is one */
   if (t[i].chunk != t[i + 1].chunk || t[i].tied != t[i + 1].tied || t[i].shared != t[i + 1].shared) return true;
   if (s->units == SL_UNITS_LAYER || s->units == SL_UNITS_BUCKET) return t[i].unit != t[i + 1].unit;
-  const int64_t limit = sl_plan_bucket_limit(l->plan, l->stage, i + 1, l->zero->reduce->bucket_count <= 1);
+  const int64_t limit = sl_plan_bucket_limit(l->plan, l->pp_rank, i + 1, l->zero->reduce->bucket_count <= 1);
   return s->closes_after ? count >= limit : count + run > limit;
 }
 
@@ -255,7 +255,7 @@ static void join_last(const struct sl_lowering *l) {
  * the limit. */
 static void fill_buckets(const struct sl_lowering *l, const bool *cut) {
   struct sl_reduce *r = l->zero->reduce;
-  const struct sl_stage *s = l->stage;
+  const struct sl_pp_rank *s = l->pp_rank;
   struct bucket *open = NULL;
   int64_t end = s->layout.padded;
   for (int i = s->tensor_count - 1; i >= 0; i--) {
@@ -280,7 +280,7 @@ static void fill_buckets(const struct sl_lowering *l, const bool *cut) {
 
 static enum sl_status plan_buckets(struct sl_lowering *l) {
   struct sl_reduce *r = l->zero->reduce;
-  const size_t count = (size_t)l->stage->tensor_count;
+  const size_t count = (size_t)l->pp_rank->tensor_count;
   bool *cut = NULL;
   enum sl_status status;
   SL_GO(sl_calloc(&r->buckets, count, sizeof *r->buckets));
@@ -318,7 +318,7 @@ static enum sl_status bucket_buffers(struct sl_lowering *l) {
     struct bucket *b = &r->buckets[i];
     b->buffer = b->alone ? -1 : rotating[b->turn];
     if (!b->alone) continue;
-    const char *name = l->plan->model->tensors[l->stage->tensors[b->first].tensor].name;
+    const char *name = l->plan->model->tensors[l->pp_rank->tensors[b->first].tensor].name;
     SL_TRY(sl_lower_buffer(l, &b->buffer, SL_SCOPE_MICRO, SL_CATEGORY_COMMUNICATION, l->wire, b->count, "bucket.%s",
                            name));
   }
@@ -332,7 +332,7 @@ enum sl_status sl_reduce_begin(struct sl_lowering *l, struct sl_pass pass) {
     SL_TRY(plan_buckets(l));
     if (sharded(l) || recast(l)) SL_TRY(bucket_buffers(l));
   }
-  for (int i = 0; i < l->stage->tensor_count; i++) r->seen[i] = 0;
+  for (int i = 0; i < l->pp_rank->tensor_count; i++) r->seen[i] = 0;
   for (int i = 0; i < r->bucket_count; i++) {
     r->buckets[i].ready = 0;
     r->buckets[i].launched = false;
@@ -360,7 +360,7 @@ static bool reduces(const struct sl_lowering *l, int placed) {
 /* Where the gradient of `placed` goes: a run of the flat buffer or of its bucket. */
 static struct sl_operand target_of(const struct sl_lowering *l, int placed, enum sl_access access) {
   const struct sl_reduce *r = l->zero->reduce;
-  const struct sl_placed *t = &l->stage->tensors[placed];
+  const struct sl_placed *t = &l->pp_rank->tensors[placed];
   const struct bucket *b = &r->buckets[r->bucket_of[placed]];
   if (sharded(l)) return sl_part(l, b->buffer, access, t->flat - b->lo, t->numel);
   return sl_part(l, r->flat, access, t->flat, t->numel);
@@ -390,9 +390,9 @@ enum sl_status sl_reduce_bind(struct sl_lowering *l, struct sl_draft *d) {
       *o = target_of(l, o->placed, adds(l, o->placed) ? SL_READ_WRITE : SL_WRITE);
       continue;
     }
-    const char *name = l->plan->model->tensors[l->stage->tensors[o->placed].tensor].name;
+    const char *name = l->plan->model->tensors[l->pp_rank->tensors[o->placed].tensor].name;
     SL_TRY(sl_lower_buffer(l, &r->temporary[i], SL_SCOPE_MICRO, SL_CATEGORY_GRADIENT, l->dtype,
-                           l->stage->tensors[o->placed].numel, "d.%s", name));
+                           l->pp_rank->tensors[o->placed].numel, "d.%s", name));
     *o = sl_write(l, r->temporary[i]);
   }
   return SL_OK;
@@ -402,7 +402,7 @@ enum sl_status sl_reduce_bind(struct sl_lowering *l, struct sl_draft *d) {
 
 /* Padding takes part in a reduce_scatter and in the norm, so it must be zero; nothing ever writes it but this. */
 static enum sl_status clear_padding(struct sl_lowering *l, struct sl_program *p, const struct bucket *b) {
-  const struct sl_stage *s = l->stage;
+  const struct sl_pp_rank *s = l->pp_rank;
   const int32_t buffer = sharded(l) ? b->buffer : l->zero->reduce->flat;
   const int64_t base = sharded(l) ? b->lo : 0;
   int64_t end = b->lo + b->count;
@@ -444,7 +444,7 @@ static struct sl_operand arriving(const struct sl_lowering *l, const struct buck
 /* A flat partition: the call's buckets are a range of their unit and go to the owners of that range. */
 static enum sl_status reduce_range(struct sl_lowering *l, struct sl_program *p, const struct bucket *call, int buckets,
                                    struct sl_op op) {
-  const struct sl_unit *u = &l->stage->layout.units[l->stage->tensors[call->first].unit];
+  const struct sl_unit *u = &l->pp_rank->layout.units[l->pp_rank->tensors[call->first].unit];
   int n = 0;
   op.flags |= SL_OP_SHARE_RANGE;
   op.dim[1] = call[buckets - 1].lo - u->first;
@@ -460,7 +460,7 @@ static enum sl_status reduce_range(struct sl_lowering *l, struct sl_program *p, 
 /* Units that are split on their own: one coalesced call. */
 static enum sl_status reduce_units(struct sl_lowering *l, struct sl_program *p, const struct bucket *call, int buckets,
                                    struct sl_op op) {
-  const struct sl_stage *s = l->stage;
+  const struct sl_pp_rank *s = l->pp_rank;
   int n = 0;
   for (const struct bucket *b = call; b < call + buckets; b++) {
     for (int k = s->tensors[b->last].unit; k >= s->tensors[b->first].unit; k--) {
@@ -483,9 +483,9 @@ static enum sl_status sum_partial(struct sl_lowering *l, struct sl_program *p, c
       sl_zero_collective(l, SL_OP_ALL_REDUCE, SL_GROUP_TP, type, SL_PHASE_BACKWARD, SL_PAYLOAD_GRADIENT, 0);
   int n = 0;
   for (int i = b->last; i >= b->first; i--) {
-    if (!l->stage->tensors[i].partial) continue;
+    if (!l->pp_rank->tensors[i].partial) continue;
     l->zero->wide[n++] = target_of(l, i, SL_READ_WRITE);
-    op.dim[0] += l->stage->tensors[i].numel;
+    op.dim[0] += l->pp_rank->tensors[i].numel;
   }
   return n > 0 ? sl_lower_emit(p, op, n, l->zero->wide) : SL_OK;
 }
@@ -543,7 +543,7 @@ enum sl_status sl_reduce_after(struct sl_lowering *l, struct sl_program *p, cons
     if (o->buffer >= 0 || !o->gradient) continue;
     if (r->temporary[k] >= 0) {
       SL_TRY(sl_zero_convert(l, p, sl_read(l, r->temporary[k]), target_of(l, o->placed, SL_WRITE),
-                             l->stage->tensors[o->placed].numel, adds(l, o->placed)));
+                             l->pp_rank->tensors[o->placed].numel, adds(l, o->placed)));
     }
     struct bucket *b = &r->buckets[r->bucket_of[o->placed]];
     if (++r->seen[o->placed] < expected(l, o->placed) || !reduces(l, o->placed)) continue;
@@ -555,7 +555,7 @@ enum sl_status sl_reduce_after(struct sl_lowering *l, struct sl_program *p, cons
 
 /* Own parts from the buffer they arrived in to where they are kept. */
 static enum sl_status settle(struct sl_lowering *l, struct sl_program *p) {
-  const struct sl_layout *layout = &l->stage->layout;
+  const struct sl_layout *layout = &l->pp_rank->layout;
   const int32_t arrived = l->zero->reduce->arrived, flat = l->zero->reduce->flat;
   const int32_t shard = l->rank_class->role[SL_ROLE_GRAD].buffer;
   if (sharded(l) && l->plan->chunk_count == 1) {

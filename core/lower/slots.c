@@ -46,19 +46,19 @@ enum { ANY = -1 };
 /* Who holds a slot: a micro-batch of a chunk of the rank. The chunk's output stands under a number of its own until it is sent
  * or the next chunk's input. */
 static size_t holder(const struct sl_lowering *l, int local, int micro_batch, bool output) {
-  const size_t chunk = (size_t)local + (output ? (size_t)l->stage->chunk_count : 0);
+  const size_t chunk = (size_t)local + (output ? (size_t)l->pp_rank->chunk_count : 0);
   return chunk * (size_t)l->plan->n_micro + (size_t)(micro_batch == ANY ? 0 : micro_batch);
 }
 
 static size_t holders(const struct sl_lowering *l) {
-  return 2 * (size_t)l->stage->chunk_count * (size_t)l->plan->n_micro;
+  return 2 * (size_t)l->pp_rank->chunk_count * (size_t)l->plan->n_micro;
 }
 
 /* ---- one pool ---- */
 
 static enum sl_status open_pool(const struct sl_lowering *l, struct pool *pool) {
   const size_t most = holders(l) + SL_SLOT_ACTIVATION; /* as many may rest beside */
-  SL_TRY(sl_calloc(&pool->users, (size_t)l->stage->chunk_count, sizeof *pool->users));
+  SL_TRY(sl_calloc(&pool->users, (size_t)l->pp_rank->chunk_count, sizeof *pool->users));
   SL_TRY(sl_calloc(&pool->slot_of, holders(l), sizeof *pool->slot_of));
   SL_TRY(sl_calloc(&pool->taken, most / 64 + 1, sizeof *pool->taken));
   memset(pool->slot_of, 0xff, holders(l) * sizeof *pool->slot_of);
@@ -114,7 +114,7 @@ static void hand_over(struct pool *pool, size_t from, size_t to) {
 /* The chunk of this rank that is stage `stage`, -1 where that is another rank's. */
 static int local_of(const struct sl_lowering *l, int stage) {
   if (stage < 0 || stage >= l->plan->chunk_count) return -1;
-  return l->plan->chunks[stage].rank == l->rank_class->stage ? l->plan->chunks[stage].local : -1;
+  return l->plan->chunks[stage].rank == l->rank_class->pp_rank ? l->plan->chunks[stage].local : -1;
 }
 
 static void take_kept(struct sl_slots *s, enum sl_slot kind, int local, size_t own) {
@@ -229,7 +229,7 @@ static int by_family(const void *a, const void *b) {
 /* The pool for such members of exactly these chunks, which is made where there is none. */
 static enum sl_status pool_for(const struct sl_lowering *l, const struct member *m, const bool *users, int32_t *out) {
   struct sl_slots *s = l->slots;
-  const size_t bytes = (size_t)l->stage->chunk_count * sizeof *users;
+  const size_t bytes = (size_t)l->pp_rank->chunk_count * sizeof *users;
   for (size_t k = 0; k < s->kept_count; k++) {
     const struct pool *pool = &s->kept[k];
     *out = (int32_t)k;
@@ -247,7 +247,7 @@ static enum sl_status pool_for(const struct sl_lowering *l, const struct member 
 
 static enum sl_status join_family(struct sl_lowering *l, const struct member *family, size_t count, bool *users) {
   int32_t pool;
-  memset(users, 0, (size_t)l->stage->chunk_count * sizeof *users);
+  memset(users, 0, (size_t)l->pp_rank->chunk_count * sizeof *users);
   for (size_t i = 0; i < count; i++) users[family[i].chunk] = true;
   SL_TRY(pool_for(l, family, users, &pool));
   for (size_t i = 0; i < count; i++) {
@@ -313,7 +313,7 @@ static bool is_member(const struct sl_buffer *b, const struct use *u) {
 
 static size_t list_members(const struct sl_lowering *l, struct use *uses, struct member *members) {
   size_t n = 0;
-  for (int chunk = 0; chunk < l->stage->chunk_count; chunk++) {
+  for (int chunk = 0; chunk < l->pp_rank->chunk_count; chunk++) {
     const struct sl_lowered_chunk *c = &l->chunks[chunk];
     find_uses(c, uses);
     for (int32_t i = c->first_buffer; i < c->end_buffer; i++) find_heir(l, c, uses, i);
@@ -334,7 +334,7 @@ static enum sl_status find_families(struct sl_lowering *l) {
   bool *users = NULL;
   SL_GO(sl_calloc(&members, l->rank_class->buffer_count, sizeof *members));
   SL_GO(sl_calloc(&uses, l->rank_class->buffer_count, sizeof *uses));
-  SL_GO(sl_calloc(&users, (size_t)l->stage->chunk_count, sizeof *users));
+  SL_GO(sl_calloc(&users, (size_t)l->pp_rank->chunk_count, sizeof *users));
   const size_t n = list_members(l, uses, members);
   qsort(members, n, sizeof *members, by_chunk);
   for (size_t i = 1; i < n; i++) {

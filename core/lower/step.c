@@ -111,7 +111,7 @@ static struct sl_pass pass_of(const struct walk *w, const struct sl_action *a, i
   pass.again = a->kind == SL_ACTION_UNSHARD && l->plan->secondary > 1 && l->chunks[local].gathered;
   if (!contributes(a->kind)) return pass;
   int done = 0, all = 0; /* over the chunks that share the tied embedding */
-  for (int i = 0; i < l->stage->chunk_count; i++) {
+  for (int i = 0; i < l->pp_rank->chunk_count; i++) {
     if (!shares_tied(l, i)) continue;
     done += l->chunks[i].passes;
     all += n;
@@ -165,9 +165,9 @@ static enum sl_status visit(struct walk *w, const struct sl_action *a) {
 enum sl_status sl_lower_step(struct sl_lowering *l) {
   enum sl_status status;
   const struct sl_schedule *s = &l->plan->schedule;
-  const int rank = l->rank_class->stage;
+  const int rank = l->rank_class->pp_rank;
   struct walk w = {.l = l, .p = &l->rank_class->programs[SL_PROGRAM_STEP]};
-  SL_GO(sl_calloc(&w.segments, (size_t)l->stage->chunk_count, sizeof *w.segments));
+  SL_GO(sl_calloc(&w.segments, (size_t)l->pp_rank->chunk_count, sizeof *w.segments));
   for (size_t i = 0; i < s->counts[rank]; i++) {
     if (contributes(s->actions[rank][i].kind)) w.last_backward = i;
   }

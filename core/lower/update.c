@@ -40,11 +40,11 @@ struct run {
 
 /* Number of runs, and run `i`. Shards that stand contiguous on both sides are one run. */
 static int run_count(const struct sl_lowering *l, bool contiguous) {
-  return contiguous || l->stage->layout.members == 1 ? 1 : l->stage->layout.unit_count;
+  return contiguous || l->pp_rank->layout.members == 1 ? 1 : l->pp_rank->layout.unit_count;
 }
 
 static struct run run_at(const struct sl_lowering *l, bool contiguous, int i) {
-  const struct sl_layout *layout = &l->stage->layout;
+  const struct sl_layout *layout = &l->pp_rank->layout;
   if (run_count(l, contiguous) == 1 && (contiguous || layout->members == 1)) {
     return (struct run){.count = l->member >= 0 ? sl_layout_shard(layout, l->member) : layout->shard_numel};
   }
@@ -70,7 +70,7 @@ static struct sl_operand state_run(const struct sl_lowering *l, enum sl_role rol
 
 /* How often the gradient of a placed tensor is counted, beyond data parallelism, when all ranks add theirs up. */
 static int copies(const struct sl_lowering *l, int placed) {
-  const struct sl_placed *t = &l->stage->tensors[placed];
+  const struct sl_placed *t = &l->pp_rank->tensors[placed];
   return (t->replicated ? l->plan->tp : 1) * (t->tied ? 2 : 1);
 }
 
@@ -96,8 +96,8 @@ static enum sl_status emit_squares(struct sl_lowering *l, struct sl_program *p, 
 
 /* The squares of tensors first .. end - 1, which are counted equally often: whole, or their cut of each unit. */
 static enum sl_status square_stretch(struct sl_lowering *l, struct sl_program *p, int first, int end) {
-  const struct sl_layout *layout = &l->stage->layout;
-  const struct sl_placed *t = l->stage->tensors;
+  const struct sl_layout *layout = &l->pp_rank->layout;
+  const struct sl_placed *t = l->pp_rank->tensors;
   const int64_t lo = t[first].flat, hi = t[end - 1].flat + t[end - 1].numel;
   const int times = copies(l, first);
   if (l->rank_class->role[SL_ROLE_GRAD].form == SL_FORM_WHOLE) {
@@ -117,13 +117,13 @@ static enum sl_status square_stretch(struct sl_lowering *l, struct sl_program *p
 static enum sl_status emit_norm(struct sl_lowering *l, struct sl_program *p) {
   const enum sl_role_form form = l->rank_class->role[SL_ROLE_GRAD].form;
   const bool contiguous = form != SL_FORM_SHARD_IN_FLAT;
-  const int n = l->stage->tensor_count;
+  const int n = l->pp_rank->tensor_count;
   int end = 1;
   while (end < n && copies(l, end) == copies(l, 0)) end++;
   if (end == n && copies(l, 0) == 1) { /* everything counts alike: in as few runs as there are */
     for (int i = 0; i < run_count(l, contiguous); i++) {
       struct run run = run_at(l, contiguous, i);
-      if (form == SL_FORM_WHOLE) run.count = l->stage->layout.padded;
+      if (form == SL_FORM_WHOLE) run.count = l->pp_rank->layout.padded;
       SL_TRY(emit_squares(l, p, state_run(l, SL_ROLE_GRAD, SL_READ, run), run.count, 1, 0, 0));
     }
     return SL_OK;
@@ -143,14 +143,14 @@ static int gradient_parts(const struct sl_lowering *l, int only, int64_t *count)
   int n = 0;
   *count = 0;
   if (form == SL_FORM_WHOLE) {
-    const struct sl_placed *t = &l->stage->tensors[only];
+    const struct sl_placed *t = &l->pp_rank->tensors[only];
     *count = t->numel;
     l->zero->wide[n++] = sl_part(l, l->rank_class->role[SL_ROLE_GRAD].buffer, SL_READ_WRITE, t->flat, t->numel);
     return n;
   }
-  for (int k = 0; k < l->stage->layout.unit_count; k++) {
-    const struct sl_unit *u = &l->stage->layout.units[k];
-    if (only >= 0 && k != l->stage->tensors[only].unit) continue;
+  for (int k = 0; k < l->pp_rank->layout.unit_count; k++) {
+    const struct sl_unit *u = &l->pp_rank->layout.units[k];
+    if (only >= 0 && k != l->pp_rank->tensors[only].unit) continue;
     l->zero->wide[n++] = state_run(l, SL_ROLE_GRAD, SL_READ_WRITE, (struct run){u, u->part});
     *count += u->part;
   }
@@ -172,8 +172,8 @@ static enum sl_status emit_sums(struct sl_lowering *l, struct sl_program *p) {
   const struct sl_strategy *s = &l->plan->strategy;
   const bool owned = s->shard_optimizer && s->units != SL_UNITS_OWNER;
   if (owned && l->plan->shard < l->plan->dp) SL_TRY(sum_gradient(l, p, SL_GROUP_REPLICATE, -1));
-  for (int i = 0; i < l->stage->tensor_count; i++) {
-    if (l->stage->tensors[i].tied) SL_TRY(sum_gradient(l, p, SL_GROUP_EMBED, i));
+  for (int i = 0; i < l->pp_rank->tensor_count; i++) {
+    if (l->pp_rank->tensors[i].tied) SL_TRY(sum_gradient(l, p, SL_GROUP_EMBED, i));
   }
   return SL_OK;
 }
@@ -255,7 +255,7 @@ static enum sl_status emit_update(struct sl_lowering *l, struct sl_program *p) {
 /* A flat partition, allgather_bucket_size elements at a time: the same run of every member's part in each call, as DeepSpeed's
  * all_gather_dp_groups cuts them. */
 static enum sl_status gather_flat(struct sl_lowering *l, struct sl_program *p, const struct sl_unit *u) {
-  const int members = l->stage->layout.members;
+  const int members = l->pp_rank->layout.members;
   const int32_t param = l->rank_class->role[SL_ROLE_PARAM].buffer;
   const int64_t part = u->part, limit = l->plan->config->zero.allgather_bucket_size;
   int64_t chunks = limit > 0 ? part * members / limit : part;
@@ -277,7 +277,7 @@ static enum sl_status gather_flat(struct sl_lowering *l, struct sl_program *p, c
 /* One unit: gathered from its parts, or broadcast by its owner. */
 static enum sl_status gather_unit(struct sl_lowering *l, struct sl_program *p, const struct sl_unit *u) {
   const int32_t param = l->rank_class->role[SL_ROLE_PARAM].buffer;
-  const int64_t whole = u->owner >= 0 ? u->numel : u->part * l->stage->layout.members;
+  const int64_t whole = u->owner >= 0 ? u->numel : u->part * l->pp_rank->layout.members;
   struct sl_op op = sl_zero_collective(l, u->owner >= 0 ? SL_OP_BROADCAST : SL_OP_ALL_GATHER, SL_GROUP_SHARD, l->dtype,
                                        SL_PHASE_STEP, SL_PAYLOAD_PARAMETER, whole);
   if (u->owner >= 0) {
@@ -297,8 +297,8 @@ enum sl_status sl_update_step(struct sl_lowering *l, struct sl_program *p) {
   SL_TRY(emit_update(l, p));
   if (!s->shard_optimizer) return SL_OK;
   if (s->shard_params) return sl_fetch_persistent(l, p, SL_PHASE_STEP);
-  for (int i = 0; i < l->stage->layout.unit_count; i++) {
-    const struct sl_unit *u = &l->stage->layout.units[i];
+  for (int i = 0; i < l->pp_rank->layout.unit_count; i++) {
+    const struct sl_unit *u = &l->pp_rank->layout.units[i];
     SL_TRY(s->units == SL_UNITS_FLAT ? gather_flat(l, p, u) : gather_unit(l, p, u));
   }
   return SL_OK;
@@ -309,9 +309,9 @@ enum sl_status sl_update_step(struct sl_lowering *l, struct sl_program *p) {
 static enum sl_status init_role(struct sl_lowering *l, struct sl_program *p, enum sl_role role) {
   const int32_t buffer = l->rank_class->role[role].buffer;
   if (l->rank_class->role[role].form == SL_FORM_ABSENT) return SL_OK;
-  for (int i = 0; i < l->stage->tensor_count; i++) {
+  for (int i = 0; i < l->pp_rank->tensor_count; i++) {
     struct sl_op op =
-        sl_zero_op(SL_OP_INIT_TENSOR, l->rank_class->buffers[buffer].dtype, SL_PHASE_INIT, l->stage->tensors[i].numel);
+        sl_zero_op(SL_OP_INIT_TENSOR, l->rank_class->buffers[buffer].dtype, SL_PHASE_INIT, l->pp_rank->tensors[i].numel);
     op.tensor = i;
     op.role = role;
     SL_TRY(SL_EMIT(p, op, sl_update(l, buffer))); /* a piece of it: the rest stays */

@@ -40,7 +40,7 @@ struct sl_op sl_zero_collective(const struct sl_lowering *l, enum sl_op_kind kin
 struct sl_operand sl_zero_own(const struct sl_lowering *l, int32_t buffer, enum sl_access access, int64_t first,
                               int64_t count) {
   struct sl_operand o = sl_part(l, buffer, access, first, count);
-  if (l->stage->layout.members > 1) o.slice.shard_stride = o.slice.bytes;
+  if (l->pp_rank->layout.members > 1) o.slice.shard_stride = o.slice.bytes;
   return o;
 }
 
@@ -60,7 +60,7 @@ enum sl_status sl_zero_convert(const struct sl_lowering *l, struct sl_program *p
 
 enum sl_status sl_zero_state(struct sl_lowering *l, enum sl_role role, enum sl_role_form form, enum sl_scope scope,
                              enum sl_category category, enum sl_dtype dtype, const char *name) {
-  const struct sl_layout *layout = &l->stage->layout;
+  const struct sl_layout *layout = &l->pp_rank->layout;
   const int64_t count = form != SL_FORM_SHARD ? layout->padded
                         : l->member >= 0      ? sl_layout_shard(layout, l->member)
                                               : layout->shard_numel;
@@ -71,7 +71,7 @@ enum sl_status sl_zero_state(struct sl_lowering *l, enum sl_role role, enum sl_r
 enum sl_status sl_zero_open(struct sl_lowering *l) {
   const bool sharded = l->plan->strategy.shard_params;
   SL_TRY(sl_calloc(&l->zero, 1, sizeof *l->zero));
-  SL_TRY(sl_calloc(&l->zero->wide, 2 * (size_t)l->stage->tensor_count, sizeof *l->zero->wide));
+  SL_TRY(sl_calloc(&l->zero->wide, 2 * (size_t)l->pp_rank->tensor_count, sizeof *l->zero->wide));
   SL_TRY(sl_zero_state(l, SL_ROLE_PARAM, sharded ? SL_FORM_SHARD : SL_FORM_WHOLE, SL_SCOPE_PERSISTENT,
                        SL_CATEGORY_PARAMETER, l->dtype, sharded ? "param.shard" : "param"));
   if (l->plan->strategy.offload_params) sl_lower_move(l, l->rank_class->role[SL_ROLE_PARAM].buffer, SL_SPACE_HOST);
@@ -101,7 +101,7 @@ static void bind_params(const struct sl_lowering *l, struct sl_draft *d) {
       sl_fetch_bind(l, o);
     } else {
       o->buffer = o->slice.buffer = l->rank_class->role[SL_ROLE_PARAM].buffer;
-      o->slice.offset += l->stage->tensors[o->placed].flat * sl_dtype_bytes(l->dtype);
+      o->slice.offset += l->pp_rank->tensors[o->placed].flat * sl_dtype_bytes(l->dtype);
     }
   }
 }

@@ -33,7 +33,7 @@ static struct sl_op op_of(const struct mlp *m, enum sl_op_kind kind, int layer, 
 static struct sl_op gemm_op(const struct mlp *m, int layer, unsigned flags) {
   struct sl_op op = op_of(m, SL_OP_GEMM, layer, 0, 0);
   op.flags = flags;
-  op.tensor = m->l->stage->placed_of[2 * layer];
+  op.tensor = m->l->pp_rank->placed_of[2 * layer];
   return op;
 }
 

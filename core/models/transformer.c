@@ -57,7 +57,7 @@ struct sl_op sl_transformer_op(const struct sl_transformer *g, enum sl_op_kind k
                         .place_group = SL_GROUP_NONE,
                         .dtype = g->l->dtype,
                         .phase = g->phase,
-                        .tensor = tensor < 0 ? -1 : g->l->stage->placed_of[tensor],
+                        .tensor = tensor < 0 ? -1 : g->l->pp_rank->placed_of[tensor],
                         .layer = layer};
 }
 

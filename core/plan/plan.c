@@ -133,12 +133,12 @@ static bool uses(const struct sl_plan *plan, const struct sl_chunk *c, int i) {
   return t->layer >= c->first_layer && t->layer < c->first_layer + c->layer_count;
 }
 
-static void place_tensor(struct sl_stage *stage, const struct sl_plan *plan, int tensor, int chunk) {
+static void place_tensor(struct sl_pp_rank *pp_rank, const struct sl_plan *plan, int tensor, int chunk) {
   const struct sl_tensor *t = &plan->model->tensors[tensor];
   int64_t numel = 1;
   for (int d = 0; d < t->n_dim; d++) numel *= sl_plan_local_size(plan, t, d);
-  stage->placed_of[tensor] = stage->tensor_count;
-  stage->tensors[stage->tensor_count++] = (struct sl_placed){.tensor = tensor,
+  pp_rank->placed_of[tensor] = pp_rank->tensor_count;
+  pp_rank->tensors[pp_rank->tensor_count++] = (struct sl_placed){.tensor = tensor,
                                                              .chunk = chunk,
                                                              .numel = numel,
                                                              .replicated = plan->tp > 1 && t->tp_dim < 0,
@@ -146,24 +146,24 @@ static void place_tensor(struct sl_stage *stage, const struct sl_plan *plan, int
                                                              .tied = tensor == 0 && sl_plan_ties(plan),
                                                              .shared = tensor == 0 && plan->model->tied_head &&
                                                                        plan->chunk_count > 1 && !sl_plan_ties(plan)};
-  stage->layout.numel += numel;
+  pp_rank->layout.numel += numel;
 }
 
 /* The flat space: chunk by chunk in model order; a strategy of layers puts what is outside the blocks first, as FSDP's root
  * unit. */
-static enum sl_status order_tensors(struct sl_stage *stage, const struct sl_plan *plan) {
+static enum sl_status order_tensors(struct sl_pp_rank *pp_rank, const struct sl_plan *plan) {
   const struct sl_model *model = plan->model;
-  SL_TRY(sl_calloc(&stage->tensors, (size_t)model->tensor_count, sizeof *stage->tensors));
-  SL_TRY(sl_calloc(&stage->placed_of, (size_t)model->tensor_count, sizeof *stage->placed_of));
-  for (int i = 0; i < model->tensor_count; i++) stage->placed_of[i] = -1;
+  SL_TRY(sl_calloc(&pp_rank->tensors, (size_t)model->tensor_count, sizeof *pp_rank->tensors));
+  SL_TRY(sl_calloc(&pp_rank->placed_of, (size_t)model->tensor_count, sizeof *pp_rank->placed_of));
+  for (int i = 0; i < model->tensor_count; i++) pp_rank->placed_of[i] = -1;
   const bool root_first = plan->strategy.units == SL_UNITS_LAYER;
-  for (int c = 0; c < stage->chunk_count; c++) {
+  for (int c = 0; c < pp_rank->chunk_count; c++) {
     for (int pass = root_first ? 0 : 1; pass < 2; pass++) {
       for (int i = 0; i < model->tensor_count; i++) {
         const bool in_root = root_first && (model->tensors[i].layer < 0 || model->tensors[i].layer >= model->n_layer);
         if (in_root != (pass == 0) && root_first) continue;
-        if (stage->placed_of[i] >= 0 || !uses(plan, &plan->chunks[stage->chunks[c]], i)) continue;
-        place_tensor(stage, plan, i, c);
+        if (pp_rank->placed_of[i] >= 0 || !uses(plan, &plan->chunks[pp_rank->chunks[c]], i)) continue;
+        place_tensor(pp_rank, plan, i, c);
       }
     }
   }
@@ -173,22 +173,22 @@ static enum sl_status order_tensors(struct sl_stage *stage, const struct sl_plan
 /* Does placed tensor `i` > 0 belong with the one before it? Not where the next chunk begins, because chunks are reduced at
  * different times, nor a tied embedding with anything: it is split alike on both its pipeline ranks, so that parts can be
  * summed over the two, or is complete when both chunks that use it are. */
-static bool stands_alone(const struct sl_stage *stage, int i) {
-  const struct sl_placed *now = &stage->tensors[i], *before = &stage->tensors[i - 1];
+static bool stands_alone(const struct sl_pp_rank *pp_rank, int i) {
+  const struct sl_placed *now = &pp_rank->tensors[i], *before = &pp_rank->tensors[i - 1];
   return now->tied || before->tied || now->shared || before->shared || now->chunk != before->chunk;
 }
 
 /* Does a new unit start at placed tensor `i` > 0? */
-static bool starts_unit(const struct sl_plan *plan, const struct sl_stage *stage, int i) {
+static bool starts_unit(const struct sl_plan *plan, const struct sl_pp_rank *pp_rank, int i) {
   const struct sl_model *model = plan->model;
-  const struct sl_tensor *now = &model->tensors[stage->tensors[i].tensor];
-  if (stands_alone(stage, i)) return true;
+  const struct sl_tensor *now = &model->tensors[pp_rank->tensors[i].tensor];
+  if (stands_alone(pp_rank, i)) return true;
   switch (plan->strategy.units) {
   case SL_UNITS_PARAMETER:
   case SL_UNITS_OWNER:
     return true;
   case SL_UNITS_LAYER: {
-    const struct sl_tensor *before = &model->tensors[stage->tensors[i - 1].tensor];
+    const struct sl_tensor *before = &model->tensors[pp_rank->tensors[i - 1].tensor];
     const bool in_block = now->layer >= 0 && now->layer < model->n_layer;
     return in_block && before->layer != now->layer;
   }
@@ -198,33 +198,33 @@ static bool starts_unit(const struct sl_plan *plan, const struct sl_stage *stage
 }
 
 /* Units that start where the rule says, in one pass. */
-static void cut_units(struct sl_stage *stage, const struct sl_plan *plan) {
-  struct sl_layout *layout = &stage->layout;
-  for (int i = 0; i < stage->tensor_count; i++) {
-    if (i == 0 || starts_unit(plan, stage, i)) {
+static void cut_units(struct sl_pp_rank *pp_rank, const struct sl_plan *plan) {
+  struct sl_layout *layout = &pp_rank->layout;
+  for (int i = 0; i < pp_rank->tensor_count; i++) {
+    if (i == 0 || starts_unit(plan, pp_rank, i)) {
       layout->units[layout->unit_count++] = (struct sl_unit){.first_tensor = i, .owner = -1};
     }
     layout->units[layout->unit_count - 1].tensor_count++;
   }
 }
 
-int64_t sl_plan_bucket_limit(const struct sl_plan *plan, const struct sl_stage *stage, int placed, bool first) {
+int64_t sl_plan_bucket_limit(const struct sl_plan *plan, const struct sl_pp_rank *pp_rank, int placed, bool first) {
   const struct sl_strategy *s = &plan->strategy;
-  const struct sl_chunk *chunk = &plan->chunks[stage->chunks[stage->tensors[placed].chunk]];
+  const struct sl_chunk *chunk = &plan->chunks[pp_rank->chunks[pp_rank->tensors[placed].chunk]];
   if (s->whole_later_chunks && (chunk->rank > 0 || chunk->local > 0)) return INT64_MAX;
   return first ? s->first_bucket : s->bucket;
 }
 
 /* Buckets as units fill from the last tensor and close with the one that reaches the limit. */
-static void cut_buckets(struct sl_stage *stage, const struct sl_plan *plan) {
-  struct sl_layout *layout = &stage->layout;
+static void cut_buckets(struct sl_pp_rank *pp_rank, const struct sl_plan *plan) {
+  struct sl_layout *layout = &pp_rank->layout;
   int64_t open = 0;
   int count = 0;
-  for (int i = stage->tensor_count - 1; i >= 0; i--) {
-    open += stage->tensors[i].numel;
+  for (int i = pp_rank->tensor_count - 1; i >= 0; i--) {
+    open += pp_rank->tensors[i].numel;
     count++;
-    const int64_t limit = sl_plan_bucket_limit(plan, stage, i, layout->unit_count == 0);
-    if (open < limit && i > 0 && !stands_alone(stage, i)) continue;
+    const int64_t limit = sl_plan_bucket_limit(plan, pp_rank, i, layout->unit_count == 0);
+    if (open < limit && i > 0 && !stands_alone(pp_rank, i)) continue;
     layout->units[layout->unit_count++] = (struct sl_unit){.first_tensor = i, .tensor_count = count, .owner = -1};
     open = count = 0;
   }
@@ -236,13 +236,13 @@ static void cut_buckets(struct sl_stage *stage, const struct sl_plan *plan) {
 }
 
 /* Positions, padding and even parts. */
-static void place_units(struct sl_stage *stage, int64_t alignment) {
-  struct sl_layout *layout = &stage->layout;
+static void place_units(struct sl_pp_rank *pp_rank, int64_t alignment) {
+  struct sl_layout *layout = &pp_rank->layout;
   for (int k = 0; k < layout->unit_count; k++) {
     struct sl_unit *u = &layout->units[k];
     u->first = layout->padded;
     for (int i = 0; i < u->tensor_count; i++) {
-      struct sl_placed *t = &stage->tensors[u->first_tensor + i];
+      struct sl_placed *t = &pp_rank->tensors[u->first_tensor + i];
       t->flat = u->first + u->numel;
       t->unit = k;
       u->numel += t->numel;
@@ -257,8 +257,8 @@ static void place_units(struct sl_stage *stage, int64_t alignment) {
 
 /* PyTorch's partition (zero_redundancy_optimizer.py, _partition_parameters): parameters by size, largest first, each whole to
  * the first of the members with the smallest total. */
-static enum sl_status deal_owners(struct sl_stage *stage) {
-  struct sl_layout *layout = &stage->layout;
+static enum sl_status deal_owners(struct sl_pp_rank *pp_rank) {
+  struct sl_layout *layout = &pp_rank->layout;
   bool *dealt;
   SL_TRY(sl_calloc(&layout->member_numel, (size_t)layout->members, sizeof *layout->member_numel));
   SL_TRY(sl_calloc(&dealt, (size_t)layout->unit_count, sizeof *dealt));
@@ -280,7 +280,7 @@ static enum sl_status deal_owners(struct sl_stage *stage) {
   }
   for (int i = 0; i < layout->unit_count; i++) {
     struct sl_unit *u = &layout->units[i];
-    u->first = stage->tensors[u->first_tensor].flat = layout->padded;
+    u->first = pp_rank->tensors[u->first_tensor].flat = layout->padded;
     layout->padded += u->numel;
   }
   for (int g = 0; g < layout->members; g++) {
@@ -292,10 +292,10 @@ static enum sl_status deal_owners(struct sl_stage *stage) {
 
 /* Stage 3 keeps small parameters whole, in model order up to the model's limit, as DeepSpeed does
  * (parameter_offload.py, mark_persistent_parameters). */
-static void mark_persistent(struct sl_stage *stage, const struct sl_config *config) {
+static void mark_persistent(struct sl_pp_rank *pp_rank, const struct sl_config *config) {
   int64_t total = 0;
-  for (int i = 0; i < stage->tensor_count; i++) {
-    struct sl_placed *t = &stage->tensors[i];
+  for (int i = 0; i < pp_rank->tensor_count; i++) {
+    struct sl_placed *t = &pp_rank->tensors[i];
     if (t->numel > config->zero.param_persistence_threshold) continue;
     if (t->numel > config->zero.model_persistence_threshold - total) continue;
     t->persistent = true;
@@ -303,20 +303,20 @@ static void mark_persistent(struct sl_stage *stage, const struct sl_config *conf
   }
 }
 
-static enum sl_status build_stage(struct sl_stage *stage, const struct sl_plan *plan) {
+static enum sl_status build_pp_rank(struct sl_pp_rank *pp_rank, const struct sl_plan *plan) {
   const enum sl_units units = plan->strategy.units;
-  struct sl_layout *layout = &stage->layout;
-  SL_TRY(order_tensors(stage, plan));
+  struct sl_layout *layout = &pp_rank->layout;
+  SL_TRY(order_tensors(pp_rank, plan));
   layout->members = plan->shard;
-  SL_TRY(sl_calloc(&layout->units, (size_t)stage->tensor_count, sizeof *layout->units));
+  SL_TRY(sl_calloc(&layout->units, (size_t)pp_rank->tensor_count, sizeof *layout->units));
   if (units == SL_UNITS_BUCKET) {
-    cut_buckets(stage, plan);
+    cut_buckets(pp_rank, plan);
   } else {
-    cut_units(stage, plan);
+    cut_units(pp_rank, plan);
   }
-  place_units(stage, units == SL_UNITS_FLAT ? START_ALIGNMENT : 1);
-  if (units == SL_UNITS_PARAMETER) mark_persistent(stage, plan->config);
-  return units == SL_UNITS_OWNER ? deal_owners(stage) : SL_OK;
+  place_units(pp_rank, units == SL_UNITS_FLAT ? START_ALIGNMENT : 1);
+  if (units == SL_UNITS_PARAMETER) mark_persistent(pp_rank, plan->config);
+  return units == SL_UNITS_OWNER ? deal_owners(pp_rank) : SL_OK;
 }
 
 /* What tensor parallelism divides must divide evenly; a vocabulary is padded. */
@@ -437,7 +437,7 @@ enum sl_status sl_plan_build(struct sl_plan *plan, const struct sl_model *model,
   SL_TRY(choose_batch(plan));
   SL_GO(sl_plan_cut(plan));
   SL_GO(sl_plan_schedule(plan));
-  for (int i = 0; i < plan->pp; i++) SL_GO(build_stage(&plan->stages[i], plan));
+  for (int i = 0; i < plan->pp; i++) SL_GO(build_pp_rank(&plan->pp_ranks[i], plan));
   return SL_OK;
 fail:
   sl_plan_free(plan);
@@ -445,22 +445,22 @@ fail:
 }
 
 void sl_plan_free(struct sl_plan *plan) {
-  for (int i = 0; plan->stages != NULL && i < plan->pp; i++) {
-    free(plan->stages[i].chunks);
-    free(plan->stages[i].tensors);
-    free(plan->stages[i].placed_of);
-    free(plan->stages[i].layout.units);
-    free(plan->stages[i].layout.member_numel);
+  for (int i = 0; plan->pp_ranks != NULL && i < plan->pp; i++) {
+    free(plan->pp_ranks[i].chunks);
+    free(plan->pp_ranks[i].tensors);
+    free(plan->pp_ranks[i].placed_of);
+    free(plan->pp_ranks[i].layout.units);
+    free(plan->pp_ranks[i].layout.member_numel);
   }
-  free(plan->stages);
+  free(plan->pp_ranks);
   free(plan->chunks);
   sl_schedule_free(&plan->schedule);
   *plan = (struct sl_plan){0};
 }
 
-struct sl_piece sl_layout_piece(const struct sl_stage *stage, int placed, int member) {
-  const struct sl_placed *t = &stage->tensors[placed];
-  const struct sl_unit *u = &stage->layout.units[t->unit];
+struct sl_piece sl_layout_piece(const struct sl_pp_rank *pp_rank, int placed, int member) {
+  const struct sl_placed *t = &pp_rank->tensors[placed];
+  const struct sl_unit *u = &pp_rank->layout.units[t->unit];
   if (u->owner >= 0 && u->owner != member) return (struct sl_piece){0};
   const int64_t own_first = u->first + (u->owner >= 0 ? 0 : u->part * member), own_end = own_first + u->part;
   const int64_t first = t->flat > own_first ? t->flat : own_first;

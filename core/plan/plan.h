@@ -65,7 +65,7 @@ struct sl_chunk {
 };
 
 /* What one pipeline rank holds: the tensors of its chunks and their layout. */
-struct sl_stage {
+struct sl_pp_rank {
   int *chunks; /* indices in plan->chunks, in the order of the model */
   int chunk_count;
   struct sl_placed *tensors; /* in the order of the flat space */
@@ -88,7 +88,7 @@ struct sl_plan {
   int64_t n_micro;             /* micro-batches per step and rank */
   int64_t global_batch;        /* sequences per step */
   int64_t seq;                 /* tokens per sequence; 1 for an mlp */
-  struct sl_stage *stages;     /* pp of them: what each pipeline rank holds */
+  struct sl_pp_rank *pp_ranks;     /* pp of them: what each pipeline rank holds */
   struct sl_chunk *chunks;     /* stages of the pipeline, in the order of the model: pp x virtual stages */
   int chunk_count;
   int embed_ranks[2];          /* pipeline ranks of the first and the last chunk */
@@ -144,7 +144,7 @@ static inline bool sl_plan_ties(const struct sl_plan *plan) {
 
 /* The limit, in elements, of the gradient bucket that placed tensor `placed` is in; `first`: it is the step's first.
  * INT64_MAX: the chunk is one bucket. */
-int64_t sl_plan_bucket_limit(const struct sl_plan *plan, const struct sl_stage *stage, int placed, bool first);
+int64_t sl_plan_bucket_limit(const struct sl_plan *plan, const struct sl_pp_rank *pp_rank, int placed, bool first);
 
 /* Elements of one member's shard. */
 static inline int64_t sl_layout_shard(const struct sl_layout *layout, int member) {
@@ -157,7 +157,7 @@ struct sl_piece {
   int64_t first, count, offset;
 };
 /* The piece of placed tensor `placed` that member `member` owns; count 0 when it owns none. */
-struct sl_piece sl_layout_piece(const struct sl_stage *stage, int placed, int member);
+struct sl_piece sl_layout_piece(const struct sl_pp_rank *pp_rank, int placed, int member);
 
 /* Bytes a parameter of model state needs by ZeRO's accounting (arXiv:1910.02054, section 3): parameter, gradient and
  * optimizer bytes per parameter for this configuration's precision and optimizer. */

@@ -105,16 +105,16 @@ static enum sl_status deal_chunks(struct sl_plan *plan, const int64_t *counts) {
   int layer = 0;
   for (int i = 0; i < plan->chunk_count; i++) {
     struct sl_chunk *c = &plan->chunks[i];
-    struct sl_stage *stage = &plan->stages[plan->schedule.stage_rank[i]];
+    struct sl_pp_rank *pp_rank = &plan->pp_ranks[plan->schedule.stage_rank[i]];
     *c = (struct sl_chunk){.first_layer = layer,
                            .layer_count = (int)counts[i],
                            .embedding = i == 0,
                            .head = i == plan->chunk_count - 1,
                            .rank = plan->schedule.stage_rank[i],
-                           .local = stage->chunk_count};
+                           .local = pp_rank->chunk_count};
     layer += (int)counts[i];
-    if (stage->chunks == NULL) SL_TRY(sl_calloc(&stage->chunks, (size_t)plan->chunk_count, sizeof *stage->chunks));
-    stage->chunks[stage->chunk_count++] = i;
+    if (pp_rank->chunks == NULL) SL_TRY(sl_calloc(&pp_rank->chunks, (size_t)plan->chunk_count, sizeof *pp_rank->chunks));
+    pp_rank->chunks[pp_rank->chunk_count++] = i;
   }
   plan->embed_ranks[0] = plan->chunks[0].rank;
   plan->embed_ranks[1] = plan->chunks[plan->chunk_count - 1].rank;
@@ -134,7 +134,7 @@ enum sl_status sl_plan_cut(struct sl_plan *plan) {
     return sl_json_fail(&config->doc, "shardlab.schedule", "%s", why);
   }
   plan->chunk_count = plan->schedule.stages;
-  SL_GO(sl_calloc(&plan->stages, (size_t)plan->pp, sizeof *plan->stages));
+  SL_GO(sl_calloc(&plan->pp_ranks, (size_t)plan->pp, sizeof *plan->pp_ranks));
   SL_GO(sl_calloc(&plan->chunks, (size_t)plan->chunk_count, sizeof *plan->chunks));
   SL_GO(sl_calloc(&counts, (size_t)plan->chunk_count, sizeof *counts));
   SL_GO(cut_layers(plan, layers, plan->chunk_count, counts));

@@ -4,10 +4,10 @@
 struct sl_located sl_job_locate(const struct sl_job *job, int rank, enum sl_role role, int placed) {
   const struct sl_plan *plan = job->plan;
   const struct sl_class *c = &job->classes[sl_job_class_of(job, rank)];
-  const struct sl_stage *stage = &plan->stages[c->stage];
+  const struct sl_pp_rank *pp_rank = &plan->pp_ranks[c->pp_rank];
   const struct sl_members shard = sl_plan_group(plan, SL_GROUP_SHARD, rank);
   const struct sl_members replicate = sl_plan_group(plan, SL_GROUP_REPLICATE, rank);
-  const struct sl_placed *t = &stage->tensors[placed];
+  const struct sl_placed *t = &pp_rank->tensors[placed];
   const struct sl_coord at = sl_plan_coord(plan, rank);
   /* of several holders the first writes: of the tp group, of the two pipeline ranks of a tied embedding */
   const bool first = (!t->replicated || at.tp == 0) && (!t->tied || at.pp == plan->embed_ranks[0]);
@@ -21,7 +21,7 @@ struct sl_located sl_job_locate(const struct sl_job *job, int rank, enum sl_role
     out.offset = t->flat * element;
     return out;
   }
-  const struct sl_piece piece = sl_layout_piece(stage, placed, shard.index);
+  const struct sl_piece piece = sl_layout_piece(pp_rank, placed, shard.index);
   out.first = piece.first;
   out.count = piece.count;
   out.offset = (c->role[role].form == SL_FORM_SHARD ? piece.offset : t->flat + piece.first) * element;

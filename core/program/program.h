@@ -98,7 +98,7 @@ struct sl_buffer {
 
 /* The ranks that share a program: those of a pipeline rank, or of one dp coordinate of it. */
 struct sl_class {
-  int stage; /* pipeline rank */
+  int pp_rank;
   int rank_count, first_rank;
   struct sl_buffer *buffers;
   size_t buffer_count, buffer_capacity;

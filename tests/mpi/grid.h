@@ -63,7 +63,7 @@ static inline float grid_widen(enum sl_dtype type, uint16_t bits) {
 /* Where tensor `tensor` of the model stands among what this rank's pipeline stage holds; -1: on other stages only. */
 static inline int grid_placed(const struct grid_result *r, int rank, int tensor) {
   const struct sl_plan *plan = &r->fixture.plan;
-  return plan->stages[sl_plan_coord(plan, rank).pp].placed_of[tensor];
+  return plan->pp_ranks[sl_plan_coord(plan, rank).pp].placed_of[tensor];
 }
 
 /* Elements of the gradient (or parameter) of placed tensor `i` that this rank holds, counted in its local tensor: copied to
@@ -100,7 +100,7 @@ static inline bool grid_runs(struct grid_result *r, int rank, enum sl_role role,
   const int placed = grid_placed(r, rank, tensor);
   if (placed < 0) return false;
   const struct sl_located held = sl_job_locate(&r->fixture.job, rank, role, placed);
-  float *local = calloc((size_t)plan->stages[at.pp].tensors[placed].numel, sizeof *local);
+  float *local = calloc((size_t)plan->pp_ranks[at.pp].tensors[placed].numel, sizeof *local);
   grid_piece(r, rank, role, placed, local);
   for (int64_t i = held.first; i < held.first + held.count;) {
     const struct sl_run_of run =

@@ -17,12 +17,12 @@ static int64_t ceil_div(int64_t a, int64_t b) {
 
 /* Elements of a tensor that this rank's stages hold, cut over tp: from the model, not the plan; 0: none of it. */
 static int64_t local_numel(const struct sl_plan *plan, int tensor) {
-  const struct sl_stage *stage = &plan->stages[sl_plan_coord(plan, grid3d.rank).pp];
+  const struct sl_pp_rank *pp_rank = &plan->pp_ranks[sl_plan_coord(plan, grid3d.rank).pp];
   const struct sl_model *m = plan->model;
   const struct sl_tensor *x = &m->tensors[tensor];
   bool used = false;
-  for (int i = 0; i < stage->chunk_count; i++) {
-    const struct sl_chunk *c = &plan->chunks[stage->chunks[i]];
+  for (int i = 0; i < pp_rank->chunk_count; i++) {
+    const struct sl_chunk *c = &plan->chunks[pp_rank->chunks[i]];
     used |= x->layer >= c->first_layer && x->layer < c->first_layer + c->layer_count;
     used |= c->embedding && x->layer < 0;
     used |= c->head && m->type != SL_MODEL_MLP && (x->layer == m->n_layer || (m->tied_head && tensor == 0));
@@ -63,7 +63,7 @@ static void compare_states(const struct sl_plan *plan, const struct sl_class *c,
                            const int64_t state[SL_CATEGORY_COUNT]) {
   const struct sl_strategy *s = &plan->strategy;
   const int64_t numel = all_numel(plan), parameters = state[SL_CATEGORY_PARAMETER];
-  const int64_t padding = plan->shard > 1 ? 2 * plan->stages[c->stage].tensor_count : 0; /* of a member */
+  const int64_t padding = plan->shard > 1 ? 2 * plan->pp_ranks[c->pp_rank].tensor_count : 0; /* of a member */
   if (s->units == SL_UNITS_OWNER) return; /* whole parameters: no closed form of one rank's */
   const bool master = c->role[SL_ROLE_MASTER].form != SL_FORM_ABSENT;
   const int states = (grid3d.now.optimizer == DRAW_ADAMW ? 2 : 1) + master;

@@ -86,7 +86,7 @@ static void compare_tensors(struct grid_result *r, const struct one *c, enum sl_
   struct sl_safetensors golden;
   snprintf(path, sizeof path, "%s/%s", c->folder, name);
   if (sl_safetensors_open(&golden, path) != SL_OK) give_up(path, sl_error_message());
-  const struct sl_stage *s = &r->fixture.plan.stages[0];
+  const struct sl_pp_rank *s = &r->fixture.plan.pp_ranks[0];
   expect(golden.count == s->tensor_count, c, "tensors of the golden file", golden.count, s->tensor_count);
   for (int i = 0; i < s->tensor_count; i++) {
     const struct sl_tensor *t = &r->fixture.model.tensors[s->tensors[i].tensor];

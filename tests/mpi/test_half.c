@@ -135,7 +135,7 @@ static void train(struct grid_result *r, const struct sl_exec_ops *host, const c
 
 /* All gradients in model order, whatever the plan's order is, without the loss scale. */
 static float *gradients_of(struct grid_result *r, double scale, int64_t *numel) {
-  const struct sl_stage *s = &r->fixture.plan.stages[0];
+  const struct sl_pp_rank *s = &r->fixture.plan.pp_ranks[0];
   float *all = calloc((size_t)s->layout.numel, sizeof *all);
   *numel = 0;
   for (int t = 0; t < r->fixture.model.tensor_count; t++) {
@@ -340,10 +340,10 @@ static bool agreed(double value) {
 /* The sum of a role's elements over all ranks and tensors, weighted so that no change goes unseen. */
 static double fingerprint(struct grid_result *r, enum sl_role role) {
   double sum = 0;
-  for (int i = 0; i < r->fixture.plan.stages[0].tensor_count; i++) {
-    const int64_t n = r->fixture.plan.stages[0].tensors[i].numel;
+  for (int i = 0; i < r->fixture.plan.pp_ranks[0].tensor_count; i++) {
+    const int64_t n = r->fixture.plan.pp_ranks[0].tensors[i].numel;
     float *all = calloc((size_t)n, sizeof *all);
-    grid_tensor(r, rank, role, r->fixture.plan.stages[0].tensors[i].tensor, all);
+    grid_tensor(r, rank, role, r->fixture.plan.pp_ranks[0].tensors[i].tensor, all);
     for (int64_t k = 0; k < n; k++) sum += (double)all[k] * (1 + fmod((double)(k + 7 * i) * 0.618034, 1));
     free(all);
   }
@@ -399,10 +399,10 @@ static void skipped_step_changes_nothing(const struct sl_exec_ops *host, int str
 
 static int64_t overflowed(struct grid_result *r) {
   int64_t count = 0;
-  for (int i = 0; i < r->fixture.plan.stages[0].tensor_count; i++) {
-    float *piece = calloc((size_t)r->fixture.plan.stages[0].tensors[i].numel, sizeof *piece);
+  for (int i = 0; i < r->fixture.plan.pp_ranks[0].tensor_count; i++) {
+    float *piece = calloc((size_t)r->fixture.plan.pp_ranks[0].tensors[i].numel, sizeof *piece);
     grid_piece(r, rank, SL_ROLE_GRAD, i, piece);
-    for (int64_t k = 0; k < r->fixture.plan.stages[0].tensors[i].numel; k++) count += !isfinite(piece[k]);
+    for (int64_t k = 0; k < r->fixture.plan.pp_ranks[0].tensors[i].numel; k++) count += !isfinite(piece[k]);
     free(piece);
   }
   return count;

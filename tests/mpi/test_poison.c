@@ -50,13 +50,13 @@ static void same_bits(const struct sl_exec_ops *host, const char *config) {
     expect(a->grad_norm == b->grad_norm, "the gradient norm differs", config);
     expect(!a->skipped && !b->skipped, "a step is skipped", config);
   }
-  const struct sl_stage *stage = &clean.fixture.plan.stages[0];
-  for (int i = 0; i < stage->tensor_count; i++) {
-    const size_t bytes = (size_t)stage->tensors[i].numel * sizeof(float);
+  const struct sl_pp_rank *pp_rank = &clean.fixture.plan.pp_ranks[0];
+  for (int i = 0; i < pp_rank->tensor_count; i++) {
+    const size_t bytes = (size_t)pp_rank->tensors[i].numel * sizeof(float);
     float *x = calloc(1, bytes), *y = calloc(1, bytes);
     for (enum sl_role role = SL_ROLE_PARAM; role <= SL_ROLE_GRAD; role++) {
-      grid_tensor(&clean, rank, role, stage->tensors[i].tensor, x);
-      grid_tensor(&poisoned, rank, role, stage->tensors[i].tensor, y);
+      grid_tensor(&clean, rank, role, pp_rank->tensors[i].tensor, x);
+      grid_tensor(&poisoned, rank, role, pp_rank->tensors[i].tensor, y);
       expect(memcmp(x, y, bytes) == 0, "a tensor differs", config);
     }
     free(x);

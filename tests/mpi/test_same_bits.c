@@ -104,10 +104,10 @@ static void same_bits(const struct sl_exec_ops *host, int at) {
     expect(isfinite(a->loss) && a->loss == b->loss, "the loss differs", config[1]);
     expect(a->grad_norm == b->grad_norm, "the gradient norm differs", config[1]);
   }
-  const struct sl_stage *stage = &plain.fixture.plan.stages[sl_plan_coord(&plain.fixture.plan, rank).pp];
-  for (int i = 0; i < stage->tensor_count; i++) {
-    compare_pieces(&plain, &other, i, SL_ROLE_PARAM, stage->tensors[i].numel, config[1]);
-    compare_pieces(&plain, &other, i, SL_ROLE_GRAD, stage->tensors[i].numel, config[1]);
+  const struct sl_pp_rank *pp_rank = &plain.fixture.plan.pp_ranks[sl_plan_coord(&plain.fixture.plan, rank).pp];
+  for (int i = 0; i < pp_rank->tensor_count; i++) {
+    compare_pieces(&plain, &other, i, SL_ROLE_PARAM, pp_rank->tensors[i].numel, config[1]);
+    compare_pieces(&plain, &other, i, SL_ROLE_GRAD, pp_rank->tensors[i].numel, config[1]);
   }
   pairs++;
   grid_close(&plain);

@@ -39,7 +39,7 @@ static enum sl_status collect(struct sl_cuda_links *links, const struct sl_job *
     for (int kind = 0; kind < SL_PROGRAM_COUNT; kind++) {
       const struct sl_program *p = &job->classes[c].programs[kind];
       for (size_t i = 0; i < p->op_count; i++)
-        if (sl_op_class_of(p->ops[i].kind) == SL_CLASS_P2P) SL_TRY(add(links, job->classes[c].stage, &p->ops[i]));
+        if (sl_op_class_of(p->ops[i].kind) == SL_CLASS_P2P) SL_TRY(add(links, job->classes[c].pp_rank, &p->ops[i]));
     }
   }
   return SL_OK;
