@@ -55,8 +55,8 @@ static void print_map(const struct sl_plan *plan, FILE *out) {
       fprintf(out, " %-12s", cell);
     }
     fprintf(out, "%s layers", plan->dp > LIMIT ? "..." : "");
-    for (int i = 0; i < pp_rank->chunk_count; i++) {
-      const struct sl_chunk *c = &plan->chunks[pp_rank->chunks[i]];
+    for (int i = 0; i < pp_rank->stage_count; i++) {
+      const struct sl_stage *c = &plan->stages[pp_rank->stages[i]];
       fprintf(out, "%s %d..%d", i > 0 ? "," : "", c->first_layer, c->first_layer + c->layer_count - 1);
     }
     fprintf(out, "\n");
@@ -70,9 +70,9 @@ static void print_layout(const struct sl_setup *setup, FILE *out) {
     const struct sl_pp_rank *pp_rank = &plan->pp_ranks[s];
     const struct sl_layout *layout = &pp_rank->layout;
     fprintf(out, "\npipeline rank %d:", s);
-    for (int i = 0; i < pp_rank->chunk_count; i++) {
-      const struct sl_chunk *c = &plan->chunks[pp_rank->chunks[i]];
-      fprintf(out, "%s pp_rank %d: %s%d layers from %d%s", i > 0 ? ";" : "", pp_rank->chunks[i],
+    for (int i = 0; i < pp_rank->stage_count; i++) {
+      const struct sl_stage *c = &plan->stages[pp_rank->stages[i]];
+      fprintf(out, "%s pp_rank %d: %s%d layers from %d%s", i > 0 ? ";" : "", pp_rank->stages[i],
               c->embedding ? "embedding, " : "", c->layer_count, c->first_layer, c->head ? ", head" : "");
     }
     fprintf(out, "; %lld parameters a rank in %d tensors\n", (long long)layout->numel, pp_rank->tensor_count);
@@ -114,9 +114,9 @@ static json_t *holding_json(const struct sl_setup *setup, int s) {
   static const char *const names[] = {"parameter_bytes", "gradient_bytes", "moment1_bytes", "moment2_bytes",
                                       "master_bytes"};
   json_t *state = json_object(), *tensors = json_array(), *stages = json_array();
-  for (int i = 0; i < pp_rank->chunk_count; i++) {
-    const struct sl_chunk *at = &setup->plan.chunks[pp_rank->chunks[i]];
-    json_array_append_new(stages, json_pack("{s:i, s:i, s:i, s:b, s:b}", "stage", pp_rank->chunks[i], "first_layer",
+  for (int i = 0; i < pp_rank->stage_count; i++) {
+    const struct sl_stage *at = &setup->plan.stages[pp_rank->stages[i]];
+    json_array_append_new(stages, json_pack("{s:i, s:i, s:i, s:b, s:b}", "stage", pp_rank->stages[i], "first_layer",
                                             at->first_layer, "layer_count", at->layer_count, "embedding", at->embedding,
                                             "head", at->head));
   }
@@ -132,8 +132,8 @@ static json_t *holding_json(const struct sl_setup *setup, int s) {
   }
   return json_pack("{s:i, s:o, s:I, s:i, s:I, s:I, s:o, s:o}", "pipeline_rank", s, "stages", stages, "parameters",
                    (json_int_t)pp_rank->layout.numel, "shard_members", pp_rank->layout.members, "shard_elements",
-                   (json_int_t)pp_rank->layout.shard_numel, "padded_elements", (json_int_t)pp_rank->layout.padded, "state",
-                   state, "tensors", tensors);
+                   (json_int_t)pp_rank->layout.shard_numel, "padded_elements", (json_int_t)pp_rank->layout.padded,
+                   "state", state, "tensors", tensors);
 }
 
 enum sl_status sl_show_plan(const struct sl_setup *setup, const struct sl_options *options, FILE *out, json_t **json) {

@@ -17,7 +17,7 @@ static bool is_csv(const char *name) {
 /* What to build: flags first, then the config, then the defaults. */
 struct request {
   char name[256];
-  int ranks, chunks, micro_batches;
+  int ranks, stages, micro_batches;
 };
 
 static enum sl_status ask_config(struct request *r, const struct sl_options *options) {
@@ -31,7 +31,7 @@ static enum sl_status ask_config(struct request *r, const struct sl_options *opt
   if (status == SL_OK) {
     snprintf(r->name, sizeof r->name, "%s", config.sl.schedule);
     r->ranks = config.sl.pp;
-    r->chunks = config.sl.virtual_stages > 1 ? config.sl.virtual_stages : 0;
+    r->stages = config.sl.virtual_stages > 1 ? config.sl.virtual_stages : 0;
     r->micro_batches = config.gradient_accumulation_steps < INT32_MAX ? (int)config.gradient_accumulation_steps : 0;
   }
   sl_config_free(&config);
@@ -44,8 +44,8 @@ static enum sl_status ask(struct request *r, const struct sl_options *options) {
   if (options->schedule != NULL) snprintf(r->name, sizeof r->name, "%s", options->schedule);
   if (sl_options_given(options, "pp")) r->ranks = (int)options->pp;
   if (sl_options_given(options, "grad-accum")) r->micro_batches = (int)options->grad_accum;
-  if (sl_options_given(options, "virtual-stages")) r->chunks = (int)options->virtual_stages;
-  if (r->chunks == 0) r->chunks = sl_schedule_default_chunks(r->name);
+  if (sl_options_given(options, "virtual-stages")) r->stages = (int)options->virtual_stages;
+  if (r->stages == 0) r->stages = sl_schedule_default_stages(r->name);
   if (r->micro_batches == 0)
     return sl_fail(SL_ERR_INPUT, "--grad-accum: is missing; expected the micro-batches of a step, or a --config");
   return SL_OK;
@@ -84,7 +84,7 @@ struct drawing {
   const struct sl_schedule_run *run;
   struct sl_schedule_costs costs;
   const char *title;
-  int chunks; /* most stages of a rank */
+  int stages; /* most stages of a rank */
 };
 
 static int ticks(const struct drawing *d, enum sl_action_kind kind) {
@@ -94,11 +94,11 @@ static int ticks(const struct drawing *d, enum sl_action_kind kind) {
                                             : d->costs.weight;
 }
 
-/* The how-manieth of its rank's stages this is. */
-static int chunk_of(const struct sl_schedule *s, int stage) {
-  int chunk = 0;
-  for (int i = 0; i < stage; i++) chunk += s->stage_rank[i] == s->stage_rank[stage];
-  return chunk;
+/* The index of this stage among those of its rank. */
+static int local_stage_of(const struct sl_schedule *s, int stage) {
+  int local = 0;
+  for (int i = 0; i < stage; i++) local += s->stage_rank[i] == s->stage_rank[stage];
+  return local;
 }
 
 static char letter(enum sl_action_kind kind) {
@@ -111,8 +111,8 @@ static char letter(enum sl_action_kind kind) {
 /* "F3", and "F3b" on the second of a rank's stages. */
 static void label(char *out, size_t size, const struct drawing *d, const struct sl_action *a) {
   const int n = snprintf(out, size, "%c%d", letter(a->kind), a->micro_batch);
-  if (d->chunks > 1 && (size_t)n + 1 < size)
-    snprintf(out + n, size - (size_t)n, "%c", 'a' + chunk_of(d->s, a->stage) % 26);
+  if (d->stages > 1 && (size_t)n + 1 < size)
+    snprintf(out + n, size - (size_t)n, "%c", 'a' + local_stage_of(d->s, a->stage) % 26);
 }
 
 static const char *colour_of(enum sl_action_kind kind) {
@@ -151,7 +151,7 @@ static void print_summary(const struct drawing *d, FILE *out) {
           100 * d->run->bubble);
   for (int rank = 0; rank < d->s->ranks && rank < 16; rank++) fprintf(out, " %d", d->run->peak[rank]);
   if (d->s->ranks > 16) fprintf(out, " ... (most: %d)", most);
-  fprintf(out, " micro-batches%s held by rank\n", d->chunks > 1 ? " x stages" : "");
+  fprintf(out, " micro-batches%s held by rank\n", d->stages > 1 ? " x stages" : "");
 }
 
 static void print_grid(const struct drawing *d, bool colours, FILE *out) {
@@ -183,7 +183,7 @@ static void svg_row(const struct drawing *d, int rank, FILE *out) {
     if (d->run->start[rank][i] < 0) continue;
     const long long x = LEFT + (long long)d->run->start[rank][i] * CELL_WIDTH;
     const int width = ticks(d, a->kind) * CELL_WIDTH;
-    const double shade = d->chunks > 1 ? 1 - 0.6 * chunk_of(d->s, a->stage) / (d->chunks - 1) : 1;
+    const double shade = d->stages > 1 ? 1 - 0.6 * local_stage_of(d->s, a->stage) / (d->stages - 1) : 1;
     char text[32];
     sl_action_print(text, sizeof text, a);
     fprintf(out,
@@ -221,11 +221,11 @@ static enum sl_status write_svg(const struct drawing *d, const char *path) {
 static enum sl_status draw(const struct sl_schedule *s, const struct sl_options *options, const char *name, FILE *out) {
   struct sl_schedule_run run;
   const struct sl_schedule_costs costs = SL_SCHEDULE_UNIT_COSTS;
-  struct drawing d = {.s = s, .run = &run, .costs = costs, .title = name, .chunks = 1};
+  struct drawing d = {.s = s, .run = &run, .costs = costs, .title = name, .stages = 1};
   enum sl_status status = SL_OK;
   SL_TRY(sl_schedule_dry_run(s, &costs, &run));
   for (int stage = 0; stage < s->stages; stage++)
-    if (chunk_of(s, stage) >= d.chunks) d.chunks = chunk_of(s, stage) + 1;
+    if (local_stage_of(s, stage) >= d.stages) d.stages = local_stage_of(s, stage) + 1;
   if (options->svg != NULL) status = write_svg(&d, options->svg);
   if (status == SL_OK && options->csv) sl_schedule_print(s, out);
   if (status == SL_OK && !options->csv) print_grid(&d, sl_output_terminal(out), out);
@@ -241,7 +241,7 @@ enum sl_status sl_show_schedule(const struct sl_options *options, FILE *out) {
     SL_TRY(load(&s, options));
   } else {
     SL_TRY(ask(&r, options));
-    SL_TRY(sl_schedule_generate(&s, r.name, r.ranks, r.chunks, r.micro_batches));
+    SL_TRY(sl_schedule_generate(&s, r.name, r.ranks, r.stages, r.micro_batches));
   }
   enum sl_status status = sl_schedule_validate(&s);
   if (status == SL_OK && options->lowered) status = lower(&s, options);

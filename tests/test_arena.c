@@ -1,7 +1,7 @@
 /* label: property
  * The arena of pipelines with many stages a rank: at most 1.05 times the most bytes that are live at once, over schedules,
- * chunks, micro-batches and strategies; and activations that take as many slots as the rank has micro-batches in flight,
- * counted over all of its chunks. */
+ * stages, micro-batches and strategies; and activations that take as many slots as the rank has micro-batches in flight,
+ * counted over all of its stages. */
 #include "core/check/rendezvous.h"
 #include "core/program/memory_report.h"
 #include "tests/job_fixture.h"
@@ -46,11 +46,11 @@ static void holds_what_is_live(const struct point *p) {
   fixture_close(&f);
 }
 
-static void over_schedules_chunks_and_micro_batches(void **state) {
+static void over_schedules_stages_and_micro_batches(void **state) {
   (void)state;
   static const struct {
     const char *name;
-    int chunks[8]; /* ended by 0 */
+    int stages[8]; /* ended by 0 */
   } schedules[] = {{"gpipe", {1}},
                    {"1f1b", {1}},
                    {"zb-h1", {1}},
@@ -60,7 +60,7 @@ static void over_schedules_chunks_and_micro_batches(void **state) {
                    {"looped-bfs", {2, 7, 12}}};
   static const int ranks[] = {2, 4};
   for (size_t s = 0; s < sizeof schedules / sizeof *schedules; s++) {
-    for (const int *v = schedules[s].chunks; *v > 0; v++) {
+    for (const int *v = schedules[s].stages; *v > 0; v++) {
       for (int i = 0; i < 2; i++) {
         for (int m = ranks[i]; m <= 9 * ranks[i]; m *= 3)
           holds_what_is_live(&(struct point){schedules[s].name, ranks[i], *v, m, "gpt2-xl", "", 1, 1, 0});
@@ -90,7 +90,7 @@ static void over_strategies(void **state) {
   for (size_t i = 0; i < sizeof points / sizeof *points; i++) holds_what_is_live(&points[i]);
 }
 
-/* Most micro-batches between their forward and the end of their backward, over all chunks of the rank. */
+/* Most micro-batches between their forward and the end of their backward, over all stages of the rank. */
 static int most_in_flight(const struct sl_schedule *s, int rank) {
   int now = 0, most = 0;
   for (size_t i = 0; i < s->counts[rank]; i++) {
@@ -102,8 +102,8 @@ static int most_in_flight(const struct sl_schedule *s, int rank) {
   return most;
 }
 
-/* 48 blocks in equal chunks: those of a rank differ by the embedding and the head alone. */
-static void equal_chunks_share_the_slots_of_all(void **state) {
+/* 48 blocks in equal stages: those of a rank differ by the embedding and the head alone. */
+static void equal_stages_share_the_slots_of_all(void **state) {
   (void)state;
   static const struct point points[] = {
       {"interleaved", 4, 12, 28, "gpt2-xl", "", 1, 1, 0}, {"interleaved", 2, 3, 6, "gpt2-xl", "", 1, 1, 0},
@@ -129,9 +129,9 @@ static void equal_chunks_share_the_slots_of_all(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(over_schedules_chunks_and_micro_batches),
+      cmocka_unit_test(over_schedules_stages_and_micro_batches),
       cmocka_unit_test(over_strategies),
-      cmocka_unit_test(equal_chunks_share_the_slots_of_all),
+      cmocka_unit_test(equal_stages_share_the_slots_of_all),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -261,7 +261,7 @@ static void faults_of_memory_are_refused(void **state) {
   assert_int_equal(failed, 0);
 }
 
-/* Another buffer with the same slots: another chunk's equal one. */
+/* Another buffer with the same slots: another stage's equal one. */
 static int32_t sibling(const struct sl_class *c, int32_t buffer) {
   for (int32_t i = 0; i < (int32_t)c->buffer_count; i++) {
     if (i != buffer && c->buffers[i].first_slot == c->buffers[buffer].first_slot) return i;
@@ -269,8 +269,8 @@ static int32_t sibling(const struct sl_class *c, int32_t buffer) {
   return -1;
 }
 
-/* The bytes are where the reader's own would be, in a slot that it holds; but another chunk's name is on them. */
-static void what_another_chunk_wrote_in_a_common_slot_is_refused(void **state) {
+/* The bytes are where the reader's own would be, in a slot that it holds; but another stage's name is on them. */
+static void what_another_stage_wrote_in_a_common_slot_is_refused(void **state) {
   (void)state;
   struct fixture f;
   int planted = 0;
@@ -427,7 +427,7 @@ static void faults_of_meeting_are_refused(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(faults_of_memory_are_refused),
-      cmocka_unit_test(what_another_chunk_wrote_in_a_common_slot_is_refused),
+      cmocka_unit_test(what_another_stage_wrote_in_a_common_slot_is_refused),
       cmocka_unit_test(faults_of_meeting_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -190,7 +190,7 @@ static void interleaved_stages_send_around_the_end(void **state) {
   (void)state;
   struct fixture f;
   struct sl_cuda_links links;
-  open_job(&f, &jobs[4]); /* two ranks, three chunks each: forward goes 0 to 1 and 1 to 0 */
+  open_job(&f, &jobs[4]); /* two ranks, three stages each: forward goes 0 to 1 and 1 to 0 */
   assert_int_equal(sl_cuda_links_plan(&links, &f.job), SL_OK);
   assert_int_equal(links.count, 4);
   assert_int_equal(links.rounds, 4);

@@ -213,7 +213,7 @@ static struct sl_op op_of(enum sl_op_kind kind, int64_t d0, int64_t d1, int64_t 
 struct hand {
   struct sl_plan plan;
   struct sl_cluster cluster;
-  struct sl_lowered_chunk chunk;
+  struct sl_lowered_stage stage;
   struct sl_lowering lowering;
 };
 
@@ -221,16 +221,16 @@ static void open_hand(struct hand *h) {
   *h = (struct hand){.plan = {.fuse_epilogues = true}};
   h->cluster.device.kind = SL_DEVICE_GPU;
   h->plan.cluster = &h->cluster;
-  h->lowering = (struct sl_lowering){.plan = &h->plan, .chunk = &h->chunk};
+  h->lowering = (struct sl_lowering){.plan = &h->plan, .stage = &h->stage};
 }
 
 static void close_hand(struct hand *h) {
-  free(h->chunk.forward.items);
-  free(h->chunk.backward.items);
+  free(h->stage.forward.items);
+  free(h->stage.backward.items);
 }
 
 static void add(struct hand *h, struct sl_op op, int n, const struct sl_operand *operands) {
-  assert_int_equal(sl_draft_add(&h->chunk.forward, op, n, operands), SL_OK);
+  assert_int_equal(sl_draft_add(&h->stage.forward, op, n, operands), SL_OK);
 }
 #define ADD(h, op, ...)                                                                                                \
   add(h, op, (int)(sizeof((struct sl_operand[]){__VA_ARGS__}) / sizeof(struct sl_operand)),                            \
@@ -276,7 +276,7 @@ static void add_pair(struct hand *h, enum spoil spoil, bool forward) {
   if (spoil == TAKES_UNRELATED) add_copy(h, A, OTHER);
   if (spoil == READ_BETWEEN) add_copy(h, PRE, OTHER);
   forward ? add_gelu(h) : add_gelu_bwd(h);
-  struct sl_draft *product = &h->chunk.forward.items[0], *next = &h->chunk.forward.items[h->chunk.forward.count - 1];
+  struct sl_draft *product = &h->stage.forward.items[0], *next = &h->stage.forward.items[h->stage.forward.count - 1];
   if (spoil == ADDED_TO) product->operand[2].slice.access = SL_READ_WRITE;
   if (spoil == OTHER_TYPE) product->op.dtype = SL_BF16;
   if (spoil == OTHER_LANE) next->op.lane = SL_LANE_TP;
@@ -296,12 +296,12 @@ static void what_stands_apart_stays_apart(void **state) {
       open_hand(&h);
       add_pair(&h, (enum spoil)spoil, forward);
       const bool joins = spoil == NO_SPOIL || spoil == TAKES_UNRELATED;
-      const size_t before = h.chunk.forward.count;
+      const size_t before = h.stage.forward.count;
       sl_models_fuse_epilogues(&h.lowering);
       const unsigned flag = forward ? SL_OP_GELU : SL_OP_DGELU;
-      if (h.chunk.forward.count != before - joins ||
-          (h.chunk.forward.items[0].op.flags & (SL_OP_GELU | SL_OP_DGELU)) != (joins ? flag : 0))
-        fail_msg("%s, case %d: %zu of %zu drafts are left", forward ? "gelu" : "gelu_bwd", spoil, h.chunk.forward.count,
+      if (h.stage.forward.count != before - joins ||
+          (h.stage.forward.items[0].op.flags & (SL_OP_GELU | SL_OP_DGELU)) != (joins ? flag : 0))
+        fail_msg("%s, case %d: %zu of %zu drafts are left", forward ? "gelu" : "gelu_bwd", spoil, h.stage.forward.count,
                  before);
       close_hand(&h);
     }
@@ -318,7 +318,7 @@ static void an_op_passes_only_what_it_does_not_touch(void **state) {
     add_copy(&h, A, writes ? OUT : OTHER);
     add_gelu_bwd(&h);
     sl_models_fuse_epilogues(&h.lowering);
-    assert_int_equal(h.chunk.forward.count, writes ? 3 : 2);
+    assert_int_equal(h.stage.forward.count, writes ? 3 : 2);
     close_hand(&h);
   }
 }
@@ -348,9 +348,9 @@ static void a_bias_gradient_is_of_the_rows_of_a_factor(void **state) {
     ADD(&h, op_of(SL_OP_BIAS_BWD, cases[i].rows, cases[i].columns, 0), use(cases[i].of, SL_READ, 16 * width),
         gradient(1, cases[i].columns));
     sl_models_fuse_epilogues(&h.lowering);
-    assert_int_equal(h.chunk.forward.count, cases[i].flag != 0 ? 1 : 2);
-    assert_int_equal(h.chunk.forward.items[0].op.flags & (SL_OP_BGRAD_A | SL_OP_BGRAD_B), cases[i].flag);
-    if (cases[i].flag != 0) assert_int_equal(h.chunk.forward.items[0].operand[3].placed, 1);
+    assert_int_equal(h.stage.forward.count, cases[i].flag != 0 ? 1 : 2);
+    assert_int_equal(h.stage.forward.items[0].op.flags & (SL_OP_BGRAD_A | SL_OP_BGRAD_B), cases[i].flag);
+    if (cases[i].flag != 0) assert_int_equal(h.stage.forward.items[0].operand[3].placed, 1);
     close_hand(&h);
   }
 }

@@ -130,8 +130,8 @@ static void buckets_are_ddps(void **state) {
 }
 
 /* Megatron-LM's rule (core/distributed, param_and_grad_buffer.py) on the parameters of one stage from the last to the first: a
- * bucket closes with the parameter that makes max(40e6, 1e6 dp) elements full, on the first pipeline rank's first model chunk;
- * any other chunk is one. No member's part is padded: the sizes here are multiples of dp. */
+ * bucket closes with the parameter that makes max(40e6, 1e6 dp) elements full, on the first pipeline rank's first model stage;
+ * any other stage is one. No member's part is padded: the sizes here are multiples of dp. */
 static struct buckets megatrons(const struct fixture *f, int stage) {
   struct buckets b = {0};
   const struct sl_pp_rank *s = &f->plan.pp_ranks[stage];
@@ -139,8 +139,8 @@ static struct buckets megatrons(const struct fixture *f, int stage) {
   long long open = 0;
   for (int i = s->tensor_count - 1; i >= 0; i--) {
     open += s->tensors[i].numel;
-    const bool last = i == 0 || s->tensors[i - 1].chunk != s->tensors[i].chunk;
-    const bool cut = stage == 0 && s->tensors[i].chunk == 0;
+    const bool last = i == 0 || s->tensors[i - 1].stage != s->tensors[i].stage;
+    const bool cut = stage == 0 && s->tensors[i].stage == 0;
     if (!last && (!cut || open < limit)) continue;
     add_bucket(&b, open);
     open = 0;

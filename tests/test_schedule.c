@@ -12,11 +12,11 @@
 
 #include <cmocka.h>
 
-static struct sl_schedule generate(const char *name, int ranks, int chunks, int micro_batches) {
+static struct sl_schedule generate(const char *name, int ranks, int stages, int micro_batches) {
   struct sl_schedule s;
   sl_error_clear();
-  if (sl_schedule_generate(&s, name, ranks, chunks, micro_batches) != SL_OK)
-    fail_msg("%s p=%d v=%d m=%d: %s", name, ranks, chunks, micro_batches, sl_error_message());
+  if (sl_schedule_generate(&s, name, ranks, stages, micro_batches) != SL_OK)
+    fail_msg("%s p=%d v=%d m=%d: %s", name, ranks, stages, micro_batches, sl_error_message());
   return s;
 }
 

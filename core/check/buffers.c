@@ -115,7 +115,7 @@ static enum sl_status check_write(struct checker *k, uint32_t issue, const struc
   return SL_OK;
 }
 
-/* A slot of a buffer. Buffers of several chunks may have the same slots; what one of them wrote is still not the other's. */
+/* A slot of a buffer. Buffers of several stages may have the same slots; what one of them wrote is still not the other's. */
 static int64_t owner(int32_t buffer, int32_t slot) {
   return (int64_t)buffer << 32 | slot;
 }

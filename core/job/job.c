@@ -59,15 +59,15 @@ static enum sl_status lower_save_program(struct sl_lowering *l) {
 static enum sl_status open_streams(struct sl_lowering *l) {
   const struct sl_plan *plan = l->plan;
   int64_t widest = 0;
-  for (int i = 0; i < l->pp_rank->chunk_count; i++) {
-    const struct sl_chunk *c = l->chunks[i].chunk;
+  for (int i = 0; i < l->pp_rank->stage_count; i++) {
+    const struct sl_stage *c = l->stages[i].stage;
     const int64_t in = c->embedding ? 0 : sl_stream_count(plan, c->first_layer);
     const int64_t out = c->head ? 0 : sl_stream_count(plan, c->first_layer + c->layer_count);
     if (in > widest) widest = in;
     if (out > widest) widest = out;
   }
   l->stream = l->dx = -1;
-  if (plan->chunk_count > 1) {
+  if (plan->stage_count > 1) {
     SL_TRY(sl_lower_buffer(l, &l->stream, SL_SCOPE_MICRO, SL_CATEGORY_ACTIVATION, l->dtype, widest, "stream"));
     sl_lower_slots(l, l->stream, SL_SLOT_IN);
   } else if (plan->model->type != SL_MODEL_MLP) {
@@ -79,27 +79,27 @@ static enum sl_status open_streams(struct sl_lowering *l) {
   return SL_OK;
 }
 
-static enum sl_status open_chunks(struct sl_lowering *l) {
-  SL_TRY(sl_calloc(&l->chunks, (size_t)l->pp_rank->chunk_count, sizeof *l->chunks));
-  for (int i = 0; i < l->pp_rank->chunk_count; i++) {
-    l->chunks[i].index = l->pp_rank->chunks[i];
-    l->chunks[i].chunk = &l->plan->chunks[l->pp_rank->chunks[i]];
+static enum sl_status open_stages(struct sl_lowering *l) {
+  SL_TRY(sl_calloc(&l->stages, (size_t)l->pp_rank->stage_count, sizeof *l->stages));
+  for (int i = 0; i < l->pp_rank->stage_count; i++) {
+    l->stages[i].index = l->pp_rank->stages[i];
+    l->stages[i].stage = &l->plan->stages[l->pp_rank->stages[i]];
   }
   const struct sl_schedule *s = &l->plan->schedule;
   const int rank = l->rank_class->pp_rank;
   for (size_t i = 0; i < s->counts[rank]; i++) {
     const struct sl_action *a = &s->actions[rank][i];
-    if (a->kind == SL_ACTION_BACKWARD_INPUT) l->chunks[l->plan->chunks[a->stage].local].split = true;
+    if (a->kind == SL_ACTION_BACKWARD_INPUT) l->stages[l->plan->stages[a->stage].local].split = true;
   }
   return SL_OK;
 }
 
-static void close_chunks(struct sl_lowering *l) {
-  for (int i = 0; l->chunks != NULL && i < l->pp_rank->chunk_count; i++) {
-    free(l->chunks[i].forward.items);
-    free(l->chunks[i].backward.items);
+static void close_stages(struct sl_lowering *l) {
+  for (int i = 0; l->stages != NULL && i < l->pp_rank->stage_count; i++) {
+    free(l->stages[i].forward.items);
+    free(l->stages[i].backward.items);
   }
-  free(l->chunks);
+  free(l->stages);
 }
 
 static enum sl_status lower_class(struct sl_lowering *l) {
@@ -107,18 +107,18 @@ static enum sl_status lower_class(struct sl_lowering *l) {
   struct sl_class *c = l->rank_class;
   struct sl_lives lives = {0};
   for (int k = 0; k < SL_PROGRAM_COUNT; k++) c->programs[k].kind = (enum sl_program_kind)k;
-  SL_GO(open_chunks(l));
+  SL_GO(open_stages(l));
   SL_GO(sl_lower_buffer(l, &c->control, SL_SCOPE_PERSISTENT, SL_CATEGORY_WORKSPACE, SL_F64,
                         (int64_t)(sizeof(struct sl_control) / sizeof(double)), "control"));
   SL_GO(sl_zero_open(l));
   SL_GO(open_streams(l));
-  for (int i = 0; i < l->pp_rank->chunk_count; i++) {
-    l->chunk = &l->chunks[i];
-    l->chunk->first_buffer = (int32_t)c->buffer_count;
+  for (int i = 0; i < l->pp_rank->stage_count; i++) {
+    l->stage = &l->stages[i];
+    l->stage->first_buffer = (int32_t)c->buffer_count;
     SL_GO(sl_models_build(l));
     sl_models_fuse_epilogues(l);
-    SL_GO(sl_zero_open_chunk(l));
-    l->chunk->end_buffer = (int32_t)c->buffer_count;
+    SL_GO(sl_zero_open_stage(l));
+    l->stage->end_buffer = (int32_t)c->buffer_count;
   }
   SL_GO(sl_slots_open(l));
   SL_GO(lower_init_program(l));
@@ -132,7 +132,7 @@ fail:
   free(l->scopes);
   sl_slots_close(l);
   sl_zero_close(l);
-  close_chunks(l);
+  close_stages(l);
   return status;
 }
 
@@ -147,7 +147,7 @@ enum sl_status sl_job_build(struct sl_job *job, const struct sl_plan *plan, cons
     struct sl_class *c = &job->classes[i];
     *c = (struct sl_class){.pp_rank = i / job->classes_per_stage, .rank_count = ranks, .first_rank = i * ranks};
     struct sl_lowering lowering = {.plan = plan,
-                                   .stage = &plan->pp_ranks[c->pp_rank],
+                                   .pp_rank = &plan->pp_ranks[c->pp_rank],
                                    .rank_class = c,
                                    .options = options,
                                    .dtype = plan->config->param_dtype,

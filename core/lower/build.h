@@ -35,9 +35,9 @@ struct sl_drafts {
   size_t count, capacity;
 };
 
-/* A chunk of the rank as it is lowered: what one micro-batch computes, and how many micro-batches it holds at once. */
-struct sl_lowered_chunk {
-  const struct sl_chunk *chunk;
+/* A stage of the rank as it is lowered: what one micro-batch computes, and how many micro-batches it holds at once. */
+struct sl_lowered_stage {
+  const struct sl_stage *stage;
   int index;                          /* stage of the pipeline */
   struct sl_drafts forward, backward; /* lowered once */
   int32_t first_buffer, end_buffer;   /* made for it */
@@ -57,8 +57,8 @@ struct sl_lowering {
   int member;                      /* in the shard group, where each member has a program of its own; -1 = any */
   enum sl_dtype dtype;             /* of parameters, activations and the gradients that kernels write */
   enum sl_dtype accumulate, wire;  /* of gradients between micro-batches, and in their reduction */
-  struct sl_lowered_chunk *chunks; /* the rank's, pp_rank->chunk_count of them */
-  struct sl_lowered_chunk *chunk;  /* the one at hand */
+  struct sl_lowered_stage *stages; /* the rank's, pp_rank->stage_count of them */
+  struct sl_lowered_stage *stage;  /* the one at hand */
   int32_t stream, dx;              /* see sl_lower_stream; -1 where nothing passes between stages */
   struct sl_slots *slots;          /* lower/slots.c's own */
   struct sl_zero *zero;            /* lower/zero.c's own */

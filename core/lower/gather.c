@@ -38,7 +38,7 @@ struct sl_fetch {
   int32_t *live, *kept; /* per unit: the buffer it stands in (-1 none) now, and at the end of the forward */
   int64_t live_numel, kept_numel;
   int32_t *persistent; /* per unit: its lasting whole copy, -1 none */
-  int32_t *unsharded;  /* per chunk and unit: the copy that UNSHARD makes, -1 none */
+  int32_t *unsharded;  /* per stage and unit: the copy that UNSHARD makes, -1 none */
   struct request *request;
   int request_count;
   int32_t secondary;       /* this rank's part of the second copy, -1 none */
@@ -103,8 +103,8 @@ enum sl_status sl_fetch_open(struct sl_lowering *l) {
   SL_TRY(sl_calloc(&f->kept, n, sizeof *f->kept));
   SL_TRY(sl_calloc(&f->persistent, n, sizeof *f->persistent));
   SL_TRY(sl_calloc(&f->request, n, sizeof *f->request));
-  SL_TRY(sl_calloc(&f->unsharded, n * (size_t)l->pp_rank->chunk_count, sizeof *f->unsharded));
-  for (size_t i = 0; i < n * (size_t)l->pp_rank->chunk_count; i++) f->unsharded[i] = -1;
+  SL_TRY(sl_calloc(&f->unsharded, n * (size_t)l->pp_rank->stage_count, sizeof *f->unsharded));
+  for (size_t i = 0; i < n * (size_t)l->pp_rank->stage_count; i++) f->unsharded[i] = -1;
   for (int i = 0; i < (int)n; i++) {
     f->live[i] = f->persistent[i] = -1;
     if (!l->pp_rank->tensors[unit_of(l, i)->first_tensor].persistent) continue;
@@ -131,9 +131,9 @@ void sl_fetch_close(struct sl_lowering *l) {
 enum sl_status sl_fetch_begin(struct sl_lowering *l) {
   struct sl_fetch *f = l->zero->fetch;
   if (f->use_count == 0) {
-    SL_TRY(trace(l, &l->chunk->forward));
+    SL_TRY(trace(l, &l->stage->forward));
     f->forward_uses = f->use_count;
-    SL_TRY(trace(l, &l->chunk->backward));
+    SL_TRY(trace(l, &l->stage->backward));
   }
   f->cursor = f->ahead = 0;
   f->live_numel = 0;
@@ -159,9 +159,9 @@ bool sl_fetch_traces(const struct sl_lowering *l) {
   return l->zero->fetch != NULL && !l->plan->unshards;
 }
 
-/* Where the chunk at hand has its unsharded copy of a unit. */
+/* Where the stage at hand has its unsharded copy of a unit. */
 static int32_t *unsharded(const struct sl_lowering *l, int unit) {
-  return &l->zero->fetch->unsharded[(l->chunk - l->chunks) * l->pp_rank->layout.unit_count + unit];
+  return &l->zero->fetch->unsharded[(l->stage - l->stages) * l->pp_rank->layout.unit_count + unit];
 }
 
 void sl_fetch_bind(const struct sl_lowering *l, struct sl_operand *o) {
@@ -330,7 +330,7 @@ void sl_fetch_after(struct sl_lowering *l, const struct sl_draft *draft) {
   f->cursor++;
 }
 
-/* Which units the chunk at hand reads. */
+/* Which units the stage at hand reads. */
 static void mark_used(const struct sl_lowering *l, const struct sl_drafts *drafts, int32_t *used) {
   for (size_t i = 0; i < drafts->count; i++) {
     for (int k = 0; k < drafts->items[i].operand_count; k++) {
@@ -340,14 +340,14 @@ static void mark_used(const struct sl_lowering *l, const struct sl_drafts *draft
   }
 }
 
-enum sl_status sl_fetch_open_chunk(struct sl_lowering *l) {
+enum sl_status sl_fetch_open_stage(struct sl_lowering *l) {
   const struct sl_fetch *f = l->zero->fetch;
   int32_t *used;
   enum sl_status status = SL_OK;
   if (f == NULL || sl_fetch_traces(l)) return SL_OK;
   SL_TRY(sl_calloc(&used, (size_t)l->pp_rank->layout.unit_count, sizeof *used));
-  mark_used(l, &l->chunk->forward, used);
-  mark_used(l, &l->chunk->backward, used);
+  mark_used(l, &l->stage->forward, used);
+  mark_used(l, &l->stage->backward, used);
   for (int i = 0; i < l->pp_rank->layout.unit_count; i++) {
     if (!used[i] || f->persistent[i] >= 0) continue;
     SL_GO(sl_lower_buffer(l, unsharded(l, i), SL_SCOPE_WRITTEN, SL_CATEGORY_COMMUNICATION, l->dtype, whole_of(l, i),
@@ -359,8 +359,8 @@ fail:
   return status;
 }
 
-/* Parameters stay the same over a step, so only the first UNSHARD of a chunk has to leave the secondary group. */
-enum sl_status sl_fetch_chunk(struct sl_lowering *l, struct sl_program *p, bool again) {
+/* Parameters stay the same over a step, so only the first UNSHARD of a stage has to leave the secondary group. */
+enum sl_status sl_fetch_stage(struct sl_lowering *l, struct sl_program *p, bool again) {
   const struct sl_fetch *f = l->zero->fetch;
   for (int i = 0; i < l->pp_rank->layout.unit_count; i++) {
     if (*unsharded(l, i) < 0) continue;

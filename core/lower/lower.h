@@ -32,7 +32,7 @@ enum sl_status sl_zero_state(struct sl_lowering *lowering, enum sl_role role, en
 /* Gradient buffers. Buckets need the backward's drafts: they are planned at the first backward. */
 enum sl_status sl_reduce_open(struct sl_lowering *lowering);
 void sl_reduce_close(struct sl_lowering *lowering);
-/* A backward (or the W half of one) of the chunk at hand starts. */
+/* A backward (or the W half of one) of the stage at hand starts. */
 enum sl_status sl_reduce_begin(struct sl_lowering *lowering, struct sl_pass pass);
 /* Bind the gradient operands of a draft; what kernels write may be a temporary of their own type. */
 enum sl_status sl_reduce_bind(struct sl_lowering *lowering, struct sl_draft *draft);
@@ -48,10 +48,10 @@ enum sl_status sl_fetch_open(struct sl_lowering *lowering);
 void sl_fetch_close(struct sl_lowering *lowering);
 /* Are parameters gathered op by op? */
 bool sl_fetch_traces(const struct sl_lowering *lowering);
-/* Room for what UNSHARD gathers of the chunk at hand, whose drafts are there. */
-enum sl_status sl_fetch_open_chunk(struct sl_lowering *lowering);
-/* Gather all of the chunk at hand, one call for each unit; `again`: the step has done so before. */
-enum sl_status sl_fetch_chunk(struct sl_lowering *lowering, struct sl_program *program, bool again);
+/* Room for what UNSHARD gathers of the stage at hand, whose drafts are there. */
+enum sl_status sl_fetch_open_stage(struct sl_lowering *lowering);
+/* Gather all of the stage at hand, one call for each unit; `again`: the step has done so before. */
+enum sl_status sl_fetch_stage(struct sl_lowering *lowering, struct sl_program *program, bool again);
 /* Start of a forward; start of its backward (what the forward kept is still there). */
 enum sl_status sl_fetch_begin(struct sl_lowering *lowering);
 enum sl_status sl_fetch_resume(struct sl_lowering *lowering);

@@ -34,7 +34,7 @@ struct sl_reduce {
   int bucket_count;
   int *bucket_of;      /* of each placed tensor */
   bool *alone;         /* of each placed tensor: its bucket shares no buffer; see find_alone */
-  int *contributions;  /* per chunk and placed tensor: gradient operands in one backward of the chunk */
+  int *contributions;  /* per stage and placed tensor: gradient operands in one backward of the stage */
   int *seen;           /* per placed tensor: of those, how many the present backward has had */
   int32_t flat;        /* whole gradients, -1 when sharded */
   int32_t arrived;     /* own part in the wire's type, where that differs from the accumulate type; -1 none */
@@ -75,7 +75,7 @@ enum sl_status sl_reduce_open(struct sl_lowering *l) {
   SL_TRY(sl_calloc(&r, 1, sizeof *r));
   l->zero->reduce = r;
   SL_TRY(sl_calloc(&r->alone, n, sizeof(bool)));
-  SL_TRY(sl_calloc(&r->contributions, n * (size_t)l->pp_rank->chunk_count, sizeof(int)));
+  SL_TRY(sl_calloc(&r->contributions, n * (size_t)l->pp_rank->stage_count, sizeof(int)));
   SL_TRY(sl_calloc(&r->seen, n, sizeof(int)));
   r->flat = r->arrived = -1;
   if (sharded(l)) {
@@ -105,14 +105,14 @@ void sl_reduce_close(struct sl_lowering *l) {
 
 /* ---- buckets ---- */
 
-/* What the backward of chunk `local` contributes to each placed tensor. */
+/* What the backward of stage `local` contributes to each placed tensor. */
 static int *contributions(const struct sl_lowering *l, int local) {
   return l->zero->reduce->contributions + (size_t)local * (size_t)l->pp_rank->tensor_count;
 }
 
-/* Of the chunk at hand. */
+/* Of the stage at hand. */
 static int expected(const struct sl_lowering *l, int placed) {
-  return contributions(l, (int)(l->chunk - l->chunks))[placed];
+  return contributions(l, (int)(l->stage - l->stages))[placed];
 }
 
 static bool shared(const struct sl_lowering *l, int placed) {
@@ -120,8 +120,8 @@ static bool shared(const struct sl_lowering *l, int placed) {
 }
 
 static void count_contributions(struct sl_lowering *l) {
-  for (int c = 0; c < l->pp_rank->chunk_count; c++) {
-    const struct sl_drafts *drafts = &l->chunks[c].backward;
+  for (int c = 0; c < l->pp_rank->stage_count; c++) {
+    const struct sl_drafts *drafts = &l->stages[c].backward;
     for (size_t i = 0; i < drafts->count; i++) {
       const struct sl_draft *d = &drafts->items[i];
       for (int k = 0; k < d->operand_count; k++) {
@@ -131,7 +131,7 @@ static void count_contributions(struct sl_lowering *l) {
   }
 }
 
-/* When each gradient is made: drafts of the backward that write it first and last. Later chunks come first, as a micro-batch
+/* When each gradient is made: drafts of the backward that write it first and last. Later stages come first, as a micro-batch
  * goes through them. */
 struct made {
   int first, last;
@@ -140,8 +140,8 @@ struct made {
 static void find_made(const struct sl_lowering *l, struct made *made) {
   int at = 0;
   for (int i = 0; i < l->pp_rank->tensor_count; i++) made[i].first = -1;
-  for (int c = l->pp_rank->chunk_count - 1; c >= 0; c--) {
-    const struct sl_drafts *drafts = &l->chunks[c].backward;
+  for (int c = l->pp_rank->stage_count - 1; c >= 0; c--) {
+    const struct sl_drafts *drafts = &l->stages[c].backward;
     for (size_t i = 0; i < drafts->count; i++, at++) {
       const struct sl_draft *d = &drafts->items[i];
       for (int k = 0; k < d->operand_count; k++) {
@@ -164,7 +164,7 @@ static void find_alone(const struct sl_lowering *l, const struct made *made) {
   if (l->plan->strategy.units != SL_UNITS_LAYER) {
     for (int i = 0; i < l->pp_rank->tensor_count; i++) {
       int most = 0;
-      for (int c = 0; c < l->pp_rank->chunk_count; c++) most += contributions(l, c)[i];
+      for (int c = 0; c < l->pp_rank->stage_count; c++) most += contributions(l, c)[i];
       r->alone[i] = most > 1 || l->pp_rank->tensors[i].tied;
     }
     return;
@@ -227,8 +227,8 @@ fail:
 static bool starts_call(const struct sl_lowering *l, int i, int64_t count, int64_t run) {
   const struct sl_strategy *s = &l->plan->strategy;
   const struct sl_placed *t = l->pp_rank->tensors;
-  /* a bucket is one chunk's, and an embedding tied across stages, whose gradient is complete at a time of its own, is one */
-  if (t[i].chunk != t[i + 1].chunk || t[i].tied != t[i + 1].tied || t[i].shared != t[i + 1].shared) return true;
+  /* a bucket is one stage's, and an embedding tied across stages, whose gradient is complete at a time of its own, is one */
+  if (t[i].stage != t[i + 1].stage || t[i].tied != t[i + 1].tied || t[i].shared != t[i + 1].shared) return true;
   if (s->units == SL_UNITS_LAYER || s->units == SL_UNITS_BUCKET) return t[i].unit != t[i + 1].unit;
   const int64_t limit = sl_plan_bucket_limit(l->plan, l->pp_rank, i + 1, l->zero->reduce->bucket_count <= 1);
   return s->closes_after ? count >= limit : count + run > limit;
@@ -558,7 +558,7 @@ static enum sl_status settle(struct sl_lowering *l, struct sl_program *p) {
   const struct sl_layout *layout = &l->pp_rank->layout;
   const int32_t arrived = l->zero->reduce->arrived, flat = l->zero->reduce->flat;
   const int32_t shard = l->rank_class->role[SL_ROLE_GRAD].buffer;
-  if (sharded(l) && l->plan->chunk_count == 1) {
+  if (sharded(l) && l->plan->stage_count == 1) {
     return sl_zero_convert(l, p, sl_read(l, arrived), sl_write(l, shard), layout->shard_numel,
                            !l->zero->reduce->pass.first);
   }
@@ -578,7 +578,7 @@ static enum sl_status settle(struct sl_lowering *l, struct sl_program *p) {
  * the type they are kept in. */
 enum sl_status sl_reduce_end(struct sl_lowering *l, struct sl_program *p) {
   const struct sl_reduce *r = l->zero->reduce;
-  const bool waits = r->pass.end || l->plan->chunk_count == 1;
+  const bool waits = r->pass.end || l->plan->stage_count == 1;
   if (r->last_launch > 0 && waits) p->ops[r->last_launch].flags |= SL_OP_BLOCKING;
   if (!passes_through(l)) return SL_OK;
   if (r->arrived >= 0) return settle(l, p);

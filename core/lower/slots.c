@@ -14,9 +14,9 @@
  *
  * What is sent or received has one slot more, so that it can travel while the next action computes.
  *
- * The chunks of a rank are not all full at once: had each slots of its own, a rank of 12 chunks would have a quarter more than
- * it ever holds. So equal buffers of several chunks are a family with common slots, and all families of the same chunks take
- * theirs from one pool: one of all chunks where they are alike, others for what only the model's ends have, or chunks with a
+ * The stages of a rank are not all full at once: had each slots of its own, a rank of 12 stages would have a quarter more than
+ * it ever holds. So equal buffers of several stages are a family with common slots, and all families of the same stages take
+ * theirs from one pool: one of all stages where they are alike, others for what only the model's ends have, or stages with a
  * layer more. */
 #include "core/lower/slots.h"
 
@@ -26,7 +26,7 @@
 struct pool {
   enum sl_slot kind;
   bool late;                           /* W reads what stands there */
-  bool *users;                         /* by chunk of the rank */
+  bool *users;                         /* by stage of the rank */
   int32_t *slot_of;                    /* by holder, -1 none */
   uint64_t *taken;                     /* a bit a slot */
   int size;                            /* most slots ever taken */
@@ -40,25 +40,25 @@ struct sl_slots {
   size_t buffer_count;
 };
 
-/* A chunk's parameters serve all its micro-batches: they are held in the name of the first. */
+/* A stage's parameters serve all its micro-batches: they are held in the name of the first. */
 enum { ANY = -1 };
 
-/* Who holds a slot: a micro-batch of a chunk of the rank. The chunk's output stands under a number of its own until it is sent
- * or the next chunk's input. */
+/* Who holds a slot: a micro-batch of a stage of the rank. The stage's output stands under a number of its own until it is sent
+ * or the next stage's input. */
 static size_t holder(const struct sl_lowering *l, int local, int micro_batch, bool output) {
-  const size_t chunk = (size_t)local + (output ? (size_t)l->pp_rank->chunk_count : 0);
-  return chunk * (size_t)l->plan->n_micro + (size_t)(micro_batch == ANY ? 0 : micro_batch);
+  const size_t stage = (size_t)local + (output ? (size_t)l->pp_rank->stage_count : 0);
+  return stage * (size_t)l->plan->n_micro + (size_t)(micro_batch == ANY ? 0 : micro_batch);
 }
 
 static size_t holders(const struct sl_lowering *l) {
-  return 2 * (size_t)l->pp_rank->chunk_count * (size_t)l->plan->n_micro;
+  return 2 * (size_t)l->pp_rank->stage_count * (size_t)l->plan->n_micro;
 }
 
 /* ---- one pool ---- */
 
 static enum sl_status open_pool(const struct sl_lowering *l, struct pool *pool) {
   const size_t most = holders(l) + SL_SLOT_ACTIVATION; /* as many may rest beside */
-  SL_TRY(sl_calloc(&pool->users, (size_t)l->pp_rank->chunk_count, sizeof *pool->users));
+  SL_TRY(sl_calloc(&pool->users, (size_t)l->pp_rank->stage_count, sizeof *pool->users));
   SL_TRY(sl_calloc(&pool->slot_of, holders(l), sizeof *pool->slot_of));
   SL_TRY(sl_calloc(&pool->taken, most / 64 + 1, sizeof *pool->taken));
   memset(pool->slot_of, 0xff, holders(l) * sizeof *pool->slot_of);
@@ -111,10 +111,10 @@ static void hand_over(struct pool *pool, size_t from, size_t to) {
 
 /* ---- the schedule's part ---- */
 
-/* The chunk of this rank that is stage `stage`, -1 where that is another rank's. */
+/* Which of this rank's stages is stage `stage` of the pipeline, -1 where that is another rank's. */
 static int local_of(const struct sl_lowering *l, int stage) {
-  if (stage < 0 || stage >= l->plan->chunk_count) return -1;
-  return l->plan->chunks[stage].rank == l->rank_class->pp_rank ? l->plan->chunks[stage].local : -1;
+  if (stage < 0 || stage >= l->plan->stage_count) return -1;
+  return l->plan->stages[stage].rank == l->rank_class->pp_rank ? l->plan->stages[stage].local : -1;
 }
 
 static void take_kept(struct sl_slots *s, enum sl_slot kind, int local, size_t own) {
@@ -137,9 +137,9 @@ int sl_slots_count(const struct sl_lowering *l) {
 void sl_slots_take(struct sl_lowering *l, const struct sl_action *a, int32_t *numbers) {
   struct sl_slots *s = l->slots;
   const int local = local_of(l, a->stage);
-  const bool head = l->plan->chunks[a->stage].head;
+  const bool head = l->plan->stages[a->stage].head;
   const size_t own = holder(l, local, a->micro_batch, false), output = holder(l, local, a->micro_batch, true);
-  const size_t chunk = holder(l, local, ANY, false);
+  const size_t stage = holder(l, local, ANY, false);
   switch (a->kind) {
   case SL_ACTION_RECV_F:
     take(&s->stream, own);
@@ -157,7 +157,7 @@ void sl_slots_take(struct sl_lowering *l, const struct sl_action *a, int32_t *nu
     take_kept(s, SL_SLOT_WEIGHT, local, own);
     break;
   case SL_ACTION_UNSHARD:
-    take_kept(s, SL_SLOT_PARAMETER, local, chunk);
+    take_kept(s, SL_SLOT_PARAMETER, local, stage);
     break;
   default:
     break;
@@ -166,7 +166,7 @@ void sl_slots_take(struct sl_lowering *l, const struct sl_action *a, int32_t *nu
   numbers[SL_SLOT_OUT] = find(&s->stream, output);
   numbers[SL_SLOT_DX] = find(&s->dx, own);
   for (size_t k = 0; k < s->kept_count; k++)
-    numbers[SL_SLOT_ACTIVATION + k] = find(&s->kept[k], s->kept[k].kind == SL_SLOT_PARAMETER ? chunk : own);
+    numbers[SL_SLOT_ACTIVATION + k] = find(&s->kept[k], s->kept[k].kind == SL_SLOT_PARAMETER ? stage : own);
 }
 
 void sl_slots_give(struct sl_lowering *l, const struct sl_action *a) {
@@ -189,11 +189,11 @@ void sl_slots_give(struct sl_lowering *l, const struct sl_action *a) {
 
 /* ---- families ---- */
 
-/* A buffer with slots from a pool, and what makes it another's equal: it is the `ordinal`th of its chunk that has this kind,
+/* A buffer with slots from a pool, and what makes it another's equal: it is the `ordinal`th of its stage that has this kind,
  * end, category, space and size. */
 struct member {
   int32_t buffer;
-  int chunk, ordinal;
+  int stage, ordinal;
   bool late;
   const struct sl_buffer *b;
 };
@@ -210,11 +210,11 @@ static int alike(const struct member *x, const struct member *y) {
   return 0;
 }
 
-static int by_chunk(const void *a, const void *b) {
+static int by_stage(const void *a, const void *b) {
   const struct member *x = a, *y = b;
   const int order = alike(x, y);
   if (order != 0) return order;
-  DIFFER(x->chunk, y->chunk);
+  DIFFER(x->stage, y->stage);
   return x->buffer < y->buffer ? -1 : 1;
 }
 
@@ -223,13 +223,13 @@ static int by_family(const void *a, const void *b) {
   const int order = alike(x, y);
   if (order != 0) return order;
   DIFFER(x->ordinal, y->ordinal);
-  return x->chunk < y->chunk ? -1 : 1;
+  return x->stage < y->stage ? -1 : 1;
 }
 
-/* The pool for such members of exactly these chunks, which is made where there is none. */
+/* The pool for such members of exactly these stages, which is made where there is none. */
 static enum sl_status pool_for(const struct sl_lowering *l, const struct member *m, const bool *users, int32_t *out) {
   struct sl_slots *s = l->slots;
-  const size_t bytes = (size_t)l->pp_rank->chunk_count * sizeof *users;
+  const size_t bytes = (size_t)l->pp_rank->stage_count * sizeof *users;
   for (size_t k = 0; k < s->kept_count; k++) {
     const struct pool *pool = &s->kept[k];
     *out = (int32_t)k;
@@ -247,8 +247,8 @@ static enum sl_status pool_for(const struct sl_lowering *l, const struct member 
 
 static enum sl_status join_family(struct sl_lowering *l, const struct member *family, size_t count, bool *users) {
   int32_t pool;
-  memset(users, 0, (size_t)l->pp_rank->chunk_count * sizeof *users);
-  for (size_t i = 0; i < count; i++) users[family[i].chunk] = true;
+  memset(users, 0, (size_t)l->pp_rank->stage_count * sizeof *users);
+  for (size_t i = 0; i < count; i++) users[family[i].stage] = true;
   SL_TRY(pool_for(l, family, users, &pool));
   for (size_t i = 0; i < count; i++) {
     l->rank_class->buffers[family[i].buffer].pool = pool;
@@ -257,7 +257,7 @@ static enum sl_status join_family(struct sl_lowering *l, const struct member *fa
   return SL_OK;
 }
 
-/* How the backward of a chunk uses a buffer. Positions count drafts from 1, 0 is none. */
+/* How the backward of a stage uses a buffer. Positions count drafts from 1, 0 is none. */
 struct use {
   bool by_input, by_weight; /* in which halves; all of an undivided backward is the first */
   size_t first, last;       /* in I */
@@ -274,7 +274,7 @@ static void note_input_use(struct use *u, size_t position, bool computes) {
   u->last = position;
 }
 
-static void find_uses(const struct sl_lowered_chunk *c, struct use *uses) {
+static void find_uses(const struct sl_lowered_stage *c, struct use *uses) {
   for (size_t i = 0; i < c->backward.count; i++) {
     const struct sl_draft *d = &c->backward.items[i];
     const bool weight = c->split && d->half == SL_HALF_WEIGHT;
@@ -291,7 +291,7 @@ static void find_uses(const struct sl_lowered_chunk *c, struct use *uses) {
 /* An activation that I is done with leaves its slot to a buffer of the same size that I makes later for W: both are used by
  * ops of one lane, so the one is over when the other begins. Apart, the two would need room for the most that there ever is
  * of each, though there is little of one when there is much of the other. */
-static void find_heir(const struct sl_lowering *l, const struct sl_lowered_chunk *c, struct use *uses, int32_t made) {
+static void find_heir(const struct sl_lowering *l, const struct sl_lowered_stage *c, struct use *uses, int32_t made) {
   const struct sl_buffer *buffers = l->rank_class->buffers, *b = &buffers[made];
   if (b->slot != SL_SLOT_WEIGHT || !uses[made].by_weight || !uses[made].first_computes) return;
   for (int32_t i = c->first_buffer; i < c->end_buffer; i++) {
@@ -313,15 +313,15 @@ static bool is_member(const struct sl_buffer *b, const struct use *u) {
 
 static size_t list_members(const struct sl_lowering *l, struct use *uses, struct member *members) {
   size_t n = 0;
-  for (int chunk = 0; chunk < l->pp_rank->chunk_count; chunk++) {
-    const struct sl_lowered_chunk *c = &l->chunks[chunk];
+  for (int stage = 0; stage < l->pp_rank->stage_count; stage++) {
+    const struct sl_lowered_stage *c = &l->stages[stage];
     find_uses(c, uses);
     for (int32_t i = c->first_buffer; i < c->end_buffer; i++) find_heir(l, c, uses, i);
     for (int32_t i = c->first_buffer; i < c->end_buffer; i++) {
       const struct sl_buffer *b = &l->rank_class->buffers[i];
       if (!is_member(b, &uses[i])) continue;
       members[n++] =
-          (struct member){.buffer = i, .chunk = chunk, .late = uses[i].by_weight || uses[i].heir > 0, .b = b};
+          (struct member){.buffer = i, .stage = stage, .late = uses[i].by_weight || uses[i].heir > 0, .b = b};
     }
   }
   return n;
@@ -334,12 +334,12 @@ static enum sl_status find_families(struct sl_lowering *l) {
   bool *users = NULL;
   SL_GO(sl_calloc(&members, l->rank_class->buffer_count, sizeof *members));
   SL_GO(sl_calloc(&uses, l->rank_class->buffer_count, sizeof *uses));
-  SL_GO(sl_calloc(&users, (size_t)l->pp_rank->chunk_count, sizeof *users));
+  SL_GO(sl_calloc(&users, (size_t)l->pp_rank->stage_count, sizeof *users));
   const size_t n = list_members(l, uses, members);
-  qsort(members, n, sizeof *members, by_chunk);
+  qsort(members, n, sizeof *members, by_stage);
   for (size_t i = 1; i < n; i++) {
     const struct member *before = &members[i - 1];
-    if (alike(before, &members[i]) == 0 && before->chunk == members[i].chunk) members[i].ordinal = before->ordinal + 1;
+    if (alike(before, &members[i]) == 0 && before->stage == members[i].stage) members[i].ordinal = before->ordinal + 1;
   }
   qsort(members, n, sizeof *members, by_family);
   for (size_t i = 0, end; i < n; i = end) {

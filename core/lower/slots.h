@@ -4,7 +4,7 @@
 
 #include "core/lower/build.h"
 
-/* Once the chunks' buffers are made: which of them share their slots. */
+/* Once the stages' buffers are made: which of them share their slots. */
 enum sl_status sl_slots_open(struct sl_lowering *lowering);
 void sl_slots_close(struct sl_lowering *lowering);
 /* Slot numbers of an instance. */

@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-/* A variant of a chunk's actions that is lowered: first op and number of ops, -1 before. */
+/* A variant of a stage's actions that is lowered: first op and number of ops, -1 before. */
 struct segment {
   int32_t first, count;
 };
@@ -20,7 +20,7 @@ enum { VARIANTS = 64 }; /* the flags of struct sl_pass */
 struct walk {
   struct sl_lowering *l;
   struct sl_program *p;
-  struct segment (*segments)[SL_ACTION_COUNT][VARIANTS]; /* per chunk of the rank */
+  struct segment (*segments)[SL_ACTION_COUNT][VARIANTS]; /* per stage of the rank */
   size_t at;                                             /* index of the action in the rank's list */
   size_t last_backward;                                  /* of the rank */
 };
@@ -40,12 +40,12 @@ static bool goes_up(int ranks, int from, int to, bool forward) {
 static enum sl_status lower_transfer(struct sl_lowering *l, struct sl_program *p, const struct sl_action *a) {
   const bool send = a->kind == SL_ACTION_SEND_F || a->kind == SL_ACTION_SEND_B;
   const bool forward = a->kind == SL_ACTION_SEND_F || a->kind == SL_ACTION_RECV_F;
-  const struct sl_chunk *c = l->chunk->chunk;
+  const struct sl_stage *c = l->stage->stage;
   /* what passes behind a stage, or in front of it */
   const bool behind = a->kind == SL_ACTION_SEND_F || a->kind == SL_ACTION_RECV_B;
   const int64_t count = sl_stream_count(l->plan, behind ? c->first_layer + c->layer_count : c->first_layer);
   const enum sl_slot slot = !forward ? SL_SLOT_DX : send ? SL_SLOT_OUT : SL_SLOT_IN;
-  const int own = c->rank, peer = l->plan->chunks[sl_action_peer_stage(a)].rank;
+  const int own = c->rank, peer = l->plan->stages[sl_action_peer_stage(a)].rank;
   const bool up = goes_up(l->plan->pp, send ? own : peer, send ? peer : own, forward);
   const enum sl_lane lane = up ? (send ? SL_LANE_SEND_F : SL_LANE_RECV_F) : (send ? SL_LANE_SEND_B : SL_LANE_RECV_B);
   const struct sl_op op = {.kind = send ? SL_OP_SEND : SL_OP_RECV,
@@ -99,7 +99,7 @@ static bool contributes(enum sl_action_kind kind) {
 /* Does this rank hold both ends of a tied embedding, and is `local` one of them? */
 static bool shares_tied(const struct sl_lowering *l, int local) {
   const struct sl_plan *plan = l->plan;
-  const struct sl_chunk *c = l->chunks[local].chunk;
+  const struct sl_stage *c = l->stages[local].stage;
   return plan->model->tied_head && plan->embed_ranks[0] == plan->embed_ranks[1] && (c->embedding || c->head);
 }
 
@@ -108,16 +108,16 @@ static struct sl_pass pass_of(const struct walk *w, const struct sl_action *a, i
   const int n = (int)l->plan->n_micro;
   struct sl_pass pass = {.end = w->at == w->last_backward};
   /* only with a second copy of the parameters is the first gather another than those that follow */
-  pass.again = a->kind == SL_ACTION_UNSHARD && l->plan->secondary > 1 && l->chunks[local].gathered;
+  pass.again = a->kind == SL_ACTION_UNSHARD && l->plan->secondary > 1 && l->stages[local].gathered;
   if (!contributes(a->kind)) return pass;
-  int done = 0, all = 0; /* over the chunks that share the tied embedding */
-  for (int i = 0; i < l->pp_rank->chunk_count; i++) {
+  int done = 0, all = 0; /* over the stages that share the tied embedding */
+  for (int i = 0; i < l->pp_rank->stage_count; i++) {
     if (!shares_tied(l, i)) continue;
-    done += l->chunks[i].passes;
+    done += l->stages[i].passes;
     all += n;
   }
-  pass.first = l->chunks[local].passes == 0;
-  pass.last = l->chunks[local].passes == n - 1;
+  pass.first = l->stages[local].passes == 0;
+  pass.last = l->stages[local].passes == n - 1;
   pass.tied_first = shares_tied(l, local) ? done == 0 : pass.first;
   pass.tied_last = shares_tied(l, local) ? done == all - 1 : pass.last;
   return pass;
@@ -139,14 +139,14 @@ static enum sl_status emit(struct walk *w, const struct sl_action *a, int local)
   const int variant = pass.first | pass.last << 1 | pass.tied_first << 2 | pass.tied_last << 3 |
                       (contributes(a->kind) && pass.end) << 4 | pass.again << 5;
   struct segment *s = &w->segments[local][a->kind][variant];
-  w->l->chunk = &w->l->chunks[local];
+  w->l->stage = &w->l->stages[local];
   if (s->count == 0) {
     s->first = (int32_t)p->op_count;
     SL_TRY(lower_action(w, a, pass));
     s->count = (int32_t)p->op_count - s->first;
   }
-  if (contributes(a->kind)) w->l->chunks[local].passes++;
-  if (a->kind == SL_ACTION_UNSHARD) w->l->chunks[local].gathered = true;
+  if (contributes(a->kind)) w->l->stages[local].passes++;
+  if (a->kind == SL_ACTION_UNSHARD) w->l->stages[local].gathered = true;
   if (s->count == 0) return SL_OK;
   SL_TRY(sl_lower_instance(p, *a, s->first, s->count));
   if (a->kind != SL_ACTION_STEP)
@@ -157,7 +157,7 @@ static enum sl_status emit(struct walk *w, const struct sl_action *a, int local)
 static enum sl_status visit(struct walk *w, const struct sl_action *a) {
   if (a->kind == SL_ACTION_STEP) return emit(w, a, 0);
   SL_TRY(number_slots(w, a));
-  SL_TRY(emit(w, a, w->l->plan->chunks[a->stage].local));
+  SL_TRY(emit(w, a, w->l->plan->stages[a->stage].local));
   sl_slots_give(w->l, a);
   return SL_OK;
 }
@@ -167,7 +167,7 @@ enum sl_status sl_lower_step(struct sl_lowering *l) {
   const struct sl_schedule *s = &l->plan->schedule;
   const int rank = l->rank_class->pp_rank;
   struct walk w = {.l = l, .p = &l->rank_class->programs[SL_PROGRAM_STEP]};
-  SL_GO(sl_calloc(&w.segments, (size_t)l->pp_rank->chunk_count, sizeof *w.segments));
+  SL_GO(sl_calloc(&w.segments, (size_t)l->pp_rank->stage_count, sizeof *w.segments));
   for (size_t i = 0; i < s->counts[rank]; i++) {
     if (contributes(s->actions[rank][i].kind)) w.last_backward = i;
   }

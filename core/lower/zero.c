@@ -33,7 +33,7 @@ struct sl_op sl_zero_collective(const struct sl_lowering *l, enum sl_op_kind kin
   op.payload = payload;
   op.flags = SL_OP_AFTER_COMPUTE;
   /* beside a pipeline nothing that can overlap stands in the way of the next stage */
-  if (!l->plan->strategy.overlap && l->plan->chunk_count == 1) op.flags |= SL_OP_BLOCKING;
+  if (!l->plan->strategy.overlap && l->plan->stage_count == 1) op.flags |= SL_OP_BLOCKING;
   return op;
 }
 
@@ -80,8 +80,8 @@ enum sl_status sl_zero_open(struct sl_lowering *l) {
   return sharded ? sl_fetch_open(l) : SL_OK;
 }
 
-enum sl_status sl_zero_open_chunk(struct sl_lowering *l) {
-  return sl_fetch_open_chunk(l);
+enum sl_status sl_zero_open_stage(struct sl_lowering *l) {
+  return sl_fetch_open_stage(l);
 }
 
 void sl_zero_close(struct sl_lowering *l) {
@@ -107,7 +107,7 @@ static void bind_params(const struct sl_lowering *l, struct sl_draft *d) {
 }
 
 enum sl_status sl_zero_forward(struct sl_lowering *l, struct sl_program *p) {
-  const struct sl_drafts *drafts = &l->chunk->forward;
+  const struct sl_drafts *drafts = &l->stage->forward;
   const bool fetch = sl_fetch_traces(l);
   if (fetch) SL_TRY(sl_fetch_begin(l));
   for (size_t i = 0; i < drafts->count; i++) {
@@ -133,7 +133,7 @@ static enum sl_status lower_backward(struct sl_lowering *l, struct sl_program *p
 }
 
 enum sl_status sl_zero_backward(struct sl_lowering *l, struct sl_program *p, struct sl_pass pass) {
-  const struct sl_drafts *drafts = &l->chunk->backward;
+  const struct sl_drafts *drafts = &l->stage->backward;
   SL_TRY(sl_reduce_begin(l, pass));
   if (sl_fetch_traces(l)) SL_TRY(sl_fetch_resume(l));
   for (size_t i = 0; i < drafts->count; i++) SL_TRY(lower_backward(l, p, &drafts->items[i]));
@@ -141,7 +141,7 @@ enum sl_status sl_zero_backward(struct sl_lowering *l, struct sl_program *p, str
 }
 
 enum sl_status sl_zero_backward_input(struct sl_lowering *l, struct sl_program *p) {
-  const struct sl_drafts *drafts = &l->chunk->backward;
+  const struct sl_drafts *drafts = &l->stage->backward;
   for (size_t i = 0; i < drafts->count; i++) {
     struct sl_draft d = drafts->items[i];
     if (d.half != SL_HALF_INPUT) continue;
@@ -152,7 +152,7 @@ enum sl_status sl_zero_backward_input(struct sl_lowering *l, struct sl_program *
 }
 
 enum sl_status sl_zero_backward_weight(struct sl_lowering *l, struct sl_program *p, struct sl_pass pass) {
-  const struct sl_drafts *drafts = &l->chunk->backward;
+  const struct sl_drafts *drafts = &l->stage->backward;
   SL_TRY(sl_reduce_begin(l, pass));
   for (size_t i = 0; i < drafts->count; i++) {
     if (drafts->items[i].half == SL_HALF_WEIGHT) SL_TRY(lower_backward(l, p, &drafts->items[i]));
@@ -161,5 +161,5 @@ enum sl_status sl_zero_backward_weight(struct sl_lowering *l, struct sl_program 
 }
 
 enum sl_status sl_zero_unshard(struct sl_lowering *l, struct sl_program *p, bool again) {
-  return l->zero->fetch != NULL ? sl_fetch_chunk(l, p, again) : SL_OK;
+  return l->zero->fetch != NULL ? sl_fetch_stage(l, p, again) : SL_OK;
 }

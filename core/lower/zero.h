@@ -6,23 +6,23 @@
 
 /* Where a backward stands in its step. */
 struct sl_pass {
-  bool first, last;           /* of its chunk's; what a chunk alone contributes to starts fresh, and is complete */
-  bool tied_first, tied_last; /* the same over both chunks that share a tied embedding on one rank */
+  bool first, last;           /* of its stage's; what a stage alone contributes to starts fresh, and is complete */
+  bool tied_first, tied_last; /* the same over both stages that share a tied embedding on one rank */
   bool end;                   /* the rank's last: compute waits for the reductions */
-  bool again;                 /* of an UNSHARD: the step has gathered the chunk before */
+  bool again;                 /* of an UNSHARD: the step has gathered the stage before */
 };
 
-/* State buffers; one micro-batch's forward or backward on the chunk at hand, with its gathers and reductions. */
+/* State buffers; one micro-batch's forward or backward on the stage at hand, with its gathers and reductions. */
 enum sl_status sl_zero_open(struct sl_lowering *lowering);
-/* Buffers that the strategy needs for the chunk at hand, whose drafts are there. */
-enum sl_status sl_zero_open_chunk(struct sl_lowering *lowering);
+/* Buffers that the strategy needs for the stage at hand, whose drafts are there. */
+enum sl_status sl_zero_open_stage(struct sl_lowering *lowering);
 void sl_zero_close(struct sl_lowering *lowering);
 enum sl_status sl_zero_forward(struct sl_lowering *lowering, struct sl_program *program);
 enum sl_status sl_zero_backward(struct sl_lowering *lowering, struct sl_program *program, struct sl_pass pass);
 /* The half of a split backward that makes no gradient of a weight. */
 enum sl_status sl_zero_backward_input(struct sl_lowering *lowering, struct sl_program *program);
 enum sl_status sl_zero_backward_weight(struct sl_lowering *lowering, struct sl_program *program, struct sl_pass pass);
-/* Gather all of the chunk's parameters (UNSHARD), for the first time in a step or again. */
+/* Gather all of the stage's parameters (UNSHARD), for the first time in a step or again. */
 enum sl_status sl_zero_unshard(struct sl_lowering *lowering, struct sl_program *program, bool again);
 
 #endif

@@ -1,4 +1,4 @@
-/* Drafts of a chunk's two ends: input tokens and embedding, or what the stage before sends; head and loss. A vocabulary is
+/* Drafts of a stage's two ends: input tokens and embedding, or what the stage before sends; head and loss. A vocabulary is
  * cut over the tp group (Megatron-LM's VocabParallelEmbedding and vocab_parallel_cross_entropy): a member has the rows of
  * its own tokens and adds nothing for others, and the softmax's statistics are shared by one gather of (max, sum, target). */
 #include "core/models/ends.h"
@@ -11,22 +11,22 @@ static enum sl_status tokens_buffer(struct sl_transformer *g, int32_t *out, cons
   return SL_OK;
 }
 
-/* Tokens where the chunk embeds them, targets where it has the loss. The backward reads tokens again. */
+/* Tokens where the stage embeds them, targets where it has the loss. The backward reads tokens again. */
 static enum sl_status load(struct sl_transformer *g) {
   struct sl_op op = sl_transformer_op(g, SL_OP_LOAD_BATCH, -1, -1);
   struct sl_operand operands[2];
   int n = 0;
   op.dim[0] = g->b, op.dim[1] = g->t;
-  if (g->chunk->embedding) {
+  if (g->stage->embedding) {
     SL_TRY(tokens_buffer(g, &g->tokens, "tokens", true));
     operands[n++] = sl_write(g->l, g->tokens);
   }
-  if (g->chunk->head) {
+  if (g->stage->head) {
     SL_TRY(tokens_buffer(g, &g->targets, "targets", false));
     operands[n++] = sl_write(g->l, g->targets);
   }
   if (n == 0) return SL_OK;
-  if (n == 1) op.flags = g->chunk->embedding ? SL_OP_INPUTS_ONLY : SL_OP_TARGETS_ONLY;
+  if (n == 1) op.flags = g->stage->embedding ? SL_OP_INPUTS_ONLY : SL_OP_TARGETS_ONLY;
   return sl_draft_add(g->drafts, op, n, operands);
 }
 
@@ -90,7 +90,7 @@ static enum sl_status embed_parallel(struct sl_transformer *g, struct sl_operand
 enum sl_status sl_transformer_begin(struct sl_transformer *g) {
   int32_t x;
   SL_TRY(load(g));
-  if (!g->chunk->embedding) {
+  if (!g->stage->embedding) {
     g->x = sl_stream(g->l, SL_SLOT_IN, SL_READ, g->s * g->c);
     return SL_OK;
   }
@@ -106,7 +106,7 @@ static enum sl_status embedding_gradient(struct sl_transformer *g, struct sl_ope
   struct sl_operand d = sl_as(g->dx, SL_READ);
   const bool drops = g->tp > 1 && l->plan->model->embd_pdrop > 0;
   int32_t own;
-  if (drops || l->chunk->split) {
+  if (drops || l->stage->split) {
     SL_TRY(sl_transformer_temporary(g, &own, g->s * g->c, -1, "dembedding"));
     const struct sl_op copy = sl_transformer_rows_op(g, SL_OP_COPY, -1, -1, g->s * g->c, 0);
     SL_TRY(drops ? drop(g, d, sl_write(l, own), SL_READ) : SL_DRAFT(g->drafts, copy, d, sl_write(l, own)));

@@ -1,17 +1,17 @@
-/* A chunk's two ends: embedding or what the stage before sends; head and loss. */
+/* A stage's two ends: embedding or what the stage before sends; head and loss. */
 #ifndef SL_CORE_MODELS_ENDS_H
 #define SL_CORE_MODELS_ENDS_H
 
 #include "core/models/transformer.h"
 
-/* Makes g->x: from tokens in the model's first chunk, else what the stage before sent. Reads targets in the last one. */
+/* Makes g->x: from tokens in the model's first stage, else what the stage before sent. Reads targets in the last one. */
 enum sl_status sl_transformer_begin(struct sl_transformer *g);
-/* In the last chunk: final norm, head, and the fused loss: the logits become their own gradient, so the forward already ends
+/* In the last stage: final norm, head, and the fused loss: the logits become their own gradient, so the forward already ends
  * with it. */
 enum sl_status sl_transformer_head(struct sl_transformer *g);
-/* In the last chunk: makes g->dx, the gradient of the last block's output. */
+/* In the last stage: makes g->dx, the gradient of the last block's output. */
 enum sl_status sl_transformer_head_bwd(struct sl_transformer *g);
-/* In the first chunk: the embedding's gradients. */
+/* In the first stage: the embedding's gradients. */
 enum sl_status sl_transformer_embedding_bwd(struct sl_transformer *g);
 
 #endif

@@ -127,6 +127,6 @@ static void fuse_all(const struct sl_plan *plan, struct sl_drafts *drafts) {
 
 void sl_models_fuse_epilogues(struct sl_lowering *l) {
   if (!l->plan->fuse_epilogues) return;
-  fuse_all(l->plan, &l->chunk->forward);
-  fuse_all(l->plan, &l->chunk->backward);
+  fuse_all(l->plan, &l->stage->forward);
+  fuse_all(l->plan, &l->stage->backward);
 }

@@ -4,7 +4,7 @@
 
 #include "core/lower/build.h"
 
-/* Where the plan fuses epilogues: products of the chunk at hand take in the ops that they can do. */
+/* Where the plan fuses epilogues: products of the stage at hand take in the ops that they can do. */
 void sl_models_fuse_epilogues(struct sl_lowering *lowering);
 
 #endif

@@ -1,4 +1,4 @@
-/* What one micro-batch of GPT-2 computes on a chunk: the drafts of its forward and backward.
+/* What one micro-batch of GPT-2 computes on a stage: the drafts of its forward and backward.
  *
  * The letters of models/transformer.h. Weights are (in, out) as Hugging Face's Conv1D keeps them, so a linear layer is
  * out(R, N) = x(R, K) w(K, N) + b(N). */
@@ -107,20 +107,20 @@ static enum sl_status block_bwd(struct sl_transformer *g, int layer, struct bloc
 enum sl_status sl_models_gpt2(struct sl_lowering *l) {
   enum sl_status status;
   struct sl_transformer g = sl_transformer_of(l);
-  const int first = g.chunk->first_layer, end = first + g.chunk->layer_count;
+  const int first = g.stage->first_layer, end = first + g.stage->layer_count;
   struct block *blocks;
   g.biases = true;
   g.wte = WTE, g.wpe = WPE;
   g.norm_f = FIRST_BLOCK + (int)l->plan->model->n_layer * BLOCK_TENSORS;
   g.head = l->plan->model->tied_head ? WTE : g.norm_f + 2;
-  SL_TRY(sl_calloc(&blocks, (size_t)g.chunk->layer_count, sizeof *blocks));
+  SL_TRY(sl_calloc(&blocks, (size_t)g.stage->layer_count, sizeof *blocks));
   SL_GO(sl_transformer_begin(&g));
   for (int k = first; k < end; k++) SL_GO(block_fwd(&g, k, &blocks[k - first]));
-  if (g.chunk->head) SL_GO(sl_transformer_head(&g));
+  if (g.stage->head) SL_GO(sl_transformer_head(&g));
   sl_transformer_turn(&g);
-  if (g.chunk->head) SL_GO(sl_transformer_head_bwd(&g));
+  if (g.stage->head) SL_GO(sl_transformer_head_bwd(&g));
   for (int k = end - 1; k >= first; k--) SL_GO(block_bwd(&g, k, &blocks[k - first]));
-  if (g.chunk->embedding) SL_GO(sl_transformer_embedding_bwd(&g));
+  if (g.stage->embedding) SL_GO(sl_transformer_embedding_bwd(&g));
 fail:
   free(blocks);
   return status;

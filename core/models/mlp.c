@@ -1,4 +1,4 @@
-/* What one micro-batch of the MLP computes on a chunk: linear layers with ReLU between them and a mean squared error at the
+/* What one micro-batch of the MLP computes on a stage: linear layers with ReLU between them and a mean squared error at the
  * end. B samples; weights are (out, in) as torch.nn.Linear keeps them, so out(B, N) = x(B, K) w(N, K)^T + b(N).
  *
  * Under tensor parallelism every layer is a ColumnParallelLinear with its output gathered: a member computes N / tp columns,
@@ -10,7 +10,7 @@ struct mlp {
   struct sl_lowering *l;
   const int64_t *dims; /* of the model */
   int64_t b;
-  int first, end; /* linears of the chunk */
+  int first, end; /* linears of the stage */
   int tp;
   enum sl_phase phase;
   struct sl_drafts *drafts;
@@ -45,7 +45,7 @@ static enum sl_status buffer(struct mlp *m, struct sl_operand *out, int64_t coun
                          name));
   if (kept)
     sl_lower_slots(m->l, b, SL_SLOT_ACTIVATION);
-  else if (m->l->chunk->split && m->phase == SL_PHASE_BACKWARD)
+  else if (m->l->stage->split && m->phase == SL_PHASE_BACKWARD)
     sl_lower_slots(m->l, b, SL_SLOT_WEIGHT);
   *out = sl_write(m->l, b);
   return SL_OK;
@@ -83,7 +83,7 @@ static enum sl_status column_linear(struct mlp *m, int i, struct sl_operand x, s
 
 /* Where the output of linear `i` goes: to the next stage, or to the next linear. */
 static enum sl_status output(struct mlp *m, int i, struct sl_operand *out) {
-  if (i + 1 < m->end || m->l->chunk->chunk->head) return buffer(m, out, m->b * m->dims[i + 1], i, "out", true);
+  if (i + 1 < m->end || m->l->stage->stage->head) return buffer(m, out, m->b * m->dims[i + 1], i, "out", true);
   *out = sl_stream(m->l, SL_SLOT_OUT, SL_WRITE, m->b * m->dims[i + 1]);
   return SL_OK;
 }
@@ -102,7 +102,7 @@ static enum sl_status loss(struct mlp *m) {
 }
 
 static enum sl_status forward(struct mlp *m) {
-  const bool head = m->l->chunk->chunk->head;
+  const bool head = m->l->stage->stage->head;
   for (int i = m->first; i < m->end; i++) {
     SL_TRY(output(m, i, &m->x[i + 1]));
     SL_TRY(column_linear(m, i, m->x[i], m->x[i + 1]));
@@ -157,9 +157,9 @@ static enum sl_status backward(struct mlp *m) {
   struct sl_lowering *l = m->l;
   const int64_t last = m->b * m->dims[m->end];
   struct sl_operand d = m->x[m->end]; /* the loss left its gradient in place of the prediction */
-  if (!l->chunk->chunk->head) {
+  if (!l->stage->stage->head) {
     d = sl_stream(l, SL_SLOT_DX, SL_READ, last);
-    if (l->chunk->split) { /* W reads it after it has gone on */
+    if (l->stage->split) { /* W reads it after it has gone on */
       struct sl_operand held;
       SL_TRY(buffer(m, &held, last, m->end, "dx.held", false));
       SL_TRY(copy(m, m->end, d, held, last));
@@ -176,45 +176,45 @@ static enum sl_status backward(struct mlp *m) {
   return copy(m, m->first, d, sl_stream(l, SL_SLOT_DX, SL_WRITE, first), first);
 }
 
-/* Inputs in the model's first chunk, targets in its last. */
+/* Inputs in the model's first stage, targets in its last. */
 static enum sl_status begin(struct mlp *m) {
   struct sl_lowering *l = m->l;
   const struct sl_model *model = l->plan->model;
-  const struct sl_chunk *chunk = l->chunk->chunk;
+  const struct sl_stage *stage = l->stage->stage;
   const int64_t targets = m->b * m->dims[model->n_dims - 1];
   struct sl_op op = op_of(m, SL_OP_LOAD_BATCH, -1, m->b, 1);
   struct sl_operand operands[2];
   int n = 0;
   op.dim[2] = m->dims[0];
   op.dim[3] = m->dims[model->n_dims - 1];
-  if (chunk->embedding) {
+  if (stage->embedding) {
     SL_TRY(buffer(m, &m->x[0], m->b * m->dims[0], -1, "inputs", true));
     operands[n++] = m->x[0];
   } else {
     m->x[m->first] = sl_stream(l, SL_SLOT_IN, SL_READ, m->b * m->dims[m->first]);
   }
-  if (chunk->head) {
+  if (stage->head) {
     SL_TRY(sl_lower_buffer(l, &m->targets, SL_SCOPE_MICRO, SL_CATEGORY_ACTIVATION, l->dtype, targets, "targets"));
     operands[n++] = sl_write(l, m->targets);
   }
   if (n == 0) return SL_OK;
-  if (n == 1) op.flags = chunk->embedding ? SL_OP_INPUTS_ONLY : SL_OP_TARGETS_ONLY;
+  if (n == 1) op.flags = stage->embedding ? SL_OP_INPUTS_ONLY : SL_OP_TARGETS_ONLY;
   return sl_draft_add(m->drafts, op, n, operands);
 }
 
 enum sl_status sl_models_mlp(struct sl_lowering *l) {
-  const struct sl_chunk *chunk = l->chunk->chunk;
+  const struct sl_stage *stage = l->stage->stage;
   struct mlp m = {.l = l,
                   .dims = l->plan->model->dims,
                   .b = l->plan->micro_batch,
-                  .first = chunk->first_layer,
-                  .end = chunk->first_layer + chunk->layer_count,
+                  .first = stage->first_layer,
+                  .end = stage->first_layer + stage->layer_count,
                   .tp = l->plan->tp,
                   .phase = SL_PHASE_FORWARD,
-                  .drafts = &l->chunk->forward};
+                  .drafts = &l->stage->forward};
   SL_TRY(begin(&m));
   SL_TRY(forward(&m));
   m.phase = SL_PHASE_BACKWARD;
-  m.drafts = &l->chunk->backward;
+  m.drafts = &l->stage->backward;
   return backward(&m);
 }

@@ -4,7 +4,7 @@
 
 #include "core/lower/build.h"
 
-/* What one micro-batch computes on the chunk at hand, forward and backward, by the model's family (families.c). */
+/* What one micro-batch computes on the stage at hand, forward and backward, by the model's family (families.c). */
 enum sl_status sl_models_build(struct sl_lowering *lowering);
 
 /* The families'. */

@@ -8,8 +8,8 @@ struct sl_transformer sl_transformer_of(struct sl_lowering *l) {
   const struct sl_model *m = plan->model;
   const int64_t rows = plan->micro_batch * plan->seq;
   return (struct sl_transformer){.l = l,
-                                 .chunk = l->chunk->chunk,
-                                 .drafts = &l->chunk->forward,
+                                 .stage = l->stage->stage,
+                                 .drafts = &l->stage->forward,
                                  .phase = SL_PHASE_FORWARD,
                                  .keeps = true,
                                  .b = plan->micro_batch,
@@ -26,7 +26,7 @@ struct sl_transformer sl_transformer_of(struct sl_lowering *l) {
 }
 
 void sl_transformer_turn(struct sl_transformer *g) {
-  g->drafts = &g->l->chunk->backward;
+  g->drafts = &g->l->stage->backward;
   g->phase = SL_PHASE_BACKWARD;
   g->dx = sl_stream(g->l, SL_SLOT_DX, SL_READ, g->s * g->c);
 }
@@ -34,7 +34,7 @@ void sl_transformer_turn(struct sl_transformer *g) {
 enum sl_recompute sl_transformer_recompute(const struct sl_transformer *g, int layer) {
   const struct sl_config *config = g->l->plan->config;
   if (layer % config->sl.recompute_every != 0) return SL_RECOMPUTE_NONE;
-  return config->sl.recompute[config->sl.recompute_count > 1 ? g->chunk->rank : 0];
+  return config->sl.recompute[config->sl.recompute_count > 1 ? g->stage->rank : 0];
 }
 
 static bool flash(const struct sl_transformer *g) {
@@ -80,7 +80,7 @@ enum sl_status sl_transformer_add(struct sl_transformer *g, enum sl_half half, s
 /* In a forward for the backward, or for the length of an action: a micro-batch's slot, or one for all. */
 static void choose_slots(struct sl_transformer *g, int32_t buffer, bool kept) {
   if (kept) sl_lower_slots(g->l, buffer, SL_SLOT_ACTIVATION);
-  if (!kept && g->l->chunk->split && g->phase == SL_PHASE_BACKWARD) sl_lower_slots(g->l, buffer, SL_SLOT_WEIGHT);
+  if (!kept && g->l->stage->split && g->phase == SL_PHASE_BACKWARD) sl_lower_slots(g->l, buffer, SL_SLOT_WEIGHT);
 }
 
 static enum sl_status buffer(struct sl_transformer *g, int32_t *out, enum sl_dtype dtype, int64_t count, int layer,
@@ -178,7 +178,7 @@ enum sl_status sl_transformer_norm_bwd(struct sl_transformer *g, int layer, stru
   SL_TRY(sl_transformer_workspace(g, &scratch,
                                   g->rms ? sl_scratch_rmsnorm_bwd(g->s, g->c) : sl_scratch_layernorm_bwd(g->s, g->c),
                                   layer, "dln.scratch"));
-  if (l->chunk->split) return norm_bwd_halves(g, op, dout, x, w, stats, to, scratch);
+  if (l->stage->split) return norm_bwd_halves(g, op, dout, x, w, stats, to, scratch);
   if (g->rms)
     return SL_DRAFT(g->drafts, op, dout, x, sl_param(l, w), sl_read(l, stats), to, sl_grad(l, w), sl_write(l, scratch));
   return SL_DRAFT(g->drafts, op, dout, x, sl_param(l, w), sl_read(l, stats), to, sl_grad(l, w), sl_grad(l, w + 1),
@@ -217,7 +217,7 @@ enum sl_status sl_transformer_residual(struct sl_transformer *g, int layer, enum
 static enum sl_status hold_dx(struct sl_transformer *g, int layer, struct sl_operand *out) {
   int32_t copy;
   *out = sl_as(g->dx, SL_READ);
-  if (!g->l->chunk->split) return SL_OK;
+  if (!g->l->stage->split) return SL_OK;
   SL_TRY(sl_transformer_temporary(g, &copy, g->s * g->c, layer, "dx.held"));
   SL_TRY(SL_DRAFT(g->drafts, sl_transformer_rows_op(g, SL_OP_COPY, layer, -1, g->s * g->c, 0), *out,
                   sl_write(g->l, copy)));
@@ -238,9 +238,9 @@ enum sl_status sl_transformer_residual_bwd(struct sl_transformer *g, int layer, 
 }
 
 enum sl_status sl_transformer_output(struct sl_transformer *g, int layer, struct sl_operand *out) {
-  const bool last = layer == g->chunk->first_layer + g->chunk->layer_count - 1;
+  const bool last = layer == g->stage->first_layer + g->stage->layer_count - 1;
   int32_t kept;
-  if (last && !g->chunk->head) {
+  if (last && !g->stage->head) {
     *out = sl_stream(g->l, SL_SLOT_OUT, SL_WRITE, g->s * g->c);
     return SL_OK;
   }

@@ -7,7 +7,7 @@
  * S rows of the residual stream: R, or R / tp under sequence parallelism (arXiv:2205.05198), where a member has a
  * contiguous run of the micro-batch's rows.
  *
- * Functions append to `drafts`, which are the chunk's forward or its backward: recomputation replays forward parts in the
+ * Functions append to `drafts`, which are the stage's forward or its backward: recomputation replays forward parts in the
  * backward. */
 #ifndef SL_CORE_MODELS_TRANSFORMER_H
 #define SL_CORE_MODELS_TRANSFORMER_H
@@ -16,7 +16,7 @@
 
 struct sl_transformer {
   struct sl_lowering *l;
-  const struct sl_chunk *chunk;
+  const struct sl_stage *stage;
   struct sl_drafts *drafts;
   enum sl_phase phase;
   bool keeps;                           /* what backward needs of this block is kept; else it is made again */

@@ -179,7 +179,7 @@ static enum sl_status record_life(struct linker *k, uint32_t slot, int32_t buffe
   struct sl_life *life = k->last_life[slot] >= 0 ? &k->lives->items[k->last_life[slot]] : NULL;
   const int32_t key = scope == SL_SCOPE_MICRO ? micro_batch : -1;
   const bool same_op = life != NULL && life->last == issue;      /* read and overwritten by one op */
-  const bool passed_on = life != NULL && life->buffer != buffer; /* to another chunk */
+  const bool passed_on = life != NULL && life->buffer != buffer; /* to another stage */
   if (life == NULL || passed_on || life->micro_batch != key || (overwritten && scope >= SL_SCOPE_MICRO && !same_op)) {
     SL_TRY(sl_grow(&k->lives->items, &k->lives->capacity, k->lives->count + 1, sizeof *k->lives->items));
     k->last_life[slot] = (int32_t)k->lives->count;

@@ -124,8 +124,8 @@ static bool is_partial(const struct sl_plan *plan, const struct sl_tensor *t) {
   return plan->sequence_parallel && t->tp_dim < 0 && t->layer >= 0;
 }
 
-/* Does chunk `c` use tensor `i` of the model? The head uses a tied embedding. */
-static bool uses(const struct sl_plan *plan, const struct sl_chunk *c, int i) {
+/* Does stage `c` use tensor `i` of the model? The head uses a tied embedding. */
+static bool uses(const struct sl_plan *plan, const struct sl_stage *c, int i) {
   const struct sl_tensor *t = &plan->model->tensors[i];
   const bool embedding = t->layer < 0, head = plan->model->type != SL_MODEL_MLP && t->layer >= plan->model->n_layer;
   if (embedding) return c->embedding || (c->head && i == 0 && plan->model->tied_head);
@@ -133,23 +133,23 @@ static bool uses(const struct sl_plan *plan, const struct sl_chunk *c, int i) {
   return t->layer >= c->first_layer && t->layer < c->first_layer + c->layer_count;
 }
 
-static void place_tensor(struct sl_pp_rank *pp_rank, const struct sl_plan *plan, int tensor, int chunk) {
+static void place_tensor(struct sl_pp_rank *pp_rank, const struct sl_plan *plan, int tensor, int stage) {
   const struct sl_tensor *t = &plan->model->tensors[tensor];
   int64_t numel = 1;
   for (int d = 0; d < t->n_dim; d++) numel *= sl_plan_local_size(plan, t, d);
   pp_rank->placed_of[tensor] = pp_rank->tensor_count;
-  pp_rank->tensors[pp_rank->tensor_count++] = (struct sl_placed){.tensor = tensor,
-                                                             .chunk = chunk,
-                                                             .numel = numel,
-                                                             .replicated = plan->tp > 1 && t->tp_dim < 0,
-                                                             .partial = is_partial(plan, t),
-                                                             .tied = tensor == 0 && sl_plan_ties(plan),
-                                                             .shared = tensor == 0 && plan->model->tied_head &&
-                                                                       plan->chunk_count > 1 && !sl_plan_ties(plan)};
+  pp_rank->tensors[pp_rank->tensor_count++] = (struct sl_placed){
+      .tensor = tensor,
+      .stage = stage,
+      .numel = numel,
+      .replicated = plan->tp > 1 && t->tp_dim < 0,
+      .partial = is_partial(plan, t),
+      .tied = tensor == 0 && sl_plan_ties(plan),
+      .shared = tensor == 0 && plan->model->tied_head && plan->stage_count > 1 && !sl_plan_ties(plan)};
   pp_rank->layout.numel += numel;
 }
 
-/* The flat space: chunk by chunk in model order; a strategy of layers puts what is outside the blocks first, as FSDP's root
+/* The flat space: stage by stage in model order; a strategy of layers puts what is outside the blocks first, as FSDP's root
  * unit. */
 static enum sl_status order_tensors(struct sl_pp_rank *pp_rank, const struct sl_plan *plan) {
   const struct sl_model *model = plan->model;
@@ -157,12 +157,12 @@ static enum sl_status order_tensors(struct sl_pp_rank *pp_rank, const struct sl_
   SL_TRY(sl_calloc(&pp_rank->placed_of, (size_t)model->tensor_count, sizeof *pp_rank->placed_of));
   for (int i = 0; i < model->tensor_count; i++) pp_rank->placed_of[i] = -1;
   const bool root_first = plan->strategy.units == SL_UNITS_LAYER;
-  for (int c = 0; c < pp_rank->chunk_count; c++) {
+  for (int c = 0; c < pp_rank->stage_count; c++) {
     for (int pass = root_first ? 0 : 1; pass < 2; pass++) {
       for (int i = 0; i < model->tensor_count; i++) {
         const bool in_root = root_first && (model->tensors[i].layer < 0 || model->tensors[i].layer >= model->n_layer);
         if (in_root != (pass == 0) && root_first) continue;
-        if (pp_rank->placed_of[i] >= 0 || !uses(plan, &plan->chunks[pp_rank->chunks[c]], i)) continue;
+        if (pp_rank->placed_of[i] >= 0 || !uses(plan, &plan->stages[pp_rank->stages[c]], i)) continue;
         place_tensor(pp_rank, plan, i, c);
       }
     }
@@ -170,12 +170,12 @@ static enum sl_status order_tensors(struct sl_pp_rank *pp_rank, const struct sl_
   return SL_OK;
 }
 
-/* Does placed tensor `i` > 0 belong with the one before it? Not where the next chunk begins, because chunks are reduced at
+/* Does placed tensor `i` > 0 belong with the one before it? Not where the next stage begins, because stages are reduced at
  * different times, nor a tied embedding with anything: it is split alike on both its pipeline ranks, so that parts can be
- * summed over the two, or is complete when both chunks that use it are. */
+ * summed over the two, or is complete when both stages that use it are. */
 static bool stands_alone(const struct sl_pp_rank *pp_rank, int i) {
   const struct sl_placed *now = &pp_rank->tensors[i], *before = &pp_rank->tensors[i - 1];
-  return now->tied || before->tied || now->shared || before->shared || now->chunk != before->chunk;
+  return now->tied || before->tied || now->shared || before->shared || now->stage != before->stage;
 }
 
 /* Does a new unit start at placed tensor `i` > 0? */
@@ -210,8 +210,8 @@ static void cut_units(struct sl_pp_rank *pp_rank, const struct sl_plan *plan) {
 
 int64_t sl_plan_bucket_limit(const struct sl_plan *plan, const struct sl_pp_rank *pp_rank, int placed, bool first) {
   const struct sl_strategy *s = &plan->strategy;
-  const struct sl_chunk *chunk = &plan->chunks[pp_rank->chunks[pp_rank->tensors[placed].chunk]];
-  if (s->whole_later_chunks && (chunk->rank > 0 || chunk->local > 0)) return INT64_MAX;
+  const struct sl_stage *stage = &plan->stages[pp_rank->stages[pp_rank->tensors[placed].stage]];
+  if (s->whole_later_stages && (stage->rank > 0 || stage->local > 0)) return INT64_MAX;
   return first ? s->first_bucket : s->bucket;
 }
 
@@ -446,14 +446,14 @@ fail:
 
 void sl_plan_free(struct sl_plan *plan) {
   for (int i = 0; plan->pp_ranks != NULL && i < plan->pp; i++) {
-    free(plan->pp_ranks[i].chunks);
+    free(plan->pp_ranks[i].stages);
     free(plan->pp_ranks[i].tensors);
     free(plan->pp_ranks[i].placed_of);
     free(plan->pp_ranks[i].layout.units);
     free(plan->pp_ranks[i].layout.member_numel);
   }
   free(plan->pp_ranks);
-  free(plan->chunks);
+  free(plan->stages);
   sl_schedule_free(&plan->schedule);
   *plan = (struct sl_plan){0};
 }

@@ -44,7 +44,7 @@ struct sl_layout {
 /* Where one tensor of a pipeline rank stands. */
 struct sl_placed {
   int tensor;      /* index in model->tensors */
-  int chunk;       /* which of the pipeline rank's chunks uses it first */
+  int stage;       /* which of the pipeline rank's stages uses it first */
   int64_t numel;   /* local elements (after tp) */
   int64_t flat;    /* first element in the flat space */
   int unit;        /* the layout unit that holds it (stage 3) or that its first element falls in */
@@ -52,22 +52,22 @@ struct sl_placed {
   bool replicated; /* tp > 1, but every member of the tp group holds it whole */
   bool partial;    /* sequence parallel: the gradient that a member makes is of its own tokens only */
   bool tied;       /* a tied embedding, and the embed group's other member holds it too */
-  bool shared;     /* a tied embedding, and two chunks of this rank use it */
+  bool shared;     /* a tied embedding, and two stages of this rank use it */
 };
 
 /* A stage of the pipeline: consecutive layers. A pipeline rank has one, or `virtual_stages` of them ("model chunks" in
  * Megatron-LM). */
-struct sl_chunk {
+struct sl_stage {
   int first_layer, layer_count; /* transformer blocks; mlp: linears */
-  bool embedding, head;         /* the model's first and last chunk */
+  bool embedding, head;         /* the model's first and last stage */
   int rank;                     /* pipeline rank */
-  int local;                    /* which of its rank's chunks */
+  int local;                    /* which of its rank's stages */
 };
 
-/* What one pipeline rank holds: the tensors of its chunks and their layout. */
+/* What one pipeline rank holds: the tensors of its stages and their layout. */
 struct sl_pp_rank {
-  int *chunks; /* indices in plan->chunks, in the order of the model */
-  int chunk_count;
+  int *stages; /* indices in plan->stages, in the order of the model */
+  int stage_count;
   struct sl_placed *tensors; /* in the order of the flat space */
   int tensor_count;
   int *placed_of; /* index in `tensors` of each of the model's, -1: another rank's */
@@ -88,10 +88,10 @@ struct sl_plan {
   int64_t n_micro;             /* micro-batches per step and rank */
   int64_t global_batch;        /* sequences per step */
   int64_t seq;                 /* tokens per sequence; 1 for an mlp */
-  struct sl_pp_rank *pp_ranks;     /* pp of them: what each pipeline rank holds */
-  struct sl_chunk *chunks;     /* stages of the pipeline, in the order of the model: pp x virtual stages */
-  int chunk_count;
-  int embed_ranks[2];          /* pipeline ranks of the first and the last chunk */
+  struct sl_pp_rank *pp_ranks; /* pp of them: what each pipeline rank holds */
+  struct sl_stage *stages;     /* stages of the pipeline, in the order of the model: pp x virtual stages */
+  int stage_count;
+  int embed_ranks[2];          /* pipeline ranks of the first and the last stage */
   struct sl_schedule schedule; /* every pipeline rank's actions: compute, transfers, unshards, reductions, STEP */
   bool unshards;               /* the schedule says when a stage's sharded parameters are gathered */
   bool fuse_epilogues;         /* see models/epilogue.c */
@@ -143,7 +143,7 @@ static inline bool sl_plan_ties(const struct sl_plan *plan) {
 }
 
 /* The limit, in elements, of the gradient bucket that placed tensor `placed` is in; `first`: it is the step's first.
- * INT64_MAX: the chunk is one bucket. */
+ * INT64_MAX: the stage is one bucket. */
 int64_t sl_plan_bucket_limit(const struct sl_plan *plan, const struct sl_pp_rank *pp_rank, int placed, bool first);
 
 /* Elements of one member's shard. */

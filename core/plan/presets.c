@@ -10,7 +10,7 @@ enum { MIB = 1 << 20 };
 
 /* Sources: torch/nn/parallel/distributed.py (bucket_cap_mb 25, first bucket 1 MiB); torch/distributed/fsdp (transformer
  * auto-wrap, BACKWARD_PRE, limit_all_gathers); Megatron-LM core/distributed/distributed_data_parallel.py, with
- * --overlap-grad-reduce (without it, its default, a chunk is one bucket, reduced when backward is over); DeepSpeed
+ * --overlap-grad-reduce (without it, its default, a stage is one bucket, reduced when backward is over); DeepSpeed
  * 0.19.6 runtime/zero; Accelerate 1.15 parallelism_config.py and utils/dataclasses.py.
  * Bucket limits of 0: by the rank count for Megatron-LM, else reduce_bucket_size, or a layer each. */
 static const struct sl_preset presets[] = {

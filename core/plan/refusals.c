@@ -31,7 +31,7 @@ static bool has_pp(struct question *q) {
 static bool has_cp(struct question *q) {
   return q->config->sl.cp > 1;
 }
-static bool has_chunks(struct question *q) {
+static bool has_virtual_stages(struct question *q) {
   return q->config->sl.virtual_stages > 1;
 }
 static bool has_sequence_parallel(struct question *q) {
@@ -49,13 +49,13 @@ static bool not_1f1b(struct question *q) {
   return has_pp(q) && strcmp(q->config->sl.schedule, "1f1b") != 0;
 }
 
-static bool chunks_without_stages(struct question *q) {
-  return has_chunks(q) && !has_pp(q);
+static bool virtual_stages_without_pp(struct question *q) {
+  return has_virtual_stages(q) && !has_pp(q);
 }
 
-/* Megatron-LM chooses the schedule by the number of chunks. */
+/* Megatron-LM chooses the schedule by the number of model chunks. */
 static bool not_megatrons_schedule(struct question *q) {
-  return has_pp(q) && strcmp(q->config->sl.schedule, has_chunks(q) ? "interleaved" : "1f1b") != 0;
+  return has_pp(q) && strcmp(q->config->sl.schedule, has_virtual_stages(q) ? "interleaved" : "1f1b") != 0;
 }
 
 /* Micro-batches of a step; 0: not known yet, and then no limit is broken. */
@@ -64,12 +64,12 @@ static int64_t micro_batches(const struct question *q) {
 }
 
 static bool fewer_micro_batches_than_group(struct question *q) {
-  return has_chunks(q) && has_pp(q) && micro_batches(q) > 0 && micro_batches(q) < q->config->sl.pp;
+  return has_virtual_stages(q) && has_pp(q) && micro_batches(q) > 0 && micro_batches(q) < q->config->sl.pp;
 }
 
 static bool uneven_groups(struct question *q) {
   q->number = micro_batches(q) % q->config->sl.pp;
-  return has_chunks(q) && has_pp(q) && q->number != 0;
+  return has_virtual_stages(q) && has_pp(q) && q->number != 0;
 }
 
 static bool fewer_micro_batches_than_stages(struct question *q) {
@@ -129,7 +129,7 @@ static const struct limit limits[] = {
     {DEEPSPEED, 0, STAGE, shards_gradients_in_stages, "ZeRO-2 and ZeRO-3 are incompatible with pipeline parallelism"},
     {SL_FAMILY_PIPELINE_ENGINE, 0, STAGE, shards_gradients,
      "ZeRO-2 and ZeRO-3 are incompatible with pipeline parallelism"},
-    {DEEPSPEED, 0, "shardlab.virtual_stages", has_chunks, NO_SETTING "PipelineEngine holds one stage a rank"},
+    {DEEPSPEED, 0, "shardlab.virtual_stages", has_virtual_stages, NO_SETTING "PipelineEngine holds one stage a rank"},
     {DEEPSPEED, 0, "shardlab.schedule", not_1f1b, NO_SETTING "PipelineEngine runs TrainSchedule, which is 1f1b"},
     {DEEPSPEED, 0, "shardlab.sequence_parallel", has_sequence_parallel,
      NO_SETTING "Megatron-LM's sequence parallelism is the client model's"},
@@ -137,7 +137,7 @@ static const struct limit limits[] = {
     {DEEPSPEED, 0, "zero_optimization.zero_hpz_partition_size", no_hpz, "the preset needs zero_hpz_partition_size"},
     /* megatron/training/arguments.py, validate_args; megatron/core/pipeline_parallel/schedules.py */
     {SL_FAMILY_MEGATRON_FSDP, 0, "shardlab.pp", has_pp, NO_SETTING "Megatron-FSDP goes with TP, EP and CP"},
-    {MEGATRON, 0, "shardlab.virtual_stages", chunks_without_stages,
+    {MEGATRON, 0, "shardlab.virtual_stages", virtual_stages_without_pp,
      "When interleaved schedule is used, pipeline-model-parallel size should be greater than 1"},
     {MEGATRON, 0, "shardlab.schedule", not_megatrons_schedule,
      NO_SETTING "get_forward_backward_func takes 1f1b, and interleaved where virtual_stages is above 1"},

@@ -101,44 +101,45 @@ static enum sl_status cut_layers(const struct sl_plan *plan, int layers, int par
 
 /* ---- stages to ranks ---- */
 
-static enum sl_status deal_chunks(struct sl_plan *plan, const int64_t *counts) {
+static enum sl_status deal_stages(struct sl_plan *plan, const int64_t *counts) {
   int layer = 0;
-  for (int i = 0; i < plan->chunk_count; i++) {
-    struct sl_chunk *c = &plan->chunks[i];
+  for (int i = 0; i < plan->stage_count; i++) {
+    struct sl_stage *c = &plan->stages[i];
     struct sl_pp_rank *pp_rank = &plan->pp_ranks[plan->schedule.stage_rank[i]];
-    *c = (struct sl_chunk){.first_layer = layer,
+    *c = (struct sl_stage){.first_layer = layer,
                            .layer_count = (int)counts[i],
                            .embedding = i == 0,
-                           .head = i == plan->chunk_count - 1,
+                           .head = i == plan->stage_count - 1,
                            .rank = plan->schedule.stage_rank[i],
-                           .local = pp_rank->chunk_count};
+                           .local = pp_rank->stage_count};
     layer += (int)counts[i];
-    if (pp_rank->chunks == NULL) SL_TRY(sl_calloc(&pp_rank->chunks, (size_t)plan->chunk_count, sizeof *pp_rank->chunks));
-    pp_rank->chunks[pp_rank->chunk_count++] = i;
+    if (pp_rank->stages == NULL)
+      SL_TRY(sl_calloc(&pp_rank->stages, (size_t)plan->stage_count, sizeof *pp_rank->stages));
+    pp_rank->stages[pp_rank->stage_count++] = i;
   }
-  plan->embed_ranks[0] = plan->chunks[0].rank;
-  plan->embed_ranks[1] = plan->chunks[plan->chunk_count - 1].rank;
+  plan->embed_ranks[0] = plan->stages[0].rank;
+  plan->embed_ranks[1] = plan->stages[plan->stage_count - 1].rank;
   return SL_OK;
 }
 
 enum sl_status sl_plan_cut(struct sl_plan *plan) {
   enum sl_status status;
   const struct sl_config *config = plan->config;
-  const int chunks = config->sl.virtual_stages > 1 ? config->sl.virtual_stages : 0;
+  const int stages = config->sl.virtual_stages > 1 ? config->sl.virtual_stages : 0;
   const int layers = plan->model->type == SL_MODEL_MLP ? plan->model->n_dims - 1 : (int)plan->model->n_layer;
   int64_t *counts = NULL;
-  if (sl_schedule_open_named(&plan->schedule, config->sl.schedule, plan->pp, chunks, (int)plan->n_micro) != SL_OK) {
+  if (sl_schedule_open_named(&plan->schedule, config->sl.schedule, plan->pp, stages, (int)plan->n_micro) != SL_OK) {
     char why[512];
     snprintf(why, sizeof why, "%s", sl_error_message());
     sl_error_clear();
     return sl_json_fail(&config->doc, "shardlab.schedule", "%s", why);
   }
-  plan->chunk_count = plan->schedule.stages;
+  plan->stage_count = plan->schedule.stages;
   SL_GO(sl_calloc(&plan->pp_ranks, (size_t)plan->pp, sizeof *plan->pp_ranks));
-  SL_GO(sl_calloc(&plan->chunks, (size_t)plan->chunk_count, sizeof *plan->chunks));
-  SL_GO(sl_calloc(&counts, (size_t)plan->chunk_count, sizeof *counts));
-  SL_GO(cut_layers(plan, layers, plan->chunk_count, counts));
-  SL_GO(deal_chunks(plan, counts));
+  SL_GO(sl_calloc(&plan->stages, (size_t)plan->stage_count, sizeof *plan->stages));
+  SL_GO(sl_calloc(&counts, (size_t)plan->stage_count, sizeof *counts));
+  SL_GO(cut_layers(plan, layers, plan->stage_count, counts));
+  SL_GO(deal_stages(plan, counts));
 fail:
   free(counts);
   return status;
@@ -159,7 +160,7 @@ enum sl_status sl_plan_schedule(struct sl_plan *plan) {
   struct sl_schedule *s = &plan->schedule;
   const bool split = has(s, SL_ACTION_BACKWARD_INPUT);
   SL_TRY(sl_schedule_validate(s));
-  if (plan->strategy.shard_params && (plan->chunk_count > 1 || split) && !has(s, SL_ACTION_UNSHARD))
+  if (plan->strategy.shard_params && (plan->stage_count > 1 || split) && !has(s, SL_ACTION_UNSHARD))
     SL_TRY(sl_schedule_lower_unshard(s, plan->config->sl.unshard_ahead));
   plan->unshards = has(s, SL_ACTION_UNSHARD);
   if (!has(s, SL_ACTION_REDUCE_GRAD)) SL_TRY(sl_schedule_lower_reduce(s));

@@ -21,7 +21,7 @@ static enum sl_status choose_offload(struct sl_strategy *s, const struct sl_conf
 }
 
 /* Megatron-LM with --overlap-grad-reduce (distributed_data_parallel.py): larger buckets over more ranks, so that a ring's
- * chunks stay bound by bandwidth. */
+ * stages stay bound by bandwidth. */
 static int64_t megatron_bucket(int dp) {
   const int64_t least = 40000000, by_ranks = 1000000 * (int64_t)dp;
   return by_ranks > least ? by_ranks : least;
@@ -34,7 +34,7 @@ static void choose_buckets(struct sl_strategy *s, const struct sl_preset *p, con
     s->bucket = p->bucket_bytes / element;
   } else if (p->family & SL_FAMILY_MEGATRON && s->units != SL_UNITS_LAYER) {
     s->first_bucket = s->bucket = megatron_bucket(dp);
-    s->whole_later_chunks = true;
+    s->whole_later_stages = true;
   } else {
     s->first_bucket = s->bucket = c->zero.reduce_bucket_size;
   }

@@ -50,7 +50,7 @@ struct sl_strategy {
    * with the one that reaches it (PyTorch, Megatron-LM); per unit, where units are layers or buckets themselves. */
   int64_t first_bucket, bucket;
   bool closes_after;
-  bool whole_later_chunks; /* the first pipeline rank's first chunk is cut, any other is one bucket (Megatron-LM) */
+  bool whole_later_stages; /* the first pipeline rank's first stage is cut, any other is one bucket (Megatron-LM) */
   bool overlap;            /* reductions and gathers run beside compute */
   bool fp32_gradients;     /* accumulated and reduced in fp32 whatever the parameters are (Megatron-LM's main_grad) */
   enum sl_release release;

@@ -92,8 +92,8 @@ struct sl_buffer {
   enum sl_slot slot; /* what chooses among them, unless a slice says otherwise */
   int32_t pool;      /* that its slots come from, where `slot` is ACTIVATION or a later one */
   int32_t
-      first_slot; /* its slots' arena offsets: class->slot_offsets[first_slot ...]; equal buffers of several chunks have
-                         the same slots, of which each micro-batch of each chunk holds its own */
+      first_slot; /* its slots' arena offsets: class->slot_offsets[first_slot ...]; equal buffers of several stages have
+                         the same slots, of which each micro-batch of each stage holds its own */
 };
 
 /* The ranks that share a program: those of a pipeline rank, or of one dp coordinate of it. */

@@ -27,7 +27,7 @@ static int64_t arena_of(const json_t *rank, enum sl_space space) {
 /* Layers of every stage of the pipeline, in the order of the model. */
 static json_t *stage_layers(const struct sl_plan *plan) {
   json_t *list = json_array();
-  for (int i = 0; i < plan->chunk_count; i++) json_array_append_new(list, json_integer(plan->chunks[i].layer_count));
+  for (int i = 0; i < plan->stage_count; i++) json_array_append_new(list, json_integer(plan->stages[i].layer_count));
   return list;
 }
 
@@ -40,7 +40,7 @@ static json_t *plan_json(const struct sl_plan *plan) {
   set_integer(object, "cp", plan->cp);
   set_integer(object, "zero_stage", plan->strategy.zero_stage);
   set_integer(object, "shard_size", plan->shard);
-  set_integer(object, "virtual_stages", plan->pp > 0 ? plan->chunk_count / plan->pp : 1);
+  set_integer(object, "virtual_stages", plan->pp > 0 ? plan->stage_count / plan->pp : 1);
   json_object_set_new(object, "schedule", json_string(plan->config->sl.schedule));
   json_object_set_new(object, "stages", stage_layers(plan));
   json_object_set_new(object, "sequence_parallel", json_boolean(plan->sequence_parallel));

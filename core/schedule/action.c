@@ -43,9 +43,9 @@ const char *sl_schedule_name(int i, const char **summary) {
   return b != NULL ? b->name : NULL;
 }
 
-int sl_schedule_default_chunks(const char *name) {
+int sl_schedule_default_stages(const char *name) {
   const struct sl_schedule_builder *b = sl_schedule_builder_find(name);
-  return b != NULL ? b->default_chunks : 1;
+  return b != NULL ? b->default_stages : 1;
 }
 
 static enum sl_status unknown_name(const char *name) {
@@ -61,20 +61,20 @@ static enum sl_status unknown_name(const char *name) {
                  near != NULL ? "; did you mean " : "", near != NULL ? near : "", near != NULL ? "?" : "");
 }
 
-static enum sl_status check_numbers(const struct sl_schedule_builder *b, int ranks, int chunks, int micro_batches) {
+static enum sl_status check_numbers(const struct sl_schedule_builder *b, int ranks, int stages, int micro_batches) {
   if (ranks < 1 || ranks > MAX_RANKS)
     return sl_fail(SL_ERR_INPUT, "schedule %s: %d pipeline ranks; expected 1 to %d", b->name, ranks, MAX_RANKS);
   if (micro_batches < 1)
     return sl_fail(SL_ERR_INPUT, "schedule %s: %d micro-batches; expected 1 or more", b->name, micro_batches);
-  if (chunks < b->min_chunks || (b->max_chunks > 0 && chunks > b->max_chunks))
-    return sl_fail(SL_ERR_INPUT, "schedule %s: %d stages a rank; expected %d%s", b->name, chunks, b->min_chunks,
-                   b->max_chunks > 0 ? "" : " or more");
-  if ((int64_t)ranks * chunks > INT16_MAX)
+  if (stages < b->min_stages || (b->max_stages > 0 && stages > b->max_stages))
+    return sl_fail(SL_ERR_INPUT, "schedule %s: %d stages a rank; expected %d%s", b->name, stages, b->min_stages,
+                   b->max_stages > 0 ? "" : " or more");
+  if ((int64_t)ranks * stages > INT16_MAX)
     return sl_fail(SL_ERR_INPUT, "schedule %s: %d ranks x %d stages; expected at most %d stages", b->name, ranks,
-                   chunks, INT16_MAX);
-  if ((int64_t)ranks * chunks * micro_batches > MAX_ACTIONS)
+                   stages, INT16_MAX);
+  if ((int64_t)ranks * stages * micro_batches > MAX_ACTIONS)
     return sl_fail(SL_ERR_INPUT, "schedule %s: %d stages x %d micro-batches; expected at most %d in all", b->name,
-                   ranks * chunks, micro_batches, MAX_ACTIONS);
+                   ranks * stages, micro_batches, MAX_ACTIONS);
   const int rounds = micro_batches > ranks ? micro_batches / ranks : 1;
   if (b->rounds && micro_batches % rounds != 0)
     return sl_fail(SL_ERR_INPUT,
@@ -83,13 +83,13 @@ static enum sl_status check_numbers(const struct sl_schedule_builder *b, int ran
   return SL_OK;
 }
 
-enum sl_status sl_schedule_generate(struct sl_schedule *s, const char *name, int ranks, int chunks, int micro_batches) {
+enum sl_status sl_schedule_generate(struct sl_schedule *s, const char *name, int ranks, int stages, int micro_batches) {
   enum sl_status status;
   const struct sl_schedule_builder *b = sl_schedule_builder_find(name);
   *s = (struct sl_schedule){0};
   if (b == NULL) return unknown_name(name);
-  SL_TRY(check_numbers(b, ranks, chunks, micro_batches));
-  SL_TRY(sl_schedule_open(s, ranks, ranks * chunks, micro_batches));
+  SL_TRY(check_numbers(b, ranks, stages, micro_batches));
+  SL_TRY(sl_schedule_open(s, ranks, ranks * stages, micro_batches));
   for (int stage = 0; stage < s->stages; stage++)
     s->stage_rank[stage] = b->v_shape && stage >= ranks ? 2 * ranks - 1 - stage : stage % ranks;
   for (int rank = 0; rank < ranks; rank++) SL_GO(b->build(s, rank));
@@ -104,20 +104,20 @@ static bool is_csv(const char *name) {
   return n > 4 && strcmp(name + n - 4, ".csv") == 0;
 }
 
-enum sl_status sl_schedule_open_named(struct sl_schedule *s, const char *name, int ranks, int chunks,
+enum sl_status sl_schedule_open_named(struct sl_schedule *s, const char *name, int ranks, int stages,
                                       int micro_batches) {
   if (!is_csv(name)) {
-    if (chunks == 0) chunks = sl_schedule_default_chunks(name);
-    return sl_schedule_generate(s, name, ranks, chunks, micro_batches);
+    if (stages == 0) stages = sl_schedule_default_stages(name);
+    return sl_schedule_generate(s, name, ranks, stages, micro_batches);
   }
   SL_TRY(sl_schedule_load(s, name));
   const int has[3] = {s->ranks, s->micro_batches, s->stages / s->ranks};
-  if (has[0] == ranks && has[1] == micro_batches && (chunks == 0 || has[2] == chunks) && s->stages % s->ranks == 0)
+  if (has[0] == ranks && has[1] == micro_batches && (stages == 0 || has[2] == stages) && s->stages % s->ranks == 0)
     return SL_OK;
   sl_schedule_free(s);
   return sl_fail(
       SL_ERR_INPUT,
       "schedule %s: %d pipeline ranks, %d micro-batches, %d stages a rank; expected %d, %d and %d as the plan "
       "has",
-      name, has[0], has[1], has[2], ranks, micro_batches, chunks == 0 ? 1 : chunks);
+      name, has[0], has[1], has[2], ranks, micro_batches, stages == 0 ? 1 : stages);
 }

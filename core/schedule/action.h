@@ -11,7 +11,7 @@
  *   sl_schedule_lower_sends(&s)                SEND_F, RECV_F, SEND_B, RECV_B
  *   sl_schedule_dry_run(&s, &costs, &run)      no clock but ticks: deadlock, bubble, micro-batches in flight
  *
- * With p ranks, v chunks a rank and p * v stages, stage c * p + r lives on rank r ("interleaved", "looped-bfs",
+ * With p ranks, v stages a rank and p * v stages, stage c * p + r lives on rank r ("interleaved", "looped-bfs",
  * "interleaved-zb"), or, for the V of "zbv" (v = 2), stages r and 2p - 1 - r do. */
 #ifndef SL_CORE_SCHEDULE_ACTION_H
 #define SL_CORE_SCHEDULE_ACTION_H
@@ -64,28 +64,28 @@ struct sl_schedule {
   size_t *counts, *capacities;
 };
 
-/* A schedule for `ranks` pipeline ranks of `chunks` stages each: by name (sl_schedule_generate), or, when `name` ends in
- * ".csv", from that file. `chunks` 0: the name's default. Errors: SL_ERR_INPUT, also for a file of another size. */
-enum sl_status sl_schedule_open_named(struct sl_schedule *schedule, const char *name, int ranks, int chunks,
+/* A schedule for `ranks` pipeline ranks of `stages` stages each: by name (sl_schedule_generate), or, when `name` ends in
+ * ".csv", from that file. `stages` 0: the name's default. Errors: SL_ERR_INPUT, also for a file of another size. */
+enum sl_status sl_schedule_open_named(struct sl_schedule *schedule, const char *name, int ranks, int stages,
                                       int micro_batches);
 
-/* Compute actions of `ranks` pipeline ranks with `chunks` stages each, without STEP:
- *   gpipe           all forwards, then all backwards                                            chunks 1
- *   1f1b            p - r - 1 forwards to warm up, then one forward, one backward in turn       chunks 1
- *   interleaved     the same over chunks: Megatron-LM's, PyTorch's Interleaved1F1B              any chunks
- *   looped-bfs      chunk by chunk, all micro-batches of a chunk first (arXiv 2211.05953)       any chunks
- *   zb-h1           1f1b with I and W apart, W put off by r micro-batches (arXiv 2401.10241)    chunks 1
- *   interleaved-zb  the same over chunks: PyTorch's InterleavedZeroBubble                       any chunks
- *   zbv             ZB-V of the same paper; PyTorch's ZBVZeroBubble                             chunks 2
+/* Compute actions of `ranks` pipeline ranks with `stages` stages each, without STEP:
+ *   gpipe           all forwards, then all backwards                                            stages 1
+ *   1f1b            p - r - 1 forwards to warm up, then one forward, one backward in turn       stages 1
+ *   interleaved     the same over stages: Megatron-LM's, PyTorch's Interleaved1F1B              any stages
+ *   looped-bfs      stage by stage, all micro-batches of a stage first (arXiv 2211.05953)       any stages
+ *   zb-h1           1f1b with I and W apart, W put off by r micro-batches (arXiv 2401.10241)    stages 1
+ *   interleaved-zb  the same over stages: PyTorch's InterleavedZeroBubble                       any stages
+ *   zbv             ZB-V of the same paper; PyTorch's ZBVZeroBubble                             stages 2
  * interleaved and interleaved-zb need micro_batches to be a multiple of max(1, micro_batches / ranks), the rounds that
  * PyTorch deals the micro-batches in (any multiple of `ranks`, and anything below 2 * ranks, is).
  * Errors: SL_ERR_INPUT for an unknown name (with the nearest one) and for numbers that the schedule cannot have. */
-enum sl_status sl_schedule_generate(struct sl_schedule *schedule, const char *name, int ranks, int chunks,
+enum sl_status sl_schedule_generate(struct sl_schedule *schedule, const char *name, int ranks, int stages,
                                     int micro_batches);
 /* What the i-th builder is called, NULL after the last; the one line about it. */
 const char *sl_schedule_name(int i, const char **summary);
-/* How many chunks `name` has when nobody says: 2 for those that need more than one, else 1. */
-int sl_schedule_default_chunks(const char *name);
+/* How many stages `name` has when nobody says: 2 for those that need more than one, else 1. */
+int sl_schedule_default_stages(const char *name);
 
 /* Room for `ranks` empty lists and `stages` stages, whose ranks are set by the caller. */
 enum sl_status sl_schedule_open(struct sl_schedule *schedule, int ranks, int stages, int micro_batches);

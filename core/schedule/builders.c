@@ -27,12 +27,12 @@ static enum sl_status build_looped_bfs(struct sl_schedule *s, int rank) {
   return SL_OK;
 }
 
-/* 1F1B and its kin. The micro-batches are dealt in rounds of `round`; within a round every chunk gets its turn, forwards
- * from the first chunk, backwards from the last. The k-th forward (or backward) of a rank is thus that of chunk
+/* 1F1B and its kin. The micro-batches are dealt in rounds of `round`; within a round every stage gets its turn, forwards
+ * from the first stage, backwards from the last. The k-th forward (or backward) of a rank is thus that of stage
  * (k / round) mod v and of micro-batch (k / (round * v)) * round + k mod round: with m = rounds * round it counts every
- * (chunk, micro-batch) once. */
+ * (stage, micro-batch) once. */
 struct deal {
-  int ranks, rank, chunks, round;
+  int ranks, rank, stages, round;
 };
 
 static struct deal deal_rounds(const struct sl_schedule *s, int rank) {
@@ -41,14 +41,14 @@ static struct deal deal_rounds(const struct sl_schedule *s, int rank) {
 }
 
 static enum sl_status add_dealt(struct sl_schedule *s, const struct deal *d, enum sl_action_kind kind, int k) {
-  int chunk = k / d->round % d->chunks;
-  if (kind != SL_ACTION_FORWARD) chunk = d->chunks - 1 - chunk;
-  return add(s, d->rank, kind, chunk * d->ranks + d->rank, k / (d->round * d->chunks) * d->round + k % d->round);
+  int stage = k / d->round % d->stages;
+  if (kind != SL_ACTION_FORWARD) stage = d->stages - 1 - stage;
+  return add(s, d->rank, kind, stage * d->ranks + d->rank, k / (d->round * d->stages) * d->round + k % d->round);
 }
 
 /* `warm_up` forwards, then a forward and a backward in turn, then the backwards that are left. */
 static enum sl_status build_one_by_one(struct sl_schedule *s, const struct deal *d, int warm_up) {
-  const int total = s->micro_batches * d->chunks;
+  const int total = s->micro_batches * d->stages;
   warm_up = least(warm_up, total);
   for (int k = 0; k < warm_up; k++) SL_TRY(add_dealt(s, d, SL_ACTION_FORWARD, k));
   for (int k = 0; k < total; k++) {
@@ -64,18 +64,18 @@ static enum sl_status build_1f1b(struct sl_schedule *s, int rank) {
   return build_one_by_one(s, &d, s->ranks - rank - 1);
 }
 
-/* Warm-up (v - 1) round + 2 (p - r - 1): the first backward comes when the last chunk's first forward has gone down. */
+/* Warm-up (v - 1) round + 2 (p - r - 1): the first backward comes when the last stage's first forward has gone down. */
 static enum sl_status build_interleaved(struct sl_schedule *s, int rank) {
   const struct deal d = deal_rounds(s, rank);
-  return build_one_by_one(s, &d, (d.chunks - 1) * d.round + 2 * (s->ranks - rank - 1));
+  return build_one_by_one(s, &d, (d.stages - 1) * d.round + 2 * (s->ranks - rank - 1));
 }
 
 /* Backward split: I as early as it can, W put off by r of them, which fills the wait of the drain with work while no rank
  * holds more than 1F1B's first rank does. The warm-up is half of interleaved's, since I alone is as short as F. */
 static enum sl_status build_split(struct sl_schedule *s, int rank) {
   const struct deal d = deal_rounds(s, rank);
-  const int total = s->micro_batches * d.chunks;
-  const int warm_up = least((d.chunks - 1) * d.round + s->ranks - rank - 1, total);
+  const int total = s->micro_batches * d.stages;
+  const int warm_up = least((d.stages - 1) * d.round + s->ranks - rank - 1, total);
   int weights = 0;
   for (int k = 0; k < warm_up; k++) SL_TRY(add_dealt(s, &d, SL_ACTION_FORWARD, k));
   for (int k = 0; k < total; k++) {
@@ -94,26 +94,26 @@ struct v_rank {
   int rank, stage[2], forward[2], input[2], weight[2];
 };
 
-static enum sl_status v_add(struct v_rank *z, enum sl_action_kind kind, int chunk, int *count) {
+static enum sl_status v_add(struct v_rank *z, enum sl_action_kind kind, int stage, int *count) {
   const int micro_batch = (*count)++;
-  return micro_batch < z->s->micro_batches ? add(z->s, z->rank, kind, z->stage[chunk], micro_batch) : SL_OK;
+  return micro_batch < z->s->micro_batches ? add(z->s, z->rank, kind, z->stage[stage], micro_batch) : SL_OK;
 }
 
-static enum sl_status v_forward(struct v_rank *z, int chunk) {
-  return v_add(z, SL_ACTION_FORWARD, chunk, &z->forward[chunk]);
+static enum sl_status v_forward(struct v_rank *z, int stage) {
+  return v_add(z, SL_ACTION_FORWARD, stage, &z->forward[stage]);
 }
 
-static enum sl_status v_input(struct v_rank *z, int chunk) {
-  return v_add(z, SL_ACTION_BACKWARD_INPUT, chunk, &z->input[chunk]);
+static enum sl_status v_input(struct v_rank *z, int stage) {
+  return v_add(z, SL_ACTION_BACKWARD_INPUT, stage, &z->input[stage]);
 }
 
-static enum sl_status v_weight(struct v_rank *z, int chunk) {
-  return v_add(z, SL_ACTION_BACKWARD_WEIGHT, chunk, &z->weight[chunk]);
+static enum sl_status v_weight(struct v_rank *z, int stage) {
+  return v_add(z, SL_ACTION_BACKWARD_WEIGHT, stage, &z->weight[stage]);
 }
 
-static enum sl_status v_backward(struct v_rank *z, int chunk) {
-  SL_TRY(v_input(z, chunk));
-  return v_weight(z, chunk);
+static enum sl_status v_backward(struct v_rank *z, int stage) {
+  SL_TRY(v_input(z, stage));
+  return v_weight(z, stage);
 }
 
 static enum sl_status v_warm_up(struct v_rank *z) {

@@ -6,7 +6,7 @@
 
 struct sl_schedule_builder {
   const char *name, *summary;
-  int min_chunks, max_chunks, default_chunks; /* stages a rank; max_chunks 0: any number */
+  int min_stages, max_stages, default_stages; /* stages a rank; max_stages 0: any number */
   bool rounds;                                /* micro-batches are dealt in equal rounds of about one a rank */
   bool split_backward;                        /* I and W in place of B */
   bool v_shape;                               /* rank r holds stages r and 2p - 1 - r */

@@ -22,28 +22,28 @@ static void replace(struct sl_schedule *s, struct sl_schedule *made) {
 struct window {
   const struct sl_action *actions;
   size_t count;
-  int chunks, *stage;        /* (chunks): the rank's stages */
-  size_t *next;              /* (chunks); count: none */
-  int active_count, *active; /* chunks that are whole, in the order they were fetched */
+  int stages, *stage;        /* (stages): the rank's stages */
+  size_t *next;              /* (stages); count: none */
+  int active_count, *active; /* stages that are whole, in the order they were fetched */
 };
 
-static void find_next(struct window *w, int chunk, size_t from) {
-  while (from < w->count && !(sl_action_computes(w->actions[from].kind) && w->actions[from].stage == w->stage[chunk]))
+static void find_next(struct window *w, int stage, size_t from) {
+  while (from < w->count && !(sl_action_computes(w->actions[from].kind) && w->actions[from].stage == w->stage[stage]))
     from++;
-  w->next[chunk] = from;
+  w->next[stage] = from;
 }
 
-/* The `count` chunks used soonest, into soon[], in the order of their use; returns how many there are. */
+/* The `count` stages used soonest, into soon[], in the order of their use; returns how many there are. */
 static int soonest(const struct window *w, int count, int *soon) {
   int n = 0;
-  for (int chunk = 0; chunk < w->chunks; chunk++) {
-    if (w->next[chunk] == w->count) continue;
+  for (int stage = 0; stage < w->stages; stage++) {
+    if (w->next[stage] == w->count) continue;
     int at = n < count ? n++ : n;
-    while (at > 0 && w->next[soon[at - 1]] > w->next[chunk]) {
+    while (at > 0 && w->next[soon[at - 1]] > w->next[stage]) {
       if (at < count) soon[at] = soon[at - 1];
       at--;
     }
-    if (at < count) soon[at] = chunk;
+    if (at < count) soon[at] = stage;
   }
   return n;
 }
@@ -57,11 +57,11 @@ static bool contains(const int *list, int count, int value) {
 static enum sl_status move_window(struct sl_schedule *made, int rank, struct window *w, const int *soon, int count) {
   int kept = 0;
   for (int i = 0; i < w->active_count; i++) {
-    const int chunk = w->active[i];
-    if (contains(soon, count, chunk)) {
-      w->active[kept++] = chunk;
+    const int stage = w->active[i];
+    if (contains(soon, count, stage)) {
+      w->active[kept++] = stage;
     } else {
-      SL_TRY(sl_schedule_append(made, rank, (struct sl_action){SL_ACTION_RESHARD, w->stage[chunk], -1}));
+      SL_TRY(sl_schedule_append(made, rank, (struct sl_action){SL_ACTION_RESHARD, w->stage[stage], -1}));
     }
   }
   w->active_count = kept;
@@ -77,16 +77,16 @@ static enum sl_status unshard_rank(struct sl_schedule *made, const struct sl_sch
                                    struct window *w, int *soon) {
   w->actions = s->actions[rank];
   w->count = s->counts[rank];
-  w->chunks = w->active_count = 0;
+  w->stages = w->active_count = 0;
   for (int stage = 0; stage < s->stages; stage++)
-    if (s->stage_rank[stage] == rank) w->stage[w->chunks++] = stage;
-  for (int chunk = 0; chunk < w->chunks; chunk++) find_next(w, chunk, 0);
+    if (s->stage_rank[stage] == rank) w->stage[w->stages++] = stage;
+  for (int stage = 0; stage < w->stages; stage++) find_next(w, stage, 0);
   for (size_t i = 0; i < w->count; i++) {
     if (w->actions[i].kind == SL_ACTION_IDLE) continue;
     if (sl_action_computes(w->actions[i].kind)) SL_TRY(move_window(made, rank, w, soon, soonest(w, max_active, soon)));
     SL_TRY(sl_schedule_append(made, rank, w->actions[i]));
-    for (int chunk = 0; chunk < w->chunks; chunk++)
-      if (w->next[chunk] == i) find_next(w, chunk, i + 1);
+    for (int stage = 0; stage < w->stages; stage++)
+      if (w->next[stage] == i) find_next(w, stage, i + 1);
   }
   return move_window(made, rank, w, soon, 0);
 }

@@ -21,8 +21,8 @@ static int64_t local_numel(const struct sl_plan *plan, int tensor) {
   const struct sl_model *m = plan->model;
   const struct sl_tensor *x = &m->tensors[tensor];
   bool used = false;
-  for (int i = 0; i < pp_rank->chunk_count; i++) {
-    const struct sl_chunk *c = &plan->chunks[pp_rank->chunks[i]];
+  for (int i = 0; i < pp_rank->stage_count; i++) {
+    const struct sl_stage *c = &plan->stages[pp_rank->stages[i]];
     used |= x->layer >= c->first_layer && x->layer < c->first_layer + c->layer_count;
     used |= c->embedding && x->layer < 0;
     used |= c->head && m->type != SL_MODEL_MLP && (x->layer == m->n_layer || (m->tied_head && tensor == 0));
@@ -76,7 +76,7 @@ static void compare_states(const struct sl_plan *plan, const struct sl_class *c,
            4 * (double)stage3_numel(plan));
   else
     expect_state("bytes of the sharded parameters", parameters, numel, plan->shard, padding);
-  if (s->shard_grads && plan->chunk_count == 1)
+  if (s->shard_grads && plan->stage_count == 1)
     expect_state("bytes of the gradients", state[SL_CATEGORY_GRADIENT], numel, plan->shard, padding);
 }
 

@@ -137,7 +137,7 @@ static int problem_of(const struct draw *d) {
 }
 
 void draw_problem(struct draw *d, int problem) {
-  *d = (struct draw){.world = 1, .index = -1, .tp = 1, .pp = 1, .dp = 1, .chunks = 1, .accumulate = 1};
+  *d = (struct draw){.world = 1, .index = -1, .tp = 1, .pp = 1, .dp = 1, .stages = 1, .accumulate = 1};
   d->strategy = "zero-0", d->schedule = "1f1b";
   d->clip = problem % 2;
   d->optimizer = (enum draw_optimizer)(problem / 2 % 2);
@@ -218,10 +218,10 @@ static const struct strategy *draw_strategy(struct draw *d, struct dice *dice) {
   return s;
 }
 
-static bool can_run(const struct draw *d, const struct strategy *s, const struct schedule *k, int chunks) {
+static bool can_run(const struct draw *d, const struct strategy *s, const struct schedule *k, int stages) {
   const bool f1b1 = strcmp(k->name, "1f1b") == 0, interleaved = strcmp(k->name, "interleaved") == 0;
   const int rounds = d->accumulate > d->pp ? d->accumulate / d->pp : 1;
-  if (chunks * d->pp > draw_models[d->model].layers) return false;
+  if (stages * d->pp > draw_models[d->model].layers) return false;
   if (k->rounds && d->accumulate % rounds != 0) return false;
   if (d->pp == 1 && !(s->rules & PLAIN)) return f1b1;
   if ((s->rules & ONE_STAGE) && !f1b1) return false;
@@ -233,13 +233,13 @@ static bool can_run(const struct draw *d, const struct strategy *s, const struct
 static void draw_schedule(struct draw *d, struct dice *dice, const struct strategy *s) {
   const struct schedule *k;
   if (d->pp == 1 && chance(dice, 1, 3)) {
-    d->schedule = "1f1b", d->chunks = 1;
+    d->schedule = "1f1b", d->stages = 1;
     return;
   }
   do {
     k = &schedules[pick(dice, SCHEDULES)];
-    d->chunks = k->least + pick(dice, k->most - k->least + 1);
-  } while (!can_run(d, s, k, d->chunks));
+    d->stages = k->least + pick(dice, k->most - k->least + 1);
+  } while (!can_run(d, s, k, d->stages));
   d->schedule = k->name;
   if ((s->rules & PLAIN) && d->pp > 1 && chance(dice, 1, 4)) d->csv = 1 + pick(dice, 2);
 }
@@ -292,7 +292,7 @@ static int draw_shard(const struct draw *d, struct dice *dice, const struct stra
 
 static void put_stages(struct draw *d, struct dice *dice, const struct strategy *s) {
   static const char *const words[] = {"uniform", "parameters", "flops"};
-  const int parts = d->pp * d->chunks, how = pick(dice, 4);
+  const int parts = d->pp * d->stages, how = pick(dice, 4);
   if (parts == 1) return;
   if (how < 3) {
     const bool evenly = s->rules & MEGATRON;
@@ -328,7 +328,7 @@ static void put_recompute(struct draw *d, struct dice *dice, const struct strate
 static void put_shardlab(struct draw *d, struct dice *dice, const struct strategy *s, int shard) {
   const struct draw_model *m = &draw_models[d->model];
   put(d, " \"shardlab\": {\"seq_len\": %d, \"tp\": %d, \"pp\": %d, \"virtual_stages\": %d, \"schedule\": \"%s\"",
-      m->seq, d->tp, d->pp, d->chunks, d->csv ? d->csv_path : d->schedule);
+      m->seq, d->tp, d->pp, d->stages, d->csv ? d->csv_path : d->schedule);
   if (s->preset[0] != '\0') put(d, ", \"preset\": \"%s\"", s->preset);
   if (shard > 0 && !(s->rules & MICS)) put(d, ", \"shard_size\": %d", shard);
   put_stages(d, dice, s);
@@ -345,7 +345,7 @@ static void put_shardlab(struct draw *d, struct dice *dice, const struct strateg
 
 void draw_configuration(struct draw *d, int world, int index) {
   struct dice dice = {UINT64_C(20241017) ^ (uint64_t)world << 40 ^ (uint64_t)index << 8};
-  *d = (struct draw){.world = world, .index = index, .chunks = 1};
+  *d = (struct draw){.world = world, .index = index, .stages = 1};
   draw_degrees(d, &dice);
   draw_model(d, &dice);
   draw_batch(d, &dice);

@@ -21,7 +21,7 @@ enum draw_optimizer { DRAW_SGD, DRAW_ADAMW };
 
 struct draw {
   int world, index;
-  int tp, pp, dp, chunks; /* chunks: stages a rank */
+  int tp, pp, dp, stages; /* stages: stages a rank */
   int model, batch, accumulate, micro;
   enum draw_optimizer optimizer;
   bool clip, poison;

@@ -345,7 +345,7 @@ static void compare_losses(const struct grid_result *r, const struct reference *
 static void write_csv(void) {
   struct sl_schedule s;
   if (grid3d.rank != 0) return;
-  if (sl_schedule_generate(&s, grid3d.now.schedule, grid3d.now.pp, grid3d.now.chunks, grid3d.now.accumulate) != SL_OK)
+  if (sl_schedule_generate(&s, grid3d.now.schedule, grid3d.now.pp, grid3d.now.stages, grid3d.now.accumulate) != SL_OK)
     give_up(sl_error_message());
   if (grid3d.now.csv == 2 && (sl_schedule_lower_unshard(&s, 2) != SL_OK || sl_schedule_lower_reduce(&s) != SL_OK ||
                               sl_schedule_lower_sends(&s) != SL_OK))
