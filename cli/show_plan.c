@@ -72,7 +72,7 @@ static void print_layout(const struct sl_setup *setup, FILE *out) {
     fprintf(out, "\npipeline rank %d:", s);
     for (int i = 0; i < pp_rank->stage_count; i++) {
       const struct sl_stage *c = &plan->stages[pp_rank->stages[i]];
-      fprintf(out, "%s pp_rank %d: %s%d layers from %d%s", i > 0 ? ";" : "", pp_rank->stages[i],
+      fprintf(out, "%s stage %d: %s%d layers from %d%s", i > 0 ? ";" : "", pp_rank->stages[i],
               c->embedding ? "embedding, " : "", c->layer_count, c->first_layer, c->head ? ", head" : "");
     }
     fprintf(out, "; %lld parameters a rank in %d tensors\n", (long long)layout->numel, pp_rank->tensor_count);
