@@ -53,15 +53,25 @@ static void post(struct call *call) {
   atomic_fetch_add(&shared->comms[comm->id].posted, 1);
 }
 
+static void describe(const struct head *head, int member, char out[128]) {
+  snprintf(out, 128, "member %d calls %s of %llu (root %d, %d of %d in its group)", member, head->what,
+           (unsigned long long)head->count, head->root, head->part + 1, head->parts);
+}
+
+static void tell(const struct call *call, int member) {
+  char own[128], other[128];
+  describe(&call->head, call->comm->rank, own);
+  describe(&shared->comms[call->comm->id].heads[member], member, other);
+  fprintf(stderr, "NCCL stand-in: %s, %s\n", own, other);
+}
+
 /* Said once a communicator; the call is never over. */
 static bool agree(struct call *call) {
   struct ncclComm *comm = call->comm;
   for (int m = 0; m < comm->size; m++) {
     const struct head *other = &shared->comms[comm->id].heads[m];
     if (memcmp(other, &call->head, sizeof *other) == 0) continue;
-    if (atomic_exchange(&comm->error, ncclInvalidUsage) == ncclSuccess)
-      fprintf(stderr, "NCCL stand-in: member %d calls %s of %llu, member %d %s of %llu\n", comm->rank, call->head.what,
-              (unsigned long long)call->head.count, m, other->what, (unsigned long long)other->count);
+    if (atomic_exchange(&comm->error, ncclInvalidUsage) == ncclSuccess) tell(call, m);
     return false;
   }
   return true;
