@@ -1,7 +1,7 @@
 /* The cuda backend's own code, run where no GPU is: on stand-ins for CUDA, cuBLASLt and NCCL (stand_in.h) and the
- * emulated kernels. One to four ranks train from PyTorch's start with every ZeRO stage and on pipelines, and
- * get PyTorch's losses; products with an epilogue train as those without do; one rank of four runs alone; a rank that hangs
- * or dies, or whose NCCL fails, ends the job, with its op named. */
+ * emulated kernels. One to five ranks train from PyTorch's start with every ZeRO stage and on pipelines, each run in another
+ * order of streams, and get PyTorch's losses; products with an epilogue train as those without do; one rank of four runs
+ * alone; a rank that hangs or dies, whose NCCL fails or whose kernel faults, ends the job, with its op named. */
 #include "tests/cuda_backend/stand_in.h"
 #include "tests/job_fixture.h"
 
