@@ -132,7 +132,7 @@ def backend(fit, program, environment):
     line = next((x for x in said.stdout.splitlines() if x.startswith("cuda backend")), said.stderr.strip())
     present = line.split()[2:3] == ["present"]
     if not present and not fit.problems:
-        fit.problems.append(line.removeprefix("cuda backend").strip())
+        fit.problems.append(line.removeprefix("cuda backend").strip().removeprefix("absent").strip())
     return present
 
 

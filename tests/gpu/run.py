@@ -8,7 +8,7 @@ each, and where OUT is set, both are copied there. What fails, is late or finds 
 go on. What needs a GPU is skipped, by name, where none can be used, and the line `fit` says why.
 
 --from STAGE goes on with that stage; STAGES="NAME..." runs these alone; both keep what FOLDER holds of the others. PART_S is the
-part's time in seconds, QUICK=1 calibrates with fewer points. Exit status 1 where a stage failed or was late, 2 for a wrong call.
+part's time in seconds, PACE=2 doubles that and all limits, QUICK=1 calibrates with fewer points. Exit status 1 where a stage failed or was late, 2 for a wrong call.
 """
 import argparse
 import dataclasses
@@ -26,7 +26,8 @@ from parts import PARTS
 from stage import HERE, Ended, Outcome, end_all, run
 
 ROOT = HERE.parents[1]
-LEAST_S = 5  # less is no time for a stage
+PACE = float(os.environ.get("PACE", 1))
+LEAST_S = 5 * PACE  # less is no time for a stage
 ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -70,7 +71,7 @@ def board_of(args):
 
 def one(board, stage, left, environment, note=""):
     """A stage within its limit and what is left of the part's time."""
-    name, limit = stage.name + note, min(stage.limit, left)
+    name, limit = stage.name + note, min(stage.limit * PACE, left)
     if limit < LEAST_S:
         board.note(name, Outcome("late", 0, "no time left"))
         return
@@ -94,7 +95,7 @@ def again(board, stage, seconds, left, environment):
 
 def go(args, board, environment):
     part = PARTS[args.part]
-    end = time.monotonic() + float(os.environ.get("PART_S", part.seconds))
+    end = time.monotonic() + float(os.environ.get("PART_S", part.seconds * PACE))
     for stage in args.stages:
         one(board, stage, end - time.monotonic(), environment)
         if part.again and board.rows[stage.name].verdict in ("FAILED", "late") and end - time.monotonic() > LEAST_S:

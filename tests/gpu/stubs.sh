@@ -7,11 +7,14 @@ mkdir -p "$folder"
 
 called() { # PREFIX: the functions of MODULE that a library is to have
   [ -n "$module" ] || return 0
-  nm -D --undefined-only "$module" | sed -n "s/^ *U \($1[A-Za-z0-9_]*\).*/int \1(void) { return 0; }/p"
+  nm -D --undefined-only "$module" | sed -n "/GetVersion/d; s/^ *U \($1[A-Za-z0-9_]*\).*/int \1(void) { return 0; }/p"
 }
 
-stub() { # SONAME, C on standard input
-  cc -shared -fPIC -w -x c - -Wl,-soname,"$1" -o "$folder/$1"
+stub() { # SONAME, C on standard input; cuBLASLt's functions bear its soname as their version
+  echo "$1 { *; };" >"$folder/version"
+  [[ $1 == libcublasLt* ]] || echo "{ *; };" >"$folder/version"
+  cc -shared -fPIC -w -x c - -Wl,-soname,"$1" -Wl,--version-script,"$folder/version" -o "$folder/$1"
+  rm "$folder/version"
 }
 
 stub libcuda.so.1 <<'C'
@@ -21,5 +24,5 @@ int cuDeviceGetCount(int *n) { *n = 1; return 0; }
 int cuDeviceGetAttribute(int *v, int attribute, int device) { *v = attribute == 75 ? 9 : 0; return 0; }
 C
 echo 'int nvmlInit_v2(void) { return 0; }' | stub libnvidia-ml.so.1
-{ called cublasLt | grep -v cublasLtGetVersion; echo 'unsigned long cublasLtGetVersion(void) { return 130000; }'; } | stub libcublasLt.so.13
-{ called nccl | grep -v ncclGetVersion; echo 'int ncclGetVersion(int *v) { *v = 22809; return 0; }'; } | stub libnccl.so.2
+{ called cublasLt; echo 'unsigned long cublasLtGetVersion(void) { return 130000; }'; } | stub libcublasLt.so.13
+{ called nccl; echo 'int ncclGetVersion(int *v) { *v = 22809; return 0; }'; } | stub libnccl.so.2

@@ -2,6 +2,7 @@
 import json
 
 WORST_KERNELS = 5
+LONGEST_OPS = 8
 
 
 def load(path):
@@ -50,15 +51,18 @@ def measured(folder):
 
 
 def ops(folder):
+    """Of each variant the milliseconds of the ops that take longest; ops.tsv has all, and their number."""
     path = folder / "ops" / "ops.tsv"
-    if path.exists():
-        yield from (f"{cells[0]:18}" + "".join(f"{cell:>22}" for cell in cells[1:])
-                    for cells in (line.split("\t") for line in path.read_text().splitlines()[:9]))
+    if not path.exists():
+        return
+    for cells in (line.split("\t") for line in path.read_text().splitlines()[:1 + LONGEST_OPS]):
+        yield f"{cells[0]:22}" + "".join(f"{cell:>19}" for cell in cells[2::2])
 
 
 def peers(folder):
     ours, _ = read(sorted(folder.glob("ours/ours.measured.json")))
-    for t in read(folder / name / f"{name}.json" for name in ("torch-eager", "torch") if (folder / name / f"{name}.json").exists())[0].values():
+    theirs, _ = read([p for name in ("torch-eager", "torch") for p in folder.glob(f"{name}/{name}.json")])
+    for t in theirs.values():
         yield (f"PyTorch {t['torch']}{'' if t['compiled'] else ', not compiled'}: step {1e3 * t['step_s']:.2f} ms, "
                f"{t['tokens_per_s']:.0f} tokens/s; bf16 product {t['gemm_tflops']:.0f} TFLOP/s")
         for o in ours.values():
