@@ -1,5 +1,6 @@
 /* A cuBLASLt that is none: column-major products, sums in double, one by one. */
 #include "tests/cuda_backend/stand_in_parts.h"
+#include "tests/cuda_backend/stand_in_queue.h"
 
 #include <cublasLt.h>
 #include <math.h>
@@ -45,7 +46,16 @@ struct limits {
 _Static_assert(sizeof(struct limits) <= sizeof(cublasLtMatmulAlgo_t), "an algorithm holds its limits");
 
 const char *cublasLtGetStatusName(cublasStatus_t status) {
-  return status == CUBLAS_STATUS_SUCCESS ? "success" : "a failure";
+  switch (status) {
+  case CUBLAS_STATUS_SUCCESS:
+    return "CUBLAS_STATUS_SUCCESS";
+  case CUBLAS_STATUS_NOT_SUPPORTED:
+    return "CUBLAS_STATUS_NOT_SUPPORTED";
+  case CUBLAS_STATUS_EXECUTION_FAILED:
+    return "CUBLAS_STATUS_EXECUTION_FAILED";
+  default:
+    return "a failure";
+  }
 }
 
 size_t cublasLtGetVersion(void) {
@@ -217,44 +227,82 @@ static void sum_over_k(const struct desc *desc, const void *x, const struct layo
   }
 }
 
-cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t compute, const void *alpha, const void *a,
-                              cublasLtMatrixLayout_t a_layout, const void *b, cublasLtMatrixLayout_t b_layout,
-                              const void *beta, const void *c, cublasLtMatrixLayout_t c_layout, void *d,
-                              cublasLtMatrixLayout_t d_layout, const cublasLtMatmulAlgo_t *algo, void *workspace,
-                              size_t workspace_bytes, cudaStream_t stream) {
-  const struct desc *desc = (const struct desc *)compute;
-  const struct layout *la = (struct layout *)a_layout, *lb = (struct layout *)b_layout, *ld = (struct layout *)d_layout;
-  const bool ta = desc->trans_a == CUBLAS_OP_T, tb = desc->trans_b == CUBLAS_OP_T;
-  const uint64_t k = ta ? la->rows : la->columns;
-  struct limits limits;
-  (void)handle, (void)c_layout;
-  memcpy(&limits, algo, sizeof limits);
-  if (!aligned(a, limits.a) || !aligned(b, limits.b) || !aligned(c, limits.c) || !aligned(d, limits.d) ||
-      !aligned(workspace, 256) || workspace_bytes < limits.workspace)
-    return CUBLAS_STATUS_INVALID_VALUE;
-  products++;
-  tf32_products += desc->tf32;
-  if (!can_use(desc, ld)) return CUBLAS_STATUS_INVALID_VALUE;
-  if ((ta ? la->columns : la->rows) != ld->rows || (tb ? lb->rows : lb->columns) != ld->columns ||
-      (tb ? lb->columns : lb->rows) != k || la->type != lb->type || !stream)
-    return CUBLAS_STATUS_INVALID_VALUE;
-  if (stand_in_idle()) {
-    stand_in_work(2.0 * (double)ld->rows * (double)ld->columns * (double)k, 0);
-    return CUBLAS_STATUS_SUCCESS;
-  }
+/* A product with its parameters as they were when the call was made. */
+struct product {
+  struct desc desc;
+  struct layout a_layout, b_layout, d_layout;
+  const void *a, *b, *c;
+  void *d;
+  float alpha, beta;
+};
+
+static uint64_t sum_length(const struct product *p) {
+  return p->desc.trans_a == CUBLAS_OP_T ? p->a_layout.rows : p->a_layout.columns;
+}
+
+static void multiply(const struct product *p) {
+  const struct layout *la = &p->a_layout, *lb = &p->b_layout, *ld = &p->d_layout;
+  const bool ta = p->desc.trans_a == CUBLAS_OP_T, tb = p->desc.trans_b == CUBLAS_OP_T, tf32 = p->desc.tf32;
+  const uint64_t k = sum_length(p);
   for (uint64_t column = 0; column < ld->columns; column++) {
     for (uint64_t row = 0; row < ld->rows; row++) {
       const uint64_t place = row + column * (uint64_t)ld->stride;
       double sum = 0;
       for (uint64_t i = 0; i < k; i++)
-        sum += (double)at(a, la, ta, row, i, desc->tf32) * (double)at(b, lb, tb, i, column, desc->tf32);
-      float out = *(const float *)alpha * (float)sum;
-      if (*(const float *)beta != 0) out += *(const float *)beta * number_get(c, ld->type, place);
-      number_set(d, ld->type, place, finish(desc, ld, out, row, column));
+        sum += (double)at(p->a, la, ta, row, i, tf32) * (double)at(p->b, lb, tb, i, column, tf32);
+      float out = p->alpha * (float)sum;
+      if (p->beta != 0) out += p->beta * number_get(p->c, ld->type, place);
+      number_set(p->d, ld->type, place, finish(&p->desc, ld, out, row, column));
     }
   }
-  if (desc->epilogue == CUBLASLT_EPILOGUE_BGRADA) sum_over_k(desc, a, la, ta, false, ld->rows, k);
-  if (desc->epilogue == CUBLASLT_EPILOGUE_BGRADB) sum_over_k(desc, b, lb, tb, true, ld->columns, k);
-  epilogues += desc->epilogue != CUBLASLT_EPILOGUE_DEFAULT && desc->epilogue != CUBLASLT_EPILOGUE_BIAS;
-  return CUBLAS_STATUS_SUCCESS;
+  if (p->desc.epilogue == CUBLASLT_EPILOGUE_BGRADA) sum_over_k(&p->desc, p->a, la, ta, false, ld->rows, k);
+  if (p->desc.epilogue == CUBLASLT_EPILOGUE_BGRADB) sum_over_k(&p->desc, p->b, lb, tb, true, ld->columns, k);
+}
+
+static bool take_product(void *context) {
+  struct product *p = context;
+  if (stand_in_idle())
+    stand_in_work(2.0 * (double)p->d_layout.rows * (double)p->d_layout.columns * (double)sum_length(p), 0);
+  else
+    multiply(p);
+  products++;
+  tf32_products += p->desc.tf32;
+  epilogues += p->desc.epilogue != CUBLASLT_EPILOGUE_DEFAULT && p->desc.epilogue != CUBLASLT_EPILOGUE_BIAS;
+  free(p);
+  return true;
+}
+
+static bool fits(const struct product *p) {
+  const struct layout *la = &p->a_layout, *lb = &p->b_layout, *ld = &p->d_layout;
+  const bool ta = p->desc.trans_a == CUBLAS_OP_T, tb = p->desc.trans_b == CUBLAS_OP_T;
+  return (ta ? la->columns : la->rows) == ld->rows && (tb ? lb->rows : lb->columns) == ld->columns &&
+         (tb ? lb->columns : lb->rows) == sum_length(p) && la->type == lb->type && can_use(&p->desc, ld);
+}
+
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t compute, const void *alpha, const void *a,
+                              cublasLtMatrixLayout_t a_layout, const void *b, cublasLtMatrixLayout_t b_layout,
+                              const void *beta, const void *c, cublasLtMatrixLayout_t c_layout, void *d,
+                              cublasLtMatrixLayout_t d_layout, const cublasLtMatmulAlgo_t *algo, void *workspace,
+                              size_t workspace_bytes, cudaStream_t stream) {
+  struct limits limits;
+  struct product p = {.desc = *(const struct desc *)compute,
+                      .a_layout = *(struct layout *)a_layout,
+                      .b_layout = *(struct layout *)b_layout,
+                      .d_layout = *(struct layout *)d_layout,
+                      .a = a,
+                      .b = b,
+                      .c = c,
+                      .d = d,
+                      .alpha = *(const float *)alpha,
+                      .beta = *(const float *)beta};
+  (void)handle;
+  memcpy(&limits, algo, sizeof limits);
+  if (!aligned(a, limits.a) || !aligned(b, limits.b) || !aligned(c, limits.c) || !aligned(d, limits.d) ||
+      !aligned(workspace, 256) || workspace_bytes < limits.workspace || c_layout != d_layout || !fits(&p) || !stream)
+    return CUBLAS_STATUS_INVALID_VALUE;
+  if (stand_in_enter() != cudaSuccess) return CUBLAS_STATUS_EXECUTION_FAILED;
+  struct product *kept = malloc(sizeof *kept);
+  *kept = p;
+  return stand_in_put(stream, STAND_IN_KERNEL, take_product, kept) == cudaSuccess ? CUBLAS_STATUS_SUCCESS
+                                                                                  : CUBLAS_STATUS_EXECUTION_FAILED;
 }
