@@ -32,5 +32,5 @@ verdicts() { # FOLDER "STAGE VERDICT"...: of exactly these stages, in this order
 }
 
 archived() { # FOLDER: the archive opens, and holds the table as it stands
-  tar -xzOf "$here/$1.tar.gz" "$1/stages.tsv" | cmp - "$here/$1/stages.tsv" || fail "$1.tar.gz is not the whole"
+  tar -xzOf "$here/$1.tar.gz" "$(basename "$1")/stages.tsv" | cmp - "$here/$1/stages.tsv" || fail "$1.tar.gz is not the whole"
 }

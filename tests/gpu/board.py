@@ -2,11 +2,14 @@
 of the whole folder. Each file appears by a rename, or the former one stays: a full disk and a sudden end cost what is new, no
 more."""
 import os
+import pathlib
 import shutil
 import tarfile
 
 import summary
 from stage import Outcome
+
+SHARED = "one"  # a folder: stages.sh
 
 
 def replaced(path, write):
@@ -19,14 +22,15 @@ def replaced(path, write):
         new.unlink(missing_ok=True)
 
 
-def small(member):
-    """Weights and gradients that later stages compare with stay where they are."""
-    return None if member.name.endswith((".safetensors", ".new")) else member
+def wanted(member):
+    """What stages share among each other stays where it is."""
+    path = pathlib.PurePath(member.name)
+    return None if path.parts[1:2] == (SHARED,) or path.suffix == ".new" else member
 
 
 def pack(folder, to):
     with tarfile.open(to, "w:gz", compresslevel=6) as tar:
-        tar.add(folder, folder.name, filter=small)
+        tar.add(folder, folder.name, filter=wanted)
 
 
 class Board:

@@ -89,11 +89,14 @@ def driver(fit, library, needed):
     fit.need(code != 0 or count.value > 0, "the driver sees no GPU")
 
 
-def capability(fit, library, needed):
+def device(fit, library, needed):
     found = [ctypes.c_int(), ctypes.c_int()]
     for value, attribute in zip(found, (MAJOR, MINOR)):
         if library.cuDeviceGetAttribute(ctypes.byref(value), attribute, 0) != 0:
             return  # no device: said by the driver
+    name = ctypes.create_string_buffer(256)
+    if library.cuDeviceGetName(name, len(name), 0) == 0:
+        fit.found.append(f"GPU {name.value.decode()}")
     major, minor = (value.value for value in found)
     fit.found.append(f"compute capability {major}.{minor}")
     fit.need((major, minor) >= numbers(needed), f"the GPU has compute capability {major}.{minor}; {needed} or later is needed")
@@ -150,7 +153,7 @@ def examine(root):
     cuda = load(fit, DRIVER[0], known, "it is the driver's")
     if cuda is not None:
         driver(fit, cuda, wanted.get("cuda", "13.0"))
-        capability(fit, cuda, wanted.get("capability", "8.0"))
+        device(fit, cuda, wanted.get("capability", "8.0"))
         load(fit, DRIVER[1], known, "it is the driver's")
     libraries(fit, needs, known)
     own = [str(root / "lib")] if (root / "lib").is_dir() else []

@@ -21,7 +21,7 @@ import sys
 import time
 
 import fit
-from board import Board
+from board import SHARED, Board
 from parts import PARTS
 from stage import HERE, Ended, Outcome, end_all, run
 
@@ -61,7 +61,7 @@ def board_of(args):
         board.load()
         names = [s.name for s in args.stages]
     else:
-        shutil.rmtree(args.folder / "one", ignore_errors=True)
+        shutil.rmtree(args.folder / SHARED, ignore_errors=True)
     for row in [row for name in names for row in (name, f"{name}-again")]:
         board.rows.pop(row, None)
         shutil.rmtree(args.folder / row, ignore_errors=True)

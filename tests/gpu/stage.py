@@ -139,6 +139,8 @@ def run(folder, call, limit, environment):
             process.kill()
             process.wait()
         note += last_line(folder / "log.txt")
+        if shutil.disk_usage(folder).free < LOG_BYTES:  # then the log could not say so
+            note = f"No space left on device. {note}"
         tidy(folder, (folder, folder.parent, environment["root"]))
     except OSError as e:
         verdict, note = "FAILED", f"{note} {e.strerror or e}".strip()

@@ -111,16 +111,16 @@ equal_ranks() { # WORLD STAGE FLAGS...
   local world=$1 zero=$2 name one=$all/one
   shift 2
   config "z$zero" "$zero" ""
-  if [ ! -f "$one/done" ]; then # the first of these stages makes it, for all
+  if [ ! -f "$one/record.json" ]; then # the first of these stages makes it, for all
     mkdir -p "$one"
     run one --model gpt2-tiny --cluster h200x1 --config "$out/z$zero.config.json" --zero-stage 0 --train-batch 8 \
       --micro-batch 2 --seq 64 --steps 5 --data "$corpus" --save-grads "$one/one.safetensors" &&
-      mv "$out/one.measured.json" "$one/" && touch "$one/done" || return
+      cp "$out/one.measured.json" "$one/record.json" || return
   fi
   name=ranks-$world-zero$zero$(tr -d " -" <<<"$*")
   run "$name" --model gpt2-tiny --cluster dgx-h200 --config "$out/z$zero.config.json" --world "$world" --train-batch 8 \
     --micro-batch 2 --seq 64 --steps 5 --data "$corpus" --save-grads "$out/$name.safetensors" "$@" &&
-    compare same "$one/one.measured.json" "$out/$name.measured.json" 1e-4 &&
+    compare same "$one/record.json" "$out/$name.measured.json" 1e-4 &&
     compare grads "$one/one.safetensors" "$out/$name.safetensors" 1e-4 && rm "$out/$name.safetensors"
 }
 

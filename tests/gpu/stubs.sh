@@ -22,6 +22,7 @@ int cuDriverGetVersion(int *v) { *v = 13000; return 0; }
 int cuInit(unsigned flags) { return 0; }
 int cuDeviceGetCount(int *n) { *n = 1; return 0; }
 int cuDeviceGetAttribute(int *v, int attribute, int device) { *v = attribute == 75 ? 9 : 0; return 0; }
+int cuDeviceGetName(char *name, int size, int device) { __builtin_strcpy(name, "a stand-in"); return 0; }
 C
 echo 'int nvmlInit_v2(void) { return 0; }' | stub libnvidia-ml.so.1
 { called cublasLt; echo 'unsigned long cublasLtGetVersion(void) { return 130000; }'; } | stub libcublasLt.so.13
