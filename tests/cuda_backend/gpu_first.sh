@@ -25,6 +25,15 @@ line() { # NAME STAGE PATTERN: the table that was printed says this of a stage
   grep -qE "^$2 +$3" "$here/$1.out" || fail "$1: $2 is not '$3': $(cat "$here/$1".{out,err})"
 }
 
+# The time of a part holds its stages' limits.
+python3 - "$root/tests/gpu" <<'PY' || fail "a part's limits are more than its time"
+import sys
+sys.path.insert(0, sys.argv[1])
+from parts import PARTS
+for name, part in PARTS.items():
+    assert sum(s.limit for s in part.stages) <= part.seconds <= (235 if name == "first" else 530), name
+PY
+
 # All of it. Nothing is computed, so two ranks cannot equal one; there is no host backend here, and perhaps no PyTorch.
 OUT=$here/came first whole 1
 torch=("torch-kernels skipped")

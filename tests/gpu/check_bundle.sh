@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Is a bundle whole? Unpacked into an empty root that has nothing but libc's libraries and stubs of the driver, cuBLASLt and NCCL,
-# every program and module must find what it needs, `predict` must predict, and the backend's module must load and get as far as the
-# driver. Exit status 77 where no such root can be had. usage: check_bundle.sh ARCHIVE.tar.gz [SONAME...]: what else that root is to
-# hold.
+# Is a bundle whole? Unpacked into an empty root that has nothing but libc's libraries and stubs of the driver, cuBLASLt and
+# NCCL, every program and module must find what it needs, `predict` must predict, and the backend's module must load and get as
+# far as the driver. Exit status 77 where no such root can be had. usage: check_bundle.sh ARCHIVE.tar.gz [SONAME...]: what else
+# that root is to hold.
 set -euo pipefail
 archive=$1
 shift
@@ -37,11 +37,12 @@ done
 [ "$files" -gt 8 ] || fail "only $files programs and libraries"
 
 shardlab() { LD_LIBRARY_PATH=/shardlab/lib:/lib64:/stubs inside /shardlab/bin/shardlab "$@" 2>&1; }
-said=$(shardlab predict --model gpt2 --config /shardlab/examples/ds_zero1.json --cluster h200x1 --quiet --json /tmp/record.json) ||
-  fail "predict: $said"
+said=$(shardlab predict --model gpt2 --config /shardlab/examples/ds_zero1.json --cluster h200x1 --quiet \
+  --json /tmp/record.json) || fail "predict: $said"
 grep -q '"step_time_s"' "$empty/tmp/record.json" || fail "predict wrote no record"
 said=$(shardlab backends) || fail "backends: $said"
-[[ $said =~ "cuda backend   absent   backend cuda: no NVIDIA GPU can be used here: "[^$'\n']*driver ]] || fail "the module was not loaded: $said"
+[[ $said =~ "cuda backend   absent   backend cuda: no NVIDIA GPU can be used here: "[^$'\n']*driver ]] ||
+  fail "the module was not loaded: $said"
 for need in "glibc " "cuda " "capability " "library libcublasLt.so" "library libnccl.so" "symbol libnccl.so.2 ncclCommSplit"; do
   grep -q "^$need" "$empty/shardlab/NEEDS" || fail "NEEDS does not name $need"
 done

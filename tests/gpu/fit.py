@@ -1,5 +1,6 @@
-"""Does this machine fit the programs? The driver, the C library, and CUDA's libraries by soname and by the symbols that are called,
-each with what was found and what is needed. Asked in a process of its own: a driver may take long to answer, or never do so.
+"""Does this machine fit the programs? The driver, the C library, and CUDA's libraries by soname and by the functions that are
+called, each with what was found and what is needed. Asked in a process of its own: a driver may take long to answer, or never
+do so.
 
     fit.py ROOT       one JSON object: problems, absent (no GPU is here at all), summary, environment for the stages
 
@@ -157,7 +158,7 @@ def examine(root):
         load(fit, DRIVER[1], known, "it is the driver's")
     libraries(fit, needs, known)
     own = [str(root / "lib")] if (root / "lib").is_dir() else []
-    program = next((p for p in (root / "bin" / "shardlab", root / "build/release/bin/shardlab") if p.exists()), root / "bin/shardlab")
+    program = root / ("bin/shardlab" if (root / "bin/shardlab").exists() else "build/release/bin/shardlab")
     variables = {"LD_LIBRARY_PATH": ":".join(own + known), "peer_libraries": peers, "bin": str(program.parent),
                  "PATH": ":".join([os.environ["PATH"], *TOOLS]), "corpus": str(root / "examples/corpus.txt")}
     if importlib.util.find_spec("torch"):

@@ -2,9 +2,9 @@
 
     kernels.py BIN FOLDER [--under COMMAND] [--failed-in FOLDER] TEST...
 
-BIN/test_cuda_TEST --list names the cases. FOLDER gets cases.tsv (case, verdict, seconds, last line), kernels.tsv (every tensor of every
-case and type: worst error / what is allowed, worst first) and cases/CASE.log of those that did not pass. --failed-in: only what did not
-pass there. The last line names what failed; exit status 1 then, 77 where every case was skipped.
+BIN/test_cuda_TEST --list names the cases. FOLDER gets cases.tsv (case, verdict, seconds, last line), kernels.tsv (every tensor of
+every case and type: worst error / what is allowed, worst first) and cases/CASE.log of those that did not pass. --failed-in: only
+what did not pass there. The last line names what failed; exit status 1 then, 77 where every case was skipped.
 """
 import argparse
 import concurrent.futures
@@ -18,6 +18,7 @@ import time
 
 AT_ONCE = min(4, os.cpu_count() or 1)
 CASE_S = 40  # ten times what a case takes with a cold driver
+FRAME = ("[ RUN", "[====", "[ PASS", "[ FAIL")  # the test library's own lines
 COLUMNS = "case\ttype\ttensor\terror_over_allowed\tplace\tnumber\texpected\tcalls\n"
 
 
@@ -45,8 +46,8 @@ def cases_of(folder, tests):
 
 
 def telling(text):
-    """The first line that says what is wrong; the test library's own frame says less."""
-    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith(("[ RUN", "[====", "[ PASS", "[ FAIL"))]
+    """The first line that says what is wrong."""
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith(FRAME)]
     return lines[0].replace("\t", " ")[:160] if lines else ""
 
 

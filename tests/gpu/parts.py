@@ -1,5 +1,6 @@
 """What each part of ./dev gpu asks, in the order in which it is asked: what tells most comes first. A stage is a name, a limit in
-seconds that a cold driver meets, and a function of stages.sh with its arguments. A part's limits together are its time."""
+seconds that a cold driver meets, and a function of stages.sh with its arguments. A part's limits together are its time, but for
+what is asked again."""
 import dataclasses
 
 
@@ -66,8 +67,8 @@ PEER = (
 )
 
 PARTS = {
-    "first": Part("a few minutes on a bare machine: its facts, every kernel's error, training against the host's, a step op by op, "
-                  "memory, two ranks on one GPU, PyTorch's kernels", 232, FIRST, again=20),
+    "first": Part("a few minutes on a bare machine: its facts, every kernel's error, training against the host's, a step op by "
+                  "op, memory, two ranks on one GPU, PyTorch's kernels", 232, FIRST, again=20),
     "check": Part("kernels, the host's losses and gradients, PyTorch's goldens, arena predicted against allocated, equal bits of "
                   "two runs, several ranks on one GPU against one", 525, CHECK),
     "sanitize": Part("memcheck, racecheck and synccheck of every kernel of ours, alone", 525, SANITIZE),

@@ -1,4 +1,4 @@
-"""What a GPU has to show, and by which stages: a point is verified where all stages of one of its sets have passed on that day."""
+"""What a GPU has to show, and by which stages: a point is verified where all stages of one of its sets have passed."""
 
 
 def each(part, *stages):

@@ -1,10 +1,10 @@
-"""What ./dev gpu brought back from a machine, as it is committed: experiments/records/DATE-GPU/PART, and a page that names the GPU,
-its driver, CUDA and NCCL, what was verified and what was not, every stage with its verdict, and the errors of the kernels.
+"""What ./dev gpu brought back from a machine, as it is committed: experiments/records/DATE-GPU/PART, and a page that names the
+GPU, its driver, CUDA and NCCL, what was verified and what was not, every stage with its verdict, and the kernels' errors.
 
     records.py [--into FOLDER] ARCHIVE.tar.gz...
 
-Run records, tables and fits are taken, and the logs of stages that did not pass; weights, gradients and traces are not. Archives of
-one part and day, oldest first, complete each other: a stage that a later one holds takes the place of the earlier.
+Run records, tables and fits are taken, and the logs of stages that did not pass; weights, gradients and traces are not.
+Archives of one part and day, oldest first, complete each other: a stage that a later one holds takes the place of the earlier.
 """
 import argparse
 import json

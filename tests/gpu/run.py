@@ -4,11 +4,12 @@
 
 Results land in FOLDER (out/gpu-PART), one folder a stage, and in FOLDER.tar.gz. A machine may be taken away at any time, and may
 give back no more than one folder of few files: the table names every stage from the start, archive and table are renewed after
-each, and where OUT is set, both are copied there. What fails, is late or finds no time left is a line of the table, and the others
-go on. What needs a GPU is skipped, by name, where none can be used, and the line `fit` says why.
+each, and where OUT is set, both are copied there. What fails, is late or finds no time left is a line of the table, and the
+others go on. What needs a GPU is skipped, by name, where none can be used, and the line `fit` says why.
 
 --from STAGE goes on with that stage; STAGES="NAME..." runs these alone; both keep what FOLDER holds of the others. PART_S is the
-part's time in seconds, PACE=2 doubles that and all limits, QUICK=1 calibrates with fewer points. Exit status 1 where a stage failed or was late, 2 for a wrong call.
+part's time in seconds, PACE=2 doubles that and all limits, QUICK=1 calibrates with fewer points. Exit status 1 where a stage
+failed or was late, 2 for a wrong call.
 """
 import argparse
 import dataclasses

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# What each stage of ./dev gpu does (parts.py says which, stage.py runs them): stages.sh FUNCTION ARGUMENTS... in a process of its own.
-# Its exit status is the verdict, 77 skips, and the last line it prints stands in the table. What it is given: root, of the tree or
-# bundle; bin; all, the part's folder; out, its own folder in it; stage, its name; limit, its seconds; gpu, 1 where the cuda
-# backend can be used, else absent says why; before, the folder of the same stage that failed.
+# What each stage of ./dev gpu does (parts.py says which, stage.py runs them): stages.sh FUNCTION ARGUMENTS... in a process of its
+# own. Its exit status is the verdict, 77 skips, and the last line it prints stands in the table. What it is given: root, of the
+# tree or bundle; bin; all, the part's folder; out, its own folder in it; stage, its name; limit, its seconds; gpu, 1 where the
+# cuda backend can be used, else absent says why; before, the folder of the same stage that failed.
 set -uo pipefail
 
 compare() { python3 "$root/tests/gpu/compare.py" "$@"; }
@@ -204,7 +204,7 @@ torch() { # NAME FLAGS...
   local name=$1
   shift
   has_torch || return
-  LD_LIBRARY_PATH=$peer_libraries python3 "$root/tests/peers/torch_gpt2_gpu.py" --batch 8 --seq 1024 --steps 20 \
+  LD_LIBRARY_PATH=$peer_libraries python3 "$root/tests/peers/torch_gpt2_gpu.py" --data "$corpus" --batch 8 --seq 1024 --steps 20 \
     --json "$out/$name.json" "$@"
 }
 
