@@ -77,8 +77,8 @@ echo 'export SHARDLAB_STAND_IN_START_S=1' >"$here/fault"
 first slow 0
 verdicts slow "fit passed" "machine passed" "ops passed" "arena passed"
 echo '[[ $stage != arena ]] || export SHARDLAB_STAND_IN_START_S=60' >"$here/fault"
-PACE=0.3 first late 1
-verdicts late "fit passed" "machine passed" "ops passed" "arena late" "arena-again passed"
+STAGES="machine arena" PACE=0.3 first late 1
+verdicts late "fit passed" "machine passed" "arena late" "arena-again passed"
 line late arena 'late +[67]  ended after 6 s'
 
 # What does not fit is said at once, with what was found and what is needed; what can run runs.
@@ -134,10 +134,12 @@ verdicts cut "fit passed" "machine passed" "ops passed" "arena passed"
 for pid in $(pgrep -f "sleep 300" -s 0); do
   if tr '\0' '\n' <"/proc/$pid/environ" | grep -qxF "out=$here/cut/arena"; then fail "a process of the call that was killed runs on"; fi
 done
-begun told "$hang"
+begun told "echo '{\"environment\": {}}' >\"\$out/cut.measured.json\"; $hang" # and a record that is none
 kill -TERM "$(pgrep -f -P "$call" run.py || echo "$call")" && wait "$call" && fail "a call that was ended says that all is well"
 verdicts told "fit passed" "machine passed" "ops passed" "arena late"
 archived told
+grep -q '^arena	late	0	ended in its middle, by SIGTERM$' "$here/told.out" || fail "$(cat "$here/told.out")"
+grep -q '^the records in told cannot be read: ' "$here/told.out" || fail "a broken record is not said: $(cat "$here/told.out")"
 
 # A stage fills the disk: it alone fails. A disk that is full from elsewhere: the table is printed all the same.
 export STAGES="machine arena ops"

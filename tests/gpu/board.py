@@ -40,7 +40,7 @@ class Board:
         self.archive = folder.with_name(folder.name + ".tar.gz")
 
     def load(self):
-        """The verdicts of an earlier call; a stage in whose middle it was ended has none."""
+        """The verdicts of an earlier call; a stage in whose middle that was killed is still running."""
         path = self.folder / "stages.tsv"
         for line in path.read_text().splitlines() if path.exists() else ():
             name, verdict, seconds, last = line.split("\t", 3)
@@ -60,7 +60,7 @@ class Board:
         try:
             return summary.text(self.folder, lines)
         except (LookupError, TypeError, ValueError, OSError) as e:  # a record that is not what it should be
-            return "".join(lines) + f"the records in {self.folder.name} cannot be read: {e!r}\n"
+            return "".join(f"{line}\n" for line in lines) + f"the records in {self.folder.name} cannot be read: {e!r}\n"
 
     def save(self):
         """As far as the disks allow: what could not be written is `trouble`, and the stages go on."""

@@ -1,6 +1,6 @@
 """The tests of our kernels, each case in each number type in a process of its own: an illegal address costs one of them.
 
-    kernels.py BIN FOLDER [--under COMMAND] [--failed-in FOLDER] TEST...
+    kernels.py BIN FOLDER [--under COMMAND] [--limit SECONDS] [--failed-in FOLDER] TEST...
 
 BIN/test_cuda_TEST --list names the cases. FOLDER gets cases.tsv (case, verdict, seconds, last line), kernels.tsv (every tensor of
 every case and type: worst error / what is allowed, worst first) and cases/CASE.log of those that did not pass. --failed-in: only
@@ -17,7 +17,7 @@ import sys
 import time
 
 AT_ONCE = min(4, os.cpu_count() or 1)
-CASE_S = 40  # ten times what a case takes with a cold driver
+CASE_S = 40  # of one case: ten times what it takes with a cold driver
 FRAME = ("[ RUN", "[====", "[ PASS", "[ FAIL")  # the test library's own lines
 COLUMNS = "case\ttype\ttensor\terror_over_allowed\tplace\tnumber\texpected\tcalls\n"
 
@@ -31,12 +31,12 @@ class Case:
     last: str = ""
 
 
-def cases_of(folder, tests):
+def cases_of(folder, tests, limit):
     """What the programs list; one that cannot be started is a case that fails."""
     for test in tests:
         program = folder / f"test_cuda_{test}"
         try:
-            listed = subprocess.run([program, "--list"], capture_output=True, text=True, check=False, timeout=CASE_S)
+            listed = subprocess.run([program, "--list"], capture_output=True, text=True, check=False, timeout=limit)
             names, why = listed.stdout.split() if listed.returncode == 0 else [], (listed.stdout + listed.stderr).strip()
         except (OSError, subprocess.TimeoutExpired) as e:
             names, why = [], str(e)
@@ -51,19 +51,19 @@ def telling(text):
     return lines[0].replace("\t", " ")[:160] if lines else ""
 
 
-def run(case, under, out):
+def run(case, under, limit, out):
     report, log = out / "cases" / f"{case.name}.tsv", out / "cases" / f"{case.name}.log"
     start = time.monotonic()
     try:
         with open(log, "wb") as f:
             code = subprocess.run([*under, case.program, "--case", case.name], stdout=f, stderr=subprocess.STDOUT, check=False,
-                                  env=os.environ | {"CASES_REPORT": str(report)}, timeout=CASE_S).returncode
+                                  env=os.environ | {"CASES_REPORT": str(report)}, timeout=limit).returncode
         case.verdict = {0: "passed", 77: "skipped"}.get(code, "FAILED")
         case.last = telling(log.read_text(errors="replace"))
         if code < 0:
             case.last = f"ended by signal {-code}: {case.last}"
     except subprocess.TimeoutExpired:
-        case.verdict, case.last = "late", f"ended after {CASE_S} s"
+        case.verdict, case.last = "late", f"ended after {limit:g} s"
     except OSError as e:
         case.verdict, case.last = "FAILED", e.strerror
     case.seconds = time.monotonic() - start
@@ -120,14 +120,15 @@ def main():
     p.add_argument("folder", type=pathlib.Path)
     p.add_argument("tests", nargs="+")
     p.add_argument("--under", default="", type=shlex.split)
+    p.add_argument("--limit", type=float, default=CASE_S)
     p.add_argument("--failed-in", type=pathlib.Path)
     args = p.parse_args()
     (args.folder / "cases").mkdir(parents=True, exist_ok=True)
-    cases = chosen(list(cases_of(args.bin, args.tests)), args.failed_in)
+    cases = chosen(list(cases_of(args.bin, args.tests, args.limit)), args.failed_in)
     write_cases(cases, args.folder)
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         for done in concurrent.futures.as_completed(
-                pool.submit(run, c, args.under, args.folder) for c in cases if c.verdict == "waiting"):
+                pool.submit(run, c, args.under, args.limit, args.folder) for c in cases if c.verdict == "waiting"):
             print(f"{done.result().name}: {done.result().verdict}", flush=True)
             write_cases(cases, args.folder)
     lines = worst_lines(args.folder)

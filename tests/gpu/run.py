@@ -94,13 +94,14 @@ def again(board, stage, seconds, left, environment):
     one(board, dataclasses.replace(stage, limit=seconds), left, environment | blocking, "-again")
 
 
-def go(args, board, environment):
-    part = PARTS[args.part]
-    end = time.monotonic() + float(os.environ.get("PART_S", part.seconds * PACE))
+def go(args, board, environment, end):
+    """Every stage once, and then, in the time that is left, what failed."""
     for stage in args.stages:
         one(board, stage, end - time.monotonic(), environment)
-        if part.again and board.rows[stage.name].verdict in ("FAILED", "late") and end - time.monotonic() > LEAST_S:
-            again(board, stage, part.again, end - time.monotonic(), environment)
+    seconds = PARTS[args.part].again
+    for stage in [s for s in args.stages if seconds and board.rows[s.name].verdict in ("FAILED", "late")]:
+        if end - time.monotonic() > LEAST_S:
+            again(board, stage, seconds, end - time.monotonic(), environment)
 
 
 def told(number, _):
@@ -140,13 +141,14 @@ def look(board):
 
 def main():
     args = arguments()
+    end = time.monotonic() + float(os.environ.get("PART_S", PARTS[args.part].seconds * PACE))
     for number in ENDING:
         signal.signal(number, told)
     hold_device()
     board = board_of(args)
     end_all(args.folder)
     try:
-        go(args, board, look(board))
+        go(args, board, look(board), end)
     except Ended as e:
         print(f"gpu: ended by {e}", file=sys.stderr)
     board.save()

@@ -154,9 +154,10 @@ kernels() { # TEST...
 sanitized() { # TOOL TEST...: our kernels alone, on all their shapes, as a sanitizer needs them (tests/cuda/cases.h)
   local tool=$1
   shift
+  needs_gpu || return
   command -v compute-sanitizer >/dev/null || { echo "compute-sanitizer is not on this machine" && return 77; }
   CASES_SANITIZED=1 python3 "$root/tests/gpu/kernels.py" "$bin" "$out" \
-    --under "compute-sanitizer --tool $tool --error-exitcode 1" "$@"
+    --under "compute-sanitizer --tool $tool --error-exitcode 1" --limit "$limit" "$@"
 }
 
 profile() { # round after round while there is time for one more, three at most; a cut leaves what the earlier ones gave
