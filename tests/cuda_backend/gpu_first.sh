@@ -99,7 +99,7 @@ misfit() { # PATTERN: fit.py's only problem
 needs 's/^glibc .*/glibc 9.9/'
 misfit 'the C library is glibc 2\.[0-9]+; 9\.9 or later is needed'
 needs 's/^cuda .*/cuda 14.0/'
-misfit 'the driver is one for CUDA 13\.0; one for CUDA 14\.0 or later of that series is needed'
+misfit 'the driver is one for CUDA 13\.0; one for CUDA 14 or later is needed'
 needs 's/^capability .*/capability 10.0/'
 misfit 'the GPU has compute capability 9\.0; 10\.0 or later is needed'
 needs '$a symbol libnccl.so.2 ncclCommSplit'

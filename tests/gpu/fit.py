@@ -85,7 +85,7 @@ def driver(fit, library, needed):
     found = (version.value // 1000, version.value % 1000 // 10)
     fit.found.append(f"driver for CUDA {found[0]}.{found[1]}")
     fit.need(found[0] >= numbers(needed)[0],
-             f"the driver is one for CUDA {found[0]}.{found[1]}; one for CUDA {needed} or later of that series is needed")
+             f"the driver is one for CUDA {found[0]}.{found[1]}; one for CUDA {numbers(needed)[0]} or later is needed")
     fit.need(code == 0, f"the driver does not start: CUDA error {code}")
     fit.need(code != 0 or count.value > 0, "the driver sees no GPU")
 

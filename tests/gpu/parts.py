@@ -25,12 +25,12 @@ def stage(name, limit, *call):
 
 FIRST = (
     stage("machine", 15),
-    stage("kernels", 55, "kernels", "kernels", "attention", "control"),
+    stage("kernels", 50, "kernels", "kernels", "attention", "control"),
     stage("training", 25, "host_equal"),
     stage("ops", 45),
     stage("arena", 20),
     stage("two-ranks", 25),
-    stage("torch-kernels", 45),
+    stage("torch-kernels", 50),
 )
 
 CHECK = (

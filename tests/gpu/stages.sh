@@ -42,10 +42,10 @@ golden() { # FOLDER RUN FLAGS...: from PyTorch's initial weights, on its data
 }
 
 machine() { # what the numbers of the other stages were made on
-  local facts=$out/facts.txt
+  local facts=$out/facts.txt device name
   {
     uname -rsm && nproc && free -m && ulimit -a && df -h / /tmp /dev/shm "$out"
-    ip -brief address 2>/dev/null || cat /proc/net/dev
+    for device in /sys/class/net/*; do echo "network ${device##*/}: $(cat "$device/operstate" "$device/mtu" | paste -sd' ')"; done
     ls -l /dev/nvidia* /dev/infiniband
     ldd "$root"/lib/*.so "$bin"/shardlab "$root"/build/release/lib/libshardlab_cuda.so
     nvidia-smi

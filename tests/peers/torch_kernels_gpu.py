@@ -36,7 +36,11 @@ class Dropout(ctypes.Structure):
 
 class Ours:
     def __init__(self, path, device):
-        self.lib, self.device = ctypes.CDLL(path), device
+        self.device = device
+        try:  # cuBLASLt and NCCL are those that PyTorch has brought
+            self.lib = ctypes.CDLL(path)
+        except OSError as e:
+            raise SystemExit(f"{path} cannot be loaded beside PyTorch {torch.__version__}: {e}") from e
 
     def call(self, name, *arguments):
         stream = torch.cuda.current_stream().cuda_stream if self.device == "cuda" else 0
