@@ -16,7 +16,7 @@ build=${from:-$root/build/bundle}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 stage=$scratch/shardlab
-limit=$((20 << 20))
+limit=20000000
 programs=(shardlab shardlab-analyze test_cuda_kernels test_cuda_attention test_cuda_control)
 
 # Kernels bear their source lines, for sanitizers and profilers. An RPATH, not a RUNPATH: it holds for what libraries need too, so

@@ -90,7 +90,7 @@ def worst_lines(out):
 
 
 def chosen(cases, failed_in):
-    if failed_in is None:
+    if failed_in is None or not (failed_in / "cases.tsv").exists():
         return cases
     earlier = [line.split("\t") for line in (failed_in / "cases.tsv").read_text().splitlines()[1:]]
     passed = {fields[0] for fields in earlier if fields[1] in ("passed", "skipped")}

@@ -45,8 +45,8 @@ def arguments():
     if unknown:
         p.error(f"part {args.part} has no stage {', '.join(unknown)}: {', '.join(names)}")
     args.folder = (args.folder or pathlib.Path.cwd() / "out" / f"gpu-{args.part}").absolute()
-    args.stages = [s for s in PARTS[args.part].stages if not chosen or s.name in chosen]
-    args.stages = args.stages[[s.name for s in args.stages].index(args.first) if args.first in names else 0:]
+    rest = PARTS[args.part].stages[names.index(args.first) if args.first else 0:]
+    args.stages = [s for s in rest if not chosen or s.name in chosen]
     args.resumes = bool(chosen or args.first)
     return args
 
