@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The bundle that ./dev bundle packs, here of what stands in a build folder, is whole; and one from which a library is missing is not.
+# The bundle that ./dev bundle packs, here of what stands in a build folder, is whole; one that lacks a library is not.
 # usage: gpu_bundle.sh BUILD
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# ./dev gpu --part first in a bundle whose GPU is a stand-in, to its end; and then with one fault at a time: a wrong kernel, an illegal
-# address, a slow start, a missing library, an old driver, a stage killed in the middle, the whole call killed, a full disk. Each time
-# the table is complete, names the stage, everything else has run, and the archive opens.
+# ./dev gpu --part first in a bundle whose GPU is a stand-in, to its end; and then with one fault at a time: a wrong kernel, an
+# illegal address, a slow start, a missing library, an old driver, a stage killed in the middle, the whole call killed, a full
+# disk. Each time the table is complete, names the stage, everything else has run, and the archive opens.
 # usage: gpu_first.sh SHARDLAB SHARDLAB_ANALYZE LIBSHARDLAB_CORE STAND_IN_MODULE FOLDER_OF_TESTS
 set -euo pipefail
 . "$(dirname "$0")/stand_in_bundle.sh"
@@ -109,7 +109,8 @@ needs '$a symbol libnccl.so.2 ncclCommSplit'
 misfit 'libnccl\.so\.2 \(NCCL 22809\) lacks ncclCommSplit'
 needs ''
 
-# A stage that is killed in the middle; then the whole call, so that nothing of it can tidy up: its table stands, and --from goes on.
+# A stage that is killed in the middle; then the whole call, so that nothing of it can tidy up: its table stands, and --from
+# goes on.
 echo '[ "$stage" != arena ] || kill -9 $PPID' >"$here/fault"
 first killed 1
 verdicts killed "fit passed" "machine passed" "ops passed" "arena FAILED" "arena-again passed"

@@ -1,5 +1,6 @@
-# An unpacked bundle whose GPU is a stand-in that takes time and computes nothing, in $here/shardlab; sourced by the tests of ./dev gpu,
-# which are called with SHARDLAB SHARDLAB_ANALYZE LIBSHARDLAB_CORE STAND_IN_MODULE and the folder of the emulated kernels' tests.
+# An unpacked bundle whose GPU is a stand-in that takes time and computes nothing, in $here/shardlab; sourced by the tests of
+# ./dev gpu, which are called with SHARDLAB SHARDLAB_ANALYZE LIBSHARDLAB_CORE STAND_IN_MODULE and the folder of the emulated
+# kernels' tests.
 root=$(cd "$(dirname "$0")/../.." && pwd)
 here=$(mktemp -d)
 trap 'rm -rf "$here" /dev/shm/shardlab-stand-in-$$-*' EXIT

@@ -1,7 +1,7 @@
 """GPT-2 124M in PyTorch on one GPU, as fast as plain PyTorch goes: torch.compile, bf16, fused AdamW,
-scaled_dot_product_attention. It trains on the tokens that `shardlab measure --data FILE` trains on, in the file's order, and pads the
-vocabulary as nanoGPT and llm.c do. Prints one JSON object with the median step time and, for scale, the rate of a large bf16
-product on random data in the same process.
+scaled_dot_product_attention. It trains on the tokens that `shardlab measure --data FILE` trains on, in the file's order, and
+pads the vocabulary as nanoGPT and llm.c do. Prints one JSON object with the median step time and, for scale, the rate of a
+large bf16 product on random data in the same process.
 
     python3 torch_gpt2_gpu.py --data examples/corpus.txt --batch 8 --seq 1024 --steps 20
 """
@@ -63,7 +63,7 @@ def tokens_of(path):
 
 
 def batches(tokens, batch, seq):
-    """Sequence i is tokens [i seq, i seq + seq), its targets the same shifted by one; batches take them in order, round and round."""
+    """Sequence i is tokens [i seq, i seq + seq), its targets the same shifted by one; batches take them in order, and again."""
     count, first = (len(tokens) - 1) // seq, 0
     while True:
         starts = (torch.arange(first, first + batch) % count) * seq
