@@ -127,11 +127,6 @@ __attribute__((noinline)) void resume(fiber *f) {
   enter(f);
 }
 
-[[noreturn]] void complain(const char *what) {
-  std::fprintf(stderr, "emulated block (%u,%u,%u): %s\n", now->block.x, now->block.y, now->block.z, what);
-  std::abort();
-}
-
 void prepare(fiber *f, dim3 block, unsigned thread) {
   f->at.block = block;
   f->at.thread = dim3(thread % blockDim.x, thread / blockDim.x % blockDim.y, thread / (blockDim.x * blockDim.y));
@@ -197,6 +192,11 @@ void copy(void *to, const void *from, size_t bytes) {
 }
 
 } /* namespace */
+
+void complain(const char *what) {
+  std::fprintf(stderr, "emulated block (%u,%u,%u): %s\n", now->block.x, now->block.y, now->block.z, what);
+  std::abort();
+}
 
 void sync_block() {
   char *const place = &block_place[running->block_barriers++ % 2];

@@ -53,6 +53,7 @@ void take_slot(unsigned lane, void *to, size_t bytes);
 void take_slots(void *to, size_t bytes);
 unsigned lane();
 void *dynamic_shared();
+[[noreturn]] void complain(const char *what); /* of the running block, and end the program */
 
 /* A kernel asks for that much dynamic shared memory; sm_80 has 163 KiB. */
 int ask(const void *kernel, size_t shared);

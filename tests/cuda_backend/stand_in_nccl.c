@@ -1,19 +1,17 @@
-/* An NCCL that is none: a slot for each member of each communicator in memory that the ranks share.
+/* An NCCL that is none: communicators, groups and calls. Bytes go through memory that the ranks share
+ * (stand_in_exchange.h).
  *
  * A call is work of its stream, and the stream waits in it until all members have come to theirs; the host does not, and
  * other streams go on. A communicator's calls come in the order in which they were made, whatever their streams. With an
  * odd seed the GPU has room for one NCCL kernel at a time, and they come in the order of all calls of the process: whoever
  * counts on two of them running side by side hangs. Members that disagree on what they call are an error. */
-#include "tests/cuda_backend/stand_in_parts.h"
+#include "tests/cuda_backend/stand_in_exchange.h"
 #include "tests/cuda_backend/stand_in_queue.h"
 
-#include <fcntl.h>
 #include <nccl.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 static int calls, hanging = -1;
@@ -36,125 +34,6 @@ static ncclResult_t end(void) {
   return ++ended >= first_to_fail && first_to_fail > 0 ? ncclSystemError : ncclSuccess;
 }
 
-enum { RANKS = 8, COMMS = 160, SLOT = 64 << 10 };
-
-/* What all members of a call must say alike. */
-struct head {
-  char what[16];
-  uint64_t count;
-  int32_t type, root;  /* root: who sends, sums or -1 */
-  int32_t part, parts; /* of a group's calls on this communicator */
-};
-
-struct shared {
-  struct {
-    atomic_ulong posted, taken; /* by all members, since the beginning */
-    struct head heads[RANKS];
-    char slots[RANKS][SLOT];
-  } comms[COMMS];
-};
-static struct shared *shared;
-
-struct ncclComm {
-  int id, size, rank, world_rank, splits;
-  uint64_t made, done; /* calls */
-  uint64_t rounds;     /* of its members' exchange that are over */
-  atomic_int error;    /* ncclResult_t */
-  bool given_up;
-};
-
-/* Ranks that are programs of their own meet in memory named by the port at which they meet anyway. */
-static int open_named(void) {
-  const char *stem = getenv("SHARDLAB_STAND_IN"), *port = getenv("MASTER_PORT");
-  char name[128];
-  snprintf(name, sizeof name, "%s-%s", stem ? stem : "/shardlab-stand-in", port ? port : "0");
-  const int file = shm_open(name, O_RDWR | O_CREAT, 0600);
-  if (file < 0 || ftruncate(file, sizeof *shared) != 0) return 1;
-  void *map = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
-  close(file);
-  shared = map == MAP_FAILED ? NULL : map;
-  return shared == NULL;
-}
-
-int stand_in_open(void) {
-  const int flags = MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE;
-  void *map = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, flags, -1, 0);
-  shared = map == MAP_FAILED ? NULL : map;
-  return shared == NULL;
-}
-
-/* --- the members' exchange --- */
-
-struct call;
-/* Between two meetings: what members have posted of bytes [at, at + bytes) of a call. */
-typedef void (*take_fn)(const struct call *call, size_t at, size_t bytes);
-
-struct call {
-  struct ncclComm *comm;
-  cudaStream_t stream;
-  struct head head;
-  uint64_t place;   /* among the communicator's calls */
-  const char *from; /* NULL: this member sends nothing */
-  char *to;         /* NULL: it receives nothing */
-  size_t bytes, at; /* of what each sends; exchanged so far */
-  bool posted;
-  take_fn take;
-  /* of a sum over the members: elements [first, first + count) of what all sent */
-  size_t first, count, element;
-  enum number type; /* OTHER: double */
-  /* of a gathering: what members sent lies that far apart */
-  size_t apart;
-  int only; /* from that member alone; -1: all */
-};
-
-static const char *slot(const struct call *call, int member) {
-  return shared->comms[call->comm->id].slots[member];
-}
-
-static size_t round_bytes(const struct call *call) {
-  return call->bytes - call->at < SLOT ? call->bytes - call->at : SLOT;
-}
-
-static void post(struct call *call) {
-  struct ncclComm *comm = call->comm;
-  shared->comms[comm->id].heads[comm->rank] = call->head;
-  if (call->from) memcpy(shared->comms[comm->id].slots[comm->rank], call->from + call->at, round_bytes(call));
-  call->posted = true;
-  atomic_fetch_add(&shared->comms[comm->id].posted, 1);
-}
-
-/* Said once a communicator; the call is never over. */
-static bool agree(struct call *call) {
-  struct ncclComm *comm = call->comm;
-  for (int m = 0; m < comm->size; m++) {
-    const struct head *other = &shared->comms[comm->id].heads[m];
-    if (memcmp(other, &call->head, sizeof *other) == 0) continue;
-    if (atomic_exchange(&comm->error, ncclInvalidUsage) == ncclSuccess)
-      fprintf(stderr, "NCCL stand-in: member %d calls %s of %llu, member %d %s of %llu\n", comm->rank, call->head.what,
-              (unsigned long long)call->head.count, m, other->what, (unsigned long long)other->count);
-    return false;
-  }
-  return true;
-}
-
-/* As far as it goes now; true: to the end. A member may go on to its next round when all have taken from its last. */
-static bool exchange(struct call *call) {
-  struct ncclComm *comm = call->comm;
-  atomic_ulong *posted = &shared->comms[comm->id].posted, *taken = &shared->comms[comm->id].taken;
-  while (call->at < call->bytes) {
-    const uint64_t before = comm->rounds * (uint64_t)comm->size;
-    if (!call->posted && atomic_load(taken) < before) return false;
-    if (!call->posted) post(call);
-    if (atomic_load(posted) < before + (uint64_t)comm->size || !agree(call)) return false;
-    call->take(call, call->at, round_bytes(call));
-    call->at += round_bytes(call);
-    call->posted = false;
-    comm->rounds++;
-    atomic_fetch_add(taken, 1);
-  }
-  return true;
-}
-
 /* --- calls on streams --- */
 
 /* The calls of a group on one stream: one kernel. */
@@ -164,22 +43,22 @@ struct batch {
   struct call calls[];
 };
 static uint64_t batches_made, batches_done;
+static bool one_at_a_time; /* in the order of the process */
 
 static bool finish(struct call *call) {
   struct ncclComm *comm = call->comm;
   if (call->place < comm->done) return true; /* earlier */
   if (call->place > comm->done || comm->world_rank == hanging) return false;
-  if (!comm->given_up && !exchange(call)) return false;
+  if (!comm->given_up && !stand_in_exchange(call)) return false;
   comm->done++;
   calls++;
-  if (comm->given_up && comm->done == comm->made) free(comm);
   return true;
 }
 
 static bool take_batch(void *context) {
   struct batch *batch = context;
   bool over = true;
-  if (stand_in_seed() % 2 == 1 && batch->place != batches_done) return false;
+  if (one_at_a_time && batch->place != batches_done) return false;
   for (size_t i = 0; i < batch->count; i++) over &= finish(&batch->calls[i]);
   if (!over) return false;
   batches_done++;
@@ -263,15 +142,27 @@ ncclResult_t ncclGetVersion(int *version) {
   return ncclSuccess;
 }
 
+/* Two ranks of one GPU: up to 2.29 they have to look like two hosts, from 2.30 on they have to ask. */
+static bool may_share(void) {
+  int version = 0;
+  const char *host = getenv("NCCL_HOSTID"), *wish = getenv("NCCL_MULTI_RANK_GPU_ENABLE");
+  ncclGetVersion(&version);
+  return getenv("SHARDLAB_STAND_IN_APART") || (version >= 23000 ? wish && atoi(wish) != 0 : host != NULL);
+}
+
+/* The name of the meeting, which is nobody else's. */
 ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
-  memset(id, 0x5a, sizeof *id);
+  memset(id, 0, sizeof *id);
+  snprintf(id->internal, sizeof id->internal, "nccl-%ld-%ld", (long)getpid(), (long)(1e6 * stand_in_now()));
   return ncclSuccess;
 }
 
 ncclResult_t ncclCommInitRank(ncclComm_t *out, int size, ncclUniqueId id, int rank) {
   if (stand_in_enter() != cudaSuccess) return ncclUnhandledCudaError;
-  if (id.internal[3] != 0x5a || size > RANKS) return ncclInvalidArgument; /* not rank 0's id */
-  if (!shared && open_named()) return ncclSystemError;
+  if (strncmp(id.internal, "nccl-", 5) != 0 || size > RANKS) return ncclInvalidArgument; /* not rank 0's id */
+  if (size > 1 && !may_share()) return ncclInvalidUsage;                                 /* a duplicate GPU */
+  if (stand_in_join(id.internal) != 0) return ncclSystemError;
+  one_at_a_time = stand_in_seed() % 2 == 1;
   stand_in_run_on();
   *out = calloc(1, sizeof **out);
   (*out)->size = size, (*out)->rank = (*out)->world_rank = rank;
@@ -283,7 +174,8 @@ struct choice {
 };
 
 static void take_choices(const struct call *call, size_t at_byte, size_t bytes) {
-  for (int i = 0; i < call->comm->size; i++) memcpy(call->to + (size_t)i * bytes + at_byte, slot(call, i), bytes);
+  for (int i = 0; i < call->comm->size; i++)
+    memcpy(call->to + (size_t)i * bytes + at_byte, stand_in_slot(call, i), bytes);
 }
 
 /* Of all members, on the host. */
@@ -294,7 +186,7 @@ static void exchange_choices(struct ncclComm *comm, struct choice mine, struct c
                       .to = (char *)all,
                       .bytes = sizeof mine,
                       .take = take_choices};
-  for (int turns = 0; !exchange(&call); turns++) stand_in_nap(turns);
+  for (int turns = 0; !stand_in_exchange(&call); turns++) stand_in_nap(turns);
 }
 
 ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *out, ncclConfig_t *config) {
@@ -337,9 +229,9 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   return ncclSuccess;
 }
 
+/* Calls on streams may still name it: it stays. */
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
   comm->given_up = true;
-  if (is_quiet(comm)) free(comm);
   return ncclSuccess;
 }
 
@@ -369,8 +261,8 @@ static void take_sum(const struct call *call, size_t at_byte, size_t bytes) {
     double total = 0;
     if (global < call->first || global >= call->first + call->count) continue;
     for (int m = 0; m < call->comm->size; m++)
-      total +=
-          call->type == OTHER ? ((const double *)slot(call, m))[i] : (double)number_get(slot(call, m), call->type, i);
+      total += call->type == OTHER ? ((const double *)stand_in_slot(call, m))[i]
+                                   : (double)number_get(stand_in_slot(call, m), call->type, i);
     if (call->type == OTHER)
       ((double *)call->to)[global - call->first] = total;
     else
@@ -420,7 +312,7 @@ ncclResult_t ncclReduceScatter(const void *from, void *to, size_t count, ncclDat
 static void take_all(const struct call *call, size_t at_byte, size_t bytes) {
   for (int m = 0; call->to && m < call->comm->size; m++)
     if (call->only < 0 || call->only == m)
-      memcpy(call->to + (call->only < 0 ? (size_t)m * call->apart : 0) + at_byte, slot(call, m), bytes);
+      memcpy(call->to + (call->only < 0 ? (size_t)m * call->apart : 0) + at_byte, stand_in_slot(call, m), bytes);
 }
 
 static ncclResult_t put_all(struct head head, const void *from, void *to, ncclComm_t comm, cudaStream_t stream) {
