@@ -53,7 +53,8 @@
   } while (0)
 enum sl_status sl_cuda_failed(const char *call, cudaError_t code);
 enum sl_status sl_cuda_nccl_failed(const char *call, ncclResult_t code);
-/* For closing: what a call that gives something back answers is told as a warning, and the closing goes on. */
+/* For closing: what a call that gives something back answers is told as a warning, and the closing goes on. Nothing is said
+ * after a failure that is recorded: a lost device fails every call. */
 void sl_cuda_release(const char *call, cudaError_t code);
 void sl_cuda_nccl_release(const char *call, ncclResult_t code);
 

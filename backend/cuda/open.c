@@ -23,7 +23,7 @@ enum sl_status sl_cuda_failed(const char *call, cudaError_t code) {
 }
 
 void sl_cuda_release(const char *call, cudaError_t code) {
-  if (code != cudaSuccess) sl_warn("CUDA: %s: %s", call, cudaGetErrorString(code));
+  if (code != cudaSuccess && *sl_error_message() == '\0') sl_warn("CUDA: %s: %s", call, cudaGetErrorString(code));
 }
 
 void sl_cuda_claim_end(struct sl_cuda *cuda) {

@@ -42,8 +42,10 @@ template <typename T> inline void emulated_mma(float (&c)[4], const uint32_t (&a
   }
 }
 
+/* A row's address is that of 16 bytes, or the instruction faults. */
 template <bool TRANS, typename T> inline void emulated_ldmatrix(uint32_t (&x)[4], const T *row) {
   const T *rows[32];
+  if ((uintptr_t)row % 16 != 0) sl_emulate::complain("ldmatrix: a row that is not aligned to 16 bytes");
   sl_emulate::gather(row, rows);
   const unsigned g = sl_emulate::lane() / 4, t = sl_emulate::lane() % 4;
   for (unsigned m = 0; m < 4; m++) {

@@ -1,7 +1,11 @@
 /* Numbers for the tests of the GPU kernels: a tensor on the device in a number type, and beside it the same numbers in
  * double for the host's double kernels. Every case runs twice; the second time the device's bits are held against those
  * of the first. With CASES_SANITIZED=1 in the environment it runs once and not in fp16: a sanitizer learns nothing from the
- * second run, nor from bf16's addresses met again. */
+ * second run, nor from bf16's addresses met again.
+ *
+ * A mismatch is said, and the case goes on and fails at its end: where a kernel is wrong, the first wrong tensor is the least
+ * that one wants to know. With CASES_REPORT=FILE each check adds a line to FILE, at once, since the next kernel may be the
+ * process's last: case, number type, tensor, worst error / what is allowed, where, the number there, the number expected. */
 #ifndef SL_TESTS_CUDA_CASES_H
 #define SL_TESTS_CUDA_CASES_H
 
@@ -43,11 +47,18 @@ void tensor_check(const struct tensor *t, double slack, const char *what);
 /* Doubles or floats on the device against doubles: relative. */
 void doubles_check(const double *device, const double *expected, size_t n, double relative, const char *what);
 void floats_check(const float *device, const double *expected, size_t n, double relative, const char *what);
+/* One number that the device has given: relative to itself alone. */
+void number_check(double got, double expected, double relative, const char *what);
 /* Bytes of the device, only held against those of the other run. */
 void bytes_check(const void *device, size_t bytes, const char *what);
 
-/* Run `body` twice as said above, for each number type. */
-void each_type(void (*body)(enum sl_number type));
-void both_runs(void (*body)(enum sl_number type), enum sl_number type);
+struct cuda_case {
+  const char *name;
+  void (*body)(enum sl_number type);
+  int untyped; /* it runs once, and is told fp32 */
+};
+
+/* The whole of a test program: every case in every number type, `--list` for their names, `--case NAME` for one of them. */
+int cases_main(const char *program, const struct cuda_case *cases, size_t n, int argc, char **argv);
 
 #endif

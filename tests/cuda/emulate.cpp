@@ -17,7 +17,7 @@ dim3 gridDim, blockDim;
 namespace sl_emulate {
 
 position *now;
-void (*instead)(size_t threads, size_t bytes);
+int (*take)(cudaStream_t to, void (*act)(void *context, int run), void *context, size_t threads, size_t bytes);
 
 namespace {
 
@@ -127,11 +127,6 @@ __attribute__((noinline)) void resume(fiber *f) {
   enter(f);
 }
 
-[[noreturn]] void complain(const char *what) {
-  std::fprintf(stderr, "emulated block (%u,%u,%u): %s\n", now->block.x, now->block.y, now->block.z, what);
-  std::abort();
-}
-
 void prepare(fiber *f, dim3 block, unsigned thread) {
   f->at.block = block;
   f->at.thread = dim3(thread % blockDim.x, thread / blockDim.x % blockDim.y, thread / (blockDim.x * blockDim.y));
@@ -198,6 +193,11 @@ void copy(void *to, const void *from, size_t bytes) {
 
 } /* namespace */
 
+void complain(const char *what) {
+  std::fprintf(stderr, "emulated block (%u,%u,%u): %s\n", now->block.x, now->block.y, now->block.z, what);
+  std::abort();
+}
+
 void sync_block() {
   char *const place = &block_place[running->block_barriers++ % 2];
   arrive(place);
@@ -240,16 +240,16 @@ int ask(const void *kernel, size_t shared) {
   return cudaSuccess;
 }
 
-int run(const void *kernel, dim3 blocks, dim3 threads, size_t shared, void (*body)(void *), void *context) {
+int check(const void *kernel, dim3 blocks, dim3 threads, size_t shared) {
+  const size_t n = (size_t)threads.x * threads.y * threads.z;
+  if (shared > 32 * 1024 && (asked.count(kernel) == 0 || asked[kernel] < shared)) return cudaErrorInvalidValue;
+  const bool fits = n > 0 && n <= 1024 && n % 32 == 0 && blocks.y <= 65535 && blocks.z <= 65535;
+  return fits ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+void run(dim3 blocks, dim3 threads, size_t shared, void (*body)(void *), void *context) {
   gridDim = blocks, blockDim = threads;
   count = (size_t)threads.x * threads.y * threads.z;
-  if (shared > 32 * 1024 && (asked.count(kernel) == 0 || asked[kernel] < shared)) return cudaErrorInvalidValue;
-  if (count == 0 || count > 1024 || count % 32 != 0 || blocks.y > 65535 || blocks.z > 65535)
-    return cudaErrorInvalidValue;
-  if (instead) {
-    instead((size_t)blocks.x * blocks.y * blocks.z * count, 0);
-    return cudaSuccess;
-  }
   while (fibers.size() < count) {
     fibers.emplace_back();
     fibers.back().stack = static_cast<unsigned char *>(std::aligned_alloc(64, stack_bytes));
@@ -268,11 +268,11 @@ int run(const void *kernel, dim3 blocks, dim3 threads, size_t shared, void (*bod
                    (unsigned)(b / ((size_t)blocks.x * blocks.y))));
     std::free(shared_memory);
   }
-  return cudaSuccess;
 }
 
 } /* namespace sl_emulate */
 
-extern "C" void stand_in_launches(void (*instead)(size_t threads, size_t bytes)) {
-  sl_emulate::instead = instead;
+extern "C" void stand_in_launches(int (*take)(cudaStream_t to, void (*act)(void *context, int run),
+                                             void *context, size_t threads, size_t bytes)) {
+  sl_emulate::take = take;
 }

@@ -34,6 +34,7 @@ struct uint3 {
 };
 
 extern dim3 gridDim, blockDim; /* of the running launch */
+typedef struct CUstream_st *cudaStream_t;
 
 namespace sl_emulate {
 
@@ -52,16 +53,20 @@ void take_slot(unsigned lane, void *to, size_t bytes);
 void take_slots(void *to, size_t bytes);
 unsigned lane();
 void *dynamic_shared();
+[[noreturn]] void complain(const char *what); /* of the running block, and end the program */
 
 /* A kernel asks for that much dynamic shared memory; sm_80 has 163 KiB. */
 int ask(const void *kernel, size_t shared);
-/* Run body(context) once for each thread of each block; `shared` bytes of dynamic shared memory, full of NaN. Without
- * having been asked for, they and the 16 KiB that a kernel may declare itself must fit into 48. */
-int run(const void *kernel, dim3 blocks, dim3 threads, size_t shared, void (*body)(void *), void *context);
+/* Is that a launch? Without having been asked for, dynamic shared memory and the 16 KiB that a kernel may declare itself
+ * must fit into 48. */
+int check(const void *kernel, dim3 blocks, dim3 threads, size_t shared);
+/* Run body(context) once for each thread of each block; `shared` bytes of dynamic shared memory, full of NaN. */
+void run(dim3 blocks, dim3 threads, size_t shared, void (*body)(void *), void *context);
 /* 1: threads and blocks in turned order. */
 void set_reverse(int reverse);
-/* Where set, a launch of so many threads and a fill of so many bytes only call it: nothing is computed. */
-extern void (*instead)(size_t threads, size_t bytes);
+/* Where set, it takes every launch of so many threads and every fill of so many bytes onto a stream, to call
+ * act(context, 1) when it likes, or act(context, 0), which only forgets it. */
+extern int (*take)(cudaStream_t to, void (*act)(void *context, int run), void *context, size_t threads, size_t bytes);
 
 template <typename T> T exchange(T x, unsigned from) {
   static_assert(sizeof(T) <= 64, "a slot holds 64 bytes");
@@ -124,7 +129,6 @@ static inline int __ffs(int x) {
 typedef int cudaError_t;
 enum { cudaSuccess = 0, cudaErrorInvalidValue = 1 };
 enum { cudaFuncAttributeMaxDynamicSharedMemorySize };
-typedef struct CUstream_st *cudaStream_t;
 struct cudaLaunchConfig_t {
   dim3 gridDim, blockDim;
   size_t dynamicSmemBytes;
@@ -134,25 +138,37 @@ struct cudaLaunchConfig_t {
 static inline cudaError_t cudaFuncSetAttribute(const void *kernel, int, int bytes) {
   return sl_emulate::ask(kernel, (size_t)bytes);
 }
-static inline cudaError_t cudaMemsetAsync(void *p, int value, size_t bytes, cudaStream_t) {
-  if (sl_emulate::instead)
-    sl_emulate::instead(0, bytes);
-  else
-    std::memset(p, value, bytes);
-  return cudaSuccess;
-}
-
 namespace sl_emulate {
 template <typename F> void call_body(void *f) {
   (*static_cast<F *>(f))();
 }
+template <typename F> void act(void *f, int run) {
+  if (run) (*static_cast<F *>(f))();
+  delete static_cast<F *>(f);
+}
+/* At once, or later: `work` has all that it needs by value. */
+template <typename F> int put(cudaStream_t to, size_t threads, size_t bytes, F work) {
+  if (take) return take(to, act<F>, new F(work), threads, bytes);
+  work();
+  return cudaSuccess;
+}
 } /* namespace sl_emulate */
+
+static inline cudaError_t cudaMemsetAsync(void *p, int value, size_t bytes, cudaStream_t stream) {
+  return sl_emulate::put(stream, 0, bytes, [=]() { std::memset(p, value, bytes); });
+}
 
 template <typename... P, typename... A>
 static inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(P...), A... args) {
-  auto body = [&]() { kernel(P(args)...); };
-  return sl_emulate::run((const void *)kernel, config->gridDim, config->blockDim, config->dynamicSmemBytes,
-                         sl_emulate::call_body<decltype(body)>, &body);
+  const cudaLaunchConfig_t launch = *config;
+  const dim3 g = launch.gridDim, b = launch.blockDim;
+  const int error = sl_emulate::check((const void *)kernel, g, b, launch.dynamicSmemBytes);
+  if (error) return error;
+  return sl_emulate::put(launch.stream, (size_t)g.x * g.y * g.z * b.x * b.y * b.z, 0, [=]() {
+    auto body = [&]() { kernel(P(args)...); };
+    sl_emulate::run(launch.gridDim, launch.blockDim, launch.dynamicSmemBytes, sl_emulate::call_body<decltype(body)>,
+                    &body);
+  });
 }
 
 #endif

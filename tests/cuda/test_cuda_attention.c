@@ -2,8 +2,6 @@
  * strides, head sizes and lengths that no tile divides, dropout, and each twice for equal bits. */
 #include "tests/cuda/cases.h"
 
-#include <stdio.h>
-
 static const struct sl_dropout drop = {.p = 0.3f, .key = {21, 2, 5, 13}, .first_element = 4099};
 
 /* B T H KV D, then how far apart the tokens lie beyond their heads, the address's shift, and dropout. */
@@ -108,26 +106,7 @@ static void limits(enum sl_number type) {
   assert_int_equal(error != 0, type != SL_NUMBER_F32);
 }
 
-static void test_materialised(void **state) {
-  (void)state;
-  each_type(materialised);
-}
-static void test_flash(void **state) {
-  (void)state;
-  each_type(flash);
-}
-static void test_limits(void **state) {
-  (void)state;
-  each_type(limits);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_materialised), cmocka_unit_test(test_flash),
-                                     cmocka_unit_test(test_limits)};
-  const char *missing = device_missing();
-  if (missing) {
-    printf("SKIP test_cuda_attention: no GPU to run on (%s)\n", missing);
-    return 77;
-  }
-  return cmocka_run_group_tests(tests, NULL, NULL);
+int main(int argc, char **argv) {
+  static const struct cuda_case all[] = {{"materialised", materialised, 0}, {"flash", flash, 0}, {"limits", limits, 0}};
+  return cases_main("test_cuda_attention", all, sizeof all / sizeof *all, argc, argv);
 }

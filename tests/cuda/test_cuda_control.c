@@ -2,16 +2,9 @@
  * configurations that use every branch of loss scaling and every schedule of the learning rate. */
 #include "backend/cuda/control_step.h"
 #include "core/program/step_state.h"
-#include "tests/cuda/device.h"
+#include "tests/cuda/cases.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static const char *const configs[] = {
     "\"fp16\": {\"enabled\": true, \"initial_scale_power\": 5, \"loss_scale_window\": 3, \"hysteresis\": 2, "
@@ -43,28 +36,28 @@ static void step_sums(struct sl_control *c, uint32_t *state) {
   if (draw(state) % 7 == 0) c->square_sum = draw(state) % 2 ? INFINITY : NAN;
 }
 
-static void near(double got, double expected, const char *what, int config, int step) {
-  if (got == expected || (isnan(got) && isnan(expected))) return;
-  if (!(fabs(got - expected) <= 1e-13 * fabs(expected)))
-    fail_msg("configuration %d, step %d, %s: %.17g, on the host %.17g", config, step, what, got, expected);
+static void near(double got, double expected, const char *what, int config) {
+  char name[64];
+  snprintf(name, sizeof name, "%s of configuration %d", what, config);
+  number_check(got, expected, 1e-13, name);
 }
 
-static void same(const struct sl_control *got, const struct sl_control *expected, int config, int step) {
+static void same(const struct sl_control *got, const struct sl_control *expected, int config) {
   const int64_t a[] = {got->step, got->good_steps, got->skipped, got->last_overflow, got->hysteresis, got->exhausted};
   const int64_t b[] = {expected->step,          expected->good_steps, expected->skipped,
                        expected->last_overflow, expected->hysteresis, expected->exhausted};
   assert_memory_equal(a, b, sizeof a);
   for (int i = 0; i < SL_CONTROL_REDUCED; i++) assert_true(got->reduced[i] == 0);
-  near(got->loss_scale, expected->loss_scale, "loss scale", config, step);
-  near(got->loss, expected->loss, "loss", config, step);
-  near(got->grad_norm, expected->grad_norm, "norm", config, step);
-  near(got->lr, expected->lr, "learning rate", config, step);
-  near(got->momentum, expected->momentum, "beta1", config, step);
-  near(got->grad_factor, expected->grad_factor, "factor", config, step);
+  near(got->loss_scale, expected->loss_scale, "loss scale", config);
+  near(got->loss, expected->loss, "loss", config);
+  near(got->grad_norm, expected->grad_norm, "norm", config);
+  near(got->lr, expected->lr, "learning rate", config);
+  near(got->momentum, expected->momentum, "beta1", config);
+  near(got->grad_factor, expected->grad_factor, "factor", config);
 }
 
-static void gpu_steps_as_the_host(void **state) {
-  (void)state;
+static void steps_as_the_host(enum sl_number type) {
+  (void)type;
   uint32_t random = 2385;
   struct sl_control *device = device_new(sizeof *device);
   int skipped = 0, updated = 0;
@@ -85,7 +78,7 @@ static void gpu_steps_as_the_host(void **state) {
       assert_int_equal(sl_cuda_control_step(NULL, device, &rules), 0);
       device_read(&there, device, sizeof there);
       sl_control_step(&here, &config);
-      same(&there, &here, k, step);
+      same(&there, &here, k);
       double beta1, beta2;
       sl_config_betas(&config, here.good_steps - 1, &beta1, &beta2);
       if (here.good_steps > 0) assert_true(here.momentum == beta1);
@@ -99,12 +92,7 @@ static void gpu_steps_as_the_host(void **state) {
   device_delete(device);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(gpu_steps_as_the_host)};
-  const char *missing = device_missing();
-  if (missing) {
-    printf("SKIP test_cuda_control: no GPU to run on (%s)\n", missing);
-    return 77;
-  }
-  return cmocka_run_group_tests(tests, NULL, NULL);
+int main(int argc, char **argv) {
+  static const struct cuda_case cases[] = {{"control", steps_as_the_host, 1}};
+  return cases_main("test_cuda_control", cases, 1, argc, argv);
 }

@@ -3,8 +3,6 @@
  * emulated, without one. Attention stands in test_cuda_attention.c. */
 #include "tests/cuda/cases.h"
 
-#include <stdio.h>
-
 /* Columns that vectors of 16 bytes do not divide, and that they do; the odd ones start at an odd address. */
 struct shape {
   size_t rows, C, shift;
@@ -420,37 +418,24 @@ static void optimizers_by_the_host(enum sl_number type) {
   tensor_check(&m, 1e-6, "momentum");
 }
 
-#define CASE(name)                                                                                                     \
-  static void test_##name(void **state) {                                                                              \
-    (void)state;                                                                                                       \
-    each_type(name);                                                                                                   \
-  }
-#define CASES(X)                                                                                                       \
-  X(norms)                                                                                                             \
-  X(activations)                                                                                                       \
-  X(swiglu)                                                                                                            \
-  X(rope)                                                                                                              \
-  X(dropout)                                                                                                           \
-  X(embedding)                                                                                                         \
-  X(classifier)                                                                                                        \
-  X(classifier_shards)                                                                                                 \
-  X(mean_squared_error)                                                                                                \
-  X(sums)                                                                                                              \
-  X(flat)                                                                                                              \
-  X(biases)                                                                                                            \
-  X(columns)                                                                                                           \
-  X(normal_numbers)                                                                                                    \
-  X(optimizers)                                                                                                        \
-  X(optimizers_by_the_host)
-CASES(CASE)
-
-int main(void) {
-#define TEST(name) cmocka_unit_test(test_##name),
-  const struct CMUnitTest tests[] = {CASES(TEST)};
-  const char *missing = device_missing();
-  if (missing) {
-    printf("SKIP test_cuda_kernels: no GPU to run on (%s)\n", missing);
-    return 77;
-  }
-  return cmocka_run_group_tests(tests, NULL, NULL);
+int main(int argc, char **argv) {
+  static const struct cuda_case cases[] = {
+      {"norms", norms, 0},
+      {"activations", activations, 0},
+      {"swiglu", swiglu, 0},
+      {"rope", rope, 0},
+      {"dropout", dropout, 0},
+      {"embedding", embedding, 0},
+      {"classifier", classifier, 0},
+      {"classifier_shards", classifier_shards, 0},
+      {"mean_squared_error", mean_squared_error, 0},
+      {"sums", sums, 0},
+      {"flat", flat, 0},
+      {"biases", biases, 0},
+      {"columns", columns, 0},
+      {"normal_numbers", normal_numbers, 0},
+      {"optimizers", optimizers, 0},
+      {"optimizers_by_the_host", optimizers_by_the_host, 0},
+  };
+  return cases_main("test_cuda_kernels", cases, sizeof cases / sizeof *cases, argc, argv);
 }

@@ -13,7 +13,7 @@ cp "$2" "$3" "$here/lib/"
 export SHARDLAB_STAND_IN=/shardlab-stand-in-$$ # what the ranks' shared memory is called
 job=(--model "$golden/config.json" --data "$golden/tokens.bin" --seq 17 --steps 2 --train-batch 2 --micro-batch 1
   --attention flash --quiet)
-table() { python3 "$root/tests/gpu/table.py" "$@"; }
+table() { python3 "$root/tests/gpu/compare.py" "$@"; }
 config() { # NAME PRECISION
   echo "{\"gradient_clipping\": 0.5, \"optimizer\": {\"type\": \"AdamW\", \"params\": {\"lr\": 1e-3}}, $2
         \"shardlab\": {\"shuffle\": false}}" >"$here/$1.json"

@@ -1,68 +1,38 @@
-/* A CUDA runtime that is none: everything happens at once, on the host. */
+/* A CUDA runtime that is none: its device, streams and events, on the host. An event is what its last record before a
+ * call was, whatever is recorded later; one that never was recorded is complete. */
 #include "tests/cuda_backend/stand_in_parts.h"
+#include "tests/cuda_backend/stand_in_queue.h"
 
 #include <cuda_runtime_api.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <time.h>
 
-/* --- the idle GPU --- */
-
-static double busy_until, speed = -1;
-
-static double seconds(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-void stand_in_launches(void (*instead)(size_t threads, size_t bytes)); /* tests/cuda/emulate.cpp */
-static void launch(size_t threads, size_t bytes);
-
-bool stand_in_idle(void) {
-  if (speed >= 0) return speed > 0;
-  const char *text = getenv("SHARDLAB_STAND_IN_IDLE");
-  speed = text ? strtod(text, NULL) : 0;
-  if (speed > 0) stand_in_launches(launch);
-  return speed > 0;
-}
-
-/* One kernel after another, whatever its stream. */
-void stand_in_work(double flops, double bytes) {
-  const double now = seconds(), takes = 3e-6 + flops / 600e12 + bytes / 3e12;
-  if (busy_until < now) busy_until = now;
-  busy_until += takes / speed;
-}
-
-static void launch(size_t threads, size_t bytes) {
-  stand_in_work(0, 8.0 * (double)threads + (double)bytes);
-}
-
-static void wait_until(double time) {
-  const double left = time - seconds();
-  if (left > 0) nanosleep(&(struct timespec){(time_t)left, (long)(1e9 * (left - (double)(time_t)left))}, NULL);
-}
-
-/* --- CUDA --- */
-
-struct CUevent_st {
-  bool recorded;
-  double at;
-};
-
-static int bad_waits;
-
-int stand_in_bad_waits(void) {
-  return bad_waits;
-}
+/* --- the device --- */
 
 const char *cudaGetErrorString(cudaError_t code) {
-  return code == cudaSuccess ? "no error" : "an error";
+  switch (code) {
+  case cudaSuccess:
+    return "no error";
+  case cudaErrorNotReady:
+    return "device not ready";
+  case cudaErrorIllegalAddress:
+    return "an illegal memory access was encountered";
+  case cudaErrorMemoryAllocation:
+    return "out of memory";
+  default:
+    return "an error";
+  }
+}
+
+cudaError_t cudaGetLastError(void) {
+  return stand_in_enter();
+}
+
+cudaError_t cudaPeekAtLastError(void) {
+  return stand_in_enter();
 }
 
 cudaError_t cudaGetDeviceCount(int *count) {
+  STAND_IN_ENTER();
   *count = 1;
   return cudaSuccess;
 }
@@ -76,11 +46,8 @@ cudaError_t cudaRuntimeGetVersion(int *version) {
   return cudaDriverGetVersion(version);
 }
 
-static size_t stand_in_memory(void) {
-  return stand_in_idle() ? (size_t)141 << 30 : (size_t)1 << 34;
-}
-
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *out, int device) {
+  STAND_IN_ENTER();
   if (device != 0) return cudaErrorInvalidDevice;
   *out = (struct cudaDeviceProp){.name = "a stand-in", .totalGlobalMem = stand_in_memory(), .l2CacheSize = 1 << 20};
   /* a launcher that shows each rank a device of its own */
@@ -90,12 +57,8 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *out, int device) {
 }
 
 cudaError_t cudaSetDevice(int device) {
+  STAND_IN_ENTER();
   return device == 0 ? cudaSuccess : cudaErrorInvalidDevice;
-}
-
-cudaError_t cudaDeviceSynchronize(void) {
-  wait_until(busy_until);
-  return cudaSuccess;
 }
 
 cudaError_t cudaDeviceGetPCIBusId(char *out, int size, int device) {
@@ -103,103 +66,90 @@ cudaError_t cudaDeviceGetPCIBusId(char *out, int size, int device) {
   return cudaErrorInvalidDevice;
 }
 
-static size_t taken; /* bytes of "device" memory, of this process */
-
-cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total) {
-  *total = stand_in_memory();
-  *free_bytes = *total - taken;
-  return cudaSuccess;
+/* The idle GPU's work is on no stream any more: only its time is left. */
+static cudaError_t sleep_after(cudaError_t code) {
+  if (code == cudaSuccess && stand_in_idle()) stand_in_sleep(stand_in_idle_end());
+  return code;
 }
 
-/* The size stands in front of a block. */
-cudaError_t cudaMalloc(void **out, size_t bytes) {
-  if (stand_in_idle()) {
-    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-    char *map =
-        taken + bytes > stand_in_memory() ? MAP_FAILED : mmap(NULL, bytes + 4096, PROT_READ | PROT_WRITE, flags, -1, 0);
-    if (map == MAP_FAILED) return cudaErrorMemoryAllocation;
-    memcpy(map + 3840, &bytes, sizeof bytes);
-    taken += bytes;
-    *out = map + 4096;
-    return cudaSuccess;
-  }
-  char *at = aligned_alloc(256, (bytes + 511) / 256 * 256);
-  if (!at) return cudaErrorMemoryAllocation;
-  memset(at, 0xff, bytes + 256); /* NaN: what nobody wrote is not zero */
-  memcpy(at, &bytes, sizeof bytes);
-  taken += bytes;
-  *out = at + 256;
-  return cudaSuccess;
+cudaError_t cudaDeviceSynchronize(void) {
+  STAND_IN_ENTER();
+  return sleep_after(stand_in_device_wait());
 }
 
-cudaError_t cudaFree(void *at) {
-  size_t bytes;
-  if (!at) return cudaSuccess;
-  memcpy(&bytes, (char *)at - 256, sizeof bytes);
-  taken -= bytes;
-  if (stand_in_idle())
-    munmap((char *)at - 4096, bytes + 4096);
-  else
-    free((char *)at - 256);
-  return cudaSuccess;
-}
+/* --- streams --- */
 
-cudaError_t cudaMallocHost(void **out, size_t bytes) {
-  *out = malloc(bytes);
-  return *out ? cudaSuccess : cudaErrorMemoryAllocation;
-}
-
-cudaError_t cudaFreeHost(void *at) {
-  free(at);
-  return cudaSuccess;
-}
-
-cudaError_t cudaMemset(void *at, int value, size_t bytes) {
-  if (stand_in_idle())
-    stand_in_work(0, (double)bytes);
-  else
-    memset(at, value, bytes);
-  return cudaSuccess;
-}
-
-cudaError_t cudaMemsetAsync(void *at, int value, size_t bytes, cudaStream_t stream) {
-  (void)stream;
-  return cudaMemset(at, value, bytes);
-}
-
-cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind) {
-  if (stand_in_idle() && kind == cudaMemcpyDeviceToDevice)
-    stand_in_work(0, 2.0 * (double)bytes);
-  else
-    memmove(to, from, bytes);
-  return cudaSuccess;
-}
-
-cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream) {
-  (void)stream;
-  return cudaMemcpy(to, from, bytes, kind);
-}
-
+/* Others wait for the default stream: the backend has none of them. */
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *out, unsigned flags) {
-  (void)flags;
-  *out = malloc(1);
+  STAND_IN_ENTER();
+  if (flags != cudaStreamNonBlocking) return cudaErrorNotSupported;
+  *out = stand_in_stream_new();
   return cudaSuccess;
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-  free(stream);
+  STAND_IN_ENTER();
+  stand_in_stream_delete(stream);
   return cudaSuccess;
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  (void)stream;
-  wait_until(busy_until);
-  return cudaSuccess;
+  STAND_IN_ENTER();
+  return sleep_after(stand_in_stream_wait(stream));
+}
+
+/* --- events --- */
+
+/* One record of an event: the event, the stream and those who wait hold it. */
+struct mark {
+  int holders;
+  bool over;
+  double at; /* CLOCK_MONOTONIC, seconds */
+};
+
+struct CUevent_st {
+  struct mark *mark; /* the last one; NULL: never recorded */
+  bool timed;
+};
+
+static int bad_waits;
+
+int stand_in_bad_waits(void) {
+  return bad_waits;
+}
+
+static struct mark *hold(struct mark *mark) {
+  __atomic_fetch_add(&mark->holders, 1, __ATOMIC_RELAXED);
+  return mark;
+}
+
+static void let_go(struct mark *mark) {
+  if (mark && __atomic_fetch_sub(&mark->holders, 1, __ATOMIC_ACQ_REL) == 1) free(mark);
+}
+
+static bool is_over(const void *what) {
+  return ((const struct mark *)what)->over;
+}
+
+static bool take_record(void *context) {
+  struct mark *mark = context;
+  mark->at = stand_in_idle_end();
+  mark->over = true;
+  let_go(mark);
+  return true;
+}
+
+static bool take_wait(void *context) {
+  struct mark *mark = context;
+  if (!mark->over) return false;
+  let_go(mark);
+  return true;
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned flags) {
-  (void)flags;
+  STAND_IN_ENTER();
   *out = calloc(1, sizeof **out);
+  (*out)->timed = !(flags & cudaEventDisableTiming);
   return cudaSuccess;
 }
 
@@ -208,33 +158,50 @@ cudaError_t cudaEventCreate(cudaEvent_t *out) {
 }
 
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  STAND_IN_ENTER();
+  let_go(event->mark);
   free(event);
   return cudaSuccess;
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  STAND_IN_ENTER();
   if (!stream) bad_waits++; /* a lane without a stream */
-  event->recorded = true;
-  event->at = stand_in_idle() && busy_until > seconds() ? busy_until : seconds();
-  return cudaSuccess;
-}
-
-cudaError_t cudaEventQuery(cudaEvent_t event) {
-  return event->recorded && event->at <= seconds() ? cudaSuccess : cudaErrorNotReady;
-}
-
-cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  if (event->recorded) wait_until(event->at);
-  return event->recorded ? cudaSuccess : cudaErrorNotReady;
-}
-
-cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end) {
-  *ms = (float)(1e3 * (end->at - start->at));
-  return cudaSuccess;
+  struct mark *mark = calloc(1, sizeof *mark);
+  mark->holders = 1;
+  let_go(event->mark);
+  event->mark = mark;
+  return stand_in_put(stream, STAND_IN_OTHER, take_record, hold(mark));
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
+  STAND_IN_ENTER();
   (void)flags;
-  if (!event->recorded || !stream) bad_waits++;
+  if (!event->mark || !stream) bad_waits++;
+  return event->mark ? stand_in_put(stream, STAND_IN_OTHER, take_wait, hold(event->mark)) : cudaSuccess;
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  STAND_IN_ENTER();
+  bool over = false;
+  if (!event->mark) return cudaSuccess;
+  const cudaError_t code = stand_in_some(is_over, event->mark, &over);
+  if (code != cudaSuccess) return code;
+  return over && event->mark->at <= stand_in_now() ? cudaSuccess : cudaErrorNotReady;
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  STAND_IN_ENTER();
+  if (!event->mark) return cudaSuccess;
+  const cudaError_t code = stand_in_until(is_over, event->mark);
+  if (code == cudaSuccess) stand_in_sleep(event->mark->at);
+  return code;
+}
+
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end) {
+  STAND_IN_ENTER();
+  if (!start->mark || !end->mark || !start->timed || !end->timed) return cudaErrorInvalidResourceHandle;
+  if (!start->mark->over || !end->mark->over) return cudaErrorNotReady;
+  *ms = (float)(1e3 * (end->mark->at - start->mark->at));
   return cudaSuccess;
 }

@@ -1,4 +1,4 @@
-/* What the stand-ins share: the idle GPU's clock, and numbers of 4 and of 2 bytes. Internal to stand_in_*.c. */
+/* What the stand-ins share: the idle GPU's clock, the way of a kernel onto a stream, and numbers of 4 and of 2 bytes. Internal to stand_in_*.c. */
 #ifndef SL_TESTS_CUDA_BACKEND_STAND_IN_PARTS_H
 #define SL_TESTS_CUDA_BACKEND_STAND_IN_PARTS_H
 
@@ -6,6 +6,7 @@
 #include "tests/cuda_backend/stand_in.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Is this the idle GPU? With SHARDLAB_STAND_IN_IDLE=SPEED it takes 1 / SPEED of the time that an H200 would take, and computes
@@ -13,6 +14,13 @@
 bool stand_in_idle(void);
 /* Keep the idle GPU busy with a kernel, after those before it. */
 void stand_in_work(double flops, double bytes);
+/* When what was put on the idle GPU until now is over, which is not before now. */
+double stand_in_idle_end(void);
+double stand_in_now(void); /* CLOCK_MONOTONIC, seconds */
+void stand_in_sleep(double until);
+size_t stand_in_memory(void); /* bytes of the device */
+/* From now on kernels (tests/cuda/emulate.h) are put on streams. */
+void stand_in_take_launches(void);
 
 enum number { FLOAT, BFLOAT, HALF, OTHER };
 

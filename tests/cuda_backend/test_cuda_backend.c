@@ -1,7 +1,7 @@
 /* The cuda backend's own code, run where no GPU is: on stand-ins for CUDA, cuBLASLt and NCCL (stand_in.h) and the
- * emulated kernels. One to four ranks train from PyTorch's start with every ZeRO stage and on pipelines, and
- * get PyTorch's losses; products with an epilogue train as those without do; one rank of four runs alone; a rank that hangs
- * or dies, or whose NCCL fails, ends the job, with its op named. */
+ * emulated kernels. One to five ranks train from PyTorch's start with every ZeRO stage and on pipelines, each run in another
+ * order of streams, and get PyTorch's losses; products with an epilogue train as those without do; one rank of four runs
+ * alone; a rank that hangs or dies, whose NCCL fails or whose kernel faults, ends the job, with its op named. */
 #include "tests/cuda_backend/stand_in.h"
 #include "tests/job_fixture.h"
 
@@ -147,10 +147,11 @@ static double seconds(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* All ranks as processes, their standard error in err; exit codes (128 + the signal). */
+/* All ranks as processes, their standard error in err; exit codes (128 + the signal). Each run has an order of streams of
+ * its own. */
 static char err[1 << 14];
 static double run_all(const struct one *c, int *codes) {
-  static int port = 0;
+  static int port = 0, seed = 0;
   pid_t pids[RANKS];
   char path[] = "cuda_backend_XXXXXX", text[16];
   const int file = mkstemp(path), world = c->alone >= 0 ? 1 : c->world;
@@ -159,6 +160,8 @@ static double run_all(const struct one *c, int *codes) {
   unlink(path);
   assert_int_equal(stand_in_open(), 0);
   memset(told, 0, RANKS * sizeof *told);
+  snprintf(text, sizeof text, "%d", ++seed);
+  setenv("SHARDLAB_STAND_IN_SEED", text, 1);
   port = port ? port + 1 : 20000 + (int)(getpid() % 20000);
   fflush(NULL);
   for (int rank = 0; rank < world; rank++) {
@@ -238,6 +241,17 @@ static void pipelines_and_tensor_parallel_ranks_equal_pytorch(void **state) {
   equals_pytorch(&(struct one){"gpt2_odd", "adamw_clip", 5, 0, 1, 5, 1, -1, -1, -1, NULL});
 }
 
+/* In every order of streams that the program's waits allow: gathers and reductions beside backward, messages both ways. */
+static void any_order_of_streams_equals_pytorch(void **state) {
+  (void)state;
+  static const char schedule[] = "{\"schedule\": \"1f1b\"}";
+  for (int round = 0; round < 2; round++) {
+    equals_pytorch(&(struct one){"gpt2_odd", "adamw_clip", 2, 3, 1, 1, 1, -1, -1, -1, NULL});
+    equals_pytorch(&(struct one){"gpt2_odd", "adamw_clip", 4, 2, 2, 1, 2, -1, -1, -1, schedule});
+    equals_pytorch(&(struct one){"mlp", "sgd_clip", 4, 2, 1, 1, 1, -1, -1, -1, NULL});
+  }
+}
+
 /* 61 tokens padded to 64, to 5 x 16, where the last member has none of its own, and to 2 x 40. */
 static void a_padded_vocabulary_equals_pytorch(void **state) {
   (void)state;
@@ -315,6 +329,14 @@ static void epilogues_train_as_their_ops_do(void **state) {
   memset(&beyond, 0, sizeof beyond);
 }
 
+/* NCCL 2.30 and later have another way to put two ranks on one GPU. */
+static void a_newer_nccl_shares_a_device(void **state) {
+  (void)state;
+  setenv("SHARDLAB_STAND_IN_NCCL_VERSION", "23004", 1);
+  equals_pytorch(&(struct one){"mlp", "sgd_clip", 2, 1, 1, 1, 1, -1, -1, -1, NULL});
+  unsetenv("SHARDLAB_STAND_IN_NCCL_VERSION");
+}
+
 static void one_rank_alone_runs_to_its_end(void **state) {
   (void)state;
   int codes[RANKS];
@@ -379,6 +401,23 @@ static void an_error_of_nccl_names_rank_and_op(void **state) {
   beyond.fails = 0;
 }
 
+/* A kernel that faults shows at a later call; with launches that block, at its own, with its op. */
+static void a_fault_of_a_kernel_ends_the_job(void **state) {
+  (void)state;
+  const struct one c = {"gpt2_odd", "sgd", 2, 0, 1, 1, 1, -1, -1, -1, NULL};
+  int codes[RANKS];
+  setenv("SHARDLAB_STAND_IN_FAULT", "260", 1);
+  for (int blocking = 0; blocking < 2; blocking++) {
+    setenv("CUDA_LAUNCH_BLOCKING", blocking ? "1" : "0", 1);
+    run_all(&c, codes);
+    assert_int_equal(codes[0], 1);
+    assert_int_equal(codes[1], 1);
+    if (!strstr(err, blocking ? "issuing #" : "an illegal memory access was encountered")) fail_msg("%s", err);
+  }
+  unsetenv("SHARDLAB_STAND_IN_FAULT");
+  unsetenv("CUDA_LAUNCH_BLOCKING");
+}
+
 int main(void) {
   told = mmap(NULL, RANKS * sizeof *told, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (told == MAP_FAILED) return 1;
@@ -386,13 +425,16 @@ int main(void) {
       cmocka_unit_test(one_rank_equals_pytorch),
       cmocka_unit_test(every_zero_stage_equals_pytorch),
       cmocka_unit_test(pipelines_and_tensor_parallel_ranks_equal_pytorch),
+      cmocka_unit_test(any_order_of_streams_equals_pytorch),
       cmocka_unit_test(a_padded_vocabulary_equals_pytorch),
       cmocka_unit_test(tf32_is_what_the_plan_says),
       cmocka_unit_test(epilogues_train_as_their_ops_do),
+      cmocka_unit_test(a_newer_nccl_shares_a_device),
       cmocka_unit_test(one_rank_alone_runs_to_its_end),
       cmocka_unit_test(a_rank_that_dies_ends_the_job),
       cmocka_unit_test(a_rank_that_hangs_ends_the_job),
       cmocka_unit_test(an_error_of_nccl_names_rank_and_op),
+      cmocka_unit_test(a_fault_of_a_kernel_ends_the_job),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

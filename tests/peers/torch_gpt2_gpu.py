@@ -1,11 +1,14 @@
 """GPT-2 124M in PyTorch on one GPU, as fast as plain PyTorch goes: torch.compile, bf16, fused AdamW,
-scaled_dot_product_attention. Prints one JSON object with the median step time and, for scale, the rate of a large bf16
-product on random data in the same process.
+scaled_dot_product_attention. It trains on the tokens that `shardlab measure --data FILE` trains on, in the file's order, and
+pads the vocabulary as nanoGPT and llm.c do. Prints one JSON object with the median step time and, for scale, the rate of a
+large bf16 product on random data in the same process.
 
-    python3 torch_gpt2_gpu.py --batch 8 --seq 1024 --steps 20
+    python3 torch_gpt2_gpu.py --data examples/corpus.txt --batch 8 --seq 1024 --steps 20
 """
 import argparse
+import array
 import json
+import pathlib
 import statistics
 import time
 
@@ -46,6 +49,29 @@ class Gpt2(nn.Module):
         return F.cross_entropy(logits.view(-1, logits.shape[-1]).float(), targets.view(-1))
 
 
+HEADER_BYTES = 1024
+SHARDS = {20240520: "H", 20240801: "I"}  # llm.c's: uint16 for GPT-2, uint32 for Llama 3
+
+
+def tokens_of(path):
+    """A shard of llm.c's, or a text file with one token a byte (core/io/data.h)."""
+    raw = pathlib.Path(path).read_bytes()
+    kind = SHARDS.get(int.from_bytes(raw[:4], "little"))
+    if kind is None:
+        return torch.frombuffer(bytearray(raw), dtype=torch.uint8).long()
+    return torch.tensor(array.array(kind, raw[HEADER_BYTES:]), dtype=torch.int64)
+
+
+def batches(tokens, batch, seq):
+    """Sequence i is tokens [i seq, i seq + seq), its targets the same shifted by one; batches take them in order, and again."""
+    count, first = (len(tokens) - 1) // seq, 0
+    while True:
+        starts = (torch.arange(first, first + batch) % count) * seq
+        both = tokens[starts[:, None] + torch.arange(seq + 1)].cuda()
+        yield both[:, :-1].contiguous(), both[:, 1:].contiguous()
+        first += batch
+
+
 def gemm_tflops(n=8192, repeats=10):
     a, b = (torch.randn(n, n, device="cuda", dtype=torch.bfloat16) for _ in range(2))
     times = []
@@ -61,6 +87,8 @@ def gemm_tflops(n=8192, repeats=10):
 
 def main():
     p = argparse.ArgumentParser()
+    p.add_argument("--data", required=True)
+    p.add_argument("--pad-vocabulary-to", type=int, default=128, metavar="N", help="a multiple of N; 1: as it is")
     p.add_argument("--batch", type=int, default=8)
     p.add_argument("--seq", type=int, default=1024)
     p.add_argument("--steps", type=int, default=20)
@@ -69,16 +97,19 @@ def main():
     args = p.parse_args()
     torch.manual_seed(4711)
     torch.set_float32_matmul_precision("high")
-    model = Gpt2().cuda()
+    multiple = args.pad_vocabulary_to
+    vocabulary = -(-50257 // multiple) * multiple
+    model = Gpt2(vocabulary).cuda()
     step_model = model if args.no_compile else torch.compile(model)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
     times = []
-    for step in range(5 + args.steps):  # compilation and warm-up fall into the first five
-        tokens = torch.randint(50257, (args.batch, args.seq + 1), device="cuda")
+    source = batches(tokens_of(args.data), args.batch, args.seq)
+    for _ in range(5 + args.steps):  # compilation and warm-up fall into the first five
+        tokens, targets = next(source)
         torch.cuda.synchronize()
         start = time.perf_counter()
         with torch.autocast("cuda", dtype=torch.bfloat16):
-            loss = step_model(tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous())
+            loss = step_model(tokens, targets)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
@@ -87,8 +118,8 @@ def main():
         times.append(time.perf_counter() - start)
     step_s = statistics.median(times[5:])
     result = {"torch": torch.__version__, "gpu": torch.cuda.get_device_name(), "batch": args.batch, "seq": args.seq,
-              "compiled": not args.no_compile, "step_s": step_s, "step_times_s": times[5:], "loss": loss.item(),
-              "tokens_per_s": args.batch * args.seq / step_s, "peak_bytes": torch.cuda.max_memory_allocated(),
+              "compiled": not args.no_compile, "vocabulary": vocabulary, "step_s": step_s, "step_times_s": times[5:],
+              "loss": loss.item(), "tokens_per_s": args.batch * args.seq / step_s, "peak_bytes": torch.cuda.max_memory_allocated(),
               "gemm_tflops": gemm_tflops()}
     text = json.dumps(result, indent=1)
     if args.json:

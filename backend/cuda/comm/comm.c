@@ -18,7 +18,7 @@ enum sl_status sl_cuda_nccl_failed(const char *call, ncclResult_t code) {
 }
 
 void sl_cuda_nccl_release(const char *call, ncclResult_t code) {
-  if (code != ncclSuccess) sl_warn("NCCL: %s: %s", call, ncclGetErrorString(code));
+  if (code != ncclSuccess && *sl_error_message() == '\0') sl_warn("NCCL: %s: %s", call, ncclGetErrorString(code));
 }
 
 /* A user's own setting wins. */

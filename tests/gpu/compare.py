@@ -1,16 +1,15 @@
-"""The short table of a part of ./dev gpu, and the comparisons that its stages make.
+"""The comparisons that the stages of ./dev gpu make.
 
-    table.py table FOLDER                 stages, and the figures of the records in FOLDER
-    table.py same A.json B.json REL       losses and gradient norms of the steps both have, within REL
-    table.py golden FOLDER RUN M.json     the same against PyTorch's in tests/golden/FOLDER (fp64), within 1e-5 and 1e-4
-    table.py grads A B REL                tensors of two safetensors files: |a - b| <= REL |a|, Euclidean
-    table.py arena PRED.json MEAS.json [REL]
+    compare.py same A.json B.json REL       losses and gradient norms of the steps both have, within REL
+    compare.py golden FOLDER RUN M.json     the same against PyTorch's in tests/golden/FOLDER (fp64), within 1e-5 and 1e-4
+    compare.py grads A B REL                tensors of two safetensors files: |a - b| <= REL |a|, Euclidean
+    compare.py arena PRED.json MEAS.json [REL]
                                           bytes of the device's arena equal, those of the process within REL
-    table.py rank R PRED.json MEAS.json [REL]
+    compare.py rank R PRED.json MEAS.json [REL]
                                           the same of one rank of a plan
-    table.py context PROFILE.json CLUSTER.json
+    compare.py context PROFILE.json CLUSTER.json
                                           give CLUSTER.json's device the context of PROFILE.json's
-    table.py memory MEASURED.csv          the same of all runs of experiments/memory_vs_stage
+    compare.py memory MEASURED.csv          the same of all runs of experiments/memory_vs_stage
 
 Each comparison says in one line what it found; exit status 1 where it does not hold.
 """
@@ -119,47 +118,9 @@ def memory(path):
     return 0 if runs and len(runs) == len(rows) and not apart else 1
 
 
-def peers(path, ours):
-    t = load(path)
-    print(f"PyTorch {t['torch']}{'' if t['compiled'] else ', not compiled'}: step {1e3 * t['step_s']:.2f} ms, "
-          f"{t['tokens_per_s']:.0f} tokens/s; bf16 product {t['gemm_tflops']:.0f} TFLOP/s")
-    if ours.exists():
-        o = load(ours)
-        share = o["model_flops_per_step"] / o["step_time_s"] / (1e12 * t["gemm_tflops"])
-        print(f"ours: {o['tokens_per_s']:.0f} tokens/s, {o['tokens_per_s'] / t['tokens_per_s']:.2f} x PyTorch; "
-              f"{100 * share:.1f} % of the product's rate")
-
-
-def table(folder):
-    folder = pathlib.Path(folder)
-    print(f"{'stage':18} {'verdict':8} {'s':>4}  last line")
-    for line in (folder / "stages.tsv").read_text().splitlines():
-        name, verdict, seconds, last = line.split("\t", 3)
-        print(f"{name:18} {verdict:8} {seconds:>4}  {last}")
-    records = {}
-    for path in sorted(folder.glob("*.measured.json")):
-        try:
-            records[path] = load(path)
-        except ValueError as e:  # its stage was ended while it wrote
-            print(f"{path.name}: {e}")
-    devices = (r["environment"].get("devices") for r in records.values())
-    for device in {f"{d['count']} x {d['name']}, {d['software']}" for d in devices if d}:
-        print(device)
-    for path, r in records.items():
-        device = r["memory"]["device"]
-        note = " functional" if r["functional"] else ""
-        note += f" rank {r['as_rank']} of {r['plan']['world']}" if "as_rank" in r else ""
-        print(f"{path.name[:-14]:18} step {1e3 * r['step_time_s']:9.2f} ms  arena {device['peak_bytes'] / 2**30:7.3f} GiB  "
-              f"mfu {100 * r.get('mfu', 0):5.1f} %{note}")
-    for path in (folder / "torch-eager.json", folder / "torch.json"):
-        if path.exists():
-            peers(path, folder / "ours.measured.json")
-    return 0
-
-
 if __name__ == "__main__":
     commands = {"same": same, "golden": golden, "grads": grads, "arena": arena, "rank": rank, "context": context,
-                "memory": memory, "table": table}
+                "memory": memory}
     if len(sys.argv) < 3 or sys.argv[1] not in commands:
         raise SystemExit(__doc__)
     sys.exit(commands[sys.argv[1]](*sys.argv[2:]))

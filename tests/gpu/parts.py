@@ -1,0 +1,78 @@
+"""What each part of ./dev gpu asks, in the order in which it is asked: what tells most comes first. A stage is a name, a limit in
+seconds that a cold driver meets, and a function of stages.sh with its arguments. A part's limits together are its time, but for
+what is asked again."""
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Stage:
+    name: str
+    limit: int
+    call: tuple
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    about: str
+    seconds: int  # for all of it
+    stages: tuple
+    again: int = 0  # seconds for a stage that failed, with blocking launches and cuBLASLt's log
+
+
+def stage(name, limit, *call):
+    return Stage(name, limit, call or (name.replace("-", "_"),))
+
+
+FIRST = (
+    stage("machine", 15),
+    stage("kernels", 50, "kernels", "kernels", "attention", "control"),
+    stage("training", 25, "host_equal"),
+    stage("ops", 45),
+    stage("arena", 20),
+    stage("two-ranks", 25),
+    stage("torch-kernels", 50),
+)
+
+CHECK = (
+    stage("kernels", 110, "kernels", "kernels", "attention", "control"),
+    stage("host-equal", 35),
+    stage("arena", 30),
+    stage("goldens", 80),
+    stage("bits", 30),
+    *(stage(f"ranks-2-zero{zero}", 30, "equal_ranks", "2", str(zero)) for zero in range(4)),
+    stage("ranks-2-tp2", 30, "equal_ranks", "2", "0", "--tp", "2"),
+    stage("ranks-2-pp2", 30, "equal_ranks", "2", "0", "--pp", "2"),
+    stage("ranks-8-3d", 55, "equal_ranks", "8", "1", "--tp", "2", "--pp", "2"),
+)
+
+SANITIZE = (
+    *(stage(f"{tool}-{name}", limit, "sanitized", tool, *tests)
+      for tool, seconds in (("memcheck", (100, 70)), ("racecheck", (110, 90)), ("synccheck", (60, 60)))
+      for (name, tests), limit in zip((("kernels", ("kernels", "control")), ("attention", ("attention",))), seconds)),
+)
+
+MEASURE = (
+    stage("profile", 150),
+    stage("validate", 280),
+    stage("gpt3-175b", 45, "alone", "gpt3-175b", "gpt3-175b", "8", "16", "128", "8"),
+    stage("llama-70b", 45, "alone", "llama-70b", "llama3-70b", "8", "8", "64", "8"),
+)
+
+PEER = (
+    stage("ours", 60),
+    stage("torch-eager", 60, "torch", "torch-eager", "--no-compile"),
+    stage("torch", 150, "torch", "torch"),
+    stage("torch-kernels", 50),
+    stage("memory-vs-stage", 200, "stages_of_memory"),
+)
+
+PARTS = {
+    "first": Part("a few minutes on a bare machine: its facts, every kernel's error, training against the host's, a step op by "
+                  "op, memory, two ranks on one GPU, PyTorch's kernels", 232, FIRST, again=20),
+    "check": Part("kernels, the host's losses and gradients, PyTorch's goldens, arena predicted against allocated, equal bits of "
+                  "two runs, several ranks on one GPU against one", 525, CHECK),
+    "sanitize": Part("memcheck, racecheck and synccheck of every kernel of ours, alone", 525, SANITIZE),
+    "measure": Part("calibration, experiments/validate_gpu with the profile, one rank of two large plans", 525, MEASURE),
+    "peer": Part("PyTorch on the same GPU, its kernels' errors and its speed beside ours; experiments/memory_vs_stage with all "
+                 "ranks on this GPU", 525, PEER),
+}

@@ -1,0 +1,256 @@
+#!/usr/bin/env bash
+# What each stage of ./dev gpu does (parts.py says which, stage.py runs them): stages.sh FUNCTION ARGUMENTS... in a process of its
+# own. Its exit status is the verdict, 77 skips, and the last line it prints stands in the table. What it is given: root, of the
+# tree or bundle; bin; all, the part's folder; out, its own folder in it; stage, its name; limit, its seconds; gpu, 1 where the
+# cuda backend can be used, else absent says why; before, the folder of the same stage that failed.
+set -uo pipefail
+
+compare() { python3 "$root/tests/gpu/compare.py" "$@"; }
+
+needs_gpu() {
+  [ "${gpu:-0}" = 1 ] && return
+  echo "${absent:-no GPU can be used}"
+  return 77
+}
+
+config() { # NAME STAGE MORE: a ds_config.json with AdamW
+  cat >"$out/$1.config.json" <<JSON
+{"train_micro_batch_size_per_gpu": 1, "gradient_clipping": 1.0, "zero_optimization": {"stage": $2},
+ "optimizer": {"type": "AdamW", "params": {"lr": 1e-3}}, "shardlab": {"shuffle": false}$3}
+JSON
+}
+
+gpt2() { # NAME LAYERS WIDTH HEADS DROPOUT: a model's config.json
+  cat >"$out/$1.model.json" <<JSON
+{"model_type": "gpt2", "n_layer": $2, "n_embd": $3, "n_head": $4, "embd_pdrop": $5, "attn_pdrop": $5, "resid_pdrop": $5}
+JSON
+}
+
+run() { # NAME FLAGS...: measure on the GPU; --cluster, --model ... are the caller's
+  local name=$1
+  shift
+  needs_gpu || return
+  "$bin/shardlab" measure "$@" --backend cuda --quiet --json "$out/$name.measured.json"
+}
+
+golden() { # FOLDER RUN FLAGS...: from PyTorch's initial weights, on its data
+  local folder=$root/tests/golden/$1 data
+  data=$folder/tokens.bin
+  [ -e "$data" ] || data=random:80
+  run "golden-$1-$2" --model "$folder/config.json" --config "$folder/ds_$2.json" --init "$folder/init.safetensors" \
+    --data "$data" --cluster h200x1 "${@:3}"
+}
+
+machine() { # what the numbers of the other stages were made on
+  local facts=$out/facts.txt device name
+  {
+    uname -rsm && nproc && free -m && ulimit -a && df -h / /tmp /dev/shm "$out"
+    for device in /sys/class/net/*; do echo "network ${device##*/}: $(cat "$device/operstate" "$device/mtu" | paste -sd' ')"; done
+    ls -l /dev/nvidia* /dev/infiniband
+    ldd "$root"/lib/*.so "$bin"/shardlab "$root"/build/release/lib/libshardlab_cuda.so
+    nvidia-smi
+    nvidia-smi -q -d CLOCK,PERFORMANCE,POWER,TEMPERATURE,ECC
+    nvidia-smi topo -m
+    for name in nvcc compute-sanitizer ncu nsys mpirun gnuplot python3; do command -v "$name" || echo "no $name"; done
+    "$bin/shardlab" backends
+  } >"$facts" 2>&1
+  cat "$facts"
+  needs_gpu || return
+  nvidia-smi --query-gpu=name,driver_version,memory.total,memory.used,clocks.sm,clocks.max.sm --format=csv,noheader ||
+    echo "nvidia-smi does not answer; $(wc -l <"$facts") lines of facts"
+}
+
+goldens() { # PyTorch's own numbers in double precision: ten steps' losses and gradient norms, the first step's gradients
+  local model run
+  needs_gpu || return
+  for model in gpt2_odd llama_odd mlp; do
+    for run in adamw_clip sgd; do
+      golden $model $run --steps 10 &&
+        compare golden "$root/tests/golden/$model" $run "$out/golden-$model-$run.measured.json" || return
+    done
+    golden $model adamw --steps 1 --save-grads "$out/$model.safetensors" &&
+      compare grads "$root/tests/golden/$model/grads_f64.safetensors" "$out/$model.safetensors" 1e-5 || return
+    rm "$out/$model.safetensors"
+  done
+}
+
+# Losses, gradient norms and the last gradients of the host backend, 20 steps: a bundle brings them, a tree can make them.
+host_equal() {
+  local reference=$root/reference
+  local job=(--model gpt2-tiny --config "$root/examples/ds_zero0.json" --cluster h200x1 --data "$corpus" --steps 20)
+  needs_gpu || return
+  if [ ! -d "$reference" ]; then
+    "$bin/shardlab" backends | sed -n 's/^host backend *absent *//p' | grep . && return 77
+    reference=$out/reference
+    mkdir -p "$reference"
+    "$bin/shardlab" measure "${job[@]}" --backend host --world 1 --quiet --json "$reference/gpt2-tiny.json" \
+      --save-grads "$reference/gpt2-tiny.safetensors" || return
+  fi
+  run host-equal "${job[@]}" --save-grads "$out/host-equal.safetensors" || return
+  compare same "$reference/gpt2-tiny.json" "$out/host-equal.measured.json" 1e-4 &&
+    compare grads "$reference/gpt2-tiny.safetensors" "$out/host-equal.safetensors" 1e-4 &&
+    rm "$out/host-equal.safetensors"
+}
+
+bits() { # two runs, equal bits, with dropout and flash attention in bf16
+  local i
+  gpt2 bits 6 256 8 0.1
+  config bits 0 ', "bf16": {"enabled": true}'
+  for i in 1 2; do
+    run bits-$i --model "$out/bits.model.json" --config "$out/bits.config.json" --cluster h200x1 --data "$corpus" \
+      --attention flash --micro-batch 3 --seq 250 --steps 4 --save-grads "$out/bits-$i.safetensors" || return
+  done
+  cmp "$out/bits-1.safetensors" "$out/bits-2.safetensors" && echo "two runs gave equal bits"
+  local code=$?
+  rm -f "$out"/bits-?.safetensors
+  return $code
+}
+
+# Ranks that share the GPU against one rank: the same global batch.
+equal_ranks() { # WORLD STAGE FLAGS...
+  local world=$1 zero=$2 name one=$all/one
+  shift 2
+  config "z$zero" "$zero" ""
+  if [ ! -f "$one/record.json" ]; then # the first of these stages makes it, for all
+    mkdir -p "$one"
+    run one --model gpt2-tiny --cluster h200x1 --config "$out/z$zero.config.json" --zero-stage 0 --train-batch 8 \
+      --micro-batch 2 --seq 64 --steps 5 --data "$corpus" --save-grads "$one/one.safetensors" &&
+      cp "$out/one.measured.json" "$one/record.json" || return
+  fi
+  name=ranks-$world-zero$zero$(tr -d " -" <<<"$*")
+  run "$name" --model gpt2-tiny --cluster dgx-h200 --config "$out/z$zero.config.json" --world "$world" --train-batch 8 \
+    --micro-batch 2 --seq 64 --steps 5 --data "$corpus" --save-grads "$out/$name.safetensors" "$@" &&
+    compare same "$one/record.json" "$out/$name.measured.json" 1e-4 &&
+    compare grads "$one/one.safetensors" "$out/$name.safetensors" 1e-4 && rm "$out/$name.safetensors"
+}
+
+calibrated() { # is there a profile of this GPU that can be read?
+  [ -s "$all/profile/profile.json" ] && "$bin/shardlab" show cluster --cluster "$all/profile/profile.json" >"$out/profile.txt"
+}
+
+with_context() { # PRESET: as a file, with the profile's context where there is one; without, no prediction is held to a limit
+  cluster=$out/$1.json within=inf
+  "$bin/shardlab" show cluster --cluster "$1" >"$cluster" || return
+  calibrated || return 0
+  within=0.01
+  compare context "$all/profile/profile.json" "$cluster"
+}
+
+arena() { # predicted and allocated, to the byte
+  local cluster within
+  with_context h200x1 || return
+  local job=(--model gpt2 --config "$out/arena.config.json" --cluster "$cluster" --seq 1024)
+  config arena 0 ""
+  "$bin/shardlab" predict "${job[@]}" --quiet --json "$out/arena.predicted.json" || return
+  run arena "${job[@]}" --steps 3 --data "$corpus" || return
+  compare arena "$out/arena.predicted.json" "$out/arena.measured.json" "$within"
+}
+
+# Kernels of these tests, each case in each number type in a process of its own; in a second call those that failed.
+kernels() { # TEST...
+  python3 "$root/tests/gpu/kernels.py" "$bin" "$out" ${before:+--failed-in "$before"} "$@"
+}
+
+sanitized() { # TOOL TEST...: our kernels alone, on all their shapes, as a sanitizer needs them (tests/cuda/cases.h)
+  local tool=$1
+  shift
+  needs_gpu || return
+  command -v compute-sanitizer >/dev/null || { echo "compute-sanitizer is not on this machine" && return 77; }
+  CASES_SANITIZED=1 python3 "$root/tests/gpu/kernels.py" "$bin" "$out" \
+    --under "compute-sanitizer --tool $tool --error-exitcode 1" --limit "$limit" "$@"
+}
+
+profile() { # round after round while there is time for one more, three at most; a cut leaves what the earlier ones gave
+  local flags=(--backend cuda --rounds 1 --out "$out/profile.json") rounds=0
+  needs_gpu || return
+  [ "${QUICK:-}" != 1 ] || flags+=(--quick)
+  rm -f "$out/profile.json"
+  while ((rounds == 0 || (rounds < 3 && SECONDS + SECONDS / rounds < limit - 10))); do
+    "$bin/shardlab" calibrate "${flags[@]}" || return
+    ((rounds++ > 0)) || flags+=(--add)
+  done
+  echo "$rounds rounds"
+}
+
+validate() {
+  local cluster=h200x1
+  needs_gpu || return
+  if calibrated; then
+    cluster=$all/profile/profile.json
+  else
+    echo "predicted with the preset $cluster: no profile of this GPU can be read"
+  fi
+  PROFILE=$cluster BIN=$bin BUDGET_S=$((limit - 25)) "$root/experiments/validate_gpu/run.sh" "$out"
+}
+
+alone() { # NAME MODEL TP PP WORLD RANK: one rank of a plan, its arena predicted and allocated
+  local cluster within
+  with_context dgx-h200 || return
+  local job=(--model "$2" --config "$out/$1.config.json" --cluster "$cluster" --tp "$3" --pp "$4" --micro-batch 1
+    --grad-accum 4 --attention flash)
+  config "$1" 0 ', "bf16": {"enabled": true}'
+  "$bin/shardlab" predict "${job[@]}" --world "$5" --quiet --json "$out/$1.predicted.json" || return
+  run "$1" "${job[@]}" --as-rank "$6" --of-world "$5" --steps 3 --data "$corpus" || return
+  compare rank "$6" "$out/$1.predicted.json" "$out/$1.measured.json" "$within"
+}
+
+has_torch() {
+  needs_gpu || return
+  python3 -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec("torch") is None)' && return
+  echo "python3 of this machine has no PyTorch"
+  return 77
+}
+
+torch() { # NAME FLAGS...
+  local name=$1
+  shift
+  has_torch || return
+  LD_LIBRARY_PATH=$peer_libraries python3 "$root/tests/peers/torch_gpt2_gpu.py" --data "$corpus" --batch 8 --seq 1024 --steps 20 \
+    --json "$out/$name.json" "$@"
+}
+
+torch_kernels() { # errors and attention's speed beside PyTorch's
+  local library=$root/lib/libshardlab_cuda.so
+  has_torch || return
+  [ -e "$library" ] || library=$root/build/release/lib/libshardlab_cuda.so
+  LD_LIBRARY_PATH=$peer_libraries python3 "$root/tests/peers/torch_kernels_gpu.py" "$library" --json "$out/torch-kernels.json"
+}
+
+peer_job() { # VARIANT MULTIPLE EPILOGUES: the peer's model, which has no dropout, as flags in `job`
+  gpt2 "$1" 12 768 12 0
+  config "$1" 0 ', "bf16": {"enabled": true}'
+  job=(--model "$out/$1.model.json" --config "$out/$1.config.json" --cluster h200x1 --micro-batch 8 --seq 1024
+    --attention flash --data "$corpus" --make-vocab-size-divisible-by "$2" --fuse-epilogues "$3")
+}
+
+ours() { # steps are timed without, and then looked into with a trace
+  local job
+  peer_job ours 128 gpu
+  run ours "${job[@]}" --steps 25 || return
+  run ours-traced "${job[@]}" --steps 3 --trace "$out/ours.trace.json" && gzip -f "$out/ours.trace.json"
+}
+
+ops() { # a step of GPT-2 124M op by op: what padding the vocabulary and cuBLASLt's epilogues are worth
+  local job variant multiple epilogues failed=0
+  needs_gpu || return
+  for variant in padded-fused:128:gpu unpadded-fused:1:gpu padded-apart:128:never unpadded-apart:1:never; do
+    IFS=: read -r variant multiple epilogues <<<"$variant"
+    peer_job "$variant" "$multiple" "$epilogues"
+    run "$variant" "${job[@]}" --steps 5 --trace "$out/$variant.trace.json" || failed=1
+  done
+  python3 "$root/tests/gpu/ops.py" "$out" || failed=1
+  gzip -f "$out"/*.trace.json
+  return $failed
+}
+
+two_ranks() { # on one GPU, with NCCL's own account of how they met
+  NCCL_DEBUG=INFO NCCL_DEBUG_FILE=$out/nccl-%p.log equal_ranks 2 1
+}
+
+stages_of_memory() {
+  needs_gpu || return
+  MODEL=gpt2-mini PRECISIONS=bf16 BIN=$bin LIMIT_S=40 BUDGET_S=$((limit - 25)) \
+    "$root/experiments/memory_vs_stage/run.sh" --backend cuda "$out" && compare memory "$out/measured.csv"
+}
+
+"$@"
