@@ -16,7 +16,7 @@ static enum sl_status put(void *context, const struct sl_tensor_place *place, co
   const size_t bytes = (size_t)(place->count * sl_dtype_bytes(place->dtype));
   sl_convert(cuda->values, (enum sl_number)place->dtype, values, SL_NUMBER_F32, (size_t)place->count);
   SL_CUDA_TRY(cudaMemcpyAsync(memory_of(cuda, place), cuda->values, bytes, cudaMemcpyDefault, cuda->tensor_stream));
-  SL_CUDA_TRY(cudaStreamSynchronize(cuda->tensor_stream)); /* the next stage takes the same pinned memory */
+  SL_CUDA_TRY(cudaStreamSynchronize(cuda->tensor_stream)); /* the next chunk takes the same pinned memory */
   return SL_OK;
 }
 

@@ -12,7 +12,7 @@ struct sl_cuda_workspace {
   int64_t gemm_bytes;    /* device; 0: no products */
   int64_t scratch_bytes; /* device: for kernels whose op brings none, or too little */
   int64_t staging_bytes; /* pinned host: all micro-batches of a program's LOAD_BATCH ops, for the copies run behind */
-  int64_t values_bytes;  /* pinned host: a stage of first values, or of values to save */
+  int64_t values_bytes;  /* pinned host: a chunk of first values, or of values to save */
 };
 
 struct sl_cuda_workspace sl_cuda_workspace_plan(const struct sl_class *rank_class);

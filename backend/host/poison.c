@@ -97,7 +97,7 @@ static unsigned touched(const struct sl_host *host, const struct sl_program *p, 
     *lo += share.shard_first * sl_dtype_bytes(op->dtype);
     *hi = *lo + share.count * sl_dtype_bytes(op->dtype);
   }
-  /* a stage of every member's part is written, and the rest stays */
+  /* a chunk of every member's part is written, and the rest stays */
   if (op->kind == SL_OP_ALL_GATHER && i % 2 == 1 && (op->flags & SL_OP_SHARE_CHUNK)) return SL_READ_WRITE;
   return s->access;
 }

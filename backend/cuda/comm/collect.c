@@ -1,5 +1,5 @@
 /* Communication ops as NCCL calls. Even pieces are NCCL's own all-gather and reduce-scatter; where members own runs of
- * different lengths, or stages that do not stand one behind the other, a piece is a broadcast from its owner, or a
+ * different lengths, or chunks that do not stand one behind the other, a piece is a broadcast from its owner, or a
  * reduction to it, and the pieces of an op are one group. What is counted is what was handed to NCCL. */
 #include "backend/cuda/cuda.h"
 
