@@ -10,6 +10,51 @@
 namespace sl {
 namespace {
 
+/* A row's scores of the keys from `j0` on become probabilities, times dropout's factors, by the row's eight threads; what grows
+ * from tile to tile is brought on. Returns the factor of what was summed before, 0 at first. */
+__device__ inline float soften(float *scores, float &max, float &sum, const heads &a, uint64_t element, size_t t,
+                               size_t j0) {
+  const int lane = (int)threadIdx.x % 8;
+  float here = max, total = 0;
+#pragma unroll
+  for (int i = 0; i < 4; i++) {
+    const size_t key = j0 + (size_t)(lane + 8 * i);
+    if (key <= t && key < a.s.T) here = fmaxf(here, scores[lane + 8 * i]);
+  }
+#pragma unroll
+  for (int d = 4; d > 0; d /= 2) here = fmaxf(here, __shfl_xor_sync(0xffffffffu, here, d));
+#pragma unroll
+  for (int i = 0; i < 4; i++) {
+    const size_t key = j0 + (size_t)(lane + 8 * i);
+    const float p = key <= t && key < a.s.T ? expf(scores[lane + 8 * i] - here) : 0;
+    total += p;
+    scores[lane + 8 * i] = p * a.kept(element, key);
+  }
+#pragma unroll
+  for (int d = 4; d > 0; d /= 2) total += __shfl_xor_sync(0xffffffffu, total, d);
+  const float shrink = expf(max - here);
+  sum = sum * shrink + total;
+  max = here;
+  return shrink;
+}
+
+/* acc = acc shrink + a row's probabilities times V. */
+__device__ inline void add_values(float (&acc)[flash_each], const float *probabilities, const float *V, size_t D,
+                                  float shrink) {
+  const int lane = (int)threadIdx.x % 8;
+#pragma unroll
+  for (int i = 0; i < flash_each; i++) acc[i] *= shrink;
+#pragma unroll 1
+  for (int j = 0; j < flash_tile; j++) {
+    const float p = probabilities[j], *row = V + (size_t)j * (D + 1);
+#pragma unroll
+    for (int i = 0; i < flash_each; i++) {
+      const size_t d = (size_t)(lane + 8 * i);
+      if (d < D) acc[i] += p * row[d];
+    }
+  }
+}
+
 template <typename T>
 __global__ void __launch_bounds__(flash_threads)
     flash_forward_kernel(T *out, float *lse, const T *q, const T *k, const T *v, heads a) {
@@ -35,39 +80,9 @@ __global__ void __launch_bounds__(flash_threads)
     tile_dots(c, Q, K, D);
     each_place([&](unsigned y, unsigned x, int i, int j) { scores[y][x] = c[i][j]; });
     __syncthreads();
-    float here = max, total = 0;
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-      const size_t key = j0 + (size_t)(lane + 8 * i);
-      if (key <= t && key < s.T) here = fmaxf(here, scores[r][lane + 8 * i]);
-    }
-#pragma unroll
-    for (int d = 4; d > 0; d /= 2) here = fmaxf(here, __shfl_xor_sync(0xffffffffu, here, d));
-    const uint64_t element = a.element(b, h, t);
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-      const size_t key = j0 + (size_t)(lane + 8 * i);
-      const float p = key <= t && key < s.T ? expf(scores[r][lane + 8 * i] - here) : 0;
-      total += p;
-      scores[r][lane + 8 * i] = p * a.kept(element, key);
-    }
-#pragma unroll
-    for (int d = 4; d > 0; d /= 2) total += __shfl_xor_sync(0xffffffffu, total, d);
-    const float shrink = expf(max - here); /* 0 at first */
-    sum = sum * shrink + total;
-    max = here;
+    const float shrink = soften(scores[r], max, sum, a, a.element(b, h, t), t, j0);
     __syncwarp(); /* a row's scores are its eight threads' */
-#pragma unroll
-    for (int i = 0; i < flash_each; i++) acc[i] *= shrink;
-#pragma unroll 1
-    for (int j = 0; j < flash_tile; j++) {
-      const float p = scores[r][j], *row = V + (size_t)j * (D + 1);
-#pragma unroll
-      for (int i = 0; i < flash_each; i++) {
-        const size_t d = (size_t)(lane + 8 * i);
-        if (d < D) acc[i] += p * row[d];
-      }
-    }
+    add_values(acc, scores[r], V, D, shrink);
   }
   if (t >= s.T) return;
   const float inverse = 1 / sum;

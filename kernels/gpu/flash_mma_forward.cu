@@ -54,6 +54,63 @@ __device__ inline void soften(float (&s)[keys / 8][4], running<W> &r, const head
   }
 }
 
+/* c = Q K^T of a warp's queries and a tile of keys. */
+template <typename T, int W>
+__device__ inline void dot(float (&c)[keys / 8][4], const half_tile<T, W> &Q, const half_tile<T, W> &K, int warp_row) {
+#pragma unroll
+  for (int d = 0; d < W; d += 16) {
+    uint32_t x[4], y[4];
+    Q.as_a(x, warp_row, d);
+#pragma unroll
+    for (int j = 0; j < keys; j += 16) {
+      K.as_b(y, j, d);
+      mma<T>(c[j / 8], x, y[0], y[1]);
+      mma<T>(c[j / 8 + 1], x, y[2], y[3]);
+    }
+  }
+}
+
+/* r.out += P V, the probabilities `c` rounded to T. */
+template <typename T, int W>
+__device__ inline void add_values(running<W> &r, const float (&c)[keys / 8][4], const half_tile<T, W> &V) {
+#pragma unroll
+  for (int j = 0; j < keys; j += 16) {
+    const float(&left)[4] = c[j / 8], (&right)[4] = c[j / 8 + 1];
+    const uint32_t x[4] = {pack_two<T>(left[0], left[1]), pack_two<T>(left[2], left[3]),
+                           pack_two<T>(right[0], right[1]), pack_two<T>(right[2], right[3])};
+    uint32_t y[4];
+#pragma unroll
+    for (int d = 0; d < W; d += 16) {
+      V.as_b_rows(y, j, d);
+      mma<T>(r.out[d / 8], x, y[0], y[1]);
+      mma<T>(r.out[d / 8 + 1], x, y[2], y[3]);
+    }
+  }
+}
+
+/* The thread's two rows, from `t` on, of out and lse. */
+template <typename T, int W>
+__device__ inline void finish(T *out, float *lse, const running<W> &r, const heads &a, size_t b, size_t h, size_t t) {
+#pragma unroll
+  for (int half = 0; half < 2; half++) {
+    float sum = r.sum[half];
+    sum += __shfl_xor_sync(0xffffffffu, sum, 1);
+    sum += __shfl_xor_sync(0xffffffffu, sum, 2);
+    const size_t row = t + (size_t)(8 * half);
+    if (row >= a.s.T) continue;
+    const float inverse = 1 / sum;
+#pragma unroll
+    for (int i = 0; i < W / 8; i++) {
+#pragma unroll
+      for (int e = 0; e < 2; e++) {
+        const size_t d = (size_t)(8 * i + e) + threadIdx.x % 4 * 2;
+        if (d < a.s.D) out[a.out_at(b, row, h) + d] = put<T>(r.out[i][2 * half + e] * inverse);
+      }
+    }
+    if (threadIdx.x % 4 == 0) lse[(b * a.s.H + h) * a.s.T + row] = r.max[half] / log2_e + logf(sum);
+  }
+}
+
 template <typename T, int W>
 __global__ void __launch_bounds__(mma_threads)
     mma_forward_kernel(T *out, float *lse, const T *q, const T *k, const T *v, heads a, bool wide) {
@@ -76,50 +133,11 @@ __global__ void __launch_bounds__(mma_threads)
     V.template fill<keys, mma_threads>(v + a.v_at(b, 0, g), s.v_stride, j0, s.T, s.D, wide);
     __syncthreads();
     float c[keys / 8][4] = {};
-#pragma unroll
-    for (int d = 0; d < W; d += 16) {
-      uint32_t x[4], y[4];
-      Q.as_a(x, warp_row, d);
-#pragma unroll
-      for (int j = 0; j < keys; j += 16) {
-        K.as_b(y, j, d);
-        mma<T>(c[j / 8], x, y[0], y[1]);
-        mma<T>(c[j / 8 + 1], x, y[2], y[3]);
-      }
-    }
+    dot(c, Q, K, warp_row);
     soften(c, r, a, element0, element1, t, j0);
-#pragma unroll
-    for (int j = 0; j < keys; j += 16) {
-      const float(&left)[4] = c[j / 8], (&right)[4] = c[j / 8 + 1];
-      const uint32_t x[4] = {pack_two<T>(left[0], left[1]), pack_two<T>(left[2], left[3]),
-                             pack_two<T>(right[0], right[1]), pack_two<T>(right[2], right[3])};
-      uint32_t y[4];
-#pragma unroll
-      for (int d = 0; d < W; d += 16) {
-        V.as_b_rows(y, j, d);
-        mma<T>(r.out[d / 8], x, y[0], y[1]);
-        mma<T>(r.out[d / 8 + 1], x, y[2], y[3]);
-      }
-    }
+    add_values(r, c, V);
   }
-#pragma unroll
-  for (int half = 0; half < 2; half++) {
-    float sum = r.sum[half];
-    sum += __shfl_xor_sync(0xffffffffu, sum, 1);
-    sum += __shfl_xor_sync(0xffffffffu, sum, 2);
-    const size_t row = t + (size_t)(8 * half);
-    if (row >= s.T) continue;
-    const float inverse = 1 / sum;
-#pragma unroll
-    for (int i = 0; i < W / 8; i++) {
-#pragma unroll
-      for (int e = 0; e < 2; e++) {
-        const size_t d = (size_t)(8 * i + e) + threadIdx.x % 4 * 2;
-        if (d < s.D) out[a.out_at(b, row, h) + d] = put<T>(r.out[i][2 * half + e] * inverse);
-      }
-    }
-    if (threadIdx.x % 4 == 0) lse[(b * s.H + h) * s.T + row] = r.max[half] / log2_e + logf(sum);
-  }
+  finish(out, lse, r, a, b, h, t);
 }
 
 template <typename T, int W>
