@@ -18,12 +18,20 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from same import case as cases
-from same import compare, goldens, predictions, timing
+from same import compare, goldens, predictions, refusals, timing
 from same.coverage import Coverage
 from same.draw import Draw
 
 ACCEPTED = 0.85  # of a draw; with fewer, too little is compared
 SHOWN = 90       # characters of a value that differs
+
+
+def excerpts(old, new):
+    """Both values, cut down to the place where they part."""
+    old, new = str(old), str(new)
+    at = next((i for i, (a, b) in enumerate(zip(old, new)) if a != b), min(len(old), len(new)))
+    start = max(0, at - SHOWN // 2) if max(len(old), len(new)) > SHOWN else 0
+    return [("..." if start else "") + text[start:start + SHOWN] + ("..." if text[start + SHOWN:] else "") for text in (old, new)]
 
 
 class Report:
@@ -38,9 +46,10 @@ class Report:
         self.faults.append(text)
         print(f"FAULT   {text}", flush=True)
 
-    def difference(self, label, key, old, new):
-        shown = [str(value) if len(str(value)) <= SHOWN else str(value)[:SHOWN] + "..." for value in (old, new)]
-        return f"{label}: {key}: {shown[0]} -> {shown[1]}"
+    @staticmethod
+    def difference(label, key, old, new):
+        a, b = excerpts(old, new)
+        return f"{label}: {key}: {a} -> {b}"
 
     def differs(self, case, folder, found):
         """Its files stay; what to type stands below."""
@@ -123,8 +132,14 @@ def compare_predictions(report):
         report.fault(f"the draw: {accepted} of {drawn} configurations were accepted, expected {ACCEPTED:.0%}")
 
 
+def compare_refusals(report):
+    for case, outputs, _ in run_all(report, enumerate([refusals.bad_inputs(), refusals.frameworks()], 4000), report.options.jobs):
+        for name in refusals.accepted(case, outputs):
+            report.fault(f"{case.label}: {shlex.join(case.commands[name])}: accepted")
+
+
 def compare_goldens(report):
-    for case, outputs, verdict in run_all(report, list(enumerate(goldens.cases(), 5000)), report.options.jobs):
+    for case, outputs, verdict in run_all(report, enumerate(goldens.cases(), 5000), report.options.jobs):
         if verdict == "refused":
             report.fault(f"{case.label}: does not train: {outputs['measure.err'].decode().strip()[:300]}")
     for row in compare.MASK:
@@ -157,6 +172,8 @@ def main():
     root = Path(tempfile.mkdtemp(prefix="same_as-"))
     report = Report(options, root)
     compare_predictions(report)
+    if options.count > 0 and options.only is None:
+        compare_refusals(report)
     if options.goldens:
         compare_goldens(report)
     slower = options.time and timing.report(options.old, options.new)

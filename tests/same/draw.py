@@ -44,7 +44,7 @@ FLAG_OF.update({key: "--" + key.replace("_", "-") for key in (
 
 
 class Configuration:
-    """`facts`: what was drawn, by dimension; `spoilt`: how it was spoilt, or None; `for_predict`: flags that only predict takes."""
+    """`facts`: what was drawn, by dimension; `spoilt`: how it was spoilt, or None; `for_predict`: flags of predict alone."""
 
     def __init__(self, number):
         self.number, self.facts, self.files, self.flags, self.ds, self.for_predict = number, {}, {}, {}, {}, []
@@ -60,7 +60,8 @@ class Configuration:
 
     def label(self):
         f = self.facts
-        words = [f["model"], f["strategy"], f"tp {f['tp']} pp {f['pp']} dp {f['dp']}", f["schedule"], f["precision"], f["cluster"]]
+        cut = f"tp {f['tp']} pp {f['pp']} dp {f['dp']}"
+        words = [f["model"], f["strategy"], cut, f["schedule"], f["precision"], f["cluster"]]
         return f"#{self.number} " + ", ".join(words) + (f", spoilt: {self.spoilt}" if self.spoilt else "")
 
 

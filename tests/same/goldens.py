@@ -22,8 +22,8 @@ TENSORS = [["--world", "2", "--tp", "2", "--zero-stage", "1"],
 
 def train(label, model, ds, flags, data, more):
     files = {"model.json": model.read_bytes(), "ds.json": json.dumps(ds).encode(), **more}
-    arguments = ["measure", "--model", "model.json", "--config", "ds.json", "--data", data, "--steps", str(STEPS), "--threads", "1",
-                 *flags, "--quiet", "--json", "measured.json", "--save", "weights.safetensors",
+    arguments = ["measure", "--model", "model.json", "--config", "ds.json", "--data", data, "--steps", str(STEPS),
+                 "--threads", "1", *flags, "--quiet", "--json", "measured.json", "--save", "weights.safetensors",
                  "--save-grads", "grads.safetensors"]
     if "init.safetensors" in files:
         arguments += ["--init", "init.safetensors"]

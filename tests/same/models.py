@@ -94,7 +94,8 @@ class Clusters:
         tflops = rng.uniform(0.05, 90)
         device = {"name": "odd", "kind": kind, "peak_TFLOPS": {"fp32": tflops, "bf16": 7.5 * tflops, "fp16": 7 * tflops},
                   "memory_GiB": rng.uniform(4, 300), "memory_bandwidth_GBps": rng.uniform(9, 3000),
-                  "gemm_efficiency": rng.uniform(0.3, 1), "launch_us": rng.choice([0, 1.7]), "host_link_GBps": 13.5, "host_bandwidth_GBps": 150}
+                  "gemm_efficiency": rng.uniform(0.3, 1), "launch_us": rng.choice([0, 1.7]), "host_link_GBps": 13.5,
+                  "host_bandwidth_GBps": 150}
         if kind == "cpu":
             device.update(cores=rng.randint(1, 9), comm_cpu_share=0.3)
         else:
