@@ -72,14 +72,12 @@ class Report:
             self.fault(f"{case.label}: OLD did not come to an end: {broken}")
             return "differs"
         found = compare.compare_runs(old, again, new, self.needed)
-        named = [(row, each) for each in found if (row := self.exceptions.find(case.label, each[0]))]
-        unnamed = [each for each in found if self.exceptions.find(case.label, each[0]) is None]
-        if unnamed:
-            self.differs(case, folder, unnamed)
+        rows = [self.exceptions.find(case.label, key) for key, _, _ in found]
+        if None in rows:
+            self.differs(case, folder, [each for row, each in zip(rows, found) if row is None])
             return "differs"
-        if named:
-            (_, reason), (key, a, b) = named[0]
-            print(f"NAMED   {self.difference(case.label, key, a, b)}: {reason}", flush=True)
+        if found:
+            print(f"NAMED   {self.difference(case.label, *found[0])}: {rows[0][1]}", flush=True)
             return "excepted"
         return "refused" if cases.status(case, old) != 0 else "same"
 

@@ -73,9 +73,16 @@ def masked(key):
     return next((row for row in MASK if row[0] == output and re.fullmatch(row[1], path)), None)
 
 
+def telling(name):
+    """Outputs in the order in which they explain a difference: how a command ended, what it said, what it wrote."""
+    ends = (".status", ".err", ".out")
+    return next((i for i, end in enumerate(ends) if name.endswith(end)), len(ends)), name
+
+
 def outputs_differ(old, new):
     """All differences of two runs, each a dictionary from output to bytes."""
-    return [found for name in sorted({*old, *new}) for found in differences(name, old.get(name), new.get(name))]
+    names = sorted({*old, *new}, key=telling)
+    return [found for name in names for found in differences(name, old.get(name), new.get(name))]
 
 
 def compare_runs(old, again, new, needed):
@@ -103,15 +110,17 @@ class Exceptions:
                 raise ValueError(f"{path}:{number}: a pattern and a reason are expected")
             self.rows.append((pattern, reason.strip()))
 
+    @staticmethod
+    def names(pattern, label, key):
+        of_label = pattern.startswith("#")
+        pattern = pattern.replace("_", "?") if of_label else pattern
+        return fnmatch.fnmatchcase(label if of_label else key, pattern.replace("[", "[[]"))  # a bracket is a bracket
+
     def find(self, label, key):
-        """The row that names this difference, or None."""
-        for row in self.rows:
-            of_label = row[0].startswith("#")
-            pattern = row[0].replace("_", "?") if of_label else row[0]
-            if fnmatch.fnmatchcase(label if of_label else key, pattern.replace("[", "[[]")):  # a bracket is a bracket
-                self.seen.add(row)
-                return row
-        return None
+        """The first row that names this difference, or None."""
+        rows = [row for row in self.rows if self.names(row[0], label, key)]
+        self.seen.update(rows)
+        return rows[0] if rows else None
 
     def unseen(self):
         return [row for row in self.rows if row not in self.seen]
