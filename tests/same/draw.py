@@ -2,6 +2,7 @@
 
 Most are legal; every ninth is then spoilt (spoil.py), for refusals are behaviour, too. What matters most comes from decks, so
 that each value comes often enough; the rest is thrown. A value that has a flag stands in the file or on the command line."""
+import copy
 import json
 import random
 import re
@@ -157,7 +158,7 @@ class Draw:
     def put_types(self, c):
         c.precision = self.precisions.deal()
         c.facts["precision"] = c.precision
-        c.ds.update(PRECISIONS[c.precision])
+        c.ds.update(copy.deepcopy(PRECISIONS[c.precision]))  # a spoiler may write into it
         if c.precision == "tf32":
             self.put(c, "shardlab", "tf32", True)
         if self.chance(0.25):
@@ -225,9 +226,9 @@ class Draw:
         clip = rng.choice([None, 0.0, 0.5])
         c.facts.update(optimizer=optimizer, rate=rate, clipping=clip)
         if OPTIMIZERS[optimizer]:
-            c.ds["optimizer"] = OPTIMIZERS[optimizer]
+            c.ds["optimizer"] = copy.deepcopy(OPTIMIZERS[optimizer])
         if RATES[rate]:
-            c.ds["scheduler"] = {"type": rate, "params": RATES[rate]}
+            c.ds["scheduler"] = {"type": rate, "params": dict(RATES[rate])}
         if clip is not None:
             c.ds["gradient_clipping"] = clip
         if self.chance(0.1):
