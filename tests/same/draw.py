@@ -35,7 +35,7 @@ RATES = {
     "LRRangeTest": {"lr_range_test_min_lr": 1e-4, "lr_range_test_step_size": 3},
 }
 SPOIL_EVERY = 9
-MOST_WORK, MOST_TRACED = 10000, 3000  # layers x micro-batches x ranks, so that 200 configurations take minutes
+MOST_WORK, MOST_TRACED = 8000, 2000  # layers x micro-batches x ranks, so that 200 configurations take minutes
 FLAG_OF = {"make_vocab_size_divisible_by": "--make-vocab-size-divisible-by", "seq_len": "--seq",
            "stage": "--zero-stage", "train_micro_batch_size_per_gpu": "--micro-batch",
            "gradient_accumulation_steps": "--grad-accum", "train_batch_size": "--train-batch"}
