@@ -42,7 +42,8 @@ FRAMEWORKS = """
 def frameworks():
     lines = FRAMEWORKS.strip().split("\n")
     start = ["predict", "--model", "gpt2-tiny", "--world", "8"]
-    return Case("#what frameworks refuse", {}, {f"preset-{i}": start + line.split() for i, line in enumerate(lines, 1)}, "preset-1")
+    requests = {f"preset-{i}": start + line.split() for i, line in enumerate(lines, 1)}
+    return Case("#what frameworks refuse", {}, requests, "preset-1")
 
 
 def bad_inputs():
