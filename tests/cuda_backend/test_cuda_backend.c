@@ -76,6 +76,7 @@ static char *config_of(const struct one *c) {
   json_object_set_new(doc, "gradient_accumulation_steps", json_integer(c->accumulate));
   json_object_set_new(own, "tp", json_integer(c->tp));
   json_object_set_new(own, "pp", json_integer(c->pp));
+  json_object_set_new(own, "make_vocab_size_divisible_by", json_integer(1)); /* odd rows, which a GPU would pad */
   if (c->own) json_object_update_new(own, json_loads(c->own, 0, NULL));
   if (beyond.fuse) json_object_set_new(own, "fuse_epilogues", json_string(beyond.fuse));
   if (beyond.precision) json_object_set_new(doc, beyond.precision, json_pack("{s:b}", "enabled", true));
