@@ -6,8 +6,8 @@
 #include "calibrate/calibrate.h"
 
 #include "core/job/job.h"
+#include "core/op/workspace.h"
 #include "core/program/step_state.h"
-#include "core/program/workspace.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -138,6 +138,10 @@ static struct sl_slice floats(struct bench *b, int64_t count) {
   return float_operand(b, SL_WRITE, count);
 }
 
+static struct sl_slice scratch(struct bench *b, const struct sl_op *op) {
+  return floats(b, sl_op_workspace(op, THREADS) / 4);
+}
+
 /* One forward and its backward on (B, T, H, D); with `flash` what the softmax left is a number a row. */
 static enum sl_status attention(struct bench *b, const int64_t s[4], double dropout, bool flash) {
   const int64_t n = s[0] * s[1] * s[2] * s[3], rows = s[0] * s[2] * s[1];
@@ -148,16 +152,12 @@ static enum sl_status attention(struct bench *b, const int64_t s[4], double drop
   op.dropout = dropout;
   struct sl_slice qkv = operand(b, SL_READ, 3 * n), out = operand(b, SL_WRITE, n);
   struct sl_slice kept = flash ? floats(b, rows) : operand(b, SL_WRITE, rows * s[1]);
-  const int64_t scratch =
-      flash ? sl_scratch_flash_attention_fwd(s[1], s[3], THREADS) : sl_scratch_attention_fwd(s[1], s[3], THREADS);
-  SL_TRY(EMIT(b, op, qkv, out, kept, floats(b, scratch / 4)));
+  SL_TRY(EMIT(b, op, qkv, out, kept, scratch(b, &op)));
   kept.access = out.access = SL_READ;
   const struct sl_slice dout = operand(b, SL_READ, n), gradients = operand(b, SL_WRITE, 3 * n);
   op.kind = flash ? SL_OP_FLASH_BWD : SL_OP_ATTENTION_BWD;
-  if (!flash)
-    return EMIT(b, op, dout, qkv, kept, gradients, floats(b, sl_scratch_attention_bwd(s[1], s[3], THREADS) / 4));
-  return EMIT(b, op, dout, qkv, out, kept, gradients,
-              floats(b, sl_scratch_flash_attention_bwd(s[1], s[3], THREADS) / 4));
+  if (!flash) return EMIT(b, op, dout, qkv, kept, gradients, scratch(b, &op));
+  return EMIT(b, op, dout, qkv, out, kept, gradients, scratch(b, &op));
 }
 
 static enum sl_status attentions(struct bench *b) {
@@ -187,11 +187,9 @@ static enum sl_status rows(struct bench *b, int64_t r, int64_t c) {
   op.kind = SL_OP_LAYERNORM_BWD;
   SL_TRY(EMIT(b, op, operand(b, SL_READ, n), operand(b, SL_READ, n), operand(b, SL_READ, c),
               float_operand(b, SL_READ, 2 * r), operand(b, SL_READ_WRITE, n), operand(b, SL_WRITE, c),
-              operand(b, SL_WRITE, c), floats(b, sl_scratch_layernorm_bwd(r, c) / 4)));
+              operand(b, SL_WRITE, c), scratch(b, &op)));
   op.kind = SL_OP_BIAS_BWD;
   SL_TRY(EMIT(b, op, operand(b, SL_READ, n), operand(b, SL_WRITE, c)));
-  op.kind = SL_OP_BIAS_FWD;
-  SL_TRY(EMIT(b, op, operand(b, SL_READ_WRITE, n), operand(b, SL_READ, c)));
   op.kind = SL_OP_GELU_FWD;
   SL_TRY(EMIT(b, op, operand(b, SL_READ, n), operand(b, SL_WRITE, n)));
   op.kind = SL_OP_GELU_BWD;
@@ -226,11 +224,13 @@ static enum sl_status flat(struct bench *b, int64_t n) {
   SL_TRY(EMIT(b, op, operand(b, SL_READ, n), operand(b, SL_READ_WRITE, n)));
   op.kind = SL_OP_NORM;
   op.scale = 1e-9;
-  SL_TRY(EMIT(b, op, operand(b, SL_READ, n), control(), floats(b, sl_scratch_sum(n) / 4)));
+  SL_TRY(EMIT(b, op, operand(b, SL_READ, n), control(), scratch(b, &op)));
   if (b->dtype != SL_F32) return SL_OK; /* optimizers keep floats */
   op.kind = SL_OP_SGD;
+  op.flags = SL_OP_MOMENTUM;
   SL_TRY(EMIT(b, op, operand(b, SL_READ_WRITE, n), operand(b, SL_READ, n), operand(b, SL_READ_WRITE, n), control()));
   op.kind = SL_OP_ADAMW;
+  op.flags = 0;
   return EMIT(b, op, operand(b, SL_READ_WRITE, n), operand(b, SL_READ, n), operand(b, SL_READ_WRITE, n),
               operand(b, SL_READ_WRITE, n), control());
 }

@@ -46,11 +46,6 @@ static void put_times(double *times, size_t n, double *low, double *median, doub
   *high = quantile(times, n, 0.9);
 }
 
-static bool communicates(int kind) {
-  const enum sl_op_class op_class = sl_op_class_of((enum sl_op_kind)kind);
-  return op_class == SL_CLASS_COLLECTIVE || op_class == SL_CLASS_P2P;
-}
-
 void sl_calibration_follow_slowest(double *seconds, const double *all, int ranks, const struct sl_program *program,
                                    int64_t steps) {
   const int64_t issues = (int64_t)program->issue_count;
@@ -61,7 +56,7 @@ void sl_calibration_follow_slowest(double *seconds, const double *all, int ranks
       const double *of_rank = all + rank * issues * steps;
       double compute = 0;
       for (int64_t i = 0; i < issues; i++)
-        if (!communicates((int)program->ops[program->issues[i].op].kind)) compute += of_rank[i * steps + s];
+        if (!sl_op_is_comm(program->ops[program->issues[i].op].kind)) compute += of_rank[i * steps + s];
       if (compute > most) most = compute, slowest = of_rank;
     }
     for (int64_t i = 0; i < issues; i++) seconds[i * steps + s] = slowest[i * steps + s];
@@ -151,13 +146,13 @@ static enum sl_status add_points(struct sl_calibration *c, const struct recorder
     p.repeats = (int)count;
     p.count = issues;
     SL_TRY(sl_points_add(&c->points, &p));
-    if (step != NULL && communicates(p.kind)) add_call(step, &p, issues);
-    if (step != NULL && !communicates(p.kind)) step->compute_s += p.median_s * issues;
+    if (step != NULL && sl_op_is_comm((enum sl_op_kind)p.kind)) add_call(step, &p, issues);
+    if (step != NULL && !sl_op_is_comm((enum sl_op_kind)p.kind)) step->compute_s += p.median_s * issues;
     if (step != NULL) step->ops += issues;
   }
   size_t kept = first;
   for (size_t k = first; k < c->points.count; k++) {
-    const bool wanted = communication || !communicates(c->points.items[k].kind);
+    const bool wanted = communication || !sl_op_is_comm((enum sl_op_kind)c->points.items[k].kind);
     if (wanted && c->points.items[k].median_s > 0 && c->points.items[k].kind != SL_OP_JOIN)
       c->points.items[kept++] = c->points.items[k];
   }

@@ -107,7 +107,6 @@ bool sl_calibration_excluded(const struct sl_op *op) {
     return is_row(d[2]) || among(d[3], vocabularies, LENGTH(vocabularies));
   case SL_OP_LAYERNORM_FWD:
   case SL_OP_LAYERNORM_BWD:
-  case SL_OP_BIAS_FWD:
   case SL_OP_RMSNORM_FWD:
   case SL_OP_RMSNORM_BWD:
   case SL_OP_SWIGLU_FWD:

@@ -34,8 +34,7 @@ static void add_program(struct total *totals, const struct sl_cost_rank *rank, c
   const struct sl_op_costs *costs = rank->costs;
   for (size_t i = 0; i < program->issue_count; i++) {
     const struct sl_op *op = &program->ops[program->issues[i].op];
-    const enum sl_op_class op_class = sl_op_class_of(op->kind);
-    const bool call = op_class == SL_CLASS_COLLECTIVE || op_class == SL_CLASS_P2P;
+    const bool call = sl_op_is_comm(op->kind);
     double quantity[SL_TERM_COUNT];
     if (call && members < 2) continue;
     const struct sl_op_cost *cost = sl_cost_measured(rank, program, op, call ? members : 0, quantity);

@@ -10,8 +10,7 @@ enum { TEXT_BYTES = 400 };
 
 /* What stands in for the ops of this kind and type; NULL: they were measured, or nobody need know. */
 static const char *stand_in(const struct sl_cost_rank *rank, const struct sl_program *program, const struct sl_op *op) {
-  const enum sl_op_class op_class = sl_op_class_of(op->kind);
-  if (op_class == SL_CLASS_CONTROL || op_class == SL_CLASS_COLLECTIVE || op_class == SL_CLASS_P2P) return NULL;
+  if (sl_op_class_of(op->kind) == SL_CLASS_CONTROL || sl_op_is_comm(op->kind)) return NULL;
   const struct sl_op_cost *cost =
       sl_op_cost_find(rank->costs, (int)op->kind, sl_op_variant(op, sl_op_slices(program, op)), op->dtype, rank->ranks);
   if (cost == NULL) return "the formulas of its device";

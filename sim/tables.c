@@ -6,11 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_call(const struct sl_op *op) {
-  enum sl_op_class op_class = sl_op_class_of(op->kind);
-  return op_class == SL_CLASS_COLLECTIVE || op_class == SL_CLASS_P2P;
-}
-
 /* Ranks match the heads of lanes: a send on SEND_F with a receive on RECV_F, a collective with the same lane of the others.
  * The lanes of collectives are those of groups, though not every group's calls stand on its own lane. */
 static enum sl_status check_lane(const struct sl_op *op) {
@@ -34,7 +29,7 @@ static enum sl_status fill_costs(struct sl_sim *sim, struct sl_sim_program *tabl
   for (size_t i = 0; i < program->op_count; i++) {
     const struct sl_op *op = &program->ops[i];
     struct sl_sim_cost *cost = &table->costs[i];
-    if (is_call(op)) {
+    if (sl_op_is_comm(op->kind)) {
       SL_TRY(check_lane(op));
       if (op->group < SL_GROUP_COUNT) sim->meets[op->lane][op->group] = true;
       cost->call = table->call_count;

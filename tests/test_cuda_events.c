@@ -6,7 +6,8 @@
 #include "backend/cuda/comm/links.h"
 #include "backend/cuda/events.h"
 #include "backend/cuda/workspace.h"
-#include "core/program/workspace.h"
+#include "core/op/operands.h"
+#include "core/op/workspace.h"
 #include "tests/job_fixture.h"
 
 #include <setjmp.h>
@@ -91,9 +92,8 @@ static size_t check_program(const struct sl_program *p) {
   uint32_t *issue_of = calloc((size_t)e.event_count + 1, sizeof *issue_of);
   int seen = 0;
   for (uint32_t i = 0; i < p->issue_count; i++) {
-    const enum sl_op_class class = sl_op_class_of(p->ops[p->issues[i].op].kind);
     assert_true(e.uses[p->ops[p->issues[i].op].lane]);
-    if (class == SL_CLASS_COLLECTIVE || class == SL_CLASS_P2P) assert_true(e.event_of[i] >= 0);
+    if (sl_op_is_comm(p->ops[p->issues[i].op].kind)) assert_true(e.event_of[i] >= 0);
     if (e.event_of[i] < 0) continue;
     assert_true(e.event_of[i] < e.event_count);
     issue_of[e.event_of[i]] = i;
@@ -213,30 +213,11 @@ static void workspace_is_what_the_programs_ask_for(void **state) {
   const struct sl_program *p = &f.job.classes[0].programs[SL_PROGRAM_STEP];
   int64_t most = 0;
   for (size_t i = 0; i < p->op_count; i++) {
-    int operand;
-    const int64_t need = sl_cuda_workspace_scratch(&p->ops[i], &operand);
-    if (need > 0) assert_true(operand >= 0);
-    if (need > 0 && operand >= p->ops[i].slice_count && need > most) most = need;
+    const int64_t need = sl_op_workspace(&p->ops[i], 1);
+    if (sl_op_at(&p->ops[i], SL_AT_SCRATCH) < 0 && need > most) most = need;
   }
   assert_int_equal(w.scratch_bytes, most);
   fixture_close(&f);
-}
-
-static void scratch_stands_behind_the_operands(void **state) {
-  (void)state;
-  int operand;
-  struct sl_op op = {.kind = SL_OP_LAYERNORM_BWD, .dim = {131, 37}};
-  assert_int_equal(sl_cuda_workspace_scratch(&op, &operand), 2 * 128 * 37 * 4);
-  assert_int_equal(operand, 7);
-  op.flags = SL_OP_WEIGHT_GRAD;
-  assert_int_equal(sl_cuda_workspace_scratch(&op, &operand), 2 * 128 * 37 * 4);
-  assert_int_equal(operand, 5);
-  op.flags = SL_OP_INPUT_GRAD;
-  assert_int_equal(sl_cuda_workspace_scratch(&op, &operand), 0);
-  assert_int_equal(operand, -1);
-  op = (struct sl_op){.kind = SL_OP_NORM, .dim = {4097}};
-  assert_int_equal(sl_cuda_workspace_scratch(&op, &operand), 16);
-  assert_int_equal(operand, 2);
 }
 
 int main(void) {
@@ -246,7 +227,6 @@ int main(void) {
       cmocka_unit_test(pairs_of_stages_meet_on_their_own_communicator),
       cmocka_unit_test(interleaved_stages_send_around_the_end),
       cmocka_unit_test(workspace_is_what_the_programs_ask_for),
-      cmocka_unit_test(scratch_stands_behind_the_operands),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,6 +13,7 @@
 
 #include "core/check/rendezvous.h"
 #include "core/job/job.h"
+#include "core/op/operands.h"
 #include "core/models/epilogue.h"
 #include "core/op/measured.h"
 #include "sim/cost.h"
@@ -127,23 +128,24 @@ static void operands_are_those_of_the_pair(void **state) {
   const struct sl_program *p = &f.job.classes[0].programs[SL_PROGRAM_STEP];
   for (size_t i = 0; i < p->op_count; i++) {
     const struct sl_op *op = &p->ops[i];
-    const struct sl_gemm_operands at = sl_gemm_operands(op);
     const unsigned bgrad = op->flags & (SL_OP_BGRAD_A | SL_OP_BGRAD_B);
     if (op->kind != SL_OP_GEMM || !(op->flags & (SL_OP_GELU | SL_OP_DGELU) || bgrad)) continue;
-    assert_int_equal(at.workspace, op->slice_count - 1); /* 16 bits on a CPU */
+    assert_int_equal(sl_op_at(op, SL_AT_SCRATCH), op->slice_count - 1); /* 16 bits on a CPU */
     if (op->flags & SL_OP_GELU) {
-      assert_non_null(strstr(buffer_of(&f, op, 2)->name, "mlp.gelu"));
-      assert_int_equal(at.bias, 3);
+      assert_non_null(strstr(buffer_of(&f, op, sl_op_at(op, SL_AT_C))->name, "mlp.gelu"));
+      assert_int_equal(sl_op_at(op, SL_AT_BIAS), 3);
     }
     if (op->flags & (SL_OP_GELU | SL_OP_DGELU)) {
-      assert_non_null(strstr(buffer_of(&f, op, at.aux)->name, "mlp.fc"));
-      assert_int_equal(access_of(&f, op, at.aux), op->flags & SL_OP_GELU ? SL_WRITE : SL_READ);
-      assert_int_equal(access_of(&f, op, 2), SL_WRITE);
+      const int aux = sl_op_at(op, SL_AT_AUX);
+      assert_non_null(strstr(buffer_of(&f, op, aux)->name, "mlp.fc"));
+      assert_int_equal(access_of(&f, op, aux), op->flags & SL_OP_GELU ? SL_WRITE : SL_READ);
+      assert_int_equal(access_of(&f, op, sl_op_at(op, SL_AT_C)), SL_WRITE);
     }
     if (!bgrad) continue;
     assert_int_equal(bgrad, SL_OP_BGRAD_B);
-    assert_int_equal(access_of(&f, op, at.dbias), SL_WRITE);
-    assert_int_equal(p->slices[op->slice + at.dbias].bytes, 2 * op->dim[1]);
+    const int dbias = sl_op_at(op, SL_AT_DBIAS);
+    assert_int_equal(access_of(&f, op, dbias), SL_WRITE);
+    assert_int_equal(p->slices[op->slice + dbias].bytes, 2 * op->dim[1]);
   }
   fixture_close(&f);
 }
@@ -161,10 +163,10 @@ static void accumulation_adds_what_epilogues_overwrite(void **state) {
   int added = 0;
   for (size_t i = 0; i < p->issue_count; i++) {
     const struct sl_op *op = &p->ops[p->issues[i].op];
-    const int dbias = sl_gemm_operands(op).dbias;
+    const int dbias = sl_op_at(op, SL_AT_DBIAS);
     if (op->kind != SL_OP_GEMM || dbias < 0) continue;
     assert_int_equal(access_of(&on, op, dbias), SL_WRITE);
-    added += access_of(&on, op, 2) == SL_READ_WRITE;
+    added += access_of(&on, op, sl_op_at(op, SL_AT_C)) == SL_READ_WRITE;
   }
   assert_int_equal(added, 2 * 4 * LAYERS);
   fixture_close(&on);

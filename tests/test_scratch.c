@@ -1,8 +1,8 @@
 /* label: unit
    libs: kernels
- * Core plans workspace by core/program/workspace.h without knowing the kernels: its bounds cover what kernels/ really asks for, over
+ * Core plans workspace by core/op/workspace.c without knowing the kernels: its bounds cover what kernels/ really asks for, over
  * many shapes, and are not so wide that the planned memory would say nothing. */
-#include "core/program/workspace.h"
+#include "core/op/workspace.h"
 #include "kernels/all.h"
 
 #include <setjmp.h>
@@ -26,11 +26,19 @@ static void covers(int64_t planned, size_t asked, double most, const char *what,
              (long long)c, (long long)planned, asked);
 }
 
+static int64_t of_rows(enum sl_op_kind kind, int64_t rows, int64_t columns) {
+  return sl_op_workspace(&(struct sl_op){.kind = kind, .dim = {rows, columns}}, 1);
+}
+
+static int64_t of_heads(enum sl_op_kind kind, int64_t tokens, int64_t head, int64_t threads) {
+  return sl_op_workspace(&(struct sl_op){.kind = kind, .dim = {2, tokens, 4, head, 4}}, threads);
+}
+
 static void layernorm_backward_fits(void **state) {
   (void)state;
   for (int r = 0; r < SIZES; r++) {
     for (int c = 0; c < SIZES; c++) {
-      covers(sl_scratch_layernorm_bwd(sizes[r], sizes[c]),
+      covers(of_rows(SL_OP_LAYERNORM_BWD, sizes[r], sizes[c]),
              sl_layernorm_scratch_bytes((size_t)sizes[r], (size_t)sizes[c]), 8, "layernorm_bwd", sizes[r], sizes[c], 0);
     }
   }
@@ -40,7 +48,7 @@ static void rmsnorm_backward_fits(void **state) {
   (void)state;
   for (int r = 0; r < SIZES; r++) {
     for (int c = 0; c < SIZES; c++) {
-      covers(sl_scratch_rmsnorm_bwd(sizes[r], sizes[c]),
+      covers(of_rows(SL_OP_RMSNORM_BWD, sizes[r], sizes[c]),
              sl_llama_rmsnorm_scratch_bytes((size_t)sizes[r], (size_t)sizes[c]), 8, "rmsnorm_bwd", sizes[r], sizes[c],
              0);
     }
@@ -56,16 +64,16 @@ static void attention_fits(void **state) {
         /* enough heads for every thread to have one: what the kernels ask for does not grow beyond that */
         const struct sl_attention_shape shape = {
             .B = 9, .T = (size_t)sizes[t], .H = 11, .KV = 11, .D = (size_t)sizes[d]};
-        covers(sl_scratch_attention_fwd(sizes[t], sizes[d], threads[n]),
+        covers(of_heads(SL_OP_ATTENTION_FWD, sizes[t], sizes[d], threads[n]),
                sl_attention_forward_scratch_bytes(&shape, threads[n]), 40, "attention_fwd", sizes[t], sizes[d],
                threads[n]);
-        covers(sl_scratch_attention_bwd(sizes[t], sizes[d], threads[n]),
+        covers(of_heads(SL_OP_ATTENTION_BWD, sizes[t], sizes[d], threads[n]),
                sl_attention_backward_scratch_bytes(&shape, threads[n]), 40, "attention_bwd", sizes[t], sizes[d],
                threads[n]);
-        covers(sl_scratch_flash_attention_fwd(sizes[t], sizes[d], threads[n]),
+        covers(of_heads(SL_OP_FLASH_FWD, sizes[t], sizes[d], threads[n]),
                sl_flash_attention_forward_scratch_bytes(&shape, threads[n]), 40, "flash_attention_fwd", sizes[t],
                sizes[d], threads[n]);
-        covers(sl_scratch_flash_attention_bwd(sizes[t], sizes[d], threads[n]),
+        covers(of_heads(SL_OP_FLASH_BWD, sizes[t], sizes[d], threads[n]),
                sl_flash_attention_backward_scratch_bytes(&shape, threads[n]), 40, "flash_attention_bwd", sizes[t],
                sizes[d], threads[n]);
       }
@@ -80,22 +88,41 @@ static void real_models_waste_little(void **state) {
   for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
     const int64_t t = shapes[i][0], d = shapes[i][1];
     const struct sl_attention_shape shape = {.B = 2, .T = (size_t)t, .H = 4, .KV = 4, .D = (size_t)d};
-    covers(sl_scratch_layernorm_bwd(8 * t, 12 * d), sl_layernorm_scratch_bytes(8 * (size_t)t, 12 * (size_t)d), 1.0,
+    covers(of_rows(SL_OP_LAYERNORM_BWD, 8 * t, 12 * d), sl_layernorm_scratch_bytes(8 * (size_t)t, 12 * (size_t)d), 1.0,
            "layernorm_bwd", t, d, 0);
-    covers(sl_scratch_attention_fwd(t, d, 2), sl_attention_forward_scratch_bytes(&shape, 2), 1.5, "attention_fwd", t, d,
-           2);
-    covers(sl_scratch_attention_bwd(t, d, 2), sl_attention_backward_scratch_bytes(&shape, 2), 1.5, "attention_bwd", t,
-           d, 2);
+    covers(of_heads(SL_OP_ATTENTION_FWD, t, d, 2), sl_attention_forward_scratch_bytes(&shape, 2), 1.5, "attention_fwd",
+           t, d, 2);
+    covers(of_heads(SL_OP_ATTENTION_BWD, t, d, 2), sl_attention_backward_scratch_bytes(&shape, 2), 1.5, "attention_bwd",
+           t, d, 2);
   }
 }
 
 static void sums_fit(void **state) {
   (void)state;
   for (int64_t n = 1; n < 300000; n += 1 + n / 7) {
-    covers(sl_scratch_sum(n), sl_reduce_scratch_bytes((size_t)n), 1.0, "sum", n, 0, 0);
+    covers(of_rows(SL_OP_NORM, n, 0), sl_reduce_scratch_bytes((size_t)n), 1.0, "sum", n, 0, 0);
   }
   const int64_t large = ((int64_t)1 << 40) + 4095;
-  covers(sl_scratch_sum(large), sl_reduce_scratch_bytes((size_t)large), 1.0, "sum", large, 0, 0);
+  covers(of_rows(SL_OP_NORM, large, 0), sl_reduce_scratch_bytes((size_t)large), 1.0, "sum", large, 0, 0);
+}
+
+/* Half of a norm's backward needs what the whole does, or nothing; what depends on no kernel is exact. */
+static void the_table_knows_the_halves_and_what_has_no_buffer(void **state) {
+  (void)state;
+  struct sl_op op = {.kind = SL_OP_LAYERNORM_BWD, .dim = {131, 37}};
+  const int64_t whole = sl_op_workspace(&op, 1);
+  op.flags = SL_OP_WEIGHT_GRAD;
+  assert_int_equal(sl_op_workspace(&op, 1), whole);
+  op.flags = SL_OP_INPUT_GRAD;
+  assert_int_equal(sl_op_workspace(&op, 1), 0);
+  assert_int_equal(of_rows(SL_OP_CLASSIFIER, 131, 37), 131 * 8);
+  assert_int_equal(of_rows(SL_OP_CLASSIFIER_SHARD, 131, 37), 131 * 8);
+  assert_int_equal(of_rows(SL_OP_MSE, 131, 37), 16);
+  assert_int_equal(of_rows(SL_OP_GELU_FWD, 131, 37), 0);
+  op = (struct sl_op){.kind = SL_OP_GEMM, .dim = {3, 5, 7}};
+  assert_int_equal(sl_op_workspace(&op, 1), 0);
+  op.flags = SL_OP_WORKSPACE;
+  assert_int_equal(sl_op_workspace(&op, 1), (3 * 7 + 7 * 5 + 3 * 5) * 4);
 }
 
 int main(void) {
@@ -105,6 +132,7 @@ int main(void) {
       cmocka_unit_test(attention_fits),
       cmocka_unit_test(real_models_waste_little),
       cmocka_unit_test(sums_fit),
+      cmocka_unit_test(the_table_knows_the_halves_and_what_has_no_buffer),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

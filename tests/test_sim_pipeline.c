@@ -32,11 +32,6 @@ static int ticks_of(enum sl_action_kind kind) {
   }
 }
 
-static bool is_call(const struct sl_op *op) {
-  const enum sl_op_class op_class = sl_op_class_of(op->kind);
-  return op_class == SL_CLASS_COLLECTIVE || op_class == SL_CLASS_P2P;
-}
-
 /* The op that makes what the next stage waits for; without one, the last. All before it, which reads what came from the
  * stage before, is done first on the same lane. */
 static int32_t op_with_time(const struct sl_program *p, const struct sl_instance *n) {
@@ -64,7 +59,7 @@ static void set_bytes(struct sl_program *p, struct sl_op *op, int64_t bytes) {
 static void replace_costs(struct sl_program *p) {
   for (size_t o = 0; o < p->op_count; o++) {
     struct sl_op *op = &p->ops[o];
-    if (is_call(op) || op->kind == SL_OP_JOIN) continue;
+    if (sl_op_is_comm((op)->kind) || op->kind == SL_OP_JOIN) continue;
     op->kind = SL_OP_FILL;
     op->flags = 0;
     set_bytes(p, op, 0);

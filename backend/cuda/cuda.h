@@ -149,7 +149,6 @@ double sl_cuda_clock(void); /* CLOCK_MONOTONIC, seconds */
 enum sl_status sl_cuda_die(struct sl_cuda *cuda, enum sl_status status);
 /* Collective, as sl_star_agree; the ranks that did not fail end in silence. */
 enum sl_status sl_cuda_agree(struct sl_cuda *cuda, enum sl_status mine);
-bool sl_cuda_communicates(const struct sl_op *op);
 /* "#12 all_reduce of group dp (member 1 of 4) on lane dp in action 0B3" */
 void sl_cuda_describe(const struct sl_cuda *cuda, const struct sl_program *program, uint32_t issue, char *out,
                       size_t size);
@@ -176,8 +175,6 @@ void sl_cuda_driver_version(char *out, size_t size);
 enum sl_status sl_cuda_arena_open(struct sl_cuda *cuda);
 enum sl_status sl_cuda_workspace_open(struct sl_cuda *cuda);
 void sl_cuda_memory_close(struct sl_cuda *cuda);
-/* Address of operand `i`. */
-void *sl_cuda_operand(const struct sl_cuda *cuda, const struct sl_issued *it, int i);
 
 /* comm.c */
 /* Before CUDA and NCCL start: several ranks of one GPU must look like as many hosts (no duplicate-GPU check, sockets). */
@@ -194,6 +191,8 @@ void sl_cuda_noise_close(struct sl_cuda *cuda);
 enum sl_status sl_cuda_loop_back(struct sl_cuda *cuda, cudaStream_t stream, const struct sl_issued *it, int64_t *bytes);
 
 /* dispatch.c */
+/* Address of operand `i`. */
+void *sl_cuda_operand(const struct sl_cuda *cuda, const struct sl_issued *it, int i);
 enum sl_status sl_cuda_run(struct sl_cuda *cuda, cudaStream_t stream, const struct sl_issued *it);
 /* An op of a kind that the GPU cannot run is SL_ERR_INPUT. */
 enum sl_status sl_cuda_supports(const struct sl_op *op);

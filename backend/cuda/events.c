@@ -32,7 +32,6 @@ static enum sl_status plan_issue(struct sl_cuda_events *out, struct lanes *lanes
                                  uint32_t i) {
   const struct sl_issue *e = &p->issues[i];
   const struct sl_op *op = &p->ops[e->op];
-  const enum sl_op_class class = sl_op_class_of(op->kind);
   out->wait_first[i] = (uint32_t)out->wait_count;
   for (uint32_t w = 0; w < e->wait_count; w++) {
     const struct sl_wait *wait = &p->waits[e->wait + w];
@@ -46,7 +45,7 @@ static enum sl_status plan_issue(struct sl_cuda_events *out, struct lanes *lanes
   }
   lanes->issue[op->lane][lanes->count[op->lane]++] = i;
   out->uses[op->lane] = true;
-  if (class == SL_CLASS_COLLECTIVE || class == SL_CLASS_P2P) event_behind(out, i);
+  if (sl_op_is_comm(op->kind)) event_behind(out, i);
   return SL_OK;
 }
 

@@ -15,11 +15,6 @@
 #include <string.h>
 #include <time.h>
 
-bool sl_cuda_communicates(const struct sl_op *op) {
-  const enum sl_op_class class = sl_op_class_of(op->kind);
-  return class == SL_CLASS_COLLECTIVE || class == SL_CLASS_P2P;
-}
-
 static double now(void *state) {
   return sl_cuda_clock() - ((struct sl_cuda *)state)->epoch_s;
 }
@@ -142,7 +137,7 @@ static enum sl_status put_on_stream(struct sl_cuda *cuda, const struct sl_issued
   for (uint32_t w = plan->wait_first[i]; w < plan->wait_first[i + 1]; w++)
     SL_CUDA_TRY(cudaStreamWaitEvent(stream, cuda->events[plan->waits[w]], 0));
   if (cuda->timed) SL_CUDA_TRY(cudaEventRecord(cuda->times[2 * i], stream));
-  SL_TRY(sl_cuda_communicates(it->op) ? communicate(cuda, stream, it) : sl_cuda_run(cuda, stream, it));
+  SL_TRY(sl_op_is_comm(it->op->kind) ? communicate(cuda, stream, it) : sl_cuda_run(cuda, stream, it));
   if (cuda->timed) SL_CUDA_TRY(cudaEventRecord(cuda->times[2 * i + 1], stream));
   SL_TRY(sl_cuda_marks_put(&cuda->marks, stream, it));
   /* another lane waits for this op, or the watch thread looks at it */
@@ -201,7 +196,7 @@ static enum sl_status time_of(const struct sl_cuda *cuda, uint32_t i, struct sl_
 static enum sl_status count(struct sl_cuda *cuda, const struct sl_completion *done) {
   const struct sl_program *p = cuda->program;
   const struct sl_op *op = &p->ops[p->issues[done->index].op];
-  if (cuda->kind != SL_PROGRAM_STEP || !sl_cuda_communicates(op)) return SL_OK;
+  if (cuda->kind != SL_PROGRAM_STEP || !sl_op_is_comm(op->kind)) return SL_OK;
   const struct sl_members *m = op->group < SL_GROUP_COUNT ? &cuda->members[op->group] : NULL;
   return sl_traffic_add(&cuda->traffic, op->group, op->kind, op->dtype, op->payload, cuda->comm_bytes[done->index],
                         sl_op_wire_bytes(op, sl_op_slices(p, op), m ? m->size : 2, m ? m->index : 0),

@@ -68,7 +68,7 @@ static size_t append_ran(const struct sl_cuda *cuda, bool communicates, char *ou
   const uint32_t issued = atomic_load(&cuda->issued);
   for (uint32_t i = 0; i <= issued && i < p->issue_count; i++) {
     char op[256];
-    if (sl_cuda_communicates(&p->ops[p->issues[i].op]) != communicates || !ran(cuda, i)) continue;
+    if (sl_op_is_comm(p->ops[p->issues[i].op].kind) != communicates || !ran(cuda, i)) continue;
     sl_cuda_describe(cuda, p, i, op, sizeof op);
     const int more = snprintf(out + length, size - length, "%s%s", length > 0 ? ", or in " : "", op);
     length = more < 0 || (size_t)more >= size - length ? size - 1 : length + (size_t)more;

@@ -129,11 +129,3 @@ void sl_cuda_memory_close(struct sl_cuda *cuda) {
   free_pinned(cuda->staging);
   free_pinned(cuda->values);
 }
-
-void *sl_cuda_operand(const struct sl_cuda *cuda, const struct sl_issued *it, int i) {
-  const struct sl_op *op = it->op;
-  const int place = op->place_group == SL_GROUP_NONE ? 0 : cuda->members[op->place_group].index;
-  const int32_t buffer = it->program->slices[op->slice + i].buffer;
-  const int64_t offset = sl_operand_offset(it->rank_class, it->program, it->instance, op, i, place);
-  return cuda->arena[it->rank_class->buffers[buffer].space] + offset;
-}

@@ -3,6 +3,7 @@
  * of a program's. */
 #include "backend/cuda/cuda.h"
 
+#include "core/op/operands.h"
 #include "core/program/locate.h"
 #include "kernels/convert.h"
 #include "kernels/gpu/cuda.h"
@@ -80,15 +81,15 @@ static char *stage(struct sl_cuda *cuda, const struct sl_issued *it, int i) {
 }
 
 enum sl_status sl_cuda_load_batch(struct sl_cuda *cuda, cudaStream_t stream, const struct sl_issued *it) {
-  const bool inputs = !(it->op->flags & SL_OP_TARGETS_ONLY), targets = !(it->op->flags & SL_OP_INPUTS_ONLY);
   char *from[2] = {NULL, NULL};
-  const int count = inputs + targets;
+  const int count = it->op->slice_count, inputs = sl_op_at(it->op, SL_AT_INPUTS);
+  const int targets = sl_op_at(it->op, SL_AT_TARGETS);
   if (cuda->staged + sl_cuda_workspace_batch(it->program, it->op) > cuda->workspace.staging_bytes)
     return sl_fail(SL_ERR_INTERNAL, "micro-batches of a program outgrow their staging of %lld bytes",
                    (long long)cuda->workspace.staging_bytes);
   for (int i = 0; i < count; i++) from[i] = stage(cuda, it, i);
-  SL_TRY(sl_input_batch(&cuda->input, cuda->coord.dp, cuda->step, it, inputs ? from[0] : NULL,
-                        targets ? from[inputs] : NULL));
+  SL_TRY(sl_input_batch(&cuda->input, cuda->coord.dp, cuda->step, it, inputs < 0 ? NULL : from[inputs],
+                        targets < 0 ? NULL : from[targets]));
   for (int i = 0; i < count; i++)
     SL_CUDA_TRY(cudaMemcpyAsync(sl_cuda_operand(cuda, it, i), from[i],
                                 (size_t)it->program->slices[it->op->slice + i].bytes, cudaMemcpyDefault, stream));

@@ -11,7 +11,7 @@
 #include <string.h>
 
 static bool runs_here(const struct sl_op *op) {
-  return !sl_cuda_communicates(op) && op->kind != SL_OP_LOAD_BATCH && op->kind != SL_OP_INIT_TENSOR &&
+  return !sl_op_is_comm(op->kind) && op->kind != SL_OP_LOAD_BATCH && op->kind != SL_OP_INIT_TENSOR &&
          op->kind != SL_OP_SAVE_TENSOR && op->kind != SL_OP_JOIN;
 }
 

@@ -16,8 +16,6 @@ struct sl_cuda_workspace {
 };
 
 struct sl_cuda_workspace sl_cuda_workspace_plan(const struct sl_class *rank_class);
-/* Scratch that the GPU's kernel of `op` needs, and which operand would be it (-1: none is needed). */
-int64_t sl_cuda_workspace_scratch(const struct sl_op *op, int *operand);
 /* Bytes of all operands of a LOAD_BATCH op, each rounded up to SL_ALIGN. */
 int64_t sl_cuda_workspace_batch(const struct sl_program *program, const struct sl_op *op);
 

@@ -105,11 +105,3 @@ int64_t sl_host_process_bytes(void) {
   fclose(file);
   return sum * 1024;
 }
-
-void *sl_host_operand(const struct sl_host *host, const struct sl_issued *it, int i) {
-  const struct sl_op *op = it->op;
-  int place = op->place_group == SL_GROUP_NONE ? 0 : host->members[op->place_group].index;
-  int32_t buffer = it->program->slices[op->slice + i].buffer;
-  int64_t offset = sl_operand_offset(it->rank_class, it->program, it->instance, op, i, place);
-  return host->arena[it->rank_class->buffers[buffer].space] + offset;
-}

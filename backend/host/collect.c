@@ -1,13 +1,9 @@
 /* Communication ops as calls of the ring engine, and their count: what is counted is what was handed to MPI. */
 #include "backend/host/host.h"
+#include "core/op/operands.h"
 #include "core/op/wire.h"
 
 #include <string.h>
-
-bool sl_host_communicates(const struct sl_op *op) {
-  enum sl_op_class class = sl_op_class_of(op->kind);
-  return class == SL_CLASS_COLLECTIVE || class == SL_CLASS_P2P;
-}
 
 /* How members cut part `part`: core's answer, for the engine. `context` is the issued op of the lane. */
 static struct sl_comm_piece piece_of(const void *context, int part, int member) {
@@ -32,11 +28,10 @@ static enum sl_status fill_parts(struct sl_host *host, struct sl_host_lane *lane
                                  int parts) {
   const struct sl_op *op = it->op;
   SL_TRY(sl_grow(&lane->parts, &lane->part_capacity, (size_t)parts, sizeof *lane->parts));
-  bool pairs = op->kind == SL_OP_REDUCE_SCATTER || op->kind == SL_OP_ALL_GATHER;
+  const bool pairs = sl_op_at(op, SL_AT_SHARD) >= 0;
   for (int i = 0; i < parts; i++) {
-    int whole = !pairs ? i : op->kind == SL_OP_ALL_GATHER ? 2 * i + 1 : 2 * i;
-    int shard = !pairs ? i : op->kind == SL_OP_ALL_GATHER ? 2 * i : 2 * i + 1;
-    bool adds = op->kind == SL_OP_REDUCE_SCATTER && it->program->slices[op->slice + shard].access == SL_READ_WRITE;
+    const int whole = sl_op_part_at(op, pairs ? SL_AT_WHOLE : SL_AT_X, i), shard = sl_op_part_at(op, SL_AT_SHARD, i);
+    const bool adds = pairs && it->program->slices[op->slice + shard].access == SL_READ_WRITE;
     lane->parts[i] = (struct sl_comm_part){.whole = sl_host_operand(host, it, whole),
                                            .count = elements_of(it, whole),
                                            .shard = pairs ? sl_host_operand(host, it, shard) : NULL,

@@ -59,7 +59,7 @@ static enum sl_status issue(void *state, int local, const struct sl_issued *op) 
   struct sl_host_lane *lane = &host->lanes[op->op->lane];
   if (lane->tail - lane->head == SL_HOST_QUEUE) return SL_AGAIN;
   lane->queue[lane->tail++ % SL_HOST_QUEUE] = *op;
-  if (host->kind == SL_PROGRAM_STEP && sl_host_communicates(op->op))
+  if (host->kind == SL_PROGRAM_STEP && sl_op_is_comm(op->op->kind))
     host->call_hash = sl_hash_call(host->call_hash, op->op->group, op->op->kind, sl_op_comm_bytes(op->op));
   return SL_OK;
 }
@@ -94,7 +94,7 @@ static void complete(struct sl_host *host, struct sl_host_lane *lane, struct har
 /* Start the communication op at the head of `lane` if its waits are over. */
 static enum sl_status start_communication(struct sl_host *host, struct sl_host_lane *lane) {
   const struct sl_issued *it = head_of(lane);
-  if (!it || lane->running || !sl_host_communicates(it->op) || !ready(host, it)) return SL_OK;
+  if (!it || lane->running || !sl_op_is_comm(it->op->kind) || !ready(host, it)) return SL_OK;
   lane->start_s = now(host);
   lane->running = true;
   return sl_host_comm_start(host, lane, it);
@@ -121,7 +121,7 @@ static struct sl_host_lane *ready_compute(struct sl_host *host) {
   for (int i = 0; i < SL_LANE_COUNT; i++) {
     struct sl_host_lane *lane = &host->lanes[i];
     const struct sl_issued *it = head_of(lane);
-    if (it && !sl_host_communicates(it->op) && ready(host, it)) return lane;
+    if (it && !sl_op_is_comm(it->op->kind) && ready(host, it)) return lane;
   }
   return NULL;
 }

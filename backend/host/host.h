@@ -89,8 +89,6 @@ void sl_host_arena_close(struct sl_host *host);
 void sl_host_arena_poison(struct sl_host *host);
 /* Anonymous and shared memory of this process that is resident, bytes; 0 where the system does not say. */
 int64_t sl_host_process_bytes(void);
-/* Address of operand `i`. */
-void *sl_host_operand(const struct sl_host *host, const struct sl_issued *it, int i);
 
 /* poison.c. The program host->kind begins; its op `issue` is complete. */
 enum sl_status sl_host_poison_begin(struct sl_host *host);
@@ -98,12 +96,13 @@ void sl_host_poison_complete(struct sl_host *host, uint32_t issue);
 void sl_host_poison_close(struct sl_host *host);
 
 /* collect.c */
-bool sl_host_communicates(const struct sl_op *op);
 enum sl_status sl_host_comm_start(struct sl_host *host, struct sl_host_lane *lane, const struct sl_issued *it);
 enum sl_status sl_host_comm_count(struct sl_host *host, const struct sl_host_lane *lane, const struct sl_issued *it,
                                   double end_s);
 
 /* dispatch.c */
+/* Address of operand `i`. */
+void *sl_host_operand(const struct sl_host *host, const struct sl_issued *it, int i);
 enum sl_status sl_host_run(struct sl_host *host, const struct sl_issued *it);
 /* Scratch that `op` needs beyond its operands; an op of a kind or type that the host cannot run is SL_ERR_INPUT. */
 enum sl_status sl_host_supports(const struct sl_program *program, const struct sl_op *op, size_t *scratch_bytes);

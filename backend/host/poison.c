@@ -6,6 +6,7 @@
  * its start finds which ops must be complete before such bytes may go: those that touched them since they were
  * written, each on its lane. */
 #include "backend/host/host.h"
+#include "core/op/operands.h"
 #include "core/op/wire.h"
 
 #include <stdlib.h>
@@ -92,13 +93,15 @@ static unsigned touched(const struct sl_host *host, const struct sl_program *p, 
   *lo = sl_operand_offset(host->rank_class, p, &p->instances[e->instance], op, i, place);
   *hi = *lo + s->bytes;
   if (host->rank_class->buffers[s->buffer].space != SL_SPACE_DEVICE) *hi = *lo;
-  if (op->kind == SL_OP_REDUCE_SCATTER && i % 2 == 1) {
-    const struct sl_share share = sl_share_piece(op, sl_op_slices(p, op), i / 2, host->members[op->group].index);
+  const int part = i / 2; /* of a collective with two operands a part */
+  if (op->kind == SL_OP_REDUCE_SCATTER && i == sl_op_part_at(op, SL_AT_SHARD, part)) {
+    const struct sl_share share = sl_share_piece(op, sl_op_slices(p, op), part, host->members[op->group].index);
     *lo += share.shard_first * sl_dtype_bytes(op->dtype);
     *hi = *lo + share.count * sl_dtype_bytes(op->dtype);
   }
   /* a chunk of every member's part is written, and the rest stays */
-  if (op->kind == SL_OP_ALL_GATHER && i % 2 == 1 && (op->flags & SL_OP_SHARE_CHUNK)) return SL_READ_WRITE;
+  if (op->kind == SL_OP_ALL_GATHER && i == sl_op_part_at(op, SL_AT_WHOLE, part) && (op->flags & SL_OP_SHARE_CHUNK))
+    return SL_READ_WRITE;
   return s->access;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/check/rendezvous.h"
+#include "core/op/operands.h"
 #include "core/op/wire.h"
 
 struct cell {
@@ -132,9 +133,10 @@ static void touched(const struct checker *k, const struct sl_issue *e, int i, in
   /* each space has an arena of its own, far from the others' */
   *lo = sl_operand_offset(k->c, k->p, n, op, i, place) + ((int64_t)b->space << 56);
   *hi = *lo + s->bytes;
-  if (op->kind == SL_OP_REDUCE_SCATTER && i % 2 == 1) {
+  const int part = i / 2;
+  if (op->kind == SL_OP_REDUCE_SCATTER && i == sl_op_part_at(op, SL_AT_SHARD, part)) {
     const struct sl_members m = sl_plan_group(k->job->plan, op->group, k->rank);
-    const struct sl_share share = sl_share_piece(op, sl_op_slices(k->p, op), i / 2, m.index);
+    const struct sl_share share = sl_share_piece(op, sl_op_slices(k->p, op), part, m.index);
     *lo += share.shard_first * sl_dtype_bytes(op->dtype);
     *hi = *lo + share.count * sl_dtype_bytes(op->dtype);
   }

@@ -23,11 +23,6 @@ struct meeting {
   bool strict;
 };
 
-static bool is_comm(const struct sl_op *op) {
-  const enum sl_op_class c = sl_op_class_of(op->kind);
-  return c == SL_CLASS_COLLECTIVE || c == SL_CLASS_P2P;
-}
-
 static const struct sl_op *op_at(const struct rank_state *r, uint32_t issue) {
   return &r->p->ops[r->p->issues[issue].op];
 }
@@ -43,13 +38,13 @@ static const struct sl_op *head(const struct meeting *m, int rank, int lane, uin
     if (r->done[wait->lane] < wait->count) return NULL;
   }
   const struct sl_op *op = op_at(r, *issue);
-  if (m->strict && is_comm(op) && r->comms[r->next_comm] != *issue) return NULL;
+  if (m->strict && sl_op_is_comm(op->kind) && r->comms[r->next_comm] != *issue) return NULL;
   return op;
 }
 
 static void finish(struct meeting *m, int rank, int lane) {
   struct rank_state *r = &m->ranks[rank];
-  r->next_comm += is_comm(op_at(r, r->issue_of[lane][r->done[lane]]));
+  r->next_comm += sl_op_is_comm(op_at(r, r->issue_of[lane][r->done[lane]])->kind);
   r->done[lane]++;
 }
 
@@ -86,7 +81,7 @@ static enum sl_status try_collective(struct meeting *m, int rank, int lane, cons
     uint32_t issue;
     const int other = sl_members_rank(&g, i);
     const struct sl_op *theirs = head(m, other, lane, &issue);
-    if (theirs == NULL || !is_comm(theirs)) return SL_OK; /* a copy stands before its call */
+    if (theirs == NULL || !sl_op_is_comm(theirs->kind)) return SL_OK; /* a copy stands before its call */
     if (theirs->kind != op->kind || theirs->group != op->group || theirs->dtype != op->dtype ||
         sl_op_comm_bytes(theirs) != sl_op_comm_bytes(op)) {
       return disagree(m, rank, op, other, theirs);
@@ -118,7 +113,7 @@ static enum sl_status sweep(struct meeting *m, bool *moved) {
     for (int lane = 0; lane < SL_LANE_COUNT; lane++) {
       const struct sl_op *op;
       uint32_t issue;
-      while ((op = head(m, rank, lane, &issue)) != NULL && !is_comm(op)) {
+      while ((op = head(m, rank, lane, &issue)) != NULL && !sl_op_is_comm(op->kind)) {
         finish(m, rank, lane);
         *moved = true;
       }
@@ -141,7 +136,7 @@ static enum sl_status stuck(const struct meeting *m) {
       const uint32_t issue = r->issue_of[lane][r->done[lane]];
       const struct sl_op *op = op_at(r, issue);
       any = true;
-      if (!is_comm(op) || n + 160 > sizeof text) continue;
+      if (!sl_op_is_comm(op->kind) || n + 160 > sizeof text) continue;
       char action[32];
       sl_action_print(action, sizeof action, &r->p->instances[r->p->issues[issue].instance].action);
       n += (size_t)snprintf(text + n, sizeof text - n, "\n  rank %d waits at #%u %s (%s, lane %s)  <-- ERROR HERE",
@@ -166,7 +161,7 @@ static enum sl_status open_rank(struct rank_state *r, const struct sl_program *p
   for (uint32_t i = 0; i < p->issue_count; i++) {
     const struct sl_op *op = &p->ops[p->issues[i].op];
     r->issue_of[op->lane][seen[op->lane]++] = i;
-    if (is_comm(op)) r->comms[r->comm_count++] = i;
+    if (sl_op_is_comm(op->kind)) r->comms[r->comm_count++] = i;
     /* a communicator's calls are matched by their order, which only one FIFO lane can promise on every rank */
     if (op->group != SL_GROUP_NONE && (int)op->lane != SL_LANE_TP + (int)op->group) {
       return sl_fail(SL_ERR_CHECK, "#%u %s of group %s stands on lane %s; expected lane %s  <-- ERROR HERE", i,
@@ -213,5 +208,5 @@ enum sl_status sl_check(const struct sl_job *job) {
     if (c->rank_count > 1) SL_TRY(sl_check_memory(job, c->first_rank + c->rank_count - 1));
   }
   for (int kind = 0; kind < SL_PROGRAM_COUNT; kind++) SL_TRY(sl_check_meeting(job, (enum sl_program_kind)kind));
-  return SL_OK;
+  return sl_check_operands(job);
 }

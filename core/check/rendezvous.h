@@ -11,12 +11,14 @@
  *   - a deadlock, sends assumed to rendezvous, every rank's communication in flight as its lanes allow;
  *   - a cycle in the union of all communicators' issue orders, on which NCCL may hang although lanes would not;
  *   - two accesses to the same arena bytes, at least one a write, that no wait orders;
- *   - a read of bytes that nobody wrote, or that another buffer wrote over (use after free).
+ *   - a read of bytes that nobody wrote, or that another buffer wrote over (use after free);
+ *   - an op whose operands are not those of its rows (core/op/operands.h).
  * Errors: SL_ERR_CHECK. */
 enum sl_status sl_check(const struct sl_job *job);
 
-/* The parts, for tests that plant faults. sl_check_memory looks at one rank's programs, sl_check_meeting at how the
- * ranks meet in the step program. */
+/* The parts, for tests that plant faults. sl_check_operands looks at every op of every program, sl_check_memory at one
+ * rank's programs, sl_check_meeting at how the ranks meet in the step program. */
+enum sl_status sl_check_operands(const struct sl_job *job);
 enum sl_status sl_check_memory(const struct sl_job *job, int rank);
 enum sl_status sl_check_meeting(const struct sl_job *job, enum sl_program_kind kind);
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/program/workspace.h"
+#include "core/op/workspace.h"
 
 enum sl_status sl_lower_buffer(struct sl_lowering *l, int32_t *out, enum sl_scope scope, enum sl_category category,
                                enum sl_dtype dtype, int64_t count, const char *format, ...) {
@@ -117,9 +117,9 @@ enum sl_status sl_lower_gemm(struct sl_lowering *l, struct sl_drafts *drafts, st
   }
   if (l->dtype != SL_F32 && l->plan->cluster->device.kind == SL_DEVICE_CPU) {
     int32_t workspace;
-    SL_TRY(sl_lower_buffer(l, &workspace, SL_SCOPE_MICRO, SL_CATEGORY_WORKSPACE, SL_U8,
-                           sl_scratch_gemm(dim[0], dim[1], dim[2]), "h.%d.gemm.workspace", op.layer));
     op.flags |= SL_OP_WORKSPACE;
+    SL_TRY(sl_lower_buffer(l, &workspace, SL_SCOPE_MICRO, SL_CATEGORY_WORKSPACE, SL_U8, sl_op_workspace(&op, 1),
+                           "h.%d.gemm.workspace", op.layer));
     operands[n++] = sl_write(l, workspace);
   }
   return sl_draft_add(drafts, op, n, operands);

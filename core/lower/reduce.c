@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "core/lower/lower.h"
+#include "core/op/operands.h"
 
 /* A run of the flat gradient in one stretch of memory, that one call reduces, alone or with the bucket before it: placed
  * tensors first..last. */
@@ -376,7 +377,7 @@ static bool adds(const struct sl_lowering *l, int placed) {
  * epilogue overwrites, so what it makes is added by an op of its own. */
 static bool in_place(const struct sl_lowering *l, const struct sl_draft *d, int i) {
   const enum sl_dtype kept = sharded(l) ? l->wire : l->accumulate;
-  const bool overwrites = d->op.kind == SL_OP_GEMM && i == sl_gemm_operands(&d->op).dbias;
+  const bool overwrites = d->op.kind == SL_OP_GEMM && i == sl_op_at(&d->op, SL_AT_DBIAS);
   return kept == l->dtype && !(overwrites && adds(l, d->operand[i].placed));
 }
 

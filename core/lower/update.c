@@ -3,8 +3,8 @@
 #include "core/lower/update.h"
 
 #include "core/lower/lower.h"
+#include "core/op/workspace.h"
 #include "core/program/step_state.h"
-#include "core/program/workspace.h"
 
 static bool offloaded(const struct sl_lowering *l) {
   return l->plan->strategy.offload_optimizer;
@@ -89,7 +89,7 @@ static enum sl_status emit_squares(struct sl_lowering *l, struct sl_program *p, 
     op.dim[1] = lo, op.dim[2] = hi, op.dim[3] = count;
   }
   if (from.space == SL_SPACE_HOST) op.lane = SL_LANE_HOST;
-  SL_TRY(sl_lower_buffer(l, &scratch, SL_SCOPE_PROGRAM, SL_CATEGORY_WORKSPACE, SL_U8, sl_scratch_sum(count),
+  SL_TRY(sl_lower_buffer(l, &scratch, SL_SCOPE_PROGRAM, SL_CATEGORY_WORKSPACE, SL_U8, sl_op_workspace(&op, 1),
                          "norm.scratch"));
   return SL_EMIT(p, op, gradient, sl_update(l, l->rank_class->control), sl_write(l, scratch));
 }
@@ -229,6 +229,7 @@ static enum sl_status emit_update_run(struct sl_lowering *l, struct sl_program *
   for (int role = SL_ROLE_MOMENT1; role <= SL_ROLE_MOMENT2; role++) {
     if (l->rank_class->role[role].form == SL_FORM_ABSENT) continue;
     operands[n++] = state_run(l, (enum sl_role)role, SL_READ_WRITE, run);
+    if (op.kind == SL_OP_SGD) op.flags |= SL_OP_MOMENTUM;
   }
   operands[n++] = sl_read(l, l->rank_class->control);
   if (master) {
@@ -310,8 +311,8 @@ static enum sl_status init_role(struct sl_lowering *l, struct sl_program *p, enu
   const int32_t buffer = l->rank_class->role[role].buffer;
   if (l->rank_class->role[role].form == SL_FORM_ABSENT) return SL_OK;
   for (int i = 0; i < l->pp_rank->tensor_count; i++) {
-    struct sl_op op =
-        sl_zero_op(SL_OP_INIT_TENSOR, l->rank_class->buffers[buffer].dtype, SL_PHASE_INIT, l->pp_rank->tensors[i].numel);
+    struct sl_op op = sl_zero_op(SL_OP_INIT_TENSOR, l->rank_class->buffers[buffer].dtype, SL_PHASE_INIT,
+                                 l->pp_rank->tensors[i].numel);
     op.tensor = i;
     op.role = role;
     SL_TRY(SL_EMIT(p, op, sl_update(l, buffer))); /* a piece of it: the rest stays */

@@ -65,7 +65,10 @@ static enum sl_status embed(struct sl_transformer *g, struct sl_operand out) {
   struct sl_op op = embed_op(g, SL_OP_EMBED_FWD);
   struct sl_operand operands[5] = {sl_read(l, g->tokens), sl_param(l, g->wte)};
   int n = 2;
-  if (g->wpe >= 0) operands[n++] = sl_param(l, g->wpe);
+  if (g->wpe >= 0) {
+    op.flags |= SL_OP_POSITIONS;
+    operands[n++] = sl_param(l, g->wpe);
+  }
   operands[n++] = out;
   n = add_mask(g, &op, operands, n, SL_WRITE);
   return sl_draft_add(g->drafts, op, n, operands);
@@ -123,6 +126,7 @@ enum sl_status sl_transformer_embedding_bwd(struct sl_transformer *g) {
   SL_TRY(embedding_gradient(g, &operands[1]));
   operands[n++] = sl_grad(l, g->wte);
   if (g->wpe >= 0) {
+    op.flags |= SL_OP_POSITIONS;
     operands[n++] = sl_grad(l, g->wpe);
     op.dim[4] = l->plan->model->n_positions;
   }

@@ -12,6 +12,8 @@
  * weight's. */
 #include "core/models/epilogue.h"
 
+#include "core/op/operands.h"
+
 #include <string.h>
 
 enum { AUX_ALIGN = 8 }; /* cuBLASLt: elements in a row of aux are a multiple of it */
@@ -110,8 +112,8 @@ static void fuse(struct sl_draft *gemm, unsigned epilogue, const struct sl_draft
     gemm->operand[2] = next->operand[1];
   }
   gemm->op.flags |= epilogue;
-  const struct sl_gemm_operands at = sl_gemm_operands(&gemm->op);
-  insert(gemm, at.aux >= 0 ? at.aux : at.dbias, beside);
+  const bool aux = epilogue & (SL_OP_GELU | SL_OP_DGELU);
+  insert(gemm, sl_op_at(&gemm->op, aux ? SL_AT_AUX : SL_AT_DBIAS), beside);
 }
 
 static void fuse_all(const struct sl_plan *plan, struct sl_drafts *drafts) {

@@ -4,7 +4,7 @@
  * Under tensor parallelism every layer is a ColumnParallelLinear with its output gathered: a member computes N / tp columns,
  * which an all_gather and a rearrangement put together. (A sum would add unlike columns.) */
 #include "core/models/models.h"
-#include "core/program/workspace.h"
+#include "core/op/workspace.h"
 
 struct mlp {
   struct sl_lowering *l;
@@ -95,7 +95,7 @@ static enum sl_status loss(struct mlp *m) {
   int32_t scratch;
   op.scale = 1.0 / ((double)l->plan->global_batch * (double)width);
   if (m->tp > 1) op.place_group = SL_GROUP_TP;
-  SL_TRY(sl_lower_buffer(l, &scratch, SL_SCOPE_MICRO, SL_CATEGORY_WORKSPACE, SL_U8, sl_scratch_sum(m->b * width),
+  SL_TRY(sl_lower_buffer(l, &scratch, SL_SCOPE_MICRO, SL_CATEGORY_WORKSPACE, SL_U8, sl_op_workspace(&op, 1),
                          "mse.scratch"));
   return SL_DRAFT(m->drafts, op, sl_as(m->x[m->end], SL_READ_WRITE), sl_read(l, m->targets),
                   sl_update(l, l->rank_class->control), sl_write(l, scratch));

@@ -1,7 +1,7 @@
 /* Drafts of the parts that GPT-2 and Llama share; see models/transformer.h, where the letters stand. */
 #include "core/models/transformer.h"
 
-#include "core/program/workspace.h"
+#include "core/op/workspace.h"
 
 struct sl_transformer sl_transformer_of(struct sl_lowering *l) {
   const struct sl_plan *plan = l->plan;
@@ -108,9 +108,10 @@ enum sl_status sl_transformer_statistics(struct sl_transformer *g, int32_t *out,
   return buffer(g, out, SL_F32, count, layer, name, keeps(g));
 }
 
-enum sl_status sl_transformer_workspace(struct sl_transformer *g, int32_t *out, int64_t bytes, int layer,
+enum sl_status sl_transformer_workspace(struct sl_transformer *g, int32_t *out, const struct sl_op *op,
                                         const char *name) {
-  return sl_lower_buffer(g->l, out, SL_SCOPE_MICRO, SL_CATEGORY_WORKSPACE, SL_U8, bytes, "h.%d.%s", layer, name);
+  return sl_lower_buffer(g->l, out, SL_SCOPE_MICRO, SL_CATEGORY_WORKSPACE, SL_U8,
+                         sl_op_workspace(op, g->l->plan->threads), "h.%d.%s", op->layer, name);
 }
 
 /* --- dropout --- */
@@ -175,9 +176,7 @@ enum sl_status sl_transformer_norm_bwd(struct sl_transformer *g, int layer, stru
   const struct sl_operand to = sl_as(g->dx, fresh ? SL_WRITE : SL_READ_WRITE);
   int32_t scratch;
   x = sl_as(x, SL_READ);
-  SL_TRY(sl_transformer_workspace(g, &scratch,
-                                  g->rms ? sl_scratch_rmsnorm_bwd(g->s, g->c) : sl_scratch_layernorm_bwd(g->s, g->c),
-                                  layer, "dln.scratch"));
+  SL_TRY(sl_transformer_workspace(g, &scratch, &op, "dln.scratch"));
   if (l->stage->split) return norm_bwd_halves(g, op, dout, x, w, stats, to, scratch);
   if (g->rms)
     return SL_DRAFT(g->drafts, op, dout, x, sl_param(l, w), sl_read(l, stats), to, sl_grad(l, w), sl_write(l, scratch));
@@ -291,17 +290,13 @@ static enum sl_status softmax_buffers(struct sl_transformer *g, int layer, struc
 enum sl_status sl_transformer_attention(struct sl_transformer *g, int layer, struct sl_qkv in,
                                         struct sl_attended *out) {
   struct sl_lowering *l = g->l;
-  const int64_t threads = l->plan->threads;
   struct sl_operand operands[SL_MAX_OPERANDS];
   int n = add_qkv(l, operands, 0, in, sl_read);
   int32_t scratch;
   struct sl_op op = attention_op(g, flash(g) ? SL_OP_FLASH_FWD : SL_OP_ATTENTION_FWD, layer, in);
   SL_TRY(softmax_buffers(g, layer, out));
   SL_TRY(sl_transformer_kept(g, &out->out, g->r * g->h * g->d, layer, "attn.out"));
-  SL_TRY(sl_transformer_workspace(g, &scratch,
-                                  flash(g) ? sl_scratch_flash_attention_fwd(g->t, g->d, threads)
-                                           : sl_scratch_attention_fwd(g->t, g->d, threads),
-                                  layer, "att.scratch"));
+  SL_TRY(sl_transformer_workspace(g, &scratch, &op, "att.scratch"));
   operands[n++] = sl_write(l, out->out);
   operands[n++] = sl_write(l, out->softmax);
   if (out->mask >= 0) {
@@ -316,15 +311,11 @@ enum sl_status sl_transformer_attention(struct sl_transformer *g, int layer, str
 enum sl_status sl_transformer_attention_bwd(struct sl_transformer *g, int layer, int32_t dout, struct sl_qkv in,
                                             struct sl_attended kept, struct sl_qkv din) {
   struct sl_lowering *l = g->l;
-  const int64_t threads = l->plan->threads;
   struct sl_op op = attention_op(g, flash(g) ? SL_OP_FLASH_BWD : SL_OP_ATTENTION_BWD, layer, in);
   struct sl_operand operands[SL_MAX_OPERANDS] = {sl_read(l, dout)};
   int n = add_qkv(l, operands, 1, in, sl_read);
   int32_t scratch;
-  SL_TRY(sl_transformer_workspace(g, &scratch,
-                                  flash(g) ? sl_scratch_flash_attention_bwd(g->t, g->d, threads)
-                                           : sl_scratch_attention_bwd(g->t, g->d, threads),
-                                  layer, "datt.scratch"));
+  SL_TRY(sl_transformer_workspace(g, &scratch, &op, "datt.scratch"));
   if (flash(g)) operands[n++] = sl_read(l, kept.out);
   operands[n++] = sl_read(l, kept.softmax);
   if (kept.mask >= 0) {

@@ -63,7 +63,7 @@ enum sl_status sl_transformer_temporary(struct sl_transformer *g, int32_t *out, 
 /* fp32 statistics of rows, kept or temporary. */
 enum sl_status sl_transformer_statistics(struct sl_transformer *g, int32_t *out, int64_t count, int layer,
                                          const char *name);
-enum sl_status sl_transformer_workspace(struct sl_transformer *g, int32_t *out, int64_t bytes, int layer,
+enum sl_status sl_transformer_workspace(struct sl_transformer *g, int32_t *out, const struct sl_op *op,
                                         const char *name);
 
 /* out = norm(x) over S rows, with the weight at tensor `w`, a LayerNorm's bias behind it; makes `out` and `stats`. */

@@ -2,6 +2,7 @@
 #include "core/op/measured.h"
 
 #include "core/base/nearest.h"
+#include "core/op/operands.h"
 #include "core/op/wire.h"
 
 #include <math.h>
@@ -55,7 +56,8 @@ static enum sl_variant gemm_variant(unsigned flags) {
 
 enum sl_variant sl_op_variant(const struct sl_op *op, const struct sl_slice *slices) {
   if (op->kind == SL_OP_GEMM) return gemm_variant(op->flags);
-  if (op->kind == SL_OP_REDUCE_SCATTER && op->slice_count > 1 && slices[1].access == SL_READ_WRITE)
+  if (op->kind == SL_OP_REDUCE_SCATTER && op->slice_count > 1 &&
+      sl_op_operand(op, slices, SL_AT_SHARD)->access == SL_READ_WRITE)
     return SL_VARIANT_ADD;
   return op->dropout > 0 ? SL_VARIANT_DROPOUT : SL_VARIANT_PLAIN;
 }

@@ -1,11 +1,12 @@
 /* What follows from an op by itself; see op.h. */
-#include "core/op/op.h"
+#include "core/op/operands.h"
 
 static const struct {
   const char *name;
   enum sl_op_class op_class;
+  int dims;
 } op_info[] = {
-#define X(name, text, op_class) {text, SL_CLASS_##op_class},
+#define X(name, text, op_class, dims) {text, SL_CLASS_##op_class, dims},
     SL_OP_MAP(X)
 #undef X
 };
@@ -19,13 +20,6 @@ const char *sl_op_label(const struct sl_op *op) {
   if (op->flags & SL_OP_GELU) return "gemm+gelu";
   if (op->flags & SL_OP_DGELU) return "gemm+dgelu";
   return op->flags & (SL_OP_BGRAD_A | SL_OP_BGRAD_B) ? "gemm+bgrad" : "gemm";
-}
-
-struct sl_gemm_operands sl_gemm_operands(const struct sl_op *op) {
-  const unsigned optional[] = {SL_OP_BIAS, SL_OP_GELU | SL_OP_DGELU, SL_OP_BGRAD_A | SL_OP_BGRAD_B, SL_OP_WORKSPACE};
-  int at[4], next = 3;
-  for (int i = 0; i < 4; i++) at[i] = op->flags & optional[i] ? next++ : -1;
-  return (struct sl_gemm_operands){at[0], at[1], at[2], at[3]};
 }
 
 struct sl_op sl_op_epilogue(const struct sl_op *op) {
@@ -44,6 +38,14 @@ struct sl_op sl_op_epilogue(const struct sl_op *op) {
 
 enum sl_op_class sl_op_class_of(enum sl_op_kind kind) {
   return op_info[kind].op_class;
+}
+
+int sl_op_dims(enum sl_op_kind kind) {
+  return op_info[kind].dims;
+}
+
+bool sl_op_is_comm(enum sl_op_kind kind) {
+  return op_info[kind].op_class == SL_CLASS_COLLECTIVE || op_info[kind].op_class == SL_CLASS_P2P;
 }
 
 const char *sl_op_class_name(enum sl_op_class op_class) {
@@ -109,7 +111,6 @@ static double elementwise_flops(const struct sl_op *op) {
     return 12 * rows;
   case SL_OP_RESIDUAL_FWD:
     return (op->flags & SL_OP_BIAS ? 2 : 1) * rows;
-  case SL_OP_BIAS_FWD:
   case SL_OP_BIAS_BWD:
   case SL_OP_RELU_FWD:
   case SL_OP_RELU_BWD:
@@ -164,18 +165,21 @@ double sl_op_flops(const struct sl_op *op) {
   }
 }
 
+/* An embedding reads one row a token, not the table, and its backward touches as many rows again; of a norm's run a range
+ * may count. */
+static double touched_bytes(const struct sl_op *op, const struct sl_slice *slices, int i) {
+  const bool table =
+      (op->kind == SL_OP_EMBED_FWD && i == sl_op_at(op, SL_AT_WTE)) ||
+      (op->kind == SL_OP_EMBED_BWD && i == sl_op_at(op, SL_AT_DWTE) && slices[i].access == SL_READ_WRITE);
+  if (table) return (double)op->dim[0] * (double)op->dim[1] * (double)op->dim[2] * (double)sl_dtype_bytes(op->dtype);
+  if (op->kind == SL_OP_NORM && i == sl_op_at(op, SL_AT_GRADIENT) && op->dim[0] > 0)
+    return (double)slices[i].bytes * (norm_elements(op) / (double)op->dim[0]);
+  return (double)slices[i].bytes;
+}
+
 double sl_op_bytes(const struct sl_op *op, const struct sl_slice *slices) {
   double bytes = 0;
-  for (int i = 0; i < op->slice_count; i++) {
-    const struct sl_slice *s = &slices[i];
-    double touched = (double)s->bytes;
-    /* an embedding reads one row a token, not the table; its backward touches as many rows again */
-    if ((op->kind == SL_OP_EMBED_FWD && i == 1) ||
-        (op->kind == SL_OP_EMBED_BWD && i == 2 && s->access == SL_READ_WRITE)) {
-      touched = (double)op->dim[0] * (double)op->dim[1] * (double)op->dim[2] * (double)sl_dtype_bytes(op->dtype);
-    }
-    if (op->kind == SL_OP_NORM && i == 0 && op->dim[0] > 0) touched *= norm_elements(op) / (double)op->dim[0];
-    bytes += touched * (s->access == SL_READ_WRITE ? 2 : 1);
-  }
+  for (int i = 0; i < op->slice_count; i++)
+    bytes += touched_bytes(op, slices, i) * (slices[i].access == SL_READ_WRITE ? 2 : 1);
   return bytes;
 }

@@ -1,15 +1,15 @@
 /* Pieces of collectives; see wire.h. */
 #include "core/op/wire.h"
 
+#include "core/op/operands.h"
+
 int sl_op_parts(const struct sl_op *op) {
-  const bool paired = op->kind == SL_OP_REDUCE_SCATTER || op->kind == SL_OP_ALL_GATHER;
-  return paired ? op->slice_count / 2 : op->slice_count;
+  return sl_op_at(op, SL_AT_SHARD) < 0 ? op->slice_count : op->slice_count / 2;
 }
 
 /* Elements of the whole side of part `part`, or of the shard side. */
 static int64_t side_count(const struct sl_op *op, const struct sl_slice *slices, int part, bool whole) {
-  const bool second = whole == (op->kind == SL_OP_ALL_GATHER);
-  return slices[2 * part + second].bytes / sl_dtype_bytes(op->dtype);
+  return slices[sl_op_part_at(op, whole ? SL_AT_WHOLE : SL_AT_SHARD, part)].bytes / sl_dtype_bytes(op->dtype);
 }
 
 struct sl_share sl_share_piece(const struct sl_op *op, const struct sl_slice *slices, int part, int member) {

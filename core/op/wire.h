@@ -4,8 +4,8 @@
 
 #include "core/op/op.h"
 
-/* How the members of a group share part `part` of a reduce_scatter or all_gather (operands 2 part and 2 part + 1 = the
- * whole side and the member's shard; for all_gather shard first, whole second). Member g's piece, in elements:
+/* How the members of a group share part `part` of a reduce_scatter or all_gather, which has two operands, the
+ * whole side and the member's shard. Member g's piece, in elements:
  *   even (no flag)      all of its shard operand: [g*P, (g+1)*P) of the whole, P = elements of the shard operand;
  *   SL_OP_SHARE_CHUNK   [g*stride + lo, g*stride + hi) of the whole, [lo, hi) of the shard: DeepSpeed's chunked
  *                       all-gather;

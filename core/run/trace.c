@@ -90,8 +90,7 @@ void sl_trace_add(struct sl_trace *trace, int rank, int64_t step, const struct s
           "{\"ph\":\"X\",\"name\":\"%s\",\"cat\":\"%s\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"args\":{",
           name, sl_phase_name(op->phase), pid_of(trace, rank), (int)op->lane, done->start_s * 1e6,
           (done->end_s - done->start_s) * 1e6);
-  const enum sl_op_class op_class = sl_op_class_of(op->kind);
-  if (op_class == SL_CLASS_COLLECTIVE || op_class == SL_CLASS_P2P) {
+  if (sl_op_is_comm(op->kind)) {
     fprintf(trace->file, "\"bytes\":%lld,\"payload\":\"%s\"", (long long)sl_op_comm_bytes(op),
             sl_payload_name(op->payload));
     if (op->group != SL_GROUP_NONE) fprintf(trace->file, ",\"group\":\"%s\"", sl_group_name(op->group));

@@ -25,7 +25,7 @@ typedef struct CUstream_st *sl_cuda_stream; /* cudaStream_t */
 /* Where dropout is a parameter it may be NULL; `step`, unless NULL, is a device pointer whose number stands in place of
  * dropout->key.step, so that a captured graph draws new masks at each replay. */
 
-/* --- norms of rows; scratch: the bytes that the function beside it says, at most what core/program/workspace.h plans --- */
+/* --- norms of rows; scratch: the bytes that the function beside it says, at most what core/op/workspace.h plans --- */
 
 int sl_cuda_layernorm_forward(sl_cuda_stream stream, enum sl_number type, void *out, float *mean, float *rstd,
                               const void *x, const void *weight, const void *bias, size_t rows, size_t C, float eps);

@@ -184,20 +184,6 @@ static void rows_of_a_sequence_draw_the_numbers_of_the_whole(void **state) {
   }
 }
 
-static void bias_is_added_to_every_row(void **state) {
-  (void)state;
-  for (size_t t = 0; t < 3; t++) {
-    struct rank *k = new_rank();
-    const int32_t x = numbers(k, types[t], R * C, 1), y = numbers(k, types[t], R * C, 1);
-    const int32_t row = numbers(k, types[t], C, 3);
-    assert_int_equal(
-        RUN(k, op_of(SL_OP_BIAS_FWD, types[t], R, C, 0, 0), -1, all(k, SL_READ_WRITE, y), all(k, SL_READ, row)), SL_OK);
-    for (size_t i = 0; i < R * C; i++)
-      assert_true(fabs(number(k, y, i) - number(k, x, i) - number(k, row, i % C)) <= (t == 0 ? 1e-6 : 0x1p-7));
-    free_rank(k);
-  }
-}
-
 static void members_embed_the_tokens_whose_rows_they_hold(void **state) {
   (void)state;
   enum { ROWS = 5, V = ROWS * TP, P = 8 };
@@ -212,6 +198,7 @@ static void members_embed_the_tokens_whose_rows_they_hold(void **state) {
     struct sl_op forward = op_of(SL_OP_EMBED_FWD, d, B, T, C, V), backward = op_of(SL_OP_EMBED_BWD, d, B, T, C, V);
     forward.dropout = backward.dropout = 0.2;
     backward.dim[4] = P;
+    forward.flags = backward.flags = SL_OP_POSITIONS;
     for (int i = 0; i < R; i++) ((int32_t *)at(k, tokens))[i] = i * 7 % V;
     memset(at(k, sum), 0, (size_t)k->buffers[sum].bytes);
     assert_int_equal(RUN(k, forward, -1, all(k, SL_READ, tokens), all(k, SL_READ, wte), all(k, SL_READ, wpe),
@@ -305,7 +292,7 @@ static void a_squared_error_is_reported_once(void **state) {
   free_rank(k);
 }
 
-/* Accumulating and overwriting, with layernorm's bias and without: operands in the order of SL_OP_MAP. */
+/* Accumulating and overwriting, with layernorm's bias and without: operands in the order of their rows. */
 static void check_halves(enum sl_dtype d, bool rms, enum sl_access access) {
   struct rank *k = new_rank();
   const enum sl_op_kind kind = rms ? SL_OP_RMSNORM_BWD : SL_OP_LAYERNORM_BWD;
@@ -436,7 +423,6 @@ static void inputs_and_targets_loaded_apart_are_those_loaded_together(void **sta
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(rows_of_a_sequence_draw_the_numbers_of_the_whole),
-      cmocka_unit_test(bias_is_added_to_every_row),
       cmocka_unit_test(members_embed_the_tokens_whose_rows_they_hold),
       cmocka_unit_test(the_loss_of_a_split_vocabulary_is_reported_once),
       cmocka_unit_test(a_squared_error_is_reported_once),

@@ -1,4 +1,4 @@
 # The same for attention's dropout.
-# file: backend/host/dispatch.c
+# file: backend/common/call.c
 # tests: grid3d_2
-/^static struct sl_attention_shape attention_shape/,/^}/ s/(uint64_t)first_sequence(c->host, c->it) \* heads/(uint64_t)0 * heads/
+/^struct sl_attention_shape sl_call_attention/,/^}/ s/first_sequence(c) \* heads/(uint64_t)0 * heads/

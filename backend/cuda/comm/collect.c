@@ -3,6 +3,7 @@
  * reduction to it, and the pieces of an op are one group. What is counted is what was handed to NCCL. */
 #include "backend/cuda/cuda.h"
 
+#include "core/op/operands.h"
 #include "core/op/wire.h"
 #include "kernels/gpu/cuda.h"
 
@@ -35,12 +36,17 @@ static ncclDataType_t number_of(enum sl_dtype type) {
   }
 }
 
-static int64_t elements_of(const struct transfer *t, int operand) {
-  return t->it->program->slices[t->op->slice + operand].bytes / t->element;
+/* Operand `name` of a part. */
+static const struct sl_slice *slice_of(const struct transfer *t, enum sl_at name, int part) {
+  return &t->it->program->slices[t->op->slice + sl_op_part_at(t->op, name, part)];
 }
 
-static char *operand(const struct transfer *t, int i) {
-  return sl_cuda_operand(t->cuda, t->it, i);
+static int64_t elements_of(const struct transfer *t, enum sl_at name, int part) {
+  return slice_of(t, name, part)->bytes / t->element;
+}
+
+static char *operand(const struct transfer *t, enum sl_at name, int part) {
+  return sl_cuda_operand(t->cuda, t->it, sl_op_part_at(t->op, name, part));
 }
 
 static enum sl_status ran(int code) {
@@ -50,16 +56,16 @@ static enum sl_status ran(int code) {
 /* --- one part --- */
 
 static enum sl_status all_reduce(struct transfer *t, int part) {
-  char *x = operand(t, part);
-  const int64_t n = elements_of(t, part);
+  char *x = operand(t, SL_AT_X, part);
+  const int64_t n = elements_of(t, SL_AT_X, part);
   t->moved += n * t->element;
   if (t->comm->nccl) SL_NCCL_TRY(ncclAllReduce(x, x, (size_t)n, t->type, ncclSum, t->comm->nccl, t->stream));
   return SL_OK;
 }
 
 static enum sl_status broadcast(struct transfer *t, int part) {
-  char *x = operand(t, part);
-  const int64_t n = elements_of(t, part);
+  char *x = operand(t, SL_AT_X, part);
+  const int64_t n = elements_of(t, SL_AT_X, part);
   t->moved += n * t->element;
   if (t->comm->nccl) SL_NCCL_TRY(ncclBroadcast(x, x, (size_t)n, t->type, t->op->peer, t->comm->nccl, t->stream));
   return SL_OK;
@@ -69,11 +75,11 @@ static bool even(const struct transfer *t) {
   return !(t->op->flags & (SL_OP_SHARE_CHUNK | SL_OP_SHARE_RANGE));
 }
 
-/* shard (operand 2 part) to every member's whole (2 part + 1) */
+/* Its shard to every member's whole. */
 static enum sl_status all_gather(struct transfer *t, int part) {
-  char *shard = operand(t, 2 * part), *whole = operand(t, 2 * part + 1);
+  char *shard = operand(t, SL_AT_SHARD, part), *whole = operand(t, SL_AT_WHOLE, part);
   const struct sl_share own = sl_share_piece(t->op, sl_op_slices(t->it->program, t->op), part, t->comm->index);
-  t->moved += elements_of(t, 2 * part + 1) * t->element;
+  t->moved += elements_of(t, SL_AT_WHOLE, part) * t->element;
   if (!t->comm->nccl) {
     char *to = whole + own.whole_first * t->element, *from = shard + own.shard_first * t->element;
     if (to != from && own.count > 0)
@@ -96,16 +102,16 @@ static enum sl_status all_gather(struct transfer *t, int part) {
 
 /* Where the member's piece of the sum arrives: its shard, or, where that is added to, its place in the whole. */
 static char *landing(const struct transfer *t, int part, const struct sl_share *own) {
-  const struct sl_slice *shard = &t->it->program->slices[t->op->slice + 2 * part + 1];
-  if (shard->access == SL_READ_WRITE) return operand(t, 2 * part) + own->whole_first * t->element;
-  return operand(t, 2 * part + 1) + own->shard_first * t->element;
+  if (slice_of(t, SL_AT_SHARD, part)->access == SL_READ_WRITE)
+    return operand(t, SL_AT_WHOLE, part) + own->whole_first * t->element;
+  return operand(t, SL_AT_SHARD, part) + own->shard_first * t->element;
 }
 
-/* whole (operand 2 part) summed over the members, the member's piece to its shard (2 part + 1) */
+/* The wholes summed over the members, the member's piece to its shard. */
 static enum sl_status reduce_scatter(struct transfer *t, int part) {
-  char *whole = operand(t, 2 * part);
+  char *whole = operand(t, SL_AT_WHOLE, part);
   const struct sl_share own = sl_share_piece(t->op, sl_op_slices(t->it->program, t->op), part, t->comm->index);
-  t->moved += elements_of(t, 2 * part) * t->element;
+  t->moved += elements_of(t, SL_AT_WHOLE, part) * t->element;
   if (!t->comm->nccl) return SL_OK;
   if (even(t)) {
     SL_NCCL_TRY(ncclReduceScatter(whole, landing(t, part, &own), (size_t)own.count, t->type, ncclSum, t->comm->nccl,
@@ -125,9 +131,9 @@ static enum sl_status reduce_scatter(struct transfer *t, int part) {
 /* What NCCL has no call for: the sum that was received is added to the shard, or, in a group of one, goes there. */
 static enum sl_status settle(struct transfer *t, int part) {
   const struct sl_share own = sl_share_piece(t->op, sl_op_slices(t->it->program, t->op), part, t->comm->index);
-  const bool adds = t->it->program->slices[t->op->slice + 2 * part + 1].access == SL_READ_WRITE;
-  char *from = operand(t, 2 * part) + own.whole_first * t->element;
-  char *to = operand(t, 2 * part + 1) + own.shard_first * t->element;
+  const bool adds = slice_of(t, SL_AT_SHARD, part)->access == SL_READ_WRITE;
+  char *from = operand(t, SL_AT_WHOLE, part) + own.whole_first * t->element;
+  char *to = operand(t, SL_AT_SHARD, part) + own.shard_first * t->element;
   const enum sl_number type = (enum sl_number)t->op->dtype;
   if (own.count == 0) return SL_OK;
   if (adds) return ran(sl_cuda_convert_add(t->stream, to, type, from, type, (size_t)own.count));
@@ -165,14 +171,14 @@ static enum sl_status collective(struct transfer *t) {
 
 static enum sl_status message(struct transfer *t) {
   const int link = sl_cuda_links_of(&t->cuda->comms.plan, t->cuda->coord.pp, t->op);
-  const size_t n = (size_t)elements_of(t, 0);
+  const size_t n = (size_t)elements_of(t, SL_AT_X, 0);
   if (link < 0 || !t->cuda->comms.links[link])
     return sl_fail(SL_ERR_INTERNAL, "%s with stage %d has no communicator", sl_op_name(t->op->kind), t->op->peer);
   t->moved = (int64_t)n * t->element;
   if (t->op->kind == SL_OP_SEND)
-    SL_NCCL_TRY(ncclSend(operand(t, 0), n, t->type, 1, t->cuda->comms.links[link], t->stream));
+    SL_NCCL_TRY(ncclSend(operand(t, SL_AT_X, 0), n, t->type, 1, t->cuda->comms.links[link], t->stream));
   else
-    SL_NCCL_TRY(ncclRecv(operand(t, 0), n, t->type, 0, t->cuda->comms.links[link], t->stream));
+    SL_NCCL_TRY(ncclRecv(operand(t, SL_AT_X, 0), n, t->type, 0, t->cuda->comms.links[link], t->stream));
   return SL_OK;
 }
 

@@ -3,6 +3,7 @@
  * run faster than real data). Scalars, such as losses and flags, stay the rank's own, as if every peer had sent 0. */
 #include "backend/cuda/cuda.h"
 
+#include "core/op/operands.h"
 #include "core/op/wire.h"
 #include "kernels/gpu/cuda.h"
 
@@ -55,17 +56,17 @@ static enum sl_status receive(const struct sl_cuda *cuda, cudaStream_t stream, c
 enum sl_status sl_cuda_loop_back(struct sl_cuda *cuda, cudaStream_t stream, const struct sl_issued *it,
                                  int64_t *bytes) {
   const struct sl_op *op = it->op;
-  const bool pairs = op->kind == SL_OP_REDUCE_SCATTER || op->kind == SL_OP_ALL_GATHER;
+  const bool pairs = sl_op_at(op, SL_AT_SHARD) >= 0, scatters = op->kind == SL_OP_REDUCE_SCATTER;
   *bytes = 0;
   for (int part = 0; part < sl_op_parts(op); part++) {
-    /* pairs: the second operand is what arrives; for a reduce_scatter it is this rank's piece of the shard */
-    const int target = pairs ? 2 * part + 1 : part;
-    const int whole = op->kind == SL_OP_REDUCE_SCATTER ? 2 * part : target;
+    /* what arrives is the whole, or, of a reduce_scatter, this rank's piece of the shard */
+    const int whole = sl_op_part_at(op, pairs ? SL_AT_WHOLE : SL_AT_X, part);
+    const int target = scatters ? sl_op_part_at(op, SL_AT_SHARD, part) : whole;
     char *to = sl_cuda_operand(cuda, it, target);
     int64_t arriving = it->program->slices[op->slice + target].bytes;
     *bytes += it->program->slices[op->slice + whole].bytes;
     if (op->kind == SL_OP_SEND) continue;
-    if (op->kind == SL_OP_REDUCE_SCATTER) {
+    if (scatters) {
       const struct sl_share piece =
           sl_share_piece(op, sl_op_slices(it->program, op), part, cuda->members[op->group].index);
       to += piece.shard_first * sl_dtype_bytes(op->dtype);

@@ -65,7 +65,7 @@ static void stands_in(const struct sl_cuda *cuda, uint32_t from, char *out, size
   uint32_t issued = atomic_load(&cuda->issued);
   if (issued < cuda->program->issue_count) issued++;
   for (uint32_t i = from; i < issued; i++) {
-    if (!sl_cuda_communicates(&cuda->program->ops[cuda->program->issues[i].op])) continue;
+    if (!sl_op_is_comm(cuda->program->ops[cuda->program->issues[i].op].kind)) continue;
     sl_cuda_describe(cuda, cuda->program, i, out, size);
     return;
   }

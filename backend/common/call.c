@@ -1,0 +1,155 @@
+/* From an op and its slices to names; see call.h. */
+#include "backend/common/call.h"
+
+#include "backend/common/input.h"
+#include "backend/common/streams.h"
+#include "core/op/workspace.h"
+
+/* core's element types and the kernels' number types stand in the same order */
+_Static_assert((int)SL_NUMBER_F32 == SL_F32 && (int)SL_NUMBER_BF16 == SL_BF16 && (int)SL_NUMBER_F16 == SL_F16,
+               "one order");
+_Static_assert(SL_AT_K == SL_AT_Q + 1 && SL_AT_V == SL_AT_Q + 2 && SL_AT_DK == SL_AT_DQ + 1 && SL_AT_DV == SL_AT_DQ + 2,
+               "q, k and v stand together");
+
+static enum sl_number number_of(enum sl_dtype type) {
+  return type <= SL_F16 ? (enum sl_number)type : SL_NUMBER_F32;
+}
+
+static int place_of(const struct sl_call_rank *rank, const struct sl_op *op) {
+  return op->place_group == SL_GROUP_NONE ? 0 : rank->members[op->place_group].index;
+}
+
+void *sl_call_operand(const struct sl_call_rank *rank, const struct sl_issued *it, int i) {
+  const int32_t buffer = it->program->slices[it->op->slice + i].buffer;
+  const int place = place_of(rank, it->op);
+  return rank->arena[it->rank_class->buffers[buffer].space] +
+         sl_operand_offset(it->rank_class, it->program, it->instance, it->op, i, place);
+}
+
+static void set_operand(struct sl_call *c, enum sl_at name, int i) {
+  const struct sl_slice *s = &c->it->program->slices[c->op->slice + i];
+  c->x[name] = sl_call_operand(&c->rank, c->it, i);
+  c->bytes[name] = (size_t)s->bytes;
+  c->dtype[name] = c->it->rank_class->buffers[s->buffer].dtype;
+  c->adds[name] = s->access == SL_READ_WRITE;
+}
+
+/* q, k and v (or their gradients) by name, from where each starts in a packed row. */
+static void unpack(struct sl_call *c, enum sl_at packed, enum sl_at first) {
+  const size_t element = (size_t)sl_dtype_bytes(c->dtype[packed]), heads[] = {c->dim[2], c->dim[4], c->dim[4]};
+  char *at = c->x[packed];
+  for (int i = 0; at != NULL && i < 3; i++) {
+    c->x[(int)first + i] = at;
+    at += heads[i] * c->dim[3] * element;
+  }
+}
+
+void sl_call_decode(struct sl_call *c, const struct sl_call_rank *rank, const struct sl_issued *it) {
+  enum sl_at names[SL_OP_OPERANDS];
+  const int count = sl_op_names(it->op, names);
+  *c = (struct sl_call){
+      .it = it, .op = it->op, .rank = *rank, .type = number_of(it->op->dtype), .place = (size_t)place_of(rank, it->op)};
+  for (int i = 0; i < 5; i++) c->dim[i] = (size_t)it->op->dim[i];
+  for (int i = 0; i < count && i < it->op->slice_count; i++) set_operand(c, names[i], i);
+  unpack(c, SL_AT_QKV, SL_AT_Q);
+  unpack(c, SL_AT_DQKV, SL_AT_DQ);
+  if ((int64_t)c->bytes[SL_AT_SCRATCH] >= sl_op_workspace(it->op, 1)) return;
+  c->x[SL_AT_SCRATCH] = rank->scratch;
+  c->bytes[SL_AT_SCRATCH] = rank->scratch_bytes;
+}
+
+enum sl_status sl_call_supports(const struct sl_op *op, const struct sl_slice *slices, int threads,
+                                size_t *scratch_bytes) {
+  const int at = sl_op_at(op, SL_AT_SCRATCH);
+  *scratch_bytes = 0;
+  if (at < 0 || at >= op->slice_count) {
+    *scratch_bytes = (size_t)sl_op_workspace(op, threads);
+    return SL_OK;
+  }
+  const int64_t least = sl_op_workspace(op, 1); /* with more, attention has more threads */
+  if (slices[at].bytes >= least) return SL_OK;
+  return sl_fail(SL_ERR_INTERNAL, "\"%s\" brings %lld bytes of scratch and needs %lld", sl_op_name(op->kind),
+                 (long long)slices[at].bytes, (long long)least);
+}
+
+enum sl_number sl_call_type(const struct sl_call *c, enum sl_at name) {
+  return number_of(c->dtype[name]);
+}
+
+/* ---- random numbers ---- */
+
+static uint64_t first_sequence(const struct sl_call *c) {
+  return (uint64_t)sl_input_first_sequence(c->rank.plan, c->rank.coord.dp, c->it);
+}
+
+static struct sl_dropout dropout_of(const struct sl_call *c, uint64_t first, uint64_t row_stride) {
+  return (struct sl_dropout){.p = (float)c->op->dropout,
+                             .key = {(uint32_t)c->rank.plan->config->sl.seed, SL_STREAM_DROPOUT, (uint32_t)c->rank.step,
+                                     (uint32_t)c->op->stream},
+                             .first_element = first,
+                             .row_stride = row_stride};
+}
+
+/* Rows are tokens: global row = (sequence's place in the global batch) x T + t. */
+struct sl_dropout sl_call_dropout(const struct sl_call *c, size_t skipped, size_t columns) {
+  const uint64_t row = first_sequence(c) * (uint64_t)c->rank.plan->seq + skipped;
+  return dropout_of(c, row * columns, columns);
+}
+
+/* ---- shapes ---- */
+
+struct sl_attention_shape sl_call_attention(const struct sl_call *c, struct sl_dropout *dropout) {
+  const size_t t = c->dim[1], h = c->dim[2], d = c->dim[3], kv = c->dim[4], row = (h + 2 * kv) * d;
+  const size_t heads = (size_t)c->rank.plan->model->n_head;
+  const uint64_t first = first_sequence(c) * heads + (h < heads ? (uint64_t)c->rank.coord.tp * h : 0);
+  const bool apart = c->op->flags & SL_OP_APART;
+  *dropout = dropout_of(c, first * t * t, 0);
+  return (struct sl_attention_shape){.B = c->dim[0],
+                                     .T = t,
+                                     .H = h,
+                                     .KV = kv,
+                                     .D = d,
+                                     .q_stride = apart ? h * d : row,
+                                     .k_stride = apart ? kv * d : row,
+                                     .v_stride = apart ? kv * d : row,
+                                     .out_stride = h * d,
+                                     .global_heads = heads};
+}
+
+/* Every member has all tokens, and its rows of the table. */
+struct sl_embedding_shape sl_call_embedding(const struct sl_call *c) {
+  const size_t rows = c->dim[3];
+  return (struct sl_embedding_shape){
+      .B = c->dim[0], .T = c->dim[1], .C = c->dim[2], .first_row = c->place * rows, .n_rows = rows};
+}
+
+size_t sl_call_norm_range(const struct sl_call *c, size_t *first) {
+  *first = 0;
+  if (!(c->op->flags & SL_OP_SHARE_RANGE)) return c->dim[0];
+  const int64_t n = c->op->dim[0], start = (int64_t)c->place * c->op->dim[3];
+  const int64_t lo = c->op->dim[1] - start, hi = c->op->dim[2] - start;
+  const int64_t from = lo < 0 ? 0 : lo, to = hi > n ? n : hi;
+  if (to <= from) return 0;
+  *first = (size_t)from;
+  return (size_t)(to - from);
+}
+
+/* ---- updates ---- */
+
+struct sl_adam sl_call_adam(const struct sl_call *c, int64_t steps) {
+  const struct sl_config *config = c->rank.plan->config;
+  struct sl_adam adam = {.eps = config->optimizer.eps,
+                         .weight_decay = config->optimizer.weight_decay,
+                         .decoupled = c->op->kind == SL_OP_ADAMW,
+                         .bias_correction = config->optimizer.bias_correction};
+  sl_config_betas(config, steps, &adam.beta1, &adam.beta2);
+  return adam;
+}
+
+struct sl_sgd sl_call_sgd(const struct sl_call *c) {
+  const struct sl_config *config = c->rank.plan->config;
+  return (struct sl_sgd){.momentum = c->x[SL_AT_MOMENT1] ? config->optimizer.momentum : 0,
+                         .dampening = config->optimizer.dampening,
+                         .weight_decay = config->optimizer.weight_decay,
+                         .nesterov = config->optimizer.nesterov};
+}

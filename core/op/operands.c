@@ -1,0 +1,314 @@
+/* The rows of every op's operands, and what is read off them; see operands.h. */
+#include "core/op/operands.h"
+
+#include <stddef.h>
+
+/* How an operand may be used. A gradient is updated when the op adds to it, written when it overwrites. */
+enum use { READ = 1 << SL_READ, WRITE = 1 << SL_WRITE, UPDATE = 1 << SL_READ_WRITE, ADDS = WRITE | UPDATE };
+
+/* Of what type its buffer is. */
+enum type {
+  DATA,  /* the op's; a tf32 product's operands are fp32 */
+  FLOAT, /* any that kernels convert between: fp32, bf16, fp16 */
+  FLOAT32,
+  INDEX,  /* int32 */
+  BYTES,  /* uint8 */
+  BATCH,  /* tokens, or numbers of the op's type */
+  RECORD, /* the control block, of fp64 */
+};
+
+struct row {
+  enum sl_at name;
+  enum use use;
+  enum type type;
+  unsigned with, without; /* flags: it is there with any of the first, not with any of the second */
+};
+
+enum { MOST_ROWS = 15 };
+
+/* clang-format off */
+static const struct row rows[SL_OP_COUNT][MOST_ROWS + 1] = {
+#define R(name, use, type) {SL_AT_##name, use, type, 0, 0}
+#define WITH(name, use, type, flags) {SL_AT_##name, use, type, flags, 0}
+#define WITHOUT(name, use, type, flags) {SL_AT_##name, use, type, 0, flags}
+    /* model */
+    [SL_OP_LOAD_BATCH] = {WITHOUT(INPUTS, WRITE, BATCH, SL_OP_TARGETS_ONLY),
+                          WITHOUT(TARGETS, WRITE, BATCH, SL_OP_INPUTS_ONLY)},
+    [SL_OP_EMBED_FWD] = {R(TOKENS, READ, INDEX),
+                         R(WTE, READ, DATA),
+                         WITH(WPE, READ, DATA, SL_OP_POSITIONS),
+                         R(OUT, WRITE, DATA),
+                         WITH(MASK, WRITE, BYTES, SL_OP_MASK)},
+    [SL_OP_EMBED_BWD] = {R(TOKENS, READ, INDEX),
+                         R(DOUT, READ, DATA),
+                         R(DWTE, ADDS, DATA),
+                         WITH(DWPE, ADDS, DATA, SL_OP_POSITIONS),
+                         WITH(MASK, READ, BYTES, SL_OP_MASK)},
+    [SL_OP_LAYERNORM_FWD] = {R(X, READ, DATA),
+                             R(WEIGHT, READ, DATA),
+                             R(BIAS, READ, DATA),
+                             R(OUT, WRITE, DATA),
+                             R(STATS, WRITE, FLOAT32)},
+    [SL_OP_LAYERNORM_BWD] = {R(DOUT, READ, DATA),
+                             R(X, READ, DATA),
+                             WITHOUT(WEIGHT, READ, DATA, SL_OP_WEIGHT_GRAD),
+                             R(STATS, READ, FLOAT32),
+                             WITHOUT(DX, ADDS, DATA, SL_OP_WEIGHT_GRAD),
+                             WITHOUT(DWEIGHT, ADDS, DATA, SL_OP_INPUT_GRAD),
+                             WITHOUT(DBIAS, ADDS, DATA, SL_OP_INPUT_GRAD),
+                             WITHOUT(SCRATCH, WRITE, BYTES, SL_OP_INPUT_GRAD)},
+    [SL_OP_RMSNORM_FWD] = {R(X, READ, DATA),
+                           R(WEIGHT, READ, DATA),
+                           R(OUT, WRITE, DATA),
+                           R(STATS, WRITE, FLOAT32)},
+    [SL_OP_RMSNORM_BWD] = {R(DOUT, READ, DATA),
+                           R(X, READ, DATA),
+                           WITHOUT(WEIGHT, READ, DATA, SL_OP_WEIGHT_GRAD),
+                           R(STATS, READ, FLOAT32),
+                           WITHOUT(DX, ADDS, DATA, SL_OP_WEIGHT_GRAD),
+                           WITHOUT(DWEIGHT, ADDS, DATA, SL_OP_INPUT_GRAD),
+                           WITHOUT(SCRATCH, WRITE, BYTES, SL_OP_INPUT_GRAD)},
+    [SL_OP_ROPE] = {R(X, UPDATE, DATA)},
+    [SL_OP_GEMM] = {R(A, READ, DATA),
+                    R(B, READ, DATA),
+                    R(C, ADDS, FLOAT),
+                    WITH(BIAS, READ, DATA, SL_OP_BIAS),
+                    WITH(AUX, WRITE, DATA, SL_OP_GELU),
+                    WITH(AUX, READ, DATA, SL_OP_DGELU),
+                    WITH(DBIAS, WRITE, DATA, SL_OP_BGRAD_A | SL_OP_BGRAD_B),
+                    WITH(SCRATCH, WRITE, BYTES, SL_OP_WORKSPACE)},
+    [SL_OP_BIAS_BWD] = {R(DOUT, READ, DATA),
+                        R(DBIAS, ADDS, DATA)},
+    [SL_OP_ATTENTION_FWD] = {WITHOUT(QKV, READ, DATA, SL_OP_APART),
+                             WITH(Q, READ, DATA, SL_OP_APART),
+                             WITH(K, READ, DATA, SL_OP_APART),
+                             WITH(V, READ, DATA, SL_OP_APART),
+                             R(OUT, WRITE, DATA),
+                             R(SOFTMAX, WRITE, DATA),
+                             WITH(DROPPED, WRITE, DATA, SL_OP_MASK),
+                             WITH(MASK, WRITE, BYTES, SL_OP_MASK),
+                             R(SCRATCH, WRITE, BYTES)},
+    [SL_OP_ATTENTION_BWD] = {R(DOUT, READ, DATA),
+                             WITHOUT(QKV, READ, DATA, SL_OP_APART),
+                             WITH(Q, READ, DATA, SL_OP_APART),
+                             WITH(K, READ, DATA, SL_OP_APART),
+                             WITH(V, READ, DATA, SL_OP_APART),
+                             R(SOFTMAX, READ, DATA),
+                             WITH(DROPPED, READ, DATA, SL_OP_MASK),
+                             WITH(MASK, READ, BYTES, SL_OP_MASK),
+                             WITHOUT(DQKV, WRITE, DATA, SL_OP_APART),
+                             WITH(DQ, WRITE, DATA, SL_OP_APART),
+                             WITH(DK, WRITE, DATA, SL_OP_APART),
+                             WITH(DV, WRITE, DATA, SL_OP_APART),
+                             R(SCRATCH, WRITE, BYTES)},
+    [SL_OP_FLASH_FWD] = {WITHOUT(QKV, READ, DATA, SL_OP_APART),
+                         WITH(Q, READ, DATA, SL_OP_APART),
+                         WITH(K, READ, DATA, SL_OP_APART),
+                         WITH(V, READ, DATA, SL_OP_APART),
+                         R(OUT, WRITE, DATA),
+                         R(SOFTMAX, WRITE, FLOAT32),
+                         R(SCRATCH, WRITE, BYTES)},
+    [SL_OP_FLASH_BWD] = {R(DOUT, READ, DATA),
+                         WITHOUT(QKV, READ, DATA, SL_OP_APART),
+                         WITH(Q, READ, DATA, SL_OP_APART),
+                         WITH(K, READ, DATA, SL_OP_APART),
+                         WITH(V, READ, DATA, SL_OP_APART),
+                         R(OUT, READ, DATA),
+                         R(SOFTMAX, READ, FLOAT32),
+                         WITHOUT(DQKV, WRITE, DATA, SL_OP_APART),
+                         WITH(DQ, WRITE, DATA, SL_OP_APART),
+                         WITH(DK, WRITE, DATA, SL_OP_APART),
+                         WITH(DV, WRITE, DATA, SL_OP_APART),
+                         R(SCRATCH, WRITE, BYTES)},
+    [SL_OP_GELU_FWD] = {R(X, READ, DATA),
+                        R(OUT, WRITE, DATA)},
+    [SL_OP_GELU_BWD] = {R(DOUT, UPDATE, DATA),
+                        R(X, READ, DATA)},
+    [SL_OP_SWIGLU_FWD] = {R(GATE, READ, DATA),
+                          R(UP, READ, DATA),
+                          R(OUT, WRITE, DATA)},
+    [SL_OP_SWIGLU_BWD] = {R(DOUT, READ, DATA),
+                          R(GATE, UPDATE, DATA),
+                          R(UP, UPDATE, DATA)},
+    [SL_OP_RESIDUAL_FWD] = {R(RESIDUAL, READ, DATA),
+                            R(X, READ, DATA),
+                            WITH(BIAS, READ, DATA, SL_OP_BIAS),
+                            R(OUT, WRITE, DATA),
+                            WITH(MASK, WRITE, BYTES, SL_OP_MASK)},
+    [SL_OP_DROPOUT] = {R(X, READ, DATA),
+                       R(OUT, WRITE, DATA),
+                       WITH(MASK, READ | WRITE, BYTES, SL_OP_MASK)},
+    [SL_OP_CLASSIFIER] = {R(LOGITS, UPDATE, DATA),
+                          R(TARGETS, READ, INDEX),
+                          R(CONTROL, UPDATE, RECORD)},
+    [SL_OP_CLASSIFIER_STATS] = {R(LOGITS, READ, DATA),
+                                R(TARGETS, READ, INDEX),
+                                R(STATS, WRITE, FLOAT32)},
+    [SL_OP_CLASSIFIER_SHARD] = {R(LOGITS, UPDATE, DATA),
+                                R(TARGETS, READ, INDEX),
+                                R(STATS, READ, FLOAT32),
+                                R(CONTROL, UPDATE, RECORD)},
+    [SL_OP_RELU_FWD] = {R(X, UPDATE, DATA)},
+    [SL_OP_RELU_BWD] = {R(DOUT, UPDATE, DATA),
+                        R(OUT, READ, DATA)},
+    [SL_OP_MSE] = {R(X, UPDATE, DATA),
+                   R(TARGETS, READ, DATA),
+                   R(CONTROL, UPDATE, RECORD),
+                   R(SCRATCH, WRITE, BYTES)},
+    /* state */
+    [SL_OP_FILL] = {R(X, WRITE, DATA)},
+    [SL_OP_COPY] = {R(X, READ, FLOAT),
+                    R(OUT, WRITE, FLOAT)},
+    [SL_OP_ADD] = {R(X, READ, FLOAT),
+                   R(OUT, UPDATE, FLOAT)},
+    [SL_OP_CONCAT_COLUMNS] = {R(X, READ, DATA),
+                              R(OUT, WRITE, DATA)},
+    [SL_OP_SPLIT_COLUMNS] = {R(X, READ, DATA),
+                             R(OUT, WRITE, DATA)},
+    [SL_OP_NORM] = {R(GRADIENT, READ, DATA),
+                    R(CONTROL, UPDATE, RECORD),
+                    R(SCRATCH, WRITE, BYTES)},
+    [SL_OP_CONTROL] = {R(CONTROL, UPDATE, RECORD)},
+    [SL_OP_SGD] = {R(MASTER, UPDATE, FLOAT32),
+                   R(GRADIENT, READ, FLOAT),
+                   WITH(MOMENT1, UPDATE, FLOAT32, SL_OP_MOMENTUM),
+                   R(CONTROL, READ, RECORD),
+                   WITH(PARAM, WRITE, FLOAT, SL_OP_PARAM_COPY)},
+    [SL_OP_ADAM] = {R(MASTER, UPDATE, FLOAT32),
+                    R(GRADIENT, READ, FLOAT),
+                    R(MOMENT1, UPDATE, FLOAT32),
+                    R(MOMENT2, UPDATE, FLOAT32),
+                    R(CONTROL, READ, RECORD),
+                    WITH(PARAM, WRITE, FLOAT, SL_OP_PARAM_COPY)},
+    [SL_OP_ADAMW] = {R(MASTER, UPDATE, FLOAT32),
+                     R(GRADIENT, READ, FLOAT),
+                     R(MOMENT1, UPDATE, FLOAT32),
+                     R(MOMENT2, UPDATE, FLOAT32),
+                     R(CONTROL, READ, RECORD),
+                     WITH(PARAM, WRITE, FLOAT, SL_OP_PARAM_COPY)},
+    [SL_OP_INIT_TENSOR] = {R(X, UPDATE, DATA)}, /* a piece of it: the rest stays */
+    [SL_OP_SAVE_TENSOR] = {R(X, READ, FLOAT)},
+    [SL_OP_JOIN] = {{0}},
+    /* communication; a collective has these once a part */
+    [SL_OP_ALL_REDUCE] = {R(X, UPDATE, DATA)},
+    [SL_OP_REDUCE_SCATTER] = {R(WHOLE, UPDATE, DATA),
+                              R(SHARD, ADDS, DATA)},
+    [SL_OP_ALL_GATHER] = {R(SHARD, READ, DATA),
+                          R(WHOLE, WRITE, DATA)},
+    [SL_OP_BROADCAST] = {R(X, UPDATE, DATA)},
+    [SL_OP_SEND] = {R(X, READ, DATA)},
+    [SL_OP_RECV] = {R(X, WRITE, DATA)},
+#undef R
+#undef WITH
+#undef WITHOUT
+};
+/* clang-format on */
+_Static_assert((int)MOST_ROWS <= (int)SL_OP_OPERANDS, "the rows of an op fit where its operands are named");
+
+const char *sl_at_name(enum sl_at name) {
+  static const char *const names[] = {"",
+#define X(name, text) text,
+                                      SL_AT_MAP(X)
+#undef X
+  };
+  return names[name];
+}
+
+/* The row from `row` on that `op` has; NULL behind the last one. */
+static const struct row *next_row(const struct sl_op *op, const struct row *row) {
+  for (; row->name != SL_AT_NONE; row++) {
+    if (row->with != 0 && !(op->flags & row->with)) continue;
+    if (!(op->flags & row->without)) return row;
+  }
+  return NULL;
+}
+
+int sl_op_names(const struct sl_op *op, enum sl_at names[SL_OP_OPERANDS]) {
+  int n = 0;
+  for (const struct row *r = next_row(op, rows[op->kind]); r != NULL; r = next_row(op, r + 1)) names[n++] = r->name;
+  return n;
+}
+
+int sl_op_at(const struct sl_op *op, enum sl_at name) {
+  int n = 0;
+  for (const struct row *r = next_row(op, rows[op->kind]); r != NULL; r = next_row(op, r + 1), n++)
+    if (r->name == name) return n;
+  return -1;
+}
+
+/* A collective's operands depend on no flag. */
+int sl_op_part_at(const struct sl_op *op, enum sl_at name, int part) {
+  int at = -1, count = 0;
+  for (const struct row *r = rows[op->kind]; r->name != SL_AT_NONE; r++, count++)
+    if (r->name == name) at = count;
+  return at < 0 ? -1 : part * count + at;
+}
+
+const struct sl_slice *sl_op_operand(const struct sl_op *op, const struct sl_slice *slices, enum sl_at name) {
+  const int i = sl_op_at(op, name);
+  return i < 0 ? NULL : &slices[i];
+}
+
+/* ---- the check ---- */
+
+static bool is_float(enum sl_dtype type) {
+  return type == SL_F32 || type == SL_BF16 || type == SL_F16;
+}
+
+static bool fits(const struct sl_op *op, enum type expected, enum sl_dtype type) {
+  const enum sl_dtype data = op->dtype == SL_TF32 ? SL_F32 : op->dtype;
+  switch (expected) {
+  case DATA:
+    return type == data;
+  case FLOAT:
+    return is_float(type);
+  case FLOAT32:
+    return type == SL_F32;
+  case INDEX:
+    return type == SL_I32;
+  case BYTES:
+    return type == SL_U8;
+  case BATCH:
+    return type == SL_I32 || type == data;
+  case RECORD:
+    return type == SL_F64;
+  }
+  return false;
+}
+
+static enum sl_status check_operand(const struct sl_op *op, const struct row *row, int i, const struct sl_slice *slice,
+                                    enum sl_dtype type) {
+  static const char *const accesses[] = {"not used", "read", "written", "updated"};
+  if (!(row->use & 1U << slice->access))
+    return sl_fail(SL_ERR_CHECK, "%s: operand %d, %s, is %s, which its row does not allow", sl_op_label(op), i,
+                   sl_at_name(row->name), accesses[slice->access]);
+  if (!fits(op, row->type, type))
+    return sl_fail(SL_ERR_CHECK, "%s of %s: operand %d, %s, is of type %s, which its row does not allow",
+                   sl_op_label(op), sl_dtype_name(op->dtype), i, sl_at_name(row->name), sl_dtype_name(type));
+  if (slice->offset < 0 || slice->bytes < 0 || slice->bytes % sl_dtype_bytes(type) != 0)
+    return sl_fail(SL_ERR_CHECK, "%s: operand %d, %s, has %lld bytes from %lld: expected whole elements of %s",
+                   sl_op_label(op), i, sl_at_name(row->name), (long long)slice->bytes, (long long)slice->offset,
+                   sl_dtype_name(type));
+  return SL_OK;
+}
+
+static enum sl_status check_dims(const struct sl_op *op) {
+  for (int d = 0; d < sl_op_dims(op->kind); d++)
+    if (op->dim[d] <= 0)
+      return sl_fail(SL_ERR_CHECK, "%s: dimension %d is %lld, expected above 0", sl_op_label(op), d,
+                     (long long)op->dim[d]);
+  return SL_OK;
+}
+
+enum sl_status sl_op_check(const struct sl_op *op, const struct sl_slice *slices, const enum sl_dtype *types) {
+  enum sl_at names[SL_OP_OPERANDS];
+  const int expected = sl_op_names(op, names);
+  const bool parts = sl_op_class_of(op->kind) == SL_CLASS_COLLECTIVE && op->slice_count > 0;
+  if (parts ? op->slice_count % expected != 0 : op->slice_count != expected)
+    return sl_fail(SL_ERR_CHECK, "%s has %d operands, expected %d%s", sl_op_label(op), op->slice_count, expected,
+                   parts ? " a part" : "");
+  for (int i = 0; i < op->slice_count;)
+    for (const struct row *r = next_row(op, rows[op->kind]); r != NULL; r = next_row(op, r + 1), i++)
+      SL_TRY(check_operand(op, r, i, &slices[i], types[i]));
+  return check_dims(op);
+}

@@ -1,0 +1,81 @@
+/* The operands of an op, as data: which there are, in what order, how each is used and of what type it is (the rows stand in
+ * operands.c). Whoever wants an operand asks for it by name; whoever builds an op is held to the rows by sl_op_check. */
+#ifndef SL_CORE_OP_OPERANDS_H
+#define SL_CORE_OP_OPERANDS_H
+
+#include "core/base/status.h"
+#include "core/op/op.h"
+
+/* Names; an op's kind gives the precise meaning. */
+#define SL_AT_MAP(X)                                                                                                   \
+  X(X, "x")                                                                                                            \
+  X(OUT, "out")                                                                                                        \
+  X(DOUT, "dout")                                                                                                      \
+  X(DX, "dx")                                                                                                          \
+  X(INPUTS, "inputs")                                                                                                  \
+  X(TARGETS, "targets")                                                                                                \
+  X(TOKENS, "tokens")                                                                                                  \
+  X(WTE, "wte")                                                                                                        \
+  X(WPE, "wpe")                                                                                                        \
+  X(DWTE, "dwte")                                                                                                      \
+  X(DWPE, "dwpe")                                                                                                      \
+  X(MASK, "mask")                                                                                                      \
+  X(WEIGHT, "weight")                                                                                                  \
+  X(BIAS, "bias")                                                                                                      \
+  X(STATS, "stats")                                                                                                    \
+  X(DWEIGHT, "dweight")                                                                                                \
+  X(DBIAS, "dbias")                                                                                                    \
+  X(SCRATCH, "scratch")                                                                                                \
+  X(A, "a")                                                                                                            \
+  X(B, "b")                                                                                                            \
+  X(C, "c")                                                                                                            \
+  X(AUX, "aux")                                                                                                        \
+  X(QKV, "qkv")                                                                                                        \
+  X(Q, "q")                                                                                                            \
+  X(K, "k")                                                                                                            \
+  X(V, "v")                                                                                                            \
+  X(SOFTMAX, "softmax")                                                                                                \
+  X(DROPPED, "dropped")                                                                                                \
+  X(DQKV, "dqkv")                                                                                                      \
+  X(DQ, "dq")                                                                                                          \
+  X(DK, "dk")                                                                                                          \
+  X(DV, "dv")                                                                                                          \
+  X(GATE, "gate")                                                                                                      \
+  X(UP, "up")                                                                                                          \
+  X(RESIDUAL, "residual")                                                                                              \
+  X(LOGITS, "logits")                                                                                                  \
+  X(CONTROL, "control")                                                                                                \
+  X(MASTER, "master")                                                                                                  \
+  X(GRADIENT, "gradient")                                                                                              \
+  X(MOMENT1, "moment1")                                                                                                \
+  X(MOMENT2, "moment2")                                                                                                \
+  X(PARAM, "param")                                                                                                    \
+  X(WHOLE, "whole")                                                                                                    \
+  X(SHARD, "shard")
+
+enum sl_at {
+  SL_AT_NONE,
+#define X(name, text) SL_AT_##name,
+  SL_AT_MAP(X)
+#undef X
+      SL_AT_COUNT
+};
+const char *sl_at_name(enum sl_at name);
+
+enum { SL_OP_OPERANDS = 16 }; /* the most that an op outside communication has */
+
+/* The names of `op`'s operands in their order, as its kind and its flags have it, of one part of a collective. Returns how
+ * many there are. */
+int sl_op_names(const struct sl_op *op, enum sl_at names[SL_OP_OPERANDS]);
+/* The position of an operand among the op's; of a collective, of its first part. -1: the op has none of that name. */
+int sl_op_at(const struct sl_op *op, enum sl_at name);
+/* The same of part `part` of a collective, or of all that a send or its receive has, part 0. */
+int sl_op_part_at(const struct sl_op *op, enum sl_at name, int part);
+/* Its slice, among those of the op; NULL where there is none. */
+const struct sl_slice *sl_op_operand(const struct sl_op *op, const struct sl_slice *slices, enum sl_at name);
+
+/* Hold an op against its rows: how many operands, each used as its row says and of the type that it says (types[i]: of operand
+ * i's buffer), and its dimensions. Errors: SL_ERR_CHECK. */
+enum sl_status sl_op_check(const struct sl_op *op, const struct sl_slice *slices, const enum sl_dtype *types);
+
+#endif

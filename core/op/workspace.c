@@ -1,0 +1,62 @@
+/* One table of what ops need beside their operands; see workspace.h. */
+#include "core/op/workspace.h"
+
+static int64_t pad(int64_t n, int64_t multiple) {
+  return (n + multiple - 1) / multiple * multiple;
+}
+
+/* Partial sums of a row of gradients, over at most 128 blocks of rows. The half of a backward that makes dx has none. */
+static int64_t row_sums(const struct sl_op *op, int64_t gradients) {
+  if (op->flags & SL_OP_INPUT_GRAD) return 0;
+  return gradients * (op->dim[0] < 128 ? op->dim[0] : 128) * op->dim[1] * 4;
+}
+
+/* One double per 4096 elements: sums in a fixed order. */
+static int64_t sum(int64_t elements) {
+  return (elements + 4095) / 4096 * 8;
+}
+
+/* Of a head of `tokens` x D, per thread: so many packed copies of it, blocks of rows of it, and floats of scores. */
+struct head {
+  int64_t copies, rows, scores;
+};
+
+static int64_t heads(const struct sl_op *op, int64_t threads, struct head each) {
+  const int64_t t = pad(op->dim[1], 256), d = pad(op->dim[3], 16);
+  return threads * (each.copies * t * d + each.rows * d + each.scores + 64) * 4 + 64;
+}
+
+/* fp32 copies of both factors and the product of a 16-bit product on a CPU. */
+static int64_t gemm(const struct sl_op *op) {
+  const int64_t m = op->dim[0], n = op->dim[1], k = op->dim[2];
+  return op->flags & SL_OP_WORKSPACE ? (m * k + k * n + m * n) * 4 : 0;
+}
+
+int64_t sl_op_workspace(const struct sl_op *op, int64_t threads) {
+  const int64_t t = pad(op->dim[1], 256);
+  switch (op->kind) {
+  case SL_OP_GEMM:
+    return gemm(op);
+  case SL_OP_LAYERNORM_BWD: /* dweight and dbias */
+    return row_sums(op, 2);
+  case SL_OP_RMSNORM_BWD:
+    return row_sums(op, 1);
+  case SL_OP_ATTENTION_FWD: /* k and v; a block of 32 query rows with its scores */
+    return heads(op, threads, (struct head){2, 64, 32 * t});
+  case SL_OP_ATTENTION_BWD: /* q, k, v, dout and the three gradients; two blocks of scores */
+    return heads(op, threads, (struct head){6, 32, 64 * t});
+  case SL_OP_FLASH_FWD: /* k and v; a block of 32 query rows, and its scores of 256 keys */
+    return heads(op, threads, (struct head){2, 64, 32 * 256});
+  case SL_OP_FLASH_BWD: /* k packed twice, v, dk and dv; blocks of q, dout and dq, and two blocks of scores */
+    return heads(op, threads, (struct head){5, 96, 64 * 256});
+  case SL_OP_CLASSIFIER:
+  case SL_OP_CLASSIFIER_SHARD: /* a row's loss */
+    return op->dim[0] * (int64_t)sizeof(double);
+  case SL_OP_MSE:
+    return sum(op->dim[0] * op->dim[1]);
+  case SL_OP_NORM:
+    return sum(op->dim[0]);
+  default:
+    return 0;
+  }
+}
