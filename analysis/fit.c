@@ -2,6 +2,7 @@
  * between ops, and says of each number that it sets where it comes from. See fit.h. */
 #include "analysis/fit.h"
 
+#include "core/base/stats.h"
 #include "core/cluster/provenance.h"
 #include "core/program/program.h"
 
@@ -108,18 +109,13 @@ void sl_fit_set(struct sl_fit *fit, const char *path, const char *reason) {
 
 /* --- whole steps --- */
 
-static int compare(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 double sl_fit_median(double *values, size_t n, double *error) {
   *error = 0;
   if (n == 0) return 0;
-  qsort(values, n, sizeof *values, compare);
-  const double median = n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+  sl_stats_sort(values, n);
+  const double median = sl_stats_median(values, n);
   for (size_t i = 0; i < n; i++) values[i] = fabs(values[i] - median);
-  qsort(values, n, sizeof *values, compare);
+  sl_stats_sort(values, n);
   *error = 1.2533 * values[n / 2] / 0.6745 / sqrt((double)n);
   return median;
 }

@@ -71,7 +71,7 @@ void sl_fit_formulas(struct sl_fit *fit);
 void sl_fit_found(struct sl_fit *fit, const char *path, double error);
 void sl_fit_set(struct sl_fit *fit, const char *path, const char *reason);
 
-/* Median of values[0..n), which are sorted, and its standard error from the median absolute deviation; 0 of none. */
+/* Median of values[0..n), which are left in another order, and its standard error from the median absolute deviation; 0 of none. */
 double sl_fit_median(double *values, size_t n, double *error);
 
 /* The points of one entry, as sl_fit_entry wants them. */

@@ -15,6 +15,8 @@ enum sl_status sl_fit_entry(struct sl_op_cost *cost, const double (*quantity)[SL
 
 #else
 
+#include "core/base/stats.h"
+
 #include <gsl/gsl_errno.h>
 #include <gsl/gsl_multifit_nlinear.h>
 
@@ -77,17 +79,11 @@ static void reweight(const struct problem *q, const struct solution *s, const do
   }
 }
 
-static int compare(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 /* Robust scale of the residuals: median of |r| / 0.6745, widened for the parameters. */
 static double scale_of(const struct problem *q, const struct solution *s, double *work) {
   for (size_t i = 0; i < q->n; i++) work[i] = fabs(log(model_of(q, s->theta, i) / q->seconds[i]));
-  qsort(work, q->n, sizeof *work, compare);
-  const double median = q->n % 2 ? work[q->n / 2] : (work[q->n / 2 - 1] + work[q->n / 2]) / 2;
-  return fmax(median / 0.6745 * sqrt((double)q->n / (double)(q->n - q->p)), 1e-6);
+  sl_stats_sort(work, q->n);
+  return fmax(sl_stats_median(work, q->n) / 0.6745 * sqrt((double)q->n / (double)(q->n - q->p)), 1e-6);
 }
 
 static int solve_once(const struct problem *q, struct solution *s) {

@@ -6,6 +6,7 @@
  * short for every step in which that rank waited. */
 #include "calibrate/calibrate.h"
 
+#include "core/base/stats.h"
 #include "core/op/wire.h"
 #include "core/program/program.h"
 
@@ -28,22 +29,9 @@ static void observe(void *context, int local, int64_t step, const struct sl_prog
   r->seconds[(int64_t)done->index * r->steps + step] = done->end_s - done->start_s;
 }
 
-static int compare(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-static double quantile(const double *sorted, size_t n, double q) {
-  const double at = q * (double)(n - 1);
-  const size_t i = (size_t)at;
-  return i + 1 < n ? sorted[i] + (at - (double)i) * (sorted[i + 1] - sorted[i]) : sorted[i];
-}
-
 static void put_times(double *times, size_t n, double *low, double *median, double *high) {
-  qsort(times, n, sizeof *times, compare);
-  *low = quantile(times, n, 0.1);
-  *median = quantile(times, n, 0.5);
-  *high = quantile(times, n, 0.9);
+  const struct sl_stats_range range = sl_stats_range(times, n);
+  *low = range.low, *median = range.median, *high = range.high;
 }
 
 static bool communicates(int kind) {
