@@ -4,7 +4,6 @@
 #include "analysis/plot.h"
 #include "core/base/stats.h"
 #include "core/base/units.h"
-#include "core/program/program.h"
 
 #include <errno.h>
 #include <math.h>

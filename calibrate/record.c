@@ -7,7 +7,7 @@
 #include "calibrate/calibrate.h"
 
 #include "core/base/stats.h"
-#include "core/op/wire.h"
+#include "core/op/work.h"
 #include "core/program/program.h"
 
 #include <stdlib.h>
@@ -81,19 +81,14 @@ fail:
 
 static struct sl_point describe(const struct sl_calibration *c, const struct sl_program *p, const struct sl_op *op,
                                 const char *source) {
-  const enum sl_op_class op_class = sl_op_class_of(op->kind);
-  struct sl_point point = {.kind = op->kind,
-                           .variant = sl_op_variant(op, sl_op_slices(p, op)),
-                           .dtype = op->dtype,
+  const struct sl_work work = sl_work_of(op, sl_op_slices(p, op), c->ranks);
+  struct sl_point point = {.kind = work.kind,
+                           .variant = work.variant,
+                           .dtype = work.dtype,
                            .ranks = c->ranks,
-                           .parts = op_class == SL_CLASS_COLLECTIVE ? sl_op_parts(op) : 1};
+                           .parts = work.parts,
+                           .bytes = work.bytes};
   memcpy(point.dim, op->dim, sizeof point.dim);
-  if (op_class == SL_CLASS_P2P)
-    point.bytes = (double)sl_op_comm_bytes(op);
-  else if (op_class == SL_CLASS_COLLECTIVE)
-    point.bytes = sl_op_most_wire_bytes(op, sl_op_slices(p, op), c->ranks);
-  else
-    point.bytes = sl_op_bytes(op, sl_op_slices(p, op));
   snprintf(point.source, sizeof point.source, "%s", source);
   return point;
 }
