@@ -184,12 +184,14 @@ static enum sl_status fill_call(const struct sl_sim *sim, int local, const struc
   int rank = sim->ranks[local].rank;
   call->bytes = sl_op_comm_bytes(op);
   if (sl_op_class_of(op->kind) == SL_CLASS_P2P) {
-    if (op->peer < 0 || op->peer >= plan->pp || op->peer == sim->ranks[local].class_index) {
-      return sl_fail(SL_ERR_INTERNAL, "%s of stage %d names stage %d, expected another of 0 to %d",
-                     sl_op_name(op->kind), sim->ranks[local].class_index, (int)op->peer, plan->pp - 1);
+    const int own = sim->job->classes[sim->ranks[local].class_index].pp_rank;
+    if (op->peer < 0 || op->peer >= plan->pp || op->peer == own) {
+      return sl_fail(SL_ERR_INTERNAL, "%s of pipeline rank %d names pipeline rank %d, expected another of 0 to %d",
+                     sl_op_name(op->kind), own, (int)op->peer, plan->pp - 1);
     }
+    const int peer = sl_sim_peer_rank(plan, rank, op->peer);
     const struct sl_link *link = sl_sim_peer_link(plan, rank, op->peer);
-    call->partner = sim->fold ? op->peer : sl_sim_peer_rank(plan, rank, op->peer);
+    call->partner = sim->fold ? sl_job_class_of(sim->job, peer) : peer;
     call->wire = op->kind == SL_OP_SEND ? call->bytes : 0;
     call->seconds = sl_cost_peer(&sim->cost_rank, link, work);
     return SL_OK;

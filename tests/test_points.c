@@ -230,6 +230,34 @@ static void tf32_is_measured_when_asked_for(void **unused) {
   fixture_close(&f);
 }
 
+/* Sees every plan that a benchmark runs. */
+static int plans[3];
+
+static enum sl_status look_at_plan(void **state, const struct sl_job *job, const struct sl_exec_options *options,
+                                   const int **local_ranks, int *local_count) {
+  const struct sl_plan *plan = job->plan;
+  assert_int_equal(plan->pp, plan->config->sl.pp);
+  assert_int_equal(plan->pp * plan->dp, plan->world);
+  for (int i = 0; i < plan->pp; i++) assert_non_null(plan->pp_ranks[i].stages);
+  plans[plan->pp]++;
+  return sl_exec_sim.open(state, job, options, local_ranks, local_count);
+}
+
+/* Sends have two pipeline ranks, and their plan is one that could be had by a configuration. */
+static void benchmarks_run_plans_as_they_were_made(void **unused) {
+  (void)unused;
+  struct sl_exec_ops exec = sl_exec_sim;
+  exec.open = look_at_plan;
+  struct sl_calibration c = {.exec = &exec, .grid = &sl_calibration_host, .ranks = 2, .threads = 1, .quick = true};
+  if (sl_calibration_bench(&c) != SL_OK) fail_msg("%s", sl_error_message());
+  assert_true(plans[1] == 2 && plans[2] == 1);
+  int sends = 0;
+  for (size_t i = 0; i < c.points.count; i++)
+    sends += c.points.items[i].kind == SL_OP_RECV || c.points.items[i].kind == SL_OP_SEND;
+  assert_true(sends > 0);
+  sl_points_free(&c.points);
+}
+
 /* 100 x 200 x 300: 12 Mflop, 80000 bytes of c. */
 static void measured_costs_replace_formulas(void **unused) {
   (void)unused;
@@ -394,6 +422,7 @@ int main(void) {
       cmocka_unit_test(tf32_is_measured_when_asked_for),
       cmocka_unit_test(no_acceptance_shape_is_timed),
       cmocka_unit_test(acceptance_shapes_are_known),
+      cmocka_unit_test(benchmarks_run_plans_as_they_were_made),
       cmocka_unit_test(measured_costs_replace_formulas),
       cmocka_unit_test(stand_ins_follow_the_rule),
       cmocka_unit_test(predictions_name_what_stands_in),

@@ -176,6 +176,27 @@ static void a_receive_takes_only_its_own_sender(void **state) {
   world_free(&w);
 }
 
+/* Two pipeline ranks whose two members have programs of their own, as where each updates other parameters: a send goes to
+ * the class of the same member, not to the class whose number is the pipeline rank's. */
+static void a_send_goes_to_its_own_member(void **state) {
+  (void)state;
+  for (int fold = 0; fold < 2; fold++) {
+    struct world w;
+    struct drive d;
+    world_init_apart(&w, 2, 2, 1, 2);
+    for (int member = 0; member < 2; member++) {
+      const int64_t bytes = member == 0 ? 30 : 70;
+      add_p2p(&w.job.classes[member].programs[SL_PROGRAM_STEP], SL_LANE_SEND_F, 0, 1, bytes, 0);
+      add_p2p(&w.job.classes[2 + member].programs[SL_PROGRAM_STEP], SL_LANE_RECV_F, 1, 0, bytes, 0);
+    }
+    run(&d, &w, fold);
+    assert_int_equal(d.count, 4);
+    for (int i = 0; i < 4; i++) assert_time(end_of(&d, i, 0), i % 2 == 0 ? 30 : 70);
+    drive_close(&d);
+    world_free(&w);
+  }
+}
+
 /* Stage 3 gathers and reduces in the same group on two lanes, in whatever order the ranks come to them. */
 static void calls_of_a_group_on_two_lanes_are_independent(void **state) {
   (void)state;
@@ -678,6 +699,7 @@ int main(void) {
       cmocka_unit_test(the_bubble_of_1f1b_is_the_closed_form),
       cmocka_unit_test(a_send_meets_its_receive),
       cmocka_unit_test(a_receive_takes_only_its_own_sender),
+      cmocka_unit_test(a_send_goes_to_its_own_member),
       cmocka_unit_test(calls_of_a_group_on_two_lanes_are_independent),
       cmocka_unit_test(compute_slows_down_while_bytes_move),
       cmocka_unit_test(overlapping_transfers_slow_down_once),
