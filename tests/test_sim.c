@@ -16,6 +16,26 @@ static void run(struct drive *d, const struct world *w, bool fold) {
   if (status != SL_OK) fail_msg("%s", sl_error_message());
 }
 
+/* What a step takes beside its ops stands at its end, and at that of no other program. */
+static void a_step_ends_with_its_overhead(void **state) {
+  (void)state;
+  const struct sl_op join = {.kind = SL_OP_JOIN, .lane = SL_LANE_COMPUTE, .group = SL_GROUP_NONE};
+  for (int kind = 0; kind < SL_PROGRAM_COUNT; kind++) {
+    struct world w;
+    struct drive d;
+    world_init(&w, 1, 1, 1);
+    w.cluster.device.step_overhead = 5;
+    struct sl_program *p = &w.job.classes[0].programs[kind];
+    add_work(p, 3);
+    add_op(p, join, NULL, 0, SL_ACTION_STEP, 0, -1);
+    assert_int_equal(drive_open(&d, &w, true, 64), SL_OK);
+    assert_int_equal(drive_run(&d, (enum sl_program_kind)kind, 1), SL_OK);
+    assert_time(end_of(&d, 0, 1), kind == SL_PROGRAM_STEP ? 8 : 3);
+    drive_close(&d);
+    world_free(&w);
+  }
+}
+
 static void a_lane_runs_in_order(void **state) {
   (void)state;
   struct world w;
@@ -693,6 +713,7 @@ static void a_report_counts_one_step(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_step_ends_with_its_overhead),
       cmocka_unit_test(a_lane_runs_in_order),
       cmocka_unit_test(lanes_overlap_until_a_wait_joins_them),
       cmocka_unit_test(a_gather_one_layer_ahead_hides_behind_compute),

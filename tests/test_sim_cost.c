@@ -235,6 +235,48 @@ static void a_device_that_lacks_a_number_is_refused(void **state) {
   sl_error_clear();
 }
 
+/* A copy is as long as its larger side, an update on the host moves its bytes in the share of one of the node's ranks. */
+static void offload_costs_the_link_or_the_host(void **state) {
+  (void)state;
+  struct sl_cluster c = cpu_cluster();
+  struct sl_slice slices[] = {{.bytes = 3000, .access = SL_READ}, {.bytes = 1500, .access = SL_READ_WRITE}};
+  struct sl_op op = {.kind = SL_OP_COPY, .lane = SL_LANE_D2H, .dtype = SL_F32, .slice_count = 2};
+  struct sl_cost_rank r;
+  double seconds;
+  c.device.kind = SL_DEVICE_GPU;
+  assert_int_equal(sl_cost_share(&r, &c, 3), SL_OK);
+  assert_int_equal(compute(&r, &op, slices, &seconds), SL_ERR_INPUT);
+  sl_error_clear();
+  c.device.host_link = 13e9, c.device.host_bandwidth = 29e9;
+  assert_int_equal(compute(&r, &op, slices, &seconds), SL_OK);
+  assert_seconds(seconds, 3e-6 + 3000 / 13e9);
+  op.kind = SL_OP_ADAMW, op.lane = SL_LANE_HOST;
+  assert_int_equal(compute(&r, &op, slices, &seconds), SL_OK);
+  assert_seconds(seconds, 3e-6 + 6000 * 3 / 29e9);
+}
+
+/* Rings of 2 and 3 members were measured, a ring of 4 was not; a send takes as long as its receive. */
+static void measured_calls_are_those_of_their_members(void **state) {
+  (void)state;
+  struct sl_cluster c = cpu_cluster();
+  struct sl_op_cost entries[] = {{.kind = SL_OP_ALL_REDUCE, .dtype = SL_U8, .ranks = 2},
+                                 {.kind = SL_OP_ALL_REDUCE, .dtype = SL_U8, .ranks = 3},
+                                 {.kind = SL_OP_RECV, .dtype = SL_U8, .ranks = 2}};
+  const double launch[] = {11e-6, 7e-6, 5e-6};
+  for (int i = 0; i < 3; i++) entries[i].seconds[SL_TERM_LAUNCH] = launch[i];
+  c.op_costs = (struct sl_op_costs){.count = 3, .items = entries};
+  struct sl_slice slice = {.bytes = 500};
+  struct sl_op op = {.kind = SL_OP_ALL_REDUCE, .dtype = SL_U8, .dim = {500}, .slice_count = 1};
+  struct sl_cost_rank r;
+  assert_int_equal(sl_cost_share(&r, &c, 5), SL_OK);
+  assert_seconds(collective(&r, &c.link[0], &op, &slice, 2), 11e-6);
+  assert_seconds(collective(&r, &c.link[0], &op, &slice, 3), 7e-6);
+  assert_seconds(collective(&r, &c.link[0], &op, &slice, 4), 2 * (3 * 2e-6 + 3.0 / 4 * 3500 / 5e9));
+  op.kind = SL_OP_SEND;
+  const struct sl_work work = sl_work_of(&op, &slice, 2);
+  assert_seconds(sl_cost_peer(&r, &c.link[0], &work), 5e-6);
+}
+
 /* 200 sources set and re-timed at random (few distinct times, so ties abound) leave as a plain search says. */
 static void the_queue_pops_by_time_then_order(void **state) {
   (void)state;
@@ -278,6 +320,8 @@ int main(void) {
       cmocka_unit_test(a_cpu_computes_16_bit_ops_at_its_fp32_rate),
       cmocka_unit_test(products_in_tf32_cost_their_own_peak),
       cmocka_unit_test(a_device_that_lacks_a_number_is_refused),
+      cmocka_unit_test(offload_costs_the_link_or_the_host),
+      cmocka_unit_test(measured_calls_are_those_of_their_members),
       cmocka_unit_test(the_queue_pops_by_time_then_order),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
