@@ -43,19 +43,25 @@ static enum sl_status compute_seconds(const struct sl_sim *sim, const struct sl_
 }
 
 /* `rank` is one of those whose program it is. */
-static enum sl_status fill_costs(struct sl_sim *sim, struct sl_sim_program *table, int rank) {
+static enum sl_status fill_works(const struct sl_plan *plan, struct sl_sim_program *table, int rank) {
   const struct sl_program *program = table->program;
   SL_TRY(sl_calloc(&table->works, program->op_count, sizeof *table->works));
+  for (size_t i = 0; i < program->op_count; i++) {
+    const struct sl_op *op = &program->ops[i];
+    if (is_call(op)) SL_TRY(check_lane(op));
+    table->works[i] = sl_work_of(op, sl_op_slices(program, op), is_call(op) ? members_of(plan, op, rank) : 0);
+  }
+  return SL_OK;
+}
+
+static enum sl_status fill_costs(struct sl_sim *sim, struct sl_sim_program *table) {
+  const struct sl_program *program = table->program;
   SL_TRY(sl_calloc(&table->costs, program->op_count, sizeof *table->costs));
   SL_TRY(sl_calloc(&table->call_ops, program->op_count, sizeof *table->call_ops));
   for (size_t i = 0; i < program->op_count; i++) {
     const struct sl_op *op = &program->ops[i];
     struct sl_sim_cost *cost = &table->costs[i];
-    const bool call = is_call(op);
-    if (call) SL_TRY(check_lane(op));
-    const int members = call ? members_of(sim->job->plan, op, rank) : 0;
-    table->works[i] = sl_work_of(op, sl_op_slices(program, op), members);
-    if (call) {
+    if (is_call(op)) {
       if (op->group < SL_GROUP_COUNT) sim->meets[op->lane][op->group] = true;
       cost->call = table->call_count;
       table->call_ops[table->call_count++] = (int32_t)i;
@@ -107,7 +113,8 @@ static enum sl_status fill_classes(struct sl_sim *sim) {
     for (int kind = 0; kind < SL_PROGRAM_COUNT; kind++) {
       struct sl_sim_program *table = &sim->programs[c][kind];
       table->program = &job->classes[c].programs[kind];
-      SL_TRY(fill_costs(sim, table, job->classes[c].first_rank));
+      SL_TRY(fill_works(job->plan, table, job->classes[c].first_rank));
+      SL_TRY(fill_costs(sim, table));
       SL_TRY(fill_order(table));
       if (kind == SL_PROGRAM_STEP) SL_TRY(fill_rows(table, &sim->rows[c]));
     }
