@@ -107,18 +107,13 @@ static double sim_now(void *state) {
   return sim->time;
 }
 
-/* Relative, of the step that `rank` runs; its collectives as if dp ranks met in each. */
+/* Relative, of the step that `rank` runs. */
 static enum sl_status step_error(const struct sl_sim *sim, const struct sl_sim_rank *rank, double *relative) {
   const struct sl_sim_program *table = &sim->programs[rank->class_index][SL_PROGRAM_STEP];
   const struct sl_program *program = table->program;
   struct sl_cost_error error;
   SL_TRY(sl_cost_error_open(&error, &sim->cost_rank));
-  for (size_t i = 0; i < program->issue_count && sim->cost_rank.costs->count > 0; i++) {
-    const struct sl_op *op = &program->ops[program->issues[i].op];
-    struct sl_work work = table->works[program->issues[i].op];
-    if (work.members > 0) work = sl_work_of(op, sl_op_slices(program, op), sim->job->plan->dp);
-    sl_cost_error_add(&error, &work);
-  }
+  for (size_t i = 0; i < program->issue_count; i++) sl_cost_error_add(&error, &table->works[program->issues[i].op]);
   *relative = sl_cost_error_relative(&error, sim->runs);
   sl_cost_error_close(&error);
   return SL_OK;

@@ -36,6 +36,28 @@ static void a_step_ends_with_its_overhead(void **state) {
   }
 }
 
+/* 3 s of compute, known exactly, and 4 s of an all-reduce over tp, known to 10 %: each collective counts as one of its own
+ * group, though dp has one member. */
+static void an_error_bar_knows_the_group_of_each_call(void **state) {
+  (void)state;
+  struct sl_op_cost entries[] = {
+      {.kind = SL_OP_FILL, .ranks = 2, .seconds = {[SL_TERM_LAUNCH] = 3}},
+      {.kind = SL_OP_ALL_REDUCE, .dtype = SL_U8, .ranks = 2, .seconds = {[SL_TERM_LAUNCH] = 4}, .scatter = 0.1}};
+  struct world w;
+  struct drive d;
+  struct sl_exec_report report;
+  world_init(&w, 1, 1, 2);
+  w.cluster.op_costs = (struct sl_op_costs){.count = 2, .items = entries};
+  add_work(step_of(&w, 0), 1);
+  add_collective(step_of(&w, 0), SL_OP_ALL_REDUCE, SL_GROUP_TP, 10, 2);
+  assert_int_equal(drive_open(&d, &w, true, 64), SL_OK);
+  assert_int_equal(sl_exec_sim.report(d.state, 0, &report), SL_OK);
+  assert_time(report.step_error, 0.1 * 4 / 7);
+  free(report.traffic);
+  drive_close(&d);
+  world_free(&w);
+}
+
 static void a_lane_runs_in_order(void **state) {
   (void)state;
   struct world w;
@@ -714,6 +736,7 @@ static void a_report_counts_one_step(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_step_ends_with_its_overhead),
+      cmocka_unit_test(an_error_bar_knows_the_group_of_each_call),
       cmocka_unit_test(a_lane_runs_in_order),
       cmocka_unit_test(lanes_overlap_until_a_wait_joins_them),
       cmocka_unit_test(a_gather_one_layer_ahead_hides_behind_compute),
