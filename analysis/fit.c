@@ -2,8 +2,9 @@
  * between ops, and says of each number that it sets where it comes from. See fit.h. */
 #include "analysis/fit.h"
 
+#include "core/base/stats.h"
 #include "core/cluster/provenance.h"
-#include "core/program/program.h"
+#include "cost/measured.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -17,12 +18,14 @@ static bool belongs(const struct sl_point *p, const struct sl_op_cost *c) {
   return p->kind == c->kind && p->variant == c->variant && p->dtype == c->dtype && p->ranks == c->ranks;
 }
 
-static double cache_of(const struct sl_fit *fit, int ranks) {
-  return (double)fit->profile.device.cache_bytes / ranks;
+/* A point's work as the ranks that ran at once found it. */
+static struct sl_work work_of(const struct sl_fit *fit, const struct sl_point *p, int ranks) {
+  const struct sl_work work = sl_point_work(p);
+  return sl_cost_as_measured(&fit->profile.device, ranks, &work);
 }
 
 void sl_fit_group_free(struct sl_fit_group *group) {
-  free(group->quantity);
+  free(group->works);
   free(group->seconds);
   free(group->spread);
   free(group->count);
@@ -36,7 +39,7 @@ enum sl_status sl_fit_gather(struct sl_fit_group *g, const struct sl_fit *fit, c
                              const char *source, bool only) {
   const struct sl_points *points = &fit->merged;
   bool models = false;
-  SL_TRY(sl_calloc(&g->quantity, points->count, sizeof *g->quantity));
+  SL_TRY(sl_calloc(&g->works, points->count, sizeof *g->works));
   SL_TRY(sl_calloc(&g->seconds, points->count, sizeof *g->seconds));
   SL_TRY(sl_calloc(&g->spread, points->count, sizeof *g->spread));
   SL_TRY(sl_calloc(&g->count, points->count, sizeof *g->count));
@@ -45,7 +48,7 @@ enum sl_status sl_fit_gather(struct sl_fit_group *g, const struct sl_fit *fit, c
   for (size_t i = 0; i < points->count; i++) {
     const struct sl_point *p = &points->items[i];
     if (!belongs(p, cost) || (source != NULL && (strcmp(p->source, source) == 0) != only)) continue;
-    sl_point_quantities(p, cache_of(fit, p->ranks), g->quantity[g->n]);
+    g->works[g->n] = work_of(fit, p, p->ranks);
     g->seconds[g->n] = p->median_s;
     g->spread[g->n] = p->low_s > 0 ? log(p->high_s / p->low_s) / 2.56 : 1;
     if (models && is_program(p)) g->spread[g->n] = hypot(g->spread[g->n], of_programs);
@@ -66,12 +69,12 @@ static enum sl_status fit_entry(struct sl_fit *fit, int entry) {
     cost->relative_stderr[SL_TERM_LAUNCH] = cost->scatter = 0.3;
     cost->correlation[SL_TERM_LAUNCH][SL_TERM_LAUNCH] = 1;
   } else {
-    SL_GO(sl_fit_entry(cost, (const double(*)[SL_TERM_COUNT])g.quantity, g.seconds, g.spread, g.n));
+    SL_GO(sl_fit_entry(cost, g.works, g.seconds, g.spread, g.n));
   }
   for (size_t i = 0, k = 0; i < fit->merged.count; i++) {
     const struct sl_point *p = &fit->merged.items[i];
     if (belongs(p, cost))
-      fit->rows[fit->count++] = (struct sl_fit_row){p, entry, sl_op_cost_seconds(cost, g.quantity[k++])};
+      fit->rows[fit->count++] = (struct sl_fit_row){p, entry, sl_op_cost_seconds(cost, &g.works[k++])};
   }
 fail:
   sl_fit_group_free(&g);
@@ -108,18 +111,13 @@ void sl_fit_set(struct sl_fit *fit, const char *path, const char *reason) {
 
 /* --- whole steps --- */
 
-static int compare(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 double sl_fit_median(double *values, size_t n, double *error) {
   *error = 0;
   if (n == 0) return 0;
-  qsort(values, n, sizeof *values, compare);
-  const double median = n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+  sl_stats_sort(values, n);
+  const double median = sl_stats_median(values, n);
   for (size_t i = 0; i < n; i++) values[i] = fabs(values[i] - median);
-  qsort(values, n, sizeof *values, compare);
+  sl_stats_sort(values, n);
   *error = 1.2533 * values[n / 2] / 0.6745 / sqrt((double)n);
   return median;
 }
@@ -130,9 +128,8 @@ double sl_fit_communication(const struct sl_fit *fit, const struct sl_point_step
     const struct sl_point_call *c = &s->calls[i];
     const struct sl_op_cost *cost = sl_op_cost_find(&fit->profile.op_costs, c->kind, c->variant, c->dtype, s->ranks);
     const struct sl_point p = {.kind = c->kind, .dtype = c->dtype, .parts = c->parts, .bytes = c->bytes};
-    double quantity[SL_TERM_COUNT];
-    sl_point_quantities(&p, cache_of(fit, s->ranks), quantity);
-    if (cost != NULL) sum += c->count * sl_op_cost_seconds(cost, quantity);
+    const struct sl_work work = work_of(fit, &p, s->ranks);
+    if (cost != NULL) sum += c->count * sl_op_cost_seconds(cost, &work);
   }
   return sum;
 }

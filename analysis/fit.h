@@ -1,7 +1,7 @@
 /* The fit of a profile to measured points by nonlinear least squares (GSL).
  *
  * One entry of the profile's op_costs for each (op, variant, type, ranks) that has points. The model is the sum of
- * sl_op_quantities, each times exp(theta); the residual of a point is ln(model / seconds), so all sizes weigh alike, and
+ * the terms of its work (sl_work), each times exp(theta); the residual of a point is ln(model / seconds), so all sizes weigh alike, and
  * a term cannot become negative. seconds is the median over the rounds of a calibration, of a round the median, at most
  * 1.15 times the 10th percentile: beyond that others were busy (fit_rounds.c). Weights: 1 / (s0^2 + s^2), s being the
  * point's spread ln(high / low) / 2.56 between the 10th and the 90th percentile of the rounds, and s0 = 0.03; a point of a benchmark program, whose operands no cache holds, has 0.1 more where models have points of the
@@ -42,8 +42,8 @@ void sl_fit_free(struct sl_fit *fit);
  * the range expected, when the points led to a number that no profile may have. */
 enum sl_status sl_fit_check(const json_t *profile, const char *name);
 
-/* One entry: `n` points of one (op, variant, type, ranks) and their quantities. `cost` has its names set. */
-enum sl_status sl_fit_entry(struct sl_op_cost *cost, const double (*quantity)[SL_TERM_COUNT], const double *seconds,
+/* One entry: `n` points of one (op, variant, type, ranks) and their works, bytes told apart by the cache. `cost` has its names set. */
+enum sl_status sl_fit_entry(struct sl_op_cost *cost, const struct sl_work *works, const double *seconds,
                             const double *spread, size_t n);
 
 /* --- fit_rounds.c --- */
@@ -71,12 +71,12 @@ void sl_fit_formulas(struct sl_fit *fit);
 void sl_fit_found(struct sl_fit *fit, const char *path, double error);
 void sl_fit_set(struct sl_fit *fit, const char *path, const char *reason);
 
-/* Median of values[0..n), which are sorted, and its standard error from the median absolute deviation; 0 of none. */
+/* Median of values[0..n), which are left in another order, and its standard error from the median absolute deviation; 0 of none. */
 double sl_fit_median(double *values, size_t n, double *error);
 
 /* The points of one entry, as sl_fit_entry wants them. */
 struct sl_fit_group {
-  double (*quantity)[SL_TERM_COUNT];
+  struct sl_work *works;
   double *seconds, *spread, *count;
   size_t n;
 };

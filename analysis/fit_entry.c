@@ -7,13 +7,15 @@
 
 #ifndef SL_HAVE_GSL
 
-enum sl_status sl_fit_entry(struct sl_op_cost *cost, const double (*quantity)[SL_TERM_COUNT], const double *seconds,
+enum sl_status sl_fit_entry(struct sl_op_cost *cost, const struct sl_work *works, const double *seconds,
                             const double *spread, size_t n) {
-  (void)cost, (void)quantity, (void)seconds, (void)spread, (void)n;
+  (void)cost, (void)works, (void)seconds, (void)spread, (void)n;
   return sl_fail(SL_ERR_ABSENT, "fitting needs GSL, which was absent when shardlab-analyze was built");
 }
 
 #else
+
+#include "core/base/stats.h"
 
 #include <gsl/gsl_errno.h>
 #include <gsl/gsl_multifit_nlinear.h>
@@ -23,7 +25,7 @@ static const double cauchy = 2.385;     /* 95 % efficiency on normal residuals *
 enum { ROUNDS = 6, ITERATIONS = 100 };
 
 struct problem {
-  const double (*quantity)[SL_TERM_COUNT];
+  const struct sl_work *works;
   const double *seconds;
   size_t n;
   int term[SL_TERM_COUNT]; /* of each parameter */
@@ -32,7 +34,7 @@ struct problem {
 
 static double model_of(const struct problem *q, const gsl_vector *theta, size_t i) {
   double sum = 0;
-  for (size_t j = 0; j < q->p; j++) sum += exp(gsl_vector_get(theta, j)) * q->quantity[i][q->term[j]];
+  for (size_t j = 0; j < q->p; j++) sum += exp(gsl_vector_get(theta, j)) * q->works[i].terms[q->term[j]];
   return sum;
 }
 
@@ -47,7 +49,7 @@ static int jacobian(const gsl_vector *theta, void *context, gsl_matrix *out) {
   for (size_t i = 0; i < q->n; i++) {
     const double model = model_of(q, theta, i);
     for (size_t j = 0; j < q->p; j++)
-      gsl_matrix_set(out, i, j, exp(gsl_vector_get(theta, j)) * q->quantity[i][q->term[j]] / model);
+      gsl_matrix_set(out, i, j, exp(gsl_vector_get(theta, j)) * q->works[i].terms[q->term[j]] / model);
   }
   return GSL_SUCCESS;
 }
@@ -57,7 +59,7 @@ static void start(const struct problem *q, gsl_vector *theta) {
   for (size_t j = 0; j < q->p; j++) {
     double least = INFINITY;
     for (size_t i = 0; i < q->n; i++)
-      if (q->quantity[i][q->term[j]] > 0) least = fmin(least, q->seconds[i] / q->quantity[i][q->term[j]]);
+      if (q->works[i].terms[q->term[j]] > 0) least = fmin(least, q->seconds[i] / q->works[i].terms[q->term[j]]);
     gsl_vector_set(theta, j, log(least / (double)q->p));
   }
 }
@@ -77,17 +79,11 @@ static void reweight(const struct problem *q, const struct solution *s, const do
   }
 }
 
-static int compare(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 /* Robust scale of the residuals: median of |r| / 0.6745, widened for the parameters. */
 static double scale_of(const struct problem *q, const struct solution *s, double *work) {
   for (size_t i = 0; i < q->n; i++) work[i] = fabs(log(model_of(q, s->theta, i) / q->seconds[i]));
-  qsort(work, q->n, sizeof *work, compare);
-  const double median = q->n % 2 ? work[q->n / 2] : (work[q->n / 2 - 1] + work[q->n / 2]) / 2;
-  return fmax(median / 0.6745 * sqrt((double)q->n / (double)(q->n - q->p)), 1e-6);
+  sl_stats_sort(work, q->n);
+  return fmax(sl_stats_median(work, q->n) / 0.6745 * sqrt((double)q->n / (double)(q->n - q->p)), 1e-6);
 }
 
 static int solve_once(const struct problem *q, struct solution *s) {
@@ -131,7 +127,7 @@ static int solve(const struct problem *q, const double *spread, struct solution 
 static bool needed(const struct problem *q, size_t j) {
   for (size_t i = 0; i < q->n; i++) {
     double others = 0;
-    for (size_t k = 0; k < q->p; k++) others += k == j ? 0 : q->quantity[i][q->term[k]];
+    for (size_t k = 0; k < q->p; k++) others += k == j ? 0 : q->works[i].terms[q->term[k]];
     if (!(others > 0)) return true;
   }
   return false;
@@ -151,7 +147,7 @@ static int superfluous(const struct problem *q, const struct solution *s) {
     double most = 0;
     if (needed(q, j)) continue;
     for (size_t i = 0; i < q->n; i++)
-      most = fmax(most, exp(gsl_vector_get(s->theta, j)) * q->quantity[i][q->term[j]] / model_of(q, s->theta, i));
+      most = fmax(most, exp(gsl_vector_get(s->theta, j)) * q->works[i].terms[q->term[j]] / model_of(q, s->theta, i));
     const double error = sqrt(gsl_matrix_get(s->covariance, j, j));
     if (!(error < 1.5)) most = fmin(most, 0.01 / fmax(error, 1.5));
     if (most < least) least = most, worst = (int)j;
@@ -205,7 +201,7 @@ static enum sl_status attempt(struct sl_op_cost *cost, const struct problem *q, 
 static void choose_terms(struct problem *q) {
   for (int t = 0; t < SL_TERM_COUNT; t++) {
     bool seen = false;
-    for (size_t i = 0; i < q->n; i++) seen |= q->quantity[i][t] > 0;
+    for (size_t i = 0; i < q->n; i++) seen |= q->works[i].terms[t] > 0;
     if (seen) q->term[q->p++] = t;
   }
   const int first = q->term[0];
@@ -218,9 +214,9 @@ static void choose_terms(struct problem *q) {
   if (q->p >= q->n) q->p = 1, q->term[0] = first;
 }
 
-enum sl_status sl_fit_entry(struct sl_op_cost *cost, const double (*quantity)[SL_TERM_COUNT], const double *seconds,
+enum sl_status sl_fit_entry(struct sl_op_cost *cost, const struct sl_work *works, const double *seconds,
                             const double *spread, size_t n) {
-  struct problem q = {.quantity = quantity, .seconds = seconds, .n = n};
+  struct problem q = {.works = works, .seconds = seconds, .n = n};
   gsl_error_handler_t *old = gsl_set_error_handler_off();
   enum sl_status status = n < 2 ? sl_fail(SL_ERR_INPUT, "a fit needs 2 points or more, got %zu", n) : SL_OK;
   choose_terms(&q);

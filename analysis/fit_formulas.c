@@ -2,8 +2,6 @@
  * stand in for where they have an entry. See fit.h. */
 #include "analysis/fit.h"
 
-#include "core/program/program.h"
-
 #include <math.h>
 
 /* The plain entry of this type and no stand-in for it; NULL where it says nothing of `term`. */

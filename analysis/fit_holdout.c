@@ -61,9 +61,9 @@ static enum sl_status hold_out(const struct sl_fit *fit, int e, const char *name
   SL_GO(sl_fit_gather(&out, fit, &cost, name, true));
   for (size_t i = 0; i < out.n; i++) *measured += out.count[i] * out.seconds[i];
   if (out.n == 0 || rest.n < LEAST_POINTS) goto fail;
-  SL_GO(sl_fit_entry(&cost, (const double(*)[SL_TERM_COUNT])rest.quantity, rest.seconds, rest.spread, rest.n));
+  SL_GO(sl_fit_entry(&cost, rest.works, rest.seconds, rest.spread, rest.n));
   *predicted = 0;
-  for (size_t i = 0; i < out.n; i++) *predicted += out.count[i] * sl_op_cost_seconds(&cost, out.quantity[i]);
+  for (size_t i = 0; i < out.n; i++) *predicted += out.count[i] * sl_op_cost_seconds(&cost, &out.works[i]);
 fail:
   sl_fit_group_free(&rest);
   sl_fit_group_free(&out);

@@ -2,8 +2,8 @@
 #include "analysis/fit.h"
 
 #include "analysis/plot.h"
+#include "core/base/stats.h"
 #include "core/base/units.h"
-#include "core/program/program.h"
 
 #include <errno.h>
 #include <math.h>
@@ -39,21 +39,16 @@ static enum sl_status write_csv(const struct sl_fit *fit, const char *folder) {
   return close_file(out, "residuals.csv");
 }
 
-static int compare(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 static void put_entry(const struct sl_fit *fit, int entry, double *work, FILE *out) {
   const struct sl_op_cost *c = &fit->profile.op_costs.items[entry];
   size_t n = 0;
   for (size_t i = 0; i < fit->count; i++)
     if (fit->rows[i].entry == entry) work[n++] = fabs(fit->rows[i].fitted_s / fit->rows[i].point->median_s - 1);
   if (n == 0) return;
-  qsort(work, n, sizeof *work, compare);
+  sl_stats_sort(work, n);
   fprintf(out, "| %s | %s | %s | %d | %zu | %.1f %% | %.1f %% | %.1f %% |", sl_op_name((enum sl_op_kind)c->kind),
-          sl_variant_name(c->variant), sl_dtype_name(c->dtype), c->ranks, n, 100 * work[n / 2], 100 * work[n - 1],
-          100 * c->holdout);
+          sl_variant_name(c->variant), sl_dtype_name(c->dtype), c->ranks, n, 100 * sl_stats_median(work, n),
+          100 * work[n - 1], 100 * c->holdout);
   for (int t = 0; t < SL_TERM_COUNT; t++)
     if (c->seconds[t] > 0)
       fprintf(out, " %s %.4g (+- %.1f %%)", sl_term_key((enum sl_term)t),

@@ -3,6 +3,8 @@
  * cores apart, makes all repeats of a round slow alike, so only another round can tell how far that goes. */
 #include "analysis/fit.h"
 
+#include "core/base/stats.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,17 +12,6 @@
 double sl_fit_undisturbed(double low_s, double median_s) {
   static const double most = 1.15; /* of the median over the 10th percentile; quiet machines have 1.02 to 1.08 */
   return low_s > 0 ? fmin(median_s, most * low_s) : median_s;
-}
-
-static int compare(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-static double quantile(const double *sorted, size_t n, double q) {
-  const double at = q * (double)(n - 1);
-  const size_t i = (size_t)at;
-  return i + 1 < n ? sorted[i] + (at - (double)i) * (sorted[i + 1] - sorted[i]) : sorted[i];
 }
 
 static bool alike(const struct sl_point *a, const struct sl_point *b) {
@@ -41,10 +32,8 @@ static struct sl_point merged(const struct sl_points *points, size_t first, bool
     seconds[n++] = sl_fit_undisturbed(q->low_s, q->median_s);
     p.repeats += q->repeats;
   }
-  qsort(seconds, n, sizeof *seconds, compare);
-  p.low_s = quantile(seconds, n, 0.1);
-  p.median_s = quantile(seconds, n, 0.5);
-  p.high_s = quantile(seconds, n, 0.9);
+  const struct sl_stats_range of_rounds = sl_stats_range(seconds, n);
+  p.low_s = of_rounds.low, p.median_s = of_rounds.median, p.high_s = of_rounds.high;
   return p;
 }
 

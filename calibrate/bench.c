@@ -352,7 +352,7 @@ static enum sl_status open_class(struct sl_class *c, int stage, int rank_count,
 }
 
 static enum sl_status open_job(struct sl_job *job, const struct sl_plan *plan, const struct sl_calibration_grid *grid) {
-  *job = (struct sl_job){.plan = plan, .class_count = plan->pp, .classes_per_stage = 1};
+  *job = (struct sl_job){.plan = plan, .class_count = plan->pp, .classes_per_pp_rank = 1};
   SL_TRY(sl_calloc(&job->classes, (size_t)plan->pp, sizeof *job->classes));
   for (int i = 0; i < plan->pp; i++) SL_TRY(open_class(&job->classes[i], i, plan->world / plan->pp, grid));
   return SL_OK;
@@ -390,9 +390,9 @@ static enum sl_status communication_job(struct sl_job *job, const struct sl_plan
   return SL_OK;
 }
 
-/* A plan for a job without a model: only its coordinates, its configuration and its cluster are used. */
+/* A plan for a job without a model: only its coordinates, its configuration and its cluster are used. The model is one of
+ * as many layers as a pipeline here has ranks. */
 static enum sl_status run_job(struct sl_calibration *c, bool communication, int pp) {
-  static const char config_text[] = "{\"train_micro_batch_size_per_gpu\":1,\"optimizer\":{\"type\":\"AdamW\"}}";
   static const char model_text[] = "{\"model_type\":\"mlp\",\"dims\":[3,5,2]}";
   struct sl_model model = {0};
   struct sl_config config = {0};
@@ -402,6 +402,9 @@ static enum sl_status run_job(struct sl_calibration *c, bool communication, int 
   struct sl_json doc;
   enum sl_status status;
   const char *text = c->text;
+  char config_text[128];
+  snprintf(config_text, sizeof config_text,
+           "{\"train_micro_batch_size_per_gpu\":1,\"optimizer\":{\"type\":\"AdamW\"},\"shardlab\":{\"pp\":%d}}", pp);
   SL_TRY(sl_json_parse(&doc, "calibration", model_text, strlen(model_text)));
   status = sl_model_from_json(&model, &doc);
   sl_json_free(&doc);
@@ -409,8 +412,6 @@ static enum sl_status run_job(struct sl_calibration *c, bool communication, int 
   SL_GO(sl_config_parse(&config, "calibration", config_text, strlen(config_text), false));
   SL_GO(sl_cluster_load(&cluster, c->grid->cluster));
   SL_GO(sl_plan_build(&plan, &model, &config, &cluster, c->ranks));
-  plan.pp = pp; /* stages of nothing: a model of this size could not be cut */
-  plan.dp /= pp;
   SL_GO(communication ? communication_job(&job, &plan, c->grid, c->quick)
                       : sl_calibration_bench_job(&job, &plan, c->grid, c->quick, c->tf32));
   c->text = NULL;
@@ -418,7 +419,6 @@ static enum sl_status run_job(struct sl_calibration *c, bool communication, int 
 fail:
   c->text = text;
   sl_job_free(&job);
-  plan.pp = 1;
   sl_plan_free(&plan);
   sl_cluster_free(&cluster);
   sl_config_free(&config);

@@ -6,7 +6,8 @@
  * short for every step in which that rank waited. */
 #include "calibrate/calibrate.h"
 
-#include "core/op/wire.h"
+#include "core/base/stats.h"
+#include "core/op/work.h"
 #include "core/program/program.h"
 
 #include <stdlib.h>
@@ -28,22 +29,9 @@ static void observe(void *context, int local, int64_t step, const struct sl_prog
   r->seconds[(int64_t)done->index * r->steps + step] = done->end_s - done->start_s;
 }
 
-static int compare(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-static double quantile(const double *sorted, size_t n, double q) {
-  const double at = q * (double)(n - 1);
-  const size_t i = (size_t)at;
-  return i + 1 < n ? sorted[i] + (at - (double)i) * (sorted[i + 1] - sorted[i]) : sorted[i];
-}
-
 static void put_times(double *times, size_t n, double *low, double *median, double *high) {
-  qsort(times, n, sizeof *times, compare);
-  *low = quantile(times, n, 0.1);
-  *median = quantile(times, n, 0.5);
-  *high = quantile(times, n, 0.9);
+  const struct sl_stats_range range = sl_stats_range(times, n);
+  *low = range.low, *median = range.median, *high = range.high;
 }
 
 void sl_calibration_follow_slowest(double *seconds, const double *all, int ranks, const struct sl_program *program,
@@ -88,19 +76,14 @@ fail:
 
 static struct sl_point describe(const struct sl_calibration *c, const struct sl_program *p, const struct sl_op *op,
                                 const char *source) {
-  const enum sl_op_class op_class = sl_op_class_of(op->kind);
-  struct sl_point point = {.kind = op->kind,
-                           .variant = sl_op_variant(op, sl_op_slices(p, op)),
-                           .dtype = op->dtype,
+  const struct sl_work work = sl_work_of(op, sl_op_slices(p, op), c->ranks);
+  struct sl_point point = {.kind = work.kind,
+                           .variant = work.variant,
+                           .dtype = work.dtype,
                            .ranks = c->ranks,
-                           .parts = op_class == SL_CLASS_COLLECTIVE ? sl_op_parts(op) : 1};
+                           .parts = work.parts,
+                           .bytes = work.bytes};
   memcpy(point.dim, op->dim, sizeof point.dim);
-  if (op_class == SL_CLASS_P2P)
-    point.bytes = (double)sl_op_comm_bytes(op);
-  else if (op_class == SL_CLASS_COLLECTIVE)
-    point.bytes = sl_op_most_wire_bytes(op, sl_op_slices(p, op), c->ranks);
-  else
-    point.bytes = sl_op_bytes(op, sl_op_slices(p, op));
   snprintf(point.source, sizeof point.source, "%s", source);
   return point;
 }

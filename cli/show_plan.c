@@ -80,7 +80,7 @@ static void print_layout(const struct sl_setup *setup, FILE *out) {
       fprintf(out, "  sharded over %d ranks in %d unit%s: %lld elements each, %lld of padding in all\n",
               layout->members, layout->unit_count, layout->unit_count > 1 ? "s" : "", (long long)layout->shard_numel,
               (long long)(layout->padded - layout->numel));
-    const struct sl_class *c = &setup->job.classes[s * setup->job.classes_per_stage];
+    const struct sl_class *c = &setup->job.classes[s * setup->job.classes_per_pp_rank];
     static const char *const names[] = {"parameters", "gradients", "first moment", "second moment", "master weights"};
     static const char *const forms[] = {"none", "whole", "own shard", "whole, own shard reduced"};
     fprintf(out, "  %-16s %-26s %s\n", "state", "a rank holds", "bytes");
@@ -110,7 +110,7 @@ static json_t *rank_json(const struct sl_plan *plan, int rank) {
 
 static json_t *holding_json(const struct sl_setup *setup, int s) {
   const struct sl_pp_rank *pp_rank = &setup->plan.pp_ranks[s];
-  const struct sl_class *c = &setup->job.classes[s * setup->job.classes_per_stage];
+  const struct sl_class *c = &setup->job.classes[s * setup->job.classes_per_pp_rank];
   static const char *const names[] = {"parameter_bytes", "gradient_bytes", "moment1_bytes", "moment2_bytes",
                                       "master_bytes"};
   json_t *state = json_object(), *tensors = json_array(), *stages = json_array();

@@ -1,7 +1,7 @@
 /* The simulator's executor table; sim.h says what it models, lanes.c is the clockwork. */
 #include "sim/sim.h"
 
-#include "sim/error.h"
+#include "cost/error.h"
 #include "sim/state.h"
 
 #include <stdlib.h>
@@ -107,6 +107,18 @@ static double sim_now(void *state) {
   return sim->time;
 }
 
+/* Relative, of the step that `rank` runs. */
+static enum sl_status step_error(const struct sl_sim *sim, const struct sl_sim_rank *rank, double *relative) {
+  const struct sl_sim_program *table = &sim->programs[rank->class_index][SL_PROGRAM_STEP];
+  const struct sl_program *program = table->program;
+  struct sl_cost_error error;
+  SL_TRY(sl_cost_error_open(&error, &sim->cost_rank));
+  for (size_t i = 0; i < program->issue_count; i++) sl_cost_error_add(&error, &table->works[program->issues[i].op]);
+  *relative = sl_cost_error_relative(&error, sim->runs);
+  sl_cost_error_close(&error);
+  return SL_OK;
+}
+
 static enum sl_status sim_report(void *state, int local, struct sl_exec_report *out) {
   const struct sl_sim *sim = state;
   const struct sl_sim_rank *rank = &sim->ranks[local];
@@ -114,8 +126,8 @@ static enum sl_status sim_report(void *state, int local, struct sl_exec_report *
   *out = (struct sl_exec_report){
       .call_hash = rank->call_hash,
       .context_bytes = sim->cost_rank.device->context_bytes,
-      .step_error = sl_cost_step_error(&sim->cost_rank, &c->programs[SL_PROGRAM_STEP], sim->job->plan->dp, sim->runs),
   };
+  SL_TRY(step_error(sim, rank, &out->step_error));
   memcpy(out->arena_bytes, c->arena_bytes, sizeof out->arena_bytes);
   return sl_traffic_copy(&rank->traffic, &out->traffic, &out->traffic_count);
 }

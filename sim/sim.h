@@ -2,7 +2,7 @@
  *
  * Each simulated rank has the program's lanes. An op starts when its lane predecessor and its waits are complete. A
  * collective moves bytes from the moment when every member of its group has reached it, a send and its receive when
- * both have; all of them end together, sim/cost.h says after how long. A completion's start_s is when that rank reached
+ * both have; all of them end together, cost/collective.h says after how long. A completion's start_s is when that rank reached
  * the op (as a backend sees it: the call is made and waits for the others), so it includes the wait for the slower
  * ranks; so does the traffic's time_s.
  *

@@ -2,6 +2,7 @@
 #include "sim/state.h"
 
 #include "core/base/status.h"
+#include "cost/measured.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -9,13 +10,12 @@
 enum { TEXT_BYTES = 400 };
 
 /* What stands in for the ops of this kind and type; NULL: they were measured, or nobody need know. */
-static const char *stand_in(const struct sl_cost_rank *rank, const struct sl_program *program, const struct sl_op *op) {
-  if (sl_op_class_of(op->kind) == SL_CLASS_CONTROL || sl_op_is_comm(op->kind)) return NULL;
-  const struct sl_op_cost *cost =
-      sl_op_cost_find(rank->costs, (int)op->kind, sl_op_variant(op, sl_op_slices(program, op)), op->dtype, rank->ranks);
-  if (cost == NULL) return "the formulas of its device";
-  if (cost->dtype != op->dtype) return sl_dtype_name(cost->dtype);
-  return sl_cost_stands_in(cost, program, op) ? "the product without it" : NULL;
+static const char *stand_in(const struct sl_cost_rank *rank, const struct sl_work *work) {
+  if (work->members > 0 || sl_op_class_of(work->kind) == SL_CLASS_CONTROL) return NULL;
+  const struct sl_op_cost *entry = sl_cost_entry(rank, work);
+  if (entry == NULL) return "the formulas of its device";
+  if (entry->dtype != work->dtype) return sl_dtype_name(entry->dtype);
+  return sl_cost_stands_in(entry, work) ? "the product without it" : NULL;
 }
 
 void sl_sim_say_stand_ins(const struct sl_sim *sim) {
@@ -23,10 +23,10 @@ void sl_sim_say_stand_ins(const struct sl_sim *sim) {
   char text[TEXT_BYTES] = "";
   if (sim->cost_rank.costs->count == 0) return;
   for (int c = 0; c < sim->job->class_count; c++) {
-    const struct sl_program *p = &sim->job->classes[c].programs[SL_PROGRAM_STEP];
-    for (size_t i = 0; i < p->op_count; i++) {
-      const struct sl_op *op = &p->ops[i];
-      const char *other = stand_in(&sim->cost_rank, p, op);
+    const struct sl_sim_program *p = &sim->programs[c][SL_PROGRAM_STEP];
+    for (size_t i = 0; i < p->program->op_count; i++) {
+      const struct sl_op *op = &p->program->ops[i];
+      const char *other = stand_in(&sim->cost_rank, &p->works[i]);
       const size_t length = strlen(text);
       const struct sl_op epilogue = sl_op_epilogue(op);
       const int which = epilogue.kind != SL_OP_COUNT ? SL_OP_COUNT + (int)epilogue.kind : (int)op->kind;

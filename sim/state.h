@@ -11,7 +11,7 @@
 
 #include "core/run/executor.h"
 #include "core/run/traffic.h"
-#include "sim/cost.h"
+#include "cost/share.h"
 #include "sim/queue.h"
 
 /* An op of a class's program. */
@@ -24,6 +24,7 @@ struct sl_sim_cost {
 /* One program of a class: what its ranks share. */
 struct sl_sim_program {
   const struct sl_program *program;
+  struct sl_work *works;     /* per op: what the formulas of cost/ take */
   struct sl_sim_cost *costs; /* per op */
   int32_t *call_ops;         /* the op of each call */
   int32_t call_count;
@@ -140,7 +141,7 @@ void sl_sim_say_stand_ins(const struct sl_sim *sim);
 /* tables.c */
 enum sl_status sl_sim_tables(struct sl_sim *sim);
 void sl_sim_tables_free(struct sl_sim *sim);
-/* topology.c: what a ring through a group's members is like to each of them (zero for one member; cost.h has the formula),
+/* topology.c: what a ring through a group's members is like to each of them (zero for one member; cost/collective.h has the formula),
  * and the slowest link between two ranks of a pipeline. */
 struct sl_link sl_sim_group_link(const struct sl_plan *plan, const struct sl_members *m);
 int sl_sim_peer_rank(const struct sl_plan *plan, int rank, int stage);

@@ -1,6 +1,8 @@
 /* What can be known before the clock runs: per class the cost and lane order of its programs' ops, per rank its calls,
  * and the groups in which simulated ranks meet. */
 #include "core/op/wire.h"
+#include "cost/collective.h"
+#include "cost/compute.h"
 #include "sim/state.h"
 
 #include <stdlib.h>
@@ -22,6 +24,32 @@ static enum sl_status check_lane(const struct sl_op *op) {
                  sl_op_name(op->kind), (int)op->group, sl_lane_name(op->lane));
 }
 
+/* The ranks that meet in `op` of a program: the groups of its ranks are of one size. */
+static int members_of(const struct sl_plan *plan, const struct sl_op *op, int rank) {
+  return sl_op_class_of(op->kind) == SL_CLASS_P2P ? 2 : sl_plan_group(plan, op->group, rank).size;
+}
+
+/* Seconds of an op at full speed. A step has an end of its own, which only a program knows. */
+static enum sl_status compute_seconds(const struct sl_sim *sim, const struct sl_program *program,
+                                      const struct sl_work *work, double *seconds) {
+  SL_TRY(sl_cost_compute(&sim->cost_rank, work, seconds));
+  if (work->kind == SL_OP_JOIN && program->kind == SL_PROGRAM_STEP) *seconds += sim->cost_rank.device->step_overhead;
+  return SL_OK;
+}
+
+/* `rank` is one of those whose program it is. */
+static enum sl_status fill_works(const struct sl_plan *plan, struct sl_sim_program *table, int rank) {
+  const struct sl_program *program = table->program;
+  SL_TRY(sl_calloc(&table->works, program->op_count, sizeof *table->works));
+  for (size_t i = 0; i < program->op_count; i++) {
+    const struct sl_op *op = &program->ops[i];
+    if (sl_op_is_comm(op->kind)) SL_TRY(check_lane(op));
+    table->works[i] =
+        sl_work_of(op, sl_op_slices(program, op), sl_op_is_comm(op->kind) ? members_of(plan, op, rank) : 0);
+  }
+  return SL_OK;
+}
+
 static enum sl_status fill_costs(struct sl_sim *sim, struct sl_sim_program *table) {
   const struct sl_program *program = table->program;
   SL_TRY(sl_calloc(&table->costs, program->op_count, sizeof *table->costs));
@@ -30,13 +58,12 @@ static enum sl_status fill_costs(struct sl_sim *sim, struct sl_sim_program *tabl
     const struct sl_op *op = &program->ops[i];
     struct sl_sim_cost *cost = &table->costs[i];
     if (sl_op_is_comm(op->kind)) {
-      SL_TRY(check_lane(op));
       if (op->group < SL_GROUP_COUNT) sim->meets[op->lane][op->group] = true;
       cost->call = table->call_count;
       table->call_ops[table->call_count++] = (int32_t)i;
     } else {
       cost->call = -1;
-      SL_TRY(sl_cost_compute(&sim->cost_rank, program, op, &cost->seconds));
+      SL_TRY(compute_seconds(sim, program, &table->works[i], &cost->seconds));
     }
   }
   return SL_OK;
@@ -82,6 +109,7 @@ static enum sl_status fill_classes(struct sl_sim *sim) {
     for (int kind = 0; kind < SL_PROGRAM_COUNT; kind++) {
       struct sl_sim_program *table = &sim->programs[c][kind];
       table->program = &job->classes[c].programs[kind];
+      SL_TRY(fill_works(job->plan, table, job->classes[c].first_rank));
       SL_TRY(fill_costs(sim, table));
       SL_TRY(fill_order(table));
       if (kind == SL_PROGRAM_STEP) SL_TRY(fill_rows(table, &sim->rows[c]));
@@ -151,21 +179,24 @@ static enum sl_status every_group(struct sl_sim *sim, int *group_of) {
 }
 
 /* The call as `local` makes it; group_of as of every_group, rings[group] of its groups. */
-static enum sl_status fill_call(const struct sl_sim *sim, int local, const struct sl_program *program,
-                                const struct sl_op *op, const int *group_of, const struct sl_link *rings,
-                                struct sl_sim_call *call) {
+static enum sl_status fill_call(const struct sl_sim *sim, int local, const struct sl_sim_program *table, int32_t index,
+                                const int *group_of, const struct sl_link *rings, struct sl_sim_call *call) {
   const struct sl_plan *plan = sim->job->plan;
+  const struct sl_op *op = &table->program->ops[index];
+  const struct sl_work *work = &table->works[index];
   int rank = sim->ranks[local].rank;
   call->bytes = sl_op_comm_bytes(op);
   if (sl_op_class_of(op->kind) == SL_CLASS_P2P) {
-    if (op->peer < 0 || op->peer >= plan->pp || op->peer == sim->ranks[local].class_index) {
-      return sl_fail(SL_ERR_INTERNAL, "%s of stage %d names stage %d, expected another of 0 to %d",
-                     sl_op_name(op->kind), sim->ranks[local].class_index, (int)op->peer, plan->pp - 1);
+    const int own = sim->job->classes[sim->ranks[local].class_index].pp_rank;
+    if (op->peer < 0 || op->peer >= plan->pp || op->peer == own) {
+      return sl_fail(SL_ERR_INTERNAL, "%s of pipeline rank %d names pipeline rank %d, expected another of 0 to %d",
+                     sl_op_name(op->kind), own, (int)op->peer, plan->pp - 1);
     }
+    const int peer = sl_sim_peer_rank(plan, rank, op->peer);
     const struct sl_link *link = sl_sim_peer_link(plan, rank, op->peer);
-    call->partner = sim->fold ? op->peer : sl_sim_peer_rank(plan, rank, op->peer);
+    call->partner = sim->fold ? sl_job_class_of(sim->job, peer) : peer;
     call->wire = op->kind == SL_OP_SEND ? call->bytes : 0;
-    call->seconds = sl_cost_peer(&sim->cost_rank, link, program, op);
+    call->seconds = sl_cost_peer(&sim->cost_rank, link, work);
     return SL_OK;
   }
   struct sl_members m = sl_plan_group(plan, op->group, rank);
@@ -174,8 +205,8 @@ static enum sl_status fill_call(const struct sl_sim *sim, int local, const struc
     return sl_fail(SL_ERR_INTERNAL, "rank %d calls %s of group %s, of which it is no member", rank,
                    sl_op_name(op->kind), sl_group_name(op->group));
   }
-  call->wire = sl_op_wire_bytes(op, sl_op_slices(program, op), m.size, m.index);
-  call->seconds = sl_cost_collective(&sim->cost_rank, &rings[op->group], program, op, m.size);
+  call->wire = sl_op_wire_bytes(op, sl_op_slices(table->program, op), m.size, m.index);
+  call->seconds = sl_cost_collective(&sim->cost_rank, &rings[op->group], work);
   return SL_OK;
 }
 
@@ -190,8 +221,7 @@ static enum sl_status fill_rank(struct sl_sim *sim, int local, const int *group_
     const struct sl_sim_program *table = &sim->programs[rank->class_index][kind];
     SL_TRY(sl_calloc(&rank->calls[kind], (size_t)table->call_count, sizeof **rank->calls));
     for (int i = 0; i < table->call_count; i++) {
-      const struct sl_op *op = &table->program->ops[table->call_ops[i]];
-      SL_TRY(fill_call(sim, local, table->program, op, group_of, rings, &rank->calls[kind][i]));
+      SL_TRY(fill_call(sim, local, table, table->call_ops[i], group_of, rings, &rank->calls[kind][i]));
     }
   }
   const struct sl_traffic_list *rows = &sim->rows[rank->class_index];
@@ -240,6 +270,7 @@ fail:
 void sl_sim_tables_free(struct sl_sim *sim) {
   for (int c = 0; c < sim->job->class_count; c++) {
     for (int kind = 0; kind < SL_PROGRAM_COUNT && sim->programs != NULL; kind++) {
+      free(sim->programs[c][kind].works);
       free(sim->programs[c][kind].costs);
       free(sim->programs[c][kind].call_ops);
       free(sim->programs[c][kind].order_items);

@@ -10,12 +10,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 static void check(const struct sl_points *points) {
   for (size_t i = 0; i < points->count; i++) {
-    double quantity[SL_TERM_COUNT];
     const struct sl_point *p = &points->items[i];
     if (!(p->median_s > 0) || p->low_s > p->median_s || p->high_s < p->median_s || p->ranks < 1) abort();
-    sl_point_quantities(p, 1e6, quantity);
+    const struct sl_work made = sl_point_work(p), work = sl_work_in_cache(&made, 1e6);
     for (int t = 0; t < SL_TERM_COUNT; t++)
-      if (!isfinite(quantity[t]) || quantity[t] < 0) abort();
+      if (!isfinite(work.terms[t]) || work.terms[t] < 0) abort();
   }
   json_t *dump = sl_points_json(points);
   char *text = json_dumps(dump, 0);

@@ -24,7 +24,8 @@ struct world {
   struct sl_job job;
 };
 
-static inline void world_init(struct world *w, int pp, int dp, int tp) {
+/* A pipeline rank has `apart` classes: 1, or dp where each dp coordinate has programs of its own. */
+static inline void world_init_apart(struct world *w, int pp, int dp, int tp, int apart) {
   *w = (struct world){0};
   w->cluster = (struct sl_cluster){.devices_per_node = 1 << 20, .n_link = 1};
   w->cluster.device = (struct sl_device){.name = "unit",
@@ -42,15 +43,19 @@ static inline void world_init(struct world *w, int pp, int dp, int tp) {
                              .pp = pp,
                              .shard = dp,
                              .secondary = 1};
-  w->job = (struct sl_job){.plan = &w->plan, .class_count = pp, .classes_per_stage = 1};
-  assert_int_equal(sl_calloc(&w->job.classes, (size_t)pp, sizeof *w->job.classes), SL_OK);
-  for (int i = 0; i < pp; i++) {
+  w->job = (struct sl_job){.plan = &w->plan, .class_count = pp * apart, .classes_per_pp_rank = apart};
+  assert_int_equal(sl_calloc(&w->job.classes, (size_t)w->job.class_count, sizeof *w->job.classes), SL_OK);
+  for (int i = 0; i < w->job.class_count; i++) {
     struct sl_class *c = &w->job.classes[i];
-    c->pp_rank = i;
-    c->rank_count = dp * tp;
-    c->first_rank = i * dp * tp;
+    c->pp_rank = i / apart;
+    c->rank_count = dp * tp / apart;
+    c->first_rank = i * c->rank_count;
     for (int k = 0; k < SL_PROGRAM_COUNT; k++) c->programs[k].kind = (enum sl_program_kind)k;
   }
+}
+
+static inline void world_init(struct world *w, int pp, int dp, int tp) {
+  world_init_apart(w, pp, dp, tp, 1);
 }
 
 static inline void world_free(struct world *w) {

@@ -413,7 +413,7 @@ static void faults_of_meeting_are_refused(void **state) {
       classes[stage] = (struct sl_class){.pp_rank = stage, .rank_count = 1, .first_rank = stage};
       write_program(&classes[stage].programs[SL_PROGRAM_STEP], &made[stage], meetings[i].calls[stage], stage);
     }
-    const struct sl_job job = {.plan = &plan, .classes = classes, .class_count = 2, .classes_per_stage = 1};
+    const struct sl_job job = {.plan = &plan, .classes = classes, .class_count = 2, .classes_per_pp_rank = 1};
     sl_error_clear();
     const enum sl_status status = sl_check_meeting(&job, SL_PROGRAM_STEP);
     if (meetings[i].expect != NULL) {

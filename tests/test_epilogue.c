@@ -16,7 +16,8 @@
 #include "core/op/operands.h"
 #include "core/models/epilogue.h"
 #include "core/op/measured.h"
-#include "sim/cost.h"
+#include "cost/compute.h"
+#include "cost/measured.h"
 #include "tests/job_fixture.h"
 
 /* gpt2-tiny: letters of models/transformer.h; 2 sequences of 33 tokens. */
@@ -383,11 +384,11 @@ static void seconds_of_an_epilogue(void **state) {
                               {.bytes = 2 * k * n, .access = SL_READ},
                               {.bytes = 2 * m * n, .access = SL_WRITE},
                               {.bytes = 2 * m * n, .access = SL_READ}};
-  const struct sl_program p = {.kind = SL_PROGRAM_STEP, .slices = slices, .slice_count = 4};
   const struct sl_op op = {
       .kind = SL_OP_GEMM, .dtype = SL_BF16, .flags = SL_OP_TRANS_B | SL_OP_DGELU, .dim = {m, n, k}, .slice_count = 4};
+  const struct sl_work work = sl_work_of(&op, slices, 0);
   assert_int_equal(sl_cost_share(&r, &c, 1), SL_OK);
-  assert_int_equal(sl_cost_compute(&r, &p, &op, &seconds), SL_OK);
+  assert_int_equal(sl_cost_compute(&r, &work, &seconds), SL_OK);
   near(seconds, 3e-6 + 2.0 * (double)(m * k + k * n + 2 * m * n) / (17e9 * 0.7));
 
   struct sl_op_cost entries[] = {{.kind = SL_OP_GEMM, .dtype = SL_BF16, .ranks = 1},
@@ -397,9 +398,9 @@ static void seconds_of_an_epilogue(void **state) {
   for (int known = 1; known <= 3; known++) {
     const double aux = known < 3 ? 2.0 * (double)(m * n) / (17e9 * 0.7) : 0;
     c.op_costs = (struct sl_op_costs){.count = known, .items = entries};
-    assert_int_equal(sl_cost_compute(&r, &p, &op, &seconds), SL_OK);
+    assert_int_equal(sl_cost_compute(&r, &work, &seconds), SL_OK);
     near(seconds, 3e-6 + 1e-5 * known + aux);
-    assert_int_equal(sl_cost_stands_in(&entries[known - 1], &p, &op), known < 3);
+    assert_int_equal(sl_cost_stands_in(&entries[known - 1], &work), known < 3);
   }
 }
 

@@ -46,10 +46,10 @@ static void open_points(struct sl_points *points) {
 
 static struct sl_point product(double noise) {
   struct sl_point p = {.kind = SL_OP_GEMM, .dtype = SL_F32, .ranks = 1, .parts = 1, .repeats = 9};
-  double quantity[SL_TERM_COUNT], seconds = 0;
+  double seconds = 0;
   for (int i = 0; i < 3; i++) p.dim[i] = (int64_t)exp(2 + 5.5 * uniform());
-  sl_point_quantities(&p, 0, quantity);
-  for (int t = 0; t < SL_TERM_COUNT; t++) seconds += truth[t] * quantity[t];
+  const struct sl_work work = sl_point_work(&p);
+  for (int t = 0; t < SL_TERM_COUNT; t++) seconds += truth[t] * work.terms[t];
   p.median_s = seconds * exp(noise * normal());
   p.low_s = p.median_s * 0.98;
   p.high_s = p.median_s * 1.02;
@@ -57,16 +57,17 @@ static struct sl_point product(double noise) {
 }
 
 static struct sl_op_cost fit_world(uint64_t seed, double noise, int outliers) {
-  static double quantity[POINTS][SL_TERM_COUNT], seconds[POINTS], spread[POINTS];
+  static struct sl_work works[POINTS];
+  static double seconds[POINTS], spread[POINTS];
   struct sl_op_cost cost = {.kind = SL_OP_GEMM, .dtype = SL_F32, .ranks = 1};
   state = seed;
   for (int i = 0; i < POINTS; i++) {
     struct sl_point p = product(noise);
-    sl_point_quantities(&p, 0, quantity[i]);
+    works[i] = sl_point_work(&p);
     seconds[i] = i < outliers ? 3.1 * p.median_s : p.median_s;
     spread[i] = 0.01;
   }
-  assert_int_equal(sl_fit_entry(&cost, (const double(*)[SL_TERM_COUNT])quantity, seconds, spread, POINTS), SL_OK);
+  assert_int_equal(sl_fit_entry(&cost, works, seconds, spread, POINTS), SL_OK);
   return cost;
 }
 
@@ -485,18 +486,18 @@ static void any_number_of_entries(void **unused) {
 static void no_point_is_left_without_a_term(void **unused) {
   (void)unused;
   enum { LAUNCH = SL_TERM_LAUNCH, CACHED = SL_TERM_CACHED, BYTES = SL_TERM_BYTES };
-  const double quantity[][SL_TERM_COUNT] = {{[LAUNCH] = 1, [CACHED] = 8e3, [BYTES] = 0},
-                                            {[LAUNCH] = 1, [CACHED] = 1e5, [BYTES] = 0},
-                                            {[LAUNCH] = 1, [CACHED] = 0, [BYTES] = 3e7}},
-               seconds[] = {1.1e-6, 1e-5, 4e-3}, spread[] = {0.01, 0.01, 0.01};
+  const struct sl_work works[] = {{.terms = {[LAUNCH] = 1, [CACHED] = 8e3}},
+                                  {.terms = {[LAUNCH] = 1, [CACHED] = 1e5}},
+                                  {.terms = {[LAUNCH] = 1, [BYTES] = 3e7}}};
+  const double seconds[] = {1.1e-6, 1e-5, 4e-3}, spread[] = {0.01, 0.01, 0.01};
   struct sl_op_cost cost = {.kind = SL_OP_COPY, .dtype = SL_BF16, .ranks = 2};
-  assert_int_equal(sl_fit_entry(&cost, quantity, seconds, spread, 3), SL_OK);
+  assert_int_equal(sl_fit_entry(&cost, works, seconds, spread, 3), SL_OK);
   assert_true(cost.seconds[LAUNCH] == 0 && cost.seconds[CACHED] > 0 && cost.seconds[BYTES] > 0);
-  for (int i = 0; i < 3; i++) assert_true(fabs(log(sl_op_cost_seconds(&cost, quantity[i]) / seconds[i])) < 0.2);
+  for (int i = 0; i < 3; i++) assert_true(fabs(log(sl_op_cost_seconds(&cost, &works[i]) / seconds[i])) < 0.2);
   assert_true(isfinite(cost.scatter) && isfinite(cost.relative_stderr[CACHED]) && cost.relative_stderr[BYTES] < 1);
-  assert_int_equal(sl_fit_entry(&cost, quantity + 1, seconds + 1, spread, 2), SL_OK);
+  assert_int_equal(sl_fit_entry(&cost, works + 1, seconds + 1, spread, 2), SL_OK);
   assert_true(cost.seconds[LAUNCH] > 0 && cost.seconds[CACHED] == 0 && cost.seconds[BYTES] == 0);
-  const double nothing[2][SL_TERM_COUNT] = {{[CACHED] = 1}, {[CACHED] = 0}};
+  const struct sl_work nothing[2] = {{.terms = {[CACHED] = 1}}};
   assert_int_equal(sl_fit_entry(&cost, nothing, seconds, spread, 2), SL_ERR_INPUT);
   assert_non_null(strstr(sl_error_message(), "no term says anything"));
 }
@@ -504,8 +505,9 @@ static void no_point_is_left_without_a_term(void **unused) {
 static void too_few_points(void **unused) {
   (void)unused;
   struct sl_op_cost cost = {0};
-  const double quantity[1][SL_TERM_COUNT] = {{1}}, seconds[1] = {1}, spread[1] = {0};
-  assert_int_equal(sl_fit_entry(&cost, quantity, seconds, spread, 1), SL_ERR_INPUT);
+  const struct sl_work works[1] = {{.terms = {1}}};
+  const double seconds[1] = {1}, spread[1] = {0};
+  assert_int_equal(sl_fit_entry(&cost, works, seconds, spread, 1), SL_ERR_INPUT);
   assert_non_null(strstr(sl_error_message(), "2 points"));
   sl_error_clear();
 }

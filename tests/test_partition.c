@@ -88,7 +88,7 @@ static void add_bucket(struct buckets *b, long long elements) {
 
 static struct buckets reductions(const struct fixture *f, int stage) {
   struct buckets b = {0};
-  const struct sl_program *p = &f->job.classes[stage * f->job.classes_per_stage].programs[SL_PROGRAM_STEP];
+  const struct sl_program *p = &f->job.classes[stage * f->job.classes_per_pp_rank].programs[SL_PROGRAM_STEP];
   for (size_t i = 0; i < p->issue_count; i++) {
     const struct sl_op *op = &p->ops[p->issues[i].op];
     const bool reduces = op->kind == SL_OP_ALL_REDUCE || op->kind == SL_OP_REDUCE_SCATTER;

@@ -5,8 +5,8 @@
 #include "calibrate/calibrate.h"
 #include "core/job/job.h"
 #include "core/program/program.h"
-#include "sim/cost.h"
-#include "sim/error.h"
+#include "cost/compute.h"
+#include "cost/error.h"
 #include "sim/sim.h"
 #include "tests/job_fixture.h"
 
@@ -195,11 +195,11 @@ static double cost_of(const struct sl_cluster *cluster, int world, unsigned flag
   static const struct sl_slice slices[3] = {{.access = SL_READ}, {.access = SL_READ}, {.access = SL_WRITE}};
   const struct sl_op op = {
       .kind = SL_OP_GEMM, .dtype = SL_F32, .flags = flags, .dim = {100, 200, 300}, .slice_count = 3};
-  const struct sl_program program = {.slices = (struct sl_slice *)(uintptr_t)slices, .slice_count = 3};
+  const struct sl_work work = sl_work_of(&op, slices, 0);
   struct sl_cost_rank rank;
   double seconds;
   assert_int_equal(sl_cost_share(&rank, cluster, world), SL_OK);
-  assert_int_equal(sl_cost_compute(&rank, &program, &op, &seconds), SL_OK);
+  assert_int_equal(sl_cost_compute(&rank, &work, &seconds), SL_OK);
   return seconds;
 }
 
@@ -228,6 +228,34 @@ static void tf32_is_measured_when_asked_for(void **unused) {
     sl_job_free(&job);
   }
   fixture_close(&f);
+}
+
+/* Sees every plan that a benchmark runs. */
+static int plans[3];
+
+static enum sl_status look_at_plan(void **state, const struct sl_job *job, const struct sl_exec_options *options,
+                                   const int **local_ranks, int *local_count) {
+  const struct sl_plan *plan = job->plan;
+  assert_int_equal(plan->pp, plan->config->sl.pp);
+  assert_int_equal(plan->pp * plan->dp, plan->world);
+  for (int i = 0; i < plan->pp; i++) assert_non_null(plan->pp_ranks[i].stages);
+  plans[plan->pp]++;
+  return sl_exec_sim.open(state, job, options, local_ranks, local_count);
+}
+
+/* Sends have two pipeline ranks, and their plan is one that could be had by a configuration. */
+static void benchmarks_run_plans_as_they_were_made(void **unused) {
+  (void)unused;
+  struct sl_exec_ops exec = sl_exec_sim;
+  exec.open = look_at_plan;
+  struct sl_calibration c = {.exec = &exec, .grid = &sl_calibration_host, .ranks = 2, .threads = 1, .quick = true};
+  if (sl_calibration_bench(&c) != SL_OK) fail_msg("%s", sl_error_message());
+  assert_true(plans[1] == 2 && plans[2] == 1);
+  int sends = 0;
+  for (size_t i = 0; i < c.points.count; i++)
+    sends += c.points.items[i].kind == SL_OP_RECV || c.points.items[i].kind == SL_OP_SEND;
+  assert_true(sends > 0);
+  sl_points_free(&c.points);
 }
 
 /* 100 x 200 x 300: 12 Mflop, 80000 bytes of c. */
@@ -290,44 +318,53 @@ static void predictions_name_what_stands_in(void **unused) {
   unload(c);
 }
 
+/* Of a step of three such ops, of which the median of `runs` is predicted. */
+static double step_error(const struct sl_cluster *c, const struct sl_op *op, int64_t runs) {
+  const struct sl_work work = sl_work_of(op, NULL, 0);
+  struct sl_cost_rank rank;
+  struct sl_cost_error error;
+  assert_int_equal(sl_cost_share(&rank, c, 1), SL_OK);
+  assert_int_equal(sl_cost_error_open(&error, &rank), SL_OK);
+  for (int i = 0; i < 3; i++) sl_cost_error_add(&error, &work);
+  const double relative = sl_cost_error_relative(&error, runs);
+  sl_cost_error_close(&error);
+  return relative;
+}
+
 /* One op of 240 us flops (10 %) and 11 us launch (exact): its fit, or its scatter of 7 %, whichever is more, or what it
  * missed when held out; runs that differ by 2 %, more where steps are short. A type without an entry adds 30 %. */
 static void error_bar_by_hand(void **unused) {
   (void)unused;
   struct sl_cluster *c = load(profile);
-  static struct sl_op op = {.kind = SL_OP_GEMM, .dtype = SL_F32, .dim = {100, 200, 300}, .group = SL_GROUP_NONE};
-  struct sl_issue issues[3] = {{.op = 0}, {.op = 0}, {.op = 0}};
-  const struct sl_program program = {.ops = &op, .op_count = 1, .issues = issues, .issue_count = 3};
-  struct sl_cost_rank rank;
-  assert_int_equal(sl_cost_share(&rank, c, 1), SL_OK);
+  struct sl_op op = {.kind = SL_OP_GEMM, .dtype = SL_F32, .dim = {100, 200, 300}, .group = SL_GROUP_NONE};
   const double part = 240.0 / 251;
-  near(sl_cost_step_error(&rank, &program, 1, 1), sqrt(part * part * 0.01 + 0.02 * 0.02));
+  near(step_error(c, &op, 1), sqrt(part * part * 0.01 + 0.02 * 0.02));
   c->op_costs.items[0].scatter = 0.11;
-  near(sl_cost_step_error(&rank, &program, 1, 1), sqrt(0.11 * 0.11 + 0.02 * 0.02));
+  near(step_error(c, &op, 1), sqrt(0.11 * 0.11 + 0.02 * 0.02));
   c->op_costs.items[0].holdout = 0.13;
-  near(sl_cost_step_error(&rank, &program, 1, 1), sqrt(0.13 * 0.13 + 0.02 * 0.02));
+  near(step_error(c, &op, 1), sqrt(0.13 * 0.13 + 0.02 * 0.02));
   c->device.error_scale = 1.7;
-  near(sl_cost_step_error(&rank, &program, 1, 1), sqrt(pow(1.7 * 0.13, 2) + 0.02 * 0.02));
+  near(step_error(c, &op, 1), sqrt(pow(1.7 * 0.13, 2) + 0.02 * 0.02));
   c->device.error_scale = 0;
   /* a step of three ops of 251 us, by the law of the steps of 0.1 s */
   c->device.run_noise_slope = 0.05;
-  near(sl_cost_step_error(&rank, &program, 1, 1), hypot(0.13, 0.02 * pow(0.1 / 753e-6, 0.05)));
+  near(step_error(c, &op, 1), hypot(0.13, 0.02 * pow(0.1 / 753e-6, 0.05)));
   c->device.run_noise_slope = 0;
   /* the median of five runs, by a profile of three rounds */
   const double pi = acos(-1), of_runs = pi / (10 + pi - 2), of_rounds = pi / (6 + pi - 2);
-  near(sl_cost_step_error(&rank, &program, 1, 5), sqrt(0.13 * 0.13 + of_runs * 0.02 * 0.02));
+  near(step_error(c, &op, 5), sqrt(0.13 * 0.13 + of_runs * 0.02 * 0.02));
   c->device.rounds = 3;
-  near(sl_cost_step_error(&rank, &program, 1, 5), sqrt(0.13 * 0.13 + (of_runs + of_rounds) * 0.02 * 0.02));
-  near(sl_cost_step_error(&rank, &program, 1, 0), sqrt(0.13 * 0.13 + (1 + of_rounds) * 0.02 * 0.02));
+  near(step_error(c, &op, 5), sqrt(0.13 * 0.13 + (of_runs + of_rounds) * 0.02 * 0.02));
+  near(step_error(c, &op, 0), sqrt(0.13 * 0.13 + (1 + of_rounds) * 0.02 * 0.02));
   c->device.rounds = 0;
   op.dtype = SL_BF16;
-  near(sl_cost_step_error(&rank, &program, 1, 1), sqrt(0.13 * 0.13 + 0.3 * 0.3 + 0.02 * 0.02));
+  near(step_error(c, &op, 1), sqrt(0.13 * 0.13 + 0.3 * 0.3 + 0.02 * 0.02));
   op.dtype = SL_F32;
   op.kind = SL_OP_GELU_FWD; /* by the formulas alone */
-  near(sl_cost_step_error(&rank, &program, 1, 1), sqrt(0.5 * 0.5 + 0.02 * 0.02));
+  near(step_error(c, &op, 1), sqrt(0.5 * 0.5 + 0.02 * 0.02));
   op.kind = SL_OP_GEMM;
   c->op_costs.count = 0;
-  assert_true(sl_cost_step_error(&rank, &program, 1, 1) == 0);
+  assert_true(step_error(c, &op, 1) == 0);
   unload(c);
 }
 
@@ -385,6 +422,7 @@ int main(void) {
       cmocka_unit_test(tf32_is_measured_when_asked_for),
       cmocka_unit_test(no_acceptance_shape_is_timed),
       cmocka_unit_test(acceptance_shapes_are_known),
+      cmocka_unit_test(benchmarks_run_plans_as_they_were_made),
       cmocka_unit_test(measured_costs_replace_formulas),
       cmocka_unit_test(stand_ins_follow_the_rule),
       cmocka_unit_test(predictions_name_what_stands_in),

@@ -16,6 +16,48 @@ static void run(struct drive *d, const struct world *w, bool fold) {
   if (status != SL_OK) fail_msg("%s", sl_error_message());
 }
 
+/* What a step takes beside its ops stands at its end, and at that of no other program. */
+static void a_step_ends_with_its_overhead(void **state) {
+  (void)state;
+  const struct sl_op join = {.kind = SL_OP_JOIN, .lane = SL_LANE_COMPUTE, .group = SL_GROUP_NONE};
+  for (int kind = 0; kind < SL_PROGRAM_COUNT; kind++) {
+    struct world w;
+    struct drive d;
+    world_init(&w, 1, 1, 1);
+    w.cluster.device.step_overhead = 5;
+    struct sl_program *p = &w.job.classes[0].programs[kind];
+    add_work(p, 3);
+    add_op(p, join, NULL, 0, SL_ACTION_STEP, 0, -1);
+    assert_int_equal(drive_open(&d, &w, true, 64), SL_OK);
+    assert_int_equal(drive_run(&d, (enum sl_program_kind)kind, 1), SL_OK);
+    assert_time(end_of(&d, 0, 1), kind == SL_PROGRAM_STEP ? 8 : 3);
+    drive_close(&d);
+    world_free(&w);
+  }
+}
+
+/* 3 s of compute, known exactly, and 4 s of an all-reduce over tp, known to 10 %: each collective counts as one of its own
+ * group, though dp has one member. */
+static void an_error_bar_knows_the_group_of_each_call(void **state) {
+  (void)state;
+  struct sl_op_cost entries[] = {
+      {.kind = SL_OP_FILL, .ranks = 2, .seconds = {[SL_TERM_LAUNCH] = 3}},
+      {.kind = SL_OP_ALL_REDUCE, .dtype = SL_U8, .ranks = 2, .seconds = {[SL_TERM_LAUNCH] = 4}, .scatter = 0.1}};
+  struct world w;
+  struct drive d;
+  struct sl_exec_report report;
+  world_init(&w, 1, 1, 2);
+  w.cluster.op_costs = (struct sl_op_costs){.count = 2, .items = entries};
+  add_work(step_of(&w, 0), 1);
+  add_collective(step_of(&w, 0), SL_OP_ALL_REDUCE, SL_GROUP_TP, 10, 2);
+  assert_int_equal(drive_open(&d, &w, true, 64), SL_OK);
+  assert_int_equal(sl_exec_sim.report(d.state, 0, &report), SL_OK);
+  assert_time(report.step_error, 0.1 * 4 / 7);
+  free(report.traffic);
+  drive_close(&d);
+  world_free(&w);
+}
+
 static void a_lane_runs_in_order(void **state) {
   (void)state;
   struct world w;
@@ -174,6 +216,27 @@ static void a_receive_takes_only_its_own_sender(void **state) {
   assert_time(end_of(&d, 0, s0), 13);
   drive_close(&d);
   world_free(&w);
+}
+
+/* Two pipeline ranks whose two members have programs of their own, as where each updates other parameters: a send goes to
+ * the class of the same member, not to the class whose number is the pipeline rank's. */
+static void a_send_goes_to_its_own_member(void **state) {
+  (void)state;
+  for (int fold = 0; fold < 2; fold++) {
+    struct world w;
+    struct drive d;
+    world_init_apart(&w, 2, 2, 1, 2);
+    for (int member = 0; member < 2; member++) {
+      const int64_t bytes = member == 0 ? 30 : 70;
+      add_p2p(&w.job.classes[member].programs[SL_PROGRAM_STEP], SL_LANE_SEND_F, 0, 1, bytes, 0);
+      add_p2p(&w.job.classes[2 + member].programs[SL_PROGRAM_STEP], SL_LANE_RECV_F, 1, 0, bytes, 0);
+    }
+    run(&d, &w, fold);
+    assert_int_equal(d.count, 4);
+    for (int i = 0; i < 4; i++) assert_time(end_of(&d, i, 0), i % 2 == 0 ? 30 : 70);
+    drive_close(&d);
+    world_free(&w);
+  }
 }
 
 /* Stage 3 gathers and reduces in the same group on two lanes, in whatever order the ranks come to them. */
@@ -672,12 +735,15 @@ static void a_report_counts_one_step(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_step_ends_with_its_overhead),
+      cmocka_unit_test(an_error_bar_knows_the_group_of_each_call),
       cmocka_unit_test(a_lane_runs_in_order),
       cmocka_unit_test(lanes_overlap_until_a_wait_joins_them),
       cmocka_unit_test(a_gather_one_layer_ahead_hides_behind_compute),
       cmocka_unit_test(the_bubble_of_1f1b_is_the_closed_form),
       cmocka_unit_test(a_send_meets_its_receive),
       cmocka_unit_test(a_receive_takes_only_its_own_sender),
+      cmocka_unit_test(a_send_goes_to_its_own_member),
       cmocka_unit_test(calls_of_a_group_on_two_lanes_are_independent),
       cmocka_unit_test(compute_slows_down_while_bytes_move),
       cmocka_unit_test(overlapping_transfers_slow_down_once),

@@ -25,12 +25,8 @@ void sl_points_free(struct sl_points *points) {
   memset(points, 0, sizeof *points);
 }
 
-void sl_point_quantities(const struct sl_point *point, double cache_bytes, double quantity[SL_TERM_COUNT]) {
-  struct sl_op op = {.kind = (enum sl_op_kind)point->kind, .dtype = point->dtype};
-  const bool pairs = op.kind == SL_OP_REDUCE_SCATTER || op.kind == SL_OP_ALL_GATHER;
-  op.slice_count = pairs ? 2 * point->parts : point->parts;
-  memcpy(op.dim, point->dim, sizeof op.dim);
-  sl_op_quantities(&op, point->bytes, cache_bytes, quantity);
+struct sl_work sl_point_work(const struct sl_point *p) {
+  return sl_work_of_shape((enum sl_op_kind)p->kind, p->variant, p->dtype, p->dim, p->parts, p->bytes);
 }
 
 /* --- reading --- */

@@ -7,7 +7,7 @@
  *    "steps": [{"name": .., "ranks": .., "ops": .., "compute_s": .., "median_s": .., "low_s": .., "high_s": ..,
  *               "repeats": .., "calls": [{"op", "variant", "dtype", "parts", "bytes", "count"}]}]}
  *
- * shape is sl_op.dim; bytes as sl_op_quantities wants them; low and high are the 10th and 90th percentile; count is how
+ * shape is sl_op.dim; bytes as in its work (sl_work); low and high are the 10th and 90th percentile; count is how
  * many ops of the program are like this one. A step is a whole step of a small model: what lies between its ops, what
  * its communication takes from its compute, and how runs differ. Everything is measured in several rounds over the
  * calibration, so points and steps that are alike but for their times come several times. */
@@ -63,7 +63,7 @@ enum sl_status sl_points_add_step(struct sl_points *points, const struct sl_poin
 enum sl_status sl_points_read(struct sl_points *points, const struct sl_json *doc);
 json_t *sl_points_json(const struct sl_points *points);
 void sl_points_free(struct sl_points *points);
-/* The quantities of a point; see op/measured.h. */
-void sl_point_quantities(const struct sl_point *point, double cache_bytes, double quantity[SL_TERM_COUNT]);
+/* What a point is a measurement of. */
+struct sl_work sl_point_work(const struct sl_point *point);
 
 #endif

@@ -139,13 +139,13 @@ fail:
 enum sl_status sl_job_build(struct sl_job *job, const struct sl_plan *plan, const struct sl_build_options *options) {
   enum sl_status status;
   *job = (struct sl_job){.plan = plan};
-  job->classes_per_stage = plan->strategy.units == SL_UNITS_OWNER ? plan->dp : 1;
-  job->class_count = plan->pp * job->classes_per_stage;
+  job->classes_per_pp_rank = plan->strategy.units == SL_UNITS_OWNER ? plan->dp : 1;
+  job->class_count = plan->pp * job->classes_per_pp_rank;
   SL_GO(sl_calloc(&job->classes, (size_t)job->class_count, sizeof *job->classes));
   for (int i = 0; i < job->class_count; i++) {
     const int ranks = plan->world / job->class_count;
     struct sl_class *c = &job->classes[i];
-    *c = (struct sl_class){.pp_rank = i / job->classes_per_stage, .rank_count = ranks, .first_rank = i * ranks};
+    *c = (struct sl_class){.pp_rank = i / job->classes_per_pp_rank, .rank_count = ranks, .first_rank = i * ranks};
     struct sl_lowering lowering = {.plan = plan,
                                    .pp_rank = &plan->pp_ranks[c->pp_rank],
                                    .rank_class = c,
@@ -153,7 +153,7 @@ enum sl_status sl_job_build(struct sl_job *job, const struct sl_plan *plan, cons
                                    .dtype = plan->config->param_dtype,
                                    .accumulate = plan->config->grad_accum_dtype,
                                    .wire = plan->config->communication_data_type,
-                                   .member = job->classes_per_stage > 1 ? i % job->classes_per_stage : -1};
+                                   .member = job->classes_per_pp_rank > 1 ? i % job->classes_per_pp_rank : -1};
     SL_GO(lower_class(&lowering));
   }
   return SL_OK;

@@ -1,86 +1,12 @@
-/* What ops are made of, and the table of measured costs in a cluster.json; see op/measured.h. */
+/* The table of measured costs in a cluster.json; see measured.h. */
 #include "core/op/measured.h"
 
 #include "core/base/nearest.h"
-#include "core/op/operands.h"
-#include "core/op/wire.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const struct {
-  const char *key;
-  double unit;
-  bool rate;
-} terms[] = {
-#define X(name, key, unit, rate) {key, unit, rate},
-    SL_TERM_MAP(X)
-#undef X
-};
-
-const char *sl_term_key(enum sl_term term) {
-  return terms[term].key;
-}
-
-double sl_term_number(enum sl_term term, double seconds) {
-  return terms[term].rate ? 1 / (seconds * terms[term].unit) : seconds / terms[term].unit;
-}
-
-const char *sl_variant_name(enum sl_variant variant) {
-  static const char *const names[] = {
-#define X(name, text, base) text,
-      SL_VARIANT_MAP(X)
-#undef X
-  };
-  return names[variant];
-}
-
-enum sl_variant sl_variant_base(enum sl_variant variant) {
-  static const enum sl_variant bases[] = {
-#define X(name, text, base) SL_VARIANT_##base,
-      SL_VARIANT_MAP(X)
-#undef X
-  };
-  return bases[variant];
-}
-
-static enum sl_variant gemm_variant(unsigned flags) {
-  const bool a = flags & SL_OP_TRANS_A, b = flags & SL_OP_TRANS_B;
-  if (flags & SL_OP_GELU) return b ? SL_VARIANT_GELU_B : SL_VARIANT_GELU;
-  if (flags & SL_OP_DGELU) return b ? SL_VARIANT_DGELU_B : SL_VARIANT_DGELU;
-  if (flags & (SL_OP_BGRAD_A | SL_OP_BGRAD_B)) return SL_VARIANT_BGRAD_A;
-  return a && b ? SL_VARIANT_TRANS_AB : a ? SL_VARIANT_TRANS_A : b ? SL_VARIANT_TRANS_B : SL_VARIANT_PLAIN;
-}
-
-enum sl_variant sl_op_variant(const struct sl_op *op, const struct sl_slice *slices) {
-  if (op->kind == SL_OP_GEMM) return gemm_variant(op->flags);
-  if (op->kind == SL_OP_REDUCE_SCATTER && op->slice_count > 1 &&
-      sl_op_operand(op, slices, SL_AT_SHARD)->access == SL_READ_WRITE)
-    return SL_VARIANT_ADD;
-  return op->dropout > 0 ? SL_VARIANT_DROPOUT : SL_VARIANT_PLAIN;
-}
-
-void sl_op_quantities(const struct sl_op *op, double bytes, double cache_bytes, double quantity[SL_TERM_COUNT]) {
-  const enum sl_op_class op_class = sl_op_class_of(op->kind);
-  const double *d = (double[]){(double)op->dim[0], (double)op->dim[1], (double)op->dim[2]};
-  const double element = (double)sl_dtype_bytes(op->dtype);
-  memset(quantity, 0, SL_TERM_COUNT * sizeof *quantity);
-  quantity[SL_TERM_LAUNCH] = 1;
-  if (op_class == SL_CLASS_ATTENTION) quantity[SL_TERM_FLOPS] = sl_op_flops(op);
-  if (op_class == SL_CLASS_GEMM) {
-    quantity[SL_TERM_FLOPS] = 2 * d[0] * d[1] * d[2];
-    quantity[SL_TERM_A] = element * d[0] * d[2];
-    quantity[SL_TERM_B] = element * d[2] * d[1];
-    quantity[SL_TERM_C] = element * d[0] * d[1];
-    return;
-  }
-  if (op_class == SL_CLASS_ATTENTION) quantity[SL_TERM_SCORES] = d[0] * d[2] * d[1] * (d[1] + 1) / 2;
-  if (op_class == SL_CLASS_COLLECTIVE) quantity[SL_TERM_PIECES] = sl_op_parts(op);
-  quantity[SL_TERM_CACHED] = bytes < cache_bytes ? bytes : cache_bytes;
-  quantity[SL_TERM_BYTES] = bytes - quantity[SL_TERM_CACHED];
-}
 
 static double distance(int a, int b) {
   return fabs(log((double)a / b));
@@ -139,9 +65,9 @@ const struct sl_op_cost *sl_op_cost_find(const struct sl_op_costs *costs, int ki
   return best;
 }
 
-double sl_op_cost_seconds(const struct sl_op_cost *cost, const double quantity[SL_TERM_COUNT]) {
+double sl_op_cost_seconds(const struct sl_op_cost *cost, const struct sl_work *work) {
   double sum = 0;
-  for (int t = 0; t < SL_TERM_COUNT; t++) sum += cost->seconds[t] * quantity[t];
+  for (int t = 0; t < SL_TERM_COUNT; t++) sum += cost->seconds[t] * work->terms[t];
   return sum;
 }
 
@@ -213,7 +139,7 @@ static enum sl_status check_keys(const struct sl_json_object *in) {
   json_t *value;
   size_t n = 0;
   for (; n < sizeof words / sizeof *words; n++) known[n] = words[n];
-  for (int t = 0; t < SL_TERM_COUNT; t++) known[n++] = terms[t].key;
+  for (int t = 0; t < SL_TERM_COUNT; t++) known[n++] = sl_term_key((enum sl_term)t);
   json_object_foreach((json_t *)(uintptr_t)in->object, key, value) {
     const size_t length = strlen(key);
     const bool error = length > 7 && strcmp(key + length - 7, "_stderr") == 0;
@@ -235,19 +161,20 @@ static enum sl_status read_terms(const struct sl_json_object *in, struct sl_op_c
   for (int t = 0; t < SL_TERM_COUNT; t++) {
     char key[48];
     double value = 0, error = 0;
-    if (sl_json_get(in, terms[t].key) == NULL) continue;
-    SL_TRY(sl_json_get_real(in, terms[t].key, terms[t].rate ? 1e-9 : 0, 1e12, &value));
-    snprintf(key, sizeof key, "%s_stderr", terms[t].key);
+    if (sl_json_get(in, sl_term_key((enum sl_term)t)) == NULL) continue;
+    SL_TRY(
+        sl_json_get_real(in, sl_term_key((enum sl_term)t), sl_term_is_rate((enum sl_term)t) ? 1e-9 : 0, 1e12, &value));
+    snprintf(key, sizeof key, "%s_stderr", sl_term_key((enum sl_term)t));
     SL_TRY(sl_json_get_real(in, key, 0, 1e15, &error));
-    out->seconds[t] = terms[t].rate ? 1 / (value * terms[t].unit) : value * terms[t].unit;
+    out->seconds[t] = sl_term_seconds((enum sl_term)t, value);
     out->relative_stderr[t] = value > 0 ? error / value : 0;
     count++;
   }
-  return count > 0 ? SL_OK : sl_json_get_fail(in, terms[0].key, "a term of the cost, or another one");
+  return count > 0 ? SL_OK : sl_json_get_fail(in, sl_term_key(SL_TERM_LAUNCH), "a term of the cost, or another one");
 }
 
 static void pair_key(char *out, size_t size, int a, int b) {
-  snprintf(out, size, "%s:%s", terms[a].key, terms[b].key);
+  snprintf(out, size, "%s:%s", sl_term_key((enum sl_term)a), sl_term_key((enum sl_term)b));
 }
 
 static enum sl_status read_correlation(const struct sl_json_object *top, struct sl_op_cost *out) {
@@ -326,8 +253,8 @@ static json_t *entry_json(const struct sl_op_cost *c) {
     char key[48];
     if (!(c->seconds[t] > 0)) continue;
     const double value = sl_term_number((enum sl_term)t, c->seconds[t]);
-    json_object_set_new(object, terms[t].key, json_real(value));
-    snprintf(key, sizeof key, "%s_stderr", terms[t].key);
+    json_object_set_new(object, sl_term_key((enum sl_term)t), json_real(value));
+    snprintf(key, sizeof key, "%s_stderr", sl_term_key((enum sl_term)t));
     json_object_set_new(object, key, json_real(value * c->relative_stderr[t]));
   }
   json_object_set_new(object, "scatter", json_real(c->scatter));

@@ -42,6 +42,7 @@ void sl_ring_piece(int64_t n, int members, int member, int64_t *first, int64_t *
 /* Elements that `index` sends in a ring over pieces of which it skips `skipped` (its own, or its successor's). */
 static int64_t ring_sends(const struct sl_op *op, const struct sl_slice *slices, int part, int members, int skipped) {
   int64_t sum = 0;
+  if (!(op->flags & SL_OP_SHARE_RANGE)) return (members - 1) * sl_share_piece(op, slices, part, 0).count;
   for (int g = 0; g < members; g++) {
     if (g != skipped) sum += sl_share_piece(op, slices, part, g).count;
   }
@@ -80,11 +81,24 @@ int64_t sl_op_wire_bytes(const struct sl_op *op, const struct sl_slice *slices, 
   return elements * sl_dtype_bytes(op->dtype);
 }
 
-double sl_op_most_wire_bytes(const struct sl_op *op, const struct sl_slice *slices, int members) {
-  int64_t most = 0;
-  for (int i = 0; i < members; i++) {
-    const int64_t wire = sl_op_wire_bytes(op, slices, members, i);
-    if (wire > most) most = wire;
+/* Elements that all members have of a bucket but those of the one that has least: that one, or its predecessor, sends
+ * them. */
+static int64_t most_of_range(const struct sl_op *op, const struct sl_slice *slices, int members) {
+  int64_t all = 0, least = INT64_MAX;
+  for (int g = 0; g < members; g++) {
+    int64_t own = 0;
+    for (int part = 0; part < sl_op_parts(op); part++) own += sl_share_piece(op, slices, part, g).count;
+    all += own;
+    if (own < least) least = own;
   }
-  return (double)most;
+  return all - least;
+}
+
+/* Only the shares of a bucket must be looked at one by one. Of an all-reduce no member has less than the last two, so the
+ * one before the last sends most; a root always sends; and members with even shares send alike. */
+double sl_op_most_wire_bytes(const struct sl_op *op, const struct sl_slice *slices, int members) {
+  if (members < 2) return 0;
+  if (op->flags & SL_OP_SHARE_RANGE) return (double)(most_of_range(op, slices, members) * sl_dtype_bytes(op->dtype));
+  const int index = op->kind == SL_OP_ALL_REDUCE ? members - 2 : op->kind == SL_OP_BROADCAST ? op->peer : 0;
+  return (double)sl_op_wire_bytes(op, slices, members, index);
 }

@@ -117,9 +117,9 @@ struct sl_class {
 /* Everything that an executor needs: the plan and its classes' programs. */
 struct sl_job {
   const struct sl_plan *plan;
-  struct sl_class *classes; /* by pipeline stage, then by dp coordinate where members differ */
+  struct sl_class *classes; /* by pipeline rank, then by dp coordinate where members differ */
   int class_count;
-  int classes_per_stage; /* 1, or dp where every member of a shard group has a program of its own */
+  int classes_per_pp_rank; /* 1, or dp where every member of a shard group has a program of its own */
 };
 
 /* What programs do besides a step. */
@@ -130,7 +130,7 @@ struct sl_build_options {
 
 static inline int sl_job_class_of(const struct sl_job *job, int rank) {
   const struct sl_coord at = sl_plan_coord(job->plan, rank);
-  return at.pp * job->classes_per_stage + (job->classes_per_stage > 1 ? at.dp : 0);
+  return at.pp * job->classes_per_pp_rank + (job->classes_per_pp_rank > 1 ? at.dp : 0);
 }
 
 /* The number, among its buffer's, of the slot that a slice of `buffer` means in an instance. */

@@ -1,6 +1,7 @@
 /* The run record from everybody's parts; see record.h for the keys. */
 #include "core/record/record.h"
 
+#include "core/base/stats.h"
 #include "core/program/memory_report.h"
 #include "core/record/part.h"
 
@@ -55,25 +56,12 @@ static json_t *plan_json(const struct sl_plan *plan) {
   return object;
 }
 
-/* Step times. */
-static int compare_doubles(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-/* Quantile q of sorted times[0..n), linear between neighbours. */
-static double quantile(const double *times, size_t n, double q) {
-  const double at = q * (double)(n - 1);
-  const size_t i = (size_t)at;
-  return i + 1 < n ? times[i] + (at - (double)i) * (times[i + 1] - times[i]) : times[i];
-}
-
 /* flop/s of all the hardware that the ranks stand on: a GPU's peak is its own, a CPU's is that of one core. */
 static double peak_flops(const struct sl_plan *plan) {
   const struct sl_cluster *cluster = plan->cluster;
   double peak = cluster->device.peak[sl_config_product_dtype(plan->config)];
   if (cluster->device.kind == SL_DEVICE_GPU) return peak * plan->world;
-  if (peak == 0) peak = cluster->device.peak[SL_F32]; /* a CPU without 16-bit products multiplies in fp32: sim/cost.c */
+  if (peak == 0) peak = cluster->device.peak[SL_F32]; /* a CPU without 16-bit products multiplies in fp32: cost/share.c */
   int64_t nodes = (plan->world + cluster->devices_per_node - 1) / cluster->devices_per_node;
   if (cluster->nodes > 0 && nodes > cluster->nodes) nodes = cluster->nodes;
   return peak * (double)nodes * cluster->device.cores;
@@ -93,14 +81,14 @@ static enum sl_status put_times(json_t *record, const json_t *parts, const struc
   }
   for (size_t s = 0; s < steps; s++) json_array_append_new(list, json_real(times[s]));
   const size_t first = steps > 1 ? 1 : 0;
-  qsort(times + first, steps - first, sizeof *times, compare_doubles);
-  const double median = quantile(times + first, steps - first, 0.5);
+  sl_stats_sort(times + first, steps - first);
+  const double median = sl_stats_median(times + first, steps - first);
   set_integer(record, "steps", (int64_t)steps);
   set_real(record, "step_time_s", median);
   json_object_set_new(record, "step_times_s", list);
   if (input->run->exec->measures) {
-    set_real(record, "step_time_low_s", quantile(times + first, steps - first, 0.05));
-    set_real(record, "step_time_high_s", quantile(times + first, steps - first, 0.95));
+    set_real(record, "step_time_low_s", sl_stats_quantile(times + first, steps - first, 0.05));
+    set_real(record, "step_time_high_s", sl_stats_quantile(times + first, steps - first, 0.95));
   } else if (input->run->reports[0].step_error > 0) {
     const double factor = exp(1.645 * input->run->reports[0].step_error); /* 90 % of a normal distribution */
     set_real(record, "step_time_low_s", median / factor);

@@ -2,7 +2,7 @@
  *
  *   schema, kind, functional, command, options, model, config, cluster, plan, environment
  *   steps, step_time_s (median without the first step), step_times_s, step_time_low_s, step_time_high_s (5th and 95th
- *   percentile without the first; of a prediction with a calibrated profile the 90 % interval, sim/cost.h), init_time_s, tokens_per_s, mfu, model_flops_per_step
+ *   percentile without the first; of a prediction with a calibrated profile the 90 % interval, cost/error.h), init_time_s, tokens_per_s, mfu, model_flops_per_step
  *   plan               {world, dp, tp, pp, cp, zero_stage, shard_size (data-parallel ranks that shard among themselves),
  *                      virtual_stages (stages of a pipeline rank), schedule, stages (layers of each, in the order of the
  *                      model), sequence_parallel, recompute, micro_batch, micro_batches, global_batch, seq, threads,

@@ -1,0 +1,95 @@
+/* Work: what an op costs by, apart from the program that it stands in.
+ *
+ * A work is made once of an op and its operands; every formula of cost/ takes one, the simulator has a table of them, a
+ * measured point is one, and the rows of a fit are. It is a sum over terms t of terms[t], the units of work that a measured
+ * cost has a price for (op/measured.h):
+ *   launch     1
+ *   flops      sl_op_flops; of a matrix product without its epilogue
+ *   scores     attention: score pairs, B H T (T + 1) / 2
+ *   cached     bytes that may lie in the rank's share of the cache: none as the work is made, see sl_work_in_cache
+ *   bytes      the others
+ *   a, b, c    matrix product: bytes of each operand once (packing, write-back); it has neither cached nor bytes
+ *   pieces     collective: messages that are not full blocks cost more than their bytes say: one per part */
+#ifndef SL_CORE_OP_WORK_H
+#define SL_CORE_OP_WORK_H
+
+#include "core/base/dtype.h"
+#include "core/op/op.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*        name      key in the file    SI per unit; rate: seconds = 1 / (number x SI) */
+#define SL_TERM_MAP(X)                                                                                                 \
+  X(LAUNCH, "launch_us", 1e-6, false)                                                                                  \
+  X(FLOPS, "GFLOPS", 1e9, true)                                                                                        \
+  X(SCORES, "scores_per_ns", 1e9, true)                                                                                \
+  X(CACHED, "cache_GBps", 1e9, true)                                                                                   \
+  X(BYTES, "GBps", 1e9, true)                                                                                          \
+  X(A, "a_GBps", 1e9, true)                                                                                            \
+  X(B, "b_GBps", 1e9, true)                                                                                            \
+  X(C, "c_GBps", 1e9, true)                                                                                            \
+  X(PIECES, "piece_us", 1e-6, false)
+
+enum sl_term {
+#define X(name, key, unit, rate) SL_TERM_##name,
+  SL_TERM_MAP(X)
+#undef X
+      SL_TERM_COUNT
+};
+const char *sl_term_key(enum sl_term term);
+bool sl_term_is_rate(enum sl_term term);
+/* The number that stands in the file for `seconds` per unit, above 0; and back. */
+double sl_term_number(enum sl_term term, double seconds);
+double sl_term_seconds(enum sl_term term, double number);
+
+/* Ops of one kind that do not cost alike are variants; where one was not measured, its `base` serves. Of
+ * products with an epilogue these are the forms that linear layers have, forward, for their inputs and for their weights. */
+/*  name           text            base */
+#define SL_VARIANT_MAP(X)                                                                                              \
+  X(PLAIN, "", PLAIN)            /* also: matrix product of a and b as they stand */                                   \
+  X(TRANS_A, "trans_a", PLAIN)   /* matrix product with a transposed ... */                                            \
+  X(TRANS_B, "trans_b", PLAIN)   /* ... b ... */                                                                       \
+  X(TRANS_AB, "trans_ab", PLAIN) /* ... or both */                                                                     \
+  X(DROPOUT, "dropout", PLAIN)   /* with a probability above 0 */                                                      \
+  X(ADD, "accumulate", PLAIN)    /* reduce_scatter that adds to the shard */                                           \
+  X(GELU, "gelu", PLAIN)         /* matrix product with an epilogue, and maybe transposed */                           \
+  X(GELU_B, "trans_b+gelu", TRANS_B)                                                                                   \
+  X(DGELU, "dgelu", PLAIN)                                                                                             \
+  X(DGELU_B, "trans_b+dgelu", TRANS_B)                                                                                 \
+  X(BGRAD_A, "trans_a+bgrad", TRANS_A)
+
+enum sl_variant {
+#define X(name, text, base) SL_VARIANT_##name,
+  SL_VARIANT_MAP(X)
+#undef X
+      SL_VARIANT_COUNT
+};
+const char *sl_variant_name(enum sl_variant variant);
+enum sl_variant sl_variant_base(enum sl_variant variant);
+
+struct sl_work {
+  enum sl_op_kind kind;
+  enum sl_variant variant;
+  enum sl_dtype dtype;
+  enum sl_lane lane; /* who does it: the device, its link to the host, or the host */
+  int members;       /* that meet in a communication op, both sides of a send; 0: it is none */
+  int parts;         /* of a collective, else 1 */
+  bool uneven;       /* members have shares that differ, so `bytes` are those of the busiest */
+  double flops;      /* sl_op_flops */
+  double bytes;      /* sl_op_bytes; of a collective the most that any member puts on the wire, of a send its size */
+  double size;       /* communication: sl_op_comm_bytes; copy to or from the host: its larger side; else 0 */
+  double epilogue_bytes; /* that an epilogue moves beside its product's operands; 0: there is none */
+  double terms[SL_TERM_COUNT];
+};
+
+/* The work of `op`, which `members` ranks meet in where it communicates. */
+struct sl_work sl_work_of(const struct sl_op *op, const struct sl_slice *slices, int members);
+/* The work of an op of which only its shape (sl_op.dim) and its bytes are known, as of a measured point: without what a
+ * cost by formulas wants beside the terms (lane, members, size, epilogue). */
+struct sl_work sl_work_of_shape(enum sl_op_kind kind, enum sl_variant variant, enum sl_dtype dtype,
+                                const int64_t dim[5], int parts, double bytes);
+/* The same work for a rank with `cache_bytes` of cache: as many of its bytes may lie there. */
+struct sl_work sl_work_in_cache(const struct sl_work *work, double cache_bytes);
+
+#endif

@@ -1,0 +1,44 @@
+/* Seconds of communication; the formulas stand in collective.h. */
+#include "cost/collective.h"
+
+#include "cost/compute.h"
+#include "cost/measured.h"
+
+/* Seconds for `wire` bytes of a message of `size` bytes: wire / beta(size). */
+static double wire_seconds(const struct sl_link *link, double wire, double size) {
+  return size > 0 ? wire / link->bandwidth * (size + link->half_bytes) / size : 0;
+}
+
+/* Of moving the whole once over a link: alpha + S / beta(S). */
+static double transfer(const struct sl_cost_rank *rank, const struct sl_link *link, double size) {
+  return rank->turns * (link->latency + wire_seconds(link, size, size));
+}
+
+double sl_cost_peer(const struct sl_cost_rank *rank, const struct sl_link *link, const struct sl_work *work) {
+  const struct sl_op_cost *entry = sl_cost_entry(rank, work);
+  const bool inside = rank->ranks >= 2 && rank->device->kind == SL_DEVICE_CPU;
+  return entry != NULL && inside ? sl_cost_by_entry(rank, entry, work) : transfer(rank, link, work->size);
+}
+
+static double ring_seconds(const struct sl_cost_rank *rank, const struct sl_link *link, const struct sl_work *work) {
+  const int hops = work->members - 1;
+  const double wire = work->uneven ? work->bytes : work->size * hops / work->members;
+  const double seconds = hops * link->latency + wire_seconds(link, wire, work->size);
+  return rank->turns * (work->kind == SL_OP_ALL_REDUCE ? 2 * seconds : seconds);
+}
+
+/* In a group of one: nothing in place, else a copy. */
+static double alone_seconds(const struct sl_cost_rank *rank, const struct sl_work *work) {
+  const struct sl_work copy = {.kind = SL_OP_COPY, .bytes = 2 * work->size};
+  const bool in_place = work->kind == SL_OP_ALL_REDUCE || work->kind == SL_OP_BROADCAST;
+  return in_place ? 0 : sl_cost_elementwise(rank, &copy);
+}
+
+double sl_cost_collective(const struct sl_cost_rank *rank, const struct sl_link *link, const struct sl_work *work) {
+  if (work->members < 2) return alone_seconds(rank, work);
+  const struct sl_op_cost *entry = sl_cost_entry(rank, work);
+  /* a ring of other members, or one that leaves the node, is what the formula is for */
+  if (entry != NULL && entry->ranks == work->members && work->members <= rank->ranks)
+    return sl_cost_by_entry(rank, entry, work);
+  return work->kind == SL_OP_BROADCAST ? transfer(rank, link, work->size) : ring_seconds(rank, link, work);
+}

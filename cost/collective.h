@@ -1,0 +1,32 @@
+/* Seconds of a work in which ranks meet, from the links between them.
+ *
+ * S bytes (nccl-tests size, work.size) over n members, alpha and beta of the ring through them:
+ *   ring all_reduce                 2 (n-1) alpha + 2 (n-1)/n S / beta(S)
+ *   all_gather, reduce_scatter        (n-1) alpha +   (n-1)/n S / beta(S)
+ *   the same with uneven shares       (n-1) alpha + W / beta(S), W = the most that any member puts on the wire (work.bytes)
+ *   broadcast, send                       alpha   +         S / beta(S)
+ *   beta(S) = beta S / (S + half_bytes)
+ * The ring visits the members of a unit (a node) before it goes on, and leaves and enters a unit by the links of all its
+ * members there (NCCL: as many rings as there are rails; on a CPU node, one ring with the whole network card). With u_k
+ * units of level k that hold members (u_-1 = n), of which the emptiest holds m_k (m_-1 = 1):
+ *   beta  = min over the levels that the ring crosses of m_(k-1) beta_k, with the half_bytes of that level
+ *   alpha = sum over levels of (u_(k-1) - u_k) alpha_k / (n-1)
+ * Which link that is for a group follows from its plan (sim/net/topology.c); a formula takes it as if it were one. A send
+ * has the slowest link between the two.
+ * Group of one: an in-place op is free, a gather or scatter is a copy (2 S bytes of elementwise cost). Links are not
+ * shared between groups. Ranks that take turns on a core take as many times as long.
+ * Measured: an entry of as many members replaces the formula where all of them are on one node, of a CPU for a send.
+ * Units: bytes, seconds, byte/s. Sources: Thakur, Rabenseifner, Gropp 2005 (ring); Hockney 1994 (half-size ramp); NCCL
+ * 2.28.9 src/graph/tuning.cc (ring: bandwidth of all channels; n - N hops inside nodes, N - 1 between them). */
+#ifndef SL_COST_COLLECTIVE_H
+#define SL_COST_COLLECTIVE_H
+
+#include "core/op/work.h"
+#include "cost/share.h"
+
+/* Seconds of a send or receive: the measured ones, else those of the link. */
+double sl_cost_peer(const struct sl_cost_rank *rank, const struct sl_link *link, const struct sl_work *work);
+/* Seconds of a collective whose ring is like `link` to each member (may be NULL for one member). */
+double sl_cost_collective(const struct sl_cost_rank *rank, const struct sl_link *link, const struct sl_work *work);
+
+#endif

@@ -1,0 +1,75 @@
+/* Seconds of compute; the formulas stand in compute.h. */
+#include "cost/compute.h"
+
+#include "cost/measured.h"
+
+static double max2(double a, double b) {
+  return a > b ? a : b;
+}
+
+double sl_cost_gemm(const struct sl_cost_rank *rank, const struct sl_work *work) {
+  const struct sl_device *d = rank->device;
+  const double arithmetic = (work->flops + d->gemm_half_flops) / (rank->peak[work->dtype] * d->gemm_efficiency);
+  return rank->launch + max2(arithmetic, work->bytes / rank->memory_bandwidth);
+}
+
+double sl_cost_attention(const struct sl_cost_rank *rank, const struct sl_work *work) {
+  const double arithmetic = work->flops / (rank->peak[work->dtype] * rank->device->attention_efficiency);
+  return rank->launch + max2(arithmetic, work->bytes / rank->memory_bandwidth);
+}
+
+double sl_cost_elementwise(const struct sl_cost_rank *rank, const struct sl_work *work) {
+  const double cached = work->bytes < rank->cache_bytes ? work->bytes : rank->cache_bytes;
+  const double seconds = rank->launch + (work->bytes - cached) / rank->memory_bandwidth;
+  return cached > 0 ? seconds + cached / rank->cache_bandwidth : seconds;
+}
+
+/* Offload on a GPU: copies over the link to host memory, and updates that run there. On a CPU both are one memory. */
+static enum sl_status offload_seconds(const struct sl_cost_rank *rank, const struct sl_work *work, double *seconds) {
+  const struct sl_device *d = rank->device;
+  if (!(d->host_link > 0) || !(d->host_bandwidth > 0)) {
+    return sl_fail(SL_ERR_INPUT,
+                   "device '%s': host_link_GBps and host_bandwidth_GBps are not given, which offload needs", d->name);
+  }
+  const bool on_host = work->lane == SL_LANE_HOST;
+  *seconds = rank->launch + (on_host ? work->bytes * rank->ranks / d->host_bandwidth : work->size / d->host_link);
+  return SL_OK;
+}
+
+static double measured_seconds(const struct sl_cost_rank *rank, const struct sl_op_cost *entry,
+                               const struct sl_work *work) {
+  const double seconds = rank->launch + sl_cost_by_entry(rank, entry, work);
+  return entry->variant != work->variant ? seconds + work->epilogue_bytes / rank->memory_bandwidth : seconds;
+}
+
+static enum sl_status formula_seconds(const struct sl_cost_rank *rank, const struct sl_work *work, double *seconds) {
+  const enum sl_op_class op_class = sl_op_class_of(work->kind);
+  if ((op_class == SL_CLASS_GEMM || op_class == SL_CLASS_ATTENTION) && !(rank->peak[work->dtype] > 0)) {
+    return sl_fail(SL_ERR_INPUT, "device '%s': peak_TFLOPS has no '%s', which %s needs", rank->device->name,
+                   sl_dtype_name(work->dtype), sl_op_name(work->kind));
+  }
+  switch (op_class) {
+  case SL_CLASS_GEMM:
+    *seconds = sl_cost_gemm(rank, work);
+    break;
+  case SL_CLASS_ATTENTION:
+    *seconds = sl_cost_attention(rank, work);
+    break;
+  case SL_CLASS_ELEMENTWISE:
+  case SL_CLASS_OPTIMIZER:
+    *seconds = sl_cost_elementwise(rank, work);
+    break;
+  default:
+    *seconds = rank->launch;
+  }
+  return SL_OK;
+}
+
+enum sl_status sl_cost_compute(const struct sl_cost_rank *rank, const struct sl_work *work, double *seconds) {
+  const bool host_side = work->lane == SL_LANE_H2D || work->lane == SL_LANE_D2H || work->lane == SL_LANE_HOST;
+  if (host_side && rank->device->kind == SL_DEVICE_GPU) return offload_seconds(rank, work, seconds);
+  const struct sl_op_cost *entry = sl_cost_entry(rank, work);
+  if (entry == NULL) return formula_seconds(rank, work, seconds);
+  *seconds = measured_seconds(rank, entry, work);
+  return SL_OK;
+}

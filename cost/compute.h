@@ -1,0 +1,26 @@
+/* Seconds of a work that is not communication, for a rank that does it alone.
+ *
+ *   gemm                     launch + max((f + half) / (peak e_gemm), b / (bw e_elem))   [efficiency e_gemm f / (f + half)]
+ *   attention                launch + max(f / (peak e_attn), b / (bw e_elem))
+ *   elementwise, optimizer   launch + min(b, cache) / cache_bw + max(0, b - cache) / (bw e_elem)   [cache 0: no such term]
+ *   copy to or from host memory    launch + b / host_link, b the larger side
+ *   on the host's own lane         launch + b / (host_bw / devices of a node)   [an offloaded optimizer is bound by bytes]
+ *   control                  launch; what the end of a step takes beside it is the simulator's matter, which knows programs
+ *   measured                 launch + sl_cost_by_entry; with an epilogue that has no entry of its own + b' / (bw e_elem)
+ * f and b are work.flops and work.bytes, what the kernel does, not what the model needs; b' is work.epilogue_bytes. Units:
+ * flop, byte, flop/s, byte/s, seconds. Valid for one work at a time: what overlaps is slowed by the clock that knows it.
+ * Source: the roofline of Williams, Waterman, Patterson 2009; the ramp of small products by Hockney's half size (1994). */
+#ifndef SL_COST_COMPUTE_H
+#define SL_COST_COMPUTE_H
+
+#include "core/op/work.h"
+#include "cost/share.h"
+
+double sl_cost_gemm(const struct sl_cost_rank *rank, const struct sl_work *work);
+double sl_cost_attention(const struct sl_cost_rank *rank, const struct sl_work *work);
+double sl_cost_elementwise(const struct sl_cost_rank *rank, const struct sl_work *work);
+/* By measurement where there is one, else by the formulas. A CPU without a 16-bit peak computes such ops at its fp32 rate.
+ * Errors: SL_ERR_INPUT when the device has no peak for the op's type, or no host to offload to. */
+enum sl_status sl_cost_compute(const struct sl_cost_rank *rank, const struct sl_work *work, double *seconds);
+
+#endif

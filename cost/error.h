@@ -1,0 +1,28 @@
+/* How far the time of a step may be off, by what the fit of its profile knows of itself.
+ *
+ * Relative standard deviation; 0 without a calibrated profile. With T the sum over the step's works of their seconds, and
+ * T_e over those of entry e:
+ *   variance T^2 = error_scale^2 sum over e of variance_e   see sl_op_cost_variance: errors common to an entry's ops
+ *                + sl_device_median_noise(T, runs)^2 T^2    runs differ: those that will be measured
+ *                + sl_device_median_noise(T, rounds)^2 T^2  and those of the calibration, where its rounds are known
+ * An entry that stands in for another type's ops, or for products with an epilogue, is 30 % uncertain beyond its own
+ * error, and ops of a kind that was not measured are 50 % uncertain. */
+#ifndef SL_COST_ERROR_H
+#define SL_COST_ERROR_H
+
+#include "core/op/work.h"
+#include "cost/share.h"
+
+/* Sums of a step as it is gone through work by work. */
+struct sl_cost_error {
+  const struct sl_cost_rank *rank;   /* borrowed */
+  struct sl_cost_error_sum *entries; /* owned: one for each entry, and one for what has none; NULL without a profile */
+};
+
+enum sl_status sl_cost_error_open(struct sl_cost_error *error, const struct sl_cost_rank *rank);
+void sl_cost_error_add(struct sl_cost_error *error, const struct sl_work *work);
+/* What is predicted is the median of `runs` runs at different times, below 1: one. */
+double sl_cost_error_relative(const struct sl_cost_error *error, int64_t runs);
+void sl_cost_error_close(struct sl_cost_error *error);
+
+#endif

@@ -1,0 +1,30 @@
+/* What one rank has of the device that its cluster's profile describes.
+ *
+ * Sharing of a CPU node. The profile's `peak` is of ONE core; `memory_bandwidth`, `cache_bytes` and `cache_bandwidth`
+ * are of the whole node. With r ranks on a node of c cores, a rank has max(1, c / r) threads, so peak x threads; it has
+ * 1/r of the node's bandwidth and cache, since all ranks run the same program at the same time. r > c: the ranks take
+ * turns, and everything that a core does (flops, launches, transfers) takes r / c times as long. A GPU's numbers are of
+ * one GPU; where a node has more ranks than GPUs, they take turns on them. */
+#ifndef SL_COST_SHARE_H
+#define SL_COST_SHARE_H
+
+#include "core/cluster/cluster.h"
+
+/* Filled once per run by sl_cost_share. SI units. */
+struct sl_cost_rank {
+  const struct sl_device *device; /* borrowed */
+  double peak[SL_DTYPE_COUNT];    /* flop/s of this rank */
+  double memory_bandwidth;        /* byte/s of this rank, elementwise_efficiency included */
+  double cache_bytes, cache_bandwidth;
+  double launch;                   /* seconds per op */
+  double turns;                    /* >= 1: ranks per core or GPU, which stretches transfers too */
+  int threads;                     /* of this rank; 1 for a GPU */
+  const struct sl_op_costs *costs; /* borrowed; measured ops */
+  int ranks;                       /* on this rank's node */
+};
+
+/* The share of one rank when `world` ranks fill the nodes in order. Errors: SL_ERR_INPUT naming the device's key whose
+ * value no cost can be computed from. */
+enum sl_status sl_cost_share(struct sl_cost_rank *rank, const struct sl_cluster *cluster, int world);
+
+#endif
