@@ -14,12 +14,6 @@ double sl_fit_undisturbed(double low_s, double median_s) {
   return low_s > 0 ? fmin(median_s, most * low_s) : median_s;
 }
 
-static bool alike(const struct sl_point *a, const struct sl_point *b) {
-  return a->kind == b->kind && a->variant == b->variant && a->dtype == b->dtype && a->ranks == b->ranks &&
-         a->parts == b->parts && a->bytes == b->bytes && memcmp(a->dim, b->dim, sizeof a->dim) == 0 &&
-         strcmp(a->source, b->source) == 0;
-}
-
 /* The point for points[first] and all that are like it; `seconds` is room for one number a point. */
 static struct sl_point merged(const struct sl_points *points, size_t first, bool *taken, double *seconds) {
   struct sl_point p = points->items[first];
@@ -27,7 +21,7 @@ static struct sl_point merged(const struct sl_points *points, size_t first, bool
   p.repeats = 0;
   for (size_t i = first; i < points->count; i++) {
     const struct sl_point *q = &points->items[i];
-    if (taken[i] || !alike(q, &p)) continue;
+    if (taken[i] || !sl_point_alike(q, &p)) continue;
     taken[i] = true;
     seconds[n++] = sl_fit_undisturbed(q->low_s, q->median_s);
     p.repeats += q->repeats;

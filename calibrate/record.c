@@ -88,11 +88,6 @@ static struct sl_point describe(const struct sl_calibration *c, const struct sl_
   return point;
 }
 
-static bool alike(const struct sl_point *a, const struct sl_point *b) {
-  return a->kind == b->kind && a->variant == b->variant && a->dtype == b->dtype && a->parts == b->parts &&
-         a->bytes == b->bytes && memcmp(a->dim, b->dim, sizeof a->dim) == 0;
-}
-
 /* The distinct ops of the program, with all their times: by turns, since what an issue is like is known by its op. */
 static enum sl_status gather(const struct sl_calibration *c, const struct recorder *r, const struct sl_point *wanted,
                              double *times, size_t *count, int *issues, const char *source) {
@@ -100,7 +95,7 @@ static enum sl_status gather(const struct sl_calibration *c, const struct record
   *issues = 0;
   for (size_t i = 0; i < r->program->issue_count; i++) {
     const struct sl_point p = describe(c, r->program, &r->program->ops[r->program->issues[i].op], source);
-    if (!alike(&p, wanted)) continue;
+    if (!sl_point_alike(&p, wanted)) continue;
     ++*issues;
     for (int64_t s = r->first; s < r->steps; s++) times[(*count)++] = r->seconds[(int64_t)i * r->steps + s];
   }
@@ -120,7 +115,7 @@ static enum sl_status add_points(struct sl_calibration *c, const struct recorder
     const struct sl_op *op = &r->program->ops[r->program->issues[i].op];
     struct sl_point p = describe(c, r->program, op, source);
     bool known = false;
-    for (size_t k = first; k < c->points.count && !known; k++) known = alike(&p, &c->points.items[k]);
+    for (size_t k = first; k < c->points.count && !known; k++) known = sl_point_alike(&p, &c->points.items[k]);
     if (known) continue;
     size_t count;
     int issues;

@@ -1,4 +1,4 @@
-/* Seconds of a work in which ranks meet, from the links between them.
+/* Seconds of a work by which ranks communicate, from the links between them.
  *
  * S bytes (nccl-tests size, work.size) over n members, alpha and beta of the ring through them:
  *   ring all_reduce                 2 (n-1) alpha + 2 (n-1)/n S / beta(S)

@@ -42,8 +42,8 @@ void sl_cost_error_add(struct sl_cost_error *error, const struct sl_work *work) 
   if (error->entries == NULL || work->members == 1) return;
   const struct sl_op_cost *entry = sl_cost_entry(rank, work);
   if (entry != NULL) {
-    const struct sl_work met = sl_cost_as_measured(rank->device, entry->ranks, work);
-    count(&error->entries[entry - rank->costs->items], entry, &met, sl_cost_stands_in(entry, work));
+    const struct sl_work here = sl_cost_as_measured(rank->device, entry->ranks, work);
+    count(&error->entries[entry - rank->costs->items], entry, &here, sl_cost_stands_in(entry, work));
   } else if (work->members == 0) {
     error->entries[rank->costs->count].sum += unmeasured(rank, work);
   }

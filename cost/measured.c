@@ -20,8 +20,8 @@ static double turns_beyond(const struct sl_cost_rank *rank, const struct sl_op_c
 }
 
 double sl_cost_by_entry(const struct sl_cost_rank *rank, const struct sl_op_cost *entry, const struct sl_work *work) {
-  const struct sl_work met = sl_cost_as_measured(rank->device, entry->ranks, work);
-  return turns_beyond(rank, entry) * sl_op_cost_seconds(entry, &met);
+  const struct sl_work here = sl_cost_as_measured(rank->device, entry->ranks, work);
+  return turns_beyond(rank, entry) * sl_op_cost_seconds(entry, &here);
 }
 
 bool sl_cost_stands_in(const struct sl_op_cost *entry, const struct sl_work *work) {

@@ -24,7 +24,7 @@ static enum sl_status check_lane(const struct sl_op *op) {
                  sl_op_name(op->kind), (int)op->group, sl_lane_name(op->lane));
 }
 
-/* The ranks that meet in `op` of a program: the groups of its ranks are of one size. */
+/* The members of a call: all ranks of a program have groups of one size. */
 static int members_of(const struct sl_plan *plan, const struct sl_op *op, int rank) {
   return sl_op_class_of(op->kind) == SL_CLASS_P2P ? 2 : sl_plan_group(plan, op->group, rank).size;
 }

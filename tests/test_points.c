@@ -258,6 +258,21 @@ static void benchmarks_run_plans_as_they_were_made(void **unused) {
   sl_points_free(&c.points);
 }
 
+/* Whatever says what was measured tells two points apart; when and how often it was does not. */
+static void points_of_one_op_are_alike(void **unused) {
+  (void)unused;
+  const struct sl_point p = {
+      .kind = SL_OP_GEMM, .ranks = 2, .parts = 1, .dim = {3, 5, 7}, .bytes = 11, .source = "c88"};
+  struct sl_point others[8];
+  for (int i = 0; i < 8; i++) others[i] = p;
+  others[0].median_s = others[0].low_s = others[0].high_s = 1, others[0].repeats = others[0].count = 9;
+  others[1].kind = SL_OP_COPY, others[2].variant = SL_VARIANT_TRANS_A, others[3].dtype = SL_BF16, others[4].ranks = 1;
+  others[5].parts = 2, others[6].dim[2] = 8, others[7].source[1] = '9';
+  for (int i = 0; i < 8; i++) assert_int_equal(sl_point_alike(&p, &others[i]), i == 0);
+  others[0].bytes = 12;
+  assert_false(sl_point_alike(&p, &others[0]));
+}
+
 /* 100 x 200 x 300: 12 Mflop, 80000 bytes of c. */
 static void measured_costs_replace_formulas(void **unused) {
   (void)unused;
@@ -423,6 +438,7 @@ int main(void) {
       cmocka_unit_test(no_acceptance_shape_is_timed),
       cmocka_unit_test(acceptance_shapes_are_known),
       cmocka_unit_test(benchmarks_run_plans_as_they_were_made),
+      cmocka_unit_test(points_of_one_op_are_alike),
       cmocka_unit_test(measured_costs_replace_formulas),
       cmocka_unit_test(stand_ins_follow_the_rule),
       cmocka_unit_test(predictions_name_what_stands_in),

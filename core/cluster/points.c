@@ -25,6 +25,12 @@ void sl_points_free(struct sl_points *points) {
   memset(points, 0, sizeof *points);
 }
 
+bool sl_point_alike(const struct sl_point *a, const struct sl_point *b) {
+  return a->kind == b->kind && a->variant == b->variant && a->dtype == b->dtype && a->ranks == b->ranks &&
+         a->parts == b->parts && a->bytes == b->bytes && memcmp(a->dim, b->dim, sizeof a->dim) == 0 &&
+         strcmp(a->source, b->source) == 0;
+}
+
 struct sl_work sl_point_work(const struct sl_point *p) {
   return sl_work_of_shape((enum sl_op_kind)p->kind, p->variant, p->dtype, p->dim, p->parts, p->bytes);
 }

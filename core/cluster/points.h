@@ -63,6 +63,8 @@ enum sl_status sl_points_add_step(struct sl_points *points, const struct sl_poin
 enum sl_status sl_points_read(struct sl_points *points, const struct sl_json *doc);
 json_t *sl_points_json(const struct sl_points *points);
 void sl_points_free(struct sl_points *points);
+/* Do two points differ in their times and counts at most? */
+bool sl_point_alike(const struct sl_point *a, const struct sl_point *b);
 /* What a point is a measurement of. */
 struct sl_work sl_point_work(const struct sl_point *point);
 

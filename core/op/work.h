@@ -73,7 +73,7 @@ struct sl_work {
   enum sl_variant variant;
   enum sl_dtype dtype;
   enum sl_lane lane; /* who does it: the device, its link to the host, or the host */
-  int members;       /* that meet in a communication op, both sides of a send; 0: it is none */
+  int members;       /* of a communication op, both sides of a send; 0: it is none */
   int parts;         /* of a collective, else 1 */
   bool uneven;       /* members have shares that differ, so `bytes` are those of the busiest */
   double flops;      /* sl_op_flops */
@@ -83,7 +83,7 @@ struct sl_work {
   double terms[SL_TERM_COUNT];
 };
 
-/* The work of `op`, which `members` ranks meet in where it communicates. */
+/* The work of `op`, of `members` ranks where it communicates. */
 struct sl_work sl_work_of(const struct sl_op *op, const struct sl_slice *slices, int members);
 /* The work of an op of which only its shape (sl_op.dim) and its bytes are known, as of a measured point: without what a
  * cost by formulas wants beside the terms (lane, members, size, epilogue). */
