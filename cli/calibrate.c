@@ -97,7 +97,7 @@ static enum sl_status describe_machine(struct sl_points *points, double load) {
 
 static enum sl_status measure_ranks(const struct sl_options *options) {
   const bool gpu = on_gpu(options);
-  const struct sl_place place = gpu ? sl_launch_ranks_place() : sl_place_read();
+  const struct sl_place place = sl_place_read(gpu);
   const int cores = sl_environment_cores();
   char text[] = "/tmp/shardlab-calibrate-XXXXXX";
   const double load = load_average();

@@ -2,6 +2,8 @@
  * lines of dashes) are kept back, and the one that names a rank killed by a signal becomes a line of ours. */
 #include "cli/launch.h"
 
+#include "core/base/launchers.h"
+
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
@@ -30,9 +32,11 @@ void sl_launch_mark(void) {
 }
 
 bool sl_launch_inside(void) {
-  const char *tasks = getenv("SLURM_NTASKS");
-  return is_set(MARKER) || is_set("OMPI_COMM_WORLD_SIZE") || is_set("PMI_RANK") || is_set("PMIX_RANK") ||
-         (is_set("SLURM_PROCID") && tasks && atoi(tasks) > 1);
+  const struct sl_launcher *slurm = &sl_launchers[SL_LAUNCHER_SLURM];
+  const char *tasks = getenv(slurm->world);
+  return is_set(MARKER) || is_set(sl_launchers[SL_LAUNCHER_OPEN_MPI].world) ||
+         is_set(sl_launchers[SL_LAUNCHER_PMI].rank) || is_set("PMIX_RANK") ||
+         (is_set(slurm->rank) && tasks && atoi(tasks) > 1);
 }
 
 static bool find_program(char *out, size_t size, const char *name) {

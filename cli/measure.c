@@ -227,9 +227,7 @@ static enum sl_status run(const struct sl_options *given) {
   struct sl_setup setup;
   enum sl_status status;
   const bool gpu = on_gpu(given), inside = gpu ? sl_launch_ranks_inside() : sl_launch_inside();
-  const struct sl_place place = !inside ? (struct sl_place){.size = 1, .local_size = 1}
-                                : gpu   ? sl_launch_ranks_place()
-                                        : sl_place_read();
+  const struct sl_place place = inside ? sl_place_read(gpu) : (struct sl_place){.size = 1, .local_size = 1};
   SL_TRY(sl_options_check_outputs(&options));
   SL_TRY(join_alone(&options, inside));
   if (inside) SL_TRY(join_world(&options, &place));
