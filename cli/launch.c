@@ -3,9 +3,9 @@
 #include "cli/launch.h"
 
 #include "core/base/launchers.h"
+#include "core/base/machine.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -84,15 +84,10 @@ static bool may_read_siblings(void) {
 
 /* --- the command line --- */
 
-static int usable_cores(void) {
-  cpu_set_t set;
-  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : (int)sysconf(_SC_NPROCESSORS_ONLN);
-}
-
 /* Threads per rank: the user's own numbers win. */
 static void set_environment(int world) {
   char threads[16];
-  int cores = usable_cores();
+  int cores = sl_machine_cores();
   snprintf(threads, sizeof threads, "%d", cores > world ? cores / world : 1);
   setenv("OMP_NUM_THREADS", threads, 0);
   setenv("OPENBLAS_NUM_THREADS", getenv("OMP_NUM_THREADS"), 0);

@@ -2,20 +2,14 @@
  * name beside the program. The profiles themselves are data: profiles/README.md. */
 #include "core/cluster/presets.h"
 
+#include "core/base/machine.h"
+
 #include <inttypes.h>
 #include <math.h>
-#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-static int count_cores(void) {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set); /* what this process may use */
-  const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-  return cores > 0 ? (int)cores : 1;
-}
 
 /* Memory of the machine, or of the container where that is less. */
 static double memory_bytes(void) {
@@ -30,7 +24,7 @@ static double memory_bytes(void) {
 
 void sl_cluster_preset_localhost(json_t *root) {
   json_t *device = json_object_get(root, "device");
-  const int cores = count_cores();
+  const int cores = sl_machine_cores();
   const double per_core = json_number_value(json_object_get(device, "memory_bandwidth_GBps"));
   json_object_set_new(root, "devices_per_node", json_integer(cores));
   json_object_set_new(device, "cores", json_integer(cores));
