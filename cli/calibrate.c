@@ -8,6 +8,7 @@
 #include "cli/launch_ranks.h"
 #include "cli/output.h"
 #include "cli/place.h"
+#include "core/base/machine.h"
 #include "core/cluster/provenance.h"
 #include "core/record/environment.h"
 
@@ -97,8 +98,8 @@ static enum sl_status describe_machine(struct sl_points *points, double load) {
 
 static enum sl_status measure_ranks(const struct sl_options *options) {
   const bool gpu = on_gpu(options);
-  const struct sl_place place = gpu ? sl_launch_ranks_place() : sl_place_read();
-  const int cores = sl_environment_cores();
+  const struct sl_place place = sl_place_read(gpu);
+  const int cores = sl_machine_cores();
   char text[] = "/tmp/shardlab-calibrate-XXXXXX";
   const double load = load_average();
   struct sl_calibration c = {.ranks = place.size,
@@ -275,7 +276,7 @@ static enum sl_status check_request(const struct sl_options *options, int *most,
                                     const char *points) {
   const struct sl_exec_ops *exec;
   char program[PATH_BYTES];
-  struct sl_exec_devices devices = {.count = sl_environment_cores()};
+  struct sl_exec_devices devices = {.count = sl_machine_cores()};
   if (options->tf32 && !on_gpu(options))
     return sl_fail(SL_ERR_INPUT, "--tf32: the host backend has no tf32; expected --backend cuda");
   if (sl_launch_inside())

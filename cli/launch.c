@@ -2,8 +2,10 @@
  * lines of dashes) are kept back, and the one that names a rank killed by a signal becomes a line of ours. */
 #include "cli/launch.h"
 
+#include "core/base/launchers.h"
+#include "core/base/machine.h"
+
 #include <errno.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -30,9 +32,11 @@ void sl_launch_mark(void) {
 }
 
 bool sl_launch_inside(void) {
-  const char *tasks = getenv("SLURM_NTASKS");
-  return is_set(MARKER) || is_set("OMPI_COMM_WORLD_SIZE") || is_set("PMI_RANK") || is_set("PMIX_RANK") ||
-         (is_set("SLURM_PROCID") && tasks && atoi(tasks) > 1);
+  const struct sl_launcher *slurm = &sl_launchers[SL_LAUNCHER_SLURM];
+  const char *tasks = getenv(slurm->world);
+  return is_set(MARKER) || is_set(sl_launchers[SL_LAUNCHER_OPEN_MPI].world) ||
+         is_set(sl_launchers[SL_LAUNCHER_PMI].rank) || is_set("PMIX_RANK") ||
+         (is_set(slurm->rank) && tasks && atoi(tasks) > 1);
 }
 
 static bool find_program(char *out, size_t size, const char *name) {
@@ -80,15 +84,10 @@ static bool may_read_siblings(void) {
 
 /* --- the command line --- */
 
-static int usable_cores(void) {
-  cpu_set_t set;
-  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : (int)sysconf(_SC_NPROCESSORS_ONLN);
-}
-
 /* Threads per rank: the user's own numbers win. */
 static void set_environment(int world) {
   char threads[16];
-  int cores = usable_cores();
+  int cores = sl_machine_cores();
   snprintf(threads, sizeof threads, "%d", cores > world ? cores / world : 1);
   setenv("OMP_NUM_THREADS", threads, 0);
   setenv("OPENBLAS_NUM_THREADS", getenv("OMP_NUM_THREADS"), 0);

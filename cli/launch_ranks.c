@@ -3,6 +3,7 @@
 #include "cli/launch_ranks.h"
 
 #include "cli/launch.h"
+#include "core/base/launchers.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -18,19 +19,11 @@
 
 enum { GRACE_S = 5 };
 
-static int number(const char *name, int otherwise) {
-  const char *text = getenv(name);
-  return text != NULL && text[0] >= '0' && text[0] <= '9' ? (int)strtol(text, NULL, 10) : otherwise;
-}
-
 bool sl_launch_ranks_inside(void) {
-  return (number("RANK", -1) >= 0 && number("WORLD_SIZE", 0) > 0) || sl_launch_inside();
-}
-
-struct sl_place sl_launch_ranks_place(void) {
-  const int rank = number("RANK", -1), size = number("WORLD_SIZE", 0);
-  if (rank < 0 || size <= rank) return sl_place_read();
-  return (struct sl_place){.rank = rank, .size = size, .local_size = number("LOCAL_WORLD_SIZE", size)};
+  const struct sl_launcher *torchrun = &sl_launchers[SL_LAUNCHER_TORCHRUN];
+  const char *rank = getenv(torchrun->rank), *world = getenv(torchrun->world);
+  const bool started = rank != NULL && world != NULL && rank[0] >= '0' && rank[0] <= '9' && atoi(world) > 0;
+  return started || sl_launch_inside();
 }
 
 /* A port of this machine that nobody uses now. */
@@ -54,11 +47,12 @@ static void set_number(const char *name, int value) {
 }
 
 static _Noreturn void become_rank(const char *self, char **argv, int rank, int world, int port) {
+  const struct sl_launcher *torchrun = &sl_launchers[SL_LAUNCHER_TORCHRUN];
   prctl(PR_SET_PDEATHSIG, SIGTERM); /* no rank outlives the command */
-  set_number("RANK", rank);
-  set_number("LOCAL_RANK", rank);
-  set_number("WORLD_SIZE", world);
-  set_number("LOCAL_WORLD_SIZE", world);
+  set_number(torchrun->rank, rank);
+  set_number(torchrun->local_rank, rank);
+  set_number(torchrun->world, world);
+  set_number(torchrun->local_world, world);
   set_number("MASTER_PORT", port);
   setenv("MASTER_ADDR", "127.0.0.1", 1);
   sl_launch_mark();

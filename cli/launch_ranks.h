@@ -3,7 +3,6 @@
 #ifndef SL_CLI_LAUNCH_RANKS_H
 #define SL_CLI_LAUNCH_RANKS_H
 
-#include "cli/place.h"
 #include "core/base/status.h"
 
 #include <stdbool.h>
@@ -11,8 +10,6 @@
 /* Has somebody started this process as one rank: torchrun or sl_launch_ranks, or a launcher that sl_launch_inside
  * knows? */
 bool sl_launch_ranks_inside(void);
-/* Which: RANK and WORLD_SIZE first, then what sl_place_read reads. */
-struct sl_place sl_launch_ranks_place(void);
 
 /* Run `world` copies and wait for their end; *exit_code is what the caller should exit with. A rank that a signal killed
  * is named on stderr; when one fails, the others have 5 s to end by themselves. SIGINT and SIGTERM go to all of them.

@@ -74,7 +74,7 @@ int main(int argc, char **argv) {
   if (status == SL_OK && fflush(stdout) != 0) status = sl_fail(SL_ERR_IO, "standard output: %s", strerror(errno));
   if (status == SL_OK) return 0;
   /* a command that failed elsewhere, in a child that has spoken, leaves no message */
-  const int rank = sl_place_read().rank;
+  const int rank = sl_place_read(false).rank;
   if (sl_error_message()[0] != '\0' && rank > 0)
     fprintf(stderr, "shardlab: error: rank %d: %s\n", rank, sl_error_message());
   else if (sl_error_message()[0] != '\0')

@@ -8,9 +8,9 @@
 #include "cli/output.h"
 #include "cli/place.h"
 #include "cli/runner.h"
+#include "core/base/machine.h"
 #include "core/base/units.h"
 #include "core/check/rendezvous.h"
-#include "core/record/environment.h"
 #include "core/run/trace.h"
 
 #include <stdlib.h>
@@ -114,7 +114,7 @@ static enum sl_status join_alone(struct sl_options *options, bool inside) {
 
 /* How many ranks share this node, and whether that is more than it has cores. */
 static bool oversubscribed(const struct sl_options *options, const struct sl_place *place) {
-  return !on_gpu(options) && place->local_size > sl_environment_cores();
+  return !on_gpu(options) && place->local_size > sl_machine_cores();
 }
 
 static enum sl_status run_rank(const struct sl_options *options, const struct sl_setup *setup,
@@ -227,9 +227,7 @@ static enum sl_status run(const struct sl_options *given) {
   struct sl_setup setup;
   enum sl_status status;
   const bool gpu = on_gpu(given), inside = gpu ? sl_launch_ranks_inside() : sl_launch_inside();
-  const struct sl_place place = !inside ? (struct sl_place){.size = 1, .local_size = 1}
-                                : gpu   ? sl_launch_ranks_place()
-                                        : sl_place_read();
+  const struct sl_place place = inside ? sl_place_read(gpu) : (struct sl_place){.size = 1, .local_size = 1};
   SL_TRY(sl_options_check_outputs(&options));
   SL_TRY(join_alone(&options, inside));
   if (inside) SL_TRY(join_world(&options, &place));

@@ -24,6 +24,7 @@ struct option {
   const char *name;
   enum type type;
   size_t offset;       /* of its field in sl_options */
+  const char *keys;    /* of the config that it overrides, separated by |; NULL: none. See sl_options_override */
   const char *initial; /* default, as text; NULL: unset */
   const char *value;   /* usage: what stands after the flag; CHOICE: the words, separated by | */
   double low, high;    /* range of INTEGER and REAL */
@@ -31,14 +32,15 @@ struct option {
   const char *help;
 };
 
-#define FIELD(name) offsetof(struct sl_options, name)
+#define FIELD(name) offsetof(struct sl_options, name), NULL
+#define OVERRIDES(name, keys) offsetof(struct sl_options, name), keys
 
 static const struct option options_table[] = {
     {"model", TEXT, FIELD(model), NULL, "NAME|FILE", 0, 0, JOBS,
      "model preset, or a Hugging Face config.json (gpt2, llama)"},
     {"config", TEXT, FIELD(config), NULL, "FILE", 0, 0, JOBS, "DeepSpeed's ds_config.json (optional with --preset)"},
     {"cluster", TEXT, FIELD(cluster), "localhost", "NAME|FILE", 0, 0, JOBS, "cluster preset, or a cluster.json"},
-    {"preset", TEXT, FIELD(preset), NULL, "NAME", 0, 0, JOBS,
+    {"preset", TEXT, OVERRIDES(preset, "shardlab.preset"), NULL, "NAME", 0, 0, JOBS,
      "how a framework shards: ddp, fsdp, deepspeed-2 ... (shardlab show presets); makes --config optional"},
     {"world", INTEGER, FIELD(world), "1", "N", 1, 1 << 20, JOBS, "ranks in all"},
     {"world", INTEGER, FIELD(world), NULL, "N", 1, 4096, SL_CMD_CALIBRATE,
@@ -51,45 +53,54 @@ static const struct option options_table[] = {
     {"out", TEXT, FIELD(out), NULL, "FILE", 0, 0, SL_CMD_CALIBRATE, "the profile to write, a cluster.json"},
     {"points", TEXT, FIELD(points), NULL, "FILE", 0, 0, SL_CMD_CALIBRATE,
      "only measure, with the ranks that a launcher started; `shardlab-analyze fit` takes the file"},
-    {"seq", INTEGER, FIELD(seq), NULL, "TOKENS", 1, 1 << 24, JOBS,
+    {"seq", INTEGER, OVERRIDES(seq, "shardlab.seq_len"), NULL, "TOKENS", 1, 1 << 24, JOBS,
      "tokens per sequence (else the config's, else the model's)"},
-    {"tp", INTEGER, FIELD(tp), NULL, "N", 1, 1 << 16, JOBS, "tensor-parallel ranks"},
-    {"pp", INTEGER, FIELD(pp), NULL, "N", 1, 1 << 16, JOBS, "pipeline stages"},
-    {"cp", INTEGER, FIELD(cp), NULL, "N", 1, 1 << 16, JOBS, "context-parallel ranks"},
-    {"schedule", TEXT, FIELD(schedule), NULL, "NAME|FILE", 0, 0, JOBS,
+    {"tp", INTEGER,
+     OVERRIDES(
+         tp,
+         "shardlab.tp|tensor_parallel.autotp_size|tensor_parallel.tp.tp_size|tensor_parallel.tensor_parallel.tp_size"),
+     NULL, "N", 1, 1 << 16, JOBS, "tensor-parallel ranks"},
+    {"pp", INTEGER, OVERRIDES(pp, "shardlab.pp|pipeline.stages"), NULL, "N", 1, 1 << 16, JOBS, "pipeline stages"},
+    {"cp", INTEGER, OVERRIDES(cp, "shardlab.cp"), NULL, "N", 1, 1 << 16, JOBS, "context-parallel ranks"},
+    {"schedule", TEXT, OVERRIDES(schedule, "shardlab.schedule"), NULL, "NAME|FILE", 0, 0, JOBS,
      "gpipe, 1f1b, interleaved, looped-bfs, zb-h1, interleaved-zb, zbv, or PyTorch's CSV: --schedule zb-h1"},
-    {"virtual-stages", INTEGER, FIELD(virtual_stages), NULL, "N", 1, 1 << 14, JOBS, "pipeline stages a rank"},
-    {"stages", TEXT, FIELD(stages), NULL, "LIST|WORD", 0, 0, JOBS,
-     "layers of each stage: --stages 13,13,13,9; or dealt uniform, by parameters, by flops"},
-    {"sequence-parallel", FLAG, FIELD(sequence_parallel), NULL, "", 0, 0, JOBS,
+    {"virtual-stages", INTEGER, OVERRIDES(virtual_stages, "shardlab.virtual_stages"), NULL, "N", 1, 1 << 14, JOBS,
+     "pipeline stages a rank"},
+    {"stages", TEXT, OVERRIDES(stages, "shardlab.stages|pipeline.partition|pipeline.partition_method"), NULL,
+     "LIST|WORD", 0, 0, JOBS, "layers of each stage: --stages 13,13,13,9; or dealt uniform, by parameters, by flops"},
+    {"sequence-parallel", FLAG, OVERRIDES(sequence_parallel, "shardlab.sequence_parallel"), NULL, "", 0, 0, JOBS,
      "with --tp: split norms and dropout along the sequence"},
-    {"recompute", TEXT, FIELD(recompute), NULL, "WORD[,WORD...]", 0, 0, JOBS,
+    {"recompute", TEXT, OVERRIDES(recompute, "shardlab.recompute"), NULL, "WORD[,WORD...]", 0, 0, JOBS,
      "none, selective or full; or one a pipeline rank: --recompute full,selective,none,none"},
-    {"recompute-modules", TEXT, FIELD(recompute_modules), NULL, "LIST", 0, 0, JOBS,
+    {"recompute-modules", TEXT, OVERRIDES(recompute_modules, "shardlab.recompute_modules"), NULL, "LIST", 0, 0, JOBS,
      "what selective recomputes: --recompute-modules core_attn,layernorm"},
-    {"recompute-every", INTEGER, FIELD(recompute_every), NULL, "N", 1, 1 << 20, JOBS,
+    {"recompute-every", INTEGER, OVERRIDES(recompute_every, "shardlab.recompute_every"), NULL, "N", 1, 1 << 20, JOBS,
      "recompute layers 0, N, 2N ... only"},
-    {"shard-size", INTEGER, FIELD(shard_size), NULL, "N", 0, 1 << 16, JOBS,
-     "shard inside groups of N data-parallel ranks, replicate across them; 0: all"},
+    {"shard-size", INTEGER, OVERRIDES(shard_size, "shardlab.shard_size|zero_optimization.mics_shard_size"), NULL, "N",
+     0, 1 << 16, JOBS, "shard inside groups of N data-parallel ranks, replicate across them; 0: all"},
     {"csv", FLAG, FIELD(csv), NULL, "", 0, 0, SL_CMD_SHOW, "`show schedule` prints PyTorch's CSV"},
     {"lowered", FLAG, FIELD(lowered), NULL, "", 0, 0, SL_CMD_SHOW,
      "`show schedule` with its sends, receives and reductions (--zero-stage 3: unshards too)"},
     {"svg", TEXT, FIELD(svg), NULL, "FILE", 0, 0, SL_CMD_SHOW, "`show schedule` draws to this file too"},
-    {"attention", CHOICE, FIELD(attention), NULL, "materialised|flash", 0, 0, JOBS,
+    {"attention", CHOICE, OVERRIDES(attention, "shardlab.attention"), NULL, "materialised|flash", 0, 0, JOBS,
      "keep the probabilities for backward, or form them again"},
-    {"make-vocab-size-divisible-by", INTEGER, FIELD(vocab_multiple), NULL, "N", 1, 1 << 16, JOBS,
+    {"make-vocab-size-divisible-by", INTEGER, OVERRIDES(vocab_multiple, "shardlab.make_vocab_size_divisible_by"), NULL,
+     "N", 1, 1 << 16, JOBS,
      "pad the vocabulary with rows that no softmax sees (GPUs: 128 where it is no multiple of 8)"},
-    {"tf32", FLAG, FIELD(tf32), NULL, "", 0, 0, JOBS,
+    {"tf32", FLAG, OVERRIDES(tf32, "shardlab.tf32"), NULL, "", 0, 0, JOBS,
      "fp32 products of factors rounded to tf32, on a GPU's matrix units"},
     {"tf32", FLAG, FIELD(tf32), NULL, "", 0, 0, SL_CMD_CALIBRATE, "with --backend cuda: products in tf32 too"},
-    {"fuse-epilogues", CHOICE, FIELD(fuse_epilogues), NULL, "gpu|always|never", 0, 0, JOBS,
-     "GELU, its gradient and bias gradients inside matrix products (gpu: on devices of that kind)"},
-    {"micro-batch", INTEGER, FIELD(micro_batch), NULL, "N", 1, 1 << 30, JOBS,
+    {"fuse-epilogues", CHOICE, OVERRIDES(fuse_epilogues, "shardlab.fuse_epilogues"), NULL, "gpu|always|never", 0, 0,
+     JOBS, "GELU, its gradient and bias gradients inside matrix products (gpu: on devices of that kind)"},
+    {"micro-batch", INTEGER, OVERRIDES(micro_batch, "train_micro_batch_size_per_gpu"), NULL, "N", 1, 1 << 30, JOBS,
      "overrides train_micro_batch_size_per_gpu"},
-    {"grad-accum", INTEGER, FIELD(grad_accum), NULL, "N", 1, 1 << 30, JOBS, "overrides gradient_accumulation_steps"},
-    {"train-batch", INTEGER, FIELD(train_batch), NULL, "N", 1, 1 << 30, JOBS, "overrides train_batch_size"},
-    {"zero-stage", INTEGER, FIELD(zero_stage), NULL, "N", 0, 3, JOBS, "overrides zero_optimization.stage"},
-    {"seed", INTEGER, FIELD(seed), NULL, "N", 0, 9007199254740992.0, JOBS,
+    {"grad-accum", INTEGER, OVERRIDES(grad_accum, "gradient_accumulation_steps"), NULL, "N", 1, 1 << 30, JOBS,
+     "overrides gradient_accumulation_steps"},
+    {"train-batch", INTEGER, OVERRIDES(train_batch, "train_batch_size"), NULL, "N", 1, 1 << 30, JOBS,
+     "overrides train_batch_size"},
+    {"zero-stage", INTEGER, OVERRIDES(zero_stage, "zero_optimization.stage"), NULL, "N", 0, 3, JOBS,
+     "overrides zero_optimization.stage"},
+    {"seed", INTEGER, OVERRIDES(seed, "shardlab.seed"), NULL, "N", 0, 9007199254740992.0, JOBS,
      "of initial weights, dropout and data order"},
     {"strict", FLAG, FIELD(strict), NULL, "", 0, 0, JOBS, "unknown top-level keys of the config are errors"},
     {"backend", CHOICE, FIELD(backend), "host", "host|cuda", 0, 0, REAL_RUNS | SL_CMD_CALIBRATE,
@@ -279,29 +290,36 @@ void sl_options_help(const struct sl_command *command, FILE *out) {
   fprintf(out, "\nexample:\n  %s\n", command->example);
 }
 
+static json_t *value_json(const struct option *option, const struct sl_options *options) {
+  switch (option->type) {
+  case FLAG:
+    return json_boolean(*(bool *)field(option, options));
+  case INTEGER:
+    return json_integer(*(int64_t *)field(option, options));
+  case REAL:
+    return json_real(*(double *)field(option, options));
+  case TEXT:
+  case CHOICE:
+    break;
+  }
+  return json_string(*(const char **)field(option, options)); /* NULL for no text */
+}
+
+bool sl_options_override(const struct sl_options *options, int i, const char **keys, json_t **value) {
+  if (i < 0 || i >= OPTIONS) return false;
+  const struct option *option = &options_table[i];
+  *keys = option->keys;
+  *value = option->keys != NULL && (options->given >> i & 1) ? value_json(option, options) : NULL;
+  return true;
+}
+
 json_t *sl_options_dump(const struct sl_options *options, enum sl_command_bit command) {
   json_t *dump = json_object();
   for (int i = 0; i < OPTIONS; i++) {
     const struct option *option = &options_table[i];
     const bool set_here = (options->given >> i & 1) || option->initial != NULL;
-    if (!(option->commands & (unsigned)command) || !set_here) continue;
-    json_t *value = NULL;
-    switch (option->type) {
-    case FLAG:
-      value = json_true();
-      break;
-    case INTEGER:
-      value = json_integer(*(int64_t *)field(option, options));
-      break;
-    case REAL:
-      value = json_real(*(double *)field(option, options));
-      break;
-    case TEXT:
-    case CHOICE:
-      value = json_string(*(const char **)field(option, options));
-      break;
-    }
-    json_object_set_new(dump, option->name, value);
+    if ((option->commands & (unsigned)command) && set_here)
+      json_object_set_new(dump, option->name, value_json(option, options));
   }
   return dump;
 }

@@ -1,5 +1,6 @@
 /* Command-line options: one table (options.c) says for every option its type, default, range, help and the commands
- * that take it. Parsing, `--help` and the dump into the run record all come from that table. */
+ * that take it, and the keys of the config that it overrides. Parsing, `--help`, the overriding and the dump into the run
+ * record all come from that table. */
 #ifndef SL_CLI_OPTIONS_H
 #define SL_CLI_OPTIONS_H
 
@@ -68,6 +69,10 @@ enum sl_status sl_options_parse(struct sl_options *options, const struct sl_comm
                                 bool *help);
 /* Whether the option `name` stood on the command line. */
 bool sl_options_given(const struct sl_options *options, const char *name);
+/* What option `i` of the table overrides in the config: of *keys ("shardlab.pp|pipeline.stages") the first is to be set to
+ * *value (new reference), and the others, DeepSpeed's own for the same thing, are to be dropped. *value is NULL where the
+ * option did not stand on the command line or overrides nothing. False past the table's end. */
+bool sl_options_override(const struct sl_options *options, int i, const char **keys, json_t **value);
 /* Usage, options and an example of `command`. */
 void sl_options_help(const struct sl_command *command, FILE *out);
 /* The options that `command` takes, with their values after defaults; unset ones are left out. New reference. */

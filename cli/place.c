@@ -1,5 +1,7 @@
-/* The launchers' variables; see place.h. */
+/* The launchers' variables; see place.h. A launcher whose numbers make no sense is passed over. */
 #include "cli/place.h"
+
+#include "core/base/launchers.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -9,18 +11,13 @@ static int number(const char *name, int otherwise) {
   return text != NULL && text[0] >= '0' && text[0] <= '9' ? (int)strtol(text, NULL, 10) : otherwise;
 }
 
-struct sl_place sl_place_read(void) {
-  static const struct {
-    const char *rank, *size, *local_size;
-  } launchers[] = {
-      {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"},
-      {"PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS"},
-      {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_TASKS_PER_NODE"},
-  };
-  for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
-    const int rank = number(launchers[i].rank, -1), size = number(launchers[i].size, 0);
-    if (rank >= 0 && size > rank)
-      return (struct sl_place){.rank = rank, .size = size, .local_size = number(launchers[i].local_size, size)};
+struct sl_place sl_place_read(bool torchrun) {
+  for (int i = torchrun ? SL_LAUNCHER_TORCHRUN : SL_LAUNCHER_TORCHRUN + 1; i < SL_LAUNCHER_COUNT; i++) {
+    const struct sl_launcher *l = &sl_launchers[i];
+    const int rank = number(l->rank, -1), size = number(l->world, 0);
+    if (rank >= 0 && size > rank) /* of counts by node the first is read: srun's own, where nodes are alike */
+      return (struct sl_place){
+          .rank = rank, .size = size, .local_size = number(l->by_node != NULL ? l->by_node : l->local_world, size)};
   }
   return (struct sl_place){.rank = 0, .size = 1, .local_size = 1};
 }

@@ -6,81 +6,45 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Set section.key (section "" is the top level); a section that is absent or not an object becomes one. */
-static void put(json_t *root, const char *section, const char *key, json_t *value) {
-  json_t *object = root;
-  if (section[0] != '\0') {
-    object = json_object_get(root, section);
-    if (!json_is_object(object)) {
-      object = json_object();
-      json_object_set_new(root, section, object);
+/* Set the key at a path of sections, which ends at '|': one that is absent or not an object becomes one. Without a value
+ * the key is dropped. */
+static void put(json_t *object, const char *path, json_t *value) {
+  char key[64];
+  for (;;) {
+    const size_t length = strcspn(path, ".|");
+    snprintf(key, sizeof key, "%.*s", (int)length, path);
+    if (path[length] != '.') break;
+    json_t *section = json_object_get(object, key);
+    if (!json_is_object(section)) {
+      if (value == NULL) return;
+      section = json_object();
+      json_object_set_new(object, key, section);
     }
+    object = section;
+    path += length + 1;
   }
-  json_object_set_new(object, key, value);
+  if (value != NULL)
+    json_object_set_new(object, key, value);
+  else
+    json_object_del(object, key);
 }
 
 /* A DeepSpeed preset is a stage: where the file names none, the defaults that follow from the stage do too. */
-static void put_preset(json_t *root, const char *preset) {
+static void put_preset_stage(json_t *root, const char *preset) {
   const int stage = sl_strategy_deepspeed_stage(preset);
-  put(root, "shardlab", "preset", json_string(preset));
   const json_t *zero = json_object_get(root, "zero_optimization");
-  if (stage >= 0 && json_object_get(zero, "stage") == NULL)
-    put(root, "zero_optimization", "stage", json_integer(stage));
+  if (stage >= 0 && json_object_get(zero, "stage") == NULL) put(root, "zero_optimization.stage", json_integer(stage));
 }
 
-/* A flag overrides DeepSpeed's own key for the same thing too. */
-static void drop(json_t *root, const char *section, const char *key) {
-  json_t *object = json_object_get(root, section);
-  if (json_is_object(object)) json_object_del(object, key);
-}
-
-static void drop_twins(json_t *root, const struct sl_options *o) {
-  if (sl_options_given(o, "tp")) {
-    drop(root, "tensor_parallel", "autotp_size");
-    drop(json_object_get(root, "tensor_parallel"), "tp", "tp_size");
-    drop(json_object_get(root, "tensor_parallel"), "tensor_parallel", "tp_size");
+static void override(json_t *root, const struct sl_options *options) {
+  const char *keys;
+  json_t *value;
+  for (int i = 0; sl_options_override(options, i, &keys, &value); i++) {
+    if (value == NULL) continue;
+    put(root, keys, value);
+    while ((keys = strchr(keys, '|')) != NULL) put(root, ++keys, NULL);
   }
-  if (sl_options_given(o, "pp")) drop(root, "pipeline", "stages");
-  if (o->stages != NULL) {
-    drop(root, "pipeline", "partition");
-    drop(root, "pipeline", "partition_method");
-  }
-  if (sl_options_given(o, "shard-size")) drop(root, "zero_optimization", "mics_shard_size");
-}
-
-static void override(json_t *root, const struct sl_options *o) {
-  const struct {
-    const char *flag, *section, *key;
-    int64_t value;
-  } integers[] = {
-      {"train-batch", "", "train_batch_size", o->train_batch},
-      {"micro-batch", "", "train_micro_batch_size_per_gpu", o->micro_batch},
-      {"grad-accum", "", "gradient_accumulation_steps", o->grad_accum},
-      {"zero-stage", "zero_optimization", "stage", o->zero_stage},
-      {"tp", "shardlab", "tp", o->tp},
-      {"pp", "shardlab", "pp", o->pp},
-      {"cp", "shardlab", "cp", o->cp},
-      {"virtual-stages", "shardlab", "virtual_stages", o->virtual_stages},
-      {"recompute-every", "shardlab", "recompute_every", o->recompute_every},
-      {"shard-size", "shardlab", "shard_size", o->shard_size},
-      {"make-vocab-size-divisible-by", "shardlab", "make_vocab_size_divisible_by", o->vocab_multiple},
-      {"seq", "shardlab", "seq_len", o->seq},
-      {"seed", "shardlab", "seed", o->seed},
-  };
-  for (size_t i = 0; i < sizeof integers / sizeof *integers; i++)
-    if (sl_options_given(o, integers[i].flag))
-      put(root, integers[i].section, integers[i].key, json_integer(integers[i].value));
-  const struct {
-    const char *key, *value;
-  } texts[] = {{"schedule", o->schedule},   {"stages", o->stages},
-               {"recompute", o->recompute}, {"recompute_modules", o->recompute_modules},
-               {"attention", o->attention}, {"fuse_epilogues", o->fuse_epilogues}};
-  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-    if (texts[i].value != NULL) put(root, "shardlab", texts[i].key, json_string(texts[i].value));
-  if (o->sequence_parallel) put(root, "shardlab", "sequence_parallel", json_true());
-  if (o->tf32) put(root, "shardlab", "tf32", json_true());
-  drop_twins(root, o);
-  if (o->preset != NULL) put_preset(root, o->preset);
+  if (options->preset != NULL) put_preset_stage(root, options->preset);
 }
 
 /* What a preset trains with when no file says otherwise. */

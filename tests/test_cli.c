@@ -308,6 +308,35 @@ static void flags_override_the_config(void **state) {
   json_decref(root);
 }
 
+/* A flag takes the place of DeepSpeed's own key for the same thing too, which would contradict it. */
+static void flags_take_the_place_of_deepspeeds_keys(void **state) {
+  (void)state;
+  char path[600];
+  snprintf(path, sizeof path, "%s/twins.json", scratch);
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  fputs("{\"train_micro_batch_size_per_gpu\": 1, \"optimizer\": {\"type\": \"AdamW\", \"params\": {\"lr\": 0.001}},\n"
+        " \"tensor_parallel\": {\"autotp_size\": 4, \"tp\": {\"tp_size\": 4}},\n"
+        " \"pipeline\": {\"stages\": 4, \"partition\": \"parameters\", \"partition_method\": \"parameters\"},\n"
+        " \"zero_optimization\": {\"stage\": 3, \"mics_shard_size\": 4}}\n",
+        file);
+  fclose(file);
+  static const struct {
+    const char *flags, *refused; /* NULL: taken */
+  } cases[] = {{"--tp 2 --pp 2 --stages 2,2 --shard-size 2", NULL},
+               {"--tp 2 --pp 2 --stages 2,2", NULL},
+               {"--tp 2 --pp 2", NULL},
+               {"--tp 2 --pp 4 --stages 1,1,1,1 --shard-size 2", NULL},
+               {"--pp 2 --stages 1,3,1", "shardlab.stages"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const int code = shardlab(
+        scratch, "show config --model gpt2-tiny --cluster dgx-h100 --world 32 --config twins.json %s", cases[i].flags);
+    if (code != (cases[i].refused == NULL ? 0 : 2)) fail_msg("%s: %d: %s", cases[i].flags, code, err);
+    if (cases[i].refused != NULL) assert_non_null(strstr(err, cases[i].refused));
+  }
+  unlink(path);
+}
+
 /* What a preset's name needs beside it: the size of its groups, for those that are about groups. */
 static void preset_flags(const char *name, char *flags, size_t size) {
   const bool groups = strstr(name, "hybrid") != NULL || strcmp(name, "mics") == 0;
@@ -539,6 +568,7 @@ int main(void) {
       cmocka_unit_test(predicted_record),
       cmocka_unit_test(json_on_standard_output),
       cmocka_unit_test(flags_override_the_config),
+      cmocka_unit_test(flags_take_the_place_of_deepspeeds_keys),
       cmocka_unit_test(presets_need_no_config),
       cmocka_unit_test(planted_differences),
       cmocka_unit_test(times_are_judged_only_where_they_mean_something),

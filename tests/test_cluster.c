@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -121,6 +122,51 @@ static json_t *printed(const char *spec) {
   json_t *dump = sl_cluster_to_json(&c);
   sl_cluster_free(&c);
   return dump;
+}
+
+/* A profile that is not built in is found by its name, beside the program and under its prefix; without a slash only. */
+static void a_profile_beside_the_program_has_a_name(void **state) {
+  (void)state;
+  static const char *const folders[] = {"bin/profiles", "share", "share/shardlab", "share/shardlab/profiles"};
+  for (size_t i = 0; i < 4; i++) {
+    char folder[4096], file[4200];
+    snprintf(folder, sizeof folder, "%s/%s", SL_BINARY_DIR, folders[i]);
+    mkdir(folder, 0777);
+    if (strstr(folder, "/profiles") == NULL) continue;
+    snprintf(file, sizeof file, "%s/three-levels-of-a-test.json", folder);
+    struct sl_cluster c;
+    assert_int_equal(sl_cluster_load(&c, "three-levels-of-a-test"), SL_ERR_INPUT);
+    FILE *out = fopen(file, "w");
+    assert_non_null(out);
+    fputs(three_levels, out);
+    fclose(out);
+    assert_int_equal(sl_cluster_load(&c, "three-levels-of-a-test"), SL_OK);
+    assert_int_equal(c.n_link, 3);
+    sl_cluster_free(&c);
+    assert_int_equal(sl_cluster_load(&c, "../profiles/three-levels-of-a-test"), SL_ERR_INPUT);
+    unlink(file);
+    rmdir(folder);
+    sl_error_clear();
+  }
+}
+
+/* An embedded preset and its file are one text; localhost alone has numbers of this machine. */
+static void presets_are_the_files_of_profiles(void **state) {
+  (void)state;
+  const char *name;
+  for (int i = 0; (name = sl_cluster_preset_name(i)) != NULL; i++) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/profiles/%s.json", SL_SOURCE_DIR, name);
+    json_t *built_in = printed(name), *file = printed(path);
+    if (json_equal(built_in, file) != (strcmp(name, "localhost") != 0)) fail_msg("%s is not %s", name, path);
+    json_decref(built_in);
+    json_decref(file);
+  }
+  json_t *here = printed("localhost"), *device = json_object_get(here, "device");
+  const double cores = json_number_value(json_object_get(device, "cores"));
+  near(json_number_value(json_object_get(here, "devices_per_node")), cores);
+  near(json_number_value(json_object_get(device, "memory_bandwidth_GBps")), 10 * cores);
+  json_decref(here);
 }
 
 /* "data sheet", "guess", ..., of what a preset gives and of what it leaves out. */
@@ -318,6 +364,8 @@ int main(void) {
       cmocka_unit_test(a_group_gets_the_link_it_spans),
       cmocka_unit_test(presets_read_back),
       cmocka_unit_test(presets_name_their_sources),
+      cmocka_unit_test(presets_are_the_files_of_profiles),
+      cmocka_unit_test(a_profile_beside_the_program_has_a_name),
       cmocka_unit_test(annotations_survive),
       cmocka_unit_test(preset_numbers),
       cmocka_unit_test(localhost_is_this_machine),

@@ -1,6 +1,8 @@
 /* The launchers' variables; see place.h. */
 #include "backend/cuda/place.h"
 
+#include "core/base/launchers.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -26,14 +28,6 @@ static enum sl_status read_number(const char *name, const char *text, int low, i
 }
 
 /* --- rank and world --- */
-
-static const struct launcher {
-  const char *rank, *world, *local_rank, *local_world;
-} launchers[] = {
-    {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"},
-    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"},
-    {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE"},
-};
 
 /* Processes of node `node` by Slurm's list of repeated counts. */
 enum sl_status sl_cuda_place_tasks(const char *name, const char *list, int node, int *tasks) {
@@ -62,7 +56,7 @@ enum sl_status sl_cuda_place_tasks(const char *name, const char *list, int node,
 
 /* What srun says where nobody asked for a number per node. */
 static enum sl_status read_slurm_tasks(struct sl_cuda_place *p) {
-  static const char *const lists[] = {"SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE"};
+  const char *const lists[] = {"SLURM_STEP_TASKS_PER_NODE", sl_launchers[SL_LAUNCHER_SLURM].by_node};
   const char *node = value_of("SLURM_NODEID");
   int id = 0, tasks;
   if (node) SL_TRY(read_number("SLURM_NODEID", node, 0, INT_MAX, &id));
@@ -75,7 +69,7 @@ static enum sl_status read_slurm_tasks(struct sl_cuda_place *p) {
   return SL_OK;
 }
 
-static enum sl_status read_launcher(const struct launcher *l, struct sl_cuda_place *p) {
+static enum sl_status read_launcher(const struct sl_launcher *l, struct sl_cuda_place *p) {
   const char *world = value_of(l->world), *local = value_of(l->local_rank), *locals = value_of(l->local_world);
   if (!world) return sl_fail(SL_ERR_INPUT, "%s is set, but %s is not; expected both", l->rank, l->world);
   SL_TRY(read_number(l->world, world, 1, INT_MAX, &p->world));
@@ -83,7 +77,7 @@ static enum sl_status read_launcher(const struct launcher *l, struct sl_cuda_pla
   p->local_world = p->world;
   if (locals)
     SL_TRY(read_number(l->local_world, locals, 1, p->world, &p->local_world));
-  else if (strncmp(l->rank, "SLURM", 5) == 0)
+  else if (l->by_node)
     SL_TRY(read_slurm_tasks(p));
   p->local_rank = p->rank % p->local_world;
   if (local) SL_TRY(read_number(l->local_rank, local, 0, p->world - 1, &p->local_rank));
@@ -156,9 +150,9 @@ static enum sl_status choose_host(struct sl_cuda_place *p) {
 enum sl_status sl_cuda_place_read(struct sl_cuda_place *place) {
   const char *port = value_of("MASTER_PORT");
   *place = (struct sl_cuda_place){.rank = 0, .world = 1, .local_rank = 0, .local_world = 1};
-  for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
-    if (!value_of(launchers[i].rank)) continue;
-    SL_TRY(read_launcher(&launchers[i], place));
+  for (int i = 0; i < SL_LAUNCHER_COUNT; i++) {
+    if (!sl_launchers[i].local_rank || !value_of(sl_launchers[i].rank)) continue;
+    SL_TRY(read_launcher(&sl_launchers[i], place));
     break;
   }
   if (place->world == 1) return SL_OK;

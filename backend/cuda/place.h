@@ -1,5 +1,5 @@
 /* Where this process stands in its job, as the launcher's environment says it: rank, world, which of the node's
- * processes it is, and where the ranks meet (backend/cuda/comm/rendezvous.h). No MPI, no CUDA.
+ * processes it is, and the address of the ranks' rendezvous (backend/cuda/comm/rendezvous.h). No MPI, no CUDA.
  *
  * Read in this order, the first that is there wins:
  *   torchrun     RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE

@@ -1,6 +1,5 @@
 /* Reading and printing a cluster. The tables below are the schema: key, place in the struct, unit, range; what they
- * list as not required has the default 0, but for the efficiencies (see set_defaults). cluster/presets.c holds the
- * presets.
+ * list as not required has the default 0, but for the efficiencies (see set_defaults). profiles/ holds the presets.
  *
  *   {"name": text, "nodes": 0 (as many as the world needs) or more, "devices_per_node": 1 or more,
  *    "device": {"name": text, "kind": "gpu" | "cpu",
@@ -268,18 +267,18 @@ void sl_cluster_free(struct sl_cluster *cluster) {
   cluster->annotations = NULL;
 }
 
-static enum sl_status load_preset(struct sl_cluster *cluster, const struct sl_cluster_preset *preset) {
-  char local[4096];
-  const char *text = preset->text;
-  if (text == NULL) {
-    sl_cluster_localhost(local, sizeof local);
-    text = local;
-  }
-  struct sl_json doc;
-  SL_TRY(sl_json_parse(&doc, preset->name, text, strlen(text)));
-  const enum sl_status status = sl_cluster_from_json(cluster, &doc);
-  sl_json_free(&doc);
+/* Read the parsed document, which ends here. */
+static enum sl_status from_document(struct sl_cluster *cluster, struct sl_json *doc) {
+  const enum sl_status status = sl_cluster_from_json(cluster, doc);
+  sl_json_free(doc);
   return status;
+}
+
+static enum sl_status load_preset(struct sl_cluster *cluster, const struct sl_cluster_preset *preset) {
+  struct sl_json doc;
+  SL_TRY(sl_json_parse(&doc, preset->name, preset->text, strlen(preset->text)));
+  if (strcmp(preset->name, "localhost") == 0) sl_cluster_preset_localhost(doc.root);
+  return from_document(cluster, &doc);
 }
 
 static enum sl_status unknown_cluster(const char *spec) {
@@ -300,12 +299,12 @@ static enum sl_status unknown_cluster(const char *spec) {
 enum sl_status sl_cluster_load(struct sl_cluster *cluster, const char *spec) {
   for (int i = 0; sl_cluster_presets[i].name != NULL; i++)
     if (strcmp(spec, sl_cluster_presets[i].name) == 0) return load_preset(cluster, &sl_cluster_presets[i]);
-  if (access(spec, F_OK) != 0) return unknown_cluster(spec);
+  char path[4096];
+  const bool beside = access(spec, F_OK) != 0;
+  if (beside && !sl_cluster_preset_file(spec, path, sizeof path)) return unknown_cluster(spec);
   struct sl_json doc;
-  SL_TRY(sl_json_load(&doc, spec));
-  const enum sl_status status = sl_cluster_from_json(cluster, &doc);
-  sl_json_free(&doc);
-  return status;
+  SL_TRY(sl_json_load(&doc, beside ? path : spec));
+  return from_document(cluster, &doc);
 }
 
 const char *sl_cluster_preset_name(int i) {

@@ -71,8 +71,8 @@ struct sl_cluster {
   json_t *annotations;
 };
 
-/* `spec`: a preset ("localhost", "dgx-a100-80g", "dgx-h100", "dgx2-v100", "h200x1") or a path of a cluster.json.
- * "localhost" takes cores and memory from this machine. On failure nothing is held. */
+/* `spec`: a preset ("localhost", "dgx-a100-80g", ...), the path of a cluster.json, or the name of a profile beside the
+ * program (profiles/README.md). "localhost" takes cores and memory from this machine. On failure nothing is held. */
 enum sl_status sl_cluster_load(struct sl_cluster *cluster, const char *spec);
 enum sl_status sl_cluster_from_json(struct sl_cluster *cluster, const struct sl_json *doc);
 /* Standard deviation of ln(median step time of a run), from run to run, of steps of `step_s` seconds:

@@ -1,17 +1,23 @@
-/* Built-in clusters, each a cluster.json. Internal to core/cluster*.c. */
+/* Built-in clusters, each a cluster.json of profiles/, embedded when the library is built. Internal to core/cluster. */
 #ifndef SL_CORE_CLUSTER_PRESETS_H
 #define SL_CORE_CLUSTER_PRESETS_H
 
+#include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 struct sl_cluster_preset {
   const char *name;
-  const char *text; /* the cluster.json; NULL for localhost, whose text sl_cluster_localhost writes */
+  const char *text; /* the cluster.json */
 };
 
-extern const struct sl_cluster_preset sl_cluster_presets[]; /* ends with a NULL name */
+extern const struct sl_cluster_preset sl_cluster_presets[]; /* ends with a NULL name; written by cmake/embed.cmake */
 
-/* The cluster.json of this machine: its cores, its memory, and guesses for the rest. */
-void sl_cluster_localhost(char *out, size_t size);
+/* Put this machine's cores, memory and, per core, memory bandwidth into the cluster.json of "localhost". */
+void sl_cluster_preset_localhost(json_t *root);
+
+/* The path of NAME.json in a folder of profiles beside this program, or in share/shardlab/profiles of the prefix that it
+ * is installed under. False where there is no such file, or `name` has a slash. */
+bool sl_cluster_preset_file(const char *name, char *path, size_t size);
 
 #endif

@@ -20,7 +20,7 @@ static enum sl_status read_version(struct sl_reader *reader) {
   static const char *const key = "shardlab.ds_version";
   char shown[48];
   const json_t *value = sl_config_at(reader->config, key);
-  reader->version = SL_VERSION(0, 19, 6);
+  reader->version = SL_DEEPSPEED(0, 19, 6);
   if (value == NULL) return SL_OK;
   reader->version = json_is_string(value) ? sl_config_version(json_string_value(value)) : -1;
   if (reader->version >= 0) return SL_OK;

@@ -21,7 +21,7 @@
 #define K(in, name, kind, ...)                                                                                         \
   { .section = in, .key = name, .type = SL_FIELD_##kind, __VA_ARGS__ }
 #define D(text) .value = text
-#define OLD(text, ...) .old_value = text, .since = SL_VERSION(__VA_ARGS__)
+#define OLD(text, ...) .old_value = text, .since = SL_DEEPSPEED(__VA_ARGS__)
 #define NUL .value = "null", .nullable = true
 #define NUL_IS(number) .value = "null", .nullable = true, .null_value = number
 #define RANGE(low, high) .ranged = true, .min = low, .max = high

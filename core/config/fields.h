@@ -34,7 +34,7 @@ struct sl_field {
   bool nullable, modelled;
   const char *value;     /* the default, JSON text */
   const char *old_value; /* the default before version `since`, when that is given */
-  int since;             /* SL_VERSION(major, minor, patch) */
+  int since;             /* SL_DEEPSPEED(major, minor, patch) */
   bool ranged, open;     /* min <= x <= max; open: min < x */
   double min, max;
   const char *words;     /* "a|b|c", compared without case */
@@ -57,7 +57,8 @@ struct sl_section {
   bool nullable; /* null means absent */
 };
 
-#define SL_VERSION(major, minor, patch) ((major)*1000000 + (minor)*1000 + (patch))
+/* A release of DeepSpeed, to be compared. */
+#define SL_DEEPSPEED(major, minor, patch) ((major)*1000000 + (minor)*1000 + (patch))
 
 extern const struct sl_field sl_fields[];
 extern const size_t sl_field_count;

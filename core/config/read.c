@@ -21,7 +21,7 @@ int sl_config_version(const char *text) {
       part[i] = part[i] * 10 + (*text - '0');
       if (part[i] > 999) return -1;
     }
-    if (*text == '\0' || *text == '+') return SL_VERSION(part[0], part[1], part[2]);
+    if (*text == '\0' || *text == '+') return SL_DEEPSPEED(part[0], part[1], part[2]);
     if (*text != '.') return -1;
     text++;
   }

@@ -2,19 +2,13 @@
  * asked through dlopen, so that core links none of them. */
 #include "core/record/environment.h"
 
+#include "core/base/machine.h"
+
 #include <dlfcn.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
-
-int sl_environment_cores(void) {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
-  const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-  return cores > 0 ? (int)cores : 1;
-}
 
 void sl_environment_cpu(char *out, size_t size) {
   char line[512];
@@ -86,7 +80,7 @@ json_t *sl_environment_json(int threads) {
   json_t *object = json_object(), *versions = json_object();
   sl_environment_cpu(text, sizeof text);
   if (text[0] != '\0') json_object_set_new(object, "cpu", json_string(text));
-  json_object_set_new(object, "cores", json_integer(sl_environment_cores()));
+  json_object_set_new(object, "cores", json_integer(sl_machine_cores()));
   json_object_set_new(object, "memory_bytes",
                       json_integer((json_int_t)sysconf(_SC_PHYS_PAGES) * (json_int_t)sysconf(_SC_PAGESIZE)));
   if (uname(&system) == 0) {

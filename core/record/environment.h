@@ -8,8 +8,6 @@
 
 #define SL_VERSION "0.1.0"
 
-/* Processor cores that this process may use. */
-int sl_environment_cores(void);
 /* The processor's name ("" when /proc/cpuinfo does not say). */
 void sl_environment_cpu(char *out, size_t size);
 /* Version of a library that is loaded in this process, or, with `load`, can be: "openblas", "mpi", "cuda". "" when

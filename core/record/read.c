@@ -1,56 +1,22 @@
-/* Reading a run record back: every key that a comparison or a table relies on is checked here, once, with its place. */
+/* Reading a run record back: every key that keys.def says a record must have is checked here, once, with its place. */
 #include "core/record/record.h"
 
 #include <string.h>
 
-enum shape { TEXT, BOOLEAN, INTEGER, NUMBER, OBJECT, LIST };
-enum kinds { BOTH, MEASURED };
+enum shape { TEXT, BOOLEAN, INTEGER, NUMBER, OBJECT, LIST, DOCUMENT, ANY };
+enum when { NEVER, MAY, ALWAYS, MUST }; /* what these mean: keys.def */
 
 static const struct key {
-  const char *path; /* dots descend */
+  const char *path;
   enum shape shape;
-  enum kinds kinds; /* MEASURED: only there required */
+  enum when predicted, measured;
 } keys[] = {
-    {"kind", TEXT, BOTH},
-    {"functional", BOOLEAN, BOTH},
-    {"command", TEXT, BOTH},
-    {"model", OBJECT, BOTH},
-    {"config", OBJECT, BOTH},
-    {"cluster", OBJECT, BOTH},
-    {"environment", OBJECT, BOTH},
-    {"plan", OBJECT, BOTH},
-    {"plan.world", INTEGER, BOTH},
-    {"plan.dp", INTEGER, BOTH},
-    {"plan.tp", INTEGER, BOTH},
-    {"plan.pp", INTEGER, BOTH},
-    {"plan.cp", INTEGER, BOTH},
-    {"plan.zero_stage", INTEGER, BOTH},
-    {"plan.schedule", TEXT, BOTH},
-    {"steps", INTEGER, BOTH},
-    {"step_time_s", NUMBER, BOTH},
-    {"step_times_s", LIST, BOTH},
-    {"step_time_low_s", NUMBER, MEASURED},
-    {"step_time_high_s", NUMBER, MEASURED},
-    {"model_flops_per_step", NUMBER, BOTH},
-    {"breakdown_s", OBJECT, BOTH},
-    {"breakdown_s.exposed", OBJECT, BOTH},
-    {"memory", OBJECT, BOTH},
-    {"memory.device", OBJECT, BOTH},
-    {"memory.device.peak_bytes", INTEGER, BOTH},
-    {"memory.device.by_category", OBJECT, BOTH},
-    {"memory.device.by_phase", OBJECT, BOTH},
-    {"memory.device.process_bytes", INTEGER, BOTH},
-    {"memory.device.ranks", LIST, BOTH},
-    {"memory.host", OBJECT, BOTH},
-    {"memory.host.peak_bytes", INTEGER, BOTH},
-    {"memory.nvme", OBJECT, BOTH},
-    {"memory.nvme.peak_bytes", INTEGER, BOTH},
-    {"traffic", LIST, BOTH},
-    {"ranks", LIST, BOTH},
-    {"losses", LIST, MEASURED},
-    {"grad_norms", LIST, MEASURED},
-    {"skipped_steps", INTEGER, MEASURED},
+#define KEY(path, shape, predicted, measured, unit, about) {path, shape, predicted, measured},
+#include "core/record/keys.def"
+#undef KEY
 };
+
+enum { KEYS = sizeof keys / sizeof *keys };
 
 static bool has_shape(const json_t *value, enum shape shape) {
   switch (shape) {
@@ -63,15 +29,19 @@ static bool has_shape(const json_t *value, enum shape shape) {
   case NUMBER:
     return json_is_number(value);
   case OBJECT:
+  case DOCUMENT:
     return json_is_object(value);
   case LIST:
     return json_is_array(value);
+  case ANY:
+    return true;
   }
   return false;
 }
 
 static const char *shape_name(enum shape shape) {
-  static const char *const names[] = {"text", "true or false", "an integer", "a number", "an object", "a list"};
+  static const char *const names[] = {"text",      "true or false", "an integer", "a number",
+                                      "an object", "a list",        "an object",  "anything"};
   return names[shape];
 }
 
@@ -86,16 +56,34 @@ static const json_t *descend(const json_t *value, const char *path) {
   return value;
 }
 
-static enum sl_status check_rows(const struct sl_json *doc, const char *list, const char *const *names, size_t n,
-                                 const enum shape *shapes) {
-  const json_t *row;
+/* The key of the rows of a list, "ranks[].rank", in each of them. */
+static enum sl_status check_rows(const struct sl_json *doc, const struct key *key) {
+  const char *brackets = strstr(key->path, "[]."), *name = brackets + 3;
+  const json_t *rows, *row;
   size_t i;
-  char path[96];
-  json_array_foreach(json_object_get(doc->root, list), i, row) for (size_t k = 0; k < n; k++) {
-    if (has_shape(json_object_get(row, names[k]), shapes[k])) continue;
-    snprintf(path, sizeof path, "%s[%zu].%s", list, i, names[k]);
-    return sl_json_fail(doc, path, "is absent or of another type; expected %s", shape_name(shapes[k]));
+  char list[64], path[96];
+  snprintf(list, sizeof list, "%.*s", (int)(brackets - key->path), key->path);
+  rows = descend(doc->root, list);
+  json_array_foreach(rows, i, row) {
+    if (has_shape(json_object_get(row, name), key->shape)) continue;
+    snprintf(path, sizeof path, "%s[%zu].%s", list, i, name);
+    return sl_json_fail(doc, path, "is absent or of another type; expected %s", shape_name(key->shape));
   }
+  return SL_OK;
+}
+
+static enum sl_status check_key(const struct sl_json *doc, const struct key *key) {
+  const json_t *value = descend(doc->root, key->path);
+  if (value == NULL) return sl_json_fail(doc, key->path, "is absent; expected %s", shape_name(key->shape));
+  if (has_shape(value, key->shape)) return SL_OK;
+  return sl_json_fail(doc, key->path, "is of another type; expected %s", shape_name(key->shape));
+}
+
+/* The keys that a record must have: those of rows of lists, or all others. */
+static enum sl_status check_keys(const struct sl_json *doc, bool measured, bool of_rows) {
+  for (size_t i = 0; i < KEYS; i++)
+    if ((measured ? keys[i].measured : keys[i].predicted) == MUST && (strstr(keys[i].path, "[]") != NULL) == of_rows)
+      SL_TRY(of_rows ? check_rows(doc, &keys[i]) : check_key(doc, &keys[i]));
   return SL_OK;
 }
 
@@ -113,10 +101,6 @@ static enum sl_status check_sum(const struct sl_json *doc) {
 }
 
 enum sl_status sl_record_check(const struct sl_json *doc) {
-  static const char *const row_keys[] = {"group", "op", "payload", "dtype", "calls", "bytes", "wire_bytes"};
-  static const enum shape row_shapes[] = {TEXT, TEXT, TEXT, TEXT, INTEGER, INTEGER, INTEGER};
-  static const char *const rank_keys[] = {"rank", "call_hash", "calls", "bytes", "wire_bytes"};
-  static const enum shape rank_shapes[] = {INTEGER, TEXT, INTEGER, INTEGER, INTEGER};
   if (!json_is_object(doc->root)) return sl_json_fail(doc, "", "is no object; expected a run record");
   const json_t *schema = json_object_get(doc->root, "schema");
   if (!json_is_integer(schema)) return sl_json_fail(doc, "schema", "is absent; expected a run record of shardlab");
@@ -126,16 +110,9 @@ enum sl_status sl_record_check(const struct sl_json *doc) {
   if (kind == NULL || (strcmp(kind, "predicted") != 0 && strcmp(kind, "measured") != 0))
     return sl_json_fail(doc, "kind", "is %s; expected \"predicted\" or \"measured\"", kind != NULL ? kind : "no text");
   const bool measured = strcmp(kind, "measured") == 0;
-  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-    if (keys[i].kinds == MEASURED && !measured) continue;
-    const json_t *value = descend(doc->root, keys[i].path);
-    if (value == NULL) return sl_json_fail(doc, keys[i].path, "is absent; expected %s", shape_name(keys[i].shape));
-    if (!has_shape(value, keys[i].shape))
-      return sl_json_fail(doc, keys[i].path, "is of another type; expected %s", shape_name(keys[i].shape));
-  }
+  SL_TRY(check_keys(doc, measured, false));
   SL_TRY(check_sum(doc));
-  SL_TRY(check_rows(doc, "traffic", row_keys, 7, row_shapes));
-  return check_rows(doc, "ranks", rank_keys, 5, rank_shapes);
+  return check_keys(doc, measured, true);
 }
 
 enum sl_status sl_record_load(struct sl_json *doc, const char *path) {

@@ -1,27 +1,5 @@
-/* The run record: what one predict or measure found, as JSON with the same keys for both kinds.
- *
- *   schema, kind, functional, command, options, model, config, cluster, plan, environment
- *   steps, step_time_s (median without the first step), step_times_s, step_time_low_s, step_time_high_s (5th and 95th
- *   percentile without the first; of a prediction with a calibrated profile the 90 % interval, cost/error.h), init_time_s, tokens_per_s, mfu, model_flops_per_step
- *   plan               {world, dp, tp, pp, cp, zero_stage, shard_size (data-parallel ranks that shard among themselves),
- *                      virtual_stages (stages of a pipeline rank), schedule, stages (layers of each, in the order of the
- *                      model), sequence_parallel, recompute, micro_batch, micro_batches, global_batch, seq, threads,
- *                      parameters, padded_vocab_size (of a model with a vocabulary)}
- *   breakdown_s        last step of the slowest rank: {step, compute, idle, exposed_total, <op class>.., exposed:
- *                      {<group>.., pipeline}}; with a pipeline also bubble, in which neither compute nor a collective
- *                      among ranks of one stage ran. An exposed send, receive or collective includes the wait for the
- *                      others, so it overlaps the bubble
- *   memory             {device, host, nvme: {peak_bytes, ranks}}; device also {by_category, by_category_max, by_phase,
- *                      process_bytes}; by_category + fragmentation sum to peak_bytes; the worst rank stands at the top
- *   traffic            [{group, op, payload, dtype, calls, bytes, wire_bytes, busbw_GBps}] per step, largest of all ranks
- *   ranks              [{rank, pp, dp, cp, tp, simulated_as?, compute_s, bubble_s (with a pipeline), calls, bytes,
- *                      wire_bytes, call_hash, traffic}]
- *   losses, grad_norms, learning_rates, skipped_steps: measured only; a prediction leaves out what it cannot know.
- *   epoch_losses (means), epoch_steps: where measure was asked for epochs
- *   as_rank, as_rank_measured: of one rank of a plan, run alone
- *
- * Seconds end in _s, bytes in _bytes; traffic bytes are nccl-tests sizes (PERFORMANCE.md there), busbw = wire bytes /
- * time. */
+/* The run record: what one predict or measure found, as JSON with the same keys for both kinds. The keys stand in
+ * record/keys.def, from which docs/record.md is made. Seconds end in _s, bytes in _bytes. */
 #ifndef SL_CORE_RECORD_RECORD_H
 #define SL_CORE_RECORD_RECORD_H
 

@@ -68,6 +68,7 @@ plan=(--model "$golden/config.json" --config "$here/fp32.json" --cluster dgx-h20
   --json "$here/alone.json" --trace "$here/alone.trace.json"
 table rank 3 "$here/plan.json" "$here/alone.json"
 grep -q '"as_rank": 3' "$here/alone.json"
+python3 "$root/tests/record/keys.py" records "$root" "$here/alone.json" "$here/first.json" >/dev/null
 "$here/bin/shardlab" compare "$here/plan.json" "$here/alone.json" >"$here/compared"
 grep -q '^prediction only' "$here/compared"
 
