@@ -9,8 +9,8 @@
 
 struct sl_zero {
   struct sl_reduce *reduce;
-  struct sl_fetch *fetch;  /* NULL: parameters are whole */
-  struct sl_operand *wide; /* room for the operands of a coalesced call */
+  struct sl_gather *gather; /* NULL: parameters are whole */
+  struct sl_operand *wide;  /* room for the operands of a coalesced call */
 };
 
 /* An op on the compute lane / a collective on its group's lane, everything else at its default. */
@@ -44,25 +44,25 @@ enum sl_status sl_reduce_end(struct sl_lowering *lowering, struct sl_program *pr
 /* Without a pipeline a trace of one micro-batch's uses, forward then backward, decides what to gather before an op and what
  * to let go after it. With one, forward and backward of many micro-batches stand between, and the schedule says when a whole
  * stage is gathered (UNSHARD); so too where a backward comes in halves, between which anything may stand. */
-enum sl_status sl_fetch_open(struct sl_lowering *lowering);
-void sl_fetch_close(struct sl_lowering *lowering);
+enum sl_status sl_gather_open(struct sl_lowering *lowering);
+void sl_gather_close(struct sl_lowering *lowering);
 /* Are parameters gathered op by op? */
-bool sl_fetch_traces(const struct sl_lowering *lowering);
+bool sl_gather_traces(const struct sl_lowering *lowering);
 /* Room for what UNSHARD gathers of the stage at hand, whose drafts are there. */
-enum sl_status sl_fetch_open_stage(struct sl_lowering *lowering);
+enum sl_status sl_gather_open_stage(struct sl_lowering *lowering);
 /* Gather all of the stage at hand, one call for each unit; `again`: the step has done so before. */
-enum sl_status sl_fetch_stage(struct sl_lowering *lowering, struct sl_program *program, bool again);
+enum sl_status sl_gather_stage(struct sl_lowering *lowering, struct sl_program *program, bool again);
 /* Start of a forward; start of its backward (what the forward kept is still there). */
-enum sl_status sl_fetch_begin(struct sl_lowering *lowering);
-enum sl_status sl_fetch_resume(struct sl_lowering *lowering);
+enum sl_status sl_gather_begin(struct sl_lowering *lowering);
+enum sl_status sl_gather_resume(struct sl_lowering *lowering);
 /* Append the gathers that `draft` and the look-ahead ask for; afterwards let go of what is not needed soon. */
-enum sl_status sl_fetch_before(struct sl_lowering *lowering, struct sl_program *program, enum sl_phase phase,
-                               const struct sl_draft *draft);
-void sl_fetch_after(struct sl_lowering *lowering, const struct sl_draft *draft);
+enum sl_status sl_gather_before(struct sl_lowering *lowering, struct sl_program *program, enum sl_phase phase,
+                                const struct sl_draft *draft);
+void sl_gather_after(struct sl_lowering *lowering, const struct sl_draft *draft);
 /* Bind a parameter operand to where the tensor stands whole right now. */
-void sl_fetch_bind(const struct sl_lowering *lowering, struct sl_operand *operand);
+void sl_gather_bind(const struct sl_lowering *lowering, struct sl_operand *operand);
 /* Gather the parameters that stay whole, after an update or initialisation. */
-enum sl_status sl_fetch_persistent(struct sl_lowering *lowering, struct sl_program *program, enum sl_phase phase);
+enum sl_status sl_gather_persistent(struct sl_lowering *lowering, struct sl_program *program, enum sl_phase phase);
 
 /* ---- update ---- */
 enum sl_status sl_update_open(struct sl_lowering *lowering);

@@ -80,14 +80,14 @@ enum sl_status sl_reduce_open(struct sl_lowering *l) {
   r->flat = r->arrived = -1;
   if (sharded(l)) {
     SL_TRY(sl_zero_state(l, SL_ROLE_GRAD, SL_FORM_SHARD, scope, SL_CATEGORY_GRADIENT, l->accumulate, "grad.shard"));
-    if (s->offload_optimizer) sl_lower_move(l, l->rank_class->role[SL_ROLE_GRAD].buffer, SL_SPACE_HOST);
+    if (s->offload_optimizer) sl_build_move(l, l->rank_class->role[SL_ROLE_GRAD].buffer, SL_SPACE_HOST);
   } else {
     SL_TRY(sl_zero_state(l, SL_ROLE_GRAD, owned_in_flat(l) ? SL_FORM_SHARD_IN_FLAT : SL_FORM_WHOLE, scope,
                          SL_CATEGORY_GRADIENT, l->accumulate, "grad"));
     r->flat = l->rank_class->role[SL_ROLE_GRAD].buffer;
   }
   if (!passes_through(l) || (!sharded(l) && !owned_in_flat(l))) return SL_OK;
-  return sl_lower_buffer(l, &r->arrived, SL_SCOPE_MICRO, SL_CATEGORY_COMMUNICATION, l->wire,
+  return sl_build_buffer(l, &r->arrived, SL_SCOPE_MICRO, SL_CATEGORY_COMMUNICATION, l->wire,
                          l->pp_rank->layout.shard_numel, "grad.arrived");
 }
 
@@ -311,7 +311,7 @@ static enum sl_status bucket_buffers(struct sl_lowering *l) {
     if (b->count > largest[b->turn]) largest[b->turn] = b->count;
   }
   for (int i = 0; i < ring && largest[i] > 0; i++) {
-    SL_TRY(sl_lower_buffer(l, &rotating[i], SL_SCOPE_MICRO, SL_CATEGORY_COMMUNICATION, l->wire, largest[i], "bucket.%d",
+    SL_TRY(sl_build_buffer(l, &rotating[i], SL_SCOPE_MICRO, SL_CATEGORY_COMMUNICATION, l->wire, largest[i], "bucket.%d",
                            i));
   }
   for (int i = 0; i < r->bucket_count; i++) {
@@ -319,7 +319,7 @@ static enum sl_status bucket_buffers(struct sl_lowering *l) {
     b->buffer = b->alone ? -1 : rotating[b->turn];
     if (!b->alone) continue;
     const char *name = l->plan->model->tensors[l->pp_rank->tensors[b->first].tensor].name;
-    SL_TRY(sl_lower_buffer(l, &b->buffer, SL_SCOPE_MICRO, SL_CATEGORY_COMMUNICATION, l->wire, b->count, "bucket.%s",
+    SL_TRY(sl_build_buffer(l, &b->buffer, SL_SCOPE_MICRO, SL_CATEGORY_COMMUNICATION, l->wire, b->count, "bucket.%s",
                            name));
   }
   return SL_OK;
@@ -362,8 +362,8 @@ static struct sl_operand target_of(const struct sl_lowering *l, int placed, enum
   const struct sl_reduce *r = l->zero->reduce;
   const struct sl_placed *t = &l->pp_rank->tensors[placed];
   const struct bucket *b = &r->buckets[r->bucket_of[placed]];
-  if (sharded(l)) return sl_part(l, b->buffer, access, t->flat - b->lo, t->numel);
-  return sl_part(l, r->flat, access, t->flat, t->numel);
+  if (sharded(l)) return sl_build_part(l, b->buffer, access, t->flat - b->lo, t->numel);
+  return sl_build_part(l, r->flat, access, t->flat, t->numel);
 }
 
 /* Is something there to add to: an earlier contribution, or an earlier micro-batch in the whole gradient? */
@@ -391,9 +391,9 @@ enum sl_status sl_reduce_bind(struct sl_lowering *l, struct sl_draft *d) {
       continue;
     }
     const char *name = l->plan->model->tensors[l->pp_rank->tensors[o->placed].tensor].name;
-    SL_TRY(sl_lower_buffer(l, &r->temporary[i], SL_SCOPE_MICRO, SL_CATEGORY_GRADIENT, l->dtype,
+    SL_TRY(sl_build_buffer(l, &r->temporary[i], SL_SCOPE_MICRO, SL_CATEGORY_GRADIENT, l->dtype,
                            l->pp_rank->tensors[o->placed].numel, "d.%s", name));
-    *o = sl_write(l, r->temporary[i]);
+    *o = sl_build_write(l, r->temporary[i]);
   }
   return SL_OK;
 }
@@ -409,8 +409,9 @@ static enum sl_status clear_padding(struct sl_lowering *l, struct sl_program *p,
   for (int i = b->last; i >= b->first; i--) {
     const int64_t data_end = s->tensors[i].flat + s->tensors[i].numel;
     if (end > data_end) {
-      SL_TRY(SL_EMIT(p, sl_zero_op(SL_OP_FILL, l->rank_class->buffers[buffer].dtype, SL_PHASE_BACKWARD, end - data_end),
-                     sl_part(l, buffer, SL_WRITE, data_end - base, end - data_end)));
+      SL_TRY(SL_BUILD_EMIT(
+          p, sl_zero_op(SL_OP_FILL, l->rank_class->buffers[buffer].dtype, SL_PHASE_BACKWARD, end - data_end),
+          sl_build_part(l, buffer, SL_WRITE, data_end - base, end - data_end)));
     }
     end = s->tensors[i].flat;
   }
@@ -419,8 +420,8 @@ static enum sl_status clear_padding(struct sl_lowering *l, struct sl_program *p,
 
 /* The bucket as it travels. */
 static struct sl_operand travelling(const struct sl_lowering *l, const struct bucket *b) {
-  if (b->buffer >= 0) return sl_part(l, b->buffer, SL_READ_WRITE, 0, b->count);
-  return sl_part(l, l->zero->reduce->flat, SL_READ_WRITE, b->lo, b->count);
+  if (b->buffer >= 0) return sl_build_part(l, b->buffer, SL_READ_WRITE, 0, b->count);
+  return sl_build_part(l, l->zero->reduce->flat, SL_READ_WRITE, b->lo, b->count);
 }
 
 /* Where the own parts arrive: a shard buffer, or (-1) in place in the flat gradient. */
@@ -437,7 +438,7 @@ static enum sl_access arrival_access(const struct sl_lowering *l, const struct b
 /* Where this member's part of unit `u` arrives, of bucket `b` of it. */
 static struct sl_operand arriving(const struct sl_lowering *l, const struct bucket *b, const struct sl_unit *u) {
   const int32_t shard = arrival(l);
-  return shard >= 0 ? sl_part(l, shard, arrival_access(l, b), u->shard_offset, u->part)
+  return shard >= 0 ? sl_build_part(l, shard, arrival_access(l, b), u->shard_offset, u->part)
                     : sl_zero_own(l, l->zero->reduce->flat, SL_WRITE, u->first, u->part);
 }
 
@@ -454,7 +455,7 @@ static enum sl_status reduce_range(struct sl_lowering *l, struct sl_program *p, 
     l->zero->wide[n++] = travelling(l, b);
     l->zero->wide[n++] = arriving(l, b, u);
   }
-  return sl_lower_emit(p, op, n, l->zero->wide);
+  return sl_build_emit(p, op, n, l->zero->wide);
 }
 
 /* Units that are split on their own: one coalesced call. */
@@ -472,7 +473,7 @@ static enum sl_status reduce_units(struct sl_lowering *l, struct sl_program *p, 
       l->zero->wide[n++] = arriving(l, b, u);
     }
   }
-  return sl_lower_emit(p, op, n, l->zero->wide);
+  return sl_build_emit(p, op, n, l->zero->wide);
 }
 
 /* Sequence parallel: what a member made of its own tokens is summed over the tp group, as Megatron-LM's
@@ -487,7 +488,7 @@ static enum sl_status sum_partial(struct sl_lowering *l, struct sl_program *p, c
     l->zero->wide[n++] = target_of(l, i, SL_READ_WRITE);
     op.dim[0] += l->pp_rank->tensors[i].numel;
   }
-  return n > 0 ? sl_lower_emit(p, op, n, l->zero->wide) : SL_OK;
+  return n > 0 ? sl_build_emit(p, op, n, l->zero->wide) : SL_OK;
 }
 
 /* What a bucket's call needs before: sums over the tp group, zeros in the padding, the type of the wire. */
@@ -496,8 +497,8 @@ static enum sl_status prepare(struct sl_lowering *l, struct sl_program *p, const
   if (!travels(l)) return SL_OK;
   if (!whole) SL_TRY(clear_padding(l, p, b));
   if (!recast(l) || sharded(l)) return SL_OK;
-  return sl_zero_convert(l, p, sl_part(l, l->zero->reduce->flat, SL_READ, b->lo, b->count),
-                         sl_part(l, b->buffer, SL_WRITE, 0, b->count), b->count, false);
+  return sl_zero_convert(l, p, sl_build_part(l, l->zero->reduce->flat, SL_READ, b->lo, b->count),
+                         sl_build_part(l, b->buffer, SL_WRITE, 0, b->count), b->count, false);
 }
 
 /* Reduce call[0 .. buckets) at once. */
@@ -515,7 +516,7 @@ static enum sl_status launch(struct sl_lowering *l, struct sl_program *p, struct
   if (!travels(l)) return SL_OK;
   struct sl_op op = sl_zero_collective(l, whole ? SL_OP_ALL_REDUCE : SL_OP_REDUCE_SCATTER, group, l->wire,
                                        SL_PHASE_BACKWARD, SL_PAYLOAD_GRADIENT, count);
-  if (whole) return SL_EMIT(p, op, travelling(l, call));
+  if (whole) return SL_BUILD_EMIT(p, op, travelling(l, call));
   op.place_group = arrival(l) < 0 ? SL_GROUP_SHARD : SL_GROUP_NONE;
   return s->units == SL_UNITS_FLAT ? reduce_range(l, p, call, buckets, op) : reduce_units(l, p, call, buckets, op);
 }
@@ -542,7 +543,7 @@ enum sl_status sl_reduce_after(struct sl_lowering *l, struct sl_program *p, cons
     const struct sl_operand *o = &draft->operand[k];
     if (o->buffer >= 0 || !o->gradient) continue;
     if (r->temporary[k] >= 0) {
-      SL_TRY(sl_zero_convert(l, p, sl_read(l, r->temporary[k]), target_of(l, o->placed, SL_WRITE),
+      SL_TRY(sl_zero_convert(l, p, sl_build_read(l, r->temporary[k]), target_of(l, o->placed, SL_WRITE),
                              l->pp_rank->tensors[o->placed].numel, adds(l, o->placed)));
     }
     struct bucket *b = &r->buckets[r->bucket_of[o->placed]];
@@ -559,15 +560,15 @@ static enum sl_status settle(struct sl_lowering *l, struct sl_program *p) {
   const int32_t arrived = l->zero->reduce->arrived, flat = l->zero->reduce->flat;
   const int32_t shard = l->rank_class->role[SL_ROLE_GRAD].buffer;
   if (sharded(l) && l->plan->stage_count == 1) {
-    return sl_zero_convert(l, p, sl_read(l, arrived), sl_write(l, shard), layout->shard_numel,
+    return sl_zero_convert(l, p, sl_build_read(l, arrived), sl_build_write(l, shard), layout->shard_numel,
                            !l->zero->reduce->pass.first);
   }
   for (int i = 0; i < layout->unit_count; i++) {
     const struct sl_unit *u = &layout->units[i];
     if (!l->zero->reduce->buckets[l->zero->reduce->bucket_of[u->first_tensor]].launched) continue;
-    const struct sl_operand own = sharded(l) ? sl_part(l, shard, SL_WRITE, u->shard_offset, u->part)
+    const struct sl_operand own = sharded(l) ? sl_build_part(l, shard, SL_WRITE, u->shard_offset, u->part)
                                              : sl_zero_own(l, flat, SL_WRITE, u->first, u->part);
-    SL_TRY(sl_zero_convert(l, p, sl_part(l, arrived, SL_READ, u->shard_offset, u->part), own, u->part,
+    SL_TRY(sl_zero_convert(l, p, sl_build_part(l, arrived, SL_READ, u->shard_offset, u->part), own, u->part,
                            sharded(l) && kept(l, u->first_tensor)));
   }
   return SL_OK;
@@ -585,8 +586,8 @@ enum sl_status sl_reduce_end(struct sl_lowering *l, struct sl_program *p) {
   for (int i = 0; i < r->bucket_count; i++) {
     const struct bucket *b = &r->buckets[i];
     if (!b->launched) continue;
-    SL_TRY(
-        sl_zero_convert(l, p, sl_read(l, b->buffer), sl_part(l, r->flat, SL_WRITE, b->lo, b->count), b->count, false));
+    SL_TRY(sl_zero_convert(l, p, sl_build_read(l, b->buffer), sl_build_part(l, r->flat, SL_WRITE, b->lo, b->count),
+                           b->count, false));
   }
   return SL_OK;
 }

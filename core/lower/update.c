@@ -18,7 +18,7 @@ static bool keeps_master(const struct sl_lowering *l) {
 static enum sl_status optimizer_state(struct sl_lowering *l, enum sl_role role, const char *name) {
   const enum sl_role_form form = l->plan->strategy.shard_optimizer ? SL_FORM_SHARD : SL_FORM_WHOLE;
   SL_TRY(sl_zero_state(l, role, form, SL_SCOPE_PERSISTENT, SL_CATEGORY_OPTIMIZER, SL_F32, name));
-  if (offloaded(l)) sl_lower_move(l, l->rank_class->role[role].buffer, SL_SPACE_HOST);
+  if (offloaded(l)) sl_build_move(l, l->rank_class->role[role].buffer, SL_SPACE_HOST);
   return SL_OK;
 }
 
@@ -59,10 +59,10 @@ static struct sl_operand state_run(const struct sl_lowering *l, enum sl_role rol
   const int32_t buffer = l->rank_class->role[role].buffer;
   const struct sl_unit *u = run.unit;
   if (l->rank_class->role[role].form == SL_FORM_SHARD) {
-    return sl_part(l, buffer, access, u != NULL ? u->shard_offset : 0, run.count);
+    return sl_build_part(l, buffer, access, u != NULL ? u->shard_offset : 0, run.count);
   }
-  if (u == NULL) return sl_part(l, buffer, access, 0, run.count);
-  return u->owner >= 0 ? sl_part(l, buffer, access, u->first, run.count)
+  if (u == NULL) return sl_build_part(l, buffer, access, 0, run.count);
+  return u->owner >= 0 ? sl_build_part(l, buffer, access, u->first, run.count)
                        : sl_zero_own(l, buffer, access, u->first, run.count);
 }
 
@@ -89,9 +89,9 @@ static enum sl_status emit_squares(struct sl_lowering *l, struct sl_program *p, 
     op.dim[1] = lo, op.dim[2] = hi, op.dim[3] = count;
   }
   if (from.space == SL_SPACE_HOST) op.lane = SL_LANE_HOST;
-  SL_TRY(sl_lower_buffer(l, &scratch, SL_SCOPE_PROGRAM, SL_CATEGORY_WORKSPACE, SL_U8, sl_scratch_sum(count),
+  SL_TRY(sl_build_buffer(l, &scratch, SL_SCOPE_PROGRAM, SL_CATEGORY_WORKSPACE, SL_U8, sl_scratch_sum(count),
                          "norm.scratch"));
-  return SL_EMIT(p, op, gradient, sl_update(l, l->rank_class->control), sl_write(l, scratch));
+  return SL_BUILD_EMIT(p, op, gradient, sl_build_update(l, l->rank_class->control), sl_build_write(l, scratch));
 }
 
 /* The squares of tensors first .. end - 1, which are counted equally often: whole, or their cut of each unit. */
@@ -102,7 +102,7 @@ static enum sl_status square_stretch(struct sl_lowering *l, struct sl_program *p
   const int times = copies(l, first);
   if (l->rank_class->role[SL_ROLE_GRAD].form == SL_FORM_WHOLE) {
     const int32_t grad = l->rank_class->role[SL_ROLE_GRAD].buffer;
-    return emit_squares(l, p, sl_part(l, grad, SL_READ, lo, hi - lo), hi - lo, times, 0, 0);
+    return emit_squares(l, p, sl_build_part(l, grad, SL_READ, lo, hi - lo), hi - lo, times, 0, 0);
   }
   for (int k = t[first].unit; k <= t[end - 1].unit; k++) {
     const struct sl_unit *u = &layout->units[k];
@@ -145,7 +145,7 @@ static int gradient_parts(const struct sl_lowering *l, int only, int64_t *count)
   if (form == SL_FORM_WHOLE) {
     const struct sl_placed *t = &l->pp_rank->tensors[only];
     *count = t->numel;
-    l->zero->wide[n++] = sl_part(l, l->rank_class->role[SL_ROLE_GRAD].buffer, SL_READ_WRITE, t->flat, t->numel);
+    l->zero->wide[n++] = sl_build_part(l, l->rank_class->role[SL_ROLE_GRAD].buffer, SL_READ_WRITE, t->flat, t->numel);
     return n;
   }
   for (int k = 0; k < l->pp_rank->layout.unit_count; k++) {
@@ -163,7 +163,7 @@ static enum sl_status sum_gradient(struct sl_lowering *l, struct sl_program *p, 
   const int n = gradient_parts(l, only, &count);
   struct sl_op op = sl_zero_collective(l, SL_OP_ALL_REDUCE, group, type, SL_PHASE_STEP, SL_PAYLOAD_GRADIENT, count);
   op.place_group = SL_GROUP_SHARD;
-  return sl_lower_emit(p, op, n, l->zero->wide);
+  return sl_build_emit(p, op, n, l->zero->wide);
 }
 
 /* Hybrid sharding: own parts over the replicas of the shard group, once a step. A tied embedding: over the two pipeline ranks
@@ -183,8 +183,9 @@ static enum sl_status emit_control(struct sl_lowering *l, struct sl_program *p) 
   const int32_t control = l->rank_class->control;
   const struct sl_op sum = sl_zero_collective(l, SL_OP_ALL_REDUCE, SL_GROUP_WORLD, SL_F64, SL_PHASE_STEP,
                                               SL_PAYLOAD_SCALAR, SL_CONTROL_REDUCED);
-  if (l->plan->world > 1) SL_TRY(SL_EMIT(p, sum, sl_part(l, control, SL_READ_WRITE, 0, SL_CONTROL_REDUCED)));
-  return SL_EMIT(p, sl_zero_op(SL_OP_CONTROL, SL_F64, SL_PHASE_STEP, 0), sl_update(l, control));
+  if (l->plan->world > 1)
+    SL_TRY(SL_BUILD_EMIT(p, sum, sl_build_part(l, control, SL_READ_WRITE, 0, SL_CONTROL_REDUCED)));
+  return SL_BUILD_EMIT(p, sl_zero_op(SL_OP_CONTROL, SL_F64, SL_PHASE_STEP, 0), sl_build_update(l, control));
 }
 
 /* ---- update ---- */
@@ -193,10 +194,10 @@ static enum sl_status emit_control(struct sl_lowering *l, struct sl_program *p) 
 static enum sl_status gradient_to_host(struct sl_lowering *l, struct sl_program *p, struct run run,
                                        struct sl_operand *grad) {
   int32_t copy;
-  SL_TRY(sl_lower_buffer(l, &copy, SL_SCOPE_PROGRAM, SL_CATEGORY_GRADIENT, SL_F32, run.count, "grad.host"));
-  sl_lower_move(l, copy, SL_SPACE_HOST);
-  SL_TRY(sl_zero_convert(l, p, *grad, sl_write(l, copy), run.count, false));
-  *grad = sl_read(l, copy);
+  SL_TRY(sl_build_buffer(l, &copy, SL_SCOPE_PROGRAM, SL_CATEGORY_GRADIENT, SL_F32, run.count, "grad.host"));
+  sl_build_move(l, copy, SL_SPACE_HOST);
+  SL_TRY(sl_zero_convert(l, p, *grad, sl_build_write(l, copy), run.count, false));
+  *grad = sl_build_read(l, copy);
   return SL_OK;
 }
 
@@ -206,9 +207,9 @@ static enum sl_status parameter_target(struct sl_lowering *l, struct run run, st
   *target = state_run(l, SL_ROLE_PARAM, SL_WRITE, run);
   *staged = offloaded(l) && !l->plan->strategy.offload_params;
   if (!*staged) return SL_OK;
-  SL_TRY(sl_lower_buffer(l, &stage, SL_SCOPE_PROGRAM, SL_CATEGORY_PARAMETER, l->dtype, run.count, "param.host"));
-  sl_lower_move(l, stage, SL_SPACE_HOST);
-  *target = sl_write(l, stage);
+  SL_TRY(sl_build_buffer(l, &stage, SL_SCOPE_PROGRAM, SL_CATEGORY_PARAMETER, l->dtype, run.count, "param.host"));
+  sl_build_move(l, stage, SL_SPACE_HOST);
+  *target = sl_build_write(l, stage);
   return SL_OK;
 }
 
@@ -230,13 +231,13 @@ static enum sl_status emit_update_run(struct sl_lowering *l, struct sl_program *
     if (l->rank_class->role[role].form == SL_FORM_ABSENT) continue;
     operands[n++] = state_run(l, (enum sl_role)role, SL_READ_WRITE, run);
   }
-  operands[n++] = sl_read(l, l->rank_class->control);
+  operands[n++] = sl_build_read(l, l->rank_class->control);
   if (master) {
     SL_TRY(parameter_target(l, run, &target, &staged));
     op.flags |= SL_OP_PARAM_COPY;
     operands[n++] = target;
   }
-  SL_TRY(sl_lower_emit(p, op, n, operands));
+  SL_TRY(sl_build_emit(p, op, n, operands));
   if (!staged) return SL_OK;
   return sl_zero_convert(l, p, target, state_run(l, SL_ROLE_PARAM, SL_WRITE, run), run.count, false);
 }
@@ -268,8 +269,8 @@ static enum sl_status gather_flat(struct sl_lowering *l, struct sl_program *p, c
     op.place_group = SL_GROUP_SHARD;
     op.flags |= SL_OP_SHARE_CHUNK;
     op.dim[1] = lo, op.dim[2] = hi, op.dim[3] = part;
-    SL_TRY(SL_EMIT(p, op, sl_zero_own(l, param, SL_READ, u->first, part),
-                   sl_part(l, param, SL_WRITE, u->first, part * members)));
+    SL_TRY(SL_BUILD_EMIT(p, op, sl_zero_own(l, param, SL_READ, u->first, part),
+                         sl_build_part(l, param, SL_WRITE, u->first, part * members)));
   }
   return SL_OK;
 }
@@ -282,11 +283,11 @@ static enum sl_status gather_unit(struct sl_lowering *l, struct sl_program *p, c
                                        SL_PHASE_STEP, SL_PAYLOAD_PARAMETER, whole);
   if (u->owner >= 0) {
     op.peer = u->owner;
-    return SL_EMIT(p, op, sl_part(l, param, SL_READ_WRITE, u->first, whole));
+    return SL_BUILD_EMIT(p, op, sl_build_part(l, param, SL_READ_WRITE, u->first, whole));
   }
   op.place_group = SL_GROUP_SHARD;
-  return SL_EMIT(p, op, sl_zero_own(l, param, SL_READ, u->first, u->part),
-                 sl_part(l, param, SL_WRITE, u->first, whole));
+  return SL_BUILD_EMIT(p, op, sl_zero_own(l, param, SL_READ, u->first, u->part),
+                       sl_build_part(l, param, SL_WRITE, u->first, whole));
 }
 
 enum sl_status sl_update_step(struct sl_lowering *l, struct sl_program *p) {
@@ -296,7 +297,7 @@ enum sl_status sl_update_step(struct sl_lowering *l, struct sl_program *p) {
   SL_TRY(emit_control(l, p));
   SL_TRY(emit_update(l, p));
   if (!s->shard_optimizer) return SL_OK;
-  if (s->shard_params) return sl_fetch_persistent(l, p, SL_PHASE_STEP);
+  if (s->shard_params) return sl_gather_persistent(l, p, SL_PHASE_STEP);
   for (int i = 0; i < l->pp_rank->layout.unit_count; i++) {
     const struct sl_unit *u = &l->pp_rank->layout.units[i];
     SL_TRY(s->units == SL_UNITS_FLAT ? gather_flat(l, p, u) : gather_unit(l, p, u));
@@ -310,11 +311,11 @@ static enum sl_status init_role(struct sl_lowering *l, struct sl_program *p, enu
   const int32_t buffer = l->rank_class->role[role].buffer;
   if (l->rank_class->role[role].form == SL_FORM_ABSENT) return SL_OK;
   for (int i = 0; i < l->pp_rank->tensor_count; i++) {
-    struct sl_op op =
-        sl_zero_op(SL_OP_INIT_TENSOR, l->rank_class->buffers[buffer].dtype, SL_PHASE_INIT, l->pp_rank->tensors[i].numel);
+    struct sl_op op = sl_zero_op(SL_OP_INIT_TENSOR, l->rank_class->buffers[buffer].dtype, SL_PHASE_INIT,
+                                 l->pp_rank->tensors[i].numel);
     op.tensor = i;
     op.role = role;
-    SL_TRY(SL_EMIT(p, op, sl_update(l, buffer))); /* a piece of it: the rest stays */
+    SL_TRY(SL_BUILD_EMIT(p, op, sl_build_update(l, buffer))); /* a piece of it: the rest stays */
   }
   return SL_OK;
 }
@@ -324,10 +325,10 @@ enum sl_status sl_update_init(struct sl_lowering *l, struct sl_program *p) {
   for (int role = 0; role < SL_ROLE_COUNT; role++) {
     if (c->role[role].form == SL_FORM_ABSENT || !c->buffers[c->role[role].buffer].persistent) continue;
     const struct sl_buffer *b = &c->buffers[c->role[role].buffer];
-    SL_TRY(SL_EMIT(p, sl_zero_op(SL_OP_FILL, b->dtype, SL_PHASE_INIT, b->bytes / sl_dtype_bytes(b->dtype)),
-                   sl_write(l, c->role[role].buffer)));
+    SL_TRY(SL_BUILD_EMIT(p, sl_zero_op(SL_OP_FILL, b->dtype, SL_PHASE_INIT, b->bytes / sl_dtype_bytes(b->dtype)),
+                         sl_build_write(l, c->role[role].buffer)));
   }
   SL_TRY(init_role(l, p, SL_ROLE_PARAM));
   SL_TRY(init_role(l, p, SL_ROLE_MASTER));
-  return l->zero->fetch != NULL ? sl_fetch_persistent(l, p, SL_PHASE_INIT) : SL_OK;
+  return l->zero->gather != NULL ? sl_gather_persistent(l, p, SL_PHASE_INIT) : SL_OK;
 }
