@@ -16,7 +16,8 @@ struct sl_operand {
   int32_t buffer;
   int32_t placed;
   bool gradient;
-  struct sl_slice slice; /* offset and bytes relative to the tensor when buffer < 0 */
+  enum sl_group place_group; /* with a shard_stride: whose members' places it counts */
+  struct sl_slice slice;     /* offset and bytes relative to the tensor when buffer < 0 */
 };
 
 /* Which half of a split backward an op is in: I makes the gradient of the stage's input, W those of its weights, for which

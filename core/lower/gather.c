@@ -46,11 +46,20 @@ struct sl_gather {
 };
 
 static const struct sl_unit *unit_of(const struct sl_lowering *l, int unit) {
-  return &l->pp_rank->layout.units[unit];
+  return &l->pp_rank->units[unit];
+}
+
+static const struct sl_param_group *group_of(const struct sl_lowering *l, int unit) {
+  return &sl_layout_of(l->pp_rank, unit_of(l, unit))->group;
 }
 
 static int64_t whole_of(const struct sl_lowering *l, int unit) {
-  return unit_of(l, unit)->part * l->pp_rank->layout.members;
+  return unit_of(l, unit)->part * group_of(l, unit)->members;
+}
+
+/* A member's part of a unit's second copy. */
+static int64_t secondary_of(const struct sl_lowering *l, int unit) {
+  return whole_of(l, unit) / group_of(l, unit)->secondary;
 }
 
 static const char *name_of(const struct sl_lowering *l, int unit) {
@@ -83,19 +92,21 @@ static enum sl_status trace(struct sl_lowering *l, const struct sl_drafts *draft
 static enum sl_status open_secondary(struct sl_lowering *l) {
   struct sl_gather *g = l->zero->gather;
   int64_t count = 0;
+  bool any = false;
   g->secondary = -1;
-  if (l->plan->secondary == 1) return SL_OK;
-  SL_TRY(sl_calloc(&g->secondary_part, (size_t)l->pp_rank->layout.unit_count, sizeof *g->secondary_part));
-  for (int i = 0; i < l->pp_rank->layout.unit_count; i++) {
+  for (int i = 0; i < l->pp_rank->group_count; i++) any |= l->pp_rank->layouts[i].group.secondary > 1;
+  if (!any) return SL_OK;
+  SL_TRY(sl_calloc(&g->secondary_part, (size_t)l->pp_rank->unit_count, sizeof *g->secondary_part));
+  for (int i = 0; i < l->pp_rank->unit_count; i++) {
     g->secondary_part[i] = count;
-    if (g->persistent[i] < 0) count += whole_of(l, i) / l->plan->secondary;
+    if (g->persistent[i] < 0 && group_of(l, i)->secondary > 1) count += secondary_of(l, i);
   }
   return sl_build_buffer(l, &g->secondary, SL_SCOPE_PERSISTENT, SL_CATEGORY_PARAMETER, l->dtype, count,
                          "param.secondary");
 }
 
 enum sl_status sl_gather_open(struct sl_lowering *l) {
-  const size_t n = (size_t)l->pp_rank->layout.unit_count;
+  const size_t n = (size_t)l->pp_rank->unit_count;
   struct sl_gather *g;
   SL_TRY(sl_calloc(&g, 1, sizeof *g));
   l->zero->gather = g;
@@ -137,14 +148,14 @@ enum sl_status sl_gather_begin(struct sl_lowering *l) {
   }
   g->cursor = g->ahead = 0;
   g->live_numel = 0;
-  for (int i = 0; i < l->pp_rank->layout.unit_count; i++) g->live[i] = -1;
+  for (int i = 0; i < l->pp_rank->unit_count; i++) g->live[i] = -1;
   return SL_OK;
 }
 
 /* The first backward to be lowered follows the forward; others follow another instance of it, in the same state. */
 enum sl_status sl_gather_resume(struct sl_lowering *l) {
   struct sl_gather *g = l->zero->gather;
-  const size_t bytes = (size_t)l->pp_rank->layout.unit_count * sizeof *g->live;
+  const size_t bytes = (size_t)l->pp_rank->unit_count * sizeof *g->live;
   if (g->cursor == g->forward_uses) {
     memcpy(g->kept, g->live, bytes);
     g->kept_numel = g->live_numel;
@@ -161,7 +172,7 @@ bool sl_gather_traces(const struct sl_lowering *l) {
 
 /* Where the stage at hand has its unsharded copy of a unit. */
 static int32_t *unsharded(const struct sl_lowering *l, int unit) {
-  return &l->zero->gather->unsharded[(l->stage - l->stages) * l->pp_rank->layout.unit_count + unit];
+  return &l->zero->gather->unsharded[(l->stage - l->stages) * l->pp_rank->unit_count + unit];
 }
 
 void sl_gather_bind(const struct sl_lowering *l, struct sl_operand *o) {
@@ -172,6 +183,10 @@ void sl_gather_bind(const struct sl_lowering *l, struct sl_operand *o) {
   o->slice.offset += (t->flat - unit_of(l, t->unit)->first) * sl_dtype_bytes(l->dtype);
 }
 
+static bool has_secondary(const struct sl_lowering *l, int unit) {
+  return l->zero->gather->secondary >= 0 && group_of(l, unit)->secondary > 1;
+}
+
 /* Ask for a unit, for use `at` of the trace, unless it is there or asked for already. Returns what was newly asked for, in
  * elements. */
 static int64_t request(const struct sl_lowering *l, int unit, size_t at) {
@@ -180,7 +195,7 @@ static int64_t request(const struct sl_lowering *l, int unit, size_t at) {
     if (g->request[i].unit == unit) return 0;
   }
   if (g->persistent[unit] >= 0 || g->live[unit] >= 0) return 0;
-  g->request[g->request_count++] = (struct request){unit, g->secondary >= 0 && at >= g->forward_uses};
+  g->request[g->request_count++] = (struct request){unit, has_secondary(l, unit) && at >= g->forward_uses};
   return unit_of(l, unit)->numel;
 }
 
@@ -199,9 +214,8 @@ static enum sl_status device_part(struct sl_lowering *l, struct sl_program *p, i
   return SL_OK;
 }
 
-static struct sl_op gather_op(const struct sl_lowering *l, enum sl_phase phase, bool secondary, int64_t count) {
-  struct sl_op op = sl_zero_collective(l, SL_OP_ALL_GATHER, secondary ? SL_GROUP_SECONDARY : SL_GROUP_SHARD, l->dtype,
-                                       phase, SL_PAYLOAD_PARAMETER, count);
+static struct sl_op gather_op(const struct sl_lowering *l, enum sl_phase phase, enum sl_group group, int64_t count) {
+  struct sl_op op = sl_zero_collective(l, SL_OP_ALL_GATHER, group, l->dtype, phase, SL_PAYLOAD_PARAMETER, count);
   if (!l->plan->config->sl.limit_all_gathers) op.flags &= ~(unsigned)SL_OP_AFTER_COMPUTE;
   return op;
 }
@@ -209,13 +223,13 @@ static struct sl_op gather_op(const struct sl_lowering *l, enum sl_phase phase, 
 /* This rank's part of a unit's second copy. */
 static struct sl_operand secondary_part(const struct sl_lowering *l, int unit, enum sl_access access) {
   const struct sl_gather *g = l->zero->gather;
-  return sl_build_part(l, g->secondary, access, g->secondary_part[unit], whole_of(l, unit) / l->plan->secondary);
+  return sl_build_part(l, g->secondary, access, g->secondary_part[unit], secondary_of(l, unit));
 }
 
 /* Keep it, from the gathered unit. On the group's own lane, because on the compute lane everything behind it would wait for
  * the gather. */
 static enum sl_status keep_secondary(struct sl_lowering *l, struct sl_program *p, int unit, int32_t whole) {
-  const int64_t part = whole_of(l, unit) / l->plan->secondary;
+  const int64_t part = secondary_of(l, unit);
   struct sl_op op = sl_zero_op(SL_OP_COPY, l->dtype, SL_PHASE_FORWARD, part);
   struct sl_operand own = sl_build_part(l, whole, SL_READ, 0, part);
   op.lane = SL_LANE_SECONDARY;
@@ -224,14 +238,17 @@ static enum sl_status keep_secondary(struct sl_lowering *l, struct sl_program *p
   return SL_BUILD_EMIT(p, op, own, secondary_part(l, unit, SL_WRITE));
 }
 
-/* One coalesced all_gather of what is asked for over all ranks, or from the second copy, into new buffers. */
-static enum sl_status gather_from(struct sl_lowering *l, struct sl_program *p, enum sl_phase phase, bool secondary) {
+/* One coalesced all_gather of what is asked for of a parameter group, over all that split it or from the second copy, into new
+ * buffers. */
+static enum sl_status gather_from(struct sl_lowering *l, struct sl_program *p, enum sl_phase phase, int group,
+                                  bool secondary) {
   struct sl_gather *g = l->zero->gather;
-  struct sl_op op = gather_op(l, phase, secondary, 0);
+  const enum sl_group shard = l->pp_rank->layouts[group].group.shard;
+  struct sl_op op = gather_op(l, phase, secondary ? SL_GROUP_SECONDARY : shard, 0);
   int n = 0;
   for (int i = 0; i < g->request_count; i++) {
     const int unit = g->request[i].unit;
-    if (g->request[i].secondary != secondary) continue;
+    if (g->request[i].secondary != secondary || unit_of(l, unit)->group != group) continue;
     /* other micro-batches' forwards and backwards may stand between a forward and its backward */
     SL_TRY(sl_build_buffer(l, &g->live[unit], SL_SCOPE_WRITTEN, SL_CATEGORY_COMMUNICATION, l->dtype, whole_of(l, unit),
                            "%s.%s", name_of(l, unit), sl_phase_name(phase)));
@@ -244,16 +261,20 @@ static enum sl_status gather_from(struct sl_lowering *l, struct sl_program *p, e
     op.dim[0] += whole_of(l, unit);
   }
   if (n > 0) SL_TRY(sl_build_emit(p, op, n, l->zero->wide));
-  for (int i = 0; i < g->request_count && !secondary && g->secondary >= 0; i++) {
-    if (!g->request[i].secondary) SL_TRY(keep_secondary(l, p, g->request[i].unit, g->live[g->request[i].unit]));
+  for (int i = 0; i < g->request_count && !secondary; i++) {
+    const int unit = g->request[i].unit;
+    if (g->request[i].secondary || unit_of(l, unit)->group != group || !has_secondary(l, unit)) continue;
+    SL_TRY(keep_secondary(l, p, unit, g->live[unit]));
   }
   return SL_OK;
 }
 
 /* Everything asked for. */
 static enum sl_status gather(struct sl_lowering *l, struct sl_program *p, enum sl_phase phase) {
-  SL_TRY(gather_from(l, p, phase, false));
-  SL_TRY(gather_from(l, p, phase, true));
+  for (int g = 0; g < l->pp_rank->group_count; g++) {
+    SL_TRY(gather_from(l, p, phase, g, false));
+    SL_TRY(gather_from(l, p, phase, g, true));
+  }
   l->zero->gather->request_count = 0;
   return SL_OK;
 }
@@ -345,10 +366,10 @@ enum sl_status sl_gather_open_stage(struct sl_lowering *l) {
   int32_t *used;
   enum sl_status status = SL_OK;
   if (g == NULL || sl_gather_traces(l)) return SL_OK;
-  SL_TRY(sl_calloc(&used, (size_t)l->pp_rank->layout.unit_count, sizeof *used));
+  SL_TRY(sl_calloc(&used, (size_t)l->pp_rank->unit_count, sizeof *used));
   mark_used(l, &l->stage->forward, used);
   mark_used(l, &l->stage->backward, used);
-  for (int i = 0; i < l->pp_rank->layout.unit_count; i++) {
+  for (int i = 0; i < l->pp_rank->unit_count; i++) {
     if (!used[i] || g->persistent[i] >= 0) continue;
     SL_GO(sl_build_buffer(l, unsharded(l, i), SL_SCOPE_WRITTEN, SL_CATEGORY_COMMUNICATION, l->dtype, whole_of(l, i),
                           "%s.unsharded", name_of(l, i)));
@@ -361,31 +382,39 @@ fail:
 
 /* Parameters stay the same over a step, so only the first UNSHARD of a stage has to leave the secondary group. */
 enum sl_status sl_gather_stage(struct sl_lowering *l, struct sl_program *p, bool again) {
-  const struct sl_gather *g = l->zero->gather;
-  for (int i = 0; i < l->pp_rank->layout.unit_count; i++) {
+  for (int i = 0; i < l->pp_rank->unit_count; i++) {
     if (*unsharded(l, i) < 0) continue;
-    const bool secondary = g->secondary >= 0 && again;
+    const bool secondary = has_secondary(l, i) && again;
+    const enum sl_group group = secondary ? SL_GROUP_SECONDARY : group_of(l, i)->shard;
     struct sl_operand part = {0};
     if (secondary)
       part = secondary_part(l, i, SL_READ);
     else
       SL_TRY(device_part(l, p, i, SL_PHASE_FORWARD, &part));
-    SL_TRY(SL_BUILD_EMIT(p, gather_op(l, SL_PHASE_FORWARD, secondary, whole_of(l, i)), part,
+    SL_TRY(SL_BUILD_EMIT(p, gather_op(l, SL_PHASE_FORWARD, group, whole_of(l, i)), part,
                          sl_build_write(l, *unsharded(l, i))));
-    if (g->secondary >= 0 && !again) SL_TRY(keep_secondary(l, p, i, *unsharded(l, i)));
+    if (has_secondary(l, i) && !again) SL_TRY(keep_secondary(l, p, i, *unsharded(l, i)));
   }
   return SL_OK;
 }
 
-enum sl_status sl_gather_persistent(struct sl_lowering *l, struct sl_program *p, enum sl_phase phase) {
+/* Of one parameter group, in one coalesced call. */
+static enum sl_status gather_group(struct sl_lowering *l, struct sl_program *p, enum sl_phase phase,
+                                   const struct sl_layout *layout) {
   const struct sl_gather *g = l->zero->gather;
-  struct sl_op op = sl_zero_collective(l, SL_OP_ALL_GATHER, SL_GROUP_SHARD, l->dtype, phase, SL_PAYLOAD_PARAMETER, 0);
+  struct sl_op op =
+      sl_zero_collective(l, SL_OP_ALL_GATHER, layout->group.shard, l->dtype, phase, SL_PAYLOAD_PARAMETER, 0);
   int n = 0;
-  for (int i = 0; i < l->pp_rank->layout.unit_count; i++) {
+  for (int i = layout->first_unit; i < layout->first_unit + layout->unit_count; i++) {
     if (g->persistent[i] < 0) continue;
     SL_TRY(device_part(l, p, i, phase, &l->zero->wide[n++]));
     l->zero->wide[n++] = sl_build_write(l, g->persistent[i]);
     op.dim[0] += whole_of(l, i);
   }
   return n > 0 ? sl_build_emit(p, op, n, l->zero->wide) : SL_OK;
+}
+
+enum sl_status sl_gather_persistent(struct sl_lowering *l, struct sl_program *p, enum sl_phase phase) {
+  for (int g = 0; g < l->pp_rank->group_count; g++) SL_TRY(gather_group(l, p, phase, &l->pp_rank->layouts[g]));
+  return SL_OK;
 }

@@ -4,6 +4,7 @@
 #define SL_CORE_LOWER_LOWER_H
 
 #include "core/lower/build.h"
+#include "core/lower/reduce.h"
 #include "core/lower/update.h"
 #include "core/lower/zero.h"
 
@@ -17,9 +18,9 @@ struct sl_zero {
 struct sl_op sl_zero_op(enum sl_op_kind kind, enum sl_dtype dtype, enum sl_phase phase, int64_t count);
 struct sl_op sl_zero_collective(const struct sl_lowering *lowering, enum sl_op_kind kind, enum sl_group group,
                                 enum sl_dtype dtype, enum sl_phase phase, enum sl_payload payload, int64_t count);
-/* A run of a buffer that moves with the rank's place in the shard group: `count` elements from `first`, one run a member. */
-struct sl_operand sl_zero_own(const struct sl_lowering *lowering, int32_t buffer, enum sl_access access, int64_t first,
-                              int64_t count);
+/* This rank's part of a unit in a whole buffer, which moves with its place in the shard group of the unit's parameters. */
+struct sl_operand sl_zero_own(const struct sl_lowering *lowering, int32_t buffer, enum sl_access access,
+                              const struct sl_unit *unit);
 /* target = source, or += with `add`; both sides keep their own element types. The lane follows from where they stand: the
  * compute lane inside a space, a copy lane between the device and host memory. */
 enum sl_status sl_zero_convert(const struct sl_lowering *lowering, struct sl_program *program, struct sl_operand source,
@@ -27,18 +28,6 @@ enum sl_status sl_zero_convert(const struct sl_lowering *lowering, struct sl_pro
 /* The buffer of a state, in its role's form. */
 enum sl_status sl_zero_state(struct sl_lowering *lowering, enum sl_role role, enum sl_role_form form,
                              enum sl_scope scope, enum sl_category category, enum sl_dtype dtype, const char *name);
-
-/* ---- reduction ---- */
-/* Gradient buffers. Buckets need the backward's drafts: they are planned at the first backward. */
-enum sl_status sl_reduce_open(struct sl_lowering *lowering);
-void sl_reduce_close(struct sl_lowering *lowering);
-/* A backward (or the W half of one) of the stage at hand starts. */
-enum sl_status sl_reduce_begin(struct sl_lowering *lowering, struct sl_pass pass);
-/* Bind the gradient operands of a draft; what kernels write may be a temporary of their own type. */
-enum sl_status sl_reduce_bind(struct sl_lowering *lowering, struct sl_draft *draft);
-/* After the draft's op was appended: move temporaries on and launch every bucket whose last gradient it made. */
-enum sl_status sl_reduce_after(struct sl_lowering *lowering, struct sl_program *program, const struct sl_draft *draft);
-enum sl_status sl_reduce_end(struct sl_lowering *lowering, struct sl_program *program);
 
 /* ---- gathering of sharded parameters ---- */
 /* Without a pipeline a trace of one micro-batch's uses, forward then backward, decides what to gather before an op and what

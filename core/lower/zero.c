@@ -37,10 +37,12 @@ struct sl_op sl_zero_collective(const struct sl_lowering *l, enum sl_op_kind kin
   return op;
 }
 
-struct sl_operand sl_zero_own(const struct sl_lowering *l, int32_t buffer, enum sl_access access, int64_t first,
-                              int64_t count) {
-  struct sl_operand o = sl_build_part(l, buffer, access, first, count);
-  if (l->pp_rank->layout.members > 1) o.slice.shard_stride = o.slice.bytes;
+struct sl_operand sl_zero_own(const struct sl_lowering *l, int32_t buffer, enum sl_access access,
+                              const struct sl_unit *u) {
+  const struct sl_param_group *group = &sl_layout_of(l->pp_rank, u)->group;
+  struct sl_operand o = sl_build_part(l, buffer, access, u->first, u->part);
+  o.place_group = group->shard;
+  if (group->members > 1) o.slice.shard_stride = o.slice.bytes;
   return o;
 }
 
@@ -52,7 +54,8 @@ enum sl_status sl_zero_convert(const struct sl_lowering *l, struct sl_program *p
     op.lane = to->space == SL_SPACE_DEVICE ? SL_LANE_H2D : SL_LANE_D2H;
     op.flags = SL_OP_AFTER_COMPUTE;
   }
-  if (source.slice.shard_stride != 0 || target.slice.shard_stride != 0) op.place_group = SL_GROUP_SHARD;
+  if (source.slice.shard_stride != 0) op.place_group = source.place_group;
+  if (target.slice.shard_stride != 0) op.place_group = target.place_group;
   target.slice.access = add ? SL_READ_WRITE : SL_WRITE;
   source.slice.access = SL_READ;
   return SL_BUILD_EMIT(p, op, source, target);
@@ -60,10 +63,8 @@ enum sl_status sl_zero_convert(const struct sl_lowering *l, struct sl_program *p
 
 enum sl_status sl_zero_state(struct sl_lowering *l, enum sl_role role, enum sl_role_form form, enum sl_scope scope,
                              enum sl_category category, enum sl_dtype dtype, const char *name) {
-  const struct sl_layout *layout = &l->pp_rank->layout;
-  const int64_t count = form != SL_FORM_SHARD ? layout->padded
-                        : l->member >= 0      ? sl_layout_shard(layout, l->member)
-                                              : layout->shard_numel;
+  const struct sl_pp_rank *pp_rank = l->pp_rank;
+  const int64_t count = form == SL_FORM_SHARD ? sl_layout_shard(pp_rank, l->member) : pp_rank->padded;
   l->rank_class->role[role].form = form;
   return sl_build_buffer(l, &l->rank_class->role[role].buffer, scope, category, dtype, count, "%s", name);
 }

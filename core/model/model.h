@@ -29,6 +29,7 @@ struct sl_tensor {
   int tp_dim;        /* dimension that tensor parallelism splits, -1 replicated */
   int tp_blocks;     /* the split dimension is this many equal blocks, each split on its own (3 for fused q,k,v) */
   bool vocabulary;   /* dimension 0 is the vocabulary, which the plan may pad */
+  int group;         /* parameter group (core/plan/layout.h); 0: the dense ones */
   bool decay;        /* weight decay applies (all, as DeepSpeed's single group does) */
 };
 

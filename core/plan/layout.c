@@ -68,30 +68,46 @@ static void place_tensor(struct sl_pp_rank *pp_rank, const struct sl_plan *plan,
       .tensor = tensor,
       .stage = stage,
       .numel = numel,
+      .group = t->group,
       .replicated = plan->tp > 1 && t->tp_dim < 0,
       .partial = is_partial(plan, t),
       .tied = tensor == 0 && sl_plan_ties(plan),
       .shared = tensor == 0 && plan->model->tied_head && plan->stage_count > 1 && !sl_plan_ties(plan)};
-  pp_rank->layout.numel += numel;
+  pp_rank->numel += numel;
 }
 
-/* The flat space: stage by stage in model order; a strategy of layers puts what is outside the blocks first, as FSDP's root
- * unit. */
+/* Is tensor `i` of the model outside the blocks? */
+static bool in_root(const struct sl_model *model, int i) {
+  return model->tensors[i].layer < 0 || model->tensors[i].layer >= model->n_layer;
+}
+
+/* Group `group`'s tensors of the rank's stage `local` that no stage before it has placed; of a strategy of layers only the
+ * root's, or only the others. */
+static void order_stage(struct sl_pp_rank *pp_rank, const struct sl_plan *plan, int group, int local, bool root) {
+  const struct sl_model *model = plan->model;
+  const bool split = plan->strategy.units == SL_UNITS_LAYER;
+  for (int i = 0; i < model->tensor_count; i++) {
+    if (model->tensors[i].group != group || (split && in_root(model, i) != root)) continue;
+    if (pp_rank->placed_of[i] >= 0 || !uses(plan, &plan->stages[pp_rank->stages[local]], i)) continue;
+    place_tensor(pp_rank, plan, i, local);
+  }
+}
+
+/* The flat space: group by group, stage by stage in model order; a strategy of layers puts what is outside the blocks first, as
+ * FSDP's root unit. */
 static enum sl_status order_tensors(struct sl_pp_rank *pp_rank, const struct sl_plan *plan) {
   const struct sl_model *model = plan->model;
   SL_TRY(sl_calloc(&pp_rank->tensors, (size_t)model->tensor_count, sizeof *pp_rank->tensors));
   SL_TRY(sl_calloc(&pp_rank->placed_of, (size_t)model->tensor_count, sizeof *pp_rank->placed_of));
   for (int i = 0; i < model->tensor_count; i++) pp_rank->placed_of[i] = -1;
-  const bool root_first = plan->strategy.units == SL_UNITS_LAYER;
-  for (int c = 0; c < pp_rank->stage_count; c++) {
-    for (int pass = root_first ? 0 : 1; pass < 2; pass++) {
-      for (int i = 0; i < model->tensor_count; i++) {
-        const bool in_root = root_first && (model->tensors[i].layer < 0 || model->tensors[i].layer >= model->n_layer);
-        if (in_root != (pass == 0) && root_first) continue;
-        if (pp_rank->placed_of[i] >= 0 || !uses(plan, &plan->stages[pp_rank->stages[c]], i)) continue;
-        place_tensor(pp_rank, plan, i, c);
-      }
+  for (int g = 0; g < plan->group_count; g++) {
+    struct sl_layout *layout = &pp_rank->layouts[g];
+    *layout = (struct sl_layout){.group = plan->groups[g], .first_tensor = pp_rank->tensor_count};
+    for (int c = 0; c < pp_rank->stage_count; c++) {
+      order_stage(pp_rank, plan, g, c, true);
+      order_stage(pp_rank, plan, g, c, false);
     }
+    layout->tensor_count = pp_rank->tensor_count - layout->first_tensor;
   }
   return SL_OK;
 }
@@ -123,14 +139,20 @@ static bool starts_unit(const struct sl_plan *plan, const struct sl_pp_rank *pp_
   }
 }
 
+/* A new unit behind those that are there. */
+static struct sl_unit *open_unit(struct sl_pp_rank *pp_rank, struct sl_layout *layout, int first_tensor) {
+  struct sl_unit *u = &pp_rank->units[pp_rank->unit_count++];
+  *u = (struct sl_unit){.first_tensor = first_tensor, .owner = -1, .group = (int)(layout - pp_rank->layouts)};
+  layout->unit_count++;
+  return u;
+}
+
 /* Units that start where the rule says, in one pass. */
-static void cut_units(struct sl_pp_rank *pp_rank, const struct sl_plan *plan) {
-  struct sl_layout *layout = &pp_rank->layout;
-  for (int i = 0; i < pp_rank->tensor_count; i++) {
-    if (i == 0 || starts_unit(plan, pp_rank, i)) {
-      layout->units[layout->unit_count++] = (struct sl_unit){.first_tensor = i, .owner = -1};
-    }
-    layout->units[layout->unit_count - 1].tensor_count++;
+static void cut_units(struct sl_pp_rank *pp_rank, const struct sl_plan *plan, struct sl_layout *layout) {
+  struct sl_unit *open = NULL;
+  for (int i = layout->first_tensor; i < layout->first_tensor + layout->tensor_count; i++) {
+    if (open == NULL || starts_unit(plan, pp_rank, i)) open = open_unit(pp_rank, layout, i);
+    open->tensor_count++;
   }
 }
 
@@ -142,76 +164,89 @@ int64_t sl_plan_bucket_limit(const struct sl_plan *plan, const struct sl_pp_rank
 }
 
 /* Buckets as units fill from the last tensor and close with the one that reaches the limit. */
-static void cut_buckets(struct sl_pp_rank *pp_rank, const struct sl_plan *plan) {
-  struct sl_layout *layout = &pp_rank->layout;
+static void cut_buckets(struct sl_pp_rank *pp_rank, const struct sl_plan *plan, struct sl_layout *layout) {
   int64_t open = 0;
   int count = 0;
-  for (int i = pp_rank->tensor_count - 1; i >= 0; i--) {
+  for (int i = layout->first_tensor + layout->tensor_count - 1; i >= layout->first_tensor; i--) {
     open += pp_rank->tensors[i].numel;
     count++;
     const int64_t limit = sl_plan_bucket_limit(plan, pp_rank, i, layout->unit_count == 0);
-    if (open < limit && i > 0 && !stands_alone(pp_rank, i)) continue;
-    layout->units[layout->unit_count++] = (struct sl_unit){.first_tensor = i, .tensor_count = count, .owner = -1};
+    if (open < limit && i > layout->first_tensor && !stands_alone(pp_rank, i)) continue;
+    open_unit(pp_rank, layout, i)->tensor_count = count;
     open = count = 0;
   }
-  for (int a = 0, b = layout->unit_count - 1; a < b; a++, b--) {
-    const struct sl_unit swap = layout->units[a];
-    layout->units[a] = layout->units[b];
-    layout->units[b] = swap;
+  for (int a = layout->first_unit, b = pp_rank->unit_count - 1; a < b; a++, b--) {
+    const struct sl_unit swap = pp_rank->units[a];
+    pp_rank->units[a] = pp_rank->units[b];
+    pp_rank->units[b] = swap;
   }
 }
 
-/* Positions, padding and even parts. */
-static void place_units(struct sl_pp_rank *pp_rank, int64_t alignment) {
-  struct sl_layout *layout = &pp_rank->layout;
-  for (int k = 0; k < layout->unit_count; k++) {
-    struct sl_unit *u = &layout->units[k];
-    u->first = layout->padded;
-    for (int i = 0; i < u->tensor_count; i++) {
-      struct sl_placed *t = &pp_rank->tensors[u->first_tensor + i];
-      t->flat = u->first + u->numel;
-      t->unit = k;
-      u->numel += t->numel;
-    }
-    const int64_t padded = layout->members == 1 ? u->numel : round_up(u->numel, alignment * layout->members);
-    u->part = padded / layout->members;
-    u->shard_offset = layout->shard_numel;
-    layout->shard_numel += u->part;
-    layout->padded += padded;
+/* Position, padding and even parts of unit `k`. */
+static void place_unit(struct sl_pp_rank *pp_rank, int k, int members, int64_t alignment) {
+  struct sl_unit *u = &pp_rank->units[k];
+  u->first = pp_rank->padded;
+  for (int i = 0; i < u->tensor_count; i++) {
+    struct sl_placed *t = &pp_rank->tensors[u->first_tensor + i];
+    t->flat = u->first + u->numel;
+    t->unit = k;
+    u->numel += t->numel;
   }
+  const int64_t padded = members == 1 ? u->numel : round_up(u->numel, alignment * members);
+  u->part = padded / members;
+  u->shard_offset = pp_rank->shard_numel;
+  pp_rank->shard_numel += u->part;
+  pp_rank->padded += padded;
+}
+
+/* The units of a group, behind those of the groups before it. */
+static void lay_out(struct sl_pp_rank *pp_rank, const struct sl_plan *plan, struct sl_layout *layout) {
+  const int64_t alignment = plan->strategy.units == SL_UNITS_FLAT ? START_ALIGNMENT : 1;
+  layout->first = pp_rank->padded;
+  layout->shard_first = pp_rank->shard_numel;
+  layout->first_unit = pp_rank->unit_count;
+  (plan->strategy.units == SL_UNITS_BUCKET ? cut_buckets : cut_units)(pp_rank, plan, layout);
+  for (int k = 0; k < layout->unit_count; k++)
+    place_unit(pp_rank, layout->first_unit + k, layout->group.members, alignment);
+  for (int k = 0; k < layout->unit_count; k++) layout->numel += pp_rank->units[layout->first_unit + k].numel;
+  layout->padded = pp_rank->padded - layout->first;
+  layout->shard_numel = pp_rank->shard_numel - layout->shard_first;
 }
 
 /* PyTorch's partition (zero_redundancy_optimizer.py, _partition_parameters): parameters by size, largest first, each whole to
  * the first of the members with the smallest total. */
 static enum sl_status deal_owners(struct sl_pp_rank *pp_rank) {
-  struct sl_layout *layout = &pp_rank->layout;
+  struct sl_layout *layout = &pp_rank->layouts[0];
+  const int members = layout->group.members;
   bool *dealt;
-  SL_TRY(sl_calloc(&layout->member_numel, (size_t)layout->members, sizeof *layout->member_numel));
-  SL_TRY(sl_calloc(&dealt, (size_t)layout->unit_count, sizeof *dealt));
-  layout->padded = layout->shard_numel = 0;
-  for (int n = 0; n < layout->unit_count; n++) {
+  SL_TRY(sl_calloc(&pp_rank->member_numel, (size_t)members, sizeof *pp_rank->member_numel));
+  SL_TRY(sl_calloc(&dealt, (size_t)pp_rank->unit_count, sizeof *dealt));
+  pp_rank->padded = pp_rank->shard_numel = 0;
+  for (int n = 0; n < pp_rank->unit_count; n++) {
     int largest = -1, owner = 0;
-    for (int i = 0; i < layout->unit_count; i++) {
-      if (!dealt[i] && (largest < 0 || layout->units[i].numel > layout->units[largest].numel)) largest = i;
+    for (int i = 0; i < pp_rank->unit_count; i++) {
+      if (!dealt[i] && (largest < 0 || pp_rank->units[i].numel > pp_rank->units[largest].numel)) largest = i;
     }
-    for (int g = 1; g < layout->members; g++) {
-      if (layout->member_numel[g] < layout->member_numel[owner]) owner = g;
+    for (int g = 1; g < members; g++) {
+      if (pp_rank->member_numel[g] < pp_rank->member_numel[owner]) owner = g;
     }
-    struct sl_unit *u = &layout->units[largest];
+    struct sl_unit *u = &pp_rank->units[largest];
     dealt[largest] = true;
     u->owner = owner;
     u->part = u->numel;
-    u->shard_offset = layout->member_numel[owner];
-    layout->member_numel[owner] += u->numel;
+    u->shard_offset = pp_rank->member_numel[owner];
+    pp_rank->member_numel[owner] += u->numel;
   }
-  for (int i = 0; i < layout->unit_count; i++) {
-    struct sl_unit *u = &layout->units[i];
-    u->first = pp_rank->tensors[u->first_tensor].flat = layout->padded;
-    layout->padded += u->numel;
+  for (int i = 0; i < pp_rank->unit_count; i++) {
+    struct sl_unit *u = &pp_rank->units[i];
+    u->first = pp_rank->tensors[u->first_tensor].flat = pp_rank->padded;
+    pp_rank->padded += u->numel;
   }
-  for (int g = 0; g < layout->members; g++) {
-    if (layout->member_numel[g] > layout->shard_numel) layout->shard_numel = layout->member_numel[g];
+  for (int g = 0; g < members; g++) {
+    if (pp_rank->member_numel[g] > pp_rank->shard_numel) pp_rank->shard_numel = pp_rank->member_numel[g];
   }
+  layout->padded = pp_rank->padded;
+  layout->shard_numel = pp_rank->shard_numel;
   free(dealt);
   return SL_OK;
 }
@@ -231,16 +266,11 @@ static void mark_persistent(struct sl_pp_rank *pp_rank, const struct sl_config *
 
 enum sl_status sl_layout_build(struct sl_pp_rank *pp_rank, const struct sl_plan *plan) {
   const enum sl_units units = plan->strategy.units;
-  struct sl_layout *layout = &pp_rank->layout;
+  pp_rank->group_count = plan->group_count;
+  SL_TRY(sl_calloc(&pp_rank->layouts, (size_t)plan->group_count, sizeof *pp_rank->layouts));
   SL_TRY(order_tensors(pp_rank, plan));
-  layout->members = plan->shard;
-  SL_TRY(sl_calloc(&layout->units, (size_t)pp_rank->tensor_count, sizeof *layout->units));
-  if (units == SL_UNITS_BUCKET) {
-    cut_buckets(pp_rank, plan);
-  } else {
-    cut_units(pp_rank, plan);
-  }
-  place_units(pp_rank, units == SL_UNITS_FLAT ? START_ALIGNMENT : 1);
+  SL_TRY(sl_calloc(&pp_rank->units, (size_t)pp_rank->tensor_count, sizeof *pp_rank->units));
+  for (int g = 0; g < plan->group_count; g++) lay_out(pp_rank, plan, &pp_rank->layouts[g]);
   if (units == SL_UNITS_PARAMETER) mark_persistent(pp_rank, plan->config);
   return units == SL_UNITS_OWNER ? deal_owners(pp_rank) : SL_OK;
 }
@@ -249,13 +279,14 @@ void sl_layout_free(struct sl_pp_rank *pp_rank) {
   free(pp_rank->stages);
   free(pp_rank->tensors);
   free(pp_rank->placed_of);
-  free(pp_rank->layout.units);
-  free(pp_rank->layout.member_numel);
+  free(pp_rank->layouts);
+  free(pp_rank->units);
+  free(pp_rank->member_numel);
 }
 
 struct sl_piece sl_layout_piece(const struct sl_pp_rank *pp_rank, int placed, int member) {
   const struct sl_placed *t = &pp_rank->tensors[placed];
-  const struct sl_unit *u = &pp_rank->layout.units[t->unit];
+  const struct sl_unit *u = &pp_rank->units[t->unit];
   if (u->owner >= 0 && u->owner != member) return (struct sl_piece){0};
   const int64_t own_first = u->first + (u->owner >= 0 ? 0 : u->part * member), own_end = own_first + u->part;
   const int64_t first = t->flat > own_first ? t->flat : own_first;

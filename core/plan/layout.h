@@ -5,8 +5,23 @@
 
 #include "core/base/status.h"
 #include "core/model/model.h"
+#include "core/op/group.h"
 
 struct sl_plan;
+
+enum { SL_PARAM_GROUPS = 4 }; /* at most */
+
+/* A parameter group: tensors that the same ranks hold, which sum their gradients and may split their states. Dense parameters
+ * are group 0, over all data-parallel ranks. */
+struct sl_param_group {
+  enum sl_group sum;       /* all ranks that hold a tensor of it: whole gradients are summed here */
+  enum sl_group shard;     /* those that split its states */
+  enum sl_group scatter;   /* the same ranks as `shard`, by the communicator that gradients are scattered on */
+  enum sl_group replicate; /* across shard groups: those that hold the same part */
+  int ranks;               /* members of `sum` */
+  int members;             /* of `shard`; 1: everything is whole */
+  int secondary;           /* members of the secondary group; 1 where its parameters have no second copy */
+};
 
 /* A run of the flat space that is sharded as one: padded to `part` x members elements, member g owning elements
  * [first + g part, first + (g+1) part); or, with an owner, all of it that member's. Which runs are units is the strategy's
@@ -17,18 +32,18 @@ struct sl_unit {
   int64_t part;                   /* elements of one member (of the owner), padding included */
   int64_t shard_offset;           /* where this unit's part starts inside a member's (the owner's) shard */
   int owner;                      /* -1: split evenly */
+  int group;                      /* its parameter group */
   int first_tensor, tensor_count; /* placed tensors that start in it */
 };
 
-/* Who owns which elements of the flat space. members == 1: everything is whole. */
+/* What one parameter group has of a pipeline rank: a stretch of the flat space and of every member's shard. */
 struct sl_layout {
-  int members;
-  int64_t numel;         /* parameters, unpadded */
-  int64_t padded;        /* elements of the flat space, padding included */
-  int64_t shard_numel;   /* elements of the largest member's shard, padding included; == padded when members == 1 */
-  int64_t *member_numel; /* of each member where they differ (units with owners), else NULL; owned */
-  struct sl_unit *units;
-  int unit_count;
+  struct sl_param_group group;
+  int64_t numel;                    /* parameters, unpadded */
+  int64_t first, padded;            /* elements of the flat space, padding included */
+  int64_t shard_first, shard_numel; /* elements of a member's shard, padding included; all of them when members == 1 */
+  int first_tensor, tensor_count;   /* placed tensors */
+  int first_unit, unit_count;
 };
 
 /* Where one tensor of a pipeline rank stands. */
@@ -37,7 +52,8 @@ struct sl_placed {
   int stage;       /* which of the pipeline rank's stages uses it first */
   int64_t numel;   /* local elements (after tp) */
   int64_t flat;    /* first element in the flat space */
-  int unit;        /* the layout unit that holds it (stage 3) or that its first element falls in */
+  int group;       /* parameter group */
+  int unit;        /* the unit that holds it (stage 3) or that its first element falls in */
   bool persistent; /* stage 3: below the persistence threshold, so its gathered copy stays */
   bool replicated; /* tp > 1, but every member of the tp group holds it whole */
   bool partial;    /* sequence parallel: the gradient that a member makes is of its own tokens only */
@@ -51,11 +67,18 @@ struct sl_pp_rank {
   int stage_count;
   struct sl_placed *tensors; /* in the order of the flat space */
   int tensor_count;
-  int *placed_of; /* index in `tensors` of each of the model's, -1: another rank's */
-  struct sl_layout layout;
+  int *placed_of;            /* index in `tensors` of each of the model's, -1: another rank's */
+  struct sl_layout *layouts; /* of each parameter group, in the order of the flat space */
+  int group_count;
+  struct sl_unit *units; /* in the order of the flat space */
+  int unit_count;
+  int64_t numel;         /* parameters, unpadded */
+  int64_t padded;        /* elements of the flat space */
+  int64_t shard_numel;   /* elements of the largest member's shard */
+  int64_t *member_numel; /* of each member where they differ (units with owners, of one group), else NULL */
 };
 
-/* The tensors and the layout of a pipeline rank whose stages are known. */
+/* The tensors of a pipeline rank whose stages are known, and their layout over plan->groups. */
 enum sl_status sl_layout_build(struct sl_pp_rank *pp_rank, const struct sl_plan *plan);
 void sl_layout_free(struct sl_pp_rank *pp_rank);
 
@@ -82,9 +105,13 @@ struct sl_run_of sl_plan_logical_run(const struct sl_plan *plan, const struct sl
  * INT64_MAX: the stage is one bucket. */
 int64_t sl_plan_bucket_limit(const struct sl_plan *plan, const struct sl_pp_rank *pp_rank, int placed, bool first);
 
-/* Elements of one member's shard. */
-static inline int64_t sl_layout_shard(const struct sl_layout *layout, int member) {
-  return layout->member_numel != NULL ? layout->member_numel[member] : layout->shard_numel;
+/* Elements of one member's shard; member < 0: any, they are alike. */
+static inline int64_t sl_layout_shard(const struct sl_pp_rank *pp_rank, int member) {
+  return pp_rank->member_numel != NULL && member >= 0 ? pp_rank->member_numel[member] : pp_rank->shard_numel;
+}
+/* How a unit's parameter group is laid out. */
+static inline const struct sl_layout *sl_layout_of(const struct sl_pp_rank *pp_rank, const struct sl_unit *unit) {
+  return &pp_rank->layouts[unit->group];
 }
 
 /* A contiguous run of one logical tensor that a rank holds: elements [first, first + count) of the (local) tensor stand
@@ -92,7 +119,7 @@ static inline int64_t sl_layout_shard(const struct sl_layout *layout, int member
 struct sl_piece {
   int64_t first, count, offset;
 };
-/* The piece of placed tensor `placed` that member `member` owns; count 0 when it owns none. */
+/* The piece of placed tensor `placed` that member `member` of its group owns; count 0 when it owns none. */
 struct sl_piece sl_layout_piece(const struct sl_pp_rank *pp_rank, int placed, int member);
 
 #endif

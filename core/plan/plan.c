@@ -69,6 +69,18 @@ static enum sl_status choose_shard(struct sl_plan *plan) {
   return SL_OK;
 }
 
+/* Dense parameters: over all data-parallel ranks. */
+static void choose_groups(struct sl_plan *plan) {
+  plan->groups[0] = (struct sl_param_group){.sum = SL_GROUP_DP,
+                                            .shard = SL_GROUP_SHARD,
+                                            .scatter = plan->shard == plan->dp ? SL_GROUP_DP : SL_GROUP_SHARD,
+                                            .replicate = SL_GROUP_REPLICATE,
+                                            .ranks = plan->dp,
+                                            .members = plan->shard,
+                                            .secondary = plan->secondary};
+  plan->group_count = 1;
+}
+
 /* Ranks fill a node before the next; localhost (one node) takes them all, more than it has cores if need be. */
 static int choose_threads(const struct sl_cluster *cluster, int world) {
   if (cluster->device.kind != SL_DEVICE_CPU) return 1;
@@ -127,6 +139,7 @@ enum sl_status sl_plan_build(struct sl_plan *plan, const struct sl_model *model,
   }
   SL_TRY(choose_degrees(plan, config, world));
   SL_TRY(choose_shard(plan));
+  choose_groups(plan);
   plan->threads = choose_threads(cluster, world);
   plan->fuse_epilogues = config->sl.fuse_epilogues == SL_FUSE_ALWAYS ||
                          (config->sl.fuse_epilogues == SL_FUSE_GPU && cluster->device.kind == SL_DEVICE_GPU);

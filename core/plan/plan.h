@@ -30,6 +30,8 @@ struct sl_plan {
   struct sl_strategy strategy; /* how states are sharded over dp */
   int shard;                   /* members of a shard group; 1 when nothing is sharded */
   int secondary;               /* members of a secondary group; 1 where parameters have no second copy */
+  struct sl_param_group groups[SL_PARAM_GROUPS]; /* tensor->group says which */
+  int group_count;
   int threads;                 /* OpenMP threads of a rank: cores of a node / its ranks, at least 1; 1 on a GPU */
   int64_t micro_batch;         /* sequences (mlp: samples) per rank and micro-batch */
   int64_t n_micro;             /* micro-batches per step and rank */
