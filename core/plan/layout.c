@@ -276,12 +276,12 @@ enum sl_status sl_layout_build(struct sl_pp_rank *pp_rank, const struct sl_plan 
 }
 
 void sl_layout_free(struct sl_pp_rank *pp_rank) {
-  free(pp_rank->stages);
   free(pp_rank->tensors);
   free(pp_rank->placed_of);
   free(pp_rank->layouts);
   free(pp_rank->units);
   free(pp_rank->member_numel);
+  *pp_rank = (struct sl_pp_rank){.stages = pp_rank->stages, .stage_count = pp_rank->stage_count};
 }
 
 struct sl_piece sl_layout_piece(const struct sl_pp_rank *pp_rank, int placed, int member) {

@@ -78,7 +78,7 @@ struct sl_pp_rank {
   int64_t *member_numel; /* of each member where they differ (units with owners, of one group), else NULL */
 };
 
-/* The tensors of a pipeline rank whose stages are known, and their layout over plan->groups. */
+/* The tensors of a pipeline rank whose stages are known, and their layout over plan->groups; and back to its stages alone. */
 enum sl_status sl_layout_build(struct sl_pp_rank *pp_rank, const struct sl_plan *plan);
 void sl_layout_free(struct sl_pp_rank *pp_rank);
 

@@ -155,7 +155,10 @@ fail:
 }
 
 void sl_plan_free(struct sl_plan *plan) {
-  for (int i = 0; plan->pp_ranks != NULL && i < plan->pp; i++) sl_layout_free(&plan->pp_ranks[i]);
+  for (int i = 0; plan->pp_ranks != NULL && i < plan->pp; i++) {
+    sl_layout_free(&plan->pp_ranks[i]);
+    free(plan->pp_ranks[i].stages);
+  }
   free(plan->pp_ranks);
   free(plan->stages);
   sl_schedule_free(&plan->schedule);
