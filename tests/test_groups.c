@@ -4,6 +4,7 @@
  * dense parameters go over all. No family has experts yet: the group is put into the plan by hand, and what is lowered must
  * follow from it alone. */
 #include "core/check/rendezvous.h"
+#include "core/program/locate.h"
 #include "tests/job_fixture.h"
 
 #include <setjmp.h>
@@ -167,6 +168,47 @@ static void squares_count_once_over_all_ranks(void **state) {
   fixture_close(&f);
 }
 
+/* Runs of whole buffers that move from rank to rank do so by the place in the group of what they hold. */
+static void parts_of_whole_buffers_move_with_the_place_in_their_group(void **state) {
+  (void)state;
+  struct fixture f;
+  open_job(&f, "\"stage\": 1", ", \"shard_size\": 2", &alternate);
+  const struct sl_program *p = &f.job.classes[0].programs[SL_PROGRAM_STEP];
+  int seen[SL_GROUP_COUNT] = {0};
+  for (size_t i = 0; i < p->op_count; i++) {
+    for (int k = 0; k < p->ops[i].slice_count; k++) {
+      const struct sl_slice *s = &sl_op_slices(p, &p->ops[i])[k];
+      if (s->shard_stride == 0) continue;
+      const int64_t element = sl_dtype_bytes(f.job.classes[0].buffers[s->buffer].dtype);
+      const bool dense = s->offset < padded(&f, 0) * element;
+      assert_int_equal(p->ops[i].place_group, dense ? SL_GROUP_SHARD : SL_GROUP_REPLICATE);
+      assert_int_equal(s->shard_stride * (dense ? PAIR : WORLD / PAIR), padded(&f, !dense) * element);
+      seen[p->ops[i].place_group]++;
+    }
+  }
+  assert_in_range(seen[SL_GROUP_SHARD], 4, 9); /* reduced, squared, summed, updated, gathered */
+  assert_int_equal(seen[SL_GROUP_REPLICATE], seen[SL_GROUP_SHARD] - 1);
+  fixture_close(&f);
+}
+
+/* The ranks that split a tensor's master weights hold all of it, once. */
+static void pieces_are_found_by_the_place_in_their_group(void **state) {
+  (void)state;
+  struct fixture f;
+  open_job(&f, "\"stage\": 2", ", \"shard_size\": 2", &alternate);
+  for (int i = 0; i < f.plan.pp_ranks[0].tensor_count; i++) {
+    const struct sl_placed *t = &f.plan.pp_ranks[0].tensors[i];
+    int64_t found = 0;
+    for (int rank = 0; rank < (t->group == 0 ? PAIR : WORLD); rank += t->group == 0 ? 1 : PAIR) {
+      const struct sl_located at = sl_job_locate(&f.job, rank, SL_ROLE_MASTER, i);
+      if (at.count > 0) assert_int_equal(at.first, found);
+      found += at.count;
+    }
+    assert_int_equal(found, t->numel);
+  }
+  fixture_close(&f);
+}
+
 /* A second group over the ranks of the first changes no byte of a rank's traffic, only the calls. */
 static void a_twin_of_the_dense_group_moves_the_same_bytes(void **state) {
   (void)state;
@@ -193,6 +235,8 @@ int main(void) {
       cmocka_unit_test(each_group_is_reduced_gathered_and_updated_over_its_own_ranks),
       cmocka_unit_test(a_group_of_one_rank_is_not_reduced),
       cmocka_unit_test(squares_count_once_over_all_ranks),
+      cmocka_unit_test(parts_of_whole_buffers_move_with_the_place_in_their_group),
+      cmocka_unit_test(pieces_are_found_by_the_place_in_their_group),
       cmocka_unit_test(a_twin_of_the_dense_group_moves_the_same_bytes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
