@@ -1,6 +1,6 @@
 /* Compute ops as launches of kernels/gpu/cuda.h and products of cuBLASLt: one short function per kind, and a table of them.
  * It is the host's dispatch (backend/host/dispatch.c) with addresses in device memory; what depends on data stays there:
- * a kernel gets the address of a number in the control block. */
+ * a kernel gets the address of a number in the step state. */
 #include "backend/cuda/control_step.h"
 #include "backend/cuda/cuda.h"
 
@@ -333,12 +333,12 @@ static enum sl_status relu_bwd(const struct call *c) {
 
 /* Losses: the gradient carries the loss scale of fp16 training (1 otherwise), the reported loss does not. Where the
  * members of a group compute the same loss, the first of them alone reports it. */
-static double *loss_of(const struct call *c, struct sl_control *control) {
+static double *loss_of(const struct call *c, struct sl_step_state *control) {
   return place_of(c) == 0 ? &control->loss_sum : NULL;
 }
 
 static enum sl_status classifier(const struct call *c) {
-  struct sl_control *control = c->x[2];
+  struct sl_step_state *control = c->x[2];
   return ran(c, sl_cuda_classifier_fused(c->stream, c->type, loss_of(c, control), scratch(c), c->x[0], c->x[1],
                                          c->dim[0], c->dim[1], c->dim[2], c->op->scale, &control->loss_scale));
 }
@@ -349,14 +349,14 @@ static enum sl_status classifier_stats(const struct call *c) {
 }
 
 static enum sl_status classifier_shard(const struct call *c) {
-  struct sl_control *control = c->x[3];
+  struct sl_step_state *control = c->x[3];
   return ran(c, sl_cuda_classifier_shard(c->stream, c->type, loss_of(c, control), scratch(c), c->x[0], c->x[1], c->x[2],
                                          c->dim[0], c->dim[1], place_of(c) * c->dim[1], c->dim[2], c->dim[3],
                                          c->op->scale, &control->loss_scale));
 }
 
 static enum sl_status mse(const struct call *c) {
-  struct sl_control *control = c->x[2];
+  struct sl_step_state *control = c->x[2];
   return ran(c, sl_cuda_mlp_mse(c->stream, c->type, loss_of(c, control), c->x[0], c->x[0], c->x[1],
                                 c->dim[0] * c->dim[1], c->op->scale, &control->loss_scale, scratch(c)));
 }
@@ -400,7 +400,7 @@ static size_t norm_range(const struct call *c, size_t *first) {
 }
 
 static enum sl_status norm(const struct call *c) {
-  struct sl_control *control = c->x[1];
+  struct sl_step_state *control = c->x[1];
   size_t first;
   const enum sl_number type = type_of(c, 0);
   const size_t n = norm_range(c, &first);
@@ -414,8 +414,8 @@ static enum sl_status control_step(const struct call *c) {
   return ran(c, sl_cuda_control_step(c->stream, c->x[0], &c->cuda->rules));
 }
 
-/* What an update reads of the control block, where that stands on the device. */
-static struct sl_cuda_update update_of(const struct sl_control *control) {
+/* What an update reads of the step state, where that stands on the device. */
+static struct sl_cuda_update update_of(const struct sl_step_state *control) {
   return (struct sl_cuda_update){.grad_factor = &control->grad_factor,
                                  .lr = &control->lr,
                                  .step = &control->good_steps,

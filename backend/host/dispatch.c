@@ -364,12 +364,12 @@ static enum sl_status relu_bwd(const struct call *c) {
 
 /* Losses: the gradient carries the loss scale of fp16 training (1 otherwise), the reported loss does not. Where the
  * members of a group compute the same loss, the first of them alone reports it. */
-static void report_loss(const struct call *c, struct sl_control *control, double sum) {
+static void report_loss(const struct call *c, struct sl_step_state *control, double sum) {
   if (place_of(c) == 0) control->loss_sum += sum * c->op->scale;
 }
 
 static enum sl_status classifier(const struct call *c) {
-  struct sl_control *control = c->x[2];
+  struct sl_step_state *control = c->x[2];
   size_t bytes;
   double sum = 0, *losses = scratch(c, 3, &bytes);
   c->k->classifier_fused(&sum, losses, c->x[0], c->x[1], c->dim[0], c->dim[1], c->dim[2],
@@ -384,7 +384,7 @@ static enum sl_status classifier_stats(const struct call *c) {
 }
 
 static enum sl_status classifier_shard(const struct call *c) {
-  struct sl_control *control = c->x[3];
+  struct sl_step_state *control = c->x[3];
   size_t bytes;
   double sum = 0, *losses = scratch(c, 4, &bytes);
   c->k->classifier_shard(&sum, losses, c->x[0], c->x[1], c->x[2], c->dim[0], c->dim[1], place_of(c) * c->dim[1],
@@ -394,7 +394,7 @@ static enum sl_status classifier_shard(const struct call *c) {
 }
 
 static enum sl_status mse(const struct call *c) {
-  struct sl_control *control = c->x[2];
+  struct sl_step_state *control = c->x[2];
   size_t bytes;
   double sum = 0;
   void *work = scratch(c, 3, &bytes);
@@ -448,7 +448,7 @@ static size_t norm_range(const struct call *c, size_t *first) {
 
 /* A sum of squares in double is finite exactly when every float in it is. */
 static enum sl_status norm(const struct call *c) {
-  struct sl_control *control = c->x[1];
+  struct sl_step_state *control = c->x[1];
   size_t bytes, first;
   double sum = 0;
   void *work = scratch(c, 2, &bytes);
@@ -461,14 +461,14 @@ static enum sl_status norm(const struct call *c) {
 }
 
 static enum sl_status control_step(const struct call *c) {
-  sl_control_step(c->x[0], c->host->job->plan->config);
+  sl_step_state_advance(c->x[0], c->host->job->plan->config);
   return SL_OK;
 }
 
 /* + master, r gradient, + m, + v, r control [, w param] */
 static enum sl_status adam(const struct call *c) {
   const struct sl_config *config = c->host->job->plan->config;
-  const struct sl_control *control = c->x[4];
+  const struct sl_step_state *control = c->x[4];
   if (control->grad_factor < 0) return SL_OK; /* an overflow: this step is skipped */
   double beta1, beta2;
   sl_config_betas(config, control->good_steps - 1, &beta1, &beta2);
@@ -491,7 +491,7 @@ static enum sl_status adam(const struct call *c) {
 static enum sl_status sgd(const struct call *c) {
   const struct sl_config *config = c->host->job->plan->config;
   const bool parameter = c->op->flags & SL_OP_PARAM_COPY, buffer = c->count - parameter > 3;
-  const struct sl_control *control = c->x[c->count - 1 - parameter];
+  const struct sl_step_state *control = c->x[c->count - 1 - parameter];
   if (control->grad_factor < 0) return SL_OK;
   const struct sl_sgd s = {.lr = control->lr,
                            .momentum = buffer ? config->optimizer.momentum : 0,

@@ -109,7 +109,7 @@ static enum sl_status lower_class(struct sl_lowering *l) {
   for (int k = 0; k < SL_PROGRAM_COUNT; k++) c->programs[k].kind = (enum sl_program_kind)k;
   SL_GO(open_stages(l));
   SL_GO(sl_build_buffer(l, &c->control, SL_SCOPE_PERSISTENT, SL_CATEGORY_WORKSPACE, SL_F64,
-                        (int64_t)(sizeof(struct sl_control) / sizeof(double)), "control"));
+                        (int64_t)(sizeof(struct sl_step_state) / sizeof(double)), "control"));
   SL_GO(sl_zero_open(l));
   SL_GO(open_streams(l));
   for (int i = 0; i < l->pp_rank->stage_count; i++) {
