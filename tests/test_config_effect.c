@@ -204,7 +204,7 @@ static char *consequences(const struct key *k, bool changed) {
     fprintf(to, "%s\n", sl_error_message());
   } else {
     for (int i = 0; i < f.job.class_count; i++) print_class(&f.job.classes[i], to);
-    print_control(&f.config, to);
+    print_control(f.plan.config, to);
   }
   fprintf(to, "%s", fixture_warnings);
   fclose(to);

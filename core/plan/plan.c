@@ -37,7 +37,8 @@ static enum sl_status check_tp(const struct sl_plan *plan) {
   return SL_OK;
 }
 
-static enum sl_status choose_degrees(struct sl_plan *plan, struct sl_config *config, int world) {
+static enum sl_status choose_degrees(struct sl_plan *plan, int world) {
+  struct sl_config *config = plan->effective;
   const int replica = config->sl.tp * config->sl.pp;
   plan->world = world;
   plan->tp = config->sl.tp, plan->pp = config->sl.pp, plan->cp = 1;
@@ -127,24 +128,34 @@ static int choose_vocab_multiple(const struct sl_plan *plan) {
   return plan->cluster->device.kind == SL_DEVICE_GPU && ours && rows % VECTOR != 0 ? MEGATRON : 1;
 }
 
-enum sl_status sl_plan_build(struct sl_plan *plan, const struct sl_model *model, struct sl_config *config,
+static enum sl_status check_world(const struct sl_cluster *cluster, int world) {
+  const int64_t devices = cluster->nodes * cluster->devices_per_node;
+  if (world < 1) return sl_fail(SL_ERR_INPUT, "world = %d: expected at least 1", world);
+  if (cluster->nodes == 0 || cluster->device.kind != SL_DEVICE_GPU || world <= devices) return SL_OK;
+  return sl_fail(SL_ERR_INPUT, "world = %d: cluster %s has %lld devices; expected at most that", world, cluster->name,
+                 (long long)devices);
+}
+
+static bool fuses_epilogues(const struct sl_plan *plan) {
+  const enum sl_fuse fuse = plan->config->sl.fuse_epilogues;
+  return fuse == SL_FUSE_ALWAYS || (fuse == SL_FUSE_GPU && plan->cluster->device.kind == SL_DEVICE_GPU);
+}
+
+enum sl_status sl_plan_build(struct sl_plan *plan, const struct sl_model *model, const struct sl_config *config,
                              const struct sl_cluster *cluster, int world) {
   enum sl_status status;
-  *plan = (struct sl_plan){.model = model, .config = config, .cluster = cluster};
-  if (world < 1) return sl_fail(SL_ERR_INPUT, "world = %d: expected at least 1", world);
-  const int64_t devices = cluster->nodes * cluster->devices_per_node;
-  if (cluster->nodes > 0 && cluster->device.kind == SL_DEVICE_GPU && world > devices) {
-    return sl_fail(SL_ERR_INPUT, "world = %d: cluster %s has %lld devices; expected at most that", world, cluster->name,
-                   (long long)devices);
-  }
-  SL_TRY(choose_degrees(plan, config, world));
-  SL_TRY(choose_shard(plan));
+  *plan = (struct sl_plan){.model = model, .cluster = cluster};
+  SL_TRY(check_world(cluster, world));
+  SL_TRY(sl_calloc(&plan->effective, 1, sizeof *plan->effective));
+  *plan->effective = *config;
+  plan->config = plan->effective;
+  SL_GO(choose_degrees(plan, world));
+  SL_GO(choose_shard(plan));
   choose_groups(plan);
   plan->threads = choose_threads(cluster, world);
-  plan->fuse_epilogues = config->sl.fuse_epilogues == SL_FUSE_ALWAYS ||
-                         (config->sl.fuse_epilogues == SL_FUSE_GPU && cluster->device.kind == SL_DEVICE_GPU);
+  plan->fuse_epilogues = fuses_epilogues(plan);
   plan->vocab_multiple = choose_vocab_multiple(plan);
-  SL_TRY(choose_batch(plan));
+  SL_GO(choose_batch(plan));
   SL_GO(sl_plan_cut(plan));
   SL_GO(sl_plan_schedule(plan));
   for (int i = 0; i < plan->pp; i++) SL_GO(sl_layout_build(&plan->pp_ranks[i], plan));
@@ -161,6 +172,7 @@ void sl_plan_free(struct sl_plan *plan) {
   }
   free(plan->pp_ranks);
   free(plan->stages);
+  free(plan->effective);
   sl_schedule_free(&plan->schedule);
   *plan = (struct sl_plan){0};
 }

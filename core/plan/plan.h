@@ -23,7 +23,8 @@ struct sl_stage {
 
 struct sl_plan {
   const struct sl_model *model;     /* borrowed */
-  const struct sl_config *config;   /* borrowed */
+  struct sl_config *effective;      /* owned: see sl_plan_build; places in the file are borrowed */
+  const struct sl_config *config;   /* the effective one */
   const struct sl_cluster *cluster; /* borrowed */
   int world, tp, cp, dp, pp;
   bool sequence_parallel;      /* norms, dropout and the residual stream on 1 / tp of the tokens */
@@ -47,9 +48,10 @@ struct sl_plan {
   int vocab_multiple;          /* rows of the vocabulary on a tp rank are a multiple of it; sl_plan_local_size */
 };
 
-/* Build the plan of `world` ranks. `config` must outlive it and gets its batch sizes resolved here.
+/* Build the plan of `world` ranks. The configuration that takes effect is `config` with its batch sizes resolved and with what
+ * its preset has an answer of its own to; `config` must outlive the plan.
  * Errors: SL_ERR_INPUT with the rule that the request breaks. */
-enum sl_status sl_plan_build(struct sl_plan *plan, const struct sl_model *model, struct sl_config *config,
+enum sl_status sl_plan_build(struct sl_plan *plan, const struct sl_model *model, const struct sl_config *config,
                              const struct sl_cluster *cluster, int world);
 void sl_plan_free(struct sl_plan *plan);
 
