@@ -70,7 +70,7 @@ static enum sl_status open_streams(struct sl_lowering *l) {
   if (plan->stage_count > 1) {
     SL_TRY(sl_build_buffer(l, &l->stream, SL_SCOPE_MICRO, SL_CATEGORY_ACTIVATION, l->dtype, widest, "stream"));
     sl_build_slots(l, l->stream, SL_SLOT_IN);
-  } else if (plan->model->type != SL_MODEL_MLP) {
+  } else if (sl_model_reads_tokens(plan->model)) {
     widest = sl_build_stream_count(plan, 0);
   }
   if (widest == 0) return SL_OK;

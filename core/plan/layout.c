@@ -53,7 +53,7 @@ static bool is_partial(const struct sl_plan *plan, const struct sl_tensor *t) {
 /* Does stage `c` use tensor `i` of the model? The head uses a tied embedding. */
 static bool uses(const struct sl_plan *plan, const struct sl_stage *c, int i) {
   const struct sl_tensor *t = &plan->model->tensors[i];
-  const bool embedding = t->layer < 0, head = plan->model->type != SL_MODEL_MLP && t->layer >= plan->model->n_layer;
+  const bool embedding = t->layer < 0, head = t->layer >= plan->model->n_layer;
   if (embedding) return c->embedding || (c->head && i == 0 && plan->model->tied_head);
   if (head) return c->head;
   return t->layer >= c->first_layer && t->layer < c->first_layer + c->layer_count;

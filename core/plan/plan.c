@@ -24,12 +24,12 @@ static enum sl_status check_tp(const struct sl_plan *plan) {
     const char *what;
     int64_t size;
   } sizes[] = {{"attention heads", m->n_head}, {"key/value heads", m->n_kv_head}, {"inner width", m->n_inner}};
-  for (size_t i = 0; m->type != SL_MODEL_MLP && i < sizeof sizes / sizeof *sizes; i++) {
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
     if (sizes[i].size % plan->tp == 0) continue;
     return sl_json_fail(&config->doc, "shardlab.tp", "is %d; expected a divisor of the %lld %s of model %s", plan->tp,
                         (long long)sizes[i].size, sizes[i].what, m->name);
   }
-  for (int i = 1; m->type == SL_MODEL_MLP && i < m->n_dims; i++) {
+  for (int i = 1; i < m->n_dims; i++) {
     if (m->dims[i] % plan->tp == 0) continue;
     return sl_json_fail(&config->doc, "shardlab.tp", "is %d; expected a divisor of the %lld outputs of linear %d",
                         plan->tp, (long long)m->dims[i], i - 1);
@@ -53,7 +53,7 @@ static enum sl_status choose_degrees(struct sl_plan *plan, int world) {
     return sl_json_fail(&config->doc, "shardlab.cp", "is %d; expected 1: context parallelism is not modelled",
                         config->sl.cp);
   SL_TRY(check_tp(plan));
-  plan->sequence_parallel = config->sl.sequence_parallel && plan->tp > 1 && plan->model->type != SL_MODEL_MLP;
+  plan->sequence_parallel = config->sl.sequence_parallel && plan->tp > 1 && sl_model_reads_tokens(plan->model);
   return SL_OK;
 }
 
@@ -97,7 +97,7 @@ static enum sl_status choose_batch(struct sl_plan *plan) {
   plan->micro_batch = config->train_micro_batch_size_per_gpu;
   plan->n_micro = config->gradient_accumulation_steps;
   plan->global_batch = config->train_batch_size;
-  if (model->type == SL_MODEL_MLP) {
+  if (!sl_model_reads_tokens(model)) {
     plan->seq = 1;
     return SL_OK;
   }
