@@ -53,7 +53,7 @@ static struct sl_slice operand(struct bench *b, enum sl_access access, int64_t c
 
 static struct sl_slice control(void) {
   return (struct sl_slice){
-      .buffer = BUFFER_CONTROL, .access = SL_READ_WRITE, .bytes = (int64_t)sizeof(struct sl_control)};
+      .buffer = BUFFER_CONTROL, .access = SL_READ_WRITE, .bytes = (int64_t)sizeof(struct sl_step_state)};
 }
 
 static enum sl_status grow(struct sl_program *p, int operands) {
@@ -316,7 +316,7 @@ static void open_buffers(struct sl_class *c, const struct sl_calibration_grid *g
     *b = (struct sl_buffer){.dtype = SL_F32, .persistent = true, .slots = 1, .first_slot = i};
     if (i == BUFFER_CONTROL) {
       snprintf(b->name, sizeof b->name, "control");
-      b->bytes = (int64_t)sizeof(struct sl_control);
+      b->bytes = (int64_t)sizeof(struct sl_step_state);
     } else {
       b->dtype = (enum sl_dtype)type;
       snprintf(b->name, sizeof b->name, "%s %s", sl_dtype_name(b->dtype), (i - WINDOWS) % 2 ? "written" : "read");

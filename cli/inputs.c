@@ -17,7 +17,7 @@ static enum sl_status check_random(const char *text) {
 }
 
 static enum sl_status check_data(const char *path, const struct sl_setup *setup) {
-  const bool mlp = setup->model.type == SL_MODEL_MLP;
+  const bool mlp = !sl_model_reads_tokens(&setup->model);
   struct sl_data data;
   if (path == NULL)
     return sl_fail(SL_ERR_INPUT, "--data: is missing; expected %s",
@@ -37,7 +37,7 @@ static enum sl_status check_data(const char *path, const struct sl_setup *setup)
 enum sl_status sl_inputs_samples(const struct sl_options *options, const struct sl_setup *setup, int64_t *samples) {
   struct sl_data data;
   SL_TRY(check_data(options->data, setup));
-  if (setup->model.type == SL_MODEL_MLP) {
+  if (!sl_model_reads_tokens(&setup->model)) {
     *samples = strtoll(options->data + 7, NULL, 10);
     return SL_OK;
   }

@@ -63,23 +63,26 @@ static void print_map(const struct sl_plan *plan, FILE *out) {
   }
 }
 
+static void print_group(const struct sl_layout *layout, FILE *out) {
+  if (layout->group.members == 1) return;
+  fprintf(out, "  sharded over %d ranks in %d unit%s: %lld elements each, %lld of padding in all\n",
+          layout->group.members, layout->unit_count, layout->unit_count > 1 ? "s" : "", (long long)layout->shard_numel,
+          (long long)(layout->padded - layout->numel));
+}
+
 static void print_layout(const struct sl_setup *setup, FILE *out) {
   const struct sl_plan *plan = &setup->plan;
   const struct sl_state_bytes state = sl_plan_state_bytes(plan);
   for (int s = 0; s < plan->pp; s++) {
     const struct sl_pp_rank *pp_rank = &plan->pp_ranks[s];
-    const struct sl_layout *layout = &pp_rank->layout;
     fprintf(out, "\npipeline rank %d:", s);
     for (int i = 0; i < pp_rank->stage_count; i++) {
       const struct sl_stage *c = &plan->stages[pp_rank->stages[i]];
       fprintf(out, "%s stage %d: %s%d layers from %d%s", i > 0 ? ";" : "", pp_rank->stages[i],
               c->embedding ? "embedding, " : "", c->layer_count, c->first_layer, c->head ? ", head" : "");
     }
-    fprintf(out, "; %lld parameters a rank in %d tensors\n", (long long)layout->numel, pp_rank->tensor_count);
-    if (layout->members > 1)
-      fprintf(out, "  sharded over %d ranks in %d unit%s: %lld elements each, %lld of padding in all\n",
-              layout->members, layout->unit_count, layout->unit_count > 1 ? "s" : "", (long long)layout->shard_numel,
-              (long long)(layout->padded - layout->numel));
+    fprintf(out, "; %lld parameters a rank in %d tensors\n", (long long)pp_rank->numel, pp_rank->tensor_count);
+    for (int g = 0; g < pp_rank->group_count; g++) print_group(&pp_rank->layouts[g], out);
     const struct sl_class *c = &setup->job.classes[s * setup->job.classes_per_pp_rank];
     static const char *const names[] = {"parameters", "gradients", "first moment", "second moment", "master weights"};
     static const char *const forms[] = {"none", "whole", "own shard", "whole, own shard reduced"};
@@ -131,9 +134,9 @@ static json_t *holding_json(const struct sl_setup *setup, int s) {
                                     placed->unit, "persistent", placed->persistent));
   }
   return json_pack("{s:i, s:o, s:I, s:i, s:I, s:I, s:o, s:o}", "pipeline_rank", s, "stages", stages, "parameters",
-                   (json_int_t)pp_rank->layout.numel, "shard_members", pp_rank->layout.members, "shard_elements",
-                   (json_int_t)pp_rank->layout.shard_numel, "padded_elements", (json_int_t)pp_rank->layout.padded,
-                   "state", state, "tensors", tensors);
+                   (json_int_t)pp_rank->numel, "shard_members", pp_rank->layouts[0].group.members, "shard_elements",
+                   (json_int_t)pp_rank->shard_numel, "padded_elements", (json_int_t)pp_rank->padded, "state", state,
+                   "tensors", tensors);
 }
 
 enum sl_status sl_show_plan(const struct sl_setup *setup, const struct sl_options *options, FILE *out, json_t **json) {

@@ -147,6 +147,15 @@ static void save_before_write(struct sl_job *job) {
   operand(p, SL_OP_SAVE_TENSOR, 0, 0)->buffer = operand(step_of(job), SL_OP_GELU_FWD, 0, 1)->buffer;
   operand(p, SL_OP_SAVE_TENSOR, 0, 0)->bytes += (int64_t)1 << 24;
 }
+/* The gradients of the last step still stand in the arena, but nothing holds them there. */
+static void save_what_a_step_left(struct sl_job *job) {
+  const int32_t grad = class_of(job)->role[SL_ROLE_GRAD].buffer;
+  struct sl_slice *s = operand(&class_of(job)->programs[SL_PROGRAM_SAVE], SL_OP_SAVE_TENSOR, 0, 0);
+  *s = (struct sl_slice){.buffer = grad, .access = SL_READ, .bytes = class_of(job)->buffers[grad].bytes};
+}
+static void moments_of_one_program(struct sl_job *job) {
+  class_of(job)->buffers[class_of(job)->role[SL_ROLE_MOMENT1].buffer].persistent = false;
+}
 static void swapped_ops(struct sl_job *job) {
   struct sl_program *p = step_of(job);
   const size_t at = find(p, SL_OP_GELU_FWD, 0);
@@ -213,6 +222,8 @@ static const struct fault faults[] = {
     FAULT(1, no_initial_moments, unwritten),
     FAULT(3, no_initial_gather, unwritten),
     FAULT(0, save_before_write, stale),
+    FAULT(0, save_what_a_step_left, unwritten),
+    FAULT(1, moments_of_one_program, unwritten),
     FAULT(0, swapped_ops, stale),
     FAULT(2, shard_stride_too_far, stale),
     FAULT(2, reduced_range_too_short, unwritten),

@@ -1,6 +1,6 @@
 /* label: cli
  * No key is dropped without a word: every key that the table of keys calls modelled, set to something else, changes the plan,
- * a program, the rules of the control block, a warning, an error, or what training computes. */
+ * a program, the rules of the step state, a warning, an error, or what training computes. */
 #include "core/config/fields.h"
 #include "core/program/step_state.h"
 #include "tests/cli_run.h"
@@ -177,15 +177,15 @@ static void print_class(const struct sl_class *c, FILE *to) {
  * the gradients, learning rate and momentum. */
 static void print_control(const struct sl_config *config, FILE *to) {
   static const int overflows[] = {0, 0, 1, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
-  struct sl_control control;
-  sl_control_init(&control, config);
+  struct sl_step_state control;
+  sl_step_state_init(&control, config);
   for (int64_t step = 0; step < 600; step++) {
     double beta1, beta2;
     const size_t n = sizeof overflows / sizeof *overflows;
     control.loss_sum = 1;
     control.square_sum = 4;
     control.overflow = (size_t)step < n && overflows[step];
-    sl_control_step(&control, config);
+    sl_step_state_advance(&control, config);
     sl_config_betas(config, step, &beta1, &beta2);
     fprintf(to, "%g %g, %g %g\n", control.loss_scale, control.grad_factor, sl_config_lr(config, step), beta1);
   }
@@ -204,7 +204,7 @@ static char *consequences(const struct key *k, bool changed) {
     fprintf(to, "%s\n", sl_error_message());
   } else {
     for (int i = 0; i < f.job.class_count; i++) print_class(&f.job.classes[i], to);
-    print_control(&f.config, to);
+    print_control(f.plan.config, to);
   }
   fprintf(to, "%s", fixture_warnings);
   fclose(to);

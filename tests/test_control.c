@@ -1,5 +1,5 @@
 /* label: unit
- * The control block of a step: loss scaling held against DeepSpeed's loss_scaler.py, written out again here, over random
+ * The step state of a step: loss scaling held against DeepSpeed's loss_scaler.py, written out again here, over random
  * overflows; what a skipped step leaves alone; the factor of an update. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -62,7 +62,7 @@ static void parse(struct sl_config *config, const char *fp16) {
 /* One run of a few hundred steps; overflows come in bursts. Returns how many steps overflowed. */
 static int follow(uint32_t seed, int power, long window, long hysteresis, bool consecutive, long minimum) {
   struct sl_config config;
-  struct sl_control control;
+  struct sl_step_state control;
   uint32_t random = seed;
   char fp16[256];
   int overflows = 0;
@@ -73,7 +73,7 @@ static int follow(uint32_t seed, int power, long window, long hysteresis, bool c
       "\"consecutive_hysteresis\": %s, \"min_loss_scale\": %ld}",
       power, window, hysteresis, consecutive ? "true" : "false", minimum);
   parse(&config, fp16);
-  sl_control_init(&control, &config);
+  sl_step_state_init(&control, &config);
   struct scaler s = {.cur_scale = ldexp(1, power),
                      .min_scale = (double)minimum,
                      .last_overflow_iter = -1,
@@ -90,7 +90,7 @@ static int follow(uint32_t seed, int power, long window, long hysteresis, bool c
     if (overflow && step % 2 == 0) control.square_sum = INFINITY; /* the flag and the sum each suffice */
     control.overflow = overflow && step % 2 == 1 ? 3 : 0;
     const double scale = s.cur_scale;
-    sl_control_step(&control, &config);
+    sl_step_state_advance(&control, &config);
     update_scale(&s, overflow);
     if (control.loss_scale != s.cur_scale || control.exhausted != s.raised)
       fail_msg("%s, seed %u, step %d: scale %g (exhausted %d), DeepSpeed's %g (raised %d)", fp16, seed, step,
@@ -122,13 +122,13 @@ static void scale_follows_deepspeed(void **state) {
 
 static void a_static_scale_stays(void **state) {
   struct sl_config config;
-  struct sl_control control;
+  struct sl_step_state control;
   (void)state;
   parse(&config, "\"fp16\": {\"enabled\": true, \"loss_scale\": 384}");
-  sl_control_init(&control, &config);
+  sl_step_state_init(&control, &config);
   for (int step = 0; step < 9; step++) {
     control.overflow = step % 3 == 1;
-    sl_control_step(&control, &config);
+    sl_step_state_advance(&control, &config);
     assert_true(control.loss_scale == 384 && control.exhausted == 0);
     assert_true(step % 3 == 1 ? control.grad_factor < 0 : control.grad_factor == 1.0 / 384);
   }
@@ -140,14 +140,14 @@ static void a_static_scale_stays(void **state) {
 /* bf16 has the range of fp32: no scale; an overflow is skipped only where the configuration asks for the check. */
 static void bf16_checks_when_asked(void **state) {
   struct sl_config config;
-  struct sl_control control;
+  struct sl_step_state control;
   (void)state;
   for (int check = 0; check < 2; check++) {
     parse(&config, check ? "\"bf16\": {\"enabled\": true, \"check_grad_overflow\": true}"
                          : "\"bf16\": {\"enabled\": true, \"check_grad_overflow\": false}");
-    sl_control_init(&control, &config);
+    sl_step_state_init(&control, &config);
     control.square_sum = NAN;
-    sl_control_step(&control, &config);
+    sl_step_state_advance(&control, &config);
     assert_true(control.loss_scale == 1);
     assert_int_equal(control.skipped, check);
     assert_int_equal(control.grad_factor < 0, check);

@@ -233,7 +233,7 @@ static void close_hand(struct hand *h) {
 }
 
 static void add(struct hand *h, struct sl_op op, int n, const struct sl_operand *operands) {
-  assert_int_equal(sl_draft_add(&h->stage.forward, op, n, operands), SL_OK);
+  assert_int_equal(sl_build_draft(&h->stage.forward, op, n, operands), SL_OK);
 }
 #define ADD(h, op, ...)                                                                                                \
   add(h, op, (int)(sizeof((struct sl_operand[]){__VA_ARGS__}) / sizeof(struct sl_operand)),                            \

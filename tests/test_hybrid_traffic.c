@@ -122,7 +122,7 @@ static void hpz_beside_a_pipeline_leaves_the_group_once(void **unused) {
   open_job(&plain, "", pipe, 4, WORLD);
   open_job(&f, ", \"zero_hpz_partition_size\": 4", pipe, 4, WORLD);
   const struct sent all = run(&plain), s = run(&f);
-  const double own = 2 * (double)plain.plan.pp_ranks[0].layout.numel;
+  const double own = 2 * (double)plain.plan.pp_ranks[0].numel;
   assert_bytes(s.gathered[SL_GROUP_SHARD], 7.0 / 8 * own, "hpZ between groups");
   const double times = (double)all.gathered[SL_GROUP_SHARD] / (7.0 / 8 * own);
   assert_true(times > 3);

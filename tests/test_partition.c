@@ -55,9 +55,9 @@ static void compare_owners(int m, int world, const json_t *owners) {
     const struct sl_placed *t = &s->tensors[s->placed_of[i]];
     const int want = (int)json_integer_value(json_array_get(owners, (size_t)i));
     assert_int_equal(t->numel, json_integer_value(json_array_get(numel, (size_t)i)));
-    if (s->layout.units[t->unit].owner != want)
+    if (s->units[t->unit].owner != want)
       fail_msg("%s, world %d: %s is rank %d's, PyTorch's is %d", models[m].name, world, f.model.tensors[i].name,
-               s->layout.units[t->unit].owner, want);
+               s->units[t->unit].owner, want);
   }
   fixture_close(&f);
 }

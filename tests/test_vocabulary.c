@@ -99,7 +99,7 @@ static void the_softmax_knows_the_models_size(void **state) {
   }
   assert_int_equal(products, 3); /* forward, gradient of its input, gradient of the table */
   assert_int_equal(losses, 1);
-  assert_int_equal(sl_model_numel(&f.model), f.plan.pp_ranks[0].layout.numel - 3 * f.model.n_embd);
+  assert_int_equal(sl_model_numel(&f.model), f.plan.pp_ranks[0].numel - 3 * f.model.n_embd);
   fixture_close(&f);
 }
 

@@ -12,7 +12,7 @@
 #define RANDOM "random:"
 
 static bool is_mlp(const struct sl_plan *plan) {
-  return plan->model->type == SL_MODEL_MLP;
+  return !sl_model_reads_tokens(plan->model);
 }
 
 static enum sl_status random_samples(struct sl_input *input, const char *text) {

@@ -2,11 +2,11 @@
 #include "backend/cuda/control_step.h"
 #include "kernels/gpu/device.cuh"
 
-static __global__ void control_kernel(struct sl_control *control, struct sl_control_rules rules) {
-  if (threadIdx.x == 0) sl_control_math_step(control, &rules);
+static __global__ void control_kernel(struct sl_step_state *control, struct sl_step_rules rules) {
+  if (threadIdx.x == 0) sl_loss_scale_step(control, &rules);
 }
 
-extern "C" int sl_cuda_control_step(sl_cuda_stream stream, struct sl_control *control,
-                                    const struct sl_control_rules *rules) {
+extern "C" int sl_cuda_control_step(sl_cuda_stream stream, struct sl_step_state *control,
+                                    const struct sl_step_rules *rules) {
   return sl::launch(stream, dim3(1), 32, 0, control_kernel, control, *rules);
 }

@@ -10,9 +10,9 @@
 extern "C" {
 #endif
 
-/* sl_control_step on `control`, which is device memory; `rules` (sl_control_rules_of) is host memory, read before the
+/* sl_step_state_advance on `control`, which is device memory; `rules` (sl_step_state_rules) is host memory, read before the
  * call returns. control->momentum becomes Adam's beta1. Returns the launch's cudaError_t. */
-int sl_cuda_control_step(sl_cuda_stream stream, struct sl_control *control, const struct sl_control_rules *rules);
+int sl_cuda_control_step(sl_cuda_stream stream, struct sl_step_state *control, const struct sl_step_rules *rules);
 
 #ifdef __cplusplus
 }

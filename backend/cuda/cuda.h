@@ -124,7 +124,7 @@ struct sl_cuda {
   char *staging;                  /* pinned */
   int64_t staged;                 /* bytes of it that copies of this program read */
   char *values;                   /* pinned */
-  struct sl_control_rules rules;
+  struct sl_step_rules rules;
   int64_t base_bytes, context_bytes, peak_bytes;
   /* input and output */
   struct sl_input input;

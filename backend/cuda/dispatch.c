@@ -204,12 +204,12 @@ static enum sl_status relu_bwd(const struct sl_call *c) {
 /* Losses: the gradient carries the loss scale of fp16 training (1 otherwise), the reported loss does not. Where the
  * members of a group compute the same loss, the first of them alone reports it. */
 static double *loss_of(const struct sl_call *c) {
-  struct sl_control *control = c->x[SL_AT_CONTROL];
+  struct sl_step_state *control = c->x[SL_AT_CONTROL];
   return c->place == 0 ? &control->loss_sum : NULL;
 }
 
 static const double *loss_scale(const struct sl_call *c) {
-  const struct sl_control *control = c->x[SL_AT_CONTROL];
+  const struct sl_step_state *control = c->x[SL_AT_CONTROL];
   return &control->loss_scale;
 }
 
@@ -265,7 +265,7 @@ static enum sl_status split_columns(const struct sl_call *c) {
 }
 
 static enum sl_status norm(const struct sl_call *c) {
-  struct sl_control *control = c->x[SL_AT_CONTROL];
+  struct sl_step_state *control = c->x[SL_AT_CONTROL];
   const enum sl_number type = sl_call_type(c, SL_AT_GRADIENT);
   const char *gradient = c->x[SL_AT_GRADIENT];
   size_t first;
@@ -282,7 +282,7 @@ static enum sl_status control_step(const struct sl_call *c) {
 
 /* What an update reads of the control block, where that stands on the device. */
 static struct sl_cuda_update update_of(const struct sl_call *c) {
-  const struct sl_control *control = c->x[SL_AT_CONTROL];
+  const struct sl_step_state *control = c->x[SL_AT_CONTROL];
   return (struct sl_cuda_update){.grad_factor = &control->grad_factor,
                                  .lr = &control->lr,
                                  .step = &control->good_steps,

@@ -268,9 +268,9 @@ static enum sl_status open_device(struct sl_cuda *cuda) {
 static enum sl_status set_control(struct sl_cuda *cuda) {
   const struct sl_buffer *b = &cuda->rank_class->buffers[cuda->rank_class->control];
   char *at = cuda->arena[b->space] + cuda->rank_class->slot_offsets[b->first_slot];
-  struct sl_control control;
-  sl_control_init(&control, cuda->job->plan->config);
-  cuda->rules = sl_control_rules_of(cuda->job->plan->config);
+  struct sl_step_state control;
+  sl_step_state_init(&control, cuda->job->plan->config);
+  cuda->rules = sl_step_state_rules(cuda->job->plan->config);
   SL_CUDA_TRY(cudaMemcpy(at, &control, sizeof control, cudaMemcpyHostToDevice));
   SL_CUDA_TRY(cudaDeviceSynchronize()); /* lanes do not wait for the default stream, which cleared the arena */
   return SL_OK;

@@ -236,12 +236,12 @@ static enum sl_status relu_bwd(const struct sl_call *c) {
 /* Losses: the gradient carries the loss scale of fp16 training (1 otherwise), the reported loss does not. Where the
  * members of a group compute the same loss, the first of them alone reports it. */
 static float gradient_scale(const struct sl_call *c) {
-  const struct sl_control *control = c->x[SL_AT_CONTROL];
+  const struct sl_step_state *control = c->x[SL_AT_CONTROL];
   return (float)(c->op->scale * control->loss_scale);
 }
 
 static enum sl_status report_loss(const struct sl_call *c, double sum) {
-  struct sl_control *control = c->x[SL_AT_CONTROL];
+  struct sl_step_state *control = c->x[SL_AT_CONTROL];
   if (c->place == 0) control->loss_sum += sum * c->op->scale;
   return SL_OK;
 }
@@ -305,7 +305,7 @@ static enum sl_status split_columns(const struct sl_call *c) {
 
 /* A sum of squares in double is finite exactly when every float in it is. */
 static enum sl_status norm(const struct sl_call *c) {
-  struct sl_control *control = c->x[SL_AT_CONTROL];
+  struct sl_step_state *control = c->x[SL_AT_CONTROL];
   const enum sl_number type = sl_call_type(c, SL_AT_GRADIENT);
   double sum = 0;
   size_t first;
@@ -318,12 +318,12 @@ static enum sl_status norm(const struct sl_call *c) {
 }
 
 static enum sl_status control_step(const struct sl_call *c) {
-  sl_control_step(c->x[SL_AT_CONTROL], c->rank.plan->config);
+  sl_step_state_advance(c->x[SL_AT_CONTROL], c->rank.plan->config);
   return SL_OK;
 }
 
 static enum sl_status adam(const struct sl_call *c) {
-  const struct sl_control *control = c->x[SL_AT_CONTROL];
+  const struct sl_step_state *control = c->x[SL_AT_CONTROL];
   if (control->grad_factor < 0) return SL_OK; /* an overflow: this step is skipped */
   struct sl_adam a = sl_call_adam(c, control->good_steps - 1);
   a.lr = control->lr;
@@ -335,7 +335,7 @@ static enum sl_status adam(const struct sl_call *c) {
 }
 
 static enum sl_status sgd(const struct sl_call *c) {
-  const struct sl_control *control = c->x[SL_AT_CONTROL];
+  const struct sl_step_state *control = c->x[SL_AT_CONTROL];
   if (control->grad_factor < 0) return SL_OK;
   struct sl_sgd s = sl_call_sgd(c);
   s.lr = control->lr;

@@ -54,7 +54,7 @@ struct sl_host {
   char *scratch; /* for kernels whose op brings none */
   size_t scratch_bytes;
   int64_t context_bytes, peak_bytes; /* of the process: before the arenas; the largest seen since */
-  struct sl_control *control;
+  struct sl_step_state *control;
   struct sl_host_poison *poison; /* NULL without options.poison; owned */
   /* input and output */
   struct sl_input input;

@@ -126,8 +126,8 @@ static enum sl_status open_local(struct sl_host *host) {
   host->context_bytes = sl_host_process_bytes();
   SL_TRY(sl_host_arena_open(host));
   const struct sl_buffer *control = &c->buffers[c->control];
-  host->control = (struct sl_control *)(host->arena[control->space] + c->slot_offsets[control->first_slot]);
-  sl_control_init(host->control, host->job->plan->config);
+  host->control = (struct sl_step_state *)(host->arena[control->space] + c->slot_offsets[control->first_slot]);
+  sl_step_state_init(host->control, host->job->plan->config);
   return SL_OK;
 }
 

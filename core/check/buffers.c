@@ -184,19 +184,24 @@ static enum sl_status check_issue(struct checker *k, uint32_t issue) {
   return SL_OK;
 }
 
-/* A program ends with a join of all lanes: what the next one sees is complete. Only persistent buffers carry over; the
- * control block is set up before the first program. */
-static enum sl_status start_program(struct checker *k, const struct sl_program *p) {
-  enum sl_status status;
+/* A program ends with a join of all lanes: what the next one sees is complete. Only persistent buffers carry over: to the next
+ * program the bytes of all others are as if never written. */
+static void carry_over(struct checker *k) {
   size_t kept = 0;
-  k->p = p;
   for (size_t i = 0; i < k->shadow.count; i++) {
     struct cell x = k->shadow.cells[i];
+    if (!k->c->buffers[x.slot >> 32].persistent) continue;
     x.written = 0;
     memset(x.read, 0, sizeof x.read);
     k->shadow.cells[kept++] = x;
   }
   k->shadow.count = kept;
+}
+
+static enum sl_status check_program(struct checker *k, const struct sl_program *p) {
+  enum sl_status status;
+  k->p = p;
+  carry_over(k);
   for (int lane = 0; lane < SL_LANE_COUNT; lane++) {
     free(k->clocks[lane]);
     k->clocks[lane] = NULL;
@@ -220,11 +225,12 @@ enum sl_status sl_check_memory(const struct sl_job *job, int rank) {
   struct checker k = {.job = job, .c = c, .rank = rank};
   const struct sl_buffer *control = &c->buffers[c->control];
   const int64_t at = c->slot_offsets[control->first_slot];
+  /* the step state is set up before the first program */
   SL_GO(insert_cell(&k.shadow, 0, (struct cell){.lo = at, .hi = at + control->bytes, .slot = owner(c->control, 0)}));
-  SL_GO(start_program(&k, &c->programs[SL_PROGRAM_INIT]));
-  SL_GO(start_program(&k, &c->programs[SL_PROGRAM_STEP]));
-  SL_GO(start_program(&k, &c->programs[SL_PROGRAM_STEP])); /* again: from the state that a step leaves */
-  SL_GO(start_program(&k, &c->programs[SL_PROGRAM_SAVE]));
+  SL_GO(check_program(&k, &c->programs[SL_PROGRAM_INIT]));
+  SL_GO(check_program(&k, &c->programs[SL_PROGRAM_STEP]));
+  SL_GO(check_program(&k, &c->programs[SL_PROGRAM_STEP])); /* again: from the state that a step leaves */
+  SL_GO(check_program(&k, &c->programs[SL_PROGRAM_SAVE]));
 fail:
   for (int lane = 0; lane < SL_LANE_COUNT; lane++) free(k.clocks[lane]);
   free(k.shadow.cells);

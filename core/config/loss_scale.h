@@ -1,4 +1,4 @@
-/* The arithmetic of the control block and of the learning rate, inline, on plain structs: the same text for the host
+/* The arithmetic of the step state and of the learning rate, inline, on plain structs: the same text for the host
  * (core/program/step_state.c, core/config/lr.c, whose headers state the rules) and for a GPU, where the CONTROL op is a kernel and
  * a step needs no host inside it. */
 #ifndef SL_CORE_CONFIG_LOSS_SCALE_H
@@ -9,9 +9,9 @@
 #include <stdint.h>
 
 #ifdef __CUDACC__
-#define SL_CONTROL_BOTH __host__ __device__ static inline
+#define SL_LOSS_SCALE_BOTH __host__ __device__ static inline
 #else
-#define SL_CONTROL_BOTH static inline
+#define SL_LOSS_SCALE_BOTH static inline
 #endif
 
 /* --- the learning rate --- */
@@ -42,16 +42,16 @@ struct sl_lr_rules {
 };
 
 /* Rise from 0 to 1 over the warm-up; `i` = last_batch_iteration, 0 <= i < w. */
-SL_CONTROL_BOTH double sl_lr_warmup_gamma(const struct sl_lr_rules *rules, double i, double w) {
+SL_LOSS_SCALE_BOTH double sl_lr_warmup_gamma(const struct sl_lr_rules *rules, double i, double w) {
   return rules->warmup_log ? log(i + 1) / log(w) : i / w;
 }
 
 /* DeepSpeed keeps log(w) off zero. */
-SL_CONTROL_BOTH double sl_lr_warmup_steps(const struct sl_lr_rules *rules) {
+SL_LOSS_SCALE_BOTH double sl_lr_warmup_steps(const struct sl_lr_rules *rules) {
   return fmax(2.0, (double)rules->warmup_num_steps);
 }
 
-SL_CONTROL_BOTH double sl_lr_warmup_lr(const struct sl_lr_rules *rules, double i, bool decay) {
+SL_LOSS_SCALE_BOTH double sl_lr_warmup_lr(const struct sl_lr_rules *rules, double i, bool decay) {
   const double w = sl_lr_warmup_steps(rules), low = rules->warmup_min_lr, high = rules->warmup_max_lr;
   const double total = (double)rules->total_num_steps;
   if (i < 0) return low;
@@ -64,7 +64,7 @@ SL_CONTROL_BOTH double sl_lr_warmup_lr(const struct sl_lr_rules *rules, double i
   return low + (high - low) * gamma;
 }
 
-SL_CONTROL_BOTH double sl_lr_cosine_lr(const struct sl_lr_rules *rules, double lr, double i) {
+SL_LOSS_SCALE_BOTH double sl_lr_cosine_lr(const struct sl_lr_rules *rules, double lr, double i) {
   const double w = sl_lr_warmup_steps(rules), total = (double)rules->total_num_steps;
   const double low = rules->warmup_min_ratio, end = rules->cos_min_ratio;
   if (i < 0) return 0;
@@ -74,19 +74,19 @@ SL_CONTROL_BOTH double sl_lr_cosine_lr(const struct sl_lr_rules *rules, double l
 }
 
 /* DeepSpeed counts from last_batch_iteration + 1, which is the step. */
-SL_CONTROL_BOTH double sl_lr_range_test_lr(const struct sl_lr_rules *rules, double step) {
+SL_LOSS_SCALE_BOTH double sl_lr_range_test_lr(const struct sl_lr_rules *rules, double step) {
   double interval = step / (double)rules->range_step_size;
   if (rules->range_staircase) interval = floor(interval);
   return rules->range_min_lr * (1 + rules->range_step_rate * interval);
 }
 
-SL_CONTROL_BOTH double sl_lr_cycle_size(const struct sl_lr_rules *rules) {
+SL_LOSS_SCALE_BOTH double sl_lr_cycle_size(const struct sl_lr_rules *rules) {
   return (double)rules->cycle_first_step_size + (double)rules->cycle_second_step_size;
 }
 
 /* 0 at the ends of the cycle, 1 at its peak. Stairs are cut from the whole step number, not from the ratio, so that the
  * peak is met exactly. */
-SL_CONTROL_BOTH double sl_lr_cycle_scale(const struct sl_lr_rules *rules, double step) {
+SL_LOSS_SCALE_BOTH double sl_lr_cycle_scale(const struct sl_lr_rules *rules, double step) {
   const double first = (double)rules->cycle_first_step_size, size = sl_lr_cycle_size(rules);
   const double second = (double)rules->cycle_second_step_size;
   const double ratio = first / size, x = 1 + step / size - floor(1 + step / size);
@@ -98,7 +98,7 @@ SL_CONTROL_BOTH double sl_lr_cycle_scale(const struct sl_lr_rules *rules, double
   return floor(position) / stairs;
 }
 
-SL_CONTROL_BOTH double sl_lr_one_cycle_lr(const struct sl_lr_rules *rules, double step) {
+SL_LOSS_SCALE_BOTH double sl_lr_one_cycle_lr(const struct sl_lr_rules *rules, double step) {
   const double low = rules->cycle_min_lr, high = rules->cycle_max_lr;
   const double after = step - sl_lr_cycle_size(rules);
   if (step < 1) return low;
@@ -107,7 +107,7 @@ SL_CONTROL_BOTH double sl_lr_one_cycle_lr(const struct sl_lr_rules *rules, doubl
   return low / (1 + rules->decay_lr_rate * after / (double)rules->decay_step_size);
 }
 
-SL_CONTROL_BOTH double sl_lr_at(const struct sl_lr_rules *rules, double lr, int64_t step) {
+SL_LOSS_SCALE_BOTH double sl_lr_at(const struct sl_lr_rules *rules, double lr, int64_t step) {
   const double s = step > 0 ? (double)step : 0;
   switch (rules->type) {
   case SL_LR_CONSTANT:
@@ -126,12 +126,12 @@ SL_CONTROL_BOTH double sl_lr_at(const struct sl_lr_rules *rules, double lr, int6
   return lr;
 }
 
-SL_CONTROL_BOTH bool sl_lr_cycles_betas(const struct sl_lr_rules *rules) {
+SL_LOSS_SCALE_BOTH bool sl_lr_cycles_betas(const struct sl_lr_rules *rules) {
   return rules->type == SL_LR_ONE_CYCLE && rules->cycle_momentum;
 }
 
 /* Adam's beta1 where it cycles against the learning rate. */
-SL_CONTROL_BOTH double sl_lr_beta1(const struct sl_lr_rules *rules, int64_t step) {
+SL_LOSS_SCALE_BOTH double sl_lr_beta1(const struct sl_lr_rules *rules, int64_t step) {
   const double s = step > 0 ? (double)step : 0, low = rules->cycle_min_mom, high = rules->cycle_max_mom;
   const double after = s - sl_lr_cycle_size(rules);
   if (s < 1) return low;
@@ -140,13 +140,13 @@ SL_CONTROL_BOTH double sl_lr_beta1(const struct sl_lr_rules *rules, int64_t step
   return high * (1 + rules->decay_mom_rate * after / (double)rules->decay_step_size);
 }
 
-/* --- the control block --- */
+/* --- the step state --- */
 
-enum { SL_CONTROL_REDUCED = 4 };
+enum { SL_STEP_STATE_REDUCED = 4 };
 
-struct sl_control {
+struct sl_step_state {
   union {
-    double reduced[SL_CONTROL_REDUCED];
+    double reduced[SL_STEP_STATE_REDUCED];
     struct {
       double loss_sum;   /* of this rank's micro-batches, already divided by the global count */
       double square_sum; /* squares of the (scaled) gradients this rank answers for */
@@ -167,7 +167,7 @@ struct sl_control {
 };
 
 /* What a step has to know of the configuration. */
-struct sl_control_rules {
+struct sl_step_rules {
   struct sl_lr_rules scheduler;
   double lr, beta1;
   bool cycles_betas; /* the schedule sets beta1 */
@@ -181,7 +181,7 @@ struct sl_control_rules {
 };
 
 /* Loss scaling follows DeepSpeed's fp16/loss_scaler.py. */
-SL_CONTROL_BOTH void sl_control_shrink_scale(struct sl_control *c, const struct sl_control_rules *rules) {
+SL_LOSS_SCALE_BOTH void sl_loss_scale_shrink(struct sl_step_state *c, const struct sl_step_rules *rules) {
   if (c->hysteresis <= 1) {
     c->exhausted = c->loss_scale == rules->min_loss_scale;
     c->loss_scale = fmax(c->loss_scale / 2, rules->min_loss_scale);
@@ -191,7 +191,7 @@ SL_CONTROL_BOTH void sl_control_shrink_scale(struct sl_control *c, const struct 
   c->last_overflow = c->step;
 }
 
-SL_CONTROL_BOTH void sl_control_grow_scale(struct sl_control *c, const struct sl_control_rules *rules) {
+SL_LOSS_SCALE_BOTH void sl_loss_scale_grow(struct sl_step_state *c, const struct sl_step_rules *rules) {
   if (rules->consecutive_hysteresis) c->hysteresis = rules->hysteresis;
   const int64_t good = c->step - c->last_overflow - 1;
   if (good <= 0 || good % rules->loss_scale_window != 0) return;
@@ -199,8 +199,8 @@ SL_CONTROL_BOTH void sl_control_grow_scale(struct sl_control *c, const struct sl
   c->loss_scale *= 2;
 }
 
-/* sl_control_step. inf - inf and nan - nan are nan: a comparison that C and C++ spell alike. */
-SL_CONTROL_BOTH void sl_control_math_step(struct sl_control *c, const struct sl_control_rules *rules) {
+/* sl_step_state_advance. inf - inf and nan - nan are nan: a comparison that C and C++ spell alike. */
+SL_LOSS_SCALE_BOTH void sl_loss_scale_step(struct sl_step_state *c, const struct sl_step_rules *rules) {
   const bool overflow = rules->checked && (c->overflow > 0 || !(c->square_sum - c->square_sum == 0));
   c->loss = c->loss_sum;
   c->grad_norm = sqrt(c->square_sum) * rules->ranks / c->loss_scale;
@@ -215,10 +215,10 @@ SL_CONTROL_BOTH void sl_control_math_step(struct sl_control *c, const struct sl_
     c->momentum = rules->cycles_betas ? sl_lr_beta1(&rules->scheduler, c->good_steps) : rules->beta1;
     c->good_steps++;
   }
-  if (rules->dynamic && overflow) sl_control_shrink_scale(c, rules);
-  if (rules->dynamic && !overflow) sl_control_grow_scale(c, rules);
+  if (rules->dynamic && overflow) sl_loss_scale_shrink(c, rules);
+  if (rules->dynamic && !overflow) sl_loss_scale_grow(c, rules);
   c->step++;
-  for (int i = 0; i < SL_CONTROL_REDUCED; i++) c->reduced[i] = 0;
+  for (int i = 0; i < SL_STEP_STATE_REDUCED; i++) c->reduced[i] = 0;
 }
 
 #endif

@@ -16,14 +16,14 @@
 
 /* All ops of a program that is one action. */
 static enum sl_status one_instance(const struct sl_lowering *l, struct sl_program *p, enum sl_action_kind kind) {
-  return sl_lower_instance(p, (struct sl_action){kind, l->rank_class->pp_rank, -1}, 0, (int32_t)p->op_count);
+  return sl_build_instance(p, (struct sl_action){kind, l->rank_class->pp_rank, -1}, 0, (int32_t)p->op_count);
 }
 
 /* The init program draws or loads every parameter piece and completes what stage 3 keeps whole. */
 static enum sl_status lower_init_program(struct sl_lowering *l) {
   struct sl_program *p = &l->rank_class->programs[SL_PROGRAM_INIT];
   SL_TRY(sl_update_init(l, p));
-  SL_TRY(sl_lower_join(p, SL_PHASE_INIT));
+  SL_TRY(sl_build_join(p, SL_PHASE_INIT));
   return one_instance(l, p, SL_ACTION_INIT);
 }
 
@@ -40,7 +40,7 @@ static enum sl_status lower_save_role(const struct sl_lowering *l, struct sl_pro
                              .dim = {l->pp_rank->tensors[i].numel},
                              .tensor = i,
                              .role = role};
-    SL_TRY(SL_EMIT(p, op, sl_read(l, c->role[role].buffer)));
+    SL_TRY(SL_BUILD_EMIT(p, op, sl_build_read(l, c->role[role].buffer)));
   }
   return SL_OK;
 }
@@ -50,7 +50,7 @@ static enum sl_status lower_save_program(struct sl_lowering *l) {
   const bool master = l->rank_class->role[SL_ROLE_MASTER].form != SL_FORM_ABSENT;
   if (l->options->save_params) SL_TRY(lower_save_role(l, p, master ? SL_ROLE_MASTER : SL_ROLE_PARAM));
   if (l->options->save_grads) SL_TRY(lower_save_role(l, p, SL_ROLE_GRAD));
-  SL_TRY(sl_lower_join(p, SL_PHASE_SAVE));
+  SL_TRY(sl_build_join(p, SL_PHASE_SAVE));
   return one_instance(l, p, SL_ACTION_SAVE);
 }
 
@@ -61,21 +61,21 @@ static enum sl_status open_streams(struct sl_lowering *l) {
   int64_t widest = 0;
   for (int i = 0; i < l->pp_rank->stage_count; i++) {
     const struct sl_stage *c = l->stages[i].stage;
-    const int64_t in = c->embedding ? 0 : sl_stream_count(plan, c->first_layer);
-    const int64_t out = c->head ? 0 : sl_stream_count(plan, c->first_layer + c->layer_count);
+    const int64_t in = c->embedding ? 0 : sl_build_stream_count(plan, c->first_layer);
+    const int64_t out = c->head ? 0 : sl_build_stream_count(plan, c->first_layer + c->layer_count);
     if (in > widest) widest = in;
     if (out > widest) widest = out;
   }
   l->stream = l->dx = -1;
   if (plan->stage_count > 1) {
-    SL_TRY(sl_lower_buffer(l, &l->stream, SL_SCOPE_MICRO, SL_CATEGORY_ACTIVATION, l->dtype, widest, "stream"));
-    sl_lower_slots(l, l->stream, SL_SLOT_IN);
-  } else if (plan->model->type != SL_MODEL_MLP) {
-    widest = sl_stream_count(plan, 0);
+    SL_TRY(sl_build_buffer(l, &l->stream, SL_SCOPE_MICRO, SL_CATEGORY_ACTIVATION, l->dtype, widest, "stream"));
+    sl_build_slots(l, l->stream, SL_SLOT_IN);
+  } else if (sl_model_reads_tokens(plan->model)) {
+    widest = sl_build_stream_count(plan, 0);
   }
   if (widest == 0) return SL_OK;
-  SL_TRY(sl_lower_buffer(l, &l->dx, SL_SCOPE_MICRO, SL_CATEGORY_ACTIVATION, l->dtype, widest, "dx"));
-  sl_lower_slots(l, l->dx, SL_SLOT_DX);
+  SL_TRY(sl_build_buffer(l, &l->dx, SL_SCOPE_MICRO, SL_CATEGORY_ACTIVATION, l->dtype, widest, "dx"));
+  sl_build_slots(l, l->dx, SL_SLOT_DX);
   return SL_OK;
 }
 
@@ -108,8 +108,8 @@ static enum sl_status lower_class(struct sl_lowering *l) {
   struct sl_lives lives = {0};
   for (int k = 0; k < SL_PROGRAM_COUNT; k++) c->programs[k].kind = (enum sl_program_kind)k;
   SL_GO(open_stages(l));
-  SL_GO(sl_lower_buffer(l, &c->control, SL_SCOPE_PERSISTENT, SL_CATEGORY_WORKSPACE, SL_F64,
-                        (int64_t)(sizeof(struct sl_control) / sizeof(double)), "control"));
+  SL_GO(sl_build_buffer(l, &c->control, SL_SCOPE_PERSISTENT, SL_CATEGORY_WORKSPACE, SL_F64,
+                        (int64_t)(sizeof(struct sl_step_state) / sizeof(double)), "control"));
   SL_GO(sl_zero_open(l));
   SL_GO(open_streams(l));
   for (int i = 0; i < l->pp_rank->stage_count; i++) {

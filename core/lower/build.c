@@ -7,7 +7,7 @@
 
 #include "core/op/workspace.h"
 
-enum sl_status sl_lower_buffer(struct sl_lowering *l, int32_t *out, enum sl_scope scope, enum sl_category category,
+enum sl_status sl_build_buffer(struct sl_lowering *l, int32_t *out, enum sl_scope scope, enum sl_category category,
                                enum sl_dtype dtype, int64_t count, const char *format, ...) {
   struct sl_class *c = l->rank_class;
   va_list args;
@@ -28,11 +28,11 @@ enum sl_status sl_lower_buffer(struct sl_lowering *l, int32_t *out, enum sl_scop
   return SL_OK;
 }
 
-void sl_lower_slots(struct sl_lowering *l, int32_t buffer, enum sl_slot slot) {
+void sl_build_slots(struct sl_lowering *l, int32_t buffer, enum sl_slot slot) {
   l->rank_class->buffers[buffer].slot = slot;
 }
 
-void sl_lower_move(struct sl_lowering *l, int32_t buffer, enum sl_space space) {
+void sl_build_move(struct sl_lowering *l, int32_t buffer, enum sl_space space) {
   l->rank_class->buffers[buffer].space = space;
 }
 
@@ -42,20 +42,20 @@ static struct sl_operand whole(const struct sl_lowering *l, int32_t buffer, enum
                              .slice = {.buffer = buffer, .access = access, .slot = b->slot, .bytes = b->bytes}};
 }
 
-struct sl_operand sl_read(const struct sl_lowering *l, int32_t buffer) {
+struct sl_operand sl_build_read(const struct sl_lowering *l, int32_t buffer) {
   return whole(l, buffer, SL_READ);
 }
 
-struct sl_operand sl_write(const struct sl_lowering *l, int32_t buffer) {
+struct sl_operand sl_build_write(const struct sl_lowering *l, int32_t buffer) {
   return whole(l, buffer, SL_WRITE);
 }
 
-struct sl_operand sl_update(const struct sl_lowering *l, int32_t buffer) {
+struct sl_operand sl_build_update(const struct sl_lowering *l, int32_t buffer) {
   return whole(l, buffer, SL_READ_WRITE);
 }
 
-struct sl_operand sl_part(const struct sl_lowering *l, int32_t buffer, enum sl_access access, int64_t first,
-                          int64_t count) {
+struct sl_operand sl_build_part(const struct sl_lowering *l, int32_t buffer, enum sl_access access, int64_t first,
+                                int64_t count) {
   struct sl_operand o = whole(l, buffer, access);
   const int64_t element = sl_dtype_bytes(l->rank_class->buffers[buffer].dtype);
   o.slice.offset = first * element;
@@ -63,34 +63,35 @@ struct sl_operand sl_part(const struct sl_lowering *l, int32_t buffer, enum sl_a
   return o;
 }
 
-struct sl_operand sl_stream(const struct sl_lowering *l, enum sl_slot slot, enum sl_access access, int64_t count) {
-  struct sl_operand o = sl_part(l, slot == SL_SLOT_DX ? l->dx : l->stream, access, 0, count);
+struct sl_operand sl_build_stream(const struct sl_lowering *l, enum sl_slot slot, enum sl_access access,
+                                  int64_t count) {
+  struct sl_operand o = sl_build_part(l, slot == SL_SLOT_DX ? l->dx : l->stream, access, 0, count);
   o.slice.slot = slot;
   return o;
 }
 
-int64_t sl_stream_count(const struct sl_plan *plan, int layer) {
+int64_t sl_build_stream_count(const struct sl_plan *plan, int layer) {
   const struct sl_model *m = plan->model;
-  if (m->type == SL_MODEL_MLP) return plan->micro_batch * m->dims[layer];
+  if (!sl_model_reads_tokens(m)) return plan->micro_batch * m->dims[layer];
   return plan->micro_batch * plan->seq / (plan->sequence_parallel ? plan->tp : 1) * m->n_embd;
 }
 
-struct sl_operand sl_param(const struct sl_lowering *l, int tensor) {
+struct sl_operand sl_build_param(const struct sl_lowering *l, int tensor) {
   const int placed = l->pp_rank->placed_of[tensor];
   const int64_t bytes = l->pp_rank->tensors[placed].numel * sl_dtype_bytes(l->dtype);
   return (struct sl_operand){
       .buffer = -1, .placed = placed, .slice = {.buffer = -1, .access = SL_READ, .bytes = bytes}};
 }
 
-struct sl_operand sl_grad(const struct sl_lowering *l, int tensor) {
-  struct sl_operand o = sl_param(l, tensor);
+struct sl_operand sl_build_grad(const struct sl_lowering *l, int tensor) {
+  struct sl_operand o = sl_build_param(l, tensor);
   o.gradient = true;
   o.slice.access = SL_WRITE; /* lower/zero.c turns it into an update where something is there to add to */
   return o;
 }
 
-enum sl_status sl_draft_add(struct sl_drafts *drafts, struct sl_op op, int operand_count,
-                            const struct sl_operand *operands) {
+enum sl_status sl_build_draft(struct sl_drafts *drafts, struct sl_op op, int operand_count,
+                              const struct sl_operand *operands) {
   SL_TRY(sl_grow(&drafts->items, &drafts->capacity, drafts->count + 1, sizeof *drafts->items));
   struct sl_draft *d = &drafts->items[drafts->count++];
   d->op = op;
@@ -103,7 +104,7 @@ enum sl_status sl_draft_add(struct sl_drafts *drafts, struct sl_op op, int opera
   return SL_OK;
 }
 
-enum sl_status sl_lower_gemm(struct sl_lowering *l, struct sl_drafts *drafts, struct sl_op op, const int64_t dim[3],
+enum sl_status sl_build_gemm(struct sl_lowering *l, struct sl_drafts *drafts, struct sl_op op, const int64_t dim[3],
                              struct sl_operand a, struct sl_operand b, struct sl_operand c,
                              const struct sl_operand *bias) {
   struct sl_operand operands[5] = {a, b, c};
@@ -118,14 +119,14 @@ enum sl_status sl_lower_gemm(struct sl_lowering *l, struct sl_drafts *drafts, st
   if (l->dtype != SL_F32 && l->plan->cluster->device.kind == SL_DEVICE_CPU) {
     int32_t workspace;
     op.flags |= SL_OP_WORKSPACE;
-    SL_TRY(sl_lower_buffer(l, &workspace, SL_SCOPE_MICRO, SL_CATEGORY_WORKSPACE, SL_U8, sl_op_workspace(&op, 1),
+    SL_TRY(sl_build_buffer(l, &workspace, SL_SCOPE_MICRO, SL_CATEGORY_WORKSPACE, SL_U8, sl_op_workspace(&op, 1),
                            "h.%d.gemm.workspace", op.layer));
-    operands[n++] = sl_write(l, workspace);
+    operands[n++] = sl_build_write(l, workspace);
   }
-  return sl_draft_add(drafts, op, n, operands);
+  return sl_build_draft(drafts, op, n, operands);
 }
 
-enum sl_status sl_lower_emit(struct sl_program *p, struct sl_op op, int operand_count,
+enum sl_status sl_build_emit(struct sl_program *p, struct sl_op op, int operand_count,
                              const struct sl_operand *operands) {
   SL_TRY(sl_grow(&p->ops, &p->op_capacity, p->op_count + 1, sizeof *p->ops));
   SL_TRY(sl_grow(&p->slices, &p->slice_capacity, p->slice_count + (size_t)operand_count, sizeof *p->slices));
@@ -136,19 +137,19 @@ enum sl_status sl_lower_emit(struct sl_program *p, struct sl_op op, int operand_
   return SL_OK;
 }
 
-enum sl_status sl_lower_instance(struct sl_program *p, struct sl_action action, int32_t first, int32_t op_count) {
+enum sl_status sl_build_instance(struct sl_program *p, struct sl_action action, int32_t first, int32_t op_count) {
   SL_TRY(sl_grow(&p->instances, &p->instance_capacity, p->instance_count + 1, sizeof *p->instances));
   p->instances[p->instance_count++] = (struct sl_instance){
       .action = action, .first_op = first, .op_count = op_count, .micro_batch = action.micro_batch};
   return SL_OK;
 }
 
-enum sl_status sl_lower_join(struct sl_program *p, enum sl_phase phase) {
+enum sl_status sl_build_join(struct sl_program *p, enum sl_phase phase) {
   const struct sl_op join = {.kind = SL_OP_JOIN,
                              .lane = SL_LANE_COMPUTE,
                              .group = SL_GROUP_NONE,
                              .place_group = SL_GROUP_NONE,
                              .phase = phase,
                              .tensor = -1};
-  return sl_lower_emit(p, join, 0, NULL);
+  return sl_build_emit(p, join, 0, NULL);
 }

@@ -16,7 +16,8 @@ struct sl_operand {
   int32_t buffer;
   int32_t placed;
   bool gradient;
-  struct sl_slice slice; /* offset and bytes relative to the tensor when buffer < 0 */
+  enum sl_group place_group; /* with a shard_stride: whose members' places it counts */
+  struct sl_slice slice;     /* offset and bytes relative to the tensor when buffer < 0 */
 };
 
 /* Which half of a split backward an op is in: I makes the gradient of the stage's input, W those of its weights, for which
@@ -59,7 +60,7 @@ struct sl_lowering {
   enum sl_dtype accumulate, wire;  /* of gradients between micro-batches, and in their reduction */
   struct sl_lowered_stage *stages; /* the rank's, pp_rank->stage_count of them */
   struct sl_lowered_stage *stage;  /* the one at hand */
-  int32_t stream, dx;              /* see sl_lower_stream; -1 where nothing passes between stages */
+  int32_t stream, dx;              /* see sl_build_stream; -1 where nothing passes between stages */
   struct sl_slots *slots;          /* lower/slots.c's own */
   struct sl_zero *zero;            /* lower/zero.c's own */
 };
@@ -67,60 +68,60 @@ struct sl_lowering {
 /* What passes between the stages of a pipeline, one micro-batch's worth of it: activations forward (slots IN and OUT of one
  * buffer), gradients backward (slot DX). The builders read their input from and write their output to these. `count`
  * elements of them are used by a stage whose width is smaller than the rank's widest. */
-struct sl_operand sl_stream(const struct sl_lowering *lowering, enum sl_slot slot, enum sl_access access,
-                            int64_t count);
+struct sl_operand sl_build_stream(const struct sl_lowering *lowering, enum sl_slot slot, enum sl_access access,
+                                  int64_t count);
 /* Elements that cross the boundary in front of layer `layer`: a residual stream, or the width of an mlp there. */
-int64_t sl_stream_count(const struct sl_plan *plan, int layer);
+int64_t sl_build_stream_count(const struct sl_plan *plan, int layer);
 
 /* Buffers. `count` elements of `dtype`; the name is copied. Returns the index through *out. */
-enum sl_status sl_lower_buffer(struct sl_lowering *lowering, int32_t *out, enum sl_scope scope,
+enum sl_status sl_build_buffer(struct sl_lowering *lowering, int32_t *out, enum sl_scope scope,
                                enum sl_category category, enum sl_dtype dtype, int64_t count, const char *format, ...)
     __attribute__((format(printf, 7, 8)));
 /* A slot of the buffer for each micro-batch in flight, as long as `slot` says. */
-void sl_lower_slots(struct sl_lowering *lowering, int32_t buffer, enum sl_slot slot);
+void sl_build_slots(struct sl_lowering *lowering, int32_t buffer, enum sl_slot slot);
 
 /* Put a buffer just made into another memory space. */
-void sl_lower_move(struct sl_lowering *lowering, int32_t buffer, enum sl_space space);
+void sl_build_move(struct sl_lowering *lowering, int32_t buffer, enum sl_space space);
 
 /* Operands. */
-struct sl_operand sl_read(const struct sl_lowering *lowering, int32_t buffer);
-struct sl_operand sl_write(const struct sl_lowering *lowering, int32_t buffer);
-struct sl_operand sl_update(const struct sl_lowering *lowering, int32_t buffer);
+struct sl_operand sl_build_read(const struct sl_lowering *lowering, int32_t buffer);
+struct sl_operand sl_build_write(const struct sl_lowering *lowering, int32_t buffer);
+struct sl_operand sl_build_update(const struct sl_lowering *lowering, int32_t buffer);
 /* The same bytes, used otherwise. */
-static inline struct sl_operand sl_as(struct sl_operand operand, enum sl_access access) {
+static inline struct sl_operand sl_build_as(struct sl_operand operand, enum sl_access access) {
   operand.slice.access = access;
   return operand;
 }
 /* The parameter or gradient of tensor `tensor` of the model. */
-struct sl_operand sl_param(const struct sl_lowering *lowering, int tensor);
-struct sl_operand sl_grad(const struct sl_lowering *lowering, int tensor);
+struct sl_operand sl_build_param(const struct sl_lowering *lowering, int tensor);
+struct sl_operand sl_build_grad(const struct sl_lowering *lowering, int tensor);
 /* A run of elements of a buffer. */
-struct sl_operand sl_part(const struct sl_lowering *lowering, int32_t buffer, enum sl_access access, int64_t first,
-                          int64_t count);
+struct sl_operand sl_build_part(const struct sl_lowering *lowering, int32_t buffer, enum sl_access access,
+                                int64_t first, int64_t count);
 
 /* Append a draft; `op` is a template whose lane, group, peer, tensor fields get their defaults here. */
-enum sl_status sl_draft_add(struct sl_drafts *drafts, struct sl_op op, int operand_count,
-                            const struct sl_operand *operands);
-#define SL_DRAFT(drafts, op, ...)                                                                                      \
-  sl_draft_add(drafts, op, (int)(sizeof((struct sl_operand[]){__VA_ARGS__}) / sizeof(struct sl_operand)),              \
-               (struct sl_operand[]){__VA_ARGS__})
+enum sl_status sl_build_draft(struct sl_drafts *drafts, struct sl_op op, int operand_count,
+                              const struct sl_operand *operands);
+#define SL_BUILD_DRAFT(drafts, op, ...)                                                                                \
+  sl_build_draft(drafts, op, (int)(sizeof((struct sl_operand[]){__VA_ARGS__}) / sizeof(struct sl_operand)),            \
+                 (struct sl_operand[]){__VA_ARGS__})
 
 /* Append a GEMM: c(m, n) = a b [+ bias], dim = {m, n, k}; op.flags say how a and b are stored. On a CPU 16-bit operands go
  * through an fp32 workspace, because BLAS has no 16-bit product. */
-enum sl_status sl_lower_gemm(struct sl_lowering *lowering, struct sl_drafts *drafts, struct sl_op op,
+enum sl_status sl_build_gemm(struct sl_lowering *lowering, struct sl_drafts *drafts, struct sl_op op,
                              const int64_t dim[3], struct sl_operand a, struct sl_operand b, struct sl_operand c,
                              const struct sl_operand *bias);
 
 /* Append an op whose operands are bound (no logical tensors left) to a program. */
-enum sl_status sl_lower_emit(struct sl_program *program, struct sl_op op, int operand_count,
+enum sl_status sl_build_emit(struct sl_program *program, struct sl_op op, int operand_count,
                              const struct sl_operand *operands);
-#define SL_EMIT(program, op, ...)                                                                                      \
-  sl_lower_emit(program, op, (int)(sizeof((struct sl_operand[]){__VA_ARGS__}) / sizeof(struct sl_operand)),            \
+#define SL_BUILD_EMIT(program, op, ...)                                                                                \
+  sl_build_emit(program, op, (int)(sizeof((struct sl_operand[]){__VA_ARGS__}) / sizeof(struct sl_operand)),            \
                 (struct sl_operand[]){__VA_ARGS__})
 
 /* Append the op that ends a program: a join of all lanes. */
-enum sl_status sl_lower_join(struct sl_program *program, enum sl_phase phase);
+enum sl_status sl_build_join(struct sl_program *program, enum sl_phase phase);
 /* Instances: the ops from `first` to the newest are one action's. */
-enum sl_status sl_lower_instance(struct sl_program *program, struct sl_action action, int32_t first, int32_t op_count);
+enum sl_status sl_build_instance(struct sl_program *program, struct sl_action action, int32_t first, int32_t op_count);
 
 #endif

@@ -30,7 +30,7 @@ struct request {
   bool secondary;
 };
 
-struct sl_fetch {
+struct sl_gather {
   struct use *uses;
   size_t use_count, use_capacity, forward_uses;
   size_t cursor;        /* the next use */
@@ -46,11 +46,20 @@ struct sl_fetch {
 };
 
 static const struct sl_unit *unit_of(const struct sl_lowering *l, int unit) {
-  return &l->pp_rank->layout.units[unit];
+  return &l->pp_rank->units[unit];
+}
+
+static const struct sl_param_group *group_of(const struct sl_lowering *l, int unit) {
+  return &sl_layout_of(l->pp_rank, unit_of(l, unit))->group;
 }
 
 static int64_t whole_of(const struct sl_lowering *l, int unit) {
-  return unit_of(l, unit)->part * l->pp_rank->layout.members;
+  return unit_of(l, unit)->part * group_of(l, unit)->members;
+}
+
+/* A member's part of a unit's second copy. */
+static int64_t secondary_of(const struct sl_lowering *l, int unit) {
+  return whole_of(l, unit) / group_of(l, unit)->secondary;
 }
 
 static const char *name_of(const struct sl_lowering *l, int unit) {
@@ -65,7 +74,7 @@ static void add_use(struct use *u, int unit) {
 }
 
 static enum sl_status trace(struct sl_lowering *l, const struct sl_drafts *drafts) {
-  struct sl_fetch *f = l->zero->fetch;
+  struct sl_gather *g = l->zero->gather;
   for (size_t i = 0; i < drafts->count; i++) {
     struct use u = {.draft = &drafts->items[i]};
     for (int k = 0; k < u.draft->operand_count; k++) {
@@ -73,114 +82,120 @@ static enum sl_status trace(struct sl_lowering *l, const struct sl_drafts *draft
       if (o->buffer < 0 && !o->gradient) add_use(&u, l->pp_rank->tensors[o->placed].unit);
     }
     if (u.count == 0) continue;
-    SL_TRY(sl_grow(&f->uses, &f->use_capacity, f->use_count + 1, sizeof *f->uses));
-    f->uses[f->use_count++] = u;
+    SL_TRY(sl_grow(&g->uses, &g->use_capacity, g->use_count + 1, sizeof *g->uses));
+    g->uses[g->use_count++] = u;
   }
   return SL_OK;
 }
 
 /* The second copy: of everything that is gathered at all. */
 static enum sl_status open_secondary(struct sl_lowering *l) {
-  struct sl_fetch *f = l->zero->fetch;
+  struct sl_gather *g = l->zero->gather;
   int64_t count = 0;
-  f->secondary = -1;
-  if (l->plan->secondary == 1) return SL_OK;
-  SL_TRY(sl_calloc(&f->secondary_part, (size_t)l->pp_rank->layout.unit_count, sizeof *f->secondary_part));
-  for (int i = 0; i < l->pp_rank->layout.unit_count; i++) {
-    f->secondary_part[i] = count;
-    if (f->persistent[i] < 0) count += whole_of(l, i) / l->plan->secondary;
+  bool any = false;
+  g->secondary = -1;
+  for (int i = 0; i < l->pp_rank->group_count; i++) any |= l->pp_rank->layouts[i].group.secondary > 1;
+  if (!any) return SL_OK;
+  SL_TRY(sl_calloc(&g->secondary_part, (size_t)l->pp_rank->unit_count, sizeof *g->secondary_part));
+  for (int i = 0; i < l->pp_rank->unit_count; i++) {
+    g->secondary_part[i] = count;
+    if (g->persistent[i] < 0 && group_of(l, i)->secondary > 1) count += secondary_of(l, i);
   }
-  return sl_lower_buffer(l, &f->secondary, SL_SCOPE_PERSISTENT, SL_CATEGORY_PARAMETER, l->dtype, count,
+  return sl_build_buffer(l, &g->secondary, SL_SCOPE_PERSISTENT, SL_CATEGORY_PARAMETER, l->dtype, count,
                          "param.secondary");
 }
 
-enum sl_status sl_fetch_open(struct sl_lowering *l) {
-  const size_t n = (size_t)l->pp_rank->layout.unit_count;
-  struct sl_fetch *f;
-  SL_TRY(sl_calloc(&f, 1, sizeof *f));
-  l->zero->fetch = f;
-  SL_TRY(sl_calloc(&f->live, n, sizeof *f->live));
-  SL_TRY(sl_calloc(&f->kept, n, sizeof *f->kept));
-  SL_TRY(sl_calloc(&f->persistent, n, sizeof *f->persistent));
-  SL_TRY(sl_calloc(&f->request, n, sizeof *f->request));
-  SL_TRY(sl_calloc(&f->unsharded, n * (size_t)l->pp_rank->stage_count, sizeof *f->unsharded));
-  for (size_t i = 0; i < n * (size_t)l->pp_rank->stage_count; i++) f->unsharded[i] = -1;
+enum sl_status sl_gather_open(struct sl_lowering *l) {
+  const size_t n = (size_t)l->pp_rank->unit_count;
+  struct sl_gather *g;
+  SL_TRY(sl_calloc(&g, 1, sizeof *g));
+  l->zero->gather = g;
+  SL_TRY(sl_calloc(&g->live, n, sizeof *g->live));
+  SL_TRY(sl_calloc(&g->kept, n, sizeof *g->kept));
+  SL_TRY(sl_calloc(&g->persistent, n, sizeof *g->persistent));
+  SL_TRY(sl_calloc(&g->request, n, sizeof *g->request));
+  SL_TRY(sl_calloc(&g->unsharded, n * (size_t)l->pp_rank->stage_count, sizeof *g->unsharded));
+  for (size_t i = 0; i < n * (size_t)l->pp_rank->stage_count; i++) g->unsharded[i] = -1;
   for (int i = 0; i < (int)n; i++) {
-    f->live[i] = f->persistent[i] = -1;
+    g->live[i] = g->persistent[i] = -1;
     if (!l->pp_rank->tensors[unit_of(l, i)->first_tensor].persistent) continue;
-    SL_TRY(sl_lower_buffer(l, &f->persistent[i], SL_SCOPE_PERSISTENT, SL_CATEGORY_PARAMETER, l->dtype, whole_of(l, i),
+    SL_TRY(sl_build_buffer(l, &g->persistent[i], SL_SCOPE_PERSISTENT, SL_CATEGORY_PARAMETER, l->dtype, whole_of(l, i),
                            "%s", name_of(l, i)));
   }
   return open_secondary(l);
 }
 
-void sl_fetch_close(struct sl_lowering *l) {
-  struct sl_fetch *f = l->zero->fetch;
-  if (f == NULL) return;
-  free(f->uses);
-  free(f->live);
-  free(f->kept);
-  free(f->persistent);
-  free(f->request);
-  free(f->unsharded);
-  free(f->secondary_part);
-  free(f);
-  l->zero->fetch = NULL;
+void sl_gather_close(struct sl_lowering *l) {
+  struct sl_gather *g = l->zero->gather;
+  if (g == NULL) return;
+  free(g->uses);
+  free(g->live);
+  free(g->kept);
+  free(g->persistent);
+  free(g->request);
+  free(g->unsharded);
+  free(g->secondary_part);
+  free(g);
+  l->zero->gather = NULL;
 }
 
-enum sl_status sl_fetch_begin(struct sl_lowering *l) {
-  struct sl_fetch *f = l->zero->fetch;
-  if (f->use_count == 0) {
+enum sl_status sl_gather_begin(struct sl_lowering *l) {
+  struct sl_gather *g = l->zero->gather;
+  if (g->use_count == 0) {
     SL_TRY(trace(l, &l->stage->forward));
-    f->forward_uses = f->use_count;
+    g->forward_uses = g->use_count;
     SL_TRY(trace(l, &l->stage->backward));
   }
-  f->cursor = f->ahead = 0;
-  f->live_numel = 0;
-  for (int i = 0; i < l->pp_rank->layout.unit_count; i++) f->live[i] = -1;
+  g->cursor = g->ahead = 0;
+  g->live_numel = 0;
+  for (int i = 0; i < l->pp_rank->unit_count; i++) g->live[i] = -1;
   return SL_OK;
 }
 
 /* The first backward to be lowered follows the forward; others follow another instance of it, in the same state. */
-enum sl_status sl_fetch_resume(struct sl_lowering *l) {
-  struct sl_fetch *f = l->zero->fetch;
-  const size_t bytes = (size_t)l->pp_rank->layout.unit_count * sizeof *f->live;
-  if (f->cursor == f->forward_uses) {
-    memcpy(f->kept, f->live, bytes);
-    f->kept_numel = f->live_numel;
+enum sl_status sl_gather_resume(struct sl_lowering *l) {
+  struct sl_gather *g = l->zero->gather;
+  const size_t bytes = (size_t)l->pp_rank->unit_count * sizeof *g->live;
+  if (g->cursor == g->forward_uses) {
+    memcpy(g->kept, g->live, bytes);
+    g->kept_numel = g->live_numel;
   }
-  memcpy(f->live, f->kept, bytes);
-  f->live_numel = f->kept_numel;
-  f->cursor = f->ahead = f->forward_uses;
+  memcpy(g->live, g->kept, bytes);
+  g->live_numel = g->kept_numel;
+  g->cursor = g->ahead = g->forward_uses;
   return SL_OK;
 }
 
-bool sl_fetch_traces(const struct sl_lowering *l) {
-  return l->zero->fetch != NULL && !l->plan->unshards;
+bool sl_gather_traces(const struct sl_lowering *l) {
+  return l->zero->gather != NULL && !l->plan->unshards;
 }
 
 /* Where the stage at hand has its unsharded copy of a unit. */
 static int32_t *unsharded(const struct sl_lowering *l, int unit) {
-  return &l->zero->fetch->unsharded[(l->stage - l->stages) * l->pp_rank->layout.unit_count + unit];
+  return &l->zero->gather->unsharded[(l->stage - l->stages) * l->pp_rank->unit_count + unit];
 }
 
-void sl_fetch_bind(const struct sl_lowering *l, struct sl_operand *o) {
-  const struct sl_fetch *f = l->zero->fetch;
+void sl_gather_bind(const struct sl_lowering *l, struct sl_operand *o) {
+  const struct sl_gather *g = l->zero->gather;
   const struct sl_placed *t = &l->pp_rank->tensors[o->placed];
-  const int32_t now = sl_fetch_traces(l) ? f->live[t->unit] : *unsharded(l, t->unit);
-  o->buffer = o->slice.buffer = f->persistent[t->unit] >= 0 ? f->persistent[t->unit] : now;
+  const int32_t now = sl_gather_traces(l) ? g->live[t->unit] : *unsharded(l, t->unit);
+  o->buffer = o->slice.buffer = g->persistent[t->unit] >= 0 ? g->persistent[t->unit] : now;
   o->slice.offset += (t->flat - unit_of(l, t->unit)->first) * sl_dtype_bytes(l->dtype);
+}
+
+static bool has_secondary(const struct sl_lowering *l, int unit) {
+  return l->zero->gather->secondary >= 0 && group_of(l, unit)->secondary > 1;
 }
 
 /* Ask for a unit, for use `at` of the trace, unless it is there or asked for already. Returns what was newly asked for, in
  * elements. */
 static int64_t request(const struct sl_lowering *l, int unit, size_t at) {
-  struct sl_fetch *f = l->zero->fetch;
-  for (int i = 0; i < f->request_count; i++) {
-    if (f->request[i].unit == unit) return 0;
+  struct sl_gather *g = l->zero->gather;
+  for (int i = 0; i < g->request_count; i++) {
+    if (g->request[i].unit == unit) return 0;
   }
-  if (f->persistent[unit] >= 0 || f->live[unit] >= 0) return 0;
-  f->request[f->request_count++] = (struct request){unit, f->secondary >= 0 && at >= f->forward_uses};
+  if (g->persistent[unit] >= 0 || g->live[unit] >= 0) return 0;
+  g->request[g->request_count++] = (struct request){unit, has_secondary(l, unit) && at >= g->forward_uses};
   return unit_of(l, unit)->numel;
 }
 
@@ -189,94 +204,100 @@ static enum sl_status device_part(struct sl_lowering *l, struct sl_program *p, i
                                   struct sl_operand *out) {
   const struct sl_unit *u = unit_of(l, unit);
   int32_t copy;
-  *out = sl_part(l, l->rank_class->role[SL_ROLE_PARAM].buffer, SL_READ, u->shard_offset, u->part);
+  *out = sl_build_part(l, l->rank_class->role[SL_ROLE_PARAM].buffer, SL_READ, u->shard_offset, u->part);
   if (!l->plan->strategy.offload_params) return SL_OK;
-  SL_TRY(sl_lower_buffer(l, &copy,
+  SL_TRY(sl_build_buffer(l, &copy,
                          phase == SL_PHASE_FORWARD || phase == SL_PHASE_BACKWARD ? SL_SCOPE_MICRO : SL_SCOPE_PROGRAM,
                          SL_CATEGORY_COMMUNICATION, l->dtype, u->part, "%s.part", name_of(l, unit)));
-  SL_TRY(sl_zero_convert(l, p, *out, sl_write(l, copy), u->part, false));
-  *out = sl_read(l, copy);
+  SL_TRY(sl_zero_convert(l, p, *out, sl_build_write(l, copy), u->part, false));
+  *out = sl_build_read(l, copy);
   return SL_OK;
 }
 
-static struct sl_op gather_op(const struct sl_lowering *l, enum sl_phase phase, bool secondary, int64_t count) {
-  struct sl_op op = sl_zero_collective(l, SL_OP_ALL_GATHER, secondary ? SL_GROUP_SECONDARY : SL_GROUP_SHARD, l->dtype,
-                                       phase, SL_PAYLOAD_PARAMETER, count);
+static struct sl_op gather_op(const struct sl_lowering *l, enum sl_phase phase, enum sl_group group, int64_t count) {
+  struct sl_op op = sl_zero_collective(l, SL_OP_ALL_GATHER, group, l->dtype, phase, SL_PAYLOAD_PARAMETER, count);
   if (!l->plan->config->sl.limit_all_gathers) op.flags &= ~(unsigned)SL_OP_AFTER_COMPUTE;
   return op;
 }
 
 /* This rank's part of a unit's second copy. */
 static struct sl_operand secondary_part(const struct sl_lowering *l, int unit, enum sl_access access) {
-  const struct sl_fetch *f = l->zero->fetch;
-  return sl_part(l, f->secondary, access, f->secondary_part[unit], whole_of(l, unit) / l->plan->secondary);
+  const struct sl_gather *g = l->zero->gather;
+  return sl_build_part(l, g->secondary, access, g->secondary_part[unit], secondary_of(l, unit));
 }
 
 /* Keep it, from the gathered unit. On the group's own lane, because on the compute lane everything behind it would wait for
  * the gather. */
 static enum sl_status keep_secondary(struct sl_lowering *l, struct sl_program *p, int unit, int32_t whole) {
-  const int64_t part = whole_of(l, unit) / l->plan->secondary;
+  const int64_t part = secondary_of(l, unit);
   struct sl_op op = sl_zero_op(SL_OP_COPY, l->dtype, SL_PHASE_FORWARD, part);
-  struct sl_operand own = sl_part(l, whole, SL_READ, 0, part);
+  struct sl_operand own = sl_build_part(l, whole, SL_READ, 0, part);
   op.lane = SL_LANE_SECONDARY;
   op.place_group = SL_GROUP_SECONDARY;
   own.slice.shard_stride = own.slice.bytes;
-  return SL_EMIT(p, op, own, secondary_part(l, unit, SL_WRITE));
+  return SL_BUILD_EMIT(p, op, own, secondary_part(l, unit, SL_WRITE));
 }
 
-/* One coalesced all_gather of what is asked for over all ranks, or from the second copy, into new buffers. */
-static enum sl_status gather_from(struct sl_lowering *l, struct sl_program *p, enum sl_phase phase, bool secondary) {
-  struct sl_fetch *f = l->zero->fetch;
-  struct sl_op op = gather_op(l, phase, secondary, 0);
+/* One coalesced all_gather of what is asked for of a parameter group, over all that split it or from the second copy, into new
+ * buffers. */
+static enum sl_status gather_from(struct sl_lowering *l, struct sl_program *p, enum sl_phase phase, int group,
+                                  bool secondary) {
+  struct sl_gather *g = l->zero->gather;
+  const enum sl_group shard = l->pp_rank->layouts[group].group.shard;
+  struct sl_op op = gather_op(l, phase, secondary ? SL_GROUP_SECONDARY : shard, 0);
   int n = 0;
-  for (int i = 0; i < f->request_count; i++) {
-    const int unit = f->request[i].unit;
-    if (f->request[i].secondary != secondary) continue;
+  for (int i = 0; i < g->request_count; i++) {
+    const int unit = g->request[i].unit;
+    if (g->request[i].secondary != secondary || unit_of(l, unit)->group != group) continue;
     /* other micro-batches' forwards and backwards may stand between a forward and its backward */
-    SL_TRY(sl_lower_buffer(l, &f->live[unit], SL_SCOPE_WRITTEN, SL_CATEGORY_COMMUNICATION, l->dtype, whole_of(l, unit),
+    SL_TRY(sl_build_buffer(l, &g->live[unit], SL_SCOPE_WRITTEN, SL_CATEGORY_COMMUNICATION, l->dtype, whole_of(l, unit),
                            "%s.%s", name_of(l, unit), sl_phase_name(phase)));
-    f->live_numel += unit_of(l, unit)->numel;
+    g->live_numel += unit_of(l, unit)->numel;
     if (secondary)
       l->zero->wide[n++] = secondary_part(l, unit, SL_READ);
     else
       SL_TRY(device_part(l, p, unit, phase, &l->zero->wide[n++]));
-    l->zero->wide[n++] = sl_write(l, f->live[unit]);
+    l->zero->wide[n++] = sl_build_write(l, g->live[unit]);
     op.dim[0] += whole_of(l, unit);
   }
-  if (n > 0) SL_TRY(sl_lower_emit(p, op, n, l->zero->wide));
-  for (int i = 0; i < f->request_count && !secondary && f->secondary >= 0; i++) {
-    if (!f->request[i].secondary) SL_TRY(keep_secondary(l, p, f->request[i].unit, f->live[f->request[i].unit]));
+  if (n > 0) SL_TRY(sl_build_emit(p, op, n, l->zero->wide));
+  for (int i = 0; i < g->request_count && !secondary; i++) {
+    const int unit = g->request[i].unit;
+    if (g->request[i].secondary || unit_of(l, unit)->group != group || !has_secondary(l, unit)) continue;
+    SL_TRY(keep_secondary(l, p, unit, g->live[unit]));
   }
   return SL_OK;
 }
 
 /* Everything asked for. */
 static enum sl_status gather(struct sl_lowering *l, struct sl_program *p, enum sl_phase phase) {
-  SL_TRY(gather_from(l, p, phase, false));
-  SL_TRY(gather_from(l, p, phase, true));
-  l->zero->fetch->request_count = 0;
+  for (int g = 0; g < l->pp_rank->group_count; g++) {
+    SL_TRY(gather_from(l, p, phase, g, false));
+    SL_TRY(gather_from(l, p, phase, g, true));
+  }
+  l->zero->gather->request_count = 0;
   return SL_OK;
 }
 
 /* Read the trace ahead from where the last look-ahead stopped, up to a number of elements. */
 static void prefetch_elements(struct sl_lowering *l) {
-  struct sl_fetch *f = l->zero->fetch;
+  struct sl_gather *g = l->zero->gather;
   const struct sl_config *config = l->plan->config;
-  int64_t room = config->zero.max_live_parameters - f->live_numel;
+  int64_t room = config->zero.max_live_parameters - g->live_numel;
   if (room > config->zero.prefetch_bucket_size) room = config->zero.prefetch_bucket_size;
-  if (f->ahead <= f->cursor) f->ahead = f->cursor + 1;
-  for (int64_t asked = 0; f->ahead < f->use_count && asked < room; f->ahead++) {
-    const struct use *u = &f->uses[f->ahead];
-    for (int k = 0; k < u->count; k++) asked += request(l, u->unit[k], f->ahead);
+  if (g->ahead <= g->cursor) g->ahead = g->cursor + 1;
+  for (int64_t asked = 0; g->ahead < g->use_count && asked < room; g->ahead++) {
+    const struct use *u = &g->uses[g->ahead];
+    for (int k = 0; k < u->count; k++) asked += request(l, u->unit[k], g->ahead);
   }
 }
 
 /* The next unit of the trace that is not there, unless the look-ahead is on its way already. */
 static void prefetch_unit(struct sl_lowering *l) {
-  struct sl_fetch *f = l->zero->fetch;
-  const struct use *now = &f->uses[f->cursor];
-  for (size_t i = f->cursor + 1; i < f->use_count; i++) {
-    const struct use *u = &f->uses[i];
+  struct sl_gather *g = l->zero->gather;
+  const struct use *now = &g->uses[g->cursor];
+  for (size_t i = g->cursor + 1; i < g->use_count; i++) {
+    const struct use *u = &g->uses[i];
     for (int k = 0; k < u->count; k++) {
       if (u->unit[k] == now->unit[0]) continue;
       if (request(l, u->unit[k], i) > 0 || u->unit[k] != 0)
@@ -285,12 +306,12 @@ static void prefetch_unit(struct sl_lowering *l) {
   }
 }
 
-enum sl_status sl_fetch_before(struct sl_lowering *l, struct sl_program *p, enum sl_phase phase,
-                               const struct sl_draft *draft) {
-  struct sl_fetch *f = l->zero->fetch;
-  if (f->cursor == f->use_count || f->uses[f->cursor].draft != draft) return SL_OK;
-  const struct use *u = &f->uses[f->cursor];
-  for (int k = 0; k < u->count; k++) request(l, u->unit[k], f->cursor);
+enum sl_status sl_gather_before(struct sl_lowering *l, struct sl_program *p, enum sl_phase phase,
+                                const struct sl_draft *draft) {
+  struct sl_gather *g = l->zero->gather;
+  if (g->cursor == g->use_count || g->uses[g->cursor].draft != draft) return SL_OK;
+  const struct use *u = &g->uses[g->cursor];
+  for (int k = 0; k < u->count; k++) request(l, u->unit[k], g->cursor);
   SL_TRY(gather(l, p, phase));
   if (l->plan->strategy.prefetch_units) {
     prefetch_unit(l);
@@ -302,32 +323,32 @@ enum sl_status sl_fetch_before(struct sl_lowering *l, struct sl_program *p, enum
 
 /* Is `unit` used again before the strategy lets it go? */
 static bool stays(const struct sl_lowering *l, int unit) {
-  const struct sl_fetch *f = l->zero->fetch;
+  const struct sl_gather *g = l->zero->gather;
   const enum sl_release release = l->plan->strategy.release;
-  const size_t pass_end = f->cursor < f->forward_uses ? f->forward_uses : f->use_count;
-  const size_t end = release == SL_RELEASE_PASS && unit != 0 ? pass_end : f->use_count; /* FSDP keeps its root */
+  const size_t pass_end = g->cursor < g->forward_uses ? g->forward_uses : g->use_count;
+  const size_t end = release == SL_RELEASE_PASS && unit != 0 ? pass_end : g->use_count; /* FSDP keeps its root */
   int64_t distance = 0;
-  for (size_t i = f->cursor + 1; i < end; i++) {
+  for (size_t i = g->cursor + 1; i < end; i++) {
     if (release == SL_RELEASE_DISTANCE && distance >= l->plan->config->zero.max_reuse_distance) return false;
-    for (int k = 0; k < f->uses[i].count; k++) {
-      if (f->uses[i].unit[k] == unit) return true;
-      distance += unit_of(l, f->uses[i].unit[k])->numel;
+    for (int k = 0; k < g->uses[i].count; k++) {
+      if (g->uses[i].unit[k] == unit) return true;
+      distance += unit_of(l, g->uses[i].unit[k])->numel;
     }
   }
   return false;
 }
 
-void sl_fetch_after(struct sl_lowering *l, const struct sl_draft *draft) {
-  struct sl_fetch *f = l->zero->fetch;
-  if (f->cursor == f->use_count || f->uses[f->cursor].draft != draft) return;
-  const struct use *u = &f->uses[f->cursor];
+void sl_gather_after(struct sl_lowering *l, const struct sl_draft *draft) {
+  struct sl_gather *g = l->zero->gather;
+  if (g->cursor == g->use_count || g->uses[g->cursor].draft != draft) return;
+  const struct use *u = &g->uses[g->cursor];
   for (int k = 0; k < u->count; k++) {
     const int unit = u->unit[k];
-    if (f->live[unit] < 0 || stays(l, unit)) continue;
-    f->live[unit] = -1;
-    f->live_numel -= unit_of(l, unit)->numel;
+    if (g->live[unit] < 0 || stays(l, unit)) continue;
+    g->live[unit] = -1;
+    g->live_numel -= unit_of(l, unit)->numel;
   }
-  f->cursor++;
+  g->cursor++;
 }
 
 /* Which units the stage at hand reads. */
@@ -340,19 +361,19 @@ static void mark_used(const struct sl_lowering *l, const struct sl_drafts *draft
   }
 }
 
-enum sl_status sl_fetch_open_stage(struct sl_lowering *l) {
-  const struct sl_fetch *f = l->zero->fetch;
+enum sl_status sl_gather_open_stage(struct sl_lowering *l) {
+  const struct sl_gather *g = l->zero->gather;
   int32_t *used;
   enum sl_status status = SL_OK;
-  if (f == NULL || sl_fetch_traces(l)) return SL_OK;
-  SL_TRY(sl_calloc(&used, (size_t)l->pp_rank->layout.unit_count, sizeof *used));
+  if (g == NULL || sl_gather_traces(l)) return SL_OK;
+  SL_TRY(sl_calloc(&used, (size_t)l->pp_rank->unit_count, sizeof *used));
   mark_used(l, &l->stage->forward, used);
   mark_used(l, &l->stage->backward, used);
-  for (int i = 0; i < l->pp_rank->layout.unit_count; i++) {
-    if (!used[i] || f->persistent[i] >= 0) continue;
-    SL_GO(sl_lower_buffer(l, unsharded(l, i), SL_SCOPE_WRITTEN, SL_CATEGORY_COMMUNICATION, l->dtype, whole_of(l, i),
+  for (int i = 0; i < l->pp_rank->unit_count; i++) {
+    if (!used[i] || g->persistent[i] >= 0) continue;
+    SL_GO(sl_build_buffer(l, unsharded(l, i), SL_SCOPE_WRITTEN, SL_CATEGORY_COMMUNICATION, l->dtype, whole_of(l, i),
                           "%s.unsharded", name_of(l, i)));
-    sl_lower_slots(l, *unsharded(l, i), SL_SLOT_PARAMETER);
+    sl_build_slots(l, *unsharded(l, i), SL_SLOT_PARAMETER);
   }
 fail:
   free(used);
@@ -360,31 +381,40 @@ fail:
 }
 
 /* Parameters stay the same over a step, so only the first UNSHARD of a stage has to leave the secondary group. */
-enum sl_status sl_fetch_stage(struct sl_lowering *l, struct sl_program *p, bool again) {
-  const struct sl_fetch *f = l->zero->fetch;
-  for (int i = 0; i < l->pp_rank->layout.unit_count; i++) {
+enum sl_status sl_gather_stage(struct sl_lowering *l, struct sl_program *p, bool again) {
+  for (int i = 0; i < l->pp_rank->unit_count; i++) {
     if (*unsharded(l, i) < 0) continue;
-    const bool secondary = f->secondary >= 0 && again;
+    const bool secondary = has_secondary(l, i) && again;
+    const enum sl_group group = secondary ? SL_GROUP_SECONDARY : group_of(l, i)->shard;
     struct sl_operand part = {0};
     if (secondary)
       part = secondary_part(l, i, SL_READ);
     else
       SL_TRY(device_part(l, p, i, SL_PHASE_FORWARD, &part));
-    SL_TRY(SL_EMIT(p, gather_op(l, SL_PHASE_FORWARD, secondary, whole_of(l, i)), part, sl_write(l, *unsharded(l, i))));
-    if (f->secondary >= 0 && !again) SL_TRY(keep_secondary(l, p, i, *unsharded(l, i)));
+    SL_TRY(SL_BUILD_EMIT(p, gather_op(l, SL_PHASE_FORWARD, group, whole_of(l, i)), part,
+                         sl_build_write(l, *unsharded(l, i))));
+    if (has_secondary(l, i) && !again) SL_TRY(keep_secondary(l, p, i, *unsharded(l, i)));
   }
   return SL_OK;
 }
 
-enum sl_status sl_fetch_persistent(struct sl_lowering *l, struct sl_program *p, enum sl_phase phase) {
-  const struct sl_fetch *f = l->zero->fetch;
-  struct sl_op op = sl_zero_collective(l, SL_OP_ALL_GATHER, SL_GROUP_SHARD, l->dtype, phase, SL_PAYLOAD_PARAMETER, 0);
+/* Of one parameter group, in one coalesced call. */
+static enum sl_status gather_group(struct sl_lowering *l, struct sl_program *p, enum sl_phase phase,
+                                   const struct sl_layout *layout) {
+  const struct sl_gather *g = l->zero->gather;
+  struct sl_op op =
+      sl_zero_collective(l, SL_OP_ALL_GATHER, layout->group.shard, l->dtype, phase, SL_PAYLOAD_PARAMETER, 0);
   int n = 0;
-  for (int i = 0; i < l->pp_rank->layout.unit_count; i++) {
-    if (f->persistent[i] < 0) continue;
+  for (int i = layout->first_unit; i < layout->first_unit + layout->unit_count; i++) {
+    if (g->persistent[i] < 0) continue;
     SL_TRY(device_part(l, p, i, phase, &l->zero->wide[n++]));
-    l->zero->wide[n++] = sl_write(l, f->persistent[i]);
+    l->zero->wide[n++] = sl_build_write(l, g->persistent[i]);
     op.dim[0] += whole_of(l, i);
   }
-  return n > 0 ? sl_lower_emit(p, op, n, l->zero->wide) : SL_OK;
+  return n > 0 ? sl_build_emit(p, op, n, l->zero->wide) : SL_OK;
+}
+
+enum sl_status sl_gather_persistent(struct sl_lowering *l, struct sl_program *p, enum sl_phase phase) {
+  for (int g = 0; g < l->pp_rank->group_count; g++) SL_TRY(gather_group(l, p, phase, &l->pp_rank->layouts[g]));
+  return SL_OK;
 }

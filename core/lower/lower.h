@@ -4,22 +4,23 @@
 #define SL_CORE_LOWER_LOWER_H
 
 #include "core/lower/build.h"
+#include "core/lower/reduce.h"
 #include "core/lower/update.h"
 #include "core/lower/zero.h"
 
 struct sl_zero {
   struct sl_reduce *reduce;
-  struct sl_fetch *fetch;  /* NULL: parameters are whole */
-  struct sl_operand *wide; /* room for the operands of a coalesced call */
+  struct sl_gather *gather; /* NULL: parameters are whole */
+  struct sl_operand *wide;  /* room for the operands of a coalesced call */
 };
 
 /* An op on the compute lane / a collective on its group's lane, everything else at its default. */
 struct sl_op sl_zero_op(enum sl_op_kind kind, enum sl_dtype dtype, enum sl_phase phase, int64_t count);
 struct sl_op sl_zero_collective(const struct sl_lowering *lowering, enum sl_op_kind kind, enum sl_group group,
                                 enum sl_dtype dtype, enum sl_phase phase, enum sl_payload payload, int64_t count);
-/* A run of a buffer that moves with the rank's place in the shard group: `count` elements from `first`, one run a member. */
-struct sl_operand sl_zero_own(const struct sl_lowering *lowering, int32_t buffer, enum sl_access access, int64_t first,
-                              int64_t count);
+/* This rank's part of a unit in a whole buffer, which moves with its place in the shard group of the unit's parameters. */
+struct sl_operand sl_zero_own(const struct sl_lowering *lowering, int32_t buffer, enum sl_access access,
+                              const struct sl_unit *unit);
 /* target = source, or += with `add`; both sides keep their own element types. The lane follows from where they stand: the
  * compute lane inside a space, a copy lane between the device and host memory. */
 enum sl_status sl_zero_convert(const struct sl_lowering *lowering, struct sl_program *program, struct sl_operand source,
@@ -28,41 +29,29 @@ enum sl_status sl_zero_convert(const struct sl_lowering *lowering, struct sl_pro
 enum sl_status sl_zero_state(struct sl_lowering *lowering, enum sl_role role, enum sl_role_form form,
                              enum sl_scope scope, enum sl_category category, enum sl_dtype dtype, const char *name);
 
-/* ---- reduction ---- */
-/* Gradient buffers. Buckets need the backward's drafts: they are planned at the first backward. */
-enum sl_status sl_reduce_open(struct sl_lowering *lowering);
-void sl_reduce_close(struct sl_lowering *lowering);
-/* A backward (or the W half of one) of the stage at hand starts. */
-enum sl_status sl_reduce_begin(struct sl_lowering *lowering, struct sl_pass pass);
-/* Bind the gradient operands of a draft; what kernels write may be a temporary of their own type. */
-enum sl_status sl_reduce_bind(struct sl_lowering *lowering, struct sl_draft *draft);
-/* After the draft's op was appended: move temporaries on and launch every bucket whose last gradient it made. */
-enum sl_status sl_reduce_after(struct sl_lowering *lowering, struct sl_program *program, const struct sl_draft *draft);
-enum sl_status sl_reduce_end(struct sl_lowering *lowering, struct sl_program *program);
-
 /* ---- gathering of sharded parameters ---- */
 /* Without a pipeline a trace of one micro-batch's uses, forward then backward, decides what to gather before an op and what
  * to let go after it. With one, forward and backward of many micro-batches stand between, and the schedule says when a whole
  * stage is gathered (UNSHARD); so too where a backward comes in halves, between which anything may stand. */
-enum sl_status sl_fetch_open(struct sl_lowering *lowering);
-void sl_fetch_close(struct sl_lowering *lowering);
+enum sl_status sl_gather_open(struct sl_lowering *lowering);
+void sl_gather_close(struct sl_lowering *lowering);
 /* Are parameters gathered op by op? */
-bool sl_fetch_traces(const struct sl_lowering *lowering);
+bool sl_gather_traces(const struct sl_lowering *lowering);
 /* Room for what UNSHARD gathers of the stage at hand, whose drafts are there. */
-enum sl_status sl_fetch_open_stage(struct sl_lowering *lowering);
+enum sl_status sl_gather_open_stage(struct sl_lowering *lowering);
 /* Gather all of the stage at hand, one call for each unit; `again`: the step has done so before. */
-enum sl_status sl_fetch_stage(struct sl_lowering *lowering, struct sl_program *program, bool again);
+enum sl_status sl_gather_stage(struct sl_lowering *lowering, struct sl_program *program, bool again);
 /* Start of a forward; start of its backward (what the forward kept is still there). */
-enum sl_status sl_fetch_begin(struct sl_lowering *lowering);
-enum sl_status sl_fetch_resume(struct sl_lowering *lowering);
+enum sl_status sl_gather_begin(struct sl_lowering *lowering);
+enum sl_status sl_gather_resume(struct sl_lowering *lowering);
 /* Append the gathers that `draft` and the look-ahead ask for; afterwards let go of what is not needed soon. */
-enum sl_status sl_fetch_before(struct sl_lowering *lowering, struct sl_program *program, enum sl_phase phase,
-                               const struct sl_draft *draft);
-void sl_fetch_after(struct sl_lowering *lowering, const struct sl_draft *draft);
+enum sl_status sl_gather_before(struct sl_lowering *lowering, struct sl_program *program, enum sl_phase phase,
+                                const struct sl_draft *draft);
+void sl_gather_after(struct sl_lowering *lowering, const struct sl_draft *draft);
 /* Bind a parameter operand to where the tensor stands whole right now. */
-void sl_fetch_bind(const struct sl_lowering *lowering, struct sl_operand *operand);
+void sl_gather_bind(const struct sl_lowering *lowering, struct sl_operand *operand);
 /* Gather the parameters that stay whole, after an update or initialisation. */
-enum sl_status sl_fetch_persistent(struct sl_lowering *lowering, struct sl_program *program, enum sl_phase phase);
+enum sl_status sl_gather_persistent(struct sl_lowering *lowering, struct sl_program *program, enum sl_phase phase);
 
 /* ---- update ---- */
 enum sl_status sl_update_open(struct sl_lowering *lowering);

@@ -43,7 +43,7 @@ static enum sl_status lower_transfer(struct sl_lowering *l, struct sl_program *p
   const struct sl_stage *c = l->stage->stage;
   /* what passes behind a stage, or in front of it */
   const bool behind = a->kind == SL_ACTION_SEND_F || a->kind == SL_ACTION_RECV_B;
-  const int64_t count = sl_stream_count(l->plan, behind ? c->first_layer + c->layer_count : c->first_layer);
+  const int64_t count = sl_build_stream_count(l->plan, behind ? c->first_layer + c->layer_count : c->first_layer);
   const enum sl_slot slot = !forward ? SL_SLOT_DX : send ? SL_SLOT_OUT : SL_SLOT_IN;
   const int own = c->rank, peer = l->plan->stages[sl_action_peer_stage(a)].rank;
   const bool up = goes_up(l->plan->pp, send ? own : peer, send ? peer : own, forward);
@@ -59,7 +59,7 @@ static enum sl_status lower_transfer(struct sl_lowering *l, struct sl_program *p
                            .tensor = -1,
                            .layer = c->first_layer,
                            .peer = peer};
-  return SL_EMIT(p, op, sl_stream(l, slot, send ? SL_READ : SL_WRITE, count));
+  return SL_BUILD_EMIT(p, op, sl_build_stream(l, slot, send ? SL_READ : SL_WRITE, count));
 }
 
 static enum sl_status lower_action(struct walk *w, const struct sl_action *a, struct sl_pass pass) {
@@ -82,7 +82,7 @@ static enum sl_status lower_action(struct walk *w, const struct sl_action *a, st
     return lower_transfer(l, w->p, a);
   case SL_ACTION_STEP:
     SL_TRY(sl_update_step(l, w->p));
-    return sl_lower_join(w->p, SL_PHASE_STEP);
+    return sl_build_join(w->p, SL_PHASE_STEP);
   default:
     /* RESHARD ends lives, which their last use does; REDUCE_GRAD stands behind a stage's last backward, which has launched
      * the reductions as its gradients were made */
@@ -148,7 +148,7 @@ static enum sl_status emit(struct walk *w, const struct sl_action *a, int local)
   if (contributes(a->kind)) w->l->stages[local].passes++;
   if (a->kind == SL_ACTION_UNSHARD) w->l->stages[local].gathered = true;
   if (s->count == 0) return SL_OK;
-  SL_TRY(sl_lower_instance(p, *a, s->first, s->count));
+  SL_TRY(sl_build_instance(p, *a, s->first, s->count));
   if (a->kind != SL_ACTION_STEP)
     p->instances[p->instance_count - 1].slots = (int32_t)p->slot_count - sl_slots_count(w->l);
   return SL_OK;

@@ -18,7 +18,7 @@ static bool keeps_master(const struct sl_lowering *l) {
 static enum sl_status optimizer_state(struct sl_lowering *l, enum sl_role role, const char *name) {
   const enum sl_role_form form = l->plan->strategy.shard_optimizer ? SL_FORM_SHARD : SL_FORM_WHOLE;
   SL_TRY(sl_zero_state(l, role, form, SL_SCOPE_PERSISTENT, SL_CATEGORY_OPTIMIZER, SL_F32, name));
-  if (offloaded(l)) sl_lower_move(l, l->rank_class->role[role].buffer, SL_SPACE_HOST);
+  if (offloaded(l)) sl_build_move(l, l->rank_class->role[role].buffer, SL_SPACE_HOST);
   return SL_OK;
 }
 
@@ -32,25 +32,31 @@ enum sl_status sl_update_open(struct sl_lowering *l) {
   return optimizer_state(l, SL_ROLE_MOMENT2, "exp_avg_sq");
 }
 
-/* A run that a rank answers for: all of a member's shard at once, or a unit's part of it. */
+/* A run of a parameter group that a rank answers for: all of a member's shard at once, or a unit's part of it. */
 struct run {
+  const struct sl_layout *layout;
   const struct sl_unit *unit; /* NULL: the whole shard */
   int64_t count;
 };
 
-/* Number of runs, and run `i`. Shards that stand contiguous on both sides are one run. */
-static int run_count(const struct sl_lowering *l, bool contiguous) {
-  return contiguous || l->pp_rank->layout.members == 1 ? 1 : l->pp_rank->layout.unit_count;
+/* Number of runs of a group, and run `i`. Shards that stand contiguous on both sides are one run. */
+static int run_count(const struct sl_layout *layout, bool contiguous) {
+  return contiguous || layout->group.members == 1 ? 1 : layout->unit_count;
 }
 
-static struct run run_at(const struct sl_lowering *l, bool contiguous, int i) {
-  const struct sl_layout *layout = &l->pp_rank->layout;
-  if (run_count(l, contiguous) == 1 && (contiguous || layout->members == 1)) {
-    return (struct run){.count = l->member >= 0 ? sl_layout_shard(layout, l->member) : layout->shard_numel};
+static struct run run_at(const struct sl_lowering *l, const struct sl_layout *layout, bool contiguous, int i) {
+  if (contiguous || layout->group.members == 1) {
+    const bool differ = l->member >= 0; /* members that differ have units with owners, of one group */
+    return (struct run){layout, NULL, differ ? sl_layout_shard(l->pp_rank, l->member) : layout->shard_numel};
   }
-  const struct sl_unit *u = &layout->units[i];
+  const struct sl_unit *u = &l->pp_rank->units[layout->first_unit + i];
   const bool owned = u->owner < 0 || u->owner == l->member;
-  return (struct run){.unit = u, .count = owned ? u->part : 0};
+  return (struct run){layout, u, owned ? u->part : 0};
+}
+
+/* The part of a unit that every member has one of. */
+static struct run part_of(const struct sl_lowering *l, const struct sl_unit *u) {
+  return (struct run){sl_layout_of(l->pp_rank, u), u, u->part};
 }
 
 /* The operand of a state that a run covers, whatever the state's form. */
@@ -59,11 +65,10 @@ static struct sl_operand state_run(const struct sl_lowering *l, enum sl_role rol
   const int32_t buffer = l->rank_class->role[role].buffer;
   const struct sl_unit *u = run.unit;
   if (l->rank_class->role[role].form == SL_FORM_SHARD) {
-    return sl_part(l, buffer, access, u != NULL ? u->shard_offset : 0, run.count);
+    return sl_build_part(l, buffer, access, u != NULL ? u->shard_offset : run.layout->shard_first, run.count);
   }
-  if (u == NULL) return sl_part(l, buffer, access, 0, run.count);
-  return u->owner >= 0 ? sl_part(l, buffer, access, u->first, run.count)
-                       : sl_zero_own(l, buffer, access, u->first, run.count);
+  if (u == NULL) return sl_build_part(l, buffer, access, run.layout->first, run.count);
+  return u->owner >= 0 ? sl_build_part(l, buffer, access, u->first, run.count) : sl_zero_own(l, buffer, access, u);
 }
 
 /* ---- norm and control ---- */
@@ -74,62 +79,76 @@ static int copies(const struct sl_lowering *l, int placed) {
   return (t->replicated ? l->plan->tp : 1) * (t->tied ? 2 : 1);
 }
 
-/* Squares of `gradient`, `count` elements; a whole gradient stands on all dp ranks, a shard on dp / shard of them. With hi >
- * 0 only elements [lo, hi) of a unit count, of which the operand is one member's part. */
-static enum sl_status emit_squares(struct sl_lowering *l, struct sl_program *p, struct sl_operand gradient,
-                                   int64_t count, int times, int64_t lo, int64_t hi) {
-  const struct sl_buffer from = l->rank_class->buffers[gradient.buffer];
+/* Squares to be summed: of `count` elements of a gradient, each of which all ranks together count `times` as often as their group
+ * has it. With hi > 0 only elements [lo, hi) of a unit count, of which the operand is one member's part. */
+struct squares {
+  const struct sl_param_group *group;
+  struct sl_operand gradient;
+  int64_t count, lo, hi;
+  int times;
+};
+
+/* A whole gradient stands on all ranks of its group, a shard on ranks / members of them. */
+static enum sl_status emit_squares(struct sl_lowering *l, struct sl_program *p, struct squares s) {
+  const struct sl_buffer from = l->rank_class->buffers[s.gradient.buffer];
   const bool whole = l->rank_class->role[SL_ROLE_GRAD].form == SL_FORM_WHOLE;
-  struct sl_op op = sl_zero_op(SL_OP_NORM, from.dtype, SL_PHASE_STEP, count);
+  struct sl_op op = sl_zero_op(SL_OP_NORM, from.dtype, SL_PHASE_STEP, s.count);
   int32_t scratch;
-  op.scale = (whole ? 1.0 : (double)l->plan->shard) / l->plan->dp / times;
-  op.place_group = SL_GROUP_SHARD;
-  if (hi > 0) {
+  op.scale = (whole ? 1.0 : (double)s.group->members) / s.group->ranks / s.times;
+  op.place_group = s.group->shard;
+  if (s.hi > 0) {
     op.flags |= SL_OP_SHARE_RANGE;
-    op.dim[1] = lo, op.dim[2] = hi, op.dim[3] = count;
+    op.dim[1] = s.lo, op.dim[2] = s.hi, op.dim[3] = s.count;
   }
   if (from.space == SL_SPACE_HOST) op.lane = SL_LANE_HOST;
-  SL_TRY(sl_lower_buffer(l, &scratch, SL_SCOPE_PROGRAM, SL_CATEGORY_WORKSPACE, SL_U8, sl_op_workspace(&op, 1),
+  SL_TRY(sl_build_buffer(l, &scratch, SL_SCOPE_PROGRAM, SL_CATEGORY_WORKSPACE, SL_U8, sl_op_workspace(&op, 1),
                          "norm.scratch"));
-  return SL_EMIT(p, op, gradient, sl_update(l, l->rank_class->control), sl_write(l, scratch));
+  return SL_BUILD_EMIT(p, op, s.gradient, sl_build_update(l, l->rank_class->control), sl_build_write(l, scratch));
 }
 
-/* The squares of tensors first .. end - 1, which are counted equally often: whole, or their cut of each unit. */
+/* The squares of tensors first .. end - 1 of a group, which are counted equally often: whole, or their cut of each unit. */
 static enum sl_status square_stretch(struct sl_lowering *l, struct sl_program *p, int first, int end) {
-  const struct sl_layout *layout = &l->pp_rank->layout;
   const struct sl_placed *t = l->pp_rank->tensors;
   const int64_t lo = t[first].flat, hi = t[end - 1].flat + t[end - 1].numel;
-  const int times = copies(l, first);
+  struct squares s = {.group = &l->pp_rank->layouts[t[first].group].group, .times = copies(l, first)};
   if (l->rank_class->role[SL_ROLE_GRAD].form == SL_FORM_WHOLE) {
-    const int32_t grad = l->rank_class->role[SL_ROLE_GRAD].buffer;
-    return emit_squares(l, p, sl_part(l, grad, SL_READ, lo, hi - lo), hi - lo, times, 0, 0);
+    s.count = hi - lo;
+    s.gradient = sl_build_part(l, l->rank_class->role[SL_ROLE_GRAD].buffer, SL_READ, lo, s.count);
+    return emit_squares(l, p, s);
   }
   for (int k = t[first].unit; k <= t[end - 1].unit; k++) {
-    const struct sl_unit *u = &layout->units[k];
-    const struct sl_operand own = state_run(l, SL_ROLE_GRAD, SL_READ, (struct run){u, u->part});
+    const struct sl_unit *u = &l->pp_rank->units[k];
     const int64_t from = lo > u->first ? lo - u->first : 0, to = hi < u->first + u->numel ? hi - u->first : u->numel;
     const bool cut = from > 0 || to < u->numel;
-    SL_TRY(emit_squares(l, p, own, u->part, times, cut ? from : 0, cut ? to : 0));
+    s.gradient = state_run(l, SL_ROLE_GRAD, SL_READ, part_of(l, u));
+    s.count = u->part, s.lo = cut ? from : 0, s.hi = cut ? to : 0;
+    SL_TRY(emit_squares(l, p, s));
+  }
+  return SL_OK;
+}
+
+/* A group whose every element counts once: in as few runs as there are. */
+static enum sl_status square_group(struct sl_lowering *l, struct sl_program *p, const struct sl_layout *layout) {
+  const enum sl_role_form form = l->rank_class->role[SL_ROLE_GRAD].form;
+  const bool contiguous = form != SL_FORM_SHARD_IN_FLAT;
+  for (int i = 0; i < run_count(layout, contiguous) && layout->tensor_count > 0; i++) {
+    struct run run = run_at(l, layout, contiguous, i);
+    if (form == SL_FORM_WHOLE) run.count = layout->padded;
+    const struct sl_operand gradient = state_run(l, SL_ROLE_GRAD, SL_READ, run);
+    SL_TRY(emit_squares(
+        l, p, (struct squares){.group = &layout->group, .gradient = gradient, .count = run.count, .times = 1}));
   }
   return SL_OK;
 }
 
 static enum sl_status emit_norm(struct sl_lowering *l, struct sl_program *p) {
-  const enum sl_role_form form = l->rank_class->role[SL_ROLE_GRAD].form;
-  const bool contiguous = form != SL_FORM_SHARD_IN_FLAT;
+  const struct sl_placed *t = l->pp_rank->tensors;
   const int n = l->pp_rank->tensor_count;
-  int end = 1;
-  while (end < n && copies(l, end) == copies(l, 0)) end++;
-  if (end == n && copies(l, 0) == 1) { /* everything counts alike: in as few runs as there are */
-    for (int i = 0; i < run_count(l, contiguous); i++) {
-      struct run run = run_at(l, contiguous, i);
-      if (form == SL_FORM_WHOLE) run.count = l->pp_rank->layout.padded;
-      SL_TRY(emit_squares(l, p, state_run(l, SL_ROLE_GRAD, SL_READ, run), run.count, 1, 0, 0));
-    }
-    return SL_OK;
-  }
-  for (int first = 0; first < n; first = end) {
-    for (end = first + 1; end < n && copies(l, end) == copies(l, first);) end++;
+  int once = 0;
+  while (once < n && copies(l, once) == 1) once++;
+  for (int g = 0; g < l->pp_rank->group_count && once == n; g++) SL_TRY(square_group(l, p, &l->pp_rank->layouts[g]));
+  for (int first = 0, end; first < n && once < n; first = end) {
+    for (end = first + 1; end < n && copies(l, end) == copies(l, first) && t[end].group == t[first].group;) end++;
     SL_TRY(square_stretch(l, p, first, end));
   }
   return SL_OK;
@@ -137,54 +156,59 @@ static enum sl_status emit_norm(struct sl_lowering *l, struct sl_program *p) {
 
 /* ---- sums beyond the shard group ---- */
 
-/* An own part of the gradient for each unit, or, where it is contiguous, all of it; `only` >= 0: that tensor's unit. */
-static int gradient_parts(const struct sl_lowering *l, int only, int64_t *count) {
-  const enum sl_role_form form = l->rank_class->role[SL_ROLE_GRAD].form;
-  int n = 0;
-  *count = 0;
-  if (form == SL_FORM_WHOLE) {
-    const struct sl_placed *t = &l->pp_rank->tensors[only];
-    *count = t->numel;
-    l->zero->wide[n++] = sl_part(l, l->rank_class->role[SL_ROLE_GRAD].buffer, SL_READ_WRITE, t->flat, t->numel);
-    return n;
-  }
-  for (int k = 0; k < l->pp_rank->layout.unit_count; k++) {
-    const struct sl_unit *u = &l->pp_rank->layout.units[k];
-    if (only >= 0 && k != l->pp_rank->tensors[only].unit) continue;
-    l->zero->wide[n++] = state_run(l, SL_ROLE_GRAD, SL_READ_WRITE, (struct run){u, u->part});
-    *count += u->part;
-  }
-  return n;
-}
-
-static enum sl_status sum_gradient(struct sl_lowering *l, struct sl_program *p, enum sl_group group, int only) {
-  int64_t count;
+/* An all_reduce over `group` of the `n` gradient runs in zero->wide, `count` elements of tensors of `layout`. */
+static enum sl_status sum_wide(struct sl_lowering *l, struct sl_program *p, enum sl_group group,
+                               const struct sl_layout *layout, int n, int64_t count) {
   const enum sl_dtype type = l->rank_class->buffers[l->rank_class->role[SL_ROLE_GRAD].buffer].dtype;
-  const int n = gradient_parts(l, only, &count);
   struct sl_op op = sl_zero_collective(l, SL_OP_ALL_REDUCE, group, type, SL_PHASE_STEP, SL_PAYLOAD_GRADIENT, count);
-  op.place_group = SL_GROUP_SHARD;
-  return sl_lower_emit(p, op, n, l->zero->wide);
+  op.place_group = layout->group.shard;
+  return n > 0 ? sl_build_emit(p, op, n, l->zero->wide) : SL_OK;
 }
 
-/* Hybrid sharding: own parts over the replicas of the shard group, once a step. A tied embedding: over the two pipeline ranks
- * that hold it (Megatron-LM's embedding group). */
+/* Own parts of `units` units. */
+static enum sl_status sum_parts(struct sl_lowering *l, struct sl_program *p, enum sl_group group, int first,
+                                int units) {
+  int64_t count = 0;
+  for (int k = 0; k < units; k++) {
+    const struct run part = part_of(l, &l->pp_rank->units[first + k]);
+    l->zero->wide[k] = state_run(l, SL_ROLE_GRAD, SL_READ_WRITE, part);
+    count += part.count;
+  }
+  if (units == 0) return SL_OK;
+  return sum_wide(l, p, group, sl_layout_of(l->pp_rank, &l->pp_rank->units[first]), units, count);
+}
+
+/* A tied embedding: over the two pipeline ranks that hold it (Megatron-LM's embedding group). */
+static enum sl_status sum_tied(struct sl_lowering *l, struct sl_program *p, const struct sl_placed *t) {
+  const int32_t grad = l->rank_class->role[SL_ROLE_GRAD].buffer;
+  if (l->rank_class->role[SL_ROLE_GRAD].form != SL_FORM_WHOLE) return sum_parts(l, p, SL_GROUP_EMBED, t->unit, 1);
+  l->zero->wide[0] = sl_build_part(l, grad, SL_READ_WRITE, t->flat, t->numel);
+  return sum_wide(l, p, SL_GROUP_EMBED, &l->pp_rank->layouts[t->group], 1, t->numel);
+}
+
+/* Hybrid sharding: own parts over the replicas of the shard group, once a step. */
 static enum sl_status emit_sums(struct sl_lowering *l, struct sl_program *p) {
   const struct sl_strategy *s = &l->plan->strategy;
   const bool owned = s->shard_optimizer && s->units != SL_UNITS_OWNER;
-  if (owned && l->plan->shard < l->plan->dp) SL_TRY(sum_gradient(l, p, SL_GROUP_REPLICATE, -1));
+  for (int g = 0; g < l->pp_rank->group_count && owned; g++) {
+    const struct sl_layout *layout = &l->pp_rank->layouts[g];
+    if (layout->group.members == layout->group.ranks) continue;
+    SL_TRY(sum_parts(l, p, layout->group.replicate, layout->first_unit, layout->unit_count));
+  }
   for (int i = 0; i < l->pp_rank->tensor_count; i++) {
-    if (l->pp_rank->tensors[i].tied) SL_TRY(sum_gradient(l, p, SL_GROUP_EMBED, i));
+    if (l->pp_rank->tensors[i].tied) SL_TRY(sum_tied(l, p, &l->pp_rank->tensors[i]));
   }
   return SL_OK;
 }
 
-/* Sum the loss, the squares and the overflow flag over the world, then let the control block decide. */
+/* Sum the loss, the squares and the overflow flag over the world, then let the step state decide. */
 static enum sl_status emit_control(struct sl_lowering *l, struct sl_program *p) {
   const int32_t control = l->rank_class->control;
   const struct sl_op sum = sl_zero_collective(l, SL_OP_ALL_REDUCE, SL_GROUP_WORLD, SL_F64, SL_PHASE_STEP,
-                                              SL_PAYLOAD_SCALAR, SL_CONTROL_REDUCED);
-  if (l->plan->world > 1) SL_TRY(SL_EMIT(p, sum, sl_part(l, control, SL_READ_WRITE, 0, SL_CONTROL_REDUCED)));
-  return SL_EMIT(p, sl_zero_op(SL_OP_CONTROL, SL_F64, SL_PHASE_STEP, 0), sl_update(l, control));
+                                              SL_PAYLOAD_SCALAR, SL_STEP_STATE_REDUCED);
+  if (l->plan->world > 1)
+    SL_TRY(SL_BUILD_EMIT(p, sum, sl_build_part(l, control, SL_READ_WRITE, 0, SL_STEP_STATE_REDUCED)));
+  return SL_BUILD_EMIT(p, sl_zero_op(SL_OP_CONTROL, SL_F64, SL_PHASE_STEP, 0), sl_build_update(l, control));
 }
 
 /* ---- update ---- */
@@ -193,10 +217,10 @@ static enum sl_status emit_control(struct sl_lowering *l, struct sl_program *p) 
 static enum sl_status gradient_to_host(struct sl_lowering *l, struct sl_program *p, struct run run,
                                        struct sl_operand *grad) {
   int32_t copy;
-  SL_TRY(sl_lower_buffer(l, &copy, SL_SCOPE_PROGRAM, SL_CATEGORY_GRADIENT, SL_F32, run.count, "grad.host"));
-  sl_lower_move(l, copy, SL_SPACE_HOST);
-  SL_TRY(sl_zero_convert(l, p, *grad, sl_write(l, copy), run.count, false));
-  *grad = sl_read(l, copy);
+  SL_TRY(sl_build_buffer(l, &copy, SL_SCOPE_PROGRAM, SL_CATEGORY_GRADIENT, SL_F32, run.count, "grad.host"));
+  sl_build_move(l, copy, SL_SPACE_HOST);
+  SL_TRY(sl_zero_convert(l, p, *grad, sl_build_write(l, copy), run.count, false));
+  *grad = sl_build_read(l, copy);
   return SL_OK;
 }
 
@@ -206,9 +230,9 @@ static enum sl_status parameter_target(struct sl_lowering *l, struct run run, st
   *target = state_run(l, SL_ROLE_PARAM, SL_WRITE, run);
   *staged = offloaded(l) && !l->plan->strategy.offload_params;
   if (!*staged) return SL_OK;
-  SL_TRY(sl_lower_buffer(l, &stage, SL_SCOPE_PROGRAM, SL_CATEGORY_PARAMETER, l->dtype, run.count, "param.host"));
-  sl_lower_move(l, stage, SL_SPACE_HOST);
-  *target = sl_write(l, stage);
+  SL_TRY(sl_build_buffer(l, &stage, SL_SCOPE_PROGRAM, SL_CATEGORY_PARAMETER, l->dtype, run.count, "param.host"));
+  sl_build_move(l, stage, SL_SPACE_HOST);
+  *target = sl_build_write(l, stage);
   return SL_OK;
 }
 
@@ -221,7 +245,7 @@ static enum sl_status emit_update_run(struct sl_lowering *l, struct sl_program *
   bool staged = false;
   int n = 0;
   if (offloaded(l)) op.lane = SL_LANE_HOST;
-  op.place_group = SL_GROUP_SHARD;
+  op.place_group = run.layout->group.shard;
   if (offloaded(l) && l->rank_class->buffers[grad.buffer].space == SL_SPACE_DEVICE)
     SL_TRY(gradient_to_host(l, p, run, &grad));
   operands[n++] = state_run(l, master ? SL_ROLE_MASTER : SL_ROLE_PARAM, SL_READ_WRITE, run);
@@ -231,22 +255,25 @@ static enum sl_status emit_update_run(struct sl_lowering *l, struct sl_program *
     operands[n++] = state_run(l, (enum sl_role)role, SL_READ_WRITE, run);
     if (op.kind == SL_OP_SGD) op.flags |= SL_OP_MOMENTUM;
   }
-  operands[n++] = sl_read(l, l->rank_class->control);
+  operands[n++] = sl_build_read(l, l->rank_class->control);
   if (master) {
     SL_TRY(parameter_target(l, run, &target, &staged));
     op.flags |= SL_OP_PARAM_COPY;
     operands[n++] = target;
   }
-  SL_TRY(sl_lower_emit(p, op, n, operands));
+  SL_TRY(sl_build_emit(p, op, n, operands));
   if (!staged) return SL_OK;
   return sl_zero_convert(l, p, target, state_run(l, SL_ROLE_PARAM, SL_WRITE, run), run.count, false);
 }
 
 static enum sl_status emit_update(struct sl_lowering *l, struct sl_program *p) {
   const bool contiguous = l->rank_class->role[SL_ROLE_PARAM].form == SL_FORM_SHARD;
-  for (int i = 0; i < run_count(l, contiguous); i++) {
-    const struct run run = run_at(l, contiguous, i);
-    if (run.count > 0) SL_TRY(emit_update_run(l, p, run));
+  for (int g = 0; g < l->pp_rank->group_count; g++) {
+    const struct sl_layout *layout = &l->pp_rank->layouts[g];
+    for (int i = 0; i < run_count(layout, contiguous); i++) {
+      const struct run run = run_at(l, layout, contiguous, i);
+      if (run.count > 0) SL_TRY(emit_update_run(l, p, run));
+    }
   }
   return SL_OK;
 }
@@ -256,7 +283,8 @@ static enum sl_status emit_update(struct sl_lowering *l, struct sl_program *p) {
 /* A flat partition, allgather_bucket_size elements at a time: the same run of every member's part in each call, as DeepSpeed's
  * all_gather_dp_groups cuts them. */
 static enum sl_status gather_flat(struct sl_lowering *l, struct sl_program *p, const struct sl_unit *u) {
-  const int members = l->pp_rank->layout.members;
+  const struct sl_param_group *group = &sl_layout_of(l->pp_rank, u)->group;
+  const int members = group->members;
   const int32_t param = l->rank_class->role[SL_ROLE_PARAM].buffer;
   const int64_t part = u->part, limit = l->plan->config->zero.allgather_bucket_size;
   int64_t chunks = limit > 0 ? part * members / limit : part;
@@ -264,13 +292,13 @@ static enum sl_status gather_flat(struct sl_lowering *l, struct sl_program *p, c
   if (chunks > part) chunks = part;
   for (int64_t i = 0; i < chunks; i++) {
     const int64_t lo = i * (part / chunks), hi = i + 1 == chunks ? part : lo + part / chunks;
-    struct sl_op op = sl_zero_collective(l, SL_OP_ALL_GATHER, SL_GROUP_SHARD, l->dtype, SL_PHASE_STEP,
+    struct sl_op op = sl_zero_collective(l, SL_OP_ALL_GATHER, group->shard, l->dtype, SL_PHASE_STEP,
                                          SL_PAYLOAD_PARAMETER, (hi - lo) * members);
-    op.place_group = SL_GROUP_SHARD;
+    op.place_group = group->shard;
     op.flags |= SL_OP_SHARE_CHUNK;
     op.dim[1] = lo, op.dim[2] = hi, op.dim[3] = part;
-    SL_TRY(SL_EMIT(p, op, sl_zero_own(l, param, SL_READ, u->first, part),
-                   sl_part(l, param, SL_WRITE, u->first, part * members)));
+    SL_TRY(SL_BUILD_EMIT(p, op, sl_zero_own(l, param, SL_READ, u),
+                         sl_build_part(l, param, SL_WRITE, u->first, part * members)));
   }
   return SL_OK;
 }
@@ -278,16 +306,16 @@ static enum sl_status gather_flat(struct sl_lowering *l, struct sl_program *p, c
 /* One unit: gathered from its parts, or broadcast by its owner. */
 static enum sl_status gather_unit(struct sl_lowering *l, struct sl_program *p, const struct sl_unit *u) {
   const int32_t param = l->rank_class->role[SL_ROLE_PARAM].buffer;
-  const int64_t whole = u->owner >= 0 ? u->numel : u->part * l->pp_rank->layout.members;
-  struct sl_op op = sl_zero_collective(l, u->owner >= 0 ? SL_OP_BROADCAST : SL_OP_ALL_GATHER, SL_GROUP_SHARD, l->dtype,
+  const struct sl_param_group *group = &sl_layout_of(l->pp_rank, u)->group;
+  const int64_t whole = u->owner >= 0 ? u->numel : u->part * group->members;
+  struct sl_op op = sl_zero_collective(l, u->owner >= 0 ? SL_OP_BROADCAST : SL_OP_ALL_GATHER, group->shard, l->dtype,
                                        SL_PHASE_STEP, SL_PAYLOAD_PARAMETER, whole);
   if (u->owner >= 0) {
     op.peer = u->owner;
-    return SL_EMIT(p, op, sl_part(l, param, SL_READ_WRITE, u->first, whole));
+    return SL_BUILD_EMIT(p, op, sl_build_part(l, param, SL_READ_WRITE, u->first, whole));
   }
-  op.place_group = SL_GROUP_SHARD;
-  return SL_EMIT(p, op, sl_zero_own(l, param, SL_READ, u->first, u->part),
-                 sl_part(l, param, SL_WRITE, u->first, whole));
+  op.place_group = group->shard;
+  return SL_BUILD_EMIT(p, op, sl_zero_own(l, param, SL_READ, u), sl_build_part(l, param, SL_WRITE, u->first, whole));
 }
 
 enum sl_status sl_update_step(struct sl_lowering *l, struct sl_program *p) {
@@ -297,9 +325,9 @@ enum sl_status sl_update_step(struct sl_lowering *l, struct sl_program *p) {
   SL_TRY(emit_control(l, p));
   SL_TRY(emit_update(l, p));
   if (!s->shard_optimizer) return SL_OK;
-  if (s->shard_params) return sl_fetch_persistent(l, p, SL_PHASE_STEP);
-  for (int i = 0; i < l->pp_rank->layout.unit_count; i++) {
-    const struct sl_unit *u = &l->pp_rank->layout.units[i];
+  if (s->shard_params) return sl_gather_persistent(l, p, SL_PHASE_STEP);
+  for (int i = 0; i < l->pp_rank->unit_count; i++) {
+    const struct sl_unit *u = &l->pp_rank->units[i];
     SL_TRY(s->units == SL_UNITS_FLAT ? gather_flat(l, p, u) : gather_unit(l, p, u));
   }
   return SL_OK;
@@ -315,7 +343,7 @@ static enum sl_status init_role(struct sl_lowering *l, struct sl_program *p, enu
                                  l->pp_rank->tensors[i].numel);
     op.tensor = i;
     op.role = role;
-    SL_TRY(SL_EMIT(p, op, sl_update(l, buffer))); /* a piece of it: the rest stays */
+    SL_TRY(SL_BUILD_EMIT(p, op, sl_build_update(l, buffer))); /* a piece of it: the rest stays */
   }
   return SL_OK;
 }
@@ -325,10 +353,10 @@ enum sl_status sl_update_init(struct sl_lowering *l, struct sl_program *p) {
   for (int role = 0; role < SL_ROLE_COUNT; role++) {
     if (c->role[role].form == SL_FORM_ABSENT || !c->buffers[c->role[role].buffer].persistent) continue;
     const struct sl_buffer *b = &c->buffers[c->role[role].buffer];
-    SL_TRY(SL_EMIT(p, sl_zero_op(SL_OP_FILL, b->dtype, SL_PHASE_INIT, b->bytes / sl_dtype_bytes(b->dtype)),
-                   sl_write(l, c->role[role].buffer)));
+    SL_TRY(SL_BUILD_EMIT(p, sl_zero_op(SL_OP_FILL, b->dtype, SL_PHASE_INIT, b->bytes / sl_dtype_bytes(b->dtype)),
+                         sl_build_write(l, c->role[role].buffer)));
   }
   SL_TRY(init_role(l, p, SL_ROLE_PARAM));
   SL_TRY(init_role(l, p, SL_ROLE_MASTER));
-  return l->zero->fetch != NULL ? sl_fetch_persistent(l, p, SL_PHASE_INIT) : SL_OK;
+  return l->zero->gather != NULL ? sl_gather_persistent(l, p, SL_PHASE_INIT) : SL_OK;
 }

@@ -37,10 +37,12 @@ struct sl_op sl_zero_collective(const struct sl_lowering *l, enum sl_op_kind kin
   return op;
 }
 
-struct sl_operand sl_zero_own(const struct sl_lowering *l, int32_t buffer, enum sl_access access, int64_t first,
-                              int64_t count) {
-  struct sl_operand o = sl_part(l, buffer, access, first, count);
-  if (l->pp_rank->layout.members > 1) o.slice.shard_stride = o.slice.bytes;
+struct sl_operand sl_zero_own(const struct sl_lowering *l, int32_t buffer, enum sl_access access,
+                              const struct sl_unit *u) {
+  const struct sl_param_group *group = &sl_layout_of(l->pp_rank, u)->group;
+  struct sl_operand o = sl_build_part(l, buffer, access, u->first, u->part);
+  o.place_group = group->shard;
+  if (group->members > 1) o.slice.shard_stride = o.slice.bytes;
   return o;
 }
 
@@ -52,20 +54,19 @@ enum sl_status sl_zero_convert(const struct sl_lowering *l, struct sl_program *p
     op.lane = to->space == SL_SPACE_DEVICE ? SL_LANE_H2D : SL_LANE_D2H;
     op.flags = SL_OP_AFTER_COMPUTE;
   }
-  if (source.slice.shard_stride != 0 || target.slice.shard_stride != 0) op.place_group = SL_GROUP_SHARD;
+  if (source.slice.shard_stride != 0) op.place_group = source.place_group;
+  if (target.slice.shard_stride != 0) op.place_group = target.place_group;
   target.slice.access = add ? SL_READ_WRITE : SL_WRITE;
   source.slice.access = SL_READ;
-  return SL_EMIT(p, op, source, target);
+  return SL_BUILD_EMIT(p, op, source, target);
 }
 
 enum sl_status sl_zero_state(struct sl_lowering *l, enum sl_role role, enum sl_role_form form, enum sl_scope scope,
                              enum sl_category category, enum sl_dtype dtype, const char *name) {
-  const struct sl_layout *layout = &l->pp_rank->layout;
-  const int64_t count = form != SL_FORM_SHARD ? layout->padded
-                        : l->member >= 0      ? sl_layout_shard(layout, l->member)
-                                              : layout->shard_numel;
+  const struct sl_pp_rank *pp_rank = l->pp_rank;
+  const int64_t count = form == SL_FORM_SHARD ? sl_layout_shard(pp_rank, l->member) : pp_rank->padded;
   l->rank_class->role[role].form = form;
-  return sl_lower_buffer(l, &l->rank_class->role[role].buffer, scope, category, dtype, count, "%s", name);
+  return sl_build_buffer(l, &l->rank_class->role[role].buffer, scope, category, dtype, count, "%s", name);
 }
 
 enum sl_status sl_zero_open(struct sl_lowering *l) {
@@ -74,19 +75,19 @@ enum sl_status sl_zero_open(struct sl_lowering *l) {
   SL_TRY(sl_calloc(&l->zero->wide, 2 * (size_t)l->pp_rank->tensor_count, sizeof *l->zero->wide));
   SL_TRY(sl_zero_state(l, SL_ROLE_PARAM, sharded ? SL_FORM_SHARD : SL_FORM_WHOLE, SL_SCOPE_PERSISTENT,
                        SL_CATEGORY_PARAMETER, l->dtype, sharded ? "param.shard" : "param"));
-  if (l->plan->strategy.offload_params) sl_lower_move(l, l->rank_class->role[SL_ROLE_PARAM].buffer, SL_SPACE_HOST);
+  if (l->plan->strategy.offload_params) sl_build_move(l, l->rank_class->role[SL_ROLE_PARAM].buffer, SL_SPACE_HOST);
   SL_TRY(sl_reduce_open(l));
   SL_TRY(sl_update_open(l));
-  return sharded ? sl_fetch_open(l) : SL_OK;
+  return sharded ? sl_gather_open(l) : SL_OK;
 }
 
 enum sl_status sl_zero_open_stage(struct sl_lowering *l) {
-  return sl_fetch_open_stage(l);
+  return sl_gather_open_stage(l);
 }
 
 void sl_zero_close(struct sl_lowering *l) {
   if (l->zero == NULL) return;
-  sl_fetch_close(l);
+  sl_gather_close(l);
   sl_reduce_close(l);
   free(l->zero->wide);
   free(l->zero);
@@ -97,8 +98,8 @@ static void bind_params(const struct sl_lowering *l, struct sl_draft *d) {
   for (int i = 0; i < d->operand_count; i++) {
     struct sl_operand *o = &d->operand[i];
     if (o->buffer >= 0 || o->gradient) continue;
-    if (l->zero->fetch != NULL) {
-      sl_fetch_bind(l, o);
+    if (l->zero->gather != NULL) {
+      sl_gather_bind(l, o);
     } else {
       o->buffer = o->slice.buffer = l->rank_class->role[SL_ROLE_PARAM].buffer;
       o->slice.offset += l->pp_rank->tensors[o->placed].flat * sl_dtype_bytes(l->dtype);
@@ -108,34 +109,34 @@ static void bind_params(const struct sl_lowering *l, struct sl_draft *d) {
 
 enum sl_status sl_zero_forward(struct sl_lowering *l, struct sl_program *p) {
   const struct sl_drafts *drafts = &l->stage->forward;
-  const bool fetch = sl_fetch_traces(l);
-  if (fetch) SL_TRY(sl_fetch_begin(l));
+  const bool gathers = sl_gather_traces(l);
+  if (gathers) SL_TRY(sl_gather_begin(l));
   for (size_t i = 0; i < drafts->count; i++) {
     struct sl_draft d = drafts->items[i];
-    if (fetch) SL_TRY(sl_fetch_before(l, p, SL_PHASE_FORWARD, &drafts->items[i]));
+    if (gathers) SL_TRY(sl_gather_before(l, p, SL_PHASE_FORWARD, &drafts->items[i]));
     bind_params(l, &d);
-    SL_TRY(sl_lower_emit(p, d.op, d.operand_count, d.operand));
-    if (fetch) sl_fetch_after(l, &drafts->items[i]);
+    SL_TRY(sl_build_emit(p, d.op, d.operand_count, d.operand));
+    if (gathers) sl_gather_after(l, &drafts->items[i]);
   }
   return SL_OK;
 }
 
 /* One draft of a backward, and what becomes of the gradients it makes. */
 static enum sl_status lower_backward(struct sl_lowering *l, struct sl_program *p, const struct sl_draft *draft) {
-  const bool fetch = sl_fetch_traces(l);
+  const bool gathers = sl_gather_traces(l);
   struct sl_draft d = *draft;
-  if (fetch) SL_TRY(sl_fetch_before(l, p, SL_PHASE_BACKWARD, draft));
+  if (gathers) SL_TRY(sl_gather_before(l, p, SL_PHASE_BACKWARD, draft));
   bind_params(l, &d);
   SL_TRY(sl_reduce_bind(l, &d));
-  SL_TRY(sl_lower_emit(p, d.op, d.operand_count, d.operand));
-  if (fetch) sl_fetch_after(l, draft);
+  SL_TRY(sl_build_emit(p, d.op, d.operand_count, d.operand));
+  if (gathers) sl_gather_after(l, draft);
   return sl_reduce_after(l, p, draft);
 }
 
 enum sl_status sl_zero_backward(struct sl_lowering *l, struct sl_program *p, struct sl_pass pass) {
   const struct sl_drafts *drafts = &l->stage->backward;
   SL_TRY(sl_reduce_begin(l, pass));
-  if (sl_fetch_traces(l)) SL_TRY(sl_fetch_resume(l));
+  if (sl_gather_traces(l)) SL_TRY(sl_gather_resume(l));
   for (size_t i = 0; i < drafts->count; i++) SL_TRY(lower_backward(l, p, &drafts->items[i]));
   return sl_reduce_end(l, p);
 }
@@ -146,7 +147,7 @@ enum sl_status sl_zero_backward_input(struct sl_lowering *l, struct sl_program *
     struct sl_draft d = drafts->items[i];
     if (d.half != SL_HALF_INPUT) continue;
     bind_params(l, &d);
-    SL_TRY(sl_lower_emit(p, d.op, d.operand_count, d.operand));
+    SL_TRY(sl_build_emit(p, d.op, d.operand_count, d.operand));
   }
   return SL_OK;
 }
@@ -161,5 +162,5 @@ enum sl_status sl_zero_backward_weight(struct sl_lowering *l, struct sl_program 
 }
 
 enum sl_status sl_zero_unshard(struct sl_lowering *l, struct sl_program *p, bool again) {
-  return l->zero->fetch != NULL ? sl_fetch_stage(l, p, again) : SL_OK;
+  return l->zero->gather != NULL ? sl_gather_stage(l, p, again) : SL_OK;
 }

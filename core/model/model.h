@@ -13,7 +13,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum sl_model_type { SL_MODEL_GPT2, SL_MODEL_LLAMA, SL_MODEL_MLP };
+/* The families: X(type, name of its row, sl_model_NAME, and of its builder, sl_models_NAME). */
+#define SL_FAMILY_MAP(X)                                                                                               \
+  X(GPT2, gpt2)                                                                                                        \
+  X(LLAMA, llama)                                                                                                      \
+  X(MLP, mlp)
+enum sl_model_type {
+#define X(type, name) SL_MODEL_##type,
+  SL_FAMILY_MAP(X)
+#undef X
+};
 enum sl_init { SL_INIT_NORMAL, SL_INIT_ZEROS, SL_INIT_ONES, SL_INIT_UNIFORM /* U(-init_scale, init_scale) */ };
 
 enum { SL_MLP_MAX_DIMS = 32 };
@@ -29,6 +38,7 @@ struct sl_tensor {
   int tp_dim;        /* dimension that tensor parallelism splits, -1 replicated */
   int tp_blocks;     /* the split dimension is this many equal blocks, each split on its own (3 for fused q,k,v) */
   bool vocabulary;   /* dimension 0 is the vocabulary, which the plan may pad */
+  int group;         /* parameter group (core/plan/layout.h); 0: the dense ones */
   bool decay;        /* weight decay applies (all, as DeepSpeed's single group does) */
 };
 
@@ -36,7 +46,7 @@ struct sl_model {
   enum sl_model_type type;
   char name[64];
   /* transformers; the comment is the key in config.json */
-  int64_t n_layer;   /* n_layer | num_hidden_layers */
+  int64_t n_layer;   /* n_layer | num_hidden_layers; mlp: its linears */
   int64_t n_embd;    /* n_embd | hidden_size */
   int64_t n_head;    /* n_head | num_attention_heads */
   int64_t n_kv_head; /* = n_head | num_key_value_heads */
@@ -64,6 +74,8 @@ enum sl_status sl_model_load(struct sl_model *model, const char *spec);
 enum sl_status sl_model_from_json(struct sl_model *model, const struct sl_json *doc);
 void sl_model_free(struct sl_model *model);
 
+/* Is it a language model: sequences of tokens through an embedding, blocks and a head? Else vectors go in and come out. */
+bool sl_model_reads_tokens(const struct sl_model *model);
 /* Parameters in all, tied tensors once. */
 int64_t sl_model_numel(const struct sl_model *model);
 /* Index of the tensor `name`, -1 when there is none. A leading "transformer." or "model." is ignored. */

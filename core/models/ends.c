@@ -6,8 +6,8 @@
 #include "core/models/linear.h"
 
 static enum sl_status tokens_buffer(struct sl_transformer *g, int32_t *out, const char *name, bool kept) {
-  SL_TRY(sl_lower_buffer(g->l, out, SL_SCOPE_MICRO, SL_CATEGORY_ACTIVATION, SL_I32, g->r, "%s", name));
-  if (kept) sl_lower_slots(g->l, *out, SL_SLOT_ACTIVATION);
+  SL_TRY(sl_build_buffer(g->l, out, SL_SCOPE_MICRO, SL_CATEGORY_ACTIVATION, SL_I32, g->r, "%s", name));
+  if (kept) sl_build_slots(g->l, *out, SL_SLOT_ACTIVATION);
   return SL_OK;
 }
 
@@ -19,15 +19,15 @@ static enum sl_status load(struct sl_transformer *g) {
   op.dim[0] = g->b, op.dim[1] = g->t;
   if (g->stage->embedding) {
     SL_TRY(tokens_buffer(g, &g->tokens, "tokens", true));
-    operands[n++] = sl_write(g->l, g->tokens);
+    operands[n++] = sl_build_write(g->l, g->tokens);
   }
   if (g->stage->head) {
     SL_TRY(tokens_buffer(g, &g->targets, "targets", false));
-    operands[n++] = sl_write(g->l, g->targets);
+    operands[n++] = sl_build_write(g->l, g->targets);
   }
   if (n == 0) return SL_OK;
   if (n == 1) op.flags = g->stage->embedding ? SL_OP_INPUTS_ONLY : SL_OP_TARGETS_ONLY;
-  return sl_draft_add(g->drafts, op, n, operands);
+  return sl_build_draft(g->drafts, op, n, operands);
 }
 
 static struct sl_op embed_op(const struct sl_transformer *g, enum sl_op_kind kind) {
@@ -46,7 +46,7 @@ static int add_mask(const struct sl_transformer *g, struct sl_op *op, struct sl_
                     enum sl_access access) {
   if (op->dropout == 0 || g->embedding_mask < 0) return n;
   op->flags |= SL_OP_MASK;
-  operands[n] = sl_as(sl_read(g->l, g->embedding_mask), access);
+  operands[n] = sl_build_as(sl_build_read(g->l, g->embedding_mask), access);
   return n + 1;
 }
 
@@ -57,21 +57,21 @@ static enum sl_status drop(struct sl_transformer *g, struct sl_operand x, struct
   op.dropout = g->l->plan->model->embd_pdrop; /* stream 0 */
   if (g->s < g->r) op.place_group = SL_GROUP_TP;
   const int n = add_mask(g, &op, operands, 2, mask_access);
-  return sl_draft_add(g->drafts, op, n, operands);
+  return sl_build_draft(g->drafts, op, n, operands);
 }
 
 static enum sl_status embed(struct sl_transformer *g, struct sl_operand out) {
   struct sl_lowering *l = g->l;
   struct sl_op op = embed_op(g, SL_OP_EMBED_FWD);
-  struct sl_operand operands[5] = {sl_read(l, g->tokens), sl_param(l, g->wte)};
+  struct sl_operand operands[5] = {sl_build_read(l, g->tokens), sl_build_param(l, g->wte)};
   int n = 2;
   if (g->wpe >= 0) {
     op.flags |= SL_OP_POSITIONS;
-    operands[n++] = sl_param(l, g->wpe);
+    operands[n++] = sl_build_param(l, g->wpe);
   }
   operands[n++] = out;
   n = add_mask(g, &op, operands, n, SL_WRITE);
-  return sl_draft_add(g->drafts, op, n, operands);
+  return sl_build_draft(g->drafts, op, n, operands);
 }
 
 /* The members' rows are summed into `out`, then dropped. */
@@ -84,36 +84,37 @@ static enum sl_status embed_parallel(struct sl_transformer *g, struct sl_operand
     return sl_transformer_reduce(g, -1, out, &sum);
   }
   SL_TRY(sl_transformer_temporary(g, &partial, g->r * g->c, -1, "partial"));
-  SL_TRY(embed(g, sl_write(g->l, partial)));
-  SL_TRY(sl_transformer_reduce(g, -1, sl_read(g->l, partial), &sum));
+  SL_TRY(embed(g, sl_build_write(g->l, partial)));
+  SL_TRY(sl_transformer_reduce(g, -1, sl_build_read(g->l, partial), &sum));
   if (drops) return drop(g, sum, out, SL_WRITE);
-  return SL_DRAFT(g->drafts, sl_transformer_rows_op(g, SL_OP_COPY, -1, -1, g->s * g->c, 0), sum, out);
+  return SL_BUILD_DRAFT(g->drafts, sl_transformer_rows_op(g, SL_OP_COPY, -1, -1, g->s * g->c, 0), sum, out);
 }
 
 enum sl_status sl_transformer_begin(struct sl_transformer *g) {
   int32_t x;
   SL_TRY(load(g));
   if (!g->stage->embedding) {
-    g->x = sl_stream(g->l, SL_SLOT_IN, SL_READ, g->s * g->c);
+    g->x = sl_build_stream(g->l, SL_SLOT_IN, SL_READ, g->s * g->c);
     return SL_OK;
   }
   SL_TRY(sl_transformer_kept(g, &x, g->s * g->c, -1, "embedding"));
   SL_TRY(sl_transformer_mask(g, &g->embedding_mask, g->l->plan->model->embd_pdrop, g->s * g->c, -1, "embedding.mask"));
-  g->x = sl_read(g->l, x);
-  return g->tp == 1 ? embed(g, sl_write(g->l, x)) : embed_parallel(g, sl_write(g->l, x));
+  g->x = sl_build_read(g->l, x);
+  return g->tp == 1 ? embed(g, sl_build_write(g->l, x)) : embed_parallel(g, sl_build_write(g->l, x));
 }
 
 /* The stream's gradient as the embedding's gradient needs it: undropped, of all rows; in a split backward a copy, for W. */
 static enum sl_status embedding_gradient(struct sl_transformer *g, struct sl_operand *out) {
   struct sl_lowering *l = g->l;
-  struct sl_operand d = sl_as(g->dx, SL_READ);
+  struct sl_operand d = sl_build_as(g->dx, SL_READ);
   const bool drops = g->tp > 1 && l->plan->model->embd_pdrop > 0;
   int32_t own;
   if (drops || l->stage->split) {
     SL_TRY(sl_transformer_temporary(g, &own, g->s * g->c, -1, "dembedding"));
     const struct sl_op copy = sl_transformer_rows_op(g, SL_OP_COPY, -1, -1, g->s * g->c, 0);
-    SL_TRY(drops ? drop(g, d, sl_write(l, own), SL_READ) : SL_DRAFT(g->drafts, copy, d, sl_write(l, own)));
-    d = sl_read(l, own);
+    SL_TRY(drops ? drop(g, d, sl_build_write(l, own), SL_READ)
+                 : SL_BUILD_DRAFT(g->drafts, copy, d, sl_build_write(l, own)));
+    d = sl_build_read(l, own);
   }
   return sl_transformer_gather(g, -1, SL_HALF_INPUT, d, out);
 }
@@ -121,17 +122,17 @@ static enum sl_status embedding_gradient(struct sl_transformer *g, struct sl_ope
 enum sl_status sl_transformer_embedding_bwd(struct sl_transformer *g) {
   struct sl_lowering *l = g->l;
   struct sl_op op = embed_op(g, SL_OP_EMBED_BWD);
-  struct sl_operand operands[5] = {sl_read(l, g->tokens)};
+  struct sl_operand operands[5] = {sl_build_read(l, g->tokens)};
   int n = 2;
   SL_TRY(embedding_gradient(g, &operands[1]));
-  operands[n++] = sl_grad(l, g->wte);
+  operands[n++] = sl_build_grad(l, g->wte);
   if (g->wpe >= 0) {
     op.flags |= SL_OP_POSITIONS;
-    operands[n++] = sl_grad(l, g->wpe);
+    operands[n++] = sl_build_grad(l, g->wpe);
     op.dim[4] = l->plan->model->n_positions;
   }
   n = add_mask(g, &op, operands, n, SL_READ);
-  return sl_draft_add(g->drafts, op, n, operands);
+  return sl_build_draft(g->drafts, op, n, operands);
 }
 
 /* --- head and loss --- */
@@ -143,31 +144,33 @@ static enum sl_status share_statistics(struct sl_transformer *g, int layer, int3
   int32_t own;
   op.dim[2] = l->plan->model->vocab_size;
   op.place_group = SL_GROUP_TP;
-  SL_TRY(sl_lower_buffer(l, &own, SL_SCOPE_MICRO, SL_CATEGORY_ACTIVATION, SL_F32, 3 * g->r, "softmax.own"));
-  SL_TRY(sl_lower_buffer(l, all, SL_SCOPE_MICRO, SL_CATEGORY_ACTIVATION, SL_F32, 3 * g->r * g->tp, "softmax.all"));
-  SL_TRY(SL_DRAFT(g->drafts, op, sl_read(l, g->logits), sl_read(l, g->targets), sl_write(l, own)));
+  SL_TRY(sl_build_buffer(l, &own, SL_SCOPE_MICRO, SL_CATEGORY_ACTIVATION, SL_F32, 3 * g->r, "softmax.own"));
+  SL_TRY(sl_build_buffer(l, all, SL_SCOPE_MICRO, SL_CATEGORY_ACTIVATION, SL_F32, 3 * g->r * g->tp, "softmax.all"));
+  SL_TRY(
+      SL_BUILD_DRAFT(g->drafts, op, sl_build_read(l, g->logits), sl_build_read(l, g->targets), sl_build_write(l, own)));
   op = sl_transformer_op(g, SL_OP_ALL_GATHER, layer, -1);
   op.lane = SL_LANE_TP;
   op.group = SL_GROUP_TP;
   op.dtype = SL_F32;
   op.payload = SL_PAYLOAD_ACTIVATION;
   op.dim[0] = 3 * g->r * g->tp;
-  return SL_DRAFT(g->drafts, op, sl_read(l, own), sl_write(l, *all));
+  return SL_BUILD_DRAFT(g->drafts, op, sl_build_read(l, own), sl_build_write(l, *all));
 }
 
 static enum sl_status classify(struct sl_transformer *g, int layer) {
   struct sl_lowering *l = g->l;
-  const struct sl_operand control = sl_update(l, l->rank_class->control);
+  const struct sl_operand control = sl_build_update(l, l->rank_class->control);
   const bool cut = g->tp > 1;
   struct sl_op op = sl_transformer_rows_op(g, cut ? SL_OP_CLASSIFIER_SHARD : SL_OP_CLASSIFIER, layer, -1, g->r, g->v);
   int32_t statistics;
   op.scale = 1.0 / ((double)l->plan->global_batch * (double)g->t); /* the loss is the mean over the global batch */
   op.dim[2] = l->plan->model->vocab_size;
-  if (!cut) return SL_DRAFT(g->drafts, op, sl_update(l, g->logits), sl_read(l, g->targets), control);
+  if (!cut) return SL_BUILD_DRAFT(g->drafts, op, sl_build_update(l, g->logits), sl_build_read(l, g->targets), control);
   SL_TRY(share_statistics(g, layer, &statistics));
   op.dim[3] = g->tp;
   op.place_group = SL_GROUP_TP;
-  return SL_DRAFT(g->drafts, op, sl_update(l, g->logits), sl_read(l, g->targets), sl_read(l, statistics), control);
+  return SL_BUILD_DRAFT(g->drafts, op, sl_build_update(l, g->logits), sl_build_read(l, g->targets),
+                        sl_build_read(l, statistics), control);
 }
 
 enum sl_status sl_transformer_head(struct sl_transformer *g) {
@@ -179,10 +182,10 @@ enum sl_status sl_transformer_head(struct sl_transformer *g) {
   g->head_x = g->x;
   SL_TRY(sl_transformer_kept(g, &g->logits, g->r * g->v, layer, "logits"));
   SL_TRY(sl_transformer_norm(g, layer, g->x, g->norm_f, "ln_f", &g->ln_f, &g->stats_f));
-  SL_TRY(sl_transformer_gather(g, layer, SL_HALF_INPUT, sl_read(l, g->ln_f), &in));
+  SL_TRY(sl_transformer_gather(g, layer, SL_HALF_INPUT, sl_build_read(l, g->ln_f), &in));
   op.flags = SL_OP_TRANS_B;
-  SL_TRY(sl_lower_gemm(l, g->drafts, op, (int64_t[]){g->r, g->v, g->c}, in, sl_param(l, g->head),
-                       sl_write(l, g->logits), NULL));
+  SL_TRY(sl_build_gemm(l, g->drafts, op, (int64_t[]){g->r, g->v, g->c}, in, sl_build_param(l, g->head),
+                       sl_build_write(l, g->logits), NULL));
   return classify(g, layer);
 }
 
@@ -192,13 +195,13 @@ enum sl_status sl_transformer_head_bwd(struct sl_transformer *g) {
   struct sl_op op = sl_transformer_op(g, SL_OP_GEMM, layer, g->head);
   struct sl_operand in, dln;
   int32_t partial;
-  SL_TRY(sl_transformer_gather(g, layer, SL_HALF_WEIGHT, sl_read(l, g->ln_f), &in));
+  SL_TRY(sl_transformer_gather(g, layer, SL_HALF_WEIGHT, sl_build_read(l, g->ln_f), &in));
   SL_TRY(sl_transformer_temporary(g, &partial, g->r * g->c, layer, "dln_f"));
-  SL_TRY(sl_lower_gemm(l, g->drafts, op, (int64_t[]){g->r, g->c, g->v}, sl_read(l, g->logits), sl_param(l, g->head),
-                       sl_write(l, partial), NULL));
-  SL_TRY(sl_transformer_reduce(g, layer, sl_read(l, partial), &dln));
+  SL_TRY(sl_build_gemm(l, g->drafts, op, (int64_t[]){g->r, g->c, g->v}, sl_build_read(l, g->logits),
+                       sl_build_param(l, g->head), sl_build_write(l, partial), NULL));
+  SL_TRY(sl_transformer_reduce(g, layer, sl_build_read(l, partial), &dln));
   op.flags = SL_OP_TRANS_A;
-  SL_TRY(sl_lower_gemm(l, g->drafts, op, (int64_t[]){g->v, g->c, g->r}, sl_read(l, g->logits), in, sl_grad(l, g->head),
-                       NULL));
+  SL_TRY(sl_build_gemm(l, g->drafts, op, (int64_t[]){g->v, g->c, g->r}, sl_build_read(l, g->logits), in,
+                       sl_build_grad(l, g->head), NULL));
   return sl_transformer_norm_bwd(g, layer, dln, g->head_x, g->norm_f, g->stats_f, true);
 }

@@ -2,7 +2,10 @@
 #include "core/models/models.h"
 
 static enum sl_status (*const builders[])(struct sl_lowering *) = {
-    [SL_MODEL_GPT2] = sl_models_gpt2, [SL_MODEL_LLAMA] = sl_models_llama, [SL_MODEL_MLP] = sl_models_mlp};
+#define X(type, name) [SL_MODEL_##type] = sl_models_##name,
+    SL_FAMILY_MAP(X)
+#undef X
+};
 
 enum sl_status sl_models_build(struct sl_lowering *l) {
   return builders[l->plan->model->type](l);

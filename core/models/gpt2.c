@@ -21,8 +21,8 @@ struct block {
 };
 
 static enum sl_status gelu(struct sl_transformer *g, int layer, const struct block *k) {
-  return SL_DRAFT(g->drafts, sl_transformer_rows_op(g, SL_OP_GELU_FWD, layer, -1, g->r, g->i), sl_read(g->l, k->fc),
-                  sl_write(g->l, k->gelu));
+  return SL_BUILD_DRAFT(g->drafts, sl_transformer_rows_op(g, SL_OP_GELU_FWD, layer, -1, g->r, g->i),
+                        sl_build_read(g->l, k->fc), sl_build_write(g->l, k->gelu));
 }
 
 /* Up to what the MLP's second product reads: all that a recomputing backward needs. */
@@ -32,18 +32,18 @@ static enum sl_status block_inner(struct sl_transformer *g, int layer, struct bl
   struct sl_operand branch;
   SL_TRY(sl_transformer_norm(g, layer, k->x, w + LN_1_W, "ln_1", &k->ln_1, &k->stats_1));
   SL_TRY(sl_transformer_kept(g, &k->qkv, 3 * g->r * g->h * g->d, layer, "attn.qkv"));
-  SL_TRY(sl_transformer_columns(g, layer, sl_read(l, k->ln_1), 1,
+  SL_TRY(sl_transformer_columns(g, layer, sl_build_read(l, k->ln_1), 1,
                                 &(struct sl_column){w + QKV_W, 3 * g->h * g->d, k->qkv}));
   SL_TRY(sl_transformer_attention(g, layer, (struct sl_qkv){k->qkv, -1, -1}, &k->att));
   SL_TRY(sl_transformer_row(g, layer, k->att.out, w + PROJ_W, g->h * g->d, &branch));
   SL_TRY(sl_transformer_kept(g, &k->x_mid, g->s * g->c, layer, "x_mid"));
-  SL_TRY(sl_transformer_residual(g, layer, SL_BRANCH_ATTENTION, k->x, branch, w + PROJ_W, sl_write(l, k->x_mid),
+  SL_TRY(sl_transformer_residual(g, layer, SL_BRANCH_ATTENTION, k->x, branch, w + PROJ_W, sl_build_write(l, k->x_mid),
                                  &k->attention_mask));
 
-  SL_TRY(sl_transformer_norm(g, layer, sl_read(l, k->x_mid), w + LN_2_W, "ln_2", &k->ln_2, &k->stats_2));
+  SL_TRY(sl_transformer_norm(g, layer, sl_build_read(l, k->x_mid), w + LN_2_W, "ln_2", &k->ln_2, &k->stats_2));
   SL_TRY(sl_transformer_kept(g, &k->fc, g->r * g->i, layer, "mlp.fc"));
   SL_TRY(sl_transformer_kept(g, &k->gelu, g->r * g->i, layer, "mlp.gelu"));
-  SL_TRY(sl_transformer_columns(g, layer, sl_read(l, k->ln_2), 1, &(struct sl_column){w + FC_W, g->i, k->fc}));
+  SL_TRY(sl_transformer_columns(g, layer, sl_build_read(l, k->ln_2), 1, &(struct sl_column){w + FC_W, g->i, k->fc}));
   return gelu(g, layer, k);
 }
 
@@ -55,8 +55,8 @@ static enum sl_status block_fwd(struct sl_transformer *g, int layer, struct bloc
   SL_TRY(block_inner(g, layer, k));
   SL_TRY(sl_transformer_row(g, layer, k->gelu, w + FC2_W, g->i, &branch));
   SL_TRY(sl_transformer_output(g, layer, &out));
-  g->x = sl_as(out, SL_READ);
-  return sl_transformer_residual(g, layer, SL_BRANCH_MLP, sl_read(g->l, k->x_mid), branch, w + FC2_W, out,
+  g->x = sl_build_as(out, SL_READ);
+  return sl_transformer_residual(g, layer, SL_BRANCH_MLP, sl_build_read(g->l, k->x_mid), branch, w + FC2_W, out,
                                  &k->mlp_mask);
 }
 
@@ -66,15 +66,15 @@ static enum sl_status mlp_bwd(struct sl_transformer *g, int layer, struct block 
   struct sl_operand branch, dln;
   int32_t dgelu;
   if (sl_transformer_remakes_norms(g, layer))
-    SL_TRY(sl_transformer_norm(g, layer, sl_read(l, k->x_mid), w + LN_2_W, "ln_2", &k->ln_2, &k->stats_2));
+    SL_TRY(sl_transformer_norm(g, layer, sl_build_read(l, k->x_mid), w + LN_2_W, "ln_2", &k->ln_2, &k->stats_2));
   SL_TRY(sl_transformer_residual_bwd(g, layer, SL_BRANCH_MLP, k->mlp_mask, &branch));
   SL_TRY(sl_transformer_temporary(g, &dgelu, g->r * g->i, layer, "dgelu"));
   SL_TRY(sl_transformer_row_bwd(g, layer, branch, k->gelu, w + FC2_W, g->i, dgelu));
-  SL_TRY(SL_DRAFT(g->drafts, sl_transformer_rows_op(g, SL_OP_GELU_BWD, layer, -1, g->r, g->i), sl_update(l, dgelu),
-                  sl_read(l, k->fc)));
-  SL_TRY(
-      sl_transformer_columns_bwd(g, layer, sl_read(l, k->ln_2), 1, &(struct sl_column){w + FC_W, g->i, dgelu}, &dln));
-  return sl_transformer_norm_bwd(g, layer, dln, sl_read(l, k->x_mid), w + LN_2_W, k->stats_2, false);
+  SL_TRY(SL_BUILD_DRAFT(g->drafts, sl_transformer_rows_op(g, SL_OP_GELU_BWD, layer, -1, g->r, g->i),
+                        sl_build_update(l, dgelu), sl_build_read(l, k->fc)));
+  SL_TRY(sl_transformer_columns_bwd(g, layer, sl_build_read(l, k->ln_2), 1, &(struct sl_column){w + FC_W, g->i, dgelu},
+                                    &dln));
+  return sl_transformer_norm_bwd(g, layer, dln, sl_build_read(l, k->x_mid), w + LN_2_W, k->stats_2, false);
 }
 
 static enum sl_status attention_bwd(struct sl_transformer *g, int layer, struct block *k) {
@@ -93,8 +93,8 @@ static enum sl_status attention_bwd(struct sl_transformer *g, int layer, struct 
   SL_TRY(sl_transformer_row_bwd(g, layer, branch, k->att.out, w + PROJ_W, width, datt));
   SL_TRY(sl_transformer_temporary(g, &dqkv, 3 * g->r * width, layer, "dqkv"));
   SL_TRY(sl_transformer_attention_bwd(g, layer, datt, in, att, (struct sl_qkv){dqkv, -1, -1}));
-  SL_TRY(sl_transformer_columns_bwd(g, layer, sl_read(l, k->ln_1), 1, &(struct sl_column){w + QKV_W, 3 * width, dqkv},
-                                    &dln));
+  SL_TRY(sl_transformer_columns_bwd(g, layer, sl_build_read(l, k->ln_1), 1,
+                                    &(struct sl_column){w + QKV_W, 3 * width, dqkv}, &dln));
   return sl_transformer_norm_bwd(g, layer, dln, k->x, w + LN_1_W, k->stats_1, false);
 }
 

@@ -28,7 +28,7 @@ static enum sl_status rope(struct sl_transformer *g, int layer, int32_t x, int64
   op.dim[0] = g->b, op.dim[1] = g->t, op.dim[2] = heads, op.dim[3] = g->d;
   op.scale = g->l->plan->model->rope_theta;
   if (back) op.flags = SL_OP_INVERSE;
-  return SL_DRAFT(g->drafts, op, sl_update(g->l, x));
+  return SL_BUILD_DRAFT(g->drafts, op, sl_build_update(g->l, x));
 }
 
 static enum sl_status attention_fwd(struct sl_transformer *g, int layer, struct block *k) {
@@ -40,13 +40,13 @@ static enum sl_status attention_fwd(struct sl_transformer *g, int layer, struct 
   SL_TRY(sl_transformer_kept(g, &k->qkv.k, g->r * kv, layer, "attn.k"));
   SL_TRY(sl_transformer_kept(g, &k->qkv.v, g->r * kv, layer, "attn.v"));
   const struct sl_column columns[] = {{w + Q_W, q, k->qkv.q}, {w + K_W, kv, k->qkv.k}, {w + V_W, kv, k->qkv.v}};
-  SL_TRY(sl_transformer_columns(g, layer, sl_read(g->l, k->norm_1), 3, columns));
+  SL_TRY(sl_transformer_columns(g, layer, sl_build_read(g->l, k->norm_1), 3, columns));
   SL_TRY(rope(g, layer, k->qkv.q, g->h, false));
   SL_TRY(rope(g, layer, k->qkv.k, g->g, false));
   SL_TRY(sl_transformer_attention(g, layer, k->qkv, &k->att));
   SL_TRY(sl_transformer_row(g, layer, k->att.out, w + O_W, q, &branch));
   SL_TRY(sl_transformer_kept(g, &k->x_mid, g->s * g->c, layer, "x_mid"));
-  return sl_transformer_residual(g, layer, SL_BRANCH_ATTENTION, k->x, branch, w + O_W, sl_write(g->l, k->x_mid),
+  return sl_transformer_residual(g, layer, SL_BRANCH_ATTENTION, k->x, branch, w + O_W, sl_build_write(g->l, k->x_mid),
                                  &k->attention_mask);
 }
 
@@ -55,14 +55,14 @@ static enum sl_status block_inner(struct sl_transformer *g, int layer, struct bl
   struct sl_lowering *l = g->l;
   const int w = FIRST_BLOCK + layer * BLOCK_TENSORS;
   SL_TRY(attention_fwd(g, layer, k));
-  SL_TRY(sl_transformer_norm(g, layer, sl_read(l, k->x_mid), w + NORM_2, "norm_2", &k->norm_2, &k->stats_2));
+  SL_TRY(sl_transformer_norm(g, layer, sl_build_read(l, k->x_mid), w + NORM_2, "norm_2", &k->norm_2, &k->stats_2));
   SL_TRY(sl_transformer_kept(g, &k->gate, g->r * g->i, layer, "mlp.gate"));
   SL_TRY(sl_transformer_kept(g, &k->up, g->r * g->i, layer, "mlp.up"));
   SL_TRY(sl_transformer_kept(g, &k->swiglu, g->r * g->i, layer, "mlp.swiglu"));
   const struct sl_column columns[] = {{w + GATE_W, g->i, k->gate}, {w + UP_W, g->i, k->up}};
-  SL_TRY(sl_transformer_columns(g, layer, sl_read(l, k->norm_2), 2, columns));
-  return SL_DRAFT(g->drafts, sl_transformer_rows_op(g, SL_OP_SWIGLU_FWD, layer, -1, g->r, g->i), sl_read(l, k->gate),
-                  sl_read(l, k->up), sl_write(l, k->swiglu));
+  SL_TRY(sl_transformer_columns(g, layer, sl_build_read(l, k->norm_2), 2, columns));
+  return SL_BUILD_DRAFT(g->drafts, sl_transformer_rows_op(g, SL_OP_SWIGLU_FWD, layer, -1, g->r, g->i),
+                        sl_build_read(l, k->gate), sl_build_read(l, k->up), sl_build_write(l, k->swiglu));
 }
 
 static enum sl_status block_fwd(struct sl_transformer *g, int layer, struct block *k) {
@@ -73,8 +73,8 @@ static enum sl_status block_fwd(struct sl_transformer *g, int layer, struct bloc
   SL_TRY(block_inner(g, layer, k));
   SL_TRY(sl_transformer_row(g, layer, k->swiglu, w + DOWN_W, g->i, &branch));
   SL_TRY(sl_transformer_output(g, layer, &out));
-  g->x = sl_as(out, SL_READ);
-  return sl_transformer_residual(g, layer, SL_BRANCH_MLP, sl_read(g->l, k->x_mid), branch, w + DOWN_W, out,
+  g->x = sl_build_as(out, SL_READ);
+  return sl_transformer_residual(g, layer, SL_BRANCH_MLP, sl_build_read(g->l, k->x_mid), branch, w + DOWN_W, out,
                                  &k->mlp_mask);
 }
 
@@ -85,15 +85,15 @@ static enum sl_status mlp_bwd(struct sl_transformer *g, int layer, struct block 
   struct sl_operand branch, dnorm;
   int32_t dswiglu;
   if (sl_transformer_remakes_norms(g, layer))
-    SL_TRY(sl_transformer_norm(g, layer, sl_read(l, k->x_mid), w + NORM_2, "norm_2", &k->norm_2, &k->stats_2));
+    SL_TRY(sl_transformer_norm(g, layer, sl_build_read(l, k->x_mid), w + NORM_2, "norm_2", &k->norm_2, &k->stats_2));
   SL_TRY(sl_transformer_residual_bwd(g, layer, SL_BRANCH_MLP, k->mlp_mask, &branch));
   SL_TRY(sl_transformer_temporary(g, &dswiglu, g->r * g->i, layer, "dswiglu"));
   SL_TRY(sl_transformer_row_bwd(g, layer, branch, k->swiglu, w + DOWN_W, g->i, dswiglu));
-  SL_TRY(SL_DRAFT(g->drafts, sl_transformer_rows_op(g, SL_OP_SWIGLU_BWD, layer, -1, g->r, g->i), sl_read(l, dswiglu),
-                  sl_update(l, k->gate), sl_update(l, k->up)));
+  SL_TRY(SL_BUILD_DRAFT(g->drafts, sl_transformer_rows_op(g, SL_OP_SWIGLU_BWD, layer, -1, g->r, g->i),
+                        sl_build_read(l, dswiglu), sl_build_update(l, k->gate), sl_build_update(l, k->up)));
   const struct sl_column columns[] = {{w + GATE_W, g->i, k->gate}, {w + UP_W, g->i, k->up}};
-  SL_TRY(sl_transformer_columns_bwd(g, layer, sl_read(l, k->norm_2), 2, columns, &dnorm));
-  return sl_transformer_norm_bwd(g, layer, dnorm, sl_read(l, k->x_mid), w + NORM_2, k->stats_2, false);
+  SL_TRY(sl_transformer_columns_bwd(g, layer, sl_build_read(l, k->norm_2), 2, columns, &dnorm));
+  return sl_transformer_norm_bwd(g, layer, dnorm, sl_build_read(l, k->x_mid), w + NORM_2, k->stats_2, false);
 }
 
 static enum sl_status attention_bwd(struct sl_transformer *g, int layer, struct block *k) {
@@ -117,7 +117,7 @@ static enum sl_status attention_bwd(struct sl_transformer *g, int layer, struct 
   SL_TRY(rope(g, layer, d.q, g->h, true));
   SL_TRY(rope(g, layer, d.k, g->g, true));
   const struct sl_column columns[] = {{w + Q_W, q, d.q}, {w + K_W, kv, d.k}, {w + V_W, kv, d.v}};
-  SL_TRY(sl_transformer_columns_bwd(g, layer, sl_read(l, k->norm_1), 3, columns, &dnorm));
+  SL_TRY(sl_transformer_columns_bwd(g, layer, sl_build_read(l, k->norm_1), 3, columns, &dnorm));
   return sl_transformer_norm_bwd(g, layer, dnorm, k->x, w + NORM_1, k->stats_1, false);
 }
 

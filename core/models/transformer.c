@@ -28,7 +28,7 @@ struct sl_transformer sl_transformer_of(struct sl_lowering *l) {
 void sl_transformer_turn(struct sl_transformer *g) {
   g->drafts = &g->l->stage->backward;
   g->phase = SL_PHASE_BACKWARD;
-  g->dx = sl_stream(g->l, SL_SLOT_DX, SL_READ, g->s * g->c);
+  g->dx = sl_build_stream(g->l, SL_SLOT_DX, SL_READ, g->s * g->c);
 }
 
 enum sl_recompute sl_transformer_recompute(const struct sl_transformer *g, int layer) {
@@ -70,7 +70,7 @@ struct sl_op sl_transformer_rows_op(const struct sl_transformer *g, enum sl_op_k
 
 enum sl_status sl_transformer_add(struct sl_transformer *g, enum sl_half half, struct sl_op op, int operand_count,
                                   const struct sl_operand *operands) {
-  SL_TRY(sl_draft_add(g->drafts, op, operand_count, operands));
+  SL_TRY(sl_build_draft(g->drafts, op, operand_count, operands));
   g->drafts->items[g->drafts->count - 1].half = half;
   return SL_OK;
 }
@@ -79,13 +79,13 @@ enum sl_status sl_transformer_add(struct sl_transformer *g, enum sl_half half, s
 
 /* In a forward for the backward, or for the length of an action: a micro-batch's slot, or one for all. */
 static void choose_slots(struct sl_transformer *g, int32_t buffer, bool kept) {
-  if (kept) sl_lower_slots(g->l, buffer, SL_SLOT_ACTIVATION);
-  if (!kept && g->l->stage->split && g->phase == SL_PHASE_BACKWARD) sl_lower_slots(g->l, buffer, SL_SLOT_WEIGHT);
+  if (kept) sl_build_slots(g->l, buffer, SL_SLOT_ACTIVATION);
+  if (!kept && g->l->stage->split && g->phase == SL_PHASE_BACKWARD) sl_build_slots(g->l, buffer, SL_SLOT_WEIGHT);
 }
 
 static enum sl_status buffer(struct sl_transformer *g, int32_t *out, enum sl_dtype dtype, int64_t count, int layer,
                              const char *name, bool kept) {
-  SL_TRY(sl_lower_buffer(g->l, out, SL_SCOPE_MICRO, SL_CATEGORY_ACTIVATION, dtype, count, "h.%d.%s", layer, name));
+  SL_TRY(sl_build_buffer(g->l, out, SL_SCOPE_MICRO, SL_CATEGORY_ACTIVATION, dtype, count, "h.%d.%s", layer, name));
   choose_slots(g, *out, kept);
   return SL_OK;
 }
@@ -110,7 +110,7 @@ enum sl_status sl_transformer_statistics(struct sl_transformer *g, int32_t *out,
 
 enum sl_status sl_transformer_workspace(struct sl_transformer *g, int32_t *out, const struct sl_op *op,
                                         const char *name) {
-  return sl_lower_buffer(g->l, out, SL_SCOPE_MICRO, SL_CATEGORY_WORKSPACE, SL_U8,
+  return sl_build_buffer(g->l, out, SL_SCOPE_MICRO, SL_CATEGORY_WORKSPACE, SL_U8,
                          sl_op_workspace(op, g->l->plan->threads), "h.%d.%s", op->layer, name);
 }
 
@@ -151,9 +151,11 @@ enum sl_status sl_transformer_norm(struct sl_transformer *g, int layer, struct s
   SL_TRY(sl_transformer_kept(g, out, g->s * g->c, layer, name));
   SL_TRY(sl_transformer_statistics(g, stats, g->rms ? g->s : 2 * g->s, layer, "norm.stats"));
   g->keeps = kept;
-  x = sl_as(x, SL_READ);
-  if (g->rms) return SL_DRAFT(g->drafts, op, x, sl_param(l, w), sl_write(l, *out), sl_write(l, *stats));
-  return SL_DRAFT(g->drafts, op, x, sl_param(l, w), sl_param(l, w + 1), sl_write(l, *out), sl_write(l, *stats));
+  x = sl_build_as(x, SL_READ);
+  if (g->rms)
+    return SL_BUILD_DRAFT(g->drafts, op, x, sl_build_param(l, w), sl_build_write(l, *out), sl_build_write(l, *stats));
+  return SL_BUILD_DRAFT(g->drafts, op, x, sl_build_param(l, w), sl_build_param(l, w + 1), sl_build_write(l, *out),
+                        sl_build_write(l, *stats));
 }
 
 /* The gradients of weight and bias in a draft of their own, behind that of x: the halves of a split backward. */
@@ -162,10 +164,13 @@ static enum sl_status norm_bwd_halves(struct sl_transformer *g, struct sl_op op,
                                       int32_t scratch) {
   struct sl_lowering *l = g->l;
   op.flags = SL_OP_INPUT_GRAD;
-  SL_TRY(SL_DRAFT(g->drafts, op, dout, x, sl_param(l, w), sl_read(l, stats), dx));
+  SL_TRY(SL_BUILD_DRAFT(g->drafts, op, dout, x, sl_build_param(l, w), sl_build_read(l, stats), dx));
   op.flags = SL_OP_WEIGHT_GRAD;
-  if (g->rms) return SL_DRAFT(g->drafts, op, dout, x, sl_read(l, stats), sl_grad(l, w), sl_write(l, scratch));
-  return SL_DRAFT(g->drafts, op, dout, x, sl_read(l, stats), sl_grad(l, w), sl_grad(l, w + 1), sl_write(l, scratch));
+  if (g->rms)
+    return SL_BUILD_DRAFT(g->drafts, op, dout, x, sl_build_read(l, stats), sl_build_grad(l, w),
+                          sl_build_write(l, scratch));
+  return SL_BUILD_DRAFT(g->drafts, op, dout, x, sl_build_read(l, stats), sl_build_grad(l, w), sl_build_grad(l, w + 1),
+                        sl_build_write(l, scratch));
 }
 
 enum sl_status sl_transformer_norm_bwd(struct sl_transformer *g, int layer, struct sl_operand dout, struct sl_operand x,
@@ -173,15 +178,16 @@ enum sl_status sl_transformer_norm_bwd(struct sl_transformer *g, int layer, stru
   struct sl_lowering *l = g->l;
   const struct sl_op op =
       sl_transformer_rows_op(g, g->rms ? SL_OP_RMSNORM_BWD : SL_OP_LAYERNORM_BWD, layer, w, g->s, g->c);
-  const struct sl_operand to = sl_as(g->dx, fresh ? SL_WRITE : SL_READ_WRITE);
+  const struct sl_operand to = sl_build_as(g->dx, fresh ? SL_WRITE : SL_READ_WRITE);
   int32_t scratch;
-  x = sl_as(x, SL_READ);
+  x = sl_build_as(x, SL_READ);
   SL_TRY(sl_transformer_workspace(g, &scratch, &op, "dln.scratch"));
   if (l->stage->split) return norm_bwd_halves(g, op, dout, x, w, stats, to, scratch);
   if (g->rms)
-    return SL_DRAFT(g->drafts, op, dout, x, sl_param(l, w), sl_read(l, stats), to, sl_grad(l, w), sl_write(l, scratch));
-  return SL_DRAFT(g->drafts, op, dout, x, sl_param(l, w), sl_read(l, stats), to, sl_grad(l, w), sl_grad(l, w + 1),
-                  sl_write(l, scratch));
+    return SL_BUILD_DRAFT(g->drafts, op, dout, x, sl_build_param(l, w), sl_build_read(l, stats), to,
+                          sl_build_grad(l, w), sl_build_write(l, scratch));
+  return SL_BUILD_DRAFT(g->drafts, op, dout, x, sl_build_param(l, w), sl_build_read(l, stats), to, sl_build_grad(l, w),
+                        sl_build_grad(l, w + 1), sl_build_write(l, scratch));
 }
 
 /* --- the residual stream --- */
@@ -196,31 +202,31 @@ enum sl_status sl_transformer_residual(struct sl_transformer *g, int layer, enum
                                        struct sl_operand from, struct sl_operand x, int w, struct sl_operand out,
                                        int32_t *mask) {
   struct sl_op op = branch_op(g, SL_OP_RESIDUAL_FWD, layer, branch);
-  struct sl_operand operands[5] = {sl_as(from, SL_READ), x};
+  struct sl_operand operands[5] = {sl_build_as(from, SL_READ), x};
   int n = 2;
   SL_TRY(sl_transformer_mask(g, mask, op.dropout, g->s * g->c, layer,
                              branch == SL_BRANCH_ATTENTION ? "attn.drop.mask" : "mlp.drop.mask"));
   if (g->biases && g->tp > 1) {
     op.flags |= SL_OP_BIAS;
-    operands[n++] = sl_param(g->l, w + 1);
+    operands[n++] = sl_build_param(g->l, w + 1);
   }
   operands[n++] = out;
   if (*mask >= 0) {
     op.flags |= SL_OP_MASK;
-    operands[n++] = sl_write(g->l, *mask);
+    operands[n++] = sl_build_write(g->l, *mask);
   }
-  return sl_draft_add(g->drafts, op, n, operands);
+  return sl_build_draft(g->drafts, op, n, operands);
 }
 
 /* The stream's gradient as it is now, for an op that reads it later: a W half, before which I works on. */
 static enum sl_status hold_dx(struct sl_transformer *g, int layer, struct sl_operand *out) {
   int32_t copy;
-  *out = sl_as(g->dx, SL_READ);
+  *out = sl_build_as(g->dx, SL_READ);
   if (!g->l->stage->split) return SL_OK;
   SL_TRY(sl_transformer_temporary(g, &copy, g->s * g->c, layer, "dx.held"));
-  SL_TRY(SL_DRAFT(g->drafts, sl_transformer_rows_op(g, SL_OP_COPY, layer, -1, g->s * g->c, 0), *out,
-                  sl_write(g->l, copy)));
-  *out = sl_read(g->l, copy);
+  SL_TRY(SL_BUILD_DRAFT(g->drafts, sl_transformer_rows_op(g, SL_OP_COPY, layer, -1, g->s * g->c, 0), *out,
+                        sl_build_write(g->l, copy)));
+  *out = sl_build_read(g->l, copy);
   return SL_OK;
 }
 
@@ -230,21 +236,22 @@ enum sl_status sl_transformer_residual_bwd(struct sl_transformer *g, int layer, 
   int32_t masked;
   if (g->l->plan->model->resid_pdrop == 0) return hold_dx(g, layer, out);
   SL_TRY(sl_transformer_temporary(g, &masked, g->s * g->c, layer, "ddropout"));
-  *out = sl_read(g->l, masked);
-  if (mask < 0) return SL_DRAFT(g->drafts, op, sl_as(g->dx, SL_READ), sl_write(g->l, masked));
+  *out = sl_build_read(g->l, masked);
+  if (mask < 0) return SL_BUILD_DRAFT(g->drafts, op, sl_build_as(g->dx, SL_READ), sl_build_write(g->l, masked));
   op.flags |= SL_OP_MASK;
-  return SL_DRAFT(g->drafts, op, sl_as(g->dx, SL_READ), sl_write(g->l, masked), sl_read(g->l, mask));
+  return SL_BUILD_DRAFT(g->drafts, op, sl_build_as(g->dx, SL_READ), sl_build_write(g->l, masked),
+                        sl_build_read(g->l, mask));
 }
 
 enum sl_status sl_transformer_output(struct sl_transformer *g, int layer, struct sl_operand *out) {
   const bool last = layer == g->stage->first_layer + g->stage->layer_count - 1;
   int32_t kept;
   if (last && !g->stage->head) {
-    *out = sl_stream(g->l, SL_SLOT_OUT, SL_WRITE, g->s * g->c);
+    *out = sl_build_stream(g->l, SL_SLOT_OUT, SL_WRITE, g->s * g->c);
     return SL_OK;
   }
   SL_TRY(buffer(g, &kept, g->l->dtype, g->s * g->c, layer, "x_out", true));
-  *out = sl_write(g->l, kept);
+  *out = sl_build_write(g->l, kept);
   return SL_OK;
 }
 
@@ -291,39 +298,39 @@ enum sl_status sl_transformer_attention(struct sl_transformer *g, int layer, str
                                         struct sl_attended *out) {
   struct sl_lowering *l = g->l;
   struct sl_operand operands[SL_MAX_OPERANDS];
-  int n = add_qkv(l, operands, 0, in, sl_read);
+  int n = add_qkv(l, operands, 0, in, sl_build_read);
   int32_t scratch;
   struct sl_op op = attention_op(g, flash(g) ? SL_OP_FLASH_FWD : SL_OP_ATTENTION_FWD, layer, in);
   SL_TRY(softmax_buffers(g, layer, out));
   SL_TRY(sl_transformer_kept(g, &out->out, g->r * g->h * g->d, layer, "attn.out"));
   SL_TRY(sl_transformer_workspace(g, &scratch, &op, "att.scratch"));
-  operands[n++] = sl_write(l, out->out);
-  operands[n++] = sl_write(l, out->softmax);
+  operands[n++] = sl_build_write(l, out->out);
+  operands[n++] = sl_build_write(l, out->softmax);
   if (out->mask >= 0) {
     op.flags |= SL_OP_MASK;
-    operands[n++] = sl_write(l, out->dropped);
-    operands[n++] = sl_write(l, out->mask);
+    operands[n++] = sl_build_write(l, out->dropped);
+    operands[n++] = sl_build_write(l, out->mask);
   }
-  operands[n++] = sl_write(l, scratch);
-  return sl_draft_add(g->drafts, op, n, operands);
+  operands[n++] = sl_build_write(l, scratch);
+  return sl_build_draft(g->drafts, op, n, operands);
 }
 
 enum sl_status sl_transformer_attention_bwd(struct sl_transformer *g, int layer, int32_t dout, struct sl_qkv in,
                                             struct sl_attended kept, struct sl_qkv din) {
   struct sl_lowering *l = g->l;
   struct sl_op op = attention_op(g, flash(g) ? SL_OP_FLASH_BWD : SL_OP_ATTENTION_BWD, layer, in);
-  struct sl_operand operands[SL_MAX_OPERANDS] = {sl_read(l, dout)};
-  int n = add_qkv(l, operands, 1, in, sl_read);
+  struct sl_operand operands[SL_MAX_OPERANDS] = {sl_build_read(l, dout)};
+  int n = add_qkv(l, operands, 1, in, sl_build_read);
   int32_t scratch;
   SL_TRY(sl_transformer_workspace(g, &scratch, &op, "datt.scratch"));
-  if (flash(g)) operands[n++] = sl_read(l, kept.out);
-  operands[n++] = sl_read(l, kept.softmax);
+  if (flash(g)) operands[n++] = sl_build_read(l, kept.out);
+  operands[n++] = sl_build_read(l, kept.softmax);
   if (kept.mask >= 0) {
     op.flags |= SL_OP_MASK;
-    operands[n++] = sl_read(l, kept.dropped);
-    operands[n++] = sl_read(l, kept.mask);
+    operands[n++] = sl_build_read(l, kept.dropped);
+    operands[n++] = sl_build_read(l, kept.mask);
   }
-  n = add_qkv(l, operands, n, din, sl_write);
-  operands[n++] = sl_write(l, scratch);
-  return sl_draft_add(g->drafts, op, n, operands);
+  n = add_qkv(l, operands, n, din, sl_build_write);
+  operands[n++] = sl_build_write(l, scratch);
+  return sl_build_draft(g->drafts, op, n, operands);
 }

@@ -1,8 +1,5 @@
-/* The plan: which rank holds what.
- *
- * Ranks have coordinates (pp, dp, cp, tp) in Megatron-LM's order, tp varying fastest. Every rank belongs to one process
- * group of each class. Parameters, gradients and optimizer state of a pipeline stage are laid out in one flat space of
- * elements, in model order; a layout says which member of a sharding group owns which elements of it. */
+/* The plan: which rank holds what. Where a rank stands is plan/coords.h's, which elements of its pipeline rank's states it
+ * owns is plan/layout.h's. */
 #ifndef SL_CORE_PLAN_PLAN_H
 #define SL_CORE_PLAN_PLAN_H
 
@@ -10,50 +7,10 @@
 #include "core/cluster/cluster.h"
 #include "core/config/config.h"
 #include "core/model/model.h"
-#include "core/op/group.h"
+#include "core/plan/coords.h"
+#include "core/plan/layout.h"
 #include "core/plan/strategy.h"
 #include "core/schedule/action.h"
-
-struct sl_coord {
-  int pp, dp, cp, tp;
-};
-
-/* A run of the flat space that is sharded as one: padded to `part` x members elements, member g owning elements
- * [first + g part, first + (g+1) part); or, with an owner, all of it that member's. Which runs are units is the strategy's
- * choice (enum sl_units). */
-struct sl_unit {
-  int64_t first;                  /* in the flat space */
-  int64_t numel;                  /* unpadded */
-  int64_t part;                   /* elements of one member (of the owner), padding included */
-  int64_t shard_offset;           /* where this unit's part starts inside a member's (the owner's) shard */
-  int owner;                      /* -1: split evenly */
-  int first_tensor, tensor_count; /* placed tensors that start in it */
-};
-
-/* Who owns which elements of the flat space. members == 1: everything is whole. */
-struct sl_layout {
-  int members;
-  int64_t numel;         /* parameters, unpadded */
-  int64_t padded;        /* elements of the flat space, padding included */
-  int64_t shard_numel;   /* elements of the largest member's shard, padding included; == padded when members == 1 */
-  int64_t *member_numel; /* of each member where they differ (units with owners), else NULL; owned */
-  struct sl_unit *units;
-  int unit_count;
-};
-
-/* Where one tensor of a pipeline rank stands. */
-struct sl_placed {
-  int tensor;      /* index in model->tensors */
-  int stage;       /* which of the pipeline rank's stages uses it first */
-  int64_t numel;   /* local elements (after tp) */
-  int64_t flat;    /* first element in the flat space */
-  int unit;        /* the layout unit that holds it (stage 3) or that its first element falls in */
-  bool persistent; /* stage 3: below the persistence threshold, so its gathered copy stays */
-  bool replicated; /* tp > 1, but every member of the tp group holds it whole */
-  bool partial;    /* sequence parallel: the gradient that a member makes is of its own tokens only */
-  bool tied;       /* a tied embedding, and the embed group's other member holds it too */
-  bool shared;     /* a tied embedding, and two stages of this rank use it */
-};
 
 /* A stage of the pipeline: consecutive layers. A pipeline rank has one, or `virtual_stages` of them ("model chunks" in
  * Megatron-LM). */
@@ -64,25 +21,18 @@ struct sl_stage {
   int local;                    /* which of its rank's stages */
 };
 
-/* What one pipeline rank holds: the tensors of its stages and their layout. */
-struct sl_pp_rank {
-  int *stages; /* indices in plan->stages, in the order of the model */
-  int stage_count;
-  struct sl_placed *tensors; /* in the order of the flat space */
-  int tensor_count;
-  int *placed_of; /* index in `tensors` of each of the model's, -1: another rank's */
-  struct sl_layout layout;
-};
-
 struct sl_plan {
   const struct sl_model *model;     /* borrowed */
-  const struct sl_config *config;   /* borrowed */
+  struct sl_config *effective;      /* owned: see sl_plan_build; places in the file are borrowed */
+  const struct sl_config *config;   /* the effective one */
   const struct sl_cluster *cluster; /* borrowed */
   int world, tp, cp, dp, pp;
   bool sequence_parallel;      /* norms, dropout and the residual stream on 1 / tp of the tokens */
   struct sl_strategy strategy; /* how states are sharded over dp */
   int shard;                   /* members of a shard group; 1 when nothing is sharded */
   int secondary;               /* members of a secondary group; 1 where parameters have no second copy */
+  struct sl_param_group groups[SL_PARAM_GROUPS]; /* tensor->group says which */
+  int group_count;
   int threads;                 /* OpenMP threads of a rank: cores of a node / its ranks, at least 1; 1 on a GPU */
   int64_t micro_batch;         /* sequences (mlp: samples) per rank and micro-batch */
   int64_t n_micro;             /* micro-batches per step and rank */
@@ -98,66 +48,17 @@ struct sl_plan {
   int vocab_multiple;          /* rows of the vocabulary on a tp rank are a multiple of it; sl_plan_local_size */
 };
 
-/* Build the plan of `world` ranks. `config` must outlive it and gets its batch sizes resolved here.
+/* Build the plan of `world` ranks. The configuration that takes effect is `config` with its batch sizes resolved and with what
+ * its preset has an answer of its own to; `config` must outlive the plan.
  * Errors: SL_ERR_INPUT with the rule that the request breaks. */
-enum sl_status sl_plan_build(struct sl_plan *plan, const struct sl_model *model, struct sl_config *config,
+enum sl_status sl_plan_build(struct sl_plan *plan, const struct sl_model *model, const struct sl_config *config,
                              const struct sl_cluster *cluster, int world);
 void sl_plan_free(struct sl_plan *plan);
-
-struct sl_coord sl_plan_coord(const struct sl_plan *plan, int rank);
-int sl_plan_rank(const struct sl_plan *plan, struct sl_coord coord);
-
-/* The group of class `group` that `rank` is in. Member i is first + (i % inner) * stride + (i / inner) * outer; only
- * the model group of a plan with both tp and pp needs the outer step. `index` is the rank's own place; `id` numbers the
- * groups of a class, equal for all members of one and different between two. */
-struct sl_members {
-  int first, stride, size, inner, outer, index, id;
-};
-struct sl_members sl_plan_group(const struct sl_plan *plan, enum sl_group group, int rank);
-static inline int sl_members_rank(const struct sl_members *m, int i) {
-  return m->first + i % m->inner * m->stride + i / m->inner * m->outer;
-}
-
-/* Rows of dimension `dim` of `tensor` that a member of the tp group holds. A vocabulary of V is padded to a multiple of
- * tp x m, m = plan->vocab_multiple (Megatron-LM's rule):
- *   m ceil(ceil(V / tp) / m)
- * m is shardlab.make_vocab_size_divisible_by where that is given. Else it is 1, which pads to tp alone, but 128, Megatron-LM's
- * default, on GPUs where no framework's preset is asked for and ceil(V / tp) is no multiple of 8: rows of logits in 16 bits
- * then start anywhere, and products that read or write them have no vector loads and no TMA (GPT-2's 50257).
- * Padded rows are zero and stay so: unlike Megatron-LM's, their logits take no part in the softmax, so that losses and
- * gradients are those of the model as it is. */
-int64_t sl_plan_local_size(const struct sl_plan *plan, const struct sl_tensor *tensor, int dim);
-
-/* A run of a rank's local tensor that is contiguous in the logical one: `count` elements from `local` are the logical
- * tensor's from `logical`; logical < 0: padding, which is zero and stands in no file. */
-struct sl_run_of {
-  int64_t local, logical, count;
-};
-/* The run that starts at local element `local` and ends before `end`, for member `place` of the tp group. */
-struct sl_run_of sl_plan_logical_run(const struct sl_plan *plan, const struct sl_tensor *tensor, int place,
-                                     int64_t local, int64_t end);
 
 /* Does a tied embedding stand on two pipeline ranks? Then its gradients are summed over the embed group. */
 static inline bool sl_plan_ties(const struct sl_plan *plan) {
   return plan->model->tied_head && plan->embed_ranks[0] != plan->embed_ranks[1];
 }
-
-/* The limit, in elements, of the gradient bucket that placed tensor `placed` is in; `first`: it is the step's first.
- * INT64_MAX: the stage is one bucket. */
-int64_t sl_plan_bucket_limit(const struct sl_plan *plan, const struct sl_pp_rank *pp_rank, int placed, bool first);
-
-/* Elements of one member's shard. */
-static inline int64_t sl_layout_shard(const struct sl_layout *layout, int member) {
-  return layout->member_numel != NULL ? layout->member_numel[member] : layout->shard_numel;
-}
-
-/* A contiguous run of one logical tensor that a rank holds: elements [first, first + count) of the (local) tensor stand
- * at element `offset` of the rank's shard (or of the flat space when the layout is whole). */
-struct sl_piece {
-  int64_t first, count, offset;
-};
-/* The piece of placed tensor `placed` that member `member` owns; count 0 when it owns none. */
-struct sl_piece sl_layout_piece(const struct sl_pp_rank *pp_rank, int placed, int member);
 
 /* Bytes a parameter of model state needs by ZeRO's accounting (arXiv:1910.02054, section 3): parameter, gradient and
  * optimizer bytes per parameter for this configuration's precision and optimizer. */

@@ -16,7 +16,7 @@ static double weight_of(const struct sl_plan *plan, int layer) {
     /* by flops, only what multiplies every token counts */
     if (plan->config->sl.stages_by == SL_STAGES_PARAMETERS || (t->n_dim == 2 && layer >= 0)) sum += (double)t->numel;
   }
-  if (plan->config->sl.stages_by == SL_STAGES_PARAMETERS || m->type == SL_MODEL_MLP) return sum;
+  if (plan->config->sl.stages_by == SL_STAGES_PARAMETERS) return sum;
   if (layer >= 0 && layer < m->n_layer) sum += 2.0 * (double)plan->seq * (double)(m->n_head * m->head_dim);
   if (layer == m->n_layer && m->tied_head) sum += (double)m->vocab_size * (double)m->n_embd;
   return sum;
@@ -61,8 +61,8 @@ static enum sl_status cut_by_weight(const struct sl_plan *plan, int layers, int 
   SL_TRY(sl_calloc(&prefix, (size_t)layers + 1, sizeof *prefix));
   for (int i = 0; i < layers; i++) {
     double w = weight_of(plan, i);
-    if (plan->model->type != SL_MODEL_MLP && i == 0) w += weight_of(plan, -1);
-    if (plan->model->type != SL_MODEL_MLP && i == layers - 1) w += weight_of(plan, layers);
+    if (i == 0) w += weight_of(plan, -1);
+    if (i == layers - 1) w += weight_of(plan, layers);
     prefix[i + 1] = prefix[i] + w;
   }
   const enum sl_status status = cut_balanced(prefix, layers, parts, counts);
@@ -126,7 +126,7 @@ enum sl_status sl_plan_cut(struct sl_plan *plan) {
   enum sl_status status;
   const struct sl_config *config = plan->config;
   const int stages = config->sl.virtual_stages > 1 ? config->sl.virtual_stages : 0;
-  const int layers = plan->model->type == SL_MODEL_MLP ? plan->model->n_dims - 1 : (int)plan->model->n_layer;
+  const int layers = (int)plan->model->n_layer;
   int64_t *counts = NULL;
   if (sl_schedule_open_named(&plan->schedule, config->sl.schedule, plan->pp, stages, (int)plan->n_micro) != SL_OK) {
     char why[512];

@@ -5,23 +5,23 @@ struct sl_located sl_job_locate(const struct sl_job *job, int rank, enum sl_role
   const struct sl_plan *plan = job->plan;
   const struct sl_class *c = &job->classes[sl_job_class_of(job, rank)];
   const struct sl_pp_rank *pp_rank = &plan->pp_ranks[c->pp_rank];
-  const struct sl_members shard = sl_plan_group(plan, SL_GROUP_SHARD, rank);
-  const struct sl_members replicate = sl_plan_group(plan, SL_GROUP_REPLICATE, rank);
   const struct sl_placed *t = &pp_rank->tensors[placed];
+  const struct sl_param_group *group = &pp_rank->layouts[t->group].group;
   const struct sl_coord at = sl_plan_coord(plan, rank);
   /* of several holders the first writes: of the tp group, of the two pipeline ranks of a tied embedding */
   const bool first = (!t->replicated || at.tp == 0) && (!t->tied || at.pp == plan->embed_ranks[0]);
-  struct sl_located out = {.buffer = c->role[role].buffer, .writer = first && replicate.index == 0};
+  struct sl_located out = {.buffer = c->role[role].buffer,
+                           .writer = first && sl_plan_group(plan, group->replicate, rank).index == 0};
   if (c->role[role].form == SL_FORM_ABSENT) return out;
   const int64_t element = sl_dtype_bytes(c->buffers[out.buffer].dtype);
   if (c->role[role].form == SL_FORM_WHOLE) {
-    /* every data-parallel rank holds the same: the first one writes */
-    out.writer = first && sl_plan_group(plan, SL_GROUP_DP, rank).index == 0;
+    /* every rank that sums its gradient holds the same: the first one writes */
+    out.writer = first && sl_plan_group(plan, group->sum, rank).index == 0;
     out.count = t->numel;
     out.offset = t->flat * element;
     return out;
   }
-  const struct sl_piece piece = sl_layout_piece(pp_rank, placed, shard.index);
+  const struct sl_piece piece = sl_layout_piece(pp_rank, placed, sl_plan_group(plan, group->shard, rank).index);
   out.first = piece.first;
   out.count = piece.count;
   out.offset = (c->role[role].form == SL_FORM_SHARD ? piece.offset : t->flat + piece.first) * element;

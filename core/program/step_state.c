@@ -3,15 +3,15 @@
 
 #include <math.h>
 
-void sl_control_init(struct sl_control *control, const struct sl_config *config) {
-  *control = (struct sl_control){.last_overflow = -1, .hysteresis = config->fp16.hysteresis, .loss_scale = 1};
+void sl_step_state_init(struct sl_step_state *state, const struct sl_config *config) {
+  *state = (struct sl_step_state){.last_overflow = -1, .hysteresis = config->fp16.hysteresis, .loss_scale = 1};
   if (!config->fp16.enabled) return;
-  control->loss_scale =
+  state->loss_scale =
       config->fp16.loss_scale > 0 ? config->fp16.loss_scale : ldexp(1, config->fp16.initial_scale_power);
 }
 
-struct sl_control_rules sl_control_rules_of(const struct sl_config *config) {
-  struct sl_control_rules rules = {
+struct sl_step_rules sl_step_state_rules(const struct sl_config *config) {
+  struct sl_step_rules rules = {
       .scheduler = config->scheduler,
       .lr = config->optimizer.lr,
       .beta1 = config->optimizer.beta1,
@@ -33,7 +33,7 @@ struct sl_control_rules sl_control_rules_of(const struct sl_config *config) {
   return rules;
 }
 
-void sl_control_step(struct sl_control *control, const struct sl_config *config) {
-  const struct sl_control_rules rules = sl_control_rules_of(config);
-  sl_control_math_step(control, &rules);
+void sl_step_state_advance(struct sl_step_state *state, const struct sl_config *config) {
+  const struct sl_step_rules rules = sl_step_state_rules(config);
+  sl_loss_scale_step(state, &rules);
 }

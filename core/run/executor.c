@@ -100,9 +100,9 @@ static enum sl_status run_program(struct sl_run *run, struct cursor *cursors, en
   return SL_OK;
 }
 
-/* Losses and norms come from the control block of the first local rank. */
+/* Losses and norms come from the step state of the first local rank. */
 static enum sl_status read_result(const struct sl_run *run, struct sl_step_result *r) {
-  struct sl_control control;
+  struct sl_step_state control;
   if (run->exec->read == NULL) return SL_OK;
   const struct sl_class *c = &run->job->classes[sl_job_class_of(run->job, run->local_ranks[0])];
   SL_TRY(run->exec->read(run->state, 0, c->control, 0, sizeof control, &control));

@@ -1,4 +1,4 @@
-/* The control block's step on the GPU against core's on the host: random losses, norms and overflows under
+/* The step state's step on the GPU against core's on the host: random losses, norms and overflows under
  * configurations that use every branch of loss scaling and every schedule of the learning rate. */
 #include "backend/cuda/control_step.h"
 #include "core/program/step_state.h"
@@ -29,7 +29,7 @@ static uint32_t draw(uint32_t *state) {
 }
 
 /* What the ops of a step leave in the block. */
-static void step_sums(struct sl_control *c, uint32_t *state) {
+static void step_sums(struct sl_step_state *c, uint32_t *state) {
   c->loss_sum = draw(state) * 1e-6;
   c->square_sum = draw(state) * 1e-6;
   if (draw(state) % 5 == 0) c->overflow = 1;
@@ -42,12 +42,12 @@ static void near(double got, double expected, const char *what, int config) {
   number_check(got, expected, 1e-13, name);
 }
 
-static void same(const struct sl_control *got, const struct sl_control *expected, int config) {
+static void same(const struct sl_step_state *got, const struct sl_step_state *expected, int config) {
   const int64_t a[] = {got->step, got->good_steps, got->skipped, got->last_overflow, got->hysteresis, got->exhausted};
   const int64_t b[] = {expected->step,          expected->good_steps, expected->skipped,
                        expected->last_overflow, expected->hysteresis, expected->exhausted};
   assert_memory_equal(a, b, sizeof a);
-  for (int i = 0; i < SL_CONTROL_REDUCED; i++) assert_true(got->reduced[i] == 0);
+  for (int i = 0; i < SL_STEP_STATE_REDUCED; i++) assert_true(got->reduced[i] == 0);
   near(got->loss_scale, expected->loss_scale, "loss scale", config);
   near(got->loss, expected->loss, "loss", config);
   near(got->grad_norm, expected->grad_norm, "norm", config);
@@ -59,7 +59,7 @@ static void same(const struct sl_control *got, const struct sl_control *expected
 static void steps_as_the_host(enum sl_number type) {
   (void)type;
   uint32_t random = 2385;
-  struct sl_control *device = device_new(sizeof *device);
+  struct sl_step_state *device = device_new(sizeof *device);
   int skipped = 0, updated = 0;
   for (int k = 0; k < (int)(sizeof configs / sizeof *configs); k++) {
     char text[1024];
@@ -69,15 +69,15 @@ static void steps_as_the_host(enum sl_number type) {
              configs[k]);
     if (sl_config_parse(&config, "test.json", text, strlen(text), false) != SL_OK) fail_msg("%s", sl_error_message());
     if (sl_config_resolve_batch(&config, 3) != SL_OK) fail_msg("%s", sl_error_message());
-    const struct sl_control_rules rules = sl_control_rules_of(&config);
-    struct sl_control here, there;
-    sl_control_init(&here, &config);
+    const struct sl_step_rules rules = sl_step_state_rules(&config);
+    struct sl_step_state here, there;
+    sl_step_state_init(&here, &config);
     for (int step = 0; step < 60; step++) {
       step_sums(&here, &random);
       device_write(device, &here, sizeof here);
       assert_int_equal(sl_cuda_control_step(NULL, device, &rules), 0);
       device_read(&there, device, sizeof there);
-      sl_control_step(&here, &config);
+      sl_step_state_advance(&here, &config);
       same(&there, &here, k);
       double beta1, beta2;
       sl_config_betas(&config, here.good_steps - 1, &beta1, &beta2);

@@ -25,7 +25,7 @@ static int64_t local_numel(const struct sl_plan *plan, int tensor) {
     const struct sl_stage *c = &plan->stages[pp_rank->stages[i]];
     used |= x->layer >= c->first_layer && x->layer < c->first_layer + c->layer_count;
     used |= c->embedding && x->layer < 0;
-    used |= c->head && m->type != SL_MODEL_MLP && (x->layer == m->n_layer || (m->tied_head && tensor == 0));
+    used |= c->head && sl_model_reads_tokens(m) && (x->layer == m->n_layer || (m->tied_head && tensor == 0));
   }
   const int64_t wide = x->tp_dim >= 0 ? x->shape[x->tp_dim] : 1, rest = x->numel / wide;
   const int64_t multiple = x->vocabulary ? plan->vocab_multiple : 1;

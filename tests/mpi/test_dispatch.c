@@ -28,7 +28,7 @@ struct rank {
   int64_t offsets[MAX_BUFFERS];
   struct sl_class rank_class;
   struct sl_host host;
-  struct sl_control *control;
+  struct sl_step_state *control;
   int64_t used;
   int32_t control_buffer;
 };
@@ -72,7 +72,7 @@ static struct rank *new_rank(void) {
   k->host.scratch = malloc(ARENA);
   k->host.scratch_bytes = ARENA;
   assert_true(k->host.arena[SL_SPACE_DEVICE] && k->host.scratch);
-  k->control_buffer = buffer(k, SL_F32, (int64_t)sizeof(struct sl_control));
+  k->control_buffer = buffer(k, SL_F32, (int64_t)sizeof(struct sl_step_state));
   k->control = at(k, k->control_buffer);
   memset(k->control, 0, sizeof *k->control);
   k->control->loss_scale = 8;

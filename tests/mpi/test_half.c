@@ -136,7 +136,7 @@ static void train(struct grid_result *r, const struct sl_exec_ops *host, const c
 /* All gradients in model order, whatever the plan's order is, without the loss scale. */
 static float *gradients_of(struct grid_result *r, double scale, int64_t *numel) {
   const struct sl_pp_rank *s = &r->fixture.plan.pp_ranks[0];
-  float *all = calloc((size_t)s->layout.numel, sizeof *all);
+  float *all = calloc((size_t)s->numel, sizeof *all);
   *numel = 0;
   for (int t = 0; t < r->fixture.model.tensor_count; t++) {
     grid_tensor(r, rank, SL_ROLE_GRAD, t, all + *numel);

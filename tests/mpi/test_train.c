@@ -99,7 +99,7 @@ static void run(struct job *j, const struct sl_exec_ops *exec, const char *folde
                 const char *save_grads, struct sl_run *r) {
   static char data[4096], init[4096];
   snprintf(init, sizeof init, "%s/init.safetensors", folder);
-  snprintf(data, sizeof data, j->model.type == SL_MODEL_MLP ? "random:80" : "%s/tokens.bin", folder);
+  snprintf(data, sizeof data, !sl_model_reads_tokens(&j->model) ? "random:80" : "%s/tokens.bin", folder);
   *r = (struct sl_run){.exec = exec, .job = &j->job, .steps = steps};
   const bool poison = steps == 1; /* it touches every byte, which would make the memory figure say nothing */
   r->options = (struct sl_exec_options){.threads = 1,

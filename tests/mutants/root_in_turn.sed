@@ -1,4 +1,4 @@
 # FSDP's root unit takes turns with the layers in their bucket buffers, so all of them become one bucket.
-# file: core/lower/reduce.c
+# file: core/lower/bucket.c
 # tests: test_lowering
-s/r->alone\[i\] = first <= behind || shared/r->alone[i] = shared/
+s/alone\[i\] = now.first <= behind || /alone[i] = /

@@ -1,0 +1,274 @@
+/* Which gradients are reduced together, and in which buffer they wait for it; see bucket.h. */
+#include "core/lower/bucket.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/lower/lower.h"
+
+/* What the backward of stage `local` contributes to each placed tensor. */
+int *sl_bucket_contributions(const struct sl_lowering *l, int local) {
+  return l->zero->reduce->contributions + (size_t)local * (size_t)l->pp_rank->tensor_count;
+}
+
+static void count_contributions(struct sl_lowering *l) {
+  for (int c = 0; c < l->pp_rank->stage_count; c++) {
+    const struct sl_drafts *drafts = &l->stages[c].backward;
+    for (size_t i = 0; i < drafts->count; i++) {
+      const struct sl_draft *d = &drafts->items[i];
+      for (int k = 0; k < d->operand_count; k++) {
+        if (d->operand[k].buffer < 0 && d->operand[k].gradient) sl_bucket_contributions(l, c)[d->operand[k].placed]++;
+      }
+    }
+  }
+}
+
+/* When each gradient is made: drafts of the backward that write it first and last. Later stages come first, as a micro-batch
+ * goes through them. */
+struct made {
+  int first, last;
+};
+
+static void find_made(const struct sl_lowering *l, struct made *made) {
+  int at = 0;
+  for (int i = 0; i < l->pp_rank->tensor_count; i++) made[i].first = -1;
+  for (int c = l->pp_rank->stage_count - 1; c >= 0; c--) {
+    const struct sl_drafts *drafts = &l->stages[c].backward;
+    for (size_t i = 0; i < drafts->count; i++, at++) {
+      const struct sl_draft *d = &drafts->items[i];
+      for (int k = 0; k < d->operand_count; k++) {
+        if (d->operand[k].buffer >= 0 || !d->operand[k].gradient) continue;
+        struct made *m = &made[d->operand[k].placed];
+        if (m->first < 0) m->first = at;
+        m->last = at;
+      }
+    }
+  }
+}
+
+/* A gradient with several contributions, or one that is a unit beside others of the same op (a tied embedding's). */
+static bool stands_open(const struct sl_lowering *l, int placed) {
+  int most = 0;
+  for (int c = 0; c < l->pp_rank->stage_count; c++) most += sl_bucket_contributions(l, c)[placed];
+  return most > 1 || l->pp_rank->tensors[placed].tied;
+}
+
+/* When anything of a unit is written first, and last. */
+static struct made unit_made(const struct sl_unit *u, const struct made *made) {
+  struct made out = {INT_MAX, -1};
+  for (int i = u->first_tensor; i < u->first_tensor + u->tensor_count; i++) {
+    if (made[i].first < out.first) out.first = made[i].first;
+    if (made[i].last > out.last) out.last = made[i].last;
+  }
+  return out;
+}
+
+/* Whose buckets cannot take turns in shared buffers: a gradient that stands open, and a unit of layers that is begun before the
+ * units behind it are done (a root with the head in it). */
+static void find_alone(const struct sl_lowering *l, const struct sl_layout *layout, const struct made *made) {
+  const struct sl_pp_rank *s = l->pp_rank;
+  bool *alone = l->zero->reduce->alone;
+  int behind = -1; /* the last write of the units behind */
+  if (l->plan->strategy.units != SL_UNITS_LAYER) {
+    for (int i = layout->first_tensor; i < layout->first_tensor + layout->tensor_count; i++)
+      alone[i] = stands_open(l, i);
+    return;
+  }
+  for (int k = layout->first_unit + layout->unit_count - 1; k >= layout->first_unit; k--) {
+    const struct sl_unit *u = &s->units[k];
+    const struct made now = unit_made(u, made);
+    for (int i = u->first_tensor; i < u->first_tensor + u->tensor_count; i++)
+      alone[i] = now.first <= behind || s->tensors[i].shared || s->tensors[i].tied;
+    if (now.first > behind) behind = now.last;
+  }
+}
+
+static bool any_alone(const struct sl_lowering *l, int first, int last) {
+  for (int i = first; i <= last; i++) {
+    if (l->zero->reduce->alone[i]) return true;
+  }
+  return false;
+}
+
+/* May a bucket end with tensor i + 1 and the next one start with tensor i? They may share a buffer, so nothing of the
+ * tensors up to i may be written before everything behind them is: not between a weight and its bias where the weight's
+ * gradient comes first, nor between two gradients of one op. Gradients with a bucket of their own do not count. */
+static void find_cuts(const struct sl_lowering *l, const struct sl_layout *layout, const struct made *made,
+                      int *earliest, bool *cut) {
+  const bool *alone = l->zero->reduce->alone;
+  const int begin = layout->first_tensor, end = begin + layout->tensor_count;
+  int latest = -1;
+  for (int i = begin; i < end; i++) { /* the first write of anything up to i */
+    earliest[i] = alone[i] ? INT_MAX : made[i].first;
+    if (i > begin && earliest[i - 1] < earliest[i]) earliest[i] = earliest[i - 1];
+  }
+  for (int i = end - 1; i >= begin; i--) {
+    cut[i] = earliest[i] > latest;
+    if (!alone[i] && made[i].last > latest) latest = made[i].last;
+  }
+}
+
+/* Where buckets may be cut: anywhere, while the whole flat gradient stands. */
+static enum sl_status plan_cuts(const struct sl_lowering *l, bool *cut) {
+  const size_t count = (size_t)l->pp_rank->tensor_count;
+  struct made *made = NULL;
+  int *earliest = NULL;
+  enum sl_status status = SL_OK;
+  memset(cut, true, count * sizeof *cut);
+  if (!sl_reduce_sharded(l)) return SL_OK;
+  SL_GO(sl_calloc(&made, count, sizeof *made));
+  SL_GO(sl_calloc(&earliest, count, sizeof *earliest));
+  find_made(l, made);
+  for (int g = 0; g < l->pp_rank->group_count; g++) {
+    find_alone(l, &l->pp_rank->layouts[g], made);
+    find_cuts(l, &l->pp_rank->layouts[g], made, earliest, cut);
+  }
+fail:
+  free(made);
+  free(earliest);
+  return status;
+}
+
+/* Must placed tensor `i` be reduced apart from what stands behind it, `count` elements of one call, the group's `first` or not?
+ * `run` elements from i on cannot be cut. */
+static bool starts_call(const struct sl_lowering *l, int i, int64_t count, int64_t run, bool first) {
+  const struct sl_strategy *s = &l->plan->strategy;
+  const struct sl_placed *t = l->pp_rank->tensors;
+  /* a bucket is one stage's, and an embedding tied across stages, whose gradient is complete at a time of its own, is one */
+  if (t[i].stage != t[i + 1].stage || t[i].tied != t[i + 1].tied || t[i].shared != t[i + 1].shared) return true;
+  if (s->units == SL_UNITS_LAYER || s->units == SL_UNITS_BUCKET) return t[i].unit != t[i + 1].unit;
+  const int64_t limit = sl_plan_bucket_limit(l->plan, l->pp_rank, i + 1, first);
+  return s->closes_after ? count >= limit : count + run > limit;
+}
+
+/* Does a new bucket start with placed tensor `i`, coming from the end of the model? */
+static bool starts_bucket(const struct sl_lowering *l, const struct sl_bucket *open, int i, int64_t run, bool first) {
+  const enum sl_units units = l->plan->strategy.units;
+  if (starts_call(l, i, open->count, run, first)) return true;
+  return sl_reduce_sharded(l) && units != SL_UNITS_LAYER && units != SL_UNITS_BUCKET && any_alone(l, i, open->last);
+}
+
+/* The first bucket of the model, where the gradient of an embedding with a tied head stands alone, fills a bucket of
+ * DeepSpeed's together with the one before it: what is apart in memory is one call all the same. Not so elsewhere, where
+ * the one before would hold up the buffers that later ones take turns in. `count`: buckets of the group. */
+static void join_last(const struct sl_lowering *l, int count) {
+  const struct sl_reduce *r = l->zero->reduce;
+  if (!sl_reduce_sharded(l) || count < 2) return;
+  struct sl_bucket *b = &r->buckets[r->bucket_count - 1];
+  b->joins = !starts_call(l, b->last, b[-1].count, b->count, false);
+}
+
+/* The first of the tensors up to `last` that cannot be cut from it. */
+static int uncut_from(const struct sl_lowering *l, const struct sl_layout *layout, const bool *cut, int last) {
+  while (last > layout->first_tensor && !cut[last - 1] && !l->zero->reduce->alone[last - 1]) last--;
+  return last;
+}
+
+static struct sl_bucket *open_bucket(const struct sl_lowering *l, const struct sl_layout *layout, int last) {
+  struct sl_reduce *r = l->zero->reduce;
+  struct sl_bucket *b = &r->buckets[r->bucket_count++];
+  *b = (struct sl_bucket){.group = (int)(layout - l->pp_rank->layouts), .last = last, .buffer = -1};
+  return b;
+}
+
+/* A group's buckets fill against model order, the order in which backward makes gradients; what cannot be cut goes together,
+ * even past the limit. */
+static void fill_buckets(const struct sl_lowering *l, const struct sl_layout *layout, const bool *cut) {
+  struct sl_reduce *r = l->zero->reduce;
+  const struct sl_placed *t = l->pp_rank->tensors;
+  const int before = r->bucket_count;
+  struct sl_bucket *open = NULL;
+  int64_t end = layout->first + layout->padded;
+  for (int i = layout->first_tensor + layout->tensor_count - 1; i >= layout->first_tensor; i--) {
+    const int64_t run = end - t[uncut_from(l, layout, cut, i)].flat;
+    if (open == NULL || (cut[i] && starts_bucket(l, open, i, run, r->bucket_count - before <= 1)))
+      open = open_bucket(l, layout, i);
+    open->first = i;
+    open->lo = t[i].flat;
+    open->count += end - open->lo; /* padding goes with the tensor before it */
+    r->bucket_of[i] = r->bucket_count - 1;
+    end = t[i].flat;
+  }
+  for (int i = before; i < r->bucket_count; i++) {
+    struct sl_bucket *b = &r->buckets[i];
+    b->alone = sl_reduce_sharded(l) && any_alone(l, b->first, b->last);
+  }
+  join_last(l, r->bucket_count - before);
+}
+
+static enum sl_status plan_buckets(struct sl_lowering *l) {
+  struct sl_reduce *r = l->zero->reduce;
+  const size_t count = (size_t)l->pp_rank->tensor_count;
+  bool *cut = NULL;
+  enum sl_status status;
+  SL_GO(sl_calloc(&r->buckets, count, sizeof *r->buckets));
+  SL_GO(sl_calloc(&r->bucket_of, count, sizeof *r->bucket_of));
+  SL_GO(sl_calloc(&cut, count, sizeof *cut));
+  SL_GO(plan_cuts(l, cut));
+  for (int g = 0; g < l->pp_rank->group_count; g++) fill_buckets(l, &l->pp_rank->layouts[g], cut);
+fail:
+  free(cut);
+  return status;
+}
+
+enum { RING = 2 };
+
+/* Buffers of the buckets that are not reduced in place: one, or with overlap two, so that one fills while the other is on its
+ * way, as DeepSpeed's ipg_buffer. DeepSpeed allocates reduce_bucket_size elements even for a small model, we what the
+ * buckets can fill. */
+static enum sl_status rotating_buffers(struct sl_lowering *l, int group) {
+  struct sl_reduce *r = l->zero->reduce;
+  const int ring = l->plan->strategy.overlap ? RING : 1;
+  int64_t largest[RING] = {0};
+  int32_t rotating[RING] = {-1, -1};
+  int turn = 0;
+  for (int i = 0; i < r->bucket_count; i++) {
+    struct sl_bucket *b = &r->buckets[i];
+    if (b->group != group || b->alone) continue;
+    b->turn = turn++ % ring;
+    if (b->count > largest[b->turn]) largest[b->turn] = b->count;
+  }
+  for (int i = 0; i < ring && largest[i] > 0; i++) {
+    SL_TRY(sl_build_buffer(l, &rotating[i], SL_SCOPE_MICRO, SL_CATEGORY_COMMUNICATION, l->wire, largest[i], "bucket.%d",
+                           group * RING + i));
+  }
+  for (int i = 0; i < r->bucket_count; i++) {
+    struct sl_bucket *b = &r->buckets[i];
+    if (b->group == group && !b->alone) b->buffer = rotating[b->turn];
+  }
+  return SL_OK;
+}
+
+/* Those that share no buffer. */
+static enum sl_status own_buffers(struct sl_lowering *l, int group) {
+  struct sl_reduce *r = l->zero->reduce;
+  for (int i = 0; i < r->bucket_count; i++) {
+    struct sl_bucket *b = &r->buckets[i];
+    if (b->group != group || !b->alone) continue;
+    const char *name = l->plan->model->tensors[l->pp_rank->tensors[b->first].tensor].name;
+    SL_TRY(sl_build_buffer(l, &b->buffer, SL_SCOPE_MICRO, SL_CATEGORY_COMMUNICATION, l->wire, b->count, "bucket.%s",
+                           name));
+  }
+  return SL_OK;
+}
+
+/* A recast all_reduce is copied back when backward is over, so each of its buckets has its own. */
+static enum sl_status bucket_buffers(struct sl_lowering *l, int group) {
+  struct sl_reduce *r = l->zero->reduce;
+  const bool copied_back = !sl_reduce_sharded(l) && !sl_reduce_owned_in_flat(l);
+  for (int i = 0; i < r->bucket_count; i++) {
+    if (r->buckets[i].group == group) r->buckets[i].alone |= copied_back;
+  }
+  SL_TRY(rotating_buffers(l, group));
+  return own_buffers(l, group);
+}
+
+enum sl_status sl_bucket_plan(struct sl_lowering *l) {
+  count_contributions(l);
+  SL_TRY(plan_buckets(l));
+  for (int g = 0; g < l->pp_rank->group_count; g++) {
+    if (sl_reduce_sharded(l) || sl_reduce_recast(l, &l->pp_rank->layouts[g])) SL_TRY(bucket_buffers(l, g));
+  }
+  return SL_OK;
+}

@@ -1,0 +1,45 @@
+/* The reduction of gradients. */
+#ifndef SL_CORE_LOWER_REDUCE_H
+#define SL_CORE_LOWER_REDUCE_H
+
+#include "core/lower/bucket.h"
+#include "core/lower/build.h"
+#include "core/lower/zero.h"
+
+struct sl_reduce {
+  struct sl_bucket *buckets; /* group by group */
+  int bucket_count;
+  int *bucket_of;      /* of each placed tensor */
+  bool *alone;         /* of each placed tensor: its bucket shares no buffer; see bucket.c, find_alone */
+  int *contributions;  /* per stage and placed tensor: gradient operands in one backward of the stage */
+  int *seen;           /* per placed tensor: of those, how many the present backward has had */
+  int32_t flat;        /* whole gradients, -1 when sharded */
+  int32_t arrived;     /* own part in the wire's type, where that differs from the accumulate type; -1 none */
+  struct sl_pass pass; /* the present backward */
+  size_t last_launch;  /* the last reduction's op, 0 = none */
+  int32_t temporary[SL_MAX_OPERANDS]; /* of the present draft: what its kernel writes, -1 = in place */
+};
+
+/* Gradient buffers. Buckets need the backward's drafts: they are planned at the first backward. */
+enum sl_status sl_reduce_open(struct sl_lowering *lowering);
+void sl_reduce_close(struct sl_lowering *lowering);
+/* A backward (or the W half of one) of the stage at hand starts. */
+enum sl_status sl_reduce_begin(struct sl_lowering *lowering, struct sl_pass pass);
+/* Bind the gradient operands of a draft; what kernels write may be a temporary of their own type. */
+enum sl_status sl_reduce_bind(struct sl_lowering *lowering, struct sl_draft *draft);
+/* After the draft's op was appended: move temporaries on and launch every bucket whose last gradient it made. */
+enum sl_status sl_reduce_after(struct sl_lowering *lowering, struct sl_program *program, const struct sl_draft *draft);
+enum sl_status sl_reduce_end(struct sl_lowering *lowering, struct sl_program *program);
+
+/* Are gradients kept in shards? */
+bool sl_reduce_sharded(const struct sl_lowering *lowering);
+/* Does a call reduce a group's gradients at all? A shard is filled by its reduction even where it is the whole. */
+bool sl_reduce_travels(const struct sl_lowering *lowering, const struct sl_layout *layout);
+/* Whole gradients that travel in another type than they are kept in go through bucket buffers too. */
+bool sl_reduce_recast(const struct sl_lowering *lowering, const struct sl_layout *layout);
+/* Only own parts of the whole gradient are reduced: what reads it looks there. */
+bool sl_reduce_owned_in_flat(const struct sl_lowering *lowering);
+/* Has an earlier backward of the step left something of this gradient? */
+bool sl_reduce_kept(const struct sl_lowering *lowering, int placed);
+
+#endif

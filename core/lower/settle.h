@@ -1,0 +1,15 @@
+/* Reduced gradients: where they arrive, and their way from there to where they are kept. */
+#ifndef SL_CORE_LOWER_SETTLE_H
+#define SL_CORE_LOWER_SETTLE_H
+
+#include "core/lower/bucket.h"
+
+/* Do own parts arrive in the flat gradient, where they were summed? */
+bool sl_settle_in_place(const struct sl_lowering *lowering);
+/* Where this member's part of `unit` arrives, of `bucket` of it. */
+struct sl_operand sl_settle_arriving(const struct sl_lowering *lowering, const struct sl_bucket *bucket,
+                                     const struct sl_unit *unit);
+/* At the end of a backward: own parts, and sums that travelled in another type, to where they are kept. */
+enum sl_status sl_settle(struct sl_lowering *lowering, struct sl_program *program);
+
+#endif

@@ -1,0 +1,35 @@
+/* The table of families; see families.h. */
+#include "core/model/families.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct sl_family *const families[] = {
+#define X(type, name) [SL_MODEL_##type] = &sl_model_##name,
+    SL_FAMILY_MAP(X)
+#undef X
+};
+enum { FAMILIES = sizeof families / sizeof *families };
+
+const struct sl_family *sl_family_of(const struct sl_model *model) {
+  return families[model->type];
+}
+
+bool sl_family_find(const char *name, enum sl_model_type *type) {
+  for (int i = 0; i < FAMILIES; i++) {
+    if (strcmp(name, families[i]->name) != 0) continue;
+    *type = (enum sl_model_type)i;
+    return true;
+  }
+  return false;
+}
+
+const char *sl_family_names(char *text, size_t size) {
+  text[0] = '\0';
+  for (int i = 0; i < FAMILIES; i++) {
+    const size_t used = strlen(text);
+    const char *between = i == 0 ? "" : i + 1 < FAMILIES ? ", " : " or ";
+    snprintf(text + used, size - used, "%s\"%s\"", between, families[i]->name);
+  }
+  return text;
+}
