@@ -56,8 +56,6 @@ SL_KERNELS_BEGIN
       (dwte, accumulate_wte, dwpe, n_positions, accumulate_wpe, dout, tokens, shape, dropout))                         \
   X(classifier_fused, (double *loss_sum, double *losses, void *logits, const int32_t *targets, size_t N, size_t V,     \
       size_t total, float scale, int accumulate), (loss_sum, losses, logits, targets, N, V, total, scale, accumulate))  \
-  X(classifier_loss, (double *loss_sum, double *losses, const void *logits, const int32_t *targets, size_t N, size_t   \
-      V, int accumulate), (loss_sum, losses, logits, targets, N, V, accumulate))                                       \
   X(classifier_stats, (float *stats, const void *logits, const int32_t *targets, size_t N, size_t V, size_t first,       \
       size_t total), (stats, logits, targets, N, V, first, total))                                                     \
   X(classifier_shard, (double *loss_sum, double *losses, void *logits, const int32_t *targets, const float *stats,     \
@@ -83,10 +81,6 @@ SL_KERNELS_BEGIN
       scratch_bytes))                                                                                                  \
   X(reduce_sum_squares, (double *sum, const void *x, size_t n, int accumulate, void *scratch), (sum, x, n,             \
       accumulate, scratch))                                                                                            \
-  X(reduce_any_nonfinite, (int *flag, const void *x, size_t n), (flag, x, n))                                          \
-  X(reduce_add, (void *dst, const void *src, size_t n), (dst, src, n))                                                 \
-  X(reduce_scale, (void *x, float factor, size_t n), (x, factor, n))                                                   \
-  X(reduce_copy, (void *dst, const void *src, size_t n), (dst, src, n))                                                \
   X(reduce_fill, (void *dst, float value, size_t n), (dst, value, n))                                                  \
   X(reduce_bias_add, (void *out, const void *bias, size_t rows, size_t cols), (out, bias, rows, cols))                 \
   X(reduce_bias_backward, (void *dbias, const void *dout, size_t rows, size_t cols, int accumulate), (dbias, dout,     \

@@ -103,17 +103,6 @@ static void row_add(struct row *row, size_t index, sl_real max, sl_real sum) {
   }
 }
 
-static double row_loss(const sl_store *x, size_t V, int32_t target) {
-  struct row row = {.chunk = chunk_size(V)};
-  sl_room room;
-  for (size_t at = 0, k = 0; at < V; at += row.chunk, k++) {
-    size_t n = V - at < row.chunk ? V - at : row.chunk;
-    sl_real max = chunk_max(x + at, n, room);
-    row_add(&row, k, max, chunk_sum(x + at, n, max, room));
-  }
-  return log(row.sum) + (row.max - (double)sl_load(x[target]));
-}
-
 /* The row's loss; x becomes the gradient. */
 static double row_fused(sl_store *x, size_t V, int32_t target, sl_real scale) {
   const double target_logit = (double)sl_load(x[target]);
@@ -149,13 +138,6 @@ void SL_K(sl_classifier_fused)(double *loss_sum, double *losses, sl_store *logit
     losses[n] = targets[n] < 0 ? 0 : row_fused(x, total, targets[n], scale);
     memset(x + kept, 0, (V - kept) * sizeof *x);
   }
-  add_losses(loss_sum, losses, N, accumulate);
-}
-
-void SL_K(sl_classifier_loss)(double *loss_sum, double *losses, const sl_store *logits, const int32_t *targets,
-                              size_t N, size_t V, int accumulate) {
-#pragma omp parallel for schedule(static) if (N * V > SL_PARALLEL_MIN)
-  for (size_t n = 0; n < N; n++) losses[n] = targets[n] < 0 ? 0 : row_loss(logits + n * V, V, targets[n]);
   add_losses(loss_sum, losses, N, accumulate);
 }
 

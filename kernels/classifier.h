@@ -13,10 +13,6 @@ SL_KERNELS_BEGIN
 void SL_K(sl_classifier_fused)(double *loss_sum, double *losses, sl_store *logits, const int32_t *targets, size_t N,
                                size_t V, size_t total, sl_real scale, int accumulate);
 
-/* The same losses without padding; logits stay as they are (evaluation). */
-void SL_K(sl_classifier_loss)(double *loss_sum, double *losses, const sl_store *logits, const int32_t *targets,
-                              size_t N, size_t V, int accumulate);
-
 /* The same over a vocabulary split by columns (Megatron-LM's vocab_parallel_cross_entropy, arXiv:1909.08053): logits
  * (N,V) are columns [first, first + V) of `total`; columns past the end are padding, with gradient 0. First the row
  * statistics (N,3) of what is here: maximum (-infinity where all is padding), sum of exp(x - maximum), the target's

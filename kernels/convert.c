@@ -1,5 +1,5 @@
 /* Conversions on the host (kernels/convert.h). Everything passes through float, a run at a time (kernels/numbers/half_run.h); threads
- * share a flat range, or the rows of a strided one. */
+ * share the range. */
 #include "kernels/convert.h"
 #include "kernels/numbers/half_run.h"
 #include "kernels/parallel.h"
@@ -64,30 +64,12 @@ static void flat(chunk_fn *run, char *dst, enum sl_number dst_type, const char *
     run(dst + i * dst_bytes, dst_type, src + i * src_bytes, src_type, n - i < CHUNK ? n - i : CHUNK);
 }
 
-/* Strides in elements. */
-static void strided(chunk_fn *run, char *dst, enum sl_number dst_type, size_t dst_stride, const char *src,
-                    enum sl_number src_type, size_t src_stride, size_t rows, size_t cols) {
-  const size_t dst_step = dst_stride * sl_convert_bytes(dst_type), src_step = src_stride * sl_convert_bytes(src_type);
-#pragma omp parallel for schedule(static) if (rows * cols > SL_PARALLEL_MIN)
-  for (size_t r = 0; r < rows; r++) run(dst + r * dst_step, dst_type, src + r * src_step, src_type, cols);
-}
-
 void sl_convert(void *dst, enum sl_number dst_type, const void *src, enum sl_number src_type, size_t n) {
   flat(convert, dst, dst_type, src, src_type, n);
 }
 
 void sl_convert_add(void *dst, enum sl_number dst_type, const void *src, enum sl_number src_type, size_t n) {
   flat(convert_add, dst, dst_type, src, src_type, n);
-}
-
-void sl_convert_rows(void *dst, enum sl_number dst_type, size_t dst_stride, const void *src, enum sl_number src_type,
-                     size_t src_stride, size_t rows, size_t cols) {
-  strided(convert, dst, dst_type, dst_stride, src, src_type, src_stride, rows, cols);
-}
-
-void sl_convert_add_rows(void *dst, enum sl_number dst_type, size_t dst_stride, const void *src,
-                         enum sl_number src_type, size_t src_stride, size_t rows, size_t cols) {
-  strided(convert_add, dst, dst_type, dst_stride, src, src_type, src_stride, rows, cols);
 }
 
 void sl_convert_chunk(void *dst, enum sl_number dst_type, const void *src, enum sl_number src_type, size_t n) {

@@ -21,12 +21,6 @@ void sl_convert(void *dst, enum sl_number dst_type, const void *src, enum sl_num
 /* dst[i] += src[i], the sum in float and rounded once. */
 void sl_convert_add(void *dst, enum sl_number dst_type, const void *src, enum sl_number src_type, size_t n);
 
-/* The same for rows of `cols` elements that start `dst_stride` and `src_stride` elements apart. */
-void sl_convert_rows(void *dst, enum sl_number dst_type, size_t dst_stride, const void *src, enum sl_number src_type,
-                     size_t src_stride, size_t rows, size_t cols);
-void sl_convert_add_rows(void *dst, enum sl_number dst_type, size_t dst_stride, const void *src,
-                         enum sl_number src_type, size_t src_stride, size_t rows, size_t cols);
-
 /* The same as sl_convert for a few numbers, on the calling thread. */
 void sl_convert_chunk(void *dst, enum sl_number dst_type, const void *src, enum sl_number src_type, size_t n);
 

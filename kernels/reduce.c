@@ -1,11 +1,9 @@
-/* Sums, fills, copies and the bias gradient on the host (kernels/reduce.h). */
+/* Sums, fills and the bias gradient on the host (kernels/reduce.h). */
 #include "kernels/reduce.h"
 #include "kernels/numbers/run.h"
 #include "kernels/parallel.h"
 
-#include <math.h>
 #include <omp.h>
-#include <string.h>
 
 #define BLOCK ((size_t)4096)       /* elements of one partial sum */
 #define COLUMN_CHUNK ((size_t)256) /* columns summed at a time: their sums stay in the first-level cache */
@@ -39,49 +37,6 @@ void SL_K(sl_reduce_sum_squares)(double *sum, const sl_store *x, size_t n, int a
   double total = 0;
   for (size_t b = 0; b < blocks; b++) total += partial[b];
   *sum = accumulate ? *sum + total : total;
-}
-
-static inline int is_finite(sl_store x) {
-#if SL_STORE_IS_REAL
-  return x - x == 0; /* inf - inf and nan - nan are nan */
-#else
-  const uint16_t exponent = sl_put((sl_real)INFINITY);
-  return (x & exponent) != exponent;
-#endif
-}
-
-void SL_K(sl_reduce_any_nonfinite)(int *flag, const sl_store *x, size_t n) {
-  int bad = 0;
-#pragma omp parallel for simd schedule(static) reduction(| : bad) if (parallel : n > SL_PARALLEL_MIN)
-  for (size_t i = 0; i < n; i++) bad |= !is_finite(x[i]);
-  *flag |= bad;
-}
-
-void SL_K(sl_reduce_add)(sl_store *dst, const sl_store *src, size_t n) {
-#pragma omp parallel for schedule(static) if (n > SL_PARALLEL_MIN)
-  for (size_t i = 0; i < n; i += BLOCK) sl_sum(dst + i, dst + i, src + i, n - i < BLOCK ? n - i : BLOCK);
-}
-
-void SL_K(sl_reduce_scale)(sl_store *x, sl_real factor, size_t n) {
-#pragma omp parallel for schedule(static) if (n > SL_PARALLEL_MIN)
-  for (size_t b = 0; b < n; b += BLOCK) {
-    const size_t end = n - b < BLOCK ? n : b + BLOCK;
-    sl_room room;
-    for (size_t i0 = b, m; i0 < end; i0 += m) {
-      m = sl_run(end - i0);
-      sl_real *y = sl_change(room, x + i0, m);
-#pragma omp simd
-      for (size_t i = 0; i < m; i++) y[i] *= factor;
-      sl_finish(x + i0, y, m);
-    }
-  }
-}
-
-void SL_K(sl_reduce_copy)(sl_store *dst, const sl_store *src, size_t n) {
-#pragma omp parallel for schedule(static) if (n > SL_PARALLEL_MIN)
-  for (size_t i = 0; i < n; i += BLOCK * 64) {
-    memcpy(dst + i, src + i, (n - i < BLOCK * 64 ? n - i : BLOCK * 64) * sizeof *dst);
-  }
 }
 
 void SL_K(sl_reduce_fill)(sl_store *dst, sl_real value, size_t n) {

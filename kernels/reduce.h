@@ -1,4 +1,4 @@
-/* Sums, fills and copies over flat ranges, and the bias gradient.
+/* Sums and fills over flat ranges, and the bias gradient.
  *
  * Sums run over fixed blocks whose partial sums are added in order, in double: the same bits on any number of threads.
  */
@@ -16,13 +16,7 @@ size_t SL_K(sl_reduce_scratch_bytes)(size_t n);
 /* *sum = sum of x[i]^2, or += when accumulate. */
 void SL_K(sl_reduce_sum_squares)(double *sum, const sl_store *x, size_t n, int accumulate, void *scratch);
 
-/* *flag |= 1 if any element is infinite or not a number; otherwise it stays. */
-void SL_K(sl_reduce_any_nonfinite)(int *flag, const sl_store *x, size_t n);
-
-void SL_K(sl_reduce_add)(sl_store *dst, const sl_store *src, size_t n);  /* dst += src */
-void SL_K(sl_reduce_scale)(sl_store *x, sl_real factor, size_t n);       /* x *= factor */
-void SL_K(sl_reduce_copy)(sl_store *dst, const sl_store *src, size_t n); /* dst = src; they do not overlap */
-void SL_K(sl_reduce_fill)(sl_store *dst, sl_real value, size_t n);       /* dst = value */
+void SL_K(sl_reduce_fill)(sl_store *dst, sl_real value, size_t n); /* dst = value */
 
 /* out (rows,cols) += bias (cols). */
 void SL_K(sl_reduce_bias_add)(sl_store *out, const sl_store *bias, size_t rows, size_t cols);

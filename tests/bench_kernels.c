@@ -20,7 +20,6 @@ static int32_t tokens[ROWS];
 static void *scratch;
 static size_t scratch_bytes;
 static double sum;
-static int flag;
 static const struct sl_dropout drop = {.p = 0.1f, .key = {7, 1, 3, 5}, .row_stride = C};
 static const struct sl_attention_shape heads = {B, T, H, H, D, 3 * C, 3 * C, 3 * C, C, H};
 static const struct sl_embedding_shape table = {B, T, C, 0, V, 0};
@@ -52,16 +51,13 @@ static void measure(const char *only, const char *name, void (*run)(void), doubl
 }
 
 static void run_copy(void) {
-  sl_reduce_copy(a, b, adam_n);
+  sl_convert(a, SL_NUMBER_F32, b, SL_NUMBER_F32, adam_n);
 }
 static void run_add(void) {
-  sl_reduce_add(a, b, adam_n);
+  sl_convert_add(a, SL_NUMBER_F32, b, SL_NUMBER_F32, adam_n);
 }
 static void run_sum_squares(void) {
   sl_reduce_sum_squares(&sum, b, adam_n, 0, scratch);
-}
-static void run_nonfinite(void) {
-  sl_reduce_any_nonfinite(&flag, b, adam_n);
 }
 static void run_adam(void) {
   sl_optimizer_adam(a, c, d, b, adam_n, &adam);
@@ -254,7 +250,6 @@ int main(int argc, char **argv) {
   measure(only, "copy", run_copy, 8 * n, "GB/s");
   measure(only, "add", run_add, 12 * n, "GB/s");
   measure(only, "sum_squares", run_sum_squares, 4 * n, "GB/s");
-  measure(only, "any_nonfinite", run_nonfinite, 4 * n, "GB/s");
   measure(only, "adamw", run_adam, 28 * n, "GB/s");
   measure(only, "sgd", run_sgd, 20 * n, "GB/s");
   measure(only, "normal", run_normal, ROWS * 4.0 * C, "Gnumber/s");

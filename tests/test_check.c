@@ -11,6 +11,7 @@
 
 #include "core/check/rendezvous.h"
 #include "core/job/job.h"
+#include "core/op/operands.h"
 #include "tests/job_fixture.h"
 
 /* ---- one rank's memory ---- */
@@ -42,8 +43,9 @@ static struct sl_op *op_of(struct sl_program *p, enum sl_op_kind kind, int n) {
   return &p->ops[p->issues[find(p, kind, n)].op];
 }
 
-static struct sl_slice *operand(struct sl_program *p, enum sl_op_kind kind, int n, int i) {
-  return &p->slices[op_of(p, kind, n)->slice + i];
+static struct sl_slice *operand(struct sl_program *p, enum sl_op_kind kind, int n, enum sl_at name) {
+  const struct sl_op *op = op_of(p, kind, n);
+  return &p->slices[op->slice + sl_op_at(op, name)];
 }
 
 static void drop_waits(struct sl_program *p, enum sl_op_kind kind, int n) {
@@ -123,13 +125,13 @@ static void bucket_over_activations(struct sl_job *job) {
   *offset_of(job, "bucket.0") = *offset_of(job, "h.0.mlp.gelu");
 }
 static void read_past_the_end(struct sl_job *job) {
-  operand(step_of(job), SL_OP_GELU_FWD, 0, 0)->bytes += SL_ALIGN;
+  operand(step_of(job), SL_OP_GELU_FWD, 0, SL_AT_X)->bytes += SL_ALIGN;
 }
 static void write_past_the_end(struct sl_job *job) {
-  operand(step_of(job), SL_OP_ADAMW, 0, 0)->bytes += (int64_t)1 << 20;
+  operand(step_of(job), SL_OP_ADAMW, 0, SL_AT_MASTER)->bytes += (int64_t)1 << 20;
 }
 static void write_too_little(struct sl_job *job) {
-  operand(step_of(job), SL_OP_GEMM, 0, 2)->bytes -= 4;
+  operand(step_of(job), SL_OP_GEMM, 0, SL_AT_C)->bytes -= 4;
 }
 static void no_batch(struct sl_job *job) {
   op_of(step_of(job), SL_OP_LOAD_BATCH, 0)->slice_count = 1; /* the targets stay unwritten */
@@ -144,8 +146,8 @@ static void no_initial_gather(struct sl_job *job) {
 }
 static void save_before_write(struct sl_job *job) {
   struct sl_program *p = &class_of(job)->programs[SL_PROGRAM_SAVE];
-  operand(p, SL_OP_SAVE_TENSOR, 0, 0)->buffer = operand(step_of(job), SL_OP_GELU_FWD, 0, 1)->buffer;
-  operand(p, SL_OP_SAVE_TENSOR, 0, 0)->bytes += (int64_t)1 << 24;
+  operand(p, SL_OP_SAVE_TENSOR, 0, SL_AT_X)->buffer = operand(step_of(job), SL_OP_GELU_FWD, 0, SL_AT_OUT)->buffer;
+  operand(p, SL_OP_SAVE_TENSOR, 0, SL_AT_X)->bytes += (int64_t)1 << 24;
 }
 /* The gradients of the last step still stand in the arena, but nothing holds them there. */
 static void save_what_a_step_left(struct sl_job *job) {
@@ -164,14 +166,15 @@ static void swapped_ops(struct sl_job *job) {
   p->issues[at - 1].op = op;
 }
 static void shard_stride_too_far(struct sl_job *job) {
-  operand(step_of(job), SL_OP_ADAMW, 0, 0)->shard_stride += 4096;
+  operand(step_of(job), SL_OP_ADAMW, 0, SL_AT_MASTER)->shard_stride += 4096;
 }
 static void reduced_range_too_short(struct sl_job *job) {
   op_of(step_of(job), SL_OP_REDUCE_SCATTER, 0)->dim[2] -= 1;
 }
 static void lost_micro_batch_read(struct sl_job *job) {
-  struct sl_slice *s = operand(step_of(job), SL_OP_ATTENTION_BWD, 0, 2);
-  s->buffer = operand(step_of(job), SL_OP_ATTENTION_BWD, 0, 3)->buffer; /* its own output, before it is written */
+  struct sl_slice *s = operand(step_of(job), SL_OP_ATTENTION_BWD, 0, SL_AT_SOFTMAX);
+  s->buffer =
+      operand(step_of(job), SL_OP_ATTENTION_BWD, 0, SL_AT_DQKV)->buffer; /* its own output, before it is written */
 }
 static void no_join(struct sl_job *job) {
   struct sl_program *p = step_of(job);

@@ -298,7 +298,7 @@ static void check_embedding(enum sl_number type, const struct sl_dropout *dropou
     char *dwpe_here = copied(wpe, ET * EC * element);
     shape.first_row = m * ROWS;
     k->embedding_forward(part, tokens, wte + m * ROWS * EC * element, wpe, &shape, dropout);
-    k->reduce_add(sum, part, n);
+    sl_convert_add(sum, type, part, type, n);
     k->embedding_backward(dparts + m * ROWS * EC * element, 1, dwpe_here, ET, 1, dout, tokens, &shape, dropout);
     assert_memory_equal(dwpe_here, dwpe, ET * EC * element);
     free(dwpe_here);

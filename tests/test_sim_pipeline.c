@@ -59,7 +59,7 @@ static void set_bytes(struct sl_program *p, struct sl_op *op, int64_t bytes) {
 static void replace_costs(struct sl_program *p) {
   for (size_t o = 0; o < p->op_count; o++) {
     struct sl_op *op = &p->ops[o];
-    if (sl_op_is_comm((op)->kind) || op->kind == SL_OP_JOIN) continue;
+    if (sl_op_is_comm(op->kind) || op->kind == SL_OP_JOIN) continue;
     op->kind = SL_OP_FILL;
     op->flags = 0;
     set_bytes(p, op, 0);

@@ -11,6 +11,7 @@
 
 #include "core/check/rendezvous.h"
 #include "core/job/job.h"
+#include "core/op/operands.h"
 #include "core/program/memory_report.h"
 #include "tests/job_fixture.h"
 
@@ -157,7 +158,7 @@ static void optimizers_read_the_type_that_gradients_accumulate_in(void **state) 
         const struct sl_class *c = &f.job.classes[0];
         const struct sl_program *p = &c->programs[SL_PROGRAM_STEP];
         const struct sl_op *op = find_op(p, SL_OP_ADAMW);
-        const enum sl_dtype got = c->buffers[p->slices[op->slice + 1].buffer].dtype;
+        const enum sl_dtype got = c->buffers[p->slices[op->slice + sl_op_at(op, SL_AT_GRADIENT)].buffer].dtype;
         const enum sl_dtype want = strategies[s].fp32_grads ? SL_F32 : types[kept].dtype;
         if (got != want)
           fail_msg("strategy %d, %s on the wire, kept in %s: the optimizer reads %s", s, types[wire].name,

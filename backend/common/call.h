@@ -37,8 +37,8 @@ struct sl_call {
 void sl_call_decode(struct sl_call *call, const struct sl_call_rank *rank, const struct sl_issued *it);
 /* Address of operand `i`. */
 void *sl_call_operand(const struct sl_call_rank *rank, const struct sl_issued *it, int i);
-/* Bytes that the op's kernel needs of the backend's own scratch, `threads` at a time. Errors: SL_ERR_INTERNAL, where the op
- * has more operands than fit, or brings scratch that is too small even for one thread. */
+/* Bytes that the op's kernel needs of the backend's own scratch, `threads` at a time: none where the op brings some. Errors:
+ * SL_ERR_INTERNAL, where that is too little even for one thread. */
 enum sl_status sl_call_supports(const struct sl_op *op, const struct sl_slice *slices, int threads,
                                 size_t *scratch_bytes);
 

@@ -50,6 +50,7 @@ bool sl_op_is_comm(enum sl_op_kind kind) {
 
 const char *sl_op_class_name(enum sl_op_class op_class) {
   static const char *const names[] = {"gemm", "attention", "elementwise", "optimizer", "control", "collective", "p2p"};
+  _Static_assert(sizeof names / sizeof *names == SL_CLASS_COUNT, "a name for each class");
   return names[op_class];
 }
 

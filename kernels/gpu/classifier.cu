@@ -71,25 +71,22 @@ template <typename T> __device__ void clear(T *x, size_t from, size_t to) {
   for (size_t i = from + threadIdx.x; i < to; i += threads) x[i] = put<T>(0);
 }
 
-/* GRADIENT false: the losses alone. */
-template <typename T, bool GRADIENT>
+template <typename T>
 __global__ void __launch_bounds__(threads) fused_kernel(double *losses, T *logits, const int32_t *targets, size_t V,
                                                         size_t total, double scale, const double *loss_scale) {
   const size_t n = blockIdx.x;
   T *x = logits + n * V;
   const int32_t target = targets[n];
   if (target < 0) { /* ignored */
-    if (GRADIENT) clear(x, 0, V);
+    clear(x, 0, V);
     if (threadIdx.x == 0) losses[n] = 0;
     return;
   }
   const row r = row_of(x, total);
   const whole w = {r.max, r.sum, load(x[target])};
   __syncthreads(); /* all have read the target's logit */
-  if (GRADIENT) {
-    gradient(x, total, (size_t)target, w, r.max, loss_scale ? scale * *loss_scale : scale);
-    clear(x, total, V);
-  }
+  gradient(x, total, (size_t)target, w, r.max, loss_scale ? scale * *loss_scale : scale);
+  clear(x, total, V);
   if (threadIdx.x == 0) losses[n] = log(w.sum) + (w.max - w.target);
 }
 
@@ -168,18 +165,8 @@ extern "C" int sl_cuda_classifier_fused(sl_cuda_stream stream, enum sl_number ty
                                         double scale, const double *loss_scale) {
   const int error = by_type(type, [&](auto zero) {
     using T = decltype(zero);
-    return launch(stream, dim3((unsigned)N), threads, 0, fused_kernel<T, true>, losses, (T *)logits, targets, V, total,
+    return launch(stream, dim3((unsigned)N), threads, 0, fused_kernel<T>, losses, (T *)logits, targets, V, total,
                   scale, loss_scale);
-  });
-  return error ? error : add_losses(stream, loss_sum, losses, N, scale);
-}
-
-extern "C" int sl_cuda_classifier_loss(sl_cuda_stream stream, enum sl_number type, double *loss_sum, double *losses,
-                                       const void *logits, const int32_t *targets, size_t N, size_t V, double scale) {
-  const int error = by_type(type, [&](auto zero) {
-    using T = decltype(zero);
-    return launch(stream, dim3((unsigned)N), threads, 0, fused_kernel<T, false>, losses,
-                  (T *)const_cast<void *>(logits), targets, V, V, scale, nullptr);
   });
   return error ? error : add_losses(stream, loss_sum, losses, N, scale);
 }

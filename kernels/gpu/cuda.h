@@ -84,9 +84,6 @@ int sl_cuda_embedding_backward(sl_cuda_stream stream, enum sl_number type, void 
 int sl_cuda_classifier_fused(sl_cuda_stream stream, enum sl_number type, double *loss_sum, double *losses, void *logits,
                              const int32_t *targets, size_t N, size_t V, size_t total, double scale,
                              const double *loss_scale);
-/* The same losses without padding, logits as they were. */
-int sl_cuda_classifier_loss(sl_cuda_stream stream, enum sl_number type, double *loss_sum, double *losses,
-                            const void *logits, const int32_t *targets, size_t N, size_t V, double scale);
 int sl_cuda_classifier_stats(sl_cuda_stream stream, enum sl_number type, float *stats, const void *logits,
                              const int32_t *targets, size_t N, size_t V, size_t first, size_t total);
 int sl_cuda_classifier_shard(sl_cuda_stream stream, enum sl_number type, double *loss_sum, double *losses, void *logits,
@@ -125,7 +122,6 @@ size_t sl_cuda_reduce_scratch_bytes(size_t n);
  * element is not. */
 int sl_cuda_reduce_sum_squares(sl_cuda_stream stream, enum sl_number type, double *sum, double *overflow, const void *x,
                                size_t n, double factor, void *scratch);
-int sl_cuda_reduce_scale(sl_cuda_stream stream, enum sl_number type, void *x, float factor, size_t n);
 int sl_cuda_reduce_fill(sl_cuda_stream stream, enum sl_number type, void *dst, float value, size_t n);
 int sl_cuda_reduce_bias_add(sl_cuda_stream stream, enum sl_number type, void *out, const void *bias, size_t rows,
                             size_t cols);

@@ -28,18 +28,6 @@ __global__ void squares_total_kernel(double *total, double *overflow, const doub
   if (overflow && !(sum - sum == 0)) *overflow += 1; /* inf - inf and nan - nan are nan */
 }
 
-template <typename T> struct scale_op {
-  static constexpr int width = 1;
-  T *x;
-  float factor;
-  __device__ void one(size_t i) const {
-    x[i] = put<T>(load(x[i]) * factor);
-  }
-  __device__ void operator()(size_t i) const {
-    one(i);
-  }
-};
-
 template <typename T> struct fill_op {
   static constexpr int width = 1;
   T *x;
@@ -110,13 +98,6 @@ extern "C" int sl_cuda_reduce_sum_squares(sl_cuda_stream stream, enum sl_number 
   });
   if (error) return error;
   return launch(stream, dim3(1), 256, 0, squares_total_kernel, sum, overflow, partial, (size_t)blocks, factor);
-}
-
-extern "C" int sl_cuda_reduce_scale(sl_cuda_stream stream, enum sl_number type, void *x, float factor, size_t n) {
-  return by_type(type, [&](auto zero) {
-    using T = decltype(zero);
-    return launch_flat(stream, scale_op<T>{(T *)x, factor}, n);
-  });
 }
 
 extern "C" int sl_cuda_reduce_fill(sl_cuda_stream stream, enum sl_number type, void *dst, float value, size_t n) {

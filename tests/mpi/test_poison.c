@@ -1,5 +1,6 @@
 /* Poison (options.poison: dead bytes become NaN as soon as their last user is done) changes no result, bit for bit, and
  * shows a use after free that runs unnoticed without it. */
+#include "core/op/operands.h"
 #include "tests/mpi/grid.h"
 
 enum { STEPS = 3 };
@@ -73,7 +74,7 @@ static bool fault_shows(const struct sl_exec_ops *host, const char *config, bool
   if (fixture_open(&f, model, config, "localhost", world, NULL) != SL_OK) MPI_Abort(MPI_COMM_WORLD, 1);
   struct sl_program *p = &f.job.classes[0].programs[SL_PROGRAM_STEP];
   for (size_t i = 0; i < p->op_count; i++)
-    if (p->ops[i].kind == SL_OP_GELU_BWD) p->slices[p->ops[i].slice + 1].bytes = 0;
+    if (p->ops[i].kind == SL_OP_GELU_BWD) p->slices[p->ops[i].slice + sl_op_at(&p->ops[i], SL_AT_X)].bytes = 0;
   struct sl_run run = {.exec = host,
                        .job = &f.job,
                        .steps = 2,
