@@ -1,0 +1,92 @@
+/* The first stage of a job; see draft.h. */
+#include "core/job/draft.h"
+
+#include "core/lower/slots.h"
+#include "core/lower/zero.h"
+#include "core/models/epilogue.h"
+#include "core/models/models.h"
+#include "core/program/step_state.h"
+
+#include <stdlib.h>
+
+/* What passes between stages, as wide as the widest boundary of this rank. Without a pipeline nothing passes, but a backward
+ * still works on one gradient of the stream. */
+static enum sl_status open_streams(struct sl_lowering *l) {
+  const struct sl_plan *plan = l->plan;
+  int64_t widest = 0;
+  for (int i = 0; i < l->pp_rank->stage_count; i++) {
+    const struct sl_stage *c = l->stages[i].stage;
+    const int64_t in = c->embedding ? 0 : sl_build_stream_count(plan, c->first_layer);
+    const int64_t out = c->head ? 0 : sl_build_stream_count(plan, c->first_layer + c->layer_count);
+    if (in > widest) widest = in;
+    if (out > widest) widest = out;
+  }
+  l->stream = l->dx = -1;
+  if (plan->stage_count > 1) {
+    SL_TRY(sl_build_buffer(l, &l->stream, SL_SCOPE_MICRO, SL_CATEGORY_ACTIVATION, l->dtype, widest, "stream"));
+    sl_build_slots(l, l->stream, SL_SLOT_IN);
+  } else if (sl_model_reads_tokens(plan->model)) {
+    widest = sl_build_stream_count(plan, 0);
+  }
+  if (widest == 0) return SL_OK;
+  SL_TRY(sl_build_buffer(l, &l->dx, SL_SCOPE_MICRO, SL_CATEGORY_ACTIVATION, l->dtype, widest, "dx"));
+  sl_build_slots(l, l->dx, SL_SLOT_DX);
+  return SL_OK;
+}
+
+static enum sl_status open_stages(struct sl_lowering *l) {
+  SL_TRY(sl_calloc(&l->stages, (size_t)l->pp_rank->stage_count, sizeof *l->stages));
+  for (int i = 0; i < l->pp_rank->stage_count; i++) {
+    l->stages[i].index = l->pp_rank->stages[i];
+    l->stages[i].stage = &l->plan->stages[l->pp_rank->stages[i]];
+  }
+  const struct sl_schedule *s = &l->plan->schedule;
+  const int rank = l->rank_class->pp_rank;
+  for (size_t i = 0; i < s->counts[rank]; i++) {
+    const struct sl_action *a = &s->actions[rank][i];
+    if (a->kind == SL_ACTION_BACKWARD_INPUT) l->stages[l->plan->stages[a->stage].local].split = true;
+  }
+  return SL_OK;
+}
+
+/* One stage: what the model computes there, and what the strategy adds to it. */
+static enum sl_status draft_stage(struct sl_lowering *l, struct sl_lowered_stage *stage) {
+  l->stage = stage;
+  stage->first_buffer = (int32_t)l->rank_class->buffer_count;
+  SL_TRY(sl_models_build(l));
+  sl_models_fuse_epilogues(l);
+  SL_TRY(sl_zero_open_stage(l));
+  stage->end_buffer = (int32_t)l->rank_class->buffer_count;
+  return SL_OK;
+}
+
+enum sl_status sl_job_draft(struct sl_lowering *l, const struct sl_plan *plan, const struct sl_build_options *options,
+                            int member, struct sl_class *rank_class) {
+  *l = (struct sl_lowering){.plan = plan,
+                            .pp_rank = &plan->pp_ranks[rank_class->pp_rank],
+                            .rank_class = rank_class,
+                            .options = options,
+                            .dtype = plan->config->param_dtype,
+                            .accumulate = plan->config->grad_accum_dtype,
+                            .wire = plan->config->communication_data_type,
+                            .member = member};
+  SL_TRY(open_stages(l));
+  SL_TRY(sl_build_buffer(l, &rank_class->control, SL_SCOPE_PERSISTENT, SL_CATEGORY_WORKSPACE, SL_F64,
+                         (int64_t)(sizeof(struct sl_step_state) / sizeof(double)), "control"));
+  SL_TRY(sl_zero_open(l));
+  SL_TRY(open_streams(l));
+  for (int i = 0; i < l->pp_rank->stage_count; i++) SL_TRY(draft_stage(l, &l->stages[i]));
+  return SL_OK;
+}
+
+void sl_job_draft_free(struct sl_lowering *l) {
+  for (int i = 0; l->stages != NULL && i < l->pp_rank->stage_count; i++) {
+    free(l->stages[i].forward.items);
+    free(l->stages[i].backward.items);
+  }
+  free(l->stages);
+  free(l->scopes);
+  sl_slots_close(l);
+  sl_zero_close(l);
+  *l = (struct sl_lowering){0};
+}

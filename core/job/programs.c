@@ -1,0 +1,56 @@
+/* The second stage of a job; see programs.h. */
+#include "core/job/programs.h"
+
+#include "core/lower/slots.h"
+#include "core/lower/step.h"
+#include "core/lower/update.h"
+
+/* All ops of a program that is one action. */
+static enum sl_status one_instance(const struct sl_lowering *l, struct sl_program *p, enum sl_action_kind kind) {
+  return sl_build_instance(p, (struct sl_action){kind, l->rank_class->pp_rank, -1}, 0, (int32_t)p->op_count);
+}
+
+/* The init program draws or loads every parameter piece and completes what stage 3 keeps whole. */
+static enum sl_status lower_init_program(struct sl_lowering *l) {
+  struct sl_program *p = &l->rank_class->programs[SL_PROGRAM_INIT];
+  SL_TRY(sl_update_init(l, p));
+  SL_TRY(sl_build_join(p, SL_PHASE_INIT));
+  return one_instance(l, p, SL_ACTION_INIT);
+}
+
+/* Weights are saved from their fp32 master where there is one. */
+static enum sl_status lower_save_role(const struct sl_lowering *l, struct sl_program *p, enum sl_role role) {
+  const struct sl_class *c = l->rank_class;
+  for (int i = 0; i < l->pp_rank->tensor_count; i++) {
+    const struct sl_op op = {.kind = SL_OP_SAVE_TENSOR,
+                             .lane = SL_LANE_COMPUTE,
+                             .group = SL_GROUP_NONE,
+                             .place_group = SL_GROUP_NONE,
+                             .dtype = c->buffers[c->role[role].buffer].dtype,
+                             .phase = SL_PHASE_SAVE,
+                             .dim = {l->pp_rank->tensors[i].numel},
+                             .tensor = i,
+                             .role = role};
+    SL_TRY(SL_BUILD_EMIT(p, op, sl_build_read(l, c->role[role].buffer)));
+  }
+  return SL_OK;
+}
+
+static enum sl_status lower_save_program(struct sl_lowering *l) {
+  struct sl_program *p = &l->rank_class->programs[SL_PROGRAM_SAVE];
+  const bool master = l->rank_class->role[SL_ROLE_MASTER].form != SL_FORM_ABSENT;
+  if (l->options->save_params) SL_TRY(lower_save_role(l, p, master ? SL_ROLE_MASTER : SL_ROLE_PARAM));
+  if (l->options->save_grads) SL_TRY(lower_save_role(l, p, SL_ROLE_GRAD));
+  SL_TRY(sl_build_join(p, SL_PHASE_SAVE));
+  return one_instance(l, p, SL_ACTION_SAVE);
+}
+
+enum sl_status sl_job_lower(struct sl_lowering *l) {
+  for (int k = 0; k < SL_PROGRAM_COUNT; k++) l->rank_class->programs[k].kind = (enum sl_program_kind)k;
+  SL_TRY(sl_slots_open(l));
+  SL_TRY(lower_init_program(l));
+  SL_TRY(sl_lower_step(l));
+  SL_TRY(lower_save_program(l));
+  sl_slots_number(l);
+  return SL_OK;
+}

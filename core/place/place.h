@@ -1,0 +1,10 @@
+/* The last stage of a job: when ops may start, and where buffers stand. */
+#ifndef SL_CORE_PLACE_PLACE_H
+#define SL_CORE_PLACE_PLACE_H
+
+#include "core/program/program.h"
+
+/* Issue lists, waits, offsets and the memory report of a class whose programs are lowered. scopes: one per buffer. */
+enum sl_status sl_place_class(const struct sl_plan *plan, const enum sl_scope *scopes, struct sl_class *rank_class);
+
+#endif
