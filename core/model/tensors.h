@@ -1,4 +1,4 @@
-/* From a model's sizes to its logical tensors. Internal to core/model*.c. */
+/* From a model's sizes to its logical tensors. Internal to core/model. */
 #ifndef SL_CORE_MODEL_TENSORS_H
 #define SL_CORE_MODEL_TENSORS_H
 
