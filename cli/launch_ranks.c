@@ -1,5 +1,5 @@
-/* Ranks as child processes; see launch_ranks.h. They share standard output and standard error: the cuda backend's ranks
- * speak once for all. */
+/* Ranks as child processes; see launch_ranks.h. They share standard output and standard error: of what all the
+ * cuda backend's ranks would print, one prints it. */
 #include "cli/launch_ranks.h"
 
 #include "cli/launch.h"

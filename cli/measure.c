@@ -1,5 +1,5 @@
 /* shardlab measure: the job for real. Started by hand it checks the request, then starts its ranks through the launcher;
- * started by a launcher it is one rank. Rank 0 alone speaks and writes. */
+ * started by a launcher it is one rank. Rank 0 alone prints and writes files. */
 #include "cli/again.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
@@ -204,7 +204,7 @@ static enum sl_status start(const struct sl_options *options, const struct sl_se
   return SL_OK;
 }
 
-/* The ranks write and speak; what went wrong among them has been said when they end. */
+/* The ranks print and write files; their errors have been printed when they end. */
 static enum sl_status launch(const struct sl_options *options) {
   int exit_code = 0;
   if (on_gpu(options))
@@ -231,7 +231,7 @@ static enum sl_status run(const struct sl_options *given) {
   SL_TRY(sl_options_check_outputs(&options));
   SL_TRY(join_alone(&options, inside));
   if (inside) SL_TRY(join_world(&options, &place));
-  /* one voice: every rank reads the same config, and would warn of the same keys */
+  /* one rank warns: every rank reads the same config, and would warn of the same keys */
   if (inside && (sl_launch_ours() || place.rank > 0)) sl_warn_set_sink(keep_quiet, NULL);
   status = sl_setup_job(&setup, &options);
   sl_warn_set_sink(NULL, NULL);

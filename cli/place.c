@@ -15,7 +15,7 @@ struct sl_place sl_place_read(bool torchrun) {
   for (int i = torchrun ? SL_LAUNCHER_TORCHRUN : SL_LAUNCHER_TORCHRUN + 1; i < SL_LAUNCHER_COUNT; i++) {
     const struct sl_launcher *l = &sl_launchers[i];
     const int rank = number(l->rank, -1), size = number(l->world, 0);
-    if (rank >= 0 && size > rank) /* of counts by node the first is read: srun's own, where nodes are alike */
+    if (rank >= 0 && size > rank) /* of counts by node the first is read: right where every node has as many */
       return (struct sl_place){
           .rank = rank, .size = size, .local_size = number(l->by_node != NULL ? l->by_node : l->local_world, size)};
   }

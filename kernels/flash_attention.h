@@ -22,7 +22,7 @@ void SL_K(sl_flash_attention_forward)(sl_store *out, sl_real *lse, const sl_stor
                                       const sl_store *v, const struct sl_attention_shape *shape,
                                       const struct sl_dropout *dropout, void *scratch, size_t scratch_bytes);
 
-/* Overwrites dq, dk, dv (laid out as q, k, v) from dout, forward's out (laid out alike) and forward's lse. */
+/* Overwrites dq, dk, dv (laid out as q, k, v) from dout, forward's out (in the same layout) and forward's lse. */
 void SL_K(sl_flash_attention_backward)(sl_store *dq, sl_store *dk, sl_store *dv, const sl_store *dout,
                                        const sl_store *q, const sl_store *k, const sl_store *v, const sl_store *out,
                                        const sl_real *lse, const struct sl_attention_shape *shape,

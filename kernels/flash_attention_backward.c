@@ -3,7 +3,7 @@
  *   P = exp(q k^T / sqrt(D) - lse);  dV = Pd^T dO;  dP = dropout(dO V^T);  dS = P (dP - dO . out) / sqrt(D)
  *   dQ = dS K;  dK = dS^T Q
  * One task is one (sequence, key/value head) with all query heads that share it: nothing is added across threads. Each
- * block of 32 queries meets the keys in tiles, so only 32 by SL_FLASH_KEYS numbers of P and dS exist at a time. */
+ * block of 32 queries goes through the keys in tiles, so only 32 by SL_FLASH_KEYS numbers of P and dS exist at a time. */
 #include "kernels/attention_pack.h"
 #include "kernels/flash_attention.h"
 #include "kernels/philox_inline.h"

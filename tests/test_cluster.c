@@ -124,28 +124,33 @@ static json_t *printed(const char *spec) {
   return dump;
 }
 
+static void write_file(const char *path, const char *text) {
+  FILE *out = fopen(path, "w");
+  assert_non_null(out);
+  fputs(text, out);
+  fclose(out);
+}
+
 /* A profile that is not built in is found by its name, beside the program and under its prefix; without a slash only. */
 static void a_profile_beside_the_program_has_a_name(void **state) {
   (void)state;
   static const char *const folders[] = {"bin/profiles", "share", "share/shardlab", "share/shardlab/profiles"};
-  for (size_t i = 0; i < 4; i++) {
-    char folder[4096], file[4200];
+  char name[64], path[128], folder[4096], file[4200];
+  snprintf(name, sizeof name, "three-levels-%d", (int)getpid()); /* no file that a run that failed has left */
+  snprintf(path, sizeof path, "../profiles/%s", name);
+  for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+    struct sl_cluster c;
     snprintf(folder, sizeof folder, "%s/%s", SL_BINARY_DIR, folders[i]);
     mkdir(folder, 0777);
-    if (strstr(folder, "/profiles") == NULL) continue;
-    snprintf(file, sizeof file, "%s/three-levels-of-a-test.json", folder);
-    struct sl_cluster c;
-    assert_int_equal(sl_cluster_load(&c, "three-levels-of-a-test"), SL_ERR_INPUT);
-    FILE *out = fopen(file, "w");
-    assert_non_null(out);
-    fputs(three_levels, out);
-    fclose(out);
-    assert_int_equal(sl_cluster_load(&c, "three-levels-of-a-test"), SL_OK);
+    if (strstr(folders[i], "profiles") == NULL) continue;
+    snprintf(file, sizeof file, "%s/%s.json", folder, name);
+    assert_int_equal(sl_cluster_load(&c, name), SL_ERR_INPUT);
+    write_file(file, three_levels);
+    assert_int_equal(sl_cluster_load(&c, name), SL_OK);
     assert_int_equal(c.n_link, 3);
     sl_cluster_free(&c);
-    assert_int_equal(sl_cluster_load(&c, "../profiles/three-levels-of-a-test"), SL_ERR_INPUT);
+    assert_int_equal(sl_cluster_load(&c, path), SL_ERR_INPUT);
     unlink(file);
-    rmdir(folder);
     sl_error_clear();
   }
 }

@@ -36,6 +36,8 @@ static const char *const names[] = {"RANK",
                                     "OMPI_COMM_WORLD_SIZE",
                                     "OMPI_COMM_WORLD_LOCAL_RANK",
                                     "OMPI_COMM_WORLD_LOCAL_SIZE",
+                                    "PMI_RANK",
+                                    "PMI_SIZE",
                                     "SLURM_PROCID",
                                     "SLURM_NTASKS",
                                     "SLURM_LOCALID",
@@ -97,6 +99,9 @@ static void launchers_are_read_in_their_order(void **state) {
   good("SLURM_PROCID=3 SLURM_NTASKS=6 SLURM_LOCALID=0 SLURM_NODEID=1 SLURM_TASKS_PER_NODE=3(x2) "
        "SLURM_JOB_NODELIST=n[4,9]",
        3, 6, 0, 3, "n4", 29500);
+  /* srun's PMI plugin says the rank too, but not which of the node's it is */
+  good("PMI_RANK=9 PMI_SIZE=16 SLURM_PROCID=9 SLURM_NTASKS=16 SLURM_LOCALID=1 SLURM_NTASKS_PER_NODE=8 MASTER_ADDR=b", 9,
+       16, 1, 8, "b", 29500);
   good("RANK=1 WORLD_SIZE=2 SLURM_PROCID=9 SLURM_NTASKS=16", 1, 2, 1, 2, "127.0.0.1", 29500);
   good("RANK=1 WORLD_SIZE=2 NCCL_COMM_ID=[fe80::1]:65535", 1, 2, 1, 2, "fe80::1", 65534);
 }

@@ -1,4 +1,4 @@
-/* Small helpers on words: the nearest known name, for "did you mean" in messages. */
+/* The known name that is nearest to a word, for "did you mean" in messages. */
 #ifndef SL_CORE_BASE_NEAREST_H
 #define SL_CORE_BASE_NEAREST_H
 

@@ -10,7 +10,7 @@
  * shape is sl_op.dim; bytes as in its work (sl_work); low and high are the 10th and 90th percentile; count is how
  * many ops of the program are like this one. A step is a whole step of a small model: what lies between its ops, what
  * its communication takes from its compute, and how runs differ. Everything is measured in several rounds over the
- * calibration, so points and steps that are alike but for their times come several times. */
+ * calibration, so points and steps that differ in their times alone come several times. */
 #ifndef SL_CORE_CLUSTER_POINTS_H
 #define SL_CORE_CLUSTER_POINTS_H
 
@@ -27,7 +27,7 @@ struct sl_point {
   char source[16];
 };
 
-/* Communication ops of a step that are alike. */
+/* Communication ops of a step of one kind, type and size. */
 struct sl_point_call {
   int kind;
   enum sl_variant variant;

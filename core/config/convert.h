@@ -1,4 +1,4 @@
-/* One JSON value into one field of struct sl_config; internal to core/config*.c. */
+/* One JSON value into one field of struct sl_config; internal to core/config. */
 #ifndef SL_CORE_CONFIG_CONVERT_H
 #define SL_CORE_CONFIG_CONVERT_H
 

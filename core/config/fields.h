@@ -1,4 +1,4 @@
-/* The table of every key that DeepSpeed's ds_config.json and the "shardlab" section know; internal to core/config*.c.
+/* The table of every key that DeepSpeed's ds_config.json and the "shardlab" section know; internal to core/config.
  *
  * One row per key gives its type, its default (as JSON text, read by the same code as the file), the default of older
  * versions, its range or words, and where it goes in struct sl_config; a row without a target is "known to DeepSpeed,

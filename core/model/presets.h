@@ -1,4 +1,4 @@
-/* Built-in models, each a config.json as its authors would publish it. Internal to core/model*.c. */
+/* Built-in models, each a config.json as its authors would publish it. Internal to core/model. */
 #ifndef SL_CORE_MODEL_PRESETS_H
 #define SL_CORE_MODEL_PRESETS_H
 

@@ -1,4 +1,4 @@
-/* A preset as its table has it: the strategy, and which framework's limits hold. Between strategy*.c only. */
+/* A preset as its table has it: the strategy, and which framework's limits hold. Internal to core/plan. */
 #ifndef SL_CORE_PLAN_PRESETS_H
 #define SL_CORE_PLAN_PRESETS_H
 

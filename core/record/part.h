@@ -1,5 +1,4 @@
-/* What one process of a run contributes to the record, and how the parts meet. Between core/record/record.c and this file
- * only. */
+/* What one process of a run contributes to the record, and how the parts are exchanged. Internal to core/record. */
 #ifndef SL_CORE_RECORD_PART_H
 #define SL_CORE_RECORD_PART_H
 

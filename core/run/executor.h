@@ -69,7 +69,7 @@ struct sl_exec_report {
   double step_error;     /* of a prediction: standard deviation of ln(step time); 0: not known */
 };
 
-/* The devices of this machine, taken to be alike. */
+/* The devices of this machine, assumed to be of one kind. */
 struct sl_exec_devices {
   int count;
   char name[64];

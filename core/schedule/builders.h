@@ -1,4 +1,4 @@
-/* The builders of schedules by name: what each can have, and the list of one rank. Between schedule*.c only. */
+/* The builders of schedules by name: what each can have, and the list of one rank. Internal to core/schedule. */
 #ifndef SL_CORE_SCHEDULE_BUILDERS_H
 #define SL_CORE_SCHEDULE_BUILDERS_H
 

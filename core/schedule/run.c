@@ -143,7 +143,7 @@ static bool is_send(enum sl_action_kind kind) {
 }
 
 /* A send at the head of `rank` goes through when its receive is at the head of the other rank: both move on. */
-static bool meet(struct dry *d, int rank, const struct sl_action *a) {
+static bool rendezvous(struct dry *d, int rank, const struct sl_action *a) {
   const int peer = sl_action_peer_stage(a);
   if (peer < 0 || peer >= d->s->stages) return false;
   const int other = d->s->stage_rank[peer];
@@ -160,7 +160,7 @@ static bool meet(struct dry *d, int rank, const struct sl_action *a) {
 /* Whether the head of `rank` can go on when everything blocks. */
 static bool can_go(struct dry *d, int rank) {
   const struct sl_action *a = &d->s->actions[rank][d->at[rank]];
-  if (is_send(a->kind)) return meet(d, rank, a);
+  if (is_send(a->kind)) return rendezvous(d, rank, a);
   if (a->kind == SL_ACTION_RECV_F || a->kind == SL_ACTION_RECV_B) return false; /* its sender moves it */
   const int from = producer(d->s, a);
   if (from < 0) return true;

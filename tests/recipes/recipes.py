@@ -4,7 +4,7 @@
 
 For each recipe the tree ROOT is copied to FOLDER/RECIPE, patched and built there, and the patched program is held against SHARDLAB: the
 toy is part of what it runs, and what it trains is the same to the bit. Last, the places that a recipe touches are counted, files that were
-there before: no more than MOST.
+there before, with the tables of kernels/ as one: no more than MOST.
 """
 import json
 import os
@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import sys
 
-MOST = {"op": 7, "collective": 7, "family": 5}
+MOST = {"op": 5, "collective": 7, "family": 5}
 HERE = pathlib.Path(__file__).resolve().parent
 
 
@@ -47,7 +47,7 @@ def places(patch):
     text = patch.read_text()
     files = re.findall(r"^diff --git a/(\S+)", text, re.M)
     new = re.findall(r"^--- /dev/null\n\+\+\+ b/(\S+)", text, re.M)
-    return [f for f in files if f not in new]
+    return sorted({"kernels/" if f.startswith("kernels/") else f for f in files if f not in new})
 
 
 def trained(shardlab, arguments):
