@@ -45,7 +45,9 @@ static struct sl_op *op_of(struct sl_program *p, enum sl_op_kind kind, int n) {
 
 static struct sl_slice *operand(struct sl_program *p, enum sl_op_kind kind, int n, enum sl_at name) {
   const struct sl_op *op = op_of(p, kind, n);
-  return &p->slices[op->slice + sl_op_at(op, name)];
+  const int at = sl_op_at(op, name);
+  assert_true(at >= 0);
+  return &p->slices[op->slice + at];
 }
 
 static void drop_waits(struct sl_program *p, enum sl_op_kind kind, int n) {
@@ -152,7 +154,7 @@ static void save_before_write(struct sl_job *job) {
 /* The gradients of the last step still stand in the arena, but nothing holds them there. */
 static void save_what_a_step_left(struct sl_job *job) {
   const int32_t grad = class_of(job)->role[SL_ROLE_GRAD].buffer;
-  struct sl_slice *s = operand(&class_of(job)->programs[SL_PROGRAM_SAVE], SL_OP_SAVE_TENSOR, 0, 0);
+  struct sl_slice *s = operand(&class_of(job)->programs[SL_PROGRAM_SAVE], SL_OP_SAVE_TENSOR, 0, SL_AT_X);
   *s = (struct sl_slice){.buffer = grad, .access = SL_READ, .bytes = class_of(job)->buffers[grad].bytes};
 }
 static void moments_of_one_program(struct sl_job *job) {
