@@ -31,7 +31,7 @@ rm -f "$out"/records/*.json
 echo "== a: 7.5 billion parameters on 1 to 1024 devices, predicted" >&2
 for world in 1 4 16 64 256 1024; do
   for stage in 0 1 2 3; do
-    "$bin/shardlab" predict --model zero-7.5b --config $here/ds_defaults_fp16.json --cluster dgx2-v100 --world $world \
+    "$bin/shardlab" predict --model zero-7.5b --make-vocab-size-divisible-by 1 --config $here/ds_defaults_fp16.json --cluster dgx2-v100 --world $world \
       --zero-stage $stage --quiet --json "$out/records/a_${world}_$stage.json"
   done
 done
@@ -92,7 +92,7 @@ for stage in 2 3; do
   for offload in none optimizer both; do
     if [ $stage$offload = 2both ]; then continue; fi
     python3 $here/tables.py offload $offload <$here/ds_defaults_fp16.json >"$out/records/ds_$offload.json"
-    "$bin/shardlab" predict --model $here/gpt_2851m.json --config "$out/records/ds_$offload.json" --cluster dgx-a100-80g \
+    "$bin/shardlab" predict --model $here/gpt_2851m.json --make-vocab-size-divisible-by 1 --config "$out/records/ds_$offload.json" --cluster dgx-a100-80g \
       --world 8 --zero-stage $stage --quiet --json "$out/records/c_${stage}_$offload.json" 2>/dev/null || true
     rm -f "$out/records/ds_$offload.json"
   done

@@ -20,7 +20,8 @@ mkdir -p "$out/records"
 rm -f "$out"/records/*.json
 
 # GPT-3 175B, eight tensor-parallel ranks in a node, one node a pipeline rank: 96 layers divide by every size here.
-gpu=(--model gpt3-175b --config $here/ds_bf16.json --cluster dgx-a100-80g --tp 8 --sequence-parallel --recompute selective)
+gpu=(--model gpt3-175b --config $here/ds_bf16.json --cluster dgx-a100-80g --tp 8 --sequence-parallel --recompute selective
+  --make-vocab-size-divisible-by 1)
 # Eight layers and a vocabulary of bytes, so that the two ends are light: one thread a rank.
 cpu=(--model $here/gpt2_8_layers.json --config $here/ds_fp32.json --cluster "${PROFILE:-localhost}" --seq 128 --threads 1)
 

@@ -35,7 +35,8 @@ point() { # cpu|gpu weak|strong world stage
     micro=$((batch / $3 < largest ? batch / $3 : largest))
     accumulate=$((batch / $3 / micro))
   fi
-  job=(--model $model --seq $seq --world "$3" --zero-stage "$4" --micro-batch $micro --grad-accum $accumulate)
+  job=(--model $model --seq $seq --world "$3" --zero-stage "$4" --micro-batch $micro --grad-accum $accumulate
+    --make-vocab-size-divisible-by 1)
   if [ "$1" = cpu ]; then job+=(--config $here/ds_fp32.json); else job+=(--config $here/ds_bf16.json); fi
 }
 
