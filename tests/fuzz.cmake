@@ -10,7 +10,9 @@ endif()
 set(SL_FUZZ_SECONDS 60 CACHE STRING "Seconds that each fuzz test runs")
 
 file(GLOB_RECURSE fuzz_core CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/core/*.c)
-add_library(shardlab_core_fuzz STATIC ${fuzz_core})
+set_source_files_properties(${SL_PROFILES_C} PROPERTIES GENERATED TRUE)
+add_library(shardlab_core_fuzz STATIC ${fuzz_core} ${SL_PROFILES_C})
+add_dependencies(shardlab_core_fuzz embedded_profiles)
 target_compile_options(shardlab_core_fuzz PRIVATE -fsanitize=fuzzer-no-link,address,undefined
                        -fno-sanitize-recover=all -fno-omit-frame-pointer)
 target_link_libraries(shardlab_core_fuzz PUBLIC PkgConfig::JANSSON Threads::Threads ${CMAKE_DL_LIBS} m)
