@@ -141,9 +141,9 @@ static inline int32_t sl_slice_slot(const struct sl_program *program, const stru
   return program->slots[instance->slots + number];
 }
 
-/* The operands of an op of `program`. */
+/* The operands of an op of `program`; NULL: it has none. */
 static inline const struct sl_slice *sl_op_slices(const struct sl_program *program, const struct sl_op *op) {
-  return &program->slices[op->slice];
+  return op->slice_count > 0 ? &program->slices[op->slice] : NULL;
 }
 
 /* Address of operand `i` of `op` in the arena of its space, for a rank at `place` in op->place_group. */
