@@ -7,7 +7,4 @@
 extern const struct sl_command sl_command_predict, sl_command_measure, sl_command_compare, sl_command_validate,
     sl_command_show, sl_command_check, sl_command_backends, sl_command_calibrate;
 
-/* Simulate the job of `options` and return its record; validate uses it too. */
-enum sl_status sl_predict_record(const struct sl_options *options, const char *trace, json_t **record);
-
 #endif

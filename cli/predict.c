@@ -1,4 +1,6 @@
 /* shardlab predict: the job in virtual time. */
+#include "cli/predict.h"
+
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/runner.h"

@@ -3,6 +3,7 @@
 #include "cli/inputs.h"
 #include "cli/launch.h"
 #include "cli/output.h"
+#include "cli/predict.h"
 #include "core/record/compare.h"
 #include "core/record/compare_print.h"
 #include "core/record/record.h"

@@ -110,7 +110,7 @@ def homes(tree):
     for name in sorted(n for n in tree.text if n.endswith(".c")):
         room, own = tree.room(name), re.sub(r"\.c$", ".h", name)
         headers = [own] + ([f"{room}/{tree.internal[room]}"] if tree.internal[room] else [])
-        declared = " ".join(tree.text.get(h, "") for h in headers) + tree.text[name].split("{", 1)[0]
+        declared = " ".join(tree.text.get(h, "") for h in headers)
         for function in functions(tree.text[name]):
             if not re.search(rf"\b{function}\(", declared):
                 yield f"homes: {function} of {name} is declared in none of {', '.join(headers)}"

@@ -1,6 +1,6 @@
 """Ways to shard for the draw: ZeRO stages without a preset, and every preset, with what its framework lets go together.
 
-The rules are those of tests/mpi/grid3d_draw.c; core/strategy_limits.c is where they come from."""
+The rules are those of tests/mpi/grid3d_draw.c; core/plan/refusals.c is where they come from."""
 from same.deck import Deck
 
 ALONE, NO_PP, NO_SP, ONE_STAGE, MEGATRON, MAY_SHARD, MUST_SHARD, MICS, HPZ = (
