@@ -117,9 +117,11 @@ struct sl_work sl_work_of(const struct sl_op *op, const struct sl_slice *slices,
                          .variant = variant_of(op, slices),
                          .dtype = op->dtype,
                          .lane = op->lane,
+                         .flags = op->flags,
                          .parts = sl_op_class_of(op->kind) == SL_CLASS_COLLECTIVE ? sl_op_parts(op) : 1,
                          .uneven = op->flags & SL_OP_SHARE_RANGE,
                          .flops = sl_op_flops(op)};
+  memcpy(work.dim, op->dim, sizeof work.dim);
   put_bytes(&work, op, slices, members);
   put_terms(&work, op->dim);
   return work;
@@ -131,6 +133,7 @@ struct sl_work sl_work_of_shape(enum sl_op_kind kind, enum sl_variant variant, e
   memcpy(op.dim, dim, sizeof op.dim);
   struct sl_work work = {
       .kind = kind, .variant = variant, .dtype = dtype, .parts = parts, .flops = sl_op_flops(&op), .bytes = bytes};
+  memcpy(work.dim, dim, sizeof work.dim);
   put_terms(&work, dim);
   return work;
 }
