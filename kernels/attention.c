@@ -38,7 +38,7 @@ static struct buffers buffers_of(const struct sl_attention_shape *s, sl_real *ba
 }
 
 size_t SL_K(sl_attention_forward_scratch_bytes)(const struct sl_attention_shape *shape, int threads) {
-  return (size_t)threads * thread_reals(shape) * sizeof(sl_real) + 64;
+  return sl_scratch_bytes(thread_reals(shape), threads);
 }
 
 /* Softmax of n scores in place. */
@@ -123,13 +123,11 @@ void SL_K(sl_attention_forward)(sl_store *out, sl_store *probs, sl_store *droppe
   const struct sl_attention_shape s = *shape;
   const struct sl_mask mask = sl_mask_of(dropout);
   const size_t each = thread_reals(&s);
-  size_t threads = (scratch_bytes - 64) / (each * sizeof(sl_real)), limit = (size_t)omp_get_max_threads();
-  if (threads > limit) threads = limit;
   sl_real *base = sl_scratch_align(scratch);
-#pragma omp parallel for schedule(static) num_threads((int)(threads > 0 ? threads : 1))
+#pragma omp parallel for schedule(static) num_threads(sl_scratch_threads(scratch_bytes, each))
   for (size_t task = 0; task < s.B * s.H; task++) {
     size_t b = task / s.H, h = task % s.H, g = h * s.KV / s.H, row = b * s.T;
-    uint64_t first = dropout ? dropout->first_element + (b * s.global_heads + h) * s.T * s.T : 0;
+    uint64_t first = sl_attention_first(&s, dropout, b, h);
     struct kept kept = {.probs = probs + task * s.T * s.T};
     if (mask.on && dropout->mask) {
       kept.dropped = dropped + task * s.T * s.T;

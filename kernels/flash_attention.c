@@ -51,7 +51,7 @@ static struct buffers buffers_of(const struct sl_attention_shape *s, sl_real *ba
 }
 
 size_t SL_K(sl_flash_attention_forward_scratch_bytes)(const struct sl_attention_shape *shape, int threads) {
-  return (size_t)threads * thread_reals(shape) * sizeof(sl_real) + 64;
+  return sl_scratch_bytes(thread_reals(shape), threads);
 }
 
 /* n scores against the largest so far: they become exponentials. Returns what the row's earlier terms shrink by. */
@@ -130,17 +130,15 @@ void SL_K(sl_flash_attention_forward)(sl_store *out, sl_real *lse, const sl_stor
                                       const struct sl_dropout *dropout, void *scratch, size_t scratch_bytes) {
   const struct sl_attention_shape s = *shape;
   const size_t each = thread_reals(&s);
-  size_t threads = (scratch_bytes - 64) / (each * sizeof(sl_real)), limit = (size_t)omp_get_max_threads();
-  if (threads > limit) threads = limit;
   sl_real *base = sl_scratch_align(scratch);
-#pragma omp parallel for schedule(static) num_threads((int)(threads > 0 ? threads : 1))
+#pragma omp parallel for schedule(static) num_threads(sl_scratch_threads(scratch_bytes, each))
   for (size_t task = 0; task < s.B * s.H; task++) {
     const size_t b = task / s.H, h = task % s.H, g = h * s.KV / s.H, row = b * s.T;
     struct head head = {.s = &s, .p = sl_attention_pad(&s)};
     head.b = buffers_of(&s, base + (size_t)omp_get_thread_num() * each);
     head.mask = sl_mask_of(dropout);
     head.key = dropout ? &dropout->key : NULL;
-    head.first = dropout ? dropout->first_element + (b * s.global_heads + h) * s.T * s.T : 0;
+    head.first = sl_attention_first(&s, dropout, b, h);
     forward_head(&head, out + row * s.out_stride + h * s.D, lse + task * s.T, q + row * s.q_stride + h * s.D,
                  k + row * s.k_stride + g * s.D, v + row * s.v_stride + g * s.D);
   }
