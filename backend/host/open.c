@@ -74,7 +74,7 @@ static void used_groups(const struct sl_job *job, bool used[SL_GROUP_COUNT], boo
         const struct sl_op *op = &program->ops[i];
         if (sl_op_class_of(op->kind) != SL_CLASS_COLLECTIVE || op->group >= SL_GROUP_COUNT) continue;
         used[op->group] = true;
-        reduces[op->group] |= op->kind == SL_OP_ALL_REDUCE || op->kind == SL_OP_REDUCE_SCATTER;
+        reduces[op->group] |= (sl_op_moves(op->kind) & SL_MOVE_REDUCE) != 0;
       }
     }
   }

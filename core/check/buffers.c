@@ -134,7 +134,7 @@ static void touched(const struct checker *k, const struct sl_issue *e, int i, in
   *lo = sl_operand_offset(k->c, k->p, n, op, i, place) + ((int64_t)b->space << 56);
   *hi = *lo + s->bytes;
   const int part = i / 2;
-  if (op->kind == SL_OP_REDUCE_SCATTER && i == sl_op_part_at(op, SL_AT_SHARD, part)) {
+  if (sl_op_moves(op->kind) & SL_MOVE_REDUCE && i == sl_op_part_at(op, SL_AT_SHARD, part)) {
     const struct sl_members m = sl_plan_group(k->job->plan, op->group, k->rank);
     const struct sl_share share = sl_share_piece(op, sl_op_slices(k->p, op), part, m.index);
     *lo += share.shard_first * sl_dtype_bytes(op->dtype);

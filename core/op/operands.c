@@ -244,6 +244,10 @@ int sl_op_part_at(const struct sl_op *op, enum sl_at name, int part) {
   return at < 0 ? -1 : part * count + at;
 }
 
+bool sl_op_in_place(enum sl_op_kind kind) {
+  return rows[kind][0].name == SL_AT_X;
+}
+
 const struct sl_slice *sl_op_operand(const struct sl_op *op, const struct sl_slice *slices, enum sl_at name) {
   const int i = sl_op_at(op, name);
   return i < 0 ? NULL : &slices[i];
