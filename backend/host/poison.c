@@ -89,7 +89,7 @@ static unsigned touched(const struct sl_host *host, const struct sl_program *p, 
   const struct sl_issue *e = &p->issues[issue];
   const struct sl_op *op = &p->ops[e->op];
   const struct sl_slice *s = &p->slices[op->slice + i];
-  const int place = op->place_group == SL_GROUP_NONE ? 0 : host->members[op->place_group].index;
+  const int place = host->members[op->place_group].index;
   *lo = sl_operand_offset(host->rank_class, p, &p->instances[e->instance], op, i, place);
   *hi = *lo + s->bytes;
   if (host->rank_class->buffers[s->buffer].space != SL_SPACE_DEVICE) *hi = *lo;

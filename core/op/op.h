@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Each class of groups has a lane for its collectives: lane = SL_LANE_TP + group. */
+/* Each class of groups has a lane for its collectives, of the same number (sl_lane_of_group). */
 #define SL_LANE_MAP(X)                                                                                                 \
   X(COMPUTE, "compute")                                                                                                \
   SL_GROUP_MAP(X)                                                                                                      \
@@ -29,7 +29,11 @@ enum sl_lane {
 #undef X
       SL_LANE_COUNT
 };
-_Static_assert(SL_LANE_SEND_F - SL_LANE_TP == SL_GROUP_COUNT, "a lane for each class of groups");
+_Static_assert((int)SL_LANE_COMPUTE == SL_GROUP_NONE && (int)SL_LANE_SEND_F == SL_GROUP_COUNT,
+               "the lanes between compute and send_f are the classes of groups, in their order");
+static inline enum sl_lane sl_lane_of_group(enum sl_group group) {
+  return (enum sl_lane)group;
+}
 const char *sl_lane_name(enum sl_lane lane);
 
 /* What an op costs and how its time is reported. */

@@ -283,6 +283,7 @@ static bool fits(const struct sl_op *op, enum type expected, enum sl_dtype type)
 static enum sl_status check_operand(const struct sl_op *op, const struct row *row, int i, const struct sl_slice *slice,
                                     enum sl_dtype type) {
   static const char *const accesses[] = {"not used", "read", "written", "updated"};
+  _Static_assert(sizeof accesses / sizeof *accesses == SL_READ_WRITE + 1, "a word for each access");
   if (!(row->use & 1U << slice->access))
     return sl_fail(SL_ERR_CHECK, "%s: operand %d, %s, is %s, which its row does not allow", sl_op_label(op), i,
                    sl_at_name(row->name), accesses[slice->access]);
