@@ -69,9 +69,9 @@ static void used_groups(const struct sl_job *job, bool used[SL_GROUP_COUNT], boo
       const struct sl_program *program = &job->classes[c].programs[kind];
       for (size_t i = 0; i < program->op_count; i++) {
         const struct sl_op *op = &program->ops[i];
-        if (sl_op_class_of(op->kind) != SL_CLASS_COLLECTIVE || op->group >= SL_GROUP_COUNT) continue;
+        if (op->group == SL_GROUP_NONE) continue;
         used[op->group] = true;
-        reduces[op->group] |= op->kind == SL_OP_ALL_REDUCE || op->kind == SL_OP_REDUCE_SCATTER;
+        reduces[op->group] |= (sl_op_moves(op->kind) & SL_MOVE_REDUCE) != 0;
       }
     }
   }

@@ -22,7 +22,8 @@ static int type_distance(enum sl_dtype wanted, enum sl_dtype have) {
 }
 
 bool sl_op_cost_moves(int kind) {
-  return kind == SL_OP_ALL_GATHER || kind == SL_OP_BROADCAST || kind == SL_OP_SEND || kind == SL_OP_RECV;
+  const unsigned moves = sl_op_moves((enum sl_op_kind)kind);
+  return moves != 0 && !(moves & SL_MOVE_REDUCE);
 }
 
 /* As for types, of variants. */

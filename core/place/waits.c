@@ -80,8 +80,7 @@ static void raise(uint32_t *value, uint32_t to) {
 /* Bytes that a slice may touch on any rank of the class. */
 static void slice_range(const struct linker *k, const struct sl_op *op, const struct sl_slice *s, int64_t *lo,
                         int64_t *hi) {
-  const int places =
-      op->place_group == SL_GROUP_NONE ? 1 : sl_plan_group(k->plan, op->place_group, k->rank_class->first_rank).size;
+  const int places = sl_plan_group(k->plan, op->place_group, k->rank_class->first_rank).size;
   *lo = s->offset;
   *hi = s->offset + s->bytes + (places - 1) * s->shard_stride;
 }

@@ -56,6 +56,7 @@ struct sl_members sl_plan_group(const struct sl_plan *plan, enum sl_group group,
   case SL_GROUP_SECONDARY:
     m.size = plan->secondary, m.stride = dp_stride, m.index = me.dp % plan->secondary, zero.dp = me.dp - m.index;
     break;
+  case SL_GROUP_NONE:
   case SL_GROUP_COUNT:
     break;
   }
