@@ -77,7 +77,7 @@ static void put_product(struct sl_work *w, const int64_t *dim) {
 static void put_terms(struct sl_work *w, const int64_t *dim) {
   const enum sl_op_class op_class = sl_op_class_of(w->kind);
   const double b = (double)dim[0], t = (double)dim[1], h = (double)dim[2];
-  w->terms[SL_TERM_LAUNCH] = 1;
+  w->terms[SL_TERM_LAUNCH] = w->kind == SL_OP_PASS ? (double)dim[1] : 1;
   if (op_class == SL_CLASS_GEMM) {
     put_product(w, dim);
     return;
