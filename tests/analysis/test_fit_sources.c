@@ -7,8 +7,6 @@
 
 #include <math.h>
 
-#ifdef SL_HAVE_GSL
-
 static const char earlier[] = "an earlier calibration";
 
 /* Adds "_source" and "_stderr" to every number of `part`. */
@@ -127,12 +125,3 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(no_source_is_stale)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
-
-#else
-
-int main(void) {
-  print_message("GSL is absent: nothing to fit with\n");
-  return 0;
-}
-
-#endif

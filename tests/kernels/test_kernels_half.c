@@ -1,183 +1,14 @@
 /* label: unit
    libs: kernels
- * bf16 and fp16: every conversion against plain arithmetic, and every kernel on 16-bit tensors against the float kernel
- * on the same numbers.
+ * Every kernel on 16-bit tensors against the float kernel on the same numbers.
  *
  * The bound on a kernel: both compute in float and differ in the order of a few sums; then the 16-bit one rounds once.
  * So |y16 - y| <= u |y| + 2e-6 max|y| + half the smallest number, u = 2^-8 for bf16 and 2^-11 for fp16. */
-#include "kernels/all.h"
 #include "kernels/numbers/bf16.h"
 #include "kernels/numbers/f16.h"
+#include "tests/support/half_formats.h"
 
-#include <math.h>
 #include <omp.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-/* ---- conversions ---- */
-
-struct format {
-  const char *name;
-  enum sl_number type;
-  int fraction_bits, min_exponent, max_exponent; /* of normal numbers 1.f * 2^e */
-};
-
-static const struct format formats[] = {{"bf16", SL_NUMBER_BF16, 7, -126, 127}, {"fp16", SL_NUMBER_F16, 10, -14, 15}};
-
-/* The number that the bits say, by the definition of the format; NaN for a NaN. */
-static double plain_value(const struct format *f, uint16_t bits) {
-  const int exponent = (bits & 0x7fff) >> f->fraction_bits;
-  const int fraction = bits & ((1 << f->fraction_bits) - 1), all_ones = (1 << (15 - f->fraction_bits)) - 1;
-  double x = exponent == 0
-                 ? ldexp(fraction, f->min_exponent - f->fraction_bits)
-                 : ldexp((1 << f->fraction_bits) + fraction, exponent - 1 + f->min_exponent - f->fraction_bits);
-  if (exponent == all_ones) x = fraction ? NAN : INFINITY;
-  return bits & 0x8000u ? -x : x;
-}
-
-/* x rounded to the format, by rounding the multiple of the last place (ties to even) in double. */
-static double plain_round(const struct format *f, float x) {
-  int e;
-  if (x == 0 || !isfinite(x)) return x;
-  frexp((double)x, &e);
-  e = e - 1 < f->min_exponent ? f->min_exponent : e - 1;
-  double place = ldexp(1, e - f->fraction_bits), y = nearbyint((double)x / place) * place;
-  return fabs(y) >= ldexp(1, f->max_exponent + 1) ? copysign(INFINITY, y) : y;
-}
-
-static int same(double a, double b) {
-  return (isnan(a) && isnan(b)) || (a == b && signbit(a) == signbit(b));
-}
-
-static float widen(const struct format *f, uint16_t bits) {
-  return f->type == SL_NUMBER_BF16 ? sl_half_from_bf16(bits) : sl_half_from_f16(bits);
-}
-
-static void all_16_bit_numbers_widen_exactly_and_come_back(void **state) {
-  (void)state;
-  static uint16_t bits[65536], back[65536];
-  static float wide[65536];
-  for (size_t k = 0; k < 2; k++) {
-    const struct format *f = &formats[k];
-    for (size_t i = 0; i < 65536; i++) bits[i] = (uint16_t)i;
-    sl_convert(wide, SL_NUMBER_F32, bits, f->type, 65536);
-    sl_convert(back, f->type, wide, SL_NUMBER_F32, 65536);
-    for (size_t i = 0; i < 65536; i++) {
-      const double x = plain_value(f, bits[i]);
-      if (!same(wide[i], x) || !same(widen(f, bits[i]), x)) fail_msg("%s %04zx: %g, not %g", f->name, i, wide[i], x);
-      if (isnan(x)) {
-        assert_true(isnan(widen(f, back[i])) && back[i] >> (f->fraction_bits - 1) & 1); /* quiet */
-      } else {
-        assert_int_equal(back[i], bits[i]);
-      }
-    }
-    memset(back, 0x5a, sizeof back);
-    sl_convert(back, f->type, bits, f->type, 65536);
-    for (size_t i = 0; i < 65536; i++) assert_true(same(plain_value(f, back[i]), plain_value(f, bits[i])));
-  }
-}
-
-static void check_rounding(const struct format *f, const float *x, size_t n) {
-  uint16_t *y = malloc(n * sizeof *y);
-  assert_non_null(y);
-  sl_convert(y, f->type, x, SL_NUMBER_F32, n);
-  for (size_t i = 0; i < n; i++) {
-    const double expected = plain_round(f, x[i]), got = plain_value(f, y[i]);
-    const uint16_t one = f->type == SL_NUMBER_BF16 ? sl_half_to_bf16(x[i]) : sl_half_to_f16(x[i]);
-    if (!same(got, expected) || one != y[i])
-      fail_msg("%s of %a: %a, expected %a", f->name, (double)x[i], got, expected);
-  }
-  free(y);
-}
-
-/* Every midpoint between neighbours, both of its float neighbours, and a million random bit patterns. */
-static void floats_round_to_nearest_even(void **state) {
-  (void)state;
-  enum { RANDOM = 1000003 };
-  float *x = malloc((RANDOM + 6) * sizeof *x);
-  assert_non_null(x);
-  sl_philox_words((uint32_t *)(void *)x, &(struct sl_philox_key){23, 85, 0, 1}, 0, RANDOM);
-  for (size_t k = 0; k < 2; k++) {
-    const struct format *f = &formats[k];
-    check_rounding(f, x, RANDOM);
-    size_t n = 0;
-    const uint16_t infinity = (uint16_t)(0x7fff & ~((1 << f->fraction_bits) - 1));
-    for (uint16_t bits = 0; bits < infinity; bits++) {
-      /* past the largest number lies the one that its successor would be */
-      const double next = bits + 1 < infinity ? plain_value(f, (uint16_t)(bits + 1)) : ldexp(1, f->max_exponent + 1);
-      const float middle = (float)((plain_value(f, bits) + next) / 2);
-      const float near[6] = {middle,  nextafterf(middle, 0),  nextafterf(middle, INFINITY),
-                             -middle, nextafterf(-middle, 0), nextafterf(-middle, -INFINITY)};
-      if (n + 6 > RANDOM) check_rounding(f, x, n), n = 0;
-      memcpy(x + n, near, sizeof near), n += 6;
-    }
-    check_rounding(f, x, n);
-    sl_philox_words((uint32_t *)(void *)x, &(struct sl_philox_key){23, 85, 0, 1}, 0, RANDOM);
-  }
-  free(x);
-}
-
-/* The machine's instructions and the portable code give the same bits, for every 16-bit number and for floats 1009 apart: all
- * signs and exponents, NaNs and subnormal numbers among them, in runs of every length up to three vectors. */
-static void instructions_give_the_portable_bits(void **state) {
-  (void)state;
-  enum { RUN = 49 };
-  static uint16_t bits[65536];
-  static float wide[65536];
-  for (size_t i = 0; i < 65536; i++) bits[i] = (uint16_t)i;
-  for (size_t k = 0; k < 2; k++) {
-    const int bf16 = formats[k].type == SL_NUMBER_BF16;
-    sl_convert(wide, SL_NUMBER_F32, bits, formats[k].type, 65536);
-    for (size_t i = 0; i < 65536; i++) {
-      const uint32_t got = sl_half_bits_of(wide[i]), expected = sl_half_bits_of(widen(&formats[k], bits[i]));
-      if (got != expected) fail_msg("%s %04zx widens to %08x, portably %08x", formats[k].name, i, got, expected);
-    }
-    size_t n = 1;
-    for (uint64_t first = 0; first < 0x100000000u; first += 1009 * n, n = n % RUN + 1) {
-      float x[RUN];
-      uint16_t y[RUN + 1] = {0};
-      for (size_t i = 0; i < n; i++) x[i] = sl_half_float_of((uint32_t)(first + 1009 * i));
-      y[n] = 0x5a5a;
-      sl_convert_chunk(y, formats[k].type, x, SL_NUMBER_F32, n);
-      for (size_t i = 0; i < n; i++) {
-        const uint16_t expected = bf16 ? sl_half_to_bf16(x[i]) : sl_half_to_f16(x[i]);
-        if (y[i] != expected)
-          fail_msg("%s of %08x is %04x, portably %04x", formats[k].name, sl_half_bits_of(x[i]), y[i], expected);
-      }
-      assert_int_equal(y[n], 0x5a5a);
-    }
-  }
-}
-
-static void sums_across_types_round_once(void **state) {
-  (void)state;
-  enum { N = 37 * 1201 };
-  static float values[2][N];
-  static uint32_t flat_dst[N], flat_src[N];
-  for (uint32_t i = 0; i < 2; i++) sl_philox_uniform(values[i], &(struct sl_philox_key){4, 1, 0, i}, 0, N, -2, 2);
-  for (int d = 0; d < 3; d++) {
-    for (int s = 0; s < 3; s++) {
-      const enum sl_number to = (enum sl_number)d, from = (enum sl_number)s;
-      static float a[N], b[N], got[N];
-      sl_convert(flat_dst, to, values[0], SL_NUMBER_F32, N), sl_convert(a, SL_NUMBER_F32, flat_dst, to, N);
-      sl_convert(flat_src, from, values[1], SL_NUMBER_F32, N), sl_convert(b, SL_NUMBER_F32, flat_src, from, N);
-      sl_convert_add(flat_dst, to, flat_src, from, N);
-      sl_convert(got, SL_NUMBER_F32, flat_dst, to, N);
-      for (size_t i = 0; i < N; i++) {
-        const float sum = a[i] + b[i];
-        assert_true((double)got[i] == (d == 0 ? (double)sum : plain_round(&formats[d - 1], sum)));
-      }
-    }
-  }
-}
-
-/* ---- every kernel on the same numbers ---- */
 
 enum { B = 5, T = 71, H = 6, KV = 2, D = 13, C = H * D, N = B * T, V = 1031, P = 80, CELLS = N * C };
 
@@ -396,8 +227,6 @@ static void the_number_of_threads_does_not_show(void **state) {
   omp_set_num_threads(before);
 }
 
-/* ---- non-finite numbers ---- */
-
 /* Large numbers of the format, then one infinity or NaN anywhere. */
 static void a_sum_of_squares_is_finite_exactly_when_every_number_is(void **state) {
   (void)state;
@@ -418,67 +247,6 @@ static void a_sum_of_squares_is_finite_exactly_when_every_number_is(void **state
   free(work);
 }
 
-/* ---- optimizers with master weights ---- */
-
-enum { MN = 20011, STEPS = 4 };
-
-/* One update of element i in double, by torch.optim's formulas. */
-static void plain_update(double *p, double *m, double *v, double g, int adam, double t) {
-  g *= 0.37;
-  if (adam) {
-    *p -= 1e-2 * 0.13 * *p;
-    *m = 0.87 * *m + (1 - 0.87) * g;
-    *v = 0.993 * *v + (1 - 0.993) * g * g;
-    *p -= 1e-2 * (*m / (1 - pow(0.87, t))) / (sqrt(*v / (1 - pow(0.993, t))) + 1e-7);
-  } else {
-    g += 0.11 * *p;
-    *m = t == 1 ? g : 0.9 * *m + g;
-    *p -= 0.05 * *m;
-  }
-}
-
-static void check_master(enum sl_number grad_type, enum sl_number param_type, int kind, int adam) {
-  static float p[MN], m[MN], v[MN], wide[MN], flat_p[MN], flat_m[MN], flat_v[MN];
-  static double rp[MN], rm[MN], rv[MN];
-  static uint32_t grad[MN], param[MN], expected[MN];
-  struct sl_adam a = {1e-2, 0.87, 0.993, 1e-7, 0.13, 0.37, 1, 1, 0};
-  struct sl_sgd s = {0.05, 0.9, 0, 0.11, 0.37, 0, 0};
-  memset(m, 0, sizeof m), memset(v, 0, sizeof v), memset(flat_m, 0, sizeof m), memset(flat_v, 0, sizeof v);
-  memset(rm, 0, sizeof rm), memset(rv, 0, sizeof rv);
-  sl_philox_uniform(p, &(struct sl_philox_key){8, 1, 0, 0}, 0, MN, -1, 1);
-  memcpy(flat_p, p, sizeof p);
-  for (size_t i = 0; i < MN; i++) rp[i] = p[i];
-  for (int t = 1; t <= STEPS; t++) {
-    a.step = s.step = t;
-    sl_philox_uniform(wide, &(struct sl_philox_key){8, 1, (uint32_t)t, 1}, 0, MN, -2, 2);
-    sl_convert(grad, grad_type, wide, SL_NUMBER_F32, MN), sl_convert(wide, SL_NUMBER_F32, grad, grad_type, MN);
-    if (adam) {
-      sl_master_adam(p, m, v, grad, grad_type, kind ? param : NULL, param_type, MN, &a);
-      sl_optimizer_adam(flat_p, flat_m, flat_v, wide, MN, &a);
-    } else {
-      sl_master_sgd(p, m, grad, grad_type, kind ? param : NULL, param_type, MN, &s);
-      sl_optimizer_sgd(flat_p, flat_m, wide, MN, &s);
-    }
-    for (size_t i = 0; i < MN; i++) plain_update(&rp[i], &rm[i], &rv[i], wide[i], adam, t);
-  }
-  double difference = 0, size = 0;
-  for (size_t i = 0; i < MN; i++) difference += (p[i] - rp[i]) * (p[i] - rp[i]), size += rp[i] * rp[i];
-  assert_true(sqrt(difference / size) < 5e-7);
-  assert_memory_equal(p, flat_p, sizeof p);
-  if (!kind) return;
-  sl_convert(expected, param_type, p, SL_NUMBER_F32, MN);
-  assert_memory_equal(param, expected, MN * sl_convert_bytes(param_type));
-}
-
-static void master_weights_follow_the_formulas(void **state) {
-  (void)state;
-  for (int adam = 0; adam < 2; adam++) {
-    for (int g = 0; g < 3; g++) {
-      for (int p = -1; p < 3; p++) check_master((enum sl_number)g, (enum sl_number)(p < 0 ? 0 : p), p >= 0, adam);
-    }
-  }
-}
-
 /* The table and the names with a suffix are the same kernels. */
 static void suffixed_names_are_the_table(void **state) {
   (void)state;
@@ -495,14 +263,9 @@ static void suffixed_names_are_the_table(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(all_16_bit_numbers_widen_exactly_and_come_back),
-      cmocka_unit_test(floats_round_to_nearest_even),
-      cmocka_unit_test(instructions_give_the_portable_bits),
-      cmocka_unit_test(sums_across_types_round_once),
       cmocka_unit_test(kernels_on_16_bit_tensors_round_what_the_float_kernels_say),
       cmocka_unit_test(the_number_of_threads_does_not_show),
       cmocka_unit_test(a_sum_of_squares_is_finite_exactly_when_every_number_is),
-      cmocka_unit_test(master_weights_follow_the_formulas),
       cmocka_unit_test(suffixed_names_are_the_table),
   };
   return cmocka_run_group_tests_name("16-bit kernels", tests, NULL, NULL);

@@ -1,5 +1,4 @@
-/* label: mpi
- * Training on the host backend against PyTorch's golden values (tests/golden): losses of ten steps, gradients of the
+/* Training on the host backend against PyTorch's golden values (tests/golden): losses of ten steps, gradients of the
  * first and weights after the last, for each ZeRO stage and the number of ranks that mpirun started. Every rank checks.
  * Arguments: golden folder, ZeRO stage, micro-batch per rank, scratch file prefix. */
 #include "core/cluster/cluster.h"

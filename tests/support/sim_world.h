@@ -9,6 +9,7 @@
 #include "core/run/executor.h"
 #include "sim/sim.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -242,6 +243,13 @@ static inline double start_of(const struct drive *d, int local, uint32_t index) 
   return completion_of(d, local, index, 0).start_s;
 }
 
+/* One step of `w`; a failure ends the test. */
+static inline void drive_one_step(struct drive *d, const struct world *w, bool fold) {
+  assert_int_equal(drive_open(d, w, fold, 64), SL_OK);
+  enum sl_status status = drive_run(d, SL_PROGRAM_STEP, 1);
+  if (status != SL_OK) fail_msg("%s", sl_error_message());
+}
+
 /* The end of one step of `w`, folded, all defaults. */
 static inline double step_seconds(const struct world *w) {
   struct drive d;
@@ -250,6 +258,10 @@ static inline double step_seconds(const struct world *w) {
   double seconds = sl_exec_sim.now(d.state);
   drive_close(&d);
   return seconds;
+}
+
+static inline void assert_time(double got, double expected) {
+  if (fabs(got - expected) > 1e-12 * fabs(expected)) fail_msg("t = %.17g s, expected %.17g s", got, expected);
 }
 
 #endif
