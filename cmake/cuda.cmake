@@ -1,5 +1,5 @@
 # CUDA, where nvcc is found. SL_HAVE_CUDA says so to the folders that have .cu files; everything else is built without.
-# Without nvcc but with a C++ compiler the kernels are still tested, emulated (tests/cuda).
+# Without nvcc but with a C++ compiler the kernels are still tested, emulated (tests/stand_ins).
 set(SL_HAVE_CUDA OFF)
 include(CheckLanguage)
 check_language(CXX)

@@ -1,5 +1,5 @@
 /* Scratch that the kernels of an op ask for, in bytes: upper bounds that core plans by without knowing the kernels.
- * tests/test_scratch.c holds them against what kernels/ really asks for. */
+ * tests/core/op/test_scratch.c holds them against what kernels/ really asks for. */
 #ifndef SL_CORE_OP_WORKSPACE_H
 #define SL_CORE_OP_WORKSPACE_H
 

@@ -151,7 +151,7 @@ kernels() { # TEST...
   python3 "$root/tests/gpu/kernels.py" "$bin" "$out" ${before:+--failed-in "$before"} "$@"
 }
 
-sanitized() { # TOOL TEST...: our kernels alone, on all their shapes, as a sanitizer needs them (tests/cuda/cases.h)
+sanitized() { # TOOL TEST...: our kernels alone, on all their shapes, as a sanitizer needs them (tests/kernels/gpu/cases.h)
   local tool=$1
   shift
   needs_gpu || return

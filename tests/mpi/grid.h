@@ -12,7 +12,7 @@
 #include "core/program/locate.h"
 #include "core/program/memory_report.h"
 #include "core/run/executor.h"
-#include "tests/job_fixture.h"
+#include "tests/support/job_fixture.h"
 
 struct grid_run {
   const char *model, *config, *data, *init; /* config: text */

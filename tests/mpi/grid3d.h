@@ -20,7 +20,7 @@ void grid3d_expect(bool good, const char *what, double value, double bound);
 /* Bytes that MPI was given by the end of each step, by group, that of none being the pipeline's. */
 typedef int64_t grid3d_sent[STEPS][SL_GROUP_COUNT];
 
-/* The witness (backend/pmpi), where it is preloaded; each returns or does nothing where it is not. */
+/* The witness (tests/witness), where it is preloaded; each returns or does nothing where it is not. */
 bool grid3d_find_witness(void);
 void grid3d_take_counts(grid3d_sent sent, int64_t step);
 

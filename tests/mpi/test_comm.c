@@ -1,5 +1,4 @@
-/* label: mpi
- * The collective engine against plain sums: every kind, uneven pieces, several calls in flight, sub-groups; and that a
+/* The collective engine against plain sums: every kind, uneven pieces, several calls in flight, sub-groups; and that a
  * member puts exactly its share of the ring on the wire. Run under mpirun with any number of ranks; rank 0 reports. */
 #include "backend/host/comm.h"
 

@@ -7,7 +7,7 @@
  *                   replicas; padding is zero
  *   the dry run     sl_check passes
  *   the prediction  the arena's bytes; what the categories of states must hold; calls and bytes, row by row and in order
- *   a witness       where backend/pmpi is preloaded: bytes given to MPI, by group and step
+ *   a witness       where tests/witness is preloaded: bytes given to MPI, by group and step
  * Half of them run with poisoned memory. A configuration that fails prints itself as a command line.
  * usage: test_grid3d REFERENCE [--long] [--only INDEX] [--part I/N] [--read] [--problem P] [--stop]
  *   --only       this configuration of the world's endless list, whatever the length of the run
@@ -34,7 +34,7 @@ enum { LEAST = 3 }; /* configurations that have a thing, of each thing that can 
 
 struct grid3d grid3d;
 static bool told;        /* the configuration at hand has been printed */
-static bool has_witness; /* of MPI calls: backend/pmpi is preloaded */
+static bool has_witness; /* of MPI calls: tests/witness is preloaded */
 
 /* --- telling --- */
 

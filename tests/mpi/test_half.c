@@ -1,5 +1,5 @@
 /* Training in 16 bits: the same on any number of ranks and for every way of sharding, up to its own rounding; nearer to exact
- * gradients, over all of them, than PyTorch's own 16-bit model; an overflow anywhere skips the step everywhere.
+ * gradients, over all of them, than PyTorch's own 16-bit model.
  *
  * Run alone (one rank) it writes the reference; on several ranks it compares with that. usage: test_half REFERENCE
  *
@@ -13,14 +13,13 @@
  *
  * Against PyTorch the measure is the distance of its own model in the same type (bf16, fp16) from gradients in fp64: over all
  * gradients together ours may be 1.0 times that, each single tensor 1.4 times (TENSOR_ALLOWANCE says why). */
-#include "tests/mpi/grid.h"
+#include "tests/mpi/half.h"
 
 #include <jansson.h>
 
 #include "core/io/safetensors.h"
 
-enum { STEPS = 5, BATCH = 16 };
-#define GOLDEN SL_SOURCE_DIR "/tests/golden/gpt2_odd/"
+enum { STEPS = 5 };
 
 static const struct {
   const char *name, *config;
@@ -34,23 +33,6 @@ static const struct {
      SL_F16},
 };
 enum { FP32, BF16, FP16, DYNAMIC, PRECISIONS };
-
-static const struct {
-  const char *zero, *preset;
-} strategies[] = {
-    {"\"stage\": 0, \"reduce_bucket_size\": 9000", ""},
-    {"\"stage\": 1, \"reduce_bucket_size\": 5001, \"allgather_bucket_size\": 7777", ""},
-    {"\"stage\": 2, \"reduce_bucket_size\": 5000, \"overlap_comm\": true", ""},
-    {"\"stage\": 3, \"reduce_bucket_size\": 5000, \"stage3_param_persistence_threshold\": 100, "
-     "\"stage3_max_reuse_distance\": 6000",
-     ""},
-    {"\"stage\": 0", "ddp"},
-    {"\"stage\": 0", "zero-redundancy-optimizer"},
-    {"\"stage\": 0", "fsdp"},
-    {"\"stage\": 0", "fsdp-shard-grad-op"},
-    {"\"stage\": 0", "megatron-distributed-optimizer"},
-};
-enum { STRATEGIES = sizeof strategies / sizeof *strategies };
 
 /* In what gradients travel and are kept between micro-batches; "half" stands for the precision's own type, and for fp16
  * where that is fp32. */
@@ -77,7 +59,7 @@ struct one {
   bool fuse; /* epilogues of products; the reference has none */
 };
 
-static int rank, world, failures, checks, batch = BATCH;
+static int batch = BATCH;
 static double worst_gradient[PRECISIONS], worst_exact[PRECISIONS], worst_loss[PRECISIONS], worst_loss32[PRECISIONS],
     worst_pytorch;
 
@@ -85,20 +67,6 @@ static double worst_gradient[PRECISIONS], worst_exact[PRECISIONS], worst_loss[PR
  * norm uncertain by 1 / sqrt(2 x 35) = 12%; the quotient of two such norms by 17%, and the largest of 40 quotients lies 2.3
  * deviations out: 1.4. */
 static const double TENSOR_ALLOWANCE = 1.4;
-
-static void give_up(const char *config) {
-  fprintf(stderr, "rank %d: %s\n  config %s\n", rank, sl_error_message(), config);
-  MPI_Abort(MPI_COMM_WORLD, 1);
-}
-
-/* Written so that NaN fails. */
-static void expect(bool good, const char *what, double value, double bound, const char *config) {
-  checks++;
-  if (good) return;
-  failures++;
-  if (rank == 0)
-    fprintf(stderr, "FAIL %s: %.9g, expected at most %.9g\n  world %d, config %s\n", what, value, bound, world, config);
-}
 
 static void raise_to(double *worst, double value) {
   if (!(value <= *worst)) *worst = value; /* NaN stays */
@@ -125,12 +93,6 @@ static void config_text(char *out, size_t size, const struct one *c) {
            batch / world / c->accumulate, c->accumulate, precisions[c->precision].config, kinds,
            optimizers[c->optimizer], strategies[c->strategy].zero, strategies[c->strategy].preset,
            c->fuse ? "always" : "never");
-}
-
-static void train(struct grid_result *r, const struct sl_exec_ops *host, const char *config, int steps, bool poison) {
-  const struct grid_run g = {GOLDEN "config.json",      config, GOLDEN "tokens.bin",
-                             GOLDEN "init.safetensors", steps,  poison};
-  if (grid_execute(r, host, &g, world) != SL_OK) give_up(config);
 }
 
 /* All gradients in model order, whatever the plan's order is, without the loss scale. */
@@ -319,140 +281,17 @@ static void run_pytorch(const struct sl_exec_ops *host) {
   json_decref(theirs);
 }
 
-/* ---- overflow ---- */
-
-static void overflow_config(char *out, size_t size, int strategy, const char *fp16) {
-  snprintf(
-      out, size,
-      "{\"train_batch_size\": %d, \"gradient_clipping\": 0, \"fp16\": {\"enabled\": true, %s}, \"optimizer\": "
-      "{\"type\": \"AdamW\", \"params\": {\"lr\": 0.003}}, \"zero_optimization\": {%s}, \"shardlab\": {\"preset\": "
-      "\"%s\", \"seq_len\": 17, \"shuffle\": false}}",
-      BATCH, fp16, strategies[strategy].zero, strategies[strategy].preset);
-}
-
-/* Is a step's outcome the same on all ranks? */
-static bool agreed(double value) {
-  double range[2] = {value, -value};
-  MPI_Allreduce(MPI_IN_PLACE, range, 2, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-  return range[0] == -range[1];
-}
-
-/* The sum of a role's elements over all ranks and tensors, weighted so that no change goes unseen. */
-static double fingerprint(struct grid_result *r, enum sl_role role) {
-  double sum = 0;
-  for (int i = 0; i < r->fixture.plan.pp_ranks[0].tensor_count; i++) {
-    const int64_t n = r->fixture.plan.pp_ranks[0].tensors[i].numel;
-    float *all = calloc((size_t)n, sizeof *all);
-    grid_tensor(r, rank, role, r->fixture.plan.pp_ranks[0].tensors[i].tensor, all);
-    for (int64_t k = 0; k < n; k++) sum += (double)all[k] * (1 + fmod((double)(k + 7 * i) * 0.618034, 1));
-    free(all);
-  }
-  return sum;
-}
-
-/* A scale of 2^26: DeepSpeed's rule with hysteresis 2 skips until it fits, every rank the same; then training goes on. */
-static void scale_finds_its_level(const struct sl_exec_ops *host, int strategy, bool consecutive) {
-  enum { N = 14 };
-  struct grid_result r;
-  char config[2048];
-  double expected = 0x1p26;
-  int hysteresis = 2, skipped = 0;
-  overflow_config(config, sizeof config, strategy,
-                  consecutive
-                      ? "\"initial_scale_power\": 26, \"consecutive_hysteresis\": true, \"loss_scale_window\": 100"
-                      : "\"initial_scale_power\": 26, \"loss_scale_window\": 100");
-  train(&r, host, config, N, false);
-  for (int s = 0; s < N; s++) {
-    const struct sl_step_result *step = &r.run.results[s];
-    expect(agreed(step->skipped) && agreed(step->loss_scale), "skip and scale agree over ranks in step", s, -1, config);
-    if (step->skipped) {
-      if (hysteresis == 1) expected /= 2;
-      if (hysteresis > 1) hysteresis--;
-      skipped++;
-    } else if (consecutive) {
-      hysteresis = 2;
-    }
-    expect(step->loss_scale == expected, "loss scale", step->loss_scale, expected, config);
-  }
-  expect(r.run.results[0].skipped && r.run.results[1].skipped && skipped <= 9, "skipped steps", skipped, 9, config);
-  expect(!r.run.results[N - 1].skipped, "the last step is skipped", 1, 0, config);
-  expect(r.run.results[N - 1].loss < 0.97 * r.run.results[0].loss, "last loss", r.run.results[N - 1].loss,
-         0.97 * r.run.results[0].loss, config);
-  grid_close(&r);
-}
-
-/* Parameters, masters and moments after a skipped step are what they were before the first. */
-static void skipped_step_changes_nothing(const struct sl_exec_ops *host, int strategy) {
-  static const enum sl_role roles[] = {SL_ROLE_PARAM, SL_ROLE_MASTER, SL_ROLE_MOMENT1, SL_ROLE_MOMENT2};
-  double before[4], after[4];
-  struct grid_result r;
-  char config[2048];
-  for (int steps = 0; steps <= 2; steps += 2) {
-    overflow_config(config, sizeof config, strategy, "\"initial_scale_power\": 30");
-    train(&r, host, config, steps, false);
-    for (int k = 0; k < 4; k++) (steps == 0 ? before : after)[k] = fingerprint(&r, roles[k]);
-    if (steps > 0) expect(r.run.results[0].skipped && r.run.results[1].skipped, "not skipped", 1, 0, config);
-    grid_close(&r);
-  }
-  for (int k = 0; k < 4; k++) expect(after[k] == before[k], "a state after skipped steps", after[k], before[k], config);
-}
-
-static int64_t overflowed(struct grid_result *r) {
-  int64_t count = 0;
-  for (int i = 0; i < r->fixture.plan.pp_ranks[0].tensor_count; i++) {
-    float *piece = calloc((size_t)r->fixture.plan.pp_ranks[0].tensors[i].numel, sizeof *piece);
-    grid_piece(r, rank, SL_ROLE_GRAD, i, piece);
-    for (int64_t k = 0; k < r->fixture.plan.pp_ranks[0].tensors[i].numel; k++) count += !isfinite(piece[k]);
-    free(piece);
-  }
-  return count;
-}
-
-/* The smallest scale that overflows at all does so in few elements, which only some ranks own: all skip nevertheless. */
-static void one_ranks_overflow_is_everyones(const struct sl_exec_ops *host) {
-  struct grid_result r;
-  char config[2048], fp16[64];
-  bool found = false;
-  for (double scale = 0x1p15; !found && scale < 0x1p30; scale *= 1.3) {
-    snprintf(fp16, sizeof fp16, "\"loss_scale\": %.1f", floor(scale));
-    overflow_config(config, sizeof config, 2, fp16);
-    train(&r, host, config, 1, false);
-    int mine = overflowed(&r) > 0, ranks = 0;
-    MPI_Allreduce(&mine, &ranks, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-    expect(agreed(r.run.results[0].skipped), "skip agrees over ranks", scale, -1, config);
-    expect(r.run.results[0].skipped == (ranks > 0), "skipped without an overflow, or not with one", ranks, 0, config);
-    found = ranks > 0;
-    if (found && world > 1) expect(ranks < world, "ranks with an overflow of their own", ranks, world - 1, config);
-    grid_close(&r);
-  }
-  expect(found, "a scale that overflows", found, 1, config);
-}
-
-static void run_overflow(const struct sl_exec_ops *host) {
-  for (int s = 0; s < STRATEGIES; s++) {
-    scale_finds_its_level(host, s, s % 2 == 1);
-    skipped_step_changes_nothing(host, s);
-  }
-  one_ranks_overflow_is_everyones(host);
-}
-
 int main(int argc, char **argv) {
   static struct reference ref;
-  const struct sl_exec_ops *host;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &world);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &world);
-  if (argc != 2 || sl_exec_load("host", &host) != SL_OK) {
-    fprintf(stderr, "usage: test_half REFERENCE   %s\n", sl_error_message());
+  const struct sl_exec_ops *host = half_open(&argc, &argv);
+  if (argc != 2) {
+    fprintf(stderr, "usage: test_half REFERENCE\n");
     MPI_Abort(MPI_COMM_WORLD, 2);
   }
   if (world == 1) make_reference(host, &ref);
   transfer_reference(argv[1], &ref, world == 1 ? "wb" : "rb");
   run_grid(host, &ref);
   run_pytorch(host);
-  run_overflow(host);
   for (int p = 0; p < PRECISIONS; p++) free(ref.gradients[p]);
-  if (rank == 0) printf("world %d: %d checks, %d failures\n", world, checks, failures);
-  MPI_Finalize();
-  return failures > 0;
+  return half_close();
 }

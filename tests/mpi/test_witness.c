@@ -1,5 +1,5 @@
 /* Traffic three times over: what the host backend reports, what a witness that knows no program counted of its MPI calls
- * (backend/pmpi, preloaded) step by step, and what the simulator charged for the same job. All three agree to the byte, per
+ * (tests/witness, preloaded) step by step, and what the simulator charged for the same job. All three agree to the byte, per
  * group; host and simulator also row by row, and in the order of calls. */
 #include "tests/mpi/grid.h"
 

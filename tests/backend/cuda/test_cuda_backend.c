@@ -1,0 +1,441 @@
+/* The cuda backend's own code, run where no GPU is: on stand-ins for CUDA, cuBLASLt and NCCL (stand_in.h) and the
+ * emulated kernels. One to five ranks train from PyTorch's start with every ZeRO stage and on pipelines, each run in another
+ * order of streams, and get PyTorch's losses; products with an epilogue train as those without do; one rank of four runs
+ * alone; a rank that hangs or dies, whose NCCL fails or whose kernel faults, ends the job, with its op named. */
+#include "tests/stand_ins/stand_in.h"
+#include "tests/support/job_fixture.h"
+
+#include "core/check/rendezvous.h"
+#include "core/job/job.h"
+#include "core/program/step_state.h"
+#include "core/run/executor.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { STEPS = 2, RANKS = 8 };
+#define GOLDEN SL_SOURCE_DIR "/tests/golden/"
+
+const struct sl_exec_ops *sl_exec_module(void);
+
+/* What a rank tells the test. */
+struct told {
+  double losses[STEPS], norms[STEPS];
+  int64_t bytes, arena, planned;
+  int calls, bad_waits, functional, products, tf32_products;
+  int epilogues, fused; /* products with one that ran, and that the programs ask for, warming up included */
+};
+static struct told *told; /* RANKS of them, in shared memory */
+
+struct one {
+  const char *folder, *run; /* of tests/golden */
+  int world, stage, accumulate, tp, pp;
+  int alone;           /* this rank alone; -1: all */
+  int fail_rank, hang; /* -1: nobody */
+  const char *own;     /* more of the section "shardlab", a JSON object; NULL: none */
+};
+
+/* What runs have beyond that; NULL: nothing. */
+static struct {
+  const char *model;     /* in place of the folder's, from a seeded start */
+  const char *precision; /* a key of the configuration */
+  const char *fuse;      /* shardlab.fuse_epilogues */
+  int fails;             /* from this NCCL call of the last rank on, all of its fail */
+} beyond;
+
+static json_t *load(const char *folder, const char *name) {
+  char path[4096];
+  json_error_t error;
+  snprintf(path, sizeof path, "%s%s/%s", GOLDEN, folder, name);
+  json_t *doc = json_load_file(path, 0, &error);
+  if (!doc) fprintf(stderr, "%s: %s\n", path, error.text), _exit(98);
+  return doc;
+}
+
+static char *config_of(const struct one *c) {
+  char name[64];
+  snprintf(name, sizeof name, "ds_%s.json", c->run);
+  json_t *doc = load(c->folder, name), *zero = json_object_get(doc, "zero_optimization");
+  json_t *own = json_object_get(doc, "shardlab");
+  if (!own) json_object_set_new(doc, "shardlab", own = json_object());
+  json_object_set_new(zero, "stage", json_integer(c->stage));
+  json_object_set_new(zero, "reduce_bucket_size", json_integer(4001));
+  json_object_set_new(zero, "stage3_param_persistence_threshold", json_integer(200));
+  json_object_set_new(doc, "gradient_accumulation_steps", json_integer(c->accumulate));
+  json_object_set_new(own, "tp", json_integer(c->tp));
+  json_object_set_new(own, "pp", json_integer(c->pp));
+  json_object_set_new(own, "make_vocab_size_divisible_by", json_integer(1)); /* odd rows, which a GPU would pad */
+  if (c->own) json_object_update_new(own, json_loads(c->own, 0, NULL));
+  if (beyond.fuse) json_object_set_new(own, "fuse_epilogues", json_string(beyond.fuse));
+  if (beyond.precision) json_object_set_new(doc, beyond.precision, json_pack("{s:b}", "enabled", true));
+  if (beyond.model) json_object_set_new(own, "seq_len", json_integer(8));
+  char *text = json_dumps(doc, 0);
+  json_decref(doc);
+  return text;
+}
+
+/* Products with an epilogue in a run: every one once when the backend warms up, then all of each step. */
+static int fused_of(const struct fixture *f, int rank) {
+  const struct sl_program *p = &f->job.classes[sl_job_class_of(&f->job, rank)].programs[SL_PROGRAM_STEP];
+  int n = 0;
+  for (size_t i = 0; i < p->op_count; i++) n += sl_op_epilogue(&p->ops[i]).kind != SL_OP_COUNT;
+  for (size_t i = 0; i < p->issue_count; i++)
+    n += STEPS * (sl_op_epilogue(&p->ops[p->issues[i].op]).kind != SL_OP_COUNT);
+  return n;
+}
+
+/* One rank, in its process. */
+static int train(const struct one *c, int rank) {
+  char model[4096], init[4096], tokens[4096], *config = config_of(c);
+  struct fixture f;
+  struct told *t = &told[rank];
+  const struct sl_build_options keep = {.save_grads = true};
+  const bool mlp = strcmp(c->folder, "mlp") == 0;
+  snprintf(model, sizeof model, "%s%s%s", beyond.model ? beyond.model : GOLDEN, beyond.model ? "" : c->folder,
+           beyond.model ? "" : "/config.json");
+  snprintf(init, sizeof init, "%s%s/init.safetensors", GOLDEN, c->folder);
+  snprintf(tokens, sizeof tokens, "%s%s/tokens.bin", GOLDEN, c->folder);
+  if (fixture_open(&f, model, config, "dgx-h200", c->world, &keep) != SL_OK || sl_check(&f.job) != SL_OK)
+    return fprintf(stderr, "rank %d: %s\n", rank, sl_error_message()), 97;
+  struct sl_run run = {.exec = sl_exec_module(),
+                       .job = &f.job,
+                       .steps = STEPS,
+                       .options = {.data = mlp ? "random:80" : tokens,
+                                   .init = beyond.model ? NULL : init,
+                                   .threads = 1,
+                                   .fail_rank = c->fail_rank,
+                                   .fail_step = 1,
+                                   .alone = c->alone >= 0,
+                                   .alone_rank = c->alone,
+                                   .timed_from = STEPS - 1}};
+  if (rank == c->hang) stand_in_hang(rank);
+  if (rank == c->world - 1) stand_in_fail(beyond.fails);
+  const enum sl_status status = sl_run_execute(&run);
+  if (status != SL_OK) return fprintf(stderr, "rank %d: %s\n", rank, sl_error_message()), 96;
+  for (int i = 0; i < STEPS; i++) t->losses[i] = run.results[i].loss, t->norms[i] = run.results[i].grad_norm;
+  const struct sl_exec_report *report = &run.reports[0];
+  for (int i = 0; i < report->traffic_count; i++) t->bytes += report->traffic[i].bytes;
+  t->arena = report->arena_bytes[SL_SPACE_DEVICE];
+  t->planned = f.job.classes[sl_job_class_of(&f.job, c->alone >= 0 ? c->alone : rank)].arena_bytes[SL_SPACE_DEVICE];
+  t->calls = stand_in_calls();
+  t->bad_waits = stand_in_bad_waits();
+  t->products = stand_in_products();
+  t->tf32_products = stand_in_tf32_products();
+  t->epilogues = stand_in_epilogues();
+  t->fused = fused_of(&f, rank);
+  t->functional = report->functional;
+  sl_run_close(&run);
+  fixture_close(&f);
+  free(config);
+  return 0;
+}
+
+static double seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* All ranks as processes, their standard error in err; exit codes (128 + the signal). Each run has an order of streams of
+ * its own. */
+static char err[1 << 14];
+static double run_all(const struct one *c, int *codes) {
+  static int port = 0, seed = 0;
+  pid_t pids[RANKS];
+  char path[] = "cuda_backend_XXXXXX", text[16];
+  const int file = mkstemp(path), world = c->alone >= 0 ? 1 : c->world;
+  const double start = seconds();
+  assert_true(file >= 0);
+  unlink(path);
+  assert_int_equal(stand_in_open(), 0);
+  memset(told, 0, RANKS * sizeof *told);
+  snprintf(text, sizeof text, "%d", ++seed);
+  setenv("SHARDLAB_STAND_IN_SEED", text, 1);
+  port = port ? port + 1 : 20000 + (int)(getpid() % 20000);
+  fflush(NULL);
+  for (int rank = 0; rank < world; rank++) {
+    pids[rank] = fork();
+    if (pids[rank] != 0) continue;
+    dup2(file, STDERR_FILENO);
+    alarm(100);
+    sl_error_clear();
+    if (world > 1) {
+      snprintf(text, sizeof text, "%d", rank), setenv("RANK", text, 1), setenv("LOCAL_RANK", text, 1);
+      snprintf(text, sizeof text, "%d", world), setenv("WORLD_SIZE", text, 1), setenv("LOCAL_WORLD_SIZE", text, 1);
+      snprintf(text, sizeof text, "%d", port), setenv("MASTER_PORT", text, 1);
+    }
+    _exit(train(c, rank));
+  }
+  for (int rank = 0; rank < world; rank++) {
+    int how;
+    waitpid(pids[rank], &how, 0);
+    codes[rank] = WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
+  }
+  const ssize_t n = pread(file, err, sizeof err - 1, 0);
+  err[n > 0 ? n : 0] = '\0';
+  close(file);
+  return seconds() - start;
+}
+
+static void run_well(const struct one *c) {
+  int codes[RANKS];
+  run_all(c, codes);
+  for (int rank = 0; rank < c->world; rank++)
+    if (codes[rank] != 0)
+      fail_msg("%s zero %d tp %d pp %d: rank %d: %d\n%s", c->folder, c->stage, c->tp, c->pp, rank, codes[rank], err);
+}
+
+static void equals_pytorch(const struct one *c) {
+  char key[64];
+  run_well(c);
+  snprintf(key, sizeof key, "%s_f64", c->run);
+  json_t *golden = load(c->folder, "losses.json");
+  const json_t *losses = json_object_get(golden, key),
+               *norms = json_object_get(json_object_get(golden, "grad_norms"), key);
+  for (int rank = 0; rank < c->world; rank++) {
+    const struct told *t = &told[rank];
+    for (size_t i = 0; i < STEPS; i++) {
+      const double loss = json_number_value(json_array_get(losses, i)),
+                   norm = json_number_value(json_array_get(norms, i));
+      if (!(fabs(t->losses[i] / loss - 1) <= 1e-5) || !(fabs(t->norms[i] / norm - 1) <= 1e-4))
+        fail_msg("%s %s, world %d, zero %d, tp %d, pp %d, rank %d, step %zu: loss %.9g, expected %.9g; norm %.9g, %.9g",
+                 c->folder, c->run, c->world, c->stage, c->tp, c->pp, rank, i, t->losses[i], loss, t->norms[i], norm);
+    }
+    assert_int_equal(t->bad_waits, 0);
+    assert_int_equal(t->arena, t->planned);
+    assert_int_equal(t->functional, c->world > 1); /* the stand-in has one device */
+    if (c->world > 1) assert_true(t->calls > 0 && t->bytes > 0);
+  }
+  json_decref(golden);
+}
+
+static void one_rank_equals_pytorch(void **state) {
+  (void)state;
+  equals_pytorch(&(struct one){"gpt2_odd", "adamw_clip", 1, 0, 2, 1, 1, -1, -1, -1, NULL});
+  equals_pytorch(&(struct one){"llama_odd", "sgd", 1, 0, 1, 1, 1, -1, -1, -1, NULL});
+  equals_pytorch(&(struct one){"mlp", "adamw_clip", 1, 0, 1, 1, 1, -1, -1, -1, NULL});
+}
+
+static void every_zero_stage_equals_pytorch(void **state) {
+  (void)state;
+  for (int stage = 0; stage <= 3; stage++) {
+    if (stage > 0) equals_pytorch(&(struct one){"gpt2_odd", "adamw_clip", 2, stage, 1, 1, 1, -1, -1, -1, NULL});
+    if (stage % 3 == 0) equals_pytorch(&(struct one){"mlp", "sgd_clip", 4, stage, 1, 1, 1, -1, -1, -1, NULL});
+  }
+}
+
+static void pipelines_and_tensor_parallel_ranks_equal_pytorch(void **state) {
+  (void)state;
+  equals_pytorch(&(struct one){"gpt2_odd", "adamw_clip", 2, 0, 2, 1, 2, -1, -1, -1, NULL});
+  equals_pytorch(&(struct one){"gpt2_odd", "adamw_clip", 5, 0, 1, 5, 1, -1, -1, -1, NULL});
+}
+
+/* In every order of streams that the program's waits allow: gathers and reductions beside backward, messages both ways. */
+static void any_order_of_streams_equals_pytorch(void **state) {
+  (void)state;
+  static const char schedule[] = "{\"schedule\": \"1f1b\"}";
+  for (int round = 0; round < 2; round++) {
+    equals_pytorch(&(struct one){"gpt2_odd", "adamw_clip", 2, 3, 1, 1, 1, -1, -1, -1, NULL});
+    equals_pytorch(&(struct one){"gpt2_odd", "adamw_clip", 4, 2, 2, 1, 2, -1, -1, -1, schedule});
+    equals_pytorch(&(struct one){"mlp", "sgd_clip", 4, 2, 1, 1, 1, -1, -1, -1, NULL});
+  }
+}
+
+/* 61 tokens padded to 64, to 5 x 16, where the last member has none of its own, and to 2 x 40. */
+static void a_padded_vocabulary_equals_pytorch(void **state) {
+  (void)state;
+  static const char by_8[] = "{\"make_vocab_size_divisible_by\": 8}",
+                    by_16[] = "{\"make_vocab_size_divisible_by\": 16}",
+                    by_40[] = "{\"make_vocab_size_divisible_by\": 40}";
+  equals_pytorch(&(struct one){"gpt2_odd", "adamw_clip", 1, 0, 1, 1, 1, -1, -1, -1, by_8});
+  equals_pytorch(&(struct one){"gpt2_odd", "adamw_clip", 5, 0, 1, 5, 1, -1, -1, -1, by_16});
+  equals_pytorch(&(struct one){"gpt2_odd", "adamw_clip", 2, 3, 1, 1, 1, -1, -1, -1, by_40});
+  equals_pytorch(&(struct one){"llama_odd", "sgd", 1, 0, 1, 1, 1, -1, -1, -1, by_8});
+}
+
+/* Every product is one in tf32 where that is set, and none where it is not; losses then are near those of fp32, not equal. */
+static void tf32_is_what_the_plan_says(void **state) {
+  (void)state;
+  double losses[STEPS];
+  struct one c = {"gpt2_odd", "adamw_clip", 1, 0, 1, 1, 1, -1, -1, -1, NULL};
+  run_well(&c);
+  assert_true(told->products > 0);
+  assert_int_equal(told->tf32_products, 0);
+  memcpy(losses, told->losses, sizeof losses);
+  c.own = "{\"tf32\": true}";
+  run_well(&c);
+  assert_true(told->products > 0);
+  assert_int_equal(told->tf32_products, told->products);
+  for (size_t i = 0; i < STEPS; i++) {
+    const double off = fabs(told->losses[i] / losses[i] - 1);
+    if (!(off > 1e-8 && off < 1e-3)) fail_msg("step %zu: %.9g in tf32, %.9g in fp32", i, told->losses[i], losses[i]);
+  }
+}
+
+/* Rank 0's losses and norms; `epilogues`: the library has them. */
+static struct told trained(const struct one *c, bool epilogues) {
+  int codes[RANKS];
+  if (!epilogues) setenv("SHARDLAB_STAND_IN_NO_EPILOGUE", "1", 1);
+  run_all(c, codes);
+  unsetenv("SHARDLAB_STAND_IN_NO_EPILOGUE");
+  for (int rank = 0; rank < c->world; rank++) {
+    if (codes[rank] != 0) fail_msg("rank %d: %d\n%s", rank, codes[rank], err);
+    assert_int_equal(told[rank].arena, told[rank].planned);
+    assert_int_equal(told[rank].epilogues, epilogues ? told[rank].fused : 0);
+    assert_int_equal(told[rank].fused > 0, beyond.fuse == NULL);
+  }
+  return told[0];
+}
+
+static void near(const struct told *a, const struct told *b, double bound, const char *what) {
+  for (int i = 0; i < STEPS; i++)
+    if (!(fabs(a->losses[i] / b->losses[i] - 1) <= bound) || !(fabs(a->norms[i] / b->norms[i] - 1) <= bound))
+      fail_msg("%s, step %d: loss %.9g and %.9g, norm %.9g and %.9g", what, i, a->losses[i], b->losses[i], a->norms[i],
+               b->norms[i]);
+}
+
+/* With epilogues, with a library that has none, and from a plan without: the same in fp32. In 16 bits GELU's argument is
+ * rounded in the last two alone, which is worth a unit in the last place of single activations. */
+static void epilogues_train_as_their_ops_do(void **state) {
+  (void)state;
+  static const struct {
+    const char *precision;
+    double bound;
+  } types[] = {{NULL, 1e-6}, {"bf16", 4e-3}, {"fp16", 5e-4}};
+  for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+    for (int world = 1; world <= (i == 0 ? 2 : 1); world++) {
+      const struct one c = {"gpt2_odd", "adamw_clip", world, 0, 2, world, 1, -1, -1, -1, NULL};
+      beyond.model = SL_SOURCE_DIR "/tests/backend/cuda/gpt2_even.json";
+      beyond.precision = types[i].precision;
+      const struct told fused = trained(&c, true), apart = trained(&c, false);
+      beyond.fuse = "never";
+      const struct told plain = trained(&c, true);
+      near(&fused, &plain, types[i].bound, types[i].precision ? types[i].precision : "fp32");
+      near(&apart, &plain, types[i].precision ? types[i].bound : 1e-7, "a library without epilogues");
+      beyond.fuse = NULL;
+    }
+  }
+  memset(&beyond, 0, sizeof beyond);
+}
+
+/* NCCL 2.30 and later have another way to put two ranks on one GPU. */
+static void a_newer_nccl_shares_a_device(void **state) {
+  (void)state;
+  setenv("SHARDLAB_STAND_IN_NCCL_VERSION", "23004", 1);
+  equals_pytorch(&(struct one){"mlp", "sgd_clip", 2, 1, 1, 1, 1, -1, -1, -1, NULL});
+  unsetenv("SHARDLAB_STAND_IN_NCCL_VERSION");
+}
+
+static void one_rank_alone_runs_to_its_end(void **state) {
+  (void)state;
+  int codes[RANKS];
+  run_all(&(struct one){"gpt2_odd", "adamw_clip", 4, 1, 2, 1, 2, 3, -1, -1, NULL}, codes);
+  if (codes[0] != 0) fail_msg("%d\n%s", codes[0], err);
+  assert_int_equal(told[0].calls, 0);
+  assert_true(told[0].bytes > 0);
+  assert_int_equal(told[0].arena, told[0].planned);
+}
+
+static void a_rank_that_dies_ends_the_job(void **state) {
+  (void)state;
+  int codes[RANKS];
+  const double took = run_all(&(struct one){"mlp", "sgd_clip", 4, 2, 1, 1, 1, -1, 1, -1, NULL}, codes);
+  assert_int_equal(codes[1], 128 + SIGKILL);
+  assert_int_equal(codes[0], 1);
+  assert_int_equal(codes[2], 1);
+  assert_int_equal(codes[3], 1);
+  if (!strstr(err, "rank 0: rank 1 is gone") || !strstr(err, "it waits in #")) fail_msg("%s", err);
+  assert_true(took < 30);
+}
+
+static void a_rank_that_hangs_ends_the_job(void **state) {
+  (void)state;
+  int codes[RANKS];
+  setenv("SHARDLAB_TIMEOUT_S", "2", 1);
+  const double took = run_all(&(struct one){"mlp", "sgd_clip", 2, 0, 1, 1, 1, -1, -1, 1, NULL}, codes);
+  unsetenv("SHARDLAB_TIMEOUT_S");
+  assert_int_equal(codes[0], 1);
+  assert_int_equal(codes[1], 1);
+  if (!strstr(err, "no progress for 2 s") || !strstr(err, "shardlab: rank 0")) fail_msg("%s", err);
+  assert_true(took < 30);
+}
+
+/* In a collective, in a message of the pipeline, and in the first message of a connection, when there are no ops yet: the
+ * others, who stand in the same call, end too. */
+static void an_error_of_nccl_names_rank_and_op(void **state) {
+  (void)state;
+  static const struct {
+    struct one run;
+    int fails;
+    const char *told, *then;
+  } cases[] = {{{"mlp", "sgd_clip", 2, 0, 1, 1, 1, -1, -1, -1, NULL},
+                1,
+                "shardlab: rank 1: issuing #",
+                " all_reduce of group dp (member 1 of 2) on lane dp in action 0B0: NCCL: ncclGroupEnd: "},
+               {{"gpt2_odd", "sgd", 2, 0, 2, 1, 2, -1, -1, -1, NULL},
+                3,
+                "shardlab: rank 1: issuing #",
+                " recv with stage 0 on lane recv_f in action 1RECV_F0: NCCL: ncclRecv: "},
+               {{"gpt2_odd", "sgd", 2, 0, 2, 1, 2, -1, -1, -1, NULL}, 1, "shardlab: rank 1: NCCL: ncclRecv: ", ""}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    int codes[RANKS];
+    beyond.fails = cases[i].fails;
+    const double took = run_all(&cases[i].run, codes);
+    const char *line = strstr(err, cases[i].told);
+    if (!line || !strstr(line, cases[i].then)) fail_msg("%s", err);
+    assert_int_equal(codes[0], 1);
+    assert_int_equal(codes[1], 1);
+    assert_true(took < 30);
+  }
+  beyond.fails = 0;
+}
+
+/* A kernel that faults shows at a later call; with launches that block, at its own, with its op. */
+static void a_fault_of_a_kernel_ends_the_job(void **state) {
+  (void)state;
+  const struct one c = {"gpt2_odd", "sgd", 2, 0, 1, 1, 1, -1, -1, -1, NULL};
+  int codes[RANKS];
+  setenv("SHARDLAB_STAND_IN_FAULT", "260", 1);
+  for (int blocking = 0; blocking < 2; blocking++) {
+    setenv("CUDA_LAUNCH_BLOCKING", blocking ? "1" : "0", 1);
+    run_all(&c, codes);
+    assert_int_equal(codes[0], 1);
+    assert_int_equal(codes[1], 1);
+    if (!strstr(err, "an illegal memory access was encountered, in #")) fail_msg("%s", err);
+  }
+  unsetenv("SHARDLAB_STAND_IN_FAULT");
+  unsetenv("CUDA_LAUNCH_BLOCKING");
+}
+
+int main(void) {
+  told = mmap(NULL, RANKS * sizeof *told, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (told == MAP_FAILED) return 1;
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(one_rank_equals_pytorch),
+      cmocka_unit_test(every_zero_stage_equals_pytorch),
+      cmocka_unit_test(pipelines_and_tensor_parallel_ranks_equal_pytorch),
+      cmocka_unit_test(any_order_of_streams_equals_pytorch),
+      cmocka_unit_test(a_padded_vocabulary_equals_pytorch),
+      cmocka_unit_test(tf32_is_what_the_plan_says),
+      cmocka_unit_test(epilogues_train_as_their_ops_do),
+      cmocka_unit_test(a_newer_nccl_shares_a_device),
+      cmocka_unit_test(one_rank_alone_runs_to_its_end),
+      cmocka_unit_test(a_rank_that_dies_ends_the_job),
+      cmocka_unit_test(a_rank_that_hangs_ends_the_job),
+      cmocka_unit_test(an_error_of_nccl_names_rank_and_op),
+      cmocka_unit_test(a_fault_of_a_kernel_ends_the_job),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

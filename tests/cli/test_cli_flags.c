@@ -1,0 +1,101 @@
+/* label: cli
+ * Flags and presets from outside: a flag acts as if it stood in the file, and the name of a framework alone is a job. */
+#include <jansson.h>
+
+#include "tests/support/cli_run.h"
+
+/* Flags act as if they stood in the file: the default that follows from the stage moves with it. */
+static void flags_override_the_config(void **state) {
+  (void)state;
+  static const char config[] = SL_SOURCE_DIR "/tests/bad_inputs/ok.json";
+  assert_int_equal(shardlab(scratch, "show config --model gpt2-tiny --config %s --zero-stage 3 --json -", config), 0);
+  json_t *root = json_loads(out, 0, NULL);
+  const json_t *zero = json_object_get(root, "zero_optimization");
+  assert_int_equal(json_integer_value(json_object_get(zero, "stage")), 3);
+  assert_true(json_is_true(json_object_get(zero, "overlap_comm")));
+  json_decref(root);
+  assert_int_equal(
+      shardlab(scratch, "show config --model gpt2-tiny --config %s --grad-accum 5 --world 3 --json -", config), 0);
+  root = json_loads(out, 0, NULL);
+  assert_int_equal(json_integer_value(json_object_get(root, "train_batch_size")), 15);
+  json_decref(root);
+}
+
+/* A flag takes the place of DeepSpeed's own key for the same thing too, which would contradict it. */
+static void flags_take_the_place_of_deepspeeds_keys(void **state) {
+  (void)state;
+  char path[600];
+  snprintf(path, sizeof path, "%s/twins.json", scratch);
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  fputs("{\"train_micro_batch_size_per_gpu\": 1, \"optimizer\": {\"type\": \"AdamW\", \"params\": {\"lr\": 0.001}},\n"
+        " \"tensor_parallel\": {\"autotp_size\": 4, \"tp\": {\"tp_size\": 4}},\n"
+        " \"pipeline\": {\"stages\": 4, \"partition\": \"parameters\", \"partition_method\": \"parameters\"},\n"
+        " \"zero_optimization\": {\"stage\": 3, \"mics_shard_size\": 4}}\n",
+        file);
+  fclose(file);
+  static const struct {
+    const char *flags, *refused; /* NULL: taken */
+  } cases[] = {{"--tp 2 --pp 2 --stages 2,2 --shard-size 2", NULL},
+               {"--tp 2 --pp 2 --stages 2,2", NULL},
+               {"--tp 2 --pp 2", NULL},
+               {"--tp 2 --pp 4 --stages 1,1,1,1 --shard-size 2", NULL},
+               {"--pp 2 --stages 1,3,1", "shardlab.stages"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const int code = shardlab(
+        scratch, "show config --model gpt2-tiny --cluster dgx-h100 --world 32 --config twins.json %s", cases[i].flags);
+    if (code != (cases[i].refused == NULL ? 0 : 2)) fail_msg("%s: %d: %s", cases[i].flags, code, err);
+    if (cases[i].refused != NULL) assert_non_null(strstr(err, cases[i].refused));
+  }
+  unlink(path);
+}
+
+/* What a preset's name needs beside it: the size of its groups, for those that are about groups. */
+static void preset_flags(const char *name, char *flags, size_t size) {
+  const bool groups = strstr(name, "hybrid") != NULL || strcmp(name, "mics") == 0;
+  char config[1024];
+  snprintf(config, sizeof config, "--config %s/tests/bad_inputs/ok_hpz.json", SL_SOURCE_DIR);
+  snprintf(flags, size, "--model gpt2-tiny --preset %s --world 3 %s", name,
+           groups                        ? "--shard-size 3"
+           : strcmp(name, "zero++") == 0 ? config
+                                         : "");
+}
+
+/* A framework's name alone is a job, for each of the names that are listed. */
+static void presets_need_no_config(void **state) {
+  (void)state;
+  assert_int_equal(shardlab(scratch, "show presets --json -"), 0);
+  json_t *root = json_loads(out, 0, NULL), *preset;
+  size_t i;
+  json_array_foreach(json_object_get(root, "strategies"), i, preset) {
+    const char *name = json_string_value(json_object_get(preset, "name"));
+    char flags[2048];
+    preset_flags(name, flags, sizeof flags);
+    if (shardlab(scratch, "check %s", flags) != 0) fail_msg("%s: %s", name, err);
+    assert_int_equal(shardlab(scratch, "show config %s --json -", flags), 0);
+    json_t *config = json_loads(out, 0, NULL);
+    assert_string_equal(json_string_value(json_object_get(json_object_get(config, "shardlab"), "preset")), name);
+    const json_t *zero = json_object_get(config, "zero_optimization");
+    assert_int_equal(json_integer_value(json_object_get(zero, "stage")),
+                     strncmp(name, "deepspeed-", 10) == 0 && name[10] < '4'     ? name[10] - '0'
+                     : strcmp(name, "mics") == 0 || strcmp(name, "zero++") == 0 ? 3
+                                                                                : 0);
+    json_decref(config);
+  }
+  assert_true(i >= 21);
+  json_decref(root);
+  assert_int_equal(shardlab(scratch, "show config --model gpt2-tiny --preset ddp --train-batch 12 --world 3 --json -"),
+                   0);
+  root = json_loads(out, 0, NULL);
+  assert_int_equal(json_integer_value(json_object_get(root, "train_micro_batch_size_per_gpu")), 4);
+  json_decref(root);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(flags_override_the_config),
+      cmocka_unit_test(flags_take_the_place_of_deepspeeds_keys),
+      cmocka_unit_test(presets_need_no_config),
+  };
+  return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
+}

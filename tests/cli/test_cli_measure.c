@@ -1,0 +1,80 @@
+/* label: cli
+ * What `measure` refuses before it trains: too large a model, a GPU that is not there, plans of a GPU, one rank alone. */
+#include "tests/support/cli_run.h"
+
+/* 175 billion parameters in fp32: more than any machine that runs this test has. */
+static void too_large_to_measure(void **state) {
+  (void)state;
+  assert_int_equal(shardlab(scratch, "measure --model gpt3-175b --preset ddp --world 4 --seq 8 --data " SL_SOURCE_DIR
+                                     "/examples/corpus.txt --json r.json"),
+                   2);
+  if (strstr(err, "--world: 4 ranks of this model need 10.") == NULL ||
+      strstr(err, " TiB of memory in all; expected at most the ") == NULL)
+    fail_msg("%s", err);
+  assert_int_equal(lines_with(err, "error: "), 1);
+  assert_int_equal(files_in(scratch), 0);
+}
+
+/* A machine without a GPU: one line that says so, whatever the world, and no file; with one the test has nothing to ask. */
+static void a_machine_without_a_gpu_says_so_once(void **state) {
+  (void)state;
+  static const char *const worlds[] = {"--world 1", "--world 2", "--as-rank 1 --of-world 2"};
+  if (access("/dev/nvidia0", F_OK) == 0 || access("/dev/dxg", F_OK) == 0) skip();
+  for (size_t i = 0; i < sizeof worlds / sizeof *worlds; i++) {
+    assert_int_equal(shardlab(scratch,
+                              "measure --model " SL_SOURCE_DIR
+                              "/examples/mlp.json --backend cuda --preset ddp --data random:64 --json record.json %s",
+                              worlds[i]),
+                     1);
+    assert_int_equal(lines_with(err, "\n"), 1);
+    assert_non_null(strstr(err, "cuda"));
+    assert_true(strstr(err, "no NVIDIA GPU") || strstr(err, "was not built"));
+    assert_int_equal(files_in(scratch), 0);
+  }
+}
+
+/* A plan for a GPU has no memory for what a CPU does to 16-bit factors. */
+static void the_host_refuses_16_bit_products_of_a_gpu(void **state) {
+  (void)state;
+  static const char config[] = "ds_bf16.json";
+  char path[4200];
+  snprintf(path, sizeof path, "%s/%s", scratch, config);
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  fputs("{\"train_micro_batch_size_per_gpu\": 1, \"bf16\": {\"enabled\": true}, \"optimizer\": {\"type\": \"Adam\"}}",
+        file);
+  assert_int_equal(fclose(file), 0);
+  assert_int_equal(shardlab(scratch,
+                            "measure --model gpt2-tiny --seq 7 --cluster h200x1 --config %s --data " SL_SOURCE_DIR
+                            "/examples/corpus.txt",
+                            config),
+                   2);
+  assert_int_equal(lines_with(err, "\n"), 1);
+  if (!strstr(err, "localhost")) fail_msg("%s", err);
+  unlink(path);
+}
+
+static void one_rank_alone_needs_its_world_and_a_gpu(void **state) {
+  (void)state;
+  static const char *const wrong[][2] = {{"--backend cuda --as-rank 1", "--of-world"},
+                                         {"--backend cuda --of-world 4", "--as-rank"},
+                                         {"--backend cuda --as-rank 4 --of-world 4", "below --of-world"},
+                                         {"--backend cuda --as-rank 1 --of-world 4 --world 4", "--world"},
+                                         {"--as-rank 1 --of-world 4", "--backend cuda"}};
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    assert_int_equal(
+        shardlab(scratch, "measure --model " SL_SOURCE_DIR "/examples/mlp.json --preset ddp %s", wrong[i][0]), 2);
+    assert_int_equal(lines_with(err, "\n"), 1);
+    if (!strstr(err, wrong[i][1])) fail_msg("%s: %s", wrong[i][0], err);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(too_large_to_measure),
+      cmocka_unit_test(a_machine_without_a_gpu_says_so_once),
+      cmocka_unit_test(the_host_refuses_16_bit_products_of_a_gpu),
+      cmocka_unit_test(one_rank_alone_needs_its_world_and_a_gpu),
+  };
+  return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
+}

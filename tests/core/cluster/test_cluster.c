@@ -1,0 +1,381 @@
+/* label: unit
+ * Clusters: presets, units, the link of a group, and broken files. */
+#include "core/cluster/cluster.h"
+#include "tests/support/cluster_sources.h"
+
+#include <math.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static enum sl_status parse(struct sl_cluster *cluster, const char *text) {
+  struct sl_json doc;
+  enum sl_status status = sl_json_parse(&doc, "c.json", text, strlen(text));
+  if (status != SL_OK) return status;
+  status = sl_cluster_from_json(cluster, &doc);
+  sl_json_free(&doc);
+  return status;
+}
+
+static void near(double got, double want) {
+  if (!(fabs(got - want) <= 1e-12 * fabs(want))) fail_msg("%.17g, expected %.17g", got, want);
+}
+
+/* Two nodes of 12, three levels; every number odd. */
+static const char three_levels[] =
+    "{\"name\":\"odd\",\"nodes\":2,\"devices_per_node\":12,\n"
+    " \"device\":{\"name\":\"d\",\"kind\":\"gpu\",\"memory_GiB\":2.5,\"memory_GiB_source\":\"data sheet\",\n"
+    "  \"peak_TFLOPS\":{\"fp32\":3,\"bf16\":7,\"bf16_source\":\"guess\"},\"peak_TFLOPS_source\":\"guess\",\n"
+    "  "
+    "\"memory_bandwidth_GBps\":11,\"gemm_half_GFLOP\":0.5,\"launch_us\":3,\"step_overhead_ms\":13,\"context_MiB\":17,\n"
+    "  \"cache_MiB\":0.5,\"cache_bandwidth_GBps\":19},\n"
+    " \"links\":[{\"name\":\"pair\",\"span\":3,\"bandwidth_GBps\":5,\"latency_us\":2,\"half_KiB\":3},\n"
+    "  {\"name\":\"board\",\"span\":12,\"bandwidth_GBps\":4,\"latency_us\":0},\n"
+    "  {\"bandwidth_GBps\":1.5,\"latency_us\":7}]}";
+
+static void units_become_si(void **state) {
+  (void)state;
+  struct sl_cluster c;
+  assert_int_equal(parse(&c, three_levels), SL_OK);
+  assert_string_equal(c.name, "odd");
+  assert_int_equal(c.device.memory, 2684354560);
+  near(c.device.peak[SL_F32], 3e12);
+  near(c.device.peak[SL_BF16], 7e12);
+  assert_true(c.device.peak[SL_F16] == 0); /* not given: not computed in */
+  near(c.device.memory_bandwidth, 11e9);
+  near(c.device.gemm_half_flops, 5e8);
+  near(c.device.launch_latency, 3e-6);
+  near(c.device.step_overhead, 13e-3);
+  assert_int_equal(c.device.context_bytes, 17 << 20);
+  assert_int_equal(c.device.cache_bytes, 1 << 19);
+  near(c.device.cache_bandwidth, 19e9);
+  near(c.device.gemm_efficiency, 0.8);
+  assert_int_equal(c.n_link, 3);
+  near(c.link[0].bandwidth, 5e9);
+  near(c.link[0].latency, 2e-6);
+  near(c.link[0].half_bytes, 3072);
+  assert_string_equal(c.link[2].name, "link 2");
+  sl_cluster_free(&c);
+}
+
+static void a_group_gets_the_link_it_spans(void **state) {
+  (void)state;
+  struct sl_cluster c;
+  assert_int_equal(parse(&c, three_levels), SL_OK);
+  static const struct {
+    int64_t first, stride, count;
+    int level;
+  } groups[] = {{0, 1, 3, 0},  {3, 1, 3, 0},  {2, 1, 2, 1},  {0, 3, 4, 1},  {0, 1, 12, 1}, {12, 1, 12, 1},
+                {0, 12, 2, 2}, {11, 1, 2, 2}, {0, 1, 24, 2}, {17, 1, 1, 0}, {0, 1, 48, 2}};
+  for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
+    assert_ptr_equal(sl_cluster_link(&c, groups[i].first, groups[i].stride, groups[i].count), &c.link[groups[i].level]);
+  sl_cluster_free(&c);
+}
+
+/* Every preset loads; its dump loads again to the same numbers, up to the rounding of the units. */
+static void presets_read_back(void **state) {
+  (void)state;
+  int count = 0;
+  for (const char *name; (name = sl_cluster_preset_name(count)) != NULL; count++) {
+    struct sl_cluster c, again;
+    assert_int_equal(sl_cluster_load(&c, name), SL_OK);
+    assert_string_equal(c.name, name);
+    json_t *dump = sl_cluster_to_json(&c);
+    char *text = json_dumps(dump, 0);
+    assert_int_equal(parse(&again, text), SL_OK);
+    assert_string_equal(again.name, name);
+    assert_string_equal(again.device.name, c.device.name);
+    assert_int_equal(again.device.memory, c.device.memory);
+    assert_int_equal(again.device.kind, c.device.kind);
+    assert_int_equal(again.device.cores, c.device.cores);
+    for (int i = 0; i < SL_DTYPE_COUNT; i++) near(again.device.peak[i], c.device.peak[i]);
+    near(again.device.memory_bandwidth, c.device.memory_bandwidth);
+    near(again.device.launch_latency, c.device.launch_latency);
+    near(again.device.comm_cpu_share, c.device.comm_cpu_share);
+    assert_int_equal(again.n_link, c.n_link);
+    for (int i = 0; i < c.n_link; i++) {
+      near(again.link[i].bandwidth, c.link[i].bandwidth);
+      near(again.link[i].latency, c.link[i].latency);
+      near(again.link[i].half_bytes, c.link[i].half_bytes);
+      assert_int_equal(again.link[i].span, c.link[i].span);
+    }
+    sl_cluster_free(&again);
+    sl_cluster_free(&c);
+    free(text);
+    json_decref(dump);
+  }
+  assert_int_equal(count, 7);
+}
+
+static json_t *printed(const char *spec) {
+  struct sl_cluster c;
+  if (sl_cluster_load(&c, spec) != SL_OK) fail_msg("%s", sl_error_message());
+  json_t *dump = sl_cluster_to_json(&c);
+  sl_cluster_free(&c);
+  return dump;
+}
+
+static void write_file(const char *path, const char *text) {
+  FILE *out = fopen(path, "w");
+  assert_non_null(out);
+  fputs(text, out);
+  fclose(out);
+}
+
+/* A profile that is not built in is found by its name, beside the program and under its prefix; without a slash only. */
+static void a_profile_beside_the_program_has_a_name(void **state) {
+  (void)state;
+  static const char *const folders[] = {"bin/profiles", "share", "share/shardlab", "share/shardlab/profiles"};
+  char name[64], path[128], folder[4096], file[4200];
+  snprintf(name, sizeof name, "three-levels-%d", (int)getpid()); /* no file that a run that failed has left */
+  snprintf(path, sizeof path, "../profiles/%s", name);
+  for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+    struct sl_cluster c;
+    snprintf(folder, sizeof folder, "%s/%s", SL_BINARY_DIR, folders[i]);
+    mkdir(folder, 0777);
+    if (strstr(folders[i], "profiles") == NULL) continue;
+    snprintf(file, sizeof file, "%s/%s.json", folder, name);
+    assert_int_equal(sl_cluster_load(&c, name), SL_ERR_INPUT);
+    write_file(file, three_levels);
+    assert_int_equal(sl_cluster_load(&c, name), SL_OK);
+    assert_int_equal(c.n_link, 3);
+    sl_cluster_free(&c);
+    assert_int_equal(sl_cluster_load(&c, path), SL_ERR_INPUT);
+    unlink(file);
+    sl_error_clear();
+  }
+}
+
+/* An embedded preset and its file are one text; localhost alone has numbers of this machine. */
+static void presets_are_the_files_of_profiles(void **state) {
+  (void)state;
+  const char *name;
+  for (int i = 0; (name = sl_cluster_preset_name(i)) != NULL; i++) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/profiles/%s.json", SL_SOURCE_DIR, name);
+    json_t *built_in = printed(name), *file = printed(path);
+    if (json_equal(built_in, file) != (strcmp(name, "localhost") != 0)) fail_msg("%s is not %s", name, path);
+    json_decref(built_in);
+    json_decref(file);
+  }
+  json_t *here = printed("localhost"), *device = json_object_get(here, "device");
+  const double cores = json_number_value(json_object_get(device, "cores"));
+  near(json_number_value(json_object_get(here, "devices_per_node")), cores);
+  near(json_number_value(json_object_get(device, "memory_bandwidth_GBps")), 10 * cores);
+  json_decref(here);
+}
+
+/* "data sheet", "guess", ..., of what a preset gives and of what it leaves out. */
+static void presets_name_their_sources(void **state) {
+  (void)state;
+  const char *name;
+  for (int i = 0; (name = sl_cluster_preset_name(i)) != NULL; i++) {
+    json_t *dump = printed(name);
+    if (every_number_names_its_source(dump) < 24) fail_msg("%s has few numbers", name);
+    json_decref(dump);
+  }
+  json_t *localhost = printed("localhost"), *device = json_object_get(localhost, "device");
+  assert_string_equal(json_string_value(json_object_get(device, "cores_source")), "sched_getaffinity");
+  assert_string_equal(json_string_value(json_object_get(device, "launch_us_source")), "guess");
+  assert_string_equal(json_string_value(json_object_get(device, "run_noise_source")), "not given");
+  json_decref(localhost);
+}
+
+static void expect_text(const json_t *object, const char *key, const char *want) {
+  const char *got = json_string_value(json_object_get(object, key));
+  if (got == NULL || strcmp(got, want) != 0) fail_msg("%s is %s, expected %s", key, got ? got : "absent", want);
+}
+
+/* Sources and standard errors are printed where the file has them, behind their number, and read back as they were. */
+static void annotations_survive(void **state) {
+  (void)state;
+  static const char text[] =
+      "{\"nodes\":1,\"nodes_source\":\"counted\",\"device\":{\"kind\":\"gpu\",\"memory_GiB\":3,\n"
+      "  \"peak_TFLOPS\":{\"fp32\":5,\"bf16\":7,\"bf16_source\":\"fit\",\"bf16_stderr\":0.25},\n"
+      "  \"peak_TFLOPS_source\":\"data sheet\",\"launch_us_stderr\":0.125,\"launch_us\":2,\n"
+      "  \"memory_bandwidth_GBps\":11},\n"
+      " \"links\":[{\"span\":3,\"bandwidth_GBps\":5,\"latency_us\":2},\n"
+      "  {\"bandwidth_GBps\":1.5,\"bandwidth_GBps_source\":\"fit\",\"bandwidth_GBps_stderr\":0.5,\"latency_us\":7}]}";
+  struct sl_cluster c;
+  assert_int_equal(parse(&c, text), SL_OK);
+  json_t *dump = sl_cluster_to_json(&c), *device = json_object_get(dump, "device");
+  const json_t *peak = json_object_get(device, "peak_TFLOPS"), *links = json_object_get(dump, "links");
+  sl_cluster_free(&c);
+  expect_text(dump, "nodes_source", "counted");
+  expect_text(peak, "fp32_source", "data sheet"); /* of all that name none themselves */
+  expect_text(peak, "bf16_source", "fit");
+  near(json_real_value(json_object_get(peak, "bf16_stderr")), 0.25);
+  near(json_real_value(json_object_get(device, "launch_us_stderr")), 0.125);
+  expect_text(device, "launch_us_source", "no source given");
+  expect_text(device, "memory_GiB_source", "no source given");
+  expect_text(device, "gemm_efficiency_source", "guess, the default");
+  expect_text(device, "run_noise_source", "not given");
+  expect_text(json_array_get(links, 0), "bandwidth_GBps_source", "no source given");
+  assert_null(json_object_get(json_array_get(links, 0), "bandwidth_GBps_stderr"));
+  expect_text(json_array_get(links, 1), "bandwidth_GBps_source", "fit");
+  near(json_real_value(json_object_get(json_array_get(links, 1), "bandwidth_GBps_stderr")), 0.5);
+  assert_string_equal(json_object_iter_key(json_object_iter_next(device, json_object_iter_at(device, "launch_us"))),
+                      "launch_us_source");
+  char *once = json_dumps(dump, 0);
+  assert_int_equal(parse(&c, once), SL_OK);
+  json_t *again = sl_cluster_to_json(&c);
+  assert_true(json_equal(dump, again));
+  sl_cluster_free(&c);
+  json_decref(again);
+  json_decref(dump);
+  free(once);
+}
+
+static void preset_numbers(void **state) {
+  (void)state;
+  struct sl_cluster c;
+  assert_int_equal(sl_cluster_load(&c, "dgx-a100-80g"), SL_OK);
+  near(c.device.peak[SL_BF16], 312e12);
+  near(c.device.peak[SL_F32], 19.5e12);
+  near(c.device.peak[SL_TF32], 156e12);
+  near(c.device.memory_bandwidth, 2039e9);
+  near(sl_cluster_link(&c, 0, 1, 8)->bandwidth, 240e9);
+  near(sl_cluster_link(&c, 0, 8, 2)->bandwidth, 24e9);
+  sl_cluster_free(&c);
+  assert_int_equal(sl_cluster_load(&c, "dgx2-v100"), SL_OK);
+  assert_int_equal(c.devices_per_node, 16);
+  assert_true(c.device.peak[SL_TF32] == 0); /* a V100 has none */
+  near(sl_cluster_link(&c, 8, 1, 8)->bandwidth, 120e9);
+  near(sl_cluster_link(&c, 15, 1, 2)->bandwidth, 6e9);
+  sl_cluster_free(&c);
+  assert_int_equal(sl_cluster_load(&c, "dgx-h100"), SL_OK);
+  near(c.device.peak[SL_BF16], 989.4e12);
+  near(sl_cluster_link(&c, 0, 1, 8)->bandwidth, 370.8e9);
+  sl_cluster_free(&c);
+}
+
+static void localhost_is_this_machine(void **state) {
+  (void)state;
+  struct sl_cluster c;
+  cpu_set_t set;
+  assert_int_equal(sched_getaffinity(0, sizeof set, &set), 0);
+  assert_int_equal(sl_cluster_load(&c, "localhost"), SL_OK);
+  assert_int_equal(c.device.kind, SL_DEVICE_CPU);
+  assert_int_equal(c.nodes, 1);
+  assert_int_equal(c.device.cores, CPU_COUNT(&set));
+  assert_int_equal(c.devices_per_node, CPU_COUNT(&set));
+  const double physical = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+  assert_true(c.device.memory > 0 && (double)c.device.memory <= physical + 4096);
+  near(c.device.peak[SL_F32], 112e9);
+  near(c.device.memory_bandwidth, 10e9 * c.device.cores);
+  /* more ranks than cores still have a link */
+  assert_string_equal(sl_cluster_link(&c, 0, 1, 4 * c.device.cores)->name, "shared memory");
+  sl_cluster_free(&c);
+}
+
+#define DEVICE "\"device\":{\"kind\":\"gpu\",\"memory_GiB\":1,\"peak_TFLOPS\":{\"fp32\":1},\"memory_bandwidth_GBps\":1}"
+#define LINKS "\"links\":[{\"bandwidth_GBps\":1,\"latency_us\":1}]"
+
+static void the_outermost_span_may_be_the_cluster(void **state) {
+  (void)state;
+  struct sl_cluster c;
+  assert_int_equal(parse(&c, "{\"nodes\":3,\"devices_per_node\":5," DEVICE
+                             ",\"links\":[{\"bandwidth_GBps\":1,\"latency_us\":1,\"span\":15}]}"),
+                   SL_OK);
+  assert_int_equal(c.link[0].span, 15);
+  sl_cluster_free(&c);
+}
+
+static const struct {
+  const char *text, *message;
+} broken_files[] = {
+    {"[1]", "c.json: expected a JSON object"},
+    {"{\n \"node\":2,\n " DEVICE "," LINKS "}", "c.json:2:2: node: unknown key; expected \"nodes\"?"},
+    {"{\n \"zzzzzzzzzzzz\":2}", "c.json:2:2: zzzzzzzzzzzz: unknown key"},
+    {"{\n \"nodes\":-1," DEVICE "," LINKS "}", "c.json:2:2: nodes: is -1; expected a whole number from 0 to 1000000"},
+    {"{" LINKS "}", "c.json: device: is missing; expected an object"},
+    {"{\n \"device\":{\"kind\":\"tpu\"}," LINKS "}",
+     "c.json:2:12: device.kind: is \"tpu\"; expected \"gpu\" or \"cpu\""},
+    {"{\n \"device\":{\"kind\":\"gpu\",\"peak_TFLOPS\":{\"fp32\":1}}," LINKS "}",
+     "c.json:2:2: device.memory_GiB: is missing; expected a number from 0.001 to 1e+06"},
+    {"{\n \"device\":{\"kind\":\"gpu\",\n  \"memory_GB\":80}}",
+     "c.json:3:3: device.memory_GB: unknown key; expected \"memory_GiB\"?"},
+    {"{\n \"device\":{\"kind\":\"gpu\",\"memory_GiB\":1,\n  \"memory_GiB_source\":7}}",
+     "c.json:3:3: device.memory_GiB_source: is 7; expected text"},
+    {"{\n \"device\":{\"kind\":\"gpu\",\n  \"peak_TFLOPS\":312}}",
+     "c.json:3:3: device.peak_TFLOPS: is 312; expected an object {\"fp32\": TFLOPS, ...}"},
+    {"{\n \"device\":{\"kind\":\"gpu\",\n  \"peak_TFLOPS\":{\"bf16\":312}}}",
+     "c.json:3:3: device.peak_TFLOPS.fp32: is missing; expected a number from 1e-06 to 1e+06"},
+    {"{\n \"device\":{\"kind\":\"gpu\",\n  \"peak_TFLOPS\":{\"fp32\":312,\"bf61\":1}}}",
+     "c.json:3:29: device.peak_TFLOPS.bf61: unknown key; expected \"bf16\"?"},
+    {"{\n "
+     "\"device\":{\"kind\":\"cpu\",\"memory_GiB\":1,\"peak_TFLOPS\":{\"fp32\":1},\"memory_bandwidth_GBps\":1}," LINKS
+     "}",
+     "c.json:2:2: device.cores: is missing; expected the cores of one node, from 1 to 100000"},
+    {"{\n \"device\":{\"kind\":\"gpu\",\"memory_GiB\":1,\"peak_TFLOPS\":{\"fp32\":1},\"memory_bandwidth_GBps\":1,\n"
+     "  \"gemm_efficiency\":1.2}," LINKS "}",
+     "c.json:3:3: device.gemm_efficiency: is 1.2; expected a number from 0.001 to 1"},
+    {"{\n \"device\":{\"kind\":\"gpu\",\"memory_GiB\":1,\"peak_TFLOPS\":{\"fp32\":1},\"memory_bandwidth_GBps\":1,\n"
+     "  \"cache_MiB\":1}," LINKS "}",
+     "c.json:2:2: device.cache_bandwidth_GBps: is missing; expected more than 0, since cache_MiB is given"},
+    {"{" DEVICE "}", "c.json: links: is missing; expected a list of 1 to 4 links, the innermost first"},
+    {"{" DEVICE ",\n \"links\":[]}", "c.json:2:2: links: is []; expected a list of 1 to 4 links, the innermost first"},
+    {"{" DEVICE ",\n \"links\":[7]}", "c.json:2:11: links[0]: expected an object"},
+    {"{" DEVICE ",\n \"links\":[{\"latency_us\":1,\n  \"bandwidth_GBps\":\"fast\"}]}",
+     "c.json:3:3: links[0].bandwidth_GBps: is \"fast\"; expected a number from 1e-06 to 1e+06"},
+    {"{" DEVICE ",\n \"links\":[{\"latency_us\":1,\"bandwidth_GBps\":1},\n  {\"latency_us\":1,\"bandwidth_GBps\":1}]}",
+     "c.json:2:11: links[0].span: is missing; expected a number of devices; only the outermost link may have none"},
+    {"{\"nodes\":2,\"devices_per_node\":8," DEVICE
+     ",\n \"links\":[{\"latency_us\":1,\"bandwidth_GBps\":1,\n  \"span\":8}]}",
+     "c.json:3:3: links[0].span: is 8; expected none in the outermost link, or all devices of the cluster"},
+    {"{\"nodes\":2,\"devices_per_node\":9," DEVICE
+     ",\n \"links\":[{\"latency_us\":1,\"bandwidth_GBps\":1,\"span\":6},\n"
+     "  {\"latency_us\":1,\"bandwidth_GBps\":1,\n  \"span\":9},{\"latency_us\":1,\"bandwidth_GBps\":1}]}",
+     "c.json:4:3: links[1].span: is 9; expected a multiple of the span inside it, 6, and more"},
+};
+
+static void broken_files_say_where_and_what(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof broken_files / sizeof *broken_files; i++) {
+    struct sl_cluster c;
+    char said[2048];
+    const enum sl_status status = parse(&c, broken_files[i].text);
+    snprintf(said, sizeof said, "%s", sl_error_message());
+    sl_error_clear();
+    assert_string_equal(said, broken_files[i].message);
+    assert_int_equal(status, SL_ERR_INPUT);
+  }
+}
+
+static void unknown_words_list_the_presets(void **state) {
+  (void)state;
+  struct sl_cluster c;
+  assert_int_equal(sl_cluster_load(&c, "dgx-a100"), SL_ERR_INPUT);
+  assert_string_equal(sl_error_message(),
+                      "cluster \"dgx-a100\": is neither a file nor a preset; nearest preset is \"dgx-h100\"; "
+                      "presets: localhost, dgx2-v100, dgx-a100-40g, dgx-a100-80g, dgx-h100, dgx-h200, "
+                      "h200x1");
+  sl_error_clear();
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(units_become_si),
+      cmocka_unit_test(a_group_gets_the_link_it_spans),
+      cmocka_unit_test(presets_read_back),
+      cmocka_unit_test(presets_name_their_sources),
+      cmocka_unit_test(presets_are_the_files_of_profiles),
+      cmocka_unit_test(a_profile_beside_the_program_has_a_name),
+      cmocka_unit_test(annotations_survive),
+      cmocka_unit_test(preset_numbers),
+      cmocka_unit_test(localhost_is_this_machine),
+      cmocka_unit_test(the_outermost_span_may_be_the_cluster),
+      cmocka_unit_test(broken_files_say_where_and_what),
+      cmocka_unit_test(unknown_words_list_the_presets),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

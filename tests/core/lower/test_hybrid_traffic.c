@@ -1,0 +1,201 @@
+/* label: unit
+   libs: sim
+ * Sharding over part of the ranks, against closed forms from the models' published sizes: bytes of state on a rank and bytes
+ * on the wire by group, as the papers count them.
+ *   ZeRO-3      3 M a step over all ranks: gather for forward, gather for backward, reduce-scatter (arXiv:1910.02054, 7.2)
+ *   ZeRO++ hpZ  2 M over all ranks: the gather for backward stays inside a group (arXiv:2306.10209, section 3.2), whose
+ *               ranks hold a second copy: M / group more on each
+ *   MiCS        3 M inside a group of s, and an all-reduce of M / s across (arXiv:2205.00119, section 3.2 and 3.4)
+ * M being the parameters, each volume times (n - 1) / n for a ring of n. And limit_all_gathers, which trades memory for
+ * overlap. */
+#include "core/check/rendezvous.h"
+#include "core/program/memory_report.h"
+#include "core/run/timeline.h"
+#include "sim/sim.h"
+#include "tests/support/job_fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+/* GPT-2 small: 12 layers of 768, vocabulary 50257, 1024 positions. */
+static const int64_t M = 124439808, WTE = (int64_t)50257 * 768;
+/* what a backward reads: no bias (13 widths a layer: 3 + 1 + 1 + 4 + 1 and two of norms, final norm's), no position */
+static const int64_t BACKWARD = 124439808 - (int64_t)1024 * 768 - 12 * (int64_t)(3 + 1 + 4 + 1 + 2) * 768 - 768;
+
+static void open_job(struct fixture *f, const char *zero, const char *sl, int accumulate, int world) {
+  char config[1024];
+  snprintf(
+      config, sizeof config,
+      "{\"train_micro_batch_size_per_gpu\": 1, \"gradient_accumulation_steps\": %d, \"bf16\": {\"enabled\": true}, "
+      "\"data_types\": {\"grad_accum_dtype\": \"fp32\"}, \"zero_optimization\": {\"stage\": 3, "
+      "\"stage3_param_persistence_threshold\": 0, \"stage3_max_reuse_distance\": 0, "
+      "\"stage3_prefetch_bucket_size\": 5e6%s}, \"optimizer\": {\"type\": \"AdamW\"}, \"shardlab\": {\"seq_len\": "
+      "65, \"make_vocab_size_divisible_by\": 1%s}}",
+      accumulate, zero, sl);
+  if (fixture_open(f, "gpt2", config, "dgx-a100-80g", world, NULL) != SL_OK || sl_check(&f->job) != SL_OK)
+    fail_msg("%s %s: %s", zero, sl, sl_error_message());
+}
+
+/* What rank 0 puts on the wire in a step. */
+struct sent {
+  int64_t gathered[SL_GROUP_COUNT], reduced[SL_GROUP_COUNT]; /* parameters; gradients */
+  double exposed_s, step_s;
+};
+
+static void add_span(void *context, int local, int64_t step, const struct sl_program *program,
+                     const struct sl_completion *done) {
+  sl_timeline_add(context, local, step, program, done);
+}
+
+static struct sent run(const struct fixture *f) {
+  struct sent out = {0};
+  struct sl_timeline timeline = {0};
+  struct sl_breakdown breakdown;
+  struct sl_run run = {.exec = &sl_exec_sim, .job = &f->job, .options = {.fold = true, .fail_rank = -1}, .steps = 1};
+  run.observe = add_span;
+  run.observe_context = &timeline;
+  if (sl_run_execute(&run) != SL_OK) fail_msg("%s", sl_error_message());
+  for (int i = 0; i < run.reports[0].traffic_count; i++) {
+    const struct sl_traffic *t = &run.reports[0].traffic[i];
+    if (t->payload == SL_PAYLOAD_PARAMETER) out.gathered[t->group] += t->wire_bytes;
+    if (t->payload == SL_PAYLOAD_GRADIENT) out.reduced[t->group] += t->wire_bytes;
+  }
+  assert_int_equal(sl_timeline_breakdown(&timeline, 0, &breakdown), SL_OK);
+  out.exposed_s = breakdown.exposed_all_s;
+  out.step_s = run.results[0].end_s - run.results[0].start_s;
+  sl_timeline_free(&timeline);
+  sl_run_close(&run);
+  return out;
+}
+
+/* Two numbers of bytes, but for the padding of 148 tensors to the ranks. */
+static void assert_bytes(int64_t found, double expected, const char *what) {
+  const double padding = 148.0 * 2 * 16 * 4 * 4;
+  if (!((double)found >= expected - padding && (double)found <= expected + padding))
+    fail_msg("%s: %lld bytes, expected %.0f", what, (long long)found, expected);
+}
+
+static int64_t state(const struct fixture *f, enum sl_category category) {
+  return f->job.classes[0].memory->state_bytes[category];
+}
+
+static void hpz_gathers_for_the_backward_inside_its_group(void **unused) {
+  (void)unused;
+  enum { WORLD = 16, STEPS = 3 };
+  static const int sizes[] = {2, 4, 8, 16};
+  struct fixture plain, f;
+  open_job(&plain, "", "", STEPS, WORLD);
+  const struct sent all = run(&plain);
+  const double ring = 15.0 / 16;
+  /* 2 bytes; the tied embedding is gathered for both its uses in each pass but for the last of the backward, which reads none */
+  assert_bytes(all.gathered[SL_GROUP_SHARD], STEPS * 2 * ring * (double)(M + WTE + BACKWARD), "ZeRO-3 gathers");
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    char key[64];
+    const int n = sizes[i];
+    snprintf(key, sizeof key, ", \"zero_hpz_partition_size\": %d", n);
+    open_job(&f, key, "", STEPS, WORLD);
+    const struct sent s = run(&f);
+    assert_bytes(s.gathered[SL_GROUP_SHARD], STEPS * 2 * ring * (double)(M + WTE), "hpZ between groups");
+    assert_bytes(s.gathered[SL_GROUP_SECONDARY], STEPS * 2 * (n - 1.0) / n * (double)BACKWARD, "hpZ inside");
+    assert_int_equal(s.reduced[SL_GROUP_SHARD], all.reduced[SL_GROUP_SHARD]);
+    assert_bytes(state(&f, SL_CATEGORY_PARAMETER) - state(&plain, SL_CATEGORY_PARAMETER), 2.0 * (double)M / n,
+                 "the second copy");
+    assert_int_equal(state(&f, SL_CATEGORY_OPTIMIZER), state(&plain, SL_CATEGORY_OPTIMIZER));
+    /* groups of a node or less are faster than nodes among themselves */
+    if (n <= 8) assert_true(s.step_s < all.step_s);
+    fixture_close(&f);
+  }
+  fixture_close(&plain);
+}
+
+/* Beside a pipeline a stage is gathered whole, as often as the schedule asks; only its first time leaves the group. */
+static void hpz_beside_a_pipeline_leaves_the_group_once(void **unused) {
+  (void)unused;
+  enum { WORLD = 16 };
+  static const char pipe[] = ", \"pp\": 2, \"virtual_stages\": 2, \"schedule\": \"interleaved\", \"unshard_ahead\": 1";
+  struct fixture plain, f;
+  open_job(&plain, "", pipe, 4, WORLD);
+  open_job(&f, ", \"zero_hpz_partition_size\": 4", pipe, 4, WORLD);
+  const struct sent all = run(&plain), s = run(&f);
+  const double own = 2 * (double)plain.plan.pp_ranks[0].numel;
+  assert_bytes(s.gathered[SL_GROUP_SHARD], 7.0 / 8 * own, "hpZ between groups");
+  const double times = (double)all.gathered[SL_GROUP_SHARD] / (7.0 / 8 * own);
+  assert_true(times > 3);
+  assert_true((double)s.gathered[SL_GROUP_SECONDARY] > 0.99 * 3.0 / 4 * (times - 1) * own);
+  assert_true((double)s.gathered[SL_GROUP_SECONDARY] < 1.01 * 3.0 / 4 * (times - 1) * own);
+  fixture_close(&plain);
+  fixture_close(&f);
+}
+
+static void groups_that_shard_among_themselves_reduce_across_once(void **unused) {
+  (void)unused;
+  enum { WORLD = 16, STEPS = 3 };
+  static const int sizes[] = {2, 4, 8};
+  struct fixture f;
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    for (int fsdp = 0; fsdp < 2; fsdp++) {
+      char zero[64] = "", sl[96] = "";
+      const int n = sizes[i], across = WORLD / n;
+      if (fsdp)
+        snprintf(sl, sizeof sl, ", \"shard_size\": %d", n);
+      else
+        snprintf(zero, sizeof zero, ", \"mics_shard_size\": %d", n);
+      open_job(&f, zero, sl, STEPS, WORLD);
+      const struct sent s = run(&f);
+      const double ring = (n - 1.0) / n;
+      assert_bytes(s.gathered[SL_GROUP_SHARD], STEPS * 2 * ring * (double)(M + WTE + BACKWARD), "gathers inside");
+      assert_bytes(s.reduced[SL_GROUP_SHARD], STEPS * 2 * ring * (double)M, "reduce-scatter inside");
+      /* the own part in the type that gradients accumulate in, fp32, once a step whatever is accumulated */
+      assert_bytes(s.reduced[SL_GROUP_REPLICATE], 4 * 2 * (across - 1.0) / across * (double)M / n, "all-reduce across");
+      assert_int_equal(s.gathered[SL_GROUP_REPLICATE], 0);
+      assert_bytes(state(&f, SL_CATEGORY_PARAMETER), 2.0 * (double)M / n, "parameters");
+      assert_bytes(state(&f, SL_CATEGORY_OPTIMIZER), 12.0 * (double)M / n, "optimizer");
+      fixture_close(&f);
+    }
+  }
+}
+
+/* FSDP's flag. Without it gathers do not wait for compute: they hide better, or as well, and more units are whole at a time. */
+static void gathers_without_a_limit_hide_better_and_need_more(void **unused) {
+  (void)unused;
+  static const struct {
+    const char *zero, *sl;
+  } cases[] = {
+      {"", ""},
+      {"", ", \"preset\": \"fsdp\""},
+      {"", ", \"pp\": 2, \"virtual_stages\": 2, \"schedule\": \"interleaved\", \"unshard_ahead\": 1"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct fixture limited, free_;
+    char sl[256];
+    open_job(&limited, cases[i].zero, cases[i].sl, 4, 16);
+    snprintf(sl, sizeof sl, "%s, \"limit_all_gathers\": false", cases[i].sl);
+    open_job(&free_, cases[i].zero, sl, 4, 16);
+    const struct sent a = run(&limited), b = run(&free_);
+    const int64_t more =
+        free_.job.classes[0].arena_bytes[SL_SPACE_DEVICE] - limited.job.classes[0].arena_bytes[SL_SPACE_DEVICE];
+    printf("  %s: %+lld bytes, exposed %.6f -> %.6f s, step %.6f -> %.6f s\n", cases[i].sl, (long long)more,
+           a.exposed_s, b.exposed_s, a.step_s, b.step_s);
+    assert_int_equal(a.gathered[SL_GROUP_SHARD], b.gathered[SL_GROUP_SHARD]);
+    assert_true(more > 0);
+    assert_true(b.exposed_s <= a.exposed_s * (1 + 1e-9));
+    assert_true(b.step_s <= a.step_s * (1 + 1e-9));
+    fixture_close(&limited);
+    fixture_close(&free_);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(hpz_gathers_for_the_backward_inside_its_group),
+      cmocka_unit_test(hpz_beside_a_pipeline_leaves_the_group_once),
+      cmocka_unit_test(groups_that_shard_among_themselves_reduce_across_once),
+      cmocka_unit_test(gathers_without_a_limit_hide_better_and_need_more),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,107 @@
+/* label: unit
+ * Offload in closed forms: bytes of model state in host and device memory for offload_optimizer and offload_param, from the
+ * model's size alone; what the host needs beyond states to stage gradients and parameters; sl_check passes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "core/check/rendezvous.h"
+#include "core/program/memory_report.h"
+#include "tests/support/job_fixture.h"
+
+/* One configuration. */
+struct point {
+  int stage, world, accumulate, param_bytes; /* 4: fp32, 2: bf16 or fp16 */
+  bool fp16, params;                         /* params: offload_param beside offload_optimizer */
+};
+
+static void open_point(struct fixture *f, const struct point *p) {
+  char config[1024];
+  const char *precision = p->param_bytes == 4 ? ""
+                          : p->fp16           ? "\"fp16\": {\"enabled\": true},"
+                                              : "\"bf16\": {\"enabled\": true},";
+  snprintf(config, sizeof config,
+           "{\"train_micro_batch_size_per_gpu\": 1, \"gradient_accumulation_steps\": %d, %s \"optimizer\": {\"type\": "
+           "\"AdamW\", \"params\": {\"lr\": 0.001}}, \"zero_optimization\": {\"stage\": %d, \"offload_optimizer\": "
+           "{\"device\": \"cpu\"}, %s \"reduce_bucket_size\": 300000, \"stage3_param_persistence_threshold\": 0}, "
+           "\"shardlab\": {\"seq_len\": 33}}",
+           p->accumulate, precision, p->stage, p->params ? "\"offload_param\": {\"device\": \"cpu\"}," : "");
+  if (fixture_open(f, "gpt2-tiny", config, "localhost", p->world, NULL) != SL_OK)
+    fail_msg("%s: %s", config, sl_error_message());
+}
+
+static int64_t round_up(int64_t n, int64_t multiple) {
+  return (n + multiple - 1) / multiple * multiple;
+}
+
+/* Elements that a rank owns, and of the flat parameters it computes with (stages 1 and 2), of gpt2-tiny: 4 layers, width 128,
+ * 256 tokens, 256 positions. Flat partitions are padded to 2 x world, stage 3 splits each parameter. */
+static void sizes(const struct point *p, int64_t *shard, int64_t *flat) {
+  enum { C = 128 };
+  static const int64_t block[] = {C, C, 3 * C * C, 3 * C, C * C, C, C, C, 4 * C * C, 4 * C, 4 * C * C, C};
+  static const int64_t outside[] = {256 * C, 256 * C, C, C};
+  int64_t total = 0, parts = 0;
+  for (size_t i = 0; i < 12; i++) total += 4 * block[i], parts += 4 * (round_up(block[i], p->world) / p->world);
+  for (size_t i = 0; i < 4; i++) total += outside[i], parts += round_up(outside[i], p->world) / p->world;
+  *flat = p->world == 1 ? total : round_up(total, 2 * p->world);
+  *shard = p->stage == 3 ? parts : *flat / p->world;
+}
+
+static void expect(const struct point *p, const char *what, int64_t got, int64_t want) {
+  if (got == want) return;
+  fail_msg("stage %d, world %d, accumulation %d, %d-byte parameters%s: %s are %lld bytes, expected %lld", p->stage,
+           p->world, p->accumulate, p->param_bytes, p->params ? " offloaded" : "", what, (long long)got,
+           (long long)want);
+}
+
+/* Host: 12 bytes a parameter of the shard stay (fp32 master and moments), and where asked the parameters; 4 bytes of fp32
+ * gradient are there for the update, and the updated parameters on their way to the device. Device: what computes. */
+static void compare(const struct point *p) {
+  struct fixture f;
+  int64_t shard, flat;
+  sizes(p, &shard, &flat);
+  open_point(&f, p);
+  const struct sl_class *c = &f.job.classes[0];
+  const struct sl_memory_report *host = &c->memory[SL_SPACE_HOST], *device = &c->memory[SL_SPACE_DEVICE];
+  const int64_t params = p->param_bytes * shard;
+  expect(p, "optimizer states in host memory", host->state_bytes[SL_CATEGORY_OPTIMIZER], 12 * shard);
+  expect(p, "parameters kept in host memory", host->state_bytes[SL_CATEGORY_PARAMETER], p->params ? params : 0);
+  expect(p, "parameters in host memory at most", host->category_max[SL_CATEGORY_PARAMETER], round_up(params, SL_ALIGN));
+  expect(p, "gradients in host memory at most", host->category_max[SL_CATEGORY_GRADIENT],
+         round_up(4 * shard, SL_ALIGN));
+  expect(p, "host memory", c->arena_bytes[SL_SPACE_HOST],
+         4 * round_up(4 * shard, SL_ALIGN) + round_up(params, SL_ALIGN));
+  expect(p, "host peak", host->peak_bytes, c->arena_bytes[SL_SPACE_HOST]);
+
+  expect(p, "optimizer states on the device", device->category_max[SL_CATEGORY_OPTIMIZER], 0);
+  expect(p, "parameters on the device", device->state_bytes[SL_CATEGORY_PARAMETER],
+         p->params ? 0 : p->param_bytes * (p->stage == 3 ? shard : flat));
+  expect(p, "gradients on the device at most", device->category_max[SL_CATEGORY_GRADIENT],
+         p->stage == 1 ? round_up(p->param_bytes * flat, SL_ALIGN) : 0);
+  expect(p, "device peak", device->peak_bytes, c->arena_bytes[SL_SPACE_DEVICE]);
+  if (sl_check(&f.job) != SL_OK) fail_msg("%s", sl_error_message());
+  fixture_close(&f);
+}
+
+static void bytes_by_space(void **state) {
+  (void)state;
+  static const int worlds[] = {1, 2, 3, 7};
+  for (int stage = 1; stage <= 3; stage++) {
+    for (int w = 0; w < 4; w++) {
+      for (int precision = 0; precision < 3; precision++) {
+        for (int params = 0; params < (stage == 3 ? 2 : 1); params++) {
+          const int accumulate = 1 + (stage + w + precision) % 2 * 2;
+          compare(&(struct point){stage, worlds[w], accumulate, precision == 0 ? 4 : 2, precision == 2, params});
+        }
+      }
+    }
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(bytes_by_space)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

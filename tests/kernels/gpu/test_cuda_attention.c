@@ -1,0 +1,112 @@
+/* The GPU's attention, materialised and flash, forward and backward, against the host's double kernels: grouped heads,
+ * strides, head sizes and lengths that no tile divides, dropout, and each twice for equal bits. */
+#include "tests/kernels/gpu/cases.h"
+
+static const struct sl_dropout drop = {.p = 0.3f, .key = {21, 2, 5, 13}, .first_element = 4099};
+
+/* B T H KV D, then how far apart the tokens lie beyond their heads, the address's shift, and dropout. */
+struct attention {
+  size_t B, T, H, KV, D, gap, shift;
+  int drops;
+};
+static const struct attention cases[] = {
+    {2, 71, 4, 2, 13, 5, 3, 1},  {1, 33, 2, 2, 64, 0, 0, 0},  {1, 130, 2, 1, 64, 8, 0, 1},
+    {1, 97, 1, 1, 128, 0, 0, 0}, {1, 65, 2, 1, 128, 0, 0, 1}, {1, 33, 1, 1, 120, 0, 0, 0},
+    {1, 1, 1, 1, 2, 0, 0, 0},    {1, 70, 2, 2, 80, 0, 0, 0},  {1, 40, 1, 1, 256, 0, 1, 0},
+};
+#define EACH_CASE(a) for (const struct attention *a = cases; a < cases + sizeof cases / sizeof *cases; a++)
+
+/* Tensors of one case: packed rows (q | k | v | gap). */
+struct set {
+  struct sl_attention_shape shape;
+  struct tensor qkv, out, dqkv, dout;
+  size_t rows, k, v; /* where k and v start in a row */
+  const struct sl_dropout *dropout;
+  void *scratch;
+  size_t scratch_bytes;
+};
+
+static struct set set_of(const struct attention *a, enum sl_number type) {
+  const size_t row = (a->H + 2 * a->KV) * a->D + a->gap;
+  struct set s = {.shape = {a->B, a->T, a->H, a->KV, a->D, row, row, row, a->H * a->D + a->gap, a->H + 1},
+                  .rows = a->B * a->T,
+                  .k = a->H * a->D,
+                  .v = (a->H + a->KV) * a->D,
+                  .dropout = a->drops ? &drop : NULL};
+  s.qkv = tensor_new(type, s.rows * row, a->shift, -2, 2);
+  s.out = tensor_new(type, s.rows * s.shape.out_stride, a->shift, -1, 1);
+  s.dqkv = tensor_new(type, s.rows * row, a->shift, -1, 1);
+  s.dout = tensor_new(type, s.rows * s.shape.out_stride, a->shift, -1, 1);
+  s.scratch_bytes =
+      sl_attention_backward_scratch_bytes_f64(&s.shape, 1) + sl_flash_attention_backward_scratch_bytes_f64(&s.shape, 1);
+  s.scratch = malloc(s.scratch_bytes);
+  assert_non_null(s.scratch);
+  return s;
+}
+
+/* Half the last place, once more: in backward, and in flash attention with 16 bits, a product's factor is a
+ * probability or its gradient that has been rounded, as in every such kernel. */
+static double slack_of(enum sl_number type) {
+  static const double slack[] = {2e-6, 0x1p-8, 0x1p-11};
+  return slack[type];
+}
+
+static void materialised(enum sl_number type) {
+  EACH_CASE(a) {
+    struct set s = set_of(a, type);
+    struct tensor probs = tensor_new(type, a->B * a->H * a->T * a->T, a->shift, 0, 1);
+    double *q = s.qkv.x, *dq = s.dqkv.x;
+    sl_attention_forward_f64(s.out.x, probs.x, NULL, q, q + s.k, q + s.v, &s.shape, s.dropout, s.scratch,
+                             s.scratch_bytes);
+    RUN(sl_cuda_attention_forward(NULL, type, s.out.d, probs.d, s.qkv.d, tensor_at(&s.qkv, s.k), tensor_at(&s.qkv, s.v),
+                                  &s.shape, s.dropout, NULL));
+    tensor_check(&s.out, 2e-6, "attention");
+    tensor_check(&probs, 2e-6, "probabilities");
+    struct tensor given = tensor_new(type, probs.n, a->shift, 0, 1);
+    sl_attention_backward_f64(dq, dq + s.k, dq + s.v, s.dout.x, q, q + s.k, q + s.v, given.x, NULL, &s.shape, s.dropout,
+                              s.scratch, s.scratch_bytes);
+    RUN(sl_cuda_attention_backward(NULL, type, s.dqkv.d, tensor_at(&s.dqkv, s.k), tensor_at(&s.dqkv, s.v), s.dout.d,
+                                   s.qkv.d, tensor_at(&s.qkv, s.k), tensor_at(&s.qkv, s.v), given.d, &s.shape,
+                                   s.dropout, NULL));
+    tensor_check(&s.dqkv, 2e-6, "attention backward");
+    free(s.scratch);
+  }
+}
+
+static void flash(enum sl_number type) {
+  EACH_CASE(a) {
+    struct set s = set_of(a, type);
+    const size_t n = a->B * a->H * a->T;
+    struct tensor lse = tensor_new(SL_NUMBER_F32, n, 0, 7, 9), out = tensor_new(type, s.out.n, a->shift, -1, 1);
+    double *q = s.qkv.x, *dq = s.dqkv.x;
+    sl_flash_attention_forward_f64(s.out.x, lse.x, q, q + s.k, q + s.v, &s.shape, s.dropout, s.scratch,
+                                   s.scratch_bytes);
+    RUN(sl_cuda_flash_attention_forward(NULL, type, s.out.d, lse.d, s.qkv.d, tensor_at(&s.qkv, s.k),
+                                        tensor_at(&s.qkv, s.v), &s.shape, s.dropout, NULL));
+    tensor_check(&s.out, slack_of(type), "flash attention");
+    tensor_check(&lse, 1e-6, "log of the sum");
+    sl_flash_attention_backward_f64(dq, dq + s.k, dq + s.v, s.dout.x, q, q + s.k, q + s.v, out.x, lse.x, &s.shape,
+                                    s.dropout, s.scratch, s.scratch_bytes);
+    RUN(sl_cuda_flash_attention_backward(NULL, type, s.dqkv.d, tensor_at(&s.dqkv, s.k), tensor_at(&s.dqkv, s.v),
+                                         s.dout.d, s.qkv.d, tensor_at(&s.qkv, s.k), tensor_at(&s.qkv, s.v), out.d,
+                                         lse.d, &s.shape, s.dropout, NULL));
+    tensor_check(&s.dqkv, slack_of(type), "flash attention backward");
+    free(s.scratch);
+  }
+}
+
+/* Shapes without a kernel are refused, not computed wrong. */
+static void limits(enum sl_number type) {
+  const struct sl_attention_shape wide = {1, 2, 1, 1, 257, 257, 257, 257, 257, 1},
+                                  thin = {1, 2, 1, 1, 1, 1, 1, 1, 1, 1};
+  struct tensor x = tensor_new(type, 514, 0, -1, 1), lse = tensor_new(SL_NUMBER_F32, 2, 0, 0, 1);
+  assert_int_not_equal(sl_cuda_flash_attention_forward(NULL, type, x.d, lse.d, x.d, x.d, x.d, &wide, NULL, NULL), 0);
+  const int error =
+      sl_cuda_flash_attention_backward(NULL, type, x.d, x.d, x.d, x.d, x.d, x.d, x.d, x.d, lse.d, &thin, NULL, NULL);
+  assert_int_equal(error != 0, type != SL_NUMBER_F32);
+}
+
+int main(int argc, char **argv) {
+  static const struct cuda_case all[] = {{"materialised", materialised, 0}, {"flash", flash, 0}, {"limits", limits, 0}};
+  return cases_main("test_cuda_attention", all, sizeof all / sizeof *all, argc, argv);
+}

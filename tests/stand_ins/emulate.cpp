@@ -1,0 +1,278 @@
+/* The fibers of tests/stand_ins/emulate.h. A fiber is entered once by makecontext and left and re-entered by the compiler's
+ * own setjmp and longjmp: swapcontext asks the kernel, and so does each longjmp that the address sanitizer intercepts. */
+#include "tests/stand_ins/emulate.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <ucontext.h>
+#include <vector>
+
+#ifdef SL_EMULATE_RACES
+#include <sanitizer/tsan_interface.h>
+#endif
+
+dim3 gridDim, blockDim;
+
+namespace sl_emulate {
+
+position *now;
+int (*take)(cudaStream_t to, void (*act)(void *context, int run), void *context, size_t threads, size_t bytes);
+
+namespace {
+
+enum state { READY, AT_BLOCK, AT_WARP, DONE };
+constexpr size_t stack_bytes = 128 * 1024;
+
+typedef void *jump[5]; /* as __builtin_setjmp wants it */
+
+struct fiber {
+  position at;
+  state what;
+  bool entered;
+  void *identity;                         /* to the thread sanitizer */
+  unsigned block_barriers, warp_barriers; /* passed */
+  jump place;
+  unsigned char *stack;
+  unsigned exchanges; /* begun */
+  alignas(64) unsigned char slots[2][64];
+};
+
+/* --- what the thread sanitizer is told, where there is one --- */
+
+#ifdef SL_EMULATE_RACES
+void *new_identity() {
+  return __tsan_create_fiber(0);
+}
+void *own_identity() {
+  return __tsan_get_current_fiber();
+}
+void become(void *identity) {
+  __tsan_switch_to_fiber(identity, __tsan_switch_to_fiber_no_sync);
+}
+void arrive(void *place) {
+  __tsan_release(place);
+}
+void depart(void *place) {
+  __tsan_acquire(place);
+}
+#else
+void *new_identity() {
+  return nullptr;
+}
+void *own_identity() {
+  return nullptr;
+}
+void become(void *) {}
+void arrive(void *) {}
+void depart(void *) {}
+#endif
+
+/* Places where threads meet. A barrier's is not the next one's: who is late at the one must not learn what others did on
+ * their way to the other. */
+char block_place[2], warp_place[32][2], launch_place, end_place;
+
+/* --- fibers --- */
+
+std::vector<fiber> fibers;
+void *scheduler_identity;
+fiber *running;
+size_t count;
+jump scheduler;
+void (*the_body)(void *);
+void *the_context;
+unsigned char *shared_memory;
+std::map<const void *, size_t> asked; /* dynamic shared memory, by kernel */
+int reversed;
+
+/* Not where a __builtin_setjmp is: the compiler would take its second return for impossible. */
+[[noreturn]] __attribute__((noinline)) void go(jump to) {
+  __builtin_longjmp(to, 1);
+}
+
+__attribute__((noinline)) void leave(state why) {
+  running->what = why;
+  if (__builtin_setjmp(running->place) != 0) return;
+  become(scheduler_identity);
+  go(scheduler);
+}
+
+/* A fiber serves block after block: to make one anew would ask the kernel twice. */
+void entry() {
+  for (;;) {
+    depart(&launch_place);
+    the_body(the_context);
+    arrive(&end_place);
+    leave(DONE);
+  }
+}
+
+void enter(fiber *f) {
+  ucontext_t first;
+  f->entered = true;
+  getcontext(&first);
+  first.uc_stack.ss_sp = f->stack;
+  first.uc_stack.ss_size = stack_bytes;
+  first.uc_link = nullptr;
+  makecontext(&first, entry, 0);
+  setcontext(&first);
+}
+
+__attribute__((noinline)) void resume(fiber *f) {
+  running = f;
+  now = &f->at;
+  if (__builtin_setjmp(scheduler) != 0) return;
+  become(f->identity);
+  if (f->entered) go(f->place);
+  enter(f);
+}
+
+void prepare(fiber *f, dim3 block, unsigned thread) {
+  f->at.block = block;
+  f->at.thread = dim3(thread % blockDim.x, thread / blockDim.x % blockDim.y, thread / (blockDim.x * blockDim.y));
+  f->what = READY;
+  f->block_barriers = f->warp_barriers = f->exchanges = 0;
+}
+
+/* All of [from, to) wait in the same way: let them go. */
+bool release(size_t from, size_t to, state why) {
+  for (size_t i = from; i < to; i++)
+    if (fibers[i].what != why) return false;
+  for (size_t i = from; i < to; i++) fibers[i].what = READY;
+  return true;
+}
+
+/* Threads [from, to) of a warp as far as they get without the rest of the block: what one warp does too early or too
+ * late shows against the others. */
+bool run_warp(size_t from, size_t to) {
+  bool moved = false, again = true;
+  while (again) {
+    again = false;
+    for (size_t k = from; k < to; k++) {
+      fiber *f = &fibers[reversed ? from + to - 1 - k : k];
+      if (f->what == READY) resume(f), again = true;
+    }
+    moved |= again;
+    again = release(from, to, AT_WARP);
+  }
+  return moved;
+}
+
+void run_block(dim3 block) {
+  for (size_t i = 0; i < count; i++) prepare(&fibers[i], block, (unsigned)i);
+  arrive(&launch_place);
+  for (;;) {
+    bool moved = false;
+    size_t done = 0;
+    for (size_t w = 0; w < count; w += 32) {
+      const size_t from = reversed ? count - 32 - w : w;
+      moved |= run_warp(from, from + 32);
+    }
+    for (size_t i = 0; i < count; i++) done += fibers[i].what == DONE;
+    if (done == count) return depart(&end_place);
+    moved |= release(0, count, AT_BLOCK);
+    if (!moved) complain("its threads wait in different places, or some have returned");
+  }
+}
+
+const fiber *first_of_warp() {
+  return &fibers[(size_t)(running - fibers.data()) / 32 * 32];
+}
+
+/* Word by word, for a call of memcpy would be seen as the kernel's own access. */
+template <typename W> void copy_words(void *to, const void *from, size_t bytes) {
+  for (size_t i = 0; i < bytes / sizeof(W); i++)
+    static_cast<volatile W *>(to)[i] = static_cast<const volatile W *>(from)[i];
+}
+void copy(void *to, const void *from, size_t bytes) {
+  if (bytes % sizeof(uint32_t) == 0)
+    copy_words<uint32_t>(to, from, bytes);
+  else
+    copy_words<unsigned char>(to, from, bytes);
+}
+
+} /* namespace */
+
+void complain(const char *what) {
+  std::fprintf(stderr, "emulated block (%u,%u,%u): %s\n", now->block.x, now->block.y, now->block.z, what);
+  std::abort();
+}
+
+void sync_block() {
+  char *const place = &block_place[running->block_barriers++ % 2];
+  arrive(place);
+  leave(AT_BLOCK);
+  depart(place);
+}
+void sync_warp() {
+  char *const place = &warp_place[(size_t)(running - fibers.data()) / 32][running->warp_barriers++ % 2];
+  arrive(place);
+  leave(AT_WARP);
+  depart(place);
+}
+void meet_warp() {
+  leave(AT_WARP);
+}
+unsigned lane() {
+  return (unsigned)(running - fibers.data()) % 32;
+}
+void put_slot(const void *from, size_t bytes) {
+  copy(running->slots[++running->exchanges % 2], from, bytes);
+}
+void take_slot(unsigned l, void *to, size_t bytes) {
+  copy(to, first_of_warp()[l].slots[running->exchanges % 2], bytes);
+}
+void take_slots(void *to, size_t bytes) {
+  const fiber *const warp = first_of_warp();
+  for (unsigned l = 0; l < 32; l++)
+    copy(static_cast<unsigned char *>(to) + l * bytes, warp[l].slots[running->exchanges % 2], bytes);
+}
+void *dynamic_shared() {
+  return shared_memory;
+}
+void set_reverse(int reverse) {
+  reversed = reverse;
+}
+
+int ask(const void *kernel, size_t shared) {
+  if (shared > 163 * 1024) return cudaErrorInvalidValue;
+  asked[kernel] = shared;
+  return cudaSuccess;
+}
+
+int check(const void *kernel, dim3 blocks, dim3 threads, size_t shared) {
+  const size_t n = (size_t)threads.x * threads.y * threads.z;
+  if (shared > 32 * 1024 && (asked.count(kernel) == 0 || asked[kernel] < shared)) return cudaErrorInvalidValue;
+  const bool fits = n > 0 && n <= 1024 && n % 32 == 0 && blocks.y <= 65535 && blocks.z <= 65535;
+  return fits ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+void run(dim3 blocks, dim3 threads, size_t shared, void (*body)(void *), void *context) {
+  gridDim = blocks, blockDim = threads;
+  count = (size_t)threads.x * threads.y * threads.z;
+  while (fibers.size() < count) {
+    fibers.emplace_back();
+    fibers.back().stack = static_cast<unsigned char *>(std::aligned_alloc(64, stack_bytes));
+    fibers.back().identity = new_identity();
+  }
+  scheduler_identity = own_identity();
+  the_body = body, the_context = context;
+  const size_t total = (size_t)blocks.x * blocks.y * blocks.z;
+  for (size_t k = 0; k < total; k++) {
+    const size_t b = reversed ? total - 1 - k : k;
+    void *memory = nullptr; /* not a byte more, for a checker */
+    if (posix_memalign(&memory, 64, shared > 0 ? shared : 1) != 0) std::abort();
+    shared_memory = static_cast<unsigned char *>(memory);
+    std::memset(shared_memory, 0xff, shared);
+    run_block(dim3((unsigned)(b % blocks.x), (unsigned)(b / blocks.x % blocks.y),
+                   (unsigned)(b / ((size_t)blocks.x * blocks.y))));
+    std::free(shared_memory);
+  }
+}
+
+} /* namespace sl_emulate */
+
+extern "C" void stand_in_launches(int (*take)(cudaStream_t to, void (*act)(void *context, int run), void *context,
+                                              size_t threads, size_t bytes)) {
+  sl_emulate::take = take;
+}

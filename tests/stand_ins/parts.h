@@ -1,0 +1,40 @@
+/* What the stand-ins share: the idle GPU's clock, the way of a kernel onto a stream, and numbers of 4 and of 2 bytes. Internal to stand_in_*.c. */
+#ifndef SL_TESTS_CUDA_BACKEND_STAND_IN_PARTS_H
+#define SL_TESTS_CUDA_BACKEND_STAND_IN_PARTS_H
+
+#include "kernels/numbers/half.h"
+#include "tests/stand_ins/stand_in.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Is this the idle GPU? With SHARDLAB_STAND_IN_IDLE=SPEED it takes 1 / SPEED of the time that an H200 would take, and computes
+ * nothing. Its memory is never touched, so that models of any size fit; numbers read from it are 0. */
+bool stand_in_idle(void);
+/* Keep the idle GPU busy with a kernel, after those before it. */
+void stand_in_work(double flops, double bytes);
+/* When what was put on the idle GPU until now is over, which is not before now. */
+double stand_in_idle_end(void);
+double stand_in_now(void); /* CLOCK_MONOTONIC, seconds */
+void stand_in_sleep(double until);
+size_t stand_in_memory(void); /* bytes of the device */
+/* From now on kernels (tests/stand_ins/emulate.h) are put on streams. */
+void stand_in_take_launches(void);
+
+enum number { FLOAT, BFLOAT, HALF, OTHER };
+
+static inline float number_get(const void *x, enum number type, uint64_t i) {
+  if (type == FLOAT) return ((const float *)x)[i];
+  const uint16_t bits = ((const uint16_t *)x)[i];
+  return type == BFLOAT ? sl_half_from_bf16(bits) : sl_half_from_f16(bits);
+}
+
+static inline void number_set(void *x, enum number type, uint64_t i, float value) {
+  if (type == FLOAT)
+    ((float *)x)[i] = value;
+  else
+    ((uint16_t *)x)[i] = type == BFLOAT ? sl_half_to_bf16(value) : sl_half_to_f16(value);
+}
+
+#endif
