@@ -4,7 +4,7 @@
 #include "cost/attention.h"
 #include "cost/compute.h"
 #include "cost/gemm.h"
-#include "tests/sim_world.h"
+#include "tests/support/sim_world.h"
 
 #include <math.h>
 

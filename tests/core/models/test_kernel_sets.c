@@ -13,7 +13,7 @@
 #include "core/check/rendezvous.h"
 #include "core/plan/kernels.h"
 #include "core/program/memory_report.h"
-#include "tests/job_fixture.h"
+#include "tests/support/job_fixture.h"
 
 /* A small Llama: 3 layers, 4 heads of 16, 2 key/value heads, inner width 96, 2 sequences of 32 tokens, vocabulary 80. */
 enum { LAYERS = 3, HEADS = 4, KV = 2, HEAD = 16, INNER = 96, B = 2, T = 32, V = 80, C = HEADS * HEAD, R = B * T };
@@ -126,9 +126,7 @@ static void our_own_ops_stay(void **state) {
 }
 
 static double activation_bytes(const struct fixture *f) {
-  struct sl_memory_report report;
-  assert_int_equal(sl_memory_report(&f->job, 0, &report), SL_OK);
-  return (double)report.category_max[SL_CATEGORY_ACTIVATION];
+  return (double)f->job.classes[0].memory[SL_SPACE_DEVICE].category_max[SL_CATEGORY_ACTIVATION];
 }
 
 /* Eager RMSNorm keeps 6 bytes an element, twice a layer and once at the end, unless the layer is made again. */
