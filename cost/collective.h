@@ -10,7 +10,7 @@
  * units of level k that hold members (u_-1 = n), of which the emptiest holds m_k (m_-1 = 1):
  *   beta  = min over the levels that the ring crosses of m_(k-1) beta_k, with the half_bytes of that level
  *   alpha = sum over levels of (u_(k-1) - u_k) alpha_k / (n-1)
- * Which link that is for a group follows from its plan (sim/net/topology.c); a formula takes it as if it were one. A send
+ * cost/topology.h makes that link of a group's devices; a formula takes it as if it were one. A send
  * has the slowest link between the two.
  * Group of one: an in-place op is free, a gather or scatter is a copy (2 S bytes of elementwise cost). Links are not
  * shared between groups. Ranks that take turns on a core take as many times as long.

@@ -1,0 +1,48 @@
+/* Links under a ring; see topology.h. */
+#include "cost/topology.h"
+
+static int64_t device_of(const struct sl_cost_group *g, int i) {
+  return g->first + i % g->inner * g->stride + i / g->inner * g->outer;
+}
+
+/* How many units of `span` devices hold members of the group, and how many members the emptiest of those holds. Members are
+ * in the order of their devices. */
+static int count_units(const struct sl_cost_group *g, int64_t span, int *fewest) {
+  int64_t unit = -1, held = 0;
+  int units = 0;
+  *fewest = g->size;
+  for (int i = 0, step; i < g->size; i += step) {
+    const int64_t device = device_of(g, i), room = span - device % span;
+    const int run = g->inner - i % g->inner; /* members that follow at the stride */
+    const int64_t inside = (room - 1) / g->stride + 1;
+    step = inside < run ? (int)inside : run;
+    if (device / span == unit) {
+      held += step;
+      continue;
+    }
+    if (units > 0 && held < *fewest) *fewest = (int)held;
+    unit = device / span, held = step, units++;
+  }
+  if (held < *fewest) *fewest = (int)held;
+  return units;
+}
+
+struct sl_link sl_cost_group_link(const struct sl_cluster *cluster, const struct sl_cost_group *g) {
+  struct sl_link ring = {.name = "ring"};
+  double latency = 0;
+  int fewest, units = count_units(g, 1, &fewest);
+  for (int level = 0; level < cluster->n_link && units > 1; level++) {
+    const struct sl_link *link = &cluster->link[level];
+    int inside = fewest, apart = level + 1 < cluster->n_link ? count_units(g, link->span, &fewest) : 1;
+    if (apart == units) continue; /* no two units of the level below share one of this level */
+    const double bandwidth = inside * link->bandwidth;
+    if (ring.bandwidth <= 0 || bandwidth < ring.bandwidth) {
+      ring.bandwidth = bandwidth;
+      ring.half_bytes = link->half_bytes;
+    }
+    latency += (units - apart) * link->latency;
+    units = apart;
+  }
+  ring.latency = g->size > 1 ? latency / (g->size - 1) : 0;
+  return ring;
+}

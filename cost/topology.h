@@ -1,0 +1,16 @@
+/* The ring through a group of devices, as if it were one link; the formulas of alpha and beta stand in cost/collective.h. */
+#ifndef SL_COST_TOPOLOGY_H
+#define SL_COST_TOPOLOGY_H
+
+#include "core/cluster/cluster.h"
+
+/* Devices of a group, numbered node by node: member i stands at first + (i % inner) * stride + (i / inner) * outer. */
+struct sl_cost_group {
+  int64_t first, stride, outer;
+  int size, inner;
+};
+
+/* What a ring through the group is like to each of its members: zero for one member. */
+struct sl_link sl_cost_group_link(const struct sl_cluster *cluster, const struct sl_cost_group *group);
+
+#endif
