@@ -1,0 +1,383 @@
+/* Configurations to predictions: what is not covered is refused, what is known of blocks and stages is looked up; see fast.h. */
+#include "fast/fast.h"
+
+#include "core/op/op.h"
+#include "core/plan/plan.h"
+#include "cost/collective.h"
+#include "cost/topology.h"
+#include "fast/paths.h"
+#include "fast/refuse.h"
+#include "fast/sample.h"
+#include "fast/schedule.h"
+#include "fast/stage.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What a block's cost hangs on. */
+struct block_key {
+  int64_t micro_batch;
+  int tp, zero_stage, recompute;
+  bool sequence_parallel, pipeline, many;
+};
+
+struct block {
+  struct block_key key;
+  struct sl_fast_sample sample;
+};
+
+struct stage_key {
+  int32_t block, place, dp, blocks, schedule; /* schedule: some frameworks refuse some */
+};
+
+struct stage {
+  struct stage_key key;
+  struct sl_fast_stage_cost *cost; /* NULL: a free place */
+};
+
+/* What all ranks of a world take to agree. */
+struct agreed {
+  int world;
+  double seconds;
+};
+
+enum { AGREED = 64 };
+
+struct sl_fast {
+  const struct sl_model *model;
+  const struct sl_config *config;
+  const struct sl_cluster *cluster;
+  struct sl_cost_rank rank; /* of a world that fills nodes */
+  struct block *blocks;
+  size_t block_count, block_capacity;
+  struct stage *stages; /* open addressing; a power of two of them */
+  size_t stage_count, stage_slots;
+  struct agreed agreed[AGREED];
+};
+
+enum sl_status sl_fast_open(struct sl_fast **out, const struct sl_model *model, const struct sl_config *config,
+                            const struct sl_cluster *cluster) {
+  struct sl_fast *f;
+  SL_TRY(sl_fast_refuse_inputs(model, config, cluster));
+  SL_TRY(sl_calloc(&f, 1, sizeof *f));
+  *f = (struct sl_fast){.model = model, .config = config, .cluster = cluster};
+  const enum sl_status status = sl_cost_share(&f->rank, cluster, 1);
+  if (status == SL_OK) {
+    *out = f;
+    return SL_OK;
+  }
+  sl_fast_close(f);
+  return status;
+}
+
+void sl_fast_close(struct sl_fast *f) {
+  if (f == NULL) return;
+  for (size_t i = 0; i < f->stage_slots; i++) free(f->stages[i].cost);
+  free(f->blocks);
+  free(f->stages);
+  free(f);
+}
+
+/* ---- blocks ---- */
+
+/* The configuration of a choice, as its file might have said it. */
+static void configure(const struct sl_fast *f, const struct sl_fast_choice *choice, struct sl_config *out) {
+  static const char *const schedules[] = {[SL_FAST_GPIPE] = "gpipe", [SL_FAST_1F1B] = "1f1b"};
+  *out = *f->config;
+  out->train_batch_size = 0;
+  out->train_micro_batch_size_per_gpu = choice->micro_batch;
+  out->gradient_accumulation_steps = choice->n_micro;
+  out->zero.stage = choice->zero_stage;
+  out->sl.tp = choice->tp;
+  out->sl.pp = choice->pp;
+  out->sl.sequence_parallel = choice->sequence_parallel && choice->tp > 1;
+  out->sl.recompute_count = 1;
+  out->sl.recompute[0] = choice->recompute;
+  if (choice->pp > 1) snprintf(out->sl.schedule, sizeof out->sl.schedule, "%s", schedules[choice->schedule]);
+}
+
+static bool same_block(const struct block_key *a, const struct block_key *b) {
+  return a->micro_batch == b->micro_batch && a->tp == b->tp && a->zero_stage == b->zero_stage &&
+         a->recompute == b->recompute && a->sequence_parallel == b->sequence_parallel && a->pipeline == b->pipeline &&
+         a->many == b->many;
+}
+
+static enum sl_status find_block(struct sl_fast *f, const struct sl_fast_choice *choice, int dp, size_t *out) {
+  const struct block_key key = {.micro_batch = choice->micro_batch,
+                                .tp = choice->tp,
+                                .zero_stage = choice->zero_stage,
+                                .recompute = (int)choice->recompute,
+                                .sequence_parallel = choice->sequence_parallel && choice->tp > 1,
+                                .pipeline = choice->pp > 1,
+                                .many = dp > 1 && choice->zero_stage > 0};
+  struct sl_config config;
+  for (size_t i = 0; i < f->block_count; i++) {
+    *out = i;
+    if (same_block(&f->blocks[i].key, &key)) return SL_OK;
+  }
+  SL_TRY(sl_grow(&f->blocks, &f->block_capacity, f->block_count + 1, sizeof *f->blocks));
+  struct block *b = &f->blocks[f->block_count];
+  configure(f, choice, &config);
+  b->key = key;
+  SL_TRY(sl_fast_sample_take(&b->sample, f->model, &config, f->cluster, &f->rank, key.pipeline, key.many ? 2 : 1));
+  *out = f->block_count++;
+  return SL_OK;
+}
+
+/* ---- stages ---- */
+
+static size_t hash(const struct stage_key *k) {
+  uint64_t h = (uint64_t)k->block * 0x9e3779b97f4a7c15u;
+  h = (h ^ (uint64_t)k->place) * 0xbf58476d1ce4e5b9u;
+  h = (h ^ (uint64_t)k->dp) * 0x94d049bb133111ebu;
+  h = (h ^ (uint64_t)k->schedule) * 0xbf58476d1ce4e5b9u;
+  h = (h ^ (uint64_t)k->blocks) * 0x9e3779b97f4a7c15u;
+  return (size_t)(h >> 20);
+}
+
+static struct stage *slot_of(struct stage *stages, size_t slots, const struct stage_key *key) {
+  size_t i = hash(key) & (slots - 1);
+  while (stages[i].cost != NULL && memcmp(&stages[i].key, key, sizeof *key) != 0) i = (i + 1) & (slots - 1);
+  return &stages[i];
+}
+
+static enum sl_status grow_stages(struct sl_fast *f) {
+  const size_t slots = f->stage_slots > 0 ? 2 * f->stage_slots : 256;
+  struct stage *bigger;
+  if (2 * (f->stage_count + 1) < f->stage_slots) return SL_OK;
+  SL_TRY(sl_calloc(&bigger, slots, sizeof *bigger));
+  for (size_t i = 0; i < f->stage_slots; i++)
+    if (f->stages[i].cost != NULL) *slot_of(bigger, slots, &f->stages[i].key) = f->stages[i];
+  free(f->stages);
+  f->stages = bigger;
+  f->stage_slots = slots;
+  return SL_OK;
+}
+
+static enum sl_status price_stage(struct sl_fast *f, const struct sl_fast_choice *choice, const struct stage_key *key,
+                                  struct sl_fast_stage_cost *cost) {
+  const struct block *b = &f->blocks[key->block];
+  struct sl_config config;
+  struct sl_fast_setting setting = {.cluster = f->cluster,
+                                    .rank = &f->rank,
+                                    .config = &config,
+                                    .tp = choice->tp,
+                                    .dp = key->dp,
+                                    .pipeline = choice->pp > 1};
+  configure(f, choice, &config);
+  SL_TRY(sl_strategy_choose(&setting.strategy, &config, key->dp));
+  SL_TRY(sl_fast_refuse_strategy(&setting.strategy, &config, f->model->tied_head && choice->pp > 1));
+  return sl_fast_stage_price(cost, &setting, &b->sample.stage[key->place], b->sample.members, key->blocks, 0);
+}
+
+static enum sl_status find_stage(struct sl_fast *f, const struct sl_fast_choice *choice, const struct stage_key *key,
+                                 const struct sl_fast_stage_cost **out) {
+  struct sl_fast_stage_cost *cost;
+  SL_TRY(grow_stages(f));
+  struct stage *s = slot_of(f->stages, f->stage_slots, key);
+  *out = s->cost;
+  if (s->cost != NULL) return SL_OK;
+  SL_TRY(sl_calloc(&cost, 1, sizeof *cost));
+  const enum sl_status status = price_stage(f, choice, key, cost);
+  if (status != SL_OK) {
+    free(cost);
+    return status;
+  }
+  *s = (struct stage){*key, cost};
+  *out = cost;
+  f->stage_count++;
+  return SL_OK;
+}
+
+/* ---- a step ---- */
+
+struct step {
+  const struct sl_fast_choice *choice;
+  int dp;
+  size_t block;
+  const struct sl_fast_stage_cost *stages[SL_FAST_MAX_STAGES];
+  double transfer[SL_FAST_MAX_STAGES], ends[SL_FAST_MAX_STAGES];
+};
+
+static int64_t blocks_of(const struct sl_fast *f, const struct sl_fast_choice *c, int stage) {
+  if (c->stage_layers != NULL) return c->stage_layers[stage];
+  return f->model->n_layer / c->pp + (stage < f->model->n_layer % c->pp);
+}
+
+static int32_t place_of(int stage, int stages) {
+  if (stages == 1) return SL_FAST_WHOLE;
+  return stage == 0 ? SL_FAST_FIRST : stage == stages - 1 ? SL_FAST_LAST : SL_FAST_MIDDLE;
+}
+
+static enum sl_status find_stages(struct sl_fast *f, struct step *s) {
+  const struct sl_fast_choice *c = s->choice;
+  struct stage_key before = {-1, -1, -1, -1, -1};
+  for (int i = 0; i < c->pp; i++) {
+    const struct stage_key key = {(int32_t)s->block, place_of(i, c->pp), s->dp, (int32_t)blocks_of(f, c, i),
+                                  c->pp > 1 ? (int32_t)c->schedule : 0};
+    if (memcmp(&key, &before, sizeof key) == 0) {
+      s->stages[i] = s->stages[i - 1];
+    } else {
+      SL_TRY(find_stage(f, c, &key, &s->stages[i]));
+    }
+    before = key;
+  }
+  return SL_OK;
+}
+
+/* Do all stages begin where units of every level do, so that all messages cross the same link? */
+static bool crosses_alike(const struct sl_cluster *cluster, int64_t apart) {
+  for (int i = 0; i < cluster->n_link; i++)
+    if (cluster->link[i].span != INT64_MAX && apart % cluster->link[i].span != 0) return false;
+  return true;
+}
+
+static void price_transfers(const struct sl_fast *f, struct step *s) {
+  const struct sl_fast_choice *c = s->choice;
+  const int64_t seq = f->config->sl.seq_len > 0 ? f->config->sl.seq_len : f->model->n_positions;
+  const int64_t apart = (int64_t)s->dp * c->tp;
+  const int64_t count = c->micro_batch * seq * f->model->n_embd / (c->sequence_parallel && c->tp > 1 ? c->tp : 1);
+  const double bytes = (double)(count * sl_dtype_bytes(f->config->param_dtype));
+  const struct sl_work work = {
+      .kind = SL_OP_SEND, .lane = SL_LANE_SEND_F, .members = 2, .parts = 1, .bytes = bytes, .size = bytes};
+  const bool alike = crosses_alike(f->cluster, apart);
+  for (int i = 0; i + 1 < c->pp; i++) {
+    s->transfer[i] = i > 0 && alike ? s->transfer[0]
+                                    : sl_cost_peer(&f->rank, sl_cluster_link(f->cluster, i * apart, apart, 2), &work);
+  }
+}
+
+/* The sum of the loss, squares and flags over all ranks. */
+static double agreement(struct sl_fast *f, int world) {
+  struct agreed *const known = &f->agreed[(unsigned)world % AGREED];
+  const struct sl_cost_group group = {.stride = 1, .size = world, .inner = world};
+  const double size = sl_fast_agreed_bytes();
+  const struct sl_work work = {
+      .kind = SL_OP_ALL_REDUCE, .dtype = SL_F64, .members = world, .parts = 1, .bytes = size, .size = size};
+  if (world == 1 || known->world == world) return known->world == world ? known->seconds : 0;
+  const struct sl_link link = sl_cost_group_link(f->cluster, &group);
+  *known = (struct agreed){world, sl_cost_collective(&f->rank, &link, &work)};
+  return known->seconds;
+}
+
+/* The gradient of a tied embedding, over the two pipeline ranks that hold it. */
+static double tie(const struct sl_fast *f, const struct step *s) {
+  const struct sl_fast_choice *c = s->choice;
+  const double size = s->stages[0]->tied_bytes;
+  const struct sl_cost_group group = {.stride = (int64_t)(c->pp - 1) * s->dp * c->tp, .size = 2, .inner = 2};
+  const struct sl_work work = {
+      .kind = SL_OP_ALL_REDUCE, .dtype = SL_F32, .members = 2, .parts = 1, .bytes = size, .size = size};
+  if (!(size > 0)) return 0;
+  const struct sl_link link = sl_cost_group_link(f->cluster, &group);
+  return sl_cost_collective(&f->rank, &link, &work);
+}
+
+/* When a stage's gradients are complete. */
+static double reduced_at(const struct step *s, int stage) {
+  return s->ends[stage] + s->stages[stage]->tail[s->choice->n_micro == 1];
+}
+
+static double most(double a, double b) {
+  return a > b ? a : b;
+}
+
+/* When the slowest stage's gradients and their norm are there, and what the slowest does once all ranks agree. */
+static void put_end(struct sl_fast *f, const struct step *s, struct sl_fast_prediction *out) {
+  const struct sl_fast_choice *c = s->choice;
+  const double seconds = tie(f, s), agree = agreement(f, c->world);
+  const double tied = seconds > 0 ? most(reduced_at(s, 0), reduced_at(s, c->pp - 1)) + seconds : 0;
+  double agreed = 0, after = 0, norm = 0, update = 0;
+  for (int i = 0; i < c->pp; i++) {
+    const struct sl_fast_stage_cost *x = s->stages[i];
+    const double reduced = i == 0 || i == c->pp - 1 ? most(reduced_at(s, i), tied) : reduced_at(s, i);
+    agreed = most(agreed, reduced + x->norm);
+    after = most(after, x->update + x->gather + x->control);
+    norm = most(norm, x->norm);
+    update = most(update, x->update + x->control);
+  }
+  out->step_time_s = agreed + agree + after;
+  out->optimizer_s = norm + agree + update;
+}
+
+/* The stage that computes most, and how long. */
+static int busiest(const struct step *s, double *seconds) {
+  const double m = (double)s->choice->n_micro;
+  int found = 0;
+  *seconds = 0;
+  for (int i = 0; i < s->choice->pp; i++) {
+    const struct sl_fast_stage_cost *x = s->stages[i];
+    const double busy = m * x->forward.end + x->first.end + (m - 1) * x->next.end;
+    if (busy > *seconds) found = i;
+    *seconds = most(*seconds, busy);
+  }
+  return found;
+}
+
+static double last_end(const struct step *s) {
+  double end = 0;
+  for (int i = 0; i < s->choice->pp; i++) end = most(end, s->ends[i]);
+  return end;
+}
+
+/* Parts of the step, once its times are known; `untransferred`: the end of all backwards were messages there at once. */
+static void put_parts(const struct step *s, double untransferred, struct sl_fast_prediction *out) {
+  const double m = (double)s->choice->n_micro;
+  double busy;
+  const struct sl_fast_stage_cost *x = s->stages[busiest(s, &busy)];
+  const double held = m > 1 ? x->last[0].end - x->next.end : x->last[1].end - x->first.end;
+  out->compute_s = m * x->bare_forward + x->bare_first + (m - 1) * x->bare_next;
+  out->exposed_tp_s = busy - out->compute_s;
+  out->exposed_pp_s = last_end(s) - untransferred;
+  out->bubble_s = untransferred - busy - held;
+  out->exposed_dp_s = held + out->step_time_s - last_end(s) - out->optimizer_s;
+}
+
+/* With as many micro-batches in flight as there are, all forwards come before any backward, and before the gradients. */
+static double working(const struct sl_fast_stage_cost *x, int64_t in_flight, int64_t n_micro) {
+  const double kept = (double)in_flight * x->kept;
+  if (in_flight < n_micro) return kept + x->work;
+  return n_micro == 1 ? kept + x->work_first : most(kept + x->work_first, kept - x->kept + x->work_backward);
+}
+
+static void put_memory(const struct step *s, struct sl_fast_prediction *out) {
+  const struct sl_fast_choice *c = s->choice;
+  for (int i = 0; i < c->pp; i++) {
+    const struct sl_fast_stage_cost *x = s->stages[i];
+    const int64_t held = c->pp > 1 && c->schedule == SL_FAST_GPIPE ? c->n_micro : c->pp - i;
+    const int64_t in_flight = held < c->n_micro ? held : c->n_micro;
+    const double work = working(x, in_flight, c->n_micro);
+    const double bytes = x->persistent + most(most(work, x->work_bottom), x->work_step);
+    if (bytes > out->memory_bytes) out->memory_bytes = bytes;
+  }
+}
+
+/* In closed form where that is known, else one action after the other. */
+static enum sl_status run(struct step *s, const double *transfer) {
+  const struct sl_fast_pipeline pipeline = {.schedule = s->choice->schedule,
+                                            .stages = s->choice->pp,
+                                            .micro_batches = s->choice->n_micro,
+                                            .stage = s->stages,
+                                            .transfer = transfer};
+  if (s->choice->stage_layers == NULL && sl_fast_sum_pipeline(&pipeline, s->ends)) return SL_OK;
+  return sl_fast_run_pipeline(&pipeline, s->ends);
+}
+
+enum sl_status sl_fast_predict(struct sl_fast *f, const struct sl_fast_choice *c, struct sl_fast_prediction *out) {
+  static const double no_transfer[SL_FAST_MAX_STAGES];
+  struct step s;
+  s.choice = c;
+  *out = (struct sl_fast_prediction){0};
+  SL_TRY(sl_fast_refuse_choice(f->model, f->config, f->cluster, c));
+  s.dp = c->world / (c->tp * c->pp);
+  SL_TRY(find_block(f, c, s.dp, &s.block));
+  SL_TRY(find_stages(f, &s));
+  price_transfers(f, &s);
+  SL_TRY(run(&s, no_transfer));
+  const double untransferred = last_end(&s);
+  SL_TRY(run(&s, s.transfer));
+  put_end(f, &s, out);
+  put_parts(&s, untransferred, out);
+  put_memory(&s, out);
+  return SL_OK;
+}

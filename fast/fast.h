@@ -1,0 +1,51 @@
+/* The fast clock: step time and peak memory of a configuration in about a microsecond, for searching many.
+ *
+ * What a block costs comes from our own lowering and from cost/ (sample.h), once for each (tp, micro-batch, recomputation,
+ * sequence parallelism, ZeRO stage) of a model, a base configuration and a cluster. A stage is then the sum of its blocks
+ * (stage.h), a step what its schedule makes of its stages (schedule.h). The exact clock (sim/) is what it is held against.
+ *
+ * It refuses, by name, what its formulas do not cover: it never stands in another configuration for the one asked for. */
+#ifndef SL_FAST_FAST_H
+#define SL_FAST_FAST_H
+
+#include "core/cluster/cluster.h"
+#include "core/config/config.h"
+#include "core/model/model.h"
+
+enum sl_fast_schedule { SL_FAST_GPIPE, SL_FAST_1F1B };
+
+/* What varies; all else is the base configuration's. */
+struct sl_fast_choice {
+  int world, tp, pp;
+  int64_t micro_batch, n_micro; /* sequences a rank and micro-batch; micro-batches a step */
+  int zero_stage;
+  bool sequence_parallel; /* read where tp > 1 */
+  enum sl_recompute recompute;
+  enum sl_fast_schedule schedule; /* read where pp > 1 */
+  const int64_t *stage_layers;    /* (pp), borrowed; NULL: as even as can be */
+};
+
+/* Seconds of the slowest rank; bytes of the fullest. The parts add up to the step. */
+struct sl_fast_prediction {
+  double step_time_s;
+  double compute_s;    /* forwards and backwards of the stage that is busiest, its kernels alone */
+  double bubble_s;     /* that stage's wait for others, transfers aside */
+  double exposed_tp_s; /* what tensor parallelism's collectives add to it */
+  double exposed_pp_s; /* what transfers between stages add to the step */
+  double exposed_dp_s; /* reductions after the last backward, gathers after the update */
+  double optimizer_s;  /* norm, agreement of all ranks, update */
+  double memory_bytes; /* of the device, all buffers */
+};
+
+struct sl_fast;
+
+/* `model`, `config` and `cluster` are borrowed until sl_fast_close. Errors: SL_ERR_INPUT for a model or a cluster that the fast
+ * clock does not cover. */
+enum sl_status sl_fast_open(struct sl_fast **out, const struct sl_model *model, const struct sl_config *config,
+                            const struct sl_cluster *cluster);
+void sl_fast_close(struct sl_fast *fast);
+/* SL_ERR_INPUT: not covered, or no plan. */
+enum sl_status sl_fast_predict(struct sl_fast *fast, const struct sl_fast_choice *choice,
+                               struct sl_fast_prediction *out);
+
+#endif

@@ -1,0 +1,30 @@
+/* One action of a lowered program on the lanes of a rank that has nothing else to do. */
+#ifndef SL_FAST_PLAY_H
+#define SL_FAST_PLAY_H
+
+#include "core/op/work.h"
+#include "core/program/program.h"
+
+struct sl_fast_player {
+  const struct sl_program *program;
+  const double *seconds; /* per op */
+};
+
+/* Seconds to the end of the action, and to when its output may be sent (0: it sends none): from the moment when the device is
+ * free, and from that when its input has arrived (-INFINITY: it waits for none). */
+struct sl_fast_played {
+  double end, end_arrived, out, out_arrived;
+};
+
+/* When the gradient of each placed tensor of a rank is written last: the start and the end of the op, in seconds. */
+struct sl_fast_writes {
+  const struct sl_class *rank_class;
+  const struct sl_pp_rank *pp_rank;
+  double *begins, *ends; /* (tensors) */
+};
+
+/* Play `instance`: what came before is over. `writes` may be NULL; it speaks of a rank with whole gradients. */
+enum sl_status sl_fast_play(const struct sl_fast_player *player, const struct sl_instance *instance,
+                            const struct sl_fast_writes *writes, struct sl_fast_played *out);
+
+#endif

@@ -1,0 +1,249 @@
+/* Buckets and their reductions; see reduce.h. Whole gradients only: those of ZeRO 0 and 1. */
+#include "fast/reduce.h"
+
+#include "core/op/op.h"
+#include "cost/collective.h"
+#include "cost/compute.h"
+#include "cost/topology.h"
+
+/* A collective's seconds over bytes: those of one ring are linear in them. */
+struct call {
+  enum sl_op_kind kind;
+  enum sl_dtype dtype;
+  int members;
+  struct sl_link link;
+  double fixed, per_byte;
+};
+
+static double seconds_of(const struct call *c, const struct sl_cost_rank *rank, double size, double wire, bool uneven) {
+  const struct sl_work work = {.kind = c->kind,
+                               .dtype = c->dtype,
+                               .lane = SL_LANE_DP,
+                               .members = c->members,
+                               .parts = 1,
+                               .uneven = uneven,
+                               .bytes = wire,
+                               .size = size};
+  return sl_cost_collective(rank, &c->link, &work);
+}
+
+static struct call open_call(const struct sl_fast_setting *s, enum sl_op_kind kind, enum sl_dtype dtype, int64_t first,
+                             int64_t stride, int members) {
+  const struct sl_cost_group group = {.first = first, .stride = stride, .size = members, .inner = members};
+  struct call c = {.kind = kind, .dtype = dtype, .members = members, .link = sl_cost_group_link(s->cluster, &group)};
+  const double one = 0x1p20;
+  const bool uneven = kind == SL_OP_REDUCE_SCATTER;
+  if (members < 2) return c;
+  const double small = seconds_of(&c, s->rank, one, one, uneven),
+               large = seconds_of(&c, s->rank, 2 * one, 2 * one, uneven);
+  c.per_byte = (large - small) / one;
+  c.fixed = small - one * c.per_byte;
+  return c;
+}
+
+/* The walk over gradients in the order of backward. */
+struct walk {
+  const struct sl_fast_setting *s;
+  struct call reduce, sum; /* over data-parallel ranks; over tp */
+  int64_t count, partial;  /* elements in the open bucket */
+  int64_t hi;              /* flat element behind it */
+  double ready, pace;      /* of its last gradient */
+  double held, held_before, dp_lane, tp_lane;
+  double closed;                        /* when the bucket before was complete */
+  double busy;                          /* the partition, with reductions */
+  double copy_launch, copy_per_element; /* to the type of the wire */
+  int64_t unit, part;                   /* elements of the flat space; a member's of what is not tied */
+  int64_t tied;          /* elements of a tied embedding, which stands first and is a partition of its own */
+  int64_t flat, padding; /* where the walk is; elements behind the next tensor */
+  int64_t before_last;   /* elements in all buckets but the last */
+  int buckets, opened;   /* in all, and of those that fill one after the other */
+  bool serial, travels, recast, sharded;
+  bool whole; /* the stage is one bucket */
+};
+
+/* What a partition's least busy member has of [lo, hi): all others' shares pass the busiest link. */
+static int64_t least_share(const struct walk *w, int64_t lo, int64_t hi) {
+  const int members = w->reduce.members;
+  const int64_t last = (members - 1) * w->part;
+  if (lo >= w->part || hi <= last) return 0;
+  const int64_t first_has = w->part - lo, last_has = hi - last;
+  int64_t least = first_has < last_has ? first_has : last_has;
+  if (members == 2) return least;
+  return least < w->part ? least : w->part;
+}
+
+static double reduction(const struct walk *w, int64_t lo, int64_t hi) {
+  const double size = (double)((hi - lo) * sl_dtype_bytes(w->reduce.dtype));
+  if (w->sharded) {
+    const int64_t least = lo < w->tied ? (hi - lo) / w->reduce.members : least_share(w, lo - w->tied, hi - w->tied);
+    if (least > 0)
+      return seconds_of(&w->reduce, w->s->rank, size, size - (double)(least * sl_dtype_bytes(w->reduce.dtype)), true);
+  }
+  return w->reduce.fixed + size * w->reduce.per_byte;
+}
+
+static double later(double a, double b) {
+  return a > b ? a : b;
+}
+
+static void close_bucket(struct walk *w, int64_t lo) {
+  double at = w->ready + w->held;
+  w->buckets++;
+  w->opened++;
+  if (w->partial > 0) {
+    const double seconds = w->sum.fixed + (double)(w->partial * sl_dtype_bytes(w->sum.dtype)) * w->sum.per_byte;
+    w->tp_lane = later(w->tp_lane, at) + seconds;
+    if (w->serial) w->held += seconds;
+    at = w->tp_lane;
+  }
+  if (w->travels && w->recast) {
+    const double seconds = w->copy_launch + (double)w->count * w->copy_per_element;
+    w->held += seconds;
+    at += seconds;
+  }
+  if (w->travels) {
+    const double seconds = reduction(w, lo, w->hi);
+    w->busy = w->dp_lane = later(w->dp_lane, at) + seconds;
+    if (w->serial) w->held += seconds;
+  }
+  w->hi = lo;
+  w->closed = w->ready;
+  w->count = w->partial = 0;
+  w->ready = 0;
+}
+
+/* A reduction into a part of the whole gradient stands in the way of whatever writes there. */
+static void wait_for_reduction(struct walk *w, double begins) {
+  if (!w->sharded || !w->travels || w->recast || w->buckets == 0 || begins * w->pace < w->closed) return;
+  const double late = w->busy - (begins * w->pace + w->held);
+  if (late > 0) w->held += late;
+}
+
+static void take(struct walk *w, const struct sl_fast_tensor *t, double begins, double ready) {
+  const struct sl_strategy *s = &w->s->strategy;
+  const int64_t limit = w->whole ? INT64_MAX : w->opened == 0 ? s->first_bucket : s->bucket;
+  const int64_t run = t->numel + w->padding;
+  w->padding = 0;
+  const bool full = s->closes_after ? w->count >= limit : w->count > limit - run;
+  if (w->count > 0 && (full || t->tied)) close_bucket(w, w->flat + run);
+  wait_for_reduction(w, begins);
+  w->count += run;
+  if (t->partial) w->partial += t->numel;
+  if (ready * w->pace > w->ready) w->ready = ready * w->pace;
+}
+
+/* Tensors first .. end - 1 of the stage, once; `shift`: seconds by which their gradients are later than the topmost block's. */
+static void take_run(struct walk *w, const struct sl_fast_stage *stage, int first, int end, double blocks,
+                     double shift) {
+  for (int i = end - 1; i >= first; i--) {
+    const struct sl_fast_tensor *t = &stage->tensor[i];
+    w->flat -= t->numel;
+    take(w, t, sl_fast_at(t->begins, blocks) + shift, sl_fast_at(t->ready, blocks) + shift);
+  }
+}
+
+/* The head's use of a tied embedding, whose gradient is there before the blocks' though it stands in front of them. */
+static int take_early(struct walk *w, const struct sl_fast_stage *stage, int first_block, int64_t numel) {
+  if (first_block != 1 || !stage->tensor[0].tied || stage->tensor[0].ready.block > 0) return 0;
+  w->flat = stage->tensor[0].numel;
+  w->hi = w->tied > 0 ? w->tied : w->flat;
+  take_run(w, stage, 0, 1, 2, 0);
+  close_bucket(w, 0);
+  w->flat = numel;
+  return 1;
+}
+
+/* The last two buckets of a stage that looks a tied embedding up: what is open, and the embedding, which goes first where one op
+ * completes both. */
+static void close_both(struct walk *w, const struct sl_fast_tensor *tied, double blocks) {
+  const double ready = sl_fast_at(tied->ready, blocks) * w->pace, open_ready = w->ready;
+  const int64_t count = w->count, partial = w->partial, hi = w->hi, lo = w->flat;
+  const bool together = open_ready >= ready;
+  if (!together && count > 0) {
+    close_bucket(w, lo);
+    w->held_before = w->held;
+  }
+  w->hi = w->tied > 0 ? w->tied : tied->numel;
+  w->count = tied->numel;
+  w->partial = 0;
+  w->ready = ready;
+  close_bucket(w, 0);
+  if (!together || count == 0) return;
+  w->count = count, w->partial = partial, w->hi = hi, w->ready = open_ready;
+  close_bucket(w, lo);
+}
+
+static void walk_tensors(struct walk *w, const struct sl_fast_stage *stage, int64_t blocks, int64_t numel) {
+  int first_block = 0, behind;
+  while (first_block < stage->tensor_count && stage->tensor[first_block].where < 0) first_block++;
+  for (behind = first_block; behind < stage->tensor_count && stage->tensor[behind].where == 0;) behind++;
+  const int early = take_early(w, stage, first_block, numel);
+  w->flat = numel;
+  w->padding = w->unit - numel;
+  w->hi = w->unit;
+  w->opened = 0;
+  w->busy = 0;
+  take_run(w, stage, behind, stage->tensor_count, 2, 0);
+  for (int64_t b = 0; b < blocks; b++) take_run(w, stage, first_block, behind, 2, (double)b * stage->block_seconds);
+  const int tied = first_block > 0 && stage->tensor[0].tied; /* visited apart */
+  take_run(w, stage, tied, first_block, (double)blocks, 0);
+  w->held_before = w->held;
+  w->before_last = w->unit - w->count;
+  if (tied && !early) {
+    close_both(w, &stage->tensor[0], (double)blocks);
+    return;
+  }
+  if (w->count > 0) close_bucket(w, early ? w->tied > 0 ? w->tied : stage->tensor[0].numel : 0);
+}
+
+/* A copy between the types of accumulation and of the wire. */
+static void price_copy(struct walk *w) {
+  const struct sl_config *c = w->s->config;
+  w->copy_launch = w->s->rank->launch;
+  w->copy_per_element = (double)(sl_dtype_bytes(c->grad_accum_dtype) + sl_dtype_bytes(c->communication_data_type)) /
+                        w->s->rank->memory_bandwidth;
+}
+
+/* Updated parameters of a flat partition, allgather_bucket_size elements at a time (core/lower/update.c). */
+static double gather_seconds(const struct walk *w, int64_t unit, int64_t first_device) {
+  const struct sl_fast_setting *s = w->s;
+  const int64_t limit = s->config->zero.allgather_bucket_size;
+  const int64_t part = unit / s->dp;
+  int64_t chunks = limit > 0 ? unit / limit : part;
+  if (chunks < 1) chunks = 1;
+  if (chunks > part) chunks = part;
+  const struct call c = open_call(s, SL_OP_ALL_GATHER, s->config->param_dtype, first_device, s->tp, s->dp);
+  return (double)chunks * c.fixed + (double)(unit * sl_dtype_bytes(s->config->param_dtype)) * c.per_byte;
+}
+
+void sl_fast_reduce(struct sl_fast_reduction *out, const struct sl_fast_setting *s, const struct sl_fast_stage *stage,
+                    int64_t blocks, double pace, int64_t numel, int64_t first_device) {
+  enum { START_ALIGNMENT = 2 };
+  const int64_t multiple = (int64_t)START_ALIGNMENT * s->dp;
+  struct walk w = {.s = s, .pace = pace, .travels = s->dp > 1, .serial = !s->strategy.overlap && !s->pipeline};
+  *out = (struct sl_fast_reduction){0};
+  w.sharded = s->strategy.shard_optimizer;
+  w.whole = s->strategy.whole_later_stages && stage->place > SL_FAST_FIRST;
+  w.unit = w.sharded ? (numel + multiple - 1) / multiple * multiple : numel;
+  for (int i = 0; i < stage->tensor_count; i++) w.tied += stage->tensor[i].tied ? stage->tensor[i].numel : 0;
+  if (w.sharded) w.tied = (w.tied + multiple - 1) / multiple * multiple;
+  w.part = (w.unit - w.tied) / s->dp;
+  w.recast = s->config->grad_accum_dtype != s->config->communication_data_type;
+  w.reduce = open_call(s, w.sharded ? SL_OP_REDUCE_SCATTER : SL_OP_ALL_REDUCE, s->config->communication_data_type,
+                       first_device, s->tp, s->dp);
+  w.sum = open_call(s, SL_OP_ALL_REDUCE, s->config->grad_accum_dtype, first_device, 1, s->tp);
+  price_copy(&w);
+  walk_tensors(&w, stage, blocks, numel);
+  out->held = w.held;
+  out->held_before = w.held_before;
+  out->over = later(w.dp_lane, w.tp_lane);
+  out->buckets = w.buckets;
+  if (w.travels && w.recast) out->after = w.buckets * w.copy_launch + (double)numel * w.copy_per_element;
+  if (w.travels && w.recast) {
+    const double element = (double)sl_dtype_bytes(s->config->communication_data_type);
+    out->wire_before = element * (double)w.before_last;
+    out->wire_all = element * (double)w.unit;
+  }
+  if (w.sharded) out->gather = gather_seconds(&w, w.unit - w.tied, first_device);
+  if (w.sharded && w.tied > 0) out->gather += gather_seconds(&w, w.tied, first_device);
+}

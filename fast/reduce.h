@@ -1,0 +1,25 @@
+/* Data-parallel traffic of a stage, from the sizes of its tensors: buckets as core/lower/bucket.c fills them, reduced as the
+ * last backward of a step makes their gradients. */
+#ifndef SL_FAST_REDUCE_H
+#define SL_FAST_REDUCE_H
+
+#include "fast/stage.h"
+
+/* Seconds. */
+struct sl_fast_reduction {
+  double held;        /* what reductions add to the last backward itself */
+  double held_before; /* of that, before its last bucket closes, which is when the output is there */
+  double over;        /* from the start of the last backward to the end of the last reduction */
+  double after;       /* work on reduced gradients between that and the step */
+  double gather;      /* of updated parameters */
+  /* Bytes of copies of gradients in the type of the wire: before the last bucket, and with it. */
+  double wire_before, wire_all;
+  int buckets;
+};
+
+/* `pace`: seconds of the backward, against those by which the stage's gradients are timed. `numel`: parameters of the rank. `first_device`: its first data-parallel group's. */
+void sl_fast_reduce(struct sl_fast_reduction *out, const struct sl_fast_setting *setting,
+                    const struct sl_fast_stage *stage, int64_t blocks, double pace, int64_t numel,
+                    int64_t first_device);
+
+#endif

@@ -1,0 +1,93 @@
+/* Actions of all stages, one after the other as they become possible; see schedule.h. */
+#include "fast/schedule.h"
+
+#include <stdlib.h>
+
+struct runner {
+  const struct sl_fast_pipeline *p;
+  double *arrived_f, *arrived_b; /* per stage and micro-batch: when what the action reads is there; < 0: not yet */
+  double *free_at;               /* per stage */
+  int64_t *forwards, *backwards; /* per stage: done */
+};
+
+static size_t cell(const struct runner *r, int stage, int64_t micro_batch) {
+  return (size_t)stage * (size_t)r->p->micro_batches + (size_t)micro_batch;
+}
+
+/* Is a forward the next action of a stage? */
+static bool forward_next(const struct runner *r, int stage) {
+  const struct sl_fast_pipeline *p = r->p;
+  const int64_t f = r->forwards[stage], b = r->backwards[stage];
+  if (f == p->micro_batches) return false;
+  return p->schedule == SL_FAST_GPIPE || f - b < p->stages - stage;
+}
+
+static double later(double a, double b) {
+  return a > b ? a : b;
+}
+
+/* Run an action whose input is there at `there`; returns when its output is. */
+static double run_action(struct runner *r, int stage, const struct sl_fast_timed *t, double there) {
+  const double free_at = r->free_at[stage];
+  r->free_at[stage] = later(free_at + t->end, there + t->end_arrived);
+  return later(free_at + t->out, there + t->out_arrived);
+}
+
+static bool run_forward(struct runner *r, int stage) {
+  const struct sl_fast_pipeline *p = r->p;
+  const int64_t i = r->forwards[stage];
+  const double there = stage == 0 ? 0 : r->arrived_f[cell(r, stage, i)];
+  if (there < 0) return false;
+  const double out = run_action(r, stage, &p->stage[stage]->forward, there);
+  if (stage + 1 < p->stages) r->arrived_f[cell(r, stage + 1, i)] = out + p->transfer[stage];
+  r->forwards[stage]++;
+  return true;
+}
+
+static const struct sl_fast_timed *backward_of(const struct sl_fast_pipeline *p, int stage, int64_t i) {
+  const struct sl_fast_stage_cost *c = p->stage[stage];
+  if (i == p->micro_batches - 1) return &c->last[i == 0];
+  return i == 0 ? &c->first : &c->next;
+}
+
+static bool run_backward(struct runner *r, int stage) {
+  const struct sl_fast_pipeline *p = r->p;
+  const int64_t i = r->backwards[stage];
+  const double there = stage == p->stages - 1 ? 0 : r->arrived_b[cell(r, stage, i)];
+  if (there < 0) return false;
+  const double out = run_action(r, stage, backward_of(p, stage, i), there);
+  if (stage > 0) r->arrived_b[cell(r, stage - 1, i)] = out + p->transfer[stage - 1];
+  r->backwards[stage]++;
+  return true;
+}
+
+static void run_all(struct runner *r) {
+  for (bool progress = true; progress;) {
+    progress = false;
+    for (int s = 0; s < r->p->stages; s++) {
+      while (r->backwards[s] < r->p->micro_batches && (forward_next(r, s) ? run_forward(r, s) : run_backward(r, s)))
+        progress = true;
+    }
+  }
+}
+
+enum sl_status sl_fast_run_pipeline(const struct sl_fast_pipeline *p, double *ends) {
+  enum sl_status status;
+  const size_t stages = (size_t)p->stages, cells = stages * (size_t)p->micro_batches;
+  struct runner r = {.p = p};
+  SL_GO(sl_calloc(&r.arrived_f, cells, sizeof(double)));
+  SL_GO(sl_calloc(&r.arrived_b, cells, sizeof(double)));
+  SL_GO(sl_calloc(&r.free_at, stages, sizeof(double)));
+  SL_GO(sl_calloc(&r.forwards, stages, sizeof(int64_t)));
+  SL_GO(sl_calloc(&r.backwards, stages, sizeof(int64_t)));
+  for (size_t i = 0; i < cells; i++) r.arrived_f[i] = r.arrived_b[i] = -1;
+  run_all(&r);
+  for (size_t i = 0; i < stages; i++) ends[i] = r.free_at[i];
+fail:
+  free(r.arrived_f);
+  free(r.arrived_b);
+  free(r.free_at);
+  free(r.forwards);
+  free(r.backwards);
+  return status;
+}

@@ -1,0 +1,22 @@
+/* What a schedule makes of its stages: when each ends its last backward. */
+#ifndef SL_FAST_SCHEDULE_H
+#define SL_FAST_SCHEDULE_H
+
+#include "core/base/status.h"
+#include "fast/fast.h"
+#include "fast/stage.h"
+
+enum { SL_FAST_MAX_STAGES = SL_MAX_STAGES };
+
+struct sl_fast_pipeline {
+  enum sl_fast_schedule schedule;
+  int stages;
+  int64_t micro_batches;
+  const struct sl_fast_stage_cost *const *stage; /* (stages) */
+  const double *transfer; /* (stages - 1): seconds of a message from a stage to the next, or back */
+};
+
+/* ends[s]: seconds from the start of the step to the end of the last backward of stage s. */
+enum sl_status sl_fast_run_pipeline(const struct sl_fast_pipeline *pipeline, double *ends);
+
+#endif

@@ -1,0 +1,97 @@
+/* Stages from blocks; see stage.h. */
+#include "fast/stage.h"
+
+#include "core/op/op.h"
+#include "core/program/program.h"
+#include "core/program/step_state.h"
+#include "cost/collective.h"
+#include "cost/compute.h"
+#include "cost/topology.h"
+#include "fast/reduce.h"
+
+static double moved_seconds(const struct sl_cost_rank *rank, const struct sl_fast_moved *m, double blocks,
+                            double share) {
+  return sl_fast_at(m->launches, blocks) * rank->launch + sl_fast_at(m->bytes, blocks) * share / rank->memory_bandwidth;
+}
+
+static int64_t round_up(int64_t n, int64_t multiple) {
+  return (n + multiple - 1) / multiple * multiple;
+}
+
+static double aligned(int64_t bytes) {
+  return (double)round_up(bytes, SL_ALIGN);
+}
+
+static int64_t numel_of(const struct sl_fast_stage *stage, int64_t blocks) {
+  int64_t sum = 0;
+  for (int i = 0; i < stage->tensor_count; i++)
+    sum += stage->tensor[i].numel * (stage->tensor[i].where == 0 ? blocks : 1);
+  return sum;
+}
+
+static struct sl_fast_timed timed(const struct sl_fast_action *a, double n) {
+  return (struct sl_fast_timed){sl_fast_at(a->end, n), sl_fast_at(a->end_arrived, n), sl_fast_at(a->out, n),
+                                sl_fast_at(a->out_arrived, n)};
+}
+
+/* The most in `part` and the parts behind it. */
+static double most_of(const struct sl_fast_stage *stage, enum sl_fast_time time, enum sl_fast_part part, double n) {
+  double most = 0;
+  for (int k = (int)part; k < SL_FAST_PARTS; k++) {
+    const double x = sl_fast_at(stage->peak[time][k], n);
+    if (x > most) most = x;
+  }
+  return most;
+}
+
+/* Bytes of an element of gradients as the optimizer reads them, over the members that split them. */
+static double share_of(const struct sl_fast_setting *s) {
+  return (double)sl_dtype_bytes(s->config->grad_accum_dtype) / (s->strategy.shard_optimizer ? s->dp : 1);
+}
+
+enum sl_status sl_fast_stage_price(struct sl_fast_stage_cost *out, const struct sl_fast_setting *setting,
+                                   const struct sl_fast_stage *stage, int members, int64_t blocks,
+                                   int64_t first_device) {
+  const struct sl_cost_rank *rank = setting->rank;
+  const double n = (double)blocks;
+  const bool sharded = setting->strategy.shard_optimizer;
+  *out = (struct sl_fast_stage_cost){.forward = timed(&stage->forward, n),
+                                     .first = timed(&stage->first, n),
+                                     .next = timed(&stage->next, n),
+                                     .bare_forward = sl_fast_at(stage->forward.bare, n),
+                                     .bare_first = sl_fast_at(stage->first.bare, n),
+                                     .bare_next = sl_fast_at(stage->next.bare, n),
+                                     .control = stage->control};
+  enum { START_ALIGNMENT = 2 };
+  out->numel = numel_of(stage, blocks);
+  out->part = sharded ? round_up(out->numel, (int64_t)START_ALIGNMENT * setting->dp) / setting->dp : out->numel;
+  const double sampled =
+      sharded ? (double)(round_up(out->numel, (int64_t)START_ALIGNMENT * members) / members) : (double)out->numel;
+  const double share = (double)out->part / sampled;
+  out->norm = moved_seconds(rank, &stage->norm, n, share);
+  out->update = moved_seconds(rank, &stage->update, n, share);
+  for (int i = 0; i < stage->tensor_count; i++)
+    out->tied_bytes += stage->tensor[i].tied ? (double)stage->tensor[i].numel * share_of(setting) : 0;
+  for (int only = 0; only < 2; only++) {
+    struct sl_fast_reduction r;
+    const struct sl_fast_timed own = only ? out->first : out->next;
+    sl_fast_reduce(&r, setting, stage, blocks, own.end / out->next.end, out->numel, first_device);
+    out->last[only] = (struct sl_fast_timed){own.end + r.held, own.end_arrived + r.held, own.out + r.held_before,
+                                             own.out_arrived + r.held_before};
+    out->tail[only] = (r.over > own.end + r.held ? r.over - own.end - r.held : 0) + r.after;
+    out->gather = r.gather;
+    out->work_bottom = sl_fast_at(stage->peak_last, n) + r.wire_before;
+    out->work_step = sl_fast_at(stage->peak_step, n) + r.wire_all;
+  }
+  out->kept = sl_fast_at(stage->kept, n);
+  const double held = stage->in_flight * out->kept;
+  out->work_first = most_of(stage, SL_FAST_EARLY, SL_FAST_FORWARD, n) - held;
+  out->work_backward = most_of(stage, SL_FAST_LATE, SL_FAST_TOP, n) - held;
+  out->work = most_of(stage, SL_FAST_LATE, SL_FAST_FORWARD, n) - held;
+  if (out->work < out->work_first) out->work = out->work_first;
+  const int64_t whole = sharded ? out->part * setting->dp : out->numel;
+  out->persistent = aligned((int64_t)sizeof(struct sl_step_state)) +
+                    aligned(whole * sl_dtype_bytes(setting->config->param_dtype)) +
+                    stage->states * aligned(out->part * 4);
+  return SL_OK;
+}
