@@ -127,6 +127,15 @@ def bench_simulator(table, quick):
               statistics.median(times) <= 0.1)
 
 
+def bench_fast_clock(table, quick):
+    say("fast clock")
+    found = [re.search(r"with their blocks, ([\d.]+) once.*: ([\d.]+) us a configuration", run([f"{BIN}/bench_fast"]), re.DOTALL)
+             for _ in range(1 if quick else 3)]
+    rate, one = max(float(m.group(1)) for m in found), min(float(m.group(2)) for m in found)
+    table.add("fast clock, grid of one model, blocks known", f"{1e-6 * rate:.2f} million configurations/s", ">= 0.5", rate >= 5e5)
+    table.add("fast clock, 1T on 3072 devices", f"{one:.2f} us", "<= 5 us", one <= 5)
+
+
 def bench_kernels(table):
     say("kernels of the host backend")
     for line in run([f"{BIN}/bench_kernels"]).splitlines():
@@ -182,6 +191,7 @@ def main():
     table = Table()
     with tempfile.TemporaryDirectory() as folder:
         bench_simulator(table, options.quick)
+        bench_fast_clock(table, options.quick)
         bench_kernels(table)
         if not os.path.exists(f"{BIN}/bench_gemm"):
             table.add("training", "skipped: the host backend was not built")
