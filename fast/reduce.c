@@ -6,39 +6,33 @@
 #include "cost/compute.h"
 #include "cost/topology.h"
 
-/* A collective's seconds over bytes: those of one ring are linear in them. */
+/* A collective of a group, whatever its size. */
 struct call {
   enum sl_op_kind kind;
   enum sl_dtype dtype;
   int members;
   struct sl_link link;
-  double fixed, per_byte;
 };
 
-static double seconds_of(const struct call *c, const struct sl_cost_rank *rank, double size, double wire, bool uneven) {
+static struct call open_call(const struct sl_fast_setting *s, enum sl_op_kind kind, enum sl_dtype dtype, int64_t first,
+                             int64_t stride, int members) {
+  const struct sl_cost_group group = {.first = first, .stride = stride, .size = members, .inner = members};
+  return (struct call){kind, dtype, members, sl_cost_group_link(s->cluster, &group)};
+}
+
+/* Over `count` elements, of which the busiest member of uneven shares puts `wire` on its link. */
+static double seconds_of(const struct call *c, const struct sl_cost_rank *rank, int64_t count, int64_t wire,
+                         bool uneven) {
+  const double element = (double)sl_dtype_bytes(c->dtype);
   const struct sl_work work = {.kind = c->kind,
                                .dtype = c->dtype,
                                .lane = SL_LANE_DP,
                                .members = c->members,
                                .parts = 1,
                                .uneven = uneven,
-                               .bytes = wire,
-                               .size = size};
+                               .bytes = element * (double)wire,
+                               .size = element * (double)count};
   return sl_cost_collective(rank, &c->link, &work);
-}
-
-static struct call open_call(const struct sl_fast_setting *s, enum sl_op_kind kind, enum sl_dtype dtype, int64_t first,
-                             int64_t stride, int members) {
-  const struct sl_cost_group group = {.first = first, .stride = stride, .size = members, .inner = members};
-  struct call c = {.kind = kind, .dtype = dtype, .members = members, .link = sl_cost_group_link(s->cluster, &group)};
-  const double one = 0x1p20;
-  const bool uneven = kind == SL_OP_REDUCE_SCATTER;
-  if (members < 2) return c;
-  const double small = seconds_of(&c, s->rank, one, one, uneven),
-               large = seconds_of(&c, s->rank, 2 * one, 2 * one, uneven);
-  c.per_byte = (large - small) / one;
-  c.fixed = small - one * c.per_byte;
-  return c;
 }
 
 /* The walk over gradients in the order of backward. */
@@ -73,13 +67,10 @@ static int64_t least_share(const struct walk *w, int64_t lo, int64_t hi) {
 }
 
 static double reduction(const struct walk *w, int64_t lo, int64_t hi) {
-  const double size = (double)((hi - lo) * sl_dtype_bytes(w->reduce.dtype));
-  if (w->sharded) {
-    const int64_t least = lo < w->tied ? (hi - lo) / w->reduce.members : least_share(w, lo - w->tied, hi - w->tied);
-    if (least > 0)
-      return seconds_of(&w->reduce, w->s->rank, size, size - (double)(least * sl_dtype_bytes(w->reduce.dtype)), true);
-  }
-  return w->reduce.fixed + size * w->reduce.per_byte;
+  const int64_t count = hi - lo;
+  if (!w->sharded) return seconds_of(&w->reduce, w->s->rank, count, 0, false);
+  const int64_t least = lo < w->tied ? count / w->reduce.members : least_share(w, lo - w->tied, hi - w->tied);
+  return seconds_of(&w->reduce, w->s->rank, count, count - least, true);
 }
 
 static double later(double a, double b) {
@@ -91,7 +82,7 @@ static void close_bucket(struct walk *w, int64_t lo) {
   w->buckets++;
   w->opened++;
   if (w->partial > 0) {
-    const double seconds = w->sum.fixed + (double)(w->partial * sl_dtype_bytes(w->sum.dtype)) * w->sum.per_byte;
+    const double seconds = seconds_of(&w->sum, w->s->rank, w->partial, 0, false);
     w->tp_lane = later(w->tp_lane, at) + seconds;
     if (w->serial) w->held += seconds;
     at = w->tp_lane;
@@ -213,7 +204,8 @@ static double gather_seconds(const struct walk *w, int64_t unit, int64_t first_d
   if (chunks < 1) chunks = 1;
   if (chunks > part) chunks = part;
   const struct call c = open_call(s, SL_OP_ALL_GATHER, s->config->param_dtype, first_device, s->tp, s->dp);
-  return (double)chunks * c.fixed + (double)(unit * sl_dtype_bytes(s->config->param_dtype)) * c.per_byte;
+  const int64_t each = part / chunks * s->dp, last = (part - part / chunks * (chunks - 1)) * s->dp;
+  return (double)(chunks - 1) * seconds_of(&c, s->rank, each, 0, false) + seconds_of(&c, s->rank, last, 0, false);
 }
 
 void sl_fast_reduce(struct sl_fast_reduction *out, const struct sl_fast_setting *s, const struct sl_fast_stage *stage,
