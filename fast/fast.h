@@ -34,12 +34,12 @@ struct sl_fast_prediction {
   double exposed_pp_s; /* what transfers between stages add to the step */
   double exposed_dp_s; /* reductions after the last backward, gathers after the update */
   double optimizer_s;  /* norm, agreement of all ranks, update */
-  double memory_bytes; /* of the device, all buffers */
+  double memory_bytes; /* of the device: the most that lives at once; an arena has its fragmentation beyond it */
 };
 
 struct sl_fast;
 
-/* `model`, `config` and `cluster` are borrowed until sl_fast_close. Errors: SL_ERR_INPUT for a model or a cluster that the fast
+/* A cache of blocks and stages, for one thread at a time. `model`, `config` and `cluster` are borrowed until sl_fast_close. Errors: SL_ERR_INPUT for a model or a cluster that the fast
  * clock does not cover. */
 enum sl_status sl_fast_open(struct sl_fast **out, const struct sl_model *model, const struct sl_config *config,
                             const struct sl_cluster *cluster);

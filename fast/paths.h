@@ -3,8 +3,8 @@
  *
  *   gpipe   down to the slowest stage, its m forwards, down to the end; up to the slowest, its m backwards, up to the first
  *   1f1b    down to the last stage, its m forwards and backwards, up to the first: of equal stages (m + p - 1)(f + b)
- *           + 2 (p - 1) c. On the way it may leave the last stage for a cycle over k more, which takes the place of k + 1 of its m
- *           slots and crosses 2 k boundaries: with transfers that nothing hides, (m - 1) / p times over all p stages. */
+ *           + 2 (p - 1) c. On the way it may leave the last stage for a cycle over k more, which takes the place of k + 1
+ *           of its m slots and crosses 2 k boundaries: with transfers that nothing hides, (m - 1) / p times over all p. */
 #ifndef SL_FAST_PATHS_H
 #define SL_FAST_PATHS_H
 

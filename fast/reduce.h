@@ -17,7 +17,8 @@ struct sl_fast_reduction {
   int buckets;
 };
 
-/* `pace`: seconds of the backward, against those by which the stage's gradients are timed. `numel`: parameters of the rank. `first_device`: its first data-parallel group's. */
+/* `pace`: seconds of the backward, against those by which the stage's gradients are timed. `numel`: parameters of the rank.
+ * `first_device`: its first data-parallel group's. */
 void sl_fast_reduce(struct sl_fast_reduction *out, const struct sl_fast_setting *setting,
                     const struct sl_fast_stage *stage, int64_t blocks, double pace, int64_t numel,
                     int64_t first_device);

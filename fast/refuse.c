@@ -36,9 +36,22 @@ static bool aligned(const struct sl_cluster *cluster, int64_t size) {
   return true;
 }
 
-enum sl_status sl_fast_refuse_choice(const struct sl_model *model, const struct sl_config *config,
-                                     const struct sl_cluster *cluster, const struct sl_fast_choice *c) {
-  if (c->world < 1 || c->tp < 1 || c->pp < 1 || c->world % (c->tp * c->pp) != 0)
+static enum sl_status check_layers(const struct sl_model *model, const struct sl_fast_choice *c) {
+  int64_t sum = 0;
+  for (int i = 0; i < c->pp; i++) {
+    if (c->stage_layers[i] < 1 || c->stage_layers[i] > model->n_layer)
+      return sl_fail(SL_ERR_INPUT, "stage %d has %lld layers; expected 1 to %lld", i, (long long)c->stage_layers[i],
+                     (long long)model->n_layer);
+    sum += c->stage_layers[i];
+  }
+  if (sum == model->n_layer) return SL_OK;
+  return sl_fail(SL_ERR_INPUT, "stages add up to %lld layers; expected the %lld of model %s", (long long)sum,
+                 (long long)model->n_layer, model->name);
+}
+
+enum sl_status sl_fast_refuse_choice(const struct sl_model *model, const struct sl_cluster *cluster,
+                                     const struct sl_fast_choice *c) {
+  if (c->world < 1 || c->tp < 1 || c->pp < 1 || c->world % ((int64_t)c->tp * c->pp) != 0)
     return sl_fail(SL_ERR_INPUT, "tp %d x pp %d does not divide the world of %d ranks", c->tp, c->pp, c->world);
   if (c->micro_batch < 1 || c->n_micro < 1 || c->n_micro > INT32_MAX)
     return sl_fail(SL_ERR_INPUT, "micro batch %lld, %lld of them: expected at least 1", (long long)c->micro_batch,
@@ -46,10 +59,10 @@ enum sl_status sl_fast_refuse_choice(const struct sl_model *model, const struct 
   if (c->pp > model->n_layer || c->pp > SL_MAX_STAGES)
     return sl_fail(SL_ERR_INPUT, "%d pipeline stages for the %lld layers of model %s; expected at least a layer each",
                    c->pp, (long long)model->n_layer, model->name);
+  if (c->stage_layers != NULL) SL_TRY(check_layers(model, c));
   if (c->zero_stage < 0 || c->zero_stage > 1) return no("ZeRO stages 2 and 3");
   if (!aligned(cluster, c->tp) || !aligned(cluster, (int64_t)c->world / c->pp))
     return no("groups that sit differently in the nodes");
-  (void)config;
   return SL_OK;
 }
 

@@ -7,8 +7,8 @@
 
 enum sl_status sl_fast_refuse_inputs(const struct sl_model *model, const struct sl_config *config,
                                      const struct sl_cluster *cluster);
-enum sl_status sl_fast_refuse_choice(const struct sl_model *model, const struct sl_config *config,
-                                     const struct sl_cluster *cluster, const struct sl_fast_choice *choice);
+enum sl_status sl_fast_refuse_choice(const struct sl_model *model, const struct sl_cluster *cluster,
+                                     const struct sl_fast_choice *choice);
 /* `ties`: an embedding stands on two pipeline ranks. */
 enum sl_status sl_fast_refuse_strategy(const struct sl_strategy *strategy, const struct sl_config *config, bool ties);
 /* Bytes that all ranks sum once a step. */

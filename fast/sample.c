@@ -100,13 +100,17 @@ static enum sl_status read_action(const struct sl_fast_player *player, const str
 }
 
 /* The tensors of a rank's first stage of two blocks or more: those of the ends, and of the topmost block. */
-static void read_tensors(const struct small *s, const struct sl_fast_writes *writes, struct sl_fast_stage *out) {
+static enum sl_status read_tensors(const struct small *s, const struct sl_fast_writes *writes,
+                                   struct sl_fast_stage *out) {
   const struct sl_pp_rank *pp_rank = writes->pp_rank;
   const int last = s->plan.stages[pp_rank->stages[0]].first_layer + s->plan.stages[pp_rank->stages[0]].layer_count - 1;
-  for (int i = 0; i < pp_rank->tensor_count && out->tensor_count < SL_FAST_TENSORS; i++) {
+  for (int i = 0; i < pp_rank->tensor_count; i++) {
     const struct sl_placed *t = &pp_rank->tensors[i];
     const int layer = s->model.tensors[t->tensor].layer;
     if (layer >= 0 && layer < last) continue;
+    if (out->tensor_count == SL_FAST_TENSORS)
+      return sl_fail(SL_ERR_INTERNAL, "a block and the ends of model %s have more than %d tensors", s->model.name,
+                     SL_FAST_TENSORS);
     out->tensor[out->tensor_count++] = (struct sl_fast_tensor){.numel = t->numel,
                                                                .where = layer < 0 ? -1 : layer > last,
                                                                .partial = t->partial,
@@ -114,6 +118,7 @@ static void read_tensors(const struct small *s, const struct sl_fast_writes *wri
                                                                .begins = {writes->begins[i], 0},
                                                                .ready = {writes->ends[i], 0}};
   }
+  return SL_OK;
 }
 
 static void read_step(const struct sl_program *p, const struct sl_work *works, const double *seconds,
@@ -254,7 +259,7 @@ static enum sl_status read_times(const struct small *s, const struct sl_class *c
   SL_GO(read_action(player, bare, find(p, SL_ACTION_FORWARD, 0), NULL, &out->forward));
   SL_GO(read_action(player, bare, find(p, SL_ACTION_BACKWARD, 0), NULL, &out->first));
   SL_GO(read_action(player, bare, find(p, SL_ACTION_BACKWARD, 1), &writes, &out->next));
-  read_tensors(s, &writes, out);
+  SL_GO(read_tensors(s, &writes, out));
 fail:
   free(writes.begins);
   free(writes.ends);

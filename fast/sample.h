@@ -56,7 +56,6 @@ struct sl_fast_stage {
   double block_seconds;              /* of the backward whose ready times the tensors have */
   struct sl_fast_moved norm, update; /* of the step, by one of `members` */
   double control;                    /* seconds of the rest of the step on the device */
-  double message_bytes;              /* that pass to the next stage */
   /* Memory, bytes. What lives across steps is known from sizes; beyond it live: */
   int states;                 /* of the optimizer, 4 bytes an element each; across steps */
   int in_flight;              /* micro-batches of the sample at its peak */

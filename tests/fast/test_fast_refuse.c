@@ -54,6 +54,7 @@ static void inputs_are_named(void **state) {
 }
 
 static void choices_are_named(void **state) {
+  static const int64_t short_of_one[] = {6, 5}, without_any[] = {12, 0};
   static const struct {
     const char *config, *what;
     struct sl_fast_choice choice;
@@ -68,6 +69,12 @@ static void choices_are_named(void **state) {
       {"{\"shardlab\": {\"preset\": \"megatron-distributed-optimizer\"}}",
        "buckets",
        {.world = 8, .tp = 1, .pp = 1, .micro_batch = 1, .n_micro = 1}},
+      {"{}",
+       "add up to 11",
+       {.world = 2, .tp = 1, .pp = 2, .micro_batch = 1, .n_micro = 1, .stage_layers = short_of_one}},
+      {"{}",
+       "stage 1 has 0",
+       {.world = 2, .tp = 1, .pp = 2, .micro_batch = 1, .n_micro = 1, .stage_layers = without_any}},
       {"{\"zero_optimization\": {\"stage\": 1}}",
        "embedding",
        {.world = 8, .tp = 1, .pp = 2, .micro_batch = 1, .n_micro = 2, .zero_stage = 1}},
