@@ -41,7 +41,7 @@ struct walk {
   struct call reduce, sum; /* over data-parallel ranks; over tp */
   int64_t count, partial;  /* elements in the open bucket */
   int64_t hi;              /* flat element behind it */
-  double ready, pace;      /* of its last gradient */
+  double ready;            /* of its last gradient */
   double held, held_before, dp_lane, tp_lane;
   double closed;                        /* when the bucket before was complete */
   double busy;                          /* the partition, with reductions */
@@ -51,6 +51,7 @@ struct walk {
   int64_t flat, padding; /* where the walk is; elements behind the next tensor */
   int64_t before_last;   /* elements in all buckets but the last */
   int buckets, opened;   /* in all, and of those that fill one after the other */
+  bool other;            /* than the first micro-batch's backward */
   bool serial, travels, recast, sharded;
   bool whole; /* the stage is one bucket */
 };
@@ -105,8 +106,8 @@ static void close_bucket(struct walk *w, int64_t lo) {
 
 /* A reduction into a part of the whole gradient stands in the way of whatever writes there. */
 static void wait_for_reduction(struct walk *w, double begins) {
-  if (!w->sharded || !w->travels || w->recast || w->buckets == 0 || begins * w->pace < w->closed) return;
-  const double late = w->busy - (begins * w->pace + w->held);
+  if (!w->sharded || !w->travels || w->recast || w->buckets == 0 || begins < w->closed) return;
+  const double late = w->busy - (begins + w->held);
   if (late > 0) w->held += late;
 }
 
@@ -120,7 +121,7 @@ static void take(struct walk *w, const struct sl_fast_tensor *t, double begins, 
   wait_for_reduction(w, begins);
   w->count += run;
   if (t->partial) w->partial += t->numel;
-  if (ready * w->pace > w->ready) w->ready = ready * w->pace;
+  if (ready > w->ready) w->ready = ready;
 }
 
 /* Tensors first .. end - 1 of the stage, once; `shift`: seconds by which their gradients are later than the topmost block's. */
@@ -129,13 +130,13 @@ static void take_run(struct walk *w, const struct sl_fast_stage *stage, int firs
   for (int i = end - 1; i >= first; i--) {
     const struct sl_fast_tensor *t = &stage->tensor[i];
     w->flat -= t->numel;
-    take(w, t, sl_fast_at(t->begins, blocks) + shift, sl_fast_at(t->ready, blocks) + shift);
+    take(w, t, sl_fast_at(t->begins[w->other], blocks) + shift, sl_fast_at(t->ready[w->other], blocks) + shift);
   }
 }
 
 /* The head's use of a tied embedding, whose gradient is there before the blocks' though it stands in front of them. */
 static int take_early(struct walk *w, const struct sl_fast_stage *stage, int first_block, int64_t numel) {
-  if (first_block != 1 || !stage->tensor[0].tied || stage->tensor[0].ready.block > 0) return 0;
+  if (first_block != 1 || !stage->tensor[0].tied || stage->tensor[0].ready[w->other].block > 0) return 0;
   w->flat = stage->tensor[0].numel;
   w->hi = w->tied > 0 ? w->tied : w->flat;
   take_run(w, stage, 0, 1, 2, 0);
@@ -147,7 +148,7 @@ static int take_early(struct walk *w, const struct sl_fast_stage *stage, int fir
 /* The last two buckets of a stage that looks a tied embedding up: what is open, and the embedding, which goes first where one op
  * completes both. */
 static void close_both(struct walk *w, const struct sl_fast_tensor *tied, double blocks) {
-  const double ready = sl_fast_at(tied->ready, blocks) * w->pace, open_ready = w->ready;
+  const double ready = sl_fast_at(tied->ready[w->other], blocks), open_ready = w->ready;
   const int64_t count = w->count, partial = w->partial, hi = w->hi, lo = w->flat;
   const bool together = open_ready >= ready;
   if (!together && count > 0) {
@@ -175,7 +176,8 @@ static void walk_tensors(struct walk *w, const struct sl_fast_stage *stage, int6
   w->opened = 0;
   w->busy = 0;
   take_run(w, stage, behind, stage->tensor_count, 2, 0);
-  for (int64_t b = 0; b < blocks; b++) take_run(w, stage, first_block, behind, 2, (double)b * stage->block_seconds);
+  const double block_seconds = (w->other ? stage->next : stage->first).end.block;
+  for (int64_t b = 0; b < blocks; b++) take_run(w, stage, first_block, behind, 2, (double)b * block_seconds);
   const int tied = first_block > 0 && stage->tensor[0].tied; /* visited apart */
   take_run(w, stage, tied, first_block, (double)blocks, 0);
   w->held_before = w->held;
@@ -209,10 +211,10 @@ static double gather_seconds(const struct walk *w, int64_t unit, int64_t first_d
 }
 
 void sl_fast_reduce(struct sl_fast_reduction *out, const struct sl_fast_setting *s, const struct sl_fast_stage *stage,
-                    int64_t blocks, double pace, int64_t numel, int64_t first_device) {
+                    int64_t blocks, bool only, int64_t numel, int64_t first_device) {
   enum { START_ALIGNMENT = 2 };
   const int64_t multiple = (int64_t)START_ALIGNMENT * s->dp;
-  struct walk w = {.s = s, .pace = pace, .travels = s->dp > 1, .serial = !s->strategy.overlap && !s->pipeline};
+  struct walk w = {.s = s, .other = !only, .travels = s->dp > 1, .serial = !s->strategy.overlap && !s->pipeline};
   *out = (struct sl_fast_reduction){0};
   w.sharded = s->strategy.shard_optimizer;
   w.whole = s->strategy.whole_later_stages && stage->place > SL_FAST_FIRST;

@@ -17,10 +17,9 @@ struct sl_fast_reduction {
   int buckets;
 };
 
-/* `pace`: seconds of the backward, against those by which the stage's gradients are timed. `numel`: parameters of the rank.
+/* `only`: the last backward of the step is its first. `numel`: parameters of the rank.
  * `first_device`: its first data-parallel group's. */
 void sl_fast_reduce(struct sl_fast_reduction *out, const struct sl_fast_setting *setting,
-                    const struct sl_fast_stage *stage, int64_t blocks, double pace, int64_t numel,
-                    int64_t first_device);
+                    const struct sl_fast_stage *stage, int64_t blocks, bool only, int64_t numel, int64_t first_device);
 
 #endif

@@ -100,9 +100,8 @@ static enum sl_status read_action(const struct sl_fast_player *player, const str
 }
 
 /* The tensors of a rank's first stage of two blocks or more: those of the ends, and of the topmost block. */
-static enum sl_status read_tensors(const struct small *s, const struct sl_fast_writes *writes,
-                                   struct sl_fast_stage *out) {
-  const struct sl_pp_rank *pp_rank = writes->pp_rank;
+static enum sl_status read_tensors(const struct small *s, const struct sl_fast_writes w[2], struct sl_fast_stage *out) {
+  const struct sl_pp_rank *pp_rank = w->pp_rank;
   const int last = s->plan.stages[pp_rank->stages[0]].first_layer + s->plan.stages[pp_rank->stages[0]].layer_count - 1;
   for (int i = 0; i < pp_rank->tensor_count; i++) {
     const struct sl_placed *t = &pp_rank->tensors[i];
@@ -115,8 +114,9 @@ static enum sl_status read_tensors(const struct small *s, const struct sl_fast_w
                                                                .where = layer < 0 ? -1 : layer > last,
                                                                .partial = t->partial,
                                                                .tied = t->tied,
-                                                               .begins = {writes->begins[i], 0},
-                                                               .ready = {writes->ends[i], 0}};
+                                                               .replicated = t->replicated,
+                                                               .begins = {{w[0].begins[i], 0}, {w[1].begins[i], 0}},
+                                                               .ready = {{w[0].ends[i], 0}, {w[1].ends[i], 0}}};
   }
   return SL_OK;
 }
@@ -253,16 +253,21 @@ static enum sl_status read_times(const struct small *s, const struct sl_class *c
   enum sl_status status;
   const struct sl_program *p = player->program;
   const size_t tensors = (size_t)s->plan.pp_ranks[c->pp_rank].tensor_count;
-  struct sl_fast_writes writes = {.rank_class = c, .pp_rank = &s->plan.pp_ranks[c->pp_rank]};
-  SL_GO(sl_calloc(&writes.begins, tensors, sizeof(double)));
-  SL_GO(sl_calloc(&writes.ends, tensors, sizeof(double)));
+  struct sl_fast_writes writes[2] = {{0}};
+  for (int i = 0; i < 2; i++) {
+    writes[i] = (struct sl_fast_writes){.rank_class = c, .pp_rank = &s->plan.pp_ranks[c->pp_rank]};
+    SL_GO(sl_calloc(&writes[i].begins, tensors, sizeof(double)));
+    SL_GO(sl_calloc(&writes[i].ends, tensors, sizeof(double)));
+  }
   SL_GO(read_action(player, bare, find(p, SL_ACTION_FORWARD, 0), NULL, &out->forward));
-  SL_GO(read_action(player, bare, find(p, SL_ACTION_BACKWARD, 0), NULL, &out->first));
-  SL_GO(read_action(player, bare, find(p, SL_ACTION_BACKWARD, 1), &writes, &out->next));
-  SL_GO(read_tensors(s, &writes, out));
+  SL_GO(read_action(player, bare, find(p, SL_ACTION_BACKWARD, 0), &writes[0], &out->first));
+  SL_GO(read_action(player, bare, find(p, SL_ACTION_BACKWARD, 1), &writes[1], &out->next));
+  SL_GO(read_tensors(s, writes, out));
 fail:
-  free(writes.begins);
-  free(writes.ends);
+  for (int i = 0; i < 2; i++) {
+    free(writes[i].begins);
+    free(writes[i].ends);
+  }
   return status;
 }
 
@@ -308,10 +313,11 @@ static void join_stages(struct sl_fast_stage *x, const struct sl_fast_stage *dee
   join_action(&x->forward, &deeper->forward);
   join_action(&x->first, &deeper->first);
   join_action(&x->next, &deeper->next);
-  x->block_seconds = x->next.end.block;
   for (int i = 0; i < x->tensor_count; i++) {
-    join(&x->tensor[i].begins, deeper->tensor[i].begins);
-    join(&x->tensor[i].ready, deeper->tensor[i].ready);
+    for (int k = 0; k < 2; k++) {
+      join(&x->tensor[i].begins[k], deeper->tensor[i].begins[k]);
+      join(&x->tensor[i].ready[k], deeper->tensor[i].ready[k]);
+    }
   }
   join(&x->norm.launches, deeper->norm.launches);
   join(&x->norm.bytes, deeper->norm.bytes);

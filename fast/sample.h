@@ -28,12 +28,12 @@ enum sl_fast_place { SL_FAST_WHOLE, SL_FAST_FIRST, SL_FAST_MIDDLE, SL_FAST_LAST,
 
 /* A tensor of a stage, in model order. */
 struct sl_fast_tensor {
-  int64_t numel;      /* on this rank */
-  int where;          /* -1 embedding, 0 block, 1 behind the blocks */
-  bool partial, tied; /* as in struct sl_placed */
+  int64_t numel;                  /* on this rank */
+  int where;                      /* -1 embedding, 0 block, 1 behind the blocks */
+  bool partial, tied, replicated; /* as in struct sl_placed */
   /* Seconds from the start of a backward to the op that completes its gradient, and to that op's end; of a block, of the
-   * topmost one. */
-  struct sl_fast_linear begins, ready;
+   * topmost one. In the backward of the first micro-batch, and in that of another. */
+  struct sl_fast_linear begins[2], ready[2];
 };
 
 enum { SL_FAST_TENSORS = 24 };
@@ -53,7 +53,6 @@ struct sl_fast_stage {
   struct sl_fast_action forward, first, next; /* backward of the first micro-batch of a step, and of others */
   struct sl_fast_tensor tensor[SL_FAST_TENSORS];
   int tensor_count;
-  double block_seconds;              /* of the backward whose ready times the tensors have */
   struct sl_fast_moved norm, update; /* of the step, by one of `members` */
   double control;                    /* seconds of the rest of the step on the device */
   /* Memory, bytes. What lives across steps is known from sizes; beyond it live: */

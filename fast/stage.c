@@ -2,6 +2,8 @@
 #include "fast/stage.h"
 
 #include "core/op/op.h"
+#include "core/op/work.h"
+#include "core/op/workspace.h"
 #include "core/program/program.h"
 #include "core/program/step_state.h"
 #include "cost/collective.h"
@@ -32,6 +34,46 @@ static int64_t numel_of(const struct sl_fast_stage *stage, int64_t blocks) {
 static struct sl_fast_timed timed(const struct sl_fast_action *a, double n) {
   return (struct sl_fast_timed){sl_fast_at(a->end, n), sl_fast_at(a->end_arrived, n), sl_fast_at(a->out, n),
                                 sl_fast_at(a->out_arrived, n)};
+}
+
+/* The squares of `count` elements, of which a member has at most its part (core/lower/update.c: square_stretch). */
+static enum sl_status add_stretch(const struct sl_fast_setting *s, int64_t count, int64_t part, double *sum) {
+  const enum sl_dtype type = s->config->grad_accum_dtype;
+  struct sl_op op = sl_op_plain(SL_OP_NORM, type, SL_PHASE_STEP);
+  double seconds;
+  op.flags = SL_OP_SHARE_RANGE;
+  op.dim[0] = op.dim[3] = part;
+  op.dim[2] = count;
+  op.slice_count = 3;
+  const struct sl_slice slices[] = {{.access = SL_READ, .bytes = part * sl_dtype_bytes(type)},
+                                    {.access = SL_READ_WRITE, .bytes = (int64_t)sizeof(struct sl_step_state)},
+                                    {.access = SL_WRITE, .bytes = sl_op_workspace(&op, 1)}};
+  const struct sl_work work = sl_work_of(&op, slices, 0);
+  SL_TRY(sl_cost_compute(s->rank, &work, &seconds));
+  *sum += seconds;
+  return SL_OK;
+}
+
+/* The norm of a partition whose elements are not all counted equally often: of each stretch of those that are. */
+static enum sl_status stretches_seconds(const struct sl_fast_setting *s, const struct sl_fast_stage *stage,
+                                        int64_t blocks, int64_t part, double *sum) {
+  int64_t open = 0;
+  bool replicated = false;
+  *sum = 0;
+  for (int64_t b = -1; b <= blocks; b++) {
+    const int where = b < 0 ? -1 : b == blocks ? 1 : 0;
+    for (int i = 0; i < stage->tensor_count; i++) {
+      const struct sl_fast_tensor *t = &stage->tensor[i];
+      if (t->where != where) continue;
+      if (open > 0 && t->replicated != replicated) {
+        SL_TRY(add_stretch(s, open, part, sum));
+        open = 0;
+      }
+      replicated = t->replicated;
+      open += t->numel;
+    }
+  }
+  return add_stretch(s, open, part, sum);
 }
 
 /* The most in `part` and the parts behind it. */
@@ -69,13 +111,14 @@ enum sl_status sl_fast_stage_price(struct sl_fast_stage_cost *out, const struct 
       sharded ? (double)(round_up(out->numel, (int64_t)START_ALIGNMENT * members) / members) : (double)out->numel;
   const double share = (double)out->part / sampled;
   out->norm = moved_seconds(rank, &stage->norm, n, share);
+  if (sharded && setting->tp > 1) SL_TRY(stretches_seconds(setting, stage, blocks, out->part, &out->norm));
   out->update = moved_seconds(rank, &stage->update, n, share);
   for (int i = 0; i < stage->tensor_count; i++)
     out->tied_bytes += stage->tensor[i].tied ? (double)stage->tensor[i].numel * share_of(setting) : 0;
   for (int only = 0; only < 2; only++) {
     struct sl_fast_reduction r;
     const struct sl_fast_timed own = only ? out->first : out->next;
-    sl_fast_reduce(&r, setting, stage, blocks, own.end / out->next.end, out->numel, first_device);
+    sl_fast_reduce(&r, setting, stage, blocks, only, out->numel, first_device);
     out->last[only] = (struct sl_fast_timed){own.end + r.held, own.end_arrived + r.held, own.out + r.held_before,
                                              own.out_arrived + r.held_before};
     out->tail[only] = (r.over > own.end + r.held ? r.over - own.end - r.held : 0) + r.after;

@@ -15,6 +15,8 @@
 #define BF16 "\"bf16\": {\"enabled\": true}, "
 #define ADAMW "\"optimizer\": {\"type\": \"AdamW\", \"params\": {\"lr\": 1e-3}}, "
 
+enum { MOST_DRAWN = 100 };
+
 struct family {
   const char *name, *model, *config;
   int count, most_tp, most_pp, most_dp, zero_stage;
@@ -23,45 +25,45 @@ struct family {
 };
 
 static const struct family families[] = {
-    {"one rank, fp32", "gpt2", "{" ADAMW "\"shardlab\": {\"seq_len\": 257}}", 20, 1, 1, 1, 0, 1e-9, 0.01, false},
+    {"one rank, fp32", "gpt2", "{" ADAMW "\"shardlab\": {\"seq_len\": 257}}", 80, 1, 1, 1, 0, 1e-9, 0.01, false},
     {"one rank, bf16, flash", "llama3-8b", "{" BF16 ADAMW "\"shardlab\": {\"seq_len\": 512, \"attention\": \"flash\"}}",
-     8, 1, 1, 1, 0, 1e-9, 0.01, false},
-    {"tensor parallel", "gpt2", "{" BF16 ADAMW "\"shardlab\": {\"seq_len\": 256}}", 20, 4, 1, 1, 0, 1e-6, 0.01, false},
+     32, 1, 1, 1, 0, 1e-9, 0.01, false},
+    {"tensor parallel", "gpt2", "{" BF16 ADAMW "\"shardlab\": {\"seq_len\": 256}}", 80, 4, 1, 1, 0, 1e-6, 0.01, false},
     {"kernels of Megatron-LM", "llama3-8b",
-     "{" BF16 ADAMW "\"shardlab\": {\"seq_len\": 256, \"kernels\": \"megatron-unfused\"}}", 10, 8, 8, 1, 0, 0.01, 0.01,
+     "{" BF16 ADAMW "\"shardlab\": {\"seq_len\": 256, \"kernels\": \"megatron-unfused\"}}", 40, 8, 8, 1, 0, 0.01, 0.01,
      false},
     {"data parallel, serial", "gpt2",
      "{" BF16 ADAMW "\"zero_optimization\": {\"overlap_comm\": false, \"reduce_bucket_size\": 3e6},"
      " \"shardlab\": {\"seq_len\": 129}}",
-     20, 1, 1, 64, 0, 1e-6, 0.01, false},
+     80, 1, 1, 64, 0, 1e-6, 0.01, false},
     {"data parallel, beside backward", "gpt2",
      "{" BF16 ADAMW "\"zero_optimization\": {\"overlap_comm\": true, \"reduce_bucket_size\": 7e6},"
      " \"shardlab\": {\"seq_len\": 512}}",
-     20, 4, 1, 64, 0, 0.01, 0.01, false},
-    {"DDP", "gpt2", "{" ADAMW "\"shardlab\": {\"seq_len\": 512, \"preset\": \"ddp\"}}", 12, 1, 1, 32, 0, 1e-4, 0.01,
+     80, 4, 1, 64, 0, 0.01, 0.01, false},
+    {"DDP", "gpt2", "{" ADAMW "\"shardlab\": {\"seq_len\": 512, \"preset\": \"ddp\"}}", 48, 1, 1, 32, 0, 1e-4, 0.01,
      false},
     {"ZeRO 1, serial", "gpt2",
      "{" BF16 ADAMW "\"zero_optimization\": {\"stage\": 1, \"overlap_comm\": false, \"reduce_bucket_size\": 5e6,"
      " \"allgather_bucket_size\": 9e6}, \"shardlab\": {\"seq_len\": 512}}",
-     20, 1, 1, 64, 1, 1e-6, 0.01, false},
+     80, 1, 1, 64, 1, 1e-6, 0.01, false},
     {"ZeRO 1, beside backward", "gpt2",
      "{" BF16 ADAMW "\"zero_optimization\": {\"stage\": 1, \"overlap_comm\": true, \"reduce_bucket_size\": 5e6},"
      " \"shardlab\": {\"seq_len\": 1024}}",
-     20, 1, 1, 64, 1, 0.01, 0.01, false},
-    {"pipelines", "llama3-8b", "{" BF16 ADAMW "\"shardlab\": {\"seq_len\": 512}}", 24, 8, 8, 1, 0, 0.01, 0.01, false},
-    {"uneven stages", "llama3-8b", "{" BF16 ADAMW "\"shardlab\": {\"seq_len\": 512}}", 24, 2, 8, 1, 0, 0.001, 0.01,
+     80, 1, 1, 64, 1, 0.01, 0.01, false},
+    {"pipelines", "llama3-8b", "{" BF16 ADAMW "\"shardlab\": {\"seq_len\": 512}}", 96, 8, 8, 1, 0, 0.01, 0.01, false},
+    {"uneven stages", "llama3-8b", "{" BF16 ADAMW "\"shardlab\": {\"seq_len\": 512}}", 96, 2, 8, 1, 0, 0.001, 0.01,
      true},
-    {"pipelines with a tied embedding", "gpt2-xl", "{" BF16 ADAMW "\"shardlab\": {\"seq_len\": 1024}}", 16, 1, 8, 4, 0,
+    {"pipelines with a tied embedding", "gpt2-xl", "{" BF16 ADAMW "\"shardlab\": {\"seq_len\": 1024}}", 64, 1, 8, 4, 0,
      0.01, 0.01, false},
     {"Megatron-LM, three dimensions", "llama3-8b",
-     "{" BF16 ADAMW "\"shardlab\": {\"seq_len\": 512, \"preset\": \"megatron-lm\"}}", 16, 4, 4, 8, 0, 0.01, 0.01,
+     "{" BF16 ADAMW "\"shardlab\": {\"seq_len\": 512, \"preset\": \"megatron-lm\"}}", 64, 4, 4, 8, 0, 0.01, 0.01,
      false},
     {"three dimensions", "llama3-8b",
-     "{" BF16 ADAMW "\"zero_optimization\": {\"overlap_comm\": true}, \"shardlab\": {\"seq_len\": 512}}", 16, 4, 4, 8,
+     "{" BF16 ADAMW "\"zero_optimization\": {\"overlap_comm\": true}, \"shardlab\": {\"seq_len\": 512}}", 64, 4, 4, 8,
      0, 0.01, 0.01, false},
     {"three dimensions, ZeRO 1", "llama3-8b",
      "{" BF16 ADAMW "\"zero_optimization\": {\"stage\": 1, \"overlap_comm\": true}, \"shardlab\": {\"seq_len\": 512}}",
-     16, 4, 4, 8, 1, 0.01, 0.01, false},
+     64, 4, 4, 8, 1, 0.01, 0.01, false},
 };
 
 static int power_of_two(uint64_t *state, int most) {
@@ -105,7 +107,7 @@ static void say(const char *what, double *values, int count) {
 static void family_agrees(void **state) {
   const struct family *f = *state;
   struct against a;
-  double time[64], live[64], arena[64];
+  double time[MOST_DRAWN], live[MOST_DRAWN], arena[MOST_DRAWN];
   int n = 0;
   int64_t stage_layers[16];
   uint64_t random = 20260;
