@@ -49,7 +49,7 @@ struct walk {
   int64_t unit, part;                   /* elements of the flat space; a member's of what is not tied */
   int64_t tied;          /* elements of a tied embedding, which stands first and is a partition of its own */
   int64_t flat, padding; /* where the walk is; elements behind the next tensor */
-  int64_t before_last;   /* elements in all buckets but the last */
+  int64_t closed_before; /* elements in buckets that are complete before the lowest block */
   int buckets, opened;   /* in all, and of those that fill one after the other */
   bool other;            /* than the first micro-batch's backward */
   bool serial, travels, recast, sharded;
@@ -177,11 +177,13 @@ static void walk_tensors(struct walk *w, const struct sl_fast_stage *stage, int6
   w->busy = 0;
   take_run(w, stage, behind, stage->tensor_count, 2, 0);
   const double block_seconds = (w->other ? stage->next : stage->first).end.block;
-  for (int64_t b = 0; b < blocks; b++) take_run(w, stage, first_block, behind, 2, (double)b * block_seconds);
+  for (int64_t b = 0; b < blocks; b++) {
+    if (b == blocks - 1) w->closed_before = w->unit - w->hi;
+    take_run(w, stage, first_block, behind, 2, (double)b * block_seconds);
+  }
   const int tied = first_block > 0 && stage->tensor[0].tied; /* visited apart */
   take_run(w, stage, tied, first_block, (double)blocks, 0);
   w->held_before = w->held;
-  w->before_last = w->unit - w->count;
   if (tied && !early) {
     close_both(w, &stage->tensor[0], (double)blocks);
     return;
@@ -235,7 +237,7 @@ void sl_fast_reduce(struct sl_fast_reduction *out, const struct sl_fast_setting 
   if (w.travels && w.recast) out->after = w.buckets * w.copy_launch + (double)numel * w.copy_per_element;
   if (w.travels && w.recast) {
     const double element = (double)sl_dtype_bytes(s->config->communication_data_type);
-    out->wire_before = element * (double)w.before_last;
+    out->wire_before = element * (double)w.closed_before;
     out->wire_all = element * (double)w.unit;
   }
   if (w.sharded) out->gather = gather_seconds(&w, w.unit - w.tied, first_device);

@@ -12,7 +12,7 @@ struct sl_fast_reduction {
   double over;        /* from the start of the last backward to the end of the last reduction */
   double after;       /* work on reduced gradients between that and the step */
   double gather;      /* of updated parameters */
-  /* Bytes of copies of gradients in the type of the wire: before the last bucket, and with it. */
+  /* Bytes of copies of gradients in the type of the wire: before the lowest block, and at the end. */
   double wire_before, wire_all;
   int buckets;
 };

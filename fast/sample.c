@@ -13,7 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEPTHS = 2, LEAST_BLOCKS = 2, MICRO_BATCHES = 6, PIPELINE = 3 };
+/* Three blocks at least: the topmost is played before there are gradients, the lowest is the bottom, and one is neither. */
+enum { DEPTHS = 2, LEAST_BLOCKS = 3, MICRO_BATCHES = 6, PIPELINE = 3 };
 
 /* One small plan and what was built of it. */
 struct small {

@@ -131,7 +131,6 @@ enum sl_status sl_fast_stage_price(struct sl_fast_stage_cost *out, const struct 
   out->work_first = most_of(stage, SL_FAST_EARLY, SL_FAST_FORWARD, n) - held;
   out->work_backward = most_of(stage, SL_FAST_LATE, SL_FAST_TOP, n) - held;
   out->work = most_of(stage, SL_FAST_LATE, SL_FAST_FORWARD, n) - held;
-  if (out->work < out->work_first) out->work = out->work_first;
   const int64_t whole = sharded ? out->part * setting->dp : out->numel;
   out->persistent = aligned((int64_t)sizeof(struct sl_step_state)) +
                     aligned(whole * sl_dtype_bytes(setting->config->param_dtype)) +
