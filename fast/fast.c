@@ -167,7 +167,7 @@ static enum sl_status price_stage(struct sl_fast *f, const struct sl_fast_choice
                                     .pipeline = choice->pp > 1};
   configure(f, choice, &config);
   SL_TRY(sl_strategy_choose(&setting.strategy, &config, key->dp));
-  SL_TRY(sl_fast_refuse_strategy(&setting.strategy, &config, f->model->tied_head && choice->pp > 1));
+  SL_TRY(sl_fast_refuse_strategy(&setting.strategy, &config));
   return sl_fast_stage_price(cost, &setting, &b->sample.stage[key->place], b->sample.members, key->blocks, 0);
 }
 

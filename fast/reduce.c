@@ -135,14 +135,13 @@ static void take_run(struct walk *w, const struct sl_fast_stage *stage, int firs
 }
 
 /* The head's use of a tied embedding, whose gradient is there before the blocks' though it stands in front of them. */
-static int take_early(struct walk *w, const struct sl_fast_stage *stage, int first_block, int64_t numel) {
-  if (first_block != 1 || !stage->tensor[0].tied || stage->tensor[0].ready[w->other].block > 0) return 0;
-  w->flat = stage->tensor[0].numel;
-  w->hi = w->tied > 0 ? w->tied : w->flat;
-  take_run(w, stage, 0, 1, 2, 0);
+static bool take_early(struct walk *w, const struct sl_fast_stage *stage, int first_block) {
+  const struct sl_fast_tensor *t = &stage->tensor[0];
+  if (first_block != 1 || !t->tied || t->ready[w->other].block > 0) return false;
+  w->count = w->hi = w->tied;
+  w->ready = t->ready[w->other].ends;
   close_bucket(w, 0);
-  w->flat = numel;
-  return 1;
+  return true;
 }
 
 /* The last two buckets of a stage that looks a tied embedding up: what is open, and the embedding, which goes first where one op
@@ -155,8 +154,7 @@ static void close_both(struct walk *w, const struct sl_fast_tensor *tied, double
     close_bucket(w, lo);
     w->held_before = w->held;
   }
-  w->hi = w->tied > 0 ? w->tied : tied->numel;
-  w->count = tied->numel;
+  w->count = w->hi = w->tied;
   w->partial = 0;
   w->ready = ready;
   close_bucket(w, 0);
@@ -165,13 +163,12 @@ static void close_both(struct walk *w, const struct sl_fast_tensor *tied, double
   close_bucket(w, lo);
 }
 
-static void walk_tensors(struct walk *w, const struct sl_fast_stage *stage, int64_t blocks, int64_t numel) {
+static void walk_tensors(struct walk *w, const struct sl_fast_stage *stage, int64_t blocks) {
   int first_block = 0, behind;
   while (first_block < stage->tensor_count && stage->tensor[first_block].where < 0) first_block++;
   for (behind = first_block; behind < stage->tensor_count && stage->tensor[behind].where == 0;) behind++;
-  const int early = take_early(w, stage, first_block, numel);
-  w->flat = numel;
-  w->padding = w->unit - numel;
+  const bool early = take_early(w, stage, first_block);
+  w->flat = w->unit - w->padding;
   w->hi = w->unit;
   w->opened = 0;
   w->busy = 0;
@@ -188,7 +185,7 @@ static void walk_tensors(struct walk *w, const struct sl_fast_stage *stage, int6
     close_both(w, &stage->tensor[0], (double)blocks);
     return;
   }
-  if (w->count > 0) close_bucket(w, early ? w->tied > 0 ? w->tied : stage->tensor[0].numel : 0);
+  if (w->count > 0) close_bucket(w, early ? w->tied : 0);
 }
 
 /* A copy between the types of accumulation and of the wire. */
@@ -220,16 +217,21 @@ void sl_fast_reduce(struct sl_fast_reduction *out, const struct sl_fast_setting 
   *out = (struct sl_fast_reduction){0};
   w.sharded = s->strategy.shard_optimizer;
   w.whole = s->strategy.whole_later_stages && stage->place > SL_FAST_FIRST;
-  w.unit = w.sharded ? (numel + multiple - 1) / multiple * multiple : numel;
   for (int i = 0; i < stage->tensor_count; i++) w.tied += stage->tensor[i].tied ? stage->tensor[i].numel : 0;
-  if (w.sharded) w.tied = (w.tied + multiple - 1) / multiple * multiple;
+  const int64_t rest = numel - w.tied;
+  w.unit = numel;
+  if (w.sharded) {
+    w.tied = (w.tied + multiple - 1) / multiple * multiple;
+    w.unit = w.tied + (rest + multiple - 1) / multiple * multiple;
+  }
+  w.padding = w.unit - w.tied - rest;
   w.part = (w.unit - w.tied) / s->dp;
   w.recast = s->config->grad_accum_dtype != s->config->communication_data_type;
   w.reduce = open_call(s, w.sharded ? SL_OP_REDUCE_SCATTER : SL_OP_ALL_REDUCE, s->config->communication_data_type,
                        first_device, s->tp, s->dp);
   w.sum = open_call(s, SL_OP_ALL_REDUCE, s->config->grad_accum_dtype, first_device, 1, s->tp);
   price_copy(&w);
-  walk_tensors(&w, stage, blocks, numel);
+  walk_tensors(&w, stage, blocks);
   out->held = w.held;
   out->held_before = w.held_before;
   out->over = later(w.dp_lane, w.tp_lane);

@@ -66,13 +66,12 @@ enum sl_status sl_fast_refuse_choice(const struct sl_model *model, const struct 
   return SL_OK;
 }
 
-enum sl_status sl_fast_refuse_strategy(const struct sl_strategy *s, const struct sl_config *config, bool ties) {
+enum sl_status sl_fast_refuse_strategy(const struct sl_strategy *s, const struct sl_config *config) {
   if (s->shard_grads || s->shard_params) return no("sharded gradients or parameters");
   if (s->units != SL_UNITS_WHOLE && s->units != SL_UNITS_FLAT) return no("units of layers, owners or buckets");
   if (s->offload_optimizer || s->offload_params) return no("offload");
   if (s->shard_size > 0 || s->secondary_size > 0) return no("groups that shard among themselves");
   if (s->shard_optimizer && config->grad_accum_dtype != config->communication_data_type)
     return no("a partitioned optimizer whose gradients travel in another type than they are summed in");
-  if (s->shard_optimizer && ties) return no("a partitioned optimizer of an embedding that two pipeline ranks hold");
   return SL_OK;
 }

@@ -9,8 +9,7 @@ enum sl_status sl_fast_refuse_inputs(const struct sl_model *model, const struct 
                                      const struct sl_cluster *cluster);
 enum sl_status sl_fast_refuse_choice(const struct sl_model *model, const struct sl_cluster *cluster,
                                      const struct sl_fast_choice *choice);
-/* `ties`: an embedding stands on two pipeline ranks. */
-enum sl_status sl_fast_refuse_strategy(const struct sl_strategy *strategy, const struct sl_config *config, bool ties);
+enum sl_status sl_fast_refuse_strategy(const struct sl_strategy *strategy, const struct sl_config *config);
 /* Bytes that all ranks sum once a step. */
 double sl_fast_agreed_bytes(void);
 

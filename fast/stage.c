@@ -36,6 +36,20 @@ static struct sl_fast_timed timed(const struct sl_fast_action *a, double n) {
                                 sl_fast_at(a->out_arrived, n)};
 }
 
+/* What a member has of a stage's elements: of a tied embedding, which is a partition of its own, and of the rest. */
+struct parts {
+  int64_t tied, rest;
+};
+
+static struct parts parts_of(const struct sl_fast_stage *stage, int64_t numel, bool sharded, int members) {
+  enum { START_ALIGNMENT = 2 };
+  int64_t tied = 0;
+  for (int i = 0; i < stage->tensor_count; i++) tied += stage->tensor[i].tied ? stage->tensor[i].numel : 0;
+  if (!sharded) return (struct parts){tied, numel - tied};
+  const int64_t multiple = (int64_t)START_ALIGNMENT * members;
+  return (struct parts){round_up(tied, multiple) / members, round_up(numel - tied, multiple) / members};
+}
+
 /* The squares of `count` elements, of which a member has at most its part (core/lower/update.c: square_stretch). */
 static enum sl_status add_stretch(const struct sl_fast_setting *s, int64_t count, int64_t part, double *sum) {
   const enum sl_dtype type = s->config->grad_accum_dtype;
@@ -56,24 +70,24 @@ static enum sl_status add_stretch(const struct sl_fast_setting *s, int64_t count
 
 /* The norm of a partition whose elements are not all counted equally often: of each stretch of those that are. */
 static enum sl_status stretches_seconds(const struct sl_fast_setting *s, const struct sl_fast_stage *stage,
-                                        int64_t blocks, int64_t part, double *sum) {
+                                        int64_t blocks, struct parts parts, double *sum) {
   int64_t open = 0;
-  bool replicated = false;
+  bool replicated = false, tied = false;
   *sum = 0;
   for (int64_t b = -1; b <= blocks; b++) {
     const int where = b < 0 ? -1 : b == blocks ? 1 : 0;
     for (int i = 0; i < stage->tensor_count; i++) {
       const struct sl_fast_tensor *t = &stage->tensor[i];
       if (t->where != where) continue;
-      if (open > 0 && t->replicated != replicated) {
-        SL_TRY(add_stretch(s, open, part, sum));
+      if (open > 0 && (t->replicated != replicated || t->tied != tied)) {
+        SL_TRY(add_stretch(s, open, tied ? parts.tied : parts.rest, sum));
         open = 0;
       }
-      replicated = t->replicated;
+      replicated = t->replicated, tied = t->tied;
       open += t->numel;
     }
   }
-  return add_stretch(s, open, part, sum);
+  return add_stretch(s, open, parts.rest, sum);
 }
 
 /* The most in `part` and the parts behind it. */
@@ -84,11 +98,6 @@ static double most_of(const struct sl_fast_stage *stage, enum sl_fast_time time,
     if (x > most) most = x;
   }
   return most;
-}
-
-/* Bytes of an element of gradients as the optimizer reads them, over the members that split them. */
-static double share_of(const struct sl_fast_setting *s) {
-  return (double)sl_dtype_bytes(s->config->grad_accum_dtype) / (s->strategy.shard_optimizer ? s->dp : 1);
 }
 
 enum sl_status sl_fast_stage_price(struct sl_fast_stage_cost *out, const struct sl_fast_setting *setting,
@@ -104,17 +113,16 @@ enum sl_status sl_fast_stage_price(struct sl_fast_stage_cost *out, const struct 
                                      .bare_first = sl_fast_at(stage->first.bare, n),
                                      .bare_next = sl_fast_at(stage->next.bare, n),
                                      .control = stage->control};
-  enum { START_ALIGNMENT = 2 };
   out->numel = numel_of(stage, blocks);
-  out->part = sharded ? round_up(out->numel, (int64_t)START_ALIGNMENT * setting->dp) / setting->dp : out->numel;
-  const double sampled =
-      sharded ? (double)(round_up(out->numel, (int64_t)START_ALIGNMENT * members) / members) : (double)out->numel;
-  const double share = (double)out->part / sampled;
+  const struct parts parts = parts_of(stage, out->numel, sharded, setting->dp);
+  const struct parts sampled = parts_of(stage, out->numel, sharded, members);
+  out->part = parts.tied + parts.rest;
+  const double share = (double)out->part / (double)(sampled.tied + sampled.rest);
   out->norm = moved_seconds(rank, &stage->norm, n, share);
-  if (sharded && setting->tp > 1) SL_TRY(stretches_seconds(setting, stage, blocks, out->part, &out->norm));
+  if (sharded && (setting->tp > 1 || parts.tied > 0))
+    SL_TRY(stretches_seconds(setting, stage, blocks, parts, &out->norm));
   out->update = moved_seconds(rank, &stage->update, n, share);
-  for (int i = 0; i < stage->tensor_count; i++)
-    out->tied_bytes += stage->tensor[i].tied ? (double)stage->tensor[i].numel * share_of(setting) : 0;
+  out->tied_bytes = (double)(parts.tied * sl_dtype_bytes(setting->config->grad_accum_dtype));
   for (int only = 0; only < 2; only++) {
     struct sl_fast_reduction r;
     const struct sl_fast_timed own = only ? out->first : out->next;

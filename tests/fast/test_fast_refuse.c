@@ -75,9 +75,6 @@ static void choices_are_named(void **state) {
       {"{}",
        "stage 1 has 0",
        {.world = 2, .tp = 1, .pp = 2, .micro_batch = 1, .n_micro = 1, .stage_layers = without_any}},
-      {"{\"zero_optimization\": {\"stage\": 1}}",
-       "embedding",
-       {.world = 8, .tp = 1, .pp = 2, .micro_batch = 1, .n_micro = 2, .zero_stage = 1}},
   };
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
