@@ -411,7 +411,7 @@ static enum sl_status run_job(struct sl_calibration *c, bool communication, int 
                       : sl_calibration_bench_job(&job, &plan, c->grid, c->quick, c->tf32));
   c->text = NULL;
   SL_GO(sl_calibration_run(c, &job, 2, "program", true, NULL));
-fail:
+done:
   c->text = text;
   sl_job_free(&job);
   sl_plan_free(&plan);

@@ -261,7 +261,7 @@ enum sl_status sl_sim_tables(struct sl_sim *sim) {
   for (int i = 0; i < sim->count; i++) SL_GO(fill_rank(sim, i, group_of));
   SL_GO(sl_calloc(&sim->spill, (size_t)sim->count + 2, sizeof *sim->spill));
   SL_GO(sl_queue_alloc(&sim->queue, sl_sim_group_source(sim, sim->group_count)));
-fail:
+done:
   free(group_of);
   return status;
 }

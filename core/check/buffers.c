@@ -215,7 +215,7 @@ static enum sl_status check_program(struct checker *k, const struct sl_program *
     return sl_fail(SL_ERR_CHECK, "rank %d: the program does not end with a join of every lane  <-- ERROR HERE",
                    k->rank);
   }
-fail:
+done:
   return status;
 }
 
@@ -231,7 +231,7 @@ enum sl_status sl_check_memory(const struct sl_job *job, int rank) {
   SL_GO(check_program(&k, &c->programs[SL_PROGRAM_STEP]));
   SL_GO(check_program(&k, &c->programs[SL_PROGRAM_STEP])); /* again: from the state that a step leaves */
   SL_GO(check_program(&k, &c->programs[SL_PROGRAM_SAVE]));
-fail:
+done:
   for (int lane = 0; lane < SL_LANE_COUNT; lane++) free(k.clocks[lane]);
   free(k.shadow.cells);
   return status;

@@ -189,7 +189,7 @@ static enum sl_status meet(const struct sl_job *job, enum sl_program_kind kind, 
     SL_GO(sweep(&m, &moved));
   }
   SL_GO(stuck(&m));
-fail:
+done:
   for (int i = 0; i < world; i++) close_rank(&m.ranks[i]);
   free(m.ranks);
   return status;

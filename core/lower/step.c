@@ -173,7 +173,7 @@ enum sl_status sl_lower_step(struct sl_lowering *l) {
     const struct sl_action *a = &s->actions[rank][w.at];
     if (a->kind != SL_ACTION_IDLE) SL_GO(visit(&w, a));
   }
-fail:
+done:
   free(w.segments);
   return status;
 }

@@ -225,7 +225,7 @@ enum sl_status sl_op_costs_read(struct sl_op_costs *costs, const struct sl_json 
     SL_GO(read_entry(&in, &cost));
     SL_GO(sl_op_costs_add(costs, &cost));
   }
-fail:
+done:
   if (status != SL_OK) sl_op_costs_free(costs);
   return status;
 }

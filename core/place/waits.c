@@ -258,7 +258,7 @@ enum sl_status sl_waits_derive(const struct sl_plan *plan, const struct sl_class
     const struct sl_instance n = p->instances[i];
     for (int32_t o = 0; o < n.op_count; o++) SL_GO(link_op(&k, (uint32_t)(n.first_op + o), i));
   }
-fail:
+done:
   for (size_t i = 0; k.histories != NULL && i < slots; i++) free(k.histories[i].spans);
   for (int lane = 0; lane < SL_LANE_COUNT; lane++) free(k.lane_issue[lane]);
   free(k.histories);

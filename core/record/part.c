@@ -133,7 +133,7 @@ enum sl_status sl_record_part(const struct sl_run *run, const struct sl_timeline
     double compute, bubble;
     json_t *rank = rank_json(run, local);
     json_array_append_new(ranks, rank);
-    SL_GO(sl_timeline_bubble(timeline, local, &compute, &bubble));
+    SL_GO_FAIL(sl_timeline_bubble(timeline, local, &compute, &bubble));
     set_real(rank, "compute_s", compute);
     if (run->job->plan->pp > 1) set_real(rank, "bubble_s", bubble);
   }
@@ -172,7 +172,7 @@ enum sl_status sl_record_gather(const struct sl_run *run, json_t *mine, json_t *
     if (part == NULL) SL_GO(sl_fail(SL_ERR_PEER, "process %d sent a broken part of the run record", i));
     json_array_append_new(*all, part);
   }
-fail:
+done:
   if (status != SL_OK) {
     json_decref(*all);
     *all = NULL;

@@ -137,7 +137,7 @@ enum sl_status sl_timeline_breakdown(const struct sl_timeline *timeline, int loc
   out->idle_s = out->step_s - total(&other);
   select_spans(&other, rank, PICK_OWN, 0);
   out->bubble_s = out->step_s - total(&other);
-fail:
+done:
   free(compute.at);
   free(other.at);
   return status;
