@@ -76,7 +76,7 @@ static enum sl_status fit_entry(struct sl_fit *fit, int entry) {
     if (belongs(p, cost))
       fit->rows[fit->count++] = (struct sl_fit_row){p, entry, sl_op_cost_seconds(cost, &g.works[k++])};
   }
-fail:
+done:
   sl_fit_group_free(&g);
   return status;
 }
@@ -207,7 +207,7 @@ enum sl_status sl_fit_points(struct sl_fit *fit, const struct sl_points *points)
   SL_GO(sl_fit_hold_out(fit, points));
   name_scale(fit);
   sl_fit_formulas(fit);
-fail:
+done:
   sl_json_free(&doc);
   if (status != SL_OK) sl_fit_free(fit);
   return status;
@@ -232,7 +232,7 @@ enum sl_status sl_fit_check(const json_t *profile, const char *name) {
   SL_GO(sl_calloc(&cluster, 1, sizeof *cluster)); /* large for a stack */
   SL_GO(sl_cluster_from_json(cluster, &doc));
   sl_cluster_free(cluster);
-fail:
+done:
   free(cluster);
   sl_json_free(&doc);
   return status;

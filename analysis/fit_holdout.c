@@ -60,11 +60,11 @@ static enum sl_status hold_out(const struct sl_fit *fit, int e, const char *name
   SL_GO(sl_fit_gather(&rest, fit, &cost, name, false));
   SL_GO(sl_fit_gather(&out, fit, &cost, name, true));
   for (size_t i = 0; i < out.n; i++) *measured += out.count[i] * out.seconds[i];
-  if (out.n == 0 || rest.n < LEAST_POINTS) goto fail;
+  if (out.n == 0 || rest.n < LEAST_POINTS) goto done;
   SL_GO(sl_fit_entry(&cost, rest.works, rest.seconds, rest.spread, rest.n));
   *predicted = 0;
   for (size_t i = 0; i < out.n; i++) *predicted += out.count[i] * sl_op_cost_seconds(&cost, &out.works[i]);
-fail:
+done:
   sl_fit_group_free(&rest);
   sl_fit_group_free(&out);
   return status;
@@ -177,7 +177,7 @@ static enum sl_status set_scale(struct sl_fit *fit, const struct sl_points *poin
   fit->profile.device.error_scale = 1;
   fit->scale_stderr = 0;
   if (n >= LEAST_MODELS) fit->profile.device.error_scale = most_likely_scale(misses, n, &fit->scale_stderr);
-fail:
+done:
   free(misses);
   free(work);
   return status;
@@ -193,7 +193,7 @@ enum sl_status sl_fit_hold_out(struct sl_fit *fit, const struct sl_points *point
       SL_GO(hold_out(fit, e, t.names[m], &t.measured[m * costs->count + e], &t.predicted[m * costs->count + e]));
   for (int e = 0; e < costs->count; e++) set_holdout(&costs->items[e], &t, e, costs->count);
   SL_GO(set_scale(fit, points, &t));
-fail:
+done:
   close_totals(&t);
   return status;
 }

@@ -101,7 +101,7 @@ enum sl_status sl_fit_noise(struct sl_fit *fit, const struct sl_points *points) 
   sl_fit_set(fit, "device.calibration_rounds", "the most that a model was measured in");
   fit_slope(fit, &noise);
   fit_level(fit, &noise);
-fail:
+done:
   free(noise.length);
   free(noise.deviation);
   free(noise.work);

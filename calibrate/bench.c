@@ -27,13 +27,8 @@ struct bench {
 /* --- building --- */
 
 static struct sl_op op_of(enum sl_op_kind kind) {
-  return (struct sl_op){.kind = kind,
-                        .lane = SL_LANE_COMPUTE,
-                        .group = SL_GROUP_NONE,
-                        .place_group = SL_GROUP_NONE,
-                        .dtype = SL_F32,
-                        .phase = SL_PHASE_FORWARD,
-                        .tensor = -1};
+  return (struct sl_op){
+      .kind = kind, .lane = SL_LANE_COMPUTE, .dtype = SL_F32, .phase = SL_PHASE_FORWARD, .tensor = -1};
 }
 
 /* A type without windows of its own, as tf32, uses those of fp32. */
@@ -416,7 +411,7 @@ static enum sl_status run_job(struct sl_calibration *c, bool communication, int 
                       : sl_calibration_bench_job(&job, &plan, c->grid, c->quick, c->tf32));
   c->text = NULL;
   SL_GO(sl_calibration_run(c, &job, 2, "program", true, NULL));
-fail:
+done:
   c->text = text;
   sl_job_free(&job);
   sl_plan_free(&plan);

@@ -66,7 +66,7 @@ static enum sl_status run_model(struct sl_calibration *c, const struct sl_calibr
   SL_GO(sl_calibration_model_open(&in, m, c->grid->cluster, c->ranks));
   SL_GO(sl_calibration_run(c, &in.job, 3, m->name, false, &step));
   SL_GO(sl_points_add_step(&c->points, &step));
-fail:
+done:
   sl_calibration_model_close(&in);
   return status;
 }

@@ -247,7 +247,7 @@ static enum sl_status run(const struct sl_options *given) {
   if (options.threads == 0) options.threads = setup.plan.threads;
   status = run_rank(&options, &setup, &place);
   if (!inside) status = sl_again_if_unknown(status, options.argv);
-fail:
+done:
   sl_setup_free(&setup);
   return status;
 }

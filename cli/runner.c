@@ -83,7 +83,7 @@ enum sl_status sl_runner_run(const struct sl_runner *runner, json_t **record) {
   SL_GO(sl_run_execute(&run));
   SL_GO(make_record(runner, &observer, record));
   SL_GO(sl_trace_close(&observer.trace, &run));
-fail:
+done:
   if (status != SL_OK) {
     json_decref(*record);
     *record = NULL;

@@ -78,9 +78,9 @@ enum sl_status sl_setup_inputs(struct sl_setup *setup, const struct sl_options *
     return sl_fail(SL_ERR_INPUT,
                    "--model: is missing; expected a preset ('shardlab show presets' lists them) or a config.json");
   enum sl_status status;
-  SL_GO(sl_model_load(&setup->model, options->model));
-  SL_GO(sl_setup_config(&setup->config, options));
-  SL_GO(sl_cluster_load(&setup->cluster, options->cluster));
+  SL_GO_FAIL(sl_model_load(&setup->model, options->model));
+  SL_GO_FAIL(sl_setup_config(&setup->config, options));
+  SL_GO_FAIL(sl_cluster_load(&setup->cluster, options->cluster));
   return SL_OK;
 fail:
   sl_setup_free(setup);

@@ -12,13 +12,13 @@ static bool shown(const struct sl_plan *plan, enum sl_group group) {
 static void print_ranks(const struct sl_plan *plan, FILE *out) {
   enum { LIMIT = 64 };
   fprintf(out, "%6s %4s %4s %4s %4s", "rank", "pp", "dp", "cp", "tp");
-  for (int g = 0; g < SL_GROUP_COUNT; g++)
+  for (int g = SL_GROUP_NONE + 1; g < SL_GROUP_COUNT; g++)
     if (shown(plan, g)) fprintf(out, "  %-16s", sl_group_name(g));
   fprintf(out, "\n");
   for (int rank = 0; rank < plan->world && rank < LIMIT; rank++) {
     const struct sl_coord c = sl_plan_coord(plan, rank);
     fprintf(out, "%6d %4d %4d %4d %4d", rank, c.pp, c.dp, c.cp, c.tp);
-    for (int g = 0; g < SL_GROUP_COUNT; g++) {
+    for (int g = SL_GROUP_NONE + 1; g < SL_GROUP_COUNT; g++) {
       char text[48];
       if (!shown(plan, g)) continue;
       const struct sl_members m = sl_plan_group(plan, g, rank);
@@ -86,6 +86,8 @@ static void print_layout(const struct sl_setup *setup, FILE *out) {
     const struct sl_class *c = &setup->job.classes[s * setup->job.classes_per_pp_rank];
     static const char *const names[] = {"parameters", "gradients", "first moment", "second moment", "master weights"};
     static const char *const forms[] = {"none", "whole", "own shard", "whole, own shard reduced"};
+    _Static_assert(sizeof names / sizeof *names == SL_ROLE_COUNT, "a name for each state");
+    _Static_assert(sizeof forms / sizeof *forms == SL_FORM_SHARD_IN_FLAT + 1, "a name for each form");
     fprintf(out, "  %-16s %-26s %s\n", "state", "a rank holds", "bytes");
     for (int r = 0; r < SL_ROLE_COUNT; r++) {
       char bytes[32];
@@ -101,7 +103,7 @@ static void print_layout(const struct sl_setup *setup, FILE *out) {
 static json_t *rank_json(const struct sl_plan *plan, int rank) {
   const struct sl_coord c = sl_plan_coord(plan, rank);
   json_t *groups = json_object();
-  for (int g = 0; g < SL_GROUP_COUNT; g++) {
+  for (int g = SL_GROUP_NONE + 1; g < SL_GROUP_COUNT; g++) {
     const struct sl_members m = sl_plan_group(plan, g, rank);
     json_object_set_new(
         groups, sl_group_name(g),
@@ -116,6 +118,7 @@ static json_t *holding_json(const struct sl_setup *setup, int s) {
   const struct sl_class *c = &setup->job.classes[s * setup->job.classes_per_pp_rank];
   static const char *const names[] = {"parameter_bytes", "gradient_bytes", "moment1_bytes", "moment2_bytes",
                                       "master_bytes"};
+  _Static_assert(sizeof names / sizeof *names == SL_ROLE_COUNT, "a key for each state");
   json_t *state = json_object(), *tensors = json_array(), *stages = json_array();
   for (int i = 0; i < pp_rank->stage_count; i++) {
     const struct sl_stage *at = &setup->plan.stages[pp_rank->stages[i]];

@@ -1,6 +1,7 @@
 /* Seconds of communication; the formulas stand in collective.h. */
 #include "cost/collective.h"
 
+#include "core/op/operands.h"
 #include "cost/compute.h"
 #include "cost/measured.h"
 
@@ -24,14 +25,15 @@ static double ring_seconds(const struct sl_cost_rank *rank, const struct sl_link
   const int hops = work->members - 1;
   const double wire = work->uneven ? work->bytes : work->size * hops / work->members;
   const double seconds = hops * link->latency + wire_seconds(link, wire, work->size);
-  return rank->turns * (work->kind == SL_OP_ALL_REDUCE ? 2 * seconds : seconds);
+  const unsigned moves = sl_op_moves(work->kind);
+  const int rings = !!(moves & SL_MOVE_REDUCE) + !!(moves & SL_MOVE_GATHER);
+  return rank->turns * (rings * seconds);
 }
 
 /* In a group of one: nothing in place, else a copy. */
 static double alone_seconds(const struct sl_cost_rank *rank, const struct sl_work *work) {
   const struct sl_work copy = {.kind = SL_OP_COPY, .bytes = 2 * work->size};
-  const bool in_place = work->kind == SL_OP_ALL_REDUCE || work->kind == SL_OP_BROADCAST;
-  return in_place ? 0 : sl_cost_elementwise(rank, &copy);
+  return sl_op_in_place(work->kind) ? 0 : sl_cost_elementwise(rank, &copy);
 }
 
 double sl_cost_collective(const struct sl_cost_rank *rank, const struct sl_link *link, const struct sl_work *work) {
@@ -40,5 +42,6 @@ double sl_cost_collective(const struct sl_cost_rank *rank, const struct sl_link 
   /* a ring of other members, or one that leaves the node, is what the formula is for */
   if (entry != NULL && entry->ranks == work->members && work->members <= rank->ranks)
     return sl_cost_by_entry(rank, entry, work);
-  return work->kind == SL_OP_BROADCAST ? transfer(rank, link, work->size) : ring_seconds(rank, link, work);
+  const bool chain = sl_op_moves(work->kind) & SL_MOVE_CHAIN;
+  return chain ? transfer(rank, link, work->size) : ring_seconds(rank, link, work);
 }

@@ -1,10 +1,9 @@
 /* Seconds of a work by which ranks communicate, from the links between them.
  *
  * S bytes (nccl-tests size, work.size) over n members, alpha and beta of the ring through them:
- *   ring all_reduce                 2 (n-1) alpha + 2 (n-1)/n S / beta(S)
- *   all_gather, reduce_scatter        (n-1) alpha +   (n-1)/n S / beta(S)
+ *   each ring of an op (sl_move)      (n-1) alpha +   (n-1)/n S / beta(S): twice for an all_reduce
  *   the same with uneven shares       (n-1) alpha + W / beta(S), W = the most that any member puts on the wire (work.bytes)
- *   broadcast, send                       alpha   +         S / beta(S)
+ *   chain (broadcast), send               alpha   +         S / beta(S)
  *   beta(S) = beta S / (S + half_bytes)
  * The ring visits the members of a unit (a node) before it goes on, and leaves and enters a unit by the links of all its
  * members there (NCCL: as many rings as there are rails; on a CPU node, one ring with the whole network card). With u_k

@@ -16,12 +16,12 @@ static enum sl_status check_lane(const struct sl_op *op) {
     right = op->lane == SL_LANE_SEND_F || op->lane == SL_LANE_SEND_B;
   } else if (op->kind == SL_OP_RECV) {
     right = op->lane == SL_LANE_RECV_F || op->lane == SL_LANE_RECV_B;
-  } else if (op->group < SL_GROUP_COUNT) {
+  } else if (op->group != SL_GROUP_NONE) {
     right = op->lane >= SL_LANE_TP && op->lane < SL_LANE_SEND_F;
   }
   if (right) return SL_OK;
-  return sl_fail(SL_ERR_INTERNAL, "%s of group %d stands on lane %s, where no other rank looks for it",
-                 sl_op_name(op->kind), (int)op->group, sl_lane_name(op->lane));
+  return sl_fail(SL_ERR_INTERNAL, "%s of group %s stands on lane %s, where no other rank looks for it",
+                 sl_op_name(op->kind), sl_group_name(op->group), sl_lane_name(op->lane));
 }
 
 /* The members of a call: all ranks of a program have groups of one size. */
@@ -58,7 +58,7 @@ static enum sl_status fill_costs(struct sl_sim *sim, struct sl_sim_program *tabl
     const struct sl_op *op = &program->ops[i];
     struct sl_sim_cost *cost = &table->costs[i];
     if (sl_op_is_comm(op->kind)) {
-      if (op->group < SL_GROUP_COUNT) sim->meets[op->lane][op->group] = true;
+      if (op->group != SL_GROUP_NONE) sim->meets[op->lane][op->group] = true;
       cost->call = table->call_count;
       table->call_ops[table->call_count++] = (int32_t)i;
     } else {
@@ -94,8 +94,7 @@ static enum sl_status fill_rows(struct sl_sim_program *table, struct sl_traffic_
     struct sl_sim_cost *cost = &table->costs[program->issues[i].op];
     if (cost->call < 0) continue;
     size_t row;
-    enum sl_group group = sl_op_class_of(op->kind) == SL_CLASS_P2P ? SL_GROUP_NONE : op->group;
-    SL_TRY(sl_traffic_row(rows, group, op->kind, op->dtype, op->payload, &row));
+    SL_TRY(sl_traffic_row(rows, op->group, op->kind, op->dtype, op->payload, &row));
     cost->row = (uint32_t)row;
   }
   return SL_OK;
@@ -157,19 +156,19 @@ static enum sl_status fill_groups(struct sl_sim *sim, int lane, enum sl_group gr
 
 /* Row of group_of where the groups of a class that meet on a lane stand. */
 static int meeting_of(int lane, enum sl_group group_class) {
-  return (lane - SL_LANE_TP) * SL_GROUP_COUNT + (int)group_class;
+  return lane * SL_GROUP_COUNT + (int)group_class;
 }
 
 /* All meetings; group_of has a row of sim->count places for each. */
 static enum sl_status every_group(struct sl_sim *sim, int *group_of) {
   int meetings = 0, member_count = 0;
   for (int lane = 0; lane < SL_LANE_COUNT; lane++) {
-    for (int g = 0; g < SL_GROUP_COUNT; g++) meetings += sim->meets[lane][g];
+    for (int g = SL_GROUP_NONE + 1; g < SL_GROUP_COUNT; g++) meetings += sim->meets[lane][g];
   }
   SL_TRY(sl_calloc(&sim->groups, (size_t)meetings * (size_t)sim->count, sizeof *sim->groups));
   SL_TRY(sl_calloc(&sim->members, (size_t)meetings * (size_t)sim->count, sizeof *sim->members));
   for (int lane = SL_LANE_TP; lane < SL_LANE_SEND_F; lane++) {
-    for (int g = 0; g < SL_GROUP_COUNT; g++) {
+    for (int g = SL_GROUP_NONE + 1; g < SL_GROUP_COUNT; g++) {
       if (!sim->meets[lane][g]) continue;
       int *row = group_of + meeting_of(lane, (enum sl_group)g) * sim->count;
       SL_TRY(fill_groups(sim, lane, (enum sl_group)g, row, &member_count));
@@ -213,7 +212,7 @@ static enum sl_status fill_call(const struct sl_sim *sim, int local, const struc
 static enum sl_status fill_rank(struct sl_sim *sim, int local, const int *group_of) {
   struct sl_sim_rank *rank = &sim->ranks[local];
   struct sl_link rings[SL_GROUP_COUNT];
-  for (int g = 0; g < SL_GROUP_COUNT; g++) {
+  for (int g = SL_GROUP_NONE + 1; g < SL_GROUP_COUNT; g++) {
     const struct sl_members m = sl_plan_group(sim->job->plan, (enum sl_group)g, rank->rank);
     rings[g] = sl_sim_group_link(sim->job->plan, &m);
   }
@@ -262,7 +261,7 @@ enum sl_status sl_sim_tables(struct sl_sim *sim) {
   for (int i = 0; i < sim->count; i++) SL_GO(fill_rank(sim, i, group_of));
   SL_GO(sl_calloc(&sim->spill, (size_t)sim->count + 2, sizeof *sim->spill));
   SL_GO(sl_queue_alloc(&sim->queue, sl_sim_group_source(sim, sim->group_count)));
-fail:
+done:
   free(group_of);
   return status;
 }

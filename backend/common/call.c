@@ -15,13 +15,9 @@ static enum sl_number number_of(enum sl_dtype type) {
   return type <= SL_F16 ? (enum sl_number)type : SL_NUMBER_F32;
 }
 
-static int place_of(const struct sl_call_rank *rank, const struct sl_op *op) {
-  return op->place_group == SL_GROUP_NONE ? 0 : rank->members[op->place_group].index;
-}
-
 void *sl_call_operand(const struct sl_call_rank *rank, const struct sl_issued *it, int i) {
   const int32_t buffer = it->program->slices[it->op->slice + i].buffer;
-  const int place = place_of(rank, it->op);
+  const int place = rank->members[it->op->place_group].index;
   return rank->arena[it->rank_class->buffers[buffer].space] +
          sl_operand_offset(it->rank_class, it->program, it->instance, it->op, i, place);
 }
@@ -47,8 +43,11 @@ static void unpack(struct sl_call *c, enum sl_at packed, enum sl_at first) {
 void sl_call_decode(struct sl_call *c, const struct sl_call_rank *rank, const struct sl_issued *it) {
   enum sl_at names[SL_OP_OPERANDS];
   const int count = sl_op_names(it->op, names);
-  *c = (struct sl_call){
-      .it = it, .op = it->op, .rank = *rank, .type = number_of(it->op->dtype), .place = (size_t)place_of(rank, it->op)};
+  *c = (struct sl_call){.it = it,
+                        .op = it->op,
+                        .rank = *rank,
+                        .type = number_of(it->op->dtype),
+                        .place = (size_t)rank->members[it->op->place_group].index};
   for (int i = 0; i < 5; i++) c->dim[i] = (size_t)it->op->dim[i];
   for (int i = 0; i < count && i < it->op->slice_count; i++) set_operand(c, names[i], i);
   unpack(c, SL_AT_QKV, SL_AT_Q);

@@ -197,10 +197,9 @@ static enum sl_status count(struct sl_cuda *cuda, const struct sl_completion *do
   const struct sl_program *p = cuda->program;
   const struct sl_op *op = &p->ops[p->issues[done->index].op];
   if (cuda->kind != SL_PROGRAM_STEP || !sl_op_is_comm(op->kind)) return SL_OK;
-  const struct sl_members *m = op->group < SL_GROUP_COUNT ? &cuda->members[op->group] : NULL;
+  const struct sl_members *m = &cuda->members[op->group];
   return sl_traffic_add(&cuda->traffic, op->group, op->kind, op->dtype, op->payload, cuda->comm_bytes[done->index],
-                        sl_op_wire_bytes(op, sl_op_slices(p, op), m ? m->size : 2, m ? m->index : 0),
-                        done->end_s - done->start_s);
+                        sl_op_wire_bytes(op, sl_op_slices(p, op), m->size, m->index), done->end_s - done->start_s);
 }
 
 static enum sl_status end_program(struct sl_cuda *cuda) {

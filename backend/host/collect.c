@@ -28,7 +28,7 @@ static enum sl_status fill_parts(struct sl_host *host, struct sl_host_lane *lane
                                  int parts) {
   const struct sl_op *op = it->op;
   SL_TRY(sl_grow(&lane->parts, &lane->part_capacity, (size_t)parts, sizeof *lane->parts));
-  const bool pairs = sl_op_at(op, SL_AT_SHARD) >= 0;
+  const bool pairs = !sl_op_in_place(op->kind);
   for (int i = 0; i < parts; i++) {
     const int whole = sl_op_part_at(op, pairs ? SL_AT_WHOLE : SL_AT_X, i), shard = sl_op_part_at(op, SL_AT_SHARD, i);
     const bool adds = pairs && it->program->slices[op->slice + shard].access == SL_READ_WRITE;
@@ -46,37 +46,20 @@ static int peer_rank(const struct sl_host *host, int stage) {
   return host->rank + (stage - host->coord.pp) * (plan->dp * plan->cp * plan->tp);
 }
 
-static enum sl_comm_kind kind_of(enum sl_op_kind kind) {
-  switch (kind) {
-  case SL_OP_ALL_REDUCE:
-    return SL_COMM_ALL_REDUCE;
-  case SL_OP_REDUCE_SCATTER:
-    return SL_COMM_REDUCE_SCATTER;
-  case SL_OP_ALL_GATHER:
-    return SL_COMM_ALL_GATHER;
-  case SL_OP_BROADCAST:
-    return SL_COMM_BROADCAST;
-  case SL_OP_SEND:
-    return SL_COMM_SEND;
-  default:
-    return SL_COMM_RECV;
-  }
-}
-
 enum sl_status sl_host_comm_start(struct sl_host *host, struct sl_host_lane *lane, const struct sl_issued *it) {
   const struct sl_op *op = it->op;
-  bool pair = op->kind == SL_OP_SEND || op->kind == SL_OP_RECV;
+  const bool pair = sl_op_class_of(op->kind) == SL_CLASS_P2P, in_place = sl_op_in_place(op->kind);
   int parts = pair ? 1 : sl_op_parts(op);
   lane->comm = pair ? &host->pipeline : &host->groups[op->group];
   SL_TRY(fill_parts(host, lane, it, parts));
-  struct sl_comm_call call = {.kind = kind_of(op->kind),
+  struct sl_comm_call call = {.moves = sl_op_moves(op->kind),
                               .dtype = op->dtype,
                               .peer = pair ? peer_rank(host, op->peer) : op->peer,
                               .channel = op->lane == SL_LANE_SEND_B || op->lane == SL_LANE_RECV_B,
                               .parts = lane->parts,
                               .part_count = parts,
-                              .piece = op->kind == SL_OP_ALL_REDUCE ? ring_piece_of : piece_of,
-                              .piece_context = op->kind == SL_OP_ALL_REDUCE ? (const void *)lane : it};
+                              .piece = in_place ? ring_piece_of : piece_of,
+                              .piece_context = in_place ? (const void *)lane : it};
   return sl_comm_start(lane->comm, &lane->request, &call);
 }
 

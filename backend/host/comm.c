@@ -60,26 +60,19 @@ struct block {
   bool last;   /* of a reduction: the receiver owns the piece */
 };
 
-static bool is_ring(enum sl_comm_kind kind) {
-  return kind == SL_COMM_ALL_REDUCE || kind == SL_COMM_REDUCE_SCATTER || kind == SL_COMM_ALL_GATHER;
+enum { RING = SL_MOVE_REDUCE | SL_MOVE_GATHER, PAIR = SL_MOVE_SEND | SL_MOVE_RECV };
+
+/* Both rings, one after the other: an all-reduce. */
+static bool both_rings(const struct sl_comm_call *call) {
+  return (call->moves & RING) == RING;
 }
 
 static int steps_of(const struct sl_comm *comm, const struct sl_comm_request *r, bool sending) {
   const int n = comm->size, next = (comm->index + 1) % n;
-  switch (r->call.kind) {
-  case SL_COMM_ALL_REDUCE:
-    return 2 * (n - 1);
-  case SL_COMM_REDUCE_SCATTER:
-  case SL_COMM_ALL_GATHER:
-    return n - 1;
-  case SL_COMM_BROADCAST:
-    return sending ? next != r->call.peer : comm->index != r->call.peer;
-  case SL_COMM_SEND:
-    return sending;
-  case SL_COMM_RECV:
-    return !sending;
-  }
-  return 0;
+  const unsigned moves = r->call.moves;
+  if (moves & SL_MOVE_CHAIN) return sending ? next != r->call.peer : comm->index != r->call.peer;
+  if (moves & PAIR) return sending == !!(moves & SL_MOVE_SEND);
+  return both_rings(&r->call) ? 2 * (n - 1) : n - 1;
 }
 
 /* What member `sender` sends to its successor in `step`: piece sender-1-step while reducing, sender-step while
@@ -87,9 +80,9 @@ static int steps_of(const struct sl_comm *comm, const struct sl_comm_request *r,
 static struct block piece_of(const struct sl_comm *comm, const struct sl_comm_request *r, int sender, int step,
                              int part) {
   const int n = comm->size;
-  if (!is_ring(r->call.kind)) return (struct block){.part = part, .count = r->call.parts[part].count};
-  bool reduce = r->call.kind != SL_COMM_ALL_GATHER && step < n - 1;
-  int turn = r->call.kind == SL_COMM_ALL_REDUCE && !reduce ? step - (n - 1) : step;
+  if (!(r->call.moves & RING)) return (struct block){.part = part, .count = r->call.parts[part].count};
+  bool reduce = r->call.moves & SL_MOVE_REDUCE && step < n - 1;
+  int turn = both_rings(&r->call) && !reduce ? step - (n - 1) : step;
   int member = ((sender - turn - (reduce ? 1 : 0)) % n + n) % n;
   struct sl_comm_piece p = r->call.piece(r->call.piece_context, part, member);
   return (struct block){.part = part,
@@ -161,7 +154,7 @@ static void take_sum(const struct sl_comm *comm, const struct sl_comm_request *r
   sl_add_fn add = sl_add_of(r->call.dtype);
   char *got = staging_of(comm, r, r->take.index), *own = block_memory(r, b);
   const struct sl_comm_part *part = &r->call.parts[b->part];
-  if (!b->last || r->call.kind == SL_COMM_ALL_REDUCE) {
+  if (!b->last || both_rings(&r->call)) {
     add(own, got, own, (size_t)b->count);
   } else {
     char *shard = element(r, part->shard, b->shard_first);
@@ -174,11 +167,11 @@ static void take_sum(const struct sl_comm *comm, const struct sl_comm_request *r
   }
 }
 
-/* What needs no message: an all_gather's own shard, and everything in a group of one. */
+/* What needs no message: the own shard of a gather alone, and everything in a group of one. */
 static void copy_local(const struct sl_comm *comm, const struct sl_comm_request *r) {
   const struct sl_comm_call *call = &r->call;
-  bool gather = call->kind == SL_COMM_ALL_GATHER;
-  if (!gather && !(call->kind == SL_COMM_REDUCE_SCATTER && comm->size == 1)) return;
+  bool gather = call->moves == SL_MOVE_GATHER;
+  if (!gather && !(call->moves == SL_MOVE_REDUCE && comm->size == 1)) return;
   for (int i = 0; i < call->part_count; i++) {
     struct sl_comm_piece p = call->piece(call->piece_context, i, comm->index);
     char *whole = element(r, call->parts[i].whole, p.whole_first),
@@ -215,27 +208,25 @@ static void give_slots(struct sl_comm *comm, struct sl_comm_request *r) {
 
 static void plan_request(struct sl_comm *comm, struct sl_comm_request *r) {
   const int n = comm->size;
-  const bool ring = is_ring(r->call.kind);
-  r->send_to = ring || r->call.kind == SL_COMM_BROADCAST ? (comm->index + 1) % n : r->call.peer;
-  r->recv_from = ring || r->call.kind == SL_COMM_BROADCAST ? (comm->index + n - 1) % n : r->call.peer;
-  bool root = r->call.kind == SL_COMM_SEND || (r->call.kind == SL_COMM_BROADCAST && comm->index == r->call.peer);
-  r->free_sends = root ? INT64_MAX : ring ? blocks_in(comm, r, true, 1) : 0;
-  bool reduces = r->call.kind == SL_COMM_ALL_REDUCE || r->call.kind == SL_COMM_REDUCE_SCATTER;
-  r->reduce_recvs = reduces ? blocks_in(comm, r, false, n - 1) : 0;
+  const unsigned moves = r->call.moves;
+  r->send_to = moves & PAIR ? r->call.peer : (comm->index + 1) % n;
+  r->recv_from = moves & PAIR ? r->call.peer : (comm->index + n - 1) % n;
+  bool root = moves & SL_MOVE_SEND || (moves & SL_MOVE_CHAIN && comm->index == r->call.peer);
+  r->free_sends = root ? INT64_MAX : moves & RING ? blocks_in(comm, r, true, 1) : 0;
+  r->reduce_recvs = moves & SL_MOVE_REDUCE ? blocks_in(comm, r, false, n - 1) : 0;
 }
 
 enum { CHANNEL_TAGS = 16, TAGS = 32767 - CHANNEL_TAGS }; /* 32767: the least that MPI_TAG_UB may be */
 
 enum sl_status sl_comm_start(struct sl_comm *comm, struct sl_comm_request *request, const struct sl_comm_call *call) {
   *request = (struct sl_comm_request){.call = *call};
-  bool reduces = call->kind == SL_COMM_ALL_REDUCE || call->kind == SL_COMM_REDUCE_SCATTER;
+  const bool reduces = call->moves & SL_MOVE_REDUCE, pair = call->moves & PAIR;
   if (reduces && !sl_add_of(call->dtype))
     return sl_fail(SL_ERR_INPUT, "the host backend cannot reduce %s", sl_dtype_name(call->dtype));
   if (reduces && comm->size > 1 && !comm->staging)
     return sl_fail(SL_ERR_INTERNAL, "a reduction in a communicator that was opened without staging memory");
   copy_local(comm, request);
   if (comm->size == 1) return request->done = true, SL_OK;
-  bool pair = call->kind == SL_COMM_SEND || call->kind == SL_COMM_RECV;
   request->tag = pair ? call->channel : CHANNEL_TAGS + (int)(comm->sequence++ % TAGS);
   plan_request(comm, request);
   struct sl_comm_request **tail = &comm->requests;
@@ -265,7 +256,7 @@ static bool may_receive(const struct sl_comm_request *r, const struct block *b) 
   int64_t in_flight = r->recv.index - r->take.index;
   if (b->reduce) return in_flight < r->slot_count;
   if (in_flight >= SL_COMM_WINDOW) return false;
-  return r->call.kind != SL_COMM_ALL_REDUCE || r->send_done > r->recv.index - r->reduce_recvs;
+  return !both_rings(&r->call) || r->send_done > r->recv.index - r->reduce_recvs;
 }
 
 static enum sl_status post_receives(struct sl_comm *comm, struct sl_comm_request *r, bool *moved) {
@@ -314,9 +305,9 @@ static enum sl_status drive(struct sl_comm *comm, struct sl_comm_request *r, boo
 
 /* Messages of one channel stay whole: a send or receive waits until the one before it on its channel is complete. */
 static bool channel_free(const struct sl_comm *comm, const struct sl_comm_request *r) {
-  if (r->call.kind != SL_COMM_SEND && r->call.kind != SL_COMM_RECV) return true;
+  if (!(r->call.moves & PAIR)) return true;
   for (const struct sl_comm_request *q = comm->requests; q != r; q = q->next)
-    if (q->call.kind == r->call.kind && q->call.peer == r->call.peer && q->call.channel == r->call.channel)
+    if (q->call.moves == r->call.moves && q->call.peer == r->call.peer && q->call.channel == r->call.channel)
       return false;
   return true;
 }

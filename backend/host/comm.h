@@ -10,6 +10,7 @@
 
 #include "core/base/dtype.h"
 #include "core/base/status.h"
+#include "core/op/op.h"
 
 #include <mpi.h>
 #include <stdbool.h>
@@ -39,21 +40,12 @@ enum sl_status sl_comm_open(struct sl_comm *comm, MPI_Comm parent, int color, in
 void sl_comm_close(struct sl_comm *comm); /* accepts a zeroed one */
 int64_t sl_comm_staging_bytes(const struct sl_comm *comm);
 
-enum sl_comm_kind {
-  SL_COMM_ALL_REDUCE,     /* whole becomes the sum over the members, in place */
-  SL_COMM_REDUCE_SCATTER, /* the member's piece of the sum goes to shard; whole holds partial sums afterwards */
-  SL_COMM_ALL_GATHER,     /* every member's shard goes to its piece of whole */
-  SL_COMM_BROADCAST,      /* peer's whole goes to everyone's */
-  SL_COMM_SEND,           /* whole goes to member `peer` */
-  SL_COMM_RECV            /* whole comes from member `peer` */
-};
-
 /* One stretch of memory of a call, `count` elements at `whole`. */
 struct sl_comm_part {
   void *whole;
   int64_t count;
-  void *shard;     /* reduce_scatter, all_gather; may lie in `whole` exactly where the member's piece is */
-  bool accumulate; /* reduce_scatter: add to shard instead of overwriting it */
+  void *shard;     /* of one ring alone; may lie in `whole` exactly where the member's piece is */
+  bool accumulate; /* reduce alone: add to shard instead of overwriting it */
 };
 
 /* Member g's piece of part `part`: elements [whole_first, +count) of whole are [shard_first, +count) of its shard. */
@@ -62,14 +54,20 @@ struct sl_comm_piece {
 };
 typedef struct sl_comm_piece (*sl_comm_piece_fn)(const void *context, int part, int member);
 
+/* What a call does, by its moves (sl_move):
+ *   reduce and gather  whole becomes the sum over the members, in place
+ *   reduce             the member's piece of the sum goes to shard; whole holds partial sums afterwards
+ *   gather             every member's shard goes to its piece of whole
+ *   chain              peer's whole goes to everyone's
+ *   send, recv         whole goes to, or comes from, member `peer` */
 struct sl_comm_call {
-  enum sl_comm_kind kind;
+  unsigned moves;
   enum sl_dtype dtype; /* reductions: fp32, fp64, bf16, fp16; any type otherwise */
-  int peer;            /* send, recv: the other member; broadcast: the root */
+  int peer;            /* send, recv: the other member; chain: the root */
   int channel;         /* send, recv: messages of one channel between two members arrive in order; 0 .. 15 */
   const struct sl_comm_part *parts;
   int part_count;
-  sl_comm_piece_fn piece;    /* all_reduce, reduce_scatter, all_gather: how members cut a part; equal on all members */
+  sl_comm_piece_fn piece;    /* rings: how members cut a part; equal on all members */
   const void *piece_context; /* both valid until the request is complete */
 };
 

@@ -144,7 +144,7 @@ static enum sl_status stuck(const struct sl_host *host) {
   }
   char action[64], group[64] = "";
   sl_action_print(action, sizeof action, &it->instance->action);
-  if (it->op->group < SL_GROUP_COUNT)
+  if (it->op->group != SL_GROUP_NONE)
     snprintf(group, sizeof group, " of group %s (member %d of %d)", sl_group_name(it->op->group),
              host->members[it->op->group].index, host->members[it->op->group].size);
   else if (sl_op_class_of(it->op->kind) == SL_CLASS_P2P)

@@ -72,9 +72,9 @@ static void used_groups(const struct sl_job *job, bool used[SL_GROUP_COUNT], boo
       const struct sl_program *program = &job->classes[c].programs[kind];
       for (size_t i = 0; i < program->op_count; i++) {
         const struct sl_op *op = &program->ops[i];
-        if (sl_op_class_of(op->kind) != SL_CLASS_COLLECTIVE || op->group >= SL_GROUP_COUNT) continue;
+        if (op->group == SL_GROUP_NONE) continue;
         used[op->group] = true;
-        reduces[op->group] |= op->kind == SL_OP_ALL_REDUCE || op->kind == SL_OP_REDUCE_SCATTER;
+        reduces[op->group] |= (sl_op_moves(op->kind) & SL_MOVE_REDUCE) != 0;
       }
     }
   }
@@ -160,13 +160,13 @@ enum sl_status sl_host_open(struct sl_host **out, const struct sl_job *job, cons
   host->options = *options;
   host->everyone = MPI_COMM_NULL;
   host->call_hash = SL_HASH_CALLS;
-  SL_GO(open_mpi(host));
+  SL_GO_FAIL(open_mpi(host));
   host->coord = sl_plan_coord(job->plan, host->rank);
   host->rank_class = &job->classes[sl_job_class_of(job, host->rank)];
-  SL_GO(sl_host_agree(host, open_groups(host)));
-  SL_GO(sl_host_agree(host, sl_host_warm_up(host)));
-  SL_GO(sl_host_agree(host, read_timeout(host)));
-  SL_GO(sl_host_agree(host, open_local(host)));
+  SL_GO_FAIL(sl_host_agree(host, open_groups(host)));
+  SL_GO_FAIL(sl_host_agree(host, sl_host_warm_up(host)));
+  SL_GO_FAIL(sl_host_agree(host, read_timeout(host)));
+  SL_GO_FAIL(sl_host_agree(host, open_local(host)));
   start_clock(host);
   open_count++;
   host->opened = true;

@@ -89,19 +89,18 @@ static unsigned touched(const struct sl_host *host, const struct sl_program *p, 
   const struct sl_issue *e = &p->issues[issue];
   const struct sl_op *op = &p->ops[e->op];
   const struct sl_slice *s = &p->slices[op->slice + i];
-  const int place = op->place_group == SL_GROUP_NONE ? 0 : host->members[op->place_group].index;
+  const int place = host->members[op->place_group].index;
   *lo = sl_operand_offset(host->rank_class, p, &p->instances[e->instance], op, i, place);
   *hi = *lo + s->bytes;
   if (host->rank_class->buffers[s->buffer].space != SL_SPACE_DEVICE) *hi = *lo;
   const int part = i / 2; /* of a collective with two operands a part */
-  if (op->kind == SL_OP_REDUCE_SCATTER && i == sl_op_part_at(op, SL_AT_SHARD, part)) {
+  if (sl_op_moves(op->kind) & SL_MOVE_REDUCE && i == sl_op_part_at(op, SL_AT_SHARD, part)) {
     const struct sl_share share = sl_share_piece(op, sl_op_slices(p, op), part, host->members[op->group].index);
     *lo += share.shard_first * sl_dtype_bytes(op->dtype);
     *hi = *lo + share.count * sl_dtype_bytes(op->dtype);
   }
   /* a chunk of every member's part is written, and the rest stays */
-  if (op->kind == SL_OP_ALL_GATHER && i == sl_op_part_at(op, SL_AT_WHOLE, part) && (op->flags & SL_OP_SHARE_CHUNK))
-    return SL_READ_WRITE;
+  if (op->flags & SL_OP_SHARE_CHUNK && i == sl_op_part_at(op, SL_AT_WHOLE, part)) return SL_READ_WRITE;
   return s->access;
 }
 
@@ -205,7 +204,7 @@ static enum sl_status build(struct sl_host *host, const struct sl_program *p) {
       SL_GO(split_death(x, p->kind, &found[count - 1], &on));
   }
   x->built[p->kind] = true;
-fail:
+done:
   free(back.items);
   free(on.items);
   free(found);

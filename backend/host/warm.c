@@ -72,7 +72,7 @@ static enum sl_status warm_ring(const struct sl_host *host, char *out, char *in,
 }
 
 static enum sl_status warm_rings(const struct sl_host *host, char *out, char *in) {
-  for (enum sl_group group = 0; group < SL_GROUP_COUNT; group++) {
+  for (enum sl_group group = SL_GROUP_NONE + 1; group < SL_GROUP_COUNT; group++) {
     const struct sl_members *m = &host->members[group];
     if (host->groups[group].size <= 1) continue;
     int next = (m->index + 1) % m->size, previous = (m->index + m->size - 1) % m->size;

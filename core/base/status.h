@@ -45,11 +45,14 @@ void sl_warn_set_sink(sl_warn_sink sink, void *context);
     if (sl_try_status_ != SL_OK) return sl_try_status_;                                                                \
   } while (0)
 
-/* The same inside a function whose cleanup stands at the label `fail` and which returns `status`. */
-#define SL_GO(e)                                                                                                       \
+/* The same inside a function that returns `status` and whose cleanup stands at a label: `done`, where success passes it, too,
+ * or `fail`, where success has returned before. */
+#define SL_GO(e) SL_GO_TO(done, e)
+#define SL_GO_FAIL(e) SL_GO_TO(fail, e)
+#define SL_GO_TO(label, e)                                                                                             \
   do {                                                                                                                 \
     status = (e);                                                                                                      \
-    if (status != SL_OK) goto fail;                                                                                    \
+    if (status != SL_OK) goto label;                                                                                   \
   } while (0)
 
 /* calloc that reports: `*out` becomes `count` zeroed elements of `size` bytes. count 0 gives a valid 1-element block.

@@ -128,13 +128,13 @@ static void touched(const struct checker *k, const struct sl_issue *e, int i, in
   const struct sl_instance *n = &k->p->instances[e->instance];
   const struct sl_slice *s = &k->p->slices[op->slice + i];
   const struct sl_buffer *b = &k->c->buffers[s->buffer];
-  const int place = op->place_group == SL_GROUP_NONE ? 0 : sl_plan_group(k->job->plan, op->place_group, k->rank).index;
+  const int place = sl_plan_group(k->job->plan, op->place_group, k->rank).index;
   *slot = owner(s->buffer, sl_slice_slot(k->p, b, s, n));
   /* each space has an arena of its own, far from the others' */
   *lo = sl_operand_offset(k->c, k->p, n, op, i, place) + ((int64_t)b->space << 56);
   *hi = *lo + s->bytes;
   const int part = i / 2;
-  if (op->kind == SL_OP_REDUCE_SCATTER && i == sl_op_part_at(op, SL_AT_SHARD, part)) {
+  if (sl_op_moves(op->kind) & SL_MOVE_REDUCE && i == sl_op_part_at(op, SL_AT_SHARD, part)) {
     const struct sl_members m = sl_plan_group(k->job->plan, op->group, k->rank);
     const struct sl_share share = sl_share_piece(op, sl_op_slices(k->p, op), part, m.index);
     *lo += share.shard_first * sl_dtype_bytes(op->dtype);
@@ -215,7 +215,7 @@ static enum sl_status check_program(struct checker *k, const struct sl_program *
     return sl_fail(SL_ERR_CHECK, "rank %d: the program does not end with a join of every lane  <-- ERROR HERE",
                    k->rank);
   }
-fail:
+done:
   return status;
 }
 
@@ -231,7 +231,7 @@ enum sl_status sl_check_memory(const struct sl_job *job, int rank) {
   SL_GO(check_program(&k, &c->programs[SL_PROGRAM_STEP]));
   SL_GO(check_program(&k, &c->programs[SL_PROGRAM_STEP])); /* again: from the state that a step leaves */
   SL_GO(check_program(&k, &c->programs[SL_PROGRAM_SAVE]));
-fail:
+done:
   for (int lane = 0; lane < SL_LANE_COUNT; lane++) free(k.clocks[lane]);
   free(k.shadow.cells);
   return status;

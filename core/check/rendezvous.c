@@ -163,10 +163,10 @@ static enum sl_status open_rank(struct rank_state *r, const struct sl_program *p
     r->issue_of[op->lane][seen[op->lane]++] = i;
     if (sl_op_is_comm(op->kind)) r->comms[r->comm_count++] = i;
     /* a communicator's calls are matched by their order, which only one FIFO lane can promise on every rank */
-    if (op->group != SL_GROUP_NONE && (int)op->lane != SL_LANE_TP + (int)op->group) {
+    if (op->group != SL_GROUP_NONE && op->lane != sl_lane_of_group(op->group)) {
       return sl_fail(SL_ERR_CHECK, "#%u %s of group %s stands on lane %s; expected lane %s  <-- ERROR HERE", i,
                      sl_op_name(op->kind), sl_group_name(op->group), sl_lane_name(op->lane),
-                     sl_lane_name((enum sl_lane)(SL_LANE_TP + (int)op->group)));
+                     sl_lane_name(sl_lane_of_group(op->group)));
     }
   }
   return SL_OK;
@@ -189,7 +189,7 @@ static enum sl_status meet(const struct sl_job *job, enum sl_program_kind kind, 
     SL_GO(sweep(&m, &moved));
   }
   SL_GO(stuck(&m));
-fail:
+done:
   for (int i = 0; i < world; i++) close_rank(&m.ranks[i]);
   free(m.ranks);
   return status;

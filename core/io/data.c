@@ -62,12 +62,12 @@ static enum sl_status read_header(struct sl_data *data, const struct shard *shar
 static enum sl_status begin(struct sl_data *data, const char *name) {
   enum sl_status status = SL_OK;
   data->name = strdup(name);
-  if (data->name == NULL) SL_GO(sl_fail(SL_ERR_MEMORY, "out of memory: a file name"));
-  if (data->map.size == 0) SL_GO(sl_fail(SL_ERR_INPUT, "%s: is empty; expected text or tokens", name));
+  if (data->name == NULL) SL_GO_FAIL(sl_fail(SL_ERR_MEMORY, "out of memory: a file name"));
+  if (data->map.size == 0) SL_GO_FAIL(sl_fail(SL_ERR_INPUT, "%s: is empty; expected text or tokens", name));
   const struct shard *shard = shard_of(&data->map);
   const size_t length = strlen(name);
   if (shard != NULL || (length >= 4 && strcmp(name + length - 4, ".bin") == 0)) {
-    SL_GO(read_header(data, shard));
+    SL_GO_FAIL(read_header(data, shard));
   } else {
     data->token_bytes = 1;
     data->token_count = (int64_t)data->map.size;

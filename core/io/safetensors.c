@@ -147,7 +147,7 @@ static enum sl_status index_names(struct sl_safetensors *file) {
       SL_GO(sl_fail(SL_ERR_INPUT, "%s: tensors \"%s\" and \"%s\" are the same without their prefix", file->name,
                     file->tensors[names[i - 1].index].name, file->tensors[names[i].index].name));
   }
-fail:
+done:
   free(names);
   return status;
 }

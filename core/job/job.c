@@ -16,7 +16,7 @@ static enum sl_status build_class(struct sl_class *c, const struct sl_plan *plan
   SL_GO(sl_job_draft(&drafted, plan, options, member, c));
   SL_GO(sl_job_lower(&drafted));
   SL_GO(sl_place_class(plan, drafted.scopes, c));
-fail:
+done:
   sl_job_draft_free(&drafted);
   return status;
 }
@@ -26,12 +26,12 @@ enum sl_status sl_job_build(struct sl_job *job, const struct sl_plan *plan, cons
   *job = (struct sl_job){.plan = plan};
   job->classes_per_pp_rank = plan->strategy.units == SL_UNITS_OWNER ? plan->dp : 1;
   job->class_count = plan->pp * job->classes_per_pp_rank;
-  SL_GO(sl_calloc(&job->classes, (size_t)job->class_count, sizeof *job->classes));
+  SL_GO_FAIL(sl_calloc(&job->classes, (size_t)job->class_count, sizeof *job->classes));
   for (int i = 0; i < job->class_count; i++) {
     const int ranks = plan->world / job->class_count;
     struct sl_class *c = &job->classes[i];
     *c = (struct sl_class){.pp_rank = i / job->classes_per_pp_rank, .rank_count = ranks, .first_rank = i * ranks};
-    SL_GO(build_class(c, plan, options, job->classes_per_pp_rank > 1 ? i % job->classes_per_pp_rank : -1));
+    SL_GO_FAIL(build_class(c, plan, options, job->classes_per_pp_rank > 1 ? i % job->classes_per_pp_rank : -1));
   }
   return SL_OK;
 fail:

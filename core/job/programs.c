@@ -24,8 +24,6 @@ static enum sl_status lower_save_role(const struct sl_lowering *l, struct sl_pro
   for (int i = 0; i < l->pp_rank->tensor_count; i++) {
     const struct sl_op op = {.kind = SL_OP_SAVE_TENSOR,
                              .lane = SL_LANE_COMPUTE,
-                             .group = SL_GROUP_NONE,
-                             .place_group = SL_GROUP_NONE,
                              .dtype = c->buffers[c->role[role].buffer].dtype,
                              .phase = SL_PHASE_SAVE,
                              .dim = {l->pp_rank->tensors[i].numel},

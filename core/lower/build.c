@@ -145,11 +145,6 @@ enum sl_status sl_build_instance(struct sl_program *p, struct sl_action action, 
 }
 
 enum sl_status sl_build_join(struct sl_program *p, enum sl_phase phase) {
-  const struct sl_op join = {.kind = SL_OP_JOIN,
-                             .lane = SL_LANE_COMPUTE,
-                             .group = SL_GROUP_NONE,
-                             .place_group = SL_GROUP_NONE,
-                             .phase = phase,
-                             .tensor = -1};
+  const struct sl_op join = {.kind = SL_OP_JOIN, .lane = SL_LANE_COMPUTE, .phase = phase, .tensor = -1};
   return sl_build_emit(p, join, 0, NULL);
 }

@@ -375,7 +375,7 @@ enum sl_status sl_gather_open_stage(struct sl_lowering *l) {
                           "%s.unsharded", name_of(l, i)));
     sl_build_slots(l, *unsharded(l, i), SL_SLOT_PARAMETER);
   }
-fail:
+done:
   free(used);
   return status;
 }

@@ -354,7 +354,7 @@ static enum sl_status find_families(struct sl_lowering *l) {
     l->rank_class->buffers[heir].pool = members[i].b->pool;
     l->slots->head[heir] = l->slots->head[members[i].buffer];
   }
-fail:
+done:
   free(members);
   free(uses);
   free(users);

@@ -50,8 +50,6 @@ static enum sl_status lower_transfer(struct sl_lowering *l, struct sl_program *p
   const enum sl_lane lane = up ? (send ? SL_LANE_SEND_F : SL_LANE_RECV_F) : (send ? SL_LANE_SEND_B : SL_LANE_RECV_B);
   const struct sl_op op = {.kind = send ? SL_OP_SEND : SL_OP_RECV,
                            .lane = lane,
-                           .group = SL_GROUP_NONE,
-                           .place_group = SL_GROUP_NONE,
                            .dtype = l->dtype,
                            .phase = forward ? SL_PHASE_FORWARD : SL_PHASE_BACKWARD,
                            .payload = SL_PAYLOAD_ACTIVATION,
@@ -175,7 +173,7 @@ enum sl_status sl_lower_step(struct sl_lowering *l) {
     const struct sl_action *a = &s->actions[rank][w.at];
     if (a->kind != SL_ACTION_IDLE) SL_GO(visit(&w, a));
   }
-fail:
+done:
   free(w.segments);
   return status;
 }

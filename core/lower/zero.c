@@ -14,21 +14,14 @@
 #include <stdlib.h>
 
 struct sl_op sl_zero_op(enum sl_op_kind kind, enum sl_dtype dtype, enum sl_phase phase, int64_t count) {
-  return (struct sl_op){.kind = kind,
-                        .lane = SL_LANE_COMPUTE,
-                        .group = SL_GROUP_NONE,
-                        .place_group = SL_GROUP_NONE,
-                        .dtype = dtype,
-                        .phase = phase,
-                        .dim = {count},
-                        .tensor = -1,
-                        .layer = -1};
+  return (struct sl_op){
+      .kind = kind, .lane = SL_LANE_COMPUTE, .dtype = dtype, .phase = phase, .dim = {count}, .tensor = -1, .layer = -1};
 }
 
 struct sl_op sl_zero_collective(const struct sl_lowering *l, enum sl_op_kind kind, enum sl_group group,
                                 enum sl_dtype dtype, enum sl_phase phase, enum sl_payload payload, int64_t count) {
   struct sl_op op = sl_zero_op(kind, dtype, phase, count);
-  op.lane = (enum sl_lane)(SL_LANE_TP + (int)group);
+  op.lane = sl_lane_of_group(group);
   op.group = group;
   op.payload = payload;
   op.flags = SL_OP_AFTER_COMPUTE;

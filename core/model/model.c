@@ -32,8 +32,8 @@ enum sl_status sl_model_from_json(struct sl_model *model, const struct sl_json *
   const char *name = json_string_value(sl_json_get(&in, "_name_or_path"));
   if (name == NULL || name[0] == '\0') name = type;
   set_name(model, name, strlen(name));
-  SL_GO(sl_family_of(model)->read(model, &in));
-  SL_GO(sl_family_of(model)->make_tensors(model));
+  SL_GO_FAIL(sl_family_of(model)->read(model, &in));
+  SL_GO_FAIL(sl_family_of(model)->make_tensors(model));
   return SL_OK;
 fail:
   sl_model_free(model);

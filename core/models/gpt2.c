@@ -121,7 +121,7 @@ enum sl_status sl_models_gpt2(struct sl_lowering *l) {
   if (g.stage->head) SL_GO(sl_transformer_head_bwd(&g));
   for (int k = end - 1; k >= first; k--) SL_GO(block_bwd(&g, k, &blocks[k - first]));
   if (g.stage->embedding) SL_GO(sl_transformer_embedding_bwd(&g));
-fail:
+done:
   free(blocks);
   return status;
 }

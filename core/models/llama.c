@@ -144,7 +144,7 @@ enum sl_status sl_models_llama(struct sl_lowering *l) {
   if (g.stage->head) SL_GO(sl_transformer_head_bwd(&g));
   for (int i = end - 1; i >= first; i--) SL_GO(block_bwd(&g, i, &blocks[i - first]));
   if (g.stage->embedding) SL_GO(sl_transformer_embedding_bwd(&g));
-fail:
+done:
   free(blocks);
   return status;
 }

@@ -21,8 +21,6 @@ struct mlp {
 static struct sl_op op_of(const struct mlp *m, enum sl_op_kind kind, int layer, int64_t rows, int64_t columns) {
   return (struct sl_op){.kind = kind,
                         .lane = SL_LANE_COMPUTE,
-                        .group = SL_GROUP_NONE,
-                        .place_group = SL_GROUP_NONE,
                         .dtype = m->l->dtype,
                         .phase = m->phase,
                         .dim = {rows, columns},

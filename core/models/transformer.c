@@ -53,8 +53,6 @@ bool sl_transformer_remakes_attention(const struct sl_transformer *g, int layer)
 struct sl_op sl_transformer_op(const struct sl_transformer *g, enum sl_op_kind kind, int layer, int tensor) {
   return (struct sl_op){.kind = kind,
                         .lane = SL_LANE_COMPUTE,
-                        .group = SL_GROUP_NONE,
-                        .place_group = SL_GROUP_NONE,
                         .dtype = g->l->dtype,
                         .phase = g->phase,
                         .tensor = tensor < 0 ? -1 : g->l->pp_rank->placed_of[tensor],

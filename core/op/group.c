@@ -2,10 +2,11 @@
 #include "core/op/group.h"
 
 const char *sl_group_name(enum sl_group group) {
-  static const char *const names[] = {
+  static const char *const names[] = {"pipeline",
 #define X(name, text) text,
-      SL_GROUP_MAP(X)
+                                      SL_GROUP_MAP(X)
 #undef X
-          "p2p"};
+  };
+  _Static_assert(sizeof names / sizeof *names == SL_GROUP_COUNT, "a name for each class of groups");
   return names[group];
 }

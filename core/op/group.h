@@ -3,7 +3,8 @@
 #ifndef SL_CORE_OP_GROUP_H
 #define SL_CORE_OP_GROUP_H
 
-/* Classes of process groups. Each rank is in exactly one group of each class.
+/* Classes of process groups. Each rank is in exactly one group of each class. NONE: no other rank; an array over all classes
+ * has its first place for what belongs to none, such as sends and receives.
  *   shard x replicate = dp: parameters are sharded inside a shard group and replicated across (hybrid sharding);
  *   model = the ranks that hold one copy of the model (tp x pp); embed = the two pipeline ranks that hold a tied
  *   embedding, where that are two; secondary = consecutive dp ranks that keep a second copy of the parameters, split among
@@ -20,13 +21,13 @@
   X(SECONDARY, "secondary")
 
 enum sl_group {
+  SL_GROUP_NONE,
 #define X(name, text) SL_GROUP_##name,
   SL_GROUP_MAP(X)
 #undef X
-      SL_GROUP_COUNT,
-  SL_GROUP_NONE = SL_GROUP_COUNT
+      SL_GROUP_COUNT
 };
 
-const char *sl_group_name(enum sl_group group);
+const char *sl_group_name(enum sl_group group); /* of NONE: "pipeline", whose sends and receives are of no group */
 
 #endif

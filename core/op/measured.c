@@ -22,7 +22,8 @@ static int type_distance(enum sl_dtype wanted, enum sl_dtype have) {
 }
 
 bool sl_op_cost_moves(int kind) {
-  return kind == SL_OP_ALL_GATHER || kind == SL_OP_BROADCAST || kind == SL_OP_SEND || kind == SL_OP_RECV;
+  const unsigned moves = sl_op_moves((enum sl_op_kind)kind);
+  return moves != 0 && !(moves & SL_MOVE_REDUCE);
 }
 
 /* As for types, of variants. */
@@ -224,7 +225,7 @@ enum sl_status sl_op_costs_read(struct sl_op_costs *costs, const struct sl_json 
     SL_GO(read_entry(&in, &cost));
     SL_GO(sl_op_costs_add(costs, &cost));
   }
-fail:
+done:
   if (status != SL_OK) sl_op_costs_free(costs);
   return status;
 }

@@ -5,9 +5,13 @@ static const struct {
   const char *name;
   enum sl_op_class op_class;
   int dims;
+  unsigned moves;
 } op_info[] = {
-#define X(name, text, op_class, dims) {text, SL_CLASS_##op_class, dims},
+#define X(name, text, op_class, dims) {text, SL_CLASS_##op_class, dims, 0},
     SL_OP_MAP(X)
+#undef X
+#define X(name, text, op_class, dims, moves) {text, SL_CLASS_##op_class, dims, moves},
+        SL_COMM_MAP(X)
 #undef X
 };
 
@@ -45,7 +49,11 @@ int sl_op_dims(enum sl_op_kind kind) {
 }
 
 bool sl_op_is_comm(enum sl_op_kind kind) {
-  return op_info[kind].op_class == SL_CLASS_COLLECTIVE || op_info[kind].op_class == SL_CLASS_P2P;
+  return op_info[kind].moves != 0;
+}
+
+unsigned sl_op_moves(enum sl_op_kind kind) {
+  return op_info[kind].moves;
 }
 
 const char *sl_op_class_name(enum sl_op_class op_class) {

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Each class of groups has a lane for its collectives: lane = SL_LANE_TP + group. */
+/* Each class of groups has a lane for its collectives, of the same number (sl_lane_of_group). */
 #define SL_LANE_MAP(X)                                                                                                 \
   X(COMPUTE, "compute")                                                                                                \
   SL_GROUP_MAP(X)                                                                                                      \
@@ -29,7 +29,11 @@ enum sl_lane {
 #undef X
       SL_LANE_COUNT
 };
-_Static_assert(SL_LANE_SEND_F - SL_LANE_TP == SL_GROUP_COUNT, "a lane for each class of groups");
+_Static_assert((int)SL_LANE_COMPUTE == SL_GROUP_NONE && (int)SL_LANE_SEND_F == SL_GROUP_COUNT,
+               "the lanes between compute and send_f are the classes of groups, in their order");
+static inline enum sl_lane sl_lane_of_group(enum sl_group group) {
+  return (enum sl_lane)group;
+}
 const char *sl_lane_name(enum sl_lane lane);
 
 /* What an op costs and how its time is reported. */
@@ -45,13 +49,22 @@ enum sl_op_class {
 };
 const char *sl_op_class_name(enum sl_op_class op_class);
 
-/* Every op. Its operands, in their order, are the rows of op/operands.c. dim[] holds the shape named in the last column, of
- * which no op of the kind lacks the first `dims`. Letters: B sequences, T tokens, R = B*T rows, C channels, V vocabulary, P
- * positions, H heads, D head size, G key/value heads, N elements. qkv, dqkv: rows (q | k | v) of (H + 2G) D, or with
- * SL_OP_APART three operands. place: the rank's index in the op's place_group, 0 without one. Of the ranks of place_group tp,
- * which compute the same loss (mse, classifier, classifier_shard), place 0 alone adds it to control. mask: with SL_OP_MASK,
- * dropout's, a byte an element, which forward writes and backward reads (without it both draw); attention keeps the dropped
- * probabilities beside it.
+/* How a communication op moves bytes; one that has both rings runs the reduction first. n members. */
+enum sl_move {
+  SL_MOVE_REDUCE = 1, /* a ring of n - 1 steps: a piece gathers its sum on the way round and ends at its owner */
+  SL_MOVE_GATHER = 2, /* a ring of n - 1 steps: a piece goes from its owner to all others */
+  SL_MOVE_CHAIN = 4,  /* the whole goes from the root (op.peer) from member to member, in blocks */
+  SL_MOVE_SEND = 8,   /* to pipeline rank op.peer */
+  SL_MOVE_RECV = 16   /* from there */
+};
+
+/* Every op that one rank does by itself. Its operands, in their order, are the rows of op/operands.c. dim[] holds the shape
+ * named in the last column, of which no op of the kind lacks the first `dims`. Letters: B sequences, T tokens, R = B*T rows,
+ * C channels, V vocabulary, P positions, H heads, D head size, G key/value heads, N elements. qkv, dqkv: rows (q | k | v) of
+ * (H + 2G) D, or with SL_OP_APART three operands. place: the rank's index in the op's place_group, 0 without one. Of the
+ * ranks of place_group tp, which compute the same loss (mse, classifier, classifier_shard), place 0 alone adds it to
+ * control. mask: with SL_OP_MASK, dropout's, a byte an element, which forward writes and backward reads (without it both
+ * draw); attention keeps the dropped probabilities beside it.
  *   kind, text, class, dims, what they are */
 /* clang-format off */
 #define SL_OP_MAP(X)                                                                                                                                                     \
@@ -100,19 +113,24 @@ const char *sl_op_class_name(enum sl_op_class op_class);
   X(ADAMW,             "adamw",                OPTIMIZER,    1) /* N */                                                                                                  \
   X(INIT_TENSOR,       "init_tensor",          CONTROL,      0) /* a piece of `tensor`: seeded or from a file */                                                         \
   X(SAVE_TENSOR,       "save_tensor",          CONTROL,      0) /* a piece of `tensor` */                                                                                \
-  X(JOIN,              "join",                 CONTROL,      0) /* -; waits for every lane: the end of a program */                                                      \
-  /* communication: N = elements of all parts' whole sides; see sl_share_piece */                                                                                        \
-  X(ALL_REDUCE,        "all_reduce",           COLLECTIVE,   1) /* N; in place */                                                                                        \
-  X(REDUCE_SCATTER,    "reduce_scatter",       COLLECTIVE,   1) /* N lo hi stride; the whole is garbage after */                                                         \
-  X(ALL_GATHER,        "all_gather",           COLLECTIVE,   1) /* N lo hi stride */                                                                                     \
-  X(BROADCAST,         "broadcast",            COLLECTIVE,   1) /* N; the root reads, others write */                                                                    \
-  X(SEND,              "send",                 P2P,          1) /* N */                                                                                                  \
-  X(RECV,              "recv",                 P2P,          1) /* N */
+  X(JOIN,              "join",                 CONTROL,      0) /* -; waits for every lane: the end of a program */
+
+/* The ops by which ranks communicate, with one column more: how their bytes move. Traffic, cost, the proofs and the backends
+ * read that column, so that an op made of moves that exist needs nothing of them. A new row goes last: the hash of a run's
+ * calls counts places in this list. N = elements of all parts' whole sides; see sl_share_piece.
+ *   kind, text, class, dims, moves, what they are */
+#define SL_COMM_MAP(X)                                                                                                                                                   \
+  X(ALL_REDUCE,        "all_reduce",           COLLECTIVE,   1, SL_MOVE_REDUCE | SL_MOVE_GATHER) /* N; in place */                                                       \
+  X(REDUCE_SCATTER,    "reduce_scatter",       COLLECTIVE,   1, SL_MOVE_REDUCE) /* N lo hi stride; the whole is garbage after */                                         \
+  X(ALL_GATHER,        "all_gather",           COLLECTIVE,   1, SL_MOVE_GATHER) /* N lo hi stride */                                                                     \
+  X(BROADCAST,         "broadcast",            COLLECTIVE,   1, SL_MOVE_CHAIN)  /* N; the root reads, others write */                                                    \
+  X(SEND,              "send",                 P2P,          1, SL_MOVE_SEND)   /* N */                                                                                  \
+  X(RECV,              "recv",                 P2P,          1, SL_MOVE_RECV)   /* N */
 /* clang-format on */
 
 enum sl_op_kind {
-#define X(name, text, op_class, dims) SL_OP_##name,
-  SL_OP_MAP(X)
+#define X(name, ...) SL_OP_##name,
+  SL_OP_MAP(X) SL_COMM_MAP(X)
 #undef X
       SL_OP_COUNT
 };
@@ -121,6 +139,7 @@ enum sl_op_class sl_op_class_of(enum sl_op_kind kind);
 int sl_op_dims(enum sl_op_kind kind); /* how many of its first dimensions are above 0 */
 /* A collective, or a send or its receive: an op in which ranks meet. */
 bool sl_op_is_comm(enum sl_op_kind kind);
+unsigned sl_op_moves(enum sl_op_kind kind); /* its sl_move, one or more; 0: it does not communicate */
 
 enum sl_op_flag {
   SL_OP_TRANS_A = 1,          /* gemm: a is stored (k, m) */

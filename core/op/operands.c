@@ -244,6 +244,10 @@ int sl_op_part_at(const struct sl_op *op, enum sl_at name, int part) {
   return at < 0 ? -1 : part * count + at;
 }
 
+bool sl_op_in_place(enum sl_op_kind kind) {
+  return rows[kind][0].name == SL_AT_X;
+}
+
 const struct sl_slice *sl_op_operand(const struct sl_op *op, const struct sl_slice *slices, enum sl_at name) {
   const int i = sl_op_at(op, name);
   return i < 0 ? NULL : &slices[i];
@@ -279,6 +283,7 @@ static bool fits(const struct sl_op *op, enum type expected, enum sl_dtype type)
 static enum sl_status check_operand(const struct sl_op *op, const struct row *row, int i, const struct sl_slice *slice,
                                     enum sl_dtype type) {
   static const char *const accesses[] = {"not used", "read", "written", "updated"};
+  _Static_assert(sizeof accesses / sizeof *accesses == SL_READ_WRITE + 1, "a word for each access");
   if (!(row->use & 1U << slice->access))
     return sl_fail(SL_ERR_CHECK, "%s: operand %d, %s, is %s, which its row does not allow", sl_op_label(op), i,
                    sl_at_name(row->name), accesses[slice->access]);

@@ -71,6 +71,8 @@ int sl_op_names(const struct sl_op *op, enum sl_at names[SL_OP_OPERANDS]);
 int sl_op_at(const struct sl_op *op, enum sl_at name);
 /* The same of part `part` of a collective, or of all that a send or its receive has, part 0. */
 int sl_op_part_at(const struct sl_op *op, enum sl_at name, int part);
+/* A collective, send or receive with one operand a part, X; the others have two, WHOLE and SHARD. */
+bool sl_op_in_place(enum sl_op_kind kind);
 /* Its slice, among those of the op; NULL where there is none. */
 const struct sl_slice *sl_op_operand(const struct sl_op *op, const struct sl_slice *slices, enum sl_at name);
 

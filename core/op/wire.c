@@ -4,7 +4,7 @@
 #include "core/op/operands.h"
 
 int sl_op_parts(const struct sl_op *op) {
-  return sl_op_at(op, SL_AT_SHARD) < 0 ? op->slice_count : op->slice_count / 2;
+  return sl_op_in_place(op->kind) ? op->slice_count : op->slice_count / 2;
 }
 
 /* Elements of the whole side of part `part`, or of the shard side. */
@@ -39,9 +39,14 @@ void sl_ring_piece(int64_t n, int members, int member, int64_t *first, int64_t *
   *count = base + (member < extra);
 }
 
-/* Elements that `index` sends in a ring over pieces of which it skips `skipped` (its own, or its successor's). */
+/* Elements that a member sends in one ring: every piece but `skipped`, which is its own, or its successor's. */
 static int64_t ring_sends(const struct sl_op *op, const struct sl_slice *slices, int part, int members, int skipped) {
-  int64_t sum = 0;
+  int64_t sum = 0, first, count;
+  if (sl_op_in_place(op->kind)) {
+    const int64_t n = slices[part].bytes / sl_dtype_bytes(op->dtype);
+    sl_ring_piece(n, members, skipped, &first, &count);
+    return n - count;
+  }
   if (!(op->flags & SL_OP_SHARE_RANGE)) return (members - 1) * sl_share_piece(op, slices, part, 0).count;
   for (int g = 0; g < members; g++) {
     if (g != skipped) sum += sl_share_piece(op, slices, part, g).count;
@@ -51,34 +56,16 @@ static int64_t ring_sends(const struct sl_op *op, const struct sl_slice *slices,
 
 int64_t sl_op_wire_bytes(const struct sl_op *op, const struct sl_slice *slices, int members, int index) {
   const int successor = (index + 1) % members;
-  int64_t elements = 0;
-  if (members == 1 && op->kind != SL_OP_SEND && op->kind != SL_OP_RECV) return 0;
+  const unsigned moves = sl_op_moves(op->kind);
+  const bool whole = moves & SL_MOVE_SEND || (moves & SL_MOVE_CHAIN && successor != op->peer);
+  int64_t bytes = 0;
   for (int part = 0; part < sl_op_parts(op); part++) {
-    const int64_t n = slices[part].bytes / sl_dtype_bytes(op->dtype);
-    int64_t first, own, next;
-    switch (op->kind) {
-    case SL_OP_ALL_REDUCE:
-      sl_ring_piece(n, members, index, &first, &own);
-      sl_ring_piece(n, members, successor, &first, &next);
-      elements += 2 * n - own - next;
-      break;
-    case SL_OP_REDUCE_SCATTER:
-      elements += ring_sends(op, slices, part, members, index);
-      break;
-    case SL_OP_ALL_GATHER:
-      elements += ring_sends(op, slices, part, members, successor);
-      break;
-    case SL_OP_BROADCAST:
-      elements += successor != op->peer ? n : 0;
-      break;
-    case SL_OP_SEND:
-      elements += n;
-      break;
-    default:
-      break;
-    }
+    int64_t elements = 0;
+    if (moves & SL_MOVE_REDUCE) elements += ring_sends(op, slices, part, members, index);
+    if (moves & SL_MOVE_GATHER) elements += ring_sends(op, slices, part, members, successor);
+    bytes += elements * sl_dtype_bytes(op->dtype) + (whole ? slices[part].bytes : 0);
   }
-  return elements * sl_dtype_bytes(op->dtype);
+  return bytes;
 }
 
 /* Elements that all members have of a bucket but those of the one that has least: that one, or its predecessor, sends
@@ -94,11 +81,11 @@ static int64_t most_of_range(const struct sl_op *op, const struct sl_slice *slic
   return all - least;
 }
 
-/* Only the shares of a bucket must be looked at one by one. Of an all-reduce no member has less than the last two, so the
- * one before the last sends most; a root always sends; and members with even shares send alike. */
+/* Only the shares of a bucket must be looked at one by one. Of what a ring cuts itself no member has less than the last two,
+ * so the one before the last sends most; a root always sends; and members with even shares send alike. */
 double sl_op_most_wire_bytes(const struct sl_op *op, const struct sl_slice *slices, int members) {
   if (members < 2) return 0;
   if (op->flags & SL_OP_SHARE_RANGE) return (double)(most_of_range(op, slices, members) * sl_dtype_bytes(op->dtype));
-  const int index = op->kind == SL_OP_ALL_REDUCE ? members - 2 : op->kind == SL_OP_BROADCAST ? op->peer : 0;
+  const int index = sl_op_moves(op->kind) & SL_MOVE_CHAIN ? op->peer : members - 2;
   return (double)sl_op_wire_bytes(op, slices, members, index);
 }

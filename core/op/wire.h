@@ -23,14 +23,14 @@ int sl_op_parts(const struct sl_op *op);
 
 /* nccl-tests' size of a collective or send: the larger of send and receive buffer, bytes; see PERFORMANCE.md there. */
 int64_t sl_op_comm_bytes(const struct sl_op *op);
-/* Bytes that member `index` of a ring of `members` puts on the wire. Per part: a reduce_scatter sends every piece but
- * the one it owns (it forwards piece g for every g != index), an all_gather every piece but its successor's, an
- * all_reduce does both over sl_ring_piece cuts; a broadcast or send: the bytes, where the member sends at all. Exact
- * for uneven pieces. */
+/* Bytes that member `index` of a ring of `members` puts on the wire, by the moves of the op. Per part: a reduction sends
+ * every piece but the one that the member owns (it forwards piece g for every g != index), a gather every piece but its
+ * successor's; the pieces are sl_share_piece's, in place sl_ring_piece's; a chain or send: the bytes, where the member
+ * sends at all. Exact for uneven pieces. */
 int64_t sl_op_wire_bytes(const struct sl_op *op, const struct sl_slice *slices, int members, int index);
 /* The most that any member puts on the wire: a ring is as slow as its busiest link. */
 double sl_op_most_wire_bytes(const struct sl_op *op, const struct sl_slice *slices, int members);
-/* Where a ring cuts `n` elements of an all-reduce for its members: member g has [*first, *first + *count). */
+/* Where a ring cuts `n` elements of an op in place for its members: member g has [*first, *first + *count). */
 void sl_ring_piece(int64_t n, int members, int member, int64_t *first, int64_t *count);
 
 #endif

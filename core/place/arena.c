@@ -226,7 +226,7 @@ static enum sl_status place_best(struct planner *p, int64_t live_peak) {
     }
   }
   p->c->arena_bytes[p->space] = best;
-fail:
+done:
   free(placed);
   return status;
 }
@@ -318,7 +318,7 @@ static enum sl_status report(struct planner *p) {
   }
   SL_TRY(sl_calloc(&events, 2 * p->life_count, sizeof *events));
   for (int k = 0; k < SL_PROGRAM_COUNT; k++) SL_GO(walk(p, r, &p->c->programs[k], base, events));
-fail:
+done:
   free(events);
   return status;
 }
@@ -392,7 +392,7 @@ static enum sl_status place_space(struct sl_class *c, enum sl_space space, const
   SL_GO(place_best(&p, r->live_peak_bytes));
   r->peak_bytes = c->arena_bytes[space];
   r->fragmentation = r->peak_bytes - r->live_peak_bytes;
-fail:
+done:
   free(p.lives);
   free(p.spans);
   free(p.items);

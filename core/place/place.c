@@ -11,7 +11,7 @@ enum sl_status sl_place_class(const struct sl_plan *plan, const enum sl_scope *s
   struct sl_lives lives = {0};
   for (int k = 0; k < SL_PROGRAM_COUNT; k++) SL_GO(sl_waits_derive(plan, c, scopes, &c->programs[k], &lives));
   SL_GO(sl_arena_place(c, &lives));
-fail:
+done:
   free(lives.items);
   return status;
 }

@@ -92,8 +92,7 @@ static void raise(uint32_t *value, uint32_t to) {
 /* Bytes that a slice may touch on any rank of the class. */
 static void slice_range(const struct linker *k, const struct sl_op *op, const struct sl_slice *s, int64_t *lo,
                         int64_t *hi) {
-  const int places =
-      op->place_group == SL_GROUP_NONE ? 1 : sl_plan_group(k->plan, op->place_group, k->rank_class->first_rank).size;
+  const int places = sl_plan_group(k->plan, op->place_group, k->rank_class->first_rank).size;
   *lo = s->offset;
   *hi = s->offset + s->bytes + (places - 1) * s->shard_stride;
 }
@@ -259,7 +258,7 @@ enum sl_status sl_waits_derive(const struct sl_plan *plan, const struct sl_class
     const struct sl_instance n = p->instances[i];
     for (int32_t o = 0; o < n.op_count; o++) SL_GO(link_op(&k, (uint32_t)(n.first_op + o), i));
   }
-fail:
+done:
   for (size_t i = 0; k.histories != NULL && i < slots; i++) free(k.histories[i].spans);
   for (int lane = 0; lane < SL_LANE_COUNT; lane++) free(k.lane_issue[lane]);
   free(k.histories);

@@ -14,7 +14,7 @@ struct sl_coord {
 struct sl_coord sl_plan_coord(const struct sl_plan *plan, int rank);
 int sl_plan_rank(const struct sl_plan *plan, struct sl_coord coord);
 
-/* The group of class `group` that `rank` is in. Member i is first + (i % inner) * stride + (i / inner) * outer; only
+/* The group of class `group` that `rank` is in; of SL_GROUP_NONE, one of the rank alone. Member i is first + (i % inner) * stride + (i / inner) * outer; only
  * the model group of a plan with both tp and pp needs the outer step. `index` is the rank's own place; `id` numbers the
  * groups of a class, equal for all members of one and different between two. */
 struct sl_members {

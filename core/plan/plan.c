@@ -149,16 +149,16 @@ enum sl_status sl_plan_build(struct sl_plan *plan, const struct sl_model *model,
   SL_TRY(sl_calloc(&plan->effective, 1, sizeof *plan->effective));
   *plan->effective = *config;
   plan->config = plan->effective;
-  SL_GO(choose_degrees(plan, world));
-  SL_GO(choose_shard(plan));
+  SL_GO_FAIL(choose_degrees(plan, world));
+  SL_GO_FAIL(choose_shard(plan));
   choose_groups(plan);
   plan->threads = choose_threads(cluster, world);
   plan->fuse_epilogues = fuses_epilogues(plan);
   plan->vocab_multiple = choose_vocab_multiple(plan);
-  SL_GO(choose_batch(plan));
-  SL_GO(sl_plan_cut(plan));
-  SL_GO(sl_plan_schedule(plan));
-  for (int i = 0; i < plan->pp; i++) SL_GO(sl_layout_build(&plan->pp_ranks[i], plan));
+  SL_GO_FAIL(choose_batch(plan));
+  SL_GO_FAIL(sl_plan_cut(plan));
+  SL_GO_FAIL(sl_plan_schedule(plan));
+  for (int i = 0; i < plan->pp; i++) SL_GO_FAIL(sl_layout_build(&plan->pp_ranks[i], plan));
   return SL_OK;
 fail:
   sl_plan_free(plan);

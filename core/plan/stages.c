@@ -50,7 +50,7 @@ static enum sl_status cut_balanced(const double *prefix, int n, int parts, int64
     counts[k - 1] = i - j;
     i = j;
   }
-fail:
+done:
   free(best);
   free(from);
   return status;
@@ -140,7 +140,7 @@ enum sl_status sl_plan_cut(struct sl_plan *plan) {
   SL_GO(sl_calloc(&counts, (size_t)plan->stage_count, sizeof *counts));
   SL_GO(cut_layers(plan, layers, plan->stage_count, counts));
   SL_GO(deal_stages(plan, counts));
-fail:
+done:
   free(counts);
   return status;
 }

@@ -4,9 +4,10 @@
 static void print_operand(const struct sl_job *job, const struct sl_class *c, const struct sl_program *p,
                           const struct sl_instance *n, const struct sl_op *op, int i, int rank, FILE *out) {
   static const char *const marks[] = {"", "<", ">", "<>"};
+  _Static_assert(sizeof marks / sizeof *marks == SL_READ_WRITE + 1, "a mark for each access");
   const struct sl_slice *s = &p->slices[op->slice + i];
   const struct sl_buffer *b = &c->buffers[s->buffer];
-  const int place = op->place_group == SL_GROUP_NONE ? 0 : sl_plan_group(job->plan, op->place_group, rank).index;
+  const int place = sl_plan_group(job->plan, op->place_group, rank).index;
   fprintf(out, " %s%s", marks[s->access], b->name);
   if (b->slots > 1) fprintf(out, "#%d", sl_slice_slot(p, b, s, n));
   const int64_t offset = s->offset + place * s->shard_stride;

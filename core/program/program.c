@@ -10,5 +10,6 @@ const char *sl_category_name(enum sl_category category) {
 
 const char *sl_space_name(enum sl_space space) {
   static const char *const names[] = {"device", "host", "nvme"};
+  _Static_assert(sizeof names / sizeof *names == SL_SPACE_COUNT, "a name for each space");
   return names[space];
 }

@@ -241,13 +241,13 @@ enum sl_status sl_compare_records(struct sl_comparison *out, const struct sl_jso
                     json_is_true(json_object_get(measured->root, "functional"));
   const json_t *alone = json_object_get(measured->root, "as_rank");
   if (alone != NULL) {
-    SL_GO(add_alone(out, root, json_integer_value(alone)));
+    SL_GO_FAIL(add_alone(out, root, json_integer_value(alone)));
     return SL_OK;
   }
-  SL_GO(add_times(out, root));
-  SL_GO(add_memory(out, root));
-  SL_GO(add_traffic(out, root));
-  SL_GO(add_losses(out, root));
+  SL_GO_FAIL(add_times(out, root));
+  SL_GO_FAIL(add_memory(out, root));
+  SL_GO_FAIL(add_traffic(out, root));
+  SL_GO_FAIL(add_losses(out, root));
   return SL_OK;
 fail:
   sl_comparison_free(out);

@@ -84,6 +84,9 @@ static json_t *row_json(const struct sl_compare_row *row) {
   static const char *const units[] = {"s", "bytes", "count", "text", "ratio"};
   static const char *const rules[] = {"exact", "process", "time", "shown"};
   static const char *const verdicts[] = {"ok", "fail", "none"};
+  _Static_assert(sizeof units / sizeof *units == SL_UNIT_RATIO + 1, "a name for each unit");
+  _Static_assert(sizeof rules / sizeof *rules == SL_COMPARE_SHOWN + 1, "a name for each rule");
+  _Static_assert(sizeof verdicts / sizeof *verdicts == SL_VERDICT_NONE + 1, "a name for each verdict");
   json_t *object = json_object();
   const bool text = row->unit == SL_UNIT_TEXT;
   json_object_set_new(object, "section", json_string(row->section));

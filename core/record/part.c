@@ -27,8 +27,7 @@ static json_t *traffic_json(const struct sl_exec_report *report) {
   for (int i = 0; i < report->traffic_count; i++) {
     const struct sl_traffic *row = &report->traffic[i];
     json_t *item = json_object();
-    json_object_set_new(item, "group",
-                        json_string(row->group == SL_GROUP_NONE ? "pipeline" : sl_group_name(row->group)));
+    json_object_set_new(item, "group", json_string(sl_group_name(row->group)));
     json_object_set_new(item, "op", json_string(sl_op_name(row->op)));
     json_object_set_new(item, "payload", json_string(sl_payload_name(row->payload)));
     json_object_set_new(item, "dtype", json_string(sl_dtype_name(row->dtype)));
@@ -77,6 +76,10 @@ static json_t *rank_json(const struct sl_run *run, int local) {
   return object;
 }
 
+static void set_exposed(json_t *object, const struct sl_breakdown *b, enum sl_group group) {
+  if (b->exposed_s[group] > 0) set_real(object, sl_group_name(group), b->exposed_s[group]);
+}
+
 static json_t *breakdown_json(const struct sl_breakdown *b, bool pipeline) {
   json_t *object = json_object(), *exposed = json_object();
   set_real(object, "step", b->step_s);
@@ -86,9 +89,8 @@ static json_t *breakdown_json(const struct sl_breakdown *b, bool pipeline) {
   if (pipeline) set_real(object, "bubble", b->bubble_s);
   for (int i = 0; i < SL_CLASS_COUNT; i++)
     if (b->busy_s[i] > 0) set_real(object, sl_op_class_name(i), b->busy_s[i]);
-  for (int group = 0; group <= SL_GROUP_COUNT; group++)
-    if (b->exposed_s[group] > 0)
-      set_real(exposed, group == SL_GROUP_COUNT ? "pipeline" : sl_group_name(group), b->exposed_s[group]);
+  for (int group = SL_GROUP_NONE + 1; group < SL_GROUP_COUNT; group++) set_exposed(exposed, b, group);
+  set_exposed(exposed, b, SL_GROUP_NONE);
   json_object_set_new(object, "exposed", exposed);
   return object;
 }
@@ -131,7 +133,7 @@ enum sl_status sl_record_part(const struct sl_run *run, const struct sl_timeline
     double compute, bubble;
     json_t *rank = rank_json(run, local);
     json_array_append_new(ranks, rank);
-    SL_GO(sl_timeline_bubble(timeline, local, &compute, &bubble));
+    SL_GO_FAIL(sl_timeline_bubble(timeline, local, &compute, &bubble));
     set_real(rank, "compute_s", compute);
     if (run->job->plan->pp > 1) set_real(rank, "bubble_s", bubble);
   }
@@ -170,7 +172,7 @@ enum sl_status sl_record_gather(const struct sl_run *run, json_t *mine, json_t *
     if (part == NULL) SL_GO(sl_fail(SL_ERR_PEER, "process %d sent a broken part of the run record", i));
     json_array_append_new(*all, part);
   }
-fail:
+done:
   if (status != SL_OK) {
     json_decref(*all);
     *all = NULL;

@@ -42,6 +42,7 @@ static bool has_shape(const json_t *value, enum shape shape) {
 static const char *shape_name(enum shape shape) {
   static const char *const names[] = {"text",      "true or false", "an integer", "a number",
                                       "an object", "a list",        "an object",  "anything"};
+  _Static_assert(sizeof names / sizeof *names == ANY + 1, "a name for each shape");
   return names[shape];
 }
 

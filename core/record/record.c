@@ -136,7 +136,7 @@ static enum sl_status rank_list(const json_t *parts, const struct sl_run *run, j
     json_array_append_new(list, copy);
   }
   *out = list;
-fail:
+done:
   if (status != SL_OK) json_decref(list);
   free(by_rank);
   return status;
@@ -295,7 +295,7 @@ enum sl_status sl_record_build(const struct sl_record_input *input, json_t **out
   json_object_set(record, "ranks", ranks);
   SL_GO(put_losses(record, parts));
   *out = record;
-fail:
+done:
   if (status != SL_OK) json_decref(record);
   json_decref(parts);
   json_decref(ranks);

@@ -124,12 +124,12 @@ enum sl_status sl_timeline_breakdown(const struct sl_timeline *timeline, int loc
     out->busy_s[rank->spans[i].op_class] += rank->spans[i].end_s - rank->spans[i].start_s;
   select_spans(&compute, rank, PICK_COMPUTE, 0);
   out->compute_s = total(&compute);
-  for (int group = 0; group < SL_GROUP_COUNT; group++) {
+  for (int group = SL_GROUP_NONE + 1; group < SL_GROUP_COUNT; group++) {
     select_spans(&other, rank, PICK_GROUP, group);
     out->exposed_s[group] = outside(&other, &compute);
   }
   select_spans(&other, rank, PICK_P2P, 0);
-  out->exposed_s[SL_GROUP_COUNT] = outside(&other, &compute);
+  out->exposed_s[SL_GROUP_NONE] = outside(&other, &compute);
   select_spans(&other, rank, PICK_COMMUNICATION, 0);
   out->exposed_all_s = outside(&other, &compute);
   select_spans(&other, rank, PICK_ALL, 0);
@@ -137,7 +137,7 @@ enum sl_status sl_timeline_breakdown(const struct sl_timeline *timeline, int loc
   out->idle_s = out->step_s - total(&other);
   select_spans(&other, rank, PICK_OWN, 0);
   out->bubble_s = out->step_s - total(&other);
-fail:
+done:
   free(compute.at);
   free(other.at);
   return status;

@@ -25,13 +25,13 @@ struct sl_timeline {
 /* Seconds of one step of one rank. Busy seconds of classes may overlap each other; exposed ones are those in which the
  * compute lane stood idle while the group's communication ran. */
 struct sl_breakdown {
-  double step_s;                        /* from the first op's start to the last one's end */
-  double busy_s[SL_CLASS_COUNT];        /* sum of durations by op class */
-  double compute_s;                     /* in which the compute lane ran */
-  double exposed_s[SL_GROUP_COUNT + 1]; /* by group; the last: pipeline sends and receives */
-  double exposed_all_s;                 /* in which any communication was exposed */
-  double idle_s;                        /* in which nothing ran */
-  double bubble_s;                      /* neither compute nor a collective of one stage ran: others were waited for */
+  double step_s;                    /* from the first op's start to the last one's end */
+  double busy_s[SL_CLASS_COUNT];    /* sum of durations by op class */
+  double compute_s;                 /* in which the compute lane ran */
+  double exposed_s[SL_GROUP_COUNT]; /* by group; of SL_GROUP_NONE: sends and receives */
+  double exposed_all_s;             /* in which any communication was exposed */
+  double idle_s;                    /* in which nothing ran */
+  double bubble_s;                  /* neither compute nor a collective of one stage ran: others were waited for */
 };
 
 /* Add one completion of the step program (others are ignored). */

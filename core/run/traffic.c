@@ -62,11 +62,17 @@ static uint64_t hash_bytes(uint64_t hash, uint64_t value, int bytes) {
 }
 
 /* Records outlive versions: a kind counts as its place among the communication ops, on from the number that the first of them
- * had when records began, so that neither a new compute op nor one that goes moves the hash. */
-enum { FIRST_KIND = 40 };
+ * had when records began, so that neither a new compute op nor one that goes moves the hash. So does a group: the first was 0
+ * and none of them 9, which no group has had since. */
+enum { FIRST_KIND = 40, NO_GROUP = 9 };
+
+static int number_of(enum sl_group group) {
+  if (group == SL_GROUP_NONE) return NO_GROUP;
+  return (int)group <= NO_GROUP ? (int)group - 1 : (int)group;
+}
 
 uint64_t sl_hash_call(uint64_t hash, enum sl_group group, enum sl_op_kind kind, int64_t bytes) {
-  hash = hash_bytes(hash, (uint64_t)group, 4);
+  hash = hash_bytes(hash, (uint64_t)number_of(group), 4);
   hash = hash_bytes(hash, (uint64_t)(FIRST_KIND + (int)kind - SL_OP_ALL_REDUCE), 4);
   return hash_bytes(hash, (uint64_t)bytes, 8);
 }

@@ -12,10 +12,10 @@ enum { MAX_RANKS = 1 << 16, MAX_ACTIONS = 1 << 24 };
 enum sl_status sl_schedule_open(struct sl_schedule *s, int ranks, int stages, int micro_batches) {
   enum sl_status status;
   *s = (struct sl_schedule){.ranks = ranks, .stages = stages, .micro_batches = micro_batches};
-  SL_GO(sl_calloc(&s->stage_rank, (size_t)stages, sizeof *s->stage_rank));
-  SL_GO(sl_calloc(&s->actions, (size_t)ranks, sizeof *s->actions));
-  SL_GO(sl_calloc(&s->counts, (size_t)ranks, sizeof *s->counts));
-  SL_GO(sl_calloc(&s->capacities, (size_t)ranks, sizeof *s->capacities));
+  SL_GO_FAIL(sl_calloc(&s->stage_rank, (size_t)stages, sizeof *s->stage_rank));
+  SL_GO_FAIL(sl_calloc(&s->actions, (size_t)ranks, sizeof *s->actions));
+  SL_GO_FAIL(sl_calloc(&s->counts, (size_t)ranks, sizeof *s->counts));
+  SL_GO_FAIL(sl_calloc(&s->capacities, (size_t)ranks, sizeof *s->capacities));
   return SL_OK;
 fail:
   sl_schedule_free(s);
@@ -92,7 +92,7 @@ enum sl_status sl_schedule_generate(struct sl_schedule *s, const char *name, int
   SL_TRY(sl_schedule_open(s, ranks, ranks * stages, micro_batches));
   for (int stage = 0; stage < s->stages; stage++)
     s->stage_rank[stage] = b->v_shape && stage >= ranks ? 2 * ranks - 1 - stage : stage % ranks;
-  for (int rank = 0; rank < ranks; rank++) SL_GO(b->build(s, rank));
+  for (int rank = 0; rank < ranks; rank++) SL_GO_FAIL(b->build(s, rank));
   return SL_OK;
 fail:
   sl_schedule_free(s);

@@ -58,6 +58,7 @@ static int awaited(const struct dry *d, int rank, struct sl_action *want, unsign
   *want = a;
   if (transfer) {
     static const enum sl_action_kind other[] = {SL_ACTION_RECV_F, SL_ACTION_SEND_F, SL_ACTION_RECV_B, SL_ACTION_SEND_B};
+    _Static_assert(SL_ACTION_RECV_B == SL_ACTION_SEND_F + 3, "the four transfers stand together");
     want->stage = sl_action_peer_stage(&a);
     want->kind = other[a.kind - SL_ACTION_SEND_F];
   } else {
@@ -240,7 +241,7 @@ enum sl_status sl_schedule_dry_run(const struct sl_schedule *s, const struct sl_
   reset(&d);
   SL_GO(play_timed(&d));
   count_held(s, run);
-fail:
+done:
   free(d.forward);
   free(d.backward);
   free(d.received);

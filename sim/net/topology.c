@@ -80,7 +80,7 @@ static void find_peers(const struct sl_class *c, int stages, bool *peers) {
 /* Has every rank the links of its class's first one, in the groups of `used` and towards `peers`? */
 static bool class_alike(const struct sl_plan *plan, const struct sl_class *c, const bool *used, const bool *peers) {
   for (int rank = c->first_rank; rank < c->first_rank + c->rank_count; rank++) {
-    for (int g = 0; g < SL_GROUP_COUNT; g++) {
+    for (int g = SL_GROUP_NONE + 1; g < SL_GROUP_COUNT; g++) {
       if (used[g] && !same_group(plan, (enum sl_group)g, rank, c->first_rank)) return false;
     }
     for (int stage = 0; stage < plan->pp; stage++) {
@@ -96,7 +96,7 @@ enum sl_status sl_sim_alike(const struct sl_sim *sim, bool *alike) {
   const struct sl_job *job = sim->job;
   bool used[SL_GROUP_COUNT] = {0}, *peers;
   for (int lane = 0; lane < SL_LANE_COUNT; lane++) {
-    for (int g = 0; g < SL_GROUP_COUNT; g++) used[g] |= sim->meets[lane][g];
+    for (int g = SL_GROUP_NONE + 1; g < SL_GROUP_COUNT; g++) used[g] |= sim->meets[lane][g];
   }
   *alike = true;
   for (int i = 0; i < job->class_count && *alike; i++) {

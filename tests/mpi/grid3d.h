@@ -17,8 +17,8 @@ extern struct grid3d grid3d;
 /* Counts; tells the first failures, and the configuration as a command line. Write `good` so that NaN fails. */
 void grid3d_expect(bool good, const char *what, double value, double bound);
 
-/* Bytes that MPI was given by the end of each step, by group; the last column is the pipeline's. */
-typedef int64_t grid3d_sent[STEPS][SL_GROUP_COUNT + 1];
+/* Bytes that MPI was given by the end of each step, by group, that of none being the pipeline's. */
+typedef int64_t grid3d_sent[STEPS][SL_GROUP_COUNT];
 
 /* The witness (tests/witness), where it is preloaded; each returns or does nothing where it is not. */
 bool grid3d_find_witness(void);

@@ -154,12 +154,8 @@ bool grid3d_find_witness(void) {
   return true;
 }
 
-static const char *name_of(int group) {
-  return group < SL_GROUP_COUNT ? sl_group_name((enum sl_group)group) : "pipeline";
-}
-
 void grid3d_take_counts(grid3d_sent sent, int64_t step) {
-  for (int g = 0; sent_over != NULL && g <= SL_GROUP_COUNT; g++) sent[step][g] = sent_over(name_of(g));
+  for (enum sl_group g = 0; sent_over != NULL && g < SL_GROUP_COUNT; g++) sent[step][g] = sent_over(sl_group_name(g));
 }
 
 /* Bytes that this rank puts on the wire, one call after the other; calls of none are left out. */
@@ -176,14 +172,14 @@ static void add_call(struct calls *c, int64_t bytes) {
 
 /* Calls of one group, or of the pipeline's to one rank in one direction. */
 struct route {
-  int group; /* SL_GROUP_COUNT: the pipeline */
+  enum sl_group group; /* SL_GROUP_NONE: the pipeline */
   int to, backward;
 };
 
 static bool goes(const struct grid_result *r, const struct sl_op *op, const struct route *route) {
   const int stride = grid3d.world / r->fixture.plan.pp;
-  if (route->group < SL_GROUP_COUNT)
-    return sl_op_class_of(op->kind) == SL_CLASS_COLLECTIVE && (int)op->group == route->group;
+  if (route->group != SL_GROUP_NONE)
+    return sl_op_class_of(op->kind) == SL_CLASS_COLLECTIVE && op->group == route->group;
   return op->kind == SL_OP_SEND && op->peer * stride + grid3d.rank % stride == route->to &&
          (op->lane == SL_LANE_SEND_B) == route->backward;
 }
@@ -193,7 +189,7 @@ static struct calls calls_of_programs(const struct grid_result *r, const struct 
   const struct sl_class *class = &r->fixture.job.classes[sl_job_class_of(&r->fixture.job, grid3d.rank)];
   struct sl_members m = {.size = grid3d.world};
   struct calls out = {0};
-  if (route->group < SL_GROUP_COUNT) m = sl_plan_group(&r->fixture.plan, (enum sl_group)route->group, grid3d.rank);
+  if (route->group != SL_GROUP_NONE) m = sl_plan_group(&r->fixture.plan, route->group, grid3d.rank);
   for (int run = 0; run <= STEPS; run++) {
     const struct sl_program *p = &class->programs[run == 0 ? SL_PROGRAM_INIT : SL_PROGRAM_STEP];
     for (size_t i = 0; i < p->issue_count; i++) {
@@ -209,11 +205,11 @@ static struct calls calls_of_programs(const struct grid_result *r, const struct 
 static struct calls calls_of_witness(const struct route *route) {
   enum { TAGS = 32768 };
   const struct sl_pmpi_message *messages;
-  const long long n = messages_of(name_of(route->group), &messages);
+  const long long n = messages_of(sl_group_name(route->group), &messages);
   int64_t *by_tag = calloc(TAGS, sizeof *by_tag);
   struct calls out = {0};
   for (long long i = 0; i < n; i++) {
-    if (route->group < SL_GROUP_COUNT)
+    if (route->group != SL_GROUP_NONE)
       by_tag[messages[i].tag % TAGS] += messages[i].bytes;
     else if (messages[i].to == route->to && messages[i].tag == route->backward)
       add_call(&out, messages[i].bytes);
@@ -228,7 +224,7 @@ static void compare_calls(const struct grid_result *r, const struct route *route
   char what[64];
   size_t i = 0;
   while (i < got.count && i < want.count && got.bytes[i] == want.bytes[i]) i++;
-  snprintf(what, sizeof what, "bytes of call %zu of %s, by the witness", i, name_of(route->group));
+  snprintf(what, sizeof what, "bytes of call %zu of %s, by the witness", i, sl_group_name(route->group));
   expect(i == got.count && i == want.count, what, i < got.count ? (double)got.bytes[i] : -1,
          i < want.count ? (double)want.bytes[i] : -1);
   free(got.bytes);
@@ -237,15 +233,15 @@ static void compare_calls(const struct grid_result *r, const struct route *route
 
 void grid3d_compare_witness(const struct grid_result *r, grid3d_sent sent) {
   const struct sl_exec_report *report = &r->run.reports[0];
-  for (int g = 0; sent_over != NULL && g <= SL_GROUP_COUNT; g++) {
+  for (enum sl_group g = 0; sent_over != NULL && g < SL_GROUP_COUNT; g++) {
     int64_t want = 0;
     for (int i = 0; i < report->traffic_count; i++)
-      want += (int)report->traffic[i].group == g ? report->traffic[i].wire_bytes : 0;
+      want += report->traffic[i].group == g ? report->traffic[i].wire_bytes : 0;
     for (int s = 1; s < STEPS; s++) {
       const int64_t got = sent[s][g] - sent[s - 1][g];
-      expect(got == want, name_of(g), (double)got, (double)want);
+      expect(got == want, sl_group_name(g), (double)got, (double)want);
     }
-    const int routes = g < SL_GROUP_COUNT ? 1 : 2 * grid3d.world;
+    const int routes = g != SL_GROUP_NONE ? 1 : 2 * grid3d.world;
     for (int i = 0; i < routes; i++) compare_calls(r, &(struct route){g, i / 2, i % 2});
   }
 }

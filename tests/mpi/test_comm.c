@@ -107,20 +107,20 @@ static void drop(struct memory *m) {
   for (int p = 0; p < 2; p++) free(m->whole[p]), free(m->shard[p]);
 }
 
-static int64_t wire_of(const struct sl_comm *c, const struct cutting *k, enum sl_comm_kind kind, enum sl_dtype type) {
+static int64_t wire_of(const struct sl_comm *c, const struct cutting *k, unsigned moves, enum sl_dtype type) {
   int64_t elements = 0;
   for (int p = 0; p < 2; p++) {
     int64_t all = all_pieces(k, p), own = piece(k, p, c->index).count,
             next = piece(k, p, (c->index + 1) % c->size).count;
-    if (kind != SL_COMM_ALL_GATHER) elements += all - own;
-    if (kind != SL_COMM_REDUCE_SCATTER) elements += all - next;
+    if (moves & SL_MOVE_REDUCE) elements += all - own;
+    if (moves & SL_MOVE_GATHER) elements += all - next;
   }
   return elements * sl_dtype_bytes(type);
 }
 
 static void check_wire(const struct sl_comm *c, const struct sl_comm_request *r, const struct cutting *k) {
-  int64_t want = c->size == 1 ? 0 : wire_of(c, k, r->call.kind, r->call.dtype);
-  expect(r->wire_bytes == want, "bytes on the wire", k->n[0], r->call.kind, (double)r->wire_bytes, (double)want);
+  int64_t want = c->size == 1 ? 0 : wire_of(c, k, r->call.moves, r->call.dtype);
+  expect(r->wire_bytes == want, "bytes on the wire", k->n[0], r->call.moves, (double)r->wire_bytes, (double)want);
 }
 
 /* Three all_reduces in flight at once, one of them tiny. */
@@ -133,7 +133,7 @@ static void test_all_reduce(struct sl_comm *c, int64_t n, enum sl_dtype type) {
     k[j] = (struct cutting){CUT_EVEN, c->size, {j == 1 ? 3 : n, n / 3}};
     fill(&m[j], c, type, &k[j], j);
     for (int p = 0; p < 2; p++) parts[j][p] = (struct sl_comm_part){.whole = m[j].whole[p], .count = k[j].n[p]};
-    start(c, &r[j], &(struct sl_comm_call){SL_COMM_ALL_REDUCE, type, 0, 0, parts[j], 2, piece, &k[j]});
+    start(c, &r[j], &(struct sl_comm_call){SL_MOVE_REDUCE | SL_MOVE_GATHER, type, 0, 0, parts[j], 2, piece, &k[j]});
   }
   finish(c, all, 3);
   for (int j = 0; j < 3; j++) {
@@ -159,7 +159,7 @@ static void test_reduce_scatter(struct sl_comm *c, int64_t n, enum sl_dtype type
     char *own = (char *)m.whole[p] + (mine.whole_first - mine.shard_first) * sl_dtype_bytes(type);
     parts[p] = (struct sl_comm_part){m.whole[p], k.n[p], in_place ? own : m.shard[p], accumulate};
   }
-  start(c, &r, &(struct sl_comm_call){SL_COMM_REDUCE_SCATTER, type, 0, 0, parts, 2, piece, &k});
+  start(c, &r, &(struct sl_comm_call){SL_MOVE_REDUCE, type, 0, 0, parts, 2, piece, &k});
   finish(c, &one, 1);
   for (int p = 0; p < 2; p++) {
     struct sl_comm_piece mine = piece(&k, p, c->index);
@@ -189,7 +189,7 @@ static void test_all_gather(struct sl_comm *c, int64_t n, enum sl_dtype type, en
     for (int64_t i = 0; i < mine.count; i++)
       store(type, parts[p].shard, mine.shard_first + i, value(c->index, mine.whole_first + i, 9));
   }
-  start(c, &r, &(struct sl_comm_call){SL_COMM_ALL_GATHER, type, 0, 0, parts, 2, piece, &k});
+  start(c, &r, &(struct sl_comm_call){SL_MOVE_GATHER, type, 0, 0, parts, 2, piece, &k});
   finish(c, &one, 1);
   for (int p = 0; p < 2; p++)
     for (int g = 0; g < c->size; g++) {
@@ -210,9 +210,8 @@ static void test_broadcast(struct sl_comm *c, int64_t n, enum sl_dtype type) {
   int root = c->size / 2;
   fill(&m, c, type, &k, 2);
   struct sl_comm_part part = {.whole = m.whole[0], .count = n};
-  start(
-      c, &r,
-      &(struct sl_comm_call){.kind = SL_COMM_BROADCAST, .dtype = type, .peer = root, .parts = &part, .part_count = 1});
+  start(c, &r,
+        &(struct sl_comm_call){.moves = SL_MOVE_CHAIN, .dtype = type, .peer = root, .parts = &part, .part_count = 1});
   finish(c, &one, 1);
   for (int64_t i = 0; i < n; i++) {
     double got = load(type, m.whole[0], i), want = value(root, i, 2);
@@ -240,7 +239,7 @@ static void test_send_recv(struct sl_comm *c, int64_t n, enum sl_dtype type) {
   }
   for (int j = 0; j < 4; j++)
     start(c, &r[j],
-          &(struct sl_comm_call){.kind = j < 2 ? SL_COMM_SEND : SL_COMM_RECV,
+          &(struct sl_comm_call){.moves = j < 2 ? SL_MOVE_SEND : SL_MOVE_RECV,
                                  .dtype = type,
                                  .peer = j < 2 ? next : previous,
                                  .channel = 1,
@@ -292,7 +291,7 @@ static void compare_speed(struct sl_comm *c, int64_t bytes) {
       MPI_Allreduce(MPI_IN_PLACE, x, (int)n, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
     } else {
       struct sl_comm_request r, *one = &r;
-      start(c, &r, &(struct sl_comm_call){SL_COMM_ALL_REDUCE, SL_F32, 0, 0, &part, 1, piece, &k});
+      start(c, &r, &(struct sl_comm_call){SL_MOVE_REDUCE | SL_MOVE_GATHER, SL_F32, 0, 0, &part, 1, piece, &k});
       finish(c, &one, 1);
     }
     double took = MPI_Wtime() - begin;

@@ -163,7 +163,7 @@ struct watch {
   struct grid_result *result;
   const struct reference *want; /* NULL: this run is the reference */
   struct reference *make;
-  int64_t (*sent)[SL_GROUP_COUNT + 1];
+  int64_t (*sent)[SL_GROUP_COUNT];
 };
 
 /* One tensor held against the reference. */

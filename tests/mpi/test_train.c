@@ -161,7 +161,7 @@ static int64_t wire_of(const struct sl_run *r, enum sl_group group, enum sl_prog
 }
 
 static void add_expected(json_t *expected, const struct sl_run *r) {
-  for (enum sl_group group = 0; group < SL_GROUP_COUNT; group++) {
+  for (enum sl_group group = SL_GROUP_NONE + 1; group < SL_GROUP_COUNT; group++) {
     const char *name = sl_group_name(group);
     int64_t bytes = wire_of(r, group, SL_PROGRAM_INIT) + r->steps * wire_of(r, group, SL_PROGRAM_STEP) +
                     wire_of(r, group, SL_PROGRAM_SAVE);

@@ -1,4 +1,4 @@
 # Odd ranks greet the groups in turned order: two collectives of two communicators, swapped.
 # file: backend/cuda/comm/comm.c
 # tests: test_cuda_backend
-/static enum sl_status greet/,/^}/s/&cuda->comms.groups\[group\];/\&cuda->comms.groups[cuda->rank % 2 ? SL_GROUP_COUNT - 1 - (int)group : (int)group];/
+/static enum sl_status greet/,/^}/s/&cuda->comms.groups\[group\];/\&cuda->comms.groups[cuda->rank % 2 ? SL_GROUP_COUNT - (int)group : (int)group];/

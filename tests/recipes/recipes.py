@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import sys
 
-MOST = {"op": 6, "collective": 8, "family": 2}
+MOST = {"op": 6, "collective": 3, "family": 2}
 HERE = pathlib.Path(__file__).resolve().parent
 
 

@@ -120,7 +120,7 @@ static inline uint32_t add_work(struct sl_program *p, int64_t seconds) {
 static inline uint32_t add_collective(struct sl_program *p, enum sl_op_kind kind, enum sl_group group, int64_t elements,
                                       int members) {
   struct sl_op op = {.kind = kind,
-                     .lane = (enum sl_lane)(SL_LANE_TP + (int)group),
+                     .lane = sl_lane_of_group(group),
                      .group = group,
                      .dtype = SL_U8,
                      .payload = SL_PAYLOAD_GRADIENT,

@@ -145,15 +145,17 @@ static enum sl_status settle(struct transfer *t, int part) {
 /* --- ops --- */
 
 static enum sl_status part_of(struct transfer *t, int part) {
-  switch (t->op->kind) {
-  case SL_OP_ALL_REDUCE:
+  switch (sl_op_moves(t->op->kind)) {
+  case SL_MOVE_REDUCE | SL_MOVE_GATHER:
     return all_reduce(t, part);
-  case SL_OP_BROADCAST:
-    return broadcast(t, part);
-  case SL_OP_ALL_GATHER:
-    return all_gather(t, part);
-  default:
+  case SL_MOVE_REDUCE:
     return reduce_scatter(t, part);
+  case SL_MOVE_GATHER:
+    return all_gather(t, part);
+  case SL_MOVE_CHAIN:
+    return broadcast(t, part);
+  default:
+    return sl_fail(SL_ERR_INTERNAL, "NCCL has no call for %s", sl_op_name(t->op->kind));
   }
 }
 
@@ -165,7 +167,7 @@ static enum sl_status collective(struct transfer *t) {
   const ncclResult_t code = ncclGroupEnd(); /* also after a failure: the group must not stay open */
   SL_TRY(status);
   if (code != ncclSuccess) return sl_cuda_nccl_failed("ncclGroupEnd", code);
-  for (int i = 0; t->op->kind == SL_OP_REDUCE_SCATTER && i < parts; i++) SL_TRY(settle(t, i));
+  for (int i = 0; sl_op_moves(t->op->kind) == SL_MOVE_REDUCE && i < parts; i++) SL_TRY(settle(t, i));
   return SL_OK;
 }
 
@@ -184,7 +186,7 @@ static enum sl_status message(struct transfer *t) {
 
 enum sl_status sl_cuda_collect(struct sl_cuda *cuda, cudaStream_t stream, const struct sl_issued *it, int64_t *bytes) {
   const struct sl_op *op = it->op;
-  const bool pair = op->kind == SL_OP_SEND || op->kind == SL_OP_RECV;
+  const bool pair = sl_op_class_of(op->kind) == SL_CLASS_P2P;
   struct transfer t = {.cuda = cuda,
                        .stream = stream,
                        .it = it,

@@ -63,7 +63,7 @@ static void used_groups(const struct sl_job *job, bool used[SL_GROUP_COUNT]) {
       const struct sl_program *program = &job->classes[c].programs[kind];
       for (size_t i = 0; i < program->op_count; i++) {
         const struct sl_op *op = &program->ops[i];
-        if (sl_op_class_of(op->kind) == SL_CLASS_COLLECTIVE && op->group < SL_GROUP_COUNT) used[op->group] = true;
+        if (op->group != SL_GROUP_NONE) used[op->group] = true;
       }
     }
   }
@@ -103,7 +103,7 @@ static enum sl_status open_group(struct sl_cuda *cuda, enum sl_group group) {
 static enum sl_status open_groups(struct sl_cuda *cuda) {
   bool used[SL_GROUP_COUNT] = {false};
   used_groups(cuda->job, used);
-  for (enum sl_group group = 0; group < SL_GROUP_COUNT; group++) {
+  for (enum sl_group group = SL_GROUP_NONE + 1; group < SL_GROUP_COUNT; group++) {
     cuda->comms.groups[group].size = cuda->members[group].size;
     cuda->comms.groups[group].index = cuda->members[group].index;
     if (!used[group] || cuda->place.world == 1) continue;
@@ -159,7 +159,7 @@ static enum sl_status greet(struct sl_cuda *cuda, cudaStream_t stream, void *wor
     else
       SL_NCCL_TRY(ncclRecv(word, 1, ncclFloat, 0, cuda->comms.links[i], stream));
   }
-  for (enum sl_group group = 0; group < SL_GROUP_COUNT; group++) {
+  for (enum sl_group group = SL_GROUP_NONE + 1; group < SL_GROUP_COUNT; group++) {
     const struct sl_cuda_comm *comm = &cuda->comms.groups[group];
     if (comm->nccl) SL_NCCL_TRY(ncclAllReduce(word, word, 1, ncclFloat, ncclSum, comm->nccl, stream));
   }
@@ -198,7 +198,7 @@ static void close_one(ncclComm_t comm, bool in_order) {
 
 void sl_cuda_comms_close(struct sl_cuda *cuda, bool in_order) {
   for (size_t i = 0; cuda->comms.links && i < cuda->comms.plan.count; i++) close_one(cuda->comms.links[i], in_order);
-  for (enum sl_group group = 0; group < SL_GROUP_COUNT; group++)
+  for (enum sl_group group = SL_GROUP_NONE + 1; group < SL_GROUP_COUNT; group++)
     if (cuda->comms.groups[group].nccl != cuda->comms.world) close_one(cuda->comms.groups[group].nccl, in_order);
   close_one(cuda->comms.world, in_order);
   free(cuda->comms.links);
@@ -216,7 +216,7 @@ static enum sl_status poll_one(ncclComm_t comm, const char *what) {
 
 enum sl_status sl_cuda_comms_poll(const struct sl_cuda *cuda) {
   char name[64];
-  for (enum sl_group group = 0; group < SL_GROUP_COUNT; group++) {
+  for (enum sl_group group = SL_GROUP_NONE + 1; group < SL_GROUP_COUNT; group++) {
     snprintf(name, sizeof name, "group %s", sl_group_name(group));
     SL_TRY(poll_one(cuda->comms.groups[group].nccl, name));
   }

@@ -56,7 +56,7 @@ static enum sl_status receive(const struct sl_cuda *cuda, cudaStream_t stream, c
 enum sl_status sl_cuda_loop_back(struct sl_cuda *cuda, cudaStream_t stream, const struct sl_issued *it,
                                  int64_t *bytes) {
   const struct sl_op *op = it->op;
-  const bool pairs = sl_op_at(op, SL_AT_SHARD) >= 0, scatters = op->kind == SL_OP_REDUCE_SCATTER;
+  const bool pairs = !sl_op_in_place(op->kind), scatters = sl_op_moves(op->kind) == SL_MOVE_REDUCE;
   *bytes = 0;
   for (int part = 0; part < sl_op_parts(op); part++) {
     /* what arrives is the whole, or, of a reduce_scatter, this rank's piece of the shard */

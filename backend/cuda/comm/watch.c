@@ -22,7 +22,7 @@ void sl_cuda_describe(const struct sl_cuda *cuda, const struct sl_program *progr
   const struct sl_op *op = &program->ops[e->op];
   char action[64], with[64] = "";
   sl_action_print(action, sizeof action, &program->instances[e->instance].action);
-  if (op->group < SL_GROUP_COUNT)
+  if (op->group != SL_GROUP_NONE)
     snprintf(with, sizeof with, " of group %s (member %d of %d)", sl_group_name(op->group),
              cuda->members[op->group].index, cuda->members[op->group].size);
   else if (sl_op_class_of(op->kind) == SL_CLASS_P2P)

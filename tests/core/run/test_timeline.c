@@ -57,7 +57,7 @@ static void exposed_is_what_no_compute_hides(void **state) {
   near(b.busy_s[SL_CLASS_P2P], 1.5);
   near(b.exposed_s[SL_GROUP_DP], 1);
   near(b.exposed_s[SL_GROUP_SHARD], 1.5);
-  near(b.exposed_s[SL_GROUP_COUNT], 1.5);
+  near(b.exposed_s[SL_GROUP_NONE], 1.5);
   near(b.exposed_all_s, 3); /* 12..13 and 14.5..16.5: where two groups overlap it counts once */
   near(b.idle_s, 0.5);
   double compute, bubble;
