@@ -231,17 +231,13 @@ const struct sl_slice *sl_op_operand(const struct sl_op *op, const struct sl_sli
 
 /* ---- the check ---- */
 
-static bool is_float(enum sl_dtype type) {
-  return type == SL_F32 || type == SL_BF16 || type == SL_F16;
-}
-
 static bool fits(const struct sl_op *op, enum type expected, enum sl_dtype type) {
   const enum sl_dtype data = op->dtype == SL_TF32 ? SL_F32 : op->dtype;
   switch (expected) {
   case DATA:
     return type == data;
   case FLOAT:
-    return is_float(type);
+    return type == SL_F32 || type == SL_BF16 || type == SL_F16;
   case FLOAT32:
     return type == SL_F32;
   case INDEX:
