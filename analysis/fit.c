@@ -31,10 +31,6 @@ void sl_fit_group_free(struct sl_fit_group *group) {
   free(group->count);
 }
 
-static bool is_program(const struct sl_point *p) {
-  return strcmp(p->source, "program") == 0;
-}
-
 enum sl_status sl_fit_gather(struct sl_fit_group *g, const struct sl_fit *fit, const struct sl_op_cost *cost,
                              const char *source, bool only) {
   const struct sl_points *points = &fit->merged;
@@ -44,14 +40,14 @@ enum sl_status sl_fit_gather(struct sl_fit_group *g, const struct sl_fit *fit, c
   SL_TRY(sl_calloc(&g->spread, points->count, sizeof *g->spread));
   SL_TRY(sl_calloc(&g->count, points->count, sizeof *g->count));
   for (size_t i = 0; i < points->count && !models; i++)
-    models = belongs(&points->items[i], cost) && !is_program(&points->items[i]);
+    models = belongs(&points->items[i], cost) && !sl_fit_is_program(&points->items[i]);
   for (size_t i = 0; i < points->count; i++) {
     const struct sl_point *p = &points->items[i];
     if (!belongs(p, cost) || (source != NULL && (strcmp(p->source, source) == 0) != only)) continue;
     g->works[g->n] = work_of(fit, p, p->ranks);
     g->seconds[g->n] = p->median_s;
     g->spread[g->n] = p->low_s > 0 ? log(p->high_s / p->low_s) / 2.56 : 1;
-    if (models && is_program(p)) g->spread[g->n] = hypot(g->spread[g->n], of_programs);
+    if (models && sl_fit_is_program(p)) g->spread[g->n] = hypot(g->spread[g->n], of_programs);
     g->count[g->n++] = p->count;
   }
   return SL_OK;

@@ -53,6 +53,12 @@ struct sl_calibration_grid {
   int64_t window_bytes; /* of each memory window that operands walk through */
   int types;            /* of products and rows: 1 fp32, 3 also bf16 and fp16; as many windows */
 };
+/* The fields of a grid whose tables stand in the same file under the fields' names. */
+#define SL_CALIBRATION_TABLES                                                                                          \
+  .models = models, .products = products, .attentions = attentions, .rows = rows, .lengths = lengths,                  \
+  .model_count = SL_LENGTH(models), .product_count = SL_LENGTH(products), .attention_count = SL_LENGTH(attentions),    \
+  .row_count = SL_LENGTH(rows), .length_count = SL_LENGTH(lengths)
+#define SL_LENGTH(table) (sizeof(table) / sizeof *(table))
 extern const struct sl_calibration_grid sl_calibration_host, sl_calibration_gpu;
 
 /* Is this an op of an acceptance configuration: a layer of GPT-2 (124M to 1.5B), gpt2-mini, gpt2-tiny, of the 384 wide
@@ -91,6 +97,9 @@ struct sl_calibration_model_job {
   struct sl_plan plan;
   struct sl_job job;
 };
+/* All but its job, of a config.json and a ds_config.json. */
+enum sl_status sl_calibration_plan(struct sl_calibration_model_job *in, const char *name, const char *model,
+                                   const char *config, const char *cluster, int ranks);
 enum sl_status sl_calibration_model_open(struct sl_calibration_model_job *in, const struct sl_calibration_model *m,
                                          const char *cluster, int ranks);
 void sl_calibration_model_close(struct sl_calibration_model_job *in);

@@ -45,21 +45,8 @@ static const int64_t rows[][2] = {{130, 450},   {690, 720},   {1090, 3520},  {27
                                   {5220, 1120}, {5220, 6720}, {7110, 12200}, {3000, 30010}};
 static const int64_t lengths[] = {3000, 70000, 900000, 5100000, 21000000, 90000000};
 
-#define LENGTH(table) (sizeof(table) / sizeof *(table))
-
-const struct sl_calibration_grid sl_calibration_gpu = {.cluster = "dgx-h200",
-                                                       .models = models,
-                                                       .products = products,
-                                                       .attentions = attentions,
-                                                       .rows = rows,
-                                                       .lengths = lengths,
-                                                       .model_count = LENGTH(models),
-                                                       .product_count = LENGTH(products),
-                                                       .attention_count = LENGTH(attentions),
-                                                       .row_count = LENGTH(rows),
-                                                       .length_count = LENGTH(lengths),
-                                                       .window_bytes = (int64_t)1 << 30,
-                                                       .types = 3};
+const struct sl_calibration_grid sl_calibration_gpu = {
+    .cluster = "dgx-h200", SL_CALIBRATION_TABLES, .window_bytes = (int64_t)1 << 30, .types = 3};
 
 enum sl_status sl_calibration_gpu_cluster(struct sl_cluster *cluster, const struct sl_exec_devices *devices) {
   static const char *const presets[][2] = {{"H200", "dgx-h200"},
@@ -68,7 +55,7 @@ enum sl_status sl_calibration_gpu_cluster(struct sl_cluster *cluster, const stru
                                            {"A100", "dgx-a100-80g"},
                                            {"V100", "dgx2-v100"}};
   const char *preset = NULL;
-  for (size_t i = LENGTH(presets); i-- > 0;)
+  for (size_t i = SL_LENGTH(presets); i-- > 0;)
     if (strstr(devices->name, presets[i][0]) != NULL) preset = presets[i][1];
   SL_TRY(sl_cluster_load(cluster, preset != NULL ? preset : "dgx-h100"));
   if (preset == NULL) /* all that matters is measured */

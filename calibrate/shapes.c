@@ -48,21 +48,8 @@ static const int64_t attentions[][4] = {
 static const int64_t rows[][2] = {{75, 352}, {190, 450}, {450, 800}, {610, 1590}, {700, 3100}, {1700, 3500}};
 static const int64_t lengths[] = {3000, 30000, 170000, 900000, 3100000, 9000000};
 
-#define LENGTH(table) (sizeof(table) / sizeof *(table))
-
-const struct sl_calibration_grid sl_calibration_host = {.cluster = "localhost",
-                                                        .models = models,
-                                                        .products = products,
-                                                        .attentions = attentions,
-                                                        .rows = rows,
-                                                        .lengths = lengths,
-                                                        .model_count = LENGTH(models),
-                                                        .product_count = LENGTH(products),
-                                                        .attention_count = LENGTH(attentions),
-                                                        .row_count = LENGTH(rows),
-                                                        .length_count = LENGTH(lengths),
-                                                        .window_bytes = (int64_t)192 << 20,
-                                                        .types = 1};
+const struct sl_calibration_grid sl_calibration_host = {
+    .cluster = "localhost", SL_CALIBRATION_TABLES, .window_bytes = (int64_t)192 << 20, .types = 1};
 
 /* Widths and vocabularies of the acceptance models (50304 is GPT-2's, padded to a multiple of 128), what a Llama's layers
  * have beside them; their sequences; the sizes of their heads. */
@@ -78,15 +65,15 @@ static bool among(int64_t x, const int64_t *list, size_t n) {
 
 /* The two sides of a weight: (C, C), (C, 3C), (C, 4C), (C, V), or a Llama's. */
 static bool is_layer(int64_t a, int64_t b) {
-  if (!among(a, widths, LENGTH(widths))) return false;
-  return b == a || b == 3 * a || b == 4 * a || among(b, vocabularies, LENGTH(vocabularies)) ||
-         (a == 2048 && among(b, inner, LENGTH(inner)));
+  if (!among(a, widths, SL_LENGTH(widths))) return false;
+  return b == a || b == 3 * a || b == 4 * a || among(b, vocabularies, SL_LENGTH(vocabularies)) ||
+         (a == 2048 && among(b, inner, SL_LENGTH(inner)));
 }
 
 static bool is_row(int64_t columns) {
-  for (size_t i = 0; i < LENGTH(widths); i++)
+  for (size_t i = 0; i < SL_LENGTH(widths); i++)
     if (columns == widths[i] || columns == 3 * widths[i] || columns == 4 * widths[i]) return true;
-  return among(columns, vocabularies, LENGTH(vocabularies)) || columns == 5632;
+  return among(columns, vocabularies, SL_LENGTH(vocabularies)) || columns == 5632;
 }
 
 bool sl_calibration_excluded(const struct sl_op *op) {
@@ -101,10 +88,10 @@ bool sl_calibration_excluded(const struct sl_op *op) {
   case SL_OP_ATTENTION_BWD:
   case SL_OP_FLASH_FWD:
   case SL_OP_FLASH_BWD:
-    return among(d[1], sequences, LENGTH(sequences)) || among(d[3], heads, LENGTH(heads));
+    return among(d[1], sequences, SL_LENGTH(sequences)) || among(d[3], heads, SL_LENGTH(heads));
   case SL_OP_EMBED_FWD:
   case SL_OP_EMBED_BWD:
-    return is_row(d[2]) || among(d[3], vocabularies, LENGTH(vocabularies));
+    return is_row(d[2]) || among(d[3], vocabularies, SL_LENGTH(vocabularies));
   case SL_OP_LAYERNORM_FWD:
   case SL_OP_LAYERNORM_BWD:
   case SL_OP_RMSNORM_FWD:

@@ -6,6 +6,7 @@
 #include "kernels/numbers/types.h"
 #include "kernels/tile.h"
 
+#include <omp.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -83,9 +84,50 @@ static inline void sl_attention_scores(sl_real *scores, size_t ld, const sl_real
   }
 }
 
+/* Scratch for `threads` threads of `each` numbers, a multiple of 64. */
+static inline size_t sl_scratch_bytes(size_t each, int threads) {
+  return (size_t)threads * each * sizeof(sl_real) + 64;
+}
+
+/* How many threads such scratch is enough for, at least 1 and no more than there are. */
+static inline int sl_scratch_threads(size_t bytes, size_t each) {
+  const size_t threads = (bytes - 64) / (each * sizeof(sl_real)), limit = (size_t)omp_get_max_threads();
+  return threads > limit ? (int)limit : threads > 0 ? (int)threads : 1;
+}
+
 /* `base` moved up to the next vector boundary. */
 static inline sl_real *sl_scratch_align(void *base) {
   return (sl_real *)(((uintptr_t)base + 63) & ~(uintptr_t)63);
+}
+
+/* One thread's scratch in a forward, of `columns` keys at a time. */
+struct sl_attention_buffers {
+  sl_real *k;      /* K transposed, in panels: (Tk/panel, D, panel) */
+  sl_real *v;      /* (Tq, Dp) */
+  sl_real *q;      /* (block, Dp), scaled */
+  sl_real *out;    /* (block, Dp) */
+  sl_real *scores; /* (block, columns) */
+};
+
+static inline size_t sl_attention_reals(const struct sl_attention_shape *s, size_t columns) {
+  const struct sl_attention_padded p = sl_attention_pad(s);
+  return sl_round_up(p.Tk * s->D + p.Tq * p.Dp + 2 * SL_ATTENTION_BLOCK * p.Dp + SL_ATTENTION_BLOCK * columns, 64);
+}
+
+static inline struct sl_attention_buffers sl_attention_buffers_of(const struct sl_attention_shape *s, sl_real *base) {
+  const struct sl_attention_padded p = sl_attention_pad(s);
+  struct sl_attention_buffers b = {.k = base};
+  b.v = b.k + p.Tk * s->D;
+  b.q = b.v + p.Tq * p.Dp;
+  b.out = b.q + SL_ATTENTION_BLOCK * p.Dp;
+  b.scores = b.out + SL_ATTENTION_BLOCK * p.Dp;
+  return b;
+}
+
+/* Dropout's number of the element (0,0) of a head's (T,T). */
+static inline uint64_t sl_attention_first(const struct sl_attention_shape *s, const struct sl_dropout *dropout,
+                                          size_t b, size_t h) {
+  return dropout ? dropout->first_element + (b * s->global_heads + h) * s->T * s->T : 0;
 }
 
 #endif

@@ -57,7 +57,7 @@ static struct buffers buffers_of(const struct sl_attention_shape *s, sl_real *ba
 }
 
 size_t SL_K(sl_flash_attention_backward_scratch_bytes)(const struct sl_attention_shape *shape, int threads) {
-  return (size_t)threads * thread_reals(shape) * sizeof(sl_real) + 64;
+  return sl_scratch_bytes(thread_reals(shape), threads);
 }
 
 /* probs: scores in, Pd out. ds: dO V^T in, dS out. Zeros where a query does not see the key. */
@@ -144,10 +144,8 @@ void SL_K(sl_flash_attention_backward)(sl_store *dq, sl_store *dk, sl_store *dv,
   const struct sl_attention_shape s = *shape;
   const struct sl_attention_padded p = sl_attention_pad(&s);
   const size_t each = thread_reals(&s), group = s.H / s.KV, T = s.T, D = s.D;
-  size_t threads = (scratch_bytes - 64) / (each * sizeof(sl_real)), limit = (size_t)omp_get_max_threads();
-  if (threads > limit) threads = limit;
   sl_real *base = sl_scratch_align(scratch);
-#pragma omp parallel for schedule(static) num_threads((int)(threads > 0 ? threads : 1))
+#pragma omp parallel for schedule(static) num_threads(sl_scratch_threads(scratch_bytes, each))
   for (size_t task = 0; task < s.B * s.KV; task++) {
     const size_t b = task / s.KV, g = task % s.KV, row = b * T;
     const size_t k_at = row * s.k_stride + g * D, v_at = row * s.v_stride + g * D;
@@ -161,7 +159,7 @@ void SL_K(sl_flash_attention_backward)(sl_store *dq, sl_store *dk, sl_store *dv,
     for (size_t h = g * group; h < (g + 1) * group; h++) {
       const size_t q_at = row * s.q_stride + h * D, out_at = row * s.out_stride + h * D;
       head.lse = lse + (b * s.H + h) * T;
-      head.first = dropout ? dropout->first_element + (b * s.global_heads + h) * T * T : 0;
+      head.first = sl_attention_first(&s, dropout, b, h);
       for (size_t t0 = 0; t0 < T; t0 += BLOCK) {
         backward_block(&head, t0, dq + q_at, dout + out_at, q + q_at, out + out_at);
       }

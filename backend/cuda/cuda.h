@@ -72,7 +72,7 @@ struct sl_cuda_comms {
 
 struct sl_cuda;
 
-/* What the watch thread looks at. Times are of sl_cuda_clock. */
+/* What the watch thread looks at. Times are of sl_machine_clock. */
 struct sl_cuda_watch {
   pthread_t thread;
   bool started;
@@ -144,7 +144,6 @@ struct sl_cuda {
   uint64_t call_hash;
 };
 
-double sl_cuda_clock(void); /* CLOCK_MONOTONIC, seconds */
 /* End the job with the recorded message: said once, told to the other ranks. Returns `status` in a world of one. */
 enum sl_status sl_cuda_die(struct sl_cuda *cuda, enum sl_status status);
 /* Collective, as sl_star_agree; the ranks that did not fail end in silence. */

@@ -1,7 +1,8 @@
-/* Compute ops as launches of kernels/gpu/cuda.h and products of cuBLASLt: one short function per kind, and a table of them.
- * It is the host's dispatch (backend/host/dispatch.c) with addresses in device memory, decoded in the same place
- * (backend/common/call.c); what depends on data stays there: a kernel gets the address of a number in the control block.
- * The kernels draw a dropout's mask anew in backward, the same one, and leave an operand for it as it is. */
+/* Compute ops as launches of kernels/gpu/cuda.h and products of cuBLASLt: one short function per kind; those whose kernels
+ * take what the host's take, and the table of all, stand in backend/common/dispatch.inc. It is the host's dispatch
+ * (backend/host/dispatch.c) with addresses in device memory, decoded in the same place (backend/common/call.c); what depends
+ * on data stays there: a kernel gets the address of a number in the control block. The kernels draw a dropout's mask anew in
+ * backward, the same one, and leave an operand for it as it is. */
 #include "backend/common/call.h"
 #include "backend/cuda/control_step.h"
 #include "backend/cuda/cuda.h"
@@ -40,39 +41,6 @@ static enum sl_status embed_bwd(const struct sl_call *c) {
   return ran(c, sl_cuda_embedding_backward(c->stream, c->type, c->x[SL_AT_DWTE], c->adds[SL_AT_DWTE], c->x[SL_AT_DWPE],
                                            c->dim[4], c->adds[SL_AT_DWPE], c->x[SL_AT_DOUT], c->x[SL_AT_TOKENS], &shape,
                                            &dropout, NULL));
-}
-
-static enum sl_status layernorm_fwd(const struct sl_call *c) {
-  float *mean = c->x[SL_AT_STATS], *rstd = mean + c->dim[0];
-  return ran(c, sl_cuda_layernorm_forward(c->stream, c->type, c->x[SL_AT_OUT], mean, rstd, c->x[SL_AT_X],
-                                          c->x[SL_AT_WEIGHT], c->x[SL_AT_BIAS], c->dim[0], c->dim[1],
-                                          (float)c->op->scale));
-}
-
-/* All of it, or the half that makes dx, or the one that makes the weights' gradients: what a half has not is NULL. */
-static enum sl_status layernorm_bwd(const struct sl_call *c) {
-  const float *mean = c->x[SL_AT_STATS], *rstd = mean + c->dim[0];
-  /* the kernel has one flag for both; core gives both the same access, being neighbours in one buffer */
-  return ran(c, sl_cuda_layernorm_backward(c->stream, c->type, c->x[SL_AT_DX], c->adds[SL_AT_DX], c->x[SL_AT_DWEIGHT],
-                                           c->x[SL_AT_DBIAS], c->adds[SL_AT_DWEIGHT], c->x[SL_AT_DOUT], c->x[SL_AT_X],
-                                           c->x[SL_AT_WEIGHT], mean, rstd, c->dim[0], c->dim[1], c->x[SL_AT_SCRATCH]));
-}
-
-static enum sl_status rmsnorm_fwd(const struct sl_call *c) {
-  return ran(c, sl_cuda_llama_rmsnorm_forward(c->stream, c->type, c->x[SL_AT_OUT], c->x[SL_AT_STATS], c->x[SL_AT_X],
-                                              c->x[SL_AT_WEIGHT], c->dim[0], c->dim[1], (float)c->op->scale));
-}
-
-static enum sl_status rmsnorm_bwd(const struct sl_call *c) {
-  return ran(c,
-             sl_cuda_llama_rmsnorm_backward(c->stream, c->type, c->x[SL_AT_DX], c->adds[SL_AT_DX], c->x[SL_AT_DWEIGHT],
-                                            c->adds[SL_AT_DWEIGHT], c->x[SL_AT_DOUT], c->x[SL_AT_X], c->x[SL_AT_WEIGHT],
-                                            c->x[SL_AT_STATS], c->dim[0], c->dim[1], c->x[SL_AT_SCRATCH]));
-}
-
-static enum sl_status rope(const struct sl_call *c) {
-  return ran(c, sl_cuda_llama_rope(c->stream, c->type, c->x[SL_AT_X], c->dim[0], c->dim[1], c->dim[2], c->dim[3],
-                                   c->dim[2] * c->dim[3], 0, c->op->scale, c->op->flags & SL_OP_INVERSE ? -1 : 1));
 }
 
 /* On a GPU 16-bit factors are multiplied as they are: a workspace for copies, planned for a CPU, stays unused. */
@@ -132,11 +100,6 @@ static enum sl_status gemm(const struct sl_call *c) {
   return status == SL_DONE ? gemm_apart(c, product) : status;
 }
 
-static enum sl_status bias_bwd(const struct sl_call *c) {
-  return ran(c, sl_cuda_reduce_bias_backward(c->stream, c->type, c->x[SL_AT_DBIAS], c->x[SL_AT_DOUT], c->dim[0],
-                                             c->dim[1], c->adds[SL_AT_DBIAS]));
-}
-
 static enum sl_status attention_fwd(const struct sl_call *c) {
   struct sl_dropout dropout;
   const struct sl_attention_shape shape = sl_call_attention(c, &dropout);
@@ -159,26 +122,6 @@ static enum sl_status attention_bwd(const struct sl_call *c) {
                                                  &dropout, NULL));
 }
 
-static enum sl_status gelu_fwd(const struct sl_call *c) {
-  return ran(c, sl_cuda_gelu_forward(c->stream, c->type, c->x[SL_AT_OUT], c->x[SL_AT_X], NULL, c->dim[0], c->dim[1]));
-}
-
-static enum sl_status gelu_bwd(const struct sl_call *c) {
-  return ran(c, sl_cuda_gelu_backward(c->stream, c->type, c->x[SL_AT_DOUT], c->x[SL_AT_DOUT], c->x[SL_AT_X], NULL,
-                                      c->dim[0], c->dim[1]));
-}
-
-static enum sl_status swiglu_fwd(const struct sl_call *c) {
-  return ran(c, sl_cuda_llama_swiglu_forward(c->stream, c->type, c->x[SL_AT_OUT], c->x[SL_AT_GATE], c->x[SL_AT_UP],
-                                             c->dim[0], c->dim[1], c->dim[1]));
-}
-
-static enum sl_status swiglu_bwd(const struct sl_call *c) {
-  void *gate = c->x[SL_AT_GATE], *up = c->x[SL_AT_UP];
-  return ran(c, sl_cuda_llama_swiglu_backward(c->stream, c->type, gate, up, c->x[SL_AT_DOUT], gate, up, c->dim[0],
-                                              c->dim[1], c->dim[1]));
-}
-
 /* Sequence parallel: the op's rows are those of its place in the micro-batch. */
 static enum sl_status residual_fwd(const struct sl_call *c) {
   const struct sl_dropout dropout = sl_call_dropout(c, c->place * c->dim[0], c->dim[1]);
@@ -190,15 +133,6 @@ static enum sl_status dropout(const struct sl_call *c) {
   const struct sl_dropout dropout = sl_call_dropout(c, c->place * c->dim[0], c->dim[1]);
   return ran(c, sl_cuda_dropout_forward(c->stream, c->type, c->x[SL_AT_OUT], c->x[SL_AT_X], c->dim[0], c->dim[1],
                                         &dropout, NULL));
-}
-
-static enum sl_status relu_fwd(const struct sl_call *c) {
-  return ran(c, sl_cuda_mlp_relu_forward(c->stream, c->type, c->x[SL_AT_X], c->x[SL_AT_X], NULL, c->dim[0], c->dim[1]));
-}
-
-static enum sl_status relu_bwd(const struct sl_call *c) {
-  return ran(c, sl_cuda_mlp_relu_backward(c->stream, c->type, c->x[SL_AT_DOUT], c->x[SL_AT_DOUT], c->x[SL_AT_OUT],
-                                          c->dim[0], c->dim[1]));
 }
 
 /* Losses: the gradient carries the loss scale of fp16 training (1 otherwise), the reported loss does not. Where the
@@ -217,11 +151,6 @@ static enum sl_status classifier(const struct sl_call *c) {
   return ran(c, sl_cuda_classifier_fused(c->stream, c->type, loss_of(c), c->x[SL_AT_SCRATCH], c->x[SL_AT_LOGITS],
                                          c->x[SL_AT_TARGETS], c->dim[0], c->dim[1], c->dim[2], c->op->scale,
                                          loss_scale(c)));
-}
-
-static enum sl_status classifier_stats(const struct sl_call *c) {
-  return ran(c, sl_cuda_classifier_stats(c->stream, c->type, c->x[SL_AT_STATS], c->x[SL_AT_LOGITS], c->x[SL_AT_TARGETS],
-                                         c->dim[0], c->dim[1], c->place * c->dim[1], c->dim[2]));
 }
 
 static enum sl_status classifier_shard(const struct sl_call *c) {
@@ -252,16 +181,6 @@ static enum sl_status copy(const struct sl_call *c) {
 static enum sl_status add(const struct sl_call *c) {
   return ran(c, sl_cuda_convert_add(c->stream, c->x[SL_AT_OUT], sl_call_type(c, SL_AT_OUT), c->x[SL_AT_X],
                                     sl_call_type(c, SL_AT_X), c->dim[0]));
-}
-
-static enum sl_status concat_columns(const struct sl_call *c) {
-  return ran(
-      c, sl_cuda_columns_concat(c->stream, c->type, c->x[SL_AT_OUT], c->x[SL_AT_X], c->dim[0], c->dim[1], c->dim[2]));
-}
-
-static enum sl_status split_columns(const struct sl_call *c) {
-  return ran(c, sl_cuda_columns_split(c->stream, c->type, c->x[SL_AT_OUT], c->x[SL_AT_X], c->dim[0], c->dim[1],
-                                      c->dim[2], c->place));
 }
 
 static enum sl_status norm(const struct sl_call *c) {
@@ -318,47 +237,8 @@ static enum sl_status join(const struct sl_call *c) {
   return cuda_of(c)->kind == SL_PROGRAM_SAVE ? sl_tensors_save_finish(&cuda_of(c)->tensors) : SL_OK;
 }
 
-static enum sl_status (*const table[SL_OP_COUNT])(const struct sl_call *) = {
-    [SL_OP_LOAD_BATCH] = load_batch,
-    [SL_OP_EMBED_FWD] = embed_fwd,
-    [SL_OP_EMBED_BWD] = embed_bwd,
-    [SL_OP_LAYERNORM_FWD] = layernorm_fwd,
-    [SL_OP_LAYERNORM_BWD] = layernorm_bwd,
-    [SL_OP_RMSNORM_FWD] = rmsnorm_fwd,
-    [SL_OP_RMSNORM_BWD] = rmsnorm_bwd,
-    [SL_OP_ROPE] = rope,
-    [SL_OP_GEMM] = gemm,
-    [SL_OP_BIAS_BWD] = bias_bwd,
-    [SL_OP_ATTENTION_FWD] = attention_fwd,
-    [SL_OP_ATTENTION_BWD] = attention_bwd,
-    [SL_OP_FLASH_FWD] = attention_fwd,
-    [SL_OP_FLASH_BWD] = attention_bwd,
-    [SL_OP_GELU_FWD] = gelu_fwd,
-    [SL_OP_GELU_BWD] = gelu_bwd,
-    [SL_OP_SWIGLU_FWD] = swiglu_fwd,
-    [SL_OP_SWIGLU_BWD] = swiglu_bwd,
-    [SL_OP_RESIDUAL_FWD] = residual_fwd,
-    [SL_OP_DROPOUT] = dropout,
-    [SL_OP_CLASSIFIER] = classifier,
-    [SL_OP_CLASSIFIER_STATS] = classifier_stats,
-    [SL_OP_CLASSIFIER_SHARD] = classifier_shard,
-    [SL_OP_RELU_FWD] = relu_fwd,
-    [SL_OP_RELU_BWD] = relu_bwd,
-    [SL_OP_MSE] = mse,
-    [SL_OP_FILL] = fill,
-    [SL_OP_COPY] = copy,
-    [SL_OP_ADD] = add,
-    [SL_OP_CONCAT_COLUMNS] = concat_columns,
-    [SL_OP_SPLIT_COLUMNS] = split_columns,
-    [SL_OP_NORM] = norm,
-    [SL_OP_CONTROL] = control_step,
-    [SL_OP_SGD] = sgd,
-    [SL_OP_ADAM] = adam,
-    [SL_OP_ADAMW] = adam,
-    [SL_OP_INIT_TENSOR] = init_tensor,
-    [SL_OP_SAVE_TENSOR] = save_tensor,
-    [SL_OP_JOIN] = join,
-};
+#define KERNEL(c, name, ...) ran(c, sl_cuda_##name((c)->stream, (c)->type, __VA_ARGS__))
+#include "backend/common/dispatch.inc"
 
 /* What decoding needs to know of this rank. */
 static struct sl_call_rank rank_of(const struct sl_cuda *cuda) {

@@ -4,7 +4,9 @@
  * Steps before options.timed_from are not timed op by op: two events an op would stand between kernels that otherwise
  * follow each other at once. Their completions bear the step's end. What an event itself takes is weighed and left out of
  * an op's time. */
+#include "backend/common/rank.h"
 #include "backend/cuda/cuda.h"
+#include "core/base/machine.h"
 #include "core/op/wire.h"
 
 #include <nvtx3/nvToolsExt.h>
@@ -16,7 +18,7 @@
 #include <time.h>
 
 static double now(void *state) {
-  return sl_cuda_clock() - ((struct sl_cuda *)state)->epoch_s;
+  return sl_machine_clock() - ((struct sl_cuda *)state)->epoch_s;
 }
 
 static enum sl_status open_cuda(void **state, const struct sl_job *job, const struct sl_exec_options *options,
@@ -163,7 +165,7 @@ static enum sl_status issue(void *state, int local, const struct sl_issued *it) 
 
 /* All lanes run dry. The first 2 ms are spun through, for a step's time should not end with a nap. */
 static enum sl_status wait_for_end(struct sl_cuda *cuda) {
-  const double start = sl_cuda_clock();
+  const double start = sl_machine_clock();
   for (int lane = 0; lane < SL_LANE_COUNT; lane++)
     if (cuda->plans[cuda->kind].uses[lane]) SL_CUDA_TRY(cudaEventRecord(cuda->ends[lane], cuda->lanes[lane]));
   for (int lane = 0; lane < SL_LANE_COUNT; lane++) {
@@ -171,7 +173,7 @@ static enum sl_status wait_for_end(struct sl_cuda *cuda) {
       const cudaError_t code = cudaEventQuery(cuda->ends[lane]);
       if (code == cudaSuccess) break;
       if (code != cudaErrorNotReady) return sl_cuda_failed("a kernel of this program", code);
-      if (sl_cuda_clock() - start < 2e-3)
+      if (sl_machine_clock() - start < 2e-3)
         sched_yield();
       else
         nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
@@ -236,14 +238,10 @@ static enum sl_status advance(void *state, struct sl_completion *out, int max, i
 
 static enum sl_status read_back(void *state, int local, int32_t buffer, int64_t offset, int64_t bytes, void *dst) {
   const struct sl_cuda *cuda = state;
-  const struct sl_class *c = cuda->rank_class;
+  char *at;
   (void)local;
-  const struct sl_buffer *b = &c->buffers[buffer];
-  if (offset < 0 || bytes < 0 || offset + bytes > b->bytes)
-    return sl_fail(SL_ERR_INTERNAL, "bytes %lld .. +%lld of buffer %s, which has %lld", (long long)offset,
-                   (long long)bytes, b->name, (long long)b->bytes);
-  SL_CUDA_TRY(cudaMemcpy(dst, cuda->arena[b->space] + c->slot_offsets[b->first_slot] + offset, (size_t)bytes,
-                         cudaMemcpyDefault));
+  SL_TRY(sl_rank_bytes(cuda->rank_class, cuda->arena, buffer, offset, bytes, &at));
+  SL_CUDA_TRY(cudaMemcpy(dst, at, (size_t)bytes, cudaMemcpyDefault));
   return SL_OK;
 }
 

@@ -3,6 +3,9 @@
  * take their memory one after another, so that each sees what is its own. */
 #include "backend/cuda/cuda.h"
 
+#include "backend/common/rank.h"
+#include "core/base/machine.h"
+
 #include "kernels/gpu/cuda.h"
 
 #include <stdio.h>
@@ -10,12 +13,6 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-double sl_cuda_clock(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 enum sl_status sl_cuda_failed(const char *call, cudaError_t code) {
   return sl_fail(code == cudaErrorMemoryAllocation ? SL_ERR_MEMORY : SL_ERR_INTERNAL, "CUDA: %.*s: %s",
@@ -191,16 +188,6 @@ static enum sl_status check_programs(const struct sl_cuda *cuda) {
   return SL_OK;
 }
 
-static enum sl_status read_timeout(struct sl_cuda *cuda) {
-  const char *text = getenv("SHARDLAB_TIMEOUT_S");
-  cuda->timeout_s = 60;
-  if (!text || !*text) return SL_OK;
-  char *end;
-  cuda->timeout_s = strtod(text, &end);
-  if (*end == '\0' && cuda->timeout_s > 0) return SL_OK;
-  return sl_fail(SL_ERR_INPUT, "SHARDLAB_TIMEOUT_S=\"%s\": expected a number of seconds above 0", text);
-}
-
 /* Who we are: a rank among the job's processes, or one rank of the plan alone. */
 static enum sl_status find_place(struct sl_cuda *cuda) {
   const int world = cuda->job->plan->world;
@@ -221,7 +208,7 @@ static enum sl_status find_place(struct sl_cuda *cuda) {
 
 static enum sl_status meet(struct sl_cuda *cuda) {
   SL_TRY(find_place(cuda));
-  SL_TRY(read_timeout(cuda));
+  SL_TRY(sl_rank_timeout(&cuda->timeout_s));
   const struct sl_cuda_place *p = &cuda->place;
   const bool spread = p->local_world < p->world;
   SL_TRY(sl_star_open(&cuda->star, p->rank, p->world, spread, p->host, p->port, cuda->timeout_s));
@@ -310,7 +297,7 @@ enum sl_status sl_cuda_open(struct sl_cuda **out, const struct sl_job *job, cons
   SL_TRY(sl_calloc(&cuda, 1, sizeof *cuda));
   cuda->job = job;
   cuda->options = *options;
-  cuda->epoch_s = sl_cuda_clock();
+  cuda->epoch_s = sl_machine_clock();
   cuda->call_hash = SL_HASH_CALLS;
   cuda->timeout_s = 60;
   atomic_flag_clear(&cuda->ending);

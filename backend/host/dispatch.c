@@ -1,5 +1,5 @@
-/* Compute ops as calls of kernels/ and products: one short function per kind, and a table of them. Operands and numbers of an
- * op are decoded in backend/common/call.c. */
+/* Compute ops as calls of kernels/ and products: one short function per kind; those whose kernels take the same on a GPU, and
+ * the table of all, stand in backend/common/dispatch.inc. Operands and numbers of an op are decoded in backend/common/call.c. */
 #include "backend/common/call.h"
 #include "backend/host/host.h"
 #include "backend/host/product.h"
@@ -48,42 +48,6 @@ static enum sl_status embed_bwd(const struct sl_call *c) {
   struct sl_embedding_shape shape = sl_call_embedding(c);
   k(c)->embedding_backward(c->x[SL_AT_DWTE], c->adds[SL_AT_DWTE], c->x[SL_AT_DWPE], c->dim[4], c->adds[SL_AT_DWPE],
                            c->x[SL_AT_DOUT], c->x[SL_AT_TOKENS], &shape, &dropout);
-  return SL_OK;
-}
-
-static enum sl_status layernorm_fwd(const struct sl_call *c) {
-  float *mean = c->x[SL_AT_STATS], *rstd = mean + c->dim[0];
-  k(c)->layernorm_forward(c->x[SL_AT_OUT], mean, rstd, c->x[SL_AT_X], c->x[SL_AT_WEIGHT], c->x[SL_AT_BIAS], c->dim[0],
-                          c->dim[1], (float)c->op->scale);
-  return SL_OK;
-}
-
-/* All of it, or the half that makes dx, or the one that makes the weights' gradients: what a half has not is NULL. */
-static enum sl_status layernorm_bwd(const struct sl_call *c) {
-  const float *mean = c->x[SL_AT_STATS], *rstd = mean + c->dim[0];
-  /* the kernel has one flag for both; core gives both the same access, being neighbours in one buffer */
-  k(c)->layernorm_backward(c->x[SL_AT_DX], c->adds[SL_AT_DX], c->x[SL_AT_DWEIGHT], c->x[SL_AT_DBIAS],
-                           c->adds[SL_AT_DWEIGHT], c->x[SL_AT_DOUT], c->x[SL_AT_X], c->x[SL_AT_WEIGHT], mean, rstd,
-                           c->dim[0], c->dim[1], c->x[SL_AT_SCRATCH]);
-  return SL_OK;
-}
-
-static enum sl_status rmsnorm_fwd(const struct sl_call *c) {
-  k(c)->llama_rmsnorm_forward(c->x[SL_AT_OUT], c->x[SL_AT_STATS], c->x[SL_AT_X], c->x[SL_AT_WEIGHT], c->dim[0],
-                              c->dim[1], (float)c->op->scale);
-  return SL_OK;
-}
-
-static enum sl_status rmsnorm_bwd(const struct sl_call *c) {
-  k(c)->llama_rmsnorm_backward(c->x[SL_AT_DX], c->adds[SL_AT_DX], c->x[SL_AT_DWEIGHT], c->adds[SL_AT_DWEIGHT],
-                               c->x[SL_AT_DOUT], c->x[SL_AT_X], c->x[SL_AT_WEIGHT], c->x[SL_AT_STATS], c->dim[0],
-                               c->dim[1], c->x[SL_AT_SCRATCH]);
-  return SL_OK;
-}
-
-static enum sl_status rope(const struct sl_call *c) {
-  k(c)->llama_rope(c->x[SL_AT_X], c->dim[0], c->dim[1], c->dim[2], c->dim[3], c->dim[2] * c->dim[3], 0, c->op->scale,
-                   c->op->flags & SL_OP_INVERSE ? -1 : 1);
   return SL_OK;
 }
 
@@ -149,11 +113,6 @@ static enum sl_status gemm(const struct sl_call *c) {
   return SL_OK;
 }
 
-static enum sl_status bias_bwd(const struct sl_call *c) {
-  k(c)->reduce_bias_backward(c->x[SL_AT_DBIAS], c->x[SL_AT_DOUT], c->dim[0], c->dim[1], c->adds[SL_AT_DBIAS]);
-  return SL_OK;
-}
-
 static enum sl_status attention_fwd(const struct sl_call *c) {
   struct sl_dropout dropout;
   struct sl_attention_shape shape = sl_call_attention(c, &dropout);
@@ -185,27 +144,6 @@ static enum sl_status attention_bwd(const struct sl_call *c) {
   return SL_OK;
 }
 
-static enum sl_status gelu_fwd(const struct sl_call *c) {
-  k(c)->gelu_forward(c->x[SL_AT_OUT], c->x[SL_AT_X], NULL, c->dim[0], c->dim[1]);
-  return SL_OK;
-}
-
-static enum sl_status gelu_bwd(const struct sl_call *c) {
-  k(c)->gelu_backward(c->x[SL_AT_DOUT], c->x[SL_AT_DOUT], c->x[SL_AT_X], NULL, c->dim[0], c->dim[1]);
-  return SL_OK;
-}
-
-static enum sl_status swiglu_fwd(const struct sl_call *c) {
-  k(c)->llama_swiglu_forward(c->x[SL_AT_OUT], c->x[SL_AT_GATE], c->x[SL_AT_UP], c->dim[0], c->dim[1], c->dim[1]);
-  return SL_OK;
-}
-
-static enum sl_status swiglu_bwd(const struct sl_call *c) {
-  void *gate = c->x[SL_AT_GATE], *up = c->x[SL_AT_UP];
-  k(c)->llama_swiglu_backward(gate, up, c->x[SL_AT_DOUT], gate, up, c->dim[0], c->dim[1], c->dim[1]);
-  return SL_OK;
-}
-
 /* Sequence parallel: the op's rows are those of its place in the micro-batch. */
 static enum sl_status residual_fwd(const struct sl_call *c) {
   struct sl_dropout dropout = row_dropout(c, c->place * c->dim[0], c->dim[1]);
@@ -220,16 +158,6 @@ static enum sl_status dropout(const struct sl_call *c) {
     k(c)->dropout_backward(c->x[SL_AT_OUT], c->x[SL_AT_X], c->dim[0], c->dim[1], &dropout);
   else
     k(c)->dropout_forward(c->x[SL_AT_OUT], c->x[SL_AT_X], c->dim[0], c->dim[1], &dropout);
-  return SL_OK;
-}
-
-static enum sl_status relu_fwd(const struct sl_call *c) {
-  k(c)->mlp_relu_forward(c->x[SL_AT_X], c->x[SL_AT_X], NULL, c->dim[0], c->dim[1]);
-  return SL_OK;
-}
-
-static enum sl_status relu_bwd(const struct sl_call *c) {
-  k(c)->mlp_relu_backward(c->x[SL_AT_DOUT], c->x[SL_AT_DOUT], c->x[SL_AT_OUT], c->dim[0], c->dim[1]);
   return SL_OK;
 }
 
@@ -251,12 +179,6 @@ static enum sl_status classifier(const struct sl_call *c) {
   k(c)->classifier_fused(&sum, c->x[SL_AT_SCRATCH], c->x[SL_AT_LOGITS], c->x[SL_AT_TARGETS], c->dim[0], c->dim[1],
                          c->dim[2], gradient_scale(c), 0);
   return report_loss(c, sum);
-}
-
-static enum sl_status classifier_stats(const struct sl_call *c) {
-  k(c)->classifier_stats(c->x[SL_AT_STATS], c->x[SL_AT_LOGITS], c->x[SL_AT_TARGETS], c->dim[0], c->dim[1],
-                         c->place * c->dim[1], c->dim[2]);
-  return SL_OK;
 }
 
 static enum sl_status classifier_shard(const struct sl_call *c) {
@@ -290,16 +212,6 @@ static enum sl_status copy(const struct sl_call *c) {
 
 static enum sl_status add(const struct sl_call *c) {
   sl_convert_add(c->x[SL_AT_OUT], sl_call_type(c, SL_AT_OUT), c->x[SL_AT_X], sl_call_type(c, SL_AT_X), c->dim[0]);
-  return SL_OK;
-}
-
-static enum sl_status concat_columns(const struct sl_call *c) {
-  k(c)->columns_concat(c->x[SL_AT_OUT], c->x[SL_AT_X], c->dim[0], c->dim[1], c->dim[2]);
-  return SL_OK;
-}
-
-static enum sl_status split_columns(const struct sl_call *c) {
-  k(c)->columns_split(c->x[SL_AT_OUT], c->x[SL_AT_X], c->dim[0], c->dim[1], c->dim[2], c->place);
   return SL_OK;
 }
 
@@ -359,47 +271,8 @@ static enum sl_status join(const struct sl_call *c) {
   return host_of(c)->kind == SL_PROGRAM_SAVE ? sl_tensors_save_finish(&host_of(c)->tensors) : SL_OK;
 }
 
-static enum sl_status (*const table[SL_OP_COUNT])(const struct sl_call *) = {
-    [SL_OP_LOAD_BATCH] = load_batch,
-    [SL_OP_EMBED_FWD] = embed_fwd,
-    [SL_OP_EMBED_BWD] = embed_bwd,
-    [SL_OP_LAYERNORM_FWD] = layernorm_fwd,
-    [SL_OP_LAYERNORM_BWD] = layernorm_bwd,
-    [SL_OP_RMSNORM_FWD] = rmsnorm_fwd,
-    [SL_OP_RMSNORM_BWD] = rmsnorm_bwd,
-    [SL_OP_ROPE] = rope,
-    [SL_OP_GEMM] = gemm,
-    [SL_OP_BIAS_BWD] = bias_bwd,
-    [SL_OP_ATTENTION_FWD] = attention_fwd,
-    [SL_OP_ATTENTION_BWD] = attention_bwd,
-    [SL_OP_FLASH_FWD] = attention_fwd,
-    [SL_OP_FLASH_BWD] = attention_bwd,
-    [SL_OP_GELU_FWD] = gelu_fwd,
-    [SL_OP_GELU_BWD] = gelu_bwd,
-    [SL_OP_SWIGLU_FWD] = swiglu_fwd,
-    [SL_OP_SWIGLU_BWD] = swiglu_bwd,
-    [SL_OP_RESIDUAL_FWD] = residual_fwd,
-    [SL_OP_DROPOUT] = dropout,
-    [SL_OP_CLASSIFIER] = classifier,
-    [SL_OP_CLASSIFIER_STATS] = classifier_stats,
-    [SL_OP_CLASSIFIER_SHARD] = classifier_shard,
-    [SL_OP_RELU_FWD] = relu_fwd,
-    [SL_OP_RELU_BWD] = relu_bwd,
-    [SL_OP_MSE] = mse,
-    [SL_OP_FILL] = fill,
-    [SL_OP_COPY] = copy,
-    [SL_OP_ADD] = add,
-    [SL_OP_CONCAT_COLUMNS] = concat_columns,
-    [SL_OP_SPLIT_COLUMNS] = split_columns,
-    [SL_OP_NORM] = norm,
-    [SL_OP_CONTROL] = control_step,
-    [SL_OP_SGD] = sgd,
-    [SL_OP_ADAM] = adam,
-    [SL_OP_ADAMW] = adam,
-    [SL_OP_INIT_TENSOR] = init_tensor,
-    [SL_OP_SAVE_TENSOR] = save_tensor,
-    [SL_OP_JOIN] = join,
-};
+#define KERNEL(c, name, ...) (k(c)->name(__VA_ARGS__), SL_OK)
+#include "backend/common/dispatch.inc"
 
 /* What decoding needs to know of this rank. */
 static struct sl_call_rank rank_of(const struct sl_host *host) {

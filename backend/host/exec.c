@@ -3,7 +3,9 @@
  *
  * Communication is driven until it stands still before each compute op: it has to run on this thread at some time, and
  * the sooner a block leaves, the sooner another rank can go on. */
+#include "backend/common/rank.h"
 #include "backend/host/host.h"
+#include "core/base/machine.h"
 #include "core/op/wire.h"
 
 #include <sched.h>
@@ -12,7 +14,7 @@
 #include <string.h>
 
 static double now(void *state) {
-  return sl_host_clock() - ((struct sl_host *)state)->epoch_s;
+  return sl_machine_clock() - ((struct sl_host *)state)->epoch_s;
 }
 
 static enum sl_status open_host(void **state, const struct sl_job *job, const struct sl_exec_options *options,
@@ -199,13 +201,10 @@ static enum sl_status advance(void *state, struct sl_completion *out, int max, i
 
 static enum sl_status read_back(void *state, int local, int32_t buffer, int64_t offset, int64_t bytes, void *dst) {
   const struct sl_host *host = state;
-  const struct sl_class *c = host->rank_class;
+  char *at;
   (void)local;
-  const struct sl_buffer *b = &c->buffers[buffer];
-  if (offset < 0 || bytes < 0 || offset + bytes > b->bytes)
-    return sl_fail(SL_ERR_INTERNAL, "bytes %lld .. +%lld of buffer %s, which has %lld", (long long)offset,
-                   (long long)bytes, b->name, (long long)b->bytes);
-  memcpy(dst, host->arena[b->space] + c->slot_offsets[b->first_slot] + offset, (size_t)bytes);
+  SL_TRY(sl_rank_bytes(host->rank_class, host->arena, buffer, offset, bytes, &at));
+  memcpy(dst, at, (size_t)bytes);
   return SL_OK;
 }
 

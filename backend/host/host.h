@@ -68,7 +68,6 @@ struct sl_host {
   double epoch_s, last_move_s, timeout_s;
 };
 
-double sl_host_clock(void); /* CLOCK_MONOTONIC, seconds */
 /* Say what went wrong, once for the job, and end every rank; returns `status` where this process is the whole job. */
 enum sl_status sl_host_die(const struct sl_host *host, enum sl_status status);
 /* Collective: SL_OK when all ranks pass SL_OK. Otherwise the lowest rank that did not ends the job with its message, and

@@ -2,6 +2,9 @@
  * take for themselves is resident before the process is measured and the arenas are mapped. */
 #include "backend/host/host.h"
 
+#include "backend/common/rank.h"
+#include "core/base/machine.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -9,12 +12,6 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-double sl_host_clock(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 enum sl_status sl_host_die(const struct sl_host *host, enum sl_status status) {
   if (host->world <= 1) return status;
@@ -131,23 +128,13 @@ static enum sl_status open_local(struct sl_host *host) {
   return SL_OK;
 }
 
-static enum sl_status read_timeout(struct sl_host *host) {
-  const char *text = getenv("SHARDLAB_TIMEOUT_S");
-  host->timeout_s = 60;
-  if (!text || !*text) return SL_OK;
-  char *end;
-  host->timeout_s = strtod(text, &end);
-  if (*end == '\0' && host->timeout_s > 0) return SL_OK;
-  return sl_fail(SL_ERR_INPUT, "SHARDLAB_TIMEOUT_S=\"%s\": expected a number of seconds above 0", text);
-}
-
 /* All ranks count time from one instant, so that their traces lie on one time axis: ranks of a node share its clock and take
  * the instant of one of them; nodes have but the barrier in common. */
 static void start_clock(struct sl_host *host) {
   MPI_Comm node;
   MPI_Comm_split_type(host->everyone, MPI_COMM_TYPE_SHARED, host->rank, MPI_INFO_NULL, &node);
   MPI_Barrier(host->everyone);
-  host->epoch_s = sl_host_clock();
+  host->epoch_s = sl_machine_clock();
   MPI_Bcast(&host->epoch_s, 1, MPI_DOUBLE, 0, node);
   MPI_Comm_free(&node);
 }
@@ -163,10 +150,10 @@ enum sl_status sl_host_open(struct sl_host **out, const struct sl_job *job, cons
   SL_GO_FAIL(open_mpi(host));
   host->coord = sl_plan_coord(job->plan, host->rank);
   host->rank_class = &job->classes[sl_job_class_of(job, host->rank)];
-  SL_GO_FAIL(sl_host_agree(host, open_groups(host)));
-  SL_GO_FAIL(sl_host_agree(host, sl_host_warm_up(host)));
-  SL_GO_FAIL(sl_host_agree(host, read_timeout(host)));
-  SL_GO_FAIL(sl_host_agree(host, open_local(host)));
+  SL_GO(sl_host_agree(host, open_groups(host)));
+  SL_GO(sl_host_agree(host, sl_host_warm_up(host)));
+  SL_GO(sl_host_agree(host, sl_rank_timeout(&host->timeout_s)));
+  SL_GO(sl_host_agree(host, open_local(host)));
   start_clock(host);
   open_count++;
   host->opened = true;

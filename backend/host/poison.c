@@ -6,6 +6,7 @@
  * its start finds which ops must be complete before such bytes may go: those that touched them since they were
  * written, each on its lane. */
 #include "backend/host/host.h"
+#include "core/base/runs.h"
 #include "core/op/operands.h"
 #include "core/op/wire.h"
 
@@ -44,15 +45,7 @@ struct sl_host_poison {
 /* ---- runs ---- */
 
 static size_t find(const struct runs *r, int64_t at) {
-  size_t low = 0, high = r->count;
-  while (low < high) {
-    const size_t middle = (low + high) / 2;
-    if (r->items[middle].hi <= at)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
+  return sl_runs_find(r->items, r->count, sizeof *r->items, at);
 }
 
 static enum sl_status cut(struct runs *r, int64_t at) {

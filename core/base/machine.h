@@ -4,5 +4,7 @@
 
 /* Processor cores that this process may use, at least 1. */
 int sl_machine_cores(void);
+/* Seconds of a clock that never goes back; its zero means nothing. */
+double sl_machine_clock(void);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/runs.h"
 #include "core/check/rendezvous.h"
 #include "core/op/operands.h"
 #include "core/op/wire.h"
@@ -49,16 +50,7 @@ static enum sl_status insert_cell(struct shadow *s, size_t at, struct cell x) {
 }
 
 static size_t first_cell(const struct shadow *s, int64_t lo) {
-  size_t low = 0, high = s->count;
-  while (low < high) {
-    const size_t middle = (low + high) / 2;
-    if (s->cells[middle].hi <= lo) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low;
+  return sl_runs_find(s->cells, s->count, sizeof *s->cells, lo);
 }
 
 /* Make `at` a boundary between cells, where it falls inside one. */

@@ -281,27 +281,13 @@ static enum sl_status load_preset(struct sl_cluster *cluster, const struct sl_cl
   return from_document(cluster, &doc);
 }
 
-static enum sl_status unknown_cluster(const char *spec) {
-  const char *names[32], *name;
-  char list[512] = "";
-  size_t n = 0;
-  for (; n < LENGTH(names) && (name = sl_cluster_preset_name((int)n)) != NULL; n++) {
-    names[n] = name;
-    const size_t used = strlen(list);
-    snprintf(list + used, sizeof list - used, "%s%s", n > 0 ? ", " : "", name);
-  }
-  const char *near = sl_nearest(spec, names, n);
-  return sl_fail(SL_ERR_INPUT, "cluster \"%s\": is neither a file nor a preset%s%s%s; presets: %s", spec,
-                 near != NULL ? "; nearest preset is \"" : "", near != NULL ? near : "", near != NULL ? "\"" : "",
-                 list);
-}
-
 enum sl_status sl_cluster_load(struct sl_cluster *cluster, const char *spec) {
   for (int i = 0; sl_cluster_presets[i].name != NULL; i++)
     if (strcmp(spec, sl_cluster_presets[i].name) == 0) return load_preset(cluster, &sl_cluster_presets[i]);
   char path[4096];
   const bool beside = access(spec, F_OK) != 0;
-  if (beside && !sl_cluster_preset_file(spec, path, sizeof path)) return unknown_cluster(spec);
+  if (beside && !sl_cluster_preset_file(spec, path, sizeof path))
+    return sl_nearest_preset("cluster", spec, sl_cluster_preset_name);
   struct sl_json doc;
   SL_TRY(sl_json_load(&doc, beside ? path : spec));
   return from_document(cluster, &doc);

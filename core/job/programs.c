@@ -22,13 +22,10 @@ static enum sl_status lower_init_program(struct sl_lowering *l) {
 static enum sl_status lower_save_role(const struct sl_lowering *l, struct sl_program *p, enum sl_role role) {
   const struct sl_class *c = l->rank_class;
   for (int i = 0; i < l->pp_rank->tensor_count; i++) {
-    const struct sl_op op = {.kind = SL_OP_SAVE_TENSOR,
-                             .lane = SL_LANE_COMPUTE,
-                             .dtype = c->buffers[c->role[role].buffer].dtype,
-                             .phase = SL_PHASE_SAVE,
-                             .dim = {l->pp_rank->tensors[i].numel},
-                             .tensor = i,
-                             .role = role};
+    struct sl_op op = sl_op_plain(SL_OP_SAVE_TENSOR, c->buffers[c->role[role].buffer].dtype, SL_PHASE_SAVE);
+    op.dim[0] = l->pp_rank->tensors[i].numel;
+    op.tensor = i;
+    op.role = role;
     SL_TRY(SL_BUILD_EMIT(p, op, sl_build_read(l, c->role[role].buffer)));
   }
   return SL_OK;

@@ -145,6 +145,5 @@ enum sl_status sl_build_instance(struct sl_program *p, struct sl_action action, 
 }
 
 enum sl_status sl_build_join(struct sl_program *p, enum sl_phase phase) {
-  const struct sl_op join = {.kind = SL_OP_JOIN, .lane = SL_LANE_COMPUTE, .phase = phase, .tensor = -1};
-  return sl_build_emit(p, join, 0, NULL);
+  return sl_build_emit(p, sl_op_plain(SL_OP_JOIN, SL_F32, phase), 0, NULL);
 }

@@ -48,15 +48,13 @@ static enum sl_status lower_transfer(struct sl_lowering *l, struct sl_program *p
   const int own = c->rank, peer = l->plan->stages[sl_action_peer_stage(a)].rank;
   const bool up = goes_up(l->plan->pp, send ? own : peer, send ? peer : own, forward);
   const enum sl_lane lane = up ? (send ? SL_LANE_SEND_F : SL_LANE_RECV_F) : (send ? SL_LANE_SEND_B : SL_LANE_RECV_B);
-  const struct sl_op op = {.kind = send ? SL_OP_SEND : SL_OP_RECV,
-                           .lane = lane,
-                           .dtype = l->dtype,
-                           .phase = forward ? SL_PHASE_FORWARD : SL_PHASE_BACKWARD,
-                           .payload = SL_PAYLOAD_ACTIVATION,
-                           .dim = {count},
-                           .tensor = -1,
-                           .layer = c->first_layer,
-                           .peer = peer};
+  struct sl_op op =
+      sl_op_plain(send ? SL_OP_SEND : SL_OP_RECV, l->dtype, forward ? SL_PHASE_FORWARD : SL_PHASE_BACKWARD);
+  op.lane = lane;
+  op.payload = SL_PAYLOAD_ACTIVATION;
+  op.dim[0] = count;
+  op.layer = c->first_layer;
+  op.peer = peer;
   return SL_BUILD_EMIT(p, op, sl_build_stream(l, slot, send ? SL_READ : SL_WRITE, count));
 }
 

@@ -14,8 +14,10 @@
 #include <stdlib.h>
 
 struct sl_op sl_zero_op(enum sl_op_kind kind, enum sl_dtype dtype, enum sl_phase phase, int64_t count) {
-  return (struct sl_op){
-      .kind = kind, .lane = SL_LANE_COMPUTE, .dtype = dtype, .phase = phase, .dim = {count}, .tensor = -1, .layer = -1};
+  struct sl_op op = sl_op_plain(kind, dtype, phase);
+  op.dim[0] = count;
+  op.layer = -1;
+  return op;
 }
 
 struct sl_op sl_zero_collective(const struct sl_lowering *l, enum sl_op_kind kind, enum sl_group group,

@@ -19,13 +19,10 @@ struct mlp {
 };
 
 static struct sl_op op_of(const struct mlp *m, enum sl_op_kind kind, int layer, int64_t rows, int64_t columns) {
-  return (struct sl_op){.kind = kind,
-                        .lane = SL_LANE_COMPUTE,
-                        .dtype = m->l->dtype,
-                        .phase = m->phase,
-                        .dim = {rows, columns},
-                        .tensor = -1,
-                        .layer = layer};
+  struct sl_op op = sl_op_plain(kind, m->l->dtype, m->phase);
+  op.dim[0] = rows, op.dim[1] = columns;
+  op.layer = layer;
+  return op;
 }
 
 static struct sl_op gemm_op(const struct mlp *m, int layer, unsigned flags) {

@@ -51,12 +51,10 @@ bool sl_transformer_remakes_attention(const struct sl_transformer *g, int layer)
 }
 
 struct sl_op sl_transformer_op(const struct sl_transformer *g, enum sl_op_kind kind, int layer, int tensor) {
-  return (struct sl_op){.kind = kind,
-                        .lane = SL_LANE_COMPUTE,
-                        .dtype = g->l->dtype,
-                        .phase = g->phase,
-                        .tensor = tensor < 0 ? -1 : g->l->pp_rank->placed_of[tensor],
-                        .layer = layer};
+  struct sl_op op = sl_op_plain(kind, g->l->dtype, g->phase);
+  if (tensor >= 0) op.tensor = g->l->pp_rank->placed_of[tensor];
+  op.layer = layer;
+  return op;
 }
 
 struct sl_op sl_transformer_rows_op(const struct sl_transformer *g, enum sl_op_kind kind, int layer, int tensor,

@@ -1,6 +1,5 @@
 /* What the builders of GPT-2 and Llama share: drafts of the parts that differ by an operand or a size at most - embedding,
- * norms, linear layers, attention, residual stream, head and loss. models/gpt2.c and models/llama.c put blocks together from
- * them.
+ * norms, linear layers, attention, residual stream, head and loss. models/block.c puts blocks together from them.
  *
  * Letters: B sequences, T tokens, R = B*T rows, C channels, I inner width, V vocabulary, H heads, G key/value heads, D head
  * size. Under tensor parallelism (Megatron-LM, arXiv:1909.08053) I, V, H and G are what one member of the tp group has.

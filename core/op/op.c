@@ -26,6 +26,16 @@ const char *sl_op_label(const struct sl_op *op) {
   return op->flags & (SL_OP_BGRAD_A | SL_OP_BGRAD_B) ? "gemm+bgrad" : "gemm";
 }
 
+struct sl_op sl_op_plain(enum sl_op_kind kind, enum sl_dtype dtype, enum sl_phase phase) {
+  return (struct sl_op){.kind = kind,
+                        .lane = SL_LANE_COMPUTE,
+                        .group = SL_GROUP_NONE,
+                        .place_group = SL_GROUP_NONE,
+                        .dtype = dtype,
+                        .phase = phase,
+                        .tensor = -1};
+}
+
 struct sl_op sl_op_epilogue(const struct sl_op *op) {
   const enum sl_dtype type = op->dtype == SL_TF32 ? SL_F32 : op->dtype;
   struct sl_op e = {.kind = SL_OP_COUNT, .dtype = type, .dim = {op->dim[0], op->dim[1]}};

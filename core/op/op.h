@@ -257,6 +257,8 @@ struct sl_op {
   int32_t peer;      /* send, recv: pipeline rank of the other side; broadcast: root's index in the group */
 };
 
+/* An op on the compute lane, of no group and no tensor; what is not named here is 0. */
+struct sl_op sl_op_plain(enum sl_op_kind kind, enum sl_dtype dtype, enum sl_phase phase);
 /* Floating-point operations, and bytes read plus written in device memory, of one op; exact integers in double. */
 double sl_op_flops(const struct sl_op *op);
 double sl_op_bytes(const struct sl_op *op, const struct sl_slice *slices);

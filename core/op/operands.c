@@ -31,6 +31,12 @@ static const struct row rows[SL_OP_COUNT][MOST_ROWS + 1] = {
 #define R(name, use, type) {SL_AT_##name, use, type, 0, 0}
 #define WITH(name, use, type, flags) {SL_AT_##name, use, type, flags, 0}
 #define WITHOUT(name, use, type, flags) {SL_AT_##name, use, type, 0, flags}
+#define PACKED_OR_APART(all, q, k, v, use)                                                                             \
+  WITHOUT(all, use, DATA, SL_OP_APART), WITH(q, use, DATA, SL_OP_APART), WITH(k, use, DATA, SL_OP_APART),              \
+      WITH(v, use, DATA, SL_OP_APART)
+#define ADAM                                                                                                           \
+  R(MASTER, UPDATE, FLOAT32), R(GRADIENT, READ, FLOAT), R(MOMENT1, UPDATE, FLOAT32), R(MOMENT2, UPDATE, FLOAT32),      \
+      R(CONTROL, READ, RECORD), WITH(PARAM, WRITE, FLOAT, SL_OP_PARAM_COPY)
     /* model */
     [SL_OP_LOAD_BATCH] = {WITHOUT(INPUTS, WRITE, BATCH, SL_OP_TARGETS_ONLY),
                           WITHOUT(TARGETS, WRITE, BATCH, SL_OP_INPUTS_ONLY)},
@@ -79,46 +85,28 @@ static const struct row rows[SL_OP_COUNT][MOST_ROWS + 1] = {
                     WITH(SCRATCH, WRITE, BYTES, SL_OP_WORKSPACE)},
     [SL_OP_BIAS_BWD] = {R(DOUT, READ, DATA),
                         R(DBIAS, ADDS, DATA)},
-    [SL_OP_ATTENTION_FWD] = {WITHOUT(QKV, READ, DATA, SL_OP_APART),
-                             WITH(Q, READ, DATA, SL_OP_APART),
-                             WITH(K, READ, DATA, SL_OP_APART),
-                             WITH(V, READ, DATA, SL_OP_APART),
+    [SL_OP_ATTENTION_FWD] = {PACKED_OR_APART(QKV, Q, K, V, READ),
                              R(OUT, WRITE, DATA),
                              R(SOFTMAX, WRITE, DATA),
                              WITH(DROPPED, WRITE, DATA, SL_OP_MASK),
                              WITH(MASK, WRITE, BYTES, SL_OP_MASK),
                              R(SCRATCH, WRITE, BYTES)},
     [SL_OP_ATTENTION_BWD] = {R(DOUT, READ, DATA),
-                             WITHOUT(QKV, READ, DATA, SL_OP_APART),
-                             WITH(Q, READ, DATA, SL_OP_APART),
-                             WITH(K, READ, DATA, SL_OP_APART),
-                             WITH(V, READ, DATA, SL_OP_APART),
+                             PACKED_OR_APART(QKV, Q, K, V, READ),
                              R(SOFTMAX, READ, DATA),
                              WITH(DROPPED, READ, DATA, SL_OP_MASK),
                              WITH(MASK, READ, BYTES, SL_OP_MASK),
-                             WITHOUT(DQKV, WRITE, DATA, SL_OP_APART),
-                             WITH(DQ, WRITE, DATA, SL_OP_APART),
-                             WITH(DK, WRITE, DATA, SL_OP_APART),
-                             WITH(DV, WRITE, DATA, SL_OP_APART),
+                             PACKED_OR_APART(DQKV, DQ, DK, DV, WRITE),
                              R(SCRATCH, WRITE, BYTES)},
-    [SL_OP_FLASH_FWD] = {WITHOUT(QKV, READ, DATA, SL_OP_APART),
-                         WITH(Q, READ, DATA, SL_OP_APART),
-                         WITH(K, READ, DATA, SL_OP_APART),
-                         WITH(V, READ, DATA, SL_OP_APART),
+    [SL_OP_FLASH_FWD] = {PACKED_OR_APART(QKV, Q, K, V, READ),
                          R(OUT, WRITE, DATA),
                          R(SOFTMAX, WRITE, FLOAT32),
                          R(SCRATCH, WRITE, BYTES)},
     [SL_OP_FLASH_BWD] = {R(DOUT, READ, DATA),
-                         WITHOUT(QKV, READ, DATA, SL_OP_APART),
-                         WITH(Q, READ, DATA, SL_OP_APART),
-                         WITH(K, READ, DATA, SL_OP_APART),
-                         WITH(V, READ, DATA, SL_OP_APART),
+                         PACKED_OR_APART(QKV, Q, K, V, READ),
                          R(OUT, READ, DATA),
                          R(SOFTMAX, READ, FLOAT32),
-                         WITHOUT(DQKV, WRITE, DATA, SL_OP_APART),
-                         WITH(DQ, WRITE, DATA, SL_OP_APART),
-                         WITH(DK, WRITE, DATA, SL_OP_APART),
-                         WITH(DV, WRITE, DATA, SL_OP_APART),
+                         PACKED_OR_APART(DQKV, DQ, DK, DV, WRITE),
                          R(SCRATCH, WRITE, BYTES)},
     [SL_OP_GELU_FWD] = {R(X, READ, DATA),
                         R(OUT, WRITE, DATA)},
@@ -174,18 +162,8 @@ static const struct row rows[SL_OP_COUNT][MOST_ROWS + 1] = {
                    WITH(MOMENT1, UPDATE, FLOAT32, SL_OP_MOMENTUM),
                    R(CONTROL, READ, RECORD),
                    WITH(PARAM, WRITE, FLOAT, SL_OP_PARAM_COPY)},
-    [SL_OP_ADAM] = {R(MASTER, UPDATE, FLOAT32),
-                    R(GRADIENT, READ, FLOAT),
-                    R(MOMENT1, UPDATE, FLOAT32),
-                    R(MOMENT2, UPDATE, FLOAT32),
-                    R(CONTROL, READ, RECORD),
-                    WITH(PARAM, WRITE, FLOAT, SL_OP_PARAM_COPY)},
-    [SL_OP_ADAMW] = {R(MASTER, UPDATE, FLOAT32),
-                     R(GRADIENT, READ, FLOAT),
-                     R(MOMENT1, UPDATE, FLOAT32),
-                     R(MOMENT2, UPDATE, FLOAT32),
-                     R(CONTROL, READ, RECORD),
-                     WITH(PARAM, WRITE, FLOAT, SL_OP_PARAM_COPY)},
+    [SL_OP_ADAM] = {ADAM},
+    [SL_OP_ADAMW] = {ADAM},
     [SL_OP_INIT_TENSOR] = {R(X, UPDATE, DATA)}, /* a piece of it: the rest stays */
     [SL_OP_SAVE_TENSOR] = {R(X, READ, FLOAT)},
     [SL_OP_JOIN] = {{0}},
@@ -201,6 +179,8 @@ static const struct row rows[SL_OP_COUNT][MOST_ROWS + 1] = {
 #undef R
 #undef WITH
 #undef WITHOUT
+#undef PACKED_OR_APART
+#undef ADAM
 };
 /* clang-format on */
 _Static_assert((int)MOST_ROWS <= (int)SL_OP_OPERANDS, "the rows of an op fit where its operands are named");
@@ -255,17 +235,13 @@ const struct sl_slice *sl_op_operand(const struct sl_op *op, const struct sl_sli
 
 /* ---- the check ---- */
 
-static bool is_float(enum sl_dtype type) {
-  return type == SL_F32 || type == SL_BF16 || type == SL_F16;
-}
-
 static bool fits(const struct sl_op *op, enum type expected, enum sl_dtype type) {
   const enum sl_dtype data = op->dtype == SL_TF32 ? SL_F32 : op->dtype;
   switch (expected) {
   case DATA:
     return type == data;
   case FLOAT:
-    return is_float(type);
+    return type == SL_F32 || type == SL_BF16 || type == SL_F16;
   case FLOAT32:
     return type == SL_F32;
   case INDEX:

@@ -108,7 +108,9 @@ static void put_bytes(struct sl_work *w, const struct sl_op *op, const struct sl
   }
   w->bytes = sl_op_bytes(op, slices);
   w->epilogue_bytes = epilogue_bytes(op);
-  if (copy) w->size = (double)(slices[0].bytes > slices[1].bytes ? slices[0].bytes : slices[1].bytes);
+  if (!copy) return;
+  const int64_t from = sl_op_operand(op, slices, SL_AT_X)->bytes, to = sl_op_operand(op, slices, SL_AT_OUT)->bytes;
+  w->size = (double)(from > to ? from : to);
 }
 
 struct sl_work sl_work_of(const struct sl_op *op, const struct sl_slice *slices, int members) {

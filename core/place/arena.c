@@ -5,6 +5,7 @@
  * first, each at the lowest offset that no conflicting neighbour covers; where that leaves more than a few percent over
  * the live bytes, placement in order of first use is tried too and the smaller arena wins. */
 #include "core/place/arena.h"
+#include "core/base/runs.h"
 
 #include "core/program/memory_report.h"
 
@@ -133,16 +134,7 @@ static size_t rank_of_offset(struct item *const *placed, size_t n, int64_t offse
 
 /* The first run that ends above `offset`. */
 static size_t first_run(const struct planner *p, int64_t offset) {
-  size_t low = 0, high = p->run_count;
-  while (low < high) {
-    const size_t middle = (low + high) / 2;
-    if (p->runs[middle].hi <= offset) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low;
+  return sl_runs_find(p->runs, p->run_count, sizeof *p->runs, offset);
 }
 
 /* The lowest place for `x` from `offset` on that touches no run. */

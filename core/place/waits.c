@@ -5,6 +5,7 @@
  * overwrites. A vector clock per op (how many ops of each lane are complete for certain when it starts) leaves out
  * every wait that others imply, and gives arena.c the order by which buffers may share memory. */
 #include "core/place/waits.h"
+#include "core/base/runs.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -46,22 +47,9 @@ static enum sl_status insert_span(struct history *h, size_t at, struct span s) {
   return SL_OK;
 }
 
-static size_t first_span(const struct history *h, int64_t lo) {
-  size_t low = 0, high = h->count;
-  while (low < high) {
-    const size_t middle = (low + high) / 2;
-    if (h->spans[middle].hi <= lo) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low;
-}
-
 /* Cut spans at lo and hi and fill gaps, so that [lo, hi) is exactly spans [*first, *end). */
 static enum sl_status isolate(struct history *h, int64_t lo, int64_t hi, size_t *first, size_t *end) {
-  size_t i = *first = first_span(h, lo);
+  size_t i = *first = sl_runs_find(h->spans, h->count, sizeof *h->spans, lo);
   int64_t at = lo;
   while (at < hi) {
     struct span *s = i < h->count ? &h->spans[i] : NULL;

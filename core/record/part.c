@@ -5,21 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-int sl_record_processes(const struct sl_run *run) {
+/* Processes of the run's backend: 1 without exchange(). */
+static int processes_of(const struct sl_run *run) {
   if (run->options.alone) return 1;
   return run->exec->exchange != NULL && run->local_count > 0 ? run->job->plan->world / run->local_count : 1;
-}
-
-int sl_record_process(const struct sl_run *run) {
-  return sl_record_processes(run) > 1 ? run->local_ranks[0] / run->local_count : 0;
-}
-
-static void set_integer(json_t *object, const char *key, int64_t value) {
-  json_object_set_new(object, key, json_integer(value));
-}
-
-static void set_real(json_t *object, const char *key, double value) {
-  json_object_set_new(object, key, json_real(value));
 }
 
 static json_t *traffic_json(const struct sl_exec_report *report) {
@@ -147,7 +136,7 @@ fail:
 }
 
 enum sl_status sl_record_gather(const struct sl_run *run, json_t *mine, json_t **all) {
-  const int processes = sl_record_processes(run);
+  const int processes = processes_of(run);
   *all = json_array();
   if (processes == 1) {
     json_array_append_new(*all, mine);

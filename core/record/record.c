@@ -9,14 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void set_integer(json_t *object, const char *key, int64_t value) {
-  json_object_set_new(object, key, json_integer(value));
-}
-
-static void set_real(json_t *object, const char *key, double value) {
-  json_object_set_new(object, key, json_real(value));
-}
-
 static int64_t integer_of(const json_t *object, const char *key) {
   return json_integer_value(json_object_get(object, key));
 }
@@ -33,24 +25,14 @@ static json_t *stage_layers(const struct sl_plan *plan) {
 }
 
 static json_t *plan_json(const struct sl_plan *plan) {
-  json_t *object = json_object();
-  set_integer(object, "world", plan->world);
-  set_integer(object, "dp", plan->dp);
-  set_integer(object, "tp", plan->tp);
-  set_integer(object, "pp", plan->pp);
-  set_integer(object, "cp", plan->cp);
-  set_integer(object, "zero_stage", plan->strategy.zero_stage);
-  set_integer(object, "shard_size", plan->shard);
-  set_integer(object, "virtual_stages", plan->pp > 0 ? plan->stage_count / plan->pp : 1);
-  json_object_set_new(object, "schedule", json_string(plan->config->sl.schedule));
-  json_object_set_new(object, "stages", stage_layers(plan));
-  json_object_set_new(object, "sequence_parallel", json_boolean(plan->sequence_parallel));
-  set_integer(object, "micro_batch", plan->micro_batch);
-  set_integer(object, "micro_batches", plan->n_micro);
-  set_integer(object, "global_batch", plan->global_batch);
-  set_integer(object, "seq", plan->seq);
-  set_integer(object, "threads", plan->threads);
-  set_integer(object, "parameters", sl_model_numel(plan->model));
+  json_t *object = json_pack(
+      "{s:i, s:i, s:i, s:i, s:i, s:i, s:I, s:i, s:s, s:o, s:b, s:I, s:I, s:I, s:I, s:i, s:I}", "world", plan->world,
+      "dp", plan->dp, "tp", plan->tp, "pp", plan->pp, "cp", plan->cp, "zero_stage", plan->strategy.zero_stage,
+      "shard_size", (json_int_t)plan->shard, "virtual_stages", plan->pp > 0 ? plan->stage_count / plan->pp : 1,
+      "schedule", plan->config->sl.schedule, "stages", stage_layers(plan), "sequence_parallel", plan->sequence_parallel,
+      "micro_batch", (json_int_t)plan->micro_batch, "micro_batches", (json_int_t)plan->n_micro, "global_batch",
+      (json_int_t)plan->global_batch, "seq", (json_int_t)plan->seq, "threads", plan->threads, "parameters",
+      (json_int_t)sl_model_numel(plan->model));
   if (plan->model->vocab_size > 0)
     set_integer(object, "padded_vocab_size", plan->tp * sl_plan_local_size(plan, &plan->model->tensors[0], 0));
   return object;
@@ -61,7 +43,8 @@ static double peak_flops(const struct sl_plan *plan) {
   const struct sl_cluster *cluster = plan->cluster;
   double peak = cluster->device.peak[sl_config_product_dtype(plan->config)];
   if (cluster->device.kind == SL_DEVICE_GPU) return peak * plan->world;
-  if (peak == 0) peak = cluster->device.peak[SL_F32]; /* a CPU without 16-bit products multiplies in fp32: cost/share.c */
+  if (peak == 0)
+    peak = cluster->device.peak[SL_F32]; /* a CPU without 16-bit products multiplies in fp32: cost/share.c */
   int64_t nodes = (plan->world + cluster->devices_per_node - 1) / cluster->devices_per_node;
   if (cluster->nodes > 0 && nodes > cluster->nodes) nodes = cluster->nodes;
   return peak * (double)nodes * cluster->device.cores;
@@ -202,16 +185,16 @@ static json_t *memory_json(const json_t *ranks, const struct sl_job *job) {
   return memory;
 }
 
-static bool same_text(const json_t *a, const json_t *b, const char *key) {
-  const char *x = json_string_value(json_object_get(a, key)), *y = json_string_value(json_object_get(b, key));
-  return x != NULL && y != NULL && strcmp(x, y) == 0;
-}
-
-static json_t *find_row(const json_t *list, const json_t *like) {
-  json_t *row;
+const json_t *sl_record_traffic_row(const json_t *list, const json_t *like) {
+  static const char *const keys[] = {"group", "op", "payload", "dtype"};
+  const json_t *row;
   size_t i;
-  json_array_foreach(list, i, row) if (same_text(row, like, "group") && same_text(row, like, "op") &&
-                                       same_text(row, like, "payload") && same_text(row, like, "dtype")) return row;
+  json_array_foreach(list, i, row) {
+    bool same = true;
+    for (size_t k = 0; k < sizeof keys / sizeof *keys && same; k++)
+      same = json_equal(json_object_get(row, keys[k]), json_object_get(like, keys[k]));
+    if (same) return row;
+  }
   return NULL;
 }
 
@@ -220,7 +203,7 @@ static json_t *traffic_json(const json_t *ranks) {
   json_t *list = json_array(), *rank, *row;
   size_t i, j;
   json_array_foreach(ranks, i, rank) json_array_foreach(json_object_get(rank, "traffic"), j, row) {
-    json_t *total = find_row(list, row);
+    json_t *total = (json_t *)(uintptr_t)sl_record_traffic_row(list, row);
     if (total == NULL)
       json_array_append_new(list, json_copy(row));
     else if (integer_of(row, "wire_bytes") > integer_of(total, "wire_bytes"))

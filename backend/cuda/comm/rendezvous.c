@@ -1,6 +1,7 @@
 /* TCP among the ranks; see comm/rendezvous.h. A frame is a header and its bytes. Rank 0 reads a frame of every rank, in rank order,
  * and sends all of them to each; it is also who tells of an end, because everybody is connected to it. */
 #include "backend/cuda/comm/rendezvous.h"
+#include "core/base/machine.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -23,18 +24,12 @@ struct frame {
   uint32_t magic, kind, rank, bytes;
 };
 
-static double seconds(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* --- bytes through a socket, until `deadline` --- */
 
 /* 1: ready; 0: too late. */
 static int wait_ready(int fd, short events, double deadline) {
   for (;;) {
-    const double left = deadline - seconds();
+    const double left = deadline - sl_machine_clock();
     struct pollfd p = {.fd = fd, .events = events};
     const int n = poll(&p, 1, left > 0 ? (int)(left * 1000) + 1 : 0);
     if (n > 0) return 1;
@@ -164,7 +159,7 @@ static enum sl_status listen_at(const char *host, int port, int world, bool spre
 static enum sl_status admit(struct sl_star *star, int fd, double deadline) {
   struct frame head;
   struct hello hello;
-  double soon = seconds() + 2;
+  double soon = sl_machine_clock() + 2;
   if (soon > deadline) soon = deadline;
   if (receive(fd, &head, sizeof head, soon) != MOVED || head.magic != MAGIC || head.kind != FRAME_HELLO ||
       head.bytes != sizeof hello || receive(fd, &hello, sizeof hello, soon) != MOVED) {
@@ -206,7 +201,7 @@ static enum sl_status gather(struct sl_star *star, int listener, double deadline
 static enum sl_status call_root(struct sl_star *star, const char *host, int port, double deadline) {
   const struct hello hello = {(uint32_t)star->rank, (uint32_t)star->world};
   int why = ETIMEDOUT;
-  while (seconds() < deadline) {
+  while (sl_machine_clock() < deadline) {
     struct addrinfo *list;
     SL_TRY(resolve(host, AF_UNSPEC, port, &list));
     const int fd = socket(list->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -232,7 +227,7 @@ enum sl_status sl_star_open(struct sl_star *star, int rank, int world, bool spre
   if (pthread_mutex_init(&star->lock, NULL) != 0) return sl_fail(SL_ERR_MEMORY, "no memory for a lock");
   star->open = 1;
   if (world == 1) return SL_OK;
-  const double deadline = seconds() + timeout_s;
+  const double deadline = sl_machine_clock() + timeout_s;
   enum sl_status status = sl_calloc(&star->sockets, (size_t)(rank == 0 ? world : 1), sizeof *star->sockets);
   if (status == SL_OK)
     for (int i = 0; i < (rank == 0 ? world : 1); i++) star->sockets[i] = -1;
@@ -268,7 +263,7 @@ enum sl_status sl_star_exchange(struct sl_star *star, const void *mine, size_t b
     memcpy(all, mine, bytes);
     return SL_OK;
   }
-  const double deadline = seconds() + star->timeout_s;
+  const double deadline = sl_machine_clock() + star->timeout_s;
   pthread_mutex_lock(&star->lock);
   const enum sl_status status = star->rank == 0 ? exchange_root(star, mine, bytes, all, deadline)
                                                 : exchange_leaf(star, mine, bytes, all, deadline);
@@ -307,7 +302,7 @@ static enum sl_status watch_socket(const struct sl_star *star, int fd, int rank)
   const ssize_t n = recv(fd, &head, sizeof head, MSG_PEEK | MSG_DONTWAIT);
   if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) return lost(star, rank, GONE);
   if (n < (ssize_t)sizeof head || head.magic != MAGIC || head.kind != FRAME_ABORT) return SL_OK; /* an early exchange */
-  const double deadline = seconds() + 1;
+  const double deadline = sl_machine_clock() + 1;
   receive(fd, &head, sizeof head, deadline);
   return aborted(fd, &head, deadline);
 }
@@ -324,7 +319,8 @@ enum sl_status sl_star_watch(struct sl_star *star) {
 void sl_star_abort(struct sl_star *star, const char *text) {
   const size_t bytes = strlen(text) < TEXT ? strlen(text) : TEXT - 1;
   for (int i = 0; star->sockets && i < (star->rank == 0 ? star->world : 1); i++)
-    if (star->sockets[i] >= 0) send_frame(star->sockets[i], FRAME_ABORT, star->rank, text, bytes, seconds() + 0.2);
+    if (star->sockets[i] >= 0)
+      send_frame(star->sockets[i], FRAME_ABORT, star->rank, text, bytes, sl_machine_clock() + 0.2);
 }
 
 void sl_star_close(struct sl_star *star) {

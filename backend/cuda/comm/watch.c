@@ -5,6 +5,7 @@
  *
  * It ends the process by _exit: the main thread may stand inside a driver call that will never return. */
 #include "backend/cuda/cuda.h"
+#include "core/base/machine.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +53,7 @@ static enum sl_status look(struct sl_cuda *cuda, uint32_t *stands_at) {
     if (code == cudaErrorNotReady) break;
     if (code != cudaSuccess) return sl_cuda_failed("cudaEventQuery", code);
   }
-  if (i > cuda->watch.looked || issued != cuda->watch.issued) cuda->watch.moved_s = sl_cuda_clock();
+  if (i > cuda->watch.looked || issued != cuda->watch.issued) cuda->watch.moved_s = sl_machine_clock();
   cuda->watch.looked = i;
   cuda->watch.issued = issued;
   *stands_at = i;
@@ -98,7 +99,7 @@ static enum sl_status check(struct sl_cuda *cuda, uint32_t *stands_at) {
     SL_TRY(sl_cuda_comms_poll(cuda));
     SL_TRY(look(cuda, stands_at));
   }
-  const double still = sl_cuda_clock() - w->moved_s;
+  const double still = sl_machine_clock() - w->moved_s;
   /* the lower rank gives up first, and ends the job before the others speak */
   if ((!w->running && !w->phase) || still < cuda->timeout_s + 0.25 * (cuda->rank < 16 ? cuda->rank : 16)) return SL_OK;
   return sl_fail(SL_ERR_PEER, "no progress for %g s (SHARDLAB_TIMEOUT_S sets the limit)", cuda->timeout_s);
@@ -129,7 +130,7 @@ static void *watch(void *argument) {
 enum sl_status sl_cuda_watch_start(struct sl_cuda *cuda) {
   struct sl_cuda_watch *w = &cuda->watch;
   atomic_init(&w->stop, false);
-  w->moved_s = sl_cuda_clock();
+  w->moved_s = sl_machine_clock();
   if (cuda->place.world == 1) return SL_OK; /* nobody to wait for: a failure shows where the call is made */
   if (pthread_mutex_init(&w->lock, NULL) != 0) return sl_fail(SL_ERR_MEMORY, "no memory for a lock");
   if (pthread_create(&w->thread, NULL, watch, cuda) != 0) {
@@ -155,7 +156,7 @@ void sl_cuda_watch_phase(struct sl_cuda *cuda, const char *phase) {
   pthread_mutex_lock(&w->lock);
   w->phase = phase;
   w->running = false;
-  w->moved_s = sl_cuda_clock();
+  w->moved_s = sl_machine_clock();
   pthread_mutex_unlock(&w->lock);
 }
 
@@ -166,6 +167,6 @@ void sl_cuda_watch_program(struct sl_cuda *cuda, bool running) {
   w->phase = NULL;
   w->running = running;
   w->looked = w->issued = 0;
-  w->moved_s = sl_cuda_clock();
+  w->moved_s = sl_machine_clock();
   pthread_mutex_unlock(&w->lock);
 }

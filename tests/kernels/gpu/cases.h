@@ -10,8 +10,8 @@
 #define SL_TESTS_CUDA_CASES_H
 
 #include "kernels/gpu/cuda.h"
-#include "kernels/numbers/f64.h"
-#include "tests/kernels/gpu/device.h"
+#include "kernels/numbers/every.h"
+#include "tests/cuda/device.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,0 +1,22 @@
+/* Lists of runs of bytes, [lo, hi): in order, none overlapping another. */
+#ifndef SL_CORE_BASE_RUNS_H
+#define SL_CORE_BASE_RUNS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Index of the first of `count` runs that ends above `at`. A run is `size` bytes that open with int64_t lo, hi. */
+static inline size_t sl_runs_find(const void *runs, size_t count, size_t size, int64_t at) {
+  size_t low = 0, high = count;
+  while (low < high) {
+    const size_t middle = (low + high) / 2;
+    const int64_t *lo_hi = (const int64_t *)((const char *)runs + middle * size);
+    if (lo_hi[1] <= at)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+#endif
