@@ -399,7 +399,7 @@ static enum sl_status run_job(struct sl_calibration *c, bool communication, int 
                       : sl_calibration_bench_job(&in.job, &in.plan, c->grid, c->quick, c->tf32));
   c->text = NULL;
   SL_GO(sl_calibration_run(c, &in.job, 2, "program", true, NULL));
-fail:
+done:
   c->text = text;
   sl_calibration_model_close(&in);
   return status;
