@@ -34,6 +34,11 @@ static const char *const gpt2 =
 static const char *const large = "{\"model_type\": \"gpt2\", \"n_layer\": 64, \"n_embd\": 1048576, \"n_head\": 64, "
                                  "\"n_inner\": 4194304, \"vocab_size\": 131, \"n_positions\": 67108864}";
 
+/* 31 linears. */
+#define FOUR "4194304, 4194304, 4194304, 4194304, "
+static const char *const deep =
+    "{\"model_type\": \"mlp\", \"dims\": [" FOUR FOUR FOUR FOUR FOUR FOUR FOUR "4194304, 4194304, 4194304, 4194304]}";
+
 static enum sl_status build(const char *model, const char *config, int world) {
   struct fixture f = {0};
   struct sl_json doc;
@@ -108,6 +113,9 @@ static void a_world_has_a_most(void **state) {
 static void memory_and_traffic_have_a_most(void **state) {
   (void)state;
   refused(large, MICRO "7" FLASH, 1, "bytes of buffers; expected at most 1152921504606846976 (1 EiB)");
+  accepted(deep, MICRO "4194304" ACCUMULATE "1000", 1);
+  refused(deep, MICRO "4194304" ACCUMULATE "1000" SECTION "{\"schedule\": \"gpipe\"}", 1,
+          "bytes of buffers; expected at most");
   accepted(wide,
            MICRO "8" ACCUMULATE "500"
                  ", \"zero_optimization\": {\"stage\": 2}",

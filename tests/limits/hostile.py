@@ -115,7 +115,7 @@ def outside(text, low, high):
         value = int(text)
     except ValueError:
         value = float(text)
-        if value != int(value) if abs(value) < 1e308 else True:
+        if value in (float("inf"), float("-inf")) or (value != int(value) and "." not in low):
             return True
     return (low != "-" and value < float(low)) or (high != "-" and value > (int(high) if high.isdigit() else float(high)))
 
