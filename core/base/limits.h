@@ -20,7 +20,7 @@
 #define SL_MAX_TOKENS INT64_C(536870911)  /* of a micro-batch (mlp: samples): a quarter of what an int counts to */
 #define SL_MAX_BATCH (INT64_C(1) << 32)   /* sequences of a step, of all ranks */
 #define SL_MAX_ACTIONS (INT64_C(1) << 24) /* of a schedule: stages x micro-batches */
-#define SL_MAX_STEPS INT64_C(10000000)    /* of a run, which keeps what it knows of each */
+#define SL_MAX_STEPS INT64_C(100000000)   /* of a run, which keeps what it knows of each */
 #define SL_MAX_SAMPLES (INT64_C(1) << 40) /* of random:N */
 #define SL_MAX_THREADS (INT64_C(1) << 12) /* of a rank, by flag */
 

@@ -1,16 +1,17 @@
 """Hostile numbers on the command line and in its files: each is refused with one clear error, or does what it says.
 
-    hostile.py SHARDLAB ROOT [--all] [--only TEXT]
+    hostile.py SHARDLAB ROOT [--all] [--predict-only] [--only TEXT]
 
 The cases are made of two tables beside this file: numbers.tsv (a row a number, with the least and the most that is accepted; the
 values tried on it are HOSTILE, and those next to its limits) and commands.tsv (whole commands, where several numbers are too
 large together). What is asked of a run:
 
-  refused   exit status 2, one line of error that names the place (of the numbers.tsv also the limit), nothing on standard output
+  refused   exit status 2, one line of error that names the place (and the limit, of a flag or a model's key), nothing on standard output
   accepted  exit status 0, and no number printed that is negative, infinite or none, no mfu above 100 %
-  either    ends by itself within TIMEOUT_S
 
-A line for each case that goes otherwise; exit status 1 when there is one. `--all`: every value on every row.
+and that it ends by itself within TIMEOUT_S.
+A line for each case that goes otherwise; exit status 1 when there is one. `--all`: every value on every row; `--predict-only`:
+no command that needs a backend.
 """
 import concurrent.futures
 import json
@@ -167,8 +168,8 @@ def cases(every):
             arguments, files = with_value(place, value, command)
             # a file's number beyond 64 bits is refused by its line and column
             readable = place.startswith("--") or abs(float(value)) < 2**63
-            name = place.split(":")[-1].split(".")[-1]
-            yield Case(arguments, 2, (name,) if readable else (), files)
+            says = [place.split(":")[-1].split(".")[-1]] + ([high] if place.startswith(("--", "model:")) else [])
+            yield Case(arguments, 2, says if readable else (), files)
     for status, says, config, model, command in rows("commands.tsv"):
         arguments = command.split()
         files = {"CONFIG": config, "MODEL": model, "CLUSTER": dump(CLUSTER)}
@@ -182,6 +183,8 @@ def main():
         raise SystemExit(__doc__)
     shardlab, root = (os.path.abspath(a) for a in arguments[:2])
     todo = [c for c in cases("--all" in sys.argv) if only in str(c)]
+    if "--predict-only" in sys.argv:
+        todo = [c for c in todo if c.arguments[0] not in ("measure", "validate", "calibrate")]
     failed = 0
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for case, fault in zip(todo, pool.map(lambda c: c.run(shardlab, root, folder), todo)):
