@@ -11,6 +11,7 @@
  * calibrated profile's list of measured ops; see op/measured.h. */
 #include "core/cluster/cluster.h"
 
+#include "core/base/checked.h"
 #include "core/base/json_get.h"
 #include "core/base/nearest.h"
 #include "core/cluster/presets.h"
@@ -192,7 +193,7 @@ static enum sl_status read_link(struct sl_cluster *cluster, const struct sl_json
   link->span = INT64_MAX;
   SL_TRY(sl_json_get_int(in, "span", 1, INT32_MAX, &link->span));
   const int64_t inner = cluster->n_link > 0 ? cluster->link[cluster->n_link - 1].span : 1;
-  const int64_t all = cluster->nodes * cluster->devices_per_node; /* 0: no limit */
+  const int64_t all = sl_product(cluster->nodes, cluster->devices_per_node); /* 0: no limit */
   if (!outermost && link->span == INT64_MAX)
     return sl_json_get_fail(in, "span", "a number of devices; only the outermost link may have none");
   if (outermost && link->span != INT64_MAX && (all == 0 || link->span < all))

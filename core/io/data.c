@@ -2,6 +2,8 @@
  * that holds n, walked until it falls below n (Black and Rogaway, "Ciphers with arbitrary finite domains", 2002). */
 #include "core/io/data.h"
 
+#include "core/base/checked.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,7 +52,7 @@ static enum sl_status read_header(struct sl_data *data, const struct shard *shar
   data->first = HEADER_BYTES;
   data->token_count = header_word(map, 2);
   const uint64_t body = map->size - HEADER_BYTES;
-  if (data->token_count < 1 || (uint64_t)data->token_count * (uint64_t)shard->token_bytes != body)
+  if (data->token_count < 1 || (uint64_t)sl_product(data->token_count, shard->token_bytes) != body)
     return sl_fail(SL_ERR_INPUT,
                    "%s: header word 2: %lld tokens of %d bytes, but %llu bytes follow the header; expected %llu tokens",
                    data->name, (long long)data->token_count, shard->token_bytes, (unsigned long long)body,

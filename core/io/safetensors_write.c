@@ -2,6 +2,8 @@
  * processes need no order among themselves; the rename at the end makes the file appear whole or not at all. */
 #include "core/io/safetensors.h"
 
+#include "core/base/checked.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -49,9 +51,11 @@ static enum sl_status add_entry(struct sl_safetensors_writer *writer, json_t *he
   bool fits = true;
   for (int d = 0; d < tensor->n_dim; d++) {
     json_array_append_new(shape, json_integer(tensor->shape[d]));
-    fits = fits && tensor->shape[d] >= 0 && !__builtin_mul_overflow(bytes, tensor->shape[d], &bytes);
+    fits = fits && tensor->shape[d] >= 0;
+    bytes = sl_product(bytes, tensor->shape[d]);
   }
-  fits = fits && !__builtin_add_overflow(writer->offset[i], bytes, &writer->offset[i + 1]);
+  writer->offset[i + 1] = sl_sum(writer->offset[i], bytes);
+  fits = fits && writer->offset[i + 1] < SL_HUGE;
   json_t *entry = json_pack("{s:s, s:o, s:[I, I]}", "dtype", type_name(tensor->type), "shape", shape, "data_offsets",
                             (json_int_t)writer->offset[i], (json_int_t)writer->offset[i + 1]);
   const bool duplicate = json_object_get(header, tensor->name) != NULL;

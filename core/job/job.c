@@ -2,6 +2,7 @@
  * (core/place). See job.h. */
 #include "core/job/job.h"
 
+#include "core/job/bounds.h"
 #include "core/job/draft.h"
 #include "core/job/programs.h"
 #include "core/place/place.h"
@@ -15,6 +16,7 @@ static enum sl_status build_class(struct sl_class *c, const struct sl_plan *plan
   struct sl_lowering drafted;
   SL_GO(sl_job_draft(&drafted, plan, options, member, c));
   SL_GO(sl_job_lower(&drafted));
+  SL_GO(sl_job_check_bounds(c));
   SL_GO(sl_place_class(plan, drafted.scopes, c));
 done:
   sl_job_draft_free(&drafted);

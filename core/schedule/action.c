@@ -1,13 +1,13 @@
 /* Schedules by name, and their storage; see schedule/action.h. The lists themselves are made in schedule/builders.c. */
 #include "core/schedule/action.h"
 
+#include "core/base/checked.h"
+#include "core/base/limits.h"
 #include "core/base/nearest.h"
 #include "core/schedule/builders.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-enum { MAX_RANKS = 1 << 16, MAX_ACTIONS = 1 << 24 };
 
 enum sl_status sl_schedule_open(struct sl_schedule *s, int ranks, int stages, int micro_batches) {
   enum sl_status status;
@@ -62,19 +62,21 @@ static enum sl_status unknown_name(const char *name) {
 }
 
 static enum sl_status check_numbers(const struct sl_schedule_builder *b, int ranks, int stages, int micro_batches) {
-  if (ranks < 1 || ranks > MAX_RANKS)
-    return sl_fail(SL_ERR_INPUT, "schedule %s: %d pipeline ranks; expected 1 to %d", b->name, ranks, MAX_RANKS);
+  if (ranks < 1 || ranks > SL_MAX_DEGREE)
+    return sl_fail(SL_ERR_INPUT, "schedule %s: %d pipeline ranks; expected 1 to %lld", b->name, ranks,
+                   (long long)SL_MAX_DEGREE);
   if (micro_batches < 1)
     return sl_fail(SL_ERR_INPUT, "schedule %s: %d micro-batches; expected 1 or more", b->name, micro_batches);
   if (stages < b->min_stages || (b->max_stages > 0 && stages > b->max_stages))
     return sl_fail(SL_ERR_INPUT, "schedule %s: %d stages a rank; expected %d%s", b->name, stages, b->min_stages,
                    b->max_stages > 0 ? "" : " or more");
-  if ((int64_t)ranks * stages > INT16_MAX)
+  const int64_t all = sl_product(ranks, stages);
+  if (all > INT16_MAX)
     return sl_fail(SL_ERR_INPUT, "schedule %s: %d ranks x %d stages; expected at most %d stages", b->name, ranks,
                    stages, INT16_MAX);
-  if ((int64_t)ranks * stages * micro_batches > MAX_ACTIONS)
-    return sl_fail(SL_ERR_INPUT, "schedule %s: %d stages x %d micro-batches; expected at most %d in all", b->name,
-                   ranks * stages, micro_batches, MAX_ACTIONS);
+  if (sl_product(all, micro_batches) > SL_MAX_ACTIONS)
+    return sl_fail(SL_ERR_INPUT, "schedule %s: %lld stages x %d micro-batches; expected at most %lld in all", b->name,
+                   (long long)all, micro_batches, (long long)SL_MAX_ACTIONS);
   const int rounds = micro_batches > ranks ? micro_batches / ranks : 1;
   if (b->rounds && micro_batches % rounds != 0)
     return sl_fail(SL_ERR_INPUT,
