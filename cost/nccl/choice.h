@@ -4,7 +4,7 @@
  * with an all_reduce by trees at the share of its bandwidth that corrections.inc has for its size, and the latency of a
  * Simple ring all_reduce over several nodes times 1.4 (before Ampere 1.9) where each rank has 64 bytes of each channel.
  * The algorithm and protocol of least seconds is chosen, among equals the first in NCCL's order.
- * Channels that it runs on, of all = twice those of the ring's graph, at most 64 (with CollNet half as many more where a
+ * Channels that it runs on at most (NCCL may put a small call on fewer), of all = twice those of the ring's graph, at most 64 (with CollNet half as many more where a
  * chain is faster inside nodes than between them; doubled on Hopper and later over several nodes where a channel is
  * faster than 45 GB/s and there are less than 16):
  *   NVLS, NVLSTree   16; on Blackwell 24 on one node, 32 on several

@@ -20,9 +20,17 @@ static bool fits(double part, double whole) {
   return part <= whole * (1 + 1e-6);
 }
 
+/* What channels that are chains inside a node may take of the links together: the last GPU of a chain hands nothing on, and
+ * each GPU is the last of as many where each has a NIC by which its chains leave. */
+static double chains_link(const struct sl_nccl_comm *comm) {
+  const int local = sl_nccl_local_most(comm);
+  if (local == 1) return INFINITY;
+  const bool each_ends = comm->nodes > 1 && comm->nics >= local;
+  return sl_nccl_inside(comm) * (each_ends ? (double)local / (local - 1) : 1);
+}
+
 static int ring_channels(const struct sl_nccl_comm *comm, double speed) {
-  int channels = MAX_RING_CHANNELS;
-  if (sl_nccl_local_most(comm) > 1) channels = least(channels, times(sl_nccl_inside(comm), speed));
+  int channels = least(MAX_RING_CHANNELS, times(chains_link(comm), speed));
   if (comm->nodes > 1) channels = (int)fmin(channels, (double)comm->nics * times(comm->nic, speed));
   return channels;
 }
@@ -78,10 +86,7 @@ static double raised(const struct sl_nccl_comm *comm, double speed, double other
 
 static struct sl_nccl_graph search_tree(const struct sl_nccl_comm *comm, const struct sl_nccl_graph *ring) {
   struct sl_nccl_graph tree = *ring;
-  const int local = sl_nccl_local_most(comm);
-  if (comm->nodes == 1 || local == 1) return tree;
-  const double link = sl_nccl_inside(comm) * local / (local - 1);
-  tree.intra = raised(comm, tree.intra, tree.inter, link / tree.channels);
+  if (comm->nodes > 1) tree.intra = raised(comm, tree.intra, tree.inter, chains_link(comm) / tree.channels);
   return tree;
 }
 
