@@ -12,8 +12,8 @@
  *             nodes than for one; of the network, as its jobs meet it: a mean over placements and over others' traffic
  * Latency and bandwidth are NCCL's of that size, but for one: an NVLS all_reduce on one node has
  *   e C s m / (m + 1)   with C s of the ring, m GPUs, e of caps.inc
- * since a link carries the GPU's own bytes up and down once and the sum of its part once more. NCCL's figure is the same for
- * 8 GPUs, and too small for fewer because the list of speeds ends at 60 GB/s (90 on Blackwell), which no hardware does.
+ * since a link carries the GPU's own bytes up and down once and the sum of its part once more. NCCL's figure is
+ * the same for 8 Hopper GPUs, and too small for fewer and on Blackwell, where its list of speeds ends before the links do.
  * links: no call is faster than these let it be, with m GPUs of a node, N nodes, L and K B as in graph.h
  *   inside   all_reduce L m / 2 (m - 1), L where switches reduce;  all_gather, reduce_scatter L m / (m - 1);  else L
  *   across   all_reduce K B N / 2 (N - 1), K B where switches reduce;  K B N / (N - 1);  else K B
