@@ -13,6 +13,7 @@
 #include "core/base/machine.h"
 #include "core/base/units.h"
 #include "core/check/rendezvous.h"
+#include "core/plan/kernels.h"
 #include "core/run/trace.h"
 
 #include <stdlib.h>
@@ -178,6 +179,19 @@ static enum sl_status check_offload(const struct sl_setup *setup) {
       "this configuration)");
 }
 
+/* Kernels of other frameworks are a matter of prediction. */
+static enum sl_status check_kernels(const struct sl_setup *setup) {
+  const struct sl_config *config = &setup->config;
+  if (config->sl.kernels != SL_KERNELS_SHARDLAB)
+    return sl_json_fail(
+        &config->doc, "shardlab.kernels",
+        "\"%s\" cannot be measured, only predicted; expected \"shardlab\", whose kernels a backend runs",
+        sl_kernel_set(config->sl.kernels)->name);
+  if (config->sl.attention <= SL_ATTENTION_FLASH) return SL_OK;
+  return sl_json_fail(&config->doc, "shardlab.attention",
+                      "this kernel cannot be measured, only predicted; expected \"materialised\" or \"flash\"");
+}
+
 /* All ranks stand in this machine's memory. What is above it would be killed by the system at some later step; a GPU
  * says so itself, before the first. */
 static enum sl_status check_memory(const struct sl_options *options, const struct sl_setup *setup) {
@@ -243,6 +257,7 @@ static enum sl_status run(const struct sl_options *given) {
   sl_warn_set_sink(NULL, NULL);
   SL_TRY(status);
   SL_GO(check_offload(&setup));
+  SL_GO(check_kernels(&setup));
   if (!inside) SL_GO(start(&options, &setup));
   SL_GO(count_epochs(&options, &setup));
   if (!inside && options.world > 1 && options.of_world == 0) {

@@ -1,26 +1,37 @@
 /* Seconds of compute; the formulas stand in compute.h. */
 #include "cost/compute.h"
 
+#include "cost/attention.h"
+#include "cost/gemm.h"
 #include "cost/measured.h"
 
 static double max2(double a, double b) {
   return a > b ? a : b;
 }
 
+/* Flops that a product is charged for: those of whole tiles where the device's structure is known, else its own and the
+ * ramp of a small one. */
+static double charged_flops(const struct sl_device *d, const struct sl_work *work) {
+  const int64_t *dim = work->dim;
+  if (d->sm_count == 0) return work->flops + d->gemm_half_flops;
+  const int64_t odd = dim[1] * sl_dtype_bytes(work->dtype) % 16 != 0 ? dim[1] : dim[2];
+  return sl_gemm_padded_flops(d, 1, dim[0], dim[1], dim[2]) * sl_gemm_slowdown(d, work->dtype, odd);
+}
+
 double sl_cost_gemm(const struct sl_cost_rank *rank, const struct sl_work *work) {
   const struct sl_device *d = rank->device;
-  const double arithmetic = (work->flops + d->gemm_half_flops) / (rank->peak[work->dtype] * d->gemm_efficiency);
+  const double arithmetic = charged_flops(d, work) / (rank->peak[work->dtype] * d->gemm_efficiency);
   return rank->launch + max2(arithmetic, work->bytes / rank->memory_bandwidth);
 }
 
 double sl_cost_attention(const struct sl_cost_rank *rank, const struct sl_work *work) {
-  const double arithmetic = work->flops / (rank->peak[work->dtype] * rank->device->attention_efficiency);
-  return rank->launch + max2(arithmetic, work->bytes / rank->memory_bandwidth);
+  return rank->launch + max2(sl_attention_seconds(rank, work), work->bytes / rank->memory_bandwidth);
 }
 
 double sl_cost_elementwise(const struct sl_cost_rank *rank, const struct sl_work *work) {
   const double cached = work->bytes < rank->cache_bytes ? work->bytes : rank->cache_bytes;
-  const double seconds = rank->launch + (work->bytes - cached) / rank->memory_bandwidth;
+  const double launches = work->kind == SL_OP_PASS ? work->terms[SL_TERM_LAUNCH] : 1;
+  const double seconds = launches * rank->launch + (work->bytes - cached) / rank->memory_bandwidth;
   return cached > 0 ? seconds + cached / rank->cache_bandwidth : seconds;
 }
 

@@ -1,7 +1,8 @@
 /* Seconds of a work that is not communication, for a rank that does it alone.
  *
  *   gemm                     launch + max((f + half) / (peak e_gemm), b / (bw e_elem))   [efficiency e_gemm f / (f + half)]
- *   attention                launch + max(f / (peak e_attn), b / (bw e_elem))
+ *                            where sm_count is given, f + half are the flops of whole tiles and waves: see gemm.h
+ *   attention                launch + max(f / (peak e_attn), b / (bw e_elem)); with sm_count by its kernel: see attention.h
  *   elementwise, optimizer   launch + min(b, cache) / cache_bw + max(0, b - cache) / (bw e_elem)   [cache 0: no such term]
  *   copy to or from host memory    launch + b / host_link, b the larger side
  *   on the host's own lane         launch + b / (host_bw / devices of a node)   [an offloaded optimizer is bound by bytes]

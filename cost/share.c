@@ -59,6 +59,7 @@ enum sl_status sl_cost_share(struct sl_cost_rank *rank, const struct sl_cluster 
   rank->cache_bytes = (double)d->cache_bytes * share;
   rank->cache_bandwidth = d->cache_bandwidth * share;
   rank->launch = d->launch_latency * rank->turns;
+  rank->host_launch = d->host_launch * rank->turns;
   rank->costs = &cluster->op_costs;
   rank->ranks = (int)ranks;
   return SL_OK;

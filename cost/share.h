@@ -17,6 +17,7 @@ struct sl_cost_rank {
   double memory_bandwidth;        /* byte/s of this rank, elementwise_efficiency included */
   double cache_bytes, cache_bandwidth;
   double launch;                   /* seconds per op */
+  double host_launch;              /* seconds of the host per op, which it spends ahead of the device; 0: none known */
   double turns;                    /* >= 1: ranks per core or GPU, which stretches transfers too */
   int threads;                     /* of this rank; 1 for a GPU */
   const struct sl_op_costs *costs; /* borrowed; measured ops */

@@ -10,22 +10,35 @@ static void transfers(struct sl_sim *sim, int local, int change) {
   rank->transfers += change;
   if (slowed == (rank->transfers > 0) || sim->slow == 0) return;
   if (rank->lanes[SL_LANE_COMPUTE].state != SL_SIM_RUNNING) return;
-  rank->work -= (sim->time - rank->work_since) * (slowed ? 1 - sim->slow : 1);
-  if (rank->work < 0) rank->work = 0;
-  rank->work_since = sim->time;
+  if (sim->time > rank->work_since) {
+    rank->work -= (sim->time - rank->work_since) * (slowed ? 1 - sim->slow : 1);
+    if (rank->work < 0) rank->work = 0;
+    rank->work_since = sim->time;
+  }
   double rate = slowed ? 1 : 1 - sim->slow;
-  sl_queue_set(&sim->queue, sl_sim_lane_source(local, SL_LANE_COMPUTE), sim->time + rank->work / rate);
+  sl_queue_set(&sim->queue, sl_sim_lane_source(local, SL_LANE_COMPUTE), rank->work_since + rank->work / rate);
+}
+
+/* When the host has launched the op at the head of the compute lane. The host launches one op after the other and runs ahead
+ * of the device, so a step takes the longer of the two. */
+static double launched(const struct sl_sim *sim, struct sl_sim_rank *rank) {
+  const struct sl_work *work = &rank->now->works[sl_sim_head(rank, SL_LANE_COMPUTE)->op];
+  rank->host += sim->cost_rank.host_launch * work->terms[SL_TERM_LAUNCH];
+  return rank->host > sim->time ? rank->host : sim->time;
 }
 
 static void run_local(struct sl_sim *sim, int local, int lane, double seconds) {
   struct sl_sim_rank *rank = &sim->ranks[local];
+  double start = sim->time;
   if (lane == SL_LANE_COMPUTE) {
+    start = launched(sim, rank);
     rank->work = seconds;
-    rank->work_since = sim->time;
+    rank->work_since = start;
     if (rank->transfers > 0) seconds /= 1 - sim->slow;
   }
+  rank->lanes[lane].start = start;
   rank->lanes[lane].state = SL_SIM_RUNNING;
-  sl_queue_set(&sim->queue, sl_sim_lane_source(local, lane), sim->time + seconds);
+  sl_queue_set(&sim->queue, sl_sim_lane_source(local, lane), start + seconds);
 }
 
 static void run_transfer(struct sl_sim *sim, int local, int lane) {
@@ -121,6 +134,7 @@ static void complete(struct sl_sim *sim, int local, int index) {
   uint32_t issue = lane->order[lane->done];
   if (lane->call >= 0) {
     transfers(sim, local, -1);
+    if (index >= SL_LANE_SEND_F && rank->host < sim->time) rank->host = sim->time; /* it waits for its neighbours */
     if (rank->counting) {
       const struct sl_sim_call *call = &rank->now_calls[lane->call];
       struct sl_traffic *row = &rank->traffic.items[rank->now->costs[rank->now->call_ops[lane->call]].row];

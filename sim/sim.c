@@ -46,6 +46,7 @@ static enum sl_status sim_begin(void *state, int local, enum sl_program_kind kin
   memset(rank->blocked, 0, sizeof rank->blocked);
   for (int lane = 0; lane < SL_LANE_COUNT; lane++) rank->lanes[lane].order = rank->now->order[lane];
   rank->counting = kind == SL_PROGRAM_STEP;
+  rank->host = sim->time;
   if (rank->counting) {
     sl_traffic_reset(&rank->traffic);
     rank->call_hash = SL_HASH_CALLS;

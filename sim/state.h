@@ -60,6 +60,7 @@ struct sl_sim_rank {
   uint32_t blocked[SL_LANE_COUNT];  /* bit l: the head of lane l is blocked by this lane */
   const struct sl_sim_program *now; /* the program that runs */
   struct sl_sim_call *now_calls;
+  double host;       /* when the host has launched what it has launched so far */
   uint32_t pending;  /* ops handed over, not complete */
   int transfers;     /* that move bytes */
   double work;       /* the running compute op: seconds left at full speed ... */

@@ -23,6 +23,8 @@
 #include <string.h>
 #include <unistd.h>
 
+/* A number OF_KERNELS is of a GPU whose costs follow the structure of its kernels: shown where sm_count is given. */
+enum presence { OPTIONAL, REQUIRED, OF_KERNELS };
 enum kind { REAL, BYTES /* int64_t */, COUNT /* int */ };
 
 struct number {
@@ -31,7 +33,7 @@ struct number {
   size_t offset;
   double unit; /* SI per unit of the file */
   double min, max;
-  bool required;
+  enum presence presence;
 };
 
 #define GIB 0x1p30
@@ -40,39 +42,53 @@ struct number {
 #define AT(field) offsetof(struct sl_device, field)
 
 static const struct number device_numbers[] = {
-    {"memory_GiB", BYTES, AT(memory), GIB, 0.001, 1e6, true},
-    {"memory_bandwidth_GBps", REAL, AT(memory_bandwidth), 1e9, 0.001, 1e6, true},
-    {"gemm_efficiency", REAL, AT(gemm_efficiency), 1, 0.001, 1, false},
-    {"gemm_half_GFLOP", REAL, AT(gemm_half_flops), 1e9, 0, 1e6, false},
-    {"attention_efficiency", REAL, AT(attention_efficiency), 1, 0.001, 1, false},
-    {"elementwise_efficiency", REAL, AT(elementwise_efficiency), 1, 0.001, 1, false},
-    {"launch_us", REAL, AT(launch_latency), 1e-6, 0, 1e6, false},
-    {"step_overhead_ms", REAL, AT(step_overhead), 1e-3, 0, 1e6, false},
-    {"host_link_GBps", REAL, AT(host_link), 1e9, 0, 1e6, false},
-    {"host_bandwidth_GBps", REAL, AT(host_bandwidth), 1e9, 0, 1e6, false},
-    {"cores", COUNT, AT(cores), 1, 1, 1e5, false},
-    {"comm_cpu_share", REAL, AT(comm_cpu_share), 1, 0, 0.99, false},
-    {"context_MiB", BYTES, AT(context_bytes), MIB, 0, 1e9, false},
-    {"cache_MiB", BYTES, AT(cache_bytes), MIB, 0, 1e6, false},
-    {"cache_bandwidth_GBps", REAL, AT(cache_bandwidth), 1e9, 0, 1e6, false},
-    {"run_noise", REAL, AT(run_noise), 1, 0, 10, false},
-    {"run_noise_slope", REAL, AT(run_noise_slope), 1, 0, 0.5, false},
-    {"calibration_rounds", COUNT, AT(rounds), 1, 0, 1000, false},
-    {"error_scale", REAL, AT(error_scale), 1, 0, 1e6, false},
+    {"memory_GiB", BYTES, AT(memory), GIB, 0.001, 1e6, REQUIRED},
+    {"memory_bandwidth_GBps", REAL, AT(memory_bandwidth), 1e9, 0.001, 1e6, REQUIRED},
+    {"gemm_efficiency", REAL, AT(gemm_efficiency), 1, 0.001, 1, OPTIONAL},
+    {"gemm_half_GFLOP", REAL, AT(gemm_half_flops), 1e9, 0, 1e6, OPTIONAL},
+    {"attention_efficiency", REAL, AT(attention_efficiency), 1, 0.001, 1, OPTIONAL},
+    {"elementwise_efficiency", REAL, AT(elementwise_efficiency), 1, 0.001, 1, OPTIONAL},
+    {"launch_us", REAL, AT(launch_latency), 1e-6, 0, 1e6, OPTIONAL},
+    {"step_overhead_ms", REAL, AT(step_overhead), 1e-3, 0, 1e6, OPTIONAL},
+    {"host_link_GBps", REAL, AT(host_link), 1e9, 0, 1e6, OPTIONAL},
+    {"host_bandwidth_GBps", REAL, AT(host_bandwidth), 1e9, 0, 1e6, OPTIONAL},
+    {"cores", COUNT, AT(cores), 1, 1, 1e5, OPTIONAL},
+    {"comm_cpu_share", REAL, AT(comm_cpu_share), 1, 0, 0.99, OPTIONAL},
+    {"context_MiB", BYTES, AT(context_bytes), MIB, 0, 1e9, OPTIONAL},
+    {"cache_MiB", BYTES, AT(cache_bytes), MIB, 0, 1e6, OPTIONAL},
+    {"cache_bandwidth_GBps", REAL, AT(cache_bandwidth), 1e9, 0, 1e6, OPTIONAL},
+    {"run_noise", REAL, AT(run_noise), 1, 0, 10, OPTIONAL},
+    {"run_noise_slope", REAL, AT(run_noise_slope), 1, 0, 0.5, OPTIONAL},
+    {"calibration_rounds", COUNT, AT(rounds), 1, 0, 1000, OPTIONAL},
+    {"error_scale", REAL, AT(error_scale), 1, 0, 1e6, OPTIONAL},
+    {"sm_count", COUNT, AT(sm_count), 1, 0, 1e5, OF_KERNELS},
+    {"compute_capability", REAL, AT(compute_capability), 1, 0, 100, OF_KERNELS},
+    {"batched_gemm_efficiency", REAL, AT(batched_gemm_efficiency), 1, 0, 1, OF_KERNELS},
+    {"unaligned_gemm_slowdown", REAL, AT(unaligned_gemm_slowdown), 1, 0, 100, OF_KERNELS},
+    {"flash1_forward_efficiency", REAL, AT(flash_efficiency[SL_FLASH_1][0]), 1, 0, 1, OF_KERNELS},
+    {"flash1_backward_efficiency", REAL, AT(flash_efficiency[SL_FLASH_1][1]), 1, 0, 1, OF_KERNELS},
+    {"flash2_forward_efficiency", REAL, AT(flash_efficiency[SL_FLASH_2][0]), 1, 0, 1, OF_KERNELS},
+    {"flash2_backward_efficiency", REAL, AT(flash_efficiency[SL_FLASH_2][1]), 1, 0, 1, OF_KERNELS},
+    {"flash3_forward_efficiency", REAL, AT(flash_efficiency[SL_FLASH_3][0]), 1, 0, 1, OF_KERNELS},
+    {"flash3_backward_efficiency", REAL, AT(flash_efficiency[SL_FLASH_3][1]), 1, 0, 1, OF_KERNELS},
+    {"cudnn_forward_efficiency", REAL, AT(flash_efficiency[SL_FLASH_CUDNN][0]), 1, 0, 1, OF_KERNELS},
+    {"cudnn_backward_efficiency", REAL, AT(flash_efficiency[SL_FLASH_CUDNN][1]), 1, 0, 1, OF_KERNELS},
+    {"flash_half_tokens", REAL, AT(flash_half_tokens), 1, 0, 1e6, OF_KERNELS},
+    {"host_launch_us", REAL, AT(host_launch), 1e-6, 0, 1e6, OF_KERNELS},
 };
 #undef AT
 
 static const struct number link_numbers[] = {
-    {"bandwidth_GBps", REAL, offsetof(struct sl_link, bandwidth), 1e9, 1e-6, 1e6, true},
-    {"latency_us", REAL, offsetof(struct sl_link, latency), 1e-6, 0, 1e6, true},
-    {"half_KiB", REAL, offsetof(struct sl_link, half_bytes), KIB, 0, 1e9, false},
+    {"bandwidth_GBps", REAL, offsetof(struct sl_link, bandwidth), 1e9, 1e-6, 1e6, REQUIRED},
+    {"latency_us", REAL, offsetof(struct sl_link, latency), 1e-6, 0, 1e6, REQUIRED},
+    {"half_KiB", REAL, offsetof(struct sl_link, half_bytes), KIB, 0, 1e9, OPTIONAL},
 };
 
 static const enum sl_dtype peak_types[] = {SL_F32, SL_TF32, SL_BF16, SL_F16, SL_F64};
 
 #define LENGTH(table) (sizeof(table) / sizeof *(table))
 
-enum { MAX_KEYS = 32 };
+enum { MAX_KEYS = 48 };
 
 static double read_field(const struct number *number, const void *base) {
   const char *at = (const char *)base + number->offset;
@@ -136,7 +152,7 @@ static enum sl_status read_numbers(const struct sl_json_object *in, const struct
       int64_t whole = (int64_t)value;
       SL_TRY(sl_json_get_int(in, number->key, (int64_t)number->min, (int64_t)number->max, &whole));
       value = (double)whole;
-    } else if (number->required && sl_json_get(in, number->key) == NULL) {
+    } else if (number->presence == REQUIRED && sl_json_get(in, number->key) == NULL) {
       return sl_json_get_fail(in, number->key, "a number from %g to %g", number->min, number->max);
     } else {
       SL_TRY(sl_json_get_real(in, number->key, number->min, number->max, &value));
@@ -308,10 +324,11 @@ const struct sl_link *sl_cluster_link(const struct sl_cluster *cluster, int64_t 
   return &cluster->link[level];
 }
 
-static void dump_numbers(json_t *object, const struct number *numbers, size_t n, const void *base) {
+static void dump_numbers(json_t *object, const struct number *numbers, size_t n, const void *base, bool by_kernels) {
   for (size_t i = 0; i < n; i++) {
     const double value = read_field(&numbers[i], base);
     if (numbers[i].kind == COUNT && value < numbers[i].min) continue; /* cores of a gpu */
+    if (numbers[i].presence == OF_KERNELS && !by_kernels) continue;
     json_object_set_new(object, numbers[i].key,
                         numbers[i].kind == COUNT ? json_integer((json_int_t)value) : json_real(value));
   }
@@ -323,7 +340,7 @@ static json_t *link_json(const struct sl_cluster *cluster, int i) {
   char path[24];
   snprintf(path, sizeof path, "links[%d]", i);
   if (link->span != INT64_MAX) json_object_set_new(object, "span", json_integer(link->span));
-  dump_numbers(object, link_numbers, LENGTH(link_numbers), link);
+  dump_numbers(object, link_numbers, LENGTH(link_numbers), link, false);
   return sl_annotation_join(cluster->annotations, path, object);
 }
 
@@ -336,7 +353,7 @@ json_t *sl_cluster_to_json(const struct sl_cluster *cluster) {
   peak = sl_annotation_join(cluster->annotations, "device.peak_TFLOPS", peak);
   json_t *device = json_pack("{s:s, s:s, s:o}", "name", d->name, "kind", d->kind == SL_DEVICE_CPU ? "cpu" : "gpu",
                              "peak_TFLOPS", peak);
-  dump_numbers(device, device_numbers, LENGTH(device_numbers), d);
+  dump_numbers(device, device_numbers, LENGTH(device_numbers), d, d->sm_count > 0);
   device = sl_annotation_join(cluster->annotations, "device", device);
   for (int i = 0; i < cluster->n_link; i++) json_array_append_new(links, link_json(cluster, i));
   json_t *top = json_pack("{s:s, s:I, s:I, s:o, s:o}", "name", cluster->name, "nodes", (json_int_t)cluster->nodes,

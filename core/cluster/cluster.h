@@ -15,6 +15,9 @@
 #include <stdint.h>
 
 enum sl_device_kind { SL_DEVICE_CPU, SL_DEVICE_GPU };
+/* Kernels of attention that form no matrix of scores: FlashAttention 1 (arXiv:2205.14135), 2 (arXiv:2307.08691) and 3
+ * (arXiv:2407.08608), and cuDNN's. */
+enum sl_flash { SL_FLASH_1, SL_FLASH_2, SL_FLASH_3, SL_FLASH_CUDNN, SL_FLASH_COUNT };
 
 /* One device (a GPU; or one rank's share of a CPU: `cores` are shared by the ranks of a node). Of a cpu, `peak` is of one core, and memory, its
  * bandwidth and the cache are of one node. A peak of 0: the device does not compute in that type. */
@@ -30,6 +33,14 @@ struct sl_device {
   double elementwise_efficiency; /* share of memory bandwidth for everything else */
   double launch_latency;         /* seconds per op: launch_us */
   double step_overhead;          /* seconds per optimizer step outside the ops */
+  /* gpu only, for costs by the structure of its kernels (cost/gemm.h, cost/attention.h); 0 = not given: by flops alone */
+  int sm_count;                               /* streaming multiprocessors, or AMD's compute units */
+  double compute_capability;                  /* NVIDIA's: 8.0 for an A100, 9.0 for an H100 */
+  double batched_gemm_efficiency;             /* share of peak for the products of materialised attention */
+  double unaligned_gemm_slowdown;             /* their time where a row is no multiple of 16 bytes; at least 1 */
+  double flash_efficiency[SL_FLASH_COUNT][2]; /* share of peak, forward and backward: flash2_forward_efficiency */
+  double flash_half_tokens;                   /* of a sequence, at which flash attention is half as fast */
+  double host_launch;                         /* seconds that the host takes to launch a kernel */
   /* gpu only, for offload; 0 = not given */
   double host_link;      /* byte/s between one device and host memory, each way: host_link_GBps */
   double host_bandwidth; /* byte/s of a node's host memory: host_bandwidth_GBps */

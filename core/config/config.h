@@ -34,7 +34,24 @@
 #include <stdint.h>
 
 enum sl_optimizer { SL_OPT_SGD, SL_OPT_ADAM, SL_OPT_ADAMW };
-enum sl_attention { SL_ATTENTION_MATERIALISED, SL_ATTENTION_FLASH };
+/* FLASH is FlashAttention 2 where a device tells its kernels apart; those after it are only predicted. */
+enum sl_attention {
+  SL_ATTENTION_MATERIALISED,
+  SL_ATTENTION_FLASH,
+  SL_ATTENTION_FLASH_1,
+  SL_ATTENTION_FLASH_3,
+  SL_ATTENTION_CUDNN
+};
+/* Whose kernels run (plan/kernels.h). All but SHARDLAB are only predicted. */
+enum sl_kernel_choice {
+  SL_KERNELS_SHARDLAB,
+  SL_KERNELS_MEGATRON_FUSED,
+  SL_KERNELS_MEGATRON_UNFUSED,
+  SL_KERNELS_TORCH_EAGER,
+  SL_KERNELS_TORCH_COMPILE,
+  SL_KERNELS_LLM_FOUNDRY,
+  SL_KERNELS_COUNT
+};
 /* Where matrix products take their neighbours into an epilogue: on devices of kind "gpu", or on all, or on none. */
 enum sl_fuse { SL_FUSE_GPU, SL_FUSE_ALWAYS, SL_FUSE_NEVER };
 /* How layers are dealt to pipeline stages. */
@@ -103,6 +120,7 @@ struct sl_config {
     char preset[32];
     bool sequence_parallel;      /* false where tp is 1 */
     enum sl_attention attention; /* probabilities kept for backward, or formed again: memory linear in seq_len */
+    enum sl_kernel_choice kernels;     /* whose kernels a prediction is of */
     int vocab_multiple;          /* make_vocab_size_divisible_by; 0: the plan's choice, see core/plan/plan.h */
     bool tf32;                   /* products of fp32 are SL_TF32: HF's tf32, PyTorch's cuda.matmul.allow_tf32 */
     enum sl_fuse fuse_epilogues; /* GELU, its gradient and bias gradients as part of a product */

@@ -5,6 +5,7 @@
 #include "core/lower/zero.h"
 #include "core/models/epilogue.h"
 #include "core/models/models.h"
+#include "core/models/passes.h"
 #include "core/program/step_state.h"
 
 #include <stdlib.h>
@@ -55,6 +56,7 @@ static enum sl_status draft_stage(struct sl_lowering *l, struct sl_lowered_stage
   stage->first_buffer = (int32_t)l->rank_class->buffer_count;
   SL_TRY(sl_models_build(l));
   sl_models_fuse_epilogues(l);
+  SL_TRY(sl_models_add_passes(l));
   SL_TRY(sl_zero_open_stage(l));
   stage->end_buffer = (int32_t)l->rank_class->buffer_count;
   return SL_OK;

@@ -3,6 +3,7 @@
 
 #include "core/models/ends.h"
 #include "core/models/linear.h"
+#include "core/plan/kernels.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -174,8 +175,20 @@ static enum sl_status block_fwd(struct sl_transformer *g, struct block *k) {
                                  &k->mlp_mask);
 }
 
+/* A framework that repeats a block to its end makes its output again too, which nobody reads. */
+static enum sl_status replay(struct sl_transformer *g, struct block *k) {
+  struct sl_operand branch;
+  int32_t out;
+  SL_TRY(block_inner(g, k));
+  if (!sl_kernel_set(g->l->plan->config->sl.kernels)->recomputes_all) return SL_OK;
+  SL_TRY(sl_transformer_row(g, k->layer, k->act, k->w + k->kind->mlp_out, g->i, &branch));
+  SL_TRY(sl_transformer_temporary(g, &out, g->s * g->c, k->layer, "x_out.again"));
+  return sl_transformer_residual(g, k->layer, SL_BRANCH_MLP, sl_build_read(g->l, k->x_mid), branch,
+                                 k->w + k->kind->mlp_out, sl_build_write(g->l, out), &k->mlp_mask);
+}
+
 static enum sl_status block_bwd(struct sl_transformer *g, struct block *k) {
-  if (sl_transformer_recompute(g, k->layer) == SL_RECOMPUTE_FULL) SL_TRY(block_inner(g, k));
+  if (sl_transformer_recompute(g, k->layer) == SL_RECOMPUTE_FULL) SL_TRY(replay(g, k));
   SL_TRY(mlp_bwd(g, k));
   return attention_bwd(g, k);
 }

@@ -38,7 +38,7 @@ enum sl_recompute sl_transformer_recompute(const struct sl_transformer *g, int l
 }
 
 static bool flash(const struct sl_transformer *g) {
-  return g->l->plan->config->sl.attention == SL_ATTENTION_FLASH;
+  return g->l->plan->config->sl.attention != SL_ATTENTION_MATERIALISED;
 }
 
 bool sl_transformer_remakes_norms(const struct sl_transformer *g, int layer) {
@@ -253,8 +253,15 @@ enum sl_status sl_transformer_output(struct sl_transformer *g, int layer, struct
 
 /* --- attention --- */
 
+static const unsigned flash_kernel[] = {[SL_ATTENTION_MATERIALISED] = 0,
+                                        [SL_ATTENTION_FLASH] = 0,
+                                        [SL_ATTENTION_FLASH_1] = SL_OP_FLASH_1,
+                                        [SL_ATTENTION_FLASH_3] = SL_OP_FLASH_3,
+                                        [SL_ATTENTION_CUDNN] = SL_OP_CUDNN};
+
 static struct sl_op attention_op(const struct sl_transformer *g, enum sl_op_kind kind, int layer, struct sl_qkv in) {
   struct sl_op op = sl_transformer_op(g, kind, layer, -1);
+  op.flags = flash_kernel[g->l->plan->config->sl.attention];
   op.dim[0] = g->b, op.dim[1] = g->t, op.dim[2] = g->h, op.dim[3] = g->d, op.dim[4] = g->g;
   if (in.k >= 0) op.flags |= SL_OP_APART;
   drop(&op, layer, DROP_ATTENTION, g->l->plan->model->attn_pdrop);

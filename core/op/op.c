@@ -198,6 +198,7 @@ static double touched_bytes(const struct sl_op *op, const struct sl_slice *slice
 
 double sl_op_bytes(const struct sl_op *op, const struct sl_slice *slices) {
   double bytes = 0;
+  if (op->kind == SL_OP_PASS) return (double)op->dim[0];
   for (int i = 0; i < op->slice_count; i++)
     bytes += touched_bytes(op, slices, i) * (slices[i].access == SL_READ_WRITE ? 2 : 1);
   return bytes;

@@ -99,6 +99,7 @@ enum sl_move {
   X(RELU_FWD,          "relu",                 ELEMENTWISE,  2) /* R C; in place */                                                                                      \
   X(RELU_BWD,          "relu_bwd",             ELEMENTWISE,  2) /* R C; dout in place */                                                                                 \
   X(MSE,               "mse",                  ELEMENTWISE,  2) /* R C; x, the prediction, becomes its gradient */                                                       \
+  X(PASS,              "pass",                 ELEMENTWISE,  2) /* bytes launches: what a framework's own kernels move beside an op; see plan/kernels.h. Only predicted */ \
   /* state */                                                                                                                                                            \
   X(FILL,              "fill",                 ELEMENTWISE,  1) /* N; x = scale */                                                                                       \
   X(COPY,              "copy",                 ELEMENTWISE,  1) /* N */                                                                                                  \
@@ -165,7 +166,14 @@ enum sl_op_flag {
   SL_OP_BGRAD_A = 262144,    /* a, as it is stored, has k rows of m: dbias is their sum */
   SL_OP_BGRAD_B = 524288,    /* b, as it is stored, has k rows of n: dbias is their sum */
   SL_OP_POSITIONS = 1048576, /* embed, embed_bwd: there is a table of positions */
-  SL_OP_MOMENTUM = 2097152   /* sgd: keeps a momentum */
+  SL_OP_MOMENTUM = 2097152,  /* sgd: keeps a momentum */
+  /* flash attention, only predicted: by which kernel other than FlashAttention 2 */
+  SL_OP_FLASH_1 = 4194304,
+  SL_OP_FLASH_3 = 8388608,
+  SL_OP_CUDNN = 16777216,
+  SL_OP_KEEPS = 33554432,      /* pass: leaves a tensor for its backward ... */
+  SL_OP_READS_KEPT = 67108864, /* ... or reads it there */
+  SL_OP_FLASH_KERNELS = SL_OP_FLASH_1 | SL_OP_FLASH_3 | SL_OP_CUDNN
 };
 
 /* Phases for reporting; the peak of memory is named by phase. */

@@ -143,6 +143,9 @@ static const struct row rows[SL_OP_COUNT][MOST_ROWS + 1] = {
                    R(TARGETS, READ, DATA),
                    R(CONTROL, UPDATE, RECORD),
                    R(SCRATCH, WRITE, BYTES)},
+    [SL_OP_PASS] = {WITH(KEPT, WRITE, BYTES, SL_OP_KEEPS),
+                    WITH(KEPT, READ, BYTES, SL_OP_READS_KEPT),
+                    WITH(SCRATCH, WRITE, BYTES, SL_OP_WORKSPACE)},
     /* state */
     [SL_OP_FILL] = {R(X, WRITE, DATA)},
     [SL_OP_COPY] = {R(X, READ, FLOAT),

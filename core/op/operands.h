@@ -51,7 +51,8 @@
   X(MOMENT2, "moment2")                                                                                                \
   X(PARAM, "param")                                                                                                    \
   X(WHOLE, "whole")                                                                                                    \
-  X(SHARD, "shard")
+  X(SHARD, "shard")                                                                                                    \
+  X(KEPT, "kept")
 
 enum sl_at {
   SL_AT_NONE,

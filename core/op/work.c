@@ -77,7 +77,7 @@ static void put_product(struct sl_work *w, const int64_t *dim) {
 static void put_terms(struct sl_work *w, const int64_t *dim) {
   const enum sl_op_class op_class = sl_op_class_of(w->kind);
   const double b = (double)dim[0], t = (double)dim[1], h = (double)dim[2];
-  w->terms[SL_TERM_LAUNCH] = 1;
+  w->terms[SL_TERM_LAUNCH] = w->kind == SL_OP_PASS ? (double)dim[1] : 1;
   if (op_class == SL_CLASS_GEMM) {
     put_product(w, dim);
     return;
@@ -118,9 +118,11 @@ struct sl_work sl_work_of(const struct sl_op *op, const struct sl_slice *slices,
                          .variant = variant_of(op, slices),
                          .dtype = op->dtype,
                          .lane = op->lane,
+                         .flags = op->flags,
                          .parts = sl_op_class_of(op->kind) == SL_CLASS_COLLECTIVE ? sl_op_parts(op) : 1,
                          .uneven = op->flags & SL_OP_SHARE_RANGE,
                          .flops = sl_op_flops(op)};
+  memcpy(work.dim, op->dim, sizeof work.dim);
   put_bytes(&work, op, slices, members);
   put_terms(&work, op->dim);
   return work;
@@ -132,6 +134,7 @@ struct sl_work sl_work_of_shape(enum sl_op_kind kind, enum sl_variant variant, e
   memcpy(op.dim, dim, sizeof op.dim);
   struct sl_work work = {
       .kind = kind, .variant = variant, .dtype = dtype, .parts = parts, .flops = sl_op_flops(&op), .bytes = bytes};
+  memcpy(work.dim, dim, sizeof work.dim);
   put_terms(&work, dim);
   return work;
 }

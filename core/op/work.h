@@ -73,6 +73,8 @@ struct sl_work {
   enum sl_variant variant;
   enum sl_dtype dtype;
   enum sl_lane lane; /* who does it: the device, its link to the host, or the host */
+  unsigned flags;    /* the op's */
+  int64_t dim[5];    /* the op's shape; see SL_OP_MAP */
   int members;       /* of a communication op, both sides of a send; 0: it is none */
   int parts;         /* of a collective, else 1 */
   bool uneven;       /* members have shares that differ, so `bytes` are those of the busiest */

@@ -1,6 +1,7 @@
 /* The plan of a run from its model, its configuration and its cluster: degrees, batch and the like; see plan.h. Coordinates
  * stand in plan/coords.c, the cut into stages in plan/stages.c, who owns what in plan/layout.c. */
 #include "core/plan/plan.h"
+#include "core/plan/kernels.h"
 
 #include "core/base/checked.h"
 #include "core/base/limits.h"
@@ -138,6 +139,7 @@ static enum sl_status check_world(const struct sl_cluster *cluster, int world) {
 
 static bool fuses_epilogues(const struct sl_plan *plan) {
   const enum sl_fuse fuse = plan->config->sl.fuse_epilogues;
+  if (!sl_kernel_set(plan->config->sl.kernels)->fuse_epilogues) return false;
   return fuse == SL_FUSE_ALWAYS || (fuse == SL_FUSE_GPU && plan->cluster->device.kind == SL_DEVICE_GPU);
 }
 

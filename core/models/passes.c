@@ -1,0 +1,138 @@
+/* The rows of a kernel set as ops; see passes.h.
+ *
+ * What a row keeps is a buffer that the pass behind its forward writes and the one behind its backward reads. Forward and
+ * backward are matched by layer, in reverse order. Where the backward makes a block again, its own replay of the forward is
+ * the nearest one before it, so what is kept lives between the two and nothing of the forward proper is kept. */
+#include "core/models/passes.h"
+
+#include "core/plan/kernels.h"
+
+#include <stdlib.h>
+
+/* What a pass behind a forward leaves for the backward of its layer. */
+struct kept {
+  enum sl_op_kind by;
+  int layer;
+  int32_t buffer;
+};
+
+struct passes {
+  struct sl_lowering *l;
+  const struct sl_kernel_set *set;
+  uint64_t *replayed; /* per layer, bit k: the backward has the op of row k of the set, too */
+  struct kept *kept;  /* not read yet, the newest last */
+  size_t count, capacity;
+};
+
+static int layer_index(const struct passes *p, const struct sl_op *op) {
+  return op->layer < 0 ? (int)p->l->plan->model->n_layer + 1 : op->layer;
+}
+
+static uint64_t bit_of(const struct passes *p, const struct sl_kernel_row *row) {
+  return UINT64_C(1) << (row - p->set->rows);
+}
+
+/* The elements that a row's bytes are of. */
+static int64_t elements_of(const struct sl_op *op) {
+  const int64_t *d = op->dim;
+  switch (op->kind) {
+  case SL_OP_ATTENTION_FWD:
+  case SL_OP_ATTENTION_BWD:
+    return d[0] * d[2] * d[1] * d[1];
+  case SL_OP_FLASH_FWD:
+  case SL_OP_FLASH_BWD:
+    return d[0] * d[1] * (d[2] + 2 * d[4]) * d[3];
+  case SL_OP_ROPE:
+    return d[0] * d[1] * d[2] * d[3];
+  default:
+    return d[0] * d[1];
+  }
+}
+
+static enum sl_status bytes_buffer(const struct passes *p, int32_t *out, int64_t bytes, const struct sl_op *op,
+                                   const char *name) {
+  return sl_build_buffer(p->l, out, SL_SCOPE_MICRO, SL_CATEGORY_ACTIVATION, SL_U8, bytes, "h.%d.%s.%s", op->layer,
+                         sl_op_name(op->kind), name);
+}
+
+/* What the pass behind `op` keeps; nothing where the backward makes it again. */
+static enum sl_status keep(struct passes *p, const struct sl_kernel_row *row, const struct sl_op *op, bool backward,
+                           struct sl_op *pass, struct sl_operand *operand, int *n) {
+  int32_t buffer;
+  if (!backward && (p->replayed[layer_index(p, op)] & bit_of(p, row))) return SL_OK;
+  SL_TRY(bytes_buffer(p, &buffer, row->kept * elements_of(op), op, "kept"));
+  if (!backward) sl_build_slots(p->l, buffer, SL_SLOT_ACTIVATION);
+  if (backward && p->l->stage->split) sl_build_slots(p->l, buffer, SL_SLOT_WEIGHT);
+  SL_TRY(sl_grow(&p->kept, &p->capacity, p->count + 1, sizeof *p->kept));
+  p->kept[p->count++] = (struct kept){row->kept_by, op->layer, buffer};
+  pass->flags |= SL_OP_KEEPS;
+  operand[(*n)++] = sl_build_write(p->l, buffer);
+  return SL_OK;
+}
+
+/* What `op`, a backward, reads of what was kept for it: the newest of its layer, since it undoes what was done last. */
+static void read_kept(struct passes *p, const struct sl_op *op, struct sl_op *pass, struct sl_operand *operand,
+                      int *n) {
+  for (size_t i = p->count; i-- > 0;) {
+    if (p->kept[i].by != op->kind || p->kept[i].layer != op->layer) continue;
+    pass->flags |= SL_OP_READS_KEPT;
+    operand[(*n)++] = sl_build_read(p->l, p->kept[i].buffer);
+    p->count--;
+    for (; i < p->count; i++) p->kept[i] = p->kept[i + 1];
+    return;
+  }
+}
+
+static enum sl_status add_pass(struct passes *p, struct sl_drafts *to, const struct sl_draft *beside, bool backward) {
+  const struct sl_op *op = &beside->op;
+  const struct sl_kernel_row *row = sl_kernel_row(p->set, op->kind);
+  struct sl_operand operand[3];
+  int32_t scratch;
+  int n = 0;
+  if (row == NULL) return SL_OK;
+  struct sl_op pass = sl_op_plain(SL_OP_PASS, SL_U8, op->phase);
+  pass.layer = op->layer;
+  pass.tensor = op->tensor;
+  pass.dim[0] = row->bytes * elements_of(op), pass.dim[1] = row->launches;
+  if (row->kept > 0) SL_TRY(keep(p, row, op, backward, &pass, operand, &n));
+  if (backward) read_kept(p, op, &pass, operand, &n);
+  if (row->scratch > 0) {
+    SL_TRY(bytes_buffer(p, &scratch, row->scratch * elements_of(op), op, "scratch"));
+    pass.flags |= SL_OP_WORKSPACE;
+    operand[n++] = sl_build_write(p->l, scratch);
+  }
+  SL_TRY(sl_build_draft(to, pass, n, operand));
+  to->items[to->count - 1].half = beside->half;
+  return SL_OK;
+}
+
+static enum sl_status add_all(struct passes *p, struct sl_drafts *drafts, bool backward) {
+  struct sl_drafts out = {0};
+  enum sl_status status = SL_OK;
+  for (size_t i = 0; i < drafts->count && status == SL_OK; i++) {
+    status = sl_grow(&out.items, &out.capacity, out.count + 1, sizeof *out.items);
+    if (status == SL_OK) out.items[out.count++] = drafts->items[i];
+    if (status == SL_OK) status = add_pass(p, &out, &drafts->items[i], backward);
+  }
+  free(drafts->items);
+  *drafts = out;
+  return status;
+}
+
+enum sl_status sl_models_add_passes(struct sl_lowering *l) {
+  struct passes p = {.l = l, .set = sl_kernel_set(l->plan->config->sl.kernels)};
+  enum sl_status status;
+  if (p.set->rows[0].kind == SL_OP_COUNT) return SL_OK;
+  SL_TRY(sl_calloc(&p.replayed, (size_t)l->plan->model->n_layer + 2, sizeof *p.replayed));
+  for (size_t i = 0; i < l->stage->backward.count; i++) {
+    const struct sl_op *op = &l->stage->backward.items[i].op;
+    const struct sl_kernel_row *row = sl_kernel_row(p.set, op->kind);
+    if (row != NULL) p.replayed[layer_index(&p, op)] |= bit_of(&p, row);
+  }
+  SL_GO(add_all(&p, &l->stage->forward, false));
+  SL_GO(add_all(&p, &l->stage->backward, true));
+fail:
+  free(p.replayed);
+  free(p.kept);
+  return status;
+}

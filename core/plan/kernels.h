@@ -1,0 +1,39 @@
+/* Kernel sets: which kernels a framework launches for what one op of a program does here, as data.
+ *
+ * A program's ops are those of shardlab's own kernels, most of which do in one pass over memory what others do in several:
+ * PyTorch's eager RMSNorm is seven kernels. A set says what a framework does *beside* our op of a kind: how many more kernels,
+ * how many more bytes they move for each element of the op, how many bytes an element they need while they run, and how many
+ * they keep for the backward. The lowering turns every such row into an op of kind `pass` with buffers of that size
+ * (models/passes.c), so that a prediction is that framework's: in time and in memory. `measure` runs shardlab's own set.
+ *
+ * An element is one of the op's (R, C); of attention one of its scores (B, H, T, T) where they are materialised, else one of
+ * q, k and v together; of the classifier one logit. */
+#ifndef SL_CORE_PLAN_KERNELS_H
+#define SL_CORE_PLAN_KERNELS_H
+
+#include "core/config/config.h"
+#include "core/op/op.h"
+
+/* What stands beside an op of `kind`. Bytes are of an element. */
+struct sl_kernel_row {
+  enum sl_op_kind kind;
+  int bytes;               /* read and written */
+  int launches;            /* kernels */
+  int scratch;             /* allocated while they run */
+  int kept;                /* from a forward to its backward ... */
+  enum sl_op_kind kept_by; /* ... which is of this kind */
+};
+
+struct sl_kernel_set {
+  const char *name, *source;
+  bool fuse_epilogues; /* products take in what is around them, as the plan says */
+  bool recomputes_all; /* full recomputation repeats a block to its end; else up to what its backward reads */
+  const struct sl_kernel_row *rows; /* until kind is SL_OP_COUNT */
+};
+
+/* The set of a configuration (shardlab.kernels). Borrowed. */
+const struct sl_kernel_set *sl_kernel_set(enum sl_kernel_choice kernels);
+/* What the set has beside ops of `kind`, NULL: nothing. */
+const struct sl_kernel_row *sl_kernel_row(const struct sl_kernel_set *set, enum sl_op_kind kind);
+
+#endif

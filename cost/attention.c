@@ -1,0 +1,34 @@
+/* Seconds of attention; the formulas stand in attention.h. */
+#include "cost/attention.h"
+
+#include "cost/gemm.h"
+
+enum sl_flash sl_attention_kernel(const struct sl_work *work) {
+  if (work->flags & SL_OP_FLASH_1) return SL_FLASH_1;
+  if (work->flags & SL_OP_FLASH_3) return SL_FLASH_3;
+  return work->flags & SL_OP_CUDNN ? SL_FLASH_CUDNN : SL_FLASH_2;
+}
+
+static double flash_seconds(const struct sl_cost_rank *rank, const struct sl_work *work) {
+  const struct sl_device *d = rank->device;
+  const bool backward = work->kind == SL_OP_FLASH_BWD;
+  const double given = d->flash_efficiency[sl_attention_kernel(work)][backward];
+  const double tokens = (double)work->dim[1], reached = tokens / (tokens + d->flash_half_tokens);
+  return work->flops / (rank->peak[work->dtype] * (given > 0 ? given * reached : d->attention_efficiency));
+}
+
+/* `batch` products of scores and `batch` of outputs, or of their gradients. */
+static double materialised_seconds(const struct sl_cost_rank *rank, const struct sl_work *work) {
+  const struct sl_device *d = rank->device;
+  const int64_t batch = work->dim[0] * work->dim[2], t = work->dim[1], head = work->dim[3];
+  const double pair = sl_gemm_padded_flops(d, batch, t, t, head) + sl_gemm_padded_flops(d, batch, t, head, t);
+  const double given = d->batched_gemm_efficiency > 0 ? d->batched_gemm_efficiency : d->attention_efficiency;
+  return (work->kind == SL_OP_ATTENTION_BWD ? 2 : 1) * pair * sl_gemm_slowdown(d, work->dtype, head) /
+         (rank->peak[work->dtype] * given);
+}
+
+double sl_attention_seconds(const struct sl_cost_rank *rank, const struct sl_work *work) {
+  const bool flash = work->kind == SL_OP_FLASH_FWD || work->kind == SL_OP_FLASH_BWD;
+  if (rank->device->sm_count == 0) return work->flops / (rank->peak[work->dtype] * rank->device->attention_efficiency);
+  return flash ? flash_seconds(rank, work) : materialised_seconds(rank, work);
+}

@@ -1,0 +1,58 @@
+/* Tiles and waves of a product; see gemm.h. */
+#include "cost/gemm.h"
+
+#include <math.h>
+#include <stddef.h>
+
+struct tile {
+  int m, n;
+  double rate; /* of its inner loop, against the largest tile's */
+};
+
+enum { TILES = 6, MAX_SPLIT = 8, LEAST_K_OF_A_SPLIT = 512 };
+
+/* What the tiles of a generation are, from its compute capability on. */
+static const struct generation {
+  double compute_capability;
+  double ramp;      /* prologue and epilogue of a tile, in steps of k */
+  double sum_flops; /* flops in whose time an element of a split's partial results is written and added */
+  struct tile tile[TILES];
+} generations[] = {
+    /* clang-format off */
+    /* capability  ramp  sum   tiles: m, n, rate */
+    {9.0,          160,  1200, {{128, 256, 1}, {256, 128, 1}, {128, 128, .90}, {128, 64, .72}, {64, 128, .72}, {64, 64, .50}}},
+    {0,             96,   640, {{256, 128, 1}, {128, 256, 1}, {128, 128, .95}, {128, 64, .80}, {64, 128, .80}, {64, 64, .62}}},
+    /* clang-format on */
+};
+
+static const struct generation *generation_of(const struct sl_device *device) {
+  const struct generation *g = generations;
+  while (device->compute_capability < g->compute_capability) g++;
+  return g;
+}
+
+static double waves_of(double tiles, int sms) {
+  const double waves = tiles / sms;
+  return waves < 8 ? ceil(waves) : waves + 0.5;
+}
+
+double sl_gemm_padded_flops(const struct sl_device *device, int64_t batch, int64_t m, int64_t n, int64_t k) {
+  const struct generation *g = generation_of(device);
+  double best = INFINITY;
+  for (size_t i = 0; i < TILES; i++) {
+    const struct tile *t = &g->tile[i];
+    const double tiles = (double)batch * ceil((double)m / t->m) * ceil((double)n / t->n);
+    for (int split = 1; split <= MAX_SPLIT && (split == 1 || k >= (int64_t)split * LEAST_K_OF_A_SPLIT); split *= 2) {
+      const double steps = (double)k / split + g->ramp, waves = waves_of(tiles * split, device->sm_count);
+      const double sums = split > 1 ? g->sum_flops * (double)batch * (double)m * (double)n * split : 0;
+      const double flops = 2.0 * t->m * t->n * steps * waves * device->sm_count / t->rate + sums;
+      if (flops < best) best = flops;
+    }
+  }
+  return best;
+}
+
+double sl_gemm_slowdown(const struct sl_device *device, enum sl_dtype dtype, int64_t row) {
+  const bool whole = row * sl_dtype_bytes(dtype) % 16 == 0;
+  return whole || !(device->unaligned_gemm_slowdown > 1) ? 1 : device->unaligned_gemm_slowdown;
+}

@@ -1,0 +1,27 @@
+/* Products of matrices on a GPU, by the tiles that its library cuts them into.
+ *
+ * cuBLAS and CUTLASS give each streaming multiprocessor (SM) a tile of the result, tile_m x tile_n, and let it run over k. A
+ * product of (m, n, k), `batch` of them, therefore takes whole waves of tiles, and every tile pays a prologue and an epilogue:
+ *
+ *   tiles = batch ceil(m / tile_m) ceil(n / tile_n)
+ *   waves = ceil(tiles split / SMs), from 8 waves on tiles split / SMs + 1/2: their ends overlap
+ *   flops = 2 tile_m tile_n (k / split + ramp) waves SMs / rate, + the sums of a split over k (1, 2, 4 or 8)
+ *
+ * and the library is taken to choose the tile and the split with the fewest of these "padded" flops, which run at the rate of
+ * a full tile, peak x gemm_efficiency. Units: flops; m, n, k in elements. Valid from compute capability 7.0, for 16-bit and
+ * 8-bit products with fp32 sums. Sources: NVIDIA, Matrix Multiplication Background User's Guide (tile and wave quantisation);
+ * the tile shapes and their rates against the largest are those of CUTLASS 3's profiler on A100 and H100, to two digits. */
+#ifndef SL_COST_GEMM_H
+#define SL_COST_GEMM_H
+
+#include "core/cluster/cluster.h"
+
+#include <stdint.h>
+
+/* Padded flops of `batch` products (m, n, k) on `device`, whose sm_count is above 0; at least 2 batch m n k. */
+double sl_gemm_padded_flops(const struct sl_device *device, int64_t batch, int64_t m, int64_t n, int64_t k);
+/* How much longer a product takes whose operands have rows of `row` elements: 1 where they are whole 16 bytes, which tensor
+ * cores load at once, else the device's unaligned_gemm_slowdown (1 where it gives none). */
+double sl_gemm_slowdown(const struct sl_device *device, enum sl_dtype dtype, int64_t row);
+
+#endif

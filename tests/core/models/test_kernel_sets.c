@@ -1,0 +1,192 @@
+/* label: unit
+ * Kernel sets: the passes of each are those of its rows, counted from the model's shape alone; what a framework keeps beside
+ * our buffers lives from a forward to its backward; full recomputation repeats a block as far as its framework does; and no
+ * op of our own is touched. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "core/check/rendezvous.h"
+#include "core/plan/kernels.h"
+#include "core/program/memory_report.h"
+#include "tests/support/job_fixture.h"
+
+/* A small Llama: 3 layers, 4 heads of 16, 2 key/value heads, inner width 96, 2 sequences of 32 tokens, vocabulary 80. */
+enum { LAYERS = 3, HEADS = 4, KV = 2, HEAD = 16, INNER = 96, B = 2, T = 32, V = 80, C = HEADS * HEAD, R = B * T };
+
+static const char *const sets[] = {"shardlab",    "megatron-fused", "megatron-unfused",
+                                   "torch-eager", "torch-compile",  "llm-foundry"};
+
+static void open_job(struct fixture *f, const char *kernels, const char *attention, const char *recompute) {
+  char model[256], config[512];
+  snprintf(model, sizeof model, "%s/kernel_sets.json", SL_BINARY_DIR);
+  FILE *file = fopen(model, "w");
+  assert_non_null(file);
+  fprintf(
+      file,
+      "{\"model_type\": \"llama\", \"num_hidden_layers\": %d, \"hidden_size\": %d, \"num_attention_heads\": %d, "
+      "\"num_key_value_heads\": %d, \"intermediate_size\": %d, \"vocab_size\": %d, \"max_position_embeddings\": %d, "
+      "\"rms_norm_eps\": 1e-5}",
+      LAYERS, C, HEADS, KV, INNER, V, T);
+  fclose(file);
+  snprintf(
+      config, sizeof config,
+      "{\"train_micro_batch_size_per_gpu\": %d, \"bf16\": {\"enabled\": true}, \"optimizer\": {\"type\": \"AdamW\"}, "
+      "\"shardlab\": {\"kernels\": \"%s\", \"attention\": \"%s\", \"recompute\": \"%s\", \"seq_len\": %d}}",
+      B, kernels, attention, recompute, T);
+  if (fixture_open(f, model, config, "dgx-a100-80g", 1, NULL) != SL_OK) fail_msg("%s", sl_error_message());
+}
+
+static const struct sl_program *step_of(const struct fixture *f) {
+  return &f->job.classes[0].programs[SL_PROGRAM_STEP];
+}
+
+static int count_kind(const struct fixture *f, enum sl_op_kind kind) {
+  const struct sl_program *p = step_of(f);
+  int count = 0;
+  for (size_t i = 0; i < p->op_count; i++) count += p->ops[i].kind == kind;
+  return count;
+}
+
+static void sum_passes(const struct fixture *f, int64_t *bytes, int64_t *launches) {
+  const struct sl_program *p = step_of(f);
+  *bytes = *launches = 0;
+  for (size_t i = 0; i < p->op_count; i++) {
+    if (p->ops[i].kind != SL_OP_PASS) continue;
+    *bytes += p->ops[i].dim[0];
+    *launches += p->ops[i].dim[1];
+  }
+}
+
+/* How many elements of each kind of op a step of the model has, and how many ops: counted by hand. */
+static void expected(const struct sl_kernel_set *set, bool flash, int64_t *bytes, int64_t *launches) {
+  const struct {
+    enum sl_op_kind kind;
+    int64_t elements, ops;
+  } counted[] = {
+      {SL_OP_RMSNORM_FWD, R * C, 2 * LAYERS + 1},
+      {SL_OP_RMSNORM_BWD, R * C, 2 * LAYERS + 1},
+      {SL_OP_ROPE, R * (HEADS + KV) * HEAD / 2, 4 * LAYERS}, /* q and k, there and back; the mean of both */
+      {flash ? SL_OP_FLASH_FWD : SL_OP_ATTENTION_FWD, flash ? R * (HEADS + 2 * KV) * HEAD : B * HEADS * T * T, LAYERS},
+      {flash ? SL_OP_FLASH_BWD : SL_OP_ATTENTION_BWD, flash ? R * (HEADS + 2 * KV) * HEAD : B * HEADS * T * T, LAYERS},
+      {SL_OP_SWIGLU_FWD, R * INNER, LAYERS},
+      {SL_OP_SWIGLU_BWD, R * INNER, LAYERS},
+      {SL_OP_CLASSIFIER, R * V, 1},
+  };
+  *bytes = *launches = 0;
+  for (size_t i = 0; i < sizeof counted / sizeof *counted; i++) {
+    const struct sl_kernel_row *row = sl_kernel_row(set, counted[i].kind);
+    if (row == NULL) continue;
+    *bytes += row->bytes * counted[i].elements * counted[i].ops;
+    *launches += row->launches * counted[i].ops;
+  }
+}
+
+static void passes_are_those_of_the_rows(void **state) {
+  (void)state;
+  for (int i = 0; i < SL_KERNELS_COUNT; i++) {
+    for (int flash = 0; flash < 2; flash++) {
+      struct fixture f;
+      int64_t bytes, launches, want_bytes, want_launches;
+      const struct sl_kernel_set *set = sl_kernel_set((enum sl_kernel_choice)i);
+      assert_string_equal(set->name, sets[i]);
+      open_job(&f, sets[i], flash ? "flash" : "materialised", "none");
+      sum_passes(&f, &bytes, &launches);
+      expected(set, flash, &want_bytes, &want_launches);
+      assert_int_equal(bytes, want_bytes);
+      assert_int_equal(launches, want_launches);
+      assert_int_equal(i == SL_KERNELS_SHARDLAB, launches == 0);
+      fixture_close(&f);
+    }
+  }
+}
+
+/* The program of a set is that of our own kernels, pass by pass removed. */
+static void our_own_ops_stay(void **state) {
+  (void)state;
+  struct fixture own, other;
+  open_job(&own, "shardlab", "materialised", "none");
+  open_job(&other, "torch-eager", "materialised", "none");
+  const struct sl_program *a = step_of(&own), *b = step_of(&other);
+  size_t i = 0;
+  for (size_t k = 0; k < b->op_count; k++) {
+    if (b->ops[k].kind == SL_OP_PASS) continue;
+    assert_true(i < a->op_count);
+    assert_int_equal(a->ops[i].kind, b->ops[k].kind);
+    assert_memory_equal(a->ops[i].dim, b->ops[k].dim, sizeof a->ops[i].dim);
+    i++;
+  }
+  assert_int_equal(i, a->op_count);
+  fixture_close(&own);
+  fixture_close(&other);
+}
+
+static double activation_bytes(const struct fixture *f) {
+  return (double)f->job.classes[0].memory[SL_SPACE_DEVICE].category_max[SL_CATEGORY_ACTIVATION];
+}
+
+/* Eager RMSNorm keeps 6 bytes an element, twice a layer and once at the end, unless the layer is made again. */
+static void what_is_kept_lives_until_its_backward(void **state) {
+  (void)state;
+  const char *const recompute[] = {"none", "full"};
+  for (int i = 0; i < 2; i++) {
+    struct fixture fused, eager;
+    open_job(&fused, "megatron-fused", "flash", recompute[i]);
+    open_job(&eager, "megatron-unfused", "flash", recompute[i]);
+    const double more = activation_bytes(&eager) - activation_bytes(&fused);
+    const double layer = 2.0 * 6 * R * C, all = LAYERS * layer + 6.0 * R * C;
+    if (i == 0) assert_true(more >= all && more < all + layer);
+    if (i == 1) assert_true(more >= 6.0 * R * C && more < 2.5 * layer);
+    if (sl_check(&eager.job) != SL_OK) fail_msg("%s", sl_error_message());
+    fixture_close(&fused);
+    fixture_close(&eager);
+  }
+}
+
+/* Megatron-LM repeats all of a block, PyTorch's checkpoint stops once the backward has what it asked for. */
+static void recomputation_goes_as_far_as_the_framework(void **state) {
+  (void)state;
+  struct fixture all, early;
+  open_job(&all, "megatron-fused", "flash", "full");
+  open_job(&early, "torch-eager", "flash", "full");
+  assert_int_equal(count_kind(&all, SL_OP_GEMM) - count_kind(&early, SL_OP_GEMM), LAYERS);
+  assert_int_equal(count_kind(&all, SL_OP_RESIDUAL_FWD) - count_kind(&early, SL_OP_RESIDUAL_FWD), LAYERS);
+  fixture_close(&all);
+  fixture_close(&early);
+}
+
+static void attention_says_its_kernel(void **state) {
+  (void)state;
+  const struct {
+    const char *word;
+    unsigned flag;
+  } kernels[] = {{"flash", 0}, {"flash1", SL_OP_FLASH_1}, {"flash3", SL_OP_FLASH_3}, {"cudnn", SL_OP_CUDNN}};
+  for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
+    struct fixture f;
+    int found = 0;
+    open_job(&f, "shardlab", kernels[i].word, "none");
+    const struct sl_program *p = step_of(&f);
+    for (size_t k = 0; k < p->op_count; k++) {
+      if (p->ops[k].kind != SL_OP_FLASH_FWD && p->ops[k].kind != SL_OP_FLASH_BWD) continue;
+      assert_int_equal(p->ops[k].flags & SL_OP_FLASH_KERNELS, kernels[i].flag);
+      found++;
+    }
+    assert_int_equal(found, 2 * LAYERS);
+    fixture_close(&f);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(passes_are_those_of_the_rows),
+      cmocka_unit_test(our_own_ops_stay),
+      cmocka_unit_test(what_is_kept_lives_until_its_backward),
+      cmocka_unit_test(recomputation_goes_as_far_as_the_framework),
+      cmocka_unit_test(attention_says_its_kernel),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,147 @@
+/* label: unit
+   libs: sim
+ * Products by tiles and waves, attention by its kernel, and a host that launches: against values worked out by hand. */
+#include "cost/attention.h"
+#include "cost/compute.h"
+#include "cost/gemm.h"
+#include "tests/support/sim_world.h"
+
+#include <math.h>
+
+static void near(double got, double expected) {
+  if (!(fabs(got - expected) <= 1e-12 * fabs(expected))) fail_msg("got %.17g, expected %.17g", got, expected);
+}
+
+static struct sl_cluster gpu_cluster(double capability, int sms) {
+  struct sl_cluster c = {.nodes = 1, .devices_per_node = 8, .n_link = 1};
+  c.device = (struct sl_device){.name = "tiles",
+                                .kind = SL_DEVICE_GPU,
+                                .memory_bandwidth = 2e12,
+                                .gemm_efficiency = 0.8,
+                                .gemm_half_flops = 1e9,
+                                .attention_efficiency = 0.5,
+                                .elementwise_efficiency = 0.9,
+                                .launch_latency = 3e-6,
+                                .sm_count = sms,
+                                .compute_capability = capability,
+                                .batched_gemm_efficiency = 0.4,
+                                .unaligned_gemm_slowdown = 2.5,
+                                .flash_efficiency = {{0.36, 0.29}, {0.6, 0.5}, {0.7, 0.6}, {0, 0}},
+                                .flash_half_tokens = 256};
+  c.device.peak[SL_BF16] = 312e12;
+  c.link[0] = (struct sl_link){.span = 8, .bandwidth = 2e11, .latency = 3e-6};
+  return c;
+}
+
+static struct sl_cost_rank rank_of(const struct sl_cluster *cluster) {
+  struct sl_cost_rank rank;
+  assert_int_equal(sl_cost_share(&rank, cluster, 8), SL_OK);
+  return rank;
+}
+
+static void whole_waves_of_the_largest_tile(void **state) {
+  (void)state;
+  const struct sl_cluster a100 = gpu_cluster(8, 108);
+  /* 54 x 2 tiles of 256 x 128: one wave of 108 */
+  near(sl_gemm_padded_flops(&a100.device, 1, 54 * 256, 2 * 128, 1024), 2.0 * 54 * 256 * 2 * 128 * (1024 + 96));
+  /* twelve waves end half a wave late: none of 54 x 24 larger tiles would be whole */
+  near(sl_gemm_padded_flops(&a100.device, 1, 54 * 256, 24 * 128, 4096), 2.0 * 256 * 128 * (4096 + 96) * 12.5 * 108);
+  /* a batch is as many products at once */
+  near(sl_gemm_padded_flops(&a100.device, 27, 512, 256, 1024), 2.0 * 256 * 128 * (1024 + 96) * 108);
+}
+
+static void a_tile_too_many_takes_a_wave(void **state) {
+  (void)state;
+  const struct sl_cluster a100 = gpu_cluster(8, 108);
+  const double whole = sl_gemm_padded_flops(&a100.device, 1, 54 * 256, 2 * 128, 1024);
+  const double more = sl_gemm_padded_flops(&a100.device, 1, 54 * 256 + 1, 2 * 128, 1024);
+  assert_true(more > 1.3 * whole && more < 2.01 * whole); /* smaller tiles fill what the largest would waste */
+}
+
+static void a_small_product_with_a_long_sum_is_split(void **state) {
+  (void)state;
+  const struct sl_cluster h100 = gpu_cluster(9, 132);
+  /* one tile of 64 x 64, k in 8 parts, each on an SM of its own: 8 partial sums of 64 x 64 are added */
+  near(sl_gemm_padded_flops(&h100.device, 1, 64, 64, 8192),
+       2.0 * 64 * 64 * (8192.0 / 8 + 160) * 132 / 0.5 + 1200.0 * 64 * 64 * 8);
+  /* and not below 512 steps a part */
+  near(sl_gemm_padded_flops(&h100.device, 1, 64, 64, 1023), 2.0 * 64 * 64 * (1023 + 160) * 132 / 0.5);
+}
+
+static void no_product_is_charged_less_than_its_flops(void **state) {
+  (void)state;
+  const double capabilities[] = {7, 8, 9, 10};
+  uint32_t seed = 1;
+  for (int i = 0; i < 20000; i++) {
+    const struct sl_cluster c = gpu_cluster(capabilities[i % 4], 80 + i % 100);
+    int64_t size[4];
+    for (int j = 0; j < 4; j++) {
+      seed = seed * 1664525 + 1013904223;
+      size[j] = 1 + (seed >> 12) % (j == 3 ? 64 : 1 << (5 + i % 10));
+    }
+    const double exact = 2.0 * (double)size[3] * (double)size[0] * (double)size[1] * (double)size[2];
+    assert_true(sl_gemm_padded_flops(&c.device, size[3], size[0], size[1], size[2]) >= exact);
+    assert_true(sl_gemm_padded_flops(&c.device, size[3], size[0], size[1], size[2] + 1) >=
+                    sl_gemm_padded_flops(&c.device, size[3], size[0], size[1], size[2]) * (1 - 1e-12) ||
+                size[2] % 512 == 511); /* where another split becomes possible */
+  }
+}
+
+static void rows_of_odd_length_slow_a_product(void **state) {
+  (void)state;
+  const struct sl_cluster c = gpu_cluster(8, 108);
+  const struct sl_cost_rank r = rank_of(&c);
+  const struct sl_op op = {.kind = SL_OP_GEMM, .dtype = SL_BF16, .dim = {4096, 4096, 4096}};
+  struct sl_op odd = op;
+  odd.dim[1] = 4095;
+  const struct sl_work even = sl_work_of(&op, NULL, 0), uneven = sl_work_of(&odd, NULL, 0);
+  near(sl_cost_gemm(&r, &even), 3e-6 + sl_gemm_padded_flops(&c.device, 1, 4096, 4096, 4096) / (312e12 * 0.8));
+  near(sl_cost_gemm(&r, &uneven), 3e-6 + 2.5 * sl_gemm_padded_flops(&c.device, 1, 4096, 4095, 4096) / (312e12 * 0.8));
+  near(sl_gemm_slowdown(&c.device, SL_F32, 4), 1); /* 16 bytes */
+  near(sl_gemm_slowdown(&c.device, SL_BF16, 4), 2.5);
+}
+
+static double attention(const struct sl_cost_rank *r, enum sl_op_kind kind, unsigned flags, int64_t head) {
+  const struct sl_op op = {.kind = kind, .dtype = SL_BF16, .flags = flags, .dim = {2, 2048, 16, head, 16}};
+  const struct sl_work work = sl_work_of(&op, NULL, 0);
+  return sl_attention_seconds(r, &work);
+}
+
+static void attention_costs_by_its_kernel_and_direction(void **state) {
+  (void)state;
+  const struct sl_cluster c = gpu_cluster(8, 108);
+  const struct sl_cost_rank r = rank_of(&c);
+  const double product = 2.0 * 2 * 16 * (2048.0 * 2049 / 2) * 128, reached = 2048.0 / (2048 + 256);
+  near(attention(&r, SL_OP_FLASH_FWD, 0, 128), 2 * product / (312e12 * 0.6 * reached));
+  near(attention(&r, SL_OP_FLASH_BWD, 0, 128), 5 * product / (312e12 * 0.5 * reached));
+  near(attention(&r, SL_OP_FLASH_FWD, SL_OP_FLASH_1, 128), 2 * product / (312e12 * 0.36 * reached));
+  near(attention(&r, SL_OP_FLASH_BWD, SL_OP_FLASH_3, 128), 5 * product / (312e12 * 0.6 * reached));
+  near(attention(&r, SL_OP_FLASH_BWD, SL_OP_CUDNN, 128), 5 * product / (312e12 * 0.5)); /* attention_efficiency */
+  const double pair =
+      sl_gemm_padded_flops(&c.device, 32, 2048, 2048, 128) + sl_gemm_padded_flops(&c.device, 32, 2048, 128, 2048);
+  near(attention(&r, SL_OP_ATTENTION_FWD, 0, 128), pair / (312e12 * 0.4));
+  near(attention(&r, SL_OP_ATTENTION_BWD, 0, 128), 2 * pair / (312e12 * 0.4));
+  assert_true(attention(&r, SL_OP_ATTENTION_FWD, 0, 84) > 2 * attention(&r, SL_OP_ATTENTION_FWD, 0, 80));
+}
+
+static void without_the_structure_attention_costs_by_its_flops(void **state) {
+  (void)state;
+  struct sl_cluster c = gpu_cluster(8, 0);
+  const struct sl_cost_rank r = rank_of(&c);
+  const double product = 2.0 * 2 * 16 * (2048.0 * 2049 / 2) * 128;
+  near(attention(&r, SL_OP_FLASH_FWD, 0, 128), 2 * product / (312e12 * 0.5));
+  near(attention(&r, SL_OP_ATTENTION_BWD, 0, 128), 4 * product / (312e12 * 0.5));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(whole_waves_of_the_largest_tile),
+      cmocka_unit_test(a_tile_too_many_takes_a_wave),
+      cmocka_unit_test(a_small_product_with_a_long_sum_is_split),
+      cmocka_unit_test(no_product_is_charged_less_than_its_flops),
+      cmocka_unit_test(rows_of_odd_length_slow_a_product),
+      cmocka_unit_test(attention_costs_by_its_kernel_and_direction),
+      cmocka_unit_test(without_the_structure_attention_costs_by_its_flops),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

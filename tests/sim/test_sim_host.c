@@ -1,0 +1,93 @@
+/* label: unit
+   libs: sim
+ * A host that launches ops: it runs ahead of the device, so a step takes the longer of the two; a send or receive ends its
+ * lead. */
+#include "tests/support/sim_world.h"
+
+/* The host takes 2 s an op. Ops of 5, 1, 1 and 1 s: its lead from the first hides two launches, not three. */
+static void the_host_runs_ahead(void **state) {
+  (void)state;
+  struct world w;
+  struct drive d;
+  world_init(&w, 1, 1, 1);
+  w.cluster.device.host_launch = 2;
+  const int64_t seconds[] = {5, 1, 1, 1};
+  const double starts[] = {2, 7, 8, 9};
+  for (int i = 0; i < 4; i++) add_work(step_of(&w, 0), seconds[i]);
+  drive_one_step(&d, &w, true);
+  for (uint32_t i = 0; i < 4; i++) {
+    assert_time(start_of(&d, 0, i), starts[i]);
+    assert_time(end_of(&d, 0, i), starts[i] + (double)seconds[i]);
+  }
+  drive_close(&d);
+  world_free(&w);
+}
+
+static double seconds_of(int ops, int64_t each, double host) {
+  struct world w;
+  world_init(&w, 1, 1, 1);
+  w.cluster.device.host_launch = host;
+  for (int i = 0; i < ops; i++) add_work(step_of(&w, 0), each);
+  const double seconds = step_seconds(&w);
+  world_free(&w);
+  return seconds;
+}
+
+/* n equal ops: bound by the host, n launches and the last op; by the device, the first launch and n ops. */
+static void a_step_takes_the_longer_of_host_and_device(void **state) {
+  (void)state;
+  for (int n = 1; n < 20; n++) {
+    assert_time(seconds_of(n, 1, 3), 3.0 * n + 1);
+    assert_time(seconds_of(n, 3, 1), 1 + 3.0 * n);
+    assert_time(seconds_of(n, 3, 0), 3.0 * n);
+  }
+}
+
+/* A rank that waited for its neighbour has no lead: its next op is launched from then on. */
+static void a_message_ends_the_lead(void **state) {
+  (void)state;
+  struct world w;
+  struct drive d;
+  world_init(&w, 2, 1, 1);
+  w.cluster.device.host_launch = 2;
+  struct sl_program *a = step_of(&w, 0), *b = step_of(&w, 1);
+  const uint32_t work = add_work(a, 10), sent = add_p2p(a, SL_LANE_SEND_F, 0, 1, 4, 0);
+  wait_for(a, work);
+  add_work(b, 1);
+  const uint32_t received = add_p2p(b, SL_LANE_RECV_F, 1, 0, 4, 0), next = add_work(b, 1);
+  wait_for(b, received);
+  drive_one_step(&d, &w, true);
+  assert_time(end_of(&d, 0, work), 12);
+  assert_time(end_of(&d, 0, sent), 16);
+  assert_time(start_of(&d, 1, next), 18);
+  drive_close(&d);
+  world_free(&w);
+}
+
+/* A transfer that begins before an op has been launched slows all of it. */
+static void an_op_that_waits_for_its_launch_is_slowed_from_its_start(void **state) {
+  (void)state;
+  struct world w;
+  struct drive d;
+  world_init(&w, 1, 2, 1);
+  w.cluster.device.host_launch = 3;
+  w.cluster.device.comm_cpu_share = 0.5;
+  struct sl_program *p = step_of(&w, 0);
+  const uint32_t work = add_work(p, 2);
+  add_collective(p, SL_OP_ALL_REDUCE, SL_GROUP_DP, 4, 2); /* from 0 to 4 s */
+  drive_one_step(&d, &w, true);
+  assert_time(start_of(&d, 0, work), 3);
+  assert_time(end_of(&d, 0, work), 5.5); /* one second at half speed, then the other 1.5 */
+  drive_close(&d);
+  world_free(&w);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(the_host_runs_ahead),
+      cmocka_unit_test(a_step_takes_the_longer_of_host_and_device),
+      cmocka_unit_test(a_message_ends_the_lead),
+      cmocka_unit_test(an_op_that_waits_for_its_launch_is_slowed_from_its_start),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
