@@ -131,7 +131,7 @@ enum sl_status sl_models_add_passes(struct sl_lowering *l) {
   }
   SL_GO(add_all(&p, &l->stage->forward, false));
   SL_GO(add_all(&p, &l->stage->backward, true));
-fail:
+done:
   free(p.replayed);
   free(p.kept);
   return status;

@@ -11,7 +11,7 @@
 
 #include "kernels/gpu/cuda.h"
 #include "kernels/numbers/every.h"
-#include "tests/cuda/device.h"
+#include "tests/kernels/gpu/device.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -5,7 +5,7 @@
 #include "core/base/limits.h"
 #include "core/lower/build.h"
 #include "core/op/workspace.h"
-#include "tests/job_fixture.h"
+#include "tests/support/job_fixture.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

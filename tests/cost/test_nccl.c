@@ -12,7 +12,7 @@
 
 #include <math.h>
 
-#include "tests/nccl_support.h"
+#include "tests/support/nccl_support.h"
 
 /* ---- channels ---- */
 

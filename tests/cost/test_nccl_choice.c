@@ -12,7 +12,7 @@
 
 #include "cost/nccl/attained.h"
 #include "cost/nccl/bandwidth.h"
-#include "tests/nccl_support.h"
+#include "tests/support/nccl_support.h"
 
 /* ---- the estimate of a size, and the choice ---- */
 
