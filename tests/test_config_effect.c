@@ -121,6 +121,7 @@ static const struct key {
     {"shardlab", "store_dropout_masks", "true", PLAN("\"seq_len\": 9")},
     {"shardlab", "make_vocab_size_divisible_by", "100", ""},
     {"shardlab", "tf32", "true", ""},
+    {"shardlab", "fp8", "true", BF16},
     {"shardlab", "attention", "\"flash\"", ""},
     {"shardlab", "fuse_epilogues", "\"always\"", ""},
     {"shardlab", "shuffle", "false", ""},
