@@ -327,6 +327,13 @@ static enum sl_status unknown_cluster(const char *spec) {
                  list);
 }
 
+bool sl_cluster_is_known(const char *spec) {
+  char path[4096];
+  for (int i = 0; sl_cluster_presets[i].name != NULL; i++)
+    if (strcmp(spec, sl_cluster_presets[i].name) == 0) return true;
+  return access(spec, F_OK) == 0 || sl_cluster_preset_file(spec, path, sizeof path);
+}
+
 enum sl_status sl_cluster_load(struct sl_cluster *cluster, const char *spec) {
   for (int i = 0; sl_cluster_presets[i].name != NULL; i++)
     if (strcmp(spec, sl_cluster_presets[i].name) == 0) return load_preset(cluster, &sl_cluster_presets[i]);
