@@ -67,7 +67,7 @@ static const struct option options_table[] = {
     {"virtual-stages", INTEGER, OVERRIDES(virtual_stages, "shardlab.virtual_stages"), NULL, "N", 1, 1 << 14, JOBS,
      "pipeline stages a rank"},
     {"stages", TEXT, OVERRIDES(stages, "shardlab.stages|pipeline.partition|pipeline.partition_method"), NULL,
-     "LIST|WORD", 0, 0, JOBS, "layers of each stage: --stages 13,13,13,9; or dealt uniform, by parameters, by flops"},
+     "LIST|WORD", 0, 0, JOBS, "layers of each stage: --stages 13,13,0,9; or dealt uniform, by parameters, flops or cost"},
     {"sequence-parallel", FLAG, OVERRIDES(sequence_parallel, "shardlab.sequence_parallel"), NULL, "", 0, 0, JOBS,
      "with --tp: split norms and dropout along the sequence"},
     {"recompute", TEXT, OVERRIDES(recompute, "shardlab.recompute"), NULL, "WORD[,WORD...]", 0, 0, JOBS,

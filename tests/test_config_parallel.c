@@ -115,7 +115,7 @@ static void sequence_parallel_needs_tp(void **state) {
 }
 
 static const char *const stages_expected =
-    "expected uniform, parameters, flops, or the layers (>= 1) of each of at most 256 stages, like [13, 13, 13, 9]";
+    "expected uniform, parameters, flops, cost, or the layers (>= 0) of each of at most 256 stages, like [13, 13, 13, 9]";
 
 static void broken(void **state) {
   (void)state;
@@ -126,7 +126,7 @@ static void broken(void **state) {
       {"\"shardlab\": {\"stages\": \"\"}", stages_expected},
       {"\"shardlab\": {\"pp\": 2, \"stages\": \"3,\"}", stages_expected},
       {"\"shardlab\": {\"pp\": 2, \"stages\": \"3,-2\"}", stages_expected},
-      {"\"shardlab\": {\"pp\": 2, \"stages\": [3, 0]}", stages_expected},
+      {"\"shardlab\": {\"pp\": 2, \"stages\": [3, -1]}", stages_expected},
       {"\"shardlab\": {\"pp\": 2, \"stages\": [3, 2.5]}", stages_expected},
       {"\"shardlab\": {\"pp\": 2, \"stages\": [3, \"2\"]}", stages_expected},
       {"\"shardlab\": {\"pp\": 2, \"stages\": \"3,99999999999999999999\"}", stages_expected},

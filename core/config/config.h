@@ -42,7 +42,8 @@ enum sl_stages_by {
   SL_STAGES_UNIFORM,    /* the same number of layers each, as far as it goes */
   SL_STAGES_PARAMETERS, /* so that the largest count of parameters is least: DeepSpeed's partition_method */
   SL_STAGES_FLOPS,      /* the same for floating-point operations */
-  SL_STAGES_LIST        /* as stage_layers says */
+  SL_STAGES_COST,       /* as nanotron does, which may leave the last ranks without: plan/stages.c */
+  SL_STAGES_LIST        /* as stage_layers says; 0: the stage passes on what it gets, or is the head alone */
 };
 enum sl_recompute { SL_RECOMPUTE_NONE, SL_RECOMPUTE_SELECTIVE, SL_RECOMPUTE_FULL };
 enum { SL_MAX_STAGES = 256 }; /* entries of a list of stages */

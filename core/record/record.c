@@ -41,7 +41,7 @@ static json_t *plan_json(const struct sl_plan *plan) {
   set_integer(object, "cp", plan->cp);
   set_integer(object, "zero_stage", plan->strategy.zero_stage);
   set_integer(object, "shard_size", plan->shard);
-  set_integer(object, "virtual_stages", plan->pp > 0 ? plan->stage_count / plan->pp : 1);
+  set_integer(object, "virtual_stages", plan->stage_count > plan->pp ? plan->stage_count / plan->pp : 1);
   json_object_set_new(object, "schedule", json_string(plan->config->sl.schedule));
   json_object_set_new(object, "stages", stage_layers(plan));
   json_object_set_new(object, "sequence_parallel", json_boolean(plan->sequence_parallel));
