@@ -15,6 +15,7 @@
  * - Stages: even, as far as it goes; where a pipeline of megatron-deepspeed does not divide the layers but divides them and the
  *   two embeddings, by its partition method type:transformer|embedding, to which an end counts as a layer; nanotron: by cost
  *   (shardlab.stages "cost").
+ *   A plan reduce-scatters nanotron's gradients at ZeRO-1, where nanotron all-reduces them: half of the bytes.
  * - recompute "unknown": none of nanotron (its benchmarks turned it off) and of the PyTorch family; full of the two Megatrons and
  *   of DeepSpeed, whose users keep it on for want of memory.
  * - attention: flash1, flash2, flash3 and cudnn form the probabilities again, materialised and materialised_fused_softmax keep

@@ -148,6 +148,8 @@ static void frameworks_choose_presets(void **state) {
       {"fsdp", "3", "2", "1", "fsdp2", SL_RECOMPUTE_NONE, 1},
       {"torchtitan", "2", "1", "4", "fsdp2-no-reshard", SL_RECOMPUTE_NONE, 1},
       {"ddp", "0", "1", "1", "ddp", SL_RECOMPUTE_NONE, 1},
+      {"nanotron", "0", "2", "4", "nanotron", SL_RECOMPUTE_NONE, 1},
+      {"nanotron", "1", "2", "4", "nanotron-zero1", SL_RECOMPUTE_NONE, 1},
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     struct sl_table_inputs in =
@@ -195,6 +197,21 @@ static void deepspeed_counts_its_ends(void **state) {
   done(&in);
   in = inputs_of(CHANGES("framework", "megatron-deepspeed", "n_layers", "23"));
   assert_int_equal(in.config.sl.stages_by, SL_STAGES_UNIFORM);
+  done(&in);
+}
+
+/* A pipeline of nanotron is cut by cost, and may have more ranks than layers. */
+static void nanotron_cuts_by_cost(void **state) {
+  (void)state;
+  struct sl_prediction p;
+  struct sl_table_inputs in =
+      inputs_of(CHANGES("framework", "nanotron", "arch", "llama", "n_layers", "5", "tp", "1", "pp", "8"));
+  assert_int_equal(in.config.sl.stages_by, SL_STAGES_COST);
+  if (sl_predict_step(&p, &in.model, &in.config, &in.cluster, in.world) != SL_OK) fail_msg("%s", sl_error_message());
+  done(&in);
+  in = inputs_of(CHANGES("n_layers", "5", "tp", "1", "pp", "8"));
+  assert_int_equal(sl_predict_step(&p, &in.model, &in.config, &in.cluster, in.world), SL_ERR_INPUT);
+  assert_non_null(strstr(sl_error_message(), "shardlab.pp: 8 pipeline stages for the 5 layers"));
   done(&in);
 }
 
@@ -278,8 +295,8 @@ int main(void) {
       cmocka_unit_test(numbers_reach_their_places), cmocka_unit_test(a_llama_is_a_llama),
       cmocka_unit_test(empty_cells_have_a_meaning), cmocka_unit_test(frameworks_choose_presets),
       cmocka_unit_test(types_of_numbers),           cmocka_unit_test(deepspeed_counts_its_ends),
-      cmocka_unit_test(rows_that_cannot_be),        cmocka_unit_test(broken_tables_say_where),
-      cmocka_unit_test(a_prediction_adds_up),
+      cmocka_unit_test(nanotron_cuts_by_cost),      cmocka_unit_test(rows_that_cannot_be),
+      cmocka_unit_test(broken_tables_say_where),    cmocka_unit_test(a_prediction_adds_up),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
