@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -250,10 +251,18 @@ static void warn_of_clusters(const struct sl_table *table) {
   }
 }
 
+/* The table would be gone, and its predictions without what they are of. */
+static bool is_one_file(const char *a, const char *b) {
+  struct stat x, y;
+  return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
 static enum sl_status check_flags(const struct sl_options *options) {
   static const char *const taken[] = {"table", "out", "jobs", "cluster", "json", "quiet", NULL};
   if (options->out == NULL)
     return sl_fail(SL_ERR_INPUT, "--out: is missing; expected the file to write the predictions of --table to");
+  if (is_one_file(options->out, options->table))
+    return sl_fail(SL_ERR_INPUT, "--out: %s: is the table itself; expected another file", options->out);
   const char *other = sl_options_beside(options, taken);
   if (other == NULL) return SL_OK;
   return sl_fail(SL_ERR_INPUT, "--%s: is not for --table, whose rows say it; expected --out, --jobs, --cluster, --json",

@@ -183,26 +183,39 @@ static enum sl_status make_config(struct sl_config *config, const struct sl_tabl
 
 /* ---- the cluster ---- */
 
-/* Devices as tables call them, the description of each, and the cluster for an installation of which nothing else is known. */
+/* Devices as tables call them, the first of a kind where the name has no size, and the cluster for an installation of which nothing
+ * else is known. */
 static const struct gpu {
-  const char *name, *device, *cluster;
+  const char *kind;
+  int gigabytes;
+  bool pcie;
+  const char *cluster;
 } gpus[] = {
-    {"v100-sxm-32g", "v100", "dgx2-v100"},
-    {"a100-sxm-40g", "a100-40g", "dgx-a100-40g"},
-    {"a100-sxm-80g", "a100-80g", "dgx-a100-80g"},
-    {"h100-sxm-80g", "h100-sxm", "dgx-h100"},
-    {"h100-sxm-96g", "h100-sxm-96g", "torchtitan-h100"},
-    {"h100-pcie-80g", "h100-pcie", "h100-pcie-8"},
-    {"h200-sxm-141g", "h200", "dgx-h200"},
-    {"b200-sxm-180g", "b200", "dgx-b200"},
-    {"gb200-186g", "gb200", "gb200-nvl72"},
-    {"mi300x-192g", "mi300x", "mi300x-8"},
+    {"v100", 32, false, "dgx2-v100"},     {"a100", 80, false, "dgx-a100-80g"},    {"a100", 40, false, "dgx-a100-40g"},
+    {"h100", 80, false, "dgx-h100"},      {"h100", 96, false, "torchtitan-h100"}, {"h100", 80, true, "h100-pcie-8"},
+    {"h200", 141, false, "dgx-h200"},     {"b200", 180, false, "dgx-b200"},       {"b200", 192, false, "dgx-b200"},
+    {"gb200", 186, false, "gb200-nvl72"}, {"gb200", 192, false, "gb200-nvl72"},   {"mi300x", 192, false, "mi300x-8"},
 };
 
-/* By its full name, or by the description's. */
+/* The 80 of "a100-sxm-80g"; 0 where there is none. */
+static int gigabytes_of(const char *name) {
+  for (const char *part = strchr(name, '-'); part != NULL; part = strchr(part + 1, '-')) {
+    char *end;
+    const long size = strtol(part + 1, &end, 10);
+    if (end > part + 1 && *end == 'g') return (int)size;
+  }
+  return 0;
+}
+
 static const struct gpu *find_gpu(const char *name) {
-  for (size_t i = 0; i < sizeof gpus / sizeof *gpus; i++)
-    if (strcmp(gpus[i].name, name) == 0 || strcmp(gpus[i].device, name) == 0) return &gpus[i];
+  const size_t kind = strcspn(name, "-");
+  const int gigabytes = gigabytes_of(name);
+  const bool pcie = strstr(name, "pcie") != NULL;
+  for (size_t i = 0; i < sizeof gpus / sizeof *gpus; i++) {
+    const struct gpu *g = &gpus[i];
+    if (strlen(g->kind) != kind || strncmp(g->kind, name, kind) != 0 || g->pcie != pcie) continue;
+    if (gigabytes == 0 || gigabytes == g->gigabytes) return g;
+  }
   return NULL;
 }
 

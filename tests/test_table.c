@@ -132,6 +132,23 @@ static void empty_cells_have_a_meaning(void **state) {
   refuse(CHANGES("zero_stage", ""), "zero_stage: is empty; a prediction needs it");
 }
 
+static void gpus_choose_clusters(void **state) {
+  (void)state;
+  static const char *const names[][2] = {
+      {"v100-sxm2-32g", "dgx2-v100"}, {"a100-sxm-40g", "dgx-a100-40g"},    {"a100", "dgx-a100-80g"},
+      {"h100-sxm-80g", "dgx-h100"},   {"h100-sxm-96g", "torchtitan-h100"}, {"h100-pcie-80g", "h100-pcie-8"},
+      {"h200-sxm-141g", "dgx-h200"},  {"b200-sxm-192g", "dgx-b200"},       {"gb200-186g", "gb200-nvl72"},
+      {"mi300x-192g", "mi300x-8"},
+  };
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    struct sl_table_inputs in = inputs_of(CHANGES("cluster", "unheard of", "gpu", names[i][0], "gpus_per_node", ""));
+    assert_string_equal(in.cluster.name, names[i][1]);
+    done(&in);
+  }
+  refuse(CHANGES("gpu", "v100-sxm-16g"), "gpu: \"v100-sxm-16g\" has no description in profiles/devices");
+  refuse(CHANGES("gpu", "h1000-80g"), "gpu: \"h1000-80g\" has no description in profiles/devices");
+}
+
 static void frameworks_choose_presets(void **state) {
   (void)state;
   static const struct {
@@ -293,10 +310,11 @@ static void a_prediction_adds_up(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(numbers_reach_their_places), cmocka_unit_test(a_llama_is_a_llama),
-      cmocka_unit_test(empty_cells_have_a_meaning), cmocka_unit_test(frameworks_choose_presets),
-      cmocka_unit_test(types_of_numbers),           cmocka_unit_test(deepspeed_counts_its_ends),
-      cmocka_unit_test(nanotron_cuts_by_cost),      cmocka_unit_test(rows_that_cannot_be),
-      cmocka_unit_test(broken_tables_say_where),    cmocka_unit_test(a_prediction_adds_up),
+      cmocka_unit_test(empty_cells_have_a_meaning), cmocka_unit_test(gpus_choose_clusters),
+      cmocka_unit_test(frameworks_choose_presets),  cmocka_unit_test(types_of_numbers),
+      cmocka_unit_test(deepspeed_counts_its_ends),  cmocka_unit_test(nanotron_cuts_by_cost),
+      cmocka_unit_test(rows_that_cannot_be),        cmocka_unit_test(broken_tables_say_where),
+      cmocka_unit_test(a_prediction_adds_up),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
