@@ -79,6 +79,10 @@ static enum sl_status check_init(const char *path, const struct sl_model *model)
 }
 
 enum sl_status sl_inputs_check(const struct sl_options *options, const struct sl_setup *setup) {
+  if (setup->plan.config->sl.fp8)
+    return sl_fail(SL_ERR_INPUT,
+                   "shardlab.fp8: is true; products in fp8 are predicted, no backend makes them; expected "
+                   "false");
   SL_TRY(check_data(options->data, setup));
   return check_init(options->init, &setup->model);
 }

@@ -68,7 +68,7 @@ static const struct option options_table[] = {
     {"virtual-stages", INTEGER, OVERRIDES(virtual_stages, "shardlab.virtual_stages"), NULL, "N", 1, SL_MAX_DEGREE, JOBS,
      "pipeline stages a rank"},
     {"stages", TEXT, OVERRIDES(stages, "shardlab.stages|pipeline.partition|pipeline.partition_method"), NULL,
-     "LIST|WORD", 0, 0, JOBS, "layers of each stage: --stages 13,13,13,9; or dealt uniform, by parameters, by flops"},
+     "LIST|WORD", 0, 0, JOBS, "layers of each stage: --stages 13,13,0,9; or dealt uniform, by parameters, flops or cost"},
     {"sequence-parallel", FLAG, OVERRIDES(sequence_parallel, "shardlab.sequence_parallel"), NULL, "", 0, 0, JOBS,
      "with --tp: split norms and dropout along the sequence"},
     {"recompute", TEXT, OVERRIDES(recompute, "shardlab.recompute"), NULL, "WORD[,WORD...]", 0, 0, JOBS,
@@ -129,6 +129,10 @@ static const struct option options_table[] = {
     {"poison", FLAG, FIELD(poison), NULL, "", 0, 0, SL_CMD_MEASURE, "fill dead memory with NaN: finds use after free"},
     {"runs", INTEGER, FIELD(runs), "1", "N", 1, 1000, SL_CMD_PREDICT,
      "the interval is of the median of N measured runs at different times"},
+    {"table", TEXT, FIELD(table), NULL, "FILE.csv", 0, 0, SL_CMD_PREDICT,
+     "instead of a model and a config: a prediction for each row of this table"},
+    {"out", TEXT, FIELD(out), NULL, "FILE.csv", 0, 0, SL_CMD_PREDICT, "with --table: where the predictions go"},
+    {"jobs", INTEGER, FIELD(jobs), NULL, "N", 1, 1024, SL_CMD_PREDICT, "with --table: processes (else one a core)"},
     {"no-fold", FLAG, FIELD(no_fold), NULL, "", 0, 0, SL_CMD_PREDICT, "simulate every rank, not one of each kind"},
     {"program", CHOICE, FIELD(program), "step", "init|step|save", 0, 0, SL_CMD_SHOW,
      "which program `show program` prints"},
@@ -280,6 +284,16 @@ bool sl_options_given(const struct sl_options *options, const char *name) {
   for (int i = 0; i < OPTIONS; i++)
     if (strcmp(options_table[i].name, name) == 0 && (options->given >> i & 1)) return true;
   return false;
+}
+
+const char *sl_options_beside(const struct sl_options *options, const char *const *names) {
+  for (int i = 0; i < OPTIONS; i++) {
+    if (!(options->given >> i & 1)) continue;
+    const char *const *name = names;
+    while (*name != NULL && strcmp(*name, options_table[i].name) != 0) name++;
+    if (*name == NULL) return options_table[i].name;
+  }
+  return NULL;
 }
 
 void sl_options_help(const struct sl_command *command, FILE *out) {

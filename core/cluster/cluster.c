@@ -3,7 +3,8 @@
  *
  *   {"name": text, "nodes": 0 (as many as the world needs) or more, "devices_per_node": 1 or more,
  *    "device": {"name": text, "kind": "gpu" | "cpu",
- *               "peak_TFLOPS": {"fp32": .., "tf32": .., "bf16": .., "fp16": .., "fp64": ..}, ...},
+ *               "peak_TFLOPS": {"fp32": .., "tf32": .., "bf16": .., "fp16": .., "fp8": .., "fp64": ..}, ...},
+ *    or "device": "a100-80g", a file of profiles/devices, which holds {"device": {...}},
  *    "links": [{"name": text, "span": devices in one unit; the outermost has none, ...}, ...]}
  *
  * Of a cpu, peak_TFLOPS is of one core; memory, its bandwidth and the cache are of one node, shared by its ranks. Any
@@ -84,11 +85,11 @@ static const struct number link_numbers[] = {
     {"half_KiB", REAL, offsetof(struct sl_link, half_bytes), KIB, 0, 1e9, OPTIONAL},
 };
 
-static const enum sl_dtype peak_types[] = {SL_F32, SL_TF32, SL_BF16, SL_F16, SL_F64};
+static const enum sl_dtype peak_types[] = {SL_F32, SL_TF32, SL_BF16, SL_F16, SL_F8, SL_F64};
 
 #define LENGTH(table) (sizeof(table) / sizeof *(table))
 
-enum { MAX_KEYS = 48 };
+enum { MAX_KEYS = 48, MAX_DEVICES = 32 };
 
 static double read_field(const struct number *number, const void *base) {
   const char *at = (const char *)base + number->offset;
@@ -179,7 +180,8 @@ static enum sl_status read_peak(const struct sl_json_object *device, struct sl_d
   return SL_OK;
 }
 
-static enum sl_status read_device(const struct sl_json_object *top, struct sl_device *device, json_t *annotations) {
+static enum sl_status read_device_object(const struct sl_json_object *top, struct sl_device *device,
+                                         json_t *annotations) {
   static const char *const words[] = {"name", "kind", "peak_TFLOPS"};
   const struct sl_json_object in = {top->doc, sl_json_get(top, "device"), "device"};
   if (!json_is_object(in.object)) return sl_json_get_fail(top, "device", "an object");
@@ -196,6 +198,35 @@ static enum sl_status read_device(const struct sl_json_object *top, struct sl_de
   if (device->cache_bytes > 0 && !(device->cache_bandwidth > 0))
     return sl_json_get_fail(&in, "cache_bandwidth_GBps", "more than 0, since cache_MiB is given");
   return SL_OK;
+}
+
+static enum sl_status unknown_device(const struct sl_json_object *top) {
+  const char *names[MAX_DEVICES];
+  char list[512] = "";
+  size_t n = 0;
+  for (; sl_device_presets[n].name != NULL && n < MAX_DEVICES; n++) {
+    names[n] = sl_device_presets[n].name;
+    const size_t used = strlen(list);
+    snprintf(list + used, sizeof list - used, "%s%s", n > 0 ? ", " : "", names[n]);
+  }
+  const char *near = sl_nearest(json_string_value(sl_json_get(top, "device")), names, n);
+  return sl_json_get_fail(top, "device", "an object or one of %s%s%s%s", list, near != NULL ? "; did you mean \"" : "",
+                          near != NULL ? near : "", near != NULL ? "\"?" : "");
+}
+
+/* A description of its own, or the name of one that clusters share. */
+static enum sl_status read_device(const struct sl_json_object *top, struct sl_device *device, json_t *annotations) {
+  const char *name = json_string_value(sl_json_get(top, "device"));
+  if (name == NULL) return read_device_object(top, device, annotations);
+  for (int i = 0; sl_device_presets[i].name != NULL; i++) {
+    struct sl_json doc;
+    if (strcmp(sl_device_presets[i].name, name) != 0) continue;
+    SL_TRY(sl_json_parse(&doc, name, sl_device_presets[i].text, strlen(sl_device_presets[i].text)));
+    const enum sl_status status = read_device_object(&(struct sl_json_object){&doc, doc.root, ""}, device, annotations);
+    sl_json_free(&doc);
+    return status;
+  }
+  return unknown_device(top);
 }
 
 static enum sl_status read_link(struct sl_cluster *cluster, const struct sl_json_object *in, bool outermost) {
@@ -296,6 +327,13 @@ static enum sl_status load_preset(struct sl_cluster *cluster, const struct sl_cl
   SL_TRY(sl_json_parse(&doc, preset->name, preset->text, strlen(preset->text)));
   if (strcmp(preset->name, "localhost") == 0) sl_cluster_preset_localhost(doc.root);
   return from_document(cluster, &doc);
+}
+
+bool sl_cluster_is_known(const char *spec) {
+  char path[4096];
+  for (int i = 0; sl_cluster_presets[i].name != NULL; i++)
+    if (strcmp(spec, sl_cluster_presets[i].name) == 0) return true;
+  return access(spec, F_OK) == 0 || sl_cluster_preset_file(spec, path, sizeof path);
 }
 
 enum sl_status sl_cluster_load(struct sl_cluster *cluster, const char *spec) {

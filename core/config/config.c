@@ -177,6 +177,7 @@ int64_t sl_config_shard_size(const struct sl_config *config) {
 }
 
 enum sl_dtype sl_config_product_dtype(const struct sl_config *config) {
+  if (config->sl.fp8 && config->param_dtype == SL_BF16) return SL_F8;
   return config->sl.tf32 && config->param_dtype == SL_F32 ? SL_TF32 : config->param_dtype;
 }
 

@@ -153,6 +153,7 @@ const struct sl_field sl_fields[] = {
   M("shardlab", "store_dropout_masks", BOOL, sl.store_dropout_masks, D("false")),
   M("shardlab", "make_vocab_size_divisible_by", INT, sl.vocab_multiple, NUL_IS(0), RANGE(1, SL_MAX_DEGREE)),
   M("shardlab", "tf32", BOOL, sl.tf32, D("false")),
+  M("shardlab", "fp8", BOOL, sl.fp8, D("false")),
   M("shardlab", "attention", WORD, sl.attention, D("\"materialised\""), WORDS("materialised|flash|flash1|flash3|cudnn")),
   M("shardlab", "kernels", WORD, sl.kernels, D("\"shardlab\""), WORDS("shardlab|megatron-fused|megatron-unfused|torch-eager|torch-compile|llm-foundry")),
   M("shardlab", "fuse_epilogues", WORD, sl.fuse_epilogues, D("\"gpu\""), WORDS("gpu|always|never")),

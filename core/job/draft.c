@@ -23,6 +23,7 @@ static enum sl_status open_streams(struct sl_lowering *l) {
     if (out > widest) widest = out;
   }
   l->stream = l->dx = -1;
+  if (l->pp_rank->stage_count == 0) return SL_OK; /* an idle rank */
   if (plan->stage_count > 1) {
     SL_TRY(sl_build_buffer(l, &l->stream, SL_SCOPE_MICRO, SL_CATEGORY_ACTIVATION, l->dtype, widest, "stream"));
     sl_build_slots(l, l->stream, SL_SLOT_IN);

@@ -10,10 +10,19 @@ static enum sl_status one_instance(const struct sl_lowering *l, struct sl_progra
   return sl_build_instance(p, (struct sl_action){kind, l->rank_class->pp_rank, -1}, 0, (int32_t)p->op_count);
 }
 
+/* A pipeline rank whose stages are empty has states of no elements: there is nothing to fill. */
+static void drop_empty_fills(struct sl_program *p) {
+  size_t kept = 0;
+  for (size_t i = 0; i < p->op_count; i++)
+    if (p->ops[i].kind != SL_OP_FILL || p->ops[i].dim[0] > 0) p->ops[kept++] = p->ops[i];
+  p->op_count = kept;
+}
+
 /* The init program draws or loads every parameter piece and completes what stage 3 keeps whole. */
 static enum sl_status lower_init_program(struct sl_lowering *l) {
   struct sl_program *p = &l->rank_class->programs[SL_PROGRAM_INIT];
   SL_TRY(sl_update_init(l, p));
+  drop_empty_fills(p);
   SL_TRY(sl_build_join(p, SL_PHASE_INIT));
   return one_instance(l, p, SL_ACTION_INIT);
 }

@@ -122,7 +122,7 @@ static enum sl_status read_dtype(const struct sl_json_object *in, enum sl_dtype 
     *dtype = (enum sl_dtype)t;
     return SL_OK;
   }
-  return sl_json_get_fail(in, "dtype", "fp32, bf16, fp16, fp64, int32, uint8 or tf32");
+  return sl_json_get_fail(in, "dtype", "fp32, bf16, fp16, fp64, int32, uint8, tf32 or fp8");
 }
 
 enum sl_status sl_op_cost_names(const struct sl_json_object *in, int *kind, enum sl_variant *variant,

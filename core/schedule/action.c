@@ -22,6 +22,25 @@ fail:
   return status;
 }
 
+/* Room for `ranks` of them in an array of as many as there were. */
+static enum sl_status widen(void *items, int had, int ranks, size_t size) {
+  size_t capacity = (size_t)had;
+  void *block;
+  SL_TRY(sl_grow(items, &capacity, (size_t)ranks, size));
+  memcpy(&block, items, sizeof block);
+  memset((char *)block + (size_t)had * size, 0, (size_t)(ranks - had) * size);
+  return SL_OK;
+}
+
+enum sl_status sl_schedule_add_idle(struct sl_schedule *s, int more) {
+  const int ranks = s->ranks + more;
+  SL_TRY(widen(&s->actions, s->ranks, ranks, sizeof *s->actions));
+  SL_TRY(widen(&s->counts, s->ranks, ranks, sizeof *s->counts));
+  SL_TRY(widen(&s->capacities, s->ranks, ranks, sizeof *s->capacities));
+  s->ranks = ranks;
+  return SL_OK;
+}
+
 enum sl_status sl_schedule_append(struct sl_schedule *s, int rank, struct sl_action action) {
   SL_TRY(sl_grow(&s->actions[rank], &s->capacities[rank], s->counts[rank] + 1, sizeof action));
   s->actions[rank][s->counts[rank]++] = action;

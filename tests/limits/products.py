@@ -33,7 +33,7 @@ LETTERS = dict(b="SL_MAX_TOKENS", t="SL_MAX_ROWS", r="SL_MAX_TOKENS", s="SL_MAX_
 # Factors beside a field: places and counts within a batch, a run, a group, a table.
 LOCALS = dict(
     b="SL_MAX_TOKENS", micro="SL_MAX_MICRO_BATCHES", step="SL_MAX_STEPS", stage="SL_MAX_LAYERS", element="SL_WIDEST_ELEMENT",
-    sl_dtype_bytes="SL_WIDEST_ELEMENT", sizeof="SL_MAX_LAYERS", BLOCK_TENSORS="SL_MAX_THREADS", n_block="SL_MAX_THREADS",
+    sl_dtype_bytes="SL_WIDEST_ELEMENT", sizeof="SL_MAX_LAYERS", BLOCK_TENSORS="SL_MAX_THREADS", tensors="SL_MAX_THREADS", n_block="SL_MAX_THREADS",
     size="SL_WIDEST_ELEMENT", token_bytes="SL_WIDEST_ELEMENT", first_sequence="SL_MAX_BATCH", columns="SL_MAX_INNER",
     sl_plan_local_size="SL_MAX_LOCAL_ROWS", classes_per_pp_rank="SL_MAX_WORLD", dp_stride="SL_MAX_WORLD", rank="SL_MAX_WORLD",
     index="SL_MAX_ACTIONS", issues="SL_MAX_ACTIONS", issue_count="SL_MAX_ACTIONS", n="SL_MAX_ACTIONS", i="SL_MAX_BATCH",
@@ -42,7 +42,7 @@ LOCALS = dict(
 TOGETHER = [({"b", "h", "t", "t2"}, "SL_MAX_ELEMENTS"), ({"micro_batch", "n_micro", "dp"}, "SL_MAX_BATCH"),
             ({"micro_batch", "seq"}, "SL_MAX_TOKENS"), ({"tp", "cp", "dp", "pp"}, "SL_MAX_WORLD"),
             ({"dp_stride", "dp"}, "SL_MAX_WORLD"), ({"pp", "classes_per_pp_rank"}, "SL_MAX_WORLD"),
-            ({"b", "t"}, "SL_MAX_TOKENS"), ({"h", "d"}, "SL_MAX_WIDTH"), ({"n_head", "head_dim"}, "SL_MAX_WIDTH")]
+            ({"b", "t"}, "SL_MAX_TOKENS"), ({"h", "d"}, "SL_MAX_WIDTH"), ({"g", "d"}, "SL_MAX_WIDTH"), ({"n_head", "head_dim"}, "SL_MAX_WIDTH")]
 # Products of these alone are formed in int.
 INTS = set("world tp pp cp dp dp_stride classes_per_pp_rank stage_count".split())
 
