@@ -61,7 +61,8 @@ static double peak_flops(const struct sl_plan *plan) {
   const struct sl_cluster *cluster = plan->cluster;
   double peak = cluster->device.peak[sl_config_product_dtype(plan->config)];
   if (cluster->device.kind == SL_DEVICE_GPU) return peak * plan->world;
-  if (peak == 0) peak = cluster->device.peak[SL_F32]; /* a CPU without 16-bit products multiplies in fp32: cost/share.c */
+  if (peak == 0)
+    peak = cluster->device.peak[SL_F32]; /* a CPU without 16-bit products multiplies in fp32: cost/share.c */
   int64_t nodes = (plan->world + cluster->devices_per_node - 1) / cluster->devices_per_node;
   if (cluster->nodes > 0 && nodes > cluster->nodes) nodes = cluster->nodes;
   return peak * (double)nodes * cluster->device.cores;
