@@ -25,6 +25,7 @@
 
 struct result {
   atomic_int state; /* 0: not yet; 1: begun; 2: done */
+  int worker;       /* who began it */
   struct sl_prediction prediction;
   char error[512]; /* "": there is a prediction */
 };
@@ -72,12 +73,13 @@ static void keep_error(struct result *result) {
   sl_error_clear();
 }
 
-static void work_off(const struct work *work) {
+static void work_off(const struct work *work, int worker) {
   struct board *board = work->board;
   size_t i;
   sl_warn_set_sink(forget, NULL); /* of a configuration, which nobody wrote */
   while ((i = atomic_fetch_add(&board->next, 1)) < work->table->count) {
     struct result *result = &board->results[i];
+    result->worker = worker;
     atomic_store(&result->state, 1);
     if (predict_row(&result->prediction, &work->table->rows[i], work->cluster) != SL_OK) keep_error(result);
     atomic_store(&result->state, 2);
@@ -85,19 +87,16 @@ static void work_off(const struct work *work) {
   }
 }
 
-/* Children end with their parent, however that ends. */
-static enum sl_status start_workers(struct work *work) {
-  const pid_t parent = getpid();
-  for (int i = 0; i < work->jobs; i++) {
-    const pid_t child = fork();
-    if (child < 0) return sl_fail(SL_ERR_IO, "a process for --jobs cannot be started: %s", strerror(errno));
-    if (child == 0) {
-      prctl(PR_SET_PDEATHSIG, SIGKILL);
-      if (getppid() == parent) work_off(work);
-      _exit(0);
-    }
-    work->workers[i] = child;
+/* It ends with its parent, however that ends. */
+static enum sl_status start_worker(struct work *work, int worker) {
+  const pid_t parent = getpid(), child = fork();
+  if (child < 0) return sl_fail(SL_ERR_IO, "a process for --jobs cannot be started: %s", strerror(errno));
+  if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() == parent) work_off(work, worker);
+    _exit(0);
   }
+  work->workers[worker] = child;
   return SL_OK;
 }
 
@@ -111,29 +110,41 @@ static void show_progress(const struct work *work) {
   fflush(stderr);
 }
 
-static enum sl_status worker_died(const struct work *work, int state) {
-  size_t i = 0;
-  while (i < work->table->count && atomic_load(&work->board->results[i].state) != 1) i++;
-  return sl_fail(SL_ERR_INTERNAL, "%s: a process was ended by signal %d, at row \"%s\" or one begun after it",
-                 work->table->csv.name, WIFSIGNALED(state) ? WTERMSIG(state) : 0,
-                 i < work->table->count ? work->table->rows[i].id : "");
+/* The row that a worker was at when something ended it is not predicted; another worker goes on behind it. */
+static enum sl_status replace_worker(struct work *work, int worker, int state) {
+  for (size_t i = 0; i < work->table->count; i++) {
+    struct result *result = &work->board->results[i];
+    if (atomic_load(&result->state) != 1 || result->worker != worker) continue;
+    snprintf(result->error, sizeof result->error, "the process that predicted it was ended by signal %d",
+             WIFSIGNALED(state) ? WTERMSIG(state) : 0);
+    atomic_store(&result->state, 2);
+    atomic_fetch_add(&work->board->done, 1);
+  }
+  return start_worker(work, worker);
 }
 
-/* Until every worker has ended, or one in a way that it should not. */
+/* One worker that has ended, if any has: *left counts those that have no more rows. */
+static enum sl_status reap(struct work *work, int *left, bool *any) {
+  int state;
+  const pid_t child = waitpid(-1, &state, WNOHANG);
+  *any = child > 0;
+  if (child < 0 && errno != EINTR) return sl_fail(SL_ERR_IO, "waiting for a process: %s", strerror(errno));
+  for (int i = 0; child > 0 && i < work->jobs; i++) {
+    if (work->workers[i] != child) continue;
+    work->workers[i] = 0;
+    if (!WIFEXITED(state) || WEXITSTATUS(state) != 0) return replace_worker(work, i, state);
+    --*left;
+  }
+  return SL_OK;
+}
+
 static enum sl_status wait_for_workers(struct work *work, bool terminal) {
   static const struct timespec pause = {.tv_nsec = 10000000};
   double shown = 0;
   for (int left = work->jobs; left > 0;) {
-    int state;
-    const pid_t child = waitpid(-1, &state, WNOHANG);
-    if (child < 0 && errno != EINTR) return sl_fail(SL_ERR_IO, "waiting for a process: %s", strerror(errno));
-    for (int i = 0; child > 0 && i < work->jobs; i++) {
-      if (work->workers[i] != child) continue;
-      work->workers[i] = 0;
-      left--;
-      if (!WIFEXITED(state) || WEXITSTATUS(state) != 0) return worker_died(work, state);
-    }
-    if (child > 0) continue;
+    bool any;
+    SL_TRY(reap(work, &left, &any));
+    if (any) continue;
     if (terminal && now_s() - shown > 0.2) {
       show_progress(work);
       shown = now_s();
@@ -162,7 +173,7 @@ static enum sl_status predict_all(struct work *work, bool terminal) {
   SL_TRY(sl_calloc(&work->workers, (size_t)work->jobs, sizeof *work->workers));
   fflush(NULL); /* what is buffered shall not be written by each child */
   work->began_s = now_s();
-  SL_GO(start_workers(work));
+  for (int i = 0; i < work->jobs; i++) SL_GO(start_worker(work, i));
   SL_GO(wait_for_workers(work, terminal));
 done:
   if (terminal) fprintf(stderr, "\r\033[K");

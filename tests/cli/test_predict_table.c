@@ -158,6 +158,46 @@ static void unknown_clusters_are_named_once(void **state) {
   remove_file("t.csv");
 }
 
+/* The first child of a process; 0 where it has none. */
+static pid_t child_of(pid_t parent) {
+  char path[64];
+  int child = 0;
+  snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)parent, (int)parent);
+  FILE *file = fopen(path, "r");
+  if (file == NULL || fscanf(file, "%d", &child) != 1) child = 0;
+  if (file != NULL) fclose(file);
+  return child;
+}
+
+/* A row that takes its process along is not predicted; the others are. */
+static void a_row_falls_alone(void **state) {
+  (void)state;
+  int status;
+  text[0] = '\0';
+  put_names(text, NULL);
+  put_cells(text, (const char *const[]){"id", "long", "n_gpus", "512", "n_layers", "128", "pp", "128", "grad_accum",
+                                        "4096", "global_batch_seqs", "", NULL});
+  put_cells(text, (const char *const[]){"id", "short", NULL});
+  write_table("two.csv", text);
+  const pid_t command = fork();
+  if (command == 0) {
+    if (chdir(scratch) != 0) _exit(9);
+    execl(SL_BINARY_DIR "/bin/shardlab", "shardlab", "predict", "--table", "two.csv", "--out", "two.out", "--jobs", "1",
+          "--quiet", NULL);
+    _exit(9);
+  }
+  nanosleep(&(struct timespec){.tv_nsec = 400000000}, NULL);
+  const pid_t worker = child_of(command);
+  assert_true(worker > 0);
+  assert_int_equal(kill(worker, SIGABRT), 0);
+  assert_int_equal(waitpid(command, &status, 0), command);
+  assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  slurp("two.out", first, sizeof first);
+  assert_non_null(strstr(first, "\nlong,,,,,,,,,,,,the process that predicted it was ended by signal 6\n"));
+  assert_non_null(strstr(first, "\nshort,0."));
+  remove_file("two.csv");
+}
+
 /* Who ends the command ends its processes, and finds no file, not even a temporary one. */
 static void children_end_with_their_parent(void **state) {
   (void)state;
@@ -186,11 +226,9 @@ static void children_end_with_their_parent(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_row_for_each_row),
-      cmocka_unit_test(a_row_is_a_prediction),
-      cmocka_unit_test(broken_tables_leave_nothing),
-      cmocka_unit_test(unknown_clusters_are_named_once),
-      cmocka_unit_test(children_end_with_their_parent),
+      cmocka_unit_test(a_row_for_each_row),          cmocka_unit_test(a_row_is_a_prediction),
+      cmocka_unit_test(broken_tables_leave_nothing), cmocka_unit_test(unknown_clusters_are_named_once),
+      cmocka_unit_test(a_row_falls_alone),           cmocka_unit_test(children_end_with_their_parent),
   };
   return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }

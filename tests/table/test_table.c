@@ -36,7 +36,7 @@ static void drop(void *context, const char *message) {
 
 /* What the row becomes; the caller frees both. */
 static struct sl_table_inputs inputs_of(const char *const *changes) {
-  struct sl_table_inputs in;
+  struct sl_table_inputs in = {0};
   sl_warn_set_sink(drop, NULL);
   if (read_row(changes) != SL_OK || sl_table_inputs(&in, &table.rows[0], NULL) != SL_OK)
     fail_msg("%s", sl_error_message());
