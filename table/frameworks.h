@@ -12,10 +12,11 @@ struct sl_table_framework {
   bool stage_in_config;   /* zero_optimization.stage says the stage, as DeepSpeed's presets want it */
   int vocab_multiple;     /* rows of the vocabulary on a tp rank are a multiple of it */
   double gpt_dropout;
-  const char *recompute; /* what "unknown" is */
-  const char *stages;    /* shardlab.stages */
-  const char *grad_type; /* of gradients while they are reduced, where there is no choice; else NULL */
-  const char *grad_sum;  /* of accumulated gradients; NULL: the preset's */
+  const char *recompute;       /* what "unknown" is */
+  const char *stages;          /* shardlab.stages */
+  const char *fused, *unfused; /* shardlab.kernels, with fused norms and softmax or without */
+  const char *grad_type;       /* of gradients while they are reduced, where there is no choice; else NULL */
+  const char *grad_sum;        /* of accumulated gradients; NULL: the preset's */
 };
 
 /* Errors: SL_ERR_INPUT for an unknown framework. */

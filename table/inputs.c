@@ -2,6 +2,7 @@
  * and read by the same code as files, so that a row is refused in the same words. */
 #include "table/inputs.h"
 
+#include "core/base/checked.h"
 #include "table/frameworks.h"
 
 #include <math.h>
@@ -85,10 +86,8 @@ static enum sl_status complete(struct sl_table_row *r) {
   if (r->grad_accum == SL_TABLE_UNKNOWN && r->global_batch_seqs != SL_TABLE_UNKNOWN)
     r->grad_accum = r->global_batch_seqs / (r->micro_batch * r->dp);
   SL_TRY(want("grad_accum", r->grad_accum));
-  int64_t batch;
-  const bool agree = !__builtin_mul_overflow(r->micro_batch * r->dp, r->grad_accum, &batch) &&
-                     (r->global_batch_seqs == SL_TABLE_UNKNOWN || batch == r->global_batch_seqs);
-  if (agree) return SL_OK;
+  const int64_t batch = sl_product(sl_product(r->micro_batch, r->dp), r->grad_accum);
+  if (batch != SL_HUGE && (r->global_batch_seqs == SL_TABLE_UNKNOWN || batch == r->global_batch_seqs)) return SL_OK;
   return sl_fail(SL_ERR_INPUT, "global_batch_seqs: is %lld; expected micro_batch %lld x grad_accum %lld x dp %lld",
                  (long long)r->global_batch_seqs, (long long)r->micro_batch, (long long)r->grad_accum,
                  (long long)r->dp);
@@ -135,15 +134,26 @@ static json_t *stages_of(const struct sl_table_row *r, const struct sl_table_fra
   return list;
 }
 
+/* As shardlab.attention has it: FlashAttention 2 is its plain "flash". */
+static const char *attention_of(const struct sl_table_row *r) {
+  if (strncmp(r->attention, "materialised", strlen("materialised")) == 0) return "materialised";
+  return strcmp(r->attention, "flash2") == 0 ? "flash" : r->attention;
+}
+
+/* Whose kernels run: the framework's, with fused norms and a fused softmax where the row has them. */
+static const char *kernels_of(const struct sl_table_row *r, const struct sl_table_framework *f) {
+  const bool softmax = strcmp(r->attention, "materialised") != 0;
+  return r->fused_norm == 1 || (strcmp(r->arch, "gpt") == 0 && softmax) ? f->fused : f->unfused;
+}
+
 static json_t *section_of(const struct sl_table_row *r, const struct sl_table_framework *f) {
-  const bool flash = strncmp(r->attention, "materialised", strlen("materialised")) != 0;
   const bool unknown = strcmp(r->recompute, "unknown") == 0;
-  json_t *section =
-      json_pack("{s:s, s:I, s:I, s:I, s:s, s:o, s:s, s:s, s:i}", "preset", f->presets[r->zero_stage], "tp",
-                (json_int_t)r->tp, "pp", (json_int_t)r->pp, "virtual_stages", (json_int_t)r->virtual_stages, "schedule",
-                r->virtual_stages > 1 ? "interleaved" : "1f1b", "stages", stages_of(r, f), "recompute",
-                unknown ? f->recompute : r->recompute, "attention", flash ? "flash" : "materialised",
-                "make_vocab_size_divisible_by", f->vocab_multiple);
+  json_t *section = json_pack("{s:s, s:I, s:I, s:I, s:s, s:o, s:s, s:s, s:i}", "preset", f->presets[r->zero_stage],
+                              "tp", (json_int_t)r->tp, "pp", (json_int_t)r->pp, "virtual_stages",
+                              (json_int_t)r->virtual_stages, "schedule", r->virtual_stages > 1 ? "interleaved" : "1f1b",
+                              "stages", stages_of(r, f), "recompute", unknown ? f->recompute : r->recompute,
+                              "attention", attention_of(r), "make_vocab_size_divisible_by", f->vocab_multiple);
+  json_object_set_new(section, "kernels", json_string(kernels_of(r, f)));
   json_object_set_new(section, "seq_len", json_integer(r->seq_len));
   if (r->tp > 1) json_object_set_new(section, "sequence_parallel", json_boolean(r->sequence_parallel == 1));
   if (f->gpt_dropout > 0) json_object_set_new(section, "store_dropout_masks", json_true());

@@ -23,11 +23,11 @@ enum { COLUMNS = sizeof columns / sizeof *columns };
 static enum sl_status find_column(const struct sl_csv *csv, const struct column *column, size_t *at) {
   *at = sl_csv_column(csv, column->name);
   if (*at == csv->columns)
-    return sl_fail(SL_ERR_TABLE, "%s:1:1: column %s is missing; expected it in the first line: %s", csv->name,
+    return sl_fail(SL_ERR_INPUT, "%s:1:1: column %s is missing; expected it in the first line: %s", csv->name,
                    column->name, column->what);
   for (size_t i = *at + 1; i < csv->columns; i++)
     if (strcmp(csv->cells[i].text, column->name) == 0)
-      return sl_fail(SL_ERR_TABLE, "%s:%d:%d: column %s is there twice; expected it once", csv->name,
+      return sl_fail(SL_ERR_INPUT, "%s:%d:%d: column %s is there twice; expected it once", csv->name,
                      csv->cells[i].line, csv->cells[i].column, column->name);
   return SL_OK;
 }
@@ -46,7 +46,7 @@ static enum sl_status read_number(const struct sl_csv *csv, const struct column 
   *out = SL_TABLE_UNKNOWN;
   if (cell->text[0] == '\0') return SL_OK;
   if (whole(cell->text, out) && *out >= column->least && *out <= column->most) return SL_OK;
-  return sl_fail(SL_ERR_TABLE, "%s:%d:%d: %s: is \"%.40s\"; expected a whole number from %lld to %lld, or nothing",
+  return sl_fail(SL_ERR_INPUT, "%s:%d:%d: %s: is \"%.40s\"; expected a whole number from %lld to %lld, or nothing",
                  csv->name, cell->line, cell->column, column->name, cell->text, (long long)column->least,
                  (long long)column->most);
 }
@@ -83,11 +83,11 @@ static enum sl_status check_ids(const struct sl_table *table) {
   for (size_t r = 0; r < table->count; r++) cells[r] = sl_csv_at(csv, r, at);
   qsort(cells, table->count, sizeof *cells, by_id);
   if (table->count > 0 && cells[0]->text[0] == '\0')
-    SL_GO(sl_fail(SL_ERR_TABLE, "%s:%d:%d: id: is empty; expected a name for each row", csv->name, cells[0]->line,
+    SL_GO(sl_fail(SL_ERR_INPUT, "%s:%d:%d: id: is empty; expected a name for each row", csv->name, cells[0]->line,
                   cells[0]->column));
   for (size_t r = 1; r < table->count; r++) {
     if (strcmp(cells[r]->text, cells[r - 1]->text) != 0) continue;
-    SL_GO(sl_fail(SL_ERR_TABLE, "%s:%d:%d: id: is \"%.100s\", as in line %d; expected a name of its own", csv->name,
+    SL_GO(sl_fail(SL_ERR_INPUT, "%s:%d:%d: id: is \"%.100s\", as in line %d; expected a name of its own", csv->name,
                   cells[r]->line, cells[r]->column, cells[r]->text, cells[r - 1]->line));
   }
 done:
@@ -97,7 +97,6 @@ done:
 
 /* Takes table->csv over as it was read. */
 static enum sl_status finish(struct sl_table *table, enum sl_status status) {
-  if (status == SL_ERR_INPUT) status = SL_ERR_TABLE;
   SL_GO_FAIL(status);
   table->count = table->csv.rows;
   SL_GO_FAIL(sl_calloc(&table->rows, table->count, sizeof *table->rows));

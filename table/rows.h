@@ -58,7 +58,7 @@ struct sl_table {
   size_t count;
 };
 
-/* Read the table of a file, or of text called `name`. Errors: SL_ERR_TABLE for a table that cannot be read as one: no file, a
+/* Read the table of a file, or of text called `name`. Errors: SL_ERR_INPUT for a table that cannot be read as one: no file, a
  * column that is missing or there twice, a number that is none or out of range, an id that is empty or there twice; with
  * file:line:column, the column's name and what was expected. On failure nothing is held. */
 enum sl_status sl_table_load(struct sl_table *table, const char *path);

@@ -17,7 +17,6 @@ enum sl_status {
   SL_ERR_ABSENT,  /* a module or library that the request needs is not on this machine */
   SL_ERR_PEER,    /* another rank died or disagrees */
   SL_ERR_DEVICE,  /* a GPU failed in an op that cannot be named: exit status 3; once more with all ops marked can */
-  SL_ERR_TABLE,   /* a table of many rows that cannot be read as one: exit status 1 */
   SL_ERR_CHECK,   /* the dry run refused a program, or a comparison is out of tolerance */
   SL_ERR_INTERNAL /* a broken invariant of ours */
 };

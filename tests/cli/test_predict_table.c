@@ -97,7 +97,7 @@ static void a_row_is_a_prediction(void **state) {
   assert_int_equal(sscanf(strstr(first, "\nx,") + 3, "%lf,%lf,1,,,%lf", &step, &memory, &compute), 3);
   assert_int_equal(shardlab(scratch,
                             "predict --model model.json --preset fsdp --cluster selene-a100 --world 16 --attention "
-                            "flash --micro-batch 3 --grad-accum 5 --make-vocab-size-divisible-by 1 --json r.json"),
+                            "flash --kernels llm-foundry --micro-batch 3 --grad-accum 5 --make-vocab-size-divisible-by 1 --json r.json"),
                    0);
   slurp("r.json", record, sizeof record);
   const double whole = strtod(strstr(record, "\"step_time_s\": ") + 15, NULL);
@@ -117,8 +117,8 @@ static void broken_tables_leave_nothing(void **state) {
     const char *arguments, *message;
     int status;
   } cases[] = {
-      {"--table no.csv --out x.csv", "shardlab: error: no.csv: cannot be read", 1},
-      {"--table six.csv --out x.csv", "shardlab: error: six.csv:2:", 1},
+      {"--table no.csv --out x.csv", "shardlab: error: no.csv: cannot be read", 2},
+      {"--table six.csv --out x.csv", "shardlab: error: six.csv:2:", 2},
       {"--table six.csv", "shardlab: error: --out: is missing", 2},
       {"--table six.csv --out x.csv --model gpt2", "shardlab: error: --model: is not for --table", 2},
       {"--table six.csv --out ./six.csv", "shardlab: error: --out: ./six.csv: is the table itself", 2},

@@ -254,7 +254,7 @@ static void rows_that_cannot_be(void **state) {
 
 static void broken(const char *whole, const char *message) {
   sl_error_clear();
-  assert_int_equal(sl_table_parse(&table, "t.csv", whole, strlen(whole)), SL_ERR_TABLE);
+  assert_int_equal(sl_table_parse(&table, "t.csv", whole, strlen(whole)), SL_ERR_INPUT);
   assert_string_equal(sl_error_message(), message);
   assert_null(table.rows);
 }
@@ -269,14 +269,14 @@ static void broken_tables_say_where(void **state) {
   text[0] = '\0';
   put_names(text, "pp");
   broken(text, "t.csv:1:1: column pp is missing; expected it in the first line: pipeline ranks");
-  assert_int_equal(read_row(CHANGES("tp", "two")), SL_ERR_TABLE);
+  assert_int_equal(read_row(CHANGES("tp", "two")), SL_ERR_INPUT);
   assert_non_null(strstr(sl_error_message(), ": tp: is \"two\"; expected a whole number from 1 to 65536, or nothing"));
   assert_memory_equal(sl_error_message(), "t.csv:2:", 8);
-  assert_int_equal(read_row(CHANGES("seq_len", "1.5")), SL_ERR_TABLE);
-  assert_int_equal(read_row(CHANGES("seq_len", "0")), SL_ERR_TABLE);
-  assert_int_equal(read_row(CHANGES("seq_len", "nan")), SL_ERR_TABLE);
-  assert_int_equal(read_row(CHANGES("seq_len", "1e300")), SL_ERR_TABLE);
-  assert_int_equal(read_row(CHANGES("id", "")), SL_ERR_TABLE);
+  assert_int_equal(read_row(CHANGES("seq_len", "1.5")), SL_ERR_INPUT);
+  assert_int_equal(read_row(CHANGES("seq_len", "0")), SL_ERR_INPUT);
+  assert_int_equal(read_row(CHANGES("seq_len", "nan")), SL_ERR_INPUT);
+  assert_int_equal(read_row(CHANGES("seq_len", "1e300")), SL_ERR_INPUT);
+  assert_int_equal(read_row(CHANGES("id", "")), SL_ERR_INPUT);
   assert_string_equal(sl_error_message(), "t.csv:2:1: id: is empty; expected a name for each row");
   text[0] = '\0';
   put_names(text, NULL);
