@@ -71,18 +71,20 @@ static void expected(const struct sl_kernel_set *set, bool flash, int64_t *bytes
       {SL_OP_RMSNORM_FWD, R * C, 2 * LAYERS + 1},
       {SL_OP_RMSNORM_BWD, R * C, 2 * LAYERS + 1},
       {SL_OP_ROPE, R * (HEADS + KV) * HEAD / 2, 4 * LAYERS}, /* q and k, there and back; the mean of both */
-      {flash ? SL_OP_FLASH_FWD : SL_OP_ATTENTION_FWD, flash ? R * (HEADS + 2 * KV) * HEAD : B * HEADS * T * T, LAYERS},
-      {flash ? SL_OP_FLASH_BWD : SL_OP_ATTENTION_BWD, flash ? R * (HEADS + 2 * KV) * HEAD : B * HEADS * T * T, LAYERS},
+      {flash ? SL_OP_FLASH_FWD : SL_OP_ATTENTION_FWD, B * HEADS * T * T, LAYERS},
+      {flash ? SL_OP_FLASH_BWD : SL_OP_ATTENTION_BWD, B * HEADS * T * T, LAYERS},
       {SL_OP_SWIGLU_FWD, R * INNER, LAYERS},
       {SL_OP_SWIGLU_BWD, R * INNER, LAYERS},
       {SL_OP_CLASSIFIER, R * V, 1},
   };
   *bytes = *launches = 0;
   for (size_t i = 0; i < sizeof counted / sizeof *counted; i++) {
-    const struct sl_kernel_row *row = sl_kernel_row(set, counted[i].kind);
-    if (row == NULL) continue;
-    *bytes += row->bytes * counted[i].elements * counted[i].ops;
-    *launches += row->launches * counted[i].ops;
+    const struct sl_kernel_row *row = NULL;
+    while ((row = sl_kernel_row(set, counted[i].kind, row)) != NULL) {
+      const int64_t elements = row->element == SL_ELEMENT_OF_QKV ? R * (HEADS + 2 * KV) * HEAD : counted[i].elements;
+      *bytes += row->bytes * elements * counted[i].ops;
+      *launches += row->launches * counted[i].ops;
+    }
   }
 }
 
