@@ -18,7 +18,7 @@ struct rank_state {
   uint32_t *issue_of[SL_LANE_COUNT]; /* issue index of each op of a lane */
   uint32_t done[SL_LANE_COUNT];
   uint32_t told[SL_LANE_COUNT]; /* ops of each lane of which the other side knows that they have been reached */
-  uint32_t next_comm, *comms; /* issue indices of communication ops, in program order */
+  uint32_t next_comm, *comms;   /* issue indices of communication ops, in program order */
   uint32_t comm_count;
 };
 
@@ -265,7 +265,8 @@ enum sl_status sl_check(const struct sl_job *job) {
     const struct sl_class *c = &job->classes[i];
     /* the first and the last rank of a class: their slices stand furthest apart */
     SL_TRY(sl_check_memory(job, c->first_rank));
-    if (c->rank_count > 1) SL_TRY(sl_check_memory(job, c->first_rank + c->rank_count - 1));
+    const int last = c->first_rank + c->rank_count - 1;
+    if (!sl_check_same_memory(job, c->first_rank, last)) SL_TRY(sl_check_memory(job, last));
   }
   for (int kind = 0; kind < SL_PROGRAM_COUNT; kind++) SL_TRY(sl_check_meeting(job, (enum sl_program_kind)kind));
   return sl_check_operands(job);
