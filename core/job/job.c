@@ -15,7 +15,7 @@ static enum sl_status build_class(struct sl_class *c, const struct sl_plan *plan
   struct sl_lowering drafted;
   SL_GO(sl_job_draft(&drafted, plan, options, member, c));
   SL_GO(sl_job_lower(&drafted));
-  SL_GO(sl_place_class(plan, drafted.scopes, c));
+  SL_GO(sl_place_class(plan, drafted.scopes, options->memory_curve, c));
 fail:
   sl_job_draft_free(&drafted);
   return status;

@@ -14,7 +14,7 @@
 struct item {
   uint32_t slot;
   int64_t bytes;            /* aligned */
-  size_t first_life, lives; /* in planner.lives, sorted by program and first use */
+  size_t first_life, lives; /* in planner.order, by program and first use */
   int64_t offset;
   bool compute_only; /* no op of another lane uses it */
   bool at_peak;      /* live when most is */
@@ -36,8 +36,9 @@ struct span {
 struct planner {
   struct sl_class *c;
   enum sl_space space;
-  struct sl_life *lives; /* sorted by slot, program, first use */
-  struct span *spans;    /* of each life */
+  const struct sl_lives *all; /* by program and first use */
+  uint32_t *order;            /* lives in this space: by slot, program and first use */
+  struct span *spans;         /* of each in that order */
   size_t life_count;
   struct item *items;
   size_t item_count;
@@ -46,18 +47,13 @@ struct planner {
   struct run *runs;   /* taken by placed items that are live then: sorted, apart from each other */
   size_t run_count, run_capacity;
   int64_t largest;                    /* bytes of an item */
-  const struct sl_buffer **buffer_of; /* per slot */
+  const struct sl_buffer **buffer_of; /* per slot; NULL: of another space */
+  bool curve;                         /* is to be kept */
+  size_t curve_capacity;
 };
 
 static int64_t aligned(int64_t bytes) {
   return (bytes + SL_ALIGN - 1) / SL_ALIGN * SL_ALIGN;
-}
-
-static int by_slot(const void *a, const void *b) {
-  const struct sl_life *x = a, *y = b;
-  if (x->slot != y->slot) return x->slot < y->slot ? -1 : 1;
-  if (x->program != y->program) return x->program < y->program ? -1 : 1;
-  return x->first < y->first ? -1 : x->first > y->first;
 }
 
 static int by_size(const void *a, const void *b) {
@@ -71,12 +67,16 @@ static int by_slot_number(const void *a, const void *b) {
   return x->slot < y->slot ? -1 : 1;
 }
 
+static const struct sl_life *life_of(const struct planner *p, const struct span *span) {
+  return &p->all->items[p->order[span - p->spans]];
+}
+
 /* Is life `a` over, for certain, before `b` starts? */
 static bool over_before(const struct planner *p, const struct span *a, const struct span *b) {
   if (a->done_compute > b->known_compute) return false;
   for (uint32_t lanes = a->others; lanes != 0; lanes &= lanes - 1) {
     const int lane = __builtin_ctz(lanes);
-    if (p->lives[a - p->spans].done[lane] > p->lives[b - p->spans].known[lane]) return false;
+    if (life_of(p, a)->done[lane] > life_of(p, b)->known[lane]) return false;
   }
   return true;
 }
@@ -233,17 +233,11 @@ fail:
 
 /* ---- what is live when ---- */
 
-struct event {
-  uint32_t issue;
-  bool starts;
-  uint32_t slot;
+/* The lives of a program in the order of their ends, as lists: that of the lives whose last use is issue i begins with
+ * last[i] - 1 and goes on with next[life] - 1. */
+struct ends {
+  uint32_t *last, *next;
 };
-
-static int by_time(const void *a, const void *b) {
-  const struct event *x = a, *y = b;
-  if (x->issue != y->issue) return x->issue < y->issue ? -1 : 1;
-  return x->starts != y->starts ? (x->starts ? 1 : -1) : 0; /* an end is stamped one issue later, so it goes first */
-}
 
 static int64_t total(const int64_t live[SL_CATEGORY_COUNT]) {
   int64_t sum = 0;
@@ -276,50 +270,82 @@ static void sample(struct sl_memory_report *r, enum sl_phase phase, const int64_
   memcpy(r->at_peak, live, sizeof r->at_peak);
 }
 
+static void change(const struct planner *p, int64_t live[SL_CATEGORY_COUNT], const struct sl_life *life, int sign) {
+  const struct sl_buffer *b = p->buffer_of[life->slot];
+  live[b->category] += sign * aligned(b->bytes);
+}
+
+/* One sample of the curve, where somebody wants it. */
+static enum sl_status add_sample(struct planner *p, struct sl_memory_report *r, uint32_t issue, const int64_t *live) {
+  if (!p->curve) return SL_OK;
+  SL_TRY(sl_grow(&r->curve, &p->curve_capacity, r->curve_count + 1, sizeof *r->curve));
+  struct sl_memory_sample *s = &r->curve[r->curve_count++];
+  *s = (struct sl_memory_sample){.program = SL_PROGRAM_STEP, .issue = issue};
+  memcpy(s->live, live, sizeof s->live);
+  return SL_OK;
+}
+
+/* Walk over lives *at, of `program`, and those that follow. Only what changes is looked at: a live set or a phase that is
+ * as before has been sampled. */
 static enum sl_status walk(struct planner *p, struct sl_memory_report *r, const struct sl_program *program,
-                           const int64_t base[SL_CATEGORY_COUNT], struct event *events) {
+                           const int64_t base[SL_CATEGORY_COUNT], const struct ends *ends, size_t *at) {
   int64_t live[SL_CATEGORY_COUNT];
-  size_t n = 0, capacity = r->curve_count;
+  enum sl_phase phase = SL_PHASE_COUNT;
   memcpy(live, base, sizeof live);
-  for (size_t i = 0; i < p->life_count; i++) {
-    const struct sl_life *x = &p->lives[i];
-    if (x->program != program->kind) continue;
-    events[n++] = (struct event){x->first, true, x->slot};
-    events[n++] = (struct event){x->last + 1, false, x->slot};
-  }
-  qsort(events, n, sizeof *events, by_time);
-  for (uint32_t issue = 0, i = 0; issue < program->issue_count; issue++) {
-    const uint32_t from = i;
-    for (; i < n && events[i].issue <= issue; i++) {
-      const struct sl_buffer *b = p->buffer_of[events[i].slot];
-      live[b->category] += (events[i].starts ? 1 : -1) * aligned(b->bytes);
+  for (uint32_t issue = 0; issue < program->issue_count; issue++) {
+    const bool over = issue > 0 && ends->last[issue - 1] > 0;
+    bool changes = issue == 0 || over;
+    for (uint32_t i = over ? ends->last[issue - 1] : 0; i > 0; i = ends->next[i - 1])
+      change(p, live, &p->all->items[i - 1], -1);
+    for (; *at < p->all->count && p->all->items[*at].program == program->kind; ++*at) {
+      const struct sl_life *x = &p->all->items[*at];
+      if (p->buffer_of[x->slot] == NULL) continue;
+      if (x->first > issue) break;
+      change(p, live, x, 1);
+      changes = true;
     }
+    if (!changes && phase_of(program, issue) == phase) continue;
+    phase = phase_of(program, issue);
     if (total(live) > r->live_peak_bytes) p->peak = first_issue(p->c, program->kind) + issue;
-    sample(r, phase_of(program, issue), live);
-    if (program->kind != SL_PROGRAM_STEP || (i == from && issue > 0)) continue;
-    SL_TRY(sl_grow(&r->curve, &capacity, r->curve_count + 1, sizeof *r->curve));
-    struct sl_memory_sample *s = &r->curve[r->curve_count++];
-    *s = (struct sl_memory_sample){.program = program->kind, .issue = issue};
-    memcpy(s->live, live, sizeof live);
+    sample(r, phase, live);
+    if (changes && program->kind == SL_PROGRAM_STEP) SL_TRY(add_sample(p, r, issue, live));
   }
   return SL_OK;
+}
+
+static void list_ends(const struct planner *p, enum sl_program_kind kind, struct ends *ends) {
+  memset(ends->last, 0, p->c->programs[kind].issue_count * sizeof *ends->last);
+  for (size_t i = 0; i < p->all->count; i++) {
+    const struct sl_life *x = &p->all->items[i];
+    if (x->program != kind || p->buffer_of[x->slot] == NULL) continue;
+    ends->next[i] = ends->last[x->last];
+    ends->last[x->last] = (uint32_t)i + 1;
+  }
 }
 
 static enum sl_status report(struct planner *p) {
   struct sl_memory_report *r = &p->c->memory[p->space];
   int64_t base[SL_CATEGORY_COUNT] = {0};
-  struct event *events;
+  struct ends ends = {0};
   enum sl_status status = SL_OK;
+  size_t at = 0, longest = 0;
   for (size_t i = 0; i < p->c->buffer_count; i++) {
     const struct sl_buffer *b = &p->c->buffers[i];
     if (!b->persistent || b->space != p->space) continue;
     base[b->category] += b->slots * aligned(b->bytes);
     r->state_bytes[b->category] += b->slots * b->bytes;
   }
-  SL_TRY(sl_calloc(&events, 2 * p->life_count, sizeof *events));
-  for (int k = 0; k < SL_PROGRAM_COUNT; k++) SL_GO(walk(p, r, &p->c->programs[k], base, events));
+  for (int k = 0; k < SL_PROGRAM_COUNT; k++)
+    if (p->c->programs[k].issue_count > longest) longest = p->c->programs[k].issue_count;
+  SL_GO(sl_calloc(&ends.last, longest, sizeof *ends.last));
+  SL_GO(sl_calloc(&ends.next, p->all->count, sizeof *ends.next));
+  for (int k = 0; k < SL_PROGRAM_COUNT; k++) {
+    list_ends(p, (enum sl_program_kind)k, &ends);
+    SL_GO(walk(p, r, &p->c->programs[k], base, &ends, &at));
+  }
 fail:
-  free(events);
+  free(ends.last);
+  free(ends.next);
   return status;
 }
 
@@ -327,23 +353,16 @@ fail:
 
 static struct span span_of(const struct sl_life *life, uint32_t base) {
   _Static_assert(SL_LANE_COUNT <= 32, "a bit for every lane");
-  struct span s = {.first = base + life->first,
-                   .last = base + life->last,
-                   .done_compute = life->done[SL_LANE_COMPUTE],
-                   .known_compute = life->known[SL_LANE_COMPUTE],
-                   .program = life->program};
-  for (int lane = 0; lane < SL_LANE_COUNT; lane++) {
-    if (lane != SL_LANE_COMPUTE && life->done[lane] > 0) s.others |= UINT32_C(1) << lane;
-  }
-  return s;
+  return (struct span){.first = base + life->first,
+                       .last = base + life->last,
+                       .done_compute = life->done[SL_LANE_COMPUTE],
+                       .known_compute = life->known[SL_LANE_COMPUTE],
+                       .others = life->lanes & ~(UINT32_C(1) << SL_LANE_COMPUTE),
+                       .program = life->program};
 }
 
-static enum sl_status gather_items(struct planner *p, const struct sl_lives *lives) {
+static void place_persistent(struct planner *p) {
   struct sl_class *c = p->c;
-  SL_TRY(sl_calloc(&p->lives, lives->count, sizeof *p->lives));
-  SL_TRY(sl_calloc(&p->spans, lives->count, sizeof *p->spans));
-  SL_TRY(sl_calloc(&p->items, c->slot_count, sizeof *p->items));
-  SL_TRY(sl_calloc(&p->buffer_of, c->slot_count, sizeof *p->buffer_of));
   for (size_t i = 0; i < c->buffer_count; i++) {
     const struct sl_buffer *b = &c->buffers[i];
     for (int s = 0; s < b->slots && b->space == p->space; s++) {
@@ -353,15 +372,35 @@ static enum sl_status gather_items(struct planner *p, const struct sl_lives *liv
       p->persistent += aligned(b->bytes);
     }
   }
-  for (size_t i = 0; i < lives->count; i++) {
-    if (p->buffer_of[lives->items[i].slot] != NULL) p->lives[p->life_count++] = lives->items[i];
-  }
-  qsort(p->lives, p->life_count, sizeof *p->lives, by_slot);
+}
+
+/* Lives in this space by slot: a slot's keep their order, which is that of program and first use. */
+static enum sl_status order_lives(struct planner *p) {
+  uint32_t *next; /* by slot: where its next life goes */
+  SL_TRY(sl_calloc(&next, p->c->slot_count + 1, sizeof *next));
+  for (size_t i = 0; i < p->all->count; i++)
+    if (p->buffer_of[p->all->items[i].slot] != NULL) next[p->all->items[i].slot + 1]++;
+  for (size_t i = 0; i < p->c->slot_count; i++) next[i + 1] += next[i];
+  p->life_count = next[p->c->slot_count];
+  for (size_t i = 0; i < p->all->count; i++)
+    if (p->buffer_of[p->all->items[i].slot] != NULL) p->order[next[p->all->items[i].slot]++] = (uint32_t)i;
+  free(next);
+  return SL_OK;
+}
+
+static enum sl_status gather_items(struct planner *p) {
+  struct sl_class *c = p->c;
+  SL_TRY(sl_calloc(&p->order, p->all->count, sizeof *p->order));
+  SL_TRY(sl_calloc(&p->spans, p->all->count, sizeof *p->spans));
+  SL_TRY(sl_calloc(&p->items, c->slot_count, sizeof *p->items));
+  SL_TRY(sl_calloc(&p->buffer_of, c->slot_count, sizeof *p->buffer_of));
+  place_persistent(p);
+  SL_TRY(order_lives(p));
   for (size_t i = 0; i < p->life_count; i++) {
-    const struct sl_life *life = &p->lives[i];
+    const struct sl_life *life = life_of(p, &p->spans[i]);
     p->spans[i] = span_of(life, first_issue(c, life->program));
     const uint32_t slot = life->slot;
-    if (i == 0 || p->lives[i - 1].slot != slot) {
+    if (p->item_count == 0 || p->items[p->item_count - 1].slot != slot) {
       p->items[p->item_count++] = (struct item){
           .slot = slot, .bytes = aligned(p->buffer_of[slot]->bytes), .first_life = i, .compute_only = true};
     }
@@ -382,18 +421,18 @@ static void mark_items(struct planner *p) {
   }
 }
 
-static enum sl_status place_space(struct sl_class *c, enum sl_space space, const struct sl_lives *lives) {
+static enum sl_status place_space(struct sl_class *c, enum sl_space space, const struct sl_lives *lives, bool curve) {
   enum sl_status status;
   struct sl_memory_report *r = &c->memory[space];
-  struct planner p = {.c = c, .space = space};
-  SL_GO(gather_items(&p, lives));
+  struct planner p = {.c = c, .space = space, .all = lives, .curve = curve};
+  SL_GO(gather_items(&p));
   SL_GO(report(&p));
   mark_items(&p);
   SL_GO(place_best(&p, r->live_peak_bytes));
   r->peak_bytes = c->arena_bytes[space];
   r->fragmentation = r->peak_bytes - r->live_peak_bytes;
 fail:
-  free(p.lives);
+  free(p.order);
   free(p.spans);
   free(p.items);
   free(p.buffer_of);
@@ -401,9 +440,9 @@ fail:
   return status;
 }
 
-enum sl_status sl_arena_place(struct sl_class *c, const struct sl_lives *lives) {
+enum sl_status sl_arena_place(struct sl_class *c, const struct sl_lives *lives, bool curve) {
   SL_TRY(sl_calloc(&c->slot_offsets, c->slot_count, sizeof *c->slot_offsets));
   SL_TRY(sl_calloc(&c->memory, SL_SPACE_COUNT, sizeof *c->memory));
-  for (int space = 0; space < SL_SPACE_COUNT; space++) SL_TRY(place_space(c, (enum sl_space)space, lives));
+  for (int space = 0; space < SL_SPACE_COUNT; space++) SL_TRY(place_space(c, (enum sl_space)space, lives, curve));
   return SL_OK;
 }

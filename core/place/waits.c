@@ -14,7 +14,8 @@ struct span {
   int64_t lo, hi;
   int writer_lane;              /* -1: never written in this program */
   uint32_t written;             /* ops of that lane that must be complete to see the write */
-  uint32_t read[SL_LANE_COUNT]; /* the same for its readers since */
+  uint32_t readers;             /* bit l: lane l has read it since */
+  uint32_t read[SL_LANE_COUNT]; /* the same for those readers; of other lanes without meaning */
 };
 
 struct history {
@@ -110,9 +111,13 @@ static enum sl_status access_slice(struct linker *k, const struct sl_op *op, con
     struct span *x = &h->spans[i];
     if (x->writer_lane >= 0) raise(&need[x->writer_lane], x->written);
     if (s->access & SL_WRITE) {
-      for (int lane = 0; lane < SL_LANE_COUNT; lane++) raise(&need[lane], x->read[lane]);
+      for (uint32_t lanes = x->readers; lanes != 0; lanes &= lanes - 1) {
+        const int lane = __builtin_ctz(lanes);
+        raise(&need[lane], x->read[lane]);
+      }
     } else {
-      raise(&x->read[op->lane], own + 1);
+      x->readers |= UINT32_C(1) << op->lane;
+      x->read[op->lane] = own + 1; /* ops of a lane come in order */
     }
   }
   if (s->access & SL_WRITE) {
@@ -125,9 +130,14 @@ static enum sl_status access_slice(struct linker *k, const struct sl_op *op, con
 
 /* ---- waits ---- */
 
+/* What is known when op `count - 1` of `lane` starts. */
+static const uint32_t *clock_behind(const struct linker *k, int lane, uint32_t count) {
+  return &k->clocks[(size_t)k->lane_issue[lane][count - 1] * SL_LANE_COUNT];
+}
+
 /* Take over what is known once op `count - 1` of `lane` is complete. */
 static void learn(const struct linker *k, uint32_t clock[SL_LANE_COUNT], int lane, uint32_t count) {
-  const uint32_t *other = &k->clocks[(size_t)k->lane_issue[lane][count - 1] * SL_LANE_COUNT];
+  const uint32_t *other = clock_behind(k, lane, count);
   for (int i = 0; i < SL_LANE_COUNT; i++) raise(&clock[i], other[i]);
   raise(&clock[lane], count);
 }
@@ -188,10 +198,12 @@ static enum sl_status record_life(struct linker *k, uint32_t slot, int32_t buffe
     memcpy(life->known, clock, sizeof life->known);
   }
   life->last = issue;
-  raise(&life->done[op->lane], own + 1);
-  for (int lane = 0; lane < SL_LANE_COUNT; lane++) {
+  /* later ops of a lane know no less than its first: that one counts */
+  for (int lane = 0; lane < SL_LANE_COUNT && !(life->lanes >> op->lane & 1); lane++) {
     if (clock[lane] < life->known[lane]) life->known[lane] = clock[lane];
   }
+  life->lanes |= UINT32_C(1) << op->lane;
+  life->done[op->lane] = own + 1;
   return SL_OK;
 }
 
@@ -224,7 +236,8 @@ static enum sl_status link_op(struct linker *k, uint32_t op_index, uint32_t inst
   need_control(k, op, need);
   need[op->lane] = 0; /* FIFO */
   uint32_t *clock = &k->clocks[(size_t)issue * SL_LANE_COUNT];
-  if (own > 0) learn(k, clock, (int)op->lane, own);
+  if (own > 0) memcpy(clock, clock_behind(k, (int)op->lane, own), SL_LANE_COUNT * sizeof *clock);
+  clock[op->lane] = own;
   SL_TRY(add_waits(k, e, need, clock));
   for (int i = 0; i < op->slice_count; i++) {
     const struct sl_slice *s = &p->slices[op->slice + i];

@@ -122,10 +122,11 @@ struct sl_job {
   int classes_per_pp_rank; /* 1, or dp where every member of a shard group has a program of its own */
 };
 
-/* What programs do besides a step. */
+/* What programs do besides a step, and what is kept of their memory. */
 struct sl_build_options {
-  bool save_params; /* the save program writes parameters */
-  bool save_grads;  /* gradients outlive the step and the save program writes them */
+  bool save_params;  /* the save program writes parameters */
+  bool save_grads;   /* gradients outlive the step and the save program writes them */
+  bool memory_curve; /* the memory reports have their curve, a sample whenever the live set changes */
 };
 
 static inline int sl_job_class_of(const struct sl_job *job, int rank) {
