@@ -82,8 +82,10 @@ static bool over_before(const struct planner *p, const struct span *a, const str
 }
 
 /* Do two lives overlap in program order? Most pairs that conflict do, so this is asked first, of little memory. */
-static bool overlap(const struct span *a, const struct span *a_end, const struct span *b, const struct span *b_end) {
+static bool overlap(const struct planner *p, const struct span *a, const struct span *a_end, const struct span *b,
+                    const struct span *b_end) {
   while (a < a_end && b < b_end) {
+    p->c->work.compared++;
     if (a->last < b->first) {
       a++;
     } else if (b->last < a->first) {
@@ -100,7 +102,7 @@ static bool overlap(const struct span *a, const struct span *a_end, const struct
 static bool conflict(const struct planner *p, const struct item *x, const struct item *y) {
   const struct span *a = &p->spans[x->first_life], *a_end = a + x->lives;
   const struct span *b = &p->spans[y->first_life], *b_end = b + y->lives;
-  if (overlap(a, a_end, b, b_end)) return true;
+  if (overlap(p, a, a_end, b, b_end)) return true;
   if (x->compute_only && y->compute_only) return false; /* on one lane what stands first is over first */
   while (a < a_end && b < b_end) {
     const bool a_first = a->last < b->first;
