@@ -61,7 +61,8 @@ static double peak_flops(const struct sl_plan *plan) {
   const struct sl_cluster *cluster = plan->cluster;
   double peak = cluster->device.peak[sl_config_product_dtype(plan->config)];
   if (cluster->device.kind == SL_DEVICE_GPU) return peak * plan->world;
-  if (peak == 0) peak = cluster->device.peak[SL_F32]; /* a CPU without 16-bit products multiplies in fp32: cost/share.c */
+  if (peak == 0)
+    peak = cluster->device.peak[SL_F32]; /* a CPU without 16-bit products multiplies in fp32: cost/share.c */
   int64_t nodes = (plan->world + cluster->devices_per_node - 1) / cluster->devices_per_node;
   if (cluster->nodes > 0 && nodes > cluster->nodes) nodes = cluster->nodes;
   return peak * (double)nodes * cluster->device.cores;
@@ -123,11 +124,9 @@ static enum sl_status rank_list(const json_t *parts, const struct sl_run *run, j
     }
     if (run->options.alone) continue; /* nobody stands for the others */
     const struct sl_coord c = sl_plan_coord(job->plan, r);
-    json_t *found = NULL;
-    for (int k = 0; k < world && found == NULL; k++)
-      if (by_rank[k] != NULL && integer_of(by_rank[k], "pp") == c.pp) found = by_rank[k];
-    if (found == NULL) SL_GO(sl_fail(SL_ERR_INTERNAL, "rank %d: nobody reported for it or its stage", r));
-    json_t *copy = json_copy(found);
+    if (run->exec->local_of == NULL) SL_GO(sl_fail(SL_ERR_INTERNAL, "rank %d: nobody reported for it", r));
+    const json_t *found = by_rank[run->local_ranks[run->exec->local_of(run->state, r)]];
+    json_t *copy = json_copy((json_t *)found);
     set_integer(copy, "simulated_as", integer_of(found, "rank"));
     set_integer(copy, "rank", r);
     set_integer(copy, "dp", c.dp);
