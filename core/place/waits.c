@@ -426,6 +426,8 @@ enum sl_status sl_waits_derive(const struct sl_plan *plan, struct sl_class *rank
   SL_GO(sl_calloc(&k.clocks, issues, SL_LANE_COUNT * sizeof *k.clocks));
   for (size_t i = 0; i < slots; i++) k.last_life[i] = -1;
   SL_GO(link_instances(&k, all));
+  SL_GO(sl_shrink(&p->issues, &p->issue_capacity, p->issue_count, sizeof *p->issues));
+  SL_GO(sl_shrink(&p->waits, &p->wait_capacity, p->wait_count, sizeof *p->waits));
 fail:
   for (size_t i = 0; k.histories != NULL && i < slots; i++) free(k.histories[i].spans);
   for (int lane = 0; lane < SL_LANE_COUNT; lane++) free(k.lane_issue[lane]);
