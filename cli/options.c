@@ -123,6 +123,8 @@ static const struct option options_table[] = {
     {"runs", INTEGER, FIELD(runs), "1", "N", 1, 1000, SL_CMD_PREDICT,
      "the interval is of the median of N measured runs at different times"},
     {"no-fold", FLAG, FIELD(no_fold), NULL, "", 0, 0, SL_CMD_PREDICT, "simulate every rank, not one of each kind"},
+    {"per-rank", FLAG, FIELD(per_rank), NULL, "", 0, 0, SL_CMD_PREDICT,
+     "a record of more than 256 ranks lists all of them, not one of each kind"},
     {"program", CHOICE, FIELD(program), "step", "init|step|save", 0, 0, SL_CMD_SHOW,
      "which program `show program` prints"},
     {"rank", INTEGER, FIELD(rank), "0", "N", 0, 1 << 20, SL_CMD_SHOW,
