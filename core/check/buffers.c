@@ -14,13 +14,20 @@ struct cell {
   int64_t slot; /* of which buffer: who wrote it (see owner) */
   int lane;
   uint32_t written; /* ops of `lane` complete once the write is */
+  uint32_t readers; /* bit l: lane l has read since */
   uint32_t read[SL_LANE_COUNT];
 };
 
-/* Cells stay where they are made; what is moved to make room is their numbers. */
+/* Cells stay where they are made; what is searched, and moved to make room, is their ends. */
+struct end {
+  int64_t hi; /* of the cell */
+  uint32_t cell;
+};
+
 struct shadow {
   struct cell *pool;
-  uint32_t *order; /* the cells in use: sorted, disjoint; a gap was never touched. Behind them those to be used again */
+  struct end
+      *order; /* the cells in use: sorted, disjoint; a gap was never touched. Behind them those to be used again */
   size_t count, made, pool_capacity, order_capacity;
 };
 
@@ -43,19 +50,19 @@ static enum sl_status refuse(const struct checker *k, uint32_t issue, const char
 }
 
 static struct cell *cell_at(const struct shadow *s, size_t i) {
-  return &s->pool[s->order[i]];
+  return &s->pool[s->order[i].cell];
 }
 
 static enum sl_status insert_cell(struct shadow *s, size_t at, struct cell x) {
   if (s->count == s->made) {
     SL_TRY(sl_grow(&s->pool, &s->pool_capacity, s->made + 1, sizeof *s->pool));
     SL_TRY(sl_grow(&s->order, &s->order_capacity, s->made + 1, sizeof *s->order));
-    s->order[s->made] = (uint32_t)s->made;
+    s->order[s->made].cell = (uint32_t)s->made;
     s->made++;
   }
-  const uint32_t number = s->order[s->count];
+  const uint32_t number = s->order[s->count].cell;
   memmove(&s->order[at + 1], &s->order[at], (s->count - at) * sizeof *s->order);
-  s->order[at] = number;
+  s->order[at] = (struct end){x.hi, number};
   s->pool[number] = x;
   s->count++;
   return SL_OK;
@@ -64,9 +71,9 @@ static enum sl_status insert_cell(struct shadow *s, size_t at, struct cell x) {
 /* Take the cells first..end - 1 out. */
 static void remove_cells(struct shadow *s, size_t first, size_t end) {
   for (; end > first; end--) {
-    const uint32_t number = s->order[end - 1];
+    const struct end free = s->order[end - 1];
     memmove(&s->order[end - 1], &s->order[end], (s->count - end) * sizeof *s->order);
-    s->order[--s->count] = number;
+    s->order[--s->count] = free;
   }
 }
 
@@ -74,7 +81,7 @@ static size_t first_cell(const struct shadow *s, int64_t lo) {
   size_t low = 0, high = s->count;
   while (low < high) {
     const size_t middle = (low + high) / 2;
-    if (cell_at(s, middle)->hi <= lo) {
+    if (s->order[middle].hi <= lo) {
       low = middle + 1;
     } else {
       high = middle;
@@ -96,8 +103,9 @@ static enum sl_status split(struct shadow *s, int64_t at) {
  * on the same lane is, and so is the op's own read. */
 static bool ordered(const struct cell *x, const uint32_t *clock, enum sl_lane own, bool readers) {
   if (x->slot >= 0 && x->lane != (int)own && x->written > clock[x->lane]) return false;
-  for (int lane = 0; readers && lane < SL_LANE_COUNT; lane++) {
-    if (lane != (int)own && x->read[lane] > clock[lane]) return false;
+  for (uint32_t lanes = readers ? x->readers & ~(UINT32_C(1) << own) : 0; lanes != 0; lanes &= lanes - 1) {
+    const int lane = __builtin_ctz(lanes);
+    if (x->read[lane] > clock[lane]) return false;
   }
   return true;
 }
@@ -113,6 +121,7 @@ static enum sl_status check_read(struct checker *k, uint32_t issue, const struct
     if (x->lo > at) break;
     if (x->slot != slot) return refuse(k, issue, "reads bytes that another buffer has written over: use after free", b);
     if (!ordered(x, clock, lane, false)) return refuse(k, issue, "reads what no wait orders after its write", b);
+    x->readers |= UINT32_C(1) << lane;
     if (k->done[lane] + 1 > x->read[lane]) x->read[lane] = k->done[lane] + 1;
     at = x->hi;
   }
@@ -133,6 +142,7 @@ static enum sl_status check_write(struct checker *k, uint32_t issue, const struc
   const struct cell x = {.lo = lo, .hi = hi, .slot = slot, .lane = (int)lane, .written = k->done[lane] + 1};
   if (end == first) return insert_cell(s, first, x);
   *cell_at(s, first) = x;
+  s->order[first].hi = hi;
   remove_cells(s, first + 1, end);
   return SL_OK;
 }
@@ -211,13 +221,13 @@ static void carry_over(struct checker *k) {
   struct shadow *s = &k->shadow;
   size_t kept = 0;
   for (size_t i = 0; i < s->count; i++) {
-    const uint32_t number = s->order[i];
-    struct cell *x = &s->pool[number];
+    const struct end end = s->order[i];
+    struct cell *x = &s->pool[end.cell];
     if (!k->c->buffers[x->slot >> 32].persistent) continue;
     x->written = 0;
     memset(x->read, 0, sizeof x->read);
     s->order[i] = s->order[kept];
-    s->order[kept++] = number;
+    s->order[kept++] = end;
   }
   s->count = kept;
 }
