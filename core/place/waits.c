@@ -232,7 +232,6 @@ static enum sl_status link_op(struct linker *k, uint32_t op_index, uint32_t inst
   const struct sl_instance *n = &p->instances[instance];
   const uint32_t issue = (uint32_t)p->issue_count, own = p->lane_ops[op->lane];
   uint32_t need[SL_LANE_COUNT] = {0};
-  SL_TRY(sl_grow(&p->issues, &p->issue_capacity, p->issue_count + 1, sizeof *p->issues));
   SL_TRY(sl_grow(&k->lane_issue[op->lane], &k->lane_capacity[op->lane], (size_t)own + 1, sizeof(uint32_t)));
   struct sl_issue *e = &p->issues[p->issue_count++];
   *e = (struct sl_issue){.op = op_index, .instance = instance, .lane_index = own & 0xffffff};
@@ -301,12 +300,11 @@ static bool settled(const struct linker *k, const struct mark marks[DERIVED + 1]
   return true;
 }
 
-/* The issue that stands `issues` before the next one, once more, `step` being one period. */
-static enum sl_status copy_issue(struct linker *k, uint32_t issues, const struct mark step, uint32_t period) {
+/* The issue that stands a period before the next one, once more; `step`: a period, of `period` instances. */
+static enum sl_status copy_issue(struct linker *k, const struct mark *step, uint32_t period) {
   struct sl_program *p = k->p;
   const uint32_t at = (uint32_t)p->issue_count;
-  SL_TRY(sl_grow(&p->issues, &p->issue_capacity, p->issue_count + 1, sizeof *p->issues));
-  const struct sl_issue from = p->issues[at - issues];
+  const struct sl_issue from = p->issues[at - step->issue];
   const uint32_t lane = p->ops[from.op].lane, own = p->lane_ops[lane];
   SL_TRY(sl_grow(&k->lane_issue[lane], &k->lane_capacity[lane], (size_t)own + 1, sizeof(uint32_t)));
   SL_TRY(sl_grow(&p->waits, &p->wait_capacity, p->wait_count + from.wait_count, sizeof *p->waits));
@@ -317,14 +315,20 @@ static enum sl_status copy_issue(struct linker *k, uint32_t issues, const struct
   e->wait = (uint32_t)p->wait_count;
   for (uint32_t w = 0; w < from.wait_count; w++) {
     const struct sl_wait wait = p->waits[from.wait + w];
-    p->waits[p->wait_count++] = (struct sl_wait){wait.lane, wait.count + step.lane_ops[wait.lane]};
+    p->waits[p->wait_count++] = (struct sl_wait){wait.lane, wait.count + step->lane_ops[wait.lane]};
   }
-  const uint32_t *before = &k->clocks[(size_t)(at - issues) * SL_LANE_COUNT];
-  uint32_t *clock = &k->clocks[(size_t)at * SL_LANE_COUNT];
-  for (int i = 0; i < SL_LANE_COUNT; i++) clock[i] = before[i] + step.lane_ops[i];
   k->lane_issue[lane][own] = at;
   p->lane_ops[lane]++;
   return SL_OK;
+}
+
+/* What comes behind the copies refers to the last of them, and to nothing in the others. */
+static void move_clocks(struct linker *k, const struct mark *since, uint32_t issues, const struct mark *jump) {
+  for (uint32_t i = 0; i < issues; i++) {
+    const uint32_t *before = &k->clocks[(size_t)(since->issue + i) * SL_LANE_COUNT];
+    uint32_t *clock = &k->clocks[(size_t)(since->issue + i + jump->issue) * SL_LANE_COUNT];
+    for (int lane = 0; lane < SL_LANE_COUNT; lane++) clock[lane] = before[lane] + jump->lane_ops[lane];
+  }
 }
 
 /* A count of `lane` moves on where it was reached behind `since`. */
@@ -368,7 +372,8 @@ static enum sl_status copy_periods(struct linker *k, const struct sl_repeat *r, 
     step.lane_ops[lane] = ops_between(since, here, lane);
     jump.lane_ops[lane] = copies * step.lane_ops[lane];
   }
-  for (uint32_t i = 0; i < jump.issue; i++) SL_TRY(copy_issue(k, step.issue, step, r->period));
+  for (uint32_t i = 0; i < jump.issue; i++) SL_TRY(copy_issue(k, &step, r->period));
+  move_clocks(k, since, step.issue, &jump);
   move_histories(k, since, &jump);
   move_lives(k, marks, &jump, (int32_t)copies * r->micro_batches);
   for (int lane = 0; lane < SL_LANE_COUNT; lane++) move_on(&k->blocking[lane], lane, since, &jump);
@@ -421,13 +426,13 @@ enum sl_status sl_waits_derive(const struct sl_plan *plan, struct sl_class *rank
   /* sl_issue keeps a lane's index in 24 bits, which also bounds what one step may hold */
   if (issues >= 1u << 24)
     return sl_fail(SL_ERR_INPUT, "the step has %zu ops; expected fewer than %u", issues, 1u << 24);
+  SL_GO(sl_calloc(&p->issues, issues, sizeof *p->issues));
+  p->issue_capacity = issues;
   SL_GO(sl_calloc(&k.histories, slots, sizeof *k.histories));
   SL_GO(sl_calloc(&k.last_life, slots, sizeof *k.last_life));
   SL_GO(sl_calloc(&k.clocks, issues, SL_LANE_COUNT * sizeof *k.clocks));
   for (size_t i = 0; i < slots; i++) k.last_life[i] = -1;
   SL_GO(link_instances(&k, all));
-  SL_GO(sl_shrink(&p->issues, &p->issue_capacity, p->issue_count, sizeof *p->issues));
-  SL_GO(sl_shrink(&p->waits, &p->wait_capacity, p->wait_count, sizeof *p->waits));
 fail:
   for (size_t i = 0; k.histories != NULL && i < slots; i++) free(k.histories[i].spans);
   for (int lane = 0; lane < SL_LANE_COUNT; lane++) free(k.lane_issue[lane]);

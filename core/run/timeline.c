@@ -35,7 +35,6 @@ static enum sl_status add_op(struct sl_timeline_rank *rank, const struct sl_op *
   if (computes || (collective && inside_stage(op->group))) SL_TRY(add(&rank->kept[SL_KEPT_OWN], start, end));
   if (collective) SL_TRY(add(&rank->kept[SL_KEPT_GROUP + op->group], start, end));
   if (op_class == SL_CLASS_P2P) SL_TRY(add(&rank->kept[SL_KEPT_P2P], start, end));
-  if (sl_op_is_comm(op->kind)) SL_TRY(add(&rank->kept[SL_KEPT_COMMUNICATION], start, end));
   return SL_OK;
 }
 
@@ -86,6 +85,28 @@ static double duration(const struct sl_timeline_rank *rank) {
   return all->count > 0 ? all->at[all->count - 1].end_s - all->at[0].start_s : 0;
 }
 
+static int by_start(const void *a, const void *b) {
+  const struct sl_interval *x = a, *y = b;
+  return (x->start_s > y->start_s) - (x->start_s < y->start_s);
+}
+
+/* Seconds of any communication that no compute hid: the groups' and the pipeline's as one set. */
+static enum sl_status exposed_by_all(const struct sl_timeline_rank *rank, double *seconds) {
+  enum sl_status status;
+  struct sl_intervals every = {0}, joined = {0};
+  for (int k = SL_KEPT_P2P; k < SL_KEPT_COUNT; k++) every.capacity += rank->kept[k].count;
+  SL_GO(sl_calloc(&every.at, every.capacity, sizeof *every.at));
+  for (int k = SL_KEPT_P2P; k < SL_KEPT_COUNT; k++)
+    for (size_t i = 0; i < rank->kept[k].count; i++) every.at[every.count++] = rank->kept[k].at[i];
+  qsort(every.at, every.count, sizeof *every.at, by_start);
+  for (size_t i = 0; i < every.count; i++) SL_GO(add(&joined, every.at[i].start_s, every.at[i].end_s));
+  *seconds = outside(&joined, &rank->kept[SL_KEPT_COMPUTE]);
+fail:
+  free(every.at);
+  free(joined.at);
+  return status;
+}
+
 static bool has_ops(const struct sl_timeline *timeline, int local) {
   return (size_t)local < timeline->count && timeline->ranks[local].kept[SL_KEPT_ALL].count > 0;
 }
@@ -100,7 +121,7 @@ enum sl_status sl_timeline_breakdown(const struct sl_timeline *timeline, int loc
   out->compute_s = total(compute);
   for (int g = 0; g < SL_GROUP_COUNT; g++) out->exposed_s[g] = outside(&kept[SL_KEPT_GROUP + g], compute);
   out->exposed_s[SL_GROUP_COUNT] = outside(&kept[SL_KEPT_P2P], compute);
-  out->exposed_all_s = outside(&kept[SL_KEPT_COMMUNICATION], compute);
+  SL_TRY(exposed_by_all(rank, &out->exposed_all_s));
   out->step_s = duration(rank);
   out->idle_s = out->step_s - total(&kept[SL_KEPT_ALL]);
   out->bubble_s = out->step_s - total(&kept[SL_KEPT_OWN]);

@@ -20,7 +20,6 @@ enum sl_kept {
   SL_KEPT_COMPUTE,
   SL_KEPT_OWN,
   SL_KEPT_ALL,
-  SL_KEPT_COMMUNICATION,
   SL_KEPT_P2P,
   SL_KEPT_GROUP, /* and those of each class of groups */
   SL_KEPT_COUNT = SL_KEPT_GROUP + SL_GROUP_COUNT
