@@ -262,7 +262,11 @@ static enum sl_status link_op(struct linker *k, uint32_t op_index, uint32_t inst
 
 /* ---- periods that come out alike ---- */
 
-/* Periods that are derived before others are copied: the first settles what was there before, the others must be alike. */
+/* Periods that are derived before others are copied: the first settles what was there before, the others must be alike. Their ops
+ * touch the same bytes in the same order, so what a period leaves in the histories is what the one before it left, later by the
+ * ops of a period, and what no period touches stays. With waits and clocks alike as well nothing is left by which the next could
+ * differ. Three alike and not two, for a life may reach into the next period: every pair of lives that ever meet then stands
+ * among those that are kept. */
 enum { DERIVED = 4 };
 
 static struct mark mark_here(const struct linker *k) {
