@@ -135,6 +135,8 @@ static const struct option options_table[] = {
     {"out", TEXT, FIELD(out), NULL, "FILE.csv", 0, 0, SL_CMD_PREDICT, "with --table: where the predictions go"},
     {"jobs", INTEGER, FIELD(jobs), NULL, "N", 1, 1024, SL_CMD_PREDICT, "with --table: processes (else one a core)"},
     {"no-fold", FLAG, FIELD(no_fold), NULL, "", 0, 0, SL_CMD_PREDICT, "simulate every rank, not one of each kind"},
+    {"per-rank", FLAG, FIELD(per_rank), NULL, "", 0, 0, SL_CMD_PREDICT,
+     "a record of more than 256 ranks lists all of them, not one of each kind"},
     {"program", CHOICE, FIELD(program), "step", "init|step|save", 0, 0, SL_CMD_SHOW,
      "which program `show program` prints"},
     {"rank", INTEGER, FIELD(rank), "0", "N", 0, SL_MAX_WORLD - 1, SL_CMD_SHOW,

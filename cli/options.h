@@ -38,7 +38,7 @@ struct sl_options {
   bool csv, lowered;
   int64_t steps, epochs, rank, threads, runs; /* epochs 0: the run goes by steps */
   const char *backend, *data, *init, *save, *save_grads, *json, *trace, *program;
-  bool poison, no_fold, quiet;
+  bool poison, no_fold, per_rank, quiet;
   int64_t as_rank, of_world; /* measure: one rank of a plan, alone */
   double time_tolerance;
   const char *table;        /* predict: a CSV of configurations */

@@ -41,6 +41,7 @@ static enum sl_status make_record(const struct sl_runner *runner, const struct o
   const struct sl_record_input input = {.run = observer->run,
                                         .timeline = &observer->timeline,
                                         .functional = runner->functional || observer->run->reports[0].functional,
+                                        .per_rank = runner->options->per_rank,
                                         .command = command != NULL ? command : "",
                                         .options = options,
                                         .environment = environment};

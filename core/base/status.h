@@ -61,5 +61,7 @@ enum sl_status sl_calloc(void *out, size_t count, size_t size);
 
 /* Grow the array *items (capacity *capacity) so that it holds at least `count` elements of `size` bytes. */
 enum sl_status sl_grow(void *items, size_t *capacity, size_t count, size_t size);
+/* Give back what the array has beyond its `count` elements. */
+enum sl_status sl_shrink(void *items, size_t *capacity, size_t count, size_t size);
 
 #endif

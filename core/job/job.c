@@ -17,7 +17,7 @@ static enum sl_status build_class(struct sl_class *c, const struct sl_plan *plan
   SL_GO(sl_job_draft(&drafted, plan, options, member, c));
   SL_GO(sl_job_lower(&drafted));
   SL_GO(sl_job_check_bounds(c));
-  SL_GO(sl_place_class(plan, drafted.scopes, c));
+  SL_GO(sl_place_class(plan, drafted.scopes, options->memory_curve, c));
 done:
   sl_job_draft_free(&drafted);
   return status;

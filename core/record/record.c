@@ -88,8 +88,26 @@ static enum sl_status put_times(json_t *record, const json_t *parts, const struc
   return SL_OK;
 }
 
+static bool is_summary(const struct sl_record_input *input) {
+  const struct sl_run *run = input->run;
+  const int world = run->job->plan->world;
+  return !input->per_rank && run->exec->local_of != NULL && world > SL_RECORD_RANKS && run->local_count < world;
+}
+
+/* Those that were simulated, with the number of ranks that each stands for. */
+static json_t *summary(json_t *const *by_rank, const struct sl_run *run) {
+  json_t *list = json_array();
+  for (int r = 0; r < run->job->plan->world; r++) {
+    json_t *rank = by_rank[run->local_ranks[run->exec->local_of(run->state, r)]];
+    set_integer(rank, "stands_for", integer_of(rank, "stands_for") + 1);
+    if (by_rank[r] != NULL) json_array_append(list, rank);
+  }
+  return list;
+}
+
 /* Ranks that the simulator folded appear with the numbers of the one that stood for them, and say so. */
-static enum sl_status rank_list(const json_t *parts, const struct sl_run *run, json_t **out) {
+static enum sl_status rank_list(const json_t *parts, const struct sl_record_input *input, json_t **out) {
+  const struct sl_run *run = input->run;
   const struct sl_job *job = run->job;
   const int world = job->plan->world;
   json_t **by_rank = NULL, *part, *rank;
@@ -98,19 +116,18 @@ static enum sl_status rank_list(const json_t *parts, const struct sl_run *run, j
   SL_TRY(sl_calloc(&by_rank, (size_t)world, sizeof(json_t *)));
   json_array_foreach(parts, i, part) json_array_foreach(json_object_get(part, "ranks"), j, rank)
       by_rank[integer_of(rank, "rank")] = rank;
-  json_t *list = json_array();
-  for (int r = 0; r < world; r++) {
+  const bool all = !is_summary(input);
+  json_t *list = all ? json_array() : summary(by_rank, run);
+  for (int r = 0; r < world && all; r++) {
     if (by_rank[r] != NULL) {
       json_array_append(list, by_rank[r]);
       continue;
     }
     if (run->options.alone) continue; /* nobody stands for the others */
     const struct sl_coord c = sl_plan_coord(job->plan, r);
-    json_t *found = NULL;
-    for (int k = 0; k < world && found == NULL; k++)
-      if (by_rank[k] != NULL && integer_of(by_rank[k], "pp") == c.pp) found = by_rank[k];
-    if (found == NULL) SL_GO(sl_fail(SL_ERR_INTERNAL, "rank %d: nobody reported for it or its stage", r));
-    json_t *copy = json_copy(found);
+    if (run->exec->local_of == NULL) SL_GO(sl_fail(SL_ERR_INTERNAL, "rank %d: nobody reported for it", r));
+    const json_t *found = by_rank[run->local_ranks[run->exec->local_of(run->state, r)]];
+    json_t *copy = json_copy((json_t *)found);
     set_integer(copy, "simulated_as", integer_of(found, "rank"));
     set_integer(copy, "rank", r);
     set_integer(copy, "dp", c.dp);
@@ -269,7 +286,7 @@ enum sl_status sl_record_build(const struct sl_record_input *input, json_t **out
   enum sl_status status;
   SL_GO(sl_record_part(input->run, input->timeline, &part));
   SL_GO(sl_record_gather(input->run, part, &parts));
-  SL_GO(rank_list(parts, input->run, &ranks));
+  SL_GO(rank_list(parts, input, &ranks));
   put_head(record, input);
   SL_GO(put_times(record, parts, input));
   json_object_set(record, "breakdown_s", slowest_breakdown(parts));

@@ -9,12 +9,14 @@
 
 #include <jansson.h>
 
-enum { SL_RECORD_SCHEMA = 1 };
+/* Of more ranks than this a record lists those that were simulated, and for how many each stands. */
+enum { SL_RECORD_SCHEMA = 1, SL_RECORD_RANKS = 256 };
 
 struct sl_record_input {
   const struct sl_run *run; /* finished and still open */
   const struct sl_timeline *timeline;
   bool functional;
+  bool per_rank;       /* list every rank, however many there are: see SL_RECORD_RANKS */
   const char *command; /* the user's command line */
   json_t *options;     /* borrowed */
   json_t *environment; /* borrowed */
