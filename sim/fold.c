@@ -59,7 +59,7 @@ static void find_meetings(struct fold *f) {
       for (size_t i = 0; i < p->op_count; i++) {
         const struct sl_op *op = &p->ops[i];
         if (sl_op_class_of(op->kind) == SL_CLASS_P2P && op->peer >= 0 && op->peer < f->plan->pp)
-          f->peers[c * f->plan->pp + op->peer] = true;
+          f->peers[(size_t)c * (size_t)f->plan->pp + (size_t)op->peer] = true;
       }
     }
 }
