@@ -14,11 +14,13 @@ static enum sl_status build_class(struct sl_class *c, const struct sl_plan *plan
                                   const struct sl_build_options *options, int member) {
   enum sl_status status;
   struct sl_lowering drafted;
-  SL_GO(sl_job_draft(&drafted, plan, options, member, c));
-  SL_GO(sl_job_lower(&drafted));
+  enum sl_scope *scopes = NULL;
+  SL_GO(sl_job_draft(&drafted, plan, options, c, member));
+  SL_GO(sl_job_lower(c, &scopes, &drafted));
   SL_GO(sl_job_check_bounds(c));
-  SL_GO(sl_place_class(plan, drafted.scopes, c));
+  SL_GO(sl_place_class(plan, scopes, c));
 done:
+  free(scopes);
   sl_job_draft_free(&drafted);
   return status;
 }
