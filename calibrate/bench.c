@@ -5,9 +5,7 @@
  * caches: the next op finds its operands where nobody was lately. */
 #include "calibrate/calibrate.h"
 
-#include "core/job/job.h"
 #include "core/op/workspace.h"
-#include "core/program/step_state.h"
 
 #include <stdlib.h>
 #include <string.h>

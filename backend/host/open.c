@@ -5,12 +5,10 @@
 #include "backend/common/rank.h"
 #include "core/base/machine.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum sl_status sl_host_die(const struct sl_host *host, enum sl_status status) {

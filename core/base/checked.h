@@ -3,7 +3,7 @@
  * comparison at the end finds what went wrong on the way. Operands count something: they are not negative.
  *
  * The plan is where that comparison stands (core/plan/bounds.c, buffers in core/lower/build.c, a rank's memory in
- * core/job/bounds.c). Behind it products are plain: limits.h has the reason why they fit. */
+ * core/job/job.c). Behind it products are plain: limits.h has the reason why they fit. */
 #ifndef SL_CORE_BASE_CHECKED_H
 #define SL_CORE_BASE_CHECKED_H
 

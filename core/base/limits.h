@@ -7,7 +7,7 @@
  *   a flag, a key of a model or of the config     its row in cli/options.c, core/model, core/config/fields.c
  *   a micro-batch and a step                      core/plan/bounds.c
  *   a buffer                                      sl_build_buffer
- *   all buffers of a rank                         core/job/bounds.c */
+ *   all buffers of a rank                         core/job/job.c */
 #ifndef SL_CORE_BASE_LIMITS_H
 #define SL_CORE_BASE_LIMITS_H
 

@@ -381,7 +381,6 @@ void sl_slots_close(struct sl_lowering *l) {
   free(s->kept);
   free(s->head);
   free(s);
-  l->slots = NULL;
 }
 
 /* ---- numbers ---- */
