@@ -28,11 +28,11 @@ static json_t *plan_json(const struct sl_plan *plan) {
   json_t *object = json_pack(
       "{s:i, s:i, s:i, s:i, s:i, s:i, s:I, s:i, s:s, s:o, s:b, s:I, s:I, s:I, s:I, s:i, s:I}", "world", plan->world,
       "dp", plan->dp, "tp", plan->tp, "pp", plan->pp, "cp", plan->cp, "zero_stage", plan->strategy.zero_stage,
-      "shard_size", (json_int_t)plan->shard, "virtual_stages", plan->stage_count > plan->pp ? plan->stage_count / plan->pp : 1,
-      "schedule", plan->config->sl.schedule, "stages", stage_layers(plan), "sequence_parallel", plan->sequence_parallel,
-      "micro_batch", (json_int_t)plan->micro_batch, "micro_batches", (json_int_t)plan->n_micro, "global_batch",
-      (json_int_t)plan->global_batch, "seq", (json_int_t)plan->seq, "threads", plan->threads, "parameters",
-      (json_int_t)sl_model_numel(plan->model));
+      "shard_size", (json_int_t)plan->shard, "virtual_stages",
+      plan->stage_count > plan->pp ? plan->stage_count / plan->pp : 1, "schedule", plan->config->sl.schedule, "stages",
+      stage_layers(plan), "sequence_parallel", plan->sequence_parallel, "micro_batch", (json_int_t)plan->micro_batch,
+      "micro_batches", (json_int_t)plan->n_micro, "global_batch", (json_int_t)plan->global_batch, "seq",
+      (json_int_t)plan->seq, "threads", plan->threads, "parameters", (json_int_t)sl_model_numel(plan->model));
   if (plan->model->vocab_size > 0)
     set_integer(object, "padded_vocab_size", plan->tp * sl_plan_local_size(plan, &plan->model->tensors[0], 0));
   return object;

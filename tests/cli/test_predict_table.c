@@ -95,10 +95,12 @@ static void a_row_is_a_prediction(void **state) {
   assert_int_equal(shardlab(scratch, "predict --table one.csv --out one.out"), 0);
   slurp("one.out", first, sizeof first);
   assert_int_equal(sscanf(strstr(first, "\nx,") + 3, "%lf,%lf,1,,,%lf", &step, &memory, &compute), 3);
-  assert_int_equal(shardlab(scratch,
-                            "predict --model model.json --preset fsdp --cluster selene-a100 --world 16 --attention "
-                            "flash --kernels llm-foundry --micro-batch 3 --grad-accum 5 --make-vocab-size-divisible-by 1 --json r.json"),
-                   0);
+  assert_int_equal(
+      shardlab(
+          scratch,
+          "predict --model model.json --preset fsdp --cluster selene-a100 --world 16 --attention "
+          "flash --kernels llm-foundry --micro-batch 3 --grad-accum 5 --make-vocab-size-divisible-by 1 --json r.json"),
+      0);
   slurp("r.json", record, sizeof record);
   const double whole = strtod(strstr(record, "\"step_time_s\": ") + 15, NULL);
   const double busy = strtod(strstr(record, "\"compute\": ") + 11, NULL);

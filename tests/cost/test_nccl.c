@@ -120,78 +120,79 @@ static void holds(const struct sl_nccl *nccl, const struct figure *f, int row) {
   close_to(nccl->bandwidth[f->coll][f->algo][f->proto], f->gbps * 1e9, "bandwidth", row);
 }
 
-/* base + hops, and C s through its caps, times n / steps for rings and NVLS and 1/2 for trees. */
+/* Eight GPUs a node: base + hops, and C s through its caps, times n / steps for rings and NVLS and 1/2 for trees. */
+static const struct figure eight_a_node[] = {
+    /* one node: 14 hops of a ring, 7 up and 7 down a chain */
+    {V, 1, AR, RING, LL, 6.6 + 14 * 0.6, 39.0 * 8 / 14},
+    {V, 1, AR, RING, LL128, 14.0 + 14 * 1.9, 120 * 0.92 * 8 / 14},
+    {V, 1, AR, RING, SIMPLE, 8.4 + 14 * 3.4, 120.0 * 8 / 14},
+    {V, 1, AR, TREE, LL, 6.8 + 14 * 0.6, 110.4 / 3.8 / 2},
+    {V, 1, AR, TREE, LL128, 14.0 + 14 * 1.25, 110.4 * 7 / 9 / 2},
+    {V, 1, AR, TREE, SIMPLE, 8.4 + 14 * 4.0, 110.4 / 2},
+    {A, 1, AR, RING, LL, 6.6 + 14 * 0.6, 87.7 * 8 / 14},
+    {A, 1, AR, RING, LL128, 14.0 + 14 * 1.9, 220.8 * 8 / 14},
+    {A, 1, AR, TREE, LL, 6.8 + 14 * 0.6, 220.8 / 3.8 / 2},
+    {A, 1, AR, TREE, SIMPLE, 8.4 + 14 * 4.0, 220.8 / 2},
+    {H, 1, AR, RING, LL, 6.6 + 14 * 0.6, 141.0 * 8 / 14},
+    {H, 1, AR, RING, LL128, 14.0 + 14 * 1.9, 360 * 0.92 * 8 / 14},
+    {H, 1, AR, RING, SIMPLE, 8.4 + 14 * 3.4, 360.0 * 8 / 14},
+    {H, 1, AR, TREE, LL128, 14.0 + 14 * 1.25, 331.2 * 7 / 9 / 2},
+    {H, 1, AR, NVLS, SIMPLE, 25.0, 8 * (40 * 0.85 * 7 / 8 * 2) * 8 / 14},
+    {H, 1, AG, NVLS, SIMPLE, 25.0, 8 * (40 * 0.85 * 7 / 8 * 7 / 8)},
+    {H, 1, RS, NVLS, SIMPLE, 25.0, 8 * (40 * 0.85 * 7 / 8 * 7 / 8)},
+    {H, 1, AG, RING, SIMPLE, 8.4 + 7 * 3.4, 360.0 * 8 / 7},
+    {H, 1, RS, RING, LL, 6.6 + 7 * 0.6, 141.0 * 8 / 7},
+    {H, 1, BC, RING, LL128, 14.0 + 1.9, 360 * 0.92},
+    {H, 1, RD, RING, SIMPLE, 8.4 + 3.4, 360.0},
+    {B, 1, AR, RING, LL, 6.6 + 14 * 0.6, 282.0 * 8 / 14},
+    {B, 1, AR, RING, LL128, 14.0 + 14 * 1.9, 720 * 0.92 * 8 / 14},
+    {B, 1, AR, TREE, LL128, 14.0 + 14 * 1.25, 662.4 * 7 / 9 / 2},
+    {B, 1, AR, NVLS, SIMPLE, 25.0, 8 * 90.0 * 8 / 14}, /* 80 x 0.74 x 7/8 x 2 = 103.6 is above the list's 90 */
+    /* two nodes: 28 hops inside, of at least 1 us a post (Simple 3), and 2 between; the speed inside nodes counts */
+    {V, 2, AR, RING, LL, 6.6 + 28 * 1.0 + 2 * 2.7, 39.0 * 16 / 30},
+    {V, 2, AR, TREE, SIMPLE, 8.4 + 2 * (7 * 4.0 + 14.0), 8 * 15 * 0.92 / 2},
+    {A, 2, AR, RING, LL128, 14.0 + 28 * 1.9 + 2 * 4.0, 8 * 20.0 * 16 / 30},
+    {A, 2, AR, TREE, SIMPLE, 8.4 + 2 * (7 * 4.0 + 14.0), 8 * 23.6 / 2},
+    {H, 2, AR, RING, LL, 6.6 + 28 * 1.0 + 2 * 2.7, 39.0 * 16 / 30},
+    {H, 2, AR, RING, LL128, 14.0 + 28 * 1.9 + 2 * 4.0, 8 * 36.7 * 16 / 30},
+    {H, 2, AR, RING, SIMPLE, 8.4 + 28 * 3.4 + 2 * 14.0, 384.0 * 16 / 30},
+    {H, 2, AR, TREE, LL, 6.8 + 2 * (7 * 0.6 + 5.0), 39.0 / 2},
+    {H, 2, AR, TREE, LL128, 14.0 + 2 * (7 * 1.25 + 8.5), 8 * 36.7 / 2},
+    {H, 2, AR, TREE, SIMPLE, 8.4 + 2 * (7 * 4.0 + 14.0), 8 * 41.4 / 2},
+    {H, 2, AR, NTREE, SIMPLE, 25.0 + 2 * 20.9, 8 * 57.7 * 16 / 30},
+    {H, 2, AG, RING, LL128, 14.0 + 14 * 1.9 + 4.0, 8 * 36.7 * 16 / 15},
+    {H, 2, BC, RING, LL, 6.6 + 16 * 2.7, 39.0},
+    {H, 2, RD, RING, SIMPLE, 8.4 + 16 * 14.0, 384.0},
+    {B, 2, AR, RING, LL128, 14.0 + 28 * 1.9 + 2 * 4.0, 8 * 34.6 * 16 / 30},
+    {B, 2, AR, TREE, LL128, 14.0 + 2 * (7 * 1.25 + 8.5), 8 * 31.67 / 2},
+    {B, 2, AR, NTREE, SIMPLE, 25.0 + 2 * 20.9, 8 * (48 * 0.74 * 7 / 8 * 2) * 16 / 30},
+    /* four nodes: 56 and 6 of a ring, two levels of a tree; the speed between nodes counts */
+    {V, 4, AR, RING, SIMPLE, 8.4 + 56 * 3.4 + 6 * 14.0, 96.0 * 32 / 62},
+    {V, 4, AR, TREE, LL, 6.8 + 2 * (7 * 0.6 + 2 * 5.0), 20.4 / 2},
+    {V, 4, AR, TREE, SIMPLE, 8.4 + 2 * (7 * 4.0 + 2 * 14.0), 8 * 10.0 / 2},
+    {A, 4, AR, RING, LL, 6.6 + 56 * 1.0 + 6 * 2.7, 20.4 * 32 / 62},
+    {A, 4, AR, TREE, LL128, 14.0 + 2 * (7 * 1.25 + 2 * 8.5), 8 * 17.8 * 120 / 128 / 2},
+    {H, 4, AR, RING, SIMPLE, 8.4 + 56 * 3.4 + 6 * 14.0, 384.0 * 32 / 62},
+    {H, 4, AR, TREE, LL128, 14.0 + 2 * (7 * 1.25 + 2 * 8.5), 8 * 29.0 / 2},
+    {H, 4, AR, TREE, SIMPLE, 8.4 + 2 * (7 * 4.0 + 2 * 14.0), 8 * 36.0 / 2},
+    {H, 4, AR, NTREE, SIMPLE, 25.0 + 2 * 2 * 20.9, 8 * 45.5 * 32 / 62},
+    {B, 4, AR, TREE, SIMPLE, 8.4 + 2 * (7 * 4.0 + 2 * 14.0), 8 * 24.0 / 2},
+    {B, 4, AR, NTREE, SIMPLE, 25.0 + 2 * 2 * 20.9, 8 * 43.8 * 32 / 62},
+    /* sixteen nodes: 224 and 30, or 112 and 15; four levels */
+    {V, 16, RS, RING, LL128, 14.0 + 112 * 1.9 + 15 * 4.0, 96 * 0.92 * 128 / 127},
+    {A, 16, AR, RING, SIMPLE, 8.4 + 224 * 3.4 + 30 * 14.0, 192.0 * 128 / 254},
+    {A, 16, AR, TREE, LL, 6.8 + 2 * (7 * 0.6 + 4 * 5.0), 20.4 / 2},
+    {H, 16, AG, RING, SIMPLE, 8.4 + 112 * 3.4 + 15 * 14.0, 384.0 * 128 / 127},
+    {H, 16, AR, NTREE, SIMPLE, 25.0 + 2 * 4 * 20.9, 8 * 45.5 * 128 / 254},
+    {B, 16, AG, RING, LL, 6.6 + 112 * 1.0 + 15 * 2.7, 20.4 * 128 / 127},
+    {B, 16, BC, RING, SIMPLE, 8.4 + 128 * 14.0, 384.0},
+};
+
 static void figures_of_eight_gpus_a_node(void **state) {
   (void)state;
-  static const struct figure rows[] = {
-      /* one node: 14 hops of a ring, 7 up and 7 down a chain */
-      {V, 1, AR, RING, LL, 6.6 + 14 * 0.6, 39.0 * 8 / 14},
-      {V, 1, AR, RING, LL128, 14.0 + 14 * 1.9, 120 * 0.92 * 8 / 14},
-      {V, 1, AR, RING, SIMPLE, 8.4 + 14 * 3.4, 120.0 * 8 / 14},
-      {V, 1, AR, TREE, LL, 6.8 + 14 * 0.6, 110.4 / 3.8 / 2},
-      {V, 1, AR, TREE, LL128, 14.0 + 14 * 1.25, 110.4 * 7 / 9 / 2},
-      {V, 1, AR, TREE, SIMPLE, 8.4 + 14 * 4.0, 110.4 / 2},
-      {A, 1, AR, RING, LL, 6.6 + 14 * 0.6, 87.7 * 8 / 14},
-      {A, 1, AR, RING, LL128, 14.0 + 14 * 1.9, 220.8 * 8 / 14},
-      {A, 1, AR, TREE, LL, 6.8 + 14 * 0.6, 220.8 / 3.8 / 2},
-      {A, 1, AR, TREE, SIMPLE, 8.4 + 14 * 4.0, 220.8 / 2},
-      {H, 1, AR, RING, LL, 6.6 + 14 * 0.6, 141.0 * 8 / 14},
-      {H, 1, AR, RING, LL128, 14.0 + 14 * 1.9, 360 * 0.92 * 8 / 14},
-      {H, 1, AR, RING, SIMPLE, 8.4 + 14 * 3.4, 360.0 * 8 / 14},
-      {H, 1, AR, TREE, LL128, 14.0 + 14 * 1.25, 331.2 * 7 / 9 / 2},
-      {H, 1, AR, NVLS, SIMPLE, 25.0, 8 * (40 * 0.85 * 7 / 8 * 2) * 8 / 14},
-      {H, 1, AG, NVLS, SIMPLE, 25.0, 8 * (40 * 0.85 * 7 / 8 * 7 / 8)},
-      {H, 1, RS, NVLS, SIMPLE, 25.0, 8 * (40 * 0.85 * 7 / 8 * 7 / 8)},
-      {H, 1, AG, RING, SIMPLE, 8.4 + 7 * 3.4, 360.0 * 8 / 7},
-      {H, 1, RS, RING, LL, 6.6 + 7 * 0.6, 141.0 * 8 / 7},
-      {H, 1, BC, RING, LL128, 14.0 + 1.9, 360 * 0.92},
-      {H, 1, RD, RING, SIMPLE, 8.4 + 3.4, 360.0},
-      {B, 1, AR, RING, LL, 6.6 + 14 * 0.6, 282.0 * 8 / 14},
-      {B, 1, AR, RING, LL128, 14.0 + 14 * 1.9, 720 * 0.92 * 8 / 14},
-      {B, 1, AR, TREE, LL128, 14.0 + 14 * 1.25, 662.4 * 7 / 9 / 2},
-      {B, 1, AR, NVLS, SIMPLE, 25.0, 8 * 90.0 * 8 / 14}, /* 80 x 0.74 x 7/8 x 2 = 103.6 is above the list's 90 */
-      /* two nodes: 28 hops inside, of at least 1 us a post (Simple 3), and 2 between; the speed inside nodes counts */
-      {V, 2, AR, RING, LL, 6.6 + 28 * 1.0 + 2 * 2.7, 39.0 * 16 / 30},
-      {V, 2, AR, TREE, SIMPLE, 8.4 + 2 * (7 * 4.0 + 14.0), 8 * 15 * 0.92 / 2},
-      {A, 2, AR, RING, LL128, 14.0 + 28 * 1.9 + 2 * 4.0, 8 * 20.0 * 16 / 30},
-      {A, 2, AR, TREE, SIMPLE, 8.4 + 2 * (7 * 4.0 + 14.0), 8 * 23.6 / 2},
-      {H, 2, AR, RING, LL, 6.6 + 28 * 1.0 + 2 * 2.7, 39.0 * 16 / 30},
-      {H, 2, AR, RING, LL128, 14.0 + 28 * 1.9 + 2 * 4.0, 8 * 36.7 * 16 / 30},
-      {H, 2, AR, RING, SIMPLE, 8.4 + 28 * 3.4 + 2 * 14.0, 384.0 * 16 / 30},
-      {H, 2, AR, TREE, LL, 6.8 + 2 * (7 * 0.6 + 5.0), 39.0 / 2},
-      {H, 2, AR, TREE, LL128, 14.0 + 2 * (7 * 1.25 + 8.5), 8 * 36.7 / 2},
-      {H, 2, AR, TREE, SIMPLE, 8.4 + 2 * (7 * 4.0 + 14.0), 8 * 41.4 / 2},
-      {H, 2, AR, NTREE, SIMPLE, 25.0 + 2 * 20.9, 8 * 57.7 * 16 / 30},
-      {H, 2, AG, RING, LL128, 14.0 + 14 * 1.9 + 4.0, 8 * 36.7 * 16 / 15},
-      {H, 2, BC, RING, LL, 6.6 + 16 * 2.7, 39.0},
-      {H, 2, RD, RING, SIMPLE, 8.4 + 16 * 14.0, 384.0},
-      {B, 2, AR, RING, LL128, 14.0 + 28 * 1.9 + 2 * 4.0, 8 * 34.6 * 16 / 30},
-      {B, 2, AR, TREE, LL128, 14.0 + 2 * (7 * 1.25 + 8.5), 8 * 31.67 / 2},
-      {B, 2, AR, NTREE, SIMPLE, 25.0 + 2 * 20.9, 8 * (48 * 0.74 * 7 / 8 * 2) * 16 / 30},
-      /* four nodes: 56 and 6 of a ring, two levels of a tree; the speed between nodes counts */
-      {V, 4, AR, RING, SIMPLE, 8.4 + 56 * 3.4 + 6 * 14.0, 96.0 * 32 / 62},
-      {V, 4, AR, TREE, LL, 6.8 + 2 * (7 * 0.6 + 2 * 5.0), 20.4 / 2},
-      {V, 4, AR, TREE, SIMPLE, 8.4 + 2 * (7 * 4.0 + 2 * 14.0), 8 * 10.0 / 2},
-      {A, 4, AR, RING, LL, 6.6 + 56 * 1.0 + 6 * 2.7, 20.4 * 32 / 62},
-      {A, 4, AR, TREE, LL128, 14.0 + 2 * (7 * 1.25 + 2 * 8.5), 8 * 17.8 * 120 / 128 / 2},
-      {H, 4, AR, RING, SIMPLE, 8.4 + 56 * 3.4 + 6 * 14.0, 384.0 * 32 / 62},
-      {H, 4, AR, TREE, LL128, 14.0 + 2 * (7 * 1.25 + 2 * 8.5), 8 * 29.0 / 2},
-      {H, 4, AR, TREE, SIMPLE, 8.4 + 2 * (7 * 4.0 + 2 * 14.0), 8 * 36.0 / 2},
-      {H, 4, AR, NTREE, SIMPLE, 25.0 + 2 * 2 * 20.9, 8 * 45.5 * 32 / 62},
-      {B, 4, AR, TREE, SIMPLE, 8.4 + 2 * (7 * 4.0 + 2 * 14.0), 8 * 24.0 / 2},
-      {B, 4, AR, NTREE, SIMPLE, 25.0 + 2 * 2 * 20.9, 8 * 43.8 * 32 / 62},
-      /* sixteen nodes: 224 and 30, or 112 and 15; four levels */
-      {V, 16, RS, RING, LL128, 14.0 + 112 * 1.9 + 15 * 4.0, 96 * 0.92 * 128 / 127},
-      {A, 16, AR, RING, SIMPLE, 8.4 + 224 * 3.4 + 30 * 14.0, 192.0 * 128 / 254},
-      {A, 16, AR, TREE, LL, 6.8 + 2 * (7 * 0.6 + 4 * 5.0), 20.4 / 2},
-      {H, 16, AG, RING, SIMPLE, 8.4 + 112 * 3.4 + 15 * 14.0, 384.0 * 128 / 127},
-      {H, 16, AR, NTREE, SIMPLE, 25.0 + 2 * 4 * 20.9, 8 * 45.5 * 128 / 254},
-      {B, 16, AG, RING, LL, 6.6 + 112 * 1.0 + 15 * 2.7, 20.4 * 128 / 127},
-      {B, 16, BC, RING, SIMPLE, 8.4 + 128 * 14.0, 384.0},
-  };
-  for (int i = 0; i < (int)(sizeof rows / sizeof rows[0]); i++) {
-    const struct sl_nccl nccl = open_model(nodes_of_eight(rows[i].gpu, rows[i].nodes));
-    holds(&nccl, &rows[i], i);
+  for (int i = 0; i < (int)(sizeof eight_a_node / sizeof eight_a_node[0]); i++) {
+    const struct sl_nccl nccl = open_model(nodes_of_eight(eight_a_node[i].gpu, eight_a_node[i].nodes));
+    holds(&nccl, &eight_a_node[i], i);
   }
 }
 

@@ -114,8 +114,9 @@ static void sequence_parallel_needs_tp(void **state) {
   sl_config_free(&c);
 }
 
-static const char *const stages_expected = "expected uniform, parameters, flops, cost, or the layers (0 to 4096) of each of "
-                                           "at most 256 stages, like [13, 13, 13, 9]";
+static const char *const stages_expected =
+    "expected uniform, parameters, flops, cost, or the layers (0 to 4096) of each of "
+    "at most 256 stages, like [13, 13, 13, 9]";
 
 static void broken(void **state) {
   (void)state;
