@@ -31,10 +31,6 @@ void sl_fit_group_free(struct sl_fit_group *group) {
   free(group->count);
 }
 
-static bool is_program(const struct sl_point *p) {
-  return strcmp(p->source, "program") == 0;
-}
-
 enum sl_status sl_fit_gather(struct sl_fit_group *g, const struct sl_fit *fit, const struct sl_op_cost *cost,
                              const char *source, bool only) {
   const struct sl_points *points = &fit->merged;
@@ -44,14 +40,14 @@ enum sl_status sl_fit_gather(struct sl_fit_group *g, const struct sl_fit *fit, c
   SL_TRY(sl_calloc(&g->spread, points->count, sizeof *g->spread));
   SL_TRY(sl_calloc(&g->count, points->count, sizeof *g->count));
   for (size_t i = 0; i < points->count && !models; i++)
-    models = belongs(&points->items[i], cost) && !is_program(&points->items[i]);
+    models = belongs(&points->items[i], cost) && !sl_fit_is_program(&points->items[i]);
   for (size_t i = 0; i < points->count; i++) {
     const struct sl_point *p = &points->items[i];
     if (!belongs(p, cost) || (source != NULL && (strcmp(p->source, source) == 0) != only)) continue;
     g->works[g->n] = work_of(fit, p, p->ranks);
     g->seconds[g->n] = p->median_s;
     g->spread[g->n] = p->low_s > 0 ? log(p->high_s / p->low_s) / 2.56 : 1;
-    if (models && is_program(p)) g->spread[g->n] = hypot(g->spread[g->n], of_programs);
+    if (models && sl_fit_is_program(p)) g->spread[g->n] = hypot(g->spread[g->n], of_programs);
     g->count[g->n++] = p->count;
   }
   return SL_OK;
@@ -76,7 +72,7 @@ static enum sl_status fit_entry(struct sl_fit *fit, int entry) {
     if (belongs(p, cost))
       fit->rows[fit->count++] = (struct sl_fit_row){p, entry, sl_op_cost_seconds(cost, &g.works[k++])};
   }
-fail:
+done:
   sl_fit_group_free(&g);
   return status;
 }
@@ -207,7 +203,7 @@ enum sl_status sl_fit_points(struct sl_fit *fit, const struct sl_points *points)
   SL_GO(sl_fit_hold_out(fit, points));
   name_scale(fit);
   sl_fit_formulas(fit);
-fail:
+done:
   sl_json_free(&doc);
   if (status != SL_OK) sl_fit_free(fit);
   return status;
@@ -232,7 +228,7 @@ enum sl_status sl_fit_check(const json_t *profile, const char *name) {
   SL_GO(sl_calloc(&cluster, 1, sizeof *cluster)); /* large for a stack */
   SL_GO(sl_cluster_from_json(cluster, &doc));
   sl_cluster_free(cluster);
-fail:
+done:
   free(cluster);
   sl_json_free(&doc);
   return status;

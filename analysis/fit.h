@@ -16,6 +16,7 @@
 #include "core/cluster/points.h"
 
 #include <stdio.h>
+#include <string.h>
 
 struct sl_fit_row {
   const struct sl_point *point;
@@ -48,6 +49,14 @@ enum sl_status sl_fit_entry(struct sl_op_cost *cost, const struct sl_work *works
 
 /* --- fit_rounds.c --- */
 
+/* Was the point taken by a benchmark program, not in a model's step? */
+static inline bool sl_fit_is_program(const struct sl_point *p) {
+  return strcmp(p->source, "program") == 0;
+}
+/* Are two steps rounds of one model on as many ranks? */
+static inline bool sl_fit_same_model(const struct sl_point_step *a, const struct sl_point_step *b) {
+  return a->ranks == b->ranks && strcmp(a->name, b->name) == 0;
+}
 /* A round's time without the moments in which others were busy. */
 double sl_fit_undisturbed(double low_s, double median_s);
 /* Points that differ only in their times become one; steps and cluster are left out. */

@@ -29,15 +29,12 @@ static int model_of(const struct sl_fit_totals *t, const char *source) {
   return -1;
 }
 
-static bool is_program(const struct sl_point *p) {
-  return strcmp(p->source, "program") == 0;
-}
-
 static enum sl_status open_totals(struct sl_fit_totals *t, const struct sl_fit *fit) {
   SL_TRY(sl_calloc(&t->names, fit->merged.count, sizeof *t->names));
   for (size_t i = 0; i < fit->merged.count; i++) {
     const struct sl_point *p = &fit->merged.items[i];
-    if (!is_program(p) && model_of(t, p->source) < 0) memcpy(t->names[t->model_count++], p->source, sizeof *t->names);
+    if (!sl_fit_is_program(p) && model_of(t, p->source) < 0)
+      memcpy(t->names[t->model_count++], p->source, sizeof *t->names);
   }
   const size_t cells = (size_t)t->model_count * (size_t)fit->profile.op_costs.count;
   SL_TRY(sl_calloc(&t->measured, cells, sizeof *t->measured));
@@ -60,11 +57,11 @@ static enum sl_status hold_out(const struct sl_fit *fit, int e, const char *name
   SL_GO(sl_fit_gather(&rest, fit, &cost, name, false));
   SL_GO(sl_fit_gather(&out, fit, &cost, name, true));
   for (size_t i = 0; i < out.n; i++) *measured += out.count[i] * out.seconds[i];
-  if (out.n == 0 || rest.n < LEAST_POINTS) goto fail;
+  if (out.n == 0 || rest.n < LEAST_POINTS) goto done;
   SL_GO(sl_fit_entry(&cost, rest.works, rest.seconds, rest.spread, rest.n));
   *predicted = 0;
   for (size_t i = 0; i < out.n; i++) *predicted += out.count[i] * sl_op_cost_seconds(&cost, &out.works[i]);
-fail:
+done:
   sl_fit_group_free(&rest);
   sl_fit_group_free(&out);
   return status;
@@ -90,8 +87,7 @@ static double median_of_rounds(const struct sl_points *points, const struct sl_p
   double unused;
   for (size_t i = 0; i < points->step_count; i++) {
     const struct sl_point_step *s = &points->steps[i];
-    if (s->ranks == step->ranks && strcmp(s->name, step->name) == 0)
-      work[n++] = sl_fit_undisturbed(s->low_s, s->median_s);
+    if (sl_fit_same_model(s, step)) work[n++] = sl_fit_undisturbed(s->low_s, s->median_s);
   }
   *rounds = n;
   return sl_fit_median(work, n, &unused);
@@ -99,9 +95,7 @@ static double median_of_rounds(const struct sl_points *points, const struct sl_p
 
 static bool first_round(const struct sl_points *points, size_t index) {
   for (size_t i = 0; i < index; i++)
-    if (points->steps[i].ranks == points->steps[index].ranks &&
-        strcmp(points->steps[i].name, points->steps[index].name) == 0)
-      return false;
+    if (sl_fit_same_model(&points->steps[i], &points->steps[index])) return false;
   return true;
 }
 
@@ -177,7 +171,7 @@ static enum sl_status set_scale(struct sl_fit *fit, const struct sl_points *poin
   fit->profile.device.error_scale = 1;
   fit->scale_stderr = 0;
   if (n >= LEAST_MODELS) fit->profile.device.error_scale = most_likely_scale(misses, n, &fit->scale_stderr);
-fail:
+done:
   free(misses);
   free(work);
   return status;
@@ -193,7 +187,7 @@ enum sl_status sl_fit_hold_out(struct sl_fit *fit, const struct sl_points *point
       SL_GO(hold_out(fit, e, t.names[m], &t.measured[m * costs->count + e], &t.predicted[m * costs->count + e]));
   for (int e = 0; e < costs->count; e++) set_holdout(&costs->items[e], &t, e, costs->count);
   SL_GO(set_scale(fit, points, &t));
-fail:
+done:
   close_totals(&t);
   return status;
 }

@@ -22,10 +22,6 @@ struct noise {
   int rounds; /* the most of a model */
 };
 
-static bool same(const struct sl_point_step *a, const struct sl_point_step *b) {
-  return a->ranks == b->ranks && strcmp(a->name, b->name) == 0;
-}
-
 static double seconds_of(const struct sl_point_step *s) {
   return sl_fit_undisturbed(s->low_s, s->median_s);
 }
@@ -36,16 +32,16 @@ static void add_model(struct noise *noise, const struct sl_points *points, size_
   size_t rounds = 0, pairs = 0;
   double unused;
   for (size_t i = 0; i < first; i++)
-    if (same(&points->steps[i], model)) return;
+    if (sl_fit_same_model(&points->steps[i], model)) return;
   for (size_t i = first; i < points->step_count; i++)
-    if (same(&points->steps[i], model)) noise->work[rounds++] = seconds_of(&points->steps[i]);
+    if (sl_fit_same_model(&points->steps[i], model)) noise->work[rounds++] = seconds_of(&points->steps[i]);
   if ((int)rounds > noise->rounds) noise->rounds = (int)rounds;
   if (rounds < 2) return;
   const double length = sl_fit_median(noise->work, rounds, &unused);
   for (size_t i = first; i < points->step_count; i++) {
     const struct sl_point_step *a = &points->steps[i];
-    for (size_t k = i + 1; same(a, model) && k < points->step_count; k++)
-      if (same(&points->steps[k], model))
+    for (size_t k = i + 1; sl_fit_same_model(a, model) && k < points->step_count; k++)
+      if (sl_fit_same_model(&points->steps[k], model))
         noise->work[pairs++] = fabs(log(seconds_of(a) / seconds_of(&points->steps[k])));
   }
   noise->length[noise->n] = log(length / of_length_s);
@@ -101,7 +97,7 @@ enum sl_status sl_fit_noise(struct sl_fit *fit, const struct sl_points *points) 
   sl_fit_set(fit, "device.calibration_rounds", "the most that a model was measured in");
   fit_slope(fit, &noise);
   fit_level(fit, &noise);
-fail:
+done:
   free(noise.length);
   free(noise.deviation);
   free(noise.work);

@@ -3,7 +3,6 @@
 
 #include "analysis/plot.h"
 #include "core/base/stats.h"
-#include "core/base/units.h"
 
 #include <errno.h>
 #include <math.h>

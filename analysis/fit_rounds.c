@@ -43,7 +43,7 @@ enum sl_status sl_fit_merge(struct sl_points *out, const struct sl_points *in) {
     const struct sl_point p = merged(in, i, taken, seconds);
     SL_GO(sl_points_add(out, &p));
   }
-fail:
+done:
   free(taken);
   free(seconds);
   return status;

@@ -84,14 +84,14 @@ static enum sl_status fit(int argc, char **argv) {
     sl_warn("steps of 0.1 s differed by %.0f %% from run to run: others were busy on this machine; calibrate again "
             "when it is quiet",
             100 * result.profile.device.run_noise);
-  if (request.report == NULL) goto fail;
+  if (request.report == NULL) goto done;
   status = sl_fit_report(&result, request.report);
   if (status == SL_ERR_ABSENT) { /* the profile stands; only its picture is missing */
     sl_warn("%s", sl_error_message());
     sl_error_clear();
     status = SL_OK;
   }
-fail:
+done:
   json_decref(profile);
   sl_fit_free(&result);
   sl_points_free(&points);

@@ -32,9 +32,9 @@ enum sl_status sl_rows_load(struct sl_rows *rows, char **paths, int n) {
   memset(rows, 0, sizeof *rows);
   SL_TRY(sl_calloc(&rows->docs, (size_t)n, sizeof *rows->docs));
   for (int i = 0; i < n; i++) {
-    SL_GO(sl_record_load(&rows->docs[i], paths[i]));
+    SL_GO_FAIL(sl_record_load(&rows->docs[i], paths[i]));
     rows->doc_count++;
-    SL_GO(add(rows, &rows->docs[i]));
+    SL_GO_FAIL(add(rows, &rows->docs[i]));
   }
   return SL_OK;
 fail:

@@ -5,9 +5,7 @@
  * caches: the next op finds its operands where nobody was lately. */
 #include "calibrate/calibrate.h"
 
-#include "core/job/job.h"
 #include "core/op/workspace.h"
-#include "core/program/step_state.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -387,36 +385,21 @@ static enum sl_status communication_job(struct sl_job *job, const struct sl_plan
 /* A plan for a job without a model: only its coordinates, its configuration and its cluster are used. The model is one of
  * as many layers as a pipeline here has ranks. */
 static enum sl_status run_job(struct sl_calibration *c, bool communication, int pp) {
-  static const char model_text[] = "{\"model_type\":\"mlp\",\"dims\":[3,5,2]}";
-  struct sl_model model = {0};
-  struct sl_config config = {0};
-  struct sl_cluster cluster = {0};
-  struct sl_plan plan = {0};
-  struct sl_job job = {0};
-  struct sl_json doc;
+  struct sl_calibration_model_job in;
   enum sl_status status;
   const char *text = c->text;
-  char config_text[128];
-  snprintf(config_text, sizeof config_text,
+  char config[128];
+  snprintf(config, sizeof config,
            "{\"train_micro_batch_size_per_gpu\":1,\"optimizer\":{\"type\":\"AdamW\"},\"shardlab\":{\"pp\":%d}}", pp);
-  SL_TRY(sl_json_parse(&doc, "calibration", model_text, strlen(model_text)));
-  status = sl_model_from_json(&model, &doc);
-  sl_json_free(&doc);
-  SL_TRY(status);
-  SL_GO(sl_config_parse(&config, "calibration", config_text, strlen(config_text), false));
-  SL_GO(sl_cluster_load(&cluster, c->grid->cluster));
-  SL_GO(sl_plan_build(&plan, &model, &config, &cluster, c->ranks));
-  SL_GO(communication ? communication_job(&job, &plan, c->grid, c->quick)
-                      : sl_calibration_bench_job(&job, &plan, c->grid, c->quick, c->tf32));
+  SL_GO(sl_calibration_plan(&in, "calibration", "{\"model_type\":\"mlp\",\"dims\":[3,5,2]}", config, c->grid->cluster,
+                            c->ranks));
+  SL_GO(communication ? communication_job(&in.job, &in.plan, c->grid, c->quick)
+                      : sl_calibration_bench_job(&in.job, &in.plan, c->grid, c->quick, c->tf32));
   c->text = NULL;
-  SL_GO(sl_calibration_run(c, &job, 2, "program", true, NULL));
-fail:
+  SL_GO(sl_calibration_run(c, &in.job, 2, "program", true, NULL));
+done:
   c->text = text;
-  sl_job_free(&job);
-  sl_plan_free(&plan);
-  sl_cluster_free(&cluster);
-  sl_config_free(&config);
-  sl_model_free(&model);
+  sl_calibration_model_close(&in);
   return status;
 }
 

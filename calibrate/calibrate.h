@@ -97,6 +97,9 @@ struct sl_calibration_model_job {
   struct sl_plan plan;
   struct sl_job job;
 };
+/* All but its job, of a config.json and a ds_config.json. */
+enum sl_status sl_calibration_plan(struct sl_calibration_model_job *in, const char *name, const char *model,
+                                   const char *config, const char *cluster, int ranks);
 enum sl_status sl_calibration_model_open(struct sl_calibration_model_job *in, const struct sl_calibration_model *m,
                                          const char *cluster, int ranks);
 void sl_calibration_model_close(struct sl_calibration_model_job *in);

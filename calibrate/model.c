@@ -6,24 +6,31 @@
 #include <stdio.h>
 #include <string.h>
 
-static enum sl_status load_model(struct sl_model *model, const struct sl_calibration_model *m) {
-  char text[512];
+static void describe(char *text, size_t size, const struct sl_calibration_model *m) {
   const double p = m->dropout ? 0.1 : 0;
   if (m->inner > 0)
-    snprintf(text, sizeof text,
+    snprintf(text, size,
              "{\"model_type\":\"llama\",\"vocab_size\":%d,\"max_position_embeddings\":%d,\"num_hidden_layers\":%d,"
              "\"hidden_size\":%d,\"num_attention_heads\":%d,\"num_key_value_heads\":%d,\"intermediate_size\":%d}",
              m->vocab, m->positions, m->layers, m->width, m->heads, m->kv_heads, m->inner);
   else
-    snprintf(text, sizeof text,
+    snprintf(text, size,
              "{\"model_type\":\"gpt2\",\"vocab_size\":%d,\"n_positions\":%d,\"n_layer\":%d,\"n_embd\":%d,\"n_head\":%d,"
              "\"embd_pdrop\":%g,\"attn_pdrop\":%g,\"resid_pdrop\":%g}",
              m->vocab, m->positions, m->layers, m->width, m->heads, p, p, p);
+}
+
+enum sl_status sl_calibration_plan(struct sl_calibration_model_job *in, const char *name, const char *model,
+                                   const char *config, const char *cluster, int ranks) {
   struct sl_json doc;
-  SL_TRY(sl_json_parse(&doc, m->name, text, strlen(text)));
-  const enum sl_status status = sl_model_from_json(model, &doc);
+  memset(in, 0, sizeof *in);
+  SL_TRY(sl_json_parse(&doc, name, model, strlen(model)));
+  const enum sl_status status = sl_model_from_json(&in->model, &doc);
   sl_json_free(&doc);
-  return status;
+  SL_TRY(status);
+  SL_TRY(sl_config_parse(&in->config, name, config, strlen(config), false));
+  SL_TRY(sl_cluster_load(&in->cluster, cluster));
+  return sl_plan_build(&in->plan, &in->model, &in->config, &in->cluster, ranks);
 }
 
 void sl_calibration_model_close(struct sl_calibration_model_job *in) {
@@ -42,19 +49,16 @@ static const char *precision(enum sl_dtype dtype) {
 
 enum sl_status sl_calibration_model_open(struct sl_calibration_model_job *in, const struct sl_calibration_model *m,
                                          const char *cluster, int ranks) {
-  char text[512];
+  char model[512], config[512];
   const struct sl_build_options build = {0};
-  memset(in, 0, sizeof *in);
-  SL_TRY(load_model(&in->model, m));
-  snprintf(text, sizeof text,
+  describe(model, sizeof model, m);
+  snprintf(config, sizeof config,
            "{\"train_micro_batch_size_per_gpu\":%d,\"gradient_accumulation_steps\":%d,"
            "\"optimizer\":{\"type\":\"AdamW\",\"params\":{\"lr\":0.0001}},\"gradient_clipping\":1.0,"
            "\"zero_optimization\":{\"stage\":%d},%s\"shardlab\":{\"seq_len\":%d,\"attention\":\"%s\",\"tf32\":%s}}",
            m->micro, m->accumulation, m->stage, precision(m->dtype), m->seq, m->flash ? "flash" : "materialised",
            m->dtype == SL_TF32 ? "true" : "false");
-  SL_TRY(sl_config_parse(&in->config, m->name, text, strlen(text), false));
-  SL_TRY(sl_cluster_load(&in->cluster, cluster));
-  SL_TRY(sl_plan_build(&in->plan, &in->model, &in->config, &in->cluster, ranks));
+  SL_TRY(sl_calibration_plan(in, m->name, model, config, cluster, ranks));
   return sl_job_build(&in->job, &in->plan, &build);
 }
 
@@ -66,7 +70,7 @@ static enum sl_status run_model(struct sl_calibration *c, const struct sl_calibr
   SL_GO(sl_calibration_model_open(&in, m, c->grid->cluster, c->ranks));
   SL_GO(sl_calibration_run(c, &in.job, 3, m->name, false, &step));
   SL_GO(sl_points_add_step(&c->points, &step));
-fail:
+done:
   sl_calibration_model_close(&in);
   return status;
 }

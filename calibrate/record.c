@@ -68,7 +68,7 @@ static enum sl_status follow_slowest(const struct sl_calibration *c, const struc
   SL_GO(sl_calloc(&all, (size_t)c->ranks, bytes));
   SL_GO(c->exec->exchange(run->state, r->seconds, bytes, all));
   sl_calibration_follow_slowest(r->seconds, all, c->ranks, r->program, r->steps);
-fail:
+done:
   free(sizes);
   free(all);
   return status;
@@ -172,7 +172,7 @@ enum sl_status sl_calibration_run(struct sl_calibration *c, const struct sl_job 
     step->ranks = c->ranks;
     step->repeats = (int)steps;
   }
-fail:
+done:
   free(recorder.seconds);
   free(times);
   sl_run_close(&run);

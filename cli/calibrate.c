@@ -123,7 +123,7 @@ static enum sl_status measure_ranks(const struct sl_options *options) {
     status = sl_json_save(json, options->points);
     json_decref(json);
   }
-fail:
+done:
   if (c.progress != NULL) fputs("\r\033[K", stderr);
   unlink(text);
   sl_points_free(&c.points);
@@ -312,7 +312,7 @@ static enum sl_status run(const struct sl_options *options) {
   SL_GO(status);
   SL_GO(fit(options, points_path, folder));
   SL_GO(show_profile(options));
-fail:
+done:
   sl_points_free(&all);
   return status;
 }

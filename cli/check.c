@@ -20,7 +20,7 @@ static enum sl_status run(const struct sl_options *options) {
   if (options->json != NULL)
     status = sl_output_json(options, json_pack("{s:b, s:i, s:i, s:I}", "ok", 1, "ranks", setup.plan.world, "classes",
                                                setup.job.class_count, "ops", (json_int_t)ops));
-fail:
+done:
   sl_setup_free(&setup);
   return status;
 }

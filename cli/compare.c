@@ -29,7 +29,7 @@ static enum sl_status run(const struct sl_options *options) {
   SL_GO(sl_record_load(&measured, options->operand[1]));
   SL_GO(sl_compare_records(&comparison, &predicted, &measured, options->time_tolerance));
   SL_GO(report(options, &comparison));
-fail:
+done:
   sl_comparison_free(&comparison);
   sl_json_free(&predicted);
   sl_json_free(&measured);

@@ -1,6 +1,7 @@
 /* Data and initial weights against the model; see inputs.h. */
 #include "cli/inputs.h"
 
+#include "core/base/limits.h"
 #include "core/io/data.h"
 #include "core/io/safetensors.h"
 
@@ -9,7 +10,7 @@
 #include <unistd.h>
 
 static enum sl_status check_random(const char *text) {
-  static const long long most = 1LL << 53;
+  const long long most = SL_MAX_SAMPLES;
   char *end;
   const long long samples = strncmp(text, "random:", 7) == 0 ? strtoll(text + 7, &end, 10) : 0;
   if (samples > 0 && samples <= most && *end == '\0') return SL_OK; /* too many digits give LLONG_MAX */
@@ -78,6 +79,10 @@ static enum sl_status check_init(const char *path, const struct sl_model *model)
 }
 
 enum sl_status sl_inputs_check(const struct sl_options *options, const struct sl_setup *setup) {
+  if (setup->plan.config->sl.fp8)
+    return sl_fail(SL_ERR_INPUT,
+                   "shardlab.fp8: is true; products in fp8 are predicted, no backend makes them; expected "
+                   "false");
   SL_TRY(check_data(options->data, setup));
   return check_init(options->init, &setup->model);
 }

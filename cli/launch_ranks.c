@@ -2,6 +2,8 @@
  * cuda backend's ranks would print, one prints it. */
 #include "cli/launch_ranks.h"
 
+#include "core/base/machine.h"
+
 #include "cli/launch.h"
 #include "core/base/launchers.h"
 
@@ -71,12 +73,6 @@ static void pass_on(int signal_number) {
     if (job[i] > 0) kill(job[i], signal_number);
 }
 
-static double seconds(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* What a rank's end means for the job. */
 static int code_of(int rank, int how, bool told) {
   if (WIFEXITED(how)) return WEXITSTATUS(how);
@@ -97,7 +93,7 @@ static int wait_for_all(int world) {
     if (pid < 0 && errno == EINTR) continue;
     if (pid < 0) break;
     if (pid == 0) {
-      if (seconds() > deadline) pass_on(SIGKILL);
+      if (sl_machine_clock() > deadline) pass_on(SIGKILL);
       nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
       continue;
     }
@@ -106,7 +102,7 @@ static int wait_for_all(int world) {
     job[rank] = 0;
     left--;
     const int ended = code_of(rank, how, code != 0);
-    if (code == 0 && ended != 0) code = ended, deadline = seconds() + GRACE_S;
+    if (code == 0 && ended != 0) code = ended, deadline = sl_machine_clock() + GRACE_S;
     if (ended == sl_exit_code(SL_ERR_DEVICE)) code = ended; /* the cause, whoever ended first because of it */
   }
   return code;

@@ -8,6 +8,8 @@
 #include "cli/output.h"
 #include "cli/place.h"
 #include "cli/runner.h"
+#include "core/base/checked.h"
+#include "core/base/limits.h"
 #include "core/base/machine.h"
 #include "core/base/units.h"
 #include "core/check/rendezvous.h"
@@ -87,7 +89,11 @@ static enum sl_status count_epochs(struct sl_options *options, const struct sl_s
   if (steps == 0)
     return sl_fail(SL_ERR_INPUT, "--epochs: the data has %lld samples; expected at least a global batch, %lld",
                    (long long)samples, (long long)setup->plan.global_batch);
-  options->steps = options->epochs * steps;
+  const int64_t all = sl_product(options->epochs, steps);
+  if (all > SL_MAX_STEPS)
+    return sl_fail(SL_ERR_INPUT, "--epochs: is %lld, of %lld steps each; expected at most %lld steps in all",
+                   (long long)options->epochs, (long long)steps, (long long)SL_MAX_STEPS);
+  options->steps = all;
   return SL_OK;
 }
 
@@ -262,7 +268,7 @@ static enum sl_status run(const struct sl_options *given) {
   if (options.threads == 0) options.threads = setup.plan.threads;
   status = run_rank(&options, &setup, &place);
   if (!inside) status = sl_again_if_unknown(status, options.argv);
-fail:
+done:
   sl_setup_free(&setup);
   return status;
 }

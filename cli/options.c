@@ -2,6 +2,7 @@
  * commands. */
 #include "cli/options.h"
 
+#include "core/base/limits.h"
 #include "core/base/nearest.h"
 
 #include <errno.h>
@@ -42,7 +43,7 @@ static const struct option options_table[] = {
     {"cluster", TEXT, FIELD(cluster), "localhost", "NAME|FILE", 0, 0, JOBS, "cluster preset, or a cluster.json"},
     {"preset", TEXT, OVERRIDES(preset, "shardlab.preset"), NULL, "NAME", 0, 0, JOBS,
      "how a framework shards: ddp, fsdp, deepspeed-2 ... (shardlab show presets); makes --config optional"},
-    {"world", INTEGER, FIELD(world), "1", "N", 1, 1 << 20, JOBS, "ranks in all"},
+    {"world", INTEGER, FIELD(world), "1", "N", 1, SL_MAX_WORLD, JOBS, "ranks in all"},
     {"world", INTEGER, FIELD(world), NULL, "N", 1, 4096, SL_CMD_CALIBRATE,
      "most ranks to measure with (else one a core); 1, 2, 4, ... below it too"},
     {"quick", FLAG, FIELD(quick), NULL, "", 0, 0, SL_CMD_CALIBRATE, "fewer points, wider error bars"},
@@ -53,31 +54,32 @@ static const struct option options_table[] = {
     {"out", TEXT, FIELD(out), NULL, "FILE", 0, 0, SL_CMD_CALIBRATE, "the profile to write, a cluster.json"},
     {"points", TEXT, FIELD(points), NULL, "FILE", 0, 0, SL_CMD_CALIBRATE,
      "only measure, with the ranks that a launcher started; `shardlab-analyze fit` takes the file"},
-    {"seq", INTEGER, OVERRIDES(seq, "shardlab.seq_len"), NULL, "TOKENS", 1, 1 << 24, JOBS,
+    {"seq", INTEGER, OVERRIDES(seq, "shardlab.seq_len"), NULL, "TOKENS", 1, SL_MAX_ROWS, JOBS,
      "tokens per sequence (else the config's, else the model's)"},
     {"tp", INTEGER,
      OVERRIDES(
          tp,
          "shardlab.tp|tensor_parallel.autotp_size|tensor_parallel.tp.tp_size|tensor_parallel.tensor_parallel.tp_size"),
-     NULL, "N", 1, 1 << 16, JOBS, "tensor-parallel ranks"},
-    {"pp", INTEGER, OVERRIDES(pp, "shardlab.pp|pipeline.stages"), NULL, "N", 1, 1 << 16, JOBS, "pipeline stages"},
-    {"cp", INTEGER, OVERRIDES(cp, "shardlab.cp"), NULL, "N", 1, 1 << 16, JOBS, "context-parallel ranks"},
+     NULL, "N", 1, SL_MAX_DEGREE, JOBS, "tensor-parallel ranks"},
+    {"pp", INTEGER, OVERRIDES(pp, "shardlab.pp|pipeline.stages"), NULL, "N", 1, SL_MAX_DEGREE, JOBS, "pipeline stages"},
+    {"cp", INTEGER, OVERRIDES(cp, "shardlab.cp"), NULL, "N", 1, SL_MAX_DEGREE, JOBS, "context-parallel ranks"},
     {"schedule", TEXT, OVERRIDES(schedule, "shardlab.schedule"), NULL, "NAME|FILE", 0, 0, JOBS,
      "gpipe, 1f1b, interleaved, looped-bfs, zb-h1, interleaved-zb, zbv, or PyTorch's CSV: --schedule zb-h1"},
-    {"virtual-stages", INTEGER, OVERRIDES(virtual_stages, "shardlab.virtual_stages"), NULL, "N", 1, 1 << 14, JOBS,
+    {"virtual-stages", INTEGER, OVERRIDES(virtual_stages, "shardlab.virtual_stages"), NULL, "N", 1, SL_MAX_DEGREE, JOBS,
      "pipeline stages a rank"},
     {"stages", TEXT, OVERRIDES(stages, "shardlab.stages|pipeline.partition|pipeline.partition_method"), NULL,
-     "LIST|WORD", 0, 0, JOBS, "layers of each stage: --stages 13,13,13,9; or dealt uniform, by parameters, by flops"},
+     "LIST|WORD", 0, 0, JOBS,
+     "layers of each stage: --stages 13,13,0,9; or dealt uniform, by parameters, flops or cost"},
     {"sequence-parallel", FLAG, OVERRIDES(sequence_parallel, "shardlab.sequence_parallel"), NULL, "", 0, 0, JOBS,
      "with --tp: split norms and dropout along the sequence"},
     {"recompute", TEXT, OVERRIDES(recompute, "shardlab.recompute"), NULL, "WORD[,WORD...]", 0, 0, JOBS,
      "none, selective or full; or one a pipeline rank: --recompute full,selective,none,none"},
     {"recompute-modules", TEXT, OVERRIDES(recompute_modules, "shardlab.recompute_modules"), NULL, "LIST", 0, 0, JOBS,
      "what selective recomputes: --recompute-modules core_attn,layernorm"},
-    {"recompute-every", INTEGER, OVERRIDES(recompute_every, "shardlab.recompute_every"), NULL, "N", 1, 1 << 20, JOBS,
-     "recompute layers 0, N, 2N ... only"},
+    {"recompute-every", INTEGER, OVERRIDES(recompute_every, "shardlab.recompute_every"), NULL, "N", 1, SL_MAX_LAYERS,
+     JOBS, "recompute layers 0, N, 2N ... only"},
     {"shard-size", INTEGER, OVERRIDES(shard_size, "shardlab.shard_size|zero_optimization.mics_shard_size"), NULL, "N",
-     0, 1 << 16, JOBS, "shard inside groups of N data-parallel ranks, replicate across them; 0: all"},
+     0, SL_MAX_DEGREE, JOBS, "shard inside groups of N data-parallel ranks, replicate across them; 0: all"},
     {"csv", FLAG, FIELD(csv), NULL, "", 0, 0, SL_CMD_SHOW, "`show schedule` prints PyTorch's CSV"},
     {"lowered", FLAG, FIELD(lowered), NULL, "", 0, 0, SL_CMD_SHOW,
      "`show schedule` with its sends, receives and reductions (--zero-stage 3: unshards too)"},
@@ -90,18 +92,18 @@ static const struct option options_table[] = {
      "shardlab|megatron-fused|megatron-unfused|torch-eager|torch-compile|llm-foundry", 0, 0, JOBS,
      "whose kernels to predict; a measure runs shardlab's"},
     {"make-vocab-size-divisible-by", INTEGER, OVERRIDES(vocab_multiple, "shardlab.make_vocab_size_divisible_by"), NULL,
-     "N", 1, 1 << 16, JOBS,
+     "N", 1, SL_MAX_DEGREE, JOBS,
      "pad the vocabulary with rows that no softmax sees (GPUs: 128 where it is no multiple of 8)"},
     {"tf32", FLAG, OVERRIDES(tf32, "shardlab.tf32"), NULL, "", 0, 0, JOBS,
      "fp32 products of factors rounded to tf32, on a GPU's matrix units"},
     {"tf32", FLAG, FIELD(tf32), NULL, "", 0, 0, SL_CMD_CALIBRATE, "with --backend cuda: products in tf32 too"},
     {"fuse-epilogues", CHOICE, OVERRIDES(fuse_epilogues, "shardlab.fuse_epilogues"), NULL, "gpu|always|never", 0, 0,
      JOBS, "GELU, its gradient and bias gradients inside matrix products (gpu: on devices of that kind)"},
-    {"micro-batch", INTEGER, OVERRIDES(micro_batch, "train_micro_batch_size_per_gpu"), NULL, "N", 1, 1 << 30, JOBS,
-     "overrides train_micro_batch_size_per_gpu"},
-    {"grad-accum", INTEGER, OVERRIDES(grad_accum, "gradient_accumulation_steps"), NULL, "N", 1, 1 << 30, JOBS,
-     "overrides gradient_accumulation_steps"},
-    {"train-batch", INTEGER, OVERRIDES(train_batch, "train_batch_size"), NULL, "N", 1, 1 << 30, JOBS,
+    {"micro-batch", INTEGER, OVERRIDES(micro_batch, "train_micro_batch_size_per_gpu"), NULL, "N", 1, SL_MAX_TOKENS,
+     JOBS, "overrides train_micro_batch_size_per_gpu"},
+    {"grad-accum", INTEGER, OVERRIDES(grad_accum, "gradient_accumulation_steps"), NULL, "N", 1, SL_MAX_MICRO_BATCHES,
+     JOBS, "overrides gradient_accumulation_steps"},
+    {"train-batch", INTEGER, OVERRIDES(train_batch, "train_batch_size"), NULL, "N", 1, SL_MAX_BATCH, JOBS,
      "overrides train_batch_size"},
     {"zero-stage", INTEGER, OVERRIDES(zero_stage, "zero_optimization.stage"), NULL, "N", 0, 3, JOBS,
      "overrides zero_optimization.stage"},
@@ -112,25 +114,32 @@ static const struct option options_table[] = {
      "what runs the program"},
     {"data", TEXT, FIELD(data), NULL, "FILE", 0, 0, REAL_RUNS, "text, llm.c token shard, or random:N for an mlp"},
     {"init", TEXT, FIELD(init), NULL, "FILE", 0, 0, REAL_RUNS, "initial weights, safetensors (else seeded)"},
-    {"steps", INTEGER, FIELD(steps), "20", "N", 1, 1e9, REAL_RUNS, "optimizer steps"},
-    {"steps", INTEGER, FIELD(steps), "1", "N", 1, 1e9, SL_CMD_PREDICT, "optimizer steps (they repeat exactly)"},
-    {"epochs", INTEGER, FIELD(epochs), NULL, "N", 1, 1e9, SL_CMD_MEASURE,
+    {"steps", INTEGER, FIELD(steps), "20", "N", 1, SL_MAX_STEPS, REAL_RUNS, "optimizer steps"},
+    {"steps", INTEGER, FIELD(steps), "1", "N", 1, SL_MAX_STEPS, SL_CMD_PREDICT,
+     "optimizer steps (they repeat exactly)"},
+    {"epochs", INTEGER, FIELD(epochs), NULL, "N", 1, SL_MAX_STEPS, SL_CMD_MEASURE,
      "instead of --steps: passes over the data, samples / global batch steps each"},
     {"save", TEXT, FIELD(save), NULL, "FILE", 0, 0, SL_CMD_MEASURE, "write the trained weights, safetensors"},
     {"save-grads", TEXT, FIELD(save_grads), NULL, "FILE", 0, 0, SL_CMD_MEASURE,
      "write the last step's gradients, safetensors"},
-    {"threads", INTEGER, FIELD(threads), NULL, "N", 1, 4096, JOBS, "threads of a rank (else cores / ranks)"},
-    {"as-rank", INTEGER, FIELD(as_rank), NULL, "R", 0, 1 << 20, SL_CMD_MEASURE,
+    {"threads", INTEGER, FIELD(threads), NULL, "N", 1, SL_MAX_THREADS, JOBS, "threads of a rank (else cores / ranks)"},
+    {"as-rank", INTEGER, FIELD(as_rank), NULL, "R", 0, SL_MAX_WORLD - 1, SL_CMD_MEASURE,
      "with --of-world, on a GPU: this rank of the plan alone, its communication looped back"},
-    {"of-world", INTEGER, FIELD(of_world), NULL, "N", 1, 1 << 20, SL_CMD_MEASURE,
+    {"of-world", INTEGER, FIELD(of_world), NULL, "N", 1, SL_MAX_WORLD, SL_CMD_MEASURE,
      "the plan's ranks: --as-rank 3 --of-world 128"},
     {"poison", FLAG, FIELD(poison), NULL, "", 0, 0, SL_CMD_MEASURE, "fill dead memory with NaN: finds use after free"},
     {"runs", INTEGER, FIELD(runs), "1", "N", 1, 1000, SL_CMD_PREDICT,
      "the interval is of the median of N measured runs at different times"},
+    {"table", TEXT, FIELD(table), NULL, "FILE.csv", 0, 0, SL_CMD_PREDICT,
+     "instead of a model and a config: a prediction for each row of this table"},
+    {"out", TEXT, FIELD(out), NULL, "FILE.csv", 0, 0, SL_CMD_PREDICT, "with --table: where the predictions go"},
+    {"jobs", INTEGER, FIELD(jobs), NULL, "N", 1, 1024, SL_CMD_PREDICT, "with --table: processes (else one a core)"},
     {"no-fold", FLAG, FIELD(no_fold), NULL, "", 0, 0, SL_CMD_PREDICT, "simulate every rank, not one of each kind"},
+    {"per-rank", FLAG, FIELD(per_rank), NULL, "", 0, 0, SL_CMD_PREDICT,
+     "a record of more than 256 ranks lists all of them, not one of each kind"},
     {"program", CHOICE, FIELD(program), "step", "init|step|save", 0, 0, SL_CMD_SHOW,
      "which program `show program` prints"},
-    {"rank", INTEGER, FIELD(rank), "0", "N", 0, 1 << 20, SL_CMD_SHOW,
+    {"rank", INTEGER, FIELD(rank), "0", "N", 0, SL_MAX_WORLD - 1, SL_CMD_SHOW,
      "whose program or memory to show (else rank 0's program, the memory of the one that needs most)"},
     {"time-tolerance", REAL, FIELD(time_tolerance), NULL, "X", 0, 1e6, SL_CMD_COMPARE,
      "largest relative error of the step time (else it is shown, not judged)"},
@@ -180,7 +189,7 @@ static enum sl_status set_integer(const struct option *option, const char *text,
   char *end;
   errno = 0;
   const long long value = strtoll(text, &end, 10);
-  if (end == text || *end != '\0' || errno != 0 || (double)value < option->low || (double)value > option->high)
+  if (end == text || *end != '\0' || errno != 0 || value < (long long)option->low || value > (long long)option->high)
     return sl_fail(SL_ERR_INPUT, "--%s: is '%s'; expected an integer from %.0f to %.0f", option->name, text,
                    option->low, option->high);
   *(int64_t *)field(option, options) = value;
@@ -278,6 +287,16 @@ bool sl_options_given(const struct sl_options *options, const char *name) {
   for (int i = 0; i < OPTIONS; i++)
     if (strcmp(options_table[i].name, name) == 0 && (options->given >> i & 1)) return true;
   return false;
+}
+
+const char *sl_options_beside(const struct sl_options *options, const char *const *names) {
+  for (int i = 0; i < OPTIONS; i++) {
+    if (!(options->given >> i & 1)) continue;
+    const char *const *name = names;
+    while (*name != NULL && strcmp(*name, options_table[i].name) != 0) name++;
+    if (*name == NULL) return options_table[i].name;
+  }
+  return NULL;
 }
 
 void sl_options_help(const struct sl_command *command, FILE *out) {

@@ -38,10 +38,12 @@ struct sl_options {
   bool csv, lowered;
   int64_t steps, epochs, rank, threads, runs; /* epochs 0: the run goes by steps */
   const char *backend, *data, *init, *save, *save_grads, *json, *trace, *program;
-  bool poison, no_fold, quiet;
+  bool poison, no_fold, per_rank, quiet;
   int64_t as_rank, of_world; /* measure: one rank of a plan, alone */
   double time_tolerance;
-  const char *out, *points; /* calibrate */
+  const char *table;        /* predict: a CSV of configurations */
+  int64_t jobs;             /* unset: one a core */
+  const char *out, *points; /* calibrate; out: predict --table too */
   int64_t rounds;           /* unset: as many as the backend wants */
   bool quick, add;
   const char *operand[SL_MAX_OPERANDS];
@@ -69,6 +71,8 @@ enum sl_status sl_options_parse(struct sl_options *options, const struct sl_comm
                                 bool *help);
 /* Whether the option `name` stood on the command line. */
 bool sl_options_given(const struct sl_options *options, const char *name);
+/* The name of an option that stood on the command line and is none of `names` (NULL ends them); NULL where there is none. */
+const char *sl_options_beside(const struct sl_options *options, const char *const *names);
 /* What option `i` of the table overrides in the config: of *keys ("shardlab.pp|pipeline.stages") the first is to be set to
  * *value (new reference), and the others, DeepSpeed's own for the same thing, are to be dropped. *value is NULL where the
  * option did not stand on the command line or overrides nothing. False past the table's end. */

@@ -2,13 +2,15 @@
 #include "cli/place.h"
 
 #include "core/base/launchers.h"
+#include "core/base/limits.h"
 
 #include <stddef.h>
 #include <stdlib.h>
 
 static int number(const char *name, int otherwise) {
   const char *text = getenv(name);
-  return text != NULL && text[0] >= '0' && text[0] <= '9' ? (int)strtol(text, NULL, 10) : otherwise;
+  const long value = text != NULL && text[0] >= '0' && text[0] <= '9' ? strtol(text, NULL, 10) : -1;
+  return value >= 0 && value <= SL_MAX_WORLD ? (int)value : otherwise;
 }
 
 struct sl_place sl_place_read(bool torchrun) {

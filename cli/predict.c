@@ -3,6 +3,7 @@
 
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "cli/predict_table.h"
 #include "cli/runner.h"
 #include "sim/sim.h"
 
@@ -23,6 +24,10 @@ enum sl_status sl_predict_record(const struct sl_options *options, const char *t
 static enum sl_status run(const struct sl_options *options) {
   json_t *record;
   SL_TRY(sl_options_check_outputs(options));
+  if (options->table != NULL) return sl_predict_table(options);
+  if (options->out != NULL || options->jobs > 0)
+    return sl_fail(SL_ERR_INPUT, "--%s: is for a table of configurations; expected --table too",
+                   options->out != NULL ? "out" : "jobs");
   SL_TRY(sl_predict_record(options, options->trace, &record));
   if (!options->quiet) sl_runner_summary(record, sl_output_text(options));
   return sl_output_json(options, record);
@@ -33,11 +38,18 @@ const struct sl_command sl_command_predict = {
     .bit = SL_CMD_PREDICT,
     .operands = "",
     .summary = "Simulate a training configuration: memory, traffic and step time",
-    .help = "Needs neither MPI nor a GPU: the program that a backend would run is run in virtual time. World = tp x pp "
-            "x cp x\n"
-            "the data-parallel ranks that are left; every ZeRO stage goes with every tp, pp and schedule. Of ranks "
-            "alike one\n"
-            "is simulated, and traced; --no-fold: all.\n",
+    .help =
+        "Needs neither MPI nor a GPU: the program that a backend would run is run in virtual time. World = tp x pp "
+        "x cp x\n"
+        "the data-parallel ranks that are left; every ZeRO stage goes with every tp, pp and schedule. Of ranks "
+        "alike one\n"
+        "is simulated, and traced; --no-fold: all.\n"
+        "\n"
+        "--table predicts each row of a CSV, which says model, layout, framework and cluster of a run, over --jobs\n"
+        "processes, and writes a line for each to --out: step time, its interval and parts, memory of the device\n"
+        "(1e9 bytes), whether it fits, or in column error why it cannot be predicted. A table that cannot be read is\n"
+        "one error, with line and column, and exit status 2; nothing is written then.\n"
+        "  shardlab predict --table runs.csv --out predicted.csv --jobs 8\n",
     .example = "shardlab predict --model gpt2 --config examples/ds_zero2.json --cluster dgx-a100-80g --world 8",
     .run = run,
 };

@@ -41,6 +41,7 @@ static enum sl_status make_record(const struct sl_runner *runner, const struct o
   const struct sl_record_input input = {.run = observer->run,
                                         .timeline = &observer->timeline,
                                         .functional = runner->functional || observer->run->reports[0].functional,
+                                        .per_rank = runner->options->per_rank,
                                         .command = command != NULL ? command : "",
                                         .options = options,
                                         .environment = environment};
@@ -83,7 +84,7 @@ enum sl_status sl_runner_run(const struct sl_runner *runner, json_t **record) {
   SL_GO(sl_run_execute(&run));
   SL_GO(make_record(runner, &observer, record));
   SL_GO(sl_trace_close(&observer.trace, &run));
-fail:
+done:
   if (status != SL_OK) {
     json_decref(*record);
     *record = NULL;

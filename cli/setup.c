@@ -78,9 +78,9 @@ enum sl_status sl_setup_inputs(struct sl_setup *setup, const struct sl_options *
     return sl_fail(SL_ERR_INPUT,
                    "--model: is missing; expected a preset ('shardlab show presets' lists them) or a config.json");
   enum sl_status status;
-  SL_GO(sl_model_load(&setup->model, options->model));
-  SL_GO(sl_setup_config(&setup->config, options));
-  SL_GO(sl_cluster_load(&setup->cluster, options->cluster));
+  SL_GO_FAIL(sl_model_load(&setup->model, options->model));
+  SL_GO_FAIL(sl_setup_config(&setup->config, options));
+  SL_GO_FAIL(sl_cluster_load(&setup->cluster, options->cluster));
   return SL_OK;
 fail:
   sl_setup_free(setup);
@@ -96,7 +96,9 @@ enum sl_status sl_setup_plan(struct sl_setup *setup, const struct sl_options *op
 }
 
 enum sl_status sl_setup_job(struct sl_setup *setup, const struct sl_options *options) {
-  const struct sl_build_options build = {.save_params = options->save != NULL,
+  const char *what = options->operand_count > 0 ? options->operand[0] : ""; /* of show */
+  const struct sl_build_options build = {.memory_curve = strcmp(what, "memory") == 0,
+                                         .save_params = options->save != NULL,
                                          .save_grads = options->save_grads != NULL};
   enum sl_status status;
   SL_TRY(sl_setup_plan(setup, options));

@@ -15,11 +15,16 @@ static const struct variant variants[] = {
 };
 enum { VARIANTS = sizeof variants / sizeof *variants };
 
+/* Bytes, which may be beyond what a whole number of JSON holds. */
+static json_t *bytes_json(double bytes) {
+  return bytes < 0x1p53 ? json_integer((json_int_t)bytes) : json_real(bytes);
+}
+
 static json_t *row_json(const struct variant *v, const struct sl_estimate *e) {
-  return json_pack("{s:i, s:s, s:s, s:b, s:b, s:I, s:I}", "stage", v->stage, "offload_optimizer",
+  return json_pack("{s:i, s:s, s:s, s:b, s:b, s:o, s:o}", "stage", v->stage, "offload_optimizer",
                    v->optimizer ? "cpu" : "none", "offload_param", v->param ? "cpu" : "none", "zero_init",
-                   (int)v->zero_init, "before_pull_5099", (int)v->before_5099, "host_bytes", (json_int_t)e->host_bytes,
-                   "device_bytes", (json_int_t)e->device_bytes);
+                   (int)v->zero_init, "before_pull_5099", (int)v->before_5099, "host_bytes", bytes_json(e->host_bytes),
+                   "device_bytes", bytes_json(e->device_bytes));
 }
 
 static void print_row(const struct variant *v, const struct sl_estimate *e, FILE *out) {

@@ -57,8 +57,12 @@ static void print_map(const struct sl_plan *plan, FILE *out) {
     fprintf(out, "%s layers", plan->dp > LIMIT ? "..." : "");
     for (int i = 0; i < pp_rank->stage_count; i++) {
       const struct sl_stage *c = &plan->stages[pp_rank->stages[i]];
-      fprintf(out, "%s %d..%d", i > 0 ? "," : "", c->first_layer, c->first_layer + c->layer_count - 1);
+      if (c->layer_count == 0)
+        fprintf(out, "%s none", i > 0 ? "," : "");
+      else
+        fprintf(out, "%s %d..%d", i > 0 ? "," : "", c->first_layer, c->first_layer + c->layer_count - 1);
     }
+    if (pp_rank->stage_count == 0) fprintf(out, " none, idle");
     fprintf(out, "\n");
   }
 }

@@ -3,6 +3,8 @@
  * The time is that of the schedule's dry run (core/schedule/action.h): F, I and W one tick, B two, transfers none. */
 #include "cli/output.h"
 #include "cli/show.h"
+#include "core/base/checked.h"
+#include "core/base/limits.h"
 #include "core/schedule/action.h"
 
 #include <errno.h>
@@ -25,14 +27,18 @@ static enum sl_status ask_config(struct request *r, const struct sl_options *opt
   struct sl_options rest = *options;
   rest.schedule = NULL; /* may be a path, which the config has no room for */
   SL_TRY(sl_setup_config(&config, &rest));
-  const int64_t replica = (int64_t)config.sl.pp * config.sl.tp * config.sl.cp;
+  const int64_t replica = sl_product(sl_product(config.sl.pp, config.sl.tp), config.sl.cp);
   const int dp = (int)(options->world > replica ? options->world / replica : 1);
-  const enum sl_status status = sl_config_resolve_batch(&config, dp);
+  enum sl_status status = sl_config_resolve_batch(&config, dp);
+  const int64_t micro_batches = config.gradient_accumulation_steps;
+  if (status == SL_OK && micro_batches > SL_MAX_MICRO_BATCHES)
+    status = sl_json_fail(&config.doc, "gradient_accumulation_steps", "gives %lld micro-batches; expected at most %lld",
+                          (long long)micro_batches, (long long)SL_MAX_MICRO_BATCHES);
   if (status == SL_OK) {
     snprintf(r->name, sizeof r->name, "%s", config.sl.schedule);
     r->ranks = config.sl.pp;
     r->stages = config.sl.virtual_stages > 1 ? config.sl.virtual_stages : 0;
-    r->micro_batches = config.gradient_accumulation_steps < INT32_MAX ? (int)config.gradient_accumulation_steps : 0;
+    r->micro_batches = (int)micro_batches;
   }
   sl_config_free(&config);
   return status;

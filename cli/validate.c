@@ -81,7 +81,7 @@ static enum sl_status measure(const struct sl_options *options, char *trace_file
   SL_GO(measure_arguments(options, path, trace_file, &arguments));
   SL_GO(run_child(arguments));
   SL_GO(sl_record_load(record, path));
-fail:
+done:
   unlink(path);
   free(arguments);
   return status;
@@ -159,7 +159,7 @@ static enum sl_status run(const struct sl_options *options) {
   if (options->trace != NULL) SL_GO(sl_trace_join(options->trace, traces.predicted, traces.measured));
   SL_GO(sl_compare_records(&comparison, &predicted, &measured, options->time_tolerance));
   SL_GO(judge(options, &comparison));
-fail:
+done:
   drop_traces(&traces);
   sl_comparison_free(&comparison);
   sl_json_free(&predicted);

@@ -1,6 +1,8 @@
 /* What one rank has of its device; see share.h. */
 #include "cost/share.h"
 
+#include "core/base/checked.h"
+
 static enum sl_status check_device(const struct sl_device *d) {
   const struct {
     const char *key;
@@ -30,7 +32,8 @@ static enum sl_status check_device(const struct sl_device *d) {
  * devices. */
 static int64_t ranks_of_node(const struct sl_cluster *cluster, int64_t world) {
   int64_t per_node = cluster->devices_per_node > 0 ? cluster->devices_per_node : world;
-  if (cluster->nodes > 0 && cluster->nodes * per_node < world) return (world + cluster->nodes - 1) / cluster->nodes;
+  if (cluster->nodes > 0 && sl_product(cluster->nodes, per_node) < world)
+    return (world + cluster->nodes - 1) / cluster->nodes;
   return per_node < world ? per_node : world;
 }
 

@@ -107,7 +107,7 @@ static enum sl_status play_from(const struct sl_fast_player *player, size_t firs
     if (writes != NULL) note_writes(player, op, writes, start, done);
   }
   *out = sent(&l, first + count);
-fail:
+done:
   close_lanes(&l);
   return status;
 }

@@ -33,7 +33,7 @@ static void close_small(struct small *s) {
 /* `blocks` of the model's blocks a stage. */
 static enum sl_status open_small(struct small *s, const struct sl_model *model, const struct sl_config *config,
                                  const struct sl_cluster *cluster, int blocks, int pp, int members) {
-  const struct sl_build_options options = {0};
+  const struct sl_build_options options = {.memory_curve = true};
   enum sl_status status;
   *s = (struct small){.model = *model, .config = *config};
   s->model.tensors = NULL;
@@ -45,9 +45,9 @@ static enum sl_status open_small(struct small *s, const struct sl_model *model, 
   s->config.sl.stages_by = SL_STAGES_UNIFORM;
   s->config.train_batch_size = 0;
   s->config.gradient_accumulation_steps = MICRO_BATCHES;
-  SL_GO(sl_family_of(model)->make_tensors(&s->model));
-  SL_GO(sl_plan_build(&s->plan, &s->model, &s->config, cluster, pp * members * config->sl.tp));
-  SL_GO(sl_job_build(&s->job, &s->plan, &options));
+  SL_GO_FAIL(sl_family_of(model)->make_tensors(&s->model));
+  SL_GO_FAIL(sl_plan_build(&s->plan, &s->model, &s->config, cluster, pp * members * config->sl.tp));
+  SL_GO_FAIL(sl_job_build(&s->job, &s->plan, &options));
   return SL_OK;
 fail:
   close_small(s);
@@ -264,7 +264,7 @@ static enum sl_status read_times(const struct small *s, const struct sl_class *c
   SL_GO(read_action(player, bare, find(p, SL_ACTION_BACKWARD, 0), &writes[0], &out->first));
   SL_GO(read_action(player, bare, find(p, SL_ACTION_BACKWARD, 1), &writes[1], &out->next));
   SL_GO(read_tensors(s, writes, out));
-fail:
+done:
   for (int i = 0; i < 2; i++) {
     free(writes[i].begins);
     free(writes[i].ends);
@@ -287,7 +287,7 @@ static enum sl_status read_class(const struct small *s, const struct sl_class *c
   SL_GO(read_times(s, c, &player, &free_of_communication, out));
   read_step(p, works, seconds, out);
   read_memory(s, c, out);
-fail:
+done:
   free(works);
   free(seconds);
   free(bare);

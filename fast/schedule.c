@@ -83,7 +83,7 @@ enum sl_status sl_fast_run_pipeline(const struct sl_fast_pipeline *p, double *en
   for (size_t i = 0; i < cells; i++) r.arrived_f[i] = r.arrived_b[i] = -1;
   run_all(&r);
   for (size_t i = 0; i < stages; i++) ends[i] = r.free_at[i];
-fail:
+done:
   free(r.arrived_f);
   free(r.arrived_b);
   free(r.free_at);

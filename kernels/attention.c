@@ -11,34 +11,8 @@
 
 #define BLOCK SL_ATTENTION_BLOCK
 
-/* One thread's scratch. */
-struct buffers {
-  sl_real *k;      /* K transposed, in panels: (Tk/panel, D, panel) */
-  sl_real *v;      /* (Tq, Dp) */
-  sl_real *q;      /* (BLOCK, Dp), scaled */
-  sl_real *scores; /* (BLOCK, Tk) */
-  sl_real *out;    /* (BLOCK, Dp) */
-};
-
-static size_t thread_reals(const struct sl_attention_shape *s) {
-  struct sl_attention_padded p = sl_attention_pad(s);
-  size_t n = p.Tk * s->D + p.Tq * p.Dp + 2 * BLOCK * p.Dp + BLOCK * p.Tk;
-  return sl_round_up(n, 64);
-}
-
-static struct buffers buffers_of(const struct sl_attention_shape *s, sl_real *base) {
-  struct sl_attention_padded p = sl_attention_pad(s);
-  struct buffers b;
-  b.k = base;
-  b.v = b.k + p.Tk * s->D;
-  b.q = b.v + p.Tq * p.Dp;
-  b.scores = b.q + BLOCK * p.Dp;
-  b.out = b.scores + BLOCK * p.Tk;
-  return b;
-}
-
 size_t SL_K(sl_attention_forward_scratch_bytes)(const struct sl_attention_shape *shape, int threads) {
-  return sl_scratch_bytes(thread_reals(shape), threads);
+  return sl_scratch_bytes(sl_attention_reals(shape, sl_attention_pad(shape).Tk), threads);
 }
 
 /* Softmax of n scores in place. */
@@ -80,8 +54,9 @@ static void drop_row(sl_real *row, struct kept kept, size_t t, size_t T, struct 
 
 /* Softmax of the block's rows, to what is kept of this head; scores keep what multiplies V: after dropout, with zeros
  * from the diagonal to the end of the block. */
-static void block_softmax(struct buffers b, const struct sl_attention_shape *s, struct sl_attention_padded p, size_t t0,
-                          struct kept kept, struct sl_mask mask, const struct sl_philox_key *key, uint64_t first) {
+static void block_softmax(struct sl_attention_buffers b, const struct sl_attention_shape *s,
+                          struct sl_attention_padded p, size_t t0, struct kept kept, struct sl_mask mask,
+                          const struct sl_philox_key *key, uint64_t first) {
   for (size_t r = 0; r < BLOCK; r++) {
     size_t t = t0 + r, n = t + 1;
     sl_real *row = b.scores + r * p.Tk;
@@ -99,7 +74,7 @@ static void block_softmax(struct buffers b, const struct sl_attention_shape *s, 
 
 static void forward_head(sl_store *out, struct kept kept, const sl_store *q, const sl_store *k, const sl_store *v,
                          const struct sl_attention_shape *s, struct sl_mask mask, const struct sl_philox_key *key,
-                         uint64_t first, struct buffers b) {
+                         uint64_t first, struct sl_attention_buffers b) {
   const struct sl_attention_padded p = sl_attention_pad(s);
   const sl_real scale = 1 / SL_SQRT((sl_real)s->D);
   sl_pack_panels(b.k, k, s->k_stride, s->T, s->D, p.Tk);
@@ -122,7 +97,7 @@ void SL_K(sl_attention_forward)(sl_store *out, sl_store *probs, sl_store *droppe
                                 const struct sl_dropout *dropout, void *scratch, size_t scratch_bytes) {
   const struct sl_attention_shape s = *shape;
   const struct sl_mask mask = sl_mask_of(dropout);
-  const size_t each = thread_reals(&s);
+  const size_t each = sl_attention_reals(&s, sl_attention_pad(&s).Tk);
   sl_real *base = sl_scratch_align(scratch);
 #pragma omp parallel for schedule(static) num_threads(sl_scratch_threads(scratch_bytes, each))
   for (size_t task = 0; task < s.B * s.H; task++) {
@@ -135,6 +110,7 @@ void SL_K(sl_attention_forward)(sl_store *out, sl_store *probs, sl_store *droppe
     }
     forward_head(out + row * s.out_stride + h * s.D, kept, q + row * s.q_stride + h * s.D,
                  k + row * s.k_stride + g * s.D, v + row * s.v_stride + g * s.D, &s, mask,
-                 dropout ? &dropout->key : NULL, first, buffers_of(&s, base + (size_t)omp_get_thread_num() * each));
+                 dropout ? &dropout->key : NULL, first,
+                 sl_attention_buffers_of(&s, base + (size_t)omp_get_thread_num() * each));
   }
 }

@@ -100,6 +100,30 @@ static inline sl_real *sl_scratch_align(void *base) {
   return (sl_real *)(((uintptr_t)base + 63) & ~(uintptr_t)63);
 }
 
+/* One thread's scratch in a forward, of `columns` keys at a time. */
+struct sl_attention_buffers {
+  sl_real *k;      /* K transposed, in panels: (Tk/panel, D, panel) */
+  sl_real *v;      /* (Tq, Dp) */
+  sl_real *q;      /* (block, Dp), scaled */
+  sl_real *out;    /* (block, Dp) */
+  sl_real *scores; /* (block, columns) */
+};
+
+static inline size_t sl_attention_reals(const struct sl_attention_shape *s, size_t columns) {
+  const struct sl_attention_padded p = sl_attention_pad(s);
+  return sl_round_up(p.Tk * s->D + p.Tq * p.Dp + 2 * SL_ATTENTION_BLOCK * p.Dp + SL_ATTENTION_BLOCK * columns, 64);
+}
+
+static inline struct sl_attention_buffers sl_attention_buffers_of(const struct sl_attention_shape *s, sl_real *base) {
+  const struct sl_attention_padded p = sl_attention_pad(s);
+  struct sl_attention_buffers b = {.k = base};
+  b.v = b.k + p.Tk * s->D;
+  b.q = b.v + p.Tq * p.Dp;
+  b.out = b.q + SL_ATTENTION_BLOCK * p.Dp;
+  b.scores = b.out + SL_ATTENTION_BLOCK * p.Dp;
+  return b;
+}
+
 /* Dropout's number of the element (0,0) of a head's (T,T). */
 static inline uint64_t sl_attention_first(const struct sl_attention_shape *s, const struct sl_dropout *dropout,
                                           size_t b, size_t h) {

@@ -13,20 +13,11 @@
 #define BLOCK SL_ATTENTION_BLOCK
 #define KEYS SL_FLASH_KEYS
 
-/* One thread's scratch. */
-struct buffers {
-  sl_real *k;      /* K transposed, in panels: (Tk/panel, D, panel) */
-  sl_real *v;      /* (Tq, Dp) */
-  sl_real *q;      /* (BLOCK, Dp), scaled */
-  sl_real *out;    /* (BLOCK, Dp) */
-  sl_real *scores; /* (BLOCK, KEYS) */
-};
-
 /* One head, and the state of the rows of its block. */
 struct head {
   const struct sl_attention_shape *s;
   struct sl_attention_padded p;
-  struct buffers b;
+  struct sl_attention_buffers b;
   struct sl_mask mask;
   const struct sl_philox_key *key;
   uint64_t first; /* dropout's element of (0,0) */
@@ -34,24 +25,8 @@ struct head {
   double sum[BLOCK];
 };
 
-static size_t thread_reals(const struct sl_attention_shape *s) {
-  struct sl_attention_padded p = sl_attention_pad(s);
-  return sl_round_up(p.Tk * s->D + p.Tq * p.Dp + 2 * BLOCK * p.Dp + BLOCK * KEYS, 64);
-}
-
-static struct buffers buffers_of(const struct sl_attention_shape *s, sl_real *base) {
-  struct sl_attention_padded p = sl_attention_pad(s);
-  struct buffers b;
-  b.k = base;
-  b.v = b.k + p.Tk * s->D;
-  b.q = b.v + p.Tq * p.Dp;
-  b.out = b.q + BLOCK * p.Dp;
-  b.scores = b.out + BLOCK * p.Dp;
-  return b;
-}
-
 size_t SL_K(sl_flash_attention_forward_scratch_bytes)(const struct sl_attention_shape *shape, int threads) {
-  return sl_scratch_bytes(thread_reals(shape), threads);
+  return sl_scratch_bytes(sl_attention_reals(shape, KEYS), threads);
 }
 
 /* n scores against the largest so far: they become exponentials. Returns what the row's earlier terms shrink by. */
@@ -90,7 +65,7 @@ static void tile_softmax(struct head *h, size_t t0, size_t j0, size_t n) {
 }
 
 static void forward_block(struct head *h, size_t t0) {
-  const struct buffers b = h->b;
+  const struct sl_attention_buffers b = h->b;
   const size_t Dp = h->p.Dp, D = h->s->D;
   memset(b.out, 0, BLOCK * Dp * sizeof *b.out);
   for (size_t r = 0; r < BLOCK; r++) h->max[r] = (sl_real)-INFINITY, h->sum[r] = 0;
@@ -129,13 +104,13 @@ void SL_K(sl_flash_attention_forward)(sl_store *out, sl_real *lse, const sl_stor
                                       const sl_store *v, const struct sl_attention_shape *shape,
                                       const struct sl_dropout *dropout, void *scratch, size_t scratch_bytes) {
   const struct sl_attention_shape s = *shape;
-  const size_t each = thread_reals(&s);
+  const size_t each = sl_attention_reals(&s, KEYS);
   sl_real *base = sl_scratch_align(scratch);
 #pragma omp parallel for schedule(static) num_threads(sl_scratch_threads(scratch_bytes, each))
   for (size_t task = 0; task < s.B * s.H; task++) {
     const size_t b = task / s.H, h = task % s.H, g = h * s.KV / s.H, row = b * s.T;
     struct head head = {.s = &s, .p = sl_attention_pad(&s)};
-    head.b = buffers_of(&s, base + (size_t)omp_get_thread_num() * each);
+    head.b = sl_attention_buffers_of(&s, base + (size_t)omp_get_thread_num() * each);
     head.mask = sl_mask_of(dropout);
     head.key = dropout ? &dropout->key : NULL;
     head.first = sl_attention_first(&s, dropout, b, h);

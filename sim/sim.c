@@ -120,6 +120,11 @@ static enum sl_status step_error(const struct sl_sim *sim, const struct sl_sim_r
   return SL_OK;
 }
 
+static int sim_local_of(const void *state, int rank) {
+  const struct sl_sim *sim = state;
+  return sim->local_of[rank];
+}
+
 static enum sl_status sim_report(void *state, int local, struct sl_exec_report *out) {
   const struct sl_sim *sim = state;
   const struct sl_sim_rank *rank = &sim->ranks[local];
@@ -141,6 +146,7 @@ const struct sl_exec_ops sl_exec_sim = {
     .issue = sim_issue,
     .advance = sim_advance,
     .now = sim_now,
+    .local_of = sim_local_of,
     .report = sim_report,
     .close = sim_close,
 };

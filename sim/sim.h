@@ -10,9 +10,9 @@
  * 1 - comm_cpu_share; it is re-timed whenever that begins or ends. Transfers themselves run at full speed however busy
  * the rank is: a host backend that drives MPI only between compute ops is later than this by up to one op.
  *
- * Folding (options.fold): the ranks of a class run the same program; where they also sit alike in the topology (the same
- * links under every call), the first rank of each class stands for all of them. A group then needs only the
- * representatives in it; its cost is that of the whole group. Where they do not, all ranks are simulated all the same.
+ * Folding (options.fold): of ranks that run the same program, have the same links under every call and meet such ranks again, the
+ * first stands for all (sim/fold.c). A group then needs only the representatives of its members; its cost is that of the whole
+ * group.
  *
  * No queue is ever full: the programs are known from open, so an op that is handed over is one count. Hand over
  * everything that is at hand before advance(), since an op cannot start before the time at which it was handed over;

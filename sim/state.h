@@ -1,7 +1,8 @@
 /* What the files of the simulator share: the state of an open simulation. Internal to sim/.
  *
  *   tables.c    fills costs, lane orders, calls and groups at open
- *   topology.c  links, and whether a class can be folded
+ *   topology.c  links
+ *   fold.c      which ranks do the same, so that one is simulated
  *   lanes.c     starts and completes ops, rendezvous, slow-down
  *   deadlock.c  explains a standstill
  *   stand_in.c  says what is predicted without a measurement
@@ -89,6 +90,8 @@ struct sl_sim {
   double slow; /* comm_cpu_share */
   struct sl_sim_rank *ranks;
   int *local_ranks;
+  int *local_of;                  /* by rank of the world: the one that is simulated for it */
+  int *group_key[SL_GROUP_COUNT]; /* folded: see sl_sim_fold; else NULL */
   int count;
   struct sl_sim_program (*programs)[SL_PROGRAM_COUNT]; /* per class */
   struct sl_traffic_list *rows;                        /* per class: the rows of a step, counts zero */
@@ -147,8 +150,10 @@ void sl_sim_tables_free(struct sl_sim *sim);
 struct sl_link sl_sim_group_link(const struct sl_plan *plan, const struct sl_members *m);
 int sl_sim_peer_rank(const struct sl_plan *plan, int rank, int stage);
 const struct sl_link *sl_sim_peer_link(const struct sl_plan *plan, int rank, int stage);
-/* Do the ranks of every class sit alike: the same links under the same calls? sim->meets must be filled. */
-enum sl_status sl_sim_alike(const struct sl_sim *sim, bool *alike);
+/* fold.c: the ranks in *kinds kinds, kind[rank] of them numbered in the order of their first ranks, such that all of a kind
+ * complete the same ops at the same times; group_key[g][id], of a group of class g that is called, is equal for groups that do:
+ * owned by the caller, NULL for a class that is not called. sim->meets must be filled. */
+enum sl_status sl_sim_fold(const struct sl_sim *sim, int *kind, int *kinds, int *group_key[SL_GROUP_COUNT]);
 /* lanes.c: look at a lane's head and start it if it can; complete the event of `source`. Failures go to sim->status. */
 void sl_sim_try(struct sl_sim *sim, int local, int lane);
 void sl_sim_event(struct sl_sim *sim, uint32_t source);

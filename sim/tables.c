@@ -130,14 +130,15 @@ static enum sl_status fill_groups(struct sl_sim *sim, int lane, enum sl_group gr
   SL_TRY(sl_calloc(&by_id, (size_t)sim->job->plan->world, sizeof *by_id)); /* group index plus 1 */
   int first_group = sim->group_count;
   for (int i = 0; i < sim->count; i++) {
-    struct sl_members m = sl_plan_group(sim->job->plan, group_class, sim->ranks[i].rank);
+    const struct sl_members m = sl_plan_group(sim->job->plan, group_class, sim->ranks[i].rank);
+    const int id = sim->fold ? sim->group_key[group_class][m.id] : m.id;
     group_of[i] = -1;
     if (!in_group(m, sim->ranks[i].rank)) continue;
-    if (by_id[m.id] == 0) {
-      by_id[m.id] = ++sim->group_count;
-      sim->groups[by_id[m.id] - 1].lane = lane;
+    if (by_id[id] == 0) {
+      by_id[id] = ++sim->group_count;
+      sim->groups[by_id[id] - 1].lane = lane;
     }
-    group_of[i] = by_id[m.id] - 1;
+    group_of[i] = by_id[id] - 1;
     sim->groups[group_of[i]].count++;
   }
   for (int g = first_group; g < sim->group_count; g++) {
@@ -193,7 +194,7 @@ static enum sl_status fill_call(const struct sl_sim *sim, int local, const struc
     }
     const int peer = sl_sim_peer_rank(plan, rank, op->peer);
     const struct sl_link *link = sl_sim_peer_link(plan, rank, op->peer);
-    call->partner = sim->fold ? sl_job_class_of(sim->job, peer) : peer;
+    call->partner = sim->local_of[peer];
     call->wire = op->kind == SL_OP_SEND ? call->bytes : 0;
     call->seconds = sl_cost_peer(&sim->cost_rank, link, work);
     return SL_OK;
@@ -234,14 +235,18 @@ static enum sl_status fill_rank(struct sl_sim *sim, int local, const int *group_
 
 static enum sl_status fill_ranks(struct sl_sim *sim) {
   const struct sl_job *job = sim->job;
-  if (sim->fold) SL_TRY(sl_sim_alike(sim, &sim->fold));
-  sim->count = sim->fold ? job->class_count : job->plan->world;
-  size_t count = (size_t)sim->count;
-  SL_TRY(sl_calloc(&sim->ranks, count, sizeof *sim->ranks));
-  SL_TRY(sl_calloc(&sim->local_ranks, count, sizeof *sim->local_ranks));
+  const int world = job->plan->world;
+  SL_TRY(sl_calloc(&sim->local_of, (size_t)world, sizeof *sim->local_of));
+  for (int r = 0; r < world; r++) sim->local_of[r] = r;
+  int ranks = world;
+  if (sim->fold) SL_TRY(sl_sim_fold(sim, sim->local_of, &ranks, sim->group_key));
+  SL_TRY(sl_calloc(&sim->ranks, (size_t)ranks, sizeof *sim->ranks));
+  SL_TRY(sl_calloc(&sim->local_ranks, (size_t)ranks, sizeof *sim->local_ranks));
+  sim->count = ranks;
+  for (int r = world; r-- > 0;) sim->local_ranks[sim->local_of[r]] = r; /* the first of each kind remains */
   for (int i = 0; i < sim->count; i++) {
     struct sl_sim_rank *rank = &sim->ranks[i];
-    rank->rank = sim->local_ranks[i] = sim->fold ? job->classes[i].first_rank : i;
+    rank->rank = sim->local_ranks[i];
     rank->class_index = sl_job_class_of(job, rank->rank);
     rank->call_hash = SL_HASH_CALLS;
   }
@@ -261,7 +266,7 @@ enum sl_status sl_sim_tables(struct sl_sim *sim) {
   for (int i = 0; i < sim->count; i++) SL_GO(fill_rank(sim, i, group_of));
   SL_GO(sl_calloc(&sim->spill, (size_t)sim->count + 2, sizeof *sim->spill));
   SL_GO(sl_queue_alloc(&sim->queue, sl_sim_group_source(sim, sim->group_count)));
-fail:
+done:
   free(group_of);
   return status;
 }
@@ -284,6 +289,8 @@ void sl_sim_tables_free(struct sl_sim *sim) {
   free(sim->rows);
   free(sim->ranks);
   free(sim->local_ranks);
+  free(sim->local_of);
+  for (int g = 0; g < SL_GROUP_COUNT; g++) free(sim->group_key[g]);
   free(sim->groups);
   free(sim->members);
   free(sim->spill);

@@ -2,6 +2,7 @@
 #include "backend/common/input.h"
 #include "backend/common/streams.h"
 
+#include "core/base/limits.h"
 #include "kernels/convert.h"
 #include "kernels/philox.h"
 
@@ -19,8 +20,9 @@ static enum sl_status random_samples(struct sl_input *input, const char *text) {
   char *end;
   errno = 0;
   long long n = strtoll(text + strlen(RANDOM), &end, 10);
-  if (errno || *end || n < 1)
-    return sl_fail(SL_ERR_INPUT, "data \"%s\": expected random:N with a number of samples N of at least 1", text);
+  if (errno || *end || n < 1 || n > SL_MAX_SAMPLES)
+    return sl_fail(SL_ERR_INPUT, "data \"%s\": expected random:N with a number of samples N from 1 to %lld", text,
+                   (long long)SL_MAX_SAMPLES);
   input->samples = n;
   return SL_OK;
 }

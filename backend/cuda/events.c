@@ -60,7 +60,7 @@ enum sl_status sl_cuda_events_plan(struct sl_cuda_events *out, const struct sl_p
   for (size_t i = 0; i < p->issue_count; i++) out->event_of[i] = SL_CUDA_NO_EVENT;
   for (uint32_t i = 0; i < p->issue_count; i++) SL_GO(plan_issue(out, &lanes, p, i));
   out->wait_first[p->issue_count] = (uint32_t)out->wait_count;
-fail:
+done:
   close_lanes(&lanes);
   if (status != SL_OK) sl_cuda_events_free(out);
   return status;

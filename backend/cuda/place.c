@@ -32,7 +32,7 @@ static enum sl_status read_number(const char *name, const char *text, int low, i
 /* Processes of node `node` by Slurm's list of repeated counts. */
 enum sl_status sl_cuda_place_tasks(const char *name, const char *list, int node, int *tasks) {
   const char *at = list;
-  for (int seen = 0; *at;) {
+  for (long seen = 0; *at;) {
     char *end;
     const long count = strtol(at, &end, 10);
     long times = 1;
@@ -46,7 +46,7 @@ enum sl_status sl_cuda_place_tasks(const char *name, const char *list, int node,
       *tasks = (int)count;
       return SL_OK;
     }
-    seen += (int)times;
+    seen += times;
     if (*end != ',') break;
     at = end + 1;
   }

@@ -2,8 +2,6 @@
 #include "backend/host/add.h"
 #include "kernels/numbers/half_run.h"
 
-#include <stdint.h>
-
 static void add_f32(void *dst, const void *a, const void *b, size_t n) {
   float *d = dst;
   const float *x = a, *y = b;

@@ -46,10 +46,6 @@ void sl_comm_close(struct sl_comm *comm) {
   *comm = (struct sl_comm){.mpi = MPI_COMM_NULL};
 }
 
-int64_t sl_comm_staging_bytes(const struct sl_comm *comm) {
-  return comm->staging ? (int64_t)SL_COMM_SLOTS * SL_COMM_BLOCK : 0;
-}
-
 /* --- which block comes when --- */
 
 /* A block of one link's stream: elements [first, +count) of part `part`. */

@@ -38,7 +38,6 @@ struct sl_comm {
  * MPI, but the call is collective all the same. Errors: SL_ERR_MEMORY, SL_ERR_PEER. */
 enum sl_status sl_comm_open(struct sl_comm *comm, MPI_Comm parent, int color, int key, const char *name, bool reduces);
 void sl_comm_close(struct sl_comm *comm); /* accepts a zeroed one */
-int64_t sl_comm_staging_bytes(const struct sl_comm *comm);
 
 /* One stretch of memory of a call, `count` elements at `whole`. */
 struct sl_comm_part {

@@ -5,12 +5,10 @@
 #include "backend/common/rank.h"
 #include "core/base/machine.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum sl_status sl_host_die(const struct sl_host *host, enum sl_status status) {
@@ -147,13 +145,13 @@ enum sl_status sl_host_open(struct sl_host **out, const struct sl_job *job, cons
   host->options = *options;
   host->everyone = MPI_COMM_NULL;
   host->call_hash = SL_HASH_CALLS;
-  SL_GO(open_mpi(host));
+  SL_GO_FAIL(open_mpi(host));
   host->coord = sl_plan_coord(job->plan, host->rank);
   host->rank_class = &job->classes[sl_job_class_of(job, host->rank)];
-  SL_GO(sl_host_agree(host, open_groups(host)));
-  SL_GO(sl_host_agree(host, sl_host_warm_up(host)));
-  SL_GO(sl_host_agree(host, sl_rank_timeout(&host->timeout_s)));
-  SL_GO(sl_host_agree(host, open_local(host)));
+  SL_GO_FAIL(sl_host_agree(host, open_groups(host)));
+  SL_GO_FAIL(sl_host_agree(host, sl_host_warm_up(host)));
+  SL_GO_FAIL(sl_host_agree(host, sl_rank_timeout(&host->timeout_s)));
+  SL_GO_FAIL(sl_host_agree(host, open_local(host)));
   start_clock(host);
   open_count++;
   host->opened = true;

@@ -197,7 +197,7 @@ static enum sl_status build(struct sl_host *host, const struct sl_program *p) {
       SL_GO(split_death(x, p->kind, &found[count - 1], &on));
   }
   x->built[p->kind] = true;
-fail:
+done:
   free(back.items);
   free(on.items);
   free(found);

@@ -1,5 +1,6 @@
-/* Element types of buffers and tensors, and tf32, the type of products of fp32 numbers whose factors the matrix units round
- * to 10 bits of mantissa: an op may be of it, a buffer is not. One list gives enum, name and size. */
+/* Element types of buffers and tensors, and two types of products alone: tf32, of fp32 numbers whose factors the matrix units
+ * round to 10 bits of mantissa, and fp8, of bf16 numbers whose factors are cast to 8 bits (E4M3, gradients E5M2). An op may be
+ * of these two, a buffer is not. One list gives enum, name and size. */
 #ifndef SL_CORE_BASE_DTYPE_H
 #define SL_CORE_BASE_DTYPE_H
 
@@ -13,7 +14,8 @@
   X(F64, "fp64", 8)                                                                                                    \
   X(I32, "int32", 4)                                                                                                   \
   X(U8, "uint8", 1)                                                                                                    \
-  X(TF32, "tf32", 4)
+  X(TF32, "tf32", 4)                                                                                                   \
+  X(F8, "fp8", 1)
 
 enum sl_dtype {
 #define X(name, text, bytes) SL_##name,
@@ -39,6 +41,11 @@ static inline const char *sl_dtype_name(enum sl_dtype type) {
 #undef X
   };
   return names[type];
+}
+
+/* The type of what a product of `type` reads and writes. */
+static inline enum sl_dtype sl_dtype_stored(enum sl_dtype type) {
+  return type == SL_TF32 ? SL_F32 : type == SL_F8 ? SL_BF16 : type;
 }
 
 #endif

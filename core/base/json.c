@@ -25,7 +25,7 @@ static enum sl_status read_file(const char *path, char **text, size_t *length) {
     *length += n;
   } while (n > 0);
   if (ferror(file)) SL_GO(sl_fail(SL_ERR_INPUT, "%s: cannot be read: %s; expected a JSON file", path, strerror(errno)));
-fail:
+done:
   fclose(file);
   return status;
 }

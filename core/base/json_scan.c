@@ -189,7 +189,7 @@ static enum sl_status scan_member(struct scan *s, json_t *object) {
     sl_json_where(s->doc, s->path, first, sizeof first);
     status = sl_fail(SL_ERR_INPUT, "%s:%lld:%lld: %s: duplicate key; first given at %s", s->doc->name, (long long)line,
                      (long long)column, s->path, first);
-    goto fail;
+    goto done;
   }
   SL_GO(keep_place(s, line, column));
   SL_GO(skip_space(s));
@@ -199,7 +199,7 @@ static enum sl_status scan_member(struct scan *s, json_t *object) {
   if (json_object_set_new_nocheck(object, json_string_value(key), value) != 0) {
     status = sl_fail(SL_ERR_MEMORY, "out of memory in %s", s->doc->name);
   }
-fail:
+done:
   if (status == SL_OK) pop_path(s, outer);
   json_decref(key);
   return status;
@@ -274,7 +274,7 @@ enum sl_status sl_json_scan(struct sl_json *doc, const char *text, size_t length
   SL_GO(scan_value(&s, &doc->root));
   SL_GO(skip_space(&s));
   if (s.at != s.end) SL_GO(expected(&s, "nothing after the closing bracket"));
-fail:
+done:
   free(s.path);
   return status;
 }

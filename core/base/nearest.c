@@ -2,6 +2,7 @@
 #include "core/base/nearest.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { MAX_WORD = 127 };
@@ -45,4 +46,16 @@ const char *sl_nearest(const char *word, const char *const *words, size_t n) {
     best = words[i], best_distance = d;
   }
   return best;
+}
+
+enum sl_status sl_nearest_preset(const char *what, const char *spec, const char *(*name)(int i)) {
+  const char *names[64];
+  char list[1024] = "";
+  size_t n = 0, used = 0;
+  for (; n < sizeof names / sizeof *names && used < sizeof list && (names[n] = name((int)n)) != NULL; n++)
+    used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", n > 0 ? ", " : "", names[n]);
+  const char *near = sl_nearest(spec, names, n);
+  return sl_fail(SL_ERR_INPUT, "%s \"%s\": is neither a file nor a preset%s%s%s; presets: %s", what, spec,
+                 near != NULL ? "; nearest preset is \"" : "", near != NULL ? near : "", near != NULL ? "\"" : "",
+                 list);
 }

@@ -63,10 +63,21 @@ enum sl_status sl_grow(void *items, size_t *capacity, size_t count, size_t size)
   while (grown < count) grown *= 2;
   void *block;
   memcpy(&block, items, sizeof block);
-  block = realloc(block, grown * size);
+  block = reallocarray(block, grown, size);
   if (block == NULL) return sl_fail(SL_ERR_MEMORY, "out of memory: %zu elements of %zu bytes", grown, size);
   memset((char *)block + *capacity * size, 0, (grown - *capacity) * size);
   memcpy(items, &block, sizeof block);
   *capacity = grown;
+  return SL_OK;
+}
+
+enum sl_status sl_shrink(void *items, size_t *capacity, size_t count, size_t size) {
+  if (count == 0 || count >= *capacity) return SL_OK;
+  void *block;
+  memcpy(&block, items, sizeof block);
+  block = realloc(block, count * size);
+  if (block == NULL) return sl_fail(SL_ERR_MEMORY, "out of memory: %zu elements of %zu bytes", count, size);
+  memcpy(items, &block, sizeof block);
+  *capacity = count;
   return SL_OK;
 }

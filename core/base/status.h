@@ -45,11 +45,14 @@ void sl_warn_set_sink(sl_warn_sink sink, void *context);
     if (sl_try_status_ != SL_OK) return sl_try_status_;                                                                \
   } while (0)
 
-/* The same inside a function whose cleanup stands at the label `fail` and which returns `status`. */
-#define SL_GO(e)                                                                                                       \
+/* The same inside a function that returns `status` and whose cleanup stands at a label: `done`, where success passes it, too,
+ * or `fail`, where success has returned before. */
+#define SL_GO(e) SL_GO_TO(done, e)
+#define SL_GO_FAIL(e) SL_GO_TO(fail, e)
+#define SL_GO_TO(label, e)                                                                                             \
   do {                                                                                                                 \
     status = (e);                                                                                                      \
-    if (status != SL_OK) goto fail;                                                                                    \
+    if (status != SL_OK) goto label;                                                                                   \
   } while (0)
 
 /* calloc that reports: `*out` becomes `count` zeroed elements of `size` bytes. count 0 gives a valid 1-element block.
@@ -58,5 +61,7 @@ enum sl_status sl_calloc(void *out, size_t count, size_t size);
 
 /* Grow the array *items (capacity *capacity) so that it holds at least `count` elements of `size` bytes. */
 enum sl_status sl_grow(void *items, size_t *capacity, size_t count, size_t size);
+/* Give back what the array has beyond its `count` elements. */
+enum sl_status sl_shrink(void *items, size_t *capacity, size_t count, size_t size);
 
 #endif

@@ -12,9 +12,9 @@ static void significant(char *out, size_t size, double value, const char *unit) 
 }
 
 void sl_format_bytes(char *out, size_t size, double bytes) {
-  static const char *const units[] = {" B", " KiB", " MiB", " GiB", " TiB", " PiB"};
+  static const char *const units[] = {" B", " KiB", " MiB", " GiB", " TiB", " PiB", " EiB"};
   int i = 0;
-  while (fabs(bytes) >= 1024 && i < 5) bytes /= 1024, i++;
+  while (fabs(bytes) >= 1024 && i < 6) bytes /= 1024, i++;
   if (i == 0)
     snprintf(out, size, "%.0f B", bytes);
   else

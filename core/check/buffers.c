@@ -15,12 +15,21 @@ struct cell {
   int64_t slot; /* of which buffer: who wrote it (see owner) */
   int lane;
   uint32_t written; /* ops of `lane` complete once the write is */
+  uint32_t readers; /* bit l: lane l has read since */
   uint32_t read[SL_LANE_COUNT];
 };
 
+/* Cells stay where they are made; what is searched, and moved to make room, is their ends. */
+struct end {
+  int64_t hi; /* of the cell */
+  uint32_t cell;
+};
+
 struct shadow {
-  struct cell *cells; /* sorted, disjoint; a gap was never touched */
-  size_t count, capacity;
+  struct cell *pool;
+  struct end
+      *order; /* the cells in use: sorted, disjoint; a gap was never touched. Behind them those to be used again */
+  size_t count, made, pool_capacity, order_capacity;
 };
 
 struct checker {
@@ -41,24 +50,53 @@ static enum sl_status refuse(const struct checker *k, uint32_t issue, const char
                  sl_op_name(k->p->ops[e->op].kind), action, what, b->name);
 }
 
+static struct cell *cell_at(const struct shadow *s, size_t i) {
+  return &s->pool[s->order[i].cell];
+}
+
 static enum sl_status insert_cell(struct shadow *s, size_t at, struct cell x) {
-  SL_TRY(sl_grow(&s->cells, &s->capacity, s->count + 1, sizeof *s->cells));
-  memmove(&s->cells[at + 1], &s->cells[at], (s->count - at) * sizeof *s->cells);
-  s->cells[at] = x;
+  if (s->count == s->made) {
+    SL_TRY(sl_grow(&s->pool, &s->pool_capacity, s->made + 1, sizeof *s->pool));
+    SL_TRY(sl_grow(&s->order, &s->order_capacity, s->made + 1, sizeof *s->order));
+    s->order[s->made].cell = (uint32_t)s->made;
+    s->made++;
+  }
+  const uint32_t number = s->order[s->count].cell;
+  memmove(&s->order[at + 1], &s->order[at], (s->count - at) * sizeof *s->order);
+  s->order[at] = (struct end){x.hi, number};
+  s->pool[number] = x;
   s->count++;
   return SL_OK;
 }
 
+/* Take the cells first..end - 1 out. */
+static void remove_cells(struct shadow *s, size_t first, size_t end) {
+  for (; end > first; end--) {
+    const struct end free = s->order[end - 1];
+    memmove(&s->order[end - 1], &s->order[end], (s->count - end) * sizeof *s->order);
+    s->order[--s->count] = free;
+  }
+}
+
 static size_t first_cell(const struct shadow *s, int64_t lo) {
-  return sl_runs_find(s->cells, s->count, sizeof *s->cells, lo);
+  size_t low = 0, high = s->count;
+  while (low < high) {
+    const size_t middle = (low + high) / 2;
+    if (s->order[middle].hi <= lo) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
 }
 
 /* Make `at` a boundary between cells, where it falls inside one. */
 static enum sl_status split(struct shadow *s, int64_t at) {
   const size_t i = first_cell(s, at);
-  if (i == s->count || s->cells[i].lo >= at) return SL_OK;
-  struct cell left = s->cells[i];
-  left.hi = s->cells[i].lo = at;
+  if (i == s->count || cell_at(s, i)->lo >= at) return SL_OK;
+  struct cell left = *cell_at(s, i);
+  left.hi = cell_at(s, i)->lo = at;
   return insert_cell(s, i, left);
 }
 
@@ -66,8 +104,9 @@ static enum sl_status split(struct shadow *s, int64_t at) {
  * on the same lane is, and so is the op's own read. */
 static bool ordered(const struct cell *x, const uint32_t *clock, enum sl_lane own, bool readers) {
   if (x->slot >= 0 && x->lane != (int)own && x->written > clock[x->lane]) return false;
-  for (int lane = 0; readers && lane < SL_LANE_COUNT; lane++) {
-    if (lane != (int)own && x->read[lane] > clock[lane]) return false;
+  for (uint32_t lanes = readers ? x->readers & ~(UINT32_C(1) << own) : 0; lanes != 0; lanes &= lanes - 1) {
+    const int lane = __builtin_ctz(lanes);
+    if (x->read[lane] > clock[lane]) return false;
   }
   return true;
 }
@@ -78,11 +117,12 @@ static enum sl_status check_read(struct checker *k, uint32_t issue, const struct
   SL_TRY(split(s, lo));
   SL_TRY(split(s, hi));
   int64_t at = lo;
-  for (size_t i = first_cell(s, lo); i < s->count && s->cells[i].lo < hi; i++) {
-    struct cell *x = &s->cells[i];
+  for (size_t i = first_cell(s, lo); i < s->count && cell_at(s, i)->lo < hi; i++) {
+    struct cell *x = cell_at(s, i);
     if (x->lo > at) break;
     if (x->slot != slot) return refuse(k, issue, "reads bytes that another buffer has written over: use after free", b);
     if (!ordered(x, clock, lane, false)) return refuse(k, issue, "reads what no wait orders after its write", b);
+    x->readers |= UINT32_C(1) << lane;
     if (k->done[lane] + 1 > x->read[lane]) x->read[lane] = k->done[lane] + 1;
     at = x->hi;
   }
@@ -96,15 +136,15 @@ static enum sl_status check_write(struct checker *k, uint32_t issue, const struc
   SL_TRY(split(s, hi));
   const size_t first = first_cell(s, lo);
   size_t end = first;
-  for (; end < s->count && s->cells[end].lo < hi; end++) {
-    if (!ordered(&s->cells[end], clock, lane, true))
+  for (; end < s->count && cell_at(s, end)->lo < hi; end++) {
+    if (!ordered(cell_at(s, end), clock, lane, true))
       return refuse(k, issue, "overwrites what no wait orders before it", b);
   }
   const struct cell x = {.lo = lo, .hi = hi, .slot = slot, .lane = (int)lane, .written = k->done[lane] + 1};
   if (end == first) return insert_cell(s, first, x);
-  s->cells[first] = x;
-  memmove(&s->cells[first + 1], &s->cells[end], (s->count - end) * sizeof *s->cells);
-  s->count -= end - first - 1;
+  *cell_at(s, first) = x;
+  s->order[first].hi = hi;
+  remove_cells(s, first + 1, end);
   return SL_OK;
 }
 
@@ -179,15 +219,18 @@ static enum sl_status check_issue(struct checker *k, uint32_t issue) {
 /* A program ends with a join of all lanes: what the next one sees is complete. Only persistent buffers carry over: to the next
  * program the bytes of all others are as if never written. */
 static void carry_over(struct checker *k) {
+  struct shadow *s = &k->shadow;
   size_t kept = 0;
-  for (size_t i = 0; i < k->shadow.count; i++) {
-    struct cell x = k->shadow.cells[i];
-    if (!k->c->buffers[x.slot >> 32].persistent) continue;
-    x.written = 0;
-    memset(x.read, 0, sizeof x.read);
-    k->shadow.cells[kept++] = x;
+  for (size_t i = 0; i < s->count; i++) {
+    const struct end end = s->order[i];
+    struct cell *x = &s->pool[end.cell];
+    if (!k->c->buffers[x->slot >> 32].persistent) continue;
+    x->written = 0;
+    memset(x->read, 0, sizeof x->read);
+    s->order[i] = s->order[kept];
+    s->order[kept++] = end;
   }
-  k->shadow.count = kept;
+  s->count = kept;
 }
 
 static enum sl_status check_program(struct checker *k, const struct sl_program *p) {
@@ -207,7 +250,7 @@ static enum sl_status check_program(struct checker *k, const struct sl_program *
     return sl_fail(SL_ERR_CHECK, "rank %d: the program does not end with a join of every lane  <-- ERROR HERE",
                    k->rank);
   }
-fail:
+done:
   return status;
 }
 
@@ -223,8 +266,33 @@ enum sl_status sl_check_memory(const struct sl_job *job, int rank) {
   SL_GO(check_program(&k, &c->programs[SL_PROGRAM_STEP]));
   SL_GO(check_program(&k, &c->programs[SL_PROGRAM_STEP])); /* again: from the state that a step leaves */
   SL_GO(check_program(&k, &c->programs[SL_PROGRAM_SAVE]));
-fail:
+done:
   for (int lane = 0; lane < SL_LANE_COUNT; lane++) free(k.clocks[lane]);
-  free(k.shadow.cells);
+  free(k.shadow.pool);
+  free(k.shadow.order);
   return status;
+}
+
+static int place_in(const struct sl_job *job, enum sl_group group, int rank) {
+  return group == SL_GROUP_NONE ? 0 : sl_plan_group(job->plan, group, rank).index;
+}
+
+/* See touched(): what a rank's place in a group moves. */
+static bool same_bytes(const struct sl_job *job, const struct sl_program *p, const struct sl_op *op, int a, int b) {
+  if (op->kind == SL_OP_REDUCE_SCATTER && place_in(job, op->group, a) != place_in(job, op->group, b)) return false;
+  if (place_in(job, op->place_group, a) == place_in(job, op->place_group, b)) return true;
+  for (int i = 0; i < op->slice_count; i++)
+    if (p->slices[op->slice + i].shard_stride != 0) return false;
+  return true;
+}
+
+bool sl_check_same_memory(const struct sl_job *job, int a, int b) {
+  const struct sl_class *c = &job->classes[sl_job_class_of(job, a)];
+  if (c != &job->classes[sl_job_class_of(job, b)]) return false;
+  for (int kind = 0; kind < SL_PROGRAM_COUNT; kind++) {
+    const struct sl_program *p = &c->programs[kind];
+    for (size_t i = 0; i < p->op_count; i++)
+      if (!same_bytes(job, p, &p->ops[i], a, b)) return false;
+  }
+  return true;
 }

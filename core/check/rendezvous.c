@@ -1,6 +1,10 @@
 /* How ranks meet: rendezvous of collectives and of sends with receives, without a clock; see check/rendezvous.h.
  *
- * Two runs over all ranks' issue lists. The first lets every lane go on its own, as the program says; a rank that
+ * The ranks of a class run one program, and every group and every pair of one of them is that of another moved along: when all
+ * members of a class stand at the same op, what one of them can do all can. So a class is walked once, and a group is walked
+ * over the classes of its members. Only where that gets stuck are all ranks walked, to name them.
+ *
+ * Two runs over the issue lists. The first lets every lane go on its own, as the program says; a rank that
  * cannot go on is in a deadlock. The second makes each rank start its communication strictly in issue order, one call
  * at a time: if that gets stuck, the union of the communicators' orders has a cycle. */
 #include "core/check/rendezvous.h"
@@ -13,23 +17,42 @@ struct rank_state {
   const struct sl_program *p;
   uint32_t *issue_of[SL_LANE_COUNT]; /* issue index of each op of a lane */
   uint32_t done[SL_LANE_COUNT];
-  uint32_t next_comm, *comms; /* issue indices of communication ops, in program order */
+  uint32_t told[SL_LANE_COUNT]; /* ops of each lane of which the other side knows that they have been reached */
+  uint32_t next_comm, *comms;   /* issue indices of communication ops, in program order */
   uint32_t comm_count;
 };
 
 struct meeting {
   const struct sl_job *job;
-  struct rank_state *ranks;
-  bool strict;
+  struct rank_state *ranks; /* `count` of them: one a class, or all */
+  int count;
+  bool strict, by_class;
+  int *awake, awake_count; /* those to be looked at again, as a stack */
+  bool *is_awake;
 };
+
+/* The place in m->ranks where `rank` is walked, and the rank that is walked there. */
+static int walked_at(const struct meeting *m, int rank) {
+  return m->by_class ? sl_job_class_of(m->job, rank) : rank;
+}
+
+static int rank_at(const struct meeting *m, int at) {
+  return m->by_class ? m->job->classes[at].first_rank : at;
+}
+
+static void wake(struct meeting *m, int at) {
+  if (m->is_awake[at]) return;
+  m->is_awake[at] = true;
+  m->awake[m->awake_count++] = at;
+}
 
 static const struct sl_op *op_at(const struct rank_state *r, uint32_t issue) {
   return &r->p->ops[r->p->issues[issue].op];
 }
 
 /* The op at the head of a lane, if its waits are over (and, in strict order, it is the rank's turn). */
-static const struct sl_op *head(const struct meeting *m, int rank, int lane, uint32_t *issue) {
-  const struct rank_state *r = &m->ranks[rank];
+static const struct sl_op *head(const struct meeting *m, int at, int lane, uint32_t *issue) {
+  const struct rank_state *r = &m->ranks[at];
   if (r->done[lane] == r->p->lane_ops[lane]) return NULL;
   *issue = r->issue_of[lane][r->done[lane]];
   const struct sl_issue *e = &r->p->issues[*issue];
@@ -42,10 +65,11 @@ static const struct sl_op *head(const struct meeting *m, int rank, int lane, uin
   return op;
 }
 
-static void finish(struct meeting *m, int rank, int lane) {
-  struct rank_state *r = &m->ranks[rank];
+static void finish(struct meeting *m, int at, int lane) {
+  struct rank_state *r = &m->ranks[at];
   r->next_comm += sl_op_is_comm(op_at(r, r->issue_of[lane][r->done[lane]])->kind);
   r->done[lane]++;
+  wake(m, at);
 }
 
 /* Where a send or receive meets: the lane of the other side. */
@@ -72,53 +96,76 @@ static enum sl_status disagree(const struct meeting *m, int a, const struct sl_o
       (long long)sl_op_comm_bytes(y));
 }
 
-/* Try to let the op at the head of `rank`'s lane happen. A collective happens when every member has it at the head of
- * the same lane; it is finished for all of them by its first member. */
-static enum sl_status try_collective(struct meeting *m, int rank, int lane, const struct sl_op *op, bool *moved) {
+/* The op at the head of `lane` has been reached: who finishes it is to look, once. */
+static void tell(struct meeting *m, int at, int lane, int finisher) {
+  struct rank_state *r = &m->ranks[at];
+  if (r->told[lane] > r->done[lane]) return;
+  r->told[lane] = r->done[lane] + 1;
+  wake(m, finisher);
+}
+
+/* Try to let the op at the head of a lane happen. A collective happens when every member has it at the head of the same
+ * lane; it is finished for all of them by its first member. Ranks of a class follow each other in every group. */
+static enum sl_status try_collective(struct meeting *m, int at, int lane, const struct sl_op *op, bool *moved) {
+  const int rank = rank_at(m, at);
   const struct sl_members g = sl_plan_group(m->job->plan, op->group, rank);
-  if (g.index != 0) return SL_OK;
-  for (int i = 1; i < g.size; i++) {
+  if (g.index != 0) {
+    tell(m, at, lane, walked_at(m, g.first));
+    return SL_OK;
+  }
+  for (int i = 1, last = at; i < g.size; i++) {
     uint32_t issue;
-    const int other = sl_members_rank(&g, i);
+    const int member = sl_members_rank(&g, i), other = walked_at(m, member);
+    if (other == last) continue;
+    last = other;
     const struct sl_op *theirs = head(m, other, lane, &issue);
     if (theirs == NULL || !sl_op_is_comm(theirs->kind)) return SL_OK; /* a copy stands before its call */
     if (theirs->kind != op->kind || theirs->group != op->group || theirs->dtype != op->dtype ||
         sl_op_comm_bytes(theirs) != sl_op_comm_bytes(op)) {
-      return disagree(m, rank, op, other, theirs);
+      return disagree(m, rank, op, member, theirs);
     }
   }
-  for (int i = 0; i < g.size; i++) finish(m, sl_members_rank(&g, i), lane);
+  for (int i = 0, last = -1; i < g.size; i++) {
+    const int other = walked_at(m, sl_members_rank(&g, i));
+    if (other != last) finish(m, other, lane);
+    last = other;
+  }
   *moved = true;
   return SL_OK;
 }
 
-static enum sl_status try_p2p(struct meeting *m, int rank, int lane, const struct sl_op *op, bool *moved) {
+static enum sl_status try_p2p(struct meeting *m, int at, int lane, const struct sl_op *op, bool *moved) {
   uint32_t issue;
-  if (op->kind != SL_OP_SEND) return SL_OK; /* the sender finishes both */
-  const int other = peer_rank(m->job->plan, rank, op);
-  const struct sl_op *theirs = head(m, other, opposite(lane), &issue);
+  const int rank = rank_at(m, at), other = peer_rank(m->job->plan, rank, op), there = walked_at(m, other);
+  if (op->kind != SL_OP_SEND) { /* the sender finishes both */
+    tell(m, at, lane, there);
+    return SL_OK;
+  }
+  const struct sl_op *theirs = head(m, there, opposite(lane), &issue);
   if (theirs == NULL) return SL_OK;
   /* a lane of a rank in the middle of a V serves both neighbours: it is the other one's turn */
   if (peer_rank(m->job->plan, other, theirs) != rank) return SL_OK;
   if (theirs->kind != SL_OP_RECV || sl_op_comm_bytes(theirs) != sl_op_comm_bytes(op))
     return disagree(m, rank, op, other, theirs);
-  finish(m, rank, lane);
-  finish(m, other, opposite(lane));
+  finish(m, at, lane);
+  finish(m, there, opposite(lane));
   *moved = true;
   return SL_OK;
 }
 
-static enum sl_status sweep(struct meeting *m, bool *moved) {
-  for (int rank = 0; rank < m->job->plan->world; rank++) {
+/* Go on at one place until all its lanes wait. */
+static enum sl_status walk(struct meeting *m, int at) {
+  for (bool moved = true; moved;) {
+    moved = false;
     for (int lane = 0; lane < SL_LANE_COUNT; lane++) {
       const struct sl_op *op;
       uint32_t issue;
-      while ((op = head(m, rank, lane, &issue)) != NULL && !sl_op_is_comm(op->kind)) {
-        finish(m, rank, lane);
-        *moved = true;
+      while ((op = head(m, at, lane, &issue)) != NULL && !sl_op_is_comm(op->kind)) {
+        finish(m, at, lane);
+        moved = true;
       }
       if (op == NULL) continue;
-      SL_TRY(op->group != SL_GROUP_NONE ? try_collective(m, rank, lane, op, moved) : try_p2p(m, rank, lane, op, moved));
+      SL_TRY(op->group != SL_GROUP_NONE ? try_collective(m, at, lane, op, &moved) : try_p2p(m, at, lane, op, &moved));
     }
   }
   return SL_OK;
@@ -129,8 +176,8 @@ static enum sl_status stuck(const struct meeting *m) {
   char text[1536];
   size_t n = 0;
   bool any = false;
-  for (int rank = 0; rank < m->job->plan->world; rank++) {
-    const struct rank_state *r = &m->ranks[rank];
+  for (int at = 0; at < m->count; at++) {
+    const struct rank_state *r = &m->ranks[at];
     for (int lane = 0; lane < SL_LANE_COUNT; lane++) {
       if (r->done[lane] == r->p->lane_ops[lane]) continue;
       const uint32_t issue = r->issue_of[lane][r->done[lane]];
@@ -140,7 +187,7 @@ static enum sl_status stuck(const struct meeting *m) {
       char action[32];
       sl_action_print(action, sizeof action, &r->p->instances[r->p->issues[issue].instance].action);
       n += (size_t)snprintf(text + n, sizeof text - n, "\n  rank %d waits at #%u %s (%s, lane %s)  <-- ERROR HERE",
-                            rank, issue, sl_op_name(op->kind), action, sl_lane_name((enum sl_lane)lane));
+                            rank_at(m, at), issue, sl_op_name(op->kind), action, sl_lane_name((enum sl_lane)lane));
     }
   }
   if (!any) return SL_OK;
@@ -177,27 +224,40 @@ static void close_rank(struct rank_state *r) {
   free(r->comms);
 }
 
-static enum sl_status meet(const struct sl_job *job, enum sl_program_kind kind, bool strict) {
+static enum sl_status meet(const struct sl_job *job, enum sl_program_kind kind, bool strict, bool by_class) {
   enum sl_status status;
-  const int world = job->plan->world;
-  struct meeting m = {.job = job, .strict = strict};
-  bool moved = true;
-  SL_TRY(sl_calloc(&m.ranks, (size_t)world, sizeof *m.ranks));
-  for (int i = 0; i < world; i++) SL_GO(open_rank(&m.ranks[i], &job->classes[sl_job_class_of(job, i)].programs[kind]));
-  while (moved) {
-    moved = false;
-    SL_GO(sweep(&m, &moved));
+  struct meeting m = {.job = job, .strict = strict, .by_class = by_class};
+  m.count = by_class ? job->class_count : job->plan->world;
+  SL_GO(sl_calloc(&m.ranks, (size_t)m.count, sizeof *m.ranks));
+  SL_GO(sl_calloc(&m.awake, (size_t)m.count, sizeof *m.awake));
+  SL_GO(sl_calloc(&m.is_awake, (size_t)m.count, sizeof *m.is_awake));
+  for (int at = 0; at < m.count; at++)
+    SL_GO(open_rank(&m.ranks[at], &job->classes[sl_job_class_of(job, rank_at(&m, at))].programs[kind]));
+  for (int at = m.count; at-- > 0;) wake(&m, at);
+  while (m.awake_count > 0) {
+    const int at = m.awake[--m.awake_count];
+    SL_GO(walk(&m, at));
+    m.is_awake[at] = false;
   }
   SL_GO(stuck(&m));
-fail:
-  for (int i = 0; i < world; i++) close_rank(&m.ranks[i]);
+done:
+  for (int at = 0; m.ranks != NULL && at < m.count; at++) close_rank(&m.ranks[at]);
   free(m.ranks);
+  free(m.awake);
+  free(m.is_awake);
   return status;
 }
 
+/* What goes wrong for a class goes wrong for its ranks, which are then named. */
+static enum sl_status meet_all(const struct sl_job *job, enum sl_program_kind kind, bool strict) {
+  if (meet(job, kind, strict, true) == SL_OK) return SL_OK;
+  sl_error_clear();
+  return meet(job, kind, strict, false);
+}
+
 enum sl_status sl_check_meeting(const struct sl_job *job, enum sl_program_kind kind) {
-  SL_TRY(meet(job, kind, false));
-  return meet(job, kind, true);
+  SL_TRY(meet_all(job, kind, false));
+  return meet_all(job, kind, true);
 }
 
 enum sl_status sl_check(const struct sl_job *job) {
@@ -205,7 +265,8 @@ enum sl_status sl_check(const struct sl_job *job) {
     const struct sl_class *c = &job->classes[i];
     /* the first and the last rank of a class: their slices stand furthest apart */
     SL_TRY(sl_check_memory(job, c->first_rank));
-    if (c->rank_count > 1) SL_TRY(sl_check_memory(job, c->first_rank + c->rank_count - 1));
+    const int last = c->first_rank + c->rank_count - 1;
+    if (!sl_check_same_memory(job, c->first_rank, last)) SL_TRY(sl_check_memory(job, last));
   }
   for (int kind = 0; kind < SL_PROGRAM_COUNT; kind++) SL_TRY(sl_check_meeting(job, (enum sl_program_kind)kind));
   return sl_check_operands(job);

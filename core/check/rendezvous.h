@@ -20,6 +20,8 @@ enum sl_status sl_check(const struct sl_job *job);
  * rank's programs, sl_check_meeting at how the ranks meet in the step program. */
 enum sl_status sl_check_operands(const struct sl_job *job);
 enum sl_status sl_check_memory(const struct sl_job *job, int rank);
+/* Do the two ranks touch the same bytes in every op, so that the proof of one is the other's? */
+bool sl_check_same_memory(const struct sl_job *job, int rank, int other);
 enum sl_status sl_check_meeting(const struct sl_job *job, enum sl_program_kind kind);
 
 #endif

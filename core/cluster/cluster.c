@@ -3,7 +3,8 @@
  *
  *   {"name": text, "nodes": 0 (as many as the world needs) or more, "devices_per_node": 1 or more,
  *    "device": {"name": text, "kind": "gpu" | "cpu",
- *               "peak_TFLOPS": {"fp32": .., "tf32": .., "bf16": .., "fp16": .., "fp64": ..}, ...},
+ *               "peak_TFLOPS": {"fp32": .., "tf32": .., "bf16": .., "fp16": .., "fp8": .., "fp64": ..}, ...},
+ *    or "device": "a100-80g", a file of profiles/devices, which holds {"device": {...}},
  *    "links": [{"name": text, "span": devices in one unit; the outermost has none, ...}, ...]}
  *
  * Of a cpu, peak_TFLOPS is of one core; memory, its bandwidth and the cache are of one node, shared by its ranks. Any
@@ -11,6 +12,7 @@
  * calibrated profile's list of measured ops; see op/measured.h. */
 #include "core/cluster/cluster.h"
 
+#include "core/base/checked.h"
 #include "core/base/json_get.h"
 #include "core/base/nearest.h"
 #include "core/cluster/presets.h"
@@ -83,11 +85,11 @@ static const struct number link_numbers[] = {
     {"half_KiB", REAL, offsetof(struct sl_link, half_bytes), KIB, 0, 1e9, OPTIONAL},
 };
 
-static const enum sl_dtype peak_types[] = {SL_F32, SL_TF32, SL_BF16, SL_F16, SL_F64};
+static const enum sl_dtype peak_types[] = {SL_F32, SL_TF32, SL_BF16, SL_F16, SL_F8, SL_F64};
 
 #define LENGTH(table) (sizeof(table) / sizeof *(table))
 
-enum { MAX_KEYS = 48 };
+enum { MAX_KEYS = 48, MAX_DEVICES = 32 };
 
 static double read_field(const struct number *number, const void *base) {
   const char *at = (const char *)base + number->offset;
@@ -178,7 +180,8 @@ static enum sl_status read_peak(const struct sl_json_object *device, struct sl_d
   return SL_OK;
 }
 
-static enum sl_status read_device(const struct sl_json_object *top, struct sl_device *device, json_t *annotations) {
+static enum sl_status read_device_object(const struct sl_json_object *top, struct sl_device *device,
+                                         json_t *annotations) {
   static const char *const words[] = {"name", "kind", "peak_TFLOPS"};
   const struct sl_json_object in = {top->doc, sl_json_get(top, "device"), "device"};
   if (!json_is_object(in.object)) return sl_json_get_fail(top, "device", "an object");
@@ -197,6 +200,35 @@ static enum sl_status read_device(const struct sl_json_object *top, struct sl_de
   return SL_OK;
 }
 
+static enum sl_status unknown_device(const struct sl_json_object *top) {
+  const char *names[MAX_DEVICES];
+  char list[512] = "";
+  size_t n = 0;
+  for (; sl_device_presets[n].name != NULL && n < MAX_DEVICES; n++) {
+    names[n] = sl_device_presets[n].name;
+    const size_t used = strlen(list);
+    snprintf(list + used, sizeof list - used, "%s%s", n > 0 ? ", " : "", names[n]);
+  }
+  const char *near = sl_nearest(json_string_value(sl_json_get(top, "device")), names, n);
+  return sl_json_get_fail(top, "device", "an object or one of %s%s%s%s", list, near != NULL ? "; did you mean \"" : "",
+                          near != NULL ? near : "", near != NULL ? "\"?" : "");
+}
+
+/* A description of its own, or the name of one that clusters share. */
+static enum sl_status read_device(const struct sl_json_object *top, struct sl_device *device, json_t *annotations) {
+  const char *name = json_string_value(sl_json_get(top, "device"));
+  if (name == NULL) return read_device_object(top, device, annotations);
+  for (int i = 0; sl_device_presets[i].name != NULL; i++) {
+    struct sl_json doc;
+    if (strcmp(sl_device_presets[i].name, name) != 0) continue;
+    SL_TRY(sl_json_parse(&doc, name, sl_device_presets[i].text, strlen(sl_device_presets[i].text)));
+    const enum sl_status status = read_device_object(&(struct sl_json_object){&doc, doc.root, ""}, device, annotations);
+    sl_json_free(&doc);
+    return status;
+  }
+  return unknown_device(top);
+}
+
 static enum sl_status read_link(struct sl_cluster *cluster, const struct sl_json_object *in, bool outermost) {
   static const char *const words[] = {"name", "span"};
   struct sl_link *link = &cluster->link[cluster->n_link];
@@ -208,7 +240,7 @@ static enum sl_status read_link(struct sl_cluster *cluster, const struct sl_json
   link->span = INT64_MAX;
   SL_TRY(sl_json_get_int(in, "span", 1, INT32_MAX, &link->span));
   const int64_t inner = cluster->n_link > 0 ? cluster->link[cluster->n_link - 1].span : 1;
-  const int64_t all = cluster->nodes * cluster->devices_per_node; /* 0: no limit */
+  const int64_t all = sl_product(cluster->nodes, cluster->devices_per_node); /* 0: no limit */
   if (!outermost && link->span == INT64_MAX)
     return sl_json_get_fail(in, "span", "a number of devices; only the outermost link may have none");
   if (outermost && link->span != INT64_MAX && (all == 0 || link->span < all))
@@ -297,19 +329,11 @@ static enum sl_status load_preset(struct sl_cluster *cluster, const struct sl_cl
   return from_document(cluster, &doc);
 }
 
-static enum sl_status unknown_cluster(const char *spec) {
-  const char *names[32], *name;
-  char list[512] = "";
-  size_t n = 0;
-  for (; n < LENGTH(names) && (name = sl_cluster_preset_name((int)n)) != NULL; n++) {
-    names[n] = name;
-    const size_t used = strlen(list);
-    snprintf(list + used, sizeof list - used, "%s%s", n > 0 ? ", " : "", name);
-  }
-  const char *near = sl_nearest(spec, names, n);
-  return sl_fail(SL_ERR_INPUT, "cluster \"%s\": is neither a file nor a preset%s%s%s; presets: %s", spec,
-                 near != NULL ? "; nearest preset is \"" : "", near != NULL ? near : "", near != NULL ? "\"" : "",
-                 list);
+bool sl_cluster_is_known(const char *spec) {
+  char path[4096];
+  for (int i = 0; sl_cluster_presets[i].name != NULL; i++)
+    if (strcmp(spec, sl_cluster_presets[i].name) == 0) return true;
+  return access(spec, F_OK) == 0 || sl_cluster_preset_file(spec, path, sizeof path);
 }
 
 enum sl_status sl_cluster_load(struct sl_cluster *cluster, const char *spec) {
@@ -317,7 +341,8 @@ enum sl_status sl_cluster_load(struct sl_cluster *cluster, const char *spec) {
     if (strcmp(spec, sl_cluster_presets[i].name) == 0) return load_preset(cluster, &sl_cluster_presets[i]);
   char path[4096];
   const bool beside = access(spec, F_OK) != 0;
-  if (beside && !sl_cluster_preset_file(spec, path, sizeof path)) return unknown_cluster(spec);
+  if (beside && !sl_cluster_preset_file(spec, path, sizeof path))
+    return sl_nearest_preset("cluster", spec, sl_cluster_preset_name);
   struct sl_json doc;
   SL_TRY(sl_json_load(&doc, beside ? path : spec));
   return from_document(cluster, &doc);

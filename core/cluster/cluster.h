@@ -85,6 +85,8 @@ struct sl_cluster {
 /* `spec`: a preset ("localhost", "dgx-a100-80g", ...), the path of a cluster.json, or the name of a profile beside the
  * program (profiles/README.md). "localhost" takes cores and memory from this machine. On failure nothing is held. */
 enum sl_status sl_cluster_load(struct sl_cluster *cluster, const char *spec);
+/* Is `spec` one of these? What it names may still be wrong. */
+bool sl_cluster_is_known(const char *spec);
 enum sl_status sl_cluster_from_json(struct sl_cluster *cluster, const struct sl_json *doc);
 /* Standard deviation of ln(median step time of a run), from run to run, of steps of `step_s` seconds:
  *   run_noise (step_s / 0.1 s)^-run_noise_slope, at least 0.5 %; 0 where run_noise is

@@ -1,4 +1,5 @@
-/* Built-in clusters, each a cluster.json of profiles/, embedded when the library is built. Internal to core/cluster. */
+/* Built-in clusters, each a cluster.json of profiles/, and devices, each a file of profiles/devices, embedded when the library
+ * is built. Internal to core/cluster. */
 #ifndef SL_CORE_CLUSTER_PRESETS_H
 #define SL_CORE_CLUSTER_PRESETS_H
 
@@ -8,10 +9,11 @@
 
 struct sl_cluster_preset {
   const char *name;
-  const char *text; /* the cluster.json */
+  const char *text; /* the file */
 };
 
-extern const struct sl_cluster_preset sl_cluster_presets[]; /* ends with a NULL name; written by cmake/embed.cmake */
+/* Each ends with a NULL name; written by cmake/embed.cmake. */
+extern const struct sl_cluster_preset sl_cluster_presets[], sl_device_presets[];
 
 /* Put this machine's cores, memory and, per core, memory bandwidth into the cluster.json of "localhost". */
 void sl_cluster_preset_localhost(json_t *root);

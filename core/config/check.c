@@ -64,6 +64,8 @@ static enum sl_status check_precision(const struct sl_config *config) {
   const char *bf16 = json_object_get(doc->root, "bf16") != NULL ? "bf16.enabled" : "bfloat16.enabled";
   if (config->fp16.enabled && config->bf16.enabled)
     return sl_json_fail(doc, bf16, "bfloat16 and fp16 modes cannot be simultaneously enabled");
+  if (config->sl.fp8 && !config->bf16.enabled)
+    return sl_json_fail(doc, "shardlab.fp8", "is true; expected bf16.enabled too: fp8 products are of bf16 numbers");
   const bool dynamic = config->fp16.enabled && config->fp16.loss_scale == 0;
   if (dynamic && config->fp16.loss_scale_window <= 0)
     return sl_json_fail(doc, "fp16.loss_scale_window", "is %lld; expected an integer > 0 for dynamic loss scaling",

@@ -3,6 +3,7 @@
  * scheduler, derived values and the batch algebra. */
 #include "core/config/config.h"
 
+#include "core/base/checked.h"
 #include "core/base/nearest.h"
 #include "core/config/check.h"
 #include "core/config/dump.h"
@@ -176,6 +177,7 @@ int64_t sl_config_shard_size(const struct sl_config *config) {
 }
 
 enum sl_dtype sl_config_product_dtype(const struct sl_config *config) {
+  if (config->sl.fp8 && config->param_dtype == SL_BF16) return SL_F8;
   return config->sl.tf32 && config->param_dtype == SL_F32 ? SL_TF32 : config->param_dtype;
 }
 
@@ -192,7 +194,8 @@ static const char *batch_key(const struct sl_config *config, const char *preferr
 
 /* The product a * b * c, or an error that names the key. */
 static enum sl_status batch_product(const struct sl_config *config, int64_t a, int64_t b, int64_t c, int64_t *out) {
-  if (!__builtin_mul_overflow(a, b, out) && !__builtin_mul_overflow(*out, c, out)) return SL_OK;
+  *out = sl_product(sl_product(a, b), c);
+  if (*out < SL_HUGE) return SL_OK;
   return sl_json_fail(&config->doc, batch_key(config, "train_micro_batch_size_per_gpu"),
                       "the global batch %lld * %lld * %lld is too large; expected below 2^63", (long long)a,
                       (long long)b, (long long)c);

@@ -5,7 +5,7 @@
  *                "stages": "uniform", "recompute": "none", "recompute_modules": ["core_attn"], "recompute_every": 1,
  *                "preset": "", "sequence_parallel": false, "shard_size": 0, "limit_all_gathers": true,
  *                "unshard_ahead": 3, "store_dropout_masks": false, "make_vocab_size_divisible_by": null, "tf32": false,
- *                "seed": 1234, "seq_len": 0, "attention": "materialised", "fuse_epilogues": "gpu",
+ *                "fp8": false, "seed": 1234, "seq_len": 0, "attention": "materialised", "fuse_epilogues": "gpu",
  *                "shuffle": true}
  *
  * Lists may be written as text too, "13,13,13,9", which is how flags give them.
@@ -59,7 +59,8 @@ enum sl_stages_by {
   SL_STAGES_UNIFORM,    /* the same number of layers each, as far as it goes */
   SL_STAGES_PARAMETERS, /* so that the largest count of parameters is least: DeepSpeed's partition_method */
   SL_STAGES_FLOPS,      /* the same for floating-point operations */
-  SL_STAGES_LIST        /* as stage_layers says */
+  SL_STAGES_COST,       /* as nanotron does, which may leave the last ranks without: plan/stages.c */
+  SL_STAGES_LIST        /* as stage_layers says; 0: the stage passes on what it gets, or is the head alone */
 };
 enum sl_recompute { SL_RECOMPUTE_NONE, SL_RECOMPUTE_SELECTIVE, SL_RECOMPUTE_FULL };
 enum { SL_MAX_STAGES = 256 }; /* entries of a list of stages */
@@ -118,14 +119,15 @@ struct sl_config {
     int unshard_ahead;        /* stages of a pipeline rank whose parameters are whole at a time */
     bool store_dropout_masks; /* by forward, a byte an element; else backward draws them again */
     char preset[32];
-    bool sequence_parallel;      /* false where tp is 1 */
-    enum sl_attention attention; /* probabilities kept for backward, or formed again: memory linear in seq_len */
-    enum sl_kernel_choice kernels;     /* whose kernels a prediction is of */
-    int vocab_multiple;          /* make_vocab_size_divisible_by; 0: the plan's choice, see core/plan/plan.h */
-    bool tf32;                   /* products of fp32 are SL_TF32: HF's tf32, PyTorch's cuda.matmul.allow_tf32 */
-    enum sl_fuse fuse_epilogues; /* GELU, its gradient and bias gradients as part of a product */
-    bool shuffle;                /* false: sequences in the order of the file */
-    int64_t seed, seq_len;       /* seq_len 0 = the model's n_positions */
+    bool sequence_parallel;        /* false where tp is 1 */
+    enum sl_attention attention;   /* probabilities kept for backward, or formed again: memory linear in seq_len */
+    enum sl_kernel_choice kernels; /* whose kernels a prediction is of */
+    int vocab_multiple;            /* make_vocab_size_divisible_by; 0: the plan's choice, see core/plan/plan.h */
+    bool tf32;                     /* products of fp32 are SL_TF32: HF's tf32, PyTorch's cuda.matmul.allow_tf32 */
+    bool fp8;                      /* products of bf16 are SL_F8; predicted only, and the casts' time is left out */
+    enum sl_fuse fuse_epilogues;   /* GELU, its gradient and bias gradients as part of a product */
+    bool shuffle;                  /* false: sequences in the order of the file */
+    int64_t seed, seq_len;         /* seq_len 0 = the model's n_positions */
   } sl;
   struct sl_json doc; /* the file, kept for places; owned */
 };
@@ -157,8 +159,8 @@ enum sl_status sl_config_resolve_batch(struct sl_config *config, int dp);
  * MiCS): shardlab.shard_size or zero_optimization.mics_shard_size, 0 = all of them. */
 int64_t sl_config_shard_size(const struct sl_config *config);
 
-/* The type that matrix products (gemm) are made in: param_dtype, or SL_TF32 where that is fp32 and shardlab.tf32 is set;
- * 16-bit models have no fp32 products. */
+/* The type that matrix products (gemm) are made in: param_dtype; SL_TF32 where that is fp32 and shardlab.tf32 is set,
+ * SL_F8 where it is bf16 and shardlab.fp8 is. 16-bit models have no fp32 products. */
 enum sl_dtype sl_config_product_dtype(const struct sl_config *config);
 
 /* Learning rate in force at optimizer step `step`, counted from 0 (skipped steps do not count). DeepSpeed sets a first value

@@ -3,6 +3,8 @@
  * section is the order of the dump. */
 #include "core/config/fields.h"
 
+#include "core/base/limits.h"
+
 #include <stddef.h>
 
 /* M: modelled, with a target in struct sl_config; the rest are designated initialisers, at least the default. */
@@ -34,7 +36,6 @@
 #define PRINTS_ONLY .soft = true /* how often DeepSpeed logs: neither bytes, traffic nor arithmetic */
 #define NO_LIMIT 1.7976931348623157e308
 #define BELOW_ONE 0.99999999999999988898 /* prints as 1 */
-#define MANY 65536                       /* ranks along one axis */
 
 _Static_assert(offsetof(struct sl_config, optimizer.beta2) ==
                    offsetof(struct sl_config, optimizer.beta1) + sizeof(double),
@@ -135,10 +136,10 @@ const struct sl_field sl_fields[] = {
   M(OFF_OPT, "device", WORD, zero.offload_optimizer, D("\"none\""), WORDS("none|cpu|nvme")),
 
   M("shardlab", "ds_version", TEXT, ds_version, D("\"0.19.6\"")),
-  M("shardlab", "tp", INT, sl.tp, D("1"), RANGE(1, MANY)),
-  M("shardlab", "pp", INT, sl.pp, D("1"), RANGE(1, MANY)),
-  M("shardlab", "cp", INT, sl.cp, D("1"), RANGE(1, MANY)),
-  M("shardlab", "virtual_stages", INT, sl.virtual_stages, D("1"), RANGE(1, MANY)),
+  M("shardlab", "tp", INT, sl.tp, D("1"), RANGE(1, SL_MAX_DEGREE)),
+  M("shardlab", "pp", INT, sl.pp, D("1"), RANGE(1, SL_MAX_DEGREE)),
+  M("shardlab", "cp", INT, sl.cp, D("1"), RANGE(1, SL_MAX_DEGREE)),
+  M("shardlab", "virtual_stages", INT, sl.virtual_stages, D("1"), RANGE(1, SL_MAX_DEGREE)),
   M("shardlab", "schedule", TEXT, sl.schedule, D("\"1f1b\"")),
   L("shardlab", "stages", STAGES, D("\"uniform\"")),
   L("shardlab", "recompute", RECOMPUTE, D("\"none\"")),
@@ -146,12 +147,13 @@ const struct sl_field sl_fields[] = {
   M("shardlab", "recompute_every", INT, sl.recompute_every, D("1"), GE(1)),
   M("shardlab", "preset", TEXT, sl.preset, D("\"\"")),
   M("shardlab", "sequence_parallel", BOOL, sl.sequence_parallel, D("false")),
-  M("shardlab", "shard_size", INT, sl.shard_size, D("0"), RANGE(0, MANY)),
+  M("shardlab", "shard_size", INT, sl.shard_size, D("0"), RANGE(0, SL_MAX_DEGREE)),
   M("shardlab", "limit_all_gathers", BOOL, sl.limit_all_gathers, D("true")),
-  M("shardlab", "unshard_ahead", INT, sl.unshard_ahead, D("3"), RANGE(1, MANY)),
+  M("shardlab", "unshard_ahead", INT, sl.unshard_ahead, D("3"), RANGE(1, SL_MAX_DEGREE)),
   M("shardlab", "store_dropout_masks", BOOL, sl.store_dropout_masks, D("false")),
-  M("shardlab", "make_vocab_size_divisible_by", INT, sl.vocab_multiple, NUL_IS(0), RANGE(1, MANY)),
+  M("shardlab", "make_vocab_size_divisible_by", INT, sl.vocab_multiple, NUL_IS(0), RANGE(1, SL_MAX_DEGREE)),
   M("shardlab", "tf32", BOOL, sl.tf32, D("false")),
+  M("shardlab", "fp8", BOOL, sl.fp8, D("false")),
   M("shardlab", "attention", WORD, sl.attention, D("\"materialised\""), WORDS("materialised|flash|flash1|flash3|cudnn")),
   M("shardlab", "kernels", WORD, sl.kernels, D("\"shardlab\""), WORDS("shardlab|megatron-fused|megatron-unfused|torch-eager|torch-compile|llm-foundry")),
   M("shardlab", "fuse_epilogues", WORD, sl.fuse_epilogues, D("\"gpu\""), WORDS("gpu|always|never")),

@@ -1,12 +1,13 @@
 /* The lists of the "shardlab" section: how layers are dealt to stages, what each stage recomputes, and which modules
  * that is. Each comes as an array, or as text with commas, which is how flags give it; see config/fields.h. */
 #include "core/config/lists.h"
+#include "core/base/limits.h"
 #include "core/config/convert.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static const char stages_words[] = "uniform|parameters|flops";
+static const char stages_words[] = "uniform|parameters|flops|cost";
 static const char recompute_words[] = "none|selective|full";
 static const char module_words[] = "core_attn|layernorm";
 
@@ -26,7 +27,7 @@ static json_t *split(const char *text) {
   return parts;
 }
 
-/* A stage's layers: an integer >= 1, as a number or in decimal digits. */
+/* A stage's layers: an integer from 0 to the most that a model has, as a number or in decimal digits. */
 static enum sl_converted convert_layers(const json_t *item, bool from_text, int64_t *out) {
   if (!from_text) {
     if (!json_is_integer(item)) return SL_WRONG_TYPE;
@@ -37,7 +38,7 @@ static enum sl_converted convert_layers(const json_t *item, bool from_text, int6
     if (length == 0 || length > 18 || strspn(text, "0123456789") != length) return SL_WRONG_VALUE;
     *out = strtoll(text, NULL, 10);
   }
-  return *out >= 1 ? SL_CONVERTED : SL_WRONG_VALUE;
+  return *out >= 0 && *out <= SL_MAX_LAYERS ? SL_CONVERTED : SL_WRONG_VALUE;
 }
 
 static enum sl_converted convert_word(const json_t *item, const char *words, int *out) {
@@ -105,9 +106,12 @@ enum sl_converted sl_config_convert_list(const struct sl_field *field, const jso
   return done;
 }
 
+_Static_assert(SL_MAX_LAYERS == 4096 && SL_MAX_STAGES == 256, "as the words below say");
+
 const char *sl_config_list_expectation(const struct sl_field *field) {
   if (field->type == SL_FIELD_STAGES)
-    return "uniform, parameters, flops, or the layers (>= 1) of each of at most 256 stages, like [13, 13, 13, 9]";
+    return "uniform, parameters, flops, cost, or the layers (0 to 4096) of each of at most 256 stages, like [13, 13, "
+           "13, 9]";
   if (field->type == SL_FIELD_RECOMPUTE)
     return "none, selective or full, or one of these for each of at most 256 stages, like [\"full\", \"none\"]";
   return "one or more of core_attn, layernorm, like [\"core_attn\"]";
@@ -133,6 +137,8 @@ static json_t *stages_value(const struct sl_config *config) {
     return json_string("parameters");
   case SL_STAGES_FLOPS:
     return json_string("flops");
+  case SL_STAGES_COST:
+    return json_string("cost");
   case SL_STAGES_LIST:
     break;
   }

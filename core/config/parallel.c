@@ -2,17 +2,21 @@
  * MiCS) are taken over, and the parallel keys are checked against each other. What needs the number of ranks or the
  * model is left to the plan, what one framework refuses to strategy.c. */
 #include "core/config/parallel.h"
+#include "core/base/checked.h"
+#include "core/base/limits.h"
 #include "core/config/convert.h"
 #include "core/config/fields.h"
 #include "core/config/read.h"
 
+#include <math.h>
 #include <string.h>
 
 /* The integer at `path`; false when it is absent or means "none", which is what a value below `low` does. */
 static bool given_integer(const struct sl_config *config, const char *path, int64_t low, int64_t *out) {
   const json_t *value = sl_config_at(config, path);
   if (!json_is_number(value)) return false;
-  *out = (int64_t)json_number_value(value);
+  const double number = json_number_value(value);
+  *out = number < 0x1p62 ? (int64_t)fmax(number, -1) : SL_HUGE;
   return *out >= low;
 }
 
@@ -21,9 +25,9 @@ static enum sl_status take_degree(const struct sl_config *config, const char *ke
                                   int *value) {
   int64_t asked;
   if (!given_integer(config, other, low, &asked)) return SL_OK;
-  if (asked > 65536)
-    return sl_json_fail(&config->doc, other, "is %lld; expected an integer from %lld to 65536", (long long)asked,
-                        (long long)low);
+  if (asked > SL_MAX_DEGREE)
+    return sl_json_fail(&config->doc, other, "is %s; expected an integer from %lld to %lld", sl_count_text(asked).text,
+                        (long long)low, (long long)SL_MAX_DEGREE);
   if (sl_config_at(config, key) != NULL && asked != *value)
     return sl_json_fail(&config->doc, other, "is %lld, but %s is %d; expected one of the two, or the same",
                         (long long)asked, key, *value);
@@ -91,7 +95,7 @@ static enum sl_status check_sharding(const struct sl_config *config) {
 }
 
 static enum sl_status check_lists(const struct sl_config *config) {
-  const int64_t stages = (int64_t)config->sl.pp * config->sl.virtual_stages;
+  const int64_t stages = sl_product(config->sl.pp, config->sl.virtual_stages);
   if (config->sl.recompute_count != 1 && config->sl.recompute_count != config->sl.pp)
     return sl_json_fail(&config->doc, "shardlab.recompute", "has %d entries; expected 1, or one a pipeline rank: %d",
                         config->sl.recompute_count, config->sl.pp);

@@ -2,6 +2,8 @@
  * that holds n, walked until it falls below n (Black and Rogaway, "Ciphers with arbitrary finite domains", 2002). */
 #include "core/io/data.h"
 
+#include "core/base/checked.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,7 +52,7 @@ static enum sl_status read_header(struct sl_data *data, const struct shard *shar
   data->first = HEADER_BYTES;
   data->token_count = header_word(map, 2);
   const uint64_t body = map->size - HEADER_BYTES;
-  if (data->token_count < 1 || (uint64_t)data->token_count * (uint64_t)shard->token_bytes != body)
+  if (data->token_count < 1 || (uint64_t)sl_product(data->token_count, shard->token_bytes) != body)
     return sl_fail(SL_ERR_INPUT,
                    "%s: header word 2: %lld tokens of %d bytes, but %llu bytes follow the header; expected %llu tokens",
                    data->name, (long long)data->token_count, shard->token_bytes, (unsigned long long)body,
@@ -62,12 +64,12 @@ static enum sl_status read_header(struct sl_data *data, const struct shard *shar
 static enum sl_status begin(struct sl_data *data, const char *name) {
   enum sl_status status = SL_OK;
   data->name = strdup(name);
-  if (data->name == NULL) SL_GO(sl_fail(SL_ERR_MEMORY, "out of memory: a file name"));
-  if (data->map.size == 0) SL_GO(sl_fail(SL_ERR_INPUT, "%s: is empty; expected text or tokens", name));
+  if (data->name == NULL) SL_GO_FAIL(sl_fail(SL_ERR_MEMORY, "out of memory: a file name"));
+  if (data->map.size == 0) SL_GO_FAIL(sl_fail(SL_ERR_INPUT, "%s: is empty; expected text or tokens", name));
   const struct shard *shard = shard_of(&data->map);
   const size_t length = strlen(name);
   if (shard != NULL || (length >= 4 && strcmp(name + length - 4, ".bin") == 0)) {
-    SL_GO(read_header(data, shard));
+    SL_GO_FAIL(read_header(data, shard));
   } else {
     data->token_bytes = 1;
     data->token_count = (int64_t)data->map.size;

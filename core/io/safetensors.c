@@ -1,6 +1,8 @@
 /* The reader of safetensors files; see safetensors.h. safetensors_write.c holds the writer. */
 #include "core/io/safetensors.h"
 
+#include "core/base/checked.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +50,8 @@ static enum sl_status read_shape(const struct sl_safetensors *file, struct sl_sa
     if (!json_is_integer(size) || json_integer_value(size) < 0)
       return sl_fail(SL_ERR_INPUT, "%s: tensor \"%s\": shape[%d]: expected a size >= 0", file->name, tensor->name, d);
     tensor->shape[d] = json_integer_value(size);
-    if (__builtin_mul_overflow(tensor->numel, tensor->shape[d], &tensor->numel))
+    tensor->numel = sl_product(tensor->numel, tensor->shape[d]);
+    if (tensor->numel == SL_HUGE)
       return sl_fail(SL_ERR_INPUT, "%s: tensor \"%s\": shape: more than 2^63 elements", file->name, tensor->name);
   }
   return SL_OK;
@@ -65,8 +68,8 @@ static enum sl_status read_range(const struct sl_safetensors *file, struct sl_sa
                    "%s: tensor \"%s\": data_offsets: is [%" PRId64 ", %" PRId64
                    "]; expected a range within the %" PRId64 " bytes after the header",
                    file->name, tensor->name, from, to, data_bytes);
-  int64_t need;
-  if (__builtin_mul_overflow(tensor->numel, bits, &need) || need % 8 != 0 || need / 8 != to - from)
+  const int64_t need = sl_product(tensor->numel, bits);
+  if (need == SL_HUGE || need % 8 != 0 || need / 8 != to - from)
     return sl_fail(SL_ERR_INPUT,
                    "%s: tensor \"%s\": data_offsets: is %" PRId64 " bytes; expected %" PRId64
                    " elements of %d bits of %s",
@@ -147,7 +150,7 @@ static enum sl_status index_names(struct sl_safetensors *file) {
       SL_GO(sl_fail(SL_ERR_INPUT, "%s: tensors \"%s\" and \"%s\" are the same without their prefix", file->name,
                     file->tensors[names[i - 1].index].name, file->tensors[names[i].index].name));
   }
-fail:
+done:
   free(names);
   return status;
 }

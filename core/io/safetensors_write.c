@@ -2,6 +2,8 @@
  * processes need no order among themselves; the rename at the end makes the file appear whole or not at all. */
 #include "core/io/safetensors.h"
 
+#include "core/base/checked.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -49,9 +51,11 @@ static enum sl_status add_entry(struct sl_safetensors_writer *writer, json_t *he
   bool fits = true;
   for (int d = 0; d < tensor->n_dim; d++) {
     json_array_append_new(shape, json_integer(tensor->shape[d]));
-    fits = fits && tensor->shape[d] >= 0 && !__builtin_mul_overflow(bytes, tensor->shape[d], &bytes);
+    fits = fits && tensor->shape[d] >= 0;
+    bytes = sl_product(bytes, tensor->shape[d]);
   }
-  fits = fits && !__builtin_add_overflow(writer->offset[i], bytes, &writer->offset[i + 1]);
+  writer->offset[i + 1] = sl_sum(writer->offset[i], bytes);
+  fits = fits && writer->offset[i + 1] < SL_HUGE;
   json_t *entry = json_pack("{s:s, s:o, s:[I, I]}", "dtype", type_name(tensor->type), "shape", shape, "data_offsets",
                             (json_int_t)writer->offset[i], (json_int_t)writer->offset[i + 1]);
   const bool duplicate = json_object_get(header, tensor->name) != NULL;
@@ -85,16 +89,16 @@ static enum sl_status prepare(struct sl_safetensors_writer *writer, const char *
   writer->fd = -1;
   writer->count = count;
   json_t *header = json_object();
-  SL_GO(sl_calloc(&writer->offset, (size_t)count + 1, sizeof *writer->offset));
-  SL_GO(sl_calloc(&writer->element_bytes, (size_t)count, sizeof *writer->element_bytes));
+  SL_GO_FAIL(sl_calloc(&writer->offset, (size_t)count + 1, sizeof *writer->offset));
+  SL_GO_FAIL(sl_calloc(&writer->element_bytes, (size_t)count, sizeof *writer->element_bytes));
   writer->path = strdup(path);
   if (writer->path == NULL || asprintf(&writer->temporary, "%s.partial", path) < 0) {
     writer->temporary = NULL;
-    SL_GO(sl_fail(SL_ERR_MEMORY, "out of memory: a file name"));
+    SL_GO_FAIL(sl_fail(SL_ERR_MEMORY, "out of memory: a file name"));
   }
   if (metadata != NULL) json_object_set(header, "__metadata__", metadata);
-  for (int i = 0; i < count; i++) SL_GO(add_entry(writer, header, &tensors[i], i));
-  SL_GO(make_head(header, head, head_bytes));
+  for (int i = 0; i < count; i++) SL_GO_FAIL(add_entry(writer, header, &tensors[i], i));
+  SL_GO_FAIL(make_head(header, head, head_bytes));
   for (int i = 0; i <= count; i++) writer->offset[i] += (int64_t)*head_bytes;
   json_decref(header);
   return SL_OK;
@@ -123,10 +127,10 @@ enum sl_status sl_safetensors_create(struct sl_safetensors_writer *writer, const
   enum sl_status status;
   SL_TRY(prepare(writer, path, tensors, count, metadata, &head, &head_bytes));
   writer->fd = open(writer->temporary, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (writer->fd < 0) SL_GO(io_fail(writer->temporary, "be created"));
+  if (writer->fd < 0) SL_GO_FAIL(io_fail(writer->temporary, "be created"));
   writer->creator = true;
-  SL_GO(write_all(writer, head, head_bytes, 0));
-  if (ftruncate(writer->fd, writer->offset[count]) != 0) SL_GO(io_fail(writer->temporary, "be extended"));
+  SL_GO_FAIL(write_all(writer, head, head_bytes, 0));
+  if (ftruncate(writer->fd, writer->offset[count]) != 0) SL_GO_FAIL(io_fail(writer->temporary, "be extended"));
   free(head);
   return SL_OK;
 fail:
@@ -156,8 +160,8 @@ enum sl_status sl_safetensors_join(struct sl_safetensors_writer *writer, const c
   enum sl_status status;
   SL_TRY(prepare(writer, path, tensors, count, metadata, &head, &head_bytes));
   writer->fd = open(writer->temporary, O_RDWR | O_CLOEXEC);
-  if (writer->fd < 0) SL_GO(io_fail(writer->temporary, "be opened"));
-  SL_GO(compare_head(writer, head, head_bytes));
+  if (writer->fd < 0) SL_GO_FAIL(io_fail(writer->temporary, "be opened"));
+  SL_GO_FAIL(compare_head(writer, head, head_bytes));
   free(head);
   return SL_OK;
 fail:
@@ -193,9 +197,9 @@ static void sync_folder(const char *path) {
 
 enum sl_status sl_safetensors_finish(struct sl_safetensors_writer *writer) {
   enum sl_status status;
-  if (fsync(writer->fd) != 0) SL_GO(io_fail(writer->temporary, "reach the disk"));
+  if (fsync(writer->fd) != 0) SL_GO_FAIL(io_fail(writer->temporary, "reach the disk"));
   if (writer->creator) {
-    if (rename(writer->temporary, writer->path) != 0) SL_GO(io_fail(writer->path, "be put in place"));
+    if (rename(writer->temporary, writer->path) != 0) SL_GO_FAIL(io_fail(writer->path, "be put in place"));
     sync_folder(writer->path);
   }
   release(writer);

@@ -1,7 +1,6 @@
 /* The first stage of a job; see draft.h. */
 #include "core/job/draft.h"
 
-#include "core/lower/slots.h"
 #include "core/lower/zero.h"
 #include "core/models/epilogue.h"
 #include "core/models/models.h"
@@ -23,6 +22,7 @@ static enum sl_status open_streams(struct sl_lowering *l) {
     if (out > widest) widest = out;
   }
   l->stream = l->dx = -1;
+  if (l->pp_rank->stage_count == 0) return SL_OK; /* an idle rank */
   if (plan->stage_count > 1) {
     SL_TRY(sl_build_buffer(l, &l->stream, SL_SCOPE_MICRO, SL_CATEGORY_ACTIVATION, l->dtype, widest, "stream"));
     sl_build_slots(l, l->stream, SL_SLOT_IN);
@@ -63,17 +63,18 @@ static enum sl_status draft_stage(struct sl_lowering *l, struct sl_lowered_stage
 }
 
 enum sl_status sl_job_draft(struct sl_lowering *l, const struct sl_plan *plan, const struct sl_build_options *options,
-                            int member, struct sl_class *rank_class) {
+                            const struct sl_class *ranks, int member) {
   *l = (struct sl_lowering){.plan = plan,
-                            .pp_rank = &plan->pp_ranks[rank_class->pp_rank],
-                            .rank_class = rank_class,
+                            .pp_rank = &plan->pp_ranks[ranks->pp_rank],
                             .options = options,
                             .dtype = plan->config->param_dtype,
                             .accumulate = plan->config->grad_accum_dtype,
                             .wire = plan->config->communication_data_type,
                             .member = member};
+  SL_TRY(sl_calloc(&l->rank_class, 1, sizeof *l->rank_class));
+  *l->rank_class = *ranks;
   SL_TRY(open_stages(l));
-  SL_TRY(sl_build_buffer(l, &rank_class->control, SL_SCOPE_PERSISTENT, SL_CATEGORY_WORKSPACE, SL_F64,
+  SL_TRY(sl_build_buffer(l, &l->rank_class->control, SL_SCOPE_PERSISTENT, SL_CATEGORY_WORKSPACE, SL_F64,
                          (int64_t)(sizeof(struct sl_step_state) / sizeof(double)), "control"));
   SL_TRY(sl_zero_open(l));
   SL_TRY(open_streams(l));
@@ -88,7 +89,8 @@ void sl_job_draft_free(struct sl_lowering *l) {
   }
   free(l->stages);
   free(l->scopes);
-  sl_slots_close(l);
+  if (l->rank_class != NULL) free(l->rank_class->buffers);
+  free(l->rank_class);
   sl_zero_close(l);
   *l = (struct sl_lowering){0};
 }

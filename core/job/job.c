@@ -2,21 +2,65 @@
  * (core/place). See job.h. */
 #include "core/job/job.h"
 
+#include "core/base/checked.h"
+#include "core/base/limits.h"
 #include "core/job/draft.h"
 #include "core/job/programs.h"
+#include "core/op/wire.h"
 #include "core/place/place.h"
 #include "core/program/memory_report.h"
 
 #include <stdlib.h>
 
+/* Of all slots, each once: buffers of a family have the same ones, whose numbers were given with the first of them. */
+static int64_t buffer_bytes(const struct sl_class *c) {
+  int64_t sum = 0;
+  int32_t numbered = 0;
+  for (size_t i = 0; i < c->buffer_count; i++) {
+    const struct sl_buffer *b = &c->buffers[i];
+    if (b->first_slot < numbered) continue;
+    numbered = b->first_slot + b->slots;
+    sum = sl_sum(sum, sl_product(b->slots, b->bytes + SL_ALIGN));
+  }
+  return sum;
+}
+
+/* What all calls of a step move. */
+static int64_t traffic_bytes(const struct sl_program *p) {
+  int64_t sum = 0;
+  for (size_t i = 0; i < p->instance_count; i++) {
+    const struct sl_instance *n = &p->instances[i];
+    for (const struct sl_op *op = &p->ops[n->first_op]; op < &p->ops[n->first_op + n->op_count]; op++)
+      if (sl_op_is_comm(op->kind)) sum = sl_sum(sum, sl_op_comm_bytes(op));
+  }
+  return sum;
+}
+
+/* The memory and the traffic of a rank against their limits, before memory is placed and calls are counted. */
+static enum sl_status check_bounds(const struct sl_class *c) {
+  const struct {
+    const char *what;
+    int64_t bytes;
+  } bounds[] = {{"buffers", buffer_bytes(c)}, {"traffic in a step", traffic_bytes(&c->programs[SL_PROGRAM_STEP])}};
+  for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
+    if (bounds[i].bytes <= SL_MAX_BYTES) continue;
+    return sl_fail(SL_ERR_INPUT, "pipeline rank %d: needs %s bytes of %s; expected at most %lld (1 EiB)", c->pp_rank,
+                   sl_count_text(bounds[i].bytes).text, bounds[i].what, (long long)SL_MAX_BYTES);
+  }
+  return SL_OK;
+}
+
 static enum sl_status build_class(struct sl_class *c, const struct sl_plan *plan,
                                   const struct sl_build_options *options, int member) {
   enum sl_status status;
   struct sl_lowering drafted;
-  SL_GO(sl_job_draft(&drafted, plan, options, member, c));
-  SL_GO(sl_job_lower(&drafted));
-  SL_GO(sl_place_class(plan, drafted.scopes, c));
-fail:
+  enum sl_scope *scopes = NULL;
+  SL_GO(sl_job_draft(&drafted, plan, options, c, member));
+  SL_GO(sl_job_lower(c, &scopes, &drafted));
+  SL_GO(check_bounds(c));
+  SL_GO(sl_place_class(plan, scopes, options->memory_curve, c));
+done:
+  free(scopes);
   sl_job_draft_free(&drafted);
   return status;
 }
@@ -26,12 +70,12 @@ enum sl_status sl_job_build(struct sl_job *job, const struct sl_plan *plan, cons
   *job = (struct sl_job){.plan = plan};
   job->classes_per_pp_rank = plan->strategy.units == SL_UNITS_OWNER ? plan->dp : 1;
   job->class_count = plan->pp * job->classes_per_pp_rank;
-  SL_GO(sl_calloc(&job->classes, (size_t)job->class_count, sizeof *job->classes));
+  SL_GO_FAIL(sl_calloc(&job->classes, (size_t)job->class_count, sizeof *job->classes));
   for (int i = 0; i < job->class_count; i++) {
     const int ranks = plan->world / job->class_count;
     struct sl_class *c = &job->classes[i];
     *c = (struct sl_class){.pp_rank = i / job->classes_per_pp_rank, .rank_count = ranks, .first_rank = i * ranks};
-    SL_GO(build_class(c, plan, options, job->classes_per_pp_rank > 1 ? i % job->classes_per_pp_rank : -1));
+    SL_GO_FAIL(build_class(c, plan, options, job->classes_per_pp_rank > 1 ? i % job->classes_per_pp_rank : -1));
   }
   return SL_OK;
 fail:

@@ -4,16 +4,28 @@
 #include "core/lower/slots.h"
 #include "core/lower/step.h"
 #include "core/lower/update.h"
+#include "core/lower/zero.h"
+
+#include <string.h>
 
 /* All ops of a program that is one action. */
 static enum sl_status one_instance(const struct sl_lowering *l, struct sl_program *p, enum sl_action_kind kind) {
   return sl_build_instance(p, (struct sl_action){kind, l->rank_class->pp_rank, -1}, 0, (int32_t)p->op_count);
 }
 
+/* A pipeline rank whose stages are empty has states of no elements: there is nothing to fill. */
+static void drop_empty_fills(struct sl_program *p) {
+  size_t kept = 0;
+  for (size_t i = 0; i < p->op_count; i++)
+    if (p->ops[i].kind != SL_OP_FILL || p->ops[i].dim[0] > 0) p->ops[kept++] = p->ops[i];
+  p->op_count = kept;
+}
+
 /* The init program draws or loads every parameter piece and completes what stage 3 keeps whole. */
 static enum sl_status lower_init_program(struct sl_lowering *l) {
   struct sl_program *p = &l->rank_class->programs[SL_PROGRAM_INIT];
   SL_TRY(sl_update_init(l, p));
+  drop_empty_fills(p);
   SL_TRY(sl_build_join(p, SL_PHASE_INIT));
   return one_instance(l, p, SL_ACTION_INIT);
 }
@@ -40,12 +52,35 @@ static enum sl_status lower_save_program(struct sl_lowering *l) {
   return one_instance(l, p, SL_ACTION_SAVE);
 }
 
-enum sl_status sl_job_lower(struct sl_lowering *l) {
-  for (int k = 0; k < SL_PROGRAM_COUNT; k++) l->rank_class->programs[k].kind = (enum sl_program_kind)k;
-  SL_TRY(sl_slots_open(l));
-  SL_TRY(lower_init_program(l));
-  SL_TRY(sl_lower_step(l));
-  SL_TRY(lower_save_program(l));
-  sl_slots_number(l);
-  return SL_OK;
+/* What lowering adds to or changes is its own; all else of the drafts is borrowed. */
+static enum sl_status start(struct sl_lowering *l, struct sl_class *c, const struct sl_lowering *drafted) {
+  const struct sl_class *from = drafted->rank_class;
+  *l = *drafted;
+  *c = *from;
+  l->rank_class = c;
+  l->scopes = NULL;
+  c->buffers = NULL;
+  c->buffer_capacity = l->scope_capacity = 0;
+  for (int k = 0; k < SL_PROGRAM_COUNT; k++) c->programs[k].kind = (enum sl_program_kind)k;
+  SL_TRY(sl_grow(&c->buffers, &c->buffer_capacity, c->buffer_count, sizeof *c->buffers));
+  SL_TRY(sl_grow(&l->scopes, &l->scope_capacity, c->buffer_count, sizeof *l->scopes));
+  memcpy(c->buffers, from->buffers, c->buffer_count * sizeof *c->buffers);
+  memcpy(l->scopes, drafted->scopes, c->buffer_count * sizeof *l->scopes);
+  SL_TRY(sl_zero_start(l));
+  return sl_slots_open(l);
+}
+
+enum sl_status sl_job_lower(struct sl_class *c, enum sl_scope **scopes, const struct sl_lowering *drafted) {
+  enum sl_status status;
+  struct sl_lowering l;
+  SL_GO(start(&l, c, drafted));
+  SL_GO(lower_init_program(&l));
+  SL_GO(sl_lower_step(&l));
+  SL_GO(lower_save_program(&l));
+  sl_slots_number(&l);
+done:
+  *scopes = l.scopes;
+  sl_slots_close(&l);
+  sl_zero_stop(&l);
+  return status;
 }

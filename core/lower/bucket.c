@@ -124,7 +124,7 @@ static enum sl_status plan_cuts(const struct sl_lowering *l, bool *cut) {
     find_alone(l, &l->pp_rank->layouts[g], made);
     find_cuts(l, &l->pp_rank->layouts[g], made, earliest, cut);
   }
-fail:
+done:
   free(made);
   free(earliest);
   return status;
@@ -207,7 +207,7 @@ static enum sl_status plan_buckets(struct sl_lowering *l) {
   SL_GO(sl_calloc(&cut, count, sizeof *cut));
   SL_GO(plan_cuts(l, cut));
   for (int g = 0; g < l->pp_rank->group_count; g++) fill_buckets(l, &l->pp_rank->layouts[g], cut);
-fail:
+done:
   free(cut);
   return status;
 }

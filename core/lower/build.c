@@ -1,11 +1,13 @@
 /* Buffers, operands, drafts; see build.h. */
 #include "core/lower/build.h"
 
+#include "core/base/checked.h"
+#include "core/base/limits.h"
+#include "core/op/workspace.h"
+
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "core/op/workspace.h"
 
 enum sl_status sl_build_buffer(struct sl_lowering *l, int32_t *out, enum sl_scope scope, enum sl_category category,
                                enum sl_dtype dtype, int64_t count, const char *format, ...) {
@@ -18,11 +20,14 @@ enum sl_status sl_build_buffer(struct sl_lowering *l, int32_t *out, enum sl_scop
                           .space = SL_SPACE_DEVICE,
                           .dtype = dtype,
                           .persistent = scope == SL_SCOPE_PERSISTENT,
-                          .bytes = count * sl_dtype_bytes(dtype),
                           .slots = 1};
   va_start(args, format);
   vsnprintf(b->name, sizeof b->name, format, args);
   va_end(args);
+  if (count > SL_MAX_ELEMENTS)
+    return sl_fail(SL_ERR_INPUT, "%s of pipeline rank %d: has %s elements; expected at most %lld in a buffer", b->name,
+                   c->pp_rank, sl_count_text(count).text, (long long)SL_MAX_ELEMENTS);
+  b->bytes = count * sl_dtype_bytes(dtype);
   l->scopes[c->buffer_count] = scope;
   *out = (int32_t)c->buffer_count++;
   return SL_OK;

@@ -36,18 +36,17 @@ struct sl_drafts {
   size_t count, capacity;
 };
 
-/* A stage of the rank as it is lowered: what one micro-batch computes, and how many micro-batches it holds at once. */
+/* A stage of the rank: what one micro-batch computes there. */
 struct sl_lowered_stage {
   const struct sl_stage *stage;
-  int index;                          /* stage of the pipeline */
-  struct sl_drafts forward, backward; /* lowered once */
-  int32_t first_buffer, end_buffer;   /* made for it */
-  bool split;                         /* its backward comes in halves, I and W */
-  int passes;                         /* backwards (or W) of a step that have been lowered */
-  bool gathered;                      /* an UNSHARD has been lowered */
+  int index; /* stage of the pipeline */
+  struct sl_drafts forward, backward;
+  int32_t first_buffer, end_buffer; /* made for it */
+  bool split;                       /* its backward comes in halves, I and W */
 };
 
-/* State of lowering one class. */
+/* The drafts of one class, and what lowers them. Drafting (core/job/draft.c) fills all but `slots` and `zero`; lowering
+ * (core/job/programs.c) works on a copy with a class and scopes of its own, and only reads what else the drafts hold. */
 struct sl_lowering {
   const struct sl_plan *plan;
   const struct sl_pp_rank *pp_rank;
@@ -62,7 +61,8 @@ struct sl_lowering {
   struct sl_lowered_stage *stage;  /* the one at hand */
   int32_t stream, dx;              /* see sl_build_stream; -1 where nothing passes between stages */
   struct sl_slots *slots;          /* lower/slots.c's own */
-  struct sl_zero *zero;            /* lower/zero.c's own */
+  struct sl_homes *homes;          /* lower/zero.c's own: made with the drafts */
+  struct sl_zero *zero;            /* its state while it lowers */
 };
 
 /* What passes between the stages of a pipeline, one micro-batch's worth of it: activations forward (slots IN and OUT of one

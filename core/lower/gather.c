@@ -37,12 +37,8 @@ struct sl_gather {
   size_t ahead;         /* uses before this one were looked at for prefetching */
   int32_t *live, *kept; /* per unit: the buffer it stands in (-1 none) now, and at the end of the forward */
   int64_t live_numel, kept_numel;
-  int32_t *persistent; /* per unit: its lasting whole copy, -1 none */
-  int32_t *unsharded;  /* per stage and unit: the copy that UNSHARD makes, -1 none */
   struct request *request;
   int request_count;
-  int32_t secondary;       /* this rank's part of the second copy, -1 none */
-  int64_t *secondary_part; /* per unit: where its part stands there */
 };
 
 static const struct sl_unit *unit_of(const struct sl_lowering *l, int unit) {
@@ -90,53 +86,53 @@ static enum sl_status trace(struct sl_lowering *l, const struct sl_drafts *draft
 
 /* The second copy: of everything that is gathered at all. */
 static enum sl_status open_secondary(struct sl_lowering *l) {
-  struct sl_gather *g = l->zero->gather;
+  struct sl_homes *h = l->homes;
   int64_t count = 0;
   bool any = false;
-  g->secondary = -1;
   for (int i = 0; i < l->pp_rank->group_count; i++) any |= l->pp_rank->layouts[i].group.secondary > 1;
   if (!any) return SL_OK;
-  SL_TRY(sl_calloc(&g->secondary_part, (size_t)l->pp_rank->unit_count, sizeof *g->secondary_part));
+  SL_TRY(sl_calloc(&h->secondary_part, (size_t)l->pp_rank->unit_count, sizeof *h->secondary_part));
   for (int i = 0; i < l->pp_rank->unit_count; i++) {
-    g->secondary_part[i] = count;
-    if (g->persistent[i] < 0 && group_of(l, i)->secondary > 1) count += secondary_of(l, i);
+    h->secondary_part[i] = count;
+    if (h->persistent[i] < 0 && group_of(l, i)->secondary > 1) count += secondary_of(l, i);
   }
-  return sl_build_buffer(l, &g->secondary, SL_SCOPE_PERSISTENT, SL_CATEGORY_PARAMETER, l->dtype, count,
+  return sl_build_buffer(l, &h->secondary, SL_SCOPE_PERSISTENT, SL_CATEGORY_PARAMETER, l->dtype, count,
                          "param.secondary");
 }
 
 enum sl_status sl_gather_open(struct sl_lowering *l) {
+  const size_t n = (size_t)l->pp_rank->unit_count;
+  struct sl_homes *h = l->homes;
+  SL_TRY(sl_calloc(&h->persistent, n, sizeof *h->persistent));
+  SL_TRY(sl_calloc(&h->unsharded, n * (size_t)l->pp_rank->stage_count, sizeof *h->unsharded));
+  for (size_t i = 0; i < n * (size_t)l->pp_rank->stage_count; i++) h->unsharded[i] = -1;
+  for (int i = 0; i < (int)n; i++) {
+    h->persistent[i] = -1;
+    if (!l->pp_rank->tensors[unit_of(l, i)->first_tensor].persistent) continue;
+    SL_TRY(sl_build_buffer(l, &h->persistent[i], SL_SCOPE_PERSISTENT, SL_CATEGORY_PARAMETER, l->dtype, whole_of(l, i),
+                           "%s", name_of(l, i)));
+  }
+  return open_secondary(l);
+}
+
+enum sl_status sl_gather_start(struct sl_lowering *l) {
   const size_t n = (size_t)l->pp_rank->unit_count;
   struct sl_gather *g;
   SL_TRY(sl_calloc(&g, 1, sizeof *g));
   l->zero->gather = g;
   SL_TRY(sl_calloc(&g->live, n, sizeof *g->live));
   SL_TRY(sl_calloc(&g->kept, n, sizeof *g->kept));
-  SL_TRY(sl_calloc(&g->persistent, n, sizeof *g->persistent));
-  SL_TRY(sl_calloc(&g->request, n, sizeof *g->request));
-  SL_TRY(sl_calloc(&g->unsharded, n * (size_t)l->pp_rank->stage_count, sizeof *g->unsharded));
-  for (size_t i = 0; i < n * (size_t)l->pp_rank->stage_count; i++) g->unsharded[i] = -1;
-  for (int i = 0; i < (int)n; i++) {
-    g->live[i] = g->persistent[i] = -1;
-    if (!l->pp_rank->tensors[unit_of(l, i)->first_tensor].persistent) continue;
-    SL_TRY(sl_build_buffer(l, &g->persistent[i], SL_SCOPE_PERSISTENT, SL_CATEGORY_PARAMETER, l->dtype, whole_of(l, i),
-                           "%s", name_of(l, i)));
-  }
-  return open_secondary(l);
+  return sl_calloc(&g->request, n, sizeof *g->request);
 }
 
-void sl_gather_close(struct sl_lowering *l) {
+void sl_gather_stop(struct sl_lowering *l) {
   struct sl_gather *g = l->zero->gather;
   if (g == NULL) return;
   free(g->uses);
   free(g->live);
   free(g->kept);
-  free(g->persistent);
   free(g->request);
-  free(g->unsharded);
-  free(g->secondary_part);
   free(g);
-  l->zero->gather = NULL;
 }
 
 enum sl_status sl_gather_begin(struct sl_lowering *l) {
@@ -167,24 +163,23 @@ enum sl_status sl_gather_resume(struct sl_lowering *l) {
 }
 
 bool sl_gather_traces(const struct sl_lowering *l) {
-  return l->zero->gather != NULL && !l->plan->unshards;
+  return l->plan->strategy.shard_params && !l->plan->unshards;
 }
 
 /* Where the stage at hand has its unsharded copy of a unit. */
 static int32_t *unsharded(const struct sl_lowering *l, int unit) {
-  return &l->zero->gather->unsharded[(l->stage - l->stages) * l->pp_rank->unit_count + unit];
+  return &l->homes->unsharded[(l->stage - l->stages) * l->pp_rank->unit_count + unit];
 }
 
 void sl_gather_bind(const struct sl_lowering *l, struct sl_operand *o) {
-  const struct sl_gather *g = l->zero->gather;
   const struct sl_placed *t = &l->pp_rank->tensors[o->placed];
-  const int32_t now = sl_gather_traces(l) ? g->live[t->unit] : *unsharded(l, t->unit);
-  o->buffer = o->slice.buffer = g->persistent[t->unit] >= 0 ? g->persistent[t->unit] : now;
+  const int32_t now = sl_gather_traces(l) ? l->zero->gather->live[t->unit] : *unsharded(l, t->unit);
+  o->buffer = o->slice.buffer = l->homes->persistent[t->unit] >= 0 ? l->homes->persistent[t->unit] : now;
   o->slice.offset += (t->flat - unit_of(l, t->unit)->first) * sl_dtype_bytes(l->dtype);
 }
 
 static bool has_secondary(const struct sl_lowering *l, int unit) {
-  return l->zero->gather->secondary >= 0 && group_of(l, unit)->secondary > 1;
+  return l->homes->secondary >= 0 && group_of(l, unit)->secondary > 1;
 }
 
 /* Ask for a unit, for use `at` of the trace, unless it is there or asked for already. Returns what was newly asked for, in
@@ -194,7 +189,7 @@ static int64_t request(const struct sl_lowering *l, int unit, size_t at) {
   for (int i = 0; i < g->request_count; i++) {
     if (g->request[i].unit == unit) return 0;
   }
-  if (g->persistent[unit] >= 0 || g->live[unit] >= 0) return 0;
+  if (l->homes->persistent[unit] >= 0 || g->live[unit] >= 0) return 0;
   g->request[g->request_count++] = (struct request){unit, has_secondary(l, unit) && at >= g->forward_uses};
   return unit_of(l, unit)->numel;
 }
@@ -222,8 +217,7 @@ static struct sl_op gather_op(const struct sl_lowering *l, enum sl_phase phase, 
 
 /* This rank's part of a unit's second copy. */
 static struct sl_operand secondary_part(const struct sl_lowering *l, int unit, enum sl_access access) {
-  const struct sl_gather *g = l->zero->gather;
-  return sl_build_part(l, g->secondary, access, g->secondary_part[unit], secondary_of(l, unit));
+  return sl_build_part(l, l->homes->secondary, access, l->homes->secondary_part[unit], secondary_of(l, unit));
 }
 
 /* Keep it, from the gathered unit. On the group's own lane, because on the compute lane everything behind it would wait for
@@ -362,20 +356,19 @@ static void mark_used(const struct sl_lowering *l, const struct sl_drafts *draft
 }
 
 enum sl_status sl_gather_open_stage(struct sl_lowering *l) {
-  const struct sl_gather *g = l->zero->gather;
   int32_t *used;
   enum sl_status status = SL_OK;
-  if (g == NULL || sl_gather_traces(l)) return SL_OK;
+  if (!l->plan->strategy.shard_params || sl_gather_traces(l)) return SL_OK;
   SL_TRY(sl_calloc(&used, (size_t)l->pp_rank->unit_count, sizeof *used));
   mark_used(l, &l->stage->forward, used);
   mark_used(l, &l->stage->backward, used);
   for (int i = 0; i < l->pp_rank->unit_count; i++) {
-    if (!used[i] || g->persistent[i] >= 0) continue;
+    if (!used[i] || l->homes->persistent[i] >= 0) continue;
     SL_GO(sl_build_buffer(l, unsharded(l, i), SL_SCOPE_WRITTEN, SL_CATEGORY_COMMUNICATION, l->dtype, whole_of(l, i),
                           "%s.unsharded", name_of(l, i)));
     sl_build_slots(l, *unsharded(l, i), SL_SLOT_PARAMETER);
   }
-fail:
+done:
   free(used);
   return status;
 }
@@ -401,14 +394,14 @@ enum sl_status sl_gather_stage(struct sl_lowering *l, struct sl_program *p, bool
 /* Of one parameter group, in one coalesced call. */
 static enum sl_status gather_group(struct sl_lowering *l, struct sl_program *p, enum sl_phase phase,
                                    const struct sl_layout *layout) {
-  const struct sl_gather *g = l->zero->gather;
+  const int32_t *persistent = l->homes->persistent;
   struct sl_op op =
       sl_zero_collective(l, SL_OP_ALL_GATHER, layout->group.shard, l->dtype, phase, SL_PAYLOAD_PARAMETER, 0);
   int n = 0;
   for (int i = layout->first_unit; i < layout->first_unit + layout->unit_count; i++) {
-    if (g->persistent[i] < 0) continue;
+    if (persistent[i] < 0) continue;
     SL_TRY(device_part(l, p, i, phase, &l->zero->wide[n++]));
-    l->zero->wide[n++] = sl_build_write(l, g->persistent[i]);
+    l->zero->wide[n++] = sl_build_write(l, persistent[i]);
     op.dim[0] += whole_of(l, i);
   }
   return n > 0 ? sl_build_emit(p, op, n, l->zero->wide) : SL_OK;

@@ -8,6 +8,17 @@
 #include "core/lower/update.h"
 #include "core/lower/zero.h"
 
+/* Where the strategy keeps gradients and gathered parameters: buffers made with the drafts, -1 where there is none. */
+struct sl_homes {
+  int32_t flat;            /* whole gradients, none when sharded */
+  int32_t arrived;         /* own part in the wire's type, where that differs from the accumulate type */
+  int32_t *persistent;     /* per unit: its lasting whole copy */
+  int32_t *unsharded;      /* per stage and unit: the copy that UNSHARD makes */
+  int32_t secondary;       /* this rank's part of the second copy */
+  int64_t *secondary_part; /* per unit: where its part stands there */
+};
+
+/* What changes as passes are lowered. */
 struct sl_zero {
   struct sl_reduce *reduce;
   struct sl_gather *gather; /* NULL: parameters are whole */
@@ -34,7 +45,8 @@ enum sl_status sl_zero_state(struct sl_lowering *lowering, enum sl_role role, en
  * to let go after it. With one, forward and backward of many micro-batches stand between, and the schedule says when a whole
  * stage is gathered (UNSHARD); so too where a backward comes in halves, between which anything may stand. */
 enum sl_status sl_gather_open(struct sl_lowering *lowering);
-void sl_gather_close(struct sl_lowering *lowering);
+enum sl_status sl_gather_start(struct sl_lowering *lowering);
+void sl_gather_stop(struct sl_lowering *lowering);
 /* Are parameters gathered op by op? */
 bool sl_gather_traces(const struct sl_lowering *lowering);
 /* Room for what UNSHARD gathers of the stage at hand, whose drafts are there. */

@@ -43,29 +43,32 @@ static bool any_passes_through(const struct sl_lowering *l) {
 
 enum sl_status sl_reduce_open(struct sl_lowering *l) {
   const struct sl_strategy *s = &l->plan->strategy;
-  const size_t n = (size_t)l->pp_rank->tensor_count;
+  struct sl_homes *h = l->homes;
   const enum sl_scope scope = l->options->save_grads ? SL_SCOPE_PERSISTENT : SL_SCOPE_PROGRAM;
-  struct sl_reduce *r;
-  SL_TRY(sl_calloc(&r, 1, sizeof *r));
-  l->zero->reduce = r;
-  SL_TRY(sl_calloc(&r->alone, n, sizeof(bool)));
-  SL_TRY(sl_calloc(&r->contributions, n * (size_t)l->pp_rank->stage_count, sizeof(int)));
-  SL_TRY(sl_calloc(&r->seen, n, sizeof(int)));
-  r->flat = r->arrived = -1;
   if (sl_reduce_sharded(l)) {
     SL_TRY(sl_zero_state(l, SL_ROLE_GRAD, SL_FORM_SHARD, scope, SL_CATEGORY_GRADIENT, l->accumulate, "grad.shard"));
     if (s->offload_optimizer) sl_build_move(l, l->rank_class->role[SL_ROLE_GRAD].buffer, SL_SPACE_HOST);
   } else {
     SL_TRY(sl_zero_state(l, SL_ROLE_GRAD, sl_reduce_owned_in_flat(l) ? SL_FORM_SHARD_IN_FLAT : SL_FORM_WHOLE, scope,
                          SL_CATEGORY_GRADIENT, l->accumulate, "grad"));
-    r->flat = l->rank_class->role[SL_ROLE_GRAD].buffer;
+    h->flat = l->rank_class->role[SL_ROLE_GRAD].buffer;
   }
   if (!any_passes_through(l) || (!sl_reduce_sharded(l) && !sl_reduce_owned_in_flat(l))) return SL_OK;
-  return sl_build_buffer(l, &r->arrived, SL_SCOPE_MICRO, SL_CATEGORY_COMMUNICATION, l->wire, l->pp_rank->shard_numel,
+  return sl_build_buffer(l, &h->arrived, SL_SCOPE_MICRO, SL_CATEGORY_COMMUNICATION, l->wire, l->pp_rank->shard_numel,
                          "grad.arrived");
 }
 
-void sl_reduce_close(struct sl_lowering *l) {
+enum sl_status sl_reduce_start(struct sl_lowering *l) {
+  const size_t n = (size_t)l->pp_rank->tensor_count;
+  struct sl_reduce *r;
+  SL_TRY(sl_calloc(&r, 1, sizeof *r));
+  l->zero->reduce = r;
+  SL_TRY(sl_calloc(&r->alone, n, sizeof(bool)));
+  SL_TRY(sl_calloc(&r->contributions, n * (size_t)l->pp_rank->stage_count, sizeof(int)));
+  return sl_calloc(&r->seen, n, sizeof(int));
+}
+
+void sl_reduce_stop(struct sl_lowering *l) {
   struct sl_reduce *r = l->zero->reduce;
   if (r == NULL) return;
   free(r->buckets);
@@ -74,7 +77,6 @@ void sl_reduce_close(struct sl_lowering *l) {
   free(r->contributions);
   free(r->seen);
   free(r);
-  l->zero->reduce = NULL;
 }
 
 /* What the backward of the stage at hand contributes to a placed tensor. */
@@ -120,7 +122,7 @@ static struct sl_operand target_of(const struct sl_lowering *l, int placed, enum
   const struct sl_placed *t = &l->pp_rank->tensors[placed];
   const struct sl_bucket *b = &r->buckets[r->bucket_of[placed]];
   if (sl_reduce_sharded(l)) return sl_build_part(l, b->buffer, access, t->flat - b->lo, t->numel);
-  return sl_build_part(l, r->flat, access, t->flat, t->numel);
+  return sl_build_part(l, l->homes->flat, access, t->flat, t->numel);
 }
 
 /* Is something there to add to: an earlier contribution, or an earlier micro-batch in the whole gradient? */
@@ -160,7 +162,7 @@ enum sl_status sl_reduce_bind(struct sl_lowering *l, struct sl_draft *d) {
 /* Padding takes part in a reduce_scatter and in the norm, so it must be zero; nothing ever writes it but this. */
 static enum sl_status clear_padding(struct sl_lowering *l, struct sl_program *p, const struct sl_bucket *b) {
   const struct sl_pp_rank *s = l->pp_rank;
-  const int32_t buffer = sl_reduce_sharded(l) ? b->buffer : l->zero->reduce->flat;
+  const int32_t buffer = sl_reduce_sharded(l) ? b->buffer : l->homes->flat;
   const int64_t base = sl_reduce_sharded(l) ? b->lo : 0;
   int64_t end = b->lo + b->count;
   for (int i = b->last; i >= b->first; i--) {
@@ -178,7 +180,7 @@ static enum sl_status clear_padding(struct sl_lowering *l, struct sl_program *p,
 /* The bucket as it travels. */
 static struct sl_operand travelling(const struct sl_lowering *l, const struct sl_bucket *b) {
   if (b->buffer >= 0) return sl_build_part(l, b->buffer, SL_READ_WRITE, 0, b->count);
-  return sl_build_part(l, l->zero->reduce->flat, SL_READ_WRITE, b->lo, b->count);
+  return sl_build_part(l, l->homes->flat, SL_READ_WRITE, b->lo, b->count);
 }
 
 /* A flat partition: the call's buckets are a range of their unit and go to the owners of that range. */
@@ -237,7 +239,7 @@ static enum sl_status prepare(struct sl_lowering *l, struct sl_program *p, const
   if (!sl_reduce_travels(l, layout)) return SL_OK;
   if (!whole) SL_TRY(clear_padding(l, p, b));
   if (!sl_reduce_recast(l, layout) || sl_reduce_sharded(l)) return SL_OK;
-  return sl_zero_convert(l, p, sl_build_part(l, l->zero->reduce->flat, SL_READ, b->lo, b->count),
+  return sl_zero_convert(l, p, sl_build_part(l, l->homes->flat, SL_READ, b->lo, b->count),
                          sl_build_part(l, b->buffer, SL_WRITE, 0, b->count), b->count, false);
 }
 

@@ -9,20 +9,20 @@
 struct sl_reduce {
   struct sl_bucket *buckets; /* group by group */
   int bucket_count;
-  int *bucket_of;      /* of each placed tensor */
-  bool *alone;         /* of each placed tensor: its bucket shares no buffer; see bucket.c, find_alone */
-  int *contributions;  /* per stage and placed tensor: gradient operands in one backward of the stage */
-  int *seen;           /* per placed tensor: of those, how many the present backward has had */
-  int32_t flat;        /* whole gradients, -1 when sharded */
-  int32_t arrived;     /* own part in the wire's type, where that differs from the accumulate type; -1 none */
-  struct sl_pass pass; /* the present backward */
-  size_t last_launch;  /* the last reduction's op, 0 = none */
+  int *bucket_of;                     /* of each placed tensor */
+  bool *alone;                        /* of each placed tensor: its bucket shares no buffer; see bucket.c, find_alone */
+  int *contributions;                 /* per stage and placed tensor: gradient operands in one backward of the stage */
+  int *seen;                          /* per placed tensor: of those, how many the present backward has had */
+  struct sl_pass pass;                /* the present backward */
+  size_t last_launch;                 /* the last reduction's op, 0 = none */
   int32_t temporary[SL_MAX_OPERANDS]; /* of the present draft: what its kernel writes, -1 = in place */
 };
 
-/* Gradient buffers. Buckets need the backward's drafts: they are planned at the first backward. */
+/* Gradient buffers. */
 enum sl_status sl_reduce_open(struct sl_lowering *lowering);
-void sl_reduce_close(struct sl_lowering *lowering);
+/* Before programs are lowered. Buckets need the backward's drafts: they are planned at the first backward. */
+enum sl_status sl_reduce_start(struct sl_lowering *lowering);
+void sl_reduce_stop(struct sl_lowering *lowering);
 /* A backward (or the W half of one) of the stage at hand starts. */
 enum sl_status sl_reduce_begin(struct sl_lowering *lowering, struct sl_pass pass);
 /* Bind the gradient operands of a draft; what kernels write may be a temporary of their own type. */

@@ -4,19 +4,19 @@
 #include "core/lower/lower.h"
 
 bool sl_settle_in_place(const struct sl_lowering *l) {
-  return l->zero->reduce->arrived < 0 && !sl_reduce_sharded(l);
+  return l->homes->arrived < 0 && !sl_reduce_sharded(l);
 }
 
 /* Own parts of an earlier micro-batch are in the shard they arrive in. */
 static enum sl_access arrival_access(const struct sl_lowering *l, const struct sl_bucket *b) {
-  const bool adds = sl_reduce_kept(l, b->first) && sl_reduce_sharded(l) && l->zero->reduce->arrived < 0;
+  const bool adds = sl_reduce_kept(l, b->first) && sl_reduce_sharded(l) && l->homes->arrived < 0;
   return adds ? SL_READ_WRITE : SL_WRITE;
 }
 
 struct sl_operand sl_settle_arriving(const struct sl_lowering *l, const struct sl_bucket *b, const struct sl_unit *u) {
-  const struct sl_reduce *r = l->zero->reduce;
-  if (sl_settle_in_place(l)) return sl_zero_own(l, r->flat, SL_WRITE, u);
-  return sl_build_part(l, r->arrived >= 0 ? r->arrived : l->rank_class->role[SL_ROLE_GRAD].buffer, arrival_access(l, b),
+  const int32_t arrived = l->homes->arrived;
+  if (sl_settle_in_place(l)) return sl_zero_own(l, l->homes->flat, SL_WRITE, u);
+  return sl_build_part(l, arrived >= 0 ? arrived : l->rank_class->role[SL_ROLE_GRAD].buffer, arrival_access(l, b),
                        u->shard_offset, u->part);
 }
 
@@ -27,15 +27,15 @@ static enum sl_status keep_parts(struct sl_lowering *l, struct sl_program *p) {
   const int32_t shard = l->rank_class->role[SL_ROLE_GRAD].buffer;
   const bool sharded = sl_reduce_sharded(l);
   if (sharded && l->plan->stage_count == 1) {
-    return sl_zero_convert(l, p, sl_build_read(l, r->arrived), sl_build_write(l, shard), s->shard_numel,
+    return sl_zero_convert(l, p, sl_build_read(l, l->homes->arrived), sl_build_write(l, shard), s->shard_numel,
                            !r->pass.first);
   }
   for (int i = 0; i < s->unit_count; i++) {
     const struct sl_unit *u = &s->units[i];
     if (!r->buckets[r->bucket_of[u->first_tensor]].launched) continue;
-    const struct sl_operand own =
-        sharded ? sl_build_part(l, shard, SL_WRITE, u->shard_offset, u->part) : sl_zero_own(l, r->flat, SL_WRITE, u);
-    SL_TRY(sl_zero_convert(l, p, sl_build_part(l, r->arrived, SL_READ, u->shard_offset, u->part), own, u->part,
+    const struct sl_operand own = sharded ? sl_build_part(l, shard, SL_WRITE, u->shard_offset, u->part)
+                                          : sl_zero_own(l, l->homes->flat, SL_WRITE, u);
+    SL_TRY(sl_zero_convert(l, p, sl_build_part(l, l->homes->arrived, SL_READ, u->shard_offset, u->part), own, u->part,
                            sharded && sl_reduce_kept(l, u->first_tensor)));
   }
   return SL_OK;
@@ -43,12 +43,12 @@ static enum sl_status keep_parts(struct sl_lowering *l, struct sl_program *p) {
 
 enum sl_status sl_settle(struct sl_lowering *l, struct sl_program *p) {
   const struct sl_reduce *r = l->zero->reduce;
-  if (r->arrived >= 0) return keep_parts(l, p);
+  if (l->homes->arrived >= 0) return keep_parts(l, p);
   for (int i = 0; i < r->bucket_count && !sl_reduce_sharded(l); i++) {
     const struct sl_bucket *b = &r->buckets[i];
     if (!b->launched || b->buffer < 0) continue;
-    SL_TRY(sl_zero_convert(l, p, sl_build_read(l, b->buffer), sl_build_part(l, r->flat, SL_WRITE, b->lo, b->count),
-                           b->count, false));
+    SL_TRY(sl_zero_convert(l, p, sl_build_read(l, b->buffer),
+                           sl_build_part(l, l->homes->flat, SL_WRITE, b->lo, b->count), b->count, false));
   }
   return SL_OK;
 }

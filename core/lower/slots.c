@@ -354,7 +354,7 @@ static enum sl_status find_families(struct sl_lowering *l) {
     l->rank_class->buffers[heir].pool = members[i].b->pool;
     l->slots->head[heir] = l->slots->head[members[i].buffer];
   }
-fail:
+done:
   free(members);
   free(uses);
   free(users);
@@ -381,7 +381,6 @@ void sl_slots_close(struct sl_lowering *l) {
   free(s->kept);
   free(s->head);
   free(s);
-  l->slots = NULL;
 }
 
 /* ---- numbers ---- */

@@ -17,10 +17,17 @@ struct segment {
 
 enum { VARIANTS = 64 }; /* the flags of struct sl_pass */
 
+/* How far a stage is. */
+struct progress {
+  int passes;    /* backwards (or W) of a step that have been lowered */
+  bool gathered; /* an UNSHARD has been lowered */
+};
+
 struct walk {
   struct sl_lowering *l;
   struct sl_program *p;
   struct segment (*segments)[SL_ACTION_COUNT][VARIANTS]; /* per stage of the rank */
+  struct progress *progress;                             /* per stage of the rank */
   size_t at;                                             /* index of the action in the rank's list */
   size_t last_backward;                                  /* of the rank */
 };
@@ -104,16 +111,16 @@ static struct sl_pass pass_of(const struct walk *w, const struct sl_action *a, i
   const int n = (int)l->plan->n_micro;
   struct sl_pass pass = {.end = w->at == w->last_backward};
   /* only with a second copy of the parameters is the first gather another than those that follow */
-  pass.again = a->kind == SL_ACTION_UNSHARD && l->plan->secondary > 1 && l->stages[local].gathered;
+  pass.again = a->kind == SL_ACTION_UNSHARD && l->plan->secondary > 1 && w->progress[local].gathered;
   if (!contributes(a->kind)) return pass;
   int done = 0, all = 0; /* over the stages that share the tied embedding */
   for (int i = 0; i < l->pp_rank->stage_count; i++) {
     if (!shares_tied(l, i)) continue;
-    done += l->stages[i].passes;
+    done += w->progress[i].passes;
     all += n;
   }
-  pass.first = l->stages[local].passes == 0;
-  pass.last = l->stages[local].passes == n - 1;
+  pass.first = w->progress[local].passes == 0;
+  pass.last = w->progress[local].passes == n - 1;
   pass.tied_first = shares_tied(l, local) ? done == 0 : pass.first;
   pass.tied_last = shares_tied(l, local) ? done == all - 1 : pass.last;
   return pass;
@@ -141,8 +148,8 @@ static enum sl_status emit(struct walk *w, const struct sl_action *a, int local)
     SL_TRY(lower_action(w, a, pass));
     s->count = (int32_t)p->op_count - s->first;
   }
-  if (contributes(a->kind)) w->l->stages[local].passes++;
-  if (a->kind == SL_ACTION_UNSHARD) w->l->stages[local].gathered = true;
+  if (contributes(a->kind)) w->progress[local].passes++;
+  if (a->kind == SL_ACTION_UNSHARD) w->progress[local].gathered = true;
   if (s->count == 0) return SL_OK;
   SL_TRY(sl_build_instance(p, *a, s->first, s->count));
   if (a->kind != SL_ACTION_STEP)
@@ -164,6 +171,7 @@ enum sl_status sl_lower_step(struct sl_lowering *l) {
   const int rank = l->rank_class->pp_rank;
   struct walk w = {.l = l, .p = &l->rank_class->programs[SL_PROGRAM_STEP]};
   SL_GO(sl_calloc(&w.segments, (size_t)l->pp_rank->stage_count, sizeof *w.segments));
+  SL_GO(sl_calloc(&w.progress, (size_t)l->pp_rank->stage_count, sizeof *w.progress));
   for (size_t i = 0; i < s->counts[rank]; i++) {
     if (contributes(s->actions[rank][i].kind)) w.last_backward = i;
   }
@@ -171,7 +179,8 @@ enum sl_status sl_lower_step(struct sl_lowering *l) {
     const struct sl_action *a = &s->actions[rank][w.at];
     if (a->kind != SL_ACTION_IDLE) SL_GO(visit(&w, a));
   }
-fail:
+done:
   free(w.segments);
+  free(w.progress);
   return status;
 }

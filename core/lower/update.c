@@ -358,5 +358,5 @@ enum sl_status sl_update_init(struct sl_lowering *l, struct sl_program *p) {
   }
   SL_TRY(init_role(l, p, SL_ROLE_PARAM));
   SL_TRY(init_role(l, p, SL_ROLE_MASTER));
-  return l->zero->gather != NULL ? sl_gather_persistent(l, p, SL_PHASE_INIT) : SL_OK;
+  return l->plan->strategy.shard_params ? sl_gather_persistent(l, p, SL_PHASE_INIT) : SL_OK;
 }

@@ -66,8 +66,8 @@ enum sl_status sl_zero_state(struct sl_lowering *l, enum sl_role role, enum sl_r
 
 enum sl_status sl_zero_open(struct sl_lowering *l) {
   const bool sharded = l->plan->strategy.shard_params;
-  SL_TRY(sl_calloc(&l->zero, 1, sizeof *l->zero));
-  SL_TRY(sl_calloc(&l->zero->wide, 2 * (size_t)l->pp_rank->tensor_count, sizeof *l->zero->wide));
+  SL_TRY(sl_calloc(&l->homes, 1, sizeof *l->homes));
+  l->homes->flat = l->homes->arrived = l->homes->secondary = -1;
   SL_TRY(sl_zero_state(l, SL_ROLE_PARAM, sharded ? SL_FORM_SHARD : SL_FORM_WHOLE, SL_SCOPE_PERSISTENT,
                        SL_CATEGORY_PARAMETER, l->dtype, sharded ? "param.shard" : "param"));
   if (l->plan->strategy.offload_params) sl_build_move(l, l->rank_class->role[SL_ROLE_PARAM].buffer, SL_SPACE_HOST);
@@ -81,19 +81,33 @@ enum sl_status sl_zero_open_stage(struct sl_lowering *l) {
 }
 
 void sl_zero_close(struct sl_lowering *l) {
+  if (l->homes == NULL) return;
+  free(l->homes->persistent);
+  free(l->homes->unsharded);
+  free(l->homes->secondary_part);
+  free(l->homes);
+}
+
+enum sl_status sl_zero_start(struct sl_lowering *l) {
+  SL_TRY(sl_calloc(&l->zero, 1, sizeof *l->zero));
+  SL_TRY(sl_calloc(&l->zero->wide, 2 * (size_t)l->pp_rank->tensor_count, sizeof *l->zero->wide));
+  SL_TRY(sl_reduce_start(l));
+  return l->plan->strategy.shard_params ? sl_gather_start(l) : SL_OK;
+}
+
+void sl_zero_stop(struct sl_lowering *l) {
   if (l->zero == NULL) return;
-  sl_gather_close(l);
-  sl_reduce_close(l);
+  sl_gather_stop(l);
+  sl_reduce_stop(l);
   free(l->zero->wide);
   free(l->zero);
-  l->zero = NULL;
 }
 
 static void bind_params(const struct sl_lowering *l, struct sl_draft *d) {
   for (int i = 0; i < d->operand_count; i++) {
     struct sl_operand *o = &d->operand[i];
     if (o->buffer >= 0 || o->gradient) continue;
-    if (l->zero->gather != NULL) {
+    if (l->plan->strategy.shard_params) {
       sl_gather_bind(l, o);
     } else {
       o->buffer = o->slice.buffer = l->rank_class->role[SL_ROLE_PARAM].buffer;
@@ -157,5 +171,5 @@ enum sl_status sl_zero_backward_weight(struct sl_lowering *l, struct sl_program 
 }
 
 enum sl_status sl_zero_unshard(struct sl_lowering *l, struct sl_program *p, bool again) {
-  return l->zero->gather != NULL ? sl_gather_stage(l, p, again) : SL_OK;
+  return l->plan->strategy.shard_params ? sl_gather_stage(l, p, again) : SL_OK;
 }

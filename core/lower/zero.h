@@ -12,11 +12,15 @@ struct sl_pass {
   bool again;                 /* of an UNSHARD: the step has gathered the stage before */
 };
 
-/* State buffers; one micro-batch's forward or backward on the stage at hand, with its gathers and reductions. */
+/* Buffers of the states, with the drafts. */
 enum sl_status sl_zero_open(struct sl_lowering *lowering);
 /* Buffers that the strategy needs for the stage at hand, whose drafts are there. */
 enum sl_status sl_zero_open_stage(struct sl_lowering *lowering);
 void sl_zero_close(struct sl_lowering *lowering);
+/* Before and after programs are lowered from the drafts. */
+enum sl_status sl_zero_start(struct sl_lowering *lowering);
+void sl_zero_stop(struct sl_lowering *lowering);
+/* One micro-batch's forward or backward on the stage at hand, with its gathers and reductions. */
 enum sl_status sl_zero_forward(struct sl_lowering *lowering, struct sl_program *program);
 enum sl_status sl_zero_backward(struct sl_lowering *lowering, struct sl_program *program, struct sl_pass pass);
 /* The half of a split backward that makes no gradient of a weight. */

@@ -3,19 +3,21 @@
 #include "core/model/read.h"
 #include "core/model/tensors.h"
 
+#include "core/base/limits.h"
+
 /* transformers, GPT2Config: names and defaults. */
 static enum sl_status read_config(struct sl_model *model, const struct sl_json_object *in) {
   model->vocab_size = 50257, model->n_positions = 1024;
   model->n_embd = 768, model->n_layer = 12, model->n_head = 12;
   model->embd_pdrop = model->attn_pdrop = model->resid_pdrop = 0.1;
   model->norm_epsilon = 1e-5, model->initializer_range = 0.02, model->tied_head = true;
-  SL_TRY(sl_model_get_size(in, "vocab_size", NULL, SL_MODEL_MAX_ROWS, &model->vocab_size));
-  SL_TRY(sl_model_get_size(in, "n_positions", "max_position_embeddings", SL_MODEL_MAX_ROWS, &model->n_positions));
-  SL_TRY(sl_model_get_size(in, "n_embd", "hidden_size", SL_MODEL_MAX_WIDTH, &model->n_embd));
-  SL_TRY(sl_model_get_size(in, "n_layer", "num_hidden_layers", SL_MODEL_MAX_LAYERS, &model->n_layer));
-  SL_TRY(sl_model_get_size(in, "n_head", "num_attention_heads", SL_MODEL_MAX_WIDTH, &model->n_head));
+  SL_TRY(sl_model_get_size(in, "vocab_size", NULL, SL_MAX_ROWS, &model->vocab_size));
+  SL_TRY(sl_model_get_size(in, "n_positions", "max_position_embeddings", SL_MAX_ROWS, &model->n_positions));
+  SL_TRY(sl_model_get_size(in, "n_embd", "hidden_size", SL_MAX_WIDTH, &model->n_embd));
+  SL_TRY(sl_model_get_size(in, "n_layer", "num_hidden_layers", SL_MAX_LAYERS, &model->n_layer));
+  SL_TRY(sl_model_get_size(in, "n_head", "num_attention_heads", SL_MAX_WIDTH, &model->n_head));
   model->n_inner = 4 * model->n_embd;
-  SL_TRY(sl_model_get_size(in, "n_inner", NULL, SL_MODEL_MAX_INNER, &model->n_inner));
+  SL_TRY(sl_model_get_size(in, "n_inner", NULL, SL_MAX_INNER, &model->n_inner));
   SL_TRY(sl_json_get_real(in, "embd_pdrop", 0, SL_MODEL_MAX_PDROP, &model->embd_pdrop));
   SL_TRY(sl_json_get_real(in, "attn_pdrop", 0, SL_MODEL_MAX_PDROP, &model->attn_pdrop));
   SL_TRY(sl_json_get_real(in, "resid_pdrop", 0, SL_MODEL_MAX_PDROP, &model->resid_pdrop));

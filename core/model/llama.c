@@ -3,6 +3,8 @@
 #include "core/model/read.h"
 #include "core/model/tensors.h"
 
+#include "core/base/limits.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -32,20 +34,20 @@ static enum sl_status read_config(struct sl_model *model, const struct sl_json_o
   model->vocab_size = 32000, model->n_positions = 2048;
   model->n_embd = 4096, model->n_layer = 32, model->n_head = 32, model->n_inner = 11008;
   model->norm_epsilon = 1e-6, model->initializer_range = 0.02, model->rope_theta = 10000;
-  SL_TRY(sl_model_get_size(in, "vocab_size", NULL, SL_MODEL_MAX_ROWS, &model->vocab_size));
-  SL_TRY(sl_model_get_size(in, "max_position_embeddings", NULL, SL_MODEL_MAX_ROWS, &model->n_positions));
-  SL_TRY(sl_model_get_size(in, "hidden_size", NULL, SL_MODEL_MAX_WIDTH, &model->n_embd));
-  SL_TRY(sl_model_get_size(in, "num_hidden_layers", NULL, SL_MODEL_MAX_LAYERS, &model->n_layer));
-  SL_TRY(sl_model_get_size(in, "num_attention_heads", NULL, SL_MODEL_MAX_WIDTH, &model->n_head));
-  SL_TRY(sl_model_get_size(in, "intermediate_size", NULL, SL_MODEL_MAX_INNER, &model->n_inner));
+  SL_TRY(sl_model_get_size(in, "vocab_size", NULL, SL_MAX_ROWS, &model->vocab_size));
+  SL_TRY(sl_model_get_size(in, "max_position_embeddings", NULL, SL_MAX_ROWS, &model->n_positions));
+  SL_TRY(sl_model_get_size(in, "hidden_size", NULL, SL_MAX_WIDTH, &model->n_embd));
+  SL_TRY(sl_model_get_size(in, "num_hidden_layers", NULL, SL_MAX_LAYERS, &model->n_layer));
+  SL_TRY(sl_model_get_size(in, "num_attention_heads", NULL, SL_MAX_WIDTH, &model->n_head));
+  SL_TRY(sl_model_get_size(in, "intermediate_size", NULL, SL_MAX_INNER, &model->n_inner));
   model->n_kv_head = model->n_head;
-  SL_TRY(sl_model_get_size(in, "num_key_value_heads", NULL, SL_MODEL_MAX_WIDTH, &model->n_kv_head));
+  SL_TRY(sl_model_get_size(in, "num_key_value_heads", NULL, SL_MAX_WIDTH, &model->n_kv_head));
   SL_TRY(sl_model_want_divisor(in, "num_key_value_heads", model->n_head, model->n_kv_head, "num_attention_heads"));
   if (sl_json_get(in, "head_dim") == NULL) {
     SL_TRY(sl_model_want_divisor(in, "num_attention_heads", model->n_embd, model->n_head, "hidden_size"));
     model->head_dim = model->n_embd / model->n_head;
   }
-  SL_TRY(sl_model_get_size(in, "head_dim", NULL, SL_MODEL_MAX_WIDTH / model->n_head, &model->head_dim));
+  SL_TRY(sl_model_get_size(in, "head_dim", NULL, SL_MAX_WIDTH / model->n_head, &model->head_dim));
   if (model->head_dim % 2 != 0)
     return sl_json_fail(in->doc, sl_json_get(in, "head_dim") != NULL ? "head_dim" : "num_attention_heads",
                         "the head dimension is %lld; expected an even one, rotary positions turn pairs",

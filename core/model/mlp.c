@@ -3,6 +3,7 @@
 #include "core/model/read.h"
 #include "core/model/tensors.h"
 
+#include "core/base/limits.h"
 #include "core/base/nearest.h"
 
 #include <math.h>
@@ -31,8 +32,8 @@ static enum sl_status read_config(struct sl_model *model, const struct sl_json_o
     const json_t *width = json_array_get(dims, i);
     char path[32];
     snprintf(path, sizeof path, "dims[%zu]", i);
-    if (!json_is_integer(width) || json_integer_value(width) < 1 || json_integer_value(width) > SL_MODEL_MAX_INNER)
-      return sl_json_fail(in->doc, path, "expected a whole number from 1 to %d", (int)SL_MODEL_MAX_INNER);
+    if (!json_is_integer(width) || json_integer_value(width) < 1 || json_integer_value(width) > SL_MAX_INNER)
+      return sl_json_fail(in->doc, path, "expected a whole number from 1 to %d", (int)SL_MAX_INNER);
     model->dims[i] = json_integer_value(width);
   }
   model->n_dims = (int)count;

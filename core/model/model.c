@@ -32,8 +32,8 @@ enum sl_status sl_model_from_json(struct sl_model *model, const struct sl_json *
   const char *name = json_string_value(sl_json_get(&in, "_name_or_path"));
   if (name == NULL || name[0] == '\0') name = type;
   set_name(model, name, strlen(name));
-  SL_GO(sl_family_of(model)->read(model, &in));
-  SL_GO(sl_family_of(model)->make_tensors(model));
+  SL_GO_FAIL(sl_family_of(model)->read(model, &in));
+  SL_GO_FAIL(sl_family_of(model)->make_tensors(model));
   return SL_OK;
 fail:
   sl_model_free(model);
@@ -59,26 +59,11 @@ static enum sl_status load_text(struct sl_model *model, const struct sl_model_pr
   return status;
 }
 
-static enum sl_status unknown_model(const char *spec) {
-  const char *names[64];
-  size_t n = 0;
-  char list[1024] = "";
-  for (; sl_model_presets[n].name != NULL; n++) {
-    names[n] = sl_model_presets[n].name;
-    const size_t used = strlen(list);
-    snprintf(list + used, sizeof list - used, "%s%s", n > 0 ? ", " : "", names[n]);
-  }
-  const char *near = sl_nearest(spec, names, n);
-  return sl_fail(SL_ERR_INPUT, "model \"%s\": is neither a file nor a preset%s%s%s; presets: %s", spec,
-                 near != NULL ? "; nearest preset is \"" : "", near != NULL ? near : "", near != NULL ? "\"" : "",
-                 list);
-}
-
 enum sl_status sl_model_load(struct sl_model *model, const char *spec) {
   memset(model, 0, sizeof *model);
   for (int i = 0; sl_model_presets[i].name != NULL; i++)
     if (strcmp(spec, sl_model_presets[i].name) == 0) return load_text(model, &sl_model_presets[i]);
-  if (access(spec, F_OK) != 0) return unknown_model(spec);
+  if (access(spec, F_OK) != 0) return sl_nearest_preset("model", spec, sl_model_preset_name);
   struct sl_json doc;
   SL_TRY(sl_json_load(&doc, spec));
   const enum sl_status status = sl_model_from_json(model, &doc);

@@ -4,13 +4,6 @@
 
 #include "core/base/json_get.h"
 
-/* Limits that no product of sizes can overflow under: 2^12 layers x (4 x 2^40 + 3 x 2^42) weights < 2^57. */
-enum {
-  SL_MODEL_MAX_LAYERS = 1 << 12,
-  SL_MODEL_MAX_WIDTH = 1 << 20,
-  SL_MODEL_MAX_INNER = 1 << 22,
-  SL_MODEL_MAX_ROWS = 1 << 26
-};
 #define SL_MODEL_MAX_PDROP 0.999 /* 1 would keep nothing */
 
 /* A size under its own name or the one that Hugging Face's attribute_map gives it in every family. */

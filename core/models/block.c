@@ -212,7 +212,7 @@ enum sl_status sl_block_stage(struct sl_transformer *g, const struct sl_block_ki
   if (g->stage->head) SL_GO(sl_transformer_head_bwd(g));
   for (int i = count - 1; i >= 0; i--) SL_GO(block_bwd(g, &blocks[i]));
   if (g->stage->embedding) SL_GO(sl_transformer_embedding_bwd(g));
-fail:
+done:
   free(blocks);
   return status;
 }

@@ -4,7 +4,8 @@
 
 #include "core/models/transformer.h"
 
-/* Makes g->x: from tokens in the model's first stage, else what the stage before sent. Reads targets in the last one. */
+/* Makes g->x: from tokens in the model's first stage, else what the stage before sent. Reads targets in the last one. A
+ * stage that has no blocks and no head then copies g->x to what the next stage gets. */
 enum sl_status sl_transformer_begin(struct sl_transformer *g);
 /* In the last stage: final norm, head, and the fused loss: the logits become their own gradient, so the forward already ends
  * with it. */

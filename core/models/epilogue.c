@@ -50,9 +50,9 @@ static bool ordered(const struct sl_draft *d, const struct sl_draft *e) {
 
 /* ---- what goes together ---- */
 
-/* Both on one lane, of one type and half. What a product reads and writes in tf32 is fp32. */
+/* Both on one lane, of one type and half. Fused or not, what is beside a product is of the type that the product stores. */
 static bool alongside(const struct sl_draft *gemm, const struct sl_draft *next) {
-  const enum sl_dtype type = gemm->op.dtype == SL_TF32 ? SL_F32 : gemm->op.dtype;
+  const enum sl_dtype type = sl_dtype_stored(gemm->op.dtype);
   return gemm->op.lane == next->op.lane && type == next->op.dtype && gemm->half == next->half;
 }
 

@@ -32,16 +32,14 @@ static uint64_t bit_of(const struct passes *p, const struct sl_kernel_row *row) 
   return UINT64_C(1) << (row - p->set->rows);
 }
 
-/* The elements that a row's bytes are of. */
-static int64_t elements_of(const struct sl_op *op) {
+/* The elements of `op` that a row's bytes are of. */
+static int64_t elements_of(const struct sl_kernel_row *row, const struct sl_op *op) {
   const int64_t *d = op->dim;
+  if (row->element == SL_ELEMENT_OF_QKV) return d[0] * d[1] * (d[2] + 2 * d[4]) * d[3];
   switch (op->kind) {
   case SL_OP_ATTENTION_FWD:
   case SL_OP_ATTENTION_BWD:
     return d[0] * d[2] * d[1] * d[1];
-  case SL_OP_FLASH_FWD:
-  case SL_OP_FLASH_BWD:
-    return d[0] * d[1] * (d[2] + 2 * d[4]) * d[3];
   case SL_OP_ROPE:
     return d[0] * d[1] * d[2] * d[3];
   default:
@@ -60,7 +58,7 @@ static enum sl_status keep(struct passes *p, const struct sl_kernel_row *row, co
                            struct sl_op *pass, struct sl_operand *operand, int *n) {
   int32_t buffer;
   if (!backward && (p->replayed[layer_index(p, op)] & bit_of(p, row))) return SL_OK;
-  SL_TRY(bytes_buffer(p, &buffer, row->kept * elements_of(op), op, "kept"));
+  SL_TRY(bytes_buffer(p, &buffer, row->kept * elements_of(row, op), op, "kept"));
   if (!backward) sl_build_slots(p->l, buffer, SL_SLOT_ACTIVATION);
   if (backward && p->l->stage->split) sl_build_slots(p->l, buffer, SL_SLOT_WEIGHT);
   SL_TRY(sl_grow(&p->kept, &p->capacity, p->count + 1, sizeof *p->kept));
@@ -83,21 +81,20 @@ static void read_kept(struct passes *p, const struct sl_op *op, struct sl_op *pa
   }
 }
 
-static enum sl_status add_pass(struct passes *p, struct sl_drafts *to, const struct sl_draft *beside, bool backward) {
+static enum sl_status add_pass(struct passes *p, struct sl_drafts *to, const struct sl_kernel_row *row,
+                               const struct sl_draft *beside, bool backward) {
   const struct sl_op *op = &beside->op;
-  const struct sl_kernel_row *row = sl_kernel_row(p->set, op->kind);
   struct sl_operand operand[3];
   int32_t scratch;
   int n = 0;
-  if (row == NULL) return SL_OK;
   struct sl_op pass = sl_op_plain(SL_OP_PASS, SL_U8, op->phase);
   pass.layer = op->layer;
   pass.tensor = op->tensor;
-  pass.dim[0] = row->bytes * elements_of(op), pass.dim[1] = row->launches;
+  pass.dim[0] = row->bytes * elements_of(row, op), pass.dim[1] = row->launches;
   if (row->kept > 0) SL_TRY(keep(p, row, op, backward, &pass, operand, &n));
   if (backward) read_kept(p, op, &pass, operand, &n);
   if (row->scratch > 0) {
-    SL_TRY(bytes_buffer(p, &scratch, row->scratch * elements_of(op), op, "scratch"));
+    SL_TRY(bytes_buffer(p, &scratch, row->scratch * elements_of(row, op), op, "scratch"));
     pass.flags |= SL_OP_WORKSPACE;
     operand[n++] = sl_build_write(p->l, scratch);
   }
@@ -112,7 +109,10 @@ static enum sl_status add_all(struct passes *p, struct sl_drafts *drafts, bool b
   for (size_t i = 0; i < drafts->count && status == SL_OK; i++) {
     status = sl_grow(&out.items, &out.capacity, out.count + 1, sizeof *out.items);
     if (status == SL_OK) out.items[out.count++] = drafts->items[i];
-    if (status == SL_OK) status = add_pass(p, &out, &drafts->items[i], backward);
+    const struct sl_draft *beside = &drafts->items[i];
+    const struct sl_kernel_row *row = NULL;
+    while (status == SL_OK && (row = sl_kernel_row(p->set, beside->op.kind, row)) != NULL)
+      status = add_pass(p, &out, row, beside, backward);
   }
   free(drafts->items);
   *drafts = out;
@@ -126,12 +126,12 @@ enum sl_status sl_models_add_passes(struct sl_lowering *l) {
   SL_TRY(sl_calloc(&p.replayed, (size_t)l->plan->model->n_layer + 2, sizeof *p.replayed));
   for (size_t i = 0; i < l->stage->backward.count; i++) {
     const struct sl_op *op = &l->stage->backward.items[i].op;
-    const struct sl_kernel_row *row = sl_kernel_row(p.set, op->kind);
-    if (row != NULL) p.replayed[layer_index(&p, op)] |= bit_of(&p, row);
+    for (const struct sl_kernel_row *row = NULL; (row = sl_kernel_row(p.set, op->kind, row)) != NULL;)
+      p.replayed[layer_index(&p, op)] |= bit_of(&p, row);
   }
   SL_GO(add_all(&p, &l->stage->forward, false));
   SL_GO(add_all(&p, &l->stage->backward, true));
-fail:
+done:
   free(p.replayed);
   free(p.kept);
   return status;

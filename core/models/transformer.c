@@ -280,9 +280,9 @@ static int add_qkv(const struct sl_lowering *l, struct sl_operand *to, int n, st
 
 /* Probabilities, and what dropout leaves of them; or flash attention's log-sum-exp, whose backward always draws. */
 static enum sl_status make_softmax(struct sl_transformer *g, int layer, struct sl_attended *out) {
-  const int64_t squares = g->b * g->h * g->t * g->t;
   out->mask = out->dropped = -1;
   if (flash(g)) return sl_transformer_statistics(g, &out->softmax, g->b * g->h * g->t, layer, "attn.lse");
+  const int64_t squares = g->b * g->h * g->t * g->t;
   SL_TRY(sl_transformer_kept(g, &out->softmax, squares, layer, "attn.probs"));
   SL_TRY(sl_transformer_mask(g, &out->mask, g->l->plan->model->attn_pdrop, squares, layer, "attn.mask"));
   return out->mask < 0 ? SL_OK : sl_transformer_kept(g, &out->dropped, squares, layer, "attn.dropped");

@@ -122,7 +122,7 @@ static enum sl_status read_dtype(const struct sl_json_object *in, enum sl_dtype 
     *dtype = (enum sl_dtype)t;
     return SL_OK;
   }
-  return sl_json_get_fail(in, "dtype", "fp32, bf16, fp16, fp64, int32, uint8 or tf32");
+  return sl_json_get_fail(in, "dtype", "fp32, bf16, fp16, fp64, int32, uint8, tf32 or fp8");
 }
 
 enum sl_status sl_op_cost_names(const struct sl_json_object *in, int *kind, enum sl_variant *variant,
@@ -225,7 +225,7 @@ enum sl_status sl_op_costs_read(struct sl_op_costs *costs, const struct sl_json 
     SL_GO(read_entry(&in, &cost));
     SL_GO(sl_op_costs_add(costs, &cost));
   }
-fail:
+done:
   if (status != SL_OK) sl_op_costs_free(costs);
   return status;
 }

@@ -37,8 +37,7 @@ struct sl_op sl_op_plain(enum sl_op_kind kind, enum sl_dtype dtype, enum sl_phas
 }
 
 struct sl_op sl_op_epilogue(const struct sl_op *op) {
-  const enum sl_dtype type = op->dtype == SL_TF32 ? SL_F32 : op->dtype;
-  struct sl_op e = {.kind = SL_OP_COUNT, .dtype = type, .dim = {op->dim[0], op->dim[1]}};
+  struct sl_op e = {.kind = SL_OP_COUNT, .dtype = sl_dtype_stored(op->dtype), .dim = {op->dim[0], op->dim[1]}};
   if (op->kind != SL_OP_GEMM) return e;
   if (op->flags & SL_OP_GELU) e.kind = SL_OP_GELU_FWD;
   if (op->flags & SL_OP_DGELU) e.kind = SL_OP_GELU_BWD;

@@ -117,8 +117,8 @@ enum sl_move {
   X(JOIN,              "join",                 CONTROL,      0) /* -; waits for every lane: the end of a program */
 
 /* The ops by which ranks communicate, with one column more: how their bytes move. Traffic, cost, the proofs and the backends
- * read that column, so that an op made of moves that exist needs nothing of them. N = elements of all parts' whole sides;
- * see sl_share_piece.
+ * read that column, so that an op made of moves that exist needs nothing of them. A new row goes last: the hash of a run's
+ * calls counts places in this list. N = elements of all parts' whole sides; see sl_share_piece.
  *   kind, text, class, dims, moves, what they are */
 #define SL_COMM_MAP(X)                                                                                                                                                   \
   X(ALL_REDUCE,        "all_reduce",           COLLECTIVE,   1, SL_MOVE_REDUCE | SL_MOVE_GATHER) /* N; in place */                                                       \

@@ -8,7 +8,7 @@ enum use { READ = 1 << SL_READ, WRITE = 1 << SL_WRITE, UPDATE = 1 << SL_READ_WRI
 
 /* Of what type its buffer is. */
 enum type {
-  DATA,  /* the op's; a tf32 product's operands are fp32 */
+  DATA,  /* the op's; a tf32 product's operands are fp32, an fp8 product's bf16 */
   FLOAT, /* any that kernels convert between: fp32, bf16, fp16 */
   FLOAT32,
   INDEX,  /* int32 */
@@ -238,17 +238,13 @@ const struct sl_slice *sl_op_operand(const struct sl_op *op, const struct sl_sli
 
 /* ---- the check ---- */
 
-static bool is_float(enum sl_dtype type) {
-  return type == SL_F32 || type == SL_BF16 || type == SL_F16;
-}
-
 static bool fits(const struct sl_op *op, enum type expected, enum sl_dtype type) {
-  const enum sl_dtype data = op->dtype == SL_TF32 ? SL_F32 : op->dtype;
+  const enum sl_dtype data = sl_dtype_stored(op->dtype);
   switch (expected) {
   case DATA:
     return type == data;
   case FLOAT:
-    return is_float(type);
+    return type == SL_F32 || type == SL_BF16 || type == SL_F16;
   case FLOAT32:
     return type == SL_F32;
   case INDEX:

@@ -1,6 +1,8 @@
 /* One table of what ops need beside their operands; see workspace.h. */
 #include "core/op/workspace.h"
 
+#include "core/base/checked.h"
+
 static int64_t pad(int64_t n, int64_t multiple) {
   return (n + multiple - 1) / multiple * multiple;
 }
@@ -23,7 +25,8 @@ struct head {
 
 static int64_t heads(const struct sl_op *op, int64_t threads, struct head each) {
   const int64_t t = pad(op->dim[1], 256), d = pad(op->dim[3], 16);
-  return threads * (each.copies * t * d + each.rows * d + each.scores + 64) * 4 + 64;
+  const int64_t floats = sl_product(each.copies, sl_product(t, d)) + each.rows * d + each.scores + 64;
+  return sl_sum(sl_product(threads, 4 * floats), 64);
 }
 
 /* fp32 copies of both factors and the product of a 16-bit product on a CPU. */

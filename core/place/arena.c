@@ -1,4 +1,4 @@
-/* The static planner: an offset in the arena for every buffer slot, and what is live when.
+/* The static planner: an offset in the arena for every buffer slot.
  *
  * Persistent buffers stand first and share with nobody. Two others may overlap only if every life of one is over before
  * any life of the other starts, under lane order plus waits (place/waits.c's vector clocks). Placement is greedy: largest
@@ -7,6 +7,7 @@
 #include "core/place/arena.h"
 #include "core/base/runs.h"
 
+#include "core/place/live.h"
 #include "core/program/memory_report.h"
 
 #include <stdlib.h>
@@ -15,10 +16,12 @@
 struct item {
   uint32_t slot;
   int64_t bytes;            /* aligned */
-  size_t first_life, lives; /* in planner.lives, sorted by program and first use */
+  size_t first_life, lives; /* in planner.order, by program and first use */
   int64_t offset;
-  bool compute_only; /* no op of another lane uses it */
-  bool at_peak;      /* live when most is */
+  bool at_peak; /* live when most is */
+  /* the first placed at its offset, of those of its size: all their spans in order of time, for they never meet */
+  uint32_t *shared;
+  size_t shared_count, shared_capacity;
 };
 
 /* Bytes [lo, hi) of the arena. */
@@ -37,8 +40,9 @@ struct span {
 struct planner {
   struct sl_class *c;
   enum sl_space space;
-  struct sl_life *lives; /* sorted by slot, program, first use */
-  struct span *spans;    /* of each life */
+  const struct sl_lives *all; /* by program and first use */
+  uint32_t *order;            /* lives in this space: by slot, program and first use */
+  struct span *spans;         /* of each in that order */
   size_t life_count;
   struct item *items;
   size_t item_count;
@@ -47,19 +51,8 @@ struct planner {
   struct run *runs;   /* taken by placed items that are live then: sorted, apart from each other */
   size_t run_count, run_capacity;
   int64_t largest;                    /* bytes of an item */
-  const struct sl_buffer **buffer_of; /* per slot */
+  const struct sl_buffer **buffer_of; /* per slot; NULL: of another space */
 };
-
-static int64_t aligned(int64_t bytes) {
-  return (bytes + SL_ALIGN - 1) / SL_ALIGN * SL_ALIGN;
-}
-
-static int by_slot(const void *a, const void *b) {
-  const struct sl_life *x = a, *y = b;
-  if (x->slot != y->slot) return x->slot < y->slot ? -1 : 1;
-  if (x->program != y->program) return x->program < y->program ? -1 : 1;
-  return x->first < y->first ? -1 : x->first > y->first;
-}
 
 static int by_size(const void *a, const void *b) {
   const struct item *x = a, *y = b;
@@ -72,47 +65,78 @@ static int by_slot_number(const void *a, const void *b) {
   return x->slot < y->slot ? -1 : 1;
 }
 
+static const struct sl_life *life_of(const struct planner *p, const struct span *span) {
+  return &p->all->items[p->order[span - p->spans]];
+}
+
 /* Is life `a` over, for certain, before `b` starts? */
 static bool over_before(const struct planner *p, const struct span *a, const struct span *b) {
   if (a->done_compute > b->known_compute) return false;
   for (uint32_t lanes = a->others; lanes != 0; lanes &= lanes - 1) {
     const int lane = __builtin_ctz(lanes);
-    if (p->lives[a - p->spans].done[lane] > p->lives[b - p->spans].known[lane]) return false;
+    if (life_of(p, a)->done[lane] > life_of(p, b)->known[lane]) return false;
   }
   return true;
 }
 
-/* Do two lives overlap in program order? Most pairs that conflict do, so this is asked first, of little memory. */
-static bool overlap(const struct span *a, const struct span *a_end, const struct span *b, const struct span *b_end) {
-  while (a < a_end && b < b_end) {
-    if (a->last < b->first) {
-      a++;
-    } else if (b->last < a->first) {
-      b++;
+/* Spans in order of time, none of which overlap: those of an item, or of all that share its place. */
+struct line {
+  const uint32_t *at; /* NULL: all from `first` on */
+  size_t first, count;
+};
+
+static const struct span *span_at(const struct planner *p, const struct line *line, size_t i) {
+  return &p->spans[line->at != NULL ? line->at[i] : line->first + i];
+}
+
+/* The first of a line, from `low` on, that is not over before issue `first`. */
+static size_t not_over(const struct planner *p, const struct line *line, size_t low, uint32_t first) {
+  for (size_t high = line->count; low < high;) {
+    const size_t middle = (low + high) / 2;
+    if (span_at(p, line, middle)->last < first) {
+      low = middle + 1;
     } else {
-      return true;
+      high = middle;
     }
+  }
+  return low;
+}
+
+static bool apart(const struct planner *p, const struct span *a, const struct span *b) {
+  return a->program != b->program || over_before(p, a, b);
+}
+
+/* Neighbours in time decide: of what shares a place the later waits for the earlier, so what is over before the earlier is
+ * over before the later too. */
+static bool conflict(const struct planner *p, const struct item *x, const struct item *placed) {
+  struct line few = {.first = x->first_life, .count = x->lives};
+  struct line many = {.at = placed->shared, .count = placed->shared_count};
+  if (few.count > many.count) {
+    const struct line other = few;
+    few = many, many = other;
+  }
+  for (size_t i = 0, at = 0; i < few.count; i++) {
+    const struct span *a = span_at(p, &few, i);
+    p->c->work.compared++;
+    at = not_over(p, &many, at, a->first);
+    const struct span *next = at < many.count ? span_at(p, &many, at) : NULL;
+    if (next != NULL && (next->first <= a->last || !apart(p, a, next))) return true;
+    if (at > 0 && !apart(p, span_at(p, &many, at - 1), a)) return true;
   }
   return false;
 }
 
-/* Neighbours in time decide: a later life of a slot waits for the earlier one, so what is over before the earlier is
- * over before the later too. */
-static bool conflict(const struct planner *p, const struct item *x, const struct item *y) {
-  const struct span *a = &p->spans[x->first_life], *a_end = a + x->lives;
-  const struct span *b = &p->spans[y->first_life], *b_end = b + y->lives;
-  if (overlap(a, a_end, b, b_end)) return true;
-  if (x->compute_only && y->compute_only) return false; /* on one lane what stands first is over first */
-  while (a < a_end && b < b_end) {
-    const bool a_first = a->last < b->first;
-    if (a->program == b->program && !(a_first ? over_before(p, a, b) : over_before(p, b, a))) return true;
-    if (a_first) {
-      a++;
-    } else {
-      b++;
-    }
+/* The spans of `x`, which has the place of `placed`, among those that share it. */
+static enum sl_status share(const struct planner *p, struct item *placed, const struct item *x) {
+  SL_TRY(sl_grow(&placed->shared, &placed->shared_capacity, placed->shared_count + x->lives, sizeof *placed->shared));
+  size_t to = placed->shared_count += x->lives, kept = to - x->lives;
+  for (size_t left = x->lives; left > 0; to--) { /* from the latest on, as two sorted lists are merged */
+    const uint32_t own = (uint32_t)(x->first_life + left - 1);
+    const bool theirs = kept > 0 && p->spans[placed->shared[kept - 1]].first > p->spans[own].first;
+    placed->shared[to - 1] = theirs ? placed->shared[--kept] : own;
+    left -= !theirs;
   }
-  return false;
+  return SL_OK;
 }
 
 /* Where an item of the placed list (in order of offset) that starts at `offset` or above begins. */
@@ -180,19 +204,30 @@ static int64_t lowest_free(const struct planner *p, const struct item *x, struct
   return offset;
 }
 
+/* `x` among those placed: with one that has its bytes, or by itself. */
+static enum sl_status put(struct planner *p, struct item **placed, size_t *n, struct item *x) {
+  size_t at = rank_of_offset(placed, *n, x->offset);
+  for (size_t i = at; i < *n && placed[i]->offset == x->offset; i++)
+    if (placed[i]->bytes == x->bytes) return share(p, placed[i], x);
+  memmove(&placed[at + 1], &placed[at], (*n - at) * sizeof *placed);
+  placed[at] = x;
+  ++*n;
+  return share(p, x, x);
+}
+
 /* Place items in their present order above the persistent buffers; the arena's size to *top. */
 static enum sl_status place(struct planner *p, struct item **placed, int64_t *top) {
+  size_t n = 0;
   *top = p->persistent;
   p->run_count = 0;
+  for (size_t i = 0; i < p->item_count; i++) p->items[i].shared_count = 0;
   for (size_t i = 0; i < p->item_count; i++) {
     struct item *x = &p->items[i];
-    x->offset = lowest_free(p, x, placed, i);
+    x->offset = lowest_free(p, x, placed, n);
     const int64_t end = x->offset + x->bytes;
     if (end > *top) *top = end;
     if (x->at_peak && x->bytes > 0) SL_TRY(add_run(p, x->offset, end));
-    const size_t at = rank_of_offset(placed, i, x->offset);
-    memmove(&placed[at + 1], &placed[at], (i - at) * sizeof *placed);
-    placed[at] = x;
+    SL_TRY(put(p, placed, &n, x));
   }
   return SL_OK;
 }
@@ -218,148 +253,65 @@ static enum sl_status place_best(struct planner *p, int64_t live_peak) {
     }
   }
   p->c->arena_bytes[p->space] = best;
-fail:
+done:
   free(placed);
   return status;
 }
 
-/* ---- what is live when ---- */
-
-struct event {
-  uint32_t issue;
-  bool starts;
-  uint32_t slot;
-};
-
-static int by_time(const void *a, const void *b) {
-  const struct event *x = a, *y = b;
-  if (x->issue != y->issue) return x->issue < y->issue ? -1 : 1;
-  return x->starts != y->starts ? (x->starts ? 1 : -1) : 0; /* an end is stamped one issue later, so it goes first */
-}
-
-static int64_t total(const int64_t live[SL_CATEGORY_COUNT]) {
-  int64_t sum = 0;
-  for (int i = 0; i < SL_CATEGORY_COUNT; i++) sum += live[i];
-  return sum;
-}
-
-static enum sl_phase phase_of(const struct sl_program *p, uint32_t issue) {
-  const size_t last = p->issue_count - 1;
-  return p->ops[p->issues[issue < last ? issue : last].op].phase;
-}
-
-/* Issues of all programs are counted on: where those of one begin. */
-static uint32_t first_issue(const struct sl_class *c, enum sl_program_kind kind) {
-  uint32_t first = 0;
-  for (int k = 0; k < (int)kind; k++) first += (uint32_t)c->programs[k].issue_count;
-  return first;
-}
-
-/* One sample of the live set: peaks, by category and by phase. */
-static void sample(struct sl_memory_report *r, enum sl_phase phase, const int64_t live[SL_CATEGORY_COUNT]) {
-  const int64_t sum = total(live);
-  for (int i = 0; i < SL_CATEGORY_COUNT; i++) {
-    if (live[i] > r->category_max[i]) r->category_max[i] = live[i];
-  }
-  if (sum > r->phase_peak[phase]) r->phase_peak[phase] = sum;
-  if (sum <= r->live_peak_bytes) return;
-  r->live_peak_bytes = sum;
-  r->peak_phase = phase;
-  memcpy(r->at_peak, live, sizeof r->at_peak);
-}
-
-static enum sl_status walk(struct planner *p, struct sl_memory_report *r, const struct sl_program *program,
-                           const int64_t base[SL_CATEGORY_COUNT], struct event *events) {
-  int64_t live[SL_CATEGORY_COUNT];
-  size_t n = 0, capacity = r->curve_count;
-  memcpy(live, base, sizeof live);
-  for (size_t i = 0; i < p->life_count; i++) {
-    const struct sl_life *x = &p->lives[i];
-    if (x->program != program->kind) continue;
-    events[n++] = (struct event){x->first, true, x->slot};
-    events[n++] = (struct event){x->last + 1, false, x->slot};
-  }
-  qsort(events, n, sizeof *events, by_time);
-  for (uint32_t issue = 0, i = 0; issue < program->issue_count; issue++) {
-    const uint32_t from = i;
-    for (; i < n && events[i].issue <= issue; i++) {
-      const struct sl_buffer *b = p->buffer_of[events[i].slot];
-      live[b->category] += (events[i].starts ? 1 : -1) * aligned(b->bytes);
-    }
-    if (total(live) > r->live_peak_bytes) p->peak = first_issue(p->c, program->kind) + issue;
-    sample(r, phase_of(program, issue), live);
-    if (program->kind != SL_PROGRAM_STEP || (i == from && issue > 0)) continue;
-    SL_TRY(sl_grow(&r->curve, &capacity, r->curve_count + 1, sizeof *r->curve));
-    struct sl_memory_sample *s = &r->curve[r->curve_count++];
-    *s = (struct sl_memory_sample){.program = program->kind, .issue = issue};
-    memcpy(s->live, live, sizeof live);
-  }
-  return SL_OK;
-}
-
-static enum sl_status report(struct planner *p) {
-  struct sl_memory_report *r = &p->c->memory[p->space];
-  int64_t base[SL_CATEGORY_COUNT] = {0};
-  struct event *events;
-  enum sl_status status = SL_OK;
-  for (size_t i = 0; i < p->c->buffer_count; i++) {
-    const struct sl_buffer *b = &p->c->buffers[i];
-    if (!b->persistent || b->space != p->space) continue;
-    base[b->category] += b->slots * aligned(b->bytes);
-    r->state_bytes[b->category] += b->slots * b->bytes;
-  }
-  SL_TRY(sl_calloc(&events, 2 * p->life_count, sizeof *events));
-  for (int k = 0; k < SL_PROGRAM_COUNT; k++) SL_GO(walk(p, r, &p->c->programs[k], base, events));
-fail:
-  free(events);
-  return status;
-}
-
-/* ---- */
-
 static struct span span_of(const struct sl_life *life, uint32_t base) {
   _Static_assert(SL_LANE_COUNT <= 32, "a bit for every lane");
-  struct span s = {.first = base + life->first,
-                   .last = base + life->last,
-                   .done_compute = life->done[SL_LANE_COMPUTE],
-                   .known_compute = life->known[SL_LANE_COMPUTE],
-                   .program = life->program};
-  for (int lane = 0; lane < SL_LANE_COUNT; lane++) {
-    if (lane != SL_LANE_COMPUTE && life->done[lane] > 0) s.others |= UINT32_C(1) << lane;
-  }
-  return s;
+  return (struct span){.first = base + life->first,
+                       .last = base + life->last,
+                       .done_compute = life->done[SL_LANE_COMPUTE],
+                       .known_compute = life->known[SL_LANE_COMPUTE],
+                       .others = life->lanes & ~(UINT32_C(1) << SL_LANE_COMPUTE),
+                       .program = life->program};
 }
 
-static enum sl_status gather_items(struct planner *p, const struct sl_lives *lives) {
+static void place_persistent(struct planner *p) {
   struct sl_class *c = p->c;
-  SL_TRY(sl_calloc(&p->lives, lives->count, sizeof *p->lives));
-  SL_TRY(sl_calloc(&p->spans, lives->count, sizeof *p->spans));
-  SL_TRY(sl_calloc(&p->items, c->slot_count, sizeof *p->items));
-  SL_TRY(sl_calloc(&p->buffer_of, c->slot_count, sizeof *p->buffer_of));
   for (size_t i = 0; i < c->buffer_count; i++) {
     const struct sl_buffer *b = &c->buffers[i];
     for (int s = 0; s < b->slots && b->space == p->space; s++) {
       p->buffer_of[b->first_slot + s] = b;
       if (!b->persistent) continue;
       c->slot_offsets[b->first_slot + s] = p->persistent;
-      p->persistent += aligned(b->bytes);
+      p->persistent += sl_live_aligned(b->bytes);
     }
   }
-  for (size_t i = 0; i < lives->count; i++) {
-    if (p->buffer_of[lives->items[i].slot] != NULL) p->lives[p->life_count++] = lives->items[i];
-  }
-  qsort(p->lives, p->life_count, sizeof *p->lives, by_slot);
+}
+
+/* Lives in this space by slot: a slot's keep their order, which is that of program and first use. */
+static enum sl_status order_lives(struct planner *p) {
+  uint32_t *next; /* by slot: where its next life goes */
+  SL_TRY(sl_calloc(&next, p->c->slot_count + 1, sizeof *next));
+  for (size_t i = 0; i < p->all->count; i++)
+    if (p->buffer_of[p->all->items[i].slot] != NULL) next[p->all->items[i].slot + 1]++;
+  for (size_t i = 0; i < p->c->slot_count; i++) next[i + 1] += next[i];
+  p->life_count = next[p->c->slot_count];
+  for (size_t i = 0; i < p->all->count; i++)
+    if (p->buffer_of[p->all->items[i].slot] != NULL) p->order[next[p->all->items[i].slot]++] = (uint32_t)i;
+  free(next);
+  return SL_OK;
+}
+
+static enum sl_status gather_items(struct planner *p) {
+  struct sl_class *c = p->c;
+  SL_TRY(sl_calloc(&p->order, p->all->count, sizeof *p->order));
+  SL_TRY(sl_calloc(&p->spans, p->all->count, sizeof *p->spans));
+  SL_TRY(sl_calloc(&p->items, c->slot_count, sizeof *p->items));
+  SL_TRY(sl_calloc(&p->buffer_of, c->slot_count, sizeof *p->buffer_of));
+  place_persistent(p);
+  SL_TRY(order_lives(p));
   for (size_t i = 0; i < p->life_count; i++) {
-    const struct sl_life *life = &p->lives[i];
-    p->spans[i] = span_of(life, first_issue(c, life->program));
+    const struct sl_life *life = life_of(p, &p->spans[i]);
+    p->spans[i] = span_of(life, sl_live_first_issue(c, life->program));
     const uint32_t slot = life->slot;
-    if (i == 0 || p->lives[i - 1].slot != slot) {
-      p->items[p->item_count++] = (struct item){
-          .slot = slot, .bytes = aligned(p->buffer_of[slot]->bytes), .first_life = i, .compute_only = true};
+    if (p->item_count == 0 || p->items[p->item_count - 1].slot != slot) {
+      p->items[p->item_count++] =
+          (struct item){.slot = slot, .bytes = sl_live_aligned(p->buffer_of[slot]->bytes), .first_life = i};
     }
-    struct item *x = &p->items[p->item_count - 1];
-    x->lives++;
-    if (p->spans[i].others != 0) x->compute_only = false;
+    p->items[p->item_count - 1].lives++;
   }
   return SL_OK;
 }
@@ -374,28 +326,29 @@ static void mark_items(struct planner *p) {
   }
 }
 
-static enum sl_status place_space(struct sl_class *c, enum sl_space space, const struct sl_lives *lives) {
+static enum sl_status place_space(struct sl_class *c, enum sl_space space, const struct sl_lives *lives, bool curve) {
   enum sl_status status;
   struct sl_memory_report *r = &c->memory[space];
-  struct planner p = {.c = c, .space = space};
-  SL_GO(gather_items(&p, lives));
-  SL_GO(report(&p));
+  struct planner p = {.c = c, .space = space, .all = lives};
+  SL_GO(gather_items(&p));
+  SL_GO(sl_live_report(c, space, lives, p.buffer_of, curve, &p.peak));
   mark_items(&p);
   SL_GO(place_best(&p, r->live_peak_bytes));
   r->peak_bytes = c->arena_bytes[space];
   r->fragmentation = r->peak_bytes - r->live_peak_bytes;
-fail:
-  free(p.lives);
+done:
+  free(p.order);
   free(p.spans);
+  for (size_t i = 0; p.items != NULL && i < p.item_count; i++) free(p.items[i].shared);
   free(p.items);
   free(p.buffer_of);
   free(p.runs);
   return status;
 }
 
-enum sl_status sl_arena_place(struct sl_class *c, const struct sl_lives *lives) {
+enum sl_status sl_arena_place(struct sl_class *c, const struct sl_lives *lives, bool curve) {
   SL_TRY(sl_calloc(&c->slot_offsets, c->slot_count, sizeof *c->slot_offsets));
   SL_TRY(sl_calloc(&c->memory, SL_SPACE_COUNT, sizeof *c->memory));
-  for (int space = 0; space < SL_SPACE_COUNT; space++) SL_TRY(place_space(c, (enum sl_space)space, lives));
+  for (int space = 0; space < SL_SPACE_COUNT; space++) SL_TRY(place_space(c, (enum sl_space)space, lives, curve));
   return SL_OK;
 }

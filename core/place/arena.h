@@ -4,7 +4,8 @@
 
 #include "core/place/lives.h"
 
-/* Give every slot its place in the arena of its space; fill arena_bytes and the memory report. */
-enum sl_status sl_arena_place(struct sl_class *rank_class, const struct sl_lives *lives);
+/* Give every slot its place in the arena of its space; fill arena_bytes and the memory report, its curve
+ * where that is wanted. */
+enum sl_status sl_arena_place(struct sl_class *rank_class, const struct sl_lives *lives, bool curve);
 
 #endif

@@ -13,6 +13,7 @@ struct sl_life {
   enum sl_program_kind program;
   int32_t micro_batch;
   uint32_t first, last;
+  uint32_t lanes; /* bit l: ops of lane l use it */
   uint32_t done[SL_LANE_COUNT], known[SL_LANE_COUNT];
 };
 struct sl_lives {

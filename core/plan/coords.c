@@ -17,6 +17,8 @@ int sl_plan_rank(const struct sl_plan *plan, struct sl_coord c) {
 }
 
 struct sl_members sl_plan_group(const struct sl_plan *plan, enum sl_group group, int rank) {
+  if (group == SL_GROUP_NONE) /* asked for every operand: before any division */
+    return (struct sl_members){.first = rank, .stride = 1, .size = 1, .inner = 1, .outer = 1, .id = rank};
   const struct sl_coord me = sl_plan_coord(plan, rank);
   const int dp_stride = plan->tp * plan->cp, pp_stride = dp_stride * plan->dp;
   struct sl_coord zero = me; /* the coordinates of member 0 */

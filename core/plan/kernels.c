@@ -7,68 +7,85 @@
 #define END                                                                                                            \
   { .kind = SL_OP_COUNT }
 #define NOTHING SL_OP_COUNT
+#define OP SL_ELEMENT_OF_OP
+#define QKV SL_ELEMENT_OF_QKV
 
 /* clang-format off */
 
-/*  kind                     bytes launches scratch kept kept by */
+/*  kind                     element bytes launches scratch kept kept by */
 
 /* q, k and v are copied apart before the kernel, as are their gradients after it: read and written once. */
 #define COPIES_OF_QKV                                                                                                  \
-    {SL_OP_FLASH_FWD,        4,    3,       0,      0,   NOTHING},                                                     \
-    {SL_OP_FLASH_BWD,        4,    3,       0,      0,   NOTHING}
-/* Two products, rotate_half (negated, then joined), and their sum, where our kernel turns in place. */
+    {SL_OP_FLASH_FWD,        QKV,     4,    3,       0,      0,   NOTHING},                                            \
+    {SL_OP_FLASH_BWD,        QKV,     4,    3,       0,      0,   NOTHING},                                            \
+    {SL_OP_ATTENTION_FWD,    QKV,     4,    3,       0,      0,   NOTHING},                                            \
+    {SL_OP_ATTENTION_BWD,    QKV,     4,    3,       0,      0,   NOTHING}
+/* t cos (4 bytes), rotate_half (a half negated, 2; joined, 4), times sin (4), their sum (6), joined with what is not turned (4),
+ * less our 4; its backward undoes them one by one. */
 #define ROTARY_IN_PYTHON                                                                                               \
-    {SL_OP_ROPE,             36,   8,       8,      0,   NOTHING}
+    {SL_OP_ROPE,             OP,      20,   5,       6,      0,   NOTHING}
 /* silu(gate) is a tensor of its own, kept for the product's backward. */
 #define SWIGLU_IN_PYTHON                                                                                               \
-    {SL_OP_SWIGLU_FWD,       4,    1,       0,      2,   SL_OP_SWIGLU_BWD},                                            \
-    {SL_OP_SWIGLU_BWD,       10,   3,       2,      0,   NOTHING}
-/* Logits in fp32 (6 bytes), their maximum (4), what is left of them (8), its exponential and sum (8); backward the softmax's
- * gradient in fp32 (8) and in 16 bits (6); less the 4 bytes that our kernel moves. Two fp32 tensors live at a time. */
-#define LOSS_IN_PYTHON                                                                                                 \
-    {SL_OP_CLASSIFIER,       36,   12,      10,     0,   NOTHING},                                                     \
-    {SL_OP_CLASSIFIER_SHARD, 36,   12,      10,     0,   NOTHING}
+    {SL_OP_SWIGLU_FWD,       OP,      4,    1,       0,      2,   SL_OP_SWIGLU_BWD},                                   \
+    {SL_OP_SWIGLU_BWD,       OP,      10,   3,       2,      0,   NOTHING}
+/* vocab_parallel_cross_entropy: logits to fp32 (6), their maximum (4), less it in place (8), exp in place (8), sum (4), divided
+ * in place (8); backward times the loss's gradient (8) and to 16 bits (6); less our 4. Beside them sixteen kernels over rows
+ * alone. The fp32 copy and the gradient in 16 bits live beside the logits. */
+#define LOSS_OF_MEGATRON                                                                                               \
+    {SL_OP_CLASSIFIER,       OP,      48,   23,      6,      0,   NOTHING},                                            \
+    {SL_OP_CLASSIFIER_SHARD, OP,      48,   23,      6,      0,   NOTHING}
+/* logits.float() (6), log_softmax (8), the loss of a row; backward a gradient of zeros and ones (4), log_softmax's (12), to 16
+ * bits (6); less our 4. Three fp32 tensors live at a time. */
+#define LOSS_OF_TORCH                                                                                                  \
+    {SL_OP_CLASSIFIER,       OP,      32,   8,       12,     0,   NOTHING},                                            \
+    {SL_OP_CLASSIFIER_SHARD, OP,      32,   8,       12,     0,   NOTHING}
 /* One kernel reads scores and writes probabilities; its backward reads both and writes a gradient. */
 #define FUSED_SOFTMAX                                                                                                  \
-    {SL_OP_ATTENTION_FWD,    4,    1,       0,      0,   NOTHING},                                                     \
-    {SL_OP_ATTENTION_BWD,    6,    1,       2,      0,   NOTHING}
-/* Scores are scaled (4), masked (5), cast to fp32 (6), normalised (8) and cast back (6); fp32 probabilities are kept. */
-#define SOFTMAX_IN_PYTHON                                                                                              \
-    {SL_OP_ATTENTION_FWD,    29,   5,       6,      4,   SL_OP_ATTENTION_BWD},                                         \
-    {SL_OP_ATTENTION_BWD,    34,   5,       6,      0,   NOTHING}
+    {SL_OP_ATTENTION_FWD,    OP,      4,    1,       0,      0,   NOTHING},                                            \
+    {SL_OP_ATTENTION_BWD,    OP,      6,    1,       2,      0,   NOTHING}
+/* forward_torch_softmax in fp32, as query-key layer scaling asks: to fp32 (6), scaled (8), masked in place (8), softmax (8), to
+ * 16 bits (6); the backward: to fp32 (6), softmax's (12), masked (8), scaled (8), to 16 bits (6). fp32 probabilities are kept. */
+#define SOFTMAX_OF_MEGATRON                                                                                            \
+    {SL_OP_ATTENTION_FWD,    OP,      36,   5,       8,      4,   SL_OP_ATTENTION_BWD},                                \
+    {SL_OP_ATTENTION_BWD,    OP,      40,   5,       8,      0,   NOTHING}
+/* Divided by the root (4), the mask added (6), softmax into fp32 (6), to 16 bits (6); the backward: to fp32 (6), softmax's (10),
+ * divided (4). */
+#define SOFTMAX_OF_TORCH                                                                                               \
+    {SL_OP_ATTENTION_FWD,    OP,      22,   4,       6,      4,   SL_OP_ATTENTION_BWD},                                \
+    {SL_OP_ATTENTION_BWD,    OP,      20,   3,       6,      0,   NOTHING}
 /* Cast to fp32 (6), squared (8), averaged (4), scaled (8), cast back (6), times the weight (4), less our 4; the backward goes
  * the same way with twice as many operands. x in fp32 and what is scaled in 16 bits are kept. */
 #define RMSNORM_IN_PYTHON                                                                                              \
-    {SL_OP_RMSNORM_FWD,      32,   6,       4,      6,   SL_OP_RMSNORM_BWD},                                           \
-    {SL_OP_RMSNORM_BWD,      62,   13,      8,      0,   NOTHING}
+    {SL_OP_RMSNORM_FWD,      OP,      32,   6,       4,      6,   SL_OP_RMSNORM_BWD},                                  \
+    {SL_OP_RMSNORM_BWD,      OP,      62,   13,      8,      0,   NOTHING}
 /* torch's layer_norm is one kernel forward, and three backward, of which two sum the weights' gradients. */
 #define LAYERNORM_OF_TORCH                                                                                             \
-    {SL_OP_LAYERNORM_BWD,    2,    2,       0,      0,   NOTHING}
+    {SL_OP_LAYERNORM_BWD,    OP,      2,    2,       0,      0,   NOTHING}
 
 static const struct sl_kernel_row shardlab[] = {END};
 static const struct sl_kernel_row megatron_fused[] = {
-    COPIES_OF_QKV, FUSED_SOFTMAX, ROTARY_IN_PYTHON, SWIGLU_IN_PYTHON, LOSS_IN_PYTHON, END};
+    COPIES_OF_QKV, FUSED_SOFTMAX, ROTARY_IN_PYTHON, SWIGLU_IN_PYTHON, LOSS_OF_MEGATRON, END};
 static const struct sl_kernel_row megatron_unfused[] = {
-    COPIES_OF_QKV, SOFTMAX_IN_PYTHON, RMSNORM_IN_PYTHON, LAYERNORM_OF_TORCH, ROTARY_IN_PYTHON, SWIGLU_IN_PYTHON,
-    LOSS_IN_PYTHON, END};
+    COPIES_OF_QKV, SOFTMAX_OF_MEGATRON, RMSNORM_IN_PYTHON, LAYERNORM_OF_TORCH, ROTARY_IN_PYTHON, SWIGLU_IN_PYTHON,
+    LOSS_OF_MEGATRON, END};
 static const struct sl_kernel_row torch_eager[] = {
-    COPIES_OF_QKV, SOFTMAX_IN_PYTHON, RMSNORM_IN_PYTHON, LAYERNORM_OF_TORCH, ROTARY_IN_PYTHON, SWIGLU_IN_PYTHON,
-    LOSS_IN_PYTHON, END};
+    COPIES_OF_QKV, SOFTMAX_OF_TORCH, RMSNORM_IN_PYTHON, LAYERNORM_OF_TORCH, ROTARY_IN_PYTHON, SWIGLU_IN_PYTHON,
+    LOSS_OF_TORCH, END};
 /* Inductor joins chains of element-wise kernels; attention and products stay kernels of their own. */
 static const struct sl_kernel_row torch_compile[] = {
     FUSED_SOFTMAX,
-    {SL_OP_CLASSIFIER,       12,   2,       4,      0,   NOTHING},
-    {SL_OP_CLASSIFIER_SHARD, 12,   2,       4,      0,   NOTHING},
+    {SL_OP_CLASSIFIER,       OP,      12,   2,       4,      0,   NOTHING},
+    {SL_OP_CLASSIFIER_SHARD, OP,      12,   2,       4,      0,   NOTHING},
     END};
 static const struct sl_kernel_row llm_foundry[] = {
-    COPIES_OF_QKV, SOFTMAX_IN_PYTHON, LAYERNORM_OF_TORCH, LOSS_IN_PYTHON, END};
+    COPIES_OF_QKV, SOFTMAX_OF_TORCH, LAYERNORM_OF_TORCH, LOSS_OF_TORCH, END};
 
 static const struct sl_kernel_set sets[] = {
     [SL_KERNELS_SHARDLAB] = {
         "shardlab", "kernels/ of this project", true, false, shardlab},
     [SL_KERNELS_MEGATRON_FUSED] = {
-        "megatron-fused", "Megatron-LM core 0.9: core/fusions/fused_softmax.py, fused_bias_gelu.py, fused_bias_dropout.py; "
-        "core/models/common/embeddings/rope_utils.py; core/tensor_parallel/cross_entropy.py; core/tensor_parallel/random.py",
+        "megatron-fused", "Megatron-LM with --masked-softmax-fusion and a fused norm: megatron/core/fusions/fused_softmax.py, "
+        "core/tensor_parallel/cross_entropy.py; rotary positions and SwiGLU without their later fusions",
         false, true, megatron_fused},
     [SL_KERNELS_MEGATRON_UNFUSED] = {
         "megatron-unfused", "the same without --masked-softmax-fusion and without a fused norm: forward_torch_softmax, "
@@ -89,8 +106,9 @@ const struct sl_kernel_set *sl_kernel_set(enum sl_kernel_choice kernels) {
   return &sets[kernels];
 }
 
-const struct sl_kernel_row *sl_kernel_row(const struct sl_kernel_set *set, enum sl_op_kind kind) {
-  for (const struct sl_kernel_row *row = set->rows; row->kind != SL_OP_COUNT; row++)
+const struct sl_kernel_row *sl_kernel_row(const struct sl_kernel_set *set, enum sl_op_kind kind,
+                                          const struct sl_kernel_row *row) {
+  for (row = row != NULL ? row + 1 : set->rows; row->kind != SL_OP_COUNT; row++)
     if (row->kind == kind) return row;
   return NULL;
 }

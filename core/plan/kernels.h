@@ -6,17 +6,20 @@
  * they keep for the backward. The lowering turns every such row into an op of kind `pass` with buffers of that size
  * (models/passes.c), so that a prediction is that framework's: in time and in memory. `measure` runs shardlab's own set.
  *
- * An element is one of the op's (R, C); of attention one of its scores (B, H, T, T) where they are materialised, else one of
- * q, k and v together; of the classifier one logit. */
+ * An element is one of the op's (R, C): of the classifier one logit, of materialised attention one of its scores (B, H, T, T). */
 #ifndef SL_CORE_PLAN_KERNELS_H
 #define SL_CORE_PLAN_KERNELS_H
 
 #include "core/config/config.h"
 #include "core/op/op.h"
 
-/* What stands beside an op of `kind`. Bytes are of an element. */
+/* What an element of a row is: one of the op, or, of attention, one of q, k and v together. */
+enum sl_kernel_element { SL_ELEMENT_OF_OP, SL_ELEMENT_OF_QKV };
+
+/* What stands beside an op of `kind`. Bytes are of an element. A kind may have several rows. */
 struct sl_kernel_row {
   enum sl_op_kind kind;
+  enum sl_kernel_element element;
   int bytes;               /* read and written */
   int launches;            /* kernels */
   int scratch;             /* allocated while they run */
@@ -33,7 +36,8 @@ struct sl_kernel_set {
 
 /* The set of a configuration (shardlab.kernels). Borrowed. */
 const struct sl_kernel_set *sl_kernel_set(enum sl_kernel_choice kernels);
-/* What the set has beside ops of `kind`, NULL: nothing. */
-const struct sl_kernel_row *sl_kernel_row(const struct sl_kernel_set *set, enum sl_op_kind kind);
+/* The next row of the set for ops of `kind` behind `row` (NULL: the first); NULL where there is none left. */
+const struct sl_kernel_row *sl_kernel_row(const struct sl_kernel_set *set, enum sl_op_kind kind,
+                                          const struct sl_kernel_row *row);
 
 #endif

@@ -3,6 +3,9 @@
 #include "core/plan/plan.h"
 #include "core/plan/kernels.h"
 
+#include "core/base/checked.h"
+#include "core/base/limits.h"
+#include "core/plan/bounds.h"
 #include "core/plan/stages.h"
 
 #include <stdlib.h>
@@ -40,14 +43,14 @@ static enum sl_status check_tp(const struct sl_plan *plan) {
 
 static enum sl_status choose_degrees(struct sl_plan *plan, int world) {
   struct sl_config *config = plan->effective;
-  const int replica = config->sl.tp * config->sl.pp;
+  const int64_t replica = sl_product(config->sl.tp, config->sl.pp);
   plan->world = world;
   plan->tp = config->sl.tp, plan->pp = config->sl.pp, plan->cp = 1;
-  plan->dp = world / replica > 0 ? world / replica : 1;
+  plan->dp = world / replica > 0 ? (int)(world / replica) : 1;
   if (world % replica != 0)
     return sl_json_fail(&config->doc, "shardlab",
-                        "tp %d x pp %d does not divide the world of %d ranks; expected a multiple of %d", plan->tp,
-                        plan->pp, world, replica);
+                        "tp %d x pp %d does not divide the world of %d ranks; expected a multiple of %lld", plan->tp,
+                        plan->pp, world, (long long)replica);
   SL_TRY(sl_config_resolve_batch(config, plan->dp)); /* frameworks have limits on micro-batches */
   SL_TRY(sl_strategy_choose(&plan->strategy, config, plan->dp));
   if (config->sl.cp > 1)
@@ -100,22 +103,18 @@ static enum sl_status choose_batch(struct sl_plan *plan) {
   plan->global_batch = config->train_batch_size;
   if (!sl_model_reads_tokens(model)) {
     plan->seq = 1;
-    return SL_OK;
+    return sl_plan_check_bounds(plan);
   }
   plan->seq = config->sl.seq_len > 0 ? config->sl.seq_len : model->n_positions;
   if (plan->seq > model->n_positions) {
     return sl_json_fail(&config->doc, "shardlab.seq_len", "is %lld; expected at most the %lld positions of model %s",
                         (long long)plan->seq, (long long)model->n_positions, model->name);
   }
+  SL_TRY(sl_plan_check_bounds(plan));
   if (plan->sequence_parallel && plan->micro_batch * plan->seq % plan->tp != 0) {
     return sl_json_fail(&config->doc, "shardlab.sequence_parallel",
                         "micro batch %lld x seq %lld tokens; expected a multiple of tp, %d",
                         (long long)plan->micro_batch, (long long)plan->seq, plan->tp);
-  }
-  /* kernels and MPI count rows in int */
-  if (plan->micro_batch * plan->seq > INT32_MAX / 4) {
-    return sl_fail(SL_ERR_INPUT, "micro batch %lld x seq %lld: expected at most %d tokens",
-                   (long long)plan->micro_batch, (long long)plan->seq, INT32_MAX / 4);
   }
   return SL_OK;
 }
@@ -130,8 +129,9 @@ static int choose_vocab_multiple(const struct sl_plan *plan) {
 }
 
 static enum sl_status check_world(const struct sl_cluster *cluster, int world) {
-  const int64_t devices = cluster->nodes * cluster->devices_per_node;
-  if (world < 1) return sl_fail(SL_ERR_INPUT, "world = %d: expected at least 1", world);
+  const int64_t devices = sl_product(cluster->nodes, cluster->devices_per_node);
+  if (world < 1 || world > SL_MAX_WORLD)
+    return sl_fail(SL_ERR_INPUT, "world = %d: expected 1 to %lld ranks", world, (long long)SL_MAX_WORLD);
   if (cluster->nodes == 0 || cluster->device.kind != SL_DEVICE_GPU || world <= devices) return SL_OK;
   return sl_fail(SL_ERR_INPUT, "world = %d: cluster %s has %lld devices; expected at most that", world, cluster->name,
                  (long long)devices);
@@ -151,16 +151,16 @@ enum sl_status sl_plan_build(struct sl_plan *plan, const struct sl_model *model,
   SL_TRY(sl_calloc(&plan->effective, 1, sizeof *plan->effective));
   *plan->effective = *config;
   plan->config = plan->effective;
-  SL_GO(choose_degrees(plan, world));
-  SL_GO(choose_shard(plan));
+  SL_GO_FAIL(choose_degrees(plan, world));
+  SL_GO_FAIL(choose_shard(plan));
   choose_groups(plan);
   plan->threads = choose_threads(cluster, world);
   plan->fuse_epilogues = fuses_epilogues(plan);
   plan->vocab_multiple = choose_vocab_multiple(plan);
-  SL_GO(choose_batch(plan));
-  SL_GO(sl_plan_cut(plan));
-  SL_GO(sl_plan_schedule(plan));
-  for (int i = 0; i < plan->pp; i++) SL_GO(sl_layout_build(&plan->pp_ranks[i], plan));
+  SL_GO_FAIL(choose_batch(plan));
+  SL_GO_FAIL(sl_plan_cut(plan));
+  SL_GO_FAIL(sl_plan_schedule(plan));
+  for (int i = 0; i < plan->pp; i++) SL_GO_FAIL(sl_layout_build(&plan->pp_ranks[i], plan));
   return SL_OK;
 fail:
   sl_plan_free(plan);

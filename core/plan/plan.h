@@ -12,7 +12,7 @@
 #include "core/plan/strategy.h"
 #include "core/schedule/action.h"
 
-/* A stage of the pipeline: consecutive layers. A pipeline rank has one, or `virtual_stages` of them ("model chunks" in
+/* A stage of the pipeline: consecutive layers, or none. A pipeline rank has one, or `virtual_stages` of them ("model chunks" in
  * Megatron-LM). */
 struct sl_stage {
   int first_layer, layer_count; /* transformer blocks; mlp: linears */
@@ -40,7 +40,7 @@ struct sl_plan {
   int64_t seq;                 /* tokens per sequence; 1 for an mlp */
   struct sl_pp_rank *pp_ranks; /* pp of them: what each pipeline rank holds */
   struct sl_stage *stages;     /* stages of the pipeline, in the order of the model: pp x virtual stages */
-  int stage_count;
+  int stage_count;             /* fewer than pp where the last ranks hold none */
   int embed_ranks[2];          /* pipeline ranks of the first and the last stage */
   struct sl_schedule schedule; /* every pipeline rank's actions: compute, transfers, unshards, reductions, STEP */
   bool unshards;               /* the schedule says when a stage's sharded parameters are gathered */

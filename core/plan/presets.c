@@ -18,7 +18,8 @@ enum {
   FSDP2 = SL_FAMILY_FSDP2,
   MEGATRON = SL_FAMILY_MEGATRON,
   MEGATRON_FSDP = SL_FAMILY_MEGATRON | SL_FAMILY_MEGATRON_FSDP,
-  ACCELERATE = SL_FAMILY_ACCELERATE
+  ACCELERATE = SL_FAMILY_ACCELERATE,
+  NANOTRON = SL_FAMILY_NANOTRON
 };
 enum { NONE, OPTIMIZER, GRADS, PARAMS };
 enum { BEFORE, AFTER }; /* of struct sl_strategy: closes_after */
@@ -45,7 +46,9 @@ enum { BEFORE, AFTER }; /* of struct sl_strategy: closes_after */
 /* Sources: torch/nn/parallel/distributed.py (bucket_cap_mb 25, first bucket 1 MiB); torch/distributed/fsdp (transformer
  * auto-wrap, BACKWARD_PRE, limit_all_gathers); Megatron-LM core/distributed/distributed_data_parallel.py, with
  * --overlap-grad-reduce (without it, its default, a stage is one bucket, reduced when backward is over); DeepSpeed
- * 0.19.6 runtime/zero; Accelerate 1.15 parallelism_config.py and utils/dataclasses.py.
+ * 0.19.6 runtime/zero; Accelerate 1.15 parallelism_config.py and utils/dataclasses.py; nanotron src/nanotron/trainer.py (DDP's
+ * buckets of ddp_bucket_cap_mb 25 at ZeRO-0; at ZeRO-1 no DDP: sync_gradients_across_dp after backward with reduce_scatter=False, which
+ * all-reduces the buffer of fp32 gradients where this preset reduce-scatters it) and optim/zero.py (_all_gather_params).
  * "zero" is the stage that a row amounts to; "first" and "MiB" limit the first bucket and the others; "groups" says
  * whether states may be sharded in groups of ranks; the rest of a row with "by stage" is that of deepspeed-STAGE.
  * Bucket limits of 0: by the rank count for Megatron-LM, else reduce_bucket_size, or a layer each. */
@@ -74,6 +77,8 @@ static const struct sl_preset presets[] = {
     ROW("accelerate-fsdp",                "Accelerate",                      ACCELERATE | FSDP2,     3,    LAYER,     PARAMS,    BEFORE, 1,       0,    PASS,     1,     0,     0,   MAY,    0,        "fsdp2 through Accelerate's ParallelismConfig: data and tensor parallel"),
     ROW("accelerate-deepspeed",           "Accelerate",                      ACCELERATE | DEEPSPEED, 0,    WHOLE,     NONE,      BEFORE, 0,       0,    DISTANCE, 0,     0,     0,   NONE,   1,        "DeepSpeed through Accelerate: the stage is zero_optimization.stage"),
     ROW("accelerate-megatron",            "Accelerate",                      ACCELERATE | MEGATRON,  1,    BUCKET,    OPTIMIZER, AFTER,  1,       1,    DISTANCE, 0,     0,     0,   NONE,   0,        "megatron-distributed-optimizer, through Accelerate's MegatronLMPlugin"),
+    ROW("nanotron",                       "nanotron",                        NANOTRON,               0,    WHOLE,     NONE,      AFTER,  1,       1,    DISTANCE, 0,     1,     25,  NONE,   0,        "nanotron at ZeRO-0: fp32 gradients all-reduced in DDP's buckets; --stages cost cuts a pipeline as it does"),
+    ROW("nanotron-zero1",                 "nanotron",                        NANOTRON,               1,    FLAT,      OPTIMIZER, BEFORE, 0,       1,    DISTANCE, 0,     0,     0,   NONE,   0,        "nanotron at ZeRO-1: fp32 gradients reduced when backward is over, optimizer state in partitions, parameters gathered"),
 };
 /* clang-format on */
 enum { PRESETS = sizeof presets / sizeof *presets };

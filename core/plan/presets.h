@@ -14,7 +14,8 @@ enum sl_family {
   SL_FAMILY_MEGATRON = 32,
   SL_FAMILY_ACCELERATE = 64,
   SL_FAMILY_PIPELINE_ENGINE = 128, /* DeepSpeed's, whatever the number of stages */
-  SL_FAMILY_MEGATRON_FSDP = 256
+  SL_FAMILY_MEGATRON_FSDP = 256,
+  SL_FAMILY_NANOTRON = 512
 };
 
 /* Groups that shard among themselves. */

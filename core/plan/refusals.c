@@ -78,7 +78,8 @@ static bool fewer_micro_batches_than_stages(struct question *q) {
 }
 
 static bool stages_by_flops(struct question *q) {
-  return has_pp(q) && (q->config->sl.stages_by == SL_STAGES_FLOPS || q->config->sl.stages_by == SL_STAGES_PARAMETERS);
+  const enum sl_stages_by by = q->config->sl.stages_by;
+  return has_pp(q) && by != SL_STAGES_UNIFORM && by != SL_STAGES_LIST;
 }
 
 static bool every_nth(struct question *q) {
@@ -149,6 +150,8 @@ static const struct limit limits[] = {
     {MEGATRON, 0, "shardlab.stages", stages_by_flops,
      NO_SETTING "layers are dealt evenly, or by --pipeline-model-parallel-layout"},
     {MEGATRON | DEEPSPEED, 0, "shardlab.recompute_every", every_nth, NO_SETTING "every layer is treated alike"},
+    /* nanotron/parallel/pipeline_parallel/engine.py */
+    {SL_FAMILY_NANOTRON, 0, "shardlab.virtual_stages", has_virtual_stages, NO_SETTING "a rank holds one run of blocks"},
     {ANY, 0, "shardlab.shard_size", shards_but_may_not, NO_SETTING "it shards over all data-parallel ranks"},
 };
 

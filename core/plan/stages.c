@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- layers to stages ---- */
 
@@ -50,7 +51,7 @@ static enum sl_status cut_balanced(const double *prefix, int n, int parts, int64
     counts[k - 1] = i - j;
     i = j;
   }
-fail:
+done:
   free(best);
   free(from);
   return status;
@@ -79,22 +80,42 @@ static enum sl_status cut_by_list(const struct sl_plan *plan, int layers, int pa
   for (int i = 0; i < parts; i++) {
     counts[i] = config->sl.stage_layers[i];
     sum += counts[i];
-    if (counts[i] < 1)
-      return sl_json_fail(&config->doc, "shardlab.stages", "gives stage %d %lld layers; expected at least 1", i,
-                          (long long)counts[i]);
+    if (counts[i] < 1 && !sl_model_reads_tokens(plan->model))
+      return sl_json_fail(&config->doc, "shardlab.stages", "gives stage %d no layers; expected at least 1 of an mlp",
+                          i);
   }
   if (sum == layers) return SL_OK;
   return sl_json_fail(&config->doc, "shardlab.stages", "adds up to %lld layers; expected the %d of model %s",
                       (long long)sum, layers, plan->model->name);
 }
 
+/* nanotron's cut: blocks are dealt in the order of the model, and a rank that has reached its share of the cost so far, the total x
+ * (rank + 1) / ranks, gives way to the next. A layer costs 4 h^2 + 3 h i for inner width i, the head V h, embedding and norm nothing
+ * (nanotron, src/nanotron/models/base.py, build_model; models/llama.py, get_block_compute_costs). That source asks for more than the
+ * share; the memory of its published 1B runs, of 10, 5 and 3 layers on the first of 2, 4 and 8 ranks, says that reaching it is enough.
+ * The ranks behind the head's hold nothing: nanotron deals them the head's cast and the loss, which stay with the head here. Returns
+ * how many hold something, the last of them the head; some may have no layers. */
+static int cut_by_cost(const struct sl_model *m, int ranks, int64_t *counts) {
+  const double h = (double)m->n_embd, layer = 4 * h * h + 3 * h * (double)m->n_inner;
+  const double total = (double)m->n_layer * layer + (double)m->vocab_size * h;
+  int rank = 0;
+  for (int64_t i = 0; i < m->n_layer; i++) {
+    counts[rank]++;
+    if ((double)(i + 1) * layer * ranks >= total * (rank + 1)) rank++;
+  }
+  if ((double)m->n_layer * layer * ranks >= total * (rank + 1)) rank++; /* the norm had a rank to itself */
+  return rank + 1;
+}
+
 static enum sl_status cut_layers(const struct sl_plan *plan, int layers, int parts, int64_t *counts) {
-  if (layers < parts)
-    return sl_json_fail(&plan->config->doc, "shardlab.pp",
-                        "%d pipeline stages for the %d layers of model %s; expected at least a layer each", parts,
-                        layers, plan->model->name);
   if (plan->config->sl.stages_by == SL_STAGES_LIST) return cut_by_list(plan, layers, parts, counts);
-  if (plan->config->sl.stages_by != SL_STAGES_UNIFORM) return cut_by_weight(plan, layers, parts, counts);
+  if (layers < parts)
+    return sl_json_fail(
+        &plan->config->doc, "shardlab.pp",
+        "%d pipeline stages for the %d layers of model %s; expected at least a layer each, or a list of "
+        "stages with 0",
+        parts, layers, plan->model->name);
+  if (parts > 1 && plan->config->sl.stages_by != SL_STAGES_UNIFORM) return cut_by_weight(plan, layers, parts, counts);
   for (int i = 0; i < parts; i++) counts[i] = layers / parts + (i < layers % parts);
   return SL_OK;
 }
@@ -122,25 +143,50 @@ static enum sl_status deal_stages(struct sl_plan *plan, const int64_t *counts) {
   return SL_OK;
 }
 
-enum sl_status sl_plan_cut(struct sl_plan *plan) {
-  enum sl_status status;
+static enum sl_status check_cost(const struct sl_plan *plan) {
+  const struct sl_config *config = plan->config;
+  if (config->sl.virtual_stages > 1 || strcmp(config->sl.schedule, "1f1b") != 0)
+    return sl_json_fail(&config->doc, "shardlab.stages",
+                        "is \"cost\", which deals a stage to a rank in 1f1b; the schedule is %s, virtual_stages %d",
+                        config->sl.schedule, config->sl.virtual_stages);
+  if (!sl_model_reads_tokens(plan->model))
+    return sl_json_fail(&config->doc, "shardlab.stages", "is \"cost\"; expected uniform or a list of an mlp");
+  return SL_OK;
+}
+
+/* Of the first `used` pipeline ranks; the others do nothing but the optimizer's step. */
+static enum sl_status open_schedule(struct sl_plan *plan, int used) {
   const struct sl_config *config = plan->config;
   const int stages = config->sl.virtual_stages > 1 ? config->sl.virtual_stages : 0;
-  const int layers = (int)plan->model->n_layer;
-  int64_t *counts = NULL;
-  if (sl_schedule_open_named(&plan->schedule, config->sl.schedule, plan->pp, stages, (int)plan->n_micro) != SL_OK) {
+  if (sl_schedule_open_named(&plan->schedule, config->sl.schedule, used, stages, (int)plan->n_micro) != SL_OK) {
     char why[512];
     snprintf(why, sizeof why, "%s", sl_error_message());
     sl_error_clear();
     return sl_json_fail(&config->doc, "shardlab.schedule", "%s", why);
   }
   plan->stage_count = plan->schedule.stages;
+  return used < plan->pp ? sl_schedule_add_idle(&plan->schedule, plan->pp - used) : SL_OK;
+}
+
+enum sl_status sl_plan_cut(struct sl_plan *plan) {
+  enum sl_status status;
+  const bool by_cost = plan->config->sl.stages_by == SL_STAGES_COST && plan->pp > 1;
+  int64_t *counts = NULL;
+  int used = plan->pp;
+  if (by_cost) {
+    SL_GO(check_cost(plan));
+    SL_GO(sl_calloc(&counts, (size_t)plan->pp, sizeof *counts));
+    used = cut_by_cost(plan->model, plan->pp, counts);
+  }
+  SL_GO(open_schedule(plan, used));
   SL_GO(sl_calloc(&plan->pp_ranks, (size_t)plan->pp, sizeof *plan->pp_ranks));
   SL_GO(sl_calloc(&plan->stages, (size_t)plan->stage_count, sizeof *plan->stages));
-  SL_GO(sl_calloc(&counts, (size_t)plan->stage_count, sizeof *counts));
-  SL_GO(cut_layers(plan, layers, plan->stage_count, counts));
+  if (!by_cost) {
+    SL_GO(sl_calloc(&counts, (size_t)plan->stage_count, sizeof *counts));
+    SL_GO(cut_layers(plan, (int)plan->model->n_layer, plan->stage_count, counts));
+  }
   SL_GO(deal_stages(plan, counts));
-fail:
+done:
   free(counts);
   return status;
 }

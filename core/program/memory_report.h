@@ -21,7 +21,8 @@ struct sl_memory_report {
   int64_t category_max[SL_CATEGORY_COUNT];
   int64_t phase_peak[SL_PHASE_COUNT]; /* largest live sum in each phase */
   enum sl_phase peak_phase;
-  struct sl_memory_sample *curve; /* the step program, one sample whenever the live set changes; owned */
+  struct sl_memory_sample *curve; /* the step program, one sample whenever the live set changes; owned. Where
+                                   sl_build_options.memory_curve asks for it, else NULL */
   size_t curve_count;
   /* exact bytes before alignment and padding, of persistent state: for closed forms */
   int64_t state_bytes[SL_CATEGORY_COUNT];

@@ -96,6 +96,13 @@ struct sl_buffer {
                          the same slots, of which each micro-batch of each stage holds its own */
 };
 
+/* What placing a class took, counted in steps that do not depend on the machine. */
+struct sl_place_work {
+  uint64_t derived;  /* issues whose waits were derived; the others repeat them */
+  uint64_t lives;    /* of buffer slots, noted */
+  uint64_t compared; /* pairs of them */
+};
+
 /* The ranks that share a program: those of a pipeline rank, or of one dp coordinate of it. */
 struct sl_class {
   int pp_rank;
@@ -107,7 +114,8 @@ struct sl_class {
   struct sl_program programs[SL_PROGRAM_COUNT];
   int64_t arena_bytes[SL_SPACE_COUNT];
   struct sl_memory_report *memory; /* SL_SPACE_COUNT of them: what is live when; see core/program/memory_report.h */
-  int32_t control;                 /* the control buffer */
+  struct sl_place_work work;
+  int32_t control; /* the control buffer */
   struct {
     enum sl_role_form form;
     int32_t buffer;
@@ -122,10 +130,11 @@ struct sl_job {
   int classes_per_pp_rank; /* 1, or dp where every member of a shard group has a program of its own */
 };
 
-/* What programs do besides a step. */
+/* What programs do besides a step, and what is kept of their memory. */
 struct sl_build_options {
-  bool save_params; /* the save program writes parameters */
-  bool save_grads;  /* gradients outlive the step and the save program writes them */
+  bool save_params;  /* the save program writes parameters */
+  bool save_grads;   /* gradients outlive the step and the save program writes them */
+  bool memory_curve; /* the memory reports have their curve, a sample whenever the live set changes */
 };
 
 static inline int sl_job_class_of(const struct sl_job *job, int rank) {

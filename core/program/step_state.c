@@ -1,6 +1,8 @@
 /* The data-dependent scalars of a step; see program/step_state.h. The arithmetic stands in config/loss_scale.h, which a GPU runs too. */
 #include "core/program/step_state.h"
 
+#include "core/base/checked.h"
+
 #include <math.h>
 
 void sl_step_state_init(struct sl_step_state *state, const struct sl_config *config) {
@@ -29,7 +31,7 @@ struct sl_step_rules sl_step_state_rules(const struct sl_config *config) {
    */
   if (config->gradient_allreduce_sum)
     rules.ranks = (double)config->train_batch_size /
-                  (double)(config->train_micro_batch_size_per_gpu * config->gradient_accumulation_steps);
+                  (double)sl_product(config->train_micro_batch_size_per_gpu, config->gradient_accumulation_steps);
   return rules;
 }
 

@@ -1,6 +1,8 @@
 /* Rows of a comparison and their verdicts; see compare.h. Printing stands in core/record/compare_print.c. */
 #include "core/record/compare.h"
 
+#include "core/record/record.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,18 +133,6 @@ static const char *text_of(const json_t *row, const char *key) {
   return text != NULL ? text : "";
 }
 
-static const json_t *find_traffic(const json_t *list, const json_t *like) {
-  static const char *const keys[] = {"group", "op", "payload", "dtype"};
-  const json_t *row;
-  size_t i;
-  json_array_foreach(list, i, row) {
-    bool same = true;
-    for (size_t k = 0; k < 4; k++) same = same && strcmp(text_of(row, keys[k]), text_of(like, keys[k])) == 0;
-    if (same) return row;
-  }
-  return NULL;
-}
-
 static enum sl_status add_traffic_row(struct sl_comparison *c, const json_t *like, struct sides both) {
   char name[64], column[64];
   snprintf(name, sizeof name, "%.10s %.16s %.12s", text_of(like, "group"), text_of(like, "op"),
@@ -160,8 +150,8 @@ static enum sl_status add_traffic(struct sl_comparison *c, struct sides root) {
   const json_t *row;
   size_t i;
   json_array_foreach(lists.predicted, i, row)
-      SL_TRY(add_traffic_row(c, row, (struct sides){row, find_traffic(lists.measured, row)}));
-  json_array_foreach(lists.measured, i, row) if (find_traffic(lists.predicted, row) == NULL)
+      SL_TRY(add_traffic_row(c, row, (struct sides){row, sl_record_traffic_row(lists.measured, row)}));
+  json_array_foreach(lists.measured, i, row) if (sl_record_traffic_row(lists.predicted, row) == NULL)
       SL_TRY(add_traffic_row(c, row, (struct sides){NULL, row}));
   SL_TRY(add_ranks(c, "order of calls", SL_UNIT_TEXT, SL_COMPARE_EXACT, ranks, "call_hash"));
   SL_TRY(add_ranks(c, "bytes by rank", SL_UNIT_BYTES, SL_COMPARE_EXACT, ranks, "bytes"));
@@ -241,13 +231,13 @@ enum sl_status sl_compare_records(struct sl_comparison *out, const struct sl_jso
                     json_is_true(json_object_get(measured->root, "functional"));
   const json_t *alone = json_object_get(measured->root, "as_rank");
   if (alone != NULL) {
-    SL_GO(add_alone(out, root, json_integer_value(alone)));
+    SL_GO_FAIL(add_alone(out, root, json_integer_value(alone)));
     return SL_OK;
   }
-  SL_GO(add_times(out, root));
-  SL_GO(add_memory(out, root));
-  SL_GO(add_traffic(out, root));
-  SL_GO(add_losses(out, root));
+  SL_GO_FAIL(add_times(out, root));
+  SL_GO_FAIL(add_memory(out, root));
+  SL_GO_FAIL(add_traffic(out, root));
+  SL_GO_FAIL(add_losses(out, root));
   return SL_OK;
 fail:
   sl_comparison_free(out);

@@ -1,6 +1,8 @@
 /* Closed forms of others; see estimator.h. */
 #include "core/record/estimator.h"
 
+#include "core/base/checked.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -10,14 +12,14 @@ double sl_estimator_zero_paper(double params, int64_t devices, int stage) {
 }
 
 static struct sl_estimate stage2(const struct sl_estimator *ask) {
-  const double p = ask->params, n = (double)(ask->nodes * ask->devices_per_node);
+  const double p = ask->params, n = (double)sl_product(ask->nodes, ask->devices_per_node);
   if (ask->offload_optimizer) return (struct sl_estimate){2 * p, p * fmax(4 * n, 16) * 1.5};
   const double device = ask->before_5099 ? 4 * p + floor(16 * p / n) : 2 * p + floor(18 * p / n);
   return (struct sl_estimate){device, p * 4 * (double)ask->devices_per_node * 1.5};
 }
 
 static struct sl_estimate stage3(const struct sl_estimator *ask) {
-  const double p = ask->params, n = (double)(ask->nodes * ask->devices_per_node);
+  const double p = ask->params, n = (double)sl_product(ask->nodes, ask->devices_per_node);
   const double replicas = 4.0 * (double)ask->devices_per_node, per_node = 1.0 / (double)ask->nodes;
   if (ask->offload_param) {
     const double factor = ask->zero_init ? 18 * per_node : fmax(replicas, 18 * per_node);

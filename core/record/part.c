@@ -5,21 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-int sl_record_processes(const struct sl_run *run) {
+/* Processes of the run's backend: 1 without exchange(). */
+static int processes_of(const struct sl_run *run) {
   if (run->options.alone) return 1;
   return run->exec->exchange != NULL && run->local_count > 0 ? run->job->plan->world / run->local_count : 1;
-}
-
-int sl_record_process(const struct sl_run *run) {
-  return sl_record_processes(run) > 1 ? run->local_ranks[0] / run->local_count : 0;
-}
-
-static void set_integer(json_t *object, const char *key, int64_t value) {
-  json_object_set_new(object, key, json_integer(value));
-}
-
-static void set_real(json_t *object, const char *key, double value) {
-  json_object_set_new(object, key, json_real(value));
 }
 
 static json_t *traffic_json(const struct sl_exec_report *report) {
@@ -133,7 +122,7 @@ enum sl_status sl_record_part(const struct sl_run *run, const struct sl_timeline
     double compute, bubble;
     json_t *rank = rank_json(run, local);
     json_array_append_new(ranks, rank);
-    SL_GO(sl_timeline_bubble(timeline, local, &compute, &bubble));
+    SL_GO_FAIL(sl_timeline_bubble(timeline, local, &compute, &bubble));
     set_real(rank, "compute_s", compute);
     if (run->job->plan->pp > 1) set_real(rank, "bubble_s", bubble);
   }
@@ -147,7 +136,7 @@ fail:
 }
 
 enum sl_status sl_record_gather(const struct sl_run *run, json_t *mine, json_t **all) {
-  const int processes = sl_record_processes(run);
+  const int processes = processes_of(run);
   *all = json_array();
   if (processes == 1) {
     json_array_append_new(*all, mine);
@@ -172,7 +161,7 @@ enum sl_status sl_record_gather(const struct sl_run *run, json_t *mine, json_t *
     if (part == NULL) SL_GO(sl_fail(SL_ERR_PEER, "process %d sent a broken part of the run record", i));
     json_array_append_new(*all, part);
   }
-fail:
+done:
   if (status != SL_OK) {
     json_decref(*all);
     *all = NULL;

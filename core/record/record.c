@@ -9,14 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void set_integer(json_t *object, const char *key, int64_t value) {
-  json_object_set_new(object, key, json_integer(value));
-}
-
-static void set_real(json_t *object, const char *key, double value) {
-  json_object_set_new(object, key, json_real(value));
-}
-
 static int64_t integer_of(const json_t *object, const char *key) {
   return json_integer_value(json_object_get(object, key));
 }
@@ -33,24 +25,14 @@ static json_t *stage_layers(const struct sl_plan *plan) {
 }
 
 static json_t *plan_json(const struct sl_plan *plan) {
-  json_t *object = json_object();
-  set_integer(object, "world", plan->world);
-  set_integer(object, "dp", plan->dp);
-  set_integer(object, "tp", plan->tp);
-  set_integer(object, "pp", plan->pp);
-  set_integer(object, "cp", plan->cp);
-  set_integer(object, "zero_stage", plan->strategy.zero_stage);
-  set_integer(object, "shard_size", plan->shard);
-  set_integer(object, "virtual_stages", plan->pp > 0 ? plan->stage_count / plan->pp : 1);
-  json_object_set_new(object, "schedule", json_string(plan->config->sl.schedule));
-  json_object_set_new(object, "stages", stage_layers(plan));
-  json_object_set_new(object, "sequence_parallel", json_boolean(plan->sequence_parallel));
-  set_integer(object, "micro_batch", plan->micro_batch);
-  set_integer(object, "micro_batches", plan->n_micro);
-  set_integer(object, "global_batch", plan->global_batch);
-  set_integer(object, "seq", plan->seq);
-  set_integer(object, "threads", plan->threads);
-  set_integer(object, "parameters", sl_model_numel(plan->model));
+  json_t *object = json_pack(
+      "{s:i, s:i, s:i, s:i, s:i, s:i, s:I, s:i, s:s, s:o, s:b, s:I, s:I, s:I, s:I, s:i, s:I}", "world", plan->world,
+      "dp", plan->dp, "tp", plan->tp, "pp", plan->pp, "cp", plan->cp, "zero_stage", plan->strategy.zero_stage,
+      "shard_size", (json_int_t)plan->shard, "virtual_stages",
+      plan->stage_count > plan->pp ? plan->stage_count / plan->pp : 1, "schedule", plan->config->sl.schedule, "stages",
+      stage_layers(plan), "sequence_parallel", plan->sequence_parallel, "micro_batch", (json_int_t)plan->micro_batch,
+      "micro_batches", (json_int_t)plan->n_micro, "global_batch", (json_int_t)plan->global_batch, "seq",
+      (json_int_t)plan->seq, "threads", plan->threads, "parameters", (json_int_t)sl_model_numel(plan->model));
   if (plan->model->vocab_size > 0)
     set_integer(object, "padded_vocab_size", plan->tp * sl_plan_local_size(plan, &plan->model->tensors[0], 0));
   return object;
@@ -60,8 +42,9 @@ static json_t *plan_json(const struct sl_plan *plan) {
 static double peak_flops(const struct sl_plan *plan) {
   const struct sl_cluster *cluster = plan->cluster;
   double peak = cluster->device.peak[sl_config_product_dtype(plan->config)];
-  if (cluster->device.kind == SL_DEVICE_GPU) return peak * plan->world;
-  if (peak == 0) peak = cluster->device.peak[SL_F32]; /* a CPU without 16-bit products multiplies in fp32: cost/share.c */
+  if (cluster->device.kind == SL_DEVICE_GPU) return peak * (double)plan->world;
+  if (peak == 0)
+    peak = cluster->device.peak[SL_F32]; /* a CPU without 16-bit products multiplies in fp32: cost/share.c */
   int64_t nodes = (plan->world + cluster->devices_per_node - 1) / cluster->devices_per_node;
   if (cluster->nodes > 0 && nodes > cluster->nodes) nodes = cluster->nodes;
   return peak * (double)nodes * cluster->device.cores;
@@ -105,8 +88,26 @@ static enum sl_status put_times(json_t *record, const json_t *parts, const struc
   return SL_OK;
 }
 
+static bool is_summary(const struct sl_record_input *input) {
+  const struct sl_run *run = input->run;
+  const int world = run->job->plan->world;
+  return !input->per_rank && run->exec->local_of != NULL && world > SL_RECORD_RANKS && run->local_count < world;
+}
+
+/* Those that were simulated, with the number of ranks that each stands for. */
+static json_t *summary(json_t *const *by_rank, const struct sl_run *run) {
+  json_t *list = json_array();
+  for (int r = 0; r < run->job->plan->world; r++) {
+    json_t *rank = by_rank[run->local_ranks[run->exec->local_of(run->state, r)]];
+    set_integer(rank, "stands_for", integer_of(rank, "stands_for") + 1);
+    if (by_rank[r] != NULL) json_array_append(list, rank);
+  }
+  return list;
+}
+
 /* Ranks that the simulator folded appear with the numbers of the one that stood for them, and say so. */
-static enum sl_status rank_list(const json_t *parts, const struct sl_run *run, json_t **out) {
+static enum sl_status rank_list(const json_t *parts, const struct sl_record_input *input, json_t **out) {
+  const struct sl_run *run = input->run;
   const struct sl_job *job = run->job;
   const int world = job->plan->world;
   json_t **by_rank = NULL, *part, *rank;
@@ -115,19 +116,18 @@ static enum sl_status rank_list(const json_t *parts, const struct sl_run *run, j
   SL_TRY(sl_calloc(&by_rank, (size_t)world, sizeof(json_t *)));
   json_array_foreach(parts, i, part) json_array_foreach(json_object_get(part, "ranks"), j, rank)
       by_rank[integer_of(rank, "rank")] = rank;
-  json_t *list = json_array();
-  for (int r = 0; r < world; r++) {
+  const bool all = !is_summary(input);
+  json_t *list = all ? json_array() : summary(by_rank, run);
+  for (int r = 0; r < world && all; r++) {
     if (by_rank[r] != NULL) {
       json_array_append(list, by_rank[r]);
       continue;
     }
     if (run->options.alone) continue; /* nobody stands for the others */
     const struct sl_coord c = sl_plan_coord(job->plan, r);
-    json_t *found = NULL;
-    for (int k = 0; k < world && found == NULL; k++)
-      if (by_rank[k] != NULL && integer_of(by_rank[k], "pp") == c.pp) found = by_rank[k];
-    if (found == NULL) SL_GO(sl_fail(SL_ERR_INTERNAL, "rank %d: nobody reported for it or its stage", r));
-    json_t *copy = json_copy(found);
+    if (run->exec->local_of == NULL) SL_GO(sl_fail(SL_ERR_INTERNAL, "rank %d: nobody reported for it", r));
+    const json_t *found = by_rank[run->local_ranks[run->exec->local_of(run->state, r)]];
+    json_t *copy = json_copy((json_t *)found);
     set_integer(copy, "simulated_as", integer_of(found, "rank"));
     set_integer(copy, "rank", r);
     set_integer(copy, "dp", c.dp);
@@ -136,7 +136,7 @@ static enum sl_status rank_list(const json_t *parts, const struct sl_run *run, j
     json_array_append_new(list, copy);
   }
   *out = list;
-fail:
+done:
   if (status != SL_OK) json_decref(list);
   free(by_rank);
   return status;
@@ -202,16 +202,16 @@ static json_t *memory_json(const json_t *ranks, const struct sl_job *job) {
   return memory;
 }
 
-static bool same_text(const json_t *a, const json_t *b, const char *key) {
-  const char *x = json_string_value(json_object_get(a, key)), *y = json_string_value(json_object_get(b, key));
-  return x != NULL && y != NULL && strcmp(x, y) == 0;
-}
-
-static json_t *find_row(const json_t *list, const json_t *like) {
-  json_t *row;
+const json_t *sl_record_traffic_row(const json_t *list, const json_t *like) {
+  static const char *const keys[] = {"group", "op", "payload", "dtype"};
+  const json_t *row;
   size_t i;
-  json_array_foreach(list, i, row) if (same_text(row, like, "group") && same_text(row, like, "op") &&
-                                       same_text(row, like, "payload") && same_text(row, like, "dtype")) return row;
+  json_array_foreach(list, i, row) {
+    bool same = true;
+    for (size_t k = 0; k < sizeof keys / sizeof *keys && same; k++)
+      same = json_equal(json_object_get(row, keys[k]), json_object_get(like, keys[k]));
+    if (same) return row;
+  }
   return NULL;
 }
 
@@ -220,7 +220,7 @@ static json_t *traffic_json(const json_t *ranks) {
   json_t *list = json_array(), *rank, *row;
   size_t i, j;
   json_array_foreach(ranks, i, rank) json_array_foreach(json_object_get(rank, "traffic"), j, row) {
-    json_t *total = find_row(list, row);
+    json_t *total = (json_t *)(uintptr_t)sl_record_traffic_row(list, row);
     if (total == NULL)
       json_array_append_new(list, json_copy(row));
     else if (integer_of(row, "wire_bytes") > integer_of(total, "wire_bytes"))
@@ -286,7 +286,7 @@ enum sl_status sl_record_build(const struct sl_record_input *input, json_t **out
   enum sl_status status;
   SL_GO(sl_record_part(input->run, input->timeline, &part));
   SL_GO(sl_record_gather(input->run, part, &parts));
-  SL_GO(rank_list(parts, input->run, &ranks));
+  SL_GO(rank_list(parts, input, &ranks));
   put_head(record, input);
   SL_GO(put_times(record, parts, input));
   json_object_set(record, "breakdown_s", slowest_breakdown(parts));
@@ -295,7 +295,7 @@ enum sl_status sl_record_build(const struct sl_record_input *input, json_t **out
   json_object_set(record, "ranks", ranks);
   SL_GO(put_losses(record, parts));
   *out = record;
-fail:
+done:
   if (status != SL_OK) json_decref(record);
   json_decref(parts);
   json_decref(ranks);

@@ -9,20 +9,18 @@
 
 #include <jansson.h>
 
-enum { SL_RECORD_SCHEMA = 1 };
+/* Of more ranks than this a record lists those that were simulated, and for how many each stands. */
+enum { SL_RECORD_SCHEMA = 1, SL_RECORD_RANKS = 256 };
 
 struct sl_record_input {
   const struct sl_run *run; /* finished and still open */
   const struct sl_timeline *timeline;
   bool functional;
+  bool per_rank;       /* list every rank, however many there are: see SL_RECORD_RANKS */
   const char *command; /* the user's command line */
   json_t *options;     /* borrowed */
   json_t *environment; /* borrowed */
 };
-
-/* Processes of the run's backend, and which of them this one is: 1 and 0 without exchange(). */
-int sl_record_processes(const struct sl_run *run);
-int sl_record_process(const struct sl_run *run);
 
 /* Gather what every process knows and build the record: collective over the processes; each gets it. New reference in
  * *out. Errors: SL_ERR_PEER when ranks disagree about the losses; whatever exchange() reports. */
@@ -32,5 +30,7 @@ enum sl_status sl_record_build(const struct sl_record_input *input, json_t **out
 enum sl_status sl_record_load(struct sl_json *doc, const char *path);
 /* The same on a parsed document. */
 enum sl_status sl_record_check(const struct sl_json *doc);
+/* The row of a list of traffic that counts what `like` counts, NULL where it has none. */
+const json_t *sl_record_traffic_row(const json_t *list, const json_t *like);
 
 #endif

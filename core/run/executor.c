@@ -139,16 +139,16 @@ enum sl_status sl_run_execute(struct sl_run *run) {
   run->reports = NULL;
   run->state = NULL;
   SL_TRY(run->exec->open(&run->state, run->job, &run->options, &run->local_ranks, &run->local_count));
-  SL_GO(sl_calloc(&cursors, (size_t)run->local_count, sizeof *cursors));
-  SL_GO(sl_calloc(&run->results, (size_t)run->steps, sizeof *run->results));
-  SL_GO(sl_calloc(&run->reports, (size_t)run->local_count, sizeof *run->reports));
+  SL_GO_FAIL(sl_calloc(&cursors, (size_t)run->local_count, sizeof *cursors));
+  SL_GO_FAIL(sl_calloc(&run->results, (size_t)run->steps, sizeof *run->results));
+  SL_GO_FAIL(sl_calloc(&run->reports, (size_t)run->local_count, sizeof *run->reports));
   const double start = run->exec->now(run->state);
-  SL_GO(run_program(run, cursors, SL_PROGRAM_INIT, 0));
+  SL_GO_FAIL(run_program(run, cursors, SL_PROGRAM_INIT, 0));
   run->init_s = run->exec->now(run->state) - start;
-  SL_GO(run_steps(run, cursors));
-  for (int i = 0; i < run->local_count; i++) SL_GO(run->exec->report(run->state, i, &run->reports[i]));
+  SL_GO_FAIL(run_steps(run, cursors));
+  for (int i = 0; i < run->local_count; i++) SL_GO_FAIL(run->exec->report(run->state, i, &run->reports[i]));
   if (run->options.save != NULL || run->options.save_grads != NULL) {
-    SL_GO(run_program(run, cursors, SL_PROGRAM_SAVE, run->steps));
+    SL_GO_FAIL(run_program(run, cursors, SL_PROGRAM_SAVE, run->steps));
   }
   free(cursors);
   return SL_OK;

@@ -20,7 +20,7 @@ struct sl_exec_options {
   const char *save;         /* safetensors to write, NULL = none */
   const char *save_grads;   /* safetensors of gradients after the last step, before the update; NULL = none */
   bool poison;              /* host: fill dead ranges with NaN to catch use after free */
-  bool fold;                /* simulator: one rank per class stands for all of them */
+  bool fold;                /* simulator: of ranks that do the same one stands for all */
   int fail_rank, fail_step; /* fault injection for tests: this rank dies at this step; -1 = none */
   bool alone;               /* cuda: this process is rank `alone_rank` of the plan, its communication looped back */
   int alone_rank;
@@ -98,6 +98,8 @@ struct sl_exec_ops {
   double (*now)(void *state); /* seconds since open */
   /* (optional) Copy operand data back: `bytes` at `offset` of `buffer`. A backend without data leaves this NULL. */
   enum sl_status (*read)(void *state, int local, int32_t buffer, int64_t offset, int64_t bytes, void *dst);
+  /* (optional) Which local rank stands for `rank` of the world. NULL: each for itself. */
+  int (*local_of)(const void *state, int rank);
   enum sl_status (*report)(void *state, int local, struct sl_exec_report *out);
   /* (optional) All processes of the job exchange `bytes` each; `all` receives them in rank order. NULL: one process. */
   enum sl_status (*exchange)(void *state, const void *mine, size_t bytes, void *all);

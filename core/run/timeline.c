@@ -1,8 +1,48 @@
-/* Spans of the last step and their union, difference and sums; see timeline.h. */
+/* Intervals of the last step: their union as ops complete, then sums and differences; see timeline.h. */
 #include "core/run/timeline.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* Ops complete in order, or nearly: what an op joins stands at the end of the list, or near it. */
+static enum sl_status add(struct sl_intervals *set, double start, double end) {
+  size_t after = set->count; /* the first that begins behind the new one */
+  while (after > 0 && set->at[after - 1].start_s > end) after--;
+  size_t first = after;
+  for (; first > 0 && set->at[first - 1].end_s >= start; first--) {
+    if (set->at[first - 1].start_s < start) start = set->at[first - 1].start_s;
+    if (set->at[first - 1].end_s > end) end = set->at[first - 1].end_s;
+  }
+  if (first == after) SL_TRY(sl_grow(&set->at, &set->capacity, set->count + 1, sizeof *set->at));
+  memmove(&set->at[first + 1], &set->at[after], (set->count - after) * sizeof *set->at);
+  set->at[first] = (struct sl_interval){start, end};
+  set->count -= after - first;
+  set->count++;
+  return SL_OK;
+}
+
+/* Does a collective join ranks of one stage only? In the others, what a rank waits for is another stage. */
+static bool inside_stage(enum sl_group group) {
+  return group != SL_GROUP_MODEL && group != SL_GROUP_WORLD && group != SL_GROUP_EMBED;
+}
+
+static enum sl_status add_op(struct sl_timeline_rank *rank, const struct sl_op *op, double start, double end) {
+  const enum sl_op_class op_class = sl_op_class_of(op->kind);
+  const bool computes = op->lane == SL_LANE_COMPUTE, collective = op_class == SL_CLASS_COLLECTIVE;
+  rank->busy_s[op_class] += end - start;
+  SL_TRY(add(&rank->kept[SL_KEPT_ALL], start, end));
+  if (computes) SL_TRY(add(&rank->kept[SL_KEPT_COMPUTE], start, end));
+  if (computes || (collective && inside_stage(op->group))) SL_TRY(add(&rank->kept[SL_KEPT_OWN], start, end));
+  if (collective) SL_TRY(add(&rank->kept[SL_KEPT_GROUP + op->group], start, end));
+  if (op_class == SL_CLASS_P2P) SL_TRY(add(&rank->kept[SL_KEPT_P2P], start, end));
+  return SL_OK;
+}
+
+static void begin_step(struct sl_timeline_rank *rank, int64_t step) {
+  for (int i = 0; i < SL_KEPT_COUNT; i++) rank->kept[i].count = 0;
+  memset(rank->busy_s, 0, sizeof rank->busy_s);
+  rank->step = step;
+}
 
 void sl_timeline_add(struct sl_timeline *timeline, int local, int64_t step, const struct sl_program *program,
                      const struct sl_completion *done) {
@@ -12,158 +52,90 @@ void sl_timeline_add(struct sl_timeline *timeline, int local, int64_t step, cons
   if (timeline->status != SL_OK) return;
   if (timeline->count < need) timeline->count = need;
   struct sl_timeline_rank *rank = &timeline->ranks[local];
-  if (rank->step != step) rank->count = 0;
-  rank->step = step;
-  timeline->status = sl_grow(&rank->spans, &rank->capacity, rank->count + 1, sizeof *rank->spans);
-  if (timeline->status != SL_OK) return;
-  const struct sl_op *op = &program->ops[program->issues[done->index].op];
-  rank->spans[rank->count++] = (struct sl_span){.start_s = done->start_s,
-                                                .end_s = done->end_s,
-                                                .lane = (uint8_t)op->lane,
-                                                .op_class = (uint8_t)sl_op_class_of(op->kind),
-                                                .group = (uint8_t)op->group};
+  if (rank->step != step) begin_step(rank, step);
+  timeline->status = add_op(rank, &program->ops[program->issues[done->index].op], done->start_s, done->end_s);
 }
 
-struct interval {
-  double start, end;
-};
-
-struct intervals {
-  struct interval *at;
-  size_t count;
-};
-
-static int by_start(const void *a, const void *b) {
-  const struct interval *x = a, *y = b;
-  return (x->start > y->start) - (x->start < y->start);
-}
-
-/* Sort and merge in place: afterwards disjoint and increasing. */
-static void merge(struct intervals *set) {
-  bool sorted = true; /* one lane's are, and sorting them again would be most of the work */
-  for (size_t i = 1; i < set->count && sorted; i++) sorted = set->at[i - 1].start <= set->at[i].start;
-  if (!sorted) qsort(set->at, set->count, sizeof *set->at, by_start);
-  size_t n = 0;
-  for (size_t i = 0; i < set->count; i++) {
-    if (n > 0 && set->at[i].start <= set->at[n - 1].end) {
-      if (set->at[i].end > set->at[n - 1].end) set->at[n - 1].end = set->at[i].end;
-    } else {
-      set->at[n++] = set->at[i];
-    }
-  }
-  set->count = n;
-}
-
-static double total(const struct intervals *set) {
+static double total(const struct sl_intervals *set) {
   double sum = 0;
-  for (size_t i = 0; i < set->count; i++) sum += set->at[i].end - set->at[i].start;
+  for (size_t i = 0; i < set->count; i++) sum += set->at[i].end_s - set->at[i].start_s;
   return sum;
 }
 
-/* Seconds of `a` that `b` does not cover; both merged. */
-static double outside(const struct intervals *a, const struct intervals *b) {
+/* Seconds of `a` that `b` does not cover. */
+static double outside(const struct sl_intervals *a, const struct sl_intervals *b) {
   double sum = 0;
   size_t j = 0;
   for (size_t i = 0; i < a->count; i++) {
-    double from = a->at[i].start;
-    const double end = a->at[i].end;
-    while (j < b->count && b->at[j].end <= from) j++;
-    for (size_t k = j; k < b->count && b->at[k].start < end; k++) {
-      if (b->at[k].start > from) sum += b->at[k].start - from;
-      if (b->at[k].end > from) from = b->at[k].end;
+    double from = a->at[i].start_s;
+    const double end = a->at[i].end_s;
+    while (j < b->count && b->at[j].end_s <= from) j++;
+    for (size_t k = j; k < b->count && b->at[k].start_s < end; k++) {
+      if (b->at[k].start_s > from) sum += b->at[k].start_s - from;
+      if (b->at[k].end_s > from) from = b->at[k].end_s;
     }
     if (end > from) sum += end - from;
   }
   return sum;
 }
 
-enum pick { PICK_COMPUTE, PICK_OWN, PICK_ALL, PICK_COMMUNICATION, PICK_P2P, PICK_GROUP };
-
-/* Does a collective join ranks of one stage only? In the others, what a rank waits for is another stage. */
-static bool inside_stage(int group) {
-  return group != SL_GROUP_MODEL && group != SL_GROUP_WORLD && group != SL_GROUP_EMBED;
+/* From the first op's start to the last one's end. */
+static double duration(const struct sl_timeline_rank *rank) {
+  const struct sl_intervals *all = &rank->kept[SL_KEPT_ALL];
+  return all->count > 0 ? all->at[all->count - 1].end_s - all->at[0].start_s : 0;
 }
 
-static bool picked(const struct sl_span *span, enum pick pick, int group) {
-  const bool p2p = span->op_class == SL_CLASS_P2P, collective = span->op_class == SL_CLASS_COLLECTIVE;
-  switch (pick) {
-  case PICK_COMPUTE:
-    return span->lane == SL_LANE_COMPUTE;
-  case PICK_OWN:
-    return span->lane == SL_LANE_COMPUTE || (collective && inside_stage(span->group));
-  case PICK_ALL:
-    return true;
-  case PICK_COMMUNICATION:
-    return p2p || collective;
-  case PICK_P2P:
-    return p2p;
-  case PICK_GROUP:
-    return collective && span->group == group;
-  }
-  return false;
+static int by_start(const void *a, const void *b) {
+  const struct sl_interval *x = a, *y = b;
+  return (x->start_s > y->start_s) - (x->start_s < y->start_s);
 }
 
-static void select_spans(struct intervals *out, const struct sl_timeline_rank *rank, enum pick pick, int group) {
-  out->count = 0;
-  for (size_t i = 0; i < rank->count; i++)
-    if (picked(&rank->spans[i], pick, group))
-      out->at[out->count++] = (struct interval){rank->spans[i].start_s, rank->spans[i].end_s};
-  merge(out);
+/* Seconds of any communication that no compute hid: the groups' and the pipeline's as one set. */
+static enum sl_status exposed_by_all(const struct sl_timeline_rank *rank, double *seconds) {
+  enum sl_status status;
+  struct sl_intervals every = {0}, joined = {0};
+  for (int k = SL_KEPT_P2P; k < SL_KEPT_COUNT; k++) every.capacity += rank->kept[k].count;
+  SL_GO(sl_calloc(&every.at, every.capacity, sizeof *every.at));
+  for (int k = SL_KEPT_P2P; k < SL_KEPT_COUNT; k++)
+    for (size_t i = 0; i < rank->kept[k].count; i++) every.at[every.count++] = rank->kept[k].at[i];
+  qsort(every.at, every.count, sizeof *every.at, by_start);
+  for (size_t i = 0; i < every.count; i++) SL_GO(add(&joined, every.at[i].start_s, every.at[i].end_s));
+  *seconds = outside(&joined, &rank->kept[SL_KEPT_COMPUTE]);
+done:
+  free(every.at);
+  free(joined.at);
+  return status;
+}
+
+static bool has_ops(const struct sl_timeline *timeline, int local) {
+  return (size_t)local < timeline->count && timeline->ranks[local].kept[SL_KEPT_ALL].count > 0;
 }
 
 enum sl_status sl_timeline_breakdown(const struct sl_timeline *timeline, int local, struct sl_breakdown *out) {
   memset(out, 0, sizeof *out);
   if (timeline->status != SL_OK) return sl_fail(timeline->status, "out of memory: the timeline");
-  if ((size_t)local >= timeline->count || timeline->ranks[local].count == 0) return SL_OK;
+  if (!has_ops(timeline, local)) return SL_OK;
   const struct sl_timeline_rank *rank = &timeline->ranks[local];
-  struct intervals compute = {0}, other = {0};
-  enum sl_status status;
-  SL_GO(sl_calloc(&compute.at, rank->count, sizeof *compute.at));
-  SL_GO(sl_calloc(&other.at, rank->count, sizeof *other.at));
-  for (size_t i = 0; i < rank->count; i++)
-    out->busy_s[rank->spans[i].op_class] += rank->spans[i].end_s - rank->spans[i].start_s;
-  select_spans(&compute, rank, PICK_COMPUTE, 0);
-  out->compute_s = total(&compute);
-  for (int group = SL_GROUP_NONE + 1; group < SL_GROUP_COUNT; group++) {
-    select_spans(&other, rank, PICK_GROUP, group);
-    out->exposed_s[group] = outside(&other, &compute);
-  }
-  select_spans(&other, rank, PICK_P2P, 0);
-  out->exposed_s[SL_GROUP_NONE] = outside(&other, &compute);
-  select_spans(&other, rank, PICK_COMMUNICATION, 0);
-  out->exposed_all_s = outside(&other, &compute);
-  select_spans(&other, rank, PICK_ALL, 0);
-  out->step_s = other.at[other.count - 1].end - other.at[0].start;
-  out->idle_s = out->step_s - total(&other);
-  select_spans(&other, rank, PICK_OWN, 0);
-  out->bubble_s = out->step_s - total(&other);
-fail:
-  free(compute.at);
-  free(other.at);
-  return status;
-}
-
-static double duration(const struct sl_timeline_rank *rank) {
-  double start = 0, end = 0;
-  for (size_t i = 0; i < rank->count; i++) {
-    if (i == 0 || rank->spans[i].start_s < start) start = rank->spans[i].start_s;
-    if (i == 0 || rank->spans[i].end_s > end) end = rank->spans[i].end_s;
-  }
-  return end - start;
+  const struct sl_intervals *kept = rank->kept, *compute = &kept[SL_KEPT_COMPUTE];
+  memcpy(out->busy_s, rank->busy_s, sizeof out->busy_s);
+  out->compute_s = total(compute);
+  for (int g = SL_GROUP_NONE + 1; g < SL_GROUP_COUNT; g++)
+    out->exposed_s[g] = outside(&kept[SL_KEPT_GROUP + g], compute);
+  out->exposed_s[SL_GROUP_NONE] = outside(&kept[SL_KEPT_P2P], compute);
+  SL_TRY(exposed_by_all(rank, &out->exposed_all_s));
+  out->step_s = duration(rank);
+  out->idle_s = out->step_s - total(&kept[SL_KEPT_ALL]);
+  out->bubble_s = out->step_s - total(&kept[SL_KEPT_OWN]);
+  return SL_OK;
 }
 
 enum sl_status sl_timeline_bubble(const struct sl_timeline *timeline, int local, double *compute_s, double *bubble_s) {
   *compute_s = *bubble_s = 0;
   if (timeline->status != SL_OK) return sl_fail(timeline->status, "out of memory: the timeline");
-  if ((size_t)local >= timeline->count || timeline->ranks[local].count == 0) return SL_OK;
+  if (!has_ops(timeline, local)) return SL_OK;
   const struct sl_timeline_rank *rank = &timeline->ranks[local];
-  struct intervals set = {0};
-  SL_TRY(sl_calloc(&set.at, rank->count, sizeof *set.at));
-  select_spans(&set, rank, PICK_COMPUTE, 0);
-  *compute_s = total(&set);
-  select_spans(&set, rank, PICK_OWN, 0);
-  *bubble_s = duration(rank) - total(&set);
-  free(set.at);
+  *compute_s = total(&rank->kept[SL_KEPT_COMPUTE]);
+  *bubble_s = duration(rank) - total(&rank->kept[SL_KEPT_OWN]);
   return SL_OK;
 }
 
@@ -175,7 +147,8 @@ int sl_timeline_slowest(const struct sl_timeline *timeline) {
 }
 
 void sl_timeline_free(struct sl_timeline *timeline) {
-  for (size_t i = 0; i < timeline->count; i++) free(timeline->ranks[i].spans);
+  for (size_t i = 0; i < timeline->count; i++)
+    for (int k = 0; k < SL_KEPT_COUNT; k++) free(timeline->ranks[i].kept[k].at);
   free(timeline->ranks);
   memset(timeline, 0, sizeof *timeline);
 }

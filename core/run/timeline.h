@@ -1,25 +1,40 @@
-/* The last step of every local rank as spans in time, and where its seconds went. An observer of the executor loop:
- * cheap to feed, because only one step is kept. */
+/* When the lanes of every local rank ran in its last step, and where its seconds went. An observer of the executor loop: ops that
+ * follow or overlap each other are one interval, so what is kept grows with the gaps between ops, not with ops. */
 #ifndef SL_CORE_RUN_TIMELINE_H
 #define SL_CORE_RUN_TIMELINE_H
 
 #include "core/run/executor.h"
 
-struct sl_span {
+struct sl_interval {
   double start_s, end_s;
-  uint8_t lane, op_class, group; /* group SL_GROUP_NONE for compute and for sends and receives */
+};
+
+/* Sorted and apart from each other. */
+struct sl_intervals {
+  struct sl_interval *at;
+  size_t count, capacity;
+};
+
+/* Whose intervals are kept: own is compute and what is called inside one stage. */
+enum sl_kept {
+  SL_KEPT_COMPUTE,
+  SL_KEPT_OWN,
+  SL_KEPT_ALL,
+  SL_KEPT_P2P,
+  SL_KEPT_GROUP, /* and those of each class of groups */
+  SL_KEPT_COUNT = SL_KEPT_GROUP + SL_GROUP_COUNT
 };
 
 struct sl_timeline_rank {
-  struct sl_span *spans;
-  size_t count, capacity;
+  struct sl_intervals kept[SL_KEPT_COUNT];
+  double busy_s[SL_CLASS_COUNT]; /* sum of durations */
   int64_t step;
 };
 
 struct sl_timeline {
   struct sl_timeline_rank *ranks; /* per local rank */
   size_t count, capacity;
-  enum sl_status status; /* SL_ERR_MEMORY once a span was lost */
+  enum sl_status status; /* SL_ERR_MEMORY once an op was lost */
 };
 
 /* Seconds of one step of one rank. Busy seconds of classes may overlap each other; exposed ones are those in which the
@@ -37,7 +52,7 @@ struct sl_breakdown {
 /* Add one completion of the step program (others are ignored). */
 void sl_timeline_add(struct sl_timeline *timeline, int local, int64_t step, const struct sl_program *program,
                      const struct sl_completion *done);
-/* Errors: SL_ERR_MEMORY. A rank without spans gives zeros. */
+/* Errors: SL_ERR_MEMORY. A rank without ops gives zeros. */
 enum sl_status sl_timeline_breakdown(const struct sl_timeline *timeline, int local, struct sl_breakdown *out);
 /* Only compute_s and bubble_s, the two that tell one stage of a pipeline from another. */
 enum sl_status sl_timeline_bubble(const struct sl_timeline *timeline, int local, double *compute_s, double *bubble_s);

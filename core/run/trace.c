@@ -28,13 +28,14 @@ enum sl_status sl_trace_open(struct sl_trace *trace, const char *path, const str
   enum sl_status status = SL_OK;
   const size_t size = strlen(path) + SUFFIX;
   *trace = (struct sl_trace){.job = job, .measured = measured, .process = process, .processes = processes};
-  SL_GO(sl_calloc(&trace->seen, (size_t)job->plan->world, sizeof *trace->seen));
-  SL_GO(sl_calloc(&trace->path, size, 1));
-  SL_GO(sl_calloc(&trace->temporary, size, 1));
+  SL_GO_FAIL(sl_calloc(&trace->seen, (size_t)job->plan->world, sizeof *trace->seen));
+  SL_GO_FAIL(sl_calloc(&trace->path, size, 1));
+  SL_GO_FAIL(sl_calloc(&trace->temporary, size, 1));
   memcpy(trace->path, path, strlen(path));
   part_name(trace->temporary, size, path, process);
   trace->file = fopen(trace->temporary, "w");
-  if (trace->file == NULL) SL_GO(sl_fail(SL_ERR_IO, "%s: cannot be written: %s", trace->temporary, strerror(errno)));
+  if (trace->file == NULL)
+    SL_GO_FAIL(sl_fail(SL_ERR_IO, "%s: cannot be written: %s", trace->temporary, strerror(errno)));
   if (process == 0) fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n", trace->file);
   return SL_OK;
 fail:
@@ -129,7 +130,7 @@ static enum sl_status agree(const struct sl_run *run, int processes, enum sl_sta
   status = mine;
   for (int i = 0; i < processes && status == SL_OK; i++)
     if (all[i] != SL_OK) status = sl_fail(SL_ERR_PEER, "rank %d could not write its part of the trace", i);
-fail:
+done:
   free(all);
   return status;
 }
@@ -154,7 +155,7 @@ enum sl_status sl_trace_close(struct sl_trace *trace, const struct sl_run *run) 
   }
   free(trace->temporary);
   trace->temporary = NULL;
-fail:
+done:
   sl_trace_discard(trace);
   return status;
 }

@@ -62,7 +62,7 @@ enum sl_status sl_trace_join(const char *path, const char *predicted, const char
   move(ahead > 0 ? others : events, ahead > 0 ? ahead : -ahead); /* later: no time becomes negative */
   if (json_array_extend(events, others) != 0) SL_GO(sl_fail(SL_ERR_MEMORY, "out of memory: the joined trace"));
   SL_GO(sl_json_save(root, path));
-fail:
+done:
   json_decref(root);
   json_decref(other);
   return status;

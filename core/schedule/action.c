@@ -1,25 +1,44 @@
 /* Schedules by name, and their storage; see schedule/action.h. The lists themselves are made in schedule/builders.c. */
 #include "core/schedule/action.h"
 
+#include "core/base/checked.h"
+#include "core/base/limits.h"
 #include "core/base/nearest.h"
 #include "core/schedule/builders.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_RANKS = 1 << 16, MAX_ACTIONS = 1 << 24 };
-
 enum sl_status sl_schedule_open(struct sl_schedule *s, int ranks, int stages, int micro_batches) {
   enum sl_status status;
   *s = (struct sl_schedule){.ranks = ranks, .stages = stages, .micro_batches = micro_batches};
-  SL_GO(sl_calloc(&s->stage_rank, (size_t)stages, sizeof *s->stage_rank));
-  SL_GO(sl_calloc(&s->actions, (size_t)ranks, sizeof *s->actions));
-  SL_GO(sl_calloc(&s->counts, (size_t)ranks, sizeof *s->counts));
-  SL_GO(sl_calloc(&s->capacities, (size_t)ranks, sizeof *s->capacities));
+  SL_GO_FAIL(sl_calloc(&s->stage_rank, (size_t)stages, sizeof *s->stage_rank));
+  SL_GO_FAIL(sl_calloc(&s->actions, (size_t)ranks, sizeof *s->actions));
+  SL_GO_FAIL(sl_calloc(&s->counts, (size_t)ranks, sizeof *s->counts));
+  SL_GO_FAIL(sl_calloc(&s->capacities, (size_t)ranks, sizeof *s->capacities));
   return SL_OK;
 fail:
   sl_schedule_free(s);
   return status;
+}
+
+/* Room for `ranks` of them in an array of as many as there were. */
+static enum sl_status widen(void *items, int had, int ranks, size_t size) {
+  size_t capacity = (size_t)had;
+  void *block;
+  SL_TRY(sl_grow(items, &capacity, (size_t)ranks, size));
+  memcpy(&block, items, sizeof block);
+  memset((char *)block + (size_t)had * size, 0, (size_t)(ranks - had) * size);
+  return SL_OK;
+}
+
+enum sl_status sl_schedule_add_idle(struct sl_schedule *s, int more) {
+  const int ranks = s->ranks + more;
+  SL_TRY(widen(&s->actions, s->ranks, ranks, sizeof *s->actions));
+  SL_TRY(widen(&s->counts, s->ranks, ranks, sizeof *s->counts));
+  SL_TRY(widen(&s->capacities, s->ranks, ranks, sizeof *s->capacities));
+  s->ranks = ranks;
+  return SL_OK;
 }
 
 enum sl_status sl_schedule_append(struct sl_schedule *s, int rank, struct sl_action action) {
@@ -62,19 +81,21 @@ static enum sl_status unknown_name(const char *name) {
 }
 
 static enum sl_status check_numbers(const struct sl_schedule_builder *b, int ranks, int stages, int micro_batches) {
-  if (ranks < 1 || ranks > MAX_RANKS)
-    return sl_fail(SL_ERR_INPUT, "schedule %s: %d pipeline ranks; expected 1 to %d", b->name, ranks, MAX_RANKS);
+  if (ranks < 1 || ranks > SL_MAX_DEGREE)
+    return sl_fail(SL_ERR_INPUT, "schedule %s: %d pipeline ranks; expected 1 to %lld", b->name, ranks,
+                   (long long)SL_MAX_DEGREE);
   if (micro_batches < 1)
     return sl_fail(SL_ERR_INPUT, "schedule %s: %d micro-batches; expected 1 or more", b->name, micro_batches);
   if (stages < b->min_stages || (b->max_stages > 0 && stages > b->max_stages))
     return sl_fail(SL_ERR_INPUT, "schedule %s: %d stages a rank; expected %d%s", b->name, stages, b->min_stages,
                    b->max_stages > 0 ? "" : " or more");
-  if ((int64_t)ranks * stages > INT16_MAX)
+  const int64_t all = sl_product(ranks, stages);
+  if (all > INT16_MAX)
     return sl_fail(SL_ERR_INPUT, "schedule %s: %d ranks x %d stages; expected at most %d stages", b->name, ranks,
                    stages, INT16_MAX);
-  if ((int64_t)ranks * stages * micro_batches > MAX_ACTIONS)
-    return sl_fail(SL_ERR_INPUT, "schedule %s: %d stages x %d micro-batches; expected at most %d in all", b->name,
-                   ranks * stages, micro_batches, MAX_ACTIONS);
+  if (sl_product(all, micro_batches) > SL_MAX_ACTIONS)
+    return sl_fail(SL_ERR_INPUT, "schedule %s: %lld stages x %d micro-batches; expected at most %lld in all", b->name,
+                   (long long)all, micro_batches, (long long)SL_MAX_ACTIONS);
   const int rounds = micro_batches > ranks ? micro_batches / ranks : 1;
   if (b->rounds && micro_batches % rounds != 0)
     return sl_fail(SL_ERR_INPUT,
@@ -92,7 +113,7 @@ enum sl_status sl_schedule_generate(struct sl_schedule *s, const char *name, int
   SL_TRY(sl_schedule_open(s, ranks, ranks * stages, micro_batches));
   for (int stage = 0; stage < s->stages; stage++)
     s->stage_rank[stage] = b->v_shape && stage >= ranks ? 2 * ranks - 1 - stage : stage % ranks;
-  for (int rank = 0; rank < ranks; rank++) SL_GO(b->build(s, rank));
+  for (int rank = 0; rank < ranks; rank++) SL_GO_FAIL(b->build(s, rank));
   return SL_OK;
 fail:
   sl_schedule_free(s);

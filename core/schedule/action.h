@@ -89,6 +89,8 @@ int sl_schedule_default_stages(const char *name);
 
 /* Room for `ranks` empty lists and `stages` stages, whose ranks are set by the caller. */
 enum sl_status sl_schedule_open(struct sl_schedule *schedule, int ranks, int stages, int micro_batches);
+/* `more` ranks behind the others, which hold no stage and do nothing. */
+enum sl_status sl_schedule_add_idle(struct sl_schedule *schedule, int more);
 enum sl_status sl_schedule_append(struct sl_schedule *schedule, int rank, struct sl_action action);
 void sl_schedule_free(struct sl_schedule *schedule);
 

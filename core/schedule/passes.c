@@ -105,7 +105,7 @@ enum sl_status sl_schedule_lower_unshard(struct sl_schedule *s, int max_active) 
   SL_GO(sl_calloc(&soon, (size_t)s->stages, sizeof *soon));
   for (int rank = 0; rank < s->ranks; rank++) SL_GO(unshard_rank(&made, s, rank, max_active, &w, soon));
   replace(s, &made);
-fail:
+done:
   sl_schedule_free(&made);
   free(w.stage);
   free(w.next);
@@ -131,7 +131,7 @@ enum sl_status sl_schedule_lower_reduce(struct sl_schedule *s) {
     }
   }
   replace(s, &made);
-fail:
+done:
   sl_schedule_free(&made);
   free(backwards);
   return status;
@@ -219,7 +219,7 @@ enum sl_status sl_schedule_lower_sends(struct sl_schedule *s) {
   SL_GO(sl_calloc(&p.at, (size_t)s->ranks, sizeof *p.at));
   SL_GO(play_all(&p));
   replace(s, &p.made);
-fail:
+done:
   sl_schedule_free(&p.made);
   free(p.forward);
   free(p.backward);

@@ -241,7 +241,7 @@ enum sl_status sl_schedule_dry_run(const struct sl_schedule *s, const struct sl_
   reset(&d);
   SL_GO(play_timed(&d));
   count_held(s, run);
-fail:
+done:
   free(d.forward);
   free(d.backward);
   free(d.received);

@@ -185,9 +185,9 @@ enum sl_status sl_schedule_parse(struct sl_schedule *s, const char *name, const 
   SL_TRY(sl_schedule_open(s, ranks, 0, 0));
   free(s->stage_rank);
   s->stage_rank = NULL;
-  for (int rank = 0; rank < ranks; rank++, r.line++) SL_GO(read_line(&r, rank));
-  SL_GO(count_dimensions(&r));
-  SL_GO(find_stages(&r));
+  for (int rank = 0; rank < ranks; rank++, r.line++) SL_GO_FAIL(read_line(&r, rank));
+  SL_GO_FAIL(count_dimensions(&r));
+  SL_GO_FAIL(find_stages(&r));
   return SL_OK;
 fail:
   sl_schedule_free(s);

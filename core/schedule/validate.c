@@ -168,7 +168,7 @@ enum sl_status sl_schedule_validate(const struct sl_schedule *s) {
   for (k.rank = 0; k.rank < s->ranks; k.rank++)
     for (k.step = 0; (size_t)k.step < s->counts[k.rank]; k.step++) SL_GO(check_action(&k, &s->actions[k.rank][k.step]));
   SL_GO(check_complete(&k));
-fail:
+done:
   free(k.seen);
   free(k.stage);
   free(k.shards);

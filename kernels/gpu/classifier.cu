@@ -165,8 +165,8 @@ extern "C" int sl_cuda_classifier_fused(sl_cuda_stream stream, enum sl_number ty
                                         double scale, const double *loss_scale) {
   const int error = by_type(type, [&](auto zero) {
     using T = decltype(zero);
-    return launch(stream, dim3((unsigned)N), threads, 0, fused_kernel<T>, losses, (T *)logits, targets, V, total,
-                  scale, loss_scale);
+    return launch(stream, dim3((unsigned)N), threads, 0, fused_kernel<T>, losses, (T *)logits, targets, V, total, scale,
+                  loss_scale);
   });
   return error ? error : add_losses(stream, loss_sum, losses, N, scale);
 }

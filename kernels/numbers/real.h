@@ -5,10 +5,10 @@
  * times:
  *   sl_real  sl_store         suffix  switch            for
  *   float    float            none                      fp32
- *   float    uint16_t (bf16)  _bf16   -DSL_STORE_BF16   16-bit training; declared by kernels/numbers/bf16.h
- *   float    uint16_t (fp16)  _f16    -DSL_STORE_F16    16-bit training; declared by kernels/numbers/f16.h
- *   double   double           _f64    -DSL_REAL=double  finite differences in the tests; declared by kernels/numbers/f64.h
- * A kernel reads a tensor by sl_load and writes it by sl_put, which rounds to nearest even, once per number written
+ *   float    uint16_t (bf16)  _bf16   -DSL_STORE_BF16   16-bit training
+ *   float    uint16_t (fp16)  _f16    -DSL_STORE_F16    16-bit training
+ *   double   double           _f64    -DSL_REAL=double  finite differences in the tests
+ * kernels/numbers/every.h declares the three with a suffix. A kernel reads a tensor by sl_load and writes it by sl_put, which rounds to nearest even, once per number written
  * unless its header says otherwise.
  * All tensors are dense and row-major unless a stride is given. A kernel neither allocates nor keeps state; its result
  * does not depend on the number of threads, to the bit. */

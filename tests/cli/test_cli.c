@@ -188,6 +188,33 @@ static void json_on_standard_output(void **state) {
   json_decref(root);
 }
 
+static json_t *ranks_of(const char *more) {
+  assert_int_equal(shardlab(scratch,
+                            "predict --model gpt2-tiny --preset ddp --micro-batch 1 --cluster dgx-a100-80g --seq 16 %s "
+                            "--json -",
+                            more),
+                   0);
+  json_t *root = json_loads(out, 0, NULL), *ranks = json_incref(json_object_get(root, "ranks"));
+  json_decref(root);
+  return ranks;
+}
+
+/* 264 ranks in nodes of 8 do the same; of 256 every one has its row. */
+static void a_large_world_is_summarised(void **state) {
+  (void)state;
+  static const struct {
+    const char *more;
+    size_t rows;
+    json_int_t stands_for;
+  } cases[] = {{"--world 264", 1, 264}, {"--world 264 --per-rank", 264, 0}, {"--world 256", 256, 0}};
+  for (size_t i = 0; i < 3; i++) {
+    json_t *ranks = ranks_of(cases[i].more);
+    assert_int_equal(json_array_size(ranks), cases[i].rows);
+    assert_int_equal(json_integer_value(json_object_get(json_array_get(ranks, 0), "stands_for")), cases[i].stands_for);
+    json_decref(ranks);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(broken_requests),
@@ -196,6 +223,7 @@ int main(void) {
       cmocka_unit_test(a_full_disk_is_said),
       cmocka_unit_test(offload_is_predicted),
       cmocka_unit_test(predicted_record),
+      cmocka_unit_test(a_large_world_is_summarised),
       cmocka_unit_test(json_on_standard_output),
   };
   return cmocka_run_group_tests(tests, make_scratch, remove_scratch);

@@ -78,7 +78,7 @@ static inline enum sl_status exact(const struct against *a, const struct sl_fast
     if (arena > out->arena) out->arena = arena;
   }
   sl_run_close(&run);
-fail:
+done:
   sl_job_free(&job);
   sl_plan_free(&plan);
   return status;

@@ -1,8 +1,7 @@
 /* label: unit
    libs: kernels
  * bf16 and fp16: every conversion, and sums across types, against plain arithmetic. */
-#include "kernels/numbers/bf16.h"
-#include "kernels/numbers/f16.h"
+#include "kernels/numbers/every.h"
 #include "tests/support/half_formats.h"
 
 /* x rounded to the format, by rounding the multiple of the last place (ties to even) in double. */

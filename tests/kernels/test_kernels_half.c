@@ -4,8 +4,7 @@
  *
  * The bound on a kernel: both compute in float and differ in the order of a few sums; then the 16-bit one rounds once.
  * So |y16 - y| <= u |y| + 2e-6 max|y| + half the smallest number, u = 2^-8 for bf16 and 2^-11 for fp16. */
-#include "kernels/numbers/bf16.h"
-#include "kernels/numbers/f16.h"
+#include "kernels/numbers/every.h"
 #include "tests/support/half_formats.h"
 
 #include <omp.h>

@@ -294,16 +294,18 @@ static void put_stages(struct draw *d, struct dice *dice, const struct strategy 
   static const char *const words[] = {"uniform", "parameters", "flops"};
   const int parts = d->pp * d->stages, how = pick(dice, 4);
   if (parts == 1) return;
+  const bool blocks = draw_models[d->model].transformer, evenly = s->rules & MEGATRON;
+  const bool by_cost = blocks && !evenly && d->stages == 1 && strcmp(d->schedule, "1f1b") == 0 && !d->csv;
   if (how < 3) {
-    const bool evenly = s->rules & MEGATRON;
-    put(d, ", \"stages\": \"%s\"", words[evenly ? 0 : how]);
+    put(d, ", \"stages\": \"%s\"", how == 2 && by_cost ? "cost" : words[evenly ? 0 : how]);
     return;
   }
   int left = draw_models[d->model].layers;
   put(d, ", \"stages\": [");
   for (int i = 0; i < parts; i++) {
     const int rest = parts - 1 - i, most = left - rest;
-    const int layers = rest == 0 ? left : 1 + pick(dice, most < 3 ? most : 3);
+    const int some = 1 + pick(dice, most < 3 ? most : 3);
+    const int layers = rest == 0 ? left : blocks && chance(dice, 1, 4) ? 0 : some;
     put(d, "%s%d", i > 0 ? ", " : "", layers);
     left -= layers;
   }
@@ -370,15 +372,25 @@ static void tally(struct draw_count *rows, int *n, const char *name, bool has) {
 }
 
 int draw_tally(const struct draw *d, struct draw_count *rows) {
-  static const char *const words[] = {"\"overlap_comm\": true",  "offload_optimizer",
-                                      "offload_param",           "\"shard_size\"",
-                                      "mics_shard_size",         "sequence_parallel",
-                                      "\"recompute\": \"full\"", "\"recompute\": \"selective\"",
-                                      "\"recompute\": [",        "recompute_every",
-                                      "\"stages\": [",           "\"stages\": \"parameters\"",
-                                      "\"stages\": \"flops\"",   "\"attention\": \"flash\"",
-                                      "store_dropout_masks",     "zero_hpz_partition_size",
-                                      "make_vocab_size",         "fuse_epilogues"};
+  static const char *const words[] = {"\"overlap_comm\": true",
+                                      "offload_optimizer",
+                                      "offload_param",
+                                      "\"shard_size\"",
+                                      "mics_shard_size",
+                                      "sequence_parallel",
+                                      "\"recompute\": \"full\"",
+                                      "\"recompute\": \"selective\"",
+                                      "\"recompute\": [",
+                                      "recompute_every",
+                                      "\"stages\": [",
+                                      "\"stages\": \"parameters\"",
+                                      "\"stages\": \"flops\"",
+                                      "\"stages\": \"cost\"",
+                                      "\"attention\": \"flash\"",
+                                      "store_dropout_masks",
+                                      "zero_hpz_partition_size",
+                                      "make_vocab_size",
+                                      "fuse_epilogues"};
   int n = 0;
   for (int i = 0; i < DRAW_MODELS; i++) tally(rows, &n, draw_models[i].name, d->model == i);
   for (int i = 0; i < STRATEGIES; i++) tally(rows, &n, strategies[i].name, d->strategy == strategies[i].name);

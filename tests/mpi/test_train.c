@@ -50,7 +50,7 @@ static void build(struct job *j, const char *folder, const char *run, int world,
   must(sl_cluster_load(&j->cluster, "localhost"), "cluster");
   j->cluster.devices_per_node = world > j->cluster.devices_per_node ? world : j->cluster.devices_per_node;
   must(sl_plan_build(&j->plan, &j->model, &j->config, &j->cluster, world), "plan");
-  must(sl_job_build(&j->job, &j->plan, &(struct sl_build_options){true, grads}), "job");
+  must(sl_job_build(&j->job, &j->plan, &(struct sl_build_options){.save_params = true, .save_grads = grads}), "job");
 }
 
 static void drop(struct job *j) {

@@ -74,6 +74,30 @@ static void one_rank_stands_for_a_data_parallel_world(void **state) {
   }
 }
 
+/* Tensor groups of 6 on nodes of 8 lie over the nodes' borders in several ways: one rank of each kind stands for the others. */
+static void groups_over_borders_agree_with_all_ranks(void **state) {
+  (void)state;
+  static const struct { int world, pp; } jobs[] = {{48, 1}, {96, 2}, {60, 1}};
+  for (size_t j = 0; j < sizeof jobs / sizeof *jobs; j++) {
+    struct fixture f;
+    char config[400];
+    snprintf(config, sizeof config,
+             "{\"train_micro_batch_size_per_gpu\": 1, \"gradient_accumulation_steps\": 4, \"optimizer\": {\"type\": "
+             "\"AdamW\"}, \"shardlab\": {\"tp\": 6, \"pp\": %d, \"seq_len\": 64}}",
+             jobs[j].pp);
+    if (fixture_open(&f, "gpt2", config, "dgx-a100-80g", jobs[j].world, NULL) != SL_OK)
+      fail_msg("%s", sl_error_message());
+    struct sl_run folded = run_job(&f, true, NULL, NULL), all = run_job(&f, false, NULL, NULL);
+    assert_true(folded.local_count > f.job.class_count && folded.local_count < jobs[j].world / 3);
+    for (int step = 0; step < 2; step++) assert_true(folded.results[step].end_s == all.results[step].end_s);
+    for (int rank = 0; rank < jobs[j].world; rank++)
+      assert_same_report(&folded.reports[sl_exec_sim.local_of(folded.state, rank)], &all.reports[rank]);
+    sl_run_close(&folded);
+    sl_run_close(&all);
+    fixture_close(&f);
+  }
+}
+
 /* What one rank's lanes were busy with in the steps. */
 struct busy {
   double lane[SL_LANE_COUNT], all;
@@ -111,6 +135,7 @@ static void a_step_lies_between_its_longest_lane_and_the_sum_of_its_ops(void **s
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(one_rank_stands_for_a_data_parallel_world),
+      cmocka_unit_test(groups_over_borders_agree_with_all_ranks),
       cmocka_unit_test(a_step_lies_between_its_longest_lane_and_the_sum_of_its_ops),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,7 +2,7 @@
 #ifndef SL_TESTS_KERNELS_SUPPORT_H
 #define SL_TESTS_KERNELS_SUPPORT_H
 
-#include "kernels/numbers/f64.h"
+#include "kernels/numbers/every.h"
 
 #include <math.h>
 #include <setjmp.h>

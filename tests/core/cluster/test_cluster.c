@@ -113,7 +113,7 @@ static void presets_read_back(void **state) {
     free(text);
     json_decref(dump);
   }
-  assert_int_equal(count, 7);
+  assert_int_equal(count, 21);
 }
 
 static json_t *printed(const char *spec) {
@@ -351,6 +351,31 @@ static void broken_files_say_where_and_what(void **state) {
   }
 }
 
+/* "device" may be the name of a description that several clusters share; what is printed is the whole. */
+static void clusters_share_a_device(void **state) {
+  (void)state;
+  static const char links[] = "\"links\":[{\"bandwidth_GBps\":5,\"latency_us\":2}]}";
+  struct sl_cluster dgx, ours;
+  char text[256];
+  snprintf(text, sizeof text, "{\"devices_per_node\":3,\n \"device\":\"h100-sxm\",%s", links);
+  assert_int_equal(parse(&ours, text), SL_OK);
+  assert_int_equal(sl_cluster_load(&dgx, "dgx-h100"), SL_OK);
+  near(ours.device.peak[SL_F8], 1978.9e12);
+  json_t *a = sl_cluster_to_json(&ours), *b = sl_cluster_to_json(&dgx);
+  assert_true(json_equal(json_object_get(a, "device"), json_object_get(b, "device")));
+  expect_text(json_object_get(a, "device"), "memory_bandwidth_GBps_source", "NVIDIA H100 SXM data sheet");
+  json_decref(a);
+  json_decref(b);
+  sl_cluster_free(&ours);
+  sl_cluster_free(&dgx);
+  snprintf(text, sizeof text, "{\"devices_per_node\":3,\n \"device\":\"h100-sxn\",%s", links);
+  assert_int_equal(parse(&ours, text), SL_ERR_INPUT);
+  assert_string_equal(sl_error_message(),
+                      "c.json:2:2: device: is \"h100-sxn\"; expected an object or one of v100, a100-40g, a100-80g, "
+                      "h100-sxm, h100-sxm-96g, h100-pcie, h200, b200, gb200, mi300x; did you mean \"h100-sxm\"?");
+  sl_error_clear();
+}
+
 static void unknown_words_list_the_presets(void **state) {
   (void)state;
   struct sl_cluster c;
@@ -358,7 +383,9 @@ static void unknown_words_list_the_presets(void **state) {
   assert_string_equal(sl_error_message(),
                       "cluster \"dgx-a100\": is neither a file nor a preset; nearest preset is \"dgx-h100\"; "
                       "presets: localhost, dgx2-v100, dgx-a100-40g, dgx-a100-80g, dgx-h100, dgx-h200, "
-                      "h200x1");
+                      "h200x1, h100-pcie-8, dgx-b200, gb200-nvl72, mi300x-8, selene-a100, alephalpha-a100, "
+                      "mosaic-a100-40g, mosaic-a100-80g, mosaic-h100, hf-h100, jeanzay-a100, kaist-a100, "
+                      "torchtitan-a100, torchtitan-h100");
   sl_error_clear();
 }
 
@@ -375,6 +402,7 @@ int main(void) {
       cmocka_unit_test(localhost_is_this_machine),
       cmocka_unit_test(the_outermost_span_may_be_the_cluster),
       cmocka_unit_test(broken_files_say_where_and_what),
+      cmocka_unit_test(clusters_share_a_device),
       cmocka_unit_test(unknown_words_list_the_presets),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -115,7 +115,8 @@ static void sequence_parallel_needs_tp(void **state) {
 }
 
 static const char *const stages_expected =
-    "expected uniform, parameters, flops, or the layers (>= 1) of each of at most 256 stages, like [13, 13, 13, 9]";
+    "expected uniform, parameters, flops, cost, or the layers (0 to 4096) of each of "
+    "at most 256 stages, like [13, 13, 13, 9]";
 
 static void broken(void **state) {
   (void)state;
@@ -126,7 +127,7 @@ static void broken(void **state) {
       {"\"shardlab\": {\"stages\": \"\"}", stages_expected},
       {"\"shardlab\": {\"pp\": 2, \"stages\": \"3,\"}", stages_expected},
       {"\"shardlab\": {\"pp\": 2, \"stages\": \"3,-2\"}", stages_expected},
-      {"\"shardlab\": {\"pp\": 2, \"stages\": [3, 0]}", stages_expected},
+      {"\"shardlab\": {\"pp\": 2, \"stages\": [3, -1]}", stages_expected},
       {"\"shardlab\": {\"pp\": 2, \"stages\": [3, 2.5]}", stages_expected},
       {"\"shardlab\": {\"pp\": 2, \"stages\": [3, \"2\"]}", stages_expected},
       {"\"shardlab\": {\"pp\": 2, \"stages\": \"3,99999999999999999999\"}", stages_expected},
@@ -194,6 +195,18 @@ static void tf32_is_for_fp32(void **state) {
   sl_config_free(&c);
 }
 
+/* fp8 products are of bf16 numbers, and of no others. */
+static void fp8_is_for_bf16(void **state) {
+  (void)state;
+  struct sl_config c;
+  accept(&c, "\"bf16\": {\"enabled\": true}, \"shardlab\": {\"fp8\": true}");
+  assert_int_equal(sl_config_product_dtype(&c), SL_F8);
+  assert_int_equal(c.param_dtype, SL_BF16);
+  sl_config_free(&c);
+  assert_int_equal(parse(&c, "\"fp16\": {\"enabled\": true}, \"shardlab\": {\"fp8\": true}"), SL_ERR_INPUT);
+  assert_non_null(strstr(sl_error_message(), "shardlab.fp8: is true; expected bf16.enabled too"));
+}
+
 /* The dump of a configuration, read again, is the same configuration. */
 static void dump_and_back(void **state) {
   (void)state;
@@ -226,7 +239,8 @@ int main(void) {
       cmocka_unit_test(defaults),         cmocka_unit_test(lists),
       cmocka_unit_test(broken),           cmocka_unit_test(deepspeeds_spellings),
       cmocka_unit_test(longest_list),     cmocka_unit_test(sequence_parallel_needs_tp),
-      cmocka_unit_test(tf32_is_for_fp32), cmocka_unit_test(dump_and_back),
+      cmocka_unit_test(tf32_is_for_fp32), cmocka_unit_test(fp8_is_for_bf16),
+      cmocka_unit_test(dump_and_back),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "core/check/rendezvous.h"
+#include "core/op/operands.h"
 #include "core/plan/kernels.h"
 #include "core/program/memory_report.h"
 #include "tests/support/job_fixture.h"
@@ -71,18 +72,20 @@ static void expected(const struct sl_kernel_set *set, bool flash, int64_t *bytes
       {SL_OP_RMSNORM_FWD, R * C, 2 * LAYERS + 1},
       {SL_OP_RMSNORM_BWD, R * C, 2 * LAYERS + 1},
       {SL_OP_ROPE, R * (HEADS + KV) * HEAD / 2, 4 * LAYERS}, /* q and k, there and back; the mean of both */
-      {flash ? SL_OP_FLASH_FWD : SL_OP_ATTENTION_FWD, flash ? R * (HEADS + 2 * KV) * HEAD : B * HEADS * T * T, LAYERS},
-      {flash ? SL_OP_FLASH_BWD : SL_OP_ATTENTION_BWD, flash ? R * (HEADS + 2 * KV) * HEAD : B * HEADS * T * T, LAYERS},
+      {flash ? SL_OP_FLASH_FWD : SL_OP_ATTENTION_FWD, B * HEADS * T * T, LAYERS},
+      {flash ? SL_OP_FLASH_BWD : SL_OP_ATTENTION_BWD, B * HEADS * T * T, LAYERS},
       {SL_OP_SWIGLU_FWD, R * INNER, LAYERS},
       {SL_OP_SWIGLU_BWD, R * INNER, LAYERS},
       {SL_OP_CLASSIFIER, R * V, 1},
   };
   *bytes = *launches = 0;
   for (size_t i = 0; i < sizeof counted / sizeof *counted; i++) {
-    const struct sl_kernel_row *row = sl_kernel_row(set, counted[i].kind);
-    if (row == NULL) continue;
-    *bytes += row->bytes * counted[i].elements * counted[i].ops;
-    *launches += row->launches * counted[i].ops;
+    const struct sl_kernel_row *row = NULL;
+    while ((row = sl_kernel_row(set, counted[i].kind, row)) != NULL) {
+      const int64_t elements = row->element == SL_ELEMENT_OF_QKV ? R * (HEADS + 2 * KV) * HEAD : counted[i].elements;
+      *bytes += row->bytes * elements * counted[i].ops;
+      *launches += row->launches * counted[i].ops;
+    }
   }
 }
 
@@ -147,6 +150,35 @@ static void what_is_kept_lives_until_its_backward(void **state) {
   }
 }
 
+/* Backwards undo what was done last first: of what a layer keeps they read the newest. What is made again is not kept before. */
+static void what_is_kept_is_read_newest_first(void **state) {
+  (void)state;
+  const char *const recompute[] = {"none", "full"};
+  for (int i = 0; i < 2; i++) {
+    struct fixture f;
+    int32_t unread[LAYERS + 1][4];
+    int count[LAYERS + 1] = {0}, before_backward = 0;
+    open_job(&f, "megatron-unfused", "flash", recompute[i]);
+    const struct sl_program *p = step_of(&f);
+    for (size_t k = 0; k < p->op_count; k++) {
+      const struct sl_op *op = &p->ops[k];
+      const struct sl_slice *kept = sl_op_operand(op, sl_op_slices(p, op), SL_AT_KEPT);
+      if (op->kind != SL_OP_PASS || kept == NULL) continue;
+      before_backward += op->phase == SL_PHASE_FORWARD;
+      if (op->flags & SL_OP_KEEPS) {
+        assert_in_range(count[op->layer], 0, 3);
+        unread[op->layer][count[op->layer]++] = kept->buffer;
+      } else {
+        assert_in_range(count[op->layer], 1, 4);
+        assert_int_equal(kept->buffer, unread[op->layer][--count[op->layer]]);
+      }
+    }
+    for (int layer = 0; layer <= LAYERS; layer++) assert_int_equal(count[layer], 0);
+    assert_int_equal(before_backward, i == 0 ? 3 * LAYERS + 1 : 1); /* two norms and silu(gate); the last norm */
+    fixture_close(&f);
+  }
+}
+
 /* Megatron-LM repeats all of a block, PyTorch's checkpoint stops once the backward has what it asked for. */
 static void recomputation_goes_as_far_as_the_framework(void **state) {
   (void)state;
@@ -185,6 +217,7 @@ int main(void) {
       cmocka_unit_test(passes_are_those_of_the_rows),
       cmocka_unit_test(our_own_ops_stay),
       cmocka_unit_test(what_is_kept_lives_until_its_backward),
+      cmocka_unit_test(what_is_kept_is_read_newest_first),
       cmocka_unit_test(recomputation_goes_as_far_as_the_framework),
       cmocka_unit_test(attention_says_its_kernel),
   };

@@ -10,7 +10,7 @@
 #define SL_TESTS_CUDA_CASES_H
 
 #include "kernels/gpu/cuda.h"
-#include "kernels/numbers/f64.h"
+#include "kernels/numbers/every.h"
 #include "tests/kernels/gpu/device.h"
 
 #include <math.h>

@@ -1,0 +1,63 @@
+/* How large the numbers of a request may be, each stated once. A number beyond its limit is refused with its place, its value
+ * and the limit, before anything is formed of it. No limit is near what anybody trains; together they keep every product of
+ * sizes that is formed later within 63 bits, which the assertions below prove, so that the code behind the plan multiplies
+ * plainly. A product of fields that the assertions do not cover is formed by core/base/checked.h (tests/limits holds the
+ * sources to that).
+ *
+ *   a flag, a key of a model or of the config     its row in cli/options.c, core/model, core/config/fields.c
+ *   a micro-batch and a step                      core/plan/bounds.c
+ *   a buffer                                      sl_build_buffer
+ *   all buffers of a rank                         core/job/job.c */
+#ifndef SL_CORE_BASE_LIMITS_H
+#define SL_CORE_BASE_LIMITS_H
+
+#include <stdint.h>
+
+/* The plan. */
+#define SL_MAX_WORLD (INT64_C(1) << 20)         /* ranks */
+#define SL_MAX_DEGREE (INT64_C(1) << 16)        /* ranks along one axis: tp, pp, cp, a shard group */
+#define SL_MAX_MICRO_BATCHES (INT64_C(1) << 20) /* of a step and rank */
+#define SL_MAX_TOKENS INT64_C(536870911)  /* of a micro-batch (mlp: samples): a quarter of what an int counts to */
+#define SL_MAX_BATCH (INT64_C(1) << 32)   /* sequences of a step, of all ranks */
+#define SL_MAX_ACTIONS (INT64_C(1) << 24) /* of a schedule: stages x micro-batches */
+#define SL_MAX_STEPS INT64_C(100000000)   /* of a run, which keeps what it knows of each */
+#define SL_MAX_SAMPLES (INT64_C(1) << 40) /* of random:N */
+#define SL_MAX_THREADS (INT64_C(1) << 12) /* of a rank, by flag */
+
+/* The model. */
+#define SL_MAX_LAYERS (INT64_C(1) << 12)
+#define SL_MAX_WIDTH (INT64_C(1) << 20) /* of the residual stream; heads; heads x head size */
+#define SL_MAX_INNER (INT64_C(1) << 22) /* of an MLP block, of any layer of a model of linears */
+#define SL_MAX_ROWS (INT64_C(1) << 26)  /* of the vocabulary, of the positions: so of a sequence's tokens too */
+
+/* Memory. */
+#define SL_MAX_ELEMENTS (INT64_C(1) << 57) /* of a buffer */
+#define SL_MAX_BYTES (INT64_C(1) << 60)    /* of a rank's buffers, 1 EiB */
+
+/* ---- what follows ---- */
+
+#define SL_WIDEST_ELEMENT INT64_C(8) /* bytes, of fp64 */
+
+/* The vocabulary of a member of the tp group, with rows of padding. */
+#define SL_MAX_LOCAL_ROWS (SL_MAX_ROWS + SL_MAX_DEGREE)
+
+_Static_assert(SL_MAX_ELEMENTS <= SL_MAX_BYTES / SL_WIDEST_ELEMENT, "a buffer's bytes");
+_Static_assert(SL_MAX_BYTES <= INT64_MAX / 4, "sums of a rank's bytes, and twice that on a wire");
+/* Activations: rows of what a layer has, q, k and v beside one another, gate and up beside one another, logits. */
+_Static_assert(SL_MAX_TOKENS <= SL_MAX_ELEMENTS / (3 * SL_MAX_WIDTH), "rows of q, k and v");
+_Static_assert(SL_MAX_TOKENS <= SL_MAX_ELEMENTS / (2 * SL_MAX_INNER), "rows of an inner width");
+_Static_assert(SL_MAX_TOKENS <= SL_MAX_ELEMENTS / SL_MAX_LOCAL_ROWS, "rows of logits");
+_Static_assert(SL_MAX_TOKENS <= SL_MAX_ELEMENTS / (3 * SL_MAX_DEGREE), "statistics of rows by member of a tp group");
+/* Parameters of a block: at most four matrices of width x width and three of width x inner. */
+_Static_assert(SL_MAX_LAYERS <= SL_MAX_ELEMENTS / 2 / (SL_MAX_WIDTH * (4 * SL_MAX_WIDTH + 3 * SL_MAX_INNER)), "blocks");
+_Static_assert(SL_MAX_WIDTH <= SL_MAX_ELEMENTS / 8 / SL_MAX_LOCAL_ROWS, "embedding, positions and head beside them");
+_Static_assert(SL_MAX_INNER <= SL_MAX_ELEMENTS / 32 / SL_MAX_INNER, "31 linears of an mlp");
+/* Ranks, and what a step and a run count. */
+_Static_assert(SL_MAX_DEGREE <= INT64_MAX / SL_MAX_DEGREE / SL_MAX_DEGREE, "tp x pp x cp, in 64 bits");
+_Static_assert(SL_MAX_WORLD <= INT32_MAX && SL_MAX_MICRO_BATCHES <= INT32_MAX, "are counted in int");
+_Static_assert(SL_MAX_TOKENS <= INT32_MAX / 4, "kernels and MPI count rows of four bytes in int");
+_Static_assert(SL_MAX_BATCH <= INT64_MAX / SL_MAX_ROWS, "tokens of a step");
+_Static_assert(SL_MAX_BATCH <= INT64_MAX / SL_MAX_STEPS, "sequences of a run");
+_Static_assert(SL_MAX_SAMPLES <= INT64_MAX / SL_MAX_INNER, "numbers of all random samples");
+
+#endif

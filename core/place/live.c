@@ -1,0 +1,145 @@
+/* What is live when, from the lives of buffer slots; see live.h. */
+#include "core/place/live.h"
+
+#include "core/program/memory_report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct live {
+  const struct sl_class *c;
+  enum sl_space space;
+  const struct sl_lives *all;               /* by program and first use */
+  const struct sl_buffer *const *buffer_of; /* per slot; NULL: of another space */
+  bool curve;                               /* is to be kept */
+  size_t curve_capacity;
+  uint32_t peak; /* see sl_live_report */
+};
+
+int64_t sl_live_aligned(int64_t bytes) {
+  return (bytes + SL_ALIGN - 1) / SL_ALIGN * SL_ALIGN;
+}
+
+/* The lives of a program in the order of their ends, as lists: that of the lives whose last use is issue i begins with
+ * last[i] - 1 and goes on with next[life] - 1. */
+struct ends {
+  uint32_t *last, *next;
+};
+
+static int64_t total(const int64_t live[SL_CATEGORY_COUNT]) {
+  int64_t sum = 0;
+  for (int i = 0; i < SL_CATEGORY_COUNT; i++) sum += live[i];
+  return sum;
+}
+
+static enum sl_phase phase_of(const struct sl_program *p, uint32_t issue) {
+  const size_t last = p->issue_count - 1;
+  return p->ops[p->issues[issue < last ? issue : last].op].phase;
+}
+
+/* Issues of all programs are counted on: where those of one begin. */
+uint32_t sl_live_first_issue(const struct sl_class *c, enum sl_program_kind kind) {
+  uint32_t first = 0;
+  for (int k = 0; k < (int)kind; k++) first += (uint32_t)c->programs[k].issue_count;
+  return first;
+}
+
+/* One sample of the live set: peaks, by category and by phase. */
+static void sample(struct sl_memory_report *r, enum sl_phase phase, const int64_t live[SL_CATEGORY_COUNT]) {
+  const int64_t sum = total(live);
+  for (int i = 0; i < SL_CATEGORY_COUNT; i++) {
+    if (live[i] > r->category_max[i]) r->category_max[i] = live[i];
+  }
+  if (sum > r->phase_peak[phase]) r->phase_peak[phase] = sum;
+  if (sum <= r->live_peak_bytes) return;
+  r->live_peak_bytes = sum;
+  r->peak_phase = phase;
+  memcpy(r->at_peak, live, sizeof r->at_peak);
+}
+
+static void change(const struct live *p, int64_t live[SL_CATEGORY_COUNT], const struct sl_life *life, int sign) {
+  const struct sl_buffer *b = p->buffer_of[life->slot];
+  live[b->category] += sign * sl_live_aligned(b->bytes);
+}
+
+/* One sample of the curve, where somebody wants it. */
+static enum sl_status add_sample(struct live *p, struct sl_memory_report *r, uint32_t issue, const int64_t *live) {
+  if (!p->curve) return SL_OK;
+  SL_TRY(sl_grow(&r->curve, &p->curve_capacity, r->curve_count + 1, sizeof *r->curve));
+  struct sl_memory_sample *s = &r->curve[r->curve_count++];
+  *s = (struct sl_memory_sample){.program = SL_PROGRAM_STEP, .issue = issue};
+  memcpy(s->live, live, sizeof s->live);
+  return SL_OK;
+}
+
+/* Walk over lives *at, of `program`, and those that follow. Only what changes is looked at: a live set or a phase that is
+ * as before has been sampled. */
+static enum sl_status walk(struct live *p, struct sl_memory_report *r, const struct sl_program *program,
+                           const int64_t base[SL_CATEGORY_COUNT], const struct ends *ends, size_t *at) {
+  int64_t live[SL_CATEGORY_COUNT];
+  enum sl_phase phase = SL_PHASE_COUNT;
+  memcpy(live, base, sizeof live);
+  for (uint32_t issue = 0; issue < program->issue_count; issue++) {
+    const bool over = issue > 0 && ends->last[issue - 1] > 0;
+    bool changes = issue == 0 || over;
+    for (uint32_t i = over ? ends->last[issue - 1] : 0; i > 0; i = ends->next[i - 1])
+      change(p, live, &p->all->items[i - 1], -1);
+    for (; *at < p->all->count && p->all->items[*at].program == program->kind; ++*at) {
+      const struct sl_life *x = &p->all->items[*at];
+      if (p->buffer_of[x->slot] == NULL) continue;
+      if (x->first > issue) break;
+      change(p, live, x, 1);
+      changes = true;
+    }
+    if (!changes && phase_of(program, issue) == phase) continue;
+    phase = phase_of(program, issue);
+    if (total(live) > r->live_peak_bytes) p->peak = sl_live_first_issue(p->c, program->kind) + issue;
+    sample(r, phase, live);
+    if (changes && program->kind == SL_PROGRAM_STEP) SL_TRY(add_sample(p, r, issue, live));
+  }
+  return SL_OK;
+}
+
+static void list_ends(const struct live *p, enum sl_program_kind kind, struct ends *ends) {
+  memset(ends->last, 0, p->c->programs[kind].issue_count * sizeof *ends->last);
+  for (size_t i = 0; i < p->all->count; i++) {
+    const struct sl_life *x = &p->all->items[i];
+    if (x->program != kind || p->buffer_of[x->slot] == NULL) continue;
+    ends->next[i] = ends->last[x->last];
+    ends->last[x->last] = (uint32_t)i + 1;
+  }
+}
+
+static enum sl_status walk_all(struct live *p) {
+  struct sl_memory_report *r = &p->c->memory[p->space];
+  int64_t base[SL_CATEGORY_COUNT] = {0};
+  struct ends ends = {0};
+  enum sl_status status = SL_OK;
+  size_t at = 0, longest = 0;
+  for (size_t i = 0; i < p->c->buffer_count; i++) {
+    const struct sl_buffer *b = &p->c->buffers[i];
+    if (!b->persistent || b->space != p->space) continue;
+    base[b->category] += b->slots * sl_live_aligned(b->bytes);
+    r->state_bytes[b->category] += b->slots * b->bytes;
+  }
+  for (int k = 0; k < SL_PROGRAM_COUNT; k++)
+    if (p->c->programs[k].issue_count > longest) longest = p->c->programs[k].issue_count;
+  SL_GO(sl_calloc(&ends.last, longest, sizeof *ends.last));
+  SL_GO(sl_calloc(&ends.next, p->all->count, sizeof *ends.next));
+  for (int k = 0; k < SL_PROGRAM_COUNT; k++) {
+    list_ends(p, (enum sl_program_kind)k, &ends);
+    SL_GO(walk(p, r, &p->c->programs[k], base, &ends, &at));
+  }
+done:
+  free(ends.last);
+  free(ends.next);
+  return status;
+}
+
+enum sl_status sl_live_report(const struct sl_class *c, enum sl_space space, const struct sl_lives *lives,
+                              const struct sl_buffer *const *buffer_of, bool curve, uint32_t *peak) {
+  struct live live = {.c = c, .space = space, .all = lives, .buffer_of = buffer_of, .curve = curve};
+  SL_TRY(walk_all(&live));
+  *peak = live.peak;
+  return SL_OK;
+}

@@ -1,0 +1,31 @@
+/* The constants of NCCL's tuning model, in seconds and byte/s. The figures stand in latency.inc, caps.inc, speeds.inc and
+ * corrections.inc, one row a line, in the units and with the source that are named there. */
+#ifndef SL_COST_NCCL_TABLES_H
+#define SL_COST_NCCL_TABLES_H
+
+#include "cost/nccl/comm.h"
+
+enum sl_nccl_hop { SL_NCCL_HOP_NVLINK, SL_NCCL_HOP_PCIE, SL_NCCL_HOP_NETWORK, SL_NCCL_HOP_COUNT };
+enum sl_nccl_cap {
+  SL_NCCL_CAP_RING_LL128,
+  SL_NCCL_CAP_TREE,
+  SL_NCCL_CAP_TREE_LL128,
+  SL_NCCL_CAP_NVLS_TREE,
+  SL_NCCL_CAP_COUNT
+};
+
+double sl_nccl_base_latency(enum sl_nccl_algo algo, enum sl_nccl_proto proto);
+double sl_nccl_hop_latency(enum sl_nccl_hop hop, enum sl_nccl_algo algo, enum sl_nccl_proto proto);
+/* Of one channel. */
+double sl_nccl_cap(const struct sl_nccl_comm *comm, enum sl_nccl_cap cap);
+/* Of LL, all channels together. */
+double sl_nccl_ll_cap(const struct sl_nccl_comm *comm);
+double sl_nccl_nvls_share(enum sl_nccl_gpu gpu);
+/* Of the bandwidth of an all_reduce by trees. */
+double sl_nccl_tree_share(enum sl_nccl_proto proto, int64_t bytes);
+/* Speed number `i` that the search tries, fastest first; 0 after the last. */
+double sl_nccl_speed(const struct sl_nccl_comm *comm, int i);
+/* Of a GPU with so many links, each way, as NCCL counts it: a little below what the data sheet says. */
+double sl_nccl_nvlink(enum sl_nccl_gpu gpu, int links);
+
+#endif

@@ -1,0 +1,148 @@
+/* Which ranks do the same at the same times, so that one of each kind is simulated.
+ *
+ * Ranks are divided by their program and by the links under their calls, and then again and again by the kinds of those that they
+ * meet, until no division is new: ranks of a kind then meet the same kinds over the same links, and so by induction over time
+ * complete the same ops at the same instants. Groups whose members are of the same kinds are one meeting. */
+#include "sim/state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct entry {
+  uint64_t sign;
+  int kind; /* plus 1; 0: free */
+};
+
+struct fold {
+  const struct sl_sim *sim;
+  const struct sl_plan *plan;
+  bool used[SL_GROUP_COUNT];
+  bool *peers;         /* (classes, pp): the programs of a class send to, or receive from, that pipeline rank */
+  uint64_t *sign;      /* (world): what sets a rank apart so far, as a hash */
+  uint64_t *group;     /* (world): by a group's number, something of its members */
+  int *kind;           /* (world) */
+  struct entry *table; /* (room), a power of two: kinds by sign */
+  size_t room;
+  int kinds;
+};
+
+/* The finalizer of MurmurHash3 (public domain): every bit that goes in moves every bit that comes out. */
+static uint64_t mix(uint64_t x) {
+  x = (x ^ x >> 33) * UINT64_C(0xff51afd7ed558ccd);
+  x = (x ^ x >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);
+  return x ^ x >> 33;
+}
+
+static uint64_t join(uint64_t hash, uint64_t value) {
+  return mix(hash + UINT64_C(0x9e3779b97f4a7c15) + mix(value));
+}
+
+static uint64_t link_sign(const struct sl_link *link) {
+  uint64_t bits[3];
+  memcpy(&bits[0], &link->bandwidth, sizeof bits[0]);
+  memcpy(&bits[1], &link->latency, sizeof bits[1]);
+  memcpy(&bits[2], &link->half_bytes, sizeof bits[2]);
+  return join(join(bits[0], bits[1]), bits[2]);
+}
+
+static bool meets_peer(const struct fold *f, int rank, int pp) {
+  return f->peers[(size_t)sl_job_class_of(f->sim->job, rank) * (size_t)f->plan->pp + (size_t)pp];
+}
+
+static void find_meetings(struct fold *f) {
+  const struct sl_job *job = f->sim->job;
+  for (int lane = 0; lane < SL_LANE_COUNT; lane++)
+    for (int g = SL_GROUP_NONE + 1; g < SL_GROUP_COUNT; g++) f->used[g] |= f->sim->meets[lane][g];
+  for (int c = 0; c < job->class_count; c++)
+    for (int kind = 0; kind < SL_PROGRAM_COUNT; kind++) {
+      const struct sl_program *p = &job->classes[c].programs[kind];
+      for (size_t i = 0; i < p->op_count; i++) {
+        const struct sl_op *op = &p->ops[i];
+        if (sl_op_class_of(op->kind) == SL_CLASS_P2P && op->peer >= 0 && op->peer < f->plan->pp)
+          f->peers[(size_t)c * (size_t)f->plan->pp + (size_t)op->peer] = true;
+      }
+    }
+}
+
+/* Number the kinds in the order of their first ranks; whether there are more than before. */
+static bool divide(struct fold *f) {
+  const int before = f->kinds;
+  memset(f->table, 0, f->room * sizeof *f->table);
+  f->kinds = 0;
+  for (int r = 0; r < f->plan->world; r++) {
+    size_t at = f->sign[r] & (f->room - 1);
+    while (f->table[at].kind > 0 && f->table[at].sign != f->sign[r]) at = (at + 1) & (f->room - 1);
+    if (f->table[at].kind == 0) f->table[at] = (struct entry){f->sign[r], ++f->kinds};
+    f->kind[r] = f->table[at].kind - 1;
+  }
+  return f->kinds > before;
+}
+
+/* group[id]: of every group of class `g`, the link of its ring, or the kinds of its members. */
+static void sign_groups(struct fold *f, enum sl_group g, bool links) {
+  memset(f->group, 0, (size_t)f->plan->world * sizeof *f->group);
+  for (int r = 0; r < f->plan->world; r++) {
+    const struct sl_members m = sl_plan_group(f->plan, g, r);
+    if (!links) f->group[m.id] += mix((uint64_t)f->kind[r] + 1);
+    if (!links || r != m.first) continue;
+    const struct sl_link ring = sl_sim_group_link(f->plan, &m);
+    f->group[m.id] = join(link_sign(&ring), (uint64_t)m.size);
+  }
+}
+
+/* Into every rank's sign: what it meets, as links or as kinds. */
+static void sign_meetings(struct fold *f, bool links) {
+  for (int g = SL_GROUP_NONE + 1; g < SL_GROUP_COUNT; g++) {
+    if (!f->used[g]) continue;
+    sign_groups(f, (enum sl_group)g, links);
+    for (int r = 0; r < f->plan->world; r++)
+      f->sign[r] = join(f->sign[r], f->group[sl_plan_group(f->plan, (enum sl_group)g, r).id]);
+  }
+  for (int r = 0; r < f->plan->world; r++)
+    for (int pp = 0; pp < f->plan->pp; pp++) {
+      if (!meets_peer(f, r, pp)) continue;
+      const uint64_t other =
+          links ? link_sign(sl_sim_peer_link(f->plan, r, pp)) : (uint64_t)f->kind[sl_sim_peer_rank(f->plan, r, pp)];
+      f->sign[r] = join(f->sign[r], other);
+    }
+}
+
+/* group_key[g][id]: the first group of the same kinds of members. */
+static enum sl_status key_groups(struct fold *f, int *group_key[SL_GROUP_COUNT]) {
+  for (int g = SL_GROUP_NONE + 1; g < SL_GROUP_COUNT; g++) {
+    if (!f->used[g]) continue;
+    SL_TRY(sl_calloc(&group_key[g], (size_t)f->plan->world, sizeof **group_key));
+    sign_groups(f, (enum sl_group)g, false);
+    memset(f->table, 0, f->room * sizeof *f->table);
+    for (int r = 0; r < f->plan->world; r++) {
+      const int id = sl_plan_group(f->plan, (enum sl_group)g, r).id;
+      size_t at = f->group[id] & (f->room - 1);
+      while (f->table[at].kind > 0 && f->table[at].sign != f->group[id]) at = (at + 1) & (f->room - 1);
+      if (f->table[at].kind == 0) f->table[at] = (struct entry){f->group[id], id + 1};
+      group_key[g][id] = f->table[at].kind - 1;
+    }
+  }
+  return SL_OK;
+}
+
+enum sl_status sl_sim_fold(const struct sl_sim *sim, int *kind, int *kinds, int *group_key[SL_GROUP_COUNT]) {
+  enum sl_status status;
+  struct fold f = {.sim = sim, .plan = sim->job->plan, .kind = kind, .room = 16};
+  const size_t world = (size_t)f.plan->world;
+  while (f.room < 2 * world) f.room *= 2;
+  SL_GO(sl_calloc(&f.peers, (size_t)sim->job->class_count * (size_t)f.plan->pp, sizeof *f.peers));
+  SL_GO(sl_calloc(&f.sign, world, sizeof *f.sign));
+  SL_GO(sl_calloc(&f.group, world, sizeof *f.group));
+  SL_GO(sl_calloc(&f.table, f.room, sizeof *f.table));
+  find_meetings(&f);
+  for (int r = 0; r < f.plan->world; r++) f.sign[r] = mix((uint64_t)sl_job_class_of(sim->job, r) + 1);
+  for (bool links = true; links || divide(&f); links = false) sign_meetings(&f, links);
+  SL_GO(key_groups(&f, group_key));
+  *kinds = f.kinds;
+done:
+  free(f.peers);
+  free(f.sign);
+  free(f.group);
+  free(f.table);
+  return status;
+}

@@ -1,0 +1,25 @@
+/* What a row's framework means: one row a framework, see inputs.h. Internal to table. */
+#ifndef SL_TABLE_FRAMEWORKS_H
+#define SL_TABLE_FRAMEWORKS_H
+
+#include "table/rows.h"
+
+#include <stdbool.h>
+
+struct sl_table_framework {
+  const char *name;
+  const char *presets[4]; /* by ZeRO stage; NULL: it has none */
+  bool stage_in_config;   /* zero_optimization.stage says the stage, as DeepSpeed's presets want it */
+  int vocab_multiple;     /* rows of the vocabulary on a tp rank are a multiple of it */
+  double gpt_dropout;
+  const char *recompute;       /* what "unknown" is */
+  const char *stages;          /* shardlab.stages */
+  const char *fused, *unfused; /* shardlab.kernels, with fused norms and softmax or without */
+  const char *grad_type;       /* of gradients while they are reduced, where there is no choice; else NULL */
+  const char *grad_sum;        /* of accumulated gradients; NULL: the preset's */
+};
+
+/* Errors: SL_ERR_INPUT for an unknown framework. */
+enum sl_status sl_table_framework(const struct sl_table_framework **out, const struct sl_table_row *row);
+
+#endif

@@ -1,0 +1,288 @@
+/* One row at a time; see inputs.h. The documents that a user would write for it, config.json and ds_config.json, are put together
+ * and read by the same code as files, so that a row is refused in the same words. */
+#include "table/inputs.h"
+
+#include "core/base/checked.h"
+#include "table/frameworks.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the row alone ---- */
+
+static enum sl_status want(const char *name, int64_t value) {
+  return value != SL_TABLE_UNKNOWN ? SL_OK : sl_fail(SL_ERR_INPUT, "%s: is empty; a prediction needs it", name);
+}
+
+static bool is_one_of(const char *text, const char *const *words) {
+  while (*words != NULL && strcmp(text, *words) != 0) words++;
+  return *words != NULL;
+}
+
+static enum sl_status check_words(const struct sl_table_row *r) {
+  static const char *const
+      archs[] = {"gpt", "llama", NULL},
+      *const recomputes[] = {"none", "selective", "full", "unknown", NULL}, *const precisions[] = {"fp32", "tf32",
+                                                                                                   "fp16", "bf16",
+                                                                                                   "fp8",  NULL},
+      *const types[] = {"", "fp32", "bf16", "fp16", NULL},
+      *const attentions[] = {"materialised", "materialised_fused_softmax", "flash1", "flash2", "flash3", "cudnn", NULL};
+  const struct {
+    const char *name, *text;
+    const char *const *words;
+  } cells[] = {{"arch", r->arch, archs},
+               {"recompute", r->recompute, recomputes},
+               {"precision", r->precision, precisions},
+               {"grad_reduce_dtype", r->grad_reduce_dtype, types},
+               {"attention", r->attention, attentions}};
+  for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) {
+    char list[160] = "";
+    if (is_one_of(cells[i].text, cells[i].words)) continue;
+    for (const char *const *word = cells[i].words; *word != NULL; word++) {
+      const size_t used = strlen(list);
+      snprintf(list + used, sizeof list - used, "%s%s", used > 0 ? ", " : "", **word != '\0' ? *word : "");
+    }
+    return sl_fail(SL_ERR_INPUT, "%s: is \"%.40s\"; expected one of %s", cells[i].name, cells[i].text, list);
+  }
+  return SL_OK;
+}
+
+/* Heads of 128 numbers, or of as near to that as a count allows that divides the width and that tp divides. */
+static int64_t usual_heads(int64_t width, int64_t tp) {
+  int64_t best = SL_TABLE_UNKNOWN;
+  for (int64_t heads = tp; heads <= width && width <= 1 << 20; heads += tp) {
+    const double off = fabs(log((double)width / (128.0 * (double)heads)));
+    if (width % heads == 0 && (best == SL_TABLE_UNKNOWN || off < fabs(log((double)width / (128.0 * (double)best)))))
+      best = heads;
+  }
+  return best;
+}
+
+/* What an empty cell means, and numbers that must agree with each other. */
+static enum sl_status complete(struct sl_table_row *r) {
+  SL_TRY(want("n_gpus", r->n_gpus));
+  SL_TRY(want("n_layers", r->n_layers));
+  SL_TRY(want("d_model", r->d_model));
+  SL_TRY(want("vocab_size", r->vocab_size));
+  SL_TRY(want("seq_len", r->seq_len));
+  SL_TRY(want("tp", r->tp));
+  SL_TRY(want("pp", r->pp));
+  SL_TRY(want("zero_stage", r->zero_stage));
+  SL_TRY(want("micro_batch", r->micro_batch));
+  const bool gpt = strcmp(r->arch, "gpt") == 0;
+  if (r->n_heads == SL_TABLE_UNKNOWN) r->n_heads = usual_heads(r->d_model, r->tp);
+  if (r->n_kv_heads == SL_TABLE_UNKNOWN) r->n_kv_heads = r->n_heads;
+  if (r->d_ff == SL_TABLE_UNKNOWN && gpt) r->d_ff = 4 * r->d_model;
+  SL_TRY(want("n_heads", r->n_heads));
+  SL_TRY(want("d_ff", r->d_ff));
+  if (r->tied_embeddings == SL_TABLE_UNKNOWN) r->tied_embeddings = gpt;
+  if (r->virtual_stages == SL_TABLE_UNKNOWN) r->virtual_stages = 1;
+  if (r->dp == SL_TABLE_UNKNOWN) r->dp = r->n_gpus / (r->tp * r->pp);
+  if (r->tp * r->pp * r->dp != r->n_gpus)
+    return sl_fail(SL_ERR_INPUT, "n_gpus: is %lld; expected tp %lld x pp %lld x dp %lld = %lld", (long long)r->n_gpus,
+                   (long long)r->tp, (long long)r->pp, (long long)r->dp, (long long)(r->tp * r->pp * r->dp));
+  if (r->grad_accum == SL_TABLE_UNKNOWN && r->global_batch_seqs != SL_TABLE_UNKNOWN)
+    r->grad_accum = r->global_batch_seqs / (r->micro_batch * r->dp);
+  SL_TRY(want("grad_accum", r->grad_accum));
+  const int64_t batch = sl_product(sl_product(r->micro_batch, r->dp), r->grad_accum);
+  if (batch != SL_HUGE && (r->global_batch_seqs == SL_TABLE_UNKNOWN || batch == r->global_batch_seqs)) return SL_OK;
+  return sl_fail(SL_ERR_INPUT, "global_batch_seqs: is %lld; expected micro_batch %lld x grad_accum %lld x dp %lld",
+                 (long long)r->global_batch_seqs, (long long)r->micro_batch, (long long)r->grad_accum,
+                 (long long)r->dp);
+}
+
+/* ---- the documents ---- */
+
+static enum sl_status open_document(struct sl_json *doc, const char *name, json_t *root) {
+  *doc = (struct sl_json){.root = root, .name = strdup(name)};
+  if (root != NULL && doc->name != NULL) return SL_OK;
+  sl_json_free(doc);
+  return sl_fail(SL_ERR_MEMORY, "out of memory: a row's %s", name);
+}
+
+static enum sl_status make_model(struct sl_model *model, const struct sl_table_row *r,
+                                 const struct sl_table_framework *f) {
+  struct sl_json doc;
+  const bool gpt = strcmp(r->arch, "gpt") == 0;
+  if (gpt && r->n_kv_heads != r->n_heads)
+    return sl_fail(SL_ERR_INPUT, "n_kv_heads: is %lld; expected the %lld heads: a gpt has no grouped attention",
+                   (long long)r->n_kv_heads, (long long)r->n_heads);
+  json_t *root = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:b}", "model_type", gpt ? "gpt2" : "llama", "hidden_size",
+                           (json_int_t)r->d_model, "num_hidden_layers", (json_int_t)r->n_layers, "num_attention_heads",
+                           (json_int_t)r->n_heads, "vocab_size", (json_int_t)r->vocab_size, "max_position_embeddings",
+                           (json_int_t)r->seq_len, "tie_word_embeddings", (int)r->tied_embeddings);
+  json_object_set_new(root, gpt ? "n_inner" : "intermediate_size", json_integer(r->d_ff));
+  if (!gpt) json_object_set_new(root, "num_key_value_heads", json_integer(r->n_kv_heads));
+  static const char *const dropouts[] = {"embd_pdrop", "attn_pdrop", "resid_pdrop"};
+  for (int i = 0; gpt && i < 3; i++) json_object_set_new(root, dropouts[i], json_real(f->gpt_dropout));
+  SL_TRY(open_document(&doc, "model", root));
+  const enum sl_status status = sl_model_from_json(model, &doc);
+  sl_json_free(&doc);
+  return status;
+}
+
+/* DeepSpeed's type:transformer|embedding where only that comes out even: pp stages of (layers + 2) / pp, whose ends count one. */
+static json_t *stages_of(const struct sl_table_row *r, const struct sl_table_framework *f) {
+  const int64_t each = (r->n_layers + 2) / r->pp;
+  const bool by_type = strcmp(f->name, "megatron-deepspeed") == 0 && r->pp > 1 && r->pp <= SL_MAX_STAGES &&
+                       r->n_layers % r->pp != 0 && (r->n_layers + 2) % r->pp == 0 && each > 1;
+  if (!by_type) return json_string(r->pp > 1 ? f->stages : "uniform");
+  json_t *list = json_array();
+  for (int64_t i = 0; i < r->pp; i++) json_array_append_new(list, json_integer(each - (i == 0 || i == r->pp - 1)));
+  return list;
+}
+
+/* As shardlab.attention has it: FlashAttention 2 is its plain "flash". */
+static const char *attention_of(const struct sl_table_row *r) {
+  if (strncmp(r->attention, "materialised", strlen("materialised")) == 0) return "materialised";
+  return strcmp(r->attention, "flash2") == 0 ? "flash" : r->attention;
+}
+
+/* Whose kernels run: the framework's, with fused norms and a fused softmax where the row has them. */
+static const char *kernels_of(const struct sl_table_row *r, const struct sl_table_framework *f) {
+  const bool softmax = strcmp(r->attention, "materialised") != 0;
+  return r->fused_norm == 1 || (strcmp(r->arch, "gpt") == 0 && softmax) ? f->fused : f->unfused;
+}
+
+static json_t *section_of(const struct sl_table_row *r, const struct sl_table_framework *f) {
+  const bool unknown = strcmp(r->recompute, "unknown") == 0;
+  json_t *section = json_pack("{s:s, s:I, s:I, s:I, s:s, s:o, s:s, s:s, s:i}", "preset", f->presets[r->zero_stage],
+                              "tp", (json_int_t)r->tp, "pp", (json_int_t)r->pp, "virtual_stages",
+                              (json_int_t)r->virtual_stages, "schedule", r->virtual_stages > 1 ? "interleaved" : "1f1b",
+                              "stages", stages_of(r, f), "recompute", unknown ? f->recompute : r->recompute,
+                              "attention", attention_of(r), "make_vocab_size_divisible_by", f->vocab_multiple);
+  json_object_set_new(section, "kernels", json_string(kernels_of(r, f)));
+  json_object_set_new(section, "seq_len", json_integer(r->seq_len));
+  if (r->tp > 1) json_object_set_new(section, "sequence_parallel", json_boolean(r->sequence_parallel == 1));
+  if (f->gpt_dropout > 0) json_object_set_new(section, "store_dropout_masks", json_true());
+  if (strcmp(r->precision, "fp8") == 0) json_object_set_new(section, "fp8", json_true());
+  if (strcmp(r->precision, "tf32") == 0) json_object_set_new(section, "tf32", json_true());
+  return section;
+}
+
+static enum sl_status check_framework(const struct sl_table_row *r, const struct sl_table_framework *f) {
+  if (f->presets[r->zero_stage] == NULL)
+    return sl_fail(SL_ERR_INPUT, "zero_stage: is %lld; %s has no such sharding", (long long)r->zero_stage, f->name);
+  if (f->grad_type == NULL || r->grad_reduce_dtype[0] == '\0' || strcmp(r->grad_reduce_dtype, f->grad_type) == 0)
+    return SL_OK;
+  return sl_fail(SL_ERR_INPUT, "grad_reduce_dtype: is %s; %s is modelled with %s alone", r->grad_reduce_dtype, f->name,
+                 f->grad_type);
+}
+
+static enum sl_status make_config(struct sl_config *config, const struct sl_table_row *r,
+                                  const struct sl_table_framework *f) {
+  struct sl_json doc;
+  SL_TRY(check_framework(r, f));
+  json_t *root = json_pack("{s:I, s:I, s:{s:s, s:{s:f}}, s:o}", "train_micro_batch_size_per_gpu",
+                           (json_int_t)r->micro_batch, "gradient_accumulation_steps", (json_int_t)r->grad_accum,
+                           "optimizer", "type", "AdamW", "params", "lr", 0.0001, "shardlab", section_of(r, f));
+  const bool bf16 = strcmp(r->precision, "bf16") == 0 || strcmp(r->precision, "fp8") == 0;
+  const bool mixed = bf16 || strcmp(r->precision, "fp16") == 0;
+  if (mixed) json_object_set_new(root, bf16 ? "bf16" : "fp16", json_pack("{s:b}", "enabled", 1));
+  if (f->stage_in_config)
+    json_object_set_new(root, "zero_optimization", json_pack("{s:I}", "stage", (json_int_t)r->zero_stage));
+  if (f->grad_type == NULL && r->grad_reduce_dtype[0] != '\0')
+    json_object_set_new(root, "communication_data_type", json_string(r->grad_reduce_dtype));
+  if (f->grad_sum != NULL && mixed)
+    json_object_set_new(root, "data_types", json_pack("{s:s}", "grad_accum_dtype", f->grad_sum));
+  SL_TRY(open_document(&doc, "configuration", root));
+  return sl_config_from_json(config, &doc, false);
+}
+
+/* ---- the cluster ---- */
+
+/* Devices as tables call them, the first of a kind where the name has no size, and the cluster for an installation of which nothing
+ * else is known. */
+static const struct gpu {
+  const char *kind;
+  int gigabytes;
+  bool pcie;
+  const char *cluster;
+} gpus[] = {
+    {"v100", 32, false, "dgx2-v100"},     {"a100", 80, false, "dgx-a100-80g"},    {"a100", 40, false, "dgx-a100-40g"},
+    {"h100", 80, false, "dgx-h100"},      {"h100", 96, false, "torchtitan-h100"}, {"h100", 80, true, "h100-pcie-8"},
+    {"h200", 141, false, "dgx-h200"},     {"b200", 180, false, "dgx-b200"},       {"b200", 192, false, "dgx-b200"},
+    {"gb200", 186, false, "gb200-nvl72"}, {"gb200", 192, false, "gb200-nvl72"},   {"mi300x", 192, false, "mi300x-8"},
+};
+
+/* The 80 of "a100-sxm-80g"; 0 where there is none. */
+static int gigabytes_of(const char *name) {
+  for (const char *part = strchr(name, '-'); part != NULL; part = strchr(part + 1, '-')) {
+    char *end;
+    const long size = strtol(part + 1, &end, 10);
+    if (end > part + 1 && *end == 'g') return (int)size;
+  }
+  return 0;
+}
+
+static const struct gpu *find_gpu(const char *name) {
+  const size_t kind = strcspn(name, "-");
+  const int gigabytes = gigabytes_of(name);
+  const bool pcie = strstr(name, "pcie") != NULL;
+  for (size_t i = 0; i < sizeof gpus / sizeof *gpus; i++) {
+    const struct gpu *g = &gpus[i];
+    if (strlen(g->kind) != kind || strncmp(g->kind, name, kind) != 0 || g->pcie != pcie) continue;
+    if (gigabytes == 0 || gigabytes == g->gigabytes) return g;
+  }
+  return NULL;
+}
+
+/* A node of another size: the links that ended with the node end with it. */
+static void resize_nodes(struct sl_cluster *cluster, int64_t devices) {
+  const int64_t old = cluster->devices_per_node;
+  if (devices == SL_TABLE_UNKNOWN || devices == old) return;
+  cluster->devices_per_node = devices;
+  for (int i = 0; i < cluster->n_link; i++)
+    if (cluster->link[i].span == old) cluster->link[i].span = devices;
+}
+
+static enum sl_status check_gpu(const struct sl_table_row *r, const struct gpu *gpu, const struct sl_cluster *cluster) {
+  struct sl_cluster usual;
+  SL_TRY(sl_cluster_load(&usual, gpu->cluster));
+  const bool same = strcmp(usual.device.name, cluster->device.name) == 0;
+  sl_cluster_free(&usual);
+  if (same) return SL_OK;
+  return sl_fail(SL_ERR_INPUT, "gpu: is %s; cluster %s has %s", r->gpu, cluster->name, cluster->device.name);
+}
+
+static enum sl_status make_cluster(struct sl_cluster *cluster, const struct sl_table_row *r, const char *instead) {
+  const struct gpu *gpu = find_gpu(r->gpu);
+  const char *name = instead != NULL ? instead : r->cluster;
+  const bool known = name[0] != '\0' && sl_cluster_is_known(name);
+  if (gpu == NULL && r->gpu[0] != '\0' && (instead == NULL || !known))
+    return sl_fail(SL_ERR_INPUT, "gpu: \"%.40s\" has no description in profiles/devices", r->gpu);
+  if (gpu == NULL && !known)
+    return sl_fail(SL_ERR_INPUT, "cluster: \"%.100s\" is not known, and there is no gpu to choose one by", name);
+  SL_TRY(sl_cluster_load(cluster, known ? name : gpu->cluster));
+  resize_nodes(cluster, r->gpus_per_node);
+  const enum sl_status status = gpu != NULL && instead == NULL ? check_gpu(r, gpu, cluster) : SL_OK;
+  if (status != SL_OK) sl_cluster_free(cluster);
+  return status;
+}
+
+enum sl_status sl_table_inputs(struct sl_table_inputs *inputs, const struct sl_table_row *row, const char *cluster) {
+  enum sl_status status;
+  struct sl_table_row r = *row;
+  const struct sl_table_framework *framework;
+  *inputs = (struct sl_table_inputs){0};
+  SL_GO_FAIL(check_words(&r));
+  SL_GO_FAIL(complete(&r));
+  SL_GO_FAIL(sl_table_framework(&framework, &r));
+  SL_GO_FAIL(make_model(&inputs->model, &r, framework));
+  SL_GO_FAIL(make_config(&inputs->config, &r, framework));
+  SL_GO_FAIL(make_cluster(&inputs->cluster, &r, cluster));
+  inputs->world = (int)r.n_gpus;
+  return SL_OK;
+fail:
+  sl_table_inputs_free(inputs);
+  return status;
+}
+
+void sl_table_inputs_free(struct sl_table_inputs *inputs) {
+  sl_cluster_free(&inputs->cluster);
+  sl_config_free(&inputs->config);
+  sl_model_free(&inputs->model);
+  *inputs = (struct sl_table_inputs){0};
+}

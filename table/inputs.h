@@ -1,0 +1,45 @@
+/* A row of a table (rows.h) as the three inputs of a prediction: the framework's own preset, and what that framework is known to
+ * do where the row is silent.
+ *
+ * - arch: gpt is the family gpt2, llama is llama. Dropout is Megatron-LM's default, 0.1 with stored masks, for a gpt of the two
+ *   Megatrons, and 0 elsewhere.
+ * - framework and zero_stage choose the preset:
+ *     megatron            0 megatron-lm, 1 megatron-distributed-optimizer, 3 megatron-fsdp
+ *     megatron-deepspeed  0 and 1 deepspeed-pipeline; without a pipeline 2 and 3 deepspeed-2, deepspeed-3
+ *     deepspeed           deepspeed-0 to deepspeed-3
+ *     fsdp                3 fsdp, 2 fsdp-shard-grad-op; beside tp or pp fsdp2, fsdp2-no-reshard, as of torchtitan
+ *     torchtitan          3 fsdp2, 2 fsdp2-no-reshard
+ *     nanotron            0 nanotron, 1 nanotron-zero1
+ *     ddp                 0 ddp
+ * - The two Megatrons pad the vocabulary to a multiple of 128 tp, the others to one of tp.
+ * - Stages: even, as far as it goes; where a pipeline of megatron-deepspeed does not divide the layers but divides them and the
+ *   two embeddings, by its partition method type:transformer|embedding, to which an end counts as a layer; nanotron: by cost
+ *   (shardlab.stages "cost").
+ *   A plan reduce-scatters nanotron's gradients at ZeRO-1, where nanotron all-reduces them: half of the bytes.
+ * - recompute "unknown": none of nanotron (its benchmarks turned it off) and of the PyTorch family; full of the two Megatrons and
+ *   of DeepSpeed, whose users keep it on for want of memory.
+ * - attention: flash1, flash2, flash3 and cudnn form the probabilities again, materialised and materialised_fused_softmax keep
+ *   them; which kernel of its kind, and fused_norm, are not yet told apart.
+ * - precision: fp8 is bf16 with products in fp8. tf32 is fp32 with products in tf32.
+ * - grad_reduce_dtype: of FSDP and DeepSpeed; a framework that has one type for gradients refuses another. */
+#ifndef SL_TABLE_INPUTS_H
+#define SL_TABLE_INPUTS_H
+
+#include "core/cluster/cluster.h"
+#include "core/config/config.h"
+#include "core/model/model.h"
+#include "table/rows.h"
+
+struct sl_table_inputs {
+  struct sl_model model;
+  struct sl_config config;
+  struct sl_cluster cluster;
+  int world;
+};
+
+/* Errors: SL_ERR_INPUT with what of the row cannot be expressed. On failure nothing is held. `cluster`: in place of the row's own;
+ * NULL: the row's. */
+enum sl_status sl_table_inputs(struct sl_table_inputs *inputs, const struct sl_table_row *row, const char *cluster);
+void sl_table_inputs_free(struct sl_table_inputs *inputs);
+
+#endif

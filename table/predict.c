@@ -1,0 +1,76 @@
+/* The exact clock as a function; see predict.h. */
+#include "table/predict.h"
+
+#include "core/job/job.h"
+#include "core/run/timeline.h"
+#include "sim/sim.h"
+
+#include <math.h>
+
+static void observe(void *context, int local, int64_t step, const struct sl_program *program,
+                    const struct sl_completion *done) {
+  sl_timeline_add(context, local, step, program, done);
+}
+
+static void put_memory(struct sl_prediction *out, const struct sl_run *run) {
+  for (int i = 0; i < run->local_count; i++) {
+    const int64_t bytes = run->reports[i].arena_bytes[SL_SPACE_DEVICE] + run->reports[i].context_bytes;
+    if (bytes > out->memory_bytes) out->memory_bytes = bytes;
+  }
+  out->fits = out->memory_bytes <= run->job->plan->cluster->device.memory;
+}
+
+static void put_interval(struct sl_prediction *out, double error) {
+  static const double of_90_percent = 1.645; /* of a normal distribution of ln(step time) */
+  if (!(error > 0)) return;
+  out->low_s = out->step_s * exp(-of_90_percent * error);
+  out->high_s = out->step_s * exp(of_90_percent * error);
+}
+
+static void put_breakdown(struct sl_prediction *out, const struct sl_breakdown *b, const struct sl_plan *plan) {
+  out->compute_s = b->compute_s;
+  out->bubble_s = plan->pp > 1 ? b->bubble_s : 0;
+  out->exposed_tp_s = b->exposed_s[SL_GROUP_TP];
+  out->exposed_dp_s = b->exposed_s[SL_GROUP_DP] + b->exposed_s[SL_GROUP_SHARD] + b->exposed_s[SL_GROUP_REPLICATE] +
+                      b->exposed_s[SL_GROUP_SECONDARY];
+  out->exposed_pp_s = b->exposed_s[SL_GROUP_NONE];
+  out->optimizer_s = b->busy_s[SL_CLASS_OPTIMIZER];
+}
+
+static enum sl_status simulate(struct sl_prediction *out, const struct sl_job *job) {
+  enum sl_status status;
+  struct sl_timeline timeline = {0};
+  struct sl_breakdown breakdown;
+  struct sl_run run = {.exec = &sl_exec_sim,
+                       .job = job,
+                       .steps = 1,
+                       .observe = observe,
+                       .observe_context = &timeline,
+                       .options = {.fold = true, .fail_rank = -1, .fail_step = -1}};
+  SL_GO(sl_run_execute(&run));
+  SL_GO(timeline.status);
+  SL_GO(sl_timeline_breakdown(&timeline, sl_timeline_slowest(&timeline), &breakdown));
+  out->step_s = run.results[0].end_s - run.results[0].start_s;
+  put_memory(out, &run);
+  put_interval(out, run.reports[0].step_error);
+  put_breakdown(out, &breakdown, job->plan);
+done:
+  sl_run_close(&run);
+  sl_timeline_free(&timeline);
+  return status;
+}
+
+enum sl_status sl_predict_step(struct sl_prediction *out, const struct sl_model *model, const struct sl_config *config,
+                               const struct sl_cluster *cluster, int world) {
+  enum sl_status status;
+  struct sl_plan plan;
+  struct sl_job job = {0};
+  *out = (struct sl_prediction){0};
+  SL_TRY(sl_plan_build(&plan, model, config, cluster, world));
+  SL_GO(sl_job_build(&job, &plan, &(struct sl_build_options){0}));
+  SL_GO(simulate(out, &job));
+done:
+  sl_job_free(&job);
+  sl_plan_free(&plan);
+  return status;
+}

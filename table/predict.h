@@ -1,0 +1,32 @@
+/* One configuration, one prediction: the program is built and run in virtual time by the exact clock (sim/sim.h). A faster clock
+ * can stand behind the same function. */
+#ifndef SL_TABLE_PREDICT_H
+#define SL_TABLE_PREDICT_H
+
+#include "core/base/status.h"
+#include "core/cluster/cluster.h"
+#include "core/config/config.h"
+#include "core/model/model.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct sl_prediction {
+  double step_s;        /* of an optimizer step */
+  double low_s, high_s; /* 90 % interval; 0: the cluster's profile says nothing of its certainty */
+  int64_t memory_bytes; /* of the device that needs most: arena, and what the profile counts outside it (context) */
+  bool fits;            /* memory_bytes <= the device's memory */
+  /* seconds of the rank whose step lasts longest, as breakdown_s of the run record (docs/record.md) */
+  double compute_s;    /* in which the compute lane ran */
+  double bubble_s;     /* of the pipeline; 0 without one */
+  double exposed_tp_s; /* communication that no compute hid: inside tp groups, ... */
+  double exposed_dp_s; /* ... of gradients and parameters over data-parallel ranks, ... */
+  double exposed_pp_s; /* ... sends and receives between pipeline ranks */
+  double optimizer_s;  /* of the update's ops */
+};
+
+/* Predict a step of `world` ranks. Errors: those of sl_plan_build and of the simulator, SL_ERR_INPUT for what cannot be expressed. */
+enum sl_status sl_predict_step(struct sl_prediction *out, const struct sl_model *model, const struct sl_config *config,
+                               const struct sl_cluster *cluster, int world);
+
+#endif

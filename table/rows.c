@@ -1,0 +1,125 @@
+/* From cells to typed rows, by the list of columns; see rows.h. */
+#include "table/rows.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum kind { TEXT, NUMBER };
+
+static const struct column {
+  enum kind kind;
+  const char *name;
+  size_t offset;
+  int64_t least, most;
+  const char *what;
+} columns[] = {
+#define X(type, field, low, high, text) {type, #field, offsetof(struct sl_table_row, field), low, high, text},
+    SL_TABLE_MAP(X)
+#undef X
+};
+enum { COLUMNS = sizeof columns / sizeof *columns };
+
+static enum sl_status find_column(const struct sl_csv *csv, const struct column *column, size_t *at) {
+  *at = sl_csv_column(csv, column->name);
+  if (*at == csv->columns)
+    return sl_fail(SL_ERR_INPUT, "%s:1:1: column %s is missing; expected it in the first line: %s", csv->name,
+                   column->name, column->what);
+  for (size_t i = *at + 1; i < csv->columns; i++)
+    if (strcmp(csv->cells[i].text, column->name) == 0)
+      return sl_fail(SL_ERR_INPUT, "%s:%d:%d: column %s is there twice; expected it once", csv->name,
+                     csv->cells[i].line, csv->cells[i].column, column->name);
+  return SL_OK;
+}
+
+/* A whole number, also as 128.0 or 1e3, as programs that write tables have them. */
+static bool whole(const char *text, int64_t *out) {
+  char *end;
+  const double value = strtod(text, &end);
+  if (end == text || *end != '\0' || !(value >= -0x1p53 && value <= 0x1p53)) return false;
+  *out = (int64_t)value;
+  return (double)*out == value;
+}
+
+static enum sl_status read_number(const struct sl_csv *csv, const struct column *column, const struct sl_csv_cell *cell,
+                                  int64_t *out) {
+  *out = SL_TABLE_UNKNOWN;
+  if (cell->text[0] == '\0') return SL_OK;
+  if (whole(cell->text, out) && *out >= column->least && *out <= column->most) return SL_OK;
+  return sl_fail(SL_ERR_INPUT, "%s:%d:%d: %s: is \"%.40s\"; expected a whole number from %lld to %lld, or nothing",
+                 csv->name, cell->line, cell->column, column->name, cell->text, (long long)column->least,
+                 (long long)column->most);
+}
+
+static enum sl_status read_rows(struct sl_table *table) {
+  const struct sl_csv *csv = &table->csv;
+  for (size_t c = 0; c < COLUMNS; c++) {
+    size_t at;
+    SL_TRY(find_column(csv, &columns[c], &at));
+    for (size_t r = 0; r < table->count; r++) {
+      const struct sl_csv_cell *cell = sl_csv_at(csv, r, at);
+      void *field = (char *)&table->rows[r] + columns[c].offset;
+      if (columns[c].kind == TEXT)
+        *(const char **)field = cell->text;
+      else
+        SL_TRY(read_number(csv, &columns[c], cell, field));
+    }
+  }
+  return SL_OK;
+}
+
+static int by_id(const void *a, const void *b) {
+  const struct sl_csv_cell *x = *(const struct sl_csv_cell *const *)a, *y = *(const struct sl_csv_cell *const *)b;
+  const int order = strcmp(x->text, y->text);
+  return order != 0 ? order : (x->line > y->line) - (x->line < y->line);
+}
+
+static enum sl_status check_ids(const struct sl_table *table) {
+  const struct sl_csv *csv = &table->csv;
+  const struct sl_csv_cell **cells;
+  const size_t at = sl_csv_column(csv, "id");
+  enum sl_status status = SL_OK;
+  SL_TRY(sl_calloc(&cells, table->count, sizeof *cells));
+  for (size_t r = 0; r < table->count; r++) cells[r] = sl_csv_at(csv, r, at);
+  qsort(cells, table->count, sizeof *cells, by_id);
+  if (table->count > 0 && cells[0]->text[0] == '\0')
+    SL_GO(sl_fail(SL_ERR_INPUT, "%s:%d:%d: id: is empty; expected a name for each row", csv->name, cells[0]->line,
+                  cells[0]->column));
+  for (size_t r = 1; r < table->count; r++) {
+    if (strcmp(cells[r]->text, cells[r - 1]->text) != 0) continue;
+    SL_GO(sl_fail(SL_ERR_INPUT, "%s:%d:%d: id: is \"%.100s\", as in line %d; expected a name of its own", csv->name,
+                  cells[r]->line, cells[r]->column, cells[r]->text, cells[r - 1]->line));
+  }
+done:
+  free(cells);
+  return status;
+}
+
+/* Takes table->csv over as it was read. */
+static enum sl_status finish(struct sl_table *table, enum sl_status status) {
+  SL_GO_FAIL(status);
+  table->count = table->csv.rows;
+  SL_GO_FAIL(sl_calloc(&table->rows, table->count, sizeof *table->rows));
+  SL_GO_FAIL(read_rows(table));
+  SL_GO_FAIL(check_ids(table));
+  return SL_OK;
+fail:
+  sl_table_free(table);
+  return status;
+}
+
+enum sl_status sl_table_load(struct sl_table *table, const char *path) {
+  *table = (struct sl_table){0};
+  return finish(table, sl_csv_load(&table->csv, path));
+}
+
+enum sl_status sl_table_parse(struct sl_table *table, const char *name, const char *text, size_t size) {
+  *table = (struct sl_table){0};
+  return finish(table, sl_csv_parse(&table->csv, name, text, size));
+}
+
+void sl_table_free(struct sl_table *table) {
+  sl_csv_free(&table->csv);
+  free(table->rows);
+  *table = (struct sl_table){0};
+}

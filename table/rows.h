@@ -1,0 +1,68 @@
+/* A table of training configurations, one a row: what `shardlab predict --table` reads.
+ *
+ * The columns below must all be there, in any order; others (measured times, sources) are never read. An empty cell is unknown:
+ * what stands in for it is said here, and a row that needs to know it is refused on its own. A number is a whole number. */
+#ifndef SL_TABLE_ROWS_H
+#define SL_TABLE_ROWS_H
+
+#include "core/base/csv.h"
+#include "core/base/status.h"
+
+#include <stdint.h>
+
+/* X(kind, name, least, most, what it is and what an empty cell means) */
+#define SL_TABLE_MAP(X)                                                                                                \
+  X(TEXT, id, 0, 0, "name of the row, its own in the table")                                                           \
+  X(TEXT, cluster, 0, 0, "installation: a cluster's name or file; empty or unknown: one of the gpu's maker")           \
+  X(TEXT, gpu, 0, 0, "device, as a100-sxm-80g; must be the cluster's, and chooses one that is not known")              \
+  X(NUMBER, gpus_per_node, 1, 100000, "devices of a node; empty: the cluster's")                                       \
+  X(NUMBER, n_gpus, 1, 1 << 20, "ranks in all")                                                                        \
+  X(TEXT, arch, 0, 0, "gpt (LayerNorm, GELU, learned positions, biases) or llama (RMSNorm, SwiGLU, RoPE)")             \
+  X(NUMBER, n_layers, 1, 1 << 20, "blocks")                                                                            \
+  X(NUMBER, d_model, 1, 1 << 30, "width")                                                                              \
+  X(NUMBER, n_heads, 1, 1 << 30, "attention heads; empty: d_model / 128, or near")                                     \
+  X(NUMBER, n_kv_heads, 1, 1 << 30, "key/value heads; empty: n_heads")                                                 \
+  X(NUMBER, d_ff, 1, 1 << 30, "inner width of the MLP; empty: 4 d_model of a gpt")                                     \
+  X(NUMBER, vocab_size, 1, 1 << 30, "tokens of the vocabulary, before the framework pads it")                          \
+  X(NUMBER, tied_embeddings, 0, 1, "1: the head is the embedding; empty: 1 of a gpt, 0 of a llama")                    \
+  X(NUMBER, seq_len, 1, 1 << 30, "tokens of a sequence")                                                               \
+  X(NUMBER, tp, 1, 1 << 16, "tensor-parallel ranks")                                                                   \
+  X(NUMBER, pp, 1, 1 << 16, "pipeline ranks")                                                                          \
+  X(NUMBER, dp, 1, 1 << 20, "data-parallel ranks; empty: n_gpus / (tp pp)")                                            \
+  X(NUMBER, virtual_stages, 1, 1 << 16, "stages of a pipeline rank; above 1: interleaved 1F1B; empty: 1")              \
+  X(NUMBER, zero_stage, 0, 3, "ZeRO stage that the framework's sharding amounts to")                                   \
+  X(NUMBER, micro_batch, 1, 1 << 30, "sequences of a micro-batch on a device")                                         \
+  X(NUMBER, grad_accum, 1, 1 << 30, "micro-batches of a step; empty: what global_batch_seqs leaves")                   \
+  X(NUMBER, global_batch_seqs, 1, 1LL << 40, "sequences of a step; empty: micro_batch grad_accum dp")                  \
+  X(NUMBER, sequence_parallel, 0, 1, "Megatron-LM's, beside tp; empty: 0")                                             \
+  X(TEXT, recompute, 0, 0, "none, selective, full, or unknown: what the framework is known to do")                     \
+  X(TEXT, attention, 0, 0, "materialised, materialised_fused_softmax, flash1, flash2, flash3 or cudnn")                \
+  X(NUMBER, fused_norm, 0, 1, "1: norms are one kernel")                                                               \
+  X(TEXT, precision, 0, 0, "fp32, tf32, fp16, bf16 or fp8")                                                            \
+  X(TEXT, grad_reduce_dtype, 0, 0, "fp32, bf16 or fp16; empty: the framework's")                                       \
+  X(TEXT, framework, 0, 0, "megatron, megatron-deepspeed, deepspeed, fsdp, torchtitan, nanotron or ddp")
+
+#define SL_TABLE_TEXT const char * /* borrowed from the table's text; "" where the cell is empty */
+#define SL_TABLE_NUMBER int64_t    /* SL_TABLE_UNKNOWN where the cell is empty */
+enum { SL_TABLE_UNKNOWN = -1 };
+
+struct sl_table_row {
+#define X(kind, name, least, most, what) SL_TABLE_##kind name;
+  SL_TABLE_MAP(X)
+#undef X
+};
+
+struct sl_table {
+  struct sl_csv csv;         /* owned */
+  struct sl_table_row *rows; /* (count), owned */
+  size_t count;
+};
+
+/* Read the table of a file, or of text called `name`. Errors: SL_ERR_INPUT for a table that cannot be read as one: no file, a
+ * column that is missing or there twice, a number that is none or out of range, an id that is empty or there twice; with
+ * file:line:column, the column's name and what was expected. On failure nothing is held. */
+enum sl_status sl_table_load(struct sl_table *table, const char *path);
+enum sl_status sl_table_parse(struct sl_table *table, const char *name, const char *text, size_t size);
+void sl_table_free(struct sl_table *table);
+
+#endif

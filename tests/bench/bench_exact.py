@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""What one exact prediction costs, against layers, micro-batches, pipeline ranks and ranks of the world.
+
+    bench_exact.py [SHARDLAB] [--svg FILE] [--judge]
+
+Prints processor seconds and memory of each prediction, and by how much they grow where the configuration doubles; the fastest of three
+runs counts. --svg draws the curves (gnuplot). With --judge the exit status is 1 where seconds grow by more than 2.5 for a doubling.
+"""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+ADAMW = {"train_micro_batch_size_per_gpu": 1, "bf16": {"enabled": True}, "optimizer": {"type": "AdamW"}}
+ROUNDS, MOST, NOISE_S = 3, 2.5, 0.03
+
+
+def model(layers):
+    return {"model_type": "gpt2", "n_embd": 10240, "n_layer": layers, "n_head": 128, "vocab_size": 51200, "n_positions": 2048}
+
+
+def flags(world, tp, pp, micro_batches):
+    return ["--world", world, "--tp", tp, "--pp", pp, "--grad-accum", micro_batches]
+
+
+# axis: (values, layers and flags of a value)
+SERIES = {
+    "layers": ([64, 128, 256, 512], lambda n: (n, flags(32, 32, 1, 16))),
+    "micro-batches": ([256, 512, 1024, 2048], lambda m: (64, flags(64, 8, 8, m))),
+    "pipeline ranks, 4 micro-batches each": ([8, 16, 32, 64], lambda p: (128, flags(8 * p, 8, p, 4 * p))),
+    "ranks, tensor groups over node borders": ([1020, 2040, 4080, 8160], lambda w: (48, flags(w, 2, 3, 8))),
+}
+
+
+def once(command, folder):
+    """Processor seconds and peak MB of a child."""
+    child = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode:
+        sys.exit(f"bench_exact: {' '.join(command)}: exit status {child.returncode}")
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+
+
+def cost(shardlab, folder, layers, more):
+    (folder / "model.json").write_text(json.dumps(model(layers)))
+    command = [shardlab, "predict", "--model", "model.json", "--config", "ds.json", "--cluster", "dgx-a100-80g", "--quiet",
+               *map(str, more)]
+    return min(once(command, folder) for _ in range(ROUNDS))
+
+
+def draw(path, curves):
+    blocks = "\n\n".join("\n".join(f"{i} {s} {mb}" for i, (_, s, mb) in enumerate(rows)) for rows in curves.values())
+    lines = ", ".join(f"'-' using (2**$1):2 with linespoints title '{name}'" for name in curves)
+    data = "\ne\n".join(blocks.split("\n\n")) + "\ne\n"
+    subprocess.run(["gnuplot"], input=f"set terminal svg; set output '{path}'; set logscale xy 2; set key left top\n"
+                   "set xlabel 'times the smallest'; set ylabel 'processor seconds'\n" f"plot {lines}\n{data}", text=True, check=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("shardlab", nargs="?", default=str(ROOT / "build/release/bin/shardlab"))
+    parser.add_argument("--svg")
+    parser.add_argument("--judge", action="store_true")
+    given = parser.parse_args()
+    curves, missed = {}, False
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "ds.json").write_text(json.dumps(ADAMW))
+        for name, (values, configuration) in SERIES.items():
+            rows = curves[name] = []
+            print(name)
+            for value in values:
+                seconds, megabytes = cost(given.shardlab, Path(folder), *configuration(value))
+                growth = seconds / rows[-1][1] if rows else 1.0
+                missed |= growth > MOST and seconds > NOISE_S
+                rows.append((value, seconds, megabytes))
+                print(f"  {value:6} {1e3 * seconds:9.1f} ms {megabytes:8.1f} MB" + (f"  x {growth:.2f}" if len(rows) > 1 else ""),
+                      flush=True)
+    if given.svg:
+        draw(given.svg, curves)
+    return 1 if given.judge and missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

