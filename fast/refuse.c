@@ -23,6 +23,9 @@ enum sl_status sl_fast_refuse_inputs(const struct sl_model *model, const struct 
   if (cluster->op_costs.count > 0) return no("clusters with measured ops");
   if (config->sl.recompute_count > 1) return no("recomputation that differs between pipeline ranks");
   if (config->sl.recompute_every > 1) return no("recompute_every above 1");
+  if (config->sl.virtual_stages > 1) return no("several stages a pipeline rank (virtual_stages)");
+  if (config->sl.stages_by != SL_STAGES_UNIFORM)
+    return no("stages that the configuration cuts (a choice's stage_layers does)");
   if (config->sl.cp > 1) return no("context parallelism");
   return SL_OK;
 }
