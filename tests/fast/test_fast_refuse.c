@@ -44,6 +44,10 @@ static void inputs_are_named(void **state) {
       {"gpt2", "{\"train_batch_size\": 4}", "localhost", "cpu"},
       {"gpt2", "{\"train_batch_size\": 4, \"shardlab\": {\"recompute\": \"full\", \"recompute_every\": 2}}",
        "dgx-a100-80g", "recompute_every"},
+      {"gpt2", "{\"train_batch_size\": 4, \"shardlab\": {\"stages\": \"parameters\"}}", "dgx-a100-80g", "stage_layers"},
+      {"gpt2",
+       "{\"train_batch_size\": 4, \"shardlab\": {\"schedule\": \"interleaved\", \"pp\": 2, \"virtual_stages\": 2}}",
+       "dgx-a100-80g", "virtual_stages"},
   };
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
