@@ -9,8 +9,9 @@
  *
  * and the library is taken to choose the tile and the split with the fewest of these "padded" flops, which run at the rate of
  * a full tile, peak x gemm_efficiency. Units: flops; m, n, k in elements. Valid from compute capability 7.0, for 16-bit and
- * 8-bit products with fp32 sums; products of other types are taken to be cut alike. Sources: NVIDIA, Matrix Multiplication Background User's Guide (tile and wave quantisation);
- * the tile shapes and their rates against the largest are those of CUTLASS 3's profiler on A100 and H100, to two digits. */
+ * 8-bit products with fp32 sums; products of other types are taken to be cut alike. Source: NVIDIA, Matrix Multiplication
+ * Background User's Guide (tile and wave quantisation; the tile shapes are those that it and CUTLASS name). The rates of the
+ * smaller tiles, the ramp and what a split's sums cost are guesses: neither measured nor fitted. */
 #ifndef SL_COST_GEMM_H
 #define SL_COST_GEMM_H
 

@@ -39,8 +39,8 @@ struct sl_fast_prediction {
 
 struct sl_fast;
 
-/* A cache of blocks and stages, for one thread at a time. `model`, `config` and `cluster` are borrowed until sl_fast_close. Errors: SL_ERR_INPUT for a model or a cluster that the fast
- * clock does not cover. */
+/* A cache of blocks and stages, for one thread at a time. `model`, `config` and `cluster` are borrowed until sl_fast_close.
+ * Errors: SL_ERR_INPUT for a model or a cluster that the fast clock does not cover. */
 enum sl_status sl_fast_open(struct sl_fast **out, const struct sl_model *model, const struct sl_config *config,
                             const struct sl_cluster *cluster);
 void sl_fast_close(struct sl_fast *fast);

@@ -22,13 +22,12 @@ static bool is_one_of(const char *text, const char *const *words) {
 }
 
 static enum sl_status check_words(const struct sl_table_row *r) {
-  static const char *const
-      archs[] = {"gpt", "llama", NULL},
-      *const recomputes[] = {"none", "selective", "full", "unknown", NULL}, *const precisions[] = {"fp32", "tf32",
-                                                                                                   "fp16", "bf16",
-                                                                                                   "fp8",  NULL},
-      *const types[] = {"", "fp32", "bf16", "fp16", NULL},
-      *const attentions[] = {"materialised", "materialised_fused_softmax", "flash1", "flash2", "flash3", "cudnn", NULL};
+  static const char *const archs[] = {"gpt", "llama", NULL};
+  static const char *const recomputes[] = {"none", "selective", "full", "unknown", NULL};
+  static const char *const precisions[] = {"fp32", "tf32", "fp16", "bf16", "fp8", NULL};
+  static const char *const types[] = {"", "fp32", "bf16", "fp16", NULL};
+  static const char *const attentions[] = {
+      "materialised", "materialised_fused_softmax", "flash1", "flash2", "flash3", "cudnn", NULL};
   const struct {
     const char *name, *text;
     const char *const *words;

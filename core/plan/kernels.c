@@ -91,12 +91,12 @@ static const struct sl_kernel_set sets[] = {
         "megatron-unfused", "the same without --masked-softmax-fusion and without a fused norm: forward_torch_softmax, "
         "legacy/model/rms_norm.py", false, true, megatron_unfused},
     [SL_KERNELS_TORCH_EAGER] = {
-        "torch-eager", "transformers 4.45, models/llama/modeling_llama.py; torch 2.5, utils/checkpoint.py stops early",
+        "torch-eager", "the forms of transformers' modeling_llama.py, counted op by op; torch's checkpoint stops early",
         false, false, torch_eager},
     [SL_KERNELS_TORCH_COMPILE] = {
-        "torch-compile", "torch 2.5, torch/_inductor: one kernel a chain of element-wise ops", false, false, torch_compile},
+        "torch-compile", "guess: one kernel a chain of element-wise ops, as Inductor joins them", false, false, torch_compile},
     [SL_KERNELS_LLM_FOUNDRY] = {
-        "llm-foundry", "llm-foundry 0.4, llmfoundry/models/layers/{attention,norm,ffn}.py under torch.autocast", false, false,
+        "llm-foundry", "guess: torch's own kernels op by op; its files were not read for this", false, false,
         llm_foundry},
 };
 /* clang-format on */
