@@ -27,7 +27,7 @@ do for [terminal in 'svg pngcairo'] {
   set key inside left top
   plot for [i = 1:5] 'bubble.csv' using (of_rounds(word(schedules, i), 4) ? column('ranks') : NaN):'closed_form_percent' smooth unique with lines lw 2 lc rgb word(colours, i) title word(schedules, i), \
     for [i = 1:5] '' using (of_rounds(word(schedules, i), 4) ? column('ranks') : NaN):'predicted_percent' with points pt 7 ps 0.9 lc rgb word(colours, i) notitle
-  set title 'two ranks of this machine: predicted (points), measured (crosses)' font ',12'
+  set title 'two ranks here: predicted (points), measured (crosses)' font ',12'
   set xlabel 'micro-batches'
   set xrange [1.8:18]; set xtics (2, 4, 8, 16)
   set key inside right top
