@@ -122,6 +122,7 @@ struct sl_config {
     bool sequence_parallel;        /* false where tp is 1 */
     enum sl_attention attention;   /* probabilities kept for backward, or formed again: memory linear in seq_len */
     enum sl_kernel_choice kernels; /* whose kernels a prediction is of */
+    bool launch_blocking;          /* CUDA_LAUNCH_BLOCKING=1: a prediction's host waits for every kernel it launches */
     int vocab_multiple;            /* make_vocab_size_divisible_by; 0: the plan's choice, see core/plan/plan.h */
     bool tf32;                     /* products of fp32 are SL_TF32: HF's tf32, PyTorch's cuda.matmul.allow_tf32 */
     bool fp8;                      /* products of bf16 are SL_F8; predicted only, and the casts' time is left out */
