@@ -147,6 +147,7 @@ const struct sl_field sl_fields[] = {
   M("shardlab", "recompute_every", INT, sl.recompute_every, D("1"), GE(1)),
   M("shardlab", "preset", TEXT, sl.preset, D("\"\"")),
   M("shardlab", "sequence_parallel", BOOL, sl.sequence_parallel, D("false")),
+  M("shardlab", "scatter_gather_tensors_in_pipeline", BOOL, sl.scatter_gather, D("false")),
   M("shardlab", "shard_size", INT, sl.shard_size, D("0"), RANGE(0, SL_MAX_DEGREE)),
   M("shardlab", "limit_all_gathers", BOOL, sl.limit_all_gathers, D("true")),
   M("shardlab", "unshard_ahead", INT, sl.unshard_ahead, D("3"), RANGE(1, SL_MAX_DEGREE)),

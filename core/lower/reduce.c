@@ -237,7 +237,7 @@ static enum sl_status prepare(struct sl_lowering *l, struct sl_program *p, const
   SL_TRY(sum_partial(l, p, b));
   const struct sl_layout *layout = &l->pp_rank->layouts[b->group];
   if (!sl_reduce_travels(l, layout)) return SL_OK;
-  if (!whole) SL_TRY(clear_padding(l, p, b));
+  if (!whole || l->plan->strategy.sums_whole) SL_TRY(clear_padding(l, p, b));
   if (!sl_reduce_recast(l, layout) || sl_reduce_sharded(l)) return SL_OK;
   return sl_zero_convert(l, p, sl_build_part(l, l->homes->flat, SL_READ, b->lo, b->count),
                          sl_build_part(l, b->buffer, SL_WRITE, 0, b->count), b->count, false);
@@ -247,7 +247,8 @@ static enum sl_status prepare(struct sl_lowering *l, struct sl_program *p, const
 static enum sl_status launch(struct sl_lowering *l, struct sl_program *p, struct sl_bucket *call, int buckets) {
   const struct sl_strategy *s = &l->plan->strategy;
   const struct sl_layout *layout = &l->pp_rank->layouts[call->group];
-  const bool whole = !s->shard_optimizer || s->units == SL_UNITS_OWNER, travels = sl_reduce_travels(l, layout);
+  const bool whole = !s->shard_optimizer || s->units == SL_UNITS_OWNER || s->sums_whole;
+  const bool travels = sl_reduce_travels(l, layout);
   int64_t count = 0;
   for (struct sl_bucket *b = call; b < call + buckets; b++) {
     SL_TRY(prepare(l, p, b, whole));
