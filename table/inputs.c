@@ -3,6 +3,7 @@
 #include "table/inputs.h"
 
 #include "core/base/checked.h"
+#include "core/base/limits.h"
 #include "table/frameworks.h"
 
 #include <math.h>
@@ -155,6 +156,8 @@ static json_t *section_of(const struct sl_table_row *r, const struct sl_table_fr
   json_object_set_new(section, "kernels", json_string(kernels_of(r, f)));
   json_object_set_new(section, "seq_len", json_integer(r->seq_len));
   if (r->tp > 1) json_object_set_new(section, "sequence_parallel", json_boolean(r->sequence_parallel == 1));
+  if (r->tp > 1 && r->pp > 1 && f->scatter_gather)
+    json_object_set_new(section, "scatter_gather_tensors_in_pipeline", json_true());
   if (f->gpt_dropout > 0) json_object_set_new(section, "store_dropout_masks", json_true());
   if (strcmp(r->precision, "fp8") == 0) json_object_set_new(section, "fp8", json_true());
   if (strcmp(r->precision, "tf32") == 0) json_object_set_new(section, "tf32", json_true());
@@ -182,6 +185,9 @@ static enum sl_status make_config(struct sl_config *config, const struct sl_tabl
   if (mixed) json_object_set_new(root, bf16 ? "bf16" : "fp16", json_pack("{s:b}", "enabled", 1));
   if (f->stage_in_config)
     json_object_set_new(root, "zero_optimization", json_pack("{s:I}", "stage", (json_int_t)r->zero_stage));
+  if (f->reduces_last && r->pp > 1) /* one bucket of all is complete when the last backward is over */
+    json_object_set_new(json_object_get(root, "zero_optimization"), "reduce_bucket_size",
+                        json_integer(SL_MAX_ELEMENTS));
   if (f->grad_type == NULL && r->grad_reduce_dtype[0] != '\0')
     json_object_set_new(root, "communication_data_type", json_string(r->grad_reduce_dtype));
   if (f->grad_sum != NULL && mixed)

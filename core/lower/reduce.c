@@ -17,6 +17,7 @@
 #include "core/lower/lower.h"
 #include "core/lower/settle.h"
 #include "core/op/operands.h"
+#include "core/plan/kernels.h"
 
 bool sl_reduce_sharded(const struct sl_lowering *l) {
   return l->plan->strategy.shard_grads;
@@ -131,11 +132,15 @@ static bool adds(const struct sl_lowering *l, int placed) {
   return r->seen[placed] > 0 || (sl_reduce_kept(l, placed) && !sl_reduce_sharded(l));
 }
 
-/* Does the kernel write operand `i`, a gradient, to where it is kept? That must be of the kernel's type; and a product's
- * epilogue overwrites, so what it makes is added by an op of its own. */
+/* Does the kernel write operand `i`, a gradient, to where it is kept? That must be of the kernel's type, unless the plan's
+ * kernels add to fp32 what they multiply in 16 bits; and a product's epilogue overwrites, so what it makes is added by an op of
+ * its own. */
 static bool in_place(const struct sl_lowering *l, const struct sl_draft *d, int i) {
   const enum sl_dtype kept = sl_reduce_sharded(l) ? l->wire : l->accumulate;
-  const bool overwrites = d->op.kind == SL_OP_GEMM && i == sl_op_at(&d->op, SL_AT_DBIAS);
+  const enum sl_accumulation how = sl_kernel_set(l->plan->config->sl.kernels)->accumulation;
+  const bool gemm = d->op.kind == SL_OP_GEMM, beside = gemm && i == sl_op_at(&d->op, SL_AT_DBIAS);
+  const bool overwrites = beside || how != SL_ACCUMULATE_IN_PLACE;
+  if (how == SL_ACCUMULATE_FUSED && gemm && !beside && kept == SL_F32 && !sl_reduce_sharded(l)) return true;
   return kept == l->dtype && !(overwrites && adds(l, d->operand[i].placed));
 }
 

@@ -88,7 +88,7 @@ enum sl_status sl_strategy_choose(struct sl_strategy *s, struct sl_config *confi
   overrule(config, s);
   if (dp > 1 || s->offload_optimizer || s->offload_params) return SL_OK;
   s->units = SL_UNITS_WHOLE;
-  s->shard_params = s->shard_grads = s->shard_optimizer = false;
+  s->shard_params = s->shard_grads = s->shard_optimizer = s->sums_whole = false;
   s->zero_stage = 0;
   return SL_OK;
 }
