@@ -23,7 +23,7 @@ static void transfers(struct sl_sim *sim, int local, int change) {
  * of the device, so a step takes the longer of the two. */
 static double launched(const struct sl_sim *sim, struct sl_sim_rank *rank) {
   const struct sl_work *work = &rank->now->works[sl_sim_head(rank, SL_LANE_COMPUTE)->op];
-  rank->host += sim->cost_rank.host_launch * work->terms[SL_TERM_LAUNCH];
+  rank->host += sim->cost_rank.kernel_costs.host_launch * work->terms[SL_TERM_LAUNCH];
   return rank->host > sim->time ? rank->host : sim->time;
 }
 

@@ -87,7 +87,7 @@ struct sl_sim {
   int64_t runs; /* that will be measured */
   double time;  /* now */
   uint64_t pending;
-  double slow; /* comm_cpu_share */
+  double slow; /* comm_compute_share */
   struct sl_sim_rank *ranks;
   int *local_ranks;
   int *local_of;                  /* by rank of the world: the one that is simulated for it */

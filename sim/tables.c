@@ -254,8 +254,9 @@ static enum sl_status fill_ranks(struct sl_sim *sim) {
 }
 
 enum sl_status sl_sim_tables(struct sl_sim *sim) {
-  SL_TRY(sl_cost_share(&sim->cost_rank, sim->job->plan->cluster, sim->job->plan->world));
-  sim->slow = sim->cost_rank.device->comm_cpu_share;
+  const struct sl_plan *plan = sim->job->plan;
+  SL_TRY(sl_cost_share(&sim->cost_rank, plan->cluster, &plan->kernel_costs, plan->world));
+  sim->slow = sim->cost_rank.kernel_costs.comm_compute_share;
   SL_TRY(fill_classes(sim));
   sl_sim_say_stand_ins(sim);
   SL_TRY(fill_ranks(sim));

@@ -5,6 +5,7 @@
 
 #include "core/base/status.h"
 #include "core/cluster/cluster.h"
+#include "core/cluster/kernel_costs.h"
 #include "core/config/config.h"
 #include "core/model/model.h"
 #include "core/plan/coords.h"
@@ -47,7 +48,8 @@ struct sl_plan {
   struct sl_schedule schedule; /* every pipeline rank's actions: compute, transfers, unshards, reductions, STEP */
   bool unshards;               /* the schedule says when a stage's sharded parameters are gathered */
   bool fuse_epilogues;         /* see models/epilogue.c */
-  int vocab_multiple;          /* rows of the vocabulary on a tp rank are a multiple of it; sl_plan_local_size */
+  struct sl_kernel_costs kernel_costs; /* of the kernel set: a prediction's alone */
+  int vocab_multiple; /* rows of the vocabulary on a tp rank are a multiple of it; sl_plan_local_size */
 };
 
 /* Build the plan of `world` ranks. The configuration that takes effect is `config` with its batch sizes resolved and with what

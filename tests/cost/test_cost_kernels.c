@@ -35,7 +35,7 @@ static struct sl_cluster gpu_cluster(double capability, int sms) {
 
 static struct sl_cost_rank rank_of(const struct sl_cluster *cluster) {
   struct sl_cost_rank rank;
-  assert_int_equal(sl_cost_share(&rank, cluster, 8), SL_OK);
+  assert_int_equal(sl_cost_share(&rank, cluster, NULL, 8), SL_OK);
   return rank;
 }
 

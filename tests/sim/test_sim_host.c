@@ -10,7 +10,7 @@ static void the_host_runs_ahead(void **state) {
   struct world w;
   struct drive d;
   world_init(&w, 1, 1, 1);
-  w.cluster.device.host_launch = 2;
+  w.plan.kernel_costs.host_launch = 2;
   const int64_t seconds[] = {5, 1, 1, 1};
   const double starts[] = {2, 7, 8, 9};
   for (int i = 0; i < 4; i++) add_work(step_of(&w, 0), seconds[i]);
@@ -26,7 +26,7 @@ static void the_host_runs_ahead(void **state) {
 static double seconds_of(int ops, int64_t each, double host) {
   struct world w;
   world_init(&w, 1, 1, 1);
-  w.cluster.device.host_launch = host;
+  w.plan.kernel_costs.host_launch = host;
   for (int i = 0; i < ops; i++) add_work(step_of(&w, 0), each);
   const double seconds = step_seconds(&w);
   world_free(&w);
@@ -49,7 +49,7 @@ static void a_message_ends_the_lead(void **state) {
   struct world w;
   struct drive d;
   world_init(&w, 2, 1, 1);
-  w.cluster.device.host_launch = 2;
+  w.plan.kernel_costs.host_launch = 2;
   struct sl_program *a = step_of(&w, 0), *b = step_of(&w, 1);
   const uint32_t work = add_work(a, 10), sent = add_p2p(a, SL_LANE_SEND_F, 0, 1, 4, 0);
   wait_for(a, work);
@@ -70,8 +70,8 @@ static void an_op_that_waits_for_its_launch_is_slowed_from_its_start(void **stat
   struct world w;
   struct drive d;
   world_init(&w, 1, 2, 1);
-  w.cluster.device.host_launch = 3;
-  w.cluster.device.comm_cpu_share = 0.5;
+  w.plan.kernel_costs.host_launch = 3;
+  w.plan.kernel_costs.comm_compute_share = 0.5;
   struct sl_program *p = step_of(&w, 0);
   const uint32_t work = add_work(p, 2);
   add_collective(p, SL_OP_ALL_REDUCE, SL_GROUP_DP, 4, 2); /* from 0 to 4 s */
