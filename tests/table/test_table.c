@@ -240,8 +240,10 @@ static void deepspeed_counts_its_ends(void **state) {
   in = inputs_of(CHANGES("framework", "megatron-deepspeed"));
   assert_int_equal(in.config.sl.stages_by, SL_STAGES_UNIFORM);
   done(&in);
-  in = inputs_of(CHANGES("framework", "megatron-deepspeed", "n_layers", "23"));
-  assert_int_equal(in.config.sl.stages_by, SL_STAGES_UNIFORM);
+  static const int64_t filled[] = {6, 6, 6, 3};
+  in = inputs_of(CHANGES("framework", "megatron-deepspeed", "n_layers", "21"));
+  assert_int_equal(in.config.sl.stages_by, SL_STAGES_LIST);
+  for (int i = 0; i < 4; i++) assert_int_equal(in.config.sl.stage_layers[i], filled[i]);
   done(&in);
 }
 
