@@ -113,6 +113,7 @@ static const struct key {
     {"shardlab", "recompute_every", "2", PLAN("\"recompute\": \"full\"")},
     {"shardlab", "preset", "\"ddp\"", ""},
     {"shardlab", "sequence_parallel", "true", PLAN("\"tp\": 2")},
+    {"shardlab", "scatter_gather_tensors_in_pipeline", "true", PLAN("\"tp\": 2, \"pp\": 2")},
     {"shardlab", "shard_size", "2", STAGE3},
     {"shardlab", "limit_all_gathers", "false", PLAN("\"preset\": \"fsdp\"")},
     {"shardlab", "unshard_ahead", "1",
