@@ -35,7 +35,10 @@ static uint64_t bit_of(const struct passes *p, const struct sl_kernel_row *row) 
 /* The elements of `op` that a row's bytes are of. */
 static int64_t elements_of(const struct sl_kernel_row *row, const struct sl_op *op) {
   const int64_t *d = op->dim;
-  if (row->element == SL_ELEMENT_OF_QKV) return d[0] * d[1] * (d[2] + 2 * d[4]) * d[3];
+  const int64_t q = d[0] * d[1] * d[2] * d[3], kv = 2 * d[0] * d[1] * d[4] * d[3];
+  if (row->element == SL_ELEMENT_OF_Q) return q;
+  if (row->element == SL_ELEMENT_OF_KV) return kv;
+  if (row->element == SL_ELEMENT_OF_QKV) return q + kv;
   switch (op->kind) {
   case SL_OP_ATTENTION_FWD:
   case SL_OP_ATTENTION_BWD:

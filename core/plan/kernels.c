@@ -8,6 +8,8 @@
   { .kind = SL_OP_COUNT }
 #define NOTHING SL_OP_COUNT
 #define OP SL_ELEMENT_OF_OP
+#define Q SL_ELEMENT_OF_Q
+#define KV SL_ELEMENT_OF_KV
 #define QKV SL_ELEMENT_OF_QKV
 
 /* clang-format off */
@@ -62,15 +64,31 @@
 #define LAYERNORM_OF_TORCH                                                                                             \
     {SL_OP_LAYERNORM_BWD,    OP,      2,    2,       0,      0,   NOTHING}
 
+/* Where the residual stream forks, autograd adds the gradient of the norm (a tensor of its own: 2 bytes less of ours, which is
+ * added in place) to that of the stream: 6. */
+#define GRADIENTS_ADDED                                                                                                \
+    {SL_OP_RMSNORM_BWD,      OP,      4,    1,       0,      0,   NOTHING},                                            \
+    {SL_OP_LAYERNORM_BWD,    OP,      4,    1,       0,      0,   NOTHING}
+/* CausalSelfAttention.forward, in training: q, k and v permuted (4), k and v joined (4) and permuted (4), lengths of sequences
+ * counted (eight small kernels), what comes out transposed (4). Its backward: gradients of k and v joined (4) and permuted (4),
+ * those of q, k and v joined (4) and transposed (4). Rotary positions are flash-attn's kernel, on q and on k as ours. */
+#define ATTENTION_OF_NANOTRON                                                                                          \
+    {SL_OP_FLASH_FWD,        QKV,     4,    1,       0,      0,   NOTHING},                                            \
+    {SL_OP_FLASH_FWD,        KV,      8,    2,       2,      0,   NOTHING},                                            \
+    {SL_OP_FLASH_FWD,        Q,       4,    9,       0,      0,   NOTHING},                                            \
+    {SL_OP_FLASH_BWD,        QKV,     8,    2,       2,      0,   NOTHING},                                            \
+    {SL_OP_FLASH_BWD,        KV,      8,    2,       0,      0,   NOTHING},                                            \
+    {SL_OP_FLASH_BWD,        Q,       4,    1,       0,      0,   NOTHING}
+
 static const struct sl_kernel_row shardlab[] = {END};
 static const struct sl_kernel_row megatron_fused[] = {
-    COPIES_OF_QKV, FUSED_SOFTMAX, ROTARY_IN_PYTHON, SWIGLU_IN_PYTHON, LOSS_OF_MEGATRON, END};
+    COPIES_OF_QKV, FUSED_SOFTMAX, ROTARY_IN_PYTHON, SWIGLU_IN_PYTHON, GRADIENTS_ADDED, LOSS_OF_MEGATRON, END};
 static const struct sl_kernel_row megatron_unfused[] = {
     COPIES_OF_QKV, SOFTMAX_OF_MEGATRON, RMSNORM_IN_PYTHON, LAYERNORM_OF_TORCH, ROTARY_IN_PYTHON, SWIGLU_IN_PYTHON,
-    LOSS_OF_MEGATRON, END};
+    GRADIENTS_ADDED, LOSS_OF_MEGATRON, END};
 static const struct sl_kernel_row torch_eager[] = {
     COPIES_OF_QKV, SOFTMAX_OF_TORCH, RMSNORM_IN_PYTHON, LAYERNORM_OF_TORCH, ROTARY_IN_PYTHON, SWIGLU_IN_PYTHON,
-    LOSS_OF_TORCH, END};
+    GRADIENTS_ADDED, LOSS_OF_TORCH, END};
 /* Inductor joins chains of element-wise kernels; attention and products stay kernels of their own. */
 static const struct sl_kernel_row torch_compile[] = {
     FUSED_SOFTMAX,
@@ -78,26 +96,38 @@ static const struct sl_kernel_row torch_compile[] = {
     {SL_OP_CLASSIFIER_SHARD, OP,      12,   2,       4,      0,   NOTHING},
     END};
 static const struct sl_kernel_row llm_foundry[] = {
-    COPIES_OF_QKV, SOFTMAX_OF_TORCH, LAYERNORM_OF_TORCH, LOSS_OF_TORCH, END};
+    COPIES_OF_QKV, SOFTMAX_OF_TORCH, LAYERNORM_OF_TORCH, GRADIENTS_ADDED, LOSS_OF_TORCH, END};
+static const struct sl_kernel_row nanotron[] = {
+    ATTENTION_OF_NANOTRON, SOFTMAX_OF_TORCH, SWIGLU_IN_PYTHON, GRADIENTS_ADDED, LOSS_OF_MEGATRON, END};
 
 static const struct sl_kernel_set sets[] = {
     [SL_KERNELS_SHARDLAB] = {
-        "shardlab", "kernels/ of this project", true, false, shardlab},
+        "shardlab", "kernels/ of this project", true, SL_ACCUMULATE_IN_PLACE, false, shardlab},
     [SL_KERNELS_MEGATRON_FUSED] = {
         "megatron-fused", "Megatron-LM with --masked-softmax-fusion and a fused norm: megatron/core/fusions/fused_softmax.py, "
-        "core/tensor_parallel/cross_entropy.py; rotary positions and SwiGLU without their later fusions",
-        false, true, megatron_fused},
+        "core/tensor_parallel/cross_entropy.py; rotary positions and SwiGLU without their later fusions; "
+        "core/tensor_parallel/layers.py, wgrad_gemm_accum_fp32: since February 2022 products add to fp32 gradients",
+        false, SL_ACCUMULATE_FUSED, true, megatron_fused},
     [SL_KERNELS_MEGATRON_UNFUSED] = {
         "megatron-unfused", "the same without --masked-softmax-fusion and without a fused norm: forward_torch_softmax, "
-        "legacy/model/rms_norm.py", false, true, megatron_unfused},
+        "legacy/model/rms_norm.py", false, SL_ACCUMULATE_FUSED, true, megatron_unfused},
     [SL_KERNELS_TORCH_EAGER] = {
         "torch-eager", "the forms of transformers' modeling_llama.py, counted op by op; torch's checkpoint stops early",
-        false, false, torch_eager},
+        false, SL_ACCUMULATE_APART, false, torch_eager},
     [SL_KERNELS_TORCH_COMPILE] = {
-        "torch-compile", "guess: one kernel a chain of element-wise ops, as Inductor joins them", false, false, torch_compile},
+        "torch-compile", "guess: one kernel a chain of element-wise ops, as Inductor joins them", false, SL_ACCUMULATE_APART,
+        false, torch_compile},
     [SL_KERNELS_LLM_FOUNDRY] = {
-        "llm-foundry", "guess: torch's own kernels op by op; its files were not read for this", false, false,
-        llm_foundry},
+        "llm-foundry", "guess: torch's own kernels op by op; its files were not read for this", false, SL_ACCUMULATE_APART,
+        false, llm_foundry},
+    [SL_KERNELS_NANOTRON] = {
+        "nanotron", "nanotron of January 2025: src/nanotron/models/llama.py, flash-attn's norm (nn/layer_norm.py) and rotary "
+        "positions, torch otherwise; parallel/tensor_parallel/functional.py, _ShardedCrossEntropy; "
+        "optim/gradient_accumulator.py, fp32_grad.add_; CheckpointFunction repeats a block to its end",
+        false, SL_ACCUMULATE_APART, true, nanotron},
+    [SL_KERNELS_MEGATRON_DEEPSPEED] = {
+        "megatron-deepspeed", "the kernels of megatron-fused, gradients added up by autograd: DeepSpeed's runtime/engine.py "
+        "knows no main_grad", false, SL_ACCUMULATE_APART, true, megatron_fused},
 };
 /* clang-format on */
 _Static_assert(sizeof sets / sizeof *sets == SL_KERNELS_COUNT, "a row for each word of shardlab.kernels");

@@ -13,8 +13,15 @@
 #include "core/config/config.h"
 #include "core/op/op.h"
 
-/* What an element of a row is: one of the op, or, of attention, one of q, k and v together. */
-enum sl_kernel_element { SL_ELEMENT_OF_OP, SL_ELEMENT_OF_QKV };
+/* What an element of a row is: one of the op, or, of attention, one of q, of k and v, or of q, k and v together. */
+enum sl_kernel_element { SL_ELEMENT_OF_OP, SL_ELEMENT_OF_Q, SL_ELEMENT_OF_KV, SL_ELEMENT_OF_QKV };
+
+/* How the gradient of a weight is added to what earlier micro-batches left, where it is kept whole. */
+enum sl_accumulation {
+  SL_ACCUMULATE_IN_PLACE, /* by the product, where both are of one type; else by an op of its own */
+  SL_ACCUMULATE_APART,    /* by an op of its own */
+  SL_ACCUMULATE_FUSED     /* by the product where sums are fp32, whatever its factors are; else by an op of its own */
+};
 
 /* What stands beside an op of `kind`. Bytes are of an element. A kind may have several rows. */
 struct sl_kernel_row {
@@ -30,6 +37,7 @@ struct sl_kernel_row {
 struct sl_kernel_set {
   const char *name, *source;
   bool fuse_epilogues; /* products take in what is around them, as the plan says */
+  enum sl_accumulation accumulation;
   bool recomputes_all; /* full recomputation repeats a block to its end; else up to what its backward reads */
   const struct sl_kernel_row *rows; /* until kind is SL_OP_COUNT */
 };
