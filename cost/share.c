@@ -73,6 +73,7 @@ enum sl_status sl_cost_share(struct sl_cost_rank *rank, const struct sl_cluster 
   rank->cache_bandwidth = d->cache_bandwidth * share;
   rank->launch = d->launch_latency * rank->turns;
   rank->kernel_costs = kernel_costs_of(d, kernels, rank->turns);
+  rank->pipeline_stall = d->kind == SL_DEVICE_GPU ? cluster->pipeline_stall : 0;
   rank->costs = &cluster->op_costs;
   rank->ranks = (int)ranks;
   return SL_OK;

@@ -22,6 +22,7 @@ struct sl_cost_rank {
   int threads;                         /* of this rank; 1 for a GPU */
   const struct sl_op_costs *costs;     /* borrowed; measured ops */
   int ranks;                           /* on this rank's node */
+  double pipeline_stall;               /* seconds of the host for a member; see sl_cost_call_host */
   struct sl_kernel_costs kernel_costs; /* neutral on a CPU, but for comm_compute_share: the device's comm_cpu_share */
 };
 
@@ -30,5 +31,10 @@ struct sl_cost_rank {
  * value no cost can be computed from. */
 enum sl_status sl_cost_share(struct sl_cost_rank *rank, const struct sl_cluster *cluster,
                              const struct sl_kernel_costs *kernels, int world);
+
+/* Does the host's time count: may an op wait for its launch? */
+static inline bool sl_cost_has_host(const struct sl_cost_rank *rank) {
+  return rank->kernel_costs.host_launch > 0 || rank->kernel_costs.host_collective > 0 || rank->pipeline_stall > 0;
+}
 
 #endif

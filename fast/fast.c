@@ -66,6 +66,7 @@ enum sl_status sl_fast_open(struct sl_fast **out, const struct sl_model *model, 
   struct sl_kernel_costs costs;
   enum sl_status status;
   SL_GO_FAIL(sl_kernel_costs_load(&costs, sl_kernel_set(config->sl.kernels)->name));
+  costs.launch_blocking = config->sl.launch_blocking;
   SL_GO_FAIL(sl_fast_refuse_kernel_costs(&costs));
   SL_GO_FAIL(sl_cost_share(&f->rank, cluster, &costs, 1));
   *out = f;

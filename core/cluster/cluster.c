@@ -70,7 +70,7 @@ static const struct sl_number link_numbers[] = {
     {"bandwidth_GBps", SL_REAL, offsetof(struct sl_link, bandwidth), 1e9, 1e-6, 1e6, SL_REQUIRED},
     {"latency_us", SL_REAL, offsetof(struct sl_link, latency), 1e-6, 0, 1e6, SL_REQUIRED},
     {"half_KiB", SL_REAL, offsetof(struct sl_link, half_bytes), KIB, 0, 1e9, SL_OPTIONAL},
-    {"bandwidth_share", SL_REAL, offsetof(struct sl_link, bandwidth_share), 1, 0.001, 1, SL_OPTIONAL},
+    {"bandwidth_share", SL_REAL, offsetof(struct sl_link, bandwidth_share), 1, 0.001, 2, SL_OPTIONAL},
     {"bandwidth_decay", SL_REAL, offsetof(struct sl_link, bandwidth_decay), 1, 0, 1, SL_OPTIONAL},
 };
 

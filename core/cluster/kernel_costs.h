@@ -11,12 +11,14 @@
 #include "core/base/status.h"
 
 #include <jansson.h>
+#include <stdbool.h>
 
 struct sl_kernel_costs {
   double host_launch;        /* seconds of the host for a kernel that it launches: host_launch_us */
   double host_collective;    /* seconds of the host for a collective that it calls: host_collective_us */
   double elementwise_factor; /* time of element-wise kernels over bytes / attained bandwidth; 0 is read as 1 */
   double comm_compute_share; /* share of an overlapped transfer's time that compute loses, below 1 */
+  bool launch_blocking;      /* CUDA_LAUNCH_BLOCKING: the host waits for every kernel; a configuration's, not a set's */
 };
 
 /* A host that takes no time, kernels as fast as their bytes, transfers that take nothing from compute. */

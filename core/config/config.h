@@ -126,6 +126,7 @@ struct sl_config {
     bool scatter_gather;            /* messages of a pipeline: 1 / tp of each, gathered by tp where they arrive */
     enum sl_attention attention;    /* probabilities kept for backward, or formed again: memory linear in seq_len */
     enum sl_kernel_choice kernels;  /* whose kernels a prediction is of */
+    bool launch_blocking;           /* CUDA_LAUNCH_BLOCKING=1: a prediction's host waits for every kernel it launches */
     bool fused_norm, fused_softmax; /* of a kernel set that has both forms: one kernel each */
     int vocab_multiple;             /* make_vocab_size_divisible_by; 0: the plan's choice, see core/plan/plan.h */
     bool tf32;                      /* products of fp32 are SL_TF32: HF's tf32, PyTorch's cuda.matmul.allow_tf32 */

@@ -165,6 +165,7 @@ enum sl_status sl_plan_build(struct sl_plan *plan, const struct sl_model *model,
   plan->threads = choose_threads(cluster, world);
   plan->fuse_epilogues = fuses_epilogues(plan);
   SL_GO_FAIL(sl_kernel_costs_load(&plan->kernel_costs, sl_kernel_set(plan->config->sl.kernels)->name));
+  plan->kernel_costs.launch_blocking = plan->config->sl.launch_blocking;
   plan->vocab_multiple = choose_vocab_multiple(plan);
   SL_GO_FAIL(choose_batch(plan));
   SL_GO_FAIL(sl_plan_cut(plan));

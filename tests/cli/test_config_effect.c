@@ -125,6 +125,7 @@ static const struct key {
     {"shardlab", "fp8", "true", BF16},
     {"shardlab", "attention", "\"flash\"", ""},
     {"shardlab", "fuse_epilogues", "\"always\"", ""},
+    {"shardlab", "launch_blocking", "true", ""},
     {"shardlab", "kernels", "\"torch-eager\"", ""},
     {"shardlab", "fused_norm", "true", PLAN("\"kernels\": \"megatron-unfused\"")},
     {"shardlab", "fused_softmax", "true", PLAN("\"kernels\": \"megatron-unfused\"")},
@@ -210,6 +211,7 @@ static char *consequences(const struct key *k, bool changed) {
   } else {
     for (int i = 0; i < f.job.class_count; i++) print_class(&f.job.classes[i], to);
     print_control(f.plan.config, to);
+    fprintf(to, "%d\n", f.plan.kernel_costs.launch_blocking);
   }
   fprintf(to, "%s", fixture_warnings);
   fclose(to);

@@ -202,6 +202,7 @@ static void frameworks_behave_as_they_do(void **state) {
     assert_string_equal(sl_kernel_set(in.config.sl.kernels)->name, rows[i].kernels);
     assert_int_equal(in.config.sl.fused_norm, rows[i].fused_norm[0] == '1');
     assert_int_equal(in.config.sl.scatter_gather, rows[i].scatters);
+    assert_int_equal(in.config.sl.launch_blocking, strcmp(rows[i].framework, "megatron-deepspeed") == 0);
     assert_int_equal(in.config.zero.reduce_bucket_size > INT64_C(1000000000), rows[i].at_once);
     done(&in);
   }
