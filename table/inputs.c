@@ -150,6 +150,7 @@ static const char *attention_of(const struct sl_table_row *r) {
 /* Whose kernels run: the framework's, with fused norms and a fused softmax where the row has them. */
 static const char *kernels_of(const struct sl_table_row *r, const struct sl_table_framework *f) {
   const bool softmax = strcmp(r->attention, "materialised") != 0;
+  if (f->llama_unfused && strcmp(r->arch, "llama") == 0) return f->unfused;
   return r->fused_norm == 1 || (strcmp(r->arch, "gpt") == 0 && softmax) ? f->fused : f->unfused;
 }
 
@@ -161,8 +162,11 @@ static json_t *section_of(const struct sl_table_row *r, const struct sl_table_fr
                               "stages", stages_of(r, f), "recompute", unknown ? f->recompute : r->recompute,
                               "attention", attention_of(r), "make_vocab_size_divisible_by", f->vocab_multiple);
   json_object_set_new(section, "kernels", json_string(kernels_of(r, f)));
+  json_object_set_new(section, "fused_norm", json_boolean(r->fused_norm == 1));
+  json_object_set_new(section, "fused_softmax", json_boolean(strcmp(r->attention, "materialised_fused_softmax") == 0));
   json_object_set_new(section, "seq_len", json_integer(r->seq_len));
   if (r->tp > 1) json_object_set_new(section, "sequence_parallel", json_boolean(r->sequence_parallel == 1));
+  if (f->launch_blocking) json_object_set_new(section, "launch_blocking", json_true());
   if (r->tp > 1 && r->pp > 1 && f->scatter_gather)
     json_object_set_new(section, "scatter_gather_tensors_in_pipeline", json_true());
   if (f->gpt_dropout > 0) json_object_set_new(section, "store_dropout_masks", json_true());

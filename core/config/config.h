@@ -122,17 +122,18 @@ struct sl_config {
     int unshard_ahead;        /* stages of a pipeline rank whose parameters are whole at a time */
     bool store_dropout_masks; /* by forward, a byte an element; else backward draws them again */
     char preset[32];
-    bool sequence_parallel;        /* false where tp is 1 */
-    bool scatter_gather;           /* messages of a pipeline: 1 / tp of each, gathered by tp where they arrive */
-    enum sl_attention attention;   /* probabilities kept for backward, or formed again: memory linear in seq_len */
-    enum sl_kernel_choice kernels; /* whose kernels a prediction is of */
-    bool launch_blocking;          /* CUDA_LAUNCH_BLOCKING=1: a prediction's host waits for every kernel it launches */
-    int vocab_multiple;            /* make_vocab_size_divisible_by; 0: the plan's choice, see core/plan/plan.h */
-    bool tf32;                     /* products of fp32 are SL_TF32: HF's tf32, PyTorch's cuda.matmul.allow_tf32 */
-    bool fp8;                      /* products of bf16 are SL_F8; predicted only, and the casts' time is left out */
-    enum sl_fuse fuse_epilogues;   /* GELU, its gradient and bias gradients as part of a product */
-    bool shuffle;                  /* false: sequences in the order of the file */
-    int64_t seed, seq_len;         /* seq_len 0 = the model's n_positions */
+    bool sequence_parallel;         /* false where tp is 1 */
+    bool scatter_gather;            /* messages of a pipeline: 1 / tp of each, gathered by tp where they arrive */
+    enum sl_attention attention;    /* probabilities kept for backward, or formed again: memory linear in seq_len */
+    enum sl_kernel_choice kernels;  /* whose kernels a prediction is of */
+    bool launch_blocking;           /* CUDA_LAUNCH_BLOCKING=1: a prediction's host waits for every kernel it launches */
+    bool fused_norm, fused_softmax; /* of a kernel set that has both forms: one kernel each */
+    int vocab_multiple;             /* make_vocab_size_divisible_by; 0: the plan's choice, see core/plan/plan.h */
+    bool tf32;                      /* products of fp32 are SL_TF32: HF's tf32, PyTorch's cuda.matmul.allow_tf32 */
+    bool fp8;                       /* products of bf16 are SL_F8; predicted only, and the casts' time is left out */
+    enum sl_fuse fuse_epilogues;    /* GELU, its gradient and bias gradients as part of a product */
+    bool shuffle;                   /* false: sequences in the order of the file */
+    int64_t seed, seq_len;          /* seq_len 0 = the model's n_positions */
   } sl;
   struct sl_json doc; /* the file, kept for places; owned */
 };

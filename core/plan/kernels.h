@@ -23,6 +23,9 @@ enum sl_accumulation {
   SL_ACCUMULATE_FUSED     /* by the product where sums are fp32, whatever its factors are; else by an op of its own */
 };
 
+/* When a row holds: always, or as shardlab.fused_norm and shardlab.fused_softmax say of a set that has both forms. */
+enum sl_kernel_when { SL_ALWAYS, SL_UNLESS_FUSED_NORM, SL_IF_FUSED_SOFTMAX, SL_UNLESS_FUSED_SOFTMAX };
+
 /* What stands beside an op of `kind`. Bytes are of an element. A kind may have several rows. */
 struct sl_kernel_row {
   enum sl_op_kind kind;
@@ -32,6 +35,7 @@ struct sl_kernel_row {
   int scratch;             /* allocated while they run */
   int kept;                /* from a forward to its backward ... */
   enum sl_op_kind kept_by; /* ... which is of this kind */
+  enum sl_kernel_when when;
 };
 
 struct sl_kernel_set {
@@ -44,8 +48,8 @@ struct sl_kernel_set {
 
 /* The set of a configuration (shardlab.kernels). Borrowed. */
 const struct sl_kernel_set *sl_kernel_set(enum sl_kernel_choice kernels);
-/* The next row of the set for ops of `kind` behind `row` (NULL: the first); NULL where there is none left. */
-const struct sl_kernel_row *sl_kernel_row(const struct sl_kernel_set *set, enum sl_op_kind kind,
+/* The next row of the configuration's set for ops of `kind` behind `row` (NULL: the first); NULL where there is none left. */
+const struct sl_kernel_row *sl_kernel_row(const struct sl_config *config, enum sl_op_kind kind,
                                           const struct sl_kernel_row *row);
 
 #endif

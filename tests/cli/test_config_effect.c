@@ -127,6 +127,8 @@ static const struct key {
     {"shardlab", "fuse_epilogues", "\"always\"", ""},
     {"shardlab", "launch_blocking", "true", ""},
     {"shardlab", "kernels", "\"torch-eager\"", ""},
+    {"shardlab", "fused_norm", "true", PLAN("\"kernels\": \"megatron-unfused\"")},
+    {"shardlab", "fused_softmax", "true", PLAN("\"kernels\": \"megatron-unfused\"")},
     {"shardlab", "shuffle", "false", ""},
     {"shardlab", "seed", "77", ""},
     {"shardlab", "seq_len", "9", ""},

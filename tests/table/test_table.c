@@ -189,9 +189,9 @@ static void frameworks_behave_as_they_do(void **state) {
     const char *framework, *stage, *precision, *fused_norm, *kernels;
     bool scatters, at_once;
   } rows[] = {
-      {"megatron", "0", "fp16", "1", "megatron-fused", true, false},
-      {"megatron", "0", "bf16", "1", "megatron-fused", false, false},
-      {"megatron-deepspeed", "1", "fp16", "1", "megatron-deepspeed", true, true},
+      {"megatron", "0", "fp16", "1", "megatron-unfused", true, false},
+      {"megatron", "0", "bf16", "0", "megatron-unfused", false, false},
+      {"megatron-deepspeed", "1", "fp16", "1", "megatron-unfused", true, true},
       {"nanotron", "1", "bf16", "1", "nanotron", false, false},
       {"torchtitan", "3", "bf16", "0", "torch-eager", false, false},
   };
@@ -200,7 +200,9 @@ static void frameworks_behave_as_they_do(void **state) {
         inputs_of(CHANGES("framework", rows[i].framework, "zero_stage", rows[i].stage, "arch", "llama", "precision",
                           rows[i].precision, "fused_norm", rows[i].fused_norm, "d_ff", "4096", "tied_embeddings", "0"));
     assert_string_equal(sl_kernel_set(in.config.sl.kernels)->name, rows[i].kernels);
+    assert_int_equal(in.config.sl.fused_norm, rows[i].fused_norm[0] == '1');
     assert_int_equal(in.config.sl.scatter_gather, rows[i].scatters);
+    assert_int_equal(in.config.sl.launch_blocking, strcmp(rows[i].framework, "megatron-deepspeed") == 0);
     assert_int_equal(in.config.zero.reduce_bucket_size > INT64_C(1000000000), rows[i].at_once);
     done(&in);
   }

@@ -134,7 +134,7 @@ static const struct {
     {"{\"shardlab\": {\"tensor_parallel\": 2}}",
      "ds.json:1:15: shardlab.tensor_parallel: unknown key; expected one of ds_version, tp, pp, cp, virtual_stages, "
      "schedule, stages, recompute, recompute_modules, recompute_every, preset, sequence_parallel, "
-     "scatter_gather_tensors_in_pipeline, shard_size, limit_all_gathers, unshard_ahead, store_dropout_masks, ..."},
+     "scatter_gather_tensors_in_pipeline, shard_size, limit_all_gathers, unshard_ahead, ..."},
     {"{\"shardlab\": {\"make_vocab_size_divisible_by\": 0}}",
      "ds.json:1:15: shardlab.make_vocab_size_divisible_by: is 0; expected an integer from 1 to 65536"},
     {"{\"shardlab\": {\"pp\": 0}}", "ds.json:1:15: shardlab.pp: is 0; expected an integer from 1 to 65536"},
