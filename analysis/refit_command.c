@@ -105,9 +105,15 @@ static enum sl_status pose(struct fit *f) {
                                          .weight = f->weight,
                                          .priors = f->priors,
                                          .clock = sl_refit_clocks_ask,
-                                         .context = &f->clocks};
+                                         .context = &f->clocks,
+                                         .progress = say_progress};
   sl_refit_given(&f->clocks, f->start);
   return SL_OK;
+}
+
+static void say_progress(void *context, int round, double cost, const double *values) {
+  (void)context, (void)values;
+  printf("  round %d: cost %.2f\n", round, cost);
 }
 
 /* The next start: the profiles' own numbers, then priors' centres moved by up to a standard deviation, the same in every run. */

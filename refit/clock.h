@@ -1,6 +1,7 @@
 /* Runs as a fit's clock: every run is predicted with the numbers of the fit in place of those of its profiles.
  *
- * Derivatives are one-sided differences of 1 % of each number that reaches a run. */
+ * Derivatives are one-sided differences of 1 % of each number that reaches a run. A number that changed nothing of a run (another
+ * kernel's, a host's that the device hides) is tried again every fourth time alone. */
 #ifndef SL_REFIT_CLOCK_H
 #define SL_REFIT_CLOCK_H
 
@@ -14,6 +15,8 @@ struct sl_refit_clocks {
   struct sl_refit_numbers numbers; /* owned */
   struct sl_refit_timer *timers;   /* (runs), owned */
   int jobs;                        /* processes at once */
+  bool *idle;                      /* (runs, numbers), owned: changing the number changed nothing of the run */
+  int asked;                       /* how often for derivatives */
   const bool *only;                /* (runs), borrowed: ask only for these, the others' seconds stay; NULL: all */
 };
 

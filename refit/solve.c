@@ -287,6 +287,7 @@ static enum sl_status improve(const struct sl_refit_problem *q, struct sl_refit_
   s->cost = sl_refit_cost(q, s->values, s->local.seconds);
   for (s->rounds = 0; s->rounds < rounds && gain > enough && radius > narrowest; s->rounds++) {
     SL_GO(step(q, s, &radius, trial, seconds, &gain));
+    if (q->progress != NULL) q->progress(q->context, s->rounds + 1, s->cost, s->values);
     if (gain > 0) SL_GO(ask(q, &s->local, s->values));
   }
   status = sl_refit_covariance(q, q->weight, &s->local, s->covariance);

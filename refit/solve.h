@@ -32,6 +32,8 @@ struct sl_refit_problem {
   const struct sl_refit_prior *priors;
   sl_refit_clock clock;
   void *context;
+  /* (optional) Told after each round. */
+  void (*progress)(void *context, int round, double cost, const double *values);
 };
 
 /* The clock around one point. */
