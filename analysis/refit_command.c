@@ -90,6 +90,11 @@ static void fit_close(struct fit *f) {
   sl_refit_runs_free(&f->runs);
 }
 
+static void say_progress(void *context, int round, double cost, const double *values) {
+  (void)context, (void)values;
+  printf("  round %d: cost %.2f\n", round, cost);
+}
+
 static enum sl_status pose(struct fit *f) {
   const size_t rows = f->runs.count, numbers = f->clocks.numbers.count;
   SL_TRY(sl_calloc(&f->measured, rows, sizeof *f->measured));
@@ -109,11 +114,6 @@ static enum sl_status pose(struct fit *f) {
                                          .progress = say_progress};
   sl_refit_given(&f->clocks, f->start);
   return SL_OK;
-}
-
-static void say_progress(void *context, int round, double cost, const double *values) {
-  (void)context, (void)values;
-  printf("  round %d: cost %.2f\n", round, cost);
 }
 
 /* The next start: the profiles' own numbers, then priors' centres moved by up to a standard deviation, the same in every run. */
