@@ -85,10 +85,11 @@ set logscale xy
 set xlabel 'measured step time, s'
 set ylabel 'predicted step time, s (model held out; torchtitan never fitted)'
 set title 'Predicted and measured steps; dashed: 10 %% off'
+colours = '#4477aa #ee6677 #228833 #ccbb44 #66ccee #aa3377 #777777'
 set output 'scatter.png'
 is(name) = (strcol('table') eq name)
 plot x with lines lc rgb 'black' notitle, 1.1 * x with lines dt 2 lc rgb 'grey50' notitle, x / 1.1 with lines dt 2 lc rgb 'grey50' notitle, \\
-  for [name in names] 'predictions.csv' using (is(name) ? column('measured_s') : NaN):(column('predicted_by_model_s')) with points pt 7 ps 0.6 title name noenhanced
+  for [i = 1:words(names)] 'predictions.csv' using (is(word(names, i)) ? column('measured_s') : NaN):(column('predicted_by_model_s')) with points pt 7 ps 0.6 lc rgb word(colours, i) title word(names, i) noenhanced
 unset logscale
 set terminal png size 1000,500
 set output 'errors.png'
