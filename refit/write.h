@@ -21,8 +21,4 @@ enum sl_status sl_refit_write_profiles(const struct sl_refit_result *result, con
 /* A JSON document as the files of profiles/ are laid out; to be freed with free(). NULL: out of memory. */
 char *sl_refit_layout(const json_t *root);
 
-/* FOLDER/predictions.csv: a run a line, with what was measured and predicted of it; FOLDER/numbers.csv: a number a line, with its
- * prior. Units in the column names, or those of the key. Errors: SL_ERR_IO. */
-enum sl_status sl_refit_write_tables(const struct sl_refit_result *result, const char *folder);
-
 #endif
