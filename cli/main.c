@@ -71,7 +71,9 @@ static enum sl_status dispatch(int argc, char **argv) {
 
 int main(int argc, char **argv) {
   enum sl_status status = dispatch(argc, argv);
-  if (status == SL_OK && fflush(stdout) != 0) status = sl_fail(SL_ERR_IO, "standard output: %s", strerror(errno));
+  /* a long output has failed before its end is flushed */
+  if (status == SL_OK && (fflush(stdout) != 0 || ferror(stdout)))
+    status = sl_fail(SL_ERR_IO, "standard output: %s", strerror(errno));
   if (status == SL_OK) return 0;
   /* a command that failed elsewhere, in a child that has spoken, leaves no message */
   const int rank = sl_place_read(false).rank;

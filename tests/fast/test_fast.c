@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #define BF16 "\"bf16\": {\"enabled\": true}, "
+#define FP16 "\"fp16\": {\"enabled\": true}, "
 #define ADAMW "\"optimizer\": {\"type\": \"AdamW\", \"params\": {\"lr\": 1e-3}}, "
 
 enum { MOST_DRAWN = 100 };
@@ -30,9 +31,6 @@ static const struct family families[] = {
     {"one rank, bf16, flash", "llama3-8b", "{" BF16 ADAMW "\"shardlab\": {\"seq_len\": 512, \"attention\": \"flash\"}}",
      32, 1, 1, 1, 0, 1e-8, 0.01, false},
     {"tensor parallel", "gpt2", "{" BF16 ADAMW "\"shardlab\": {\"seq_len\": 256}}", 80, 4, 1, 1, 0, 1e-6, 0.01, false},
-    {"kernels of Megatron-LM", "llama3-8b",
-     "{" BF16 ADAMW "\"shardlab\": {\"seq_len\": 256, \"kernels\": \"megatron-unfused\"}}", 40, 8, 8, 1, 0, 0.01, 0.01,
-     false},
     {"data parallel, serial", "gpt2",
      "{" BF16 ADAMW "\"zero_optimization\": {\"overlap_comm\": false, \"reduce_bucket_size\": 3e6},"
      " \"shardlab\": {\"seq_len\": 129}}",
@@ -62,6 +60,14 @@ static const struct family families[] = {
     {"Megatron-LM, three dimensions", "llama3-8b",
      "{" BF16 ADAMW "\"shardlab\": {\"seq_len\": 512, \"preset\": \"megatron-lm\"}}", 64, 4, 4, 8, 0, 0.01, 0.01,
      false},
+    {"nanotron, ZeRO 1", "llama3-8b",
+     "{" BF16 ADAMW "\"shardlab\": {\"seq_len\": 512, \"preset\": \"nanotron-zero1\", "
+     "\"attention\": \"flash\"}}",
+     64, 4, 4, 8, 1, 0.01, 0.01, false},
+    {"Megatron-LM of 2022, scattered messages", "llama3-8b",
+     "{" FP16 ADAMW "\"shardlab\": {\"seq_len\": 512, \"preset\": \"megatron-local-ddp\", "
+     "\"scatter_gather_tensors_in_pipeline\": true}}",
+     64, 4, 4, 8, 0, 0.01, 0.01, false},
     {"three dimensions", "llama3-8b",
      "{" BF16 ADAMW "\"zero_optimization\": {\"overlap_comm\": true}, \"shardlab\": {\"seq_len\": 512}}", 64, 4, 4, 8,
      0, 0.01, 0.01, false},
