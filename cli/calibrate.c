@@ -281,7 +281,7 @@ static enum sl_status check_request(const struct sl_options *options, int *most,
     return sl_fail(SL_ERR_INPUT, "--tf32: the host backend has no tf32; expected --backend cuda");
   if (sl_launch_inside())
     return sl_fail(SL_ERR_INPUT, "calibrate starts its own ranks; start it without mpirun or srun, with --world");
-  SL_TRY(sl_options_check_outputs(options));
+  SL_TRY(sl_output_check(options));
   SL_TRY(sl_exec_load(options->backend, &exec));
   if (exec->probe != NULL) SL_TRY(exec->probe(&devices));
   if (options->world > devices.count)

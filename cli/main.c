@@ -3,6 +3,7 @@
 #include "cli/commands.h"
 #include "cli/place.h"
 #include "core/base/nearest.h"
+#include "core/base/new_file.h"
 #include "core/record/environment.h"
 
 #include <errno.h>
@@ -70,6 +71,7 @@ static enum sl_status dispatch(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
+  sl_new_file_prepare();
   enum sl_status status = dispatch(argc, argv);
   if (status == SL_OK && fflush(stdout) != 0) status = sl_fail(SL_ERR_IO, "standard output: %s", strerror(errno));
   if (status == SL_OK) return 0;

@@ -102,7 +102,7 @@ static enum sl_status check_request(const struct sl_options *options) {
   const struct sl_exec_ops *exec;
   if (sl_launch_inside())
     return sl_fail(SL_ERR_INPUT, "validate starts its own ranks; start it without mpirun or srun, with --world");
-  SL_TRY(sl_options_check_outputs(options));
+  SL_TRY(sl_output_check(options));
   SL_TRY(sl_setup_plan(&setup, options));
   enum sl_status status = sl_inputs_check(options, &setup);
   sl_setup_free(&setup);
@@ -125,13 +125,12 @@ struct traces {
 };
 
 static enum sl_status name_traces(const struct sl_options *options, struct traces *t) {
-  enum { SUFFIX = 16 };
+  enum { PREDICTED = 1 << 24, MEASURED }; /* beyond the parts that ranks write */
   if (options->trace == NULL) return SL_OK;
-  const size_t size = strlen(options->trace) + SUFFIX;
-  SL_TRY(sl_calloc(&t->predicted, size, 1));
-  SL_TRY(sl_calloc(&t->measured, size, 1));
-  snprintf(t->predicted, size, "%s.predicted", options->trace);
-  snprintf(t->measured, size, "%s.measured", options->trace);
+  sl_new_file_name_job();
+  t->predicted = sl_new_file_hidden(options->trace, PREDICTED);
+  t->measured = sl_new_file_hidden(options->trace, MEASURED);
+  if (t->predicted == NULL || t->measured == NULL) return sl_fail(SL_ERR_MEMORY, "out of memory: names of traces");
   return SL_OK;
 }
 
