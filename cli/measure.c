@@ -1,6 +1,7 @@
 /* shardlab measure: the job for real. Started by hand it checks the request, then starts its ranks through the launcher;
  * started by a launcher it is one rank. Rank 0 alone prints and writes files. */
 #include "cli/again.h"
+#include "cli/children.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/launch.h"
@@ -11,7 +12,6 @@
 #include "core/base/checked.h"
 #include "core/base/limits.h"
 #include "core/base/machine.h"
-#include "core/base/new_file.h"
 #include "core/base/units.h"
 #include "core/check/rendezvous.h"
 #include "core/plan/kernels.h"
@@ -227,15 +227,14 @@ static enum sl_status start(const struct sl_options *options, const struct sl_se
 /* The ranks print and write files; their errors have been printed when they end. */
 static enum sl_status launch(const struct sl_options *options) {
   int exit_code = 0;
-  sl_new_file_name_job();
+  sl_children_name_output(options->trace, (int)options->world);
+  sl_children_name_output(options->save, 1);
+  sl_children_name_output(options->save_grads, 1);
   if (on_gpu(options))
     SL_TRY(sl_launch_ranks(options->argc, options->argv, (int)options->world, &exit_code));
   else
     SL_TRY(sl_launch_mpi(options->argc, options->argv, (int)options->world, &exit_code));
   if (exit_code == 0) return SL_OK;
-  sl_new_file_sweep(options->trace, (int)options->world);
-  sl_new_file_sweep(options->save, 1);
-  sl_new_file_sweep(options->save_grads, 1);
   if (exit_code == sl_exit_code(SL_ERR_DEVICE)) return sl_again_if_unknown(SL_ERR_DEVICE, options->argv);
   return exit_code == 2 ? SL_ERR_INPUT : SL_ERR_PEER;
 }

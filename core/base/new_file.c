@@ -36,7 +36,7 @@ static uint64_t launcher_word(void) {
   return any ? hash : 0;
 }
 
-static void name_job(char *out, size_t size) {
+void sl_new_file_name_job(char *out, size_t size) {
   const char *given = getenv(job_variable);
   if (given != NULL && given[0] != '\0' && strspn(given, "0123456789abcdef") == strlen(given) && strlen(given) <= 16) {
     snprintf(out, size, "%s", given);
@@ -48,14 +48,9 @@ static void name_job(char *out, size_t size) {
   (void)setenv(job_variable, out, 1);
 }
 
-void sl_new_file_name_job(void) {
-  char job[24];
-  name_job(job, sizeof job);
-}
-
 char *sl_new_file_hidden(const char *path, int part) {
   char job[24];
-  name_job(job, sizeof job);
+  sl_new_file_name_job(job, sizeof job);
   const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
   const size_t size = strlen(path) + 64;
   char *hidden = malloc(size);
@@ -76,11 +71,15 @@ void sl_new_file_sweep(const char *path, int parts) {
 enum { MOST_HIDDEN = 16 };
 static _Atomic(char *) hidden_files[MOST_HIDDEN];
 
-static void drop_and_die(int signal) {
+void sl_new_file_drop_all(void) {
   for (int i = 0; i < MOST_HIDDEN; i++) {
     const char *hidden = atomic_load(&hidden_files[i]);
     if (hidden != NULL) (void)unlink(hidden);
   }
+}
+
+static void drop_and_die(int signal) {
+  sl_new_file_drop_all();
   (void)raise(signal); /* SA_RESETHAND: by the system's own way now */
 }
 

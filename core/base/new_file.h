@@ -33,12 +33,14 @@ void sl_new_file_discard(struct sl_new_file *file);
 char *sl_new_file_hidden(const char *path, int part);
 /* Remove the hidden files of `parts` processes of this job that were killed while they wrote `path` (may be NULL). */
 void sl_new_file_sweep(const char *path, int parts);
-/* Name this job, for children that are started from here. */
-void sl_new_file_name_job(void);
+/* The name of this job, in `out`, of at least 24 bytes; from here on children have the same. */
+void sl_new_file_name_job(char *out, size_t size);
 /* Create `hidden` anew, read and write; what stood there is removed. A descriptor above 2, or -1 with errno. */
 int sl_new_file_create(const char *hidden);
 /* Remove a hidden file that this process created (may be NULL). A signal that ends the process does so, too. */
 void sl_new_file_drop(const char *hidden);
+/* All hidden files that this process created. A signal handler may call it. */
+void sl_new_file_drop_all(void);
 /* Give the complete file `hidden` its name, and make that last. Errors: SL_ERR_IO. */
 enum sl_status sl_new_file_rename(const char *hidden, const char *path);
 

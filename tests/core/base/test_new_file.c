@@ -133,7 +133,8 @@ static void killed_by(int number, int left) {
 
 static void signals_leave_nothing(void **state) {
   (void)state;
-  sl_new_file_name_job();
+  char job[24];
+  sl_new_file_name_job(job, sizeof job);
   killed_by(SIGTERM, 0);
   killed_by(SIGINT, 0);
   killed_by(SIGHUP, 0);
