@@ -24,8 +24,8 @@ struct linker {
   const enum sl_scope *scopes;
   struct sl_program *p;
   struct sl_lives *lives;
-  struct sl_history *histories;         /* one per slot of the class */
-  int32_t *last_life, *life_before;    /* newest life of each slot in this program and the one in front of it, -1 none */
+  struct sl_history *histories;        /* one per slot of the class */
+  int32_t *last_life;                  /* newest life of each slot in this program, -1 none */
   uint32_t *clocks;                    /* SL_LANE_COUNT per issue: complete for certain at its start */
   uint32_t *lane_issue[SL_LANE_COUNT]; /* issue index of each op of a lane */
   size_t lane_capacity[SL_LANE_COUNT];

@@ -46,7 +46,8 @@ static struct sl_mark distance(const struct sl_mark *from, const struct sl_mark 
 /* ---- alike ---- */
 
 /* Are the waits of issue `b` those of issue `a`, one period before, and does it know as much more as the period has ops? */
-static bool alike(const struct linker *k, uint32_t a, uint32_t b, const struct sl_mark *from, const struct sl_mark *to) {
+static bool alike(const struct linker *k, uint32_t a, uint32_t b, const struct sl_mark *from,
+                  const struct sl_mark *to) {
   const struct sl_issue *x = &k->p->issues[a], *y = &k->p->issues[b];
   const uint32_t *before = &k->clocks[(size_t)a * SL_LANE_COUNT], *after = &k->clocks[(size_t)b * SL_LANE_COUNT];
   if (x->op != y->op || x->wait_count != y->wait_count) return false;
@@ -100,10 +101,13 @@ static const struct sl_life *finished_ago(const struct sl_periods *s, size_t slo
   const struct linker *k = s->k;
   const uint32_t step = s->marks[s->count - 1].issue - s->marks[s->count - 2].issue;
   const struct sl_life *newest = &k->lives->items[k->last_life[slot]];
-  const uint32_t at = turned(s, slot, -(int64_t)ago);
-  if (k->life_before[at] < 0 || newest->first < s->marks[s->alike].issue + ago * step) return NULL;
-  const struct sl_life *before = &k->lives->items[k->life_before[at]];
-  return before->first == newest->first - ago * step && before->buffer == newest->buffer ? before : NULL;
+  const struct sl_life *life = &k->lives->items[k->last_life[turned(s, slot, -(int64_t)ago)]];
+  if (newest->first < s->marks[s->alike].issue + ago * step) return NULL;
+  while (life->before >= 0 && life->first > newest->first - ago * step) {
+    life = &k->lives->items[life->before];
+    if (life->first == newest->first - ago * step) return life->buffer == newest->buffer ? life : NULL;
+  }
+  return NULL;
 }
 
 /* The same for any number of periods, which goes to *ago: what held for the slot before is tried first. */
@@ -195,12 +199,11 @@ static bool all_meet(const struct sl_periods *s, const struct turning *t) {
   return true;
 }
 
-/* Has every slot that changes had two lives since periods are alike, and no history of before? */
+/* Has every slot that changes a life, and no history of before periods are alike? */
 static bool ripe(const struct sl_periods *s) {
   const struct linker *k = s->k;
   for (size_t i = 0; i < k->rank_class->slot_count; i++)
-    if (changes(s, i) && (k->last_life[i] < 0 || k->life_before[i] < 0 || !named_since(k, i, &s->marks[s->alike])))
-      return false;
+    if (changes(s, i) && (k->last_life[i] < 0 || !named_since(k, i, &s->marks[s->alike]))) return false;
   return true;
 }
 
@@ -216,7 +219,9 @@ static bool goes_on(const struct sl_periods *s, struct turning *t, uint32_t copi
     if (like == NULL) return false;
     const struct sl_mark steps = distance(here - 1, here, ago);
     t->over[i] = finished(newest, like, &steps);
-    t->through[i] = periods_of(s, &t->over[i]) | periods_of(s, &k->lives->items[k->life_before[i]]);
+    t->through[i] = periods_of(s, &t->over[i]);
+    for (int32_t before = newest->before; before >= 0; before = k->lives->items[before].before)
+      t->through[i] |= periods_of(s, &k->lives->items[before]);
     /* behind the copies stands another life than now */
     if (newest->first + jump.issue <= k->lives->items[k->last_life[turned(s, i, copies)]].first) return false;
   }
@@ -260,7 +265,8 @@ static enum sl_status copy_issues(struct sl_periods *s, const struct sl_mark *st
 }
 
 /* What comes behind the copies refers to the last of them: those from `since` on, moved by `jump`. */
-static void move_clocks(struct linker *k, const struct sl_mark *since, const struct sl_mark *here, const struct sl_mark *jump) {
+static void move_clocks(struct linker *k, const struct sl_mark *since, const struct sl_mark *here,
+                        const struct sl_mark *jump) {
   for (uint32_t i = here->issue; i-- > since->issue;) {
     const uint32_t *before = &k->clocks[(size_t)i * SL_LANE_COUNT];
     uint32_t *clock = &k->clocks[(size_t)(i + jump->issue) * SL_LANE_COUNT];
@@ -347,7 +353,8 @@ static enum sl_status move_slots(struct sl_periods *s, struct turning *t, const 
 static enum sl_status try_copies(struct sl_periods *s, uint32_t copies, bool *done) {
   enum sl_status status;
   struct linker *k = s->k;
-  const struct sl_mark *here = &s->marks[s->count - 1], step = distance(here - 1, here, 1), jump = distance(here - 1, here, copies);
+  const struct sl_mark *here = &s->marks[s->count - 1], step = distance(here - 1, here, 1),
+                       jump = distance(here - 1, here, copies);
   const bool turns = s->longest > 1;
   struct turning t = {0};
   *done = false;

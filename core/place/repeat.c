@@ -20,9 +20,9 @@ struct turn {
 struct finder {
   const struct sl_class *c;
   const struct sl_program *p;
-  uint64_t *used;   /* by first op of an instance: which slot numbers its ops use */
-  bool *listed;     /* ... and whether that is known */
-  int32_t width;    /* slots of a pool, at most */
+  uint64_t *used; /* by first op of an instance: which slot numbers its ops use */
+  bool *listed;   /* ... and whether that is known */
+  int32_t width;  /* slots of a pool, at most */
   struct turn pools[MOST_NUMBERS];
   uint32_t period;
   int32_t micro_batches;

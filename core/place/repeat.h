@@ -16,7 +16,8 @@ struct sl_repeat {
 };
 
 /* A period of `program`, of class `rank_class`, around its middle. Errors: SL_ERR_MEMORY; `out` is freed after one, too. */
-enum sl_status sl_repeat_find(const struct sl_class *rank_class, const struct sl_program *program, struct sl_repeat *out);
+enum sl_status sl_repeat_find(const struct sl_class *rank_class, const struct sl_program *program,
+                              struct sl_repeat *out);
 /* The period, from instance `from` on, in which every slot is itself again; 0 where there are too few of them. */
 void sl_repeat_whole_turns(const struct sl_class *rank_class, struct sl_repeat *repeat, uint32_t from);
 /* The least common multiple of two numbers of periods, of which those above 2^24 are taken to be that. */

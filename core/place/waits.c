@@ -155,10 +155,11 @@ static enum sl_status record_life(struct linker *k, uint32_t slot, int32_t buffe
   const bool passed_on = life != NULL && life->buffer != buffer; /* to another stage */
   if (life == NULL || passed_on || life->micro_batch != key || (overwritten && scope >= SL_SCOPE_MICRO && !same_op)) {
     SL_TRY(sl_grow(&k->lives->items, &k->lives->capacity, k->lives->count + 1, sizeof *k->lives->items));
-    k->life_before[slot] = k->last_life[slot];
+    const int32_t before = k->last_life[slot];
     k->last_life[slot] = (int32_t)k->lives->count;
     life = &k->lives->items[k->lives->count++];
-    *life = (struct sl_life){.slot = slot, .buffer = buffer, .program = k->p->kind, .micro_batch = key, .first = issue};
+    *life = (struct sl_life){
+        .slot = slot, .buffer = buffer, .program = k->p->kind, .micro_batch = key, .first = issue, .before = before};
     memcpy(life->known, clock, sizeof life->known);
   }
   life->last = issue;
@@ -250,16 +251,14 @@ enum sl_status sl_waits_derive(const struct sl_plan *plan, struct sl_class *rank
   p->issue_capacity = issues;
   SL_GO(sl_calloc(&k.histories, slots, sizeof *k.histories));
   SL_GO(sl_calloc(&k.last_life, slots, sizeof *k.last_life));
-  SL_GO(sl_calloc(&k.life_before, slots, sizeof *k.life_before));
   SL_GO(sl_calloc(&k.clocks, issues, SL_LANE_COUNT * sizeof *k.clocks));
-  for (size_t i = 0; i < slots; i++) k.last_life[i] = k.life_before[i] = -1;
+  for (size_t i = 0; i < slots; i++) k.last_life[i] = -1;
   SL_GO(link_instances(&k, all));
 done:
   for (size_t i = 0; k.histories != NULL && i < slots; i++) free(k.histories[i].spans);
   for (int lane = 0; lane < SL_LANE_COUNT; lane++) free(k.lane_issue[lane]);
   free(k.histories);
   free(k.last_life);
-  free(k.life_before);
   free(k.clocks);
   return status;
 }
