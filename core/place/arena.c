@@ -346,9 +346,17 @@ done:
   return status;
 }
 
+/* Of an empty space there is nothing to say but that its curve is flat. */
+static bool is_used(const struct sl_class *c, enum sl_space space) {
+  for (size_t i = 0; i < c->buffer_count; i++)
+    if (c->buffers[i].space == space) return true;
+  return false;
+}
+
 enum sl_status sl_arena_place(struct sl_class *c, const struct sl_lives *lives, bool curve) {
   SL_TRY(sl_calloc(&c->slot_offsets, c->slot_count, sizeof *c->slot_offsets));
   SL_TRY(sl_calloc(&c->memory, SL_SPACE_COUNT, sizeof *c->memory));
-  for (int space = 0; space < SL_SPACE_COUNT; space++) SL_TRY(place_space(c, (enum sl_space)space, lives, curve));
+  for (int space = 0; space < SL_SPACE_COUNT; space++)
+    if (curve || is_used(c, (enum sl_space)space)) SL_TRY(place_space(c, (enum sl_space)space, lives, curve));
   return SL_OK;
 }

@@ -112,7 +112,8 @@ static enum sl_status add_waits(struct linker *k, struct sl_issue *e, uint32_t n
   e->wait = (uint32_t)p->wait_count;
   for (;;) {
     int best = -1;
-    for (int lane = 0; lane < SL_LANE_COUNT; lane++) {
+    for (uint32_t lanes = k->lanes; lanes != 0; lanes &= lanes - 1) {
+      const int lane = __builtin_ctz(lanes);
       if (need[lane] <= clock[lane]) continue;
       if (best < 0 || k->lane_issue[lane][need[lane] - 1] > k->lane_issue[best][need[best] - 1]) best = lane;
     }
@@ -133,8 +134,11 @@ static void need_control(struct linker *k, const struct sl_op *op, uint32_t need
   }
   if (op->flags & SL_OP_AFTER_COMPUTE) raise(&need[SL_LANE_COMPUTE], p->lane_ops[SL_LANE_COMPUTE]);
   if (op->lane != SL_LANE_COMPUTE) return;
-  for (int lane = 0; lane < SL_LANE_COUNT; lane++) raise(&need[lane], k->blocking[lane]);
-  memset(k->blocking, 0, sizeof k->blocking);
+  for (uint32_t lanes = k->lanes; lanes != 0; lanes &= lanes - 1) {
+    const int lane = __builtin_ctz(lanes);
+    raise(&need[lane], k->blocking[lane]);
+    k->blocking[lane] = 0;
+  }
 }
 
 /* ---- lives ---- */
@@ -253,6 +257,7 @@ enum sl_status sl_waits_derive(const struct sl_plan *plan, struct sl_class *rank
   SL_GO(sl_calloc(&k.last_life, slots, sizeof *k.last_life));
   SL_GO(sl_calloc(&k.clocks, issues, SL_LANE_COUNT * sizeof *k.clocks));
   for (size_t i = 0; i < slots; i++) k.last_life[i] = -1;
+  for (size_t i = 0; i < p->op_count; i++) k.lanes |= UINT32_C(1) << p->ops[i].lane;
   SL_GO(link_instances(&k, all));
 done:
   for (size_t i = 0; k.histories != NULL && i < slots; i++) free(k.histories[i].spans);

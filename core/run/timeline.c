@@ -5,12 +5,7 @@
 #include <string.h>
 
 /* Ops complete in order, or nearly: what an op joins stands at the end of the list, or near it. */
-static enum sl_status add(struct sl_intervals *set, double start, double end) {
-  struct sl_interval *last = set->count > 0 ? &set->at[set->count - 1] : NULL;
-  if (last != NULL && last->start_s <= start && start <= last->end_s) { /* as most are: it goes on from the last one */
-    if (end > last->end_s) last->end_s = end;
-    return SL_OK;
-  }
+static enum sl_status insert(struct sl_intervals *set, double start, double end) {
   size_t after = set->count; /* the first that begins behind the new one */
   while (after > 0 && set->at[after - 1].start_s > end) after--;
   size_t first = after;
@@ -23,6 +18,14 @@ static enum sl_status add(struct sl_intervals *set, double start, double end) {
   set->at[first] = (struct sl_interval){start, end};
   set->count -= after - first;
   set->count++;
+  return SL_OK;
+}
+
+/* Most ops go on from the last one. */
+static inline enum sl_status add(struct sl_intervals *set, double start, double end) {
+  struct sl_interval *last = set->count > 0 ? &set->at[set->count - 1] : NULL;
+  if (last == NULL || start < last->start_s || start > last->end_s) return insert(set, start, end);
+  if (end > last->end_s) last->end_s = end;
   return SL_OK;
 }
 
@@ -53,9 +56,11 @@ void sl_timeline_add(struct sl_timeline *timeline, int local, int64_t step, cons
                      const struct sl_completion *done) {
   if (program->kind != SL_PROGRAM_STEP || timeline->status != SL_OK) return;
   const size_t need = (size_t)local + 1;
-  timeline->status = sl_grow(&timeline->ranks, &timeline->capacity, need, sizeof *timeline->ranks);
-  if (timeline->status != SL_OK) return;
-  if (timeline->count < need) timeline->count = need;
+  if (timeline->count < need) {
+    timeline->status = sl_grow(&timeline->ranks, &timeline->capacity, need, sizeof *timeline->ranks);
+    if (timeline->status != SL_OK) return;
+    timeline->count = need;
+  }
   struct sl_timeline_rank *rank = &timeline->ranks[local];
   if (rank->step != step) begin_step(rank, step);
   timeline->status = add_op(rank, &program->ops[program->issues[done->index].op], done->start_s, done->end_s);
