@@ -1,4 +1,4 @@
-# Periods count as repeated although their micro-batches stand in slots that do not turn into each other.
+# Periods count as repeated although their micro-batches stand in other slots.
 # file: core/place/repeat.c
 # tests: test_repeat
-s/same_ops(f, at) \&\& turns(f, at)) at++/same_ops(f, at) \&\& (turns(f, at) || at > 0)) at++/
+s/after(&f->pools\[pool_of_buffer(b)\], s, periods)/after(\&f->pools[pool_of_buffer(b)], s, 0 * periods)/
