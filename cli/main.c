@@ -90,7 +90,9 @@ int main(int argc, char **argv) {
   sl_new_file_prepare();
   if (sl_launch_ours()) prctl(PR_SET_PDEATHSIG, SIGKILL); /* a rank goes with its mpirun */
   enum sl_status status = dispatch(argc, argv);
-  if (status == SL_OK && fflush(stdout) != 0) status = sl_fail(SL_ERR_IO, "standard output: %s", strerror(errno));
+  /* a long output has failed before its end is flushed */
+  if (status == SL_OK && (fflush(stdout) != 0 || ferror(stdout)))
+    status = sl_fail(SL_ERR_IO, "standard output: %s", strerror(errno));
   if (status != SL_OK) say_error();
   sl_children_close();
   return status == SL_OK ? 0 : sl_exit_code(status);

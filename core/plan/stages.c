@@ -93,6 +93,8 @@ static enum sl_status cut_by_list(const struct sl_plan *plan, int layers, int pa
  * (rank + 1) / ranks, gives way to the next. A layer costs 4 h^2 + 3 h i for inner width i, the head V h, embedding and norm nothing
  * (nanotron, src/nanotron/models/base.py, build_model; models/llama.py, get_block_compute_costs). That source asks for more than the
  * share; the memory of its published 1B runs, of 10, 5 and 3 layers on the first of 2, 4 and 8 ranks, says that reaching it is enough.
+ * It would also leave the head with the last layers where a rank is left; the step times of its published runs of 8 and 16 stages say
+ * that the head has that rank (8B on 16 ranks: 47 ms a micro-batch, where two layers and the head take 64).
  * The ranks behind the head's hold nothing: nanotron deals them the head's cast and the loss, which stay with the head here. Returns
  * how many hold something, the last of them the head; some may have no layers. */
 static int cut_by_cost(const struct sl_model *m, int ranks, int64_t *counts) {
@@ -103,7 +105,11 @@ static int cut_by_cost(const struct sl_model *m, int ranks, int64_t *counts) {
     counts[rank]++;
     if ((double)(i + 1) * layer * ranks >= total * (rank + 1)) rank++;
   }
-  if ((double)m->n_layer * layer * ranks >= total * (rank + 1)) rank++; /* the norm had a rank to itself */
+  if ((double)m->n_layer * layer * ranks >= total * (rank + 1)) {
+    rank++; /* the norm had a rank to itself */
+  } else if (counts[rank] > 0 && rank + 1 < ranks) {
+    rank++;
+  }
   return rank + 1;
 }
 

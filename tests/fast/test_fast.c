@@ -31,9 +31,6 @@ static const struct family families[] = {
     {"one rank, bf16, flash", "llama3-8b", "{" BF16 ADAMW "\"shardlab\": {\"seq_len\": 512, \"attention\": \"flash\"}}",
      32, 1, 1, 1, 0, 1e-8, 0.01, false},
     {"tensor parallel", "gpt2", "{" BF16 ADAMW "\"shardlab\": {\"seq_len\": 256}}", 80, 4, 1, 1, 0, 1e-6, 0.01, false},
-    {"kernels of Megatron-LM", "llama3-8b",
-     "{" BF16 ADAMW "\"shardlab\": {\"seq_len\": 256, \"kernels\": \"megatron-unfused\"}}", 40, 8, 8, 1, 0, 0.01, 0.01,
-     false},
     {"data parallel, serial", "gpt2",
      "{" BF16 ADAMW "\"zero_optimization\": {\"overlap_comm\": false, \"reduce_bucket_size\": 3e6},"
      " \"shardlab\": {\"seq_len\": 129}}",
