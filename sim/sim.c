@@ -108,7 +108,8 @@ static enum sl_status sim_advance(void *state, struct sl_completion *out, int ma
   return sim->pending > 0 ? sl_sim_deadlock(sim) : SL_DONE;
 }
 
-/* An op that a transfer slows down, or that a host launches, has no end that is known when it starts. */
+/* Only where an op's end is known when it starts, and its start from what it waits for: transfers must not slow ops down, and no
+ * host, which launches in order of time what it comes to, may stand in front of them. */
 static enum sl_status sim_play(void *state, enum sl_program_kind kind, int64_t step, sl_observe_fn observe,
                                void *context) {
   struct sl_sim *sim = state;

@@ -141,19 +141,29 @@ static enum sl_status share(const struct planner *p, struct item *placed, const 
   return SL_OK;
 }
 
-/* What has its place, in order of offset. */
-struct placed {
-  struct item **at;
-  int64_t *reach; /* how far the items up to this one reach, at most */
-  size_t count;
+/* An item that has its place, and how far the items up to it reach, at most. */
+struct place {
+  struct item *item;
+  int64_t reach;
 };
+
+/* Those places in order of offset: count of them, the first `low` in front of a gap and the others at the end of the array. What is
+ * placed next often stands near what was placed last, so the gap seldom moves far. */
+struct placed {
+  struct place *all;
+  size_t count, low, capacity;
+};
+
+static struct place *place_at(const struct placed *l, size_t i) {
+  return &l->all[i < l->low ? i : i + l->capacity - l->count];
+}
 
 /* Where an item that starts at `offset` or above begins. */
 static size_t rank_of_offset(const struct placed *l, int64_t offset) {
   size_t low = 0, high = l->count;
   while (low < high) {
     const size_t middle = (low + high) / 2;
-    if (l->at[middle]->offset < offset) {
+    if (place_at(l, middle)->item->offset < offset) {
       low = middle + 1;
     } else {
       high = middle;
@@ -167,7 +177,7 @@ static size_t first_above(const struct placed *l, int64_t offset) {
   size_t low = 0, high = l->count;
   while (low < high) {
     const size_t middle = (low + high) / 2;
-    if (l->reach[middle] <= offset) {
+    if (place_at(l, middle)->reach <= offset) {
       low = middle + 1;
     } else {
       high = middle;
@@ -176,14 +186,19 @@ static size_t first_above(const struct placed *l, int64_t offset) {
   return low;
 }
 
+static void move_gap(struct placed *l, size_t to) {
+  const size_t gap = l->capacity - l->count;
+  if (to < l->low) memmove(&l->all[to + gap], &l->all[to], (l->low - to) * sizeof *l->all);
+  if (to > l->low) memmove(&l->all[l->low], &l->all[l->low + gap], (to - l->low) * sizeof *l->all);
+  l->low = to;
+}
+
 static void insert(struct placed *l, size_t at, struct item *x) {
-  const int64_t end = x->offset + x->bytes, before = at > 0 ? l->reach[at - 1] : 0;
-  memmove(&l->at[at + 1], &l->at[at], (l->count - at) * sizeof *l->at);
-  memmove(&l->reach[at + 1], &l->reach[at], (l->count - at) * sizeof *l->reach);
+  const int64_t end = x->offset + x->bytes, before = at > 0 ? place_at(l, at - 1)->reach : 0;
+  move_gap(l, at);
+  l->all[l->low++] = (struct place){x, before > end ? before : end};
   l->count++;
-  l->at[at] = x;
-  l->reach[at] = before > end ? before : end;
-  for (size_t i = at + 1; i < l->count && l->reach[i] < end; i++) l->reach[i] = end;
+  for (size_t i = at + 1; i < l->count && place_at(l, i)->reach < end; i++) place_at(l, i)->reach = end;
 }
 
 /* What is live at the peak conflicts with all else that is, and those make up most of the pairs. So what they have taken is
@@ -234,10 +249,10 @@ static enum sl_status add_at_peak(struct planner *p, const struct item *x) {
 static int64_t lowest_free(struct planner *p, const struct item *x, const struct placed *l) {
   int64_t offset = beyond_runs(p, x, p->persistent);
   size_t i = first_above(l, offset);
-  while (i < l->count && l->at[i]->offset < offset + x->bytes) {
-    const int64_t end = l->at[i]->offset + l->at[i]->bytes;
-    i++;
-    if (end <= offset || !conflict(p, x, l->at[i - 1])) continue;
+  while (i < l->count && place_at(l, i)->item->offset < offset + x->bytes) {
+    const struct item *other = place_at(l, i++)->item;
+    const int64_t end = other->offset + other->bytes;
+    if (end <= offset || !conflict(p, x, other)) continue;
     offset = beyond_runs(p, x, end);
     const size_t near = first_above(l, offset);
     if (near > i) i = near;
@@ -248,15 +263,15 @@ static int64_t lowest_free(struct planner *p, const struct item *x, const struct
 /* `x` among those placed: with one that has its bytes, or by itself. */
 static enum sl_status put(struct planner *p, struct placed *l, struct item *x) {
   const size_t at = rank_of_offset(l, x->offset);
-  for (size_t i = at; i < l->count && l->at[i]->offset == x->offset; i++)
-    if (l->at[i]->bytes == x->bytes) return share(p, l->at[i], x);
+  for (size_t i = at; i < l->count && place_at(l, i)->item->offset == x->offset; i++)
+    if (place_at(l, i)->item->bytes == x->bytes) return share(p, place_at(l, i)->item, x);
   insert(l, at, x);
   return share(p, x, x);
 }
 
 /* Place items in their present order above the persistent buffers; the arena's size to *top. */
 static enum sl_status place(struct planner *p, struct placed *l, int64_t *top) {
-  l->count = 0;
+  l->count = l->low = 0;
   *top = p->persistent;
   p->run_count = 0;
   sl_pillars_clear(&p->pillars);
@@ -277,11 +292,10 @@ static void take_offsets(const struct planner *p) {
 }
 
 static enum sl_status place_best(struct planner *p, int64_t live_peak) {
-  struct placed placed = {0};
+  struct placed placed = {.capacity = p->item_count};
   enum sl_status status;
   int64_t best, other;
-  SL_GO(sl_calloc(&placed.at, p->item_count, sizeof *placed.at));
-  SL_GO(sl_calloc(&placed.reach, p->item_count, sizeof *placed.reach));
+  SL_GO(sl_calloc(&placed.all, p->item_count, sizeof *placed.all));
   qsort(p->items, p->item_count, sizeof *p->items, by_size);
   SL_GO(place(p, &placed, &best));
   take_offsets(p);
@@ -295,8 +309,7 @@ static enum sl_status place_best(struct planner *p, int64_t live_peak) {
   }
   p->c->arena_bytes[p->space] = best;
 done:
-  free(placed.at);
-  free(placed.reach);
+  free(placed.all);
   return status;
 }
 
