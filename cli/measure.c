@@ -187,6 +187,9 @@ static enum sl_status check_kernels(const struct sl_setup *setup) {
         &config->doc, "shardlab.kernels",
         "\"%s\" cannot be measured, only predicted; expected \"shardlab\", whose kernels a backend runs",
         sl_kernel_set(config->sl.kernels)->name);
+  if (config->sl.launch_blocking)
+    return sl_json_fail(&config->doc, "shardlab.launch_blocking",
+                        "true cannot be measured, only predicted; expected false");
   if (config->sl.attention <= SL_ATTENTION_FLASH) return SL_OK;
   return sl_json_fail(&config->doc, "shardlab.attention",
                       "this kernel cannot be measured, only predicted; expected \"materialised\" or \"flash\"");

@@ -1,13 +1,15 @@
-# Writes OUT, a C file with two tables, of the built-in clusters and of the devices that they and other files name: the name and
-# the text of each file of PROFILES and of DEVICES.
-#   cmake -DOUT=... "-DPROFILES=a.json;b.json" "-DDEVICES=c.json" -P embed.cmake
+# Writes OUT, a C file with three tables, of the built-in clusters, of the devices that they and other files name, and of the costs
+# of kernel sets: the name and the text of each file of PROFILES, of DEVICES and of KERNELS.
+#   cmake -DOUT=... "-DPROFILES=a.json;b.json" "-DDEVICES=c.json" "-DKERNELS=d.json" -P embed.cmake
 # The text is written as bytes: a string literal may not have more than 4095 characters.
 set(texts "")
-foreach(kind cluster device)
+foreach(kind cluster device kernel)
   set(rows "")
   set(paths ${PROFILES})
   if(kind STREQUAL device)
     set(paths ${DEVICES})
+  elseif(kind STREQUAL kernel)
+    set(paths ${KERNELS})
   endif()
   foreach(path ${paths})
     get_filename_component(name ${path} NAME_WLE)

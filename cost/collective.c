@@ -4,6 +4,7 @@
 #include "core/op/operands.h"
 #include "cost/compute.h"
 #include "cost/measured.h"
+#include "cost/topology.h"
 
 /* Seconds for `wire` bytes of a message of `size` bytes: wire / beta(size). */
 static double wire_seconds(const struct sl_link *link, double wire, double size) {
@@ -18,7 +19,9 @@ static double transfer(const struct sl_cost_rank *rank, const struct sl_link *li
 double sl_cost_peer(const struct sl_cost_rank *rank, const struct sl_link *link, const struct sl_work *work) {
   const struct sl_op_cost *entry = sl_cost_entry(rank, work);
   const bool inside = rank->ranks >= 2 && rank->device->kind == SL_DEVICE_CPU;
-  return entry != NULL && inside ? sl_cost_by_entry(rank, entry, work) : transfer(rank, link, work->size);
+  struct sl_link attained = *link;
+  attained.bandwidth = sl_cost_attained(link, 2);
+  return entry != NULL && inside ? sl_cost_by_entry(rank, entry, work) : transfer(rank, &attained, work->size);
 }
 
 static double ring_seconds(const struct sl_cost_rank *rank, const struct sl_link *link, const struct sl_work *work) {
@@ -44,4 +47,13 @@ double sl_cost_collective(const struct sl_cost_rank *rank, const struct sl_link 
     return sl_cost_by_entry(rank, entry, work);
   const bool chain = sl_op_moves(work->kind) & SL_MOVE_CHAIN;
   return chain ? transfer(rank, link, work->size) : ring_seconds(rank, link, work);
+}
+
+double sl_cost_call_host(const struct sl_cost_rank *rank, const struct sl_work *work, bool stalls) {
+  if (work->members < 2) return 0;
+  return rank->kernel_costs.host_collective + (stalls ? rank->pipeline_stall * work->members : 0);
+}
+
+bool sl_cost_pipeline_stalls(const struct sl_cluster *cluster, int pp, int world) {
+  return pp > 1 && world > cluster->devices_per_node;
 }

@@ -5,6 +5,7 @@
  *   the same with uneven shares       (n-1) alpha + W / beta(S), W = the most that any member puts on the wire (work.bytes)
  *   chain (broadcast), send               alpha   +         S / beta(S)
  *   beta(S) = beta S / (S + half_bytes)
+ * beta_k, of a level, is what a ring attains of its bandwidth over u_(k-1) units (sl_cost_attained); a send, of 2.
  * The ring visits the members of a unit (a node) before it goes on, and leaves and enters a unit by the links of all its
  * members there (NCCL: as many rings as there are rails; on a CPU node, one ring with the whole network card). With u_k
  * units of level k that hold members (u_-1 = n), of which the emptiest holds m_k (m_-1 = 1):
@@ -27,5 +28,12 @@
 double sl_cost_peer(const struct sl_cost_rank *rank, const struct sl_link *link, const struct sl_work *work);
 /* Seconds of a collective whose ring is like `link` to each member (may be NULL for one member). */
 double sl_cost_collective(const struct sl_cost_rank *rank, const struct sl_link *link, const struct sl_work *work);
+
+/* Seconds of the host for a collective that it calls: host_collective, and where `stalls` (sl_cost_pipeline_stalls, and the
+ * group is tensor-parallel) the cluster's pipeline_stall for every member. */
+double sl_cost_call_host(const struct sl_cost_rank *rank, const struct sl_work *work, bool stalls);
+/* Does a pipeline cross nodes, so that hosts are held up at the collectives between its messages? Seen in published
+ * measurements alone: 2 ms x tp a block and micro-batch, the more the more ranks a collective has. */
+bool sl_cost_pipeline_stalls(const struct sl_cluster *cluster, int pp, int world);
 
 #endif

@@ -31,7 +31,8 @@ double sl_cost_attention(const struct sl_cost_rank *rank, const struct sl_work *
 double sl_cost_elementwise(const struct sl_cost_rank *rank, const struct sl_work *work) {
   const double cached = work->bytes < rank->cache_bytes ? work->bytes : rank->cache_bytes;
   const double launches = work->kind == SL_OP_PASS ? work->terms[SL_TERM_LAUNCH] : 1;
-  const double seconds = launches * rank->launch + (work->bytes - cached) / rank->memory_bandwidth;
+  const double factor = sl_op_class_of(work->kind) == SL_CLASS_OPTIMIZER ? 1 : rank->kernel_costs.elementwise_factor;
+  const double seconds = launches * rank->launch + factor * (work->bytes - cached) / rank->memory_bandwidth;
   return cached > 0 ? seconds + cached / rank->cache_bandwidth : seconds;
 }
 

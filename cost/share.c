@@ -37,7 +37,20 @@ static int64_t ranks_of_node(const struct sl_cluster *cluster, int64_t world) {
   return per_node < world ? per_node : world;
 }
 
-enum sl_status sl_cost_share(struct sl_cost_rank *rank, const struct sl_cluster *cluster, int world) {
+/* A CPU's kernels run on its host: of the kernel set's costs, it has none. */
+static struct sl_kernel_costs kernel_costs_of(const struct sl_device *d, const struct sl_kernel_costs *kernels,
+                                              double turns) {
+  struct sl_kernel_costs costs = sl_kernel_costs_neutral();
+  if (d->kind == SL_DEVICE_GPU && kernels != NULL) costs = *kernels;
+  if (!(costs.elementwise_factor > 0)) costs.elementwise_factor = 1;
+  if (d->comm_cpu_share > 0) costs.comm_compute_share = d->comm_cpu_share;
+  costs.host_launch *= turns;
+  costs.host_collective *= turns;
+  return costs;
+}
+
+enum sl_status sl_cost_share(struct sl_cost_rank *rank, const struct sl_cluster *cluster,
+                             const struct sl_kernel_costs *kernels, int world) {
   const struct sl_device *d = &cluster->device;
   SL_TRY(check_device(d));
   int64_t ranks = ranks_of_node(cluster, world);
@@ -59,7 +72,8 @@ enum sl_status sl_cost_share(struct sl_cost_rank *rank, const struct sl_cluster 
   rank->cache_bytes = (double)d->cache_bytes * share;
   rank->cache_bandwidth = d->cache_bandwidth * share;
   rank->launch = d->launch_latency * rank->turns;
-  rank->host_launch = d->host_launch * rank->turns;
+  rank->kernel_costs = kernel_costs_of(d, kernels, rank->turns);
+  rank->pipeline_stall = d->kind == SL_DEVICE_GPU ? cluster->pipeline_stall : 0;
   rank->costs = &cluster->op_costs;
   rank->ranks = (int)ranks;
   return SL_OK;

@@ -9,6 +9,7 @@
 #define SL_COST_SHARE_H
 
 #include "core/cluster/cluster.h"
+#include "core/cluster/kernel_costs.h"
 
 /* Filled once per run by sl_cost_share. SI units. */
 struct sl_cost_rank {
@@ -16,16 +17,24 @@ struct sl_cost_rank {
   double peak[SL_DTYPE_COUNT];    /* flop/s of this rank */
   double memory_bandwidth;        /* byte/s of this rank, elementwise_efficiency included */
   double cache_bytes, cache_bandwidth;
-  double launch;                   /* seconds per op */
-  double host_launch;              /* seconds of the host per op, which it spends ahead of the device; 0: none known */
-  double turns;                    /* >= 1: ranks per core or GPU, which stretches transfers too */
-  int threads;                     /* of this rank; 1 for a GPU */
-  const struct sl_op_costs *costs; /* borrowed; measured ops */
-  int ranks;                       /* on this rank's node */
+  double launch;                       /* seconds per op */
+  double turns;                        /* >= 1: ranks per core or GPU, which stretches transfers too */
+  int threads;                         /* of this rank; 1 for a GPU */
+  const struct sl_op_costs *costs;     /* borrowed; measured ops */
+  int ranks;                           /* on this rank's node */
+  double pipeline_stall;               /* seconds of the host for a member; see sl_cost_call_host */
+  struct sl_kernel_costs kernel_costs; /* neutral on a CPU, but for comm_compute_share: the device's comm_cpu_share */
 };
 
-/* The share of one rank when `world` ranks fill the nodes in order. Errors: SL_ERR_INPUT naming the device's key whose
+/* The share of one rank when `world` ranks fill the nodes in order, with the kernels' costs of its kernel set (NULL: neutral ones).
+ * Errors: SL_ERR_INPUT naming the device's key whose
  * value no cost can be computed from. */
-enum sl_status sl_cost_share(struct sl_cost_rank *rank, const struct sl_cluster *cluster, int world);
+enum sl_status sl_cost_share(struct sl_cost_rank *rank, const struct sl_cluster *cluster,
+                             const struct sl_kernel_costs *kernels, int world);
+
+/* Does the host's time count: may an op wait for its launch? */
+static inline bool sl_cost_has_host(const struct sl_cost_rank *rank) {
+  return rank->kernel_costs.host_launch > 0 || rank->kernel_costs.host_collective > 0 || rank->pipeline_stall > 0;
+}
 
 #endif

@@ -1,6 +1,8 @@
 /* Links under a ring; see topology.h. */
 #include "cost/topology.h"
 
+#include <math.h>
+
 static int64_t device_of(const struct sl_cost_group *g, int i) {
   return g->first + i % g->inner * g->stride + i / g->inner * g->outer;
 }
@@ -27,6 +29,12 @@ static int count_units(const struct sl_cost_group *g, int64_t span, int *fewest)
   return units;
 }
 
+double sl_cost_attained(const struct sl_link *link, int units) {
+  const double share = link->bandwidth_share > 0 ? link->bandwidth_share : 1;
+  const double fall = units > 2 && link->bandwidth_decay > 0 ? pow(units / 2.0, -link->bandwidth_decay) : 1;
+  return link->bandwidth * share * fall;
+}
+
 struct sl_link sl_cost_group_link(const struct sl_cluster *cluster, const struct sl_cost_group *g) {
   struct sl_link ring = {.name = "ring"};
   double latency = 0;
@@ -35,7 +43,7 @@ struct sl_link sl_cost_group_link(const struct sl_cluster *cluster, const struct
     const struct sl_link *link = &cluster->link[level];
     int inside = fewest, apart = level + 1 < cluster->n_link ? count_units(g, link->span, &fewest) : 1;
     if (apart == units) continue; /* no two units of the level below share one of this level */
-    const double bandwidth = inside * link->bandwidth;
+    const double bandwidth = inside * sl_cost_attained(link, units);
     if (ring.bandwidth <= 0 || bandwidth < ring.bandwidth) {
       ring.bandwidth = bandwidth;
       ring.half_bytes = link->half_bytes;

@@ -10,6 +10,10 @@ struct sl_cost_group {
   int size, inner;
 };
 
+/* Bandwidth of a link of this level, per device, in a ring that crosses it between `units` units of the level inside:
+ *   bandwidth x bandwidth_share x (units / 2)^-bandwidth_decay, units at least 2. */
+double sl_cost_attained(const struct sl_link *link, int units);
+
 /* What a ring through the group is like to each of its members: zero for one member. */
 struct sl_link sl_cost_group_link(const struct sl_cluster *cluster, const struct sl_cost_group *group);
 

@@ -2,6 +2,7 @@
 #include "fast/fast.h"
 
 #include "core/op/op.h"
+#include "core/plan/kernels.h"
 #include "core/plan/plan.h"
 #include "cost/collective.h"
 #include "cost/topology.h"
@@ -62,11 +63,15 @@ enum sl_status sl_fast_open(struct sl_fast **out, const struct sl_model *model, 
   SL_TRY(sl_fast_refuse_inputs(model, config, cluster));
   SL_TRY(sl_calloc(&f, 1, sizeof *f));
   *f = (struct sl_fast){.model = model, .config = config, .cluster = cluster};
-  const enum sl_status status = sl_cost_share(&f->rank, cluster, 1);
-  if (status == SL_OK) {
-    *out = f;
-    return SL_OK;
-  }
+  struct sl_kernel_costs costs;
+  enum sl_status status;
+  SL_GO_FAIL(sl_kernel_costs_load(&costs, sl_kernel_set(config->sl.kernels)->name));
+  costs.launch_blocking = config->sl.launch_blocking;
+  SL_GO_FAIL(sl_fast_refuse_kernel_costs(&costs));
+  SL_GO_FAIL(sl_cost_share(&f->rank, cluster, &costs, 1));
+  *out = f;
+  return SL_OK;
+fail:
   sl_fast_close(f);
   return status;
 }

@@ -19,7 +19,6 @@ enum sl_status sl_fast_refuse_inputs(const struct sl_model *model, const struct 
   if (d->kind != SL_DEVICE_GPU) return no("devices of kind \"cpu\"");
   if (d->cache_bytes > 0) return no("devices with a cache");
   if (d->comm_cpu_share > 0) return no("devices whose transfers slow compute (comm_cpu_share)");
-  if (d->host_launch > 0) return no("devices with a host that launches (host_launch_us)");
   if (cluster->op_costs.count > 0) return no("clusters with measured ops");
   if (config->sl.recompute_count > 1) return no("recomputation that differs between pipeline ranks");
   if (config->sl.recompute_every > 1) return no("recompute_every above 1");
@@ -27,6 +26,13 @@ enum sl_status sl_fast_refuse_inputs(const struct sl_model *model, const struct 
   if (config->sl.stages_by != SL_STAGES_UNIFORM)
     return no("stages that the configuration cuts (a choice's stage_layers does)");
   if (config->sl.cp > 1) return no("context parallelism");
+  return SL_OK;
+}
+
+enum sl_status sl_fast_refuse_kernel_costs(const struct sl_kernel_costs *costs) {
+  if (costs->comm_compute_share > 0) return no("kernel sets whose transfers slow compute (comm_compute_share)");
+  if (costs->host_launch > 0) return no("kernel sets with a host that launches (host_launch_us)");
+  if (costs->host_collective > 0) return no("kernel sets with a host that calls collectives (host_collective_us)");
   return SL_OK;
 }
 
@@ -72,6 +78,8 @@ enum sl_status sl_fast_refuse_choice(const struct sl_model *model, const struct 
 enum sl_status sl_fast_refuse_strategy(const struct sl_strategy *s, const struct sl_config *config) {
   if (s->shard_grads || s->shard_params) return no("sharded gradients or parameters");
   if (s->units != SL_UNITS_WHOLE && s->units != SL_UNITS_FLAT) return no("units of layers, owners or buckets");
+  if (s->sums_whole) return no("an all-reduce of gradients whose optimizer is sharded");
+  if (config->sl.scatter_gather) return no("scattered messages of a pipeline");
   if (s->offload_optimizer || s->offload_params) return no("offload");
   if (s->shard_size > 0 || s->secondary_size > 0) return no("groups that shard among themselves");
   if (s->shard_optimizer && config->grad_accum_dtype != config->communication_data_type)

@@ -19,11 +19,11 @@ static void transfers(struct sl_sim *sim, int local, int change) {
   sl_queue_set(&sim->queue, sl_sim_lane_source(local, SL_LANE_COMPUTE), rank->work_since + rank->work / rate);
 }
 
-/* When the host has launched the op at the head of the compute lane. The host launches one op after the other and runs ahead
- * of the device, so a step takes the longer of the two. */
-static double launched(const struct sl_sim *sim, struct sl_sim_rank *rank) {
-  const struct sl_work *work = &rank->now->works[sl_sim_head(rank, SL_LANE_COMPUTE)->op];
-  rank->host += sim->cost_rank.host_launch * work->terms[SL_TERM_LAUNCH];
+/* When the host has launched an op that takes it `seconds`. The host launches one op after the other and runs ahead of the
+ * device, so a step takes the longer of the two; where launches block, it waits for the device, and the two add up. */
+static double launched(const struct sl_sim *sim, struct sl_sim_rank *rank, double seconds) {
+  if (sim->cost_rank.kernel_costs.launch_blocking && rank->host < sim->time) rank->host = sim->time;
+  rank->host += seconds;
   return rank->host > sim->time ? rank->host : sim->time;
 }
 
@@ -31,7 +31,8 @@ static void run_local(struct sl_sim *sim, int local, int lane, double seconds) {
   struct sl_sim_rank *rank = &sim->ranks[local];
   double start = sim->time;
   if (lane == SL_LANE_COMPUTE) {
-    start = launched(sim, rank);
+    const struct sl_work *work = &rank->now->works[sl_sim_head(rank, lane)->op];
+    start = launched(sim, rank, sim->cost_rank.kernel_costs.host_launch * work->terms[SL_TERM_LAUNCH]);
     rank->work = seconds;
     rank->work_since = start;
     if (rank->transfers > 0) seconds /= 1 - sim->slow;
@@ -46,12 +47,14 @@ static void run_transfer(struct sl_sim *sim, int local, int lane) {
   transfers(sim, local, 1);
 }
 
-/* `local` has reached the collective at the head of `lane`; the last of the members starts it. */
+/* `local` has reached the collective at the head of `lane`; the last of the members starts it, when all hosts have called it. */
 static void meet_group(struct sl_sim *sim, int local, int lane) {
   struct sl_sim_rank *rank = &sim->ranks[local];
   const struct sl_sim_call *call = &rank->now_calls[rank->lanes[lane].call];
   struct sl_sim_group *group = &sim->groups[call->partner];
+  const double called = launched(sim, rank, call->host);
   rank->lanes[lane].state = SL_SIM_MEETING;
+  if (group->arrived == 0 || called > group->launched) group->launched = called;
   if (group->arrived++ == 0) {
     group->opener = local;
   } else {
@@ -65,7 +68,8 @@ static void meet_group(struct sl_sim *sim, int local, int lane) {
   if (group->arrived < group->count) return;
   group->arrived = 0;
   for (int i = 0; i < group->count; i++) run_transfer(sim, sim->members[group->first + i], lane);
-  sl_queue_set(&sim->queue, sl_sim_group_source(sim, call->partner), sim->time + call->seconds);
+  sl_queue_set(&sim->queue, sl_sim_group_source(sim, call->partner),
+               (group->launched > sim->time ? group->launched : sim->time) + call->seconds);
 }
 
 /* `local` has reached a send or receive; the second of the two starts the transfer, whose event is the sender's. */

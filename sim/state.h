@@ -36,6 +36,7 @@ struct sl_sim_program {
 /* A communication op as one rank makes it. */
 struct sl_sim_call {
   double seconds;
+  double host; /* seconds of the host for the call */
   int64_t bytes, wire;
   int32_t partner; /* collective: index in sim->groups; send, receive: the other side's local index */
 };
@@ -78,7 +79,8 @@ struct sl_sim_group {
   int first, count; /* its simulated members: sim->members[first ...] */
   int lane;
   int arrived;
-  int opener; /* the first to arrive */
+  double launched; /* when the host of the last of them has called it */
+  int opener;      /* the first to arrive */
 };
 
 struct sl_sim {
@@ -87,7 +89,7 @@ struct sl_sim {
   int64_t runs; /* that will be measured */
   double time;  /* now */
   uint64_t pending;
-  double slow; /* comm_cpu_share */
+  double slow; /* comm_compute_share */
   struct sl_sim_rank *ranks;
   int *local_ranks;
   int *local_of;                  /* by rank of the world: the one that is simulated for it */

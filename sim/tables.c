@@ -207,6 +207,8 @@ static enum sl_status fill_call(const struct sl_sim *sim, int local, const struc
   }
   call->wire = sl_op_wire_bytes(op, sl_op_slices(table->program, op), m.size, m.index);
   call->seconds = sl_cost_collective(&sim->cost_rank, &rings[op->group], work);
+  const bool stalls = op->group == SL_GROUP_TP && sl_cost_pipeline_stalls(plan->cluster, plan->pp, plan->world);
+  call->host = sl_cost_call_host(&sim->cost_rank, work, stalls);
   return SL_OK;
 }
 
@@ -254,8 +256,9 @@ static enum sl_status fill_ranks(struct sl_sim *sim) {
 }
 
 enum sl_status sl_sim_tables(struct sl_sim *sim) {
-  SL_TRY(sl_cost_share(&sim->cost_rank, sim->job->plan->cluster, sim->job->plan->world));
-  sim->slow = sim->cost_rank.device->comm_cpu_share;
+  const struct sl_plan *plan = sim->job->plan;
+  SL_TRY(sl_cost_share(&sim->cost_rank, plan->cluster, &plan->kernel_costs, plan->world));
+  sim->slow = sim->cost_rank.kernel_costs.comm_compute_share;
   SL_TRY(fill_classes(sim));
   sl_sim_say_stand_ins(sim);
   SL_TRY(fill_ranks(sim));

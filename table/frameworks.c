@@ -7,36 +7,52 @@
 
 /* Sources: Megatron-LM megatron/training/arguments.py (make-vocab-size-divisible-by 128, hidden-dropout and attention-dropout
  * 0.1), which Megatron-DeepSpeed has too; bigscience-workshop/bigscience train/tr11-176B-ml (its slurm scripts) sets no other dropout.
+ * BigScience exported CUDA_LAUNCH_BLOCKING=1 (tr11-176B-ml.slurm, its last script; that its experiments ran so too is a guess).
+ * Megatron-LM's megatron/p2p_communication.py and megatron/arguments.py of 2022: messages of a pipeline are scattered by default, and
+ * bf16 forces gradients to fp32 where fp16 does not; its megatron/core of 2023 scatters none. DeepSpeed's runtime/config.py:
+ * pipe_partitioned and grad_partitioned; runtime/pipe/engine.py, _exec_reduce_grads, behind a step's last backward.
  * FSDP's MixedPrecision keeps sharded gradients in the type of the parameters' shards, fp32 (torch/distributed/fsdp/api.py). */
 /* clang-format off */
 static const struct sl_table_framework frameworks[] = {
-    /* name, presets by ZeRO stage, stage in config, vocabulary, dropout, recompute, stages, fused and unfused kernels, gradients reduced and summed in */
+    /* name, presets by ZeRO stage, stage in config, vocabulary, dropout, recompute, stages, fused and unfused kernels, a llama has
+     * the second, gradients reduced in, stages filled, launches that block, messages scattered, reduces last, gradients summed in */
     {"megatron", {"megatron-lm", "megatron-distributed-optimizer", NULL, "megatron-fsdp"},
-     false, 128, 0.1, "full", "uniform", "megatron-fused", "megatron-unfused", "fp32", NULL},
+     false, 128, 0.1, "full", "uniform", "megatron-fused", "megatron-unfused", true, "fp32", false, false, false, false, NULL},
     {"megatron-deepspeed", {"deepspeed-pipeline", "deepspeed-pipeline", "deepspeed-2", "deepspeed-3"},
-     true, 128, 0.1, "full", "uniform", "megatron-fused", "megatron-unfused", NULL, NULL},
+     true, 128, 0.1, "full", "uniform", "megatron-deepspeed", "megatron-unfused", true, NULL, true, true, true, true, NULL},
     {"deepspeed", {"deepspeed-0", "deepspeed-1", "deepspeed-2", "deepspeed-3"},
-     true, 1, 0, "full", "uniform", "megatron-fused", "torch-eager", NULL, NULL},
+     true, 1, 0, "full", "uniform", "megatron-fused", "torch-eager", false, NULL, true, false, true, true, NULL},
     {"fsdp", {NULL, NULL, "fsdp-shard-grad-op", "fsdp"},
-     false, 1, 0, "none", "uniform", "llm-foundry", "llm-foundry", NULL, "fp32"},
+     false, 1, 0, "none", "uniform", "llm-foundry", "llm-foundry", false, NULL, false, false, false, false, "fp32"},
     {"torchtitan", {NULL, NULL, "fsdp2-no-reshard", "fsdp2"},
-     false, 1, 0, "none", "uniform", "torch-compile", "torch-eager", NULL, "fp32"},
+     false, 1, 0, "none", "uniform", "torch-compile", "torch-eager", false, NULL, false, false, false, false, "fp32"},
     {"nanotron", {"nanotron", "nanotron-zero1", NULL, NULL},
-     false, 1, 0, "none", "cost", "megatron-fused", "torch-eager", "fp32", NULL},
-    {"ddp", {"ddp", NULL, NULL, NULL}, false, 1, 0, "none", "uniform", "torch-eager", "torch-eager", NULL, NULL},
+     false, 1, 0, "none", "cost", "nanotron", "nanotron", false, "fp32", false, false, false, false, NULL},
+    {"ddp", {"ddp", NULL, NULL, NULL},
+     false, 1, 0, "none", "uniform", "torch-eager", "torch-eager", false, NULL, false, false, false, false, NULL},
+    /* what "megatron" is in fp16 */
+    {"megatron", {"megatron-local-ddp", "megatron-distributed-optimizer", NULL, "megatron-fsdp"},
+     false, 128, 0.1, "full", "uniform", "megatron-fused", "megatron-unfused", true, NULL, false, false, true, false, NULL},
 };
 /* clang-format on */
-enum { FRAMEWORKS = sizeof frameworks / sizeof *frameworks, FSDP = 3, TORCHTITAN = 4 };
+enum { NAMES = 7, FSDP = 3, TORCHTITAN = 4, MEGATRON_FP16 = NAMES };
+
+/* FSDP beside other parallelism is torchtitan's. Gradients of Megatron-LM are 16-bit in fp16 alone, which is how it ran before bf16
+ * in 2022, with messages scattered. */
+static int row_of(const struct sl_table_row *row, int named) {
+  if (named == FSDP && (row->tp > 1 || row->pp > 1)) return TORCHTITAN;
+  return strcmp(row->framework, "megatron") == 0 && strcmp(row->precision, "fp16") == 0 ? MEGATRON_FP16 : named;
+}
 
 enum sl_status sl_table_framework(const struct sl_table_framework **out, const struct sl_table_row *row) {
-  const char *names[FRAMEWORKS];
-  for (int i = 0; i < FRAMEWORKS; i++) {
+  const char *names[NAMES];
+  for (int i = 0; i < NAMES; i++) {
     names[i] = frameworks[i].name;
     if (strcmp(names[i], row->framework) != 0) continue;
-    *out = &frameworks[i == FSDP && (row->tp > 1 || row->pp > 1) ? TORCHTITAN : i];
+    *out = &frameworks[row_of(row, i)];
     return SL_OK;
   }
-  const char *near = sl_nearest(row->framework, names, FRAMEWORKS);
+  const char *near = sl_nearest(row->framework, names, NAMES);
   return sl_fail(
       SL_ERR_INPUT,
       "framework: is \"%.40s\"; expected megatron, megatron-deepspeed, deepspeed, fsdp, torchtitan, nanotron "

@@ -15,8 +15,13 @@ struct sl_table_framework {
   const char *recompute;       /* what "unknown" is */
   const char *stages;          /* shardlab.stages */
   const char *fused, *unfused; /* shardlab.kernels, with fused norms and softmax or without */
+  bool llama_unfused;          /* a llama has the second, where norms and softmax are fused or not by a row's cells */
   const char *grad_type;       /* of gradients while they are reduced, where there is no choice; else NULL */
-  const char *grad_sum;        /* of accumulated gradients; NULL: the preset's */
+  bool fills_stages;           /* the layers of a pipeline are dealt as by DeepSpeed */
+  bool launch_blocking;        /* the host waits for every kernel */
+  bool scatter_gather;         /* of a pipeline's messages, where sequence parallelism has not cut them */
+  bool reduces_last; /* gradients are reduced when a rank's last backward is over, by a preset that can do otherwise */
+  const char *grad_sum; /* of accumulated gradients; NULL: the preset's */
 };
 
 /* Errors: SL_ERR_INPUT for an unknown framework. */

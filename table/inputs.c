@@ -3,6 +3,7 @@
 #include "table/inputs.h"
 
 #include "core/base/checked.h"
+#include "core/base/limits.h"
 #include "table/frameworks.h"
 
 #include <math.h>
@@ -122,14 +123,21 @@ static enum sl_status make_model(struct sl_model *model, const struct sl_table_r
   return status;
 }
 
-/* DeepSpeed's type:transformer|embedding where only that comes out even: pp stages of (layers + 2) / pp, whose ends count one. */
+/* DeepSpeed's partition_balanced (runtime/utils.py, of 2021) finds the least ceiling that all stages can keep and then fills them
+ * up to it one by one, so that the last one has what is left. It counts blocks, "type:transformer"; or with
+ * "type:transformer|embedding" the two ends as a block each, where only that comes out even. */
 static json_t *stages_of(const struct sl_table_row *r, const struct sl_table_framework *f) {
-  const int64_t each = (r->n_layers + 2) / r->pp;
-  const bool by_type = strcmp(f->name, "megatron-deepspeed") == 0 && r->pp > 1 && r->pp <= SL_MAX_STAGES &&
-                       r->n_layers % r->pp != 0 && (r->n_layers + 2) % r->pp == 0 && each > 1;
-  if (!by_type) return json_string(r->pp > 1 ? f->stages : "uniform");
+  const int64_t stages = r->pp, ends = (r->n_layers + 2) % stages == 0 && (r->n_layers + 2) / stages > 1;
+  const int64_t most = (r->n_layers + 2 * ends + stages - 1) / stages;
+  if (!f->fills_stages || stages == 1 || stages > SL_MAX_STAGES || r->n_layers % stages == 0)
+    return json_string(stages > 1 ? f->stages : "uniform");
   json_t *list = json_array();
-  for (int64_t i = 0; i < r->pp; i++) json_array_append_new(list, json_integer(each - (i == 0 || i == r->pp - 1)));
+  int64_t left = r->n_layers;
+  for (int64_t i = 0; i < stages; i++) {
+    const int64_t room = most - ends * ((i == 0) + (i == stages - 1)), count = room < left ? room : left;
+    json_array_append_new(list, json_integer(count));
+    left -= count;
+  }
   return list;
 }
 
@@ -142,6 +150,7 @@ static const char *attention_of(const struct sl_table_row *r) {
 /* Whose kernels run: the framework's, with fused norms and a fused softmax where the row has them. */
 static const char *kernels_of(const struct sl_table_row *r, const struct sl_table_framework *f) {
   const bool softmax = strcmp(r->attention, "materialised") != 0;
+  if (f->llama_unfused && strcmp(r->arch, "llama") == 0) return f->unfused;
   return r->fused_norm == 1 || (strcmp(r->arch, "gpt") == 0 && softmax) ? f->fused : f->unfused;
 }
 
@@ -153,8 +162,13 @@ static json_t *section_of(const struct sl_table_row *r, const struct sl_table_fr
                               "stages", stages_of(r, f), "recompute", unknown ? f->recompute : r->recompute,
                               "attention", attention_of(r), "make_vocab_size_divisible_by", f->vocab_multiple);
   json_object_set_new(section, "kernels", json_string(kernels_of(r, f)));
+  json_object_set_new(section, "fused_norm", json_boolean(r->fused_norm == 1));
+  json_object_set_new(section, "fused_softmax", json_boolean(strcmp(r->attention, "materialised_fused_softmax") == 0));
   json_object_set_new(section, "seq_len", json_integer(r->seq_len));
   if (r->tp > 1) json_object_set_new(section, "sequence_parallel", json_boolean(r->sequence_parallel == 1));
+  if (f->launch_blocking) json_object_set_new(section, "launch_blocking", json_true());
+  if (r->tp > 1 && r->pp > 1 && f->scatter_gather)
+    json_object_set_new(section, "scatter_gather_tensors_in_pipeline", json_true());
   if (f->gpt_dropout > 0) json_object_set_new(section, "store_dropout_masks", json_true());
   if (strcmp(r->precision, "fp8") == 0) json_object_set_new(section, "fp8", json_true());
   if (strcmp(r->precision, "tf32") == 0) json_object_set_new(section, "tf32", json_true());
@@ -182,6 +196,9 @@ static enum sl_status make_config(struct sl_config *config, const struct sl_tabl
   if (mixed) json_object_set_new(root, bf16 ? "bf16" : "fp16", json_pack("{s:b}", "enabled", 1));
   if (f->stage_in_config)
     json_object_set_new(root, "zero_optimization", json_pack("{s:I}", "stage", (json_int_t)r->zero_stage));
+  if (f->reduces_last && r->pp > 1) /* one bucket of all is complete when the last backward is over */
+    json_object_set_new(json_object_get(root, "zero_optimization"), "reduce_bucket_size",
+                        json_integer(SL_MAX_ELEMENTS));
   if (f->grad_type == NULL && r->grad_reduce_dtype[0] != '\0')
     json_object_set_new(root, "communication_data_type", json_string(r->grad_reduce_dtype));
   if (f->grad_sum != NULL && mixed)

@@ -15,6 +15,7 @@
 #include "core/base/checked.h"
 #include "core/base/json_get.h"
 #include "core/base/nearest.h"
+#include "core/cluster/numbers.h"
 #include "core/cluster/presets.h"
 #include "core/cluster/provenance.h"
 
@@ -24,158 +25,77 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A number OF_KERNELS is of a GPU whose costs follow the structure of its kernels: shown where sm_count is given. */
-enum presence { OPTIONAL, REQUIRED, OF_KERNELS };
-enum kind { REAL, BYTES /* int64_t */, COUNT /* int */ };
-
-struct number {
-  const char *key;
-  enum kind kind;
-  size_t offset;
-  double unit; /* SI per unit of the file */
-  double min, max;
-  enum presence presence;
-};
-
 #define GIB 0x1p30
 #define MIB 0x1p20
 #define KIB 0x1p10
 #define AT(field) offsetof(struct sl_device, field)
 
-static const struct number device_numbers[] = {
-    {"memory_GiB", BYTES, AT(memory), GIB, 0.001, 1e6, REQUIRED},
-    {"memory_bandwidth_GBps", REAL, AT(memory_bandwidth), 1e9, 0.001, 1e6, REQUIRED},
-    {"gemm_efficiency", REAL, AT(gemm_efficiency), 1, 0.001, 1, OPTIONAL},
-    {"gemm_half_GFLOP", REAL, AT(gemm_half_flops), 1e9, 0, 1e6, OPTIONAL},
-    {"attention_efficiency", REAL, AT(attention_efficiency), 1, 0.001, 1, OPTIONAL},
-    {"elementwise_efficiency", REAL, AT(elementwise_efficiency), 1, 0.001, 1, OPTIONAL},
-    {"launch_us", REAL, AT(launch_latency), 1e-6, 0, 1e6, OPTIONAL},
-    {"step_overhead_ms", REAL, AT(step_overhead), 1e-3, 0, 1e6, OPTIONAL},
-    {"host_link_GBps", REAL, AT(host_link), 1e9, 0, 1e6, OPTIONAL},
-    {"host_bandwidth_GBps", REAL, AT(host_bandwidth), 1e9, 0, 1e6, OPTIONAL},
-    {"cores", COUNT, AT(cores), 1, 1, 1e5, OPTIONAL},
-    {"comm_cpu_share", REAL, AT(comm_cpu_share), 1, 0, 0.99, OPTIONAL},
-    {"context_MiB", BYTES, AT(context_bytes), MIB, 0, 1e9, OPTIONAL},
-    {"cache_MiB", BYTES, AT(cache_bytes), MIB, 0, 1e6, OPTIONAL},
-    {"cache_bandwidth_GBps", REAL, AT(cache_bandwidth), 1e9, 0, 1e6, OPTIONAL},
-    {"run_noise", REAL, AT(run_noise), 1, 0, 10, OPTIONAL},
-    {"run_noise_slope", REAL, AT(run_noise_slope), 1, 0, 0.5, OPTIONAL},
-    {"calibration_rounds", COUNT, AT(rounds), 1, 0, 1000, OPTIONAL},
-    {"error_scale", REAL, AT(error_scale), 1, 0, 1e6, OPTIONAL},
-    {"sm_count", COUNT, AT(sm_count), 1, 0, 1e5, OF_KERNELS},
-    {"compute_capability", REAL, AT(compute_capability), 1, 0, 100, OF_KERNELS},
-    {"batched_gemm_efficiency", REAL, AT(batched_gemm_efficiency), 1, 0, 1, OF_KERNELS},
-    {"unaligned_gemm_slowdown", REAL, AT(unaligned_gemm_slowdown), 1, 0, 100, OF_KERNELS},
-    {"flash1_forward_efficiency", REAL, AT(flash_efficiency[SL_FLASH_1][0]), 1, 0, 1, OF_KERNELS},
-    {"flash1_backward_efficiency", REAL, AT(flash_efficiency[SL_FLASH_1][1]), 1, 0, 1, OF_KERNELS},
-    {"flash2_forward_efficiency", REAL, AT(flash_efficiency[SL_FLASH_2][0]), 1, 0, 1, OF_KERNELS},
-    {"flash2_backward_efficiency", REAL, AT(flash_efficiency[SL_FLASH_2][1]), 1, 0, 1, OF_KERNELS},
-    {"flash3_forward_efficiency", REAL, AT(flash_efficiency[SL_FLASH_3][0]), 1, 0, 1, OF_KERNELS},
-    {"flash3_backward_efficiency", REAL, AT(flash_efficiency[SL_FLASH_3][1]), 1, 0, 1, OF_KERNELS},
-    {"cudnn_forward_efficiency", REAL, AT(flash_efficiency[SL_FLASH_CUDNN][0]), 1, 0, 1, OF_KERNELS},
-    {"cudnn_backward_efficiency", REAL, AT(flash_efficiency[SL_FLASH_CUDNN][1]), 1, 0, 1, OF_KERNELS},
-    {"flash_half_tokens", REAL, AT(flash_half_tokens), 1, 0, 1e6, OF_KERNELS},
-    {"host_launch_us", REAL, AT(host_launch), 1e-6, 0, 1e6, OF_KERNELS},
+static const struct sl_number device_numbers[] = {
+    {"memory_GiB", SL_BYTES, AT(memory), GIB, 0.001, 1e6, SL_REQUIRED},
+    {"memory_bandwidth_GBps", SL_REAL, AT(memory_bandwidth), 1e9, 0.001, 1e6, SL_REQUIRED},
+    {"gemm_efficiency", SL_REAL, AT(gemm_efficiency), 1, 0.001, 1, SL_OPTIONAL},
+    {"gemm_half_GFLOP", SL_REAL, AT(gemm_half_flops), 1e9, 0, 1e6, SL_OPTIONAL},
+    {"attention_efficiency", SL_REAL, AT(attention_efficiency), 1, 0.001, 1, SL_OPTIONAL},
+    {"elementwise_efficiency", SL_REAL, AT(elementwise_efficiency), 1, 0.001, 1, SL_OPTIONAL},
+    {"launch_us", SL_REAL, AT(launch_latency), 1e-6, 0, 1e6, SL_OPTIONAL},
+    {"step_overhead_ms", SL_REAL, AT(step_overhead), 1e-3, 0, 1e6, SL_OPTIONAL},
+    {"host_link_GBps", SL_REAL, AT(host_link), 1e9, 0, 1e6, SL_OPTIONAL},
+    {"host_bandwidth_GBps", SL_REAL, AT(host_bandwidth), 1e9, 0, 1e6, SL_OPTIONAL},
+    {"cores", SL_COUNT, AT(cores), 1, 1, 1e5, SL_OPTIONAL},
+    {"comm_cpu_share", SL_REAL, AT(comm_cpu_share), 1, 0, 0.99, SL_OPTIONAL},
+    {"context_MiB", SL_BYTES, AT(context_bytes), MIB, 0, 1e9, SL_OPTIONAL},
+    {"cache_MiB", SL_BYTES, AT(cache_bytes), MIB, 0, 1e6, SL_OPTIONAL},
+    {"cache_bandwidth_GBps", SL_REAL, AT(cache_bandwidth), 1e9, 0, 1e6, SL_OPTIONAL},
+    {"run_noise", SL_REAL, AT(run_noise), 1, 0, 10, SL_OPTIONAL},
+    {"run_noise_slope", SL_REAL, AT(run_noise_slope), 1, 0, 0.5, SL_OPTIONAL},
+    {"calibration_rounds", SL_COUNT, AT(rounds), 1, 0, 1000, SL_OPTIONAL},
+    {"error_scale", SL_REAL, AT(error_scale), 1, 0, 1e6, SL_OPTIONAL},
+    {"sm_count", SL_COUNT, AT(sm_count), 1, 0, 1e5, SL_OF_KERNELS},
+    {"compute_capability", SL_REAL, AT(compute_capability), 1, 0, 100, SL_OF_KERNELS},
+    {"batched_gemm_efficiency", SL_REAL, AT(batched_gemm_efficiency), 1, 0, 1, SL_OF_KERNELS},
+    {"unaligned_gemm_slowdown", SL_REAL, AT(unaligned_gemm_slowdown), 1, 0, 100, SL_OF_KERNELS},
+    {"flash1_forward_efficiency", SL_REAL, AT(flash_efficiency[SL_FLASH_1][0]), 1, 0, 1, SL_OF_KERNELS},
+    {"flash1_backward_efficiency", SL_REAL, AT(flash_efficiency[SL_FLASH_1][1]), 1, 0, 1, SL_OF_KERNELS},
+    {"flash2_forward_efficiency", SL_REAL, AT(flash_efficiency[SL_FLASH_2][0]), 1, 0, 1, SL_OF_KERNELS},
+    {"flash2_backward_efficiency", SL_REAL, AT(flash_efficiency[SL_FLASH_2][1]), 1, 0, 1, SL_OF_KERNELS},
+    {"flash3_forward_efficiency", SL_REAL, AT(flash_efficiency[SL_FLASH_3][0]), 1, 0, 1, SL_OF_KERNELS},
+    {"flash3_backward_efficiency", SL_REAL, AT(flash_efficiency[SL_FLASH_3][1]), 1, 0, 1, SL_OF_KERNELS},
+    {"cudnn_forward_efficiency", SL_REAL, AT(flash_efficiency[SL_FLASH_CUDNN][0]), 1, 0, 1, SL_OF_KERNELS},
+    {"cudnn_backward_efficiency", SL_REAL, AT(flash_efficiency[SL_FLASH_CUDNN][1]), 1, 0, 1, SL_OF_KERNELS},
+    {"flash_half_tokens", SL_REAL, AT(flash_half_tokens), 1, 0, 1e6, SL_OF_KERNELS},
 };
 #undef AT
 
-static const struct number link_numbers[] = {
-    {"bandwidth_GBps", REAL, offsetof(struct sl_link, bandwidth), 1e9, 1e-6, 1e6, REQUIRED},
-    {"latency_us", REAL, offsetof(struct sl_link, latency), 1e-6, 0, 1e6, REQUIRED},
-    {"half_KiB", REAL, offsetof(struct sl_link, half_bytes), KIB, 0, 1e9, OPTIONAL},
+static const struct sl_number link_numbers[] = {
+    {"bandwidth_GBps", SL_REAL, offsetof(struct sl_link, bandwidth), 1e9, 1e-6, 1e6, SL_REQUIRED},
+    {"latency_us", SL_REAL, offsetof(struct sl_link, latency), 1e-6, 0, 1e6, SL_REQUIRED},
+    {"half_KiB", SL_REAL, offsetof(struct sl_link, half_bytes), KIB, 0, 1e9, SL_OPTIONAL},
+    {"bandwidth_share", SL_REAL, offsetof(struct sl_link, bandwidth_share), 1, 0.001, 2, SL_OPTIONAL},
+    {"bandwidth_decay", SL_REAL, offsetof(struct sl_link, bandwidth_decay), 1, 0, 1, SL_OPTIONAL},
+};
+
+static const struct sl_number cluster_numbers[] = {
+    {"pipeline_stall_us", SL_REAL, offsetof(struct sl_cluster, pipeline_stall), 1e-6, 0, 1e6, SL_OPTIONAL},
 };
 
 static const enum sl_dtype peak_types[] = {SL_F32, SL_TF32, SL_BF16, SL_F16, SL_F8, SL_F64};
 
 #define LENGTH(table) (sizeof(table) / sizeof *(table))
 
-enum { MAX_KEYS = 48, MAX_DEVICES = 32 };
-
-static double read_field(const struct number *number, const void *base) {
-  const char *at = (const char *)base + number->offset;
-  if (number->kind == BYTES) return (double)*(const int64_t *)(const void *)at / number->unit;
-  if (number->kind == COUNT) return *(const int *)(const void *)at;
-  return *(const double *)(const void *)at / number->unit;
-}
-
-static void write_field(const struct number *number, void *base, double value) {
-  char *at = (char *)base + number->offset;
-  if (number->kind == BYTES)
-    *(int64_t *)(void *)at = llround(value * number->unit);
-  else if (number->kind == COUNT)
-    *(int *)(void *)at = (int)value;
-  else
-    *(double *)(void *)at = value * number->unit;
-}
-
-/* Every key must be one of `words` or of the numbers, or say something of one of them, which is kept. */
-static enum sl_status check_keys(const struct sl_json_object *in, const char *const *words, size_t n_words,
-                                 const struct number *numbers, size_t n_numbers, json_t *annotations) {
-  const char *known[MAX_KEYS], *key;
-  json_t *value;
-  size_t n = 0;
-  for (; n < n_words; n++) known[n] = words[n];
-  for (size_t i = 0; i < n_numbers; i++) known[n++] = numbers[i].key;
-  json_object_foreach((json_t *)(uintptr_t)in->object, key, value) {
-    char path[256];
-    size_t stem, i = 0;
-    const enum sl_annotation kind = sl_annotation_kind(key, &stem);
-    while (i < n && (strlen(known[i]) != stem || strncmp(known[i], key, stem) != 0)) i++;
-    sl_json_get_path(in, key, path, sizeof path);
-    if (i == n) {
-      const char *near = sl_nearest(key, known, n);
-      return sl_json_fail(in->doc, path, near != NULL ? "unknown key; expected \"%s\"?" : "unknown key", near);
-    }
-    if (kind == SL_ANNOTATION_SOURCE && !json_is_string(value)) return sl_json_get_fail(in, key, "text");
-    if (kind == SL_ANNOTATION_STDERR && !json_is_number(value)) return sl_json_get_fail(in, key, "a number");
-    if (kind != SL_ANNOTATION_NONE) json_object_set_new(annotations, path, json_deep_copy(value));
-  }
-  return SL_OK;
-}
-
-/* Of a number of which the file does not say where it comes from. */
-static void note_origin(const struct sl_json_object *in, const char *key, double value, const char *given,
-                        json_t *annotations) {
-  char path[256];
-  sl_json_get_path(in, key, path, sizeof path);
-  const char *source = sl_json_get(in, key) != NULL ? given : value != 0 ? "guess, the default" : "not given";
-  sl_annotation_default(annotations, path, source);
-}
-
-static const char no_source[] = "no source given";
-
-static enum sl_status read_numbers(const struct sl_json_object *in, const struct number *numbers, size_t n, void *base,
-                                   json_t *annotations) {
-  for (size_t i = 0; i < n; i++) {
-    const struct number *number = &numbers[i];
-    double value = read_field(number, base);
-    if (number->kind == COUNT) {
-      int64_t whole = (int64_t)value;
-      SL_TRY(sl_json_get_int(in, number->key, (int64_t)number->min, (int64_t)number->max, &whole));
-      value = (double)whole;
-    } else if (number->presence == REQUIRED && sl_json_get(in, number->key) == NULL) {
-      return sl_json_get_fail(in, number->key, "a number from %g to %g", number->min, number->max);
-    } else {
-      SL_TRY(sl_json_get_real(in, number->key, number->min, number->max, &value));
-    }
-    if (sl_json_get(in, number->key) != NULL) write_field(number, base, value);
-    note_origin(in, number->key, value, no_source, annotations);
-  }
-  return SL_OK;
-}
+enum { MAX_DEVICES = 32 };
 
 static enum sl_status read_peak(const struct sl_json_object *device, struct sl_device *out, json_t *annotations) {
   const char *names[LENGTH(peak_types)], *of_all = sl_annotation_source(annotations, "device.peak_TFLOPS");
   for (size_t i = 0; i < LENGTH(peak_types); i++) names[i] = sl_dtype_name(peak_types[i]);
   const struct sl_json_object in = {device->doc, sl_json_get(device, "peak_TFLOPS"), "device.peak_TFLOPS"};
   if (!json_is_object(in.object)) return sl_json_get_fail(device, "peak_TFLOPS", "an object {\"fp32\": TFLOPS, ...}");
-  SL_TRY(check_keys(&in, names, LENGTH(peak_types), NULL, 0, annotations));
+  SL_TRY(sl_numbers_check_keys(&in, names, LENGTH(peak_types), NULL, 0, annotations));
   if (sl_json_get(&in, "fp32") == NULL) return sl_json_get_fail(&in, "fp32", "a number from 1e-06 to 1e+06");
   for (size_t i = 0; i < LENGTH(peak_types); i++) {
     double tera = 0; /* 0: the device does not compute in this type */
     SL_TRY(sl_json_get_real(&in, names[i], 1e-6, 1e6, &tera));
     out->peak[peak_types[i]] = tera * 1e12;
-    if (tera > 0) note_origin(&in, names[i], tera, of_all != NULL ? of_all : no_source, annotations);
+    if (tera > 0) sl_numbers_note(&in, names[i], tera, of_all != NULL ? of_all : sl_no_source, annotations);
   }
   return SL_OK;
 }
@@ -185,14 +105,14 @@ static enum sl_status read_device_object(const struct sl_json_object *top, struc
   static const char *const words[] = {"name", "kind", "peak_TFLOPS"};
   const struct sl_json_object in = {top->doc, sl_json_get(top, "device"), "device"};
   if (!json_is_object(in.object)) return sl_json_get_fail(top, "device", "an object");
-  SL_TRY(check_keys(&in, words, LENGTH(words), device_numbers, LENGTH(device_numbers), annotations));
+  SL_TRY(sl_numbers_check_keys(&in, words, LENGTH(words), device_numbers, LENGTH(device_numbers), annotations));
   char kind[8] = "";
   SL_TRY(sl_json_get_text(&in, "name", device->name, sizeof device->name));
   SL_TRY(sl_json_get_text(&in, "kind", kind, sizeof kind));
   if (strcmp(kind, "gpu") != 0 && strcmp(kind, "cpu") != 0) return sl_json_get_fail(&in, "kind", "\"gpu\" or \"cpu\"");
   device->kind = kind[0] == 'g' ? SL_DEVICE_GPU : SL_DEVICE_CPU;
   SL_TRY(read_peak(&in, device, annotations));
-  SL_TRY(read_numbers(&in, device_numbers, LENGTH(device_numbers), device, annotations));
+  SL_TRY(sl_numbers_read(&in, device_numbers, LENGTH(device_numbers), device, annotations));
   if (device->kind == SL_DEVICE_CPU && device->cores < 1)
     return sl_json_get_fail(&in, "cores", "the cores of one node, from 1 to 100000");
   if (device->cache_bytes > 0 && !(device->cache_bandwidth > 0))
@@ -233,10 +153,11 @@ static enum sl_status read_link(struct sl_cluster *cluster, const struct sl_json
   static const char *const words[] = {"name", "span"};
   struct sl_link *link = &cluster->link[cluster->n_link];
   if (!json_is_object(in->object)) return sl_json_fail(in->doc, in->path, "expected an object");
-  SL_TRY(check_keys(in, words, LENGTH(words), link_numbers, LENGTH(link_numbers), cluster->annotations));
+  SL_TRY(sl_numbers_check_keys(in, words, LENGTH(words), link_numbers, LENGTH(link_numbers), cluster->annotations));
   snprintf(link->name, sizeof link->name, "link %d", cluster->n_link);
+  link->bandwidth_share = 1;
   SL_TRY(sl_json_get_text(in, "name", link->name, sizeof link->name));
-  SL_TRY(read_numbers(in, link_numbers, LENGTH(link_numbers), link, cluster->annotations));
+  SL_TRY(sl_numbers_read(in, link_numbers, LENGTH(link_numbers), link, cluster->annotations));
   link->span = INT64_MAX;
   SL_TRY(sl_json_get_int(in, "span", 1, INT32_MAX, &link->span));
   const int64_t inner = cluster->n_link > 0 ? cluster->link[cluster->n_link - 1].span : 1;
@@ -278,11 +199,13 @@ static enum sl_status read_cluster(struct sl_cluster *cluster, const struct sl_j
   static const char *const words[] = {"name", "nodes", "devices_per_node", "device", "links", "op_costs"};
   const struct sl_json_object in = {doc, doc->root, ""};
   if (!json_is_object(doc->root)) return sl_json_fail(doc, "", "expected a JSON object");
-  SL_TRY(check_keys(&in, words, LENGTH(words), NULL, 0, cluster->annotations));
+  SL_TRY(
+      sl_numbers_check_keys(&in, words, LENGTH(words), cluster_numbers, LENGTH(cluster_numbers), cluster->annotations));
   snprintf(cluster->name, sizeof cluster->name, "cluster");
   SL_TRY(sl_json_get_text(&in, "name", cluster->name, sizeof cluster->name));
   SL_TRY(sl_json_get_int(&in, "nodes", 0, 1000000, &cluster->nodes));
   SL_TRY(sl_json_get_int(&in, "devices_per_node", 1, 100000, &cluster->devices_per_node));
+  SL_TRY(sl_numbers_read(&in, cluster_numbers, LENGTH(cluster_numbers), cluster, cluster->annotations));
   SL_TRY(read_device(&in, &cluster->device, cluster->annotations));
   SL_TRY(read_links(&in, cluster));
   return sl_op_costs_read(&cluster->op_costs, doc, sl_json_get(&in, "op_costs"));
@@ -362,23 +285,13 @@ const struct sl_link *sl_cluster_link(const struct sl_cluster *cluster, int64_t 
   return &cluster->link[level];
 }
 
-static void dump_numbers(json_t *object, const struct number *numbers, size_t n, const void *base, bool by_kernels) {
-  for (size_t i = 0; i < n; i++) {
-    const double value = read_field(&numbers[i], base);
-    if (numbers[i].kind == COUNT && value < numbers[i].min) continue; /* cores of a gpu */
-    if (numbers[i].presence == OF_KERNELS && !by_kernels) continue;
-    json_object_set_new(object, numbers[i].key,
-                        numbers[i].kind == COUNT ? json_integer((json_int_t)value) : json_real(value));
-  }
-}
-
 static json_t *link_json(const struct sl_cluster *cluster, int i) {
   const struct sl_link *link = &cluster->link[i];
   json_t *object = json_pack("{s:s}", "name", link->name);
   char path[24];
   snprintf(path, sizeof path, "links[%d]", i);
   if (link->span != INT64_MAX) json_object_set_new(object, "span", json_integer(link->span));
-  dump_numbers(object, link_numbers, LENGTH(link_numbers), link, false);
+  sl_numbers_dump(object, link_numbers, LENGTH(link_numbers), link, false);
   return sl_annotation_join(cluster->annotations, path, object);
 }
 
@@ -391,11 +304,12 @@ json_t *sl_cluster_to_json(const struct sl_cluster *cluster) {
   peak = sl_annotation_join(cluster->annotations, "device.peak_TFLOPS", peak);
   json_t *device = json_pack("{s:s, s:s, s:o}", "name", d->name, "kind", d->kind == SL_DEVICE_CPU ? "cpu" : "gpu",
                              "peak_TFLOPS", peak);
-  dump_numbers(device, device_numbers, LENGTH(device_numbers), d, d->sm_count > 0);
+  sl_numbers_dump(device, device_numbers, LENGTH(device_numbers), d, d->sm_count > 0);
   device = sl_annotation_join(cluster->annotations, "device", device);
   for (int i = 0; i < cluster->n_link; i++) json_array_append_new(links, link_json(cluster, i));
   json_t *top = json_pack("{s:s, s:I, s:I, s:o, s:o}", "name", cluster->name, "nodes", (json_int_t)cluster->nodes,
                           "devices_per_node", (json_int_t)cluster->devices_per_node, "device", device, "links", links);
+  sl_numbers_dump(top, cluster_numbers, LENGTH(cluster_numbers), cluster, true);
   if (cluster->op_costs.count > 0) json_object_set_new(top, "op_costs", sl_op_costs_json(&cluster->op_costs));
   return sl_annotation_join(cluster->annotations, "", top);
 }

@@ -40,7 +40,6 @@ struct sl_device {
   double unaligned_gemm_slowdown;             /* their time where a row is no multiple of 16 bytes; at least 1 */
   double flash_efficiency[SL_FLASH_COUNT][2]; /* share of peak, forward and backward: flash2_forward_efficiency */
   double flash_half_tokens;                   /* of a sequence, at which flash attention is half as fast */
-  double host_launch;                         /* seconds that the host takes to launch a kernel */
   /* gpu only, for offload; 0 = not given */
   double host_link;      /* byte/s between one device and host memory, each way: host_link_GBps */
   double host_bandwidth; /* byte/s of a node's host memory: host_bandwidth_GBps */
@@ -66,6 +65,9 @@ struct sl_link {
   double bandwidth;  /* bandwidth_GBps */
   double latency;    /* latency_us */
   double half_bytes; /* message size at half of the bandwidth: the ramp of alpha-beta beyond latency; 0 = none */
+  double
+      bandwidth_share; /* of the bandwidth that a collective attains between two units of the level inside (0 is read as 1) ... */
+  double bandwidth_decay; /* ... with N nodes in the job it falls as (N / 2)^-decay; 0: not at all */
 };
 
 enum { SL_MAX_LINKS = 4 };
@@ -76,6 +78,8 @@ struct sl_cluster {
   struct sl_device device;
   int n_link;
   struct sl_link link[SL_MAX_LINKS];
+  double
+      pipeline_stall; /* seconds that a host loses at a tensor-parallel collective while a pipeline crosses nodes: pipeline_stall_us */
   struct sl_op_costs op_costs; /* owned; measured ops, which the formulas of the device and the links stand in for */
   /* Where each number of the device and the links comes from (cluster/provenance.h): what the file says, or that it says
    * nothing. Owned; NULL where no file was read. Who changes a number says so here, with sl_annotation_set. */

@@ -32,11 +32,11 @@ void sl_cluster_preset_localhost(json_t *root) {
   json_object_set_new(device, "memory_GiB", json_real(round(memory_bytes() / 0x1p30 * 1e6) / 1e6));
 }
 
-bool sl_cluster_preset_file(const char *name, char *path, size_t size) {
+bool sl_profile_file(const char *name, char *path, size_t size) {
   static const char *const folders[] = {"profiles", "../share/shardlab/profiles"};
   char program[4096];
   const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-  if (length <= 0 || strchr(name, '/') != NULL) return false;
+  if (length <= 0) return false;
   program[length] = '\0';
   *strrchr(program, '/') = '\0';
   for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
@@ -44,4 +44,8 @@ bool sl_cluster_preset_file(const char *name, char *path, size_t size) {
     if (wrote > 0 && (size_t)wrote < size && access(path, F_OK) == 0) return true;
   }
   return false;
+}
+
+bool sl_cluster_preset_file(const char *name, char *path, size_t size) {
+  return strchr(name, '/') == NULL && sl_profile_file(name, path, size);
 }

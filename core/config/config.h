@@ -3,7 +3,8 @@
  *
  *   "shardlab": {"ds_version": "0.19.6", "tp": 1, "pp": 1, "cp": 1, "virtual_stages": 1, "schedule": "1f1b",
  *                "stages": "uniform", "recompute": "none", "recompute_modules": ["core_attn"], "recompute_every": 1,
- *                "preset": "", "sequence_parallel": false, "shard_size": 0, "limit_all_gathers": true,
+ *                "preset": "", "sequence_parallel": false,
+ *                "scatter_gather_tensors_in_pipeline": false, "shard_size": 0, "limit_all_gathers": true,
  *                "unshard_ahead": 3, "store_dropout_masks": false, "make_vocab_size_divisible_by": null, "tf32": false,
  *                "fp8": false, "seed": 1234, "seq_len": 0, "attention": "materialised", "fuse_epilogues": "gpu",
  *                "shuffle": true}
@@ -50,6 +51,8 @@ enum sl_kernel_choice {
   SL_KERNELS_TORCH_EAGER,
   SL_KERNELS_TORCH_COMPILE,
   SL_KERNELS_LLM_FOUNDRY,
+  SL_KERNELS_NANOTRON,
+  SL_KERNELS_MEGATRON_DEEPSPEED,
   SL_KERNELS_COUNT
 };
 /* Where matrix products take their neighbours into an epilogue: on devices of kind "gpu", or on all, or on none. */
@@ -119,15 +122,18 @@ struct sl_config {
     int unshard_ahead;        /* stages of a pipeline rank whose parameters are whole at a time */
     bool store_dropout_masks; /* by forward, a byte an element; else backward draws them again */
     char preset[32];
-    bool sequence_parallel;        /* false where tp is 1 */
-    enum sl_attention attention;   /* probabilities kept for backward, or formed again: memory linear in seq_len */
-    enum sl_kernel_choice kernels; /* whose kernels a prediction is of */
-    int vocab_multiple;            /* make_vocab_size_divisible_by; 0: the plan's choice, see core/plan/plan.h */
-    bool tf32;                     /* products of fp32 are SL_TF32: HF's tf32, PyTorch's cuda.matmul.allow_tf32 */
-    bool fp8;                      /* products of bf16 are SL_F8; predicted only, and the casts' time is left out */
-    enum sl_fuse fuse_epilogues;   /* GELU, its gradient and bias gradients as part of a product */
-    bool shuffle;                  /* false: sequences in the order of the file */
-    int64_t seed, seq_len;         /* seq_len 0 = the model's n_positions */
+    bool sequence_parallel;         /* false where tp is 1 */
+    bool scatter_gather;            /* messages of a pipeline: 1 / tp of each, gathered by tp where they arrive */
+    enum sl_attention attention;    /* probabilities kept for backward, or formed again: memory linear in seq_len */
+    enum sl_kernel_choice kernels;  /* whose kernels a prediction is of */
+    bool launch_blocking;           /* CUDA_LAUNCH_BLOCKING=1: a prediction's host waits for every kernel it launches */
+    bool fused_norm, fused_softmax; /* of a kernel set that has both forms: one kernel each */
+    int vocab_multiple;             /* make_vocab_size_divisible_by; 0: the plan's choice, see core/plan/plan.h */
+    bool tf32;                      /* products of fp32 are SL_TF32: HF's tf32, PyTorch's cuda.matmul.allow_tf32 */
+    bool fp8;                       /* products of bf16 are SL_F8; predicted only, and the casts' time is left out */
+    enum sl_fuse fuse_epilogues;    /* GELU, its gradient and bias gradients as part of a product */
+    bool shuffle;                   /* false: sequences in the order of the file */
+    int64_t seed, seq_len;          /* seq_len 0 = the model's n_positions */
   } sl;
   struct sl_json doc; /* the file, kept for places; owned */
 };

@@ -17,6 +17,7 @@
 #include "core/lower/lower.h"
 #include "core/lower/settle.h"
 #include "core/op/operands.h"
+#include "core/plan/kernels.h"
 
 bool sl_reduce_sharded(const struct sl_lowering *l) {
   return l->plan->strategy.shard_grads;
@@ -131,11 +132,15 @@ static bool adds(const struct sl_lowering *l, int placed) {
   return r->seen[placed] > 0 || (sl_reduce_kept(l, placed) && !sl_reduce_sharded(l));
 }
 
-/* Does the kernel write operand `i`, a gradient, to where it is kept? That must be of the kernel's type; and a product's
- * epilogue overwrites, so what it makes is added by an op of its own. */
+/* Does the kernel write operand `i`, a gradient, to where it is kept? That must be of the kernel's type, unless the plan's
+ * kernels add to fp32 what they multiply in 16 bits; and a product's epilogue overwrites, so what it makes is added by an op of
+ * its own. */
 static bool in_place(const struct sl_lowering *l, const struct sl_draft *d, int i) {
   const enum sl_dtype kept = sl_reduce_sharded(l) ? l->wire : l->accumulate;
-  const bool overwrites = d->op.kind == SL_OP_GEMM && i == sl_op_at(&d->op, SL_AT_DBIAS);
+  const enum sl_accumulation how = sl_kernel_set(l->plan->config->sl.kernels)->accumulation;
+  const bool gemm = d->op.kind == SL_OP_GEMM, beside = gemm && i == sl_op_at(&d->op, SL_AT_DBIAS);
+  const bool overwrites = beside || how != SL_ACCUMULATE_IN_PLACE;
+  if (how == SL_ACCUMULATE_FUSED && gemm && !beside && kept == SL_F32 && !sl_reduce_sharded(l)) return true;
   return kept == l->dtype && !(overwrites && adds(l, d->operand[i].placed));
 }
 
@@ -237,7 +242,7 @@ static enum sl_status prepare(struct sl_lowering *l, struct sl_program *p, const
   SL_TRY(sum_partial(l, p, b));
   const struct sl_layout *layout = &l->pp_rank->layouts[b->group];
   if (!sl_reduce_travels(l, layout)) return SL_OK;
-  if (!whole) SL_TRY(clear_padding(l, p, b));
+  if (!whole || l->plan->strategy.sums_whole) SL_TRY(clear_padding(l, p, b));
   if (!sl_reduce_recast(l, layout) || sl_reduce_sharded(l)) return SL_OK;
   return sl_zero_convert(l, p, sl_build_part(l, l->homes->flat, SL_READ, b->lo, b->count),
                          sl_build_part(l, b->buffer, SL_WRITE, 0, b->count), b->count, false);
@@ -247,7 +252,8 @@ static enum sl_status prepare(struct sl_lowering *l, struct sl_program *p, const
 static enum sl_status launch(struct sl_lowering *l, struct sl_program *p, struct sl_bucket *call, int buckets) {
   const struct sl_strategy *s = &l->plan->strategy;
   const struct sl_layout *layout = &l->pp_rank->layouts[call->group];
-  const bool whole = !s->shard_optimizer || s->units == SL_UNITS_OWNER, travels = sl_reduce_travels(l, layout);
+  const bool whole = !s->shard_optimizer || s->units == SL_UNITS_OWNER || s->sums_whole;
+  const bool travels = sl_reduce_travels(l, layout);
   int64_t count = 0;
   for (struct sl_bucket *b = call; b < call + buckets; b++) {
     SL_TRY(prepare(l, p, b, whole));

@@ -1,6 +1,7 @@
 /* A stage of pre-norm blocks, forward and backward; see block.h. */
 #include "core/models/block.h"
 
+#include "core/models/boundary.h"
 #include "core/models/ends.h"
 #include "core/models/linear.h"
 #include "core/plan/kernels.h"
@@ -207,11 +208,12 @@ enum sl_status sl_block_stage(struct sl_transformer *g, const struct sl_block_ki
     blocks[i] = (struct block){.kind = kind, .layer = layer, .w = kind->first + layer * kind->tensors};
     SL_GO(block_fwd(g, &blocks[i]));
   }
-  if (g->stage->head) SL_GO(sl_transformer_head(g));
+  SL_GO(g->stage->head ? sl_transformer_head(g) : sl_boundary_give(g));
   sl_transformer_turn(g);
+  SL_GO(sl_boundary_take_gradient(g));
   if (g->stage->head) SL_GO(sl_transformer_head_bwd(g));
   for (int i = count - 1; i >= 0; i--) SL_GO(block_bwd(g, &blocks[i]));
-  if (g->stage->embedding) SL_GO(sl_transformer_embedding_bwd(g));
+  SL_GO(g->stage->embedding ? sl_transformer_embedding_bwd(g) : sl_boundary_give_gradient(g));
 done:
   free(blocks);
   return status;

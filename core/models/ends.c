@@ -3,6 +3,7 @@
  * its own tokens and adds nothing for others, and the softmax's statistics are shared by one gather of (max, sum, target). */
 #include "core/models/ends.h"
 
+#include "core/models/boundary.h"
 #include "core/models/linear.h"
 
 static enum sl_status tokens_buffer(struct sl_transformer *g, int32_t *out, const char *name, bool kept) {
@@ -90,18 +91,9 @@ static enum sl_status embed_parallel(struct sl_transformer *g, struct sl_operand
   return SL_BUILD_DRAFT(g->drafts, sl_transformer_rows_op(g, SL_OP_COPY, -1, -1, g->s * g->c, 0), sum, out);
 }
 
-/* A stage without blocks and head hands on what it has. */
-static enum sl_status pass_on(struct sl_transformer *g) {
-  const struct sl_op op = sl_transformer_rows_op(g, SL_OP_COPY, g->stage->first_layer, -1, g->s * g->c, 0);
-  return SL_BUILD_DRAFT(g->drafts, op, g->x, sl_build_stream(g->l, SL_SLOT_OUT, SL_WRITE, g->s * g->c));
-}
-
 static enum sl_status make_x(struct sl_transformer *g) {
   int32_t x;
-  if (!g->stage->embedding) {
-    g->x = sl_build_stream(g->l, SL_SLOT_IN, SL_READ, g->s * g->c);
-    return SL_OK;
-  }
+  if (!g->stage->embedding) return sl_boundary_take(g);
   SL_TRY(sl_transformer_kept(g, &x, g->s * g->c, -1, "embedding"));
   SL_TRY(sl_transformer_mask(g, &g->embedding_mask, g->l->plan->model->embd_pdrop, g->s * g->c, -1, "embedding.mask"));
   g->x = sl_build_read(g->l, x);
@@ -110,8 +102,7 @@ static enum sl_status make_x(struct sl_transformer *g) {
 
 enum sl_status sl_transformer_begin(struct sl_transformer *g) {
   SL_TRY(load(g));
-  SL_TRY(make_x(g));
-  return g->stage->layer_count == 0 && !g->stage->head ? pass_on(g) : SL_OK;
+  return make_x(g);
 }
 
 /* The stream's gradient as the embedding's gradient needs it: undropped, of all rows; in a split backward a copy, for W. */

@@ -4,8 +4,7 @@
 
 #include "core/models/transformer.h"
 
-/* Makes g->x: from tokens in the model's first stage, else what the stage before sent. Reads targets in the last one. A
- * stage that has no blocks and no head then copies g->x to what the next stage gets. */
+/* Makes g->x: from tokens in the model's first stage, else what the stage before sent. Reads targets in the last one. */
 enum sl_status sl_transformer_begin(struct sl_transformer *g);
 /* In the last stage: final norm, head, and the fused loss: the logits become their own gradient, so the forward already ends
  * with it. */

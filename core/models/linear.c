@@ -2,7 +2,7 @@
  * models/transformer.h, where the letters stand. With one member everything here is a plain product. */
 #include "core/models/linear.h"
 
-static struct sl_op tp_call(const struct sl_transformer *g, enum sl_op_kind kind, int layer, int64_t count) {
+struct sl_op sl_transformer_tp_call(const struct sl_transformer *g, enum sl_op_kind kind, int layer, int64_t count) {
   struct sl_op op = sl_transformer_op(g, kind, layer, -1);
   op.lane = SL_LANE_TP;
   op.group = SL_GROUP_TP;
@@ -18,7 +18,7 @@ enum sl_status sl_transformer_gather(struct sl_transformer *g, int layer, enum s
   if (g->s == g->r) return SL_OK;
   SL_TRY(sl_transformer_temporary(g, &whole, g->r * g->c, layer, "gathered"));
   *out = sl_build_read(g->l, whole);
-  return sl_transformer_add(g, half, tp_call(g, SL_OP_ALL_GATHER, layer, g->r * g->c), 2,
+  return sl_transformer_add(g, half, sl_transformer_tp_call(g, SL_OP_ALL_GATHER, layer, g->r * g->c), 2,
                             (struct sl_operand[]){sl_build_as(x, SL_READ), sl_build_write(g->l, whole)});
 }
 
@@ -29,10 +29,11 @@ enum sl_status sl_transformer_reduce(struct sl_transformer *g, int layer, struct
   *out = sl_build_as(partial, SL_READ);
   if (g->tp == 1) return SL_OK;
   if (g->s == g->r)
-    return sl_transformer_add(g, SL_HALF_INPUT, tp_call(g, SL_OP_ALL_REDUCE, layer, g->r * g->c), 1, &sum);
+    return sl_transformer_add(g, SL_HALF_INPUT, sl_transformer_tp_call(g, SL_OP_ALL_REDUCE, layer, g->r * g->c), 1,
+                              &sum);
   SL_TRY(sl_transformer_temporary(g, &own, g->s * g->c, layer, "scattered"));
   *out = sl_build_read(g->l, own);
-  return sl_transformer_add(g, SL_HALF_INPUT, tp_call(g, SL_OP_REDUCE_SCATTER, layer, g->r * g->c), 2,
+  return sl_transformer_add(g, SL_HALF_INPUT, sl_transformer_tp_call(g, SL_OP_REDUCE_SCATTER, layer, g->r * g->c), 2,
                             (struct sl_operand[]){sum, sl_build_write(g->l, own)});
 }
 

@@ -12,6 +12,9 @@ enum sl_status sl_transformer_gather(struct sl_transformer *g, int layer, enum s
 enum sl_status sl_transformer_reduce(struct sl_transformer *g, int layer, struct sl_operand partial,
                                      struct sl_operand *out);
 
+/* A collective of `count` elements of activations over the tp group. */
+struct sl_op sl_transformer_tp_call(const struct sl_transformer *g, enum sl_op_kind kind, int layer, int64_t count);
+
 /* A product in which the layer's input is shared by several weights (q, k and v; gate and up). */
 struct sl_column {
   int w;       /* the weight's tensor */

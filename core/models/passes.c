@@ -35,7 +35,10 @@ static uint64_t bit_of(const struct passes *p, const struct sl_kernel_row *row) 
 /* The elements of `op` that a row's bytes are of. */
 static int64_t elements_of(const struct sl_kernel_row *row, const struct sl_op *op) {
   const int64_t *d = op->dim;
-  if (row->element == SL_ELEMENT_OF_QKV) return d[0] * d[1] * (d[2] + 2 * d[4]) * d[3];
+  const int64_t q = d[0] * d[1] * d[2] * d[3], kv = 2 * d[0] * d[1] * d[4] * d[3];
+  if (row->element == SL_ELEMENT_OF_Q) return q;
+  if (row->element == SL_ELEMENT_OF_KV) return kv;
+  if (row->element == SL_ELEMENT_OF_QKV) return q + kv;
   switch (op->kind) {
   case SL_OP_ATTENTION_FWD:
   case SL_OP_ATTENTION_BWD:
@@ -111,7 +114,7 @@ static enum sl_status add_all(struct passes *p, struct sl_drafts *drafts, bool b
     if (status == SL_OK) out.items[out.count++] = drafts->items[i];
     const struct sl_draft *beside = &drafts->items[i];
     const struct sl_kernel_row *row = NULL;
-    while (status == SL_OK && (row = sl_kernel_row(p->set, beside->op.kind, row)) != NULL)
+    while (status == SL_OK && (row = sl_kernel_row(p->l->plan->config, beside->op.kind, row)) != NULL)
       status = add_pass(p, &out, row, beside, backward);
   }
   free(drafts->items);
@@ -120,13 +123,14 @@ static enum sl_status add_all(struct passes *p, struct sl_drafts *drafts, bool b
 }
 
 enum sl_status sl_models_add_passes(struct sl_lowering *l) {
-  struct passes p = {.l = l, .set = sl_kernel_set(l->plan->config->sl.kernels)};
+  const struct sl_config *config = l->plan->config;
+  struct passes p = {.l = l, .set = sl_kernel_set(config->sl.kernels)};
   enum sl_status status;
   if (p.set->rows[0].kind == SL_OP_COUNT) return SL_OK;
   SL_TRY(sl_calloc(&p.replayed, (size_t)l->plan->model->n_layer + 2, sizeof *p.replayed));
   for (size_t i = 0; i < l->stage->backward.count; i++) {
     const struct sl_op *op = &l->stage->backward.items[i].op;
-    for (const struct sl_kernel_row *row = NULL; (row = sl_kernel_row(p.set, op->kind, row)) != NULL;)
+    for (const struct sl_kernel_row *row = NULL; (row = sl_kernel_row(config, op->kind, row)) != NULL;)
       p.replayed[layer_index(&p, op)] |= bit_of(&p, row);
   }
   SL_GO(add_all(&p, &l->stage->forward, false));

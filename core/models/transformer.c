@@ -1,6 +1,7 @@
 /* Drafts of the parts that GPT-2 and Llama share; see models/transformer.h, where the letters stand. */
 #include "core/models/transformer.h"
 
+#include "core/models/boundary.h"
 #include "core/op/workspace.h"
 
 struct sl_transformer sl_transformer_of(struct sl_lowering *l) {
@@ -28,7 +29,6 @@ struct sl_transformer sl_transformer_of(struct sl_lowering *l) {
 void sl_transformer_turn(struct sl_transformer *g) {
   g->drafts = &g->l->stage->backward;
   g->phase = SL_PHASE_BACKWARD;
-  g->dx = sl_build_stream(g->l, SL_SLOT_DX, SL_READ, g->s * g->c);
 }
 
 enum sl_recompute sl_transformer_recompute(const struct sl_transformer *g, int layer) {
@@ -242,10 +242,7 @@ enum sl_status sl_transformer_residual_bwd(struct sl_transformer *g, int layer, 
 enum sl_status sl_transformer_output(struct sl_transformer *g, int layer, struct sl_operand *out) {
   const bool last = layer == g->stage->first_layer + g->stage->layer_count - 1;
   int32_t kept;
-  if (last && !g->stage->head) {
-    *out = sl_build_stream(g->l, SL_SLOT_OUT, SL_WRITE, g->s * g->c);
-    return SL_OK;
-  }
+  if (last && !g->stage->head) return sl_boundary_output(g, layer, out);
   SL_TRY(buffer(g, &kept, g->l->dtype, g->s * g->c, layer, "x_out", true));
   *out = sl_build_write(g->l, kept);
   return SL_OK;

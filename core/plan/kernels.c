@@ -7,97 +7,129 @@
 #define END                                                                                                            \
   { .kind = SL_OP_COUNT }
 #define NOTHING SL_OP_COUNT
+#define ALWAYS SL_ALWAYS
 #define OP SL_ELEMENT_OF_OP
+#define Q SL_ELEMENT_OF_Q
+#define KV SL_ELEMENT_OF_KV
 #define QKV SL_ELEMENT_OF_QKV
 
 /* clang-format off */
 
-/*  kind                     element bytes launches scratch kept kept by */
+/*  kind                     element bytes launches scratch kept kept by   when */
 
 /* q, k and v are copied apart before the kernel, as are their gradients after it: read and written once. */
 #define COPIES_OF_QKV                                                                                                  \
-    {SL_OP_FLASH_FWD,        QKV,     4,    3,       0,      0,   NOTHING},                                            \
-    {SL_OP_FLASH_BWD,        QKV,     4,    3,       0,      0,   NOTHING},                                            \
-    {SL_OP_ATTENTION_FWD,    QKV,     4,    3,       0,      0,   NOTHING},                                            \
-    {SL_OP_ATTENTION_BWD,    QKV,     4,    3,       0,      0,   NOTHING}
+    {SL_OP_FLASH_FWD,        QKV,     4,    3,       0,      0,   NOTHING, ALWAYS},                                    \
+    {SL_OP_FLASH_BWD,        QKV,     4,    3,       0,      0,   NOTHING, ALWAYS},                                    \
+    {SL_OP_ATTENTION_FWD,    QKV,     4,    3,       0,      0,   NOTHING, ALWAYS},                                    \
+    {SL_OP_ATTENTION_BWD,    QKV,     4,    3,       0,      0,   NOTHING, ALWAYS}
 /* t cos (4 bytes), rotate_half (a half negated, 2; joined, 4), times sin (4), their sum (6), joined with what is not turned (4),
  * less our 4; its backward undoes them one by one. */
 #define ROTARY_IN_PYTHON                                                                                               \
-    {SL_OP_ROPE,             OP,      20,   5,       6,      0,   NOTHING}
+    {SL_OP_ROPE,             OP,      20,   5,       6,      0,   NOTHING, ALWAYS}
 /* silu(gate) is a tensor of its own, kept for the product's backward. */
 #define SWIGLU_IN_PYTHON                                                                                               \
-    {SL_OP_SWIGLU_FWD,       OP,      4,    1,       0,      2,   SL_OP_SWIGLU_BWD},                                   \
-    {SL_OP_SWIGLU_BWD,       OP,      10,   3,       2,      0,   NOTHING}
+    {SL_OP_SWIGLU_FWD,       OP,      4,    1,       0,      2,   SL_OP_SWIGLU_BWD, ALWAYS},                           \
+    {SL_OP_SWIGLU_BWD,       OP,      10,   3,       2,      0,   NOTHING, ALWAYS}
 /* vocab_parallel_cross_entropy: logits to fp32 (6), their maximum (4), less it in place (8), exp in place (8), sum (4), divided
  * in place (8); backward times the loss's gradient (8) and to 16 bits (6); less our 4. Beside them sixteen kernels over rows
  * alone. The fp32 copy and the gradient in 16 bits live beside the logits. */
 #define LOSS_OF_MEGATRON                                                                                               \
-    {SL_OP_CLASSIFIER,       OP,      48,   23,      6,      0,   NOTHING},                                            \
-    {SL_OP_CLASSIFIER_SHARD, OP,      48,   23,      6,      0,   NOTHING}
+    {SL_OP_CLASSIFIER,       OP,      48,   23,      6,      0,   NOTHING, ALWAYS},                                    \
+    {SL_OP_CLASSIFIER_SHARD, OP,      48,   23,      6,      0,   NOTHING, ALWAYS}
 /* logits.float() (6), log_softmax (8), the loss of a row; backward a gradient of zeros and ones (4), log_softmax's (12), to 16
  * bits (6); less our 4. Three fp32 tensors live at a time. */
 #define LOSS_OF_TORCH                                                                                                  \
-    {SL_OP_CLASSIFIER,       OP,      32,   8,       12,     0,   NOTHING},                                            \
-    {SL_OP_CLASSIFIER_SHARD, OP,      32,   8,       12,     0,   NOTHING}
+    {SL_OP_CLASSIFIER,       OP,      32,   8,       12,     0,   NOTHING, ALWAYS},                                    \
+    {SL_OP_CLASSIFIER_SHARD, OP,      32,   8,       12,     0,   NOTHING, ALWAYS}
 /* One kernel reads scores and writes probabilities; its backward reads both and writes a gradient. */
-#define FUSED_SOFTMAX                                                                                                  \
-    {SL_OP_ATTENTION_FWD,    OP,      4,    1,       0,      0,   NOTHING},                                            \
-    {SL_OP_ATTENTION_BWD,    OP,      6,    1,       2,      0,   NOTHING}
+#define FUSED_SOFTMAX(when)                                                                                            \
+    {SL_OP_ATTENTION_FWD,    OP,      4,    1,       0,      0,   NOTHING, when},                                      \
+    {SL_OP_ATTENTION_BWD,    OP,      6,    1,       2,      0,   NOTHING, when}
 /* forward_torch_softmax in fp32, as query-key layer scaling asks: to fp32 (6), scaled (8), masked in place (8), softmax (8), to
  * 16 bits (6); the backward: to fp32 (6), softmax's (12), masked (8), scaled (8), to 16 bits (6). fp32 probabilities are kept. */
-#define SOFTMAX_OF_MEGATRON                                                                                            \
-    {SL_OP_ATTENTION_FWD,    OP,      36,   5,       8,      4,   SL_OP_ATTENTION_BWD},                                \
-    {SL_OP_ATTENTION_BWD,    OP,      40,   5,       8,      0,   NOTHING}
+#define SOFTMAX_OF_MEGATRON(when)                                                                                      \
+    {SL_OP_ATTENTION_FWD,    OP,      36,   5,       8,      4,   SL_OP_ATTENTION_BWD, when},                          \
+    {SL_OP_ATTENTION_BWD,    OP,      40,   5,       8,      0,   NOTHING, when}
 /* Divided by the root (4), the mask added (6), softmax into fp32 (6), to 16 bits (6); the backward: to fp32 (6), softmax's (10),
  * divided (4). */
 #define SOFTMAX_OF_TORCH                                                                                               \
-    {SL_OP_ATTENTION_FWD,    OP,      22,   4,       6,      4,   SL_OP_ATTENTION_BWD},                                \
-    {SL_OP_ATTENTION_BWD,    OP,      20,   3,       6,      0,   NOTHING}
+    {SL_OP_ATTENTION_FWD,    OP,      22,   4,       6,      4,   SL_OP_ATTENTION_BWD, ALWAYS},                        \
+    {SL_OP_ATTENTION_BWD,    OP,      20,   3,       6,      0,   NOTHING, ALWAYS}
 /* Cast to fp32 (6), squared (8), averaged (4), scaled (8), cast back (6), times the weight (4), less our 4; the backward goes
  * the same way with twice as many operands. x in fp32 and what is scaled in 16 bits are kept. */
-#define RMSNORM_IN_PYTHON                                                                                              \
-    {SL_OP_RMSNORM_FWD,      OP,      32,   6,       4,      6,   SL_OP_RMSNORM_BWD},                                  \
-    {SL_OP_RMSNORM_BWD,      OP,      62,   13,      8,      0,   NOTHING}
+#define RMSNORM_IN_PYTHON(when)                                                                                        \
+    {SL_OP_RMSNORM_FWD,      OP,      32,   6,       4,      6,   SL_OP_RMSNORM_BWD, when},                            \
+    {SL_OP_RMSNORM_BWD,      OP,      62,   13,      8,      0,   NOTHING, when}
 /* torch's layer_norm is one kernel forward, and three backward, of which two sum the weights' gradients. */
-#define LAYERNORM_OF_TORCH                                                                                             \
-    {SL_OP_LAYERNORM_BWD,    OP,      2,    2,       0,      0,   NOTHING}
+#define LAYERNORM_OF_TORCH(when)                                                                                       \
+    {SL_OP_LAYERNORM_BWD,    OP,      2,    2,       0,      0,   NOTHING, when}
+
+/* Where the residual stream forks, autograd adds the gradient of the norm (a tensor of its own: 2 bytes less of ours, which is
+ * added in place) to that of the stream: 6. */
+#define GRADIENTS_ADDED                                                                                                \
+    {SL_OP_RMSNORM_BWD,      OP,      4,    1,       0,      0,   NOTHING, ALWAYS},                                    \
+    {SL_OP_LAYERNORM_BWD,    OP,      4,    1,       0,      0,   NOTHING, ALWAYS}
+/* CausalSelfAttention.forward, in training: q, k and v permuted (4), k and v joined (4) and permuted (4), lengths of sequences
+ * counted (eight small kernels), what comes out transposed (4). Its backward: gradients of k and v joined (4) and permuted (4),
+ * those of q, k and v joined (4) and transposed (4). Rotary positions are flash-attn's kernel, on q and on k as ours. */
+#define ATTENTION_OF_NANOTRON                                                                                          \
+    {SL_OP_FLASH_FWD,        QKV,     4,    1,       0,      0,   NOTHING, ALWAYS},                                    \
+    {SL_OP_FLASH_FWD,        KV,      8,    2,       2,      0,   NOTHING, ALWAYS},                                    \
+    {SL_OP_FLASH_FWD,        Q,       4,    9,       0,      0,   NOTHING, ALWAYS},                                    \
+    {SL_OP_FLASH_BWD,        QKV,     8,    2,       2,      0,   NOTHING, ALWAYS},                                    \
+    {SL_OP_FLASH_BWD,        KV,      8,    2,       0,      0,   NOTHING, ALWAYS},                                    \
+    {SL_OP_FLASH_BWD,        Q,       4,    1,       0,      0,   NOTHING, ALWAYS}
 
 static const struct sl_kernel_row shardlab[] = {END};
 static const struct sl_kernel_row megatron_fused[] = {
-    COPIES_OF_QKV, FUSED_SOFTMAX, ROTARY_IN_PYTHON, SWIGLU_IN_PYTHON, LOSS_OF_MEGATRON, END};
+    COPIES_OF_QKV, FUSED_SOFTMAX(ALWAYS), ROTARY_IN_PYTHON, SWIGLU_IN_PYTHON, GRADIENTS_ADDED, LOSS_OF_MEGATRON, END};
 static const struct sl_kernel_row megatron_unfused[] = {
-    COPIES_OF_QKV, SOFTMAX_OF_MEGATRON, RMSNORM_IN_PYTHON, LAYERNORM_OF_TORCH, ROTARY_IN_PYTHON, SWIGLU_IN_PYTHON,
-    LOSS_OF_MEGATRON, END};
+    COPIES_OF_QKV, SOFTMAX_OF_MEGATRON(SL_UNLESS_FUSED_SOFTMAX), FUSED_SOFTMAX(SL_IF_FUSED_SOFTMAX),
+    RMSNORM_IN_PYTHON(SL_UNLESS_FUSED_NORM), LAYERNORM_OF_TORCH(SL_UNLESS_FUSED_NORM), ROTARY_IN_PYTHON, SWIGLU_IN_PYTHON,
+    GRADIENTS_ADDED, LOSS_OF_MEGATRON, END};
 static const struct sl_kernel_row torch_eager[] = {
-    COPIES_OF_QKV, SOFTMAX_OF_TORCH, RMSNORM_IN_PYTHON, LAYERNORM_OF_TORCH, ROTARY_IN_PYTHON, SWIGLU_IN_PYTHON,
-    LOSS_OF_TORCH, END};
+    COPIES_OF_QKV, SOFTMAX_OF_TORCH, RMSNORM_IN_PYTHON(ALWAYS), LAYERNORM_OF_TORCH(ALWAYS), ROTARY_IN_PYTHON,
+    SWIGLU_IN_PYTHON, GRADIENTS_ADDED, LOSS_OF_TORCH, END};
 /* Inductor joins chains of element-wise kernels; attention and products stay kernels of their own. */
 static const struct sl_kernel_row torch_compile[] = {
-    FUSED_SOFTMAX,
-    {SL_OP_CLASSIFIER,       OP,      12,   2,       4,      0,   NOTHING},
-    {SL_OP_CLASSIFIER_SHARD, OP,      12,   2,       4,      0,   NOTHING},
+    FUSED_SOFTMAX(ALWAYS),
+    {SL_OP_CLASSIFIER,       OP,      12,   2,       4,      0,   NOTHING, ALWAYS},
+    {SL_OP_CLASSIFIER_SHARD, OP,      12,   2,       4,      0,   NOTHING, ALWAYS},
     END};
 static const struct sl_kernel_row llm_foundry[] = {
-    COPIES_OF_QKV, SOFTMAX_OF_TORCH, LAYERNORM_OF_TORCH, LOSS_OF_TORCH, END};
+    COPIES_OF_QKV, SOFTMAX_OF_TORCH, LAYERNORM_OF_TORCH(ALWAYS), GRADIENTS_ADDED, LOSS_OF_TORCH, END};
+static const struct sl_kernel_row nanotron[] = {
+    ATTENTION_OF_NANOTRON, SOFTMAX_OF_TORCH, SWIGLU_IN_PYTHON, GRADIENTS_ADDED, LOSS_OF_MEGATRON, END};
 
 static const struct sl_kernel_set sets[] = {
     [SL_KERNELS_SHARDLAB] = {
-        "shardlab", "kernels/ of this project", true, false, shardlab},
+        "shardlab", "kernels/ of this project", true, SL_ACCUMULATE_IN_PLACE, false, shardlab},
     [SL_KERNELS_MEGATRON_FUSED] = {
         "megatron-fused", "Megatron-LM with --masked-softmax-fusion and a fused norm: megatron/core/fusions/fused_softmax.py, "
-        "core/tensor_parallel/cross_entropy.py; rotary positions and SwiGLU without their later fusions",
-        false, true, megatron_fused},
+        "core/tensor_parallel/cross_entropy.py; rotary positions and SwiGLU without their later fusions; "
+        "core/tensor_parallel/layers.py, wgrad_gemm_accum_fp32: since February 2022 products add to fp32 gradients",
+        false, SL_ACCUMULATE_FUSED, true, megatron_fused},
     [SL_KERNELS_MEGATRON_UNFUSED] = {
-        "megatron-unfused", "the same without --masked-softmax-fusion and without a fused norm: forward_torch_softmax, "
-        "legacy/model/rms_norm.py", false, true, megatron_unfused},
+        "megatron-unfused", "the same with neither, or with what shardlab.fused_softmax and shardlab.fused_norm say: forward_torch_softmax, "
+        "legacy/model/rms_norm.py", false, SL_ACCUMULATE_FUSED, true, megatron_unfused},
     [SL_KERNELS_TORCH_EAGER] = {
         "torch-eager", "the forms of transformers' modeling_llama.py, counted op by op; torch's checkpoint stops early",
-        false, false, torch_eager},
+        false, SL_ACCUMULATE_APART, false, torch_eager},
     [SL_KERNELS_TORCH_COMPILE] = {
-        "torch-compile", "guess: one kernel a chain of element-wise ops, as Inductor joins them", false, false, torch_compile},
+        "torch-compile", "guess: one kernel a chain of element-wise ops, as Inductor joins them", false, SL_ACCUMULATE_APART,
+        false, torch_compile},
     [SL_KERNELS_LLM_FOUNDRY] = {
-        "llm-foundry", "guess: torch's own kernels op by op; its files were not read for this", false, false,
-        llm_foundry},
+        "llm-foundry", "guess: torch's own kernels op by op; its files were not read for this", false, SL_ACCUMULATE_APART,
+        false, llm_foundry},
+    [SL_KERNELS_NANOTRON] = {
+        "nanotron", "nanotron of January 2025: src/nanotron/models/llama.py, flash-attn's norm (nn/layer_norm.py) and rotary "
+        "positions, torch otherwise; parallel/tensor_parallel/functional.py, _ShardedCrossEntropy; "
+        "optim/gradient_accumulator.py, fp32_grad.add_; CheckpointFunction repeats a block to its end",
+        false, SL_ACCUMULATE_APART, true, nanotron},
+    [SL_KERNELS_MEGATRON_DEEPSPEED] = {
+        "megatron-deepspeed", "the kernels of megatron-fused, gradients added up by autograd: DeepSpeed's runtime/engine.py "
+        "knows no main_grad", false, SL_ACCUMULATE_APART, true, megatron_fused},
 };
 /* clang-format on */
 _Static_assert(sizeof sets / sizeof *sets == SL_KERNELS_COUNT, "a row for each word of shardlab.kernels");
@@ -106,9 +138,23 @@ const struct sl_kernel_set *sl_kernel_set(enum sl_kernel_choice kernels) {
   return &sets[kernels];
 }
 
-const struct sl_kernel_row *sl_kernel_row(const struct sl_kernel_set *set, enum sl_op_kind kind,
+static bool holds(const struct sl_kernel_row *row, const struct sl_config *config) {
+  switch (row->when) {
+  case SL_UNLESS_FUSED_NORM:
+    return !config->sl.fused_norm;
+  case SL_IF_FUSED_SOFTMAX:
+    return config->sl.fused_softmax;
+  case SL_UNLESS_FUSED_SOFTMAX:
+    return !config->sl.fused_softmax;
+  case SL_ALWAYS:
+    break;
+  }
+  return true;
+}
+
+const struct sl_kernel_row *sl_kernel_row(const struct sl_config *config, enum sl_op_kind kind,
                                           const struct sl_kernel_row *row) {
-  for (row = row != NULL ? row + 1 : set->rows; row->kind != SL_OP_COUNT; row++)
-    if (row->kind == kind) return row;
+  for (row = row != NULL ? row + 1 : sl_kernel_set(config->sl.kernels)->rows; row->kind != SL_OP_COUNT; row++)
+    if (row->kind == kind && holds(row, config)) return row;
   return NULL;
 }

@@ -13,8 +13,18 @@
 #include "core/config/config.h"
 #include "core/op/op.h"
 
-/* What an element of a row is: one of the op, or, of attention, one of q, k and v together. */
-enum sl_kernel_element { SL_ELEMENT_OF_OP, SL_ELEMENT_OF_QKV };
+/* What an element of a row is: one of the op, or, of attention, one of q, of k and v, or of q, k and v together. */
+enum sl_kernel_element { SL_ELEMENT_OF_OP, SL_ELEMENT_OF_Q, SL_ELEMENT_OF_KV, SL_ELEMENT_OF_QKV };
+
+/* How the gradient of a weight is added to what earlier micro-batches left, where it is kept whole. */
+enum sl_accumulation {
+  SL_ACCUMULATE_IN_PLACE, /* by the product, where both are of one type; else by an op of its own */
+  SL_ACCUMULATE_APART,    /* by an op of its own */
+  SL_ACCUMULATE_FUSED     /* by the product where sums are fp32, whatever its factors are; else by an op of its own */
+};
+
+/* When a row holds: always, or as shardlab.fused_norm and shardlab.fused_softmax say of a set that has both forms. */
+enum sl_kernel_when { SL_ALWAYS, SL_UNLESS_FUSED_NORM, SL_IF_FUSED_SOFTMAX, SL_UNLESS_FUSED_SOFTMAX };
 
 /* What stands beside an op of `kind`. Bytes are of an element. A kind may have several rows. */
 struct sl_kernel_row {
@@ -25,19 +35,21 @@ struct sl_kernel_row {
   int scratch;             /* allocated while they run */
   int kept;                /* from a forward to its backward ... */
   enum sl_op_kind kept_by; /* ... which is of this kind */
+  enum sl_kernel_when when;
 };
 
 struct sl_kernel_set {
   const char *name, *source;
   bool fuse_epilogues; /* products take in what is around them, as the plan says */
+  enum sl_accumulation accumulation;
   bool recomputes_all; /* full recomputation repeats a block to its end; else up to what its backward reads */
   const struct sl_kernel_row *rows; /* until kind is SL_OP_COUNT */
 };
 
 /* The set of a configuration (shardlab.kernels). Borrowed. */
 const struct sl_kernel_set *sl_kernel_set(enum sl_kernel_choice kernels);
-/* The next row of the set for ops of `kind` behind `row` (NULL: the first); NULL where there is none left. */
-const struct sl_kernel_row *sl_kernel_row(const struct sl_kernel_set *set, enum sl_op_kind kind,
+/* The next row of the configuration's set for ops of `kind` behind `row` (NULL: the first); NULL where there is none left. */
+const struct sl_kernel_row *sl_kernel_row(const struct sl_config *config, enum sl_op_kind kind,
                                           const struct sl_kernel_row *row);
 
 #endif

@@ -95,6 +95,13 @@ static int choose_threads(const struct sl_cluster *cluster, int world) {
   return threads > 1 ? (int)threads : 1;
 }
 
+/* Sequence parallelism has cut the stream already; what does not come out even is sent whole, as by Megatron-LM. */
+static bool scatters_messages(const struct sl_plan *plan) {
+  const int64_t message = plan->micro_batch * plan->seq * plan->model->n_embd;
+  return plan->config->sl.scatter_gather && plan->tp > 1 && plan->pp > 1 && !plan->sequence_parallel &&
+         message % plan->tp == 0;
+}
+
 static enum sl_status choose_batch(struct sl_plan *plan) {
   const struct sl_config *config = plan->config;
   const struct sl_model *model = plan->model;
@@ -116,6 +123,7 @@ static enum sl_status choose_batch(struct sl_plan *plan) {
                         "micro batch %lld x seq %lld tokens; expected a multiple of tp, %d",
                         (long long)plan->micro_batch, (long long)plan->seq, plan->tp);
   }
+  plan->scatter_gather = scatters_messages(plan);
   return SL_OK;
 }
 
@@ -156,6 +164,8 @@ enum sl_status sl_plan_build(struct sl_plan *plan, const struct sl_model *model,
   choose_groups(plan);
   plan->threads = choose_threads(cluster, world);
   plan->fuse_epilogues = fuses_epilogues(plan);
+  SL_GO_FAIL(sl_kernel_costs_load(&plan->kernel_costs, sl_kernel_set(plan->config->sl.kernels)->name));
+  plan->kernel_costs.launch_blocking = plan->config->sl.launch_blocking;
   plan->vocab_multiple = choose_vocab_multiple(plan);
   SL_GO_FAIL(choose_batch(plan));
   SL_GO_FAIL(sl_plan_cut(plan));

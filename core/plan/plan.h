@@ -5,6 +5,7 @@
 
 #include "core/base/status.h"
 #include "core/cluster/cluster.h"
+#include "core/cluster/kernel_costs.h"
 #include "core/config/config.h"
 #include "core/model/model.h"
 #include "core/plan/coords.h"
@@ -27,7 +28,9 @@ struct sl_plan {
   const struct sl_config *config;   /* the effective one */
   const struct sl_cluster *cluster; /* borrowed */
   int world, tp, cp, dp, pp;
-  bool sequence_parallel;      /* norms, dropout and the residual stream on 1 / tp of the tokens */
+  bool sequence_parallel; /* norms, dropout and the residual stream on 1 / tp of the tokens */
+  bool
+      scatter_gather; /* a pipeline's messages are 1 / tp of the residual stream: models/transformer.c, arrive and depart */
   struct sl_strategy strategy; /* how states are sharded over dp */
   int shard;                   /* members of a shard group; 1 when nothing is sharded */
   int secondary;               /* members of a secondary group; 1 where parameters have no second copy */
@@ -45,7 +48,8 @@ struct sl_plan {
   struct sl_schedule schedule; /* every pipeline rank's actions: compute, transfers, unshards, reductions, STEP */
   bool unshards;               /* the schedule says when a stage's sharded parameters are gathered */
   bool fuse_epilogues;         /* see models/epilogue.c */
-  int vocab_multiple;          /* rows of the vocabulary on a tp rank are a multiple of it; sl_plan_local_size */
+  struct sl_kernel_costs kernel_costs; /* of the kernel set: a prediction's alone */
+  int vocab_multiple; /* rows of the vocabulary on a tp rank are a multiple of it; sl_plan_local_size */
 };
 
 /* Build the plan of `world` ranks. The configuration that takes effect is `config` with its batch sizes resolved and with what

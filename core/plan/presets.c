@@ -19,7 +19,9 @@ enum {
   MEGATRON = SL_FAMILY_MEGATRON,
   MEGATRON_FSDP = SL_FAMILY_MEGATRON | SL_FAMILY_MEGATRON_FSDP,
   ACCELERATE = SL_FAMILY_ACCELERATE,
-  NANOTRON = SL_FAMILY_NANOTRON
+  MEGATRON_LOCAL = SL_FAMILY_MEGATRON | SL_FAMILY_ONE_BUCKET,
+  NANOTRON = SL_FAMILY_NANOTRON,
+  NANOTRON_ZERO1 = SL_FAMILY_NANOTRON | SL_FAMILY_ONE_BUCKET
 };
 enum { NONE, OPTIMIZER, GRADS, PARAMS };
 enum { BEFORE, AFTER }; /* of struct sl_strategy: closes_after */
@@ -45,10 +47,11 @@ enum { BEFORE, AFTER }; /* of struct sl_strategy: closes_after */
 
 /* Sources: torch/nn/parallel/distributed.py (bucket_cap_mb 25, first bucket 1 MiB); torch/distributed/fsdp (transformer
  * auto-wrap, BACKWARD_PRE, limit_all_gathers); Megatron-LM core/distributed/distributed_data_parallel.py, with
- * --overlap-grad-reduce (without it, its default, a stage is one bucket, reduced when backward is over); DeepSpeed
+ * --overlap-grad-reduce (without it, its default, a stage is one bucket, reduced when backward is over), and of February 2022
+ * megatron/model/distributed.py (allreduce_gradients: the whole buffer, called by training.py behind the schedule); DeepSpeed
  * 0.19.6 runtime/zero; Accelerate 1.15 parallelism_config.py and utils/dataclasses.py; nanotron src/nanotron/trainer.py (DDP's
- * buckets of ddp_bucket_cap_mb 25 at ZeRO-0; at ZeRO-1 no DDP: sync_gradients_across_dp after backward with reduce_scatter=False, which
- * all-reduces the buffer of fp32 gradients where this preset reduce-scatters it) and optim/zero.py (_all_gather_params).
+ * buckets of ddp_bucket_cap_mb 25 at ZeRO-0; in January 2025, at ZeRO-1, no DDP: sync_gradients_across_dp after backward with
+ * reduce_scatter=False all-reduces the one buffer of fp32 gradients) and optim/zero.py (_all_gather_params).
  * "zero" is the stage that a row amounts to; "first" and "MiB" limit the first bucket and the others; "groups" says
  * whether states may be sharded in groups of ranks; the rest of a row with "by stage" is that of deepspeed-STAGE.
  * Bucket limits of 0: by the rank count for Megatron-LM, else reduce_bucket_size, or a layer each. */
@@ -72,13 +75,14 @@ static const struct sl_preset presets[] = {
     ROW("zero++",                         "DeepSpeed",                       DEEPSPEED,              3,    PARAMETER, PARAMS,    BEFORE, 0,       0,    DISTANCE, 0,     0,     0,   HPZ,    0,        "ZeRO++'s hpZ: ZeRO-3 with a second copy of the parameters in groups of zero_hpz_partition_size ranks"),
     ROW("deepspeed-pipeline",             "DeepSpeed",                       DEEPSPEED_PIPE,         0,    WHOLE,     NONE,      BEFORE, 0,       0,    DISTANCE, 0,     0,     0,   NONE,   1,        "DeepSpeed's PipelineEngine: 1F1B; ZeRO stage 0 or 1, as zero_optimization.stage says"),
     ROW("megatron-lm",                    "Megatron-LM",                     MEGATRON,               0,    WHOLE,     NONE,      AFTER,  1,       1,    DISTANCE, 0,     0,     0,   NONE,   0,        "Megatron-LM --overlap-grad-reduce without a distributed optimizer: tensor, sequence and (interleaved) pipeline parallel"),
+    ROW("megatron-local-ddp",             "Megatron-LM",                     MEGATRON_LOCAL,         0,    WHOLE,     NONE,      AFTER,  0,       0,    DISTANCE, 0,     0,     0,   NONE,   0,        "Megatron-LM of 2021 and 2022, --DDP-impl local: gradients in the parameters' type, all-reduced at once when backward is over"),
     ROW("megatron-fsdp",                  "Megatron-LM",                     MEGATRON_FSDP,          3,    LAYER,     PARAMS,    BEFORE, 1,       1,    PASS,     1,     0,     0,   MAY,    0,        "Megatron-FSDP, optim_grads_params: data and tensor parallel; laid out like fsdp"),
     ROW("accelerate-ddp",                 "Accelerate",                      ACCELERATE | DDP,       0,    WHOLE,     NONE,      AFTER,  1,       0,    DISTANCE, 0,     1,     25,  NONE,   0,        "ddp, as Accelerate wraps it"),
     ROW("accelerate-fsdp",                "Accelerate",                      ACCELERATE | FSDP2,     3,    LAYER,     PARAMS,    BEFORE, 1,       0,    PASS,     1,     0,     0,   MAY,    0,        "fsdp2 through Accelerate's ParallelismConfig: data and tensor parallel"),
     ROW("accelerate-deepspeed",           "Accelerate",                      ACCELERATE | DEEPSPEED, 0,    WHOLE,     NONE,      BEFORE, 0,       0,    DISTANCE, 0,     0,     0,   NONE,   1,        "DeepSpeed through Accelerate: the stage is zero_optimization.stage"),
     ROW("accelerate-megatron",            "Accelerate",                      ACCELERATE | MEGATRON,  1,    BUCKET,    OPTIMIZER, AFTER,  1,       1,    DISTANCE, 0,     0,     0,   NONE,   0,        "megatron-distributed-optimizer, through Accelerate's MegatronLMPlugin"),
     ROW("nanotron",                       "nanotron",                        NANOTRON,               0,    WHOLE,     NONE,      AFTER,  1,       1,    DISTANCE, 0,     1,     25,  NONE,   0,        "nanotron at ZeRO-0: fp32 gradients all-reduced in DDP's buckets; --stages cost cuts a pipeline as it does"),
-    ROW("nanotron-zero1",                 "nanotron",                        NANOTRON,               1,    FLAT,      OPTIMIZER, BEFORE, 0,       1,    DISTANCE, 0,     0,     0,   NONE,   0,        "nanotron at ZeRO-1: fp32 gradients reduced when backward is over, optimizer state in partitions, parameters gathered"),
+    ROW("nanotron-zero1",                 "nanotron",                        NANOTRON_ZERO1,         1,    FLAT,      OPTIMIZER, BEFORE, 0,       1,    DISTANCE, 0,     0,     0,   NONE,   0,        "nanotron at ZeRO-1: fp32 gradients all-reduced at once when backward is over, optimizer state in partitions, parameters gathered"),
 };
 /* clang-format on */
 enum { PRESETS = sizeof presets / sizeof *presets };

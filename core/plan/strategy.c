@@ -2,6 +2,7 @@
  * what their frameworks refuse in plan/refusals.c. */
 #include "core/plan/strategy.h"
 
+#include "core/base/limits.h"
 #include "core/plan/presets.h"
 #include "core/plan/refusals.h"
 
@@ -29,7 +30,9 @@ static int64_t megatron_bucket(int dp) {
 
 static void choose_buckets(struct sl_strategy *s, const struct sl_preset *p, const struct sl_config *c, int dp) {
   const int64_t element = sl_dtype_bytes(c->param_dtype);
-  if (p->bucket_bytes > 0) {
+  if (p->family & SL_FAMILY_ONE_BUCKET) {
+    s->first_bucket = s->bucket = SL_MAX_ELEMENTS;
+  } else if (p->bucket_bytes > 0) {
     s->first_bucket = p->first_bucket_bytes / element;
     s->bucket = p->bucket_bytes / element;
   } else if (p->family & SL_FAMILY_MEGATRON && s->units != SL_UNITS_LAYER) {
@@ -79,12 +82,13 @@ enum sl_status sl_strategy_choose(struct sl_strategy *s, struct sl_config *confi
   SL_TRY(choose_shard_size(s, config, dp));
   choose_buckets(s, &preset, config, dp);
   SL_TRY(choose_offload(s, config));
+  s->sums_whole = s->shard_optimizer && !s->shard_grads && (preset.family & SL_FAMILY_NANOTRON);
   preset.row = *s;
   sl_strategy_warn_overruled(&preset, config);
   overrule(config, s);
   if (dp > 1 || s->offload_optimizer || s->offload_params) return SL_OK;
   s->units = SL_UNITS_WHOLE;
-  s->shard_params = s->shard_grads = s->shard_optimizer = false;
+  s->shard_params = s->shard_grads = s->shard_optimizer = s->sums_whole = false;
   s->zero_stage = 0;
   return SL_OK;
 }

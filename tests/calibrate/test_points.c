@@ -198,7 +198,7 @@ static double cost_of(const struct sl_cluster *cluster, int world, unsigned flag
   const struct sl_work work = sl_work_of(&op, slices, 0);
   struct sl_cost_rank rank;
   double seconds;
-  assert_int_equal(sl_cost_share(&rank, cluster, world), SL_OK);
+  assert_int_equal(sl_cost_share(&rank, cluster, NULL, world), SL_OK);
   assert_int_equal(sl_cost_compute(&rank, &work, &seconds), SL_OK);
   return seconds;
 }
@@ -338,7 +338,7 @@ static double step_error(const struct sl_cluster *c, const struct sl_op *op, int
   const struct sl_work work = sl_work_of(op, NULL, 0);
   struct sl_cost_rank rank;
   struct sl_cost_error error;
-  assert_int_equal(sl_cost_share(&rank, c, 1), SL_OK);
+  assert_int_equal(sl_cost_share(&rank, c, NULL, 1), SL_OK);
   assert_int_equal(sl_cost_error_open(&error, &rank), SL_OK);
   for (int i = 0; i < 3; i++) sl_cost_error_add(&error, &work);
   const double relative = sl_cost_error_relative(&error, runs);

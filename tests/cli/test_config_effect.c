@@ -113,6 +113,7 @@ static const struct key {
     {"shardlab", "recompute_every", "2", PLAN("\"recompute\": \"full\"")},
     {"shardlab", "preset", "\"ddp\"", ""},
     {"shardlab", "sequence_parallel", "true", PLAN("\"tp\": 2")},
+    {"shardlab", "scatter_gather_tensors_in_pipeline", "true", PLAN("\"tp\": 2, \"pp\": 2")},
     {"shardlab", "shard_size", "2", STAGE3},
     {"shardlab", "limit_all_gathers", "false", PLAN("\"preset\": \"fsdp\"")},
     {"shardlab", "unshard_ahead", "1",
@@ -124,7 +125,10 @@ static const struct key {
     {"shardlab", "fp8", "true", BF16},
     {"shardlab", "attention", "\"flash\"", ""},
     {"shardlab", "fuse_epilogues", "\"always\"", ""},
+    {"shardlab", "launch_blocking", "true", ""},
     {"shardlab", "kernels", "\"torch-eager\"", ""},
+    {"shardlab", "fused_norm", "true", PLAN("\"kernels\": \"megatron-unfused\"")},
+    {"shardlab", "fused_softmax", "true", PLAN("\"kernels\": \"megatron-unfused\"")},
     {"shardlab", "shuffle", "false", ""},
     {"shardlab", "seed", "77", ""},
     {"shardlab", "seq_len", "9", ""},
@@ -207,6 +211,7 @@ static char *consequences(const struct key *k, bool changed) {
   } else {
     for (int i = 0; i < f.job.class_count; i++) print_class(&f.job.classes[i], to);
     print_control(f.plan.config, to);
+    fprintf(to, "%d\n", f.plan.kernel_costs.launch_blocking);
   }
   fprintf(to, "%s", fixture_warnings);
   fclose(to);

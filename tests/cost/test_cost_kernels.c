@@ -35,8 +35,41 @@ static struct sl_cluster gpu_cluster(double capability, int sms) {
 
 static struct sl_cost_rank rank_of(const struct sl_cluster *cluster) {
   struct sl_cost_rank rank;
-  assert_int_equal(sl_cost_share(&rank, cluster, 8), SL_OK);
+  assert_int_equal(sl_cost_share(&rank, cluster, NULL, 8), SL_OK);
   return rank;
+}
+
+/* A GPU's element-wise kernels take the kernel set's factor of their bytes' time; its optimizer does not, nor does a CPU. */
+static void elementwise_kernels_have_the_factor_of_their_set(void **state) {
+  (void)state;
+  const struct sl_kernel_costs costs = {.elementwise_factor = 1.3};
+  struct sl_cluster c = gpu_cluster(8, 108);
+  struct sl_cost_rank plain = rank_of(&c), rank;
+  const struct sl_work gelu = {.kind = SL_OP_GELU_FWD, .bytes = 7e9}, adam = {.kind = SL_OP_ADAMW, .bytes = 7e9};
+  assert_int_equal(sl_cost_share(&rank, &c, &costs, 8), SL_OK);
+  near(sl_cost_elementwise(&rank, &gelu), 3e-6 + 1.3 * (sl_cost_elementwise(&plain, &gelu) - 3e-6));
+  near(sl_cost_elementwise(&rank, &adam), sl_cost_elementwise(&plain, &adam));
+  c.device.kind = SL_DEVICE_CPU;
+  c.device.cores = 8;
+  assert_int_equal(sl_cost_share(&rank, &c, &costs, 8), SL_OK);
+  near(rank.kernel_costs.elementwise_factor, 1);
+}
+
+/* A transfer takes from a GPU's compute what the set says, from a CPU's what the device says. */
+static void a_set_says_what_compute_loses_to_transfers(void **state) {
+  (void)state;
+  const struct sl_kernel_costs costs = {.comm_compute_share = 0.3, .host_launch = 5e-6};
+  struct sl_cluster c = gpu_cluster(8, 108);
+  struct sl_cost_rank rank;
+  assert_int_equal(sl_cost_share(&rank, &c, &costs, 8), SL_OK);
+  near(rank.kernel_costs.comm_compute_share, 0.3);
+  assert_true(sl_cost_has_host(&rank));
+  c.device.kind = SL_DEVICE_CPU;
+  c.device.cores = 8;
+  c.device.comm_cpu_share = 0.6;
+  assert_int_equal(sl_cost_share(&rank, &c, &costs, 8), SL_OK);
+  near(rank.kernel_costs.comm_compute_share, 0.6);
+  assert_false(sl_cost_has_host(&rank));
 }
 
 static void whole_waves_of_the_largest_tile(void **state) {
@@ -135,6 +168,8 @@ static void without_the_structure_attention_costs_by_its_flops(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(elementwise_kernels_have_the_factor_of_their_set),
+      cmocka_unit_test(a_set_says_what_compute_loses_to_transfers),
       cmocka_unit_test(whole_waves_of_the_largest_tile),
       cmocka_unit_test(a_tile_too_many_takes_a_wave),
       cmocka_unit_test(a_small_product_with_a_long_sum_is_split),

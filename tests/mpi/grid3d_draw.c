@@ -336,6 +336,8 @@ static void put_shardlab(struct draw *d, struct dice *dice, const struct strateg
   put_stages(d, dice, s);
   if (d->tp > 1 && m->transformer && !(s->rules & NO_SP) && d->micro * m->seq % d->tp == 0 && chance(dice, 2, 3))
     put(d, ", \"sequence_parallel\": true");
+  /* by the index, not by the dice, so that what else is drawn stays what it was */
+  if (d->tp > 1 && d->pp > 1 && d->index % 2 == 0) put(d, ", \"scatter_gather_tensors_in_pipeline\": true");
   put_recompute(d, dice, s);
   if (m->transformer && chance(dice, 1, 3)) put(d, ", \"attention\": \"flash\"");
   if (m->dropout && chance(dice, 1, 2)) put(d, ", \"store_dropout_masks\": true");
@@ -378,6 +380,7 @@ int draw_tally(const struct draw *d, struct draw_count *rows) {
                                       "\"shard_size\"",
                                       "mics_shard_size",
                                       "sequence_parallel",
+                                      "scatter_gather",
                                       "\"recompute\": \"full\"",
                                       "\"recompute\": \"selective\"",
                                       "\"recompute\": [",

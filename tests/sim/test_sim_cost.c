@@ -54,7 +54,7 @@ static void ranks_of_a_cpu_node_share_its_cores(void **state) {
   (void)state;
   struct sl_cluster c = cpu_cluster();
   struct sl_cost_rank r;
-  assert_int_equal(sl_cost_share(&r, &c, 3), SL_OK); /* 7 cores / 3 ranks: 2 threads each */
+  assert_int_equal(sl_cost_share(&r, &c, NULL, 3), SL_OK); /* 7 cores / 3 ranks: 2 threads each */
   assert_int_equal(r.threads, 2);
   double f = 2.0 * 33 * 35 * 37, arithmetic = (f + 2.5e6) / (2 * 43e9 * 0.83);
   assert_seconds(sl_cost_gemm(&r, work_of(f, 100)), 3e-6 + arithmetic);
@@ -70,7 +70,7 @@ static void more_ranks_than_cores_take_turns(void **state) {
   (void)state;
   struct sl_cluster c = cpu_cluster();
   struct sl_cost_rank r;
-  assert_int_equal(sl_cost_share(&r, &c, 21), SL_OK); /* 3 ranks a core */
+  assert_int_equal(sl_cost_share(&r, &c, NULL, 21), SL_OK); /* 3 ranks a core */
   assert_int_equal(r.threads, 1);
   assert_seconds(sl_cost_gemm(&r, work_of(1e9, 0)), 3 * 3e-6 + 3 * (1e9 + 2.5e6) / (43e9 * 0.83));
   assert_seconds(sl_cost_peer(&r, &c.link[0], &(struct sl_work){.kind = SL_OP_SEND, .members = 2, .size = 500}),
@@ -79,11 +79,11 @@ static void more_ranks_than_cores_take_turns(void **state) {
   struct sl_op op = {.kind = SL_OP_ALL_REDUCE, .dtype = SL_U8, .dim = {500}, .slice_count = 1};
   assert_seconds(collective(&r, &c.link[0], &op, &slice, 21), 3 * 2 * (20 * 2e-6 + 20.0 / 21 * 3500 / 5e9));
   c.devices_per_node = 7; /* one node all the same: it takes more ranks than it has devices */
-  assert_int_equal(sl_cost_share(&r, &c, 21), SL_OK);
+  assert_int_equal(sl_cost_share(&r, &c, NULL, 21), SL_OK);
   assert_seconds(sl_cost_gemm(&r, work_of(1e9, 0)), 3 * 3e-6 + 3 * (1e9 + 2.5e6) / (43e9 * 0.83));
   assert_seconds(sl_cost_elementwise(&r, work_of(0, 300)), 3 * 3e-6 + 300 / (61e9 / 21));
   c.nodes = 0; /* three nodes of 7 ranks: a core each */
-  assert_int_equal(sl_cost_share(&r, &c, 21), SL_OK);
+  assert_int_equal(sl_cost_share(&r, &c, NULL, 21), SL_OK);
   assert_seconds(sl_cost_gemm(&r, work_of(1e9, 0)), 3e-6 + (1e9 + 2.5e6) / (43e9 * 0.83));
 }
 
@@ -93,11 +93,11 @@ static void a_gpu_is_not_shared(void **state) {
   c.device.kind = SL_DEVICE_GPU;
   c.device.cache_bytes = 0;
   struct sl_cost_rank r;
-  assert_int_equal(sl_cost_share(&r, &c, 21), SL_OK);
+  assert_int_equal(sl_cost_share(&r, &c, NULL, 21), SL_OK);
   assert_seconds(sl_cost_gemm(&r, work_of(1e9, 0)), 3e-6 + (1e9 + 2.5e6) / (43e9 * 0.83));
   assert_seconds(sl_cost_elementwise(&r, work_of(0, 2000)), 3e-6 + 2000 / (17e9 * 0.71));
   c.devices_per_node = 1;
-  assert_int_equal(sl_cost_share(&r, &c, 3), SL_OK); /* unless it must be: three ranks on the one GPU */
+  assert_int_equal(sl_cost_share(&r, &c, NULL, 3), SL_OK); /* unless it must be: three ranks on the one GPU */
   assert_seconds(sl_cost_gemm(&r, work_of(1e9, 0)), 3 * 3e-6 + 3 * (1e9 + 2.5e6) / (43e9 * 0.83));
   assert_seconds(sl_cost_elementwise(&r, work_of(0, 2000)), 3 * 3e-6 + 3 * 2000 / (17e9 * 0.71));
 }
@@ -106,7 +106,7 @@ static void ops_cost_by_their_class(void **state) {
   (void)state;
   struct sl_cluster c = cpu_cluster();
   struct sl_cost_rank r;
-  assert_int_equal(sl_cost_share(&r, &c, 1), SL_OK);
+  assert_int_equal(sl_cost_share(&r, &c, NULL, 1), SL_OK);
   struct sl_slice slices[] = {{.bytes = 3000, .access = SL_READ}, {.bytes = 4000, .access = SL_READ_WRITE}};
   struct sl_op op = {.kind = SL_OP_GEMM, .dtype = SL_F32, .dim = {51, 53, 57}, .slice_count = 2};
   double seconds;
@@ -127,7 +127,7 @@ static void rings_cost_their_closed_form(void **state) {
   (void)state;
   struct sl_cluster c = cpu_cluster();
   struct sl_cost_rank r;
-  assert_int_equal(sl_cost_share(&r, &c, 5), SL_OK);
+  assert_int_equal(sl_cost_share(&r, &c, NULL, 5), SL_OK);
   struct sl_slice slices[] = {{.bytes = 4 * 1005}, {.bytes = 4 * 201}, {.bytes = 4 * 1005}};
   struct sl_op op = {.kind = SL_OP_ALL_REDUCE, .dtype = SL_F32, .dim = {1005}, .slice_count = 1};
   double alpha = 2e-6, size = 4 * 1005, beta = 5e9 * size / (size + 3000);
@@ -147,7 +147,7 @@ static void an_uneven_reduction_costs_its_busiest_member(void **state) {
   (void)state;
   struct sl_cluster c = cpu_cluster();
   struct sl_cost_rank r;
-  assert_int_equal(sl_cost_share(&r, &c, 4), SL_OK);
+  assert_int_equal(sl_cost_share(&r, &c, NULL, 4), SL_OK);
   struct sl_slice slices[] = {{.bytes = 4 * 1005}, {.bytes = 4 * 600}};
   struct sl_op op = {.kind = SL_OP_REDUCE_SCATTER,
                      .dtype = SL_F32,
@@ -164,7 +164,7 @@ static void a_group_of_one_only_copies(void **state) {
   (void)state;
   struct sl_cluster c = cpu_cluster();
   struct sl_cost_rank r;
-  assert_int_equal(sl_cost_share(&r, &c, 1), SL_OK);
+  assert_int_equal(sl_cost_share(&r, &c, NULL, 1), SL_OK);
   struct sl_slice slices[] = {{.bytes = 4 * 1005}, {.bytes = 4 * 1005}};
   struct sl_op op = {.kind = SL_OP_ALL_REDUCE, .dtype = SL_F32, .dim = {1005}, .slice_count = 1};
   assert_true(collective(&r, NULL, &op, slices, 1) == 0);
@@ -179,7 +179,7 @@ static void a_cpu_computes_16_bit_ops_at_its_fp32_rate(void **state) {
   struct sl_cost_rank r;
   struct sl_op op = {.kind = SL_OP_GEMM, .dtype = SL_F32, .dim = {301, 507, 701}};
   double single, half;
-  assert_int_equal(sl_cost_share(&r, &c, 1), SL_OK);
+  assert_int_equal(sl_cost_share(&r, &c, NULL, 1), SL_OK);
   assert_int_equal(compute(&r, &op, NULL, &single), SL_OK);
   op.dtype = SL_F16;
   assert_int_equal(compute(&r, &op, NULL, &half), SL_OK);
@@ -197,12 +197,12 @@ static void products_in_tf32_cost_their_own_peak(void **state) {
   double seconds;
   c.device.kind = SL_DEVICE_GPU;
   c.op_costs = (struct sl_op_costs){.items = &measured, .count = 1};
-  assert_int_equal(sl_cost_share(&r, &c, 1), SL_OK);
+  assert_int_equal(sl_cost_share(&r, &c, NULL, 1), SL_OK);
   assert_int_equal(compute(&r, &op, slices, &seconds), SL_ERR_INPUT);
   assert_string_equal(sl_error_message(), "device 'odd': peak_TFLOPS has no 'tf32', which gemm needs");
   sl_error_clear();
   c.device.peak[SL_TF32] = 350e9;
-  assert_int_equal(sl_cost_share(&r, &c, 1), SL_OK);
+  assert_int_equal(sl_cost_share(&r, &c, NULL, 1), SL_OK);
   assert_int_equal(compute(&r, &op, slices, &seconds), SL_OK);
   assert_seconds(seconds, 3e-6 + (2.0 * 301 * 507 * 701 + 2.5e6) / (350e9 * 0.83));
   measured.dtype = SL_TF32;
@@ -220,17 +220,17 @@ static void a_device_that_lacks_a_number_is_refused(void **state) {
   struct sl_cost_rank r;
   double seconds;
   struct sl_op op = {.kind = SL_OP_GEMM, .dtype = SL_BF16, .dim = {3, 5, 7}};
-  assert_int_equal(sl_cost_share(&r, &c, 1), SL_OK);
+  assert_int_equal(sl_cost_share(&r, &c, NULL, 1), SL_OK);
   assert_int_equal(compute(&r, &op, NULL, &seconds), SL_ERR_INPUT);
   assert_string_equal(sl_error_message(), "device 'odd': peak_TFLOPS has no 'bf16', which gemm needs");
   sl_error_clear();
   c.device.comm_cpu_share = 1;
-  assert_int_equal(sl_cost_share(&r, &c, 1), SL_ERR_INPUT);
+  assert_int_equal(sl_cost_share(&r, &c, NULL, 1), SL_ERR_INPUT);
   assert_string_equal(sl_error_message(), "device 'odd': comm_cpu_share is 1, expected 0 <= share < 1");
   sl_error_clear();
   c.device.comm_cpu_share = 0;
   c.device.memory_bandwidth = 0;
-  assert_int_equal(sl_cost_share(&r, &c, 1), SL_ERR_INPUT);
+  assert_int_equal(sl_cost_share(&r, &c, NULL, 1), SL_ERR_INPUT);
   assert_string_equal(sl_error_message(), "device 'odd': memory_bandwidth_GBps is 0, expected more than 0");
   sl_error_clear();
 }
@@ -244,7 +244,7 @@ static void offload_costs_the_link_or_the_host(void **state) {
   struct sl_cost_rank r;
   double seconds;
   c.device.kind = SL_DEVICE_GPU;
-  assert_int_equal(sl_cost_share(&r, &c, 3), SL_OK);
+  assert_int_equal(sl_cost_share(&r, &c, NULL, 3), SL_OK);
   assert_int_equal(compute(&r, &op, slices, &seconds), SL_ERR_INPUT);
   sl_error_clear();
   c.device.host_link = 13e9, c.device.host_bandwidth = 29e9;
@@ -268,7 +268,7 @@ static void measured_calls_are_those_of_their_members(void **state) {
   struct sl_slice slice = {.bytes = 500};
   struct sl_op op = {.kind = SL_OP_ALL_REDUCE, .dtype = SL_U8, .dim = {500}, .slice_count = 1};
   struct sl_cost_rank r;
-  assert_int_equal(sl_cost_share(&r, &c, 5), SL_OK);
+  assert_int_equal(sl_cost_share(&r, &c, NULL, 5), SL_OK);
   assert_seconds(collective(&r, &c.link[0], &op, &slice, 2), 11e-6);
   assert_seconds(collective(&r, &c.link[0], &op, &slice, 3), 7e-6);
   assert_seconds(collective(&r, &c.link[0], &op, &slice, 4), 2 * (3 * 2e-6 + 3.0 / 4 * 3500 / 5e9));

@@ -10,7 +10,7 @@ static void the_host_runs_ahead(void **state) {
   struct world w;
   struct drive d;
   world_init(&w, 1, 1, 1);
-  w.cluster.device.host_launch = 2;
+  w.plan.kernel_costs.host_launch = 2;
   const int64_t seconds[] = {5, 1, 1, 1};
   const double starts[] = {2, 7, 8, 9};
   for (int i = 0; i < 4; i++) add_work(step_of(&w, 0), seconds[i]);
@@ -26,7 +26,7 @@ static void the_host_runs_ahead(void **state) {
 static double seconds_of(int ops, int64_t each, double host) {
   struct world w;
   world_init(&w, 1, 1, 1);
-  w.cluster.device.host_launch = host;
+  w.plan.kernel_costs.host_launch = host;
   for (int i = 0; i < ops; i++) add_work(step_of(&w, 0), each);
   const double seconds = step_seconds(&w);
   world_free(&w);
@@ -49,7 +49,7 @@ static void a_message_ends_the_lead(void **state) {
   struct world w;
   struct drive d;
   world_init(&w, 2, 1, 1);
-  w.cluster.device.host_launch = 2;
+  w.plan.kernel_costs.host_launch = 2;
   struct sl_program *a = step_of(&w, 0), *b = step_of(&w, 1);
   const uint32_t work = add_work(a, 10), sent = add_p2p(a, SL_LANE_SEND_F, 0, 1, 4, 0);
   wait_for(a, work);
@@ -64,17 +64,76 @@ static void a_message_ends_the_lead(void **state) {
   world_free(&w);
 }
 
+/* One rank of two works for 3 s, calls a collective of 4 s and works for 1 s. When does each of them end? The host takes 2 s
+ * for a kernel and 5 for a call. */
+static void ends_with_a_call(bool blocking, double ends[3]) {
+  struct world w;
+  struct drive d;
+  world_init(&w, 1, 2, 1);
+  w.plan.kernel_costs.host_launch = 2;
+  w.plan.kernel_costs.host_collective = 5;
+  w.plan.kernel_costs.launch_blocking = blocking;
+  struct sl_program *p = step_of(&w, 0);
+  const uint32_t first = add_work(p, 3), call = add_collective(p, SL_OP_ALL_REDUCE, SL_GROUP_DP, 4, 2);
+  wait_for(p, first);
+  const uint32_t last = add_work(p, 1);
+  wait_for(p, call);
+  drive_one_step(&d, &w, true);
+  ends[0] = end_of(&d, 0, first), ends[1] = end_of(&d, 0, call), ends[2] = end_of(&d, 0, last);
+  drive_close(&d);
+  world_free(&w);
+}
+
+/* It is called at 2 + 5 s, when the work has long ended; the host then launches the last op while bytes move. */
+static void the_host_calls_collectives(void **state) {
+  (void)state;
+  double ends[3];
+  ends_with_a_call(false, ends);
+  assert_time(ends[0], 5);
+  assert_time(ends[1], 11);
+  assert_time(ends[2], 12);
+}
+
+static void where_launches_block_host_and_device_add_up(void **state) {
+  (void)state;
+  double ends[3];
+  ends_with_a_call(true, ends);
+  assert_time(ends[0], 5);
+  assert_time(ends[1], 5 + 5 + 4);
+  assert_time(ends[2], 14 + 2 + 1);
+}
+
+/* Two pipeline ranks of two tensor-parallel ranks: a call holds its host up by 3 s a member where the pipeline leaves the node. */
+static void a_pipeline_across_nodes_stalls_tensor_parallel_calls(void **state) {
+  (void)state;
+  for (int pp = 1; pp <= 2; pp++) {
+    for (int per_node = 2; per_node <= 4; per_node++) {
+      struct world w;
+      struct drive d;
+      world_init(&w, pp, 1, 2);
+      w.cluster.devices_per_node = per_node;
+      w.cluster.pipeline_stall = 3;
+      struct sl_program *p = step_of(&w, 0);
+      const uint32_t call = add_collective(p, SL_OP_ALL_REDUCE, SL_GROUP_TP, 4, 2);
+      drive_one_step(&d, &w, true);
+      assert_time(end_of(&d, 0, call), pp > 1 && 2 * pp > per_node ? 2 * 3 + 4 : 4);
+      drive_close(&d);
+      world_free(&w);
+    }
+  }
+}
+
 /* A transfer that begins before an op has been launched slows all of it. */
 static void an_op_that_waits_for_its_launch_is_slowed_from_its_start(void **state) {
   (void)state;
   struct world w;
   struct drive d;
   world_init(&w, 1, 2, 1);
-  w.cluster.device.host_launch = 3;
-  w.cluster.device.comm_cpu_share = 0.5;
+  w.plan.kernel_costs.host_launch = 3;
+  w.plan.kernel_costs.comm_compute_share = 0.5;
   struct sl_program *p = step_of(&w, 0);
-  const uint32_t work = add_work(p, 2);
   add_collective(p, SL_OP_ALL_REDUCE, SL_GROUP_DP, 4, 2); /* from 0 to 4 s */
+  const uint32_t work = add_work(p, 2);
   drive_one_step(&d, &w, true);
   assert_time(start_of(&d, 0, work), 3);
   assert_time(end_of(&d, 0, work), 5.5); /* one second at half speed, then the other 1.5 */
@@ -87,6 +146,9 @@ int main(void) {
       cmocka_unit_test(the_host_runs_ahead),
       cmocka_unit_test(a_step_takes_the_longer_of_host_and_device),
       cmocka_unit_test(a_message_ends_the_lead),
+      cmocka_unit_test(the_host_calls_collectives),
+      cmocka_unit_test(where_launches_block_host_and_device_add_up),
+      cmocka_unit_test(a_pipeline_across_nodes_stalls_tensor_parallel_calls),
       cmocka_unit_test(an_op_that_waits_for_its_launch_is_slowed_from_its_start),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -63,6 +63,23 @@ static void a_node_sends_by_all_its_links(void **state) {
   }
 }
 
+/* A ring attains a share of its links, which falls with the units that it goes through; a ring inside a unit knows none of it. */
+static void a_ring_attains_a_share_that_falls_with_its_nodes(void **state) {
+  (void)state;
+  for (int nodes = 1; nodes <= 3; nodes++) {
+    struct world w;
+    three_levels(&w, 6 * nodes, 1);
+    w.cluster.link[1].bandwidth_share = 0.75;
+    w.cluster.link[1].bandwidth_decay = 0.5;
+    const int n = 6 * nodes;
+    const double bandwidths[] = {20, 6 * 3 * 0.75, 6 * 3 * 0.75 * 0.81649658092772603}; /* (3 / 2)^-0.5 */
+    const double half = nodes > 1 ? 11 : 5, latency = (n - nodes) * 0.25 + (nodes - 1) * 0.5;
+    const double wire = 7.0 * (n - 1) * (7 * n + half) / (7 * n) / bandwidths[nodes - 1];
+    assert_seconds(ring_seconds(&w, SL_OP_ALL_GATHER, SL_GROUP_DP, 7 * n, n), latency + wire);
+    world_free(&w);
+  }
+}
+
 /* Bus bandwidth as nccl-tests define it, GB/s, of `nodes` nodes of a preset with `nics` of its network cards left. */
 static double busbw(const char *preset, int nodes, double nics, enum sl_op_kind kind, int64_t bytes) {
   struct world w;
@@ -103,6 +120,7 @@ static void published_bus_bandwidths_are_met(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_node_sends_by_all_its_links),
+      cmocka_unit_test(a_ring_attains_a_share_that_falls_with_its_nodes),
       cmocka_unit_test(published_bus_bandwidths_are_met),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* label: unit
    libs: table
  * Rows of a table and what they become: model, configuration and cluster. */
+#include "core/plan/kernels.h"
 #include "table/inputs.h"
 #include "table/predict.h"
 #include "tests/table_text.h"
@@ -74,7 +75,7 @@ static void numbers_reach_their_places(void **state) {
   assert_int_equal(in.config.sl.pp, 4);
   assert_int_equal(in.config.sl.virtual_stages, 1);
   assert_string_equal(in.config.sl.schedule, "1f1b");
-  assert_string_equal(in.config.sl.preset, "megatron-lm");
+  assert_string_equal(in.config.sl.preset, "megatron-local-ddp"); /* as in fp16 */
   assert_int_equal(in.config.sl.vocab_multiple, 128);
   assert_int_equal(in.config.sl.seq_len, 512);
   assert_int_equal(in.config.train_micro_batch_size_per_gpu, 3);
@@ -154,27 +155,55 @@ static void frameworks_choose_presets(void **state) {
   static const struct {
     const char *framework, *stage, *tp, *pp, *preset;
     int recompute, multiple;
+    const char *precision;
   } rows[] = {
-      {"megatron", "0", "2", "4", "megatron-lm", SL_RECOMPUTE_FULL, 128},
-      {"megatron", "1", "2", "4", "megatron-distributed-optimizer", SL_RECOMPUTE_FULL, 128},
-      {"megatron-deepspeed", "1", "2", "4", "deepspeed-pipeline", SL_RECOMPUTE_FULL, 128},
-      {"megatron-deepspeed", "3", "1", "1", "deepspeed-3", SL_RECOMPUTE_FULL, 128},
-      {"deepspeed", "2", "1", "1", "deepspeed-2", SL_RECOMPUTE_FULL, 1},
-      {"fsdp", "3", "1", "1", "fsdp", SL_RECOMPUTE_NONE, 1},
-      {"fsdp", "2", "1", "1", "fsdp-shard-grad-op", SL_RECOMPUTE_NONE, 1},
-      {"fsdp", "3", "2", "1", "fsdp2", SL_RECOMPUTE_NONE, 1},
-      {"torchtitan", "2", "1", "4", "fsdp2-no-reshard", SL_RECOMPUTE_NONE, 1},
-      {"ddp", "0", "1", "1", "ddp", SL_RECOMPUTE_NONE, 1},
-      {"nanotron", "0", "2", "4", "nanotron", SL_RECOMPUTE_NONE, 1},
-      {"nanotron", "1", "2", "4", "nanotron-zero1", SL_RECOMPUTE_NONE, 1},
+      {"megatron", "0", "2", "4", "megatron-local-ddp", SL_RECOMPUTE_FULL, 128, "fp16"},
+      {"megatron", "0", "2", "4", "megatron-lm", SL_RECOMPUTE_FULL, 128, "bf16"},
+      {"megatron", "1", "2", "4", "megatron-distributed-optimizer", SL_RECOMPUTE_FULL, 128, "bf16"},
+      {"megatron-deepspeed", "1", "2", "4", "deepspeed-pipeline", SL_RECOMPUTE_FULL, 128, "fp16"},
+      {"megatron-deepspeed", "3", "1", "1", "deepspeed-3", SL_RECOMPUTE_FULL, 128, "fp16"},
+      {"deepspeed", "2", "1", "1", "deepspeed-2", SL_RECOMPUTE_FULL, 1, "fp16"},
+      {"fsdp", "3", "1", "1", "fsdp", SL_RECOMPUTE_NONE, 1, "fp16"},
+      {"fsdp", "2", "1", "1", "fsdp-shard-grad-op", SL_RECOMPUTE_NONE, 1, "fp16"},
+      {"fsdp", "3", "2", "1", "fsdp2", SL_RECOMPUTE_NONE, 1, "fp16"},
+      {"torchtitan", "2", "1", "4", "fsdp2-no-reshard", SL_RECOMPUTE_NONE, 1, "fp16"},
+      {"ddp", "0", "1", "1", "ddp", SL_RECOMPUTE_NONE, 1, "fp16"},
+      {"nanotron", "0", "2", "4", "nanotron", SL_RECOMPUTE_NONE, 1, "fp16"},
+      {"nanotron", "1", "2", "4", "nanotron-zero1", SL_RECOMPUTE_NONE, 1, "fp16"},
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-    struct sl_table_inputs in =
-        inputs_of(CHANGES("framework", rows[i].framework, "zero_stage", rows[i].stage, "tp", rows[i].tp, "pp",
-                          rows[i].pp, "dp", "", "grad_accum", "5", "global_batch_seqs", "", "recompute", "unknown"));
+    struct sl_table_inputs in = inputs_of(CHANGES(
+        "framework", rows[i].framework, "zero_stage", rows[i].stage, "tp", rows[i].tp, "pp", rows[i].pp, "dp", "",
+        "grad_accum", "5", "global_batch_seqs", "", "recompute", "unknown", "precision", rows[i].precision));
     assert_string_equal(in.config.sl.preset, rows[i].preset);
     assert_int_equal(in.config.sl.recompute[0], rows[i].recompute);
     assert_int_equal(in.config.sl.vocab_multiple, rows[i].multiple);
+    done(&in);
+  }
+}
+
+/* Megatron-LM in fp16 and DeepSpeed scatter a pipeline's messages over tp ranks; DeepSpeed's pipeline reduces gradients at once. */
+static void frameworks_behave_as_they_do(void **state) {
+  (void)state;
+  static const struct {
+    const char *framework, *stage, *precision, *fused_norm, *kernels;
+    bool scatters, at_once;
+  } rows[] = {
+      {"megatron", "0", "fp16", "1", "megatron-unfused", true, false},
+      {"megatron", "0", "bf16", "0", "megatron-unfused", false, false},
+      {"megatron-deepspeed", "1", "fp16", "1", "megatron-unfused", true, true},
+      {"nanotron", "1", "bf16", "1", "nanotron", false, false},
+      {"torchtitan", "3", "bf16", "0", "torch-eager", false, false},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    struct sl_table_inputs in =
+        inputs_of(CHANGES("framework", rows[i].framework, "zero_stage", rows[i].stage, "arch", "llama", "precision",
+                          rows[i].precision, "fused_norm", rows[i].fused_norm, "d_ff", "4096", "tied_embeddings", "0"));
+    assert_string_equal(sl_kernel_set(in.config.sl.kernels)->name, rows[i].kernels);
+    assert_int_equal(in.config.sl.fused_norm, rows[i].fused_norm[0] == '1');
+    assert_int_equal(in.config.sl.scatter_gather, rows[i].scatters);
+    assert_int_equal(in.config.sl.launch_blocking, strcmp(rows[i].framework, "megatron-deepspeed") == 0);
+    assert_int_equal(in.config.zero.reduce_bucket_size > INT64_C(1000000000), rows[i].at_once);
     done(&in);
   }
 }
@@ -197,7 +226,8 @@ static void types_of_numbers(void **state) {
   in = inputs_of(CHANGES("precision", "tf32"));
   assert_int_equal(sl_config_product_dtype(&in.config), SL_TF32);
   done(&in);
-  refuse(CHANGES("grad_reduce_dtype", "bf16"), "grad_reduce_dtype: is bf16; megatron is modelled with fp32 alone");
+  refuse(CHANGES("precision", "bf16", "grad_reduce_dtype", "bf16"),
+         "grad_reduce_dtype: is bf16; megatron is modelled with fp32 alone");
 }
 
 /* Embedding and head count as a layer each where only so the pipeline of DeepSpeed comes out even. */
@@ -212,8 +242,10 @@ static void deepspeed_counts_its_ends(void **state) {
   in = inputs_of(CHANGES("framework", "megatron-deepspeed"));
   assert_int_equal(in.config.sl.stages_by, SL_STAGES_UNIFORM);
   done(&in);
-  in = inputs_of(CHANGES("framework", "megatron-deepspeed", "n_layers", "23"));
-  assert_int_equal(in.config.sl.stages_by, SL_STAGES_UNIFORM);
+  static const int64_t filled[] = {6, 6, 6, 3};
+  in = inputs_of(CHANGES("framework", "megatron-deepspeed", "n_layers", "21"));
+  assert_int_equal(in.config.sl.stages_by, SL_STAGES_LIST);
+  for (int i = 0; i < 4; i++) assert_int_equal(in.config.sl.stage_layers[i], filled[i]);
   done(&in);
 }
 
@@ -311,10 +343,10 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(numbers_reach_their_places), cmocka_unit_test(a_llama_is_a_llama),
       cmocka_unit_test(empty_cells_have_a_meaning), cmocka_unit_test(gpus_choose_clusters),
-      cmocka_unit_test(frameworks_choose_presets),  cmocka_unit_test(types_of_numbers),
-      cmocka_unit_test(deepspeed_counts_its_ends),  cmocka_unit_test(nanotron_cuts_by_cost),
-      cmocka_unit_test(rows_that_cannot_be),        cmocka_unit_test(broken_tables_say_where),
-      cmocka_unit_test(a_prediction_adds_up),
+      cmocka_unit_test(frameworks_choose_presets),  cmocka_unit_test(frameworks_behave_as_they_do),
+      cmocka_unit_test(types_of_numbers),           cmocka_unit_test(deepspeed_counts_its_ends),
+      cmocka_unit_test(nanotron_cuts_by_cost),      cmocka_unit_test(rows_that_cannot_be),
+      cmocka_unit_test(broken_tables_say_where),    cmocka_unit_test(a_prediction_adds_up),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -133,8 +133,8 @@ static const struct {
      "ds.json:1:18: tensorboard.enable: unknown key; did you mean \"enabled\"?"},
     {"{\"shardlab\": {\"tensor_parallel\": 2}}",
      "ds.json:1:15: shardlab.tensor_parallel: unknown key; expected one of ds_version, tp, pp, cp, virtual_stages, "
-     "schedule, stages, recompute, recompute_modules, recompute_every, preset, sequence_parallel, shard_size, "
-     "limit_all_gathers, unshard_ahead, store_dropout_masks, make_vocab_size_divisible_by, ..."},
+     "schedule, stages, recompute, recompute_modules, recompute_every, preset, sequence_parallel, "
+     "scatter_gather_tensors_in_pipeline, shard_size, limit_all_gathers, unshard_ahead, ..."},
     {"{\"shardlab\": {\"make_vocab_size_divisible_by\": 0}}",
      "ds.json:1:15: shardlab.make_vocab_size_divisible_by: is 0; expected an integer from 1 to 65536"},
     {"{\"shardlab\": {\"pp\": 0}}", "ds.json:1:15: shardlab.pp: is 0; expected an integer from 1 to 65536"},

@@ -214,7 +214,8 @@ static void dump_and_back(void **state) {
       "\"shardlab\": {\"pp\": 2, \"tp\": 3, \"stages\": [5, 3], \"recompute\": [\"full\", \"selective\"], "
       "\"recompute_modules\": [\"layernorm\"], \"recompute_every\": 7, \"shard_size\": 5, \"limit_all_gathers\": "
       "false, "
-      "\"unshard_ahead\": 2, \"store_dropout_masks\": true, \"sequence_parallel\": true, \"tf32\": true, "
+      "\"unshard_ahead\": 2, \"store_dropout_masks\": true, \"sequence_parallel\": true, "
+      "\"scatter_gather_tensors_in_pipeline\": true, \"tf32\": true, "
       "\"make_vocab_size_divisible_by\": 128, \"fuse_epilogues\": \"always\"}",
       "\"tensor_parallel\": {\"autotp_size\": 3}, \"zero_optimization\": {\"stage\": 3, \"mics_shard_size\": 7}, "
       "\"pipeline\": {\"stages\": 2, \"partition\": \"parameters\"}, \"shardlab\": {\"recompute\": \"full\"}",

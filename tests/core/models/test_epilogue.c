@@ -387,7 +387,7 @@ static void seconds_of_an_epilogue(void **state) {
   const struct sl_op op = {
       .kind = SL_OP_GEMM, .dtype = SL_BF16, .flags = SL_OP_TRANS_B | SL_OP_DGELU, .dim = {m, n, k}, .slice_count = 4};
   const struct sl_work work = sl_work_of(&op, slices, 0);
-  assert_int_equal(sl_cost_share(&r, &c, 1), SL_OK);
+  assert_int_equal(sl_cost_share(&r, &c, NULL, 1), SL_OK);
   assert_int_equal(sl_cost_compute(&r, &work, &seconds), SL_OK);
   near(seconds, 3e-6 + 2.0 * (double)(m * k + k * n + 2 * m * n) / (17e9 * 0.7));
 

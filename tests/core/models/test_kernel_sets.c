@@ -19,10 +19,11 @@
 /* A small Llama: 3 layers, 4 heads of 16, 2 key/value heads, inner width 96, 2 sequences of 32 tokens, vocabulary 80. */
 enum { LAYERS = 3, HEADS = 4, KV = 2, HEAD = 16, INNER = 96, B = 2, T = 32, V = 80, C = HEADS * HEAD, R = B * T };
 
-static const char *const sets[] = {"shardlab",    "megatron-fused", "megatron-unfused",
-                                   "torch-eager", "torch-compile",  "llm-foundry"};
+static const char *const sets[] = {"shardlab",      "megatron-fused", "megatron-unfused", "torch-eager",
+                                   "torch-compile", "llm-foundry",    "nanotron",         "megatron-deepspeed"};
 
-static void open_job(struct fixture *f, const char *kernels, const char *attention, const char *recompute) {
+static void open_with(struct fixture *f, const char *kernels, const char *attention, const char *recompute,
+                      const char *keys) {
   char model[256], config[512];
   snprintf(model, sizeof model, "%s/kernel_sets.json", SL_BINARY_DIR);
   FILE *file = fopen(model, "w");
@@ -37,9 +38,13 @@ static void open_job(struct fixture *f, const char *kernels, const char *attenti
   snprintf(
       config, sizeof config,
       "{\"train_micro_batch_size_per_gpu\": %d, \"bf16\": {\"enabled\": true}, \"optimizer\": {\"type\": \"AdamW\"}, "
-      "\"shardlab\": {\"kernels\": \"%s\", \"attention\": \"%s\", \"recompute\": \"%s\", \"seq_len\": %d}}",
-      B, kernels, attention, recompute, T);
+      "\"shardlab\": {\"kernels\": \"%s\", \"attention\": \"%s\", \"recompute\": \"%s\", \"seq_len\": %d%s}}",
+      B, kernels, attention, recompute, T, keys);
   if (fixture_open(f, model, config, "dgx-a100-80g", 1, NULL) != SL_OK) fail_msg("%s", sl_error_message());
+}
+
+static void open_job(struct fixture *f, const char *kernels, const char *attention, const char *recompute) {
+  open_with(f, kernels, attention, recompute, "");
 }
 
 static const struct sl_program *step_of(const struct fixture *f) {
@@ -64,7 +69,7 @@ static void sum_passes(const struct fixture *f, int64_t *bytes, int64_t *launche
 }
 
 /* How many elements of each kind of op a step of the model has, and how many ops: counted by hand. */
-static void expected(const struct sl_kernel_set *set, bool flash, int64_t *bytes, int64_t *launches) {
+static void expected(const struct sl_config *config, bool flash, int64_t *bytes, int64_t *launches) {
   const struct {
     enum sl_op_kind kind;
     int64_t elements, ops;
@@ -81,8 +86,12 @@ static void expected(const struct sl_kernel_set *set, bool flash, int64_t *bytes
   *bytes = *launches = 0;
   for (size_t i = 0; i < sizeof counted / sizeof *counted; i++) {
     const struct sl_kernel_row *row = NULL;
-    while ((row = sl_kernel_row(set, counted[i].kind, row)) != NULL) {
-      const int64_t elements = row->element == SL_ELEMENT_OF_QKV ? R * (HEADS + 2 * KV) * HEAD : counted[i].elements;
+    while ((row = sl_kernel_row(config, counted[i].kind, row)) != NULL) {
+      const int64_t of[] = {[SL_ELEMENT_OF_OP] = counted[i].elements,
+                            [SL_ELEMENT_OF_Q] = R * HEADS * HEAD,
+                            [SL_ELEMENT_OF_KV] = R * 2 * KV * HEAD,
+                            [SL_ELEMENT_OF_QKV] = R * (HEADS + 2 * KV) * HEAD};
+      const int64_t elements = of[row->element];
       *bytes += row->bytes * elements * counted[i].ops;
       *launches += row->launches * counted[i].ops;
     }
@@ -99,7 +108,7 @@ static void passes_are_those_of_the_rows(void **state) {
       assert_string_equal(set->name, sets[i]);
       open_job(&f, sets[i], flash ? "flash" : "materialised", "none");
       sum_passes(&f, &bytes, &launches);
-      expected(set, flash, &want_bytes, &want_launches);
+      expected(f.plan.config, flash, &want_bytes, &want_launches);
       assert_int_equal(bytes, want_bytes);
       assert_int_equal(launches, want_launches);
       assert_int_equal(i == SL_KERNELS_SHARDLAB, launches == 0);
@@ -212,6 +221,59 @@ static void attention_says_its_kernel(void **state) {
   }
 }
 
+/* An RMSNorm in Python moves 36 bytes an element forward and 70 backward where one kernel moves 4 and 8; a softmax in Python 36
+ * and 40 beside ours where one kernel moves 4 and 6. */
+static void norms_and_softmax_are_fused_one_by_one(void **state) {
+  (void)state;
+  const struct {
+    const char *keys;
+    int64_t norm, softmax;
+  } cases[] = {{", \"fused_norm\": true", 32 + 62, 0},
+               {", \"fused_softmax\": true", 0, 32 + 34},
+               {", \"fused_norm\": true, \"fused_softmax\": true", 32 + 62, 32 + 34}};
+  struct fixture plain, fused;
+  int64_t all, less, launches;
+  open_job(&plain, "megatron-unfused", "materialised", "none");
+  sum_passes(&plain, &all, &launches);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    open_with(&fused, "megatron-unfused", "materialised", "none", cases[i].keys);
+    sum_passes(&fused, &less, &launches);
+    assert_int_equal(all - less,
+                     cases[i].norm * (2 * LAYERS + 1) * R * C + cases[i].softmax * LAYERS * B * HEADS * T * T);
+    fixture_close(&fused);
+  }
+  fixture_close(&plain);
+}
+
+/* Products of Megatron-LM add to fp32 gradients themselves; nanotron and DeepSpeed add each weight's apart; what is no product's,
+ * the norms' weights here, all of them add apart. */
+static void gradients_are_added_as_the_framework_does(void **state) {
+  (void)state;
+  const struct {
+    const char *kernels, *preset, *type;
+    int products, others;
+  } cases[] = {{"shardlab", "megatron-lm", "bf16", 1, 1},
+               {"megatron-fused", "megatron-lm", "bf16", 0, 1},
+               {"nanotron", "nanotron-zero1", "bf16", 1, 1},
+               {"shardlab", "deepspeed-0", "fp16", 0, 0},
+               {"megatron-deepspeed", "deepspeed-0", "fp16", 1, 1}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct fixture f;
+    char config[512];
+    snprintf(config, sizeof config,
+             "{\"train_micro_batch_size_per_gpu\": 1, \"gradient_accumulation_steps\": 2, \"%s\": {\"enabled\": true}, "
+             "\"optimizer\": {\"type\": \"AdamW\"}, \"shardlab\": {\"kernels\": \"%s\", \"preset\": \"%s\", "
+             "\"attention\": \"flash\"}}",
+             cases[i].type, cases[i].kernels, cases[i].preset);
+    if (fixture_open(&f, SL_SOURCE_DIR "/tests/mpi/grid_llama.json", config, "dgx-a100-80g", 2, NULL) != SL_OK)
+      fail_msg("%s", sl_error_message());
+    if (sl_check(&f.job) != SL_OK) fail_msg("%s", sl_error_message());
+    /* 4 layers of 7 weights, the head and the embedding, whose gradient no product makes; 2 norms a layer and the last */
+    assert_int_equal(count_kind(&f, SL_OP_ADD), cases[i].products * (4 * 7 + 1) + cases[i].others * (1 + 4 * 2 + 1));
+    fixture_close(&f);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(passes_are_those_of_the_rows),
@@ -220,6 +282,8 @@ int main(void) {
       cmocka_unit_test(what_is_kept_is_read_newest_first),
       cmocka_unit_test(recomputation_goes_as_far_as_the_framework),
       cmocka_unit_test(attention_says_its_kernel),
+      cmocka_unit_test(norms_and_softmax_are_fused_one_by_one),
+      cmocka_unit_test(gradients_are_added_as_the_framework_does),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

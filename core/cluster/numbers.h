@@ -1,0 +1,43 @@
+/* The numbers of a profile as tables: key, place in a structure, unit, range. Internal to core/cluster.
+ *
+ * Units stand in the keys (bandwidth_GBps, launch_us); what a structure holds is SI. Any number may have siblings
+ * "<key>_source" (text) and "<key>_stderr" (a number), which are kept as annotations (cluster/provenance.h). */
+#ifndef SL_CORE_CLUSTER_NUMBERS_H
+#define SL_CORE_CLUSTER_NUMBERS_H
+
+#include "core/base/json_get.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* A number OF_KERNELS is of a GPU whose costs follow the structure of its kernels: shown where sm_count is given. */
+enum sl_presence { SL_OPTIONAL, SL_REQUIRED, SL_OF_KERNELS };
+enum sl_number_kind { SL_REAL, SL_BYTES /* int64_t */, SL_COUNT /* int */ };
+
+struct sl_number {
+  const char *key;
+  enum sl_number_kind kind;
+  size_t offset;   /* of the field in its structure */
+  double unit;     /* SI per unit of the file */
+  double min, max; /* in units of the file */
+  enum sl_presence presence;
+};
+
+/* Every key of `in` must be one of `words` or of the numbers, or say something of one of them, which goes to `annotations`.
+ * Errors: SL_ERR_INPUT with the place of the key and the nearest one that is known. */
+enum sl_status sl_numbers_check_keys(const struct sl_json_object *in, const char *const *words, size_t n_words,
+                                     const struct sl_number *numbers, size_t n_numbers, json_t *annotations);
+/* Put those that stand in `in` into the structure at `base`, which holds the defaults of the others, and note of each where it
+ * comes from. */
+enum sl_status sl_numbers_read(const struct sl_json_object *in, const struct sl_number *numbers, size_t n, void *base,
+                               json_t *annotations);
+/* The default note of a number of which the file does not say where it comes from: `given`, where the file has the key. */
+void sl_numbers_note(const struct sl_json_object *in, const char *key, double value, const char *given,
+                     json_t *annotations);
+/* Add them to `object`, in units of the file; those OF_KERNELS where `of_kernels`. */
+void sl_numbers_dump(json_t *object, const struct sl_number *numbers, size_t n, const void *base, bool of_kernels);
+
+extern const char sl_no_source[]; /* "no source given" */
+
+#endif

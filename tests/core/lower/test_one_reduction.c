@@ -1,0 +1,91 @@
+/* label: unit
+ * Gradients that are reduced at once: Megatron-LM's local DDP and nanotron at ZeRO-1 make one all-reduce of all that a pipeline
+ * rank holds, and none of its products is left when it starts. (An embedding tied to the head of another rank is apart.) */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "core/check/rendezvous.h"
+#include "tests/support/job_fixture.h"
+
+static void open_job(struct fixture *f, const char *preset, const char *kernels) {
+  char config[512];
+  snprintf(config, sizeof config,
+           "{\"train_micro_batch_size_per_gpu\": 1, \"gradient_accumulation_steps\": 3, \"bf16\": {\"enabled\": true}, "
+           "\"zero_optimization\": {\"reduce_bucket_size\": 1000}, \"optimizer\": {\"type\": \"AdamW\"}, "
+           "\"shardlab\": {\"pp\": 2, \"preset\": \"%s\", \"kernels\": \"%s\", \"seq_len\": 8}}",
+           preset, kernels);
+  if (fixture_open(f, SL_SOURCE_DIR "/tests/mpi/grid_llama.json", config, "dgx-a100-80g", 6, NULL) != SL_OK)
+    fail_msg("%s", sl_error_message());
+  if (sl_check(&f->job) != SL_OK) fail_msg("%s", sl_error_message());
+}
+
+/* The reductions of gradients over dp in a step, the largest of them, and whether a product follows. */
+struct seen {
+  int calls;
+  enum sl_op_kind kind;
+  int64_t elements;
+  bool product_follows;
+};
+
+static struct seen look(const struct fixture *f, int rank) {
+  struct seen s = {0};
+  const struct sl_program *p = &f->job.classes[rank].programs[SL_PROGRAM_STEP];
+  for (size_t i = 0; i < p->instance_count; i++) {
+    const struct sl_instance *it = &p->instances[i];
+    for (const struct sl_op *op = &p->ops[it->first_op]; op < &p->ops[it->first_op + it->op_count]; op++) {
+      if (op->kind == SL_OP_GEMM && s.calls > 0) s.product_follows = true;
+      if (op->payload != SL_PAYLOAD_GRADIENT || op->group == SL_GROUP_EMBED || !sl_op_is_comm(op->kind)) continue;
+      s.calls++, s.kind = op->kind, s.elements = op->dim[0];
+    }
+  }
+  return s;
+}
+
+static void one_call_behind_the_last_product(void **state) {
+  (void)state;
+  static const char *const presets[] = {"megatron-local-ddp", "nanotron-zero1"};
+  for (int i = 0; i < 2; i++) {
+    struct fixture f;
+    open_job(&f, presets[i], i == 0 ? "megatron-fused" : "nanotron");
+    for (int rank = 0; rank < 2; rank++) {
+      const struct seen s = look(&f, rank);
+      int64_t held = 0;
+      for (int k = 0; k < f.plan.pp_ranks[rank].tensor_count; k++) held += f.plan.pp_ranks[rank].tensors[k].numel;
+      assert_int_equal(s.calls, 1);
+      assert_int_equal(s.kind, SL_OP_ALL_REDUCE);
+      assert_true(s.elements >= held && s.elements < held + 64); /* and padding */
+      assert_false(s.product_follows);
+    }
+    fixture_close(&f);
+  }
+}
+
+/* Those that overlap do not wait, and a partitioned optimizer elsewhere gets its part alone. */
+static void others_do_otherwise(void **state) {
+  (void)state;
+  static const char *const presets[] = {"ddp", "deepspeed-1"};
+  for (int i = 0; i < 2; i++) {
+    struct fixture f;
+    char config[512];
+    snprintf(config, sizeof config,
+             "{\"train_micro_batch_size_per_gpu\": 1, \"zero_optimization\": {\"stage\": %d, \"reduce_bucket_size\": "
+             "30000}, \"optimizer\": {\"type\": \"AdamW\"}, \"shardlab\": {\"preset\": \"%s\", \"seq_len\": 16}}",
+             i, presets[i]);
+    if (fixture_open(&f, "gpt2-tiny", config, "dgx-a100-80g", 3, NULL) != SL_OK) fail_msg("%s", sl_error_message());
+    const struct seen s = look(&f, 0);
+    assert_true(s.calls > 1 && s.product_follows);
+    assert_int_equal(s.kind, i == 0 ? SL_OP_ALL_REDUCE : SL_OP_REDUCE_SCATTER);
+    fixture_close(&f);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(one_call_behind_the_last_product),
+                                     cmocka_unit_test(others_do_otherwise)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
