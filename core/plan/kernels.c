@@ -37,6 +37,10 @@
 #define LOSS_OF_MEGATRON                                                                                               \
     {SL_OP_CLASSIFIER,       OP,      48,   23,      6,      0,   NOTHING, ALWAYS},                                    \
     {SL_OP_CLASSIFIER_SHARD, OP,      48,   23,      6,      0,   NOTHING, ALWAYS}
+/* The same kernels. The caller holds the fp32 logits, and their transposed copy, while the softmax is made. */
+#define LOSS_OF_NANOTRON                                                                                               \
+    {SL_OP_CLASSIFIER,       OP,      48,   23,      10,     0,   NOTHING, ALWAYS},                                    \
+    {SL_OP_CLASSIFIER_SHARD, OP,      48,   23,      10,     0,   NOTHING, ALWAYS}
 /* logits.float() (6), log_softmax (8), the loss of a row; backward a gradient of zeros and ones (4), log_softmax's (12), to 16
  * bits (6); less our 4. Three fp32 tensors live at a time. */
 #define LOSS_OF_TORCH                                                                                                  \
@@ -72,9 +76,10 @@
     {SL_OP_LAYERNORM_BWD,    OP,      4,    1,       0,      0,   NOTHING, ALWAYS}
 /* CausalSelfAttention.forward, in training: q, k and v permuted (4), k and v joined (4) and permuted (4), lengths of sequences
  * counted (eight small kernels), what comes out transposed (4). Its backward: gradients of k and v joined (4) and permuted (4),
- * those of q, k and v joined (4) and transposed (4). Rotary positions are flash-attn's kernel, on q and on k as ours. */
+ * those of q, k and v joined (4) and transposed (4). Rotary positions are flash-attn's kernel, on q and on k as ours. That the
+ * permuted q, k and v live until the backward is a guess that published memory asks for. */
 #define ATTENTION_OF_NANOTRON                                                                                          \
-    {SL_OP_FLASH_FWD,        QKV,     4,    1,       0,      0,   NOTHING, ALWAYS},                                    \
+    {SL_OP_FLASH_FWD,        QKV,     4,    1,       0,      2,   SL_OP_FLASH_BWD, ALWAYS},                                    \
     {SL_OP_FLASH_FWD,        KV,      8,    2,       2,      0,   NOTHING, ALWAYS},                                    \
     {SL_OP_FLASH_FWD,        Q,       4,    9,       0,      0,   NOTHING, ALWAYS},                                    \
     {SL_OP_FLASH_BWD,        QKV,     8,    2,       2,      0,   NOTHING, ALWAYS},                                    \
@@ -100,7 +105,7 @@ static const struct sl_kernel_row torch_compile[] = {
 static const struct sl_kernel_row llm_foundry[] = {
     COPIES_OF_QKV, SOFTMAX_OF_TORCH, LAYERNORM_OF_TORCH(ALWAYS), GRADIENTS_ADDED, LOSS_OF_TORCH, END};
 static const struct sl_kernel_row nanotron[] = {
-    ATTENTION_OF_NANOTRON, SOFTMAX_OF_TORCH, SWIGLU_IN_PYTHON, GRADIENTS_ADDED, LOSS_OF_MEGATRON, END};
+    ATTENTION_OF_NANOTRON, SOFTMAX_OF_TORCH, SWIGLU_IN_PYTHON, GRADIENTS_ADDED, LOSS_OF_NANOTRON, END};
 
 static const struct sl_kernel_set sets[] = {
     [SL_KERNELS_SHARDLAB] = {
@@ -125,7 +130,7 @@ static const struct sl_kernel_set sets[] = {
     [SL_KERNELS_NANOTRON] = {
         "nanotron", "nanotron of January 2025: src/nanotron/models/llama.py, flash-attn's norm (nn/layer_norm.py) and rotary "
         "positions, torch otherwise; parallel/tensor_parallel/functional.py, _ShardedCrossEntropy; "
-        "optim/gradient_accumulator.py, fp32_grad.add_; CheckpointFunction repeats a block to its end",
+        "optim/gradient_accumulator.py, fp32_grad.add_ behind loss.backward(); gathered inputs kept is a guess (tp_recompute_allgather); CheckpointFunction repeats a block to its end",
         false, SL_ACCUMULATE_APART, true, true, true, nanotron},
     [SL_KERNELS_MEGATRON_DEEPSPEED] = {
         "megatron-deepspeed", "the kernels of megatron-fused, gradients added up by autograd: DeepSpeed's runtime/engine.py "
