@@ -4,7 +4,10 @@
 #include "core/op/operands.h"
 #include "cost/compute.h"
 #include "cost/measured.h"
+#include "cost/nccl/latency.h"
 #include "cost/topology.h"
+
+#include <math.h>
 
 /* Seconds for `wire` bytes of a message of `size` bytes: wire / beta(size). */
 static double wire_seconds(const struct sl_link *link, double wire, double size) {
@@ -24,12 +27,34 @@ double sl_cost_peer(const struct sl_cost_rank *rank, const struct sl_link *link,
   return entry != NULL && inside ? sl_cost_by_entry(rank, entry, work) : transfer(rank, &attained, work->size);
 }
 
+/* The same by NCCL, which takes the protocol that is the fastest: LL carries 4 bytes of data in 8, LL128 120 in 128, and Simple,
+ * which alone fills a pipeline of chunks, all of them. */
+static double nccl_seconds(const struct sl_link *link, const struct sl_work *work, double wire, int rings) {
+  static const double shares[SL_NCCL_PROTO_COUNT] = {
+      [SL_NCCL_LL] = 0.5, [SL_NCCL_LL128] = 120.0 / 128, [SL_NCCL_SIMPLE] = 1};
+  const struct sl_nccl_comm comm = {
+      .cpu = SL_NCCL_CPU_OTHER, .ranks = work->members, .nodes = link->nodes, .nvlink = link->hop != SL_HOP_PCIE};
+  const enum sl_nccl_coll coll = rings == 2                                 ? SL_NCCL_ALL_REDUCE
+                                 : sl_op_moves(work->kind) & SL_MOVE_REDUCE ? SL_NCCL_REDUCE_SCATTER
+                                                                            : SL_NCCL_ALL_GATHER;
+  double least = INFINITY;
+  for (int proto = 0; proto < SL_NCCL_PROTO_COUNT; proto++) {
+    struct sl_link used = *link;
+    if (proto != SL_NCCL_SIMPLE) used.half_bytes = 0;
+    const double seconds = sl_nccl_latency(&comm, coll, SL_NCCL_RING, (enum sl_nccl_proto)proto) +
+                           rings * wire_seconds(&used, wire, work->size) / shares[proto];
+    if (seconds < least) least = seconds;
+  }
+  return least;
+}
+
 static double ring_seconds(const struct sl_cost_rank *rank, const struct sl_link *link, const struct sl_work *work) {
   const int hops = work->members - 1;
   const double wire = work->uneven ? work->bytes : work->size * hops / work->members;
-  const double seconds = hops * link->latency + wire_seconds(link, wire, work->size);
   const unsigned moves = sl_op_moves(work->kind);
   const int rings = !!(moves & SL_MOVE_REDUCE) + !!(moves & SL_MOVE_GATHER);
+  if (link->nodes > 0) return rank->turns * nccl_seconds(link, work, wire, rings);
+  const double seconds = hops * link->latency + wire_seconds(link, wire, work->size);
   return rank->turns * (rings * seconds);
 }
 

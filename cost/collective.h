@@ -13,6 +13,10 @@
  *   alpha = sum over levels of (u_(k-1) - u_k) alpha_k / (n-1)
  * cost/topology.h makes that link of a group's devices; a formula takes it as if it were one. A send
  * has the slowest link between the two.
+ * Where the levels say what NCCL takes them for (nccl_hop), a ring is NCCL's, of u nodes: the fastest of its protocols, with its
+ * latencies (cost/nccl/latency.h: a base, and a hop for every step, inside nodes and between them) in place of (n-1) alpha, and
+ * LL at 1/2 and LL128 at 120/128 of beta, without the ramp of half_bytes. Its trees and NVLS are not taken: published runs were
+ * met better by rings alone.
  * Group of one: an in-place op is free, a gather or scatter is a copy (2 S bytes of elementwise cost). Links are not
  * shared between groups. Ranks that take turns on a core take as many times as long.
  * Measured: an entry of as many members replaces the formula where all of them are on one node, of a CPU for a send.

@@ -43,6 +43,8 @@ struct sl_link sl_cost_group_link(const struct sl_cluster *cluster, const struct
     const struct sl_link *link = &cluster->link[level];
     int inside = fewest, apart = level + 1 < cluster->n_link ? count_units(g, link->span, &fewest) : 1;
     if (apart == units) continue; /* no two units of the level below share one of this level */
+    if (ring.hop == SL_HOP_PLAIN) ring.hop = link->hop;
+    if (link->hop == SL_HOP_NETWORK && ring.nodes == 0) ring.nodes = units;
     const double bandwidth = inside * sl_cost_attained(link, units);
     if (ring.bandwidth <= 0 || bandwidth < ring.bandwidth) {
       ring.bandwidth = bandwidth;
@@ -51,6 +53,7 @@ struct sl_link sl_cost_group_link(const struct sl_cluster *cluster, const struct
     latency += (units - apart) * link->latency;
     units = apart;
   }
+  if (ring.hop != SL_HOP_PLAIN && ring.nodes == 0) ring.nodes = 1;
   ring.latency = g->size > 1 ? latency / (g->size - 1) : 0;
   return ring;
 }

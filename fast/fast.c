@@ -242,7 +242,8 @@ static void price_transfers(const struct sl_fast *f, struct step *s) {
   const struct sl_fast_choice *c = s->choice;
   const int64_t seq = f->config->sl.seq_len > 0 ? f->config->sl.seq_len : f->model->n_positions;
   const int64_t apart = (int64_t)s->dp * c->tp;
-  const int64_t count = c->micro_batch * seq * f->model->n_embd / (c->sequence_parallel && c->tp > 1 ? c->tp : 1);
+  const bool cut = c->tp > 1 && (c->sequence_parallel || f->config->sl.scatter_gather);
+  const int64_t count = c->micro_batch * seq * f->model->n_embd / (cut ? c->tp : 1);
   const double bytes = (double)(count * sl_dtype_bytes(f->config->param_dtype));
   const struct sl_work work = {
       .kind = SL_OP_SEND, .lane = SL_LANE_SEND_F, .members = 2, .parts = 1, .bytes = bytes, .size = bytes};

@@ -69,7 +69,7 @@ static int64_t least_share(const struct walk *w, int64_t lo, int64_t hi) {
 
 static double reduction(const struct walk *w, int64_t lo, int64_t hi) {
   const int64_t count = hi - lo;
-  if (!w->sharded) return seconds_of(&w->reduce, w->s->rank, count, 0, false);
+  if (!w->sharded || w->s->strategy.sums_whole) return seconds_of(&w->reduce, w->s->rank, count, 0, false);
   const int64_t least = lo < w->tied ? count / w->reduce.members : least_share(w, lo - w->tied, hi - w->tied);
   return seconds_of(&w->reduce, w->s->rank, count, count - least, true);
 }
@@ -227,7 +227,8 @@ void sl_fast_reduce(struct sl_fast_reduction *out, const struct sl_fast_setting 
   w.padding = w.unit - w.tied - rest;
   w.part = (w.unit - w.tied) / s->dp;
   w.recast = s->config->grad_accum_dtype != s->config->communication_data_type;
-  w.reduce = open_call(s, w.sharded ? SL_OP_REDUCE_SCATTER : SL_OP_ALL_REDUCE, s->config->communication_data_type,
+  const bool scatters = w.sharded && !s->strategy.sums_whole;
+  w.reduce = open_call(s, scatters ? SL_OP_REDUCE_SCATTER : SL_OP_ALL_REDUCE, s->config->communication_data_type,
                        first_device, s->tp, s->dp);
   w.sum = open_call(s, SL_OP_ALL_REDUCE, s->config->grad_accum_dtype, first_device, 1, s->tp);
   price_copy(&w);

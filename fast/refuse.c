@@ -78,8 +78,6 @@ enum sl_status sl_fast_refuse_choice(const struct sl_model *model, const struct 
 enum sl_status sl_fast_refuse_strategy(const struct sl_strategy *s, const struct sl_config *config) {
   if (s->shard_grads || s->shard_params) return no("sharded gradients or parameters");
   if (s->units != SL_UNITS_WHOLE && s->units != SL_UNITS_FLAT) return no("units of layers, owners or buckets");
-  if (s->sums_whole) return no("an all-reduce of gradients whose optimizer is sharded");
-  if (config->sl.scatter_gather) return no("scattered messages of a pipeline");
   if (s->offload_optimizer || s->offload_params) return no("offload");
   if (s->shard_size > 0 || s->secondary_size > 0) return no("groups that shard among themselves");
   if (s->shard_optimizer && config->grad_accum_dtype != config->communication_data_type)

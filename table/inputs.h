@@ -4,7 +4,7 @@
  * - arch: gpt is the family gpt2, llama is llama. Dropout is Megatron-LM's default, 0.1 with stored masks, for a gpt of the two
  *   Megatrons, and 0 elsewhere.
  * - framework and zero_stage choose the preset:
- *     megatron            0 megatron-lm, 1 megatron-distributed-optimizer, 3 megatron-fsdp
+ *     megatron            0 megatron-lm, in fp16 megatron-local-ddp; 1 megatron-distributed-optimizer, 3 megatron-fsdp
  *     megatron-deepspeed  0 and 1 deepspeed-pipeline; without a pipeline 2 and 3 deepspeed-2, deepspeed-3
  *     deepspeed           deepspeed-0 to deepspeed-3
  *     fsdp                3 fsdp, 2 fsdp-shard-grad-op; beside tp or pp fsdp2, fsdp2-no-reshard, as of torchtitan
@@ -12,14 +12,13 @@
  *     nanotron            0 nanotron, 1 nanotron-zero1
  *     ddp                 0 ddp
  * - The two Megatrons pad the vocabulary to a multiple of 128 tp, the others to one of tp.
- * - Stages: even, as far as it goes; where a pipeline of megatron-deepspeed does not divide the layers but divides them and the
- *   two embeddings, by its partition method type:transformer|embedding, to which an end counts as a layer; nanotron: by cost
- *   (shardlab.stages "cost").
- *   A plan reduce-scatters nanotron's gradients at ZeRO-1, where nanotron all-reduces them: half of the bytes.
+ * - Stages: even, as far as it goes; megatron-deepspeed fills them one by one, counting the two embeddings as layers where only that
+ *   comes out even (inputs.c, stages_of); nanotron: by cost (shardlab.stages "cost").
+ * - Messages of a pipeline are scattered over tp ranks by megatron in fp16 and by DeepSpeed; Megatron-DeepSpeed's launches block.
  * - recompute "unknown": none of nanotron (its benchmarks turned it off) and of the PyTorch family; full of the two Megatrons and
  *   of DeepSpeed, whose users keep it on for want of memory.
  * - attention: flash1, flash2, flash3 and cudnn form the probabilities again, materialised and materialised_fused_softmax keep
- *   them; which kernel of its kind, and fused_norm, are not yet told apart.
+ *   them. A llama of megatron has the unfused kernels, its norms and softmax fused or not as fused_norm and attention say.
  * - precision: fp8 is bf16 with products in fp8. tf32 is fp32 with products in tf32.
  * - grad_reduce_dtype: of FSDP and DeepSpeed; a framework that has one type for gradients refuses another. */
 #ifndef SL_TABLE_INPUTS_H

@@ -149,8 +149,19 @@ static enum sl_status read_device(const struct sl_json_object *top, struct sl_de
   return unknown_device(top);
 }
 
+static const char *const hops[SL_HOP_COUNT] = {"", "nvlink", "pcie", "network"};
+
+static enum sl_status read_hop(const struct sl_json_object *in, enum sl_hop *hop) {
+  char word[16] = "";
+  SL_TRY(sl_json_get_text(in, "nccl_hop", word, sizeof word));
+  for (int i = 0; i < SL_HOP_COUNT; i++)
+    if (strcmp(word, hops[i]) == 0) *hop = (enum sl_hop)i;
+  if (strcmp(word, hops[*hop]) == 0) return SL_OK;
+  return sl_json_get_fail(in, "nccl_hop", "\"nvlink\", \"pcie\" or \"network\"");
+}
+
 static enum sl_status read_link(struct sl_cluster *cluster, const struct sl_json_object *in, bool outermost) {
-  static const char *const words[] = {"name", "span"};
+  static const char *const words[] = {"name", "span", "nccl_hop"};
   struct sl_link *link = &cluster->link[cluster->n_link];
   if (!json_is_object(in->object)) return sl_json_fail(in->doc, in->path, "expected an object");
   SL_TRY(sl_numbers_check_keys(in, words, LENGTH(words), link_numbers, LENGTH(link_numbers), cluster->annotations));
@@ -158,6 +169,7 @@ static enum sl_status read_link(struct sl_cluster *cluster, const struct sl_json
   link->bandwidth_share = 1;
   SL_TRY(sl_json_get_text(in, "name", link->name, sizeof link->name));
   SL_TRY(sl_numbers_read(in, link_numbers, LENGTH(link_numbers), link, cluster->annotations));
+  SL_TRY(read_hop(in, &link->hop));
   link->span = INT64_MAX;
   SL_TRY(sl_json_get_int(in, "span", 1, INT32_MAX, &link->span));
   const int64_t inner = cluster->n_link > 0 ? cluster->link[cluster->n_link - 1].span : 1;
@@ -291,6 +303,7 @@ static json_t *link_json(const struct sl_cluster *cluster, int i) {
   char path[24];
   snprintf(path, sizeof path, "links[%d]", i);
   if (link->span != INT64_MAX) json_object_set_new(object, "span", json_integer(link->span));
+  if (link->hop != SL_HOP_PLAIN) json_object_set_new(object, "nccl_hop", json_string(hops[link->hop]));
   sl_numbers_dump(object, link_numbers, LENGTH(link_numbers), link, false);
   return sl_annotation_join(cluster->annotations, path, object);
 }

@@ -56,6 +56,10 @@ struct sl_device {
   double error_scale;     /* by which whole steps missed more than the errors of their entries say; 0 = 1 */
 };
 
+/* What NCCL takes the links of a level for, by which it knows their latencies: nccl_hop, "nvlink", "pcie" or "network". PLAIN:
+ * collectives over the level are not NCCL's, or were measured; they have latency_us for every step. */
+enum sl_hop { SL_HOP_PLAIN, SL_HOP_NVLINK, SL_HOP_PCIE, SL_HOP_NETWORK, SL_HOP_COUNT };
+
 /* One level of the interconnect: ranks that share a unit of this level talk at this bandwidth (per device and direction,
  * byte/s; a ring through several members of a unit leaves it by the links of all) and latency (s per message). Level 0
  * is the innermost (NVLink, or shared memory on a CPU node). */
@@ -68,6 +72,8 @@ struct sl_link {
   double
       bandwidth_share; /* of the bandwidth that a collective attains between two units of the level inside (0 is read as 1) ... */
   double bandwidth_decay; /* ... with N nodes in the job it falls as (N / 2)^-decay; 0: not at all */
+  enum sl_hop hop;        /* of a ring over several levels: the innermost one that it crosses */
+  int nodes;              /* of a ring by NCCL: nodes that it visits; else 0 */
 };
 
 enum { SL_MAX_LINKS = 4 };

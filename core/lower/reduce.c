@@ -355,11 +355,13 @@ enum sl_status sl_reduce_after(struct sl_lowering *l, struct sl_program *p, cons
 }
 
 /* Backward ends when its reductions have: DeepSpeed synchronises after the last bucket, DDP and FSDP in their final callback.
- * In a pipeline only a rank's last backward does, so that others go on. */
+ * In a pipeline only a rank's last backward does, so that others go on, and what it still makes of the gradient that the stage
+ * in front waits for goes first: what the step reads waits for the reductions all the same. */
 enum sl_status sl_reduce_end(struct sl_lowering *l, struct sl_program *p) {
   const struct sl_reduce *r = l->zero->reduce;
   for (size_t i = 0; i < r->waiting_count; i++) SL_TRY(contribute(l, p, &r->waiting[i]));
-  const bool waits = r->pass.end || l->plan->stage_count == 1;
+  const bool ends = r->pass.end && r->last_launch + 1 == p->op_count;
+  const bool waits = ends || l->plan->stage_count == 1;
   if (r->last_launch > 0 && waits) p->ops[r->last_launch].flags |= SL_OP_BLOCKING;
   return sl_settle(l, p);
 }

@@ -114,7 +114,7 @@ static enum sl_status add_all(struct passes *p, struct sl_drafts *drafts, bool b
     if (status == SL_OK) out.items[out.count++] = drafts->items[i];
     const struct sl_draft *beside = &drafts->items[i];
     const struct sl_kernel_row *row = NULL;
-    while (status == SL_OK && (row = sl_kernel_row(p->l->plan->config, beside->op.kind, row)) != NULL)
+    while (status == SL_OK && (row = sl_kernel_row(p->l->plan->config, &beside->op, row)) != NULL)
       status = add_pass(p, &out, row, beside, backward);
   }
   free(drafts->items);
@@ -130,7 +130,7 @@ enum sl_status sl_models_add_passes(struct sl_lowering *l) {
   SL_TRY(sl_calloc(&p.replayed, (size_t)l->plan->model->n_layer + 2, sizeof *p.replayed));
   for (size_t i = 0; i < l->stage->backward.count; i++) {
     const struct sl_op *op = &l->stage->backward.items[i].op;
-    for (const struct sl_kernel_row *row = NULL; (row = sl_kernel_row(config, op->kind, row)) != NULL;)
+    for (const struct sl_kernel_row *row = NULL; (row = sl_kernel_row(config, op, row)) != NULL;)
       p.replayed[layer_index(&p, op)] |= bit_of(&p, row);
   }
   SL_GO(add_all(&p, &l->stage->forward, false));

@@ -50,6 +50,11 @@
 #define FUSED_SOFTMAX(when)                                                                                            \
     {SL_OP_ATTENTION_FWD,    OP,      4,    1,       0,      0,   NOTHING, when},                                      \
     {SL_OP_ATTENTION_BWD,    OP,      6,    1,       2,      0,   NOTHING, when}
+/* Dropout of the probabilities reads them (2), writes what is left (2) and a mask (1); its backward reads the mask and a gradient
+ * and writes a gradient. */
+#define DROPOUT_OF_SCORES                                                                                              \
+    {SL_OP_ATTENTION_FWD,    OP,      5,    1,       0,      0,   NOTHING, SL_IF_DROPOUT},                             \
+    {SL_OP_ATTENTION_BWD,    OP,      5,    1,       0,      0,   NOTHING, SL_IF_DROPOUT}
 /* forward_torch_softmax in fp32, as query-key layer scaling asks: to fp32 (6), scaled (8), masked in place (8), softmax (8), to
  * 16 bits (6); the backward: to fp32 (6), softmax's (12), masked (8), scaled (8), to 16 bits (6). fp32 probabilities are kept. */
 #define SOFTMAX_OF_MEGATRON(when)                                                                                      \
@@ -88,13 +93,13 @@
 
 static const struct sl_kernel_row shardlab[] = {END};
 static const struct sl_kernel_row megatron_fused[] = {
-    COPIES_OF_QKV, FUSED_SOFTMAX(ALWAYS), ROTARY_IN_PYTHON, SWIGLU_IN_PYTHON, GRADIENTS_ADDED, LOSS_OF_MEGATRON, END};
+    COPIES_OF_QKV, DROPOUT_OF_SCORES, FUSED_SOFTMAX(ALWAYS), ROTARY_IN_PYTHON, SWIGLU_IN_PYTHON, GRADIENTS_ADDED, LOSS_OF_MEGATRON, END};
 static const struct sl_kernel_row megatron_unfused[] = {
-    COPIES_OF_QKV, SOFTMAX_OF_MEGATRON(SL_UNLESS_FUSED_SOFTMAX), FUSED_SOFTMAX(SL_IF_FUSED_SOFTMAX),
+    COPIES_OF_QKV, DROPOUT_OF_SCORES, SOFTMAX_OF_MEGATRON(SL_UNLESS_FUSED_SOFTMAX), FUSED_SOFTMAX(SL_IF_FUSED_SOFTMAX),
     RMSNORM_IN_PYTHON(SL_UNLESS_FUSED_NORM), LAYERNORM_OF_TORCH(SL_UNLESS_FUSED_NORM), ROTARY_IN_PYTHON, SWIGLU_IN_PYTHON,
     GRADIENTS_ADDED, LOSS_OF_MEGATRON, END};
 static const struct sl_kernel_row torch_eager[] = {
-    COPIES_OF_QKV, SOFTMAX_OF_TORCH, RMSNORM_IN_PYTHON(ALWAYS), LAYERNORM_OF_TORCH(ALWAYS), ROTARY_IN_PYTHON,
+    COPIES_OF_QKV, DROPOUT_OF_SCORES, SOFTMAX_OF_TORCH, RMSNORM_IN_PYTHON(ALWAYS), LAYERNORM_OF_TORCH(ALWAYS), ROTARY_IN_PYTHON,
     SWIGLU_IN_PYTHON, GRADIENTS_ADDED, LOSS_OF_TORCH, END};
 /* Inductor joins chains of element-wise kernels; attention and products stay kernels of their own. */
 static const struct sl_kernel_row torch_compile[] = {
@@ -103,7 +108,7 @@ static const struct sl_kernel_row torch_compile[] = {
     {SL_OP_CLASSIFIER_SHARD, OP,      12,   2,       4,      0,   NOTHING, ALWAYS},
     END};
 static const struct sl_kernel_row llm_foundry[] = {
-    COPIES_OF_QKV, SOFTMAX_OF_TORCH, LAYERNORM_OF_TORCH(ALWAYS), GRADIENTS_ADDED, LOSS_OF_TORCH, END};
+    COPIES_OF_QKV, DROPOUT_OF_SCORES, SOFTMAX_OF_TORCH, LAYERNORM_OF_TORCH(ALWAYS), GRADIENTS_ADDED, LOSS_OF_TORCH, END};
 static const struct sl_kernel_row nanotron[] = {
     ATTENTION_OF_NANOTRON, SOFTMAX_OF_TORCH, SWIGLU_IN_PYTHON, GRADIENTS_ADDED, LOSS_OF_NANOTRON, END};
 
@@ -143,7 +148,7 @@ const struct sl_kernel_set *sl_kernel_set(enum sl_kernel_choice kernels) {
   return &sets[kernels];
 }
 
-static bool holds(const struct sl_kernel_row *row, const struct sl_config *config) {
+static bool holds(const struct sl_kernel_row *row, const struct sl_config *config, const struct sl_op *op) {
   switch (row->when) {
   case SL_UNLESS_FUSED_NORM:
     return !config->sl.fused_norm;
@@ -151,15 +156,17 @@ static bool holds(const struct sl_kernel_row *row, const struct sl_config *confi
     return config->sl.fused_softmax;
   case SL_UNLESS_FUSED_SOFTMAX:
     return !config->sl.fused_softmax;
+  case SL_IF_DROPOUT:
+    return op->dropout > 0;
   case SL_ALWAYS:
     break;
   }
   return true;
 }
 
-const struct sl_kernel_row *sl_kernel_row(const struct sl_config *config, enum sl_op_kind kind,
+const struct sl_kernel_row *sl_kernel_row(const struct sl_config *config, const struct sl_op *op,
                                           const struct sl_kernel_row *row) {
   for (row = row != NULL ? row + 1 : sl_kernel_set(config->sl.kernels)->rows; row->kind != SL_OP_COUNT; row++)
-    if (row->kind == kind && holds(row, config)) return row;
+    if (row->kind == op->kind && holds(row, config, op)) return row;
   return NULL;
 }

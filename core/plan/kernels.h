@@ -23,8 +23,9 @@ enum sl_accumulation {
   SL_ACCUMULATE_FUSED     /* by the product where sums are fp32, whatever its factors are; else by an op of its own */
 };
 
-/* When a row holds: always, or as shardlab.fused_norm and shardlab.fused_softmax say of a set that has both forms. */
-enum sl_kernel_when { SL_ALWAYS, SL_UNLESS_FUSED_NORM, SL_IF_FUSED_SOFTMAX, SL_UNLESS_FUSED_SOFTMAX };
+/* When a row holds: always; as shardlab.fused_norm and shardlab.fused_softmax say of a set that has both forms; or beside an op
+ * that drops. */
+enum sl_kernel_when { SL_ALWAYS, SL_UNLESS_FUSED_NORM, SL_IF_FUSED_SOFTMAX, SL_UNLESS_FUSED_SOFTMAX, SL_IF_DROPOUT };
 
 /* What stands beside an op of `kind`. Bytes are of an element. A kind may have several rows. */
 struct sl_kernel_row {
@@ -52,8 +53,9 @@ struct sl_kernel_set {
 
 /* The set of a configuration (shardlab.kernels). Borrowed. */
 const struct sl_kernel_set *sl_kernel_set(enum sl_kernel_choice kernels);
-/* The next row of the configuration's set for ops of `kind` behind `row` (NULL: the first); NULL where there is none left. */
-const struct sl_kernel_row *sl_kernel_row(const struct sl_config *config, enum sl_op_kind kind,
+/* The next row of the configuration's set for an op like `op` behind `row` (NULL: the first); NULL where there is none left. Of
+ * the op its kind and dropout are read. */
+const struct sl_kernel_row *sl_kernel_row(const struct sl_config *config, const struct sl_op *op,
                                           const struct sl_kernel_row *row);
 
 #endif

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #define BF16 "\"bf16\": {\"enabled\": true}, "
+#define FP16 "\"fp16\": {\"enabled\": true}, "
 #define ADAMW "\"optimizer\": {\"type\": \"AdamW\", \"params\": {\"lr\": 1e-3}}, "
 
 enum { MOST_DRAWN = 100 };
@@ -62,6 +63,14 @@ static const struct family families[] = {
     {"Megatron-LM, three dimensions", "llama3-8b",
      "{" BF16 ADAMW "\"shardlab\": {\"seq_len\": 512, \"preset\": \"megatron-lm\"}}", 64, 4, 4, 8, 0, 0.01, 0.01,
      false},
+    {"nanotron, ZeRO 1", "llama3-8b",
+     "{" BF16 ADAMW "\"shardlab\": {\"seq_len\": 512, \"preset\": \"nanotron-zero1\", "
+     "\"attention\": \"flash\"}}",
+     64, 4, 4, 8, 1, 0.01, 0.01, false},
+    {"Megatron-LM of 2022, scattered messages", "llama3-8b",
+     "{" FP16 ADAMW "\"shardlab\": {\"seq_len\": 512, \"preset\": \"megatron-local-ddp\", "
+     "\"scatter_gather_tensors_in_pipeline\": true}}",
+     64, 4, 4, 8, 0, 0.01, 0.01, false},
     {"three dimensions", "llama3-8b",
      "{" BF16 ADAMW "\"zero_optimization\": {\"overlap_comm\": true}, \"shardlab\": {\"seq_len\": 512}}", 64, 4, 4, 8,
      0, 0.01, 0.01, false},

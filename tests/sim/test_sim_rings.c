@@ -80,6 +80,32 @@ static void a_ring_attains_a_share_that_falls_with_its_nodes(void **state) {
   }
 }
 
+/* Nodes of 4 whose links NCCL knows, of 1e9 byte/s inside and 2e8 a device between them; a message of 1e6 is half as fast. */
+static double nccl_ring(enum sl_op_kind kind, int64_t bytes, int nodes) {
+  struct world w;
+  world_init(&w, 1, 4 * nodes, 1);
+  w.cluster.link[0] =
+      (struct sl_link){.span = 4, .bandwidth = 1e9, .latency = 1, .half_bytes = 1e6, .hop = SL_HOP_NVLINK};
+  w.cluster.link[1] =
+      (struct sl_link){.span = INT64_MAX, .bandwidth = 2e8, .latency = 1, .half_bytes = 1e6, .hop = SL_HOP_NETWORK};
+  w.cluster.n_link = 2;
+  const double seconds = ring_seconds(&w, kind, SL_GROUP_DP, bytes, 4 * nodes);
+  world_free(&w);
+  return seconds;
+}
+
+/* NCCL 2.28.9, tuning.cc: a ring's base of LL, LL128 and Simple is 6.6, 14.0 and 8.4 us, its hops of NVLink 0.6, 1.9 and 3.4, of the
+ * network 2.7, 4.0 and 14.0; with several nodes a hop inside is 1 us at least, of Simple 3. */
+static void nccls_rings_take_the_fastest_protocol(void **state) {
+  (void)state;
+  assert_seconds(nccl_ring(SL_OP_ALL_GATHER, 400, 1), 6.6e-6 + 3 * 0.6e-6 + 2 * 300 / 1e9);
+  assert_seconds(nccl_ring(SL_OP_ALL_REDUCE, 400, 1), 6.6e-6 + 6 * 0.6e-6 + 2 * 600 / 1e9);
+  assert_seconds(nccl_ring(SL_OP_ALL_GATHER, 400000, 1), 14e-6 + 3 * 1.9e-6 + 300000 / 1e9 * 128 / 120);
+  assert_seconds(nccl_ring(SL_OP_ALL_GATHER, 400000000, 1), 8.4e-6 + 3 * 3.4e-6 + 301e6 / 1e9 - 0.25e6 / 1e9);
+  assert_seconds(nccl_ring(SL_OP_ALL_REDUCE, 800, 2), 6.6e-6 + 12 * 1e-6 + 2 * 2.7e-6 + 2 * 1400 / 8e8);
+  assert_seconds(nccl_ring(SL_OP_REDUCE_SCATTER, 800000, 2), 14e-6 + 6 * 1.9e-6 + 4e-6 + 700000 / 8e8 * 128 / 120);
+}
+
 /* Bus bandwidth as nccl-tests define it, GB/s, of `nodes` nodes of a preset with `nics` of its network cards left. */
 static double busbw(const char *preset, int nodes, double nics, enum sl_op_kind kind, int64_t bytes) {
   struct world w;
@@ -121,6 +147,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_node_sends_by_all_its_links),
       cmocka_unit_test(a_ring_attains_a_share_that_falls_with_its_nodes),
+      cmocka_unit_test(nccls_rings_take_the_fastest_protocol),
       cmocka_unit_test(published_bus_bandwidths_are_met),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -368,6 +368,7 @@ int main(void) {
       cmocka_unit_test(types_of_numbers),           cmocka_unit_test(deepspeed_counts_its_ends),
       cmocka_unit_test(nanotron_cuts_by_cost),      cmocka_unit_test(rows_that_cannot_be),
       cmocka_unit_test(broken_tables_say_where),    cmocka_unit_test(a_prediction_adds_up),
+      cmocka_unit_test(more_memory_always_fits),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -101,11 +101,15 @@ static void presets_read_back(void **state) {
     near(again.device.memory_bandwidth, c.device.memory_bandwidth);
     near(again.device.launch_latency, c.device.launch_latency);
     near(again.device.comm_cpu_share, c.device.comm_cpu_share);
+    near(again.pipeline_stall, c.pipeline_stall);
     assert_int_equal(again.n_link, c.n_link);
     for (int i = 0; i < c.n_link; i++) {
       near(again.link[i].bandwidth, c.link[i].bandwidth);
       near(again.link[i].latency, c.link[i].latency);
       near(again.link[i].half_bytes, c.link[i].half_bytes);
+      near(again.link[i].bandwidth_share, c.link[i].bandwidth_share);
+      near(again.link[i].bandwidth_decay, c.link[i].bandwidth_decay);
+      assert_int_equal(again.link[i].hop, c.link[i].hop);
       assert_int_equal(again.link[i].span, c.link[i].span);
     }
     sl_cluster_free(&again);

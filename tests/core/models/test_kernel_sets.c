@@ -86,7 +86,8 @@ static void expected(const struct sl_config *config, bool flash, int64_t *bytes,
   *bytes = *launches = 0;
   for (size_t i = 0; i < sizeof counted / sizeof *counted; i++) {
     const struct sl_kernel_row *row = NULL;
-    while ((row = sl_kernel_row(config, counted[i].kind, row)) != NULL) {
+    const struct sl_op op = {.kind = counted[i].kind};
+    while ((row = sl_kernel_row(config, &op, row)) != NULL) {
       const int64_t of[] = {[SL_ELEMENT_OF_OP] = counted[i].elements,
                             [SL_ELEMENT_OF_Q] = R * HEADS * HEAD,
                             [SL_ELEMENT_OF_KV] = R * 2 * KV * HEAD,
@@ -245,6 +246,33 @@ static void norms_and_softmax_are_fused_one_by_one(void **state) {
   fixture_close(&plain);
 }
 
+/* Probabilities that are dropped are read and written once more each way, 5 bytes each with the mask, and by one kernel. */
+static void dropped_probabilities_are_a_pass(void **state) {
+  (void)state;
+  int64_t bytes[2], launches[2];
+  for (int i = 0; i < 2; i++) {
+    struct fixture f;
+    char model[256];
+    snprintf(model, sizeof model, "%s/kernel_sets_gpt.json", SL_BINARY_DIR);
+    FILE *file = fopen(model, "w");
+    assert_non_null(file);
+    fprintf(file,
+            "{\"model_type\": \"gpt2\", \"n_layer\": %d, \"n_embd\": %d, \"n_head\": %d, \"vocab_size\": %d, "
+            "\"n_positions\": %d, \"attn_pdrop\": %s, \"resid_pdrop\": 0.1, \"embd_pdrop\": 0.1}",
+            LAYERS, C, HEADS, V, T, i == 0 ? "0" : "0.1");
+    fclose(file);
+    if (fixture_open(&f, model,
+                     "{\"train_micro_batch_size_per_gpu\": 2, \"fp16\": {\"enabled\": true}, \"optimizer\": {\"type\": "
+                     "\"AdamW\"}, \"shardlab\": {\"kernels\": \"megatron-fused\", \"store_dropout_masks\": true}}",
+                     "dgx-a100-80g", 1, NULL) != SL_OK)
+      fail_msg("%s", sl_error_message());
+    sum_passes(&f, &bytes[i], &launches[i]);
+    fixture_close(&f);
+  }
+  assert_int_equal(bytes[1] - bytes[0], (5 + 5) * LAYERS * B * HEADS * T * T);
+  assert_int_equal(launches[1] - launches[0], 2 * LAYERS);
+}
+
 /* Products of Megatron-LM add to fp32 gradients themselves; nanotron and DeepSpeed add each weight's apart; what is no product's,
  * the norms' weights here, all of them add apart. */
 static void gradients_are_added_as_the_framework_does(void **state) {
@@ -283,6 +311,7 @@ int main(void) {
       cmocka_unit_test(recomputation_goes_as_far_as_the_framework),
       cmocka_unit_test(attention_says_its_kernel),
       cmocka_unit_test(norms_and_softmax_are_fused_one_by_one),
+      cmocka_unit_test(dropped_probabilities_are_a_pass),
       cmocka_unit_test(gradients_are_added_as_the_framework_does),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
