@@ -338,6 +338,20 @@ static void more_memory_always_fits(void **state) {
   done(&in);
 }
 
+/* nanotron's tables have what PyTorch on rank 0 counts: no context, and of a pipeline not the stage that needs most. */
+static void rank_0_logs_its_memory(void **state) {
+  (void)state;
+  struct sl_table_inputs in = inputs_of(CHANGES("framework", "nanotron"));
+  struct sl_prediction p;
+  assert_true(in.logs_memory);
+  assert_int_equal(sl_predict_step(&p, &in.model, &in.config, &in.cluster, in.world), SL_OK);
+  assert_true(p.logged_bytes > 0 && p.logged_bytes + in.cluster.device.context_bytes <= p.memory_bytes);
+  done(&in);
+  in = inputs_of(USUAL);
+  assert_false(in.logs_memory);
+  done(&in);
+}
+
 /* The prediction of a row is that of the command: the same function of plan, program and clock. */
 static void a_prediction_adds_up(void **state) {
   (void)state;
@@ -368,7 +382,7 @@ int main(void) {
       cmocka_unit_test(types_of_numbers),           cmocka_unit_test(deepspeed_counts_its_ends),
       cmocka_unit_test(nanotron_cuts_by_cost),      cmocka_unit_test(rows_that_cannot_be),
       cmocka_unit_test(broken_tables_say_where),    cmocka_unit_test(a_prediction_adds_up),
-      cmocka_unit_test(more_memory_always_fits),
+      cmocka_unit_test(more_memory_always_fits),    cmocka_unit_test(rank_0_logs_its_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
