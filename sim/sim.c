@@ -1,6 +1,7 @@
 /* The simulator's executor table; sim.h says what it models, lanes.c is the clockwork. */
 #include "sim/sim.h"
 
+#include "core/program/memory_report.h"
 #include "cost/error.h"
 #include "sim/flow.h"
 #include "sim/state.h"
@@ -142,13 +143,24 @@ static int sim_local_of(const void *state, int rank) {
   return sim->local_of[rank];
 }
 
+/* Of the device beside the arena: the context and, where a framework's allocator stands in for the arena, what that reserves
+ * beyond it. It gives unused segments back before it runs out of memory. */
+static int64_t beside_arena(const struct sl_sim *sim, const struct sl_class *c) {
+  const struct sl_memory_report *m = c->memory; /* of the device, the first; NULL: nothing was placed */
+  const int64_t context = sim->cost_rank.device->context_bytes, room = sim->cost_rank.device->memory - context;
+  if (m == NULL) return context;
+  int64_t reserved = m->reserved_bytes;
+  if (reserved > room) reserved = m->needed_bytes > room ? m->needed_bytes : room;
+  return context + (reserved > m->peak_bytes ? reserved - m->peak_bytes : 0);
+}
+
 static enum sl_status sim_report(void *state, int local, struct sl_exec_report *out) {
   struct sl_sim *sim = state;
   struct sl_sim_rank *rank = &sim->ranks[local];
   const struct sl_class *c = &sim->job->classes[rank->class_index];
   *out = (struct sl_exec_report){
       .call_hash = rank->call_hash,
-      .context_bytes = sim->cost_rank.device->context_bytes,
+      .context_bytes = beside_arena(sim, c),
   };
   SL_TRY(step_error(sim, rank, &out->step_error));
   memcpy(out->arena_bytes, c->arena_bytes, sizeof out->arena_bytes);

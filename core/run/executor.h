@@ -64,7 +64,7 @@ struct sl_exec_report {
   uint64_t call_hash; /* FNV-1a over (group, op, bytes) of every call of the last step, in order */
   int64_t arena_bytes[SL_SPACE_COUNT];
   int64_t process_bytes; /* anonymous and shared memory above what the process had before the arena; 0 = unknown */
-  int64_t context_bytes; /* what it had before: libraries, MPI, CUDA context */
+  int64_t context_bytes; /* what it has beside the arenas: libraries, MPI, CUDA context, a framework's reserve */
   bool functional;       /* ranks share what they should each have: times are not comparable */
   double step_error;     /* of a prediction: standard deviation of ln(step time); 0: not known */
 };
