@@ -3,6 +3,7 @@
 #include "analysis/plot.h"
 #include "analysis/refit_command.h"
 #include "analysis/table.h"
+#include "core/base/new_file.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -121,6 +122,7 @@ static enum sl_status dispatch(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
+  sl_new_file_prepare();
   const enum sl_status status = dispatch(argc, argv);
   if (status != SL_OK) fprintf(stderr, "shardlab-analyze: error: %s\n", sl_error_message());
   return sl_exit_code(status);

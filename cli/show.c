@@ -181,7 +181,7 @@ static enum sl_status run(const struct sl_options *options) {
   FILE *out = sl_output_text(options);
   json_t *json = NULL;
   bool text_only;
-  SL_TRY(sl_options_check_outputs(options));
+  SL_TRY(sl_output_check(options));
   SL_TRY(find_subject(what, &text_only));
   SL_TRY(check_flags(what, options));
   if (text_only && options->json != NULL)
