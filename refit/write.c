@@ -124,6 +124,18 @@ static json_t *object_of(json_t *root, enum sl_refit_place place, enum sl_refit_
   return root;
 }
 
+/* Does a fitted run depend on the number? */
+static bool is_told(const struct sl_refit_clocks *c, size_t number) {
+  for (size_t i = 0; i < c->runs->count; i++) {
+    const struct sl_refit_reach *reach = sl_refit_reach_of(c, i);
+    for (int k = 0; k < reach->count && c->runs->items[i].weight > 0; k++)
+      if (reach->number[k] == number) return true;
+  }
+  return false;
+}
+
+static const char prior_source[] = "guess: what the fit to published runs takes where no run tells";
+
 static void put_numbers(json_t *root, const struct sl_refit_result *r, enum sl_refit_scope scope, const char *owner,
                         const char *source) {
   const struct sl_refit_numbers *numbers = &r->clocks->numbers;
@@ -132,7 +144,7 @@ static void put_numbers(json_t *root, const struct sl_refit_result *r, enum sl_r
     json_t *object = object_of(root, n->key->place, n->key->scope);
     if (n->key->scope != scope || strcmp(n->owner, owner) != 0 || !json_is_object(object)) continue;
     const double value = r->solution->values[j], error = sqrt(r->solution->covariance[j * numbers->count + j]);
-    put_number(object, n->key->key, value, value * error, source);
+    put_number(object, n->key->key, value, value * error, is_told(r->clocks, j) ? source : prior_source);
   }
 }
 
