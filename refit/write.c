@@ -22,7 +22,7 @@ static void put_real(FILE *out, double x) {
     snprintf(text, sizeof text, "%.*g", digits, x);
     if (strtod(text, NULL) == x) break;
   }
-  fputs(text, out);
+  fprintf(out, "%s%s", text, strpbrk(text, ".e") == NULL ? ".0" : "");
 }
 
 static bool is_said_of(const char *key, const char *of) {
