@@ -15,12 +15,13 @@
 
 static void put_value(FILE *out, const json_t *value, int depth);
 
-/* The shortest text that reads back as the same number. */
+/* The shortest text that reads back as the same number, without an exponent where it can do without. */
 static void put_real(FILE *out, double x) {
   char text[40];
   for (int digits = 1; digits <= 17; digits++) {
     snprintf(text, sizeof text, "%.*g", digits, x);
-    if (strtod(text, NULL) == x) break;
+    const bool plain = strchr(text, 'e') == NULL || fabs(x) < 1e-4 || fabs(x) >= 1e15;
+    if (plain && strtod(text, NULL) == x) break;
   }
   fprintf(out, "%s%s", text, strpbrk(text, ".e") == NULL ? ".0" : "");
 }

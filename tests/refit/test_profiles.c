@@ -139,6 +139,7 @@ static void a_layout_keeps_order_and_numbers(void **unused) {
                              "  \"name\": \"x\",\n"
                              "  \"a_us\": 0.1, \"a_us_source\": \"guess\", \"a_us_stderr\": 1.5,\n"
                              "  \"b\": 3, \"b_source\": \"said\",\n"
+                             "  \"c\": 30.0, \"c_source\": \"guess\",\n"
                              "  \"links\": [\n"
                              "    {\n"
                              "      \"n\": 8\n"
