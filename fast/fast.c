@@ -393,7 +393,7 @@ enum sl_status sl_fast_predict(struct sl_fast *f, const struct sl_fast_choice *c
   struct step s;
   s.choice = c;
   *out = (struct sl_fast_prediction){0};
-  SL_TRY(sl_fast_refuse_choice(f->model, f->cluster, c));
+  SL_TRY(sl_fast_refuse_choice(f->model, f->config, f->cluster, c));
   s.dp = c->world / (c->tp * c->pp);
   SL_TRY(find_block(f, c, s.dp, &s.block));
   SL_TRY(find_stages(f, &s));

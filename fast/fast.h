@@ -23,7 +23,7 @@ struct sl_fast_choice {
   bool sequence_parallel; /* read where tp > 1 */
   enum sl_recompute recompute;
   enum sl_fast_schedule schedule; /* read where pp > 1 */
-  const int64_t *stage_layers;    /* (pp), borrowed; NULL: as even as can be */
+  const int64_t *stage_layers; /* (pp), borrowed; NULL: as even as can be, and the configuration asks for no others */
 };
 
 /* Seconds of the slowest rank; bytes of the fullest. The parts add up to the step. */
