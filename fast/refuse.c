@@ -2,6 +2,7 @@
 #include "fast/refuse.h"
 
 #include "core/program/step_state.h"
+#include "cost/collective.h"
 
 static enum sl_status no(const char *what) {
   return sl_fail(SL_ERR_INPUT, "the fast clock does not cover %s; expected a configuration without, or the exact clock",
@@ -70,6 +71,8 @@ enum sl_status sl_fast_refuse_choice(const struct sl_model *model, const struct 
   if (c->stage_layers == NULL && c->pp > 1 && config->sl.stages_by != SL_STAGES_UNIFORM)
     return no("stages that the configuration cuts (a choice's stage_layers does)");
   if (c->zero_stage < 0 || c->zero_stage > 1) return no("ZeRO stages 2 and 3");
+  if (cluster->pipeline_stall > 0 && sl_cost_pipeline_stalls(cluster, c->pp, c->world))
+    return no("pipelines across nodes that stall their hosts (pipeline_stall_us)");
   if (!aligned(cluster, c->tp) || !aligned(cluster, (int64_t)c->world / c->pp))
     return no("groups that sit differently in the nodes");
   return SL_OK;

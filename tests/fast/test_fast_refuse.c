@@ -94,10 +94,26 @@ static void choices_are_named(void **state) {
   }
 }
 
+/* The exact clock has the host of a pipeline across nodes wait at collectives; the fast one says that it has no host. */
+static void stalls_are_named(void **state) {
+  const struct sl_fast_choice inside = {.world = 8, .tp = 4, .pp = 2, .micro_batch = 1, .n_micro = 1};
+  const struct sl_fast_choice across = {.world = 16, .tp = 8, .pp = 2, .micro_batch = 1, .n_micro = 1};
+  struct sl_fast_prediction p;
+  struct inputs in;
+  (void)state;
+  assert_int_equal(open_inputs(&in, "llama3-8b", "{}", "dgx-a100-80g"), SL_OK);
+  assert_int_equal(sl_fast_predict(in.fast, &across, &p), SL_OK);
+  in.cluster.pipeline_stall = 1e-3;
+  assert_int_equal(sl_fast_predict(in.fast, &inside, &p), SL_OK);
+  named(sl_fast_predict(in.fast, &across, &p), "pipeline_stall_us");
+  close_inputs(&in);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(inputs_are_named),
       cmocka_unit_test(choices_are_named),
+      cmocka_unit_test(stalls_are_named),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
