@@ -9,6 +9,7 @@
 #define SL_FAST_FAST_H
 
 #include "core/cluster/cluster.h"
+#include "core/cluster/kernel_costs.h"
 #include "core/config/config.h"
 #include "core/model/model.h"
 
@@ -22,7 +23,7 @@ struct sl_fast_choice {
   bool sequence_parallel; /* read where tp > 1 */
   enum sl_recompute recompute;
   enum sl_fast_schedule schedule; /* read where pp > 1 */
-  const int64_t *stage_layers;    /* (pp), borrowed; NULL: as even as can be */
+  const int64_t *stage_layers; /* (pp), borrowed; NULL: as even as can be, and the configuration asks for no others */
 };
 
 /* Seconds of the slowest rank; bytes of the fullest. The parts add up to the step. */
@@ -44,6 +45,11 @@ struct sl_fast;
 enum sl_status sl_fast_open(struct sl_fast **out, const struct sl_model *model, const struct sl_config *config,
                             const struct sl_cluster *cluster);
 void sl_fast_close(struct sl_fast *fast);
+/* Take new numbers: those that `cluster` has now of its device (rates, efficiencies, latencies) and of its links, and `costs` of the
+ * kernel set (NULL: its profile's). What was lowered is kept and priced anew, as if all had been opened with these numbers. What
+ * else the cluster says (nodes, devices a node, memory) may not have changed. Errors: as sl_fast_open; then the numbers from before
+ * are not to be asked for again until a call succeeds. */
+enum sl_status sl_fast_reprice(struct sl_fast *fast, const struct sl_kernel_costs *costs);
 /* SL_ERR_INPUT: not covered, or no plan. */
 enum sl_status sl_fast_predict(struct sl_fast *fast, const struct sl_fast_choice *choice,
                                struct sl_fast_prediction *out);

@@ -1,30 +1,57 @@
-/* One action of a lowered program on the lanes of a rank that has nothing else to do. */
+/* One action of a lowered program on the lanes of a rank that has nothing else to do. What it takes from the program is kept as a
+ * track, so that it can be played again with other seconds when the program is gone. */
 #ifndef SL_FAST_PLAY_H
 #define SL_FAST_PLAY_H
 
-#include "core/op/work.h"
 #include "core/program/program.h"
 
-struct sl_fast_player {
-  const struct sl_program *program;
-  const double *seconds; /* per op */
+/* Indices into a track's `index`: `count` of them from `first`. */
+struct sl_fast_range {
+  int32_t first, count;
 };
 
-/* Seconds to the end of the action, and to when its output may be sent (0: it sends none): from the moment when the device is
- * free, and from that when its input has arrived (-INFINITY: it waits for none). */
+struct sl_fast_beat {
+  int32_t work;                       /* whose seconds it takes */
+  int32_t before;                     /* the beat before it on its lane; -1: none */
+  struct sl_fast_range waits, writes; /* beats, or -1 for the input; tensors whose gradient it writes */
+};
+
+struct sl_fast_track {
+  struct sl_fast_beat *beats; /* in the order of issue */
+  double *ends;               /* (count), scratch of a play */
+  int32_t *index;
+  struct sl_fast_range sent; /* what the send of the action's output waits for */
+  size_t count, index_count, index_capacity;
+};
+
+/* Seconds to the end of the action, and to when its output may be sent (-INFINITY: it sends none): from the moment when the
+ * device is free, and from that when its input has arrived (-INFINITY: it waits for none). */
 struct sl_fast_played {
   double end, end_arrived, out, out_arrived;
 };
 
-/* When the gradient of each placed tensor of a rank is written last: the start and the end of the op, in seconds. */
-struct sl_fast_writes {
-  const struct sl_class *rank_class;
-  const struct sl_pp_rank *pp_rank;
-  double *begins, *ends; /* (tensors) */
+/* When the gradient of each tensor is written last: the start and the end of the op, in seconds. */
+struct sl_fast_written {
+  double begin, end;
 };
 
-/* Play `instance`: what came before is over. `writes` may be NULL; it speaks of a rank with whole gradients. */
-enum sl_status sl_fast_play(const struct sl_fast_player *player, const struct sl_instance *instance,
-                            const struct sl_fast_writes *writes, struct sl_fast_played *out);
+/* Which tensor of the caller's a placed tensor is; -1: none that it asks for. */
+struct sl_fast_wanted {
+  const struct sl_class *rank_class;
+  const struct sl_pp_rank *pp_rank;
+  const int32_t *tensor; /* (tensors of pp_rank) */
+};
+
+/* Keep `instance`; work_of[op]: the index of its seconds. `wanted` may be NULL; it speaks of a rank with whole gradients. On
+ * failure, too, *out is to be freed. */
+enum sl_status sl_fast_track_take(struct sl_fast_track *out, const struct sl_program *program, const int32_t *work_of,
+                                  const struct sl_instance *instance, const struct sl_fast_wanted *wanted);
+void sl_fast_track_free(struct sl_fast_track *track);
+
+/* Play it: what came before is over. `written` has the tensors of `wanted`, or is NULL. */
+void sl_fast_play(struct sl_fast_track *track, const double *seconds, struct sl_fast_written *written,
+                  struct sl_fast_played *out);
+/* Seconds to its end alone. */
+double sl_fast_play_end(struct sl_fast_track *track, const double *seconds);
 
 #endif

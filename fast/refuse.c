@@ -2,6 +2,7 @@
 #include "fast/refuse.h"
 
 #include "core/program/step_state.h"
+#include "cost/collective.h"
 
 static enum sl_status no(const char *what) {
   return sl_fail(SL_ERR_INPUT, "the fast clock does not cover %s; expected a configuration without, or the exact clock",
@@ -23,8 +24,6 @@ enum sl_status sl_fast_refuse_inputs(const struct sl_model *model, const struct 
   if (config->sl.recompute_count > 1) return no("recomputation that differs between pipeline ranks");
   if (config->sl.recompute_every > 1) return no("recompute_every above 1");
   if (config->sl.virtual_stages > 1) return no("several stages a pipeline rank (virtual_stages)");
-  if (config->sl.stages_by != SL_STAGES_UNIFORM)
-    return no("stages that the configuration cuts (a choice's stage_layers does)");
   if (config->sl.cp > 1) return no("context parallelism");
   return SL_OK;
 }
@@ -58,8 +57,8 @@ static enum sl_status check_layers(const struct sl_model *model, const struct sl
                  (long long)model->n_layer, model->name);
 }
 
-enum sl_status sl_fast_refuse_choice(const struct sl_model *model, const struct sl_cluster *cluster,
-                                     const struct sl_fast_choice *c) {
+enum sl_status sl_fast_refuse_choice(const struct sl_model *model, const struct sl_config *config,
+                                     const struct sl_cluster *cluster, const struct sl_fast_choice *c) {
   if (c->world < 1 || c->tp < 1 || c->pp < 1 || c->world % ((int64_t)c->tp * c->pp) != 0)
     return sl_fail(SL_ERR_INPUT, "tp %d x pp %d does not divide the world of %d ranks", c->tp, c->pp, c->world);
   if (c->micro_batch < 1 || c->n_micro < 1 || c->n_micro > INT32_MAX)
@@ -69,7 +68,11 @@ enum sl_status sl_fast_refuse_choice(const struct sl_model *model, const struct 
     return sl_fail(SL_ERR_INPUT, "%d pipeline stages for the %lld layers of model %s; expected at least a layer each",
                    c->pp, (long long)model->n_layer, model->name);
   if (c->stage_layers != NULL) SL_TRY(check_layers(model, c));
+  if (c->stage_layers == NULL && c->pp > 1 && config->sl.stages_by != SL_STAGES_UNIFORM)
+    return no("stages that the configuration cuts (a choice's stage_layers does)");
   if (c->zero_stage < 0 || c->zero_stage > 1) return no("ZeRO stages 2 and 3");
+  if (cluster->pipeline_stall > 0 && sl_cost_pipeline_stalls(cluster, c->pp, c->world))
+    return no("pipelines across nodes that stall their hosts (pipeline_stall_us)");
   if (!aligned(cluster, c->tp) || !aligned(cluster, (int64_t)c->world / c->pp))
     return no("groups that sit differently in the nodes");
   return SL_OK;

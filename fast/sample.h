@@ -6,6 +6,8 @@
 
 #include "core/plan/plan.h"
 #include "cost/share.h"
+#include "fast/play.h"
+#include "fast/works.h"
 
 /* A number of a stage of n blocks: ends + n block. */
 struct sl_fast_linear {
@@ -64,16 +66,32 @@ struct sl_fast_stage {
   struct sl_fast_linear peak_step; /* in the optimizer's step */
 };
 
+/* What is kept of a small plan's rank: its stage without seconds, and what these are made of. */
+struct sl_fast_recording {
+  struct sl_fast_stage stage;
+  struct sl_fast_track forward, first, next;
+  int32_t *control; /* works of the rest of the step on the device */
+  size_t control_count, control_capacity;
+};
+
+enum { SL_FAST_DEPTHS = 2 };
+
 struct sl_fast_sample {
-  struct sl_fast_stage stage[SL_FAST_PLACES]; /* those of the kind of plan that was asked for */
+  struct sl_fast_stage stage[SL_FAST_PLACES]; /* those of the kind of plan that was asked for, once it is priced */
   int members;                                /* data-parallel ranks of the sample, 1 or 2 */
+  struct sl_fast_recording recording[SL_FAST_DEPTHS][SL_FAST_PLACES];
+  struct sl_fast_works works;
 };
 
 /* The sample of `config` for `model` on `cluster`: with a pipeline (`pp` > 1) its first, middle and last stage, else the whole.
  * `members`: 1 or 2 data-parallel ranks. `config` has tp, micro-batch and the like; its degrees of pp and accumulation are not
- * read. Errors: those of a plan. */
+ * read. It has no seconds yet. Errors: those of a plan. */
 enum sl_status sl_fast_sample_take(struct sl_fast_sample *out, const struct sl_model *model,
-                                   const struct sl_config *config, const struct sl_cluster *cluster,
-                                   const struct sl_cost_rank *rank, bool pipeline, int members);
+                                   const struct sl_config *config, const struct sl_cluster *cluster, bool pipeline,
+                                   int members);
+/* Fill in the stages, from the numbers of `cluster` and `rank` as they are now. */
+enum sl_status sl_fast_sample_price(struct sl_fast_sample *sample, const struct sl_cluster *cluster,
+                                    const struct sl_cost_rank *rank);
+void sl_fast_sample_free(struct sl_fast_sample *sample);
 
 #endif

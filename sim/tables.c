@@ -89,11 +89,13 @@ enum sl_status sl_sim_order(struct sl_sim_program *table) {
 
 /* Traffic rows of a step in the order of first use. */
 static enum sl_status fill_rows(struct sl_sim_program *table, struct sl_traffic_list *rows) {
+  enum { NO_ROW = UINT16_MAX };
   const struct sl_program *program = table->program;
+  for (size_t i = 0; i < program->op_count; i++) table->costs[i].row = NO_ROW;
   for (size_t i = 0; i < program->issue_count; i++) {
     const struct sl_op *op = &program->ops[program->issues[i].op];
     struct sl_sim_cost *cost = &table->costs[program->issues[i].op];
-    if (cost->call < 0) continue;
+    if (cost->call < 0 || cost->row != NO_ROW) continue;
     size_t row;
     SL_TRY(sl_traffic_row(rows, op->group, op->kind, op->dtype, op->payload, &row));
     cost->row = (uint16_t)row;

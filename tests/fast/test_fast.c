@@ -52,6 +52,8 @@ static const struct family families[] = {
     {"pipelines", "llama3-8b", "{" BF16 ADAMW "\"shardlab\": {\"seq_len\": 512}}", 96, 8, 8, 1, 0, 0.01, 0.01, false},
     {"uneven stages", "llama3-8b", "{" BF16 ADAMW "\"shardlab\": {\"seq_len\": 512}}", 96, 2, 8, 1, 0, 0.001, 0.01,
      true},
+    {"stages by cost, as the choice has them", "llama3-8b",
+     "{" BF16 ADAMW "\"shardlab\": {\"seq_len\": 512, \"stages\": \"cost\"}}", 64, 2, 8, 1, 0, 0.001, 0.01, true},
     {"pipelines with a tied embedding", "gpt2-xl", "{" BF16 ADAMW "\"shardlab\": {\"seq_len\": 1024}}", 64, 1, 8, 4, 0,
      0.01, 0.01, false},
     {"pipelines with a tied embedding, ZeRO 1", "gpt2-xl",

@@ -153,8 +153,7 @@ static void layers_cost_no_more_than_twice_by_twice(void **state) {
     fclose(file);
   }
   grows_at_most(&(struct point){"1f1b", 1, 1, 4, path[0], "", 1, 1, 0},
-                &(struct point){"1f1b", 1, 1, 4, path[1], "", 1, 1, 0}, 2.1,
-                2.3);
+                &(struct point){"1f1b", 1, 1, 4, path[1], "", 1, 1, 0}, 2.1, 2.3);
   for (int i = 0; i < 2; i++) remove(path[i]);
 }
 
