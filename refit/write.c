@@ -135,8 +135,6 @@ static bool is_told(const struct sl_refit_clocks *c, size_t number) {
   return false;
 }
 
-static const char prior_source[] = "guess: what the fit to published runs takes where no run tells";
-
 static void put_numbers(json_t *root, const struct sl_refit_result *r, enum sl_refit_scope scope, const char *owner,
                         const char *source) {
   const struct sl_refit_numbers *numbers = &r->clocks->numbers;
@@ -144,8 +142,9 @@ static void put_numbers(json_t *root, const struct sl_refit_result *r, enum sl_r
     const struct sl_refit_number *n = &numbers->items[j];
     json_t *object = object_of(root, n->key->place, n->key->scope);
     if (n->key->scope != scope || strcmp(n->owner, owner) != 0 || !json_is_object(object)) continue;
+    if (!is_told(r->clocks, j)) continue;
     const double value = r->solution->values[j], error = sqrt(r->solution->covariance[j * numbers->count + j]);
-    put_number(object, n->key->key, value, value * error, is_told(r->clocks, j) ? source : prior_source);
+    put_number(object, n->key->key, value, value * error, source);
   }
 }
 

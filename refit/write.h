@@ -2,7 +2,7 @@
  *
  * FOLDER has the layout of profiles/: devices/NAME.json, NAME.json of clusters, kernels/NAME.json. A number goes to every device of
  * its kind, to its cluster, or to its kernel set, with "<key>_source" and "<key>_stderr" (in the key's unit) beside it, in place of
- * what stood there; a number that no fitted run depends on has its prior, and says so. All else stays, in its order; a line has one number and what is said of it. */
+ * what stood there; a number that no fitted run depends on is left as it is. All else stays, in its order; a line has one number and what is said of it. */
 #ifndef SL_REFIT_WRITE_H
 #define SL_REFIT_WRITE_H
 

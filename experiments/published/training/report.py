@@ -45,7 +45,7 @@ def layouts(by_table, measured):
         out.append([name, len(groups), f'{(c - d) / max(1, c + d):.3f}', f'{sum(r < .02 for r in regret)} of {len(regret)}', f'{100 * st.mean(regret):.1f} %', f'{100 * max(regret):.1f} %'])
     return out
 
-def memory(folder, out, names):
+def memory(folder, out, names, known):
     rows = []; verdicts = collections.Counter(); missed = []
     for name in names:
         predicted = {r['id']: r for r in csv.DictReader(open(f'{out}/{name}.csv'))}
@@ -53,7 +53,7 @@ def memory(folder, out, names):
         for r in csv.DictReader(open(f'{folder}/{name}.csv')):
             p = predicted.get(r['id'])
             if p is None or not p['predicted_mem_gb']: continue
-            if num(r['mem_gb']) and r['status'] == 'ok': mem.append(float(p['predicted_mem_gb']) / float(r['mem_gb']) - 1)
+            if num(r['mem_gb']) and r['status'] == 'ok' and (r['id'] in known or not num(r['step_time_s'])): mem.append(float(p['predicted_mem_gb']) / float(r['mem_gb']) - 1)
             if name == 'hagemann' and r['status'] in ('ok', 'oom'):
                 verdicts[(r['status'], 'fits' if p['predicted_fits'] == '1' else 'oom')] += 1
         if mem: rows.append([name, len(mem), f'{100 * st.mean(map(abs, mem)):.2f}', f'{100 * st.median(map(abs, mem)):.2f}', f'{100 * st.mean(mem):+.2f}'])
@@ -129,8 +129,8 @@ def main():
             'Groups of three runs or more of one model, sequence, batch and count of devices, models held out: Kendall\'s tau of the ranking, how often the layout '
             'predicted fastest is within 2 % of the fastest, and what the pick loses.\n',
             table(['table', 'groups', 'tau', 'within 2 %', 'mean loss', 'largest'], layouts(by_table, measured))]
-    mem, verdicts = memory(tables, out, by_table)
-    text += ['## Memory\n', table(['table', 'rows', 'mean', 'median', 'bias'], mem)]
+    mem, verdicts = memory(tables, out, by_table, {r['id'] for r in runs})
+    text += ['## Memory\n', 'Of the same runs, and of those that have no usable time.\n', table(['table', 'rows', 'mean', 'median', 'bias'], mem)]
     n = sum(verdicts.values())
     if n: text += [f"hagemann's {n} rows, that ran or ran out of memory:\n", table(['', 'said to fit', 'said to run out'],
                    [[a, verdicts[(b, 'fits')], verdicts[(b, 'oom')]] for a, b in (('ran', 'ok'), ('ran out', 'oom'))]),
