@@ -361,7 +361,7 @@ static void a_prediction_adds_up(void **state) {
   assert_true(p.step_s > 0 && p.compute_s > 0 && p.compute_s < p.step_s);
   assert_true(p.bubble_s > 0 && p.exposed_tp_s > 0 && p.optimizer_s > 0);
   assert_true(p.fits && p.memory_bytes > in.cluster.device.context_bytes);
-  assert_true(p.low_s == 0 && p.high_s == 0); /* the profile says nothing */
+  assert_true(p.low_s < p.step_s && p.high_s > p.step_s); /* the device says how far its formulas miss */
   in.cluster.device.memory = p.memory_bytes / 2;
   struct sl_op_cost elsewhere = {.kind = SL_OP_GEMM, .dtype = SL_F64, .ranks = 1, .seconds = {[SL_TERM_LAUNCH] = 1}};
   in.cluster.op_costs = (struct sl_op_costs){.items = &elsewhere, .count = 1}; /* a profile that knows its errors */
