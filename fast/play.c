@@ -9,7 +9,8 @@ struct lanes {
   double *ends[SL_LANE_COUNT];   /* of the instance's ops of a lane */
   uint32_t first[SL_LANE_COUNT]; /* ops of a lane before the instance */
   uint32_t count[SL_LANE_COUNT];
-  double free_at, arrived; /* the device; the input */
+  double free_at, arrived;       /* the device; the input */
+  double beside_from, beside_to; /* the last collective of the action's own */
 };
 
 static bool is_transfer(uint32_t lane) {
@@ -47,9 +48,27 @@ static double start_of(const struct lanes *l, const struct sl_issue *issue) {
   return ready > lane_free ? ready : lane_free;
 }
 
+/* The end of a kernel that runs from `start` and is slowed while the collective beside it lasts. */
+static double slowed_end(const struct lanes *l, double start, double seconds) {
+  const double lead = l->beside_from > start ? l->beside_from - start : 0, left = seconds - lead;
+  if (left <= 0 || l->beside_to <= start) return start + seconds;
+  const double speed = 1 - l->player->slow, span = l->beside_to - (start + lead);
+  return left <= span * speed ? start + lead + left / speed : l->beside_to + (left - span * speed);
+}
+
+/* The end of an op that starts at `start`. */
+static double end_of(struct lanes *l, const struct sl_op *op, double start, double seconds) {
+  if (op->lane == SL_LANE_COMPUTE) return slowed_end(l, start, seconds);
+  if (l->player->slow > 0 && seconds > 0) {
+    l->beside_from = start;
+    l->beside_to = start + seconds;
+  }
+  return start + seconds;
+}
+
 static enum sl_status open_lanes(struct lanes *l, const struct sl_fast_player *player, size_t first, size_t count) {
   const struct sl_program *p = player->program;
-  *l = (struct lanes){.player = player};
+  *l = (struct lanes){.player = player, .beside_from = -INFINITY, .beside_to = -INFINITY};
   for (size_t i = 0; i < first; i++) l->first[p->ops[p->issues[i].op].lane]++;
   for (int lane = 0; lane < SL_LANE_COUNT; lane++) SL_TRY(sl_calloc(&l->ends[lane], count + 1, sizeof(double)));
   return SL_OK;
@@ -61,7 +80,7 @@ static void close_lanes(struct lanes *l) {
 
 /* Tensors whose gradient the op writes. */
 static void note_writes(const struct sl_fast_player *player, const struct sl_op *op, const struct sl_fast_writes *w,
-                        double begin, double end) {
+                        double begin, double end, bool by_host) {
   const struct sl_slice *slices = sl_op_slices(player->program, op);
   const int32_t buffer = w->rank_class->role[SL_ROLE_GRAD].buffer;
   const int64_t element = sl_dtype_bytes(w->rank_class->buffers[buffer].dtype);
@@ -71,6 +90,10 @@ static void note_writes(const struct sl_fast_player *player, const struct sl_op 
     for (int t = 0; t < w->pp_rank->tensor_count; t++) {
       const int64_t lo = w->pp_rank->tensors[t].flat * element, hi = lo + w->pp_rank->tensors[t].numel * element;
       if (s->offset >= hi || lo >= s->offset + s->bytes) continue;
+      if (by_host) {
+        w->hosted[t] = end;
+        continue;
+      }
       w->begins[t] = begin;
       w->ends[t] = end;
     }
@@ -88,23 +111,30 @@ static double sent(const struct lanes *l, size_t from) {
   return -INFINITY;
 }
 
-/* With the device free at `free_at` and the input there at `arrived`. */
-static enum sl_status play_from(const struct sl_fast_player *player, size_t first, size_t count, double free_at,
-                                double arrived, const struct sl_fast_writes *writes, double *end, double *out) {
+/* From when the device is free, the input there, and the host at the first launch. */
+struct from {
+  double free_at, arrived, host;
+};
+
+static enum sl_status play_from(const struct sl_fast_player *player, size_t first, size_t count, struct from from,
+                                const struct sl_fast_writes *writes, double *end, double *out) {
   enum sl_status status;
   const struct sl_program *p = player->program;
   struct lanes l;
-  *end = free_at;
+  *end = from.free_at;
   SL_GO(open_lanes(&l, player, first, count));
-  l.free_at = free_at;
-  l.arrived = arrived;
+  l.free_at = from.free_at;
+  l.arrived = from.arrived;
   for (size_t i = first; i < first + count; i++) {
     const struct sl_issue *issue = &p->issues[i];
     const struct sl_op *op = &p->ops[issue->op];
-    const double start = start_of(&l, issue), done = start + player->seconds[issue->op];
+    double start = start_of(&l, issue);
+    if (player->host != NULL) from.host += player->host[issue->op];
+    if (from.host > start) start = from.host;
+    const double done = end_of(&l, op, start, player->seconds[issue->op]);
     l.ends[op->lane][l.count[op->lane]++] = done;
     if (done > *end) *end = done;
-    if (writes != NULL) note_writes(player, op, writes, start, done);
+    if (writes != NULL) note_writes(player, op, writes, start, done, !isinf(from.host));
   }
   *out = sent(&l, first + count);
 done:
@@ -119,6 +149,13 @@ enum sl_status sl_fast_play(const struct sl_fast_player *player, const struct sl
   size_t first = 0, count = 0;
   while (first < p->issue_count && p->issues[first].instance != number) first++;
   while (first + count < p->issue_count && p->issues[first + count].instance == number) count++;
-  SL_TRY(play_from(player, first, count, 0, -INFINITY, writes, &out->end, &out->out));
-  return play_from(player, first, count, -INFINITY, 0, NULL, &out->end_arrived, &out->out_arrived);
+  static const struct from device = {0, -INFINITY, -INFINITY}, input = {-INFINITY, 0, -INFINITY},
+                           host = {-INFINITY, -INFINITY, 0};
+  SL_TRY(play_from(player, first, count, device, writes, &out->end, &out->out));
+  SL_TRY(play_from(player, first, count, input, NULL, &out->end_arrived, &out->out_arrived));
+  out->end_hosted = out->out_hosted = -INFINITY;
+  out->host = 0;
+  if (player->host == NULL) return SL_OK;
+  for (size_t i = first; i < first + count; i++) out->host += player->host[p->issues[i].op];
+  return play_from(player, first, count, host, writes, &out->end_hosted, &out->out_hosted);
 }

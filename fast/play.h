@@ -8,12 +8,15 @@
 struct sl_fast_player {
   const struct sl_program *program;
   const double *seconds; /* per op */
+  const double *host;    /* per op: seconds of the host for its launch; NULL: none */
+  double slow;           /* share of its speed that a kernel loses beside a collective */
 };
 
 /* Seconds to the end of the action, and to when its output may be sent (0: it sends none): from the moment when the device is
- * free, and from that when its input has arrived (-INFINITY: it waits for none). */
+ * free, from that when its input has arrived (-INFINITY: it waits for none), and from that when the host comes to it (-INFINITY:
+ * a host that takes no time). `host`: seconds of the host for all of it. */
 struct sl_fast_played {
-  double end, end_arrived, out, out_arrived;
+  double end, end_arrived, end_hosted, out, out_arrived, out_hosted, host;
 };
 
 /* When the gradient of each placed tensor of a rank is written last: the start and the end of the op, in seconds. */
@@ -21,6 +24,7 @@ struct sl_fast_writes {
   const struct sl_class *rank_class;
   const struct sl_pp_rank *pp_rank;
   double *begins, *ends; /* (tensors) */
+  double *hosted;        /* (tensors): `ends` from when the host comes to the action, -INFINITY as above */
 };
 
 /* Play `instance`: what came before is over. `writes` may be NULL; it speaks of a rank with whole gradients. */

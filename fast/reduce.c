@@ -42,6 +42,8 @@ struct walk {
   int64_t count, partial;  /* elements in the open bucket */
   int64_t hi;              /* flat element behind it */
   double ready;            /* of its last gradient */
+  double late;             /* the host, at the backward's start */
+  double at, slow;         /* where the backward is; share of their speed that kernels lose beside a reduction */
   double held, held_before, dp_lane, tp_lane;
   double closed;                        /* when the bucket before was complete */
   double busy;                          /* the partition, with reductions */
@@ -111,6 +113,16 @@ static void wait_for_reduction(struct walk *w, double begins) {
   if (late > 0) w->held += late;
 }
 
+/* The backward goes on to `to`, slower while a reduction runs. */
+static void go_to(struct walk *w, double to) {
+  const double more = to - w->at, busy = w->dp_lane - (w->at + w->held);
+  if (more <= 0) return;
+  w->at = to;
+  if (w->slow == 0 || busy <= 0) return;
+  const double beside = busy * (1 - w->slow); /* of the kernels, while the reduction lasts */
+  w->held += more < beside ? more / (1 - w->slow) - more : busy - beside;
+}
+
 static void take(struct walk *w, const struct sl_fast_tensor *t, double begins, double ready) {
   const struct sl_strategy *s = &w->s->strategy;
   const int64_t limit = w->whole ? INT64_MAX : w->opened == 0 ? s->first_bucket : s->bucket;
@@ -118,19 +130,26 @@ static void take(struct walk *w, const struct sl_fast_tensor *t, double begins, 
   w->padding = 0;
   const bool full = s->closes_after ? w->count >= limit : w->count > limit - run;
   if (w->count > 0 && (full || t->tied)) close_bucket(w, w->flat + run);
+  go_to(w, begins);
   wait_for_reduction(w, begins);
+  go_to(w, ready);
   w->count += run;
   if (t->partial) w->partial += t->numel;
   if (ready > w->ready) w->ready = ready;
 }
 
-/* Tensors first .. end - 1 of the stage, once; `shift`: seconds by which their gradients are later than the topmost block's. */
+/* Tensors first .. end - 1 of the stage, once; `above`: blocks that come before theirs. */
 static void take_run(struct walk *w, const struct sl_fast_stage *stage, int first, int end, double blocks,
-                     double shift) {
+                     int64_t above) {
+  const struct sl_fast_action *a = w->other ? &stage->next : &stage->first;
   for (int i = end - 1; i >= first; i--) {
     const struct sl_fast_tensor *t = &stage->tensor[i];
     w->flat -= t->numel;
-    take(w, t, sl_fast_at(t->begins[w->other], blocks) + shift, sl_fast_at(t->ready[w->other], blocks) + shift);
+    const double begins = sl_fast_at(t->begins[w->other], blocks) + (double)above * a->end.block;
+    const double ready = sl_fast_at(t->ready[w->other], blocks) + (double)above * a->end.block;
+    const double hosted = w->late + sl_fast_at(t->hosted[w->other], blocks) + (double)above * a->end_hosted.block;
+    const double late = hosted > ready ? hosted - ready : 0;
+    take(w, t, begins + late, ready + late);
   }
 }
 
@@ -173,10 +192,9 @@ static void walk_tensors(struct walk *w, const struct sl_fast_stage *stage, int6
   w->opened = 0;
   w->busy = 0;
   take_run(w, stage, behind, stage->tensor_count, 2, 0);
-  const double block_seconds = (w->other ? stage->next : stage->first).end.block;
   for (int64_t b = 0; b < blocks; b++) {
     if (b == blocks - 1) w->closed_before = w->unit - w->hi;
-    take_run(w, stage, first_block, behind, 2, (double)b * block_seconds);
+    take_run(w, stage, first_block, behind, 2, b);
   }
   const int tied = first_block > 0 && stage->tensor[0].tied; /* visited apart */
   take_run(w, stage, tied, first_block, (double)blocks, 0);
@@ -210,10 +228,14 @@ static double gather_seconds(const struct walk *w, int64_t unit, int64_t first_d
 }
 
 void sl_fast_reduce(struct sl_fast_reduction *out, const struct sl_fast_setting *s, const struct sl_fast_stage *stage,
-                    int64_t blocks, bool only, int64_t numel, int64_t first_device) {
+                    int64_t blocks, const struct sl_fast_backward *backward, int64_t numel, int64_t first_device) {
   enum { START_ALIGNMENT = 2 };
   const int64_t multiple = (int64_t)START_ALIGNMENT * s->dp;
-  struct walk w = {.s = s, .other = !only, .travels = s->dp > 1, .serial = !s->strategy.overlap && !s->pipeline};
+  struct walk w = {.s = s,
+                   .other = !backward->only,
+                   .late = backward->late,
+                   .travels = s->dp > 1,
+                   .serial = !s->strategy.overlap && !s->pipeline};
   *out = (struct sl_fast_reduction){0};
   w.sharded = s->strategy.shard_optimizer;
   w.whole = s->strategy.whole_later_stages && stage->place > SL_FAST_FIRST;
@@ -232,7 +254,9 @@ void sl_fast_reduce(struct sl_fast_reduction *out, const struct sl_fast_setting 
                        first_device, s->tp, s->dp);
   w.sum = open_call(s, SL_OP_ALL_REDUCE, s->config->grad_accum_dtype, first_device, 1, s->tp);
   price_copy(&w);
+  if (w.travels && !w.serial) w.slow = s->rank->kernel_costs.comm_compute_share;
   walk_tensors(&w, stage, blocks);
+  go_to(&w, backward->end);
   out->held = w.held;
   out->held_before = w.held_before;
   out->over = later(w.dp_lane, w.tp_lane);

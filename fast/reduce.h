@@ -17,9 +17,17 @@ struct sl_fast_reduction {
   int buckets;
 };
 
-/* `only`: the last backward of the step is its first. `numel`: parameters of the rank.
+/* The last backward of a step. */
+struct sl_fast_backward {
+  bool only;   /* it is the first, too */
+  double late; /* by how much the host comes to it later than the device */
+  double end;  /* seconds from its start to its end, were there no reductions */
+};
+
+/* `numel`: parameters of the rank.
  * `first_device`: its first data-parallel group's. */
 void sl_fast_reduce(struct sl_fast_reduction *out, const struct sl_fast_setting *setting,
-                    const struct sl_fast_stage *stage, int64_t blocks, bool only, int64_t numel, int64_t first_device);
+                    const struct sl_fast_stage *stage, int64_t blocks, const struct sl_fast_backward *backward,
+                    int64_t numel, int64_t first_device);
 
 #endif

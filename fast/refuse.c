@@ -29,13 +29,6 @@ enum sl_status sl_fast_refuse_inputs(const struct sl_model *model, const struct 
   return SL_OK;
 }
 
-enum sl_status sl_fast_refuse_kernel_costs(const struct sl_kernel_costs *costs) {
-  if (costs->comm_compute_share > 0) return no("kernel sets whose transfers slow compute (comm_compute_share)");
-  if (costs->host_launch > 0) return no("kernel sets with a host that launches (host_launch_us)");
-  if (costs->host_collective > 0) return no("kernel sets with a host that calls collectives (host_collective_us)");
-  return SL_OK;
-}
-
 /* Do all groups of the world sit alike: units of every level hold whole replicas, or whole replicas fill them? */
 static bool aligned(const struct sl_cluster *cluster, int64_t size) {
   for (int i = 0; i < cluster->n_link; i++) {

@@ -2,14 +2,11 @@
 #ifndef SL_FAST_REFUSE_H
 #define SL_FAST_REFUSE_H
 
-#include "core/cluster/kernel_costs.h"
 #include "core/plan/strategy.h"
 #include "fast/fast.h"
 
 enum sl_status sl_fast_refuse_inputs(const struct sl_model *model, const struct sl_config *config,
                                      const struct sl_cluster *cluster);
-/* The same of the costs of the configuration's kernel set. */
-enum sl_status sl_fast_refuse_kernel_costs(const struct sl_kernel_costs *costs);
 enum sl_status sl_fast_refuse_choice(const struct sl_model *model, const struct sl_cluster *cluster,
                                      const struct sl_fast_choice *choice);
 enum sl_status sl_fast_refuse_strategy(const struct sl_strategy *strategy, const struct sl_config *config);

@@ -22,6 +22,7 @@ struct small {
   struct sl_config config;
   struct sl_plan plan;
   struct sl_job job;
+  bool stalls; /* at collectives inside a pipeline */
 };
 
 static void close_small(struct small *s) {
@@ -56,8 +57,15 @@ fail:
 
 /* ---- seconds of ops ---- */
 
+/* Seconds of the host for an op: nothing for the calls of data parallelism, which are not known here. */
+static double host_seconds(const struct small *s, const struct sl_cost_rank *rank, const struct sl_op *op,
+                           const struct sl_work *work) {
+  if (op->lane == SL_LANE_COMPUTE) return rank->kernel_costs.host_launch * work->terms[SL_TERM_LAUNCH];
+  return op->group == SL_GROUP_TP ? sl_cost_call_host(rank, work, s->stalls) : 0;
+}
+
 static enum sl_status price(const struct small *s, const struct sl_class *c, const struct sl_cost_rank *rank,
-                            const struct sl_program *p, double *seconds, struct sl_work *works) {
+                            const struct sl_program *p, double *seconds, double *host, struct sl_work *works) {
   for (size_t i = 0; i < p->op_count; i++) {
     const struct sl_op *op = &p->ops[i];
     const struct sl_members m = sl_plan_group(&s->plan, op->group, c->first_rank);
@@ -73,6 +81,10 @@ static enum sl_status price(const struct small *s, const struct sl_class *c, con
       seconds[i] = sl_cost_collective(rank, &link, &works[i]);
     }
     if (op->kind == SL_OP_JOIN) seconds[i] += rank->device->step_overhead;
+    host[i] = host_seconds(s, rank, op, &works[i]);
+    if (!rank->kernel_costs.launch_blocking) continue;
+    seconds[i] += host[i]; /* the host waits for the device before every launch, so the two add up */
+    host[i] = 0;
   }
   return SL_OK;
 }
@@ -97,6 +109,14 @@ static enum sl_status read_action(const struct sl_fast_player *player, const str
   out->end_arrived.ends = played.end_arrived;
   out->out.ends = played.out;
   out->out_arrived.ends = played.out_arrived;
+  out->end_hosted.ends = played.end_hosted;
+  out->out_hosted.ends = played.out_hosted;
+  out->host.ends = out->launched.ends = played.host;
+  for (int i = instance->first_op + instance->op_count - 1; i >= instance->first_op; i--) {
+    if (player->program->ops[i].lane != SL_LANE_COMPUTE) continue;
+    out->launched.ends += player->seconds[i];
+    break;
+  }
   return SL_OK;
 }
 
@@ -117,18 +137,20 @@ static enum sl_status read_tensors(const struct small *s, const struct sl_fast_w
                                                                .tied = t->tied,
                                                                .replicated = t->replicated,
                                                                .begins = {{w[0].begins[i], 0}, {w[1].begins[i], 0}},
-                                                               .ready = {{w[0].ends[i], 0}, {w[1].ends[i], 0}}};
+                                                               .ready = {{w[0].ends[i], 0}, {w[1].ends[i], 0}},
+                                                               .hosted = {{w[0].hosted[i], 0}, {w[1].hosted[i], 0}}};
   }
   return SL_OK;
 }
 
 static void read_step(const struct sl_program *p, const struct sl_work *works, const double *seconds,
-                      struct sl_fast_stage *out) {
+                      const double *host, struct sl_fast_stage *out) {
   const struct sl_instance *n = find(p, SL_ACTION_STEP, 0);
   for (int i = n->first_op; i < n->first_op + n->op_count; i++) {
     const struct sl_op *op = &p->ops[i];
     const bool update = sl_op_class_of(op->kind) == SL_CLASS_OPTIMIZER;
     struct sl_fast_moved *moved = op->kind == SL_OP_NORM ? &out->norm : &out->update;
+    out->host += host[i];
     if (sl_op_is_comm(op->kind)) continue;
     if (!update && op->kind != SL_OP_NORM) {
       out->control += seconds[i];
@@ -259,6 +281,8 @@ static enum sl_status read_times(const struct small *s, const struct sl_class *c
     writes[i] = (struct sl_fast_writes){.rank_class = c, .pp_rank = &s->plan.pp_ranks[c->pp_rank]};
     SL_GO(sl_calloc(&writes[i].begins, tensors, sizeof(double)));
     SL_GO(sl_calloc(&writes[i].ends, tensors, sizeof(double)));
+    SL_GO(sl_calloc(&writes[i].hosted, tensors, sizeof(double)));
+    for (size_t k = 0; k < tensors; k++) writes[i].hosted[k] = -INFINITY;
   }
   SL_GO(read_action(player, bare, find(p, SL_ACTION_FORWARD, 0), NULL, &out->forward));
   SL_GO(read_action(player, bare, find(p, SL_ACTION_BACKWARD, 0), &writes[0], &out->first));
@@ -268,6 +292,7 @@ done:
   for (int i = 0; i < 2; i++) {
     free(writes[i].begins);
     free(writes[i].ends);
+    free(writes[i].hosted);
   }
   return status;
 }
@@ -277,20 +302,24 @@ static enum sl_status read_class(const struct small *s, const struct sl_class *c
   enum sl_status status;
   const struct sl_program *p = &c->programs[SL_PROGRAM_STEP];
   struct sl_work *works = NULL;
-  double *seconds = NULL, *bare = NULL;
+  double *seconds = NULL, *bare = NULL, *host = NULL;
   SL_GO(sl_calloc(&works, p->op_count, sizeof *works));
   SL_GO(sl_calloc(&seconds, p->op_count, sizeof *seconds));
   SL_GO(sl_calloc(&bare, p->op_count, sizeof *bare));
-  SL_GO(price(s, c, rank, p, seconds, works));
+  SL_GO(sl_calloc(&host, p->op_count, sizeof *host));
+  SL_GO(price(s, c, rank, p, seconds, host, works));
   for (size_t i = 0; i < p->op_count; i++) bare[i] = sl_op_is_comm(p->ops[i].kind) ? 0 : seconds[i];
-  const struct sl_fast_player player = {p, seconds}, free_of_communication = {p, bare};
+  const struct sl_fast_player free_of_communication = {p, bare, NULL, 0};
+  const struct sl_fast_player player = {p, seconds, sl_cost_has_host(rank) ? host : NULL,
+                                        rank->kernel_costs.comm_compute_share};
   SL_GO(read_times(s, c, &player, &free_of_communication, out));
-  read_step(p, works, seconds, out);
+  read_step(p, works, seconds, host, out);
   read_memory(s, c, out);
 done:
   free(works);
   free(seconds);
   free(bare);
+  free(host);
   return status;
 }
 
@@ -307,6 +336,10 @@ static void join_action(struct sl_fast_action *x, const struct sl_fast_action *d
   join(&x->end_arrived, deeper->end_arrived);
   join(&x->out, deeper->out);
   join(&x->out_arrived, deeper->out_arrived);
+  join(&x->end_hosted, deeper->end_hosted);
+  join(&x->out_hosted, deeper->out_hosted);
+  join(&x->host, deeper->host);
+  join(&x->launched, deeper->launched);
   join(&x->bare, deeper->bare);
 }
 
@@ -318,6 +351,7 @@ static void join_stages(struct sl_fast_stage *x, const struct sl_fast_stage *dee
     for (int k = 0; k < 2; k++) {
       join(&x->tensor[i].begins[k], deeper->tensor[i].begins[k]);
       join(&x->tensor[i].ready[k], deeper->tensor[i].ready[k]);
+      join(&x->tensor[i].hosted[k], deeper->tensor[i].hosted[k]);
     }
   }
   join(&x->norm.launches, deeper->norm.launches);
@@ -333,13 +367,14 @@ static void join_stages(struct sl_fast_stage *x, const struct sl_fast_stage *dee
 
 enum sl_status sl_fast_sample_take(struct sl_fast_sample *out, const struct sl_model *model,
                                    const struct sl_config *config, const struct sl_cluster *cluster,
-                                   const struct sl_cost_rank *rank, bool pipeline, int members) {
+                                   const struct sl_cost_rank *rank, bool pipeline, int members, bool stalls) {
   struct sl_fast_sample depth[DEPTHS];
   memset(depth, 0, sizeof depth);
   for (int d = 0; d < DEPTHS; d++) {
     struct small s;
     enum sl_status status = open_small(&s, model, config, cluster, LEAST_BLOCKS + d, pipeline ? PIPELINE : 1, members);
     if (status != SL_OK) return status;
+    s.stalls = stalls;
     for (int i = 0; i < s.job.class_count && status == SL_OK; i++)
       status = read_class(&s, &s.job.classes[i], rank, &depth[d].stage[pipeline ? SL_FAST_FIRST + i : SL_FAST_WHOLE]);
     close_small(&s);

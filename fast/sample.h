@@ -18,9 +18,12 @@ static inline double sl_fast_at(struct sl_fast_linear x, double blocks) {
 
 /* An action of a stage. It begins when the device is free and its input has arrived, but part of it may not wait for the input
  * (what is recomputed), nor be waited for by the output (the last weights' gradients): seconds from either to its end and to its
- * output, which are the later of the two. `bare`: to its end, were tensor parallelism's collectives free. */
+ * output, which are the later of the two. `bare`: to its end, were tensor parallelism's collectives free.
+ * The host is a third thing that it may wait for: `hosted`, from when the host comes to it, and `host`, what the host takes for
+ * it. -INFINITY and 0 where the host takes no time. `launched`: the host's time and the last kernel, the least that `hosted` is at
+ * depths where the host falls behind that the sample does not reach. */
 struct sl_fast_action {
-  struct sl_fast_linear end, end_arrived, out, out_arrived, bare;
+  struct sl_fast_linear end, end_arrived, end_hosted, out, out_arrived, out_hosted, bare, host, launched;
 };
 
 /* Where a stage stands: both ends of the model (no pipeline), its first, a middle or its last stage. */
@@ -34,6 +37,7 @@ struct sl_fast_tensor {
   /* Seconds from the start of a backward to the op that completes its gradient, and to that op's end; of a block, of the
    * topmost one. In the backward of the first micro-batch, and in that of another. */
   struct sl_fast_linear begins[2], ready[2];
+  struct sl_fast_linear hosted[2]; /* `ready` from when the host comes to the backward; -INFINITY: it takes no time */
 };
 
 enum { SL_FAST_TENSORS = 24 };
@@ -55,6 +59,7 @@ struct sl_fast_stage {
   int tensor_count;
   struct sl_fast_moved norm, update; /* of the step, by one of `members` */
   double control;                    /* seconds of the rest of the step on the device */
+  double host;                       /* seconds of the host for the step's launches */
   /* Memory, bytes. What lives across steps is known from sizes; beyond it live: */
   int states;                 /* of the optimizer, 4 bytes an element each; across steps */
   int in_flight;              /* micro-batches of the sample at its peak */
@@ -70,10 +75,10 @@ struct sl_fast_sample {
 };
 
 /* The sample of `config` for `model` on `cluster`: with a pipeline (`pp` > 1) its first, middle and last stage, else the whole.
- * `members`: 1 or 2 data-parallel ranks. `config` has tp, micro-batch and the like; its degrees of pp and accumulation are not
+ * `members`: 1 or 2 data-parallel ranks. `stalls`: sl_cost_pipeline_stalls of the whole. `config` has tp, micro-batch and the like; its degrees of pp and accumulation are not
  * read. Errors: those of a plan. */
 enum sl_status sl_fast_sample_take(struct sl_fast_sample *out, const struct sl_model *model,
                                    const struct sl_config *config, const struct sl_cluster *cluster,
-                                   const struct sl_cost_rank *rank, bool pipeline, int members);
+                                   const struct sl_cost_rank *rank, bool pipeline, int members, bool stalls);
 
 #endif

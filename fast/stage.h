@@ -18,7 +18,8 @@ struct sl_fast_setting {
 
 /* Seconds, as in struct sl_fast_action. */
 struct sl_fast_timed {
-  double end, end_arrived, out, out_arrived;
+  double end, end_arrived, end_hosted, out, out_arrived, out_hosted;
+  double host; /* of the host */
 };
 
 struct sl_fast_stage_cost {
@@ -30,6 +31,7 @@ struct sl_fast_stage_cost {
   double tail[2];               /* from its end to the end of the last reduction and of what follows that */
   double norm;                  /* from there to what all ranks agree on */
   double control;
+  double host;   /* of the host, for norm, control and update */
   double update; /* the optimizer's */
   double gather; /* of updated parameters */
   double

@@ -48,8 +48,6 @@ static void inputs_are_named(void **state) {
       {"gpt2",
        "{\"train_batch_size\": 4, \"shardlab\": {\"schedule\": \"interleaved\", \"pp\": 2, \"virtual_stages\": 2}}",
        "dgx-a100-80g", "virtual_stages"},
-      {"gpt2", "{\"train_batch_size\": 4, \"shardlab\": {\"kernels\": \"megatron-unfused\"}}", "dgx-a100-80g",
-       "comm_compute_share"},
   };
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
