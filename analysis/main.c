@@ -1,6 +1,7 @@
 /* shardlab-analyze: tables and pictures of run records. A program of its own, because it alone links GSL. */
 #include "analysis/fit.h"
 #include "analysis/plot.h"
+#include "analysis/refit_command.h"
 #include "analysis/table.h"
 
 #include <stdio.h>
@@ -10,12 +11,17 @@
 static const char usage[] =
     "usage: shardlab-analyze table FOLDER RECORD.json...\n"
     "       shardlab-analyze plot FOLDER\n"
-    "       shardlab-analyze fit POINTS.json... --out PROFILE.json [--report FOLDER]\n\n"
+    "       shardlab-analyze fit POINTS.json... --out PROFILE.json [--report FOLDER]\n"
+    "       shardlab-analyze refit TABLE.csv... --out FOLDER [--held-out TABLE.csv]... [--exclude IDS.csv]\n"
+    "           [--min-mfu PERCENT] [--jobs N] [--rounds N] [--starts N] [--write PROFILES [--source TEXT]]\n\n"
     "table  pairs predicted and measured records by plan, prints a Markdown table and writes FOLDER/runs.csv and\n"
     "       FOLDER/losses.csv, units in the column names\n"
     "plot   writes gnuplot scripts that read those two files and draws FOLDER/{memory,step_time,losses}.{svg,png}\n"
     "fit    fits a profile to the points of shardlab calibrate; with --report writes FOLDER/residuals.{csv,md} and\n"
-    "       FOLDER/fit.{gp,svg,png}\n\n"
+    "       FOLDER/fit.{gp,svg,png}\n"
+    "refit  fits numbers of GPUs, clusters and kernel sets to the step times of tables of measured training runs, says how\n"
+    "       far it is off for models and clusters held out, writes FOLDER/{predictions,numbers}.csv and, with --write, the\n"
+    "       numbers into the files of a folder of profiles\n\n"
     "example:\n  shardlab-analyze table out predicted.json measured.json && shardlab-analyze plot out\n";
 
 static enum sl_status table(const char *folder, char **paths, int n) {
@@ -105,6 +111,7 @@ static enum sl_status dispatch(int argc, char **argv) {
   }
   if (argc >= 4 && strcmp(argv[1], "table") == 0) return table(argv[2], argv + 3, argc - 3);
   if (argc == 3 && strcmp(argv[1], "plot") == 0) return sl_plot_folder(argv[2]);
+  if (argc >= 3 && strcmp(argv[1], "refit") == 0) return sl_refit_command(argc - 2, argv + 2);
   if (argc >= 3 && strcmp(argv[1], "fit") == 0) return fit(argc - 2, argv + 2);
   return sl_fail(SL_ERR_INPUT, "expected 'fit POINTS.json... --out PROFILE.json', 'table FOLDER RECORD.json...' or "
                                "'plot FOLDER'; --help says more");

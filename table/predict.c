@@ -37,10 +37,11 @@ static void put_breakdown(struct sl_prediction *out, const struct sl_breakdown *
   out->optimizer_s = b->busy_s[SL_CLASS_OPTIMIZER];
 }
 
-static enum sl_status simulate(struct sl_prediction *out, const struct sl_job *job) {
+enum sl_status sl_predict_job(struct sl_prediction *out, const struct sl_job *job) {
   enum sl_status status;
   struct sl_timeline timeline = {0};
   struct sl_breakdown breakdown;
+  *out = (struct sl_prediction){0};
   struct sl_run run = {.exec = &sl_exec_sim,
                        .job = job,
                        .steps = 1,
@@ -68,7 +69,7 @@ enum sl_status sl_predict_step(struct sl_prediction *out, const struct sl_model 
   *out = (struct sl_prediction){0};
   SL_TRY(sl_plan_build(&plan, model, config, cluster, world));
   SL_GO(sl_job_build(&job, &plan, &(struct sl_build_options){0}));
-  SL_GO(simulate(out, &job));
+  SL_GO(sl_predict_job(out, &job));
 done:
   sl_job_free(&job);
   sl_plan_free(&plan);

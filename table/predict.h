@@ -6,6 +6,7 @@
 #include "core/base/status.h"
 #include "core/cluster/cluster.h"
 #include "core/config/config.h"
+#include "core/job/job.h"
 #include "core/model/model.h"
 
 #include <stdbool.h>
@@ -28,5 +29,7 @@ struct sl_prediction {
 /* Predict a step of `world` ranks. Errors: those of sl_plan_build and of the simulator, SL_ERR_INPUT for what cannot be expressed. */
 enum sl_status sl_predict_step(struct sl_prediction *out, const struct sl_model *model, const struct sl_config *config,
                                const struct sl_cluster *cluster, int world);
+/* The same of a step whose programs are built: with the numbers that its plan's cluster and kernel set have by now. */
+enum sl_status sl_predict_job(struct sl_prediction *out, const struct sl_job *job);
 
 #endif

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Fit numbers of GPUs, clusters and kernel sets to the published tables, predict all of them again, and write the report.
+# usage: experiments/published/training/fit.sh [OUT] [--write]     (after ./dev build; minutes, two processes)
+# --write puts the numbers into profiles/ and the report into experiments/published/training/results; without it all stays in OUT.
+set -euo pipefail
+here=$(cd "$(dirname "$0")/../../.." && pwd)
+out=${1:-$here/out/published_fit}
+write=${2:-}
+from=$here/experiments/published/training
+mkdir -p "$out"
+into=()
+[ "$write" = --write ] && into=(--write "$here/profiles" --source "fit: experiments/published/training")
+
+# torchtitan is never fitted: it says what the numbers are worth elsewhere. Below 10 % of the peak networks were faulty (README.md).
+"$here/build/release/bin/shardlab-analyze" refit \
+  "$from"/tables/{korthikanti,hagemann,llmfoundry,bigscience,vtrain_multi_node,nanotron}.csv \
+  --held-out "$from/tables/torchtitan.csv" --exclude "$from/excluded.csv" --min-mfu 10 \
+  --jobs 2 --rounds "${ROUNDS:-6}" --out "$out" "${into[@]}" | tee "$out/fit.txt"
+
+if [ "$write" = --write ]; then # profiles are embedded: they count once the library is built anew
+  cmake --build "$here/build/release" --target shardlab -j2
+fi
+for table in "$from"/tables/*.csv; do
+  "$here/build/release/bin/shardlab" predict --table "$table" --out "$out/$(basename "$table")" --jobs 2
+done
+python3 "$from/report.py" "$from/tables" "$out"
+(cd "$out" && gnuplot fit.gp)
+if [ "$write" = --write ]; then
+  mkdir -p "$from/results"
+  cp "$out"/{report.md,predictions.csv,numbers.csv,errors.csv,fit.gp,scatter.png,errors.png} "$from/results"
+fi

@@ -1,0 +1,36 @@
+/* What a fit is worth for runs that it has not seen: runs are held out, the numbers are fitted to the others, and the held ones are
+ * predicted by the clock.
+ *
+ * - By model: the widths of a table's models are dealt to four folds in turn; a fold holds out a quarter of the models of every table.
+ * - By installation: a cluster's runs at a time. What belongs to it alone then stands at its prior.
+ * A fold's numbers are those of the local model around the full fit (solve.h): the runs held out move them little. */
+#ifndef SL_REFIT_FOLDS_H
+#define SL_REFIT_FOLDS_H
+
+#include "refit/clock.h"
+
+enum { SL_REFIT_FOLDS = 4 };
+
+/* Of each run. Runs that are never fitted have the full fit's prediction in all three. */
+struct sl_refit_outcome {
+  double fitted_s;       /* by the full fit */
+  double by_model_s;     /* by the fold that its model is held out of */
+  double by_cluster_s;   /* by the fold without its cluster */
+  double number_sd;      /* of ln fitted_s: what the numbers' covariance makes of it */
+  double scatter;        /* of its kind of GPU: see below */
+  double low_s, high_s;  /* 90 % interval around fitted_s: both together */
+  double low_by_model_s; /* ... and around by_model_s */
+  double high_by_model_s;
+};
+
+/* Outcomes of all runs (count), owned by the caller. The scatter of a kind of GPU is such that 1.645 of it hold nine of ten fitted
+ * runs held out by model: the 90th percentile of |ln(measured / by_model_s)|, less the numbers' own part, over 1.645. */
+enum sl_status sl_refit_outcomes(struct sl_refit_clocks *clocks, const struct sl_refit_problem *problem,
+                                 const struct sl_refit_solution *solution, struct sl_refit_outcome **out);
+
+/* The fold of each run by model, -1 of a run that is not fitted; (count), owned by the caller. */
+enum sl_status sl_refit_folds_by_model(const struct sl_refit_runs *runs, int **out);
+/* The same by installation; *count: how many there are. */
+enum sl_status sl_refit_folds_by_cluster(const struct sl_refit_runs *runs, int **out, int *count);
+
+#endif

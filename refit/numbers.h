@@ -1,0 +1,69 @@
+/* Which numbers of profiles are fitted to measured steps: a table of keys, each with its place in the structs that a prediction
+ * reads, its prior and its bounds; and the list of all of them that a set of rows asks for.
+ *
+ * A number belongs to a kind of GPU (devices of one compute capability and count of multiprocessors share it, whatever their
+ * memory), to a cluster, or to a kernel set. What a row is called, and whose table it stands in, says nothing here. */
+#ifndef SL_REFIT_NUMBERS_H
+#define SL_REFIT_NUMBERS_H
+
+#include "core/cluster/cluster.h"
+#include "core/cluster/kernel_costs.h"
+#include "refit/solve.h"
+
+enum sl_refit_scope { SL_REFIT_DEVICE, SL_REFIT_CLUSTER, SL_REFIT_KERNELS };
+/* The struct that a number stands in; of links the innermost and the outermost. */
+enum sl_refit_place { SL_REFIT_IN_CLUSTER, SL_REFIT_IN_NEAR_LINK, SL_REFIT_IN_FAR_LINK, SL_REFIT_IN_KERNELS };
+
+enum { SL_REFIT_GENERATIONS = 2 }; /* of NVIDIA's GPUs: compute capability below 9, and from 9 on */
+
+struct sl_refit_key {
+  const char *key; /* of the profile's file */
+  enum sl_refit_scope scope;
+  enum sl_refit_place place;
+  size_t offset;                                      /* of a double */
+  double unit;                                        /* SI units of one of the file's */
+  struct sl_refit_prior priors[SL_REFIT_GENERATIONS]; /* in the file's unit; sd 0: not fitted of that generation */
+};
+
+/* Ends with a NULL key. */
+extern const struct sl_refit_key sl_refit_keys[];
+
+/* What a prediction's numbers stand in. Borrowed. */
+struct sl_refit_subject {
+  struct sl_cluster *cluster;
+  struct sl_kernel_costs *kernel_costs;
+  const char *kernels; /* the set's name */
+};
+
+/* One number: of whom, and which. */
+struct sl_refit_number {
+  const struct sl_refit_key *key;
+  char owner[64]; /* "sm80x108", a cluster's or a kernel set's name */
+  struct sl_refit_prior prior;
+};
+
+struct sl_refit_numbers {
+  struct sl_refit_number *items; /* owned */
+  size_t count, capacity;
+};
+
+enum { SL_REFIT_OF_ROW = 24 };
+/* Those that a row's prediction depends on, as places in a list. */
+struct sl_refit_reach {
+  size_t number[SL_REFIT_OF_ROW];
+  int count;
+};
+
+/* Add what `subject` needs to the list, where it is not there yet. Errors: SL_ERR_MEMORY. */
+enum sl_status sl_refit_numbers_add(struct sl_refit_numbers *numbers, const struct sl_refit_subject *subject,
+                                    struct sl_refit_reach *reach);
+void sl_refit_numbers_free(struct sl_refit_numbers *numbers);
+
+/* Put values[number], in the units of files, where a prediction reads it; or read it from there. */
+void sl_refit_put(const struct sl_refit_number *number, const struct sl_refit_subject *subject, double value);
+double sl_refit_get(const struct sl_refit_number *number, const struct sl_refit_subject *subject);
+
+/* The owner of a device's numbers: "sm80x108". */
+void sl_refit_device_owner(const struct sl_device *device, char *out, size_t size);
+
+#endif

@@ -1,0 +1,269 @@
+/* Profiles and tables of a fit; see write.h. */
+#include "refit/write.h"
+
+#include "core/cluster/provenance.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- the layout of a file ---- */
+
+static void put_value(FILE *out, const json_t *value, int depth);
+
+/* The shortest text that reads back as the same number. */
+static void put_real(FILE *out, double x) {
+  char text[40];
+  for (int digits = 1; digits <= 17; digits++) {
+    snprintf(text, sizeof text, "%.*g", digits, x);
+    if (strtod(text, NULL) == x) break;
+  }
+  fputs(text, out);
+}
+
+static bool is_said_of(const char *key, const char *of) {
+  size_t stem;
+  return sl_annotation_kind(key, &stem) != SL_ANNOTATION_NONE && strlen(of) == stem && strncmp(key, of, stem) == 0;
+}
+
+/* Each key on a line of its own, but for what is said of the one before. */
+static void put_object(FILE *out, const json_t *object, int depth) {
+  const char *key, *of = "";
+  json_t *value;
+  bool first = true;
+  fputc('{', out);
+  json_object_foreach((json_t *)(uintptr_t)object, key, value) {
+    if (!first && is_said_of(key, of))
+      fputs(", ", out);
+    else
+      fprintf(out, "%s\n%*s", first ? "" : ",", 2 * depth + 2, ""), of = key;
+    fprintf(out, "\"%s\": ", key);
+    put_value(out, value, depth + 1);
+    first = false;
+  }
+  fprintf(out, "\n%*s}", 2 * depth, "");
+}
+
+static void put_array(FILE *out, const json_t *array, int depth) {
+  for (size_t i = 0; i < json_array_size(array); i++) {
+    fprintf(out, "%s\n%*s", i == 0 ? "[" : ",", 2 * depth + 2, "");
+    put_value(out, json_array_get(array, i), depth + 1);
+  }
+  fprintf(out, "\n%*s]", 2 * depth, "");
+}
+
+static void put_value(FILE *out, const json_t *value, int depth) {
+  if (json_is_object(value)) {
+    put_object(out, value, depth);
+  } else if (json_is_array(value)) {
+    put_array(out, value, depth);
+  } else if (json_is_real(value)) {
+    put_real(out, json_real_value(value));
+  } else {
+    char *text = json_dumps(value, JSON_ENCODE_ANY);
+    if (text != NULL) fputs(text, out);
+    free(text);
+  }
+}
+
+char *sl_refit_layout(const json_t *root) {
+  char *text = NULL;
+  size_t size;
+  FILE *out = open_memstream(&text, &size);
+  if (out == NULL) return NULL;
+  put_value(out, root, 0);
+  fputc('\n', out);
+  fclose(out);
+  return text;
+}
+
+/* ---- numbers into a document ---- */
+
+/* To four digits: more say nothing beside the standard errors. */
+static double rounded(double x) {
+  char text[40];
+  snprintf(text, sizeof text, "%.4g", x);
+  return strtod(text, NULL);
+}
+
+/* The key with what is said of it, where the key stands or at the end. */
+static void put_number(json_t *object, const char *key, double value, double error, const char *source) {
+  char name[80];
+  json_t *copy = json_object();
+  const char *old;
+  json_t *item;
+  const bool there = json_object_get(object, key) != NULL;
+  json_object_foreach(object, old, item) {
+    if (is_said_of(old, key)) continue;
+    json_object_set(copy, old, item);
+    if (strcmp(old, key) == 0) json_object_set_new(copy, key, json_real(rounded(value)));
+    if (strcmp(old, key) != 0) continue;
+    snprintf(name, sizeof name, "%s_source", key), json_object_set_new(copy, name, json_string(source));
+    snprintf(name, sizeof name, "%s_stderr", key), json_object_set_new(copy, name, json_real(rounded(error)));
+  }
+  if (!there) {
+    json_object_set_new(copy, key, json_real(rounded(value)));
+    snprintf(name, sizeof name, "%s_source", key), json_object_set_new(copy, name, json_string(source));
+    snprintf(name, sizeof name, "%s_stderr", key), json_object_set_new(copy, name, json_real(rounded(error)));
+  }
+  json_object_clear(object);
+  json_object_update(object, copy);
+  json_decref(copy);
+}
+
+/* The object of a file that has the keys of a place. */
+static json_t *object_of(json_t *root, enum sl_refit_place place, enum sl_refit_scope scope) {
+  json_t *links = json_object_get(root, "links");
+  if (scope == SL_REFIT_DEVICE) return json_object_get(root, "device");
+  if (place == SL_REFIT_IN_NEAR_LINK) return json_array_get(links, 0);
+  if (place == SL_REFIT_IN_FAR_LINK) return json_array_get(links, json_array_size(links) - 1);
+  return root;
+}
+
+static void put_numbers(json_t *root, const struct sl_refit_result *r, enum sl_refit_scope scope, const char *owner,
+                        const char *source) {
+  const struct sl_refit_numbers *numbers = &r->clocks->numbers;
+  for (size_t j = 0; j < numbers->count; j++) {
+    const struct sl_refit_number *n = &numbers->items[j];
+    json_t *object = object_of(root, n->key->place, n->key->scope);
+    if (n->key->scope != scope || strcmp(n->owner, owner) != 0 || !json_is_object(object)) continue;
+    const double value = r->solution->values[j], error = sqrt(r->solution->covariance[j * numbers->count + j]);
+    put_number(object, n->key->key, value, value * error, source);
+  }
+}
+
+/* The scatter of a kind of GPU goes to its devices. */
+static double scatter_of(const struct sl_refit_result *r, const char *owner) {
+  char kind[64];
+  for (size_t i = 0; i < r->clocks->runs->count; i++) {
+    sl_refit_device_owner(&r->clocks->runs->items[i].input.cluster.device, kind, sizeof kind);
+    if (strcmp(kind, owner) == 0) return r->outcomes[i].scatter;
+  }
+  return 0;
+}
+
+/* ---- files ---- */
+
+static enum sl_status save(const char *path, const json_t *root) {
+  char *text = sl_refit_layout(root);
+  FILE *out = text != NULL ? fopen(path, "w") : NULL;
+  bool good = out != NULL && fputs(text, out) >= 0;
+  if (out != NULL) good = fclose(out) == 0 && good;
+  free(text);
+  return good ? SL_OK : sl_fail(SL_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
+}
+
+/* Where a file of this scope says who it is. */
+static void owner_of(const json_t *root, enum sl_refit_scope scope, char *out, size_t size) {
+  const json_t *name = json_object_get(root, "name"), *device = json_object_get(root, "device");
+  *out = '\0';
+  if (scope == SL_REFIT_DEVICE) {
+    const struct sl_device d = {.compute_capability = json_number_value(json_object_get(device, "compute_capability")),
+                                .sm_count = (int)json_integer_value(json_object_get(device, "sm_count"))};
+    sl_refit_device_owner(&d, out, size);
+  } else if (json_is_string(name)) {
+    snprintf(out, size, "%s", json_string_value(name));
+  }
+}
+
+static enum sl_status write_file(const struct sl_refit_result *r, const char *path, enum sl_refit_scope scope,
+                                 const char *source) {
+  struct sl_json doc;
+  char owner[64];
+  SL_TRY(sl_json_load(&doc, path));
+  owner_of(doc.root, scope, owner, sizeof owner);
+  json_t *before = json_deep_copy(doc.root);
+  put_numbers(doc.root, r, scope, owner, source);
+  const double scatter = scope == SL_REFIT_DEVICE ? scatter_of(r, owner) : 0;
+  if (scatter > 0) {
+    json_t *device = json_object_get(doc.root, "device");
+    put_number(device, "formula_scatter", scatter, 0, source);
+    json_object_del(device, "formula_scatter_stderr");
+  }
+  const enum sl_status status = json_equal(before, doc.root) ? SL_OK : save(path, doc.root);
+  json_decref(before);
+  sl_json_free(&doc);
+  return status;
+}
+
+static enum sl_status write_folder(const struct sl_refit_result *r, const char *folder, enum sl_refit_scope scope,
+                                   const char *source) {
+  enum sl_status status = SL_OK;
+  DIR *dir = opendir(folder);
+  if (dir == NULL) return sl_fail(SL_ERR_IO, "%s: cannot be read: %s", folder, strerror(errno));
+  for (struct dirent *entry; status == SL_OK && (entry = readdir(dir)) != NULL;) {
+    char path[4400];
+    const char *dot = strrchr(entry->d_name, '.');
+    if (dot == NULL || strcmp(dot, ".json") != 0) continue;
+    snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+    status = write_file(r, path, scope, source);
+  }
+  closedir(dir);
+  return status;
+}
+
+enum sl_status sl_refit_write_profiles(const struct sl_refit_result *result, const char *folder, const char *source) {
+  char path[4200];
+  SL_TRY(write_folder(result, folder, SL_REFIT_CLUSTER, source));
+  snprintf(path, sizeof path, "%s/devices", folder);
+  SL_TRY(write_folder(result, path, SL_REFIT_DEVICE, source));
+  snprintf(path, sizeof path, "%s/kernels", folder);
+  return write_folder(result, path, SL_REFIT_KERNELS, source);
+}
+
+/* ---- tables ---- */
+
+static enum sl_status open_table(FILE **out, const char *folder, const char *name, char *path, size_t size) {
+  snprintf(path, size, "%s/%s", folder, name);
+  *out = fopen(path, "w");
+  return *out != NULL ? SL_OK : sl_fail(SL_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
+}
+
+static enum sl_status close_table(FILE *out, const char *path) {
+  return fclose(out) == 0 ? SL_OK : sl_fail(SL_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
+}
+
+static void put_run(FILE *out, const struct sl_refit_runs *runs, size_t i, const struct sl_refit_outcome *o) {
+  const struct sl_refit_run *run = &runs->items[i];
+  char table[80], kind[64];
+  sl_refit_table_name(runs, run->table, table, sizeof table);
+  sl_refit_device_owner(&run->input.cluster.device, kind, sizeof kind);
+  fprintf(out, "\"%s\",%s,%s,%s,%d,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.4g,%.4g,%.4g\n", run->row->id, table, kind,
+          run->input.cluster.name, run->weight > 0, run->measured_s, o->fitted_s, o->by_model_s, o->by_cluster_s,
+          o->low_s, o->high_s, o->low_by_model_s, o->high_by_model_s, o->number_sd, o->scatter,
+          100 * sl_refit_mfu(run));
+}
+
+static enum sl_status write_runs(const struct sl_refit_result *r, const char *folder) {
+  FILE *out;
+  char path[4200];
+  SL_TRY(open_table(&out, folder, "predictions.csv", path, sizeof path));
+  fputs("id,table,gpu_kind,cluster,fitted,measured_s,predicted_s,predicted_by_model_s,predicted_by_cluster_s,low_s,"
+        "high_s,"
+        "low_by_model_s,high_by_model_s,number_sd,scatter,mfu_percent\n",
+        out);
+  for (size_t i = 0; i < r->clocks->runs->count; i++) put_run(out, r->clocks->runs, i, &r->outcomes[i]);
+  return close_table(out, path);
+}
+
+enum sl_status sl_refit_write_tables(const struct sl_refit_result *r, const char *folder) {
+  static const char *const scopes[] = {"device", "cluster", "kernels"};
+  static const char *const places[] = {"", "innermost link", "outermost link", ""};
+  const struct sl_refit_numbers *numbers = &r->clocks->numbers;
+  FILE *out;
+  char path[4200];
+  SL_TRY(write_runs(r, folder));
+  SL_TRY(open_table(&out, folder, "numbers.csv", path, sizeof path));
+  fputs("scope,owner,place,key,value,relative_stderr,prior,prior_sd,low,high\n", out);
+  for (size_t j = 0; j < numbers->count; j++) {
+    const struct sl_refit_number *n = &numbers->items[j];
+    fprintf(out, "%s,%s,%s,%s,%.4g,%.3g,%g,%g,%g,%g\n", scopes[n->key->scope], n->owner, places[n->key->place],
+            n->key->key, r->solution->values[j], sqrt(r->solution->covariance[j * numbers->count + j]), n->prior.prior,
+            n->prior.sd, n->prior.low, n->prior.high);
+  }
+  return close_table(out, path);
+}

@@ -1,0 +1,163 @@
+/* label: unit
+   libs: refit
+ * Measured runs as a fit takes them: weights, what is left out, folds; and that the fit's clock is the exact one. */
+#include "refit/clock.h"
+#include "refit/folds.h"
+#include "refit/runs.h"
+#include "table/predict.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define TABLES SL_SOURCE_DIR "/experiments/published/training/tables/"
+static char foundry[] = TABLES "llmfoundry.csv", vtrain[] = TABLES "vtrain_multi_node.csv";
+enum { FOUNDRY = 140, VTRAIN = 42 };
+
+static void forget(void *context, const char *message) {
+  (void)context, (void)message;
+}
+
+static int quiet(void **unused) {
+  (void)unused;
+  sl_warn_set_sink(forget, NULL); /* of configurations that nobody wrote */
+  return 0;
+}
+
+static void load(struct sl_refit_runs *runs, char **paths, int n, int held) {
+  const struct sl_refit_request request = {.paths = paths, .n_path = n, .n_held = held};
+  assert_int_equal(sl_refit_runs_load(runs, &request), SL_OK);
+}
+
+/* Runs of a table of n count for n^(-1/4), on average for 1. */
+static void a_long_table_counts_for_less_a_run(void **unused) {
+  (void)unused;
+  struct sl_refit_runs runs;
+  load(&runs, (char *[]){foundry, vtrain}, 2, 0);
+  double sum = 0;
+  for (size_t i = 0; i < runs.count; i++) sum += runs.items[i].weight;
+  assert_int_equal(runs.count, FOUNDRY + VTRAIN);
+  assert_true(fabs(sum / (FOUNDRY + VTRAIN) - 1) < 1e-12);
+  assert_true(fabs(runs.items[FOUNDRY].weight / runs.items[0].weight - pow((double)FOUNDRY / VTRAIN, 0.25)) < 1e-12);
+  sl_refit_runs_free(&runs);
+}
+
+static void a_table_held_out_has_no_weight(void **unused) {
+  (void)unused;
+  struct sl_refit_runs runs;
+  load(&runs, (char *[]){foundry, vtrain}, 2, 1);
+  for (size_t i = 0; i < runs.count; i++) assert_true((runs.items[i].weight > 0) == (i < FOUNDRY));
+  sl_refit_runs_free(&runs);
+}
+
+/* The numbers of experiments/published/training/score.py. */
+static void model_flops_over_the_peak(void **unused) {
+  (void)unused;
+  struct sl_refit_runs runs;
+  load(&runs, (char *[]){foundry, vtrain}, 2, 0);
+  assert_true(fabs(100 * sl_refit_mfu(&runs.items[0]) - 39.9486) < 0.05);
+  assert_true(fabs(100 * sl_refit_mfu(&runs.items[FOUNDRY]) - 32.4180) < 0.05);
+  const double least = sl_refit_mfu(&runs.items[FOUNDRY]);
+  sl_refit_runs_free(&runs);
+  const struct sl_refit_request request = {.paths = (char *[]){vtrain}, .n_path = 1, .least_mfu = least * 1.0001};
+  assert_int_equal(sl_refit_runs_load(&runs, &request), SL_OK);
+  assert_true(runs.count < VTRAIN);
+  for (size_t i = 0; i < runs.count; i++) assert_true(sl_refit_mfu(&runs.items[i]) > least);
+  sl_refit_runs_free(&runs);
+}
+
+static enum sl_status exclude(struct sl_refit_runs *runs, const char *id) {
+  char path[] = "/tmp/refit_XXXXXX";
+  FILE *out = fdopen(mkstemp(path), "w");
+  fprintf(out, "id,reason\n%s,broken\n", id);
+  fclose(out);
+  const struct sl_refit_request request = {.paths = (char *[]){vtrain}, .n_path = 1, .exclude = path};
+  const enum sl_status status = sl_refit_runs_load(runs, &request);
+  remove(path);
+  return status;
+}
+
+static void excluded_runs_have_no_weight(void **unused) {
+  (void)unused;
+  struct sl_refit_runs runs;
+  load(&runs, (char *[]){vtrain}, 1, 0);
+  char id[200];
+  snprintf(id, sizeof id, "%s", runs.items[5].row->id);
+  sl_refit_runs_free(&runs);
+  assert_int_equal(exclude(&runs, id), SL_OK);
+  for (size_t i = 0; i < runs.count; i++) assert_true((runs.items[i].weight == 0) == (i == 5));
+  sl_refit_runs_free(&runs);
+  assert_int_equal(exclude(&runs, "nobody"), SL_ERR_INPUT);
+  assert_non_null(strstr(sl_error_message(), "no run is called \"nobody\""));
+  sl_error_clear();
+}
+
+static void models_and_clusters_are_held_out_whole(void **unused) {
+  (void)unused;
+  struct sl_refit_runs runs;
+  int *model, *cluster, clusters, of_fold[SL_REFIT_FOLDS] = {0};
+  load(&runs, (char *[]){foundry, vtrain}, 2, 0);
+  assert_int_equal(sl_refit_folds_by_model(&runs, &model), SL_OK);
+  assert_int_equal(sl_refit_folds_by_cluster(&runs, &cluster, &clusters), SL_OK);
+  assert_int_equal(clusters, 4);
+  for (size_t i = 0; i < runs.count; i++) {
+    of_fold[model[i]]++;
+    for (size_t k = 0; k < i; k++) {
+      const struct sl_refit_run *a = &runs.items[i], *b = &runs.items[k];
+      if (a->table == b->table && a->input.model.n_embd == b->input.model.n_embd) assert_int_equal(model[i], model[k]);
+      assert_true((cluster[i] == cluster[k]) == (strcmp(a->input.cluster.name, b->input.cluster.name) == 0));
+    }
+  }
+  for (int f = 0; f < SL_REFIT_FOLDS; f++) assert_true(of_fold[f] > 0);
+  free(model), free(cluster);
+  sl_refit_runs_free(&runs);
+}
+
+/* With the numbers that stand in the profiles, all runs of a table are predicted as `shardlab predict` does, long steps by two short
+ * ones within 0.1 %; and two processes say what one says. */
+static void the_fits_clock_is_the_exact_one(void **unused) {
+  (void)unused;
+  struct sl_refit_runs runs;
+  struct sl_refit_clocks clocks;
+  double want[VTRAIN], one[VTRAIN], two[VTRAIN];
+  load(&runs, (char *[]){vtrain}, 1, 0);
+  assert_int_equal(sl_refit_clocks_open(&clocks, &runs, 1), SL_OK);
+  double *values = calloc(clocks.numbers.count, sizeof *values);
+  sl_refit_given(&clocks, values);
+  for (size_t i = 0; i < runs.count; i++) {
+    struct sl_prediction p;
+    const struct sl_table_inputs *in = &runs.items[i].input;
+    assert_int_equal(sl_predict_step(&p, &in->model, &in->config, &in->cluster, in->world), SL_OK);
+    want[i] = p.step_s;
+  }
+  assert_int_equal(sl_refit_clocks_ask(&clocks, values, one, NULL), SL_OK);
+  clocks.jobs = 2;
+  assert_int_equal(sl_refit_clocks_ask(&clocks, values, two, NULL), SL_OK);
+  for (size_t i = 0; i < runs.count; i++) {
+    assert_true(fabs(one[i] / want[i] - 1) < 1e-3);
+    assert_true(one[i] == two[i]);
+  }
+  free(values);
+  sl_refit_clocks_close(&clocks);
+  sl_refit_runs_free(&runs);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_long_table_counts_for_less_a_run),
+      cmocka_unit_test(a_table_held_out_has_no_weight),
+      cmocka_unit_test(model_flops_over_the_peak),
+      cmocka_unit_test(excluded_runs_have_no_weight),
+      cmocka_unit_test(models_and_clusters_are_held_out_whole),
+      cmocka_unit_test(the_fits_clock_is_the_exact_one),
+  };
+  return cmocka_run_group_tests(tests, quiet, NULL);
+}
