@@ -9,6 +9,7 @@ struct sl_fast_player {
   const struct sl_program *program;
   const double *seconds; /* per op */
   const double *host;    /* per op: seconds of the host for its launch; NULL: none */
+  bool blocking;         /* the host waits for the device before each launch */
   double slow;           /* share of its speed that a kernel loses beside a collective */
 };
 
@@ -17,6 +18,8 @@ struct sl_fast_player {
  * a host that takes no time). `host`: seconds of the host for all of it. */
 struct sl_fast_played {
   double end, end_arrived, end_hosted, out, out_arrived, out_hosted, host;
+  double host_arrived; /* seconds of the host from the input on */
+  double least;        /* the least that `end_hosted` is by the host alone */
 };
 
 /* When the gradient of each placed tensor of a rank is written last: the start and the end of the op, in seconds. */

@@ -44,6 +44,8 @@ struct walk {
   double ready;            /* of its last gradient */
   double late;             /* the host, at the backward's start */
   double at, slow;         /* where the backward is; share of their speed that kernels lose beside a reduction */
+  double bare;             /* where it would be without reductions */
+  double call;             /* seconds of a blocking host for a reduction */
   double held, held_before, dp_lane, tp_lane;
   double closed;                        /* when the bucket before was complete */
   double busy;                          /* the partition, with reductions */
@@ -80,6 +82,22 @@ static double later(double a, double b) {
   return a > b ? a : b;
 }
 
+/* Kernels of `seconds` more, slower while a reduction runs. */
+static void compute(struct walk *w, double seconds) {
+  const double busy = w->dp_lane - (w->at + w->held), beside = busy * (1 - w->slow);
+  if (w->slow == 0 || busy <= 0) return;
+  w->held += seconds < beside ? seconds / (1 - w->slow) - seconds : busy - beside;
+}
+
+/* The backward goes on to `to`, which the host lets it reach at `hosted`. */
+static void go_to(struct walk *w, double to, double hosted) {
+  if (to < w->at) return;
+  compute(w, to - w->at);
+  w->at = to;
+  w->bare = later(to, hosted);
+  w->held = later(w->held, hosted - to);
+}
+
 static void close_bucket(struct walk *w, int64_t lo) {
   double at = w->ready + w->held;
   w->buckets++;
@@ -92,12 +110,15 @@ static void close_bucket(struct walk *w, int64_t lo) {
   }
   if (w->travels && w->recast) {
     const double seconds = w->copy_launch + (double)w->count * w->copy_per_element;
+    const double before = w->held;
+    compute(w, seconds);
     w->held += seconds;
-    at += seconds;
+    at += w->held - before;
   }
   if (w->travels) {
     const double seconds = reduction(w, lo, w->hi);
-    w->busy = w->dp_lane = later(w->dp_lane, at) + seconds;
+    w->held += w->call;
+    w->busy = w->dp_lane = later(w->dp_lane, at + w->call) + seconds;
     if (w->serial) w->held += seconds;
   }
   w->hi = lo;
@@ -113,26 +134,16 @@ static void wait_for_reduction(struct walk *w, double begins) {
   if (late > 0) w->held += late;
 }
 
-/* The backward goes on to `to`, slower while a reduction runs. */
-static void go_to(struct walk *w, double to) {
-  const double more = to - w->at, busy = w->dp_lane - (w->at + w->held);
-  if (more <= 0) return;
-  w->at = to;
-  if (w->slow == 0 || busy <= 0) return;
-  const double beside = busy * (1 - w->slow); /* of the kernels, while the reduction lasts */
-  w->held += more < beside ? more / (1 - w->slow) - more : busy - beside;
-}
-
-static void take(struct walk *w, const struct sl_fast_tensor *t, double begins, double ready) {
+static void take(struct walk *w, const struct sl_fast_tensor *t, double begins, double ready, double hosted) {
   const struct sl_strategy *s = &w->s->strategy;
   const int64_t limit = w->whole ? INT64_MAX : w->opened == 0 ? s->first_bucket : s->bucket;
   const int64_t run = t->numel + w->padding;
   w->padding = 0;
   const bool full = s->closes_after ? w->count >= limit : w->count > limit - run;
   if (w->count > 0 && (full || t->tied)) close_bucket(w, w->flat + run);
-  go_to(w, begins);
+  go_to(w, begins, hosted - (ready - begins));
   wait_for_reduction(w, begins);
-  go_to(w, ready);
+  go_to(w, ready, hosted);
   w->count += run;
   if (t->partial) w->partial += t->numel;
   if (ready > w->ready) w->ready = ready;
@@ -148,8 +159,7 @@ static void take_run(struct walk *w, const struct sl_fast_stage *stage, int firs
     const double begins = sl_fast_at(t->begins[w->other], blocks) + (double)above * a->end.block;
     const double ready = sl_fast_at(t->ready[w->other], blocks) + (double)above * a->end.block;
     const double hosted = w->late + sl_fast_at(t->hosted[w->other], blocks) + (double)above * a->end_hosted.block;
-    const double late = hosted > ready ? hosted - ready : 0;
-    take(w, t, begins + late, ready + late);
+    take(w, t, begins, ready, hosted);
   }
 }
 
@@ -171,7 +181,7 @@ static void close_both(struct walk *w, const struct sl_fast_tensor *tied, double
   const bool together = open_ready >= ready;
   if (!together && count > 0) {
     close_bucket(w, lo);
-    w->held_before = w->held;
+    w->held_before = w->at + w->held - w->bare;
   }
   w->count = w->hi = w->tied;
   w->partial = 0;
@@ -254,10 +264,11 @@ void sl_fast_reduce(struct sl_fast_reduction *out, const struct sl_fast_setting 
                        first_device, s->tp, s->dp);
   w.sum = open_call(s, SL_OP_ALL_REDUCE, s->config->grad_accum_dtype, first_device, 1, s->tp);
   price_copy(&w);
+  if (w.travels && s->rank->kernel_costs.launch_blocking) w.call = s->rank->kernel_costs.host_collective;
   if (w.travels && !w.serial) w.slow = s->rank->kernel_costs.comm_compute_share;
   walk_tensors(&w, stage, blocks);
-  go_to(&w, backward->end);
-  out->held = w.held;
+  go_to(&w, backward->end, backward->end_hosted);
+  out->held = w.at + w.held - w.bare;
   out->held_before = w.held_before;
   out->over = later(w.dp_lane, w.tp_lane);
   out->buckets = w.buckets;

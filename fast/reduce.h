@@ -21,7 +21,8 @@ struct sl_fast_reduction {
 struct sl_fast_backward {
   bool only;   /* it is the first, too */
   double late; /* by how much the host comes to it later than the device */
-  double end;  /* seconds from its start to its end, were there no reductions */
+  double end,
+      end_hosted; /* seconds from its start to its end, by the device and by the host, were there no reductions */
 };
 
 /* `numel`: parameters of the rank.

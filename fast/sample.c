@@ -82,9 +82,6 @@ static enum sl_status price(const struct small *s, const struct sl_class *c, con
     }
     if (op->kind == SL_OP_JOIN) seconds[i] += rank->device->step_overhead;
     host[i] = host_seconds(s, rank, op, &works[i]);
-    if (!rank->kernel_costs.launch_blocking) continue;
-    seconds[i] += host[i]; /* the host waits for the device before every launch, so the two add up */
-    host[i] = 0;
   }
   return SL_OK;
 }
@@ -111,12 +108,9 @@ static enum sl_status read_action(const struct sl_fast_player *player, const str
   out->out_arrived.ends = played.out_arrived;
   out->end_hosted.ends = played.end_hosted;
   out->out_hosted.ends = played.out_hosted;
-  out->host.ends = out->launched.ends = played.host;
-  for (int i = instance->first_op + instance->op_count - 1; i >= instance->first_op; i--) {
-    if (player->program->ops[i].lane != SL_LANE_COMPUTE) continue;
-    out->launched.ends += player->seconds[i];
-    break;
-  }
+  out->host.ends = played.host;
+  out->host_arrived.ends = played.host_arrived;
+  out->launched.ends = played.least;
   return SL_OK;
 }
 
@@ -309,9 +303,12 @@ static enum sl_status read_class(const struct small *s, const struct sl_class *c
   SL_GO(sl_calloc(&host, p->op_count, sizeof *host));
   SL_GO(price(s, c, rank, p, seconds, host, works));
   for (size_t i = 0; i < p->op_count; i++) bare[i] = sl_op_is_comm(p->ops[i].kind) ? 0 : seconds[i];
-  const struct sl_fast_player free_of_communication = {p, bare, NULL, 0};
-  const struct sl_fast_player player = {p, seconds, sl_cost_has_host(rank) ? host : NULL,
-                                        rank->kernel_costs.comm_compute_share};
+  const struct sl_fast_player free_of_communication = {p, bare, NULL, false, 0};
+  const struct sl_fast_player player = {.program = p,
+                                        .seconds = seconds,
+                                        .host = sl_cost_has_host(rank) ? host : NULL,
+                                        .blocking = rank->kernel_costs.launch_blocking,
+                                        .slow = rank->kernel_costs.comm_compute_share};
   SL_GO(read_times(s, c, &player, &free_of_communication, out));
   read_step(p, works, seconds, host, out);
   read_memory(s, c, out);
@@ -339,6 +336,7 @@ static void join_action(struct sl_fast_action *x, const struct sl_fast_action *d
   join(&x->end_hosted, deeper->end_hosted);
   join(&x->out_hosted, deeper->out_hosted);
   join(&x->host, deeper->host);
+  join(&x->host_arrived, deeper->host_arrived);
   join(&x->launched, deeper->launched);
   join(&x->bare, deeper->bare);
 }

@@ -20,10 +20,10 @@ static inline double sl_fast_at(struct sl_fast_linear x, double blocks) {
  * (what is recomputed), nor be waited for by the output (the last weights' gradients): seconds from either to its end and to its
  * output, which are the later of the two. `bare`: to its end, were tensor parallelism's collectives free.
  * The host is a third thing that it may wait for: `hosted`, from when the host comes to it, and `host`, what the host takes for
- * it. -INFINITY and 0 where the host takes no time. `launched`: the host's time and the last kernel, the least that `hosted` is at
- * depths where the host falls behind that the sample does not reach. */
+ * it. -INFINITY and 0 where the host takes no time; `host_arrived`: what it takes from the input on. `launched`: the host's time alone,
+ * the least that `hosted` is at depths where the host falls behind that the sample does not reach. */
 struct sl_fast_action {
-  struct sl_fast_linear end, end_arrived, end_hosted, out, out_arrived, out_hosted, bare, host, launched;
+  struct sl_fast_linear end, end_arrived, end_hosted, out, out_arrived, out_hosted, bare, host, host_arrived, launched;
 };
 
 /* Where a stage stands: both ends of the model (no pipeline), its first, a middle or its last stage. */

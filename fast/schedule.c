@@ -34,17 +34,18 @@ static double lost(const struct runner *r, int stage, double begin, double end) 
   return to > from ? r->p->slow * (to - from) : 0;
 }
 
-/* Run an action whose input is there at `there`; returns when its output is. The host waits for the input, and for the stage's
- * last message if that ends before the action begins. */
+/* Run an action whose input is there at `there`; returns when its output is. The host waits for the stage's last message if
+ * that ends before the action begins. */
 static double run_action(struct runner *r, int stage, const struct sl_fast_timed *t, double there) {
   const double free_at = r->free_at[stage], begin = later(free_at, there);
-  double host = later(r->host[stage], there);
+  double host = r->host[stage];
   if (r->sent_to[stage] <= begin) host = later(host, r->sent_to[stage]);
   const double end = later(later(free_at + t->end, there + t->end_arrived), host + t->end_hosted);
   const double out = later(later(free_at + t->out, there + t->out_arrived), host + t->out_hosted);
   const double held = lost(r, stage, begin, end);
   r->free_at[stage] = end + held;
-  r->host[stage] = later(host + t->host, r->sent_to[stage] <= begin ? 0 : r->sent_to[stage]);
+  r->host[stage] =
+      later(later(host + t->host, there + t->host_arrived), r->sent_to[stage] <= begin ? 0 : r->sent_to[stage]);
   return out + held;
 }
 

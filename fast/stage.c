@@ -38,7 +38,8 @@ static struct sl_fast_timed timed(const struct sl_fast_action *a, double n) {
                             .out = sl_fast_at(a->out, n),
                             .out_arrived = sl_fast_at(a->out_arrived, n),
                             .out_hosted = sl_fast_at(a->out_hosted, n),
-                            .host = sl_fast_at(a->host, n)};
+                            .host = sl_fast_at(a->host, n),
+                            .host_arrived = sl_fast_at(a->host_arrived, n)};
   const double behind = sl_fast_at(a->launched, n) - t.end_hosted;
   if (t.host > 0 && behind > 0) {
     t.end_hosted += behind;
@@ -68,6 +69,7 @@ static struct sl_fast_timed reduced(const struct sl_fast_setting *s, const struc
   t.end += r->held, t.end_arrived += r->held, t.end_hosted += r->held + calls;
   t.out += r->held_before, t.out_arrived += r->held_before, t.out_hosted += r->held_before + calls;
   t.host += calls;
+  t.host_arrived += calls;
   return t;
 }
 
@@ -163,9 +165,10 @@ enum sl_status sl_fast_stage_price(struct sl_fast_stage_cost *out, const struct 
     struct sl_fast_reduction r;
     const struct sl_fast_timed own = only ? out->first : out->next;
     const double late = host_late(out, setting->pipeline, only), hosted = late + own.end_hosted;
-    const double end = own.end > hosted ? own.end : hosted;
-    sl_fast_reduce(&r, setting, stage, blocks, &(struct sl_fast_backward){only, late, end}, out->numel, first_device);
+    sl_fast_reduce(&r, setting, stage, blocks, &(struct sl_fast_backward){only, late, own.end, hosted}, out->numel,
+                   first_device);
     out->last[only] = reduced(setting, &own, &r);
+    const double end = own.end > hosted ? own.end : hosted;
     out->tail[only] = (r.over > end + r.held ? r.over - end - r.held : 0) + r.after;
     out->gather = r.gather;
     out->work_bottom = sl_fast_at(stage->peak_last, n) + r.wire_before;

@@ -19,7 +19,7 @@ struct sl_fast_setting {
 /* Seconds, as in struct sl_fast_action. */
 struct sl_fast_timed {
   double end, end_arrived, end_hosted, out, out_arrived, out_hosted;
-  double host; /* of the host */
+  double host, host_arrived; /* of the host: for all of it, and from the input on */
 };
 
 struct sl_fast_stage_cost {
