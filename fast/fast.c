@@ -299,8 +299,8 @@ static void put_end(struct sl_fast *f, const struct step *s, struct sl_fast_pred
   for (int i = 0; i < c->pp; i++) {
     const struct sl_fast_stage_cost *x = s->stages[i];
     const double reduced = i == 0 || i == c->pp - 1 ? most(reduced_at(s, i), tied) : reduced_at(s, i);
-    agreed = most(agreed, reduced + x->norm);
-    after = most(after, x->update + x->gather + x->control);
+    agreed = most(most(agreed, reduced + x->norm), s->hosts[i] + x->host_norm);
+    after = most(after, x->update + x->gather + x->control + (f->rank.kernel_costs.launch_blocking ? x->host : 0));
     norm = most(norm, x->norm);
     launched = most(launched, s->hosts[i] + x->host + x->gather);
     update = most(update, x->update + x->control);

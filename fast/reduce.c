@@ -45,6 +45,7 @@ struct walk {
   double late;             /* the host, at the backward's start */
   double at, slow;         /* where the backward is; share of their speed that kernels lose beside a reduction */
   double bare;             /* where it would be without reductions */
+  double host;             /* seconds of the host for buckets so far */
   double call;             /* seconds of a blocking host for a reduction */
   double held, held_before, dp_lane, tp_lane;
   double closed;                        /* when the bucket before was complete */
@@ -94,13 +95,22 @@ static void go_to(struct walk *w, double to, double hosted) {
   if (to < w->at) return;
   compute(w, to - w->at);
   w->at = to;
-  w->bare = later(to, hosted);
-  w->held = later(w->held, hosted - to);
+  w->bare = later(to, hosted + w->host);
+  w->held = later(w->held, hosted + w->host - to);
+}
+
+/* Seconds of the host for a bucket. */
+static double host_of(const struct walk *w) {
+  const struct sl_kernel_costs *costs = &w->s->rank->kernel_costs;
+  const double sum = w->partial > 0 ? costs->host_collective : 0;
+  return sum + (w->travels ? costs->host_collective + (w->recast ? costs->host_launch : 0) : 0);
 }
 
 static void close_bucket(struct walk *w, int64_t lo) {
+  const struct sl_kernel_costs *costs = &w->s->rank->kernel_costs;
   double at = w->ready + w->held;
   w->buckets++;
+  if (!costs->launch_blocking) w->host += host_of(w);
   w->opened++;
   if (w->partial > 0) {
     const double seconds = seconds_of(&w->sum, w->s->rank, w->partial, 0, false);
@@ -208,7 +218,7 @@ static void walk_tensors(struct walk *w, const struct sl_fast_stage *stage, int6
   }
   const int tied = first_block > 0 && stage->tensor[0].tied; /* visited apart */
   take_run(w, stage, tied, first_block, (double)blocks, 0);
-  w->held_before = w->held;
+  w->held_before = w->at + w->held - w->bare;
   if (tied && !early) {
     close_both(w, &stage->tensor[0], (double)blocks);
     return;
@@ -220,8 +230,9 @@ static void walk_tensors(struct walk *w, const struct sl_fast_stage *stage, int6
 static void price_copy(struct walk *w) {
   const struct sl_config *c = w->s->config;
   w->copy_launch = w->s->rank->launch;
-  w->copy_per_element = (double)(sl_dtype_bytes(c->grad_accum_dtype) + sl_dtype_bytes(c->communication_data_type)) /
-                        w->s->rank->memory_bandwidth;
+  const double factor = w->s->rank->kernel_costs.elementwise_factor;
+  const double bytes = (double)(sl_dtype_bytes(c->grad_accum_dtype) + sl_dtype_bytes(c->communication_data_type));
+  w->copy_per_element = (factor > 0 ? factor : 1) * bytes / w->s->rank->memory_bandwidth;
 }
 
 /* Updated parameters of a flat partition, allgather_bucket_size elements at a time (core/lower/update.c). */
@@ -272,6 +283,9 @@ void sl_fast_reduce(struct sl_fast_reduction *out, const struct sl_fast_setting 
   out->held_before = w.held_before;
   out->over = later(w.dp_lane, w.tp_lane);
   out->buckets = w.buckets;
+  out->host = w.host;
+  if (w.travels && w.recast && !s->rank->kernel_costs.launch_blocking)
+    out->host_after = w.buckets * s->rank->kernel_costs.host_launch;
   if (w.travels && w.recast) out->after = w.buckets * w.copy_launch + (double)numel * w.copy_per_element;
   if (w.travels && w.recast) {
     const double element = (double)sl_dtype_bytes(s->config->communication_data_type);

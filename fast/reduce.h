@@ -11,6 +11,8 @@ struct sl_fast_reduction {
   double held_before; /* of that, before its last bucket closes, which is when the output is there */
   double over;        /* from the start of the last backward to the end of the last reduction */
   double after;       /* work on reduced gradients between that and the step */
+  double host;        /* seconds of the host that reductions add to the backward */
+  double host_after;  /* and behind it */
   double gather;      /* of updated parameters */
   /* Bytes of copies of gradients in the type of the wire: before the lowest block, and at the end. */
   double wire_before, wire_all;

@@ -144,7 +144,8 @@ static void read_step(const struct sl_program *p, const struct sl_work *works, c
     const struct sl_op *op = &p->ops[i];
     const bool update = sl_op_class_of(op->kind) == SL_CLASS_OPTIMIZER;
     struct sl_fast_moved *moved = op->kind == SL_OP_NORM ? &out->norm : &out->update;
-    out->host += host[i];
+    out->host.ends += host[i];
+    if (op->kind == SL_OP_NORM) out->host_norm.ends += host[i];
     if (sl_op_is_comm(op->kind)) continue;
     if (!update && op->kind != SL_OP_NORM) {
       out->control += seconds[i];
@@ -352,6 +353,8 @@ static void join_stages(struct sl_fast_stage *x, const struct sl_fast_stage *dee
       join(&x->tensor[i].hosted[k], deeper->tensor[i].hosted[k]);
     }
   }
+  join(&x->host, deeper->host);
+  join(&x->host_norm, deeper->host_norm);
   join(&x->norm.launches, deeper->norm.launches);
   join(&x->norm.bytes, deeper->norm.bytes);
   join(&x->update.launches, deeper->update.launches);

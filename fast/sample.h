@@ -59,7 +59,8 @@ struct sl_fast_stage {
   int tensor_count;
   struct sl_fast_moved norm, update; /* of the step, by one of `members` */
   double control;                    /* seconds of the rest of the step on the device */
-  double host;                       /* seconds of the host for the step's launches */
+  struct sl_fast_linear host;        /* seconds of the host for the step's launches */
+  struct sl_fast_linear host_norm;   /* of that, up to the norm */
   /* Memory, bytes. What lives across steps is known from sizes; beyond it live: */
   int states;                 /* of the optimizer, 4 bytes an element each; across steps */
   int in_flight;              /* micro-batches of the sample at its peak */

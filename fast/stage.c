@@ -62,14 +62,12 @@ static double host_late(const struct sl_fast_stage_cost *c, bool pipeline, bool 
 }
 
 /* The last backward of a step, with what its reductions add. `late`: as above. */
-static struct sl_fast_timed reduced(const struct sl_fast_setting *s, const struct sl_fast_timed *own,
-                                    const struct sl_fast_reduction *r) {
-  const double calls = s->dp > 1 ? r->buckets * s->rank->kernel_costs.host_collective : 0;
+static struct sl_fast_timed reduced(const struct sl_fast_timed *own, const struct sl_fast_reduction *r) {
   struct sl_fast_timed t = *own;
-  t.end += r->held, t.end_arrived += r->held, t.end_hosted += r->held + calls;
-  t.out += r->held_before, t.out_arrived += r->held_before, t.out_hosted += r->held_before + calls;
-  t.host += calls;
-  t.host_arrived += calls;
+  t.end += r->held, t.end_arrived += r->held, t.end_hosted += r->held + r->host;
+  t.out += r->held_before, t.out_arrived += r->held_before, t.out_hosted += r->held_before + r->host;
+  t.host += r->host + r->host_after;
+  t.host_arrived += r->host + r->host_after;
   return t;
 }
 
@@ -150,7 +148,8 @@ enum sl_status sl_fast_stage_price(struct sl_fast_stage_cost *out, const struct 
                                      .bare_first = sl_fast_at(stage->first.bare, n),
                                      .bare_next = sl_fast_at(stage->next.bare, n),
                                      .control = stage->control,
-                                     .host = stage->host};
+                                     .host = sl_fast_at(stage->host, n),
+                                     .host_norm = sl_fast_at(stage->host_norm, n)};
   out->numel = numel_of(stage, blocks);
   const struct parts parts = parts_of(stage, out->numel, sharded, setting->dp);
   const struct parts sampled = parts_of(stage, out->numel, sharded, members);
@@ -167,8 +166,8 @@ enum sl_status sl_fast_stage_price(struct sl_fast_stage_cost *out, const struct 
     const double late = host_late(out, setting->pipeline, only), hosted = late + own.end_hosted;
     sl_fast_reduce(&r, setting, stage, blocks, &(struct sl_fast_backward){only, late, own.end, hosted}, out->numel,
                    first_device);
-    out->last[only] = reduced(setting, &own, &r);
-    const double end = own.end > hosted ? own.end : hosted;
+    out->last[only] = reduced(&own, &r);
+    const double end = own.end > hosted + r.host ? own.end : hosted + r.host;
     out->tail[only] = (r.over > end + r.held ? r.over - end - r.held : 0) + r.after;
     out->gather = r.gather;
     out->work_bottom = sl_fast_at(stage->peak_last, n) + r.wire_before;

@@ -31,9 +31,9 @@ struct sl_fast_stage_cost {
   double tail[2];               /* from its end to the end of the last reduction and of what follows that */
   double norm;                  /* from there to what all ranks agree on */
   double control;
-  double host;   /* of the host, for norm, control and update */
-  double update; /* the optimizer's */
-  double gather; /* of updated parameters */
+  double host, host_norm; /* of the host, for norm, control and update; for the norm */
+  double update;          /* the optimizer's */
+  double gather;          /* of updated parameters */
   double
       tied_bytes; /* of the gradient of an embedding that two pipeline ranks hold, summed over both; 0: there is none */
   int64_t numel, part; /* parameters of the rank; those that it updates */
