@@ -8,6 +8,7 @@ struct runner {
   double *arrived_f, *arrived_b; /* per stage and micro-batch: when what the action reads is there; < 0: not yet */
   double *free_at;               /* per stage */
   double *host;                  /* per stage: when the host has launched what it has; it waits for each message */
+  double *rate;                  /* per stage: seconds of the host for a second of its last action */
   double *sent_from, *sent_to;   /* per stage: the last message it sent */
   int64_t *forwards, *backwards; /* per stage: done */
 };
@@ -34,18 +35,23 @@ static double lost(const struct runner *r, int stage, double begin, double end) 
   return to > from ? r->p->slow * (to - from) : 0;
 }
 
-/* Run an action whose input is there at `there`; returns when its output is. The host waits for the stage's last message if
- * that ends before the action begins. */
+/* Run an action whose input is there at `there`; returns when its output is. The host waits for the end of the
+ * stage's last message, which may come while it launches the action. */
 static double run_action(struct runner *r, int stage, const struct sl_fast_timed *t, double there) {
   const double free_at = r->free_at[stage], begin = later(free_at, there);
+  const double rate = t->host < t->end ? t->host / t->end : 1, sent = r->sent_to[stage];
   double host = r->host[stage];
-  if (r->sent_to[stage] <= begin) host = later(host, r->sent_to[stage]);
+  if (sent <= begin) {
+    host = later(host, sent);
+  } else if (sent < begin + t->end) {
+    host = later(host, sent - rate * (sent - begin)); /* it has launched for as long as the message was on its way */
+  }
   const double end = later(later(free_at + t->end, there + t->end_arrived), host + t->end_hosted);
   const double out = later(later(free_at + t->out, there + t->out_arrived), host + t->out_hosted);
   const double held = lost(r, stage, begin, end);
   r->free_at[stage] = end + held;
-  r->host[stage] =
-      later(later(host + t->host, there + t->host_arrived), r->sent_to[stage] <= begin ? 0 : r->sent_to[stage]);
+  r->rate[stage] = rate;
+  r->host[stage] = later(later(host + t->host, there + t->host_arrived), sent < begin + t->end ? 0 : sent);
   return out + held;
 }
 
@@ -54,6 +60,7 @@ static double send(struct runner *r, int from, int to, double out) {
   const double arrives = out + r->p->transfer[from < to ? from : to];
   const double beside = (r->free_at[to] < arrives ? r->free_at[to] : arrives) - out;
   if (beside > 0) r->free_at[to] += r->p->slow * beside;
+  if (arrives < r->free_at[to]) r->host[to] = later(r->host[to], arrives + r->rate[to] * (r->free_at[to] - arrives));
   r->sent_from[from] = out;
   r->sent_to[from] = arrives;
   return arrives;
@@ -105,6 +112,7 @@ enum sl_status sl_fast_run_pipeline(const struct sl_fast_pipeline *p, double *en
   SL_GO(sl_calloc(&r.arrived_b, cells, sizeof(double)));
   SL_GO(sl_calloc(&r.free_at, stages, sizeof(double)));
   SL_GO(sl_calloc(&r.host, stages, sizeof(double)));
+  SL_GO(sl_calloc(&r.rate, stages, sizeof(double)));
   SL_GO(sl_calloc(&r.sent_from, stages, sizeof(double)));
   SL_GO(sl_calloc(&r.sent_to, stages, sizeof(double)));
   SL_GO(sl_calloc(&r.forwards, stages, sizeof(int64_t)));
@@ -120,6 +128,7 @@ done:
   free(r.arrived_b);
   free(r.free_at);
   free(r.host);
+  free(r.rate);
   free(r.sent_from);
   free(r.sent_to);
   free(r.forwards);
