@@ -2,29 +2,23 @@
 #include "analysis/fit.h"
 
 #include "analysis/plot.h"
+#include "core/base/new_file.h"
 #include "core/base/stats.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static enum sl_status open_file(FILE **out, const char *folder, const char *name) {
+static enum sl_status open_file(struct sl_new_file *file, const char *folder, const char *name) {
   char path[4200];
   snprintf(path, sizeof path, "%s/%s", folder, name);
-  *out = fopen(path, "w");
-  return *out != NULL ? SL_OK : sl_fail(SL_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
-}
-
-static enum sl_status close_file(FILE *out, const char *name) {
-  const bool bad = ferror(out) != 0;
-  if (fclose(out) != 0 || bad) return sl_fail(SL_ERR_IO, "%s: cannot be written: %s", name, strerror(errno));
-  return SL_OK;
+  return sl_new_file_open(file, path);
 }
 
 static enum sl_status write_csv(const struct sl_fit *fit, const char *folder) {
-  FILE *out;
-  SL_TRY(open_file(&out, folder, "residuals.csv"));
+  struct sl_new_file file;
+  SL_TRY(open_file(&file, folder, "residuals.csv"));
+  FILE *out = file.stream;
   fprintf(out, "class,op,variant,dtype,ranks,source,shape,bytes,measured_s,low_s,high_s,fitted_s,error_percent\n");
   for (size_t i = 0; i < fit->count; i++) {
     const struct sl_point *p = fit->rows[i].point;
@@ -35,7 +29,7 @@ static enum sl_status write_csv(const struct sl_fit *fit, const char *folder) {
     fprintf(out, ",%.0f,%.6g,%.6g,%.6g,%.6g,%.2f\n", p->bytes, p->median_s, p->low_s, p->high_s, fit->rows[i].fitted_s,
             100 * (fit->rows[i].fitted_s / p->median_s - 1));
   }
-  return close_file(out, "residuals.csv");
+  return sl_new_file_finish(&file);
 }
 
 static void put_entry(const struct sl_fit *fit, int entry, double *work, FILE *out) {
@@ -56,12 +50,13 @@ static void put_entry(const struct sl_fit *fit, int entry, double *work, FILE *o
 }
 
 static enum sl_status write_markdown(const struct sl_fit *fit, const char *folder) {
-  FILE *out;
+  struct sl_new_file file;
   double *work;
   SL_TRY(sl_calloc(&work, fit->count, sizeof *work));
-  enum sl_status status = open_file(&out, folder, "residuals.md");
+  enum sl_status status = open_file(&file, folder, "residuals.md");
   if (status == SL_OK) {
     const struct sl_device *d = &fit->profile.device;
+    FILE *out = file.stream;
     fprintf(
         out,
         "Between ops: %.2f us (+- %.2f). Share of communication that delays compute: %.2f (+- %.2f). Noise of "
@@ -74,7 +69,7 @@ static enum sl_status write_markdown(const struct sl_fit *fit, const char *folde
         "| op | variant | type | ranks | points | median error | largest error | held out | fit (standard error) |\n"
         "|---|---|---|---|---|---|---|---|---|\n");
     for (int e = 0; e < fit->profile.op_costs.count; e++) put_entry(fit, e, work, out);
-    status = close_file(out, "residuals.md");
+    status = sl_new_file_finish(&file);
   }
   free(work);
   return status;
@@ -115,11 +110,11 @@ static const char script[] =
     "eval draw\n";
 
 enum sl_status sl_fit_report(const struct sl_fit *fit, const char *folder) {
-  FILE *out;
+  struct sl_new_file file;
   SL_TRY(write_csv(fit, folder));
   SL_TRY(write_markdown(fit, folder));
-  SL_TRY(open_file(&out, folder, "fit.gp"));
-  fputs(script, out);
-  SL_TRY(close_file(out, "fit.gp"));
+  SL_TRY(open_file(&file, folder, "fit.gp"));
+  fputs(script, file.stream);
+  SL_TRY(sl_new_file_finish(&file));
   return sl_plot_run(folder, "fit");
 }

@@ -3,6 +3,7 @@
 #include "analysis/plot.h"
 #include "analysis/refit_command.h"
 #include "analysis/table.h"
+#include "core/base/new_file.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -13,14 +14,17 @@ static const char usage[] =
     "       shardlab-analyze plot FOLDER\n"
     "       shardlab-analyze fit POINTS.json... --out PROFILE.json [--report FOLDER]\n"
     "       shardlab-analyze refit TABLE.csv... --out FOLDER [--held-out TABLE.csv]... [--exclude IDS.csv]\n"
-    "           [--min-mfu PERCENT] [--jobs N] [--rounds N] [--starts N] [--write PROFILES [--source TEXT]]\n\n"
+    "           [--min-mfu PERCENT] [--jobs N] [--rounds N] [--starts N] [--start NUMBERS.csv]\n"
+    "           [--write PROFILES [--source TEXT]]\n\n"
     "table  pairs predicted and measured records by plan, prints a Markdown table and writes FOLDER/runs.csv and\n"
     "       FOLDER/losses.csv, units in the column names\n"
     "plot   writes gnuplot scripts that read those two files and draws FOLDER/{memory,step_time,losses}.{svg,png}\n"
     "fit    fits a profile to the points of shardlab calibrate; with --report writes FOLDER/residuals.{csv,md} and\n"
     "       FOLDER/fit.{gp,svg,png}\n"
-    "refit  fits numbers of GPUs, clusters and kernel sets to the step times of tables of measured training runs, says how\n"
-    "       far it is off for models and clusters held out, writes FOLDER/{predictions,numbers}.csv and, with --write, the\n"
+    "refit  fits numbers of GPUs, clusters and kernel sets to the step times of tables of measured training runs, says "
+    "how\n"
+    "       far it is off for models and clusters held out, writes FOLDER/{predictions,numbers}.csv and, with --write, "
+    "the\n"
     "       numbers into the files of a folder of profiles\n\n"
     "example:\n  shardlab-analyze table out predicted.json measured.json && shardlab-analyze plot out\n";
 
@@ -118,6 +122,7 @@ static enum sl_status dispatch(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
+  sl_new_file_prepare();
   const enum sl_status status = dispatch(argc, argv);
   if (status != SL_OK) fprintf(stderr, "shardlab-analyze: error: %s\n", sl_error_message());
   return sl_exit_code(status);

@@ -1,10 +1,14 @@
 /* gnuplot scripts as they stand; see plot.h. Each is complete by itself: `gnuplot memory.gp` in the folder draws it again. */
 #include "analysis/plot.h"
 
+#include "core/base/new_file.h"
+
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -74,30 +78,53 @@ static const struct picture {
 static enum sl_status write_script(const char *folder, const struct picture *picture) {
   char path[4200];
   snprintf(path, sizeof path, "%s/%s.gp", folder, picture->name);
-  FILE *out = fopen(path, "w");
-  if (out == NULL) return sl_fail(SL_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
-  fprintf(out, "# gnuplot %s.gp, in this folder\n%s%s", picture->name, common, picture->script);
-  fprintf(out, output, picture->name, picture->name);
-  if (fclose(out) != 0) return sl_fail(SL_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
-  return SL_OK;
+  struct sl_new_file file;
+  SL_TRY(sl_new_file_open(&file, path));
+  fprintf(file.stream, "# gnuplot %s.gp, in this folder\n%s%s", picture->name, common, picture->script);
+  fprintf(file.stream, output, picture->name, picture->name);
+  return sl_new_file_finish(&file);
+}
+
+/* The gnuplot of PATH's absolute folders: the folder of the pictures, where it will run, must not bring one of its own. */
+static bool find_gnuplot(char *out, size_t size) {
+  const char *path = getenv("PATH");
+  while (path != NULL && *path != '\0') {
+    const size_t length = strcspn(path, ":");
+    snprintf(out, size, "%.*s/gnuplot", (int)length, path);
+    if (path[0] == '/' && access(out, X_OK) == 0) return true;
+    path += length + (path[length] == ':');
+  }
+  return false;
+}
+
+/* gnuplot would write through a link that somebody planted under the name of a picture. */
+static void drop_links(const char *folder, const char *name) {
+  static const char *const kinds[] = {"svg", "png"};
+  char path[4200];
+  struct stat info;
+  for (int i = 0; i < 2; i++) {
+    snprintf(path, sizeof path, "%s/%s.%s", folder, name, kinds[i]);
+    if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode)) (void)unlink(path);
+  }
 }
 
 enum sl_status sl_plot_run(const char *folder, const char *name) {
-  char script[80];
+  char script[80], program[4200];
   snprintf(script, sizeof script, "%s.gp", name);
+  if (!find_gnuplot(program, sizeof program))
+    return sl_fail(SL_ERR_ABSENT, "gnuplot is not on PATH: install gnuplot-nox, then run it on %s/%s", folder, script);
+  drop_links(folder, name);
   fflush(NULL);
   const pid_t child = fork();
   if (child < 0) return sl_fail(SL_ERR_IO, "cannot start a process: %s", strerror(errno));
   if (child == 0) {
-    if (chdir(folder) == 0) execlp("gnuplot", "gnuplot", script, (char *)NULL);
+    if (chdir(folder) == 0) execl(program, "gnuplot", script, (char *)NULL);
     _exit(127);
   }
   int state = 0;
   while (waitpid(child, &state, 0) < 0)
     if (errno != EINTR) return sl_fail(SL_ERR_IO, "cannot wait for gnuplot: %s", strerror(errno));
   if (WIFEXITED(state) && WEXITSTATUS(state) == 0) return SL_OK;
-  if (WIFEXITED(state) && WEXITSTATUS(state) == 127)
-    return sl_fail(SL_ERR_ABSENT, "gnuplot is not on PATH: install gnuplot-nox, then run it on %s/%s", folder, script);
   return sl_fail(SL_ERR_IO, "gnuplot failed on %s/%s", folder, script);
 }
 

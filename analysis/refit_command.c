@@ -4,6 +4,7 @@
 #include "refit/clock.h"
 #include "refit/folds.h"
 #include "refit/runs.h"
+#include "refit/tables.h"
 #include "refit/write.h"
 
 #include <math.h>
@@ -13,7 +14,7 @@
 
 struct options {
   struct sl_refit_request request;
-  const char *out, *profiles, *source;
+  const char *out, *profiles, *source, *start;
   int jobs, rounds, starts;
 };
 
@@ -38,6 +39,7 @@ static enum sl_status option(struct options *o, const char *name, char *value) {
   if (strcmp(name, "--out") == 0) return o->out = value, SL_OK;
   if (strcmp(name, "--write") == 0) return o->profiles = value, SL_OK;
   if (strcmp(name, "--source") == 0) return o->source = value, SL_OK;
+  if (strcmp(name, "--start") == 0) return o->start = value, SL_OK;
   if (strcmp(name, "--exclude") == 0) return o->request.exclude = value, SL_OK;
   if (strcmp(name, "--jobs") == 0) return whole(name, value, 64, &o->jobs);
   if (strcmp(name, "--rounds") == 0) return whole(name, value, 1000, &o->rounds);
@@ -116,7 +118,7 @@ static enum sl_status pose(struct fit *f) {
   return SL_OK;
 }
 
-/* The next start: the profiles' own numbers, then priors' centres moved by up to a standard deviation, the same in every run. */
+/* The next start: the profiles' own numbers or those of --start, then priors' centres moved by up to a standard deviation, the same in every run. */
 static void next_start(struct fit *f, int start) {
   static unsigned long long state = 20221205;
   for (size_t j = 0; start > 0 && j < f->problem.numbers; j++) {
@@ -181,6 +183,7 @@ static enum sl_status fit(struct fit *f, const struct options *o) {
   SL_TRY(sl_refit_runs_load(&f->runs, &o->request));
   SL_TRY(sl_refit_clocks_open(&f->clocks, &f->runs, o->jobs));
   SL_TRY(pose(f));
+  if (o->start != NULL) SL_TRY(sl_refit_read_numbers(&f->clocks.numbers, o->start, f->start));
   printf("%zu runs, %zu numbers\n", f->problem.rows, f->problem.numbers);
   SL_TRY(solve(f, o));
   SL_TRY(sl_refit_outcomes(&f->clocks, &f->problem, &f->solution, &f->outcomes));

@@ -1,6 +1,7 @@
 /* One list of columns gives the CSV; the Markdown table shows the few that a reader compares. See table.h. */
 #include "analysis/table.h"
 
+#include "core/base/new_file.h"
 #include "core/base/units.h"
 
 #include <errno.h>
@@ -103,12 +104,10 @@ static enum sl_status write_file(const struct sl_rows *rows, const char *folder,
                                  void (*put)(const struct sl_rows *rows, FILE *out)) {
   char path[4200];
   snprintf(path, sizeof path, "%s/%s", folder, name);
-  FILE *out = fopen(path, "w");
-  if (out == NULL) return sl_fail(SL_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
-  put(rows, out);
-  const bool bad = ferror(out) != 0;
-  if (fclose(out) != 0 || bad) return sl_fail(SL_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
-  return SL_OK;
+  struct sl_new_file file;
+  SL_TRY(sl_new_file_open(&file, path));
+  put(rows, file.stream);
+  return sl_new_file_finish(&file);
 }
 
 enum sl_status sl_table_csv(const struct sl_rows *rows, const char *folder) {

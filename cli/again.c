@@ -1,6 +1,8 @@
 /* The second run of a measurement; see again.h. */
 #include "cli/again.h"
 
+#include "cli/children.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +19,7 @@ enum sl_status sl_again_if_unknown(enum sl_status status, char **argv) {
   fprintf(stderr, "shardlab: running again with every op marked, to name it\n");
   setenv(marks_variable, "1", 1);
   setenv(before_variable, *said != '\0' ? said : "a rank's device failed", 1);
+  sl_children_close();
   fflush(NULL);
   execv("/proc/self/exe", argv);
   return sl_fail(SL_ERR_IO, "/proc/self/exe: %s", strerror(errno));

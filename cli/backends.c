@@ -68,7 +68,7 @@ static struct row gpu_row(void) {
 }
 
 static enum sl_status run(const struct sl_options *options) {
-  SL_TRY(sl_options_check_outputs(options));
+  SL_TRY(sl_output_check(options));
   struct row rows[8];
   int n = 0;
   rows[n++] = (struct row){.name = "predict", .present = true, .text = "built in"};

@@ -3,6 +3,7 @@
  */
 #include "calibrate/calibrate.h"
 
+#include "cli/children.h"
 #include "cli/commands.h"
 #include "cli/launch.h"
 #include "cli/launch_ranks.h"
@@ -14,10 +15,10 @@
 
 #include <errno.h>
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static const char *const terminal_variable = "SHARDLAB_TERMINAL"; /* the round, where somebody watches */
@@ -100,7 +101,9 @@ static enum sl_status measure_ranks(const struct sl_options *options) {
   const bool gpu = on_gpu(options);
   const struct sl_place place = sl_place_read(gpu);
   const int cores = sl_machine_cores();
-  char text[] = "/tmp/shardlab-calibrate-XXXXXX";
+  char text[PATH_BYTES];
+  const char *folder = getenv("TMPDIR"); /* of the command that started this rank */
+  snprintf(text, sizeof text, "%s/shardlab-calibrate-XXXXXX", folder != NULL ? folder : "/tmp");
   const double load = load_average();
   struct sl_calibration c = {.ranks = place.size,
                              .rank = place.rank,
@@ -132,28 +135,16 @@ done:
 
 /* --- all numbers of ranks: outside --- */
 
-static enum sl_status wait_child(pid_t child, const char *what) {
-  int state = 0;
-  while (waitpid(child, &state, 0) < 0)
-    if (errno != EINTR) return sl_fail(SL_ERR_IO, "cannot wait for %s: %s", what, strerror(errno));
-  if (WIFEXITED(state) && WEXITSTATUS(state) == 0) return SL_OK;
-  if (WIFEXITED(state) && WEXITSTATUS(state) == 127) return sl_fail(SL_ERR_ABSENT, "%s is not there", what);
-  if (WIFSIGNALED(state)) return sl_fail(SL_ERR_PEER, "%s was ended by signal %d", what, WTERMSIG(state));
-  return WEXITSTATUS(state) == 2 ? SL_ERR_INPUT : SL_ERR_PEER; /* it has said why */
-}
-
 /* `aside`: what it prints goes to standard error; standard output is for JSON. */
 static enum sl_status spawn(const char *program, char **arguments, const char *what, bool aside) {
-  fflush(NULL);
-  const pid_t child = fork();
+  SL_TRY(sl_children_open());
+  const pid_t child = sl_children_fork(SIGTERM);
   if (child < 0) return sl_fail(SL_ERR_IO, "cannot start a process: %s", strerror(errno));
   if (child == 0) {
-    setenv("SHARDLAB_LAUNCHED", "1", 1); /* one rank by itself: no launcher will be asked */
-    if (aside) dup2(STDERR_FILENO, STDOUT_FILENO);
-    execv(program, arguments);
-    _exit(127);
+    sl_launch_mark(); /* one rank by itself: no launcher will be asked */
+    sl_children_exec(program, arguments, aside);
   }
-  return wait_child(child, what);
+  return sl_children_status(sl_children_wait(child), what);
 }
 
 static enum sl_status run_ranks(const struct sl_options *options, int ranks, char *points) {
@@ -191,7 +182,9 @@ static enum sl_status merge(struct sl_points *all, const char *path) {
 }
 
 static enum sl_status measure_count(const struct sl_options *options, int ranks, struct sl_points *all) {
-  char points[] = "/tmp/shardlab-points-XXXXXX";
+  char points[96];
+  SL_TRY(sl_children_open());
+  snprintf(points, sizeof points, "%s/points-XXXXXX", sl_children_folder());
   const int handle = mkstemp(points);
   if (handle < 0) return sl_fail(SL_ERR_IO, "%s: cannot be created: %s", points, strerror(errno));
   close(handle);
@@ -281,7 +274,7 @@ static enum sl_status check_request(const struct sl_options *options, int *most,
     return sl_fail(SL_ERR_INPUT, "--tf32: the host backend has no tf32; expected --backend cuda");
   if (sl_launch_inside())
     return sl_fail(SL_ERR_INPUT, "calibrate starts its own ranks; start it without mpirun or srun, with --world");
-  SL_TRY(sl_options_check_outputs(options));
+  SL_TRY(sl_output_check(options));
   SL_TRY(sl_exec_load(options->backend, &exec));
   if (exec->probe != NULL) SL_TRY(exec->probe(&devices));
   if (options->world > devices.count)

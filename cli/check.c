@@ -6,7 +6,7 @@
 
 static enum sl_status run(const struct sl_options *options) {
   struct sl_setup setup;
-  SL_TRY(sl_options_check_outputs(options));
+  SL_TRY(sl_output_check(options));
   SL_TRY(sl_setup_job(&setup, options));
   enum sl_status status;
   size_t ops = 0;

@@ -2,10 +2,12 @@
  * lines of dashes) are kept back, and the one that names a rank killed by a signal becomes a line of ours. */
 #include "cli/launch.h"
 
+#include "cli/children.h"
 #include "core/base/launchers.h"
 #include "core/base/machine.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -113,20 +115,25 @@ static void build_arguments(const char **out, const char *mpirun, const char *se
   if (!is_set("OMPI_MCA_btl_vader_single_copy_mechanism") && !may_read_siblings())
     out[n++] = "--mca", out[n++] = "btl_vader_single_copy_mechanism", out[n++] = "none";
   out[n++] = "--mca", out[n++] = "opal_signal", out[n++] = ""; /* a rank that crashes prints no stack */
+  /* where it keeps sockets and shared memory, which go with the folder */
+  out[n++] = "--mca", out[n++] = "orte_tmpdir_base", out[n++] = sl_children_folder();
+  out[n++] = "--mca", out[n++] = "btl_vader_backing_directory", out[n++] = sl_children_folder();
   out[n++] = self;
-  for (int i = 1; i < argc; i++) out[n++] = argv[i];
+  for (int i = 1; i < argc; i++)
+    out[n++] = strcmp(argv[i], ":") == 0 ? "./:" : argv[i]; /* to mpirun a colon ends a command */
   out[n] = NULL;
 }
 
 static void run_child(const char *const *arguments, int world, int error_pipe[2]) {
-  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (isatty(STDIN_FILENO)) { /* it is of the terminal's background, and would be stopped */
+    const int nothing = open("/dev/null", O_RDONLY);
+    if (nothing >= 0) dup2(nothing, STDIN_FILENO);
+  }
   dup2(error_pipe[1], STDERR_FILENO);
   close(error_pipe[0]);
   close(error_pipe[1]);
   set_environment(world);
-  execv(arguments[0], (char *const *)(size_t)arguments);
-  fprintf(stderr, "shardlab: %s: %s\n", arguments[0], strerror(errno));
-  _exit(127);
+  sl_children_exec(arguments[0], (char *const *)(size_t)arguments, 0);
 }
 
 /* --- mpirun's stderr --- */
@@ -136,6 +143,7 @@ struct notices {
   char *kept;  /* what mpirun said, for when nothing else explains its end; owned */
   size_t kept_bytes;
   bool passed; /* a rank said something */
+  bool late;   /* and one that it gave up: those that waited with it need not say so, too */
   int rank, signal;
 };
 
@@ -152,6 +160,19 @@ static void keep(struct notices *n, const char *line) {
   n->kept_bytes += length;
 }
 
+/* "[host:pid] ...": what Open MPI's libraries say of themselves. */
+static bool is_of_mpi(const char *line) {
+  const char *colon = line[0] == '[' ? strchr(line, ':') : NULL;
+  return colon != NULL && strspn(colon + 1, "0123456789") > 0 && colon[1 + strspn(colon + 1, "0123456789")] == ']';
+}
+
+static bool is_late_again(struct notices *n, const char *line) {
+  if (strstr(line, "(SHARDLAB_TIMEOUT_S sets the limit)") == NULL) return false;
+  const bool again = n->late;
+  n->late = true;
+  return again;
+}
+
 static void read_line(struct notices *n, const char *line) {
   const char *died = strstr(line, "noticed that process rank "), *by = strstr(line, "exited on signal ");
   if (died && by && n->rank < 0) {
@@ -160,9 +181,10 @@ static void read_line(struct notices *n, const char *line) {
   }
   if (is_frame(line)) {
     n->inside = !n->inside;
-  } else if (n->inside || strstr(line, "sent help message") || strstr(line, "orte_base_help_aggregate")) {
+  } else if (n->inside || is_of_mpi(line) || strstr(line, "sent help message") ||
+             strstr(line, "orte_base_help_aggregate")) {
     keep(n, line);
-  } else {
+  } else if (sl_children_signal() == 0 && !is_late_again(n, line)) { /* else it is about its own end */
     fputs(line, stderr);
     if (*line != '\n') n->passed = true;
   }
@@ -180,20 +202,15 @@ static void read_errors(struct notices *n, int fd) {
 
 /* --- the job --- */
 
-static volatile sig_atomic_t job;
-
-static void pass_on(int number) {
-  if (job > 0) kill((pid_t)job, number);
-}
-
-static int wait_for(pid_t pid) {
-  int how = 0;
-  while (waitpid(pid, &how, 0) < 0 && errno == EINTR) continue;
-  return WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
-}
-
-static int conclude(struct notices *n, int code) {
-  if (n->rank >= 0) {
+static int conclude(struct notices *n, int how) {
+  int code = WIFEXITED(how) ? WEXITSTATUS(how) : 1;
+  if (sl_children_signal() != 0) {
+    code = 1; /* who ended it knows why */
+  } else if (WIFSIGNALED(how)) {
+    const char *name = sigabbrev_np(WTERMSIG(how));
+    fprintf(stderr, "shardlab: mpirun was ended by signal %d, SIG%s; the job was ended\n", WTERMSIG(how),
+            name ? name : "?");
+  } else if (n->rank >= 0) {
     const char *name = sigabbrev_np(n->signal);
     fprintf(stderr, "shardlab: rank %d died (signal %d, SIG%s); the job was ended\n", n->rank, n->signal,
             name ? name : "?");
@@ -208,8 +225,7 @@ static int conclude(struct notices *n, int code) {
 static enum sl_status run_job(const char *const *arguments, int world, int *exit_code) {
   int error_pipe[2];
   if (pipe(error_pipe) != 0) return sl_fail(SL_ERR_IO, "pipe: %s", strerror(errno));
-  fflush(NULL);
-  pid_t pid = fork();
+  const pid_t pid = sl_children_fork(SIGTERM);
   if (pid < 0) {
     close(error_pipe[0]);
     close(error_pipe[1]);
@@ -217,17 +233,9 @@ static enum sl_status run_job(const char *const *arguments, int world, int *exit
   }
   if (pid == 0) run_child(arguments, world, error_pipe);
   close(error_pipe[1]);
-  struct sigaction action = {.sa_handler = pass_on, .sa_flags = SA_RESTART}, old_int, old_term;
-  job = pid;
-  sigaction(SIGINT, &action, &old_int);
-  sigaction(SIGTERM, &action, &old_term);
   struct notices notices = {.rank = -1};
   read_errors(&notices, error_pipe[0]);
-  int code = wait_for(pid);
-  job = 0;
-  sigaction(SIGINT, &old_int, NULL);
-  sigaction(SIGTERM, &old_term, NULL);
-  *exit_code = conclude(&notices, code);
+  *exit_code = conclude(&notices, sl_children_wait(pid));
   return SL_OK;
 }
 
@@ -244,6 +252,7 @@ enum sl_status sl_launch_mpi(int argc, char **argv, int world, int *exit_code) {
   self[length] = '\0';
   snprintf(number, sizeof number, "%d", world);
   const char **arguments;
+  SL_TRY(sl_children_open());
   SL_TRY(sl_calloc(&arguments, (size_t)argc + OWN_ARGUMENTS, sizeof *arguments));
   build_arguments(arguments, mpirun, self, number, argc, argv);
   enum sl_status status = run_job(arguments, world, exit_code);

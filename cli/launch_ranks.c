@@ -4,6 +4,7 @@
 
 #include "core/base/machine.h"
 
+#include "cli/children.h"
 #include "cli/launch.h"
 #include "core/base/launchers.h"
 
@@ -13,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -50,7 +50,6 @@ static void set_number(const char *name, int value) {
 
 static _Noreturn void become_rank(const char *self, char **argv, int rank, int world, int port) {
   const struct sl_launcher *torchrun = &sl_launchers[SL_LAUNCHER_TORCHRUN];
-  prctl(PR_SET_PDEATHSIG, SIGTERM); /* no rank outlives the command */
   set_number(torchrun->rank, rank);
   set_number(torchrun->local_rank, rank);
   set_number(torchrun->world, world);
@@ -58,17 +57,15 @@ static _Noreturn void become_rank(const char *self, char **argv, int rank, int w
   set_number("MASTER_PORT", port);
   setenv("MASTER_ADDR", "127.0.0.1", 1);
   sl_launch_mark();
-  execv(self, argv);
-  fprintf(stderr, "shardlab: %s: %s\n", self, strerror(errno));
-  _exit(127);
+  sl_children_exec(self, argv, 0);
 }
 
 /* --- the job --- */
 
-static volatile sig_atomic_t job_size;
+static int job_size;
 static pid_t *job; /* 0: over */
 
-static void pass_on(int signal_number) {
+static void send_all(int signal_number) {
   for (int i = 0; i < job_size; i++)
     if (job[i] > 0) kill(job[i], signal_number);
 }
@@ -77,7 +74,7 @@ static void pass_on(int signal_number) {
 static int code_of(int rank, int how, bool told) {
   if (WIFEXITED(how)) return WEXITSTATUS(how);
   const char *name = sigabbrev_np(WTERMSIG(how));
-  if (!told)
+  if (!told && sl_children_signal() == 0)
     fprintf(stderr, "shardlab: rank %d died (signal %d, SIG%s); the job was ended\n", rank, WTERMSIG(how),
             name ? name : "?");
   return 1;
@@ -93,13 +90,14 @@ static int wait_for_all(int world) {
     if (pid < 0 && errno == EINTR) continue;
     if (pid < 0) break;
     if (pid == 0) {
-      if (sl_machine_clock() > deadline) pass_on(SIGKILL);
+      if (sl_machine_clock() > deadline) send_all(SIGKILL);
       nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
       continue;
     }
     while (rank < world && job[rank] != pid) rank++;
     if (rank == world) continue;
     job[rank] = 0;
+    sl_children_forget(pid);
     left--;
     const int ended = code_of(rank, how, code != 0);
     if (code == 0 && ended != 0) code = ended, deadline = sl_machine_clock() + GRACE_S;
@@ -110,11 +108,11 @@ static int wait_for_all(int world) {
 
 static enum sl_status start_all(const char *self, char **argv, int world, int port) {
   for (int rank = 0; rank < world; rank++) {
-    const pid_t pid = fork();
+    const pid_t pid = sl_children_fork(SIGTERM);
     if (pid == 0) become_rank(self, argv, rank, world, port);
     if (pid < 0) {
       const int why = errno;
-      pass_on(SIGKILL);
+      send_all(SIGKILL);
       return sl_fail(SL_ERR_IO, "rank %d cannot be started: %s", rank, strerror(why));
     }
     job[rank] = pid;
@@ -131,16 +129,11 @@ enum sl_status sl_launch_ranks(int argc, char **argv, int world, int *exit_code)
   if (length < 0) return sl_fail(SL_ERR_IO, "/proc/self/exe: %s", strerror(errno));
   self[length] = '\0';
   SL_TRY(free_port(&port));
+  SL_TRY(sl_children_open());
   SL_TRY(sl_calloc(&job, (size_t)world, sizeof *job));
-  fflush(NULL);
-  struct sigaction action = {.sa_handler = pass_on, .sa_flags = SA_RESTART}, old_int, old_term;
-  sigaction(SIGINT, &action, &old_int);
-  sigaction(SIGTERM, &action, &old_term);
   const enum sl_status status = start_all(self, argv, world, port);
   *exit_code = wait_for_all(job_size);
   job_size = 0;
-  sigaction(SIGINT, &old_int, NULL);
-  sigaction(SIGTERM, &old_term, NULL);
   free(job);
   return status;
 }

@@ -1,13 +1,18 @@
 /* The `shardlab` command: finds the subcommand, parses its flags, prints the one error line and sets the exit status
  * (0 done, 1 failed or out of tolerance, 2 bad input). */
+#include "cli/children.h"
 #include "cli/commands.h"
+#include "cli/launch.h"
 #include "cli/place.h"
 #include "core/base/nearest.h"
+#include "core/base/new_file.h"
 #include "core/record/environment.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 static const struct sl_command *const commands[] = {
     &sl_command_predict, &sl_command_measure, &sl_command_compare,  &sl_command_validate,
@@ -69,15 +74,26 @@ static enum sl_status dispatch(int argc, char **argv) {
   return command->run(&options);
 }
 
-int main(int argc, char **argv) {
-  enum sl_status status = dispatch(argc, argv);
-  if (status == SL_OK && fflush(stdout) != 0) status = sl_fail(SL_ERR_IO, "standard output: %s", strerror(errno));
-  if (status == SL_OK) return 0;
-  /* a command that failed elsewhere, in a child that has spoken, leaves no message */
+/* The one line that a command ends with where it failed; what failed in a child that has spoken leaves no message. */
+static void say_error(void) {
   const int rank = sl_place_read(false).rank;
-  if (sl_error_message()[0] != '\0' && rank > 0)
+  if (sl_children_signal() != 0 && sl_children_of_ours()) return;
+  if (sl_children_signal() != 0)
+    fprintf(stderr, "shardlab: ended by SIG%s\n", sigabbrev_np(sl_children_signal()));
+  else if (sl_error_message()[0] != '\0' && rank > 0)
     fprintf(stderr, "shardlab: error: rank %d: %s\n", rank, sl_error_message());
   else if (sl_error_message()[0] != '\0')
     fprintf(stderr, "shardlab: error: %s\n", sl_error_message());
-  return sl_exit_code(status);
+}
+
+int main(int argc, char **argv) {
+  sl_new_file_prepare();
+  if (sl_launch_ours()) prctl(PR_SET_PDEATHSIG, SIGKILL); /* a rank goes with its mpirun */
+  enum sl_status status = dispatch(argc, argv);
+  /* a long output has failed before its end is flushed */
+  if (status == SL_OK && (fflush(stdout) != 0 || ferror(stdout)))
+    status = sl_fail(SL_ERR_IO, "standard output: %s", strerror(errno));
+  if (status != SL_OK) say_error();
+  sl_children_close();
+  return status == SL_OK ? 0 : sl_exit_code(status);
 }

@@ -1,6 +1,7 @@
 /* shardlab measure: the job for real. Started by hand it checks the request, then starts its ranks through the launcher;
  * started by a launcher it is one rank. Rank 0 alone prints and writes files. */
 #include "cli/again.h"
+#include "cli/children.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/launch.h"
@@ -14,7 +15,6 @@
 #include "core/base/units.h"
 #include "core/check/rendezvous.h"
 #include "core/plan/kernels.h"
-#include "core/run/trace.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -230,12 +230,14 @@ static enum sl_status start(const struct sl_options *options, const struct sl_se
 /* The ranks print and write files; their errors have been printed when they end. */
 static enum sl_status launch(const struct sl_options *options) {
   int exit_code = 0;
+  sl_children_name_output(options->trace, (int)options->world);
+  sl_children_name_output(options->save, 1);
+  sl_children_name_output(options->save_grads, 1);
   if (on_gpu(options))
     SL_TRY(sl_launch_ranks(options->argc, options->argv, (int)options->world, &exit_code));
   else
     SL_TRY(sl_launch_mpi(options->argc, options->argv, (int)options->world, &exit_code));
   if (exit_code == 0) return SL_OK;
-  if (options->trace != NULL) sl_trace_sweep(options->trace, (int)options->world);
   if (exit_code == sl_exit_code(SL_ERR_DEVICE)) return sl_again_if_unknown(SL_ERR_DEVICE, options->argv);
   return exit_code == 2 ? SL_ERR_INPUT : SL_ERR_PEER;
 }
@@ -251,7 +253,7 @@ static enum sl_status run(const struct sl_options *given) {
   enum sl_status status;
   const bool gpu = on_gpu(given), inside = gpu ? sl_launch_ranks_inside() : sl_launch_inside();
   const struct sl_place place = inside ? sl_place_read(gpu) : (struct sl_place){.size = 1, .local_size = 1};
-  SL_TRY(sl_options_check_outputs(&options));
+  SL_TRY(sl_output_check(&options));
   SL_TRY(join_alone(&options, inside));
   if (inside) SL_TRY(join_world(&options, &place));
   /* one rank warns: every rank reads the same config, and would warn of the same keys */

@@ -347,35 +347,3 @@ json_t *sl_options_dump(const struct sl_options *options, enum sl_command_bit co
   }
   return dump;
 }
-
-/* The folder of `path` must exist and let us write; an existing `path` must be a plain file, since a file that is written
- * takes its place only when it is complete. */
-static enum sl_status check_output(const char *flag, const char *path) {
-  if (path == NULL) return SL_OK;
-  if (strcmp(path, "-") == 0 && strcmp(flag, "--json") == 0) return SL_OK;
-  if (strcmp(path, "-") == 0)
-    return sl_fail(SL_ERR_INPUT, "%s: is '-'; expected a file (--json alone goes to standard output)", flag);
-  char folder[4096];
-  struct stat info;
-  if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
-    return sl_fail(SL_ERR_INPUT, "%s: %s: is not a plain file; expected a file to write", flag, path);
-  const char *slash = strrchr(path, '/');
-  snprintf(folder, sizeof folder, "%.*s",
-           slash == NULL   ? 1
-           : slash == path ? 1
-                           : (int)(slash - path),
-           slash == NULL ? "." : path);
-  if (stat(folder, &info) != 0 || !S_ISDIR(info.st_mode))
-    return sl_fail(SL_ERR_INPUT, "%s: %s: its folder does not exist", flag, path);
-  if (access(folder, W_OK) != 0) return sl_fail(SL_ERR_INPUT, "%s: %s: its folder cannot be written to", flag, path);
-  return SL_OK;
-}
-
-enum sl_status sl_options_check_outputs(const struct sl_options *options) {
-  SL_TRY(check_output("--json", options->json));
-  SL_TRY(check_output("--trace", options->trace));
-  SL_TRY(check_output("--save", options->save));
-  SL_TRY(check_output("--out", options->out));
-  SL_TRY(check_output("--svg", options->svg));
-  return check_output("--save-grads", options->save_grads);
-}

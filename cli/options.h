@@ -81,8 +81,5 @@ bool sl_options_override(const struct sl_options *options, int i, const char **k
 void sl_options_help(const struct sl_command *command, FILE *out);
 /* The options that `command` takes, with their values after defaults; unset ones are left out. New reference. */
 json_t *sl_options_dump(const struct sl_options *options, enum sl_command_bit command);
-/* Fail with SL_ERR_INPUT when an output file of the options (--json, --trace, --save, --save-grads) cannot be created,
- * before any work is spent on it. */
-enum sl_status sl_options_check_outputs(const struct sl_options *options);
 
 #endif

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum sl_status sl_output_json(const struct sl_options *options, json_t *root) {
@@ -49,4 +50,87 @@ char *sl_output_command(const struct sl_options *options) {
   }
   *at = '\0';
   return text;
+}
+
+/* The folder of `path` must exist and let us write; an existing `path` must be a plain file, since a file that is written
+ * takes its place only when it is complete. */
+static enum sl_status check_output(const char *flag, const char *path) {
+  if (path == NULL) return SL_OK;
+  if (strcmp(path, "-") == 0 && strcmp(flag, "--json") == 0) return SL_OK;
+  if (strcmp(path, "-") == 0)
+    return sl_fail(SL_ERR_INPUT, "%s: is '-'; expected a file (--json alone goes to standard output)", flag);
+  char folder[4096];
+  struct stat info;
+  if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
+    return sl_fail(SL_ERR_INPUT, "%s: %s: is not a plain file; expected a file to write", flag, path);
+  const char *slash = strrchr(path, '/');
+  snprintf(folder, sizeof folder, "%.*s",
+           slash == NULL   ? 1
+           : slash == path ? 1
+                           : (int)(slash - path),
+           slash == NULL ? "." : path);
+  if (stat(folder, &info) != 0 || !S_ISDIR(info.st_mode))
+    return sl_fail(SL_ERR_INPUT, "%s: %s: its folder does not exist", flag, path);
+  if (access(folder, W_OK) != 0) return sl_fail(SL_ERR_INPUT, "%s: %s: its folder cannot be written to", flag, path);
+  return SL_OK;
+}
+
+/* A file of the command line. */
+struct named_file {
+  const char *flag, *path;
+};
+
+/* Where `path` is, or would be: its folder and its name in it, through links. */
+static bool locate(const char *path, struct stat *folder, const char **name) {
+  char text[4096];
+  const char *slash = strrchr(path, '/');
+  *name = slash != NULL ? slash + 1 : path;
+  snprintf(text, sizeof text, "%.*s", slash != NULL ? (int)(slash - path) + 1 : 1, slash != NULL ? path : ".");
+  return stat(text, folder) == 0;
+}
+
+static bool is_one(const struct stat *a, const struct stat *b) {
+  return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* Two names of one file that exists. */
+static bool same_file(const char *a, const char *b) {
+  struct stat first, second;
+  return a != NULL && b != NULL && stat(a, &first) == 0 && stat(b, &second) == 0 && is_one(&first, &second);
+}
+
+/* Two names under which one file would be written. */
+static bool same_place(const char *a, const char *b) {
+  struct stat first, second;
+  const char *name, *other;
+  return a != NULL && b != NULL && locate(a, &first, &name) && locate(b, &second, &other) && is_one(&first, &second) &&
+         strcmp(name, other) == 0;
+}
+
+enum sl_status sl_output_check(const struct sl_options *o) {
+  const struct named_file outputs[] = {{"--json", o->json},    {"--trace", o->trace}, {"--save", o->save},
+                                       {"--out", o->out},      {"--svg", o->svg},     {"--save-grads", o->save_grads},
+                                       {"--points", o->points}};
+  const struct named_file inputs[] = {{"--config", o->config},
+                                      {"--model", o->model},
+                                      {"--cluster", o->cluster},
+                                      {"--data", o->data},
+                                      {"--init", o->init},
+                                      {"--table", o->table},
+                                      {"--schedule", o->schedule},
+                                      {"the comparison", o->operand[0]},
+                                      {"the comparison", o->operand[1]}};
+  for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {
+    const struct named_file *out = &outputs[i];
+    SL_TRY(check_output(out->flag, out->path));
+    for (size_t k = 0; k < i; k++)
+      if (same_file(out->path, outputs[k].path) || same_place(out->path, outputs[k].path))
+        return sl_fail(SL_ERR_INPUT, "%s: %s: is the file of %s, too; expected another", out->flag, out->path,
+                       outputs[k].flag);
+    for (size_t k = 0; k < sizeof inputs / sizeof *inputs; k++)
+      if (same_file(out->path, inputs[k].path))
+        return sl_fail(SL_ERR_INPUT, "%s: %s: is the file that %s reads; expected another", out->flag, out->path,
+                       inputs[k].flag);
+  }
+  return SL_OK;
 }

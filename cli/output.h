@@ -16,5 +16,8 @@ FILE *sl_output_text(const struct sl_options *options);
 bool sl_output_terminal(FILE *stream);
 /* "shardlab measure --model ..": the user's words, quoted where a shell needs it; the caller frees it. */
 char *sl_output_command(const struct sl_options *options);
+/* Fail with SL_ERR_INPUT, before any work is spent on them, when a file that the options write cannot be created, or is one that
+ * they read or write under another flag, too: by device and inode, not by name. */
+enum sl_status sl_output_check(const struct sl_options *options);
 
 #endif

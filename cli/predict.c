@@ -23,7 +23,7 @@ enum sl_status sl_predict_record(const struct sl_options *options, const char *t
 
 static enum sl_status run(const struct sl_options *options) {
   json_t *record;
-  SL_TRY(sl_options_check_outputs(options));
+  SL_TRY(sl_output_check(options));
   if (options->table != NULL) return sl_predict_table(options);
   if (options->out != NULL || options->jobs > 0)
     return sl_fail(SL_ERR_INPUT, "--%s: is for a table of configurations; expected --table too",

@@ -5,6 +5,7 @@
 
 #include "cli/output.h"
 #include "core/base/machine.h"
+#include "core/base/new_file.h"
 #include "table/inputs.h"
 #include "table/predict.h"
 #include "table/rows.h"
@@ -62,6 +63,7 @@ static enum sl_status predict_row(struct sl_prediction *out, const struct sl_tab
   struct sl_table_inputs in;
   SL_TRY(sl_table_inputs(&in, row, cluster));
   const enum sl_status status = sl_predict_step(out, &in.model, &in.config, &in.cluster, in.world);
+  if (in.logs_memory) out->memory_bytes = out->logged_bytes;
   sl_table_inputs_free(&in);
   return status;
 }
@@ -217,23 +219,10 @@ static void put_table(FILE *out, const struct work *work) {
 }
 
 static enum sl_status write_file(const char *path, const struct work *work) {
-  enum sl_status status = SL_OK;
-  char *temporary = NULL;
-  SL_TRY(sl_calloc(&temporary, strlen(path) + 32, 1));
-  sprintf(temporary, "%s.%ld.tmp", path, (long)getpid());
-  FILE *out = fopen(temporary, "we");
-  if (out == NULL) {
-    status = sl_fail(SL_ERR_IO, "%s: cannot be created: %s", path, strerror(errno));
-  } else {
-    put_table(out, work);
-    const bool good = !ferror(out);
-    if (fclose(out) != 0 || !good) status = sl_fail(SL_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
-    if (status == SL_OK && rename(temporary, path) != 0)
-      status = sl_fail(SL_ERR_IO, "%s: cannot be replaced: %s", path, strerror(errno));
-    if (status != SL_OK) unlink(temporary);
-  }
-  free(temporary);
-  return status;
+  struct sl_new_file file;
+  SL_TRY(sl_new_file_open(&file, path));
+  put_table(file.stream, work);
+  return sl_new_file_finish(&file);
 }
 
 static enum sl_status summarise(const struct work *work, const struct sl_options *options) {
@@ -262,18 +251,10 @@ static void warn_of_clusters(const struct sl_table *table) {
   }
 }
 
-/* The table would be gone, and its predictions without what they are of. */
-static bool is_one_file(const char *a, const char *b) {
-  struct stat x, y;
-  return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
 static enum sl_status check_flags(const struct sl_options *options) {
   static const char *const taken[] = {"table", "out", "jobs", "cluster", "json", "quiet", NULL};
   if (options->out == NULL)
     return sl_fail(SL_ERR_INPUT, "--out: is missing; expected the file to write the predictions of --table to");
-  if (is_one_file(options->out, options->table))
-    return sl_fail(SL_ERR_INPUT, "--out: %s: is the table itself; expected another file", options->out);
   const char *other = sl_options_beside(options, taken);
   if (other == NULL) return SL_OK;
   return sl_fail(SL_ERR_INPUT, "--%s: is not for --table, whose rows say it; expected --out, --jobs, --cluster, --json",

@@ -24,6 +24,10 @@ static void observe(void *context, int local, int64_t step, const struct sl_prog
   sl_trace_add(&observer->trace, observer->run->local_ranks[local], step, program, done);
 }
 
+static void forget(void *context) {
+  sl_timeline_forget(&((struct observer *)context)->timeline);
+}
+
 /* The devices that were measured on, where the backend has devices of its own. */
 static void put_devices(json_t *environment, const struct sl_exec_ops *exec) {
   struct sl_exec_devices d;
@@ -60,6 +64,7 @@ enum sl_status sl_runner_run(const struct sl_runner *runner, json_t **record) {
                        .steps = o->steps,
                        .observe = observe,
                        .observe_context = &observer,
+                       .forget = runner->trace == NULL ? forget : NULL, /* a trace wants completions in order of time */
                        .progress = runner->progress,
                        .progress_context = runner->progress_context,
                        .options = {.threads = (int)o->threads,

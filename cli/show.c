@@ -4,7 +4,9 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "core/base/nearest.h"
+#include "core/cluster/kernel_costs.h"
 #include "core/plan/frameworks.h"
+#include "core/plan/kernels.h"
 #include "core/program/print.h"
 
 #include <string.h>
@@ -104,6 +106,17 @@ static enum sl_status show_cluster(const struct sl_options *options, json_t **js
   return SL_OK;
 }
 
+/* What every kernel set costs beside its kernels' work, with sources. */
+static enum sl_status show_kernels(json_t **json) {
+  *json = json_array();
+  for (int set = 0; set < SL_KERNELS_COUNT; set++) {
+    json_t *costs;
+    SL_TRY(sl_kernel_costs_json(&costs, sl_kernel_set((enum sl_kernel_choice)set)->name));
+    json_array_append_new(*json, costs);
+  }
+  return SL_OK;
+}
+
 static enum sl_program_kind program_kind(const char *name) {
   return strcmp(name, "init") == 0 ? SL_PROGRAM_INIT : strcmp(name, "save") == 0 ? SL_PROGRAM_SAVE : SL_PROGRAM_STEP;
 }
@@ -130,8 +143,8 @@ static enum sl_status show_planned(const char *what, const struct sl_options *op
 }
 
 static enum sl_status find_subject(const char *what, bool *text_only) {
-  static const char *const words[] = {"plan",  "schedule", "program",   "memory",  "config",
-                                      "model", "cluster",  "estimator", "presets", "frameworks"};
+  static const char *const words[] = {"plan",    "schedule",  "program", "memory",     "config", "model",
+                                      "cluster", "estimator", "presets", "frameworks", "kernels"};
   enum { WORDS = sizeof words / sizeof *words };
   *text_only = strcmp(what, "schedule") == 0 || strcmp(what, "program") == 0;
   for (int i = 0; i < WORDS; i++)
@@ -139,7 +152,7 @@ static enum sl_status find_subject(const char *what, bool *text_only) {
   const char *near = sl_nearest(what, words, WORDS);
   return sl_fail(SL_ERR_INPUT,
                  "show: '%s' is nothing to show; expected plan, schedule, program, memory, config, model, cluster, "
-                 "estimator, presets or frameworks%s%s%s",
+                 "estimator, presets, frameworks or kernels%s%s%s",
                  what, near != NULL ? "; did you mean '" : "", near != NULL ? near : "", near != NULL ? "'?" : "");
 }
 
@@ -168,7 +181,7 @@ static enum sl_status run(const struct sl_options *options) {
   FILE *out = sl_output_text(options);
   json_t *json = NULL;
   bool text_only;
-  SL_TRY(sl_options_check_outputs(options));
+  SL_TRY(sl_output_check(options));
   SL_TRY(find_subject(what, &text_only));
   SL_TRY(check_flags(what, options));
   if (text_only && options->json != NULL)
@@ -177,6 +190,8 @@ static enum sl_status run(const struct sl_options *options) {
     SL_TRY(show_presets(options, out, &json));
   else if (strcmp(what, "frameworks") == 0)
     show_frameworks(options, out, &json);
+  else if (strcmp(what, "kernels") == 0)
+    SL_TRY(show_kernels(&json));
   else if (strcmp(what, "model") == 0)
     SL_TRY(show_model(options, &json));
   else if (strcmp(what, "cluster") == 0)
@@ -198,7 +213,7 @@ static enum sl_status run(const struct sl_options *options) {
 const struct sl_command sl_command_show = {
     .name = "show",
     .bit = SL_CMD_SHOW,
-    .operands = "plan|schedule|program|memory|config|model|cluster|estimator|presets|frameworks",
+    .operands = "plan|schedule|program|memory|config|model|cluster|estimator|presets|frameworks|kernels",
     .min_operands = 1,
     .max_operands = 1,
     .summary = "Show what a configuration turns into",
@@ -208,7 +223,8 @@ const struct sl_command sl_command_show = {
             "program: the ops of one rank; memory: the arena by category, phase and over time, of the rank that needs\n"
             "most or of --rank; config, model, cluster: after defaults;\n"
             "estimator: what DeepSpeed's memory estimators say of the model; presets: every built-in name;\n"
-            "frameworks: which parallelism and ZeRO stages each of them expresses, 2024 and now.\n",
+            "frameworks: which parallelism and ZeRO stages each of them expresses, 2024 and now;\n"
+            "kernels: what each kernel set costs beside its kernels' work, and where the numbers come from.\n",
     .example = "shardlab show memory --model gpt2 --config examples/ds_zero2.json --world 4",
     .run = run,
 };

@@ -5,6 +5,7 @@
 #include "cli/show.h"
 #include "core/base/checked.h"
 #include "core/base/limits.h"
+#include "core/base/new_file.h"
 #include "core/schedule/action.h"
 
 #include <errno.h>
@@ -203,8 +204,9 @@ static void svg_row(const struct drawing *d, int rank, FILE *out) {
 static enum sl_status write_svg(const struct drawing *d, const char *path) {
   static const enum sl_action_kind kinds[] = {SL_ACTION_FORWARD, SL_ACTION_BACKWARD, SL_ACTION_BACKWARD_INPUT,
                                               SL_ACTION_BACKWARD_WEIGHT};
-  FILE *out = fopen(path, "w");
-  if (out == NULL) return sl_fail(SL_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
+  struct sl_new_file file;
+  SL_TRY(sl_new_file_open(&file, path));
+  FILE *out = file.stream;
   const long long width = LEFT + (long long)d->run->makespan * CELL_WIDTH + 8;
   const int bottom = TOP + d->s->ranks * CELL_HEIGHT;
   fprintf(out,
@@ -219,9 +221,7 @@ static enum sl_status write_svg(const struct drawing *d, const char *path) {
     fprintf(out, "<rect x=\"%d\" y=\"%d\" width=\"12\" height=\"12\" fill=\"%s\"/><text x=\"%d\" y=\"%d\">%c</text>\n",
             LEFT + 40 * i, bottom + 12, fill_of(kinds[i]), LEFT + 40 * i + 16, bottom + 22, letter(kinds[i]));
   fprintf(out, "</svg>\n");
-  const bool bad = ferror(out) != 0;
-  if (fclose(out) != 0 || bad) return sl_fail(SL_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
-  return SL_OK;
+  return sl_new_file_finish(&file);
 }
 
 static enum sl_status draw(const struct sl_schedule *s, const struct sl_options *options, const char *name, FILE *out) {

@@ -1,9 +1,11 @@
 /* shardlab validate: predict, measure in a process of its own, and compare. */
+#include "cli/children.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/launch.h"
 #include "cli/output.h"
 #include "cli/predict.h"
+#include "core/base/new_file.h"
 #include "core/record/compare.h"
 #include "core/record/compare_print.h"
 #include "core/record/record.h"
@@ -14,7 +16,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 /* Flags that mean something else to measure, each with a value. */
@@ -54,27 +55,18 @@ static enum sl_status measure_arguments(const struct sl_options *options, char *
 
 /* The child's standard output goes to standard error: ours is for the comparison. */
 static enum sl_status run_child(char **arguments) {
-  fflush(NULL);
-  const pid_t child = fork();
+  const pid_t child = sl_children_fork(SIGTERM);
   if (child < 0) return sl_fail(SL_ERR_IO, "cannot start a process: %s", strerror(errno));
-  if (child == 0) {
-    dup2(STDERR_FILENO, STDOUT_FILENO);
-    execv("/proc/self/exe", arguments);
-    _exit(127);
-  }
-  int state = 0;
-  while (waitpid(child, &state, 0) < 0)
-    if (errno != EINTR) return sl_fail(SL_ERR_IO, "cannot wait for the measurement: %s", strerror(errno));
-  if (WIFSIGNALED(state)) return sl_fail(SL_ERR_PEER, "the measurement was ended by signal %d", WTERMSIG(state));
-  if (WEXITSTATUS(state) == 0) return SL_OK;
-  /* the child has said why, on the same standard error */
-  return WEXITSTATUS(state) == 2 ? SL_ERR_INPUT : SL_ERR_PEER;
+  if (child == 0) sl_children_exec("/proc/self/exe", arguments, 1);
+  return sl_children_status(sl_children_wait(child), "the measurement");
 }
 
 static enum sl_status measure(const struct sl_options *options, char *trace_file, struct sl_json *record) {
-  char path[] = "/tmp/shardlab-validate-XXXXXX";
+  char path[96];
   char **arguments = NULL;
   enum sl_status status;
+  SL_TRY(sl_children_open());
+  snprintf(path, sizeof path, "%s/record-XXXXXX", sl_children_folder());
   const int handle = mkstemp(path);
   if (handle < 0) return sl_fail(SL_ERR_IO, "%s: cannot be created: %s", path, strerror(errno));
   close(handle);
@@ -102,7 +94,7 @@ static enum sl_status check_request(const struct sl_options *options) {
   const struct sl_exec_ops *exec;
   if (sl_launch_inside())
     return sl_fail(SL_ERR_INPUT, "validate starts its own ranks; start it without mpirun or srun, with --world");
-  SL_TRY(sl_options_check_outputs(options));
+  SL_TRY(sl_output_check(options));
   SL_TRY(sl_setup_plan(&setup, options));
   enum sl_status status = sl_inputs_check(options, &setup);
   sl_setup_free(&setup);
@@ -125,13 +117,13 @@ struct traces {
 };
 
 static enum sl_status name_traces(const struct sl_options *options, struct traces *t) {
-  enum { SUFFIX = 16 };
+  const int ranks = (int)options->world; /* whose parts come first */
   if (options->trace == NULL) return SL_OK;
-  const size_t size = strlen(options->trace) + SUFFIX;
-  SL_TRY(sl_calloc(&t->predicted, size, 1));
-  SL_TRY(sl_calloc(&t->measured, size, 1));
-  snprintf(t->predicted, size, "%s.predicted", options->trace);
-  snprintf(t->measured, size, "%s.measured", options->trace);
+  sl_children_name_output(options->trace, ranks + 2);
+  SL_TRY(sl_children_open());
+  t->predicted = sl_new_file_hidden(options->trace, ranks);
+  t->measured = sl_new_file_hidden(options->trace, ranks + 1);
+  if (t->predicted == NULL || t->measured == NULL) return sl_fail(SL_ERR_MEMORY, "out of memory: names of traces");
   return SL_OK;
 }
 

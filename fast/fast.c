@@ -49,7 +49,8 @@ struct sl_fast {
   const struct sl_model *model;
   const struct sl_config *config;
   const struct sl_cluster *cluster;
-  struct sl_cost_rank rank; /* of a world that fills nodes */
+  struct sl_kernel_costs costs; /* of the kernel set's profile */
+  struct sl_cost_rank rank;     /* of a world that fills nodes */
   struct block *blocks;
   size_t block_count, block_capacity;
   struct stage *stages; /* open addressing; a power of two of them */
@@ -63,11 +64,10 @@ enum sl_status sl_fast_open(struct sl_fast **out, const struct sl_model *model, 
   SL_TRY(sl_fast_refuse_inputs(model, config, cluster));
   SL_TRY(sl_calloc(&f, 1, sizeof *f));
   *f = (struct sl_fast){.model = model, .config = config, .cluster = cluster};
-  struct sl_kernel_costs costs;
   enum sl_status status;
-  SL_GO_FAIL(sl_kernel_costs_load(&costs, sl_kernel_set(config->sl.kernels)->name));
-  costs.launch_blocking = config->sl.launch_blocking;
-  SL_GO_FAIL(sl_cost_share(&f->rank, cluster, &costs, 1));
+  SL_GO_FAIL(sl_kernel_costs_load(&f->costs, sl_kernel_set(config->sl.kernels)->name));
+  f->costs.launch_blocking = config->sl.launch_blocking;
+  SL_GO_FAIL(sl_cost_share(&f->rank, cluster, &f->costs, 1));
   *out = f;
   return SL_OK;
 fail:
@@ -75,12 +75,30 @@ fail:
   return status;
 }
 
+static void forget_stages(struct sl_fast *f) {
+  for (size_t i = 0; i < f->stage_slots; i++) free(f->stages[i].cost);
+  if (f->stages != NULL) memset(f->stages, 0, f->stage_slots * sizeof *f->stages);
+  f->stage_count = 0;
+}
+
 void sl_fast_close(struct sl_fast *f) {
   if (f == NULL) return;
-  for (size_t i = 0; i < f->stage_slots; i++) free(f->stages[i].cost);
+  forget_stages(f);
+  for (size_t i = 0; i < f->block_count; i++) sl_fast_sample_free(&f->blocks[i].sample);
   free(f->blocks);
   free(f->stages);
   free(f);
+}
+
+enum sl_status sl_fast_reprice(struct sl_fast *f, const struct sl_kernel_costs *costs) {
+  struct sl_kernel_costs now = costs != NULL ? *costs : f->costs;
+  now.launch_blocking = f->costs.launch_blocking;
+  SL_TRY(sl_fast_refuse_inputs(f->model, f->config, f->cluster));
+  SL_TRY(sl_cost_share(&f->rank, f->cluster, &now, 1));
+  for (size_t i = 0; i < f->block_count; i++) SL_TRY(sl_fast_sample_price(&f->blocks[i].sample, f->cluster, &f->rank));
+  forget_stages(f);
+  memset(f->agreed, 0, sizeof f->agreed);
+  return SL_OK;
 }
 
 /* ---- blocks ---- */
@@ -125,10 +143,10 @@ static enum sl_status find_block(struct sl_fast *f, const struct sl_fast_choice 
   struct block *b = &f->blocks[f->block_count];
   configure(f, choice, &config);
   b->key = key;
-  SL_TRY(sl_fast_sample_take(&b->sample, f->model, &config, f->cluster, &f->rank, key.pipeline, key.many ? 2 : 1,
-                             key.stalls));
+  SL_TRY(sl_fast_sample_take(&b->sample, f->model, &config, f->cluster, key.pipeline, key.many ? 2 : 1));
+  b->sample.stalls = key.stalls;
   *out = f->block_count++;
-  return SL_OK;
+  return sl_fast_sample_price(&b->sample, f->cluster, &f->rank);
 }
 
 /* ---- stages ---- */
@@ -380,7 +398,8 @@ enum sl_status sl_fast_predict(struct sl_fast *f, const struct sl_fast_choice *c
   struct step s;
   s.choice = c;
   *out = (struct sl_fast_prediction){0};
-  SL_TRY(sl_fast_refuse_choice(f->model, f->cluster, c));
+  SL_TRY(sl_fast_refuse_choice(f->model, f->config, f->cluster, c));
+  SL_TRY(sl_fast_refuse_messages(&f->rank.kernel_costs, c->pp));
   s.dp = c->world / (c->tp * c->pp);
   SL_TRY(find_block(f, c, s.dp, &s.block));
   SL_TRY(find_stages(f, &s));

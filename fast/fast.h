@@ -4,16 +4,15 @@
  * sequence parallelism, ZeRO stage) of a model, a base configuration and a cluster. A stage is then the sum of its blocks
  * (stage.h), a step what its schedule makes of its stages (schedule.h). The exact clock (sim/) is what it is held against.
  *
- * A host that launches is a third thing that an action waits for, beside the device and its input; reductions and messages slow
- * the kernels beside them. The step time is within 1 % of the exact clock's on the configurations that its test draws, and
- * within 3 % in pipelines of kernel sets whose hosts or messages cost: which message runs beside which action is known there
- * only roughly.
+ * A host that launches is a third thing that an action waits for, beside the device and its input; reductions slow the kernels
+ * beside them. The step time is within 1 % of the exact clock's on the configurations that its test draws.
  *
  * It refuses, by name, what its formulas do not cover: it never stands in another configuration for the one asked for. */
 #ifndef SL_FAST_FAST_H
 #define SL_FAST_FAST_H
 
 #include "core/cluster/cluster.h"
+#include "core/cluster/kernel_costs.h"
 #include "core/config/config.h"
 #include "core/model/model.h"
 
@@ -27,7 +26,7 @@ struct sl_fast_choice {
   bool sequence_parallel; /* read where tp > 1 */
   enum sl_recompute recompute;
   enum sl_fast_schedule schedule; /* read where pp > 1 */
-  const int64_t *stage_layers;    /* (pp), borrowed; NULL: as even as can be */
+  const int64_t *stage_layers; /* (pp), borrowed; NULL: as even as can be, and the configuration asks for no others */
 };
 
 /* Seconds of the slowest rank; bytes of the fullest. The parts add up to the step. */
@@ -49,6 +48,11 @@ struct sl_fast;
 enum sl_status sl_fast_open(struct sl_fast **out, const struct sl_model *model, const struct sl_config *config,
                             const struct sl_cluster *cluster);
 void sl_fast_close(struct sl_fast *fast);
+/* Take new numbers: those that `cluster` has now of its device (rates, efficiencies, latencies) and of its links, and `costs` of the
+ * kernel set (NULL: its profile's). What was lowered is kept and priced anew, as if all had been opened with these numbers. What
+ * else the cluster says (nodes, devices a node, memory) may not have changed. Errors: as sl_fast_open; then the numbers from before
+ * are not to be asked for again until a call succeeds. */
+enum sl_status sl_fast_reprice(struct sl_fast *fast, const struct sl_kernel_costs *costs);
 /* SL_ERR_INPUT: not covered, or no plan. */
 enum sl_status sl_fast_predict(struct sl_fast *fast, const struct sl_fast_choice *choice,
                                struct sl_fast_prediction *out);

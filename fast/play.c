@@ -4,25 +4,15 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The issues of an action. */
-struct span {
-  size_t first, count;
-};
+/* ---- taking a track ---- */
 
-/* When an action ends, when its output may be sent, where the host is then, and the least that the host alone lets the end be. */
-struct run {
-  double end, out, host, least;
-};
-
-struct lanes {
-  const struct sl_fast_player *player;
-  double *ends[SL_LANE_COUNT];   /* of the instance's ops of a lane */
-  uint32_t first[SL_LANE_COUNT]; /* ops of a lane before the instance */
+struct taking {
+  struct sl_fast_track *track;
+  const struct sl_program *program;
+  const struct sl_fast_wanted *wanted;
+  int32_t *beat_of[SL_LANE_COUNT]; /* of the instance's ops of a lane */
+  uint32_t first[SL_LANE_COUNT];   /* ops of a lane before the instance */
   uint32_t count[SL_LANE_COUNT];
-  int64_t *order[SL_LANE_COUNT]; /* the instance's issues of a lane */
-  uint32_t issued[SL_LANE_COUNT];
-  double free_at, arrived;       /* the device; the input */
-  double beside_from, beside_to; /* the last collective of the action's own */
 };
 
 static bool is_transfer(uint32_t lane) {
@@ -33,104 +23,111 @@ static bool receives(uint32_t lane) {
   return lane == SL_LANE_RECV_F || lane == SL_LANE_RECV_B;
 }
 
-/* When the first `count` ops of a lane are over. Of what came before only the input may be late. */
-static double over(const struct lanes *l, uint32_t lane, uint32_t count) {
-  if (receives(lane)) return l->arrived;
-  if (count <= l->first[lane] || is_transfer(lane)) return -INFINITY;
-  const uint32_t own = count - l->first[lane];
-  return own <= l->count[lane] ? l->ends[lane][own - 1] : -INFINITY;
+static enum sl_status add_index(struct sl_fast_track *t, struct sl_fast_range *range, int32_t what) {
+  SL_TRY(sl_grow(&t->index, &t->index_capacity, t->index_count + 1, sizeof *t->index));
+  t->index[t->index_count++] = what;
+  range->count++;
+  return SL_OK;
 }
 
-/* When the waits of an issue are over. */
-static double waited(const struct lanes *l, const struct sl_issue *issue) {
-  double at = -INFINITY;
+/* What the issue waits for. Of what came before the instance only the input may be late. */
+static enum sl_status take_waits(struct taking *t, const struct sl_issue *issue, struct sl_fast_range *out) {
+  *out = (struct sl_fast_range){(int32_t)t->track->index_count, 0};
   for (uint32_t i = 0; i < issue->wait_count; i++) {
-    const struct sl_wait *w = &l->player->program->waits[issue->wait + i];
-    const double end = over(l, w->lane, w->count);
-    if (end > at) at = end;
-  }
-  return at;
-}
-
-/* When an issue starts. */
-static double start_of(const struct lanes *l, const struct sl_issue *issue) {
-  const uint32_t lane = l->player->program->ops[issue->op].lane;
-  const double ready = waited(l, issue);
-  const double lane_free = l->count[lane] > 0 ? l->ends[lane][l->count[lane] - 1] : l->free_at;
-  return ready > lane_free ? ready : lane_free;
-}
-
-/* The end of a kernel that runs from `start` and is slowed while the collective beside it lasts. */
-static double slowed_end(const struct lanes *l, double start, double seconds) {
-  const double lead = l->beside_from > start ? l->beside_from - start : 0, left = seconds - lead;
-  if (left <= 0 || l->beside_to <= start) return start + seconds;
-  const double speed = 1 - l->player->slow, span = l->beside_to - (start + lead);
-  return left <= span * speed ? start + lead + left / speed : l->beside_to + (left - span * speed);
-}
-
-/* The end of an op that starts at `start`; a collective stands in the way of kernels from `ready` on, before the host calls it. */
-static double end_of(struct lanes *l, const struct sl_op *op, double ready, double start, double seconds) {
-  if (op->lane == SL_LANE_COMPUTE) return slowed_end(l, start, seconds);
-  if (l->player->slow > 0 && seconds > 0) {
-    l->beside_from = ready;
-    l->beside_to = start + seconds;
-  }
-  return start + seconds;
-}
-
-static enum sl_status open_lanes(struct lanes *l, const struct sl_fast_player *player, const struct span *span) {
-  const struct sl_program *p = player->program;
-  *l = (struct lanes){.player = player, .beside_from = -INFINITY, .beside_to = -INFINITY};
-  for (int lane = 0; lane < SL_LANE_COUNT; lane++) {
-    SL_TRY(sl_calloc(&l->ends[lane], span->count + 1, sizeof(double)));
-    SL_TRY(sl_calloc(&l->order[lane], span->count + 1, sizeof(int64_t)));
-  }
-  for (size_t i = 0; i < span->first; i++) l->first[p->ops[p->issues[i].op].lane]++;
-  for (size_t i = span->first; i < span->first + span->count; i++) {
-    const uint32_t lane = p->ops[p->issues[i].op].lane;
-    l->order[lane][l->issued[lane]++] = (int64_t)i;
+    const struct sl_wait *w = &t->program->waits[issue->wait + i];
+    if (receives(w->lane)) {
+      SL_TRY(add_index(t->track, out, -1));
+    } else if (w->count > t->first[w->lane] && !is_transfer(w->lane)) {
+      const uint32_t own = w->count - t->first[w->lane];
+      if (own <= t->count[w->lane]) SL_TRY(add_index(t->track, out, t->beat_of[w->lane][own - 1]));
+    }
   }
   return SL_OK;
 }
 
-static void close_lanes(struct lanes *l) {
-  for (int lane = 0; lane < SL_LANE_COUNT; lane++) {
-    free(l->ends[lane]);
-    free(l->order[lane]);
-  }
-}
-
 /* Tensors whose gradient the op writes. */
-static void note_writes(const struct sl_fast_player *player, const struct sl_op *op, const struct sl_fast_writes *w,
-                        double begin, double end, bool by_host) {
-  const struct sl_slice *slices = sl_op_slices(player->program, op);
-  const int32_t buffer = w->rank_class->role[SL_ROLE_GRAD].buffer;
-  const int64_t element = sl_dtype_bytes(w->rank_class->buffers[buffer].dtype);
+static enum sl_status take_writes(struct taking *t, const struct sl_op *op, struct sl_fast_range *out) {
+  *out = (struct sl_fast_range){(int32_t)t->track->index_count, 0};
+  if (t->wanted == NULL) return SL_OK;
+  const struct sl_slice *slices = sl_op_slices(t->program, op);
+  const struct sl_pp_rank *rank = t->wanted->pp_rank;
+  const int32_t buffer = t->wanted->rank_class->role[SL_ROLE_GRAD].buffer;
+  const int64_t element = sl_dtype_bytes(t->wanted->rank_class->buffers[buffer].dtype);
   for (int i = 0; i < op->slice_count; i++) {
     const struct sl_slice *s = &slices[i];
     if (s->buffer != buffer || !(s->access & SL_WRITE)) continue;
-    for (int t = 0; t < w->pp_rank->tensor_count; t++) {
-      const int64_t lo = w->pp_rank->tensors[t].flat * element, hi = lo + w->pp_rank->tensors[t].numel * element;
-      if (s->offset >= hi || lo >= s->offset + s->bytes) continue;
-      if (by_host) {
-        w->hosted[t] = end;
-        continue;
-      }
-      w->begins[t] = begin;
-      w->ends[t] = end;
+    for (int k = 0; k < rank->tensor_count; k++) {
+      const int64_t lo = rank->tensors[k].flat * element, hi = lo + rank->tensors[k].numel * element;
+      if (s->offset >= hi || lo >= s->offset + s->bytes || t->wanted->tensor[k] < 0) continue;
+      SL_TRY(add_index(t->track, out, t->wanted->tensor[k]));
     }
   }
+  return SL_OK;
 }
 
-/* When the send of what the action makes may start: the first send behind it. */
-static double sent(const struct lanes *l, size_t from) {
-  const struct sl_program *p = l->player->program;
+static enum sl_status take_beat(struct taking *t, const struct sl_issue *issue, const int32_t *work_of, int32_t beat) {
+  const struct sl_op *op = &t->program->ops[issue->op];
+  const uint32_t before = t->count[op->lane];
+  struct sl_fast_beat *b = &t->track->beats[beat];
+  *b = (struct sl_fast_beat){.work = work_of[issue->op],
+                             .before = before > 0 ? t->beat_of[op->lane][before - 1] : -1,
+                             .lane = (int32_t)op->lane,
+                             .kernel = op->lane == SL_LANE_COMPUTE};
+  SL_TRY(take_waits(t, issue, &b->waits));
+  SL_TRY(take_writes(t, op, &b->writes));
+  t->beat_of[op->lane][t->count[op->lane]++] = beat;
+  return SL_OK;
+}
+
+/* What the first send behind the action waits for. */
+static enum sl_status take_sent(struct taking *t, size_t from) {
+  const struct sl_program *p = t->program;
   for (size_t i = from; i < p->issue_count; i++) {
     const enum sl_lane lane = p->ops[p->issues[i].op].lane;
-    if (lane == SL_LANE_SEND_F || lane == SL_LANE_SEND_B) return waited(l, &p->issues[i]);
+    if (lane == SL_LANE_SEND_F || lane == SL_LANE_SEND_B) return take_waits(t, &p->issues[i], &t->track->sent);
     if (lane == SL_LANE_COMPUTE) break;
   }
-  return -INFINITY;
+  return SL_OK;
+}
+
+enum sl_status sl_fast_track_take(struct sl_fast_track *out, const struct sl_program *p, const int32_t *work_of,
+                                  const struct sl_instance *instance, const struct sl_fast_wanted *wanted) {
+  enum sl_status status;
+  const uint32_t number = (uint32_t)(instance - p->instances);
+  struct taking t = {.track = out, .program = p, .wanted = wanted};
+  size_t first = 0;
+  *out = (struct sl_fast_track){0};
+  for (; first < p->issue_count && p->issues[first].instance != number; first++)
+    t.first[p->ops[p->issues[first].op].lane]++;
+  while (first + out->count < p->issue_count && p->issues[first + out->count].instance == number) out->count++;
+  for (int lane = 0; lane < SL_LANE_COUNT; lane++)
+    SL_GO(sl_calloc(&t.beat_of[lane], out->count + 1, sizeof *t.beat_of[lane]));
+  SL_GO(sl_calloc(&out->beats, out->count + 1, sizeof *out->beats));
+  SL_GO(sl_calloc(&out->ends, out->count + 1, sizeof *out->ends));
+  for (size_t i = 0; i < out->count; i++) SL_GO(take_beat(&t, &p->issues[first + i], work_of, (int32_t)i));
+  SL_GO(take_sent(&t, first + out->count));
+done:
+  for (int lane = 0; lane < SL_LANE_COUNT; lane++) free(t.beat_of[lane]);
+  return status;
+}
+
+void sl_fast_track_free(struct sl_fast_track *t) {
+  free(t->beats);
+  free(t->ends);
+  free(t->index);
+  *t = (struct sl_fast_track){0};
+}
+
+/* ---- playing it ---- */
+
+/* When all that is waited for is over. */
+static double waited(const struct sl_fast_track *t, struct sl_fast_range waits, double arrived) {
+  double at = -INFINITY;
+  for (int32_t i = waits.first; i < waits.first + waits.count; i++) {
+    const double end = t->index[i] < 0 ? arrived : t->ends[t->index[i]];
+    if (end > at) at = end;
+  }
+  return at;
 }
 
 /* From when the device is free, the input there, and the host at the first launch. */
@@ -138,105 +135,144 @@ struct from {
   double free_at, arrived, host;
 };
 
-/* Is every op over that the next issue of a lane waits for? */
-static bool may_start(const struct lanes *l, const struct sl_issue *issue) {
-  for (uint32_t i = 0; i < issue->wait_count; i++) {
-    const struct sl_wait *w = &l->player->program->waits[issue->wait + i];
-    if (receives(w->lane) || is_transfer(w->lane) || w->count <= l->first[w->lane]) continue;
-    if (w->count - l->first[w->lane] > l->count[w->lane]) return false;
-  }
-  return true;
+/* Where a play is. */
+struct playing {
+  struct sl_fast_track *track;
+  const struct sl_fast_beats *with;
+  struct from from;
+  double host, least;            /* when the host has launched what it has; the least end by the host alone */
+  double beside_from, beside_to; /* the last collective of the action's own */
+  int32_t kernel;                /* the last; -1: none yet */
+  double kernel_start;
+};
+
+static bool waits_for_input(const struct sl_fast_track *t, struct sl_fast_range waits) {
+  for (int32_t i = waits.first; i < waits.first + waits.count; i++)
+    if (t->index[i] < 0) return true;
+  return false;
 }
 
-/* The issue that starts next: the earliest, a collective before a kernel. -1: none is left. */
-static int64_t next_issue(const struct lanes *l, double *start) {
-  int64_t found = -1;
-  for (int lane = SL_LANE_COUNT - 1; lane >= 0; lane--) {
-    if (l->count[lane] == l->issued[lane]) continue;
-    const int64_t issue = l->order[lane][l->count[lane]];
-    if (!may_start(l, &l->player->program->issues[issue])) continue;
-    const double at = start_of(l, &l->player->program->issues[issue]);
-    if (found >= 0 && at >= *start) continue;
-    found = issue;
-    *start = at;
+/* When the host has launched a beat that could start at `ready`. */
+static double launched(struct playing *p, const struct sl_fast_beat *b, double ready) {
+  if (p->with->host == NULL) return ready;
+  if (p->host < p->from.arrived && waits_for_input(p->track, b->waits)) p->host = p->from.arrived;
+  if (p->with->blocking && p->host < ready) p->host = ready;
+  p->host += p->with->host[b->work];
+  const double least = p->host + p->with->seconds[b->work];
+  if (least > p->least) p->least = least;
+  return p->host > ready ? p->host : ready;
+}
+
+/* The end of a kernel with `seconds` to go at `start`, which is slowed while the collective beside it lasts. */
+static double slowed_end(const struct playing *p, double start, double seconds) {
+  const double lead = p->beside_from > start ? p->beside_from - start : 0, left = seconds - lead;
+  if (left <= 0 || p->beside_to <= start) return start + seconds;
+  const double speed = 1 - p->with->slow, span = p->beside_to - (start + lead);
+  return left <= span * speed ? start + lead + left / speed : p->beside_to + (left - span * speed);
+}
+
+/* A collective stands in the way of kernels from `ready` on, before the host calls it: of the one that runs, too. */
+static void stand_beside(struct playing *p, double ready, double end) {
+  const double from = ready <= p->beside_to ? p->beside_from : ready; /* one after the other */
+  p->beside_from = ready;
+  p->beside_to = end;
+  if (p->kernel >= 0 && !isinf(ready)) {
+    double *running = &p->track->ends[p->kernel];
+    const double at = ready > p->kernel_start ? ready : p->kernel_start;
+    if (*running > at) *running = slowed_end(p, at, *running - at);
+  }
+  p->beside_from = from;
+}
+
+static double end_of(struct playing *p, int32_t beat, double ready, double start) {
+  const struct sl_fast_beat *b = &p->track->beats[beat];
+  const double seconds = p->with->seconds[b->work];
+  if (b->kernel) {
+    p->kernel = beat;
+    p->kernel_start = start;
+    return p->with->slow > 0 ? slowed_end(p, start, seconds) : start + seconds;
+  }
+  if (p->with->slow > 0 && seconds > 0) stand_beside(p, ready, start + seconds);
+  return start + seconds;
+}
+
+/* When a beat's waits are over and its lane is free; NAN: what it waits for has not begun. */
+static double ready_of(const struct playing *p, const struct sl_fast_beat *b) {
+  const struct sl_fast_track *t = p->track;
+  for (int32_t i = b->waits.first; i < b->waits.first + b->waits.count; i++)
+    if (t->index[i] >= 0 && isnan(t->ends[t->index[i]])) return NAN;
+  const double waits = waited(t, b->waits, p->from.arrived);
+  const double lane_free = b->before < 0 ? p->from.free_at : t->ends[b->before];
+  return waits > lane_free ? waits : lane_free;
+}
+
+/* The beat that starts next, the earliest at the heads of the lanes and a collective before a kernel, so that kernels are known
+ * to run when a collective begins; from `first`, the first that has not begun. */
+static size_t next_beat(const struct playing *p, size_t first, double *ready) {
+  const struct sl_fast_track *t = p->track;
+  uint32_t seen = 0;
+  size_t found = first;
+  bool any = false;
+  for (size_t i = first; i < t->count && i < first + 64; i++) {
+    const struct sl_fast_beat *b = &t->beats[i];
+    if (!isnan(t->ends[i]) || (seen & UINT32_C(1) << b->lane)) continue;
+    seen |= UINT32_C(1) << b->lane;
+    const double at = ready_of(p, b);
+    if (isnan(at) || (any && !(at < *ready || (at == *ready && t->beats[found].kernel)))) continue;
+    any = true;
+    found = i;
+    *ready = at;
   }
   return found;
 }
 
-static bool waits_for_input(const struct lanes *l, const struct sl_issue *issue) {
-  for (uint32_t i = 0; i < issue->wait_count; i++)
-    if (receives(l->player->program->waits[issue->wait + i].lane)) return true;
-  return false;
-}
-
-/* When the host has launched an issue that could start at `ready`. */
-static double launched(const struct lanes *l, const struct sl_issue *issue, double ready, double *host) {
-  if (l->player->host == NULL) return ready;
-  if (waits_for_input(l, issue) && *host < l->arrived) *host = l->arrived;
-  if (l->player->blocking && *host < ready) *host = ready;
-  *host += l->player->host[issue->op];
-  return *host > ready ? *host : ready;
-}
-
-/* A collective begins while a kernel runs. */
-static void slow_running(struct lanes *l, double at) {
-  const uint32_t count = l->count[SL_LANE_COMPUTE];
-  if (l->player->slow == 0 || count == 0) return;
-  double *end = &l->ends[SL_LANE_COMPUTE][count - 1];
-  if (*end > at && !isinf(at)) *end = slowed_end(l, at, *end - at);
-}
-
-static enum sl_status play_from(const struct sl_fast_player *player, const struct span *span, const struct from *from,
-                                const struct sl_fast_writes *writes, struct run *out) {
-  enum sl_status status;
-  const struct sl_program *p = player->program;
-  struct lanes l;
-  double ready = 0, host = from->host;
-  *out = (struct run){.end = from->free_at, .least = -INFINITY};
-  SL_GO(open_lanes(&l, player, span));
-  l.free_at = from->free_at;
-  l.arrived = from->arrived;
-  for (int64_t i = next_issue(&l, &ready); i >= 0; i = next_issue(&l, &ready)) {
-    const struct sl_issue *issue = &p->issues[i];
-    const struct sl_op *op = &p->ops[issue->op];
-    const double start = launched(&l, issue, ready, &host),
-                 done = end_of(&l, op, ready, start, player->seconds[issue->op]);
-    l.ends[op->lane][l.count[op->lane]++] = done;
-    if (op->lane != SL_LANE_COMPUTE && player->seconds[issue->op] > 0) slow_running(&l, ready);
-    if (host + player->seconds[issue->op] > out->least) out->least = host + player->seconds[issue->op];
-    if (writes != NULL) note_writes(player, op, writes, start, done, isinf(from->free_at));
+static void note(const struct playing *p, const struct sl_fast_beat *b, double start, double end,
+                 struct sl_fast_written *written) {
+  for (int32_t k = b->writes.first; k < b->writes.first + b->writes.count; k++) {
+    struct sl_fast_written *w = &written[p->track->index[k]];
+    *w = isinf(p->from.free_at) ? (struct sl_fast_written){w->begin, w->end, end}
+                                : (struct sl_fast_written){start, end, -INFINITY};
   }
-  for (int lane = 0; lane < SL_LANE_COUNT; lane++)
-    if (l.count[lane] > 0 && l.ends[lane][l.count[lane] - 1] > out->end) out->end = l.ends[lane][l.count[lane] - 1];
-  out->out = sent(&l, span->first + span->count);
-  out->host = host;
-done:
-  close_lanes(&l);
-  return status;
 }
 
-enum sl_status sl_fast_play(const struct sl_fast_player *player, const struct sl_instance *instance,
-                            const struct sl_fast_writes *writes, struct sl_fast_played *out) {
-  static const struct from device = {0, -INFINITY, -INFINITY}, input = {-INFINITY, 0, -INFINITY},
-                           host = {-INFINITY, -INFINITY, 0};
-  const struct sl_program *p = player->program;
-  const uint32_t number = (uint32_t)(instance - p->instances);
-  struct span span = {0, 0};
-  struct run by_device, by_input, by_host = {-INFINITY, -INFINITY, 0, -INFINITY};
-  while (span.first < p->issue_count && p->issues[span.first].instance != number) span.first++;
-  while (span.first + span.count < p->issue_count && p->issues[span.first + span.count].instance == number)
-    span.count++;
-  SL_TRY(play_from(player, &span, &device, writes, &by_device));
-  SL_TRY(play_from(player, &span, &input, NULL, &by_input));
-  if (player->host != NULL && !player->blocking) SL_TRY(play_from(player, &span, &host, writes, &by_host));
-  *out = (struct sl_fast_played){.end = by_device.end,
-                                 .end_arrived = by_input.end,
-                                 .end_hosted = by_host.end,
-                                 .out = by_device.out,
-                                 .out_arrived = by_input.out,
-                                 .out_hosted = by_host.out,
-                                 .host = by_host.host,
-                                 .host_arrived = player->blocking ? -INFINITY : by_input.host,
-                                 .least = by_host.least};
-  return SL_OK;
+static double play_from(struct playing *p, const struct sl_fast_beats *with, struct from from,
+                        struct sl_fast_written *written) {
+  struct sl_fast_track *t = p->track;
+  double last = from.free_at, ready = 0;
+  p->with = with, p->from = from, p->host = from.host, p->kernel = -1;
+  p->least = p->beside_from = p->beside_to = -INFINITY;
+  for (size_t i = 0; i < t->count; i++) t->ends[i] = NAN;
+  for (size_t first = 0; first < t->count;) {
+    const size_t i = with->slow > 0 ? next_beat(p, first, &ready) : first;
+    if (with->slow == 0) ready = ready_of(p, &t->beats[i]);
+    const double start = launched(p, &t->beats[i], ready);
+    t->ends[i] = end_of(p, (int32_t)i, ready, start);
+    if (written != NULL) note(p, &t->beats[i], start, t->ends[i], written);
+    while (first < t->count && !isnan(t->ends[first])) first++;
+  }
+  for (size_t i = 0; i < t->count; i++)
+    if (t->ends[i] > last) last = t->ends[i];
+  return last;
+}
+
+double sl_fast_play_end(struct sl_fast_track *track, const double *seconds) {
+  struct playing p = {.track = track};
+  return play_from(&p, &(struct sl_fast_beats){.seconds = seconds}, (struct from){0, -INFINITY, -INFINITY}, NULL);
+}
+
+void sl_fast_play(struct sl_fast_track *track, const struct sl_fast_beats *beats, struct sl_fast_written *written,
+                  struct sl_fast_played *out) {
+  struct playing p = {.track = track};
+  out->end = play_from(&p, beats, (struct from){0, -INFINITY, -INFINITY}, written);
+  out->out = waited(track, track->sent, -INFINITY);
+  out->end_arrived = play_from(&p, beats, (struct from){-INFINITY, 0, -INFINITY}, NULL);
+  out->out_arrived = waited(track, track->sent, 0);
+  out->host_arrived = beats->blocking || beats->host == NULL ? -INFINITY : p.host;
+  out->end_hosted = out->out_hosted = out->least = -INFINITY;
+  out->host = 0;
+  if (beats->host == NULL || beats->blocking) return;
+  out->end_hosted = play_from(&p, beats, (struct from){-INFINITY, -INFINITY, 0}, written);
+  out->out_hosted = waited(track, track->sent, -INFINITY);
+  out->host = p.host;
+  out->least = p.least;
 }

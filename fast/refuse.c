@@ -1,6 +1,7 @@
 /* Rules and their words; see refuse.h. */
 #include "fast/refuse.h"
 
+#include "core/plan/kernels.h"
 #include "core/program/step_state.h"
 
 static enum sl_status no(const char *what) {
@@ -23,9 +24,13 @@ enum sl_status sl_fast_refuse_inputs(const struct sl_model *model, const struct 
   if (config->sl.recompute_count > 1) return no("recomputation that differs between pipeline ranks");
   if (config->sl.recompute_every > 1) return no("recompute_every above 1");
   if (config->sl.virtual_stages > 1) return no("several stages a pipeline rank (virtual_stages)");
-  if (config->sl.stages_by != SL_STAGES_UNIFORM)
-    return no("stages that the configuration cuts (a choice's stage_layers does)");
   if (config->sl.cp > 1) return no("context parallelism");
+  return SL_OK;
+}
+
+enum sl_status sl_fast_refuse_messages(const struct sl_kernel_costs *costs, int pp) {
+  if (pp > 1 && costs->comm_compute_share > 0)
+    return no("pipelines of kernel sets whose transfers slow compute (comm_compute_share)");
   return SL_OK;
 }
 
@@ -51,8 +56,8 @@ static enum sl_status check_layers(const struct sl_model *model, const struct sl
                  (long long)model->n_layer, model->name);
 }
 
-enum sl_status sl_fast_refuse_choice(const struct sl_model *model, const struct sl_cluster *cluster,
-                                     const struct sl_fast_choice *c) {
+enum sl_status sl_fast_refuse_choice(const struct sl_model *model, const struct sl_config *config,
+                                     const struct sl_cluster *cluster, const struct sl_fast_choice *c) {
   if (c->world < 1 || c->tp < 1 || c->pp < 1 || c->world % ((int64_t)c->tp * c->pp) != 0)
     return sl_fail(SL_ERR_INPUT, "tp %d x pp %d does not divide the world of %d ranks", c->tp, c->pp, c->world);
   if (c->micro_batch < 1 || c->n_micro < 1 || c->n_micro > INT32_MAX)
@@ -62,6 +67,12 @@ enum sl_status sl_fast_refuse_choice(const struct sl_model *model, const struct 
     return sl_fail(SL_ERR_INPUT, "%d pipeline stages for the %lld layers of model %s; expected at least a layer each",
                    c->pp, (long long)model->n_layer, model->name);
   if (c->stage_layers != NULL) SL_TRY(check_layers(model, c));
+  if (c->stage_layers == NULL && c->pp > 1 && config->sl.stages_by != SL_STAGES_UNIFORM)
+    return no("stages that the configuration cuts (a choice's stage_layers does)");
+  if (c->tp > 1 && config->sl.launch_blocking)
+    return no("launches that block (launch_blocking) with tensor parallelism");
+  if (c->world > c->tp * c->pp && sl_kernel_set(config->sl.kernels)->keeps_gradients)
+    return no("data parallelism of kernel sets that keep 16-bit gradients");
   if (c->zero_stage < 0 || c->zero_stage > 1) return no("ZeRO stages 2 and 3");
   if (!aligned(cluster, c->tp) || !aligned(cluster, (int64_t)c->world / c->pp))
     return no("groups that sit differently in the nodes");

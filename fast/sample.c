@@ -4,17 +4,13 @@
 #include "core/job/job.h"
 #include "core/model/families.h"
 #include "core/program/memory_report.h"
-#include "cost/collective.h"
-#include "cost/compute.h"
-#include "cost/topology.h"
-#include "fast/play.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Three blocks at least: the topmost is played before there are gradients, the lowest is the bottom, and one is neither. */
-enum { DEPTHS = 2, LEAST_BLOCKS = 3, MICRO_BATCHES = 6, PIPELINE = 3 };
+enum { LEAST_BLOCKS = 3, MICRO_BATCHES = 6, PIPELINE = 3 };
 
 /* One small plan and what was built of it. */
 struct small {
@@ -22,7 +18,6 @@ struct small {
   struct sl_config config;
   struct sl_plan plan;
   struct sl_job job;
-  bool stalls; /* at collectives inside a pipeline */
 };
 
 static void close_small(struct small *s) {
@@ -55,33 +50,20 @@ fail:
   return status;
 }
 
-/* ---- seconds of ops ---- */
+/* ---- works of ops ---- */
 
-/* Seconds of the host for an op: nothing for the calls of data parallelism, which are not known here. */
-static double host_seconds(const struct small *s, const struct sl_cost_rank *rank, const struct sl_op *op,
-                           const struct sl_work *work) {
-  if (op->lane == SL_LANE_COMPUTE) return rank->kernel_costs.host_launch * work->terms[SL_TERM_LAUNCH];
-  return op->group == SL_GROUP_TP ? sl_cost_call_host(rank, work, s->stalls) : 0;
-}
-
-static enum sl_status price(const struct small *s, const struct sl_class *c, const struct sl_cost_rank *rank,
-                            const struct sl_program *p, double *seconds, double *host, struct sl_work *works) {
+/* work_of[op]: the index of its work. Of communication only tensor parallelism's is priced. */
+static enum sl_status take_works(const struct small *s, const struct sl_class *c, const struct sl_program *p,
+                                 struct sl_fast_works *works, int32_t *work_of) {
   for (size_t i = 0; i < p->op_count; i++) {
     const struct sl_op *op = &p->ops[i];
     const struct sl_members m = sl_plan_group(&s->plan, op->group, c->first_rank);
     const bool comm = sl_op_is_comm(op->kind);
-    works[i] = sl_work_of(op, sl_op_slices(p, op), comm ? m.size : 0);
-    seconds[i] = 0;
-    if (!comm) {
-      SL_TRY(sl_cost_compute(rank, &works[i], &seconds[i]));
-    } else if (op->group == SL_GROUP_TP) {
-      const struct sl_cost_group group = {
+    struct sl_fast_work x = {.work = sl_work_of(op, sl_op_slices(p, op), comm ? m.size : 0)};
+    if (comm && op->group == SL_GROUP_TP)
+      x.group = (struct sl_cost_group){
           .first = m.first, .stride = m.stride, .outer = m.outer, .size = m.size, .inner = m.inner};
-      const struct sl_link link = sl_cost_group_link(s->plan.cluster, &group);
-      seconds[i] = sl_cost_collective(rank, &link, &works[i]);
-    }
-    if (op->kind == SL_OP_JOIN) seconds[i] += rank->device->step_overhead;
-    host[i] = host_seconds(s, rank, op, &works[i]);
+    SL_TRY(sl_fast_works_add(works, &x, &work_of[i]));
   }
   return SL_OK;
 }
@@ -94,66 +76,49 @@ static const struct sl_instance *find(const struct sl_program *p, enum sl_action
   return NULL;
 }
 
-/* `bare`: the same program, whose communication is free. */
-static enum sl_status read_action(const struct sl_fast_player *player, const struct sl_fast_player *bare,
-                                  const struct sl_instance *instance, const struct sl_fast_writes *writes,
-                                  struct sl_fast_action *out) {
-  struct sl_fast_played played;
-  SL_TRY(sl_fast_play(bare, instance, NULL, &played));
-  out->bare.ends = played.end;
-  SL_TRY(sl_fast_play(player, instance, writes, &played));
-  out->end.ends = played.end;
-  out->end_arrived.ends = played.end_arrived;
-  out->out.ends = played.out;
-  out->out_arrived.ends = played.out_arrived;
-  out->end_hosted.ends = played.end_hosted;
-  out->out_hosted.ends = played.out_hosted;
-  out->host.ends = played.host;
-  out->host_arrived.ends = played.host_arrived;
-  out->launched.ends = played.least;
-  return SL_OK;
-}
-
-/* The tensors of a rank's first stage of two blocks or more: those of the ends, and of the topmost block. */
-static enum sl_status read_tensors(const struct small *s, const struct sl_fast_writes w[2], struct sl_fast_stage *out) {
-  const struct sl_pp_rank *pp_rank = w->pp_rank;
+/* The tensors of a rank's first stage of two blocks or more: those of the ends, and of the topmost block. number[t]: which of
+ * them the rank's tensor t is; -1: none. */
+static enum sl_status read_tensors(const struct small *s, const struct sl_pp_rank *pp_rank, struct sl_fast_stage *out,
+                                   int32_t *number) {
   const int last = s->plan.stages[pp_rank->stages[0]].first_layer + s->plan.stages[pp_rank->stages[0]].layer_count - 1;
   for (int i = 0; i < pp_rank->tensor_count; i++) {
     const struct sl_placed *t = &pp_rank->tensors[i];
     const int layer = s->model.tensors[t->tensor].layer;
+    number[i] = -1;
     if (layer >= 0 && layer < last) continue;
     if (out->tensor_count == SL_FAST_TENSORS)
       return sl_fail(SL_ERR_INTERNAL, "a block and the ends of model %s have more than %d tensors", s->model.name,
                      SL_FAST_TENSORS);
+    number[i] = out->tensor_count;
     out->tensor[out->tensor_count++] = (struct sl_fast_tensor){.numel = t->numel,
                                                                .where = layer < 0 ? -1 : layer > last,
                                                                .partial = t->partial,
                                                                .tied = t->tied,
-                                                               .replicated = t->replicated,
-                                                               .begins = {{w[0].begins[i], 0}, {w[1].begins[i], 0}},
-                                                               .ready = {{w[0].ends[i], 0}, {w[1].ends[i], 0}},
-                                                               .hosted = {{w[0].hosted[i], 0}, {w[1].hosted[i], 0}}};
+                                                               .replicated = t->replicated};
   }
   return SL_OK;
 }
 
-static void read_step(const struct sl_program *p, const struct sl_work *works, const double *seconds,
-                      const double *host, struct sl_fast_stage *out) {
+static enum sl_status read_step(const struct sl_program *p, const struct sl_fast_works *works, const int32_t *work_of,
+                                struct sl_fast_recording *out) {
   const struct sl_instance *n = find(p, SL_ACTION_STEP, 0);
   for (int i = n->first_op; i < n->first_op + n->op_count; i++) {
     const struct sl_op *op = &p->ops[i];
     const bool update = sl_op_class_of(op->kind) == SL_CLASS_OPTIMIZER;
-    struct sl_fast_moved *moved = op->kind == SL_OP_NORM ? &out->norm : &out->update;
-    out->host.ends += host[i];
-    if (op->kind == SL_OP_NORM) out->host_norm.ends += host[i];
+    const int rest = op->kind != SL_OP_NORM;
+    SL_TRY(sl_grow(&out->step[rest], &out->step_capacity[rest], out->step_count[rest] + 1, sizeof *out->step[rest]));
+    out->step[rest][out->step_count[rest]++] = work_of[i];
+    struct sl_fast_moved *moved = op->kind == SL_OP_NORM ? &out->stage.norm : &out->stage.update;
     if (sl_op_is_comm(op->kind)) continue;
     if (!update && op->kind != SL_OP_NORM) {
-      out->control += seconds[i];
+      SL_TRY(sl_grow(&out->control, &out->control_capacity, out->control_count + 1, sizeof *out->control));
+      out->control[out->control_count++] = work_of[i];
       continue;
     }
     moved->launches.ends++;
-    moved->bytes.ends += works[i].bytes;
+    moved->bytes.ends += works->all[work_of[i]].work.bytes;
   }
+  return SL_OK;
 }
 
 static double aligned(int64_t bytes) {
@@ -266,59 +231,78 @@ static void read_memory(const struct small *s, const struct sl_class *c, struct 
     out->states += c->buffers[i].persistent && c->buffers[i].category == SL_CATEGORY_OPTIMIZER;
 }
 
-static enum sl_status read_times(const struct small *s, const struct sl_class *c, const struct sl_fast_player *player,
-                                 const struct sl_fast_player *bare, struct sl_fast_stage *out) {
+static enum sl_status read_actions(const struct small *s, const struct sl_class *c, const int32_t *work_of,
+                                   struct sl_fast_recording *out) {
   enum sl_status status;
-  const struct sl_program *p = player->program;
-  const size_t tensors = (size_t)s->plan.pp_ranks[c->pp_rank].tensor_count;
-  struct sl_fast_writes writes[2] = {{0}};
-  for (int i = 0; i < 2; i++) {
-    writes[i] = (struct sl_fast_writes){.rank_class = c, .pp_rank = &s->plan.pp_ranks[c->pp_rank]};
-    SL_GO(sl_calloc(&writes[i].begins, tensors, sizeof(double)));
-    SL_GO(sl_calloc(&writes[i].ends, tensors, sizeof(double)));
-    SL_GO(sl_calloc(&writes[i].hosted, tensors, sizeof(double)));
-    for (size_t k = 0; k < tensors; k++) writes[i].hosted[k] = -INFINITY;
-  }
-  SL_GO(read_action(player, bare, find(p, SL_ACTION_FORWARD, 0), NULL, &out->forward));
-  SL_GO(read_action(player, bare, find(p, SL_ACTION_BACKWARD, 0), &writes[0], &out->first));
-  SL_GO(read_action(player, bare, find(p, SL_ACTION_BACKWARD, 1), &writes[1], &out->next));
-  SL_GO(read_tensors(s, writes, out));
+  const struct sl_program *p = &c->programs[SL_PROGRAM_STEP];
+  const struct sl_pp_rank *pp_rank = &s->plan.pp_ranks[c->pp_rank];
+  int32_t *number = NULL;
+  SL_GO(sl_calloc(&number, (size_t)pp_rank->tensor_count, sizeof *number));
+  SL_GO(read_tensors(s, pp_rank, &out->stage, number));
+  const struct sl_fast_wanted wanted = {c, pp_rank, number};
+  SL_GO(sl_fast_track_take(&out->forward, p, work_of, find(p, SL_ACTION_FORWARD, 0), NULL));
+  SL_GO(sl_fast_track_take(&out->first, p, work_of, find(p, SL_ACTION_BACKWARD, 0), &wanted));
+  SL_GO(sl_fast_track_take(&out->next, p, work_of, find(p, SL_ACTION_BACKWARD, 1), &wanted));
 done:
-  for (int i = 0; i < 2; i++) {
-    free(writes[i].begins);
-    free(writes[i].ends);
-    free(writes[i].hosted);
-  }
+  free(number);
   return status;
 }
 
-static enum sl_status read_class(const struct small *s, const struct sl_class *c, const struct sl_cost_rank *rank,
-                                 struct sl_fast_stage *out) {
+static enum sl_status read_class(const struct small *s, const struct sl_class *c, struct sl_fast_works *works,
+                                 struct sl_fast_recording *out) {
   enum sl_status status;
   const struct sl_program *p = &c->programs[SL_PROGRAM_STEP];
-  struct sl_work *works = NULL;
-  double *seconds = NULL, *bare = NULL, *host = NULL;
-  SL_GO(sl_calloc(&works, p->op_count, sizeof *works));
-  SL_GO(sl_calloc(&seconds, p->op_count, sizeof *seconds));
-  SL_GO(sl_calloc(&bare, p->op_count, sizeof *bare));
-  SL_GO(sl_calloc(&host, p->op_count, sizeof *host));
-  SL_GO(price(s, c, rank, p, seconds, host, works));
-  for (size_t i = 0; i < p->op_count; i++) bare[i] = sl_op_is_comm(p->ops[i].kind) ? 0 : seconds[i];
-  const struct sl_fast_player free_of_communication = {p, bare, NULL, false, 0};
-  const struct sl_fast_player player = {.program = p,
-                                        .seconds = seconds,
-                                        .host = sl_cost_has_host(rank) ? host : NULL,
-                                        .blocking = rank->kernel_costs.launch_blocking,
-                                        .slow = rank->kernel_costs.comm_compute_share};
-  SL_GO(read_times(s, c, &player, &free_of_communication, out));
-  read_step(p, works, seconds, host, out);
-  read_memory(s, c, out);
+  int32_t *work_of = NULL;
+  SL_GO(sl_calloc(&work_of, p->op_count, sizeof *work_of));
+  SL_GO(take_works(s, c, p, works, work_of));
+  SL_GO(read_actions(s, c, work_of, out));
+  SL_GO(read_step(p, works, work_of, out));
+  read_memory(s, c, &out->stage);
 done:
-  free(works);
-  free(seconds);
-  free(bare);
-  free(host);
+  free(work_of);
   return status;
+}
+
+/* ---- seconds of one depth ---- */
+
+static void play_action(const struct sl_fast_beats *beats, const struct sl_fast_works *works,
+                        struct sl_fast_track *track, struct sl_fast_written *written, struct sl_fast_action *out) {
+  struct sl_fast_played played;
+  sl_fast_play(track, beats, written, &played);
+  *out = (struct sl_fast_action){.end.ends = played.end,
+                                 .end_arrived.ends = played.end_arrived,
+                                 .end_hosted.ends = played.end_hosted,
+                                 .out_hosted.ends = played.out_hosted,
+                                 .host.ends = played.host,
+                                 .host_arrived.ends = played.host_arrived,
+                                 .launched.ends = played.least,
+                                 .out.ends = played.out,
+                                 .out_arrived.ends = played.out_arrived,
+                                 .bare.ends = sl_fast_play_end(track, works->bare)};
+}
+
+static void play_stage(const struct sl_cost_rank *rank, const struct sl_fast_works *works, struct sl_fast_recording *r,
+                       struct sl_fast_stage *out) {
+  struct sl_fast_written written[2][SL_FAST_TENSORS] = {{{0, 0, 0}}};
+  const struct sl_fast_beats beats = {.seconds = works->seconds,
+                                      .host = sl_cost_has_host(rank) ? works->host : NULL,
+                                      .blocking = rank->kernel_costs.launch_blocking,
+                                      .slow = rank->kernel_costs.comm_compute_share};
+  *out = r->stage;
+  play_action(&beats, works, &r->forward, NULL, &out->forward);
+  play_action(&beats, works, &r->first, written[0], &out->first);
+  play_action(&beats, works, &r->next, written[1], &out->next);
+  for (int i = 0; i < out->tensor_count; i++) {
+    for (int k = 0; k < 2; k++) {
+      out->tensor[i].begins[k].ends = written[k][i].begin;
+      out->tensor[i].ready[k].ends = written[k][i].end;
+      out->tensor[i].hosted[k].ends = written[k][i].hosted;
+    }
+  }
+  for (size_t i = 0; i < r->control_count; i++) out->control += works->seconds[r->control[i]];
+  for (size_t i = 0; i < r->step_count[0]; i++) out->host_norm.ends += works->host[r->step[0][i]];
+  out->host.ends = out->host_norm.ends;
+  for (size_t i = 0; i < r->step_count[1]; i++) out->host.ends += works->host[r->step[1][i]];
 }
 
 /* ---- two depths ---- */
@@ -367,25 +351,48 @@ static void join_stages(struct sl_fast_stage *x, const struct sl_fast_stage *dee
 }
 
 enum sl_status sl_fast_sample_take(struct sl_fast_sample *out, const struct sl_model *model,
-                                   const struct sl_config *config, const struct sl_cluster *cluster,
-                                   const struct sl_cost_rank *rank, bool pipeline, int members, bool stalls) {
-  struct sl_fast_sample depth[DEPTHS];
-  memset(depth, 0, sizeof depth);
-  for (int d = 0; d < DEPTHS; d++) {
+                                   const struct sl_config *config, const struct sl_cluster *cluster, bool pipeline,
+                                   int members) {
+  enum sl_status status = SL_OK;
+  *out = (struct sl_fast_sample){.members = members};
+  for (int d = 0; status == SL_OK && d < SL_FAST_DEPTHS; d++) {
     struct small s;
-    enum sl_status status = open_small(&s, model, config, cluster, LEAST_BLOCKS + d, pipeline ? PIPELINE : 1, members);
-    if (status != SL_OK) return status;
-    s.stalls = stalls;
-    for (int i = 0; i < s.job.class_count && status == SL_OK; i++)
-      status = read_class(&s, &s.job.classes[i], rank, &depth[d].stage[pipeline ? SL_FAST_FIRST + i : SL_FAST_WHOLE]);
+    status = open_small(&s, model, config, cluster, LEAST_BLOCKS + d, pipeline ? PIPELINE : 1, members);
+    if (status != SL_OK) break;
+    for (int i = 0; status == SL_OK && i < s.job.class_count; i++)
+      status = read_class(&s, &s.job.classes[i], &out->works,
+                          &out->recording[d][pipeline ? SL_FAST_FIRST + i : SL_FAST_WHOLE]);
     close_small(&s);
-    if (status != SL_OK) return status;
   }
-  *out = depth[0];
-  out->members = members;
+  if (status != SL_OK) sl_fast_sample_free(out);
+  return status;
+}
+
+enum sl_status sl_fast_sample_price(struct sl_fast_sample *sample, const struct sl_cluster *cluster,
+                                    const struct sl_cost_rank *rank) {
+  SL_TRY(sl_fast_works_price(&sample->works, cluster, rank, sample->stalls));
   for (int i = 0; i < SL_FAST_PLACES; i++) {
-    out->stage[i].place = (enum sl_fast_place)i;
-    join_stages(&out->stage[i], &depth[1].stage[i]);
+    struct sl_fast_stage deeper;
+    if (sample->recording[0][i].forward.count == 0) continue;
+    play_stage(rank, &sample->works, &sample->recording[0][i], &sample->stage[i]);
+    play_stage(rank, &sample->works, &sample->recording[1][i], &deeper);
+    sample->stage[i].place = (enum sl_fast_place)i;
+    join_stages(&sample->stage[i], &deeper);
   }
   return SL_OK;
+}
+
+void sl_fast_sample_free(struct sl_fast_sample *sample) {
+  for (int d = 0; d < SL_FAST_DEPTHS; d++) {
+    for (int i = 0; i < SL_FAST_PLACES; i++) {
+      struct sl_fast_recording *r = &sample->recording[d][i];
+      sl_fast_track_free(&r->forward);
+      sl_fast_track_free(&r->first);
+      sl_fast_track_free(&r->next);
+      free(r->control);
+      for (int k = 0; k < 2; k++) free(r->step[k]);
+    }
+  }
+  sl_fast_works_free(&sample->works);
+  *sample = (struct sl_fast_sample){0};
 }

@@ -6,6 +6,8 @@
 
 #include "core/plan/plan.h"
 #include "cost/share.h"
+#include "fast/play.h"
+#include "fast/works.h"
 
 /* A number of a stage of n blocks: ends + n block. */
 struct sl_fast_linear {
@@ -20,8 +22,8 @@ static inline double sl_fast_at(struct sl_fast_linear x, double blocks) {
  * (what is recomputed), nor be waited for by the output (the last weights' gradients): seconds from either to its end and to its
  * output, which are the later of the two. `bare`: to its end, were tensor parallelism's collectives free.
  * The host is a third thing that it may wait for: `hosted`, from when the host comes to it, and `host`, what the host takes for
- * it. -INFINITY and 0 where the host takes no time; `host_arrived`: what it takes from the input on. `launched`: the host's time alone,
- * the least that `hosted` is at depths where the host falls behind that the sample does not reach. */
+ * it: -INFINITY and 0 where the host takes no time; `host_arrived`: what it takes from the input on. `launched`: the host's time
+ * alone, the least that `hosted` is at depths where the host falls behind that the sample does not reach. */
 struct sl_fast_action {
   struct sl_fast_linear end, end_arrived, end_hosted, out, out_arrived, out_hosted, bare, host, host_arrived, launched;
 };
@@ -70,16 +72,35 @@ struct sl_fast_stage {
   struct sl_fast_linear peak_step; /* in the optimizer's step */
 };
 
+/* What is kept of a small plan's rank: its stage without seconds, and what these are made of. */
+struct sl_fast_recording {
+  struct sl_fast_stage stage;
+  struct sl_fast_track forward, first, next;
+  int32_t *control; /* works of the rest of the step on the device */
+  size_t control_count, control_capacity;
+  int32_t *step[2]; /* works of the step: of its norm, and the others */
+  size_t step_count[2], step_capacity[2];
+};
+
+enum { SL_FAST_DEPTHS = 2 };
+
 struct sl_fast_sample {
-  struct sl_fast_stage stage[SL_FAST_PLACES]; /* those of the kind of plan that was asked for */
+  struct sl_fast_stage stage[SL_FAST_PLACES]; /* those of the kind of plan that was asked for, once it is priced */
+  bool stalls;                                /* sl_cost_pipeline_stalls, set by the owner before it is priced */
   int members;                                /* data-parallel ranks of the sample, 1 or 2 */
+  struct sl_fast_recording recording[SL_FAST_DEPTHS][SL_FAST_PLACES];
+  struct sl_fast_works works;
 };
 
 /* The sample of `config` for `model` on `cluster`: with a pipeline (`pp` > 1) its first, middle and last stage, else the whole.
- * `members`: 1 or 2 data-parallel ranks. `stalls`: sl_cost_pipeline_stalls of the whole. `config` has tp, micro-batch and the like; its degrees of pp and accumulation are not
- * read. Errors: those of a plan. */
+ * `members`: 1 or 2 data-parallel ranks. `config` has tp, micro-batch and the like; its degrees of pp and accumulation are not
+ * read. It has no seconds yet. Errors: those of a plan. */
 enum sl_status sl_fast_sample_take(struct sl_fast_sample *out, const struct sl_model *model,
-                                   const struct sl_config *config, const struct sl_cluster *cluster,
-                                   const struct sl_cost_rank *rank, bool pipeline, int members, bool stalls);
+                                   const struct sl_config *config, const struct sl_cluster *cluster, bool pipeline,
+                                   int members);
+/* Fill in the stages, from the numbers of `cluster` and `rank` as they are now. */
+enum sl_status sl_fast_sample_price(struct sl_fast_sample *sample, const struct sl_cluster *cluster,
+                                    const struct sl_cost_rank *rank);
+void sl_fast_sample_free(struct sl_fast_sample *sample);
 
 #endif

@@ -226,6 +226,14 @@ enum sl_status sl_refit_solve_local(const struct sl_refit_problem *q, const doub
   return status;
 }
 
+/* What a fitted row's residual is on average, where that is more than the 1 that the loss expects: rows tell that much less. */
+static double spread_of(const struct inner *in) {
+  double sum = 0;
+  for (size_t k = 0; k < in->fitted; k++)
+    sum += pow(soft(miss(in->q, in->weight, in->row[k], in->local->seconds[in->row[k]])), 2);
+  return in->fitted > 0 ? fmax(1, sqrt(sum / (double)in->fitted)) : 1;
+}
+
 static enum sl_status invert(const gsl_matrix *jacobian, gsl_matrix *out) {
   gsl_blas_dsyrk(CblasLower, CblasTrans, 1, jacobian, 0, out);
   if (gsl_linalg_cholesky_decomp1(out) != GSL_SUCCESS || gsl_linalg_cholesky_invert(out) != GSL_SUCCESS)
@@ -244,6 +252,11 @@ enum sl_status sl_refit_covariance(const struct sl_refit_problem *q, const doubl
   if (status == SL_OK) {
     memcpy(in.values, local->at, q->numbers * sizeof *in.values);
     put_jacobian(&in, rows);
+    const double spread = spread_of(&in);
+    for (size_t k = 0; k < in.fitted; k++) {
+      gsl_vector_view row = gsl_matrix_row(rows, k);
+      gsl_vector_scale(&row.vector, 1 / spread);
+    }
     status = invert(rows, &out.matrix);
   }
   gsl_matrix_free(rows);

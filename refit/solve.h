@@ -66,7 +66,8 @@ struct sl_refit_solution {
 };
 
 /* Minimise over the clock, at most `rounds` times anew; `start` (numbers) is put inside the bounds. Owned by the caller, with
- * covariance (J^T J)^-1, J being the derivatives of all residuals, those of the priors among them, by the logarithms. */
+ * covariance (J^T J / s^2 + P)^-1, J being the derivatives of the rows' residuals by the logarithms, P the priors' diagonal 1 / s_j^2,
+ * and s^2 the mean square of the rows' residuals, at least 1. */
 enum sl_status sl_refit_solve(const struct sl_refit_problem *problem, const double *start, int rounds,
                               struct sl_refit_solution *out);
 /* The covariance at local->at with these weights. */

@@ -15,14 +15,15 @@
 
 static void put_value(FILE *out, const json_t *value, int depth);
 
-/* The shortest text that reads back as the same number. */
+/* The shortest text that reads back as the same number, without an exponent where it can do without. */
 static void put_real(FILE *out, double x) {
   char text[40];
   for (int digits = 1; digits <= 17; digits++) {
     snprintf(text, sizeof text, "%.*g", digits, x);
-    if (strtod(text, NULL) == x) break;
+    const bool plain = strchr(text, 'e') == NULL || fabs(x) < 1e-4 || fabs(x) >= 1e15;
+    if (plain && strtod(text, NULL) == x) break;
   }
-  fputs(text, out);
+  fprintf(out, "%s%s", text, strpbrk(text, ".e") == NULL ? ".0" : "");
 }
 
 static bool is_said_of(const char *key, const char *of) {
@@ -124,6 +125,18 @@ static json_t *object_of(json_t *root, enum sl_refit_place place, enum sl_refit_
   return root;
 }
 
+/* Does a fitted run depend on the number? */
+static bool is_told(const struct sl_refit_clocks *c, size_t number) {
+  for (size_t i = 0; i < c->runs->count; i++) {
+    const struct sl_refit_reach *reach = sl_refit_reach_of(c, i);
+    for (int k = 0; k < reach->count && c->runs->items[i].weight > 0; k++)
+      if (reach->number[k] == number) return true;
+  }
+  return false;
+}
+
+static const char prior_source[] = "guess: what the fit to published runs takes where no run tells";
+
 static void put_numbers(json_t *root, const struct sl_refit_result *r, enum sl_refit_scope scope, const char *owner,
                         const char *source) {
   const struct sl_refit_numbers *numbers = &r->clocks->numbers;
@@ -132,7 +145,7 @@ static void put_numbers(json_t *root, const struct sl_refit_result *r, enum sl_r
     json_t *object = object_of(root, n->key->place, n->key->scope);
     if (n->key->scope != scope || strcmp(n->owner, owner) != 0 || !json_is_object(object)) continue;
     const double value = r->solution->values[j], error = sqrt(r->solution->covariance[j * numbers->count + j]);
-    put_number(object, n->key->key, value, value * error, source);
+    put_number(object, n->key->key, value, value * error, is_told(r->clocks, j) ? source : prior_source);
   }
 }
 
@@ -213,57 +226,4 @@ enum sl_status sl_refit_write_profiles(const struct sl_refit_result *result, con
   SL_TRY(write_folder(result, path, SL_REFIT_DEVICE, source));
   snprintf(path, sizeof path, "%s/kernels", folder);
   return write_folder(result, path, SL_REFIT_KERNELS, source);
-}
-
-/* ---- tables ---- */
-
-static enum sl_status open_table(FILE **out, const char *folder, const char *name, char *path, size_t size) {
-  snprintf(path, size, "%s/%s", folder, name);
-  *out = fopen(path, "w");
-  return *out != NULL ? SL_OK : sl_fail(SL_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
-}
-
-static enum sl_status close_table(FILE *out, const char *path) {
-  return fclose(out) == 0 ? SL_OK : sl_fail(SL_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
-}
-
-static void put_run(FILE *out, const struct sl_refit_runs *runs, size_t i, const struct sl_refit_outcome *o) {
-  const struct sl_refit_run *run = &runs->items[i];
-  char table[80], kind[64];
-  sl_refit_table_name(runs, run->table, table, sizeof table);
-  sl_refit_device_owner(&run->input.cluster.device, kind, sizeof kind);
-  fprintf(out, "\"%s\",%s,%s,%s,%d,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.4g,%.4g,%.4g\n", run->row->id, table, kind,
-          run->input.cluster.name, run->weight > 0, run->measured_s, o->fitted_s, o->by_model_s, o->by_cluster_s,
-          o->low_s, o->high_s, o->low_by_model_s, o->high_by_model_s, o->number_sd, o->scatter,
-          100 * sl_refit_mfu(run));
-}
-
-static enum sl_status write_runs(const struct sl_refit_result *r, const char *folder) {
-  FILE *out;
-  char path[4200];
-  SL_TRY(open_table(&out, folder, "predictions.csv", path, sizeof path));
-  fputs("id,table,gpu_kind,cluster,fitted,measured_s,predicted_s,predicted_by_model_s,predicted_by_cluster_s,low_s,"
-        "high_s,"
-        "low_by_model_s,high_by_model_s,number_sd,scatter,mfu_percent\n",
-        out);
-  for (size_t i = 0; i < r->clocks->runs->count; i++) put_run(out, r->clocks->runs, i, &r->outcomes[i]);
-  return close_table(out, path);
-}
-
-enum sl_status sl_refit_write_tables(const struct sl_refit_result *r, const char *folder) {
-  static const char *const scopes[] = {"device", "cluster", "kernels"};
-  static const char *const places[] = {"", "innermost link", "outermost link", ""};
-  const struct sl_refit_numbers *numbers = &r->clocks->numbers;
-  FILE *out;
-  char path[4200];
-  SL_TRY(write_runs(r, folder));
-  SL_TRY(open_table(&out, folder, "numbers.csv", path, sizeof path));
-  fputs("scope,owner,place,key,value,relative_stderr,prior,prior_sd,low,high\n", out);
-  for (size_t j = 0; j < numbers->count; j++) {
-    const struct sl_refit_number *n = &numbers->items[j];
-    fprintf(out, "%s,%s,%s,%s,%.4g,%.3g,%g,%g,%g,%g\n", scopes[n->key->scope], n->owner, places[n->key->place],
-            n->key->key, r->solution->values[j], sqrt(r->solution->covariance[j * numbers->count + j]), n->prior.prior,
-            n->prior.sd, n->prior.low, n->prior.high);
-  }
-  return close_table(out, path);
 }

@@ -2,7 +2,7 @@
  *
  * FOLDER has the layout of profiles/: devices/NAME.json, NAME.json of clusters, kernels/NAME.json. A number goes to every device of
  * its kind, to its cluster, or to its kernel set, with "<key>_source" and "<key>_stderr" (in the key's unit) beside it, in place of
- * what stood there. All else stays, in its order; a line has one number and what is said of it. */
+ * what stood there; a number that no fitted run depends on has its prior, and says so. All else stays, in its order; a line has one number and what is said of it. */
 #ifndef SL_REFIT_WRITE_H
 #define SL_REFIT_WRITE_H
 
@@ -20,9 +20,5 @@ enum sl_status sl_refit_write_profiles(const struct sl_refit_result *result, con
 
 /* A JSON document as the files of profiles/ are laid out; to be freed with free(). NULL: out of memory. */
 char *sl_refit_layout(const json_t *root);
-
-/* FOLDER/predictions.csv: a run a line, with what was measured and predicted of it; FOLDER/numbers.csv: a number a line, with its
- * prior. Units in the column names, or those of the key. Errors: SL_ERR_IO. */
-enum sl_status sl_refit_write_tables(const struct sl_refit_result *result, const char *folder);
 
 #endif

@@ -42,7 +42,7 @@ static uint64_t link_sign(const struct sl_link *link) {
   memcpy(&bits[0], &link->bandwidth, sizeof bits[0]);
   memcpy(&bits[1], &link->latency, sizeof bits[1]);
   memcpy(&bits[2], &link->half_bytes, sizeof bits[2]);
-  return join(join(join(bits[0], bits[1]), bits[2]), (uint64_t)link->nodes * SL_HOP_COUNT + (uint64_t)link->hop);
+  return join(join(join(join(bits[0], bits[1]), bits[2]), (uint64_t)link->nodes), (uint64_t)link->hop);
 }
 
 static bool meets_peer(const struct fold *f, int rank, int pp) {

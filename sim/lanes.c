@@ -47,6 +47,25 @@ static void run_transfer(struct sl_sim *sim, int local, int lane) {
   transfers(sim, local, 1);
 }
 
+/* ---- what calls leave behind ---- */
+
+void sl_sim_hash_call(struct sl_sim_rank *rank, int32_t call) {
+  const struct sl_op *op = &rank->now->program->ops[rank->now->call_ops[call]];
+  rank->call_hash = sl_hash_call(rank->call_hash, op->group, op->kind, rank->now_calls[call].bytes);
+}
+
+void sl_sim_count_call(struct sl_sim_rank *rank, int lane, int32_t index, double seconds) {
+  const struct sl_sim_call *call = &rank->now_calls[index];
+  const uint32_t row = rank->now->costs[rank->now->call_ops[index]].row;
+  struct sl_traffic *t = &rank->traffic.items[row];
+  t->calls++;
+  t->bytes += call->bytes;
+  t->wire_bytes += call->wire;
+  rank->call_s[row * SL_LANE_COUNT + (uint32_t)lane] += seconds;
+}
+
+/* ---- ranks meet ---- */
+
 /* `local` has reached the collective at the head of `lane`; the last of the members starts it, when all hosts have called it. */
 static void meet_group(struct sl_sim *sim, int local, int lane) {
   struct sl_sim_rank *rank = &sim->ranks[local];
@@ -139,14 +158,7 @@ static void complete(struct sl_sim *sim, int local, int index) {
   if (lane->call >= 0) {
     transfers(sim, local, -1);
     if (index >= SL_LANE_SEND_F && rank->host < sim->time) rank->host = sim->time; /* it waits for its neighbours */
-    if (rank->counting) {
-      const struct sl_sim_call *call = &rank->now_calls[lane->call];
-      struct sl_traffic *row = &rank->traffic.items[rank->now->costs[rank->now->call_ops[lane->call]].row];
-      row->calls++;
-      row->bytes += call->bytes;
-      row->wire_bytes += call->wire;
-      row->time_s += sim->time - lane->start;
-    }
+    if (rank->counting) sl_sim_count_call(rank, index, lane->call, sim->time - lane->start);
   }
   emit(sim, local, issue, lane->start);
   lane->done++;

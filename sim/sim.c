@@ -1,7 +1,9 @@
 /* The simulator's executor table; sim.h says what it models, lanes.c is the clockwork. */
 #include "sim/sim.h"
 
+#include "core/program/memory_report.h"
 #include "cost/error.h"
+#include "sim/flow.h"
 #include "sim/state.h"
 
 #include <stdlib.h>
@@ -44,13 +46,21 @@ static enum sl_status sim_begin(void *state, int local, enum sl_program_kind kin
   rank->now_calls = rank->calls[kind];
   memset(rank->lanes, 0, sizeof rank->lanes);
   memset(rank->blocked, 0, sizeof rank->blocked);
-  for (int lane = 0; lane < SL_LANE_COUNT; lane++) rank->lanes[lane].order = rank->now->order[lane];
   rank->counting = kind == SL_PROGRAM_STEP;
   rank->host = sim->time;
   if (rank->counting) {
     sl_traffic_reset(&rank->traffic);
+    memset(rank->call_s, 0, rank->traffic.count * SL_LANE_COUNT * sizeof *rank->call_s);
     rank->call_hash = SL_HASH_CALLS;
   }
+  return SL_OK;
+}
+
+/* Lane orders are made when the first op is handed over: a program that runs at once needs none. */
+static enum sl_status take_order(struct sl_sim *sim, struct sl_sim_rank *rank) {
+  struct sl_sim_program *table = &sim->programs[rank->class_index][rank->now->program->kind];
+  if (table->order_items == NULL) SL_TRY(sl_sim_order(table));
+  for (int lane = 0; lane < SL_LANE_COUNT; lane++) rank->lanes[lane].order = table->order[lane];
   return SL_OK;
 }
 
@@ -63,13 +73,9 @@ static enum sl_status sim_issue(void *state, int local, const struct sl_issued *
     return sl_fail(SL_ERR_INTERNAL, "rank %d was handed op %u of lane %s, expected op %u of its program", rank->rank,
                    (unsigned)issued->lane_index, sl_lane_name(index), (unsigned)lane->issued);
   }
-  if (rank->counting) {
-    int32_t call = rank->now->costs[issued->op - issued->program->ops].call;
-    if (call >= 0) {
-      const struct sl_op *op = issued->op;
-      rank->call_hash = sl_hash_call(rank->call_hash, op->group, op->kind, rank->now_calls[call].bytes);
-    }
-  }
+  const int32_t call = rank->now->costs[issued->op - issued->program->ops].call;
+  if (rank->counting && call >= 0) sl_sim_hash_call(rank, call);
+  if (lane->order == NULL) SL_TRY(take_order(sim, rank));
   lane->issued++;
   rank->pending++;
   sim->pending++;
@@ -103,6 +109,18 @@ static enum sl_status sim_advance(void *state, struct sl_completion *out, int ma
   return sim->pending > 0 ? sl_sim_deadlock(sim) : SL_DONE;
 }
 
+/* Only where an op's end is known when it starts, and its start from what it waits for: transfers must not slow ops down, and no
+ * host, which launches in order of time what it comes to, may stand in front of them. */
+static enum sl_status sim_play(void *state, enum sl_program_kind kind, int64_t step, sl_observe_fn observe,
+                               void *context) {
+  struct sl_sim *sim = state;
+  const struct sl_flow_sink sink = {.observe = observe, .context = context, .step = step};
+  bool ran = false;
+  if (sim->slow > 0 || sl_cost_has_host(&sim->cost_rank)) return SL_AGAIN;
+  SL_TRY(sl_flow_run(sim, kind, &sink, &ran));
+  return ran ? SL_OK : SL_AGAIN;
+}
+
 static double sim_now(void *state) {
   const struct sl_sim *sim = state;
   return sim->time;
@@ -114,7 +132,8 @@ static enum sl_status step_error(const struct sl_sim *sim, const struct sl_sim_r
   const struct sl_program *program = table->program;
   struct sl_cost_error error;
   SL_TRY(sl_cost_error_open(&error, &sim->cost_rank));
-  for (size_t i = 0; i < program->issue_count; i++) sl_cost_error_add(&error, &table->works[program->issues[i].op]);
+  for (size_t i = 0; error.entries != NULL && i < program->issue_count; i++)
+    sl_cost_error_add(&error, &table->works[program->issues[i].op]);
   *relative = sl_cost_error_relative(&error, sim->runs);
   sl_cost_error_close(&error);
   return SL_OK;
@@ -125,16 +144,32 @@ static int sim_local_of(const void *state, int rank) {
   return sim->local_of[rank];
 }
 
+/* Of the device beside the arena: the context and, where a framework's allocator stands in for the arena, what that reserves
+ * beyond it. It gives unused segments back before it runs out of memory. */
+static int64_t beside_arena(const struct sl_sim *sim, const struct sl_class *c) {
+  const struct sl_memory_report *m = c->memory; /* of the device, the first; NULL: nothing was placed */
+  const int64_t context = sim->cost_rank.device->context_bytes, room = sim->cost_rank.device->memory - context;
+  if (m == NULL) return context;
+  int64_t reserved = m->reserved_bytes;
+  if (reserved > room) reserved = m->needed_bytes > room ? m->needed_bytes : room;
+  return context + (reserved > m->peak_bytes ? reserved - m->peak_bytes : 0);
+}
+
 static enum sl_status sim_report(void *state, int local, struct sl_exec_report *out) {
-  const struct sl_sim *sim = state;
-  const struct sl_sim_rank *rank = &sim->ranks[local];
+  struct sl_sim *sim = state;
+  struct sl_sim_rank *rank = &sim->ranks[local];
   const struct sl_class *c = &sim->job->classes[rank->class_index];
   *out = (struct sl_exec_report){
       .call_hash = rank->call_hash,
-      .context_bytes = sim->cost_rank.device->context_bytes,
+      .context_bytes = beside_arena(sim, c),
   };
   SL_TRY(step_error(sim, rank, &out->step_error));
   memcpy(out->arena_bytes, c->arena_bytes, sizeof out->arena_bytes);
+  for (size_t row = 0; row < rank->traffic.count; row++) {
+    struct sl_traffic *t = &rank->traffic.items[row];
+    t->time_s = 0;
+    for (int lane = 0; lane < SL_LANE_COUNT; lane++) t->time_s += rank->call_s[row * SL_LANE_COUNT + (size_t)lane];
+  }
   return sl_traffic_copy(&rank->traffic, &out->traffic, &out->traffic_count);
 }
 
@@ -143,6 +178,7 @@ const struct sl_exec_ops sl_exec_sim = {
     .measures = false,
     .open = sim_open,
     .begin = sim_begin,
+    .play = sim_play,
     .issue = sim_issue,
     .advance = sim_advance,
     .now = sim_now,

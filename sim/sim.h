@@ -14,6 +14,9 @@
  * first stands for all (sim/fold.c). A group then needs only the representatives of its members; its cost is that of the whole
  * group.
  *
+ * A program whose ops nothing slows down can be run at once (play, sim/flow.c): its times are the same to the last bit, its
+ * completions come in no order of time.
+ *
  * No queue is ever full: the programs are known from open, so an op that is handed over is one count. Hand over
  * everything that is at hand before advance(), since an op cannot start before the time at which it was handed over;
  * advance() returns early when a rank has nothing left, so that its next program starts on time.

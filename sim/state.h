@@ -4,6 +4,7 @@
  *   topology.c  links
  *   fold.c      which ranks do the same, so that one is simulated
  *   lanes.c     starts and completes ops, rendezvous, slow-down
+ *   flow.c      the same without events, where nothing slows an op down
  *   deadlock.c  explains a standstill
  *   stand_in.c  says what is predicted without a measurement
  *   sim.c       the executor table */
@@ -19,7 +20,8 @@
 struct sl_sim_cost {
   double seconds; /* at full speed; of a communication op see sl_sim_call */
   int32_t call;   /* index among the program's communication ops, -1: none */
-  uint32_t row;   /* of the traffic list, when it is one */
+  uint16_t row;   /* of the traffic list, when it is one */
+  uint16_t lane;
 };
 
 /* One program of a class: what its ranks share. */
@@ -71,6 +73,8 @@ struct sl_sim_rank {
   int rank, class_index;
   struct sl_sim_call *calls[SL_PROGRAM_COUNT];
   struct sl_traffic_list traffic;
+  double *
+      call_s; /* seconds of the calls of each row of `traffic`, by lane: so their sum does not depend on the order of lanes */
   uint64_t call_hash;
 };
 
@@ -144,7 +148,8 @@ static inline int sl_sim_peer_lane(int lane) {
 
 /* stand_in.c: a warning that names the ops of a step which a calibrated profile does not know. */
 void sl_sim_say_stand_ins(const struct sl_sim *sim);
-/* tables.c */
+/* tables.c: what can be known at open; which issues stand on which lane, for those that the event queue runs. */
+enum sl_status sl_sim_order(struct sl_sim_program *table);
 enum sl_status sl_sim_tables(struct sl_sim *sim);
 void sl_sim_tables_free(struct sl_sim *sim);
 /* topology.c: what a ring through a group's members is like to each of them (zero for one member; cost/collective.h has the formula),
@@ -159,6 +164,9 @@ enum sl_status sl_sim_fold(const struct sl_sim *sim, int *kind, int *kinds, int 
 /* lanes.c: look at a lane's head and start it if it can; complete the event of `source`. Failures go to sim->status. */
 void sl_sim_try(struct sl_sim *sim, int local, int lane);
 void sl_sim_event(struct sl_sim *sim, uint32_t source);
+/* Count a call of a step that `rank` has reached, in program order: its hash; that is complete, `seconds` later: its traffic. */
+void sl_sim_hash_call(struct sl_sim_rank *rank, int32_t call);
+void sl_sim_count_call(struct sl_sim_rank *rank, int lane, int32_t call, double seconds);
 /* deadlock.c: SL_ERR_CHECK with the list of who waits for what. */
 enum sl_status sl_sim_deadlock(const struct sl_sim *sim);
 enum sl_status sl_sim_mismatch(const struct sl_sim *sim, int local, int other, int lane, int other_lane);

@@ -57,6 +57,7 @@ static enum sl_status fill_costs(struct sl_sim *sim, struct sl_sim_program *tabl
   for (size_t i = 0; i < program->op_count; i++) {
     const struct sl_op *op = &program->ops[i];
     struct sl_sim_cost *cost = &table->costs[i];
+    cost->lane = (uint16_t)op->lane;
     if (sl_op_is_comm(op->kind)) {
       if (op->group != SL_GROUP_NONE) sim->meets[op->lane][op->group] = true;
       cost->call = table->call_count;
@@ -69,7 +70,7 @@ static enum sl_status fill_costs(struct sl_sim *sim, struct sl_sim_program *tabl
   return SL_OK;
 }
 
-static enum sl_status fill_order(struct sl_sim_program *table) {
+enum sl_status sl_sim_order(struct sl_sim_program *table) {
   const struct sl_program *program = table->program;
   size_t counts[SL_LANE_COUNT] = {0}, next[SL_LANE_COUNT] = {0};
   SL_TRY(sl_calloc(&table->order_items, program->issue_count, sizeof *table->order_items));
@@ -88,14 +89,16 @@ static enum sl_status fill_order(struct sl_sim_program *table) {
 
 /* Traffic rows of a step in the order of first use. */
 static enum sl_status fill_rows(struct sl_sim_program *table, struct sl_traffic_list *rows) {
+  enum { NO_ROW = UINT16_MAX };
   const struct sl_program *program = table->program;
+  for (size_t i = 0; i < program->op_count; i++) table->costs[i].row = NO_ROW;
   for (size_t i = 0; i < program->issue_count; i++) {
     const struct sl_op *op = &program->ops[program->issues[i].op];
     struct sl_sim_cost *cost = &table->costs[program->issues[i].op];
-    if (cost->call < 0) continue;
+    if (cost->call < 0 || cost->row != NO_ROW) continue;
     size_t row;
     SL_TRY(sl_traffic_row(rows, op->group, op->kind, op->dtype, op->payload, &row));
-    cost->row = (uint32_t)row;
+    cost->row = (uint16_t)row;
   }
   return SL_OK;
 }
@@ -110,7 +113,6 @@ static enum sl_status fill_classes(struct sl_sim *sim) {
       table->program = &job->classes[c].programs[kind];
       SL_TRY(fill_works(job->plan, table, job->classes[c].first_rank));
       SL_TRY(fill_costs(sim, table));
-      SL_TRY(fill_order(table));
       if (kind == SL_PROGRAM_STEP) SL_TRY(fill_rows(table, &sim->rows[c]));
     }
   }
@@ -232,6 +234,7 @@ static enum sl_status fill_rank(struct sl_sim *sim, int local, const int *group_
     size_t row;
     SL_TRY(sl_traffic_row(&rank->traffic, t->group, t->op, t->dtype, t->payload, &row));
   }
+  SL_TRY(sl_calloc(&rank->call_s, rows->count * SL_LANE_COUNT, sizeof *rank->call_s));
   return SL_OK;
 }
 
@@ -287,6 +290,7 @@ void sl_sim_tables_free(struct sl_sim *sim) {
   for (int i = 0; i < sim->count && sim->ranks != NULL; i++) {
     for (int kind = 0; kind < SL_PROGRAM_COUNT; kind++) free(sim->ranks[i].calls[kind]);
     sl_traffic_free(&sim->ranks[i].traffic);
+    free(sim->ranks[i].call_s);
   }
   free(sim->programs);
   free(sim->rows);

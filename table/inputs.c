@@ -290,6 +290,7 @@ enum sl_status sl_table_inputs(struct sl_table_inputs *inputs, const struct sl_t
   SL_GO_FAIL(make_config(&inputs->config, &r, framework));
   SL_GO_FAIL(make_cluster(&inputs->cluster, &r, cluster));
   inputs->world = (int)r.n_gpus;
+  inputs->logs_memory = strcmp(framework->name, "nanotron") == 0;
   return SL_OK;
 fail:
   sl_table_inputs_free(inputs);

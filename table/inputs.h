@@ -29,11 +29,15 @@
 #include "core/model/model.h"
 #include "table/rows.h"
 
+#include <stdbool.h>
+
 struct sl_table_inputs {
   struct sl_model model;
   struct sl_config config;
   struct sl_cluster cluster;
   int world;
+  bool
+      logs_memory; /* tables of this framework have the memory of rank 0 as PyTorch counts it: sl_prediction's logged_bytes */
 };
 
 /* Errors: SL_ERR_INPUT with what of the row cannot be expressed. On failure nothing is held. `cluster`: in place of the row's own;

@@ -12,10 +12,15 @@ static void observe(void *context, int local, int64_t step, const struct sl_prog
   sl_timeline_add(context, local, step, program, done);
 }
 
+static void forget(void *context) {
+  sl_timeline_forget(context);
+}
+
 static void put_memory(struct sl_prediction *out, const struct sl_run *run) {
   for (int i = 0; i < run->local_count; i++) {
     const int64_t bytes = run->reports[i].arena_bytes[SL_SPACE_DEVICE] + run->reports[i].context_bytes;
     if (bytes > out->memory_bytes) out->memory_bytes = bytes;
+    if (i == 0) out->logged_bytes = bytes - run->job->plan->cluster->device.context_bytes;
   }
   out->fits = out->memory_bytes <= run->job->plan->cluster->device.memory;
 }
@@ -47,6 +52,7 @@ enum sl_status sl_predict_job(struct sl_prediction *out, const struct sl_job *jo
                        .steps = 1,
                        .observe = observe,
                        .observe_context = &timeline,
+                       .forget = forget,
                        .options = {.fold = true, .fail_rank = -1, .fail_step = -1}};
   SL_GO(sl_run_execute(&run));
   SL_GO(timeline.status);

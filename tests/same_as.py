@@ -72,7 +72,7 @@ class Report:
             self.fault(f"{case.label}: OLD did not come to an end: {broken}")
             return "differs"
         found = compare.compare_runs(old, again, new, self.needed)
-        rows = [self.exceptions.find(case.label, key) for key, _, _ in found]
+        rows = [self.exceptions.find(case.label, key, old, new) for key, old, new in found]
         if None in rows:
             self.differs(case, folder, [each for row, each in zip(rows, found) if row is None])
             return "differs"

@@ -5,6 +5,7 @@
  * the sooner a block leaves, the sooner another rank can go on. */
 #include "backend/common/rank.h"
 #include "backend/host/host.h"
+#include "backend/host/watch.h"
 #include "core/base/machine.h"
 #include "core/op/wire.h"
 
@@ -221,8 +222,10 @@ static enum sl_status report(void *state, int local, struct sl_exec_report *out)
 
 static enum sl_status exchange(void *state, const void *mine, size_t bytes, void *all) {
   const struct sl_host *host = state;
-  if (MPI_Allgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, host->everyone) == MPI_SUCCESS) return SL_OK;
-  return sl_fail(SL_ERR_PEER, "MPI_Allgather failed");
+  sl_host_watch_begin(host->timeout_s, host->rank, "an exchange of all ranks");
+  const int said = MPI_Allgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, host->everyone);
+  sl_host_watch_end();
+  return said == MPI_SUCCESS ? SL_OK : sl_fail(SL_ERR_PEER, "MPI_Allgather failed");
 }
 
 static void close_host(void *state) {

@@ -3,7 +3,9 @@
 #include "backend/host/host.h"
 
 #include "backend/common/rank.h"
+#include "backend/host/watch.h"
 #include "core/base/machine.h"
+#include "core/base/new_file.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -15,6 +17,7 @@ enum sl_status sl_host_die(const struct sl_host *host, enum sl_status status) {
   if (host->world <= 1) return status;
   fprintf(stderr, "shardlab: rank %d: %s\n", host->rank, sl_error_message());
   fflush(stderr);
+  sl_new_file_drop_all(); /* MPI_Abort does not return */
   MPI_Abort(MPI_COMM_WORLD, sl_exit_code(status));
   return status;
 }
@@ -22,9 +25,12 @@ enum sl_status sl_host_die(const struct sl_host *host, enum sl_status status) {
 enum sl_status sl_host_agree(struct sl_host *host, enum sl_status mine) {
   if (host->world <= 1) return mine;
   int failed = mine == SL_OK ? INT_MAX : host->rank, lowest = INT_MAX;
+  sl_host_watch_begin(host->timeout_s, host->rank, "the agreement of all ranks");
   MPI_Allreduce(&failed, &lowest, 1, MPI_INT, MPI_MIN, host->everyone);
+  sl_host_watch_end();
   if (lowest == INT_MAX) return SL_OK;
   sl_tensors_save_abort(&host->tensors);
+  sl_host_watch_begin(host->timeout_s, host->rank, "the end of a job that failed"); /* and in the wait below */
   MPI_Barrier(host->everyone); /* nobody is killed before its half-written files are gone */
   if (lowest == host->rank) return sl_host_die(host, mine);
   for (;;) pause();
@@ -34,20 +40,33 @@ enum sl_status sl_host_agree(struct sl_host *host, enum sl_status mine) {
  * was closed in good order: a rank that leaves early must not wait in MPI_Finalize, mpirun is to end the job instead. */
 static int open_count;
 
+static double limit_s; /* of the backend that was opened last */
+
 static void finalize(void) {
   int over = 0;
   MPI_Finalized(&over);
-  if (!over && open_count == 0) MPI_Finalize();
+  if (over || open_count > 0) return;
+  sl_host_watch_begin(limit_s, -1, "the end of MPI");
+  MPI_Finalize();
+  sl_host_watch_end();
+}
+
+static enum sl_status start_mpi(void) {
+  int provided = MPI_THREAD_SINGLE;
+  setenv("OMPI_MCA_ess_singleton_isolated", "1", 0); /* a process without mpirun needs no daemon, which would outlive it */
+  sl_host_watch_begin(limit_s, -1, "the start of MPI");
+  const int said = MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided);
+  sl_host_watch_end();
+  if (said != MPI_SUCCESS) return sl_fail(SL_ERR_ABSENT, "MPI does not start");
+  atexit(finalize);
+  return SL_OK;
 }
 
 static enum sl_status open_mpi(struct sl_host *host) {
-  int ready = 0, provided = MPI_THREAD_SINGLE;
+  int ready = 0;
   MPI_Initialized(&ready);
-  if (!ready) {
-    if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS)
-      return sl_fail(SL_ERR_ABSENT, "MPI does not start");
-    atexit(finalize);
-  }
+  limit_s = host->timeout_s;
+  if (!ready) SL_TRY(start_mpi());
   MPI_Comm_dup(MPI_COMM_WORLD, &host->everyone);
   MPI_Comm_set_name(host->everyone, "everyone");
   MPI_Comm_rank(host->everyone, &host->rank);
@@ -131,9 +150,11 @@ static enum sl_status open_local(struct sl_host *host) {
 static void start_clock(struct sl_host *host) {
   MPI_Comm node;
   MPI_Comm_split_type(host->everyone, MPI_COMM_TYPE_SHARED, host->rank, MPI_INFO_NULL, &node);
+  sl_host_watch_begin(host->timeout_s, host->rank, "the start of the clock");
   MPI_Barrier(host->everyone);
   host->epoch_s = sl_machine_clock();
   MPI_Bcast(&host->epoch_s, 1, MPI_DOUBLE, 0, node);
+  sl_host_watch_end();
   MPI_Comm_free(&node);
 }
 
@@ -145,12 +166,12 @@ enum sl_status sl_host_open(struct sl_host **out, const struct sl_job *job, cons
   host->options = *options;
   host->everyone = MPI_COMM_NULL;
   host->call_hash = SL_HASH_CALLS;
+  SL_GO_FAIL(sl_rank_timeout(&host->timeout_s)); /* of the environment, which all ranks share */
   SL_GO_FAIL(open_mpi(host));
   host->coord = sl_plan_coord(job->plan, host->rank);
   host->rank_class = &job->classes[sl_job_class_of(job, host->rank)];
   SL_GO_FAIL(sl_host_agree(host, open_groups(host)));
   SL_GO_FAIL(sl_host_agree(host, sl_host_warm_up(host)));
-  SL_GO_FAIL(sl_host_agree(host, sl_rank_timeout(&host->timeout_s)));
   SL_GO_FAIL(sl_host_agree(host, open_local(host)));
   start_clock(host);
   open_count++;

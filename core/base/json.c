@@ -2,14 +2,13 @@
 #include "core/base/json.h"
 
 #include "core/base/json_scan.h"
+#include "core/base/new_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static enum sl_status read_file(const char *path, char **text, size_t *length) {
   enum sl_status status = SL_OK;
@@ -91,29 +90,12 @@ enum sl_status sl_json_fail(const struct sl_json *doc, const char *path, const c
   return sl_fail(SL_ERR_INPUT, "%s: %s%s%s", where, path, path[0] != '\0' ? ": " : "", text);
 }
 
-/* Write and flush; the file is closed either way. */
-static enum sl_status write_json(const json_t *root, FILE *file, const char *path) {
-  bool good = json_dumpf(root, file, JSON_INDENT(2)) == 0 && fputc('\n', file) != EOF && fflush(file) == 0;
-  good = fclose(file) == 0 && good;
-  return good ? SL_OK : sl_fail(SL_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
-}
-
 enum sl_status sl_json_save(const json_t *root, const char *path) {
-  enum sl_status status = SL_OK;
-  char *temporary = NULL;
-  SL_TRY(sl_calloc(&temporary, strlen(path) + 32, 1));
-  sprintf(temporary, "%s.%ld.tmp", path, (long)getpid());
-  const int handle = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  FILE *file = handle >= 0 ? fdopen(handle, "wb") : NULL;
-  if (file == NULL) {
-    status = sl_fail(SL_ERR_IO, "%s: cannot be created: %s", path, strerror(errno));
-    if (handle >= 0) close(handle);
-  } else {
-    status = write_json(root, file, path);
-    if (status == SL_OK && rename(temporary, path) != 0)
-      status = sl_fail(SL_ERR_IO, "%s: cannot be replaced: %s", path, strerror(errno));
-    if (status != SL_OK) unlink(temporary);
+  struct sl_new_file file;
+  SL_TRY(sl_new_file_open(&file, path));
+  if (json_dumpf(root, file.stream, JSON_INDENT(2)) != 0 || fputc('\n', file.stream) == EOF) {
+    sl_new_file_discard(&file);
+    return sl_fail(SL_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
   }
-  free(temporary);
-  return status;
+  return sl_new_file_finish(&file);
 }

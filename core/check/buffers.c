@@ -100,6 +100,16 @@ static enum sl_status split(struct shadow *s, int64_t at) {
   return insert_cell(s, i, left);
 }
 
+/* Make lo and hi boundaries; *first: the first cell that ends above lo. Most bytes are touched as they were before. */
+static enum sl_status cut(struct shadow *s, int64_t lo, int64_t hi, size_t *first) {
+  *first = first_cell(s, lo);
+  if (*first < s->count && cell_at(s, *first)->lo == lo && s->order[*first].hi == hi) return SL_OK;
+  SL_TRY(split(s, lo));
+  SL_TRY(split(s, hi));
+  *first = first_cell(s, lo);
+  return SL_OK;
+}
+
 /* Is the write, and with `readers` every read since, over when an op with this clock starts on lane `own`? What came before
  * on the same lane is, and so is the op's own read. */
 static bool ordered(const struct cell *x, const uint32_t *clock, enum sl_lane own, bool readers) {
@@ -114,10 +124,10 @@ static bool ordered(const struct cell *x, const uint32_t *clock, enum sl_lane ow
 static enum sl_status check_read(struct checker *k, uint32_t issue, const struct sl_buffer *b, int64_t slot, int64_t lo,
                                  int64_t hi, const uint32_t *clock, enum sl_lane lane) {
   struct shadow *s = &k->shadow;
-  SL_TRY(split(s, lo));
-  SL_TRY(split(s, hi));
+  size_t first;
+  SL_TRY(cut(s, lo, hi, &first));
   int64_t at = lo;
-  for (size_t i = first_cell(s, lo); i < s->count && cell_at(s, i)->lo < hi; i++) {
+  for (size_t i = first; i < s->count && cell_at(s, i)->lo < hi; i++) {
     struct cell *x = cell_at(s, i);
     if (x->lo > at) break;
     if (x->slot != slot) return refuse(k, issue, "reads bytes that another buffer has written over: use after free", b);
@@ -132,9 +142,8 @@ static enum sl_status check_read(struct checker *k, uint32_t issue, const struct
 static enum sl_status check_write(struct checker *k, uint32_t issue, const struct sl_buffer *b, int64_t slot,
                                   int64_t lo, int64_t hi, const uint32_t *clock, enum sl_lane lane) {
   struct shadow *s = &k->shadow;
-  SL_TRY(split(s, lo));
-  SL_TRY(split(s, hi));
-  const size_t first = first_cell(s, lo);
+  size_t first;
+  SL_TRY(cut(s, lo, hi, &first));
   size_t end = first;
   for (; end < s->count && cell_at(s, end)->lo < hi; end++) {
     if (!ordered(cell_at(s, end), clock, lane, true))
@@ -160,7 +169,7 @@ static void touched(const struct checker *k, const struct sl_issue *e, int i, in
   const struct sl_instance *n = &k->p->instances[e->instance];
   const struct sl_slice *s = &k->p->slices[op->slice + i];
   const struct sl_buffer *b = &k->c->buffers[s->buffer];
-  const int place = sl_plan_group(k->job->plan, op->place_group, k->rank).index;
+  const int place = s->shard_stride != 0 ? sl_plan_group(k->job->plan, op->place_group, k->rank).index : 0;
   *slot = owner(s->buffer, sl_slice_slot(k->p, b, s, n));
   /* each space has an arena of its own, far from the others' */
   *lo = sl_operand_offset(k->c, k->p, n, op, i, place) + ((int64_t)b->space << 56);

@@ -5,7 +5,9 @@
  *    "device": {"name": text, "kind": "gpu" | "cpu",
  *               "peak_TFLOPS": {"fp32": .., "tf32": .., "bf16": .., "fp16": .., "fp8": .., "fp64": ..}, ...},
  *    or "device": "a100-80g", a file of profiles/devices, which holds {"device": {...}},
- *    "links": [{"name": text, "span": devices in one unit; the outermost has none, ...}, ...]}
+ *    "pipeline_stall_us": microseconds of a host for each member of a tensor-parallel collective while a pipeline crosses nodes,
+ *    "links": [{"name": text, "span": devices in one unit; the outermost has none,
+ *               "nccl_hop": "nvlink" | "pcie" | "network", where NCCL's latencies are known for it, ...}, ...]}
  *
  * Of a cpu, peak_TFLOPS is of one core; memory, its bandwidth and the cache are of one node, shared by its ranks. Any
  * number may have siblings "<key>_source" (text) and "<key>_stderr" (a number); see cluster/provenance.h. "op_costs" is a

@@ -63,7 +63,7 @@ struct sl_safetensors_spec {
 };
 
 struct sl_safetensors_writer {
-  char *path, *temporary; /* the name in the end, and until then: PATH.partial; owned */
+  char *path, *temporary; /* the name in the end, and the hidden one until then (core/base/new_file.h); owned */
   int fd;                 /* -1: closed */
   bool creator;
   int count;
@@ -72,14 +72,14 @@ struct sl_safetensors_writer {
 };
 
 /* The life of a file that processes 0..n-1 write together; every call after a barrier where it says so:
- *   process 0        create                 writes the header under PATH.partial and sets the full length
+ *   process 0        create                 writes the header under a hidden name and sets the full length
  *   (barrier)
  *   processes 1..    join                   the same table; fails (SL_ERR_PEER) when the header on disk differs
  *   all              write ...              each its own ranges; ranges nobody writes are zero
  *   processes 1..    finish                 fsync and close
  *   (barrier)
  *   process 0        finish                 fsync, close, rename to PATH: only now does the file exist
- * After a failed write, and instead of finish, call abort: it closes, and on process 0 removes PATH.partial. A failed
+ * After a failed write, and instead of finish, call abort: it closes, and on process 0 removes the file. A failed
  * finish has aborted already; abort of a zeroed or finished writer does nothing.
  * `metadata` (may be NULL) is an object of strings for "__metadata__"; it is not consumed.
  * Errors: SL_ERR_IO with path and reason; SL_ERR_INTERNAL for a bad table or range. create and join hold nothing on

@@ -3,6 +3,7 @@
 #include "core/io/safetensors.h"
 
 #include "core/base/checked.h"
+#include "core/base/new_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -92,10 +93,9 @@ static enum sl_status prepare(struct sl_safetensors_writer *writer, const char *
   SL_GO_FAIL(sl_calloc(&writer->offset, (size_t)count + 1, sizeof *writer->offset));
   SL_GO_FAIL(sl_calloc(&writer->element_bytes, (size_t)count, sizeof *writer->element_bytes));
   writer->path = strdup(path);
-  if (writer->path == NULL || asprintf(&writer->temporary, "%s.partial", path) < 0) {
-    writer->temporary = NULL;
+  writer->temporary = sl_new_file_hidden(path, 0);
+  if (writer->path == NULL || writer->temporary == NULL)
     SL_GO_FAIL(sl_fail(SL_ERR_MEMORY, "out of memory: a file name"));
-  }
   if (metadata != NULL) json_object_set(header, "__metadata__", metadata);
   for (int i = 0; i < count; i++) SL_GO_FAIL(add_entry(writer, header, &tensors[i], i));
   SL_GO_FAIL(make_head(header, head, head_bytes));
@@ -126,8 +126,8 @@ enum sl_status sl_safetensors_create(struct sl_safetensors_writer *writer, const
   size_t head_bytes;
   enum sl_status status;
   SL_TRY(prepare(writer, path, tensors, count, metadata, &head, &head_bytes));
-  writer->fd = open(writer->temporary, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (writer->fd < 0) SL_GO_FAIL(io_fail(writer->temporary, "be created"));
+  writer->fd = sl_new_file_create(writer->temporary);
+  if (writer->fd < 0) SL_GO_FAIL(io_fail(writer->path, "be created"));
   writer->creator = true;
   SL_GO_FAIL(write_all(writer, head, head_bytes, 0));
   if (ftruncate(writer->fd, writer->offset[count]) != 0) SL_GO_FAIL(io_fail(writer->temporary, "be extended"));
@@ -159,7 +159,7 @@ enum sl_status sl_safetensors_join(struct sl_safetensors_writer *writer, const c
   size_t head_bytes;
   enum sl_status status;
   SL_TRY(prepare(writer, path, tensors, count, metadata, &head, &head_bytes));
-  writer->fd = open(writer->temporary, O_RDWR | O_CLOEXEC);
+  writer->fd = open(writer->temporary, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
   if (writer->fd < 0) SL_GO_FAIL(io_fail(writer->temporary, "be opened"));
   SL_GO_FAIL(compare_head(writer, head, head_bytes));
   free(head);
@@ -181,27 +181,10 @@ enum sl_status sl_safetensors_write(struct sl_safetensors_writer *writer, int in
   return write_all(writer, elements, (size_t)(count * size), writer->offset[index] + first * size);
 }
 
-/* A rename is durable once its folder is. File systems that cannot sync a folder lose nothing but that promise. */
-static void sync_folder(const char *path) {
-  char *folder = strdup(path);
-  if (folder == NULL) return;
-  char *slash = strrchr(folder, '/');
-  if (slash != NULL) slash[1] = '\0';
-  const int fd = open(slash != NULL ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd >= 0) {
-    (void)fsync(fd);
-    close(fd);
-  }
-  free(folder);
-}
-
 enum sl_status sl_safetensors_finish(struct sl_safetensors_writer *writer) {
   enum sl_status status;
   if (fsync(writer->fd) != 0) SL_GO_FAIL(io_fail(writer->temporary, "reach the disk"));
-  if (writer->creator) {
-    if (rename(writer->temporary, writer->path) != 0) SL_GO_FAIL(io_fail(writer->path, "be put in place"));
-    sync_folder(writer->path);
-  }
+  if (writer->creator) SL_GO_FAIL(sl_new_file_rename(writer->temporary, writer->path));
   release(writer);
   return SL_OK;
 fail:
@@ -210,6 +193,6 @@ fail:
 }
 
 void sl_safetensors_abort(struct sl_safetensors_writer *writer) {
-  if (writer->creator) unlink(writer->temporary);
+  if (writer->creator) sl_new_file_drop(writer->temporary);
   release(writer);
 }

@@ -25,23 +25,34 @@ static int64_t buffer_bytes(const struct sl_class *c) {
   return sum;
 }
 
-/* What all calls of a step move. */
-static int64_t traffic_bytes(const struct sl_program *p) {
-  int64_t sum = 0;
+/* What all calls of a step move. Instances of one action have the same ops, which are looked at once. */
+static enum sl_status traffic_bytes(const struct sl_program *p, int64_t *sum) {
+  int64_t *times; /* by first op: instances */
+  *sum = 0;
+  SL_TRY(sl_calloc(&times, p->op_count, sizeof *times));
   for (size_t i = 0; i < p->instance_count; i++) {
     const struct sl_instance *n = &p->instances[i];
-    for (const struct sl_op *op = &p->ops[n->first_op]; op < &p->ops[n->first_op + n->op_count]; op++)
-      if (sl_op_is_comm(op->kind)) sum = sl_sum(sum, sl_op_comm_bytes(op));
+    if (n->op_count > 0) times[n->first_op]++;
   }
-  return sum;
+  for (size_t i = 0; i < p->instance_count; i++) {
+    const struct sl_instance *n = &p->instances[i];
+    if (n->op_count == 0 || times[n->first_op] == 0) continue;
+    for (const struct sl_op *op = &p->ops[n->first_op]; op < &p->ops[n->first_op + n->op_count]; op++)
+      if (sl_op_is_comm(op->kind)) *sum = sl_sum(*sum, sl_product(times[n->first_op], sl_op_comm_bytes(op)));
+    times[n->first_op] = 0;
+  }
+  free(times);
+  return SL_OK;
 }
 
 /* The memory and the traffic of a rank against their limits, before memory is placed and calls are counted. */
 static enum sl_status check_bounds(const struct sl_class *c) {
+  int64_t moved;
+  SL_TRY(traffic_bytes(&c->programs[SL_PROGRAM_STEP], &moved));
   const struct {
     const char *what;
     int64_t bytes;
-  } bounds[] = {{"buffers", buffer_bytes(c)}, {"traffic in a step", traffic_bytes(&c->programs[SL_PROGRAM_STEP])}};
+  } bounds[] = {{"buffers", buffer_bytes(c)}, {"traffic in a step", moved}};
   for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
     if (bounds[i].bytes <= SL_MAX_BYTES) continue;
     return sl_fail(SL_ERR_INPUT, "pipeline rank %d: needs %s bytes of %s; expected at most %lld (1 EiB)", c->pp_rank,

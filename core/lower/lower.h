@@ -11,6 +11,7 @@
 /* Where the strategy keeps gradients and gathered parameters: buffers made with the drafts, -1 where there is none. */
 struct sl_homes {
   int32_t flat;            /* whole gradients, none when sharded */
+  int32_t half;            /* the same in 16 bits, as DDP's buckets; see kernels.h, keeps_gradients. -1: none */
   int32_t arrived;         /* own part in the wire's type, where that differs from the accumulate type */
   int32_t *persistent;     /* per unit: its lasting whole copy */
   int32_t *unsharded;      /* per stage and unit: the copy that UNSHARD makes */

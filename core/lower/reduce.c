@@ -42,10 +42,34 @@ static bool any_passes_through(const struct sl_lowering *l) {
   return any;
 }
 
+static bool keeps_gradients(const struct sl_lowering *l) {
+  return sl_kernel_set(l->plan->config->sl.kernels)->keeps_gradients && l->accumulate != l->dtype &&
+         !sl_reduce_sharded(l);
+}
+
+/* Are they DDP's, which reduces beside the backward? */
+static bool in_buckets(const struct sl_lowering *l) {
+  return keeps_gradients(l) && l->plan->strategy.overlap && l->plan->dp * l->plan->cp > 1;
+}
+
+/* A framework that sums in fp32 has one buffer for that, made once. */
+static enum sl_scope scope_of_gradients(const struct sl_lowering *l) {
+  const bool frameworks = l->plan->config->sl.kernels != SL_KERNELS_SHARDLAB && l->plan->strategy.fp32_gradients;
+  return l->options->save_grads || frameworks ? SL_SCOPE_PERSISTENT : SL_SCOPE_PROGRAM;
+}
+
+static enum sl_status open_buckets(struct sl_lowering *l) {
+  l->homes->half = -1;
+  if (!in_buckets(l)) return SL_OK;
+  return sl_build_buffer(l, &l->homes->half, SL_SCOPE_PERSISTENT, SL_CATEGORY_GRADIENT, l->dtype, l->pp_rank->padded,
+                         "grad.buckets");
+}
+
 enum sl_status sl_reduce_open(struct sl_lowering *l) {
   const struct sl_strategy *s = &l->plan->strategy;
   struct sl_homes *h = l->homes;
-  const enum sl_scope scope = l->options->save_grads ? SL_SCOPE_PERSISTENT : SL_SCOPE_PROGRAM;
+  const enum sl_scope scope = scope_of_gradients(l);
+  SL_TRY(open_buckets(l));
   if (sl_reduce_sharded(l)) {
     SL_TRY(sl_zero_state(l, SL_ROLE_GRAD, SL_FORM_SHARD, scope, SL_CATEGORY_GRADIENT, l->accumulate, "grad.shard"));
     if (s->offload_optimizer) sl_build_move(l, l->rank_class->role[SL_ROLE_GRAD].buffer, SL_SPACE_HOST);
@@ -77,6 +101,7 @@ void sl_reduce_stop(struct sl_lowering *l) {
   free(r->alone);
   free(r->contributions);
   free(r->seen);
+  free(r->waiting);
   free(r);
 }
 
@@ -99,6 +124,7 @@ enum sl_status sl_reduce_begin(struct sl_lowering *l, struct sl_pass pass) {
   }
   r->pass = pass;
   r->last_launch = 0;
+  r->waiting_count = 0;
   return SL_OK;
 }
 
@@ -144,20 +170,32 @@ static bool in_place(const struct sl_lowering *l, const struct sl_draft *d, int 
   return kept == l->dtype && !(overwrites && adds(l, d->operand[i].placed));
 }
 
+/* Where a kernel writes a gradient that it cannot write to where that is kept. */
+static enum sl_status temporary_of(struct sl_lowering *l, int placed, struct sl_operand *out) {
+  const struct sl_placed *t = &l->pp_rank->tensors[placed];
+  int32_t buffer;
+  if (l->homes->half >= 0) {
+    *out = sl_build_part(l, l->homes->half, SL_WRITE, t->flat, t->numel);
+    return SL_OK;
+  }
+  SL_TRY(sl_build_buffer(l, &buffer, SL_SCOPE_MICRO, SL_CATEGORY_GRADIENT, l->dtype, t->numel, "d.%s",
+                         l->plan->model->tensors[t->tensor].name));
+  *out = sl_build_write(l, buffer);
+  return SL_OK;
+}
+
 enum sl_status sl_reduce_bind(struct sl_lowering *l, struct sl_draft *d) {
   struct sl_reduce *r = l->zero->reduce;
   for (int i = 0; i < d->operand_count; i++) {
     struct sl_operand *o = &d->operand[i];
-    r->temporary[i] = -1;
+    r->temporary[i].buffer = -1;
     if (o->buffer >= 0 || !o->gradient) continue;
     if (in_place(l, d, i)) {
       *o = target_of(l, o->placed, adds(l, o->placed) ? SL_READ_WRITE : SL_WRITE);
       continue;
     }
-    const char *name = l->plan->model->tensors[l->pp_rank->tensors[o->placed].tensor].name;
-    SL_TRY(sl_build_buffer(l, &r->temporary[i], SL_SCOPE_MICRO, SL_CATEGORY_GRADIENT, l->dtype,
-                           l->pp_rank->tensors[o->placed].numel, "d.%s", name));
-    *o = sl_build_write(l, r->temporary[i]);
+    SL_TRY(temporary_of(l, o->placed, &r->temporary[i]));
+    *o = r->temporary[i];
   }
   return SL_OK;
 }
@@ -285,19 +323,33 @@ static enum sl_status launch_if_complete(struct sl_lowering *l, struct sl_progra
   return SL_OK;
 }
 
+/* A kernel has made its part of a gradient: move it to where that is kept, and reduce what is complete. */
+static enum sl_status contribute(struct sl_lowering *l, struct sl_program *p, const struct sl_contribution *c) {
+  struct sl_reduce *r = l->zero->reduce;
+  if (c->made.buffer >= 0) {
+    SL_TRY(sl_zero_convert(l, p, sl_build_as(c->made, SL_READ), target_of(l, c->placed, SL_WRITE),
+                           l->pp_rank->tensors[c->placed].numel, adds(l, c->placed)));
+  }
+  struct sl_bucket *b = &r->buckets[r->bucket_of[c->placed]];
+  if (++r->seen[c->placed] < expected(l, c->placed) || !reduces(l, c->placed)) return SL_OK;
+  b->ready++;
+  return launch_if_complete(l, p, b);
+}
+
+static enum sl_status wait_for_end(struct sl_reduce *r, const struct sl_contribution *c) {
+  SL_TRY(sl_grow(&r->waiting, &r->waiting_capacity, r->waiting_count + 1, sizeof *r->waiting));
+  r->waiting[r->waiting_count++] = *c;
+  return SL_OK;
+}
+
 enum sl_status sl_reduce_after(struct sl_lowering *l, struct sl_program *p, const struct sl_draft *draft) {
   struct sl_reduce *r = l->zero->reduce;
+  const bool wait = keeps_gradients(l) && !in_buckets(l);
   for (int k = 0; k < draft->operand_count; k++) {
     const struct sl_operand *o = &draft->operand[k];
     if (o->buffer >= 0 || !o->gradient) continue;
-    if (r->temporary[k] >= 0) {
-      SL_TRY(sl_zero_convert(l, p, sl_build_read(l, r->temporary[k]), target_of(l, o->placed, SL_WRITE),
-                             l->pp_rank->tensors[o->placed].numel, adds(l, o->placed)));
-    }
-    struct sl_bucket *b = &r->buckets[r->bucket_of[o->placed]];
-    if (++r->seen[o->placed] < expected(l, o->placed) || !reduces(l, o->placed)) continue;
-    b->ready++;
-    SL_TRY(launch_if_complete(l, p, b));
+    const struct sl_contribution made = {o->placed, r->temporary[k]};
+    SL_TRY(wait && made.made.buffer >= 0 ? wait_for_end(r, &made) : contribute(l, p, &made));
   }
   return SL_OK;
 }
@@ -307,6 +359,7 @@ enum sl_status sl_reduce_after(struct sl_lowering *l, struct sl_program *p, cons
  * in front waits for goes first: what the step reads waits for the reductions all the same. */
 enum sl_status sl_reduce_end(struct sl_lowering *l, struct sl_program *p) {
   const struct sl_reduce *r = l->zero->reduce;
+  for (size_t i = 0; i < r->waiting_count; i++) SL_TRY(contribute(l, p, &r->waiting[i]));
   const bool ends = r->pass.end && r->last_launch + 1 == p->op_count;
   const bool waits = ends || l->plan->stage_count == 1;
   if (r->last_launch > 0 && waits) p->ops[r->last_launch].flags |= SL_OP_BLOCKING;

@@ -6,16 +6,25 @@
 #include "core/lower/build.h"
 #include "core/lower/zero.h"
 
+/* What a kernel made of a gradient, and where it is: buffer -1: where the gradient is kept. */
+struct sl_contribution {
+  int placed;
+  struct sl_operand made;
+};
+
 struct sl_reduce {
   struct sl_bucket *buckets; /* group by group */
   int bucket_count;
-  int *bucket_of;                     /* of each placed tensor */
-  bool *alone;                        /* of each placed tensor: its bucket shares no buffer; see bucket.c, find_alone */
-  int *contributions;                 /* per stage and placed tensor: gradient operands in one backward of the stage */
-  int *seen;                          /* per placed tensor: of those, how many the present backward has had */
-  struct sl_pass pass;                /* the present backward */
-  size_t last_launch;                 /* the last reduction's op, 0 = none */
-  int32_t temporary[SL_MAX_OPERANDS]; /* of the present draft: what its kernel writes, -1 = in place */
+  int *bucket_of;      /* of each placed tensor */
+  bool *alone;         /* of each placed tensor: its bucket shares no buffer; see bucket.c, find_alone */
+  int *contributions;  /* per stage and placed tensor: gradient operands in one backward of the stage */
+  int *seen;           /* per placed tensor: of those, how many the present backward has had */
+  struct sl_pass pass; /* the present backward */
+  size_t last_launch;  /* the last reduction's op, 0 = none */
+  /* Of the present draft: what its kernel writes, buffer -1 = in place. */
+  struct sl_operand temporary[SL_MAX_OPERANDS];
+  struct sl_contribution *waiting; /* for the end of the present backward */
+  size_t waiting_count, waiting_capacity;
 };
 
 /* Gradient buffers. */

@@ -15,6 +15,7 @@ struct block {
   int layer, w; /* w: its first tensor */
   struct sl_operand x;
   int32_t norm_1, stats_1, x_mid, norm_2, stats_2, in[2], act;
+  int32_t gathered_1, gathered_2; /* see sl_transformer_columns */
   struct sl_qkv qkv;
   struct sl_attended att;
   int32_t attention_mask, mlp_mask; /* see sl_transformer_mask */
@@ -83,7 +84,7 @@ static enum sl_status attention_fwd(struct sl_transformer *g, struct block *k) {
   SL_TRY(norm(g, k, 1));
   SL_TRY(make_qkv(g, k, sl_transformer_kept, "attn.", &k->qkv));
   const int n = qkv_columns(g, k, k->qkv, columns);
-  SL_TRY(sl_transformer_columns(g, k->layer, sl_build_read(g->l, k->norm_1), n, columns));
+  SL_TRY(sl_transformer_columns(g, k->layer, sl_build_read(g->l, k->norm_1), n, columns, &k->gathered_1));
   SL_TRY(turn(g, k->layer, k->qkv, false));
   SL_TRY(sl_transformer_attention(g, k->layer, k->qkv, &k->att));
   SL_TRY(sl_transformer_row(g, k->layer, k->att.out, out, g->h * g->d, &branch));
@@ -107,7 +108,7 @@ static enum sl_status attention_bwd(struct sl_transformer *g, struct block *k) {
   SL_TRY(sl_transformer_attention_bwd(g, k->layer, datt, k->qkv, att, d));
   SL_TRY(turn(g, k->layer, d, true));
   const int n = qkv_columns(g, k, d, columns);
-  SL_TRY(sl_transformer_columns_bwd(g, k->layer, sl_build_read(g->l, k->norm_1), n, columns, &dnorm));
+  SL_TRY(sl_transformer_columns_bwd(g, k->layer, sl_build_read(g->l, k->norm_1), k->gathered_1, n, columns, &dnorm));
   return sl_transformer_norm_bwd(g, k->layer, dnorm, k->x, k->w + k->kind->norm_1, k->stats_1, false);
 }
 
@@ -133,7 +134,7 @@ static enum sl_status block_inner(struct sl_transformer *g, struct block *k) {
   }
   SL_TRY(named(g, sl_transformer_kept, &k->act, g->r * g->i, k->layer, "mlp.", k->kind->act_name));
   operands[n] = sl_build_write(g->l, k->act);
-  SL_TRY(sl_transformer_columns(g, k->layer, sl_build_read(g->l, k->norm_2), n, columns));
+  SL_TRY(sl_transformer_columns(g, k->layer, sl_build_read(g->l, k->norm_2), n, columns, &k->gathered_2));
   return sl_build_draft(g->drafts, sl_transformer_rows_op(g, k->kind->act, k->layer, -1, g->r, g->i), n + 1, operands);
 }
 
@@ -156,7 +157,7 @@ static enum sl_status mlp_bwd(struct sl_transformer *g, struct block *k) {
   SL_TRY(sl_transformer_row_bwd(g, k->layer, branch, k->act, k->w + k->kind->mlp_out, g->i, dact));
   SL_TRY(act_bwd(g, k, dact));
   const int n = in_columns(g, k, k->kind->in[1] == 0 ? (int32_t[]){dact, -1} : k->in, columns);
-  SL_TRY(sl_transformer_columns_bwd(g, k->layer, sl_build_read(g->l, k->norm_2), n, columns, &dnorm));
+  SL_TRY(sl_transformer_columns_bwd(g, k->layer, sl_build_read(g->l, k->norm_2), k->gathered_2, n, columns, &dnorm));
   return sl_transformer_norm_bwd(g, k->layer, dnorm, sl_build_read(g->l, k->x_mid), k->w + k->kind->norm_2, k->stats_2,
                                  false);
 }

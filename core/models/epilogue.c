@@ -116,15 +116,20 @@ static void fuse(struct sl_draft *gemm, unsigned epilogue, const struct sl_draft
   insert(gemm, sl_op_at(&gemm->op, aux ? SL_AT_AUX : SL_AT_DBIAS), beside);
 }
 
+/* What is fused leaves a gap that the drafts in front of it, few, close from behind; those that are done close up at the front. */
 static void fuse_all(const struct sl_plan *plan, struct sl_drafts *drafts) {
-  for (size_t i = 0; i < drafts->count; i++) {
+  size_t done = 0;
+  for (size_t i = 0; i < drafts->count; i++, done++) {
     size_t k;
     const unsigned epilogue = drafts->items[i].op.kind == SL_OP_GEMM ? find(plan, drafts, i, &k) : 0;
-    if (epilogue == 0) continue;
-    fuse(&drafts->items[i], epilogue, &drafts->items[k]);
-    drafts->count--;
-    memmove(&drafts->items[k], &drafts->items[k + 1], (drafts->count - k) * sizeof *drafts->items);
+    if (epilogue != 0) {
+      fuse(&drafts->items[i], epilogue, &drafts->items[k]);
+      memmove(&drafts->items[i + 1], &drafts->items[i], (k - i) * sizeof *drafts->items);
+      i++;
+    }
+    if (done < i) drafts->items[done] = drafts->items[i];
   }
+  drafts->count = done;
 }
 
 void sl_models_fuse_epilogues(struct sl_lowering *l) {

@@ -2,6 +2,8 @@
  * models/transformer.h, where the letters stand. With one member everything here is a plain product. */
 #include "core/models/linear.h"
 
+#include "core/plan/kernels.h"
+
 struct sl_op sl_transformer_tp_call(const struct sl_transformer *g, enum sl_op_kind kind, int layer, int64_t count) {
   struct sl_op op = sl_transformer_op(g, kind, layer, -1);
   op.lane = SL_LANE_TP;
@@ -11,6 +13,12 @@ struct sl_op sl_transformer_tp_call(const struct sl_transformer *g, enum sl_op_k
   return op;
 }
 
+static enum sl_status gather_into(struct sl_transformer *g, int layer, enum sl_half half, struct sl_operand x,
+                                  int32_t whole) {
+  return sl_transformer_add(g, half, sl_transformer_tp_call(g, SL_OP_ALL_GATHER, layer, g->r * g->c), 2,
+                            (struct sl_operand[]){sl_build_as(x, SL_READ), sl_build_write(g->l, whole)});
+}
+
 enum sl_status sl_transformer_gather(struct sl_transformer *g, int layer, enum sl_half half, struct sl_operand x,
                                      struct sl_operand *out) {
   int32_t whole;
@@ -18,8 +26,7 @@ enum sl_status sl_transformer_gather(struct sl_transformer *g, int layer, enum s
   if (g->s == g->r) return SL_OK;
   SL_TRY(sl_transformer_temporary(g, &whole, g->r * g->c, layer, "gathered"));
   *out = sl_build_read(g->l, whole);
-  return sl_transformer_add(g, half, sl_transformer_tp_call(g, SL_OP_ALL_GATHER, layer, g->r * g->c), 2,
-                            (struct sl_operand[]){sl_build_as(x, SL_READ), sl_build_write(g->l, whole)});
+  return gather_into(g, layer, half, x, whole);
 }
 
 enum sl_status sl_transformer_reduce(struct sl_transformer *g, int layer, struct sl_operand partial,
@@ -72,21 +79,31 @@ static enum sl_status bias_gradient(struct sl_transformer *g, int layer, struct 
 }
 
 enum sl_status sl_transformer_columns(struct sl_transformer *g, int layer, struct sl_operand x, int count,
-                                      const struct sl_column *columns) {
+                                      const struct sl_column *columns, int32_t *gathered) {
   struct sl_operand in;
-  SL_TRY(sl_transformer_gather(g, layer, SL_HALF_INPUT, x, &in));
+  *gathered = -1;
+  if (g->s != g->r && sl_kernel_set(g->l->plan->config->sl.kernels)->keeps_gathered) {
+    SL_TRY(sl_transformer_kept(g, gathered, g->r * g->c, layer, "gathered.kept"));
+    in = sl_build_read(g->l, *gathered);
+    SL_TRY(gather_into(g, layer, SL_HALF_INPUT, x, *gathered));
+  } else {
+    SL_TRY(sl_transformer_gather(g, layer, SL_HALF_INPUT, x, &in));
+  }
   for (int i = 0; i < count; i++)
     SL_TRY(product(g, layer, in, columns[i].w, g->biases, sl_build_write(g->l, columns[i].out), columns[i].n, g->c));
   return SL_OK;
 }
 
-enum sl_status sl_transformer_columns_bwd(struct sl_transformer *g, int layer, struct sl_operand x, int count,
-                                          const struct sl_column *columns, struct sl_operand *dx) {
+enum sl_status sl_transformer_columns_bwd(struct sl_transformer *g, int layer, struct sl_operand x, int32_t gathered,
+                                          int count, const struct sl_column *columns, struct sl_operand *dx) {
   struct sl_lowering *l = g->l;
   struct sl_operand in;
   int32_t partial;
-  /* the input is gathered again rather than kept whole; that runs beside the first product */
-  SL_TRY(sl_transformer_gather(g, layer, SL_HALF_WEIGHT, x, &in));
+  if (gathered >= 0) {
+    in = sl_build_read(l, gathered);
+  } else { /* the input is gathered again rather than kept whole; that runs beside the first product */
+    SL_TRY(sl_transformer_gather(g, layer, SL_HALF_WEIGHT, x, &in));
+  }
   SL_TRY(sl_transformer_temporary(g, &partial, g->r * g->c, layer, "dnorm"));
   for (int i = 0; i < count; i++) {
     SL_TRY(input_gradient(g, layer, sl_build_read(l, columns[i].out), columns[i].w,

@@ -21,12 +21,13 @@ struct sl_column {
   int64_t n;   /* outputs of this member */
   int32_t out; /* (R, n), or its gradient */
 };
-/* Column-parallel: every `out` = gather(x) w + bias, of this member's outputs. */
+/* Column-parallel: every `out` = gather(x) w + bias, of this member's outputs. *gathered: the buffer of gather(x), where the
+ * kernel set keeps that for the backward; -1: it does not. */
 enum sl_status sl_transformer_columns(struct sl_transformer *g, int layer, struct sl_operand x, int count,
-                                      const struct sl_column *columns);
+                                      const struct sl_column *columns, int32_t *gathered);
 /* Its gradients: *dx (S, C) and the weights'. The input gradient's communication runs beside the weight gradients' products. */
-enum sl_status sl_transformer_columns_bwd(struct sl_transformer *g, int layer, struct sl_operand x, int count,
-                                          const struct sl_column *columns, struct sl_operand *dx);
+enum sl_status sl_transformer_columns_bwd(struct sl_transformer *g, int layer, struct sl_operand x, int32_t gathered,
+                                          int count, const struct sl_column *columns, struct sl_operand *dx);
 /* Row-parallel: *out (S, C) = reduce(x(R, k) w), k inputs of this member. With tp == 1 its bias is added; else whoever adds
  * the result to the residual stream does that, once. */
 enum sl_status sl_transformer_row(struct sl_transformer *g, int layer, int32_t x, int w, int64_t k,

@@ -8,6 +8,7 @@
 #include "core/base/runs.h"
 
 #include "core/place/live.h"
+#include "core/place/pillars.h"
 #include "core/program/memory_report.h"
 
 #include <stdlib.h>
@@ -18,7 +19,8 @@ struct item {
   int64_t bytes;            /* aligned */
   size_t first_life, lives; /* in planner.order, by program and first use */
   int64_t offset;
-  bool at_peak; /* live when most is */
+  bool at_peak;                                /* live when most is */
+  struct sl_pillar_life some[SL_PILLAR_LIVES]; /* of its lives: from the first on, and up to the last */
   /* the first placed at its offset, of those of its size: all their spans in order of time, for they never meet */
   uint32_t *shared;
   size_t shared_count, shared_capacity;
@@ -50,7 +52,7 @@ struct planner {
   uint32_t peak;      /* issue, counted over all programs, at which most bytes are live */
   struct run *runs;   /* taken by placed items that are live then: sorted, apart from each other */
   size_t run_count, run_capacity;
-  int64_t largest;                    /* bytes of an item */
+  struct sl_pillars pillars;          /* placed items that are live then, with their first lives */
   const struct sl_buffer **buffer_of; /* per slot; NULL: of another space */
 };
 
@@ -139,18 +141,64 @@ static enum sl_status share(const struct planner *p, struct item *placed, const 
   return SL_OK;
 }
 
-/* Where an item of the placed list (in order of offset) that starts at `offset` or above begins. */
-static size_t rank_of_offset(struct item *const *placed, size_t n, int64_t offset) {
-  size_t low = 0, high = n;
+/* An item that has its place, and how far the items up to it reach, at most. */
+struct place {
+  struct item *item;
+  int64_t reach;
+};
+
+/* Those places in order of offset: count of them, the first `low` in front of a gap and the others at the end of the array. What is
+ * placed next often stands near what was placed last, so the gap seldom moves far. */
+struct placed {
+  struct place *all;
+  size_t count, low, capacity;
+};
+
+static struct place *place_at(const struct placed *l, size_t i) {
+  return &l->all[i < l->low ? i : i + l->capacity - l->count];
+}
+
+/* Where an item that starts at `offset` or above begins. */
+static size_t rank_of_offset(const struct placed *l, int64_t offset) {
+  size_t low = 0, high = l->count;
   while (low < high) {
     const size_t middle = (low + high) / 2;
-    if (placed[middle]->offset < offset) {
+    if (place_at(l, middle)->item->offset < offset) {
       low = middle + 1;
     } else {
       high = middle;
     }
   }
   return low;
+}
+
+/* The first that may end above `offset`: those in front of it do not. */
+static size_t first_above(const struct placed *l, int64_t offset) {
+  size_t low = 0, high = l->count;
+  while (low < high) {
+    const size_t middle = (low + high) / 2;
+    if (place_at(l, middle)->reach <= offset) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+static void move_gap(struct placed *l, size_t to) {
+  const size_t gap = l->capacity - l->count;
+  if (to < l->low) memmove(&l->all[to + gap], &l->all[to], (l->low - to) * sizeof *l->all);
+  if (to > l->low) memmove(&l->all[l->low], &l->all[l->low + gap], (to - l->low) * sizeof *l->all);
+  l->low = to;
+}
+
+static void insert(struct placed *l, size_t at, struct item *x) {
+  const int64_t end = x->offset + x->bytes, before = at > 0 ? place_at(l, at - 1)->reach : 0;
+  move_gap(l, at);
+  l->all[l->low++] = (struct place){x, before > end ? before : end};
+  l->count++;
+  for (size_t i = at + 1; i < l->count && place_at(l, i)->reach < end; i++) place_at(l, i)->reach = end;
 }
 
 /* What is live at the peak conflicts with all else that is, and those make up most of the pairs. So what they have taken is
@@ -161,9 +209,10 @@ static size_t first_run(const struct planner *p, int64_t offset) {
   return sl_runs_find(p->runs, p->run_count, sizeof *p->runs, offset);
 }
 
-/* The lowest place for `x` from `offset` on that touches no run. */
-static int64_t beyond_runs(const struct planner *p, const struct item *x, int64_t offset) {
-  if (!x->at_peak) return offset;
+/* The lowest place for `x` from `offset` on that touches no run; what is not live at the peak may stand where runs are, but passes
+ * over blocks of items that it meets all. */
+static int64_t beyond_runs(struct planner *p, const struct item *x, int64_t offset) {
+  if (!x->at_peak) return sl_pillars_pass(&p->pillars, offset, x->bytes, x->some);
   for (size_t i = first_run(p, offset); i < p->run_count && p->runs[i].lo < offset + x->bytes; i++)
     offset = p->runs[i].hi;
   return offset;
@@ -187,47 +236,53 @@ static enum sl_status add_run(struct planner *p, int64_t lo, int64_t hi) {
   return SL_OK;
 }
 
+static enum sl_status add_at_peak(struct planner *p, const struct item *x) {
+  const int64_t end = x->offset + x->bytes;
+  struct sl_pillar pillar = {.lo = x->offset, .hi = end};
+  memcpy(pillar.lives, x->some, sizeof pillar.lives);
+  SL_TRY(sl_pillars_add(&p->pillars, pillar));
+  return add_run(p, x->offset, end);
+}
+
 /* The lowest offset at which `x` overlaps no placed item that it conflicts with. Going up in order of offset, only what
  * would overlap the place in question is compared in time: a placed item below it or above its end cannot matter. */
-static int64_t lowest_free(const struct planner *p, const struct item *x, struct item *const *placed, size_t n) {
+static int64_t lowest_free(struct planner *p, const struct item *x, const struct placed *l) {
   int64_t offset = beyond_runs(p, x, p->persistent);
-  size_t i = rank_of_offset(placed, n, offset - p->largest);
-  while (i < n && placed[i]->offset < offset + x->bytes) {
-    const int64_t end = placed[i]->offset + placed[i]->bytes;
-    i++;
-    if (end <= offset || !conflict(p, x, placed[i - 1])) continue;
+  size_t i = first_above(l, offset);
+  while (i < l->count && place_at(l, i)->item->offset < offset + x->bytes) {
+    const struct item *other = place_at(l, i++)->item;
+    const int64_t end = other->offset + other->bytes;
+    if (end <= offset || !conflict(p, x, other)) continue;
     offset = beyond_runs(p, x, end);
-    if (offset == end) continue;
-    const size_t near = rank_of_offset(placed, n, offset - p->largest);
+    const size_t near = first_above(l, offset);
     if (near > i) i = near;
   }
   return offset;
 }
 
 /* `x` among those placed: with one that has its bytes, or by itself. */
-static enum sl_status put(struct planner *p, struct item **placed, size_t *n, struct item *x) {
-  size_t at = rank_of_offset(placed, *n, x->offset);
-  for (size_t i = at; i < *n && placed[i]->offset == x->offset; i++)
-    if (placed[i]->bytes == x->bytes) return share(p, placed[i], x);
-  memmove(&placed[at + 1], &placed[at], (*n - at) * sizeof *placed);
-  placed[at] = x;
-  ++*n;
+static enum sl_status put(struct planner *p, struct placed *l, struct item *x) {
+  const size_t at = rank_of_offset(l, x->offset);
+  for (size_t i = at; i < l->count && place_at(l, i)->item->offset == x->offset; i++)
+    if (place_at(l, i)->item->bytes == x->bytes) return share(p, place_at(l, i)->item, x);
+  insert(l, at, x);
   return share(p, x, x);
 }
 
 /* Place items in their present order above the persistent buffers; the arena's size to *top. */
-static enum sl_status place(struct planner *p, struct item **placed, int64_t *top) {
-  size_t n = 0;
+static enum sl_status place(struct planner *p, struct placed *l, int64_t *top) {
+  l->count = l->low = 0;
   *top = p->persistent;
   p->run_count = 0;
+  sl_pillars_clear(&p->pillars);
   for (size_t i = 0; i < p->item_count; i++) p->items[i].shared_count = 0;
   for (size_t i = 0; i < p->item_count; i++) {
     struct item *x = &p->items[i];
-    x->offset = lowest_free(p, x, placed, n);
+    x->offset = lowest_free(p, x, l);
     const int64_t end = x->offset + x->bytes;
     if (end > *top) *top = end;
-    if (x->at_peak && x->bytes > 0) SL_TRY(add_run(p, x->offset, end));
-    SL_TRY(put(p, placed, &n, x));
+    if (x->at_peak && x->bytes > 0) SL_TRY(add_at_peak(p, x));
+    SL_TRY(put(p, l, x));
   }
   return SL_OK;
 }
@@ -237,16 +292,16 @@ static void take_offsets(const struct planner *p) {
 }
 
 static enum sl_status place_best(struct planner *p, int64_t live_peak) {
-  struct item **placed = NULL; /* in order of offset */
+  struct placed placed = {.capacity = p->item_count};
   enum sl_status status;
   int64_t best, other;
-  SL_GO(sl_calloc(&placed, p->item_count, sizeof *placed));
+  SL_GO(sl_calloc(&placed.all, p->item_count, sizeof *placed.all));
   qsort(p->items, p->item_count, sizeof *p->items, by_size);
-  SL_GO(place(p, placed, &best));
+  SL_GO(place(p, &placed, &best));
   take_offsets(p);
   if (best > live_peak + live_peak / 50) {
     qsort(p->items, p->item_count, sizeof *p->items, by_slot_number); /* slots are numbered in order of first use */
-    SL_GO(place(p, placed, &other));
+    SL_GO(place(p, &placed, &other));
     if (other < best) {
       best = other;
       take_offsets(p);
@@ -254,7 +309,7 @@ static enum sl_status place_best(struct planner *p, int64_t live_peak) {
   }
   p->c->arena_bytes[p->space] = best;
 done:
-  free(placed);
+  free(placed.all);
   return status;
 }
 
@@ -322,7 +377,12 @@ static void mark_items(struct planner *p) {
     struct item *x = &p->items[i];
     for (size_t k = x->first_life; k < x->first_life + x->lives; k++)
       x->at_peak = x->at_peak || (p->spans[k].first <= p->peak && p->peak <= p->spans[k].last);
-    if (x->bytes > p->largest) p->largest = x->bytes;
+    for (size_t k = 0; k < SL_PILLAR_LIVES; k++) {
+      const bool late = k >= SL_PILLAR_LIVES / 2;
+      const size_t at = late ? x->lives - (SL_PILLAR_LIVES - k) : k; /* wraps where there are fewer */
+      const struct span *a = at < x->lives ? &p->spans[x->first_life + at] : NULL;
+      x->some[k] = a != NULL ? (struct sl_pillar_life){a->first, a->last} : (struct sl_pillar_life){1, 0};
+    }
   }
 }
 
@@ -343,12 +403,21 @@ done:
   free(p.items);
   free(p.buffer_of);
   free(p.runs);
+  sl_pillars_free(&p.pillars);
   return status;
+}
+
+/* Of an empty space there is nothing to say but that its curve is flat. */
+static bool is_used(const struct sl_class *c, enum sl_space space) {
+  for (size_t i = 0; i < c->buffer_count; i++)
+    if (c->buffers[i].space == space) return true;
+  return false;
 }
 
 enum sl_status sl_arena_place(struct sl_class *c, const struct sl_lives *lives, bool curve) {
   SL_TRY(sl_calloc(&c->slot_offsets, c->slot_count, sizeof *c->slot_offsets));
   SL_TRY(sl_calloc(&c->memory, SL_SPACE_COUNT, sizeof *c->memory));
-  for (int space = 0; space < SL_SPACE_COUNT; space++) SL_TRY(place_space(c, (enum sl_space)space, lives, curve));
+  for (int space = 0; space < SL_SPACE_COUNT; space++)
+    if (curve || is_used(c, (enum sl_space)space)) SL_TRY(place_space(c, (enum sl_space)space, lives, curve));
   return SL_OK;
 }

@@ -14,6 +14,7 @@ struct sl_life {
   int32_t micro_batch;
   uint32_t first, last;
   uint32_t lanes; /* bit l: ops of lane l use it */
+  int32_t before; /* while waits are derived: the life of this slot in front of it, -1 none */
   uint32_t done[SL_LANE_COUNT], known[SL_LANE_COUNT];
 };
 struct sl_lives {

@@ -2,9 +2,11 @@
 #include "core/place/place.h"
 
 #include "core/place/arena.h"
+#include "core/place/reserve.h"
 #include "core/place/waits.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Nothing is added to a placed program. */
 static enum sl_status give_back(struct sl_program *p) {
@@ -16,19 +18,46 @@ static enum sl_status give_back(struct sl_program *p) {
   return sl_shrink(&p->slots, &p->slot_capacity, p->slot_count, sizeof *p->slots);
 }
 
+/* Where a life stands in the order of first uses. */
+struct key {
+  uint32_t first, slot;
+  size_t at;
+};
+
 static int by_first(const void *a, const void *b) {
-  const struct sl_life *x = a, *y = b;
+  const struct key *x = a, *y = b;
   if (x->first != y->first) return x->first < y->first ? -1 : 1;
   return (x->slot > y->slot) - (x->slot < y->slot);
 }
 
-/* Lives come in order but for those that were moved behind copied periods. */
-static void sort_lives(const struct sl_lives *lives, size_t from) {
+static bool in_order(const struct sl_lives *lives, size_t from) {
   for (size_t i = from + 1; i < lives->count; i++)
-    if (lives->items[i].first < lives->items[i - 1].first) {
-      qsort(&lives->items[from], lives->count - from, sizeof *lives->items, by_first);
-      return;
-    }
+    if (lives->items[i].first < lives->items[i - 1].first) return false;
+  return true;
+}
+
+/* Lives come in order but for those that were moved behind copied periods. A life is large: only its key is sorted. */
+static enum sl_status sort_lives(struct sl_lives *lives, size_t from) {
+  enum sl_status status;
+  const size_t count = lives->count - from;
+  struct key *keys = NULL;
+  struct sl_life *sorted = NULL;
+  if (in_order(lives, from)) return SL_OK;
+  SL_GO(sl_calloc(&keys, count, sizeof *keys));
+  SL_GO(sl_calloc(&sorted, lives->count, sizeof *sorted));
+  for (size_t i = 0; i < count; i++)
+    keys[i] = (struct key){lives->items[from + i].first, lives->items[from + i].slot, from + i};
+  qsort(keys, count, sizeof *keys, by_first);
+  memcpy(sorted, lives->items, from * sizeof *sorted);
+  for (size_t i = 0; i < count; i++) sorted[from + i] = lives->items[keys[i].at];
+  free(lives->items);
+  lives->items = sorted;
+  lives->capacity = lives->count;
+  sorted = NULL;
+done:
+  free(keys);
+  free(sorted);
+  return status;
 }
 
 enum sl_status sl_place_class(const struct sl_plan *plan, const enum sl_scope *scopes, bool curve, struct sl_class *c) {
@@ -37,10 +66,11 @@ enum sl_status sl_place_class(const struct sl_plan *plan, const enum sl_scope *s
   for (int k = 0; k < SL_PROGRAM_COUNT; k++) {
     const size_t before = lives.count;
     SL_GO(sl_waits_derive(plan, c, scopes, curve, &c->programs[k], &lives));
-    sort_lives(&lives, before);
+    SL_GO(sort_lives(&lives, before));
   }
   c->work.lives = lives.count;
   SL_GO(sl_arena_place(c, &lives, curve));
+  if (plan->config->sl.kernels != SL_KERNELS_SHARDLAB) SL_GO(sl_reserve_report(c, &lives));
   for (int k = 0; k < SL_PROGRAM_COUNT; k++) SL_GO(give_back(&c->programs[k]));
 done:
   free(lives.items);

@@ -1,40 +1,254 @@
 /* The steady part of a schedule; see repeat.h. A period is looked for in the middle, where every schedule is in it if it ever
- * is, and then followed to both sides. */
+ * is, and then followed to both sides for as long as slots go on to change into each other in one way. */
 #include "core/place/repeat.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-static bool same_slots(const struct sl_program *p, const struct sl_instance *a, const struct sl_instance *b,
-                       int32_t numbers) {
-  return memcmp(&p->slots[a->slots], &p->slots[b->slots], (size_t)numbers * sizeof *p->slots) == 0;
+enum {
+  MOST_NUMBERS = 64,  /* slot numbers of an instance, a bit each */
+  SHORT_TURN = 3,     /* slots of a pool that are themselves after so many periods hold what lives shortly */
+  FEWEST_PERIODS = 5, /* that are worth a look */
+  LONGEST_TURN = 1 << 24
+};
+
+/* Slots of one pool that instances of a period and of the next one use: next[s] of s and back, -1 not seen. */
+struct turn {
+  int32_t *next, *back;
+};
+
+struct finder {
+  const struct sl_class *c;
+  const struct sl_program *p;
+  uint64_t *used; /* by first op of an instance: which slot numbers its ops use */
+  bool *listed;   /* ... and whether that is known */
+  int32_t width;  /* slots of a pool, at most */
+  struct turn pools[MOST_NUMBERS];
+  uint32_t period;
+  int32_t micro_batches;
+};
+
+/* ---- which slots an instance uses ---- */
+
+/* The slot number by which a slice of `b` finds its slot; -1: it has only one. */
+static int number_of(const struct sl_buffer *b, const struct sl_slice *s) {
+  if (b->slots == 1) return -1;
+  return b->slot < SL_SLOT_ACTIVATION ? (int)s->slot : SL_SLOT_ACTIVATION + b->pool;
 }
 
-/* Is instance `at` the same as the one a period later? */
-static bool repeats(const struct sl_program *p, uint32_t at, const struct sl_repeat *r, int32_t numbers) {
-  const struct sl_instance *a = &p->instances[at], *b = &p->instances[at + r->period];
+/* IN and OUT are slots of one buffer. */
+static int pool_of_number(int number) {
+  return number == SL_SLOT_OUT ? SL_SLOT_IN : number;
+}
+
+static uint64_t used_by(const struct finder *f, const struct sl_instance *n) {
+  if (f->listed[n->first_op]) return f->used[n->first_op];
+  uint64_t bits = 0;
+  for (const struct sl_op *op = &f->p->ops[n->first_op]; op < &f->p->ops[n->first_op + n->op_count]; op++)
+    for (int i = 0; i < op->slice_count; i++) {
+      const struct sl_slice *s = &f->p->slices[op->slice + i];
+      const int number = number_of(&f->c->buffers[s->buffer], s);
+      if (number >= 0) bits |= UINT64_C(1) << number;
+    }
+  f->listed[n->first_op] = true;
+  return f->used[n->first_op] = bits;
+}
+
+/* ---- do two periods repeat? ---- */
+
+static bool same_ops(const struct finder *f, uint32_t at) {
+  const struct sl_instance *a = &f->p->instances[at], *b = &f->p->instances[at + f->period];
   if (a->first_op != b->first_op || a->op_count != b->op_count || a->action.kind == SL_ACTION_STEP) return false;
-  const int32_t further = a->micro_batch >= 0 ? r->micro_batches : 0;
-  return b->micro_batch - a->micro_batch == further && same_slots(p, a, b, numbers);
+  const int32_t further = a->micro_batch >= 0 ? f->micro_batches : 0;
+  return b->micro_batch - a->micro_batch == further;
 }
 
-static bool is_period(const struct sl_program *p, uint32_t middle, const struct sl_repeat *r, int32_t numbers) {
-  if (p->instances[middle].first_op != p->instances[middle + r->period].first_op) return false;
-  for (uint32_t i = 0; i < r->period; i++)
-    if (!repeats(p, middle + i, r, numbers)) return false;
+/* Instance `at` and the one a period later: their slots change into each other as those of the others do. */
+static bool turns(struct finder *f, uint32_t at) {
+  const struct sl_instance *a = &f->p->instances[at], *b = &f->p->instances[at + f->period];
+  const uint64_t used = used_by(f, a);
+  uint64_t taken = 0;
+  for (uint64_t bits = used; bits != 0; bits &= bits - 1) {
+    const int number = __builtin_ctzll(bits);
+    const struct turn *t = &f->pools[pool_of_number(number)];
+    const int32_t from = f->p->slots[a->slots + number], to = f->p->slots[b->slots + number];
+    if (t->next[from] == to && t->back[to] == from) continue;
+    if (t->next[from] < 0 && t->back[to] < 0) {
+      t->next[from] = to, t->back[to] = from;
+      taken |= UINT64_C(1) << number;
+      continue;
+    }
+    for (; taken != 0; taken &= taken - 1) { /* what this instance added does not count */
+      const int undo = __builtin_ctzll(taken);
+      const struct turn *u = &f->pools[pool_of_number(undo)];
+      u->next[f->p->slots[a->slots + undo]] = u->back[f->p->slots[b->slots + undo]] = -1;
+    }
+    return false;
+  }
   return true;
 }
 
-struct sl_repeat sl_repeat_find(const struct sl_program *p, int32_t numbers) {
-  struct sl_repeat r = {0};
-  const uint32_t count = (uint32_t)p->instance_count, middle = count / 2;
-  for (r.period = 1; middle + 2 * r.period < count; r.period++) {
-    r.micro_batches = p->instances[middle + r.period].micro_batch - p->instances[middle].micro_batch;
-    if (is_period(p, middle, &r, numbers)) break;
+static void forget_turns(struct finder *f) {
+  for (int k = 0; k < MOST_NUMBERS; k++) {
+    if (f->pools[k].next == NULL) continue;
+    memset(f->pools[k].next, 0xff, (size_t)f->width * sizeof *f->pools[k].next);
+    memset(f->pools[k].back, 0xff, (size_t)f->width * sizeof *f->pools[k].back);
   }
-  if (middle + 2 * r.period >= count) return (struct sl_repeat){0};
-  r.first = middle;
-  while (r.first > 0 && repeats(p, r.first - 1, &r, numbers)) r.first--;
-  r.end = middle + 2 * r.period;
-  while (r.end < count && repeats(p, r.end - r.period, &r, numbers)) r.end++;
-  return r;
+}
+
+/* Has every slot that another changes into been seen to change? */
+static bool closed(const struct finder *f) {
+  for (int k = 0; k < MOST_NUMBERS; k++)
+    for (int32_t s = 0; f->pools[k].next != NULL && s < f->width; s++)
+      if ((f->pools[k].next[s] < 0) != (f->pools[k].back[s] < 0)) return false;
+  return true;
+}
+
+/* The run of f->period around `middle`; its length in instances, 0: there is none. */
+static uint32_t run_around(struct finder *f, uint32_t middle, uint32_t *first, uint32_t *end) {
+  const uint32_t count = (uint32_t)f->p->instance_count;
+  f->micro_batches = f->p->instances[middle + f->period].micro_batch - f->p->instances[middle].micro_batch;
+  for (uint32_t i = 0; i < f->period; i++)
+    if (!same_ops(f, middle + i)) return 0;
+  forget_turns(f);
+  uint32_t at = middle;
+  while (at + f->period < count && same_ops(f, at) && turns(f, at)) at++;
+  *end = at + f->period;
+  for (at = middle; at > 0 && same_ops(f, at - 1) && turns(f, at - 1);) at--;
+  *first = at;
+  return closed(f) && *end - *first >= FEWEST_PERIODS * f->period ? *end - *first : 0;
+}
+
+/* ---- turns ---- */
+
+uint32_t sl_repeat_multiple(uint32_t a, uint32_t b) {
+  uint32_t x = a, y = b;
+  while (y != 0) {
+    const uint32_t rest = x % y;
+    x = y, y = rest;
+  }
+  const uint64_t multiple = (uint64_t)a / x * b;
+  return multiple < LONGEST_TURN ? (uint32_t)multiple : LONGEST_TURN;
+}
+
+/* Periods after which all slots of a pool are themselves again. */
+static uint32_t turn_of(const struct finder *f, const struct turn *t) {
+  uint32_t all = 1;
+  for (int32_t s = 0; t->next != NULL && s < f->width; s++) {
+    uint32_t own = 1;
+    for (int32_t at = t->next[s]; at >= 0 && at != s; at = t->next[at]) own++;
+    all = sl_repeat_multiple(all, own);
+  }
+  return all;
+}
+
+/* Where slot `s` is after `periods` of them. */
+static int32_t after(const struct turn *t, int32_t s, uint32_t periods) {
+  for (; periods > 0 && t->next[s] >= 0; periods--) s = t->next[s];
+  return s;
+}
+
+static int pool_of_buffer(const struct sl_buffer *b) {
+  return b->slot < SL_SLOT_ACTIVATION ? pool_of_number((int)b->slot) : SL_SLOT_ACTIVATION + b->pool;
+}
+
+/* Make the period long enough for short turns, and say what each slot of the class becomes. */
+static enum sl_status take(const struct finder *f, struct sl_repeat *r) {
+  uint32_t periods = 1, all = 1;
+  for (int k = 0; k < MOST_NUMBERS; k++) {
+    const uint32_t own = turn_of(f, &f->pools[k]);
+    if (own <= SHORT_TURN) periods = sl_repeat_multiple(periods, own);
+    all = sl_repeat_multiple(all, own);
+  }
+  r->period *= periods;
+  r->micro_batches *= (int32_t)periods;
+  r->turn = sl_repeat_multiple(all, periods) / periods;
+  SL_TRY(sl_calloc(&r->next, f->c->slot_count, sizeof *r->next));
+  for (uint32_t s = 0; s < f->c->slot_count; s++) r->next[s] = s;
+  for (size_t i = 0; i < f->c->buffer_count; i++) {
+    const struct sl_buffer *b = &f->c->buffers[i];
+    for (int32_t s = 0; b->slots > 1 && s < b->slots && s < f->width; s++)
+      r->next[b->first_slot + s] = (uint32_t)(b->first_slot + after(&f->pools[pool_of_buffer(b)], s, periods));
+  }
+  return SL_OK;
+}
+
+/* ---- the search ---- */
+
+static enum sl_status open_finder(struct finder *f, int numbers) {
+  for (size_t i = 0; i < f->p->slot_count; i++)
+    if (f->p->slots[i] >= f->width) f->width = f->p->slots[i] + 1;
+  SL_TRY(sl_calloc(&f->used, f->p->op_count, sizeof *f->used));
+  SL_TRY(sl_calloc(&f->listed, f->p->op_count, sizeof *f->listed));
+  for (int k = 0; k < numbers; k++) {
+    SL_TRY(sl_calloc(&f->pools[k].next, (size_t)f->width, sizeof *f->pools[k].next));
+    SL_TRY(sl_calloc(&f->pools[k].back, (size_t)f->width, sizeof *f->pools[k].back));
+  }
+  return SL_OK;
+}
+
+static void close_finder(struct finder *f) {
+  free(f->used);
+  free(f->listed);
+  for (int k = 0; k < MOST_NUMBERS; k++) {
+    free(f->pools[k].next);
+    free(f->pools[k].back);
+  }
+}
+
+/* Slot numbers that an instance of the class's programs has. */
+static int slot_numbers(const struct sl_class *c) {
+  int numbers = SL_SLOT_ACTIVATION;
+  for (size_t i = 0; i < c->buffer_count; i++) {
+    const struct sl_buffer *b = &c->buffers[i];
+    if (b->slots > 1 && b->slot >= SL_SLOT_ACTIVATION && SL_SLOT_ACTIVATION + b->pool >= numbers)
+      numbers = SL_SLOT_ACTIVATION + b->pool + 1;
+  }
+  return numbers;
+}
+
+/* The shortest period whose run is a quarter of the program, else that of the longest run. */
+static uint32_t best_period(struct finder *f, uint32_t middle) {
+  const uint32_t count = (uint32_t)f->p->instance_count;
+  uint32_t best = 0, longest = 0, first, end;
+  for (f->period = 1; middle + 2 * f->period < count; f->period++) {
+    const uint32_t length = run_around(f, middle, &first, &end);
+    if (length <= longest) continue;
+    best = f->period, longest = length;
+    if (longest >= count / 4) break;
+  }
+  return best;
+}
+
+enum sl_status sl_repeat_find(const struct sl_class *c, const struct sl_program *p, struct sl_repeat *out) {
+  enum sl_status status = SL_OK;
+  struct finder f = {.c = c, .p = p};
+  const uint32_t middle = (uint32_t)p->instance_count / 2;
+  const int numbers = slot_numbers(c);
+  *out = (struct sl_repeat){.turn = 1};
+  if (numbers > MOST_NUMBERS) return SL_OK;
+  SL_GO(open_finder(&f, numbers));
+  f.period = best_period(&f, middle);
+  if (f.period == 0) goto done;
+  run_around(&f, middle, &out->first, &out->end);
+  out->period = f.period;
+  out->micro_batches = f.micro_batches;
+  SL_GO(take(&f, out));
+done:
+  close_finder(&f);
+  return status;
+}
+
+void sl_repeat_whole_turns(const struct sl_class *c, struct sl_repeat *r, uint32_t from) {
+  const uint64_t period = (uint64_t)r->period * r->turn;
+  r->first = from;
+  r->period = from < r->end && period * FEWEST_PERIODS <= r->end - from ? (uint32_t)period : 0;
+  r->micro_batches = r->period > 0 ? r->micro_batches * (int32_t)r->turn : 0;
+  r->turn = 1;
+  for (uint32_t s = 0; s < c->slot_count; s++) r->next[s] = s;
+}
+
+void sl_repeat_free(struct sl_repeat *r) {
+  free(r->next);
+  *r = (struct sl_repeat){0};
 }

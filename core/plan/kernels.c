@@ -37,6 +37,10 @@
 #define LOSS_OF_MEGATRON                                                                                               \
     {SL_OP_CLASSIFIER,       OP,      48,   23,      6,      0,   NOTHING, ALWAYS},                                    \
     {SL_OP_CLASSIFIER_SHARD, OP,      48,   23,      6,      0,   NOTHING, ALWAYS}
+/* The same kernels. The caller holds the fp32 logits, and their transposed copy, while the softmax is made. */
+#define LOSS_OF_NANOTRON                                                                                               \
+    {SL_OP_CLASSIFIER,       OP,      48,   23,      10,     0,   NOTHING, ALWAYS},                                    \
+    {SL_OP_CLASSIFIER_SHARD, OP,      48,   23,      10,     0,   NOTHING, ALWAYS}
 /* logits.float() (6), log_softmax (8), the loss of a row; backward a gradient of zeros and ones (4), log_softmax's (12), to 16
  * bits (6); less our 4. Three fp32 tensors live at a time. */
 #define LOSS_OF_TORCH                                                                                                  \
@@ -77,9 +81,10 @@
     {SL_OP_LAYERNORM_BWD,    OP,      4,    1,       0,      0,   NOTHING, ALWAYS}
 /* CausalSelfAttention.forward, in training: q, k and v permuted (4), k and v joined (4) and permuted (4), lengths of sequences
  * counted (eight small kernels), what comes out transposed (4). Its backward: gradients of k and v joined (4) and permuted (4),
- * those of q, k and v joined (4) and transposed (4). Rotary positions are flash-attn's kernel, on q and on k as ours. */
+ * those of q, k and v joined (4) and transposed (4). Rotary positions are flash-attn's kernel, on q and on k as ours. That the
+ * permuted q, k and v live until the backward is a guess that published memory asks for. */
 #define ATTENTION_OF_NANOTRON                                                                                          \
-    {SL_OP_FLASH_FWD,        QKV,     4,    1,       0,      0,   NOTHING, ALWAYS},                                    \
+    {SL_OP_FLASH_FWD,        QKV,     4,    1,       0,      2,   SL_OP_FLASH_BWD, ALWAYS},                                    \
     {SL_OP_FLASH_FWD,        KV,      8,    2,       2,      0,   NOTHING, ALWAYS},                                    \
     {SL_OP_FLASH_FWD,        Q,       4,    9,       0,      0,   NOTHING, ALWAYS},                                    \
     {SL_OP_FLASH_BWD,        QKV,     8,    2,       2,      0,   NOTHING, ALWAYS},                                    \
@@ -105,36 +110,36 @@ static const struct sl_kernel_row torch_compile[] = {
 static const struct sl_kernel_row llm_foundry[] = {
     COPIES_OF_QKV, DROPOUT_OF_SCORES, SOFTMAX_OF_TORCH, LAYERNORM_OF_TORCH(ALWAYS), GRADIENTS_ADDED, LOSS_OF_TORCH, END};
 static const struct sl_kernel_row nanotron[] = {
-    ATTENTION_OF_NANOTRON, SOFTMAX_OF_TORCH, SWIGLU_IN_PYTHON, GRADIENTS_ADDED, LOSS_OF_MEGATRON, END};
+    ATTENTION_OF_NANOTRON, SOFTMAX_OF_TORCH, SWIGLU_IN_PYTHON, GRADIENTS_ADDED, LOSS_OF_NANOTRON, END};
 
 static const struct sl_kernel_set sets[] = {
     [SL_KERNELS_SHARDLAB] = {
-        "shardlab", "kernels/ of this project", true, SL_ACCUMULATE_IN_PLACE, false, shardlab},
+        "shardlab", "kernels/ of this project", true, SL_ACCUMULATE_IN_PLACE, false, false, false, shardlab},
     [SL_KERNELS_MEGATRON_FUSED] = {
         "megatron-fused", "Megatron-LM with --masked-softmax-fusion and a fused norm: megatron/core/fusions/fused_softmax.py, "
         "core/tensor_parallel/cross_entropy.py; rotary positions and SwiGLU without their later fusions; "
         "core/tensor_parallel/layers.py, wgrad_gemm_accum_fp32: since February 2022 products add to fp32 gradients",
-        false, SL_ACCUMULATE_FUSED, true, megatron_fused},
+        false, SL_ACCUMULATE_FUSED, false, false, true, megatron_fused},
     [SL_KERNELS_MEGATRON_UNFUSED] = {
         "megatron-unfused", "the same with neither, or with what shardlab.fused_softmax and shardlab.fused_norm say: forward_torch_softmax, "
-        "legacy/model/rms_norm.py", false, SL_ACCUMULATE_FUSED, true, megatron_unfused},
+        "legacy/model/rms_norm.py", false, SL_ACCUMULATE_FUSED, false, false, true, megatron_unfused},
     [SL_KERNELS_TORCH_EAGER] = {
         "torch-eager", "the forms of transformers' modeling_llama.py, counted op by op; torch's checkpoint stops early",
-        false, SL_ACCUMULATE_APART, false, torch_eager},
+        false, SL_ACCUMULATE_APART, false, false, false, torch_eager},
     [SL_KERNELS_TORCH_COMPILE] = {
-        "torch-compile", "guess: one kernel a chain of element-wise ops, as Inductor joins them", false, SL_ACCUMULATE_APART,
+        "torch-compile", "guess: one kernel a chain of element-wise ops, as Inductor joins them", false, SL_ACCUMULATE_APART, false, false,
         false, torch_compile},
     [SL_KERNELS_LLM_FOUNDRY] = {
-        "llm-foundry", "guess: torch's own kernels op by op; its files were not read for this", false, SL_ACCUMULATE_APART,
+        "llm-foundry", "guess: torch's own kernels op by op; its files were not read for this", false, SL_ACCUMULATE_APART, false, false,
         false, llm_foundry},
     [SL_KERNELS_NANOTRON] = {
         "nanotron", "nanotron of January 2025: src/nanotron/models/llama.py, flash-attn's norm (nn/layer_norm.py) and rotary "
         "positions, torch otherwise; parallel/tensor_parallel/functional.py, _ShardedCrossEntropy; "
-        "optim/gradient_accumulator.py, fp32_grad.add_; CheckpointFunction repeats a block to its end",
-        false, SL_ACCUMULATE_APART, true, nanotron},
+        "optim/gradient_accumulator.py, fp32_grad.add_ behind loss.backward(); gathered inputs kept is a guess (tp_recompute_allgather); CheckpointFunction repeats a block to its end",
+        false, SL_ACCUMULATE_APART, true, true, true, nanotron},
     [SL_KERNELS_MEGATRON_DEEPSPEED] = {
         "megatron-deepspeed", "the kernels of megatron-fused, gradients added up by autograd: DeepSpeed's runtime/engine.py "
-        "knows no main_grad", false, SL_ACCUMULATE_APART, true, megatron_fused},
+        "knows no main_grad", false, SL_ACCUMULATE_APART, false, false, true, megatron_fused},
 };
 /* clang-format on */
 _Static_assert(sizeof sets / sizeof *sets == SL_KERNELS_COUNT, "a row for each word of shardlab.kernels");

@@ -43,6 +43,10 @@ struct sl_kernel_set {
   const char *name, *source;
   bool fuse_epilogues; /* products take in what is around them, as the plan says */
   enum sl_accumulation accumulation;
+  /* Gradients of 16 bits stay until a backward is over and are added to fp32 ones only then; or, where they are reduced beside
+   * it, as they come, but all have a place of their own in DDP's buckets. */
+  bool keeps_gradients;
+  bool keeps_gathered; /* sequence parallel: products' gathered inputs are kept for the backward, not gathered again */
   bool recomputes_all; /* full recomputation repeats a block to its end; else up to what its backward reads */
   const struct sl_kernel_row *rows; /* until kind is SL_OP_COUNT */
 };

@@ -109,9 +109,7 @@ static enum sl_status add_ranks(struct sl_comparison *c, const char *section, en
     const struct sides both = {find_integer(lists.predicted, "rank", r), rank};
     char name[64];
     snprintf(name, sizeof name, "rank %lld", (long long)r);
-    /* a rank that the simulator folded may own a smaller piece than the one that stood for it */
-    const bool folded = json_object_get(both.predicted, "simulated_as") != NULL && strcmp(key, "wire_bytes") == 0;
-    SL_TRY(add(c, section, name, unit, folded ? SL_COMPARE_SHOWN : rule, of(both, key)));
+    SL_TRY(add(c, section, name, unit, rule, of(both, key)));
   }
   return SL_OK;
 }

@@ -3,6 +3,7 @@
 
 #include "core/base/stats.h"
 #include "core/program/memory_report.h"
+#include "core/record/folded.h"
 #include "core/record/part.h"
 
 #include <math.h>
@@ -105,15 +106,48 @@ static json_t *summary(json_t *const *by_rank, const struct sl_run *run) {
   return list;
 }
 
-/* Ranks that the simulator folded appear with the numbers of the one that stood for them, and say so. */
-static enum sl_status rank_list(const json_t *parts, const struct sl_record_input *input, json_t **out) {
+/* Of the ranks that a summary leaves out, those that put the most on the wire: what they are `like`, with their own bytes. */
+static json_t *busiest(const struct sl_folded *folded, json_t *const *by_rank, const struct sl_run *run) {
+  json_t *list = json_array(), *own, *row;
+  size_t i;
+  for (int r = 0; r < run->job->plan->world; r++) {
+    if (by_rank[r] != NULL || sl_folded_even(folded, r)) continue;
+    json_t *like = by_rank[run->local_ranks[run->exec->local_of(run->state, r)]];
+    json_t *most = json_object_get(like, "busiest");
+    if (most == NULL) {
+      most = json_deep_copy(json_object_get(like, "traffic"));
+      json_object_set_new(like, "busiest", most);
+      json_array_append(list, like);
+    }
+    json_array_foreach(most, i, row) {
+      const int64_t bytes = sl_folded_wire_bytes(folded, r, row);
+      if (bytes > integer_of(row, "wire_bytes")) set_integer(row, "wire_bytes", bytes);
+    }
+  }
+  json_array_foreach(list, i, own) {
+    json_t *entry = json_pack("{s:O}", "traffic", json_object_get(own, "busiest"));
+    json_object_del(own, "busiest");
+    json_array_set_new(list, i, entry);
+  }
+  return list;
+}
+
+/* Ranks that the simulator folded appear with the numbers of the one that stood for them, and say so; what they put on the wire is
+ * their own. `more`: entries of others whose traffic counts. */
+static enum sl_status rank_list(const json_t *parts, const struct sl_record_input *input, json_t **out, json_t **more) {
   const struct sl_run *run = input->run;
   const struct sl_job *job = run->job;
   const int world = job->plan->world;
   json_t **by_rank = NULL, *part, *rank;
+  struct sl_folded folded;
   size_t i, j;
   enum sl_status status = SL_OK;
-  SL_TRY(sl_calloc(&by_rank, (size_t)world, sizeof(json_t *)));
+  SL_TRY(sl_folded_open(&folded, job));
+  status = sl_calloc(&by_rank, (size_t)world, sizeof(json_t *));
+  if (status != SL_OK) {
+    sl_folded_close(&folded);
+    return status;
+  }
   json_array_foreach(parts, i, part) json_array_foreach(json_object_get(part, "ranks"), j, rank)
       by_rank[integer_of(rank, "rank")] = rank;
   const bool all = !is_summary(input);
@@ -127,7 +161,8 @@ static enum sl_status rank_list(const json_t *parts, const struct sl_record_inpu
     const struct sl_coord c = sl_plan_coord(job->plan, r);
     if (run->exec->local_of == NULL) SL_GO(sl_fail(SL_ERR_INTERNAL, "rank %d: nobody reported for it", r));
     const json_t *found = by_rank[run->local_ranks[run->exec->local_of(run->state, r)]];
-    json_t *copy = json_copy((json_t *)found);
+    json_t *copy = json_deep_copy(found);
+    if (!sl_folded_even(&folded, r)) sl_folded_put(&folded, r, copy);
     set_integer(copy, "simulated_as", integer_of(found, "rank"));
     set_integer(copy, "rank", r);
     set_integer(copy, "dp", c.dp);
@@ -136,9 +171,11 @@ static enum sl_status rank_list(const json_t *parts, const struct sl_record_inpu
     json_array_append_new(list, copy);
   }
   *out = list;
+  *more = all ? json_array() : busiest(&folded, by_rank, run);
 done:
   if (status != SL_OK) json_decref(list);
   free(by_rank);
+  sl_folded_close(&folded);
   return status;
 }
 
@@ -216,8 +253,8 @@ const json_t *sl_record_traffic_row(const json_t *list, const json_t *like) {
 }
 
 /* The largest of all ranks, row by row: ranks of a collective may hold pieces of different sizes. */
-static json_t *traffic_json(const json_t *ranks) {
-  json_t *list = json_array(), *rank, *row;
+static void add_most(json_t *list, const json_t *ranks) {
+  json_t *rank, *row;
   size_t i, j;
   json_array_foreach(ranks, i, rank) json_array_foreach(json_object_get(rank, "traffic"), j, row) {
     json_t *total = (json_t *)(uintptr_t)sl_record_traffic_row(list, row);
@@ -226,6 +263,12 @@ static json_t *traffic_json(const json_t *ranks) {
     else if (integer_of(row, "wire_bytes") > integer_of(total, "wire_bytes"))
       json_object_update(total, row);
   }
+}
+
+static json_t *traffic_json(const json_t *ranks, const json_t *more) {
+  json_t *list = json_array();
+  add_most(list, ranks);
+  add_most(list, more);
   return list;
 }
 
@@ -282,16 +325,16 @@ static void put_head(json_t *record, const struct sl_record_input *input) {
 }
 
 enum sl_status sl_record_build(const struct sl_record_input *input, json_t **out) {
-  json_t *record = json_object(), *part = NULL, *parts = NULL, *ranks = NULL;
+  json_t *record = json_object(), *part = NULL, *parts = NULL, *ranks = NULL, *more = NULL;
   enum sl_status status;
   SL_GO(sl_record_part(input->run, input->timeline, &part));
   SL_GO(sl_record_gather(input->run, part, &parts));
-  SL_GO(rank_list(parts, input, &ranks));
+  SL_GO(rank_list(parts, input, &ranks, &more));
   put_head(record, input);
   SL_GO(put_times(record, parts, input));
   json_object_set(record, "breakdown_s", slowest_breakdown(parts));
   json_object_set_new(record, "memory", memory_json(ranks, input->run->job));
-  json_object_set_new(record, "traffic", traffic_json(ranks));
+  json_object_set_new(record, "traffic", traffic_json(ranks, more));
   json_object_set(record, "ranks", ranks);
   SL_GO(put_losses(record, parts));
   *out = record;
@@ -299,5 +342,6 @@ done:
   if (status != SL_OK) json_decref(record);
   json_decref(parts);
   json_decref(ranks);
+  json_decref(more);
   return status;
 }

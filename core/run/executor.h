@@ -64,7 +64,7 @@ struct sl_exec_report {
   uint64_t call_hash; /* FNV-1a over (group, op, bytes) of every call of the last step, in order */
   int64_t arena_bytes[SL_SPACE_COUNT];
   int64_t process_bytes; /* anonymous and shared memory above what the process had before the arena; 0 = unknown */
-  int64_t context_bytes; /* what it had before: libraries, MPI, CUDA context */
+  int64_t context_bytes; /* what it has beside the arenas: libraries, MPI, CUDA context, a framework's reserve */
   bool functional;       /* ranks share what they should each have: times are not comparable */
   double step_error;     /* of a prediction: standard deviation of ln(step time); 0: not known */
 };
@@ -76,6 +76,10 @@ struct sl_exec_devices {
   int64_t memory_bytes, cache_bytes;
   char software[160]; /* versions of the driver and of the libraries */
 };
+
+/* Called for every completion, in completion order unless sl_run.forget is set; for traces and breakdowns. */
+typedef void (*sl_observe_fn)(void *context, int local, int64_t step, const struct sl_program *program,
+                              const struct sl_completion *done);
 
 struct sl_exec_ops {
   const char *name;
@@ -90,6 +94,10 @@ struct sl_exec_ops {
   /* Program `kind` starts on local rank `local`: lane counts restart from 0, `step` keys data and randomness. Only
    * called when every op of the rank's previous program is complete. */
   enum sl_status (*begin)(void *state, int local, enum sl_program_kind kind, int64_t step);
+  /* (optional) Run program `kind`, which all local ranks have begun, to its end at once, and tell `observe` (NULL: nobody) of
+   * its completions, rank by rank in no order of time. SL_AGAIN: this one has to be handed over op by op, after another begin;
+   * what was observed of it is void. */
+  enum sl_status (*play)(void *state, enum sl_program_kind kind, int64_t step, sl_observe_fn observe, void *context);
   /* Hand one op over; it runs after its waits and its lane predecessor. Never blocks. SL_AGAIN: the queue is full. */
   enum sl_status (*issue)(void *state, int local, const struct sl_issued *op);
   /* Wait for, or jump to, the next completions and write up to `max` of them; may block. SL_DONE when nothing is in
@@ -120,10 +128,6 @@ struct sl_step_result {
   bool skipped;
 };
 
-/* Called for every completion in completion order; for traces and breakdowns. */
-typedef void (*sl_observe_fn)(void *context, int local, int64_t step, const struct sl_program *program,
-                              const struct sl_completion *done);
-
 struct sl_run {
   const struct sl_exec_ops *exec;
   const struct sl_job *job;
@@ -131,6 +135,9 @@ struct sl_run {
   int64_t steps;
   sl_observe_fn observe; /* (optional) */
   void *observe_context;
+  /* (optional) Drop what was observed of this program so far: it is run once more. An observer with this takes completions
+   * in any order, so that a backend may run a program at once. */
+  void (*forget)(void *observe_context);
   void (*progress)(void *context, int64_t step, const struct sl_step_result *result); /* (optional) after each step */
   void *progress_context;
   /* results */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* Ops complete in order, or nearly: what an op joins stands at the end of the list, or near it. */
-static enum sl_status add(struct sl_intervals *set, double start, double end) {
+static enum sl_status insert(struct sl_intervals *set, double start, double end) {
   size_t after = set->count; /* the first that begins behind the new one */
   while (after > 0 && set->at[after - 1].start_s > end) after--;
   size_t first = after;
@@ -21,6 +21,14 @@ static enum sl_status add(struct sl_intervals *set, double start, double end) {
   return SL_OK;
 }
 
+/* Most ops go on from the last one. */
+static inline enum sl_status add(struct sl_intervals *set, double start, double end) {
+  struct sl_interval *last = set->count > 0 ? &set->at[set->count - 1] : NULL;
+  if (last == NULL || start < last->start_s || start > last->end_s) return insert(set, start, end);
+  if (end > last->end_s) last->end_s = end;
+  return SL_OK;
+}
+
 /* Does a collective join ranks of one stage only? In the others, what a rank waits for is another stage. */
 static bool inside_stage(enum sl_group group) {
   return group != SL_GROUP_MODEL && group != SL_GROUP_WORLD && group != SL_GROUP_EMBED;
@@ -29,7 +37,7 @@ static bool inside_stage(enum sl_group group) {
 static enum sl_status add_op(struct sl_timeline_rank *rank, const struct sl_op *op, double start, double end) {
   const enum sl_op_class op_class = sl_op_class_of(op->kind);
   const bool computes = op->lane == SL_LANE_COMPUTE, collective = op_class == SL_CLASS_COLLECTIVE;
-  rank->busy_s[op_class] += end - start;
+  rank->busy_s[op->lane][op_class] += end - start;
   SL_TRY(add(&rank->kept[SL_KEPT_ALL], start, end));
   if (computes) SL_TRY(add(&rank->kept[SL_KEPT_COMPUTE], start, end));
   if (computes || (collective && inside_stage(op->group))) SL_TRY(add(&rank->kept[SL_KEPT_OWN], start, end));
@@ -48,12 +56,18 @@ void sl_timeline_add(struct sl_timeline *timeline, int local, int64_t step, cons
                      const struct sl_completion *done) {
   if (program->kind != SL_PROGRAM_STEP || timeline->status != SL_OK) return;
   const size_t need = (size_t)local + 1;
-  timeline->status = sl_grow(&timeline->ranks, &timeline->capacity, need, sizeof *timeline->ranks);
-  if (timeline->status != SL_OK) return;
-  if (timeline->count < need) timeline->count = need;
+  if (timeline->count < need) {
+    timeline->status = sl_grow(&timeline->ranks, &timeline->capacity, need, sizeof *timeline->ranks);
+    if (timeline->status != SL_OK) return;
+    timeline->count = need;
+  }
   struct sl_timeline_rank *rank = &timeline->ranks[local];
   if (rank->step != step) begin_step(rank, step);
   timeline->status = add_op(rank, &program->ops[program->issues[done->index].op], done->start_s, done->end_s);
+}
+
+void sl_timeline_forget(struct sl_timeline *timeline) {
+  for (size_t i = 0; i < timeline->count; i++) begin_step(&timeline->ranks[i], 0);
 }
 
 static double total(const struct sl_intervals *set) {
@@ -117,7 +131,8 @@ enum sl_status sl_timeline_breakdown(const struct sl_timeline *timeline, int loc
   if (!has_ops(timeline, local)) return SL_OK;
   const struct sl_timeline_rank *rank = &timeline->ranks[local];
   const struct sl_intervals *kept = rank->kept, *compute = &kept[SL_KEPT_COMPUTE];
-  memcpy(out->busy_s, rank->busy_s, sizeof out->busy_s);
+  for (int lane = 0; lane < SL_LANE_COUNT; lane++)
+    for (int i = 0; i < SL_CLASS_COUNT; i++) out->busy_s[i] += rank->busy_s[lane][i];
   out->compute_s = total(compute);
   for (int g = SL_GROUP_NONE + 1; g < SL_GROUP_COUNT; g++)
     out->exposed_s[g] = outside(&kept[SL_KEPT_GROUP + g], compute);

@@ -27,7 +27,8 @@ enum sl_kept {
 
 struct sl_timeline_rank {
   struct sl_intervals kept[SL_KEPT_COUNT];
-  double busy_s[SL_CLASS_COUNT]; /* sum of durations */
+  double busy_s[SL_LANE_COUNT]
+               [SL_CLASS_COUNT]; /* sum of durations; by lane, so that it does not depend on the order of lanes */
   int64_t step;
 };
 
@@ -52,6 +53,8 @@ struct sl_breakdown {
 /* Add one completion of the step program (others are ignored). */
 void sl_timeline_add(struct sl_timeline *timeline, int local, int64_t step, const struct sl_program *program,
                      const struct sl_completion *done);
+/* Drop what was added. */
+void sl_timeline_forget(struct sl_timeline *timeline);
 /* Errors: SL_ERR_MEMORY. A rank without ops gives zeros. */
 enum sl_status sl_timeline_breakdown(const struct sl_timeline *timeline, int local, struct sl_breakdown *out);
 /* Only compute_s and bubble_s, the two that tell one stage of a pipeline from another. */

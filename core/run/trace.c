@@ -8,12 +8,7 @@
 #include <unistd.h>
 
 /* Measured ranks stand after every possible predicted one, so both kinds can be loaded into one view. */
-enum { MEASURED_PID = 1 << 24, SUFFIX = 48 };
-
-/* Where process `process` writes until the trace is complete. */
-static void part_name(char *out, size_t size, const char *path, int process) {
-  snprintf(out, size, process == 0 ? "%s.partial" : "%s.rank%d.partial", path, process);
-}
+enum { MEASURED_PID = 1 << 24 };
 
 static const char *kind_name(const struct sl_trace *trace) {
   return trace->measured ? "measured" : "predicted";
@@ -23,19 +18,25 @@ static int pid_of(const struct sl_trace *trace, int rank) {
   return rank + (trace->measured ? MEASURED_PID : 0);
 }
 
+/* All but process 0 write beside the file that it writes, under a name that it knows. */
+static enum sl_status open_part(struct sl_trace *trace, const char *path) {
+  trace->part_name = sl_new_file_hidden(path, trace->process);
+  if (trace->part_name == NULL) return sl_fail(SL_ERR_MEMORY, "out of memory: the name of a file");
+  const int handle = sl_new_file_create(trace->part_name);
+  trace->part = handle >= 0 ? fdopen(handle, "w") : NULL;
+  if (trace->part != NULL) return SL_OK;
+  if (handle >= 0) close(handle);
+  return sl_fail(SL_ERR_IO, "%s: cannot be created: %s", path, strerror(errno));
+}
+
 enum sl_status sl_trace_open(struct sl_trace *trace, const char *path, const struct sl_job *job, bool measured,
                              int process, int processes) {
   enum sl_status status = SL_OK;
-  const size_t size = strlen(path) + SUFFIX;
   *trace = (struct sl_trace){.job = job, .measured = measured, .process = process, .processes = processes};
   SL_GO_FAIL(sl_calloc(&trace->seen, (size_t)job->plan->world, sizeof *trace->seen));
-  SL_GO_FAIL(sl_calloc(&trace->path, size, 1));
-  SL_GO_FAIL(sl_calloc(&trace->temporary, size, 1));
-  memcpy(trace->path, path, strlen(path));
-  part_name(trace->temporary, size, path, process);
-  trace->file = fopen(trace->temporary, "w");
-  if (trace->file == NULL)
-    SL_GO_FAIL(sl_fail(SL_ERR_IO, "%s: cannot be written: %s", trace->temporary, strerror(errno)));
+  if (process == 0) SL_GO_FAIL(sl_new_file_open(&trace->whole, path));
+  if (process > 0) SL_GO_FAIL(open_part(trace, path));
+  trace->file = process == 0 ? trace->whole.stream : trace->part;
   if (process == 0) fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n", trace->file);
   return SL_OK;
 fail:
@@ -103,20 +104,27 @@ void sl_trace_add(struct sl_trace *trace, int rank, int64_t step, const struct s
 
 /* Append the part of process `process` and remove it. */
 static enum sl_status append_part(struct sl_trace *trace, int process) {
-  char path[4200], block[65536];
-  part_name(path, sizeof path, trace->path, process);
-  FILE *part = fopen(path, "r");
-  if (part == NULL) return sl_fail(SL_ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
+  char block[65536];
+  char *path = sl_new_file_hidden(trace->whole.path, process);
+  FILE *part = path != NULL ? fopen(path, "re") : NULL;
   size_t n;
-  while ((n = fread(block, 1, sizeof block, part)) > 0) fwrite(block, 1, n, trace->file);
-  fclose(part);
-  unlink(path);
-  return SL_OK;
+  if (part != NULL) {
+    while ((n = fread(block, 1, sizeof block, part)) > 0) fwrite(block, 1, n, trace->file);
+    fclose(part);
+    unlink(path);
+  }
+  free(path);
+  return part != NULL ? SL_OK
+                      : sl_fail(SL_ERR_IO, "%s: what rank %d wrote of it cannot be read: %s", trace->whole.path,
+                                process, strerror(errno));
 }
 
-static enum sl_status finish_stream(FILE *file, const char *path) {
-  const bool bad = ferror(file) != 0;
-  if (fclose(file) != 0 || bad) return sl_fail(SL_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
+static enum sl_status finish_part(struct sl_trace *trace) {
+  const bool bad = ferror(trace->part) != 0;
+  FILE *part = trace->part;
+  trace->part = NULL;
+  if (fclose(part) != 0 || bad)
+    return sl_fail(SL_ERR_IO, "%s: cannot be written: %s", trace->part_name, strerror(errno));
   return SL_OK;
 }
 
@@ -137,42 +145,26 @@ done:
 
 enum sl_status sl_trace_close(struct sl_trace *trace, const struct sl_run *run) {
   if (trace->file == NULL) return SL_OK;
-  enum sl_status status = SL_OK;
-  if (trace->process > 0) {
-    status = finish_stream(trace->file, trace->temporary);
-    trace->file = NULL;
-  }
+  enum sl_status status = trace->process > 0 ? finish_part(trace) : SL_OK;
   SL_GO(agree(run, trace->processes, status));
   if (trace->process == 0) {
     for (int i = 1; i < trace->processes; i++) SL_GO(append_part(trace, i));
     fprintf(trace->file, "{\"ph\":\"M\",\"name\":\"shardlab\",\"pid\":%d,\"args\":{\"kind\":\"%s\"}}\n]}\n",
             pid_of(trace, 0), kind_name(trace));
-    FILE *file = trace->file;
-    trace->file = NULL;
-    SL_GO(finish_stream(file, trace->temporary));
-    if (rename(trace->temporary, trace->path) != 0)
-      SL_GO(sl_fail(SL_ERR_IO, "%s: cannot be written: %s", trace->path, strerror(errno)));
+    SL_GO(sl_new_file_finish(&trace->whole));
   }
-  free(trace->temporary);
-  trace->temporary = NULL;
+  free(trace->part_name); /* process 0 has it now */
+  trace->part_name = NULL;
 done:
   sl_trace_discard(trace);
   return status;
 }
 
 void sl_trace_discard(struct sl_trace *trace) {
-  if (trace->file != NULL) fclose(trace->file);
-  if (trace->temporary != NULL) unlink(trace->temporary);
-  free(trace->path);
-  free(trace->temporary);
+  sl_new_file_discard(&trace->whole);
+  if (trace->part != NULL) fclose(trace->part);
+  sl_new_file_drop(trace->part_name);
+  free(trace->part_name);
   free(trace->seen);
   memset(trace, 0, sizeof *trace);
-}
-
-void sl_trace_sweep(const char *path, int processes) {
-  char part[4200];
-  for (int process = 0; process < processes; process++) {
-    part_name(part, sizeof part, path, process);
-    unlink(part);
-  }
 }

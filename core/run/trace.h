@@ -1,20 +1,23 @@
 /* Traces for ui.perfetto.dev and chrome://tracing: one process per rank, one thread per lane, one slice per op. A
- * predicted and a measured trace open side by side: their process ids and names differ. Written as a stream to a
- * temporary name and renamed at the end; the same completions give the same bytes. */
+ * predicted and a measured trace open side by side: their process ids and names differ. Written as a stream, and
+ * there when it is complete (core/base/new_file.h); the same completions give the same bytes. */
 #ifndef SL_CORE_RUN_TRACE_H
 #define SL_CORE_RUN_TRACE_H
 
+#include "core/base/new_file.h"
 #include "core/run/executor.h"
 
 #include <stdio.h>
 
 struct sl_trace {
   const struct sl_job *job;
-  char *path, *temporary; /* owned */
   bool measured;
-  int process, processes; /* this process among those of a measured run; 0 writes the file */
-  FILE *file;
-  uint32_t *seen; /* per rank: lanes that have a name already */
+  int process, processes;   /* this process among those of a measured run; 0 writes the file */
+  FILE *file;               /* that events go to: one of the two below */
+  struct sl_new_file whole; /* of process 0 */
+  FILE *part;               /* of the others; owned */
+  char *part_name;          /* owned */
+  uint32_t *seen;           /* per rank: lanes that have a name already */
 };
 
 /* Start writing `path`. Every process of a run opens the same path; all but process 0 write a part beside it.
@@ -32,7 +35,5 @@ void sl_trace_discard(struct sl_trace *trace);
 /* Write to `path` the events of both traces, moved in time so that the last step of each begins at the same instant.
  * Errors: SL_ERR_INPUT where one is no trace, SL_ERR_IO. */
 enum sl_status sl_trace_join(const char *path, const char *predicted, const char *measured);
-/* Remove what `processes` processes that were killed while they wrote the trace `path` have left. */
-void sl_trace_sweep(const char *path, int processes);
 
 #endif

@@ -3,8 +3,8 @@
 
     bench_exact.py [SHARDLAB] [--svg FILE] [--judge]
 
-Prints processor seconds and memory of each prediction, and by how much they grow where the configuration doubles; the fastest of three
-runs counts. --svg draws the curves (gnuplot). With --judge the exit status is 1 where seconds grow by more than 2.5 for a doubling.
+Prints processor seconds and memory of each prediction, and by how much they grow where the configuration doubles, then large cases
+beside what is aimed at; the fastest of three runs counts. --svg draws the curves (gnuplot). With --judge the exit status is 1 where seconds grow by more than 2.5 for a doubling.
 """
 import argparse
 import json
@@ -16,6 +16,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 ADAMW = {"train_micro_batch_size_per_gpu": 1, "bf16": {"enabled": True}, "optimizer": {"type": "AdamW"}}
+LLAMA_65B = {"model_type": "llama", "hidden_size": 8192, "num_hidden_layers": 80, "num_attention_heads": 64,
+             "intermediate_size": 22016, "vocab_size": 32000, "max_position_embeddings": 2048}
 ROUNDS, MOST, NOISE_S = 3, 2.5, 0.03
 
 
@@ -36,6 +38,14 @@ SERIES = {
 }
 
 
+# what is aimed at: command, model, flags, seconds, MB
+AIMS = {
+    "Megatron 1T on 3072 GPUs": ("predict", "megatron-1t", flags(3072, 8, 64, 512), 0.1, 60),
+    "its proof": ("check", "megatron-1t", flags(3072, 8, 64, 512), 2.0, None),
+    "65B, tp 8, pp 8, 2048 micro-batches": ("predict", LLAMA_65B, flags(64, 8, 8, 2048), 0.3, None),
+}
+
+
 def once(command, folder):
     """Processor seconds and peak MB of a child."""
     child = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL)
@@ -46,11 +56,20 @@ def once(command, folder):
     return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
-def cost(shardlab, folder, layers, more):
-    (folder / "model.json").write_text(json.dumps(model(layers)))
-    command = [shardlab, "predict", "--model", "model.json", "--config", "ds.json", "--cluster", "dgx-a100-80g", "--quiet",
-               *map(str, more)]
-    return min(once(command, folder) for _ in range(ROUNDS))
+def cost(shardlab, folder, verb, name, more):
+    if isinstance(name, dict):
+        (folder / "model.json").write_text(json.dumps(name))
+        name = "model.json"
+    command = [shardlab, verb, "--model", name, "--config", "ds.json", "--cluster", "dgx-a100-80g", *map(str, more)]
+    return min(once(command + ["--quiet"] * (verb == "predict"), folder) for _ in range(ROUNDS))
+
+
+def aims(shardlab, folder):
+    print("aims")
+    for title, (verb, name, more, seconds, megabytes) in AIMS.items():
+        s, mb = cost(shardlab, folder, verb, name, more)
+        limit = f"{1e3 * seconds:.0f} ms" + (f", {megabytes} MB" if megabytes else "")
+        print(f"  {title:36} {1e3 * s:9.1f} ms {mb:8.1f} MB  (aim: {limit})", flush=True)
 
 
 def draw(path, curves):
@@ -67,6 +86,7 @@ def main():
     parser.add_argument("--svg")
     parser.add_argument("--judge", action="store_true")
     given = parser.parse_args()
+    given.shardlab = str(Path(given.shardlab).resolve())
     curves, missed = {}, False
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "ds.json").write_text(json.dumps(ADAMW))
@@ -74,12 +94,14 @@ def main():
             rows = curves[name] = []
             print(name)
             for value in values:
-                seconds, megabytes = cost(given.shardlab, Path(folder), *configuration(value))
+                layers, more = configuration(value)
+                seconds, megabytes = cost(given.shardlab, Path(folder), "predict", model(layers), more)
                 growth = seconds / rows[-1][1] if rows else 1.0
                 missed |= growth > MOST and seconds > NOISE_S
                 rows.append((value, seconds, megabytes))
                 print(f"  {value:6} {1e3 * seconds:9.1f} ms {megabytes:8.1f} MB" + (f"  x {growth:.2f}" if len(rows) > 1 else ""),
                       flush=True)
+        aims(given.shardlab, Path(folder))
     if given.svg:
         draw(given.svg, curves)
     return 1 if given.judge and missed else 0

@@ -4,6 +4,30 @@
 
 #include "tests/support/cli_run.h"
 
+static void read_all(const char *path, char *text, size_t size) {
+  FILE *file = fopen(path, "r");
+  assert_non_null(file);
+  const size_t n = fread(text, 1, size - 1, file);
+  fclose(file);
+  text[n] = '\0';
+}
+
+static void copy_file(const char *from, const char *to) {
+  char text[8192];
+  read_all(from, text, sizeof text);
+  FILE *file = fopen(to, "w");
+  assert_non_null(file);
+  fputs(text, file);
+  fclose(file);
+}
+
+static void assert_same_file(const char *a, const char *b) {
+  char first[8192], second[8192];
+  read_all(a, first, sizeof first);
+  read_all(b, second, sizeof second);
+  assert_string_equal(first, second);
+}
+
 /* Flags act as if they stood in the file: the default that follows from the stage moves with it. */
 static void flags_override_the_config(void **state) {
   (void)state;
@@ -91,8 +115,49 @@ static void presets_need_no_config(void **state) {
   json_decref(root);
 }
 
+/* A file that is written is none that is read, nor written under another flag: by inode, whatever it is called. */
+static void outputs_are_files_of_their_own(void **state) {
+  (void)state;
+  char path[600], link_path[600];
+  static const char ok[] = SL_SOURCE_DIR "/tests/bad_inputs/ok.json";
+  snprintf(path, sizeof path, "%s/own.json", scratch);
+  snprintf(link_path, sizeof link_path, "%s/link.json", scratch);
+  static const struct {
+    const char *flags, *refused; /* NULL: taken */
+  } cases[] = {
+      {"predict --config own.json --json own.json", "is the file that --config reads"},
+      {"predict --config own.json --json ./link.json", "is the file that --config reads"},
+      {"predict --config own.json --cluster own.json --trace own.json", "--trace: own.json"},
+      {"predict --config own.json --json new.json --trace ./new.json", "is the file of --json, too"},
+      {"measure --config own.json --data random:8 --save new --save-grads new", "is the file of --save, too"},
+      {"predict --config own.json --json new.json --trace other.json", NULL},
+  };
+  copy_file(ok, path);
+  assert_int_equal(symlink("own.json", link_path), 0);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const int code = shardlab(scratch, "%s --model gpt2-tiny", cases[i].flags);
+    if (code != (cases[i].refused == NULL ? 0 : 2)) fail_msg("%s: %d: %s", cases[i].flags, code, err);
+    if (cases[i].refused != NULL && strstr(err, cases[i].refused) == NULL) fail_msg("%s: %s", cases[i].flags, err);
+  }
+  assert_same_file(ok, path);
+  char command[4096], record[64];
+  snprintf(command, sizeof command,
+           "cd '%s' && '%s/bin/shardlab' predict --config own.json --model gpt2-tiny --quiet "
+           "--json new.json <&- >&- 2>&-",
+           scratch, SL_BINARY_DIR); /* no file of ours becomes a standard stream */
+  assert_int_equal(system(command), 0);
+  snprintf(path, sizeof path, "%s/new.json", scratch);
+  read_all(path, record, sizeof record);
+  assert_int_equal(record[0], '{');
+  snprintf(path, sizeof path, "%s/own.json", scratch);
+  unlink(path), unlink(link_path);
+  snprintf(path, sizeof path, "%s/new.json", scratch), unlink(path);
+  snprintf(path, sizeof path, "%s/other.json", scratch), unlink(path);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(outputs_are_files_of_their_own),
       cmocka_unit_test(flags_override_the_config),
       cmocka_unit_test(flags_take_the_place_of_deepspeeds_keys),
       cmocka_unit_test(presets_need_no_config),

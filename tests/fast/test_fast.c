@@ -1,7 +1,7 @@
 /* label: property
    libs: fast sim
  * The fast clock against the exact one on drawn configurations, family by family: the step time and the most bytes that live at
- * once are within 1 % (3 % where a pipeline's messages slow kernels or hold hosts up), and equal (but for bytes of scratch that are rounded up) where nothing but blocks is in a step. Prints how
+ * once are within 1 %, and equal (but for bytes of scratch that are rounded up) where nothing but blocks is in a step. Prints how
  * far they are apart. */
 #include "tests/fast/against.h"
 
@@ -52,6 +52,8 @@ static const struct family families[] = {
     {"pipelines", "llama3-8b", "{" BF16 ADAMW "\"shardlab\": {\"seq_len\": 512}}", 96, 8, 8, 1, 0, 0.01, 0.01, false},
     {"uneven stages", "llama3-8b", "{" BF16 ADAMW "\"shardlab\": {\"seq_len\": 512}}", 96, 2, 8, 1, 0, 0.001, 0.01,
      true},
+    {"stages by cost, as the choice has them", "llama3-8b",
+     "{" BF16 ADAMW "\"shardlab\": {\"seq_len\": 512, \"stages\": \"cost\"}}", 64, 2, 8, 1, 0, 0.001, 0.01, true},
     {"pipelines with a tied embedding", "gpt2-xl", "{" BF16 ADAMW "\"shardlab\": {\"seq_len\": 1024}}", 64, 1, 8, 4, 0,
      0.01, 0.01, false},
     {"pipelines with a tied embedding, ZeRO 1", "gpt2-xl",
@@ -72,25 +74,18 @@ static const struct family families[] = {
      4, 1, 1, 0, 0.01, 0.01, false},
     {"launches that block", "gpt2",
      "{" BF16 ADAMW "\"shardlab\": {\"seq_len\": 256, \"kernels\": \"megatron-deepspeed\", \"launch_blocking\": true}}",
-     40, 4, 1, 1, 0, 0.01, 0.01, false},
+     40, 1, 1, 1, 0, 0.01, 0.01, false},
     {"a host that launches, data parallel", "gpt2",
      "{" BF16 ADAMW "\"zero_optimization\": {\"overlap_comm\": true, \"reduce_bucket_size\": 7e6},"
-     " \"shardlab\": {\"seq_len\": 512, \"kernels\": \"nanotron\"}}",
+     " \"shardlab\": {\"seq_len\": 512, \"kernels\": \"torch-eager\"}}",
      80, 1, 1, 64, 0, 0.01, 0.01, false},
     {"reductions that slow kernels", "llama3-8b",
      "{" BF16 ADAMW "\"zero_optimization\": {\"overlap_comm\": true},"
-     " \"shardlab\": {\"seq_len\": 512, \"attention\": \"flash\", \"kernels\": \"nanotron\"}}",
+     " \"shardlab\": {\"seq_len\": 512, \"attention\": \"flash\", \"kernels\": \"llm-foundry\"}}",
      48, 1, 1, 64, 0, 0.01, 0.01, false},
     {"kernels of Megatron-LM", "llama3-8b",
-     "{" BF16 ADAMW "\"shardlab\": {\"seq_len\": 256, \"kernels\": \"megatron-unfused\"}}", 40, 8, 8, 1, 0, 0.01, 0.01,
+     "{" BF16 ADAMW "\"shardlab\": {\"seq_len\": 256, \"kernels\": \"megatron-unfused\"}}", 40, 8, 1, 1, 0, 0.01, 0.01,
      false},
-    {"pipelines of hosts that launch", "llama3-8b",
-     "{" BF16 ADAMW "\"zero_optimization\": {\"overlap_comm\": true},"
-     " \"shardlab\": {\"seq_len\": 1024, \"attention\": \"flash\", \"kernels\": \"nanotron\"}}",
-     64, 4, 8, 8, 0, 0.03, 0.01, false},
-    {"pipelines of slow hosts", "llama3-8b",
-     "{" BF16 ADAMW "\"shardlab\": {\"seq_len\": 1024, \"attention\": \"flash\", \"kernels\": \"megatron-deepspeed\"}}",
-     64, 4, 8, 1, 0, 0.03, 0.01, false},
     {"three dimensions", "llama3-8b",
      "{" BF16 ADAMW "\"zero_optimization\": {\"overlap_comm\": true}, \"shardlab\": {\"seq_len\": 512}}", 64, 4, 4, 8,
      0, 0.01, 0.01, false},

@@ -44,7 +44,6 @@ static void inputs_are_named(void **state) {
       {"gpt2", "{\"train_batch_size\": 4}", "localhost", "cpu"},
       {"gpt2", "{\"train_batch_size\": 4, \"shardlab\": {\"recompute\": \"full\", \"recompute_every\": 2}}",
        "dgx-a100-80g", "recompute_every"},
-      {"gpt2", "{\"train_batch_size\": 4, \"shardlab\": {\"stages\": \"parameters\"}}", "dgx-a100-80g", "stage_layers"},
       {"gpt2",
        "{\"train_batch_size\": 4, \"shardlab\": {\"schedule\": \"interleaved\", \"pp\": 2, \"virtual_stages\": 2}}",
        "dgx-a100-80g", "virtual_stages"},
@@ -63,7 +62,19 @@ static void choices_are_named(void **state) {
     const char *config, *what;
     struct sl_fast_choice choice;
   } cases[] = {
+      {"{\"shardlab\": {\"stages\": \"parameters\"}}",
+       "stage_layers",
+       {.world = 2, .tp = 1, .pp = 2, .micro_batch = 1, .n_micro = 1}},
       {"{}", "ZeRO stages 2 and 3", {.world = 8, .tp = 1, .pp = 1, .micro_batch = 1, .n_micro = 1, .zero_stage = 2}},
+      {"{\"shardlab\": {\"kernels\": \"megatron-unfused\"}}",
+       "comm_compute_share",
+       {.world = 2, .tp = 1, .pp = 2, .micro_batch = 1, .n_micro = 1}},
+      {"{\"shardlab\": {\"kernels\": \"nanotron\"}}",
+       "16-bit gradients",
+       {.world = 2, .tp = 1, .pp = 1, .micro_batch = 1, .n_micro = 1}},
+      {"{\"shardlab\": {\"launch_blocking\": true}}",
+       "launch_blocking",
+       {.world = 2, .tp = 2, .pp = 1, .micro_batch = 1, .n_micro = 1}},
       {"{}", "differently", {.world = 12, .tp = 3, .pp = 1, .micro_batch = 1, .n_micro = 1}},
       {"{}", "does not divide", {.world = 12, .tp = 5, .pp = 1, .micro_batch = 1, .n_micro = 1}},
       {"{}", "13 pipeline stages", {.world = 13, .tp = 1, .pp = 13, .micro_batch = 1, .n_micro = 1}},

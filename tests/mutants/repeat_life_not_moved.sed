@@ -1,4 +1,4 @@
 # A life that is open at the copied periods counts as begun before them.
-# file: core/place/waits.c
+# file: core/place/periods.c
 # tests: test_repeat
 s/life->first += jump->issue;//

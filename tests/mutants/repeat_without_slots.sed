@@ -1,4 +1,4 @@
 # Periods count as repeated although their micro-batches stand in other slots.
 # file: core/place/repeat.c
 # tests: test_repeat
-s/further \&\& same_slots(p, a, b, numbers)/further || same_slots(p, a, b, numbers)/
+s/after(&f->pools\[pool_of_buffer(b)\], s, periods)/after(\&f->pools[pool_of_buffer(b)], s, 0 * periods)/

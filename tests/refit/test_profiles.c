@@ -3,6 +3,7 @@
  * Fitted numbers in the files of profiles: who gets which, what is said of them, and that all else stays. */
 #include "core/cluster/provenance.h"
 #include "refit/numbers.h"
+#include "refit/timer.h"
 #include "refit/write.h"
 
 #include <math.h>
@@ -138,6 +139,7 @@ static void a_layout_keeps_order_and_numbers(void **unused) {
                              "  \"name\": \"x\",\n"
                              "  \"a_us\": 0.1, \"a_us_source\": \"guess\", \"a_us_stderr\": 1.5,\n"
                              "  \"b\": 3, \"b_source\": \"said\",\n"
+                             "  \"c\": 30.0, \"c_source\": \"guess\",\n"
                              "  \"links\": [\n"
                              "    {\n"
                              "      \"n\": 8\n"
@@ -155,7 +157,9 @@ static void numbers_go_to_whom_they_belong(void **unused) {
   (void)unused;
   struct subject s;
   const struct sl_refit_subject subject = subject_of(&s);
-  struct sl_refit_clocks clocks = {.runs = &(struct sl_refit_runs){0}};
+  struct sl_refit_run run = {.weight = 1};
+  struct sl_refit_timer timer = {.exact = NULL};
+  struct sl_refit_clocks clocks = {.runs = &(struct sl_refit_runs){.items = &run, .count = 1}, .timers = &timer};
   struct sl_refit_reach reach;
   put_file("devices/a.json", "{\"device\": {\"name\": \"A\", \"sm_count\": 108, \"compute_capability\": 8.0, "
                              "\"gemm_efficiency\": 0.5, \"gemm_efficiency_source\": \"guess\", \"memory_GiB\": 40}}");
@@ -164,7 +168,9 @@ static void numbers_go_to_whom_they_belong(void **unused) {
   put_file("kernels/k.json", "{\"name\": \"k\"}");
   put_file("c.json", "{\"name\": \"c\", \"device\": \"a\", \"links\": [{\"name\": \"n\"}, {\"name\": \"f\"}]}");
   assert_int_equal(sl_refit_numbers_add(&clocks.numbers, &subject, &reach), SL_OK);
-  const size_t n = clocks.numbers.count;
+  const size_t n = clocks.numbers.count, untold = find(&clocks.numbers, "launch_us", 0);
+  for (int i = 0; i < reach.count; i++) /* all but one */
+    if (reach.number[i] != untold) timer.reach.number[timer.reach.count++] = reach.number[i];
   double *values = calloc(n, sizeof *values), *covariance = calloc(n * n, sizeof *covariance);
   for (size_t i = 0; i < n; i++) values[i] = 0.25 + (double)i, covariance[i * n + i] = 0.01 * 0.01;
   const struct sl_refit_solution solution = {.values = values, .covariance = covariance};
@@ -176,6 +182,7 @@ static void numbers_go_to_whom_they_belong(void **unused) {
   assert_true(number(device, "gemm_efficiency") == gemm);
   assert_true(fabs(number(device, "gemm_efficiency_stderr") - 0.01 * gemm) < 1e-5);
   assert_string_equal(json_string_value(json_object_get(device, "gemm_efficiency_source")), "these runs");
+  assert_non_null(strstr(json_string_value(json_object_get(device, "launch_us_source")), "no run tells"));
   assert_true(number(device, "memory_GiB") == 40);
   json_t *b = get_file("devices/b.json");
   assert_true(number(json_object_get(b, "device"), "gemm_efficiency") == 0.5);

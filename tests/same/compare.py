@@ -97,8 +97,8 @@ def compare_runs(old, again, new, needed):
 
 class Exceptions:
     """Named differences: a line is a pattern, blanks, and the reason. The pattern is OUTPUT:KEY as a difference prints it, with *
-    for any characters and ? for one; one that begins with # stands for the label of the case (_ for a blank). "# " begins a
-    comment."""
+    for any characters and ? for one; one that begins with # stands for the label of the case (_ for a blank). A reason that begins
+    with ~1e-12 bounds how far two numbers may be apart, relatively. "# " begins a comment."""
 
     def __init__(self, path):
         self.rows, self.seen = [], set()
@@ -116,9 +116,19 @@ class Exceptions:
         pattern = pattern.replace("_", "?") if of_label else pattern
         return fnmatch.fnmatchcase(label if of_label else key, pattern.replace("[", "[[]"))  # a bracket is a bracket
 
-    def find(self, label, key):
+    @staticmethod
+    def near(reason, old, new):
+        if not reason.startswith("~"):
+            return True
+        try:
+            a, b, bound = float(old), float(new), float(reason[1:].split()[0])
+        except (TypeError, ValueError):
+            return False
+        return abs(a - b) <= bound * max(abs(a), abs(b))
+
+    def find(self, label, key, old, new):
         """The first row that names this difference, or None."""
-        rows = [row for row in self.rows if self.names(row[0], label, key)]
+        rows = [row for row in self.rows if self.names(row[0], label, key) and self.near(row[1], old, new)]
         self.seen.update(rows)
         return rows[0] if rows else None
 

@@ -115,6 +115,7 @@ static double busbw(const char *preset, int nodes, double nics, enum sl_op_kind 
   world_init(&w, 1, n, 1);
   w.cluster = cluster;
   w.cluster.link[cluster.n_link - 1].bandwidth *= nics;
+  for (int i = 0; i < cluster.n_link; i++) w.cluster.link[i].bandwidth_share = 1, w.cluster.link[i].bandwidth_decay = 0;
   const double seconds = ring_seconds(&w, kind, SL_GROUP_DP, bytes, n);
   sl_cluster_free(&cluster);
   world_free(&w);
@@ -125,7 +126,8 @@ static void assert_close(double got, double published, double percent) {
   if (fabs(got / published - 1) > percent / 100) fail_msg("%.1f GB/s, published %.1f GB/s", got, published);
 }
 
-/* Large messages, where a plateau is reached. Nothing here was fitted: links are NCCL's own figures. */
+/* Large messages, where a plateau is reached. Nothing here was fitted: links are NCCL's own figures, whole, since nothing but the
+ * test runs; what collectives attain of them in training stands beside them. */
 static void published_bus_bandwidths_are_met(void **state) {
   (void)state;
   const int64_t gib = 1 << 30;

@@ -1,0 +1,260 @@
+/* Children, their signals and their janitor; see children.h. */
+#include "cli/children.h"
+
+#include "core/base/new_file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MOST = 256, OUTPUTS = 8, GRACE_S = 5 };
+
+static const char *const parent_variable = "SHARDLAB_PARENT"; /* the process that has started this one from here */
+
+static struct {
+  const char *path;
+  int parts;
+} outputs[OUTPUTS];
+static int output_count;
+
+static char folder[64];          /* "": none yet */
+static int to_janitor = -1;      /* pids: positive, a child began; negative, it ended */
+static pid_t janitor, opened_by; /* a child that is forked has the variables, not the duties */
+
+static volatile sig_atomic_t children[MOST]; /* 0: free */
+static volatile sig_atomic_t received;
+
+void sl_children_name_output(const char *path, int parts) {
+  if (path == NULL || output_count == OUTPUTS) return;
+  outputs[output_count].path = path;
+  outputs[output_count++].parts = parts;
+}
+
+const char *sl_children_folder(void) {
+  return folder;
+}
+
+bool sl_children_of_ours(void) {
+  const char *parent = getenv(parent_variable);
+  return parent != NULL && atol(parent) == (long)getppid();
+}
+
+int sl_children_signal(void) {
+  return received;
+}
+
+/* ---- signals ---- */
+
+static void to_all(int number, int groups) {
+  for (int i = 0; i < MOST; i++)
+    if (children[i] > 0) kill(groups ? -(pid_t)children[i] : (pid_t)children[i], number);
+}
+
+static void on_signal(int number) {
+  const int error = errno;
+  if (number == SIGALRM || received != 0) {
+    to_all(SIGKILL, 1);
+  } else {
+    received = number;
+    to_all(number, 0);
+    alarm(GRACE_S);
+  }
+  errno = error;
+}
+
+static const int passed[] = {SIGINT, SIGTERM, SIGHUP, SIGALRM};
+enum { PASSED = sizeof passed / sizeof *passed };
+
+static void handle_signals(void (*handler)(int)) {
+  for (int i = 0; i < PASSED; i++)
+    (void)sigaction(passed[i], &(struct sigaction){.sa_handler = handler, .sa_flags = SA_RESTART}, NULL);
+}
+
+/* ---- what is left ---- */
+
+/* `path` and all below it; links are removed, not followed. */
+static void remove_tree(const char *path) {
+  DIR *list = opendir(path);
+  for (struct dirent *entry; list != NULL && (entry = readdir(list)) != NULL;) {
+    char below[4200];
+    struct stat info;
+    if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
+    if (snprintf(below, sizeof below, "%s/%s", path, entry->d_name) >= (int)sizeof below) continue;
+    if (lstat(below, &info) == 0 && S_ISDIR(info.st_mode))
+      remove_tree(below);
+    else
+      (void)unlink(below);
+  }
+  if (list != NULL) closedir(list);
+  (void)rmdir(path);
+}
+
+static void remove_all(void) {
+  for (int i = 0; i < output_count; i++) sl_new_file_sweep(outputs[i].path, outputs[i].parts);
+  if (folder[0] != '\0') remove_tree(folder);
+}
+
+/* ---- the janitor ---- */
+
+static void nap(void) {
+  nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+}
+
+/* They had their signal when this process's parent died. */
+static void wait_for_orphans(const pid_t *alive) {
+  for (int i = 0; i < MOST; i++) {
+    if (alive[i] == 0) continue;
+    for (int naps = 0; naps < GRACE_S * 50 && kill(alive[i], 0) == 0; naps++) nap();
+    if (kill(-alive[i], SIGKILL) == 0) nap();
+  }
+}
+
+static _Noreturn void keep_watch(int from_parent) {
+  pid_t alive[MOST] = {0}, word;
+  setpgid(0, 0);
+  handle_signals(SIG_IGN);
+  prctl(PR_SET_NAME, "shardlab-clean");
+  for (int handle = 0; handle < 1024; handle++) /* whoever reads our output must not wait for us */
+    if (handle != from_parent) (void)close(handle);
+  while (read(from_parent, &word, sizeof word) == (ssize_t)sizeof word) {
+    int i = 0;
+    while (i < MOST && alive[i] != (word > 0 ? 0 : -word)) i++;
+    if (i < MOST) alive[i] = word > 0 ? word : 0;
+  }
+  wait_for_orphans(alive);
+  remove_all();
+  _exit(0);
+}
+
+static void tell_janitor(pid_t word) {
+  if (to_janitor >= 0 && write(to_janitor, &word, sizeof word) < 0) to_janitor = -1;
+}
+
+static enum sl_status make_folder(void) {
+  static const char *const places[] = {"/dev/shm", "/tmp"};
+  char job[24];
+  sl_new_file_name_job(job, sizeof job);
+  for (int i = 0; i < 2; i++) {
+    snprintf(folder, sizeof folder, "%s/shardlab-%s-XXXXXX", places[i], job);
+    if (mkdtemp(folder) != NULL) return SL_OK;
+  }
+  folder[0] = '\0';
+  return sl_fail(SL_ERR_IO, "/tmp: no folder can be made in it: %s", strerror(errno));
+}
+
+enum sl_status sl_children_open(void) {
+  int ends[2];
+  if (opened_by == getpid()) return SL_OK;
+  SL_TRY(make_folder());
+  (void)setenv("TMPDIR", folder, 1);
+  opened_by = getpid();
+  memset((void *)(size_t)children, 0, sizeof children);
+  if (pipe2(ends, O_CLOEXEC) != 0) return sl_fail(SL_ERR_IO, "pipe: %s", strerror(errno));
+  fflush(NULL);
+  janitor = fork();
+  if (janitor == 0) {
+    close(ends[1]);
+    keep_watch(ends[0]);
+  }
+  close(ends[0]);
+  to_janitor = ends[1];
+  if (janitor < 0) {
+    sl_children_close();
+    return sl_fail(SL_ERR_IO, "fork: %s", strerror(errno));
+  }
+  handle_signals(on_signal);
+  return SL_OK;
+}
+
+void sl_children_close(void) {
+  if (opened_by != getpid()) return;
+  opened_by = 0;
+  remove_all();
+  if (janitor > 0) kill(janitor, SIGKILL); /* there is nothing left for it to do */
+  if (to_janitor >= 0) close(to_janitor);
+  to_janitor = -1;
+  if (janitor > 0)
+    while (waitpid(janitor, NULL, 0) < 0 && errno == EINTR) continue;
+  folder[0] = '\0';
+  alarm(0);
+  handle_signals(SIG_DFL);
+  if (received != 0) raise(received);
+}
+
+/* ---- children ---- */
+
+static void enter(int death_signal, pid_t parent, const sigset_t *mask) {
+  setpgid(0, 0);
+  handle_signals(SIG_DFL);
+  opened_by = 0;
+  prctl(PR_SET_PDEATHSIG, death_signal);
+  if (getppid() != parent) _exit(1); /* it died before it could be heard of */
+  sigprocmask(SIG_SETMASK, mask, NULL);
+}
+
+pid_t sl_children_fork(int death_signal) {
+  sigset_t all, before;
+  int place = 0;
+  const pid_t parent = getpid();
+  while (place < MOST && children[place] != 0) place++;
+  if (place == MOST) {
+    errno = EAGAIN;
+    return -1;
+  }
+  fflush(NULL);
+  sigfillset(&all);
+  sigprocmask(SIG_SETMASK, &all, &before); /* no signal between a child's birth and its place in the list */
+  const pid_t child = fork();
+  if (child == 0) enter(death_signal, parent, &before);
+  if (child > 0) {
+    setpgid(child, child);
+    children[place] = child;
+    tell_janitor(child);
+  }
+  const int error = errno;
+  sigprocmask(SIG_SETMASK, &before, NULL);
+  if (child > 0 && received != 0) kill(child, received); /* it came while there was no child to pass it to */
+  errno = error;
+  return child;
+}
+
+_Noreturn void sl_children_exec(const char *program, char *const *arguments, int aside) {
+  char parent[24];
+  snprintf(parent, sizeof parent, "%ld", (long)getppid());
+  (void)setenv(parent_variable, parent, 1);
+  if (aside) dup2(STDERR_FILENO, STDOUT_FILENO);
+  execv(program, arguments);
+  _exit(127);
+}
+
+void sl_children_forget(pid_t child) {
+  for (int i = 0; i < MOST; i++)
+    if (children[i] == child) children[i] = 0;
+  tell_janitor(-child);
+}
+
+int sl_children_wait(pid_t child) {
+  int how = 0;
+  while (waitpid(child, &how, 0) < 0 && errno == EINTR) continue;
+  sl_children_forget(child);
+  return how;
+}
+
+enum sl_status sl_children_status(int how, const char *what) {
+  if (WIFEXITED(how) && WEXITSTATUS(how) == 0) return SL_OK;
+  if (WIFEXITED(how) && WEXITSTATUS(how) == 127) return sl_fail(SL_ERR_ABSENT, "%s is not there", what);
+  if (WIFSIGNALED(how) && received == 0) {
+    const char *name = sigabbrev_np(WTERMSIG(how));
+    return sl_fail(SL_ERR_PEER, "%s was ended by signal %d, SIG%s", what, WTERMSIG(how), name != NULL ? name : "?");
+  }
+  return WIFEXITED(how) && WEXITSTATUS(how) == 2 ? SL_ERR_INPUT : SL_ERR_PEER; /* it has said why */
+}

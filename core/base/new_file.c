@@ -1,0 +1,248 @@
+/* Whole files only; see new_file.h. */
+#include "core/base/new_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+static const char job_variable[] = "SHARDLAB_JOB";
+
+/* ---- the name of the job ---- */
+
+static uint64_t hash_word(uint64_t hash, const char *word) {
+  for (; *word != '\0'; word++) hash = (hash ^ (unsigned char)*word) * UINT64_C(1099511628211); /* FNV-1a */
+  return hash;
+}
+
+/* What a launcher that is not ours tells all its processes, and no others; 0 where there is none. */
+static uint64_t launcher_word(void) {
+  static const char *const variables[] = {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "PMI_ID_JOB",  "SLURM_JOB_ID",
+                                          "SLURM_STEP_ID",  "TORCHELASTIC_RUN_ID",     "MASTER_PORT", "MASTER_ADDR"};
+  uint64_t hash = UINT64_C(14695981039346656037);
+  bool any = false;
+  for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+    const char *word = getenv(variables[i]);
+    if (word == NULL) continue;
+    hash = hash_word(hash, word);
+    any = true;
+  }
+  return any ? hash : 0;
+}
+
+void sl_new_file_name_job(char *out, size_t size) {
+  const char *given = getenv(job_variable);
+  if (given != NULL && given[0] != '\0' && strspn(given, "0123456789abcdef") == strlen(given) && strlen(given) <= 16) {
+    snprintf(out, size, "%s", given);
+    return;
+  }
+  uint64_t word = launcher_word();
+  if (word == 0 && getrandom(&word, sizeof word, 0) != (ssize_t)sizeof word) word = (uint64_t)getpid();
+  snprintf(out, size, "%016" PRIx64, word);
+  (void)setenv(job_variable, out, 1);
+}
+
+char *sl_new_file_hidden(const char *path, int part) {
+  char job[24];
+  sl_new_file_name_job(job, sizeof job);
+  const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+  const size_t size = strlen(path) + 64;
+  char *hidden = malloc(size);
+  if (hidden != NULL) snprintf(hidden, size, "%.*s.%.200s.%s.%d.tmp", (int)(name - path), path, name, job, part);
+  return hidden;
+}
+
+void sl_new_file_sweep(const char *path, int parts) {
+  for (int part = 0; part < parts && path != NULL; part++) {
+    char *hidden = sl_new_file_hidden(path, part);
+    if (hidden != NULL) unlink(hidden);
+    free(hidden);
+  }
+}
+
+/* ---- hidden files that this process made, which go when a signal ends it ---- */
+
+enum { MOST_HIDDEN = 16 };
+static _Atomic(char *) hidden_files[MOST_HIDDEN];
+
+void sl_new_file_drop_all(void) {
+  for (int i = 0; i < MOST_HIDDEN; i++) {
+    const char *hidden = atomic_load(&hidden_files[i]);
+    if (hidden != NULL) (void)unlink(hidden);
+  }
+}
+
+static void drop_and_die(int signal) {
+  sl_new_file_drop_all();
+  (void)raise(signal); /* SA_RESETHAND: by the system's own way now */
+}
+
+/* A handler of somebody else's stays. */
+static void watch_signals(void) {
+  static const int ends[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGXCPU};
+  for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+    struct sigaction now;
+    if (sigaction(ends[i], NULL, &now) != 0 || now.sa_handler != SIG_DFL) continue;
+    const struct sigaction ours = {.sa_handler = drop_and_die, .sa_flags = SA_RESETHAND};
+    (void)sigaction(ends[i], &ours, NULL);
+  }
+}
+
+static void remember(const char *hidden) {
+  char *copy = strdup(hidden);
+  if (copy == NULL) return;
+  for (int i = 0; i < MOST_HIDDEN; i++) {
+    char *none = NULL;
+    if (!atomic_compare_exchange_strong(&hidden_files[i], &none, copy)) continue;
+    watch_signals();
+    return;
+  }
+  free(copy);
+}
+
+static void forget(const char *hidden) {
+  for (int i = 0; i < MOST_HIDDEN; i++) {
+    char *copy = atomic_load(&hidden_files[i]);
+    if (copy == NULL || strcmp(copy, hidden) != 0) continue;
+    atomic_store(&hidden_files[i], NULL);
+    free(copy);
+  }
+}
+
+void sl_new_file_drop(const char *hidden) {
+  if (hidden == NULL) return;
+  (void)unlink(hidden);
+  forget(hidden);
+}
+
+/* ---- files ---- */
+
+void sl_new_file_prepare(void) {
+  int handle = open("/dev/null", O_RDWR);
+  while (handle >= 0 && handle <= STDERR_FILENO) handle = open("/dev/null", O_RDWR);
+  if (handle >= 0) close(handle);
+  (void)signal(SIGXFSZ, SIG_IGN);
+}
+
+static enum sl_status refused(const char *path, const char *what) {
+  return sl_fail(SL_ERR_IO, "%s: cannot %s: %s", path, what, strerror(errno));
+}
+
+/* The folder of `path`, to be freed; NULL for want of memory. */
+static char *folder_of(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash != NULL ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+}
+
+/* Never one of the standard streams, whatever was closed when this program began. */
+static int above_standard(int handle) {
+  if (handle < 0 || handle > STDERR_FILENO) return handle;
+  const int moved = fcntl(handle, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  const int error = errno;
+  close(handle);
+  errno = error;
+  return moved;
+}
+
+int sl_new_file_create(const char *hidden) {
+  (void)unlink(hidden);
+  const int handle = above_standard(open(hidden, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
+  if (handle >= 0) remember(hidden);
+  return handle;
+}
+
+/* A rename lasts once its folder is on the disk. File systems that cannot sync a folder lose nothing but that promise. */
+static void sync_folder(const char *path) {
+  char *folder = folder_of(path);
+  const int handle = folder != NULL ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+  if (handle >= 0) {
+    (void)fsync(handle);
+    close(handle);
+  }
+  free(folder);
+}
+
+enum sl_status sl_new_file_rename(const char *hidden, const char *path) {
+  if (rename(hidden, path) != 0) return refused(path, "be put in place");
+  forget(hidden);
+  sync_folder(path);
+  return SL_OK;
+}
+
+/* It is /proc that gives it a name in the end, which a clean root may lack. */
+static int create_nameless(const char *path) {
+  if (access("/proc/self/fd", X_OK) != 0) return -1;
+  char *folder = folder_of(path);
+  const int handle = folder != NULL ? open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0666) : -1;
+  free(folder);
+  return above_standard(handle);
+}
+
+static enum sl_status start_named(struct sl_new_file *file, int *handle) {
+  file->temporary = sl_new_file_hidden(file->path, 0);
+  if (file->temporary == NULL) return sl_fail(SL_ERR_MEMORY, "out of memory: the name of a file");
+  *handle = sl_new_file_create(file->temporary);
+  return *handle >= 0 ? SL_OK : refused(file->path, "be created");
+}
+
+enum sl_status sl_new_file_open(struct sl_new_file *file, const char *path) {
+  enum sl_status status = SL_OK;
+  int handle = -1;
+  *file = (struct sl_new_file){.path = strdup(path)};
+  if (file->path == NULL) return sl_fail(SL_ERR_MEMORY, "out of memory: the name of a file");
+  handle = create_nameless(path);
+  if (handle < 0) SL_GO_FAIL(start_named(file, &handle));
+  file->stream = fdopen(handle, "w");
+  if (file->stream == NULL) SL_GO_FAIL(refused(path, "be created"));
+  return SL_OK;
+fail:
+  if (handle >= 0) close(handle);
+  sl_new_file_discard(file);
+  return status;
+}
+
+/* A nameless file gets its hidden name: a link cannot replace a file, a rename can. */
+static enum sl_status give_name(struct sl_new_file *file) {
+  char open_file[64];
+  file->temporary = sl_new_file_hidden(file->path, 0);
+  if (file->temporary == NULL) return sl_fail(SL_ERR_MEMORY, "out of memory: the name of a file");
+  snprintf(open_file, sizeof open_file, "/proc/self/fd/%d", fileno(file->stream));
+  (void)unlink(file->temporary);
+  if (linkat(AT_FDCWD, open_file, AT_FDCWD, file->temporary, AT_SYMLINK_FOLLOW) == 0) return SL_OK;
+  return refused(file->path, "be put in place");
+}
+
+static enum sl_status complete(struct sl_new_file *file) {
+  if (ferror(file->stream) || fflush(file->stream) != 0) return refused(file->path, "be written");
+  /* A file system without it (EINVAL) loses nothing but the promise. */
+  if (fsync(fileno(file->stream)) != 0 && errno != EINVAL) return refused(file->path, "reach the disk");
+  if (file->temporary == NULL) SL_TRY(give_name(file));
+  FILE *stream = file->stream;
+  file->stream = NULL;
+  if (fclose(stream) != 0) return refused(file->path, "be written");
+  return sl_new_file_rename(file->temporary, file->path);
+}
+
+enum sl_status sl_new_file_finish(struct sl_new_file *file) {
+  const enum sl_status status = complete(file);
+  if (status == SL_OK) {
+    free(file->temporary);
+    file->temporary = NULL;
+  }
+  sl_new_file_discard(file);
+  return status;
+}
+
+void sl_new_file_discard(struct sl_new_file *file) {
+  if (file->stream != NULL) fclose(file->stream);
+  sl_new_file_drop(file->temporary);
+  free(file->temporary);
+  free(file->path);
+  *file = (struct sl_new_file){0};
+}

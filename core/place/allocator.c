@@ -1,0 +1,181 @@
+/* Blocks in segments; see allocator.h. A block knows its neighbours in its segment; free ones stand in one sorted list, in which
+ * those of small segments come first. */
+#include "core/place/allocator.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* kMinBlockSize, kSmallSize, kSmallBuffer, kLargeBuffer, kMinLargeAlloc and kRoundLarge of CUDACachingAllocator.cpp. */
+enum {
+  MIB = 1 << 20,
+  LEAST_BLOCK = 512,
+  LARGEST_SMALL = 1 * MIB,
+  SMALL_SEGMENT = 2 * MIB,
+  LARGE_SEGMENT = 20 * MIB,
+  OWN_SEGMENT_FROM = 10 * MIB,
+  OWN_SEGMENT_UNIT = 2 * MIB
+};
+
+struct sl_allocator_block {
+  int64_t address, bytes;
+  uint32_t before,
+      after;  /* neighbours in the segment, plus 1; 0: none. Of an unused block: after is the next unused one */
+  bool small; /* of a small segment */
+  bool out;
+};
+
+static int64_t rounded(int64_t bytes, int64_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
+
+static int64_t segment_bytes(int64_t bytes) {
+  if (bytes <= LARGEST_SMALL) return SMALL_SEGMENT;
+  return bytes < OWN_SEGMENT_FROM ? LARGE_SEGMENT : rounded(bytes, OWN_SEGMENT_UNIT);
+}
+
+/* ---- the list of free blocks ---- */
+
+static int order(const struct sl_allocator_block *x, const struct sl_allocator_block *y) {
+  if (x->small != y->small) return x->small ? -1 : 1;
+  if (x->bytes != y->bytes) return x->bytes < y->bytes ? -1 : 1;
+  return (x->address > y->address) - (x->address < y->address);
+}
+
+/* The first free block that does not come before `key`. */
+static size_t find_free(const struct sl_allocator *a, const struct sl_allocator_block *key) {
+  size_t low = 0, high = a->free_count;
+  while (low < high) {
+    const size_t middle = (low + high) / 2;
+    if (order(&a->blocks[a->free_blocks[middle]], key) < 0) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+static enum sl_status list(struct sl_allocator *a, uint32_t block) {
+  SL_TRY(sl_grow(&a->free_blocks, &a->free_capacity, a->free_count + 1, sizeof *a->free_blocks));
+  const size_t at = find_free(a, &a->blocks[block]);
+  memmove(&a->free_blocks[at + 1], &a->free_blocks[at], (a->free_count++ - at) * sizeof *a->free_blocks);
+  a->free_blocks[at] = block;
+  return SL_OK;
+}
+
+static void unlist(struct sl_allocator *a, uint32_t block) {
+  const size_t at = find_free(a, &a->blocks[block]);
+  memmove(&a->free_blocks[at], &a->free_blocks[at + 1], (--a->free_count - at) * sizeof *a->free_blocks);
+}
+
+/* ---- blocks ---- */
+
+static enum sl_status new_block(struct sl_allocator *a, uint32_t *out) {
+  *out = a->unused - 1;
+  if (a->unused > 0) {
+    a->unused = a->blocks[*out].after;
+    return SL_OK;
+  }
+  SL_TRY(sl_grow(&a->blocks, &a->block_capacity, a->block_count + 1, sizeof *a->blocks));
+  *out = (uint32_t)a->block_count++;
+  return SL_OK;
+}
+
+static void drop_block(struct sl_allocator *a, uint32_t block) {
+  a->blocks[block] = (struct sl_allocator_block){.after = a->unused};
+  a->unused = block + 1;
+}
+
+/* Block `left` takes in `right`, which stands behind it. */
+static void join(struct sl_allocator *a, uint32_t left, uint32_t right) {
+  const uint32_t after = a->blocks[right].after;
+  a->blocks[left].bytes += a->blocks[right].bytes;
+  a->blocks[left].after = after;
+  if (after > 0) a->blocks[after - 1].before = left + 1;
+  drop_block(a, right);
+}
+
+/* What `block` has beyond `bytes` becomes a free block of its own, where it is worth one. */
+static enum sl_status cut(struct sl_allocator *a, uint32_t block, int64_t bytes) {
+  const int64_t left = a->blocks[block].bytes - bytes;
+  uint32_t rest;
+  if (a->blocks[block].small ? left < LEAST_BLOCK : left <= LARGEST_SMALL) return SL_OK;
+  SL_TRY(new_block(a, &rest));
+  struct sl_allocator_block *b = &a->blocks[block];
+  a->blocks[rest] = (struct sl_allocator_block){
+      .address = b->address + bytes, .bytes = left, .before = block + 1, .after = b->after, .small = b->small};
+  if (b->after > 0) a->blocks[b->after - 1].before = rest + 1;
+  b->after = rest + 1;
+  b->bytes = bytes;
+  return list(a, rest);
+}
+
+/* Segments that are free all over go back to the device. */
+static void give_segments_back(struct sl_allocator *a) {
+  size_t kept = 0;
+  for (size_t i = 0; i < a->free_count; i++) {
+    const uint32_t block = a->free_blocks[i];
+    const struct sl_allocator_block *b = &a->blocks[block];
+    if (b->before > 0 || b->after > 0) {
+      a->free_blocks[kept++] = block;
+      continue;
+    }
+    a->reserved -= b->bytes;
+    drop_block(a, block);
+  }
+  a->free_count = kept;
+}
+
+static enum sl_status new_segment(struct sl_allocator *a, int64_t bytes, uint32_t *out) {
+  const int64_t size = segment_bytes(bytes);
+  if (a->frugal) give_segments_back(a);
+  SL_TRY(new_block(a, out));
+  a->blocks[*out] =
+      (struct sl_allocator_block){.address = a->next_address, .bytes = size, .small = bytes <= LARGEST_SMALL};
+  a->next_address += size;
+  a->reserved += size;
+  if (a->reserved > a->reserved_peak) a->reserved_peak = a->reserved;
+  return SL_OK;
+}
+
+/* ---- requests ---- */
+
+enum sl_status sl_allocator_take(struct sl_allocator *a, int64_t bytes, uint32_t *block) {
+  const int64_t size = rounded(bytes, LEAST_BLOCK);
+  const struct sl_allocator_block key = {.bytes = size, .small = size <= LARGEST_SMALL};
+  const size_t at = find_free(a, &key);
+  if (at < a->free_count && a->blocks[a->free_blocks[at]].small == key.small) {
+    *block = a->free_blocks[at];
+    unlist(a, *block);
+  } else {
+    SL_TRY(new_segment(a, size, block));
+  }
+  SL_TRY(cut(a, *block, size));
+  a->blocks[*block].out = true;
+  a->taken += a->blocks[*block].bytes;
+  if (a->taken > a->taken_peak) a->taken_peak = a->taken;
+  return SL_OK;
+}
+
+enum sl_status sl_allocator_give(struct sl_allocator *a, uint32_t block) {
+  struct sl_allocator_block *b = &a->blocks[block];
+  const uint32_t after = b->after, before = b->before;
+  a->taken -= b->bytes;
+  b->out = false;
+  if (after > 0 && !a->blocks[after - 1].out) {
+    unlist(a, after - 1);
+    join(a, block, after - 1);
+  }
+  if (before > 0 && !a->blocks[before - 1].out) {
+    unlist(a, before - 1);
+    join(a, before - 1, block);
+    block = before - 1;
+  }
+  return list(a, block);
+}
+
+void sl_allocator_free(struct sl_allocator *a) {
+  free(a->blocks);
+  free(a->free_blocks);
+  *a = (struct sl_allocator){0};
+}

@@ -1,0 +1,38 @@
+/* PyTorch's caching allocator of device memory, as a model: what it holds of the device for a sequence of requests.
+ *
+ * It asks the device for segments and hands out blocks of them. A block is the smallest free one that is large enough; it is cut
+ * where enough is left over, and joins its free neighbours in its segment when it is given back. Segments are kept, so a framework
+ * reserves more of the device than its tensors take. Source of the rules and of the sizes: pytorch/pytorch
+ * c10/cuda/CUDACachingAllocator.cpp, with its defaults (max_split_size unlimited, no expandable segments). One stream: what
+ * other streams use is taken on the stream of compute, too. */
+#ifndef SL_CORE_PLACE_ALLOCATOR_H
+#define SL_CORE_PLACE_ALLOCATOR_H
+
+#include "core/base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct sl_allocator_block;
+
+/* Zero is an allocator that holds nothing; `frugal` may be set before its first use. */
+struct sl_allocator {
+  bool
+      frugal; /* before a segment is asked for, those that are free all over go back to the device, as when it has run out */
+  int64_t taken, reserved;           /* bytes now: of blocks that are out, and of segments */
+  int64_t taken_peak, reserved_peak; /* the most that they were */
+  int64_t next_address;              /* of a new segment */
+  struct sl_allocator_block *blocks; /* owned */
+  size_t block_count, block_capacity;
+  uint32_t *free_blocks; /* by size, then by address; owned */
+  size_t free_count, free_capacity;
+  uint32_t unused; /* first of the blocks that stand for nothing, plus 1; 0: none */
+};
+
+/* A block of at least `bytes`, above 0; *block is its number until it is given back. Errors: SL_ERR_MEMORY. */
+enum sl_status sl_allocator_take(struct sl_allocator *allocator, int64_t bytes, uint32_t *block);
+enum sl_status sl_allocator_give(struct sl_allocator *allocator, uint32_t block);
+void sl_allocator_free(struct sl_allocator *allocator);
+
+#endif

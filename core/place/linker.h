@@ -1,0 +1,36 @@
+/* What derives the waits of a program: its state while it goes from op to op. Internal to core/place. */
+#ifndef SL_CORE_PLACE_LINKER_H
+#define SL_CORE_PLACE_LINKER_H
+
+#include "core/place/lives.h"
+
+/* A run of bytes of one slot with the same history. */
+struct sl_span {
+  int64_t lo, hi;
+  int writer_lane;              /* -1: never written in this program */
+  uint32_t written;             /* ops of that lane that must be complete to see the write */
+  uint32_t readers;             /* bit l: lane l has read it since */
+  uint32_t read[SL_LANE_COUNT]; /* the same for those readers; of other lanes without meaning */
+};
+
+struct sl_history {
+  struct sl_span *spans; /* sorted, disjoint */
+  size_t count, capacity;
+};
+
+struct linker {
+  const struct sl_plan *plan;
+  struct sl_class *rank_class;
+  const enum sl_scope *scopes;
+  struct sl_program *p;
+  struct sl_lives *lives;
+  struct sl_history *histories;        /* one per slot of the class */
+  int32_t *last_life;                  /* newest life of each slot in this program, -1 none */
+  uint32_t *clocks;                    /* SL_LANE_COUNT per issue: complete for certain at its start */
+  uint32_t *lane_issue[SL_LANE_COUNT]; /* issue index of each op of a lane */
+  size_t lane_capacity[SL_LANE_COUNT];
+  uint32_t lanes;                   /* bit l: an op of the program stands on lane l */
+  uint32_t blocking[SL_LANE_COUNT]; /* what the next compute op must wait for */
+};
+
+#endif

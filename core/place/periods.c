@@ -1,0 +1,437 @@
+/* Copy what repeats instead of deriving it again; see periods.h.
+ *
+ * Why that gives what deriving would. By repeat.h a period and the next one run the same ops, and where the one uses slot s of the
+ * class the other uses next[s]. So what a period leaves in the history of s is what the one before it left in that of the slot
+ * which s has taken the place of, later by the ops of a period. What an op waits for follows from those histories and from the
+ * clocks of the ops that they name. Periods are copied once
+ *   - three in a row have come out alike, in waits and in clocks, and
+ *   - every op named in the history of a slot that changes stands in a period from which on all are alike.
+ * Then the next period meets the same histories and the same clocks, later by a period, and so comes out alike as well, and so on.
+ * Of a slot that does not change, what no period touches stays.
+ *
+ * No lives are noted in copied periods but those that reach into or out of them. All that arena.c asks of lives is which pairs of
+ * slots ever meet, and every such pair stands among the lives that are noted:
+ *   - slots that do not change meet in each period as in the one before;
+ *   - a slot that changes is asked to live through one derived period as a whole, and so meets all that live in a period;
+ *   - two that change are asked to live through one and the same, or to be of one turn that was derived twice. */
+#include "core/place/periods.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+  SETTLED = 4, /* periods that are derived at least: one, and three that are alike */
+  ALIKE = 3,
+  PATIENCE = 12, /* periods, beyond the longest turn, after which only whole turns are looked at */
+  MOST_KINDS = 256
+};
+
+static struct sl_mark mark_here(const struct linker *k) {
+  struct sl_mark m = {.issue = (uint32_t)k->p->issue_count};
+  memcpy(m.lane_ops, k->p->lane_ops, sizeof m.lane_ops);
+  return m;
+}
+
+static uint32_t ops_between(const struct sl_mark *a, const struct sl_mark *b, uint32_t lane) {
+  return b->lane_ops[lane] - a->lane_ops[lane];
+}
+
+/* `times` periods. */
+static struct sl_mark distance(const struct sl_mark *from, const struct sl_mark *to, uint32_t times) {
+  struct sl_mark d = {.issue = times * (to->issue - from->issue)};
+  for (uint32_t lane = 0; lane < SL_LANE_COUNT; lane++) d.lane_ops[lane] = times * ops_between(from, to, lane);
+  return d;
+}
+
+/* ---- alike ---- */
+
+/* Are the waits of issue `b` those of issue `a`, one period before, and does it know as much more as the period has ops? */
+static bool alike(const struct linker *k, uint32_t a, uint32_t b, const struct sl_mark *from,
+                  const struct sl_mark *to) {
+  const struct sl_issue *x = &k->p->issues[a], *y = &k->p->issues[b];
+  const uint32_t *before = &k->clocks[(size_t)a * SL_LANE_COUNT], *after = &k->clocks[(size_t)b * SL_LANE_COUNT];
+  if (x->op != y->op || x->wait_count != y->wait_count) return false;
+  for (uint32_t w = 0; w < x->wait_count; w++) {
+    const struct sl_wait *u = &k->p->waits[x->wait + w], *v = &k->p->waits[y->wait + w];
+    if (u->lane != v->lane || v->count - u->count != ops_between(from, to, u->lane)) return false;
+  }
+  for (uint32_t lane = 0; lane < SL_LANE_COUNT; lane++)
+    if (after[lane] - before[lane] != ops_between(from, to, lane)) return false;
+  return true;
+}
+
+/* Did the period at mark `m` come out like the one behind it? */
+static bool period_alike(const struct linker *k, const struct sl_mark *m) {
+  const uint32_t issues = m[1].issue - m[0].issue;
+  if (m[2].issue - m[1].issue != issues) return false;
+  for (uint32_t i = 0; i < issues; i++)
+    if (!alike(k, m[0].issue + i, m[1].issue + i, &m[0], &m[1])) return false;
+  return true;
+}
+
+/* ---- slots that change ---- */
+
+static bool changes(const struct sl_periods *s, size_t slot) {
+  return s->r.next[slot] != slot;
+}
+
+/* Are all ops that the history of `slot` names behind `since`? */
+static bool named_since(const struct linker *k, size_t slot, const struct sl_mark *since) {
+  for (size_t i = 0; i < k->histories[slot].count; i++) {
+    const struct sl_span *x = &k->histories[slot].spans[i];
+    if (x->writer_lane >= 0 && x->written <= since->lane_ops[x->writer_lane]) return false;
+    for (uint32_t lanes = x->readers; lanes != 0; lanes &= lanes - 1) {
+      const int lane = __builtin_ctz(lanes);
+      if (x->read[lane] <= since->lane_ops[lane]) return false;
+    }
+  }
+  return true;
+}
+
+/* The slot that `slot` becomes in `steps` periods, back where that is negative. */
+static uint32_t turned(const struct sl_periods *s, size_t slot, int64_t steps) {
+  const struct sl_turn *t = &s->turns[slot];
+  int64_t at = ((int64_t)t->at + steps) % t->length;
+  if (at < 0) at += t->length;
+  return s->order[t->first + (uint32_t)at];
+}
+
+/* A life that is over, of which the newest one of `slot` is the repetition, `ago` periods later; NULL: there is none. */
+static const struct sl_life *finished_ago(const struct sl_periods *s, size_t slot, uint32_t ago) {
+  const struct linker *k = s->k;
+  const uint32_t step = s->marks[s->count - 1].issue - s->marks[s->count - 2].issue;
+  const struct sl_life *newest = &k->lives->items[k->last_life[slot]];
+  const struct sl_life *life = &k->lives->items[k->last_life[turned(s, slot, -(int64_t)ago)]];
+  if (newest->first < s->marks[s->alike].issue + ago * step) return NULL;
+  while (life->before >= 0 && life->first > newest->first - ago * step) {
+    life = &k->lives->items[life->before];
+    if (life->first == newest->first - ago * step) return life->buffer == newest->buffer ? life : NULL;
+  }
+  return NULL;
+}
+
+/* The same for any number of periods, which goes to *ago: what held for the slot before is tried first. */
+static const struct sl_life *finished_like(const struct sl_periods *s, size_t slot, uint32_t *ago) {
+  const struct sl_life *like = *ago > 0 ? finished_ago(s, slot, *ago) : NULL;
+  if (like != NULL) return like;
+  for (*ago = 1; *ago < s->count; ++*ago) {
+    like = finished_ago(s, slot, *ago);
+    if (like != NULL) return like;
+  }
+  return NULL;
+}
+
+/* The newest life of a slot as it will have been when it is over: as `like`, `steps` later. */
+static struct sl_life finished(const struct sl_life *life, const struct sl_life *like, const struct sl_mark *steps) {
+  struct sl_life out = *like;
+  out.slot = life->slot;
+  out.micro_batch = life->micro_batch;
+  out.first = life->first;
+  out.last += steps->issue;
+  for (int lane = 0; lane < SL_LANE_COUNT; lane++) {
+    if (out.lanes >> lane & 1) out.done[lane] += steps->lane_ops[lane];
+    out.known[lane] += steps->lane_ops[lane];
+  }
+  return out;
+}
+
+/* Bit i: the life lasts through the i-th of the latest derived periods. */
+static uint64_t periods_of(const struct sl_periods *s, const struct sl_life *life) {
+  uint64_t bits = 0;
+  const size_t last = s->count - 1, first = last > 64 ? last - 64 : 0;
+  for (size_t i = first; i < last; i++)
+    if (life->first < s->marks[i].issue && life->last >= s->marks[i + 1].issue) bits |= UINT64_C(1) << (i - first);
+  return bits;
+}
+
+/* What is known of the slots that change, when copying is considered. */
+struct turning {
+  struct sl_life *over;     /* per slot: its newest life, finished */
+  uint64_t *through;        /* per slot: periods that it lives through */
+  struct sl_history *moved; /* per slot: what stands behind the copies */
+  int32_t *newest;          /* per slot: its newest life behind the copies */
+};
+
+static enum sl_status open_turning(struct turning *t, const struct sl_periods *s) {
+  const size_t slots = s->k->rank_class->slot_count;
+  *t = (struct turning){0};
+  SL_TRY(sl_calloc(&t->over, slots, sizeof *t->over));
+  SL_TRY(sl_calloc(&t->through, slots, sizeof *t->through));
+  SL_TRY(sl_calloc(&t->moved, slots, sizeof *t->moved));
+  return sl_calloc(&t->newest, slots, sizeof *t->newest);
+}
+
+static void close_turning(struct turning *t) {
+  free(t->over);
+  free(t->through);
+  free(t->moved);
+  free(t->newest);
+}
+
+/* Slots that live through the same periods and turn in the same time. */
+struct kind {
+  uint64_t through;
+  uint32_t length;
+};
+
+/* How two kinds of slots lie to each other repeats when both have turned. Was that derived twice, which takes in the lives that were
+ * begun before? */
+static bool seen_twice(const struct sl_periods *s, const struct kind *a, const struct kind *b) {
+  return s->count - s->alike > 2 * (size_t)sl_repeat_multiple(a->length, b->length) + ALIKE;
+}
+
+/* Does every pair of slots that change live through one derived period, or lie to each other in ways that have all been derived? */
+static bool all_meet(const struct sl_periods *s, const struct turning *t) {
+  struct kind kinds[MOST_KINDS];
+  size_t count = 0;
+  for (size_t i = 0; i < s->k->rank_class->slot_count; i++) {
+    const struct kind own = {t->through[i], s->turns[i].length};
+    size_t j = 0;
+    if (!changes(s, i)) continue;
+    if (own.through == 0) return false;
+    while (j < count && (kinds[j].through != own.through || kinds[j].length != own.length)) j++;
+    if (j < count) continue;
+    if (count == MOST_KINDS) return false;
+    for (j = 0; j < count; j++)
+      if ((kinds[j].through & own.through) == 0 && !seen_twice(s, &kinds[j], &own)) return false;
+    kinds[count++] = own;
+  }
+  return true;
+}
+
+/* Has every slot that changes a life, and no history of before periods are alike? */
+static bool ripe(const struct sl_periods *s) {
+  const struct linker *k = s->k;
+  for (size_t i = 0; i < k->rank_class->slot_count; i++)
+    if (changes(s, i) && (k->last_life[i] < 0 || !named_since(k, i, &s->marks[s->alike]))) return false;
+  return true;
+}
+
+/* May the slots that change be taken to go on as they did? Fills `over` and `through`. */
+static bool goes_on(const struct sl_periods *s, struct turning *t, uint32_t copies) {
+  const struct linker *k = s->k;
+  const struct sl_mark *here = &s->marks[s->count - 1], jump = distance(here - 1, here, copies);
+  uint32_t ago = 0;
+  for (size_t i = 0; i < k->rank_class->slot_count; i++) {
+    if (!changes(s, i)) continue;
+    const struct sl_life *newest = &k->lives->items[k->last_life[i]];
+    const struct sl_life *like = finished_like(s, i, &ago);
+    if (like == NULL) return false;
+    const struct sl_mark steps = distance(here - 1, here, ago);
+    t->over[i] = finished(newest, like, &steps);
+    t->through[i] = periods_of(s, &t->over[i]);
+    for (int32_t before = newest->before; before >= 0; before = k->lives->items[before].before)
+      t->through[i] |= periods_of(s, &k->lives->items[before]);
+    /* behind the copies stands another life than now */
+    if (newest->first + jump.issue <= k->lives->items[k->last_life[turned(s, i, copies)]].first) return false;
+  }
+  return all_meet(s, t);
+}
+
+/* ---- copying ---- */
+
+/* The issue that stands a period before the next one, once more; `step`: a period, of `period` instances. */
+static void copy_issue(struct linker *k, const struct sl_mark *step, uint32_t period) {
+  struct sl_program *p = k->p;
+  const uint32_t at = (uint32_t)p->issue_count;
+  const struct sl_issue from = p->issues[at - step->issue];
+  const uint32_t lane = p->ops[from.op].lane, own = p->lane_ops[lane];
+  struct sl_issue *e = &p->issues[p->issue_count++];
+  *e = from;
+  e->instance += period;
+  e->lane_index = own & 0xffffff;
+  e->wait = (uint32_t)p->wait_count;
+  for (uint32_t w = 0; w < from.wait_count; w++) {
+    const struct sl_wait wait = p->waits[from.wait + w];
+    p->waits[p->wait_count++] = (struct sl_wait){wait.lane, wait.count + step->lane_ops[wait.lane]};
+  }
+  k->lane_issue[lane][own] = at;
+  p->lane_ops[lane]++;
+}
+
+/* `copies` more periods like the last, of `step`. */
+static enum sl_status copy_issues(struct sl_periods *s, const struct sl_mark *step, uint32_t copies) {
+  struct linker *k = s->k;
+  struct sl_program *p = k->p;
+  const struct sl_issue *last = &p->issues[s->marks[s->count - 2].issue];
+  size_t waits = 0;
+  for (uint32_t i = 0; i < step->issue; i++) waits += last[i].wait_count;
+  SL_TRY(sl_grow(&p->waits, &p->wait_capacity, p->wait_count + waits * copies, sizeof *p->waits));
+  for (int lane = 0; lane < SL_LANE_COUNT; lane++)
+    SL_TRY(sl_grow(&k->lane_issue[lane], &k->lane_capacity[lane],
+                   (size_t)p->lane_ops[lane] + (size_t)copies * step->lane_ops[lane], sizeof(uint32_t)));
+  for (uint32_t i = 0; i < copies * step->issue; i++) copy_issue(k, step, s->r.period);
+  return SL_OK;
+}
+
+/* What comes behind the copies refers to the last of them: those from `since` on, moved by `jump`. */
+static void move_clocks(struct linker *k, const struct sl_mark *since, const struct sl_mark *here,
+                        const struct sl_mark *jump) {
+  for (uint32_t i = here->issue; i-- > since->issue;) {
+    const uint32_t *before = &k->clocks[(size_t)i * SL_LANE_COUNT];
+    uint32_t *clock = &k->clocks[(size_t)(i + jump->issue) * SL_LANE_COUNT];
+    for (int lane = 0; lane < SL_LANE_COUNT; lane++) clock[lane] = before[lane] + jump->lane_ops[lane];
+  }
+}
+
+/* A count of `lane` moves on where it was reached behind `since`. */
+static void move_on(uint32_t *count, int lane, const struct sl_mark *since, const struct sl_mark *jump) {
+  if (*count > since->lane_ops[lane]) *count += jump->lane_ops[lane];
+}
+
+static void move_history(struct linker *k, size_t slot, const struct sl_mark *since, const struct sl_mark *jump) {
+  for (size_t i = 0; i < k->histories[slot].count; i++) {
+    struct sl_span *x = &k->histories[slot].spans[i];
+    if (x->writer_lane >= 0) move_on(&x->written, x->writer_lane, since, jump);
+    for (int lane = 0; lane < SL_LANE_COUNT; lane++) move_on(&x->read[lane], lane, since, jump);
+  }
+}
+
+static void move_life(struct sl_life *life, const struct sl_mark *since, const struct sl_mark *jump, int32_t further) {
+  life->first += jump->issue;
+  life->last += jump->issue;
+  for (int lane = 0; lane < SL_LANE_COUNT; lane++) {
+    move_on(&life->done[lane], lane, since, jump);
+    life->known[lane] += jump->lane_ops[lane];
+  }
+  if (life->micro_batch >= 0) life->micro_batch += further;
+}
+
+/* The newest life of a slot that does not change goes on behind the copies: as one that was begun there, where each period begins
+ * one. */
+static void move_newest(struct sl_periods *s, size_t slot, const struct sl_mark *jump, int32_t further) {
+  const struct sl_mark *since = &s->marks[s->count - 2];
+  if (s->k->last_life[slot] < 0) return;
+  struct sl_life *life = &s->k->lives->items[s->k->last_life[slot]];
+  if (life->last < since->issue) return;
+  if (life->first >= s->marks[s->count - 3].issue) {
+    move_life(life, since, jump, further);
+    return;
+  }
+  life->last += jump->issue;
+  for (int lane = 0; lane < SL_LANE_COUNT; lane++) move_on(&life->done[lane], lane, since, jump);
+}
+
+/* Of a slot that changes: its newest life comes to its end in the copies, and the one which stands behind them is that of the slot
+ * that takes its place. */
+static enum sl_status turn_slot(struct sl_periods *s, struct turning *t, size_t slot, const struct sl_mark *jump,
+                                uint32_t copies) {
+  struct linker *k = s->k;
+  SL_TRY(sl_grow(&k->lives->items, &k->lives->capacity, k->lives->count + 1, sizeof *k->lives->items));
+  struct sl_life life = k->lives->items[k->last_life[slot]];
+  k->lives->items[k->last_life[slot]] = t->over[slot];
+  move_life(&life, &s->marks[0], jump, (int32_t)copies * s->r.micro_batches);
+  life.slot = turned(s, slot, copies);
+  t->newest[life.slot] = (int32_t)k->lives->count;
+  k->lives->items[k->lives->count++] = life;
+  move_history(k, slot, &s->marks[0], jump);
+  t->moved[life.slot] = k->histories[slot];
+  return SL_OK;
+}
+
+static enum sl_status move_slots(struct sl_periods *s, struct turning *t, const struct sl_mark *jump, uint32_t copies) {
+  struct linker *k = s->k;
+  const size_t slots = k->rank_class->slot_count;
+  const int32_t further = (int32_t)copies * s->r.micro_batches;
+  for (size_t i = 0; i < slots; i++) {
+    if (changes(s, i)) {
+      SL_TRY(turn_slot(s, t, i, jump, copies));
+    } else {
+      move_history(k, i, &s->marks[s->count - 2], jump);
+      move_newest(s, i, jump, further);
+    }
+  }
+  for (size_t i = 0; i < slots; i++) {
+    if (!changes(s, i)) continue;
+    k->histories[i] = t->moved[i];
+    k->last_life[i] = t->newest[i];
+  }
+  return SL_OK;
+}
+
+/* Copy as many periods as the run has left, if they are known to come out as the last. */
+static enum sl_status try_copies(struct sl_periods *s, uint32_t copies, bool *done) {
+  enum sl_status status;
+  struct linker *k = s->k;
+  const struct sl_mark *here = &s->marks[s->count - 1], step = distance(here - 1, here, 1),
+                       jump = distance(here - 1, here, copies);
+  const bool turns = s->longest > 1;
+  struct turning t = {0};
+  *done = false;
+  if (turns && !ripe(s)) return SL_OK;
+  SL_GO(open_turning(&t, s));
+  if (turns && !goes_on(s, &t, copies)) goto done;
+  SL_GO(copy_issues(s, &step, copies));
+  move_clocks(k, turns ? &s->marks[s->alike] : here - 1, here, &jump);
+  SL_GO(move_slots(s, &t, &jump, copies));
+  for (int lane = 0; lane < SL_LANE_COUNT; lane++) move_on(&k->blocking[lane], lane, here - 1, &jump);
+  *done = true;
+done:
+  close_turning(&t);
+  return status;
+}
+
+/* ---- from instance to instance ---- */
+
+/* List slots turn by turn. */
+static enum sl_status list_turns(struct sl_periods *s) {
+  const uint32_t slots = (uint32_t)s->k->rank_class->slot_count;
+  uint32_t listed = 0;
+  SL_TRY(sl_calloc(&s->turns, slots, sizeof *s->turns));
+  SL_TRY(sl_calloc(&s->order, slots, sizeof *s->order));
+  s->longest = 1;
+  for (uint32_t i = 0; i < slots; i++) {
+    const uint32_t first = listed;
+    for (uint32_t at = i; s->turns[at].length == 0; at = s->r.next[at]) {
+      s->turns[at] = (struct sl_turn){.first = first, .at = listed - first, .length = 1};
+      s->order[listed++] = at;
+    }
+    for (uint32_t j = first; j < listed; j++) s->turns[s->order[j]].length = listed - first;
+    if (listed - first > s->longest) s->longest = listed - first;
+  }
+  return SL_OK;
+}
+
+enum sl_status sl_periods_open(struct sl_periods *s, struct linker *k, bool active) {
+  *s = (struct sl_periods){.k = k};
+  if (!active) return SL_OK;
+  SL_TRY(sl_repeat_find(k->rank_class, k->p, &s->r));
+  return s->r.period > 0 ? list_turns(s) : SL_OK;
+}
+
+void sl_periods_close(struct sl_periods *s) {
+  free(s->marks);
+  free(s->turns);
+  free(s->order);
+  sl_repeat_free(&s->r);
+}
+
+/* From here on only periods in which every slot is itself again. */
+static void take_whole_turns(struct sl_periods *s, uint32_t instance) {
+  sl_repeat_whole_turns(s->k->rank_class, &s->r, instance);
+  s->marks[0] = s->marks[s->count - 1];
+  s->count = 1;
+  s->alike = 0;
+  s->longest = 1;
+}
+
+enum sl_status sl_periods_skip(struct sl_periods *s, uint32_t *instance) {
+  const uint32_t at = *instance;
+  bool done;
+  if (s->r.period == 0 || at < s->r.first || (at - s->r.first) % s->r.period != 0) return SL_OK;
+  SL_TRY(sl_grow(&s->marks, &s->capacity, s->count + 1, sizeof *s->marks));
+  s->marks[s->count++] = mark_here(s->k);
+  const size_t derived = s->count - 1;
+  const uint32_t copies = at < s->r.end ? (s->r.end - at) / s->r.period : 0;
+  if (copies == 0) s->r.period = 0;
+  if (derived >= 2 && !period_alike(s->k, &s->marks[s->count - 3])) s->alike = derived - 1;
+  if (copies == 0 || derived < SETTLED || derived - s->alike < ALIKE) return SL_OK;
+  SL_TRY(try_copies(s, copies, &done));
+  if (done) {
+    *instance += copies * s->r.period;
+    s->r.period = 0;
+  } else if (derived > s->longest + PATIENCE) {
+    take_whole_turns(s, at);
+  }
+  return SL_OK;
+}

@@ -1,0 +1,91 @@
+/* A program's buffers as requests to an allocator; see reserve.h. The second step finds what the first left behind: it is the one
+ * that repeats. */
+#include "core/place/reserve.h"
+
+#include "core/place/allocator.h"
+#include "core/program/memory_report.h"
+
+#include <stdlib.h>
+
+enum { STEPS = 2 };
+
+struct replay {
+  const struct sl_class *c;
+  const struct sl_life *lives; /* of the step, by first use */
+  size_t count;
+  uint32_t *by_end; /* (count) */
+  uint32_t *blocks; /* (count) of lives that go on */
+  struct sl_allocator allocator;
+};
+
+static int64_t bytes_of(const struct replay *r, size_t life) {
+  const struct sl_buffer *b = &r->c->buffers[r->lives[life].buffer];
+  return b->space == SL_SPACE_DEVICE ? b->bytes : 0;
+}
+
+static enum sl_status take_persistent(struct replay *r) {
+  uint32_t block;
+  for (size_t i = 0; i < r->c->buffer_count; i++) {
+    const struct sl_buffer *b = &r->c->buffers[i];
+    for (int s = 0; s < b->slots && b->persistent && b->space == SL_SPACE_DEVICE && b->bytes > 0; s++)
+      SL_TRY(sl_allocator_take(&r->allocator, b->bytes, &block));
+  }
+  return SL_OK;
+}
+
+/* The lives in the order of their ends; those of one end in the order of their beginnings. */
+static enum sl_status order_ends(struct replay *r) {
+  const size_t issues = r->c->programs[SL_PROGRAM_STEP].issue_count;
+  uint32_t *next;
+  SL_TRY(sl_calloc(&next, issues + 1, sizeof *next));
+  for (size_t i = 0; i < r->count; i++) next[r->lives[i].last + 1]++;
+  for (size_t i = 0; i < issues; i++) next[i + 1] += next[i];
+  for (size_t i = 0; i < r->count; i++) r->by_end[next[r->lives[i].last]++] = (uint32_t)i;
+  free(next);
+  return SL_OK;
+}
+
+/* A buffer is taken before the op of its first use and given back behind that of its last. */
+static enum sl_status step(struct replay *r) {
+  size_t ended = 0;
+  for (size_t i = 0; i <= r->count; i++) {
+    while (ended < r->count && (i == r->count || r->lives[r->by_end[ended]].last < r->lives[i].first)) {
+      const uint32_t over = r->by_end[ended++];
+      if (bytes_of(r, over) > 0) SL_TRY(sl_allocator_give(&r->allocator, r->blocks[over]));
+    }
+    if (i < r->count && bytes_of(r, i) > 0) SL_TRY(sl_allocator_take(&r->allocator, bytes_of(r, i), &r->blocks[i]));
+  }
+  return SL_OK;
+}
+
+static enum sl_status replay(struct replay *r, bool frugal, int64_t *reserved) {
+  enum sl_status status;
+  r->allocator = (struct sl_allocator){.frugal = frugal};
+  SL_GO(take_persistent(r));
+  for (int i = 0; i < STEPS; i++) SL_GO(step(r));
+  *reserved = r->allocator.reserved_peak;
+done:
+  sl_allocator_free(&r->allocator);
+  return status;
+}
+
+enum sl_status sl_reserve_report(struct sl_class *c, const struct sl_lives *lives) {
+  struct replay r = {.c = c};
+  struct sl_memory_report *report = &c->memory[SL_SPACE_DEVICE];
+  enum sl_status status;
+  size_t first = 0;
+  while (first < lives->count && lives->items[first].program != SL_PROGRAM_STEP) first++;
+  r.lives = &lives->items[first];
+  while (first + r.count < lives->count && r.lives[r.count].program == SL_PROGRAM_STEP) r.count++;
+  SL_GO(sl_calloc(&r.by_end, r.count, sizeof *r.by_end));
+  SL_GO(sl_calloc(&r.blocks, r.count, sizeof *r.blocks));
+  SL_GO(order_ends(&r));
+  SL_GO(replay(&r, false, &report->reserved_bytes));
+  SL_GO(replay(&r, true, &report->needed_bytes));
+  /* A segment that was given back may have had a place for what comes next. */
+  if (report->needed_bytes > report->reserved_bytes) report->needed_bytes = report->reserved_bytes;
+done:
+  free(r.by_end);
+  free(r.blocks);
+  return status;
+}

@@ -1,0 +1,112 @@
+/* Sums over calls; see folded.h. */
+#include "core/record/folded.h"
+
+#include "core/op/wire.h"
+#include "core/record/part.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct call {
+  int32_t op;
+  int64_t times;
+};
+
+struct sl_folded_class {
+  struct call *calls;
+  size_t count;
+  bool even;
+};
+
+static const struct sl_program *step_of(const struct sl_folded *f, int c) {
+  return &f->job->classes[c].programs[SL_PROGRAM_STEP];
+}
+
+static int64_t wire_of(const struct sl_folded *f, const struct sl_program *program, const struct sl_op *op, int rank) {
+  if (sl_op_class_of(op->kind) == SL_CLASS_P2P) return op->kind == SL_OP_SEND ? sl_op_comm_bytes(op) : 0;
+  const struct sl_members m = sl_plan_group(f->job->plan, op->group, rank);
+  return sl_op_wire_bytes(op, sl_op_slices(program, op), m.size, m.index);
+}
+
+/* The first two members and the last two tell: shares differ at an end, or all by a bucket's cuts. */
+static bool is_even(const struct sl_folded *f, const struct sl_program *program, const struct sl_op *op) {
+  if (sl_op_class_of(op->kind) == SL_CLASS_P2P) return true;
+  const int size = sl_plan_group(f->job->plan, op->group, 0).size;
+  const struct sl_slice *slices = sl_op_slices(program, op);
+  if (size < 2) return true;
+  const int64_t first = sl_op_wire_bytes(op, slices, size, 0);
+  return !(op->flags & SL_OP_SHARE_RANGE) && first == sl_op_wire_bytes(op, slices, size, 1) &&
+         first == sl_op_wire_bytes(op, slices, size, size - 1) &&
+         (double)first == sl_op_most_wire_bytes(op, slices, size);
+}
+
+static enum sl_status open_class(struct sl_folded *f, int c) {
+  const struct sl_program *program = step_of(f, c);
+  struct sl_folded_class *class = &f->classes[c];
+  int64_t *times;
+  SL_TRY(sl_calloc(&times, program->op_count, sizeof *times));
+  for (size_t i = 0; i < program->issue_count; i++) times[program->issues[i].op]++;
+  enum sl_status status;
+  SL_GO(sl_calloc(&class->calls, program->op_count, sizeof *class->calls));
+  class->even = true;
+  for (size_t i = 0; i < program->op_count; i++) {
+    if (times[i] == 0 || !sl_op_is_comm(program->ops[i].kind)) continue;
+    class->calls[class->count++] = (struct call){(int32_t)i, times[i]};
+    class->even = class->even && is_even(f, program, &program->ops[i]);
+  }
+done:
+  free(times);
+  return status;
+}
+
+enum sl_status sl_folded_open(struct sl_folded *f, const struct sl_job *job) {
+  enum sl_status status = SL_OK;
+  *f = (struct sl_folded){.job = job};
+  SL_TRY(sl_calloc(&f->classes, (size_t)job->class_count, sizeof *f->classes));
+  for (int c = 0; c < job->class_count && status == SL_OK; c++) status = open_class(f, c);
+  if (status != SL_OK) sl_folded_close(f);
+  return status;
+}
+
+void sl_folded_close(struct sl_folded *f) {
+  for (int c = 0; f->classes != NULL && c < f->job->class_count; c++) free(f->classes[c].calls);
+  free(f->classes);
+  f->classes = NULL;
+}
+
+bool sl_folded_even(const struct sl_folded *f, int rank) {
+  return f->classes[sl_job_class_of(f->job, rank)].even;
+}
+
+static bool is_named(const json_t *row, const char *key, const char *name) {
+  const char *text = json_string_value(json_object_get(row, key));
+  return text != NULL && strcmp(text, name) == 0;
+}
+
+int64_t sl_folded_wire_bytes(const struct sl_folded *f, int rank, const json_t *row) {
+  const int c = sl_job_class_of(f->job, rank);
+  const struct sl_program *program = step_of(f, c);
+  int64_t sum = 0;
+  for (size_t i = 0; i < f->classes[c].count; i++) {
+    const struct call *call = &f->classes[c].calls[i];
+    const struct sl_op *op = &program->ops[call->op];
+    if (is_named(row, "group", sl_group_name(op->group)) && is_named(row, "op", sl_op_name(op->kind)) &&
+        is_named(row, "payload", sl_payload_name(op->payload)) && is_named(row, "dtype", sl_dtype_name(op->dtype)))
+      sum += call->times * wire_of(f, program, op, rank);
+  }
+  return sum;
+}
+
+void sl_folded_put(const struct sl_folded *f, int rank, json_t *entry) {
+  int64_t sum = 0;
+  size_t i;
+  json_t *row;
+  json_array_foreach(json_object_get(entry, "traffic"), i, row) {
+    const int64_t bytes = sl_folded_wire_bytes(f, rank, row);
+    set_integer(row, "wire_bytes", bytes);
+    const double seconds = json_real_value(json_object_get(row, "time_s"));
+    if (seconds > 0) set_real(row, "busbw_GBps", (double)bytes / seconds * 1e-9);
+    sum += bytes;
+  }
+  set_integer(entry, "wire_bytes", sum);
+}

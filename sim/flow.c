@@ -1,0 +1,264 @@
+/* A whole program at once, without a queue of events.
+ *
+ * Where nothing slows a running op down and no host launches them, an op starts when the last of those it waits for is complete:
+ * its lane's op before it, the ops that its waits name and, of a communication op, the other sides' own arrivals. Its end is
+ * that start plus its seconds. So all times follow from one walk over each rank's program in program order, which stands still
+ * where it needs the end of a communication that another rank has not reached yet, and goes on once that has. The event queue
+ * finds the same numbers by the same additions: times agree to the last bit.
+ *
+ * What is kept of a lane are the ends of its last ops, as many as the program's waits look back. */
+#include "sim/flow.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct lane {
+  double *ends; /* of op i of the lane: ends[i & mask] */
+  uint32_t mask;
+  uint32_t count; /* ops walked over */
+  bool open;      /* the newest is a communication op whose end is not known yet ... */
+  double ready;   /* ... that was reached at this time */
+  int32_t call;
+  uint32_t issue;
+};
+
+struct walker {
+  struct lane lanes[SL_LANE_COUNT];
+  uint32_t next; /* issue */
+  int parked;    /* the lane whose end it needs, -1 none */
+  struct sl_sim_rank *rank;
+  const struct sl_sim_program *table;
+};
+
+struct meeting {
+  double ready;
+  int arrived, opener;
+};
+
+struct flow {
+  struct sl_sim *sim;
+  struct walker *walkers;   /* per local rank */
+  struct meeting *meetings; /* per group */
+  double *ends;             /* all lanes' */
+  int *able;                /* local ranks that may go on: a stack */
+  int able_count;
+  double begin, end;
+  bool astray; /* something does not match: the event queue finds out what */
+  const struct sl_flow_sink *sink;
+};
+
+/* ---- one op is complete ---- */
+
+static void emit(const struct flow *f, int local, uint32_t issue, double start, double end) {
+  const struct sl_completion done = {.local = local, .index = issue, .start_s = start, .end_s = end};
+  if (f->sink->observe != NULL)
+    f->sink->observe(f->sink->context, local, f->sink->step, f->walkers[local].table->program, &done);
+}
+
+/* The newest op of a lane, which was reached at `ready`, ends. */
+static void complete(struct flow *f, int local, int lane, uint32_t issue, int32_t call, double ready, double end) {
+  struct walker *w = &f->walkers[local];
+  struct lane *l = &w->lanes[lane];
+  l->ends[(l->count - 1) & l->mask] = end;
+  l->open = false;
+  if (end > f->end) f->end = end;
+  if (call >= 0 && w->rank->counting) sl_sim_count_call(w->rank, lane, call, end - ready);
+  emit(f, local, issue, ready, end);
+  if (w->parked != lane) return;
+  w->parked = -1;
+  f->able[f->able_count++] = local;
+}
+
+static void complete_open(struct flow *f, int local, int lane, double end) {
+  const struct lane *l = &f->walkers[local].lanes[lane];
+  complete(f, local, lane, l->issue, l->call, l->ready, end);
+}
+
+/* ---- ranks meet ---- */
+
+static enum sl_op_kind kind_of(const struct walker *w, int32_t call) {
+  return w->table->program->ops[w->table->call_ops[call]].kind;
+}
+
+static void meet_group(struct flow *f, int local, int lane) {
+  const struct walker *w = &f->walkers[local];
+  const struct lane *l = &w->lanes[lane];
+  const struct sl_sim_call *call = &w->rank->now_calls[l->call];
+  const struct sl_sim_group *group = &f->sim->groups[call->partner];
+  struct meeting *m = &f->meetings[call->partner];
+  if (m->arrived++ == 0) {
+    m->opener = local;
+    m->ready = l->ready;
+  }
+  if (l->ready > m->ready) m->ready = l->ready;
+  const struct walker *other = &f->walkers[m->opener];
+  const int32_t theirs = other->lanes[lane].call;
+  const struct sl_sim_call *opening = &other->rank->now_calls[theirs];
+  f->astray |= opening->bytes != call->bytes || opening->seconds != call->seconds || lane != group->lane ||
+               kind_of(other, theirs) != kind_of(w, l->call);
+  if (f->astray || m->arrived < group->count) return;
+  m->arrived = 0;
+  for (int i = 0; i < group->count; i++)
+    complete_open(f, f->sim->members[group->first + i], lane, m->ready + call->seconds);
+}
+
+static void meet_peer(struct flow *f, int local, int lane) {
+  const struct walker *w = &f->walkers[local];
+  const struct lane *l = &w->lanes[lane];
+  const struct sl_sim_call *call = &w->rank->now_calls[l->call];
+  const struct walker *peer = &f->walkers[call->partner];
+  const int peer_lane = sl_sim_peer_lane(lane);
+  const struct lane *theirs = &peer->lanes[peer_lane];
+  if (!theirs->open || peer->rank->now_calls[theirs->call].partner != local) return;
+  const struct sl_sim_call *other = &peer->rank->now_calls[theirs->call];
+  f->astray |= other->bytes != call->bytes || other->seconds != call->seconds;
+  if (f->astray) return;
+  const double end = (l->ready > theirs->ready ? l->ready : theirs->ready) + call->seconds;
+  complete_open(f, local, lane, end);
+  complete_open(f, call->partner, peer_lane, end);
+}
+
+/* ---- one rank ---- */
+
+/* When the op of `issue` on `lane` can start; false: that is not known yet, and the rank is parked. */
+static bool ready_at(struct flow *f, struct walker *w, const struct sl_issue *issue, int lane, double *ready) {
+  const struct lane *own = &w->lanes[lane];
+  *ready = f->begin;
+  if (own->open) {
+    w->parked = lane;
+    return false;
+  }
+  if (own->count > 0) *ready = own->ends[(own->count - 1) & own->mask];
+  const struct sl_wait *waits = &w->table->program->waits[issue->wait];
+  for (uint32_t i = 0; i < issue->wait_count; i++) {
+    const struct lane *l = &w->lanes[waits[i].lane];
+    if (waits[i].count == 0) continue;
+    if (waits[i].count > l->count) {
+      f->astray = true; /* the program waits for what comes behind */
+      return false;
+    }
+    if (l->open && waits[i].count == l->count) {
+      w->parked = (int)waits[i].lane;
+      return false;
+    }
+    const double end = l->ends[(waits[i].count - 1) & l->mask];
+    if (end > *ready) *ready = end;
+  }
+  return true;
+}
+
+/* The next op of a rank, which can start at `ready`. */
+static void step_over(struct flow *f, int local, const struct sl_sim_cost *cost, int lane, double ready) {
+  struct walker *w = &f->walkers[local];
+  struct lane *l = &w->lanes[lane];
+  const uint32_t issue = w->next++;
+  l->count++;
+  if (cost->call < 0) {
+    complete(f, local, lane, issue, -1, ready, ready + cost->seconds);
+    return;
+  }
+  if (w->rank->counting) sl_sim_hash_call(w->rank, cost->call);
+  l->open = true;
+  l->ready = ready;
+  l->call = cost->call;
+  l->issue = issue;
+  if (lane >= SL_LANE_SEND_F) {
+    meet_peer(f, local, lane);
+  } else {
+    meet_group(f, local, lane);
+  }
+}
+
+static void walk(struct flow *f, int local) {
+  struct walker *w = &f->walkers[local];
+  const struct sl_program *p = w->table->program;
+  while (w->next < p->issue_count && !f->astray) {
+    const struct sl_issue *issue = &p->issues[w->next];
+    const struct sl_sim_cost *cost = &w->table->costs[issue->op];
+    double ready;
+    if (!ready_at(f, w, issue, cost->lane, &ready)) return;
+    step_over(f, local, cost, cost->lane, ready);
+  }
+}
+
+/* ---- all ranks ---- */
+
+/* How many of a lane's last ops the waits of a program look back on, at least one: its own last. */
+static void look_back(const struct sl_sim_program *table, uint32_t reach[SL_LANE_COUNT]) {
+  const struct sl_program *p = table->program;
+  uint32_t count[SL_LANE_COUNT] = {0};
+  for (int lane = 0; lane < SL_LANE_COUNT; lane++) reach[lane] = 1;
+  for (size_t i = 0; i < p->issue_count; i++) {
+    const struct sl_issue *issue = &p->issues[i];
+    for (uint32_t k = 0; k < issue->wait_count; k++) {
+      const struct sl_wait *wait = &p->waits[issue->wait + k];
+      const uint32_t back = count[wait->lane] - wait->count + 1;
+      if (wait->count <= count[wait->lane] && back > reach[wait->lane]) reach[wait->lane] = back;
+    }
+    count[table->costs[issue->op].lane]++;
+  }
+  for (int lane = 0; lane < SL_LANE_COUNT; lane++) {
+    uint32_t power = 1;
+    while (power < reach[lane]) power *= 2;
+    reach[lane] = power;
+  }
+}
+
+/* What the classes' programs look back, `reach` of SL_LANE_COUNT for each, and the sum over all ranks. */
+static size_t every_look_back(const struct sl_sim *sim, enum sl_program_kind kind, uint32_t *reach) {
+  size_t sum = 0;
+  for (int c = 0; c < sim->job->class_count; c++) look_back(&sim->programs[c][kind], &reach[c * SL_LANE_COUNT]);
+  for (int i = 0; i < sim->count; i++)
+    for (int lane = 0; lane < SL_LANE_COUNT; lane++) sum += reach[sim->ranks[i].class_index * SL_LANE_COUNT + lane];
+  return sum;
+}
+
+static void open_walkers(struct flow *f, enum sl_program_kind kind, const uint32_t *reach) {
+  double *ends = f->ends;
+  for (int i = 0; i < f->sim->count; i++) {
+    struct walker *w = &f->walkers[i];
+    w->rank = &f->sim->ranks[i];
+    w->table = &f->sim->programs[w->rank->class_index][kind];
+    w->parked = -1;
+    for (int lane = 0; lane < SL_LANE_COUNT; lane++) {
+      const uint32_t size = reach[w->rank->class_index * SL_LANE_COUNT + lane];
+      w->lanes[lane].ends = ends;
+      w->lanes[lane].mask = size - 1;
+      ends += size;
+    }
+  }
+}
+
+/* Are all ranks at their ends? */
+static bool all_over(const struct flow *f) {
+  for (int i = 0; i < f->sim->count; i++) {
+    const struct walker *w = &f->walkers[i];
+    if (w->next < w->table->program->issue_count) return false;
+    for (int lane = 0; lane < SL_LANE_COUNT; lane++)
+      if (w->lanes[lane].open) return false;
+  }
+  return true;
+}
+
+enum sl_status sl_flow_run(struct sl_sim *sim, enum sl_program_kind kind, const struct sl_flow_sink *sink, bool *ran) {
+  enum sl_status status;
+  struct flow f = {.sim = sim, .begin = sim->time, .end = sim->time, .sink = sink};
+  uint32_t *reach = NULL;
+  SL_GO(sl_calloc(&reach, (size_t)sim->job->class_count, SL_LANE_COUNT * sizeof *reach));
+  SL_GO(sl_calloc(&f.ends, every_look_back(sim, kind, reach), sizeof *f.ends));
+  SL_GO(sl_calloc(&f.walkers, (size_t)sim->count, sizeof *f.walkers));
+  SL_GO(sl_calloc(&f.meetings, (size_t)sim->group_count, sizeof *f.meetings));
+  SL_GO(sl_calloc(&f.able, (size_t)sim->count, sizeof *f.able));
+  open_walkers(&f, kind, reach);
+  for (int i = sim->count; i-- > 0;) f.able[f.able_count++] = i;
+  while (f.able_count > 0 && !f.astray) walk(&f, f.able[--f.able_count]);
+  *ran = !f.astray && all_over(&f);
+  if (*ran) sim->time = f.end;
+done:
+  free(reach);
+  free(f.ends);
+  free(f.walkers);
+  free(f.meetings);
+  free(f.able);
+  return status;
+}

@@ -1,0 +1,217 @@
+/* label: unit
+ * Files appear whole or not at all: nothing is left by what is dropped, refused or killed, and planted links are not followed. */
+#include "core/base/new_file.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static char folder[] = "/tmp/shardlab-new-file-XXXXXX", path[64], other[64];
+
+static int make_folder(void **state) {
+  (void)state;
+  if (mkdtemp(folder) == NULL) return -1;
+  snprintf(path, sizeof path, "%s/out.json", folder);
+  snprintf(other, sizeof other, "%s/victim", folder);
+  return 0;
+}
+
+static int remove_folder(void **state) {
+  (void)state;
+  return rmdir(folder);
+}
+
+static int files_in_folder(void) {
+  DIR *list = opendir(folder);
+  int count = 0;
+  for (struct dirent *entry; (entry = readdir(list)) != NULL;)
+    count += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+  closedir(list);
+  return count;
+}
+
+static void write_text(const char *name, const char *text) {
+  FILE *file = fopen(name, "w");
+  assert_non_null(file);
+  fputs(text, file);
+  fclose(file);
+}
+
+static void holds(const char *name, const char *text) {
+  char found[64] = "";
+  FILE *file = fopen(name, "r");
+  assert_non_null(file);
+  assert_true(fread(found, 1, sizeof found - 1, file) < sizeof found);
+  fclose(file);
+  assert_string_equal(found, text);
+}
+
+static void appears_when_complete(void **state) {
+  (void)state;
+  struct sl_new_file file;
+  write_text(path, "old");
+  assert_int_equal(sl_new_file_open(&file, path), SL_OK);
+  fputs("new", file.stream);
+  fflush(file.stream);
+  holds(path, "old");
+  assert_int_equal(sl_new_file_finish(&file), SL_OK);
+  holds(path, "new");
+  assert_int_equal(files_in_folder(), 1);
+  struct stat info;
+  const mode_t mask = umask(0);
+  umask(mask);
+  assert_int_equal(stat(path, &info), 0);
+  assert_int_equal(info.st_mode & 0777, 0666 & ~mask);
+  unlink(path);
+}
+
+static void dropped_leaves_nothing(void **state) {
+  (void)state;
+  struct sl_new_file file;
+  assert_int_equal(sl_new_file_open(&file, path), SL_OK);
+  fputs("half", file.stream);
+  sl_new_file_discard(&file);
+  sl_new_file_discard(&file);
+  assert_int_equal(files_in_folder(), 0);
+}
+
+/* Under the name stands a link to another file, and under the hidden name, too. */
+static void links_are_not_followed(void **state) {
+  (void)state;
+  struct sl_new_file file;
+  write_text(other, "precious");
+  assert_int_equal(symlink(other, path), 0);
+  assert_int_equal(sl_new_file_open(&file, path), SL_OK);
+  fputs("mine", file.stream);
+  assert_int_equal(sl_new_file_finish(&file), SL_OK);
+  holds(other, "precious");
+  holds(path, "mine");
+  char *hidden = sl_new_file_hidden(path, 3);
+  assert_int_equal(symlink(other, hidden), 0);
+  const int handle = sl_new_file_create(hidden);
+  assert_true(handle > STDERR_FILENO);
+  assert_int_equal(write(handle, "x", 1), 1);
+  close(handle);
+  holds(other, "precious");
+  holds(hidden, "x");
+  sl_new_file_drop(hidden);
+  free(hidden);
+  unlink(path);
+  unlink(other);
+  assert_int_equal(files_in_folder(), 0);
+}
+
+/* A child that is killed while it writes one file of each kind. */
+static void killed_by(int number, int left) {
+  const pid_t child = fork();
+  if (child == 0) {
+    struct sl_new_file file;
+    char *hidden = sl_new_file_hidden(path, 1);
+    const bool good = sl_new_file_open(&file, path) == SL_OK && sl_new_file_create(hidden) >= 0;
+    if (good) fputs("half", file.stream), fflush(file.stream), raise(number);
+    _exit(1);
+  }
+  int end;
+  assert_int_equal(waitpid(child, &end, 0), child);
+  assert_true(WIFSIGNALED(end));
+  assert_int_equal(WTERMSIG(end), number);
+  assert_int_equal(files_in_folder(), left);
+}
+
+static void signals_leave_nothing(void **state) {
+  (void)state;
+  char job[24];
+  sl_new_file_name_job(job, sizeof job);
+  killed_by(SIGTERM, 0);
+  killed_by(SIGINT, 0);
+  killed_by(SIGHUP, 0);
+  killed_by(SIGKILL, 1); /* the hidden file, which whoever started the job sweeps */
+  sl_new_file_sweep(path, 2);
+  sl_new_file_sweep(NULL, 2);
+  assert_int_equal(files_in_folder(), 0);
+}
+
+/* A file that may not grow: an error that names it, and nothing left. */
+static void too_large_is_an_error(void **state) {
+  (void)state;
+  const pid_t child = fork();
+  if (child == 0) {
+    const struct rlimit limit = {1000, 1000};
+    struct sl_new_file file;
+    signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &limit);
+    if (sl_new_file_open(&file, path) != SL_OK) _exit(2);
+    for (int i = 0; i < 5000; i++) fputc('x', file.stream);
+    const bool said = sl_new_file_finish(&file) == SL_ERR_IO && strstr(sl_error_message(), path) != NULL;
+    _exit(said ? 0 : 1);
+  }
+  int end;
+  assert_int_equal(waitpid(child, &end, 0), child);
+  assert_int_equal(end, 0);
+  assert_int_equal(files_in_folder(), 0);
+}
+
+static void no_folder_is_an_error(void **state) {
+  (void)state;
+  struct sl_new_file file;
+  sl_error_clear();
+  assert_int_equal(sl_new_file_open(&file, "/no/such/folder/x"), SL_ERR_IO);
+  assert_non_null(strstr(sl_error_message(), "/no/such/folder/x: cannot be created"));
+  sl_error_clear();
+}
+
+/* With the standard streams closed no file becomes one of them. */
+static void standard_streams_stay_free(void **state) {
+  (void)state;
+  const pid_t child = fork();
+  if (child == 0) {
+    struct sl_new_file file;
+    close(0), close(1), close(2);
+    char *hidden = sl_new_file_hidden(path, 1);
+    const int handle = sl_new_file_create(hidden);
+    const bool good = handle > 2 && sl_new_file_open(&file, path) == SL_OK && fileno(file.stream) > 2;
+    sl_new_file_drop(hidden);
+    sl_new_file_discard(&file);
+    _exit(good ? 0 : 1);
+  }
+  int end;
+  assert_int_equal(waitpid(child, &end, 0), child);
+  assert_int_equal(end, 0);
+}
+
+/* All processes of a job find the same hidden name, and a child of it does; another part is another file. */
+static void a_job_has_one_name(void **state) {
+  (void)state;
+  setenv("SHARDLAB_JOB", "0123456789abcdef", 1);
+  char *a = sl_new_file_hidden("x/y.json", 0), *b = sl_new_file_hidden("x/y.json", 1);
+  assert_string_equal(a, "x/.y.json.0123456789abcdef.0.tmp");
+  assert_string_equal(b, "x/.y.json.0123456789abcdef.1.tmp");
+  free(a), free(b);
+  setenv("SHARDLAB_JOB", "../../etc/passwd", 1); /* a name and no path */
+  a = sl_new_file_hidden("x", 0);
+  assert_null(strchr(a, '/'));
+  free(a);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(appears_when_complete),      cmocka_unit_test(dropped_leaves_nothing),
+      cmocka_unit_test(links_are_not_followed),     cmocka_unit_test(signals_leave_nothing),
+      cmocka_unit_test(too_large_is_an_error),      cmocka_unit_test(no_folder_is_an_error),
+      cmocka_unit_test(standard_streams_stay_free), cmocka_unit_test(a_job_has_one_name),
+  };
+  return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

@@ -1,0 +1,175 @@
+/* label: unit
+ * The model of PyTorch's caching allocator against sequences worked out by hand, and against what holds of any sequence. */
+#include "core/place/allocator.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#define MIB INT64_C(1048576)
+
+static uint32_t take(struct sl_allocator *a, int64_t bytes) {
+  uint32_t block;
+  assert_int_equal(sl_allocator_take(a, bytes, &block), SL_OK);
+  return block;
+}
+
+static void give(struct sl_allocator *a, uint32_t block) {
+  assert_int_equal(sl_allocator_give(a, block), SL_OK);
+}
+
+static void sizes_are_rounded(void **state) {
+  static const struct {
+    int64_t asked, taken, reserved;
+  } points[] = {{1, 512, 2 * MIB},
+                {513, 1024, 2 * MIB},
+                {MIB, MIB, 2 * MIB},
+                {MIB + 1, MIB + 512, 20 * MIB},
+                {10 * MIB - 512, 10 * MIB - 512, 20 * MIB},
+                {10 * MIB, 10 * MIB, 10 * MIB},
+                {11 * MIB, 12 * MIB, 12 * MIB}, /* 1 MiB is left over: too little to be cut off */
+                {23 * MIB + 7, 24 * MIB, 24 * MIB}};
+  (void)state;
+  for (size_t i = 0; i < sizeof points / sizeof *points; i++) {
+    struct sl_allocator a = {0};
+    take(&a, points[i].asked);
+    assert_int_equal(a.reserved, points[i].reserved);
+    assert_int_equal(a.taken, points[i].taken);
+    sl_allocator_free(&a);
+  }
+}
+
+/* Two small requests share a segment; a large one does not go there, though there is room. */
+static void small_and_large_are_apart(void **state) {
+  struct sl_allocator a = {0};
+  (void)state;
+  take(&a, 700000);
+  take(&a, 700000);
+  assert_int_equal(a.reserved, 2 * MIB);
+  take(&a, 700000);
+  assert_int_equal(a.reserved, 4 * MIB);
+  take(&a, MIB + 512);
+  assert_int_equal(a.reserved, 24 * MIB);
+  sl_allocator_free(&a);
+}
+
+/* 30 and 50 MiB are free: 29 MiB take the smaller whole, for 1 MiB is not worth a cut, 40 MiB leave 10 of the larger one. */
+static void the_smallest_that_is_large_enough(void **state) {
+  struct sl_allocator a = {0};
+  (void)state;
+  const uint32_t large = take(&a, 50 * MIB), small = take(&a, 30 * MIB);
+  give(&a, large);
+  give(&a, small);
+  take(&a, 29 * MIB);
+  assert_int_equal(a.taken, 30 * MIB);
+  take(&a, 40 * MIB);
+  assert_int_equal(a.taken, 70 * MIB);
+  take(&a, 10 * MIB);
+  assert_int_equal(a.reserved, 80 * MIB);
+  take(&a, 10 * MIB);
+  assert_int_equal(a.reserved, 90 * MIB);
+  sl_allocator_free(&a);
+}
+
+/* Three blocks of one segment, given back in an order in which the last one joins both neighbours: all of it is free again. */
+static void neighbours_join(void **state) {
+  struct sl_allocator a = {0};
+  (void)state;
+  give(&a, take(&a, 60 * MIB));
+  const uint32_t first = take(&a, 20 * MIB), second = take(&a, 20 * MIB), third = take(&a, 20 * MIB);
+  assert_int_equal(a.reserved, 60 * MIB);
+  give(&a, first);
+  give(&a, third);
+  give(&a, second);
+  take(&a, 60 * MIB);
+  assert_int_equal(a.reserved, 60 * MIB);
+  assert_int_equal(a.taken, 60 * MIB);
+  sl_allocator_free(&a);
+}
+
+/* 20 MiB are free in two places: 40 MiB find no place, and the reserve grows beyond what was ever live. */
+static void what_is_apart_is_no_place(void **state) {
+  struct sl_allocator a = {0};
+  (void)state;
+  const uint32_t first = take(&a, 20 * MIB), second = take(&a, 20 * MIB);
+  take(&a, 20 * MIB);
+  give(&a, first);
+  give(&a, second);
+  take(&a, 40 * MIB);
+  assert_int_equal(a.taken_peak, 60 * MIB);
+  assert_int_equal(a.reserved_peak, 100 * MIB);
+  sl_allocator_free(&a);
+}
+
+/* In need the two go back to the device first; a segment of which a part is out stays. */
+static void in_need_free_segments_go_back(void **state) {
+  struct sl_allocator a = {.frugal = true};
+  (void)state;
+  const uint32_t first = take(&a, 20 * MIB), second = take(&a, 20 * MIB), third = take(&a, 20 * MIB);
+  give(&a, first);
+  give(&a, second);
+  take(&a, 40 * MIB);
+  assert_int_equal(a.reserved, 60 * MIB);
+  give(&a, third);
+  take(&a, 5 * MIB);
+  take(&a, 30 * MIB);
+  assert_int_equal(a.reserved, 90 * MIB);
+  sl_allocator_free(&a);
+}
+
+static uint64_t random_number(uint64_t *seed) {
+  *seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+  return *seed >> 33;
+}
+
+/* Requests and returns in a random order. The reserve holds what is taken, and it falls only where segments go back. */
+static void at_random(struct sl_allocator *a, uint64_t seed) {
+  uint32_t out[100];
+  size_t count = 0;
+  for (int i = 0; i < 2000; i++) {
+    const int64_t before = a->reserved;
+    if (count < 100 && random_number(&seed) % 3 > 0) {
+      const int shift = (int)(random_number(&seed) % 18);
+      out[count++] = take(a, 1 + (int64_t)(random_number(&seed) % (UINT64_C(1000) << shift)));
+    } else if (count > 0) {
+      const size_t which = random_number(&seed) % count;
+      give(a, out[which]);
+      out[which] = out[--count];
+    }
+    assert_true(a->taken <= a->reserved && a->reserved <= a->reserved_peak && a->taken_peak <= a->reserved_peak);
+    assert_true(a->frugal || a->reserved >= before);
+  }
+  while (count > 0) give(a, out[--count]);
+}
+
+/* When all is given back, every segment is one free block: in need, the device gets all of them. */
+static void holds_for_any_sequence(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= 40; seed++) {
+    struct sl_allocator a = {.frugal = seed % 2 == 0};
+    at_random(&a, seed);
+    assert_int_equal(a.taken, 0);
+    assert_true(a.reserved > 0);
+    a.frugal = true;
+    take(&a, 4096 * MIB);
+    assert_int_equal(a.reserved, 4096 * MIB);
+    sl_allocator_free(&a);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(sizes_are_rounded),
+      cmocka_unit_test(small_and_large_are_apart),
+      cmocka_unit_test(the_smallest_that_is_large_enough),
+      cmocka_unit_test(neighbours_join),
+      cmocka_unit_test(what_is_apart_is_no_place),
+      cmocka_unit_test(in_need_free_segments_go_back),
+      cmocka_unit_test(holds_for_any_sequence),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

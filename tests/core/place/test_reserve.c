@@ -1,0 +1,66 @@
+/* label: property
+ * What a framework's allocator reserves for a program: at least what is live at once in a step, and no less than it cannot do
+ * without; nothing where shardlab's own arena is what is asked for. */
+#include "core/program/memory_report.h"
+#include "tests/support/job_fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static void open_with(struct fixture *f, const char *kernels, int tp, int pp, int zero) {
+  char config[500];
+  snprintf(config, sizeof config,
+           "{\"train_micro_batch_size_per_gpu\": 2, \"gradient_accumulation_steps\": 5, \"bf16\": {\"enabled\": true},"
+           " \"optimizer\": {\"type\": \"AdamW\", \"params\": {\"lr\": 1e-3}}, \"zero_optimization\": {\"stage\": %d},"
+           " \"shardlab\": {\"seq_len\": 1024, \"tp\": %d, \"pp\": %d, \"kernels\": \"%s\"}}",
+           zero, tp, pp, kernels);
+  if (fixture_open(f, "gpt2", config, "dgx-a100-80g", 2 * tp * pp, NULL) != SL_OK)
+    fail_msg("%s: %s", config, sl_error_message());
+}
+
+static int64_t most_live_in_step(const struct sl_memory_report *r) {
+  int64_t most = 0;
+  for (int phase = SL_PHASE_FORWARD; phase <= SL_PHASE_STEP; phase++)
+    if (r->phase_peak[phase] > most) most = r->phase_peak[phase];
+  return most;
+}
+
+static void holds_what_is_live(void **state) {
+  static const int plans[][3] = {{1, 1, 0}, {2, 1, 1}, {1, 2, 1}, {2, 4, 0}, {1, 1, 3}};
+  (void)state;
+  for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
+    struct fixture f;
+    open_with(&f, "torch-eager", plans[i][0], plans[i][1], plans[i][2]);
+    for (int r = 0; r < f.job.class_count; r++) {
+      const struct sl_memory_report *m = &f.job.classes[r].memory[SL_SPACE_DEVICE];
+      assert_true(most_live_in_step(m) > 0);
+      assert_true(m->needed_bytes >= most_live_in_step(m));
+      assert_true(m->reserved_bytes >= m->needed_bytes);
+      assert_true(m->reserved_bytes < 2 * m->live_peak_bytes);
+    }
+    fixture_close(&f);
+  }
+}
+
+static void own_kernels_have_an_arena_alone(void **state) {
+  struct fixture f;
+  (void)state;
+  open_with(&f, "shardlab", 2, 2, 1);
+  for (int r = 0; r < f.job.class_count; r++) {
+    assert_int_equal(f.job.classes[r].memory[SL_SPACE_DEVICE].reserved_bytes, 0);
+    assert_int_equal(f.job.classes[r].memory[SL_SPACE_DEVICE].needed_bytes, 0);
+  }
+  fixture_close(&f);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(holds_what_is_live),
+      cmocka_unit_test(own_kernels_have_an_arena_alone),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

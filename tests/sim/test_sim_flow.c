@@ -1,0 +1,188 @@
+/* label: property
+   libs: sim
+ * A program at once and event by event: over schedules, strategies, worlds, folded and not, every op starts and ends at the same
+ * time to the last bit, and so do traffic, breakdowns and messages of failure agree. */
+#include "core/run/timeline.h"
+#include "sim/sim.h"
+#include "tests/support/job_fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+enum { STEPS = 2 };
+
+struct point {
+  const char *schedule;
+  int pp, v, m;
+  const char *model, *more; /* more keys of the shardlab section */
+  int tp, dp, zero;
+  const char *cluster;
+};
+
+static void open_point(struct fixture *f, const struct point *p) {
+  char config[800];
+  snprintf(config, sizeof config,
+           "{\"train_micro_batch_size_per_gpu\": 1, \"gradient_accumulation_steps\": %d, \"bf16\": {\"enabled\": true},"
+           " \"optimizer\": {\"type\": \"AdamW\"}, \"gradient_clipping\": 0.7,"
+           " \"zero_optimization\": {\"stage\": %d, \"reduce_bucket_size\": 2e7},"
+           " \"shardlab\": {\"seq_len\": 64, \"tp\": %d, \"pp\": %d, \"virtual_stages\": %d, \"schedule\": \"%s\"%s}}",
+           p->m, p->zero, p->tp, p->pp, p->v, p->schedule, p->more);
+  if (fixture_open(f, p->model, config, p->cluster, p->pp * p->tp * p->dp, NULL) != SL_OK)
+    fail_msg("%s: %s", config, sl_error_message());
+}
+
+/* All that an observer is told of the steps. */
+struct seen {
+  const struct sl_job *job;
+  const int *ranks;
+  struct sl_completion *of_rank[64]; /* by local rank: of step s, op i: [s * issues + i] */
+  struct sl_timeline timeline;
+  int forgotten;
+};
+
+static void see(void *context, int local, int64_t step, const struct sl_program *program,
+                const struct sl_completion *done) {
+  struct seen *s = context;
+  sl_timeline_add(&s->timeline, local, step, program, done);
+  if (program->kind != SL_PROGRAM_STEP) return;
+  assert_in_range(local, 0, 63);
+  if (s->of_rank[local] == NULL) s->of_rank[local] = calloc(STEPS * program->issue_count, sizeof **s->of_rank);
+  assert_non_null(s->of_rank[local]);
+  s->of_rank[local][(size_t)step * program->issue_count + done->index] = *done;
+}
+
+static void forget(void *context) {
+  struct seen *s = context;
+  sl_timeline_forget(&s->timeline);
+  s->forgotten++;
+}
+
+static struct sl_run start(const struct fixture *f, bool fold, bool at_once, struct seen *seen) {
+  *seen = (struct seen){.job = &f->job};
+  return (struct sl_run){.exec = &sl_exec_sim,
+                         .job = &f->job,
+                         .options = {.fold = fold, .fail_rank = -1},
+                         .steps = STEPS,
+                         .observe = see,
+                         .observe_context = seen,
+                         .forget = at_once ? forget : NULL};
+}
+
+static void finish(struct sl_run *run, struct seen *seen) {
+  for (int i = 0; i < 64; i++) free(seen->of_rank[i]);
+  sl_timeline_free(&seen->timeline);
+  sl_run_close(run);
+}
+
+static void same_breakdowns(struct seen *a, struct seen *b, int local) {
+  struct sl_breakdown x, y;
+  assert_int_equal(sl_timeline_breakdown(&a->timeline, local, &x), SL_OK);
+  assert_int_equal(sl_timeline_breakdown(&b->timeline, local, &y), SL_OK);
+  assert_memory_equal(&x, &y, sizeof x);
+  assert_true(x.step_s > 0);
+}
+
+static void same_reports(const struct sl_exec_report *a, const struct sl_exec_report *b) {
+  assert_int_equal(a->call_hash, b->call_hash);
+  assert_int_equal(a->traffic_count, b->traffic_count);
+  if (a->traffic_count > 0) assert_memory_equal(a->traffic, b->traffic, (size_t)a->traffic_count * sizeof *a->traffic);
+}
+
+static void same_either_way(const struct point *p, bool fold, bool expect_events) {
+  struct fixture f;
+  struct seen seen[2];
+  open_point(&f, p);
+  struct sl_run run[2] = {start(&f, fold, false, &seen[0]), start(&f, fold, true, &seen[1])};
+  for (int i = 0; i < 2; i++)
+    if (sl_run_execute(&run[i]) != SL_OK) fail_msg("%s", sl_error_message());
+  assert_int_equal(run[0].local_count, run[1].local_count);
+  assert_int_equal(seen[1].forgotten > 0, expect_events);
+  for (int step = 0; step < STEPS; step++) {
+    assert_true(run[0].results[step].start_s == run[1].results[step].start_s);
+    assert_true(run[0].results[step].end_s == run[1].results[step].end_s);
+  }
+  for (int i = 0; i < run[0].local_count; i++) {
+    const struct sl_class *c = &f.job.classes[sl_job_class_of(&f.job, run[0].local_ranks[i])];
+    const size_t count = STEPS * c->programs[SL_PROGRAM_STEP].issue_count;
+    assert_memory_equal(seen[0].of_rank[i], seen[1].of_rank[i], count * sizeof *seen[0].of_rank[i]);
+    same_breakdowns(&seen[0], &seen[1], i);
+    same_reports(&run[0].reports[i], &run[1].reports[i]);
+  }
+  for (int i = 0; i < 2; i++) finish(&run[i], &seen[i]);
+  fixture_close(&f);
+}
+
+static const char gpus[] = "dgx-a100-80g";
+
+static void the_same_over_schedules_and_strategies(void **state) {
+  (void)state;
+  static const struct point points[] = {
+      {"1f1b", 1, 1, 1, "gpt2-tiny", "", 1, 1, 0, gpus},
+      {"1f1b", 1, 1, 3, "gpt2-tiny", "", 2, 2, 1, gpus},
+      {"1f1b", 1, 1, 5, "gpt2-tiny", "", 1, 4, 2, gpus},
+      {"1f1b", 1, 1, 2, "gpt2-tiny", ", \"recompute\": \"full\"", 1, 4, 3, gpus},
+      {"1f1b", 1, 1, 2, "gpt2-tiny", ", \"sequence_parallel\": true", 4, 2, 3, gpus},
+      {"1f1b", 2, 1, 5, "gpt2", "", 3, 4, 1, gpus},
+      {"1f1b", 3, 1, 13, "gpt2-mini", "", 2, 1, 0, gpus},
+      {"1f1b", 4, 1, 17, "gpt2-mini", ", \"recompute\": \"selective\"", 1, 2, 2, gpus},
+      {"1f1b", 2, 1, 9, "gpt2-mini", "", 1, 2, 3, gpus},
+      {"zb-h1", 3, 1, 15, "gpt2-mini", "", 1, 1, 0, gpus},
+      {"zb-h1", 2, 1, 8, "gpt2-mini", "", 2, 2, 1, gpus},
+      {"zbv", 2, 2, 9, "gpt2-mini", "", 1, 2, 0, gpus},
+      {"zbv", 3, 2, 12, "gpt2-mini", "", 1, 2, 0, gpus},
+      {"interleaved", 2, 2, 12, "gpt2-mini", "", 1, 1, 0, gpus},
+      {"interleaved", 2, 2, 6, "gpt2", "", 6, 2, 3, gpus},
+      {"interleaved-zb", 2, 2, 8, "gpt2-mini", "", 1, 1, 0, gpus},
+      {"gpipe", 2, 1, 6, "gpt2-mini", "", 1, 1, 0, gpus},
+      {"looped-bfs", 2, 2, 6, "gpt2-mini", "", 1, 2, 3, gpus},
+  };
+  for (size_t i = 0; i < sizeof points / sizeof *points; i++) {
+    same_either_way(&points[i], true, false);
+    same_either_way(&points[i], false, false);
+  }
+}
+
+/* On cores that communication slows down an op's end is not known when it starts. */
+static void what_transfers_slow_down_goes_event_by_event(void **state) {
+  (void)state;
+  same_either_way(&(struct point){"1f1b", 2, 1, 5, "gpt2-tiny", "", 1, 2, 1, "localhost"}, true, true);
+}
+
+/* Ranks that disagree, and ranks that wait for what never comes. */
+static void failures_are_the_same(void **state) {
+  (void)state;
+  for (int k = 0; k < 2; k++) {
+    char message[2][1024];
+    struct fixture f;
+    open_point(&f, &(struct point){"1f1b", 2, 1, 4, "gpt2-tiny", "", 1, 2, 1, gpus});
+    struct sl_program *p = &f.job.classes[1].programs[SL_PROGRAM_STEP];
+    for (size_t i = 0; i < p->op_count; i++)
+      if (p->ops[i].kind == SL_OP_RECV) p->ops[i].dim[0] += k == 0;
+    if (k == 1) p->issue_count = p->issue_count / 2;
+    for (int i = 0; i < 2; i++) {
+      struct seen seen;
+      struct sl_run run = start(&f, true, i == 1, &seen);
+      assert_int_equal(sl_run_execute(&run), SL_ERR_CHECK);
+      snprintf(message[i], sizeof message[i], "%s", sl_error_message());
+      sl_error_clear();
+      finish(&run, &seen);
+    }
+    assert_string_equal(message[0], message[1]);
+    assert_non_null(strstr(message[0], k == 0 ? "ranks disagree" : "deadlock"));
+    fixture_close(&f);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(the_same_over_schedules_and_strategies),
+      cmocka_unit_test(what_transfers_slow_down_goes_event_by_event),
+      cmocka_unit_test(failures_are_the_same),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
