@@ -20,7 +20,7 @@
 struct block_key {
   int64_t micro_batch;
   int tp, zero_stage, recompute;
-  bool sequence_parallel, pipeline, many;
+  bool sequence_parallel, pipeline, many, stalls;
 };
 
 struct block {
@@ -67,7 +67,6 @@ enum sl_status sl_fast_open(struct sl_fast **out, const struct sl_model *model, 
   enum sl_status status;
   SL_GO_FAIL(sl_kernel_costs_load(&f->costs, sl_kernel_set(config->sl.kernels)->name));
   f->costs.launch_blocking = config->sl.launch_blocking;
-  SL_GO_FAIL(sl_fast_refuse_kernel_costs(&f->costs));
   SL_GO_FAIL(sl_cost_share(&f->rank, cluster, &f->costs, 1));
   *out = f;
   return SL_OK;
@@ -95,7 +94,6 @@ enum sl_status sl_fast_reprice(struct sl_fast *f, const struct sl_kernel_costs *
   struct sl_kernel_costs now = costs != NULL ? *costs : f->costs;
   now.launch_blocking = f->costs.launch_blocking;
   SL_TRY(sl_fast_refuse_inputs(f->model, f->config, f->cluster));
-  SL_TRY(sl_fast_refuse_kernel_costs(&now));
   SL_TRY(sl_cost_share(&f->rank, f->cluster, &now, 1));
   for (size_t i = 0; i < f->block_count; i++) SL_TRY(sl_fast_sample_price(&f->blocks[i].sample, f->cluster, &f->rank));
   forget_stages(f);
@@ -124,7 +122,7 @@ static void configure(const struct sl_fast *f, const struct sl_fast_choice *choi
 static bool same_block(const struct block_key *a, const struct block_key *b) {
   return a->micro_batch == b->micro_batch && a->tp == b->tp && a->zero_stage == b->zero_stage &&
          a->recompute == b->recompute && a->sequence_parallel == b->sequence_parallel && a->pipeline == b->pipeline &&
-         a->many == b->many;
+         a->many == b->many && a->stalls == b->stalls;
 }
 
 static enum sl_status find_block(struct sl_fast *f, const struct sl_fast_choice *choice, int dp, size_t *out) {
@@ -134,7 +132,8 @@ static enum sl_status find_block(struct sl_fast *f, const struct sl_fast_choice 
                                 .recompute = (int)choice->recompute,
                                 .sequence_parallel = choice->sequence_parallel && choice->tp > 1,
                                 .pipeline = choice->pp > 1,
-                                .many = dp > 1 && choice->zero_stage > 0};
+                                .many = dp > 1 && choice->zero_stage > 0,
+                                .stalls = sl_cost_pipeline_stalls(f->cluster, choice->pp, choice->world)};
   struct sl_config config;
   for (size_t i = 0; i < f->block_count; i++) {
     *out = i;
@@ -145,6 +144,7 @@ static enum sl_status find_block(struct sl_fast *f, const struct sl_fast_choice 
   configure(f, choice, &config);
   b->key = key;
   SL_TRY(sl_fast_sample_take(&b->sample, f->model, &config, f->cluster, key.pipeline, key.many ? 2 : 1));
+  b->sample.stalls = key.stalls;
   *out = f->block_count++;
   return sl_fast_sample_price(&b->sample, f->cluster, &f->rank);
 }
@@ -222,6 +222,7 @@ struct step {
   size_t block;
   const struct sl_fast_stage_cost *stages[SL_FAST_MAX_STAGES];
   double transfer[SL_FAST_MAX_STAGES], ends[SL_FAST_MAX_STAGES];
+  double hosts[SL_FAST_MAX_STAGES]; /* when each stage's host is through with the backwards */
 };
 
 static int64_t blocks_of(const struct sl_fast *f, const struct sl_fast_choice *c, int stage) {
@@ -312,16 +313,17 @@ static void put_end(struct sl_fast *f, const struct step *s, struct sl_fast_pred
   const struct sl_fast_choice *c = s->choice;
   const double seconds = tie(f, s), agree = agreement(f, c->world);
   const double tied = seconds > 0 ? most(reduced_at(s, 0), reduced_at(s, c->pp - 1)) + seconds : 0;
-  double agreed = 0, after = 0, norm = 0, update = 0;
+  double agreed = 0, after = 0, norm = 0, update = 0, launched = 0;
   for (int i = 0; i < c->pp; i++) {
     const struct sl_fast_stage_cost *x = s->stages[i];
     const double reduced = i == 0 || i == c->pp - 1 ? most(reduced_at(s, i), tied) : reduced_at(s, i);
-    agreed = most(agreed, reduced + x->norm);
-    after = most(after, x->update + x->gather + x->control);
+    agreed = most(most(agreed, reduced + x->norm), s->hosts[i] + x->host_norm);
+    after = most(after, x->update + x->gather + x->control + (f->rank.kernel_costs.launch_blocking ? x->host : 0));
     norm = most(norm, x->norm);
+    launched = most(launched, s->hosts[i] + x->host + x->gather);
     update = most(update, x->update + x->control);
   }
-  out->step_time_s = agreed + agree + after;
+  out->step_time_s = most(agreed + agree + after, launched);
   out->optimizer_s = norm + agree + update;
 }
 
@@ -378,14 +380,17 @@ static void put_memory(const struct step *s, struct sl_fast_prediction *out) {
 }
 
 /* In closed form where that is known, else one action after the other. */
-static enum sl_status run(struct step *s, const double *transfer) {
-  const struct sl_fast_pipeline pipeline = {.schedule = s->choice->schedule,
+static enum sl_status run(const struct sl_fast *f, struct step *s, const double *transfer) {
+  const struct sl_fast_pipeline pipeline = {.schedule = s->choice->pp > 1 ? s->choice->schedule : SL_FAST_1F1B,
                                             .stages = s->choice->pp,
                                             .micro_batches = s->choice->n_micro,
                                             .stage = s->stages,
+                                            .slow = f->rank.kernel_costs.comm_compute_share,
                                             .transfer = transfer};
-  if (s->choice->stage_layers == NULL && sl_fast_sum_pipeline(&pipeline, s->ends)) return SL_OK;
-  return sl_fast_run_pipeline(&pipeline, s->ends);
+  const bool alone = !sl_cost_has_host(&f->rank) && (pipeline.slow == 0 || s->choice->pp == 1);
+  memset(s->hosts, 0, sizeof s->hosts);
+  if (alone && s->choice->stage_layers == NULL && sl_fast_sum_pipeline(&pipeline, s->ends)) return SL_OK;
+  return sl_fast_run_pipeline(&pipeline, s->ends, s->hosts);
 }
 
 enum sl_status sl_fast_predict(struct sl_fast *f, const struct sl_fast_choice *c, struct sl_fast_prediction *out) {
@@ -394,13 +399,14 @@ enum sl_status sl_fast_predict(struct sl_fast *f, const struct sl_fast_choice *c
   s.choice = c;
   *out = (struct sl_fast_prediction){0};
   SL_TRY(sl_fast_refuse_choice(f->model, f->config, f->cluster, c));
+  SL_TRY(sl_fast_refuse_messages(&f->rank.kernel_costs, c->pp));
   s.dp = c->world / (c->tp * c->pp);
   SL_TRY(find_block(f, c, s.dp, &s.block));
   SL_TRY(find_stages(f, &s));
   price_transfers(f, &s);
-  SL_TRY(run(&s, no_transfer));
+  SL_TRY(run(f, &s, no_transfer));
   const double untransferred = last_end(&s);
-  SL_TRY(run(&s, s.transfer));
+  SL_TRY(run(f, &s, s.transfer));
   put_end(f, &s, out);
   put_parts(&s, untransferred, out);
   put_memory(&s, out);

@@ -4,6 +4,9 @@
  * sequence parallelism, ZeRO stage) of a model, a base configuration and a cluster. A stage is then the sum of its blocks
  * (stage.h), a step what its schedule makes of its stages (schedule.h). The exact clock (sim/) is what it is held against.
  *
+ * A host that launches is a third thing that an action waits for, beside the device and its input; reductions slow the kernels
+ * beside them. The step time is within 1 % of the exact clock's on the configurations that its test draws.
+ *
  * It refuses, by name, what its formulas do not cover: it never stands in another configuration for the one asked for. */
 #ifndef SL_FAST_FAST_H
 #define SL_FAST_FAST_H

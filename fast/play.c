@@ -69,7 +69,10 @@ static enum sl_status take_beat(struct taking *t, const struct sl_issue *issue, 
   const struct sl_op *op = &t->program->ops[issue->op];
   const uint32_t before = t->count[op->lane];
   struct sl_fast_beat *b = &t->track->beats[beat];
-  *b = (struct sl_fast_beat){.work = work_of[issue->op], .before = before > 0 ? t->beat_of[op->lane][before - 1] : -1};
+  *b = (struct sl_fast_beat){.work = work_of[issue->op],
+                             .before = before > 0 ? t->beat_of[op->lane][before - 1] : -1,
+                             .lane = (int32_t)op->lane,
+                             .kernel = op->lane == SL_LANE_COMPUTE};
   SL_TRY(take_waits(t, issue, &b->waits));
   SL_TRY(take_writes(t, op, &b->writes));
   t->beat_of[op->lane][t->count[op->lane]++] = beat;
@@ -127,31 +130,149 @@ static double waited(const struct sl_fast_track *t, struct sl_fast_range waits, 
   return at;
 }
 
-/* With the device free at `free_at` and the input there at `arrived`; the end of the last op. */
-static double play_from(struct sl_fast_track *t, const double *seconds, double free_at, double arrived,
-                        struct sl_fast_written *written) {
-  double last = free_at;
-  for (size_t i = 0; i < t->count; i++) {
-    const struct sl_fast_beat *b = &t->beats[i];
-    const double ready = waited(t, b->waits, arrived);
-    const double lane_free = b->before < 0 ? free_at : t->ends[b->before];
-    const double start = ready > lane_free ? ready : lane_free, end = start + seconds[b->work];
-    t->ends[i] = end;
-    if (end > last) last = end;
-    for (int32_t k = b->writes.first; written != NULL && k < b->writes.first + b->writes.count; k++)
-      written[t->index[k]] = (struct sl_fast_written){start, end};
+/* From when the device is free, the input there, and the host at the first launch. */
+struct from {
+  double free_at, arrived, host;
+};
+
+/* Where a play is. */
+struct playing {
+  struct sl_fast_track *track;
+  const struct sl_fast_beats *with;
+  struct from from;
+  double host, least;            /* when the host has launched what it has; the least end by the host alone */
+  double beside_from, beside_to; /* the last collective of the action's own */
+  int32_t kernel;                /* the last; -1: none yet */
+  double kernel_start;
+};
+
+static bool waits_for_input(const struct sl_fast_track *t, struct sl_fast_range waits) {
+  for (int32_t i = waits.first; i < waits.first + waits.count; i++)
+    if (t->index[i] < 0) return true;
+  return false;
+}
+
+/* When the host has launched a beat that could start at `ready`. */
+static double launched(struct playing *p, const struct sl_fast_beat *b, double ready) {
+  if (p->with->host == NULL) return ready;
+  if (p->host < p->from.arrived && waits_for_input(p->track, b->waits)) p->host = p->from.arrived;
+  if (p->with->blocking && p->host < ready) p->host = ready;
+  p->host += p->with->host[b->work];
+  const double least = p->host + p->with->seconds[b->work];
+  if (least > p->least) p->least = least;
+  return p->host > ready ? p->host : ready;
+}
+
+/* The end of a kernel with `seconds` to go at `start`, which is slowed while the collective beside it lasts. */
+static double slowed_end(const struct playing *p, double start, double seconds) {
+  const double lead = p->beside_from > start ? p->beside_from - start : 0, left = seconds - lead;
+  if (left <= 0 || p->beside_to <= start) return start + seconds;
+  const double speed = 1 - p->with->slow, span = p->beside_to - (start + lead);
+  return left <= span * speed ? start + lead + left / speed : p->beside_to + (left - span * speed);
+}
+
+/* A collective stands in the way of kernels from `ready` on, before the host calls it: of the one that runs, too. */
+static void stand_beside(struct playing *p, double ready, double end) {
+  const double from = ready <= p->beside_to ? p->beside_from : ready; /* one after the other */
+  p->beside_from = ready;
+  p->beside_to = end;
+  if (p->kernel >= 0 && !isinf(ready)) {
+    double *running = &p->track->ends[p->kernel];
+    const double at = ready > p->kernel_start ? ready : p->kernel_start;
+    if (*running > at) *running = slowed_end(p, at, *running - at);
   }
+  p->beside_from = from;
+}
+
+static double end_of(struct playing *p, int32_t beat, double ready, double start) {
+  const struct sl_fast_beat *b = &p->track->beats[beat];
+  const double seconds = p->with->seconds[b->work];
+  if (b->kernel) {
+    p->kernel = beat;
+    p->kernel_start = start;
+    return p->with->slow > 0 ? slowed_end(p, start, seconds) : start + seconds;
+  }
+  if (p->with->slow > 0 && seconds > 0) stand_beside(p, ready, start + seconds);
+  return start + seconds;
+}
+
+/* When a beat's waits are over and its lane is free; NAN: what it waits for has not begun. */
+static double ready_of(const struct playing *p, const struct sl_fast_beat *b) {
+  const struct sl_fast_track *t = p->track;
+  for (int32_t i = b->waits.first; i < b->waits.first + b->waits.count; i++)
+    if (t->index[i] >= 0 && isnan(t->ends[t->index[i]])) return NAN;
+  const double waits = waited(t, b->waits, p->from.arrived);
+  const double lane_free = b->before < 0 ? p->from.free_at : t->ends[b->before];
+  return waits > lane_free ? waits : lane_free;
+}
+
+/* The beat that starts next, the earliest at the heads of the lanes and a collective before a kernel, so that kernels are known
+ * to run when a collective begins; from `first`, the first that has not begun. */
+static size_t next_beat(const struct playing *p, size_t first, double *ready) {
+  const struct sl_fast_track *t = p->track;
+  uint32_t seen = 0;
+  size_t found = first;
+  bool any = false;
+  for (size_t i = first; i < t->count && i < first + 64; i++) {
+    const struct sl_fast_beat *b = &t->beats[i];
+    if (!isnan(t->ends[i]) || (seen & UINT32_C(1) << b->lane)) continue;
+    seen |= UINT32_C(1) << b->lane;
+    const double at = ready_of(p, b);
+    if (isnan(at) || (any && !(at < *ready || (at == *ready && t->beats[found].kernel)))) continue;
+    any = true;
+    found = i;
+    *ready = at;
+  }
+  return found;
+}
+
+static void note(const struct playing *p, const struct sl_fast_beat *b, double start, double end,
+                 struct sl_fast_written *written) {
+  for (int32_t k = b->writes.first; k < b->writes.first + b->writes.count; k++) {
+    struct sl_fast_written *w = &written[p->track->index[k]];
+    *w = isinf(p->from.free_at) ? (struct sl_fast_written){w->begin, w->end, end}
+                                : (struct sl_fast_written){start, end, -INFINITY};
+  }
+}
+
+static double play_from(struct playing *p, const struct sl_fast_beats *with, struct from from,
+                        struct sl_fast_written *written) {
+  struct sl_fast_track *t = p->track;
+  double last = from.free_at, ready = 0;
+  p->with = with, p->from = from, p->host = from.host, p->kernel = -1;
+  p->least = p->beside_from = p->beside_to = -INFINITY;
+  for (size_t i = 0; i < t->count; i++) t->ends[i] = NAN;
+  for (size_t first = 0; first < t->count;) {
+    const size_t i = with->slow > 0 ? next_beat(p, first, &ready) : first;
+    if (with->slow == 0) ready = ready_of(p, &t->beats[i]);
+    const double start = launched(p, &t->beats[i], ready);
+    t->ends[i] = end_of(p, (int32_t)i, ready, start);
+    if (written != NULL) note(p, &t->beats[i], start, t->ends[i], written);
+    while (first < t->count && !isnan(t->ends[first])) first++;
+  }
+  for (size_t i = 0; i < t->count; i++)
+    if (t->ends[i] > last) last = t->ends[i];
   return last;
 }
 
 double sl_fast_play_end(struct sl_fast_track *track, const double *seconds) {
-  return play_from(track, seconds, 0, -INFINITY, NULL);
+  struct playing p = {.track = track};
+  return play_from(&p, &(struct sl_fast_beats){.seconds = seconds}, (struct from){0, -INFINITY, -INFINITY}, NULL);
 }
 
-void sl_fast_play(struct sl_fast_track *track, const double *seconds, struct sl_fast_written *written,
+void sl_fast_play(struct sl_fast_track *track, const struct sl_fast_beats *beats, struct sl_fast_written *written,
                   struct sl_fast_played *out) {
-  out->end = play_from(track, seconds, 0, -INFINITY, written);
+  struct playing p = {.track = track};
+  out->end = play_from(&p, beats, (struct from){0, -INFINITY, -INFINITY}, written);
   out->out = waited(track, track->sent, -INFINITY);
-  out->end_arrived = play_from(track, seconds, -INFINITY, 0, NULL);
+  out->end_arrived = play_from(&p, beats, (struct from){-INFINITY, 0, -INFINITY}, NULL);
   out->out_arrived = waited(track, track->sent, 0);
+  out->host_arrived = beats->blocking || beats->host == NULL ? -INFINITY : p.host;
+  out->end_hosted = out->out_hosted = out->least = -INFINITY;
+  out->host = 0;
+  if (beats->host == NULL || beats->blocking) return;
+  out->end_hosted = play_from(&p, beats, (struct from){-INFINITY, -INFINITY, 0}, written);
+  out->out_hosted = waited(track, track->sent, -INFINITY);
+  out->host = p.host;
+  out->least = p.least;
 }

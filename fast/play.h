@@ -11,8 +11,10 @@ struct sl_fast_range {
 };
 
 struct sl_fast_beat {
-  int32_t work;                       /* whose seconds it takes */
-  int32_t before;                     /* the beat before it on its lane; -1: none */
+  int32_t work;   /* whose seconds it takes */
+  int32_t before; /* the beat before it on its lane; -1: none */
+  int32_t lane;
+  bool kernel;                        /* on the lane of computation */
   struct sl_fast_range waits, writes; /* beats, or -1 for the input; tensors whose gradient it writes */
 };
 
@@ -24,15 +26,26 @@ struct sl_fast_track {
   size_t count, index_count, index_capacity;
 };
 
-/* Seconds to the end of the action, and to when its output may be sent (-INFINITY: it sends none): from the moment when the
- * device is free, and from that when its input has arrived (-INFINITY: it waits for none). */
-struct sl_fast_played {
-  double end, end_arrived, out, out_arrived;
+/* What it is played with: seconds of works, those of the host for their launches (NULL: none), and two numbers of the kernel set. */
+struct sl_fast_beats {
+  const double *seconds, *host;
+  bool blocking; /* the host waits for the device before each launch */
+  double slow;   /* share of its speed that a kernel loses beside a collective */
 };
 
-/* When the gradient of each tensor is written last: the start and the end of the op, in seconds. */
+/* Seconds to the end of the action, and to when its output may be sent (-INFINITY: it sends none): from the moment when the
+ * device is free, from that when its input has arrived (-INFINITY: it waits for none), and from that when the host comes to it
+ * (-INFINITY: a host that takes no time). */
+struct sl_fast_played {
+  double end, end_arrived, end_hosted, out, out_arrived, out_hosted;
+  double host, host_arrived; /* seconds of the host, and of that from the input on */
+  double least;              /* the least that `end_hosted` is by the host alone */
+};
+
+/* When the gradient of each tensor is written last: the start and the end of the op, in seconds; `hosted`: its end from when the
+ * host comes to the action. */
 struct sl_fast_written {
-  double begin, end;
+  double begin, end, hosted;
 };
 
 /* Which tensor of the caller's a placed tensor is; -1: none that it asks for. */
@@ -49,7 +62,7 @@ enum sl_status sl_fast_track_take(struct sl_fast_track *out, const struct sl_pro
 void sl_fast_track_free(struct sl_fast_track *track);
 
 /* Play it: what came before is over. `written` has the tensors of `wanted`, or is NULL. */
-void sl_fast_play(struct sl_fast_track *track, const double *seconds, struct sl_fast_written *written,
+void sl_fast_play(struct sl_fast_track *track, const struct sl_fast_beats *beats, struct sl_fast_written *written,
                   struct sl_fast_played *out);
 /* Seconds to its end alone. */
 double sl_fast_play_end(struct sl_fast_track *track, const double *seconds);

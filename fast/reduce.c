@@ -42,6 +42,11 @@ struct walk {
   int64_t count, partial;  /* elements in the open bucket */
   int64_t hi;              /* flat element behind it */
   double ready;            /* of its last gradient */
+  double late;             /* the host, at the backward's start */
+  double at, slow;         /* where the backward is; share of their speed that kernels lose beside a reduction */
+  double bare;             /* where it would be without reductions */
+  double host;             /* seconds of the host for buckets so far */
+  double call;             /* seconds of a blocking host for a reduction */
   double held, held_before, dp_lane, tp_lane;
   double closed;                        /* when the bucket before was complete */
   double busy;                          /* the partition, with reductions */
@@ -78,9 +83,34 @@ static double later(double a, double b) {
   return a > b ? a : b;
 }
 
+/* Kernels of `seconds` more, slower while a reduction runs. */
+static void compute(struct walk *w, double seconds) {
+  const double busy = w->dp_lane - (w->at + w->held), beside = busy * (1 - w->slow);
+  if (w->slow == 0 || busy <= 0) return;
+  w->held += seconds < beside ? seconds / (1 - w->slow) - seconds : busy - beside;
+}
+
+/* The backward goes on to `to`, which the host lets it reach at `hosted`. */
+static void go_to(struct walk *w, double to, double hosted) {
+  if (to < w->at) return;
+  compute(w, to - w->at);
+  w->at = to;
+  w->bare = later(to, hosted + w->host);
+  w->held = later(w->held, hosted + w->host - to);
+}
+
+/* Seconds of the host for a bucket. */
+static double host_of(const struct walk *w) {
+  const struct sl_kernel_costs *costs = &w->s->rank->kernel_costs;
+  const double sum = w->partial > 0 ? costs->host_collective : 0;
+  return sum + (w->travels ? costs->host_collective + (w->recast ? costs->host_launch : 0) : 0);
+}
+
 static void close_bucket(struct walk *w, int64_t lo) {
+  const struct sl_kernel_costs *costs = &w->s->rank->kernel_costs;
   double at = w->ready + w->held;
   w->buckets++;
+  if (!costs->launch_blocking) w->host += host_of(w);
   w->opened++;
   if (w->partial > 0) {
     const double seconds = seconds_of(&w->sum, w->s->rank, w->partial, 0, false);
@@ -90,12 +120,15 @@ static void close_bucket(struct walk *w, int64_t lo) {
   }
   if (w->travels && w->recast) {
     const double seconds = w->copy_launch + (double)w->count * w->copy_per_element;
+    const double before = w->held;
+    compute(w, seconds);
     w->held += seconds;
-    at += seconds;
+    at += w->held - before;
   }
   if (w->travels) {
     const double seconds = reduction(w, lo, w->hi);
-    w->busy = w->dp_lane = later(w->dp_lane, at) + seconds;
+    w->held += w->call;
+    w->busy = w->dp_lane = later(w->dp_lane, at + w->call) + seconds;
     if (w->serial) w->held += seconds;
   }
   w->hi = lo;
@@ -111,26 +144,32 @@ static void wait_for_reduction(struct walk *w, double begins) {
   if (late > 0) w->held += late;
 }
 
-static void take(struct walk *w, const struct sl_fast_tensor *t, double begins, double ready) {
+static void take(struct walk *w, const struct sl_fast_tensor *t, double begins, double ready, double hosted) {
   const struct sl_strategy *s = &w->s->strategy;
   const int64_t limit = w->whole ? INT64_MAX : w->opened == 0 ? s->first_bucket : s->bucket;
   const int64_t run = t->numel + w->padding;
   w->padding = 0;
   const bool full = s->closes_after ? w->count >= limit : w->count > limit - run;
   if (w->count > 0 && (full || t->tied)) close_bucket(w, w->flat + run);
+  go_to(w, begins, hosted - (ready - begins));
   wait_for_reduction(w, begins);
+  go_to(w, ready, hosted);
   w->count += run;
   if (t->partial) w->partial += t->numel;
   if (ready > w->ready) w->ready = ready;
 }
 
-/* Tensors first .. end - 1 of the stage, once; `shift`: seconds by which their gradients are later than the topmost block's. */
+/* Tensors first .. end - 1 of the stage, once; `above`: blocks that come before theirs. */
 static void take_run(struct walk *w, const struct sl_fast_stage *stage, int first, int end, double blocks,
-                     double shift) {
+                     int64_t above) {
+  const struct sl_fast_action *a = w->other ? &stage->next : &stage->first;
   for (int i = end - 1; i >= first; i--) {
     const struct sl_fast_tensor *t = &stage->tensor[i];
     w->flat -= t->numel;
-    take(w, t, sl_fast_at(t->begins[w->other], blocks) + shift, sl_fast_at(t->ready[w->other], blocks) + shift);
+    const double begins = sl_fast_at(t->begins[w->other], blocks) + (double)above * a->end.block;
+    const double ready = sl_fast_at(t->ready[w->other], blocks) + (double)above * a->end.block;
+    const double hosted = w->late + sl_fast_at(t->hosted[w->other], blocks) + (double)above * a->end_hosted.block;
+    take(w, t, begins, ready, hosted);
   }
 }
 
@@ -152,7 +191,7 @@ static void close_both(struct walk *w, const struct sl_fast_tensor *tied, double
   const bool together = open_ready >= ready;
   if (!together && count > 0) {
     close_bucket(w, lo);
-    w->held_before = w->held;
+    w->held_before = w->at + w->held - w->bare;
   }
   w->count = w->hi = w->tied;
   w->partial = 0;
@@ -173,14 +212,13 @@ static void walk_tensors(struct walk *w, const struct sl_fast_stage *stage, int6
   w->opened = 0;
   w->busy = 0;
   take_run(w, stage, behind, stage->tensor_count, 2, 0);
-  const double block_seconds = (w->other ? stage->next : stage->first).end.block;
   for (int64_t b = 0; b < blocks; b++) {
     if (b == blocks - 1) w->closed_before = w->unit - w->hi;
-    take_run(w, stage, first_block, behind, 2, (double)b * block_seconds);
+    take_run(w, stage, first_block, behind, 2, b);
   }
   const int tied = first_block > 0 && stage->tensor[0].tied; /* visited apart */
   take_run(w, stage, tied, first_block, (double)blocks, 0);
-  w->held_before = w->held;
+  w->held_before = w->at + w->held - w->bare;
   if (tied && !early) {
     close_both(w, &stage->tensor[0], (double)blocks);
     return;
@@ -192,8 +230,9 @@ static void walk_tensors(struct walk *w, const struct sl_fast_stage *stage, int6
 static void price_copy(struct walk *w) {
   const struct sl_config *c = w->s->config;
   w->copy_launch = w->s->rank->launch;
-  w->copy_per_element = (double)(sl_dtype_bytes(c->grad_accum_dtype) + sl_dtype_bytes(c->communication_data_type)) /
-                        w->s->rank->memory_bandwidth;
+  const double factor = w->s->rank->kernel_costs.elementwise_factor;
+  const double bytes = (double)(sl_dtype_bytes(c->grad_accum_dtype) + sl_dtype_bytes(c->communication_data_type));
+  w->copy_per_element = (factor > 0 ? factor : 1) * bytes / w->s->rank->memory_bandwidth;
 }
 
 /* Updated parameters of a flat partition, allgather_bucket_size elements at a time (core/lower/update.c). */
@@ -210,10 +249,14 @@ static double gather_seconds(const struct walk *w, int64_t unit, int64_t first_d
 }
 
 void sl_fast_reduce(struct sl_fast_reduction *out, const struct sl_fast_setting *s, const struct sl_fast_stage *stage,
-                    int64_t blocks, bool only, int64_t numel, int64_t first_device) {
+                    int64_t blocks, const struct sl_fast_backward *backward, int64_t numel, int64_t first_device) {
   enum { START_ALIGNMENT = 2 };
   const int64_t multiple = (int64_t)START_ALIGNMENT * s->dp;
-  struct walk w = {.s = s, .other = !only, .travels = s->dp > 1, .serial = !s->strategy.overlap && !s->pipeline};
+  struct walk w = {.s = s,
+                   .other = !backward->only,
+                   .late = backward->late,
+                   .travels = s->dp > 1,
+                   .serial = !s->strategy.overlap && !s->pipeline};
   *out = (struct sl_fast_reduction){0};
   w.sharded = s->strategy.shard_optimizer;
   w.whole = s->strategy.whole_later_stages && stage->place > SL_FAST_FIRST;
@@ -232,11 +275,17 @@ void sl_fast_reduce(struct sl_fast_reduction *out, const struct sl_fast_setting 
                        first_device, s->tp, s->dp);
   w.sum = open_call(s, SL_OP_ALL_REDUCE, s->config->grad_accum_dtype, first_device, 1, s->tp);
   price_copy(&w);
+  if (w.travels && s->rank->kernel_costs.launch_blocking) w.call = s->rank->kernel_costs.host_collective;
+  if (w.travels && !w.serial) w.slow = s->rank->kernel_costs.comm_compute_share;
   walk_tensors(&w, stage, blocks);
-  out->held = w.held;
+  go_to(&w, backward->end, backward->end_hosted);
+  out->held = w.at + w.held - w.bare;
   out->held_before = w.held_before;
   out->over = later(w.dp_lane, w.tp_lane);
   out->buckets = w.buckets;
+  out->host = w.host;
+  if (w.travels && w.recast && !s->rank->kernel_costs.launch_blocking)
+    out->host_after = w.buckets * s->rank->kernel_costs.host_launch;
   if (w.travels && w.recast) out->after = w.buckets * w.copy_launch + (double)numel * w.copy_per_element;
   if (w.travels && w.recast) {
     const double element = (double)sl_dtype_bytes(s->config->communication_data_type);

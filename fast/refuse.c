@@ -1,8 +1,8 @@
 /* Rules and their words; see refuse.h. */
 #include "fast/refuse.h"
 
+#include "core/plan/kernels.h"
 #include "core/program/step_state.h"
-#include "cost/collective.h"
 
 static enum sl_status no(const char *what) {
   return sl_fail(SL_ERR_INPUT, "the fast clock does not cover %s; expected a configuration without, or the exact clock",
@@ -28,10 +28,9 @@ enum sl_status sl_fast_refuse_inputs(const struct sl_model *model, const struct 
   return SL_OK;
 }
 
-enum sl_status sl_fast_refuse_kernel_costs(const struct sl_kernel_costs *costs) {
-  if (costs->comm_compute_share > 0) return no("kernel sets whose transfers slow compute (comm_compute_share)");
-  if (costs->host_launch > 0) return no("kernel sets with a host that launches (host_launch_us)");
-  if (costs->host_collective > 0) return no("kernel sets with a host that calls collectives (host_collective_us)");
+enum sl_status sl_fast_refuse_messages(const struct sl_kernel_costs *costs, int pp) {
+  if (pp > 1 && costs->comm_compute_share > 0)
+    return no("pipelines of kernel sets whose transfers slow compute (comm_compute_share)");
   return SL_OK;
 }
 
@@ -70,9 +69,11 @@ enum sl_status sl_fast_refuse_choice(const struct sl_model *model, const struct 
   if (c->stage_layers != NULL) SL_TRY(check_layers(model, c));
   if (c->stage_layers == NULL && c->pp > 1 && config->sl.stages_by != SL_STAGES_UNIFORM)
     return no("stages that the configuration cuts (a choice's stage_layers does)");
+  if (c->tp > 1 && config->sl.launch_blocking)
+    return no("launches that block (launch_blocking) with tensor parallelism");
+  if (c->world > c->tp * c->pp && sl_kernel_set(config->sl.kernels)->keeps_gradients)
+    return no("data parallelism of kernel sets that keep 16-bit gradients");
   if (c->zero_stage < 0 || c->zero_stage > 1) return no("ZeRO stages 2 and 3");
-  if (cluster->pipeline_stall > 0 && sl_cost_pipeline_stalls(cluster, c->pp, c->world))
-    return no("pipelines across nodes that stall their hosts (pipeline_stall_us)");
   if (!aligned(cluster, c->tp) || !aligned(cluster, (int64_t)c->world / c->pp))
     return no("groups that sit differently in the nodes");
   return SL_OK;

@@ -105,6 +105,9 @@ static enum sl_status read_step(const struct sl_program *p, const struct sl_fast
   for (int i = n->first_op; i < n->first_op + n->op_count; i++) {
     const struct sl_op *op = &p->ops[i];
     const bool update = sl_op_class_of(op->kind) == SL_CLASS_OPTIMIZER;
+    const int rest = op->kind != SL_OP_NORM;
+    SL_TRY(sl_grow(&out->step[rest], &out->step_capacity[rest], out->step_count[rest] + 1, sizeof *out->step[rest]));
+    out->step[rest][out->step_count[rest]++] = work_of[i];
     struct sl_fast_moved *moved = op->kind == SL_OP_NORM ? &out->stage.norm : &out->stage.update;
     if (sl_op_is_comm(op->kind)) continue;
     if (!update && op->kind != SL_OP_NORM) {
@@ -262,30 +265,44 @@ done:
 
 /* ---- seconds of one depth ---- */
 
-static void play_action(const struct sl_fast_works *works, struct sl_fast_track *track, struct sl_fast_written *written,
-                        struct sl_fast_action *out) {
+static void play_action(const struct sl_fast_beats *beats, const struct sl_fast_works *works,
+                        struct sl_fast_track *track, struct sl_fast_written *written, struct sl_fast_action *out) {
   struct sl_fast_played played;
-  sl_fast_play(track, works->seconds, written, &played);
+  sl_fast_play(track, beats, written, &played);
   *out = (struct sl_fast_action){.end.ends = played.end,
                                  .end_arrived.ends = played.end_arrived,
+                                 .end_hosted.ends = played.end_hosted,
+                                 .out_hosted.ends = played.out_hosted,
+                                 .host.ends = played.host,
+                                 .host_arrived.ends = played.host_arrived,
+                                 .launched.ends = played.least,
                                  .out.ends = played.out,
                                  .out_arrived.ends = played.out_arrived,
                                  .bare.ends = sl_fast_play_end(track, works->bare)};
 }
 
-static void play_stage(const struct sl_fast_works *works, struct sl_fast_recording *r, struct sl_fast_stage *out) {
-  struct sl_fast_written written[2][SL_FAST_TENSORS] = {{{0, 0}}};
+static void play_stage(const struct sl_cost_rank *rank, const struct sl_fast_works *works, struct sl_fast_recording *r,
+                       struct sl_fast_stage *out) {
+  struct sl_fast_written written[2][SL_FAST_TENSORS] = {{{0, 0, 0}}};
+  const struct sl_fast_beats beats = {.seconds = works->seconds,
+                                      .host = sl_cost_has_host(rank) ? works->host : NULL,
+                                      .blocking = rank->kernel_costs.launch_blocking,
+                                      .slow = rank->kernel_costs.comm_compute_share};
   *out = r->stage;
-  play_action(works, &r->forward, NULL, &out->forward);
-  play_action(works, &r->first, written[0], &out->first);
-  play_action(works, &r->next, written[1], &out->next);
+  play_action(&beats, works, &r->forward, NULL, &out->forward);
+  play_action(&beats, works, &r->first, written[0], &out->first);
+  play_action(&beats, works, &r->next, written[1], &out->next);
   for (int i = 0; i < out->tensor_count; i++) {
     for (int k = 0; k < 2; k++) {
       out->tensor[i].begins[k].ends = written[k][i].begin;
       out->tensor[i].ready[k].ends = written[k][i].end;
+      out->tensor[i].hosted[k].ends = written[k][i].hosted;
     }
   }
   for (size_t i = 0; i < r->control_count; i++) out->control += works->seconds[r->control[i]];
+  for (size_t i = 0; i < r->step_count[0]; i++) out->host_norm.ends += works->host[r->step[0][i]];
+  out->host.ends = out->host_norm.ends;
+  for (size_t i = 0; i < r->step_count[1]; i++) out->host.ends += works->host[r->step[1][i]];
 }
 
 /* ---- two depths ---- */
@@ -301,6 +318,11 @@ static void join_action(struct sl_fast_action *x, const struct sl_fast_action *d
   join(&x->end_arrived, deeper->end_arrived);
   join(&x->out, deeper->out);
   join(&x->out_arrived, deeper->out_arrived);
+  join(&x->end_hosted, deeper->end_hosted);
+  join(&x->out_hosted, deeper->out_hosted);
+  join(&x->host, deeper->host);
+  join(&x->host_arrived, deeper->host_arrived);
+  join(&x->launched, deeper->launched);
   join(&x->bare, deeper->bare);
 }
 
@@ -312,8 +334,11 @@ static void join_stages(struct sl_fast_stage *x, const struct sl_fast_stage *dee
     for (int k = 0; k < 2; k++) {
       join(&x->tensor[i].begins[k], deeper->tensor[i].begins[k]);
       join(&x->tensor[i].ready[k], deeper->tensor[i].ready[k]);
+      join(&x->tensor[i].hosted[k], deeper->tensor[i].hosted[k]);
     }
   }
+  join(&x->host, deeper->host);
+  join(&x->host_norm, deeper->host_norm);
   join(&x->norm.launches, deeper->norm.launches);
   join(&x->norm.bytes, deeper->norm.bytes);
   join(&x->update.launches, deeper->update.launches);
@@ -345,12 +370,12 @@ enum sl_status sl_fast_sample_take(struct sl_fast_sample *out, const struct sl_m
 
 enum sl_status sl_fast_sample_price(struct sl_fast_sample *sample, const struct sl_cluster *cluster,
                                     const struct sl_cost_rank *rank) {
-  SL_TRY(sl_fast_works_price(&sample->works, cluster, rank));
+  SL_TRY(sl_fast_works_price(&sample->works, cluster, rank, sample->stalls));
   for (int i = 0; i < SL_FAST_PLACES; i++) {
     struct sl_fast_stage deeper;
     if (sample->recording[0][i].forward.count == 0) continue;
-    play_stage(&sample->works, &sample->recording[0][i], &sample->stage[i]);
-    play_stage(&sample->works, &sample->recording[1][i], &deeper);
+    play_stage(rank, &sample->works, &sample->recording[0][i], &sample->stage[i]);
+    play_stage(rank, &sample->works, &sample->recording[1][i], &deeper);
     sample->stage[i].place = (enum sl_fast_place)i;
     join_stages(&sample->stage[i], &deeper);
   }
@@ -365,6 +390,7 @@ void sl_fast_sample_free(struct sl_fast_sample *sample) {
       sl_fast_track_free(&r->first);
       sl_fast_track_free(&r->next);
       free(r->control);
+      for (int k = 0; k < 2; k++) free(r->step[k]);
     }
   }
   sl_fast_works_free(&sample->works);

@@ -20,9 +20,12 @@ static inline double sl_fast_at(struct sl_fast_linear x, double blocks) {
 
 /* An action of a stage. It begins when the device is free and its input has arrived, but part of it may not wait for the input
  * (what is recomputed), nor be waited for by the output (the last weights' gradients): seconds from either to its end and to its
- * output, which are the later of the two. `bare`: to its end, were tensor parallelism's collectives free. */
+ * output, which are the later of the two. `bare`: to its end, were tensor parallelism's collectives free.
+ * The host is a third thing that it may wait for: `hosted`, from when the host comes to it, and `host`, what the host takes for
+ * it: -INFINITY and 0 where the host takes no time; `host_arrived`: what it takes from the input on. `launched`: the host's time
+ * alone, the least that `hosted` is at depths where the host falls behind that the sample does not reach. */
 struct sl_fast_action {
-  struct sl_fast_linear end, end_arrived, out, out_arrived, bare;
+  struct sl_fast_linear end, end_arrived, end_hosted, out, out_arrived, out_hosted, bare, host, host_arrived, launched;
 };
 
 /* Where a stage stands: both ends of the model (no pipeline), its first, a middle or its last stage. */
@@ -36,6 +39,7 @@ struct sl_fast_tensor {
   /* Seconds from the start of a backward to the op that completes its gradient, and to that op's end; of a block, of the
    * topmost one. In the backward of the first micro-batch, and in that of another. */
   struct sl_fast_linear begins[2], ready[2];
+  struct sl_fast_linear hosted[2]; /* `ready` from when the host comes to the backward; -INFINITY: it takes no time */
 };
 
 enum { SL_FAST_TENSORS = 24 };
@@ -57,6 +61,8 @@ struct sl_fast_stage {
   int tensor_count;
   struct sl_fast_moved norm, update; /* of the step, by one of `members` */
   double control;                    /* seconds of the rest of the step on the device */
+  struct sl_fast_linear host;        /* seconds of the host for the step's launches */
+  struct sl_fast_linear host_norm;   /* of that, up to the norm */
   /* Memory, bytes. What lives across steps is known from sizes; beyond it live: */
   int states;                 /* of the optimizer, 4 bytes an element each; across steps */
   int in_flight;              /* micro-batches of the sample at its peak */
@@ -72,12 +78,15 @@ struct sl_fast_recording {
   struct sl_fast_track forward, first, next;
   int32_t *control; /* works of the rest of the step on the device */
   size_t control_count, control_capacity;
+  int32_t *step[2]; /* works of the step: of its norm, and the others */
+  size_t step_count[2], step_capacity[2];
 };
 
 enum { SL_FAST_DEPTHS = 2 };
 
 struct sl_fast_sample {
   struct sl_fast_stage stage[SL_FAST_PLACES]; /* those of the kind of plan that was asked for, once it is priced */
+  bool stalls;                                /* sl_cost_pipeline_stalls, set by the owner before it is priced */
   int members;                                /* data-parallel ranks of the sample, 1 or 2 */
   struct sl_fast_recording recording[SL_FAST_DEPTHS][SL_FAST_PLACES];
   struct sl_fast_works works;

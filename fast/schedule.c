@@ -7,6 +7,9 @@ struct runner {
   const struct sl_fast_pipeline *p;
   double *arrived_f, *arrived_b; /* per stage and micro-batch: when what the action reads is there; < 0: not yet */
   double *free_at;               /* per stage */
+  double *host;                  /* per stage: when the host has launched what it has; it waits for each message */
+  double *rate;                  /* per stage: seconds of the host for a second of its last action */
+  double *sent_from, *sent_to;   /* per stage: the last message it sent */
   int64_t *forwards, *backwards; /* per stage: done */
 };
 
@@ -26,11 +29,41 @@ static double later(double a, double b) {
   return a > b ? a : b;
 }
 
-/* Run an action whose input is there at `there`; returns when its output is. */
+/* What an action from `begin` to `end` loses beside the stage's last message. */
+static double lost(const struct runner *r, int stage, double begin, double end) {
+  const double from = later(r->sent_from[stage], begin), to = r->sent_to[stage] < end ? r->sent_to[stage] : end;
+  return to > from ? r->p->slow * (to - from) : 0;
+}
+
+/* Run an action whose input is there at `there`; returns when its output is. The host waits for the end of the
+ * stage's last message, which may come while it launches the action. */
 static double run_action(struct runner *r, int stage, const struct sl_fast_timed *t, double there) {
-  const double free_at = r->free_at[stage];
-  r->free_at[stage] = later(free_at + t->end, there + t->end_arrived);
-  return later(free_at + t->out, there + t->out_arrived);
+  const double free_at = r->free_at[stage], begin = later(free_at, there);
+  const double rate = t->host < t->end ? t->host / t->end : 1, sent = r->sent_to[stage];
+  double host = r->host[stage];
+  if (sent <= begin) {
+    host = later(host, sent);
+  } else if (sent < begin + t->end) {
+    host = later(host, sent - rate * (sent - begin)); /* it has launched for as long as the message was on its way */
+  }
+  const double end = later(later(free_at + t->end, there + t->end_arrived), host + t->end_hosted);
+  const double out = later(later(free_at + t->out, there + t->out_arrived), host + t->out_hosted);
+  const double held = lost(r, stage, begin, end);
+  r->free_at[stage] = end + held;
+  r->rate[stage] = rate;
+  r->host[stage] = later(later(host + t->host, there + t->host_arrived), sent < begin + t->end ? 0 : sent);
+  return out + held;
+}
+
+/* The message of stage `from` that is ready at `out`; returns when it is at `to`. */
+static double send(struct runner *r, int from, int to, double out) {
+  const double arrives = out + r->p->transfer[from < to ? from : to];
+  const double beside = (r->free_at[to] < arrives ? r->free_at[to] : arrives) - out;
+  if (beside > 0) r->free_at[to] += r->p->slow * beside;
+  if (arrives < r->free_at[to]) r->host[to] = later(r->host[to], arrives + r->rate[to] * (r->free_at[to] - arrives));
+  r->sent_from[from] = out;
+  r->sent_to[from] = arrives;
+  return arrives;
 }
 
 static bool run_forward(struct runner *r, int stage) {
@@ -39,7 +72,7 @@ static bool run_forward(struct runner *r, int stage) {
   const double there = stage == 0 ? 0 : r->arrived_f[cell(r, stage, i)];
   if (there < 0) return false;
   const double out = run_action(r, stage, &p->stage[stage]->forward, there);
-  if (stage + 1 < p->stages) r->arrived_f[cell(r, stage + 1, i)] = out + p->transfer[stage];
+  if (stage + 1 < p->stages) r->arrived_f[cell(r, stage + 1, i)] = send(r, stage, stage + 1, out);
   r->forwards[stage]++;
   return true;
 }
@@ -56,7 +89,7 @@ static bool run_backward(struct runner *r, int stage) {
   const double there = stage == p->stages - 1 ? 0 : r->arrived_b[cell(r, stage, i)];
   if (there < 0) return false;
   const double out = run_action(r, stage, backward_of(p, stage, i), there);
-  if (stage > 0) r->arrived_b[cell(r, stage - 1, i)] = out + p->transfer[stage - 1];
+  if (stage > 0) r->arrived_b[cell(r, stage - 1, i)] = send(r, stage, stage - 1, out);
   r->backwards[stage]++;
   return true;
 }
@@ -71,22 +104,33 @@ static void run_all(struct runner *r) {
   }
 }
 
-enum sl_status sl_fast_run_pipeline(const struct sl_fast_pipeline *p, double *ends) {
+enum sl_status sl_fast_run_pipeline(const struct sl_fast_pipeline *p, double *ends, double *hosts) {
   enum sl_status status;
   const size_t stages = (size_t)p->stages, cells = stages * (size_t)p->micro_batches;
   struct runner r = {.p = p};
   SL_GO(sl_calloc(&r.arrived_f, cells, sizeof(double)));
   SL_GO(sl_calloc(&r.arrived_b, cells, sizeof(double)));
   SL_GO(sl_calloc(&r.free_at, stages, sizeof(double)));
+  SL_GO(sl_calloc(&r.host, stages, sizeof(double)));
+  SL_GO(sl_calloc(&r.rate, stages, sizeof(double)));
+  SL_GO(sl_calloc(&r.sent_from, stages, sizeof(double)));
+  SL_GO(sl_calloc(&r.sent_to, stages, sizeof(double)));
   SL_GO(sl_calloc(&r.forwards, stages, sizeof(int64_t)));
   SL_GO(sl_calloc(&r.backwards, stages, sizeof(int64_t)));
   for (size_t i = 0; i < cells; i++) r.arrived_f[i] = r.arrived_b[i] = -1;
   run_all(&r);
-  for (size_t i = 0; i < stages; i++) ends[i] = r.free_at[i];
+  for (size_t i = 0; i < stages; i++) {
+    ends[i] = r.free_at[i];
+    if (hosts != NULL) hosts[i] = r.host[i];
+  }
 done:
   free(r.arrived_f);
   free(r.arrived_b);
   free(r.free_at);
+  free(r.host);
+  free(r.rate);
+  free(r.sent_from);
+  free(r.sent_to);
   free(r.forwards);
   free(r.backwards);
   return status;

@@ -13,10 +13,12 @@ struct sl_fast_pipeline {
   int stages;
   int64_t micro_batches;
   const struct sl_fast_stage_cost *const *stage; /* (stages) */
+  double slow;                                   /* share of their speed that kernels lose beside a message */
   const double *transfer; /* (stages - 1): seconds of a message from a stage to the next, or back */
 };
 
 /* ends[s]: seconds from the start of the step to the end of the last backward of stage s. */
-enum sl_status sl_fast_run_pipeline(const struct sl_fast_pipeline *pipeline, double *ends);
+/* hosts[s], may be NULL: when the host of stage s has launched it. */
+enum sl_status sl_fast_run_pipeline(const struct sl_fast_pipeline *pipeline, double *ends, double *hosts);
 
 #endif

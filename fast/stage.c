@@ -32,8 +32,43 @@ static int64_t numel_of(const struct sl_fast_stage *stage, int64_t blocks) {
 }
 
 static struct sl_fast_timed timed(const struct sl_fast_action *a, double n) {
-  return (struct sl_fast_timed){sl_fast_at(a->end, n), sl_fast_at(a->end_arrived, n), sl_fast_at(a->out, n),
-                                sl_fast_at(a->out_arrived, n)};
+  struct sl_fast_timed t = {.end = sl_fast_at(a->end, n),
+                            .end_arrived = sl_fast_at(a->end_arrived, n),
+                            .end_hosted = sl_fast_at(a->end_hosted, n),
+                            .out = sl_fast_at(a->out, n),
+                            .out_arrived = sl_fast_at(a->out_arrived, n),
+                            .out_hosted = sl_fast_at(a->out_hosted, n),
+                            .host = sl_fast_at(a->host, n),
+                            .host_arrived = sl_fast_at(a->host_arrived, n)};
+  const double behind = sl_fast_at(a->launched, n) - t.end_hosted;
+  if (t.host > 0 && behind > 0) {
+    t.end_hosted += behind;
+    t.out_hosted += behind;
+  }
+  return t;
+}
+
+/* How much later than the device the host comes to the last backward of a step. In a pipeline it waits for its neighbours. */
+static double host_late(const struct sl_fast_stage_cost *c, bool pipeline, bool only) {
+  const struct sl_fast_timed *const before[] = {&c->forward, &c->first, &c->forward};
+  double free_at = 0, host = 0;
+  if (pipeline) return 0;
+  for (int i = 0; i < (only ? 1 : 3); i++) {
+    const double device = free_at + before[i]->end, hosted = host + before[i]->end_hosted;
+    free_at = device > hosted ? device : hosted;
+    host += before[i]->host;
+  }
+  return host - free_at;
+}
+
+/* The last backward of a step, with what its reductions add. `late`: as above. */
+static struct sl_fast_timed reduced(const struct sl_fast_timed *own, const struct sl_fast_reduction *r) {
+  struct sl_fast_timed t = *own;
+  t.end += r->held, t.end_arrived += r->held, t.end_hosted += r->held + r->host;
+  t.out += r->held_before, t.out_arrived += r->held_before, t.out_hosted += r->held_before + r->host;
+  t.host += r->host + r->host_after;
+  t.host_arrived += r->host + r->host_after;
+  return t;
 }
 
 /* What a member has of a stage's elements: of a tied embedding, which is a partition of its own, and of the rest. */
@@ -112,7 +147,9 @@ enum sl_status sl_fast_stage_price(struct sl_fast_stage_cost *out, const struct 
                                      .bare_forward = sl_fast_at(stage->forward.bare, n),
                                      .bare_first = sl_fast_at(stage->first.bare, n),
                                      .bare_next = sl_fast_at(stage->next.bare, n),
-                                     .control = stage->control};
+                                     .control = stage->control,
+                                     .host = sl_fast_at(stage->host, n),
+                                     .host_norm = sl_fast_at(stage->host_norm, n)};
   out->numel = numel_of(stage, blocks);
   const struct parts parts = parts_of(stage, out->numel, sharded, setting->dp);
   const struct parts sampled = parts_of(stage, out->numel, sharded, members);
@@ -126,10 +163,12 @@ enum sl_status sl_fast_stage_price(struct sl_fast_stage_cost *out, const struct 
   for (int only = 0; only < 2; only++) {
     struct sl_fast_reduction r;
     const struct sl_fast_timed own = only ? out->first : out->next;
-    sl_fast_reduce(&r, setting, stage, blocks, only, out->numel, first_device);
-    out->last[only] = (struct sl_fast_timed){own.end + r.held, own.end_arrived + r.held, own.out + r.held_before,
-                                             own.out_arrived + r.held_before};
-    out->tail[only] = (r.over > own.end + r.held ? r.over - own.end - r.held : 0) + r.after;
+    const double late = host_late(out, setting->pipeline, only), hosted = late + own.end_hosted;
+    sl_fast_reduce(&r, setting, stage, blocks, &(struct sl_fast_backward){only, late, own.end, hosted}, out->numel,
+                   first_device);
+    out->last[only] = reduced(&own, &r);
+    const double end = own.end > hosted + r.host ? own.end : hosted + r.host;
+    out->tail[only] = (r.over > end + r.held ? r.over - end - r.held : 0) + r.after;
     out->gather = r.gather;
     out->work_bottom = sl_fast_at(stage->peak_last, n) + r.wire_before;
     out->work_step = sl_fast_at(stage->peak_step, n) + r.wire_all;

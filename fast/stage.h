@@ -18,7 +18,8 @@ struct sl_fast_setting {
 
 /* Seconds, as in struct sl_fast_action. */
 struct sl_fast_timed {
-  double end, end_arrived, out, out_arrived;
+  double end, end_arrived, end_hosted, out, out_arrived, out_hosted;
+  double host, host_arrived; /* of the host: for all of it, and from the input on */
 };
 
 struct sl_fast_stage_cost {
@@ -30,8 +31,9 @@ struct sl_fast_stage_cost {
   double tail[2];               /* from its end to the end of the last reduction and of what follows that */
   double norm;                  /* from there to what all ranks agree on */
   double control;
-  double update; /* the optimizer's */
-  double gather; /* of updated parameters */
+  double host, host_norm; /* of the host, for norm, control and update; for the norm */
+  double update;          /* the optimizer's */
+  double gather;          /* of updated parameters */
   double
       tied_bytes; /* of the gradient of an embedding that two pipeline ranks hold, summed over both; 0: there is none */
   int64_t numel, part; /* parameters of the rank; those that it updates */

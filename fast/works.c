@@ -43,12 +43,20 @@ static enum sl_status price(const struct sl_fast_work *x, const struct sl_cluste
   return SL_OK;
 }
 
+/* Nothing for the calls of data parallelism, which are not known here. */
+static double host_seconds(const struct sl_fast_work *x, const struct sl_cost_rank *rank, bool stalls) {
+  if (x->work.lane == SL_LANE_COMPUTE) return rank->kernel_costs.host_launch * x->work.terms[SL_TERM_LAUNCH];
+  return x->group.size > 0 ? sl_cost_call_host(rank, &x->work, stalls) : 0;
+}
+
 enum sl_status sl_fast_works_price(struct sl_fast_works *w, const struct sl_cluster *cluster,
-                                   const struct sl_cost_rank *rank) {
+                                   const struct sl_cost_rank *rank, bool stalls) {
   if (w->seconds == NULL) SL_TRY(sl_calloc(&w->seconds, (size_t)w->count, sizeof *w->seconds));
+  if (w->host == NULL) SL_TRY(sl_calloc(&w->host, (size_t)w->count, sizeof *w->host));
   if (w->bare == NULL) SL_TRY(sl_calloc(&w->bare, (size_t)w->count, sizeof *w->bare));
   for (int32_t i = 0; i < w->count; i++) {
     SL_TRY(price(&w->all[i], cluster, rank, &w->seconds[i]));
+    w->host[i] = host_seconds(&w->all[i], rank, stalls);
     w->bare[i] = sl_op_is_comm(w->all[i].work.kind) ? 0 : w->seconds[i];
   }
   return SL_OK;
@@ -58,5 +66,6 @@ void sl_fast_works_free(struct sl_fast_works *w) {
   free(w->all);
   free(w->seconds);
   free(w->bare);
+  free(w->host);
   *w = (struct sl_fast_works){0};
 }

@@ -70,6 +70,22 @@ static const struct family families[] = {
      "{" FP16 ADAMW "\"shardlab\": {\"seq_len\": 512, \"preset\": \"megatron-local-ddp\", "
      "\"scatter_gather_tensors_in_pipeline\": true}}",
      64, 4, 4, 8, 0, 0.01, 0.01, false},
+    {"a host that launches", "gpt2", "{" BF16 ADAMW "\"shardlab\": {\"seq_len\": 256, \"kernels\": \"nanotron\"}}", 80,
+     4, 1, 1, 0, 0.01, 0.01, false},
+    {"launches that block", "gpt2",
+     "{" BF16 ADAMW "\"shardlab\": {\"seq_len\": 256, \"kernels\": \"megatron-deepspeed\", \"launch_blocking\": true}}",
+     40, 1, 1, 1, 0, 0.01, 0.01, false},
+    {"a host that launches, data parallel", "gpt2",
+     "{" BF16 ADAMW "\"zero_optimization\": {\"overlap_comm\": true, \"reduce_bucket_size\": 7e6},"
+     " \"shardlab\": {\"seq_len\": 512, \"kernels\": \"torch-eager\"}}",
+     80, 1, 1, 64, 0, 0.01, 0.01, false},
+    {"reductions that slow kernels", "llama3-8b",
+     "{" BF16 ADAMW "\"zero_optimization\": {\"overlap_comm\": true},"
+     " \"shardlab\": {\"seq_len\": 512, \"attention\": \"flash\", \"kernels\": \"llm-foundry\"}}",
+     48, 1, 1, 64, 0, 0.01, 0.01, false},
+    {"kernels of Megatron-LM", "llama3-8b",
+     "{" BF16 ADAMW "\"shardlab\": {\"seq_len\": 256, \"kernels\": \"megatron-unfused\"}}", 40, 8, 1, 1, 0, 0.01, 0.01,
+     false},
     {"three dimensions", "llama3-8b",
      "{" BF16 ADAMW "\"zero_optimization\": {\"overlap_comm\": true}, \"shardlab\": {\"seq_len\": 512}}", 64, 4, 4, 8,
      0, 0.01, 0.01, false},

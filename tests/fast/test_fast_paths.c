@@ -21,13 +21,13 @@ struct pipeline {
 };
 
 static struct sl_fast_timed all_wait(double seconds) {
-  return (struct sl_fast_timed){seconds, seconds, seconds, seconds};
+  return (struct sl_fast_timed){.end = seconds, .end_arrived = seconds, .out = seconds, .out_arrived = seconds};
 }
 
 /* Equal stages but for the ends, which take `first` and `last` more. */
 static void fill(struct pipeline *x, enum sl_fast_schedule schedule, int stages, int64_t micro_batches, double f,
                  double b, double c, double first, double last) {
-  *x = (struct pipeline){.p = {schedule, stages, micro_batches, x->stage, x->transfer}};
+  *x = (struct pipeline){.p = {schedule, stages, micro_batches, x->stage, 0, x->transfer}};
   for (int s = 0; s < stages; s++) {
     const double more = s == 0 ? first : s == stages - 1 ? last : 0;
     struct sl_fast_stage_cost *k = &x->cost[s];
@@ -64,7 +64,7 @@ static void agree(const struct pipeline *x, double tolerance) {
     refused++;
     return;
   }
-  if (sl_fast_run_pipeline(&x->p, played) != SL_OK) fail_msg("%s", sl_error_message());
+  if (sl_fast_run_pipeline(&x->p, played, NULL) != SL_OK) fail_msg("%s", sl_error_message());
   const double difference = most(closed, x->p.stages) / most(played, x->p.stages) - 1;
   if (fabs(difference) > tolerance)
     fail_msg("%d stages, %lld micro-batches, schedule %d, transfer %g: %+.5f %%", x->p.stages,

@@ -1,0 +1,4 @@
+# The host of a stage starts anew with every action.
+# file: fast/schedule.c
+# tests: test_fast
+s/double host = r->host\[stage\];/double host = 0;/
