@@ -53,7 +53,8 @@ static void finalize(void) {
 
 static enum sl_status start_mpi(void) {
   int provided = MPI_THREAD_SINGLE;
-  setenv("OMPI_MCA_ess_singleton_isolated", "1", 0); /* a process without mpirun needs no daemon, which would outlive it */
+  setenv("OMPI_MCA_ess_singleton_isolated", "1",
+         0); /* a process without mpirun needs no daemon, which would outlive it */
   sl_host_watch_begin(limit_s, -1, "the start of MPI");
   const int said = MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided);
   sl_host_watch_end();

@@ -54,7 +54,8 @@ struct sl_device {
   double run_noise_slope; /* 0 to 0.5 */
   int rounds;             /* of the calibration, of which the costs are medians; 0: not known */
   double error_scale;     /* by which whole steps missed more than the errors of their entries say; 0 = 1 */
-  double formula_scatter; /* standard deviation of ln(step time) by which steps missed that formulas priced; 0: not known */
+  double
+      formula_scatter; /* standard deviation of ln(step time) by which steps missed that formulas priced; 0: not known */
 };
 
 /* What NCCL takes the links of a level for, by which it knows their latencies: nccl_hop, "nvlink", "pcie" or "network". PLAIN:

@@ -7,7 +7,7 @@ in at most one message, and leaves no process, no shared memory and no file, who
 An event: a command (measure, validate, calibrate, predict --table) with 1, 2 or 4 ranks, under our own launcher or the user's
 mpirun, a victim among its processes (the command, mpirun, a rank, or Ctrl-C's whole foreground group), a signal and an instant. Exit
 status: above 0 where the signal ended anything, else that of the command; whether the command was faster than the signal is seen
-from its status 0.
+from its status 0. A rank that is stopped is given up by those that wait for it; one that stops after its last call is waited for.
 """
 import argparse
 import concurrent.futures
@@ -82,14 +82,15 @@ class Event:
         self.victim = random_.choice(["command", "command", "group", "mpirun", "rank", "rank"])
         self.delay = random_.choice([random_.uniform(0, 0.4), random_.uniform(0, 3)])
         self.pick = random_.random()
+        self.steps = 60 if self.signal != signal.SIGSTOP else 2000
         if self.signal == signal.SIGSTOP:  # only a rank's stop is ours to notice
             self.victim, self.kind = "rank", random_.choice(["measure", "validate", "mpirun"])
-            self.world = max(self.world, 2)
+            self.world = 2 if self.kind == "mpirun" else max(self.world, 2)
 
     def command(self):
         shardlab, sources = self.args.shardlab, self.args.sources
         job = ["--model", "gpt2-tiny", "--config", f"{sources}/examples/ds_zero2.json", "--seq", "32", "--data",
-               f"{sources}/examples/corpus.txt", "--world", str(self.world), "--steps", "60"]
+               f"{sources}/examples/corpus.txt", "--world", str(self.world), "--steps", str(self.steps)]
         outputs = ["--json", "out.json", "--trace", "out.trace"]
         if self.kind == "measure":
             return [shardlab, "measure", *job, *outputs, "--save", "out.safetensors"]
