@@ -132,6 +132,12 @@ static void put_pair(double predicted, double measured, enum unit unit, FILE *ou
     fprintf(out, " |");
 }
 
+/* A record has null for what is no finite number. */
+static double loss_of(const json_t *losses, size_t step) {
+  const json_t *loss = json_array_get(losses, step);
+  return json_is_number(loss) ? json_number_value(loss) : NAN;
+}
+
 void sl_table_markdown(const struct sl_rows *rows, FILE *out) {
   fprintf(out, "predicted / measured\n\n| world | ZeRO | arena a rank | process | traffic a step | calls | step time | "
                "loss first | loss last |\n|---|---|---|---|---|---|---|---|---|\n");
@@ -146,8 +152,7 @@ void sl_table_markdown(const struct sl_rows *rows, FILE *out) {
     put_pair(sl_row_traffic(row->predicted, "calls"), sl_row_traffic(row->measured, "calls"), COUNT, out);
     put_pair(sl_row_number(row->predicted, "step_time_s"), sl_row_number(row->measured, "step_time_s"), SECONDS, out);
     if (n > 0)
-      fprintf(out, " %.6f | %.6f |\n", json_number_value(json_array_get(losses, 0)),
-              json_number_value(json_array_get(losses, n - 1)));
+      fprintf(out, " %.6f | %.6f |\n", loss_of(losses, 0), loss_of(losses, n - 1));
     else
       fprintf(out, " - | - |\n");
   }

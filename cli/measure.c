@@ -124,6 +124,15 @@ static bool oversubscribed(const struct sl_options *options, const struct sl_pla
   return !on_gpu(options) && place->local_size > sl_machine_cores();
 }
 
+/* The step from which on no loss is a finite number, so that training ended without one; 0: it ended with one. */
+static size_t lost_at(const json_t *record) {
+  const json_t *losses = json_object_get(record, "losses");
+  size_t n = json_array_size(losses);
+  if (n == 0 || json_is_number(json_array_get(losses, n - 1))) return 0;
+  while (n > 1 && !json_is_number(json_array_get(losses, n - 2))) n--;
+  return n;
+}
+
 static enum sl_status run_rank(const struct sl_options *options, const struct sl_setup *setup,
                                const struct sl_place *place) {
   const struct sl_exec_ops *exec;
@@ -155,7 +164,11 @@ static enum sl_status run_rank(const struct sl_options *options, const struct sl
   const enum sl_status once = sl_again_check();
   if (once != SL_OK) return json_decref(record), once;
   if (!options->quiet) sl_runner_summary(record, sl_output_text(options));
-  return sl_output_json(options, record);
+  const size_t wrong = options->allow_nonfinite ? 0 : lost_at(record);
+  SL_TRY(sl_output_json(options, record));
+  if (wrong == 0) return SL_OK;
+  return sl_fail(SL_ERR_CHECK, "the loss is no finite number from step %zu on; --allow-nonfinite lets that pass",
+                 wrong);
 }
 
 /* A world from the launcher and one from the flag must be the same. */

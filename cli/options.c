@@ -127,6 +127,8 @@ static const struct option options_table[] = {
      "with --of-world, on a GPU: this rank of the plan alone, its communication looped back"},
     {"of-world", INTEGER, FIELD(of_world), NULL, "N", 1, SL_MAX_WORLD, SL_CMD_MEASURE,
      "the plan's ranks: --as-rank 3 --of-world 128"},
+    {"allow-nonfinite", FLAG, FIELD(allow_nonfinite), NULL, "", 0, 0, REAL_RUNS,
+     "exit status 0 though training ended with a loss that is no finite number"},
     {"poison", FLAG, FIELD(poison), NULL, "", 0, 0, SL_CMD_MEASURE, "fill dead memory with NaN: finds use after free"},
     {"runs", INTEGER, FIELD(runs), "1", "N", 1, 1000, SL_CMD_PREDICT,
      "the interval is of the median of N measured runs at different times"},
@@ -154,7 +156,7 @@ static const struct option options_table[] = {
 };
 
 enum { OPTIONS = sizeof options_table / sizeof *options_table };
-_Static_assert(OPTIONS <= 64, "sl_options.given has a bit for each option");
+_Static_assert((int)OPTIONS <= (int)SL_MAX_OPTIONS, "sl_options.given has a place for each option");
 
 static const struct option *find(const char *name, size_t length, unsigned commands) {
   for (int i = 0; i < OPTIONS; i++)
@@ -249,7 +251,7 @@ static enum sl_status parse_flag(struct sl_options *options, const struct sl_com
       return sl_fail(SL_ERR_INPUT, "--%s: has no value; expected %s", option->name, option->value);
     value = argv[++*at];
   }
-  options->given |= (uint64_t)1 << (option - options_table);
+  options->given[option - options_table] = true;
   return set(option, value, options);
 }
 
@@ -285,13 +287,13 @@ enum sl_status sl_options_parse(struct sl_options *options, const struct sl_comm
 
 bool sl_options_given(const struct sl_options *options, const char *name) {
   for (int i = 0; i < OPTIONS; i++)
-    if (strcmp(options_table[i].name, name) == 0 && (options->given >> i & 1)) return true;
+    if (strcmp(options_table[i].name, name) == 0 && options->given[i]) return true;
   return false;
 }
 
 const char *sl_options_beside(const struct sl_options *options, const char *const *names) {
   for (int i = 0; i < OPTIONS; i++) {
-    if (!(options->given >> i & 1)) continue;
+    if (!options->given[i]) continue;
     const char *const *name = names;
     while (*name != NULL && strcmp(*name, options_table[i].name) != 0) name++;
     if (*name == NULL) return options_table[i].name;
@@ -333,7 +335,7 @@ bool sl_options_override(const struct sl_options *options, int i, const char **k
   if (i < 0 || i >= OPTIONS) return false;
   const struct option *option = &options_table[i];
   *keys = option->keys;
-  *value = option->keys != NULL && (options->given >> i & 1) ? value_json(option, options) : NULL;
+  *value = option->keys != NULL && options->given[i] ? value_json(option, options) : NULL;
   return true;
 }
 
@@ -341,7 +343,7 @@ json_t *sl_options_dump(const struct sl_options *options, enum sl_command_bit co
   json_t *dump = json_object();
   for (int i = 0; i < OPTIONS; i++) {
     const struct option *option = &options_table[i];
-    const bool set_here = (options->given >> i & 1) || option->initial != NULL;
+    const bool set_here = options->given[i] || option->initial != NULL;
     if ((option->commands & (unsigned)command) && set_here)
       json_object_set_new(dump, option->name, value_json(option, options));
   }

@@ -23,7 +23,7 @@ enum sl_command_bit {
   SL_CMD_CALIBRATE = 128
 };
 
-enum { SL_MAX_OPERANDS = 2 };
+enum { SL_MAX_OPERANDS = 2, SL_MAX_OPTIONS = 96 };
 
 struct sl_options {
   const char *model, *config, *cluster;
@@ -38,7 +38,7 @@ struct sl_options {
   bool csv, lowered;
   int64_t steps, epochs, rank, threads, runs; /* epochs 0: the run goes by steps */
   const char *backend, *data, *init, *save, *save_grads, *json, *trace, *program;
-  bool poison, no_fold, per_rank, quiet;
+  bool poison, allow_nonfinite, no_fold, per_rank, quiet;
   int64_t as_rank, of_world; /* measure: one rank of a plan, alone */
   double time_tolerance;
   const char *table;        /* predict: a CSV of configurations */
@@ -48,8 +48,8 @@ struct sl_options {
   bool quick, add;
   const char *operand[SL_MAX_OPERANDS];
   int operand_count;
-  uint64_t given; /* bit i: option i of the table stood on the command line */
-  int argc;       /* the command line, for the record; borrowed */
+  bool given[SL_MAX_OPTIONS]; /* option i of the table stood on the command line */
+  int argc;                   /* the command line, for the record; borrowed */
   char **argv;
 };
 

@@ -8,6 +8,7 @@
 #include "core/run/timeline.h"
 #include "core/run/trace.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -149,6 +150,19 @@ static void print_interval(const json_t *record, FILE *out) {
   fprintf(out, " (90 %% interval %s to %s)", from, to);
 }
 
+/* A record has null for what is no finite number. */
+static double loss_of(const json_t *losses, size_t step) {
+  const json_t *loss = json_array_get(losses, step);
+  return json_is_number(loss) ? json_number_value(loss) : NAN;
+}
+
+static void print_lost(const json_t *losses, FILE *out) {
+  size_t first = 0, lost = 0;
+  for (size_t i = json_array_size(losses); i-- > 0;)
+    if (isnan(loss_of(losses, i))) first = i, lost++;
+  if (lost > 0) fprintf(out, "  no number  the loss of %zu steps, of step %zu first\n", lost, first + 1);
+}
+
 void sl_runner_summary(const json_t *record, FILE *out) {
   const json_t *plan = json_object_get(record, "plan"), *losses = json_object_get(record, "losses");
   char time[32], rate[32];
@@ -171,8 +185,8 @@ void sl_runner_summary(const json_t *record, FILE *out) {
   print_traffic(json_object_get(record, "traffic"), out);
   const size_t n = json_array_size(losses);
   if (n > 0)
-    fprintf(out, "  loss       %.4f at step 1, %.4f at step %zu\n", json_real_value(json_array_get(losses, 0)),
-            json_real_value(json_array_get(losses, n - 1)), n);
+    fprintf(out, "  loss       %.4f at step 1, %.4f at step %zu\n", loss_of(losses, 0), loss_of(losses, n - 1), n);
+  print_lost(losses, out);
   const long long skipped = json_integer_value(json_object_get(record, "skipped_steps"));
   if (skipped > 0) fprintf(out, "  skipped    %lld of %zu steps, whose gradients overflowed\n", skipped, n);
 }

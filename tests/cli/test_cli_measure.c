@@ -69,12 +69,37 @@ static void one_rank_alone_needs_its_world_and_a_gpu(void **state) {
   }
 }
 
+/* A loss that is no number is said as such, with the step where it began, and is no success. */
+static void a_lost_loss_is_a_failure(void **state) {
+  (void)state;
+  static const char job[] = "--model gpt2-tiny --config lost.json --seq 32 --steps 4 --data " SL_SOURCE_DIR
+                            "/examples/corpus.txt --json r.json";
+  char path[600];
+  snprintf(path, sizeof path, "%s/lost.json", scratch);
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  fputs("{\"train_batch_size\": 2, \"optimizer\": {\"type\": \"AdamW\", \"params\": {\"lr\": 1e30}}}\n", file);
+  fclose(file);
+  for (int world = 1; world <= 2; world++) {
+    assert_int_equal(shardlab(scratch, "measure %s --world %d", job, world), 1);
+    if (strstr(out, "nan at step 4") == NULL || strstr(out, "loss of 3 steps, of step 2 first") == NULL)
+      fail_msg("%s", out);
+    if (strstr(err, "the loss is no finite number from step 2 on") == NULL) fail_msg("%s", err);
+    assert_int_equal(lines_with(err, "error: "), 1);
+    assert_int_equal(shardlab(scratch, "measure %s --world %d --allow-nonfinite --quiet", job, world), 0);
+  }
+  unlink(path);
+  snprintf(path, sizeof path, "%s/r.json", scratch);
+  unlink(path);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(too_large_to_measure),
       cmocka_unit_test(a_machine_without_a_gpu_says_so_once),
       cmocka_unit_test(the_host_refuses_16_bit_products_of_a_gpu),
       cmocka_unit_test(one_rank_alone_needs_its_world_and_a_gpu),
+      cmocka_unit_test(a_lost_loss_is_a_failure),
   };
   return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }
