@@ -12,7 +12,7 @@
 static enum sl_status map_descriptor(struct sl_map *map, int fd, const char *path) {
   struct stat info;
   if (fstat(fd, &info) != 0) return sl_fail(SL_ERR_IO, "%s: %s", path, strerror(errno));
-  if (!S_ISREG(info.st_mode)) return sl_fail(SL_ERR_INPUT, "%s: is a folder or a device; expected a plain file", path);
+  if (!S_ISREG(info.st_mode)) return sl_fail(SL_ERR_INPUT, "%s: is a folder, a pipe or a device; expected a plain file", path);
   map->owned = true;
   map->bytes = (const unsigned char *)"";
   map->size = (size_t)info.st_size;
@@ -28,7 +28,7 @@ static enum sl_status map_descriptor(struct sl_map *map, int fd, const char *pat
 
 enum sl_status sl_map_open(struct sl_map *map, const char *path) {
   memset(map, 0, sizeof *map);
-  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe without a writer is refused, not waited for */
   if (fd < 0) return sl_fail(SL_ERR_INPUT, "%s: cannot be read: %s", path, strerror(errno));
   const enum sl_status status = map_descriptor(map, fd, path);
   close(fd);

@@ -5,17 +5,35 @@
 #include "core/base/new_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Standard input may be anything. A pipe or a device of another name would be waited for without end, so it is refused. */
+static FILE *open_file(const char *path) {
+  static const char *const standard[] = {"/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"};
+  for (int i = 0; i < 3; i++)
+    if (strcmp(path, standard[i]) == 0) return fopen(path, "rbe");
+  const int handle = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  struct stat info;
+  const bool plain = handle >= 0 && fstat(handle, &info) == 0 && (S_ISREG(info.st_mode) || S_ISDIR(info.st_mode));
+  if (plain) return fdopen(handle, "rb");
+  if (handle >= 0) close(handle), errno = ESPIPE;
+  return NULL;
+}
 
 static enum sl_status read_file(const char *path, char **text, size_t *length) {
   enum sl_status status = SL_OK;
   size_t capacity = 0, n;
   *text = NULL;
   *length = 0;
-  FILE *file = fopen(path, "rb");
+  FILE *file = open_file(path);
+  if (file == NULL && errno == ESPIPE)
+    return sl_fail(SL_ERR_INPUT, "%s: is a pipe or a device; expected a JSON file, or /dev/stdin", path);
   if (file == NULL)
     return sl_fail(SL_ERR_INPUT, "%s: cannot be opened: %s; expected a JSON file", path, strerror(errno));
   do {

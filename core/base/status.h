@@ -22,7 +22,7 @@ enum sl_status {
 };
 
 /* Record the message of a failure for this thread and return `status`. The first message wins until sl_error_clear(),
- * so a relay never hides the cause. printf-style; no trailing newline. */
+ * so a relay never hides the cause. printf-style; no trailing newline. Control bytes that come in by an argument are escaped. */
 enum sl_status sl_fail(enum sl_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The recorded message ("" when none). Valid until the next sl_fail or sl_error_clear on this thread. */

@@ -1,5 +1,6 @@
 /* label: unit
  * JSON with places: hjson's liberties, places, refusals, and saving without leaving halves behind. */
+#include "core/base/file_map.h"
 #include "core/base/json.h"
 
 #include <limits.h>
@@ -146,6 +147,29 @@ static void embedded_zero(void **state) {
   assert_string_equal(sl_error_message(), "f.json:1:2: expected a key or '}', found byte 0x00");
 }
 
+/* A pipe that nobody writes to would be waited for without end. */
+static void pipes_are_refused(void **state) {
+  (void)state;
+  struct sl_json doc;
+  char folder[] = "/tmp/shardlab-pipe-XXXXXX", path[64];
+  assert_non_null(mkdtemp(folder));
+  snprintf(path, sizeof path, "%s/pipe", folder);
+  assert_int_equal(mkfifo(path, 0600), 0);
+  sl_error_clear();
+  assert_int_equal(sl_json_load(&doc, path), SL_ERR_INPUT);
+  assert_non_null(strstr(sl_error_message(), "is a pipe or a device"));
+  sl_error_clear();
+  assert_int_equal(sl_json_load(&doc, "/dev/zero"), SL_ERR_INPUT);
+  assert_non_null(strstr(sl_error_message(), "is a pipe or a device"));
+  struct sl_map map;
+  sl_error_clear();
+  assert_int_equal(sl_map_open(&map, path), SL_ERR_INPUT);
+  assert_non_null(strstr(sl_error_message(), "is a folder, a pipe or a device"));
+  sl_error_clear();
+  unlink(path);
+  rmdir(folder);
+}
+
 static void unreadable_files(void **state) {
   (void)state;
   struct sl_json doc;
@@ -188,9 +212,15 @@ static void save_and_load(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(hjson_liberties),  cmocka_unit_test(scalars),       cmocka_unit_test(places),
-      cmocka_unit_test(refusals),         cmocka_unit_test(depth),         cmocka_unit_test(embedded_zero),
-      cmocka_unit_test(unreadable_files), cmocka_unit_test(save_and_load),
+      cmocka_unit_test(hjson_liberties),
+      cmocka_unit_test(scalars),
+      cmocka_unit_test(places),
+      cmocka_unit_test(refusals),
+      cmocka_unit_test(depth),
+      cmocka_unit_test(embedded_zero),
+      cmocka_unit_test(pipes_are_refused),
+      cmocka_unit_test(unreadable_files),
+      cmocka_unit_test(save_and_load),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* label: unit
  * The nearest known word. */
 #include "core/base/nearest.h"
+#include "core/base/status.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -44,8 +45,21 @@ static void long_words_are_safe(void **state) {
   assert_ptr_equal(sl_nearest(longer, one, 1), longer);
 }
 
+/* What a user named cannot move the cursor, colour the terminal or forge a second line. */
+static void messages_are_tame(void **state) {
+  (void)state;
+  sl_error_clear();
+  sl_fail(SL_ERR_INPUT, "%s: is \"%s\"", "a\x1b[31m\r\nshardlab: error: b", "\x7f\xc2\x9b\t\xc3\xa9");
+  assert_string_equal(sl_error_message(), "a\\u001b[31m\\u000d\\nshardlab: error: b: is \"\\u007f\\u009b\\t\xc3\xa9\"");
+  sl_error_clear();
+  sl_fail(SL_ERR_CHECK, "first\n%s", "second\x01");
+  assert_string_equal(sl_error_message(), "first\nsecond\\u0001");
+  sl_error_clear();
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(messages_are_tame),
       cmocka_unit_test(finds_misspellings),
       cmocka_unit_test(keeps_silent_when_nothing_is_near),
       cmocka_unit_test(long_words_are_safe),

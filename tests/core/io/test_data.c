@@ -133,7 +133,7 @@ static void files_are_mapped(void **state) {
   sl_data_close(&data);
   expect_message(sl_data_open(&data, "no/such/file.txt"),
                  "no/such/file.txt: cannot be read: No such file or directory");
-  expect_message(sl_data_open(&data, "/"), "/: is a folder or a device; expected a plain file");
+  expect_message(sl_data_open(&data, "/"), "/: is a folder, a pipe or a device; expected a plain file");
   char path[] = "test_data_XXXXXX";
   const int fd = mkstemp(path);
   assert_true(fd >= 0);
