@@ -99,7 +99,8 @@ enum sl_status sl_sim_deadlock(const struct sl_sim *sim) {
   }
   char more[48] = "";
   if (text.left_out > 0) snprintf(more, sizeof more, "\n  and %d more", text.left_out);
-  return sl_fail(SL_ERR_CHECK, "deadlock at t=%.6g s%s%s", sim->time, text.data, more);
+  return sl_fail(SL_ERR_CHECK, "deadlock at t=%.6g s\n%s%s", sim->time, text.used > 0 ? text.data + 1 : "",
+                 more); /* the list begins with a line's end */
 }
 
 enum sl_status sl_sim_mismatch(const struct sl_sim *sim, int local, int other, int lane, int other_lane) {

@@ -191,11 +191,11 @@ static enum sl_status stuck(const struct meeting *m) {
     }
   }
   if (!any) return SL_OK;
-  return sl_fail(SL_ERR_CHECK, "%s%.*s",
-                 m->strict
-                     ? "the communicators' issue orders have a cycle: ranks that start calls in program order hang"
-                     : "deadlock",
-                 (int)n, text);
+  const char *what = m->strict
+                         ? "the communicators' issue orders have a cycle: ranks that start calls in program order hang"
+                         : "deadlock";
+  if (n == 0) return sl_fail(SL_ERR_CHECK, "%s", what);
+  return sl_fail(SL_ERR_CHECK, "%s\n%.*s", what, (int)n - 1, text + 1); /* the list begins with a line's end */
 }
 
 static enum sl_status open_rank(struct rank_state *r, const struct sl_program *p) {
