@@ -129,7 +129,8 @@ static bool ready_at(struct flow *f, struct walker *w, const struct sl_issue *is
     return false;
   }
   if (own->count > 0) *ready = own->ends[(own->count - 1) & own->mask];
-  const struct sl_wait *waits = &w->table->program->waits[issue->wait];
+  const struct sl_wait *all = w->table->program->waits; /* NULL: nothing in this program waits */
+  const struct sl_wait *waits = issue->wait_count > 0 ? &all[issue->wait] : NULL;
   for (uint32_t i = 0; i < issue->wait_count; i++) {
     const struct lane *l = &w->lanes[waits[i].lane];
     if (waits[i].count == 0) continue;

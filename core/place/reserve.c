@@ -75,7 +75,7 @@ enum sl_status sl_reserve_report(struct sl_class *c, const struct sl_lives *live
   enum sl_status status;
   size_t first = 0;
   while (first < lives->count && lives->items[first].program != SL_PROGRAM_STEP) first++;
-  r.lives = &lives->items[first];
+  r.lives = lives->count > 0 ? &lives->items[first] : NULL;
   while (first + r.count < lives->count && r.lives[r.count].program == SL_PROGRAM_STEP) r.count++;
   SL_GO(sl_calloc(&r.by_end, r.count, sizeof *r.by_end));
   SL_GO(sl_calloc(&r.blocks, r.count, sizeof *r.blocks));
