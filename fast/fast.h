@@ -5,7 +5,8 @@
  * (stage.h), a step what its schedule makes of its stages (schedule.h). The exact clock (sim/) is what it is held against.
  *
  * A host that launches is a third thing that an action waits for, beside the device and its input; reductions slow the kernels
- * beside them. The step time is within 1 % of the exact clock's on the configurations that its test draws.
+ * beside them. The step time is within 1 % of the exact clock's on the configurations that its test draws; pipelines whose hosts launch (kernel
+ * sets with host times and no comm_compute_share) are covered but not drawn by it.
  *
  * It refuses, by name, what its formulas do not cover: it never stands in another configuration for the one asked for. */
 #ifndef SL_FAST_FAST_H
