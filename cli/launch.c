@@ -162,6 +162,7 @@ static void keep(struct notices *n, const char *line) {
 
 /* "[host:pid] ...": what Open MPI's libraries say of themselves. */
 static bool is_of_mpi(const char *line) {
+  if (strncmp(line, "[warn] ", 7) == 0 || strncmp(line, "[err] ", 6) == 0) return true; /* libevent, inside it */
   const char *colon = line[0] == '[' ? strchr(line, ':') : NULL;
   return colon != NULL && strspn(colon + 1, "0123456789") > 0 && colon[1 + strspn(colon + 1, "0123456789")] == ']';
 }
