@@ -9,8 +9,7 @@
  * 0.2 % of every point, or of which the data know nothing) are left out. Covariance: sigma^2 (J^T W J)^-1; scatter: the
  * weighted standard deviation of the residuals, corrected for the terms fitted. What a prediction may miss comes from
  * models held out of the fit (fit_holdout.c). */
-#ifndef SL_ANALYSIS_FIT_H
-#define SL_ANALYSIS_FIT_H
+#pragma once
 
 #include "core/cluster/cluster.h"
 #include "core/cluster/points.h"
@@ -104,5 +103,3 @@ enum sl_status sl_fit_hold_out(struct sl_fit *fit, const struct sl_points *point
 
 /* fit_report.c: FOLDER/residuals.{csv,md} and fit.{gp,svg,png}. Errors: SL_ERR_IO, SL_ERR_ABSENT without gnuplot. */
 enum sl_status sl_fit_report(const struct sl_fit *fit, const char *folder);
-
-#endif

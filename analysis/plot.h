@@ -1,6 +1,5 @@
 /* Pictures of the tables: a gnuplot script per picture, which reads the CSV by column name, and its SVG and PNG. */
-#ifndef SL_ANALYSIS_PLOT_H
-#define SL_ANALYSIS_PLOT_H
+#pragma once
 
 #include "core/base/status.h"
 
@@ -9,5 +8,3 @@
 enum sl_status sl_plot_folder(const char *folder);
 /* Run gnuplot on FOLDER/NAME.gp, in FOLDER. */
 enum sl_status sl_plot_run(const char *folder, const char *name);
-
-#endif

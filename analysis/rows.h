@@ -1,6 +1,5 @@
 /* Run records paired up: one row per plan, with what was predicted and what was measured for it. */
-#ifndef SL_ANALYSIS_ROWS_H
-#define SL_ANALYSIS_ROWS_H
+#pragma once
 
 #include "core/base/json.h"
 #include "core/base/status.h"
@@ -27,5 +26,3 @@ void sl_rows_free(struct sl_rows *rows);
 double sl_row_number(const json_t *record, const char *path);
 /* Sum of `key` over the record's traffic rows, NAN without a record. */
 double sl_row_traffic(const json_t *record, const char *key);
-
-#endif

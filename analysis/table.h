@@ -1,6 +1,5 @@
 /* Tables of paired records: Markdown for people, CSV with units in the column names for plots. */
-#ifndef SL_ANALYSIS_TABLE_H
-#define SL_ANALYSIS_TABLE_H
+#pragma once
 
 #include "analysis/rows.h"
 
@@ -11,5 +10,3 @@ void sl_table_markdown(const struct sl_rows *rows, FILE *out);
 /* FOLDER/runs.csv (one line per plan) and FOLDER/losses.csv (one line per step, one column per measured plan).
  * Errors: SL_ERR_IO. */
 enum sl_status sl_table_csv(const struct sl_rows *rows, const char *folder);
-
-#endif

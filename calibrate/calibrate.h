@@ -6,8 +6,7 @@
  *   calibrate/bench.c    jobs put together op by op: each op of the step program is a point
  *   calibrate/model.c    whole steps of small odd models: ops as they meet in training, and the step itself
  *   calibrate/record.c   runs a job and turns the completions into points */
-#ifndef SL_CALIBRATE_CALIBRATE_H
-#define SL_CALIBRATE_CALIBRATE_H
+#pragma once
 
 #include "core/cluster/cluster.h"
 #include "core/cluster/points.h"
@@ -107,5 +106,3 @@ void sl_calibration_model_close(struct sl_calibration_model_job *in);
 /* The ops that the benchmark would time, for the test of the exclusion; freed by sl_job_free. Compute only. */
 enum sl_status sl_calibration_bench_job(struct sl_job *job, const struct sl_plan *plan,
                                         const struct sl_calibration_grid *grid, bool quick, bool tf32);
-
-#endif

@@ -1,7 +1,6 @@
 /* A measurement whose GPU failed in an op that nobody could name is run once more, by itself, with every op marked
  * (backend/cuda/marks.h): the message of the second run names the op. */
-#ifndef SL_CLI_AGAIN_H
-#define SL_CLI_AGAIN_H
+#pragma once
 
 #include "core/base/status.h"
 
@@ -13,5 +12,3 @@ enum sl_status sl_again_if_unknown(enum sl_status status, char **argv);
 /* A second run that met no failure: SL_ERR_INTERNAL with what the first one met, for then neither can be trusted. SL_OK in
  * a first run. */
 enum sl_status sl_again_check(void);
-
-#endif

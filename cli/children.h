@@ -5,8 +5,7 @@
  * groups. A child dies when this process does (PR_SET_PDEATHSIG). What children make of sockets, shared memory and files of
  * passage goes to one folder. A janitor, a process that does nothing but wait for the end of this one, removes the folder and
  * the files that were named to it also where this process was killed and could not. */
-#ifndef SL_CLI_CHILDREN_H
-#define SL_CLI_CHILDREN_H
+#pragma once
 
 #include "core/base/status.h"
 
@@ -38,5 +37,3 @@ bool sl_children_of_ours(void);
 int sl_children_signal(void);
 /* At the end of the command: everything goes. Where a signal came, this process now dies of it. */
 void sl_children_close(void);
-
-#endif

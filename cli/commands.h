@@ -1,10 +1,7 @@
 /* The subcommands: each file exports its description, which main.c lists. */
-#ifndef SL_CLI_COMMANDS_H
-#define SL_CLI_COMMANDS_H
+#pragma once
 
 #include "cli/options.h"
 
 extern const struct sl_command sl_command_predict, sl_command_measure, sl_command_compare, sl_command_validate,
     sl_command_show, sl_command_check, sl_command_backends, sl_command_calibrate;
-
-#endif

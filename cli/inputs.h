@@ -1,7 +1,6 @@
 /* The files of a measurement, looked at before anything is launched, so that a bad one is one error line and not one per
  * rank. */
-#ifndef SL_CLI_INPUTS_H
-#define SL_CLI_INPUTS_H
+#pragma once
 
 #include "cli/options.h"
 #include "cli/setup.h"
@@ -11,5 +10,3 @@
 enum sl_status sl_inputs_check(const struct sl_options *options, const struct sl_setup *setup);
 /* How many samples --data holds for the plan: sequences of its length, or the N of random:N. */
 enum sl_status sl_inputs_samples(const struct sl_options *options, const struct sl_setup *setup, int64_t *samples);
-
-#endif

@@ -1,7 +1,6 @@
 /* Starting a job of several processes: `--world 4` runs this program again, four times, under mpirun on this machine.
  */
-#ifndef SL_CLI_LAUNCH_H
-#define SL_CLI_LAUNCH_H
+#pragma once
 
 #include "core/base/status.h"
 
@@ -20,5 +19,3 @@ void sl_launch_mark(void);
  * been said in one line on stderr SL_ERR_ABSENT  there is no mpirun on PATH SL_ERR_IO      the system refused to start
  * it SIGINT and SIGTERM that arrive meanwhile go to the job, which ends with the launcher whatever happens to it. */
 enum sl_status sl_launch_mpi(int argc, char **argv, int world, int *exit_code);
-
-#endif

@@ -1,7 +1,6 @@
 /* Starting a job of several processes without MPI: `--backend cuda --world 4` runs this program again, four times, each
  * with torchrun's variables (RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR ...), on this machine. */
-#ifndef SL_CLI_LAUNCH_RANKS_H
-#define SL_CLI_LAUNCH_RANKS_H
+#pragma once
 
 #include "core/base/status.h"
 
@@ -15,5 +14,3 @@ bool sl_launch_ranks_inside(void);
  * is named on stderr; when one fails, the others have 5 s to end by themselves. SIGINT and SIGTERM go to all of them.
  * Errors: SL_ERR_IO. */
 enum sl_status sl_launch_ranks(int argc, char **argv, int world, int *exit_code);
-
-#endif

@@ -1,8 +1,7 @@
 /* Command-line options: one table (options.c) says for every option its type, default, range, help and the commands
  * that take it, and the keys of the config that it overrides. Parsing, `--help`, the overriding and the dump into the run
  * record all come from that table. */
-#ifndef SL_CLI_OPTIONS_H
-#define SL_CLI_OPTIONS_H
+#pragma once
 
 #include "core/base/status.h"
 
@@ -81,5 +80,3 @@ bool sl_options_override(const struct sl_options *options, int i, const char **k
 void sl_options_help(const struct sl_command *command, FILE *out);
 /* The options that `command` takes, with their values after defaults; unset ones are left out. New reference. */
 json_t *sl_options_dump(const struct sl_options *options, enum sl_command_bit command);
-
-#endif

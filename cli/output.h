@@ -1,6 +1,5 @@
 /* Where a command's results go: JSON to a file or to standard output, and whether a stream is a terminal. */
-#ifndef SL_CLI_OUTPUT_H
-#define SL_CLI_OUTPUT_H
+#pragma once
 
 #include "cli/options.h"
 
@@ -19,5 +18,3 @@ char *sl_output_command(const struct sl_options *options);
 /* Fail with SL_ERR_INPUT, before any work is spent on them, when a file that the options write cannot be created, or is one that
  * they read or write under another flag, too: by device and inode, not by name. */
 enum sl_status sl_output_check(const struct sl_options *options);
-
-#endif

@@ -1,6 +1,5 @@
 /* This process among those of a job, as the launcher's environment tells it before MPI is up. */
-#ifndef SL_CLI_PLACE_H
-#define SL_CLI_PLACE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -12,5 +11,3 @@ struct sl_place {
 /* Read it from Open MPI's, PMI's (MPICH, Intel MPI) or Slurm's variables (core/base/launchers.h); with `torchrun`, from
  * torchrun's before them, as the cuda backend does. */
 struct sl_place sl_place_read(bool torchrun);
-
-#endif

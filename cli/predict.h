@@ -1,6 +1,5 @@
 /* A prediction without its printing, which validate makes too. */
-#ifndef SL_CLI_PREDICT_H
-#define SL_CLI_PREDICT_H
+#pragma once
 
 #include "cli/options.h"
 
@@ -8,5 +7,3 @@
 
 /* Simulate the job of `options`; *record is a new reference. `trace`: a file for the timeline, NULL for none. */
 enum sl_status sl_predict_record(const struct sl_options *options, const char *trace, json_t **record);
-
-#endif

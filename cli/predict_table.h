@@ -1,6 +1,5 @@
 /* shardlab predict --table: a prediction for each row of a table; the rows are shared out over processes. */
-#ifndef SL_CLI_PREDICT_TABLE_H
-#define SL_CLI_PREDICT_TABLE_H
+#pragma once
 
 #include "cli/options.h"
 
@@ -10,5 +9,3 @@
  * Errors: SL_ERR_INPUT for flags and for a table that cannot be read; a row that cannot be predicted is no error, nor is
  * one whose process dies over it (a bug, the lack of memory): another process goes on behind it. */
 enum sl_status sl_predict_table(const struct sl_options *options);
-
-#endif

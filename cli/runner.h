@@ -1,6 +1,5 @@
 /* One run of the executor loop with its observers, ending in a record: what predict and measure share. */
-#ifndef SL_CLI_RUNNER_H
-#define SL_CLI_RUNNER_H
+#pragma once
 
 #include "cli/options.h"
 #include "cli/setup.h"
@@ -23,5 +22,3 @@ enum sl_status sl_runner_run(const struct sl_runner *runner, json_t **record);
 
 /* A few lines about a record for people. */
 void sl_runner_summary(const json_t *record, FILE *out);
-
-#endif

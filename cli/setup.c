@@ -72,7 +72,8 @@ enum sl_status sl_setup_config(struct sl_config *config, const struct sl_options
   return sl_config_from_json(config, &doc, options->strict);
 }
 
-enum sl_status sl_setup_inputs(struct sl_setup *setup, const struct sl_options *options) {
+/* Load the three inputs, flags overriding the config's keys. */
+static enum sl_status load_inputs(struct sl_setup *setup, const struct sl_options *options) {
   memset(setup, 0, sizeof *setup);
   if (options->model == NULL)
     return sl_fail(SL_ERR_INPUT,
@@ -88,7 +89,7 @@ fail:
 }
 
 enum sl_status sl_setup_plan(struct sl_setup *setup, const struct sl_options *options) {
-  SL_TRY(sl_setup_inputs(setup, options));
+  SL_TRY(load_inputs(setup, options));
   const enum sl_status status =
       sl_plan_build(&setup->plan, &setup->model, &setup->config, &setup->cluster, (int)options->world);
   if (status != SL_OK) sl_setup_free(setup);

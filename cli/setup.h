@@ -1,6 +1,5 @@
 /* From options to a plan and its programs: what every command that takes a model, a config and a cluster does first. */
-#ifndef SL_CLI_SETUP_H
-#define SL_CLI_SETUP_H
+#pragma once
 
 #include "cli/options.h"
 #include "core/program/program.h"
@@ -15,13 +14,9 @@ struct sl_setup {
 
 /* The config alone, flags overriding its keys. */
 enum sl_status sl_setup_config(struct sl_config *config, const struct sl_options *options);
-/* Load the three inputs, flags overriding the config's keys. */
-enum sl_status sl_setup_inputs(struct sl_setup *setup, const struct sl_options *options);
 /* The inputs and the plan. */
 enum sl_status sl_setup_plan(struct sl_setup *setup, const struct sl_options *options);
 /* The plan and the programs. */
 enum sl_status sl_setup_job(struct sl_setup *setup, const struct sl_options *options);
 /* Free what is there; a zeroed or half-built setup is fine. */
 void sl_setup_free(struct sl_setup *setup);
-
-#endif

@@ -1,7 +1,6 @@
 /* What `shardlab show` can show; each prints text, or fills *json when the user wants JSON (a new reference; NULL: this one
  * has no JSON form). Between show*.c only. */
-#ifndef SL_CLI_SHOW_H
-#define SL_CLI_SHOW_H
+#pragma once
 
 #include "cli/setup.h"
 
@@ -13,5 +12,3 @@ enum sl_status sl_show_memory(const struct sl_setup *setup, const struct sl_opti
 enum sl_status sl_show_schedule(const struct sl_options *options, FILE *out);
 /* DeepSpeed's estimators on --model, --cluster and --world. */
 enum sl_status sl_show_estimator(const struct sl_options *options, FILE *out, json_t **json);
-
-#endif

@@ -11,8 +11,7 @@
  * A head size whose rows are no multiple of 16 bytes makes products unaligned_gemm_slowdown times as slow: tensor cores load
  * 16 bytes at once (NVIDIA, Deep Learning Performance Guide). Where an efficiency is not given, attention_efficiency serves.
  * Units: seconds, flops, elements. Sources: arXiv:2205.14135, arXiv:2307.08691 section 4, arXiv:2407.08608. */
-#ifndef SL_COST_ATTENTION_H
-#define SL_COST_ATTENTION_H
+#pragma once
 
 #include "core/op/work.h"
 #include "cost/share.h"
@@ -21,5 +20,3 @@
 double sl_attention_seconds(const struct sl_cost_rank *rank, const struct sl_work *work);
 /* The kernel of a flash attention op. */
 enum sl_flash sl_attention_kernel(const struct sl_work *work);
-
-#endif

@@ -22,8 +22,7 @@
  * Measured: an entry of as many members replaces the formula where all of them are on one node, of a CPU for a send.
  * Units: bytes, seconds, byte/s. Sources: Thakur, Rabenseifner, Gropp 2005 (ring); Hockney 1994 (half-size ramp); NCCL
  * 2.28.9 src/graph/tuning.cc (ring: bandwidth of all channels; n - N hops inside nodes, N - 1 between them). */
-#ifndef SL_COST_COLLECTIVE_H
-#define SL_COST_COLLECTIVE_H
+#pragma once
 
 #include "core/op/work.h"
 #include "cost/share.h"
@@ -39,5 +38,3 @@ double sl_cost_call_host(const struct sl_cost_rank *rank, const struct sl_work *
 /* Does a pipeline cross nodes, so that hosts are held up at the collectives between its messages? Seen in published
  * measurements alone: 2 ms x tp a block and micro-batch, the more the more ranks a collective has. */
 bool sl_cost_pipeline_stalls(const struct sl_cluster *cluster, int pp, int world);
-
-#endif

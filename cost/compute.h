@@ -12,8 +12,7 @@
  * f and b are work.flops and work.bytes, what the kernel does, not what the model needs; b' is work.epilogue_bytes. Units:
  * flop, byte, flop/s, byte/s, seconds. Valid for one work at a time: what overlaps is slowed by the clock that knows it.
  * Source: the roofline of Williams, Waterman, Patterson 2009; the ramp of small products by Hockney's half size (1994). */
-#ifndef SL_COST_COMPUTE_H
-#define SL_COST_COMPUTE_H
+#pragma once
 
 #include "core/op/work.h"
 #include "cost/share.h"
@@ -24,5 +23,3 @@ double sl_cost_elementwise(const struct sl_cost_rank *rank, const struct sl_work
 /* By measurement where there is one, else by the formulas. A CPU without a 16-bit peak computes such ops at its fp32 rate.
  * Errors: SL_ERR_INPUT when the device has no peak for the op's type, or no host to offload to. */
 enum sl_status sl_cost_compute(const struct sl_cost_rank *rank, const struct sl_work *work, double *seconds);
-
-#endif

@@ -8,8 +8,7 @@
  *                + sl_device_median_noise(T, rounds)^2 T^2  and those of the calibration, where its rounds are known
  * An entry that stands in for another type's ops, or for products with an epilogue, is 30 % uncertain beyond its own
  * error, and ops of a kind that was not measured are 50 % uncertain. */
-#ifndef SL_COST_ERROR_H
-#define SL_COST_ERROR_H
+#pragma once
 
 #include "core/op/work.h"
 #include "cost/share.h"
@@ -25,5 +24,3 @@ void sl_cost_error_add(struct sl_cost_error *error, const struct sl_work *work);
 /* What is predicted is the median of `runs` runs at different times, below 1: one. */
 double sl_cost_error_relative(const struct sl_cost_error *error, int64_t runs);
 void sl_cost_error_close(struct sl_cost_error *error);
-
-#endif

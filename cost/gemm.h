@@ -12,8 +12,7 @@
  * 8-bit products with fp32 sums; products of other types are taken to be cut alike. Source: NVIDIA, Matrix Multiplication
  * Background User's Guide (tile and wave quantisation; the tile shapes are those that it and CUTLASS name). The rates of the
  * smaller tiles, the ramp and what a split's sums cost are guesses: neither measured nor fitted. */
-#ifndef SL_COST_GEMM_H
-#define SL_COST_GEMM_H
+#pragma once
 
 #include "core/cluster/cluster.h"
 
@@ -24,5 +23,3 @@ double sl_gemm_padded_flops(const struct sl_device *device, int64_t batch, int64
 /* How much longer a product takes whose operands have rows of `row` elements: 1 where they are whole 16 bytes, which tensor
  * cores load at once, else the device's unaligned_gemm_slowdown (1 where it gives none). */
 double sl_gemm_slowdown(const struct sl_device *device, enum sl_dtype dtype, int64_t row);
-
-#endif

@@ -4,8 +4,7 @@
  * The entry is that of the number of ranks nearest to those of the node (of a communication op: to its members). Ranks that
  * were measured shared the cache of the node, so a rank found 1 / entry.ranks of it. More ranks than cores take turns
  * beyond the entry's own, r on a node of c cores r / max(c, entry.ranks) times as long. */
-#ifndef SL_COST_MEASURED_H
-#define SL_COST_MEASURED_H
+#pragma once
 
 #include "core/op/measured.h"
 #include "cost/share.h"
@@ -18,5 +17,3 @@ struct sl_work sl_cost_as_measured(const struct sl_device *device, int ranks, co
 double sl_cost_by_entry(const struct sl_cost_rank *rank, const struct sl_op_cost *entry, const struct sl_work *work);
 /* Was the entry measured on other ops than `work`: of another type, where that matters, or without its epilogue? */
 bool sl_cost_stands_in(const struct sl_op_cost *entry, const struct sl_work *work);
-
-#endif

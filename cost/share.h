@@ -5,8 +5,7 @@
  * 1/r of the node's bandwidth and cache, since all ranks run the same program at the same time. r > c: the ranks take
  * turns, and everything that a core does (flops, launches, transfers) takes r / c times as long. A GPU's numbers are of
  * one GPU; where a node has more ranks than GPUs, they take turns on them. */
-#ifndef SL_COST_SHARE_H
-#define SL_COST_SHARE_H
+#pragma once
 
 #include "core/cluster/cluster.h"
 #include "core/cluster/kernel_costs.h"
@@ -36,5 +35,3 @@ enum sl_status sl_cost_share(struct sl_cost_rank *rank, const struct sl_cluster 
 static inline bool sl_cost_has_host(const struct sl_cost_rank *rank) {
   return rank->kernel_costs.host_launch > 0 || rank->kernel_costs.host_collective > 0 || rank->pipeline_stall > 0;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The ring through a group of devices, as if it were one link; the formulas of alpha and beta stand in cost/collective.h. */
-#ifndef SL_COST_TOPOLOGY_H
-#define SL_COST_TOPOLOGY_H
+#pragma once
 
 #include "core/cluster/cluster.h"
 
@@ -16,5 +15,3 @@ double sl_cost_attained(const struct sl_link *link, int units);
 
 /* What a ring through the group is like to each of its members: zero for one member. */
 struct sl_link sl_cost_group_link(const struct sl_cluster *cluster, const struct sl_cost_group *group);
-
-#endif

@@ -9,8 +9,7 @@
  * sets with host times and no comm_compute_share) are covered but not drawn by it.
  *
  * It refuses, by name, what its formulas do not cover: it never stands in another configuration for the one asked for. */
-#ifndef SL_FAST_FAST_H
-#define SL_FAST_FAST_H
+#pragma once
 
 #include "core/cluster/cluster.h"
 #include "core/cluster/kernel_costs.h"
@@ -57,5 +56,3 @@ enum sl_status sl_fast_reprice(struct sl_fast *fast, const struct sl_kernel_cost
 /* SL_ERR_INPUT: not covered, or no plan. */
 enum sl_status sl_fast_predict(struct sl_fast *fast, const struct sl_fast_choice *choice,
                                struct sl_fast_prediction *out);
-
-#endif

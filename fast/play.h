@@ -1,7 +1,6 @@
 /* One action of a lowered program on the lanes of a rank that has nothing else to do. What it takes from the program is kept as a
  * track, so that it can be played again with other seconds when the program is gone. */
-#ifndef SL_FAST_PLAY_H
-#define SL_FAST_PLAY_H
+#pragma once
 
 #include "core/program/program.h"
 
@@ -66,5 +65,3 @@ void sl_fast_play(struct sl_fast_track *track, const struct sl_fast_beats *beats
                   struct sl_fast_played *out);
 /* Seconds to its end alone. */
 double sl_fast_play_end(struct sl_fast_track *track, const double *seconds);
-
-#endif

@@ -1,7 +1,6 @@
 /* Data-parallel traffic of a stage, from the sizes of its tensors: buckets as core/lower/bucket.c fills them, reduced as the
  * last backward of a step makes their gradients. */
-#ifndef SL_FAST_REDUCE_H
-#define SL_FAST_REDUCE_H
+#pragma once
 
 #include "fast/stage.h"
 
@@ -32,5 +31,3 @@ struct sl_fast_backward {
 void sl_fast_reduce(struct sl_fast_reduction *out, const struct sl_fast_setting *setting,
                     const struct sl_fast_stage *stage, int64_t blocks, const struct sl_fast_backward *backward,
                     int64_t numel, int64_t first_device);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the fast clock does not cover, named. */
-#ifndef SL_FAST_REFUSE_H
-#define SL_FAST_REFUSE_H
+#pragma once
 
 #include "core/cluster/kernel_costs.h"
 #include "core/plan/strategy.h"
@@ -15,5 +14,3 @@ enum sl_status sl_fast_refuse_strategy(const struct sl_strategy *strategy, const
 enum sl_status sl_fast_refuse_messages(const struct sl_kernel_costs *costs, int pp);
 /* Bytes that all ranks sum once a step. */
 double sl_fast_agreed_bytes(void);
-
-#endif

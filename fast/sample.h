@@ -1,8 +1,7 @@
 /* What a block costs, from our own lowering: a plan of a few layers with the same shapes is lowered, its ops are priced by
  * cost/, and its actions are played on the lanes of one rank. Two such plans, one a block deeper than the other, give what a
  * block adds and what is left for the ends; all is linear in the number of blocks of a stage. */
-#ifndef SL_FAST_SAMPLE_H
-#define SL_FAST_SAMPLE_H
+#pragma once
 
 #include "core/plan/plan.h"
 #include "cost/share.h"
@@ -102,5 +101,3 @@ enum sl_status sl_fast_sample_take(struct sl_fast_sample *out, const struct sl_m
 enum sl_status sl_fast_sample_price(struct sl_fast_sample *sample, const struct sl_cluster *cluster,
                                     const struct sl_cost_rank *rank);
 void sl_fast_sample_free(struct sl_fast_sample *sample);
-
-#endif

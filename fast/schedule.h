@@ -1,6 +1,5 @@
 /* What a schedule makes of its stages: when each ends its last backward. */
-#ifndef SL_FAST_SCHEDULE_H
-#define SL_FAST_SCHEDULE_H
+#pragma once
 
 #include "core/base/status.h"
 #include "fast/fast.h"
@@ -20,5 +19,3 @@ struct sl_fast_pipeline {
 /* ends[s]: seconds from the start of the step to the end of the last backward of stage s. */
 /* hosts[s], may be NULL: when the host of stage s has launched it. */
 enum sl_status sl_fast_run_pipeline(const struct sl_fast_pipeline *pipeline, double *ends, double *hosts);
-
-#endif

@@ -1,7 +1,6 @@
 /* A pipeline stage of n blocks, as the schedule sees it: what its actions take, what its data-parallel traffic leaves exposed,
  * what it keeps. */
-#ifndef SL_FAST_STAGE_H
-#define SL_FAST_STAGE_H
+#pragma once
 
 #include "core/plan/strategy.h"
 #include "fast/sample.h"
@@ -45,5 +44,3 @@ struct sl_fast_stage_cost {
 enum sl_status sl_fast_stage_price(struct sl_fast_stage_cost *out, const struct sl_fast_setting *setting,
                                    const struct sl_fast_stage *stage, int members, int64_t blocks,
                                    int64_t first_device);
-
-#endif

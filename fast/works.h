@@ -1,6 +1,5 @@
 /* The distinct works of a sample, and what they take: lowering repeats the same few in every block. */
-#ifndef SL_FAST_WORKS_H
-#define SL_FAST_WORKS_H
+#pragma once
 
 #include "core/op/work.h"
 #include "cost/share.h"
@@ -27,5 +26,3 @@ enum sl_status sl_fast_works_add(struct sl_fast_works *works, const struct sl_fa
 enum sl_status sl_fast_works_price(struct sl_fast_works *works, const struct sl_cluster *cluster,
                                    const struct sl_cost_rank *rank, bool stalls);
 void sl_fast_works_free(struct sl_fast_works *works);
-
-#endif

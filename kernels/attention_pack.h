@@ -1,6 +1,5 @@
 /* How the host attention lays out its per-thread scratch, and the copies into and out of it. */
-#ifndef SL_KERNELS_ATTENTION_PACK_H
-#define SL_KERNELS_ATTENTION_PACK_H
+#pragma once
 
 #include "kernels/numbers/run.h"
 #include "kernels/numbers/types.h"
@@ -129,5 +128,3 @@ static inline uint64_t sl_attention_first(const struct sl_attention_shape *s, co
                                           size_t b, size_t h) {
   return dropout ? dropout->first_element + (b * s->global_heads + h) * s->T * s->T : 0;
 }
-
-#endif

@@ -5,8 +5,7 @@
  * void * is a tensor of that type; what is float (statistics of rows) or double (sums) here is so for every type. The
  * rest is said in the kernels' own headers; k->NAME is sl_NAME there. Scratch has one size for all three types: ask the
  * float kernels' functions. */
-#ifndef SL_KERNELS_BY_DTYPE_H
-#define SL_KERNELS_BY_DTYPE_H
+#pragma once
 
 #include "kernels/numbers/real.h"
 #include "kernels/numbers/types.h"
@@ -100,5 +99,3 @@ static inline const struct sl_kernels *sl_kernels_of(enum sl_number type) {
 }
 
 SL_KERNELS_END
-
-#endif

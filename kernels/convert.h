@@ -1,7 +1,6 @@
 /* Tensors from one number type to another: fp32, bf16, fp16. Widening is exact, narrowing rounds to nearest even
  * (kernels/numbers/half.h); from one 16-bit type to the other, through float. */
-#ifndef SL_KERNELS_CONVERT_H
-#define SL_KERNELS_CONVERT_H
+#pragma once
 
 #include "kernels/numbers/real.h"
 #include "kernels/numbers/types.h"
@@ -25,5 +24,3 @@ void sl_convert_add(void *dst, enum sl_number dst_type, const void *src, enum sl
 void sl_convert_chunk(void *dst, enum sl_number dst_type, const void *src, enum sl_number src_type, size_t n);
 
 SL_KERNELS_END
-
-#endif

@@ -4,8 +4,7 @@
  * The formulas, and the bits, are those of kernels/optimizer.h on the widened gradient; param[i] is master[i] rounded to
  * nearest even. param may be NULL (its type is then ignored); for SL_NUMBER_F32 it is a copy. Sums of squares and
  * non-finite gradients: sl_kernels_of(type)->reduce_sum_squares, whose sum is finite exactly when every number is. */
-#ifndef SL_KERNELS_MASTER_H
-#define SL_KERNELS_MASTER_H
+#pragma once
 
 #include "kernels/numbers/real.h"
 #include "kernels/numbers/types.h"
@@ -20,5 +19,3 @@ void sl_master_sgd(float *master, float *buf, const void *grad, enum sl_number g
                    enum sl_number param_type, size_t n, const struct sl_sgd *sgd);
 
 SL_KERNELS_END
-
-#endif

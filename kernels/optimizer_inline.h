@@ -1,7 +1,6 @@
 /* One element of each optimizer, inline: optimizer.c and master.c walk over tensors with the same arithmetic and so the same
  * bits. */
-#ifndef SL_KERNELS_OPTIMIZER_INLINE_H
-#define SL_KERNELS_OPTIMIZER_INLINE_H
+#pragma once
 
 #include "kernels/numbers/types.h"
 #include "kernels/vecmath.h"
@@ -71,5 +70,3 @@ static inline void sl_sgd_one(sl_real *param, sl_real *buf, sl_real grad, struct
   *buf = b;
   *param -= s.lr * (s.own * g + s.of_buf * b);
 }
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Element e of a tensor takes word e % 4 of the block with key (seed, stream) and counter (low and high half of e / 4,
  * step, tensor). e is the element's index in the whole logical tensor, so every partition draws the same numbers. */
-#ifndef SL_KERNELS_PHILOX_H
-#define SL_KERNELS_PHILOX_H
+#pragma once
 
 #include "kernels/numbers/real.h"
 #include "kernels/numbers/types.h"
@@ -26,5 +25,3 @@ void sl_philox_normal(float *out, const struct sl_philox_key *key, uint64_t firs
                       float std);
 
 SL_KERNELS_END
-
-#endif

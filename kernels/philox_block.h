@@ -1,7 +1,6 @@
 /* One Philox block and one decision of dropout in plain scalar code, the same text for the host and for a GPU (see
  * kernels/philox.h for what is computed and kernels/philox_inline.h for the form that a CPU vectorises). */
-#ifndef SL_KERNELS_PHILOX_BLOCK_H
-#define SL_KERNELS_PHILOX_BLOCK_H
+#pragma once
 
 #include "kernels/numbers/types.h"
 
@@ -40,5 +39,3 @@ SL_BOTH static inline uint32_t sl_philox_threshold(float p) {
 SL_BOTH static inline double sl_philox_keep_scale(float p) {
   return p >= 1 ? 0 : 1.0 / (1.0 - (double)p);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* The generator itself, inline, in a form that compilers vectorise over blocks; and dropout's view of it: which
  * elements are kept. For the host kernels only. */
-#ifndef SL_KERNELS_PHILOX_INLINE_H
-#define SL_KERNELS_PHILOX_INLINE_H
+#pragma once
 
 #include "kernels/numbers/run.h"
 #include "kernels/numbers/types.h"
@@ -144,5 +143,3 @@ static inline void sl_mask_load(sl_real *out, const sl_store *in, struct sl_mask
     for (size_t i = 0; i < m; i++) out[i0 + i] = words[i] >> 8 >= mask.threshold ? wide[i] * mask.scale : 0;
   }
 }
-
-#endif

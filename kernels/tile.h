@@ -3,8 +3,7 @@
  * A "tile" is SL_TILE_ROWS rows by up to SL_TILE_VECS vectors of the result, held in registers. The right operand is
  * row-major with rows padded to whole vectors; the left one is read one number at a time with any two strides, so the
  * same code serves A B and A^T B. GCC's vector types make the register tile explicit; both gcc and clang know them. */
-#ifndef SL_KERNELS_TILE_H
-#define SL_KERNELS_TILE_H
+#pragma once
 
 #include "kernels/numbers/real.h"
 
@@ -65,5 +64,3 @@ static inline void sl_tile_row(size_t n, size_t K, const sl_real *a, size_t a_ro
     sl_tile(vecs, K, a, a_row, a_k, b + j, ldb, c + j, ldc, add);
   }
 }
-
-#endif

@@ -9,8 +9,7 @@
  * factor. Measured error: below 1.3 ulp; results below exp(-87) are 0, beyond exp(88) it stays finite, a NaN stays one if its
  * lower 9 bits are 0, as are those of every NaN that arithmetic makes or that was 16 bits wide. A polynomial of degree 5
  * (1e-7) was too short: gradients of fp16 training came out 1% farther from exact ones. */
-#ifndef SL_KERNELS_VECMATH_H
-#define SL_KERNELS_VECMATH_H
+#pragma once
 
 #include "kernels/numbers/real.h"
 
@@ -93,5 +92,3 @@ static inline sl_real sl_max_of(const sl_real *x, size_t n) {
   for (size_t l = 0; l < SL_MAX_LANES; l++) max = lane[l] > max ? lane[l] : max;
   return max;
 }
-
-#endif

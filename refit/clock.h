@@ -2,8 +2,7 @@
  *
  * Derivatives are one-sided differences of 1 % of each number that reaches a run. A number that changed nothing of a run (another
  * kernel's, a host's that the device hides) is tried again every fourth time alone. */
-#ifndef SL_REFIT_CLOCK_H
-#define SL_REFIT_CLOCK_H
+#pragma once
 
 #include "refit/numbers.h"
 #include "refit/runs.h"
@@ -29,5 +28,3 @@ enum sl_status sl_refit_clocks_ask(void *context, const double *values, double *
 const struct sl_refit_reach *sl_refit_reach_of(const struct sl_refit_clocks *clocks, size_t run);
 /* The values that the profiles have; a number that they lack has its prior. */
 void sl_refit_given(const struct sl_refit_clocks *clocks, double *values);
-
-#endif

@@ -4,8 +4,7 @@
  * - By model: the widths of a table's models are dealt to four folds in turn; a fold holds out a quarter of the models of every table.
  * - By installation: a cluster's runs at a time. What belongs to it alone then stands at its prior.
  * A fold's numbers are those of the local model around the full fit (solve.h): the runs held out move them little. */
-#ifndef SL_REFIT_FOLDS_H
-#define SL_REFIT_FOLDS_H
+#pragma once
 
 #include "refit/clock.h"
 
@@ -32,5 +31,3 @@ enum sl_status sl_refit_outcomes(struct sl_refit_clocks *clocks, const struct sl
 enum sl_status sl_refit_folds_by_model(const struct sl_refit_runs *runs, int **out);
 /* The same by installation; *count: how many there are. */
 enum sl_status sl_refit_folds_by_cluster(const struct sl_refit_runs *runs, int **out, int *count);
-
-#endif

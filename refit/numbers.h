@@ -3,8 +3,7 @@
  *
  * A number belongs to a kind of GPU (devices of one compute capability and count of multiprocessors share it, whatever their
  * memory), to a cluster, or to a kernel set. What a row is called, and whose table it stands in, says nothing here. */
-#ifndef SL_REFIT_NUMBERS_H
-#define SL_REFIT_NUMBERS_H
+#pragma once
 
 #include "core/cluster/cluster.h"
 #include "core/cluster/kernel_costs.h"
@@ -65,5 +64,3 @@ double sl_refit_get(const struct sl_refit_number *number, const struct sl_refit_
 
 /* The owner of a device's numbers: "sm80x108". */
 void sl_refit_device_owner(const struct sl_device *device, char *out, size_t size);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Columns read beside those of table/rows.h: `status` (only rows that say "ok") and `step_time_s` (not empty). A run counts for
  * n^(-1/4) of a table of n runs, so that a long table does not outweigh the short ones in proportion to its length. */
-#ifndef SL_REFIT_RUNS_H
-#define SL_REFIT_RUNS_H
+#pragma once
 
 #include "table/inputs.h"
 #include "table/rows.h"
@@ -44,5 +43,3 @@ double sl_refit_mfu(const struct sl_refit_run *run);
 
 /* The file name of a table, without folder and ending. */
 void sl_refit_table_name(const struct sl_refit_runs *runs, int table, char *out, size_t size);
-
-#endif

@@ -63,7 +63,8 @@ static double miss(const struct sl_refit_problem *q, const double *weight, size_
   return weight[i] * log(seconds / q->measured[i]) / scale;
 }
 
-double sl_refit_cost(const struct sl_refit_problem *q, const double *values, const double *seconds) {
+/* What is minimised, for given seconds (solve.h). */
+static double cost_of(const struct sl_refit_problem *q, const double *values, const double *seconds) {
   double sum = 0;
   for (size_t i = 0; i < q->rows; i++)
     if (q->weight[i] > 0) sum += pow(soft(miss(q, q->weight, i, seconds[i])), 2);
@@ -281,7 +282,7 @@ static enum sl_status step(const struct sl_refit_problem *q, struct sl_refit_sol
     memcpy(trial, s->values, q->numbers * sizeof *trial);
     SL_TRY(sl_refit_solve_local(q, q->weight, &s->local, *radius, trial));
     SL_TRY(q->clock(q->context, trial, seconds, NULL));
-    const double cost = sl_refit_cost(q, trial, seconds);
+    const double cost = cost_of(q, trial, seconds);
     if (!(cost < s->cost)) continue;
     *gain = 1 - cost / s->cost;
     s->cost = cost;
@@ -297,7 +298,7 @@ static enum sl_status improve(const struct sl_refit_problem *q, struct sl_refit_
   SL_GO(sl_calloc(&trial, q->numbers, sizeof *trial));
   SL_GO(sl_calloc(&seconds, q->rows, sizeof *seconds));
   SL_GO(ask(q, &s->local, s->values));
-  s->cost = sl_refit_cost(q, s->values, s->local.seconds);
+  s->cost = cost_of(q, s->values, s->local.seconds);
   for (s->rounds = 0; s->rounds < rounds && gain > enough && radius > narrowest; s->rounds++) {
     SL_GO(step(q, s, &radius, trial, seconds, &gain));
     if (q->progress != NULL) q->progress(q->context, s->rounds + 1, s->cost, s->values);

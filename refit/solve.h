@@ -9,8 +9,7 @@
  * a_ij being d ln T_i / d ln theta_j. That is exact where times are sums of terms in proportion to a number (a latency) or to its
  * inverse (a rate). Bounds hold by x = low + (high - low) / (1 + exp(-u)) of the logarithms; GSL's trust region finds u. Then the
  * clock is asked again: a step that does not lower the true sum is halved, and the model is made anew around the better point. */
-#ifndef SL_REFIT_SOLVE_H
-#define SL_REFIT_SOLVE_H
+#pragma once
 
 #include "core/base/status.h"
 
@@ -49,9 +48,6 @@ void sl_refit_local_free(struct sl_refit_local *local);
 /* The local model's seconds of a row. */
 double sl_refit_local_seconds(const struct sl_refit_local *local, size_t row, const double *values);
 
-/* The sum above for given seconds. */
-double sl_refit_cost(const struct sl_refit_problem *problem, const double *values, const double *seconds);
-
 /* Minimise over the local model, from `values` to `values`, no number moving by more than `radius` of its logarithm from local->at.
  * `weight` stands in for the problem's. Errors: SL_ERR_ABSENT without GSL, SL_ERR_INPUT where GSL gives up. */
 enum sl_status sl_refit_solve_local(const struct sl_refit_problem *problem, const double *weight,
@@ -77,5 +73,3 @@ void sl_refit_solution_free(struct sl_refit_solution *solution);
 
 /* a d ln T of a change of ln theta by `step` from seconds `before` to `after`, as the local model has it. */
 double sl_refit_slope(double before, double after, double step);
-
-#endif

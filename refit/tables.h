@@ -1,6 +1,5 @@
 /* A fit as tables. */
-#ifndef SL_REFIT_TABLES_H
-#define SL_REFIT_TABLES_H
+#pragma once
 
 #include "refit/write.h"
 
@@ -10,5 +9,3 @@ enum sl_status sl_refit_write_tables(const struct sl_refit_result *result, const
 
 /* Values of the numbers out of such a numbers.csv; those that it lacks stay. Errors: SL_ERR_INPUT with file:line:column. */
 enum sl_status sl_refit_read_numbers(const struct sl_refit_numbers *numbers, const char *path, double *values);
-
-#endif

@@ -1,6 +1,5 @@
 /* One run's clock; see clock.h. Internal to refit. */
-#ifndef SL_REFIT_TIMER_H
-#define SL_REFIT_TIMER_H
+#pragma once
 
 #include "core/cluster/kernel_costs.h"
 #include "refit/numbers.h"
@@ -20,5 +19,3 @@ struct sl_refit_subject sl_refit_timer_subject(struct sl_refit_timer *timer, str
 void sl_refit_timer_rest(struct sl_refit_timer *timer);
 /* Seconds of a step with the numbers that stand in the subject now. */
 enum sl_status sl_refit_timer_seconds(struct sl_refit_timer *timer, struct sl_refit_run *run, double *out);
-
-#endif

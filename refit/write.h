@@ -3,8 +3,7 @@
  * FOLDER has the layout of profiles/: devices/NAME.json, NAME.json of clusters, kernels/NAME.json. A number goes to every device of
  * its kind, to its cluster, or to its kernel set, with "<key>_source" and "<key>_stderr" (in the key's unit) beside it, in place of
  * what stood there; a number that no fitted run depends on is left as it is. All else stays, in its order; a line has one number and what is said of it. */
-#ifndef SL_REFIT_WRITE_H
-#define SL_REFIT_WRITE_H
+#pragma once
 
 #include "refit/clock.h"
 #include "refit/folds.h"
@@ -20,5 +19,3 @@ enum sl_status sl_refit_write_profiles(const struct sl_refit_result *result, con
 
 /* A JSON document as the files of profiles/ are laid out; to be freed with free(). NULL: out of memory. */
 char *sl_refit_layout(const json_t *root);
-
-#endif

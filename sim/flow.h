@@ -1,6 +1,5 @@
 /* The exact clock without a queue, for programs whose ops nothing slows down. Internal to sim/. */
-#ifndef SL_SIM_FLOW_H
-#define SL_SIM_FLOW_H
+#pragma once
 
 #include "sim/state.h"
 
@@ -15,5 +14,3 @@ struct sl_flow_sink {
  * it cannot be run to its end this way, because ranks do not match or wait for each other forever, and sim->time is as before; what
  * the sink was told is then worth nothing. */
 enum sl_status sl_flow_run(struct sl_sim *sim, enum sl_program_kind kind, const struct sl_flow_sink *sink, bool *ran);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * A source is a lane or a group, so the queue's size is fixed at open, no event is ever stale, and re-timing an event
  * moves it. Equal times leave in the order in which they were set: the same input gives the same trace. 4-ary heap. */
-#ifndef SL_SIM_QUEUE_H
-#define SL_SIM_QUEUE_H
+#pragma once
 
 #include "core/base/status.h"
 
@@ -28,5 +27,3 @@ void sl_queue_free(struct sl_queue *queue);
 void sl_queue_set(struct sl_queue *queue, uint32_t source, double time);
 /* Take the earliest event. The queue must hold one. */
 struct sl_event sl_queue_pop(struct sl_queue *queue);
-
-#endif

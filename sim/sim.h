@@ -22,8 +22,7 @@
  * advance() returns early when a rank has nothing left, so that its next program starts on time.
  *
  * Deterministic: events leave by (time, order of setting); the same job gives the same completions bit by bit. */
-#ifndef SL_SIM_SIM_H
-#define SL_SIM_SIM_H
+#pragma once
 
 #include "core/run/executor.h"
 
@@ -31,5 +30,3 @@
  * on the wrong lane. advance: SL_ERR_CHECK for a deadlock (the message lists who waits for what) and for ranks that
  * disagree on a call. read and exchange are NULL: there is no data, and one process. */
 extern const struct sl_exec_ops sl_exec_sim;
-
-#endif

@@ -8,8 +8,7 @@
  *   deadlock.c  explains a standstill
  *   stand_in.c  says what is predicted without a measurement
  *   sim.c       the executor table */
-#ifndef SL_SIM_STATE_H
-#define SL_SIM_STATE_H
+#pragma once
 
 #include "core/run/executor.h"
 #include "core/run/traffic.h"
@@ -170,5 +169,3 @@ void sl_sim_count_call(struct sl_sim_rank *rank, int lane, int32_t call, double 
 /* deadlock.c: SL_ERR_CHECK with the list of who waits for what. */
 enum sl_status sl_sim_deadlock(const struct sl_sim *sim);
 enum sl_status sl_sim_mismatch(const struct sl_sim *sim, int local, int other, int lane, int other_lane);
-
-#endif

@@ -1,6 +1,5 @@
 /* What a row's framework means: one row a framework, see inputs.h. Internal to table. */
-#ifndef SL_TABLE_FRAMEWORKS_H
-#define SL_TABLE_FRAMEWORKS_H
+#pragma once
 
 #include "table/rows.h"
 
@@ -26,5 +25,3 @@ struct sl_table_framework {
 
 /* Errors: SL_ERR_INPUT for an unknown framework. */
 enum sl_status sl_table_framework(const struct sl_table_framework **out, const struct sl_table_row *row);
-
-#endif

@@ -21,8 +21,7 @@
  *   them. A llama of megatron has the unfused kernels, its norms and softmax fused or not as fused_norm and attention say.
  * - precision: fp8 is bf16 with products in fp8. tf32 is fp32 with products in tf32.
  * - grad_reduce_dtype: of FSDP and DeepSpeed; a framework that has one type for gradients refuses another. */
-#ifndef SL_TABLE_INPUTS_H
-#define SL_TABLE_INPUTS_H
+#pragma once
 
 #include "core/cluster/cluster.h"
 #include "core/config/config.h"
@@ -44,5 +43,3 @@ struct sl_table_inputs {
  * NULL: the row's. */
 enum sl_status sl_table_inputs(struct sl_table_inputs *inputs, const struct sl_table_row *row, const char *cluster);
 void sl_table_inputs_free(struct sl_table_inputs *inputs);
-
-#endif

@@ -1,7 +1,6 @@
 /* One configuration, one prediction: the program is built and run in virtual time by the exact clock (sim/sim.h). A faster clock
  * can stand behind the same function. */
-#ifndef SL_TABLE_PREDICT_H
-#define SL_TABLE_PREDICT_H
+#pragma once
 
 #include "core/base/status.h"
 #include "core/cluster/cluster.h"
@@ -33,5 +32,3 @@ enum sl_status sl_predict_step(struct sl_prediction *out, const struct sl_model 
                                const struct sl_cluster *cluster, int world);
 /* The same of a step whose programs are built: with the numbers that its plan's cluster and kernel set have by now. */
 enum sl_status sl_predict_job(struct sl_prediction *out, const struct sl_job *job);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * The columns below must all be there, in any order; others (measured times, sources) are never read. An empty cell is unknown:
  * what stands in for it is said here, and a row that needs to know it is refused on its own. A number is a whole number. */
-#ifndef SL_TABLE_ROWS_H
-#define SL_TABLE_ROWS_H
+#pragma once
 
 #include "core/base/csv.h"
 #include "core/base/status.h"
@@ -64,5 +63,3 @@ struct sl_table {
 enum sl_status sl_table_load(struct sl_table *table, const char *path);
 enum sl_status sl_table_parse(struct sl_table *table, const char *name, const char *text, size_t size);
 void sl_table_free(struct sl_table *table);
-
-#endif

@@ -1,6 +1,5 @@
 /* A table of one row for tests, any of whose cells may be another. */
-#ifndef SL_TESTS_TABLE_TEXT_H
-#define SL_TESTS_TABLE_TEXT_H
+#pragma once
 
 #include <assert.h>
 #include <stdio.h>
@@ -60,5 +59,3 @@ static inline void put_cells(char *text, const char *const *changes) {
   }
   strcat(text, "\n");
 }
-
-#endif

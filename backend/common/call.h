@@ -1,7 +1,6 @@
 /* An op about to run, decoded: where its operands are, by name, and what of the plan its kernel asks for. Both backends
  * decode an op here, so that a kernel gets the same numbers from either. */
-#ifndef SL_BACKEND_COMMON_CALL_H
-#define SL_BACKEND_COMMON_CALL_H
+#pragma once
 
 #include "core/op/operands.h"
 #include "core/run/executor.h"
@@ -52,5 +51,3 @@ size_t sl_call_norm_range(const struct sl_call *call, size_t *first);
 /* What the configuration says of an update, after `steps` good ones; the rest is the control block's. */
 struct sl_adam sl_call_adam(const struct sl_call *call, int64_t steps);
 struct sl_sgd sl_call_sgd(const struct sl_call *call);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Global batch s is draws s B .. (s+1) B of the data's order; a data-parallel rank takes its contiguous share of it and
  * cuts that into micro-batches. */
-#ifndef SL_BACKEND_COMMON_INPUT_H
-#define SL_BACKEND_COMMON_INPUT_H
+#pragma once
 
 #include "core/io/data.h"
 #include "core/run/executor.h"
@@ -27,5 +26,3 @@ int64_t sl_input_first_sequence(const struct sl_plan *plan, int dp, const struct
  * Tokens are int32 (B,T); an mlp's samples rows of the op's type. Errors: SL_ERR_INPUT. */
 enum sl_status sl_input_batch(const struct sl_input *input, int dp, int64_t step, const struct sl_issued *it,
                               void *inputs, void *targets);
-
-#endif

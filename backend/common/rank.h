@@ -1,6 +1,5 @@
 /* What both backends ask of a rank: how long it waits for others, and where a run of bytes of a buffer lies. */
-#ifndef SL_BACKEND_COMMON_RANK_H
-#define SL_BACKEND_COMMON_RANK_H
+#pragma once
 
 #include "core/program/program.h"
 
@@ -10,5 +9,3 @@ enum sl_status sl_rank_timeout(double *seconds);
  * the buffer has none. */
 enum sl_status sl_rank_bytes(const struct sl_class *rank_class, char *const *arena, int32_t buffer, int64_t offset,
                              int64_t bytes, char **at);
-
-#endif

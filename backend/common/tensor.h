@@ -2,8 +2,7 @@
  * tensor's state, which core locates; here a piece is cut into runs that are contiguous in the logical tensor too, so
  * that values and files know no partitioning. Values pass as fp32; how they get into the rank's memory and out of it
  * is the backend's. */
-#ifndef SL_BACKEND_COMMON_TENSOR_H
-#define SL_BACKEND_COMMON_TENSOR_H
+#pragma once
 
 #include "core/io/safetensors.h"
 #include "core/run/executor.h"
@@ -59,5 +58,3 @@ enum sl_status sl_tensors_save(struct sl_tensors *tensors, const struct sl_op *o
 enum sl_status sl_tensors_save_open(struct sl_tensors *tensors);
 enum sl_status sl_tensors_save_finish(struct sl_tensors *tensors);
 void sl_tensors_save_abort(struct sl_tensors *tensors);
-
-#endif

@@ -1,7 +1,6 @@
 /* The CONTROL op on the GPU: a kernel of one thread, so that no step waits for the host and a captured step learns its
  * own scalars. */
-#ifndef SL_BACKEND_CUDA_CONTROL_STEP_H
-#define SL_BACKEND_CUDA_CONTROL_STEP_H
+#pragma once
 
 #include "core/config/loss_scale.h"
 #include "kernels/gpu/cuda.h" /* sl_cuda_stream */
@@ -16,6 +15,4 @@ int sl_cuda_control_step(sl_cuda_stream stream, struct sl_step_state *control, c
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -19,8 +19,7 @@
  *   watch.c      the thread that ends a job whose peer is dead, whose NCCL fails or that stands still
  *
  * The host issues a whole program ahead and waits at its end only; nothing inside a step asks the host. */
-#ifndef SL_BACKEND_CUDA_CUDA_H
-#define SL_BACKEND_CUDA_CUDA_H
+#pragma once
 
 #include "backend/common/input.h"
 #include "backend/common/streams.h"
@@ -56,7 +55,6 @@ enum sl_status sl_cuda_nccl_failed(const char *call, ncclResult_t code);
 /* For closing: what a call that gives something back answers is told as a warning, and the closing goes on. Nothing is said
  * after a failure that is recorded: a lost device fails every call. */
 void sl_cuda_release(const char *call, cudaError_t code);
-void sl_cuda_nccl_release(const char *call, ncclResult_t code);
 
 struct sl_cuda_comm {
   ncclComm_t nccl; /* NULL for a group of one, or one that no op uses */
@@ -233,5 +231,3 @@ void sl_cuda_watch_program(struct sl_cuda *cuda, bool running);
 
 /* exec.c: what the module exports. */
 const struct sl_exec_ops *sl_exec_module(void);
-
-#endif

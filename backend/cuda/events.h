@@ -4,8 +4,7 @@
  * An event stands for one op of a pass, never for "the newest of its lane": a stream that waited for more than the
  * program says would order communication in ways that `check` has not proved free of cycles. Every communication op
  * has an event even where nobody waits for it: by those the watch thread sees what a stuck job waits for. */
-#ifndef SL_BACKEND_CUDA_EVENTS_H
-#define SL_BACKEND_CUDA_EVENTS_H
+#pragma once
 
 #include "core/program/program.h"
 
@@ -23,5 +22,3 @@ struct sl_cuda_events {
 /* Errors: SL_ERR_MEMORY; SL_ERR_INTERNAL for a wait on an op that comes later in program order. */
 enum sl_status sl_cuda_events_plan(struct sl_cuda_events *out, const struct sl_program *program);
 void sl_cuda_events_free(struct sl_cuda_events *events); /* accepts a zeroed one */
-
-#endif

@@ -1,6 +1,5 @@
 /* The kernel behind backend/cuda/marks.h. */
-#ifndef SL_BACKEND_CUDA_MARK_H
-#define SL_BACKEND_CUDA_MARK_H
+#pragma once
 
 #include "kernels/gpu/cuda.h" /* sl_cuda_stream */
 
@@ -16,6 +15,4 @@ int sl_cuda_mark(sl_cuda_stream stream, volatile uint32_t *at, uint32_t value);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -6,8 +6,7 @@
  * A mark costs a launch between two kernels, so marks are on where nothing is timed: in the first step, in which nearly
  * all such errors show, and in the programs before and after the steps. SHARDLAB_MARK_OPS=1, as CUDA_LAUNCH_BLOCKING=1,
  * turns them on throughout; `shardlab measure` runs again with it by itself when an op could not be named. */
-#ifndef SL_BACKEND_CUDA_MARKS_H
-#define SL_BACKEND_CUDA_MARKS_H
+#pragma once
 
 #include "core/program/program.h"
 #include "core/run/executor.h"
@@ -35,5 +34,3 @@ enum sl_status sl_cuda_marks_put(struct sl_cuda_marks *marks, cudaStream_t strea
  * Then the message becomes one that names that op, and *status SL_ERR_DEVICE where marks are off and it cannot be named.
  * False: it was the call's own, and nothing is changed. From any thread. */
 bool sl_cuda_marks_blame(const struct sl_cuda *cuda, enum sl_status *status);
-
-#endif

@@ -9,8 +9,7 @@
  * The meeting point is MASTER_ADDR and MASTER_PORT; without them the address in NCCL_COMM_ID (HOST:PORT, [IPV6]:PORT;
  * NCCL itself takes that port, the ranks meet at the next one), the first host of SLURM_JOB_NODELIST, or, where all
  * ranks are of one node, 127.0.0.1; port 29500. */
-#ifndef SL_BACKEND_CUDA_PLACE_H
-#define SL_BACKEND_CUDA_PLACE_H
+#pragma once
 
 #include "core/base/status.h"
 
@@ -32,5 +31,3 @@ enum sl_status sl_cuda_place_address(const char *what, const char *text, char *h
 enum sl_status sl_cuda_place_tasks(const char *name, const char *list, int node, int *tasks);
 /* The first host of a Slurm node list: "gpu[003-010,12],login1" gives gpu003. Errors: SL_ERR_INPUT. */
 enum sl_status sl_cuda_place_first_node(const char *list, char *host, size_t size);
-
-#endif

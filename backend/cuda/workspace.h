@@ -1,7 +1,6 @@
 /* Memory of the cuda backend outside the arenas, planned from the programs alone: what its ops ask for that core gives
  * no buffer. It is reported beside the arena, as context. */
-#ifndef SL_BACKEND_CUDA_WORKSPACE_H
-#define SL_BACKEND_CUDA_WORKSPACE_H
+#pragma once
 
 #include "core/run/executor.h"
 
@@ -18,5 +17,3 @@ struct sl_cuda_workspace {
 struct sl_cuda_workspace sl_cuda_workspace_plan(const struct sl_class *rank_class);
 /* Bytes of all operands of a LOAD_BATCH op, each rounded up to SL_ALIGN. */
 int64_t sl_cuda_workspace_batch(const struct sl_program *program, const struct sl_op *op);
-
-#endif

@@ -1,6 +1,5 @@
 /* dst = a + b for the data types that collectives reduce, on one thread: blocks are as small as a cache. */
-#ifndef SL_BACKEND_HOST_ADD_H
-#define SL_BACKEND_HOST_ADD_H
+#pragma once
 
 #include "core/base/dtype.h"
 
@@ -12,5 +11,3 @@ typedef void (*sl_add_fn)(void *dst, const void *a, const void *b, size_t n);
 
 /* NULL where the type cannot be added. */
 sl_add_fn sl_add_of(enum sl_dtype type);
-
-#endif

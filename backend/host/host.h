@@ -11,8 +11,7 @@
  *   tensor.c    the memory behind backend/common/tensor.h; input is backend/common/input.h
  *
  * One thread does everything: it runs compute ops and drives MPI between them. */
-#ifndef SL_BACKEND_HOST_HOST_H
-#define SL_BACKEND_HOST_HOST_H
+#pragma once
 
 #include "backend/common/input.h"
 #include "backend/common/streams.h"
@@ -111,5 +110,3 @@ enum sl_status sl_host_tensors_open(struct sl_host *host);
 
 /* exec.c: what the module exports. */
 const struct sl_exec_ops *sl_exec_module(void);
-
-#endif

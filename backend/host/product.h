@@ -1,6 +1,5 @@
 /* Matrix products of the host backend: OpenBLAS, a block of the result a thread. */
-#ifndef SL_BACKEND_HOST_PRODUCT_H
-#define SL_BACKEND_HOST_PRODUCT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -14,5 +13,3 @@ struct sl_product {
 
 /* On omp_get_max_threads() threads. OpenBLAS itself must be set to one thread, or be built for OpenMP. */
 void sl_host_product(const struct sl_product *product);
-
-#endif

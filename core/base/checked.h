@@ -4,8 +4,7 @@
  *
  * The plan is where that comparison stands (core/plan/bounds.c, buffers in core/lower/build.c, a rank's memory in
  * core/job/job.c). Behind it products are plain: limits.h has the reason why they fit. */
-#ifndef SL_CORE_BASE_CHECKED_H
-#define SL_CORE_BASE_CHECKED_H
+#pragma once
 
 #include <inttypes.h>
 #include <stdint.h>
@@ -35,5 +34,3 @@ static inline struct sl_count_text sl_count_text(int64_t value) {
     snprintf(out.text, sizeof out.text, "%" PRId64, value);
   return out;
 }
-
-#endif

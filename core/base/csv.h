@@ -2,8 +2,7 @@
  *
  * A cell in double quotes may hold commas, line ends and, doubled, quotes. Lines end in LF or CRLF; empty lines and a UTF-8
  * byte order mark at the start are skipped. Lines and columns of places count from 1; a column is a byte. */
-#ifndef SL_CORE_BASE_CSV_H
-#define SL_CORE_BASE_CSV_H
+#pragma once
 
 #include "core/base/status.h"
 
@@ -34,5 +33,3 @@ size_t sl_csv_column(const struct sl_csv *csv, const char *name);
 static inline const struct sl_csv_cell *sl_csv_at(const struct sl_csv *csv, size_t row, size_t column) {
   return &csv->cells[(row + 1) * csv->columns + column];
 }
-
-#endif

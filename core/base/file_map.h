@@ -1,6 +1,5 @@
 /* A whole file as read-only memory. */
-#ifndef SL_CORE_BASE_FILE_MAP_H
-#define SL_CORE_BASE_FILE_MAP_H
+#pragma once
 
 #include "core/base/status.h"
 
@@ -19,5 +18,3 @@ enum sl_status sl_map_open(struct sl_map *map, const char *path);
 /* Stand `bytes[0..size)` in for a file; it stays the caller's and must outlive the map. */
 void sl_map_borrow(struct sl_map *map, const void *bytes, size_t size);
 void sl_map_close(struct sl_map *map);
-
-#endif

@@ -5,8 +5,7 @@
  * A duplicate key is an error, as in DeepSpeed. jansson decodes the scalars and holds the tree; a small scanner
  * (json_scan.c) walks the text and keeps the place of each key, so that an error found long after parsing still names
  * file, line and column. Lines and columns count from 1; a column is a character (UTF-8), a tab is one column. */
-#ifndef SL_CORE_BASE_JSON_H
-#define SL_CORE_BASE_JSON_H
+#pragma once
 
 #include "core/base/status.h"
 
@@ -39,5 +38,3 @@ void sl_json_where(const struct sl_json *doc, const char *path, char *out, size_
 
 /* Write `root` to `path` through a temporary name and a rename; nothing half-written remains on failure. */
 enum sl_status sl_json_save(const json_t *root, const char *path);
-
-#endif

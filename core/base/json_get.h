@@ -1,8 +1,7 @@
 /* Typed, range-checked reads from one object of a JSON document. A key that is absent or null leaves *out as it was, so
  * a caller sets the defaults first. Every error is SL_ERR_INPUT at the place of the key:
  *   gpt.json:3:13: n_layer: is -2; expected a whole number from 1 to 4096 */
-#ifndef SL_CORE_BASE_JSON_GET_H
-#define SL_CORE_BASE_JSON_GET_H
+#pragma once
 
 #include "core/base/json.h"
 
@@ -27,5 +26,3 @@ enum sl_status sl_json_get_fail(const struct sl_json_object *in, const char *key
     __attribute__((format(printf, 3, 4)));
 /* The full key path of `key` into `out`. */
 void sl_json_get_path(const struct sl_json_object *in, const char *key, char *out, size_t size);
-
-#endif

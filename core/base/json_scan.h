@@ -1,6 +1,5 @@
 /* The scanner behind json.c; nobody else includes this. */
-#ifndef SL_CORE_BASE_JSON_SCAN_H
-#define SL_CORE_BASE_JSON_SCAN_H
+#pragma once
 
 #include "core/base/json.h"
 
@@ -12,5 +11,3 @@ struct sl_json_place {
 
 /* Build doc->root and the places from text[0..length). doc->name is set; on failure the caller frees `doc`. */
 enum sl_status sl_json_scan(struct sl_json *doc, const char *text, size_t length);
-
-#endif

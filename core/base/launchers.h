@@ -1,7 +1,6 @@
 /* The variables by which launchers tell a process where it stands in its job: one table for all that read them. Who reads
  * what, and what a malformed value means, is up to them (cli/place.h, backend/cuda/place.h). */
-#ifndef SL_CORE_BASE_LAUNCHERS_H
-#define SL_CORE_BASE_LAUNCHERS_H
+#pragma once
 
 /* In the order in which they are asked: Slurm's stand in every process of an allocation, so they come last. */
 enum sl_launcher_kind {
@@ -20,5 +19,3 @@ struct sl_launcher {
 };
 
 extern const struct sl_launcher sl_launchers[SL_LAUNCHER_COUNT];
-
-#endif

@@ -8,8 +8,7 @@
  *   a micro-batch and a step                      core/plan/bounds.c
  *   a buffer                                      sl_build_buffer
  *   all buffers of a rank                         core/job/job.c */
-#ifndef SL_CORE_BASE_LIMITS_H
-#define SL_CORE_BASE_LIMITS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -59,5 +58,3 @@ _Static_assert(SL_MAX_TOKENS <= INT32_MAX / 4, "kernels and MPI count rows of fo
 _Static_assert(SL_MAX_BATCH <= INT64_MAX / SL_MAX_ROWS, "tokens of a step");
 _Static_assert(SL_MAX_BATCH <= INT64_MAX / SL_MAX_STEPS, "sequences of a run");
 _Static_assert(SL_MAX_SAMPLES <= INT64_MAX / SL_MAX_INNER, "numbers of all random samples");
-
-#endif

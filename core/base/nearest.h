@@ -1,6 +1,5 @@
 /* The known name that is nearest to a word, for "did you mean" in messages. */
-#ifndef SL_CORE_BASE_NEAREST_H
-#define SL_CORE_BASE_NEAREST_H
+#pragma once
 
 #include "core/base/status.h"
 
@@ -14,5 +13,3 @@ const char *sl_nearest(const char *word, const char *const *words, size_t n);
 /* Fail with SL_ERR_INPUT: `spec`, a "model" or "cluster", is neither a file nor a preset; `name(i)` is the i-th preset's name,
  * NULL behind the last of them. */
 enum sl_status sl_nearest_preset(const char *what, const char *spec, const char *(*name)(int i));
-
-#endif

@@ -5,8 +5,7 @@
  * it has a hidden name in the same folder meanwhile, ".NAME.JOB.tmp", made with O_EXCL and O_NOFOLLOW. JOB cannot be guessed; all
  * processes of a job have the same, by SHARDLAB_JOB in their environment, else by what their launcher calls the job. A link that
  * stands under the name is replaced and never followed. */
-#ifndef SL_CORE_BASE_NEW_FILE_H
-#define SL_CORE_BASE_NEW_FILE_H
+#pragma once
 
 #include "core/base/status.h"
 
@@ -43,5 +42,3 @@ void sl_new_file_drop(const char *hidden);
 void sl_new_file_drop_all(void);
 /* Give the complete file `hidden` its name, and make that last. Errors: SL_ERR_IO. */
 enum sl_status sl_new_file_rename(const char *hidden, const char *path);
-
-#endif

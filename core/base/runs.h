@@ -1,6 +1,5 @@
 /* Lists of runs of bytes, [lo, hi): in order, none overlapping another. */
-#ifndef SL_CORE_BASE_RUNS_H
-#define SL_CORE_BASE_RUNS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -18,5 +17,3 @@ static inline size_t sl_runs_find(const void *runs, size_t count, size_t size, i
   }
   return low;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Order statistics of measured numbers: one definition of a quantile for records, calibrations and fits. */
-#ifndef SL_CORE_BASE_STATS_H
-#define SL_CORE_BASE_STATS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -18,5 +17,3 @@ struct sl_stats_range {
 };
 /* Sorts `values`, n > 0. */
 struct sl_stats_range sl_stats_range(double *values, size_t n);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * A function that can fail returns `enum sl_status`. The place that finds the fault calls sl_fail() once, with a
  * message that a user can act on (place, value, what was expected); callers relay with SL_TRY. Only main() exits. */
-#ifndef SL_CORE_BASE_STATUS_H
-#define SL_CORE_BASE_STATUS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -63,5 +62,3 @@ enum sl_status sl_calloc(void *out, size_t count, size_t size);
 enum sl_status sl_grow(void *items, size_t *capacity, size_t count, size_t size);
 /* Give back what the array has beyond its `count` elements. */
 enum sl_status sl_shrink(void *items, size_t *capacity, size_t count, size_t size);
-
-#endif

@@ -1,6 +1,5 @@
 /* Numbers for people: bytes, seconds and counts with a unit that fits, the same in every table. */
-#ifndef SL_CORE_BASE_UNITS_H
-#define SL_CORE_BASE_UNITS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -10,5 +9,3 @@ void sl_format_bytes(char *out, size_t size, double bytes);
 void sl_format_seconds(char *out, size_t size, double seconds);
 /* "1234", "56.7k", "1.24M", "3.50G" */
 void sl_format_count(char *out, size_t size, double count);
-
-#endif

@@ -1,7 +1,6 @@
 /* The dry run: proves a job's programs sound without a clock, by an implementation that shares nothing with place/waits.c and
  * arena.c. It looks at the issue lists, the waits and the arena offsets alone, as a backend would see them. */
-#ifndef SL_CORE_CHECK_RENDEZVOUS_H
-#define SL_CORE_CHECK_RENDEZVOUS_H
+#pragma once
 
 #include "core/base/status.h"
 #include "core/program/program.h"
@@ -23,5 +22,3 @@ enum sl_status sl_check_memory(const struct sl_job *job, int rank);
 /* Do the two ranks touch the same bytes in every op, so that the proof of one is the other's? */
 bool sl_check_same_memory(const struct sl_job *job, int rank, int other);
 enum sl_status sl_check_meeting(const struct sl_job *job, enum sl_program_kind kind);
-
-#endif

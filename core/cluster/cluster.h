@@ -2,8 +2,7 @@
  *
  * Units stand in the key names of the file (bandwidth_GBps, memory_GiB, latency_us) and are turned to SI once, in
  * sl_cluster_load: everything in these structs is bytes, seconds, flop/s and byte/s. */
-#ifndef SL_CORE_CLUSTER_CLUSTER_H
-#define SL_CORE_CLUSTER_CLUSTER_H
+#pragma once
 
 #include "core/base/dtype.h"
 #include "core/base/json.h"
@@ -116,5 +115,3 @@ const struct sl_link *sl_cluster_link(const struct sl_cluster *cluster, int64_t 
  * known; new reference. */
 json_t *sl_cluster_to_json(const struct sl_cluster *cluster);
 const char *sl_cluster_preset_name(int i);
-
-#endif

@@ -4,8 +4,7 @@
  * A set has one file, profiles/kernels/NAME.json, embedded when the library is built or beside the program (presets.h):
  *   {"name": NAME, "host_launch_us": .., "host_collective_us": .., "elementwise_factor": .., "comm_compute_share": ..}
  * each with a "<key>_source" and, where it was fitted, a "<key>_stderr". What is not given is neutral. */
-#ifndef SL_CORE_CLUSTER_KERNEL_COSTS_H
-#define SL_CORE_CLUSTER_KERNEL_COSTS_H
+#pragma once
 
 #include "core/base/json.h"
 #include "core/base/status.h"
@@ -30,5 +29,3 @@ enum sl_status sl_kernel_costs_from_json(struct sl_kernel_costs *costs, const st
 enum sl_status sl_kernel_costs_load(struct sl_kernel_costs *costs, const char *name);
 /* The same as its file has them, with sources; new reference. */
 enum sl_status sl_kernel_costs_json(json_t **object, const char *name);
-
-#endif

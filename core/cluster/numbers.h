@@ -2,8 +2,7 @@
  *
  * Units stand in the keys (bandwidth_GBps, launch_us); what a structure holds is SI. Any number may have siblings
  * "<key>_source" (text) and "<key>_stderr" (a number), which are kept as annotations (cluster/provenance.h). */
-#ifndef SL_CORE_CLUSTER_NUMBERS_H
-#define SL_CORE_CLUSTER_NUMBERS_H
+#pragma once
 
 #include "core/base/json_get.h"
 
@@ -39,5 +38,3 @@ void sl_numbers_note(const struct sl_json_object *in, const char *key, double va
 void sl_numbers_dump(json_t *object, const struct sl_number *numbers, size_t n, const void *base, bool of_kernels);
 
 extern const char sl_no_source[]; /* "no source given" */
-
-#endif

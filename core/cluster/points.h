@@ -11,8 +11,7 @@
  * many ops of the program are like this one. A step is a whole step of a small model: what lies between its ops, what
  * its communication takes from its compute, and how runs differ. Everything is measured in several rounds over the
  * calibration, so points and steps that differ in their times alone come several times. */
-#ifndef SL_CORE_CLUSTER_POINTS_H
-#define SL_CORE_CLUSTER_POINTS_H
+#pragma once
 
 #include "core/base/json.h"
 #include "core/op/measured.h"
@@ -67,5 +66,3 @@ void sl_points_free(struct sl_points *points);
 bool sl_point_alike(const struct sl_point *a, const struct sl_point *b);
 /* What a point is a measurement of. */
 struct sl_work sl_point_work(const struct sl_point *point);
-
-#endif

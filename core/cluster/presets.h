@@ -1,7 +1,6 @@
 /* Built-in clusters, each a cluster.json of profiles/, devices, each a file of profiles/devices, and kernel sets, each a file of
  * profiles/kernels, embedded when the library is built. Internal to core/cluster. */
-#ifndef SL_CORE_CLUSTER_PRESETS_H
-#define SL_CORE_CLUSTER_PRESETS_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -23,5 +22,3 @@ void sl_cluster_preset_localhost(json_t *root);
 bool sl_profile_file(const char *name, char *path, size_t size);
 /* The same of a cluster, whose name has no slash. */
 bool sl_cluster_preset_file(const char *name, char *path, size_t size);
-
-#endif

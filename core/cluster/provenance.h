@@ -1,8 +1,7 @@
 /* What a cluster.json says beside its numbers: "<key>_source" (text: a data sheet, a fit, a guess) and "<key>_stderr" (a
  * number >= 0 in the unit of the key). All of a file are kept in one flat JSON object, by their full key path:
  *   {"device.memory_GiB_source": "data sheet", "links[0].latency_us_stderr": 0.3} */
-#ifndef SL_CORE_CLUSTER_PROVENANCE_H
-#define SL_CORE_CLUSTER_PROVENANCE_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -24,5 +23,3 @@ void sl_annotation_set_all(json_t *annotations, const char *source);
 /* A new object: that of key path `path` ("" at the top), each key followed by its annotations. Takes `object`;
  * `annotations` may be NULL. */
 json_t *sl_annotation_join(const json_t *annotations, const char *path, json_t *object);
-
-#endif

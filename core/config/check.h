@@ -1,6 +1,5 @@
 /* What the DeepSpeed keys ask of each other. */
-#ifndef SL_CORE_CONFIG_CHECK_H
-#define SL_CORE_CONFIG_CHECK_H
+#pragma once
 
 #include "core/config/config.h"
 
@@ -8,5 +7,3 @@
 enum sl_status sl_config_check(struct sl_config *config);
 /* Deprecated spellings and what DeepSpeed turns them into; called before the checks. */
 enum sl_status sl_config_translate_deprecated(struct sl_config *config);
-
-#endif

@@ -22,8 +22,7 @@
  * Values: "auto" means the default. Whole reals (5e8) are integers. Deprecated spellings (cpu_offload, bfloat16, ...) are
  * read as DeepSpeed reads them, with a warning. Sources: deepspeed/runtime/config.py, zero/config.py,
  * zero/offload_config.py, precision_config.py, lr_schedules.py of DeepSpeed 0.19.6. */
-#ifndef SL_CORE_CONFIG_CONFIG_H
-#define SL_CORE_CONFIG_CONFIG_H
+#pragma once
 
 #include "core/base/dtype.h"
 #include "core/base/json.h"
@@ -192,5 +191,3 @@ void sl_config_betas(const struct sl_config *config, int64_t step, double *beta1
 /* Everything modelled, after defaults, under DeepSpeed's own names, and the "shardlab" section; reading the dump again gives
  * the same configuration. New reference, NULL when out of memory. */
 json_t *sl_config_to_json(const struct sl_config *config);
-
-#endif

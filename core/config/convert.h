@@ -1,6 +1,5 @@
 /* One JSON value into one field of struct sl_config; internal to core/config. */
-#ifndef SL_CORE_CONFIG_CONVERT_H
-#define SL_CORE_CONFIG_CONVERT_H
+#pragma once
 
 #include "core/config/fields.h"
 
@@ -15,5 +14,3 @@ int sl_config_word_index(const char *words, const char *word);
 const char *sl_config_expectation(const struct sl_field *field, char *out, size_t size);
 /* The stored value as JSON; new reference. */
 json_t *sl_config_value(const struct sl_field *field, const struct sl_config *config);
-
-#endif

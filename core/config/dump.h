@@ -1,10 +1,7 @@
 /* The configuration as text: what the records show. */
-#ifndef SL_CORE_CONFIG_DUMP_H
-#define SL_CORE_CONFIG_DUMP_H
+#pragma once
 
 #include "core/config/config.h"
 
 /* DeepSpeed's name of a schedule, "" for constant */
 const char *sl_config_scheduler_name(enum sl_lr_schedule type);
-
-#endif

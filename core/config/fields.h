@@ -3,8 +3,7 @@
  * One row per key gives its type, its default (as JSON text, read by the same code as the file), the default of older
  * versions, its range or words, and where it goes in struct sl_config; a row without a target is "known to DeepSpeed,
  * not modelled". Parsing, defaults, messages and the dump all come from this table. */
-#ifndef SL_CORE_CONFIG_FIELDS_H
-#define SL_CORE_CONFIG_FIELDS_H
+#pragma once
 
 #include "core/config/config.h"
 
@@ -64,5 +63,3 @@ extern const struct sl_field sl_fields[];
 extern const size_t sl_field_count;
 extern const struct sl_section sl_sections[];
 extern const size_t sl_section_count;
-
-#endif

@@ -1,6 +1,5 @@
 /* Lists that fill several fields: stages, recompute, modules. */
-#ifndef SL_CORE_CONFIG_LISTS_H
-#define SL_CORE_CONFIG_LISTS_H
+#pragma once
 
 #include "core/config/convert.h"
 
@@ -8,5 +7,3 @@
 enum sl_converted sl_config_convert_list(const struct sl_field *field, const json_t *value, struct sl_config *config);
 const char *sl_config_list_expectation(const struct sl_field *field);
 json_t *sl_config_list_value(const struct sl_field *field, const struct sl_config *config);
-
-#endif

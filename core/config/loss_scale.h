@@ -1,8 +1,7 @@
 /* The arithmetic of the step state and of the learning rate, inline, on plain structs: the same text for the host
  * (core/program/step_state.c, core/config/lr.c, whose headers state the rules) and for a GPU, where the CONTROL op is a kernel and
  * a step needs no host inside it. */
-#ifndef SL_CORE_CONFIG_LOSS_SCALE_H
-#define SL_CORE_CONFIG_LOSS_SCALE_H
+#pragma once
 
 #include <math.h>
 #include <stdbool.h>
@@ -220,5 +219,3 @@ SL_LOSS_SCALE_BOTH void sl_loss_scale_step(struct sl_step_state *c, const struct
   c->step++;
   for (int i = 0; i < SL_STEP_STATE_REDUCED; i++) c->reduced[i] = 0;
 }
-
-#endif

@@ -1,10 +1,7 @@
 /* The keys of parallelism, DeepSpeed's and ours. */
-#ifndef SL_CORE_CONFIG_PARALLEL_H
-#define SL_CORE_CONFIG_PARALLEL_H
+#pragma once
 
 #include "core/config/config.h"
 
 /* DeepSpeed's keys for what "shardlab" says too, taken over; and what the parallel keys mean together. */
 enum sl_status sl_config_check_parallel(struct sl_config *config);
-
-#endif

@@ -69,8 +69,9 @@ const char *sl_config_show(const json_t *value, char *out, size_t size) {
   return out;
 }
 
-enum sl_status sl_config_find_section(const struct sl_config *config, const struct sl_section *section,
-                                      const json_t **out, char *path, size_t size) {
+/* The object of `section` in the file, NULL when absent; `path` (of `size`) gets its path as written. */
+static enum sl_status find_section(const struct sl_config *config, const struct sl_section *section, const json_t **out,
+                                   char *path, size_t size) {
   char shown[48];
   *out = NULL;
   const json_t *value = value_at(config->doc.root, section->path);
@@ -262,7 +263,7 @@ enum sl_status sl_config_read_section(struct sl_reader *reader, const char *name
   while (i < sl_section_count && strcmp(sl_sections[i].name, name) != 0) i++;
   if (i == sl_section_count) return sl_fail(SL_ERR_INTERNAL, "no section \"%s\" in the table of keys", name);
   const struct sl_section *section = &sl_sections[i];
-  SL_TRY(sl_config_find_section(reader->config, section, &object, at, sizeof at));
+  SL_TRY(find_section(reader->config, section, &object, at, sizeof at));
   if (object != NULL) SL_TRY(check_keys(reader, section, object, at));
   for (i = 0; i < sl_field_count; i++) {
     if (strcmp(sl_fields[i].section, name) == 0) SL_TRY(read_field(reader, section, &sl_fields[i], object, at));

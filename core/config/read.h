@@ -1,6 +1,5 @@
 /* Reading the document section by section. */
-#ifndef SL_CORE_CONFIG_READ_H
-#define SL_CORE_CONFIG_READ_H
+#pragma once
 
 #include "core/config/fields.h"
 
@@ -16,8 +15,3 @@ struct sl_reader {
 int sl_config_version(const char *text);
 /* Check and store the object of the section `name`; where it is absent, the defaults. */
 enum sl_status sl_config_read_section(struct sl_reader *reader, const char *name);
-/* The object of `section` in the file, NULL when absent; `path` (of `size`) gets its path as written. */
-enum sl_status sl_config_find_section(const struct sl_config *config, const struct sl_section *section,
-                                      const json_t **out, char *path, size_t size);
-
-#endif

@@ -4,8 +4,7 @@
  * same range shifted by one. A run draws sequence sl_data_order(n, seed, k) as its k-th: every epoch is a new
  * permutation of all n sequences, so global batch s of B sequences is k = s B .. (s+1) B, across epochs. The
  * permutation is computed, not stored: a keyed bijection, equal on every rank. */
-#ifndef SL_CORE_IO_DATA_H
-#define SL_CORE_IO_DATA_H
+#pragma once
 
 #include "core/base/file_map.h"
 #include "core/base/status.h"
@@ -44,5 +43,3 @@ enum sl_status sl_data_sequence(const struct sl_data *data, int64_t i, int64_t s
 int64_t sl_data_permute(int64_t n, uint64_t seed, uint64_t epoch, int64_t i);
 /* The sequence that a run over `n` sequences draws as its k-th (k >= 0): epoch k / n, position k % n. */
 int64_t sl_data_order(int64_t n, uint64_t seed, int64_t k);
-
-#endif

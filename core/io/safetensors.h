@@ -5,8 +5,7 @@
  * bytes of JSON, {"name": {"dtype": "F32", "shape": [..], "data_offsets": [begin, end]}, "__metadata__": {text: text}},
  * which may end in blanks; then the tensors' bytes, row-major and little-endian, offsets counted from the end of the
  * header. The tensors cover those bytes without overlap and without a hole. */
-#ifndef SL_CORE_IO_SAFETENSORS_H
-#define SL_CORE_IO_SAFETENSORS_H
+#pragma once
 
 #include "core/base/dtype.h"
 #include "core/base/file_map.h"
@@ -76,6 +75,7 @@ struct sl_safetensors_writer {
  *   (barrier)
  *   processes 1..    join                   the same table; fails (SL_ERR_PEER) when the header on disk differs
  *   all              write ...              each its own ranges; ranges nobody writes are zero
+ *   process 0        sync                   fsync, which takes as long as the others'
  *   processes 1..    finish                 fsync and close
  *   (barrier)
  *   process 0        finish                 fsync, close, rename to PATH: only now does the file exist
@@ -91,7 +91,7 @@ enum sl_status sl_safetensors_join(struct sl_safetensors_writer *writer, const c
 /* Elements first .. first+count of tensor `index`, given in the file's own type. */
 enum sl_status sl_safetensors_write(struct sl_safetensors_writer *writer, int index, int64_t first, int64_t count,
                                     const void *elements);
+/* What is written reaches the disk; the file stays open. Errors: SL_ERR_IO. */
+enum sl_status sl_safetensors_sync(const struct sl_safetensors_writer *writer);
 enum sl_status sl_safetensors_finish(struct sl_safetensors_writer *writer);
 void sl_safetensors_abort(struct sl_safetensors_writer *writer);
-
-#endif

@@ -181,9 +181,13 @@ enum sl_status sl_safetensors_write(struct sl_safetensors_writer *writer, int in
   return write_all(writer, elements, (size_t)(count * size), writer->offset[index] + first * size);
 }
 
+enum sl_status sl_safetensors_sync(const struct sl_safetensors_writer *writer) {
+  return fsync(writer->fd) == 0 ? SL_OK : io_fail(writer->temporary, "reach the disk");
+}
+
 enum sl_status sl_safetensors_finish(struct sl_safetensors_writer *writer) {
   enum sl_status status;
-  if (fsync(writer->fd) != 0) SL_GO_FAIL(io_fail(writer->temporary, "reach the disk"));
+  SL_GO_FAIL(sl_safetensors_sync(writer));
   if (writer->creator) SL_GO_FAIL(sl_new_file_rename(writer->temporary, writer->path));
   release(writer);
   return SL_OK;

@@ -1,6 +1,5 @@
 /* The first stage of a job: what the model computes, as drafts. */
-#ifndef SL_CORE_JOB_DRAFT_H
-#define SL_CORE_JOB_DRAFT_H
+#pragma once
 
 #include "core/lower/build.h"
 
@@ -10,5 +9,3 @@
 enum sl_status sl_job_draft(struct sl_lowering *out, const struct sl_plan *plan, const struct sl_build_options *options,
                             const struct sl_class *ranks, int member);
 void sl_job_draft_free(struct sl_lowering *drafted);
-
-#endif

@@ -1,6 +1,5 @@
 /* Buckets of gradients: which tensors of a parameter group one call reduces. */
-#ifndef SL_CORE_LOWER_BUCKET_H
-#define SL_CORE_LOWER_BUCKET_H
+#pragma once
 
 #include "core/lower/build.h"
 
@@ -22,5 +21,3 @@ struct sl_bucket {
 enum sl_status sl_bucket_plan(struct sl_lowering *lowering);
 /* Per placed tensor: gradient operands in one backward of the rank's stage `local`. */
 int *sl_bucket_contributions(const struct sl_lowering *lowering, int local);
-
-#endif

@@ -4,8 +4,7 @@
  * logical tensors; models/epilogue.c joins those that one kernel can do. lower/zero.c binds those to buffers by the ZeRO
  * stage and adds the communication that the binding needs; its neighbours are the only files that know what a stage means.
  * lower/step.c drives both over the schedule; core/job builds all programs of a rank's class. */
-#ifndef SL_CORE_LOWER_BUILD_H
-#define SL_CORE_LOWER_BUILD_H
+#pragma once
 
 #include "core/program/program.h"
 
@@ -123,5 +122,3 @@ enum sl_status sl_build_emit(struct sl_program *program, struct sl_op op, int op
 enum sl_status sl_build_join(struct sl_program *program, enum sl_phase phase);
 /* Instances: the ops from `first` to the newest are one action's. */
 enum sl_status sl_build_instance(struct sl_program *program, struct sl_action action, int32_t first, int32_t op_count);
-
-#endif

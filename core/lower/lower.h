@@ -1,7 +1,6 @@
 /* What the files that lower a sharding strategy share: binding (zero.c), the reduction of gradients (reduce.c), the gathering
  * of parameters (gather.c), the optimizer step (update.c). Internal to this room. */
-#ifndef SL_CORE_LOWER_LOWER_H
-#define SL_CORE_LOWER_LOWER_H
+#pragma once
 
 #include "core/lower/build.h"
 #include "core/lower/reduce.h"
@@ -68,5 +67,3 @@ enum sl_status sl_gather_persistent(struct sl_lowering *lowering, struct sl_prog
 
 /* ---- update ---- */
 enum sl_status sl_update_open(struct sl_lowering *lowering);
-
-#endif

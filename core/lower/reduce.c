@@ -23,12 +23,13 @@ bool sl_reduce_sharded(const struct sl_lowering *l) {
   return l->plan->strategy.shard_grads;
 }
 
-bool sl_reduce_travels(const struct sl_lowering *l, const struct sl_layout *layout) {
+/* Does a call reduce a group's gradients at all? A shard is filled by its reduction even where it is the whole. */
+static bool is_reduced(const struct sl_lowering *l, const struct sl_layout *layout) {
   return layout->group.ranks > 1 || sl_reduce_sharded(l);
 }
 
 bool sl_reduce_recast(const struct sl_lowering *l, const struct sl_layout *layout) {
-  return l->accumulate != l->wire && sl_reduce_travels(l, layout);
+  return l->accumulate != l->wire && is_reduced(l, layout);
 }
 
 bool sl_reduce_owned_in_flat(const struct sl_lowering *l) {
@@ -279,7 +280,7 @@ static enum sl_status sum_partial(struct sl_lowering *l, struct sl_program *p, c
 static enum sl_status prepare(struct sl_lowering *l, struct sl_program *p, const struct sl_bucket *b, bool whole) {
   SL_TRY(sum_partial(l, p, b));
   const struct sl_layout *layout = &l->pp_rank->layouts[b->group];
-  if (!sl_reduce_travels(l, layout)) return SL_OK;
+  if (!is_reduced(l, layout)) return SL_OK;
   if (!whole || l->plan->strategy.sums_whole) SL_TRY(clear_padding(l, p, b));
   if (!sl_reduce_recast(l, layout) || sl_reduce_sharded(l)) return SL_OK;
   return sl_zero_convert(l, p, sl_build_part(l, l->homes->flat, SL_READ, b->lo, b->count),
@@ -291,7 +292,7 @@ static enum sl_status launch(struct sl_lowering *l, struct sl_program *p, struct
   const struct sl_strategy *s = &l->plan->strategy;
   const struct sl_layout *layout = &l->pp_rank->layouts[call->group];
   const bool whole = !s->shard_optimizer || s->units == SL_UNITS_OWNER || s->sums_whole;
-  const bool travels = sl_reduce_travels(l, layout);
+  const bool travels = is_reduced(l, layout);
   int64_t count = 0;
   for (struct sl_bucket *b = call; b < call + buckets; b++) {
     SL_TRY(prepare(l, p, b, whole));

@@ -1,6 +1,5 @@
 /* The reduction of gradients. */
-#ifndef SL_CORE_LOWER_REDUCE_H
-#define SL_CORE_LOWER_REDUCE_H
+#pragma once
 
 #include "core/lower/bucket.h"
 #include "core/lower/build.h"
@@ -42,13 +41,9 @@ enum sl_status sl_reduce_end(struct sl_lowering *lowering, struct sl_program *pr
 
 /* Are gradients kept in shards? */
 bool sl_reduce_sharded(const struct sl_lowering *lowering);
-/* Does a call reduce a group's gradients at all? A shard is filled by its reduction even where it is the whole. */
-bool sl_reduce_travels(const struct sl_lowering *lowering, const struct sl_layout *layout);
 /* Whole gradients that travel in another type than they are kept in go through bucket buffers too. */
 bool sl_reduce_recast(const struct sl_lowering *lowering, const struct sl_layout *layout);
 /* Only own parts of the whole gradient are reduced: what reads it looks there. */
 bool sl_reduce_owned_in_flat(const struct sl_lowering *lowering);
 /* Has an earlier backward of the step left something of this gradient? */
 bool sl_reduce_kept(const struct sl_lowering *lowering, int placed);
-
-#endif

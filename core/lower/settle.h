@@ -1,6 +1,5 @@
 /* Reduced gradients: where they arrive, and their way from there to where they are kept. */
-#ifndef SL_CORE_LOWER_SETTLE_H
-#define SL_CORE_LOWER_SETTLE_H
+#pragma once
 
 #include "core/lower/bucket.h"
 
@@ -11,5 +10,3 @@ struct sl_operand sl_settle_arriving(const struct sl_lowering *lowering, const s
                                      const struct sl_unit *unit);
 /* At the end of a backward: own parts, and sums that travelled in another type, to where they are kept. */
 enum sl_status sl_settle(struct sl_lowering *lowering, struct sl_program *program);
-
-#endif

@@ -1,6 +1,5 @@
 /* Slots: which of a buffer's copies a micro-batch uses, from when to when. */
-#ifndef SL_CORE_LOWER_SLOTS_H
-#define SL_CORE_LOWER_SLOTS_H
+#pragma once
 
 #include "core/lower/build.h"
 
@@ -15,5 +14,3 @@ void sl_slots_take(struct sl_lowering *lowering, const struct sl_action *action,
 void sl_slots_give(struct sl_lowering *lowering, const struct sl_action *action);
 /* At the end of the step: how many slots every buffer has, and which. */
 void sl_slots_number(struct sl_lowering *lowering);
-
-#endif

@@ -1,6 +1,5 @@
 /* The optimizer step and initialisation under a sharding strategy. */
-#ifndef SL_CORE_LOWER_UPDATE_H
-#define SL_CORE_LOWER_UPDATE_H
+#pragma once
 
 #include "core/lower/build.h"
 
@@ -8,5 +7,3 @@
 enum sl_status sl_update_step(struct sl_lowering *lowering, struct sl_program *program);
 /* Draw or load every parameter piece and complete what stays whole. */
 enum sl_status sl_update_init(struct sl_lowering *lowering, struct sl_program *program);
-
-#endif

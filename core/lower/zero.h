@@ -1,6 +1,5 @@
 /* The sharding strategy as lowering sees it: ZeRO's stages, DDP, FSDP and hybrid sharding. */
-#ifndef SL_CORE_LOWER_ZERO_H
-#define SL_CORE_LOWER_ZERO_H
+#pragma once
 
 #include "core/lower/build.h"
 
@@ -28,5 +27,3 @@ enum sl_status sl_zero_backward_input(struct sl_lowering *lowering, struct sl_pr
 enum sl_status sl_zero_backward_weight(struct sl_lowering *lowering, struct sl_program *program, struct sl_pass pass);
 /* Gather all of the stage's parameters (UNSHARD), for the first time in a step or again. */
 enum sl_status sl_zero_unshard(struct sl_lowering *lowering, struct sl_program *program, bool again);
-
-#endif

@@ -1,7 +1,6 @@
 /* The families: a row each. A new one has a file of its own here, with its row, one in core/models, with its builder, which
  * models.h declares, and a line in SL_FAMILY_MAP. */
-#ifndef SL_CORE_MODEL_FAMILIES_H
-#define SL_CORE_MODEL_FAMILIES_H
+#pragma once
 
 #include "core/base/json_get.h"
 #include "core/model/model.h"
@@ -24,5 +23,3 @@ const struct sl_family *sl_family_of(const struct sl_model *model);
 bool sl_family_find(const char *name, enum sl_model_type *type);
 /* All names, quoted, as one expects one of them. Returns `text`. */
 const char *sl_family_names(char *text, size_t size);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * A logical tensor is a parameter as the framework names it ("h.3.attn.c_attn.weight"), before any partitioning. The
  * plan maps it to pieces; checkpoints speak only of logical tensors. */
-#ifndef SL_CORE_MODEL_MODEL_H
-#define SL_CORE_MODEL_MODEL_H
+#pragma once
 
 #include "core/base/json.h"
 #include "core/base/status.h"
@@ -88,5 +87,3 @@ double sl_model_flops(const struct sl_model *model, int64_t tokens, int64_t seq)
 json_t *sl_model_to_json(const struct sl_model *model);
 /* Name of preset `i`, NULL past the end. */
 const char *sl_model_preset_name(int i);
-
-#endif

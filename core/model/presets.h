@@ -1,6 +1,5 @@
 /* Built-in models, each a config.json as its authors would publish it. Internal to core/model. */
-#ifndef SL_CORE_MODEL_PRESETS_H
-#define SL_CORE_MODEL_PRESETS_H
+#pragma once
 
 struct sl_model_preset {
   const char *name;
@@ -8,5 +7,3 @@ struct sl_model_preset {
 };
 
 extern const struct sl_model_preset sl_model_presets[]; /* ends with a NULL name */
-
-#endif

@@ -1,6 +1,5 @@
 /* What the families' readers of config.json share. */
-#ifndef SL_CORE_MODEL_READ_H
-#define SL_CORE_MODEL_READ_H
+#pragma once
 
 #include "core/base/json_get.h"
 
@@ -17,5 +16,3 @@ enum sl_status sl_model_want_activation(const struct sl_json_object *in, const c
 /* `part`, given as `key`, must divide `whole`. */
 enum sl_status sl_model_want_divisor(const struct sl_json_object *in, const char *key, int64_t whole, int64_t part,
                                      const char *what);
-
-#endif

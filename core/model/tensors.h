@@ -1,8 +1,7 @@
 /* The logical tensors of a transformer, as tables in model order.
  *
  * Letters: V vocabulary, P positions, C width, I inner width, Q = heads x head_dim, K = key/value heads x head_dim. */
-#ifndef SL_CORE_MODEL_TENSORS_H
-#define SL_CORE_MODEL_TENSORS_H
+#pragma once
 
 #include "core/model/model.h"
 
@@ -29,5 +28,3 @@ struct sl_model_tables {
 
 /* Fill model->tensors from the sizes. On failure (SL_ERR_MEMORY) the model holds what sl_model_free frees. */
 enum sl_status sl_model_make_tensors(struct sl_model *model, const struct sl_model_tables *tables);
-
-#endif

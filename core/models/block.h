@@ -1,8 +1,7 @@
 /* Blocks of a pre-norm decoder: x_mid = x + attention(norm_1(x)), out = x_mid + mlp(norm_2(x_mid)). What families differ in
  * is a row: where a block's tensors stand, whether q, k and v are one product, and what the MLP does between its products.
  * Positions are rotary where the model has no table of them. The letters of models/transformer.h. */
-#ifndef SL_CORE_MODELS_BLOCK_H
-#define SL_CORE_MODELS_BLOCK_H
+#pragma once
 
 #include "core/models/transformer.h"
 
@@ -17,5 +16,3 @@ struct sl_block_kind {
 /* Drafts of one micro-batch on the stage at hand, forward and backward. Whether norms are RMSNorm, how weights lie, and the
  * tensors in front of the blocks are set in `g`; the final norm stands behind the blocks. */
 enum sl_status sl_block_stage(struct sl_transformer *g, const struct sl_block_kind *kind);
-
-#endif

@@ -6,8 +6,7 @@
  * (megatron/p2p_communication.py, scatter_gather_tensors_in_pipeline; its core of 2023 has it no more), and DeepSpeed's
  * PipelineEngine (runtime/pipe/engine.py, pipe_partitioned and grad_partitioned, true in runtime/config.py). Without it a
  * message is the stream itself, and nothing here adds an op. */
-#ifndef SL_CORE_MODELS_BOUNDARY_H
-#define SL_CORE_MODELS_BOUNDARY_H
+#pragma once
 
 #include "core/models/transformer.h"
 
@@ -21,5 +20,3 @@ enum sl_status sl_boundary_give(struct sl_transformer *g);
 enum sl_status sl_boundary_take_gradient(struct sl_transformer *g);
 /* Backward: g->dx goes to the stage before. */
 enum sl_status sl_boundary_give_gradient(struct sl_transformer *g);
-
-#endif

@@ -1,6 +1,5 @@
 /* A stage's two ends: embedding or what the stage before sends; head and loss. */
-#ifndef SL_CORE_MODELS_ENDS_H
-#define SL_CORE_MODELS_ENDS_H
+#pragma once
 
 #include "core/models/transformer.h"
 
@@ -13,5 +12,3 @@ enum sl_status sl_transformer_head(struct sl_transformer *g);
 enum sl_status sl_transformer_head_bwd(struct sl_transformer *g);
 /* In the first stage: the embedding's gradients. */
 enum sl_status sl_transformer_embedding_bwd(struct sl_transformer *g);
-
-#endif

@@ -1,6 +1,5 @@
 /* Linear layers and the regions of tensor and sequence parallelism between them. */
-#ifndef SL_CORE_MODELS_LINEAR_H
-#define SL_CORE_MODELS_LINEAR_H
+#pragma once
 
 #include "core/models/transformer.h"
 
@@ -35,5 +34,3 @@ enum sl_status sl_transformer_row(struct sl_transformer *g, int layer, int32_t x
 /* dx(R, k) and the weight's and bias's gradients from `dout` (S, C). */
 enum sl_status sl_transformer_row_bwd(struct sl_transformer *g, int layer, struct sl_operand dout, int32_t x, int w,
                                       int64_t k, int32_t dx);
-
-#endif

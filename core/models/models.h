@@ -1,6 +1,5 @@
 /* The builders of the families: drafts of what one micro-batch computes. They know no ZeRO and no placement. */
-#ifndef SL_CORE_MODELS_MODELS_H
-#define SL_CORE_MODELS_MODELS_H
+#pragma once
 
 #include "core/lower/build.h"
 
@@ -11,5 +10,3 @@ enum sl_status sl_models_build(struct sl_lowering *lowering);
 enum sl_status sl_models_gpt2(struct sl_lowering *lowering);
 enum sl_status sl_models_llama(struct sl_lowering *lowering);
 enum sl_status sl_models_mlp(struct sl_lowering *lowering);
-
-#endif

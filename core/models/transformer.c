@@ -99,13 +99,12 @@ enum sl_status sl_transformer_temporary(struct sl_transformer *g, int32_t *out, 
   return buffer(g, out, g->l->dtype, count, layer, name, false);
 }
 
-enum sl_status sl_transformer_statistics(struct sl_transformer *g, int32_t *out, int64_t count, int layer,
-                                         const char *name) {
+/* fp32 statistics of rows, kept or temporary. */
+static enum sl_status statistics(struct sl_transformer *g, int32_t *out, int64_t count, int layer, const char *name) {
   return buffer(g, out, SL_F32, count, layer, name, keeps(g));
 }
 
-enum sl_status sl_transformer_workspace(struct sl_transformer *g, int32_t *out, const struct sl_op *op,
-                                        const char *name) {
+static enum sl_status workspace(struct sl_transformer *g, int32_t *out, const struct sl_op *op, const char *name) {
   return sl_build_buffer(g->l, out, SL_SCOPE_MICRO, SL_CATEGORY_WORKSPACE, SL_U8,
                          sl_op_workspace(op, g->l->plan->threads), "h.%d.%s", op->layer, name);
 }
@@ -145,7 +144,7 @@ enum sl_status sl_transformer_norm(struct sl_transformer *g, int layer, struct s
   op.scale = l->plan->model->norm_epsilon;
   if (layer < l->plan->model->n_layer && sl_transformer_remakes_norms(g, layer)) g->keeps = false;
   SL_TRY(sl_transformer_kept(g, out, g->s * g->c, layer, name));
-  SL_TRY(sl_transformer_statistics(g, stats, g->rms ? g->s : 2 * g->s, layer, "norm.stats"));
+  SL_TRY(statistics(g, stats, g->rms ? g->s : 2 * g->s, layer, "norm.stats"));
   g->keeps = kept;
   x = sl_build_as(x, SL_READ);
   if (g->rms)
@@ -177,7 +176,7 @@ enum sl_status sl_transformer_norm_bwd(struct sl_transformer *g, int layer, stru
   const struct sl_operand to = sl_build_as(g->dx, fresh ? SL_WRITE : SL_READ_WRITE);
   int32_t scratch;
   x = sl_build_as(x, SL_READ);
-  SL_TRY(sl_transformer_workspace(g, &scratch, &op, "dln.scratch"));
+  SL_TRY(workspace(g, &scratch, &op, "dln.scratch"));
   if (l->stage->split) return norm_bwd_halves(g, op, dout, x, w, stats, to, scratch);
   if (g->rms)
     return SL_BUILD_DRAFT(g->drafts, op, dout, x, sl_build_param(l, w), sl_build_read(l, stats), to,
@@ -278,7 +277,7 @@ static int add_qkv(const struct sl_lowering *l, struct sl_operand *to, int n, st
 /* Probabilities, and what dropout leaves of them; or flash attention's log-sum-exp, whose backward always draws. */
 static enum sl_status make_softmax(struct sl_transformer *g, int layer, struct sl_attended *out) {
   out->mask = out->dropped = -1;
-  if (flash(g)) return sl_transformer_statistics(g, &out->softmax, g->b * g->h * g->t, layer, "attn.lse");
+  if (flash(g)) return statistics(g, &out->softmax, g->b * g->h * g->t, layer, "attn.lse");
   const int64_t squares = g->b * g->h * g->t * g->t;
   SL_TRY(sl_transformer_kept(g, &out->softmax, squares, layer, "attn.probs"));
   SL_TRY(sl_transformer_mask(g, &out->mask, g->l->plan->model->attn_pdrop, squares, layer, "attn.mask"));
@@ -303,7 +302,7 @@ enum sl_status sl_transformer_attention(struct sl_transformer *g, int layer, str
   struct sl_op op = attention_op(g, flash(g) ? SL_OP_FLASH_FWD : SL_OP_ATTENTION_FWD, layer, in);
   SL_TRY(softmax_buffers(g, layer, out));
   SL_TRY(sl_transformer_kept(g, &out->out, g->r * g->h * g->d, layer, "attn.out"));
-  SL_TRY(sl_transformer_workspace(g, &scratch, &op, "att.scratch"));
+  SL_TRY(workspace(g, &scratch, &op, "att.scratch"));
   operands[n++] = sl_build_write(l, out->out);
   operands[n++] = sl_build_write(l, out->softmax);
   if (out->mask >= 0) {
@@ -322,7 +321,7 @@ enum sl_status sl_transformer_attention_bwd(struct sl_transformer *g, int layer,
   struct sl_operand operands[SL_MAX_OPERANDS] = {sl_build_read(l, dout)};
   int n = add_qkv(l, operands, 1, in, sl_build_read);
   int32_t scratch;
-  SL_TRY(sl_transformer_workspace(g, &scratch, &op, "datt.scratch"));
+  SL_TRY(workspace(g, &scratch, &op, "datt.scratch"));
   if (flash(g)) operands[n++] = sl_build_read(l, kept.out);
   operands[n++] = sl_build_read(l, kept.softmax);
   if (kept.mask >= 0) {

@@ -8,8 +8,7 @@
  *
  * Functions append to `drafts`, which are the stage's forward or its backward: recomputation replays forward parts in the
  * backward. */
-#ifndef SL_CORE_MODELS_TRANSFORMER_H
-#define SL_CORE_MODELS_TRANSFORMER_H
+#pragma once
 
 #include "core/lower/build.h"
 
@@ -59,11 +58,6 @@ enum sl_status sl_transformer_kept(struct sl_transformer *g, int32_t *out, int64
 /* A buffer that one action makes and uses up (that W needs too, in a split backward). */
 enum sl_status sl_transformer_temporary(struct sl_transformer *g, int32_t *out, int64_t count, int layer,
                                         const char *name);
-/* fp32 statistics of rows, kept or temporary. */
-enum sl_status sl_transformer_statistics(struct sl_transformer *g, int32_t *out, int64_t count, int layer,
-                                         const char *name);
-enum sl_status sl_transformer_workspace(struct sl_transformer *g, int32_t *out, const struct sl_op *op,
-                                        const char *name);
 
 /* out = norm(x) over S rows, with the weight at tensor `w`, a LayerNorm's bias behind it; makes `out` and `stats`. */
 enum sl_status sl_transformer_norm(struct sl_transformer *g, int layer, struct sl_operand x, int w, const char *name,
@@ -106,5 +100,3 @@ struct sl_attended {
 enum sl_status sl_transformer_attention(struct sl_transformer *g, int layer, struct sl_qkv in, struct sl_attended *out);
 enum sl_status sl_transformer_attention_bwd(struct sl_transformer *g, int layer, int32_t dout, struct sl_qkv in,
                                             struct sl_attended kept, struct sl_qkv din);
-
-#endif

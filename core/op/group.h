@@ -1,7 +1,6 @@
 /* Classes of process groups: among whom an op communicates, or over whom a tensor is cut. Which ranks they are is the
  * plan's matter. */
-#ifndef SL_CORE_OP_GROUP_H
-#define SL_CORE_OP_GROUP_H
+#pragma once
 
 /* Classes of process groups. Each rank is in exactly one group of each class. NONE: no other rank; an array over all classes
  * has its first place for what belongs to none, such as sends and receives.
@@ -29,5 +28,3 @@ enum sl_group {
 };
 
 const char *sl_group_name(enum sl_group group); /* of NONE: "pipeline", whose sends and receives are of no group */
-
-#endif

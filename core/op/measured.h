@@ -3,8 +3,7 @@
  * An entry says what one kind of op costs when a node runs `ranks` ranks at once:
  *   seconds = sum over terms t of entry.seconds[t] x quantity[t]
  * where quantity is the work's (sl_work.terms), the same for the fit and for the prediction. */
-#ifndef SL_CORE_OP_MEASURED_H
-#define SL_CORE_OP_MEASURED_H
+#pragma once
 
 #include "core/base/dtype.h"
 #include "core/base/json_get.h"
@@ -59,5 +58,3 @@ enum sl_status sl_op_costs_read(struct sl_op_costs *costs, const struct sl_json 
 enum sl_status sl_op_cost_names(const struct sl_json_object *in, int *kind, enum sl_variant *variant,
                                 enum sl_dtype *dtype);
 json_t *sl_op_costs_json(const struct sl_op_costs *costs);
-
-#endif

@@ -1,8 +1,7 @@
 /* An op: one kernel, collective, copy or update, with everything that a kernel and a cost model need of it. What follows from
  * an op by itself stands here: names, classes, flops, bytes moved. An op knows no program: where a function needs its
  * operands it gets them, as `slices`, in the order of their rows (op/operands.h). */
-#ifndef SL_CORE_OP_OP_H
-#define SL_CORE_OP_OP_H
+#pragma once
 
 #include "core/base/dtype.h"
 #include "core/op/group.h"
@@ -274,5 +273,3 @@ double sl_op_bytes(const struct sl_op *op, const struct sl_slice *slices);
 struct sl_op sl_op_epilogue(const struct sl_op *op);
 /* What an op is called for readers: its kind's name, a gemm's with its epilogue ("gemm+gelu"). */
 const char *sl_op_label(const struct sl_op *op);
-
-#endif

@@ -1,7 +1,6 @@
 /* The operands of an op, as data: which there are, in what order, how each is used and of what type it is (the rows stand in
  * operands.c). Whoever wants an operand asks for it by name; whoever builds an op is held to the rows by sl_op_check. */
-#ifndef SL_CORE_OP_OPERANDS_H
-#define SL_CORE_OP_OPERANDS_H
+#pragma once
 
 #include "core/base/status.h"
 #include "core/op/op.h"
@@ -61,7 +60,6 @@ enum sl_at {
 #undef X
       SL_AT_COUNT
 };
-const char *sl_at_name(enum sl_at name);
 
 enum { SL_OP_OPERANDS = 16 }; /* the most that an op outside communication has */
 
@@ -80,5 +78,3 @@ const struct sl_slice *sl_op_operand(const struct sl_op *op, const struct sl_sli
 /* Hold an op against its rows: how many operands, each used as its row says and of the type that it says (types[i]: of operand
  * i's buffer), and its dimensions. Errors: SL_ERR_CHECK. */
 enum sl_status sl_op_check(const struct sl_op *op, const struct sl_slice *slices, const enum sl_dtype *types);
-
-#endif

@@ -1,6 +1,5 @@
 /* What members of a group send each other for one collective: pieces, and bytes on the wire. */
-#ifndef SL_CORE_OP_WIRE_H
-#define SL_CORE_OP_WIRE_H
+#pragma once
 
 #include "core/op/op.h"
 
@@ -32,5 +31,3 @@ int64_t sl_op_wire_bytes(const struct sl_op *op, const struct sl_slice *slices, 
 double sl_op_most_wire_bytes(const struct sl_op *op, const struct sl_slice *slices, int members);
 /* Where a ring cuts `n` elements of an op in place for its members: member g has [*first, *first + *count). */
 void sl_ring_piece(int64_t n, int members, int member, int64_t *first, int64_t *count);
-
-#endif

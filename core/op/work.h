@@ -10,8 +10,7 @@
  *   bytes      the others
  *   a, b, c    matrix product: bytes of each operand once (packing, write-back); it has neither cached nor bytes
  *   pieces     collective: messages that are not full blocks cost more than their bytes say: one per part */
-#ifndef SL_CORE_OP_WORK_H
-#define SL_CORE_OP_WORK_H
+#pragma once
 
 #include "core/base/dtype.h"
 #include "core/op/op.h"
@@ -93,5 +92,3 @@ struct sl_work sl_work_of_shape(enum sl_op_kind kind, enum sl_variant variant, e
                                 const int64_t dim[5], int parts, double bytes);
 /* The same work for a rank with `cache_bytes` of cache: as many of its bytes may lie there. */
 struct sl_work sl_work_in_cache(const struct sl_work *work, double cache_bytes);
-
-#endif

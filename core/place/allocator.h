@@ -5,8 +5,7 @@
  * reserves more of the device than its tensors take. Source of the rules and of the sizes: pytorch/pytorch
  * c10/cuda/CUDACachingAllocator.cpp, with its defaults (max_split_size unlimited, no expandable segments). One stream: what
  * other streams use is taken on the stream of compute, too. */
-#ifndef SL_CORE_PLACE_ALLOCATOR_H
-#define SL_CORE_PLACE_ALLOCATOR_H
+#pragma once
 
 #include "core/base/status.h"
 
@@ -34,5 +33,3 @@ struct sl_allocator {
 enum sl_status sl_allocator_take(struct sl_allocator *allocator, int64_t bytes, uint32_t *block);
 enum sl_status sl_allocator_give(struct sl_allocator *allocator, uint32_t block);
 void sl_allocator_free(struct sl_allocator *allocator);
-
-#endif

@@ -1,11 +1,8 @@
 /* The static planner of memory. */
-#ifndef SL_CORE_PLACE_ARENA_H
-#define SL_CORE_PLACE_ARENA_H
+#pragma once
 
 #include "core/place/lives.h"
 
 /* Give every slot its place in the arena of its space; fill arena_bytes and the memory report, its curve
  * where that is wanted. */
 enum sl_status sl_arena_place(struct sl_class *rank_class, const struct sl_lives *lives, bool curve);
-
-#endif

@@ -1,6 +1,5 @@
 /* What derives the waits of a program: its state while it goes from op to op. Internal to core/place. */
-#ifndef SL_CORE_PLACE_LINKER_H
-#define SL_CORE_PLACE_LINKER_H
+#pragma once
 
 #include "core/place/lives.h"
 
@@ -32,5 +31,3 @@ struct linker {
   uint32_t lanes;                   /* bit l: an op of the program stands on lane l */
   uint32_t blocking[SL_LANE_COUNT]; /* what the next compute op must wait for */
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* The memory report of a class: what is live when, and where the peak is. */
-#ifndef SL_CORE_PLACE_LIVE_H
-#define SL_CORE_PLACE_LIVE_H
+#pragma once
 
 #include "core/place/lives.h"
 
@@ -12,5 +11,3 @@ uint32_t sl_live_first_issue(const struct sl_class *rank_class, enum sl_program_
  * live. buffer_of: per slot, NULL for those of another space. Errors: SL_ERR_MEMORY. */
 enum sl_status sl_live_report(const struct sl_class *rank_class, enum sl_space space, const struct sl_lives *lives,
                               const struct sl_buffer *const *buffer_of, bool curve, uint32_t *peak);
-
-#endif

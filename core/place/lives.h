@@ -1,6 +1,5 @@
 /* The lives of buffer slots: what waits.c finds and arena.c places by. */
-#ifndef SL_CORE_PLACE_LIVES_H
-#define SL_CORE_PLACE_LIVES_H
+#pragma once
 
 #include "core/program/program.h"
 
@@ -21,5 +20,3 @@ struct sl_lives {
   struct sl_life *items;
   size_t count, capacity;
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* Periods of a program whose waits come out alike: one is derived, the others are copied. Internal to core/place. */
-#ifndef SL_CORE_PLACE_PERIODS_H
-#define SL_CORE_PLACE_PERIODS_H
+#pragma once
 
 #include "core/place/linker.h"
 #include "core/place/repeat.h"
@@ -31,5 +30,3 @@ enum sl_status sl_periods_open(struct sl_periods *periods, struct linker *k, boo
  * follow, up to the end of the run, and set *instance to what is behind them. */
 enum sl_status sl_periods_skip(struct sl_periods *periods, uint32_t *instance);
 void sl_periods_close(struct sl_periods *periods);
-
-#endif

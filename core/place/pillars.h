@@ -1,6 +1,5 @@
 /* What stands in an arena all through its fullest moment, and how to pass over much of it at once. Internal to core/place. */
-#ifndef SL_CORE_PLACE_PILLARS_H
-#define SL_CORE_PLACE_PILLARS_H
+#pragma once
 
 #include "core/base/status.h"
 
@@ -43,5 +42,3 @@ int64_t sl_pillars_pass(struct sl_pillars *pillars, int64_t offset, int64_t byte
                         const struct sl_pillar_life lives[SL_PILLAR_LIVES]);
 void sl_pillars_clear(struct sl_pillars *pillars);
 void sl_pillars_free(struct sl_pillars *pillars);
-
-#endif

@@ -1,6 +1,5 @@
 /* The last stage of a job: when ops may start, and where buffers stand. */
-#ifndef SL_CORE_PLACE_PLACE_H
-#define SL_CORE_PLACE_PLACE_H
+#pragma once
 
 #include "core/program/program.h"
 
@@ -8,5 +7,3 @@
  * keeps its curve. */
 enum sl_status sl_place_class(const struct sl_plan *plan, const enum sl_scope *scopes, bool curve,
                               struct sl_class *rank_class);
-
-#endif

@@ -1,7 +1,6 @@
 /* What repeats in a program: the steady part of a schedule, whose periods differ in their micro-batches, and in the slots that stand
  * for each other, alone. */
-#ifndef SL_CORE_PLACE_REPEAT_H
-#define SL_CORE_PLACE_REPEAT_H
+#pragma once
 
 #include "core/program/program.h"
 
@@ -23,5 +22,3 @@ void sl_repeat_whole_turns(const struct sl_class *rank_class, struct sl_repeat *
 /* The least common multiple of two numbers of periods, of which those above 2^24 are taken to be that. */
 uint32_t sl_repeat_multiple(uint32_t a, uint32_t b);
 void sl_repeat_free(struct sl_repeat *repeat);
-
-#endif

@@ -1,11 +1,8 @@
 /* What a framework's caching allocator reserves of a device for a program. */
-#ifndef SL_CORE_PLACE_RESERVE_H
-#define SL_CORE_PLACE_RESERVE_H
+#pragma once
 
 #include "core/place/lives.h"
 
 /* Replay the device buffers of a class through sl_allocator, persistent ones first, then two steps: memory report's
  * reserved_bytes and needed_bytes. Errors: SL_ERR_MEMORY. */
 enum sl_status sl_reserve_report(struct sl_class *rank_class, const struct sl_lives *lives);
-
-#endif

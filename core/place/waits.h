@@ -1,6 +1,5 @@
 /* What each op of a program waits for, and how long buffers live. */
-#ifndef SL_CORE_PLACE_WAITS_H
-#define SL_CORE_PLACE_WAITS_H
+#pragma once
 
 #include "core/place/lives.h"
 
@@ -11,5 +10,3 @@
  * Errors: SL_ERR_INPUT for a step of too many ops, SL_ERR_MEMORY. */
 enum sl_status sl_waits_derive(const struct sl_plan *plan, struct sl_class *rank_class, const enum sl_scope *scopes,
                                bool all, struct sl_program *program, struct sl_lives *lives);
-
-#endif

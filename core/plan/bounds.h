@@ -1,7 +1,6 @@
 /* The sizes of a micro-batch and a step against their limits (core/base/limits.h): the one place that compares them, so that
  * what is formed of them later fits; see core/base/checked.h. */
-#ifndef SL_CORE_PLAN_BOUNDS_H
-#define SL_CORE_PLAN_BOUNDS_H
+#pragma once
 
 #include "core/base/status.h"
 
@@ -10,5 +9,3 @@ struct sl_plan;
 /* Of a plan whose degrees, batch sizes and sequence length are known. Errors: SL_ERR_INPUT with the key to blame, its number
  * and the limit. */
 enum sl_status sl_plan_check_bounds(const struct sl_plan *plan);
-
-#endif

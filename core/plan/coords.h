@@ -1,7 +1,6 @@
 /* Where ranks stand: coordinates (pp, dp, cp, tp) in Megatron-LM's order, tp varying fastest, and process groups. Every rank
  * belongs to one group of each class. */
-#ifndef SL_CORE_PLAN_COORDS_H
-#define SL_CORE_PLAN_COORDS_H
+#pragma once
 
 #include "core/op/group.h"
 
@@ -24,5 +23,3 @@ struct sl_members sl_plan_group(const struct sl_plan *plan, enum sl_group group,
 static inline int sl_members_rank(const struct sl_members *m, int i) {
   return m->first + i % m->inner * m->stride + i / m->inner * m->outer;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* Which parallelism and which ZeRO stages frameworks express, as of October 2024 and of November 2026: data with sources,
  * read by `shardlab show frameworks`. The later column is what the presets accept (plan/refusals.c); a test holds the two
  * together. */
-#ifndef SL_CORE_PLAN_FRAMEWORKS_H
-#define SL_CORE_PLAN_FRAMEWORKS_H
+#pragma once
 
 enum sl_parallelism { SL_DATA_PARALLEL, SL_PIPELINE_PARALLEL, SL_TENSOR_PARALLEL, SL_3D_PARALLEL };
 
@@ -18,5 +17,3 @@ struct sl_framework_support {
 const struct sl_framework_support *sl_framework_support(int i);
 /* "DP", "PP", "TP", "3D". */
 const char *sl_parallelism_name(enum sl_parallelism parallelism);
-
-#endif

@@ -7,8 +7,7 @@
  * (models/passes.c), so that a prediction is that framework's: in time and in memory. `measure` runs shardlab's own set.
  *
  * An element is one of the op's (R, C): of the classifier one logit, of materialised attention one of its scores (B, H, T, T). */
-#ifndef SL_CORE_PLAN_KERNELS_H
-#define SL_CORE_PLAN_KERNELS_H
+#pragma once
 
 #include "core/config/config.h"
 #include "core/op/op.h"
@@ -57,5 +56,3 @@ const struct sl_kernel_set *sl_kernel_set(enum sl_kernel_choice kernels);
  * the op its kind and dropout are read. */
 const struct sl_kernel_row *sl_kernel_row(const struct sl_config *config, const struct sl_op *op,
                                           const struct sl_kernel_row *row);
-
-#endif

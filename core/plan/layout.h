@@ -1,7 +1,6 @@
 /* Who owns what. Parameters, gradients and optimizer state of a pipeline rank are laid out in one flat space of elements, in
  * model order; a layout says which member of a sharding group owns which elements of it. */
-#ifndef SL_CORE_PLAN_LAYOUT_H
-#define SL_CORE_PLAN_LAYOUT_H
+#pragma once
 
 #include "core/base/status.h"
 #include "core/model/model.h"
@@ -121,5 +120,3 @@ struct sl_piece {
 };
 /* The piece of placed tensor `placed` that member `member` of its group owns; count 0 when it owns none. */
 struct sl_piece sl_layout_piece(const struct sl_pp_rank *pp_rank, int placed, int member);
-
-#endif

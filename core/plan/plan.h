@@ -1,7 +1,6 @@
 /* The plan: which rank holds what. Where a rank stands is plan/coords.h's, which elements of its pipeline rank's states it
  * owns is plan/layout.h's. */
-#ifndef SL_CORE_PLAN_PLAN_H
-#define SL_CORE_PLAN_PLAN_H
+#pragma once
 
 #include "core/base/status.h"
 #include "core/cluster/cluster.h"
@@ -70,5 +69,3 @@ struct sl_state_bytes {
   int param, grad, optimizer;
 };
 struct sl_state_bytes sl_plan_state_bytes(const struct sl_plan *plan);
-
-#endif

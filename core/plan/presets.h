@@ -1,6 +1,5 @@
 /* A preset as its table has it: the strategy, and which framework's limits hold. Internal to core/plan. */
-#ifndef SL_CORE_PLAN_PRESETS_H
-#define SL_CORE_PLAN_PRESETS_H
+#pragma once
 
 #include "core/plan/strategy.h"
 
@@ -42,5 +41,3 @@ enum sl_status sl_strategy_find_preset(struct sl_preset *preset, const struct sl
 static inline bool sl_strategy_fp32_on_host(const struct sl_strategy *s) {
   return s->offload_optimizer && s->shard_grads;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* What frameworks refuse, and what their presets answer by themselves. */
-#ifndef SL_CORE_PLAN_REFUSALS_H
-#define SL_CORE_PLAN_REFUSALS_H
+#pragma once
 
 #include "core/plan/presets.h"
 
@@ -10,5 +9,3 @@ enum sl_status sl_strategy_check_limits(const struct sl_preset *preset, const st
 /* A warning for each key that the file gives and the preset, whose row is complete, has an answer of its own to; what is
  * given and the same is not worth one. plan/refusals.c. */
 void sl_strategy_warn_overruled(const struct sl_preset *preset, const struct sl_config *config);
-
-#endif

@@ -1,6 +1,5 @@
 /* Inside core, the plan's part along the pipeline: plan.c calls these once degrees and batch are known. */
-#ifndef SL_CORE_PLAN_STAGES_H
-#define SL_CORE_PLAN_STAGES_H
+#pragma once
 
 #include "core/plan/plan.h"
 
@@ -10,5 +9,3 @@ enum sl_status sl_plan_cut(struct sl_plan *plan);
 /* Completes plan->schedule: unshards where parameters are sharded, reductions, transfers, and STEP at the end of each rank,
  * unless a schedule from a file has them. Errors: SL_ERR_INPUT, SL_ERR_CHECK. */
 enum sl_status sl_plan_schedule(struct sl_plan *plan);
-
-#endif

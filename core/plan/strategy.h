@@ -8,8 +8,7 @@
  * ZeroRedundancyOptimizer around one, on a model.to(bfloat16): that keeps no master, has bf16 moments (6 bytes a parameter
  * instead of 14 beside the gradient) and drops updates below half a unit in the last place. Nor is it autocast under DDP: that
  * keeps parameters and gradients in fp32 and all-reduces 4 bytes where this reduces 2. Neither is a mode of these presets. */
-#ifndef SL_CORE_PLAN_STRATEGY_H
-#define SL_CORE_PLAN_STRATEGY_H
+#pragma once
 
 #include "core/config/config.h"
 
@@ -73,5 +72,3 @@ int sl_strategy_deepspeed_stage(const char *name);
 
 /* Name and one-line description of preset `i`; false past the end. */
 bool sl_strategy_preset(int i, const char **name, const char **description);
-
-#endif

@@ -1,6 +1,5 @@
 /* Where a tensor's state stands on a rank. */
-#ifndef SL_CORE_PROGRAM_LOCATE_H
-#define SL_CORE_PROGRAM_LOCATE_H
+#pragma once
 
 #include "core/program/program.h"
 
@@ -13,5 +12,3 @@ struct sl_located {
   bool writer;
 };
 struct sl_located sl_job_locate(const struct sl_job *job, int rank, enum sl_role role, int placed);
-
-#endif

@@ -1,8 +1,7 @@
 /* Memory over time: what is live at which op, by category; filled by the arena planner from the same lifetimes that it
  * places by. A buffer is live from its first to its last use in program order: any arena must hold all that is live at once,
  * so the largest sum is a lower bound and what the arena has beyond it is fragmentation. */
-#ifndef SL_CORE_PLACE_MEMORY_REPORT_H
-#define SL_CORE_PLACE_MEMORY_REPORT_H
+#pragma once
 
 #include "core/program/program.h"
 
@@ -30,5 +29,3 @@ struct sl_memory_report {
   /* exact bytes before alignment and padding, of persistent state: for closed forms */
   int64_t state_bytes[SL_CATEGORY_COUNT];
 };
-
-#endif

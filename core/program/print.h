@@ -1,6 +1,5 @@
 /* A program as text. */
-#ifndef SL_CORE_PROGRAM_PRINT_H
-#define SL_CORE_PROGRAM_PRINT_H
+#pragma once
 
 #include "core/program/program.h"
 
@@ -8,5 +7,3 @@
 
 /* Print the program of `rank`, one op a line: index, lane, action, kind, operands, waits. */
 void sl_program_print(const struct sl_job *job, int rank, enum sl_program_kind kind, FILE *out);
-
-#endif

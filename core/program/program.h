@@ -7,8 +7,7 @@
  *
  * Lanes are FIFO and run concurrently. A wait names a lane and how many of its ops must be complete; nothing else
  * orders two lanes. core/place/waits.c derives the waits from what ops read and write, core/check/rendezvous.c proves them anew. */
-#ifndef SL_CORE_PROGRAM_PROGRAM_H
-#define SL_CORE_PROGRAM_PROGRAM_H
+#pragma once
 
 #include "core/base/status.h"
 #include "core/op/op.h"
@@ -162,5 +161,3 @@ static inline int64_t sl_operand_offset(const struct sl_class *c, const struct s
   const struct sl_buffer *b = &c->buffers[s->buffer];
   return c->slot_offsets[b->first_slot + sl_slice_slot(p, b, s, n)] + s->offset + place * s->shard_stride;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Two run records side by side: predicted, measured, error and verdict, per step, op class, memory category, phase,
  * rank and communication call. Nothing here runs a program; records are all it knows. */
-#ifndef SL_CORE_RECORD_COMPARE_H
-#define SL_CORE_RECORD_COMPARE_H
+#pragma once
 
 #include "core/base/json.h"
 #include "core/base/status.h"
@@ -46,4 +45,3 @@ struct sl_comparison {
 enum sl_status sl_compare_records(struct sl_comparison *out, const struct sl_json *predicted,
                                   const struct sl_json *measured, double time_tolerance);
 void sl_comparison_free(struct sl_comparison *comparison);
-#endif

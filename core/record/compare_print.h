@@ -1,6 +1,5 @@
 /* A comparison as a table and as JSON. */
-#ifndef SL_CORE_RECORD_COMPARE_PRINT_H
-#define SL_CORE_RECORD_COMPARE_PRINT_H
+#pragma once
 
 #include "core/record/compare.h"
 
@@ -10,5 +9,3 @@
 void sl_comparison_print(const struct sl_comparison *comparison, bool colour, FILE *out);
 /* {functional, time_tolerance, failed, rows: [...]}; new reference. */
 json_t *sl_comparison_json(const struct sl_comparison *comparison);
-
-#endif

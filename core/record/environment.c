@@ -10,7 +10,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-void sl_environment_cpu(char *out, size_t size) {
+/* The processor's name ("" when /proc/cpuinfo does not say). */
+static void processor_name(char *out, size_t size) {
   char line[512];
   out[0] = '\0';
   FILE *file = fopen("/proc/cpuinfo", "r");
@@ -78,7 +79,7 @@ json_t *sl_environment_json(int threads) {
   char text[512];
   struct utsname system;
   json_t *object = json_object(), *versions = json_object();
-  sl_environment_cpu(text, sizeof text);
+  processor_name(text, sizeof text);
   if (text[0] != '\0') json_object_set_new(object, "cpu", json_string(text));
   json_object_set_new(object, "cores", json_integer(sl_machine_cores()));
   json_object_set_new(object, "memory_bytes",

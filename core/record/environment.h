@@ -1,19 +1,14 @@
 /* What a measurement ran on, for the run record: processor, cores, memory, system and library versions. No user, host
  * name or path is among it, so a record can be published. */
-#ifndef SL_CORE_RECORD_ENVIRONMENT_H
-#define SL_CORE_RECORD_ENVIRONMENT_H
+#pragma once
 
 #include <jansson.h>
 #include <stddef.h>
 
 #define SL_VERSION "0.1.0"
 
-/* The processor's name ("" when /proc/cpuinfo does not say). */
-void sl_environment_cpu(char *out, size_t size);
 /* Version of a library that is loaded in this process, or, with `load`, can be: "openblas", "mpi", "cuda". "" when
  * absent. */
 void sl_environment_library(const char *name, int load, char *out, size_t size);
 /* All of it; `threads` of one rank (0: not said). New reference. */
 json_t *sl_environment_json(int threads);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * They count parameters, gradients and optimizer state of fp16 training with Adam, and nothing else: no activations, no
  * buckets, no gathered parameters beyond the largest layer, no padding, no fragmentation. */
-#ifndef SL_CORE_RECORD_ESTIMATOR_H
-#define SL_CORE_RECORD_ESTIMATOR_H
+#pragma once
 
 #include "core/model/model.h"
 
@@ -39,5 +38,3 @@ struct sl_estimate sl_estimator_deepspeed(const struct sl_estimator *ask);
 
 /* L of a model: the largest sum of the parameters that one module holds itself (weight and bias of a layer). */
 int64_t sl_estimator_largest_layer(const struct sl_model *model);
-
-#endif

@@ -1,7 +1,6 @@
 /* What a rank that the simulator folded puts on the wire itself: it makes the calls of the rank that stood for it, but may own a larger
  * or a smaller piece of what they move, by its place in the group. Internal to core/record. */
-#ifndef SL_CORE_RECORD_FOLDED_H
-#define SL_CORE_RECORD_FOLDED_H
+#pragma once
 
 #include "core/job/job.h"
 
@@ -21,5 +20,3 @@ bool sl_folded_even(const struct sl_folded *folded, int rank);
 int64_t sl_folded_wire_bytes(const struct sl_folded *folded, int rank, const json_t *row);
 /* Put these bytes into every row of `ranks`'s entry for `rank`, whose rows it does not share with another, and into its sum. */
 void sl_folded_put(const struct sl_folded *folded, int rank, json_t *entry);
-
-#endif

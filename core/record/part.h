@@ -1,6 +1,5 @@
 /* What one process of a run contributes to the record, and how the parts are exchanged. Internal to core/record. */
-#ifndef SL_CORE_RECORD_PART_H
-#define SL_CORE_RECORD_PART_H
+#pragma once
 
 #include "core/record/record.h"
 
@@ -16,5 +15,3 @@ static inline void set_real(json_t *object, const char *key, double value) {
 enum sl_status sl_record_part(const struct sl_run *run, const struct sl_timeline *timeline, json_t **out);
 /* Everybody's parts in rank order, as an array; takes over `mine`. */
 enum sl_status sl_record_gather(const struct sl_run *run, json_t *mine, json_t **all);
-
-#endif

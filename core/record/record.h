@@ -1,7 +1,6 @@
 /* The run record: what one predict or measure found, as JSON with the same keys for both kinds. The keys stand in
  * record/keys.def, from which docs/record.md is made. Seconds end in _s, bytes in _bytes. */
-#ifndef SL_CORE_RECORD_RECORD_H
-#define SL_CORE_RECORD_RECORD_H
+#pragma once
 
 #include "core/base/json.h"
 #include "core/run/executor.h"
@@ -32,5 +31,3 @@ enum sl_status sl_record_load(struct sl_json *doc, const char *path);
 enum sl_status sl_record_check(const struct sl_json *doc);
 /* The row of a list of traffic that counts what `like` counts, NULL where it has none. */
 const json_t *sl_record_traffic_row(const json_t *list, const json_t *like);
-
-#endif

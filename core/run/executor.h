@@ -3,8 +3,7 @@
  * The simulator, the host backend and the CUDA backend each export one `const struct sl_exec_ops`. The loop in
  * core/run/executor.c walks each local rank's program, hands ops over in program order and collects completions; it is the
  * same for virtual and real time, so whatever can be lowered can be predicted and measured. */
-#ifndef SL_CORE_RUN_EXECUTOR_H
-#define SL_CORE_RUN_EXECUTOR_H
+#pragma once
 
 #include "core/base/status.h"
 #include "core/program/program.h"
@@ -152,5 +151,3 @@ struct sl_run {
  * exchange() until sl_run_close. */
 enum sl_status sl_run_execute(struct sl_run *run);
 void sl_run_close(struct sl_run *run);
-
-#endif

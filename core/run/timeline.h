@@ -1,7 +1,6 @@
 /* When the lanes of every local rank ran in its last step, and where its seconds went. An observer of the executor loop: ops that
  * follow or overlap each other are one interval, so what is kept grows with the gaps between ops, not with ops. */
-#ifndef SL_CORE_RUN_TIMELINE_H
-#define SL_CORE_RUN_TIMELINE_H
+#pragma once
 
 #include "core/run/executor.h"
 
@@ -62,5 +61,3 @@ enum sl_status sl_timeline_bubble(const struct sl_timeline *timeline, int local,
 /* The local rank whose step lasted longest (the first at a tie). */
 int sl_timeline_slowest(const struct sl_timeline *timeline);
 void sl_timeline_free(struct sl_timeline *timeline);
-
-#endif

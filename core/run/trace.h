@@ -1,8 +1,7 @@
 /* Traces for ui.perfetto.dev and chrome://tracing: one process per rank, one thread per lane, one slice per op. A
  * predicted and a measured trace open side by side: their process ids and names differ. Written as a stream, and
  * there when it is complete (core/base/new_file.h); the same completions give the same bytes. */
-#ifndef SL_CORE_RUN_TRACE_H
-#define SL_CORE_RUN_TRACE_H
+#pragma once
 
 #include "core/base/new_file.h"
 #include "core/run/executor.h"
@@ -35,5 +34,3 @@ void sl_trace_discard(struct sl_trace *trace);
 /* Write to `path` the events of both traces, moved in time so that the last step of each begins at the same instant.
  * Errors: SL_ERR_INPUT where one is no trace, SL_ERR_IO. */
 enum sl_status sl_trace_join(const char *path, const char *predicted, const char *measured);
-
-#endif

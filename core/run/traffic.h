@@ -2,8 +2,7 @@
  *
  * The simulator adds where it charges a call's cost and a backend where it makes the call; both count through these
  * functions, so that the two reports have the same rows in the same form. Rows stand in the order of first use. */
-#ifndef SL_CORE_RUN_TRAFFIC_H
-#define SL_CORE_RUN_TRAFFIC_H
+#pragma once
 
 #include "core/op/wire.h"
 #include "core/run/executor.h"
@@ -34,5 +33,3 @@ void sl_traffic_free(struct sl_traffic_list *list);
  * http://www.isthe.com/chongo/tech/comp/fnv/ */
 #define SL_HASH_CALLS UINT64_C(0xcbf29ce484222325)
 uint64_t sl_hash_call(uint64_t hash, enum sl_group group, enum sl_op_kind kind, int64_t bytes);
-
-#endif

@@ -13,8 +13,7 @@
  *
  * With p ranks, v stages a rank and p * v stages, stage c * p + r lives on rank r ("interleaved", "looped-bfs",
  * "interleaved-zb"), or, for the V of "zbv" (v = 2), stages r and 2p - 1 - r do. */
-#ifndef SL_CORE_SCHEDULE_ACTION_H
-#define SL_CORE_SCHEDULE_ACTION_H
+#pragma once
 
 #include "core/base/status.h"
 
@@ -106,9 +105,6 @@ void sl_schedule_print(const struct sl_schedule *schedule, FILE *out);
  * schedule: see sl_schedule_validate. */
 enum sl_status sl_schedule_load(struct sl_schedule *schedule, const char *path);
 enum sl_status sl_schedule_parse(struct sl_schedule *schedule, const char *name, const char *bytes, size_t size);
-/* The steps around `step` as rows and the ranks around `rank` as columns, the step's row marked "<-- ERROR HERE" and the
- * cell in brackets, as text of at most size - 1 bytes. step -1: no mark, from the start. */
-void sl_schedule_grid(char *out, size_t size, const struct sl_schedule *schedule, int rank, int64_t step);
 
 /* Every micro-batch has F and either B or I and W exactly once on every stage, on the rank that holds the stage, F before B
  * or I before W. Where there are sends: each edge between two ranks has one SEND behind its producer and one RECV before
@@ -157,5 +153,3 @@ int sl_action_peer_stage(const struct sl_action *action);
 /* SL_ERR_CHECK: "rank R, step S: 0F3: <message>" and the grid. */
 enum sl_status sl_schedule_fail(const struct sl_schedule *schedule, int rank, int64_t step, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-
-#endif

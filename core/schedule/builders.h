@@ -1,6 +1,5 @@
 /* The builders of schedules by name: what each can have, and the list of one rank. Internal to core/schedule. */
-#ifndef SL_CORE_SCHEDULE_BUILDERS_H
-#define SL_CORE_SCHEDULE_BUILDERS_H
+#pragma once
 
 #include "core/schedule/action.h"
 
@@ -17,5 +16,3 @@ struct sl_schedule_builder {
 /* The builder called `name`, or NULL; the i-th, or NULL. */
 const struct sl_schedule_builder *sl_schedule_builder_find(const char *name);
 const struct sl_schedule_builder *sl_schedule_builder_at(int i);
-
-#endif

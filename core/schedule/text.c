@@ -226,7 +226,9 @@ static void put_cell(char *out, size_t size, size_t *used, const struct sl_sched
   put(out, size, used, " %-12s", cell);
 }
 
-void sl_schedule_grid(char *out, size_t size, const struct sl_schedule *s, int rank, int64_t step) {
+/* The steps around `step` as rows and the ranks around `rank` as columns, the step's row marked "<-- ERROR HERE" and the
+ * cell in brackets, as text of at most size - 1 bytes. step -1: no mark, from the start. */
+static void draw_grid(char *out, size_t size, const struct sl_schedule *s, int rank, int64_t step) {
   size_t used = 0, longest = 0;
   for (int i = 0; i < s->ranks; i++) longest = s->counts[i] > longest ? s->counts[i] : longest;
   const int64_t from = step > GRID_STEPS ? step - GRID_STEPS : 0;
@@ -250,7 +252,7 @@ enum sl_status sl_schedule_fail(const struct sl_schedule *s, int rank, int64_t s
   vsnprintf(message, sizeof message, format, args);
   va_end(args);
   if (step >= 0 && (size_t)step < s->counts[rank]) sl_action_print(text, sizeof text, &s->actions[rank][step]);
-  sl_schedule_grid(grid, sizeof grid, s, rank, step);
+  draw_grid(grid, sizeof grid, s, rank, step);
   return sl_fail(SL_ERR_CHECK, "rank %d, step %lld: %s%s%s\n%s", rank, (long long)step, text,
                  text[0] != '\0' ? ": " : "", message, grid);
 }

@@ -20,8 +20,7 @@
  *
  * Source: fitted to what experiments/published has of nccl-tests and of others; numbers, errors and validity there. Where
  * nothing was measured, sl_nccl_as_estimated is NCCL's estimate (with NVLS and links as above). */
-#ifndef SL_COST_NCCL_ATTAINED_H
-#define SL_COST_NCCL_ATTAINED_H
+#pragma once
 
 #include "cost/nccl/choice.h"
 
@@ -34,5 +33,3 @@ extern const struct sl_nccl_attained sl_nccl_as_estimated;
 /* What NCCL chooses, with the seconds that it then takes. */
 struct sl_nccl_choice sl_nccl_attain(const struct sl_nccl *nccl, const struct sl_nccl_attained *attained,
                                      enum sl_nccl_coll coll, int64_t bytes);
-
-#endif

@@ -21,12 +21,9 @@
  *
  * Source: NCCL 2.28.9 (BSD-3), src/graph/tuning.cc (ncclTopoTuneModel), src/enqueue.cc (updateCollCostTable). Its estimate
  * may exceed what links carry: a tree over 2 nodes is counted with the speed inside them. See attained.h. */
-#ifndef SL_COST_NCCL_BANDWIDTH_H
-#define SL_COST_NCCL_BANDWIDTH_H
+#pragma once
 
 #include "cost/nccl/graph.h"
 
 double sl_nccl_bandwidth(const struct sl_nccl_comm *comm, const struct sl_nccl_graphs *graphs, enum sl_nccl_coll coll,
                          enum sl_nccl_algo algo, enum sl_nccl_proto proto);
-
-#endif

@@ -14,8 +14,7 @@
  * Source: NCCL 2.28.9 (BSD-3), src/graph/tuning.cc (ncclTopoGetAlgoTime), src/enqueue.cc (topoGetAlgoInfo),
  * src/graph/connect.cc, src/transport/nvls.cc. Valid for one call that is not aggregated with others, without the user's
  * NCCL_ALGO, NCCL_PROTO or a tuner plugin, and not for fp8 sums over more than 8 ranks, where NCCL avoids rings. */
-#ifndef SL_COST_NCCL_CHOICE_H
-#define SL_COST_NCCL_CHOICE_H
+#pragma once
 
 #include "cost/nccl/graph.h"
 
@@ -50,5 +49,3 @@ double sl_nccl_bandwidth_of_size(const struct sl_nccl *nccl, enum sl_nccl_coll c
  * to its node, or its share of the node's NICs, at least one. NCCL's model has no entry for it; this is ours. Across only where the
  * communicator has several nodes. */
 double sl_nccl_peer_seconds(const struct sl_nccl *nccl, bool across, int64_t bytes);
-
-#endif

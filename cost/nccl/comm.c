@@ -19,10 +19,6 @@ const char *sl_nccl_proto_name(enum sl_nccl_proto proto) {
   return names[proto];
 }
 
-const char *sl_nccl_gpu_name(enum sl_nccl_gpu gpu) {
-  static const char *const names[] = {SL_NCCL_GPU_MAP(X)};
-  return names[gpu];
-}
 #undef X
 
 double sl_nccl_ranks_per_node(const struct sl_nccl_comm *comm) {

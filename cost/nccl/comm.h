@@ -9,8 +9,7 @@
  * Valid for nodes that are alike, whose GPUs reach each other through a switch (NVSwitch, or one PCIe root), and whose NICs
  * stand beside the GPUs. The cube mesh of a DGX-1 and two PCIe roots with a slow link between them are not described.
  * Units: bytes, seconds, byte/s. */
-#ifndef SL_COST_NCCL_COMM_H
-#define SL_COST_NCCL_COMM_H
+#pragma once
 
 #include "core/base/status.h"
 
@@ -73,7 +72,6 @@ struct sl_nccl_comm {
 const char *sl_nccl_coll_name(enum sl_nccl_coll coll);
 const char *sl_nccl_algo_name(enum sl_nccl_algo algo);
 const char *sl_nccl_proto_name(enum sl_nccl_proto proto);
-const char *sl_nccl_gpu_name(enum sl_nccl_gpu gpu);
 
 /* SL_ERR_INPUT, with the field and its value, for a communicator that cannot be. */
 enum sl_status sl_nccl_comm_check(const struct sl_nccl_comm *comm);
@@ -89,5 +87,3 @@ int sl_nccl_steps(const struct sl_nccl_comm *comm, enum sl_nccl_coll coll);
 bool sl_nccl_is_gather_or_scatter(enum sl_nccl_coll coll);
 /* Of a positive integer, rounded down. */
 int sl_nccl_log2(int64_t value);
-
-#endif

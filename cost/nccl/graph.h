@@ -21,8 +21,7 @@
  * sums are what it finds, as its logs show: 12 channels of 30 GB/s and NVLS 8 of 40 / 60 on 8 H100 (NVIDIA/nccl issue 1197),
  * 4 of 24 with 2 GPUs and 2 NICs of 400 Gb/s a node (issue 1189), 8 of 48 with 8 and 8. Left out: NICs that GPUs share
  * unevenly, and a slower way from GPU to NIC than the NIC itself. */
-#ifndef SL_COST_NCCL_GRAPH_H
-#define SL_COST_NCCL_GRAPH_H
+#pragma once
 
 #include "cost/nccl/comm.h"
 
@@ -36,5 +35,3 @@ struct sl_nccl_graphs {
 };
 
 void sl_nccl_search(struct sl_nccl_graphs *graphs, const struct sl_nccl_comm *comm);
-
-#endif

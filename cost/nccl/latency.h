@@ -18,8 +18,7 @@
  *
  * Source: NCCL 2.28.9 (BSD-3), src/graph/tuning.cc (ncclTopoTuneModel). It says that two of these stand in for a model of
  * chunks that is still to come: the hop of a tree in a broadcast, and the linear part of PAT. */
-#ifndef SL_COST_NCCL_LATENCY_H
-#define SL_COST_NCCL_LATENCY_H
+#pragma once
 
 #include "cost/nccl/comm.h"
 
@@ -28,5 +27,3 @@ double sl_nccl_latency(const struct sl_nccl_comm *comm, enum sl_nccl_coll coll, 
 /* A hop between two GPUs of a node, and one between two nodes with what the NIC adds. */
 double sl_nccl_inside_hop(const struct sl_nccl_comm *comm, enum sl_nccl_algo algo, enum sl_nccl_proto proto);
 double sl_nccl_across_hop(const struct sl_nccl_comm *comm, enum sl_nccl_algo algo, enum sl_nccl_proto proto);
-
-#endif

@@ -1,7 +1,6 @@
 /* The constants of NCCL's tuning model, in seconds and byte/s. The figures stand in latency.inc, caps.inc, speeds.inc and
  * corrections.inc, one row a line, in the units and with the source that are named there. */
-#ifndef SL_COST_NCCL_TABLES_H
-#define SL_COST_NCCL_TABLES_H
+#pragma once
 
 #include "cost/nccl/comm.h"
 
@@ -27,5 +26,3 @@ double sl_nccl_tree_share(enum sl_nccl_proto proto, int64_t bytes);
 double sl_nccl_speed(const struct sl_nccl_comm *comm, int i);
 /* Of a GPU with so many links, each way, as NCCL counts it: a little below what the data sheet says. */
 double sl_nccl_nvlink(enum sl_nccl_gpu gpu, int links);
-
-#endif

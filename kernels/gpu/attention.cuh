@@ -1,7 +1,6 @@
 /* What the GPU's attention kernels share: where a head lies, dropout's element of a score, and the number that backward
  * leaves in a query's row of dq. */
-#ifndef SL_KERNELS_GPU_ATTENTION_CUH
-#define SL_KERNELS_GPU_ATTENTION_CUH
+#pragma once
 
 #include "kernels/gpu/device.cuh"
 
@@ -76,5 +75,3 @@ template <typename T> inline bool can_stash(const struct sl_attention_shape *sha
 
 } /* namespace */
 } /* namespace sl */
-
-#endif

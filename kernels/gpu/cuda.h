@@ -9,8 +9,7 @@
  *
  * What depends on data is read on the device, where the control block lies: loss scale, step number, the scalars of an
  * update. Such a parameter is a pointer to one number in device memory. */
-#ifndef SL_KERNELS_GPU_CUDA_H
-#define SL_KERNELS_GPU_CUDA_H
+#pragma once
 
 #include "kernels/numbers/real.h"
 #include "kernels/numbers/types.h"
@@ -162,5 +161,3 @@ int sl_cuda_master_sgd(sl_cuda_stream stream, float *master, float *buf, const v
                        const struct sl_cuda_update *update);
 
 SL_KERNELS_END
-
-#endif

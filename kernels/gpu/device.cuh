@@ -1,7 +1,6 @@
 /* What the GPU kernels share: number types in memory, vectors of 16 bytes, launches, sums over a warp or a block in a
  * fixed order, and dropout's mask. Included by the .cu files alone. */
-#ifndef SL_KERNELS_GPU_DEVICE_CUH
-#define SL_KERNELS_GPU_DEVICE_CUH
+#pragma once
 
 #include "kernels/gpu/cuda.h"
 #include "kernels/numbers/half.h"
@@ -268,5 +267,3 @@ inline mask mask_of(const struct sl_dropout *dropout, const int64_t *step) {
 }
 
 } /* namespace sl */
-
-#endif

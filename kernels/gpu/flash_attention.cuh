@@ -1,7 +1,6 @@
 /* Flash attention on the GPU in plain arithmetic, for every type and head size: tiles of 32 queries by 32 keys in shared
  * memory as float. What forward and backward share. */
-#ifndef SL_KERNELS_GPU_FLASH_ATTENTION_CUH
-#define SL_KERNELS_GPU_FLASH_ATTENTION_CUH
+#pragma once
 
 #include "kernels/gpu/attention.cuh"
 
@@ -50,5 +49,3 @@ typedef float flash_square[flash_tile][flash_tile + 1];
 
 } /* namespace */
 } /* namespace sl */
-
-#endif

@@ -1,8 +1,7 @@
 /* Flash attention of 16-bit numbers on the tensor cores, for heads of up to 128 elements: what its two files share with
  * the launchers. Probabilities and their gradients are rounded to the tensors' type before the second product, as in
  * FlashAttention-2 (arXiv:2307.08691); sums are float. Nothing is added across blocks: equal input gives equal bits. */
-#ifndef SL_KERNELS_GPU_FLASH_MMA_CUH
-#define SL_KERNELS_GPU_FLASH_MMA_CUH
+#pragma once
 
 #include "kernels/numbers/types.h"
 
@@ -34,5 +33,3 @@ int mma_backward(struct CUstream_st *stream, enum sl_number type, void *dq, void
                  const sl_dropout *dropout, const int64_t *step);
 
 } /* namespace sl */
-
-#endif

@@ -4,8 +4,7 @@
  *   b   (16,8)   b0: rows 2t and 2t+1, column g; b1: rows + 8
  *   c   (16,8)   c[0], c[1]: row g, columns 2t and 2t+1; c[2], c[3]: row g+8
  * so that two neighbouring c are, rounded, an a. */
-#ifndef SL_KERNELS_GPU_MMA_CUH
-#define SL_KERNELS_GPU_MMA_CUH
+#pragma once
 
 #include "kernels/gpu/device.cuh"
 
@@ -145,5 +144,3 @@ template <typename T, int W> struct half_tile {
 
 } /* namespace */
 } /* namespace sl */
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Backward is two passes, so that either half has the bits of the whole: the gradient of x, and that of the weights,
  * for which each of at most 128 blocks of rows leaves a partial sum in scratch. */
-#ifndef SL_KERNELS_GPU_NORM_CUH
-#define SL_KERNELS_GPU_NORM_CUH
+#pragma once
 
 #include "kernels/gpu/device.cuh"
 
@@ -171,5 +170,3 @@ int norm_backward(sl_cuda_stream stream, enum sl_number type, void *dx, int accu
 
 } /* namespace */
 } /* namespace sl */
-
-#endif

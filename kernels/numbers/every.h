@@ -2,8 +2,7 @@
  * such build, see kernels/master.h), and _f64, for tests that compare the two or check gradients by finite differences. For
  * programs in float, not for the kernels themselves; a program that chooses the type at run time is better served by
  * kernels/by_dtype.h. */
-#ifndef SL_KERNELS_NUMBERS_EVERY_H
-#define SL_KERNELS_NUMBERS_EVERY_H
+#pragma once
 
 #include "kernels/all.h"
 
@@ -32,5 +31,3 @@
 #define SL_K(name) name
 #define SL_REAL float
 #define SL_STORE float
-
-#endif

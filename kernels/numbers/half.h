@@ -5,8 +5,7 @@
  * 2^-14, largest 65504. Widening is exact. Narrowing rounds to nearest, ties to even, and overflows to infinity; a NaN
  * becomes a quiet NaN with what fits of its payload, as F16C does it. (_Float16 would say the same, but clang 14 has it only
  * for AVX512-FP16, and gcc 12 vectorises it only there.) Many at once: kernels/numbers/half_run.h. */
-#ifndef SL_KERNELS_NUMBERS_HALF_H
-#define SL_KERNELS_NUMBERS_HALF_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -62,5 +61,3 @@ static inline uint16_t sl_half_to_f16(float f) {
   half = (half & ~large) | (0x7c00u & large) | (payload & sl_half_mask(magnitude > 0x7f800000u));
   return (uint16_t)(half | ((bits >> 16) & 0x8000u));
 }
-
-#endif

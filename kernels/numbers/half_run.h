@@ -1,7 +1,6 @@
 /* Runs of 16-bit numbers to and from float, by the machine's own instructions where the compiler may use them (AVX-512, or
  * AVX2 with F16C) and by the loops of kernels/numbers/half.h elsewhere: the same bits either way, those of NaNs too. */
-#ifndef SL_KERNELS_NUMBERS_HALF_RUN_H
-#define SL_KERNELS_NUMBERS_HALF_RUN_H
+#pragma once
 
 #include "kernels/numbers/half.h"
 
@@ -164,5 +163,3 @@ SL_HALF_DEFINE_RUNS(f16)
   }
 SL_HALF_DEFINE_SUMS(bf16)
 SL_HALF_DEFINE_SUMS(f16)
-
-#endif

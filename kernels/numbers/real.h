@@ -12,8 +12,7 @@
  * unless its header says otherwise.
  * All tensors are dense and row-major unless a stride is given. A kernel neither allocates nor keeps state; its result
  * does not depend on the number of threads, to the bit. */
-#ifndef SL_KERNELS_NUMBERS_REAL_H
-#define SL_KERNELS_NUMBERS_REAL_H
+#pragma once
 
 #include "kernels/numbers/half.h"
 
@@ -70,6 +69,4 @@ static inline sl_store sl_put(sl_real x) {
 #else
 #define SL_KERNELS_BEGIN
 #define SL_KERNELS_END
-#endif
-
 #endif

@@ -11,8 +11,7 @@
  *     sl_finish(y + i, b, m);
  *   }
  * Where sl_store is sl_real, a run is the whole tensor, opened and written in place: the same loop, no copy. x may be y. */
-#ifndef SL_KERNELS_NUMBERS_RUN_H
-#define SL_KERNELS_NUMBERS_RUN_H
+#pragma once
 
 #include "kernels/numbers/half_run.h"
 #include "kernels/numbers/real.h"
@@ -144,5 +143,3 @@ static inline void sl_accumulate(sl_real *sum, const sl_store *x, size_t n) {
   for (size_t i = 0; i < n; i++) sum[i] += x[i];
 #endif
 }
-
-#endif

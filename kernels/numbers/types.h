@@ -1,7 +1,6 @@
 /* The small structs that kernels take. They are passed by pointer and only read, so that on a GPU they may lie in
  * device memory and a captured graph can see new values (step, learning rate, clip factor) on each replay. */
-#ifndef SL_KERNELS_NUMBERS_TYPES_H
-#define SL_KERNELS_NUMBERS_TYPES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -62,5 +61,3 @@ struct sl_sgd {
   int nesterov;
   int64_t step;
 };
-
-#endif

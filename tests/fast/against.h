@@ -1,6 +1,5 @@
 /* One configuration on both clocks. */
-#ifndef SL_TESTS_FAST_AGAINST_H
-#define SL_TESTS_FAST_AGAINST_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,5 +82,3 @@ done:
   sl_plan_free(&plan);
   return status;
 }
-
-#endif

@@ -86,6 +86,8 @@ class Event:
         if self.signal == signal.SIGSTOP:  # only a rank's stop is ours to notice
             self.victim, self.kind = "rank", random_.choice(["measure", "validate", "mpirun"])
             self.world = 2 if self.kind == "mpirun" else max(self.world, 2)
+        if self.world == 1 or (self.kind == "table" and self.victim == "mpirun"):  # there is no other process
+            self.victim = "group" if self.victim == "group" else "command"
 
     def command(self):
         shardlab, sources = self.args.shardlab, self.args.sources
@@ -135,7 +137,10 @@ class Event:
             job = subprocess.Popen(self.command(), cwd=self.folder, env=environment, stdin=subprocess.DEVNULL, stdout=out,
                                    stderr=err, start_new_session=True)
         time.sleep(self.delay)
-        hit = job.poll() is None and self.strike(job.pid)
+        hit = False
+        while job.poll() is None and not hit:  # the victim may not be there yet
+            hit = self.strike(job.pid)
+            time.sleep(0.0 if hit else 0.02)
         struck = time.monotonic()
         goes_on = self.kind == "table" and self.victim == "rank"  # the others do its rows
         limit = LIMIT_S if hit and not goes_on else 120

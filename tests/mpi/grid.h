@@ -1,7 +1,6 @@
 /* One training run inside an MPI test: build a job, run it on the host backend, keep losses and gradients; whole logical
  * tensors from the pieces that ranks hold, whatever the plan. */
-#ifndef SL_TESTS_MPI_GRID_H
-#define SL_TESTS_MPI_GRID_H
+#pragma once
 
 #include <math.h>
 #include <mpi.h>
@@ -154,5 +153,3 @@ static inline double grid_distance(const float *a, const float *b, int64_t n) {
   }
   return norm > 0 ? sqrt(error / norm) : sqrt(error);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* What the files of the equivalence grid share: where a run stands, how a failure is told, what a run is held against besides
  * one rank. */
-#ifndef SL_TESTS_MPI_GRID3D_H
-#define SL_TESTS_MPI_GRID3D_H
+#pragma once
 
 #include "tests/mpi/grid.h"
 #include "tests/mpi/grid3d_draw.h"
@@ -30,5 +29,3 @@ void grid3d_compare_memory(const struct grid_result *r);
 void grid3d_compare_traffic(const struct grid_result *r, const struct sl_run *simulated);
 /* The witness against the host's count, by group and step, and against the program, call by call. */
 void grid3d_compare_witness(const struct grid_result *r, grid3d_sent sent);
-
-#endif

@@ -1,8 +1,7 @@
 /* The configurations of the equivalence grid: drawn from a fixed seed, so that (world, index) names one for ever, and valid
  * by construction, so that a refusal is a failure. What one rank must do to be compared with one is a problem: model,
  * global batch, optimizer, clipping; all else is a way to run it. */
-#ifndef SL_TESTS_MPI_GRID3D_DRAW_H
-#define SL_TESTS_MPI_GRID3D_DRAW_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,5 +44,3 @@ struct draw_count {
 /* Add the drawn configuration; what cannot be drawn is in no row. Returns the number of rows. */
 int draw_tally(const struct draw *d, struct draw_count *rows);
 enum { DRAW_ROWS = 80 };
-
-#endif

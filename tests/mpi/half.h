@@ -1,6 +1,5 @@
 /* What the tests of training in 16 bits share: ways of sharding, one run of GPT-2 from PyTorch's start, and the count of checks. */
-#ifndef SL_TESTS_MPI_HALF_H
-#define SL_TESTS_MPI_HALF_H
+#pragma once
 
 #include "tests/mpi/grid.h"
 
@@ -64,5 +63,3 @@ static inline int half_close(void) {
   MPI_Finalize();
   return failures > 0;
 }
-
-#endif

@@ -9,8 +9,7 @@
  * Built with the thread sanitizer, a fiber is a thread to it, and only __syncthreads and __syncwarp order the memory of
  * two: a forgotten barrier is a data race, whatever the results. Shuffles, votes and the tensor cores' instructions order
  * nothing, as on a GPU. Blocks come one after another, as if in a stream. */
-#ifndef SL_TESTS_CUDA_EMULATE_H
-#define SL_TESTS_CUDA_EMULATE_H
+#pragma once
 
 #include <atomic>
 #include <cmath>
@@ -170,5 +169,3 @@ static inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, v
                     &body);
   });
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* How the members of a stand-in's communicator exchange bytes, through slots in memory that the ranks share. Internal to
  * stand_in_*.c. */
-#ifndef SL_TESTS_CUDA_BACKEND_STAND_IN_EXCHANGE_H
-#define SL_TESTS_CUDA_BACKEND_STAND_IN_EXCHANGE_H
+#pragma once
 
 #include "tests/stand_ins/parts.h"
 
@@ -57,5 +56,3 @@ bool stand_in_exchange(struct call *call);
 /* Where no memory is shared yet: ranks that are programs of their own share some under the name of their meeting. 0 =
  * success. */
 int stand_in_join(const char *meeting);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the stand-ins share: the idle GPU's clock, the way of a kernel onto a stream, and numbers of 4 and of 2 bytes. Internal to stand_in_*.c. */
-#ifndef SL_TESTS_CUDA_BACKEND_STAND_IN_PARTS_H
-#define SL_TESTS_CUDA_BACKEND_STAND_IN_PARTS_H
+#pragma once
 
 #include "kernels/numbers/half.h"
 #include "tests/stand_ins/stand_in.h"
@@ -36,5 +35,3 @@ static inline void number_set(void *x, enum number type, uint64_t i, float value
   else
     ((uint16_t *)x)[i] = type == BFLOAT ? sl_half_to_bf16(value) : sl_half_to_f16(value);
 }
-
-#endif

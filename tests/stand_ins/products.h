@@ -1,6 +1,5 @@
 /* Which products cuBLASLt has, of those that the backend could ask for. Internal to stand_in_*.c. */
-#ifndef SL_TESTS_CUDA_BACKEND_STAND_IN_PRODUCTS_H
-#define SL_TESTS_CUDA_BACKEND_STAND_IN_PRODUCTS_H
+#pragma once
 
 #include "tests/stand_ins/parts.h"
 
@@ -24,5 +23,3 @@ struct layout {
 
 bool stand_in_has_product(const struct desc *desc, const struct layout *a, const struct layout *b,
                           const struct layout *d);
-
-#endif

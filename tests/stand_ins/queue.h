@@ -4,8 +4,7 @@
  * stream, whichever has the highest of random priorities that change now and then (Burckhardt et al., ASPLOS 2010), so that
  * a stream runs far ahead of another, or far behind, as often as in step. What no wait orders comes in either order;
  * SHARDLAB_STAND_IN_SEED chooses. Memory is read and written when the work is done, not when it is put there. */
-#ifndef SL_TESTS_CUDA_BACKEND_STAND_IN_QUEUE_H
-#define SL_TESTS_CUDA_BACKEND_STAND_IN_QUEUE_H
+#pragma once
 
 #include <cuda_runtime_api.h>
 #include <stdbool.h>
@@ -42,5 +41,3 @@ cudaError_t stand_in_device_wait(void);
 uint64_t stand_in_seed(void);
 /* A while that gets longer: 0, 1, ... are the turns since something moved. */
 void stand_in_nap(int turns);
-
-#endif

@@ -12,8 +12,7 @@
  *   SHARDLAB_STAND_IN_APART=1       each rank of a node has a device of its own
  *   SHARDLAB_STAND_IN_NO_BIAS=1, _NO_EPILOGUE=1   a cuBLASLt without these epilogues
  *   SHARDLAB_STAND_IN=/NAME         how the memory is called by which ranks that are programs of their own meet */
-#ifndef SL_TESTS_CUDA_BACKEND_STAND_IN_H
-#define SL_TESTS_CUDA_BACKEND_STAND_IN_H
+#pragma once
 
 /* Before the ranks are forked: the memory through which they communicate. 0 = success. */
 int stand_in_open(void);
@@ -29,5 +28,3 @@ int stand_in_epilogues(void);
 void stand_in_hang(int rank);
 /* From its `first`th group, send or receive on, from 1, this process's end with an error. 0: none. */
 void stand_in_fail(int first);
-
-#endif

@@ -1,6 +1,5 @@
 /* The shardlab command from outside, for tests: run it in a folder of its own, and look at what it said and left. */
-#ifndef SL_TESTS_CLI_RUN_H
-#define SL_TESTS_CLI_RUN_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -80,5 +79,3 @@ static inline int remove_scratch(void **state) {
   snprintf(command, sizeof command, "rm -r '%s'", scratch);
   return system(command);
 }
-
-#endif

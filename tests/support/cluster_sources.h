@@ -1,6 +1,5 @@
 /* What a cluster.json says of its numbers, for tests: every object in it that holds numbers of the device or a link. */
-#ifndef CLUSTER_SOURCES_H
-#define CLUSTER_SOURCES_H
+#pragma once
 
 #include <jansson.h>
 #include <setjmp.h>
@@ -52,5 +51,3 @@ static inline int every_number_names_its_source(const json_t *cluster) {
   }
   return numbers;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Points of an imagined machine whose costs are known, for tests of the fit: products at exactly those costs, or with noise. */
-#ifndef SL_TESTS_FIT_POINTS_H
-#define SL_TESTS_FIT_POINTS_H
+#pragma once
 
 #include "analysis/fit.h"
 #include "core/program/program.h"
@@ -54,5 +53,3 @@ static inline struct sl_point product(double noise) {
   p.high_s = p.median_s * 1.02;
   return p;
 }
-
-#endif

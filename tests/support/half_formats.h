@@ -1,6 +1,5 @@
 /* The two 16-bit formats by their definition, in plain arithmetic: what the conversions of kernels/ are held against. */
-#ifndef SL_TESTS_HALF_FORMATS_H
-#define SL_TESTS_HALF_FORMATS_H
+#pragma once
 
 #include "kernels/all.h"
 
@@ -32,5 +31,3 @@ static inline double plain_value(const struct format *f, uint16_t bits) {
   if (exponent == all_ones) x = fraction ? NAN : INFINITY;
   return bits & 0x8000u ? -x : x;
 }
-
-#endif

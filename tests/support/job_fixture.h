@@ -1,6 +1,5 @@
 /* A job from strings, for tests: model spec, config text, cluster preset, world. */
-#ifndef SL_TESTS_JOB_FIXTURE_H
-#define SL_TESTS_JOB_FIXTURE_H
+#pragma once
 
 #include <stdio.h>
 #include <string.h>
@@ -46,5 +45,3 @@ static inline void fixture_close(struct fixture *f) {
   sl_config_free(&f->config);
   sl_model_free(&f->model);
 }
-
-#endif

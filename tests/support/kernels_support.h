@@ -1,6 +1,5 @@
 /* Numbers and comparisons shared by the tests of the kernels. */
-#ifndef SL_TESTS_KERNELS_SUPPORT_H
-#define SL_TESTS_KERNELS_SUPPORT_H
+#pragma once
 
 #include "kernels/numbers/every.h"
 
@@ -73,5 +72,3 @@ static inline double *reals(size_t n, uint32_t name) {
   fill(x, n, name, -1, 1);
   return x;
 }
-
-#endif

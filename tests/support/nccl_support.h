@@ -1,6 +1,5 @@
 /* Communicators for the tests of NCCL's tuning model, and its words short enough for tables. Included after cmocka.h. */
-#ifndef SL_TESTS_NCCL_SUPPORT_H
-#define SL_TESTS_NCCL_SUPPORT_H
+#pragma once
 
 #include "cost/nccl/choice.h"
 #include "cost/nccl/tables.h"
@@ -51,5 +50,3 @@ static inline void close_to(double value, double expected, const char *what, int
   if (fabs(value - expected) > 1e-9 * fabs(expected))
     fail_msg("row %d, %s: %.9g, expected %.9g", row, what, value, expected);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Schedules for tests: made by name, lowered as programs are, and printed to a string. */
-#ifndef SL_TESTS_SCHEDULES_H
-#define SL_TESTS_SCHEDULES_H
+#pragma once
 
 #include "core/schedule/action.h"
 
@@ -37,5 +36,3 @@ static inline char *print(const struct sl_schedule *s) {
   fclose(out);
   return text;
 }
-
-#endif

@@ -3,8 +3,7 @@
  *
  * The device moves 1 byte/s and starts ops in no time, so work(s) of `s` bytes takes s seconds and closed forms are
  * exact. */
-#ifndef SIM_WORLD_H
-#define SIM_WORLD_H
+#pragma once
 
 #include "core/run/executor.h"
 #include "sim/sim.h"
@@ -263,5 +262,3 @@ static inline double step_seconds(const struct world *w) {
 static inline void assert_time(double got, double expected) {
   if (fabs(got - expected) > 1e-12 * fabs(expected)) fail_msg("t = %.17g s, expected %.17g s", got, expected);
 }
-
-#endif

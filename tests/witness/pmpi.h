@@ -1,6 +1,5 @@
 /* What a program may ask the witness while it runs. It is preloaded, so its functions are found by dlsym. */
-#ifndef SL_TESTS_WITNESS_PMPI_H
-#define SL_TESTS_WITNESS_PMPI_H
+#pragma once
 
 /* One message handed to MPI_Isend. */
 struct sl_pmpi_message {
@@ -20,5 +19,3 @@ sl_pmpi_keep_fn sl_pmpi_keep;
  * *out is the witness's own, until the communicator is freed. */
 typedef long long sl_pmpi_messages_fn(const char *name, const struct sl_pmpi_message **out);
 sl_pmpi_messages_fn sl_pmpi_messages;
-
-#endif

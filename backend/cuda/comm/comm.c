@@ -17,7 +17,7 @@ enum sl_status sl_cuda_nccl_failed(const char *call, ncclResult_t code) {
                  more && *more ? "; " : "", more ? more : "");
 }
 
-void sl_cuda_nccl_release(const char *call, ncclResult_t code) {
+static void nccl_release(const char *call, ncclResult_t code) {
   if (code != ncclSuccess && *sl_error_message() == '\0') sl_warn("NCCL: %s: %s", call, ncclGetErrorString(code));
 }
 
@@ -191,9 +191,9 @@ enum sl_status sl_cuda_comms_open(struct sl_cuda *cuda) {
 static void close_one(ncclComm_t comm, bool in_order) {
   if (!comm) return;
   if (in_order)
-    sl_cuda_nccl_release("ncclCommDestroy", ncclCommDestroy(comm));
+    nccl_release("ncclCommDestroy", ncclCommDestroy(comm));
   else
-    sl_cuda_nccl_release("ncclCommAbort", ncclCommAbort(comm));
+    nccl_release("ncclCommAbort", ncclCommAbort(comm));
 }
 
 void sl_cuda_comms_close(struct sl_cuda *cuda, bool in_order) {

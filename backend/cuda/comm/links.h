@@ -6,8 +6,7 @@
  *
  * A round is one ncclCommSplit of the world, in which a rank can be in one pair only; rounds and pairs come in the same
  * order on every rank. A pure function of the job. */
-#ifndef SL_BACKEND_CUDA_COMM_LINKS_H
-#define SL_BACKEND_CUDA_COMM_LINKS_H
+#pragma once
 
 #include "core/program/program.h"
 
@@ -28,5 +27,3 @@ enum sl_status sl_cuda_links_plan(struct sl_cuda_links *out, const struct sl_job
 void sl_cuda_links_free(struct sl_cuda_links *links); /* accepts a zeroed one */
 /* Which link a SEND or RECV op of pipeline rank `stage` uses; -1: none was planned. */
 int sl_cuda_links_of(const struct sl_cuda_links *links, int stage, const struct sl_op *op);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * Exchanges are collective and come in the same order on every rank; a lock keeps them apart from sl_star_watch, which
  * another thread may call at any time. */
-#ifndef SL_BACKEND_CUDA_COMM_RENDEZVOUS_H
-#define SL_BACKEND_CUDA_COMM_RENDEZVOUS_H
+#pragma once
 
 #include "core/base/status.h"
 
@@ -37,5 +36,3 @@ enum sl_status sl_star_watch(struct sl_star *star);
 /* Tell everybody why this rank ends: sl_star_watch and exchanges fail there with `text`. */
 void sl_star_abort(struct sl_star *star, const char *text);
 void sl_star_close(struct sl_star *star); /* accepts a zeroed one */
-
-#endif

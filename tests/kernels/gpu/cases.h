@@ -6,8 +6,7 @@
  * A mismatch is said, and the case goes on and fails at its end: where a kernel is wrong, the first wrong tensor is the least
  * that one wants to know. With CASES_REPORT=FILE each check adds a line to FILE, at once, since the next kernel may be the
  * process's last: case, number type, tensor, worst error / what is allowed, where, the number there, the number expected. */
-#ifndef SL_TESTS_CUDA_CASES_H
-#define SL_TESTS_CUDA_CASES_H
+#pragma once
 
 #include "kernels/gpu/cuda.h"
 #include "kernels/numbers/every.h"
@@ -60,5 +59,3 @@ struct cuda_case {
 
 /* The whole of a test program: every case in every number type, `--list` for their names, `--case NAME` for one of them. */
 int cases_main(const char *program, const struct cuda_case *cases, size_t n, int argc, char **argv);
-
-#endif

@@ -1,7 +1,6 @@
 /* Device memory for the tests of the GPU kernels: a real GPU's (device_real.c), or the host's where the kernels are
  * emulated (device_emulated.cpp). */
-#ifndef SL_TESTS_CUDA_DEVICE_H
-#define SL_TESTS_CUDA_DEVICE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -21,6 +20,4 @@ void device_turn_order(int turned);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif
