@@ -1,8 +1,12 @@
 # Warnings, optimisation and sanitizers, stated once for every target of the project.
 # nvcc has words of its own (cmake/cuda.cmake).
+set(debug_info -g3)
+if(SL_SANITIZE)
+  set(debug_info -g1) # lines are what a report of theirs names
+endif()
 add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:-Wall;-Wextra;-Wpedantic;-Werror;-Wshadow>"
                     "$<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes;-fno-common>"
-                    "$<$<AND:$<CONFIG:Debug>,$<COMPILE_LANGUAGE:C,CXX>>:-O1;$<IF:$<BOOL:${SL_SANITIZE}>,-g1,-g3>>"
+                    "$<$<AND:$<CONFIG:Debug>,$<COMPILE_LANGUAGE:C,CXX>>:-O1;${debug_info}>"
                     "$<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:C,CXX>>:-g1>")
 add_compile_definitions(_GNU_SOURCE)
 if(SL_SANITIZE)
