@@ -126,11 +126,9 @@ static enum sl_status make_model(struct sl_model *model, const struct sl_table_r
 /* DeepSpeed's partition_balanced (runtime/utils.py, of 2021) finds the least ceiling that all stages can keep and then fills them
  * up to it one by one, so that the last one has what is left. It counts blocks, "type:transformer"; or with
  * "type:transformer|embedding" the two ends as a block each, where only that comes out even. */
-static json_t *stages_of(const struct sl_table_row *r, const struct sl_table_framework *f) {
+static json_t *filled_stages(const struct sl_table_row *r) {
   const int64_t stages = r->pp, ends = (r->n_layers + 2) % stages == 0 && (r->n_layers + 2) / stages > 1;
   const int64_t most = (r->n_layers + 2 * ends + stages - 1) / stages;
-  if (!f->fills_stages || stages == 1 || stages > SL_MAX_STAGES || r->n_layers % stages == 0)
-    return json_string(stages > 1 ? f->stages : "uniform");
   json_t *list = json_array();
   int64_t left = r->n_layers;
   for (int64_t i = 0; i < stages; i++) {
@@ -139,6 +137,27 @@ static json_t *stages_of(const struct sl_table_row *r, const struct sl_table_fra
     left -= count;
   }
   return list;
+}
+
+/* The embedding, the blocks, the last norm and the head dealt evenly, the first stages having one more where that does not come
+ * out; in blocks. */
+static json_t *stages_with_ends(const struct sl_table_row *r) {
+  const int64_t stages = r->pp, items = r->n_layers + 3;
+  json_t *list = json_array();
+  for (int64_t i = 0, first = 0; i < stages; i++) {
+    const int64_t end = first + items / stages + (i < items % stages);
+    const int64_t from = first > 1 ? first : 1, to = end < r->n_layers + 1 ? end : r->n_layers + 1;
+    json_array_append_new(list, json_integer(to > from ? to - from : 0));
+    first = end;
+  }
+  return list;
+}
+
+static json_t *stages_of(const struct sl_table_row *r, const struct sl_table_framework *f) {
+  const bool list = r->pp > 1 && r->pp <= SL_MAX_STAGES && r->virtual_stages == 1;
+  if (list && f->dealt == SL_TABLE_STAGES_FILLED && r->n_layers % r->pp != 0) return filled_stages(r);
+  if (list && f->dealt == SL_TABLE_STAGES_WITH_ENDS) return stages_with_ends(r);
+  return json_string(r->pp > 1 ? f->stages : "uniform");
 }
 
 /* As shardlab.attention has it: FlashAttention 2 is its plain "flash". */
@@ -285,10 +304,10 @@ enum sl_status sl_table_inputs(struct sl_table_inputs *inputs, const struct sl_t
   *inputs = (struct sl_table_inputs){0};
   SL_GO_FAIL(check_words(&r));
   SL_GO_FAIL(complete(&r));
-  SL_GO_FAIL(sl_table_framework(&framework, &r));
+  SL_GO_FAIL(make_cluster(&inputs->cluster, &r, cluster));
+  SL_GO_FAIL(sl_table_framework(&framework, &r, &inputs->cluster));
   SL_GO_FAIL(make_model(&inputs->model, &r, framework));
   SL_GO_FAIL(make_config(&inputs->config, &r, framework));
-  SL_GO_FAIL(make_cluster(&inputs->cluster, &r, cluster));
   inputs->world = (int)r.n_gpus;
   inputs->logs_memory = strcmp(framework->name, "nanotron") == 0;
   return SL_OK;

@@ -249,6 +249,22 @@ static void deepspeed_counts_its_ends(void **state) {
   done(&in);
 }
 
+/* What ran in an installation of its own framework is what its rows call megatron. Embedding, last norm and head are dealt to the
+ * stages beside the blocks. */
+static void installations_have_frameworks(void **state) {
+  (void)state;
+  const char *const row[] = {"cluster", "alephalpha-a100", "gpu", "a100-sxm-80g", "arch", "llama",      "precision",
+                             "bf16",    "n_layers",        "40",  "tp",           "2",    "zero_stage", "1",
+                             NULL};
+  static const int64_t want[] = {10, 11, 11, 8}; /* of 43: 11, 11, 11, 10 */
+  struct sl_table_inputs in = inputs_of(row);
+  assert_string_equal(in.config.sl.preset, "aleph-alpha-scaling");
+  assert_int_equal(in.config.sl.kernels, SL_KERNELS_ALEPH_ALPHA_SCALING);
+  assert_int_equal(in.config.sl.stage_count, 4);
+  for (int i = 0; i < 4; i++) assert_int_equal(in.config.sl.stage_layers[i], want[i]);
+  done(&in);
+}
+
 /* A pipeline of nanotron is cut by cost, and may have more ranks than layers. */
 static void nanotron_cuts_by_cost(void **state) {
   (void)state;
@@ -273,7 +289,7 @@ static void rows_that_cannot_be(void **state) {
   refuse(CHANGES("recompute", ""), "recompute: is \"\"; expected one of none, selective, full, unknown");
   refuse(CHANGES("framework", "fsdpp"),
          "framework: is \"fsdpp\"; expected megatron, megatron-deepspeed, deepspeed, fsdp, "
-         "torchtitan, nanotron or ddp; did you mean fsdp?");
+         "torchtitan, nanotron, ddp or aleph-alpha-scaling; did you mean fsdp?");
   refuse(CHANGES("zero_stage", "2"), "zero_stage: is 2; megatron has no such sharding");
   refuse(CHANGES("dp", "3"), "n_gpus: is 16; expected tp 2 x pp 4 x dp 3 = 24");
   refuse(CHANGES("global_batch_seqs", "31"), "global_batch_seqs: is 31; expected micro_batch 3 x grad_accum 5 x dp 2");
@@ -377,13 +393,21 @@ static void a_prediction_adds_up(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(numbers_reach_their_places), cmocka_unit_test(a_llama_is_a_llama),
-      cmocka_unit_test(empty_cells_have_a_meaning), cmocka_unit_test(gpus_choose_clusters),
-      cmocka_unit_test(frameworks_choose_presets),  cmocka_unit_test(frameworks_behave_as_they_do),
-      cmocka_unit_test(types_of_numbers),           cmocka_unit_test(deepspeed_counts_its_ends),
-      cmocka_unit_test(nanotron_cuts_by_cost),      cmocka_unit_test(rows_that_cannot_be),
-      cmocka_unit_test(broken_tables_say_where),    cmocka_unit_test(a_prediction_adds_up),
-      cmocka_unit_test(more_memory_always_fits),    cmocka_unit_test(rank_0_logs_its_memory),
+      cmocka_unit_test(numbers_reach_their_places),
+      cmocka_unit_test(a_llama_is_a_llama),
+      cmocka_unit_test(empty_cells_have_a_meaning),
+      cmocka_unit_test(gpus_choose_clusters),
+      cmocka_unit_test(frameworks_choose_presets),
+      cmocka_unit_test(frameworks_behave_as_they_do),
+      cmocka_unit_test(types_of_numbers),
+      cmocka_unit_test(deepspeed_counts_its_ends),
+      cmocka_unit_test(installations_have_frameworks),
+      cmocka_unit_test(nanotron_cuts_by_cost),
+      cmocka_unit_test(rows_that_cannot_be),
+      cmocka_unit_test(broken_tables_say_where),
+      cmocka_unit_test(a_prediction_adds_up),
+      cmocka_unit_test(more_memory_always_fits),
+      cmocka_unit_test(rank_0_logs_its_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
