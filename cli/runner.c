@@ -169,8 +169,11 @@ void sl_runner_summary(const json_t *record, FILE *out) {
   sl_format_seconds(time, sizeof time, json_real_value(json_object_get(record, "step_time_s")));
   sl_format_count(rate, sizeof rate, json_real_value(json_object_get(record, "tokens_per_s")));
   const char *kind = json_string_value(json_object_get(record, "kind"));
-  fprintf(out, "%s: world %lld, ZeRO-%lld\n", kind, (long long)json_integer_value(json_object_get(plan, "world")),
+  fprintf(out, "%s: world %lld, ZeRO-%lld", kind, (long long)json_integer_value(json_object_get(plan, "world")),
           (long long)json_integer_value(json_object_get(plan, "zero_stage")));
+  const char *order = json_string_value(json_object_get(plan, "rank_order"));
+  const bool usual = order == NULL || strcmp(order, "tp-dp-pp") == 0;
+  fprintf(out, "%s%s\n", usual ? "" : ", ranks in the order ", usual ? "" : order);
   fprintf(out, "  step       %s", time);
   print_interval(record, out);
   fprintf(out, ", %s tokens/s", rate);

@@ -209,7 +209,8 @@ static enum sl_status fill_call(const struct sl_sim *sim, int local, const struc
   }
   call->wire = sl_op_wire_bytes(op, sl_op_slices(table->program, op), m.size, m.index);
   call->seconds = sl_cost_collective(&sim->cost_rank, &rings[op->group], work);
-  const bool stalls = op->group == SL_GROUP_TP && sl_cost_pipeline_stalls(plan->cluster, plan->pp, plan->world);
+  const int reach = sl_plan_strides(plan).pp * plan->pp;
+  const bool stalls = op->group == SL_GROUP_TP && sl_cost_pipeline_stalls(plan->cluster, plan->pp, reach);
   call->host = sl_cost_call_host(&sim->cost_rank, work, stalls);
   return SL_OK;
 }
