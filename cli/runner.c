@@ -1,6 +1,7 @@
 /* The run, its timeline and trace, and the record; see runner.h. */
 #include "cli/runner.h"
 
+#include "cli/assume.h"
 #include "cli/output.h"
 #include "core/base/units.h"
 #include "core/record/environment.h"
@@ -82,8 +83,10 @@ enum sl_status sl_runner_run(const struct sl_runner *runner, json_t **record) {
                                    .fail_rank = -1,
                                    .fail_step = -1}};
   enum sl_status status;
+  struct sl_straggler stragglers[SL_MAX_STRAGGLERS];
   *record = NULL;
   observer.run = &run;
+  SL_TRY(sl_assume_read(&run.options.assume, stragglers, o, &runner->setup->config));
   if (runner->trace != NULL)
     SL_GO(sl_trace_open(&observer.trace, runner->trace, run.job, runner->exec->measures, runner->process,
                         runner->processes));

@@ -1,6 +1,7 @@
 /* Lanes: when ops start and complete. An op at the head of its lane is blocked (by another lane of its rank), meets
  * (waits for other ranks), or runs. Lanes are FIFO, so what two ranks match is always the heads of their lanes: no
  * sequence numbers are needed. */
+#include "sim/jitter.h"
 #include "sim/state.h"
 
 /* Bytes of `local` begin (+1) or cease (-1) to move: its running compute op changes speed. */
@@ -32,6 +33,7 @@ static void run_local(struct sl_sim *sim, int local, int lane, double seconds) {
   double start = sim->time;
   if (lane == SL_LANE_COMPUTE) {
     const struct sl_work *work = &rank->now->works[sl_sim_head(rank, lane)->op];
+    seconds = sl_jitter_seconds(sim, rank, rank->lanes[lane].order[rank->lanes[lane].done], seconds);
     start = launched(sim, rank, sim->cost_rank.kernel_costs.host_launch * work->terms[SL_TERM_LAUNCH]);
     rank->work = seconds;
     rank->work_since = start;

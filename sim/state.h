@@ -3,6 +3,7 @@
  *   tables.c    fills costs, lane orders, calls and groups at open
  *   topology.c  links
  *   fold.c      which ranks do the same, so that one is simulated
+ *   jitter.c    compute that is slower or faster than it costs
  *   lanes.c     starts and completes ops, rendezvous, slow-down
  *   flow.c      the same without events, where nothing slows an op down
  *   deadlock.c  explains a standstill
@@ -70,6 +71,8 @@ struct sl_sim_rank {
   double work_since; /* ... as of this time */
   bool counting;     /* the program is a step: traffic counts */
   int rank, class_index;
+  double straggler; /* its compute takes so many times as long */
+  int64_t step;     /* that runs */
   struct sl_sim_call *calls[SL_PROGRAM_COUNT];
   struct sl_traffic_list traffic;
   double *
@@ -89,6 +92,7 @@ struct sl_sim_group {
 struct sl_sim {
   const struct sl_job *job;
   bool fold;
+  struct sl_exec_assumptions assume;
   int64_t runs; /* that will be measured */
   double time;  /* now */
   uint64_t pending;
@@ -113,6 +117,17 @@ struct sl_sim {
   struct sl_completion *spill; /* did not fit into out; at most one event's */
   int spill_first, spill_count;
 };
+
+/* The finalizer of MurmurHash3 (public domain): every bit that goes in moves every bit that comes out. */
+static inline uint64_t sl_sim_mix(uint64_t x) {
+  x = (x ^ x >> 33) * UINT64_C(0xff51afd7ed558ccd);
+  x = (x ^ x >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);
+  return x ^ x >> 33;
+}
+
+static inline uint64_t sl_sim_join(uint64_t hash, uint64_t value) {
+  return sl_sim_mix(hash + UINT64_C(0x9e3779b97f4a7c15) + sl_sim_mix(value));
+}
 
 static inline uint32_t sl_sim_lane_source(int local, int lane) {
   return (uint32_t)local * SL_LANE_COUNT + (uint32_t)lane;

@@ -3,6 +3,7 @@
 #include "core/op/wire.h"
 #include "cost/collective.h"
 #include "cost/compute.h"
+#include "sim/jitter.h"
 #include "sim/state.h"
 
 #include <stdlib.h>
@@ -254,6 +255,7 @@ static enum sl_status fill_ranks(struct sl_sim *sim) {
     struct sl_sim_rank *rank = &sim->ranks[i];
     rank->rank = sim->local_ranks[i];
     rank->class_index = sl_job_class_of(job, rank->rank);
+    rank->straggler = sl_jitter_straggler(&sim->assume, rank->rank);
     rank->call_hash = SL_HASH_CALLS;
   }
   return SL_OK;
