@@ -32,6 +32,7 @@ static enum sl_status read_stragglers(struct sl_exec_assumptions *out, struct sl
 
 enum sl_status sl_assume_read(struct sl_exec_assumptions *out, struct sl_straggler *stragglers,
                               const struct sl_options *options, const struct sl_config *config) {
-  *out = (struct sl_exec_assumptions){.jitter = options->jitter, .seed = config->sl.seed};
+  *out = (struct sl_exec_assumptions){
+      .jitter = options->jitter, .seed = config->sl.seed, .share_links = options->share_links};
   return options->stragglers != NULL ? read_stragglers(out, stragglers, options->stragglers) : SL_OK;
 }

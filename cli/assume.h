@@ -1,4 +1,4 @@
-/* What a prediction is asked to assume: --jitter and --straggler. */
+/* What a prediction is asked to assume: --jitter, --straggler and --share-links. */
 #pragma once
 
 #include "cli/options.h"

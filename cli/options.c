@@ -112,6 +112,8 @@ static const struct option options_table[] = {
      "overrides zero_optimization.stage"},
     {"seed", INTEGER, OVERRIDES(seed, "shardlab.seed"), NULL, "N", 0, 9007199254740992.0, JOBS,
      "of initial weights, dropout and data order, and of --jitter"},
+    {"share-links", FLAG, FIELD(share_links), NULL, "", 0, 0, SL_CMD_PREDICT,
+     "transfers of a device that overlap share its links, max-min (else each has them to itself)"},
     {"jitter", REAL, FIELD(jitter), NULL, "X", 0, 10, SL_CMD_PREDICT,
      "assume noise: seconds of each compute op vary by this standard deviation, relative; seeded by --seed"},
     {"straggler", TEXT, FIELD(stragglers), NULL, "RANK:FACTOR[,...]", 0, 0, SL_CMD_PREDICT,

@@ -32,6 +32,7 @@ struct sl_options {
   int64_t recompute_every, shard_size, vocab_multiple; /* unset: as the config says */
   const char *schedule, *stages, *recompute, *recompute_modules, *attention, *kernels, *fuse_epilogues, *preset;
   const char *rank_order;
+  bool share_links;
   double jitter; /* predict: what to assume; see cli/assume.h */
   const char *stragglers;
   bool sequence_parallel, tf32;

@@ -46,6 +46,15 @@ static uint64_t link_sign(const struct sl_link *link) {
   return join(join(join(rate, number_sign(link->half_bytes)), (uint64_t)link->nodes), (uint64_t)link->hop);
 }
 
+/* What sets rings apart where links are shared: what they take of which. */
+static uint64_t shares_sign(const struct sl_plan *plan, const struct sl_members *m) {
+  double shares[SL_MAX_LINKS];
+  uint64_t sign = 0;
+  sl_sim_group_shares(plan, m, shares);
+  for (int level = 0; level < SL_MAX_LINKS; level++) sign = join(sign, number_sign(shares[level]));
+  return sign;
+}
+
 static bool meets_peer(const struct fold *f, int rank, int pp) {
   return f->peers[(size_t)sl_job_class_of(f->sim->job, rank) * (size_t)f->plan->pp + (size_t)pp];
 }
@@ -88,6 +97,7 @@ static void sign_groups(struct fold *f, enum sl_group g, bool links) {
     if (!links || r != m.first) continue;
     const struct sl_link ring = sl_sim_group_link(f->plan, &m);
     f->group[m.id] = join(link_sign(&ring), (uint64_t)m.size);
+    if (f->sim->assume.share_links) f->group[m.id] = join(f->group[m.id], shares_sign(f->plan, &m));
   }
 }
 

@@ -128,6 +128,27 @@ static void the_noise_has_mean_one_and_the_deviation_asked_for(void **state) {
   }
 }
 
+static void ranks_ops_and_steps_have_each_their_own_noise(void **state) {
+  (void)state;
+  struct world w;
+  struct ends e = {0};
+  world_init(&w, 1, 2, 1);
+  for (int i = 0; i < 2; i++) add_work(step_of(&w, 0), 1);
+  struct sl_run r = {.exec = &sl_exec_sim,
+                     .job = &w.job,
+                     .steps = 2,
+                     .observe = keep,
+                     .observe_context = &e,
+                     .options = {.fold = true, .fail_rank = -1, .assume = {.jitter = 0.2, .seed = 3}}};
+  if (sl_run_execute(&r) != SL_OK) fail_msg("%s", sl_error_message());
+  assert_int_equal(e.count, 4 * 2 * 2 * 2);
+  for (size_t i = 0; i < e.count; i += 4)
+    for (size_t j = 0; j < i; j += 4) assert_true(e.at[i + 3] - e.at[i + 2] != e.at[j + 3] - e.at[j + 2]);
+  sl_run_close(&r);
+  world_free(&w);
+  free(e.at);
+}
+
 /* Ranks that wait for each other are as slow as the slowest: a step is longer by noise, though its mean is 1. */
 static void noise_makes_a_step_of_many_ranks_longer(void **state) {
   (void)state;
@@ -160,6 +181,7 @@ int main(void) {
       cmocka_unit_test(no_noise_and_a_factor_of_one_change_no_bit),
       cmocka_unit_test(a_straggler_holds_up_those_that_meet_it),
       cmocka_unit_test(the_noise_has_mean_one_and_the_deviation_asked_for),
+      cmocka_unit_test(ranks_ops_and_steps_have_each_their_own_noise),
       cmocka_unit_test(noise_makes_a_step_of_many_ranks_longer),
       cmocka_unit_test(wrong_assumptions_are_refused),
   };
