@@ -73,7 +73,7 @@ static const struct option options_table[] = {
     {"sequence-parallel", FLAG, OVERRIDES(sequence_parallel, "shardlab.sequence_parallel"), NULL, "", 0, 0, JOBS,
      "with --tp: split norms and dropout along the sequence"},
     {"recompute", TEXT, OVERRIDES(recompute, "shardlab.recompute"), NULL, "WORD[,WORD...]", 0, 0, JOBS,
-     "none, selective or full; or one a pipeline rank: --recompute full,selective,none,none"},
+     "none, selective, selective_op or full; or one a pipeline rank: --recompute full,selective,none,none"},
     {"recompute-modules", TEXT, OVERRIDES(recompute_modules, "shardlab.recompute_modules"), NULL, "LIST", 0, 0, JOBS,
      "what selective recomputes: --recompute-modules core_attn,layernorm"},
     {"recompute-every", INTEGER, OVERRIDES(recompute_every, "shardlab.recompute_every"), NULL, "N", 1, SL_MAX_LAYERS,
