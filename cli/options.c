@@ -89,8 +89,9 @@ static const struct option options_table[] = {
      "keep the probabilities for backward, or form them again (by FlashAttention 2, or another kernel: only "
      "predicted)"},
     {"kernels", CHOICE, OVERRIDES(kernels, "shardlab.kernels"), NULL,
-     "shardlab|megatron-fused|megatron-unfused|torch-eager|torch-compile|llm-foundry|nanotron|megatron-deepspeed", 0, 0,
-     JOBS, "whose kernels to predict; a measure runs shardlab's"},
+     "shardlab|megatron-fused|megatron-unfused|torch-eager|torch-compile|llm-foundry|nanotron|megatron-deepspeed|torch-"
+     "compile-blocks",
+     0, 0, JOBS, "whose kernels to predict; a measure runs shardlab's"},
     {"make-vocab-size-divisible-by", INTEGER, OVERRIDES(vocab_multiple, "shardlab.make_vocab_size_divisible_by"), NULL,
      "N", 1, SL_MAX_DEGREE, JOBS,
      "pad the vocabulary with rows that no softmax sees (GPUs: 128 where it is no multiple of 8)"},

@@ -11,28 +11,41 @@
  * Megatron-LM's megatron/p2p_communication.py and megatron/arguments.py of 2022: messages of a pipeline are scattered by default, and
  * bf16 forces gradients to fp32 where fp16 does not; its megatron/core of 2023 scatters none. DeepSpeed's runtime/config.py:
  * pipe_partitioned and grad_partitioned; runtime/pipe/engine.py, _exec_reduce_grads, behind a step's last backward.
+ * torchtitan at 9dec370 (December 2024): parallelisms/parallelize_llama.py (selective_ac_option "op" of train_configs/llama3_8b.toml;
+ * apply_compile of each block), train.py (the loss is not compiled; in June 2025 components/loss.py compiles it),
+ * parallelisms/pipelining_utils.py, generate_split_points; benchmarks/llama3_h100_202412_torchtitan.md, footnote 1, and metrics.py
+ * (max_reserved, of all ranks the largest).
  * FSDP's MixedPrecision keeps sharded gradients in the type of the parameters' shards, fp32 (torch/distributed/fsdp/api.py). */
 /* clang-format off */
 static const struct sl_table_framework frameworks[] = {
-    /* name, presets by ZeRO stage, stage in config, vocabulary, dropout, recompute, stages, fused and unfused kernels, a llama has
-     * the second, gradients reduced in, stages filled, launches that block, messages scattered, reduces last, gradients summed in */
+    /* name, presets by ZeRO stage, stage in config, vocabulary, dropout, recompute and what "selective" is, stages, fused and unfused kernels, a llama has
+     * the second, gradients reduced in, stages filled, launches that block, messages scattered, reduces last, gradients summed in, fused
+     * kernels of later versions, thin ends, memory */
     {"megatron", {"megatron-lm", "megatron-distributed-optimizer", NULL, "megatron-fsdp"},
-     false, 128, 0.1, "full", "uniform", "megatron-fused", "megatron-unfused", true, "fp32", false, false, false, false, NULL},
+     false, 128, 0.1, "full", "selective", "uniform", "megatron-fused", "megatron-unfused", true, "fp32", false, false, false, false, NULL,
+     NULL, false, SL_MEMORY_OF_DEVICE},
     {"megatron-deepspeed", {"deepspeed-pipeline", "deepspeed-pipeline", "deepspeed-2", "deepspeed-3"},
-     true, 128, 0.1, "full", "uniform", "megatron-deepspeed", "megatron-unfused", true, NULL, true, true, true, true, NULL},
+     true, 128, 0.1, "full", "selective", "uniform", "megatron-deepspeed", "megatron-unfused", true, NULL, true, true, true, true, NULL,
+     NULL, false, SL_MEMORY_OF_DEVICE},
     {"deepspeed", {"deepspeed-0", "deepspeed-1", "deepspeed-2", "deepspeed-3"},
-     true, 1, 0, "full", "uniform", "megatron-fused", "torch-eager", false, NULL, true, false, true, true, NULL},
+     true, 1, 0, "full", "selective", "uniform", "megatron-fused", "torch-eager", false, NULL, true, false, true, true, NULL,
+     NULL, false, SL_MEMORY_OF_DEVICE},
     {"fsdp", {NULL, NULL, "fsdp-shard-grad-op", "fsdp"},
-     false, 1, 0, "none", "uniform", "llm-foundry", "llm-foundry", false, NULL, false, false, false, false, "fp32"},
+     false, 1, 0, "none", "selective", "uniform", "llm-foundry", "llm-foundry", false, NULL, false, false, false, false, "fp32",
+     NULL, false, SL_MEMORY_OF_DEVICE},
     {"torchtitan", {NULL, NULL, "fsdp2-no-reshard", "fsdp2"},
-     false, 1, 0, "none", "uniform", "torch-compile", "torch-eager", false, NULL, false, false, false, false, "fp32"},
+     false, 1, 0, "none", "selective_op", "uniform", "torch-compile-blocks", "torch-eager", false, NULL, false, false, false, false, "fp32",
+     "torch-compile", true, SL_MEMORY_LOGGED_MOST},
     {"nanotron", {"nanotron", "nanotron-zero1", NULL, NULL},
-     false, 1, 0, "none", "cost", "nanotron", "nanotron", false, "fp32", false, false, false, false, NULL},
+     false, 1, 0, "none", "selective", "cost", "nanotron", "nanotron", false, "fp32", false, false, false, false, NULL,
+     NULL, false, SL_MEMORY_LOGGED_FIRST},
     {"ddp", {"ddp", NULL, NULL, NULL},
-     false, 1, 0, "none", "uniform", "torch-eager", "torch-eager", false, NULL, false, false, false, false, NULL},
+     false, 1, 0, "none", "selective", "uniform", "torch-eager", "torch-eager", false, NULL, false, false, false, false, NULL,
+     NULL, false, SL_MEMORY_OF_DEVICE},
     /* what "megatron" is in fp16 */
     {"megatron", {"megatron-local-ddp", "megatron-distributed-optimizer", NULL, "megatron-fsdp"},
-     false, 128, 0.1, "full", "uniform", "megatron-fused", "megatron-unfused", true, NULL, false, false, true, false, NULL},
+     false, 128, 0.1, "full", "selective", "uniform", "megatron-fused", "megatron-unfused", true, NULL, false, false, true, false, NULL,
+     NULL, false, SL_MEMORY_OF_DEVICE},
 };
 /* clang-format on */
 enum { NAMES = 7, FSDP = 3, TORCHTITAN = 4, MEGATRON_FP16 = NAMES };

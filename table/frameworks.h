@@ -1,6 +1,7 @@
 /* What a row's framework means: one row a framework, see inputs.h. Internal to table. */
 #pragma once
 
+#include "table/predict.h"
 #include "table/rows.h"
 
 #include <stdbool.h>
@@ -12,6 +13,7 @@ struct sl_table_framework {
   int vocab_multiple;     /* rows of the vocabulary on a tp rank are a multiple of it */
   double gpt_dropout;
   const char *recompute;       /* what "unknown" is */
+  const char *selective;       /* what "selective" is */
   const char *stages;          /* shardlab.stages */
   const char *fused, *unfused; /* shardlab.kernels, with fused norms and softmax or without */
   bool llama_unfused;          /* a llama has the second, where norms and softmax are fused or not by a row's cells */
@@ -21,6 +23,9 @@ struct sl_table_framework {
   bool scatter_gather;         /* of a pipeline's messages, where sequence parallelism has not cut them */
   bool reduces_last; /* gradients are reduced when a rank's last backward is over, by a preset that can do otherwise */
   const char *grad_sum; /* of accumulated gradients; NULL: the preset's */
+  const char *later;    /* shardlab.kernels in place of `fused` of versions from 2025 on; NULL: the same */
+  bool thin_ends;       /* where layers do not come out even, the first and the last stage have one less */
+  enum sl_table_memory memory;
 };
 
 /* Errors: SL_ERR_INPUT for an unknown framework. */

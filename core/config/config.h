@@ -52,6 +52,7 @@ enum sl_kernel_choice {
   SL_KERNELS_LLM_FOUNDRY,
   SL_KERNELS_NANOTRON,
   SL_KERNELS_MEGATRON_DEEPSPEED,
+  SL_KERNELS_TORCH_COMPILE_BLOCKS,
   SL_KERNELS_COUNT
 };
 /* Where matrix products take their neighbours into an epilogue: on devices of kind "gpu", or on all, or on none. */
