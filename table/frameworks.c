@@ -13,6 +13,10 @@
  * pipe_partitioned and grad_partitioned; runtime/pipe/engine.py, _exec_reduce_grads, behind a step's last backward.
  * Aleph-Alpha/scaling's src/scaling/core/nn/parallel_module/pipeline_partitioning.py, pipe_partition_uniform, deals the embedding,
  * the blocks, the last norm and the head, which transformer/model/model.py lists as layers of one kind.
+ * torchtitan at 9dec370 (December 2024): parallelisms/parallelize_llama.py (selective_ac_option "op" of train_configs/llama3_8b.toml;
+ * apply_compile of each block), train.py (the loss is not compiled; in June 2025 components/loss.py compiles it),
+ * parallelisms/pipelining_utils.py, generate_split_points; benchmarks/llama3_h100_202412_torchtitan.md, footnote 1, and metrics.py
+ * (max_reserved, of all ranks the largest).
  * FSDP's MixedPrecision keeps sharded gradients in the type of the parameters' shards, fp32 (torch/distributed/fsdp/api.py). */
 static const struct sl_table_framework frameworks[] = {
     {.name = "megatron",
@@ -63,8 +67,12 @@ static const struct sl_table_framework frameworks[] = {
      .vocab_multiple = 1,
      .recompute = "none",
      .stages = "uniform",
-     .fused = "torch-compile",
+     .dealt = SL_TABLE_STAGES_THIN_ENDS,
+     .fused = "torch-compile-blocks",
+     .later = "torch-compile",
      .unfused = "torch-eager",
+     .selective = "selective_op",
+     .memory = SL_MEMORY_LOGGED_MOST,
      .grad_sum = "fp32"},
     {.name = "nanotron",
      .presets = {"nanotron", "nanotron-zero1", NULL, NULL},
@@ -73,6 +81,7 @@ static const struct sl_table_framework frameworks[] = {
      .stages = "cost",
      .fused = "nanotron",
      .unfused = "nanotron",
+     .memory = SL_MEMORY_LOGGED_FIRST,
      .grad_type = "fp32"},
     {.name = "ddp",
      .presets = {"ddp", NULL, NULL, NULL},

@@ -22,6 +22,7 @@ static void put_memory(struct sl_prediction *out, const struct sl_run *run) {
     if (bytes > out->memory_bytes) out->memory_bytes = bytes;
     if (i == 0) out->logged_bytes = bytes - run->job->plan->cluster->device.context_bytes;
   }
+  out->most_logged_bytes = out->memory_bytes - run->job->plan->cluster->device.context_bytes;
   out->fits = out->memory_bytes <= run->job->plan->cluster->device.memory;
 }
 

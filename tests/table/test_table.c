@@ -359,12 +359,51 @@ static void rank_0_logs_its_memory(void **state) {
   (void)state;
   struct sl_table_inputs in = inputs_of(CHANGES("framework", "nanotron"));
   struct sl_prediction p;
-  assert_true(in.logs_memory);
+  assert_int_equal(in.memory, SL_MEMORY_LOGGED_FIRST);
   assert_int_equal(sl_predict_step(&p, &in.model, &in.config, &in.cluster, in.world), SL_OK);
   assert_true(p.logged_bytes > 0 && p.logged_bytes + in.cluster.device.context_bytes <= p.memory_bytes);
   done(&in);
   in = inputs_of(USUAL);
-  assert_false(in.logs_memory);
+  assert_int_equal(in.memory, SL_MEMORY_OF_DEVICE);
+  done(&in);
+}
+
+/* torchtitan's have that of the rank that needs most. Its stages are cut by its own rule, and its "selective" is by op. */
+static void torchtitan_has_ways_of_its_own(void **state) {
+  (void)state;
+  static const int64_t thin[] = {4, 5, 5, 4};
+  struct sl_prediction p;
+  struct sl_table_inputs in = inputs_of(CHANGES("framework", "torchtitan", "zero_stage", "3", "arch", "llama",
+                                                "recompute", "selective", "n_layers", "18", "fused_norm", "1"));
+  assert_int_equal(in.config.sl.recompute[0], SL_RECOMPUTE_SELECTIVE_OP);
+  assert_int_equal(in.config.sl.kernels, SL_KERNELS_TORCH_COMPILE_BLOCKS);
+  assert_int_equal(in.config.sl.stage_count, 4);
+  for (int i = 0; i < 4; i++) assert_int_equal(in.config.sl.stage_layers[i], thin[i]);
+  assert_int_equal(in.memory, SL_MEMORY_LOGGED_MOST);
+  assert_int_equal(sl_predict_step(&p, &in.model, &in.config, &in.cluster, in.world), SL_OK);
+  assert_int_equal(p.most_logged_bytes, p.memory_bytes - in.cluster.device.context_bytes);
+  done(&in);
+}
+
+/* Columns that may be missing: as if their cells were empty; else they are read. */
+static void columns_that_may_be_missing(void **state) {
+  (void)state;
+  text[0] = '\0';
+  put_names(text, NULL);
+  text[strlen(text) - 1] = '\0';
+  strcat(text, ",framework_version,cp\n");
+  put_cells(text, CHANGES("framework", "torchtitan", "zero_stage", "3", "arch", "llama", "fused_norm", "1"));
+  text[strlen(text) - 1] = '\0';
+  strcat(text, ",2025-06,2\n");
+  assert_int_equal(sl_table_parse(&table, "t.csv", text, strlen(text)), SL_OK);
+  assert_int_equal(table.rows[0].cp, 2);
+  assert_string_equal(table.rows[0].framework_version, "2025-06");
+  assert_int_equal(table.rows[0].async_tp, SL_TABLE_UNKNOWN);
+  assert_string_equal(table.rows[0].fp8_recipe, "");
+  table.rows[0].cp = 1;
+  struct sl_table_inputs in;
+  if (sl_table_inputs(&in, &table.rows[0], NULL) != SL_OK) fail_msg("%s", sl_error_message());
+  assert_int_equal(in.config.sl.kernels, SL_KERNELS_TORCH_COMPILE);
   done(&in);
 }
 
@@ -402,6 +441,8 @@ int main(void) {
       cmocka_unit_test(types_of_numbers),
       cmocka_unit_test(deepspeed_counts_its_ends),
       cmocka_unit_test(installations_have_frameworks),
+      cmocka_unit_test(torchtitan_has_ways_of_its_own),
+      cmocka_unit_test(columns_that_may_be_missing),
       cmocka_unit_test(nanotron_cuts_by_cost),
       cmocka_unit_test(rows_that_cannot_be),
       cmocka_unit_test(broken_tables_say_where),

@@ -19,9 +19,9 @@
 /* A small Llama: 3 layers, 4 heads of 16, 2 key/value heads, inner width 96, 2 sequences of 32 tokens, vocabulary 80. */
 enum { LAYERS = 3, HEADS = 4, KV = 2, HEAD = 16, INNER = 96, B = 2, T = 32, V = 80, C = HEADS * HEAD, R = B * T };
 
-static const char *const sets[] = {"shardlab",    "megatron-fused",     "megatron-unfused",
-                                   "torch-eager", "torch-compile",      "llm-foundry",
-                                   "nanotron",    "megatron-deepspeed", "aleph-alpha-scaling"};
+static const char *const sets[] = {
+    "shardlab",    "megatron-fused", "megatron-unfused",   "torch-eager",         "torch-compile",
+    "llm-foundry", "nanotron",       "megatron-deepspeed", "aleph-alpha-scaling", "torch-compile-blocks"};
 
 static void open_with(struct fixture *f, const char *kernels, const char *attention, const char *recompute,
                       const char *keys) {
@@ -92,7 +92,8 @@ static void expected(const struct sl_config *config, bool flash, int64_t *bytes,
       const int64_t of[] = {[SL_ELEMENT_OF_OP] = counted[i].elements,
                             [SL_ELEMENT_OF_Q] = R * HEADS * HEAD,
                             [SL_ELEMENT_OF_KV] = R * 2 * KV * HEAD,
-                            [SL_ELEMENT_OF_QKV] = R * (HEADS + 2 * KV) * HEAD};
+                            [SL_ELEMENT_OF_QKV] = R * (HEADS + 2 * KV) * HEAD,
+                            [SL_ELEMENT_OF_REPEATED] = R * HEADS * HEAD};
       const int64_t elements = of[row->element];
       *bytes += row->bytes * elements * counted[i].ops;
       *launches += row->launches * counted[i].ops;
