@@ -33,15 +33,28 @@ static const struct sl_table_framework frameworks[] = {
     /* what "megatron" is in fp16 */
     {"megatron", {"megatron-local-ddp", "megatron-distributed-optimizer", NULL, "megatron-fsdp"},
      false, 128, 0.1, "full", "uniform", "megatron-fused", "megatron-unfused", true, NULL, false, false, true, false, NULL},
+    /* what "megatron-deepspeed" is in bf16 */
+    {"megatron-deepspeed", {"deepspeed-pipeline", "deepspeed-pipeline", "deepspeed-2", "deepspeed-3"},
+     true, 128, 0.1, "full", "uniform", "megatron-deepspeed", "megatron-unfused", true, "fp32", true, true, true, true, "fp32"},
 };
 /* clang-format on */
-enum { NAMES = 7, FSDP = 3, TORCHTITAN = 4, MEGATRON_FP16 = NAMES };
+enum {
+  NAMES = 7,
+  MEGATRON = 0,
+  MEGATRON_DEEPSPEED = 1,
+  FSDP = 3,
+  TORCHTITAN = 4,
+  MEGATRON_FP16 = NAMES,
+  MEGATRON_DEEPSPEED_BF16
+};
 
 /* FSDP beside other parallelism is torchtitan's. Gradients of Megatron-LM are 16-bit in fp16 alone, which is how it ran before bf16
- * in 2022, with messages scattered. */
+ * in 2022, with messages scattered. DeepSpeed's bf16 optimizer of February 2022 (runtime/bf16_optimizer.py) adds gradients up
+ * and reduces them in fp32. */
 static int row_of(const struct sl_table_row *row, int named) {
   if (named == FSDP && (row->tp > 1 || row->pp > 1)) return TORCHTITAN;
-  return strcmp(row->framework, "megatron") == 0 && strcmp(row->precision, "fp16") == 0 ? MEGATRON_FP16 : named;
+  if (named == MEGATRON_DEEPSPEED && strcmp(row->precision, "bf16") == 0) return MEGATRON_DEEPSPEED_BF16;
+  return named == MEGATRON && strcmp(row->precision, "fp16") == 0 ? MEGATRON_FP16 : named;
 }
 
 enum sl_status sl_table_framework(const struct sl_table_framework **out, const struct sl_table_row *row) {

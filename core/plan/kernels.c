@@ -139,7 +139,8 @@ static const struct sl_kernel_set sets[] = {
         false, SL_ACCUMULATE_APART, true, true, true, nanotron},
     [SL_KERNELS_MEGATRON_DEEPSPEED] = {
         "megatron-deepspeed", "the kernels of megatron-fused, gradients added up by autograd: DeepSpeed's runtime/engine.py "
-        "knows no main_grad", false, SL_ACCUMULATE_APART, false, false, true, megatron_fused},
+        "knows no main_grad; its runtime/bf16_optimizer.py of February 2022, update_hp_grads: 16-bit ones stay until a backward is over",
+        false, SL_ACCUMULATE_APART, true, false, true, megatron_fused},
 };
 /* clang-format on */
 _Static_assert(sizeof sets / sizeof *sets == SL_KERNELS_COUNT, "a row for each word of shardlab.kernels");

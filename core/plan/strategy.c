@@ -83,6 +83,7 @@ enum sl_status sl_strategy_choose(struct sl_strategy *s, struct sl_config *confi
   choose_buckets(s, &preset, config, dp);
   SL_TRY(choose_offload(s, config));
   s->sums_whole = s->shard_optimizer && !s->shard_grads && (preset.family & SL_FAMILY_NANOTRON);
+  s->pipeline_engine = (preset.family & SL_FAMILY_PIPELINE_ENGINE) != 0;
   preset.row = *s;
   sl_strategy_warn_overruled(&preset, config);
   overrule(config, s);

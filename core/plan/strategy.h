@@ -52,6 +52,7 @@ struct sl_strategy {
   bool whole_later_stages; /* the first pipeline rank's first stage is cut, any other is one bucket (Megatron-LM) */
   bool overlap;            /* reductions and gathers run beside compute */
   bool sums_whole;         /* gradients are all-reduced whole, though the optimizer's state is sharded (nanotron) */
+  bool pipeline_engine;    /* DeepSpeed's pipeline: see plan/communicators.h */
   bool fp32_gradients;     /* accumulated and reduced in fp32 whatever the parameters are (Megatron-LM's main_grad) */
   enum sl_release release;
   /* optimizer state, and the reduced gradients that it reads, live in host memory, which runs the update */
