@@ -110,13 +110,40 @@ static const struct sl_table_framework frameworks[] = {
      .unfused = "megatron-unfused",
      .llama_unfused = true,
      .scatter_gather = true},
+    /* what "megatron-deepspeed" is in bf16 */
+    {.name = "megatron-deepspeed",
+     .presets = {"deepspeed-pipeline", "deepspeed-pipeline", "deepspeed-2", "deepspeed-3"},
+     .stage_in_config = true,
+     .vocab_multiple = 128,
+     .gpt_dropout = 0.1,
+     .recompute = "full",
+     .stages = "uniform",
+     .dealt = SL_TABLE_STAGES_FILLED,
+     .fused = "megatron-deepspeed",
+     .unfused = "megatron-unfused",
+     .llama_unfused = true,
+     .grad_type = "fp32",
+     .launch_blocking = true,
+     .scatter_gather = true,
+     .reduces_last = true,
+     .grad_sum = "fp32"},
 };
-enum { NAMES = 8, MEGATRON = 0, FSDP = 3, TORCHTITAN = 4, MEGATRON_FP16 = NAMES };
+enum {
+  NAMES = 8,
+  MEGATRON = 0,
+  MEGATRON_DEEPSPEED = 1,
+  FSDP = 3,
+  TORCHTITAN = 4,
+  MEGATRON_FP16 = NAMES,
+  MEGATRON_DEEPSPEED_BF16
+};
 
 /* FSDP beside other parallelism is torchtitan's. Gradients of Megatron-LM are 16-bit in fp16 alone, which is how it ran before bf16
- * in 2022, with messages scattered. */
+ * in 2022, with messages scattered. DeepSpeed's bf16 optimizer of February 2022 (runtime/bf16_optimizer.py) adds gradients up
+ * and reduces them in fp32. */
 static int row_of(const struct sl_table_row *row, int named) {
   if (named == FSDP && (row->tp > 1 || row->pp > 1)) return TORCHTITAN;
+  if (named == MEGATRON_DEEPSPEED && strcmp(row->precision, "bf16") == 0) return MEGATRON_DEEPSPEED_BF16;
   return named == MEGATRON && strcmp(row->precision, "fp16") == 0 ? MEGATRON_FP16 : named;
 }
 

@@ -46,6 +46,7 @@ static const struct sl_number device_numbers[] = {
     {"cores", SL_COUNT, AT(cores), 1, 1, 1e5, SL_OPTIONAL},
     {"comm_cpu_share", SL_REAL, AT(comm_cpu_share), 1, 0, 0.99, SL_OPTIONAL},
     {"context_MiB", SL_BYTES, AT(context_bytes), MIB, 0, 1e9, SL_OPTIONAL},
+    {"communicator_MiB", SL_BYTES, AT(communicator_bytes), MIB, 0, 1e6, SL_OPTIONAL},
     {"cache_MiB", SL_BYTES, AT(cache_bytes), MIB, 0, 1e6, SL_OPTIONAL},
     {"cache_bandwidth_GBps", SL_REAL, AT(cache_bandwidth), 1e9, 0, 1e6, SL_OPTIONAL},
     {"run_noise", SL_REAL, AT(run_noise), 1, 0, 10, SL_OPTIONAL},

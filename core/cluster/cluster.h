@@ -46,6 +46,8 @@ struct sl_device {
   int cores;             /* of one node */
   double comm_cpu_share; /* share of a transfer's time that the compute of the same core loses */
   int64_t context_bytes; /* memory outside the arena, per process: libraries, MPI or CUDA context */
+  int64_t
+      communicator_bytes; /* and for each communicator of the collective library (plan/communicators.h): communicator_MiB */
   /* cache-resident small buffers on a CPU; 0 bytes = not modelled */
   int64_t cache_bytes;
   double cache_bandwidth;

@@ -178,8 +178,9 @@ static const struct sl_kernel_set sets[] = {
         .rows = nanotron},
     [SL_KERNELS_MEGATRON_DEEPSPEED] = {.name = "megatron-deepspeed",
         .source = "the kernels of megatron-fused, gradients added up by autograd: DeepSpeed's runtime/engine.py knows no "
-                  "main_grad",
-        .accumulation = SL_ACCUMULATE_APART, .recomputes_all = true, .rows = megatron_fused},
+                  "main_grad; its runtime/bf16_optimizer.py of February 2022, update_hp_grads: 16-bit ones stay until a "
+                  "backward is over",
+        .accumulation = SL_ACCUMULATE_APART, .keeps_gradients = true, .recomputes_all = true, .rows = megatron_fused},
     [SL_KERNELS_ALEPH_ALPHA_SCALING] = {.name = "aleph-alpha-scaling",
         .source = "Aleph-Alpha/scaling of 2024: src/scaling/transformer/model/layers/lm_head.py and core/nn/linear/"
                   "column_parallel_linear.py gather the logits, transformer/model/losses/cross_entropy.py; autograd adds "

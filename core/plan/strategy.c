@@ -86,6 +86,7 @@ enum sl_status sl_strategy_choose(struct sl_strategy *s, struct sl_config *confi
   const bool scaling = preset.family & SL_FAMILY_SCALING;
   s->sums_whole = s->shard_optimizer && !s->shard_grads && (scaling || (preset.family & SL_FAMILY_NANOTRON));
   s->fp32_reductions = s->reduces_last = scaling;
+  s->pipeline_engine = (preset.family & SL_FAMILY_PIPELINE_ENGINE) != 0;
   preset.row = *s;
   sl_strategy_warn_overruled(&preset, config);
   overrule(config, s);
