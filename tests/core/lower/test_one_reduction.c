@@ -71,6 +71,7 @@ static void buckets_behind_the_last_product(void **state) {
   (void)state;
   struct fixture f;
   open_job(&f, "aleph-alpha-scaling", "shardlab");
+  assert_int_equal(f.plan.config->grad_accum_dtype, SL_BF16);
   for (int rank = 0; rank < 2; rank++) {
     const struct seen s = look(&f, rank);
     int64_t held = 0;
