@@ -16,7 +16,7 @@
  * Where the levels say what NCCL takes them for (nccl_hop), a ring is NCCL's, of u nodes: the fastest of its protocols, with its
  * latencies (cost/nccl/latency.h: a base, and a hop for every step, inside nodes and between them) in place of (n-1) alpha, and
  * LL at 1/2 and LL128 at 120/128 of beta, without the ramp of half_bytes. Its trees and NVLS are not taken: published runs were
- * met better by rings alone.
+ * met better by rings alone. Whoever wants them asks for NCCL's choice (cost/nccl/group.h).
  * Group of one: an in-place op is free, a gather or scatter is a copy (2 S bytes of elementwise cost). Links are not
  * shared between groups. Ranks that take turns on a core take as many times as long.
  * Measured: an entry of as many members replaces the formula where all of them are on one node, of a CPU for a send.
@@ -25,12 +25,16 @@
 #pragma once
 
 #include "core/op/work.h"
+#include "cost/nccl/group.h"
 #include "cost/share.h"
 
 /* Seconds of a send or receive: the measured ones, else those of the link. */
 double sl_cost_peer(const struct sl_cost_rank *rank, const struct sl_link *link, const struct sl_work *work);
 /* Seconds of a collective whose ring is like `link` to each member (may be NULL for one member). */
 double sl_cost_collective(const struct sl_cost_rank *rank, const struct sl_link *link, const struct sl_work *work);
+/* The same by the algorithm and protocol that NCCL would choose; of a measured op, or a group of one, as above. */
+double sl_cost_collective_by_nccl(const struct sl_cost_rank *rank, const struct sl_link *link,
+                                  const struct sl_nccl_group *nccl, const struct sl_work *work);
 
 /* Seconds of the host for a collective that it calls: host_collective, and where `stalls` (sl_cost_pipeline_stalls, and the
  * group is tensor-parallel) the cluster's pipeline_stall for every member. */
