@@ -9,7 +9,9 @@
  * The ring visits the members of a unit (a node) before it goes on, and leaves and enters a unit by the links of all its
  * members there (NCCL: as many rings as there are rails; on a CPU node, one ring with the whole network card). With u_k
  * units of level k that hold members (u_-1 = n), of which the emptiest holds m_k (m_-1 = 1):
- *   beta  = min over the levels that the ring crosses of m_(k-1) beta_k, with the half_bytes of that level
+ *   beta  = min over the levels that the ring crosses of m_(k-1) beta_k
+ *   half_bytes / beta = max over them of half_bytes_k / (m_(k-1) beta_k): the slowest to start, which need not be the slowest; so a
+ *           faster link never makes a message slower
  *   alpha = sum over levels of (u_(k-1) - u_k) alpha_k / (n-1)
  * cost/topology.h makes that link of a group's devices; a formula takes it as if it were one. A send
  * has the slowest link between the two.

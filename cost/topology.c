@@ -36,7 +36,7 @@ double sl_cost_attained(const struct sl_link *link, int units) {
 static struct sl_link ring_through(const struct sl_cluster *cluster, const struct sl_cost_group *g,
                                    double seconds_per_byte[SL_MAX_LINKS]) {
   struct sl_link ring = {.name = "ring"};
-  double latency = 0;
+  double latency = 0, ramp = 0; /* the longest, seconds */
   int fewest, units = sl_cost_group_units(g, 1, &fewest);
   for (int level = 0; level < cluster->n_link && units > 1; level++) {
     const struct sl_link *link = &cluster->link[level];
@@ -46,14 +46,13 @@ static struct sl_link ring_through(const struct sl_cluster *cluster, const struc
     if (link->hop == SL_HOP_NETWORK && ring.nodes == 0) ring.nodes = units;
     const double bandwidth = inside * sl_cost_attained(link, units);
     seconds_per_byte[level] = 1 / bandwidth;
-    if (ring.bandwidth <= 0 || bandwidth < ring.bandwidth) {
-      ring.bandwidth = bandwidth;
-      ring.half_bytes = link->half_bytes;
-    }
+    if (ring.bandwidth <= 0 || bandwidth < ring.bandwidth) ring.bandwidth = bandwidth;
+    if (link->half_bytes / bandwidth > ramp) ramp = link->half_bytes / bandwidth;
     latency += (units - apart) * link->latency;
     units = apart;
   }
   if (ring.hop != SL_HOP_PLAIN && ring.nodes == 0) ring.nodes = 1;
+  ring.half_bytes = ramp * ring.bandwidth;
   ring.latency = g->size > 1 ? latency / (g->size - 1) : 0;
   return ring;
 }
