@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* "RANK:FACTOR" from *text on; *text moves behind it. */
 static bool read_straggler(const char **text, struct sl_straggler *out) {
@@ -34,5 +35,6 @@ enum sl_status sl_assume_read(struct sl_exec_assumptions *out, struct sl_straggl
                               const struct sl_options *options, const struct sl_config *config) {
   *out = (struct sl_exec_assumptions){
       .jitter = options->jitter, .seed = config->sl.seed, .share_links = options->share_links};
+  out->nccl_choice = options->nccl_algo != NULL && strcmp(options->nccl_algo, "choice") == 0;
   return options->stragglers != NULL ? read_stragglers(out, stragglers, options->stragglers) : SL_OK;
 }

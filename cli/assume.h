@@ -1,4 +1,4 @@
-/* What a prediction is asked to assume: --jitter, --straggler and --share-links. */
+/* What a prediction is asked to assume: --jitter, --straggler, --share-links and --nccl-algo. */
 #pragma once
 
 #include "cli/options.h"

@@ -113,6 +113,8 @@ static const struct option options_table[] = {
      "overrides zero_optimization.stage"},
     {"seed", INTEGER, OVERRIDES(seed, "shardlab.seed"), NULL, "N", 0, 9007199254740992.0, JOBS,
      "of initial weights, dropout and data order, and of --jitter"},
+    {"nccl-algo", CHOICE, FIELD(nccl_algo), "ring", "ring|choice", 0, 0, SL_CMD_PREDICT,
+     "collectives as NCCL's ring, which profiles are fitted with, or as what NCCL would choose for each size"},
     {"share-links", FLAG, FIELD(share_links), NULL, "", 0, 0, SL_CMD_PREDICT,
      "transfers of a device that overlap share its links, max-min (else each has them to itself)"},
     {"jitter", REAL, FIELD(jitter), NULL, "X", 0, 10, SL_CMD_PREDICT,

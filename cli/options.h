@@ -33,6 +33,7 @@ struct sl_options {
   const char *schedule, *stages, *recompute, *recompute_modules, *attention, *kernels, *fuse_epilogues, *preset;
   const char *rank_order;
   bool share_links;
+  const char *nccl_algo;
   double jitter; /* predict: what to assume; see cli/assume.h */
   const char *stragglers;
   bool sequence_parallel, tf32;

@@ -64,12 +64,22 @@ static double alone_seconds(const struct sl_cost_rank *rank, const struct sl_wor
   return sl_op_in_place(work->kind) ? 0 : sl_cost_elementwise(rank, &copy);
 }
 
+/* NULL: a ring of other members than were measured, or one that leaves the node, is what the formula is for. */
+static const struct sl_op_cost *measured(const struct sl_cost_rank *rank, const struct sl_work *work) {
+  const struct sl_op_cost *entry = sl_cost_entry(rank, work);
+  return entry != NULL && entry->ranks == work->members && work->members <= rank->ranks ? entry : NULL;
+}
+
+double sl_cost_collective_by_nccl(const struct sl_cost_rank *rank, const struct sl_link *link,
+                                  const struct sl_nccl_group *nccl, const struct sl_work *work) {
+  if (work->members < 2 || measured(rank, work) != NULL) return sl_cost_collective(rank, link, work);
+  return rank->turns * sl_nccl_group_choose(nccl, work).seconds;
+}
+
 double sl_cost_collective(const struct sl_cost_rank *rank, const struct sl_link *link, const struct sl_work *work) {
   if (work->members < 2) return alone_seconds(rank, work);
-  const struct sl_op_cost *entry = sl_cost_entry(rank, work);
-  /* a ring of other members, or one that leaves the node, is what the formula is for */
-  if (entry != NULL && entry->ranks == work->members && work->members <= rank->ranks)
-    return sl_cost_by_entry(rank, entry, work);
+  const struct sl_op_cost *entry = measured(rank, work);
+  if (entry != NULL) return sl_cost_by_entry(rank, entry, work);
   const bool chain = sl_op_moves(work->kind) & SL_MOVE_CHAIN;
   return chain ? transfer(rank, link, work->size) : ring_seconds(rank, link, work);
 }

@@ -9,14 +9,16 @@
  * The ring visits the members of a unit (a node) before it goes on, and leaves and enters a unit by the links of all its
  * members there (NCCL: as many rings as there are rails; on a CPU node, one ring with the whole network card). With u_k
  * units of level k that hold members (u_-1 = n), of which the emptiest holds m_k (m_-1 = 1):
- *   beta  = min over the levels that the ring crosses of m_(k-1) beta_k, with the half_bytes of that level
+ *   beta  = min over the levels that the ring crosses of m_(k-1) beta_k
+ *   half_bytes / beta = max over them of half_bytes_k / (m_(k-1) beta_k): the slowest to start, which need not be the slowest; so a
+ *           faster link never makes a message slower
  *   alpha = sum over levels of (u_(k-1) - u_k) alpha_k / (n-1)
  * cost/topology.h makes that link of a group's devices; a formula takes it as if it were one. A send
  * has the slowest link between the two.
  * Where the levels say what NCCL takes them for (nccl_hop), a ring is NCCL's, of u nodes: the fastest of its protocols, with its
  * latencies (cost/nccl/latency.h: a base, and a hop for every step, inside nodes and between them) in place of (n-1) alpha, and
  * LL at 1/2 and LL128 at 120/128 of beta, without the ramp of half_bytes. Its trees and NVLS are not taken: published runs were
- * met better by rings alone.
+ * met better by rings alone. Whoever wants them asks for NCCL's choice (cost/nccl/group.h).
  * Group of one: an in-place op is free, a gather or scatter is a copy (2 S bytes of elementwise cost). Links are not
  * shared between groups. Ranks that take turns on a core take as many times as long.
  * Measured: an entry of as many members replaces the formula where all of them are on one node, of a CPU for a send.
@@ -25,12 +27,16 @@
 #pragma once
 
 #include "core/op/work.h"
+#include "cost/nccl/group.h"
 #include "cost/share.h"
 
 /* Seconds of a send or receive: the measured ones, else those of the link. */
 double sl_cost_peer(const struct sl_cost_rank *rank, const struct sl_link *link, const struct sl_work *work);
 /* Seconds of a collective whose ring is like `link` to each member (may be NULL for one member). */
 double sl_cost_collective(const struct sl_cost_rank *rank, const struct sl_link *link, const struct sl_work *work);
+/* The same by the algorithm and protocol that NCCL would choose; of a measured op, or a group of one, as above. */
+double sl_cost_collective_by_nccl(const struct sl_cost_rank *rank, const struct sl_link *link,
+                                  const struct sl_nccl_group *nccl, const struct sl_work *work);
 
 /* Seconds of the host for a collective that it calls: host_collective, and where `stalls` (sl_cost_pipeline_stalls, and the
  * group is tensor-parallel) the cluster's pipeline_stall for every member. */

@@ -7,9 +7,7 @@ static int64_t device_of(const struct sl_cost_group *g, int i) {
   return g->first + i % g->inner * g->stride + i / g->inner * g->outer;
 }
 
-/* How many units of `span` devices hold members of the group, and how many members the emptiest of those holds. Members are
- * in the order of their devices. */
-static int count_units(const struct sl_cost_group *g, int64_t span, int *fewest) {
+int sl_cost_group_units(const struct sl_cost_group *g, int64_t span, int *fewest) {
   int64_t unit = -1, held = 0;
   int units = 0;
   *fewest = g->size;
@@ -38,24 +36,23 @@ double sl_cost_attained(const struct sl_link *link, int units) {
 static struct sl_link ring_through(const struct sl_cluster *cluster, const struct sl_cost_group *g,
                                    double seconds_per_byte[SL_MAX_LINKS]) {
   struct sl_link ring = {.name = "ring"};
-  double latency = 0;
-  int fewest, units = count_units(g, 1, &fewest);
+  double latency = 0, ramp = 0; /* the longest, seconds */
+  int fewest, units = sl_cost_group_units(g, 1, &fewest);
   for (int level = 0; level < cluster->n_link && units > 1; level++) {
     const struct sl_link *link = &cluster->link[level];
-    int inside = fewest, apart = level + 1 < cluster->n_link ? count_units(g, link->span, &fewest) : 1;
+    int inside = fewest, apart = level + 1 < cluster->n_link ? sl_cost_group_units(g, link->span, &fewest) : 1;
     if (apart == units) continue; /* no two units of the level below share one of this level */
     if (ring.hop == SL_HOP_PLAIN) ring.hop = link->hop;
     if (link->hop == SL_HOP_NETWORK && ring.nodes == 0) ring.nodes = units;
     const double bandwidth = inside * sl_cost_attained(link, units);
     seconds_per_byte[level] = 1 / bandwidth;
-    if (ring.bandwidth <= 0 || bandwidth < ring.bandwidth) {
-      ring.bandwidth = bandwidth;
-      ring.half_bytes = link->half_bytes;
-    }
+    if (ring.bandwidth <= 0 || bandwidth < ring.bandwidth) ring.bandwidth = bandwidth;
+    if (link->half_bytes / bandwidth > ramp) ramp = link->half_bytes / bandwidth;
     latency += (units - apart) * link->latency;
     units = apart;
   }
   if (ring.hop != SL_HOP_PLAIN && ring.nodes == 0) ring.nodes = 1;
+  ring.half_bytes = ramp * ring.bandwidth;
   ring.latency = g->size > 1 ? latency / (g->size - 1) : 0;
   return ring;
 }

@@ -46,6 +46,17 @@ static uint64_t link_sign(const struct sl_link *link) {
   return join(join(join(rate, number_sign(link->half_bytes)), (uint64_t)link->nodes), (uint64_t)link->hop);
 }
 
+/* What sets communicators apart where NCCL chooses. */
+static uint64_t nccl_sign(const struct sl_plan *plan, const struct sl_members *m) {
+  struct sl_nccl_group g;
+  if (m->size < 2 || sl_sim_group_nccl(plan, m, &g) != SL_OK) return 0; /* the call's cost will say it */
+  const struct sl_nccl_comm *c = &g.nccl.comm;
+  const uint64_t counts = join(join((uint64_t)c->nodes, (uint64_t)c->nics), (uint64_t)c->nvls);
+  const uint64_t links = join(join(number_sign(c->nvlink), number_sign(c->pcie)), number_sign(c->nic));
+  const struct sl_nccl_attained *a = &g.attained;
+  return join(join(counts, links), join(join(number_sign(a->inside), number_sign(a->across)), number_sign(a->fill)));
+}
+
 /* What sets rings apart where links are shared: what they take of which. */
 static uint64_t shares_sign(const struct sl_plan *plan, const struct sl_members *m) {
   double shares[SL_MAX_LINKS];
@@ -97,6 +108,7 @@ static void sign_groups(struct fold *f, enum sl_group g, bool links) {
     if (!links || r != m.first) continue;
     const struct sl_link ring = sl_sim_group_link(f->plan, &m);
     f->group[m.id] = join(link_sign(&ring), (uint64_t)m.size);
+    if (f->sim->assume.nccl_choice) f->group[m.id] = join(f->group[m.id], nccl_sign(f->plan, &m));
     if (f->sim->assume.share_links) f->group[m.id] = join(f->group[m.id], shares_sign(f->plan, &m));
   }
 }

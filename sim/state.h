@@ -14,6 +14,7 @@
 
 #include "core/run/executor.h"
 #include "core/run/traffic.h"
+#include "cost/nccl/group.h"
 #include "cost/share.h"
 #include "sim/queue.h"
 
@@ -178,6 +179,8 @@ void sl_sim_tables_free(struct sl_sim *sim);
  * and the slowest link between two ranks of a pipeline. */
 struct sl_link sl_sim_group_link(const struct sl_plan *plan, const struct sl_members *m);
 int sl_sim_peer_rank(const struct sl_plan *plan, int rank, int stage);
+/* The same ring as NCCL's communicator, of two members or more. */
+enum sl_status sl_sim_group_nccl(const struct sl_plan *plan, const struct sl_members *m, struct sl_nccl_group *out);
 /* How long a byte of such a ring takes of a member's link of each level. */
 void sl_sim_group_shares(const struct sl_plan *plan, const struct sl_members *m, double seconds_per_byte[SL_MAX_LINKS]);
 const struct sl_link *sl_sim_peer_link(const struct sl_plan *plan, int rank, int stage);

@@ -183,9 +183,20 @@ static enum sl_status every_group(struct sl_sim *sim, int *group_of) {
   return SL_OK;
 }
 
+/* What lies under the collectives of a group. */
+struct ring {
+  struct sl_link link;
+  struct sl_nccl_group nccl; /* where NCCL chooses */
+};
+
+static double collective_seconds(const struct sl_sim *sim, const struct ring *ring, const struct sl_work *work) {
+  if (!sim->assume.nccl_choice) return sl_cost_collective(&sim->cost_rank, &ring->link, work);
+  return sl_cost_collective_by_nccl(&sim->cost_rank, &ring->link, &ring->nccl, work);
+}
+
 /* The call as `local` makes it; group_of as of every_group, rings[group] of its groups. */
 static enum sl_status fill_call(const struct sl_sim *sim, int local, const struct sl_sim_program *table, int32_t index,
-                                const int *group_of, const struct sl_link *rings, struct sl_sim_call *call) {
+                                const int *group_of, const struct ring *rings, struct sl_sim_call *call) {
   const struct sl_plan *plan = sim->job->plan;
   const struct sl_op *op = &table->program->ops[index];
   const struct sl_work *work = &table->works[index];
@@ -211,7 +222,7 @@ static enum sl_status fill_call(const struct sl_sim *sim, int local, const struc
                    sl_op_name(op->kind), sl_group_name(op->group));
   }
   call->wire = sl_op_wire_bytes(op, sl_op_slices(table->program, op), m.size, m.index);
-  call->seconds = sl_cost_collective(&sim->cost_rank, &rings[op->group], work);
+  call->seconds = collective_seconds(sim, &rings[op->group], work);
   const int reach = sl_plan_strides(plan).pp * plan->pp;
   const bool stalls = op->group == SL_GROUP_TP && sl_cost_pipeline_stalls(plan->cluster, plan->pp, reach);
   call->host = sl_cost_call_host(&sim->cost_rank, work, stalls);
@@ -243,10 +254,11 @@ static void fill_loads(const struct sl_sim *sim, struct sl_sim_rank *rank, enum 
 
 static enum sl_status fill_rank(struct sl_sim *sim, int local, const int *group_of) {
   struct sl_sim_rank *rank = &sim->ranks[local];
-  struct sl_link rings[SL_GROUP_COUNT];
+  struct ring rings[SL_GROUP_COUNT];
   for (int g = SL_GROUP_NONE + 1; g < SL_GROUP_COUNT; g++) {
     const struct sl_members m = sl_plan_group(sim->job->plan, (enum sl_group)g, rank->rank);
-    rings[g] = sl_sim_group_link(sim->job->plan, &m);
+    rings[g].link = sl_sim_group_link(sim->job->plan, &m);
+    if (sim->assume.nccl_choice && m.size > 1) SL_TRY(sl_sim_group_nccl(sim->job->plan, &m, &rings[g].nccl));
   }
   for (int kind = 0; kind < SL_PROGRAM_COUNT; kind++) {
     const struct sl_sim_program *table = &sim->programs[rank->class_index][kind];
@@ -292,6 +304,7 @@ enum sl_status sl_sim_tables(struct sl_sim *sim) {
   const struct sl_plan *plan = sim->job->plan;
   SL_TRY(sl_cost_share(&sim->cost_rank, plan->cluster, &plan->kernel_costs, plan->world));
   sim->slow = sim->cost_rank.kernel_costs.comm_compute_share;
+  if (sim->assume.nccl_choice) SL_TRY(sl_nccl_group_check(plan->cluster));
   SL_TRY(fill_classes(sim));
   sl_sim_say_stand_ins(sim);
   SL_TRY(fill_ranks(sim));

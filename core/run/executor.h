@@ -23,6 +23,7 @@ struct sl_exec_assumptions {
   int64_t seed;                          /* of the jitter */
   const struct sl_straggler *stragglers; /* (straggler_count), borrowed while the simulator is open */
   int straggler_count;
+  bool nccl_choice; /* collectives take the algorithm and protocol that NCCL would choose, not always its ring */
   bool share_links; /* transfers at the same time share the links of a device */
 };
 

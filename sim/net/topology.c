@@ -12,6 +12,11 @@ struct sl_link sl_sim_group_link(const struct sl_plan *plan, const struct sl_mem
   return sl_cost_group_link(plan->cluster, &group);
 }
 
+enum sl_status sl_sim_group_nccl(const struct sl_plan *plan, const struct sl_members *m, struct sl_nccl_group *out) {
+  const struct sl_cost_group group = devices_of(m);
+  return sl_nccl_group_open(out, plan->cluster, &group);
+}
+
 void sl_sim_group_shares(const struct sl_plan *plan, const struct sl_members *m,
                          double seconds_per_byte[SL_MAX_LINKS]) {
   const struct sl_cost_group group = devices_of(m);

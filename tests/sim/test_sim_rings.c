@@ -80,6 +80,28 @@ static void a_ring_attains_a_share_that_falls_with_its_nodes(void **state) {
   }
 }
 
+/* Where the links inside become faster than those between nodes, the ramp stays that of the slower to start: a message, however
+ * small, is never slower. Nodes of 6 with 6 x 3 byte/s between them, where 11 bytes take as long as nothing: 11 / 18 s. */
+static void a_faster_link_makes_no_message_slower(void **state) {
+  (void)state;
+  for (int n = 1; n <= 64; n *= 8) {
+    double before = INFINITY;
+    for (int speed = 2; speed < 40; speed += 3) {
+      struct world w;
+      three_levels(&w, 12, 1);
+      w.cluster.link[0].bandwidth = speed;
+      const double bytes = 12.0 * n, beta = speed < 18 ? speed : 18;
+      const double ramp = 5.0 / speed > 11.0 / 18 ? 5.0 / speed : 11.0 / 18;
+      const double seconds = ring_seconds(&w, SL_OP_ALL_GATHER, SL_GROUP_DP, 12 * n, 12);
+      const double wire = 11.0 * n;
+      assert_seconds(seconds, 10 * 0.25 + 0.5 + wire / beta * (1 + ramp * beta / bytes));
+      assert_true(seconds <= before);
+      before = seconds;
+      world_free(&w);
+    }
+  }
+}
+
 /* Nodes of 4 whose links NCCL knows, of 1e9 byte/s inside and 2e8 a device between them; a message of 1e6 is half as fast. */
 static double nccl_ring(enum sl_op_kind kind, int64_t bytes, int nodes) {
   struct world w;
@@ -148,6 +170,7 @@ static void published_bus_bandwidths_are_met(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_node_sends_by_all_its_links),
+      cmocka_unit_test(a_faster_link_makes_no_message_slower),
       cmocka_unit_test(a_ring_attains_a_share_that_falls_with_its_nodes),
       cmocka_unit_test(nccls_rings_take_the_fastest_protocol),
       cmocka_unit_test(published_bus_bandwidths_are_met),

@@ -1,0 +1,101 @@
+/* label: cli
+ * What a prediction is asked to assume, from outside: noise, stragglers, shared links, NCCL's choice and the order of ranks; the same
+ * command writes the same bytes of trace, what was asked stands in the record, and tables and other commands refuse it. */
+#include "tests/support/cli_run.h"
+
+#include <jansson.h>
+
+static const char *const job =
+    "--model gpt2 --preset deepspeed-1 --cluster selene-a100 --world 16 --tp 2 --pp 2 --grad-accum 4 --seq 64";
+
+/* The step's seconds, or -1; the trace is in `trace`. */
+static double predict(const char *flags, const char *trace) {
+  if (shardlab(scratch, "predict %s %s --json r.json --trace %s --quiet", job, flags, trace) != 0) fail_msg("%s", err);
+  char path[600];
+  snprintf(path, sizeof path, "%s/r.json", scratch);
+  json_t *record = json_load_file(path, 0, NULL);
+  assert_non_null(record);
+  const double seconds = json_real_value(json_object_get(record, "step_time_s"));
+  json_decref(record);
+  return seconds;
+}
+
+static bool same_files(const char *a, const char *b) {
+  static char x[1 << 22], y[1 << 22];
+  slurp(a, x, sizeof x);
+  slurp(b, y, sizeof y);
+  assert_true(strlen(x) > 1000 && strlen(x) + 1 < sizeof x);
+  return strcmp(x, y) == 0;
+}
+
+static void one_command_is_one_trace(void **state) {
+  (void)state;
+  static const char *const flags[] = {"",
+                                      "--jitter 0.1 --seed 5",
+                                      "--straggler 3:1.5,7:2",
+                                      "--share-links",
+                                      "--nccl-algo choice",
+                                      "--rank-order pp-dp-tp",
+                                      "--rank-order dp-tp-pp --jitter 0.1 --share-links --nccl-algo choice"};
+  double usual = 0;
+  for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
+    const double a = predict(flags[i], "a.trace"), b = predict(flags[i], "b.trace");
+    assert_true(a > 0 && a == b);
+    assert_true(same_files("a.trace", "b.trace"));
+    if (i == 0) usual = a;
+    if (i > 0 && strcmp(flags[i], "--share-links") != 0) assert_true(a != usual);
+  }
+  predict("--jitter 0.1 --seed 5", "a.trace");
+  predict("--jitter 0.1 --seed 6", "b.trace");
+  assert_false(same_files("a.trace", "b.trace"));
+  predict("", "a.trace");
+  predict("--jitter 0 --straggler 2:1 --nccl-algo ring --rank-order tp-dp-pp", "b.trace");
+  assert_true(same_files("a.trace", "b.trace"));
+}
+
+static void what_was_asked_stands_in_the_record(void **state) {
+  (void)state;
+  char path[600];
+  if (shardlab(scratch, "predict %s --jitter 0.25 --straggler 1:2 --share-links --rank-order pp-dp-tp --json r.json",
+               job) != 0)
+    fail_msg("%s", err);
+  assert_non_null(strstr(out, "ranks in the order pp-dp-tp"));
+  snprintf(path, sizeof path, "%s/r.json", scratch);
+  json_t *record = json_load_file(path, 0, NULL);
+  const json_t *options = json_object_get(record, "options");
+  assert_true(json_real_value(json_object_get(options, "jitter")) == 0.25);
+  assert_string_equal(json_string_value(json_object_get(options, "straggler")), "1:2");
+  assert_string_equal(json_string_value(json_object_get(options, "nccl-algo")), "ring");
+  assert_true(json_is_true(json_object_get(options, "share-links")));
+  assert_string_equal(json_string_value(json_object_get(json_object_get(record, "plan"), "rank_order")), "pp-dp-tp");
+  json_decref(record);
+}
+
+static void others_refuse_it(void **state) {
+  (void)state;
+  static const struct {
+    const char *command, *says;
+  } cases[] = {
+      {"predict --table rows.csv --out out.csv --jitter 0.1", "--jitter"},
+      {"predict --table rows.csv --out out.csv --share-links", "--share-links"},
+      {"measure --model gpt2 --preset ddp --jitter 0.1", "--jitter: is not a flag of 'measure'"},
+      {"check --model gpt2 --preset ddp --nccl-algo choice", "--nccl-algo: is not a flag of 'check'"},
+      {"predict --model gpt2 --preset ddp --jitter -1", "--jitter: is '-1'"},
+      {"predict --model gpt2 --preset ddp --straggler 0:0", "--straggler: is '0:0'"},
+      {"predict --model gpt2 --preset ddp --straggler 0:2,", "--straggler: is '0:2,'"},
+      {"predict --model gpt2 --preset ddp --nccl-algo choice", "gives no compute_capability"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    assert_int_equal(shardlab(scratch, "%s", cases[i].command), 2);
+    if (strstr(err, cases[i].says) == NULL) fail_msg("%s: %s", cases[i].command, err);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(one_command_is_one_trace),
+      cmocka_unit_test(what_was_asked_stands_in_the_record),
+      cmocka_unit_test(others_refuse_it),
+  };
+  return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
+}
