@@ -19,8 +19,11 @@
  *
  * A key that DeepSpeed knows and shardlab does not model has no field here: config/keys.inc.
  *
- * Values: "auto" means the default. Whole reals (5e8) are integers. Deprecated spellings (cpu_offload, bfloat16, ...) are
- * read as DeepSpeed reads them, with a warning. Sources: deepspeed/runtime/config.py, zero/config.py,
+ * Values: "auto" means the default. Whole reals (5e8) are integers. Sections that are pydantic models in DeepSpeed convert
+ * "1", "true" or true as these do (config/coerce.h). Deprecated spellings (cpu_offload, bfloat16, ...) are read as DeepSpeed
+ * reads them, with a warning. With elasticity.enabled the batch is computed as DeepSpeed computes it (config/elastic.h).
+ * tests/peers/deepspeed_config.tsv has what DeepSpeed says to some 2,600 configurations, deepspeed_differences.tsv where
+ * shardlab differs on purpose. Sources: deepspeed/runtime/config.py, zero/config.py,
  * zero/offload_config.py, precision_config.py, lr_schedules.py of DeepSpeed 0.19.6. */
 #pragma once
 
