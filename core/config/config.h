@@ -120,7 +120,7 @@ struct sl_config {
     int64_t recompute_every;                    /* n: layers whose number is a multiple of n */
     int64_t shard_size;       /* dp ranks that shard among themselves, the groups being replicas; 0 = all. See
                            sl_config_shard_size */
-    bool limit_all_gathers;   /* FSDP's: a gather waits until the one before the last is freed */
+    bool limit_all_gathers;   /* FSDP's, and FSDP's alone: a gather waits until the one before the last is freed */
     int unshard_ahead;        /* stages of a pipeline rank whose parameters are whole at a time */
     bool store_dropout_masks; /* by forward, a byte an element; else backward draws them again */
     char preset[32];
