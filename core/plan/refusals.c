@@ -290,6 +290,10 @@ static bool always_overlaps(struct question *q) {
   return q->preset->row.overlap && !q->config->zero.overlap_comm;
 }
 
+static bool gathers_as_it_does(struct question *q) {
+  return !(q->preset->family & (SL_FAMILY_FSDP | SL_FAMILY_FSDP2)) && !q->config->sl.limit_all_gathers;
+}
+
 #define ZERO(key) "zero_optimization." key
 #define OF_LAYERS(key, says)                                                                                           \
   { ANY, 0, ZERO(key), by_layer, says }
@@ -307,6 +311,7 @@ static const struct limit overruled[] = {
     {ANY, 0, ZERO("allgather_bucket_size"), by_bucket, "parameters are gathered by gradient bucket"},
     {ANY, 0, ZERO("allgather_bucket_size"), by_owner, "each parameter is broadcast by its owner"},
     {ANY, 0, ZERO("overlap_comm"), always_overlaps, "communication overlaps with computation"},
+    {ANY, 0, "shardlab.limit_all_gathers", gathers_as_it_does, "the switch is FSDP's"},
     STAGE3("prefetch_bucket_size", "one wrapped block ahead is gathered"),
     STAGE3("max_live_parameters", "one wrapped block ahead is gathered"),
     STAGE3("param_persistence_threshold", "wrapped blocks of any size are sharded"),

@@ -63,8 +63,9 @@ struct sl_strategy {
   enum sl_release release;
   /* optimizer state, and the reduced gradients that it reads, live in host memory, which runs the update */
   bool offload_optimizer;
-  bool offload_params; /* parameter shards live in host memory and travel to the device before each gather */
-  bool prefetch_units; /* look-ahead of one unit (FSDP) instead of stage3_prefetch_bucket_size elements */
+  bool offload_params;  /* parameter shards live in host memory and travel to the device before each gather */
+  bool gathers_at_once; /* FSDP without limit_all_gathers: a gather does not wait for the compute before it */
+  bool prefetch_units;  /* look-ahead of one unit (FSDP) instead of stage3_prefetch_bucket_size elements */
 };
 
 /* The strategy of `config` for `dp` data-parallel ranks: its preset (config->sl.preset), or DeepSpeed's ZeRO stage. One rank
