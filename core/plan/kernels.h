@@ -46,6 +46,9 @@ struct sl_kernel_set {
    * it, as they come, but all have a place of their own in DDP's buckets. */
   bool keeps_gradients;
   bool keeps_gathered; /* sequence parallel: products' gathered inputs are kept for the backward, not gathered again */
+  /* Updated parameters are gathered into lists of tensors: of its parts one flat copy, of the whole a copy for every member and
+   * torch's own for the call, which is copied back twice (lower/update.c). */
+  bool gathers_into_lists;
   bool recomputes_all; /* full recomputation repeats a block to its end; else up to what its backward reads */
   const struct sl_kernel_row *rows; /* until kind is SL_OP_COUNT */
 };
