@@ -5,6 +5,7 @@
 #include "core/program/memory_report.h"
 #include "cost/error.h"
 #include "sim/flow.h"
+#include "sim/jitter.h"
 #include "sim/state.h"
 
 #include <stdlib.h>
@@ -22,9 +23,11 @@ static enum sl_status sim_open(void **state, const struct sl_job *job, const str
   struct sl_sim *sim;
   SL_TRY(sl_calloc(&sim, 1, sizeof *sim));
   sim->job = job;
-  sim->fold = options->fold;
+  sim->fold = options->fold && !(options->assume.jitter > 0); /* noise sets every rank apart */
+  sim->assume = options->assume;
   sim->runs = options->runs;
-  enum sl_status status = sl_sim_tables(sim);
+  enum sl_status status = sl_jitter_check(&sim->assume, job->plan->world);
+  if (status == SL_OK) status = sl_sim_tables(sim);
   if (status != SL_OK) {
     sim_close(sim);
     return status;
@@ -37,8 +40,8 @@ static enum sl_status sim_open(void **state, const struct sl_job *job, const str
 
 static enum sl_status sim_begin(void *state, int local, enum sl_program_kind kind, int64_t step) {
   struct sl_sim *sim = state;
-  (void)step; /* virtual time knows no data */
   struct sl_sim_rank *rank = &sim->ranks[local];
+  rank->step = step;
   if (rank->pending > 0) {
     return sl_fail(SL_ERR_INTERNAL, "rank %d begins a program with %u ops of the last one not complete", rank->rank,
                    (unsigned)rank->pending);
@@ -110,14 +113,14 @@ static enum sl_status sim_advance(void *state, struct sl_completion *out, int ma
   return sim->pending > 0 ? sl_sim_deadlock(sim) : SL_DONE;
 }
 
-/* Only where an op's end is known when it starts, and its start from what it waits for: transfers must not slow ops down, and no
+/* Only where an op's end is known when it starts, and its start from what it waits for: transfers must not slow ops or each other down, and no
  * host, which launches in order of time what it comes to, may stand in front of them. */
 static enum sl_status sim_play(void *state, enum sl_program_kind kind, int64_t step, sl_observe_fn observe,
                                void *context) {
   struct sl_sim *sim = state;
   const struct sl_flow_sink sink = {.observe = observe, .context = context, .step = step};
   bool ran = false;
-  if (sim->slow > 0 || sl_cost_has_host(&sim->cost_rank)) return SL_AGAIN;
+  if (sim->slow > 0 || sl_cost_has_host(&sim->cost_rank) || sim->contention != NULL) return SL_AGAIN;
   SL_TRY(sl_flow_run(sim, kind, &sink, &ran));
   return ran ? SL_OK : SL_AGAIN;
 }

@@ -83,6 +83,9 @@ enum { SL_MAX_LINKS = 4 };
 
 struct sl_cluster {
   char name[64];
+  /* What ran there, of an installation that is known for its own framework: what its rows of a table of measurements mean by
+   * "megatron", whose parallelism it follows (table/inputs.h). "" (no "framework" in the file): they mean what they say. */
+  char framework[32];
   int64_t nodes, devices_per_node; /* nodes 0 = as many as the world needs */
   struct sl_device device;
   int n_link;
