@@ -154,22 +154,15 @@ static int64_t beside_arena(const struct sl_sim *sim, const struct sl_class *c, 
   const struct sl_memory_report *m = c->memory; /* of the device, the first; NULL: nothing was placed */
   const int64_t room = sim->cost_rank.device->memory - driver;
   if (m == NULL) return driver;
-  int64_t reserved = m->reserved_bytes;
-  if (reserved > room) reserved = m->needed_bytes > room ? m->needed_bytes : room;
+  const int64_t reserved = m->reserved_bytes > room ? m->needed_bytes : m->reserved_bytes;
   return driver + (reserved > m->peak_bytes ? reserved - m->peak_bytes : 0);
-}
-
-/* The context and what each communicator holds: device memory that a framework's allocator does not know of. */
-static int64_t driver_bytes(const struct sl_sim *sim, const struct sl_sim_rank *rank) {
-  const struct sl_device *device = sim->cost_rank.device;
-  return device->context_bytes + sl_plan_communicators(sim->job->plan, rank->rank) * device->communicator_bytes;
 }
 
 static enum sl_status sim_report(void *state, int local, struct sl_exec_report *out) {
   struct sl_sim *sim = state;
   struct sl_sim_rank *rank = &sim->ranks[local];
   const struct sl_class *c = &sim->job->classes[rank->class_index];
-  const int64_t driver = driver_bytes(sim, rank);
+  const int64_t driver = sl_plan_driver_bytes(sim->job->plan, rank->rank);
   *out = (struct sl_exec_report){
       .call_hash = rank->call_hash,
       .context_bytes = beside_arena(sim, c, driver),

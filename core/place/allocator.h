@@ -15,10 +15,10 @@
 
 struct sl_allocator_block;
 
-/* Zero is an allocator that holds nothing; `frugal` may be set before its first use. */
+/* Zero is an allocator that holds nothing; `limit` may be set before its first use. */
 struct sl_allocator {
-  bool
-      frugal; /* before a segment is asked for, those that are free all over go back to the device, as when it has run out */
+  int64_t
+      limit; /* of the device: before a segment that would go beyond, those that are free all over go back; 0: none */
   int64_t taken, reserved;           /* bytes now: of blocks that are out, and of segments */
   int64_t taken_peak, reserved_peak; /* the most that they were */
   int64_t next_address;              /* of a new segment */

@@ -264,6 +264,9 @@ static bool sends_otherwise(struct question *q) {
 static bool accumulates_otherwise(struct question *q) {
   return fp32_gradients(q) && q->config->grad_accum_dtype != SL_F32;
 }
+static bool accumulates_as_parameters(struct question *q) {
+  return q->preset->row.fp32_reductions && q->config->grad_accum_dtype != q->config->param_dtype;
+}
 static bool accumulates_on_host(struct question *q) {
   return sl_strategy_fp32_on_host(&q->preset->row) && q->config->grad_accum_dtype != SL_F32;
 }
@@ -297,6 +300,7 @@ static bool always_overlaps(struct question *q) {
 static const struct limit overruled[] = {
     {ANY, 0, "communication_data_type", sends_otherwise, "gradients are reduced in fp32"},
     {ANY, 0, "data_types.grad_accum_dtype", accumulates_otherwise, "gradients accumulate in fp32"},
+    {ANY, 0, "data_types.grad_accum_dtype", accumulates_as_parameters, "gradients accumulate in the parameters' type"},
     {ANY, 0, "data_types.grad_accum_dtype", accumulates_on_host, "gradients in host memory are fp32"},
     {ANY, 0, ZERO("reduce_bucket_size"), own_buckets, "buckets of @ elements"},
     {ANY, 0, ZERO("reduce_bucket_size"), by_layer, "each wrapped block is a bucket"},

@@ -68,6 +68,7 @@ static enum sl_status choose_shard_size(struct sl_strategy *s, const struct sl_c
  * there. */
 static void overrule(struct sl_config *c, const struct sl_strategy *s) {
   if (s->fp32_gradients || s->fp32_reductions) c->communication_data_type = SL_F32;
+  if (s->fp32_reductions) c->grad_accum_dtype = c->param_dtype;
   if (s->fp32_gradients || sl_strategy_fp32_on_host(s)) c->grad_accum_dtype = SL_F32;
   c->zero.overlap_comm = s->overlap;
   c->zero.reduce_bucket_size = s->bucket;
@@ -87,6 +88,7 @@ enum sl_status sl_strategy_choose(struct sl_strategy *s, struct sl_config *confi
   s->sums_whole = s->shard_optimizer && !s->shard_grads && (scaling || (preset.family & SL_FAMILY_NANOTRON));
   s->fp32_reductions = s->reduces_last = scaling;
   s->pipeline_engine = (preset.family & SL_FAMILY_PIPELINE_ENGINE) != 0;
+  s->sends_by_pairs = s->pipeline_engine || scaling;
   preset.row = *s;
   sl_strategy_warn_overruled(&preset, config);
   overrule(config, s);

@@ -56,8 +56,9 @@ struct sl_strategy {
   bool overlap;            /* reductions and gathers run beside compute */
   bool sums_whole;         /* gradients are all-reduced whole, though the optimizer's state is sharded (nanotron) */
   bool pipeline_engine;    /* DeepSpeed's pipeline: see plan/communicators.h */
+  bool sends_by_pairs;     /* a pipeline's messages name no group: see there */
   bool fp32_gradients;     /* accumulated and reduced in fp32 whatever the parameters are (Megatron-LM's main_grad) */
-  bool fp32_reductions;    /* reduced in fp32, whatever they were accumulated in */
+  bool fp32_reductions;    /* accumulated in the type of the parameters, reduced in fp32 */
   bool reduces_last;       /* no bucket is reduced before the rank's last backward is over */
   enum sl_release release;
   /* optimizer state, and the reduced gradients that it reads, live in host memory, which runs the update */
