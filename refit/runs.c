@@ -2,6 +2,7 @@
 #include "refit/runs.h"
 
 #include "core/base/csv.h"
+#include "core/plan/plan.h"
 
 #include <math.h>
 #include <stdio.h>

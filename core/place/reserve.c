@@ -83,6 +83,8 @@ enum sl_status sl_reserve_report(struct sl_class *c, const struct sl_lives *live
   SL_GO(replay(&r, 0, &report->reserved_bytes));
   report->needed_bytes = report->reserved_bytes;
   if (report->reserved_bytes > room) SL_GO(replay(&r, room > 0 ? room : 1, &report->needed_bytes));
+  /* A segment that was given back may have had a place for what comes next. */
+  if (report->needed_bytes > report->reserved_bytes) report->needed_bytes = report->reserved_bytes;
 done:
   free(r.by_end);
   free(r.blocks);
