@@ -144,7 +144,7 @@ static json_t *filled_stages(const struct sl_table_row *r) {
 
 /* torchtitan's generate_split_points (parallelisms/pipelining_utils.py): what is left over goes to the stages behind the first. */
 static json_t *thin_stages(const struct sl_table_row *r) {
-  const int64_t stages = r->pp * r->virtual_stages, left = r->n_layers % stages;
+  const int64_t stages = sl_product(r->pp, r->virtual_stages), left = r->n_layers % stages;
   json_t *list = json_array();
   for (int64_t i = 0; i < stages; i++)
     json_array_append_new(list, json_integer(r->n_layers / stages + (i >= 1 && i <= left)));
@@ -194,6 +194,8 @@ static json_t *section_of(const struct sl_table_row *r, const struct sl_table_fr
     json_object_set_new(section, "scatter_gather_tensors_in_pipeline", json_true());
   if (f->gpt_dropout > 0) json_object_set_new(section, "store_dropout_masks", json_true());
   if (strcmp(r->precision, "fp8") == 0) json_object_set_new(section, "fp8", json_true());
+  if (strcmp(r->fp8_recipe, "rowwise") == 0) json_object_set_new(section, "fp8_recipe", json_string("rowwise"));
+  if (r->async_tp == 1) json_object_set_new(section, "async_tp", json_true());
   if (r->cp > 1) json_object_set_new(section, "cp", json_integer(r->cp));
   if (strcmp(r->precision, "tf32") == 0) json_object_set_new(section, "tf32", json_true());
   return section;

@@ -100,8 +100,7 @@
  * these are two kernels is a guess. */
 #define BLOCK_BY_INDUCTOR                                                                                              \
     {SL_OP_FLASH_FWD,        REPEATED, 4,   1,       4,      0,   NOTHING, ALWAYS},                                    \
-    {SL_OP_FLASH_BWD,        REPEATED, 8,   2,       8,      0,   NOTHING, ALWAYS},                                    \
-    {SL_OP_FLASH_BWD,        Q,        0,   1,       4,      0,   NOTHING, ALWAYS},                                    \
+    {SL_OP_FLASH_BWD,        REPEATED, 8,   2,       12,     0,   NOTHING, ALWAYS},                                    \
     {SL_OP_FLASH_BWD,        REPEATED, 4,   1,       0,      0,   NOTHING, SL_IF_SELECTIVE_OP},                        \
     {SL_OP_FLASH_BWD,        Q,        20,  3,       0,      0,   NOTHING, SL_IF_SELECTIVE_OP},                        \
     {SL_OP_ROPE,             OP,       16,  2,       8,      0,   NOTHING, ALWAYS},                                    \
@@ -139,36 +138,42 @@ static const struct sl_kernel_row nanotron[] = {
 
 static const struct sl_kernel_set sets[] = {
     [SL_KERNELS_SHARDLAB] = {
-        "shardlab", "kernels/ of this project", true, SL_ACCUMULATE_IN_PLACE, false, false, false, shardlab},
+        "shardlab", "kernels/ of this project", true, SL_ACCUMULATE_IN_PLACE, false, false, false, false,
+        shardlab},
     [SL_KERNELS_MEGATRON_FUSED] = {
         "megatron-fused", "Megatron-LM with --masked-softmax-fusion and a fused norm: megatron/core/fusions/fused_softmax.py, "
         "core/tensor_parallel/cross_entropy.py; rotary positions and SwiGLU without their later fusions; "
         "core/tensor_parallel/layers.py, wgrad_gemm_accum_fp32: since February 2022 products add to fp32 gradients",
-        false, SL_ACCUMULATE_FUSED, false, false, true, megatron_fused},
+        false, SL_ACCUMULATE_FUSED, false, false, false, true,
+        megatron_fused},
     [SL_KERNELS_MEGATRON_UNFUSED] = {
         "megatron-unfused", "the same with neither, or with what shardlab.fused_softmax and shardlab.fused_norm say: forward_torch_softmax, "
-        "legacy/model/rms_norm.py", false, SL_ACCUMULATE_FUSED, false, false, true, megatron_unfused},
+        "legacy/model/rms_norm.py", false, SL_ACCUMULATE_FUSED, false, false, false, true,
+        megatron_unfused},
     [SL_KERNELS_TORCH_EAGER] = {
         "torch-eager", "the forms of transformers' modeling_llama.py, counted op by op; torch's checkpoint stops early",
-        false, SL_ACCUMULATE_APART, false, false, false, torch_eager},
+        false, SL_ACCUMULATE_APART, false, false, false, false,
+        torch_eager},
     [SL_KERNELS_TORCH_COMPILE] = {
         "torch-compile", "torchtitan of June 2025: each TransformerBlock compiled (models/llama3/parallelize_llama.py, apply_compile) and the "
-        "loss, too (components/loss.py); gathered inputs are what torch.mm keeps", false, SL_ACCUMULATE_APART, false, true, false,
+        "loss, too (components/loss.py); gathered inputs are what torch.mm keeps", false, SL_ACCUMULATE_APART, false, true, true, false,
         torch_compile},
     [SL_KERNELS_LLM_FOUNDRY] = {
-        "llm-foundry", "guess: torch's own kernels op by op; its files were not read for this", false, SL_ACCUMULATE_APART, false, false,
-        false, llm_foundry},
+        "llm-foundry", "guess: torch's own kernels op by op; its files were not read for this", false, SL_ACCUMULATE_APART, false, false, false, false,
+        llm_foundry},
     [SL_KERNELS_NANOTRON] = {
         "nanotron", "nanotron of January 2025: src/nanotron/models/llama.py, flash-attn's norm (nn/layer_norm.py) and rotary "
         "positions, torch otherwise; parallel/tensor_parallel/functional.py, _ShardedCrossEntropy; "
         "optim/gradient_accumulator.py, fp32_grad.add_ behind loss.backward(); gathered inputs kept is a guess (tp_recompute_allgather); CheckpointFunction repeats a block to its end",
-        false, SL_ACCUMULATE_APART, true, true, true, nanotron},
+        false, SL_ACCUMULATE_APART, true, true, false, true,
+        nanotron},
     [SL_KERNELS_MEGATRON_DEEPSPEED] = {
         "megatron-deepspeed", "the kernels of megatron-fused, gradients added up by autograd: DeepSpeed's runtime/engine.py "
-        "knows no main_grad", false, SL_ACCUMULATE_APART, false, false, true, megatron_fused},
+        "knows no main_grad", false, SL_ACCUMULATE_APART, false, false, false, true,
+        megatron_fused},
     [SL_KERNELS_TORCH_COMPILE_BLOCKS] = {
         "torch-compile-blocks", "torchtitan of December 2024: each TransformerBlock compiled (parallelisms/parallelize_llama.py, "
-        "apply_compile), the ends and the loss eager (train.py)", false, SL_ACCUMULATE_APART, false, true, false,
+        "apply_compile), the ends and the loss eager (train.py)", false, SL_ACCUMULATE_APART, false, true, true, false,
         torch_compile_blocks},
 };
 /* clang-format on */

@@ -60,6 +60,9 @@ struct sl_kernel_set {
    * it, as they come, but all have a place of their own in DDP's buckets. */
   bool keeps_gradients;
   bool keeps_gathered; /* sequence parallel: products' gathered inputs are kept for the backward, not gathered again */
+  /* Of torch.compile's blocks with torchao's float8 (models/casts.h): a weight's gradient is made before the sum of its inputs' goes
+   * on its way, as autograd does; fp8 products have casts of their own, and shardlab.async_tp is heard. */
+  bool torch_blocks;
   bool recomputes_all; /* full recomputation repeats a block to its end; else up to what its backward reads */
   const struct sl_kernel_row *rows; /* until kind is SL_OP_COUNT */
 };
