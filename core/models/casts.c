@@ -139,7 +139,17 @@ static enum sl_status scale_output(struct casts *c, const struct sl_draft *d) {
   return SL_OK;
 }
 
+/* What is written anew is not cast. */
+static void forget_written(struct casts *c, const struct sl_draft *d) {
+  for (int k = 0; k < d->operand_count; k++) {
+    if (d->operand[k].buffer < 0 || d->operand[k].slice.access == SL_READ) continue;
+    for (int i = c->count; i-- > 0;)
+      if (c->made[i].buffer == d->operand[k].buffer) c->made[i] = c->made[--c->count];
+  }
+}
+
 static enum sl_status keep(struct casts *c, const struct sl_draft *d) {
+  forget_written(c, d);
   SL_TRY(sl_grow(&c->out.items, &c->out.capacity, c->out.count + 1, sizeof *c->out.items));
   c->out.items[c->out.count++] = *d;
   return SL_OK;

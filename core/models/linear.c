@@ -51,7 +51,7 @@ static enum sl_status gather_into(struct sl_transformer *g, int layer, enum sl_h
   struct sl_op op = sl_transformer_tp_call(g, SL_OP_ALL_GATHER, layer, g->r * g->c / pieces);
   int32_t cast;
   if (sl_casts_gathers(g->l, layer)) {
-    SL_TRY(sl_transformer_fp8(g, &cast, g->s * g->c, layer, "cast", false));
+    SL_TRY(sl_transformer_bytes(g, &cast, g->s * g->c, layer, "cast", false));
     SL_TRY(sl_casts_make(g, half, layer, cast, 5 * g->s * g->c));
     x = sl_build_read(g->l, cast);
     op.dtype = SL_U8;
@@ -67,7 +67,7 @@ static enum sl_status gather_into(struct sl_transformer *g, int layer, enum sl_h
 /* Room for what is gathered. */
 static enum sl_status gathered_buffer(struct sl_transformer *g, int layer, bool kept, int32_t *out) {
   const char *name = kept ? "gathered.kept" : "gathered";
-  if (sl_casts_gathers(g->l, layer)) return sl_transformer_fp8(g, out, g->r * g->c, layer, name, kept);
+  if (sl_casts_gathers(g->l, layer)) return sl_transformer_bytes(g, out, g->r * g->c, layer, name, kept);
   return (kept ? sl_transformer_kept : sl_transformer_temporary)(g, out, g->r * g->c, layer, name);
 }
 

@@ -105,12 +105,13 @@
     {SL_OP_FLASH_BWD,        Q,        20,  3,       0,      0,   NOTHING, SL_IF_SELECTIVE_OP},                        \
     {SL_OP_ROPE,             OP,       16,  2,       8,      0,   NOTHING, ALWAYS},                                    \
     {SL_OP_RMSNORM_BWD,      OP,       4,   2,       0,      0,   NOTHING, ALWAYS}
-/* LOSS_OF_TORCH, whose caller lets the logits go before the backward (train.py: del pred). Over a cut vocabulary
- * (torch/distributed/tensor/parallel/loss.py): to fp32 (6), maximum (4), less it (8), exp (8), sum (4), less its logarithm (8);
- * backward a gradient of zeros (4), exp (8), added (12), scaled (8), to 16 bits (6); four fp32 tensors live at a time. */
+/* LOSS_OF_TORCH; that its caller lets the logits go before the backward (train.py: del pred) leaves the allocator a block too small
+ * for any other. Over a cut vocabulary (torch/distributed/tensor/parallel/loss.py, _log_softmax and
+ * _nll_loss_and_log_softmax_backward): to fp32 (6), maximum (4), less it (8), exp (8), sum (4), less its logarithm (8); backward a
+ * gradient of zeros (4), exp (8), added (12), scaled (8), to 16 bits (6); less our 4. Four fp32 tensors live at a time. */
 #define LOSS_OF_TORCHTITAN                                                                                             \
-    {SL_OP_CLASSIFIER,       OP,      32,   8,       10,     0,   NOTHING, ALWAYS},                                    \
-    {SL_OP_CLASSIFIER_SHARD, OP,      72,   14,      14,     0,   NOTHING, ALWAYS}
+    {SL_OP_CLASSIFIER,       OP,      32,   8,       12,     0,   NOTHING, ALWAYS},                                    \
+    {SL_OP_CLASSIFIER_SHARD, OP,      72,   14,      16,     0,   NOTHING, ALWAYS}
 /* Inductor's: logits read for their maximum, for the sum, and again in the backward, which writes the gradient beside them; less
  * our 4. */
 #define LOSS_BY_INDUCTOR                                                                                               \
@@ -138,42 +139,43 @@ static const struct sl_kernel_row nanotron[] = {
 
 static const struct sl_kernel_set sets[] = {
     [SL_KERNELS_SHARDLAB] = {
-        "shardlab", "kernels/ of this project", true, SL_ACCUMULATE_IN_PLACE, false, false, false, false,
+        "shardlab", "kernels/ of this project", true, SL_ACCUMULATE_IN_PLACE, false, false, false, false, false,
         shardlab},
     [SL_KERNELS_MEGATRON_FUSED] = {
         "megatron-fused", "Megatron-LM with --masked-softmax-fusion and a fused norm: megatron/core/fusions/fused_softmax.py, "
         "core/tensor_parallel/cross_entropy.py; rotary positions and SwiGLU without their later fusions; "
         "core/tensor_parallel/layers.py, wgrad_gemm_accum_fp32: since February 2022 products add to fp32 gradients",
-        false, SL_ACCUMULATE_FUSED, false, false, false, true,
+        false, SL_ACCUMULATE_FUSED, false, false, false, false, true,
         megatron_fused},
     [SL_KERNELS_MEGATRON_UNFUSED] = {
         "megatron-unfused", "the same with neither, or with what shardlab.fused_softmax and shardlab.fused_norm say: forward_torch_softmax, "
-        "legacy/model/rms_norm.py", false, SL_ACCUMULATE_FUSED, false, false, false, true,
+        "legacy/model/rms_norm.py", false, SL_ACCUMULATE_FUSED, false, false, false, false, true,
         megatron_unfused},
     [SL_KERNELS_TORCH_EAGER] = {
-        "torch-eager", "the forms of transformers' modeling_llama.py, counted op by op; torch's checkpoint stops early",
-        false, SL_ACCUMULATE_APART, false, false, false, false,
+        "torch-eager", "the forms of transformers' modeling_llama.py, counted op by op; torch's checkpoint stops early, and keeps what its policy chose "
+        "(torch/utils/checkpoint.py, _CachingTorchDispatchMode)",
+        false, SL_ACCUMULATE_APART, false, false, false, true, false,
         torch_eager},
     [SL_KERNELS_TORCH_COMPILE] = {
         "torch-compile", "torchtitan of June 2025: each TransformerBlock compiled (models/llama3/parallelize_llama.py, apply_compile) and the "
-        "loss, too (components/loss.py); gathered inputs are what torch.mm keeps", false, SL_ACCUMULATE_APART, false, true, true, false,
+        "loss, too (components/loss.py); gathered inputs are what torch.mm keeps", false, SL_ACCUMULATE_APART, false, true, true, false, false,
         torch_compile},
     [SL_KERNELS_LLM_FOUNDRY] = {
-        "llm-foundry", "guess: torch's own kernels op by op; its files were not read for this", false, SL_ACCUMULATE_APART, false, false, false, false,
+        "llm-foundry", "guess: torch's own kernels op by op; its files were not read for this", false, SL_ACCUMULATE_APART, false, false, false, false, false,
         llm_foundry},
     [SL_KERNELS_NANOTRON] = {
         "nanotron", "nanotron of January 2025: src/nanotron/models/llama.py, flash-attn's norm (nn/layer_norm.py) and rotary "
         "positions, torch otherwise; parallel/tensor_parallel/functional.py, _ShardedCrossEntropy; "
         "optim/gradient_accumulator.py, fp32_grad.add_ behind loss.backward(); gathered inputs kept is a guess (tp_recompute_allgather); CheckpointFunction repeats a block to its end",
-        false, SL_ACCUMULATE_APART, true, true, false, true,
+        false, SL_ACCUMULATE_APART, true, true, false, false, true,
         nanotron},
     [SL_KERNELS_MEGATRON_DEEPSPEED] = {
         "megatron-deepspeed", "the kernels of megatron-fused, gradients added up by autograd: DeepSpeed's runtime/engine.py "
-        "knows no main_grad", false, SL_ACCUMULATE_APART, false, false, false, true,
+        "knows no main_grad", false, SL_ACCUMULATE_APART, false, false, false, false, true,
         megatron_fused},
     [SL_KERNELS_TORCH_COMPILE_BLOCKS] = {
         "torch-compile-blocks", "torchtitan of December 2024: each TransformerBlock compiled (parallelisms/parallelize_llama.py, "
-        "apply_compile), the ends and the loss eager (train.py)", false, SL_ACCUMULATE_APART, false, true, true, false,
+        "apply_compile), the ends and the loss eager (train.py)", false, SL_ACCUMULATE_APART, false, true, true, false, false,
         torch_compile_blocks},
 };
 /* clang-format on */

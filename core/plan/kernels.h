@@ -63,6 +63,7 @@ struct sl_kernel_set {
   /* Of torch.compile's blocks with torchao's float8 (models/casts.h): a weight's gradient is made before the sum of its inputs' goes
    * on its way, as autograd does; fp8 products have casts of their own, and shardlab.async_tp is heard. */
   bool torch_blocks;
+  bool keeps_products; /* recomputation by op keeps what it chose to keep even where no backward reads it */
   bool recomputes_all; /* full recomputation repeats a block to its end; else up to what its backward reads */
   const struct sl_kernel_row *rows; /* until kind is SL_OP_COUNT */
 };
