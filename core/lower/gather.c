@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "core/lower/lower.h"
+#include "core/plan/kernels.h"
 
 /* One op that uses parameters, by unit. */
 struct use {
@@ -215,6 +216,14 @@ static struct sl_op gather_op(const struct sl_lowering *l, enum sl_phase phase, 
   return op;
 }
 
+/* Do weights travel in 8 bits? torchao's WeightWithDynamicFloat8CastTensor (float8/fsdp_utils.py) casts shards before FSDP2 gathers
+ * them, with a scale a tensor; torchtitan's root, the two embeddings, is gathered as it is. What arrives is counted as of 16 bits. */
+static bool travels_in_fp8(const struct sl_lowering *l, int unit) {
+  const struct sl_config *config = l->plan->config;
+  return unit != 0 && l->plan->strategy.units == SL_UNITS_LAYER && sl_config_product_dtype(config) == SL_F8 &&
+         config->sl.fp8_recipe == SL_FP8_TENSORWISE && sl_kernel_set(config->sl.kernels)->torch_blocks;
+}
+
 /* This rank's part of a unit's second copy. */
 static struct sl_operand secondary_part(const struct sl_lowering *l, int unit, enum sl_access access) {
   return sl_build_part(l, l->homes->secondary, access, l->homes->secondary_part[unit], secondary_of(l, unit));
@@ -239,6 +248,7 @@ static enum sl_status gather_from(struct sl_lowering *l, struct sl_program *p, e
   struct sl_gather *g = l->zero->gather;
   const enum sl_group shard = l->pp_rank->layouts[group].group.shard;
   struct sl_op op = gather_op(l, phase, secondary ? SL_GROUP_SECONDARY : shard, 0);
+  bool fp8 = true;
   int n = 0;
   for (int i = 0; i < g->request_count; i++) {
     const int unit = g->request[i].unit;
@@ -253,7 +263,9 @@ static enum sl_status gather_from(struct sl_lowering *l, struct sl_program *p, e
       SL_TRY(device_part(l, p, unit, phase, &l->zero->wide[n++]));
     l->zero->wide[n++] = sl_build_write(l, g->live[unit]);
     op.dim[0] += whole_of(l, unit);
+    fp8 &= travels_in_fp8(l, unit);
   }
+  if (fp8) op.dtype = SL_F8;
   if (n > 0) SL_TRY(sl_build_emit(p, op, n, l->zero->wide));
   for (int i = 0; i < g->request_count && !secondary; i++) {
     const int unit = g->request[i].unit;
@@ -384,8 +396,9 @@ enum sl_status sl_gather_stage(struct sl_lowering *l, struct sl_program *p, bool
       part = secondary_part(l, i, SL_READ);
     else
       SL_TRY(device_part(l, p, i, SL_PHASE_FORWARD, &part));
-    SL_TRY(SL_BUILD_EMIT(p, gather_op(l, SL_PHASE_FORWARD, group, whole_of(l, i)), part,
-                         sl_build_write(l, *unsharded(l, i))));
+    struct sl_op op = gather_op(l, SL_PHASE_FORWARD, group, whole_of(l, i));
+    if (travels_in_fp8(l, i)) op.dtype = SL_F8;
+    SL_TRY(SL_BUILD_EMIT(p, op, part, sl_build_write(l, *unsharded(l, i))));
     if (has_secondary(l, i) && !again) SL_TRY(keep_secondary(l, p, i, *unsharded(l, i)));
   }
   return SL_OK;
