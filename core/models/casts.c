@@ -84,15 +84,15 @@ static int bytes_of(const struct casts *c, const struct sl_operand *o, enum fact
   case INPUT:
     return in_fp8(c, o) ? 0 : row || behind_elementwise(c, o) ? 3 : 5;
   case INPUT_OF_GRADIENT:
-    return in_fp8(c, o) ? 2 : row ? 7 : 3;
+    return in_fp8(c, o) ? 2 : row ? 10 : 3;
   case GRADIENT:
-    return in_fp8(c, o) ? 2 : row ? 8 : 6;
+    return in_fp8(c, o) ? 2 : row ? 13 : 8;
   case WEIGHT:
     return row ? 3 : gathered ? 0 : 5;
   case WEIGHT_OF_GRADIENT:
     break;
   }
-  return row ? 7 : 2;
+  return row ? 10 : 2;
 }
 
 static enum sl_status add_cast(struct casts *c, const struct sl_draft *product, const struct sl_operand *o,

@@ -57,9 +57,9 @@ static void casts_are_those_of_torchao(void **state) {
 #define COMPILED ", \"kernels\": \"torch-compile\""
   const int64_t plain = bytes_of_passes(COMPILED);
   const int64_t inputs = 3 * C + INNER, gradients = 3 * C + 2 * KVS + 2 * INNER; /* of a row */
-  const int64_t tensorwise = R * (3 * inputs + 2 * C) + 5 * WEIGHTS + R * (6 * gradients + 3 * inputs) + 2 * WEIGHTS;
+  const int64_t tensorwise = R * (3 * inputs + 2 * C) + 5 * WEIGHTS + R * (8 * gradients + 3 * inputs) + 2 * WEIGHTS;
   const int64_t scaled = R * (6 * C + INNER) + WEIGHTS;
-  const int64_t rowwise = R * 3 * inputs + 3 * WEIGHTS + R * (8 * gradients + 7 * inputs) + 7 * WEIGHTS + 4 * scaled;
+  const int64_t rowwise = R * 3 * inputs + 3 * WEIGHTS + R * (13 * gradients + 10 * inputs) + 10 * WEIGHTS + 4 * scaled;
   assert_int_equal(bytes_of_passes(COMPILED ", \"fp8\": true"), plain + LAYERS * tensorwise);
   assert_int_equal(bytes_of_passes(COMPILED ", \"fp8\": true, \"fp8_recipe\": \"rowwise\""), plain + LAYERS * rowwise);
   const int64_t eager = bytes_of_passes(", \"kernels\": \"torch-eager\"");
