@@ -125,6 +125,28 @@ static void a_scale_a_tensor_is_gathered_in_bytes(void **state) {
   assert_int_equal(row.scatters, 6 * LAYERS);
 }
 
+/* FSDP2 gathers a block in 8 bits where torchao has one scale for a weight, and the root as it is. */
+static void blocks_are_gathered_in_fp8(void **state) {
+  (void)state;
+  static const char *const recipes[] = {"tensorwise", "rowwise"};
+  for (int i = 0; i < 2; i++) {
+    struct fixture f;
+    char keys[160];
+    int root = 0, blocks = 0;
+    snprintf(keys, sizeof keys, COMPILED ", \"preset\": \"fsdp2\", \"fp8\": true, \"fp8_recipe\": \"%s\"", recipes[i]);
+    open_job(&f, 4, keys);
+    const struct sl_program *p = step_of(&f);
+    for (size_t k = 0; k < p->op_count; k++) {
+      if (p->ops[k].kind != SL_OP_ALL_GATHER) continue;
+      root += p->ops[k].dtype == SL_BF16;
+      blocks += p->ops[k].dtype == SL_F8;
+    }
+    assert_int_equal(blocks, i == 0 ? 2 * LAYERS : 0);
+    assert_int_equal(root, i == 0 ? 1 : 2 * LAYERS + 1);
+    fixture_close(&f);
+  }
+}
+
 /* Every transfer of tensor parallelism is waited for where it stands, and the sum of inputs' gradients comes behind the weights'. */
 static void transfers_are_waited_for(void **state) {
   (void)state;
@@ -171,7 +193,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(casts_are_those_of_torchao), cmocka_unit_test(the_head_is_no_product_in_fp8),
       cmocka_unit_test(transfers_go_in_pieces),     cmocka_unit_test(a_scale_a_tensor_is_gathered_in_bytes),
-      cmocka_unit_test(transfers_are_waited_for),   cmocka_unit_test(eager_keeps_what_it_chose),
+      cmocka_unit_test(blocks_are_gathered_in_fp8), cmocka_unit_test(transfers_are_waited_for),
+      cmocka_unit_test(eager_keeps_what_it_chose),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
