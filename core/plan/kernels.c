@@ -105,6 +105,10 @@
     {SL_OP_FLASH_BWD,        Q,        20,  3,       0,      0,   NOTHING, SL_IF_SELECTIVE_OP},                        \
     {SL_OP_ROPE,             OP,       16,  2,       8,      0,   NOTHING, ALWAYS},                                    \
     {SL_OP_RMSNORM_BWD,      OP,       4,   2,       0,      0,   NOTHING, ALWAYS}
+/* torch/optim/adamw.py, _multi_tensor_adamw, which torchtitan took until 2025: parameters decayed (8), lerp (12), second moments scaled
+ * (8) and added to (12), their roots (8), scaled (8), epsilon added (8), addcdiv (16); less the 30 of ours. */
+#define ADAMW_BY_FOREACH                                                                                               \
+    {SL_OP_ADAMW,            OP,       50,  12,      0,      0,   NOTHING, ALWAYS}
 /* LOSS_OF_TORCH; that its caller lets the logits go before the backward (train.py: del pred) leaves the allocator a block too small
  * for any other. Over a cut vocabulary (torch/distributed/tensor/parallel/loss.py, _log_softmax and
  * _nll_loss_and_log_softmax_backward): to fp32 (6), maximum (4), less it (8), exp (8), sum (4), less its logarithm (8); backward a
@@ -131,7 +135,7 @@ static const struct sl_kernel_row torch_eager[] = {
 static const struct sl_kernel_row torch_compile[] = {
     BLOCK_BY_INDUCTOR, FUSED_SOFTMAX(ALWAYS), LOSS_BY_INDUCTOR, END};
 static const struct sl_kernel_row torch_compile_blocks[] = {
-    BLOCK_BY_INDUCTOR, FUSED_SOFTMAX(ALWAYS), LOSS_OF_TORCHTITAN, END};
+    BLOCK_BY_INDUCTOR, FUSED_SOFTMAX(ALWAYS), LOSS_OF_TORCHTITAN, ADAMW_BY_FOREACH, END};
 static const struct sl_kernel_row llm_foundry[] = {
     COPIES_OF_QKV, DROPOUT_OF_SCORES, SOFTMAX_OF_TORCH, LAYERNORM_OF_TORCH(ALWAYS), GRADIENTS_ADDED, LOSS_OF_TORCH, END};
 static const struct sl_kernel_row nanotron[] = {

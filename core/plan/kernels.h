@@ -40,7 +40,8 @@ enum sl_kernel_when {
   SL_IF_SELECTIVE_OP
 };
 
-/* What stands beside an op of `kind`. Bytes are of an element. A kind may have several rows. */
+/* What stands beside an op of `kind`. Bytes are of an element. A kind may have several rows; of an optimizer's, bytes and launches
+ * alone count (lower/update.c). */
 struct sl_kernel_row {
   enum sl_op_kind kind;
   enum sl_kernel_element element;

@@ -60,6 +60,8 @@ struct sl_strategy {
   /* optimizer state, and the reduced gradients that it reads, live in host memory, which runs the update */
   bool offload_optimizer;
   bool offload_params; /* parameter shards live in host memory and travel to the device before each gather */
+  bool
+      copies_gathered; /* what was gathered is copied to where it is used (FSDP2); in predictions of frameworks alone */
   bool prefetch_units; /* look-ahead of one unit (FSDP) instead of stage3_prefetch_bucket_size elements */
 };
 

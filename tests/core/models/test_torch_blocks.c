@@ -78,6 +78,44 @@ static void the_head_is_no_product_in_fp8(void **state) {
   fixture_close(&f);
 }
 
+/* Beside an update of all parameters, torch's foreach AdamW moves 50 bytes of each in twelve kernels more; the fused one does not. */
+static void adamw_by_foreach(void **state) {
+  (void)state;
+  static const char *const sets[] = {"torch-compile-blocks", "torch-compile"};
+  for (int i = 0; i < 2; i++) {
+    struct fixture f;
+    char keys[64];
+    int64_t bytes = 0, launches = 0;
+    snprintf(keys, sizeof keys, ", \"kernels\": \"%s\"", sets[i]);
+    open_job(&f, 1, keys);
+    const struct sl_program *p = step_of(&f);
+    for (size_t k = 0; k < p->op_count; k++) {
+      if (p->ops[k].kind != SL_OP_PASS || p->ops[k].phase != SL_PHASE_STEP) continue;
+      bytes += p->ops[k].dim[0], launches += p->ops[k].dim[1];
+    }
+    assert_int_equal(bytes, i == 0 ? 50 * f.plan.pp_ranks[0].padded : 0);
+    assert_int_equal(launches, i == 0 ? 12 : 0);
+    fixture_close(&f);
+  }
+}
+
+/* FSDP2 copies what it has gathered, once before it is used: 4 bytes of an element, of the block 2 in fp8. */
+static void gathered_blocks_are_copied(void **state) {
+  (void)state;
+  for (int fp8 = 0; fp8 < 2; fp8++) {
+    struct fixture f;
+    int64_t copied = 0, expected = 0;
+    open_job(&f, 4, fp8 ? COMPILED ", \"preset\": \"fsdp2\", \"fp8\": true" : COMPILED ", \"preset\": \"fsdp2\"");
+    const struct sl_program *p = step_of(&f);
+    const struct sl_pp_rank *r = &f.plan.pp_ranks[0];
+    for (int u = 0; u < r->unit_count; u++) expected += r->units[u].part * 4 * (u == 0 ? 4 : 2 * (fp8 ? 2 : 4));
+    for (size_t k = 0; k < p->op_count; k++)
+      if (p->ops[k].kind == SL_OP_PASS && p->ops[k].tensor < 0 && p->ops[k].layer < 0) copied += p->ops[k].dim[0];
+    assert_int_equal(copied, expected);
+    fixture_close(&f);
+  }
+}
+
 #define PARALLEL ", \"tp\": 2, \"sequence_parallel\": true"
 
 struct counted {
@@ -193,7 +231,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(casts_are_those_of_torchao), cmocka_unit_test(the_head_is_no_product_in_fp8),
       cmocka_unit_test(transfers_go_in_pieces),     cmocka_unit_test(a_scale_a_tensor_is_gathered_in_bytes),
-      cmocka_unit_test(blocks_are_gathered_in_fp8), cmocka_unit_test(transfers_are_waited_for),
+      cmocka_unit_test(blocks_are_gathered_in_fp8), cmocka_unit_test(adamw_by_foreach),
+      cmocka_unit_test(gathered_blocks_are_copied), cmocka_unit_test(transfers_are_waited_for),
       cmocka_unit_test(eager_keeps_what_it_chose),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
