@@ -21,7 +21,8 @@ static double flash_seconds(const struct sl_cost_rank *rank, const struct sl_wor
 static double materialised_seconds(const struct sl_cost_rank *rank, const struct sl_work *work) {
   const struct sl_device *d = rank->device;
   const int64_t batch = work->dim[0] * work->dim[2], t = work->dim[1], head = work->dim[3];
-  const double pair = sl_gemm_padded_flops(d, batch, t, t, head) + sl_gemm_padded_flops(d, batch, t, head, t);
+  const double pair =
+      sl_gemm_padded_flops(d, work->dtype, batch, t, t, head) + sl_gemm_padded_flops(d, work->dtype, batch, t, head, t);
   const double given = d->batched_gemm_efficiency > 0 ? d->batched_gemm_efficiency : d->attention_efficiency;
   return (work->kind == SL_OP_ATTENTION_BWD ? 2 : 1) * pair * sl_gemm_slowdown(d, work->dtype, head) /
          (rank->peak[work->dtype] * given);

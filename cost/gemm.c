@@ -36,14 +36,16 @@ static double waves_of(double tiles, int sms) {
   return waves < 8 ? ceil(waves) : waves + 0.5;
 }
 
-double sl_gemm_padded_flops(const struct sl_device *device, int64_t batch, int64_t m, int64_t n, int64_t k) {
+double sl_gemm_padded_flops(const struct sl_device *device, enum sl_dtype dtype, int64_t batch, int64_t m, int64_t n,
+                            int64_t k) {
   const struct generation *g = generation_of(device);
+  const double ramp = dtype == SL_F8 ? 2 * g->ramp : g->ramp;
   double best = INFINITY;
   for (size_t i = 0; i < TILES; i++) {
     const struct tile *t = &g->tile[i];
     const double tiles = (double)batch * ceil((double)m / t->m) * ceil((double)n / t->n);
     for (int split = 1; split <= MAX_SPLIT && (split == 1 || k >= (int64_t)split * LEAST_K_OF_A_SPLIT); split *= 2) {
-      const double steps = (double)k / split + g->ramp, waves = waves_of(tiles * split, device->sm_count);
+      const double steps = (double)k / split + ramp, waves = waves_of(tiles * split, device->sm_count);
       const double sums = split > 1 ? g->sum_flops * (double)batch * (double)m * (double)n * split : 0;
       const double flops = 2.0 * t->m * t->n * steps * waves * device->sm_count / t->rate + sums;
       if (flops < best) best = flops;

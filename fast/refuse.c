@@ -21,6 +21,8 @@ enum sl_status sl_fast_refuse_inputs(const struct sl_model *model, const struct 
   if (d->cache_bytes > 0) return no("devices with a cache");
   if (d->comm_cpu_share > 0) return no("devices whose transfers slow compute (comm_cpu_share)");
   if (cluster->op_costs.count > 0) return no("clusters with measured ops");
+  if (sl_kernel_row(config, &(struct sl_op){.kind = SL_OP_ADAMW}, NULL) != NULL)
+    return no("kernel sets with passes beside the optimizer");
   if (config->sl.recompute_count > 1) return no("recomputation that differs between pipeline ranks");
   if (config->sl.recompute_every > 1) return no("recompute_every above 1");
   if (config->sl.virtual_stages > 1) return no("several stages a pipeline rank (virtual_stages)");

@@ -7,7 +7,7 @@
  *                "preset": "", "sequence_parallel": false,
  *                "scatter_gather_tensors_in_pipeline": false, "shard_size": 0, "limit_all_gathers": true,
  *                "unshard_ahead": 3, "store_dropout_masks": false, "make_vocab_size_divisible_by": null, "tf32": false,
- *                "fp8": false, "seed": 1234, "seq_len": 0, "attention": "materialised", "fuse_epilogues": "gpu",
+ *                "fp8": false, "fp8_recipe": "tensorwise", "async_tp": false, "seed": 1234, "seq_len": 0, "attention": "materialised", "fuse_epilogues": "gpu",
  *                "shuffle": true}
  *
  * Lists may be written as text too, "13,13,13,9", which is how flags give them.
@@ -80,6 +80,7 @@ enum sl_stages_by {
   SL_STAGES_COST,       /* as nanotron does, which may leave the last ranks without: plan/stages.c */
   SL_STAGES_LIST        /* as stage_layers says; 0: the stage passes on what it gets, or is the head alone */
 };
+enum sl_fp8_recipe { SL_FP8_TENSORWISE, SL_FP8_ROWWISE };
 /* SELECTIVE makes the modules of recompute_modules again; SELECTIVE_OP all but every other product's output and attention's. */
 enum sl_recompute { SL_RECOMPUTE_NONE, SL_RECOMPUTE_SELECTIVE, SL_RECOMPUTE_FULL, SL_RECOMPUTE_SELECTIVE_OP };
 enum { SL_MAX_STAGES = 256 }; /* entries of a list of stages */
@@ -147,10 +148,12 @@ struct sl_config {
     bool fused_norm, fused_softmax; /* of a kernel set that has both forms: one kernel each */
     int vocab_multiple;             /* make_vocab_size_divisible_by; 0: the plan's choice, see core/plan/plan.h */
     bool tf32;                      /* products of fp32 are SL_TF32: HF's tf32, PyTorch's cuda.matmul.allow_tf32 */
-    bool fp8;                       /* products of bf16 are SL_F8; predicted only, and the casts' time is left out */
-    enum sl_fuse fuse_epilogues;    /* GELU, its gradient and bias gradients as part of a product */
-    bool shuffle;                   /* false: sequences in the order of the file */
-    int64_t seed, seq_len;          /* seq_len 0 = the model's n_positions */
+    bool fp8;                       /* products of bf16 are SL_F8; predicted only. Casts are a kernel set's matter */
+    enum sl_fp8_recipe fp8_recipe;  /* of a kernel set that casts: a scale a tensor, or a row */
+    bool async_tp; /* of torch's compiled kernels: sequence parallel's transfers in pieces beside products */
+    enum sl_fuse fuse_epilogues; /* GELU, its gradient and bias gradients as part of a product */
+    bool shuffle;                /* false: sequences in the order of the file */
+    int64_t seed, seq_len;       /* seq_len 0 = the model's n_positions */
   } sl;
   struct sl_json doc; /* the file, kept for places; owned */
 };

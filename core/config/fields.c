@@ -159,6 +159,8 @@ const struct sl_field sl_fields[] = {
   M("shardlab", "make_vocab_size_divisible_by", INT, sl.vocab_multiple, NUL_IS(0), RANGE(1, SL_MAX_DEGREE)),
   M("shardlab", "tf32", BOOL, sl.tf32, D("false")),
   M("shardlab", "fp8", BOOL, sl.fp8, D("false")),
+  M("shardlab", "fp8_recipe", WORD, sl.fp8_recipe, D("\"tensorwise\""), WORDS("tensorwise|rowwise")),
+  M("shardlab", "async_tp", BOOL, sl.async_tp, D("false")),
   M("shardlab", "attention", WORD, sl.attention, D("\"materialised\""), WORDS("materialised|flash|flash1|flash3|cudnn")),
   M("shardlab", "kernels", WORD, sl.kernels, D("\"shardlab\""), WORDS("shardlab|megatron-fused|megatron-unfused|torch-eager|torch-compile|llm-foundry|nanotron|megatron-deepspeed|aleph-alpha-scaling|torch-compile-blocks")),
   M("shardlab", "fused_norm", BOOL, sl.fused_norm, D("false")),

@@ -2,6 +2,7 @@
 #include "core/job/draft.h"
 
 #include "core/lower/zero.h"
+#include "core/models/casts.h"
 #include "core/models/epilogue.h"
 #include "core/models/models.h"
 #include "core/models/passes.h"
@@ -56,6 +57,7 @@ static enum sl_status draft_stage(struct sl_lowering *l, struct sl_lowered_stage
   stage->first_buffer = (int32_t)l->rank_class->buffer_count;
   SL_TRY(sl_models_build(l));
   sl_models_fuse_epilogues(l);
+  SL_TRY(sl_models_add_casts(l));
   SL_TRY(sl_models_add_passes(l));
   SL_TRY(sl_zero_open_stage(l));
   stage->end_buffer = (int32_t)l->rank_class->buffer_count;

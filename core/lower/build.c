@@ -4,6 +4,7 @@
 #include "core/base/checked.h"
 #include "core/base/limits.h"
 #include "core/op/workspace.h"
+#include "core/plan/kernels.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -116,6 +117,10 @@ enum sl_status sl_build_gemm(struct sl_lowering *l, struct sl_drafts *drafts, st
   int n = 3;
   op.kind = SL_OP_GEMM;
   op.dtype = sl_config_product_dtype(l->plan->config);
+  /* torchtitan leaves the head as it is: torchtitan/float8.py, module_filter_fn */
+  if (op.dtype == SL_F8 && op.layer == l->plan->model->n_layer &&
+      sl_kernel_set(l->plan->config->sl.kernels)->torch_blocks)
+    op.dtype = l->dtype;
   memcpy(op.dim, dim, 3 * sizeof *dim);
   if (bias != NULL) {
     op.flags |= SL_OP_BIAS;

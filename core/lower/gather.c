@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "core/lower/lower.h"
+#include "core/plan/kernels.h"
 
 /* One op that uses parameters, by unit. */
 struct use {
@@ -35,6 +36,7 @@ struct sl_gather {
   size_t use_count, use_capacity, forward_uses;
   size_t cursor;        /* the next use */
   size_t ahead;         /* uses before this one were looked at for prefetching */
+  bool *fresh;          /* per unit: gathered since it was used */
   int32_t *live, *kept; /* per unit: the buffer it stands in (-1 none) now, and at the end of the forward */
   int64_t live_numel, kept_numel;
   struct request *request;
@@ -122,6 +124,7 @@ enum sl_status sl_gather_start(struct sl_lowering *l) {
   l->zero->gather = g;
   SL_TRY(sl_calloc(&g->live, n, sizeof *g->live));
   SL_TRY(sl_calloc(&g->kept, n, sizeof *g->kept));
+  SL_TRY(sl_calloc(&g->fresh, n, sizeof *g->fresh));
   return sl_calloc(&g->request, n, sizeof *g->request);
 }
 
@@ -131,6 +134,7 @@ void sl_gather_stop(struct sl_lowering *l) {
   free(g->uses);
   free(g->live);
   free(g->kept);
+  free(g->fresh);
   free(g->request);
   free(g);
 }
@@ -215,6 +219,24 @@ static struct sl_op gather_op(const struct sl_lowering *l, enum sl_phase phase, 
   return op;
 }
 
+/* Do weights travel in 8 bits? torchao's WeightWithDynamicFloat8CastTensor (float8/fsdp_utils.py) casts shards before FSDP2 gathers
+ * them, with a scale a tensor; torchtitan's root, the two embeddings, is gathered as it is. What arrives is counted as of 16 bits. */
+static bool travels_in_fp8(const struct sl_lowering *l, int unit) {
+  const struct sl_config *config = l->plan->config;
+  return unit != 0 && l->plan->strategy.units == SL_UNITS_LAYER && sl_config_product_dtype(config) == SL_F8 &&
+         config->sl.fp8_recipe == SL_FP8_TENSORWISE && sl_kernel_set(config->sl.kernels)->torch_blocks;
+}
+
+/* FSDP2 gathers into one buffer and copies each parameter out of it (torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py,
+ * foreach_all_gather_copy_out): read and written, on the compute stream, before the unit is used. */
+static enum sl_status copy_out(const struct sl_lowering *l, struct sl_program *p, enum sl_phase phase, int unit) {
+  struct sl_op pass = sl_zero_op(SL_OP_PASS, SL_U8, phase, 0);
+  if (!l->plan->strategy.copies_gathered || l->plan->config->sl.kernels == SL_KERNELS_SHARDLAB) return SL_OK;
+  pass.dim[0] = 2 * sl_dtype_bytes(travels_in_fp8(l, unit) ? SL_F8 : l->dtype) * whole_of(l, unit);
+  pass.dim[1] = 1;
+  return sl_build_emit(p, pass, 0, NULL);
+}
+
 /* This rank's part of a unit's second copy. */
 static struct sl_operand secondary_part(const struct sl_lowering *l, int unit, enum sl_access access) {
   return sl_build_part(l, l->homes->secondary, access, l->homes->secondary_part[unit], secondary_of(l, unit));
@@ -239,6 +261,7 @@ static enum sl_status gather_from(struct sl_lowering *l, struct sl_program *p, e
   struct sl_gather *g = l->zero->gather;
   const enum sl_group shard = l->pp_rank->layouts[group].group.shard;
   struct sl_op op = gather_op(l, phase, secondary ? SL_GROUP_SECONDARY : shard, 0);
+  bool fp8 = true;
   int n = 0;
   for (int i = 0; i < g->request_count; i++) {
     const int unit = g->request[i].unit;
@@ -247,13 +270,16 @@ static enum sl_status gather_from(struct sl_lowering *l, struct sl_program *p, e
     SL_TRY(sl_build_buffer(l, &g->live[unit], SL_SCOPE_WRITTEN, SL_CATEGORY_COMMUNICATION, l->dtype, whole_of(l, unit),
                            "%s.%s", name_of(l, unit), sl_phase_name(phase)));
     g->live_numel += unit_of(l, unit)->numel;
+    g->fresh[unit] = true;
     if (secondary)
       l->zero->wide[n++] = secondary_part(l, unit, SL_READ);
     else
       SL_TRY(device_part(l, p, unit, phase, &l->zero->wide[n++]));
     l->zero->wide[n++] = sl_build_write(l, g->live[unit]);
     op.dim[0] += whole_of(l, unit);
+    fp8 &= travels_in_fp8(l, unit);
   }
+  if (fp8) op.dtype = SL_F8;
   if (n > 0) SL_TRY(sl_build_emit(p, op, n, l->zero->wide));
   for (int i = 0; i < g->request_count && !secondary; i++) {
     const int unit = g->request[i].unit;
@@ -312,7 +338,12 @@ enum sl_status sl_gather_before(struct sl_lowering *l, struct sl_program *p, enu
   } else {
     prefetch_elements(l);
   }
-  return gather(l, p, phase);
+  SL_TRY(gather(l, p, phase));
+  for (int k = 0; k < u->count; k++) {
+    if (g->fresh[u->unit[k]]) SL_TRY(copy_out(l, p, phase, u->unit[k]));
+    g->fresh[u->unit[k]] = false;
+  }
+  return SL_OK;
 }
 
 /* Is `unit` used again before the strategy lets it go? */
@@ -384,8 +415,10 @@ enum sl_status sl_gather_stage(struct sl_lowering *l, struct sl_program *p, bool
       part = secondary_part(l, i, SL_READ);
     else
       SL_TRY(device_part(l, p, i, SL_PHASE_FORWARD, &part));
-    SL_TRY(SL_BUILD_EMIT(p, gather_op(l, SL_PHASE_FORWARD, group, whole_of(l, i)), part,
-                         sl_build_write(l, *unsharded(l, i))));
+    struct sl_op op = gather_op(l, SL_PHASE_FORWARD, group, whole_of(l, i));
+    if (travels_in_fp8(l, i)) op.dtype = SL_F8;
+    SL_TRY(SL_BUILD_EMIT(p, op, part, sl_build_write(l, *unsharded(l, i))));
+    SL_TRY(copy_out(l, p, SL_PHASE_FORWARD, i));
     if (has_secondary(l, i) && !again) SL_TRY(keep_secondary(l, p, i, *unsharded(l, i)));
   }
   return SL_OK;

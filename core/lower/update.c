@@ -238,6 +238,16 @@ static enum sl_status parameter_target(struct sl_lowering *l, struct run run, st
   return SL_OK;
 }
 
+/* What a framework's optimizer does beside ours: bytes and launches of its rows. */
+static enum sl_status emit_beside(const struct sl_lowering *l, struct sl_program *p, const struct sl_op *update) {
+  for (const struct sl_kernel_row *row = NULL; (row = sl_kernel_row(l->plan->config, update, row)) != NULL;) {
+    struct sl_op pass = sl_zero_op(SL_OP_PASS, SL_U8, SL_PHASE_STEP, row->bytes * update->dim[0]);
+    pass.dim[1] = row->launches;
+    SL_TRY(sl_build_emit(p, pass, 0, NULL));
+  }
+  return SL_OK;
+}
+
 static enum sl_status emit_update_run(struct sl_lowering *l, struct sl_program *p, struct run run) {
   static const enum sl_op_kind kinds[] = {
       [SL_OPT_SGD] = SL_OP_SGD, [SL_OPT_ADAM] = SL_OP_ADAM, [SL_OPT_ADAMW] = SL_OP_ADAMW};
@@ -264,6 +274,7 @@ static enum sl_status emit_update_run(struct sl_lowering *l, struct sl_program *
     operands[n++] = target;
   }
   SL_TRY(sl_build_emit(p, op, n, operands));
+  SL_TRY(emit_beside(l, p, &op));
   if (!staged) return SL_OK;
   return sl_zero_convert(l, p, target, state_run(l, SL_ROLE_PARAM, SL_WRITE, run), run.count, false);
 }

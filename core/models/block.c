@@ -16,6 +16,7 @@ struct block {
   struct sl_operand x;
   int32_t norm_1, stats_1, x_mid, norm_2, stats_2, in[2], act;
   int32_t gathered_1, gathered_2; /* see sl_transformer_columns */
+  int32_t last;                   /* see keep_last_product */
   int32_t scattered;              /* what attention's reduce-scatter left, where that is kept; else -1 */
   struct sl_qkv qkv;
   struct sl_attended att;
@@ -231,6 +232,20 @@ static enum sl_status mlp_bwd(struct sl_transformer *g, struct block *k) {
 
 /* ---- blocks ---- */
 
+/* The block's last product is one of those that are kept by op, though nothing reads it again: a framework that keeps it anyway
+ * does so from one pass to the other. */
+static enum sl_status keep_last_product(struct sl_transformer *g, struct block *k) {
+  struct sl_op pass = sl_transformer_op(g, SL_OP_PASS, k->layer, -1);
+  if (!by_op(g, k) || !sl_kernel_set(g->l->plan->config->sl.kernels)->keeps_products) return SL_OK;
+  if (g->phase == SL_PHASE_FORWARD)
+    SL_TRY(sl_transformer_bytes(g, &k->last, sl_dtype_bytes(g->l->dtype) * g->s * g->c, k->layer, "mlp.out", true));
+  pass.dtype = SL_U8;
+  pass.dim[0] = pass.dim[1] = 1;
+  pass.flags = g->phase == SL_PHASE_FORWARD ? SL_OP_KEEPS : SL_OP_READS_KEPT;
+  return SL_BUILD_DRAFT(g->drafts, pass,
+                        g->phase == SL_PHASE_FORWARD ? sl_build_write(g->l, k->last) : sl_build_read(g->l, k->last));
+}
+
 static enum sl_status block_fwd(struct sl_transformer *g, struct block *k) {
   const int mlp_out = k->w + k->kind->mlp_out;
   struct sl_operand branch, out;
@@ -238,6 +253,7 @@ static enum sl_status block_fwd(struct sl_transformer *g, struct block *k) {
   g->keeps = sl_transformer_recompute(g, k->layer) != SL_RECOMPUTE_FULL;
   SL_TRY(block_inner(g, k));
   SL_TRY(sl_transformer_row(g, k->layer, k->act, mlp_out, g->i, &branch));
+  SL_TRY(keep_last_product(g, k));
   SL_TRY(sl_transformer_output(g, k->layer, &out));
   g->x = sl_build_as(out, SL_READ);
   return sl_transformer_residual(g, k->layer, SL_BRANCH_MLP, sl_build_read(g->l, k->x_mid), branch, mlp_out, out,
@@ -258,6 +274,7 @@ static enum sl_status replay(struct sl_transformer *g, struct block *k) {
 
 static enum sl_status block_bwd(struct sl_transformer *g, struct block *k) {
   if (sl_transformer_recompute(g, k->layer) == SL_RECOMPUTE_FULL) SL_TRY(replay(g, k));
+  SL_TRY(keep_last_product(g, k));
   SL_TRY(mlp_bwd(g, k));
   return attention_bwd(g, k);
 }

@@ -2,7 +2,12 @@
  * models/transformer.h, where the letters stand. With one member everything here is a plain product. */
 #include "core/models/linear.h"
 
+#include "core/models/casts.h"
 #include "core/plan/kernels.h"
+
+static const struct sl_kernel_set *set_of(const struct sl_transformer *g) {
+  return sl_kernel_set(g->l->plan->config->sl.kernels);
+}
 
 struct sl_op sl_transformer_tp_call(const struct sl_transformer *g, enum sl_op_kind kind, int layer, int64_t count) {
   struct sl_op op = sl_transformer_op(g, kind, layer, -1);
@@ -10,13 +15,60 @@ struct sl_op sl_transformer_tp_call(const struct sl_transformer *g, enum sl_op_k
   op.group = SL_GROUP_TP;
   op.payload = SL_PAYLOAD_ACTIVATION;
   op.dim[0] = count;
+  /* torch's functional collectives are waited for where they stand: nothing is moved in between unless
+   * torch/_inductor/config.py, reorder_for_compute_comm_overlap, asks for it */
+  if (set_of(g)->torch_blocks) op.flags = SL_OP_AFTER_COMPUTE | SL_OP_BLOCKING;
   return op;
 }
 
+/* ---- transfers in pieces ----
+ * shardlab.async_tp: torch/_inductor/fx_passes/micro_pipeline_tp.py (pytorch at 38410cf) cuts a gather and the product that reads it,
+ * or a product and the reduce-scatter of what it makes, into a piece a member, so that they run beside each other. A gather of what
+ * is scaled by rows is not cut (pytorch/pytorch#149990), nor is a reduce-scatter of a sum of several products. A piece is taken
+ * to be a run of the rows, where torch takes each member's: as many, of one length. */
+
+static int pieces_of(const struct sl_transformer *g, int layer) {
+  const bool cut = g->l->plan->config->sl.async_tp && set_of(g)->torch_blocks && g->s != g->r;
+  return cut && layer >= 0 && layer < g->l->plan->model->n_layer ? g->tp : 1;
+}
+
+static int gather_pieces(const struct sl_transformer *g, int layer) {
+  const bool by_rows = sl_casts_layer(g->l, layer) && !sl_casts_gathers(g->l, layer);
+  return by_rows ? 1 : pieces_of(g, layer);
+}
+
+/* Piece `i` of an operand. */
+static struct sl_operand piece(struct sl_operand o, int i, int pieces) {
+  o.slice.bytes /= pieces;
+  o.slice.offset += i * o.slice.bytes;
+  return o;
+}
+
+/* Cast first, where fp8 is gathered: 2 bytes to find the largest, 3 to cast. */
 static enum sl_status gather_into(struct sl_transformer *g, int layer, enum sl_half half, struct sl_operand x,
                                   int32_t whole) {
-  return sl_transformer_add(g, half, sl_transformer_tp_call(g, SL_OP_ALL_GATHER, layer, g->r * g->c), 2,
-                            (struct sl_operand[]){sl_build_as(x, SL_READ), sl_build_write(g->l, whole)});
+  const int pieces = gather_pieces(g, layer);
+  struct sl_op op = sl_transformer_tp_call(g, SL_OP_ALL_GATHER, layer, g->r * g->c / pieces);
+  int32_t cast;
+  if (sl_casts_gathers(g->l, layer)) {
+    SL_TRY(sl_transformer_bytes(g, &cast, g->s * g->c, layer, "cast", false));
+    SL_TRY(sl_casts_make(g, half, layer, cast, 5 * g->s * g->c));
+    x = sl_build_read(g->l, cast);
+    op.dtype = SL_U8;
+  }
+  if (pieces > 1) op.flags = 0;
+  for (int i = 0; i < pieces; i++)
+    SL_TRY(sl_transformer_add(g, half, op, 2,
+                              (struct sl_operand[]){piece(sl_build_as(x, SL_READ), i, pieces),
+                                                    piece(sl_build_write(g->l, whole), i, pieces)}));
+  return SL_OK;
+}
+
+/* Room for what is gathered. */
+static enum sl_status gathered_buffer(struct sl_transformer *g, int layer, bool kept, int32_t *out) {
+  const char *name = kept ? "gathered.kept" : "gathered";
+  if (sl_casts_gathers(g->l, layer)) return sl_transformer_bytes(g, out, g->r * g->c, layer, name, kept);
+  return (kept ? sl_transformer_kept : sl_transformer_temporary)(g, out, g->r * g->c, layer, name);
 }
 
 enum sl_status sl_transformer_gather(struct sl_transformer *g, int layer, enum sl_half half, struct sl_operand x,
@@ -24,7 +76,7 @@ enum sl_status sl_transformer_gather(struct sl_transformer *g, int layer, enum s
   int32_t whole;
   *out = sl_build_as(x, SL_READ);
   if (g->s == g->r) return SL_OK;
-  SL_TRY(sl_transformer_temporary(g, &whole, g->r * g->c, layer, "gathered"));
+  SL_TRY(gathered_buffer(g, layer, false, &whole));
   *out = sl_build_read(g->l, whole);
   return gather_into(g, layer, half, x, whole);
 }
@@ -54,6 +106,16 @@ static enum sl_status product(struct sl_transformer *g, int layer, struct sl_ope
                        biased ? &bias : NULL);
 }
 
+/* The same in pieces of the rows. */
+static enum sl_status product_in_pieces(struct sl_transformer *g, int layer, struct sl_operand x, int w, bool biased,
+                                        struct sl_operand out, int64_t n, int64_t k, int pieces) {
+  struct sl_transformer part = *g;
+  part.r /= pieces;
+  for (int i = 0; i < pieces; i++)
+    SL_TRY(product(&part, layer, piece(x, i, pieces), w, biased, piece(out, i, pieces), n, k));
+  return SL_OK;
+}
+
 /* dx(R, k) = or += dout(R, n) w^T */
 static enum sl_status input_gradient(struct sl_transformer *g, int layer, struct sl_operand dout, int w,
                                      struct sl_operand dx, int64_t n, int64_t k) {
@@ -81,16 +143,31 @@ static enum sl_status bias_gradient(struct sl_transformer *g, int layer, struct 
 enum sl_status sl_transformer_columns(struct sl_transformer *g, int layer, struct sl_operand x, int count,
                                       const struct sl_column *columns, int32_t *gathered) {
   struct sl_operand in;
+  const int pieces = gather_pieces(g, layer);
+  /* what recomputation by op makes again, it gathers again */
+  const bool forgets = g->phase == SL_PHASE_FORWARD && sl_transformer_recompute(g, layer) == SL_RECOMPUTE_SELECTIVE_OP;
   *gathered = -1;
-  if (g->s != g->r && sl_kernel_set(g->l->plan->config->sl.kernels)->keeps_gathered) {
-    SL_TRY(sl_transformer_kept(g, gathered, g->r * g->c, layer, "gathered.kept"));
+  if (g->s != g->r && set_of(g)->keeps_gathered && !forgets) {
+    SL_TRY(gathered_buffer(g, layer, true, gathered));
     in = sl_build_read(g->l, *gathered);
     SL_TRY(gather_into(g, layer, SL_HALF_INPUT, x, *gathered));
   } else {
     SL_TRY(sl_transformer_gather(g, layer, SL_HALF_INPUT, x, &in));
   }
   for (int i = 0; i < count; i++)
-    SL_TRY(product(g, layer, in, columns[i].w, g->biases, sl_build_write(g->l, columns[i].out), columns[i].n, g->c));
+    SL_TRY(product_in_pieces(g, layer, in, columns[i].w, g->biases, sl_build_write(g->l, columns[i].out), columns[i].n,
+                             g->c, i == 0 ? pieces : 1));
+  return SL_OK;
+}
+
+/* The weights' gradients of columns, whose input is `in`. */
+static enum sl_status column_weights_bwd(struct sl_transformer *g, int layer, struct sl_operand in, int count,
+                                         const struct sl_column *columns) {
+  for (int i = 0; i < count; i++) {
+    const struct sl_operand dout = sl_build_read(g->l, columns[i].out);
+    SL_TRY(weight_gradient(g, layer, dout, in, columns[i].w, columns[i].n, g->c));
+    if (g->biases) SL_TRY(bias_gradient(g, layer, dout, columns[i].w + 1, g->r, columns[i].n));
+  }
   return SL_OK;
 }
 
@@ -109,19 +186,41 @@ enum sl_status sl_transformer_columns_bwd(struct sl_transformer *g, int layer, s
     SL_TRY(input_gradient(g, layer, sl_build_read(l, columns[i].out), columns[i].w,
                           i == 0 ? sl_build_write(l, partial) : sl_build_update(l, partial), columns[i].n, g->c));
   }
+  if (set_of(g)->torch_blocks) SL_TRY(column_weights_bwd(g, layer, in, count, columns));
   SL_TRY(sl_transformer_reduce(g, layer, sl_build_read(l, partial), dx));
-  for (int i = 0; i < count; i++) {
-    const struct sl_operand dout = sl_build_read(l, columns[i].out);
-    SL_TRY(weight_gradient(g, layer, dout, in, columns[i].w, columns[i].n, g->c));
-    if (g->biases) SL_TRY(bias_gradient(g, layer, dout, columns[i].w + 1, g->r, columns[i].n));
+  return set_of(g)->torch_blocks ? SL_OK : column_weights_bwd(g, layer, in, count, columns);
+}
+
+/* A product in pieces, each of which goes on its way when it is made. torch sends pieces as they are and sums them where they have
+ * come: one pass over all. */
+static enum sl_status row_in_pieces(struct sl_transformer *g, int layer, struct sl_operand x, int w, int64_t k,
+                                    int32_t partial, int pieces, struct sl_operand *out) {
+  struct sl_transformer part = *g;
+  struct sl_op call = sl_transformer_tp_call(g, SL_OP_REDUCE_SCATTER, layer, g->r * g->c / pieces);
+  struct sl_op sum = sl_transformer_op(g, SL_OP_PASS, layer, -1);
+  int32_t own;
+  SL_TRY(sl_transformer_temporary(g, &own, g->s * g->c, layer, "scattered"));
+  part.r /= pieces;
+  call.flags = 0;
+  for (int i = 0; i < pieces; i++) {
+    const struct sl_operand made = piece(sl_build_write(g->l, partial), i, pieces);
+    SL_TRY(product(&part, layer, piece(x, i, pieces), w, false, made, g->c, k));
+    SL_TRY(sl_transformer_add(
+        g, SL_HALF_INPUT, call, 2,
+        (struct sl_operand[]){sl_build_as(made, SL_READ_WRITE), piece(sl_build_write(g->l, own), i, pieces)}));
   }
-  return SL_OK;
+  sum.dtype = SL_U8;
+  sum.dim[0] = sl_dtype_bytes(g->l->dtype) * (g->r + g->s) * g->c, sum.dim[1] = 1;
+  *out = sl_build_read(g->l, own);
+  return sl_build_draft(g->drafts, sum, 0, NULL);
 }
 
 enum sl_status sl_transformer_row(struct sl_transformer *g, int layer, int32_t x, int w, int64_t k,
                                   struct sl_operand *out) {
   int32_t partial;
+  const int pieces = pieces_of(g, layer);
   SL_TRY(sl_transformer_temporary(g, &partial, g->r * g->c, layer, "proj"));
+  if (pieces > 1) return row_in_pieces(g, layer, sl_build_read(g->l, x), w, k, partial, pieces, out);
   SL_TRY(product(g, layer, sl_build_read(g->l, x), w, g->biases && g->tp == 1, sl_build_write(g->l, partial), g->c, k));
   return sl_transformer_reduce(g, layer, sl_build_read(g->l, partial), out);
 }
@@ -130,7 +229,12 @@ enum sl_status sl_transformer_row_bwd(struct sl_transformer *g, int layer, struc
                                       int64_t k, int32_t dx) {
   struct sl_operand whole;
   SL_TRY(sl_transformer_gather(g, layer, SL_HALF_INPUT, dout, &whole));
-  SL_TRY(input_gradient(g, layer, whole, w, sl_build_write(g->l, dx), g->c, k));
+  struct sl_transformer part = *g;
+  const int pieces = gather_pieces(g, layer);
+  part.r /= pieces;
+  for (int i = 0; i < pieces; i++)
+    SL_TRY(
+        input_gradient(&part, layer, piece(whole, i, pieces), w, piece(sl_build_write(g->l, dx), i, pieces), g->c, k));
   SL_TRY(weight_gradient(g, layer, whole, sl_build_read(g->l, x), w, g->c, k));
   return g->biases ? bias_gradient(g, layer, dout, w + 1, g->s, g->c) : SL_OK;
 }

@@ -116,7 +116,7 @@ static enum sl_status add_all(struct passes *p, struct sl_drafts *drafts, bool b
     const struct sl_draft *beside = &drafts->items[i];
     const struct sl_kernel_row *row = NULL;
     while (status == SL_OK && (row = sl_kernel_row(p->l->plan->config, &beside->op, row)) != NULL)
-      status = add_pass(p, &out, row, beside, backward);
+      if (elements_of(row, &beside->op) > 0) status = add_pass(p, &out, row, beside, backward);
   }
   free(drafts->items);
   *drafts = out;

@@ -101,6 +101,11 @@ enum sl_status sl_transformer_temporary(struct sl_transformer *g, int32_t *out, 
   return buffer(g, out, g->l->dtype, count, layer, name, false);
 }
 
+enum sl_status sl_transformer_bytes(struct sl_transformer *g, int32_t *out, int64_t count, int layer, const char *name,
+                                    bool kept) {
+  return buffer(g, out, SL_U8, count, layer, name, kept && keeps(g));
+}
+
 /* fp32 statistics of rows, kept or temporary. */
 static enum sl_status statistics(struct sl_transformer *g, int32_t *out, int64_t count, int layer, const char *name) {
   return buffer(g, out, SL_F32, count, layer, name, keeps(g));

@@ -59,6 +59,10 @@ enum sl_status sl_transformer_kept(struct sl_transformer *g, int32_t *out, int64
 enum sl_status sl_transformer_temporary(struct sl_transformer *g, int32_t *out, int64_t count, int layer,
                                         const char *name);
 
+/* A buffer of bytes, as of fp8 numbers: of the first kind where `kept`, else of the second. */
+enum sl_status sl_transformer_bytes(struct sl_transformer *g, int32_t *out, int64_t count, int layer, const char *name,
+                                    bool kept);
+
 /* out = norm(x) over S rows, with the weight at tensor `w`, a LayerNorm's bias behind it; makes `out` and `stats`. */
 enum sl_status sl_transformer_norm(struct sl_transformer *g, int layer, struct sl_operand x, int w, const char *name,
                                    int32_t *out, int32_t *stats);

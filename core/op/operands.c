@@ -8,7 +8,7 @@ enum use { READ = 1 << SL_READ, WRITE = 1 << SL_WRITE, UPDATE = 1 << SL_READ_WRI
 
 /* Of what type its buffer is. */
 enum type {
-  DATA,  /* the op's; a tf32 product's operands are fp32, an fp8 product's bf16 */
+  DATA,  /* the op's; a tf32 product's operands are fp32, an fp8 product's bf16, or 8 bits each where they were cast */
   FLOAT, /* any that kernels convert between: fp32, bf16, fp16 */
   FLOAT32,
   INDEX,  /* int32 */
@@ -243,7 +243,7 @@ static bool fits(const struct sl_op *op, enum type expected, enum sl_dtype type)
   const enum sl_dtype data = sl_dtype_stored(op->dtype);
   switch (expected) {
   case DATA:
-    return type == data;
+    return type == data || (op->dtype == SL_F8 && type == SL_U8);
   case FLOAT:
     return type == SL_F32 || type == SL_BF16 || type == SL_F16;
   case FLOAT32:

@@ -105,18 +105,22 @@
  * these are two kernels is a guess. */
 #define BLOCK_BY_INDUCTOR                                                                                              \
     {SL_OP_FLASH_FWD,        REPEATED, 4,   1,       4,      0,   NOTHING, ALWAYS},                                    \
-    {SL_OP_FLASH_BWD,        REPEATED, 8,   2,       8,      0,   NOTHING, ALWAYS},                                    \
-    {SL_OP_FLASH_BWD,        Q,        0,   1,       4,      0,   NOTHING, ALWAYS},                                    \
+    {SL_OP_FLASH_BWD,        REPEATED, 8,   2,       12,     0,   NOTHING, ALWAYS},                                    \
     {SL_OP_FLASH_BWD,        REPEATED, 4,   1,       0,      0,   NOTHING, SL_IF_SELECTIVE_OP},                        \
     {SL_OP_FLASH_BWD,        Q,        20,  3,       0,      0,   NOTHING, SL_IF_SELECTIVE_OP},                        \
     {SL_OP_ROPE,             OP,       16,  2,       8,      0,   NOTHING, ALWAYS},                                    \
     {SL_OP_RMSNORM_BWD,      OP,       4,   2,       0,      0,   NOTHING, ALWAYS}
-/* LOSS_OF_TORCH, whose caller lets the logits go before the backward (train.py: del pred). Over a cut vocabulary
- * (torch/distributed/tensor/parallel/loss.py): to fp32 (6), maximum (4), less it (8), exp (8), sum (4), less its logarithm (8);
- * backward a gradient of zeros (4), exp (8), added (12), scaled (8), to 16 bits (6); four fp32 tensors live at a time. */
+/* torch/optim/adamw.py, _multi_tensor_adamw, which torchtitan took until 2025: parameters decayed (8), lerp (12), second moments scaled
+ * (8) and added to (12), their roots (8), scaled (8), epsilon added (8), addcdiv (16); less the 30 of ours. */
+#define ADAMW_BY_FOREACH                                                                                               \
+    {SL_OP_ADAMW,            OP,       50,  12,      0,      0,   NOTHING, ALWAYS}
+/* LOSS_OF_TORCH; that its caller lets the logits go before the backward (train.py: del pred) leaves the allocator a block too small
+ * for any other. Over a cut vocabulary (torch/distributed/tensor/parallel/loss.py, _log_softmax and
+ * _nll_loss_and_log_softmax_backward): to fp32 (6), maximum (4), less it (8), exp (8), sum (4), less its logarithm (8); backward a
+ * gradient of zeros (4), exp (8), added (12), scaled (8), to 16 bits (6); less our 4. Four fp32 tensors live at a time. */
 #define LOSS_OF_TORCHTITAN                                                                                             \
-    {SL_OP_CLASSIFIER,       OP,      32,   8,       10,     0,   NOTHING, ALWAYS},                                    \
-    {SL_OP_CLASSIFIER_SHARD, OP,      72,   14,      14,     0,   NOTHING, ALWAYS}
+    {SL_OP_CLASSIFIER,       OP,      32,   8,       12,     0,   NOTHING, ALWAYS},                                    \
+    {SL_OP_CLASSIFIER_SHARD, OP,      72,   14,      16,     0,   NOTHING, ALWAYS}
 /* Inductor's: logits read for their maximum, for the sum, and again in the backward, which writes the gradient beside them; less
  * our 4. */
 #define LOSS_BY_INDUCTOR                                                                                               \
@@ -136,7 +140,7 @@ static const struct sl_kernel_row torch_eager[] = {
 static const struct sl_kernel_row torch_compile[] = {
     BLOCK_BY_INDUCTOR, FUSED_SOFTMAX(ALWAYS), LOSS_BY_INDUCTOR, END};
 static const struct sl_kernel_row torch_compile_blocks[] = {
-    BLOCK_BY_INDUCTOR, FUSED_SOFTMAX(ALWAYS), LOSS_OF_TORCHTITAN, END};
+    BLOCK_BY_INDUCTOR, FUSED_SOFTMAX(ALWAYS), LOSS_OF_TORCHTITAN, ADAMW_BY_FOREACH, END};
 static const struct sl_kernel_row llm_foundry[] = {
     COPIES_OF_QKV, DROPOUT_OF_SCORES, SOFTMAX_OF_TORCH, LAYERNORM_OF_TORCH(ALWAYS), GRADIENTS_ADDED, LOSS_OF_TORCH, END};
 static const struct sl_kernel_row nanotron[] = {
@@ -160,12 +164,13 @@ static const struct sl_kernel_set sets[] = {
                   "forward_torch_softmax, legacy/model/rms_norm.py",
         .accumulation = SL_ACCUMULATE_FUSED, .recomputes_all = true, .rows = megatron_unfused},
     [SL_KERNELS_TORCH_EAGER] = {.name = "torch-eager",
-        .source = "the forms of transformers' modeling_llama.py, counted op by op; torch's checkpoint stops early",
-        .accumulation = SL_ACCUMULATE_APART, .rows = torch_eager},
+        .source = "the forms of transformers' modeling_llama.py, counted op by op; torch's checkpoint stops early, and "
+                  "keeps what its policy chose (torch/utils/checkpoint.py, _CachingTorchDispatchMode)",
+        .accumulation = SL_ACCUMULATE_APART, .keeps_products = true, .rows = torch_eager},
     [SL_KERNELS_TORCH_COMPILE] = {.name = "torch-compile",
         .source = "torchtitan of June 2025: each TransformerBlock compiled (models/llama3/parallelize_llama.py, apply_compile) "
                   "and the loss, too (components/loss.py); gathered inputs are what torch.mm keeps",
-        .accumulation = SL_ACCUMULATE_APART, .keeps_gathered = true, .rows = torch_compile},
+        .accumulation = SL_ACCUMULATE_APART, .keeps_gathered = true, .torch_blocks = true, .rows = torch_compile},
     [SL_KERNELS_LLM_FOUNDRY] = {.name = "llm-foundry",
         .source = "guess: torch's own kernels op by op; its files were not read for this",
         .accumulation = SL_ACCUMULATE_APART, .rows = llm_foundry},
@@ -190,7 +195,7 @@ static const struct sl_kernel_set sets[] = {
     [SL_KERNELS_TORCH_COMPILE_BLOCKS] = {.name = "torch-compile-blocks",
         .source = "torchtitan of December 2024: each TransformerBlock compiled (parallelisms/parallelize_llama.py, "
                   "apply_compile), the ends and the loss eager (train.py)",
-        .accumulation = SL_ACCUMULATE_APART, .keeps_gathered = true, .rows = torch_compile_blocks},
+        .accumulation = SL_ACCUMULATE_APART, .keeps_gathered = true, .torch_blocks = true, .rows = torch_compile_blocks},
 };
 #undef PYTHON
 /* clang-format on */

@@ -40,7 +40,8 @@ enum sl_kernel_when {
   SL_IF_SELECTIVE_OP
 };
 
-/* What stands beside an op of `kind`. Bytes are of an element. A kind may have several rows. */
+/* What stands beside an op of `kind`. Bytes are of an element. A kind may have several rows; of an optimizer's, bytes and launches
+ * alone count (lower/update.c). */
 struct sl_kernel_row {
   enum sl_op_kind kind;
   enum sl_kernel_element element;
@@ -65,6 +66,10 @@ struct sl_kernel_set {
   bool gathers_into_lists;
   bool
       gathers_logits; /* every tensor-parallel rank gathers the logits of the whole vocabulary and makes the loss of them */
+  /* Of torch.compile's blocks with torchao's float8 (models/casts.h): a weight's gradient is made before the sum of its inputs' goes
+   * on its way, as autograd does; fp8 products have casts of their own, and shardlab.async_tp is heard. */
+  bool torch_blocks;
+  bool keeps_products; /* recomputation by op keeps what it chose to keep even where no backward reads it */
   bool recomputes_all; /* full recomputation repeats a block to its end; else up to what its backward reads */
   const struct sl_kernel_row *rows; /* until kind is SL_OP_COUNT */
 };

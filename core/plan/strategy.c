@@ -80,6 +80,7 @@ enum sl_status sl_strategy_choose(struct sl_strategy *s, struct sl_config *confi
   *s = preset.row;
   SL_TRY(sl_strategy_check_limits(&preset, config));
   if (preset.family & SL_FAMILY_DEEPSPEED) s->overlap = config->zero.overlap_comm;
+  s->copies_gathered = preset.family & SL_FAMILY_FSDP2;
   if (preset.family & SL_FAMILY_FSDP2 && config->sl.pp > 1) s->shard_grads = false; /* summed whole: strategy.h */
   s->gathers_at_once = (preset.family & (SL_FAMILY_FSDP | SL_FAMILY_FSDP2)) && !config->sl.limit_all_gathers;
   SL_TRY(choose_shard_size(s, config, dp));

@@ -65,7 +65,9 @@ struct sl_strategy {
   bool offload_optimizer;
   bool offload_params;  /* parameter shards live in host memory and travel to the device before each gather */
   bool gathers_at_once; /* FSDP without limit_all_gathers: a gather does not wait for the compute before it */
-  bool prefetch_units;  /* look-ahead of one unit (FSDP) instead of stage3_prefetch_bucket_size elements */
+  bool
+      copies_gathered; /* what was gathered is copied to where it is used (FSDP2); in predictions of frameworks alone */
+  bool prefetch_units; /* look-ahead of one unit (FSDP) instead of stage3_prefetch_bucket_size elements */
 };
 
 /* The strategy of `config` for `dp` data-parallel ranks: its preset (config->sl.preset), or DeepSpeed's ZeRO stage. One rank

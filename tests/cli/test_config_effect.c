@@ -124,6 +124,8 @@ static const struct key {
     {"shardlab", "make_vocab_size_divisible_by", "100", ""},
     {"shardlab", "tf32", "true", ""},
     {"shardlab", "fp8", "true", BF16},
+    {"shardlab", "fp8_recipe", "\"rowwise\"", BF16 ", " PLAN("\"fp8\": true, \"kernels\": \"torch-compile\"")},
+    {"shardlab", "async_tp", "true", PLAN("\"tp\": 2, \"sequence_parallel\": true, \"kernels\": \"torch-compile\"")},
     {"shardlab", "attention", "\"flash\"", ""},
     {"shardlab", "fuse_epilogues", "\"always\"", ""},
     {"shardlab", "launch_blocking", "true", ""},

@@ -76,18 +76,19 @@ static void whole_waves_of_the_largest_tile(void **state) {
   (void)state;
   const struct sl_cluster a100 = gpu_cluster(8, 108);
   /* 54 x 2 tiles of 256 x 128: one wave of 108 */
-  near(sl_gemm_padded_flops(&a100.device, 1, 54 * 256, 2 * 128, 1024), 2.0 * 54 * 256 * 2 * 128 * (1024 + 96));
+  near(sl_gemm_padded_flops(&a100.device, SL_BF16, 1, 54 * 256, 2 * 128, 1024), 2.0 * 54 * 256 * 2 * 128 * (1024 + 96));
   /* twelve waves end half a wave late: none of 54 x 24 larger tiles would be whole */
-  near(sl_gemm_padded_flops(&a100.device, 1, 54 * 256, 24 * 128, 4096), 2.0 * 256 * 128 * (4096 + 96) * 12.5 * 108);
+  near(sl_gemm_padded_flops(&a100.device, SL_BF16, 1, 54 * 256, 24 * 128, 4096),
+       2.0 * 256 * 128 * (4096 + 96) * 12.5 * 108);
   /* a batch is as many products at once */
-  near(sl_gemm_padded_flops(&a100.device, 27, 512, 256, 1024), 2.0 * 256 * 128 * (1024 + 96) * 108);
+  near(sl_gemm_padded_flops(&a100.device, SL_BF16, 27, 512, 256, 1024), 2.0 * 256 * 128 * (1024 + 96) * 108);
 }
 
 static void a_tile_too_many_takes_a_wave(void **state) {
   (void)state;
   const struct sl_cluster a100 = gpu_cluster(8, 108);
-  const double whole = sl_gemm_padded_flops(&a100.device, 1, 54 * 256, 2 * 128, 1024);
-  const double more = sl_gemm_padded_flops(&a100.device, 1, 54 * 256 + 1, 2 * 128, 1024);
+  const double whole = sl_gemm_padded_flops(&a100.device, SL_BF16, 1, 54 * 256, 2 * 128, 1024);
+  const double more = sl_gemm_padded_flops(&a100.device, SL_BF16, 1, 54 * 256 + 1, 2 * 128, 1024);
   assert_true(more > 1.3 * whole && more < 2.01 * whole); /* smaller tiles fill what the largest would waste */
 }
 
@@ -95,10 +96,10 @@ static void a_small_product_with_a_long_sum_is_split(void **state) {
   (void)state;
   const struct sl_cluster h100 = gpu_cluster(9, 132);
   /* one tile of 64 x 64, k in 8 parts, each on an SM of its own: 8 partial sums of 64 x 64 are added */
-  near(sl_gemm_padded_flops(&h100.device, 1, 64, 64, 8192),
+  near(sl_gemm_padded_flops(&h100.device, SL_BF16, 1, 64, 64, 8192),
        2.0 * 64 * 64 * (8192.0 / 8 + 160) * 132 / 0.5 + 1200.0 * 64 * 64 * 8);
   /* and not below 512 steps a part */
-  near(sl_gemm_padded_flops(&h100.device, 1, 64, 64, 1023), 2.0 * 64 * 64 * (1023 + 160) * 132 / 0.5);
+  near(sl_gemm_padded_flops(&h100.device, SL_BF16, 1, 64, 64, 1023), 2.0 * 64 * 64 * (1023 + 160) * 132 / 0.5);
 }
 
 static void no_product_is_charged_less_than_its_flops(void **state) {
@@ -113,9 +114,9 @@ static void no_product_is_charged_less_than_its_flops(void **state) {
       size[j] = 1 + (seed >> 12) % (j == 3 ? 64 : 1 << (5 + i % 10));
     }
     const double exact = 2.0 * (double)size[3] * (double)size[0] * (double)size[1] * (double)size[2];
-    assert_true(sl_gemm_padded_flops(&c.device, size[3], size[0], size[1], size[2]) >= exact);
-    assert_true(sl_gemm_padded_flops(&c.device, size[3], size[0], size[1], size[2] + 1) >=
-                    sl_gemm_padded_flops(&c.device, size[3], size[0], size[1], size[2]) * (1 - 1e-12) ||
+    assert_true(sl_gemm_padded_flops(&c.device, SL_BF16, size[3], size[0], size[1], size[2]) >= exact);
+    assert_true(sl_gemm_padded_flops(&c.device, SL_BF16, size[3], size[0], size[1], size[2] + 1) >=
+                    sl_gemm_padded_flops(&c.device, SL_BF16, size[3], size[0], size[1], size[2]) * (1 - 1e-12) ||
                 size[2] % 512 == 511); /* where another split becomes possible */
   }
 }
@@ -128,8 +129,9 @@ static void rows_of_odd_length_slow_a_product(void **state) {
   struct sl_op odd = op;
   odd.dim[1] = 4095;
   const struct sl_work even = sl_work_of(&op, NULL, 0), uneven = sl_work_of(&odd, NULL, 0);
-  near(sl_cost_gemm(&r, &even), 3e-6 + sl_gemm_padded_flops(&c.device, 1, 4096, 4096, 4096) / (312e12 * 0.8));
-  near(sl_cost_gemm(&r, &uneven), 3e-6 + 2.5 * sl_gemm_padded_flops(&c.device, 1, 4096, 4095, 4096) / (312e12 * 0.8));
+  near(sl_cost_gemm(&r, &even), 3e-6 + sl_gemm_padded_flops(&c.device, SL_BF16, 1, 4096, 4096, 4096) / (312e12 * 0.8));
+  near(sl_cost_gemm(&r, &uneven),
+       3e-6 + 2.5 * sl_gemm_padded_flops(&c.device, SL_BF16, 1, 4096, 4095, 4096) / (312e12 * 0.8));
   near(sl_gemm_slowdown(&c.device, SL_F32, 4), 1); /* 16 bytes */
   near(sl_gemm_slowdown(&c.device, SL_BF16, 4), 2.5);
 }
@@ -150,8 +152,8 @@ static void attention_costs_by_its_kernel_and_direction(void **state) {
   near(attention(&r, SL_OP_FLASH_FWD, SL_OP_FLASH_1, 128), 2 * product / (312e12 * 0.36 * reached));
   near(attention(&r, SL_OP_FLASH_BWD, SL_OP_FLASH_3, 128), 5 * product / (312e12 * 0.6 * reached));
   near(attention(&r, SL_OP_FLASH_BWD, SL_OP_CUDNN, 128), 5 * product / (312e12 * 0.5)); /* attention_efficiency */
-  const double pair =
-      sl_gemm_padded_flops(&c.device, 32, 2048, 2048, 128) + sl_gemm_padded_flops(&c.device, 32, 2048, 128, 2048);
+  const double pair = sl_gemm_padded_flops(&c.device, SL_BF16, 32, 2048, 2048, 128) +
+                      sl_gemm_padded_flops(&c.device, SL_BF16, 32, 2048, 128, 2048);
   near(attention(&r, SL_OP_ATTENTION_FWD, 0, 128), pair / (312e12 * 0.4));
   near(attention(&r, SL_OP_ATTENTION_BWD, 0, 128), 2 * pair / (312e12 * 0.4));
   assert_true(attention(&r, SL_OP_ATTENTION_FWD, 0, 84) > 2 * attention(&r, SL_OP_ATTENTION_FWD, 0, 80));

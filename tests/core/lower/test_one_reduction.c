@@ -119,6 +119,20 @@ static void buckets_behind_the_last_product(void **state) {
   fixture_close(&f);
 }
 
+/* FSDP2 beside a pipeline sums gradients whole: of three micro-batches one reduces, a unit a call, while it goes on. */
+static void fsdp2_reduces_once_a_unit(void **state) {
+  (void)state;
+  struct fixture f;
+  open_job(&f, "fsdp2", "torch-compile");
+  for (int rank = 0; rank < 2; rank++) {
+    const struct seen s = look(&f, rank);
+    assert_int_equal(s.calls, f.plan.pp_ranks[rank].unit_count);
+    assert_int_equal(s.kind, SL_OP_REDUCE_SCATTER);
+    assert_true(s.product_follows);
+  }
+  fixture_close(&f);
+}
+
 /* Those that overlap do not wait, and a partitioned optimizer elsewhere gets its part alone. */
 static void others_do_otherwise(void **state) {
   (void)state;
@@ -141,6 +155,7 @@ static void others_do_otherwise(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(one_call_behind_the_last_product), cmocka_unit_test(parameters_are_gathered_into_lists),
-      cmocka_unit_test(buckets_behind_the_last_product), cmocka_unit_test(others_do_otherwise)};
+      cmocka_unit_test(buckets_behind_the_last_product), cmocka_unit_test(fsdp2_reduces_once_a_unit),
+      cmocka_unit_test(others_do_otherwise)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -63,7 +63,7 @@ static void sum_passes(const struct fixture *f, int64_t *bytes, int64_t *launche
   const struct sl_program *p = step_of(f);
   *bytes = *launches = 0;
   for (size_t i = 0; i < p->op_count; i++) {
-    if (p->ops[i].kind != SL_OP_PASS) continue;
+    if (p->ops[i].kind != SL_OP_PASS || p->ops[i].phase == SL_PHASE_STEP) continue;
     *bytes += p->ops[i].dim[0];
     *launches += p->ops[i].dim[1];
   }

@@ -1,0 +1,180 @@
+/* Passes of casts; see casts.h. */
+#include "core/models/casts.h"
+
+#include "core/op/operands.h"
+#include "core/plan/kernels.h"
+
+#include <stdlib.h>
+
+bool sl_casts_layer(const struct sl_lowering *l, int layer) {
+  const struct sl_config *config = l->plan->config;
+  return sl_config_product_dtype(config) == SL_F8 && sl_kernel_set(config->sl.kernels)->torch_blocks && layer >= 0 &&
+         layer < l->plan->model->n_layer;
+}
+
+static bool by_row(const struct sl_lowering *l) {
+  return l->plan->config->sl.fp8_recipe == SL_FP8_ROWWISE;
+}
+
+bool sl_casts_gathers(const struct sl_lowering *l, int layer) {
+  return sl_casts_layer(l, layer) && !by_row(l);
+}
+
+static struct sl_op pass_of(enum sl_phase phase, int layer, int64_t bytes, int launches) {
+  struct sl_op pass = sl_op_plain(SL_OP_PASS, SL_U8, phase);
+  pass.layer = layer;
+  pass.dim[0] = bytes, pass.dim[1] = launches;
+  return pass;
+}
+
+enum sl_status sl_casts_make(struct sl_transformer *g, enum sl_half half, int layer, int32_t out, int64_t bytes) {
+  struct sl_op pass = pass_of(g->phase, layer, bytes, 2);
+  pass.flags = SL_OP_KEEPS;
+  return sl_transformer_add(g, half, pass, 1, (struct sl_operand[]){sl_build_write(g->l, out)});
+}
+
+/* What a factor of a product is. */
+enum factor { INPUT, INPUT_OF_GRADIENT, GRADIENT, WEIGHT, WEIGHT_OF_GRADIENT };
+
+/* Casts of a layer that are made: of operands that are in buffers, or of parameters. */
+struct made {
+  int32_t buffer, placed;
+  int64_t offset;
+  enum factor factor;
+};
+
+enum { MOST_MADE = 64 };
+
+struct casts {
+  const struct sl_lowering *l;
+  struct sl_drafts out;
+  struct made made[MOST_MADE];
+  int count, layer;
+};
+
+static bool is_made(struct casts *c, const struct sl_operand *o, enum factor factor) {
+  for (int i = 0; i < c->count; i++) {
+    const struct made *m = &c->made[i];
+    if (m->factor == factor && m->buffer == o->buffer && m->placed == o->placed && m->offset == o->slice.offset)
+      return true;
+  }
+  if (c->count < MOST_MADE) c->made[c->count++] = (struct made){o->buffer, o->placed, o->slice.offset, factor};
+  return false;
+}
+
+static bool in_fp8(const struct casts *c, const struct sl_operand *o) {
+  return o->buffer >= 0 && c->l->rank_class->buffers[o->buffer].dtype == SL_U8;
+}
+
+/* Was it made by an element-wise op just before, whose kernel finds the largest, too? */
+static bool behind_elementwise(const struct casts *c, const struct sl_operand *o) {
+  for (size_t i = c->out.count; i-- > 0 && c->out.items[i].op.layer == c->layer;) {
+    const struct sl_draft *d = &c->out.items[i];
+    for (int k = 0; k < d->operand_count; k++)
+      if (d->operand[k].buffer == o->buffer && d->operand[k].slice.access != SL_READ)
+        return sl_op_class_of(d->op.kind) == SL_CLASS_ELEMENTWISE;
+  }
+  return false;
+}
+
+/* Bytes of an element; see casts.h. */
+static int bytes_of(const struct casts *c, const struct sl_operand *o, enum factor factor) {
+  const bool row = by_row(c->l), gathered = c->l->plan->strategy.shard_params;
+  switch (factor) {
+  case INPUT:
+    return in_fp8(c, o) ? 0 : row || behind_elementwise(c, o) ? 3 : 5;
+  case INPUT_OF_GRADIENT:
+    return in_fp8(c, o) ? 2 : row ? 10 : 3;
+  case GRADIENT:
+    return in_fp8(c, o) ? 2 : row ? 13 : 8;
+  case WEIGHT:
+    return row ? 3 : gathered ? 0 : 5;
+  case WEIGHT_OF_GRADIENT:
+    break;
+  }
+  return row ? 10 : 2;
+}
+
+static enum sl_status add_cast(struct casts *c, const struct sl_draft *product, const struct sl_operand *o,
+                               int64_t elements, enum factor factor) {
+  const int bytes = bytes_of(c, o, factor);
+  if (bytes == 0 || is_made(c, o, factor)) return SL_OK;
+  SL_TRY(sl_build_draft(&c->out, pass_of(product->op.phase, product->op.layer, bytes * elements, bytes > 3 ? 2 : 1), 0,
+                        NULL));
+  c->out.items[c->out.count - 1].half = product->half;
+  return SL_OK;
+}
+
+static bool is_param(const struct sl_operand *o) {
+  return o->buffer < 0 && !o->gradient;
+}
+
+/* Llama's weights are (out, in), GPT-2's (in, out). */
+static bool runs_forward(const struct casts *c, const struct sl_draft *d) {
+  const bool out_in = c->l->plan->model->type == SL_MODEL_LLAMA;
+  return is_param(&d->operand[1]) && !!(d->op.flags & SL_OP_TRANS_B) == out_in;
+}
+
+/* Of a product with a weight: forward, where a block is made again, too; or for its input's gradient. */
+static enum sl_status cast_with_weight(struct casts *c, const struct sl_draft *d) {
+  const int64_t *dim = d->op.dim;
+  const bool forward = runs_forward(c, d);
+  SL_TRY(add_cast(c, d, &d->operand[0], dim[0] * dim[2], forward ? INPUT : GRADIENT));
+  return add_cast(c, d, &d->operand[1], dim[1] * dim[2], forward ? WEIGHT : WEIGHT_OF_GRADIENT);
+}
+
+/* Of a weight's gradient: one factor is the output's gradient, whose casts the input's gradient has made, the other the input. */
+static enum sl_status cast_of_weight(struct casts *c, const struct sl_draft *d) {
+  const int64_t *dim = d->op.dim;
+  SL_TRY(add_cast(c, d, &d->operand[0], dim[0] * dim[2], GRADIENT));
+  return add_cast(c, d, &d->operand[1], dim[1] * dim[2], INPUT_OF_GRADIENT);
+}
+
+/* A product's output scaled by rows, read and written. */
+static enum sl_status scale_output(struct casts *c, const struct sl_draft *d) {
+  const int64_t elements = d->op.dim[0] * d->op.dim[1];
+  if (!by_row(c->l) || runs_forward(c, d)) return SL_OK;
+  SL_TRY(sl_build_draft(&c->out, pass_of(d->op.phase, d->op.layer, 4 * elements, 1), 0, NULL));
+  c->out.items[c->out.count - 1].half = d->half;
+  return SL_OK;
+}
+
+/* What is written anew is not cast. */
+static void forget_written(struct casts *c, const struct sl_draft *d) {
+  for (int k = 0; k < d->operand_count; k++) {
+    if (d->operand[k].buffer < 0 || d->operand[k].slice.access == SL_READ) continue;
+    for (int i = c->count; i-- > 0;)
+      if (c->made[i].buffer == d->operand[k].buffer) c->made[i] = c->made[--c->count];
+  }
+}
+
+static enum sl_status keep(struct casts *c, const struct sl_draft *d) {
+  forget_written(c, d);
+  SL_TRY(sl_grow(&c->out.items, &c->out.capacity, c->out.count + 1, sizeof *c->out.items));
+  c->out.items[c->out.count++] = *d;
+  return SL_OK;
+}
+
+static enum sl_status add(struct casts *c, const struct sl_draft *d) {
+  const bool casts = d->op.kind == SL_OP_GEMM && sl_casts_layer(c->l, d->op.layer);
+  if (d->op.layer != c->layer) c->count = 0, c->layer = d->op.layer;
+  if (!casts) return keep(c, d);
+  SL_TRY(is_param(&d->operand[1]) ? cast_with_weight(c, d) : cast_of_weight(c, d));
+  SL_TRY(keep(c, d));
+  return scale_output(c, d);
+}
+
+static enum sl_status add_all(const struct sl_lowering *l, struct sl_drafts *drafts) {
+  struct casts c = {.l = l, .layer = -1};
+  enum sl_status status = SL_OK;
+  for (size_t i = 0; i < drafts->count && status == SL_OK; i++) status = add(&c, &drafts->items[i]);
+  free(drafts->items);
+  *drafts = c.out;
+  return status;
+}
+
+enum sl_status sl_models_add_casts(struct sl_lowering *l) {
+  if (!sl_casts_layer(l, 0)) return SL_OK;
+  SL_TRY(add_all(l, &l->stage->forward));
+  return add_all(l, &l->stage->backward);
+}

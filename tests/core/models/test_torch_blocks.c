@@ -1,0 +1,239 @@
+/* label: unit
+ * Blocks as torch compiles them: the casts of torchao's float8 by hand, gathers in 8 bits, transfers in pieces and where they
+ * stand, and what recomputation by op keeps. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "core/check/rendezvous.h"
+#include "core/program/memory_report.h"
+#include "tests/support/job_fixture.h"
+
+/* A small Llama: 3 layers, 4 heads of 16, 2 key/value heads, inner width 96, 2 sequences of 32 tokens, vocabulary 80. */
+enum { LAYERS = 3, HEADS = 4, KV = 2, HEAD = 16, INNER = 96, B = 2, T = 32, V = 80, C = HEADS * HEAD, R = B * T };
+enum { KVS = KV * HEAD, WEIGHTS = 2 * C * C + 2 * C * KVS + 3 * C * INNER }; /* of a block */
+
+static void open_job(struct fixture *f, int world, const char *keys) {
+  char model[256], config[512];
+  snprintf(model, sizeof model, "%s/torch_blocks.json", SL_BINARY_DIR);
+  FILE *file = fopen(model, "w");
+  assert_non_null(file);
+  fprintf(
+      file,
+      "{\"model_type\": \"llama\", \"num_hidden_layers\": %d, \"hidden_size\": %d, \"num_attention_heads\": %d, "
+      "\"num_key_value_heads\": %d, \"intermediate_size\": %d, \"vocab_size\": %d, \"max_position_embeddings\": %d}",
+      LAYERS, C, HEADS, KV, INNER, V, T);
+  fclose(file);
+  snprintf(
+      config, sizeof config,
+      "{\"train_micro_batch_size_per_gpu\": %d, \"bf16\": {\"enabled\": true}, \"optimizer\": {\"type\": \"AdamW\"}, "
+      "\"shardlab\": {\"attention\": \"flash\", \"seq_len\": %d%s}}",
+      B, T, keys);
+  if (fixture_open(f, model, config, "dgx-h100", world, NULL) != SL_OK || sl_check(&f->job) != SL_OK)
+    fail_msg("%s: %s", keys, sl_error_message());
+}
+
+static const struct sl_program *step_of(const struct fixture *f) {
+  return &f->job.classes[0].programs[SL_PROGRAM_STEP];
+}
+
+static int64_t bytes_of_passes(const char *keys) {
+  struct fixture f;
+  int64_t bytes = 0;
+  open_job(&f, 1, keys);
+  const struct sl_program *p = step_of(&f);
+  for (size_t i = 0; i < p->op_count; i++) bytes += p->ops[i].kind == SL_OP_PASS ? p->ops[i].dim[0] : 0;
+  fixture_close(&f);
+  return bytes;
+}
+
+/* What several products read is cast once, a gradient that is added to is cast anew, and the head is not. */
+static void casts_are_those_of_torchao(void **state) {
+  (void)state;
+#define COMPILED ", \"kernels\": \"torch-compile\""
+  const int64_t plain = bytes_of_passes(COMPILED);
+  const int64_t inputs = 3 * C + INNER, gradients = 3 * C + 2 * KVS + 2 * INNER; /* of a row */
+  const int64_t tensorwise = R * (3 * inputs + 2 * C) + 5 * WEIGHTS + R * (8 * gradients + 3 * inputs) + 2 * WEIGHTS;
+  const int64_t scaled = R * (6 * C + INNER) + WEIGHTS;
+  const int64_t rowwise = R * 3 * inputs + 3 * WEIGHTS + R * (13 * gradients + 10 * inputs) + 10 * WEIGHTS + 4 * scaled;
+  assert_int_equal(bytes_of_passes(COMPILED ", \"fp8\": true"), plain + LAYERS * tensorwise);
+  assert_int_equal(bytes_of_passes(COMPILED ", \"fp8\": true, \"fp8_recipe\": \"rowwise\""), plain + LAYERS * rowwise);
+  const int64_t eager = bytes_of_passes(", \"kernels\": \"torch-eager\"");
+  assert_int_equal(bytes_of_passes(", \"kernels\": \"torch-eager\", \"fp8\": true"), eager);
+}
+
+static void the_head_is_no_product_in_fp8(void **state) {
+  (void)state;
+  struct fixture f;
+  open_job(&f, 1, COMPILED ", \"fp8\": true");
+  const struct sl_program *p = step_of(&f);
+  for (size_t i = 0; i < p->op_count; i++) {
+    if (p->ops[i].kind != SL_OP_GEMM) continue;
+    assert_int_equal(p->ops[i].dtype, p->ops[i].layer < LAYERS ? SL_F8 : SL_BF16);
+  }
+  fixture_close(&f);
+}
+
+/* Beside an update of all parameters, torch's foreach AdamW moves 50 bytes of each in twelve kernels more; the fused one does not. */
+static void adamw_by_foreach(void **state) {
+  (void)state;
+  static const char *const sets[] = {"torch-compile-blocks", "torch-compile"};
+  for (int i = 0; i < 2; i++) {
+    struct fixture f;
+    char keys[64];
+    int64_t bytes = 0, launches = 0;
+    snprintf(keys, sizeof keys, ", \"kernels\": \"%s\"", sets[i]);
+    open_job(&f, 1, keys);
+    const struct sl_program *p = step_of(&f);
+    for (size_t k = 0; k < p->op_count; k++) {
+      if (p->ops[k].kind != SL_OP_PASS || p->ops[k].phase != SL_PHASE_STEP) continue;
+      bytes += p->ops[k].dim[0], launches += p->ops[k].dim[1];
+    }
+    assert_int_equal(bytes, i == 0 ? 50 * f.plan.pp_ranks[0].padded : 0);
+    assert_int_equal(launches, i == 0 ? 12 : 0);
+    fixture_close(&f);
+  }
+}
+
+/* FSDP2 copies what it has gathered, once before it is used: 4 bytes of an element, of the block 2 in fp8. */
+static void gathered_blocks_are_copied(void **state) {
+  (void)state;
+  for (int fp8 = 0; fp8 < 2; fp8++) {
+    struct fixture f;
+    int64_t copied = 0, expected = 0;
+    open_job(&f, 4, fp8 ? COMPILED ", \"preset\": \"fsdp2\", \"fp8\": true" : COMPILED ", \"preset\": \"fsdp2\"");
+    const struct sl_program *p = step_of(&f);
+    const struct sl_pp_rank *r = &f.plan.pp_ranks[0];
+    for (int u = 0; u < r->unit_count; u++) expected += r->units[u].part * 4 * (u == 0 ? 4 : 2 * (fp8 ? 2 : 4));
+    for (size_t k = 0; k < p->op_count; k++)
+      if (p->ops[k].kind == SL_OP_PASS && p->ops[k].tensor < 0 && p->ops[k].layer < 0) copied += p->ops[k].dim[0];
+    assert_int_equal(copied, expected);
+    fixture_close(&f);
+  }
+}
+
+#define PARALLEL ", \"tp\": 2, \"sequence_parallel\": true"
+
+struct counted {
+  int gathers, bytes_gathers, scatters, products;
+};
+
+static struct counted count(const char *keys) {
+  struct fixture f;
+  struct counted n = {0};
+  open_job(&f, 2, keys);
+  const struct sl_program *p = step_of(&f);
+  for (size_t i = 0; i < p->op_count; i++) {
+    const struct sl_op *op = &p->ops[i];
+    if (op->layer < 0 || op->layer >= LAYERS) continue;
+    n.gathers += op->kind == SL_OP_ALL_GATHER;
+    n.bytes_gathers += op->kind == SL_OP_ALL_GATHER && op->dtype == SL_U8;
+    n.scatters += op->kind == SL_OP_REDUCE_SCATTER;
+    n.products += op->kind == SL_OP_GEMM;
+  }
+  fixture_close(&f);
+  return n;
+}
+
+/* Four gathers of a block (two inputs, two gradients) and as many reduce-scatters, of which two are of sums of products. */
+static void transfers_go_in_pieces(void **state) {
+  (void)state;
+  const struct counted whole = count(COMPILED PARALLEL), pieces = count(COMPILED PARALLEL ", \"async_tp\": true");
+  assert_int_equal(whole.gathers, 4 * LAYERS);
+  assert_int_equal(whole.scatters, 4 * LAYERS);
+  assert_int_equal(whole.products, 21 * LAYERS);
+  assert_int_equal(pieces.gathers, 8 * LAYERS);
+  assert_int_equal(pieces.scatters, 6 * LAYERS);
+  assert_int_equal(pieces.products, 27 * LAYERS); /* the first behind a gather, and those before a reduce-scatter */
+}
+
+static void a_scale_a_tensor_is_gathered_in_bytes(void **state) {
+  (void)state;
+  const struct counted n = count(COMPILED PARALLEL ", \"fp8\": true");
+  assert_int_equal(n.gathers, 4 * LAYERS);
+  assert_int_equal(n.bytes_gathers, 4 * LAYERS);
+  const struct counted row =
+      count(COMPILED PARALLEL ", \"fp8\": true, \"async_tp\": true, \"fp8_recipe\": \"rowwise\"");
+  assert_int_equal(row.bytes_gathers, 0);
+  assert_int_equal(row.gathers, 4 * LAYERS); /* whole: only reduce-scatters are cut */
+  assert_int_equal(row.scatters, 6 * LAYERS);
+}
+
+/* FSDP2 gathers a block in 8 bits where torchao has one scale for a weight, and the root as it is. */
+static void blocks_are_gathered_in_fp8(void **state) {
+  (void)state;
+  static const char *const recipes[] = {"tensorwise", "rowwise"};
+  for (int i = 0; i < 2; i++) {
+    struct fixture f;
+    char keys[160];
+    int root = 0, blocks = 0;
+    snprintf(keys, sizeof keys, COMPILED ", \"preset\": \"fsdp2\", \"fp8\": true, \"fp8_recipe\": \"%s\"", recipes[i]);
+    open_job(&f, 4, keys);
+    const struct sl_program *p = step_of(&f);
+    for (size_t k = 0; k < p->op_count; k++) {
+      if (p->ops[k].kind != SL_OP_ALL_GATHER) continue;
+      root += p->ops[k].dtype == SL_BF16;
+      blocks += p->ops[k].dtype == SL_F8;
+    }
+    assert_int_equal(blocks, i == 0 ? 2 * LAYERS : 0);
+    assert_int_equal(root, i == 0 ? 1 : 2 * LAYERS + 1);
+    fixture_close(&f);
+  }
+}
+
+/* Every transfer of tensor parallelism is waited for where it stands, and the sum of inputs' gradients comes behind the weights'. */
+static void transfers_are_waited_for(void **state) {
+  (void)state;
+  struct fixture f;
+  int scatters = 0;
+  open_job(&f, 2, COMPILED PARALLEL);
+  const struct sl_program *p = step_of(&f);
+  for (size_t i = 1; i < p->op_count; i++) {
+    const struct sl_op *op = &p->ops[i];
+    if (op->group != SL_GROUP_TP || op->layer < 0 || op->layer >= LAYERS) continue;
+    assert_true(op->flags & SL_OP_BLOCKING);
+    if (op->kind != SL_OP_REDUCE_SCATTER || op->phase != SL_PHASE_BACKWARD) continue;
+    while (p->ops[--i].kind != SL_OP_GEMM)
+      ;
+    assert_true(p->ops[i].flags & SL_OP_TRANS_A);
+    i = (size_t)(op - p->ops);
+    scatters++;
+  }
+  assert_int_equal(scatters, 2 * LAYERS);
+  fixture_close(&f);
+}
+
+static double kept(const char *kernels) {
+  struct fixture f;
+  char keys[128];
+  snprintf(keys, sizeof keys, ", \"recompute\": \"selective_op\", \"kernels\": \"%s\"", kernels);
+  open_job(&f, 1, keys);
+  double bytes = 0;
+  const struct sl_class *c = &f.job.classes[0];
+  for (size_t i = 0; i < c->buffer_count; i++)
+    if (strstr(c->buffers[i].name, "mlp.out") != NULL) bytes += (double)c->buffers[i].bytes;
+  fixture_close(&f);
+  return bytes;
+}
+
+/* A policy that chose the block's last product keeps it, eager; the compiler sees that nothing reads it. */
+static void eager_keeps_what_it_chose(void **state) {
+  (void)state;
+  assert_true(kept("torch-eager") == LAYERS * 2.0 * R * C);
+  assert_true(kept("torch-compile-blocks") == 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(casts_are_those_of_torchao), cmocka_unit_test(the_head_is_no_product_in_fp8),
+      cmocka_unit_test(transfers_go_in_pieces),     cmocka_unit_test(a_scale_a_tensor_is_gathered_in_bytes),
+      cmocka_unit_test(blocks_are_gathered_in_fp8), cmocka_unit_test(adamw_by_foreach),
+      cmocka_unit_test(gathered_blocks_are_copied), cmocka_unit_test(transfers_are_waited_for),
+      cmocka_unit_test(eager_keeps_what_it_chose),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
