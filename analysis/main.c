@@ -4,6 +4,7 @@
 #include "analysis/refit_command.h"
 #include "analysis/table.h"
 #include "core/base/new_file.h"
+#include "core/base/printable.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -88,7 +89,8 @@ static enum sl_status fit(int argc, char **argv) {
   profile = sl_cluster_to_json(&result.profile);
   SL_GO(sl_fit_check(profile, request.out));
   SL_GO(sl_json_save(profile, request.out));
-  printf("%s: %d costs of ops from %zu points; ", request.out, result.profile.op_costs.count, points.count);
+  printf("%s: %d costs of ops from %zu points; ", sl_printable_of(request.out).text, result.profile.op_costs.count,
+         points.count);
   if (result.profile.device.run_noise > 0)
     printf("noise of a step of 0.1 s %.1f %%\n", 100 * result.profile.device.run_noise);
   else

@@ -13,8 +13,12 @@ enum sl_status sl_output_json(const struct sl_options *options, json_t *root) {
   enum sl_status status = SL_OK;
   if (root == NULL) return sl_fail(SL_ERR_MEMORY, "out of memory: a result");
   if (options->json != NULL && strcmp(options->json, "-") == 0) {
-    const bool good = json_dumpf(root, stdout, JSON_INDENT(2)) == 0 && fputc('\n', stdout) != EOF;
-    if (!good || fflush(stdout) != 0) status = sl_fail(SL_ERR_IO, "standard output: %s", strerror(errno));
+    status = sl_json_print(root, stdout);
+    if (status != SL_ERR_MEMORY && fflush(stdout) != 0) status = SL_ERR_IO;
+    if (status == SL_ERR_IO) {
+      sl_error_clear();
+      sl_fail(status, "standard output: %s", strerror(errno));
+    }
   } else if (options->json != NULL) {
     status = sl_json_save(root, options->json);
   }

@@ -6,6 +6,7 @@
 #include "cli/output.h"
 #include "core/base/machine.h"
 #include "core/base/new_file.h"
+#include "core/base/printable.h"
 #include "table/inputs.h"
 #include "table/predict.h"
 #include "table/rows.h"
@@ -233,7 +234,7 @@ static enum sl_status summarise(const struct work *work, const struct sl_options
   for (size_t i = 0; i < count; i++) refused += work->board->results[i].error[0] != '\0';
   if (!options->quiet)
     fprintf(sl_output_text(options), "%zu of %zu rows predicted in %.1f s, %zu refused (column error): %s\n",
-            count - refused, count, seconds, refused, options->out);
+            count - refused, count, seconds, refused, sl_printable_of(options->out).text);
   return sl_output_json(options, json_pack("{s:s, s:I, s:I, s:I, s:f}", "table", options->table, "rows",
                                            (json_int_t)count, "predicted", (json_int_t)(count - refused), "refused",
                                            (json_int_t)refused, "seconds", seconds));

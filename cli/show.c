@@ -205,10 +205,9 @@ static enum sl_status run(const struct sl_options *options) {
     SL_TRY(show_planned(what, options, out, &json));
   if (json == NULL) return SL_OK;
   if (options->json != NULL) return sl_output_json(options, json);
-  json_dumpf(json, out, JSON_INDENT(2));
-  fputc('\n', out);
+  const enum sl_status status = sl_json_print(json, out);
   json_decref(json);
-  return SL_OK;
+  return status;
 }
 
 const struct sl_command sl_command_show = {

@@ -4,6 +4,7 @@
  * vocabulary of 50257), so every shape of the program runs once, on zeros. MPI makes a connection at its first use. */
 #include "backend/host/host.h"
 #include "backend/host/product.h"
+#include "core/base/machine.h"
 
 #include <cblas.h>
 #include <errno.h>
@@ -56,7 +57,11 @@ static enum sl_status warm_product(const struct shape *s) {
 }
 
 static enum sl_status warm_products(const struct sl_host *host) {
+  static const size_t buffer = (size_t)128 << 20,
+                      stack = (size_t)8 << 20; /* of OpenBLAS, which asks for it without end */
   struct shape shapes[SHAPES];
+  if (!sl_machine_has_room(buffer + stack * (size_t)omp_get_max_threads()))
+    return sl_fail(SL_ERR_MEMORY, "too little address space (ulimit -v): OpenBLAS takes %zu MiB more", buffer >> 20);
   const int count = shapes_of(&host->rank_class->programs[SL_PROGRAM_STEP], shapes);
   for (int i = 0; i < count; i++) SL_TRY(warm_product(&shapes[i]));
   return SL_OK;

@@ -12,7 +12,8 @@
 static enum sl_status map_descriptor(struct sl_map *map, int fd, const char *path) {
   struct stat info;
   if (fstat(fd, &info) != 0) return sl_fail(SL_ERR_IO, "%s: %s", path, strerror(errno));
-  if (!S_ISREG(info.st_mode)) return sl_fail(SL_ERR_INPUT, "%s: is a folder, a pipe or a device; expected a plain file", path);
+  if (!S_ISREG(info.st_mode))
+    return sl_fail(SL_ERR_INPUT, "%s: is a folder, a pipe or a device; expected a plain file", path);
   map->owned = true;
   map->bytes = (const unsigned char *)"";
   map->size = (size_t)info.st_size;

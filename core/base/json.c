@@ -108,6 +108,21 @@ enum sl_status sl_json_fail(const struct sl_json *doc, const char *path, const c
   return sl_fail(SL_ERR_INPUT, "%s: %s%s%s", where, path, path[0] != '\0' ? ": " : "", text);
 }
 
+enum sl_status sl_json_print(const json_t *root, FILE *out) {
+  char *text = json_dumps(root, JSON_INDENT(2));
+  if (text == NULL) return sl_fail(SL_ERR_MEMORY, "out of memory: a result");
+  for (const unsigned char *at = (const unsigned char *)text; *at != '\0'; at++) {
+    const bool c1 = at[0] == 0xc2 && at[1] >= 0x80 && at[1] <= 0x9f;
+    if (c1 || *at == 0x7f)
+      fprintf(out, "\\u%04x", c1 ? at[1] : at[0]);
+    else
+      fputc(*at, out);
+    at += c1;
+  }
+  free(text);
+  return fputc('\n', out) != EOF && !ferror(out) ? SL_OK : sl_fail(SL_ERR_IO, "the output: %s", strerror(errno));
+}
+
 enum sl_status sl_json_save(const json_t *root, const char *path) {
   struct sl_new_file file;
   SL_TRY(sl_new_file_open(&file, path));

@@ -14,6 +14,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 struct sl_json {
   json_t *root;                 /* owned */
@@ -38,5 +39,8 @@ enum sl_status sl_json_fail(const struct sl_json *doc, const char *path, const c
  * file (a key that is missing) takes the place of its nearest ancestor, and "file" alone where there is none. */
 void sl_json_where(const struct sl_json *doc, const char *path, char *out, size_t size);
 
+/* Write `root` to `out`, a terminal perhaps, with a line's end: DEL and U+0080 to U+009F, which JSON leaves as they are, become
+ * \u escapes too. Errors: SL_ERR_MEMORY; SL_ERR_IO. */
+enum sl_status sl_json_print(const json_t *root, FILE *out);
 /* Write `root` to `path` through a temporary name and a rename; nothing half-written remains on failure. */
 enum sl_status sl_json_save(const json_t *root, const char *path);

@@ -3,6 +3,7 @@
 
 #include <sched.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -17,6 +18,13 @@ int sl_machine_cores(void) {
 double sl_machine_load(void) {
   double load;
   return getloadavg(&load, 1) == 1 ? load : 0;
+}
+
+bool sl_machine_has_room(size_t bytes) {
+  void *room = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED) return false;
+  munmap(room, bytes);
+  return true;
 }
 
 double sl_machine_clock(void) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* Processor cores that this process may use, at least 1. */
 int sl_machine_cores(void);
@@ -12,5 +13,7 @@ double sl_machine_load(void);
 static inline bool sl_machine_is_busy(double load, int cores) {
   return load > 0.5 + cores / 16.0;
 }
+/* Would this process get `bytes` more of address space (ulimit -v)? */
+bool sl_machine_has_room(size_t bytes);
 /* Seconds of a clock that never goes back; its zero means nothing. */
 double sl_machine_clock(void);

@@ -1,6 +1,8 @@
 /* Error messages and warnings of this thread; see status.h. */
 #include "core/base/status.h"
 
+#include "core/base/printable.h"
+
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -11,35 +13,13 @@ static _Thread_local char message[2048];
 static sl_warn_sink warn_sink;
 static void *warn_context;
 
-/* Bytes that a terminal would act on, from a path, a key or a name of a user's, as JSON writes them. A line's end stays where the
- * message itself has some. `text` has `size` bytes. */
-static void tame(char *text, size_t size, bool lines) {
-  char out[2048];
-  size_t n = 0;
-  for (const unsigned char *at = (const unsigned char *)text; *at != '\0' && n + 8 < sizeof out; at++) {
-    const bool c1 = at[0] == 0xc2 && at[1] >= 0x80 && at[1] <= 0x9f; /* U+0080 to U+009F in UTF-8 */
-    if ((*at >= ' ' && *at != 0x7f && !c1) || (*at == '\n' && lines)) {
-      out[n++] = (char)*at;
-      continue;
-    }
-    n += (size_t)snprintf(out + n, sizeof out - n,
-                          *at == '\n'   ? "\\n"
-                          : *at == '\t' ? "\\t"
-                                        : "\\u%04x",
-                          c1 ? at[1] : at[0]);
-    at += c1;
-  }
-  out[n] = '\0';
-  snprintf(text, size, "%s", out);
-}
-
 enum sl_status sl_fail(enum sl_status status, const char *format, ...) {
   if (message[0] != '\0') return status;
   va_list args;
   va_start(args, format);
   vsnprintf(message, sizeof message, format, args);
   va_end(args);
-  tame(message, sizeof message, strchr(format, '\n') != NULL);
+  sl_printable(message, sizeof message, strchr(format, '\n') != NULL);
   return status;
 }
 
@@ -62,7 +42,7 @@ void sl_warn(const char *format, ...) {
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  tame(text, sizeof text, strchr(format, '\n') != NULL);
+  sl_printable(text, sizeof text, strchr(format, '\n') != NULL);
   if (warn_sink != NULL) {
     warn_sink(warn_context, text);
   } else {

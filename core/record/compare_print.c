@@ -2,6 +2,7 @@
 #include "core/record/compare_print.h"
 #include "core/record/compare.h"
 
+#include "core/base/printable.h"
 #include "core/base/units.h"
 
 #include <math.h>
@@ -27,7 +28,7 @@ static void value_text(char *out, size_t size, const struct sl_compare_row *row,
     snprintf(out, size, "%.4f", value);
     break;
   case SL_UNIT_TEXT:
-    snprintf(out, size, "%s", text);
+    snprintf(out, size, "%.31s", sl_printable_of(text).text);
     break;
   }
 }
@@ -69,7 +70,8 @@ void sl_comparison_print(const struct sl_comparison *c, bool colour, FILE *out) 
     value_text(b, sizeof b, row, row->has_measured, row->measured, row->measured_text);
     error_text(error, sizeof error, row);
     const char *verdict = verdict_text(row->verdict, colour);
-    fprintf(out, "  %-42s %16s %16s %12s%s%s\n", row->name, a, b, error, verdict[0] != '\0' ? "  " : "", verdict);
+    fprintf(out, "  %-42s %16s %16s %12s%s%s\n", sl_printable_of(row->name).text, a, b, error,
+            verdict[0] != '\0' ? "  " : "", verdict);
   }
   int judged = 0;
   for (size_t i = 0; i < c->count; i++) judged += c->rows[i].verdict != SL_VERDICT_NONE;

@@ -1,6 +1,8 @@
 /* The one loop: program order in, completions out, whoever fills the table; see executor.h. */
 #include "core/run/executor.h"
 
+#include "core/base/machine.h"
+
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +24,26 @@ static enum sl_status module_path(const char *name, char *path, size_t size) {
   return SL_OK;
 }
 
+/* Threads that OpenBLAS starts with. */
+static int blas_threads(void) {
+  const char *text = getenv("OPENBLAS_NUM_THREADS");
+  if (text == NULL) text = getenv("OMP_NUM_THREADS");
+  const int cores = sl_machine_cores(), asked = text != NULL ? atoi(text) : cores;
+  return asked < 1 || asked > cores ? cores : asked;
+}
+
+/* Without the address space for its buffers OpenBLAS asks again without end, in its constructor (driver/others/memory.c,
+ * blas_memory_alloc): 128 MiB a thread and one for its caller (BUFFER_SIZE of common_x86_64.h). The rest is the libraries' own,
+ * MPI's among them, as measured on one rank. */
+static enum sl_status check_room(const char *name) {
+  static const size_t mib = 1 << 20, buffer = 128, libraries = 160;
+  const size_t need = (size_t)(blas_threads() + 1) * buffer + libraries;
+  if (strcmp(name, "host") != 0 || sl_machine_has_room(need * mib)) return SL_OK;
+  return sl_fail(SL_ERR_MEMORY,
+                 "backend host: too little address space (ulimit -v): OpenBLAS on %d threads and MPI take %zu MiB more",
+                 blas_threads(), need);
+}
+
 enum sl_status sl_exec_load(const char *name, const struct sl_exec_ops **out) {
   char path[4096];
   SL_TRY(module_path(name, path, sizeof path));
@@ -29,6 +51,8 @@ enum sl_status sl_exec_load(const char *name, const struct sl_exec_ops **out) {
     return sl_fail(SL_ERR_ABSENT, "backend %s: its module was not built on this machine (no libshardlab_%s.so)", name,
                    name);
   }
+  void *loaded = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
+  if (loaded == NULL) SL_TRY(check_room(name));
   /* global, so that MPI's own plug-ins find the MPI library */
   void *module = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
   if (module == NULL) return sl_fail(SL_ERR_ABSENT, "backend %s: %s", name, dlerror());

@@ -135,7 +135,7 @@ struct sl_exec_ops {
 /* Modules export this symbol: `const struct sl_exec_ops *sl_exec_module(void)`. */
 typedef const struct sl_exec_ops *(*sl_exec_module_fn)(void);
 /* Load module `name` ("host", "cuda") from the directories where the executable's lib/ stands.
- * Errors: SL_ERR_ABSENT, saying what is missing. */
+ * Errors: SL_ERR_ABSENT, saying what is missing; SL_ERR_MEMORY: an address space that its libraries do not fit in. */
 enum sl_status sl_exec_load(const char *name, const struct sl_exec_ops **out);
 
 /* One step as seen from outside. */

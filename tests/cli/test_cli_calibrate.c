@@ -71,9 +71,11 @@ static void calibrated_predictions_carry_an_interval(void **state) {
         "\"fp32\":"
         "0.1},\"run_noise\":0.2,\"calibration_rounds\":5},\"links\":[{\"bandwidth_GBps\":1,\"latency_us\":2}],\"op_"
         "costs\":[{\"op\":\"gemm\",\"ranks\":1,"
-        "\"GFLOPS\":50,\"GFLOPS_stderr\":5,\"scatter\":0.07}]}",
+        "\"GFLOPS\":50,\"GFLOPS_stderr\":5,\"scatter\":0.07,\"points\":33,\"source\":\"a bench\"}]}",
         file);
   fclose(file);
+  assert_int_equal(shardlab(scratch, "show cluster --cluster p.json"), 0);
+  assert_true(strstr(out, "\"points\": 33") != NULL && strstr(out, "\"source\": \"a bench\"") != NULL);
   assert_int_equal(shardlab(scratch, "predict --model gpt2-tiny --preset ddp --cluster p.json --json -"), 0);
   json_t *root = json_loads(out, 0, NULL);
   const double low = json_number_value(json_object_get(root, "step_time_low_s")),

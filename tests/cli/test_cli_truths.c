@@ -1,6 +1,6 @@
 /* label: cli
- * What a command says of its configuration holds: warnings come once, rows of traffic can be told apart, and the record has no
- * key that its preset does not read. */
+ * What a command says holds, and harms nobody: warnings come once, rows of traffic can be told apart, the record has no key that
+ * its preset does not read, no byte that a terminal acts on leaves raw, and too little address space is an error. */
 #include "tests/support/cli_run.h"
 
 #include <jansson.h>
@@ -17,6 +17,7 @@ static void write_config(const char *text) {
 /* validate reads the configuration three times, once of them in a process of its own. */
 static void each_warning_once(void **state) {
   (void)state;
+  if (access(SL_BINARY_DIR "/lib/libshardlab_host.so", R_OK) != 0) skip();
   write_config("{\"train_micro_batch_size_per_gpu\": 1, \"wall_clock_breakdown\": true, \"no_such\": 1}");
   for (int world = 1; world <= 2; world++) {
     const int status = shardlab(scratch,
@@ -78,11 +79,89 @@ static void the_record_has_what_was_read(void **state) {
   if (strstr(err, "shardlab.limit_all_gathers: is false, which has no effect: preset ddp") == NULL) fail_msg("%s", err);
 }
 
+/* Bytes that a terminal would act on. */
+static bool has_control(const char *text) {
+  for (const unsigned char *at = (const unsigned char *)text; *at != '\0'; at++)
+    if ((*at < ' ' && *at != '\n' && *at != '\t') || *at == 0x7f || (*at == 0xc2 && at[1] >= 0x80 && at[1] <= 0x9f))
+      return true;
+  return false;
+}
+
+static void save(const char *name, const json_t *root) {
+  char path[600];
+  snprintf(path, sizeof path, "%s/%s", scratch, name);
+  assert_int_equal(json_dump_file(root, path, 0), 0);
+}
+
+/* ESC, DEL and CSI (U+009B) in the names of a cluster and in the keys and texts of records. */
+static void nothing_acts_on_a_terminal(void **state) {
+  (void)state;
+  static const char evil[] = "\033[31mX\177\302\2331mY";
+  json_error_t error;
+  json_t *cluster = json_pack_ex(&error, 0, "{s:s, s:{s:s, s:s, s:i, s:f, s:s, s:f, s:{s:f}}, s:[{s:f, s:f}]}", "name",
+                                 evil, "device", "kind", "cpu", "name", evil, "cores", 2, "memory_GiB", 1.0,
+                                 "memory_GiB_source", evil, "memory_bandwidth_GBps", 7.0, "peak_TFLOPS", "fp32", 0.1,
+                                 "links", "bandwidth_GBps", 1.0, "latency_us", 2.0);
+  if (cluster == NULL) fail_msg("%s", error.text);
+  save("c.json", cluster);
+  json_decref(cluster);
+  assert_int_equal(shardlab(scratch, "show cluster --cluster c.json"), 0);
+  assert_non_null(strstr(out, "X\\u007f\\u009b1mY"));
+  assert_false(has_control(out) || has_control(err));
+  assert_int_equal(shardlab(scratch, "predict --model gpt2-tiny --preset ddp --world 2 --cluster c.json --json -"), 0);
+  assert_false(has_control(out) || has_control(err));
+  json_t *record = json_loads(out, 0, NULL), *rank;
+  size_t i;
+  assert_non_null(record);
+  json_object_set_new(json_object_get(record, "breakdown_s"), evil, json_real(0.1));
+  json_array_foreach(json_object_get(record, "ranks"), i, rank)
+      json_object_set_new(rank, "call_hash", json_string(evil));
+  save("p.json", record);
+  json_object_set_new(record, "kind", json_string("measured"));
+  json_object_set_new(record, "step_time_low_s", json_real(0.1));
+  json_object_set_new(record, "step_time_high_s", json_real(0.3));
+  json_object_set_new(record, "losses", json_pack("[f]", 5.5));
+  json_object_set_new(record, "grad_norms", json_pack("[f]", 1.5));
+  json_object_set_new(record, "skipped_steps", json_integer(0));
+  save("m.json", record);
+  json_decref(record);
+  const int status = shardlab(scratch, "compare p.json m.json");
+  if (status > 1) fail_msg("%s", err);
+  assert_non_null(strstr(out, "\\u001b[31mX\\u007f\\u009b1mY"));
+  assert_false(has_control(out) || has_control(err));
+}
+
+/* OpenBLAS would ask for its buffers without end. */
+static void too_little_address_space_is_an_error(void **state) {
+  (void)state;
+  char command[4096];
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  skip(); /* sanitizers map terabytes */
+#endif
+  if (access(SL_BINARY_DIR "/lib/libshardlab_host.so", R_OK) != 0) skip();
+  write_config("{\"train_micro_batch_size_per_gpu\": 1, \"optimizer\": {\"type\": \"AdamW\"}}");
+  for (int kib = 60000; kib <= 300000; kib += 120000) {
+    snprintf(command, sizeof command,
+             "cd '%s' && ulimit -v %d && timeout 20 '%s/bin/shardlab' measure --model gpt2-tiny --config ds.json --seq "
+             "16 --steps 1 "
+             "--data %s/examples/corpus.txt >out 2>err",
+             scratch, kib, SL_BINARY_DIR, SL_SOURCE_DIR);
+    const int said = system(command);
+    slurp("out", out, sizeof out);
+    slurp("err", err, sizeof err);
+    if (WEXITSTATUS(said) != 1 || strstr(err, "too little address space (ulimit -v)") == NULL)
+      fail_msg("%d KiB: status %d: %s", kib, WEXITSTATUS(said), err);
+    assert_int_equal(lines_with(err, "error: "), 1);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(each_warning_once),
       cmocka_unit_test(rows_of_traffic_differ),
       cmocka_unit_test(the_record_has_what_was_read),
+      cmocka_unit_test(nothing_acts_on_a_terminal),
+      cmocka_unit_test(too_little_address_space_is_an_error),
   };
   return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }
