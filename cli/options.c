@@ -76,7 +76,7 @@ static const struct option options_table[] = {
     {"sequence-parallel", FLAG, OVERRIDES(sequence_parallel, "shardlab.sequence_parallel"), NULL, "", 0, 0, JOBS,
      "with --tp: split norms and dropout along the sequence"},
     {"recompute", TEXT, OVERRIDES(recompute, "shardlab.recompute"), NULL, "WORD[,WORD...]", 0, 0, JOBS,
-     "none, selective or full; or one a pipeline rank: --recompute full,selective,none,none"},
+     "none, selective, selective_op or full; or one a pipeline rank: --recompute full,selective,none,none"},
     {"recompute-modules", TEXT, OVERRIDES(recompute_modules, "shardlab.recompute_modules"), NULL, "LIST", 0, 0, JOBS,
      "what selective recomputes: --recompute-modules core_attn,layernorm"},
     {"recompute-every", INTEGER, OVERRIDES(recompute_every, "shardlab.recompute_every"), NULL, "N", 1, SL_MAX_LAYERS,
@@ -92,8 +92,9 @@ static const struct option options_table[] = {
      "keep the probabilities for backward, or form them again (by FlashAttention 2, or another kernel: only "
      "predicted)"},
     {"kernels", CHOICE, OVERRIDES(kernels, "shardlab.kernels"), NULL,
-     "shardlab|megatron-fused|megatron-unfused|torch-eager|torch-compile|llm-foundry|nanotron|megatron-deepspeed", 0, 0,
-     JOBS, "whose kernels to predict; a measure runs shardlab's"},
+     "shardlab|megatron-fused|megatron-unfused|torch-eager|torch-compile|llm-foundry|nanotron|megatron-deepspeed|"
+     "aleph-alpha-scaling|torch-compile-blocks",
+     0, 0, JOBS, "whose kernels to predict; a measure runs shardlab's"},
     {"make-vocab-size-divisible-by", INTEGER, OVERRIDES(vocab_multiple, "shardlab.make_vocab_size_divisible_by"), NULL,
      "N", 1, SL_MAX_DEGREE, JOBS,
      "pad the vocabulary with rows that no softmax sees (GPUs: 128 where it is no multiple of 8)"},

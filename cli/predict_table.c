@@ -63,7 +63,8 @@ static enum sl_status predict_row(struct sl_prediction *out, const struct sl_tab
   struct sl_table_inputs in;
   SL_TRY(sl_table_inputs(&in, row, cluster));
   const enum sl_status status = sl_predict_step(out, &in.model, &in.config, &in.cluster, in.world);
-  if (in.logs_memory) out->memory_bytes = out->logged_bytes;
+  if (in.memory == SL_MEMORY_LOGGED_FIRST) out->memory_bytes = out->logged_bytes;
+  if (in.memory == SL_MEMORY_LOGGED_MOST) out->memory_bytes = out->most_logged_bytes;
   sl_table_inputs_free(&in);
   return status;
 }

@@ -74,6 +74,7 @@ enum sl_status sl_fast_refuse_choice(const struct sl_model *model, const struct 
     return no("launches that block (launch_blocking) with tensor parallelism");
   if (c->world > c->tp * c->pp && sl_kernel_set(config->sl.kernels)->keeps_gradients)
     return no("data parallelism of kernel sets that keep 16-bit gradients");
+  if (c->recompute == SL_RECOMPUTE_SELECTIVE_OP) return no("selective recomputation by op (selective_op)");
   if (c->zero_stage < 0 || c->zero_stage > 1) return no("ZeRO stages 2 and 3");
   if (!aligned(cluster, c->tp) || !aligned(cluster, (int64_t)c->world / c->pp))
     return no("groups that sit differently in the nodes");

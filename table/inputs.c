@@ -27,6 +27,7 @@ static enum sl_status check_words(const struct sl_table_row *r) {
   static const char *const recomputes[] = {"none", "selective", "full", "unknown", NULL};
   static const char *const precisions[] = {"fp32", "tf32", "fp16", "bf16", "fp8", NULL};
   static const char *const types[] = {"", "fp32", "bf16", "fp16", NULL};
+  static const char *const recipes[] = {"", "tensorwise", "rowwise", NULL};
   static const char *const attentions[] = {
       "materialised", "materialised_fused_softmax", "flash1", "flash2", "flash3", "cudnn", NULL};
   const struct {
@@ -36,6 +37,7 @@ static enum sl_status check_words(const struct sl_table_row *r) {
                {"recompute", r->recompute, recomputes},
                {"precision", r->precision, precisions},
                {"grad_reduce_dtype", r->grad_reduce_dtype, types},
+               {"fp8_recipe", r->fp8_recipe, recipes},
                {"attention", r->attention, attentions}};
   for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) {
     char list[160] = "";
@@ -79,8 +81,9 @@ static enum sl_status complete(struct sl_table_row *r) {
   SL_TRY(want("d_ff", r->d_ff));
   if (r->tied_embeddings == SL_TABLE_UNKNOWN) r->tied_embeddings = gpt;
   if (r->virtual_stages == SL_TABLE_UNKNOWN) r->virtual_stages = 1;
-  if (r->dp == SL_TABLE_UNKNOWN) r->dp = r->n_gpus / (r->tp * r->pp);
-  if (r->tp * r->pp * r->dp != r->n_gpus)
+  if (r->cp == SL_TABLE_UNKNOWN) r->cp = 1;
+  if (r->dp == SL_TABLE_UNKNOWN) r->dp = r->n_gpus / (r->tp * r->pp * r->cp);
+  if (r->tp * r->pp * r->dp * r->cp != r->n_gpus)
     return sl_fail(SL_ERR_INPUT, "n_gpus: is %lld; expected tp %lld x pp %lld x dp %lld = %lld", (long long)r->n_gpus,
                    (long long)r->tp, (long long)r->pp, (long long)r->dp, (long long)(r->tp * r->pp * r->dp));
   if (r->grad_accum == SL_TABLE_UNKNOWN && r->global_batch_seqs != SL_TABLE_UNKNOWN)
@@ -126,11 +129,9 @@ static enum sl_status make_model(struct sl_model *model, const struct sl_table_r
 /* DeepSpeed's partition_balanced (runtime/utils.py, of 2021) finds the least ceiling that all stages can keep and then fills them
  * up to it one by one, so that the last one has what is left. It counts blocks, "type:transformer"; or with
  * "type:transformer|embedding" the two ends as a block each, where only that comes out even. */
-static json_t *stages_of(const struct sl_table_row *r, const struct sl_table_framework *f) {
+static json_t *filled_stages(const struct sl_table_row *r) {
   const int64_t stages = r->pp, ends = (r->n_layers + 2) % stages == 0 && (r->n_layers + 2) / stages > 1;
   const int64_t most = (r->n_layers + 2 * ends + stages - 1) / stages;
-  if (!f->fills_stages || stages == 1 || stages > SL_MAX_STAGES || r->n_layers % stages == 0)
-    return json_string(stages > 1 ? f->stages : "uniform");
   json_t *list = json_array();
   int64_t left = r->n_layers;
   for (int64_t i = 0; i < stages; i++) {
@@ -139,6 +140,40 @@ static json_t *stages_of(const struct sl_table_row *r, const struct sl_table_fra
     left -= count;
   }
   return list;
+}
+
+/* The embedding, the blocks, the last norm and the head dealt evenly, the first stages having one more where that does not come
+ * out; in blocks. */
+static json_t *stages_with_ends(const struct sl_table_row *r) {
+  const int64_t stages = r->pp, items = r->n_layers + 3;
+  json_t *list = json_array();
+  for (int64_t i = 0, first = 0; i < stages; i++) {
+    const int64_t end = first + items / stages + (i < items % stages);
+    const int64_t from = first > 1 ? first : 1, to = end < r->n_layers + 1 ? end : r->n_layers + 1;
+    json_array_append_new(list, json_integer(to > from ? to - from : 0));
+    first = end;
+  }
+  return list;
+}
+
+/* torchtitan's generate_split_points (parallelisms/pipelining_utils.py): what is left over goes to the stages behind the first. */
+static json_t *thin_stages(const struct sl_table_row *r, int64_t stages) {
+  const int64_t left = r->n_layers % stages;
+  json_t *list = json_array();
+  for (int64_t i = 0; i < stages; i++)
+    json_array_append_new(list, json_integer(r->n_layers / stages + (i >= 1 && i <= left)));
+  return list;
+}
+
+static json_t *stages_of(const struct sl_table_row *r, const struct sl_table_framework *f) {
+  const int64_t stages = sl_product(r->pp, r->virtual_stages);
+  const bool pipeline = r->pp > 1 && stages <= SL_MAX_STAGES, single = r->virtual_stages == 1;
+  const bool even = r->n_layers % stages == 0;
+  if (pipeline && f->dealt == SL_TABLE_STAGES_THIN_ENDS && !even && r->n_layers >= stages)
+    return thin_stages(r, stages);
+  if (pipeline && single && f->dealt == SL_TABLE_STAGES_FILLED && !even) return filled_stages(r);
+  if (pipeline && single && f->dealt == SL_TABLE_STAGES_WITH_ENDS) return stages_with_ends(r);
+  return json_string(r->pp > 1 ? f->stages : "uniform");
 }
 
 /* As shardlab.attention has it: FlashAttention 2 is its plain "flash". */
@@ -150,17 +185,23 @@ static const char *attention_of(const struct sl_table_row *r) {
 /* Whose kernels run: the framework's, with fused norms and a fused softmax where the row has them. */
 static const char *kernels_of(const struct sl_table_row *r, const struct sl_table_framework *f) {
   const bool softmax = strcmp(r->attention, "materialised") != 0;
+  if (f->later != NULL && r->fused_norm == 1 && strcmp(r->framework_version, "2025") >= 0) return f->later;
   if (f->llama_unfused && strcmp(r->arch, "llama") == 0) return f->unfused;
   return r->fused_norm == 1 || (strcmp(r->arch, "gpt") == 0 && softmax) ? f->fused : f->unfused;
 }
 
+static const char *recompute_of(const struct sl_table_row *r, const struct sl_table_framework *f) {
+  if (strcmp(r->recompute, "unknown") == 0) return f->recompute;
+  const bool own = strcmp(r->recompute, "selective") == 0 && f->selective != NULL;
+  return own ? f->selective : r->recompute;
+}
+
 static json_t *section_of(const struct sl_table_row *r, const struct sl_table_framework *f) {
-  const bool unknown = strcmp(r->recompute, "unknown") == 0;
-  json_t *section = json_pack("{s:s, s:I, s:I, s:I, s:s, s:o, s:s, s:s, s:i}", "preset", f->presets[r->zero_stage],
-                              "tp", (json_int_t)r->tp, "pp", (json_int_t)r->pp, "virtual_stages",
-                              (json_int_t)r->virtual_stages, "schedule", r->virtual_stages > 1 ? "interleaved" : "1f1b",
-                              "stages", stages_of(r, f), "recompute", unknown ? f->recompute : r->recompute,
-                              "attention", attention_of(r), "make_vocab_size_divisible_by", f->vocab_multiple);
+  json_t *section =
+      json_pack("{s:s, s:I, s:I, s:I, s:s, s:o, s:s, s:s, s:i}", "preset", f->presets[r->zero_stage], "tp",
+                (json_int_t)r->tp, "pp", (json_int_t)r->pp, "virtual_stages", (json_int_t)r->virtual_stages, "schedule",
+                r->virtual_stages > 1 ? "interleaved" : "1f1b", "stages", stages_of(r, f), "recompute",
+                recompute_of(r, f), "attention", attention_of(r), "make_vocab_size_divisible_by", f->vocab_multiple);
   json_object_set_new(section, "kernels", json_string(kernels_of(r, f)));
   json_object_set_new(section, "fused_norm", json_boolean(r->fused_norm == 1));
   json_object_set_new(section, "fused_softmax", json_boolean(strcmp(r->attention, "materialised_fused_softmax") == 0));
@@ -171,6 +212,7 @@ static json_t *section_of(const struct sl_table_row *r, const struct sl_table_fr
     json_object_set_new(section, "scatter_gather_tensors_in_pipeline", json_true());
   if (f->gpt_dropout > 0) json_object_set_new(section, "store_dropout_masks", json_true());
   if (strcmp(r->precision, "fp8") == 0) json_object_set_new(section, "fp8", json_true());
+  if (r->cp > 1) json_object_set_new(section, "cp", json_integer(r->cp));
   if (strcmp(r->precision, "tf32") == 0) json_object_set_new(section, "tf32", json_true());
   return section;
 }
@@ -201,6 +243,8 @@ static enum sl_status make_config(struct sl_config *config, const struct sl_tabl
                         json_integer(SL_MAX_ELEMENTS));
   if (f->grad_type == NULL && r->grad_reduce_dtype[0] != '\0')
     json_object_set_new(root, "communication_data_type", json_string(r->grad_reduce_dtype));
+  if (f->grad_type != NULL && f->stage_in_config) /* DeepSpeed's presets have no type of their own */
+    json_object_set_new(root, "communication_data_type", json_string(f->grad_type));
   if (f->grad_sum != NULL && mixed)
     json_object_set_new(root, "data_types", json_pack("{s:s}", "grad_accum_dtype", f->grad_sum));
   SL_TRY(open_document(&doc, "configuration", root));
@@ -285,12 +329,12 @@ enum sl_status sl_table_inputs(struct sl_table_inputs *inputs, const struct sl_t
   *inputs = (struct sl_table_inputs){0};
   SL_GO_FAIL(check_words(&r));
   SL_GO_FAIL(complete(&r));
-  SL_GO_FAIL(sl_table_framework(&framework, &r));
+  SL_GO_FAIL(make_cluster(&inputs->cluster, &r, cluster));
+  SL_GO_FAIL(sl_table_framework(&framework, &r, &inputs->cluster));
   SL_GO_FAIL(make_model(&inputs->model, &r, framework));
   SL_GO_FAIL(make_config(&inputs->config, &r, framework));
-  SL_GO_FAIL(make_cluster(&inputs->cluster, &r, cluster));
   inputs->world = (int)r.n_gpus;
-  inputs->logs_memory = strcmp(framework->name, "nanotron") == 0;
+  inputs->memory = framework->memory;
   return SL_OK;
 fail:
   sl_table_inputs_free(inputs);

@@ -12,13 +12,16 @@
  *     nanotron            0 nanotron, 1 nanotron-zero1
  *     ddp                 0 ddp
  * - The two Megatrons pad the vocabulary to a multiple of 128 tp, the others to one of tp.
- * - Stages: even, as far as it goes; megatron-deepspeed fills them one by one, counting the two embeddings as layers where only that
+ * - torchtitan's and FSDP's kernels beside other parallelism are those of its Decembers 2024, blocks compiled and the loss eager, or with
+ *   framework_version from 2025 on with a compiled loss; its "selective" is selective_op; async_tp and fp8_recipe are its own.
+ * - Stages: even, as far as it goes; torchtitan gives the first and the last one less where they do not come out even; megatron-deepspeed fills them one by one, counting the two embeddings as layers where only that
  *   comes out even (inputs.c, stages_of); nanotron: by cost (shardlab.stages "cost").
  * - Messages of a pipeline are scattered over tp ranks by megatron in fp16 and by DeepSpeed; Megatron-DeepSpeed's launches block.
  * - recompute "unknown": none of nanotron (its benchmarks turned it off) and of the PyTorch family; full of the two Megatrons and
  *   of DeepSpeed, whose users keep it on for want of memory.
  * - attention: flash1, flash2, flash3 and cudnn form the probabilities again, materialised and materialised_fused_softmax keep
  *   them. A llama of megatron has the unfused kernels, its norms and softmax fused or not as fused_norm and attention say.
+ * - cp above 1 is refused by the plan, in its words.
  * - precision: fp8 is bf16 with products in fp8. tf32 is fp32 with products in tf32.
  * - grad_reduce_dtype: of FSDP and DeepSpeed; a framework that has one type for gradients refuses another. */
 #pragma once
@@ -26,6 +29,7 @@
 #include "core/cluster/cluster.h"
 #include "core/config/config.h"
 #include "core/model/model.h"
+#include "table/predict.h"
 #include "table/rows.h"
 
 #include <stdbool.h>
@@ -35,8 +39,7 @@ struct sl_table_inputs {
   struct sl_config config;
   struct sl_cluster cluster;
   int world;
-  bool
-      logs_memory; /* tables of this framework have the memory of rank 0 as PyTorch counts it: sl_prediction's logged_bytes */
+  enum sl_table_memory memory; /* what tables of this framework have */
 };
 
 /* Errors: SL_ERR_INPUT with what of the row cannot be expressed. On failure nothing is held. `cluster`: in place of the row's own;

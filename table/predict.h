@@ -11,13 +11,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Whose memory a table has. */
+enum sl_table_memory {
+  SL_MEMORY_OF_DEVICE,    /* what the device that needs most has not free */
+  SL_MEMORY_LOGGED_FIRST, /* what PyTorch on rank 0 says that it reserved: without the context */
+  SL_MEMORY_LOGGED_MOST   /* the same of the rank that needs most */
+};
+
 struct sl_prediction {
   double step_s;        /* of an optimizer step */
   double low_s, high_s; /* 90 % interval; 0: the cluster's profile says nothing of its certainty */
-  int64_t memory_bytes; /* of the device that needs most: arena, and what the profile counts outside it (context) */
   int64_t
-      logged_bytes; /* what PyTorch on rank 0 says that it reserved: memory_bytes of that device without the context */
-  bool fits;        /* memory_bytes <= the device's memory */
+      memory_bytes; /* of the device that needs most: arena, and what the profile counts outside it (context, communicators) */
+  int64_t
+      logged_bytes; /* what PyTorch on rank 0 says that it reserved: memory_bytes of that device without context and communicators */
+  int64_t most_logged_bytes; /* the same of the rank that needs most */
+  bool fits;                 /* memory_bytes <= the device's memory */
   /* seconds of the rank whose step lasts longest, as breakdown_s of the run record (docs/record.md) */
   double compute_s;    /* in which the compute lane ran */
   double bubble_s;     /* of the pipeline; 0 without one */

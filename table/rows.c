@@ -13,15 +13,20 @@ static const struct column {
   size_t offset;
   int64_t least, most;
   const char *what;
+  bool optional;
 } columns[] = {
-#define X(type, field, low, high, text) {type, #field, offsetof(struct sl_table_row, field), low, high, text},
+#define X(type, field, low, high, text) {type, #field, offsetof(struct sl_table_row, field), low, high, text, false},
     SL_TABLE_MAP(X)
+#undef X
+#define X(type, field, low, high, text) {type, #field, offsetof(struct sl_table_row, field), low, high, text, true},
+        SL_TABLE_OPTIONAL_MAP(X)
 #undef X
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
 static enum sl_status find_column(const struct sl_csv *csv, const struct column *column, size_t *at) {
   *at = sl_csv_column(csv, column->name);
+  if (*at == csv->columns && column->optional) return SL_OK;
   if (*at == csv->columns)
     return sl_fail(SL_ERR_INPUT, "%s:1:1: column %s is missing; expected it in the first line: %s", csv->name,
                    column->name, column->what);
@@ -52,12 +57,13 @@ static enum sl_status read_number(const struct sl_csv *csv, const struct column 
 }
 
 static enum sl_status read_rows(struct sl_table *table) {
+  static const struct sl_csv_cell empty = {.text = ""};
   const struct sl_csv *csv = &table->csv;
   for (size_t c = 0; c < COLUMNS; c++) {
     size_t at;
     SL_TRY(find_column(csv, &columns[c], &at));
     for (size_t r = 0; r < table->count; r++) {
-      const struct sl_csv_cell *cell = sl_csv_at(csv, r, at);
+      const struct sl_csv_cell *cell = at < csv->columns ? sl_csv_at(csv, r, at) : &empty;
       void *field = (char *)&table->rows[r] + columns[c].offset;
       if (columns[c].kind == TEXT)
         *(const char **)field = cell->text;

@@ -1,7 +1,8 @@
 /* A table of training configurations, one a row: what `shardlab predict --table` reads.
  *
- * The columns below must all be there, in any order; others (measured times, sources) are never read. An empty cell is unknown:
- * what stands in for it is said here, and a row that needs to know it is refused on its own. A number is a whole number. */
+ * The columns below must all be there, in any order, but for those that may be missing, which is as if they were empty; others (measured
+ * times, sources) are never read. An empty cell is unknown: what stands in for it is said here, and a row that needs to know it is
+ * refused on its own. A number is a whole number. */
 #pragma once
 
 #include "core/base/csv.h"
@@ -41,6 +42,13 @@
   X(TEXT, grad_reduce_dtype, 0, 0, "fp32, bf16 or fp16; empty: the framework's")                                       \
   X(TEXT, framework, 0, 0, "megatron, megatron-deepspeed, deepspeed, fsdp, torchtitan, nanotron or ddp")
 
+/* Those that may be missing. */
+#define SL_TABLE_OPTIONAL_MAP(X)                                                                                       \
+  X(NUMBER, cp, 1, 1 << 16, "context-parallel ranks; empty: 1")                                                        \
+  X(NUMBER, async_tp, 0, 1, "1: transfers of tensor parallelism in pieces beside its products; empty: 0")              \
+  X(TEXT, fp8_recipe, 0, 0, "tensorwise or rowwise scales of fp8; empty: tensorwise")                                  \
+  X(TEXT, framework_version, 0, 0, "the framework's version as YYYY-MM; empty: what the framework's row assumes")
+
 #define SL_TABLE_TEXT const char * /* borrowed from the table's text; "" where the cell is empty */
 #define SL_TABLE_NUMBER int64_t    /* SL_TABLE_UNKNOWN where the cell is empty */
 enum { SL_TABLE_UNKNOWN = -1 };
@@ -48,6 +56,7 @@ enum { SL_TABLE_UNKNOWN = -1 };
 struct sl_table_row {
 #define X(kind, name, least, most, what) SL_TABLE_##kind name;
   SL_TABLE_MAP(X)
+  SL_TABLE_OPTIONAL_MAP(X)
 #undef X
 };
 

@@ -53,6 +53,8 @@ enum sl_kernel_choice {
   SL_KERNELS_LLM_FOUNDRY,
   SL_KERNELS_NANOTRON,
   SL_KERNELS_MEGATRON_DEEPSPEED,
+  SL_KERNELS_ALEPH_ALPHA_SCALING,
+  SL_KERNELS_TORCH_COMPILE_BLOCKS,
   SL_KERNELS_COUNT
 };
 /* Where matrix products take their neighbours into an epilogue: on devices of kind "gpu", or on all, or on none. */
@@ -75,7 +77,8 @@ enum sl_stages_by {
   SL_STAGES_COST,       /* as nanotron does, which may leave the last ranks without: plan/stages.c */
   SL_STAGES_LIST        /* as stage_layers says; 0: the stage passes on what it gets, or is the head alone */
 };
-enum sl_recompute { SL_RECOMPUTE_NONE, SL_RECOMPUTE_SELECTIVE, SL_RECOMPUTE_FULL };
+/* SELECTIVE makes the modules of recompute_modules again; SELECTIVE_OP all but every other product's output and attention's. */
+enum sl_recompute { SL_RECOMPUTE_NONE, SL_RECOMPUTE_SELECTIVE, SL_RECOMPUTE_FULL, SL_RECOMPUTE_SELECTIVE_OP };
 enum { SL_MAX_STAGES = 256 }; /* entries of a list of stages */
 enum sl_offload_device { SL_OFFLOAD_NONE, SL_OFFLOAD_CPU, SL_OFFLOAD_NVME };
 

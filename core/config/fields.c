@@ -157,7 +157,7 @@ const struct sl_field sl_fields[] = {
   M("shardlab", "tf32", BOOL, sl.tf32, D("false")),
   M("shardlab", "fp8", BOOL, sl.fp8, D("false")),
   M("shardlab", "attention", WORD, sl.attention, D("\"materialised\""), WORDS("materialised|flash|flash1|flash3|cudnn")),
-  M("shardlab", "kernels", WORD, sl.kernels, D("\"shardlab\""), WORDS("shardlab|megatron-fused|megatron-unfused|torch-eager|torch-compile|llm-foundry|nanotron|megatron-deepspeed")),
+  M("shardlab", "kernels", WORD, sl.kernels, D("\"shardlab\""), WORDS("shardlab|megatron-fused|megatron-unfused|torch-eager|torch-compile|llm-foundry|nanotron|megatron-deepspeed|aleph-alpha-scaling|torch-compile-blocks")),
   M("shardlab", "fused_norm", BOOL, sl.fused_norm, D("false")),
   M("shardlab", "fused_softmax", BOOL, sl.fused_softmax, D("false")),
   M("shardlab", "launch_blocking", BOOL, sl.launch_blocking, D("false")),

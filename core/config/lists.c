@@ -8,7 +8,7 @@
 #include <string.h>
 
 static const char stages_words[] = "uniform|parameters|flops|cost";
-static const char recompute_words[] = "none|selective|full";
+static const char recompute_words[] = "none|selective|full|selective_op";
 static const char module_words[] = "core_attn|layernorm";
 
 /* `text` cut at its commas, blanks around each part dropped, as an array of strings; new reference. */
@@ -113,7 +113,8 @@ const char *sl_config_list_expectation(const struct sl_field *field) {
     return "uniform, parameters, flops, cost, or the layers (0 to 4096) of each of at most 256 stages, like [13, 13, "
            "13, 9]";
   if (field->type == SL_FIELD_RECOMPUTE)
-    return "none, selective or full, or one of these for each of at most 256 stages, like [\"full\", \"none\"]";
+    return "none, selective, selective_op or full, or one of these for each of at most 256 stages, like [\"full\", "
+           "\"none\"]";
   return "one or more of core_attn, layernorm, like [\"core_attn\"]";
 }
 
@@ -125,6 +126,8 @@ static json_t *recompute_value(enum sl_recompute recompute) {
     return json_string("selective");
   case SL_RECOMPUTE_FULL:
     return json_string("full");
+  case SL_RECOMPUTE_SELECTIVE_OP:
+    return json_string("selective_op");
   }
   return json_string("none");
 }

@@ -267,7 +267,8 @@ static enum sl_status emit_update_run(struct sl_lowering *l, struct sl_program *
 }
 
 static enum sl_status emit_update(struct sl_lowering *l, struct sl_program *p) {
-  const bool contiguous = l->rank_class->role[SL_ROLE_PARAM].form == SL_FORM_SHARD;
+  const bool contiguous = l->rank_class->role[SL_ROLE_PARAM].form == SL_FORM_SHARD &&
+                          l->rank_class->role[SL_ROLE_GRAD].form != SL_FORM_SHARD_IN_FLAT;
   for (int g = 0; g < l->pp_rank->group_count; g++) {
     const struct sl_layout *layout = &l->pp_rank->layouts[g];
     for (int i = 0; i < run_count(layout, contiguous); i++) {

@@ -16,6 +16,7 @@ struct block {
   struct sl_operand x;
   int32_t norm_1, stats_1, x_mid, norm_2, stats_2, in[2], act;
   int32_t gathered_1, gathered_2; /* see sl_transformer_columns */
+  int32_t scattered;              /* what attention's reduce-scatter left, where that is kept; else -1 */
   struct sl_qkv qkv;
   struct sl_attended att;
   int32_t attention_mask, mlp_mask; /* see sl_transformer_mask */
@@ -30,16 +31,31 @@ static enum sl_status named(struct sl_transformer *g, make_buffer *make, int32_t
   return make(g, out, count, layer, full);
 }
 
+/* ---- selective recomputation by op ----
+ * torchtitan's policy (torchtitan/parallelisms/parallelize_llama.py of December 2024, _save_list and _get_custom_policy): what
+ * attention and reduce-scatters make is kept, and of the block's products every other one, the first of them; all else is made
+ * again. So q and v (or the three in one), and the first input of the activation are kept; k, attention's last product and the
+ * second input are not. q is kept as it is turned, where torchtitan keeps it as it was and turns it again. */
+
+static bool by_op(const struct sl_transformer *g, const struct block *k) {
+  return sl_transformer_recompute(g, k->layer) == SL_RECOMPUTE_SELECTIVE_OP;
+}
+
+/* Of what that policy makes again. */
+static make_buffer *made_again(const struct sl_transformer *g, const struct block *k) {
+  return by_op(g, k) ? sl_transformer_temporary : sl_transformer_kept;
+}
+
 /* ---- attention ---- */
 
-/* (R, 3 H D), or (R, H D) and twice (R, G D). */
-static enum sl_status make_qkv(struct sl_transformer *g, const struct block *k, make_buffer *make, const char *prefix,
-                               struct sl_qkv *out) {
+/* (R, 3 H D), or (R, H D) and twice (R, G D); k may be made otherwise. */
+static enum sl_status make_qkv(struct sl_transformer *g, const struct block *k, make_buffer *make, make_buffer *make_k,
+                               const char *prefix, struct sl_qkv *out) {
   const int64_t q = g->r * g->h * g->d, kv = g->r * g->g * g->d;
   *out = (struct sl_qkv){-1, -1, -1};
   if (k->kind->qkv[1] == 0) return named(g, make, &out->q, 3 * q, k->layer, prefix, "qkv");
   SL_TRY(named(g, make, &out->q, q, k->layer, prefix, "q"));
-  SL_TRY(named(g, make, &out->k, kv, k->layer, prefix, "k"));
+  SL_TRY(named(g, make_k, &out->k, kv, k->layer, prefix, "k"));
   return named(g, make, &out->v, kv, k->layer, prefix, "v");
 }
 
@@ -77,20 +93,49 @@ static enum sl_status norm(struct sl_transformer *g, struct block *k, int number
                              &k->stats_2);
 }
 
+/* x + attention's branch. By op, nothing of it is kept but what a reduce-scatter left. */
+static enum sl_status make_x_mid(struct sl_transformer *g, struct block *k, struct sl_operand branch) {
+  const bool kept = g->keeps;
+  SL_TRY(named(g, made_again(g, k), &k->x_mid, g->s * g->c, k->layer, "", "x_mid"));
+  g->keeps = kept && !by_op(g, k);
+  const enum sl_status status =
+      sl_transformer_residual(g, k->layer, SL_BRANCH_ATTENTION, k->x, branch, k->w + k->kind->attention_out,
+                              sl_build_write(g->l, k->x_mid), &k->attention_mask);
+  g->keeps = kept;
+  return status;
+}
+
 static enum sl_status attention_fwd(struct sl_transformer *g, struct block *k) {
   const int out = k->w + k->kind->attention_out;
   struct sl_operand branch;
   struct sl_column columns[3];
   SL_TRY(norm(g, k, 1));
-  SL_TRY(make_qkv(g, k, sl_transformer_kept, "attn.", &k->qkv));
+  SL_TRY(make_qkv(g, k, sl_transformer_kept, made_again(g, k), "attn.", &k->qkv));
   const int n = qkv_columns(g, k, k->qkv, columns);
   SL_TRY(sl_transformer_columns(g, k->layer, sl_build_read(g->l, k->norm_1), n, columns, &k->gathered_1));
   SL_TRY(turn(g, k->layer, k->qkv, false));
   SL_TRY(sl_transformer_attention(g, k->layer, k->qkv, &k->att));
   SL_TRY(sl_transformer_row(g, k->layer, k->att.out, out, g->h * g->d, &branch));
-  SL_TRY(sl_transformer_kept(g, &k->x_mid, g->s * g->c, k->layer, "x_mid"));
-  return sl_transformer_residual(g, k->layer, SL_BRANCH_ATTENTION, k->x, branch, out, sl_build_write(g->l, k->x_mid),
-                                 &k->attention_mask);
+  if (by_op(g, k) && g->s != g->r) sl_build_slots(g->l, k->scattered = branch.buffer, SL_SLOT_ACTIVATION);
+  return make_x_mid(g, k, branch);
+}
+
+/* Before the backward of the MLP, which reads what attention added to. */
+static enum sl_status remake_x_mid(struct sl_transformer *g, struct block *k) {
+  struct sl_operand branch;
+  if (!by_op(g, k)) return SL_OK;
+  if (k->scattered >= 0) return make_x_mid(g, k, sl_build_read(g->l, k->scattered));
+  SL_TRY(sl_transformer_row(g, k->layer, k->att.out, k->w + k->kind->attention_out, g->h * g->d, &branch));
+  return make_x_mid(g, k, branch);
+}
+
+static enum sl_status remake_k(struct sl_transformer *g, struct block *k) {
+  struct sl_column columns[3];
+  if (!by_op(g, k) || k->kind->qkv[1] == 0) return SL_OK;
+  SL_TRY(named(g, sl_transformer_temporary, &k->qkv.k, g->r * g->g * g->d, k->layer, "attn.", "k"));
+  qkv_columns(g, k, k->qkv, columns);
+  SL_TRY(sl_transformer_columns(g, k->layer, sl_build_read(g->l, k->norm_1), 1, &columns[1], &k->gathered_1));
+  return g->wpe >= 0 ? SL_OK : rope(g, k->layer, k->qkv.k, g->g, false);
 }
 
 static enum sl_status attention_bwd(struct sl_transformer *g, struct block *k) {
@@ -100,11 +145,12 @@ static enum sl_status attention_bwd(struct sl_transformer *g, struct block *k) {
   struct sl_qkv d;
   int32_t datt;
   if (sl_transformer_remakes_norms(g, k->layer)) SL_TRY(norm(g, k, 1));
+  SL_TRY(remake_k(g, k));
   if (sl_transformer_remakes_attention(g, k->layer)) SL_TRY(sl_transformer_attention(g, k->layer, k->qkv, &att));
   SL_TRY(sl_transformer_residual_bwd(g, k->layer, SL_BRANCH_ATTENTION, k->attention_mask, &branch));
   SL_TRY(sl_transformer_temporary(g, &datt, g->r * g->h * g->d, k->layer, "datt"));
   SL_TRY(sl_transformer_row_bwd(g, k->layer, branch, k->att.out, k->w + k->kind->attention_out, g->h * g->d, datt));
-  SL_TRY(make_qkv(g, k, sl_transformer_temporary, "d", &d));
+  SL_TRY(make_qkv(g, k, sl_transformer_temporary, sl_transformer_temporary, "d", &d));
   SL_TRY(sl_transformer_attention_bwd(g, k->layer, datt, k->qkv, att, d));
   SL_TRY(turn(g, k->layer, d, true));
   const int n = qkv_columns(g, k, d, columns);
@@ -121,21 +167,40 @@ static int in_columns(const struct sl_transformer *g, const struct block *k, con
   return at[1] == 0 ? 1 : 2;
 }
 
+/* in -> act */
+static enum sl_status activate(struct sl_transformer *g, const struct block *k) {
+  const struct sl_op op = sl_transformer_rows_op(g, k->kind->act, k->layer, -1, g->r, g->i);
+  const struct sl_operand first = sl_build_read(g->l, k->in[0]), out = sl_build_write(g->l, k->act);
+  if (k->kind->in[1] == 0) return SL_BUILD_DRAFT(g->drafts, op, first, out);
+  return SL_BUILD_DRAFT(g->drafts, op, first, sl_build_read(g->l, k->in[1]), out);
+}
+
 /* Up to what the MLP's last product reads: all that a recomputing backward needs. */
 static enum sl_status block_inner(struct sl_transformer *g, struct block *k) {
-  struct sl_operand operands[3];
   struct sl_column columns[2];
   SL_TRY(attention_fwd(g, k));
   SL_TRY(norm(g, k, 2));
   const int n = in_columns(g, k, k->in, columns);
   for (int i = 0; i < n; i++) {
-    SL_TRY(named(g, sl_transformer_kept, &k->in[i], g->r * g->i, k->layer, "mlp.", k->kind->in_names[i]));
-    operands[i] = sl_build_read(g->l, columns[i].out = k->in[i]);
+    make_buffer *make = i == 0 ? sl_transformer_kept : made_again(g, k);
+    SL_TRY(named(g, make, &k->in[i], g->r * g->i, k->layer, "mlp.", k->kind->in_names[i]));
+    columns[i].out = k->in[i];
   }
-  SL_TRY(named(g, sl_transformer_kept, &k->act, g->r * g->i, k->layer, "mlp.", k->kind->act_name));
-  operands[n] = sl_build_write(g->l, k->act);
+  SL_TRY(named(g, made_again(g, k), &k->act, g->r * g->i, k->layer, "mlp.", k->kind->act_name));
   SL_TRY(sl_transformer_columns(g, k->layer, sl_build_read(g->l, k->norm_2), n, columns, &k->gathered_2));
-  return sl_build_draft(g->drafts, sl_transformer_rows_op(g, k->kind->act, k->layer, -1, g->r, g->i), n + 1, operands);
+  return activate(g, k);
+}
+
+static enum sl_status remake_act(struct sl_transformer *g, struct block *k) {
+  struct sl_column columns[2];
+  if (!by_op(g, k)) return SL_OK;
+  if (k->kind->in[1] != 0) {
+    SL_TRY(named(g, sl_transformer_temporary, &k->in[1], g->r * g->i, k->layer, "mlp.", k->kind->in_names[1]));
+    in_columns(g, k, k->in, columns);
+    SL_TRY(sl_transformer_columns(g, k->layer, sl_build_read(g->l, k->norm_2), 1, &columns[1], &k->gathered_2));
+  }
+  SL_TRY(named(g, sl_transformer_temporary, &k->act, g->r * g->i, k->layer, "mlp.", k->kind->act_name));
+  return activate(g, k);
 }
 
 /* Of one input the gradient is made in place of what comes in; two become their own gradients. */
@@ -151,7 +216,9 @@ static enum sl_status mlp_bwd(struct sl_transformer *g, struct block *k) {
   struct sl_operand branch, dnorm;
   struct sl_column columns[2];
   int32_t dact;
+  SL_TRY(remake_x_mid(g, k));
   if (sl_transformer_remakes_norms(g, k->layer)) SL_TRY(norm(g, k, 2));
+  SL_TRY(remake_act(g, k));
   SL_TRY(sl_transformer_residual_bwd(g, k->layer, SL_BRANCH_MLP, k->mlp_mask, &branch));
   SL_TRY(named(g, sl_transformer_temporary, &dact, g->r * g->i, k->layer, "d", k->kind->act_name));
   SL_TRY(sl_transformer_row_bwd(g, k->layer, branch, k->act, k->w + k->kind->mlp_out, g->i, dact));
@@ -206,7 +273,7 @@ enum sl_status sl_block_stage(struct sl_transformer *g, const struct sl_block_ki
   SL_GO(sl_transformer_begin(g));
   for (int i = 0; i < count; i++) {
     const int layer = g->stage->first_layer + i;
-    blocks[i] = (struct block){.kind = kind, .layer = layer, .w = kind->first + layer * kind->tensors};
+    blocks[i] = (struct block){.kind = kind, .layer = layer, .w = kind->first + layer * kind->tensors, .scattered = -1};
     SL_GO(block_fwd(g, &blocks[i]));
   }
   SL_GO(g->stage->head ? sl_transformer_head(g) : sl_boundary_give(g));

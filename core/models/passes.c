@@ -39,6 +39,7 @@ static int64_t elements_of(const struct sl_kernel_row *row, const struct sl_op *
   if (row->element == SL_ELEMENT_OF_Q) return q;
   if (row->element == SL_ELEMENT_OF_KV) return kv;
   if (row->element == SL_ELEMENT_OF_QKV) return q + kv;
+  if (row->element == SL_ELEMENT_OF_REPEATED) return d[4] < d[2] ? q : 0;
   switch (op->kind) {
   case SL_OP_ATTENTION_FWD:
   case SL_OP_ATTENTION_BWD:

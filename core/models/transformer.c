@@ -42,7 +42,9 @@ static bool flash(const struct sl_transformer *g) {
 }
 
 bool sl_transformer_remakes_norms(const struct sl_transformer *g, int layer) {
-  return g->l->plan->config->sl.recompute_norms && sl_transformer_recompute(g, layer) == SL_RECOMPUTE_SELECTIVE;
+  const enum sl_recompute recompute = sl_transformer_recompute(g, layer);
+  return recompute == SL_RECOMPUTE_SELECTIVE_OP ||
+         (g->l->plan->config->sl.recompute_norms && recompute == SL_RECOMPUTE_SELECTIVE);
 }
 
 bool sl_transformer_remakes_attention(const struct sl_transformer *g, int layer) {

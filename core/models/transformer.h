@@ -40,7 +40,7 @@ void sl_transformer_turn(struct sl_transformer *g);
 enum sl_recompute sl_transformer_recompute(const struct sl_transformer *g, int layer);
 
 /* Selective recomputation: does the backward of this layer make its norms, or its attention's probabilities, again? Flash
- * attention keeps none to begin with. */
+ * attention keeps none to begin with. By op, norms are made again and probabilities are kept. */
 bool sl_transformer_remakes_norms(const struct sl_transformer *g, int layer);
 bool sl_transformer_remakes_attention(const struct sl_transformer *g, int layer);
 

@@ -12,8 +12,15 @@
 #include "core/config/config.h"
 #include "core/op/op.h"
 
-/* What an element of a row is: one of the op, or, of attention, one of q, of k and v, or of q, k and v together. */
-enum sl_kernel_element { SL_ELEMENT_OF_OP, SL_ELEMENT_OF_Q, SL_ELEMENT_OF_KV, SL_ELEMENT_OF_QKV };
+/* What an element of a row is: one of the op, or, of attention, one of q, of k and v, or of q, k and v together; or one of k's, written
+ * for every query head, of which there are none where each has a k of its own. */
+enum sl_kernel_element {
+  SL_ELEMENT_OF_OP,
+  SL_ELEMENT_OF_Q,
+  SL_ELEMENT_OF_KV,
+  SL_ELEMENT_OF_QKV,
+  SL_ELEMENT_OF_REPEATED
+};
 
 /* How the gradient of a weight is added to what earlier micro-batches left, where it is kept whole. */
 enum sl_accumulation {
@@ -23,8 +30,15 @@ enum sl_accumulation {
 };
 
 /* When a row holds: always; as shardlab.fused_norm and shardlab.fused_softmax say of a set that has both forms; or beside an op
- * that drops. */
-enum sl_kernel_when { SL_ALWAYS, SL_UNLESS_FUSED_NORM, SL_IF_FUSED_SOFTMAX, SL_UNLESS_FUSED_SOFTMAX, SL_IF_DROPOUT };
+ * that drops; or where recomputation is by op. */
+enum sl_kernel_when {
+  SL_ALWAYS,
+  SL_UNLESS_FUSED_NORM,
+  SL_IF_FUSED_SOFTMAX,
+  SL_UNLESS_FUSED_SOFTMAX,
+  SL_IF_DROPOUT,
+  SL_IF_SELECTIVE_OP
+};
 
 /* What stands beside an op of `kind`. Bytes are of an element. A kind may have several rows. */
 struct sl_kernel_row {
@@ -46,6 +60,7 @@ struct sl_kernel_set {
    * it, as they come, but all have a place of their own in DDP's buckets. */
   bool keeps_gradients;
   bool keeps_gathered; /* sequence parallel: products' gathered inputs are kept for the backward, not gathered again */
+  bool gathers_logits; /* every tensor-parallel rank gathers the logits of the whole vocabulary and makes the loss of them */
   bool recomputes_all; /* full recomputation repeats a block to its end; else up to what its backward reads */
   const struct sl_kernel_row *rows; /* until kind is SL_OP_COUNT */
 };

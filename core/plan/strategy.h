@@ -36,7 +36,10 @@ struct sl_strategy {
   int zero_stage; /* what it amounts to in ZeRO's terms */
   enum sl_units units;
   bool shard_params; /* parameters exist whole only around their use */
-  bool shard_grads;  /* gradients are reduced into the member's shard after every micro-batch */
+  /* Gradients are reduced into the member's shard after every micro-batch. FSDP2 beside a pipeline sums them whole instead and
+   * reduces once: torch/distributed/pipelining/stage.py, backward_maybe_with_nosync (set_requires_gradient_sync(False) until
+   * the last backward), torch/distributed/fsdp/_fully_shard/_fsdp_param.py, to_accumulated_grad_if_needed. */
+  bool shard_grads;
   bool shard_optimizer;
   /* Hybrid sharding: what is sharded is sharded inside groups of this many consecutive data-parallel ranks (coordinates
    * g S .. g S + S - 1) and replicated across the groups; gradients are reduce-scattered inside and all-reduced across.
@@ -52,7 +55,10 @@ struct sl_strategy {
   bool whole_later_stages; /* the first pipeline rank's first stage is cut, any other is one bucket (Megatron-LM) */
   bool overlap;            /* reductions and gathers run beside compute */
   bool sums_whole;         /* gradients are all-reduced whole, though the optimizer's state is sharded (nanotron) */
+  bool pipeline_engine;    /* DeepSpeed's pipeline: see plan/communicators.h */
   bool fp32_gradients;     /* accumulated and reduced in fp32 whatever the parameters are (Megatron-LM's main_grad) */
+  bool fp32_reductions;    /* reduced in fp32, whatever they were accumulated in */
+  bool reduces_last;       /* no bucket is reduced before the rank's last backward is over */
   enum sl_release release;
   /* optimizer state, and the reduced gradients that it reads, live in host memory, which runs the update */
   bool offload_optimizer;

@@ -82,8 +82,10 @@ struct sl_exec_report {
   int64_t arena_bytes[SL_SPACE_COUNT];
   int64_t process_bytes; /* anonymous and shared memory above what the process had before the arena; 0 = unknown */
   int64_t context_bytes; /* what it has beside the arenas: libraries, MPI, CUDA context, a framework's reserve */
-  bool functional;       /* ranks share what they should each have: times are not comparable */
-  double step_error;     /* of a prediction: standard deviation of ln(step time); 0: not known */
+  int64_t
+      driver_bytes; /* of a prediction: what of context_bytes no allocator of a framework counts: context, communicators */
+  bool functional;   /* ranks share what they should each have: times are not comparable */
+  double step_error; /* of a prediction: standard deviation of ln(step time); 0: not known */
 };
 
 /* The devices of this machine, assumed to be of one kind. */

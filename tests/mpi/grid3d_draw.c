@@ -313,15 +313,15 @@ static void put_stages(struct draw *d, struct dice *dice, const struct strategy 
 }
 
 static void put_recompute(struct draw *d, struct dice *dice, const struct strategy *s) {
-  static const char *const words[] = {"none", "selective", "full"};
+  static const char *const words[] = {"none", "selective", "full", "selective_op"};
   static const char *const modules[] = {"\"core_attn\"", "\"layernorm\"", "\"core_attn\", \"layernorm\""};
   if (!draw_models[d->model].transformer) return;
   if (d->pp > 1 && chance(dice, 1, 3)) {
     put(d, ", \"recompute\": [");
-    for (int i = 0; i < d->pp; i++) put(d, "%s\"%s\"", i > 0 ? ", " : "", words[pick(dice, 3)]);
+    for (int i = 0; i < d->pp; i++) put(d, "%s\"%s\"", i > 0 ? ", " : "", words[pick(dice, 4)]);
     put(d, "]");
   } else {
-    put(d, ", \"recompute\": \"%s\"", words[pick(dice, 3)]);
+    put(d, ", \"recompute\": \"%s\"", words[pick(dice, 4)]);
   }
   put(d, ", \"recompute_modules\": [%s]", modules[pick(dice, 3)]);
   if (!(s->rules & (NO_SP | MEGATRON)) && chance(dice, 1, 3)) put(d, ", \"recompute_every\": %d", 2 + pick(dice, 2));
@@ -383,6 +383,7 @@ int draw_tally(const struct draw *d, struct draw_count *rows) {
                                       "scatter_gather",
                                       "\"recompute\": \"full\"",
                                       "\"recompute\": \"selective\"",
+                                      "\"recompute\": \"selective_op\"",
                                       "\"recompute\": [",
                                       "recompute_every",
                                       "\"stages\": [",

@@ -273,7 +273,7 @@ class Draw:
         self.put_recompute(c)
 
     def put_recompute(self, c):
-        rng, words = self.rng, ["none", "selective", "full"]
+        rng, words = self.rng, ["none", "selective", "full", "selective_op"]
         a_rank = c.pp > 1 and self.chance(0.3)
         word = [rng.choice(words) for _ in range(c.pp)] if a_rank else rng.choice(words)
         self.put(c, "shardlab", "recompute", word)

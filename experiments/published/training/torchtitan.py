@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Makes tables/torchtitan.csv of raw/torchtitan.csv: torchtitan's tables in the columns of table/rows.h.
 
-Models are those of Llama 3.1. Without a pipeline a local batch is one micro-batch; with one it is dealt in micro-batches of one
-sequence (torchtitan's pipeline_parallel_microbatch_size), and "Interleaved" has two stages a rank. Whether torch.compile and
-asynchronous tensor parallelism were on has no column; it stands in the row's id, as does the kind of float8. Rows with context
-parallelism cannot be expressed: predictions refuse them, since n_gpus is not tp x pp x dp.
+Models are those of Llama 3.1. Without a pipeline a local batch is one micro-batch; with one it is dealt in as many micro-batches as there
+are pipeline ranks (torchtitan at 9dec370: parallelisms/pipelining_utils.py, build_pipeline_schedule, where pipeline_parallel_microbatches
+is not given), and "Interleaved" has two stages a rank (generate_split_points). The kind of float8 is tensorwise where a row does not say
+rowwise, which is torchao's default. framework_version is the month of the table's commits. Rows with context parallelism cannot be
+expressed: predictions refuse them.
 """
 import csv
 import pathlib
@@ -16,6 +17,10 @@ MODELS = {  # layers, width, heads, inner width; 8 key/value heads, 128256 token
     "Llama 3.1 405B": (126, 16384, 128, 53248),
 }
 GPUS = {"H100 96GB HBM2e 500W": ("torchtitan-h100", "h100-sxm-96g"), "H200": ("trainy-h200", "h200-sxm-141g")}
+
+
+def recipe_of(raw):
+    return "" if raw["float8"] != "1" else "rowwise" if "rowwise" in raw["variant"] else "tensorwise"
 
 
 def row_of(raw, number):
@@ -30,10 +35,13 @@ def row_of(raw, number):
         "arch": "llama", "n_layers": layers, "d_model": width, "n_heads": heads, "n_kv_heads": 8, "d_ff": inner,
         "vocab_size": 128256, "tied_embeddings": 0, "seq_len": raw["seq_len"], "tp": raw["tp"], "pp": raw["pp"],
         "dp": raw["fsdp"], "virtual_stages": 2 if "Interleaved" in raw["variant"] else 1, "zero_stage": 3,
-        "micro_batch": 1 if pipeline else local, "grad_accum": local if pipeline else 1,
+        "micro_batch": max(1, local // int(raw["pp"])) if pipeline else local,
+        "grad_accum": min(local, int(raw["pp"])) if pipeline else 1,
         "global_batch_seqs": raw["global_batch_seqs"], "sequence_parallel": int(int(raw["tp"]) > 1),
         "recompute": raw["act_ckpt"].split("(")[0], "attention": "flash2", "fused_norm": raw["compile"],
         "precision": "fp8" if raw["float8"] == "1" else "bf16", "grad_reduce_dtype": "fp32", "framework": "torchtitan",
+        "cp": raw["cp"], "async_tp": raw["async_tp"], "fp8_recipe": recipe_of(raw),
+        "framework_version": "2024-12" if "202412" in raw["source"] else "2025-06",
         "status": "ok", "step_time_s": f"{tokens / gpus / float(raw['tokens_per_s_per_gpu']):.5g}",
         "mem_gb": f"{float(raw['mem_gib']) * 2**30 / 1e9:.2f}" if raw["mem_gib"] else "", "source": raw["source"],
     }

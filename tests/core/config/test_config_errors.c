@@ -152,7 +152,8 @@ static const struct {
     {"{\"train_batch_size\": 1e999}", "ds.json:1:22: train_batch_size: 1e999 is too large; expected a finite number"},
     {"{\"train_batch_size\": 4", "ds.json:1:23: expected ',' or '}' after a value, found the end of the file"},
     {"{\"train_batch_size\" 4}", "ds.json:1:21: expected ':' after a key, found '4'"},
-    {"{\"train_batch_size\": 4 \"steps_per_print\": 1}", "ds.json:1:24: expected ',' or '}' after a value, found '\"'"},
+    {"{\"train_batch_size\": 4 \"steps_per_print\": 1}",
+     "ds.json:1:24: expected ',' or a closing bracket after a value, found '\"'"},
     {"{\"zero_optimization\": {\"fastest\": 1}}",
      "ds.json:1:24: zero_optimization.fastest: unknown key; expected one of stage, reduce_bucket_size, "
      "allgather_bucket_size, overlap_comm, stage3_prefetch_bucket_size, prefetch_bucket_size, "

@@ -151,6 +151,8 @@ static void masks_add_what_the_paper_counts(void **state) {
       {", \"recompute\": \"selective\"", 8 + 3, 10 + 3, statistics, 0},
       {", \"attention\": \"flash\"", 8 + 3, 10 + 3, statistics, lse},
       {", \"recompute\": \"full\"", 2, 2, 0, 0},
+      /* x; of what tp splits q, k, v (6), what attention makes (2) and the GELU's input (8); the mask behind the MLP */
+      {", \"recompute\": \"selective_op\"", 2 + 2 + 2 * attention / 8, 3 + 2 + 5 * attention / 8, 0, 0},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     for (int stored = 0; stored < 2; stored++) {
@@ -175,6 +177,8 @@ static void programs_with_masks_pass_the_check(void **state) {
        "\"recompute_every\": 2"),
       ", \"pp\": 2, \"schedule\": \"zbv\", \"virtual_stages\": 2",
       ", \"attention\": \"flash\"",
+      ", \"tp\": 2, \"sequence_parallel\": true, \"recompute\": \"selective_op\"",
+      ", \"pp\": 2, \"schedule\": \"zb-h1\", \"recompute\": \"selective_op\"",
   };
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
     struct fixture f;
