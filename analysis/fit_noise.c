@@ -75,9 +75,9 @@ static void fit_slope(struct sl_fit *fit, const struct noise *noise) {
 
 static void fit_level(struct sl_fit *fit, const struct noise *noise) {
   struct sl_device *d = &fit->profile.device;
-  d->run_noise = least;
+  d->run_noise = 0;
   fit->noise_stderr = -1;
-  sl_fit_set(fit, "device.run_noise", "the least, since one round has none to compare with");
+  sl_fit_set(fit, "device.run_noise", "not known: one round has none to compare with");
   if (noise->n == 0) return; /* one round: nothing to compare */
   for (size_t i = 0; i < noise->n; i++) noise->work[i] = noise->deviation[i] + d->run_noise_slope * noise->length[i];
   d->run_noise = fmax(least, exp(sl_fit_median(noise->work, noise->n, &fit->noise_stderr)));

@@ -57,13 +57,17 @@ static enum sl_status write_markdown(const struct sl_fit *fit, const char *folde
   if (status == SL_OK) {
     const struct sl_device *d = &fit->profile.device;
     FILE *out = file.stream;
-    fprintf(
-        out,
-        "Between ops: %.2f us (+- %.2f). Share of communication that delays compute: %.2f (+- %.2f). Noise of "
-        "the median of steps of 0.1 s from run to run: %.1f %%, of others by the power -%.2f of their length. Steps of "
-        "held-out models miss by %.2f times what their ops' errors say. Held out: each model once.\n\n",
-        1e6 * d->launch_latency, 1e6 * fit->gap_stderr, d->comm_cpu_share, fmax(0, fit->share_stderr),
-        100 * d->run_noise, d->run_noise_slope, d->error_scale);
+    char noise[160] = "Noise from run to run: not known, since one round has none to compare with.";
+    if (d->run_noise > 0)
+      snprintf(noise, sizeof noise,
+               "Noise of the median of steps of 0.1 s from run to run: %.1f %%, of others by the power -%.2f of their "
+               "length.",
+               100 * d->run_noise, d->run_noise_slope);
+    fprintf(out,
+            "Between ops: %.2f us (+- %.2f). Share of communication that delays compute: %.2f (+- %.2f). %s Steps of "
+            "held-out models miss by %.2f times what their ops' errors say. Held out: each model once.\n\n",
+            1e6 * d->launch_latency, 1e6 * fit->gap_stderr, d->comm_cpu_share, fmax(0, fit->share_stderr), noise,
+            d->error_scale);
     fprintf(
         out,
         "| op | variant | type | ranks | points | median error | largest error | held out | fit (standard error) |\n"

@@ -88,8 +88,11 @@ static enum sl_status fit(int argc, char **argv) {
   profile = sl_cluster_to_json(&result.profile);
   SL_GO(sl_fit_check(profile, request.out));
   SL_GO(sl_json_save(profile, request.out));
-  printf("%s: %d costs of ops from %zu points; noise of a step of 0.1 s %.1f %%\n", request.out,
-         result.profile.op_costs.count, points.count, 100 * result.profile.device.run_noise);
+  printf("%s: %d costs of ops from %zu points; ", request.out, result.profile.op_costs.count, points.count);
+  if (result.profile.device.run_noise > 0)
+    printf("noise of a step of 0.1 s %.1f %%\n", 100 * result.profile.device.run_noise);
+  else
+    printf("noise from run to run not known of one round, so intervals leave it out (--add rounds)\n");
   if (result.profile.device.run_noise > busy)
     sl_warn("steps of 0.1 s differed by %.0f %% from run to run: others were busy on this machine; calibrate again "
             "when it is quiet",

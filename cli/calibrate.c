@@ -285,6 +285,16 @@ static enum sl_status check_request(const struct sl_options *options, int *most,
   return find_analyzer(program);
 }
 
+/* Before our own ranks are part of it. */
+static void warn_of_others(void) {
+  const double load = sl_machine_load();
+  const int cores = sl_machine_cores();
+  if (sl_machine_is_busy(load, cores))
+    sl_warn("the machine's load was %.1f over the last minute, on %d cores: what others run disturbs the measurement; "
+            "calibrate when it is quiet, or --add rounds at other times",
+            load, cores);
+}
+
 static enum sl_status run(const struct sl_options *options) {
   char folder[PATH_BYTES], points_path[PATH_BYTES + 16];
   struct sl_points all = {0};
@@ -298,6 +308,7 @@ static enum sl_status run(const struct sl_options *options) {
   SL_GO(check_request(options, &most, &all, points_path));
   if (mkdir(folder, 0777) != 0 && errno != EEXIST)
     SL_GO(sl_fail(SL_ERR_INPUT, "--out: %s: cannot be created: %s", folder, strerror(errno)));
+  warn_of_others();
   SL_GO(measure_counts(options, most, &all));
   json_t *json = sl_points_json(&all);
   status = sl_json_save(json, points_path);

@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/launch.h"
 #include "cli/place.h"
+#include "cli/said.h"
 #include "core/base/nearest.h"
 #include "core/base/new_file.h"
 #include "core/record/environment.h"
@@ -88,6 +89,7 @@ static void say_error(void) {
 
 int main(int argc, char **argv) {
   sl_new_file_prepare();
+  sl_said_once();
   if (sl_launch_ours()) prctl(PR_SET_PDEATHSIG, SIGKILL); /* a rank goes with its mpirun */
   enum sl_status status = dispatch(argc, argv);
   /* a long output has failed before its end is flushed */

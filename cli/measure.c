@@ -9,6 +9,7 @@
 #include "cli/output.h"
 #include "cli/place.h"
 #include "cli/runner.h"
+#include "cli/said.h"
 #include "core/base/checked.h"
 #include "core/base/limits.h"
 #include "core/base/machine.h"
@@ -272,7 +273,7 @@ static enum sl_status run(const struct sl_options *given) {
   /* one rank warns: every rank reads the same config, and would warn of the same keys */
   if (inside && (sl_launch_ours() || place.rank > 0)) sl_warn_set_sink(keep_quiet, NULL);
   status = sl_setup_job(&setup, &options);
-  sl_warn_set_sink(NULL, NULL);
+  sl_said_once();
   SL_TRY(status);
   SL_GO(check_offload(&setup));
   SL_GO(check_kernels(&setup));

@@ -5,6 +5,7 @@
 #include "cli/output.h"
 #include "core/base/nearest.h"
 #include "core/cluster/kernel_costs.h"
+#include "core/plan/effective.h"
 #include "core/plan/frameworks.h"
 #include "core/plan/kernels.h"
 #include "core/program/print.h"
@@ -134,7 +135,7 @@ static enum sl_status show_planned(const char *what, const struct sl_options *op
   enum sl_status status = SL_OK;
   const bool light = strcmp(what, "config") == 0;
   SL_TRY(light ? sl_setup_plan(&setup, options) : sl_setup_job(&setup, options));
-  if (strcmp(what, "config") == 0) *json = sl_config_to_json(setup.plan.config);
+  if (strcmp(what, "config") == 0) *json = sl_effective_json(setup.plan.config);
   if (strcmp(what, "plan") == 0) status = sl_show_plan(&setup, options, out, json);
   if (strcmp(what, "program") == 0) status = show_program(&setup, options, out);
   if (strcmp(what, "memory") == 0) status = sl_show_memory(&setup, options, out, json);

@@ -5,6 +5,7 @@
 #include "cli/launch.h"
 #include "cli/output.h"
 #include "cli/predict.h"
+#include "cli/said.h"
 #include "core/base/new_file.h"
 #include "core/record/compare.h"
 #include "core/record/compare_print.h"
@@ -66,6 +67,7 @@ static enum sl_status measure(const struct sl_options *options, char *trace_file
   char **arguments = NULL;
   enum sl_status status;
   SL_TRY(sl_children_open());
+  sl_said_pass();
   snprintf(path, sizeof path, "%s/record-XXXXXX", sl_children_folder());
   const int handle = mkstemp(path);
   if (handle < 0) return sl_fail(SL_ERR_IO, "%s: cannot be created: %s", path, strerror(errno));

@@ -2,6 +2,7 @@
 #include "refit/runs.h"
 
 #include "core/base/csv.h"
+#include "core/plan/plan.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -52,13 +53,23 @@ static enum sl_status measured(const struct sl_csv *csv, size_t row, double *out
                  cell->line, cell->column, cell->text);
 }
 
+/* Nothing is held on failure. */
+static enum sl_status express(struct sl_table_inputs *in, const struct sl_table_row *row) {
+  struct sl_plan plan;
+  SL_TRY(sl_table_inputs(in, row, NULL));
+  const enum sl_status status = sl_plan_build(&plan, &in->model, &in->config, &in->cluster, in->world);
+  if (status == SL_OK) sl_plan_free(&plan);
+  if (status != SL_OK) sl_table_inputs_free(in);
+  return status;
+}
+
 static enum sl_status add_row(struct sl_refit_runs *runs, int table, size_t row, double least_mfu) {
   const struct sl_table *t = &runs->tables[table];
   struct sl_refit_run *run = &runs->items[runs->count];
   *run = (struct sl_refit_run){.row = &t->rows[row], .table = table};
   SL_TRY(measured(&t->csv, row, &run->measured_s));
   if (run->measured_s == 0) return SL_OK;
-  if (sl_table_inputs(&run->input, run->row, NULL) != SL_OK) {
+  if (express(&run->input, run->row) != SL_OK) {
     sl_warn("row %s is left out: %s", run->row->id, sl_error_message());
     sl_error_clear();
   } else if (sl_refit_mfu(run) < least_mfu) {

@@ -150,29 +150,19 @@ static int sim_local_of(const void *state, int rank) {
 
 /* Of the device beside the arena: the context and, where a framework's allocator stands in for the arena, what that reserves
  * beyond it. It gives unused segments back before it runs out of memory. */
-static int64_t beside_arena(const struct sl_sim *sim, const struct sl_class *c, int64_t driver) {
+static int64_t beside_arena(const struct sl_class *c, int64_t driver) {
   const struct sl_memory_report *m = c->memory; /* of the device, the first; NULL: nothing was placed */
-  const int64_t room = sim->cost_rank.device->memory - driver;
-  if (m == NULL) return driver;
-  int64_t reserved = m->reserved_bytes;
-  if (reserved > room) reserved = m->needed_bytes > room ? m->needed_bytes : room;
-  return driver + (reserved > m->peak_bytes ? reserved - m->peak_bytes : 0);
-}
-
-/* The context and what each communicator holds: device memory that a framework's allocator does not know of. */
-static int64_t driver_bytes(const struct sl_sim *sim, const struct sl_sim_rank *rank) {
-  const struct sl_device *device = sim->cost_rank.device;
-  return device->context_bytes + sl_plan_communicators(sim->job->plan, rank->rank) * device->communicator_bytes;
+  return driver + (m != NULL && m->needed_bytes > m->peak_bytes ? m->needed_bytes - m->peak_bytes : 0);
 }
 
 static enum sl_status sim_report(void *state, int local, struct sl_exec_report *out) {
   struct sl_sim *sim = state;
   struct sl_sim_rank *rank = &sim->ranks[local];
   const struct sl_class *c = &sim->job->classes[rank->class_index];
-  const int64_t driver = driver_bytes(sim, rank);
+  const int64_t driver = sl_plan_driver_bytes(sim->job->plan, rank->rank);
   *out = (struct sl_exec_report){
       .call_hash = rank->call_hash,
-      .context_bytes = beside_arena(sim, c, driver),
+      .context_bytes = beside_arena(c, driver),
       .driver_bytes = driver,
   };
   SL_TRY(step_error(sim, rank, &out->step_error));

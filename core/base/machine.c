@@ -2,6 +2,7 @@
 #include "core/base/machine.h"
 
 #include <sched.h>
+#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -11,6 +12,11 @@ int sl_machine_cores(void) {
   if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
   const long cores = sysconf(_SC_NPROCESSORS_ONLN);
   return cores > 0 ? (int)cores : 1;
+}
+
+double sl_machine_load(void) {
+  double load;
+  return getloadavg(&load, 1) == 1 ? load : 0;
 }
 
 double sl_machine_clock(void) {

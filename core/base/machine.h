@@ -1,7 +1,16 @@
 /* The machine that this process runs on. */
 #pragma once
 
+#include <stdbool.h>
+
 /* Processor cores that this process may use, at least 1. */
 int sl_machine_cores(void);
+/* Processes of the machine that ran or wanted to, on average over the last minute; 0 where that cannot be told. */
+double sl_machine_load(void);
+/* Would such a load disturb a measurement on so many cores? Half a process, and one more for every 16 cores: a guess, which a
+ * quiet machine's own services stay below. */
+static inline bool sl_machine_is_busy(double load, int cores) {
+  return load > 0.5 + cores / 16.0;
+}
 /* Seconds of a clock that never goes back; its zero means nothing. */
 double sl_machine_clock(void);

@@ -1,6 +1,9 @@
 /* What DeepSpeed's keys mean together: deprecated spellings, and the cross-field errors and warnings of DeepSpeed's
  * config.py, zero/config.py, precision_config.py and engine.py, in their words where they have some. */
 #include "core/config/check.h"
+#include "core/config/coerce.h"
+#include "core/config/convert.h"
+#include "core/config/elastic.h"
 #include "core/config/fields.h"
 #include "core/config/parallel.h"
 
@@ -14,15 +17,20 @@ void sl_config_warn(const struct sl_config *config, const char *path, const char
   sl_warn("%s: %s: %s", where, path, text);
 }
 
+/* Does zero_optimization say something for `key`, if only null? "auto" is as good as nothing. */
+static bool zero_says(const struct sl_config *config, const char *key) {
+  const json_t *value = json_object_get(json_object_get(config->doc.root, "zero_optimization"), key);
+  return value != NULL && !(json_is_string(value) && strcmp(json_string_value(value), "auto") == 0);
+}
+
 /* A deprecated key of zero_optimization: false when it is absent; error beside its replacement (either spelling). */
 static enum sl_status deprecated(const struct sl_config *config, const char *old_key, const char *new_key,
                                  const char *other_key, bool *given) {
   char path[128], text[256];
-  const json_t *zero = json_object_get(config->doc.root, "zero_optimization");
   snprintf(path, sizeof path, "zero_optimization.%s", old_key);
-  *given = sl_config_at(config, path) != NULL;
+  *given = zero_says(config, old_key);
   if (!*given) return SL_OK;
-  if (json_object_get(zero, new_key) != NULL || (other_key != NULL && json_object_get(zero, other_key) != NULL))
+  if (zero_says(config, new_key) || (other_key != NULL && zero_says(config, other_key)))
     return sl_json_fail(&config->doc, path,
                         "Cannot provide deprecated parameter '%s' and replacing parameter '%s' together", old_key,
                         new_key);
@@ -31,16 +39,30 @@ static enum sl_status deprecated(const struct sl_config *config, const char *old
   return SL_OK;
 }
 
+/* "zero_optimization": true takes the bucket's size from the top-level allgather_size, by the rules of the key that followed. */
+static enum sl_status take_allgather_size(struct sl_config *config) {
+  char shown[48], expectation[128];
+  const json_t *size = json_object_get(config->doc.root, "allgather_size");
+  size_t i = 0;
+  if (size == NULL || (json_is_string(size) && strcmp(json_string_value(size), "auto") == 0)) return SL_OK;
+  while (strcmp(sl_fields[i].key, "allgather_bucket_size") != 0) i++;
+  json_t *made = sl_config_coerce(&sl_fields[i], size);
+  const enum sl_converted done =
+      sl_config_convert(&sl_fields[i], made != NULL ? made : size, &config->zero.allgather_bucket_size);
+  json_decref(made);
+  if (done == SL_CONVERTED) return SL_OK;
+  return sl_json_fail(&config->doc, "allgather_size", "is %s; expected %s", sl_config_show(size, shown, sizeof shown),
+                      sl_config_expectation(&sl_fields[i], expectation, sizeof expectation));
+}
+
 enum sl_status sl_config_translate_deprecated(struct sl_config *config) {
   bool given;
   const json_t *zero = json_object_get(config->doc.root, "zero_optimization");
   if (json_is_boolean(zero)) {
-    const json_t *size = sl_config_at(config, "allgather_size");
     sl_config_warn(config, "zero_optimization",
                    "this format of ZeRO optimization setup is deprecated; use {\"stage\": 1}");
     config->zero.stage = json_is_true(zero) ? 1 : 0;
-    if (json_is_integer(size) && json_integer_value(size) >= 0)
-      config->zero.allgather_bucket_size = json_integer_value(size);
+    if (json_is_true(zero)) SL_TRY(take_allgather_size(config));
   }
   SL_TRY(deprecated(config, "cpu_offload", "offload_optimizer", NULL, &given));
   if (given && sl_config_flag(config, "zero_optimization.cpu_offload", false))
@@ -54,14 +76,14 @@ enum sl_status sl_config_translate_deprecated(struct sl_config *config) {
                    "offload_param or offload_optimizer instead");
   SL_TRY(deprecated(config, "stage3_gather_fp16_weights_on_model_save", "stage3_gather_16bit_weights_on_model_save",
                     "gather_16bit_weights_on_model_save", &given));
-  if (json_object_get(config->doc.root, "bf16") != NULL && json_object_get(config->doc.root, "bfloat16") != NULL)
+  if (sl_config_at(config, "bf16") != NULL && json_object_get(config->doc.root, "bfloat16") != NULL)
     sl_config_warn(config, "bfloat16", "ignored, because \"bf16\" is given too");
   return SL_OK;
 }
 
 static enum sl_status check_precision(const struct sl_config *config) {
   const struct sl_json *doc = &config->doc;
-  const char *bf16 = json_object_get(doc->root, "bf16") != NULL ? "bf16.enabled" : "bfloat16.enabled";
+  const char *bf16 = sl_config_at(config, "bf16") != NULL ? "bf16.enabled" : "bfloat16.enabled";
   if (config->fp16.enabled && config->bf16.enabled)
     return sl_json_fail(doc, bf16, "bfloat16 and fp16 modes cannot be simultaneously enabled");
   if (config->sl.fp8 && !config->bf16.enabled)
@@ -157,35 +179,16 @@ static enum sl_status check_optimizer(const struct sl_config *config) {
   return SL_OK;
 }
 
-static enum sl_status check_elasticity(const struct sl_config *config) {
-  static const char *const batch[] = {"train_batch_size", "train_micro_batch_size_per_gpu",
-                                      "gradient_accumulation_steps"};
-  if (!sl_config_flag(config, "elasticity.enabled", false)) return SL_OK;
-  if (sl_config_flag(config, "elasticity.ignore_non_elastic_batch_info", false)) return SL_OK;
-  for (size_t i = 0; i < 3; i++) {
-    if (json_object_get(config->doc.root, batch[i]) == NULL) continue;
-    return sl_json_fail(
-        &config->doc, batch[i],
-        "One or more batch related parameters were found in your ds_config (train_batch_size, "
-        "train_micro_batch_size_per_gpu, and/or gradient_accumulation_steps). These parameters *will not "
-        "be used* since elastic training is enabled, which takes control of these parameters; remove "
-        "them or set elasticity.ignore_non_elastic_batch_info to true");
-  }
-  return SL_OK;
-}
-
 /* Keys without effect here whose values DeepSpeed still checks. */
 static enum sl_status check_others(const struct sl_config *config) {
-  static const char *const tag = "checkpoint.tag_validation";
-  char shown[48];
-  const json_t *mode = sl_config_at(config, tag), *vocabulary = sl_config_at(config, "vocabulary_size");
-  if (mode != NULL) {
-    const char *text = json_is_string(mode) ? json_string_value(mode) : "";
-    if (strcasecmp(text, "warn") != 0 && strcasecmp(text, "ignore") != 0 && strcasecmp(text, "fail") != 0)
-      return sl_json_fail(&config->doc, tag,
-                          "Checkpoint config contains invalid tag_validation value of %s, expecting one of "
-                          "['WARN', 'IGNORE', 'FAIL']",
-                          sl_config_show(mode, shown, sizeof shown));
+  static const char *const sections[] = {"amp", "progressive_layer_drop", "curriculum_learning"};
+  const json_t *vocabulary = sl_config_at(config, "vocabulary_size");
+  for (size_t i = 0; i < 3; i++) { /* DeepSpeed takes "enabled" out of them without asking whether it is there */
+    char path[64];
+    const json_t *section = json_object_get(config->doc.root, sections[i]);
+    snprintf(path, sizeof path, "%s.enabled", sections[i]);
+    if (json_is_object(section) && json_object_get(section, "enabled") == NULL)
+      return sl_json_fail(&config->doc, path, "missing; expected true or false");
   }
   if (json_is_integer(vocabulary) && json_integer_value(vocabulary) % 8 != 0)
     sl_config_warn(config, "vocabulary_size",
@@ -199,7 +202,7 @@ enum sl_status sl_config_check(struct sl_config *config) {
   SL_TRY(check_allreduce_op(config));
   SL_TRY(check_offload(config));
   SL_TRY(check_optimizer(config));
-  SL_TRY(check_elasticity(config));
+  SL_TRY(sl_config_check_elasticity(config));
   SL_TRY(sl_config_check_parallel(config));
   return check_others(config);
 }

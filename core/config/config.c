@@ -7,6 +7,7 @@
 #include "core/base/nearest.h"
 #include "core/config/check.h"
 #include "core/config/dump.h"
+#include "core/config/elastic.h"
 #include "core/config/fields.h"
 #include "core/config/read.h"
 
@@ -245,9 +246,7 @@ static enum sl_status check_batch(const struct sl_config *config, int64_t dp) {
 
 enum sl_status sl_config_resolve_batch(struct sl_config *config, int dp) {
   if (dp < 1) return sl_fail(SL_ERR_INPUT, "%s: %d data-parallel ranks; expected at least 1", config->doc.name, dp);
-  if (config->sl.pp > 1 && sl_config_flag(config, "elasticity.enabled", false))
-    return sl_json_fail(&config->doc, "elasticity.enabled",
-                        "Elasticity is not currently supported with pipeline parallelism; pp is %d", config->sl.pp);
+  SL_TRY(sl_config_elastic_batch(config, dp));
   SL_TRY(fill_batch(config, dp));
   return check_batch(config, dp);
 }

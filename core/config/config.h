@@ -20,8 +20,11 @@
  *
  * A key that DeepSpeed knows and shardlab does not model has no field here: config/keys.inc.
  *
- * Values: "auto" means the default. Whole reals (5e8) are integers. Deprecated spellings (cpu_offload, bfloat16, ...) are
- * read as DeepSpeed reads them, with a warning. Sources: deepspeed/runtime/config.py, zero/config.py,
+ * Values: "auto" means the default. Whole reals (5e8) are integers. Sections that are pydantic models in DeepSpeed convert
+ * "1", "true" or true as these do (config/coerce.h). Deprecated spellings (cpu_offload, bfloat16, ...) are read as DeepSpeed
+ * reads them, with a warning. With elasticity.enabled the batch is computed as DeepSpeed computes it (config/elastic.h).
+ * tests/peers/deepspeed_config.tsv has what DeepSpeed says to some 2,600 configurations, deepspeed_differences.tsv where
+ * shardlab differs on purpose. Sources: deepspeed/runtime/config.py, zero/config.py,
  * zero/offload_config.py, precision_config.py, lr_schedules.py of DeepSpeed 0.19.6. */
 #pragma once
 
@@ -132,7 +135,7 @@ struct sl_config {
     int64_t recompute_every;                    /* n: layers whose number is a multiple of n */
     int64_t shard_size;       /* dp ranks that shard among themselves, the groups being replicas; 0 = all. See
                            sl_config_shard_size */
-    bool limit_all_gathers;   /* FSDP's: a gather waits until the one before the last is freed */
+    bool limit_all_gathers;   /* FSDP's, and FSDP's alone: a gather waits until the one before the last is freed */
     int unshard_ahead;        /* stages of a pipeline rank whose parameters are whole at a time */
     bool store_dropout_masks; /* by forward, a byte an element; else backward draws them again */
     char preset[32];

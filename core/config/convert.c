@@ -45,12 +45,9 @@ static bool in_range(const struct sl_field *field, double x) {
 }
 
 static enum sl_converted convert_bool(const struct sl_field *field, const json_t *value, void *target) {
-  if (json_is_integer(value) && (json_integer_value(value) == 0 || json_integer_value(value) == 1)) {
-    store_integer(field, json_integer_value(value), target);
-    return SL_CONVERTED;
-  }
-  if (!json_is_boolean(value)) return SL_WRONG_TYPE;
-  store_integer(field, json_is_true(value), target);
+  const double number = json_number_value(value); /* hjson makes an integer of 1.0 */
+  if (!json_is_boolean(value) && !(json_is_number(value) && (number == 0 || number == 1))) return SL_WRONG_TYPE;
+  store_integer(field, json_is_true(value) || number == 1, target);
   return SL_CONVERTED;
 }
 
@@ -98,33 +95,50 @@ static enum sl_converted convert_text(const struct sl_field *field, const json_t
   return SL_CONVERTED;
 }
 
-int sl_config_word_index(const char *words, const char *word) {
+static int word_index(const char *words, const char *word, bool exact) {
   const size_t length = strlen(word);
   int index = 0;
   for (const char *at = words; at != NULL; index++) {
     const size_t n = strcspn(at, "|");
-    if (n == length && strncasecmp(at, word, n) == 0) return index;
+    if (n == length && (exact ? strncmp(at, word, n) : strncasecmp(at, word, n)) == 0) return index;
     at = at[n] == '|' ? at + n + 1 : NULL;
   }
   return -1;
 }
 
+int sl_config_word_index(const char *words, const char *word) {
+  return word_index(words, word, false);
+}
+
 static enum sl_converted convert_word(const struct sl_field *field, const json_t *value, void *target) {
   if (!json_is_string(value)) return SL_WRONG_TYPE;
-  const int index = sl_config_word_index(field->words, json_string_value(value));
+  const int index = word_index(field->words, json_string_value(value), field->exact);
   if (index < 0) return SL_WRONG_VALUE;
   store_integer(field, index, target);
   return SL_CONVERTED;
 }
 
+/* An array of strings, of certain words where the row has some. */
+static enum sl_converted check_names(const struct sl_field *field, const json_t *value) {
+  if (!json_is_array(value)) return SL_WRONG_TYPE;
+  for (size_t i = 0; i < json_array_size(value); i++) {
+    const char *name = json_string_value(json_array_get(value, i));
+    if (name == NULL) return SL_WRONG_TYPE;
+    if (field->words != NULL && word_index(field->words, name, field->exact) < 0) return SL_WRONG_VALUE;
+  }
+  return SL_CONVERTED;
+}
+
 /* DeepSpeed's spellings of the three training types (DtypeEnum; "bfp16" is what older versions asked for). */
-static enum sl_converted convert_dtype(const json_t *value, void *target) {
+static enum sl_converted convert_dtype(const struct sl_field *field, const json_t *value, void *target) {
   static const char *const spellings[] = {
       [SL_F32] = "fp32|float32|float|torch.float32",
       [SL_BF16] = "bf16|bfloat16|bfp16|torch.bfloat16",
       [SL_F16] = "fp16|float16|half|torch.float16",
   };
   if (!json_is_string(value)) return SL_WRONG_TYPE;
+  if (field->words != NULL && word_index(field->words, json_string_value(value), field->exact) < 0)
+    return SL_WRONG_VALUE;
   for (int type = SL_F32; type <= SL_F16; type++) {
     if (sl_config_word_index(spellings[type], json_string_value(value)) < 0) continue;
     const enum sl_dtype found = (enum sl_dtype)type;
@@ -165,13 +179,15 @@ enum sl_converted sl_config_convert(const struct sl_field *field, const json_t *
   case SL_FIELD_WORD:
     return convert_word(field, value, target);
   case SL_FIELD_DTYPE:
-    return convert_dtype(value, target);
+    return convert_dtype(field, value, target);
   case SL_FIELD_STAGES:
   case SL_FIELD_RECOMPUTE:
   case SL_FIELD_MODULES:
     return sl_config_convert_list(field, value, target);
   case SL_FIELD_LIST:
     return json_is_array(value) ? SL_CONVERTED : SL_WRONG_TYPE;
+  case SL_FIELD_NAMES:
+    return check_names(field, value);
   case SL_FIELD_DICT:
     return json_is_object(value) ? SL_CONVERTED : SL_WRONG_TYPE;
   case SL_FIELD_ANY:
@@ -194,8 +210,8 @@ static void expect_number(const struct sl_field *field, const char *noun, char *
   }
 }
 
-static void expect_words(const char *words, char *out, size_t size) {
-  size_t used = (size_t)snprintf(out, size, "one of ");
+static void expect_words(const char *lead, const char *words, char *out, size_t size) {
+  size_t used = (size_t)snprintf(out, size, "%s", lead);
   for (const char *c = words; *c != '\0' && used + 3 < size; c++) {
     if (*c == '|') {
       out[used++] = ',';
@@ -230,7 +246,7 @@ const char *sl_config_expectation(const struct sl_field *field, char *out, size_
     }
     break;
   case SL_FIELD_WORD:
-    expect_words(field->words, out, size);
+    expect_words("one of ", field->words, out, size);
     break;
   case SL_FIELD_DTYPE:
     snprintf(out, size, "one of fp16, bf16, fp32");
@@ -242,6 +258,13 @@ const char *sl_config_expectation(const struct sl_field *field, char *out, size_
     break;
   case SL_FIELD_LIST:
     snprintf(out, size, "an array");
+    break;
+  case SL_FIELD_NAMES:
+    if (field->words == NULL) {
+      snprintf(out, size, "an array of strings");
+    } else {
+      expect_words("an array of ", field->words, out, size);
+    }
     break;
   case SL_FIELD_DICT:
     snprintf(out, size, "an object");

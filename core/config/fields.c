@@ -30,6 +30,9 @@
 #define GE(low) .ranged = true, .min = low, .max = NO_LIMIT
 #define GT(low) .ranged = true, .open = true, .min = low, .max = NO_LIMIT
 #define WORDS(list) .words = list
+#define EXACT(list) .words = list, .exact = true
+#define CHECKED .checked = true
+#define PLAIN .plain = true
 #define ALIAS(name) .alias = name
 #define SAY(text) .complaint = text
 #define ELSEWHERE .soft = true
@@ -54,18 +57,18 @@ const struct sl_field sl_fields[] = {
     SAY("Gradient accumulation steps: @ has to be greater than 0")),
   M("", "gradient_clipping", REAL, gradient_clipping, D("1.0"), OLD("0.0", 0, 19, 6), GE(0)),
   M("", "gradient_allreduce_op", WORD, gradient_allreduce_sum, D("\"mean\""), WORDS("mean|sum")),
-  M("", "communication_data_type", DTYPE, communication_data_type, NUL,
+  M("", "communication_data_type", DTYPE, communication_data_type, NUL, WORDS("fp32|fp16|bf16"),
     SAY("Invalid communication_data_type. Supported data types: ['fp16', 'bf16', 'fp32']. Got: @")),
   M("", "zero_allow_untested_optimizer", BOOL, zero.allow_untested_optimizer, D("false")),
   M("data_types", "grad_accum_dtype", DTYPE, grad_accum_dtype, NUL),
 
   M("fp16", "enabled", BOOL, fp16.enabled, D("false")),
-  M("fp16", "loss_scale", REAL, fp16.loss_scale, D("0"), GE(0), SAY("fp16.loss_scale must be >= 0 (0 enables dynamic loss scaling)")),
+  M("fp16", "loss_scale", REAL, fp16.loss_scale, D("0"), PLAIN, GE(0), SAY("fp16.loss_scale must be >= 0 (0 enables dynamic loss scaling)")),
   M("fp16", "initial_scale_power", INT, fp16.initial_scale_power, D("16"), RANGE(-149, 1023)),
-  M("fp16", "loss_scale_window", INT, fp16.loss_scale_window, D("1000")),
+  M("fp16", "loss_scale_window", INT, fp16.loss_scale_window, D("1000"), PLAIN),
   M("fp16", "hysteresis", INT, fp16.hysteresis, D("2")),
   M("fp16", "consecutive_hysteresis", BOOL, fp16.consecutive_hysteresis, D("false")),
-  M("fp16", "min_loss_scale", WHOLE, fp16.min_loss_scale, D("1")),
+  M("fp16", "min_loss_scale", WHOLE, fp16.min_loss_scale, D("1"), PLAIN),
   M("bf16", "enabled", BOOL, bf16.enabled, D("false")),
   M("bf16", "check_grad_overflow", BOOL, bf16.check_grad_overflow, D("true"), OLD("false", 0, 19, 6)),
 
@@ -120,7 +123,7 @@ const struct sl_field sl_fields[] = {
   M(COSINE, "warmup_type", WORD, scheduler.warmup_log, WARMUP_TYPE),
 
   M(ZERO, "stage", INT, zero.stage, D("0"), RANGE(0, 3)),
-  M(ZERO, "reduce_bucket_size", INT, zero.reduce_bucket_size, D("5e8"), GE(0)),
+  M(ZERO, "reduce_bucket_size", INT, zero.reduce_bucket_size, D("5e8"), GT(0)),
   M(ZERO, "allgather_bucket_size", INT, zero.allgather_bucket_size, D("5e8"), GE(0)),
   M(ZERO, "overlap_comm", BOOL, zero.overlap_comm, NUL),
   M(ZERO, "stage3_prefetch_bucket_size", INT, zero.prefetch_bucket_size, D("5e7"), GE(0), ALIAS("prefetch_bucket_size")),
@@ -132,8 +135,8 @@ const struct sl_field sl_fields[] = {
   M(ZERO, "stage3_max_reuse_distance", INT, zero.max_reuse_distance, D("1e9"), GE(0), ALIAS("max_reuse_distance")),
   M(ZERO, "zero_hpz_partition_size", INT, zero.hpz_partition_size, D("1"), GE(0)),
   M(ZERO, "mics_shard_size", INT, zero.mics_shard_size, D("-1"), GE(-1)),
-  M(OFF_PAR, "device", WORD, zero.offload_param, D("\"none\""), WORDS("none|cpu|nvme")),
-  M(OFF_OPT, "device", WORD, zero.offload_optimizer, D("\"none\""), WORDS("none|cpu|nvme")),
+  M(OFF_PAR, "device", WORD, zero.offload_param, D("\"none\""), EXACT("none|cpu|nvme")),
+  M(OFF_OPT, "device", WORD, zero.offload_optimizer, D("\"none\""), EXACT("none|cpu|nvme")),
 
   M("shardlab", "ds_version", TEXT, ds_version, D("\"0.19.6\"")),
   M("shardlab", "tp", INT, sl.tp, D("1"), RANGE(1, SL_MAX_DEGREE)),
@@ -173,25 +176,26 @@ const size_t sl_field_count = sizeof sl_fields / sizeof sl_fields[0];
 #define S(where, ...) {.name = where, .path = where, __VA_ARGS__}
 #define V(base, variant) {.name = base "@" variant, .path = base, .strict = true}
 #define STRICT .strict = true
+#define MODEL .strict = true, .model = true
 #define LOOSE .strict = false
 /* Parents before children: the reader relies on a parent being an object when it comes to the child. */
 const struct sl_section sl_sections[] = {
-  S("", LOOSE), S("shardlab", STRICT), S("data_types", LOOSE), S("fp16", STRICT), S("bf16", STRICT, .alias_path = "bfloat16"),
+  S("", LOOSE), S("shardlab", STRICT), S("data_types", LOOSE), S("fp16", MODEL), S("bf16", MODEL, .alias_path = "bfloat16", .nullable = true),
   S("optimizer", LOOSE), V("optimizer.params", "adam"), V("optimizer.params", "sgd"),
   S("scheduler", LOOSE), V("scheduler.params", "LRRangeTest"), V("scheduler.params", "OneCycle"),
   V("scheduler.params", "WarmupLR"), V("scheduler.params", "WarmupDecayLR"), V("scheduler.params", "WarmupCosineLR"),
-  S("zero_optimization", STRICT),
-  S("zero_optimization.offload_param", STRICT, .nullable = true),
-  S("zero_optimization.offload_optimizer", STRICT, .nullable = true),
-  S("zero_optimization.zenflow", STRICT, .nullable = true), S("zero_optimization.leaf_module", STRICT),
+  S("zero_optimization", MODEL),
+  S("zero_optimization.offload_param", MODEL, .nullable = true),
+  S("zero_optimization.offload_optimizer", MODEL, .nullable = true),
+  S("zero_optimization.zenflow", MODEL, .nullable = true), S("zero_optimization.leaf_module", MODEL, .nullable = true),
   S("amp", LOOSE), S("torch_autocast", LOOSE), S("checkpoint", LOOSE), S("checkpoint.parallel_write", LOOSE),
-  S("progressive_layer_drop", LOOSE), S("eigenvalue", LOOSE), S("pipeline", LOOSE), S("activation_checkpointing", LOOSE),
-  S("flops_profiler", LOOSE), S("comms_logger", STRICT), S("aio", LOOSE), S("elasticity", LOOSE), S("autotuning", LOOSE),
-  S("autotuning.model_info", LOOSE), S("nebula", LOOSE), S("data_efficiency", LOOSE),
+  S("progressive_layer_drop", LOOSE), S("eigenvalue", LOOSE, .nullable = true), S("pipeline", LOOSE), S("activation_checkpointing", LOOSE),
+  S("flops_profiler", LOOSE), S("comms_logger", MODEL), S("aio", LOOSE, .nullable = true), S("elasticity", LOOSE), S("autotuning", LOOSE),
+  S("autotuning.model_info", LOOSE, .nullable = true), S("nebula", LOOSE), S("data_efficiency", LOOSE),
   S("data_efficiency.data_sampling", LOOSE), S("data_efficiency.data_sampling.dynamic_batching", LOOSE),
   S("data_efficiency.data_routing", LOOSE), S("curriculum_learning", LOOSE), S("compression_training", LOOSE),
-  S("sparse_attention", LOOSE), S("tensorboard", STRICT), S("csv_monitor", STRICT), S("wandb", STRICT), S("comet", STRICT),
-  S("tensor_parallel", STRICT), S("tensor_parallel.tp", STRICT, .alias_path = "tensor_parallel.tensor_parallel"),
-  S("timers", STRICT), S("timers.throughput", STRICT), S("hybrid_engine", STRICT), S("compile", STRICT),
+  S("sparse_attention", LOOSE), S("tensorboard", MODEL), S("csv_monitor", MODEL), S("wandb", MODEL), S("comet", MODEL),
+  S("tensor_parallel", MODEL), S("tensor_parallel.tp", MODEL, .alias_path = "tensor_parallel.tensor_parallel"),
+  S("timers", LOOSE), S("timers.throughput", MODEL), S("hybrid_engine", MODEL), S("compile", MODEL),
 };
 const size_t sl_section_count = sizeof sl_sections / sizeof sl_sections[0];

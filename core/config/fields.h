@@ -22,6 +22,7 @@ enum sl_field_type {
   SL_FIELD_RECOMPUTE, /* sl.recompute, recompute_count */
   SL_FIELD_MODULES,   /* sl.recompute_attention, recompute_norms */
   SL_FIELD_LIST,      /* never modelled, from here on */
+  SL_FIELD_NAMES,     /* an array of strings, of `words` where there are some */
   SL_FIELD_DICT,
   SL_FIELD_ANY
 };
@@ -36,7 +37,10 @@ struct sl_field {
   int since;             /* SL_DEEPSPEED(major, minor, patch) */
   bool ranged, open;     /* min <= x <= max; open: min < x */
   double min, max;
-  const char *words;     /* "a|b|c", compared without case */
+  const char *words; /* "a|b|c", compared without case unless `exact`; a DTYPE takes only these of its spellings */
+  bool exact;
+  bool checked;          /* not modelled: DeepSpeed refuses other values, though it checks no unknown keys beside it */
+  bool plain;            /* a number that no conversion is made to; see sl_config_coerce */
   bool soft;             /* modelled: an unknown word is a warning and means the default, as in DeepSpeed;
                             not modelled: the warning does not name the key, because config/check.c or
                             config/parallel.c deals with it, or because it has nothing to do with what is modelled */
@@ -46,13 +50,14 @@ struct sl_field {
 };
 
 /* One JSON object. `strict`: DeepSpeed refuses unknown keys here (a pydantic model, or a constructor's parameters);
- * else it ignores them, and we warn. Sections whose name carries '@' are variants: which one applies depends on a
+ * else it ignores them, and we warn. `model`: a pydantic model, which converts values (sl_config_coerce) and passes over
+ * every key whose value is "auto", an unknown one too. Sections whose name carries '@' are variants: which one applies depends on a
  * "type" key. */
 struct sl_section {
   const char *name;
   const char *path;       /* key path of the object */
   const char *alias_path; /* older spelling of the path, or NULL */
-  bool strict;
+  bool strict, model;
   bool nullable; /* null means absent */
 };
 

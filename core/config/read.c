@@ -2,6 +2,7 @@
  * DeepSpeed knows and shardlab does not model. What the values mean together is left to config.c and config/check.c. */
 #include "core/config/read.h"
 #include "core/base/nearest.h"
+#include "core/config/coerce.h"
 #include "core/config/convert.h"
 #include "core/config/fields.h"
 
@@ -76,9 +77,10 @@ static enum sl_status find_section(const struct sl_config *config, const struct 
   *out = NULL;
   const json_t *value = value_at(config->doc.root, section->path);
   snprintf(path, size, "%s", section->path);
-  if (value == NULL && section->alias_path != NULL) {
-    value = value_at(config->doc.root, section->alias_path);
-    if (value != NULL) snprintf(path, size, "%s", section->alias_path);
+  if ((value == NULL || json_is_null(value)) && section->alias_path != NULL) {
+    const json_t *other = value_at(config->doc.root, section->alias_path);
+    if (other != NULL) snprintf(path, size, "%s", section->alias_path);
+    if (other != NULL) value = other;
   }
   if (value == NULL || is_auto(value) || (section->nullable && json_is_null(value))) return SL_OK;
   if (strcmp(section->path, "zero_optimization") == 0 && json_is_boolean(value)) return SL_OK; /* config/check.c */
@@ -150,7 +152,7 @@ static enum sl_status check_keys(const struct sl_reader *reader, const struct sl
   json_object_foreach((json_t *)object, key, value) {
     size_t i = 0;
     while (i < n && strcmp(names[i], key) != 0) i++;
-    if (i < n) continue;
+    if (i < n || (section->model && is_auto(value))) continue;
     char path[PATH_SIZE];
     snprintf(path, sizeof path, "%s%s%s", at, at[0] != '\0' ? "." : "", key);
     SL_TRY(unknown_key(reader, section, path, key, names, n));
@@ -224,7 +226,7 @@ static bool switched_off(const struct sl_field *field, const json_t *object) {
  * something else. */
 static enum sl_status note_unmodelled(struct sl_reader *reader, const struct sl_field *field, bool strict,
                                       const json_t *object, const char *path, const json_t *value) {
-  if (strict || field->ranged) {
+  if (strict || field->ranged || field->checked) {
     const enum sl_converted done = sl_config_convert(field, value, NULL);
     if (done != SL_CONVERTED) return refuse(reader, field, path, value, done);
   }
@@ -240,6 +242,14 @@ static enum sl_status note_unmodelled(struct sl_reader *reader, const struct sl_
   return SL_OK;
 }
 
+/* `value` as DeepSpeed's model reads it, which then stands in the file's place; borrowed. */
+static const json_t *coerce(const struct sl_section *section, const struct sl_field *field, const json_t *object,
+                            const char *key, const json_t *value) {
+  json_t *made = section->model ? sl_config_coerce(field, value) : NULL;
+  if (made == NULL || json_object_set_new((json_t *)object, key, made) != 0) return value;
+  return made;
+}
+
 static enum sl_status read_field(struct sl_reader *reader, const struct sl_section *section,
                                  const struct sl_field *field, const json_t *object, const char *at) {
   char path[PATH_SIZE];
@@ -252,6 +262,7 @@ static enum sl_status read_field(struct sl_reader *reader, const struct sl_secti
                         field->alias);
   if (value == NULL) value = other;
   if (value == NULL || is_auto(value)) return field->modelled ? store_default(reader, field, path, value) : SL_OK;
+  value = coerce(section, field, object, key, value);
   if (field->modelled) return store_given(reader, field, path, value);
   return note_unmodelled(reader, field, section->strict, object, path, value);
 }

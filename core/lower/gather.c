@@ -211,7 +211,7 @@ static enum sl_status device_part(struct sl_lowering *l, struct sl_program *p, i
 
 static struct sl_op gather_op(const struct sl_lowering *l, enum sl_phase phase, enum sl_group group, int64_t count) {
   struct sl_op op = sl_zero_collective(l, SL_OP_ALL_GATHER, group, l->dtype, phase, SL_PAYLOAD_PARAMETER, count);
-  if (!l->plan->config->sl.limit_all_gathers) op.flags &= ~(unsigned)SL_OP_AFTER_COMPUTE;
+  if (l->plan->strategy.gathers_at_once) op.flags &= ~(unsigned)SL_OP_AFTER_COMPUTE;
   return op;
 }
 

@@ -22,6 +22,7 @@ struct sl_homes {
 struct sl_zero {
   struct sl_reduce *reduce;
   struct sl_gather *gather; /* NULL: parameters are whole */
+  int32_t *lists;           /* (members) buffers of a gather of updated parameters, while it is emitted; see lists.h */
   struct sl_operand *wide;  /* room for the operands of a coalesced call */
 };
 

@@ -2,8 +2,10 @@
  * ranks that do not own them. */
 #include "core/lower/update.h"
 
+#include "core/lower/lists.h"
 #include "core/lower/lower.h"
 #include "core/op/workspace.h"
+#include "core/plan/kernels.h"
 #include "core/program/step_state.h"
 
 static bool offloaded(const struct sl_lowering *l) {
@@ -319,6 +321,18 @@ static enum sl_status gather_unit(struct sl_lowering *l, struct sl_program *p, c
   return SL_BUILD_EMIT(p, op, sl_zero_own(l, param, SL_READ, u), sl_build_part(l, param, SL_WRITE, u->first, whole));
 }
 
+/* A unit after the other. */
+static enum sl_status gather_units(struct sl_lowering *l, struct sl_program *p) {
+  const bool flat = l->plan->strategy.units == SL_UNITS_FLAT;
+  const bool into_lists = flat && sl_kernel_set(l->plan->config->sl.kernels)->gathers_into_lists;
+  if (into_lists) SL_TRY(sl_lists_open(l, p));
+  for (int i = 0; i < l->pp_rank->unit_count; i++) {
+    const struct sl_unit *u = &l->pp_rank->units[i];
+    SL_TRY(flat ? gather_flat(l, p, u) : gather_unit(l, p, u));
+  }
+  return into_lists ? sl_lists_close(l, p) : SL_OK;
+}
+
 enum sl_status sl_update_step(struct sl_lowering *l, struct sl_program *p) {
   const struct sl_strategy *s = &l->plan->strategy;
   SL_TRY(emit_sums(l, p));
@@ -327,11 +341,7 @@ enum sl_status sl_update_step(struct sl_lowering *l, struct sl_program *p) {
   SL_TRY(emit_update(l, p));
   if (!s->shard_optimizer) return SL_OK;
   if (s->shard_params) return sl_gather_persistent(l, p, SL_PHASE_STEP);
-  for (int i = 0; i < l->pp_rank->unit_count; i++) {
-    const struct sl_unit *u = &l->pp_rank->units[i];
-    SL_TRY(s->units == SL_UNITS_FLAT ? gather_flat(l, p, u) : gather_unit(l, p, u));
-  }
-  return SL_OK;
+  return gather_units(l, p);
 }
 
 /* ---- initialisation: no rank needs another, numbers are drawn by logical element ---- */

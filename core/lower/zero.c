@@ -100,6 +100,7 @@ void sl_zero_stop(struct sl_lowering *l) {
   sl_gather_stop(l);
   sl_reduce_stop(l);
   free(l->zero->wide);
+  free(l->zero->lists);
   free(l->zero);
 }
 

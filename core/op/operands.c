@@ -13,6 +13,7 @@ enum type {
   FLOAT32,
   INDEX,  /* int32 */
   BYTES,  /* uint8 */
+  ANY,    /* whatever an op copies that is only predicted */
   BATCH,  /* tokens, or numbers of the op's type */
   RECORD, /* the control block, of fp64 */
 };
@@ -144,8 +145,8 @@ static const struct row rows[SL_OP_COUNT][MOST_ROWS + 1] = {
                    R(CONTROL, UPDATE, RECORD),
                    R(SCRATCH, WRITE, BYTES)},
     [SL_OP_PASS] = {WITH(KEPT, WRITE, BYTES, SL_OP_KEEPS),
-                    WITH(KEPT, READ, BYTES, SL_OP_READS_KEPT),
-                    WITH(SCRATCH, WRITE, BYTES, SL_OP_WORKSPACE)},
+                    WITH(KEPT, READ, ANY, SL_OP_READS_KEPT),
+                    WITH(SCRATCH, WRITE, ANY, SL_OP_WORKSPACE)},
     /* state */
     [SL_OP_FILL] = {R(X, WRITE, DATA)},
     [SL_OP_COPY] = {R(X, READ, FLOAT),
@@ -251,6 +252,8 @@ static bool fits(const struct sl_op *op, enum type expected, enum sl_dtype type)
     return type == SL_I32;
   case BYTES:
     return type == SL_U8;
+  case ANY:
+    return true;
   case BATCH:
     return type == SL_I32 || type == data;
   case RECORD:

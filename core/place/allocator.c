@@ -128,7 +128,7 @@ static void give_segments_back(struct sl_allocator *a) {
 
 static enum sl_status new_segment(struct sl_allocator *a, int64_t bytes, uint32_t *out) {
   const int64_t size = segment_bytes(bytes);
-  if (a->frugal) give_segments_back(a);
+  if (a->capacity > 0 && a->reserved + size > a->capacity) give_segments_back(a);
   SL_TRY(new_block(a, out));
   a->blocks[*out] =
       (struct sl_allocator_block){.address = a->next_address, .bytes = size, .small = bytes <= LARGEST_SMALL};

@@ -15,10 +15,11 @@
 
 struct sl_allocator_block;
 
-/* Zero is an allocator that holds nothing; `frugal` may be set before its first use. */
+/* Zero is an allocator that holds nothing on a device without end; `capacity` may be set before its first use. */
 struct sl_allocator {
-  bool
-      frugal; /* before a segment is asked for, those that are free all over go back to the device, as when it has run out */
+  /* Bytes of the device, 0: no end. Where a segment would go beyond it, those that are free all over go back to the device first
+   * (release_cached_blocks); where it does so even then it is taken all the same, and reserved_peak says that memory ran out. */
+  int64_t capacity;
   int64_t taken, reserved;           /* bytes now: of blocks that are out, and of segments */
   int64_t taken_peak, reserved_peak; /* the most that they were */
   int64_t next_address;              /* of a new segment */

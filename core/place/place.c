@@ -1,6 +1,8 @@
 /* Waits, then offsets; see place.h. */
 #include "core/place/place.h"
 
+#include "core/plan/communicators.h"
+
 #include "core/place/arena.h"
 #include "core/place/reserve.h"
 #include "core/place/waits.h"
@@ -70,7 +72,8 @@ enum sl_status sl_place_class(const struct sl_plan *plan, const enum sl_scope *s
   }
   c->work.lives = lives.count;
   SL_GO(sl_arena_place(c, &lives, curve));
-  if (plan->config->sl.kernels != SL_KERNELS_SHARDLAB) SL_GO(sl_reserve_report(c, &lives));
+  if (plan->config->sl.kernels != SL_KERNELS_SHARDLAB)
+    SL_GO(sl_reserve_report(c, &lives, plan->cluster->device.memory - sl_plan_driver_bytes(plan, c->first_rank)));
   for (int k = 0; k < SL_PROGRAM_COUNT; k++) SL_GO(give_back(&c->programs[k]));
 done:
   free(lives.items);

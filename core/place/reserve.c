@@ -58,9 +58,9 @@ static enum sl_status step(struct replay *r) {
   return SL_OK;
 }
 
-static enum sl_status replay(struct replay *r, bool frugal, int64_t *reserved) {
+static enum sl_status replay(struct replay *r, int64_t capacity, int64_t *reserved) {
   enum sl_status status;
-  r->allocator = (struct sl_allocator){.frugal = frugal};
+  r->allocator = (struct sl_allocator){.capacity = capacity};
   SL_GO(take_persistent(r));
   for (int i = 0; i < STEPS; i++) SL_GO(step(r));
   *reserved = r->allocator.reserved_peak;
@@ -69,7 +69,7 @@ done:
   return status;
 }
 
-enum sl_status sl_reserve_report(struct sl_class *c, const struct sl_lives *lives) {
+enum sl_status sl_reserve_report(struct sl_class *c, const struct sl_lives *lives, int64_t room) {
   struct replay r = {.c = c};
   struct sl_memory_report *report = &c->memory[SL_SPACE_DEVICE];
   enum sl_status status;
@@ -80,8 +80,9 @@ enum sl_status sl_reserve_report(struct sl_class *c, const struct sl_lives *live
   SL_GO(sl_calloc(&r.by_end, r.count, sizeof *r.by_end));
   SL_GO(sl_calloc(&r.blocks, r.count, sizeof *r.blocks));
   SL_GO(order_ends(&r));
-  SL_GO(replay(&r, false, &report->reserved_bytes));
-  SL_GO(replay(&r, true, &report->needed_bytes));
+  SL_GO(replay(&r, 0, &report->reserved_bytes));
+  report->needed_bytes = report->reserved_bytes;
+  if (report->reserved_bytes > room) SL_GO(replay(&r, room > 0 ? room : 1, &report->needed_bytes));
   /* A segment that was given back may have had a place for what comes next. */
   if (report->needed_bytes > report->reserved_bytes) report->needed_bytes = report->reserved_bytes;
 done:

@@ -4,5 +4,5 @@
 #include "core/place/lives.h"
 
 /* Replay the device buffers of a class through sl_allocator, persistent ones first, then two steps: memory report's
- * reserved_bytes and needed_bytes. Errors: SL_ERR_MEMORY. */
-enum sl_status sl_reserve_report(struct sl_class *rank_class, const struct sl_lives *lives);
+ * reserved_bytes and needed_bytes. `room`: bytes of the device that are an allocator's. Errors: SL_ERR_MEMORY. */
+enum sl_status sl_reserve_report(struct sl_class *rank_class, const struct sl_lives *lives, int64_t room);

@@ -13,7 +13,7 @@ static int of_pipeline(const struct sl_plan *plan, int rank) {
   const int pp = sl_plan_coord(plan, rank).pp;
   const int neighbours = (pp > 0) + (pp < plan->pp - 1);
   const bool tied = sl_plan_ties(plan) && sl_plan_group(plan, SL_GROUP_EMBED, rank).size > 1;
-  return 1 + tied + (plan->strategy.pipeline_engine ? neighbours : 0);
+  return 1 + tied + (plan->strategy.pair_messages ? neighbours : 0);
 }
 
 int sl_plan_communicators(const struct sl_plan *plan, int rank) {
@@ -21,4 +21,9 @@ int sl_plan_communicators(const struct sl_plan *plan, int rank) {
   const int model = plan->tp > 1 && plan->pp > 1, world = dimensions > 1; /* else one of those of a dimension */
   const int slices = plan->strategy.pipeline_engine && plan->tp > 1;
   return (plan->tp > 1) + (plan->cp > 1) + of_data_parallel(plan) + of_pipeline(plan, rank) + model + world + slices;
+}
+
+int64_t sl_plan_driver_bytes(const struct sl_plan *plan, int rank) {
+  const struct sl_device *device = &plan->cluster->device;
+  return device->context_bytes + sl_plan_communicators(plan, rank) * device->communicator_bytes;
 }

@@ -7,5 +7,8 @@
  * shard and replicate groups), pipeline, model, embedding, secondary and world, where they have more than one rank. Groups of
  * equal ranks count once, but for DeepSpeed's pipeline engine, which makes a grid of groups beside the client's
  * (deepspeed/runtime/pipe/topology.py, PipelineParallelGrid: slice_proc_group beside Megatron's tp group) and sends without a
- * group (runtime/pipe/p2p.py, dist.send), for which torch makes one communicator for each pair of ranks. */
+ * group (runtime/pipe/p2p.py, dist.send), for which torch makes one communicator for each pair of ranks, as does Aleph Alpha
+ * Scaling (core/nn/parallel_module/communicator.py). */
 int sl_plan_communicators(const struct sl_plan *plan, int rank);
+/* Device memory that no allocator of a framework counts: the context and what each communicator holds. */
+int64_t sl_plan_driver_bytes(const struct sl_plan *plan, int rank);

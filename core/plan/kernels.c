@@ -173,9 +173,10 @@ static const struct sl_kernel_set sets[] = {
         .source = "nanotron of January 2025: src/nanotron/models/llama.py, flash-attn's norm (nn/layer_norm.py) and rotary "
                   "positions, torch otherwise; parallel/tensor_parallel/functional.py, _ShardedCrossEntropy; "
                   "optim/gradient_accumulator.py, fp32_grad.add_ behind loss.backward(); gathered inputs kept is a guess "
-                  "(tp_recompute_allgather); CheckpointFunction repeats a block to its end",
-        .accumulation = SL_ACCUMULATE_APART, .keeps_gradients = true, .keeps_gathered = true, .recomputes_all = true,
-        .rows = nanotron},
+                  "(tp_recompute_allgather); src/nanotron/distributed.py, all_gather_coalesced, behind optim/zero.py, "
+                  "_all_gather_params; CheckpointFunction repeats a block to its end",
+        .accumulation = SL_ACCUMULATE_APART, .keeps_gradients = true, .keeps_gathered = true, .gathers_into_lists = true,
+        .recomputes_all = true, .rows = nanotron},
     [SL_KERNELS_MEGATRON_DEEPSPEED] = {.name = "megatron-deepspeed",
         .source = "the kernels of megatron-fused, gradients added up by autograd: DeepSpeed's runtime/engine.py knows no "
                   "main_grad; its runtime/bf16_optimizer.py of February 2022, update_hp_grads: 16-bit ones stay until a "

@@ -60,7 +60,11 @@ struct sl_kernel_set {
    * it, as they come, but all have a place of their own in DDP's buckets. */
   bool keeps_gradients;
   bool keeps_gathered; /* sequence parallel: products' gathered inputs are kept for the backward, not gathered again */
-  bool gathers_logits; /* every tensor-parallel rank gathers the logits of the whole vocabulary and makes the loss of them */
+  /* Updated parameters are gathered into lists of tensors: of its parts one flat copy, of the whole a copy for every member and
+   * torch's own for the call, which is copied back twice (lower/lists.h). */
+  bool gathers_into_lists;
+  bool
+      gathers_logits; /* every tensor-parallel rank gathers the logits of the whole vocabulary and makes the loss of them */
   bool recomputes_all; /* full recomputation repeats a block to its end; else up to what its backward reads */
   const struct sl_kernel_row *rows; /* until kind is SL_OP_COUNT */
 };

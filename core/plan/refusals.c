@@ -264,6 +264,9 @@ static bool sends_otherwise(struct question *q) {
 static bool accumulates_otherwise(struct question *q) {
   return fp32_gradients(q) && q->config->grad_accum_dtype != SL_F32;
 }
+static bool accumulates_as_parameters(struct question *q) {
+  return q->preset->row.fp32_reductions && q->config->grad_accum_dtype != q->config->param_dtype;
+}
 static bool accumulates_on_host(struct question *q) {
   return sl_strategy_fp32_on_host(&q->preset->row) && q->config->grad_accum_dtype != SL_F32;
 }
@@ -287,6 +290,10 @@ static bool always_overlaps(struct question *q) {
   return q->preset->row.overlap && !q->config->zero.overlap_comm;
 }
 
+static bool gathers_as_it_does(struct question *q) {
+  return !(q->preset->family & (SL_FAMILY_FSDP | SL_FAMILY_FSDP2)) && !q->config->sl.limit_all_gathers;
+}
+
 #define ZERO(key) "zero_optimization." key
 #define OF_LAYERS(key, says)                                                                                           \
   { ANY, 0, ZERO(key), by_layer, says }
@@ -297,12 +304,14 @@ static bool always_overlaps(struct question *q) {
 static const struct limit overruled[] = {
     {ANY, 0, "communication_data_type", sends_otherwise, "gradients are reduced in fp32"},
     {ANY, 0, "data_types.grad_accum_dtype", accumulates_otherwise, "gradients accumulate in fp32"},
+    {ANY, 0, "data_types.grad_accum_dtype", accumulates_as_parameters, "gradients accumulate in the parameters' type"},
     {ANY, 0, "data_types.grad_accum_dtype", accumulates_on_host, "gradients in host memory are fp32"},
     {ANY, 0, ZERO("reduce_bucket_size"), own_buckets, "buckets of @ elements"},
     {ANY, 0, ZERO("reduce_bucket_size"), by_layer, "each wrapped block is a bucket"},
     {ANY, 0, ZERO("allgather_bucket_size"), by_bucket, "parameters are gathered by gradient bucket"},
     {ANY, 0, ZERO("allgather_bucket_size"), by_owner, "each parameter is broadcast by its owner"},
     {ANY, 0, ZERO("overlap_comm"), always_overlaps, "communication overlaps with computation"},
+    {ANY, 0, "shardlab.limit_all_gathers", gathers_as_it_does, "the switch is FSDP's"},
     STAGE3("prefetch_bucket_size", "one wrapped block ahead is gathered"),
     STAGE3("max_live_parameters", "one wrapped block ahead is gathered"),
     STAGE3("param_persistence_threshold", "wrapped blocks of any size are sharded"),

@@ -69,6 +69,7 @@ static enum sl_status choose_shard_size(struct sl_strategy *s, const struct sl_c
 static void overrule(struct sl_config *c, const struct sl_strategy *s) {
   if (s->fp32_gradients || s->fp32_reductions) c->communication_data_type = SL_F32;
   if (s->fp32_gradients || sl_strategy_fp32_on_host(s)) c->grad_accum_dtype = SL_F32;
+  if (s->fp32_reductions) c->grad_accum_dtype = c->param_dtype;
   c->zero.overlap_comm = s->overlap;
   c->zero.reduce_bucket_size = s->bucket;
 }
@@ -80,13 +81,15 @@ enum sl_status sl_strategy_choose(struct sl_strategy *s, struct sl_config *confi
   SL_TRY(sl_strategy_check_limits(&preset, config));
   if (preset.family & SL_FAMILY_DEEPSPEED) s->overlap = config->zero.overlap_comm;
   if (preset.family & SL_FAMILY_FSDP2 && config->sl.pp > 1) s->shard_grads = false; /* summed whole: strategy.h */
+  s->gathers_at_once = (preset.family & (SL_FAMILY_FSDP | SL_FAMILY_FSDP2)) && !config->sl.limit_all_gathers;
   SL_TRY(choose_shard_size(s, config, dp));
   choose_buckets(s, &preset, config, dp);
   SL_TRY(choose_offload(s, config));
   const bool scaling = preset.family & SL_FAMILY_SCALING;
   s->sums_whole = s->shard_optimizer && !s->shard_grads && (scaling || (preset.family & SL_FAMILY_NANOTRON));
-  s->fp32_reductions = s->reduces_last = scaling;
+  s->fp32_reductions = s->reduces_last = s->pair_messages = scaling;
   s->pipeline_engine = (preset.family & SL_FAMILY_PIPELINE_ENGINE) != 0;
+  s->pair_messages |= s->pipeline_engine;
   preset.row = *s;
   sl_strategy_warn_overruled(&preset, config);
   overrule(config, s);

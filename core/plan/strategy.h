@@ -56,14 +56,16 @@ struct sl_strategy {
   bool overlap;            /* reductions and gathers run beside compute */
   bool sums_whole;         /* gradients are all-reduced whole, though the optimizer's state is sharded (nanotron) */
   bool pipeline_engine;    /* DeepSpeed's pipeline: see plan/communicators.h */
+  bool pair_messages;      /* a pipeline's messages go without a group: a communicator for each pair of ranks */
   bool fp32_gradients;     /* accumulated and reduced in fp32 whatever the parameters are (Megatron-LM's main_grad) */
-  bool fp32_reductions;    /* reduced in fp32, whatever they were accumulated in */
+  bool fp32_reductions;    /* accumulated in the parameters' type, reduced in fp32 */
   bool reduces_last;       /* no bucket is reduced before the rank's last backward is over */
   enum sl_release release;
   /* optimizer state, and the reduced gradients that it reads, live in host memory, which runs the update */
   bool offload_optimizer;
-  bool offload_params; /* parameter shards live in host memory and travel to the device before each gather */
-  bool prefetch_units; /* look-ahead of one unit (FSDP) instead of stage3_prefetch_bucket_size elements */
+  bool offload_params;  /* parameter shards live in host memory and travel to the device before each gather */
+  bool gathers_at_once; /* FSDP without limit_all_gathers: a gather does not wait for the compute before it */
+  bool prefetch_units;  /* look-ahead of one unit (FSDP) instead of stage3_prefetch_bucket_size elements */
 };
 
 /* The strategy of `config` for `dp` data-parallel ranks: its preset (config->sl.preset), or DeepSpeed's ZeRO stage. One rank

@@ -18,7 +18,8 @@ struct sl_memory_report {
   int64_t at_peak[SL_CATEGORY_COUNT]; /* live at that instant */
   int64_t fragmentation;              /* peak_bytes - live_peak_bytes */
   /* Of the device, where a framework's kernels are asked for, else 0: what PyTorch's caching allocator reserves for the step
-   * (core/place/allocator.h), and what it cannot do without, which is less where it gives unused segments back in need. */
+   * (core/place/allocator.h) on a device without end, and on the plan's, where it gives unused segments back in need: above what
+   * the driver leaves of the device, memory runs out. */
   int64_t reserved_bytes, needed_bytes;
   int64_t category_max[SL_CATEGORY_COUNT];
   int64_t phase_peak[SL_PHASE_COUNT]; /* largest live sum in each phase */

@@ -131,10 +131,12 @@ static const char *text_of(const json_t *row, const char *key) {
   return text != NULL ? text : "";
 }
 
-static enum sl_status add_traffic_row(struct sl_comparison *c, const json_t *like, struct sides both) {
+static enum sl_status add_traffic_row(struct sl_comparison *c, const json_t *like, struct sides lists,
+                                      struct sides both) {
   char name[64], column[64];
-  snprintf(name, sizeof name, "%.10s %.16s %.12s", text_of(like, "group"), text_of(like, "op"),
-           text_of(like, "payload"));
+  const bool twins = sl_record_traffic_twins(lists.predicted, like) || sl_record_traffic_twins(lists.measured, like);
+  snprintf(name, sizeof name, "%.10s %.16s %.12s%s%.6s", text_of(like, "group"), text_of(like, "op"),
+           text_of(like, "payload"), twins ? " " : "", twins ? text_of(like, "dtype") : "");
   snprintf(column, sizeof column, "%.50s calls", name);
   SL_TRY(add(c, "traffic", column, SL_UNIT_COUNT, SL_COMPARE_EXACT, of(both, "calls")));
   snprintf(column, sizeof column, "%.50s bytes", name);
@@ -148,9 +150,9 @@ static enum sl_status add_traffic(struct sl_comparison *c, struct sides root) {
   const json_t *row;
   size_t i;
   json_array_foreach(lists.predicted, i, row)
-      SL_TRY(add_traffic_row(c, row, (struct sides){row, sl_record_traffic_row(lists.measured, row)}));
+      SL_TRY(add_traffic_row(c, row, lists, (struct sides){row, sl_record_traffic_row(lists.measured, row)}));
   json_array_foreach(lists.measured, i, row) if (sl_record_traffic_row(lists.predicted, row) == NULL)
-      SL_TRY(add_traffic_row(c, row, (struct sides){NULL, row}));
+      SL_TRY(add_traffic_row(c, row, lists, (struct sides){NULL, row}));
   SL_TRY(add_ranks(c, "order of calls", SL_UNIT_TEXT, SL_COMPARE_EXACT, ranks, "call_hash"));
   SL_TRY(add_ranks(c, "bytes by rank", SL_UNIT_BYTES, SL_COMPARE_EXACT, ranks, "bytes"));
   return add_ranks(c, "wire by rank", SL_UNIT_BYTES, SL_COMPARE_EXACT, ranks, "wire_bytes");

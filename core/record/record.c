@@ -2,6 +2,7 @@
 #include "core/record/record.h"
 
 #include "core/base/stats.h"
+#include "core/plan/effective.h"
 #include "core/program/memory_report.h"
 #include "core/record/folded.h"
 #include "core/record/part.h"
@@ -239,17 +240,26 @@ static json_t *memory_json(const json_t *ranks, const struct sl_job *job) {
   return memory;
 }
 
-const json_t *sl_record_traffic_row(const json_t *list, const json_t *like) {
+/* Are two rows of traffic alike in the first `count` of what tells rows apart? */
+static bool same_traffic(const json_t *a, const json_t *b, int count) {
   static const char *const keys[] = {"group", "op", "payload", "dtype"};
+  for (int k = 0; k < count; k++)
+    if (!json_equal(json_object_get(a, keys[k]), json_object_get(b, keys[k]))) return false;
+  return true;
+}
+
+const json_t *sl_record_traffic_row(const json_t *list, const json_t *like) {
   const json_t *row;
   size_t i;
-  json_array_foreach(list, i, row) {
-    bool same = true;
-    for (size_t k = 0; k < sizeof keys / sizeof *keys && same; k++)
-      same = json_equal(json_object_get(row, keys[k]), json_object_get(like, keys[k]));
-    if (same) return row;
-  }
+  json_array_foreach(list, i, row) if (same_traffic(row, like, 4)) return row;
   return NULL;
+}
+
+bool sl_record_traffic_twins(const json_t *list, const json_t *row) {
+  const json_t *other;
+  size_t i;
+  json_array_foreach(list, i, other) if (same_traffic(other, row, 3) && !same_traffic(other, row, 4)) return true;
+  return false;
 }
 
 /* The largest of all ranks, row by row: ranks of a collective may hold pieces of different sizes. */
@@ -316,7 +326,7 @@ static void put_head(json_t *record, const struct sl_record_input *input) {
   }
   json_object_set(record, "options", input->options);
   json_object_set_new(record, "model", sl_model_to_json(plan->model));
-  json_t *config = sl_config_to_json(plan->config), *layout = plan_json(plan);
+  json_t *config = sl_effective_json(plan->config), *layout = plan_json(plan);
   const json_t *section = json_object_get(config, "shardlab");
   json_object_set(layout, "recompute", json_object_get(section, "recompute"));
   json_object_set(layout, "rank_order", json_object_get(section, "rank_order"));

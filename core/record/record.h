@@ -31,3 +31,5 @@ enum sl_status sl_record_load(struct sl_json *doc, const char *path);
 enum sl_status sl_record_check(const struct sl_json *doc);
 /* The row of a list of traffic that counts what `like` counts, NULL where it has none. */
 const json_t *sl_record_traffic_row(const json_t *list, const json_t *like);
+/* Does `list` have another row that differs from `row` in the number type alone, so that only that tells them apart? */
+bool sl_record_traffic_twins(const json_t *list, const json_t *row);

@@ -202,6 +202,14 @@ static void calibrations_add_up(void **state) {
   snprintf(path, sizeof path, "%s/p.fit/points.json", scratch);
   const size_t points = points_of(path);
   assert_true(points > 100);
+  /* one round knows no noise, and claims none */
+  assert_non_null(strstr(out, "noise from run to run not known of one round"));
+  assert_int_equal(shardlab(scratch, "show cluster --cluster p.json --json -"), 0);
+  json_t *once = json_loads(out, 0, NULL);
+  assert_true(json_number_value(json_object_get(json_object_get(once, "device"), "run_noise")) == 0);
+  assert_non_null(
+      strstr(json_string_value(json_object_get(json_object_get(once, "device"), "run_noise_source")), "not known"));
+  json_decref(once);
   if (shardlab(scratch, "calibrate --quick --world 1 --rounds 1 --add --out p.json") != 0) fail_msg("%s", err);
   assert_int_equal(points_of(path), 2 * points);
   snprintf(path, sizeof path, "%s/p.json", scratch);

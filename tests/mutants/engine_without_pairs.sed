@@ -1,4 +1,4 @@
-# DeepSpeed's pipeline engine sends inside its pipeline's communicator.
+# Messages of a pipeline that name no group go through the pipeline's communicator.
 # file: core/plan/communicators.c
 # tests: test_communicators
-s/pipeline_engine ? neighbours/pipeline_engine ? 0 * neighbours/
+s/sends_by_pairs ? neighbours/sends_by_pairs ? 0 * neighbours/

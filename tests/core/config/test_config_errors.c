@@ -30,9 +30,9 @@ static const struct {
     {"{\"zero_optimization\": {\"stge\": 1}}",
      "ds.json:1:24: zero_optimization.stge: unknown key; did you mean \"stage\"?"},
     {"{\"zero_optimization\": {\"reduce_bucket_size\": -1}}",
-     "ds.json:1:24: zero_optimization.reduce_bucket_size: is -1; expected an integer >= 0"},
-    {"{\"zero_optimization\": {\"overlap_comm\": \"yes\"}}",
-     "ds.json:1:24: zero_optimization.overlap_comm: is \"yes\"; expected true or false"},
+     "ds.json:1:24: zero_optimization.reduce_bucket_size: is -1; expected an integer > 0"},
+    {"{\"zero_optimization\": {\"overlap_comm\": \"yess\"}}",
+     "ds.json:1:24: zero_optimization.overlap_comm: is \"yess\"; expected true or false"},
     {"{\"zero_optimization\": {\"prefetch_bucket_size\": 5, \"stage3_prefetch_bucket_size\": 6}}",
      "ds.json:1:51: zero_optimization.stage3_prefetch_bucket_size: given twice, also as \"prefetch_bucket_size\"; "
      "expected one of the two"},
@@ -121,8 +121,9 @@ static const struct {
      "ds.json:1:36: scheduler.params.cycle_max_lr: missing; expected a number >= 0"},
     {"{\"scheduler\": {\"type\": \"WarmupLR\", \"params\": {\"warmup_steps\": 5}}}",
      "ds.json:1:47: scheduler.params.warmup_steps: unknown key; did you mean \"warmup_type\"?"},
-    {"{\"elasticity\": {\"enabled\": true}, \"train_batch_size\": 8}",
-     "ds.json:1:35: train_batch_size: One or more batch related parameters were found in your ds_config "
+    {"{\"elasticity\": {\"enabled\": true, \"max_train_batch_size\": 9, \"micro_batch_sizes\": [1]}, "
+     "\"train_batch_size\": 8}",
+     "ds.json:1:88: train_batch_size: One or more batch related parameters were found in your ds_config "
      "(train_batch_size, train_micro_batch_size_per_gpu, and/or gradient_accumulation_steps). These parameters *will "
      "not be used* since elastic training is enabled, which takes control of these parameters; remove them or set "
      "elasticity.ignore_non_elastic_batch_info to true"},
@@ -234,8 +235,45 @@ static void broken_pipelines(void **state) {
   resolve(zero2, 3, 2, NULL); /* DeepSpeed refuses it, and so do its presets; shardlab does not */
   resolve(zero2, 3, 1, NULL);
   resolve("{\"train_batch_size\": 6, \"zero_optimization\": {\"stage\": 1}}", 3, 2, NULL);
-  resolve("{\"elasticity\": {\"enabled\": true}}", 3, 2,
+  resolve("{\"elasticity\": {\"enabled\": true, \"max_train_batch_size\": 9, \"micro_batch_sizes\": [1]}}", 3, 2,
           "ds.json:1:17: elasticity.enabled: Elasticity is not currently supported with pipeline parallelism; pp is 2");
+}
+
+static void broken_elasticity(void **state) {
+  (void)state;
+  sl_warn_set_sink(swallow, NULL);
+  static const struct {
+    const char *keys, *message;
+  } broken_keys[] = {
+      {"\"enabled\": \"x\"", "1:17: elasticity.enabled: is \"x\"; expected true or false"},
+      {"\"enabled\": true", "1:2: elasticity.max_train_batch_size: Elasticity config missing max_train_batch_size"},
+      {"\"enabled\": true, \"max_train_batch_size\": 9",
+       "1:2: elasticity.micro_batch_sizes: Elasticity config missing micro_batch_sizes"},
+      {"\"enabled\": true, \"max_train_batch_size\": 2.5",
+       "1:34: elasticity.max_train_batch_size: is 2.5; expected an integer from 1 to 4294967296"},
+      {"\"enabled\": true, \"max_train_batch_size\": 9, \"micro_batch_sizes\": [0]",
+       "1:61: elasticity.micro_batch_sizes: Elasticity expected micro_batch_sizes to only contain positive integers"},
+      {"\"enabled\": true, \"max_train_batch_size\": 9, \"micro_batch_sizes\": [10]",
+       "1:61: elasticity.micro_batch_sizes: All micro batches must be less than or equal to max_acceptable_batch_size, "
+       "which is max_train_batch_size"},
+      {"\"enabled\": true, \"max_train_batch_size\": 9, \"micro_batch_sizes\": [1], \"version\": 3",
+       "1:87: elasticity.version: is 3; expected 0.1 or 0.2"},
+  };
+  for (size_t i = 0; i < sizeof broken_keys / sizeof *broken_keys; i++) {
+    struct sl_config config;
+    char text[256], expected[256];
+    snprintf(text, sizeof text, "{\"elasticity\": {%s}}", broken_keys[i].keys);
+    snprintf(expected, sizeof expected, "ds.json:%s", broken_keys[i].message);
+    sl_error_clear();
+    assert_int_equal(sl_config_parse(&config, "ds.json", text, strlen(text), false), SL_ERR_INPUT);
+    assert_string_equal(sl_error_message(), expected);
+  }
+  resolve(
+      "{\"elasticity\": {\"enabled\": true, \"max_train_batch_size\": 9, \"micro_batch_sizes\": [3], \"version\": "
+      "0.1}}",
+      4, 1,
+      "ds.json:1:2: elasticity: World size (4) is not valid with the GPU counts that divide the batch of 6 into these "
+      "micro-batches");
 }
 
 /* --strict turns the warning about an unknown top-level key into an error. */
@@ -255,10 +293,8 @@ static void strict(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(broken_configs),
-      cmocka_unit_test(broken_batches),
-      cmocka_unit_test(broken_pipelines),
-      cmocka_unit_test(strict),
+      cmocka_unit_test(broken_configs),    cmocka_unit_test(broken_batches), cmocka_unit_test(broken_pipelines),
+      cmocka_unit_test(broken_elasticity), cmocka_unit_test(strict),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* label: unit
  * Gradients that are reduced at once: Megatron-LM's local DDP and nanotron at ZeRO-1 make one all-reduce of all that a pipeline
- * rank holds, and none of its products is left when it starts. (An embedding tied to the head of another rank is apart.) */
+ * rank holds, and none of its products is left when it starts. (An embedding tied to the head of another rank is apart.) And how
+ * nanotron gathers what was updated. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +11,7 @@
 #include <cmocka.h>
 
 #include "core/check/rendezvous.h"
+#include "core/program/memory_report.h"
 #include "tests/support/job_fixture.h"
 
 static void open_job(struct fixture *f, const char *preset, const char *kernels) {
@@ -66,11 +68,44 @@ static void one_call_behind_the_last_product(void **state) {
   }
 }
 
+/* nanotron's updated parameters go through lists: around the gather a copy of the own part, and two of the whole, all there at
+ * once; and the gather stands between what fills them and what empties them. */
+static void parameters_are_gathered_into_lists(void **state) {
+  (void)state;
+  struct fixture f;
+  open_job(&f, "nanotron-zero1", "nanotron");
+  const struct sl_class *c = &f.job.classes[0];
+  const struct sl_program *p = &c->programs[SL_PROGRAM_STEP];
+  const int64_t part = f.plan.pp_ranks[0].units[0].part * 2, members = 3;
+  int64_t room = 0, bytes = 0, lists = 0, before = 0, after = 0;
+  bool gathered = false;
+  for (size_t i = 0; i < c->buffer_count; i++) {
+    if (strncmp(c->buffers[i].name, "gather.", strlen("gather.")) != 0) continue;
+    room += c->buffers[i].bytes;
+    lists += strcmp(c->buffers[i].name, "gather.list") == 0;
+  }
+  for (size_t i = 0; i < p->op_count; i++) {
+    gathered |= p->ops[i].kind == SL_OP_ALL_GATHER && p->ops[i].payload == SL_PAYLOAD_PARAMETER;
+    if (p->ops[i].kind != SL_OP_PASS || p->ops[i].phase != SL_PHASE_STEP) continue;
+    *(gathered ? &after : &before) += 1;
+    bytes += p->ops[i].dim[0];
+  }
+  assert_int_equal(lists, members);
+  assert_int_equal(room, part + 2 * part * members);
+  assert_int_equal(before, members + 1);
+  assert_int_equal(after, members);
+  assert_int_equal(bytes, 2 * part + (2 + 4) * part * members);
+  const struct sl_memory_report *m = c->memory;
+  assert_true(m->reserved_bytes >= m->state_bytes[SL_CATEGORY_PARAMETER] + room);
+  fixture_close(&f);
+}
+
 /* Aleph Alpha Scaling has buckets, in fp32 of gradients in 16 bits, and none before the last product either. */
 static void buckets_behind_the_last_product(void **state) {
   (void)state;
   struct fixture f;
   open_job(&f, "aleph-alpha-scaling", "shardlab");
+  assert_int_equal(f.plan.config->grad_accum_dtype, SL_BF16);
   for (int rank = 0; rank < 2; rank++) {
     const struct seen s = look(&f, rank);
     int64_t held = 0;
@@ -104,8 +139,8 @@ static void others_do_otherwise(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(one_call_behind_the_last_product),
-                                     cmocka_unit_test(buckets_behind_the_last_product),
-                                     cmocka_unit_test(others_do_otherwise)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(one_call_behind_the_last_product), cmocka_unit_test(parameters_are_gathered_into_lists),
+      cmocka_unit_test(buckets_behind_the_last_product), cmocka_unit_test(others_do_otherwise)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

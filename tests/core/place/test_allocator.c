@@ -107,7 +107,7 @@ static void what_is_apart_is_no_place(void **state) {
 
 /* In need the two go back to the device first; a segment of which a part is out stays. */
 static void in_need_free_segments_go_back(void **state) {
-  struct sl_allocator a = {.frugal = true};
+  struct sl_allocator a = {.capacity = 1};
   (void)state;
   const uint32_t first = take(&a, 20 * MIB), second = take(&a, 20 * MIB), third = take(&a, 20 * MIB);
   give(&a, first);
@@ -118,6 +118,20 @@ static void in_need_free_segments_go_back(void **state) {
   take(&a, 5 * MIB);
   take(&a, 30 * MIB);
   assert_int_equal(a.reserved, 90 * MIB);
+  sl_allocator_free(&a);
+}
+
+/* They stay while the device has room, and what does not fit even without them goes beyond its end. */
+static void the_device_ends(void **state) {
+  struct sl_allocator a = {.capacity = 100 * MIB};
+  (void)state;
+  const uint32_t first = take(&a, 40 * MIB);
+  give(&a, first);
+  take(&a, 60 * MIB);
+  assert_int_equal(a.reserved, 100 * MIB);
+  take(&a, 41 * MIB);
+  assert_int_equal(a.reserved, 102 * MIB); /* of an even number of MiB */
+  assert_int_equal(a.reserved_peak, 102 * MIB);
   sl_allocator_free(&a);
 }
 
@@ -141,7 +155,7 @@ static void at_random(struct sl_allocator *a, uint64_t seed) {
       out[which] = out[--count];
     }
     assert_true(a->taken <= a->reserved && a->reserved <= a->reserved_peak && a->taken_peak <= a->reserved_peak);
-    assert_true(a->frugal || a->reserved >= before);
+    assert_true(a->capacity > 0 || a->reserved >= before);
   }
   while (count > 0) give(a, out[--count]);
 }
@@ -150,11 +164,11 @@ static void at_random(struct sl_allocator *a, uint64_t seed) {
 static void holds_for_any_sequence(void **state) {
   (void)state;
   for (uint64_t seed = 1; seed <= 40; seed++) {
-    struct sl_allocator a = {.frugal = seed % 2 == 0};
+    struct sl_allocator a = {.capacity = seed % 2};
     at_random(&a, seed);
     assert_int_equal(a.taken, 0);
     assert_true(a.reserved > 0);
-    a.frugal = true;
+    a.capacity = 1;
     take(&a, 4096 * MIB);
     assert_int_equal(a.reserved, 4096 * MIB);
     sl_allocator_free(&a);
@@ -169,6 +183,7 @@ int main(void) {
       cmocka_unit_test(neighbours_join),
       cmocka_unit_test(what_is_apart_is_no_place),
       cmocka_unit_test(in_need_free_segments_go_back),
+      cmocka_unit_test(the_device_ends),
       cmocka_unit_test(holds_for_any_sequence),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -54,11 +54,17 @@ static void a_pipeline_engine_has_its_own(void **state) {
   assert_int_equal(communicators("gpt2", "deepspeed-pipeline", "", 3, 0), 1); /* no pipeline */
 }
 
+static void messages_without_a_group_make_pairs(void **state) {
+  (void)state;
+  assert_int_equal(communicators("gpt2", "aleph-alpha-scaling", ", \"tp\": 2, \"pp\": 3", 18, 6), 7);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(one_for_each_group_of_ranks),
       cmocka_unit_test(hybrid_sharding_cuts_dp_in_two_ways),
       cmocka_unit_test(a_pipeline_engine_has_its_own),
+      cmocka_unit_test(messages_without_a_group_make_pairs),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

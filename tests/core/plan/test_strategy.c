@@ -133,6 +133,10 @@ static const struct {
     {"megatron-distributed-optimizer", BF16 ", " KEPT,
      "data_types.grad_accum_dtype: is \"bf16\", which has no effect: preset megatron-distributed-optimizer "
      "(Megatron-LM): gradients accumulate in fp32\n"},
+    {"aleph-alpha-scaling", BF16 ", " KEPT, NULL},
+    {"aleph-alpha-scaling", BF16 ", \"data_types\": {\"grad_accum_dtype\": \"fp32\"}",
+     "data_types.grad_accum_dtype: is \"fp32\", which has no effect: preset aleph-alpha-scaling (Aleph Alpha Scaling): "
+     "gradients accumulate in the parameters' type\n"},
     {"fsdp", BF16 ", " KEPT, NULL},
     {"", ZERO_KEY("\"stage\": 2, \"offload_optimizer\": {\"device\": \"cpu\"}") ", " BF16 ", " KEPT,
      "data_types.grad_accum_dtype: is \"bf16\", which has no effect: preset deepspeed-2 (DeepSpeed): gradients in host "
