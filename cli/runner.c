@@ -124,11 +124,13 @@ static void print_traffic(const json_t *traffic, FILE *out) {
     char bytes[32];
     sl_format_bytes(bytes, sizeof bytes, (double)json_integer_value(json_object_get(row, "bytes")));
     const bool twins = sl_record_traffic_twins(traffic, row);
-    fprintf(out, "  traffic    %s %s of %s%s%s: %lld calls, %s a step\n",
+    const char *by = json_string_value(json_object_get(row, "algorithms"));
+    fprintf(out, "  traffic    %s %s of %s%s%s: %lld calls, %s a step%s%s\n",
             json_string_value(json_object_get(row, "group")), json_string_value(json_object_get(row, "op")),
             json_string_value(json_object_get(row, "payload")), twins ? " in " : "",
             twins ? json_string_value(json_object_get(row, "dtype")) : "",
-            (long long)json_integer_value(json_object_get(row, "calls")), bytes);
+            (long long)json_integer_value(json_object_get(row, "calls")), bytes, by != NULL ? ", by " : "",
+            by != NULL ? by : "");
   }
 }
 

@@ -8,6 +8,7 @@
 #include "sim/jitter.h"
 #include "sim/state.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -252,6 +253,25 @@ static void fill_loads(const struct sl_sim *sim, struct sl_sim_rank *rank, enum 
   }
 }
 
+/* "nvls Simple, tree LL": by what NCCL runs the calls of each row of a step's traffic. */
+static void name_choices(const struct sl_sim *sim, struct sl_sim_rank *rank, const struct ring *rings) {
+  const struct sl_sim_program *table = &sim->programs[rank->class_index][SL_PROGRAM_STEP];
+  for (size_t row = 0; row < rank->traffic.count; row++) {
+    bool named[SL_NCCL_ALGO_COUNT][SL_NCCL_PROTO_COUNT] = {{false}};
+    struct sl_traffic *t = &rank->traffic.items[row];
+    for (int i = 0; i < table->call_count; i++) {
+      const struct sl_work *work = &table->works[table->call_ops[i]];
+      if (table->costs[table->call_ops[i]].row != row || t->group == SL_GROUP_NONE || work->members < 2) continue;
+      const struct sl_nccl_choice choice = sl_nccl_group_choose(&rings[t->group].nccl, work);
+      const size_t length = strlen(t->algorithms);
+      if (!named[choice.algo][choice.proto])
+        snprintf(t->algorithms + length, sizeof t->algorithms - length, "%s%s %s", length > 0 ? ", " : "",
+                 sl_nccl_algo_name(choice.algo), sl_nccl_proto_name(choice.proto));
+      named[choice.algo][choice.proto] = true;
+    }
+  }
+}
+
 static enum sl_status fill_rank(struct sl_sim *sim, int local, const int *group_of) {
   struct sl_sim_rank *rank = &sim->ranks[local];
   struct ring rings[SL_GROUP_COUNT];
@@ -275,6 +295,7 @@ static enum sl_status fill_rank(struct sl_sim *sim, int local, const int *group_
     size_t row;
     SL_TRY(sl_traffic_row(&rank->traffic, t->group, t->op, t->dtype, t->payload, &row));
   }
+  if (sim->assume.nccl_choice) name_choices(sim, rank, rings);
   SL_TRY(sl_calloc(&rank->call_s, rows->count * SL_LANE_COUNT, sizeof *rank->call_s));
   return SL_OK;
 }

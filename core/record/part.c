@@ -27,6 +27,7 @@ static json_t *traffic_json(const struct sl_exec_report *report) {
       set_real(item, "time_s", row->time_s);
       set_real(item, "busbw_GBps", (double)row->wire_bytes / row->time_s * 1e-9);
     }
+    if (row->algorithms[0] != '\0') json_object_set_new(item, "algorithms", json_string(row->algorithms));
     json_array_append_new(list, item);
   }
   return list;

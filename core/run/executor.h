@@ -70,6 +70,7 @@ struct sl_traffic {
   enum sl_payload payload;
   int64_t calls, bytes, wire_bytes; /* bytes: nccl-tests size; both summed over calls, per step of the step program */
   double time_s;                    /* from start to end, summed; 0 where unknown */
+  char algorithms[128];             /* by which NCCL would run them, where a prediction was asked to choose; else "" */
 };
 
 /* What a backend knows about one rank after the run; counted where calls are made or charged, never read off the

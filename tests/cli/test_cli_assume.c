@@ -71,6 +71,27 @@ static void what_was_asked_stands_in_the_record(void **state) {
   json_decref(record);
 }
 
+/* Of each kind of calls, by what NCCL would run them: a tensor-parallel group of a node of A100s by rings or trees. */
+static void what_nccl_chooses_is_told(void **state) {
+  (void)state;
+  char path[600];
+  if (shardlab(scratch, "predict %s --nccl-algo choice --json r.json", job) != 0) fail_msg("%s", err);
+  snprintf(path, sizeof path, "%s/r.json", scratch);
+  json_t *record = json_load_file(path, 0, NULL), *row;
+  size_t i, told = 0;
+  json_array_foreach(json_object_get(record, "traffic"), i, row) {
+    const char *by = json_string_value(json_object_get(row, "algorithms"));
+    const bool pipeline = strcmp(json_string_value(json_object_get(row, "group")), "pipeline") == 0;
+    assert_true((by == NULL) == pipeline);
+    if (by == NULL) continue;
+    assert_true(strncmp(by, "ring ", 5) == 0 || strncmp(by, "tree ", 5) == 0);
+    assert_non_null(strstr(out, by));
+    told++;
+  }
+  assert_true(told >= 3);
+  json_decref(record);
+}
+
 static void others_refuse_it(void **state) {
   (void)state;
   static const struct {
@@ -95,6 +116,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(one_command_is_one_trace),
       cmocka_unit_test(what_was_asked_stands_in_the_record),
+      cmocka_unit_test(what_nccl_chooses_is_told),
       cmocka_unit_test(others_refuse_it),
   };
   return cmocka_run_group_tests(tests, make_scratch, remove_scratch);

@@ -46,6 +46,7 @@ static void inputs_are_named(void **state) {
        "dgx-a100-80g", "recompute_every"},
       {"gpt2", "{\"train_batch_size\": 4, \"shardlab\": {\"kernels\": \"torch-compile-blocks\"}}", "dgx-a100-80g",
        "beside the optimizer"},
+      {"gpt2", "{\"train_batch_size\": 4, \"shardlab\": {\"rank_order\": \"pp-dp-tp\"}}", "dgx-a100-80g", "rank_order"},
       {"gpt2",
        "{\"train_batch_size\": 4, \"shardlab\": {\"schedule\": \"interleaved\", \"pp\": 2, \"virtual_stages\": 2}}",
        "dgx-a100-80g", "virtual_stages"},

@@ -133,7 +133,8 @@ static const struct {
     {"{\"tensorboard\": {\"enable\": true}}",
      "ds.json:1:18: tensorboard.enable: unknown key; did you mean \"enabled\"?"},
     {"{\"shardlab\": {\"tensor_parallel\": 2}}",
-     "ds.json:1:15: shardlab.tensor_parallel: unknown key; expected one of ds_version, tp, pp, cp, rank_order, virtual_stages, "
+     "ds.json:1:15: shardlab.tensor_parallel: unknown key; expected one of ds_version, tp, pp, cp, rank_order, "
+     "virtual_stages, "
      "schedule, stages, recompute, recompute_modules, recompute_every, preset, sequence_parallel, "
      "scatter_gather_tensors_in_pipeline, shard_size, limit_all_gathers, unshard_ahead, ..."},
     {"{\"shardlab\": {\"make_vocab_size_divisible_by\": 0}}",

@@ -125,7 +125,7 @@ def runs(root, shardlab, folder):
     tiny = ["--model", "gpt2-tiny", "--seq", "16", "--config", examples / "ds_zero3.json"]
     mlp = ["--model", examples / "mlp.json", "--config", examples / "ds_adam_mlp.json"]
     text = ["--data", examples / "corpus.txt"]
-    yield ["predict", *tiny, "--cluster", "dgx-h100", "--world", "4", "--pp", "2"]
+    yield ["predict", *tiny, "--cluster", "dgx-h100", "--world", "4", "--pp", "2", "--nccl-algo", "choice"]
     yield ["predict", *tiny, "--cluster", "dgx-h100", "--world", "512"]
     yield ["predict", *mlp, "--cluster", folder / "calibrated.json", "--threads", "1"]
     yield ["measure", *mlp, "--data", "random:64", "--epochs", "2", "--threads", "1"]

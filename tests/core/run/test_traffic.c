@@ -14,11 +14,11 @@ static void rows_are_kept_apart_by_all_four_keys(void **state) {
   (void)state;
   struct sl_traffic_list list = {0};
   const struct sl_traffic calls[] = {
-      {SL_GROUP_DP, SL_OP_ALL_REDUCE, SL_F32, SL_PAYLOAD_GRADIENT, 1, 1004, 1506, 0.25},
-      {SL_GROUP_WORLD, SL_OP_ALL_REDUCE, SL_F32, SL_PAYLOAD_GRADIENT, 1, 12, 18, 0.5},
-      {SL_GROUP_DP, SL_OP_REDUCE_SCATTER, SL_F32, SL_PAYLOAD_GRADIENT, 1, 44, 33, 0.125},
-      {SL_GROUP_DP, SL_OP_ALL_REDUCE, SL_F64, SL_PAYLOAD_GRADIENT, 1, 16, 24, 0.75},
-      {SL_GROUP_DP, SL_OP_ALL_REDUCE, SL_F32, SL_PAYLOAD_SCALAR, 1, 4, 6, 0.375},
+      {SL_GROUP_DP, SL_OP_ALL_REDUCE, SL_F32, SL_PAYLOAD_GRADIENT, 1, 1004, 1506, 0.25, ""},
+      {SL_GROUP_WORLD, SL_OP_ALL_REDUCE, SL_F32, SL_PAYLOAD_GRADIENT, 1, 12, 18, 0.5, ""},
+      {SL_GROUP_DP, SL_OP_REDUCE_SCATTER, SL_F32, SL_PAYLOAD_GRADIENT, 1, 44, 33, 0.125, ""},
+      {SL_GROUP_DP, SL_OP_ALL_REDUCE, SL_F64, SL_PAYLOAD_GRADIENT, 1, 16, 24, 0.75, ""},
+      {SL_GROUP_DP, SL_OP_ALL_REDUCE, SL_F32, SL_PAYLOAD_SCALAR, 1, 4, 6, 0.375, ""},
   };
   for (int round = 0; round < 3; round++) {
     for (size_t i = 0; i < 5; i++) {
