@@ -6,6 +6,7 @@
 #include "core/place/arena.h"
 #include "core/place/reserve.h"
 #include "core/place/waits.h"
+#include "core/plan/kernels.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -72,8 +73,10 @@ enum sl_status sl_place_class(const struct sl_plan *plan, const enum sl_scope *s
   }
   c->work.lives = lives.count;
   SL_GO(sl_arena_place(c, &lives, curve));
-  if (plan->config->sl.kernels != SL_KERNELS_SHARDLAB)
-    SL_GO(sl_reserve_report(c, &lives, plan->cluster->device.memory - sl_plan_driver_bytes(plan, c->first_rank)));
+  if (plan->config->sl.kernels != SL_KERNELS_SHARDLAB) {
+    const int64_t room = plan->cluster->device.memory - sl_plan_driver_bytes(plan, c->first_rank);
+    SL_GO(sl_reserve_report(c, &lives, room, sl_kernel_set(plan->config->sl.kernels)->host_lead));
+  }
   for (int k = 0; k < SL_PROGRAM_COUNT; k++) SL_GO(give_back(&c->programs[k]));
 done:
   free(lives.items);

@@ -13,6 +13,7 @@ struct replay {
   const struct sl_class *c;
   const struct sl_life *lives; /* of the step, by first use */
   size_t count;
+  uint32_t *ends;   /* (count) issues behind which the lives' blocks can be used again */
   uint32_t *by_end; /* (count) */
   uint32_t *blocks; /* (count) of lives that go on */
   struct sl_allocator allocator;
@@ -33,14 +34,47 @@ static enum sl_status take_persistent(struct replay *r) {
   return SL_OK;
 }
 
+/* A kernel a compute op, of passes as many as they stand for. */
+static int64_t launches_of(const struct sl_op *op) {
+  if (op->lane != SL_LANE_COMPUTE) return 0;
+  return op->kind == SL_OP_PASS ? op->dim[1] : 1;
+}
+
+/* What a collective or a message has used is free when the device is done with it, and the host asks for memory up to `lead` kernels
+ * ahead of that: torch's ProcessGroupNCCL records its stream with every tensor. Both meet again at the end of a step. */
+static enum sl_status find_ends(struct replay *r, int64_t lead) {
+  const struct sl_program *p = &r->c->programs[SL_PROGRAM_STEP];
+  int64_t *launched;
+  SL_TRY(sl_calloc(&r->ends, r->count, sizeof *r->ends));
+  for (size_t i = 0; i < r->count; i++) r->ends[i] = r->lives[i].last;
+  if (lead == 0) return SL_OK;
+  SL_TRY(sl_calloc(&launched, p->issue_count + 1, sizeof *launched));
+  for (size_t i = 0; i < p->issue_count; i++) launched[i + 1] = launched[i] + launches_of(&p->ops[p->issues[i].op]);
+  for (size_t i = 0; i < r->count; i++) {
+    const uint32_t last = r->lives[i].last;
+    if ((r->lives[i].lanes & ~(UINT32_C(1) << SL_LANE_COMPUTE)) == 0) continue;
+    size_t low = last, high = p->issue_count - 1; /* the last issue that the host reaches by then */
+    while (low < high) {
+      const size_t middle = (low + high + 1) / 2;
+      if (launched[middle + 1] - launched[last + 1] <= lead)
+        low = middle;
+      else
+        high = middle - 1;
+    }
+    r->ends[i] = (uint32_t)low;
+  }
+  free(launched);
+  return SL_OK;
+}
+
 /* The lives in the order of their ends; those of one end in the order of their beginnings. */
 static enum sl_status order_ends(struct replay *r) {
   const size_t issues = r->c->programs[SL_PROGRAM_STEP].issue_count;
   uint32_t *next;
   SL_TRY(sl_calloc(&next, issues + 1, sizeof *next));
-  for (size_t i = 0; i < r->count; i++) next[r->lives[i].last + 1]++;
+  for (size_t i = 0; i < r->count; i++) next[r->ends[i] + 1]++;
   for (size_t i = 0; i < issues; i++) next[i + 1] += next[i];
-  for (size_t i = 0; i < r->count; i++) r->by_end[next[r->lives[i].last]++] = (uint32_t)i;
+  for (size_t i = 0; i < r->count; i++) r->by_end[next[r->ends[i]]++] = (uint32_t)i;
   free(next);
   return SL_OK;
 }
@@ -49,7 +83,7 @@ static enum sl_status order_ends(struct replay *r) {
 static enum sl_status step(struct replay *r) {
   size_t ended = 0;
   for (size_t i = 0; i <= r->count; i++) {
-    while (ended < r->count && (i == r->count || r->lives[r->by_end[ended]].last < r->lives[i].first)) {
+    while (ended < r->count && (i == r->count || r->ends[r->by_end[ended]] < r->lives[i].first)) {
       const uint32_t over = r->by_end[ended++];
       if (bytes_of(r, over) > 0) SL_TRY(sl_allocator_give(&r->allocator, r->blocks[over]));
     }
@@ -69,7 +103,7 @@ done:
   return status;
 }
 
-enum sl_status sl_reserve_report(struct sl_class *c, const struct sl_lives *lives, int64_t room) {
+enum sl_status sl_reserve_report(struct sl_class *c, const struct sl_lives *lives, int64_t room, int64_t lead) {
   struct replay r = {.c = c};
   struct sl_memory_report *report = &c->memory[SL_SPACE_DEVICE];
   enum sl_status status;
@@ -79,6 +113,7 @@ enum sl_status sl_reserve_report(struct sl_class *c, const struct sl_lives *live
   while (first + r.count < lives->count && r.lives[r.count].program == SL_PROGRAM_STEP) r.count++;
   SL_GO(sl_calloc(&r.by_end, r.count, sizeof *r.by_end));
   SL_GO(sl_calloc(&r.blocks, r.count, sizeof *r.blocks));
+  SL_GO(find_ends(&r, lead));
   SL_GO(order_ends(&r));
   SL_GO(replay(&r, 0, &report->reserved_bytes));
   report->needed_bytes = report->reserved_bytes;
@@ -86,6 +121,7 @@ enum sl_status sl_reserve_report(struct sl_class *c, const struct sl_lives *live
   /* A segment that was given back may have had a place for what comes next. */
   if (report->needed_bytes > report->reserved_bytes) report->needed_bytes = report->reserved_bytes;
 done:
+  free(r.ends);
   free(r.by_end);
   free(r.blocks);
   return status;

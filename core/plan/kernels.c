@@ -151,6 +151,7 @@ static const struct sl_kernel_row aleph_alpha_scaling[] = {
     GRADIENTS_ADDED, LOSS_OF_SCALING, END};
 
 #define PYTHON "rotary positions and SwiGLU without their later fusions; "
+enum { HOST_LEAD = 160 };
 static const struct sl_kernel_set sets[] = {
     [SL_KERNELS_SHARDLAB] = {.name = "shardlab", .source = "kernels/ of this project", .fuse_epilogues = true,
                              .accumulation = SL_ACCUMULATE_IN_PLACE, .rows = shardlab},
@@ -191,7 +192,8 @@ static const struct sl_kernel_set sets[] = {
         .source = "Aleph-Alpha/scaling of 2024: src/scaling/transformer/model/layers/lm_head.py and core/nn/linear/"
                   "column_parallel_linear.py gather the logits, transformer/model/losses/cross_entropy.py; autograd adds "
                   "gradients up; the rest is megatron-unfused's, " PYTHON "a guess for its runs of 2023, whose code was not published",
-        .accumulation = SL_ACCUMULATE_APART, .gathers_logits = true, .recomputes_all = true, .rows = aleph_alpha_scaling},
+        .accumulation = SL_ACCUMULATE_APART, .gathers_logits = true, .recomputes_all = true, .host_lead = HOST_LEAD,
+        .rows = aleph_alpha_scaling},
     [SL_KERNELS_TORCH_COMPILE_BLOCKS] = {.name = "torch-compile-blocks",
         .source = "torchtitan of December 2024: each TransformerBlock compiled (parallelisms/parallelize_llama.py, "
                   "apply_compile), the ends and the loss eager (train.py)",

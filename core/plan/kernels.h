@@ -71,6 +71,10 @@ struct sl_kernel_set {
   bool torch_blocks;
   bool keeps_products; /* recomputation by op keeps what it chose to keep even where no backward reads it */
   bool recomputes_all; /* full recomputation repeats a block to its end; else up to what its backward reads */
+  /* Kernels that the host has launched beyond the one that the device is at, when it asks for memory: what collectives and messages
+   * use is not free before (place/reserve.h). 0: none. That a queue of launches ends is known (about 1000 in a stream: NVIDIA's
+   * forum, topic 68937); how far a host gets is a guess that published memory asks for. */
+  int host_lead;
   const struct sl_kernel_row *rows; /* until kind is SL_OP_COUNT */
 };
 
