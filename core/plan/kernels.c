@@ -178,10 +178,10 @@ static const struct sl_kernel_set sets[] = {
     [SL_KERNELS_NANOTRON] = {.name = "nanotron",
         .source = "nanotron of January 2025: src/nanotron/models/llama.py, flash-attn's norm (nn/layer_norm.py) and rotary "
                   "positions, torch otherwise; parallel/tensor_parallel/functional.py, _ShardedCrossEntropy; "
-                  "optim/gradient_accumulator.py, fp32_grad.add_ behind loss.backward(); gathered inputs kept is a guess "
-                  "(tp_recompute_allgather); src/nanotron/distributed.py, all_gather_coalesced, behind optim/zero.py, "
+                  "optim/gradient_accumulator.py, fp32_grad.add_ behind loss.backward(); config/parallelism_config.py, "
+                  "tp_recompute_allgather is true; src/nanotron/distributed.py, all_gather_coalesced, behind optim/zero.py, "
                   "_all_gather_params; CheckpointFunction repeats a block to its end",
-        .accumulation = SL_ACCUMULATE_APART, .keeps_gradients = true, .keeps_gathered = true, .gathers_into_lists = true,
+        .accumulation = SL_ACCUMULATE_APART, .keeps_gradients = true, .gathers_into_lists = true, .host_lead = HOST_LEAD,
         .recomputes_all = true, .rows = nanotron},
     [SL_KERNELS_MEGATRON_DEEPSPEED] = {.name = "megatron-deepspeed",
         .source = "the kernels of megatron-fused, gradients added up by autograd: DeepSpeed's runtime/engine.py knows no "
