@@ -1,11 +1,10 @@
 /* Waits, then offsets; see place.h. */
 #include "core/place/place.h"
 
-#include "core/plan/communicators.h"
-
 #include "core/place/arena.h"
 #include "core/place/reserve.h"
 #include "core/place/waits.h"
+#include "core/plan/communicators.h"
 #include "core/plan/kernels.h"
 
 #include <stdlib.h>
