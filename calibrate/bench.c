@@ -325,6 +325,7 @@ static enum sl_status open_class(struct sl_class *c, int stage, int rank_count,
   c->pp_rank = stage;
   c->rank_count = rank_count;
   c->first_rank = stage * rank_count;
+  c->last_rank = c->first_rank + rank_count - 1;
   c->control = BUFFER_CONTROL;
   SL_TRY(sl_calloc(&c->buffers, BUFFERS, sizeof *c->buffers));
   SL_TRY(sl_calloc(&c->slot_offsets, BUFFERS, sizeof *c->slot_offsets));

@@ -142,8 +142,9 @@ struct notices {
   bool inside; /* between two lines of dashes */
   char *kept;  /* what mpirun said, for when nothing else explains its end; owned */
   size_t kept_bytes;
-  bool passed; /* a rank said something */
-  bool late;   /* and one that it gave up: those that waited with it need not say so, too */
+  bool passed;    /* a rank said something */
+  bool explained; /* a rank said an error: how mpirun ends then is no news */
+  bool late;      /* and one that it gave up: those that waited with it need not say so, too */
   int rank, signal;
 };
 
@@ -188,6 +189,7 @@ static void read_line(struct notices *n, const char *line) {
   } else if (sl_children_signal() == 0 && !is_late_again(n, line)) { /* else it is about its own end */
     fputs(line, stderr);
     if (*line != '\n') n->passed = true;
+    if (strncmp(line, "shardlab: error: ", 17) == 0) n->explained = true;
   }
 }
 
@@ -207,6 +209,8 @@ static int conclude(struct notices *n, int how) {
   int code = WIFEXITED(how) ? WEXITSTATUS(how) : 1;
   if (sl_children_signal() != 0) {
     code = 1; /* who ended it knows why */
+  } else if (n->explained) {
+    if (code == 0) code = 1;
   } else if (WIFSIGNALED(how)) {
     const char *name = sigabbrev_np(WTERMSIG(how));
     fprintf(stderr, "shardlab: mpirun was ended by signal %d, SIG%s; the job was ended\n", WTERMSIG(how),

@@ -31,6 +31,10 @@ struct sl_options {
       seed;                                            /* 0 or unset: as the config says */
   int64_t recompute_every, shard_size, vocab_multiple; /* unset: as the config says */
   const char *schedule, *stages, *recompute, *recompute_modules, *attention, *kernels, *fuse_epilogues, *preset;
+  const char *rank_order;
+  bool share_links;
+  double jitter; /* predict: what to assume; see cli/assume.h */
+  const char *stragglers;
   bool sequence_parallel, tf32;
   bool strict;
   const char *svg; /* show schedule */

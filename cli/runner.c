@@ -1,6 +1,7 @@
 /* The run, its timeline and trace, and the record; see runner.h. */
 #include "cli/runner.h"
 
+#include "cli/assume.h"
 #include "cli/output.h"
 #include "core/base/units.h"
 #include "core/record/environment.h"
@@ -82,8 +83,10 @@ enum sl_status sl_runner_run(const struct sl_runner *runner, json_t **record) {
                                    .fail_rank = -1,
                                    .fail_step = -1}};
   enum sl_status status;
+  struct sl_straggler stragglers[SL_MAX_STRAGGLERS];
   *record = NULL;
   observer.run = &run;
+  SL_TRY(sl_assume_read(&run.options.assume, stragglers, o, &runner->setup->config));
   if (runner->trace != NULL)
     SL_GO(sl_trace_open(&observer.trace, runner->trace, run.job, runner->exec->measures, runner->process,
                         runner->processes));
@@ -169,8 +172,11 @@ void sl_runner_summary(const json_t *record, FILE *out) {
   sl_format_seconds(time, sizeof time, json_real_value(json_object_get(record, "step_time_s")));
   sl_format_count(rate, sizeof rate, json_real_value(json_object_get(record, "tokens_per_s")));
   const char *kind = json_string_value(json_object_get(record, "kind"));
-  fprintf(out, "%s: world %lld, ZeRO-%lld\n", kind, (long long)json_integer_value(json_object_get(plan, "world")),
+  fprintf(out, "%s: world %lld, ZeRO-%lld", kind, (long long)json_integer_value(json_object_get(plan, "world")),
           (long long)json_integer_value(json_object_get(plan, "zero_stage")));
+  const char *order = json_string_value(json_object_get(plan, "rank_order"));
+  const bool usual = order == NULL || strcmp(order, "tp-dp-pp") == 0;
+  fprintf(out, "%s%s\n", usual ? "" : ", ranks in the order ", usual ? "" : order);
   fprintf(out, "  step       %s", time);
   print_interval(record, out);
   fprintf(out, ", %s tokens/s", rate);

@@ -25,8 +25,8 @@ static void print_ranks(const struct sl_plan *plan, FILE *out) {
       if (m.size == 1)
         snprintf(text, sizeof text, "%d", m.first);
       else if (m.inner < m.size)
-        snprintf(text, sizeof text, "%d..%d and %d more", m.first, m.first + (m.inner - 1) * m.stride,
-                 m.size - m.inner);
+        snprintf(text, sizeof text, m.stride == 1 ? "%d..%d and %d more" : "%d..%d and %d more, step %d", m.first,
+                 m.first + (m.inner - 1) * m.stride, m.size - m.inner, m.stride);
       else
         snprintf(text, sizeof text, "%d..%d step %d", m.first, m.first + (m.size - 1) * m.stride, m.stride);
       fprintf(out, "  %-16s", text);
@@ -40,6 +40,7 @@ static void print_ranks(const struct sl_plan *plan, FILE *out) {
 static void print_map(const struct sl_plan *plan, FILE *out) {
   enum { LIMIT = 8 };
   const int shown_dp = plan->dp < LIMIT ? plan->dp : LIMIT;
+  const struct sl_coord strides = sl_plan_strides(plan);
   if (plan->tp * plan->cp * plan->pp == 1) return;
   fprintf(out,
           "\nrank map: rows are pipeline ranks, columns data-parallel ones; a cell is one tensor-parallel group\n");
@@ -51,7 +52,10 @@ static void print_map(const struct sl_plan *plan, FILE *out) {
       const int last =
           sl_plan_rank(plan, (struct sl_coord){.pp = pp, .dp = dp, .cp = plan->cp - 1, .tp = plan->tp - 1});
       char cell[32];
-      snprintf(cell, sizeof cell, first < last ? "[%d..%d]" : "[%d]", first, last);
+      if (strides.tp == 1 || first == last)
+        snprintf(cell, sizeof cell, first < last ? "[%d..%d]" : "[%d]", first, last);
+      else
+        snprintf(cell, sizeof cell, "[%d..%d step %d]", first, last, strides.tp);
       fprintf(out, " %-12s", cell);
     }
     fprintf(out, "%s layers", plan->dp > LIMIT ? "..." : "");

@@ -1,8 +1,12 @@
 # Warnings, optimisation and sanitizers, stated once for every target of the project.
 # nvcc has words of its own (cmake/cuda.cmake).
+set(debug_info -g3)
+if(SL_SANITIZE)
+  set(debug_info -g1) # lines are what a report of theirs names
+endif()
 add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:-Wall;-Wextra;-Wpedantic;-Werror;-Wshadow>"
                     "$<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes;-fno-common>"
-                    "$<$<AND:$<CONFIG:Debug>,$<COMPILE_LANGUAGE:C,CXX>>:-O1;-g3>"
+                    "$<$<AND:$<CONFIG:Debug>,$<COMPILE_LANGUAGE:C,CXX>>:-O1;${debug_info}>"
                     "$<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:C,CXX>>:-g1>")
 add_compile_definitions(_GNU_SOURCE)
 if(SL_SANITIZE)
@@ -16,5 +20,10 @@ endif()
 # Kernels are plain C that the compiler vectorises. Errno and traps are not part of their contract; the order of sums is,
 # so -ffast-math stays off and reductions say `omp simd` where any order will do. Where there are vectors of 512 bits,
 # compilers keep to 256 unless told: the products of a step use the wide ones anyway, whatever the clock makes of it.
-set(SL_KERNEL_FLAGS -O3 -fno-math-errno -fno-trapping-math -ffp-contract=fast -mprefer-vector-width=512
+if(SL_SANITIZE)
+  set(SL_KERNEL_SPEED -O1) # what sanitizers look at is not vectorised, and half the time to compile
+else()
+  set(SL_KERNEL_SPEED -O3)
+endif()
+set(SL_KERNEL_FLAGS ${SL_KERNEL_SPEED} -fno-math-errno -fno-trapping-math -ffp-contract=fast -mprefer-vector-width=512
     $<IF:$<BOOL:${SL_NATIVE}>,-march=native,-march=x86-64-v3>)

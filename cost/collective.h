@@ -36,5 +36,6 @@ double sl_cost_collective(const struct sl_cost_rank *rank, const struct sl_link 
  * group is tensor-parallel) the cluster's pipeline_stall for every member. */
 double sl_cost_call_host(const struct sl_cost_rank *rank, const struct sl_work *work, bool stalls);
 /* Does a pipeline cross nodes, so that hosts are held up at the collectives between its messages? Seen in published
- * measurements alone: 2 ms x tp a block and micro-batch, the more the more ranks a collective has. */
-bool sl_cost_pipeline_stalls(const struct sl_cluster *cluster, int pp, int world);
+ * measurements alone: 2 ms x tp a block and micro-batch, the more the more ranks a collective has. `reach`: ranks of the block
+ * that holds a whole pipeline, pp times the ranks from one stage to the next. */
+bool sl_cost_pipeline_stalls(const struct sl_cluster *cluster, int pp, int reach);

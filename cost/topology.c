@@ -35,7 +35,8 @@ double sl_cost_attained(const struct sl_link *link, int units) {
   return link->bandwidth * share * fall;
 }
 
-struct sl_link sl_cost_group_link(const struct sl_cluster *cluster, const struct sl_cost_group *g) {
+static struct sl_link ring_through(const struct sl_cluster *cluster, const struct sl_cost_group *g,
+                                   double seconds_per_byte[SL_MAX_LINKS]) {
   struct sl_link ring = {.name = "ring"};
   double latency = 0;
   int fewest, units = count_units(g, 1, &fewest);
@@ -46,6 +47,7 @@ struct sl_link sl_cost_group_link(const struct sl_cluster *cluster, const struct
     if (ring.hop == SL_HOP_PLAIN) ring.hop = link->hop;
     if (link->hop == SL_HOP_NETWORK && ring.nodes == 0) ring.nodes = units;
     const double bandwidth = inside * sl_cost_attained(link, units);
+    seconds_per_byte[level] = 1 / bandwidth;
     if (ring.bandwidth <= 0 || bandwidth < ring.bandwidth) {
       ring.bandwidth = bandwidth;
       ring.half_bytes = link->half_bytes;
@@ -56,4 +58,15 @@ struct sl_link sl_cost_group_link(const struct sl_cluster *cluster, const struct
   if (ring.hop != SL_HOP_PLAIN && ring.nodes == 0) ring.nodes = 1;
   ring.latency = g->size > 1 ? latency / (g->size - 1) : 0;
   return ring;
+}
+
+struct sl_link sl_cost_group_link(const struct sl_cluster *cluster, const struct sl_cost_group *g) {
+  double unused[SL_MAX_LINKS] = {0};
+  return ring_through(cluster, g, unused);
+}
+
+void sl_cost_group_shares(const struct sl_cluster *cluster, const struct sl_cost_group *g,
+                          double seconds_per_byte[SL_MAX_LINKS]) {
+  for (int level = 0; level < SL_MAX_LINKS; level++) seconds_per_byte[level] = 0;
+  ring_through(cluster, g, seconds_per_byte);
 }

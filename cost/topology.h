@@ -15,3 +15,7 @@ double sl_cost_attained(const struct sl_link *link, int units);
 
 /* What a ring through the group is like to each of its members: zero for one member. */
 struct sl_link sl_cost_group_link(const struct sl_cluster *cluster, const struct sl_cost_group *group);
+/* For each level, how long a byte that goes round the ring takes of a member's own link there: 1 / (m_(k-1) beta_k), in the words of
+ * cost/collective.h; 0 where the ring does not cross it. */
+void sl_cost_group_shares(const struct sl_cluster *cluster, const struct sl_cost_group *group,
+                          double seconds_per_byte[SL_MAX_LINKS]);

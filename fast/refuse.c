@@ -27,6 +27,7 @@ enum sl_status sl_fast_refuse_inputs(const struct sl_model *model, const struct 
   if (config->sl.recompute_every > 1) return no("recompute_every above 1");
   if (config->sl.virtual_stages > 1) return no("several stages a pipeline rank (virtual_stages)");
   if (config->sl.cp > 1) return no("context parallelism");
+  if (config->sl.rank_order != SL_RANKS_TP_DP_PP) return no("ranks in another order than tp-dp-pp (rank_order)");
   return SL_OK;
 }
 

@@ -9,6 +9,8 @@
  * What is kept of a lane are the ends of its last ops, as many as the program's waits look back. */
 #include "sim/flow.h"
 
+#include "sim/jitter.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -155,7 +157,9 @@ static void step_over(struct flow *f, int local, const struct sl_sim_cost *cost,
   const uint32_t issue = w->next++;
   l->count++;
   if (cost->call < 0) {
-    complete(f, local, lane, issue, -1, ready, ready + cost->seconds);
+    const bool computes = lane == SL_LANE_COMPUTE;
+    const double seconds = computes ? sl_jitter_seconds(f->sim, w->rank, issue, cost->seconds) : cost->seconds;
+    complete(f, local, lane, issue, -1, ready, ready + seconds);
     return;
   }
   if (w->rank->counting) sl_sim_hash_call(w->rank, cost->call);

@@ -1,8 +1,9 @@
 /* Which ranks do the same at the same times, so that one of each kind is simulated.
  *
- * Ranks are divided by their program and by the links under their calls, and then again and again by the kinds of those that they
+ * Ranks are divided by their program, by how slow they are assumed to be and by the links under their calls, and then again and again by the kinds of those that they
  * meet, until no division is new: ranks of a kind then meet the same kinds over the same links, and so by induction over time
  * complete the same ops at the same instants. Groups whose members are of the same kinds are one meeting. */
+#include "sim/jitter.h"
 #include "sim/state.h"
 
 #include <stdlib.h>
@@ -26,23 +27,32 @@ struct fold {
   int kinds;
 };
 
-/* The finalizer of MurmurHash3 (public domain): every bit that goes in moves every bit that comes out. */
 static uint64_t mix(uint64_t x) {
-  x = (x ^ x >> 33) * UINT64_C(0xff51afd7ed558ccd);
-  x = (x ^ x >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);
-  return x ^ x >> 33;
+  return sl_sim_mix(x);
 }
 
 static uint64_t join(uint64_t hash, uint64_t value) {
-  return mix(hash + UINT64_C(0x9e3779b97f4a7c15) + mix(value));
+  return sl_sim_join(hash, value);
+}
+
+static uint64_t number_sign(double value) {
+  uint64_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  return bits;
 }
 
 static uint64_t link_sign(const struct sl_link *link) {
-  uint64_t bits[3];
-  memcpy(&bits[0], &link->bandwidth, sizeof bits[0]);
-  memcpy(&bits[1], &link->latency, sizeof bits[1]);
-  memcpy(&bits[2], &link->half_bytes, sizeof bits[2]);
-  return join(join(join(join(bits[0], bits[1]), bits[2]), (uint64_t)link->nodes), (uint64_t)link->hop);
+  const uint64_t rate = join(number_sign(link->bandwidth), number_sign(link->latency));
+  return join(join(join(rate, number_sign(link->half_bytes)), (uint64_t)link->nodes), (uint64_t)link->hop);
+}
+
+/* What sets rings apart where links are shared: what they take of which. */
+static uint64_t shares_sign(const struct sl_plan *plan, const struct sl_members *m) {
+  double shares[SL_MAX_LINKS];
+  uint64_t sign = 0;
+  sl_sim_group_shares(plan, m, shares);
+  for (int level = 0; level < SL_MAX_LINKS; level++) sign = join(sign, number_sign(shares[level]));
+  return sign;
 }
 
 static bool meets_peer(const struct fold *f, int rank, int pp) {
@@ -87,6 +97,7 @@ static void sign_groups(struct fold *f, enum sl_group g, bool links) {
     if (!links || r != m.first) continue;
     const struct sl_link ring = sl_sim_group_link(f->plan, &m);
     f->group[m.id] = join(link_sign(&ring), (uint64_t)m.size);
+    if (f->sim->assume.share_links) f->group[m.id] = join(f->group[m.id], shares_sign(f->plan, &m));
   }
 }
 
@@ -135,7 +146,9 @@ enum sl_status sl_sim_fold(const struct sl_sim *sim, int *kind, int *kinds, int 
   SL_GO(sl_calloc(&f.group, world, sizeof *f.group));
   SL_GO(sl_calloc(&f.table, f.room, sizeof *f.table));
   find_meetings(&f);
-  for (int r = 0; r < f.plan->world; r++) f.sign[r] = mix((uint64_t)sl_job_class_of(sim->job, r) + 1);
+  for (int r = 0; r < f.plan->world; r++)
+    f.sign[r] =
+        join(mix((uint64_t)sl_job_class_of(sim->job, r) + 1), number_sign(sl_jitter_straggler(&sim->assume, r)));
   for (bool links = true; links || divide(&f); links = false) sign_meetings(&f, links);
   SL_GO(key_groups(&f, group_key));
   *kinds = f.kinds;

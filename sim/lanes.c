@@ -1,6 +1,8 @@
 /* Lanes: when ops start and complete. An op at the head of its lane is blocked (by another lane of its rank), meets
  * (waits for other ranks), or runs. Lanes are FIFO, so what two ranks match is always the heads of their lanes: no
  * sequence numbers are needed. */
+#include "sim/contention.h"
+#include "sim/jitter.h"
 #include "sim/state.h"
 
 /* Bytes of `local` begin (+1) or cease (-1) to move: its running compute op changes speed. */
@@ -32,6 +34,7 @@ static void run_local(struct sl_sim *sim, int local, int lane, double seconds) {
   double start = sim->time;
   if (lane == SL_LANE_COMPUTE) {
     const struct sl_work *work = &rank->now->works[sl_sim_head(rank, lane)->op];
+    seconds = sl_jitter_seconds(sim, rank, rank->lanes[lane].order[rank->lanes[lane].done], seconds);
     start = launched(sim, rank, sim->cost_rank.kernel_costs.host_launch * work->terms[SL_TERM_LAUNCH]);
     rank->work = seconds;
     rank->work_since = start;
@@ -87,8 +90,9 @@ static void meet_group(struct sl_sim *sim, int local, int lane) {
   if (group->arrived < group->count) return;
   group->arrived = 0;
   for (int i = 0; i < group->count; i++) run_transfer(sim, sim->members[group->first + i], lane);
-  sl_queue_set(&sim->queue, sl_sim_group_source(sim, call->partner),
-               (group->launched > sim->time ? group->launched : sim->time) + call->seconds);
+  const double begin = group->launched > sim->time ? group->launched : sim->time;
+  sl_queue_set(&sim->queue, sl_sim_group_source(sim, call->partner), begin + call->seconds);
+  if (sim->contention != NULL) sl_contention_begin_group(sim, call->partner, begin, call->seconds);
 }
 
 /* `local` has reached a send or receive; the second of the two starts the transfer, whose event is the sender's. */
@@ -110,6 +114,8 @@ static void meet_peer(struct sl_sim *sim, int local, int lane) {
   bool sends = lane == SL_LANE_SEND_F || lane == SL_LANE_SEND_B;
   uint32_t source = sends ? sl_sim_lane_source(local, lane) : sl_sim_lane_source(call->partner, peer_lane);
   sl_queue_set(&sim->queue, source, sim->time + call->seconds);
+  if (sim->contention != NULL)
+    sl_contention_begin_pair(sim, sends ? local : call->partner, sends ? lane : peer_lane, call->seconds);
 }
 
 void sl_sim_try(struct sl_sim *sim, int local, int index) {
@@ -176,6 +182,7 @@ static void complete(struct sl_sim *sim, int local, int index) {
 
 void sl_sim_event(struct sl_sim *sim, uint32_t source) {
   uint32_t lanes = (uint32_t)sim->count * SL_LANE_COUNT;
+  if (sim->contention != NULL) sl_contention_end(sim, source);
   if (source < lanes) {
     int local = (int)(source / SL_LANE_COUNT), lane = (int)(source % SL_LANE_COUNT);
     const struct sl_sim_lane *head = &sim->ranks[local].lanes[lane];

@@ -1,9 +1,11 @@
 /* The simulator's executor table; sim.h says what it models, lanes.c is the clockwork. */
 #include "sim/sim.h"
 
+#include "core/plan/communicators.h"
 #include "core/program/memory_report.h"
 #include "cost/error.h"
 #include "sim/flow.h"
+#include "sim/jitter.h"
 #include "sim/state.h"
 
 #include <stdlib.h>
@@ -21,9 +23,11 @@ static enum sl_status sim_open(void **state, const struct sl_job *job, const str
   struct sl_sim *sim;
   SL_TRY(sl_calloc(&sim, 1, sizeof *sim));
   sim->job = job;
-  sim->fold = options->fold;
+  sim->fold = options->fold && !(options->assume.jitter > 0); /* noise sets every rank apart */
+  sim->assume = options->assume;
   sim->runs = options->runs;
-  enum sl_status status = sl_sim_tables(sim);
+  enum sl_status status = sl_jitter_check(&sim->assume, job->plan->world);
+  if (status == SL_OK) status = sl_sim_tables(sim);
   if (status != SL_OK) {
     sim_close(sim);
     return status;
@@ -36,8 +40,8 @@ static enum sl_status sim_open(void **state, const struct sl_job *job, const str
 
 static enum sl_status sim_begin(void *state, int local, enum sl_program_kind kind, int64_t step) {
   struct sl_sim *sim = state;
-  (void)step; /* virtual time knows no data */
   struct sl_sim_rank *rank = &sim->ranks[local];
+  rank->step = step;
   if (rank->pending > 0) {
     return sl_fail(SL_ERR_INTERNAL, "rank %d begins a program with %u ops of the last one not complete", rank->rank,
                    (unsigned)rank->pending);
@@ -109,14 +113,14 @@ static enum sl_status sim_advance(void *state, struct sl_completion *out, int ma
   return sim->pending > 0 ? sl_sim_deadlock(sim) : SL_DONE;
 }
 
-/* Only where an op's end is known when it starts, and its start from what it waits for: transfers must not slow ops down, and no
+/* Only where an op's end is known when it starts, and its start from what it waits for: transfers must not slow ops or each other down, and no
  * host, which launches in order of time what it comes to, may stand in front of them. */
 static enum sl_status sim_play(void *state, enum sl_program_kind kind, int64_t step, sl_observe_fn observe,
                                void *context) {
   struct sl_sim *sim = state;
   const struct sl_flow_sink sink = {.observe = observe, .context = context, .step = step};
   bool ran = false;
-  if (sim->slow > 0 || sl_cost_has_host(&sim->cost_rank)) return SL_AGAIN;
+  if (sim->slow > 0 || sl_cost_has_host(&sim->cost_rank) || sim->contention != NULL) return SL_AGAIN;
   SL_TRY(sl_flow_run(sim, kind, &sink, &ran));
   return ran ? SL_OK : SL_AGAIN;
 }
@@ -146,22 +150,30 @@ static int sim_local_of(const void *state, int rank) {
 
 /* Of the device beside the arena: the context and, where a framework's allocator stands in for the arena, what that reserves
  * beyond it. It gives unused segments back before it runs out of memory. */
-static int64_t beside_arena(const struct sl_sim *sim, const struct sl_class *c) {
+static int64_t beside_arena(const struct sl_sim *sim, const struct sl_class *c, int64_t driver) {
   const struct sl_memory_report *m = c->memory; /* of the device, the first; NULL: nothing was placed */
-  const int64_t context = sim->cost_rank.device->context_bytes, room = sim->cost_rank.device->memory - context;
-  if (m == NULL) return context;
+  const int64_t room = sim->cost_rank.device->memory - driver;
+  if (m == NULL) return driver;
   int64_t reserved = m->reserved_bytes;
   if (reserved > room) reserved = m->needed_bytes > room ? m->needed_bytes : room;
-  return context + (reserved > m->peak_bytes ? reserved - m->peak_bytes : 0);
+  return driver + (reserved > m->peak_bytes ? reserved - m->peak_bytes : 0);
+}
+
+/* The context and what each communicator holds: device memory that a framework's allocator does not know of. */
+static int64_t driver_bytes(const struct sl_sim *sim, const struct sl_sim_rank *rank) {
+  const struct sl_device *device = sim->cost_rank.device;
+  return device->context_bytes + sl_plan_communicators(sim->job->plan, rank->rank) * device->communicator_bytes;
 }
 
 static enum sl_status sim_report(void *state, int local, struct sl_exec_report *out) {
   struct sl_sim *sim = state;
   struct sl_sim_rank *rank = &sim->ranks[local];
   const struct sl_class *c = &sim->job->classes[rank->class_index];
+  const int64_t driver = driver_bytes(sim, rank);
   *out = (struct sl_exec_report){
       .call_hash = rank->call_hash,
-      .context_bytes = beside_arena(sim, c),
+      .context_bytes = beside_arena(sim, c, driver),
+      .driver_bytes = driver,
   };
   SL_TRY(step_error(sim, rank, &out->step_error));
   memcpy(out->arena_bytes, c->arena_bytes, sizeof out->arena_bytes);

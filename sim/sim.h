@@ -17,6 +17,11 @@
  * A program whose ops nothing slows down can be run at once (play, sim/flow.c): its times are the same to the last bit, its
  * completions come in no order of time.
  *
+ * Links: a transfer has them to itself, however many there are at the same time, unless they are to share them
+ * (options.assume.share_links, sim/contention.h).
+ *
+ * Assumptions (options.assume): compute that is noisy, ranks that are slow (sim/jitter.h). Noise gives up folding.
+ *
  * No queue is ever full: the programs are known from open, so an op that is handed over is one count. Hand over
  * everything that is at hand before advance(), since an op cannot start before the time at which it was handed over;
  * advance() returns early when a rank has nothing left, so that its next program starts on time.

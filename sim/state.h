@@ -2,7 +2,9 @@
  *
  *   tables.c    fills costs, lane orders, calls and groups at open
  *   topology.c  links
+ *   contention.c  transfers that share links
  *   fold.c      which ranks do the same, so that one is simulated
+ *   jitter.c    compute that is slower or faster than it costs
  *   lanes.c     starts and completes ops, rendezvous, slow-down
  *   flow.c      the same without events, where nothing slows an op down
  *   deadlock.c  explains a standstill
@@ -42,6 +44,11 @@ struct sl_sim_call {
   int32_t partner; /* collective: index in sim->groups; send, receive: the other side's local index */
 };
 
+/* What a call takes of the caller's own link of each level, each way, while it runs alone: from 0 to 1. */
+struct sl_sim_load {
+  double of[SL_MAX_LINKS];
+};
+
 enum sl_sim_lane_state {
   SL_SIM_IDLE,    /* nothing handed over that is not complete */
   SL_SIM_BLOCKED, /* the head waits for another lane of its rank */
@@ -70,7 +77,10 @@ struct sl_sim_rank {
   double work_since; /* ... as of this time */
   bool counting;     /* the program is a step: traffic counts */
   int rank, class_index;
+  double straggler; /* its compute takes so many times as long */
+  int64_t step;     /* that runs */
   struct sl_sim_call *calls[SL_PROGRAM_COUNT];
+  struct sl_sim_load *loads[SL_PROGRAM_COUNT]; /* of each call, where links are shared; else NULL */
   struct sl_traffic_list traffic;
   double *
       call_s; /* seconds of the calls of each row of `traffic`, by lane: so their sum does not depend on the order of lanes */
@@ -89,6 +99,7 @@ struct sl_sim_group {
 struct sl_sim {
   const struct sl_job *job;
   bool fold;
+  struct sl_exec_assumptions assume;
   int64_t runs; /* that will be measured */
   double time;  /* now */
   uint64_t pending;
@@ -106,13 +117,25 @@ struct sl_sim {
   int group_count;
   struct sl_queue queue; /* sources: local * SL_LANE_COUNT + lane, then the groups */
   struct sl_cost_rank cost_rank;
-  enum sl_status status;     /* first failure inside an event */
-  bool dry;                  /* a rank has completed all that it was handed */
-  struct sl_completion *out; /* of the running advance() */
+  struct sl_contention *contention; /* NULL: transfers do not share links */
+  enum sl_status status;            /* first failure inside an event */
+  bool dry;                         /* a rank has completed all that it was handed */
+  struct sl_completion *out;        /* of the running advance() */
   int out_max, out_count;
   struct sl_completion *spill; /* did not fit into out; at most one event's */
   int spill_first, spill_count;
 };
+
+/* The finalizer of MurmurHash3 (public domain): every bit that goes in moves every bit that comes out. */
+static inline uint64_t sl_sim_mix(uint64_t x) {
+  x = (x ^ x >> 33) * UINT64_C(0xff51afd7ed558ccd);
+  x = (x ^ x >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);
+  return x ^ x >> 33;
+}
+
+static inline uint64_t sl_sim_join(uint64_t hash, uint64_t value) {
+  return sl_sim_mix(hash + UINT64_C(0x9e3779b97f4a7c15) + sl_sim_mix(value));
+}
 
 static inline uint32_t sl_sim_lane_source(int local, int lane) {
   return (uint32_t)local * SL_LANE_COUNT + (uint32_t)lane;
@@ -155,6 +178,8 @@ void sl_sim_tables_free(struct sl_sim *sim);
  * and the slowest link between two ranks of a pipeline. */
 struct sl_link sl_sim_group_link(const struct sl_plan *plan, const struct sl_members *m);
 int sl_sim_peer_rank(const struct sl_plan *plan, int rank, int stage);
+/* How long a byte of such a ring takes of a member's link of each level. */
+void sl_sim_group_shares(const struct sl_plan *plan, const struct sl_members *m, double seconds_per_byte[SL_MAX_LINKS]);
 const struct sl_link *sl_sim_peer_link(const struct sl_plan *plan, int rank, int stage);
 /* fold.c: the ranks in *kinds kinds, kind[rank] of them numbered in the order of their first ranks, such that all of a kind
  * complete the same ops at the same times; group_key[g][id], of a group of class g that is called, is equal for groups that do:

@@ -3,6 +3,9 @@
 #include "core/op/wire.h"
 #include "cost/collective.h"
 #include "cost/compute.h"
+#include "cost/topology.h"
+#include "sim/contention.h"
+#include "sim/jitter.h"
 #include "sim/state.h"
 
 #include <stdlib.h>
@@ -209,9 +212,33 @@ static enum sl_status fill_call(const struct sl_sim *sim, int local, const struc
   }
   call->wire = sl_op_wire_bytes(op, sl_op_slices(table->program, op), m.size, m.index);
   call->seconds = sl_cost_collective(&sim->cost_rank, &rings[op->group], work);
-  const bool stalls = op->group == SL_GROUP_TP && sl_cost_pipeline_stalls(plan->cluster, plan->pp, plan->world);
+  const int reach = sl_plan_strides(plan).pp * plan->pp;
+  const bool stalls = op->group == SL_GROUP_TP && sl_cost_pipeline_stalls(plan->cluster, plan->pp, reach);
   call->host = sl_cost_call_host(&sim->cost_rank, work, stalls);
   return SL_OK;
+}
+
+/* What the calls of `kind` take of the rank's links. */
+static void fill_loads(const struct sl_sim *sim, struct sl_sim_rank *rank, enum sl_program_kind kind) {
+  const struct sl_plan *plan = sim->job->plan;
+  const struct sl_sim_program *table = &sim->programs[rank->class_index][kind];
+  double shares[SL_GROUP_COUNT][SL_MAX_LINKS];
+  for (int g = SL_GROUP_NONE + 1; g < SL_GROUP_COUNT; g++) {
+    const struct sl_members m = sl_plan_group(plan, (enum sl_group)g, rank->rank);
+    sl_sim_group_shares(plan, &m, shares[g]);
+  }
+  for (int i = 0; i < table->call_count; i++) {
+    const struct sl_op *op = &table->program->ops[table->call_ops[i]];
+    const struct sl_work *work = &table->works[table->call_ops[i]];
+    const double seconds = rank->calls[kind][i].seconds;
+    if (op->group != SL_GROUP_NONE) {
+      sl_contention_fill_ring(&rank->loads[kind][i], work, seconds, shares[op->group]);
+    } else {
+      const struct sl_link *link = sl_sim_peer_link(plan, rank->rank, op->peer);
+      sl_contention_fill_pair(&rank->loads[kind][i], work, seconds, (int)(link - plan->cluster->link),
+                              sl_cost_attained(link, 2));
+    }
+  }
 }
 
 static enum sl_status fill_rank(struct sl_sim *sim, int local, const int *group_of) {
@@ -223,10 +250,12 @@ static enum sl_status fill_rank(struct sl_sim *sim, int local, const int *group_
   }
   for (int kind = 0; kind < SL_PROGRAM_COUNT; kind++) {
     const struct sl_sim_program *table = &sim->programs[rank->class_index][kind];
+    if (sim->assume.share_links) SL_TRY(sl_calloc(&rank->loads[kind], (size_t)table->call_count, sizeof **rank->loads));
     SL_TRY(sl_calloc(&rank->calls[kind], (size_t)table->call_count, sizeof **rank->calls));
     for (int i = 0; i < table->call_count; i++) {
       SL_TRY(fill_call(sim, local, table, table->call_ops[i], group_of, rings, &rank->calls[kind][i]));
     }
+    if (sim->assume.share_links) fill_loads(sim, rank, (enum sl_program_kind)kind);
   }
   const struct sl_traffic_list *rows = &sim->rows[rank->class_index];
   for (size_t i = 0; i < rows->count; i++) {
@@ -253,6 +282,7 @@ static enum sl_status fill_ranks(struct sl_sim *sim) {
     struct sl_sim_rank *rank = &sim->ranks[i];
     rank->rank = sim->local_ranks[i];
     rank->class_index = sl_job_class_of(job, rank->rank);
+    rank->straggler = sl_jitter_straggler(&sim->assume, rank->rank);
     rank->call_hash = SL_HASH_CALLS;
   }
   return SL_OK;
@@ -270,6 +300,7 @@ enum sl_status sl_sim_tables(struct sl_sim *sim) {
   enum sl_status status;
   SL_GO(every_group(sim, group_of));
   for (int i = 0; i < sim->count; i++) SL_GO(fill_rank(sim, i, group_of));
+  if (sim->assume.share_links) SL_GO(sl_contention_open(sim));
   SL_GO(sl_calloc(&sim->spill, (size_t)sim->count + 2, sizeof *sim->spill));
   SL_GO(sl_queue_alloc(&sim->queue, sl_sim_group_source(sim, sim->group_count)));
 done:
@@ -288,7 +319,10 @@ void sl_sim_tables_free(struct sl_sim *sim) {
     if (sim->rows != NULL) sl_traffic_free(&sim->rows[c]);
   }
   for (int i = 0; i < sim->count && sim->ranks != NULL; i++) {
-    for (int kind = 0; kind < SL_PROGRAM_COUNT; kind++) free(sim->ranks[i].calls[kind]);
+    for (int kind = 0; kind < SL_PROGRAM_COUNT; kind++) {
+      free(sim->ranks[i].calls[kind]);
+      free(sim->ranks[i].loads[kind]);
+    }
     sl_traffic_free(&sim->ranks[i].traffic);
     free(sim->ranks[i].call_s);
   }
@@ -301,5 +335,6 @@ void sl_sim_tables_free(struct sl_sim *sim) {
   free(sim->groups);
   free(sim->members);
   free(sim->spill);
+  sl_contention_close(sim);
   sl_queue_free(&sim->queue);
 }

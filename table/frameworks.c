@@ -11,64 +11,157 @@
  * Megatron-LM's megatron/p2p_communication.py and megatron/arguments.py of 2022: messages of a pipeline are scattered by default, and
  * bf16 forces gradients to fp32 where fp16 does not; its megatron/core of 2023 scatters none. DeepSpeed's runtime/config.py:
  * pipe_partitioned and grad_partitioned; runtime/pipe/engine.py, _exec_reduce_grads, behind a step's last backward.
+ * Aleph-Alpha/scaling's src/scaling/core/nn/parallel_module/pipeline_partitioning.py, pipe_partition_uniform, deals the embedding,
+ * the blocks, the last norm and the head, which transformer/model/model.py lists as layers of one kind.
  * torchtitan at 9dec370 (December 2024): parallelisms/parallelize_llama.py (selective_ac_option "op" of train_configs/llama3_8b.toml;
  * apply_compile of each block), train.py (the loss is not compiled; in June 2025 components/loss.py compiles it),
  * parallelisms/pipelining_utils.py, generate_split_points; benchmarks/llama3_h100_202412_torchtitan.md, footnote 1, and metrics.py
  * (max_reserved, of all ranks the largest).
  * FSDP's MixedPrecision keeps sharded gradients in the type of the parameters' shards, fp32 (torch/distributed/fsdp/api.py). */
-/* clang-format off */
 static const struct sl_table_framework frameworks[] = {
-    /* name, presets by ZeRO stage, stage in config, vocabulary, dropout, recompute and what "selective" is, stages, fused and unfused kernels, a llama has
-     * the second, gradients reduced in, stages filled, launches that block, messages scattered, reduces last, gradients summed in, fused
-     * kernels of later versions, thin ends, memory */
-    {"megatron", {"megatron-lm", "megatron-distributed-optimizer", NULL, "megatron-fsdp"},
-     false, 128, 0.1, "full", "selective", "uniform", "megatron-fused", "megatron-unfused", true, "fp32", false, false, false, false, NULL,
-     NULL, false, SL_MEMORY_OF_DEVICE},
-    {"megatron-deepspeed", {"deepspeed-pipeline", "deepspeed-pipeline", "deepspeed-2", "deepspeed-3"},
-     true, 128, 0.1, "full", "selective", "uniform", "megatron-deepspeed", "megatron-unfused", true, NULL, true, true, true, true, NULL,
-     NULL, false, SL_MEMORY_OF_DEVICE},
-    {"deepspeed", {"deepspeed-0", "deepspeed-1", "deepspeed-2", "deepspeed-3"},
-     true, 1, 0, "full", "selective", "uniform", "megatron-fused", "torch-eager", false, NULL, true, false, true, true, NULL,
-     NULL, false, SL_MEMORY_OF_DEVICE},
-    {"fsdp", {NULL, NULL, "fsdp-shard-grad-op", "fsdp"},
-     false, 1, 0, "none", "selective", "uniform", "llm-foundry", "llm-foundry", false, NULL, false, false, false, false, "fp32",
-     NULL, false, SL_MEMORY_OF_DEVICE},
-    {"torchtitan", {NULL, NULL, "fsdp2-no-reshard", "fsdp2"},
-     false, 1, 0, "none", "selective_op", "uniform", "torch-compile-blocks", "torch-eager", false, NULL, false, false, false, false, "fp32",
-     "torch-compile", true, SL_MEMORY_LOGGED_MOST},
-    {"nanotron", {"nanotron", "nanotron-zero1", NULL, NULL},
-     false, 1, 0, "none", "selective", "cost", "nanotron", "nanotron", false, "fp32", false, false, false, false, NULL,
-     NULL, false, SL_MEMORY_LOGGED_FIRST},
-    {"ddp", {"ddp", NULL, NULL, NULL},
-     false, 1, 0, "none", "selective", "uniform", "torch-eager", "torch-eager", false, NULL, false, false, false, false, NULL,
-     NULL, false, SL_MEMORY_OF_DEVICE},
+    {.name = "megatron",
+     .presets = {"megatron-lm", "megatron-distributed-optimizer", NULL, "megatron-fsdp"},
+     .vocab_multiple = 128,
+     .gpt_dropout = 0.1,
+     .recompute = "full",
+     .stages = "uniform",
+     .fused = "megatron-fused",
+     .unfused = "megatron-unfused",
+     .llama_unfused = true,
+     .grad_type = "fp32"},
+    {.name = "megatron-deepspeed",
+     .presets = {"deepspeed-pipeline", "deepspeed-pipeline", "deepspeed-2", "deepspeed-3"},
+     .stage_in_config = true,
+     .vocab_multiple = 128,
+     .gpt_dropout = 0.1,
+     .recompute = "full",
+     .stages = "uniform",
+     .dealt = SL_TABLE_STAGES_FILLED,
+     .fused = "megatron-deepspeed",
+     .unfused = "megatron-unfused",
+     .llama_unfused = true,
+     .launch_blocking = true,
+     .scatter_gather = true,
+     .reduces_last = true},
+    {.name = "deepspeed",
+     .presets = {"deepspeed-0", "deepspeed-1", "deepspeed-2", "deepspeed-3"},
+     .stage_in_config = true,
+     .vocab_multiple = 1,
+     .recompute = "full",
+     .stages = "uniform",
+     .dealt = SL_TABLE_STAGES_FILLED,
+     .fused = "megatron-fused",
+     .unfused = "torch-eager",
+     .scatter_gather = true,
+     .reduces_last = true},
+    {.name = "fsdp",
+     .presets = {NULL, NULL, "fsdp-shard-grad-op", "fsdp"},
+     .vocab_multiple = 1,
+     .recompute = "none",
+     .stages = "uniform",
+     .fused = "llm-foundry",
+     .unfused = "llm-foundry",
+     .grad_sum = "fp32"},
+    {.name = "torchtitan",
+     .presets = {NULL, NULL, "fsdp2-no-reshard", "fsdp2"},
+     .vocab_multiple = 1,
+     .recompute = "none",
+     .stages = "uniform",
+     .dealt = SL_TABLE_STAGES_THIN_ENDS,
+     .fused = "torch-compile-blocks",
+     .later = "torch-compile",
+     .unfused = "torch-eager",
+     .selective = "selective_op",
+     .memory = SL_MEMORY_LOGGED_MOST,
+     .grad_sum = "fp32"},
+    {.name = "nanotron",
+     .presets = {"nanotron", "nanotron-zero1", NULL, NULL},
+     .vocab_multiple = 1,
+     .recompute = "none",
+     .stages = "cost",
+     .fused = "nanotron",
+     .unfused = "nanotron",
+     .memory = SL_MEMORY_LOGGED_FIRST,
+     .grad_type = "fp32"},
+    {.name = "ddp",
+     .presets = {"ddp", NULL, NULL, NULL},
+     .vocab_multiple = 1,
+     .recompute = "none",
+     .stages = "uniform",
+     .fused = "torch-eager",
+     .unfused = "torch-eager"},
+    {.name = "aleph-alpha-scaling",
+     .presets = {NULL, "aleph-alpha-scaling", NULL, NULL},
+     .vocab_multiple = 1,
+     .recompute = "none",
+     .stages = "uniform",
+     .dealt = SL_TABLE_STAGES_WITH_ENDS,
+     .fused = "aleph-alpha-scaling",
+     .unfused = "aleph-alpha-scaling",
+     .grad_type = "fp32"},
     /* what "megatron" is in fp16 */
-    {"megatron", {"megatron-local-ddp", "megatron-distributed-optimizer", NULL, "megatron-fsdp"},
-     false, 128, 0.1, "full", "selective", "uniform", "megatron-fused", "megatron-unfused", true, NULL, false, false, true, false, NULL,
-     NULL, false, SL_MEMORY_OF_DEVICE},
+    {.name = "megatron",
+     .presets = {"megatron-local-ddp", "megatron-distributed-optimizer", NULL, "megatron-fsdp"},
+     .vocab_multiple = 128,
+     .gpt_dropout = 0.1,
+     .recompute = "full",
+     .stages = "uniform",
+     .fused = "megatron-fused",
+     .unfused = "megatron-unfused",
+     .llama_unfused = true,
+     .scatter_gather = true},
+    /* what "megatron-deepspeed" is in bf16 */
+    {.name = "megatron-deepspeed",
+     .presets = {"deepspeed-pipeline", "deepspeed-pipeline", "deepspeed-2", "deepspeed-3"},
+     .stage_in_config = true,
+     .vocab_multiple = 128,
+     .gpt_dropout = 0.1,
+     .recompute = "full",
+     .stages = "uniform",
+     .dealt = SL_TABLE_STAGES_FILLED,
+     .fused = "megatron-deepspeed",
+     .unfused = "megatron-unfused",
+     .llama_unfused = true,
+     .grad_type = "fp32",
+     .launch_blocking = true,
+     .scatter_gather = true,
+     .reduces_last = true,
+     .grad_sum = "fp32"},
 };
-/* clang-format on */
-enum { NAMES = 7, FSDP = 3, TORCHTITAN = 4, MEGATRON_FP16 = NAMES };
+enum {
+  NAMES = 8,
+  MEGATRON = 0,
+  MEGATRON_DEEPSPEED = 1,
+  FSDP = 3,
+  TORCHTITAN = 4,
+  MEGATRON_FP16 = NAMES,
+  MEGATRON_DEEPSPEED_BF16
+};
 
 /* FSDP beside other parallelism is torchtitan's. Gradients of Megatron-LM are 16-bit in fp16 alone, which is how it ran before bf16
- * in 2022, with messages scattered. */
+ * in 2022, with messages scattered. DeepSpeed's bf16 optimizer of February 2022 (runtime/bf16_optimizer.py) adds gradients up
+ * and reduces them in fp32. */
 static int row_of(const struct sl_table_row *row, int named) {
   if (named == FSDP && (row->tp > 1 || row->pp > 1)) return TORCHTITAN;
-  return strcmp(row->framework, "megatron") == 0 && strcmp(row->precision, "fp16") == 0 ? MEGATRON_FP16 : named;
+  if (named == MEGATRON_DEEPSPEED && strcmp(row->precision, "bf16") == 0) return MEGATRON_DEEPSPEED_BF16;
+  return named == MEGATRON && strcmp(row->precision, "fp16") == 0 ? MEGATRON_FP16 : named;
 }
 
-enum sl_status sl_table_framework(const struct sl_table_framework **out, const struct sl_table_row *row) {
+enum sl_status sl_table_framework(const struct sl_table_framework **out, const struct sl_table_row *row,
+                                  const struct sl_cluster *cluster) {
   const char *names[NAMES];
+  const bool own = cluster->framework[0] != '\0' && strcmp(row->framework, "megatron") == 0;
+  const char *name = own ? cluster->framework : row->framework;
   for (int i = 0; i < NAMES; i++) {
     names[i] = frameworks[i].name;
-    if (strcmp(names[i], row->framework) != 0) continue;
+    if (strcmp(names[i], name) != 0) continue;
     *out = &frameworks[row_of(row, i)];
     return SL_OK;
   }
-  const char *near = sl_nearest(row->framework, names, NAMES);
+  const char *near = sl_nearest(name, names, NAMES);
   return sl_fail(
       SL_ERR_INPUT,
-      "framework: is \"%.40s\"; expected megatron, megatron-deepspeed, deepspeed, fsdp, torchtitan, nanotron "
-      "or ddp%s%s%s",
-      row->framework, near != NULL ? "; did you mean " : "", near != NULL ? near : "", near != NULL ? "?" : "");
+      "framework: is \"%.40s\"; expected megatron, megatron-deepspeed, deepspeed, fsdp, torchtitan, nanotron, "
+      "ddp or aleph-alpha-scaling%s%s%s",
+      name, near != NULL ? "; did you mean " : "", near != NULL ? near : "", near != NULL ? "?" : "");
 }

@@ -142,9 +142,23 @@ static json_t *filled_stages(const struct sl_table_row *r) {
   return list;
 }
 
+/* The embedding, the blocks, the last norm and the head dealt evenly, the first stages having one more where that does not come
+ * out; in blocks. */
+static json_t *stages_with_ends(const struct sl_table_row *r) {
+  const int64_t stages = r->pp, items = r->n_layers + 3;
+  json_t *list = json_array();
+  for (int64_t i = 0, first = 0; i < stages; i++) {
+    const int64_t end = first + items / stages + (i < items % stages);
+    const int64_t from = first > 1 ? first : 1, to = end < r->n_layers + 1 ? end : r->n_layers + 1;
+    json_array_append_new(list, json_integer(to > from ? to - from : 0));
+    first = end;
+  }
+  return list;
+}
+
 /* torchtitan's generate_split_points (parallelisms/pipelining_utils.py): what is left over goes to the stages behind the first. */
-static json_t *thin_stages(const struct sl_table_row *r) {
-  const int64_t stages = sl_product(r->pp, r->virtual_stages), left = r->n_layers % stages;
+static json_t *thin_stages(const struct sl_table_row *r, int64_t stages) {
+  const int64_t left = r->n_layers % stages;
   json_t *list = json_array();
   for (int64_t i = 0; i < stages; i++)
     json_array_append_new(list, json_integer(r->n_layers / stages + (i >= 1 && i <= left)));
@@ -153,9 +167,12 @@ static json_t *thin_stages(const struct sl_table_row *r) {
 
 static json_t *stages_of(const struct sl_table_row *r, const struct sl_table_framework *f) {
   const int64_t stages = sl_product(r->pp, r->virtual_stages);
-  const bool even = r->pp == 1 || stages > SL_MAX_STAGES || r->n_layers % stages == 0;
-  if (f->thin_ends && !even && r->n_layers >= stages) return thin_stages(r);
-  if (f->fills_stages && r->pp > 1 && r->pp <= SL_MAX_STAGES && r->n_layers % r->pp != 0) return filled_stages(r);
+  const bool pipeline = r->pp > 1 && stages <= SL_MAX_STAGES, single = r->virtual_stages == 1;
+  const bool even = r->n_layers % stages == 0;
+  if (pipeline && f->dealt == SL_TABLE_STAGES_THIN_ENDS && !even && r->n_layers >= stages)
+    return thin_stages(r, stages);
+  if (pipeline && single && f->dealt == SL_TABLE_STAGES_FILLED && !even) return filled_stages(r);
+  if (pipeline && single && f->dealt == SL_TABLE_STAGES_WITH_ENDS) return stages_with_ends(r);
   return json_string(r->pp > 1 ? f->stages : "uniform");
 }
 
@@ -175,7 +192,8 @@ static const char *kernels_of(const struct sl_table_row *r, const struct sl_tabl
 
 static const char *recompute_of(const struct sl_table_row *r, const struct sl_table_framework *f) {
   if (strcmp(r->recompute, "unknown") == 0) return f->recompute;
-  return strcmp(r->recompute, "selective") == 0 ? f->selective : r->recompute;
+  const bool own = strcmp(r->recompute, "selective") == 0 && f->selective != NULL;
+  return own ? f->selective : r->recompute;
 }
 
 static json_t *section_of(const struct sl_table_row *r, const struct sl_table_framework *f) {
@@ -227,6 +245,8 @@ static enum sl_status make_config(struct sl_config *config, const struct sl_tabl
                         json_integer(SL_MAX_ELEMENTS));
   if (f->grad_type == NULL && r->grad_reduce_dtype[0] != '\0')
     json_object_set_new(root, "communication_data_type", json_string(r->grad_reduce_dtype));
+  if (f->grad_type != NULL && f->stage_in_config) /* DeepSpeed's presets have no type of their own */
+    json_object_set_new(root, "communication_data_type", json_string(f->grad_type));
   if (f->grad_sum != NULL && mixed)
     json_object_set_new(root, "data_types", json_pack("{s:s}", "grad_accum_dtype", f->grad_sum));
   SL_TRY(open_document(&doc, "configuration", root));
@@ -311,10 +331,10 @@ enum sl_status sl_table_inputs(struct sl_table_inputs *inputs, const struct sl_t
   *inputs = (struct sl_table_inputs){0};
   SL_GO_FAIL(check_words(&r));
   SL_GO_FAIL(complete(&r));
-  SL_GO_FAIL(sl_table_framework(&framework, &r));
+  SL_GO_FAIL(make_cluster(&inputs->cluster, &r, cluster));
+  SL_GO_FAIL(sl_table_framework(&framework, &r, &inputs->cluster));
   SL_GO_FAIL(make_model(&inputs->model, &r, framework));
   SL_GO_FAIL(make_config(&inputs->config, &r, framework));
-  SL_GO_FAIL(make_cluster(&inputs->cluster, &r, cluster));
   inputs->world = (int)r.n_gpus;
   inputs->memory = framework->memory;
   return SL_OK;

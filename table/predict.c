@@ -19,10 +19,11 @@ static void forget(void *context) {
 static void put_memory(struct sl_prediction *out, const struct sl_run *run) {
   for (int i = 0; i < run->local_count; i++) {
     const int64_t bytes = run->reports[i].arena_bytes[SL_SPACE_DEVICE] + run->reports[i].context_bytes;
+    const int64_t logged = bytes - run->reports[i].driver_bytes;
     if (bytes > out->memory_bytes) out->memory_bytes = bytes;
-    if (i == 0) out->logged_bytes = bytes - run->job->plan->cluster->device.context_bytes;
+    if (logged > out->most_logged_bytes) out->most_logged_bytes = logged;
+    if (i == 0) out->logged_bytes = logged;
   }
-  out->most_logged_bytes = out->memory_bytes - run->job->plan->cluster->device.context_bytes;
   out->fits = out->memory_bytes <= run->job->plan->cluster->device.memory;
 }
 

@@ -40,10 +40,11 @@ static enum sl_status fill_parts(struct sl_host *host, struct sl_host_lane *lane
   return SL_OK;
 }
 
-/* Pipeline neighbours differ in the pp coordinate alone, which varies slowest. */
+/* Pipeline neighbours differ in the pp coordinate alone. */
 static int peer_rank(const struct sl_host *host, int stage) {
-  const struct sl_plan *plan = host->job->plan;
-  return host->rank + (stage - host->coord.pp) * (plan->dp * plan->cp * plan->tp);
+  struct sl_coord peer = host->coord;
+  peer.pp = stage;
+  return sl_plan_rank(host->job->plan, peer);
 }
 
 enum sl_status sl_host_comm_start(struct sl_host *host, struct sl_host_lane *lane, const struct sl_issued *it) {

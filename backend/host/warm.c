@@ -76,14 +76,15 @@ static enum sl_status warm_rings(const struct sl_host *host, char *out, char *in
     const struct sl_members *m = &host->members[group];
     if (host->groups[group].size <= 1) continue;
     int next = (m->index + 1) % m->size, previous = (m->index + m->size - 1) % m->size;
-    SL_TRY(warm_ring(host, out, in, m->first + next * m->stride, m->first + previous * m->stride));
+    SL_TRY(warm_ring(host, out, in, sl_members_rank(m, next), sl_members_rank(m, previous)));
   }
-  const int stages = host->job->plan->pp, stride = host->world / stages;
-  if (stages == 1) return SL_OK;
-  SL_TRY(
-      warm_ring(host, out, in, (host->rank + stride) % host->world, (host->rank + host->world - stride) % host->world));
-  return warm_ring(host, out, in, (host->rank + host->world - stride) % host->world,
-                   (host->rank + stride) % host->world);
+  const struct sl_plan *plan = host->job->plan;
+  if (plan->pp == 1) return SL_OK;
+  struct sl_coord next = host->coord, previous = host->coord;
+  next.pp = (next.pp + 1) % plan->pp, previous.pp = (previous.pp + plan->pp - 1) % plan->pp;
+  const int up = sl_plan_rank(plan, next), down = sl_plan_rank(plan, previous);
+  SL_TRY(warm_ring(host, out, in, up, down));
+  return warm_ring(host, out, in, down, up);
 }
 
 enum sl_status sl_host_warm_up(struct sl_host *host) {

@@ -1,10 +1,12 @@
 /* JSON with places: every key path knows its line and column.
  *
- * Files are read as DeepSpeed reads them (hjson): //, # and slash-star comments, trailing commas, a line end in place
- * of a comma, unquoted keys. Not taken over from hjson: unquoted or multi-line string values and a root without braces.
+ * Files are read as DeepSpeed reads them (hjson): //, # and slash-star comments, trailing commas, commas left out, keys and
+ * strings in single quotes or without quotes (such a string ends with its line, and holds what stands there: a comma too),
+ * strings over several lines in ''', a root object without braces. Not taken over: a file without anything but comments
+ * (hjson: an empty object), numbers too large for a double or int64, control bytes and half surrogates in strings.
  * A duplicate key is an error, as in DeepSpeed. jansson decodes the scalars and holds the tree; a small scanner
- * (json_scan.c) walks the text and keeps the place of each key, so that an error found long after parsing still names
- * file, line and column. Lines and columns count from 1; a column is a character (UTF-8), a tab is one column. */
+ * (json_scan.c, json_text.c) walks the text and keeps the place of each key, so that an error found long after parsing
+ * still names file, line and column. Lines and columns count from 1; a column is a character (UTF-8), a tab is one column. */
 #pragma once
 
 #include "core/base/status.h"

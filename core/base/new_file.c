@@ -214,6 +214,7 @@ static enum sl_status give_name(struct sl_new_file *file) {
   if (file->temporary == NULL) return sl_fail(SL_ERR_MEMORY, "out of memory: the name of a file");
   snprintf(open_file, sizeof open_file, "/proc/self/fd/%d", fileno(file->stream));
   (void)unlink(file->temporary);
+  remember(file->temporary); /* before it is there: a signal may come between this link and the rename */
   if (linkat(AT_FDCWD, open_file, AT_FDCWD, file->temporary, AT_SYMLINK_FOLLOW) == 0) return SL_OK;
   return refused(file->path, "be put in place");
 }

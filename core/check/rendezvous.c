@@ -29,6 +29,7 @@ struct meeting {
   bool strict, by_class;
   int *awake, awake_count; /* those to be looked at again, as a stack */
   bool *is_awake;
+  uint64_t *seen, turn; /* seen[at] == turn: counted among the members of this collective */
 };
 
 /* The place in m->ranks where `rank` is walked, and the rank that is walked there. */
@@ -104,8 +105,15 @@ static void tell(struct meeting *m, int at, int lane, int finisher) {
   wake(m, finisher);
 }
 
+/* Members of a group may be walked at one place, in any order. */
+static bool seen_before(struct meeting *m, int at) {
+  const bool before = m->seen[at] == m->turn;
+  m->seen[at] = m->turn;
+  return before;
+}
+
 /* Try to let the op at the head of a lane happen. A collective happens when every member has it at the head of the same
- * lane; it is finished for all of them by its first member. Ranks of a class follow each other in every group. */
+ * lane; it is finished for all of them by its first member. */
 static enum sl_status try_collective(struct meeting *m, int at, int lane, const struct sl_op *op, bool *moved) {
   const int rank = rank_at(m, at);
   const struct sl_members g = sl_plan_group(m->job->plan, op->group, rank);
@@ -113,11 +121,12 @@ static enum sl_status try_collective(struct meeting *m, int at, int lane, const 
     tell(m, at, lane, walked_at(m, g.first));
     return SL_OK;
   }
-  for (int i = 1, last = at; i < g.size; i++) {
+  m->turn++;
+  m->seen[at] = m->turn;
+  for (int i = 1; i < g.size; i++) {
     uint32_t issue;
     const int member = sl_members_rank(&g, i), other = walked_at(m, member);
-    if (other == last) continue;
-    last = other;
+    if (seen_before(m, other)) continue;
     const struct sl_op *theirs = head(m, other, lane, &issue);
     if (theirs == NULL || !sl_op_is_comm(theirs->kind)) return SL_OK; /* a copy stands before its call */
     if (theirs->kind != op->kind || theirs->group != op->group || theirs->dtype != op->dtype ||
@@ -125,10 +134,10 @@ static enum sl_status try_collective(struct meeting *m, int at, int lane, const 
       return disagree(m, rank, op, member, theirs);
     }
   }
-  for (int i = 0, last = -1; i < g.size; i++) {
+  m->turn++;
+  for (int i = 0; i < g.size; i++) {
     const int other = walked_at(m, sl_members_rank(&g, i));
-    if (other != last) finish(m, other, lane);
-    last = other;
+    if (!seen_before(m, other)) finish(m, other, lane);
   }
   *moved = true;
   return SL_OK;
@@ -231,6 +240,7 @@ static enum sl_status meet(const struct sl_job *job, enum sl_program_kind kind, 
   SL_GO(sl_calloc(&m.ranks, (size_t)m.count, sizeof *m.ranks));
   SL_GO(sl_calloc(&m.awake, (size_t)m.count, sizeof *m.awake));
   SL_GO(sl_calloc(&m.is_awake, (size_t)m.count, sizeof *m.is_awake));
+  SL_GO(sl_calloc(&m.seen, (size_t)m.count, sizeof *m.seen));
   for (int at = 0; at < m.count; at++)
     SL_GO(open_rank(&m.ranks[at], &job->classes[sl_job_class_of(job, rank_at(&m, at))].programs[kind]));
   for (int at = m.count; at-- > 0;) wake(&m, at);
@@ -245,6 +255,7 @@ done:
   free(m.ranks);
   free(m.awake);
   free(m.is_awake);
+  free(m.seen);
   return status;
 }
 
@@ -265,8 +276,7 @@ enum sl_status sl_check(const struct sl_job *job) {
     const struct sl_class *c = &job->classes[i];
     /* the first and the last rank of a class: their slices stand furthest apart */
     SL_TRY(sl_check_memory(job, c->first_rank));
-    const int last = c->first_rank + c->rank_count - 1;
-    if (!sl_check_same_memory(job, c->first_rank, last)) SL_TRY(sl_check_memory(job, last));
+    if (!sl_check_same_memory(job, c->first_rank, c->last_rank)) SL_TRY(sl_check_memory(job, c->last_rank));
   }
   for (int kind = 0; kind < SL_PROGRAM_COUNT; kind++) SL_TRY(sl_check_meeting(job, (enum sl_program_kind)kind));
   return sl_check_operands(job);

@@ -46,6 +46,7 @@ static const struct sl_number device_numbers[] = {
     {"cores", SL_COUNT, AT(cores), 1, 1, 1e5, SL_OPTIONAL},
     {"comm_cpu_share", SL_REAL, AT(comm_cpu_share), 1, 0, 0.99, SL_OPTIONAL},
     {"context_MiB", SL_BYTES, AT(context_bytes), MIB, 0, 1e9, SL_OPTIONAL},
+    {"communicator_MiB", SL_BYTES, AT(communicator_bytes), MIB, 0, 1e6, SL_OPTIONAL},
     {"cache_MiB", SL_BYTES, AT(cache_bytes), MIB, 0, 1e6, SL_OPTIONAL},
     {"cache_bandwidth_GBps", SL_REAL, AT(cache_bandwidth), 1e9, 0, 1e6, SL_OPTIONAL},
     {"run_noise", SL_REAL, AT(run_noise), 1, 0, 10, SL_OPTIONAL},
@@ -211,13 +212,14 @@ static void set_defaults(struct sl_cluster *cluster) {
 }
 
 static enum sl_status read_cluster(struct sl_cluster *cluster, const struct sl_json *doc) {
-  static const char *const words[] = {"name", "nodes", "devices_per_node", "device", "links", "op_costs"};
+  static const char *const words[] = {"name", "nodes", "devices_per_node", "device", "links", "framework", "op_costs"};
   const struct sl_json_object in = {doc, doc->root, ""};
   if (!json_is_object(doc->root)) return sl_json_fail(doc, "", "expected a JSON object");
   SL_TRY(
       sl_numbers_check_keys(&in, words, LENGTH(words), cluster_numbers, LENGTH(cluster_numbers), cluster->annotations));
   snprintf(cluster->name, sizeof cluster->name, "cluster");
   SL_TRY(sl_json_get_text(&in, "name", cluster->name, sizeof cluster->name));
+  SL_TRY(sl_json_get_text(&in, "framework", cluster->framework, sizeof cluster->framework));
   SL_TRY(sl_json_get_int(&in, "nodes", 0, 1000000, &cluster->nodes));
   SL_TRY(sl_json_get_int(&in, "devices_per_node", 1, 100000, &cluster->devices_per_node));
   SL_TRY(sl_numbers_read(&in, cluster_numbers, LENGTH(cluster_numbers), cluster, cluster->annotations));
@@ -325,6 +327,7 @@ json_t *sl_cluster_to_json(const struct sl_cluster *cluster) {
   for (int i = 0; i < cluster->n_link; i++) json_array_append_new(links, link_json(cluster, i));
   json_t *top = json_pack("{s:s, s:I, s:I, s:o, s:o}", "name", cluster->name, "nodes", (json_int_t)cluster->nodes,
                           "devices_per_node", (json_int_t)cluster->devices_per_node, "device", device, "links", links);
+  if (cluster->framework[0] != '\0') json_object_set_new(top, "framework", json_string(cluster->framework));
   sl_numbers_dump(top, cluster_numbers, LENGTH(cluster_numbers), cluster, true);
   if (cluster->op_costs.count > 0) json_object_set_new(top, "op_costs", sl_op_costs_json(&cluster->op_costs));
   return sl_annotation_join(cluster->annotations, "", top);

@@ -46,6 +46,8 @@ struct sl_device {
   int cores;             /* of one node */
   double comm_cpu_share; /* share of a transfer's time that the compute of the same core loses */
   int64_t context_bytes; /* memory outside the arena, per process: libraries, MPI or CUDA context */
+  int64_t
+      communicator_bytes; /* and for each communicator of the collective library (plan/communicators.h): communicator_MiB */
   /* cache-resident small buffers on a CPU; 0 bytes = not modelled */
   int64_t cache_bytes;
   double cache_bandwidth;
@@ -81,6 +83,9 @@ enum { SL_MAX_LINKS = 4 };
 
 struct sl_cluster {
   char name[64];
+  /* What ran there, of an installation that is known for its own framework: what its rows of a table of measurements mean by
+   * "megatron", whose parallelism it follows (table/inputs.h). "" (no "framework" in the file): they mean what they say. */
+  char framework[32];
   int64_t nodes, devices_per_node; /* nodes 0 = as many as the world needs */
   struct sl_device device;
   int n_link;

@@ -1,7 +1,8 @@
 /* The training configuration: DeepSpeed's ds_config.json, its names, defaults, batch algebra and errors, plus the
  * top-level "shardlab" section, which DeepSpeed ignores, for what DeepSpeed has no key for:
  *
- *   "shardlab": {"ds_version": "0.19.6", "tp": 1, "pp": 1, "cp": 1, "virtual_stages": 1, "schedule": "1f1b",
+ *   "shardlab": {"ds_version": "0.19.6", "tp": 1, "pp": 1, "cp": 1, "rank_order": "tp-dp-pp",
+ *                "virtual_stages": 1, "schedule": "1f1b",
  *                "stages": "uniform", "recompute": "none", "recompute_modules": ["core_attn"], "recompute_every": 1,
  *                "preset": "", "sequence_parallel": false,
  *                "scatter_gather_tensors_in_pipeline": false, "shard_size": 0, "limit_all_gathers": true,
@@ -52,11 +53,22 @@ enum sl_kernel_choice {
   SL_KERNELS_LLM_FOUNDRY,
   SL_KERNELS_NANOTRON,
   SL_KERNELS_MEGATRON_DEEPSPEED,
+  SL_KERNELS_ALEPH_ALPHA_SCALING,
   SL_KERNELS_TORCH_COMPILE_BLOCKS,
   SL_KERNELS_COUNT
 };
 /* Where matrix products take their neighbours into an epilogue: on devices of kind "gpu", or on all, or on none. */
 enum sl_fuse { SL_FUSE_GPU, SL_FUSE_ALWAYS, SL_FUSE_NEVER };
+/* The axes of the world of ranks, that which varies fastest first (plan/coords.h). */
+enum sl_rank_order {
+  SL_RANKS_TP_DP_PP,
+  SL_RANKS_TP_PP_DP,
+  SL_RANKS_DP_TP_PP,
+  SL_RANKS_DP_PP_TP,
+  SL_RANKS_PP_TP_DP,
+  SL_RANKS_PP_DP_TP,
+  SL_RANK_ORDERS
+};
 /* How layers are dealt to pipeline stages. */
 enum sl_stages_by {
   SL_STAGES_UNIFORM,    /* the same number of layers each, as far as it goes */
@@ -110,6 +122,7 @@ struct sl_config {
   } zero;
   struct { /* the "shardlab" section; flags override */
     int tp, pp, cp, virtual_stages;
+    enum sl_rank_order rank_order;
     char schedule[256]; /* a builder's name, or a .csv path */
     enum sl_stages_by stages_by;
     int64_t stage_layers[SL_MAX_STAGES];        /* (stage_count): layers of each of the pp * virtual_stages stages */

@@ -83,9 +83,14 @@ enum sl_status sl_job_build(struct sl_job *job, const struct sl_plan *plan, cons
   job->class_count = plan->pp * job->classes_per_pp_rank;
   SL_GO_FAIL(sl_calloc(&job->classes, (size_t)job->class_count, sizeof *job->classes));
   for (int i = 0; i < job->class_count; i++) {
-    const int ranks = plan->world / job->class_count;
     struct sl_class *c = &job->classes[i];
-    *c = (struct sl_class){.pp_rank = i / job->classes_per_pp_rank, .rank_count = ranks, .first_rank = i * ranks};
+    struct sl_coord first = {.pp = i / job->classes_per_pp_rank, .dp = i % job->classes_per_pp_rank}, last = first;
+    last.cp = plan->cp - 1, last.tp = plan->tp - 1;
+    if (job->classes_per_pp_rank == 1) last.dp = plan->dp - 1;
+    *c = (struct sl_class){.pp_rank = first.pp,
+                           .rank_count = plan->world / job->class_count,
+                           .first_rank = sl_plan_rank(plan, first),
+                           .last_rank = sl_plan_rank(plan, last)};
     SL_GO_FAIL(build_class(c, plan, options, job->classes_per_pp_rank > 1 ? i % job->classes_per_pp_rank : -1));
   }
   return SL_OK;

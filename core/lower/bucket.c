@@ -253,10 +253,11 @@ static enum sl_status own_buffers(struct sl_lowering *l, int group) {
   return SL_OK;
 }
 
-/* A recast all_reduce is copied back when backward is over, so each of its buckets has its own. */
+/* A recast all_reduce is copied back when backward is over, so each of its buckets has its own; where all are reduced one by one
+ * then, they take turns. */
 static enum sl_status bucket_buffers(struct sl_lowering *l, int group) {
   struct sl_reduce *r = l->zero->reduce;
-  const bool copied_back = !sl_reduce_sharded(l) && !sl_reduce_owned_in_flat(l);
+  const bool copied_back = sl_reduce_copied_back(l) && !l->plan->strategy.reduces_last;
   for (int i = 0; i < r->bucket_count; i++) {
     if (r->buckets[i].group == group) r->buckets[i].alone |= copied_back;
   }

@@ -36,6 +36,10 @@ bool sl_reduce_owned_in_flat(const struct sl_lowering *l) {
   return !sl_reduce_sharded(l) && l->plan->strategy.shard_optimizer && l->plan->strategy.units != SL_UNITS_OWNER;
 }
 
+bool sl_reduce_copied_back(const struct sl_lowering *l) {
+  return !sl_reduce_sharded(l) && (!sl_reduce_owned_in_flat(l) || l->plan->strategy.sums_whole);
+}
+
 /* Do reduced own parts of some group not arrive where they are kept: another type, or host memory? */
 static bool any_passes_through(const struct sl_lowering *l) {
   bool any = sl_reduce_sharded(l) && l->plan->strategy.offload_optimizer;
@@ -83,7 +87,7 @@ enum sl_status sl_reduce_open(struct sl_lowering *l) {
                          SL_CATEGORY_GRADIENT, l->accumulate, "grad"));
     h->flat = l->rank_class->role[SL_ROLE_GRAD].buffer;
   }
-  if (!any_passes_through(l) || (!sl_reduce_sharded(l) && !sl_reduce_owned_in_flat(l))) return SL_OK;
+  if (!any_passes_through(l) || sl_reduce_copied_back(l)) return SL_OK;
   return sl_build_buffer(l, &h->arrived, SL_SCOPE_MICRO, SL_CATEGORY_COMMUNICATION, l->wire, l->pp_rank->shard_numel,
                          "grad.arrived");
 }
@@ -316,15 +320,31 @@ static bool complete(const struct sl_bucket *b) {
   return b->ready == b->last - b->first + 1;
 }
 
+static enum sl_status launch_call(struct sl_lowering *l, struct sl_program *p, struct sl_bucket *call, int buckets) {
+  const size_t before = p->op_count;
+  SL_TRY(launch(l, p, call, buckets));
+  if (p->op_count > before) l->zero->reduce->last_launch = p->op_count - 1;
+  return SL_OK;
+}
+
 /* A tensor of bucket `b` is complete: reduce what its call reduces if all of that is. */
 static enum sl_status launch_if_complete(struct sl_lowering *l, struct sl_program *p, struct sl_bucket *b) {
   struct sl_reduce *r = l->zero->reduce;
   struct sl_bucket *call = b->joins ? b - 1 : b;
   const int buckets = call + 1 < r->buckets + r->bucket_count && call[1].joins ? 2 : 1;
   if (!complete(call) || !complete(call + buckets - 1)) return SL_OK;
-  const size_t before = p->op_count;
-  SL_TRY(launch(l, p, call, buckets));
-  if (p->op_count > before) r->last_launch = p->op_count - 1;
+  return launch_call(l, p, call, buckets);
+}
+
+/* What waited for the end of the rank's last backward, in the order in which its buckets filled: each is copied back before the
+ * next takes its buffer. */
+static enum sl_status launch_last(struct sl_lowering *l, struct sl_program *p) {
+  struct sl_reduce *r = l->zero->reduce;
+  for (int i = 0; i < r->bucket_count; i++) {
+    if (!complete(&r->buckets[i])) continue;
+    SL_TRY(launch_call(l, p, &r->buckets[i], 1));
+    SL_TRY(sl_settle_back(l, p, &r->buckets[i]));
+  }
   return SL_OK;
 }
 
@@ -338,7 +358,7 @@ static enum sl_status contribute(struct sl_lowering *l, struct sl_program *p, co
   struct sl_bucket *b = &r->buckets[r->bucket_of[c->placed]];
   if (++r->seen[c->placed] < expected(l, c->placed) || !reduces(l, c->placed)) return SL_OK;
   b->ready++;
-  return launch_if_complete(l, p, b);
+  return l->plan->strategy.reduces_last ? SL_OK : launch_if_complete(l, p, b);
 }
 
 static enum sl_status wait_for_end(struct sl_reduce *r, const struct sl_contribution *c) {
@@ -365,6 +385,7 @@ enum sl_status sl_reduce_after(struct sl_lowering *l, struct sl_program *p, cons
 enum sl_status sl_reduce_end(struct sl_lowering *l, struct sl_program *p) {
   const struct sl_reduce *r = l->zero->reduce;
   for (size_t i = 0; i < r->waiting_count; i++) SL_TRY(contribute(l, p, &r->waiting[i]));
+  if (l->plan->strategy.reduces_last) SL_TRY(launch_last(l, p));
   const bool ends = r->pass.end && r->last_launch + 1 == p->op_count;
   const bool waits = ends || l->plan->stage_count == 1;
   if (r->last_launch > 0 && waits) p->ops[r->last_launch].flags |= SL_OP_BLOCKING;

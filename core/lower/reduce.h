@@ -45,5 +45,7 @@ bool sl_reduce_sharded(const struct sl_lowering *lowering);
 bool sl_reduce_recast(const struct sl_lowering *lowering, const struct sl_layout *layout);
 /* Only own parts of the whole gradient are reduced: what reads it looks there. */
 bool sl_reduce_owned_in_flat(const struct sl_lowering *lowering);
+/* Sums that travelled in another type are copied back whole. */
+bool sl_reduce_copied_back(const struct sl_lowering *lowering);
 /* Has an earlier backward of the step left something of this gradient? */
 bool sl_reduce_kept(const struct sl_lowering *lowering, int placed);

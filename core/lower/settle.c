@@ -41,14 +41,16 @@ static enum sl_status keep_parts(struct sl_lowering *l, struct sl_program *p) {
   return SL_OK;
 }
 
+enum sl_status sl_settle_back(struct sl_lowering *l, struct sl_program *p, const struct sl_bucket *b) {
+  if (!b->launched || b->buffer < 0) return SL_OK;
+  return sl_zero_convert(l, p, sl_build_part(l, b->buffer, SL_READ, 0, b->count),
+                         sl_build_part(l, l->homes->flat, SL_WRITE, b->lo, b->count), b->count, false);
+}
+
 enum sl_status sl_settle(struct sl_lowering *l, struct sl_program *p) {
   const struct sl_reduce *r = l->zero->reduce;
   if (l->homes->arrived >= 0) return keep_parts(l, p);
-  for (int i = 0; i < r->bucket_count && !sl_reduce_sharded(l); i++) {
-    const struct sl_bucket *b = &r->buckets[i];
-    if (!b->launched || b->buffer < 0) continue;
-    SL_TRY(sl_zero_convert(l, p, sl_build_read(l, b->buffer),
-                           sl_build_part(l, l->homes->flat, SL_WRITE, b->lo, b->count), b->count, false));
-  }
+  if (sl_reduce_sharded(l) || l->plan->strategy.reduces_last) return SL_OK;
+  for (int i = 0; i < r->bucket_count; i++) SL_TRY(sl_settle_back(l, p, &r->buckets[i]));
   return SL_OK;
 }

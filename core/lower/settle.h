@@ -8,5 +8,7 @@ bool sl_settle_in_place(const struct sl_lowering *lowering);
 /* Where this member's part of `unit` arrives, of `bucket` of it. */
 struct sl_operand sl_settle_arriving(const struct sl_lowering *lowering, const struct sl_bucket *bucket,
                                      const struct sl_unit *unit);
+/* The sum of `bucket`, if it travelled in another type, back to where it was cast from. */
+enum sl_status sl_settle_back(struct sl_lowering *lowering, struct sl_program *program, const struct sl_bucket *bucket);
 /* At the end of a backward: own parts, and sums that travelled in another type, to where they are kept. */
 enum sl_status sl_settle(struct sl_lowering *lowering, struct sl_program *program);

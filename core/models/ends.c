@@ -3,8 +3,10 @@
  * its own tokens and adds nothing for others, and the softmax's statistics are shared by one gather of (max, sum, target). */
 #include "core/models/ends.h"
 
+#include "core/base/checked.h"
 #include "core/models/boundary.h"
 #include "core/models/linear.h"
+#include "core/plan/kernels.h"
 
 static enum sl_status tokens_buffer(struct sl_transformer *g, int32_t *out, const char *name, bool kept) {
   SL_TRY(sl_build_buffer(g->l, out, SL_SCOPE_MICRO, SL_CATEGORY_ACTIVATION, SL_I32, g->r, "%s", name));
@@ -159,14 +161,35 @@ static enum sl_status share_statistics(struct sl_transformer *g, int layer, int3
   return SL_BUILD_DRAFT(g->drafts, op, sl_build_read(l, own), sl_build_write(l, *all));
 }
 
+/* The logits of all members' parts of the vocabulary, and back what becomes of our own. */
+static enum sl_status classify_gathered(struct sl_transformer *g, struct sl_op op) {
+  struct sl_lowering *l = g->l;
+  const int64_t own = g->r * g->v, whole = sl_product(own, g->tp);
+  int32_t all;
+  SL_TRY(sl_build_buffer(l, &all, SL_SCOPE_MICRO, SL_CATEGORY_ACTIVATION, l->dtype, whole, "logits.all"));
+  struct sl_op gather = sl_transformer_op(g, SL_OP_ALL_GATHER, op.layer, -1);
+  gather.lane = SL_LANE_TP;
+  gather.group = SL_GROUP_TP;
+  gather.payload = SL_PAYLOAD_ACTIVATION;
+  gather.dim[0] = whole;
+  SL_TRY(SL_BUILD_DRAFT(g->drafts, gather, sl_build_read(l, g->logits), sl_build_write(l, all)));
+  op.dim[1] = g->v * g->tp;
+  SL_TRY(SL_BUILD_DRAFT(g->drafts, op, sl_build_update(l, all), sl_build_read(l, g->targets),
+                        sl_build_update(l, l->rank_class->control)));
+  return SL_BUILD_DRAFT(g->drafts, sl_transformer_rows_op(g, SL_OP_COPY, op.layer, -1, own, 0),
+                        sl_build_part(l, all, SL_READ, 0, own), sl_build_write(l, g->logits));
+}
+
 static enum sl_status classify(struct sl_transformer *g, int layer) {
   struct sl_lowering *l = g->l;
   const struct sl_operand control = sl_build_update(l, l->rank_class->control);
-  const bool cut = g->tp > 1;
+  const bool gathers = sl_kernel_set(l->plan->config->sl.kernels)->gathers_logits && g->tp > 1;
+  const bool cut = g->tp > 1 && !gathers;
   struct sl_op op = sl_transformer_rows_op(g, cut ? SL_OP_CLASSIFIER_SHARD : SL_OP_CLASSIFIER, layer, -1, g->r, g->v);
   int32_t statistics;
   op.scale = 1.0 / ((double)l->plan->global_batch * (double)g->t); /* the loss is the mean over the global batch */
   op.dim[2] = l->plan->model->vocab_size;
+  if (gathers) return classify_gathered(g, op);
   if (!cut) return SL_BUILD_DRAFT(g->drafts, op, sl_build_update(l, g->logits), sl_build_read(l, g->targets), control);
   SL_TRY(share_statistics(g, layer, &statistics));
   op.dim[3] = g->tp;

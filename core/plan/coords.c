@@ -3,47 +3,87 @@
 
 #include "core/plan/plan.h"
 
+struct sl_coord sl_plan_strides(const struct sl_plan *plan) {
+  enum axis { TP, DP, PP };
+  static const enum axis orders[SL_RANK_ORDERS][3] = {
+      [SL_RANKS_TP_DP_PP] = {TP, DP, PP}, [SL_RANKS_TP_PP_DP] = {TP, PP, DP}, [SL_RANKS_DP_TP_PP] = {DP, TP, PP},
+      [SL_RANKS_DP_PP_TP] = {DP, PP, TP}, [SL_RANKS_PP_TP_DP] = {PP, TP, DP}, [SL_RANKS_PP_DP_TP] = {PP, DP, TP}};
+  struct sl_coord strides = {0};
+  int ranks = 1;
+  for (int i = 0; i < 3; i++) {
+    switch (orders[plan->rank_order][i]) {
+    case TP:
+      strides.tp = ranks, strides.cp = ranks * plan->tp;
+      ranks = strides.cp * plan->cp;
+      break;
+    case DP:
+      strides.dp = ranks, ranks *= plan->dp;
+      break;
+    case PP:
+      strides.pp = ranks, ranks *= plan->pp;
+      break;
+    }
+  }
+  return strides;
+}
+
+static struct sl_coord coord_of(const struct sl_plan *plan, const struct sl_coord *strides, int rank) {
+  return (struct sl_coord){.tp = rank / strides->tp % plan->tp,
+                           .cp = rank / strides->cp % plan->cp,
+                           .dp = rank / strides->dp % plan->dp,
+                           .pp = rank / strides->pp % plan->pp};
+}
+
 struct sl_coord sl_plan_coord(const struct sl_plan *plan, int rank) {
-  struct sl_coord c;
-  c.tp = rank % plan->tp;
-  c.cp = rank / plan->tp % plan->cp;
-  c.dp = rank / (plan->tp * plan->cp) % plan->dp;
-  c.pp = rank / (plan->tp * plan->cp * plan->dp);
-  return c;
+  const struct sl_coord strides = sl_plan_strides(plan);
+  return coord_of(plan, &strides, rank);
+}
+
+static int rank_of(const struct sl_coord *strides, struct sl_coord c) {
+  return c.tp * strides->tp + c.cp * strides->cp + c.dp * strides->dp + c.pp * strides->pp;
 }
 
 int sl_plan_rank(const struct sl_plan *plan, struct sl_coord c) {
-  return ((c.pp * plan->dp + c.dp) * plan->cp + c.cp) * plan->tp + c.tp;
+  const struct sl_coord strides = sl_plan_strides(plan);
+  return rank_of(&strides, c);
+}
+
+/* The ranks that hold one copy of the model, over both axes: that which varies faster inside the other. */
+static struct sl_members model_group(const struct sl_plan *plan, const struct sl_coord *strides,
+                                     const struct sl_coord *me) {
+  struct sl_members m = {.size = plan->tp * plan->pp};
+  if (strides->tp < strides->pp)
+    m.inner = plan->tp, m.stride = strides->tp, m.outer = strides->pp, m.index = me->pp * plan->tp + me->tp;
+  else
+    m.inner = plan->pp, m.stride = strides->pp, m.outer = strides->tp, m.index = me->tp * plan->pp + me->pp;
+  return m;
 }
 
 struct sl_members sl_plan_group(const struct sl_plan *plan, enum sl_group group, int rank) {
   if (group == SL_GROUP_NONE) /* asked for every operand: before any division */
     return (struct sl_members){.first = rank, .stride = 1, .size = 1, .inner = 1, .outer = 1, .id = rank};
-  const struct sl_coord me = sl_plan_coord(plan, rank);
-  const int dp_stride = plan->tp * plan->cp, pp_stride = dp_stride * plan->dp;
+  const struct sl_coord step = sl_plan_strides(plan), me = coord_of(plan, &step, rank);
   struct sl_coord zero = me; /* the coordinates of member 0 */
   struct sl_members m = {.stride = 1, .size = 1};
-  m.outer = pp_stride;
   switch (group) {
   case SL_GROUP_TP:
-    m.size = plan->tp, m.index = me.tp, zero.tp = 0;
+    m.size = plan->tp, m.stride = step.tp, m.index = me.tp, zero.tp = 0;
     break;
   case SL_GROUP_CP:
-    m.size = plan->cp, m.stride = plan->tp, m.index = me.cp, zero.cp = 0;
+    m.size = plan->cp, m.stride = step.cp, m.index = me.cp, zero.cp = 0;
     break;
   case SL_GROUP_DP:
-    m.size = plan->dp, m.stride = dp_stride, m.index = me.dp, zero.dp = 0;
+    m.size = plan->dp, m.stride = step.dp, m.index = me.dp, zero.dp = 0;
     break;
   case SL_GROUP_SHARD:
-    m.size = plan->shard, m.stride = dp_stride, m.index = me.dp % plan->shard, zero.dp = me.dp - m.index;
+    m.size = plan->shard, m.stride = step.dp, m.index = me.dp % plan->shard, zero.dp = me.dp - m.index;
     break;
   case SL_GROUP_REPLICATE:
-    m.size = plan->dp / plan->shard, m.stride = dp_stride * plan->shard, m.index = me.dp / plan->shard;
+    m.size = plan->dp / plan->shard, m.stride = step.dp * plan->shard, m.index = me.dp / plan->shard;
     zero.dp = me.dp % plan->shard;
     break;
   case SL_GROUP_MODEL:
-    m.size = plan->tp * plan->pp, m.index = me.pp * plan->tp + me.tp, zero.pp = zero.tp = 0;
-    m.inner = plan->tp;
+    m = model_group(plan, &step, &me), zero.pp = zero.tp = 0;
     break;
   case SL_GROUP_WORLD:
     m.size = plan->world, m.index = rank, zero = (struct sl_coord){0};
@@ -52,18 +92,18 @@ struct sl_members sl_plan_group(const struct sl_plan *plan, enum sl_group group,
     const int *ends = plan->embed_ranks;
     const int low = ends[0] < ends[1] ? ends[0] : ends[1], high = ends[0] + ends[1] - low;
     if (low < high && (me.pp == low || me.pp == high))
-      m.size = 2, m.stride = pp_stride * (high - low), m.index = me.pp == high, zero.pp = low;
+      m.size = 2, m.stride = step.pp * (high - low), m.index = me.pp == high, zero.pp = low;
     break;
   }
   case SL_GROUP_SECONDARY:
-    m.size = plan->secondary, m.stride = dp_stride, m.index = me.dp % plan->secondary, zero.dp = me.dp - m.index;
+    m.size = plan->secondary, m.stride = step.dp, m.index = me.dp % plan->secondary, zero.dp = me.dp - m.index;
     break;
   case SL_GROUP_NONE:
   case SL_GROUP_COUNT:
     break;
   }
-  if (m.inner == 0) m.inner = m.size;
-  m.first = sl_plan_rank(plan, zero);
+  if (m.inner == 0) m.inner = m.size, m.outer = m.size * m.stride;
+  m.first = rank_of(&step, zero);
   m.id = m.first; /* two groups of a class never share their first member */
   return m;
 }

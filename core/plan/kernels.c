@@ -47,6 +47,11 @@
 #define LOSS_OF_TORCH                                                                                                  \
     {SL_OP_CLASSIFIER,       OP,      32,   8,       12,     0,   NOTHING, ALWAYS},                                    \
     {SL_OP_CLASSIFIER_SHARD, OP,      32,   8,       12,     0,   NOTHING, ALWAYS}
+/* model/losses/cross_entropy.py on logits of the whole vocabulary: what was gathered joined (4), to fp32 (6), log_softmax (8),
+ * argmax (4); backward a gradient of zeros (4), log_softmax's (12), to 16 bits (6), a rank's own part cut out (4); less our 4.
+ * Beside the logits their softmax, its gradient's and what comes of it live, in fp32. */
+#define LOSS_OF_SCALING                                                                                                \
+    {SL_OP_CLASSIFIER,       OP,      44,   14,      12,     0,   NOTHING, ALWAYS}
 /* One kernel reads scores and writes probabilities; its backward reads both and writes a gradient. */
 #define FUSED_SOFTMAX(when)                                                                                            \
     {SL_OP_ATTENTION_FWD,    OP,      4,    1,       0,      0,   NOTHING, when},                                      \
@@ -140,48 +145,60 @@ static const struct sl_kernel_row llm_foundry[] = {
     COPIES_OF_QKV, DROPOUT_OF_SCORES, SOFTMAX_OF_TORCH, LAYERNORM_OF_TORCH(ALWAYS), GRADIENTS_ADDED, LOSS_OF_TORCH, END};
 static const struct sl_kernel_row nanotron[] = {
     ATTENTION_OF_NANOTRON, SOFTMAX_OF_TORCH, SWIGLU_IN_PYTHON, GRADIENTS_ADDED, LOSS_OF_NANOTRON, END};
+static const struct sl_kernel_row aleph_alpha_scaling[] = {
+    COPIES_OF_QKV, DROPOUT_OF_SCORES, SOFTMAX_OF_MEGATRON(SL_UNLESS_FUSED_SOFTMAX), FUSED_SOFTMAX(SL_IF_FUSED_SOFTMAX),
+    RMSNORM_IN_PYTHON(SL_UNLESS_FUSED_NORM), LAYERNORM_OF_TORCH(SL_UNLESS_FUSED_NORM), ROTARY_IN_PYTHON, SWIGLU_IN_PYTHON,
+    GRADIENTS_ADDED, LOSS_OF_SCALING, END};
 
+#define PYTHON "rotary positions and SwiGLU without their later fusions; "
 static const struct sl_kernel_set sets[] = {
-    [SL_KERNELS_SHARDLAB] = {
-        "shardlab", "kernels/ of this project", true, SL_ACCUMULATE_IN_PLACE, false, false, false, false, false,
-        shardlab},
-    [SL_KERNELS_MEGATRON_FUSED] = {
-        "megatron-fused", "Megatron-LM with --masked-softmax-fusion and a fused norm: megatron/core/fusions/fused_softmax.py, "
-        "core/tensor_parallel/cross_entropy.py; rotary positions and SwiGLU without their later fusions; "
-        "core/tensor_parallel/layers.py, wgrad_gemm_accum_fp32: since February 2022 products add to fp32 gradients",
-        false, SL_ACCUMULATE_FUSED, false, false, false, false, true,
-        megatron_fused},
-    [SL_KERNELS_MEGATRON_UNFUSED] = {
-        "megatron-unfused", "the same with neither, or with what shardlab.fused_softmax and shardlab.fused_norm say: forward_torch_softmax, "
-        "legacy/model/rms_norm.py", false, SL_ACCUMULATE_FUSED, false, false, false, false, true,
-        megatron_unfused},
-    [SL_KERNELS_TORCH_EAGER] = {
-        "torch-eager", "the forms of transformers' modeling_llama.py, counted op by op; torch's checkpoint stops early, and keeps what its policy chose "
-        "(torch/utils/checkpoint.py, _CachingTorchDispatchMode)",
-        false, SL_ACCUMULATE_APART, false, false, false, true, false,
-        torch_eager},
-    [SL_KERNELS_TORCH_COMPILE] = {
-        "torch-compile", "torchtitan of June 2025: each TransformerBlock compiled (models/llama3/parallelize_llama.py, apply_compile) and the "
-        "loss, too (components/loss.py); gathered inputs are what torch.mm keeps", false, SL_ACCUMULATE_APART, false, true, true, false, false,
-        torch_compile},
-    [SL_KERNELS_LLM_FOUNDRY] = {
-        "llm-foundry", "guess: torch's own kernels op by op; its files were not read for this", false, SL_ACCUMULATE_APART, false, false, false, false, false,
-        llm_foundry},
-    [SL_KERNELS_NANOTRON] = {
-        "nanotron", "nanotron of January 2025: src/nanotron/models/llama.py, flash-attn's norm (nn/layer_norm.py) and rotary "
-        "positions, torch otherwise; parallel/tensor_parallel/functional.py, _ShardedCrossEntropy; "
-        "optim/gradient_accumulator.py, fp32_grad.add_ behind loss.backward(); gathered inputs kept is a guess (tp_recompute_allgather); CheckpointFunction repeats a block to its end",
-        false, SL_ACCUMULATE_APART, true, true, false, false, true,
-        nanotron},
-    [SL_KERNELS_MEGATRON_DEEPSPEED] = {
-        "megatron-deepspeed", "the kernels of megatron-fused, gradients added up by autograd: DeepSpeed's runtime/engine.py "
-        "knows no main_grad", false, SL_ACCUMULATE_APART, false, false, false, false, true,
-        megatron_fused},
-    [SL_KERNELS_TORCH_COMPILE_BLOCKS] = {
-        "torch-compile-blocks", "torchtitan of December 2024: each TransformerBlock compiled (parallelisms/parallelize_llama.py, "
-        "apply_compile), the ends and the loss eager (train.py)", false, SL_ACCUMULATE_APART, false, true, true, false, false,
-        torch_compile_blocks},
+    [SL_KERNELS_SHARDLAB] = {.name = "shardlab", .source = "kernels/ of this project", .fuse_epilogues = true,
+                             .accumulation = SL_ACCUMULATE_IN_PLACE, .rows = shardlab},
+    [SL_KERNELS_MEGATRON_FUSED] = {.name = "megatron-fused",
+        .source = "Megatron-LM with --masked-softmax-fusion and a fused norm: megatron/core/fusions/fused_softmax.py, "
+                  "core/tensor_parallel/cross_entropy.py; " PYTHON
+                  "core/tensor_parallel/layers.py, wgrad_gemm_accum_fp32: since February 2022 products add to fp32 gradients",
+        .accumulation = SL_ACCUMULATE_FUSED, .recomputes_all = true, .rows = megatron_fused},
+    [SL_KERNELS_MEGATRON_UNFUSED] = {.name = "megatron-unfused",
+        .source = "the same with neither, or with what shardlab.fused_softmax and shardlab.fused_norm say: "
+                  "forward_torch_softmax, legacy/model/rms_norm.py",
+        .accumulation = SL_ACCUMULATE_FUSED, .recomputes_all = true, .rows = megatron_unfused},
+    [SL_KERNELS_TORCH_EAGER] = {.name = "torch-eager",
+        .source = "the forms of transformers' modeling_llama.py, counted op by op; torch's checkpoint stops early, and keeps "
+                  "what its policy chose (torch/utils/checkpoint.py, _CachingTorchDispatchMode)",
+        .accumulation = SL_ACCUMULATE_APART, .keeps_products = true, .rows = torch_eager},
+    [SL_KERNELS_TORCH_COMPILE] = {.name = "torch-compile",
+        .source = "torchtitan of June 2025: each TransformerBlock compiled (models/llama3/parallelize_llama.py, apply_compile) "
+                  "and the loss, too (components/loss.py); gathered inputs are what torch.mm keeps",
+        .accumulation = SL_ACCUMULATE_APART, .keeps_gathered = true, .torch_blocks = true,
+        .rows = torch_compile},
+    [SL_KERNELS_LLM_FOUNDRY] = {.name = "llm-foundry",
+        .source = "guess: torch's own kernels op by op; its files were not read for this",
+        .accumulation = SL_ACCUMULATE_APART, .rows = llm_foundry},
+    [SL_KERNELS_NANOTRON] = {.name = "nanotron",
+        .source = "nanotron of January 2025: src/nanotron/models/llama.py, flash-attn's norm (nn/layer_norm.py) and rotary "
+                  "positions, torch otherwise; parallel/tensor_parallel/functional.py, _ShardedCrossEntropy; "
+                  "optim/gradient_accumulator.py, fp32_grad.add_ behind loss.backward(); gathered inputs kept is a guess "
+                  "(tp_recompute_allgather); CheckpointFunction repeats a block to its end",
+        .accumulation = SL_ACCUMULATE_APART, .keeps_gradients = true, .keeps_gathered = true, .recomputes_all = true,
+        .rows = nanotron},
+    [SL_KERNELS_MEGATRON_DEEPSPEED] = {.name = "megatron-deepspeed",
+        .source = "the kernels of megatron-fused, gradients added up by autograd: DeepSpeed's runtime/engine.py knows no "
+                  "main_grad; its runtime/bf16_optimizer.py of February 2022, update_hp_grads: 16-bit ones stay until a "
+                  "backward is over",
+        .accumulation = SL_ACCUMULATE_APART, .keeps_gradients = true, .recomputes_all = true, .rows = megatron_fused},
+    [SL_KERNELS_ALEPH_ALPHA_SCALING] = {.name = "aleph-alpha-scaling",
+        .source = "Aleph-Alpha/scaling of 2024: src/scaling/transformer/model/layers/lm_head.py and core/nn/linear/"
+                  "column_parallel_linear.py gather the logits, transformer/model/losses/cross_entropy.py; autograd adds "
+                  "gradients up; the rest is megatron-unfused's, " PYTHON "a guess for its runs of 2023, whose code was not published",
+        .accumulation = SL_ACCUMULATE_APART, .gathers_logits = true, .recomputes_all = true, .rows = aleph_alpha_scaling},
+    [SL_KERNELS_TORCH_COMPILE_BLOCKS] = {.name = "torch-compile-blocks",
+        .source = "torchtitan of December 2024: each TransformerBlock compiled (parallelisms/parallelize_llama.py, "
+                  "apply_compile), the ends and the loss eager (train.py)",
+        .accumulation = SL_ACCUMULATE_APART, .keeps_gathered = true, .torch_blocks = true,
+        .rows = torch_compile_blocks},
 };
+#undef PYTHON
 /* clang-format on */
 _Static_assert(sizeof sets / sizeof *sets == SL_KERNELS_COUNT, "a row for each word of shardlab.kernels");
 

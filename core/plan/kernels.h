@@ -65,6 +65,7 @@ struct sl_kernel_set {
    * on its way, as autograd does; fp8 products have casts of their own, and shardlab.async_tp is heard. */
   bool torch_blocks;
   bool keeps_products; /* recomputation by op keeps what it chose to keep even where no backward reads it */
+  bool gathers_logits; /* every tensor-parallel rank gathers the logits of the whole vocabulary and makes the loss of them */
   bool recomputes_all; /* full recomputation repeats a block to its end; else up to what its backward reads */
   const struct sl_kernel_row *rows; /* until kind is SL_OP_COUNT */
 };

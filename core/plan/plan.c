@@ -46,6 +46,7 @@ static enum sl_status choose_degrees(struct sl_plan *plan, int world) {
   const int64_t replica = sl_product(config->sl.tp, config->sl.pp);
   plan->world = world;
   plan->tp = config->sl.tp, plan->pp = config->sl.pp, plan->cp = 1;
+  plan->rank_order = config->sl.rank_order;
   plan->dp = world / replica > 0 ? (int)(world / replica) : 1;
   if (world % replica != 0)
     return sl_json_fail(&config->doc, "shardlab",

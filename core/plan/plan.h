@@ -27,6 +27,7 @@ struct sl_plan {
   const struct sl_config *config;   /* the effective one */
   const struct sl_cluster *cluster; /* borrowed */
   int world, tp, cp, dp, pp;
+  enum sl_rank_order rank_order;
   bool sequence_parallel; /* norms, dropout and the residual stream on 1 / tp of the tokens */
   bool
       scatter_gather; /* a pipeline's messages are 1 / tp of the residual stream: models/transformer.c, arrive and depart */

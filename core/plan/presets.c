@@ -21,7 +21,8 @@ enum {
   ACCELERATE = SL_FAMILY_ACCELERATE,
   MEGATRON_LOCAL = SL_FAMILY_MEGATRON | SL_FAMILY_ONE_BUCKET,
   NANOTRON = SL_FAMILY_NANOTRON,
-  NANOTRON_ZERO1 = SL_FAMILY_NANOTRON | SL_FAMILY_ONE_BUCKET
+  NANOTRON_ZERO1 = SL_FAMILY_NANOTRON | SL_FAMILY_ONE_BUCKET,
+  SCALING = SL_FAMILY_SCALING
 };
 enum { NONE, OPTIMIZER, GRADS, PARAMS };
 enum { BEFORE, AFTER }; /* of struct sl_strategy: closes_after */
@@ -51,7 +52,9 @@ enum { BEFORE, AFTER }; /* of struct sl_strategy: closes_after */
  * megatron/model/distributed.py (allreduce_gradients: the whole buffer, called by training.py behind the schedule); DeepSpeed
  * 0.19.6 runtime/zero; Accelerate 1.15 parallelism_config.py and utils/dataclasses.py; nanotron src/nanotron/trainer.py (DDP's
  * buckets of ddp_bucket_cap_mb 25 at ZeRO-0; in January 2025, at ZeRO-1, no DDP: sync_gradients_across_dp after backward with
- * reduce_scatter=False all-reduces the one buffer of fp32 gradients) and optim/zero.py (_all_gather_params).
+ * reduce_scatter=False all-reduces the one buffer of fp32 gradients) and optim/zero.py (_all_gather_params); Aleph-Alpha/scaling
+ * src/scaling/core/optimizer (optimizer.py, step; allreduce.py, allreduce_no_retain and allreduce_tensor_in_float32;
+ * parameter_group.py, step_prequel and step_sequel).
  * "zero" is the stage that a row amounts to; "first" and "MiB" limit the first bucket and the others; "groups" says
  * whether states may be sharded in groups of ranks; the rest of a row with "by stage" is that of deepspeed-STAGE.
  * Bucket limits of 0: by the rank count for Megatron-LM, else reduce_bucket_size, or a layer each. */
@@ -83,6 +86,7 @@ static const struct sl_preset presets[] = {
     ROW("accelerate-megatron",            "Accelerate",                      ACCELERATE | MEGATRON,  1,    BUCKET,    OPTIMIZER, AFTER,  1,       1,    DISTANCE, 0,     0,     0,   NONE,   0,        "megatron-distributed-optimizer, through Accelerate's MegatronLMPlugin"),
     ROW("nanotron",                       "nanotron",                        NANOTRON,               0,    WHOLE,     NONE,      AFTER,  1,       1,    DISTANCE, 0,     1,     25,  NONE,   0,        "nanotron at ZeRO-0: fp32 gradients all-reduced in DDP's buckets; --stages cost cuts a pipeline as it does"),
     ROW("nanotron-zero1",                 "nanotron",                        NANOTRON_ZERO1,         1,    FLAT,      OPTIMIZER, BEFORE, 0,       1,    DISTANCE, 0,     0,     0,   NONE,   0,        "nanotron at ZeRO-1: fp32 gradients all-reduced at once when backward is over, optimizer state in partitions, parameters gathered"),
+    ROW("aleph-alpha-scaling",            "Aleph Alpha Scaling",             SCALING,                1,    FLAT,      OPTIMIZER, AFTER,  0,       0,    DISTANCE, 0,     0,     0,   NONE,   0,        "Aleph Alpha Scaling with ZeRO: gradients summed in the parameters' type, all-reduced in fp32 when backward is over, optimizer state in partitions, parameters gathered"),
 };
 /* clang-format on */
 enum { PRESETS = sizeof presets / sizeof *presets };

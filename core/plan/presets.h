@@ -15,7 +15,8 @@ enum sl_family {
   SL_FAMILY_PIPELINE_ENGINE = 128, /* DeepSpeed's, whatever the number of stages */
   SL_FAMILY_MEGATRON_FSDP = 256,
   SL_FAMILY_NANOTRON = 512,
-  SL_FAMILY_ONE_BUCKET = 1024 /* gradients are reduced at once, when a rank's last backward is over */
+  SL_FAMILY_ONE_BUCKET = 1024, /* gradients are reduced at once, when a rank's last backward is over */
+  SL_FAMILY_SCALING = 2048     /* Aleph Alpha Scaling: bucket by bucket then */
 };
 
 /* Groups that shard among themselves. */

@@ -152,6 +152,9 @@ static const struct limit limits[] = {
     {MEGATRON | DEEPSPEED, 0, "shardlab.recompute_every", every_nth, NO_SETTING "every layer is treated alike"},
     /* nanotron/parallel/pipeline_parallel/engine.py */
     {SL_FAMILY_NANOTRON, 0, "shardlab.virtual_stages", has_virtual_stages, NO_SETTING "a rank holds one run of blocks"},
+    /* Aleph-Alpha/scaling core/nn/pipeline_schedule/train.py */
+    {SL_FAMILY_SCALING, 0, "shardlab.virtual_stages", has_virtual_stages, NO_SETTING "a rank holds one run of layers"},
+    {SL_FAMILY_SCALING, 0, "shardlab.schedule", not_1f1b, NO_SETTING "PipelineScheduleTrain is 1f1b"},
     {ANY, 0, "shardlab.shard_size", shards_but_may_not, NO_SETTING "it shards over all data-parallel ranks"},
 };
 
@@ -256,7 +259,7 @@ static bool fp32_gradients(struct question *q) {
   return q->preset->row.fp32_gradients;
 }
 static bool sends_otherwise(struct question *q) {
-  return fp32_gradients(q) && q->config->communication_data_type != SL_F32;
+  return (fp32_gradients(q) || q->preset->row.fp32_reductions) && q->config->communication_data_type != SL_F32;
 }
 static bool accumulates_otherwise(struct question *q) {
   return fp32_gradients(q) && q->config->grad_accum_dtype != SL_F32;

@@ -67,7 +67,7 @@ static enum sl_status choose_shard_size(struct sl_strategy *s, const struct sl_c
 /* What the preset has an answer of its own to is the configuration from here on: the lowering and the run record read it
  * there. */
 static void overrule(struct sl_config *c, const struct sl_strategy *s) {
-  if (s->fp32_gradients) c->communication_data_type = SL_F32;
+  if (s->fp32_gradients || s->fp32_reductions) c->communication_data_type = SL_F32;
   if (s->fp32_gradients || sl_strategy_fp32_on_host(s)) c->grad_accum_dtype = SL_F32;
   c->zero.overlap_comm = s->overlap;
   c->zero.reduce_bucket_size = s->bucket;
@@ -84,7 +84,10 @@ enum sl_status sl_strategy_choose(struct sl_strategy *s, struct sl_config *confi
   SL_TRY(choose_shard_size(s, config, dp));
   choose_buckets(s, &preset, config, dp);
   SL_TRY(choose_offload(s, config));
-  s->sums_whole = s->shard_optimizer && !s->shard_grads && (preset.family & SL_FAMILY_NANOTRON);
+  const bool scaling = preset.family & SL_FAMILY_SCALING;
+  s->sums_whole = s->shard_optimizer && !s->shard_grads && (scaling || (preset.family & SL_FAMILY_NANOTRON));
+  s->fp32_reductions = s->reduces_last = scaling;
+  s->pipeline_engine = (preset.family & SL_FAMILY_PIPELINE_ENGINE) != 0;
   preset.row = *s;
   sl_strategy_warn_overruled(&preset, config);
   overrule(config, s);

@@ -55,7 +55,10 @@ struct sl_strategy {
   bool whole_later_stages; /* the first pipeline rank's first stage is cut, any other is one bucket (Megatron-LM) */
   bool overlap;            /* reductions and gathers run beside compute */
   bool sums_whole;         /* gradients are all-reduced whole, though the optimizer's state is sharded (nanotron) */
+  bool pipeline_engine;    /* DeepSpeed's pipeline: see plan/communicators.h */
   bool fp32_gradients;     /* accumulated and reduced in fp32 whatever the parameters are (Megatron-LM's main_grad) */
+  bool fp32_reductions;    /* reduced in fp32, whatever they were accumulated in */
+  bool reduces_last;       /* no bucket is reduced before the rank's last backward is over */
   enum sl_release release;
   /* optimizer state, and the reduced gradients that it reads, live in host memory, which runs the update */
   bool offload_optimizer;

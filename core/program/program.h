@@ -105,7 +105,7 @@ struct sl_place_work {
 /* The ranks that share a program: those of a pipeline rank, or of one dp coordinate of it. */
 struct sl_class {
   int pp_rank;
-  int rank_count, first_rank;
+  int rank_count, first_rank, last_rank; /* those between them may be of other classes: plan/coords.h */
   struct sl_buffer *buffers;
   size_t buffer_count, buffer_capacity;
   int64_t *slot_offsets; /* bytes from the arena's start, one per buffer slot */

@@ -198,6 +198,7 @@ static enum sl_status check_same(const struct sl_json *predicted, const struct s
   json_t *value;
   json_object_foreach((json_t *)a, key, value) {
     const json_t *other = json_object_get(b, key);
+    if (strcmp(key, "rank_order") == 0) continue; /* check_same_order's */
     if (other != NULL && json_equal(value, other)) continue;
     char path[96];
     snprintf(path, sizeof path, "%s.%s", section, key);
@@ -212,6 +213,19 @@ static enum sl_status check_same(const struct sl_json *predicted, const struct s
   return SL_OK;
 }
 
+/* Records that do not say it are of before there was more than one. */
+static const char *rank_order_of(const struct sl_json *doc) {
+  const char *order = text_of(json_object_get(doc->root, "plan"), "rank_order");
+  return order[0] != '\0' ? order : "tp-dp-pp";
+}
+
+static enum sl_status check_same_order(const struct sl_json *predicted, const struct sl_json *measured) {
+  const char *a = rank_order_of(predicted), *b = rank_order_of(measured);
+  if (strcmp(a, b) == 0) return SL_OK;
+  return sl_json_fail(measured, "plan.rank_order", "is %s, but %s in %s; expected records of the same plan", b, a,
+                      predicted->name);
+}
+
 static void kind_of(char out[16], const struct sl_json *doc) {
   snprintf(out, 16, "%s", json_string_value(json_object_get(doc->root, "kind")));
 }
@@ -222,6 +236,7 @@ enum sl_status sl_compare_records(struct sl_comparison *out, const struct sl_jso
   enum sl_status status;
   *out = (struct sl_comparison){.time_tolerance = time_tolerance};
   SL_TRY(check_same(predicted, measured, "plan"));
+  SL_TRY(check_same_order(predicted, measured));
   SL_TRY(check_same(predicted, measured, "model"));
   kind_of(out->predicted_kind, predicted);
   kind_of(out->measured_kind, measured);

@@ -317,7 +317,9 @@ static void put_head(json_t *record, const struct sl_record_input *input) {
   json_object_set(record, "options", input->options);
   json_object_set_new(record, "model", sl_model_to_json(plan->model));
   json_t *config = sl_config_to_json(plan->config), *layout = plan_json(plan);
-  json_object_set(layout, "recompute", json_object_get(json_object_get(config, "shardlab"), "recompute"));
+  const json_t *section = json_object_get(config, "shardlab");
+  json_object_set(layout, "recompute", json_object_get(section, "recompute"));
+  json_object_set(layout, "rank_order", json_object_get(section, "rank_order"));
   json_object_set_new(record, "config", config);
   json_object_set_new(record, "cluster", sl_cluster_to_json(plan->cluster));
   json_object_set_new(record, "plan", layout);

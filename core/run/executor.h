@@ -11,6 +11,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* A rank whose compute takes `factor` times as long. */
+struct sl_straggler {
+  int rank;
+  double factor;
+};
+
+/* What a simulator is asked to assume beyond the costs of its cluster; zero: nothing. */
+struct sl_exec_assumptions {
+  double jitter;                         /* relative standard deviation of the seconds of every compute op */
+  int64_t seed;                          /* of the jitter */
+  const struct sl_straggler *stragglers; /* (straggler_count), borrowed while the simulator is open */
+  int straggler_count;
+  bool share_links; /* transfers at the same time share the links of a device */
+};
+
 /* What one backend instance is asked to run. */
 struct sl_exec_options {
   int threads;              /* host: OpenMP threads of this rank; 0 = the backend's choice */
@@ -23,9 +38,10 @@ struct sl_exec_options {
   int fail_rank, fail_step; /* fault injection for tests: this rank dies at this step; -1 = none */
   bool alone;               /* cuda: this process is rank `alone_rank` of the plan, its communication looped back */
   int alone_rank;
-  int64_t timed_from; /* cuda: ops are timed one by one in steps from this one on */
-  int64_t runs;       /* simulator: step_error is of the median of so many runs at different times; 0: of one */
-  bool noise;         /* cuda: buffers start as random normal numbers, on which products run slower than on zeros */
+  int64_t timed_from;                /* cuda: ops are timed one by one in steps from this one on */
+  struct sl_exec_assumptions assume; /* simulator */
+  int64_t runs; /* simulator: step_error is of the median of so many runs at different times; 0: of one */
+  bool noise;   /* cuda: buffers start as random normal numbers, on which products run slower than on zeros */
 };
 
 /* An op as it is handed over: everything points into the job, nothing is owned. */
@@ -64,8 +80,10 @@ struct sl_exec_report {
   int64_t arena_bytes[SL_SPACE_COUNT];
   int64_t process_bytes; /* anonymous and shared memory above what the process had before the arena; 0 = unknown */
   int64_t context_bytes; /* what it has beside the arenas: libraries, MPI, CUDA context, a framework's reserve */
-  bool functional;       /* ranks share what they should each have: times are not comparable */
-  double step_error;     /* of a prediction: standard deviation of ln(step time); 0: not known */
+  int64_t
+      driver_bytes; /* of a prediction: what of context_bytes no allocator of a framework counts: context, communicators */
+  bool functional;   /* ranks share what they should each have: times are not comparable */
+  double step_error; /* of a prediction: standard deviation of ln(step time); 0: not known */
 };
 
 /* The devices of this machine, assumed to be of one kind. */

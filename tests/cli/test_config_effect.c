@@ -104,6 +104,7 @@ static const struct key {
     {"shardlab", "tp", "2", ""},
     {"shardlab", "pp", "2", ""},
     {"shardlab", "cp", "2", ""},
+    {"shardlab", "rank_order", "\"pp-dp-tp\"", PLAN("\"tp\": 2, \"pp\": 2")},
     {"shardlab", "virtual_stages", "3",
      "\"gradient_accumulation_steps\": 4, " PLAN("\"pp\": 2, \"schedule\": \"interleaved\"")},
     {"shardlab", "schedule", "\"gpipe\"", "\"gradient_accumulation_steps\": 4, " PLAN("\"pp\": 2")},
@@ -174,6 +175,7 @@ static void print_program(const struct sl_program *p, FILE *to) {
 }
 
 static void print_class(const struct sl_class *c, FILE *to) {
+  fprintf(to, "ranks %d to %d\n", c->first_rank, c->last_rank);
   for (size_t i = 0; i < c->buffer_count; i++) {
     const struct sl_buffer *b = &c->buffers[i];
     fprintf(to, "%d %d %d %lld x %d\n", b->category, b->space, b->dtype, (long long)b->bytes, b->slots);

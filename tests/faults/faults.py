@@ -73,9 +73,6 @@ def is_janitor(pid):
 class Event:
     def __init__(self, args, random_, number, table):
         self.args, self.number, self.table = args, number, table
-        self.folder = tempfile.mkdtemp(prefix="faults-")
-        self.job = os.urandom(8).hex()  # what an earlier run left is not ours
-        self.mark = f"SHARDLAB_JOB={self.job}"
         self.kind = random_.choice(["measure"] * 4 + ["validate", "validate", "calibrate", "table", "mpirun"])
         self.world = random_.choice([1, 2, 2, 4]) if self.kind in ("measure", "validate") else 2
         self.signal = random_.choice(SIGNALS)
@@ -130,6 +127,9 @@ class Event:
         return bool(victims)
 
     def run(self):
+        self.folder, self.late = tempfile.mkdtemp(prefix="faults-"), False
+        self.job = os.urandom(8).hex()  # what an earlier run left is not ours
+        self.mark = f"SHARDLAB_JOB={self.job}"
         name, _, value = self.mark.partition("=")
         environment = dict(os.environ, **{name: value}, SHARDLAB_TIMEOUT_S=str(STOPPED_S), OMPI_ALLOW_RUN_AS_ROOT="1",
                            OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
@@ -158,6 +158,7 @@ class Event:
     def judge(self, hit, status, took, limit):
         faults = []
         if status is None or took > limit:
+            self.late = True
             faults.append(f"still there {took:.1f} s after the signal" if status is None else f"took {took:.1f} s")
         deadline = time.monotonic() + LIMIT_S
         while time.monotonic() < deadline and of_job(self.mark):
@@ -223,17 +224,28 @@ def main():
     parser.add_argument("--verbose", action="store_true")
     args = parser.parse_args()
     random_ = random.Random(args.seed)
-    bad, begun = 0, time.monotonic()
+    bad, late, begun = 0, [], time.monotonic()
+
+    def tell(event, faults):
+        if faults or args.verbose:
+            print(f"{'FAULT' if faults else 'ok   '} {event.number}: {event.text()}" + "".join(f"\n      {f}" for f in faults),
+                  flush=True)
+        return bool(faults)
+
     with tempfile.TemporaryDirectory(prefix="fault-table-") as folder:
         table = make_table(args.sources, folder)
         events = [Event(args, random_, number, table) for number in range(args.events)]
         with concurrent.futures.ThreadPoolExecutor(args.at_once) as pool:
             for event, faults in zip(events, pool.map(Event.run, events)):
-                bad += bool(faults)
-                if faults or args.verbose:
-                    print(f"{'FAULT' if faults else 'ok   '} {event.number}: {event.text()}"
-                          + "".join(f"\n      {f}" for f in faults), flush=True)
-    print(f"{args.events} events, {bad} with faults, {time.monotonic() - begun:.0f} s; seed {args.seed}")
+                if event.late and len(faults) == 1:  # and nothing else is wrong
+                    late.append(event)
+                else:
+                    bad += tell(event, faults)
+        # How long an end takes also depends on what else this machine does: who was late has to be in time alone.
+        for event in late:
+            bad += tell(event, event.run())
+    print(f"{args.events} events, {bad} with faults, {len(late)} late and run again alone, {time.monotonic() - begun:.0f} s; "
+          f"seed {args.seed}")
     return 1 if bad else 0
 
 

@@ -35,20 +35,23 @@ LOCALS = dict(
     b="SL_MAX_TOKENS", micro="SL_MAX_MICRO_BATCHES", step="SL_MAX_STEPS", stage="SL_MAX_LAYERS", element="SL_WIDEST_ELEMENT",
     sl_dtype_bytes="SL_WIDEST_ELEMENT", sizeof="SL_MAX_LAYERS", BLOCK_TENSORS="SL_MAX_THREADS", tensors="SL_MAX_THREADS", n_block="SL_MAX_THREADS",
     size="SL_WIDEST_ELEMENT", token_bytes="SL_WIDEST_ELEMENT", first_sequence="SL_MAX_BATCH", columns="SL_MAX_INNER",
-    sl_plan_local_size="SL_MAX_LOCAL_ROWS", classes_per_pp_rank="SL_MAX_WORLD", class_count="SL_MAX_WORLD", sl_job_class_of="SL_MAX_WORLD", c="SL_MAX_WORLD", dp_stride="SL_MAX_WORLD", rank="SL_MAX_WORLD",
+    sl_plan_local_size="SL_MAX_LOCAL_ROWS", classes_per_pp_rank="SL_MAX_WORLD", class_count="SL_MAX_WORLD", sl_job_class_of="SL_MAX_WORLD", c="SL_MAX_WORLD", rank="SL_MAX_WORLD",
     index="SL_MAX_ACTIONS", issues="SL_MAX_ACTIONS", issue_count="SL_MAX_ACTIONS", n="SL_MAX_ACTIONS", i="SL_MAX_BATCH",
     h="SL_MAX_WIDTH", q="SL_MAX_WIDTH", kv="SL_MAX_WIDTH", width="SL_MAX_WIDTH")
 # What is smaller together than its factors are apart: proven where the limit is checked.
 TOGETHER = [({"b", "h", "t", "t2"}, "SL_MAX_ELEMENTS"), ({"micro_batch", "n_micro", "dp"}, "SL_MAX_BATCH"),
             ({"micro_batch", "seq"}, "SL_MAX_TOKENS"), ({"tp", "cp", "dp", "pp"}, "SL_MAX_WORLD"),
-            ({"dp_stride", "dp"}, "SL_MAX_WORLD"), ({"pp", "classes_per_pp_rank"}, "SL_MAX_WORLD"),
+            ({"pp", "classes_per_pp_rank"}, "SL_MAX_WORLD"),
             ({"b", "t"}, "SL_MAX_TOKENS"), ({"h", "d"}, "SL_MAX_WIDTH"), ({"g", "d"}, "SL_MAX_WIDTH"), ({"n_head", "head_dim"}, "SL_MAX_WIDTH")]
 # Products of these alone are formed in int.
-INTS = set("world tp pp cp dp dp_stride classes_per_pp_rank stage_count".split())
+INTS = set("world tp pp cp dp classes_per_pp_rank stage_count".split())
 
 # Products that no limit bounds, looked at one by one.
 REVIEWED = {
-    "core/plan/coords.c": {"((c.pp * plan->dp + c.dp) * plan->cp + c.cp) * plan->tp"},  # a rank, below the world
+    # ranks, or from one rank to another: below the world, whose axes they are
+    "core/plan/coords.c": {"ranks * plan->tp", "strides.cp * plan->cp", "c.tp * strides->tp", "c.cp * strides->cp", "c.dp * strides->dp",
+                           "c.pp * strides->pp", "step.dp * plan->shard", "step.pp * (high - low)"},
+    "sim/tables.c": {"sl_plan_strides(plan).pp * plan->pp"},
     "calibrate/record.c": {"rank * issues * steps"},  # a place in a list that is in memory
     "backend/cuda/comm/rendezvous.c": {"(size_t)star->world * bytes"},  # as many bytes as the caller's list has
 }

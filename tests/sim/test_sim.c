@@ -2,6 +2,7 @@
    libs: sim
  * The exact clock on hand-built programs: lanes, waits, sends and collectives against closed forms, and what is
  * reported of a step. */
+#include "core/plan/communicators.h"
 #include "core/run/traffic.h"
 #include "tests/support/sim_world.h"
 
@@ -343,6 +344,7 @@ static void a_report_counts_one_step(void **state) {
   struct world w;
   world_init(&w, 2, 3, 1);
   w.cluster.device.context_bytes = 12345;
+  w.cluster.device.communicator_bytes = 100;
   w.job.classes[1].arena_bytes[SL_SPACE_DEVICE] = 777;
   for (int s = 0; s < 2; s++) {
     struct sl_program *init = &w.job.classes[s].programs[SL_PROGRAM_INIT];
@@ -371,7 +373,9 @@ static void a_report_counts_one_step(void **state) {
   assert_int_equal(r.traffic[1].bytes, 22);
   assert_int_equal(r.traffic[1].wire_bytes, 20 - (4 + 3) + 24 - (4 + 4)); /* rings cut 10 in 4 3 3 */
   assert_time(r.traffic[1].time_s, 4.0 / 3 * 22);
-  assert_int_equal(r.context_bytes, 12345);
+  assert_int_equal(sl_plan_communicators(w.job.plan, 0), 3); /* dp, pipeline, world */
+  assert_int_equal(r.driver_bytes, 12345 + 3 * 100);
+  assert_int_equal(r.context_bytes, r.driver_bytes);
   assert_int_equal(r.process_bytes, 0);
   uint64_t hash = sl_hash_call(SL_HASH_CALLS, SL_GROUP_NONE, SL_OP_SEND, 5);
   hash = sl_hash_call(hash, SL_GROUP_DP, SL_OP_ALL_REDUCE, 10);

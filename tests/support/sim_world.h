@@ -1,4 +1,4 @@
-/* Hand-built jobs for tests of the simulator: plans without a model, programs put together op by op, and a driver of
+/* Hand-built jobs for tests of the simulator: plans of an empty model, programs put together op by op, and a driver of
  * the executor table that follows the shape of core's loop.
  *
  * The device moves 1 byte/s and starts ops in no time, so work(s) of `s` bytes takes s seconds and closed forms are
@@ -35,7 +35,9 @@ static inline void world_init_apart(struct world *w, int pp, int dp, int tp, int
                                          .attention_efficiency = 1,
                                          .elementwise_efficiency = 1};
   w->cluster.link[0] = (struct sl_link){.name = "wire", .span = 1 << 20, .bandwidth = 1};
-  w->plan = (struct sl_plan){.cluster = &w->cluster,
+  static const struct sl_model none;
+  w->plan = (struct sl_plan){.model = &none,
+                             .cluster = &w->cluster,
                              .world = pp * dp * tp,
                              .tp = tp,
                              .cp = 1,

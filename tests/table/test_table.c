@@ -208,6 +208,20 @@ static void frameworks_behave_as_they_do(void **state) {
   }
 }
 
+/* DeepSpeed adds gradients up and reduces them in fp32 beside bf16 parameters, in fp16 beside fp16 ones. */
+static void sums_of_deepspeed_by_precision(void **state) {
+  (void)state;
+  static const enum sl_dtype types[] = {SL_F16, SL_F32};
+  for (int i = 0; i < 2; i++) {
+    struct sl_table_inputs in =
+        inputs_of(CHANGES("framework", "megatron-deepspeed", "zero_stage", "1", "precision", i == 0 ? "fp16" : "bf16"));
+    assert_int_equal(in.config.grad_accum_dtype, types[i]);
+    assert_int_equal(in.config.communication_data_type, types[i]);
+    assert_string_equal(in.config.sl.preset, "deepspeed-pipeline");
+    done(&in);
+  }
+}
+
 static void types_of_numbers(void **state) {
   (void)state;
   struct sl_table_inputs in =
@@ -249,6 +263,22 @@ static void deepspeed_counts_its_ends(void **state) {
   done(&in);
 }
 
+/* What ran in an installation of its own framework is what its rows call megatron. Embedding, last norm and head are dealt to the
+ * stages beside the blocks. */
+static void installations_have_frameworks(void **state) {
+  (void)state;
+  const char *const row[] = {"cluster", "alephalpha-a100", "gpu", "a100-sxm-80g", "arch", "llama",      "precision",
+                             "bf16",    "n_layers",        "40",  "tp",           "2",    "zero_stage", "1",
+                             NULL};
+  static const int64_t want[] = {10, 11, 11, 8}; /* of 43: 11, 11, 11, 10 */
+  struct sl_table_inputs in = inputs_of(row);
+  assert_string_equal(in.config.sl.preset, "aleph-alpha-scaling");
+  assert_int_equal(in.config.sl.kernels, SL_KERNELS_ALEPH_ALPHA_SCALING);
+  assert_int_equal(in.config.sl.stage_count, 4);
+  for (int i = 0; i < 4; i++) assert_int_equal(in.config.sl.stage_layers[i], want[i]);
+  done(&in);
+}
+
 /* A pipeline of nanotron is cut by cost, and may have more ranks than layers. */
 static void nanotron_cuts_by_cost(void **state) {
   (void)state;
@@ -273,7 +303,7 @@ static void rows_that_cannot_be(void **state) {
   refuse(CHANGES("recompute", ""), "recompute: is \"\"; expected one of none, selective, full, unknown");
   refuse(CHANGES("framework", "fsdpp"),
          "framework: is \"fsdpp\"; expected megatron, megatron-deepspeed, deepspeed, fsdp, "
-         "torchtitan, nanotron or ddp; did you mean fsdp?");
+         "torchtitan, nanotron, ddp or aleph-alpha-scaling; did you mean fsdp?");
   refuse(CHANGES("zero_stage", "2"), "zero_stage: is 2; megatron has no such sharding");
   refuse(CHANGES("dp", "3"), "n_gpus: is 16; expected tp 2 x pp 4 x dp 3 = 24");
   refuse(CHANGES("global_batch_seqs", "31"), "global_batch_seqs: is 31; expected micro_batch 3 x grad_accum 5 x dp 2");
@@ -346,6 +376,10 @@ static void rank_0_logs_its_memory(void **state) {
   assert_int_equal(in.memory, SL_MEMORY_LOGGED_FIRST);
   assert_int_equal(sl_predict_step(&p, &in.model, &in.config, &in.cluster, in.world), SL_OK);
   assert_true(p.logged_bytes > 0 && p.logged_bytes + in.cluster.device.context_bytes <= p.memory_bytes);
+  struct sl_prediction more;
+  in.cluster.device.communicator_bytes += 1 << 20;
+  assert_int_equal(sl_predict_step(&more, &in.model, &in.config, &in.cluster, in.world), SL_OK);
+  assert_true(more.logged_bytes == p.logged_bytes && more.memory_bytes >= p.memory_bytes + (3 << 20));
   done(&in);
   in = inputs_of(USUAL);
   assert_int_equal(in.memory, SL_MEMORY_OF_DEVICE);
@@ -365,7 +399,8 @@ static void torchtitan_has_ways_of_its_own(void **state) {
   for (int i = 0; i < 4; i++) assert_int_equal(in.config.sl.stage_layers[i], thin[i]);
   assert_int_equal(in.memory, SL_MEMORY_LOGGED_MOST);
   assert_int_equal(sl_predict_step(&p, &in.model, &in.config, &in.cluster, in.world), SL_OK);
-  assert_int_equal(p.most_logged_bytes, p.memory_bytes - in.cluster.device.context_bytes);
+  assert_true(p.most_logged_bytes >= p.logged_bytes);
+  assert_true(p.most_logged_bytes < p.memory_bytes - in.cluster.device.context_bytes);
   done(&in);
 }
 
@@ -416,22 +451,15 @@ static void a_prediction_adds_up(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(numbers_reach_their_places),
-      cmocka_unit_test(a_llama_is_a_llama),
-      cmocka_unit_test(empty_cells_have_a_meaning),
-      cmocka_unit_test(gpus_choose_clusters),
-      cmocka_unit_test(frameworks_choose_presets),
-      cmocka_unit_test(frameworks_behave_as_they_do),
-      cmocka_unit_test(types_of_numbers),
-      cmocka_unit_test(deepspeed_counts_its_ends),
-      cmocka_unit_test(torchtitan_has_ways_of_its_own),
-      cmocka_unit_test(columns_that_may_be_missing),
-      cmocka_unit_test(nanotron_cuts_by_cost),
-      cmocka_unit_test(rows_that_cannot_be),
-      cmocka_unit_test(broken_tables_say_where),
-      cmocka_unit_test(a_prediction_adds_up),
-      cmocka_unit_test(more_memory_always_fits),
-      cmocka_unit_test(rank_0_logs_its_memory),
+      cmocka_unit_test(numbers_reach_their_places),     cmocka_unit_test(a_llama_is_a_llama),
+      cmocka_unit_test(empty_cells_have_a_meaning),     cmocka_unit_test(gpus_choose_clusters),
+      cmocka_unit_test(frameworks_choose_presets),      cmocka_unit_test(frameworks_behave_as_they_do),
+      cmocka_unit_test(sums_of_deepspeed_by_precision), cmocka_unit_test(types_of_numbers),
+      cmocka_unit_test(deepspeed_counts_its_ends),      cmocka_unit_test(installations_have_frameworks),
+      cmocka_unit_test(torchtitan_has_ways_of_its_own), cmocka_unit_test(columns_that_may_be_missing),
+      cmocka_unit_test(nanotron_cuts_by_cost),          cmocka_unit_test(rows_that_cannot_be),
+      cmocka_unit_test(broken_tables_say_where),        cmocka_unit_test(a_prediction_adds_up),
+      cmocka_unit_test(more_memory_always_fits),        cmocka_unit_test(rank_0_logs_its_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

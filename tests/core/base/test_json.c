@@ -54,6 +54,20 @@ static void scalars(void **state) {
   reads_as("\"root\"", "\"root\"");
 }
 
+static void hjson_strings(void **state) {
+  (void)state;
+  reads_as("{'a': 'it\\'s \"so\"', \"b\": \"it's\\'\"}", "{\"a\":\"it's \\\"so\\\"\",\"b\":\"it's'\"}");
+  reads_as("{a: some text, with } and # all \t\n b: 2}", "{\"a\":\"some text, with } and # all\",\"b\":2}");
+  reads_as("{a: truely\n b: null # no\n c: 01\r\n d: -\n e: 1.5e\n f: 2 // two\n}",
+           "{\"a\":\"truely\",\"b\":null,\"c\":\"01\",\"d\":\"-\",\"e\":\"1.5e\",\"f\":2}");
+  reads_as("{a: '''\n    one\n      two\r\n   three\n    '''}", "{\"a\":\"one\\n  two\\nthree\"}");
+  reads_as("{a: '''it's'' so''' b: ''''''}", "{\"a\":\"it's'' so\",\"b\":\"\"}");
+  reads_as("{\"a\": \"x\" \"b\": [1, {}] c: {}}", "{\"a\":\"x\",\"b\":[1,{}],\"c\":{}}");
+  reads_as("# no brackets\na: 1\n'b c': {d: e\n}\n", "{\"a\":1,\"b c\":{\"d\":\"e\"}}");
+  reads_as("\"a\": 1, b: 2,", "{\"a\":1,\"b\":2}");
+  reads_as("{train#1/2'@: x}\n}", "{\"train#1/2'@\":\"x}\"}");
+}
+
 static void check_place(const struct sl_json *doc, const char *path, const char *expected) {
   char where[64];
   sl_json_where(doc, path, where, sizeof where);
@@ -92,7 +106,15 @@ static void refusals(void **state) {
       {"{\"b\": {a: 2, \"a\": 2}}", "f.json:1:14: b.a: duplicate key; first given at f.json:1:8"},
       {"{\"a\": 4", "f.json:1:8: expected ',' or '}' after a value, found the end of the file"},
       {"{\"a\" 4}", "f.json:1:6: expected ':' after a key, found '4'"},
-      {"{\"a\": 4 \"b\": 1}", "f.json:1:9: expected ',' or '}' after a value, found '\"'"},
+      {"{\"a\": 4 \"b\": 1}", "f.json:1:9: expected ',' or a closing bracket after a value, found '\"'"},
+      {"{\"a\": true \"b\": 1}", "f.json:1:12: expected ',' or a closing bracket after a value, found '\"'"},
+      {"{'a\": 1}", "f.json:1:2: string is not closed; expected ''' before the end of the line"},
+      {"{a: '''one\ntwo''", "f.json:1:5: string is not closed; expected ''' before the end of the file"},
+      {"a: 1\n}", "f.json:2:1: expected ',' or a key after a value, found '}'"},
+      {"a: 1\nb", "f.json:2:2: expected ':' after a key, found the end of the file"},
+      {"{a b: 1}", "f.json:1:4: expected ':' after a key, found 'b'"},
+      {"{a: b\x01\n}", "f.json:1:5: a: b\\u0001 is malformed; expected text without control bytes"},
+      {"{a: \xff\n}", "f.json:1:5: a: \xff is malformed; expected text in UTF-8"},
       {"{, \"a\": 1}", "f.json:1:2: expected a key or '}', found ','"},
       {"{\"a\": 1,, \"b\": 2}", "f.json:1:9: expected a key or '}', found ','"},
       {"{\"a\": }", "f.json:1:7: expected a value, found '}'"},
@@ -212,14 +234,9 @@ static void save_and_load(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(hjson_liberties),
-      cmocka_unit_test(scalars),
-      cmocka_unit_test(places),
-      cmocka_unit_test(refusals),
-      cmocka_unit_test(depth),
-      cmocka_unit_test(embedded_zero),
-      cmocka_unit_test(pipes_are_refused),
-      cmocka_unit_test(unreadable_files),
+      cmocka_unit_test(hjson_liberties), cmocka_unit_test(scalars),           cmocka_unit_test(hjson_strings),
+      cmocka_unit_test(places),          cmocka_unit_test(refusals),          cmocka_unit_test(depth),
+      cmocka_unit_test(embedded_zero),   cmocka_unit_test(pipes_are_refused), cmocka_unit_test(unreadable_files),
       cmocka_unit_test(save_and_load),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

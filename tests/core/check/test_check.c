@@ -426,7 +426,7 @@ static void faults_of_meeting_are_refused(void **state) {
     struct sl_class classes[2];
     memset(classes, 0, sizeof classes);
     for (int stage = 0; stage < 2; stage++) {
-      classes[stage] = (struct sl_class){.pp_rank = stage, .rank_count = 1, .first_rank = stage};
+      classes[stage] = (struct sl_class){.pp_rank = stage, .rank_count = 1, .first_rank = stage, .last_rank = stage};
       write_program(&classes[stage].programs[SL_PROGRAM_STEP], &made[stage], meetings[i].calls[stage], stage);
     }
     const struct sl_job job = {.plan = &plan, .classes = classes, .class_count = 2, .classes_per_pp_rank = 1};

@@ -36,7 +36,8 @@ static const char three_levels[] =
     " \"device\":{\"name\":\"d\",\"kind\":\"gpu\",\"memory_GiB\":2.5,\"memory_GiB_source\":\"data sheet\",\n"
     "  \"peak_TFLOPS\":{\"fp32\":3,\"bf16\":7,\"bf16_source\":\"guess\"},\"peak_TFLOPS_source\":\"guess\",\n"
     "  "
-    "\"memory_bandwidth_GBps\":11,\"gemm_half_GFLOP\":0.5,\"launch_us\":3,\"step_overhead_ms\":13,\"context_MiB\":17,\n"
+    "\"memory_bandwidth_GBps\":11,\"gemm_half_GFLOP\":0.5,\"launch_us\":3,\"step_overhead_ms\":13,\"context_MiB\":17,"
+    "\"communicator_MiB\":5,\n"
     "  \"cache_MiB\":0.5,\"cache_bandwidth_GBps\":19},\n"
     " \"links\":[{\"name\":\"pair\",\"span\":3,\"bandwidth_GBps\":5,\"latency_us\":2,\"half_KiB\":3},\n"
     "  {\"name\":\"board\",\"span\":12,\"bandwidth_GBps\":4,\"latency_us\":0},\n"
@@ -56,6 +57,7 @@ static void units_become_si(void **state) {
   near(c.device.launch_latency, 3e-6);
   near(c.device.step_overhead, 13e-3);
   assert_int_equal(c.device.context_bytes, 17 << 20);
+  assert_int_equal(c.device.communicator_bytes, 5 << 20);
   assert_int_equal(c.device.cache_bytes, 1 << 19);
   near(c.device.cache_bandwidth, 19e9);
   near(c.device.gemm_efficiency, 0.8);

@@ -132,7 +132,7 @@ static const struct {
     {"{\"tensorboard\": {\"enable\": true}}",
      "ds.json:1:18: tensorboard.enable: unknown key; did you mean \"enabled\"?"},
     {"{\"shardlab\": {\"tensor_parallel\": 2}}",
-     "ds.json:1:15: shardlab.tensor_parallel: unknown key; expected one of ds_version, tp, pp, cp, virtual_stages, "
+     "ds.json:1:15: shardlab.tensor_parallel: unknown key; expected one of ds_version, tp, pp, cp, rank_order, virtual_stages, "
      "schedule, stages, recompute, recompute_modules, recompute_every, preset, sequence_parallel, "
      "scatter_gather_tensors_in_pipeline, shard_size, limit_all_gathers, unshard_ahead, ..."},
     {"{\"shardlab\": {\"make_vocab_size_divisible_by\": 0}}",
@@ -151,7 +151,8 @@ static const struct {
     {"{\"train_batch_size\": 1e999}", "ds.json:1:22: train_batch_size: 1e999 is too large; expected a finite number"},
     {"{\"train_batch_size\": 4", "ds.json:1:23: expected ',' or '}' after a value, found the end of the file"},
     {"{\"train_batch_size\" 4}", "ds.json:1:21: expected ':' after a key, found '4'"},
-    {"{\"train_batch_size\": 4 \"steps_per_print\": 1}", "ds.json:1:24: expected ',' or '}' after a value, found '\"'"},
+    {"{\"train_batch_size\": 4 \"steps_per_print\": 1}",
+     "ds.json:1:24: expected ',' or a closing bracket after a value, found '\"'"},
     {"{\"zero_optimization\": {\"fastest\": 1}}",
      "ds.json:1:24: zero_optimization.fastest: unknown key; expected one of stage, reduce_bucket_size, "
      "allgather_bucket_size, overlap_comm, stage3_prefetch_bucket_size, prefetch_bucket_size, "

@@ -143,8 +143,10 @@ static void drafts_lower_alike_twice(void **state) {
     const int per_rank = f.job.classes_per_pp_rank;
     for (int c = 0; c < f.job.class_count; c++) {
       const struct sl_class *built = &f.job.classes[c];
-      const struct sl_class ranks = {
-          .pp_rank = built->pp_rank, .rank_count = built->rank_count, .first_rank = built->first_rank};
+      const struct sl_class ranks = {.pp_rank = built->pp_rank,
+                                     .rank_count = built->rank_count,
+                                     .first_rank = built->first_rank,
+                                     .last_rank = built->last_rank};
       lower_twice(&plans[i], &f, &ranks, per_rank > 1 ? c % per_rank : -1);
     }
     fixture_close(&f);

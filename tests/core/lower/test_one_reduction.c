@@ -24,11 +24,12 @@ static void open_job(struct fixture *f, const char *preset, const char *kernels)
   if (sl_check(&f->job) != SL_OK) fail_msg("%s", sl_error_message());
 }
 
-/* The reductions of gradients over dp in a step, the largest of them, and whether a product follows. */
+/* The reductions of gradients over dp in a step, and whether a product follows the first. */
 struct seen {
   int calls;
   enum sl_op_kind kind;
-  int64_t elements;
+  enum sl_dtype type;
+  int64_t elements, sum; /* of the last call, and of all */
   bool product_follows;
 };
 
@@ -40,7 +41,7 @@ static struct seen look(const struct fixture *f, int rank) {
     for (const struct sl_op *op = &p->ops[it->first_op]; op < &p->ops[it->first_op + it->op_count]; op++) {
       if (op->kind == SL_OP_GEMM && s.calls > 0) s.product_follows = true;
       if (op->payload != SL_PAYLOAD_GRADIENT || op->group == SL_GROUP_EMBED || !sl_op_is_comm(op->kind)) continue;
-      s.calls++, s.kind = op->kind, s.elements = op->dim[0];
+      s.calls++, s.kind = op->kind, s.type = op->dtype, s.elements = op->dim[0], s.sum += op->dim[0];
     }
   }
   return s;
@@ -79,6 +80,24 @@ static void fsdp2_reduces_once_a_unit(void **state) {
   fixture_close(&f);
 }
 
+/* Aleph Alpha Scaling has buckets, in fp32 of gradients in 16 bits, and none before the last product either. */
+static void buckets_behind_the_last_product(void **state) {
+  (void)state;
+  struct fixture f;
+  open_job(&f, "aleph-alpha-scaling", "shardlab");
+  for (int rank = 0; rank < 2; rank++) {
+    const struct seen s = look(&f, rank);
+    int64_t held = 0;
+    for (int k = 0; k < f.plan.pp_ranks[rank].tensor_count; k++) held += f.plan.pp_ranks[rank].tensors[k].numel;
+    assert_true(s.calls > 5 && s.elements < held);
+    assert_int_equal(s.kind, SL_OP_ALL_REDUCE);
+    assert_int_equal(s.type, SL_F32);
+    assert_true(s.sum >= held && s.sum < held + 64);
+    assert_false(s.product_follows);
+  }
+  fixture_close(&f);
+}
+
 /* Those that overlap do not wait, and a partitioned optimizer elsewhere gets its part alone. */
 static void others_do_otherwise(void **state) {
   (void)state;
@@ -99,8 +118,8 @@ static void others_do_otherwise(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(one_call_behind_the_last_product),
-                                     cmocka_unit_test(fsdp2_reduces_once_a_unit),
-                                     cmocka_unit_test(others_do_otherwise)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(one_call_behind_the_last_product), cmocka_unit_test(fsdp2_reduces_once_a_unit),
+      cmocka_unit_test(buckets_behind_the_last_product), cmocka_unit_test(others_do_otherwise)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

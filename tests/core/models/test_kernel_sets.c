@@ -19,9 +19,9 @@
 /* A small Llama: 3 layers, 4 heads of 16, 2 key/value heads, inner width 96, 2 sequences of 32 tokens, vocabulary 80. */
 enum { LAYERS = 3, HEADS = 4, KV = 2, HEAD = 16, INNER = 96, B = 2, T = 32, V = 80, C = HEADS * HEAD, R = B * T };
 
-static const char *const sets[] = {"shardlab",    "megatron-fused",     "megatron-unfused",
-                                   "torch-eager", "torch-compile",      "llm-foundry",
-                                   "nanotron",    "megatron-deepspeed", "torch-compile-blocks"};
+static const char *const sets[] = {
+    "shardlab",    "megatron-fused", "megatron-unfused",   "torch-eager",         "torch-compile",
+    "llm-foundry", "nanotron",       "megatron-deepspeed", "aleph-alpha-scaling", "torch-compile-blocks"};
 
 static void open_with(struct fixture *f, const char *kernels, const char *attention, const char *recompute,
                       const char *keys) {
@@ -304,6 +304,36 @@ static void gradients_are_added_as_the_framework_does(void **state) {
   }
 }
 
+/* Of a vocabulary that two ranks share, one that gathers has all logits on both, in a buffer and in the loss; the gradient of its own
+ * part goes on. The statistics that the others share are not made. */
+static void logits_are_gathered(void **state) {
+  (void)state;
+  for (int gathers = 0; gathers < 2; gathers++) {
+    struct fixture f;
+    char config[512];
+    snprintf(
+        config, sizeof config,
+        "{\"train_micro_batch_size_per_gpu\": 2, \"bf16\": {\"enabled\": true}, \"optimizer\": {\"type\": \"AdamW\"}, "
+        "\"shardlab\": {\"kernels\": \"%s\", \"tp\": 2, \"make_vocab_size_divisible_by\": 1}}",
+        gathers ? "aleph-alpha-scaling" : "megatron-unfused");
+    if (fixture_open(&f, SL_SOURCE_DIR "/tests/mpi/grid_llama.json", config, "dgx-a100-80g", 2, NULL) != SL_OK)
+      fail_msg("%s", sl_error_message());
+    if (sl_check(&f.job) != SL_OK) fail_msg("%s", sl_error_message());
+    const struct sl_model *m = f.plan.model;
+    const int64_t rows = f.plan.micro_batch * f.plan.seq;
+    assert_int_equal(count_kind(&f, SL_OP_CLASSIFIER), gathers);
+    assert_int_equal(count_kind(&f, SL_OP_CLASSIFIER_SHARD), !gathers);
+    assert_int_equal(count_kind(&f, SL_OP_CLASSIFIER_STATS), !gathers);
+    const struct sl_program *p = step_of(&f);
+    int64_t largest = 0;
+    for (size_t i = 0; i < p->op_count; i++)
+      if (p->ops[i].kind == SL_OP_ALL_GATHER && p->ops[i].group == SL_GROUP_TP && p->ops[i].dim[0] > largest)
+        largest = p->ops[i].dim[0];
+    assert_int_equal(largest, gathers ? rows * (m->vocab_size + 1) : 3 * rows * 2);
+    fixture_close(&f);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(passes_are_those_of_the_rows),
@@ -315,6 +345,7 @@ int main(void) {
       cmocka_unit_test(norms_and_softmax_are_fused_one_by_one),
       cmocka_unit_test(dropped_probabilities_are_a_pass),
       cmocka_unit_test(gradients_are_added_as_the_framework_does),
+      cmocka_unit_test(logits_are_gathered),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

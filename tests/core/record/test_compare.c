@@ -100,6 +100,13 @@ static void records_of_different_plans(void **state) {
   assert_int_equal(sl_compare_records(&comparison, &p, &m, -1), SL_ERR_INPUT);
   assert_non_null(strstr(sl_error_message(), "plan.zero_stage: is 2, but 1 in p.json"));
   sl_error_clear();
+  json_object_set_new(json_object_get(m.root, "plan"), "zero_stage", json_integer(1));
+  json_object_set_new(json_object_get(m.root, "plan"), "rank_order", json_string("pp-dp-tp"));
+  assert_int_equal(sl_compare_records(&comparison, &p, &m, -1), SL_ERR_INPUT);
+  assert_non_null(strstr(sl_error_message(), "plan.rank_order: is pp-dp-tp, but tp-dp-pp in p.json"));
+  sl_error_clear();
+  json_object_del(json_object_get(m.root, "plan"), "rank_order"); /* of a version that had one order */
+  assert_int_equal(failed(&p, &m, -1), 0);
   sl_json_free(&p);
   sl_json_free(&m);
 }

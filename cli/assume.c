@@ -1,0 +1,38 @@
+/* Assumptions of a prediction; see assume.h. */
+#include "cli/assume.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+
+/* "RANK:FACTOR" from *text on; *text moves behind it. */
+static bool read_straggler(const char **text, struct sl_straggler *out) {
+  char *end;
+  const long rank = strtol(*text, &end, 10);
+  if (end == *text || *end != ':' || rank < 0 || rank > INT_MAX) return false;
+  const char *number = end + 1;
+  const double factor = strtod(number, &end);
+  if (end == number || (*end != ',' && *end != '\0') || !isfinite(factor) || factor <= 0) return false;
+  *out = (struct sl_straggler){.rank = (int)rank, .factor = factor};
+  *text = *end == ',' ? end + 1 : end;
+  return *end == '\0' || end[1] != '\0';
+}
+
+static enum sl_status read_stragglers(struct sl_exec_assumptions *out, struct sl_straggler *stragglers,
+                                      const char *text) {
+  out->stragglers = stragglers;
+  for (const char *at = text; *at != '\0';) {
+    if (out->straggler_count == SL_MAX_STRAGGLERS)
+      return sl_fail(SL_ERR_INPUT, "--straggler: names more than %d ranks", SL_MAX_STRAGGLERS);
+    if (!read_straggler(&at, &stragglers[out->straggler_count++]))
+      return sl_fail(SL_ERR_INPUT, "--straggler: is '%s'; expected ranks and factors above 0, such as 3:1.5,7:2", text);
+  }
+  return SL_OK;
+}
+
+enum sl_status sl_assume_read(struct sl_exec_assumptions *out, struct sl_straggler *stragglers,
+                              const struct sl_options *options, const struct sl_config *config) {
+  *out = (struct sl_exec_assumptions){
+      .jitter = options->jitter, .seed = config->sl.seed, .share_links = options->share_links};
+  return options->stragglers != NULL ? read_stragglers(out, stragglers, options->stragglers) : SL_OK;
+}

@@ -1,0 +1,4 @@
+# The last norm is no layer of its own where ends are dealt to stages.
+# file: table/inputs.c
+# tests: test_table
+s/items = r->n_layers + 3;/items = r->n_layers + 2;/
