@@ -12,7 +12,7 @@
  *     nanotron            0 nanotron, 1 nanotron-zero1
  *     ddp                 0 ddp
  * - The two Megatrons pad the vocabulary to a multiple of 128 tp, the others to one of tp.
- * - torchtitan's and FSDP's kernels beside other parallelism are those of its Decembers 2024, blocks compiled and the loss eager, or with
+ * - torchtitan's and FSDP's kernels beside other parallelism are those of December 2024, blocks compiled and the loss eager, or with
  *   framework_version from 2025 on with a compiled loss; its "selective" is selective_op; async_tp and fp8_recipe are its own.
  * - Stages: even, as far as it goes; torchtitan gives the first and the last one less where they do not come out even; megatron-deepspeed fills them one by one, counting the two embeddings as layers where only that
  *   comes out even (inputs.c, stages_of); nanotron: by cost (shardlab.stages "cost").

@@ -165,13 +165,14 @@ static const struct sl_kernel_set sets[] = {
                   "forward_torch_softmax, legacy/model/rms_norm.py",
         .accumulation = SL_ACCUMULATE_FUSED, .recomputes_all = true, .rows = megatron_unfused},
     [SL_KERNELS_TORCH_EAGER] = {.name = "torch-eager",
-        .source = "the forms of transformers' modeling_llama.py, counted op by op; torch's checkpoint stops early, and "
-                  "keeps what its policy chose (torch/utils/checkpoint.py, _CachingTorchDispatchMode)",
+        .source = "the forms of transformers' modeling_llama.py, counted op by op; torch's checkpoint stops early, and keeps "
+                  "what its policy chose (torch/utils/checkpoint.py, _CachingTorchDispatchMode)",
         .accumulation = SL_ACCUMULATE_APART, .keeps_products = true, .rows = torch_eager},
     [SL_KERNELS_TORCH_COMPILE] = {.name = "torch-compile",
         .source = "torchtitan of June 2025: each TransformerBlock compiled (models/llama3/parallelize_llama.py, apply_compile) "
                   "and the loss, too (components/loss.py); gathered inputs are what torch.mm keeps",
-        .accumulation = SL_ACCUMULATE_APART, .keeps_gathered = true, .torch_blocks = true, .rows = torch_compile},
+        .accumulation = SL_ACCUMULATE_APART, .keeps_gathered = true, .torch_blocks = true,
+        .rows = torch_compile},
     [SL_KERNELS_LLM_FOUNDRY] = {.name = "llm-foundry",
         .source = "guess: torch's own kernels op by op; its files were not read for this",
         .accumulation = SL_ACCUMULATE_APART, .rows = llm_foundry},
@@ -197,7 +198,8 @@ static const struct sl_kernel_set sets[] = {
     [SL_KERNELS_TORCH_COMPILE_BLOCKS] = {.name = "torch-compile-blocks",
         .source = "torchtitan of December 2024: each TransformerBlock compiled (parallelisms/parallelize_llama.py, "
                   "apply_compile), the ends and the loss eager (train.py)",
-        .accumulation = SL_ACCUMULATE_APART, .keeps_gathered = true, .torch_blocks = true, .rows = torch_compile_blocks},
+        .accumulation = SL_ACCUMULATE_APART, .keeps_gathered = true, .torch_blocks = true,
+        .rows = torch_compile_blocks},
 };
 #undef PYTHON
 /* clang-format on */
