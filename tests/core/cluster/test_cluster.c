@@ -32,7 +32,7 @@ static void near(double got, double want) {
 
 /* Two nodes of 12, three levels; every number odd. */
 static const char three_levels[] =
-    "{\"name\":\"odd\",\"nodes\":2,\"devices_per_node\":12,\n"
+    "{\"name\":\"odd\",\"framework\":\"its own\",\"nodes\":2,\"devices_per_node\":12,\n"
     " \"device\":{\"name\":\"d\",\"kind\":\"gpu\",\"memory_GiB\":2.5,\"memory_GiB_source\":\"data sheet\",\n"
     "  \"peak_TFLOPS\":{\"fp32\":3,\"bf16\":7,\"bf16_source\":\"guess\"},\"peak_TFLOPS_source\":\"guess\",\n"
     "  "
@@ -48,6 +48,7 @@ static void units_become_si(void **state) {
   struct sl_cluster c;
   assert_int_equal(parse(&c, three_levels), SL_OK);
   assert_string_equal(c.name, "odd");
+  assert_string_equal(c.framework, "its own");
   assert_int_equal(c.device.memory, 2684354560);
   near(c.device.peak[SL_F32], 3e12);
   near(c.device.peak[SL_BF16], 7e12);
@@ -96,6 +97,7 @@ static void presets_read_back(void **state) {
     assert_int_equal(parse(&again, text), SL_OK);
     assert_string_equal(again.name, name);
     assert_string_equal(again.device.name, c.device.name);
+    assert_string_equal(again.framework, c.framework);
     assert_int_equal(again.device.memory, c.device.memory);
     assert_int_equal(again.device.kind, c.device.kind);
     assert_int_equal(again.device.cores, c.device.cores);
