@@ -1,0 +1,54 @@
+/* A row of a table with changes, and what it becomes, for tests. */
+#pragma once
+
+#include "table/inputs.h"
+#include "tests/table_text.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static char text[1 << 14];
+static struct sl_table table;
+
+/* A table of the usual row with changes. */
+static enum sl_status read_row(const char *const *changes) {
+  text[0] = '\0';
+  put_names(text, NULL);
+  put_cells(text, changes);
+  sl_error_clear();
+  return sl_table_parse(&table, "t.csv", text, strlen(text));
+}
+
+static void drop(void *context, const char *message) {
+  (void)context, (void)message;
+}
+
+/* Names of columns and other values for them, in turn. */
+#define CHANGES(...) ((const char *const[]){__VA_ARGS__, NULL})
+#define USUAL ((const char *const[]){NULL})
+
+/* What the row becomes; the caller frees both. */
+static struct sl_table_inputs inputs_of(const char *const *changes) {
+  struct sl_table_inputs in = {0};
+  sl_warn_set_sink(drop, NULL);
+  if (read_row(changes) != SL_OK || sl_table_inputs(&in, &table.rows[0], NULL) != SL_OK)
+    fail_msg("%s", sl_error_message());
+  return in;
+}
+
+static void done(struct sl_table_inputs *in) {
+  sl_table_inputs_free(in);
+  sl_table_free(&table);
+}
+
+static void refuse(const char *const *changes, const char *message) {
+  struct sl_table_inputs in;
+  assert_int_equal(read_row(changes), SL_OK);
+  assert_int_equal(sl_table_inputs(&in, &table.rows[0], NULL), SL_ERR_INPUT);
+  assert_string_equal(sl_error_message(), message);
+  sl_table_free(&table);
+}
