@@ -114,7 +114,8 @@ done:
 }
 
 static enum sl_status dispatch(int argc, char **argv) {
-  if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+  const char *last = argv[argc - 1]; /* of a command, too */
+  if (argc >= 2 && argc <= 3 && (strcmp(last, "--help") == 0 || strcmp(last, "-h") == 0)) {
     fputs(usage, stdout);
     return SL_OK;
   }

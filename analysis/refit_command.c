@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct options {
   struct sl_refit_request request;
@@ -50,6 +51,13 @@ static enum sl_status option(struct options *o, const char *name, char *value) {
   return SL_OK;
 }
 
+/* A fit takes minutes: that its folders are there is seen before it. */
+static enum sl_status check_folder(const char *name, const char *folder) {
+  struct stat info;
+  if (stat(folder, &info) == 0 && S_ISDIR(info.st_mode)) return SL_OK;
+  return sl_fail(SL_ERR_INPUT, "%s: %s: is no folder; expected one that exists", name, folder);
+}
+
 /* Tables to fit first, those held out behind them: argv is put in that order. */
 static enum sl_status read_options(struct options *o, int argc, char **argv) {
   *o = (struct options){.source = "fit to measured runs", .jobs = 2, .rounds = 12, .starts = 1};
@@ -65,6 +73,8 @@ static enum sl_status read_options(struct options *o, int argc, char **argv) {
     }
   }
   if (o->out == NULL) return sl_fail(SL_ERR_INPUT, "--out: is missing; expected the folder to write tables to");
+  SL_TRY(check_folder("--out", o->out));
+  if (o->profiles != NULL) SL_TRY(check_folder("--write", o->profiles));
   if (o->jobs < 1) o->jobs = 1;
   return SL_OK;
 }

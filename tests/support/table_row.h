@@ -45,7 +45,7 @@ static void done(struct sl_table_inputs *in) {
   sl_table_free(&table);
 }
 
-static void refuse(const char *const *changes, const char *message) {
+static inline void refuse(const char *const *changes, const char *message) {
   struct sl_table_inputs in;
   assert_int_equal(read_row(changes), SL_OK);
   assert_int_equal(sl_table_inputs(&in, &table.rows[0], NULL), SL_ERR_INPUT);
