@@ -106,7 +106,7 @@ enum sl_status sl_build_draft(struct sl_drafts *drafts, struct sl_op op, int ope
   for (int i = 0; i < operand_count; i++) {
     if (operands[i].buffer < 0 && operands[i].gradient) d->half = SL_HALF_WEIGHT;
   }
-  memcpy(d->operand, operands, (size_t)operand_count * sizeof *operands);
+  if (operand_count > 0) memcpy(d->operand, operands, (size_t)operand_count * sizeof *operands);
   return SL_OK;
 }
 
