@@ -76,6 +76,8 @@ enum sl_status sl_fast_refuse_choice(const struct sl_model *model, const struct 
     return no("launches that block (launch_blocking) with tensor parallelism");
   if (c->world > c->tp * c->pp && sl_kernel_set(config->sl.kernels)->keeps_gradients)
     return no("data parallelism of kernel sets that keep 16-bit gradients");
+  if (c->tp > 1 && sl_kernel_set(config->sl.kernels)->gathers_logits)
+    return no("tensor parallelism of kernel sets that gather the logits");
   if (c->recompute == SL_RECOMPUTE_SELECTIVE_OP) return no("selective recomputation by op (selective_op)");
   if (c->zero_stage < 0 || c->zero_stage > 1) return no("ZeRO stages 2 and 3");
   if (!aligned(cluster, c->tp) || !aligned(cluster, (int64_t)c->world / c->pp))
@@ -86,6 +88,7 @@ enum sl_status sl_fast_refuse_choice(const struct sl_model *model, const struct 
 enum sl_status sl_fast_refuse_strategy(const struct sl_strategy *s, const struct sl_config *config) {
   if (s->shard_grads || s->shard_params) return no("sharded gradients or parameters");
   if (s->units != SL_UNITS_WHOLE && s->units != SL_UNITS_FLAT) return no("units of layers, owners or buckets");
+  if (s->reduces_last) return no("buckets that wait for the last backward");
   if (s->offload_optimizer || s->offload_params) return no("offload");
   if (s->shard_size > 0 || s->secondary_size > 0) return no("groups that shard among themselves");
   if (s->shard_optimizer && config->grad_accum_dtype != config->communication_data_type)

@@ -18,31 +18,23 @@
  * parallelisms/pipelining_utils.py, generate_split_points; benchmarks/llama3_h100_202412_torchtitan.md, footnote 1, and metrics.py
  * (max_reserved, of all ranks the largest).
  * FSDP's MixedPrecision keeps sharded gradients in the type of the parameters' shards, fp32 (torch/distributed/fsdp/api.py). */
+#define OF_MEGATRON                                                                                                    \
+  .vocab_multiple = 128, .gpt_dropout = 0.1, .recompute = "full", .stages = "uniform", .unfused = "megatron-unfused",  \
+  .llama_unfused = true
+#define OF_MEGATRON_DEEPSPEED                                                                                          \
+  OF_MEGATRON, .presets = {"deepspeed-pipeline", "deepspeed-pipeline", "deepspeed-2", "deepspeed-3"},                  \
+               .stage_in_config = true, .dealt = SL_TABLE_STAGES_FILLED, .fused = "megatron-deepspeed",                \
+               .launch_blocking = true, .scatter_gather = true, .reduces_last = true
 static const struct sl_table_framework frameworks[] = {
     {.name = "megatron",
      .presets = {"megatron-lm", "megatron-distributed-optimizer", NULL, "megatron-fsdp"},
-     .vocab_multiple = 128,
-     .gpt_dropout = 0.1,
-     .recompute = "full",
-     .stages = "uniform",
+     OF_MEGATRON,
      .fused = "megatron-fused",
-     .unfused = "megatron-unfused",
-     .llama_unfused = true,
      .grad_type = "fp32"},
-    {.name = "megatron-deepspeed",
-     .presets = {"deepspeed-pipeline", "deepspeed-pipeline", "deepspeed-2", "deepspeed-3"},
-     .stage_in_config = true,
-     .vocab_multiple = 128,
-     .gpt_dropout = 0.1,
-     .recompute = "full",
-     .stages = "uniform",
-     .dealt = SL_TABLE_STAGES_FILLED,
-     .fused = "megatron-deepspeed",
-     .unfused = "megatron-unfused",
-     .llama_unfused = true,
-     .launch_blocking = true,
-     .scatter_gather = true,
-     .reduces_last = true},
+    {
+        .name = "megatron-deepspeed",
+        OF_MEGATRON_DEEPSPEED,
+    },
     {.name = "deepspeed",
      .presets = {"deepspeed-0", "deepspeed-1", "deepspeed-2", "deepspeed-3"},
      .stage_in_config = true,
@@ -102,31 +94,11 @@ static const struct sl_table_framework frameworks[] = {
     /* what "megatron" is in fp16 */
     {.name = "megatron",
      .presets = {"megatron-local-ddp", "megatron-distributed-optimizer", NULL, "megatron-fsdp"},
-     .vocab_multiple = 128,
-     .gpt_dropout = 0.1,
-     .recompute = "full",
-     .stages = "uniform",
+     OF_MEGATRON,
      .fused = "megatron-fused",
-     .unfused = "megatron-unfused",
-     .llama_unfused = true,
      .scatter_gather = true},
     /* what "megatron-deepspeed" is in bf16 */
-    {.name = "megatron-deepspeed",
-     .presets = {"deepspeed-pipeline", "deepspeed-pipeline", "deepspeed-2", "deepspeed-3"},
-     .stage_in_config = true,
-     .vocab_multiple = 128,
-     .gpt_dropout = 0.1,
-     .recompute = "full",
-     .stages = "uniform",
-     .dealt = SL_TABLE_STAGES_FILLED,
-     .fused = "megatron-deepspeed",
-     .unfused = "megatron-unfused",
-     .llama_unfused = true,
-     .grad_type = "fp32",
-     .launch_blocking = true,
-     .scatter_gather = true,
-     .reduces_last = true,
-     .grad_sum = "fp32"},
+    {.name = "megatron-deepspeed", OF_MEGATRON_DEEPSPEED, .grad_type = "fp32", .grad_sum = "fp32"},
 };
 enum {
   NAMES = 8,
@@ -147,17 +119,28 @@ static int row_of(const struct sl_table_row *row, int named) {
   return named == MEGATRON && strcmp(row->precision, "fp16") == 0 ? MEGATRON_FP16 : named;
 }
 
+static int place_of(const char *name) {
+  int i = 0;
+  while (i < NAMES && strcmp(frameworks[i].name, name) != 0) i++;
+  return i;
+}
+
+/* What ran there in place of Megatron-LM, where it has the row's sharding; else the row means what it says. */
+static const char *name_of(const struct sl_table_row *row, const struct sl_cluster *cluster) {
+  const int own = place_of(cluster->framework);
+  const bool stands_in = own < NAMES && strcmp(row->framework, "megatron") == 0 && row->virtual_stages == 1;
+  return stands_in && frameworks[own].presets[row->zero_stage] != NULL ? cluster->framework : row->framework;
+}
+
 enum sl_status sl_table_framework(const struct sl_table_framework **out, const struct sl_table_row *row,
                                   const struct sl_cluster *cluster) {
-  const char *names[NAMES];
-  const bool own = cluster->framework[0] != '\0' && strcmp(row->framework, "megatron") == 0;
-  const char *name = own ? cluster->framework : row->framework;
-  for (int i = 0; i < NAMES; i++) {
-    names[i] = frameworks[i].name;
-    if (strcmp(names[i], name) != 0) continue;
-    *out = &frameworks[row_of(row, i)];
+  const char *names[NAMES], *name = name_of(row, cluster);
+  const int named = place_of(name);
+  if (named < NAMES) {
+    *out = &frameworks[row_of(row, named)];
     return SL_OK;
   }
+  for (int i = 0; i < NAMES; i++) names[i] = frameworks[i].name;
   const char *near = sl_nearest(name, names, NAMES);
   return sl_fail(
       SL_ERR_INPUT,

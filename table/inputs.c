@@ -82,10 +82,15 @@ static enum sl_status complete(struct sl_table_row *r) {
   if (r->tied_embeddings == SL_TABLE_UNKNOWN) r->tied_embeddings = gpt;
   if (r->virtual_stages == SL_TABLE_UNKNOWN) r->virtual_stages = 1;
   if (r->cp == SL_TABLE_UNKNOWN) r->cp = 1;
-  if (r->dp == SL_TABLE_UNKNOWN) r->dp = r->n_gpus / (r->tp * r->pp * r->cp);
-  if (r->tp * r->pp * r->dp * r->cp != r->n_gpus)
-    return sl_fail(SL_ERR_INPUT, "n_gpus: is %lld; expected tp %lld x pp %lld x dp %lld = %lld", (long long)r->n_gpus,
-                   (long long)r->tp, (long long)r->pp, (long long)r->dp, (long long)(r->tp * r->pp * r->dp));
+  const int64_t inside = sl_product(sl_product(r->tp, r->pp), r->cp);
+  if (r->dp == SL_TABLE_UNKNOWN) r->dp = r->n_gpus / inside;
+  if (sl_product(inside, r->dp) != r->n_gpus) {
+    char cp[40] = "";
+    if (r->cp > 1) snprintf(cp, sizeof cp, " x cp %lld", (long long)r->cp);
+    return sl_fail(SL_ERR_INPUT, "n_gpus: is %lld; expected tp %lld x pp %lld%s x dp %lld = %s", (long long)r->n_gpus,
+                   (long long)r->tp, (long long)r->pp, cp, (long long)r->dp,
+                   sl_count_text(sl_product(inside, r->dp)).text);
+  }
   if (r->grad_accum == SL_TABLE_UNKNOWN && r->global_batch_seqs != SL_TABLE_UNKNOWN)
     r->grad_accum = r->global_batch_seqs / (r->micro_batch * r->dp);
   SL_TRY(want("grad_accum", r->grad_accum));

@@ -11,7 +11,7 @@
  *     torchtitan          3 fsdp2, 2 fsdp2-no-reshard
  *     nanotron            0 nanotron, 1 nanotron-zero1
  *     ddp                 0 ddp
- *     aleph-alpha-scaling 1 aleph-alpha-scaling; "megatron" is this where the cluster's profile says so (framework)
+ *     aleph-alpha-scaling 1 aleph-alpha-scaling; "megatron" is this where the cluster's profile says so (framework), of such a row
  * - The two Megatrons pad the vocabulary to a multiple of 128 tp, the others to one of tp.
  * - torchtitan's and FSDP's kernels beside other parallelism are those of December 2024, blocks compiled and the loss eager, or with
  *   framework_version from 2025 on with a compiled loss; its "selective" is selective_op; async_tp and fp8_recipe are its own.

@@ -135,6 +135,8 @@ static void rows_that_cannot_be(void **state) {
          "torchtitan, nanotron, ddp or aleph-alpha-scaling; did you mean fsdp?");
   refuse(CHANGES("zero_stage", "2"), "zero_stage: is 2; megatron has no such sharding");
   refuse(CHANGES("dp", "3"), "n_gpus: is 16; expected tp 2 x pp 4 x dp 3 = 24");
+  refuse(CHANGES("tp", "65536", "pp", "65536", "dp", "1048576"),
+         "n_gpus: is 16; expected tp 65536 x pp 65536 x dp 1048576 = 4503599627370496");
   refuse(CHANGES("global_batch_seqs", "31"), "global_batch_seqs: is 31; expected micro_batch 3 x grad_accum 5 x dp 2");
   refuse(CHANGES("n_kv_heads", "12"), "n_kv_heads: is 12; expected the 24 heads: a gpt has no grouped attention");
   refuse(CHANGES("gpu", "h200-sxm-141g"), "gpu: is h200-sxm-141g; cluster selene-a100 has A100-SXM4-80GB");
@@ -234,7 +236,13 @@ static void columns_that_may_be_missing(void **state) {
   struct sl_table_inputs in;
   if (sl_table_inputs(&in, &table.rows[0], NULL) != SL_OK) fail_msg("%s", sl_error_message());
   assert_int_equal(in.config.sl.kernels, SL_KERNELS_TORCH_COMPILE);
-  done(&in);
+  sl_table_inputs_free(&in);
+  struct sl_table_row *row = &table.rows[0];
+  row->tp = row->pp = row->cp = 1 << 16, row->dp = 1 << 20; /* 2^68 ranks */
+  assert_int_equal(sl_table_inputs(&in, row, NULL), SL_ERR_INPUT);
+  assert_string_equal(sl_error_message(),
+                      "n_gpus: is 16; expected tp 65536 x pp 65536 x cp 65536 x dp 1048576 = 2^63 or more");
+  sl_table_free(&table);
 }
 
 /* The prediction of a row is that of the command: the same function of plan, program and clock. */
@@ -262,16 +270,11 @@ static void a_prediction_adds_up(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(numbers_reach_their_places),
-      cmocka_unit_test(a_llama_is_a_llama),
-      cmocka_unit_test(empty_cells_have_a_meaning),
-      cmocka_unit_test(gpus_choose_clusters),
-      cmocka_unit_test(types_of_numbers),
-      cmocka_unit_test(columns_that_may_be_missing),
-      cmocka_unit_test(rows_that_cannot_be),
-      cmocka_unit_test(broken_tables_say_where),
-      cmocka_unit_test(a_prediction_adds_up),
-      cmocka_unit_test(more_memory_always_fits),
+      cmocka_unit_test(numbers_reach_their_places), cmocka_unit_test(a_llama_is_a_llama),
+      cmocka_unit_test(empty_cells_have_a_meaning), cmocka_unit_test(gpus_choose_clusters),
+      cmocka_unit_test(types_of_numbers),           cmocka_unit_test(columns_that_may_be_missing),
+      cmocka_unit_test(rows_that_cannot_be),        cmocka_unit_test(broken_tables_say_where),
+      cmocka_unit_test(a_prediction_adds_up),       cmocka_unit_test(more_memory_always_fits),
       cmocka_unit_test(rank_0_logs_its_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

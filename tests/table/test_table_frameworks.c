@@ -110,6 +110,9 @@ static void installations_have_frameworks(void **state) {
   assert_int_equal(in.config.sl.stage_count, 4);
   for (int i = 0; i < 4; i++) assert_int_equal(in.config.sl.stage_layers[i], want[i]);
   done(&in);
+  in = inputs_of(CHANGES("cluster", "alephalpha-a100", "gpu", "a100-sxm-80g", "precision", "bf16", "zero_stage", "0"));
+  assert_string_equal(in.config.sl.preset, "megatron-lm"); /* it has no such sharding */
+  done(&in);
 }
 
 /* A pipeline of nanotron is cut by cost, and may have more ranks than layers. */
