@@ -5,11 +5,13 @@
 
 #include "cli/children.h"
 #include "cli/commands.h"
+#include "cli/guard.h"
 #include "cli/launch.h"
 #include "cli/launch_ranks.h"
 #include "cli/output.h"
 #include "cli/place.h"
 #include "core/base/machine.h"
+#include "core/base/timeout.h"
 #include "core/cluster/provenance.h"
 #include "core/record/environment.h"
 
@@ -114,6 +116,9 @@ static enum sl_status measure_ranks(const struct sl_options *options) {
                              .tf32 = options->tf32,
                              .text = text};
   enum sl_status status;
+  double limit_s;
+  SL_TRY(sl_timeout_read(&limit_s));
+  if (place.size > 1) sl_guard_open(limit_s, place.rank);
   c.progress = place.rank == 0 && getenv(terminal_variable) != NULL ? show : NULL;
   c.progress_context = &c;
   SL_TRY(write_text(text));

@@ -7,7 +7,7 @@
 static enum sl_status run(const struct sl_options *options) {
   struct sl_setup setup;
   SL_TRY(sl_output_check(options));
-  SL_TRY(sl_setup_job(&setup, options));
+  SL_TRY(sl_setup_job(&setup, options, true));
   enum sl_status status;
   size_t ops = 0;
   SL_GO(sl_check(&setup.job));

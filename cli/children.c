@@ -98,8 +98,12 @@ static void remove_tree(const char *path) {
   (void)rmdir(path);
 }
 
-static void remove_all(void) {
+void sl_children_sweep(void) {
   for (int i = 0; i < output_count; i++) sl_new_file_sweep(outputs[i].path, outputs[i].parts);
+}
+
+static void remove_all(void) {
+  sl_children_sweep();
   if (folder[0] != '\0') remove_tree(folder);
 }
 

@@ -15,6 +15,8 @@
 /* Files beside `path` (may be NULL) that `parts` processes of this job may leave (core/base/new_file.h), for the janitor. Before
  * sl_children_open. */
 void sl_children_name_output(const char *path, int parts);
+/* Remove what has been left of those. */
+void sl_children_sweep(void);
 /* Before the first child; what has begun goes on. Errors: SL_ERR_IO. */
 enum sl_status sl_children_open(void);
 /* A folder of this command's own, in memory where the system has such a file system. */

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -145,6 +146,7 @@ struct notices {
   bool passed;    /* a rank said something */
   bool explained; /* a rank said an error: how mpirun ends then is no news */
   bool late;      /* and one that it gave up: those that waited with it need not say so, too */
+  char *said;     /* what a rank said first, without its number: the others need not say it again; owned */
   int rank, signal;
 };
 
@@ -163,7 +165,10 @@ static void keep(struct notices *n, const char *line) {
 
 /* "[host:pid] ...": what Open MPI's libraries say of themselves. */
 static bool is_of_mpi(const char *line) {
-  if (strncmp(line, "[warn] ", 7) == 0 || strncmp(line, "[err] ", 6) == 0) return true; /* libevent, inside it */
+  static const char *const starts[] = {"[warn] ", "[err] ", /* libevent, inside it */
+                                       "*** ", "mpirun: Forwarding signal "};
+  for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
+    if (strncmp(line, starts[i], strlen(starts[i])) == 0) return true;
   const char *colon = line[0] == '[' ? strchr(line, ':') : NULL;
   return colon != NULL && strspn(colon + 1, "0123456789") > 0 && colon[1 + strspn(colon + 1, "0123456789")] == ']';
 }
@@ -173,6 +178,25 @@ static bool is_late_again(struct notices *n, const char *line) {
   const bool again = n->late;
   n->late = true;
   return again;
+}
+
+/* "shardlab: error: rank 2: X", "shardlab: rank 2: X": X; NULL for other lines. */
+static const char *said_by_rank(const char *line) {
+  if (strncmp(line, "shardlab: ", 10) != 0) return NULL;
+  line += 10;
+  if (strncmp(line, "error: ", 7) == 0) line += 7;
+  if (strncmp(line, "rank ", 5) != 0) return line;
+  const char *end = line + 5 + strspn(line + 5, "0123456789");
+  return strncmp(end, ": ", 2) == 0 ? end + 2 : line;
+}
+
+/* A cause that all ranks meet, such as a file that has become shorter, is told once. */
+static bool is_said_again(struct notices *n, const char *line) {
+  const char *what = said_by_rank(line);
+  if (what == NULL) return false;
+  if (n->said != NULL) return strcmp(n->said, what) == 0;
+  n->said = strdup(what);
+  return false;
 }
 
 static void read_line(struct notices *n, const char *line) {
@@ -186,7 +210,8 @@ static void read_line(struct notices *n, const char *line) {
   } else if (n->inside || is_of_mpi(line) || strstr(line, "sent help message") ||
              strstr(line, "orte_base_help_aggregate")) {
     keep(n, line);
-  } else if (sl_children_signal() == 0 && !is_late_again(n, line)) { /* else it is about its own end */
+  } else if (sl_children_signal() == 0 && !is_late_again(n, line) &&
+             !is_said_again(n, line)) { /* else it is about its own end */
     fputs(line, stderr);
     if (*line != '\n') n->passed = true;
     if (strncmp(line, "shardlab: error: ", 17) == 0) n->explained = true;
@@ -205,6 +230,19 @@ static void read_errors(struct notices *n, int fd) {
 
 /* --- the job --- */
 
+/* The first of the lines kept back that says something, without who says it. */
+static const char *gist(const struct notices *n, char *out, size_t size) {
+  for (const char *line = n->kept; line != NULL && *line != '\0'; line += strcspn(line, "\n"), line += *line == '\n') {
+    const char *at = line;
+    if (*at == '[' && memchr(at, ']', strcspn(at, "\n")) != NULL) at = strchr(at, ']') + 1;
+    at += strspn(at, "* -\t");
+    if (strcspn(at, "\n") < 8) continue;
+    snprintf(out, size, ": %.*s", (int)strcspn(at, "\n"), at);
+    return out;
+  }
+  return "";
+}
+
 static int conclude(struct notices *n, int how) {
   int code = WIFEXITED(how) ? WEXITSTATUS(how) : 1;
   if (sl_children_signal() != 0) {
@@ -220,10 +258,12 @@ static int conclude(struct notices *n, int how) {
     fprintf(stderr, "shardlab: rank %d died (signal %d, SIG%s); the job was ended\n", n->rank, n->signal,
             name ? name : "?");
     code = 1;
-  } else if (code != 0 && !n->passed && n->kept) {
-    fputs(n->kept, stderr);
+  } else if (code != 0 && !n->passed) {
+    char text[256];
+    fprintf(stderr, "shardlab: error: mpirun could not run the job%s\n", gist(n, text, sizeof text));
   }
   free(n->kept);
+  free(n->said);
   return code;
 }
 
@@ -244,6 +284,24 @@ static enum sl_status run_job(const char *const *arguments, int world, int *exit
   return SL_OK;
 }
 
+/* Where one of these is too low Open MPI does not end with an error: mpirun or a rank asks again without end. Measured with Open
+ * MPI 4.1: segments of shared memory are files of 4 MiB and some pages; mpirun holds 32 files and 4 a rank. */
+static enum sl_status check_limits(int world) {
+  static const rlim_t segment = 5 << 20, own = 32, each = 4;
+  const rlim_t files = own + each * (rlim_t)world;
+  struct rlimit size, open_files;
+  if (getrlimit(RLIMIT_FSIZE, &size) == 0 && size.rlim_cur < segment)
+    return sl_fail(SL_ERR_MEMORY, "files of at most %llu bytes (ulimit -f): MPI's shared memory takes files of %llu",
+                   (unsigned long long)size.rlim_cur, (unsigned long long)segment);
+  if (getrlimit(RLIMIT_NOFILE, &open_files) != 0 || open_files.rlim_cur >= files) return SL_OK;
+  if (open_files.rlim_max < files)
+    return sl_fail(SL_ERR_MEMORY, "at most %llu open files (ulimit -n): mpirun takes %llu for %d ranks",
+                   (unsigned long long)open_files.rlim_max, (unsigned long long)files, world);
+  open_files.rlim_cur = files;
+  (void)setrlimit(RLIMIT_NOFILE, &open_files);
+  return SL_OK;
+}
+
 enum sl_status sl_launch_mpi(int argc, char **argv, int world, int *exit_code) {
   if (world <= 1 || sl_launch_inside()) return SL_DONE;
   char mpirun[4096], self[4096], number[16];
@@ -257,6 +315,7 @@ enum sl_status sl_launch_mpi(int argc, char **argv, int world, int *exit_code) {
   self[length] = '\0';
   snprintf(number, sizeof number, "%d", world);
   const char **arguments;
+  SL_TRY(check_limits(world));
   SL_TRY(sl_children_open());
   SL_TRY(sl_calloc(&arguments, (size_t)argc + OWN_ARGUMENTS, sizeof *arguments));
   build_arguments(arguments, mpirun, self, number, argc, argv);

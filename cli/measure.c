@@ -3,6 +3,7 @@
 #include "cli/again.h"
 #include "cli/children.h"
 #include "cli/commands.h"
+#include "cli/guard.h"
 #include "cli/inputs.h"
 #include "cli/launch.h"
 #include "cli/launch_ranks.h"
@@ -13,6 +14,7 @@
 #include "core/base/checked.h"
 #include "core/base/limits.h"
 #include "core/base/machine.h"
+#include "core/base/timeout.h"
 #include "core/base/units.h"
 #include "core/check/rendezvous.h"
 #include "core/plan/kernels.h"
@@ -241,12 +243,17 @@ static enum sl_status start(const struct sl_options *options, const struct sl_se
   return SL_OK;
 }
 
-/* The ranks print and write files; their errors have been printed when they end. */
-static enum sl_status launch(const struct sl_options *options) {
-  int exit_code = 0;
+/* What a job that is cut short may leave. */
+static void name_outputs(const struct sl_options *options) {
   sl_children_name_output(options->trace, (int)options->world);
   sl_children_name_output(options->save, 1);
   sl_children_name_output(options->save_grads, 1);
+  sl_children_name_output(options->json, 1);
+}
+
+/* The ranks print and write files; their errors have been printed when they end. */
+static enum sl_status launch(const struct sl_options *options) {
+  int exit_code = 0;
   if (on_gpu(options))
     SL_TRY(sl_launch_ranks(options->argc, options->argv, (int)options->world, &exit_code));
   else
@@ -265,14 +272,21 @@ static enum sl_status run(const struct sl_options *given) {
   struct sl_options options = *given;
   struct sl_setup setup;
   enum sl_status status;
+  double limit_s;
   const bool gpu = on_gpu(given), inside = gpu ? sl_launch_ranks_inside() : sl_launch_inside();
   const struct sl_place place = inside ? sl_place_read(gpu) : (struct sl_place){.size = 1, .local_size = 1};
   SL_TRY(sl_output_check(&options));
   SL_TRY(join_alone(&options, inside));
   if (inside) SL_TRY(join_world(&options, &place));
+  if (options.poison && options.detect_anomaly)
+    return sl_fail(SL_ERR_INPUT,
+                   "--poison: fills dead memory with NaN, which --detect-anomaly would find; expected one");
+  SL_TRY(sl_timeout_read(&limit_s));
+  name_outputs(&options);
+  if (inside) sl_guard_open(limit_s, place.rank);
   /* one rank warns: every rank reads the same config, and would warn of the same keys */
   if (inside && (sl_launch_ours() || place.rank > 0)) sl_warn_set_sink(keep_quiet, NULL);
-  status = sl_setup_job(&setup, &options);
+  status = sl_setup_job(&setup, &options, false);
   sl_said_once();
   SL_TRY(status);
   SL_GO(check_offload(&setup));
@@ -287,6 +301,7 @@ static enum sl_status run(const struct sl_options *given) {
   if (options.threads == 0) options.threads = setup.plan.threads;
   status = run_rank(&options, &setup, &place);
   if (!inside) status = sl_again_if_unknown(status, options.argv);
+  if (status == SL_OK) sl_guard_done();
 done:
   sl_setup_free(&setup);
   return status;

@@ -17,7 +17,7 @@ enum type { TEXT, INTEGER, REAL, FLAG, CHOICE };
 
 enum {
   RUNS = SL_CMD_PREDICT | SL_CMD_MEASURE | SL_CMD_VALIDATE,
-  JOBS = RUNS | SL_CMD_SHOW | SL_CMD_CHECK,
+  JOBS = RUNS | SL_CMD_SHOW | SL_CMD_CHECK | SL_CMD_BENCH,
   REAL_RUNS = SL_CMD_MEASURE | SL_CMD_VALIDATE
 };
 
@@ -47,6 +47,7 @@ static const struct option options_table[] = {
     {"world", INTEGER, FIELD(world), NULL, "N", 1, 4096, SL_CMD_CALIBRATE,
      "most ranks to measure with (else one a core); 1, 2, 4, ... below it too"},
     {"quick", FLAG, FIELD(quick), NULL, "", 0, 0, SL_CMD_CALIBRATE, "fewer points, wider error bars"},
+    {"quick", FLAG, FIELD(quick), NULL, "", 0, 0, SL_CMD_BENCH, "half a second a clock, not five"},
     {"rounds", INTEGER, FIELD(rounds), NULL, "N", 1, 1000, SL_CMD_CALIBRATE,
      "times that everything is measured (else 5 on the host, 3 on GPUs, 1 with --quick)"},
     {"add", FLAG, FIELD(add), NULL, "", 0, 0, SL_CMD_CALIBRATE,
@@ -141,6 +142,8 @@ static const struct option options_table[] = {
      "the plan's ranks: --as-rank 3 --of-world 128"},
     {"allow-nonfinite", FLAG, FIELD(allow_nonfinite), NULL, "", 0, 0, REAL_RUNS,
      "exit status 0 though training ended with a loss that is no finite number"},
+    {"detect-anomaly", FLAG, FIELD(detect_anomaly), NULL, "", 0, 0, SL_CMD_MEASURE,
+     "end at the first op whose result is not finite, and name it; looks at every result, so it is slow"},
     {"poison", FLAG, FIELD(poison), NULL, "", 0, 0, SL_CMD_MEASURE, "fill dead memory with NaN: finds use after free"},
     {"runs", INTEGER, FIELD(runs), "1", "N", 1, 1000, SL_CMD_PREDICT,
      "the interval is of the median of N measured runs at different times"},
@@ -164,7 +167,7 @@ static const struct option options_table[] = {
     {"trace", TEXT, FIELD(trace), NULL, "FILE", 0, 0, RUNS & ~SL_CMD_VALIDATE, "write a trace for ui.perfetto.dev"},
     {"trace", TEXT, FIELD(trace), NULL, "FILE", 0, 0, SL_CMD_VALIDATE,
      "write both traces, last step beside last step, for ui.perfetto.dev"},
-    {"quiet", FLAG, FIELD(quiet), NULL, "", 0, 0, RUNS | SL_CMD_COMPARE | SL_CMD_CHECK, "errors only"},
+    {"quiet", FLAG, FIELD(quiet), NULL, "", 0, 0, RUNS | SL_CMD_COMPARE | SL_CMD_CHECK | SL_CMD_BENCH, "errors only"},
 };
 
 enum { OPTIONS = sizeof options_table / sizeof *options_table };

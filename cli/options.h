@@ -19,7 +19,8 @@ enum sl_command_bit {
   SL_CMD_SHOW = 16,
   SL_CMD_CHECK = 32,
   SL_CMD_BACKENDS = 64,
-  SL_CMD_CALIBRATE = 128
+  SL_CMD_CALIBRATE = 128,
+  SL_CMD_BENCH = 256
 };
 
 enum { SL_MAX_OPERANDS = 2, SL_MAX_OPTIONS = 96 };
@@ -42,7 +43,7 @@ struct sl_options {
   bool csv, lowered;
   int64_t steps, epochs, rank, threads, runs; /* epochs 0: the run goes by steps */
   const char *backend, *data, *init, *save, *save_grads, *json, *trace, *program;
-  bool poison, allow_nonfinite, no_fold, per_rank, quiet;
+  bool poison, allow_nonfinite, detect_anomaly, no_fold, per_rank, quiet;
   int64_t as_rank, of_world; /* measure: one rank of a plan, alone */
   double time_tolerance;
   const char *table;        /* predict: a CSV of configurations */

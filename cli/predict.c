@@ -9,7 +9,7 @@
 
 enum sl_status sl_predict_record(const struct sl_options *options, const char *trace, json_t **record) {
   struct sl_setup setup;
-  SL_TRY(sl_setup_job(&setup, options));
+  SL_TRY(sl_setup_job(&setup, options, true));
   const struct sl_runner runner = {.exec = &sl_exec_sim,
                                    .setup = &setup,
                                    .options = options,

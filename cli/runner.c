@@ -74,6 +74,7 @@ enum sl_status sl_runner_run(const struct sl_runner *runner, json_t **record) {
                                    .init = o->init,
                                    .save = o->save,
                                    .save_grads = o->save_grads,
+                                   .detect_anomaly = o->detect_anomaly,
                                    .poison = o->poison,
                                    .fold = !o->no_fold,
                                    .alone = o->of_world > 0,

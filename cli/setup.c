@@ -1,6 +1,7 @@
 /* Inputs, plan and job of a command; see setup.h. Flags are put into the config's document before it is read, so that
  * defaults and cross-field checks see them as if they stood in the file. */
 #include "cli/setup.h"
+#include "core/base/machine.h"
 #include "core/job/job.h"
 
 #include <stdio.h>
@@ -96,11 +97,12 @@ enum sl_status sl_setup_plan(struct sl_setup *setup, const struct sl_options *op
   return status;
 }
 
-enum sl_status sl_setup_job(struct sl_setup *setup, const struct sl_options *options) {
+enum sl_status sl_setup_job(struct sl_setup *setup, const struct sl_options *options, bool alone) {
   const char *what = options->operand_count > 0 ? options->operand[0] : ""; /* of show */
   const struct sl_build_options build = {.memory_curve = strcmp(what, "memory") == 0,
                                          .save_params = options->save != NULL,
-                                         .save_grads = options->save_grads != NULL};
+                                         .save_grads = options->save_grads != NULL,
+                                         .threads = alone ? sl_machine_cores() : 1};
   enum sl_status status;
   SL_TRY(sl_setup_plan(setup, options));
   if (options->threads > 0) setup->plan.threads = (int)options->threads; /* scratch memory goes by threads */

@@ -16,7 +16,7 @@ struct sl_setup {
 enum sl_status sl_setup_config(struct sl_config *config, const struct sl_options *options);
 /* The inputs and the plan. */
 enum sl_status sl_setup_plan(struct sl_setup *setup, const struct sl_options *options);
-/* The plan and the programs. */
-enum sl_status sl_setup_job(struct sl_setup *setup, const struct sl_options *options);
+/* The plan and the programs; `alone`: no other rank of the job does the same on this machine, whose cores may all be used. */
+enum sl_status sl_setup_job(struct sl_setup *setup, const struct sl_options *options, bool alone);
 /* Free what is there; a zeroed or half-built setup is fine. */
 void sl_setup_free(struct sl_setup *setup);

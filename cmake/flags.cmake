@@ -13,6 +13,9 @@ if(SL_SANITIZE)
   add_compile_options(
     "$<$<COMPILE_LANGUAGE:C,CXX>:-fsanitize=${SL_SANITIZE};-fno-omit-frame-pointer;-fno-sanitize-recover=all>")
   add_link_options(-fsanitize=${SL_SANITIZE})
+  if(SL_SANITIZE MATCHES integer)
+    add_compile_options("$<$<COMPILE_LANGUAGE:C>:-fsanitize-ignorelist=${PROJECT_SOURCE_DIR}/cmake/wraps.txt>")
+  endif()
   if(CMAKE_C_COMPILER_ID MATCHES "Clang")
     add_compile_options($<$<COMPILE_LANGUAGE:C>:-Wno-pass-failed>) # checks in a loop keep it from being vectorised
   endif()

@@ -84,6 +84,13 @@ double sl_cost_collective(const struct sl_cost_rank *rank, const struct sl_link 
   return chain ? transfer(rank, link, work->size) : ring_seconds(rank, link, work);
 }
 
+double sl_cost_lost_beside(const struct sl_cost_rank *rank, const struct sl_cluster *cluster,
+                           const struct sl_link *link) {
+  const double nominal = link->nominal > 0 ? link->nominal : link->bandwidth;
+  const bool narrow = link->hop != SL_HOP_PLAIN && nominal < cluster->link[0].bandwidth;
+  return rank->kernel_costs.comm_compute_share * (narrow ? nominal / cluster->link[0].bandwidth : 1);
+}
+
 double sl_cost_call_host(const struct sl_cost_rank *rank, const struct sl_work *work, bool stalls) {
   if (work->members < 2) return 0;
   return rank->kernel_costs.host_collective + (stalls ? rank->pipeline_stall * work->members : 0);

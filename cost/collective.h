@@ -38,6 +38,14 @@ double sl_cost_collective(const struct sl_cost_rank *rank, const struct sl_link 
 double sl_cost_collective_by_nccl(const struct sl_cost_rank *rank, const struct sl_link *link,
                                   const struct sl_nccl_group *nccl, const struct sl_work *work);
 
+/* Share of its speed that compute loses beside a transfer over `link`: comm_compute_share of the kernel set; less where it is
+ * NCCL's, in proportion, where less than the innermost link's bandwidth can come through: NCCL runs as many channels, each a
+ * block of threads on a multiprocessor of its own, as fill the slowest link of a ring, so a ring that leaves every node by one
+ * network card takes a few of those that a ring inside takes (NCCL 2.28.9 src/graph/search.cc, ncclTopoCompute: speedArrays are
+ * of a channel; connect.cc doubles both alike). */
+double sl_cost_lost_beside(const struct sl_cost_rank *rank, const struct sl_cluster *cluster,
+                           const struct sl_link *link);
+
 /* Seconds of the host for a collective that it calls: host_collective, and where `stalls` (sl_cost_pipeline_stalls, and the
  * group is tensor-parallel) the cluster's pipeline_stall for every member. */
 double sl_cost_call_host(const struct sl_cost_rank *rank, const struct sl_work *work, bool stalls);

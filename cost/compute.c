@@ -18,6 +18,12 @@ static double charged_flops(const struct sl_device *d, const struct sl_work *wor
   return sl_gemm_padded_flops(d, work->dtype, 1, dim[0], dim[1], dim[2]) * sl_gemm_slowdown(d, work->dtype, odd);
 }
 
+double sl_cost_launch_host(const struct sl_cost_rank *rank, const struct sl_work *work) {
+  const struct sl_kernel_costs *costs = &rank->kernel_costs;
+  const double pieces = work->kind == SL_OP_PASS ? work->terms[SL_TERM_PIECES] : 0;
+  return pieces > 0 ? costs->host_piece * pieces : costs->host_launch * work->terms[SL_TERM_LAUNCH];
+}
+
 double sl_cost_gemm(const struct sl_cost_rank *rank, const struct sl_work *work) {
   const struct sl_device *d = rank->device;
   const double arithmetic = charged_flops(d, work) / (rank->peak[work->dtype] * d->gemm_efficiency);

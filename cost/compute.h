@@ -17,6 +17,10 @@
 #include "core/op/work.h"
 #include "cost/share.h"
 
+/* Seconds of the host for a work of the compute lane: host_launch for each of its kernels; where it goes through a list of tensors,
+ * host_piece for each of those in its place, since a call of torch alone costs far less than a launch of a model's module. */
+double sl_cost_launch_host(const struct sl_cost_rank *rank, const struct sl_work *work);
+
 double sl_cost_gemm(const struct sl_cost_rank *rank, const struct sl_work *work);
 double sl_cost_attention(const struct sl_cost_rank *rank, const struct sl_work *work);
 double sl_cost_elementwise(const struct sl_cost_rank *rank, const struct sl_work *work);

@@ -45,6 +45,7 @@ static struct sl_kernel_costs kernel_costs_of(const struct sl_device *d, const s
   if (!(costs.elementwise_factor > 0)) costs.elementwise_factor = 1;
   if (d->comm_cpu_share > 0) costs.comm_compute_share = d->comm_cpu_share;
   costs.host_launch *= turns;
+  costs.host_piece *= turns;
   costs.host_collective *= turns;
   return costs;
 }

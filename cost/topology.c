@@ -47,6 +47,7 @@ static struct sl_link ring_through(const struct sl_cluster *cluster, const struc
     const double bandwidth = inside * sl_cost_attained(link, units);
     seconds_per_byte[level] = 1 / bandwidth;
     if (ring.bandwidth <= 0 || bandwidth < ring.bandwidth) ring.bandwidth = bandwidth;
+    if (ring.nominal <= 0 || inside * link->bandwidth < ring.nominal) ring.nominal = inside * link->bandwidth;
     if (link->half_bytes / bandwidth > ramp) ramp = link->half_bytes / bandwidth;
     latency += (units - apart) * link->latency;
     units = apart;

@@ -1,4 +1,4 @@
-/* Configurations to predictions: what is not covered is refused, what is known of blocks and stages is looked up; see fast.h. */
+/* Configurations to predictions: what is known of blocks and stages, or of whole steps, is looked up; see fast.h. */
 #include "fast/fast.h"
 
 #include "core/op/op.h"
@@ -6,11 +6,13 @@
 #include "core/plan/plan.h"
 #include "cost/collective.h"
 #include "cost/topology.h"
+#include "fast/covers.h"
+#include "fast/map.h"
 #include "fast/paths.h"
-#include "fast/refuse.h"
 #include "fast/sample.h"
 #include "fast/schedule.h"
 #include "fast/stage.h"
+#include "fast/wholes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,18 +34,19 @@ struct stage_key {
   int32_t block, place, dp, blocks, schedule; /* schedule: some frameworks refuse some */
 };
 
-struct stage {
-  struct stage_key key;
-  struct sl_fast_stage_cost *cost; /* NULL: a free place */
-};
-
 /* What all ranks of a world take to agree. */
 struct agreed {
   int world;
   double seconds;
 };
 
-enum { AGREED = 64 };
+/* Do formulas cover the strategy of a choice? */
+struct way {
+  int tp, pp, dp, zero_stage, schedule; /* tp 0: a free place */
+  bool covered;
+};
+
+enum { AGREED = 64, WAYS = 256 };
 
 struct sl_fast {
   const struct sl_model *model;
@@ -53,17 +56,21 @@ struct sl_fast {
   struct sl_cost_rank rank;     /* of a world that fills nodes */
   struct block *blocks;
   size_t block_count, block_capacity;
-  struct stage *stages; /* open addressing; a power of two of them */
-  size_t stage_count, stage_slots;
+  struct sl_fast_map stages; /* struct sl_fast_stage_cost */
+  struct sl_fast_wholes wholes;
   struct agreed agreed[AGREED];
+  struct way ways[WAYS];
+  bool covered; /* model, configuration and cluster, by formulas */
 };
 
 enum sl_status sl_fast_open(struct sl_fast **out, const struct sl_model *model, const struct sl_config *config,
                             const struct sl_cluster *cluster) {
   struct sl_fast *f;
-  SL_TRY(sl_fast_refuse_inputs(model, config, cluster));
+  if (config->sl.recompute_count > 1)
+    return sl_fail(SL_ERR_INPUT, "recomputation differs between pipeline ranks; expected it to be the choice's");
   SL_TRY(sl_calloc(&f, 1, sizeof *f));
   *f = (struct sl_fast){.model = model, .config = config, .cluster = cluster};
+  f->covered = sl_fast_covers_inputs(model, config, cluster);
   enum sl_status status;
   SL_GO_FAIL(sl_kernel_costs_load(&f->costs, sl_kernel_set(config->sl.kernels)->name));
   f->costs.launch_blocking = config->sl.launch_blocking;
@@ -75,38 +82,40 @@ fail:
   return status;
 }
 
-static void forget_stages(struct sl_fast *f) {
-  for (size_t i = 0; i < f->stage_slots; i++) free(f->stages[i].cost);
-  if (f->stages != NULL) memset(f->stages, 0, f->stage_slots * sizeof *f->stages);
-  f->stage_count = 0;
-}
-
 void sl_fast_close(struct sl_fast *f) {
   if (f == NULL) return;
-  forget_stages(f);
+  sl_fast_map_clear(&f->stages, free);
+  sl_fast_wholes_clear(&f->wholes);
   for (size_t i = 0; i < f->block_count; i++) sl_fast_sample_free(&f->blocks[i].sample);
   free(f->blocks);
-  free(f->stages);
   free(f);
 }
 
 enum sl_status sl_fast_reprice(struct sl_fast *f, const struct sl_kernel_costs *costs) {
   struct sl_kernel_costs now = costs != NULL ? *costs : f->costs;
   now.launch_blocking = f->costs.launch_blocking;
-  SL_TRY(sl_fast_refuse_inputs(f->model, f->config, f->cluster));
+  f->covered = sl_fast_covers_inputs(f->model, f->config, f->cluster);
   SL_TRY(sl_cost_share(&f->rank, f->cluster, &now, 1));
   for (size_t i = 0; i < f->block_count; i++) SL_TRY(sl_fast_sample_price(&f->blocks[i].sample, f->cluster, &f->rank));
-  forget_stages(f);
+  SL_TRY(sl_fast_wholes_price(&f->wholes, &f->rank.kernel_costs));
+  sl_fast_map_clear(&f->stages, free);
   memset(f->agreed, 0, sizeof f->agreed);
   return SL_OK;
 }
 
+const char *sl_fast_schedule_name(enum sl_fast_schedule schedule) {
+  static const char *const names[] = {
+#define X(name, text) text,
+      SL_FAST_SCHEDULE_MAP(X)
+#undef X
+  };
+  return names[schedule];
+}
+
 /* ---- blocks ---- */
 
-/* The configuration of a choice, as its file might have said it. */
-static void configure(const struct sl_fast *f, const struct sl_fast_choice *choice, struct sl_config *out) {
-  static const char *const schedules[] = {[SL_FAST_GPIPE] = "gpipe", [SL_FAST_1F1B] = "1f1b"};
-  *out = *f->config;
+void sl_fast_configure(const struct sl_config *config, const struct sl_fast_choice *choice, struct sl_config *out) {
+  *out = *config;
   out->train_batch_size = 0;
   out->train_micro_batch_size_per_gpu = choice->micro_batch;
   out->gradient_accumulation_steps = choice->n_micro;
@@ -116,7 +125,13 @@ static void configure(const struct sl_fast *f, const struct sl_fast_choice *choi
   out->sl.sequence_parallel = choice->sequence_parallel && choice->tp > 1;
   out->sl.recompute_count = 1;
   out->sl.recompute[0] = choice->recompute;
-  if (choice->pp > 1) snprintf(out->sl.schedule, sizeof out->sl.schedule, "%s", schedules[choice->schedule]);
+  out->sl.virtual_stages = choice->pp > 1 && choice->virtual_stages > 1 ? choice->virtual_stages : 1;
+  snprintf(out->sl.schedule, sizeof out->sl.schedule, "%s",
+           sl_fast_schedule_name(choice->pp > 1 ? choice->schedule : SL_FAST_1F1B));
+  if (choice->stage_layers == NULL) return;
+  out->sl.stages_by = SL_STAGES_LIST;
+  out->sl.stage_count = choice->pp;
+  memcpy(out->sl.stage_layers, choice->stage_layers, (size_t)choice->pp * sizeof *choice->stage_layers);
 }
 
 static bool same_block(const struct block_key *a, const struct block_key *b) {
@@ -141,7 +156,7 @@ static enum sl_status find_block(struct sl_fast *f, const struct sl_fast_choice 
   }
   SL_TRY(sl_grow(&f->blocks, &f->block_capacity, f->block_count + 1, sizeof *f->blocks));
   struct block *b = &f->blocks[f->block_count];
-  configure(f, choice, &config);
+  sl_fast_configure(f->config, choice, &config);
   b->key = key;
   SL_TRY(sl_fast_sample_take(&b->sample, f->model, &config, f->cluster, key.pipeline, key.many ? 2 : 1));
   b->sample.stalls = key.stalls;
@@ -150,34 +165,6 @@ static enum sl_status find_block(struct sl_fast *f, const struct sl_fast_choice 
 }
 
 /* ---- stages ---- */
-
-static size_t hash(const struct stage_key *k) {
-  uint64_t h = (uint64_t)k->block * 0x9e3779b97f4a7c15u;
-  h = (h ^ (uint64_t)k->place) * 0xbf58476d1ce4e5b9u;
-  h = (h ^ (uint64_t)k->dp) * 0x94d049bb133111ebu;
-  h = (h ^ (uint64_t)k->schedule) * 0xbf58476d1ce4e5b9u;
-  h = (h ^ (uint64_t)k->blocks) * 0x9e3779b97f4a7c15u;
-  return (size_t)(h >> 20);
-}
-
-static struct stage *slot_of(struct stage *stages, size_t slots, const struct stage_key *key) {
-  size_t i = hash(key) & (slots - 1);
-  while (stages[i].cost != NULL && memcmp(&stages[i].key, key, sizeof *key) != 0) i = (i + 1) & (slots - 1);
-  return &stages[i];
-}
-
-static enum sl_status grow_stages(struct sl_fast *f) {
-  const size_t slots = f->stage_slots > 0 ? 2 * f->stage_slots : 256;
-  struct stage *bigger;
-  if (2 * (f->stage_count + 1) < f->stage_slots) return SL_OK;
-  SL_TRY(sl_calloc(&bigger, slots, sizeof *bigger));
-  for (size_t i = 0; i < f->stage_slots; i++)
-    if (f->stages[i].cost != NULL) *slot_of(bigger, slots, &f->stages[i].key) = f->stages[i];
-  free(f->stages);
-  f->stages = bigger;
-  f->stage_slots = slots;
-  return SL_OK;
-}
 
 static enum sl_status price_stage(struct sl_fast *f, const struct sl_fast_choice *choice, const struct stage_key *key,
                                   struct sl_fast_stage_cost *cost) {
@@ -189,29 +176,26 @@ static enum sl_status price_stage(struct sl_fast *f, const struct sl_fast_choice
                                     .tp = choice->tp,
                                     .dp = key->dp,
                                     .pipeline = choice->pp > 1};
-  configure(f, choice, &config);
+  sl_fast_configure(f->config, choice, &config);
   SL_TRY(sl_strategy_choose(&setting.strategy, &config, key->dp));
-  SL_TRY(sl_fast_refuse_strategy(&setting.strategy, &config));
   return sl_fast_stage_price(cost, &setting, &b->sample.stage[key->place], b->sample.members, key->blocks, 0);
 }
 
 static enum sl_status find_stage(struct sl_fast *f, const struct sl_fast_choice *choice, const struct stage_key *key,
                                  const struct sl_fast_stage_cost **out) {
-  struct sl_fast_stage_cost *cost;
-  SL_TRY(grow_stages(f));
-  struct stage *s = slot_of(f->stages, f->stage_slots, key);
-  *out = s->cost;
-  if (s->cost != NULL) return SL_OK;
-  SL_TRY(sl_calloc(&cost, 1, sizeof *cost));
-  const enum sl_status status = price_stage(f, choice, key, cost);
-  if (status != SL_OK) {
-    free(cost);
-    return status;
-  }
-  *s = (struct stage){*key, cost};
+  const struct sl_fast_key at = {{key->block, key->place, key->dp, key->blocks, key->schedule}};
+  struct sl_fast_stage_cost *cost = sl_fast_map_find(&f->stages, &at);
+  enum sl_status status;
   *out = cost;
-  f->stage_count++;
+  if (cost != NULL) return SL_OK;
+  SL_TRY(sl_calloc(&cost, 1, sizeof *cost));
+  SL_GO_FAIL(price_stage(f, choice, key, cost));
+  SL_GO_FAIL(sl_fast_map_add(&f->stages, &at, cost));
+  *out = cost;
   return SL_OK;
+fail:
+  free(cost);
+  return status;
 }
 
 /* ---- a step ---- */
@@ -393,13 +377,11 @@ static enum sl_status run(const struct sl_fast *f, struct step *s, const double 
   return sl_fast_run_pipeline(&pipeline, s->ends, s->hosts);
 }
 
-enum sl_status sl_fast_predict(struct sl_fast *f, const struct sl_fast_choice *c, struct sl_fast_prediction *out) {
+static enum sl_status predict_by_formulas(struct sl_fast *f, const struct sl_fast_choice *c,
+                                          struct sl_fast_prediction *out) {
   static const double no_transfer[SL_FAST_MAX_STAGES];
   struct step s;
   s.choice = c;
-  *out = (struct sl_fast_prediction){0};
-  SL_TRY(sl_fast_refuse_choice(f->model, f->config, f->cluster, c));
-  SL_TRY(sl_fast_refuse_messages(&f->rank.kernel_costs, c->pp));
   s.dp = c->world / (c->tp * c->pp);
   SL_TRY(find_block(f, c, s.dp, &s.block));
   SL_TRY(find_stages(f, &s));
@@ -411,4 +393,36 @@ enum sl_status sl_fast_predict(struct sl_fast *f, const struct sl_fast_choice *c
   put_parts(&s, untransferred, out);
   put_memory(&s, out);
   return SL_OK;
+}
+
+/* Do formulas cover a choice? Its strategy is chosen once. */
+static enum sl_status find_way(struct sl_fast *f, const struct sl_fast_choice *c, bool *covered) {
+  const int dp = c->world / (c->tp * c->pp);
+  const struct way key = {c->tp, c->pp, dp, c->zero_stage, (int)c->schedule, false};
+  struct way *known = &f->ways[(unsigned)(c->tp + 3 * c->pp + 7 * dp + 101 * c->zero_stage + 53 * key.schedule) % WAYS];
+  struct sl_strategy strategy;
+  struct sl_config config;
+  *covered = f->covered && sl_fast_covers_choice(f->config, f->cluster, &f->rank.kernel_costs, c);
+  if (!*covered) return SL_OK;
+  if (known->tp != key.tp || known->pp != key.pp || known->dp != dp || known->zero_stage != key.zero_stage ||
+      known->schedule != key.schedule) {
+    sl_fast_configure(f->config, c, &config);
+    SL_TRY(sl_strategy_choose(&strategy, &config, dp));
+    *known = key;
+    known->covered = sl_fast_covers_strategy(&strategy, &config);
+  }
+  *covered = known->covered;
+  return SL_OK;
+}
+
+enum sl_status sl_fast_predict(struct sl_fast *f, const struct sl_fast_choice *c, struct sl_fast_prediction *out) {
+  struct sl_config config;
+  bool covered;
+  *out = (struct sl_fast_prediction){0};
+  SL_TRY(sl_fast_check_choice(f->model, c));
+  SL_TRY(find_way(f, c, &covered));
+  if (covered) return predict_by_formulas(f, c, out);
+  sl_fast_configure(f->config, c, &config);
+  const struct sl_fast_inputs in = {f->model, &config, f->cluster, &f->rank.kernel_costs};
+  return sl_fast_wholes_predict(&f->wholes, &in, c, out);
 }

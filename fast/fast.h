@@ -5,10 +5,12 @@
  * (stage.h), a step what its schedule makes of its stages (schedule.h). The exact clock (sim/) is what it is held against.
  *
  * A host that launches is a third thing that an action waits for, beside the device and its input; reductions slow the kernels
- * beside them. The step time is within 1 % of the exact clock's on the configurations that its test draws; pipelines whose hosts launch (kernel
- * sets with host times and no comm_compute_share) are covered but not drawn by it.
+ * beside them.
  *
- * It refuses, by name, what its formulas do not cover: it never stands in another configuration for the one asked for. */
+ * What these formulas do not cover (covers.h: sharded gradients and parameters, schedules other than gpipe and 1f1b, transfers that slow
+ * a pipeline's kernels, and more) is played as a whole (whole.h): milliseconds for the first of a shape, and no time for the same with
+ * another number of micro-batches. So it covers whatever the exact clock does, and never stands in another configuration for the one
+ * asked for. The step time is within 1 % of the exact clock's on the configurations that its test draws. */
 #pragma once
 
 #include "core/cluster/cluster.h"
@@ -16,7 +18,22 @@
 #include "core/config/config.h"
 #include "core/model/model.h"
 
-enum sl_fast_schedule { SL_FAST_GPIPE, SL_FAST_1F1B };
+/* By name: see core/schedule/action.h. */
+#define SL_FAST_SCHEDULE_MAP(X)                                                                                        \
+  X(GPIPE, "gpipe")                                                                                                    \
+  X(1F1B, "1f1b")                                                                                                      \
+  X(INTERLEAVED, "interleaved")                                                                                        \
+  X(LOOPED_BFS, "looped-bfs")                                                                                          \
+  X(ZB_H1, "zb-h1")                                                                                                    \
+  X(INTERLEAVED_ZB, "interleaved-zb")                                                                                  \
+  X(ZBV, "zbv")
+enum sl_fast_schedule {
+#define X(name, text) SL_FAST_##name,
+  SL_FAST_SCHEDULE_MAP(X)
+#undef X
+      SL_FAST_SCHEDULE_COUNT
+};
+const char *sl_fast_schedule_name(enum sl_fast_schedule schedule);
 
 /* What varies; all else is the base configuration's. */
 struct sl_fast_choice {
@@ -26,6 +43,7 @@ struct sl_fast_choice {
   bool sequence_parallel; /* read where tp > 1 */
   enum sl_recompute recompute;
   enum sl_fast_schedule schedule; /* read where pp > 1 */
+  int virtual_stages;             /* stages a pipeline rank; 0: as the schedule has them */
   const int64_t *stage_layers; /* (pp), borrowed; NULL: as even as can be, and the configuration asks for no others */
 };
 
@@ -39,12 +57,16 @@ struct sl_fast_prediction {
   double exposed_dp_s; /* reductions after the last backward, gathers after the update */
   double optimizer_s;  /* norm, agreement of all ranks, update */
   double memory_bytes; /* of the device: the most that lives at once; an arena has its fragmentation beyond it */
+  bool whole;          /* not by formulas: then bubble_s has the transfers, and exposed_pp_s is 0 */
 };
+
+/* The configuration of a choice, as its file might have said it: what the exact clock would be given. */
+void sl_fast_configure(const struct sl_config *config, const struct sl_fast_choice *choice, struct sl_config *out);
 
 struct sl_fast;
 
 /* A cache of blocks and stages, for one thread at a time. `model`, `config` and `cluster` are borrowed until sl_fast_close.
- * Errors: SL_ERR_INPUT for a model or a cluster that the fast clock does not cover. */
+ * Errors: SL_ERR_INPUT for a configuration whose recomputation differs between pipeline ranks, which a choice cannot say. */
 enum sl_status sl_fast_open(struct sl_fast **out, const struct sl_model *model, const struct sl_config *config,
                             const struct sl_cluster *cluster);
 void sl_fast_close(struct sl_fast *fast);
@@ -53,6 +75,6 @@ void sl_fast_close(struct sl_fast *fast);
  * else the cluster says (nodes, devices a node, memory) may not have changed. Errors: as sl_fast_open; then the numbers from before
  * are not to be asked for again until a call succeeds. */
 enum sl_status sl_fast_reprice(struct sl_fast *fast, const struct sl_kernel_costs *costs);
-/* SL_ERR_INPUT: not covered, or no plan. */
+/* Errors: SL_ERR_INPUT: no plan. */
 enum sl_status sl_fast_predict(struct sl_fast *fast, const struct sl_fast_choice *choice,
                                struct sl_fast_prediction *out);

@@ -276,7 +276,7 @@ void sl_fast_reduce(struct sl_fast_reduction *out, const struct sl_fast_setting 
   w.sum = open_call(s, SL_OP_ALL_REDUCE, s->config->grad_accum_dtype, first_device, 1, s->tp);
   price_copy(&w);
   if (w.travels && s->rank->kernel_costs.launch_blocking) w.call = s->rank->kernel_costs.host_collective;
-  if (w.travels && !w.serial) w.slow = s->rank->kernel_costs.comm_compute_share;
+  if (w.travels && !w.serial) w.slow = sl_cost_lost_beside(s->rank, s->cluster, &w.reduce.link);
   walk_tensors(&w, stage, blocks);
   go_to(&w, backward->end, backward->end_hosted);
   out->held = w.at + w.held - w.bare;

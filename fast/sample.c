@@ -110,6 +110,11 @@ static enum sl_status read_step(const struct sl_program *p, const struct sl_fast
     out->step[rest][out->step_count[rest]++] = work_of[i];
     struct sl_fast_moved *moved = op->kind == SL_OP_NORM ? &out->stage.norm : &out->stage.update;
     if (sl_op_is_comm(op->kind)) continue;
+    if (op->kind == SL_OP_PASS) { /* of the kernel set, beside an update (core/lower/update.c) */
+      out->stage.beside.launches.ends += (double)op->dim[1];
+      out->stage.beside.bytes.ends += works->all[work_of[i]].work.bytes;
+      continue;
+    }
     if (!update && op->kind != SL_OP_NORM) {
       SL_TRY(sl_grow(&out->control, &out->control_capacity, out->control_count + 1, sizeof *out->control));
       out->control[out->control_count++] = work_of[i];
@@ -287,7 +292,7 @@ static void play_stage(const struct sl_cost_rank *rank, const struct sl_fast_wor
   const struct sl_fast_beats beats = {.seconds = works->seconds,
                                       .host = sl_cost_has_host(rank) ? works->host : NULL,
                                       .blocking = rank->kernel_costs.launch_blocking,
-                                      .slow = rank->kernel_costs.comm_compute_share};
+                                      .slow = works->beside};
   *out = r->stage;
   play_action(&beats, works, &r->forward, NULL, &out->forward);
   play_action(&beats, works, &r->first, written[0], &out->first);
@@ -343,6 +348,8 @@ static void join_stages(struct sl_fast_stage *x, const struct sl_fast_stage *dee
   join(&x->norm.bytes, deeper->norm.bytes);
   join(&x->update.launches, deeper->update.launches);
   join(&x->update.bytes, deeper->update.bytes);
+  join(&x->beside.launches, deeper->beside.launches);
+  join(&x->beside.bytes, deeper->beside.bytes);
   join(&x->kept, deeper->kept);
   for (int t = 0; t < SL_FAST_TIMES; t++)
     for (int k = 0; k < SL_FAST_PARTS; k++) join(&x->peak[t][k], deeper->peak[t][k]);

@@ -59,6 +59,7 @@ struct sl_fast_stage {
   struct sl_fast_tensor tensor[SL_FAST_TENSORS];
   int tensor_count;
   struct sl_fast_moved norm, update; /* of the step, by one of `members` */
+  struct sl_fast_moved beside;       /* by the kernel set's passes beside the update */
   double control;                    /* seconds of the rest of the step on the device */
   struct sl_fast_linear host;        /* seconds of the host for the step's launches */
   struct sl_fast_linear host_norm;   /* of that, up to the norm */

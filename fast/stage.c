@@ -11,9 +11,10 @@
 #include "cost/topology.h"
 #include "fast/reduce.h"
 
-static double moved_seconds(const struct sl_cost_rank *rank, const struct sl_fast_moved *m, double blocks,
-                            double share) {
-  return sl_fast_at(m->launches, blocks) * rank->launch + sl_fast_at(m->bytes, blocks) * share / rank->memory_bandwidth;
+static double moved_seconds(const struct sl_cost_rank *rank, const struct sl_fast_moved *m, double blocks, double share,
+                            double factor) {
+  return sl_fast_at(m->launches, blocks) * rank->launch +
+         factor * sl_fast_at(m->bytes, blocks) * share / rank->memory_bandwidth;
 }
 
 static int64_t round_up(int64_t n, int64_t multiple) {
@@ -155,10 +156,11 @@ enum sl_status sl_fast_stage_price(struct sl_fast_stage_cost *out, const struct 
   const struct parts sampled = parts_of(stage, out->numel, sharded, members);
   out->part = parts.tied + parts.rest;
   const double share = (double)out->part / (double)(sampled.tied + sampled.rest);
-  out->norm = moved_seconds(rank, &stage->norm, n, share);
+  out->norm = moved_seconds(rank, &stage->norm, n, share, 1);
   if (sharded && (setting->tp > 1 || parts.tied > 0))
     SL_TRY(stretches_seconds(setting, stage, blocks, parts, &out->norm));
-  out->update = moved_seconds(rank, &stage->update, n, share);
+  out->update = moved_seconds(rank, &stage->update, n, share, 1) +
+                moved_seconds(rank, &stage->beside, n, share, rank->kernel_costs.elementwise_factor);
   out->tied_bytes = (double)(parts.tied * sl_dtype_bytes(setting->config->grad_accum_dtype));
   for (int only = 0; only < 2; only++) {
     struct sl_fast_reduction r;

@@ -31,13 +31,14 @@ enum sl_status sl_fast_works_add(struct sl_fast_works *w, const struct sl_fast_w
 }
 
 static enum sl_status price(const struct sl_fast_work *x, const struct sl_cluster *cluster,
-                            const struct sl_cost_rank *rank, double *seconds) {
+                            const struct sl_cost_rank *rank, double *seconds, double *beside) {
   const bool communicates = sl_op_is_comm(x->work.kind);
   *seconds = 0;
   if (!communicates) SL_TRY(sl_cost_compute(rank, &x->work, seconds));
   if (communicates && x->group.size > 0) {
     const struct sl_link link = sl_cost_group_link(cluster, &x->group);
     *seconds = sl_cost_collective(rank, &link, &x->work);
+    *beside = sl_cost_lost_beside(rank, cluster, &link);
   }
   if (x->work.kind == SL_OP_JOIN) *seconds += rank->device->step_overhead;
   return SL_OK;
@@ -45,7 +46,7 @@ static enum sl_status price(const struct sl_fast_work *x, const struct sl_cluste
 
 /* Nothing for the calls of data parallelism, which are not known here. */
 static double host_seconds(const struct sl_fast_work *x, const struct sl_cost_rank *rank, bool stalls) {
-  if (x->work.lane == SL_LANE_COMPUTE) return rank->kernel_costs.host_launch * x->work.terms[SL_TERM_LAUNCH];
+  if (x->work.lane == SL_LANE_COMPUTE) return sl_cost_launch_host(rank, &x->work);
   return x->group.size > 0 ? sl_cost_call_host(rank, &x->work, stalls) : 0;
 }
 
@@ -55,7 +56,7 @@ enum sl_status sl_fast_works_price(struct sl_fast_works *w, const struct sl_clus
   if (w->host == NULL) SL_TRY(sl_calloc(&w->host, (size_t)w->count, sizeof *w->host));
   if (w->bare == NULL) SL_TRY(sl_calloc(&w->bare, (size_t)w->count, sizeof *w->bare));
   for (int32_t i = 0; i < w->count; i++) {
-    SL_TRY(price(&w->all[i], cluster, rank, &w->seconds[i]));
+    SL_TRY(price(&w->all[i], cluster, rank, &w->seconds[i], &w->beside));
     w->host[i] = host_seconds(&w->all[i], rank, stalls);
     w->bare[i] = sl_op_is_comm(w->all[i].work.kind) ? 0 : w->seconds[i];
   }

@@ -16,6 +16,7 @@ struct sl_fast_works {
   double *seconds; /* (count), filled by sl_fast_works_price; communication beside tensor parallelism's takes none */
   double *host;    /* (count), seconds of the host for a launch, or for a call of tensor parallelism's */
   double *bare;    /* (count), the same without any communication */
+  double beside;   /* share of its speed that a kernel loses beside these collectives, which are of one group */
   int32_t count;
   size_t capacity;
 };

@@ -1,24 +1,34 @@
 /* Lanes: when ops start and complete. An op at the head of its lane is blocked (by another lane of its rank), meets
  * (waits for other ranks), or runs. Lanes are FIFO, so what two ranks match is always the heads of their lanes: no
  * sequence numbers are needed. */
+#include "cost/compute.h"
 #include "sim/contention.h"
 #include "sim/jitter.h"
 #include "sim/state.h"
 
-/* Bytes of `local` begin (+1) or cease (-1) to move: its running compute op changes speed. */
-static void transfers(struct sl_sim *sim, int local, int change) {
+/* Share of its speed that compute loses now: the most beside any of the rank's transfers. */
+static double lost(const struct sl_sim_rank *rank) {
+  double most = 0;
+  for (int lane = 0; lane < SL_LANE_COUNT && rank->transfers > 0; lane++)
+    if (rank->beside[lane] > most) most = rank->beside[lane];
+  return most;
+}
+
+/* Bytes of a lane begin (`beside` > 0) or cease (0) to move: the running compute op changes speed. */
+static void transfers(struct sl_sim *sim, int local, int lane, int change, double beside) {
   struct sl_sim_rank *rank = &sim->ranks[local];
-  bool slowed = rank->transfers > 0;
+  const double before = sim->slow > 0 ? lost(rank) : 0;
   rank->transfers += change;
-  if (slowed == (rank->transfers > 0) || sim->slow == 0) return;
+  rank->beside[lane] = beside;
+  const double now = sim->slow > 0 ? lost(rank) : 0;
+  if (before == now) return;
   if (rank->lanes[SL_LANE_COMPUTE].state != SL_SIM_RUNNING) return;
   if (sim->time > rank->work_since) {
-    rank->work -= (sim->time - rank->work_since) * (slowed ? 1 - sim->slow : 1);
+    rank->work -= (sim->time - rank->work_since) * (1 - before);
     if (rank->work < 0) rank->work = 0;
     rank->work_since = sim->time;
   }
-  double rate = slowed ? 1 : 1 - sim->slow;
-  sl_queue_set(&sim->queue, sl_sim_lane_source(local, SL_LANE_COMPUTE), rank->work_since + rank->work / rate);
+  sl_queue_set(&sim->queue, sl_sim_lane_source(local, SL_LANE_COMPUTE), rank->work_since + rank->work / (1 - now));
 }
 
 /* When the host has launched an op that takes it `seconds`. The host launches one op after the other and runs ahead of the
@@ -26,6 +36,8 @@ static void transfers(struct sl_sim *sim, int local, int change) {
 static double launched(const struct sl_sim *sim, struct sl_sim_rank *rank, double seconds) {
   if (sim->cost_rank.kernel_costs.launch_blocking && rank->host < sim->time) rank->host = sim->time;
   rank->host += seconds;
+  rank->launching += seconds;
+  if (rank->host > sim->time) rank->late += seconds;
   return rank->host > sim->time ? rank->host : sim->time;
 }
 
@@ -35,10 +47,10 @@ static void run_local(struct sl_sim *sim, int local, int lane, double seconds) {
   if (lane == SL_LANE_COMPUTE) {
     const struct sl_work *work = &rank->now->works[sl_sim_head(rank, lane)->op];
     seconds = sl_jitter_seconds(sim, rank, rank->lanes[lane].order[rank->lanes[lane].done], seconds);
-    start = launched(sim, rank, sim->cost_rank.kernel_costs.host_launch * work->terms[SL_TERM_LAUNCH]);
+    start = launched(sim, rank, sl_cost_launch_host(&sim->cost_rank, work));
     rank->work = seconds;
     rank->work_since = start;
-    if (rank->transfers > 0) seconds /= 1 - sim->slow;
+    if (sim->slow > 0) seconds /= 1 - lost(rank);
   }
   rank->lanes[lane].start = start;
   rank->lanes[lane].state = SL_SIM_RUNNING;
@@ -46,8 +58,9 @@ static void run_local(struct sl_sim *sim, int local, int lane, double seconds) {
 }
 
 static void run_transfer(struct sl_sim *sim, int local, int lane) {
-  sim->ranks[local].lanes[lane].state = SL_SIM_RUNNING;
-  transfers(sim, local, 1);
+  struct sl_sim_rank *rank = &sim->ranks[local];
+  rank->lanes[lane].state = SL_SIM_RUNNING;
+  transfers(sim, local, lane, 1, rank->now_calls[rank->lanes[lane].call].beside);
 }
 
 /* ---- what calls leave behind ---- */
@@ -162,7 +175,7 @@ static void complete(struct sl_sim *sim, int local, int index) {
   struct sl_sim_lane *lane = &rank->lanes[index];
   uint32_t issue = lane->order[lane->done];
   if (lane->call >= 0) {
-    transfers(sim, local, -1);
+    transfers(sim, local, index, -1, 0);
     if (index >= SL_LANE_SEND_F && rank->host < sim->time) rank->host = sim->time; /* it waits for its neighbours */
     if (rank->counting) sl_sim_count_call(rank, index, lane->call, sim->time - lane->start);
   }

@@ -42,6 +42,7 @@ struct sl_sim_call {
   double seconds;
   double host; /* seconds of the host for the call */
   int64_t bytes, wire;
+  double beside;   /* share of its speed that compute loses while bytes move */
   int32_t partner; /* collective: index in sim->groups; send, receive: the other side's local index */
 };
 
@@ -71,12 +72,14 @@ struct sl_sim_rank {
   uint32_t blocked[SL_LANE_COUNT];  /* bit l: the head of lane l is blocked by this lane */
   const struct sl_sim_program *now; /* the program that runs */
   struct sl_sim_call *now_calls;
-  double host;       /* when the host has launched what it has launched so far */
-  uint32_t pending;  /* ops handed over, not complete */
-  int transfers;     /* that move bytes */
-  double work;       /* the running compute op: seconds left at full speed ... */
-  double work_since; /* ... as of this time */
-  bool counting;     /* the program is a step: traffic counts */
+  double host;                  /* when the host has launched what it has launched so far */
+  double launching, late;       /* seconds of the host in a step; of them, for ops that waited for it alone */
+  uint32_t pending;             /* ops handed over, not complete */
+  int transfers;                /* that move bytes ... */
+  double beside[SL_LANE_COUNT]; /* ... by lane: what compute loses beside them, 0: none moves */
+  double work;                  /* the running compute op: seconds left at full speed ... */
+  double work_since;            /* ... as of this time */
+  bool counting;                /* the program is a step: traffic counts */
   int rank, class_index;
   double straggler; /* its compute takes so many times as long */
   int64_t step;     /* that runs */
@@ -104,7 +107,7 @@ struct sl_sim {
   int64_t runs; /* that will be measured */
   double time;  /* now */
   uint64_t pending;
-  double slow; /* comm_compute_share */
+  double slow; /* comm_compute_share: the most that compute loses beside a transfer */
   struct sl_sim_rank *ranks;
   int *local_ranks;
   int *local_of;                  /* by rank of the world: the one that is simulated for it */

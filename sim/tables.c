@@ -214,6 +214,7 @@ static enum sl_status fill_call(const struct sl_sim *sim, int local, const struc
     call->partner = sim->local_of[peer];
     call->wire = op->kind == SL_OP_SEND ? call->bytes : 0;
     call->seconds = sl_cost_peer(&sim->cost_rank, link, work);
+    call->beside = sl_cost_lost_beside(&sim->cost_rank, plan->cluster, link);
     return SL_OK;
   }
   struct sl_members m = sl_plan_group(plan, op->group, rank);
@@ -224,6 +225,7 @@ static enum sl_status fill_call(const struct sl_sim *sim, int local, const struc
   }
   call->wire = sl_op_wire_bytes(op, sl_op_slices(table->program, op), m.size, m.index);
   call->seconds = collective_seconds(sim, &rings[op->group], work);
+  call->beside = sl_cost_lost_beside(&sim->cost_rank, plan->cluster, &rings[op->group].link);
   const int reach = sl_plan_strides(plan).pp * plan->pp;
   const bool stalls = op->group == SL_GROUP_TP && sl_cost_pipeline_stalls(plan->cluster, plan->pp, reach);
   call->host = sl_cost_call_host(&sim->cost_rank, work, stalls);

@@ -1,18 +1,6 @@
 /* See rank.h. */
 #include "backend/common/rank.h"
 
-#include <stdlib.h>
-
-enum sl_status sl_rank_timeout(double *seconds) {
-  const char *text = getenv("SHARDLAB_TIMEOUT_S");
-  *seconds = 60;
-  if (!text || !*text) return SL_OK;
-  char *end;
-  *seconds = strtod(text, &end);
-  if (*end == '\0' && *seconds > 0) return SL_OK;
-  return sl_fail(SL_ERR_INPUT, "SHARDLAB_TIMEOUT_S=\"%s\": expected a number of seconds above 0", text);
-}
-
 enum sl_status sl_rank_bytes(const struct sl_class *c, char *const *arena, int32_t buffer, int64_t offset,
                              int64_t bytes, char **at) {
   const struct sl_buffer *b = &c->buffers[buffer];

@@ -139,6 +139,7 @@ struct sl_cuda {
   const struct sl_instance *named; /* whose name the open NVTX range bears */
   int64_t *comm_bytes;             /* per issue: what its NCCL calls moved, in nccl-tests' count; owned */
   struct sl_traffic_list traffic;
+  struct sl_anomaly anomaly; /* of the running program, with options.detect_anomaly */
   uint64_t call_hash;
 };
 
@@ -191,6 +192,9 @@ enum sl_status sl_cuda_loop_back(struct sl_cuda *cuda, cudaStream_t stream, cons
 /* Address of operand `i`. */
 void *sl_cuda_operand(const struct sl_cuda *cuda, const struct sl_issued *it, int i);
 enum sl_status sl_cuda_run(struct sl_cuda *cuda, cudaStream_t stream, const struct sl_issued *it);
+/* With options.detect_anomaly, when the compute op `it` is on its stream: wait for it, and cuda->anomaly. What a collective
+ * brings is met in the op that reads it: to wait for one would keep its members from each other. */
+enum sl_status sl_cuda_look(struct sl_cuda *cuda, cudaStream_t stream, const struct sl_issued *it);
 /* An op of a kind that the GPU cannot run is SL_ERR_INPUT. */
 enum sl_status sl_cuda_supports(const struct sl_op *op);
 

@@ -3,9 +3,11 @@
  * (backend/host/dispatch.c) with addresses in device memory, decoded in the same place (backend/common/call.c); what depends
  * on data stays there: a kernel gets the address of a number in the control block. The kernels draw a dropout's mask anew in
  * backward, the same one, and leave an operand for it as it is. */
+#include "backend/common/anomaly.h"
 #include "backend/common/call.h"
 #include "backend/cuda/control_step.h"
 #include "backend/cuda/cuda.h"
+#include "core/base/machine.h"
 
 #include "kernels/convert.h"
 #include "kernels/gpu/cuda.h"
@@ -263,6 +265,21 @@ enum sl_status sl_cuda_run(struct sl_cuda *cuda, cudaStream_t stream, const stru
   call.backend = cuda;
   call.stream = stream;
   return table[it->op->kind](&call);
+}
+
+static enum sl_status fetch(void *context, void *to, const void *from, size_t bytes) {
+  (void)context;
+  SL_CUDA_TRY(cudaMemcpy(to, from, bytes, cudaMemcpyDefault));
+  return SL_OK;
+}
+
+enum sl_status sl_cuda_look(struct sl_cuda *cuda, cudaStream_t stream, const struct sl_issued *it) {
+  if (!cuda->options.detect_anomaly || sl_op_is_comm(it->op->kind)) return SL_OK;
+  const struct sl_call_rank rank = rank_of(cuda);
+  SL_CUDA_TRY(
+      cudaStreamSynchronize(stream)); /* what it has written must be there, and what follows must not have begun */
+  const double at_s = sl_machine_clock() - cuda->epoch_s;
+  return sl_anomaly_look(&cuda->anomaly, &rank, it, at_s, fetch, NULL);
 }
 
 enum sl_status sl_cuda_supports(const struct sl_op *op) {

@@ -86,6 +86,7 @@ static enum sl_status begin_program(struct sl_cuda *cuda) {
   cuda->program = &cuda->rank_class->programs[cuda->kind];
   cuda->staged = 0;
   cuda->reported = 0;
+  cuda->anomaly = (struct sl_anomaly){0};
   cuda->ended = false;
   atomic_store(&cuda->issued, 0);
   if (cuda->kind == SL_PROGRAM_STEP) {
@@ -142,6 +143,7 @@ static enum sl_status put_on_stream(struct sl_cuda *cuda, const struct sl_issued
   SL_TRY(sl_op_is_comm(it->op->kind) ? communicate(cuda, stream, it) : sl_cuda_run(cuda, stream, it));
   if (cuda->timed) SL_CUDA_TRY(cudaEventRecord(cuda->times[2 * i + 1], stream));
   SL_TRY(sl_cuda_marks_put(&cuda->marks, stream, it));
+  SL_TRY(sl_cuda_look(cuda, stream, it));
   /* another lane waits for this op, or the watch thread looks at it */
   if (plan->event_of[i] != SL_CUDA_NO_EVENT) SL_CUDA_TRY(cudaEventRecord(cuda->events[plan->event_of[i]], stream));
   atomic_store(&cuda->issued, i + 1);
@@ -257,6 +259,11 @@ static enum sl_status report(void *state, int local, struct sl_exec_report *out)
   return sl_traffic_copy(&cuda->traffic, &out->traffic, &out->traffic_count);
 }
 
+static enum sl_status anomaly(const void *state, struct sl_anomaly *out) {
+  *out = ((const struct sl_cuda *)state)->anomaly;
+  return SL_OK;
+}
+
 static enum sl_status exchange(void *state, const void *mine, size_t bytes, void *all) {
   return sl_star_exchange(&((struct sl_cuda *)state)->star, mine, bytes, all);
 }
@@ -284,6 +291,7 @@ static const struct sl_exec_ops cuda_ops = {
     .now = now,
     .read = read_back,
     .report = report,
+    .anomaly = anomaly,
     .exchange = exchange,
     .close = close_cuda,
 };

@@ -3,8 +3,8 @@
  * take their memory one after another, so that each sees what is its own. */
 #include "backend/cuda/cuda.h"
 
-#include "backend/common/rank.h"
 #include "core/base/machine.h"
+#include "core/base/timeout.h"
 
 #include "kernels/gpu/cuda.h"
 
@@ -208,7 +208,7 @@ static enum sl_status find_place(struct sl_cuda *cuda) {
 
 static enum sl_status meet(struct sl_cuda *cuda) {
   SL_TRY(find_place(cuda));
-  SL_TRY(sl_rank_timeout(&cuda->timeout_s));
+  SL_TRY(sl_timeout_read(&cuda->timeout_s));
   const struct sl_cuda_place *p = &cuda->place;
   const bool spread = p->local_world < p->world;
   SL_TRY(sl_star_open(&cuda->star, p->rank, p->world, spread, p->host, p->port, cuda->timeout_s));

@@ -1,5 +1,6 @@
 /* Compute ops as calls of kernels/ and products: one short function per kind; those whose kernels take the same on a GPU, and
  * the table of all, stand in backend/common/dispatch.inc. Operands and numbers of an op are decoded in backend/common/call.c. */
+#include "backend/common/anomaly.h"
 #include "backend/common/call.h"
 #include "backend/host/host.h"
 #include "backend/host/product.h"
@@ -296,6 +297,17 @@ enum sl_status sl_host_run(struct sl_host *host, const struct sl_issued *it) {
   sl_call_decode(&call, &rank, it);
   call.backend = host;
   return table[it->op->kind](&call);
+}
+
+static enum sl_status fetch(void *context, void *to, const void *from, size_t bytes) {
+  (void)context;
+  memcpy(to, from, bytes);
+  return SL_OK;
+}
+
+enum sl_status sl_host_look(struct sl_host *host, const struct sl_issued *it, double at_s) {
+  const struct sl_call_rank rank = rank_of(host);
+  return host->options.detect_anomaly ? sl_anomaly_look(&host->anomaly, &rank, it, at_s, fetch, NULL) : SL_OK;
 }
 
 enum sl_status sl_host_supports(const struct sl_program *program, const struct sl_op *op, size_t *scratch_bytes) {

@@ -53,6 +53,7 @@ static enum sl_status begin(void *state, int local, enum sl_program_kind kind, i
     if (status != SL_OK) return sl_host_die(host, status);
   }
   host->last_move_s = now(host);
+  host->anomaly = (struct sl_anomaly){0};
   return SL_OK;
 }
 
@@ -113,6 +114,7 @@ static enum sl_status drive_communication(struct sl_host *host, struct harvest *
     if (!lane->request.done || done->count == done->max) continue;
     double end_s = now(host);
     SL_TRY(sl_host_comm_count(host, lane, head_of(lane), end_s));
+    SL_TRY(sl_host_look(host, head_of(lane), end_s));
     complete(host, lane, done, end_s);
     *moved = true;
   }
@@ -161,6 +163,7 @@ static enum sl_status stuck(const struct sl_host *host) {
 static enum sl_status run_ready(struct sl_host *host, struct sl_host_lane *lane, struct harvest *done) {
   lane->start_s = now(host);
   SL_TRY(sl_host_run(host, head_of(lane)));
+  SL_TRY(sl_host_look(host, head_of(lane), now(host)));
   complete(host, lane, done, now(host));
   return SL_OK;
 }
@@ -220,6 +223,11 @@ static enum sl_status report(void *state, int local, struct sl_exec_report *out)
   return sl_traffic_copy(&host->traffic, &out->traffic, &out->traffic_count);
 }
 
+static enum sl_status anomaly(const void *state, struct sl_anomaly *out) {
+  *out = ((const struct sl_host *)state)->anomaly;
+  return SL_OK;
+}
+
 static enum sl_status exchange(void *state, const void *mine, size_t bytes, void *all) {
   const struct sl_host *host = state;
   sl_host_watch_begin(host->timeout_s, host->rank, "an exchange of all ranks");
@@ -242,6 +250,7 @@ static const struct sl_exec_ops host_ops = {
     .now = now,
     .read = read_back,
     .report = report,
+    .anomaly = anomaly,
     .exchange = exchange,
     .close = close_host,
 };

@@ -54,6 +54,7 @@ struct sl_host {
   size_t scratch_bytes;
   int64_t context_bytes, peak_bytes; /* of the process: before the arenas; the largest seen since */
   struct sl_step_state *control;
+  struct sl_anomaly anomaly;     /* of the running program, with options.detect_anomaly */
   struct sl_host_poison *poison; /* NULL without options.poison; owned */
   /* input and output */
   struct sl_input input;
@@ -102,6 +103,8 @@ enum sl_status sl_host_comm_count(struct sl_host *host, const struct sl_host_lan
 /* Address of operand `i`. */
 void *sl_host_operand(const struct sl_host *host, const struct sl_issued *it, int i);
 enum sl_status sl_host_run(struct sl_host *host, const struct sl_issued *it);
+/* With options.detect_anomaly, once `it` is complete: host->anomaly. */
+enum sl_status sl_host_look(struct sl_host *host, const struct sl_issued *it, double at_s);
 /* Scratch that `op` needs beyond its operands; an op of a kind or type that the host cannot run is SL_ERR_INPUT. */
 enum sl_status sl_host_supports(const struct sl_program *program, const struct sl_op *op, size_t *scratch_bytes);
 

@@ -2,10 +2,10 @@
  * take for themselves is resident before the process is measured and the arenas are mapped. */
 #include "backend/host/host.h"
 
-#include "backend/common/rank.h"
 #include "backend/host/watch.h"
 #include "core/base/machine.h"
 #include "core/base/new_file.h"
+#include "core/base/timeout.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -68,7 +68,9 @@ static enum sl_status open_mpi(struct sl_host *host) {
   MPI_Initialized(&ready);
   limit_s = host->timeout_s;
   if (!ready) SL_TRY(start_mpi());
+  sl_host_watch_begin(limit_s, -1, "the start of the job"); /* a new communicator is agreed upon by all */
   MPI_Comm_dup(MPI_COMM_WORLD, &host->everyone);
+  sl_host_watch_end();
   MPI_Comm_set_name(host->everyone, "everyone");
   MPI_Comm_rank(host->everyone, &host->rank);
   MPI_Comm_size(host->everyone, &host->world);
@@ -95,7 +97,7 @@ static void used_groups(const struct sl_job *job, bool used[SL_GROUP_COUNT], boo
   }
 }
 
-static enum sl_status open_groups(struct sl_host *host) {
+static enum sl_status split_groups(struct sl_host *host) {
   bool used[SL_GROUP_COUNT] = {false}, reduces[SL_GROUP_COUNT] = {false};
   used_groups(host->job, used, reduces);
   for (enum sl_group group = 0; group < SL_GROUP_COUNT; group++) {
@@ -108,6 +110,13 @@ static enum sl_status open_groups(struct sl_host *host) {
                      host->groups[group].index, host->groups[group].size, m->index, m->size);
   }
   return sl_comm_open(&host->pipeline, host->everyone, 0, host->rank, "pipeline", false);
+}
+
+static enum sl_status open_groups(struct sl_host *host) {
+  sl_host_watch_begin(host->timeout_s, host->rank, "the start of groups");
+  const enum sl_status status = split_groups(host);
+  sl_host_watch_end();
+  return status;
 }
 
 /* --- memory and files --- */
@@ -150,13 +159,13 @@ static enum sl_status open_local(struct sl_host *host) {
  * the instant of one of them; nodes have but the barrier in common. */
 static void start_clock(struct sl_host *host) {
   MPI_Comm node;
-  MPI_Comm_split_type(host->everyone, MPI_COMM_TYPE_SHARED, host->rank, MPI_INFO_NULL, &node);
   sl_host_watch_begin(host->timeout_s, host->rank, "the start of the clock");
+  MPI_Comm_split_type(host->everyone, MPI_COMM_TYPE_SHARED, host->rank, MPI_INFO_NULL, &node);
   MPI_Barrier(host->everyone);
   host->epoch_s = sl_machine_clock();
   MPI_Bcast(&host->epoch_s, 1, MPI_DOUBLE, 0, node);
-  sl_host_watch_end();
   MPI_Comm_free(&node);
+  sl_host_watch_end();
 }
 
 enum sl_status sl_host_open(struct sl_host **out, const struct sl_job *job, const struct sl_exec_options *options) {
@@ -167,7 +176,7 @@ enum sl_status sl_host_open(struct sl_host **out, const struct sl_job *job, cons
   host->options = *options;
   host->everyone = MPI_COMM_NULL;
   host->call_hash = SL_HASH_CALLS;
-  SL_GO_FAIL(sl_rank_timeout(&host->timeout_s)); /* of the environment, which all ranks share */
+  SL_GO_FAIL(sl_timeout_read(&host->timeout_s)); /* of the environment, which all ranks share */
   SL_GO_FAIL(open_mpi(host));
   host->coord = sl_plan_coord(job->plan, host->rank);
   host->rank_class = &job->classes[sl_job_class_of(job, host->rank)];
@@ -193,9 +202,11 @@ void sl_host_close(struct sl_host *host) {
   for (int lane = 0; lane < SL_LANE_COUNT; lane++) free(host->lanes[lane].queue), free(host->lanes[lane].parts);
   sl_traffic_free(&host->traffic);
   free(host->scratch);
+  sl_host_watch_begin(host->timeout_s, host->rank, "the end of groups");
   for (enum sl_group group = 0; group < SL_GROUP_COUNT; group++) sl_comm_close(&host->groups[group]);
   sl_comm_close(&host->pipeline);
   if (host->everyone != MPI_COMM_NULL) MPI_Comm_free(&host->everyone);
+  sl_host_watch_end();
   if (host->opened) open_count--;
   free(host);
 }

@@ -4,6 +4,7 @@
  * vocabulary of 50257), so every shape of the program runs once, on zeros. MPI makes a connection at its first use. */
 #include "backend/host/host.h"
 #include "backend/host/product.h"
+#include "backend/host/watch.h"
 #include "core/base/machine.h"
 
 #include <cblas.h>
@@ -99,7 +100,9 @@ enum sl_status sl_host_warm_up(struct sl_host *host) {
   SL_TRY(warm_products(host));
   char *memory = calloc(2, WARM_BYTES);
   if (!memory) return sl_fail(SL_ERR_MEMORY, "no memory to warm up MPI");
+  sl_host_watch_begin(host->timeout_s, host->rank, "the first messages");
   enum sl_status status = warm_rings(host, memory, memory + WARM_BYTES);
+  sl_host_watch_end();
   free(memory);
   return status;
 }

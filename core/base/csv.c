@@ -1,7 +1,7 @@
 /* One pass over the text, which is copied once and cut into cells in place; see csv.h. */
 #include "core/base/csv.h"
 
-#include "core/base/file_map.h"
+#include "core/base/file.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -110,11 +110,12 @@ fail:
 }
 
 enum sl_status sl_csv_load(struct sl_csv *csv, const char *path) {
-  struct sl_map map;
+  char *text;
+  size_t size;
   *csv = (struct sl_csv){0};
-  SL_TRY(sl_map_open(&map, path));
-  const enum sl_status status = sl_csv_parse(csv, path, map.size > 0 ? (const char *)map.bytes : "", map.size);
-  sl_map_close(&map);
+  SL_TRY(sl_file_load(path, &text, &size));
+  const enum sl_status status = sl_csv_parse(csv, path, text, size);
+  free(text);
   return status;
 }
 

@@ -27,6 +27,11 @@ const char *sl_error_message(void) {
   return message;
 }
 
+enum sl_status sl_error_relay(enum sl_status status, const char *text) {
+  if (message[0] == '\0') snprintf(message, sizeof message, "%s", text);
+  return status;
+}
+
 void sl_error_clear(void) {
   message[0] = '\0';
 }
@@ -57,6 +62,13 @@ void sl_warn_set_sink(sl_warn_sink sink, void *context) {
 
 enum sl_status sl_calloc(void *out, size_t count, size_t size) {
   void *block = calloc(count > 0 ? count : 1, size > 0 ? size : 1);
+  if (block == NULL) return sl_fail(SL_ERR_MEMORY, "out of memory: %zu elements of %zu bytes", count, size);
+  memcpy(out, &block, sizeof block);
+  return SL_OK;
+}
+
+enum sl_status sl_malloc(void *out, size_t count, size_t size) {
+  void *block = reallocarray(NULL, count > 0 ? count : 1, size);
   if (block == NULL) return sl_fail(SL_ERR_MEMORY, "out of memory: %zu elements of %zu bytes", count, size);
   memcpy(out, &block, sizeof block);
   return SL_OK;

@@ -27,6 +27,8 @@ enum sl_status sl_fail(enum sl_status status, const char *format, ...) __attribu
 /* The recorded message ("" when none). Valid until the next sl_fail or sl_error_clear on this thread. */
 const char *sl_error_message(void);
 void sl_error_clear(void);
+/* Record on this thread a message that sl_error_message() gave on another one, as it stands, and return `status`. */
+enum sl_status sl_error_relay(enum sl_status status, const char *text);
 
 /* Exit status of a command that ended with `status`: 0, 2 for bad input, 3 for a device that failed in an unknown op, 1 for everything else. */
 int sl_exit_code(enum sl_status status);
@@ -57,6 +59,9 @@ void sl_warn_set_sink(sl_warn_sink sink, void *context);
 /* calloc that reports: `*out` becomes `count` zeroed elements of `size` bytes. count 0 gives a valid 1-element block.
  */
 enum sl_status sl_calloc(void *out, size_t count, size_t size);
+
+/* The same without zeros, for what is written before it is read. */
+enum sl_status sl_malloc(void *out, size_t count, size_t size);
 
 /* Grow the array *items (capacity *capacity) so that it holds at least `count` elements of `size` bytes. */
 enum sl_status sl_grow(void *items, size_t *capacity, size_t count, size_t size);

@@ -8,6 +8,7 @@
  * cannot go on is in a deadlock. The second makes each rank start its communication strictly in issue order, one call
  * at a time: if that gets stuck, the union of the communicators' orders has a cycle. */
 #include "core/check/rendezvous.h"
+#include "core/base/parallel.h"
 #include "core/op/wire.h"
 
 #include <stdlib.h>
@@ -271,13 +272,15 @@ enum sl_status sl_check_meeting(const struct sl_job *job, enum sl_program_kind k
   return meet_all(job, kind, true);
 }
 
+static enum sl_status check_class(void *job, int i) {
+  const struct sl_class *c = &((const struct sl_job *)job)->classes[i];
+  /* the first and the last rank of a class: their slices stand furthest apart */
+  SL_TRY(sl_check_memory(job, c->first_rank));
+  return sl_check_same_memory(job, c->first_rank, c->last_rank) ? SL_OK : sl_check_memory(job, c->last_rank);
+}
+
 enum sl_status sl_check(const struct sl_job *job) {
-  for (int i = 0; i < job->class_count; i++) {
-    const struct sl_class *c = &job->classes[i];
-    /* the first and the last rank of a class: their slices stand furthest apart */
-    SL_TRY(sl_check_memory(job, c->first_rank));
-    if (!sl_check_same_memory(job, c->first_rank, c->last_rank)) SL_TRY(sl_check_memory(job, c->last_rank));
-  }
+  SL_TRY(sl_parallel(job->class_count, job->threads, check_class, (void *)job));
   for (int kind = 0; kind < SL_PROGRAM_COUNT; kind++) SL_TRY(sl_check_meeting(job, (enum sl_program_kind)kind));
   return sl_check_operands(job);
 }

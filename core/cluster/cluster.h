@@ -77,6 +77,7 @@ struct sl_link {
   double bandwidth_decay; /* ... with N nodes in the job it falls as (N / 2)^-decay; 0: not at all */
   enum sl_hop hop;        /* of a ring over several levels: the innermost one that it crosses */
   int nodes;              /* of a ring by NCCL: nodes that it visits; else 0 */
+  double nominal;         /* of a ring: its bandwidth by data sheets, whatever it attains; 0: that is `bandwidth` */
 };
 
 enum { SL_MAX_LINKS = 4 };

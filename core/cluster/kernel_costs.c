@@ -11,6 +11,7 @@
 #define AT(field) offsetof(struct sl_kernel_costs, field)
 static const struct sl_number numbers[] = {
     {"host_launch_us", SL_REAL, AT(host_launch), 1e-6, 0, 1e6, SL_OPTIONAL},
+    {"host_piece_us", SL_REAL, AT(host_piece), 1e-6, 0, 1e6, SL_OPTIONAL},
     {"host_collective_us", SL_REAL, AT(host_collective), 1e-6, 0, 1e6, SL_OPTIONAL},
     {"elementwise_factor", SL_REAL, AT(elementwise_factor), 1, 0.01, 100, SL_OPTIONAL},
     {"comm_compute_share", SL_REAL, AT(comm_compute_share), 1, 0, 0.99, SL_OPTIONAL},

@@ -1,8 +1,8 @@
 /* What a kernel set costs beside its kernels' work: the time of its host, the quality of its element-wise kernels, and what
- * transfers take from the kernels beside them. Four numbers a set, of GPUs alone: a CPU's kernels run where the host does.
+ * transfers take from the kernels beside them. Five numbers a set, of GPUs alone: a CPU's kernels run where the host does.
  *
  * A set has one file, profiles/kernels/NAME.json, embedded when the library is built or beside the program (presets.h):
- *   {"name": NAME, "host_launch_us": .., "host_collective_us": .., "elementwise_factor": .., "comm_compute_share": ..}
+ *   {"name": NAME, "host_launch_us": .., "host_piece_us": .., "host_collective_us": .., "elementwise_factor": .., "comm_compute_share": ..}
  * each with a "<key>_source" and, where it was fitted, a "<key>_stderr". What is not given is neutral. */
 #pragma once
 
@@ -13,8 +13,9 @@
 #include <stdbool.h>
 
 struct sl_kernel_costs {
-  double host_launch;        /* seconds of the host for a kernel that it launches: host_launch_us */
-  double host_collective;    /* seconds of the host for a collective that it calls: host_collective_us */
+  double host_launch;     /* seconds of the host for a kernel that it launches: host_launch_us */
+  double host_piece;      /* seconds of the host for a tensor of a list that it joins or takes apart: host_piece_us */
+  double host_collective; /* seconds of the host for a collective that it calls: host_collective_us */
   double elementwise_factor; /* time of element-wise kernels over bytes / attained bandwidth; 0 is read as 1 */
   double comm_compute_share; /* share of an overlapped transfer's time that compute loses, below 1 */
   bool launch_blocking;      /* CUDA_LAUNCH_BLOCKING: the host waits for every kernel; a configuration's, not a set's */

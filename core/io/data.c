@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEADER_WORDS = 256, HEADER_BYTES = HEADER_WORDS * 4, ROUNDS = 6 };
+enum { HEADER_WORDS = 256, HEADER_BYTES = HEADER_WORDS * 4, ROUNDS = 6, RUN_BYTES = 8192 };
 
 /* Magic, version and token width of each kind of shard. */
 static const struct shard {
@@ -18,40 +18,20 @@ static const struct shard {
 
 enum { SHARDS = sizeof shards / sizeof *shards };
 
-static int32_t header_word(const struct sl_map *map, int i) {
-  int32_t word; /* the shard is little-endian, as are the machines we run on */
-  memcpy(&word, map->bytes + 4 * i, sizeof word);
-  return word;
-}
-
-static const struct shard *shard_of(const struct sl_map *map) {
-  if (map->size < 4) return NULL;
+static const struct shard *shard_of(int32_t magic) {
   for (int i = 0; i < SHARDS; i++)
-    if (header_word(map, 0) == shards[i].magic) return &shards[i];
+    if (magic == shards[i].magic) return &shards[i];
   return NULL;
 }
 
-static enum sl_status read_header(struct sl_data *data, const struct shard *shard) {
-  const struct sl_map *map = &data->map;
-  if (shard == NULL && map->size < 4)
-    return sl_fail(SL_ERR_INPUT, "%s: is %zu bytes; expected a token shard with a header of %d bytes", data->name,
-                   map->size, HEADER_BYTES);
-  if (shard == NULL)
-    return sl_fail(
-        SL_ERR_INPUT,
-        "%s: header word 0: magic is %d; expected %d (GPT-2, uint16) or %d (Llama 3, uint32). A text file must not "
-        "be named .bin",
-        data->name, header_word(map, 0), shards[0].magic, shards[1].magic);
-  if (map->size < HEADER_BYTES)
-    return sl_fail(SL_ERR_INPUT, "%s: is %zu bytes; expected a header of %d bytes", data->name, map->size,
-                   HEADER_BYTES);
-  if (header_word(map, 1) != shard->version)
-    return sl_fail(SL_ERR_INPUT, "%s: header word 1: version is %d; expected %d for a %s shard", data->name,
-                   header_word(map, 1), shard->version, shard->family);
+static enum sl_status check_header(struct sl_data *data, const struct shard *shard, const int32_t header[3]) {
+  if (header[1] != shard->version)
+    return sl_fail(SL_ERR_INPUT, "%s: header word 1: version is %d; expected %d for a %s shard", data->name, header[1],
+                   shard->version, shard->family);
   data->token_bytes = shard->token_bytes;
   data->first = HEADER_BYTES;
-  data->token_count = header_word(map, 2);
-  const uint64_t body = map->size - HEADER_BYTES;
+  data->token_count = header[2];
+  const uint64_t body = data->file.size - HEADER_BYTES;
   if (data->token_count < 1 || (uint64_t)sl_product(data->token_count, shard->token_bytes) != body)
     return sl_fail(SL_ERR_INPUT,
                    "%s: header word 2: %lld tokens of %d bytes, but %llu bytes follow the header; expected %llu tokens",
@@ -60,47 +40,87 @@ static enum sl_status read_header(struct sl_data *data, const struct shard *shar
   return SL_OK;
 }
 
-/* Find out what the mapped bytes are; on failure `data` is closed. */
-static enum sl_status begin(struct sl_data *data, const char *name) {
+static enum sl_status read_header(struct sl_data *data, const struct shard *shard, int32_t magic) {
+  int32_t header[3]; /* the shard is little-endian, as are the machines we run on */
+  const size_t size = data->file.size;
+  if (shard == NULL && size < sizeof magic)
+    return sl_fail(SL_ERR_INPUT, "%s: is %zu bytes; expected a token shard with a header of %d bytes", data->name, size,
+                   HEADER_BYTES);
+  if (shard == NULL)
+    return sl_fail(
+        SL_ERR_INPUT,
+        "%s: header word 0: magic is %d; expected %d (GPT-2, uint16) or %d (Llama 3, uint32). A text file must not "
+        "be named .bin",
+        data->name, magic, shards[0].magic, shards[1].magic);
+  if (size < HEADER_BYTES)
+    return sl_fail(SL_ERR_INPUT, "%s: is %zu bytes; expected a header of %d bytes", data->name, size, HEADER_BYTES);
+  SL_TRY(sl_file_read(&data->file, 0, header, sizeof header));
+  return check_header(data, shard, header);
+}
+
+/* Find out what the file's bytes are. */
+static enum sl_status identify(struct sl_data *data) {
+  int32_t magic = 0;
+  const size_t length = strlen(data->name);
+  if (data->file.size == 0) return sl_fail(SL_ERR_INPUT, "%s: is empty; expected text or tokens", data->name);
+  if (data->file.size >= sizeof magic) SL_TRY(sl_file_read(&data->file, 0, &magic, sizeof magic));
+  const struct shard *shard = shard_of(magic);
+  if (shard != NULL || (length >= 4 && strcmp(data->name + length - 4, ".bin") == 0))
+    return read_header(data, shard, magic);
+  data->token_bytes = 1;
+  data->token_count = (int64_t)data->file.size;
+  return SL_OK;
+}
+
+static enum sl_status keep_name(struct sl_data *data, const char *name) {
+  *data = (struct sl_data){.name = strdup(name)};
+  return data->name != NULL ? SL_OK : sl_fail(SL_ERR_MEMORY, "out of memory: a file name");
+}
+
+enum sl_status sl_data_open(struct sl_data *data, const char *path) {
   enum sl_status status = SL_OK;
-  data->name = strdup(name);
-  if (data->name == NULL) SL_GO_FAIL(sl_fail(SL_ERR_MEMORY, "out of memory: a file name"));
-  if (data->map.size == 0) SL_GO_FAIL(sl_fail(SL_ERR_INPUT, "%s: is empty; expected text or tokens", name));
-  const struct shard *shard = shard_of(&data->map);
-  const size_t length = strlen(name);
-  if (shard != NULL || (length >= 4 && strcmp(name + length - 4, ".bin") == 0)) {
-    SL_GO_FAIL(read_header(data, shard));
-  } else {
-    data->token_bytes = 1;
-    data->token_count = (int64_t)data->map.size;
-  }
+  SL_TRY(keep_name(data, path));
+  SL_GO_FAIL(sl_file_open(&data->file, data->name));
+  SL_GO_FAIL(identify(data));
   return SL_OK;
 fail:
   sl_data_close(data);
   return status;
 }
 
-enum sl_status sl_data_open(struct sl_data *data, const char *path) {
-  memset(data, 0, sizeof *data);
-  SL_TRY(sl_map_open(&data->map, path));
-  return begin(data, path);
-}
-
 enum sl_status sl_data_open_memory(struct sl_data *data, const char *name, const void *bytes, size_t size) {
-  memset(data, 0, sizeof *data);
-  sl_map_borrow(&data->map, bytes, size);
-  return begin(data, name);
+  SL_TRY(keep_name(data, name));
+  sl_file_borrow(&data->file, data->name, bytes, size);
+  const enum sl_status status = identify(data);
+  if (status != SL_OK) sl_data_close(data);
+  return status;
 }
 
 void sl_data_close(struct sl_data *data) {
-  sl_map_close(&data->map);
+  sl_file_close(&data->file);
   free(data->name);
   memset(data, 0, sizeof *data);
 }
 
-/* Token `i`, 0 <= i < token_count. */
-static uint32_t token_at(const struct sl_data *data, int64_t i) {
-  const unsigned char *at = data->map.bytes + data->first + (size_t)i * (size_t)data->token_bytes;
+/* Some tokens, read at a time. */
+struct run {
+  int64_t first;
+  int count;
+  unsigned char bytes[RUN_BYTES];
+};
+
+/* The run from token `i` on, of at most `most` tokens. */
+static enum sl_status read_run(const struct sl_data *data, struct run *run, int64_t i, int64_t most) {
+  const int64_t fit = RUN_BYTES / data->token_bytes;
+  run->first = i;
+  run->count = (int)(most < fit ? most : fit);
+  return sl_file_read(&data->file, data->first + (uint64_t)i * (unsigned)data->token_bytes, run->bytes,
+                      (size_t)run->count * (size_t)data->token_bytes);
+}
+
+/* Token `i` of it, 0 <= i < count. */
+static uint32_t token_at(const struct sl_data *data, const struct run *run, int i) {
+  const unsigned char *at = run->bytes + (size_t)i * (size_t)data->token_bytes;
   uint16_t two;
   uint32_t four;
   switch (data->token_bytes) {
@@ -115,10 +135,10 @@ static uint32_t token_at(const struct sl_data *data, int64_t i) {
   }
 }
 
-static enum sl_status vocab_fail(const struct sl_data *data, int64_t i, int64_t vocab_size) {
+static enum sl_status vocab_fail(const struct sl_data *data, int64_t i, uint32_t token, int64_t vocab_size) {
   return sl_fail(SL_ERR_INPUT, "%s: token %lld (byte offset %llu) is %u; the model's vocab_size is %lld", data->name,
                  (long long)i, (unsigned long long)data->first + (unsigned long long)i * (unsigned)data->token_bytes,
-                 token_at(data, i), (long long)vocab_size);
+                 token, (long long)vocab_size);
 }
 
 int64_t sl_data_sequences(const struct sl_data *data, int64_t seq) {
@@ -126,25 +146,34 @@ int64_t sl_data_sequences(const struct sl_data *data, int64_t seq) {
 }
 
 enum sl_status sl_data_check(const struct sl_data *data, int64_t seq, int64_t vocab_size) {
+  struct run run;
   if (sl_data_sequences(data, seq) < 1)
     return sl_fail(SL_ERR_INPUT, "%s: %lld tokens; expected more than %lld, one sequence and its last target",
                    data->name, (long long)data->token_count, (long long)seq);
-  for (int64_t i = 0; i < data->token_count; i++)
-    if (token_at(data, i) >= vocab_size) return vocab_fail(data, i, vocab_size);
+  for (int64_t at = 0; at < data->token_count; at += run.count) {
+    SL_TRY(read_run(data, &run, at, data->token_count - at));
+    for (int i = 0; i < run.count; i++)
+      if (token_at(data, &run, i) >= vocab_size) return vocab_fail(data, at + i, token_at(data, &run, i), vocab_size);
+  }
   return SL_OK;
 }
 
 enum sl_status sl_data_sequence(const struct sl_data *data, int64_t i, int64_t seq, int64_t vocab_size, int32_t *tokens,
                                 int32_t *targets) {
   const int64_t count = sl_data_sequences(data, seq);
+  struct run run;
   if (i < 0 || i >= count)
     return sl_fail(SL_ERR_INPUT, "%s: no sequence %lld of %lld tokens; the file has %lld", data->name, (long long)i,
                    (long long)seq, (long long)count);
-  for (int64_t t = 0; t <= seq; t++) {
-    const uint32_t token = token_at(data, i * seq + t);
-    if (token >= vocab_size) return vocab_fail(data, i * seq + t, vocab_size);
-    if (tokens != NULL && t < seq) tokens[t] = (int32_t)token;
-    if (targets != NULL && t > 0) targets[t - 1] = (int32_t)token;
+  for (int64_t at = 0; at <= seq; at += run.count) {
+    SL_TRY(read_run(data, &run, i * seq + at, seq + 1 - at));
+    for (int k = 0; k < run.count; k++) {
+      const uint32_t token = token_at(data, &run, k);
+      const int64_t t = at + k;
+      if (token >= vocab_size) return vocab_fail(data, i * seq + t, token, vocab_size);
+      if (tokens != NULL && t < seq) tokens[t] = (int32_t)token;
+      if (targets != NULL && t > 0) targets[t - 1] = (int32_t)token;
+    }
   }
   return SL_OK;
 }

@@ -6,14 +6,14 @@
  * permutation is computed, not stored: a keyed bijection, equal on every rank. */
 #pragma once
 
-#include "core/base/file_map.h"
+#include "core/base/file.h"
 #include "core/base/status.h"
 
 #include <stdint.h>
 
 struct sl_data {
   char *name; /* file name for messages; owned */
-  struct sl_map map;
+  struct sl_file file;
   size_t first;    /* byte offset of the first token */
   int token_bytes; /* 1 text, 2 GPT-2 shard, 4 Llama 3 shard */
   int64_t token_count;
@@ -31,11 +31,11 @@ void sl_data_close(struct sl_data *data);
 
 /* Sequences of `seq` tokens (> 0) in the source; the last incomplete one does not count. */
 int64_t sl_data_sequences(const struct sl_data *data, int64_t seq);
-/* Read the whole source once: SL_ERR_INPUT when it is too short for one sequence of `seq`, or holds a token that is not
+/* Read the whole source once: SL_ERR_IO when that fails, SL_ERR_INPUT when it is too short for one sequence of `seq`, or holds a token that is not
  * below `vocab_size` (the message names its index and its byte offset). */
 enum sl_status sl_data_check(const struct sl_data *data, int64_t seq, int64_t vocab_size);
 /* Fill tokens[seq] and targets[seq], each unless NULL, with sequence `i`, 0 <= i < sl_data_sequences(data, seq).
- * SL_ERR_INPUT: no such sequence, or a token that is not below `vocab_size`. */
+ * SL_ERR_INPUT: no such sequence, or a token that is not below `vocab_size`; SL_ERR_IO: the file has become shorter. */
 enum sl_status sl_data_sequence(const struct sl_data *data, int64_t i, int64_t seq, int64_t vocab_size,
                                 int32_t *tokens /* (seq) */, int32_t *targets /* (seq) */);
 

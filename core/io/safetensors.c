@@ -7,7 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_HEADER = 100 * 1000 * 1000 }; /* the limit of the reference implementation */
+enum {
+  MAX_HEADER = 100 * 1000 * 1000, /* the limit of the reference implementation */
+  HALVES = 4096                   /* read at a time */
+};
 
 /* Every type the format names. Bits, because the 4- and 6-bit floats are packed. */
 static const struct type {
@@ -58,7 +61,7 @@ static enum sl_status read_shape(const struct sl_safetensors *file, struct sl_sa
 }
 
 static enum sl_status read_range(const struct sl_safetensors *file, struct sl_safetensors_tensor *tensor,
-                                 const json_t *offsets, int bits, const unsigned char *data, int64_t data_bytes) {
+                                 const json_t *offsets, int bits, int64_t data_bytes) {
   const json_t *begin = json_array_get(offsets, 0), *end = json_array_get(offsets, 1);
   if (json_array_size(offsets) != 2 || !json_is_integer(begin) || !json_is_integer(end))
     return sl_fail(SL_ERR_INPUT, "%s: tensor \"%s\": data_offsets: expected [begin, end]", file->name, tensor->name);
@@ -75,13 +78,12 @@ static enum sl_status read_range(const struct sl_safetensors *file, struct sl_sa
                    " elements of %d bits of %s",
                    file->name, tensor->name, to - from, tensor->numel, bits, tensor->type_name);
   tensor->bytes = to - from;
-  tensor->data = data + from;
+  tensor->first = from;
   return SL_OK;
 }
 
 static enum sl_status read_tensor(const struct sl_safetensors *file, struct sl_safetensors_tensor *tensor,
-                                  const char *name, const json_t *entry, const unsigned char *data,
-                                  int64_t data_bytes) {
+                                  const char *name, const json_t *entry, int64_t data_bytes) {
   tensor->name = name;
   const char *type_name = json_string_value(json_object_get(entry, "dtype"));
   if (type_name == NULL)
@@ -97,33 +99,35 @@ static enum sl_status read_tensor(const struct sl_safetensors *file, struct sl_s
   tensor->readable = type->readable;
   tensor->type = type->type;
   SL_TRY(read_shape(file, tensor, json_object_get(entry, "shape")));
-  return read_range(file, tensor, json_object_get(entry, "data_offsets"), type->bits, data, data_bytes);
+  return read_range(file, tensor, json_object_get(entry, "data_offsets"), type->bits, data_bytes);
 }
 
 /* By place; an empty tensor before one that starts at the same byte, and equals by name so that the order is one. */
 static int compare_place(const void *left, const void *right) {
   const struct sl_safetensors_tensor *a = left, *b = right;
-  if (a->data != b->data) return a->data < b->data ? -1 : 1;
+  if (a->first != b->first) return a->first < b->first ? -1 : 1;
   if (a->bytes != b->bytes) return a->bytes < b->bytes ? -1 : 1;
   return strcmp(a->name, b->name);
 }
 
-static enum sl_status check_cover(const struct sl_safetensors *file, const unsigned char *data, int64_t data_bytes) {
-  const unsigned char *at = data;
+static enum sl_status check_cover(const struct sl_safetensors *file, int64_t data_bytes) {
+  int64_t at = 0;
   for (int i = 0; i < file->count; i++) {
     const struct sl_safetensors_tensor *tensor = &file->tensors[i];
-    if (tensor->data < at)
-      return sl_fail(SL_ERR_INPUT, "%s: tensor \"%s\": data_offsets: starts at %td, inside \"%s\", which ends at %td",
-                     file->name, tensor->name, tensor->data - data, file->tensors[i - 1].name, at - data);
-    if (tensor->data > at)
+    if (tensor->first < at)
       return sl_fail(SL_ERR_INPUT,
-                     "%s: tensor \"%s\": data_offsets: starts at %td; expected %td, bytes between belong to none",
-                     file->name, tensor->name, tensor->data - data, at - data);
+                     "%s: tensor \"%s\": data_offsets: starts at %" PRId64 ", inside \"%s\", which ends at %" PRId64,
+                     file->name, tensor->name, tensor->first, file->tensors[i - 1].name, at);
+    if (tensor->first > at)
+      return sl_fail(SL_ERR_INPUT,
+                     "%s: tensor \"%s\": data_offsets: starts at %" PRId64 "; expected %" PRId64
+                     ", bytes between belong to none",
+                     file->name, tensor->name, tensor->first, at);
     at += tensor->bytes;
   }
-  if (at != data + data_bytes)
-    return sl_fail(SL_ERR_INPUT, "%s: %" PRId64 " bytes follow the header; the tensors account for %td", file->name,
-                   data_bytes, at - data);
+  if (at != data_bytes)
+    return sl_fail(SL_ERR_INPUT, "%s: %" PRId64 " bytes follow the header; the tensors account for %" PRId64,
+                   file->name, data_bytes, at);
   return SL_OK;
 }
 
@@ -155,72 +159,85 @@ done:
   return status;
 }
 
-/* The JSON header; jansson refuses duplicate keys for us. `*data` becomes the first byte after it. */
-static enum sl_status parse_header(struct sl_safetensors *file, const unsigned char **data) {
-  uint64_t length;
-  if (file->map.size < sizeof length)
-    return sl_fail(SL_ERR_INPUT,
-                   "%s: is %zu bytes; expected a safetensors file, which starts with 8 bytes of header length",
-                   file->name, file->map.size);
-  memcpy(&length, file->map.bytes, sizeof length); /* little-endian, as are the machines we run on */
-  if (length > MAX_HEADER || length > file->map.size - sizeof length)
-    return sl_fail(SL_ERR_INPUT,
-                   "%s: header length is %" PRIu64 "; expected at most %d and the %zu bytes that follow (is this a "
-                   "safetensors file?)",
-                   file->name, length, MAX_HEADER, file->map.size - sizeof length);
+/* The JSON of the header; jansson refuses duplicate keys for us. */
+static enum sl_status parse_json(struct sl_safetensors *file, const char *text, size_t length) {
   json_error_t error;
-  file->header = json_loadb((const char *)file->map.bytes + sizeof length, length, JSON_REJECT_DUPLICATES, &error);
+  file->header = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
   if (file->header == NULL)
     return sl_fail(SL_ERR_INPUT, "%s: header: line %d, column %d: %s", file->name, error.line, error.column,
                    error.text);
   if (!json_is_object(file->header)) return sl_fail(SL_ERR_INPUT, "%s: header: expected a JSON object", file->name);
-  *data = file->map.bytes + sizeof length + length;
   return SL_OK;
 }
 
+static enum sl_status read_header(struct sl_safetensors *file) {
+  uint64_t length; /* little-endian, as are the machines we run on */
+  const size_t size = file->file.size;
+  char *text;
+  if (size < sizeof length)
+    return sl_fail(SL_ERR_INPUT,
+                   "%s: is %zu bytes; expected a safetensors file, which starts with 8 bytes of header length",
+                   file->name, size);
+  SL_TRY(sl_file_read(&file->file, 0, &length, sizeof length));
+  if (length > MAX_HEADER || length > size - sizeof length)
+    return sl_fail(SL_ERR_INPUT,
+                   "%s: header length is %" PRIu64 "; expected at most %d and the %zu bytes that follow (is this a "
+                   "safetensors file?)",
+                   file->name, length, MAX_HEADER, size - sizeof length);
+  file->data = sizeof length + length;
+  SL_TRY(sl_calloc(&text, length + 1, 1));
+  enum sl_status status = sl_file_read(&file->file, sizeof length, text, length);
+  if (status == SL_OK) status = parse_json(file, text, length);
+  free(text);
+  return status;
+}
+
 static enum sl_status validate(struct sl_safetensors *file) {
-  const unsigned char *data;
-  SL_TRY(parse_header(file, &data));
-  const int64_t data_bytes = file->map.bytes + file->map.size - data;
+  SL_TRY(read_header(file));
+  const int64_t data_bytes = (int64_t)(file->file.size - file->data);
   SL_TRY(sl_calloc(&file->tensors, json_object_size(file->header), sizeof *file->tensors));
   const char *name;
   json_t *entry;
   json_object_foreach(file->header, name, entry) {
     if (strcmp(name, "__metadata__") == 0) continue;
-    SL_TRY(read_tensor(file, &file->tensors[file->count], name, entry, data, data_bytes));
+    SL_TRY(read_tensor(file, &file->tensors[file->count], name, entry, data_bytes));
     file->count++;
   }
   qsort(file->tensors, (size_t)file->count, sizeof *file->tensors, compare_place);
-  SL_TRY(check_cover(file, data, data_bytes));
+  SL_TRY(check_cover(file, data_bytes));
   return index_names(file);
 }
 
-static enum sl_status begin(struct sl_safetensors *file, const char *name) {
-  file->name = strdup(name);
-  const enum sl_status status =
-      file->name == NULL ? sl_fail(SL_ERR_MEMORY, "out of memory: a file name") : validate(file);
-  if (status != SL_OK) sl_safetensors_close(file);
-  return status;
+static enum sl_status keep_name(struct sl_safetensors *file, const char *name) {
+  *file = (struct sl_safetensors){.name = strdup(name)};
+  return file->name != NULL ? SL_OK : sl_fail(SL_ERR_MEMORY, "out of memory: a file name");
 }
 
 enum sl_status sl_safetensors_open(struct sl_safetensors *file, const char *path) {
-  memset(file, 0, sizeof *file);
-  SL_TRY(sl_map_open(&file->map, path));
-  return begin(file, path);
+  enum sl_status status = SL_OK;
+  SL_TRY(keep_name(file, path));
+  SL_GO_FAIL(sl_file_open(&file->file, file->name));
+  SL_GO_FAIL(validate(file));
+  return SL_OK;
+fail:
+  sl_safetensors_close(file);
+  return status;
 }
 
 enum sl_status sl_safetensors_open_memory(struct sl_safetensors *file, const char *name, const void *bytes,
                                           size_t size) {
-  memset(file, 0, sizeof *file);
-  sl_map_borrow(&file->map, bytes, size);
-  return begin(file, name);
+  SL_TRY(keep_name(file, name));
+  sl_file_borrow(&file->file, file->name, bytes, size);
+  const enum sl_status status = validate(file);
+  if (status != SL_OK) sl_safetensors_close(file);
+  return status;
 }
 
 void sl_safetensors_close(struct sl_safetensors *file) {
   free(file->by_name);
   free(file->tensors);
   json_decref(file->header);
-  sl_map_close(&file->map);
+  sl_file_close(&file->file);
   free(file->name);
   memset(file, 0, sizeof *file);
 }
@@ -263,15 +280,14 @@ enum sl_status sl_safetensors_read(const struct sl_safetensors *file, const stru
   if (first < 0 || count < 0 || first > tensor->numel || count > tensor->numel - first)
     return sl_fail(SL_ERR_INPUT, "%s: tensor \"%s\": elements %" PRId64 " to %" PRId64 " wanted; it has %" PRId64,
                    file->name, tensor->name, first, first + count, tensor->numel);
-  const unsigned char *at = tensor->data + first * sl_dtype_bytes(tensor->type);
-  if (tensor->type == SL_F32) {
-    if (count > 0) memcpy(out, at, (size_t)count * sizeof *out);
-    return SL_OK;
-  }
-  for (int64_t i = 0; i < count; i++) {
-    uint16_t bits;
-    memcpy(&bits, at + 2 * i, sizeof bits);
-    out[i] = tensor->type == SL_F16 ? from_half(bits) : from_bits((uint32_t)bits << 16);
+  const uint64_t at = file->data + (uint64_t)(tensor->first + first * sl_dtype_bytes(tensor->type));
+  if (tensor->type == SL_F32) return sl_file_read(&file->file, at, out, (size_t)count * sizeof *out);
+  uint16_t bits[HALVES];
+  for (int64_t i = 0; i < count; i += HALVES) {
+    const int64_t n = count - i < HALVES ? count - i : HALVES;
+    SL_TRY(sl_file_read(&file->file, at + (uint64_t)i * sizeof *bits, bits, (size_t)n * sizeof *bits));
+    for (int64_t k = 0; k < n; k++)
+      out[i + k] = tensor->type == SL_F16 ? from_half(bits[k]) : from_bits((uint32_t)bits[k] << 16);
   }
   return SL_OK;
 }

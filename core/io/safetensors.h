@@ -1,4 +1,4 @@
-/* Tensor files in the safetensors format: a reader that maps the file and believes nothing in it, and a writer into
+/* Tensor files in the safetensors format: a reader that believes nothing in the file, and a writer into
  * which several processes write their own ranges.
  *
  * The format (huggingface/safetensors, README "Format"): an unsigned 64-bit little-endian header length N <= 100 MB; N
@@ -8,7 +8,7 @@
 #pragma once
 
 #include "core/base/dtype.h"
-#include "core/base/file_map.h"
+#include "core/base/file.h"
 #include "core/base/status.h"
 
 #include <jansson.h>
@@ -26,12 +26,13 @@ struct sl_safetensors_tensor {
   int64_t shape[SL_SAFETENSORS_MAX_DIMS];
   int64_t numel;
   int64_t bytes;
-  const unsigned char *data; /* in the map; may be unaligned */
+  int64_t first; /* byte of the file, counted from the end of the header */
 };
 
 struct sl_safetensors {
   char *name; /* file name for messages; owned */
-  struct sl_map map;
+  struct sl_file file;
+  uint64_t data;                         /* byte of the file at which the header ends */
   json_t *header;                        /* owned; holds the names */
   struct sl_safetensors_tensor *tensors; /* in the order of their bytes; owned */
   int count;
@@ -49,7 +50,8 @@ void sl_safetensors_close(struct sl_safetensors *file);
 
 /* The tensor `name`, NULL when there is none. A leading "transformer." or "model." is ignored on both sides. */
 const struct sl_safetensors_tensor *sl_safetensors_find(const struct sl_safetensors *file, const char *name);
-/* Elements first .. first+count of `tensor` as float. Errors: SL_ERR_INPUT: not a readable type, or past the end. */
+/* Elements first .. first+count of `tensor` as float. Errors: SL_ERR_INPUT: not a readable type, or past the end;
+ * SL_ERR_IO: the file has become shorter. */
 enum sl_status sl_safetensors_read(const struct sl_safetensors *file, const struct sl_safetensors_tensor *tensor,
                                    int64_t first, int64_t count, float *out);
 

@@ -4,6 +4,7 @@
 
 #include "core/base/checked.h"
 #include "core/base/limits.h"
+#include "core/base/parallel.h"
 #include "core/job/draft.h"
 #include "core/job/programs.h"
 #include "core/op/wire.h"
@@ -69,30 +70,40 @@ static enum sl_status build_class(struct sl_class *c, const struct sl_plan *plan
   SL_GO(sl_job_draft(&drafted, plan, options, c, member));
   SL_GO(sl_job_lower(c, &scopes, &drafted));
   SL_GO(check_bounds(c));
-  SL_GO(sl_place_class(plan, scopes, options->memory_curve, c));
+  SL_GO(sl_place_class(plan, scopes, options, c));
 done:
   free(scopes);
   sl_job_draft_free(&drafted);
   return status;
 }
 
+struct building {
+  struct sl_job *job;
+  const struct sl_build_options *options;
+};
+
+static enum sl_status build_at(void *context, int i) {
+  const struct building *b = context;
+  const struct sl_plan *plan = b->job->plan;
+  const int members = b->job->classes_per_pp_rank;
+  struct sl_class *c = &b->job->classes[i];
+  struct sl_coord first = {.pp = i / members, .dp = i % members}, last = first;
+  last.cp = plan->cp - 1, last.tp = plan->tp - 1;
+  if (members == 1) last.dp = plan->dp - 1;
+  *c = (struct sl_class){.pp_rank = first.pp,
+                         .rank_count = plan->world / b->job->class_count,
+                         .first_rank = sl_plan_rank(plan, first),
+                         .last_rank = sl_plan_rank(plan, last)};
+  return build_class(c, plan, b->options, members > 1 ? i % members : -1);
+}
+
 enum sl_status sl_job_build(struct sl_job *job, const struct sl_plan *plan, const struct sl_build_options *options) {
   enum sl_status status;
-  *job = (struct sl_job){.plan = plan};
+  *job = (struct sl_job){.plan = plan, .threads = options->threads};
   job->classes_per_pp_rank = plan->strategy.units == SL_UNITS_OWNER ? plan->dp : 1;
   job->class_count = plan->pp * job->classes_per_pp_rank;
   SL_GO_FAIL(sl_calloc(&job->classes, (size_t)job->class_count, sizeof *job->classes));
-  for (int i = 0; i < job->class_count; i++) {
-    struct sl_class *c = &job->classes[i];
-    struct sl_coord first = {.pp = i / job->classes_per_pp_rank, .dp = i % job->classes_per_pp_rank}, last = first;
-    last.cp = plan->cp - 1, last.tp = plan->tp - 1;
-    if (job->classes_per_pp_rank == 1) last.dp = plan->dp - 1;
-    *c = (struct sl_class){.pp_rank = first.pp,
-                           .rank_count = plan->world / job->class_count,
-                           .first_rank = sl_plan_rank(plan, first),
-                           .last_rank = sl_plan_rank(plan, last)};
-    SL_GO_FAIL(build_class(c, plan, options, job->classes_per_pp_rank > 1 ? i % job->classes_per_pp_rank : -1));
-  }
+  SL_GO_FAIL(sl_parallel(job->class_count, job->threads, build_at, &(struct building){job, options}));
   return SL_OK;
 fail:
   sl_job_free(job);

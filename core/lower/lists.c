@@ -6,6 +6,7 @@
 
 #include "core/lower/lower.h"
 #include "core/lower/zero.h"
+#include "core/plan/kernels.h"
 
 static int members_of(const struct sl_lowering *l) {
   return sl_layout_of(l->pp_rank, &l->pp_rank->units[0])->group.members;
@@ -17,11 +18,26 @@ static int64_t part_bytes(const struct sl_lowering *l) {
   return elements * sl_dtype_bytes(l->dtype);
 }
 
-/* One kernel joins the pieces of a part. Behind the gather every piece is copied by a call of its own: those cost a host far less
- * than a launch of the model's kernels, so that they are counted as one, too. */
-static struct sl_op copy(int64_t bytes, uint32_t flags) {
+/* Tensors that the pipeline rank holds, a block's as many as the framework has. */
+static int64_t tensors_of(const struct sl_lowering *l) {
+  const int blocks = (int)l->plan->model->n_layer;
+  int64_t count = 0;
+  int last = -1; /* block */
+  for (int i = 0; i < l->pp_rank->tensor_count; i++) {
+    const int layer = l->plan->model->tensors[l->pp_rank->tensors[i].tensor].layer;
+    const bool in_block = layer >= 0 && layer < blocks;
+    if (!in_block)
+      count++;
+    else if (layer != last)
+      count += sl_kernel_set(l->plan->config->sl.kernels)->list_tensors, last = layer;
+  }
+  return count;
+}
+
+/* One kernel joins the pieces of a part, behind the gather each is copied by one of its own. The host goes through all of them. */
+static struct sl_op copy(int64_t bytes, uint32_t flags, int64_t kernels, int64_t pieces) {
   struct sl_op op = sl_zero_op(SL_OP_PASS, SL_U8, SL_PHASE_STEP, bytes);
-  op.dim[1] = 1;
+  op.dim[1] = kernels, op.dim[2] = pieces;
   op.flags = flags;
   return op;
 }
@@ -32,25 +48,26 @@ static enum sl_status part_buffer(struct sl_lowering *l, int32_t *out, int64_t b
 
 enum sl_status sl_lists_open(struct sl_lowering *l, struct sl_program *p) {
   const int members = members_of(l);
-  const int64_t part = part_bytes(l);
+  const int64_t part = part_bytes(l), tensors = tensors_of(l);
   const struct sl_operand params = sl_build_read(l, l->rank_class->role[SL_ROLE_PARAM].buffer);
   int32_t own, whole;
   SL_TRY(sl_calloc(&l->zero->lists, (size_t)members, sizeof *l->zero->lists));
   for (int i = 0; i < members; i++) {
     SL_TRY(part_buffer(l, &l->zero->lists[i], part, "gather.list"));
-    SL_TRY(
-        SL_BUILD_EMIT(p, copy(2 * part, SL_OP_KEEPS | SL_OP_READS_KEPT), sl_build_write(l, l->zero->lists[i]), params));
+    SL_TRY(SL_BUILD_EMIT(p, copy(2 * part, SL_OP_KEEPS | SL_OP_READS_KEPT, 1, tensors),
+                         sl_build_write(l, l->zero->lists[i]), params));
   }
   SL_TRY(part_buffer(l, &own, part, "gather.own"));
   SL_TRY(part_buffer(l, &whole, part * members, "gather.whole"));
-  return SL_BUILD_EMIT(p, copy(2 * part, SL_OP_KEEPS | SL_OP_READS_KEPT | SL_OP_WORKSPACE), sl_build_write(l, own),
-                       params, sl_build_write(l, whole));
+  return SL_BUILD_EMIT(p, copy(2 * part, SL_OP_KEEPS | SL_OP_READS_KEPT | SL_OP_WORKSPACE, 1, tensors),
+                       sl_build_write(l, own), params, sl_build_write(l, whole));
 }
 
 enum sl_status sl_lists_close(struct sl_lowering *l, struct sl_program *p) {
-  const int64_t part = part_bytes(l);
+  const int64_t part = part_bytes(l), tensors = tensors_of(l);
   for (int i = 0; i < members_of(l); i++)
-    SL_TRY(SL_BUILD_EMIT(p, copy(4 * part, SL_OP_READS_KEPT | SL_OP_WORKSPACE), sl_build_read(l, l->zero->lists[i]),
+    SL_TRY(SL_BUILD_EMIT(p, copy(4 * part, SL_OP_READS_KEPT | SL_OP_WORKSPACE, tensors, tensors),
+                         sl_build_read(l, l->zero->lists[i]),
                          sl_build_write(l, l->rank_class->role[SL_ROLE_PARAM].buffer)));
   free(l->zero->lists);
   l->zero->lists = NULL;

@@ -295,6 +295,16 @@ static enum sl_status prepare(struct sl_lowering *l, struct sl_program *p, const
                          sl_build_part(l, b->buffer, SL_WRITE, 0, b->count), b->count, false);
 }
 
+/* DDP copies every gradient to its place in the bucket and, when a hook has reduced that, back (torch's
+ * csrc/distributed/c10d/reducer.cpp, mark_variable_ready_dense and finalize_bucket_dense). A hook that reduces a list of fp32
+ * tensors calls NCCL for each, in one group (ProcessGroupNCCL.cpp, allreduce_coalesced): three launches a tensor. */
+static enum sl_status copy_through_bucket(struct sl_lowering *l, struct sl_program *p, const struct sl_bucket *b) {
+  const int64_t each = 2 * sl_dtype_bytes(l->dtype); /* read and written */
+  struct sl_op pass = sl_zero_op(SL_OP_PASS, SL_U8, SL_PHASE_BACKWARD, 2 * each * b->count);
+  pass.dim[1] = 3 * (b->last - b->first + 1);
+  return sl_build_emit(p, pass, 0, NULL);
+}
+
 /* Reduce call[0 .. buckets) at once. */
 static enum sl_status launch(struct sl_lowering *l, struct sl_program *p, struct sl_bucket *call, int buckets) {
   const struct sl_strategy *s = &l->plan->strategy;
@@ -304,6 +314,7 @@ static enum sl_status launch(struct sl_lowering *l, struct sl_program *p, struct
   int64_t count = 0;
   for (struct sl_bucket *b = call; b < call + buckets; b++) {
     SL_TRY(prepare(l, p, b, whole));
+    if (travels && in_buckets(l)) SL_TRY(copy_through_bucket(l, p, b));
     b->launched = travels;
     count += b->count;
   }

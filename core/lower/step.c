@@ -62,6 +62,7 @@ static enum sl_status lower_transfer(struct sl_lowering *l, struct sl_program *p
   op.dim[0] = count;
   op.layer = c->first_layer;
   op.peer = peer;
+  if (l->plan->strategy.blocking_messages) op.flags = SL_OP_AFTER_COMPUTE | SL_OP_IN_TURN | SL_OP_BLOCKING;
   return SL_BUILD_EMIT(p, op, sl_build_stream(l, slot, send ? SL_READ : SL_WRITE, count));
 }
 

@@ -64,9 +64,9 @@ static int qkv_columns(const struct sl_transformer *g, const struct block *k, st
                        struct sl_column columns[3]) {
   const int64_t q = g->h * g->d, kv = g->g * g->d;
   const int *at = k->kind->qkv;
-  columns[0] = (struct sl_column){k->w + at[0], at[1] == 0 ? 3 * q : q, x.q};
-  columns[1] = (struct sl_column){k->w + at[1], kv, x.k};
-  columns[2] = (struct sl_column){k->w + at[2], kv, x.v};
+  columns[0] = (struct sl_column){.w = k->w + at[0], .n = at[1] == 0 ? 3 * q : q, .out = x.q};
+  columns[1] = (struct sl_column){.w = k->w + at[1], .n = kv, .out = x.k};
+  columns[2] = (struct sl_column){.w = k->w + at[2], .n = kv, .out = x.v};
   return at[1] == 0 ? 1 : 3;
 }
 
@@ -164,7 +164,8 @@ static enum sl_status attention_bwd(struct sl_transformer *g, struct block *k) {
 static int in_columns(const struct sl_transformer *g, const struct block *k, const int32_t x[2],
                       struct sl_column columns[2]) {
   const int *at = k->kind->in;
-  for (int i = 0; i < 2; i++) columns[i] = (struct sl_column){k->w + at[i], g->i, x[i]};
+  const bool apart = sl_kernel_set(g->l->plan->config->sl.kernels)->sums_apart;
+  for (int i = 0; i < 2; i++) columns[i] = (struct sl_column){k->w + at[i], g->i, x[i], apart};
   return at[1] == 0 ? 1 : 2;
 }
 

@@ -68,8 +68,8 @@ static bool in_fp8(const struct casts *c, const struct sl_operand *o) {
 
 /* Was it made by an element-wise op just before, whose kernel finds the largest, too? */
 static bool behind_elementwise(const struct casts *c, const struct sl_operand *o) {
-  for (size_t i = c->out.count; i-- > 0 && c->out.items[i].op.layer == c->layer;) {
-    const struct sl_draft *d = &c->out.items[i];
+  for (size_t end = c->out.count; end > 0 && c->out.items[end - 1].op.layer == c->layer; end--) {
+    const struct sl_draft *d = &c->out.items[end - 1];
     for (int k = 0; k < d->operand_count; k++)
       if (d->operand[k].buffer == o->buffer && d->operand[k].slice.access != SL_READ)
         return sl_op_class_of(d->op.kind) == SL_CLASS_ELEMENTWISE;

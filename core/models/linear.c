@@ -17,7 +17,7 @@ struct sl_op sl_transformer_tp_call(const struct sl_transformer *g, enum sl_op_k
   op.dim[0] = count;
   /* torch's functional collectives are waited for where they stand: nothing is moved in between unless
    * torch/_inductor/config.py, reorder_for_compute_comm_overlap, asks for it */
-  if (set_of(g)->torch_blocks) op.flags = SL_OP_AFTER_COMPUTE | SL_OP_BLOCKING;
+  if (set_of(g)->torch_blocks || set_of(g)->waits_for_sums) op.flags = SL_OP_AFTER_COMPUTE | SL_OP_BLOCKING;
   return op;
 }
 
@@ -171,9 +171,29 @@ static enum sl_status column_weights_bwd(struct sl_transformer *g, int layer, st
   return SL_OK;
 }
 
+/* Columns that are modules of their own, each of which sums the gradient of its input over the group before autograd adds them up. */
+static enum sl_status columns_apart_bwd(struct sl_transformer *g, int layer, struct sl_operand in, int count,
+                                        const struct sl_column *columns, struct sl_operand *dx) {
+  for (int i = 0; i < count; i++) {
+    struct sl_operand sum;
+    struct sl_op add = sl_transformer_op(g, SL_OP_ADD, layer, -1);
+    int32_t partial;
+    SL_TRY(sl_transformer_temporary(g, &partial, g->r * g->c, layer, i == 0 ? "dnorm" : "dnorm.apart"));
+    SL_TRY(input_gradient(g, layer, sl_build_read(g->l, columns[i].out), columns[i].w, sl_build_write(g->l, partial),
+                          columns[i].n, g->c));
+    SL_TRY(column_weights_bwd(g, layer, in, 1, &columns[i]));
+    SL_TRY(sl_transformer_reduce(g, layer, sl_build_read(g->l, partial), &sum));
+    if (i == 0) *dx = sum;
+    add.dim[0] = g->s * g->c;
+    if (i > 0) SL_TRY(SL_BUILD_DRAFT(g->drafts, add, sum, sl_build_as(*dx, SL_READ_WRITE)));
+  }
+  return SL_OK;
+}
+
 enum sl_status sl_transformer_columns_bwd(struct sl_transformer *g, int layer, struct sl_operand x, int32_t gathered,
                                           int count, const struct sl_column *columns, struct sl_operand *dx) {
   struct sl_lowering *l = g->l;
+  const bool in_order = set_of(g)->torch_blocks || set_of(g)->waits_for_sums;
   struct sl_operand in;
   int32_t partial;
   if (gathered >= 0) {
@@ -181,14 +201,15 @@ enum sl_status sl_transformer_columns_bwd(struct sl_transformer *g, int layer, s
   } else { /* the input is gathered again rather than kept whole; that runs beside the first product */
     SL_TRY(sl_transformer_gather(g, layer, SL_HALF_WEIGHT, x, &in));
   }
+  if (columns[0].apart && g->tp > 1 && g->s == g->r) return columns_apart_bwd(g, layer, in, count, columns, dx);
   SL_TRY(sl_transformer_temporary(g, &partial, g->r * g->c, layer, "dnorm"));
   for (int i = 0; i < count; i++) {
     SL_TRY(input_gradient(g, layer, sl_build_read(l, columns[i].out), columns[i].w,
                           i == 0 ? sl_build_write(l, partial) : sl_build_update(l, partial), columns[i].n, g->c));
   }
-  if (set_of(g)->torch_blocks) SL_TRY(column_weights_bwd(g, layer, in, count, columns));
+  if (in_order) SL_TRY(column_weights_bwd(g, layer, in, count, columns));
   SL_TRY(sl_transformer_reduce(g, layer, sl_build_read(l, partial), dx));
-  return set_of(g)->torch_blocks ? SL_OK : column_weights_bwd(g, layer, in, count, columns);
+  return in_order ? SL_OK : column_weights_bwd(g, layer, in, count, columns);
 }
 
 /* A product in pieces, each of which goes on its way when it is made. torch sends pieces as they are and sums them where they have

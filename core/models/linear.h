@@ -19,6 +19,7 @@ struct sl_column {
   int w;       /* the weight's tensor */
   int64_t n;   /* outputs of this member */
   int32_t out; /* (R, n), or its gradient */
+  bool apart;  /* the kernel set makes modules of them, each with a sum of its own over the tp group */
 };
 /* Column-parallel: every `out` = gather(x) w + bias, of this member's outputs. *gathered: the buffer of gather(x), where the
  * kernel set keeps that for the backward; -1: it does not. */

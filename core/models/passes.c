@@ -75,7 +75,8 @@ static enum sl_status keep(struct passes *p, const struct sl_kernel_row *row, co
 /* What `op`, a backward, reads of what was kept for it: the newest of its layer, since it undoes what was done last. */
 static void read_kept(struct passes *p, const struct sl_op *op, struct sl_op *pass, struct sl_operand *operand,
                       int *n) {
-  for (size_t i = p->count; i-- > 0;) {
+  for (size_t end = p->count; end > 0; end--) {
+    size_t i = end - 1;
     if (p->kept[i].by != op->kind || p->kept[i].layer != op->layer) continue;
     pass->flags |= SL_OP_READS_KEPT;
     operand[(*n)++] = sl_build_read(p->l, p->kept[i].buffer);

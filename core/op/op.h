@@ -98,7 +98,7 @@ enum sl_move {
   X(RELU_FWD,          "relu",                 ELEMENTWISE,  2) /* R C; in place */                                                                                      \
   X(RELU_BWD,          "relu_bwd",             ELEMENTWISE,  2) /* R C; dout in place */                                                                                 \
   X(MSE,               "mse",                  ELEMENTWISE,  2) /* R C; x, the prediction, becomes its gradient */                                                       \
-  X(PASS,              "pass",                 ELEMENTWISE,  2) /* bytes launches: what a framework's own kernels move beside an op; see plan/kernels.h. Only predicted */ \
+  X(PASS,              "pass",                 ELEMENTWISE,  2) /* bytes launches, and pieces (0: none): what a framework's own kernels move beside an op; see plan/kernels.h. Only predicted */ \
   /* state */                                                                                                                                                            \
   X(FILL,              "fill",                 ELEMENTWISE,  1) /* N; x = scale */                                                                                       \
   X(COPY,              "copy",                 ELEMENTWISE,  1) /* N */                                                                                                  \
@@ -172,6 +172,7 @@ enum sl_op_flag {
   SL_OP_CUDNN = 16777216,
   SL_OP_KEEPS = 33554432,      /* pass: leaves a tensor for its backward ... */
   SL_OP_READS_KEPT = 67108864, /* ... or reads it there */
+  SL_OP_IN_TURN = 134217728,   /* send, recv: starts when all messages before it in program order are over */
   SL_OP_FLASH_KERNELS = SL_OP_FLASH_1 | SL_OP_FLASH_3 | SL_OP_CUDNN
 };
 

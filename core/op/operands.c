@@ -189,7 +189,7 @@ static const struct row rows[SL_OP_COUNT][MOST_ROWS + 1] = {
 /* clang-format on */
 _Static_assert((int)MOST_ROWS <= (int)SL_OP_OPERANDS, "the rows of an op fit where its operands are named");
 
-static const char *at_name(enum sl_at name) {
+const char *sl_at_name(enum sl_at name) {
   static const char *const names[] = {"",
 #define X(name, text) text,
                                       SL_AT_MAP(X)
@@ -268,13 +268,13 @@ static enum sl_status check_operand(const struct sl_op *op, const struct row *ro
   _Static_assert(sizeof accesses / sizeof *accesses == SL_READ_WRITE + 1, "a word for each access");
   if (!(row->use & 1U << slice->access))
     return sl_fail(SL_ERR_CHECK, "%s: operand %d, %s, is %s, which its row does not allow", sl_op_label(op), i,
-                   at_name(row->name), accesses[slice->access]);
+                   sl_at_name(row->name), accesses[slice->access]);
   if (!fits(op, row->type, type))
     return sl_fail(SL_ERR_CHECK, "%s of %s: operand %d, %s, is of type %s, which its row does not allow",
-                   sl_op_label(op), sl_dtype_name(op->dtype), i, at_name(row->name), sl_dtype_name(type));
+                   sl_op_label(op), sl_dtype_name(op->dtype), i, sl_at_name(row->name), sl_dtype_name(type));
   if (slice->offset < 0 || slice->bytes < 0 || slice->bytes % sl_dtype_bytes(type) != 0)
     return sl_fail(SL_ERR_CHECK, "%s: operand %d, %s, has %lld bytes from %lld: expected whole elements of %s",
-                   sl_op_label(op), i, at_name(row->name), (long long)slice->bytes, (long long)slice->offset,
+                   sl_op_label(op), i, sl_at_name(row->name), (long long)slice->bytes, (long long)slice->offset,
                    sl_dtype_name(type));
   return SL_OK;
 }

@@ -63,6 +63,8 @@ enum sl_at {
 
 enum { SL_OP_OPERANDS = 16 }; /* the most that an op outside communication has */
 
+/* What an operand is called for readers. */
+const char *sl_at_name(enum sl_at name);
 /* The names of `op`'s operands in their order, as its kind and its flags have it, of one part of a collective. Returns how
  * many there are. */
 int sl_op_names(const struct sl_op *op, enum sl_at names[SL_OP_OPERANDS]);

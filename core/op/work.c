@@ -78,6 +78,7 @@ static void put_terms(struct sl_work *w, const int64_t *dim) {
   const enum sl_op_class op_class = sl_op_class_of(w->kind);
   const double b = (double)dim[0], t = (double)dim[1], h = (double)dim[2];
   w->terms[SL_TERM_LAUNCH] = w->kind == SL_OP_PASS ? (double)dim[1] : 1;
+  if (w->kind == SL_OP_PASS) w->terms[SL_TERM_PIECES] = (double)dim[2];
   if (op_class == SL_CLASS_GEMM) {
     put_product(w, dim);
     return;

@@ -9,7 +9,8 @@
  *   cached     bytes that may lie in the rank's share of the cache: none as the work is made, see sl_work_in_cache
  *   bytes      the others
  *   a, b, c    matrix product: bytes of each operand once (packing, write-back); it has neither cached nor bytes
- *   pieces     collective: messages that are not full blocks cost more than their bytes say: one per part */
+ *   pieces     collective: messages that are not full blocks cost more than their bytes say: one per part; pass: tensors of a
+ *              list, of which its host takes one after the other (cost/compute.h) */
 #pragma once
 
 #include "core/base/dtype.h"

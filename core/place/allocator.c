@@ -71,8 +71,8 @@ static void unlist(struct sl_allocator *a, uint32_t block) {
 /* ---- blocks ---- */
 
 static enum sl_status new_block(struct sl_allocator *a, uint32_t *out) {
-  *out = a->unused - 1;
   if (a->unused > 0) {
+    *out = a->unused - 1;
     a->unused = a->blocks[*out].after;
     return SL_OK;
   }

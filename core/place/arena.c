@@ -379,19 +379,22 @@ static void mark_items(struct planner *p) {
       x->at_peak = x->at_peak || (p->spans[k].first <= p->peak && p->peak <= p->spans[k].last);
     for (size_t k = 0; k < SL_PILLAR_LIVES; k++) {
       const bool late = k >= SL_PILLAR_LIVES / 2;
-      const size_t at = late ? x->lives - (SL_PILLAR_LIVES - k) : k; /* wraps where there are fewer */
+      const size_t behind = SL_PILLAR_LIVES - k; /* from the end; where there are fewer, none */
+      const size_t at = !late ? k : x->lives >= behind ? x->lives - behind : x->lives;
       const struct span *a = at < x->lives ? &p->spans[x->first_life + at] : NULL;
       x->some[k] = a != NULL ? (struct sl_pillar_life){a->first, a->last} : (struct sl_pillar_life){1, 0};
     }
   }
 }
 
-static enum sl_status place_space(struct sl_class *c, enum sl_space space, const struct sl_lives *lives, bool curve) {
+static enum sl_status place_space(struct sl_class *c, enum sl_space space, const struct sl_lives *lives,
+                                  const struct sl_build_options *options) {
   enum sl_status status;
   struct sl_memory_report *r = &c->memory[space];
   struct planner p = {.c = c, .space = space, .all = lives};
   SL_GO(gather_items(&p));
-  SL_GO(sl_live_report(c, space, lives, p.buffer_of, curve, &p.peak));
+  SL_GO(sl_live_report(c, space, lives, p.buffer_of, options->memory_curve, &p.peak));
+  if (options->unplaced) goto done;
   mark_items(&p);
   SL_GO(place_best(&p, r->live_peak_bytes));
   r->peak_bytes = c->arena_bytes[space];
@@ -414,10 +417,12 @@ static bool is_used(const struct sl_class *c, enum sl_space space) {
   return false;
 }
 
-enum sl_status sl_arena_place(struct sl_class *c, const struct sl_lives *lives, bool curve) {
+enum sl_status sl_arena_place(struct sl_class *c, const struct sl_lives *lives,
+                              const struct sl_build_options *options) {
   SL_TRY(sl_calloc(&c->slot_offsets, c->slot_count, sizeof *c->slot_offsets));
   SL_TRY(sl_calloc(&c->memory, SL_SPACE_COUNT, sizeof *c->memory));
   for (int space = 0; space < SL_SPACE_COUNT; space++)
-    if (curve || is_used(c, (enum sl_space)space)) SL_TRY(place_space(c, (enum sl_space)space, lives, curve));
+    if (options->memory_curve || is_used(c, (enum sl_space)space))
+      SL_TRY(place_space(c, (enum sl_space)space, lives, options));
   return SL_OK;
 }

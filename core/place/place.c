@@ -62,17 +62,18 @@ done:
   return status;
 }
 
-enum sl_status sl_place_class(const struct sl_plan *plan, const enum sl_scope *scopes, bool curve, struct sl_class *c) {
+enum sl_status sl_place_class(const struct sl_plan *plan, const enum sl_scope *scopes,
+                              const struct sl_build_options *options, struct sl_class *c) {
   enum sl_status status;
   struct sl_lives lives = {0};
   for (int k = 0; k < SL_PROGRAM_COUNT; k++) {
     const size_t before = lives.count;
-    SL_GO(sl_waits_derive(plan, c, scopes, curve, &c->programs[k], &lives));
+    SL_GO(sl_waits_derive(plan, c, scopes, options->memory_curve, &c->programs[k], &lives));
     SL_GO(sort_lives(&lives, before));
   }
   c->work.lives = lives.count;
-  SL_GO(sl_arena_place(c, &lives, curve));
-  if (plan->config->sl.kernels != SL_KERNELS_SHARDLAB) {
+  SL_GO(sl_arena_place(c, &lives, options));
+  if (plan->config->sl.kernels != SL_KERNELS_SHARDLAB && !options->unplaced) {
     const int64_t room = plan->cluster->device.memory - sl_plan_driver_bytes(plan, c->first_rank);
     SL_GO(sl_reserve_report(c, &lives, room, sl_kernel_set(plan->config->sl.kernels)->host_lead));
   }

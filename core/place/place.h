@@ -3,7 +3,6 @@
 
 #include "core/program/program.h"
 
-/* Issue lists, waits, offsets and the memory report of a class whose programs are lowered. scopes: one per buffer; curve: the report
- * keeps its curve. */
-enum sl_status sl_place_class(const struct sl_plan *plan, const enum sl_scope *scopes, bool curve,
-                              struct sl_class *rank_class);
+/* Issue lists, waits, offsets and the memory report of a class whose programs are lowered. scopes: one per buffer. */
+enum sl_status sl_place_class(const struct sl_plan *plan, const enum sl_scope *scopes,
+                              const struct sl_build_options *options, struct sl_class *rank_class);

@@ -45,7 +45,7 @@ static int64_t launches_of(const struct sl_op *op) {
 static enum sl_status find_ends(struct replay *r, int64_t lead) {
   const struct sl_program *p = &r->c->programs[SL_PROGRAM_STEP];
   int64_t *launched;
-  SL_TRY(sl_calloc(&r->ends, r->count, sizeof *r->ends));
+  if (r->ends == NULL) SL_TRY(sl_calloc(&r->ends, r->count, sizeof *r->ends));
   for (size_t i = 0; i < r->count; i++) r->ends[i] = r->lives[i].last;
   if (lead == 0) return SL_OK;
   SL_TRY(sl_calloc(&launched, p->issue_count + 1, sizeof *launched));
@@ -103,10 +103,21 @@ done:
   return status;
 }
 
+/* What is reserved of a device with `room` for it. A segment that was given back may have had a place for what comes next. */
+static enum sl_status replay_within(struct replay *r, int64_t room, int64_t *reserved, int64_t *needed) {
+  SL_TRY(order_ends(r));
+  SL_TRY(replay(r, 0, reserved));
+  *needed = *reserved;
+  if (*reserved > room) SL_TRY(replay(r, room > 0 ? room : 1, needed));
+  if (*needed > *reserved) *needed = *reserved;
+  return SL_OK;
+}
+
 enum sl_status sl_reserve_report(struct sl_class *c, const struct sl_lives *lives, int64_t room, int64_t lead) {
   struct replay r = {.c = c};
   struct sl_memory_report *report = &c->memory[SL_SPACE_DEVICE];
   enum sl_status status;
+  int64_t unled;
   size_t first = 0;
   while (first < lives->count && lives->items[first].program != SL_PROGRAM_STEP) first++;
   r.lives = lives->count > 0 ? &lives->items[first] : NULL;
@@ -114,12 +125,11 @@ enum sl_status sl_reserve_report(struct sl_class *c, const struct sl_lives *live
   SL_GO(sl_calloc(&r.by_end, r.count, sizeof *r.by_end));
   SL_GO(sl_calloc(&r.blocks, r.count, sizeof *r.blocks));
   SL_GO(find_ends(&r, lead));
-  SL_GO(order_ends(&r));
-  SL_GO(replay(&r, 0, &report->reserved_bytes));
-  report->needed_bytes = report->reserved_bytes;
-  if (report->reserved_bytes > room) SL_GO(replay(&r, room > 0 ? room : 1, &report->needed_bytes));
-  /* A segment that was given back may have had a place for what comes next. */
-  if (report->needed_bytes > report->reserved_bytes) report->needed_bytes = report->reserved_bytes;
+  SL_GO(replay_within(&r, room, &report->reserved_bytes, &report->needed_bytes));
+  report->unled_bytes = report->needed_bytes;
+  if (lead == 0) goto done;
+  SL_GO(find_ends(&r, 0));
+  SL_GO(replay_within(&r, room, &unled, &report->unled_bytes));
 done:
   free(r.ends);
   free(r.by_end);

@@ -133,6 +133,8 @@ static void need_control(struct linker *k, const struct sl_op *op, uint32_t need
     for (int lane = 0; lane < SL_LANE_COUNT; lane++) raise(&need[lane], p->lane_ops[lane]);
   }
   if (op->flags & SL_OP_AFTER_COMPUTE) raise(&need[SL_LANE_COMPUTE], p->lane_ops[SL_LANE_COMPUTE]);
+  for (int lane = SL_LANE_SEND_F; lane <= SL_LANE_RECV_B && (op->flags & SL_OP_IN_TURN); lane++)
+    raise(&need[lane], p->lane_ops[lane]);
   if (op->lane != SL_LANE_COMPUTE) return;
   for (uint32_t lanes = k->lanes; lanes != 0; lanes &= lanes - 1) {
     const int lane = __builtin_ctz(lanes);
@@ -205,6 +207,7 @@ static enum sl_status link_op(struct linker *k, uint32_t op_index, uint32_t inst
   need_control(k, op, need);
   need[op->lane] = 0; /* FIFO */
   uint32_t *clock = &k->clocks[(size_t)issue * SL_LANE_COUNT];
+  memset(clock, 0, SL_LANE_COUNT * sizeof *clock);
   if (own > 0) memcpy(clock, clock_behind(k, (int)op->lane, own), SL_LANE_COUNT * sizeof *clock);
   clock[op->lane] = own;
   SL_TRY(add_waits(k, e, need, clock));
@@ -251,11 +254,12 @@ enum sl_status sl_waits_derive(const struct sl_plan *plan, struct sl_class *rank
   /* sl_issue keeps a lane's index in 24 bits, which also bounds what one step may hold */
   if (issues >= 1u << 24)
     return sl_fail(SL_ERR_INPUT, "the step has %zu ops; expected fewer than %u", issues, 1u << 24);
-  SL_GO(sl_calloc(&p->issues, issues, sizeof *p->issues));
+  SL_GO(sl_malloc(&p->issues, issues, sizeof *p->issues));
   p->issue_capacity = issues;
   SL_GO(sl_calloc(&k.histories, slots, sizeof *k.histories));
   SL_GO(sl_calloc(&k.last_life, slots, sizeof *k.last_life));
-  SL_GO(sl_calloc(&k.clocks, issues, SL_LANE_COUNT * sizeof *k.clocks));
+  SL_GO(
+      sl_malloc(&k.clocks, issues, SL_LANE_COUNT * sizeof *k.clocks)); /* of copied issues, most are never looked at */
   for (size_t i = 0; i < slots; i++) k.last_life[i] = -1;
   for (size_t i = 0; i < p->op_count; i++) k.lanes |= UINT32_C(1) << p->ops[i].lane;
   SL_GO(link_instances(&k, all));

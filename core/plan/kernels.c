@@ -66,11 +66,13 @@
 #define SOFTMAX_OF_MEGATRON(when)                                                                                      \
     {SL_OP_ATTENTION_FWD,    OP,      36,   5,       8,      4,   SL_OP_ATTENTION_BWD, when},                          \
     {SL_OP_ATTENTION_BWD,    OP,      40,   5,       8,      0,   NOTHING, when}
-/* Divided by the root (4), the mask added (6), softmax into fp32 (6), to 16 bits (6); the backward: to fp32 (6), softmax's (10),
+/* Scaling's is taken to be the same: its code of 2024 (core/nn/masked_softmax/masked_softmax.py) has the scale in the product, and masks in
+ * 16 bits (26 bytes in all) or, asked to, in fp32 (60); its runs of 2023 lie between.
+ * Divided by the root (4), the mask added (6), softmax into fp32 (6), to 16 bits (6); the backward: to fp32 (6), softmax's (10),
  * divided (4). */
-#define SOFTMAX_OF_TORCH                                                                                               \
-    {SL_OP_ATTENTION_FWD,    OP,      22,   4,       6,      4,   SL_OP_ATTENTION_BWD, ALWAYS},                        \
-    {SL_OP_ATTENTION_BWD,    OP,      20,   3,       6,      0,   NOTHING, ALWAYS}
+#define SOFTMAX_OF_TORCH(when)                                                                                         \
+    {SL_OP_ATTENTION_FWD,    OP,      22,   4,       6,      4,   SL_OP_ATTENTION_BWD, when},                          \
+    {SL_OP_ATTENTION_BWD,    OP,      20,   3,       6,      0,   NOTHING, when}
 /* Cast to fp32 (6), squared (8), averaged (4), scaled (8), cast back (6), times the weight (4), less our 4; the backward goes
  * the same way with twice as many operands. x in fp32 and what is scaled in 16 bits are kept. */
 #define RMSNORM_IN_PYTHON(when)                                                                                        \
@@ -114,6 +116,13 @@
  * (8) and added to (12), their roots (8), scaled (8), epsilon added (8), addcdiv (16); less the 30 of ours. */
 #define ADAMW_BY_FOREACH                                                                                               \
     {SL_OP_ADAMW,            OP,       50,  12,      0,      0,   NOTHING, ALWAYS}
+/* megatron/optimizer/optimizer.py and clip_grads.py of February 2022, Float16OptimizerWithFloat16Params: gradients are clipped by a pass
+ * over fp32 ones (8), the updated masters are copied to the parameters apart from the update (4 more than ours, which writes them as it
+ * goes) and gradients are zeroed (2). In fp16 they are copied to fp32 first (6), unscaled and looked through for what is not finite
+ * (8), and squared and read as fp32 (4 more). */
+#define ADAM_OF_MEGATRON                                                                                               \
+    {SL_OP_ADAMW,            OP,       14,  3,       0,      0,   NOTHING, ALWAYS},                                    \
+    {SL_OP_ADAMW,            OP,       18,  2,       0,      0,   NOTHING, SL_IF_FP16}
 /* LOSS_OF_TORCH; that its caller lets the logits go before the backward (train.py: del pred) leaves the allocator a block too small
  * for any other. Over a cut vocabulary (torch/distributed/tensor/parallel/loss.py, _log_softmax and
  * _nll_loss_and_log_softmax_backward): to fp32 (6), maximum (4), less it (8), exp (8), sum (4), less its logarithm (8); backward a
@@ -128,25 +137,28 @@
     {SL_OP_CLASSIFIER_SHARD, OP,      4,    4,       2,      0,   NOTHING, ALWAYS}
 
 static const struct sl_kernel_row shardlab[] = {END};
-static const struct sl_kernel_row megatron_fused[] = {
-    COPIES_OF_QKV, DROPOUT_OF_SCORES, FUSED_SOFTMAX(ALWAYS), ROTARY_IN_PYTHON, SWIGLU_IN_PYTHON, GRADIENTS_ADDED, LOSS_OF_MEGATRON, END};
+#define MEGATRON_FUSED                                                                                                 \
+    COPIES_OF_QKV, DROPOUT_OF_SCORES, FUSED_SOFTMAX(ALWAYS), ROTARY_IN_PYTHON, SWIGLU_IN_PYTHON, GRADIENTS_ADDED, LOSS_OF_MEGATRON
+static const struct sl_kernel_row megatron_fused[] = {MEGATRON_FUSED, ADAM_OF_MEGATRON, END};
+static const struct sl_kernel_row megatron_deepspeed[] = {MEGATRON_FUSED, END};
+#undef MEGATRON_FUSED
 static const struct sl_kernel_row megatron_unfused[] = {
     COPIES_OF_QKV, DROPOUT_OF_SCORES, SOFTMAX_OF_MEGATRON(SL_UNLESS_FUSED_SOFTMAX), FUSED_SOFTMAX(SL_IF_FUSED_SOFTMAX),
     RMSNORM_IN_PYTHON(SL_UNLESS_FUSED_NORM), LAYERNORM_OF_TORCH(SL_UNLESS_FUSED_NORM), ROTARY_IN_PYTHON, SWIGLU_IN_PYTHON,
-    GRADIENTS_ADDED, LOSS_OF_MEGATRON, END};
+    GRADIENTS_ADDED, LOSS_OF_MEGATRON, ADAM_OF_MEGATRON, END};
 static const struct sl_kernel_row torch_eager[] = {
-    COPIES_OF_QKV, DROPOUT_OF_SCORES, SOFTMAX_OF_TORCH, RMSNORM_IN_PYTHON(ALWAYS), LAYERNORM_OF_TORCH(ALWAYS), ROTARY_IN_PYTHON,
+    COPIES_OF_QKV, DROPOUT_OF_SCORES, SOFTMAX_OF_TORCH(ALWAYS), RMSNORM_IN_PYTHON(ALWAYS), LAYERNORM_OF_TORCH(ALWAYS), ROTARY_IN_PYTHON,
     SWIGLU_IN_PYTHON, GRADIENTS_ADDED, LOSS_OF_TORCH, END};
 static const struct sl_kernel_row torch_compile[] = {
     BLOCK_BY_INDUCTOR, FUSED_SOFTMAX(ALWAYS), LOSS_BY_INDUCTOR, END};
 static const struct sl_kernel_row torch_compile_blocks[] = {
     BLOCK_BY_INDUCTOR, FUSED_SOFTMAX(ALWAYS), LOSS_OF_TORCHTITAN, ADAMW_BY_FOREACH, END};
 static const struct sl_kernel_row llm_foundry[] = {
-    COPIES_OF_QKV, DROPOUT_OF_SCORES, SOFTMAX_OF_TORCH, LAYERNORM_OF_TORCH(ALWAYS), GRADIENTS_ADDED, LOSS_OF_TORCH, END};
+    COPIES_OF_QKV, DROPOUT_OF_SCORES, SOFTMAX_OF_TORCH(ALWAYS), LAYERNORM_OF_TORCH(ALWAYS), GRADIENTS_ADDED, LOSS_OF_TORCH, END};
 static const struct sl_kernel_row nanotron[] = {
-    ATTENTION_OF_NANOTRON, SOFTMAX_OF_TORCH, SWIGLU_IN_PYTHON, GRADIENTS_ADDED, LOSS_OF_NANOTRON, END};
+    ATTENTION_OF_NANOTRON, SOFTMAX_OF_TORCH(ALWAYS), SWIGLU_IN_PYTHON, GRADIENTS_ADDED, LOSS_OF_NANOTRON, END};
 static const struct sl_kernel_row aleph_alpha_scaling[] = {
-    COPIES_OF_QKV, DROPOUT_OF_SCORES, SOFTMAX_OF_MEGATRON(SL_UNLESS_FUSED_SOFTMAX), FUSED_SOFTMAX(SL_IF_FUSED_SOFTMAX),
+    COPIES_OF_QKV, DROPOUT_OF_SCORES, SOFTMAX_OF_TORCH(SL_UNLESS_FUSED_SOFTMAX), FUSED_SOFTMAX(SL_IF_FUSED_SOFTMAX),
     RMSNORM_IN_PYTHON(SL_UNLESS_FUSED_NORM), LAYERNORM_OF_TORCH(SL_UNLESS_FUSED_NORM), ROTARY_IN_PYTHON, SWIGLU_IN_PYTHON,
     GRADIENTS_ADDED, LOSS_OF_SCALING, END};
 
@@ -181,20 +193,20 @@ static const struct sl_kernel_set sets[] = {
                   "positions, torch otherwise; parallel/tensor_parallel/functional.py, _ShardedCrossEntropy; "
                   "optim/gradient_accumulator.py, fp32_grad.add_ behind loss.backward(); config/parallelism_config.py, "
                   "tp_recompute_allgather is true; src/nanotron/distributed.py, all_gather_coalesced, behind optim/zero.py, "
-                  "_all_gather_params; CheckpointFunction repeats a block to its end",
-        .accumulation = SL_ACCUMULATE_APART, .keeps_gradients = true, .gathers_into_lists = true, .host_lead = HOST_LEAD,
+                  "_all_gather_params (of a block qkv_proj and gate_up_proj are one each); CheckpointFunction repeats a block to its end",
+        .accumulation = SL_ACCUMULATE_APART, .keeps_gradients = true, .gathers_into_lists = true, .list_tensors = 6, .host_lead = HOST_LEAD,
         .recomputes_all = true, .rows = nanotron},
     [SL_KERNELS_MEGATRON_DEEPSPEED] = {.name = "megatron-deepspeed",
         .source = "the kernels of megatron-fused, gradients added up by autograd: DeepSpeed's runtime/engine.py knows no "
                   "main_grad; its runtime/bf16_optimizer.py of February 2022, update_hp_grads: 16-bit ones stay until a "
                   "backward is over",
-        .accumulation = SL_ACCUMULATE_APART, .keeps_gradients = true, .recomputes_all = true, .rows = megatron_fused},
+        .accumulation = SL_ACCUMULATE_APART, .keeps_gradients = true, .recomputes_all = true, .rows = megatron_deepspeed},
     [SL_KERNELS_ALEPH_ALPHA_SCALING] = {.name = "aleph-alpha-scaling",
         .source = "Aleph-Alpha/scaling of 2024: src/scaling/transformer/model/layers/lm_head.py and core/nn/linear/"
                   "column_parallel_linear.py gather the logits, transformer/model/losses/cross_entropy.py; autograd adds "
                   "gradients up; the rest is megatron-unfused's, " PYTHON "a guess for its runs of 2023, whose code was not published",
-        .accumulation = SL_ACCUMULATE_APART, .gathers_logits = true, .recomputes_all = true, .host_lead = HOST_LEAD,
-        .rows = aleph_alpha_scaling},
+        .accumulation = SL_ACCUMULATE_APART, .keeps_gathered = true, .gathers_logits = true, .recomputes_all = true,
+        .waits_for_sums = true, .sums_apart = true, .host_lead = HOST_LEAD, .rows = aleph_alpha_scaling},
     [SL_KERNELS_TORCH_COMPILE_BLOCKS] = {.name = "torch-compile-blocks",
         .source = "torchtitan of December 2024: each TransformerBlock compiled (parallelisms/parallelize_llama.py, "
                   "apply_compile), the ends and the loss eager (train.py)",
@@ -219,6 +231,8 @@ static bool holds(const struct sl_kernel_row *row, const struct sl_config *confi
     return !config->sl.fused_softmax;
   case SL_IF_DROPOUT:
     return op->dropout > 0;
+  case SL_IF_FP16:
+    return config->param_dtype == SL_F16;
   case SL_IF_SELECTIVE_OP:
     return config->sl.recompute[0] == SL_RECOMPUTE_SELECTIVE_OP;
   case SL_ALWAYS:

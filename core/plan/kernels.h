@@ -30,13 +30,14 @@ enum sl_accumulation {
 };
 
 /* When a row holds: always; as shardlab.fused_norm and shardlab.fused_softmax say of a set that has both forms; or beside an op
- * that drops; or where recomputation is by op. */
+ * that drops; or of fp16; or where recomputation is by op. */
 enum sl_kernel_when {
   SL_ALWAYS,
   SL_UNLESS_FUSED_NORM,
   SL_IF_FUSED_SOFTMAX,
   SL_UNLESS_FUSED_SOFTMAX,
   SL_IF_DROPOUT,
+  SL_IF_FP16,
   SL_IF_SELECTIVE_OP
 };
 
@@ -64,11 +65,17 @@ struct sl_kernel_set {
   /* Updated parameters are gathered into lists of tensors: of its parts one flat copy, of the whole a copy for every member and
    * torch's own for the call, which is copied back twice (lower/lists.h). */
   bool gathers_into_lists;
+  int list_tensors; /* of a block in such a list: what a framework keeps in one tensor is one */
   bool
       gathers_logits; /* every tensor-parallel rank gathers the logits of the whole vocabulary and makes the loss of them */
   /* Of torch.compile's blocks with torchao's float8 (models/casts.h): a weight's gradient is made before the sum of its inputs' goes
    * on its way, as autograd does; fp8 products have casts of their own, and shardlab.async_tp is heard. */
   bool torch_blocks;
+  /* Tensor-parallel collectives are torch.distributed's plain calls inside autograd: both gradients of a product are made, then its
+   * input's is summed over the group, and the stream that computes waits for that. */
+  bool waits_for_sums;
+  bool
+      sums_apart; /* gate and up are modules of their own: each sums the gradient of its input, and they are added then */
   bool keeps_products; /* recomputation by op keeps what it chose to keep even where no backward reads it */
   bool recomputes_all; /* full recomputation repeats a block to its end; else up to what its backward reads */
   /* Kernels that the host has launched beyond the one that the device is at, when it asks for memory: what collectives and messages

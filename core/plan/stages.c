@@ -216,7 +216,8 @@ enum sl_status sl_plan_schedule(struct sl_plan *plan) {
     SL_TRY(sl_schedule_lower_unshard(s, plan->config->sl.unshard_ahead));
   plan->unshards = has(s, SL_ACTION_UNSHARD);
   if (!has(s, SL_ACTION_REDUCE_GRAD)) SL_TRY(sl_schedule_lower_reduce(s));
-  if (plan->pp > 1 && !has(s, SL_ACTION_SEND_F)) SL_TRY(sl_schedule_lower_sends(s));
+  if (plan->pp > 1 && !has(s, SL_ACTION_SEND_F))
+    SL_TRY(plan->strategy.blocking_messages ? sl_schedule_lower_sends_in_turn(s) : sl_schedule_lower_sends(s));
   SL_TRY(sl_schedule_validate(s));
   for (int rank = 0; rank < s->ranks; rank++)
     SL_TRY(sl_schedule_append(s, rank, (struct sl_action){SL_ACTION_STEP, rank, -1}));

@@ -91,6 +91,7 @@ enum sl_status sl_strategy_choose(struct sl_strategy *s, struct sl_config *confi
   s->fp32_reductions = s->reduces_last = s->pair_messages = scaling;
   s->pipeline_engine = (preset.family & SL_FAMILY_PIPELINE_ENGINE) != 0;
   s->pair_messages |= s->pipeline_engine;
+  s->blocking_messages = scaling;
   preset.row = *s;
   sl_strategy_warn_overruled(&preset, config);
   overrule(config, s);

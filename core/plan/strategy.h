@@ -57,9 +57,12 @@ struct sl_strategy {
   bool sums_whole;         /* gradients are all-reduced whole, though the optimizer's state is sharded (nanotron) */
   bool pipeline_engine;    /* DeepSpeed's pipeline: see plan/communicators.h */
   bool pair_messages;      /* a pipeline's messages go without a group: a communicator for each pair of ranks */
-  bool fp32_gradients;     /* accumulated and reduced in fp32 whatever the parameters are (Megatron-LM's main_grad) */
-  bool fp32_reductions;    /* accumulated in the parameters' type, reduced in fp32 */
-  bool reduces_last;       /* no bucket is reduced before the rank's last backward is over */
+  /* torch.distributed.send and recv, not isend and irecv: the stream that computes waits for each message, one after the other
+   * (DeepSpeed's runtime/pipe/p2p.py; Aleph-Alpha/scaling's src/scaling/core/nn/parallel_module/communicator.py) */
+  bool blocking_messages;
+  bool fp32_gradients;  /* accumulated and reduced in fp32 whatever the parameters are (Megatron-LM's main_grad) */
+  bool fp32_reductions; /* accumulated in the parameters' type, reduced in fp32 */
+  bool reduces_last;    /* no bucket is reduced before the rank's last backward is over */
   enum sl_release release;
   /* optimizer state, and the reduced gradients that it reads, live in host memory, which runs the update */
   bool offload_optimizer;

@@ -21,6 +21,7 @@ struct sl_memory_report {
    * (core/place/allocator.h) on a device without end, and on the plan's, where it gives unused segments back in need: above what
    * the driver leaves of the device, memory runs out. */
   int64_t reserved_bytes, needed_bytes;
+  int64_t unled_bytes; /* needed_bytes where the host is never ahead of the device, so that all that was used is free */
   int64_t category_max[SL_CATEGORY_COUNT];
   int64_t phase_peak[SL_PHASE_COUNT]; /* largest live sum in each phase */
   enum sl_phase peak_phase;

@@ -127,6 +127,7 @@ struct sl_job {
   struct sl_class *classes; /* by pipeline rank, then by dp coordinate where members differ */
   int class_count;
   int classes_per_pp_rank; /* 1, or dp where every member of a shard group has a program of its own */
+  int threads;             /* that it was built on, and may be checked on */
 };
 
 /* What programs do besides a step, and what is kept of their memory. */
@@ -134,6 +135,8 @@ struct sl_build_options {
   bool save_params;  /* the save program writes parameters */
   bool save_grads;   /* gradients outlive the step and the save program writes them */
   bool memory_curve; /* the memory reports have their curve, a sample whenever the live set changes */
+  int threads;       /* to build on; 0 and 1: the caller's alone */
+  bool unplaced;     /* buffers get no place: of memory only what lives is known, and there are no arenas */
 };
 
 static inline int sl_job_class_of(const struct sl_job *job, int rank) {

@@ -4,6 +4,7 @@
 #include "core/base/machine.h"
 
 #include <dlfcn.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -130,6 +131,42 @@ static enum sl_status run_program(struct sl_run *run, struct cursor *cursors, en
   return SL_OK;
 }
 
+/* Of all ranks the one whose number came first. Ranks of a node share its clock. */
+static enum sl_status first_anomaly(const struct sl_run *run, struct sl_anomaly *first, int *rank) {
+  enum sl_status status;
+  struct sl_anomaly mine = {0}, *all;
+  const int world = run->exec->exchange != NULL && !run->options.alone ? run->job->plan->world : 1;
+  *rank = run->local_ranks[0];
+  SL_TRY(sl_calloc(&all, (size_t)world, sizeof *all));
+  SL_GO(run->exec->anomaly(run->state, &mine));
+  all[0] = mine;
+  if (world > 1) SL_GO(run->exec->exchange(run->state, &mine, sizeof mine, all));
+  *first = (struct sl_anomaly){0};
+  for (int i = 0; i < world; i++) {
+    if (!all[i].found || (first->found && all[i].at_s >= first->at_s)) continue;
+    *first = all[i];
+    if (world > 1) *rank = i;
+  }
+done:
+  free(all);
+  return status;
+}
+
+/* Collective. A step that fp16 training skips because gradients overflowed, its loss being finite, is none. */
+static enum sl_status check_anomaly(const struct sl_run *run, enum sl_program_kind kind, int64_t step, bool skipped) {
+  struct sl_anomaly first;
+  int rank;
+  if (!run->options.detect_anomaly || run->exec->anomaly == NULL) return SL_OK;
+  SL_TRY(first_anomaly(run, &first, &rank));
+  if (!first.found || skipped) return SL_OK;
+  if (run->local_ranks[0] > 0 && !run->options.alone) { /* one rank says it */
+    sl_error_clear();
+    return SL_ERR_CHECK;
+  }
+  if (kind == SL_PROGRAM_INIT) return sl_fail(SL_ERR_CHECK, "before the first step, on rank %d: %s", rank, first.what);
+  return sl_fail(SL_ERR_CHECK, "step %lld, on rank %d: %s", (long long)step + 1, rank, first.what);
+}
+
 /* Losses and norms come from the step state of the first local rank. */
 static enum sl_status read_result(const struct sl_run *run, struct sl_step_result *r) {
   struct sl_step_state control;
@@ -157,6 +194,7 @@ static enum sl_status run_steps(struct sl_run *run, struct cursor *cursors) {
     SL_TRY(run_program(run, cursors, SL_PROGRAM_STEP, step));
     r->end_s = run->exec->now(run->state);
     SL_TRY(read_result(run, r));
+    SL_TRY(check_anomaly(run, SL_PROGRAM_STEP, step, r->skipped && isfinite(r->loss)));
     if (run->progress != NULL) run->progress(run->progress_context, step, r);
   }
   return SL_OK;
@@ -174,6 +212,7 @@ enum sl_status sl_run_execute(struct sl_run *run) {
   SL_GO_FAIL(sl_calloc(&run->reports, (size_t)run->local_count, sizeof *run->reports));
   const double start = run->exec->now(run->state);
   SL_GO_FAIL(run_program(run, cursors, SL_PROGRAM_INIT, 0));
+  SL_GO_FAIL(check_anomaly(run, SL_PROGRAM_INIT, 0, false));
   run->init_s = run->exec->now(run->state) - start;
   SL_GO_FAIL(run_steps(run, cursors));
   for (int i = 0; i < run->local_count; i++) SL_GO_FAIL(run->exec->report(run->state, i, &run->reports[i]));

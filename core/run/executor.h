@@ -34,6 +34,7 @@ struct sl_exec_options {
   const char *init;         /* safetensors with initial weights, NULL = seeded */
   const char *save;         /* safetensors to write, NULL = none */
   const char *save_grads;   /* safetensors of gradients after the last step, before the update; NULL = none */
+  bool detect_anomaly;      /* look at what every op has written; ends at the first that is not finite */
   bool poison;              /* host: fill dead ranges with NaN to catch use after free */
   bool fold;                /* simulator: of ranks that do the same one stands for all */
   int fail_rank, fail_step; /* fault injection for tests: this rank dies at this step; -1 = none */
@@ -88,6 +89,13 @@ struct sl_exec_report {
   double step_error; /* of a prediction: standard deviation of ln(step time); 0: not known */
 };
 
+/* The first op of a program, on one rank, that wrote a number which is not finite. */
+struct sl_anomaly {
+  bool found;
+  double at_s;    /* since open: when it was complete */
+  char what[384]; /* op, tensor, layer, action, operand and element */
+};
+
 /* The devices of this machine, assumed to be of one kind. */
 struct sl_exec_devices {
   int count;
@@ -125,6 +133,8 @@ struct sl_exec_ops {
   double (*now)(void *state); /* seconds since open */
   /* (optional) Copy operand data back: `bytes` at `offset` of `buffer`. A backend without data leaves this NULL. */
   enum sl_status (*read)(void *state, int local, int32_t buffer, int64_t offset, int64_t bytes, void *dst);
+  /* (optional) With options.detect_anomaly: what the program that has just ended met. */
+  enum sl_status (*anomaly)(const void *state, struct sl_anomaly *out);
   /* (optional) Which local rank stands for `rank` of the world. NULL: each for itself. */
   int (*local_of)(const void *state, int rank);
   enum sl_status (*report)(void *state, int local, struct sl_exec_report *out);

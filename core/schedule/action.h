@@ -124,6 +124,10 @@ enum sl_status sl_schedule_lower_reduce(struct sl_schedule *schedule);
  * action blocks and sends rendezvous, the first unfinished entry of that sequence can always go on. Errors: SL_ERR_CHECK
  * with the grid when the schedule deadlocks by itself, SL_ERR_INPUT when it has sends already. */
 enum sl_status sl_schedule_lower_sends(struct sl_schedule *schedule);
+/* The same for ranks that do one thing at a time, messages included: they are exchanged when every rank has played its action of a
+ * turn, activations first, as DeepSpeed's TrainSchedule orders them (runtime/pipe/schedule.py, steps): a stage takes in its next
+ * activation behind the backward that the stage before sat out, not before it. */
+enum sl_status sl_schedule_lower_sends_in_turn(struct sl_schedule *schedule);
 
 /* Ticks of each compute action. */
 struct sl_schedule_costs {

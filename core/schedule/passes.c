@@ -143,6 +143,7 @@ struct player {
   struct sl_schedule made;
   bool *forward, *backward; /* (stages, micro_batches): F, and B or I, has been played */
   size_t *at;               /* (ranks): next action */
+  struct sl_action *turn;   /* (ranks): what was played in this turn, IDLE for nothing; NULL: messages go at once */
 };
 
 static size_t cell(const struct sl_schedule *s, int stage, int micro_batch) {
@@ -167,10 +168,8 @@ static enum sl_status transfer(struct player *p, const struct sl_action *a, int 
   return sl_schedule_append(&p->made, rank[to], (struct sl_action){receive, to, a->micro_batch});
 }
 
-static enum sl_status play(struct player *p, int rank) {
-  const struct sl_action *a = &p->s->actions[rank][p->at[rank]++];
-  if (a->kind == SL_ACTION_IDLE) return SL_OK;
-  SL_TRY(sl_schedule_append(&p->made, rank, *a));
+/* What others may read of `a` from now on. */
+static enum sl_status pass_on(struct player *p, const struct sl_action *a) {
   if (a->kind == SL_ACTION_FORWARD) {
     p->forward[cell(p->s, a->stage, a->micro_batch)] = true;
     return transfer(p, a, a->stage + 1, SL_ACTION_SEND_F, SL_ACTION_RECV_F);
@@ -178,6 +177,28 @@ static enum sl_status play(struct player *p, int rank) {
   if (is_backward(a->kind)) {
     p->backward[cell(p->s, a->stage, a->micro_batch)] = true;
     return transfer(p, a, a->stage - 1, SL_ACTION_SEND_B, SL_ACTION_RECV_B);
+  }
+  return SL_OK;
+}
+
+static enum sl_status play(struct player *p, int rank) {
+  const struct sl_action *a = &p->s->actions[rank][p->at[rank]++];
+  if (a->kind == SL_ACTION_IDLE) return SL_OK;
+  SL_TRY(sl_schedule_append(&p->made, rank, *a));
+  if (p->turn == NULL) return pass_on(p, a);
+  p->turn[rank] = *a;
+  return SL_OK;
+}
+
+/* The messages of a turn: activations, then gradients, each pair of ranks after the other. */
+static enum sl_status end_turn(struct player *p) {
+  for (int forward = 1; forward >= 0; forward--) {
+    for (int rank = 0; rank < p->s->ranks; rank++) {
+      struct sl_action *a = &p->turn[rank];
+      if ((a->kind == SL_ACTION_FORWARD) != forward) continue;
+      SL_TRY(pass_on(p, a));
+      a->kind = SL_ACTION_IDLE;
+    }
   }
   return SL_OK;
 }
@@ -190,6 +211,7 @@ static enum sl_status play_all(struct player *p) {
       SL_TRY(play(p, rank));
       progress = true;
     }
+    if (p->turn != NULL) SL_TRY(end_turn(p));
   }
   for (int rank = 0; rank < p->s->ranks; rank++)
     if (p->at[rank] < p->s->counts[rank])
@@ -208,7 +230,7 @@ static enum sl_status refuse_sends(const struct sl_schedule *s) {
   return SL_OK;
 }
 
-enum sl_status sl_schedule_lower_sends(struct sl_schedule *s) {
+static enum sl_status lower_sends(struct sl_schedule *s, bool in_turn) {
   enum sl_status status;
   struct player p = {.s = s};
   const size_t cells = (size_t)s->stages * (size_t)s->micro_batches;
@@ -217,6 +239,8 @@ enum sl_status sl_schedule_lower_sends(struct sl_schedule *s) {
   SL_GO(sl_calloc(&p.forward, cells, sizeof *p.forward));
   SL_GO(sl_calloc(&p.backward, cells, sizeof *p.backward));
   SL_GO(sl_calloc(&p.at, (size_t)s->ranks, sizeof *p.at));
+  if (in_turn) SL_GO(sl_calloc(&p.turn, (size_t)s->ranks, sizeof *p.turn));
+  for (int rank = 0; rank < s->ranks && in_turn; rank++) p.turn[rank].kind = SL_ACTION_IDLE;
   SL_GO(play_all(&p));
   replace(s, &p.made);
 done:
@@ -224,5 +248,14 @@ done:
   free(p.forward);
   free(p.backward);
   free(p.at);
+  free(p.turn);
   return status;
+}
+
+enum sl_status sl_schedule_lower_sends(struct sl_schedule *s) {
+  return lower_sends(s, false);
+}
+
+enum sl_status sl_schedule_lower_sends_in_turn(struct sl_schedule *s) {
+  return lower_sends(s, true);
 }

@@ -1,7 +1,7 @@
 /* Schedules as text: one action, PyTorch's CSV, and the grid that shows the place of an error; see schedule/action.h. */
 #include "core/schedule/action.h"
 
-#include "core/base/file_map.h"
+#include "core/base/file.h"
 
 #include <ctype.h>
 #include <stdarg.h>
@@ -195,11 +195,12 @@ fail:
 }
 
 enum sl_status sl_schedule_load(struct sl_schedule *s, const char *path) {
-  struct sl_map map;
+  char *text;
+  size_t size;
   *s = (struct sl_schedule){0};
-  SL_TRY(sl_map_open(&map, path));
-  const enum sl_status status = sl_schedule_parse(s, path, (const char *)map.bytes, map.size);
-  sl_map_close(&map);
+  SL_TRY(sl_file_load(path, &text, &size));
+  const enum sl_status status = sl_schedule_parse(s, path, text, size);
+  free(text);
   return status;
 }
 

@@ -93,6 +93,38 @@ static void a_lost_loss_is_a_failure(void **state) {
   unlink(path);
 }
 
+/* --detect-anomaly ends at the first op whose result is not finite, with one line, on any plan; what fp16 training skips is none. */
+static void the_first_number_that_is_not_finite_is_named(void **state) {
+  (void)state;
+  static const char *const plans[] = {"--world 1", "--world 2", "--world 4 --tp 2 --pp 2"};
+  char path[600];
+  snprintf(path, sizeof path, "%s/lost.json", scratch);
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  fputs("{\"train_batch_size\": 4, \"optimizer\": {\"type\": \"AdamW\", \"params\": {\"lr\": 1e30}}}\n", file);
+  fclose(file);
+  static const char job[] = "--model gpt2-tiny --seq 32 --steps 12 --data " SL_SOURCE_DIR
+                            "/examples/corpus.txt --detect-anomaly --json r.json";
+  for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
+    assert_int_equal(shardlab(scratch, "measure %s --config lost.json %s", job, plans[i]), 1);
+    const char *line = strstr(err, "shardlab: error: step 2, on rank ");
+    if (line == NULL ||
+        strstr(line, ": gemm of tensor h.0.attn.c_attn.weight in layer 0, action 0F0: element ") == NULL)
+      fail_msg("%s", err);
+    assert_int_equal(lines_with(err, "error: "), 1);
+  }
+  assert_int_equal(shardlab(scratch, "measure %s --config lost.json --poison", job), 2);
+  file = fopen(path, "w");
+  assert_non_null(file);
+  fputs("{\"train_batch_size\": 4, \"fp16\": {\"enabled\": true, \"initial_scale_power\": 24}}\n", file);
+  fclose(file);
+  assert_int_equal(shardlab(scratch, "measure %s --config lost.json --world 2", job), 0);
+  if (strstr(out, "steps, whose gradients overflowed") == NULL) fail_msg("%s", out);
+  unlink(path);
+  snprintf(path, sizeof path, "%s/r.json", scratch);
+  unlink(path);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(too_large_to_measure),
@@ -100,6 +132,7 @@ int main(void) {
       cmocka_unit_test(the_host_refuses_16_bit_products_of_a_gpu),
       cmocka_unit_test(one_rank_alone_needs_its_world_and_a_gpu),
       cmocka_unit_test(a_lost_loss_is_a_failure),
+      cmocka_unit_test(the_first_number_that_is_not_finite_is_named),
   };
   return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }

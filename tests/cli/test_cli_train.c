@@ -120,7 +120,8 @@ static void epochs_are_counted(void **state) {
 static void the_founding_configuration(void **state) {
   (void)state;
   char path[600];
-  double first[10] = {0};
+  enum { EPOCHS = 3 };
+  double first[EPOCHS] = {0};
   if (!has_host()) skip();
   snprintf(path, sizeof path, "%s/ds.json", scratch);
   FILE *file = fopen(path, "w");
@@ -133,16 +134,16 @@ static void the_founding_configuration(void **state) {
     struct sl_json doc;
     if (shardlab(scratch,
                  "measure --model " SL_SOURCE_DIR "/examples/mlp.json --config ds.json --world %d --data random:1000 "
-                 "--epochs 10 --json r.json",
-                 world) != 0)
+                 "--epochs %d --json r.json",
+                 world, EPOCHS) != 0)
       fail_msg("%s", err);
     assert_int_equal(lines_with(err, "zero_allow_untested_optimizer"), 1);
-    assert_int_equal(lines_with(out, " of 10: mean loss "), 10);
+    assert_int_equal(lines_with(out, " of 3: mean loss "), EPOCHS);
     snprintf(path, sizeof path, "%s/r.json", scratch);
     assert_int_equal(sl_record_load(&doc, path), SL_OK);
     const json_t *means = json_object_get(doc.root, "epoch_losses");
-    assert_int_equal(json_array_size(means), 10);
-    for (size_t e = 0; e < 10; e++) {
+    assert_int_equal(json_array_size(means), EPOCHS);
+    for (size_t e = 0; e < EPOCHS; e++) {
       const double mean = json_real_value(json_array_get(means, e));
       if (world == 1) first[e] = mean;
       if (!(fabs(mean / first[e] - 1) < 1e-4))

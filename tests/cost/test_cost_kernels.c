@@ -2,6 +2,7 @@
    libs: sim
  * Products by tiles and waves, attention by its kernel, and a host that launches: against values worked out by hand. */
 #include "cost/attention.h"
+#include "cost/collective.h"
 #include "cost/compute.h"
 #include "cost/gemm.h"
 #include "tests/support/sim_world.h"
@@ -70,6 +71,32 @@ static void a_set_says_what_compute_loses_to_transfers(void **state) {
   assert_int_equal(sl_cost_share(&rank, &c, &costs, 8), SL_OK);
   near(rank.kernel_costs.comm_compute_share, 0.6);
   assert_false(sl_cost_has_host(&rank));
+}
+
+/* A ring that leaves nodes by fewer cards than fill the links inside takes as much less from compute; one message, one card's. */
+static void a_narrow_ring_takes_less_from_compute(void **state) {
+  (void)state;
+  const struct sl_kernel_costs costs = {.comm_compute_share = 0.3};
+  struct sl_cluster c = gpu_cluster(8, 108);
+  c.n_link = 2;
+  c.link[0].hop = SL_HOP_NVLINK;
+  c.link[1] = (struct sl_link){.span = INT64_MAX, .bandwidth = 5e10, .bandwidth_share = 0.6, .hop = SL_HOP_NETWORK};
+  struct sl_cost_rank rank;
+  assert_int_equal(sl_cost_share(&rank, &c, &costs, 64), SL_OK);
+  const struct {
+    struct sl_cost_group group;
+    double lost;
+  } rings[] = {{{.stride = 1, .size = 8, .inner = 8}, 0.3}, /* inside a node */
+               {{.stride = 8, .size = 4, .inner = 4}, 0.3 / 4},
+               {{.stride = 4, .size = 8, .inner = 8}, 0.3 / 2},
+               {{.stride = 1, .size = 32, .inner = 32}, 0.3}}; /* eight cards a node: more than inside */
+  for (size_t i = 0; i < sizeof rings / sizeof *rings; i++) {
+    const struct sl_link ring = sl_cost_group_link(&c, &rings[i].group);
+    near(sl_cost_lost_beside(&rank, &c, &ring), rings[i].lost);
+  }
+  near(sl_cost_lost_beside(&rank, &c, &c.link[1]), 0.3 / 4);
+  c.link[1].hop = SL_HOP_PLAIN; /* a CPU's sockets: its core moves every byte */
+  near(sl_cost_lost_beside(&rank, &c, &c.link[1]), 0.3);
 }
 
 static void whole_waves_of_the_largest_tile(void **state) {
@@ -172,6 +199,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(elementwise_kernels_have_the_factor_of_their_set),
       cmocka_unit_test(a_set_says_what_compute_loses_to_transfers),
+      cmocka_unit_test(a_narrow_ring_takes_less_from_compute),
       cmocka_unit_test(whole_waves_of_the_largest_tile),
       cmocka_unit_test(a_tile_too_many_takes_a_wave),
       cmocka_unit_test(a_small_product_with_a_long_sum_is_split),

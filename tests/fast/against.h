@@ -44,27 +44,12 @@ struct exact {
 };
 
 static inline enum sl_status exact(const struct against *a, const struct sl_fast_choice *c, struct exact *out) {
-  static const char *const schedules[] = {[SL_FAST_GPIPE] = "gpipe", [SL_FAST_1F1B] = "1f1b"};
   const struct sl_build_options options = {0};
-  struct sl_config config = a->config;
+  struct sl_config config;
   struct sl_plan plan = {0};
   struct sl_job job = {0};
   enum sl_status status;
-  config.train_batch_size = 0;
-  config.train_micro_batch_size_per_gpu = c->micro_batch;
-  config.gradient_accumulation_steps = c->n_micro;
-  config.zero.stage = c->zero_stage;
-  config.sl.tp = c->tp;
-  config.sl.pp = c->pp;
-  config.sl.sequence_parallel = c->sequence_parallel && c->tp > 1;
-  config.sl.recompute_count = 1;
-  config.sl.recompute[0] = c->recompute;
-  if (c->stage_layers != NULL) {
-    config.sl.stages_by = SL_STAGES_LIST;
-    config.sl.stage_count = c->pp;
-    memcpy(config.sl.stage_layers, c->stage_layers, (size_t)c->pp * sizeof *c->stage_layers);
-  }
-  if (c->pp > 1) snprintf(config.sl.schedule, sizeof config.sl.schedule, "%s", schedules[c->schedule]);
+  sl_fast_configure(&a->config, c, &config);
   SL_GO(sl_plan_build(&plan, &a->model, &config, &a->cluster, c->world));
   SL_GO(sl_job_build(&job, &plan, &options));
   struct sl_run run = {.exec = &sl_exec_sim, .job = &job, .options = {.fold = true, .fail_rank = -1}, .steps = 1};

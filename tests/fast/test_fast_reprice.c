@@ -35,7 +35,7 @@ static struct sl_fast_choice draw_choice(uint64_t *state) {
                              .pp = 1 << drawn(state) % 3,
                              .micro_batch = 1 + (int64_t)(drawn(state) % 2),
                              .n_micro = 1 + (int64_t)(drawn(state) % 9),
-                             .zero_stage = (int)(drawn(state) % 2),
+                             .zero_stage = drawn(state) % 8 == 0 ? 3 : (int)(drawn(state) % 2),
                              .recompute = (enum sl_recompute)(drawn(state) % 3),
                              .schedule = (enum sl_fast_schedule)(drawn(state) % 2)};
   c.world = c.tp * c.pp * (1 << drawn(state) % 4);

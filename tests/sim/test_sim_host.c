@@ -2,6 +2,7 @@
    libs: sim
  * A host that launches ops: it runs ahead of the device, so a step takes the longer of the two; a send or receive ends its
  * lead. */
+#include "core/program/memory_report.h"
 #include "tests/support/sim_world.h"
 
 /* The host takes 2 s an op. Ops of 5, 1, 1 and 1 s: its lead from the first hides two launches, not three. */
@@ -31,6 +32,21 @@ static double seconds_of(int ops, int64_t each, double host) {
   const double seconds = step_seconds(&w);
   world_free(&w);
   return seconds;
+}
+
+/* Through a list of tensors the host goes at a price of its own, whatever kernels come of it. */
+static void a_list_costs_the_host_by_its_tensors(void **state) {
+  (void)state;
+  struct world w;
+  world_init(&w, 1, 1, 1);
+  w.plan.kernel_costs.host_launch = 10;
+  w.plan.kernel_costs.host_piece = 2;
+  struct sl_program *p = step_of(&w, 0);
+  const uint32_t list = add_work(p, 0);
+  p->ops[list].kind = SL_OP_PASS;
+  p->ops[list].dim[1] = 1, p->ops[list].dim[2] = 7;
+  assert_time(step_seconds(&w), 7 * 2);
+  world_free(&w);
 }
 
 /* n equal ops: bound by the host, n launches and the last op; by the device, the first launch and n ops. */
@@ -141,15 +157,64 @@ static void an_op_that_waits_for_its_launch_is_slowed_from_its_start(void **stat
   world_free(&w);
 }
 
+/* Two nodes of one rank, whose network has a quarter of the bandwidth inside: the op loses a quarter as much. */
+static void the_network_slows_less_than_links_inside(void **state) {
+  (void)state;
+  struct world w;
+  struct drive d;
+  world_init(&w, 1, 2, 1);
+  w.cluster.devices_per_node = w.cluster.link[0].span = 1;
+  w.cluster.link[0].bandwidth = 4, w.cluster.link[0].hop = SL_HOP_NVLINK;
+  w.cluster.link[1] = (struct sl_link){.name = "network", .span = INT64_MAX, .bandwidth = 1, .hop = SL_HOP_NETWORK};
+  w.cluster.n_link = 2;
+  w.plan.kernel_costs.comm_compute_share = 0.5;
+  struct sl_program *p = step_of(&w, 0);
+  add_collective(p, SL_OP_ALL_REDUCE, SL_GROUP_DP, 14, 2);
+  const uint32_t work = add_work(p, 7);
+  drive_one_step(&d, &w, true);
+  assert_time(end_of(&d, 0, work), 8);
+  drive_close(&d);
+  world_free(&w);
+}
+
+/* Bytes of the device beside the arena, of ops of a second each and a host that takes `host` for one. */
+static int64_t beside_arena(double host) {
+  struct world w;
+  struct drive d;
+  struct sl_exec_report report;
+  struct sl_memory_report memory[SL_SPACE_COUNT] = {{.peak_bytes = 1000, .needed_bytes = 1700, .unled_bytes = 1200}};
+  world_init(&w, 1, 1, 1);
+  w.plan.kernel_costs.host_launch = host;
+  for (int i = 0; i < 9; i++) add_work(step_of(&w, 0), 1);
+  w.job.classes[0].memory = memory;
+  drive_one_step(&d, &w, true);
+  assert_int_equal(sl_exec_sim.report(d.state, 0, &report), SL_OK);
+  free(report.traffic);
+  drive_close(&d);
+  world_free(&w);
+  return report.context_bytes - report.driver_bytes;
+}
+
+/* Where the device waits for its host, what transfers used is free: the host is not ahead. */
+static void a_host_behind_reserves_less(void **state) {
+  (void)state;
+  assert_int_equal(beside_arena(0), 700);
+  assert_int_equal(beside_arena(0.5), 700);
+  assert_int_equal(beside_arena(2), 200);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_host_runs_ahead),
       cmocka_unit_test(a_step_takes_the_longer_of_host_and_device),
       cmocka_unit_test(a_message_ends_the_lead),
+      cmocka_unit_test(a_list_costs_the_host_by_its_tensors),
       cmocka_unit_test(the_host_calls_collectives),
       cmocka_unit_test(where_launches_block_host_and_device_add_up),
       cmocka_unit_test(a_pipeline_across_nodes_stalls_tensor_parallel_calls),
       cmocka_unit_test(an_op_that_waits_for_its_launch_is_slowed_from_its_start),
+      cmocka_unit_test(the_network_slows_less_than_links_inside),
+      cmocka_unit_test(a_host_behind_reserves_less),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,14 +21,14 @@ int (*take)(cudaStream_t to, void (*act)(void *context, int run), void *context,
 
 namespace {
 
-enum state { READY, AT_BLOCK, AT_WARP, DONE };
-constexpr size_t stack_bytes = 128 * 1024;
+enum state : unsigned char { READY, AT_BLOCK, AT_WARP, DONE };
+/* Stacks end at different places of a page, for the same line of all pages is in one set of the cache. */
+constexpr size_t stack_bytes = 128 * 1024, stack_shift = 17 * 64, stack_shifts = 59;
 
 typedef void *jump[5]; /* as __builtin_setjmp wants it */
 
 struct fiber {
   position at;
-  state what;
   bool entered;
   void *identity;                         /* to the thread sanitizer */
   unsigned block_barriers, warp_barriers; /* passed */
@@ -75,6 +75,7 @@ char block_place[2], warp_place[32][2], launch_place, end_place;
 /* --- fibers --- */
 
 std::vector<fiber> fibers;
+state states[1024]; /* of the fibers; side by side, for they are looked through at every barrier */
 void *scheduler_identity;
 fiber *running;
 size_t count;
@@ -91,7 +92,7 @@ int reversed;
 }
 
 __attribute__((noinline)) void leave(state why) {
-  running->what = why;
+  states[running - fibers.data()] = why;
   if (__builtin_setjmp(running->place) != 0) return;
   become(scheduler_identity);
   go(scheduler);
@@ -112,7 +113,7 @@ void enter(fiber *f) {
   f->entered = true;
   getcontext(&first);
   first.uc_stack.ss_sp = f->stack;
-  first.uc_stack.ss_size = stack_bytes;
+  first.uc_stack.ss_size = stack_bytes + stack_shift * ((size_t)(f - fibers.data()) % stack_shifts);
   first.uc_link = nullptr;
   makecontext(&first, entry, 0);
   setcontext(&first);
@@ -127,18 +128,16 @@ __attribute__((noinline)) void resume(fiber *f) {
   enter(f);
 }
 
-void prepare(fiber *f, dim3 block, unsigned thread) {
+void prepare(fiber *f, dim3 block) {
   f->at.block = block;
-  f->at.thread = dim3(thread % blockDim.x, thread / blockDim.x % blockDim.y, thread / (blockDim.x * blockDim.y));
-  f->what = READY;
   f->block_barriers = f->warp_barriers = f->exchanges = 0;
 }
 
 /* All of [from, to) wait in the same way: let them go. */
 bool release(size_t from, size_t to, state why) {
   for (size_t i = from; i < to; i++)
-    if (fibers[i].what != why) return false;
-  for (size_t i = from; i < to; i++) fibers[i].what = READY;
+    if (states[i] != why) return false;
+  std::memset(states + from, READY, to - from);
   return true;
 }
 
@@ -149,8 +148,8 @@ bool run_warp(size_t from, size_t to) {
   while (again) {
     again = false;
     for (size_t k = from; k < to; k++) {
-      fiber *f = &fibers[reversed ? from + to - 1 - k : k];
-      if (f->what == READY) resume(f), again = true;
+      const size_t i = reversed ? from + to - 1 - k : k;
+      if (states[i] == READY) resume(&fibers[i]), again = true;
     }
     moved |= again;
     again = release(from, to, AT_WARP);
@@ -159,7 +158,8 @@ bool run_warp(size_t from, size_t to) {
 }
 
 void run_block(dim3 block) {
-  for (size_t i = 0; i < count; i++) prepare(&fibers[i], block, (unsigned)i);
+  for (size_t i = 0; i < count; i++) prepare(&fibers[i], block);
+  std::memset(states, READY, count);
   arrive(&launch_place);
   for (;;) {
     bool moved = false;
@@ -168,7 +168,7 @@ void run_block(dim3 block) {
       const size_t from = reversed ? count - 32 - w : w;
       moved |= run_warp(from, from + 32);
     }
-    for (size_t i = 0; i < count; i++) done += fibers[i].what == DONE;
+    for (size_t i = 0; i < count; i++) done += states[i] == DONE;
     if (done == count) return depart(&end_place);
     moved |= release(0, count, AT_BLOCK);
     if (!moved) complain("its threads wait in different places, or some have returned");
@@ -252,11 +252,14 @@ void run(dim3 blocks, dim3 threads, size_t shared, void (*body)(void *), void *c
   count = (size_t)threads.x * threads.y * threads.z;
   while (fibers.size() < count) {
     fibers.emplace_back();
-    fibers.back().stack = static_cast<unsigned char *>(std::aligned_alloc(64, stack_bytes));
+    fibers.back().stack =
+        static_cast<unsigned char *>(std::aligned_alloc(64, stack_bytes + stack_shift * stack_shifts));
     fibers.back().identity = new_identity();
   }
   scheduler_identity = own_identity();
   the_body = body, the_context = context;
+  for (unsigned i = 0; i < count; i++)
+    fibers[i].at.thread = dim3(i % threads.x, i / threads.x % threads.y, i / (threads.x * threads.y));
   const size_t total = (size_t)blocks.x * blocks.y * blocks.z;
   for (size_t k = 0; k < total; k++) {
     const size_t b = reversed ? total - 1 - k : k;

@@ -52,6 +52,8 @@ static struct {
   const char *model;     /* in place of the folder's, from a seeded start */
   const char *precision; /* a key of the configuration */
   const char *fuse;      /* shardlab.fuse_epilogues */
+  double lr;             /* above 0: the optimizer's */
+  bool detects;          /* looks at what every op has written */
   int fails;             /* from this NCCL call of the last rank on, all of its fail */
 } beyond;
 
@@ -81,6 +83,8 @@ static char *config_of(const struct one *c) {
   if (beyond.fuse) json_object_set_new(own, "fuse_epilogues", json_string(beyond.fuse));
   if (beyond.precision) json_object_set_new(doc, beyond.precision, json_pack("{s:b}", "enabled", true));
   if (beyond.model) json_object_set_new(own, "seq_len", json_integer(8));
+  if (beyond.lr > 0)
+    json_object_set_new(json_object_get(json_object_get(doc, "optimizer"), "params"), "lr", json_real(beyond.lr));
   char *text = json_dumps(doc, 0);
   json_decref(doc);
   return text;
@@ -115,6 +119,7 @@ static int train(const struct one *c, int rank) {
                        .options = {.data = mlp ? "random:80" : tokens,
                                    .init = beyond.model ? NULL : init,
                                    .threads = 1,
+                                   .detect_anomaly = beyond.detects,
                                    .fail_rank = c->fail_rank,
                                    .fail_step = 1,
                                    .alone = c->alone >= 0,
@@ -348,6 +353,23 @@ static void one_rank_alone_runs_to_its_end(void **state) {
   assert_int_equal(told[0].arena, told[0].planned);
 }
 
+/* The first op whose result is not finite is named, once, and a run without one is what it was. */
+static void the_first_number_that_is_not_finite_is_named(void **state) {
+  (void)state;
+  int codes[RANKS];
+  beyond.detects = true;
+  equals_pytorch(&(struct one){"gpt2_odd", "adamw_clip", 2, 3, 1, 1, 1, -1, -1, -1, NULL});
+  equals_pytorch(&(struct one){"gpt2_odd", "adamw_clip", 4, 2, 2, 1, 2, -1, -1, -1, "{\"schedule\": \"1f1b\"}"});
+  beyond.lr = 1e30;
+  run_all(&(struct one){"gpt2_odd", "adamw_clip", 4, 2, 2, 1, 2, -1, -1, -1, "{\"schedule\": \"1f1b\"}"}, codes);
+  memset(&beyond, 0, sizeof beyond);
+  for (int rank = 0; rank < 4; rank++) assert_int_equal(codes[rank], 96);
+  const char *told_by_one = strstr(err, "step 2, on rank ");
+  if (told_by_one == NULL || strstr(told_by_one + 1, "step 2, on rank ") != NULL) fail_msg("%s", err);
+  if (strstr(err, "in layer 0, action 0F0: element ") == NULL || strstr(err, "is not finite") == NULL)
+    fail_msg("%s", err);
+}
+
 static void a_rank_that_dies_ends_the_job(void **state) {
   (void)state;
   int codes[RANKS];
@@ -432,6 +454,7 @@ int main(void) {
       cmocka_unit_test(epilogues_train_as_their_ops_do),
       cmocka_unit_test(a_newer_nccl_shares_a_device),
       cmocka_unit_test(one_rank_alone_runs_to_its_end),
+      cmocka_unit_test(the_first_number_that_is_not_finite_is_named),
       cmocka_unit_test(a_rank_that_dies_ends_the_job),
       cmocka_unit_test(a_rank_that_hangs_ends_the_job),
       cmocka_unit_test(an_error_of_nccl_names_rank_and_op),

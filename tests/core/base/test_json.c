@@ -1,6 +1,6 @@
 /* label: unit
  * JSON with places: hjson's liberties, places, refusals, and saving without leaving halves behind. */
-#include "core/base/file_map.h"
+#include "core/base/file.h"
 #include "core/base/json.h"
 
 #include <limits.h>
@@ -183,9 +183,9 @@ static void pipes_are_refused(void **state) {
   sl_error_clear();
   assert_int_equal(sl_json_load(&doc, "/dev/zero"), SL_ERR_INPUT);
   assert_non_null(strstr(sl_error_message(), "is a pipe or a device"));
-  struct sl_map map;
+  struct sl_file file;
   sl_error_clear();
-  assert_int_equal(sl_map_open(&map, path), SL_ERR_INPUT);
+  assert_int_equal(sl_file_open(&file, path), SL_ERR_INPUT);
   assert_non_null(strstr(sl_error_message(), "is a folder, a pipe or a device"));
   sl_error_clear();
   unlink(path);

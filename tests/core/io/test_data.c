@@ -124,7 +124,7 @@ static void broken_shards(void **state) {
   }
 }
 
-static void files_are_mapped(void **state) {
+static void files_are_read(void **state) {
   (void)state;
   struct sl_data data;
   assert_int_equal(sl_data_open(&data, SL_SOURCE_DIR "/examples/corpus.txt"), SL_OK);
@@ -141,6 +141,26 @@ static void files_are_mapped(void **state) {
   assert_int_equal(sl_data_open(&data, path), SL_ERR_INPUT);
   assert_non_null(strstr(sl_error_message(), "is empty; expected text or tokens"));
   sl_error_clear();
+  unlink(path);
+}
+
+static void a_file_cut_short_is_an_error_with_its_name(void **state) {
+  (void)state;
+  char path[] = "test_data_XXXXXX";
+  struct sl_data data;
+  int32_t tokens[4];
+  const int fd = mkstemp(path);
+  assert_true(fd >= 0);
+  assert_int_equal(write(fd, "twelve bytes", 12), 12);
+  assert_int_equal(sl_data_open(&data, path), SL_OK);
+  assert_int_equal(ftruncate(fd, 7), 0);
+  assert_int_equal(sl_data_sequence(&data, 0, 4, 256, tokens, NULL), SL_OK);
+  assert_int_equal(sl_data_sequence(&data, 1, 4, 256, tokens, NULL), SL_ERR_IO);
+  assert_non_null(strstr(sl_error_message(), ": was cut short while it was read: it had 12 bytes"));
+  assert_int_equal(sl_data_check(&data, 4, 256), SL_ERR_IO);
+  sl_error_clear();
+  sl_data_close(&data);
+  close(fd);
   unlink(path);
 }
 
@@ -210,7 +230,8 @@ int main(void) {
       cmocka_unit_test(text_is_bytes),
       cmocka_unit_test(shards_of_llm_c),
       cmocka_unit_test(broken_shards),
-      cmocka_unit_test(files_are_mapped),
+      cmocka_unit_test(files_are_read),
+      cmocka_unit_test(a_file_cut_short_is_an_error_with_its_name),
       cmocka_unit_test(permutation_is_a_bijection),
       cmocka_unit_test(permutation_is_even),
       cmocka_unit_test(permutation_mixes),

@@ -57,7 +57,7 @@ static void reads_names_shapes_and_values(void **state) {
   assert_int_equal(wte->numel, 6);
   float out[6], want[6];
   assert_int_equal(sl_safetensors_read(&file, wte, 1, 5, out), SL_OK);
-  memcpy(want, wte->data, sizeof want);
+  memcpy(want, image + file.data + wte->first, sizeof want);
   assert_memory_equal(out, want + 1, 20);
   const struct sl_safetensors_tensor *bias = sl_safetensors_find(&file, "h.0.ln_1.bias");
   assert_int_equal(sl_safetensors_read(&file, bias, 2, 1, out), SL_OK);
@@ -234,7 +234,7 @@ static void processes_write_together(void **state) {
   float out[21];
   assert_int_equal(sl_safetensors_open(&file, path), SL_OK);
   assert_string_equal(json_string_value(json_object_get(json_object_get(file.header, "__metadata__"), "step")), "17");
-  assert_int_equal((file.tensors[0].data - file.map.bytes) % 8, 0);
+  assert_int_equal((file.data + (uint64_t)file.tensors[0].first) % 8, 0);
   assert_int_equal(sl_safetensors_read(&file, sl_safetensors_find(&file, "wte.weight"), 0, 21, out), SL_OK);
   assert_memory_equal(out, head, sizeof head);
   assert_true(out[6] == 1.0f && out[11] == 6.125f && out[12] == 2.0f && out[17] == 6.125f);
@@ -243,6 +243,29 @@ static void processes_write_together(void **state) {
   assert_true(out[0] == 1.0f && out[2] == -2.0f && out[4] == 3.0f);
   assert_int_equal(sl_safetensors_read(&file, sl_safetensors_find(&file, "scale"), 0, 1, out), SL_OK);
   assert_true(out[0] == 0.75f);
+  sl_safetensors_close(&file);
+  unlink(path);
+}
+
+static void a_file_cut_short_is_an_error_with_its_name(void **state) {
+  (void)state;
+  const size_t size = build("{\"w\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]},"
+                            "\"h\":{\"dtype\":\"BF16\",\"shape\":[2],\"data_offsets\":[8,12]}}",
+                            12);
+  FILE *out = fopen(path, "w");
+  assert_non_null(out);
+  assert_int_equal(fwrite(image, 1, size, out), size);
+  assert_int_equal(fclose(out), 0);
+  struct sl_safetensors file;
+  float values[2];
+  assert_int_equal(sl_safetensors_open(&file, path), SL_OK);
+  assert_int_equal(truncate(path, (off_t)size - 8), 0);
+  assert_int_equal(sl_safetensors_read(&file, sl_safetensors_find(&file, "w"), 0, 1, values), SL_OK);
+  assert_int_equal(sl_safetensors_read(&file, sl_safetensors_find(&file, "w"), 0, 2, values), SL_ERR_IO);
+  assert_non_null(strstr(sl_error_message(), path));
+  assert_non_null(strstr(sl_error_message(), "was cut short while it was read"));
+  assert_int_equal(sl_safetensors_read(&file, sl_safetensors_find(&file, "h"), 0, 2, values), SL_ERR_IO);
+  sl_error_clear();
   sl_safetensors_close(&file);
   unlink(path);
 }
@@ -306,10 +329,15 @@ static void create_refuses_bad_tables(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(reads_names_shapes_and_values), cmocka_unit_test(converts_every_kind_of_half),
-      cmocka_unit_test(refuses_broken_files),          cmocka_unit_test(refuses_a_wrong_length),
-      cmocka_unit_test(processes_write_together),      cmocka_unit_test(abort_leaves_nothing),
-      cmocka_unit_test(join_wants_the_same_table),     cmocka_unit_test(create_refuses_bad_tables),
+      cmocka_unit_test(reads_names_shapes_and_values),
+      cmocka_unit_test(converts_every_kind_of_half),
+      cmocka_unit_test(refuses_broken_files),
+      cmocka_unit_test(refuses_a_wrong_length),
+      cmocka_unit_test(processes_write_together),
+      cmocka_unit_test(abort_leaves_nothing),
+      cmocka_unit_test(join_wants_the_same_table),
+      cmocka_unit_test(create_refuses_bad_tables),
+      cmocka_unit_test(a_file_cut_short_is_an_error_with_its_name),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

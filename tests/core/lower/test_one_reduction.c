@@ -77,6 +77,8 @@ static void parameters_are_gathered_into_lists(void **state) {
   const struct sl_class *c = &f.job.classes[0];
   const struct sl_program *p = &c->programs[SL_PROGRAM_STEP];
   const int64_t part = f.plan.pp_ranks[0].units[0].part * 2, members = 3;
+  /* of a block qkv_proj, gate_up_proj and four more; beside them the embedding */
+  const int64_t tensors = 6 * f.plan.pp_ranks[0].tensor_count / 9 + 1;
   int64_t room = 0, bytes = 0, lists = 0, before = 0, after = 0;
   bool gathered = false;
   for (size_t i = 0; i < c->buffer_count; i++) {
@@ -89,6 +91,8 @@ static void parameters_are_gathered_into_lists(void **state) {
     if (p->ops[i].kind != SL_OP_PASS || p->ops[i].phase != SL_PHASE_STEP) continue;
     *(gathered ? &after : &before) += 1;
     bytes += p->ops[i].dim[0];
+    assert_int_equal(p->ops[i].dim[1], gathered ? tensors : 1); /* kernels */
+    assert_int_equal(p->ops[i].dim[2], tensors);
   }
   assert_int_equal(lists, members);
   assert_int_equal(room, part + 2 * part * members);
@@ -97,6 +101,29 @@ static void parameters_are_gathered_into_lists(void **state) {
   assert_int_equal(bytes, 2 * part + (2 + 4) * part * members);
   const struct sl_memory_report *m = c->memory;
   assert_true(m->reserved_bytes >= m->state_bytes[SL_CATEGORY_PARAMETER] + room);
+  fixture_close(&f);
+}
+
+/* nanotron at ZeRO-0 has DDP's buckets: each gradient is copied there and back, once a step, and summed by a
+ * call of its own. */
+static void gradients_go_through_the_buckets_of_ddp(void **state) {
+  (void)state;
+  struct fixture f;
+  open_job(&f, "nanotron", "nanotron");
+  for (int rank = 0; rank < 2; rank++) {
+    const struct sl_program *p = &f.job.classes[rank].programs[SL_PROGRAM_STEP];
+    int64_t kernels = 0, bytes = 0;
+    for (size_t i = 0; i < p->instance_count; i++) {
+      const struct sl_instance *it = &p->instances[i];
+      for (const struct sl_op *op = &p->ops[it->first_op]; op < &p->ops[it->first_op + it->op_count]; op++) {
+        if (op->kind != SL_OP_PASS || op->phase != SL_PHASE_BACKWARD || op->slice_count > 0 || op->tensor >= 0)
+          continue;
+        kernels += op->dim[1], bytes += op->dim[0];
+      }
+    }
+    assert_int_equal(kernels, 3 * f.plan.pp_ranks[rank].tensor_count);
+    assert_int_equal(bytes, 2 * 2 * 2 * look(&f, rank).sum);
+  }
   fixture_close(&f);
 }
 
@@ -153,9 +180,11 @@ static void others_do_otherwise(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(one_call_behind_the_last_product), cmocka_unit_test(parameters_are_gathered_into_lists),
-      cmocka_unit_test(buckets_behind_the_last_product), cmocka_unit_test(fsdp2_reduces_once_a_unit),
-      cmocka_unit_test(others_do_otherwise)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(one_call_behind_the_last_product),
+                                     cmocka_unit_test(parameters_are_gathered_into_lists),
+                                     cmocka_unit_test(gradients_go_through_the_buckets_of_ddp),
+                                     cmocka_unit_test(buckets_behind_the_last_product),
+                                     cmocka_unit_test(fsdp2_reduces_once_a_unit),
+                                     cmocka_unit_test(others_do_otherwise)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

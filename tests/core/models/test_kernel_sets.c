@@ -304,6 +304,31 @@ static void gradients_are_added_as_the_framework_does(void **state) {
   }
 }
 
+/* Beside Megatron-LM's update: clipping, the copy to the parameters and zeros, and of fp16 what its loss scale asks for. */
+static void optimizers_go_over_gradients_more_than_once(void **state) {
+  (void)state;
+  for (int fp16 = 0; fp16 < 2; fp16++) {
+    struct fixture f;
+    char config[512];
+    int64_t bytes = 0, launches = 0;
+    snprintf(
+        config, sizeof config,
+        "{\"train_micro_batch_size_per_gpu\": 1, \"%s\": {\"enabled\": true}, \"optimizer\": {\"type\": \"AdamW\"}, "
+        "\"shardlab\": {\"kernels\": \"megatron-fused\"}}",
+        fp16 ? "fp16" : "bf16");
+    if (fixture_open(&f, SL_SOURCE_DIR "/tests/mpi/grid_llama.json", config, "dgx-a100-80g", 1, NULL) != SL_OK)
+      fail_msg("%s", sl_error_message());
+    const struct sl_program *p = step_of(&f);
+    for (size_t i = 0; i < p->op_count; i++) {
+      if (p->ops[i].kind != SL_OP_PASS || p->ops[i].phase != SL_PHASE_STEP) continue;
+      bytes += p->ops[i].dim[0], launches += p->ops[i].dim[1];
+    }
+    assert_int_equal(bytes, (fp16 ? 32 : 14) * f.plan.pp_ranks[0].padded);
+    assert_int_equal(launches, fp16 ? 5 : 3);
+    fixture_close(&f);
+  }
+}
+
 /* Of a vocabulary that two ranks share, one that gathers has all logits on both, in a buffer and in the loss; the gradient of its own
  * part goes on. The statistics that the others share are not made. */
 static void logits_are_gathered(void **state) {
@@ -345,6 +370,7 @@ int main(void) {
       cmocka_unit_test(norms_and_softmax_are_fused_one_by_one),
       cmocka_unit_test(dropped_probabilities_are_a_pass),
       cmocka_unit_test(gradients_are_added_as_the_framework_does),
+      cmocka_unit_test(optimizers_go_over_gradients_more_than_once),
       cmocka_unit_test(logits_are_gathered),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

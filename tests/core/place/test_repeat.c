@@ -1,6 +1,6 @@
 /* label: property
- * What repeats in a step is placed once: with and without that the programs are the same, byte for byte, over schedules, strategies
- * and numbers of micro-batches; and what placing takes, counted in steps, grows no faster than the configuration. */
+ * What repeats in a step is placed once: with and without that, and on one thread and on three, the programs are the same, byte for
+ * byte, over schedules, strategies and numbers of micro-batches; and what placing takes, counted in steps, grows no faster than the configuration. */
 #include "core/program/memory_report.h"
 #include "tests/support/job_fixture.h"
 
@@ -20,7 +20,7 @@ struct point {
 };
 
 static void open_point(struct fixture *f, const struct point *p, bool curve) {
-  const struct sl_build_options options = {.memory_curve = curve, .save_params = true};
+  const struct sl_build_options options = {.memory_curve = curve, .save_params = true, .threads = curve ? 1 : 3};
   char config[800];
   snprintf(config, sizeof config,
            "{\"train_micro_batch_size_per_gpu\": 1, \"gradient_accumulation_steps\": %d, \"bf16\": {\"enabled\": true},"

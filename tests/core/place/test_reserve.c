@@ -41,6 +41,7 @@ static void holds_what_is_live(void **state) {
       assert_true(m->needed_bytes >= most_live_in_step(m));
       assert_true(m->reserved_bytes >= m->needed_bytes);
       assert_true(m->reserved_bytes < 2 * m->live_peak_bytes);
+      assert_int_equal(m->unled_bytes, m->needed_bytes); /* a set without a lead */
     }
     fixture_close(&f);
   }
@@ -64,6 +65,21 @@ static void a_host_ahead_needs_more(void **state) {
   assert_true(beyond_live("aleph-alpha-scaling") > beyond_live("megatron-unfused") + 8 * partial);
 }
 
+/* Without its lead the same host needs as much as one that has none: the messages' and collectives' blocks are free at once. */
+static void a_host_behind_needs_less(void **state) {
+  (void)state;
+  struct fixture f;
+  open_with(&f, "aleph-alpha-scaling", 4, 2, 1);
+  const int64_t partial = INT64_C(2) * 1024 * 768 * 2;
+  for (int r = 0; r < f.job.class_count; r++) {
+    const struct sl_memory_report *m = &f.job.classes[r].memory[SL_SPACE_DEVICE];
+    assert_true(m->unled_bytes >= most_live_in_step(m));
+    assert_true(m->unled_bytes <= m->needed_bytes);
+    if (r == 0) assert_true(m->unled_bytes + 8 * partial < m->needed_bytes); /* the last has logits, which hide it */
+  }
+  fixture_close(&f);
+}
+
 static void own_kernels_have_an_arena_alone(void **state) {
   struct fixture f;
   (void)state;
@@ -79,6 +95,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(holds_what_is_live),
       cmocka_unit_test(a_host_ahead_needs_more),
+      cmocka_unit_test(a_host_behind_needs_less),
       cmocka_unit_test(own_kernels_have_an_arena_alone),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -245,6 +245,30 @@ static void a_stage_is_whole_no_longer_than_the_window(void **state) {
   sl_schedule_free(&s);
 }
 
+/* In turn, the second stage takes in its next activation behind the backward that the first sat out. */
+static void messages_in_turn(void **state) {
+  (void)state;
+  struct sl_schedule s = generate("1f1b", 2, 1, 3);
+  assert_int_equal(sl_schedule_lower_sends_in_turn(&s), SL_OK);
+  char *text = print(&s);
+  assert_string_equal(text, "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0F2,0SEND_F2,0RECV_B1,0B1,0RECV_B2,0B2\n"
+                            "1RECV_F0,1F0,1RECV_F1,1B0,1SEND_B0,1F1,1B1,1RECV_F2,1SEND_B1,1F2,1B2,1SEND_B2\n");
+  free(text);
+  sl_schedule_free(&s);
+  for (int p = 2; p <= 8; p++) {
+    for (int m = 1; m <= 17; m++) {
+      s = generate("1f1b", p, 1, m);
+      struct sl_schedule_run before = play(&s, SL_SCHEDULE_UNIT_COSTS);
+      assert_int_equal(sl_schedule_lower_sends_in_turn(&s), SL_OK);
+      assert_int_equal(sl_schedule_validate(&s), SL_OK);
+      struct sl_schedule_run after = play(&s, SL_SCHEDULE_UNIT_COSTS);
+      assert_int_equal(before.makespan, after.makespan);
+      sl_schedule_run_free(&before), sl_schedule_run_free(&after);
+      sl_schedule_free(&s);
+    }
+  }
+}
+
 /* What PyTorch 2.9 and later write: CRLF, and waits, which follow from our program. */
 static void files_of_pytorch_are_read(void **state) {
   (void)state;
@@ -270,6 +294,7 @@ int main(void) {
       cmocka_unit_test(interleaving_costs_memory_by_its_warm_up),
       cmocka_unit_test(every_small_schedule_is_sound),
       cmocka_unit_test(a_stage_is_whole_no_longer_than_the_window),
+      cmocka_unit_test(messages_in_turn),
       cmocka_unit_test(files_of_pytorch_are_read),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

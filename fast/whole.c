@@ -1,0 +1,380 @@
+/* Whole steps; see whole.h. */
+#include "fast/whole.h"
+
+#include "core/job/job.h"
+#include "core/model/families.h"
+#include "core/program/memory_report.h"
+#include "core/run/timeline.h"
+#include "fast/stretch.h"
+#include "sim/sim.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A plan with its programs. */
+struct plan {
+  struct sl_model model;
+  struct sl_config config;
+  struct sl_plan plan;
+  struct sl_job job;
+  bool shallow; /* the model's tensors are its own */
+};
+
+/* A step of some micro-batches. */
+struct step {
+  struct plan *plan;
+  struct sl_job deep; /* of that plan, stretched; no classes: the plan's own job is meant */
+  int64_t micro_batches;
+  double *live; /* per class: the most bytes at once */
+  struct sl_fast_prediction seconds;
+  struct sl_fast_prediction each; /* of a micro-batch in the middle, without a pipeline */
+};
+
+struct sl_fast_whole {
+  struct step steps[2]; /* the shorter first, or the step itself and none */
+  int count;
+};
+
+static void close_plan(struct plan *p) {
+  if (p == NULL) return;
+  sl_job_free(&p->job);
+  sl_plan_free(&p->plan);
+  if (p->shallow) free(p->model.tensors);
+  free(p);
+}
+
+static void close_step(struct step *s) {
+  sl_job_free(&s->deep);
+  close_plan(s->plan);
+  free(s->live);
+  *s = (struct step){0};
+}
+
+/* What is asked for. */
+struct request {
+  const struct sl_model *model;
+  const struct sl_config *config;
+  const struct sl_cluster *cluster;
+  int world;
+  int64_t n_micro;
+  int stages;
+  int64_t layers[SL_MAX_STAGES]; /* of each stage */
+  int64_t least;                 /* of those that have any */
+  struct sl_strategy strategy;
+  int64_t more; /* blocks by which programs are alike; 0: not known yet, -1: none */
+};
+
+/* ---- plans ---- */
+
+/* The plan with `less` blocks less in every stage that has any. */
+static enum sl_status open_plan(struct plan **out, const struct request *r, int64_t less, bool build) {
+  const struct sl_build_options options = {.memory_curve = less > 0, .unplaced = true};
+  enum sl_status status;
+  struct plan *p;
+  SL_TRY(sl_calloc(&p, 1, sizeof *p));
+  *out = p;
+  p->model = *r->model;
+  p->config = *r->config;
+  p->config.train_batch_size = 0;
+  p->config.gradient_accumulation_steps = r->n_micro;
+  if (less > 0) {
+    p->shallow = true;
+    p->model.tensors = NULL;
+    p->model.tensor_count = 0;
+    p->config.sl.stages_by = SL_STAGES_LIST;
+    p->config.sl.stage_count = r->stages;
+    for (int i = 0; i < r->stages; i++) {
+      p->config.sl.stage_layers[i] = r->layers[i] > 0 ? r->layers[i] - less : 0;
+      p->model.n_layer -= r->layers[i] - p->config.sl.stage_layers[i];
+    }
+    SL_GO_FAIL(sl_family_of(r->model)->make_tensors(&p->model));
+  }
+  SL_GO_FAIL(sl_plan_build(&p->plan, &p->model, &p->config, r->cluster, r->world));
+  if (build) SL_GO_FAIL(sl_job_build(&p->job, &p->plan, &options));
+  return SL_OK;
+fail:
+  close_plan(p);
+  *out = NULL;
+  return status;
+}
+
+/* Stages of the plan as it is. */
+static enum sl_status read_stages(struct request *r) {
+  struct plan *p;
+  SL_TRY(open_plan(&p, r, 0, false));
+  r->stages = p->plan.stage_count;
+  r->least = 0;
+  r->strategy = p->plan.strategy;
+  const bool idle = p->plan.schedule.ranks > 0 && r->stages < p->plan.pp;
+  for (int i = 0; i < r->stages && i < SL_MAX_STAGES; i++) {
+    r->layers[i] = p->plan.stages[i].layer_count;
+    if (r->layers[i] > 0 && (r->least == 0 || r->layers[i] < r->least)) r->least = r->layers[i];
+  }
+  if (idle || r->stages > SL_MAX_STAGES || !sl_model_reads_tokens(r->model)) r->least = 0; /* no list has such stages */
+  close_plan(p);
+  return SL_OK;
+}
+
+/* Parameters of a rank in its blocks' plan: of one block, of all. */
+static int64_t numel_of(const struct request *r, bool all) {
+  int64_t sum = 0;
+  for (int i = 0; i < r->model->tensor_count; i++)
+    sum += all || r->model->tensors[i].layer == 0 ? r->model->tensors[i].numel : 0;
+  return sum / r->config->sl.tp;
+}
+
+/* Blocks from either end behind which all are alike: those that DeepSpeed's stage 3 looks ahead, or keeps what it gathered for, and
+ * those of a bucket. */
+static int64_t reach(const struct request *r) {
+  const struct sl_config *c = r->config;
+  const struct sl_strategy *s = &r->strategy;
+  const int64_t block = numel_of(r, false), all = numel_of(r, true), bucket = s->bucket;
+  int64_t most = s->units != SL_UNITS_LAYER && bucket < all ? bucket : 0;
+  if (block < 1 || (s->units == SL_UNITS_FLAT && all >= 2 * c->zero.allgather_bucket_size)) return r->model->n_layer;
+  if (!s->shard_params || s->release != SL_RELEASE_DISTANCE) return most > 0 ? most / block + 1 : 0;
+  if (c->zero.max_reuse_distance > most) most = c->zero.max_reuse_distance;
+  if (c->zero.max_live_parameters > most) most = c->zero.max_live_parameters;
+  if (c->zero.prefetch_bucket_size > most) most = c->zero.prefetch_bucket_size;
+  return 2 * (most / block + 1);
+}
+
+/* ---- one step ---- */
+
+static enum sl_status take_live(struct step *s, const struct sl_job *a, const struct sl_job *b, int64_t times) {
+  SL_TRY(sl_calloc(&s->live, (size_t)a->class_count, sizeof *s->live));
+  for (int i = 0; i < a->class_count; i++) {
+    s->live[i] = (double)a->classes[i].memory[SL_SPACE_DEVICE].live_peak_bytes;
+    if (b != NULL) SL_TRY(sl_fast_stretch_live(a, b, i, times, &s->live[i]));
+  }
+  return SL_OK;
+}
+
+/* Does what follows from two depths hold for a third: the same programs, and the same memory? */
+static enum sl_status check_third(const struct request *r, int64_t less, const struct sl_job *a, const struct sl_job *b,
+                                  bool *fits) {
+  enum sl_status status;
+  struct plan *c = NULL;
+  struct sl_job two = {0};
+  double live = 0;
+  SL_GO(sl_fast_stretch(&two, a, b, 2, fits));
+  if (!*fits) goto done;
+  SL_GO(open_plan(&c, r, less, true));
+  *fits = sl_fast_same_steps(&two, &c->job);
+  for (int i = 0; *fits && i < c->job.class_count; i++) {
+    const double own = (double)c->job.classes[i].memory[SL_SPACE_DEVICE].live_peak_bytes;
+    SL_GO(sl_fast_stretch_live(a, b, i, 2, &live));
+    *fits = fabs(live / own - 1) < 1e-3;
+  }
+done:
+  sl_job_free(&two);
+  close_plan(c);
+  return status;
+}
+
+/* The step from those with `depth` blocks in the shallowest stage and with `more`; that with twice as many more says whether what
+ * follows from these two is right. */
+static enum sl_status try_depth(struct step *out, const struct request *r, int64_t depth, int64_t more, bool *fits) {
+  enum sl_status status;
+  const int64_t less = r->least - depth;
+  struct plan *a = NULL, *b = NULL;
+  *fits = true;
+  SL_GO(open_plan(&a, r, less, true));
+  SL_GO(open_plan(&b, r, less - more, true));
+  if (r->more == 0) SL_GO(check_third(r, less - 2 * more, &a->job, &b->job, fits));
+  if (!*fits) goto done;
+  SL_GO(sl_fast_stretch(&out->deep, &a->job, &b->job, less / more, fits));
+  if (!*fits) goto done;
+  SL_GO(take_live(out, &a->job, &b->job, less / more));
+  out->plan = a;
+  a = NULL;
+done:
+  if (status != SL_OK || !*fits) sl_job_free(&out->deep);
+  close_plan(a);
+  close_plan(b);
+  return status;
+}
+
+/* The fewest blocks by which programs may be alike: those that a bucket spans, and those that recomputation leaves out. */
+static int64_t least_more(const struct request *r, int64_t every) {
+  const struct sl_strategy *s = &r->strategy;
+  const bool buckets = s->units != SL_UNITS_LAYER && s->bucket < numel_of(r, true);
+  const int64_t block = numel_of(r, false), span = buckets && block > 0 ? (s->bucket + block - 1) / block : 1;
+  return (span + every - 1) / every * every;
+}
+
+/* Depths are tried only where all of them together have fewer blocks than the model. */
+static enum sl_status take_step(struct step *out, struct request *r) {
+  enum { LEAST_BLOCKS = 5, TIMES = 3 }; /* what lives grows up to the third block from an end */
+  const int64_t every = r->config->sl.recompute_every > 1 ? r->config->sl.recompute_every : 1;
+  const int64_t first = r->more > 0 ? r->more : least_more(r, every);
+  const int64_t last = r->more > 0 ? r->more : first + (TIMES - 1) * every;
+  const int64_t depth = LEAST_BLOCKS + reach(r);
+  int64_t tried = 0;
+  bool fits = false;
+  *out = (struct step){.micro_batches = r->n_micro};
+  for (int64_t more = first; more <= last && r->more >= 0 && !fits; more += every) {
+    const int64_t from = depth + ((r->least - depth) % more + more) % more;
+    tried += 2 * from + more;
+    if (from < 1 || tried >= r->least) break;
+    SL_TRY(try_depth(out, r, from, more, &fits));
+    if (fits) r->more = more;
+  }
+  if (fits) return SL_OK;
+  r->more = -1;
+  SL_TRY(open_plan(&out->plan, r, 0, true));
+  return take_live(out, &out->plan->job, NULL, 0);
+}
+
+/* ---- a whole ---- */
+
+struct lengths {
+  int64_t shorter, longer;
+};
+
+enum { LONE = 4 }; /* micro-batches without a pipeline: a first, a last and two between them */
+
+/* Micro-batches of steps whose pipelines have been full. Some schedules deal them in equal rounds of about one a rank
+ * (core/schedule/action.h), whose size must be the step's. */
+static struct lengths lengths_of(const struct sl_config *c, int64_t n_micro) {
+  const int64_t rounds = n_micro / c->sl.pp, round = rounds > 0 ? n_micro / rounds : n_micro;
+  if (c->sl.pp == 1) return (struct lengths){LONE, LONE};
+  return strncmp(c->sl.schedule, "interleaved", 11) == 0 ? (struct lengths){2 * round, 3 * round}
+                                                         : (struct lengths){2 * c->sl.pp, 3 * c->sl.pp};
+}
+
+/* What is in flight grows with the micro-batches where all forwards come first, and the fullest moment changes with it. */
+int64_t sl_fast_whole_length(const struct sl_config *config, int64_t n_micro) {
+  const char *name = config->sl.schedule;
+  const bool first = config->sl.pp > 1 && (strcmp(name, "gpipe") == 0 || strcmp(name, "looped-bfs") == 0);
+  const int64_t rounds = n_micro / config->sl.pp, longer = lengths_of(config, n_micro).longer;
+  const bool even = strncmp(name, "interleaved", 11) != 0 || rounds < 1 || n_micro % rounds == 0;
+  return first || !even || n_micro <= longer ? n_micro : -longer;
+}
+
+void sl_fast_whole_free(struct sl_fast_whole *w) {
+  if (w == NULL) return;
+  for (int i = 0; i < w->count; i++) close_step(&w->steps[i]);
+  free(w);
+}
+
+enum sl_status sl_fast_whole_take(struct sl_fast_whole **out, const struct sl_model *model,
+                                  const struct sl_config *config, const struct sl_cluster *cluster, int world,
+                                  int64_t n_micro, int64_t *more) {
+  const struct lengths l = lengths_of(config, n_micro);
+  const bool itself = sl_fast_whole_length(config, n_micro) > 0;
+  const int count = itself || l.shorter == l.longer ? 1 : 2;
+  const int64_t each[] = {itself ? n_micro : l.shorter, l.longer};
+  struct request *r = NULL;
+  struct sl_fast_whole *w = NULL;
+  enum sl_status status;
+  SL_GO_FAIL(sl_calloc(&r, 1, sizeof *r));
+  SL_GO_FAIL(sl_calloc(&w, 1, sizeof *w));
+  *r = (struct request){
+      .model = model, .config = config, .cluster = cluster, .world = world, .n_micro = each[0], .more = *more};
+  SL_GO_FAIL(read_stages(r));
+  for (; w->count < count; w->count++) {
+    r->n_micro = each[w->count];
+    SL_GO_FAIL(take_step(&w->steps[w->count], r));
+  }
+  *more = r->more;
+  free(r);
+  *out = w;
+  return SL_OK;
+fail:
+  if (w != NULL && w->count < 2) close_step(&w->steps[w->count]);
+  sl_fast_whole_free(w);
+  free(r);
+  return status;
+}
+
+/* ---- seconds ---- */
+
+/* Where seconds go: of the step, and up to the ends of the second and the third micro-batch. */
+struct watch {
+  struct sl_timeline step, up_to[2];
+  bool pipeline;
+};
+
+static void observe(void *context, int local, int64_t step, const struct sl_program *program,
+                    const struct sl_completion *done) {
+  struct watch *w = context;
+  const struct sl_action *action = &program->instances[program->issues[done->index].instance].action;
+  sl_timeline_add(&w->step, local, step, program, done);
+  for (int i = 0; i < 2 && !w->pipeline; i++)
+    if (action->kind != SL_ACTION_STEP && action->micro_batch <= 1 + i)
+      sl_timeline_add(&w->up_to[i], local, step, program, done);
+}
+
+static void forget(void *context) {
+  struct watch *w = context;
+  sl_timeline_forget(&w->step);
+  for (int i = 0; i < 2; i++) sl_timeline_forget(&w->up_to[i]);
+}
+
+/* Where a rank's seconds went; what is neither compute nor a collective is a bubble, transfers included. */
+static enum sl_status parts_of(const struct sl_timeline *t, int local, double seconds, struct sl_fast_prediction *out) {
+  struct sl_breakdown b;
+  SL_TRY(sl_timeline_breakdown(t, local, &b));
+  if (!(seconds > 0)) seconds = b.step_s;
+  const double optimizer = b.busy_s[SL_CLASS_OPTIMIZER], rest = seconds - b.compute_s;
+  *out = (struct sl_fast_prediction){.step_time_s = seconds, .optimizer_s = optimizer < b.compute_s ? optimizer : 0};
+  out->compute_s = b.compute_s - out->optimizer_s;
+  out->bubble_s = b.bubble_s < rest ? b.bubble_s : rest;
+  out->exposed_tp_s = b.exposed_s[SL_GROUP_TP] < rest - out->bubble_s ? b.exposed_s[SL_GROUP_TP] : 0;
+  out->exposed_dp_s = rest - out->bubble_s - out->exposed_tp_s;
+  return SL_OK;
+}
+
+/* x + times (z - y), part by part. */
+static struct sl_fast_prediction add_parts(const struct sl_fast_prediction *x, double times,
+                                           const struct sl_fast_prediction *y, const struct sl_fast_prediction *z) {
+  return (struct sl_fast_prediction){.step_time_s = x->step_time_s + times * (z->step_time_s - y->step_time_s),
+                                     .compute_s = x->compute_s + times * (z->compute_s - y->compute_s),
+                                     .bubble_s = x->bubble_s + times * (z->bubble_s - y->bubble_s),
+                                     .exposed_tp_s = x->exposed_tp_s + times * (z->exposed_tp_s - y->exposed_tp_s),
+                                     .exposed_dp_s = x->exposed_dp_s + times * (z->exposed_dp_s - y->exposed_dp_s),
+                                     .optimizer_s = x->optimizer_s + times * (z->optimizer_s - y->optimizer_s)};
+}
+
+static enum sl_status price_step(struct step *s, const struct sl_kernel_costs *costs) {
+  enum sl_status status;
+  struct watch w = {.pipeline = s->plan->plan.pp > 1};
+  struct sl_fast_prediction up_to[2];
+  struct sl_run run = {.exec = &sl_exec_sim,
+                       .job = s->deep.classes != NULL ? &s->deep : &s->plan->job,
+                       .options = {.fold = true, .fail_rank = -1},
+                       .steps = 1,
+                       .observe = observe,
+                       .observe_context = &w,
+                       .forget = forget};
+  s->plan->plan.kernel_costs = *costs;
+  SL_GO(sl_run_execute(&run));
+  const int slowest = sl_timeline_slowest(&w.step);
+  SL_GO(parts_of(&w.step, slowest, run.results[0].end_s - run.results[0].start_s, &s->seconds));
+  for (int i = 0; i < 2; i++) SL_GO(parts_of(&w.up_to[i], slowest, 0, &up_to[i]));
+  s->each = add_parts(&(struct sl_fast_prediction){0}, 1, &up_to[0], &up_to[1]);
+done:
+  sl_run_close(&run);
+  sl_timeline_free(&w.step);
+  for (int i = 0; i < 2; i++) sl_timeline_free(&w.up_to[i]);
+  return status;
+}
+
+enum sl_status sl_fast_whole_price(struct sl_fast_whole *w, const struct sl_kernel_costs *costs) {
+  for (int i = 0; i < w->count; i++) SL_TRY(price_step(&w->steps[i], costs));
+  return SL_OK;
+}
+
+void sl_fast_whole_predict(const struct sl_fast_whole *w, int64_t n_micro, struct sl_fast_prediction *out) {
+  static const struct sl_fast_prediction none;
+  const struct step *x = &w->steps[0], *y = &w->steps[w->count - 1];
+  const double more = (double)(n_micro - x->micro_batches), apart = (double)(y->micro_batches - x->micro_batches);
+  const double times = apart > 0 ? more / apart : 0;
+  *out = apart > 0 ? add_parts(&x->seconds, times, &x->seconds, &y->seconds)
+                   : add_parts(&x->seconds, more, &none, &x->each);
+  for (int i = 0; i < x->plan->job.class_count; i++) {
+    const double bytes = x->live[i] + times * (y->live[i] - x->live[i]);
+    if (bytes > out->memory_bytes) out->memory_bytes = bytes;
+  }
+}

@@ -1,0 +1,65 @@
+/* See wholes.h. */
+#include "fast/wholes.h"
+
+#include <stdlib.h>
+
+static void forget(void *whole) {
+  sl_fast_whole_free(whole);
+}
+
+void sl_fast_wholes_clear(struct sl_fast_wholes *k) {
+  sl_fast_map_clear(&k->wholes, forget);
+  sl_fast_map_clear(&k->shapes, free);
+}
+
+enum sl_status sl_fast_wholes_price(struct sl_fast_wholes *k, const struct sl_kernel_costs *costs) {
+  for (size_t i = 0; i < k->wholes.capacity; i++)
+    if (k->wholes.slots[i].value != NULL) SL_TRY(sl_fast_whole_price(k->wholes.slots[i].value, costs));
+  return SL_OK;
+}
+
+/* Layers of stages, as a number of which no two alike are to be feared (FNV-1a). */
+static int64_t layers_key(const struct sl_fast_choice *c) {
+  uint64_t h = 0xcbf29ce484222325u;
+  if (c->stage_layers == NULL) return 0;
+  for (int i = 0; i < c->pp; i++) h = (h ^ (uint64_t)c->stage_layers[i]) * 0x100000001b3u;
+  return (int64_t)h;
+}
+
+/* What of a choice is neither a size nor a number of ranks. */
+static int64_t flags_of(const struct sl_fast_choice *c) {
+  return c->zero_stage | c->sequence_parallel << 2 | (int64_t)c->recompute << 3 | (int64_t)c->schedule << 6;
+}
+
+/* What is known of the programs of a choice, whatever its micro-batches and its data parallelism. */
+static enum sl_status find_shape(struct sl_fast_wholes *k, const struct sl_fast_choice *c, int64_t **more) {
+  const bool many = c->world > c->tp * c->pp;
+  const struct sl_fast_key key = {{(int64_t)c->tp << 32 | c->pp, flags_of(c), many, layers_key(c), c->virtual_stages}};
+  *more = sl_fast_map_find(&k->shapes, &key);
+  if (*more != NULL) return SL_OK;
+  SL_TRY(sl_calloc(more, 1, sizeof **more));
+  const enum sl_status status = sl_fast_map_add(&k->shapes, &key, *more);
+  if (status != SL_OK) free(*more);
+  return status;
+}
+
+enum sl_status sl_fast_wholes_predict(struct sl_fast_wholes *k, const struct sl_fast_inputs *in,
+                                      const struct sl_fast_choice *c, struct sl_fast_prediction *out) {
+  enum sl_status status;
+  int64_t *more;
+  const struct sl_fast_key key = {{(int64_t)c->tp << 32 | c->pp, (int64_t)c->world << 32 | flags_of(c), c->micro_batch,
+                                   sl_fast_whole_length(in->config, c->n_micro), layers_key(c), c->virtual_stages}};
+  struct sl_fast_whole *w = sl_fast_map_find(&k->wholes, &key);
+  if (w == NULL) {
+    SL_TRY(find_shape(k, c, &more));
+    SL_TRY(sl_fast_whole_take(&w, in->model, in->config, in->cluster, c->world, c->n_micro, more));
+    SL_GO_FAIL(sl_fast_whole_price(w, in->costs));
+    SL_GO_FAIL(sl_fast_map_add(&k->wholes, &key, w));
+  }
+  sl_fast_whole_predict(w, c->n_micro, out);
+  out->whole = true;
+  return SL_OK;
+fail:
+  sl_fast_whole_free(w);
+  return status;
+}
