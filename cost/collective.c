@@ -96,6 +96,6 @@ double sl_cost_call_host(const struct sl_cost_rank *rank, const struct sl_work *
   return rank->kernel_costs.host_collective + (stalls ? rank->pipeline_stall * work->members : 0);
 }
 
-bool sl_cost_pipeline_stalls(const struct sl_cluster *cluster, int pp, int reach) {
-  return pp > 1 && reach > cluster->devices_per_node;
+bool sl_cost_pipeline_stalls(const struct sl_cluster *cluster, int pp, int reach, int64_t blocks) {
+  return pp > 1 && blocks > pp && reach > cluster->devices_per_node;
 }

@@ -50,6 +50,8 @@ double sl_cost_lost_beside(const struct sl_cost_rank *rank, const struct sl_clus
  * group is tensor-parallel) the cluster's pipeline_stall for every member. */
 double sl_cost_call_host(const struct sl_cost_rank *rank, const struct sl_work *work, bool stalls);
 /* Does a pipeline cross nodes, so that hosts are held up at the collectives between its messages? Seen in published
- * measurements alone: 2 ms x tp a block and micro-batch, the more the more ranks a collective has. `reach`: ranks of the block
- * that holds a whole pipeline, pp times the ranks from one stage to the next. */
-bool sl_cost_pipeline_stalls(const struct sl_cluster *cluster, int pp, int reach);
+ * measurements alone: 2 ms x tp a block and micro-batch, the more the more ranks a collective has; but not where the
+ * model has no more blocks than its pipeline has ranks (llamas of 16, 28 and 32 blocks on 128 GPUs, which the stall would slow to
+ * 2.4 and 4.3 times what was measured). `reach`: ranks of the block that holds a whole pipeline, pp times the ranks from one stage
+ * to the next; `blocks`: of the model. */
+bool sl_cost_pipeline_stalls(const struct sl_cluster *cluster, int pp, int reach, int64_t blocks);

@@ -148,7 +148,8 @@ static enum sl_status find_block(struct sl_fast *f, const struct sl_fast_choice 
                                 .sequence_parallel = choice->sequence_parallel && choice->tp > 1,
                                 .pipeline = choice->pp > 1,
                                 .many = dp > 1 && choice->zero_stage > 0,
-                                .stalls = sl_cost_pipeline_stalls(f->cluster, choice->pp, choice->world)};
+                                .stalls =
+                                    sl_cost_pipeline_stalls(f->cluster, choice->pp, choice->world, f->model->n_layer)};
   struct sl_config config;
   for (size_t i = 0; i < f->block_count; i++) {
     *out = i;

@@ -108,6 +108,7 @@ struct sl_sim {
   double time;  /* now */
   uint64_t pending;
   double slow; /* comm_compute_share: the most that compute loses beside a transfer */
+  bool stalls; /* sl_cost_pipeline_stalls */
   struct sl_sim_rank *ranks;
   int *local_ranks;
   int *local_of;                  /* by rank of the world: the one that is simulated for it */

@@ -226,9 +226,7 @@ static enum sl_status fill_call(const struct sl_sim *sim, int local, const struc
   call->wire = sl_op_wire_bytes(op, sl_op_slices(table->program, op), m.size, m.index);
   call->seconds = collective_seconds(sim, &rings[op->group], work);
   call->beside = sl_cost_lost_beside(&sim->cost_rank, plan->cluster, &rings[op->group].link);
-  const int reach = sl_plan_strides(plan).pp * plan->pp;
-  const bool stalls = op->group == SL_GROUP_TP && sl_cost_pipeline_stalls(plan->cluster, plan->pp, reach);
-  call->host = sl_cost_call_host(&sim->cost_rank, work, stalls);
+  call->host = sl_cost_call_host(&sim->cost_rank, work, sim->stalls && op->group == SL_GROUP_TP);
   return SL_OK;
 }
 
@@ -327,6 +325,8 @@ enum sl_status sl_sim_tables(struct sl_sim *sim) {
   const struct sl_plan *plan = sim->job->plan;
   SL_TRY(sl_cost_share(&sim->cost_rank, plan->cluster, &plan->kernel_costs, plan->world));
   sim->slow = sim->cost_rank.kernel_costs.comm_compute_share;
+  sim->stalls =
+      sl_cost_pipeline_stalls(plan->cluster, plan->pp, sl_plan_strides(plan).pp * plan->pp, plan->model->n_layer);
   if (sim->assume.nccl_choice) SL_TRY(sl_nccl_group_check(plan->cluster));
   SL_TRY(fill_classes(sim));
   sl_sim_say_stand_ins(sim);

@@ -119,22 +119,27 @@ static void where_launches_block_host_and_device_add_up(void **state) {
   assert_time(ends[2], 14 + 2 + 1);
 }
 
-/* Two pipeline ranks of two tensor-parallel ranks: a call holds its host up by 3 s a member where the pipeline leaves the node. */
+/* Two pipeline ranks of two tensor-parallel ranks: a call holds its host up by 3 s a member where the pipeline leaves the node and the
+ * model has more blocks than that has ranks. */
 static void a_pipeline_across_nodes_stalls_tensor_parallel_calls(void **state) {
   (void)state;
   for (int pp = 1; pp <= 2; pp++) {
     for (int per_node = 2; per_node <= 4; per_node++) {
-      struct world w;
-      struct drive d;
-      world_init(&w, pp, 1, 2);
-      w.cluster.devices_per_node = per_node;
-      w.cluster.pipeline_stall = 3;
-      struct sl_program *p = step_of(&w, 0);
-      const uint32_t call = add_collective(p, SL_OP_ALL_REDUCE, SL_GROUP_TP, 4, 2);
-      drive_one_step(&d, &w, true);
-      assert_time(end_of(&d, 0, call), pp > 1 && 2 * pp > per_node ? 2 * 3 + 4 : 4);
-      drive_close(&d);
-      world_free(&w);
+      for (int blocks = 2; blocks <= 3; blocks++) {
+        const struct sl_model model = {.n_layer = blocks};
+        struct world w;
+        struct drive d;
+        world_init(&w, pp, 1, 2);
+        w.cluster.devices_per_node = per_node;
+        w.cluster.pipeline_stall = 3;
+        w.plan.model = &model;
+        struct sl_program *p = step_of(&w, 0);
+        const uint32_t call = add_collective(p, SL_OP_ALL_REDUCE, SL_GROUP_TP, 4, 2);
+        drive_one_step(&d, &w, true);
+        assert_time(end_of(&d, 0, call), pp > 1 && blocks > 2 && 2 * pp > per_node ? 2 * 3 + 4 : 4);
+        drive_close(&d);
+        world_free(&w);
+      }
     }
   }
 }
