@@ -3,6 +3,7 @@
 #include "cli/launch.h"
 
 #include "cli/children.h"
+#include "cli/relay.h"
 #include "core/base/launchers.h"
 #include "core/base/machine.h"
 
@@ -73,6 +74,7 @@ struct notices {
   bool late;      /* and one that it gave up: those that waited with it need not say so, too */
   char *said;     /* what a rank said first, without its number: the others need not say it again; owned */
   int rank, signal;
+  char host[256], ssh[256]; /* that vanished; what ssh said first of a host that it did not reach */
 };
 
 static bool is_frame(const char *line) {
@@ -124,14 +126,41 @@ static bool is_said_again(struct notices *n, const char *line) {
   return false;
 }
 
-static void read_line(struct notices *n, const char *line) {
+/* What ssh says when it does not get to a host. */
+static bool is_of_ssh(const char *line) {
+  static const char *const starts[] = {"ssh: ", "Host key verification failed",
+                                       "kex_exchange_identification: ", "Connection closed by ",
+                                       "Connection reset by "};
+  for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
+    if (strncmp(line, starts[i], strlen(starts[i])) == 0) return true;
+  return strstr(line, ": Permission denied (") != NULL && strcspn(line, " ") > strcspn(line, "@");
+}
+
+/* Who lost a host names it: mpirun that has no daemon there any more, or ssh. False for other lines. */
+static bool names_lost_host(struct notices *n, const char *line) {
+  static const char *const before[] = {" on node ", "Connection to ", "Timeout, server "};
+  for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
+    const char *name = strstr(line, before[i]);
+    if (name == NULL || (i == 0 ? strstr(line, "Remote daemon: ") == NULL : name != line)) continue;
+    name += strlen(before[i]);
+    if (n->host[0] == '\0') snprintf(n->host, sizeof n->host, "%.*s", (int)strcspn(name, " \r\n"), name);
+    return true;
+  }
+  return false;
+}
+
+static void read_line(void *context, const char *line) {
+  struct notices *n = context;
   const char *died = strstr(line, "noticed that process rank "), *by = strstr(line, "exited on signal ");
   if (died && by && n->rank < 0) {
     n->rank = atoi(died + strlen("noticed that process rank "));
     n->signal = atoi(by + strlen("exited on signal "));
   }
+  if (names_lost_host(n, line)) return;
   if (is_frame(line)) {
     n->inside = !n->inside;
+  } else if (n->ssh[0] == '\0' && is_of_ssh(line)) {
+    snprintf(n->ssh, sizeof n->ssh, "%.*s", (int)strcspn(line, "\r\n"), line);
   } else if (n->inside || is_of_mpi(line) || strstr(line, "sent help message") ||
              strstr(line, "orte_base_help_aggregate")) {
     keep(n, line);
@@ -143,14 +172,17 @@ static void read_line(struct notices *n, const char *line) {
   }
 }
 
-static void read_errors(struct notices *n, int fd) {
-  FILE *in = fdopen(fd, "r");
-  char *line = NULL;
-  size_t capacity = 0;
-  if (!in) return;
-  while (getline(&line, &capacity, in) > 0) read_line(n, line);
-  free(line);
-  fclose(in);
+/* Until mpirun closes it. After a rank's error mpirun may wait long for a daemon on a host that is gone: it has LINGER_S. */
+static void read_errors(struct notices *n, int fd, pid_t mpirun) {
+  enum { LINGER_S = 10, NAP_MS = 500 };
+  struct sl_relay relay = {.fd = fd, .line = read_line, .context = n};
+  double since = 0;
+  while (sl_relay_read(&relay, NAP_MS)) {
+    if (!n->explained) continue;
+    if (since == 0) since = sl_machine_clock();
+    if (sl_machine_clock() - since > LINGER_S) kill(-mpirun, SIGKILL);
+  }
+  sl_relay_close(&relay);
 }
 
 /* --- the job --- */
@@ -172,6 +204,11 @@ static int conclude(struct notices *n, int how) {
   int code = WIFEXITED(how) ? WEXITSTATUS(how) : 1;
   if (sl_children_signal() != 0) {
     code = 1; /* who ended it knows why */
+  } else if (n->host[0] != '\0' && !n->explained) {
+    fprintf(stderr, "shardlab: error: host %s is gone: it does not answer mpirun any more; the job was ended\n",
+            n->host);
+  } else if (n->ssh[0] != '\0' && code != 0 && !n->explained) {
+    fprintf(stderr, "shardlab: error: a host was not reachable via ssh (%s); expected passwordless ssh\n", n->ssh);
   } else if (n->explained) {
     if (code == 0) code = 1;
   } else if (WIFSIGNALED(how)) {
@@ -204,7 +241,7 @@ static enum sl_status run_job(char *const *arguments, int ranks, int *exit_code)
   if (pid == 0) run_child(arguments, ranks, error_pipe);
   close(error_pipe[1]);
   struct notices notices = {.rank = -1};
-  read_errors(&notices, error_pipe[0]);
+  read_errors(&notices, error_pipe[0], pid);
   *exit_code = conclude(&notices, sl_children_wait(pid));
   return SL_OK;
 }

@@ -5,12 +5,14 @@
 #include "cli/children.h"
 #include "cli/leash.h"
 #include "cli/mpirun.h"
+#include "cli/relay.h"
 #include "core/base/machine.h"
 #include "core/base/printable.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -19,11 +21,15 @@
 
 enum { GRACE_S = 5, SSH_FAILED = 255, NOT_FOUND = 127 };
 
+struct job;
+
 struct node {
+  struct job *job;
   const char *host;
-  pid_t pid;     /* of its ssh; 0: over */
-  int leash;     /* the write end; -1: let go */
-  char log[160]; /* what its ssh said */
+  pid_t pid;              /* of its ssh; 0: over */
+  int leash;              /* the write end; -1: let go */
+  char log[160];          /* what its ssh said */
+  struct sl_relay errors; /* of its ranks */
 };
 
 struct job {
@@ -31,6 +37,8 @@ struct job {
   size_t count;
   int code;
   double deadline; /* 0: nothing has failed yet */
+  bool explained;  /* a line says why the job ended */
+  char late[512];  /* the first rank's that missed another one, which is no news where that is explained */
 };
 
 static enum sl_status need(const char *name, char *path, size_t size) {
@@ -101,28 +109,49 @@ done:
 /* ---- nodes ---- */
 
 /* ssh does not take the signals that end the launcher: it ends when its node has ended, which the leash tells to. */
-static _Noreturn void become_ssh(const char *ssh, char *const *words, int leash) {
+static _Noreturn void become_ssh(const char *ssh, char *const *words, int leash, int errors) {
   static const int spared[] = {SIGINT, SIGTERM, SIGHUP};
   dup2(leash, STDIN_FILENO);
+  dup2(errors, STDERR_FILENO);
   for (size_t i = 0; i < sizeof spared / sizeof *spared; i++) (void)signal(spared[i], SIG_IGN);
   (void)signal(SIGPIPE, SIG_DFL);
   sl_children_exec(ssh, words, 0);
 }
 
+/* A line of a node. Even with a file for its words ssh says one of them here; and who ends the job knows why. */
+static void pass(void *context, const char *line) {
+  struct node *node = context;
+  struct job *job = node->job;
+  char own[300];
+  snprintf(own, sizeof own, "Connection to %s closed by remote host.", node->host);
+  if (strncmp(line, own, strlen(own)) == 0 || sl_children_signal() != 0) return;
+  const bool of_rank = strncmp(line, "shardlab: rank ", 15) == 0 || strncmp(line, "shardlab: error: ", 17) == 0;
+  if (of_rank && (strstr(line, "is gone: its connection") != NULL ||
+                  strstr(line, "(SHARDLAB_TIMEOUT_S sets the limit)") != NULL)) {
+    if (job->late[0] == '\0') snprintf(job->late, sizeof job->late, "%s", line);
+    return;
+  }
+  if (of_rank) job->explained = true;
+  fputs(line, stderr);
+}
+
 static enum sl_status start(const struct sl_remote *given, size_t i, const char *ssh, struct node *node) {
   struct sl_remote remote = *given;
   struct sl_words words = {0};
-  int ends[2];
+  int ends[2], errors[2];
   enum sl_status status;
   snprintf(node->log, sizeof node->log, "%s/ssh-%zu.log", sl_children_folder(), i);
   remote.ssh_log = node->log;
   SL_GO(sl_remote_ssh(&remote, i, &words));
-  if (pipe2(ends, O_CLOEXEC) != 0) SL_GO(sl_fail(SL_ERR_IO, "pipe: %s", strerror(errno)));
+  if (pipe2(ends, O_CLOEXEC) != 0 || pipe2(errors, O_CLOEXEC) != 0)
+    SL_GO(sl_fail(SL_ERR_IO, "pipe: %s", strerror(errno)));
   (void)fcntl(ends[1], F_SETFL, O_NONBLOCK);
   const pid_t pid = sl_children_fork(SIGKILL);
-  if (pid == 0) become_ssh(ssh, words.list, ends[0]);
+  if (pid == 0) become_ssh(ssh, words.list, ends[0], errors[1]);
   const int why = errno;
   close(ends[0]);
+  close(errors[1]);
+  node->errors = (struct sl_relay){.fd = errors[0], .line = pass, .context = node};
   if (pid < 0) close(ends[1]);
   if (pid < 0) SL_GO(sl_fail(SL_ERR_IO, "host %s: its ssh cannot be started: %s", node->host, strerror(why)));
   node->pid = pid;
@@ -154,8 +183,8 @@ static bool was_there(const char *line) {
   return line[0] == '\0';
 }
 
-/* Says why a node's ssh ended, where nobody else has: a rank that failed has said so itself. */
-static void explain(const struct node *node, int code, const char *program) {
+/* Says why a node's ssh ended, where that is not for its ranks to say. */
+static bool explain(const struct node *node, int code, const char *program) {
   char line[300];
   last_line(node->log, line, sizeof line);
   if (code == NOT_FOUND)
@@ -167,17 +196,21 @@ static void explain(const struct node *node, int code, const char *program) {
   else if (code == SSH_FAILED)
     fprintf(stderr, "shardlab: error: host %s is gone: %s; the job was ended\n", node->host,
             line[0] != '\0' ? line : "what ssh had started there was killed, or the connection ended");
+  return code == NOT_FOUND || code == SSH_FAILED;
 }
 
 /* Fine when the job was being ended anyway. */
 static void end_node(struct job *job, struct node *node, int how, const char *program) {
   const int code = WIFEXITED(how) ? WEXITSTATUS(how) : SSH_FAILED;
   node->pid = 0;
+  /* up to its end, which a shared connection of ssh may keep from us */
+  for (int naps = 0; naps < 20 && sl_relay_read(&node->errors, 50); naps++) continue;
+  sl_relay_close(&node->errors);
   if (node->leash >= 0) close(node->leash);
   node->leash = -1;
   if (code == 0) return;
   if (job->deadline == 0 && sl_children_signal() == 0) {
-    explain(node, code, program);
+    job->explained = explain(node, code, program) || job->explained;
     job->deadline = sl_machine_clock() + GRACE_S;
   }
   if (job->code == 0) job->code = code == SSH_FAILED || code == NOT_FOUND ? 1 : code;
@@ -198,6 +231,10 @@ static void watch(struct job *job, const char *program) {
       left--;
     }
     if (pid > 0) continue;
+    for (size_t i = 0; i < job->count; i++) {
+      struct sl_relay *errors = &job->nodes[i].errors;
+      if (errors->fd >= 0 && !sl_relay_read(errors, 0)) sl_relay_close(errors);
+    }
     if (sl_children_signal() != 0 && job->deadline == 0) job->code = 1, job->deadline = now + GRACE_S;
     if (job->deadline > 0) let_go(job);
     if (job->deadline > 0 && now > job->deadline) kill_all(job);
@@ -216,7 +253,8 @@ enum sl_status sl_launch_ssh(const struct sl_remote *remote, int *exit_code) {
   SL_TRY(sl_children_open());
   SL_TRY(sl_calloc(&job.nodes, job.count, sizeof *job.nodes));
   (void)signal(SIGPIPE, SIG_IGN); /* a node that is gone is heard of by its ssh's end */
-  for (size_t i = 0; i < job.count; i++) job.nodes[i] = (struct node){.host = remote->hosts->list[i].name, .leash = -1};
+  for (size_t i = 0; i < job.count; i++)
+    job.nodes[i] = (struct node){.job = &job, .host = remote->hosts->list[i].name, .leash = -1, .errors = {.fd = -1}};
   size_t started = 0;
   while (status == SL_OK && started < job.count) {
     status = start(remote, started, ssh, &job.nodes[started]);
@@ -225,6 +263,7 @@ enum sl_status sl_launch_ssh(const struct sl_remote *remote, int *exit_code) {
   job.count = started;
   if (status != SL_OK) job.code = 1, job.deadline = sl_machine_clock() + GRACE_S;
   watch(&job, remote->program);
+  if (!job.explained && sl_children_signal() == 0) fputs(job.late, stderr);
   *exit_code = job.code;
   let_go(&job);
   free(job.nodes);

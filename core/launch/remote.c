@@ -6,10 +6,13 @@
 #include <string.h>
 
 void sl_remote_ssh_options(const struct sl_remote *remote, struct sl_words *words) {
-  static const char *const options[] = {"-o", "BatchMode=yes",         "-o", "LogLevel=ERROR",
-                                        "-o", "ConnectTimeout=15",     "-o", "ServerAliveInterval=5",
-                                        "-o", "ServerAliveCountMax=3", NULL};
+  static const char *const options[] = {"-o", "BatchMode=yes",
+                                        "-o", "ConnectTimeout=15",
+                                        "-o", "ServerAliveInterval=5",
+                                        "-o", "ServerAliveCountMax=3",
+                                        "-o", NULL};
   sl_words_add_all(words, options);
+  sl_words_add(words, remote->ssh_log != NULL ? "LogLevel=INFO" : "LogLevel=ERROR"); /* the file may have all of it */
   if (remote->ssh_port > 0) sl_words_add(words, "-p"), sl_words_addf(words, "%d", remote->ssh_port);
 }
 

@@ -58,7 +58,7 @@ class Hosts:
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="shardlab-hosts-"))
 
     def __enter__(self):
-        for place in "/run",:
+        for place in "/run", "/dev/shm":
             run("mount", "-t", "tmpfs", "none", place)
         for folder in "/run/netns", "/run/sshd":
             os.mkdir(folder)
