@@ -163,9 +163,9 @@ static enum sl_status run_ranks(const struct sl_options *options, int ranks, cha
   if (ranks == 1) return spawn("/proc/self/exe", arguments, "the measurement with one rank", false);
   int exit_code = 0;
   if (on_gpu(options))
-    SL_TRY(sl_launch_ranks(count, arguments, ranks, &exit_code));
+    SL_TRY(sl_launch_ranks(&(struct sl_ranks){.argv = arguments, .world = ranks, .here = ranks}, &exit_code));
   else
-    SL_TRY(sl_launch_mpi(count, arguments, ranks, &exit_code));
+    SL_TRY(sl_launch_mpi(&(struct sl_mpi_job){.world = ranks, .arguments = arguments + 1}, &exit_code));
   if (exit_code == 0) return SL_OK;
   return exit_code == 2 ? SL_ERR_INPUT : SL_ERR_PEER;
 }

@@ -3,6 +3,7 @@
 #include "cli/launch.h"
 
 #include "cli/children.h"
+#include "cli/relay.h"
 #include "core/base/launchers.h"
 #include "core/base/machine.h"
 
@@ -13,13 +14,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#define MARKER "SHARDLAB_LAUNCHED"
 
 static bool is_set(const char *name) {
   const char *value = getenv(name);
@@ -27,105 +24,34 @@ static bool is_set(const char *name) {
 }
 
 bool sl_launch_ours(void) {
-  return is_set(MARKER);
+  return is_set(SL_LAUNCH_MARK);
 }
 
 void sl_launch_mark(void) {
-  setenv(MARKER, "1", 1);
+  setenv(SL_LAUNCH_MARK, "1", 1);
 }
 
 bool sl_launch_inside(void) {
   const struct sl_launcher *slurm = &sl_launchers[SL_LAUNCHER_SLURM];
   const char *tasks = getenv(slurm->world);
-  return is_set(MARKER) || is_set(sl_launchers[SL_LAUNCHER_OPEN_MPI].world) ||
+  return is_set(SL_LAUNCH_MARK) || is_set(sl_launchers[SL_LAUNCHER_OPEN_MPI].world) ||
          is_set(sl_launchers[SL_LAUNCHER_PMI].rank) || is_set("PMIX_RANK") ||
          (is_set(slurm->rank) && tasks && atoi(tasks) > 1);
 }
 
-static bool find_program(char *out, size_t size, const char *name) {
-  const char *path = getenv("PATH");
-  while (path && *path) {
-    size_t length = strcspn(path, ":");
-    int wrote = snprintf(out, size, "%.*s/%s", (int)length, path, name);
-    if (wrote > 0 && (size_t)wrote < size && access(out, X_OK) == 0) return true;
-    path += length + (path[length] == ':');
-  }
-  return false;
-}
+/* --- the child --- */
 
-/* --- may one process read another's memory? --- */
-
-static volatile int probe_word = 4711;
-
-static pid_t fork_holder(void) {
-  pid_t pid = fork();
-  if (pid != 0) return pid;
-  prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY); /* as Open MPI does */
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  for (;;) pause();
-}
-
-/* Open MPI copies large messages from process to process (CMA) and fails hard where a container forbids it, so ask
- * first, between siblings, as ranks are. */
-static bool may_read_siblings(void) {
-  pid_t holder = fork_holder();
-  if (holder < 0) return false;
-  usleep(2000); /* time to declare itself */
-  pid_t reader = fork();
-  if (reader == 0) {
-    int got = 0;
-    struct iovec here = {&got, sizeof got}, there = {(void *)(size_t)&probe_word, sizeof probe_word};
-    bool read = process_vm_readv(holder, &here, 1, &there, 1, 0) == (ssize_t)sizeof got && got == probe_word;
-    _exit(read ? 0 : 1);
-  }
-  int how = 1;
-  if (reader > 0) waitpid(reader, &how, 0);
-  kill(holder, SIGKILL);
-  waitpid(holder, NULL, 0);
-  return reader > 0 && WIFEXITED(how) && WEXITSTATUS(how) == 0;
-}
-
-/* --- the command line --- */
-
-/* Threads per rank: the user's own numbers win. */
-static void set_environment(int world) {
+/* Threads per rank, of as many ranks of a host: the user's own numbers win. */
+static void set_environment(int ranks) {
   char threads[16];
   int cores = sl_machine_cores();
-  snprintf(threads, sizeof threads, "%d", cores > world ? cores / world : 1);
+  snprintf(threads, sizeof threads, "%d", cores > ranks ? cores / ranks : 1);
   setenv("OMP_NUM_THREADS", threads, 0);
   setenv("OPENBLAS_NUM_THREADS", getenv("OMP_NUM_THREADS"), 0);
   sl_launch_mark();
 }
 
-enum { OWN_ARGUMENTS = 32 };
-
-static void build_arguments(const char **out, const char *mpirun, const char *self, char *world, int argc,
-                            char **argv) {
-  int n = 0;
-  out[n++] = mpirun;
-  out[n++] = "-np";
-  out[n++] = world;
-  out[n++] = "--bind-to"; /* ranks have threads: one core each would not do */
-  out[n++] = "none";
-  out[n++] = "--oversubscribe";
-  if (geteuid() == 0) out[n++] = "--allow-run-as-root";
-  static const char *const forward[] = {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", MARKER};
-  for (size_t i = 0; i < sizeof forward / sizeof *forward; i++) out[n++] = "-x", out[n++] = forward[i];
-  if (!is_set("OMPI_MCA_btl"))
-    out[n++] = "--mca", out[n++] = "btl", out[n++] = "^tcp"; /* one machine: sockets only cost */
-  if (!is_set("OMPI_MCA_btl_vader_single_copy_mechanism") && !may_read_siblings())
-    out[n++] = "--mca", out[n++] = "btl_vader_single_copy_mechanism", out[n++] = "none";
-  out[n++] = "--mca", out[n++] = "opal_signal", out[n++] = ""; /* a rank that crashes prints no stack */
-  /* where it keeps sockets and shared memory, which go with the folder */
-  out[n++] = "--mca", out[n++] = "orte_tmpdir_base", out[n++] = sl_children_folder();
-  out[n++] = "--mca", out[n++] = "btl_vader_backing_directory", out[n++] = sl_children_folder();
-  out[n++] = self;
-  for (int i = 1; i < argc; i++)
-    out[n++] = strcmp(argv[i], ":") == 0 ? "./:" : argv[i]; /* to mpirun a colon ends a command */
-  out[n] = NULL;
-}
-
-static void run_child(const char *const *arguments, int world, int error_pipe[2]) {
+static void run_child(char *const *arguments, int ranks, int error_pipe[2]) {
   if (isatty(STDIN_FILENO)) { /* it is of the terminal's background, and would be stopped */
     const int nothing = open("/dev/null", O_RDONLY);
     if (nothing >= 0) dup2(nothing, STDIN_FILENO);
@@ -133,8 +59,8 @@ static void run_child(const char *const *arguments, int world, int error_pipe[2]
   dup2(error_pipe[1], STDERR_FILENO);
   close(error_pipe[0]);
   close(error_pipe[1]);
-  set_environment(world);
-  sl_children_exec(arguments[0], (char *const *)(size_t)arguments, 0);
+  set_environment(ranks);
+  sl_children_exec(arguments[0], arguments, 0);
 }
 
 /* --- mpirun's stderr --- */
@@ -148,6 +74,7 @@ struct notices {
   bool late;      /* and one that it gave up: those that waited with it need not say so, too */
   char *said;     /* what a rank said first, without its number: the others need not say it again; owned */
   int rank, signal;
+  char host[256], ssh[256]; /* that vanished; what ssh said first of a host that it did not reach */
 };
 
 static bool is_frame(const char *line) {
@@ -199,14 +126,41 @@ static bool is_said_again(struct notices *n, const char *line) {
   return false;
 }
 
-static void read_line(struct notices *n, const char *line) {
+/* What ssh says when it does not get to a host. */
+static bool is_of_ssh(const char *line) {
+  static const char *const starts[] = {"ssh: ", "Host key verification failed",
+                                       "kex_exchange_identification: ", "Connection closed by ",
+                                       "Connection reset by "};
+  for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
+    if (strncmp(line, starts[i], strlen(starts[i])) == 0) return true;
+  return strstr(line, ": Permission denied (") != NULL && strcspn(line, " ") > strcspn(line, "@");
+}
+
+/* Who lost a host names it: mpirun that has no daemon there any more, or ssh. False for other lines. */
+static bool names_lost_host(struct notices *n, const char *line) {
+  static const char *const before[] = {" on node ", "Connection to ", "Timeout, server "};
+  for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
+    const char *name = strstr(line, before[i]);
+    if (name == NULL || (i == 0 ? strstr(line, "Remote daemon: ") == NULL : name != line)) continue;
+    name += strlen(before[i]);
+    if (n->host[0] == '\0') snprintf(n->host, sizeof n->host, "%.*s", (int)strcspn(name, " \r\n"), name);
+    return true;
+  }
+  return false;
+}
+
+static void read_line(void *context, const char *line) {
+  struct notices *n = context;
   const char *died = strstr(line, "noticed that process rank "), *by = strstr(line, "exited on signal ");
   if (died && by && n->rank < 0) {
     n->rank = atoi(died + strlen("noticed that process rank "));
     n->signal = atoi(by + strlen("exited on signal "));
   }
+  if (names_lost_host(n, line)) return;
   if (is_frame(line)) {
     n->inside = !n->inside;
+  } else if (n->ssh[0] == '\0' && is_of_ssh(line)) {
+    snprintf(n->ssh, sizeof n->ssh, "%.*s", (int)strcspn(line, "\r\n"), line);
   } else if (n->inside || is_of_mpi(line) || strstr(line, "sent help message") ||
              strstr(line, "orte_base_help_aggregate")) {
     keep(n, line);
@@ -218,14 +172,17 @@ static void read_line(struct notices *n, const char *line) {
   }
 }
 
-static void read_errors(struct notices *n, int fd) {
-  FILE *in = fdopen(fd, "r");
-  char *line = NULL;
-  size_t capacity = 0;
-  if (!in) return;
-  while (getline(&line, &capacity, in) > 0) read_line(n, line);
-  free(line);
-  fclose(in);
+/* Until mpirun closes it. After a rank's error mpirun may wait long for a daemon on a host that is gone: it has LINGER_S. */
+static void read_errors(struct notices *n, int fd, pid_t mpirun) {
+  enum { LINGER_S = 10, NAP_MS = 500 };
+  struct sl_relay relay = {.fd = fd, .line = read_line, .context = n};
+  double since = 0;
+  while (sl_relay_read(&relay, NAP_MS)) {
+    if (!n->explained) continue;
+    if (since == 0) since = sl_machine_clock();
+    if (sl_machine_clock() - since > LINGER_S) kill(-mpirun, SIGKILL);
+  }
+  sl_relay_close(&relay);
 }
 
 /* --- the job --- */
@@ -247,6 +204,11 @@ static int conclude(struct notices *n, int how) {
   int code = WIFEXITED(how) ? WEXITSTATUS(how) : 1;
   if (sl_children_signal() != 0) {
     code = 1; /* who ended it knows why */
+  } else if (n->host[0] != '\0' && !n->explained) {
+    fprintf(stderr, "shardlab: error: host %s is gone: it does not answer mpirun any more; the job was ended\n",
+            n->host);
+  } else if (n->ssh[0] != '\0' && code != 0 && !n->explained) {
+    fprintf(stderr, "shardlab: error: a host was not reachable via ssh (%s); expected passwordless ssh\n", n->ssh);
   } else if (n->explained) {
     if (code == 0) code = 1;
   } else if (WIFSIGNALED(how)) {
@@ -267,7 +229,7 @@ static int conclude(struct notices *n, int how) {
   return code;
 }
 
-static enum sl_status run_job(const char *const *arguments, int world, int *exit_code) {
+static enum sl_status run_job(char *const *arguments, int ranks, int *exit_code) {
   int error_pipe[2];
   if (pipe(error_pipe) != 0) return sl_fail(SL_ERR_IO, "pipe: %s", strerror(errno));
   const pid_t pid = sl_children_fork(SIGTERM);
@@ -276,10 +238,10 @@ static enum sl_status run_job(const char *const *arguments, int world, int *exit
     close(error_pipe[1]);
     return sl_fail(SL_ERR_IO, "fork: %s", strerror(errno));
   }
-  if (pid == 0) run_child(arguments, world, error_pipe);
+  if (pid == 0) run_child(arguments, ranks, error_pipe);
   close(error_pipe[1]);
   struct notices notices = {.rank = -1};
-  read_errors(&notices, error_pipe[0]);
+  read_errors(&notices, error_pipe[0], pid);
   *exit_code = conclude(&notices, sl_children_wait(pid));
   return SL_OK;
 }
@@ -302,24 +264,23 @@ static enum sl_status check_limits(int world) {
   return SL_OK;
 }
 
-enum sl_status sl_launch_mpi(int argc, char **argv, int world, int *exit_code) {
-  if (world <= 1 || sl_launch_inside()) return SL_DONE;
-  char mpirun[4096], self[4096], number[16];
-  if (!find_program(mpirun, sizeof mpirun, "mpirun"))
-    return sl_fail(SL_ERR_ABSENT,
-                   "%d ranks need mpirun, which is not on PATH: install Open MPI (Debian and Ubuntu: "
-                   "apt install openmpi-bin), or use --world 1",
-                   world);
-  ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-  if (length < 0) return sl_fail(SL_ERR_IO, "/proc/self/exe: %s", strerror(errno));
-  self[length] = '\0';
-  snprintf(number, sizeof number, "%d", world);
-  const char **arguments;
-  SL_TRY(check_limits(world));
+/* The most ranks that one host has. */
+static int most_of_a_host(const struct sl_mpi_job *job) {
+  int most = job->hosts != NULL ? 1 : job->world;
+  for (size_t i = 0; job->hosts != NULL && i < job->hosts->count; i++)
+    if (job->hosts->list[i].count > most) most = job->hosts->list[i].count;
+  return most;
+}
+
+enum sl_status sl_launch_mpi(const struct sl_mpi_job *job, int *exit_code) {
+  struct sl_words words = {0};
+  enum sl_status status;
+  if ((job->world <= 1 && job->hosts == NULL) || sl_launch_inside()) return SL_DONE;
+  SL_TRY(check_limits(job->world));
   SL_TRY(sl_children_open());
-  SL_TRY(sl_calloc(&arguments, (size_t)argc + OWN_ARGUMENTS, sizeof *arguments));
-  build_arguments(arguments, mpirun, self, number, argc, argv);
-  enum sl_status status = run_job(arguments, world, exit_code);
-  free(arguments);
+  SL_GO(sl_mpirun_words(job, sl_children_folder(), &words));
+  SL_GO(run_job(words.list, most_of_a_host(job), exit_code));
+done:
+  sl_words_free(&words);
   return status;
 }

@@ -2,9 +2,12 @@
  */
 #pragma once
 
-#include "core/base/status.h"
+#include "cli/mpirun.h"
 
 #include <stdbool.h>
+
+/* In the environment of ranks: their launcher is our own. */
+#define SL_LAUNCH_MARK "SHARDLAB_LAUNCHED"
 
 /* Has somebody started this process as one of a job (mpirun, srun, or sl_launch_mpi)? */
 bool sl_launch_inside(void);
@@ -13,9 +16,11 @@ bool sl_launch_ours(void);
 /* Leave that mark in the environment, for processes that are started from here. */
 void sl_launch_mark(void);
 
-/* Run this program with the same arguments as `world` processes and wait for their end.
- *   SL_DONE        nothing was launched: this process is one of a job already, or world is 1; go on and run
- *   SL_OK          the job ran; *exit_code is what the caller should exit with. When a rank died of a signal that has
- * been said in one line on stderr SL_ERR_ABSENT  there is no mpirun on PATH SL_ERR_IO      the system refused to start
- * it SIGINT and SIGTERM that arrive meanwhile go to the job, which ends with the launcher whatever happens to it. */
-enum sl_status sl_launch_mpi(int argc, char **argv, int world, int *exit_code);
+/* Run this program as the ranks of `job` under mpirun and wait for their end.
+ *   SL_DONE        nothing was launched: this process is one of a job already, or world is 1 on this machine; go on and run
+ *   SL_OK          the job ran; *exit_code is what the caller should exit with. A rank that died of a signal, and a host that
+ *                  vanished, have been named in one line on stderr
+ *   SL_ERR_ABSENT  there is no mpirun on PATH
+ *   SL_ERR_IO      the system refused to start it
+ * SIGINT and SIGTERM that arrive meanwhile go to the job, which ends with the launcher whatever happens to it. */
+enum sl_status sl_launch_mpi(const struct sl_mpi_job *job, int *exit_code);

@@ -6,6 +6,7 @@
 
 #include "cli/children.h"
 #include "cli/launch.h"
+#include "cli/leash.h"
 #include "core/base/launchers.h"
 
 #include <arpa/inet.h>
@@ -19,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { GRACE_S = 5 };
+enum { GRACE_S = 5, LEASH_GRACE_S = 3 /* less than who holds the leash has */ };
 
 bool sl_launch_ranks_inside(void) {
   const struct sl_launcher *torchrun = &sl_launchers[SL_LAUNCHER_TORCHRUN];
@@ -48,22 +49,24 @@ static void set_number(const char *name, int value) {
   setenv(name, text, 1);
 }
 
-static _Noreturn void become_rank(const char *self, char **argv, int rank, int world, int port) {
+static _Noreturn void become_rank(const char *self, const struct sl_ranks *ranks, int local) {
   const struct sl_launcher *torchrun = &sl_launchers[SL_LAUNCHER_TORCHRUN];
-  set_number(torchrun->rank, rank);
-  set_number(torchrun->local_rank, rank);
-  set_number(torchrun->world, world);
-  set_number(torchrun->local_world, world);
-  set_number("MASTER_PORT", port);
-  setenv("MASTER_ADDR", "127.0.0.1", 1);
+  set_number(torchrun->rank, ranks->first + local);
+  set_number(torchrun->local_rank, local);
+  set_number(torchrun->world, ranks->world);
+  set_number(torchrun->local_world, ranks->here);
+  set_number("MASTER_PORT", ranks->master_port);
+  setenv("MASTER_ADDR", ranks->master_addr, 1);
+  if (ranks->devices != NULL) setenv("CUDA_VISIBLE_DEVICES", ranks->devices, 1);
+  if (sl_leash_held()) sl_leash_drop_input();
   sl_launch_mark();
-  sl_children_exec(self, argv, 0);
+  sl_children_exec(self, ranks->argv, 0);
 }
 
 /* --- the job --- */
 
-static int job_size;
-static pid_t *job; /* 0: over */
+static int job_size, job_first; /* its first rank */
+static pid_t *job;              /* 0: over */
 
 static void send_all(int signal_number) {
   for (int i = 0; i < job_size; i++)
@@ -80,59 +83,66 @@ static int code_of(int rank, int how, bool told) {
   return 1;
 }
 
-/* Wait for all. After the first failure the others have GRACE_S, then they are killed. */
-static int wait_for_all(int world) {
-  int left = world, code = 0;
+static int place_of(pid_t pid) {
+  int place = 0;
+  while (place < job_size && job[place] != pid) place++;
+  return place;
+}
+
+/* Wait for all. After the first failure, or when the leash is let go, the others have GRACE_S, then they are killed. */
+static int wait_for_all(void) {
+  int left = job_size, code = 0;
   double deadline = 0;
   while (left > 0) {
-    int how, rank = 0;
-    const pid_t pid = waitpid(-1, &how, code == 0 ? 0 : WNOHANG);
+    int how;
+    const pid_t pid = waitpid(-1, &how, code == 0 && !sl_leash_held() ? 0 : WNOHANG);
     if (pid < 0 && errno == EINTR) continue;
     if (pid < 0) break;
     if (pid == 0) {
-      if (sl_machine_clock() > deadline) send_all(SIGKILL);
+      if (code == 0 && !sl_leash_holds()) code = 1, deadline = sl_machine_clock() + LEASH_GRACE_S, send_all(SIGTERM);
+      if (code != 0 && sl_machine_clock() > deadline) send_all(SIGKILL);
       nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
       continue;
     }
-    while (rank < world && job[rank] != pid) rank++;
-    if (rank == world) continue;
-    job[rank] = 0;
+    const int place = place_of(pid);
+    if (place == job_size) continue;
+    job[place] = 0;
     sl_children_forget(pid);
     left--;
-    const int ended = code_of(rank, how, code != 0);
+    const int ended = code_of(job_first + place, how, code != 0);
     if (code == 0 && ended != 0) code = ended, deadline = sl_machine_clock() + GRACE_S;
     if (ended == sl_exit_code(SL_ERR_DEVICE)) code = ended; /* the cause, whoever ended first because of it */
   }
   return code;
 }
 
-static enum sl_status start_all(const char *self, char **argv, int world, int port) {
-  for (int rank = 0; rank < world; rank++) {
+static enum sl_status start_all(const char *self, const struct sl_ranks *ranks) {
+  for (int local = 0; local < ranks->here; local++) {
     const pid_t pid = sl_children_fork(SIGTERM);
-    if (pid == 0) become_rank(self, argv, rank, world, port);
+    if (pid == 0) become_rank(self, ranks, local);
     if (pid < 0) {
       const int why = errno;
       send_all(SIGKILL);
-      return sl_fail(SL_ERR_IO, "rank %d cannot be started: %s", rank, strerror(why));
+      return sl_fail(SL_ERR_IO, "rank %d cannot be started: %s", ranks->first + local, strerror(why));
     }
-    job[rank] = pid;
-    job_size = rank + 1;
+    job[local] = pid;
+    job_size = local + 1;
   }
   return SL_OK;
 }
 
-enum sl_status sl_launch_ranks(int argc, char **argv, int world, int *exit_code) {
+enum sl_status sl_launch_ranks(const struct sl_ranks *given, int *exit_code) {
+  struct sl_ranks ranks = *given;
   char self[4096];
-  int port = 0;
-  (void)argc;
-  const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-  if (length < 0) return sl_fail(SL_ERR_IO, "/proc/self/exe: %s", strerror(errno));
-  self[length] = '\0';
-  SL_TRY(free_port(&port));
+  SL_TRY(sl_find_self(self, sizeof self));
+  if (ranks.master_addr == NULL) ranks.master_addr = "127.0.0.1";
+  if (ranks.master_port == 0) SL_TRY(free_port(&ranks.master_port));
+  SL_TRY(sl_leash_take());
   SL_TRY(sl_children_open());
-  SL_TRY(sl_calloc(&job, (size_t)world, sizeof *job));
-  const enum sl_status status = start_all(self, argv, world, port);
-  *exit_code = wait_for_all(job_size);
+  SL_TRY(sl_calloc(&job, (size_t)ranks.here, sizeof *job));
+  job_first = ranks.first;
+  const enum sl_status status = start_all(self, &ranks);
+  *exit_code = wait_for_all();
   job_size = 0;
   free(job);
   return status;

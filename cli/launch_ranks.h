@@ -10,7 +10,17 @@
  * knows? */
 bool sl_launch_ranks_inside(void);
 
-/* Run `world` copies and wait for their end; *exit_code is what the caller should exit with. A rank that a signal killed
- * is named on stderr; when one fails, the others have 5 s to end by themselves. SIGINT and SIGTERM go to all of them.
- * Errors: SL_ERR_IO. */
-enum sl_status sl_launch_ranks(int argc, char **argv, int world, int *exit_code);
+/* The ranks of a job that this process starts. */
+struct sl_ranks {
+  char **argv;             /* of this program, NULL behind */
+  int world;               /* of the job */
+  int first, here;         /* the first of those that are started here, and how many */
+  const char *devices;     /* "0,2": what CUDA shows them; NULL: as the environment says */
+  const char *master_addr; /* where rank 0 is; NULL: here */
+  int master_port;         /* 0: one that is free */
+};
+
+/* Start the ranks and wait for their end; *exit_code is what the caller should exit with. A rank that a signal killed is named on
+ * stderr; when one fails, the others have 5 s to end by themselves. SIGINT and SIGTERM go to all of them, and they end when the
+ * leash (leash.h) is let go. Errors: SL_ERR_IO. */
+enum sl_status sl_launch_ranks(const struct sl_ranks *ranks, int *exit_code);

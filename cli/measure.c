@@ -7,10 +7,12 @@
 #include "cli/inputs.h"
 #include "cli/launch.h"
 #include "cli/launch_ranks.h"
+#include "cli/nodes.h"
 #include "cli/output.h"
 #include "cli/place.h"
 #include "cli/runner.h"
 #include "cli/said.h"
+#include "cli/start.h"
 #include "core/base/checked.h"
 #include "core/base/limits.h"
 #include "core/base/machine.h"
@@ -217,7 +219,8 @@ static enum sl_status check_memory(const struct sl_options *options, const struc
   struct sl_cluster here;
   char need[32], have[32];
   double bytes = 0;
-  if (on_gpu(options)) return SL_OK;
+  if (on_gpu(options) || options->hostfile != NULL || options->hosts != NULL)
+    return SL_OK; /* of hosts nothing is known here */
   SL_TRY(sl_cluster_load(&here, "localhost"));
   const int64_t memory = here.device.memory;
   sl_cluster_free(&here);
@@ -232,13 +235,16 @@ static enum sl_status check_memory(const struct sl_options *options, const struc
                  setup->plan.world, need, have);
 }
 
-static enum sl_status start(const struct sl_options *options, const struct sl_setup *setup) {
+static enum sl_status start(const struct sl_options *options, const struct sl_setup *setup,
+                            const struct sl_nodes *nodes) {
   const struct sl_exec_ops *exec;
   SL_TRY(sl_inputs_check(options, setup));
   SL_TRY(check_memory(options, setup));
   SL_TRY(sl_check(&setup->job));
-  SL_TRY(sl_exec_load(options->backend, &exec));
-  if (exec->probe != NULL) SL_TRY(exec->probe(NULL));
+  if (!nodes->remote && !options->dry_run) { /* a machine that only launches needs no backend */
+    SL_TRY(sl_exec_load(options->backend, &exec));
+    if (exec->probe != NULL) SL_TRY(exec->probe(NULL));
+  }
   if (sl_output_terminal(stderr)) setenv(terminal_variable, "1", 1);
   return SL_OK;
 }
@@ -252,12 +258,9 @@ static void name_outputs(const struct sl_options *options) {
 }
 
 /* The ranks print and write files; their errors have been printed when they end. */
-static enum sl_status launch(const struct sl_options *options) {
+static enum sl_status launch(const struct sl_options *options, const struct sl_nodes *nodes) {
   int exit_code = 0;
-  if (on_gpu(options))
-    SL_TRY(sl_launch_ranks(options->argc, options->argv, (int)options->world, &exit_code));
-  else
-    SL_TRY(sl_launch_mpi(options->argc, options->argv, (int)options->world, &exit_code));
+  SL_TRY(sl_start(nodes, options, &exit_code));
   if (exit_code == 0) return SL_OK;
   if (exit_code == sl_exit_code(SL_ERR_DEVICE)) return sl_again_if_unknown(SL_ERR_DEVICE, options->argv);
   return exit_code == 2 ? SL_ERR_INPUT : SL_ERR_PEER;
@@ -268,12 +271,12 @@ static void keep_quiet(void *context, const char *text) {
   (void)text;
 }
 
-static enum sl_status run(const struct sl_options *given) {
-  struct sl_options options = *given;
+/* One rank, or, where there are ranks to start, `nodes` says where. */
+static enum sl_status run_here(struct sl_options options, bool inside, const struct sl_nodes *nodes) {
   struct sl_setup setup;
   enum sl_status status;
   double limit_s;
-  const bool gpu = on_gpu(given), inside = gpu ? sl_launch_ranks_inside() : sl_launch_inside();
+  const bool gpu = on_gpu(&options);
   const struct sl_place place = inside ? sl_place_read(gpu) : (struct sl_place){.size = 1, .local_size = 1};
   SL_TRY(sl_output_check(&options));
   SL_TRY(join_alone(&options, inside));
@@ -291,11 +294,11 @@ static enum sl_status run(const struct sl_options *given) {
   SL_TRY(status);
   SL_GO(check_offload(&setup));
   SL_GO(check_kernels(&setup));
-  if (!inside) SL_GO(start(&options, &setup));
+  if (!inside) SL_GO(start(&options, &setup, nodes));
   SL_GO(count_epochs(&options, &setup));
-  if (!inside && options.world > 1 && options.of_world == 0) {
+  if (!inside && sl_nodes_start(nodes, &options)) {
     sl_setup_free(&setup);
-    return launch(&options);
+    return launch(&options, nodes);
   }
   /* as planned, so that the arena that was predicted is the one that is used */
   if (options.threads == 0) options.threads = setup.plan.threads;
@@ -307,6 +310,16 @@ done:
   return status;
 }
 
+static enum sl_status run(const struct sl_options *given) {
+  struct sl_options options = *given;
+  struct sl_nodes nodes = {0};
+  const bool inside = on_gpu(given) ? sl_launch_ranks_inside() : sl_launch_inside();
+  if (!inside) SL_TRY(sl_nodes_settle(&nodes, &options));
+  const enum sl_status status = run_here(options, inside, &nodes);
+  sl_nodes_free(&nodes);
+  return status;
+}
+
 const struct sl_command sl_command_measure = {
     .name = "measure",
     .bit = SL_CMD_MEASURE,
@@ -315,7 +328,12 @@ const struct sl_command sl_command_measure = {
     .help =
         "--world N starts N ranks with mpirun (--backend cuda: by itself); under mpirun, srun or, on a GPU, torchrun\n"
         "this process joins as one rank. The world is tp x pp x the data-parallel ranks that are left:\n"
-        "--world 4 --tp 2 --pp 2 --schedule zb-h1 --grad-accum 8.\n",
+        "--world 4 --tp 2 --pp 2 --schedule zb-h1 --grad-accum 8.\n"
+        "--hostfile FILE runs a rank on each slot of many hosts, reached by ssh without a password, that have this "
+        "program, the\n"
+        "inputs and this folder at the same paths; flags and rules are those of DeepSpeed's launcher. Rank 0, on the "
+        "first host,\n"
+        "writes the files.\n",
     .example =
         "shardlab measure --model gpt2-tiny --config examples/ds_zero2.json --world 2 --data examples/corpus.txt",
     .run = run,

@@ -23,7 +23,7 @@ enum sl_command_bit {
   SL_CMD_BENCH = 256
 };
 
-enum { SL_MAX_OPERANDS = 2, SL_MAX_OPTIONS = 96 };
+enum { SL_MAX_OPERANDS = 2, SL_MAX_OPTIONS = 128 };
 
 struct sl_options {
   const char *model, *config, *cluster;
@@ -46,6 +46,11 @@ struct sl_options {
   bool poison, allow_nonfinite, detect_anomaly, no_fold, per_rank, quiet;
   int64_t as_rank, of_world; /* measure: one rank of a plan, alone */
   double time_tolerance;
+  /* where ranks go; cli/nodes.h */
+  const char *hostfile, *hosts, *include, *exclude, *launcher, *master_addr;
+  int64_t num_nodes, num_gpus, master_port, node_rank,
+      ssh_port; /* counts and --ssh-port: 0 where they were not given */
+  bool no_ssh, dry_run;
   const char *table;        /* predict: a CSV of configurations */
   int64_t jobs;             /* unset: one a core */
   const char *out, *points; /* calibrate; out: predict --table too */

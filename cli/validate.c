@@ -3,6 +3,7 @@
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/launch.h"
+#include "cli/nodes.h"
 #include "cli/output.h"
 #include "cli/predict.h"
 #include "cli/said.h"
@@ -14,6 +15,7 @@
 #include "core/run/trace.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,10 +33,9 @@ static bool own_flag(const char *word, bool *apart) {
   return false;
 }
 
-/* "shardlab measure <the user's flags> --json FILE [--trace FILE]"; the list is the caller's, the words are borrowed. */
-static enum sl_status measure_arguments(const struct sl_options *options, char *json_file, char *trace_file,
-                                        char ***out) {
-  static char name[] = "shardlab", command[] = "measure", json[] = "--json", trace[] = "--trace";
+/* "shardlab measure <the user's flags> --json - [--trace FILE]"; the list is the caller's, the words are borrowed. */
+static enum sl_status measure_arguments(const struct sl_options *options, char *trace_file, char ***out) {
+  static char name[] = "shardlab", command[] = "measure", json[] = "--json", trace[] = "--trace", standard[] = "-";
   int n = 0;
   SL_TRY(sl_calloc(out, (size_t)options->argc + 6, sizeof **out));
   (*out)[n++] = name;
@@ -47,18 +48,21 @@ static enum sl_status measure_arguments(const struct sl_options *options, char *
       i += apart;
   }
   (*out)[n++] = json;
-  (*out)[n++] = json_file;
+  (*out)[n++] = standard;
   if (trace_file == NULL) return SL_OK;
   (*out)[n++] = trace;
   (*out)[n++] = trace_file;
   return SL_OK;
 }
 
-/* The child's standard output goes to standard error: ours is for the comparison. */
-static enum sl_status run_child(char **arguments) {
+/* The child's standard output is the record, which comes from rank 0 wherever that is, and goes to `record`; -1: it is ours. */
+static enum sl_status run_child(char **arguments, int record) {
   const pid_t child = sl_children_fork(SIGTERM);
   if (child < 0) return sl_fail(SL_ERR_IO, "cannot start a process: %s", strerror(errno));
-  if (child == 0) sl_children_exec("/proc/self/exe", arguments, 1);
+  if (child == 0) {
+    if (record >= 0) dup2(record, STDOUT_FILENO);
+    sl_children_exec("/proc/self/exe", arguments, 0);
+  }
   return sl_children_status(sl_children_wait(child), "the measurement");
 }
 
@@ -69,14 +73,24 @@ static enum sl_status measure(const struct sl_options *options, char *trace_file
   SL_TRY(sl_children_open());
   sl_said_pass();
   snprintf(path, sizeof path, "%s/record-XXXXXX", sl_children_folder());
-  const int handle = mkstemp(path);
+  const int handle = mkostemp(path, O_CLOEXEC);
   if (handle < 0) return sl_fail(SL_ERR_IO, "%s: cannot be created: %s", path, strerror(errno));
-  close(handle);
-  SL_GO(measure_arguments(options, path, trace_file, &arguments));
-  SL_GO(run_child(arguments));
+  SL_GO(measure_arguments(options, trace_file, &arguments));
+  SL_GO(run_child(arguments, handle));
   SL_GO(sl_record_load(record, path));
 done:
+  close(handle);
   unlink(path);
+  free(arguments);
+  return status;
+}
+
+/* What the measurement would start. */
+static enum sl_status show_commands(const struct sl_options *options) {
+  char **arguments;
+  SL_TRY(measure_arguments(options, NULL, &arguments));
+  enum sl_status status = sl_children_open();
+  if (status == SL_OK) status = run_child(arguments, -1);
   free(arguments);
   return status;
 }
@@ -136,8 +150,20 @@ static void drop_traces(struct traces *t) {
   free(t->measured);
 }
 
-static enum sl_status run(const struct sl_options *options) {
-  struct sl_options predict = *options;
+/* The world that the flags about hosts come to. */
+static enum sl_status settle_world(struct sl_options *options) {
+  struct sl_nodes nodes;
+  SL_TRY(sl_nodes_settle(&nodes, options));
+  sl_nodes_free(&nodes);
+  return SL_OK;
+}
+
+static enum sl_status run(const struct sl_options *given) {
+  struct sl_options settled = *given;
+  const struct sl_options *options = &settled;
+  SL_TRY(settle_world(&settled));
+  if (options->dry_run) return show_commands(options);
+  struct sl_options predict = settled;
   struct sl_json predicted = {0}, measured = {0};
   struct sl_comparison comparison = {0};
   struct traces traces = {0};
