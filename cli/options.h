@@ -43,6 +43,8 @@ struct sl_options {
   bool csv, lowered;
   int64_t steps, epochs, rank, threads, runs; /* epochs 0: the run goes by steps */
   const char *backend, *data, *init, *save, *save_grads, *json, *trace, *program;
+  const char *checkpoint, *resume; /* measure; see cli/training.h */
+  int64_t save_every, keep;        /* 0: at the end; all */
   bool poison, allow_nonfinite, detect_anomaly, no_fold, per_rank, quiet;
   int64_t as_rank, of_world; /* measure: one rank of a plan, alone */
   double time_tolerance;

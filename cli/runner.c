@@ -87,6 +87,7 @@ enum sl_status sl_runner_run(const struct sl_runner *runner, json_t **record) {
   struct sl_straggler stragglers[SL_MAX_STRAGGLERS];
   *record = NULL;
   observer.run = &run;
+  if (runner->training != NULL) sl_training_prepare(runner->training, &run);
   SL_TRY(sl_assume_read(&run.options.assume, stragglers, o, &runner->setup->config));
   if (runner->trace != NULL)
     SL_GO(sl_trace_open(&observer.trace, runner->trace, run.job, runner->exec->measures, runner->process,

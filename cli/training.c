@@ -1,0 +1,121 @@
+/* See training.h. */
+#include "cli/training.h"
+
+#include "cli/children.h"
+#include "cli/inputs.h"
+#include "core/checkpoint/folder.h"
+#include "core/checkpoint/restore.h"
+
+#include <stdlib.h>
+
+/* --- before ranks start --- */
+
+static enum sl_status check_together(const struct sl_options *o) {
+  const char *needs = sl_options_given(o, "save-every") ? "save-every" : sl_options_given(o, "keep") ? "keep" : NULL;
+  if (needs != NULL && o->checkpoint == NULL)
+    return sl_fail(SL_ERR_INPUT, "--%s: is given without --checkpoint; expected the folder of the checkpoints", needs);
+  if (o->resume == NULL && o->checkpoint == NULL) return SL_OK;
+  if (o->of_world > 0)
+    return sl_fail(SL_ERR_INPUT, "--%s: is given beside --as-rank, which runs one rank of many; expected one of them",
+                   o->resume != NULL ? "resume" : "checkpoint");
+  if (o->resume != NULL && o->init != NULL)
+    return sl_fail(SL_ERR_INPUT, "--init: is given beside --resume, whose weights are the checkpoint's; expected one of them");
+  if (o->resume != NULL && o->epochs > 0)
+    return sl_fail(SL_ERR_INPUT, "--epochs: is given beside --resume; expected --steps, counted from the training's start");
+  return SL_OK;
+}
+
+/* The checkpoint that --resume names. */
+static enum sl_status open_from(struct sl_checkpoint *from, const struct sl_options *options) {
+  char *path;
+  SL_TRY(sl_folder_find(&path, options->checkpoint, options->resume));
+  const enum sl_status status = sl_checkpoint_open(from, path);
+  free(path);
+  return status;
+}
+
+static enum sl_status check_from(const struct sl_checkpoint *from, const struct sl_options *options,
+                                 const struct sl_setup *setup) {
+  int64_t samples;
+  SL_TRY(sl_checkpoint_fits(from, &setup->plan));
+  if (from->manifest.step >= options->steps)
+    return sl_fail(SL_ERR_INPUT, "--steps: is %lld, counted from the training's start, and %s has taken %lld; expected more",
+                   (long long)options->steps, from->path, (long long)from->manifest.step);
+  SL_TRY(sl_inputs_samples(options, setup, &samples));
+  if (samples != from->manifest.data_samples)
+    sl_warn("--data: has %lld samples, that of %s had %lld: their order is another", (long long)samples, from->path,
+            (long long)from->manifest.data_samples);
+  return SL_OK;
+}
+
+enum sl_status sl_training_check(const struct sl_options *options, const struct sl_setup *setup) {
+  struct sl_checkpoint from;
+  SL_TRY(check_together(options));
+  if (options->checkpoint != NULL) SL_TRY(sl_folder_make(options->checkpoint));
+  if (options->resume == NULL) return SL_OK;
+  SL_TRY(open_from(&from, options));
+  const enum sl_status status = check_from(&from, options, setup);
+  sl_checkpoint_close(&from);
+  return status;
+}
+
+void sl_training_name_outputs(const struct sl_options *options) {
+  static char *stem; /* as long as the process: who sweeps keeps it */
+  if (options->checkpoint == NULL || stem != NULL) return;
+  if (sl_folder_stem(&stem, options->checkpoint) == SL_OK) sl_children_name_output(stem, 1);
+}
+
+/* --- of a rank --- */
+
+static enum sl_status opened(void *context, const struct sl_run *run) {
+  const struct sl_training *t = context;
+  return t->resumed ? sl_restore_opened(&t->from, run) : SL_OK;
+}
+
+static enum sl_status started(void *context, const struct sl_run *run) {
+  const struct sl_training *t = context;
+  return t->resumed ? sl_restore_started(&t->from, run) : SL_OK;
+}
+
+static enum sl_status stepped(void *context, const struct sl_run *run, int64_t taken, bool last) {
+  const struct sl_training *t = context;
+  return t->saver != NULL ? sl_saver_stepped(t->saver, run, taken, last) : SL_OK;
+}
+
+enum sl_status sl_training_open(struct sl_training *training, const struct sl_options *options,
+                                const struct sl_setup *setup) {
+  enum sl_status status = SL_OK;
+  *training = (struct sl_training){.hooks = {.opened = opened, .started = started, .stepped = stepped}};
+  if (options->resume != NULL) {
+    SL_GO_FAIL(open_from(&training->from, options));
+    training->resumed = true;
+    SL_GO_FAIL(sl_checkpoint_fits(&training->from, &setup->plan));
+  }
+  if (options->checkpoint != NULL) {
+    struct sl_saver_options save = {
+        .folder = options->checkpoint, .every = options->save_every, .keep = options->keep};
+    SL_GO_FAIL(sl_inputs_samples(options, setup, &save.data_samples));
+    SL_GO_FAIL(sl_saver_open(&training->saver, &save, &setup->job));
+  }
+  return SL_OK;
+fail:
+  sl_training_close(training);
+  return status;
+}
+
+void sl_training_close(struct sl_training *training) {
+  sl_saver_close(training->saver);
+  if (training->resumed) sl_checkpoint_close(&training->from);
+  *training = (struct sl_training){0};
+}
+
+void sl_training_prepare(struct sl_training *training, struct sl_run *run) {
+  training->hooks.context = training;
+  run->hooks = &training->hooks;
+  if (!training->resumed) return;
+  const struct sl_manifest *m = &training->from.manifest;
+  run->options.init = training->from.path;
+  run->options.first_step = m->step;
+  run->options.first_sample = m->samples;
+  run->steps -= m->step;
+}
