@@ -118,7 +118,7 @@ done:
   return status;
 }
 
-static enum sl_status wait_until_written(struct sl_saver *saver, const struct sl_run *run) {
+enum sl_status sl_saver_wait(struct sl_saver *saver, const struct sl_run *run) {
   for (bool done = !saver->running; !done;) {
     SL_TRY(look(saver, run, &done));
     if (!done) nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
@@ -200,10 +200,10 @@ enum sl_status sl_saver_stepped(void *context, const struct sl_run *run, int64_t
   bool done;
   if (saver->running && !due) SL_TRY(look(saver, run, &done));
   if (due) {
-    SL_TRY(wait_until_written(saver, run));
+    SL_TRY(sl_saver_wait(saver, run));
     SL_TRY(save(saver, run));
   }
-  if (last) SL_TRY(wait_until_written(saver, run));
+  if (last) SL_TRY(sl_saver_wait(saver, run));
   saver->wait_s += sl_machine_clock() - start;
   return SL_OK;
 }

@@ -17,6 +17,8 @@ enum sl_status sl_saver_open(struct sl_saver **out, const struct sl_saver_option
 /* struct sl_run_hooks.stepped, of a saver. Collective. A failure of the thread ends the job at the end of the step that it falls
  * into. */
 enum sl_status sl_saver_stepped(void *saver, const struct sl_run *run, int64_t taken, bool last);
+/* Until what is being written is complete. Collective. */
+enum sl_status sl_saver_wait(struct sl_saver *saver, const struct sl_run *run);
 /* Gives up what is not complete; accepts NULL. */
 void sl_saver_close(struct sl_saver *saver);
 
