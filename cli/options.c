@@ -159,6 +159,8 @@ static const struct option options_table[] = {
     {"table", TEXT, FIELD(table), NULL, "FILE.csv", 0, 0, SL_CMD_PREDICT,
      "instead of a model and a config: a prediction for each row of this table"},
     {"out", TEXT, FIELD(out), NULL, "FILE.csv", 0, 0, SL_CMD_PREDICT, "with --table: where the predictions go"},
+    {"out", TEXT, FIELD(out), NULL, "FOLDER", 0, 0, SL_CMD_CHECKPOINT, "of export: the folder to make"},
+    {"single", FLAG, FIELD(single), NULL, "", 0, 0, SL_CMD_CHECKPOINT, "of export: all weights in one file, whatever its size"},
     {"jobs", INTEGER, FIELD(jobs), NULL, "N", 1, 1024, SL_CMD_PREDICT, "with --table: processes (else one a core)"},
     {"no-fold", FLAG, FIELD(no_fold), NULL, "", 0, 0, SL_CMD_PREDICT, "simulate every rank, not one of each kind"},
     {"per-rank", FLAG, FIELD(per_rank), NULL, "", 0, 0, SL_CMD_PREDICT,
@@ -171,12 +173,13 @@ static const struct option options_table[] = {
      "largest relative error of the step time (else it is shown, not judged)"},
     {"time-tolerance", REAL, FIELD(time_tolerance), "0.5", "X", 0, 1e6, SL_CMD_VALIDATE,
      "largest relative error of the step time"},
-    {"json", TEXT, FIELD(json), NULL, "FILE", 0, 0, JOBS | SL_CMD_COMPARE | SL_CMD_BACKENDS | SL_CMD_CALIBRATE,
+    {"json", TEXT, FIELD(json), NULL, "FILE", 0, 0, JOBS | SL_CMD_COMPARE | SL_CMD_BACKENDS | SL_CMD_CALIBRATE | SL_CMD_CHECKPOINT,
      "write the result as JSON; - is standard output"},
     {"trace", TEXT, FIELD(trace), NULL, "FILE", 0, 0, RUNS & ~SL_CMD_VALIDATE, "write a trace for ui.perfetto.dev"},
     {"trace", TEXT, FIELD(trace), NULL, "FILE", 0, 0, SL_CMD_VALIDATE,
      "write both traces, last step beside last step, for ui.perfetto.dev"},
-    {"quiet", FLAG, FIELD(quiet), NULL, "", 0, 0, RUNS | SL_CMD_COMPARE | SL_CMD_CHECK | SL_CMD_BENCH, "errors only"},
+    {"quiet", FLAG, FIELD(quiet), NULL, "", 0, 0, RUNS | SL_CMD_COMPARE | SL_CMD_CHECK | SL_CMD_BENCH | SL_CMD_CHECKPOINT,
+     "errors only"},
 };
 
 enum { OPTIONS = sizeof options_table / sizeof *options_table };

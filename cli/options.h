@@ -20,7 +20,8 @@ enum sl_command_bit {
   SL_CMD_CHECK = 32,
   SL_CMD_BACKENDS = 64,
   SL_CMD_CALIBRATE = 128,
-  SL_CMD_BENCH = 256
+  SL_CMD_BENCH = 256,
+  SL_CMD_CHECKPOINT = 512
 };
 
 enum { SL_MAX_OPERANDS = 2, SL_MAX_OPTIONS = 96 };
@@ -50,9 +51,9 @@ struct sl_options {
   double time_tolerance;
   const char *table;        /* predict: a CSV of configurations */
   int64_t jobs;             /* unset: one a core */
-  const char *out, *points; /* calibrate; out: predict --table too */
+  const char *out, *points; /* calibrate; out: predict --table and checkpoint export too */
   int64_t rounds;           /* unset: as many as the backend wants */
-  bool quick, add;
+  bool quick, add, single;
   const char *operand[SL_MAX_OPERANDS];
   int operand_count;
   bool given[SL_MAX_OPTIONS]; /* option i of the table stood on the command line */

@@ -51,7 +51,7 @@ static enum sl_status check_from(const struct sl_checkpoint *from, const struct 
 enum sl_status sl_training_check(const struct sl_options *options, const struct sl_setup *setup) {
   struct sl_checkpoint from;
   SL_TRY(check_together(options));
-  if (options->checkpoint != NULL) SL_TRY(sl_folder_make(options->checkpoint));
+  if (options->checkpoint != NULL) SL_TRY(sl_folder_check(options->checkpoint));
   if (options->resume == NULL) return SL_OK;
   SL_TRY(open_from(&from, options));
   const enum sl_status status = check_from(&from, options, setup);

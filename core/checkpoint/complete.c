@@ -88,22 +88,8 @@ static enum sl_status save_beside(const struct sl_part *part, const char *name, 
   return status;
 }
 
-/* {"metadata": {"total_size": N}, "weight_map": {TENSOR: FILE}} */
-static json_t *make_index(const struct sl_part *part) {
-  const struct sl_model *model = part->job->plan->model;
-  json_t *map = json_object();
-  for (int i = 0; i < model->tensor_count; i++) {
-    char *path;
-    if (sl_folder_model_file(&path, part->folder, part->model_of[i], part->model_count) != SL_OK) continue;
-    json_object_set_new(map, model->tensors[i].name, json_string(path + strlen(part->folder) + 1));
-    free(path);
-  }
-  const int64_t bytes = sl_model_numel(model) * SL_CHECKPOINT_ELEMENT;
-  return json_pack("{s:{s:I}, s:o}", "metadata", "total_size", (json_int_t)bytes, "weight_map", map);
-}
-
 static enum sl_status save_for_others(const struct sl_part *part, json_t *files) {
-  json_t *index = make_index(part), *config = sl_model_to_json(part->job->plan->model);
+  json_t *index = sl_folder_index(part->job->plan->model, part->model_of, part->model_count), *config = sl_model_to_json(part->job->plan->model);
   enum sl_status status = save_beside(part, "model.safetensors.index.json", index, files);
   if (status == SL_OK) status = save_beside(part, "config.json", config, files);
   json_decref(index);

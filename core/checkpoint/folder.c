@@ -71,6 +71,36 @@ int sl_folder_model_files(const struct sl_model *model, int *of) {
   return file + 1;
 }
 
+json_t *sl_folder_index(const struct sl_model *model, const int *of, int count) {
+  json_t *map = json_object();
+  for (int i = 0; i < model->tensor_count; i++) {
+    char *path;
+    if (sl_folder_model_file(&path, "", of[i], count) != SL_OK) continue;
+    json_object_set_new(map, model->tensors[i].name, json_string(path + 1));
+    free(path);
+  }
+  return json_pack("{s:{s:I}, s:o}", "metadata", "total_size",
+                   (json_int_t)(sl_model_numel(model) * SL_CHECKPOINT_ELEMENT), "weight_map", map);
+}
+
+enum sl_status sl_folder_check(const char *folder) {
+  struct stat info;
+  if (stat(folder, &info) == 0) {
+    if (!S_ISDIR(info.st_mode)) return sl_fail(SL_ERR_INPUT, "%s: is a file; expected a folder of checkpoints", folder);
+    if (access(folder, W_OK | X_OK) == 0) return SL_OK;
+    return sl_fail(SL_ERR_INPUT, "%s: cannot be written to: %s", folder, strerror(errno));
+  }
+  char *above = strdup(folder);
+  if (above == NULL) return sl_fail(SL_ERR_MEMORY, "out of memory: the name of a folder");
+  size_t length = strlen(above);
+  while (length > 1 && above[length - 1] == '/') above[--length] = '\0';
+  char *slash = strrchr(above, '/');
+  if (slash != NULL) slash[slash == above] = '\0';
+  const bool writable = access(slash != NULL ? above : ".", W_OK | X_OK) == 0;
+  free(above);
+  return writable ? SL_OK : sl_fail(SL_ERR_INPUT, "%s: cannot be made: %s", folder, strerror(errno));
+}
+
 enum sl_status sl_folder_make(const char *folder) {
   struct stat info;
   if (mkdir(folder, 0777) == 0) return SL_OK;

@@ -17,6 +17,8 @@ enum sl_status sl_folder_step(char **out, const char *folder, int64_t step);
 enum sl_status sl_folder_hidden(char **out, const char *folder);
 /* The path that stands for hidden ones of `folder`, for sl_new_file_sweep; to be freed. */
 enum sl_status sl_folder_stem(char **out, const char *folder);
+/* Could the folder be made, or is it there? Nothing is written. Errors: SL_ERR_INPUT naming it. */
+enum sl_status sl_folder_check(const char *folder);
 /* Make the folder where it is missing. Errors: SL_ERR_INPUT naming it. */
 enum sl_status sl_folder_make(const char *folder);
 /* The checkpoint that `spec` means, in *out, to be freed: "latest" of `folder` (NULL: none was named); the path of a checkpoint; or
@@ -35,3 +37,5 @@ enum sl_status sl_folder_pieces_file(char **out, const char *folder, int rank);
 /* Which of the model's files has each tensor: of[i], of tensor_count, filled by the caller's side; returns how many files there are.
  * A file has at most 5e9 bytes, as Hugging Face cuts them, or one tensor. */
 int sl_folder_model_files(const struct sl_model *model, int *of);
+/* What model.safetensors.index.json says of them: {"metadata": {"total_size": N}, "weight_map": {TENSOR: FILE}}; new reference. */
+json_t *sl_folder_index(const struct sl_model *model, const int *of, int count);
