@@ -242,8 +242,8 @@ static enum sl_status check_memory(const struct sl_options *options, const struc
 
 static enum sl_status start(const struct sl_options *options, const struct sl_setup *setup) {
   const struct sl_exec_ops *exec;
-  SL_TRY(sl_inputs_check(options, setup));
   SL_TRY(sl_training_check(options, setup));
+  SL_TRY(sl_inputs_check(options, setup));
   SL_TRY(check_memory(options, setup));
   SL_TRY(sl_check(&setup->job));
   SL_TRY(sl_exec_load(options->backend, &exec));

@@ -139,6 +139,8 @@ static const struct option options_table[] = {
      "folder of checkpoints of the whole training state, one behind the last step and as --save-every says"},
     {"save-every", INTEGER, FIELD(save_every), NULL, "N", 1, SL_MAX_STEPS, SL_CMD_MEASURE,
      "with --checkpoint: one every N steps, written while training goes on"},
+    {"save-every", INTEGER, FIELD(save_every), NULL, "N", 1, SL_MAX_STEPS, SL_CMD_PREDICT,
+     "what `measure --save-every` would write, and how long steps would wait for it"},
     {"keep", INTEGER, FIELD(keep), NULL, "N", 1, SL_MAX_STEPS, SL_CMD_MEASURE,
      "with --checkpoint: the newest N stay (else all)"},
     {"resume", TEXT, FIELD(resume), NULL, "latest|PATH", 0, 0, SL_CMD_MEASURE,

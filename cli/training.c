@@ -4,6 +4,8 @@
 #include "cli/children.h"
 #include "cli/inputs.h"
 #include "core/checkpoint/folder.h"
+#include "core/checkpoint/pieces.h"
+#include "core/checkpoint/predict.h"
 #include "core/checkpoint/restore.h"
 
 #include <stdlib.h>
@@ -118,4 +120,72 @@ void sl_training_prepare(struct sl_training *training, struct sl_run *run) {
   run->options.first_step = m->step;
   run->options.first_sample = m->samples;
   run->steps -= m->step;
+}
+
+/* --- the record --- */
+
+enum sl_status sl_training_put(const struct sl_training *training, const struct sl_run *run, json_t *record) {
+  const int world = run->exec->exchange != NULL ? run->job->plan->world : 1;
+  struct sl_saved mine, most = {0}, *all;
+  int64_t bytes = 0;
+  enum sl_status status = SL_OK;
+  if (training->resumed) json_object_set_new(record, "first_step", json_integer(training->from.manifest.step));
+  if (training->saver == NULL) return SL_OK;
+  mine = sl_saver_told(training->saver);
+  SL_TRY(sl_calloc(&all, (size_t)world, sizeof *all));
+  all[0] = mine;
+  if (world > 1) SL_GO(run->exec->exchange(run->state, &mine, sizeof mine, all));
+  for (int r = 0; r < world; r++) {
+    bytes += all[r].bytes;
+    if (all[r].bytes > most.bytes) most.bytes = all[r].bytes;
+    if (all[r].copy_bytes > most.copy_bytes) most.copy_bytes = all[r].copy_bytes;
+    if (all[r].wait_s > most.wait_s) most.wait_s = all[r].wait_s;
+  }
+  json_object_set_new(record, "checkpoint",
+                      json_pack("{s:I, s:I, s:I, s:f, s:I}", "bytes", (json_int_t)bytes, "rank_bytes",
+                                (json_int_t)most.bytes, "copy_bytes", (json_int_t)most.copy_bytes, "wait_s", most.wait_s,
+                                "saves", (json_int_t)mine.saves));
+done:
+  free(all);
+  return status;
+}
+
+/* The copy of a rank is in its process's memory, which on a GPU is not the device's. */
+static enum sl_status add_copy(const struct sl_job *job, json_t *list) {
+  json_t *rank;
+  size_t i;
+  json_array_foreach(list, i, rank) {
+    struct sl_checkpoint_pieces pieces;
+    SL_TRY(sl_checkpoint_pieces(&pieces, job, (int)json_integer_value(json_object_get(rank, "rank"))));
+    const json_int_t bytes = json_integer_value(json_object_get(rank, "process_bytes")) + pieces.copy_bytes;
+    json_object_set_new(rank, "process_bytes", json_integer(bytes));
+    sl_checkpoint_pieces_free(&pieces);
+  }
+  return SL_OK;
+}
+
+static enum sl_status add_copies(const struct sl_job *job, json_t *record) {
+  json_t *device = json_object_get(json_object_get(record, "memory"), "device"), *rank;
+  json_int_t most = 0;
+  size_t i;
+  if (job->plan->cluster->device.kind == SL_DEVICE_GPU) return SL_OK;
+  SL_TRY(add_copy(job, json_object_get(record, "ranks")));
+  SL_TRY(add_copy(job, json_object_get(device, "ranks")));
+  json_array_foreach(json_object_get(device, "ranks"), i, rank) {
+    const json_int_t bytes = json_integer_value(json_object_get(rank, "process_bytes"));
+    if (bytes > most) most = bytes;
+  }
+  json_object_set_new(device, "process_bytes", json_integer(most));
+  return SL_OK;
+}
+
+enum sl_status sl_training_predict(const struct sl_options *options, const struct sl_job *job, json_t *record) {
+  struct sl_checkpoint_cost cost;
+  if (options->save_every == 0) return SL_OK;
+  SL_TRY(sl_checkpoint_predict(&cost, job));
+  json_object_set_new(record, "checkpoint",
+                      json_pack("{s:I, s:I, s:I, s:f}", "bytes", (json_int_t)cost.bytes, "rank_bytes",
+                                (json_int_t)cost.rank_bytes, "copy_bytes", (json_int_t)cost.copy_bytes, "wait_s",
+                                cost.wait_s));
+  return add_copies(job, record);
 }

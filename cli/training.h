@@ -22,5 +22,9 @@ void sl_training_name_outputs(const struct sl_options *options);
 enum sl_status sl_training_open(struct sl_training *training, const struct sl_options *options,
                                 const struct sl_setup *setup);
 void sl_training_close(struct sl_training *training); /* accepts a zeroed one */
+/* What has been saved, as the record's "checkpoint", and "first_step" where the run was resumed. Collective, while `run` is open. */
+enum sl_status sl_training_put(const struct sl_training *training, const struct sl_run *run, json_t *record);
+/* The same of a prediction of `measure --save-every`. */
+enum sl_status sl_training_predict(const struct sl_options *options, const struct sl_job *job, json_t *record);
 /* What the run has to know: its first step, how many it takes, its first weights, its hooks. The training outlives the run. */
 void sl_training_prepare(struct sl_training *training, struct sl_run *run);

@@ -142,7 +142,7 @@ static void tell(json_t *told, const struct sl_part *part, const struct sl_check
   json_array_append_new(told, entry);
 }
 
-static enum sl_status write_pieces(const struct sl_part *part, struct sl_safetensors_writer *own, json_t *told) {
+static enum sl_status write_pieces(struct sl_part *part, struct sl_safetensors_writer *own, json_t *told) {
   const char *at = part->copy;
   int64_t within = 0;
   int state = -1; /* in the rank's own file */
@@ -159,6 +159,7 @@ static enum sl_status write_pieces(const struct sl_part *part, struct sl_safeten
       within += p->held;
     }
     at += p->held * SL_CHECKPOINT_ELEMENT;
+    part->written += p->held * SL_CHECKPOINT_ELEMENT;
   }
   return SL_OK;
 }

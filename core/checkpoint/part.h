@@ -19,6 +19,7 @@ struct sl_part {
   struct sl_safetensors_writer *model; /* (model_count), owned */
   int *model_of;                       /* (tensors of the model): the file of each; owned */
   int model_count;
+  int64_t written; /* bytes of tensors that have gone to files */
 };
 
 /* Rank 0 makes the model's files, others join them once they are there; as sl_safetensors_create and _join. */

@@ -30,7 +30,7 @@ struct sl_saver {
   atomic_bool stop;
   enum sl_status status; /* of the thread */
   char message[1024];
-  int64_t saves;
+  struct sl_saved told;
   double wait_s;
 };
 
@@ -86,6 +86,7 @@ static enum sl_status start_thread(struct sl_saver *saver) {
 static enum sl_status join_thread(struct sl_saver *saver) {
   pthread_join(saver->thread, NULL);
   saver->running = false;
+  saver->told.bytes = saver->part.written;
   atomic_store(&saver->phase, IDLE);
   sl_part_close(&saver->part);
   if (saver->status == SL_OK) return SL_OK;
@@ -168,9 +169,11 @@ static enum sl_status copy_state(struct sl_saver *saver, const struct sl_run *ru
   struct sl_snapshot *s = &saver->snapshot;
   SL_TRY(count_pieces(saver));
   char *at = saver->copy;
+  saver->told.copy_bytes = 0;
   for (size_t i = 0; i < saver->pieces.count; i++) {
     const struct sl_checkpoint_piece *p = &saver->pieces.items[i];
     SL_TRY(run->exec->read(run->state, 0, p->buffer, p->offset, p->count * SL_CHECKPOINT_ELEMENT, at));
+    saver->told.copy_bytes += p->count * SL_CHECKPOINT_ELEMENT;
     drop_padding(saver, p, at);
     at += p->held * SL_CHECKPOINT_ELEMENT;
   }
@@ -182,7 +185,7 @@ static enum sl_status copy_state(struct sl_saver *saver, const struct sl_run *ru
 
 static enum sl_status save(struct sl_saver *saver, const struct sl_run *run) {
   saver->rank = run->local_ranks[0];
-  saver->saves++;
+  saver->told.saves++;
   atomic_store(&saver->stop, false);
   SL_TRY(open_folder(saver, run));
   enum sl_status status = copy_state(saver, run);
@@ -203,9 +206,8 @@ enum sl_status sl_saver_stepped(void *context, const struct sl_run *run, int64_t
     SL_TRY(sl_saver_wait(saver, run));
     SL_TRY(save(saver, run));
   }
-  if (last) SL_TRY(sl_saver_wait(saver, run));
   saver->wait_s += sl_machine_clock() - start;
-  return SL_OK;
+  return last ? sl_saver_wait(saver, run) : SL_OK; /* no step waits for that */
 }
 
 void sl_saver_close(struct sl_saver *saver) {
@@ -213,7 +215,7 @@ void sl_saver_close(struct sl_saver *saver) {
   atomic_store(&saver->stop, true);
   if (saver->running) pthread_join(saver->thread, NULL);
   sl_part_close(&saver->part);
-  if (saver->saves > 0 && saver->rank == 0) sl_new_file_drop(saver->hidden); /* what is not complete */
+  if (saver->told.saves > 0 && saver->rank == 0) sl_new_file_drop(saver->hidden); /* what is not complete */
   sl_checkpoint_pieces_free(&saver->pieces);
   free(saver->copy);
   free(saver->hidden);
@@ -221,8 +223,7 @@ void sl_saver_close(struct sl_saver *saver) {
 }
 
 struct sl_saved sl_saver_told(const struct sl_saver *saver) {
-  return (struct sl_saved){.saves = saver->saves,
-                           .bytes = saver->pieces.bytes,
-                           .copy_bytes = saver->pieces.copy_bytes,
-                           .wait_s = saver->saves > 0 ? saver->wait_s / (double)saver->saves : 0};
+  struct sl_saved told = saver->told;
+  told.wait_s = told.saves > 0 ? saver->wait_s / (double)told.saves : 0;
+  return told;
 }

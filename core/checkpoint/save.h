@@ -25,8 +25,8 @@ void sl_saver_close(struct sl_saver *saver);
 /* What this rank has done. */
 struct sl_saved {
   int64_t saves;
-  int64_t bytes;      /* of tensors that it wrote into one checkpoint */
+  int64_t bytes;      /* of tensors that it wrote into the latest checkpoint */
   int64_t copy_bytes; /* host memory of the copy */
-  double wait_s;      /* that training stood still for it, the last step's save included, per save */
+  double wait_s;      /* that steps stood still for it, per save */
 };
 struct sl_saved sl_saver_told(const struct sl_saver *saver);
