@@ -15,10 +15,10 @@ static json_t *about(const struct sl_checkpoint *c) {
   for (int i = 0; i < m->file_count; i++) bytes += m->files[i].bytes;
   for (int i = 0; i < m->tensor_count; i++)
     if (m->tensors[i].role == SL_ROLE_PARAM) parameters += m->tensors[i].numel;
-  json_t *out = json_pack("{s:s, s:I, s:I, s:I, s:s, s:s, s:I, s:I, s:i, s:i}", "path", c->path, "step", (json_int_t)m->step,
-                          "samples", (json_int_t)m->samples, "seed", (json_int_t)m->seed, "optimizer", m->optimizer,
-                          "precision", m->precision, "parameters", (json_int_t)parameters, "bytes", (json_int_t)bytes,
-                          "files", m->file_count, "pieces", m->piece_count);
+  json_t *out = json_pack("{s:s, s:I, s:I, s:I, s:s, s:s, s:I, s:I, s:i, s:i}", "path", c->path, "step",
+                          (json_int_t)m->step, "samples", (json_int_t)m->samples, "seed", (json_int_t)m->seed,
+                          "optimizer", m->optimizer, "precision", m->precision, "parameters", (json_int_t)parameters,
+                          "bytes", (json_int_t)bytes, "files", m->file_count, "pieces", m->piece_count);
   json_object_set(out, "model", json_object_get(m->doc.root, "model"));
   json_object_set(out, "state", json_object_get(m->doc.root, "state"));
   json_object_set(out, "plan", json_object_get(m->doc.root, "plan"));
@@ -36,7 +36,8 @@ static void show(const struct sl_checkpoint *c, FILE *out) {
   sl_format_bytes(bytes, sizeof bytes, (double)of(a, "bytes"));
   sl_format_count(parameters, sizeof parameters, (double)of(a, "parameters"));
   const char *name = json_string_value(json_object_get(json_object_get(a, "model"), "_name_or_path"));
-  fprintf(out, "%s: step %lld of %s, %s parameters\n", c->path, of(a, "step"), name != NULL ? name : "a model", parameters);
+  fprintf(out, "%s: step %lld of %s, %s parameters\n", c->path, of(a, "step"), name != NULL ? name : "a model",
+          parameters);
   fprintf(out, "  training   %s, %s moments, %lld samples, seed %lld, %lld steps skipped, loss scale %g\n",
           c->manifest.precision, c->manifest.optimizer, of(a, "samples"), of(a, "seed"), of(state, "skipped"),
           json_number_value(json_object_get(state, "loss_scale")));
@@ -52,7 +53,8 @@ static enum sl_status export(const struct sl_checkpoint *c, const struct sl_opti
   SL_TRY(sl_checkpoint_verify(c, 0, 1));
   SL_TRY(sl_export_model(&model, c));
   const enum sl_status status = sl_checkpoint_export(c, &model, options->out, options->single);
-  if (status == SL_OK && !options->quiet) fprintf(sl_output_text(options), "%s: exported to %s\n", c->path, options->out);
+  if (status == SL_OK && !options->quiet)
+      fprintf(sl_output_text(options), "%s: exported to %s\n", c->path, options->out);
   sl_model_free(&model);
   return status;
 }
@@ -78,7 +80,8 @@ static enum sl_status run(const struct sl_options *options) {
                    near != NULL ? "; did you mean " : "", near != NULL ? near : "");
   }
   if (strcmp(verb, "export") != 0 && (options->out != NULL || options->single))
-    return sl_fail(SL_ERR_INPUT, "--%s: is of export; '%s' writes no weights", options->out != NULL ? "out" : "single", verb);
+    return sl_fail(SL_ERR_INPUT, "--%s: is of export; '%s' writes no weights", options->out != NULL ? "out" : "single",
+                   verb);
   SL_TRY(sl_output_check(options));
   SL_TRY(sl_folder_find(&path, NULL, options->operand[1]));
   enum sl_status status = sl_checkpoint_open(&from, path);
@@ -96,10 +99,12 @@ const struct sl_command sl_command_checkpoint = {
     .min_operands = 2,
     .max_operands = 2,
     .summary = "Say what a checkpoint is, check every byte of it, or export its weights",
-    .help = "PATH is a checkpoint that `measure --checkpoint` wrote, or the folder of a training, whose latest it is then.\n"
-            "verify reads all of it and holds it against its checksums. export writes a folder for Hugging Face's\n"
-            "from_pretrained: config.json and the weights in fp32, in files of at most 5 GB or, with --single, in one.\n"
-            "`measure --init` takes such a folder, too.\n",
+    .help =
+        "PATH is a checkpoint that `measure --checkpoint` wrote, or the folder of a training, whose latest it is "
+        "then.\n"
+        "verify reads all of it and holds it against its checksums. export writes a folder for Hugging Face's\n"
+        "from_pretrained: config.json and the weights in fp32, in files of at most 5 GB or, with --single, in one.\n"
+        "`measure --init` takes such a folder, too.\n",
     .example = "shardlab checkpoint export runs/gpt2 --out gpt2-trained",
     .run = run,
 };

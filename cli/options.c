@@ -126,7 +126,8 @@ static const struct option options_table[] = {
     {"backend", CHOICE, FIELD(backend), "host", "host|cuda", 0, 0, REAL_RUNS | SL_CMD_CALIBRATE,
      "what runs the program"},
     {"data", TEXT, FIELD(data), NULL, "FILE", 0, 0, REAL_RUNS, "text, llm.c token shard, or random:N for an mlp"},
-    {"init", TEXT, FIELD(init), NULL, "FILE", 0, 0, REAL_RUNS, "initial weights (else seeded): a safetensors file, or a folder of them with Hugging Face's index"},
+    {"init", TEXT, FIELD(init), NULL, "FILE", 0, 0, REAL_RUNS,
+     "initial weights (else seeded): a safetensors file, or a folder of them with Hugging Face's index"},
     {"steps", INTEGER, FIELD(steps), "20", "N", 1, SL_MAX_STEPS, REAL_RUNS, "optimizer steps"},
     {"steps", INTEGER, FIELD(steps), "1", "N", 1, SL_MAX_STEPS, SL_CMD_PREDICT,
      "optimizer steps (they repeat exactly)"},
@@ -144,7 +145,8 @@ static const struct option options_table[] = {
     {"keep", INTEGER, FIELD(keep), NULL, "N", 1, SL_MAX_STEPS, SL_CMD_MEASURE,
      "with --checkpoint: the newest N stay (else all)"},
     {"resume", TEXT, FIELD(resume), NULL, "latest|PATH", 0, 0, SL_CMD_MEASURE,
-     "go on from a checkpoint, whatever plan wrote it: the latest of --checkpoint, or the one at PATH; --steps counts from "
+     "go on from a checkpoint, whatever plan wrote it: the latest of --checkpoint, or the one at PATH; --steps counts "
+     "from "
      "the training's start"},
     {"threads", INTEGER, FIELD(threads), NULL, "N", 1, SL_MAX_THREADS, JOBS, "threads of a rank (else cores / ranks)"},
     {"as-rank", INTEGER, FIELD(as_rank), NULL, "R", 0, SL_MAX_WORLD - 1, SL_CMD_MEASURE,
@@ -162,7 +164,8 @@ static const struct option options_table[] = {
      "instead of a model and a config: a prediction for each row of this table"},
     {"out", TEXT, FIELD(out), NULL, "FILE.csv", 0, 0, SL_CMD_PREDICT, "with --table: where the predictions go"},
     {"out", TEXT, FIELD(out), NULL, "FOLDER", 0, 0, SL_CMD_CHECKPOINT, "of export: the folder to make"},
-    {"single", FLAG, FIELD(single), NULL, "", 0, 0, SL_CMD_CHECKPOINT, "of export: all weights in one file, whatever its size"},
+    {"single", FLAG, FIELD(single), NULL, "", 0, 0, SL_CMD_CHECKPOINT,
+     "of export: all weights in one file, whatever its size"},
     {"jobs", INTEGER, FIELD(jobs), NULL, "N", 1, 1024, SL_CMD_PREDICT, "with --table: processes (else one a core)"},
     {"no-fold", FLAG, FIELD(no_fold), NULL, "", 0, 0, SL_CMD_PREDICT, "simulate every rank, not one of each kind"},
     {"per-rank", FLAG, FIELD(per_rank), NULL, "", 0, 0, SL_CMD_PREDICT,
@@ -175,13 +178,14 @@ static const struct option options_table[] = {
      "largest relative error of the step time (else it is shown, not judged)"},
     {"time-tolerance", REAL, FIELD(time_tolerance), "0.5", "X", 0, 1e6, SL_CMD_VALIDATE,
      "largest relative error of the step time"},
-    {"json", TEXT, FIELD(json), NULL, "FILE", 0, 0, JOBS | SL_CMD_COMPARE | SL_CMD_BACKENDS | SL_CMD_CALIBRATE | SL_CMD_CHECKPOINT,
+    {"json", TEXT, FIELD(json), NULL, "FILE", 0, 0,
+     JOBS | SL_CMD_COMPARE | SL_CMD_BACKENDS | SL_CMD_CALIBRATE | SL_CMD_CHECKPOINT,
      "write the result as JSON; - is standard output"},
     {"trace", TEXT, FIELD(trace), NULL, "FILE", 0, 0, RUNS & ~SL_CMD_VALIDATE, "write a trace for ui.perfetto.dev"},
     {"trace", TEXT, FIELD(trace), NULL, "FILE", 0, 0, SL_CMD_VALIDATE,
      "write both traces, last step beside last step, for ui.perfetto.dev"},
-    {"quiet", FLAG, FIELD(quiet), NULL, "", 0, 0, RUNS | SL_CMD_COMPARE | SL_CMD_CHECK | SL_CMD_BENCH | SL_CMD_CHECKPOINT,
-     "errors only"},
+    {"quiet", FLAG, FIELD(quiet), NULL, "", 0, 0,
+     RUNS | SL_CMD_COMPARE | SL_CMD_CHECK | SL_CMD_BENCH | SL_CMD_CHECKPOINT, "errors only"},
 };
 
 enum { OPTIONS = sizeof options_table / sizeof *options_table };

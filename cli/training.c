@@ -21,9 +21,11 @@ static enum sl_status check_together(const struct sl_options *o) {
     return sl_fail(SL_ERR_INPUT, "--%s: is given beside --as-rank, which runs one rank of many; expected one of them",
                    o->resume != NULL ? "resume" : "checkpoint");
   if (o->resume != NULL && o->init != NULL)
-    return sl_fail(SL_ERR_INPUT, "--init: is given beside --resume, whose weights are the checkpoint's; expected one of them");
+    return sl_fail(SL_ERR_INPUT,
+                   "--init: is given beside --resume, whose weights are the checkpoint's; expected one of them");
   if (o->resume != NULL && o->epochs > 0)
-    return sl_fail(SL_ERR_INPUT, "--epochs: is given beside --resume; expected --steps, counted from the training's start");
+    return sl_fail(SL_ERR_INPUT,
+                   "--epochs: is given beside --resume; expected --steps, counted from the training's start");
   return SL_OK;
 }
 
@@ -41,7 +43,8 @@ static enum sl_status check_from(const struct sl_checkpoint *from, const struct 
   int64_t samples;
   SL_TRY(sl_checkpoint_fits(from, &setup->plan));
   if (from->manifest.step >= options->steps)
-    return sl_fail(SL_ERR_INPUT, "--steps: is %lld, counted from the training's start, and %s has taken %lld; expected more",
+    return sl_fail(SL_ERR_INPUT,
+                   "--steps: is %lld, counted from the training's start, and %s has taken %lld; expected more",
                    (long long)options->steps, from->path, (long long)from->manifest.step);
   SL_TRY(sl_inputs_samples(options, setup, &samples));
   if (samples != from->manifest.data_samples)
@@ -94,8 +97,7 @@ enum sl_status sl_training_open(struct sl_training *training, const struct sl_op
     SL_GO_FAIL(sl_checkpoint_fits(&training->from, &setup->plan));
   }
   if (options->checkpoint != NULL) {
-    struct sl_saver_options save = {
-        .folder = options->checkpoint, .every = options->save_every, .keep = options->keep};
+    struct sl_saver_options save = {.folder = options->checkpoint, .every = options->save_every, .keep = options->keep};
     SL_GO_FAIL(sl_inputs_samples(options, setup, &save.data_samples));
     SL_GO_FAIL(sl_saver_open(&training->saver, &save, &setup->job));
   }
@@ -143,8 +145,8 @@ enum sl_status sl_training_put(const struct sl_training *training, const struct 
   }
   json_object_set_new(record, "checkpoint",
                       json_pack("{s:I, s:I, s:I, s:f, s:I}", "bytes", (json_int_t)bytes, "rank_bytes",
-                                (json_int_t)most.bytes, "copy_bytes", (json_int_t)most.copy_bytes, "wait_s", most.wait_s,
-                                "saves", (json_int_t)mine.saves));
+                                (json_int_t)most.bytes, "copy_bytes", (json_int_t)most.copy_bytes, "wait_s",
+                                most.wait_s, "saves", (json_int_t)mine.saves));
 done:
   free(all);
   return status;

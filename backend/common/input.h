@@ -26,5 +26,5 @@ int64_t sl_input_first_sequence(const struct sl_plan *plan, int dp, const struct
 
 /* The micro-batch of a LOAD_BATCH op in the step that begins with sample `first_sample` of the data's order: its inputs and its
  * targets, in host memory; NULL leaves one out. Tokens are int32 (B,T); an mlp's samples rows of the op's type. Errors: SL_ERR_INPUT. */
-enum sl_status sl_input_batch(const struct sl_input *input, int dp, int64_t first_sample,
-                              const struct sl_issued *it, void *inputs, void *targets);
+enum sl_status sl_input_batch(const struct sl_input *input, int dp, int64_t first_sample, const struct sl_issued *it,
+                              void *inputs, void *targets);

@@ -212,7 +212,8 @@ static enum sl_status read_back(void *state, int local, int32_t buffer, int64_t 
   return SL_OK;
 }
 
-static enum sl_status write_over(void *state, int local, int32_t buffer, int64_t offset, int64_t bytes, const void *src) {
+static enum sl_status write_over(void *state, int local, int32_t buffer, int64_t offset, int64_t bytes,
+                                 const void *src) {
   const struct sl_host *host = state;
   char *at;
   (void)local;

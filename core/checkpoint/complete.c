@@ -89,7 +89,8 @@ static enum sl_status save_beside(const struct sl_part *part, const char *name, 
 }
 
 static enum sl_status save_for_others(const struct sl_part *part, json_t *files) {
-  json_t *index = sl_folder_index(part->job->plan->model, part->model_of, part->model_count), *config = sl_model_to_json(part->job->plan->model);
+  json_t *index = sl_folder_index(part->job->plan->model, part->model_of, part->model_count),
+         *config = sl_model_to_json(part->job->plan->model);
   enum sl_status status = save_beside(part, "model.safetensors.index.json", index, files);
   if (status == SL_OK) status = save_beside(part, "config.json", config, files);
   json_decref(index);
@@ -116,22 +117,24 @@ static json_t *tensors_json(const struct sl_plan *plan, json_t *const *lists) {
       if (lists[i * STATES + state] == NULL) continue;
       json_t *shape = json_array();
       for (int d = 0; d < t->n_dim; d++) json_array_append_new(shape, json_integer(t->shape[d]));
-      json_array_append_new(tensors,
-                            json_pack("{s:s, s:s, s:s, s:o, s:I, s:I, s:i, s:O}", "name", t->name, "role", roles[state],
-                                      "type", "F32", "shape", shape, "row", (json_int_t)cut.row, "width",
-                                      (json_int_t)cut.width, "members", cut.members, "pieces", lists[i * STATES + state]));
+      json_array_append_new(tensors, json_pack("{s:s, s:s, s:s, s:o, s:I, s:I, s:i, s:O}", "name", t->name, "role",
+                                               roles[state], "type", "F32", "shape", shape, "row", (json_int_t)cut.row,
+                                               "width", (json_int_t)cut.width, "members", cut.members, "pieces",
+                                               lists[i * STATES + state]));
     }
   }
   return tensors;
 }
 
-static json_t *manifest_json(const struct sl_plan *plan, const struct sl_snapshot *s, json_t *const *lists, json_t *files) {
+static json_t *manifest_json(const struct sl_plan *plan, const struct sl_snapshot *s, json_t *const *lists,
+                             json_t *files) {
   const bool sgd = plan->config->optimizer.type == SL_OPT_SGD;
-  json_t *root = json_pack("{s:s, s:i, s:o, s:s, s:s, s:I, s:I, s:I, s:{s:I}, s:o}", "format", "shardlab checkpoint", "version",
-                           SL_MANIFEST_VERSION, "model", sl_model_to_json(plan->model), "optimizer", sgd ? "sgd" : "adam",
-                           "precision", sl_dtype_name(plan->config->param_dtype), "step", (json_int_t)s->state.step, "samples", (json_int_t)s->samples, "seed",
-                           (json_int_t)plan->config->sl.seed, "data", "samples", (json_int_t)s->data_samples, "state",
-                           state_json(&s->state));
+  json_t *root =
+      json_pack("{s:s, s:i, s:o, s:s, s:s, s:I, s:I, s:I, s:{s:I}, s:o}", "format", "shardlab checkpoint", "version",
+                SL_MANIFEST_VERSION, "model", sl_model_to_json(plan->model), "optimizer", sgd ? "sgd" : "adam",
+                "precision", sl_dtype_name(plan->config->param_dtype), "step", (json_int_t)s->state.step, "samples",
+                (json_int_t)s->samples, "seed", (json_int_t)plan->config->sl.seed, "data", "samples",
+                (json_int_t)s->data_samples, "state", state_json(&s->state));
   json_object_set_new(root, "plan",
                       json_pack("{s:i, s:i, s:i, s:i, s:i}", "world", plan->world, "tp", plan->tp, "pp", plan->pp, "dp",
                                 plan->dp, "zero_stage", plan->strategy.zero_stage));

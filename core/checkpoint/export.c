@@ -35,12 +35,13 @@ static enum sl_status file_name(const struct export *e, int file, char **out) {
                        : sl_folder_model_file(out, e->folder, file, e->files);
 }
 
-static enum sl_status write_tensor(const struct export *e, struct sl_safetensors_writer *writer, int place, int tensor) {
+static enum sl_status write_tensor(const struct export *e, struct sl_safetensors_writer *writer, int place,
+                                   int tensor) {
   const struct sl_tensor *t = &e->model->tensors[tensor];
   const struct sl_manifest_tensor *from = sl_manifest_find(&e->from->manifest, t->name, SL_ROLE_PARAM);
   if (from == NULL || from->numel != t->numel)
-    return sl_fail(SL_ERR_INPUT, "%s: has no weight of tensor %s with %lld elements, which its model needs", e->from->path,
-                   t->name, (long long)t->numel);
+    return sl_fail(SL_ERR_INPUT, "%s: has no weight of tensor %s with %lld elements, which its model needs",
+                   e->from->path, t->name, (long long)t->numel);
   for (int64_t done = 0; done < t->numel; done += SL_PIECE_ELEMENTS) {
     const int64_t left = t->numel - done, count = left < SL_PIECE_ELEMENTS ? left : SL_PIECE_ELEMENTS;
     SL_TRY(sl_checkpoint_read(e->from, from, done, count, e->room));
@@ -88,8 +89,7 @@ static enum sl_status write_json(const struct export *e, const char *name, json_
 
 static enum sl_status write_all(const struct export *e) {
   for (int i = 0; i < e->files; i++) SL_TRY(write_file(e, i));
-  if (e->files > 1)
-    SL_TRY(write_json(e, "model.safetensors.index.json", sl_folder_index(e->model, e->of, e->files)));
+  if (e->files > 1) SL_TRY(write_json(e, "model.safetensors.index.json", sl_folder_index(e->model, e->of, e->files)));
   return write_json(e, "config.json", sl_model_to_json(e->model));
 }
 

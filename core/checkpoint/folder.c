@@ -126,7 +126,8 @@ static enum sl_status find_latest(char **out, const char *folder) {
   size_t size;
   SL_TRY(sl_file_join(&path, folder, latest_name));
   enum sl_status status;
-  if (access(path, F_OK) != 0) SL_GO(sl_fail(SL_ERR_INPUT, "%s: holds no checkpoint: it has no file %s", folder, latest_name));
+  if (access(path, F_OK) != 0)
+    SL_GO(sl_fail(SL_ERR_INPUT, "%s: holds no checkpoint: it has no file %s", folder, latest_name));
   SL_GO(sl_file_load(path, &text, &size));
   text[strcspn(text, "\n")] = '\0';
   if (strlen(text) + 1 != size || step_of(text) < 0)
@@ -150,7 +151,8 @@ enum sl_status sl_folder_find(char **out, const char *folder, const char *spec) 
   const bool has_one = access(latest, F_OK) == 0;
   free(latest);
   if (!is_one && has_one) return find_latest(out, spec);
-  if (!is_one) return sl_fail(SL_ERR_INPUT, "%s: is no checkpoint: it has neither %s nor %s", spec, manifest_name, latest_name);
+  if (!is_one)
+    return sl_fail(SL_ERR_INPUT, "%s: is no checkpoint: it has neither %s nor %s", spec, manifest_name, latest_name);
   *out = strdup(spec);
   return *out != NULL ? SL_OK : sl_fail(SL_ERR_MEMORY, "out of memory: the name of a checkpoint");
 }

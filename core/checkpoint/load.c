@@ -93,8 +93,8 @@ void sl_checkpoint_close(struct sl_checkpoint *checkpoint) {
 static enum sl_status check_tensor(const struct sl_checkpoint *c, const struct sl_tensor *t, enum sl_role role) {
   const struct sl_manifest_tensor *found = sl_manifest_find(&c->manifest, t->name, role);
   if (found == NULL)
-    return sl_fail(SL_ERR_INPUT, "%s: is a checkpoint of another model or optimizer: it has no %s of tensor %s", c->path,
-                   sl_checkpoint_role_name(role), t->name);
+    return sl_fail(SL_ERR_INPUT, "%s: is a checkpoint of another model or optimizer: it has no %s of tensor %s",
+                   c->path, sl_checkpoint_role_name(role), t->name);
   bool same = found->n_dim == t->n_dim;
   for (int d = 0; same && d < t->n_dim; d++) same = found->shape[d] == t->shape[d];
   if (same) return SL_OK;
@@ -162,8 +162,8 @@ static enum sl_status verify_head(const struct sl_checkpoint *c, int file) {
   const uint64_t hash = status == SL_OK ? sl_hash_of(head, (size_t)f->hashed) : 0;
   free(head);
   if (status != SL_OK || hash == f->hash) return status;
-  return sl_fail(SL_ERR_INPUT, "%s: is damaged: its first %" PRId64 " bytes have xxHash %s; expected %s", c->names[file],
-                 f->hashed, sl_hash_print(hash).text, sl_hash_print(f->hash).text);
+  return sl_fail(SL_ERR_INPUT, "%s: is damaged: its first %" PRId64 " bytes have xxHash %s; expected %s",
+                 c->names[file], f->hashed, sl_hash_print(hash).text, sl_hash_print(f->hash).text);
 }
 
 enum sl_status sl_checkpoint_verify(const struct sl_checkpoint *checkpoint, int share, int shares) {

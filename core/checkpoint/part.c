@@ -67,7 +67,8 @@ static int place_of(const struct sl_part *part, int tensor) {
 }
 
 /* A piece of a weight, run by run, to where the logical tensor has them. */
-static enum sl_status write_weight(const struct sl_part *part, const struct sl_checkpoint_piece *piece, const char *at) {
+static enum sl_status write_weight(const struct sl_part *part, const struct sl_checkpoint_piece *piece,
+                                   const char *at) {
   const struct sl_plan *plan = part->job->plan;
   const struct sl_cut cut = sl_cut_of(plan, &plan->model->tensors[piece->tensor]);
   const struct sl_safetensors_writer *file = &part->model[part->model_of[piece->tensor]];
@@ -112,7 +113,8 @@ static enum sl_status create_own(const struct sl_part *part, struct sl_safetenso
     const struct sl_checkpoint_piece *p = &pieces->items[i];
     if (!is_moment(p)) continue;
     if (begins(pieces, i)) {
-      snprintf(names[count], sizeof *names, "%s.%s", plan->model->tensors[p->tensor].name, sl_checkpoint_role_name(p->role));
+      snprintf(names[count], sizeof *names, "%s.%s", plan->model->tensors[p->tensor].name,
+               sl_checkpoint_role_name(p->role));
       specs[count] = (struct sl_safetensors_spec){names[count], SL_F32, 1, {0}};
       count++;
     }
@@ -134,9 +136,9 @@ static void tell(json_t *told, const struct sl_part *part, const struct sl_check
                  const char *at) {
   const struct sl_hash_text hash = sl_hash_print(sl_hash_of(at, (size_t)(p->held * SL_CHECKPOINT_ELEMENT)));
   const int file = offset < 0 ? part->model_of[p->tensor] : part->model_count + part->rank;
-  json_t *entry = json_pack("{s:i, s:s, s:i, s:i, s:I, s:I}", "tensor", p->tensor, "role",
-                            sl_checkpoint_role_name(p->role), "file", file, "member", p->member, "first",
-                            (json_int_t)p->first, "count", (json_int_t)p->count);
+  json_t *entry =
+      json_pack("{s:i, s:s, s:i, s:i, s:I, s:I}", "tensor", p->tensor, "role", sl_checkpoint_role_name(p->role), "file",
+                file, "member", p->member, "first", (json_int_t)p->first, "count", (json_int_t)p->count);
   if (offset >= 0) json_object_set_new(entry, "offset", json_integer(offset));
   json_object_set_new(entry, "xxh3", json_string(hash.text));
   json_array_append_new(told, entry);

@@ -59,15 +59,15 @@ static enum sl_status add_state(struct sl_checkpoint_pieces *pieces, const struc
   for (int64_t done = 0; done < where.count; done += SL_PIECE_ELEMENTS) {
     const int64_t left = where.count - done, count = left < SL_PIECE_ELEMENTS ? left : SL_PIECE_ELEMENTS;
     const int64_t first = where.first + done;
-    SL_TRY(add(pieces, (struct sl_checkpoint_piece){
-                           .tensor = tensor,
-                           .role = role,
-                           .member = member,
-                           .first = first,
-                           .count = count,
-                           .held = sl_cut_held(&cut, member, first + count) - sl_cut_held(&cut, member, first),
-                           .buffer = where.buffer,
-                           .offset = where.offset + done * SL_CHECKPOINT_ELEMENT}));
+    SL_TRY(add(pieces, (struct sl_checkpoint_piece){.tensor = tensor,
+                                                    .role = role,
+                                                    .member = member,
+                                                    .first = first,
+                                                    .count = count,
+                                                    .held = sl_cut_held(&cut, member, first + count) -
+                                                            sl_cut_held(&cut, member, first),
+                                                    .buffer = where.buffer,
+                                                    .offset = where.offset + done * SL_CHECKPOINT_ELEMENT}));
   }
   return SL_OK;
 }

@@ -8,9 +8,9 @@
 #include "core/plan/cut.h"
 #include "core/program/program.h"
 
-enum { SL_PIECE_ELEMENTS = 1 << 22 };  /* of a piece, at most */
-enum { SL_SHARE_ELEMENTS = 1 << 12 };  /* of a replica's share, at least */
-enum { SL_CHECKPOINT_ELEMENT = 4 };    /* bytes: all states are fp32 */
+enum { SL_PIECE_ELEMENTS = 1 << 22 }; /* of a piece, at most */
+enum { SL_SHARE_ELEMENTS = 1 << 12 }; /* of a replica's share, at least */
+enum { SL_CHECKPOINT_ELEMENT = 4 };   /* bytes: all states are fp32 */
 
 /* Elements [first, first + count) of the local tensor of `member`, of which `held` are no padding. They stand `offset` bytes into
  * `buffer` of the rank. */

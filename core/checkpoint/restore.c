@@ -35,8 +35,8 @@ enum sl_status sl_restore_opened(const struct sl_checkpoint *checkpoint, const s
 }
 
 /* Elements [first, first + count) of the local tensor, which stand at `out`; padding is zero. */
-static enum sl_status fill(const struct sl_checkpoint *c, const struct sl_manifest_tensor *from, const struct sl_cut *cut,
-                           int member, int64_t first, int64_t count, float *out) {
+static enum sl_status fill(const struct sl_checkpoint *c, const struct sl_manifest_tensor *from,
+                           const struct sl_cut *cut, int member, int64_t first, int64_t count, float *out) {
   for (int64_t local = first; local < first + count;) {
     const struct sl_run_of run = sl_cut_run(cut, member, local, first + count);
     if (run.logical < 0)
@@ -49,8 +49,8 @@ static enum sl_status fill(const struct sl_checkpoint *c, const struct sl_manife
   return SL_OK;
 }
 
-static enum sl_status restore_state(const struct sl_checkpoint *c, const struct sl_run *run, enum sl_role role, int placed,
-                                    float *room) {
+static enum sl_status restore_state(const struct sl_checkpoint *c, const struct sl_run *run, enum sl_role role,
+                                    int placed, float *room) {
   const struct sl_plan *plan = run->job->plan;
   const int rank = run->local_ranks[0];
   const struct sl_coord at = sl_plan_coord(plan, rank);

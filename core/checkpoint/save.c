@@ -55,8 +55,7 @@ static enum sl_status write_all(struct sl_saver *saver) {
   SL_TRY(sl_part_write(&saver->part));
   if (saver->rank > 0) return SL_OK;
   SL_TRY(sl_checkpoint_complete(&saver->part, &saver->snapshot, saver->options.folder));
-  if (saver->options.keep > 0)
-    sl_folder_keep(saver->options.folder, saver->options.keep, saver->snapshot.state.step);
+  if (saver->options.keep > 0) sl_folder_keep(saver->options.folder, saver->options.keep, saver->snapshot.state.step);
   return SL_OK;
 }
 

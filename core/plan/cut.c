@@ -30,7 +30,6 @@ struct sl_cut_place sl_cut_find(const struct sl_cut *cut, int64_t logical) {
   const int64_t row = logical / cut->row, column = logical % cut->row;
   const int member = (int)(column / cut->width);
   const int64_t within = column % cut->width, end = (member + 1) * cut->width;
-  return (struct sl_cut_place){.member = member,
-                               .local = row * cut->width + within,
-                               .count = (end < cut->row ? end : cut->row) - column};
+  return (struct sl_cut_place){
+      .member = member, .local = row * cut->width + within, .count = (end < cut->row ? end : cut->row) - column};
 }

@@ -40,8 +40,8 @@ struct sl_exec_options {
   int fail_rank, fail_step; /* fault injection for tests: this rank dies at this step; -1 = none */
   bool alone;               /* cuda: this process is rank `alone_rank` of the plan, its communication looped back */
   int alone_rank;
-  int64_t first_step;   /* of this run, counted from the training's start; dropout is keyed by the step */
-  int64_t first_sample; /* of the data's order, which that step begins with */
+  int64_t first_step;                /* of this run, counted from the training's start; dropout is keyed by the step */
+  int64_t first_sample;              /* of the data's order, which that step begins with */
   int64_t timed_from;                /* cuda: ops are timed one by one in steps from this one on */
   struct sl_exec_assumptions assume; /* simulator */
   int64_t runs; /* simulator: step_error is of the median of so many runs at different times; 0: of one */
@@ -179,9 +179,9 @@ struct sl_run {
   const struct sl_exec_ops *exec;
   const struct sl_job *job;
   struct sl_exec_options options;
-  int64_t steps; /* of this run; the first is options.first_step */
+  int64_t steps;                    /* of this run; the first is options.first_step */
   const struct sl_run_hooks *hooks; /* (optional) */
-  sl_observe_fn observe; /* (optional) */
+  sl_observe_fn observe;            /* (optional) */
   void *observe_context;
   /* (optional) Drop what was observed of this program so far: it is run once more. An observer with this takes completions
    * in any order, so that a backend may run a program at once. */

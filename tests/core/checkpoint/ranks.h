@@ -24,7 +24,8 @@ struct ranks_one {
   int rank;
 };
 
-static inline enum sl_status ranks_read(void *state, int local, int32_t buffer, int64_t offset, int64_t bytes, void *dst) {
+static inline enum sl_status ranks_read(void *state, int local, int32_t buffer, int64_t offset, int64_t bytes,
+                                        void *dst) {
   const struct ranks_one *one = state;
   (void)local;
   memcpy(dst, one->all->memory[one->rank][buffer] + offset, (size_t)bytes);
@@ -61,8 +62,7 @@ static inline void ranks_walk(struct ranks *r, int rank, enum sl_role role, rank
     const struct sl_cut cut = sl_cut_of(plan, &plan->model->tensors[tensor]);
     float *x = (float *)(void *)(r->memory[rank][where.buffer] + where.offset);
     for (int64_t local = where.first; local < where.first + where.count;) {
-      const struct sl_run_of run =
-          sl_cut_run(&cut, cut.members > 1 ? at.tp : 0, local, where.first + where.count);
+      const struct sl_run_of run = sl_cut_run(&cut, cut.members > 1 ? at.tp : 0, local, where.first + where.count);
       for (int64_t k = 0; k < run.count; k++) each(x++, role, tensor, run.logical < 0 ? -1 : run.logical + k);
       local += run.count;
     }
@@ -121,8 +121,14 @@ static inline void ranks_fill(struct ranks *r, int64_t step) {
   for (int rank = 0; rank < r->f.plan.world; rank++) {
     const struct sl_class *c = ranks_class(r, rank);
     struct sl_step_state *state = (struct sl_step_state *)(void *)r->memory[rank][c->control];
-    *state = (struct sl_step_state){.step = step, .good_steps = step - 1, .skipped = 1, .last_overflow = 0, .hysteresis = 2,
-                                    .loss_scale = 1, .lr = 0.1, .momentum = 0.9};
+    *state = (struct sl_step_state){.step = step,
+                                    .good_steps = step - 1,
+                                    .skipped = 1,
+                                    .last_overflow = 0,
+                                    .hysteresis = 2,
+                                    .loss_scale = 1,
+                                    .lr = 0.1,
+                                    .momentum = 0.9};
     ranks_walk(r, rank, sl_checkpoint_weight(c), ranks_put);
     ranks_walk(r, rank, SL_ROLE_MOMENT1, ranks_put);
     ranks_walk(r, rank, SL_ROLE_MOMENT2, ranks_put);

@@ -54,7 +54,8 @@ enum { PLANS = sizeof plans / sizeof *plans };
 
 static void is_saved(float *at, enum sl_role role, int tensor, int64_t logical) {
   const float want = logical < 0 ? 0 : ranks_value(role, tensor, logical);
-  if (*at != want) fail_msg("tensor %d, role %d, element %lld: %g, expected %g", tensor, (int)role, (long long)logical, *at, want);
+  if (*at != want)
+    fail_msg("tensor %d, role %d, element %lld: %g, expected %g", tensor, (int)role, (long long)logical, *at, want);
 }
 
 static void weights_are_whole(const struct sl_model *model, const char *step) {
@@ -222,8 +223,11 @@ static void flip(const char *name, long at, int bit) {
 
 static void every_file_is_asked_for(void **state) {
   (void)state;
-  static const char *const names[] = {"manifest.json", "config.json", "model.safetensors.index.json",
-                                      "model-00001-of-00001.safetensors", "optimizer-00001-of-00002.safetensors",
+  static const char *const names[] = {"manifest.json",
+                                      "config.json",
+                                      "model.safetensors.index.json",
+                                      "model-00001-of-00001.safetensors",
+                                      "optimizer-00001-of-00002.safetensors",
                                       "optimizer-00002-of-00002.safetensors"};
   snprintf(path, sizeof path, "%s/asked", folder);
   save_at(path, 7, 0);
@@ -291,11 +295,14 @@ static void what_cannot_be_written_ends_in_one_line(void **state) {
 /* --- manifests by hand --- */
 
 static const char manifest_format[] =
-    "{\"format\": \"shardlab checkpoint\", \"version\": %s, \"model\": {}, \"optimizer\": \"adam\", \"precision\": \"fp32\","
-    "\"step\": 3, \"samples\": 9, \"seed\": 1, \"data\": {\"samples\": 5}, \"state\": {\"good_steps\": 3, \"skipped\": 0, "
+    "{\"format\": \"shardlab checkpoint\", \"version\": %s, \"model\": {}, \"optimizer\": \"adam\", \"precision\": "
+    "\"fp32\","
+    "\"step\": 3, \"samples\": 9, \"seed\": 1, \"data\": {\"samples\": 5}, \"state\": {\"good_steps\": 3, \"skipped\": "
+    "0, "
     "\"last_overflow\": -1, \"hysteresis\": 2, \"exhausted\": 0, \"loss_scale\": 1, \"lr\": 0.5, \"momentum\": 0.9},"
     "\"files\": [{\"name\": \"a.safetensors\", \"bytes\": 100, \"hashed\": 8, \"xxh3\": \"0123456789abcdef\"}],"
-    "\"tensors\": [{\"name\": \"w\", \"role\": \"moment1\", \"type\": \"F32\", \"shape\": [2, 5], %s, \"pieces\": [%s]}]}";
+    "\"tensors\": [{\"name\": \"w\", \"role\": \"moment1\", \"type\": \"F32\", \"shape\": [2, 5], %s, \"pieces\": "
+    "[%s]}]}";
 #define PIECE(member, first, count, offset)                                                                            \
   "{\"file\": 0, \"member\": " member ", \"first\": " first ", \"count\": " count ", \"offset\": " offset              \
   ", \"xxh3\": \"0123456789abcdef\"}"
