@@ -2,6 +2,7 @@
 #include "backend/common/input.h"
 #include "backend/common/streams.h"
 
+#include "core/base/checked.h"
 #include "core/base/limits.h"
 #include "kernels/convert.h"
 #include "kernels/philox.h"
@@ -74,7 +75,7 @@ static void random_row(const struct sl_input *input, const struct sl_issued *it,
 }
 
 int64_t sl_input_first_sample(const struct sl_plan *plan, const struct sl_exec_options *options, int64_t step) {
-  return options->first_sample + (step - options->first_step) * plan->global_batch;
+  return sl_sum(options->first_sample, sl_product(step - options->first_step, plan->global_batch));
 }
 
 enum sl_status sl_input_batch(const struct sl_input *input, int dp, int64_t first_sample, const struct sl_issued *it,

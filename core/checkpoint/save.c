@@ -1,6 +1,7 @@
 /* The copy, the thread, and what all ranks know of it; see save.h. Only the main thread speaks to other processes. */
 #include "core/checkpoint/save.h"
 
+#include "core/base/checked.h"
 #include "core/base/machine.h"
 #include "core/base/new_file.h"
 #include "core/checkpoint/complete.h"
@@ -177,7 +178,8 @@ static enum sl_status copy_state(struct sl_saver *saver, const struct sl_run *ru
     at += p->held * SL_CHECKPOINT_ELEMENT;
   }
   SL_TRY(run->exec->read(run->state, 0, c->control, 0, sizeof s->state, &s->state));
-  s->samples = run->options.first_sample + (s->state.step - run->options.first_step) * saver->job->plan->global_batch;
+  const int64_t steps = s->state.step - run->options.first_step;
+  s->samples = sl_sum(run->options.first_sample, sl_product(steps, saver->job->plan->global_batch));
   s->data_samples = saver->options.data_samples;
   return SL_OK;
 }
