@@ -9,11 +9,13 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -117,6 +119,39 @@ static int64_t step_of(const char *name) {
   errno = 0;
   const long long step = strtoll(name + 5, &end, 10);
   return errno == 0 && step <= (long long)SL_MAX_STEPS ? step : -1;
+}
+
+/* ---- what is unfinished ---- */
+
+static int is_unfinished(const struct dirent *entry) {
+  const size_t length = strlen(entry->d_name);
+  return strncmp(entry->d_name, ".checkpoint.", 12) == 0 && length > 4 &&
+         strcmp(entry->d_name + length - 4, ".tmp") == 0;
+}
+
+int sl_folder_lock(const char *hidden) {
+  const int handle = open(hidden, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (handle < 0 || flock(handle, LOCK_EX | LOCK_NB) == 0) return handle;
+  close(handle);
+  return -1;
+}
+
+void sl_folder_sweep(const char *folder) {
+  struct dirent **found;
+  const int count = scandir(folder, &found, is_unfinished, NULL);
+  for (int i = 0; i < count; i++) {
+    char *path;
+    if (sl_file_join(&path, folder, found[i]->d_name) == SL_OK) {
+      const int lock = sl_folder_lock(path);
+      if (lock >= 0) {
+        sl_remove(path);
+        close(lock);
+      }
+      free(path);
+    }
+    free(found[i]);
+  }
+  if (count >= 0) free(found);
 }
 
 /* ---- which one ---- */

@@ -17,6 +17,10 @@ enum sl_status sl_folder_step(char **out, const char *folder, int64_t step);
 enum sl_status sl_folder_hidden(char **out, const char *folder);
 /* The path that stands for hidden ones of `folder`, for sl_new_file_sweep; to be freed. */
 enum sl_status sl_folder_stem(char **out, const char *folder);
+/* Remove what saves of jobs that are gone left unfinished: folders under hidden names that nobody has locked. */
+void sl_folder_sweep(const char *folder);
+/* Lock the hidden folder `hidden` as long as the descriptor returned, or this process, lasts; -1: the file system has no locks. */
+int sl_folder_lock(const char *hidden);
 /* Could the folder be made, or is it there? Nothing is written. Errors: SL_ERR_INPUT naming it. */
 enum sl_status sl_folder_check(const char *folder);
 /* Make the folder where it is missing. Errors: SL_ERR_INPUT naming it. */

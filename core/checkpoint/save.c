@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { IDLE, WRITING, WRITTEN, FAILED };
 
@@ -23,6 +24,7 @@ struct sl_saver {
   bool counted; /* pieces are */
   char *copy;   /* owned; what the thread writes */
   char *hidden; /* owned; the folder until it is complete */
+  int lock;     /* of that folder, while it is being written: others may remove it when this process is gone; -1: none */
   struct sl_part part;
   struct sl_snapshot snapshot;
   pthread_t thread;
@@ -41,6 +43,7 @@ enum sl_status sl_saver_open(struct sl_saver **out, const struct sl_saver_option
   SL_TRY(sl_calloc(&saver, 1, sizeof *saver));
   saver->options = *options;
   saver->job = job;
+  saver->lock = -1;
   SL_GO_FAIL(sl_folder_make(options->folder));
   SL_GO_FAIL(sl_folder_hidden(&saver->hidden, options->folder));
   *out = saver;
@@ -82,11 +85,17 @@ static enum sl_status start_thread(struct sl_saver *saver) {
   return SL_OK;
 }
 
+static void unlock(struct sl_saver *saver) {
+  if (saver->lock >= 0) close(saver->lock);
+  saver->lock = -1;
+}
+
 /* The end of the thread, and how it went. */
 static enum sl_status join_thread(struct sl_saver *saver) {
   pthread_join(saver->thread, NULL);
   saver->running = false;
   saver->told.bytes = saver->part.written;
+  unlock(saver);
   atomic_store(&saver->phase, IDLE);
   sl_part_close(&saver->part);
   if (saver->status == SL_OK) return SL_OK;
@@ -132,7 +141,11 @@ enum sl_status sl_saver_wait(struct sl_saver *saver, const struct sl_run *run) {
 /* Rank 0 makes the folder and the model's files in it; then the others can open those. */
 static enum sl_status open_folder(struct sl_saver *saver, const struct sl_run *run) {
   enum sl_status status = SL_OK;
-  if (saver->rank == 0) status = sl_new_folder_create(saver->hidden);
+  if (saver->rank == 0) {
+    sl_folder_sweep(saver->options.folder);
+    status = sl_new_folder_create(saver->hidden);
+    saver->lock = sl_folder_lock(saver->hidden);
+  }
   if (saver->rank == 0 && status == SL_OK) status = sl_part_open(&saver->part, saver->job, 0, saver->hidden);
   SL_TRY(agree(run, status));
   if (saver->rank > 0) status = sl_part_open(&saver->part, saver->job, saver->rank, saver->hidden);
