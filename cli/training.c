@@ -142,9 +142,10 @@ enum sl_status sl_training_put(const struct sl_training *training, const struct 
     if (all[r].bytes > most.bytes) most.bytes = all[r].bytes;
     if (all[r].copy_bytes > most.copy_bytes) most.copy_bytes = all[r].copy_bytes;
     if (all[r].wait_s > most.wait_s) most.wait_s = all[r].wait_s;
+    if (all[r].write_s > most.write_s) most.write_s = all[r].write_s;
   }
   json_object_set_new(record, "checkpoint",
-                      json_pack("{s:I, s:I, s:I, s:f, s:I}", "bytes", (json_int_t)bytes, "rank_bytes",
+                      json_pack("{s:I, s:I, s:I, s:f, s:f, s:I}", "bytes", (json_int_t)bytes, "rank_bytes",
                                 (json_int_t)most.bytes, "copy_bytes", (json_int_t)most.copy_bytes, "wait_s",
                                 most.wait_s, "saves", (json_int_t)mine.saves));
 done:

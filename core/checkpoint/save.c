@@ -24,7 +24,7 @@ struct sl_saver {
   bool counted; /* pieces are */
   char *copy;   /* owned; what the thread writes */
   char *hidden; /* owned; the folder until it is complete */
-  int lock;     /* of that folder, while it is being written: others may remove it when this process is gone; -1: none */
+  int lock; /* of that folder, while it is being written: others may remove it when this process is gone; -1: none */
   struct sl_part part;
   struct sl_snapshot snapshot;
   pthread_t thread;
@@ -65,7 +65,9 @@ static enum sl_status write_all(struct sl_saver *saver) {
 
 static void *run_thread(void *context) {
   struct sl_saver *saver = context;
+  const double start = sl_machine_clock();
   saver->status = write_all(saver);
+  saver->told.write_s = sl_machine_clock() - start;
   snprintf(saver->message, sizeof saver->message, "%s", sl_error_message());
   sl_error_clear();
   atomic_store(&saver->phase, saver->status == SL_OK ? WRITTEN : FAILED);

@@ -27,6 +27,7 @@ struct sl_saved {
   int64_t saves;
   int64_t bytes;      /* of tensors that it wrote into the latest checkpoint */
   int64_t copy_bytes; /* host memory of the copy */
+  double write_s;     /* from the latest copy until that is on the disk */
   double wait_s;      /* that steps stood still for it, per save */
 };
 struct sl_saved sl_saver_told(const struct sl_saver *saver);
