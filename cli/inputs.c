@@ -3,7 +3,7 @@
 
 #include "core/base/limits.h"
 #include "core/io/data.h"
-#include "core/io/safetensors.h"
+#include "core/io/weights.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -48,10 +48,11 @@ enum sl_status sl_inputs_samples(const struct sl_options *options, const struct 
   return SL_OK;
 }
 
-static enum sl_status check_tensor(const struct sl_safetensors *file, const struct sl_tensor *tensor) {
-  const struct sl_safetensors_tensor *found = sl_safetensors_find(file, tensor->name);
+static enum sl_status check_tensor(const struct sl_weights *weights, const struct sl_tensor *tensor) {
+  const struct sl_safetensors *file;
+  const struct sl_safetensors_tensor *found = sl_weights_find(weights, tensor->name, &file);
   if (found == NULL)
-    return sl_fail(SL_ERR_INPUT, "%s: has no tensor %s, which the model needs", file->name, tensor->name);
+    return sl_fail(SL_ERR_INPUT, "%s: has no tensor %s, which the model needs", weights->name, tensor->name);
   bool same = found->n_dim == tensor->n_dim;
   for (int i = 0; same && i < tensor->n_dim; i++) same = found->shape[i] == tensor->shape[i];
   char has[160] = "";
@@ -69,12 +70,12 @@ static enum sl_status check_tensor(const struct sl_safetensors *file, const stru
 }
 
 static enum sl_status check_init(const char *path, const struct sl_model *model) {
-  struct sl_safetensors file;
+  struct sl_weights weights;
   enum sl_status status = SL_OK;
   if (path == NULL) return SL_OK;
-  SL_TRY(sl_safetensors_open(&file, path));
-  for (int i = 0; i < model->tensor_count && status == SL_OK; i++) status = check_tensor(&file, &model->tensors[i]);
-  sl_safetensors_close(&file);
+  SL_TRY(sl_weights_open(&weights, path));
+  for (int i = 0; i < model->tensor_count && status == SL_OK; i++) status = check_tensor(&weights, &model->tensors[i]);
+  sl_weights_close(&weights);
   return status;
 }
 

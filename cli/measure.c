@@ -13,6 +13,7 @@
 #include "cli/runner.h"
 #include "cli/said.h"
 #include "cli/start.h"
+#include "cli/training.h"
 #include "core/base/checked.h"
 #include "core/base/limits.h"
 #include "core/base/machine.h"
@@ -29,7 +30,8 @@ static const char *const terminal_variable = "SHARDLAB_TERMINAL";
 
 struct progress {
   int64_t steps, tokens; /* of the run; of one step */
-  double first_s;        /* when the first step ended: it warms up, so the rate counts from there */
+  int64_t first;         /* step of this run ... */
+  double first_s;        /* ... and when it ended: it warms up, so the rate counts from there */
   bool live;             /* a line that is written over and over, on a terminal */
   int64_t epoch_steps;   /* 0: the run goes by steps */
   double epoch_loss;     /* summed since the epoch began */
@@ -38,8 +40,9 @@ struct progress {
 
 static void show_live(struct progress *p, int64_t step, const struct sl_step_result *r) {
   char left[32], rate[32];
-  if (step == 0) p->first_s = r->end_s;
-  const double per_step = step > 0 ? (r->end_s - p->first_s) / (double)step : r->end_s - r->start_s;
+  if (p->first_s == 0) p->first_s = r->end_s, p->first = step;
+  const int64_t taken = step - p->first;
+  const double per_step = taken > 0 ? (r->end_s - p->first_s) / (double)taken : r->end_s - r->start_s;
   sl_format_seconds(left, sizeof left, per_step * (double)(p->steps - step - 1));
   sl_format_count(rate, sizeof rate, per_step > 0 ? (double)p->tokens / per_step : 0);
   fprintf(stderr, "\r\033[Kstep %lld of %lld, loss %.4f, %s tokens/s, %s left", (long long)step + 1,
@@ -141,6 +144,7 @@ static size_t lost_at(const json_t *record) {
 static enum sl_status run_rank(const struct sl_options *options, const struct sl_setup *setup,
                                const struct sl_place *place) {
   const struct sl_exec_ops *exec;
+  struct sl_training training;
   json_t *record;
   SL_TRY(sl_exec_load(options->backend, &exec));
   const int64_t epoch_steps = options->epochs > 0 ? options->steps / options->epochs : 0;
@@ -159,8 +163,12 @@ static enum sl_status run_rank(const struct sl_options *options, const struct sl
                                    .processes = options->of_world > 0 ? 1 : setup->plan.world,
                                    .process = place->rank,
                                    .progress = speaks ? show_progress : NULL,
-                                   .progress_context = &progress};
-  SL_TRY(sl_runner_run(&runner, &record));
+                                   .progress_context = &progress,
+                                   .training = &training};
+  SL_TRY(sl_training_open(&training, options, setup));
+  const enum sl_status ran = sl_runner_run(&runner, &record);
+  sl_training_close(&training);
+  SL_TRY(ran);
   if (place->rank > 0) {
     json_decref(record);
     return SL_OK;
@@ -238,6 +246,7 @@ static enum sl_status check_memory(const struct sl_options *options, const struc
 static enum sl_status start(const struct sl_options *options, const struct sl_setup *setup,
                             const struct sl_nodes *nodes) {
   const struct sl_exec_ops *exec;
+  SL_TRY(sl_training_check(options, setup));
   SL_TRY(sl_inputs_check(options, setup));
   SL_TRY(check_memory(options, setup));
   SL_TRY(sl_check(&setup->job));
@@ -255,6 +264,7 @@ static void name_outputs(const struct sl_options *options) {
   sl_children_name_output(options->save, 1);
   sl_children_name_output(options->save_grads, 1);
   sl_children_name_output(options->json, 1);
+  sl_training_name_outputs(options);
 }
 
 /* The ranks print and write files; their errors have been printed when they end. */

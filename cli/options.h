@@ -20,7 +20,8 @@ enum sl_command_bit {
   SL_CMD_CHECK = 32,
   SL_CMD_BACKENDS = 64,
   SL_CMD_CALIBRATE = 128,
-  SL_CMD_BENCH = 256
+  SL_CMD_BENCH = 256,
+  SL_CMD_CHECKPOINT = 512
 };
 
 enum { SL_MAX_OPERANDS = 2, SL_MAX_OPTIONS = 128 };
@@ -43,6 +44,8 @@ struct sl_options {
   bool csv, lowered;
   int64_t steps, epochs, rank, threads, runs; /* epochs 0: the run goes by steps */
   const char *backend, *data, *init, *save, *save_grads, *json, *trace, *program;
+  const char *checkpoint, *resume; /* measure; see cli/training.h */
+  int64_t save_every, keep;        /* 0: at the end; all */
   bool poison, allow_nonfinite, detect_anomaly, no_fold, per_rank, quiet;
   int64_t as_rank, of_world; /* measure: one rank of a plan, alone */
   double time_tolerance;
@@ -53,9 +56,9 @@ struct sl_options {
   bool no_ssh, dry_run;
   const char *table;        /* predict: a CSV of configurations */
   int64_t jobs;             /* unset: one a core */
-  const char *out, *points; /* calibrate; out: predict --table too */
+  const char *out, *points; /* calibrate; out: predict --table and checkpoint export too */
   int64_t rounds;           /* unset: as many as the backend wants */
-  bool quick, add;
+  bool quick, add, single;
   const char *operand[SL_MAX_OPERANDS];
   int operand_count;
   bool given[SL_MAX_OPTIONS]; /* option i of the table stood on the command line */

@@ -55,7 +55,9 @@ static enum sl_status make_record(const struct sl_runner *runner, const struct o
   json_decref(options);
   json_decref(environment);
   free(command);
-  return status;
+  if (status != SL_OK) return status;
+  if (runner->training != NULL) return sl_training_put(runner->training, observer->run, *record);
+  return sl_training_predict(runner->options, observer->run->job, *record);
 }
 
 enum sl_status sl_runner_run(const struct sl_runner *runner, json_t **record) {
@@ -87,6 +89,7 @@ enum sl_status sl_runner_run(const struct sl_runner *runner, json_t **record) {
   struct sl_straggler stragglers[SL_MAX_STRAGGLERS];
   *record = NULL;
   observer.run = &run;
+  if (runner->training != NULL) sl_training_prepare(runner->training, &run);
   SL_TRY(sl_assume_read(&run.options.assume, stragglers, o, &runner->setup->config));
   if (runner->trace != NULL)
     SL_GO(sl_trace_open(&observer.trace, runner->trace, run.job, runner->exec->measures, runner->process,
@@ -172,6 +175,15 @@ static void print_lost(const json_t *losses, FILE *out) {
   if (lost > 0) fprintf(out, "  no number  the loss of %zu steps, of step %zu first\n", lost, first + 1);
 }
 
+static void print_checkpoint(const json_t *checkpoint, FILE *out) {
+  char all[32], rank[32], wait[32];
+  if (checkpoint == NULL) return;
+  sl_format_bytes(all, sizeof all, (double)json_integer_value(json_object_get(checkpoint, "bytes")));
+  sl_format_bytes(rank, sizeof rank, (double)json_integer_value(json_object_get(checkpoint, "rank_bytes")));
+  sl_format_seconds(wait, sizeof wait, json_number_value(json_object_get(checkpoint, "wait_s")));
+  fprintf(out, "  checkpoint %s, of which a rank writes %s at most; steps wait %s for one\n", all, rank, wait);
+}
+
 void sl_runner_summary(const json_t *record, FILE *out) {
   const json_t *plan = json_object_get(record, "plan"), *losses = json_object_get(record, "losses");
   char time[32], rate[32];
@@ -195,6 +207,7 @@ void sl_runner_summary(const json_t *record, FILE *out) {
   print_space(record, "host", "host", out);
   print_space(record, "nvme", "nvme", out);
   print_traffic(json_object_get(record, "traffic"), out);
+  print_checkpoint(json_object_get(record, "checkpoint"), out);
   const size_t n = json_array_size(losses);
   if (n > 0)
     fprintf(out, "  loss       %.4f at step 1, %.4f at step %zu\n", loss_of(losses, 0), loss_of(losses, n - 1), n);

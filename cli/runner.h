@@ -3,6 +3,7 @@
 
 #include "cli/options.h"
 #include "cli/setup.h"
+#include "cli/training.h"
 #include "core/run/executor.h"
 
 /* Run `exec` on the job of `setup` as the options say; `progress` (optional) is called after each step. On SL_OK
@@ -17,6 +18,7 @@ struct sl_runner {
   int processes, process; /* of a measured run: from the launcher; 1 and 0 otherwise */
   void (*progress)(void *context, int64_t step, const struct sl_step_result *result);
   void *progress_context;
+  struct sl_training *training; /* (optional) what is resumed and saved; measure's */
 };
 enum sl_status sl_runner_run(const struct sl_runner *runner, json_t **record);
 

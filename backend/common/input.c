@@ -2,6 +2,7 @@
 #include "backend/common/input.h"
 #include "backend/common/streams.h"
 
+#include "core/base/checked.h"
 #include "core/base/limits.h"
 #include "kernels/convert.h"
 #include "kernels/philox.h"
@@ -73,11 +74,15 @@ static void random_row(const struct sl_input *input, const struct sl_issued *it,
   }
 }
 
-enum sl_status sl_input_batch(const struct sl_input *input, int dp, int64_t step, const struct sl_issued *it,
+int64_t sl_input_first_sample(const struct sl_plan *plan, const struct sl_exec_options *options, int64_t step) {
+  return sl_sum(options->first_sample, sl_product(step - options->first_step, plan->global_batch));
+}
+
+enum sl_status sl_input_batch(const struct sl_input *input, int dp, int64_t first_sample, const struct sl_issued *it,
                               void *inputs, void *targets) {
   const struct sl_plan *plan = input->plan;
   const struct sl_model *model = plan->model;
-  const int64_t first = step * plan->global_batch + sl_input_first_sequence(plan, dp, it);
+  const int64_t first = first_sample + sl_input_first_sequence(plan, dp, it);
   for (int64_t b = 0; b < it->op->dim[0]; b++) {
     int64_t i = draw(input, first + b);
     if (is_mlp(plan)) {

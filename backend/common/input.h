@@ -1,7 +1,7 @@
 /* Input: which sequences or samples a micro-batch is, and their bytes, for whatever backend runs it.
  *
- * Global batch s is draws s B .. (s+1) B of the data's order; a data-parallel rank takes its contiguous share of it and
- * cuts that into micro-batches. */
+ * A global batch is B draws of the data's order, behind those of the step before; a data-parallel rank takes its contiguous share
+ * of it and cuts that into micro-batches. */
 #pragma once
 
 #include "core/io/data.h"
@@ -19,10 +19,12 @@ struct sl_input {
 enum sl_status sl_input_open(struct sl_input *input, const struct sl_plan *plan, const char *name);
 void sl_input_close(struct sl_input *input); /* accepts a zeroed one */
 
+/* The first sample of step `step` of a run with these options. */
+int64_t sl_input_first_sample(const struct sl_plan *plan, const struct sl_exec_options *options, int64_t step);
 /* The position of the first sequence of this op's micro-batch inside the global batch, for data-parallel rank `dp`. */
 int64_t sl_input_first_sequence(const struct sl_plan *plan, int dp, const struct sl_issued *it);
 
-/* The micro-batch of a LOAD_BATCH op in step `step`: its inputs and its targets, in host memory; NULL leaves one out.
- * Tokens are int32 (B,T); an mlp's samples rows of the op's type. Errors: SL_ERR_INPUT. */
-enum sl_status sl_input_batch(const struct sl_input *input, int dp, int64_t step, const struct sl_issued *it,
+/* The micro-batch of a LOAD_BATCH op in the step that begins with sample `first_sample` of the data's order: its inputs and its
+ * targets, in host memory; NULL leaves one out. Tokens are int32 (B,T); an mlp's samples rows of the op's type. Errors: SL_ERR_INPUT. */
+enum sl_status sl_input_batch(const struct sl_input *input, int dp, int64_t first_sample, const struct sl_issued *it,
                               void *inputs, void *targets);

@@ -64,8 +64,9 @@ static enum sl_status fill_run(struct sl_tensors *s, float *out, const struct pi
     return SL_OK;
   }
   if (s->has_init) {
-    const struct sl_safetensors_tensor *from = sl_safetensors_find(&s->init, t->name);
-    return sl_safetensors_read(&s->init, from, run.logical, run.count, out);
+    const struct sl_safetensors *file;
+    const struct sl_safetensors_tensor *from = sl_weights_find(&s->init, t->name, &file);
+    return sl_safetensors_read(file, from, run.logical, run.count, out);
   }
   switch (t->init) {
   case SL_INIT_NORMAL:
@@ -110,7 +111,8 @@ enum sl_status sl_tensors_init(struct sl_tensors *s, const struct sl_op *op) {
 }
 
 static enum sl_status check_shape(const struct sl_tensors *s, const struct sl_tensor *t) {
-  const struct sl_safetensors_tensor *from = sl_safetensors_find(&s->init, t->name);
+  const struct sl_safetensors *file;
+  const struct sl_safetensors_tensor *from = sl_weights_find(&s->init, t->name, &file);
   if (!from) return sl_fail(SL_ERR_INPUT, "%s: tensor \"%s\" is missing", s->options->init, t->name);
   bool same = from->readable && from->n_dim == t->n_dim;
   for (int d = 0; same && d < t->n_dim; d++) same = from->shape[d] == t->shape[d];
@@ -130,7 +132,7 @@ enum sl_status sl_tensors_open(struct sl_tensors *s, const struct sl_job *job, c
                            .rank = rank,
                            .memory = *memory};
   if (!options->init) return SL_OK;
-  SL_TRY(sl_safetensors_open(&s->init, options->init));
+  SL_TRY(sl_weights_open(&s->init, options->init));
   s->has_init = true;
   const struct sl_model *model = job->plan->model;
   for (int i = 0; i < model->tensor_count; i++) SL_TRY(check_shape(s, &model->tensors[i]));
@@ -139,7 +141,7 @@ enum sl_status sl_tensors_open(struct sl_tensors *s, const struct sl_job *job, c
 
 void sl_tensors_close(struct sl_tensors *s) {
   sl_tensors_save_abort(s);
-  if (s->has_init) sl_safetensors_close(&s->init);
+  sl_weights_close(&s->init);
   s->has_init = false;
 }
 

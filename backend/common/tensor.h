@@ -4,7 +4,7 @@
  * is the backend's. */
 #pragma once
 
-#include "core/io/safetensors.h"
+#include "core/io/weights.h"
 #include "core/run/executor.h"
 #include "kernels/numbers/types.h"
 
@@ -38,7 +38,7 @@ struct sl_tensors {
   const struct sl_class *rank_class;
   int rank;
   struct sl_tensor_memory memory;
-  struct sl_safetensors init;
+  struct sl_weights init;
   bool has_init;
   struct sl_safetensors_writer writer[SL_TENSOR_SAVES];
   bool writing[SL_TENSOR_SAVES];

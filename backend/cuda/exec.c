@@ -247,6 +247,16 @@ static enum sl_status read_back(void *state, int local, int32_t buffer, int64_t 
   return SL_OK;
 }
 
+static enum sl_status write_over(void *state, int local, int32_t buffer, int64_t offset, int64_t bytes,
+                                 const void *src) {
+  const struct sl_cuda *cuda = state;
+  char *at;
+  (void)local;
+  SL_TRY(sl_rank_bytes(cuda->rank_class, cuda->arena, buffer, offset, bytes, &at));
+  SL_CUDA_TRY(cudaMemcpy(at, src, (size_t)bytes, cudaMemcpyDefault)); /* no op is in flight, so nobody waits for it */
+  return SL_OK;
+}
+
 static enum sl_status report(void *state, int local, struct sl_exec_report *out) {
   struct sl_cuda *cuda = state;
   (void)local;
@@ -266,6 +276,10 @@ static enum sl_status anomaly(const void *state, struct sl_anomaly *out) {
 
 static enum sl_status exchange(void *state, const void *mine, size_t bytes, void *all) {
   return sl_star_exchange(&((struct sl_cuda *)state)->star, mine, bytes, all);
+}
+
+static enum sl_status agree(void *state, enum sl_status mine) {
+  return sl_cuda_agree(state, mine);
 }
 
 static enum sl_status probe(struct sl_exec_devices *out) {
@@ -290,9 +304,11 @@ static const struct sl_exec_ops cuda_ops = {
     .advance = advance,
     .now = now,
     .read = read_back,
+    .write = write_over,
     .report = report,
     .anomaly = anomaly,
     .exchange = exchange,
+    .agree = agree,
     .close = close_cuda,
 };
 

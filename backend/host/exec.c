@@ -212,6 +212,16 @@ static enum sl_status read_back(void *state, int local, int32_t buffer, int64_t 
   return SL_OK;
 }
 
+static enum sl_status write_over(void *state, int local, int32_t buffer, int64_t offset, int64_t bytes,
+                                 const void *src) {
+  const struct sl_host *host = state;
+  char *at;
+  (void)local;
+  SL_TRY(sl_rank_bytes(host->rank_class, host->arena, buffer, offset, bytes, &at));
+  memcpy(at, src, (size_t)bytes);
+  return SL_OK;
+}
+
 static enum sl_status report(void *state, int local, struct sl_exec_report *out) {
   struct sl_host *host = state;
   (void)local;
@@ -236,6 +246,10 @@ static enum sl_status exchange(void *state, const void *mine, size_t bytes, void
   return said == MPI_SUCCESS ? SL_OK : sl_fail(SL_ERR_PEER, "MPI_Allgather failed");
 }
 
+static enum sl_status agree(void *state, enum sl_status mine) {
+  return sl_host_agree(state, mine);
+}
+
 static void close_host(void *state) {
   sl_host_close(state);
 }
@@ -249,9 +263,11 @@ static const struct sl_exec_ops host_ops = {
     .advance = advance,
     .now = now,
     .read = read_back,
+    .write = write_over,
     .report = report,
     .anomaly = anomaly,
     .exchange = exchange,
+    .agree = agree,
     .close = close_host,
 };
 

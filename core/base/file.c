@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -76,4 +77,10 @@ fail:
   *out = NULL;
   sl_file_close(&file);
   return status;
+}
+
+enum sl_status sl_file_join(char **out, const char *folder, const char *name) {
+  if (asprintf(out, "%s/%s", folder, name) >= 0) return SL_OK;
+  *out = NULL;
+  return sl_fail(SL_ERR_MEMORY, "out of memory: the name of a file");
 }

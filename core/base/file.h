@@ -26,3 +26,6 @@ void sl_file_close(struct sl_file *file);
 
 /* All of it, *size bytes and a zero byte behind them, to be freed. Errors: of sl_file_open and sl_file_read; SL_ERR_MEMORY. */
 enum sl_status sl_file_load(const char *path, char **out, size_t *size);
+
+/* "FOLDER/NAME" in *out, to be freed. Errors: SL_ERR_MEMORY. */
+enum sl_status sl_file_join(char **out, const char *folder, const char *name);

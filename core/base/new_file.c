@@ -1,6 +1,9 @@
 /* Whole files only; see new_file.h. */
 #include "core/base/new_file.h"
 
+#include "core/base/file.h"
+#include "core/base/remove.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -10,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char job_variable[] = "SHARDLAB_JOB";
@@ -61,7 +65,7 @@ char *sl_new_file_hidden(const char *path, int part) {
 void sl_new_file_sweep(const char *path, int parts) {
   for (int part = 0; part < parts && path != NULL; part++) {
     char *hidden = sl_new_file_hidden(path, part);
-    if (hidden != NULL) unlink(hidden);
+    if (hidden != NULL) sl_remove(hidden);
     free(hidden);
   }
 }
@@ -74,7 +78,7 @@ static _Atomic(char *) hidden_files[MOST_HIDDEN];
 void sl_new_file_drop_all(void) {
   for (int i = 0; i < MOST_HIDDEN; i++) {
     const char *hidden = atomic_load(&hidden_files[i]);
-    if (hidden != NULL) (void)unlink(hidden);
+    if (hidden != NULL) sl_remove(hidden);
   }
 }
 
@@ -117,7 +121,7 @@ static void forget(const char *hidden) {
 
 void sl_new_file_drop(const char *hidden) {
   if (hidden == NULL) return;
-  (void)unlink(hidden);
+  sl_remove(hidden);
   forget(hidden);
 }
 
@@ -157,6 +161,13 @@ int sl_new_file_create(const char *hidden) {
   return handle;
 }
 
+enum sl_status sl_new_folder_create(const char *hidden) {
+  sl_remove(hidden);
+  if (mkdir(hidden, 0777) != 0) return refused(hidden, "be created");
+  remember(hidden);
+  return SL_OK;
+}
+
 /* A rename lasts once its folder is on the disk. File systems that cannot sync a folder lose nothing but that promise. */
 static void sync_folder(const char *path) {
   char *folder = folder_of(path);
@@ -172,6 +183,24 @@ enum sl_status sl_new_file_rename(const char *hidden, const char *path) {
   if (rename(hidden, path) != 0) return refused(path, "be put in place");
   forget(hidden);
   sync_folder(path);
+  return SL_OK;
+}
+
+/* A folder takes the place of one that has files only by an exchange of their names. */
+static int put_in_place(const char *hidden, const char *path) {
+  if (renameat2(AT_FDCWD, hidden, AT_FDCWD, path, RENAME_NOREPLACE) == 0) return 0;
+  if (errno == EEXIST && renameat2(AT_FDCWD, hidden, AT_FDCWD, path, RENAME_EXCHANGE) == 0) return 0;
+  return rename(hidden, path);
+}
+
+enum sl_status sl_new_folder_finish(const char *hidden, const char *path) {
+  char *inside;
+  SL_TRY(sl_file_join(&inside, hidden, ""));
+  sync_folder(inside);
+  free(inside);
+  if (put_in_place(hidden, path) != 0) return refused(path, "be put in place");
+  sync_folder(path);
+  sl_new_file_drop(hidden); /* what had the name before */
   return SL_OK;
 }
 

@@ -27,6 +27,12 @@ enum sl_status sl_new_file_finish(struct sl_new_file *file);
 /* Drop it. Fine on a closed or zeroed file. */
 void sl_new_file_discard(struct sl_new_file *file);
 
+/* Create the folder `hidden` anew; a signal that ends the process removes it with its files, as sl_new_file_drop does.
+ * Errors: SL_ERR_IO. */
+enum sl_status sl_new_folder_create(const char *hidden);
+/* Give a folder whose files are all on the disk its name, for good. A folder that had the name goes. Errors: SL_ERR_IO. */
+enum sl_status sl_new_folder_finish(const char *hidden, const char *path);
+
 /* The hidden name of `path` for all processes of this job, with `part` (0: none) to tell several apart. Owned by the caller; NULL
  * for want of memory. */
 char *sl_new_file_hidden(const char *path, int part);

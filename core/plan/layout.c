@@ -2,6 +2,7 @@
  * for buffers stands in lower/zero.c. */
 #include "core/plan/layout.h"
 
+#include "core/plan/cut.h"
 #include "core/plan/plan.h"
 
 #include <stdlib.h>
@@ -29,19 +30,10 @@ int64_t sl_plan_local_size(const struct sl_plan *plan, const struct sl_tensor *t
   return (t->tp_blocks > 1 ? t->tp_blocks : 1) * width_of(plan, t);
 }
 
-/* Tensor parallelism cuts dimension tp_dim of each of tp_blocks blocks into tp widths, so a logical tensor is
- * (outer x blocks, tp, width x inner), the last width of a block perhaps not full. */
 struct sl_run_of sl_plan_logical_run(const struct sl_plan *plan, const struct sl_tensor *t, int place, int64_t local,
                                      int64_t end) {
-  if (t->tp_dim < 0 || !is_cut(plan, t, t->tp_dim)) return (struct sl_run_of){local, local, end - local};
-  const int64_t inner = t->tp_dim == 0 && t->n_dim == 2 ? t->shape[1] : 1;
-  const int64_t blocks = t->tp_blocks > 1 ? t->tp_blocks : 1, block = t->shape[t->tp_dim] / blocks * inner;
-  const int64_t width = width_of(plan, t) * inner;
-  const int64_t row = local / width, column = local % width, first = place * width + column;
-  const int64_t own = block - place * width < width ? block - place * width : width; /* elements that are no padding */
-  const bool padding = column >= own;
-  const int64_t left = (padding ? width : own) - column;
-  return (struct sl_run_of){local, padding ? -1 : row * block + first, left < end - local ? left : end - local};
+  const struct sl_cut cut = sl_cut_of(plan, t);
+  return sl_cut_run(&cut, cut.members > 1 ? place : 0, local, end);
 }
 
 /* Whose gradients are made of a member's own tokens only under sequence parallelism: what stands in the residual stream's

@@ -10,13 +10,16 @@ struct sl_located sl_job_locate(const struct sl_job *job, int rank, enum sl_role
   const struct sl_coord at = sl_plan_coord(plan, rank);
   /* of several holders the first writes: of the tp group, of the two pipeline ranks of a tied embedding */
   const bool first = (!t->replicated || at.tp == 0) && (!t->tied || at.pp == plan->embed_ranks[0]);
+  /* where the state is whole, every rank that sums its gradient holds the same */
+  const bool whole = c->role[role].form == SL_FORM_WHOLE;
+  const struct sl_members alike = sl_plan_group(plan, whole ? group->sum : group->replicate, rank);
   struct sl_located out = {.buffer = c->role[role].buffer,
-                           .writer = first && sl_plan_group(plan, group->replicate, rank).index == 0};
+                           .writer = first && alike.index == 0,
+                           .replica = first ? alike.index : -1,
+                           .replicas = alike.size};
   if (c->role[role].form == SL_FORM_ABSENT) return out;
   const int64_t element = sl_dtype_bytes(c->buffers[out.buffer].dtype);
-  if (c->role[role].form == SL_FORM_WHOLE) {
-    /* every rank that sums its gradient holds the same: the first one writes */
-    out.writer = first && sl_plan_group(plan, group->sum, rank).index == 0;
+  if (whole) {
     out.count = t->numel;
     out.offset = t->flat * element;
     return out;

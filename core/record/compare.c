@@ -114,6 +114,17 @@ static enum sl_status add_ranks(struct sl_comparison *c, const char *section, en
   return SL_OK;
 }
 
+/* Where both sides saved. */
+static enum sl_status add_checkpoint(struct sl_comparison *c, struct sides root) {
+  static const char *const keys[][2] = {
+      {"bytes", "bytes"}, {"largest of a rank", "rank_bytes"}, {"copy in host memory", "copy_bytes"}};
+  const struct sides both = of(root, "checkpoint");
+  if (both.predicted == NULL || both.measured == NULL) return SL_OK;
+  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+    SL_TRY(add(c, "checkpoint", keys[i][0], SL_UNIT_BYTES, SL_COMPARE_EXACT, of(both, keys[i][1])));
+  return add(c, "checkpoint", "steps wait", SL_UNIT_SECONDS, SL_COMPARE_SHOWN, of(both, "wait_s"));
+}
+
 static enum sl_status add_memory(struct sl_comparison *c, struct sides root) {
   const struct sides memory = of(root, "memory"), device = of(memory, "device");
   SL_TRY(add(c, "memory", "device peak", SL_UNIT_BYTES, SL_COMPARE_EXACT, of(device, "peak_bytes")));
@@ -251,6 +262,7 @@ enum sl_status sl_compare_records(struct sl_comparison *out, const struct sl_jso
   }
   SL_GO_FAIL(add_times(out, root));
   SL_GO_FAIL(add_memory(out, root));
+  SL_GO_FAIL(add_checkpoint(out, root));
   SL_GO_FAIL(add_traffic(out, root));
   SL_GO_FAIL(add_losses(out, root));
   return SL_OK;

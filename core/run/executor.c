@@ -188,13 +188,16 @@ static enum sl_status read_result(const struct sl_run *run, struct sl_step_resul
 }
 
 static enum sl_status run_steps(struct sl_run *run, struct cursor *cursors) {
-  for (int64_t step = 0; step < run->steps; step++) {
-    struct sl_step_result *r = &run->results[step];
+  for (int64_t i = 0; i < run->steps; i++) {
+    const int64_t step = run->options.first_step + i;
+    struct sl_step_result *r = &run->results[i];
     r->start_s = run->exec->now(run->state);
     SL_TRY(run_program(run, cursors, SL_PROGRAM_STEP, step));
     r->end_s = run->exec->now(run->state);
     SL_TRY(read_result(run, r));
     SL_TRY(check_anomaly(run, SL_PROGRAM_STEP, step, r->skipped && isfinite(r->loss)));
+    if (run->hooks != NULL && run->hooks->stepped != NULL)
+      SL_TRY(run->hooks->stepped(run->hooks->context, run, step + 1, i + 1 == run->steps));
     if (run->progress != NULL) run->progress(run->progress_context, step, r);
   }
   return SL_OK;
@@ -210,14 +213,17 @@ enum sl_status sl_run_execute(struct sl_run *run) {
   SL_GO_FAIL(sl_calloc(&cursors, (size_t)run->local_count, sizeof *cursors));
   SL_GO_FAIL(sl_calloc(&run->results, (size_t)run->steps, sizeof *run->results));
   SL_GO_FAIL(sl_calloc(&run->reports, (size_t)run->local_count, sizeof *run->reports));
+  const struct sl_run_hooks hooks = run->hooks != NULL ? *run->hooks : (struct sl_run_hooks){0};
   const double start = run->exec->now(run->state);
+  if (hooks.opened != NULL) SL_GO_FAIL(hooks.opened(hooks.context, run));
   SL_GO_FAIL(run_program(run, cursors, SL_PROGRAM_INIT, 0));
   SL_GO_FAIL(check_anomaly(run, SL_PROGRAM_INIT, 0, false));
+  if (hooks.started != NULL) SL_GO_FAIL(hooks.started(hooks.context, run));
   run->init_s = run->exec->now(run->state) - start;
   SL_GO_FAIL(run_steps(run, cursors));
   for (int i = 0; i < run->local_count; i++) SL_GO_FAIL(run->exec->report(run->state, i, &run->reports[i]));
   if (run->options.save != NULL || run->options.save_grads != NULL) {
-    SL_GO_FAIL(run_program(run, cursors, SL_PROGRAM_SAVE, run->steps));
+    SL_GO_FAIL(run_program(run, cursors, SL_PROGRAM_SAVE, run->options.first_step + run->steps));
   }
   free(cursors);
   return SL_OK;

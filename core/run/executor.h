@@ -40,6 +40,8 @@ struct sl_exec_options {
   int fail_rank, fail_step; /* fault injection for tests: this rank dies at this step; -1 = none */
   bool alone;               /* cuda: this process is rank `alone_rank` of the plan, its communication looped back */
   int alone_rank;
+  int64_t first_step;                /* of this run, counted from the training's start; dropout is keyed by the step */
+  int64_t first_sample;              /* of the data's order, which that step begins with */
   int64_t timed_from;                /* cuda: ops are timed one by one in steps from this one on */
   struct sl_exec_assumptions assume; /* simulator */
   int64_t runs; /* simulator: step_error is of the median of so many runs at different times; 0: of one */
@@ -133,6 +135,8 @@ struct sl_exec_ops {
   double (*now)(void *state); /* seconds since open */
   /* (optional) Copy operand data back: `bytes` at `offset` of `buffer`. A backend without data leaves this NULL. */
   enum sl_status (*read)(void *state, int local, int32_t buffer, int64_t offset, int64_t bytes, void *dst);
+  /* (optional) The other way, between two programs. */
+  enum sl_status (*write)(void *state, int local, int32_t buffer, int64_t offset, int64_t bytes, const void *src);
   /* (optional) With options.detect_anomaly: what the program that has just ended met. */
   enum sl_status (*anomaly)(const void *state, struct sl_anomaly *out);
   /* (optional) Which local rank stands for `rank` of the world. NULL: each for itself. */
@@ -140,6 +144,9 @@ struct sl_exec_ops {
   enum sl_status (*report)(void *state, int local, struct sl_exec_report *out);
   /* (optional) All processes of the job exchange `bytes` each; `all` receives them in rank order. NULL: one process. */
   enum sl_status (*exchange)(void *state, const void *mine, size_t bytes, void *all);
+  /* (optional) Collective: SL_OK when all processes pass SL_OK. Otherwise the job ends with the message of the first that did
+   * not, and only a job of one process returns. */
+  enum sl_status (*agree)(void *state, enum sl_status mine);
   void (*close)(void *state);
 };
 
@@ -157,12 +164,24 @@ struct sl_step_result {
   bool skipped;
 };
 
+struct sl_run;
+
+/* What looks into a run between two of its programs, when no op is in flight. All are optional. */
+struct sl_run_hooks {
+  void *context;
+  enum sl_status (*opened)(void *context, const struct sl_run *run);  /* the backend is open, and nothing has run */
+  enum sl_status (*started)(void *context, const struct sl_run *run); /* states have their first values */
+  /* `taken` steps have been taken since the training's start; `last`: this run takes no other. */
+  enum sl_status (*stepped)(void *context, const struct sl_run *run, int64_t taken, bool last);
+};
+
 struct sl_run {
   const struct sl_exec_ops *exec;
   const struct sl_job *job;
   struct sl_exec_options options;
-  int64_t steps;
-  sl_observe_fn observe; /* (optional) */
+  int64_t steps;                    /* of this run; the first is options.first_step */
+  const struct sl_run_hooks *hooks; /* (optional) */
+  sl_observe_fn observe;            /* (optional) */
   void *observe_context;
   /* (optional) Drop what was observed of this program so far: it is run once more. An observer with this takes completions
    * in any order, so that a backend may run a program at once. */

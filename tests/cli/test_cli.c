@@ -43,7 +43,7 @@ static void broken_requests(void **state) {
 static void help_and_version(void **state) {
   (void)state;
   static const char *const names[] = {"predict", "measure",  "compare",   "validate", "show",
-                                      "check",   "backends", "calibrate", "bench"};
+                                      "check",   "backends", "calibrate", "bench",    "checkpoint"};
   assert_int_equal(shardlab(scratch, "--version"), 0);
   assert_string_equal(out, "shardlab 0.1.0\n");
   assert_int_equal(shardlab(scratch, "--help"), 0);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What befalls real jobs: that all ends soon, with the right exit status, in at most one message, and leaves no process, no shared
-memory and no file, whole outputs aside. Signals at random instants (signals.py), ranks that stop at chosen points (stops.py), and what a job needs and
-does not get (scarce.py).
+memory and no file, whole outputs aside. Signals at random instants (signals.py), ranks that stop at chosen points (stops.py), what a job needs and
+does not get (scarce.py), and what befalls a training that saves (saves.py).
 
     faults.py SHARDLAB SOURCES [--stop-at LIBRARY] [--events N] [--seed S] [--at-once N] [--only KIND] [--verbose]
 """
@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 
+import saves
 import scarce
 import signals
 import stops
@@ -36,6 +37,8 @@ def draw(args, table):
         events += scarce.scarce(args, len(events), random_, args.events if args.only else args.events // 5)
     if args.only in (None, "signals"):
         events += [signals.Signal(args, len(events) + i, random_, table) for i in range(args.events - len(events))]
+    if args.only in (None, "saves"):
+        events += saves.saves(args, len(events), random_, args.events if args.only else args.events // 3)
     return events
 
 

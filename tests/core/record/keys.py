@@ -128,7 +128,9 @@ def runs(root, shardlab, folder):
     yield ["predict", *tiny, "--cluster", "dgx-h100", "--world", "4", "--pp", "2", "--nccl-algo", "choice"]
     yield ["predict", *tiny, "--cluster", "dgx-h100", "--world", "512"]
     yield ["predict", *mlp, "--cluster", folder / "calibrated.json", "--threads", "1"]
-    yield ["measure", *mlp, "--data", "random:64", "--epochs", "2", "--threads", "1"]
+    yield ["predict", *mlp, "--cluster", folder / "calibrated.json", "--threads", "1", "--save-every", "2"]
+    yield ["measure", *mlp, "--data", "random:64", "--epochs", "2", "--threads", "1", "--checkpoint", folder / "checkpoints"]
+    yield ["measure", *mlp, "--data", "random:64", "--steps", "99", "--threads", "1", "--resume", folder / "checkpoints"]
     yield ["measure", *tiny, *text, "--world", "2", "--pp", "2", "--zero-stage", "0", "--steps", "2"]
     yield ["measure", *tiny, *text, "--world", "2", "--steps", "1"]
 

@@ -1,0 +1,194 @@
+/* See training.h. */
+#include "cli/training.h"
+
+#include "cli/children.h"
+#include "cli/inputs.h"
+#include "core/checkpoint/folder.h"
+#include "core/checkpoint/pieces.h"
+#include "core/checkpoint/predict.h"
+#include "core/checkpoint/restore.h"
+
+#include <stdlib.h>
+
+/* --- before ranks start --- */
+
+static enum sl_status check_together(const struct sl_options *o) {
+  const char *needs = sl_options_given(o, "save-every") ? "save-every" : sl_options_given(o, "keep") ? "keep" : NULL;
+  if (needs != NULL && o->checkpoint == NULL)
+    return sl_fail(SL_ERR_INPUT, "--%s: is given without --checkpoint; expected the folder of the checkpoints", needs);
+  if (o->resume == NULL && o->checkpoint == NULL) return SL_OK;
+  if (o->of_world > 0)
+    return sl_fail(SL_ERR_INPUT, "--%s: is given beside --as-rank, which runs one rank of many; expected one of them",
+                   o->resume != NULL ? "resume" : "checkpoint");
+  if (o->resume != NULL && o->init != NULL)
+    return sl_fail(SL_ERR_INPUT,
+                   "--init: is given beside --resume, whose weights are the checkpoint's; expected one of them");
+  if (o->resume != NULL && o->epochs > 0)
+    return sl_fail(SL_ERR_INPUT,
+                   "--epochs: is given beside --resume; expected --steps, counted from the training's start");
+  return SL_OK;
+}
+
+/* The checkpoint that --resume names. */
+static enum sl_status open_from(struct sl_checkpoint *from, const struct sl_options *options) {
+  char *path;
+  SL_TRY(sl_folder_find(&path, options->checkpoint, options->resume));
+  const enum sl_status status = sl_checkpoint_open(from, path);
+  free(path);
+  return status;
+}
+
+static enum sl_status check_from(const struct sl_checkpoint *from, const struct sl_options *options,
+                                 const struct sl_setup *setup) {
+  int64_t samples;
+  SL_TRY(sl_checkpoint_fits(from, &setup->plan));
+  if (from->manifest.step >= options->steps)
+    return sl_fail(SL_ERR_INPUT,
+                   "--steps: is %lld, counted from the training's start, and %s has taken %lld; expected more",
+                   (long long)options->steps, from->path, (long long)from->manifest.step);
+  SL_TRY(sl_inputs_samples(options, setup, &samples));
+  if (samples != from->manifest.data_samples)
+    sl_warn("--data: has %lld samples, that of %s had %lld: their order is another", (long long)samples, from->path,
+            (long long)from->manifest.data_samples);
+  return SL_OK;
+}
+
+enum sl_status sl_training_check(const struct sl_options *options, const struct sl_setup *setup) {
+  struct sl_checkpoint from;
+  SL_TRY(check_together(options));
+  if (options->checkpoint != NULL) SL_TRY(sl_folder_check(options->checkpoint));
+  if (options->resume == NULL) return SL_OK;
+  SL_TRY(open_from(&from, options));
+  const enum sl_status status = check_from(&from, options, setup);
+  sl_checkpoint_close(&from);
+  return status;
+}
+
+void sl_training_name_outputs(const struct sl_options *options) {
+  static char *stem; /* as long as the process: who sweeps keeps it */
+  if (options->checkpoint == NULL || stem != NULL) return;
+  if (sl_folder_stem(&stem, options->checkpoint) == SL_OK) sl_children_name_output(stem, 1);
+}
+
+/* --- of a rank --- */
+
+static enum sl_status opened(void *context, const struct sl_run *run) {
+  const struct sl_training *t = context;
+  return t->resumed ? sl_restore_opened(&t->from, run) : SL_OK;
+}
+
+static enum sl_status started(void *context, const struct sl_run *run) {
+  const struct sl_training *t = context;
+  return t->resumed ? sl_restore_started(&t->from, run) : SL_OK;
+}
+
+static enum sl_status stepped(void *context, const struct sl_run *run, int64_t taken, bool last) {
+  const struct sl_training *t = context;
+  return t->saver != NULL ? sl_saver_stepped(t->saver, run, taken, last) : SL_OK;
+}
+
+enum sl_status sl_training_open(struct sl_training *training, const struct sl_options *options,
+                                const struct sl_setup *setup) {
+  enum sl_status status = SL_OK;
+  *training = (struct sl_training){.hooks = {.opened = opened, .started = started, .stepped = stepped}};
+  if (options->resume != NULL) {
+    SL_GO_FAIL(open_from(&training->from, options));
+    training->resumed = true;
+    SL_GO_FAIL(sl_checkpoint_fits(&training->from, &setup->plan));
+  }
+  if (options->checkpoint != NULL) {
+    struct sl_saver_options save = {.folder = options->checkpoint, .every = options->save_every, .keep = options->keep};
+    SL_GO_FAIL(sl_inputs_samples(options, setup, &save.data_samples));
+    SL_GO_FAIL(sl_saver_open(&training->saver, &save, &setup->job));
+  }
+  return SL_OK;
+fail:
+  sl_training_close(training);
+  return status;
+}
+
+void sl_training_close(struct sl_training *training) {
+  sl_saver_close(training->saver);
+  if (training->resumed) sl_checkpoint_close(&training->from);
+  *training = (struct sl_training){0};
+}
+
+void sl_training_prepare(struct sl_training *training, struct sl_run *run) {
+  training->hooks.context = training;
+  run->hooks = &training->hooks;
+  if (!training->resumed) return;
+  const struct sl_manifest *m = &training->from.manifest;
+  run->options.init = training->from.path;
+  run->options.first_step = m->step;
+  run->options.first_sample = m->samples;
+  run->steps -= m->step;
+}
+
+/* --- the record --- */
+
+enum sl_status sl_training_put(const struct sl_training *training, const struct sl_run *run, json_t *record) {
+  const int world = run->exec->exchange != NULL ? run->job->plan->world : 1;
+  struct sl_saved mine, most = {0}, *all;
+  int64_t bytes = 0;
+  enum sl_status status = SL_OK;
+  if (training->resumed) json_object_set_new(record, "first_step", json_integer(training->from.manifest.step));
+  if (training->saver == NULL) return SL_OK;
+  mine = sl_saver_told(training->saver);
+  SL_TRY(sl_calloc(&all, (size_t)world, sizeof *all));
+  all[0] = mine;
+  if (world > 1) SL_GO(run->exec->exchange(run->state, &mine, sizeof mine, all));
+  for (int r = 0; r < world; r++) {
+    bytes += all[r].bytes;
+    if (all[r].bytes > most.bytes) most.bytes = all[r].bytes;
+    if (all[r].copy_bytes > most.copy_bytes) most.copy_bytes = all[r].copy_bytes;
+    if (all[r].wait_s > most.wait_s) most.wait_s = all[r].wait_s;
+    if (all[r].write_s > most.write_s) most.write_s = all[r].write_s;
+  }
+  json_object_set_new(record, "checkpoint",
+                      json_pack("{s:I, s:I, s:I, s:f, s:f, s:I}", "bytes", (json_int_t)bytes, "rank_bytes",
+                                (json_int_t)most.bytes, "copy_bytes", (json_int_t)most.copy_bytes, "wait_s",
+                                most.wait_s, "saves", (json_int_t)mine.saves));
+done:
+  free(all);
+  return status;
+}
+
+/* The copy of a rank is in its process's memory, which on a GPU is not the device's. */
+static enum sl_status add_copy(const struct sl_job *job, json_t *list) {
+  json_t *rank;
+  size_t i;
+  json_array_foreach(list, i, rank) {
+    struct sl_checkpoint_pieces pieces;
+    SL_TRY(sl_checkpoint_pieces(&pieces, job, (int)json_integer_value(json_object_get(rank, "rank"))));
+    const json_int_t bytes = json_integer_value(json_object_get(rank, "process_bytes")) + pieces.copy_bytes;
+    json_object_set_new(rank, "process_bytes", json_integer(bytes));
+    sl_checkpoint_pieces_free(&pieces);
+  }
+  return SL_OK;
+}
+
+static enum sl_status add_copies(const struct sl_job *job, json_t *record) {
+  json_t *device = json_object_get(json_object_get(record, "memory"), "device"), *rank;
+  json_int_t most = 0;
+  size_t i;
+  if (job->plan->cluster->device.kind == SL_DEVICE_GPU) return SL_OK;
+  SL_TRY(add_copy(job, json_object_get(record, "ranks")));
+  SL_TRY(add_copy(job, json_object_get(device, "ranks")));
+  json_array_foreach(json_object_get(device, "ranks"), i, rank) {
+    const json_int_t bytes = json_integer_value(json_object_get(rank, "process_bytes"));
+    if (bytes > most) most = bytes;
+  }
+  json_object_set_new(device, "process_bytes", json_integer(most));
+  return SL_OK;
+}
+
+enum sl_status sl_training_predict(const struct sl_options *options, const struct sl_job *job, json_t *record) {
+  struct sl_checkpoint_cost cost;
+  if (options->save_every == 0) return SL_OK;
+  SL_TRY(sl_checkpoint_predict(&cost, job));
+  json_object_set_new(record, "checkpoint",
+                      json_pack("{s:I, s:I, s:I, s:f}", "bytes", (json_int_t)cost.bytes, "rank_bytes",
+                                (json_int_t)cost.rank_bytes, "copy_bytes", (json_int_t)cost.copy_bytes, "wait_s",
+                                cost.wait_s));
+  return add_copies(job, record);
+}

@@ -1,0 +1,5 @@
+/* Removal of what a program made. */
+#pragma once
+
+/* Remove the file `path`, or the folder with all files in it (not those of folders in it). A signal handler may call it. */
+void sl_remove(const char *path);

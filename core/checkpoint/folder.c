@@ -1,0 +1,241 @@
+/* Names and their order; see folder.h. */
+#include "core/checkpoint/folder.h"
+
+#include "core/base/file.h"
+#include "core/base/limits.h"
+#include "core/base/new_file.h"
+#include "core/base/remove.h"
+#include "core/checkpoint/pieces.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char latest_name[] = "latest", manifest_name[] = "manifest.json";
+
+/* The path of a formatted name inside `folder`. */
+static enum sl_status named(char **out, const char *folder, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static enum sl_status named(char **out, const char *folder, const char *format, ...) {
+  char name[96];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(name, sizeof name, format, args);
+  va_end(args);
+  return sl_file_join(out, folder, name);
+}
+
+enum sl_status sl_folder_step(char **out, const char *folder, int64_t step) {
+  return named(out, folder, "step-%06" PRId64, step);
+}
+
+enum sl_status sl_folder_stem(char **out, const char *folder) {
+  return named(out, folder, "checkpoint");
+}
+
+enum sl_status sl_folder_hidden(char **out, const char *folder) {
+  char *stem;
+  SL_TRY(sl_folder_stem(&stem, folder));
+  *out = sl_new_file_hidden(stem, 0);
+  free(stem);
+  return *out != NULL ? SL_OK : sl_fail(SL_ERR_MEMORY, "out of memory: the name of a folder");
+}
+
+enum sl_status sl_folder_model_file(char **out, const char *folder, int number, int count) {
+  return named(out, folder, "model-%05d-of-%05d.safetensors", number + 1, count);
+}
+
+enum sl_status sl_folder_optimizer_file(char **out, const char *folder, int rank, int world) {
+  return named(out, folder, "optimizer-%05d-of-%05d.safetensors", rank + 1, world);
+}
+
+enum sl_status sl_folder_pieces_file(char **out, const char *folder, int rank) {
+  return named(out, folder, "pieces-%05d.json", rank + 1);
+}
+
+int sl_folder_model_files(const struct sl_model *model, int *of) {
+  const int64_t most = 5000000000 / SL_CHECKPOINT_ELEMENT;
+  int64_t elements = 0;
+  int file = 0;
+  for (int i = 0; i < model->tensor_count; i++) {
+    if (elements > 0 && elements + model->tensors[i].numel > most) file++, elements = 0;
+    elements += model->tensors[i].numel;
+    of[i] = file;
+  }
+  return file + 1;
+}
+
+json_t *sl_folder_index(const struct sl_model *model, const int *of, int count) {
+  json_t *map = json_object();
+  for (int i = 0; i < model->tensor_count; i++) {
+    char *path;
+    if (sl_folder_model_file(&path, "", of[i], count) != SL_OK) continue;
+    json_object_set_new(map, model->tensors[i].name, json_string(path + 1));
+    free(path);
+  }
+  return json_pack("{s:{s:I}, s:o}", "metadata", "total_size",
+                   (json_int_t)(sl_model_numel(model) * SL_CHECKPOINT_ELEMENT), "weight_map", map);
+}
+
+enum sl_status sl_folder_check(const char *folder) {
+  struct stat info;
+  if (stat(folder, &info) == 0) {
+    if (!S_ISDIR(info.st_mode)) return sl_fail(SL_ERR_INPUT, "%s: is a file; expected a folder of checkpoints", folder);
+    if (access(folder, W_OK | X_OK) == 0) return SL_OK;
+    return sl_fail(SL_ERR_INPUT, "%s: cannot be written to: %s", folder, strerror(errno));
+  }
+  char *above = strdup(folder);
+  if (above == NULL) return sl_fail(SL_ERR_MEMORY, "out of memory: the name of a folder");
+  size_t length = strlen(above);
+  while (length > 1 && above[length - 1] == '/') above[--length] = '\0';
+  char *slash = strrchr(above, '/');
+  if (slash != NULL) slash[slash == above] = '\0';
+  const bool writable = access(slash != NULL ? above : ".", W_OK | X_OK) == 0;
+  free(above);
+  return writable ? SL_OK : sl_fail(SL_ERR_INPUT, "%s: cannot be made: %s", folder, strerror(errno));
+}
+
+enum sl_status sl_folder_make(const char *folder) {
+  struct stat info;
+  if (mkdir(folder, 0777) == 0) return SL_OK;
+  if (errno == EEXIST && stat(folder, &info) == 0 && S_ISDIR(info.st_mode)) return SL_OK;
+  if (errno == EEXIST) return sl_fail(SL_ERR_INPUT, "%s: is a file; expected a folder of checkpoints", folder);
+  return sl_fail(SL_ERR_INPUT, "%s: cannot be made: %s", folder, strerror(errno));
+}
+
+/* The step of "step-000123", -1 where the name is another. */
+static int64_t step_of(const char *name) {
+  char *end;
+  if (strncmp(name, "step-", 5) != 0 || strlen(name) < 11 || strspn(name + 5, "0123456789") != strlen(name + 5))
+    return -1;
+  errno = 0;
+  const long long step = strtoll(name + 5, &end, 10);
+  return errno == 0 && step <= (long long)SL_MAX_STEPS ? step : -1;
+}
+
+/* ---- what is unfinished ---- */
+
+static int is_unfinished(const struct dirent *entry) {
+  const size_t length = strlen(entry->d_name);
+  return strncmp(entry->d_name, ".checkpoint.", 12) == 0 && length > 4 &&
+         strcmp(entry->d_name + length - 4, ".tmp") == 0;
+}
+
+int sl_folder_lock(const char *hidden) {
+  const int handle = open(hidden, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (handle < 0 || flock(handle, LOCK_EX | LOCK_NB) == 0) return handle;
+  close(handle);
+  return -1;
+}
+
+void sl_folder_sweep(const char *folder) {
+  struct dirent **found;
+  const int count = scandir(folder, &found, is_unfinished, NULL);
+  for (int i = 0; i < count; i++) {
+    char *path;
+    if (sl_file_join(&path, folder, found[i]->d_name) == SL_OK) {
+      const int lock = sl_folder_lock(path);
+      if (lock >= 0) {
+        sl_remove(path);
+        close(lock);
+      }
+      free(path);
+    }
+    free(found[i]);
+  }
+  if (count >= 0) free(found);
+}
+
+/* ---- which one ---- */
+
+static enum sl_status find_latest(char **out, const char *folder) {
+  char *path, *text = NULL;
+  size_t size;
+  SL_TRY(sl_file_join(&path, folder, latest_name));
+  enum sl_status status;
+  if (access(path, F_OK) != 0)
+    SL_GO(sl_fail(SL_ERR_INPUT, "%s: holds no checkpoint: it has no file %s", folder, latest_name));
+  SL_GO(sl_file_load(path, &text, &size));
+  text[strcspn(text, "\n")] = '\0';
+  if (strlen(text) + 1 != size || step_of(text) < 0)
+    SL_GO(sl_fail(SL_ERR_INPUT, "%s: is damaged: it is no line such as step-000123", path));
+  status = sl_file_join(out, folder, text);
+done:
+  free(path);
+  free(text);
+  return status;
+}
+
+enum sl_status sl_folder_find(char **out, const char *folder, const char *spec) {
+  char *manifest, *latest;
+  if (strcmp(spec, latest_name) == 0 && folder == NULL)
+    return sl_fail(SL_ERR_INPUT, "--resume: is latest, of no folder; expected --checkpoint DIR beside it");
+  if (strcmp(spec, latest_name) == 0) return find_latest(out, folder);
+  SL_TRY(sl_file_join(&manifest, spec, manifest_name));
+  const bool is_one = access(manifest, F_OK) == 0;
+  free(manifest);
+  SL_TRY(sl_file_join(&latest, spec, latest_name));
+  const bool has_one = access(latest, F_OK) == 0;
+  free(latest);
+  if (!is_one && has_one) return find_latest(out, spec);
+  if (!is_one)
+    return sl_fail(SL_ERR_INPUT, "%s: is no checkpoint: it has neither %s nor %s", spec, manifest_name, latest_name);
+  *out = strdup(spec);
+  return *out != NULL ? SL_OK : sl_fail(SL_ERR_MEMORY, "out of memory: the name of a checkpoint");
+}
+
+enum sl_status sl_folder_set_latest(const char *folder, int64_t step) {
+  struct sl_new_file file;
+  char *path;
+  SL_TRY(sl_file_join(&path, folder, latest_name));
+  enum sl_status status = sl_new_file_open(&file, path);
+  if (status == SL_OK) {
+    fprintf(file.stream, "step-%06" PRId64 "\n", step);
+    status = sl_new_file_finish(&file);
+  }
+  free(path);
+  return status;
+}
+
+/* ---- how many ---- */
+
+/* It loses its name first, so that nobody takes what is left of it for a checkpoint. */
+static void remove_step(const char *folder, const char *name) {
+  char *path = NULL, *hidden = NULL;
+  if (sl_file_join(&path, folder, name) == SL_OK && sl_folder_hidden(&hidden, folder) == SL_OK) {
+    if (rename(path, hidden) != 0)
+      sl_warn("%s: cannot be removed: %s", path, strerror(errno));
+    else
+      sl_remove(hidden);
+  }
+  free(path);
+  free(hidden);
+}
+
+static int is_step(const struct dirent *entry) {
+  return step_of(entry->d_name) >= 0;
+}
+
+static int by_step(const struct dirent **a, const struct dirent **b) {
+  const int64_t s = step_of((*a)->d_name), t = step_of((*b)->d_name);
+  return (s > t) - (s < t);
+}
+
+void sl_folder_keep(const char *folder, int64_t keep, int64_t step) {
+  struct dirent **found;
+  const int count = scandir(folder, &found, is_step, by_step);
+  int left = count;
+  for (int i = 0; i < count; i++) {
+    if (left > keep && step_of(found[i]->d_name) != step) remove_step(folder, found[i]->d_name), left--;
+    free(found[i]);
+  }
+  if (count >= 0) free(found);
+}

@@ -1,0 +1,202 @@
+/* See load.h. */
+#include "core/checkpoint/load.h"
+
+#include "core/checkpoint/hash.h"
+#include "core/checkpoint/pieces.h"
+#include "core/io/safetensors.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- files ---- */
+
+static enum sl_status open_files(struct sl_checkpoint *c) {
+  const struct sl_manifest *m = &c->manifest;
+  SL_TRY(sl_calloc(&c->files, (size_t)m->file_count, sizeof *c->files));
+  SL_TRY(sl_calloc(&c->names, (size_t)m->file_count, sizeof *c->names));
+  for (int i = 0; i < m->file_count; i++) {
+    SL_TRY(sl_file_join(&c->names[i], c->path, m->files[i].name));
+    SL_TRY(sl_file_open(&c->files[i], c->names[i]));
+    if (c->files[i].size != (size_t)m->files[i].bytes)
+      return sl_fail(SL_ERR_INPUT, "%s: has %zu bytes; the checkpoint's manifest expects %" PRId64, c->names[i],
+                     c->files[i].size, m->files[i].bytes);
+  }
+  return SL_OK;
+}
+
+static bool is_weight_file(const struct sl_checkpoint *c, int file) {
+  for (int i = 0; i < c->manifest.piece_count; i++)
+    if (c->manifest.pieces[i].file == file && c->manifest.pieces[i].offset < 0) return true;
+  return false;
+}
+
+/* Where file `file` has the weights whose pieces are there. */
+static enum sl_status find_weights(struct sl_checkpoint *c, int file) {
+  struct sl_safetensors parsed;
+  enum sl_status status = SL_OK;
+  if (!is_weight_file(c, file)) return SL_OK;
+  SL_TRY(sl_safetensors_open(&parsed, c->names[file]));
+  for (int i = 0; i < c->manifest.tensor_count; i++) {
+    const struct sl_manifest_tensor *t = &c->manifest.tensors[i];
+    for (int k = 0; k < t->piece_count; k++) {
+      const struct sl_manifest_piece *p = &c->manifest.pieces[t->first_piece + k];
+      if (p->file != file || p->offset >= 0) continue;
+      const struct sl_safetensors_tensor *found = sl_safetensors_find(&parsed, t->name);
+      if (found == NULL || !found->readable || found->type != SL_F32 || found->numel != t->numel)
+        SL_GO(sl_fail(SL_ERR_INPUT, "%s: has no tensor %s of %" PRId64 " fp32 elements, which the manifest expects",
+                      c->names[file], t->name, t->numel));
+      c->data[i] = (int64_t)parsed.data + found->first;
+    }
+  }
+done:
+  sl_safetensors_close(&parsed);
+  return status;
+}
+
+static enum sl_status open_all(struct sl_checkpoint *c, const char *path) {
+  char *manifest;
+  c->path = strdup(path);
+  if (c->path == NULL) return sl_fail(SL_ERR_MEMORY, "out of memory: the name of a checkpoint");
+  SL_TRY(sl_file_join(&manifest, path, "manifest.json"));
+  const enum sl_status status = sl_manifest_load(&c->manifest, manifest);
+  free(manifest);
+  SL_TRY(status);
+  SL_TRY(open_files(c));
+  SL_TRY(sl_calloc(&c->data, (size_t)c->manifest.tensor_count, sizeof *c->data));
+  for (int i = 0; i < c->manifest.file_count; i++) SL_TRY(find_weights(c, i));
+  return SL_OK;
+}
+
+enum sl_status sl_checkpoint_open(struct sl_checkpoint *checkpoint, const char *path) {
+  *checkpoint = (struct sl_checkpoint){0};
+  const enum sl_status status = open_all(checkpoint, path);
+  if (status != SL_OK) sl_checkpoint_close(checkpoint);
+  return status;
+}
+
+void sl_checkpoint_close(struct sl_checkpoint *checkpoint) {
+  for (int i = 0; checkpoint->names != NULL && i < checkpoint->manifest.file_count; i++) {
+    sl_file_close(&checkpoint->files[i]);
+    free(checkpoint->names[i]);
+  }
+  free(checkpoint->files);
+  free(checkpoint->names);
+  free(checkpoint->data);
+  free(checkpoint->path);
+  sl_manifest_free(&checkpoint->manifest);
+  *checkpoint = (struct sl_checkpoint){0};
+}
+
+/* ---- does it fit? ---- */
+
+static enum sl_status check_tensor(const struct sl_checkpoint *c, const struct sl_tensor *t, enum sl_role role) {
+  const struct sl_manifest_tensor *found = sl_manifest_find(&c->manifest, t->name, role);
+  if (found == NULL)
+    return sl_fail(SL_ERR_INPUT, "%s: is a checkpoint of another model or optimizer: it has no %s of tensor %s",
+                   c->path, sl_checkpoint_role_name(role), t->name);
+  bool same = found->n_dim == t->n_dim;
+  for (int d = 0; same && d < t->n_dim; d++) same = found->shape[d] == t->shape[d];
+  if (same) return SL_OK;
+  return sl_fail(SL_ERR_INPUT,
+                 "%s: is a checkpoint of another model: tensor %s has %" PRId64 " elements of %d dimensions, the first "
+                 "%" PRId64 "; expected %" PRId64 ", %d and %" PRId64,
+                 c->path, t->name, found->numel, found->n_dim, found->shape[0], t->numel, t->n_dim, t->shape[0]);
+}
+
+enum sl_status sl_checkpoint_fits(const struct sl_checkpoint *checkpoint, const struct sl_plan *plan) {
+  const struct sl_manifest *m = &checkpoint->manifest;
+  const struct sl_config *config = plan->config;
+  const bool sgd = config->optimizer.type == SL_OPT_SGD;
+  if (strcmp(m->optimizer, sgd ? "sgd" : "adam") != 0)
+    return sl_fail(SL_ERR_INPUT, "%s: has the moments of %s; the configuration's optimizer is %s", checkpoint->path,
+                   strcmp(m->optimizer, "sgd") == 0 ? "SGD" : "Adam or AdamW", config->optimizer.type_name);
+  if (m->seed != config->sl.seed)
+    return sl_fail(SL_ERR_INPUT, "--seed: is %" PRId64 "; %s was made with %" PRId64 ", expected the same",
+                   config->sl.seed, checkpoint->path, m->seed);
+  for (int i = 0; i < plan->model->tensor_count; i++) {
+    const struct sl_tensor *t = &plan->model->tensors[i];
+    SL_TRY(check_tensor(checkpoint, t, SL_ROLE_PARAM));
+    if (!sgd || config->optimizer.momentum != 0) SL_TRY(check_tensor(checkpoint, t, SL_ROLE_MOMENT1));
+    if (!sgd) SL_TRY(check_tensor(checkpoint, t, SL_ROLE_MOMENT2));
+  }
+  return SL_OK;
+}
+
+/* ---- verification ---- */
+
+/* The bytes of a piece, in the order of its elements: from one place, or run by run out of a weight. */
+static enum sl_status read_piece(const struct sl_checkpoint *c, const struct sl_manifest_piece *p, float *out) {
+  const struct sl_manifest_tensor *t = &c->manifest.tensors[p->tensor];
+  const struct sl_file *file = &c->files[p->file];
+  const int64_t end = p->first + p->count;
+  if (p->offset >= 0) return sl_file_read(file, (uint64_t)p->offset, out, (size_t)(p->held * SL_CHECKPOINT_ELEMENT));
+  for (int64_t local = p->first; local < end;) {
+    const struct sl_run_of run = sl_cut_run(&t->cut, p->member, local, end);
+    local += run.count;
+    if (run.logical < 0) continue; /* padding */
+    const int64_t at = c->data[p->tensor] + run.logical * SL_CHECKPOINT_ELEMENT;
+    SL_TRY(sl_file_read(file, (uint64_t)at, out, (size_t)(run.count * SL_CHECKPOINT_ELEMENT)));
+    out += run.count;
+  }
+  return SL_OK;
+}
+
+static enum sl_status verify_piece(const struct sl_checkpoint *c, const struct sl_manifest_piece *p, float *room) {
+  const struct sl_manifest_tensor *t = &c->manifest.tensors[p->tensor];
+  SL_TRY(read_piece(c, p, room));
+  const uint64_t hash = sl_hash_of(room, (size_t)(p->held * SL_CHECKPOINT_ELEMENT));
+  if (hash == p->hash) return SL_OK;
+  return sl_fail(SL_ERR_INPUT,
+                 "%s: is damaged: tensor %s: %s: elements %" PRId64 " to %" PRId64
+                 " of member %d have xxHash %s; expected %s",
+                 c->names[p->file], t->name, sl_checkpoint_role_name(t->role), p->first, p->first + p->count, p->member,
+                 sl_hash_print(hash).text, sl_hash_print(p->hash).text);
+}
+
+static enum sl_status verify_head(const struct sl_checkpoint *c, int file) {
+  const struct sl_manifest_file *f = &c->manifest.files[file];
+  char *head;
+  SL_TRY(sl_malloc(&head, (size_t)f->hashed + 1, 1));
+  enum sl_status status = sl_file_read(&c->files[file], 0, head, (size_t)f->hashed);
+  const uint64_t hash = status == SL_OK ? sl_hash_of(head, (size_t)f->hashed) : 0;
+  free(head);
+  if (status != SL_OK || hash == f->hash) return status;
+  return sl_fail(SL_ERR_INPUT, "%s: is damaged: its first %" PRId64 " bytes have xxHash %s; expected %s",
+                 c->names[file], f->hashed, sl_hash_print(hash).text, sl_hash_print(f->hash).text);
+}
+
+enum sl_status sl_checkpoint_verify(const struct sl_checkpoint *checkpoint, int share, int shares) {
+  const struct sl_manifest *m = &checkpoint->manifest;
+  float *room;
+  SL_TRY(sl_malloc(&room, SL_PIECE_ELEMENTS, sizeof *room));
+  enum sl_status status = SL_OK;
+  for (int i = share; i < m->file_count && status == SL_OK; i += shares) status = verify_head(checkpoint, i);
+  for (int i = share; i < m->piece_count && status == SL_OK; i += shares)
+    status = verify_piece(checkpoint, &m->pieces[i], room);
+  free(room);
+  return status;
+}
+
+/* ---- elements ---- */
+
+/* As many elements from `logical` on as one piece has one after the other. */
+static enum sl_status read_run(const struct sl_checkpoint *c, const struct sl_manifest_tensor *t, int64_t logical,
+                               int64_t most, float *out, int64_t *count) {
+  const struct sl_cut_place at = sl_cut_find(&t->cut, logical);
+  const struct sl_manifest_piece *p = sl_manifest_piece_at(&c->manifest, t, at.member, at.local);
+  const int64_t left = p->first + p->count - at.local;
+  *count = at.count < most ? at.count : most;
+  if (left < *count) *count = left;
+  const int64_t skip = sl_cut_held(&t->cut, at.member, at.local) - sl_cut_held(&t->cut, at.member, p->first);
+  const int64_t from = p->offset >= 0 ? p->offset + skip * SL_CHECKPOINT_ELEMENT
+                                      : c->data[t - c->manifest.tensors] + logical * SL_CHECKPOINT_ELEMENT;
+  return sl_file_read(&c->files[p->file], (uint64_t)from, out, (size_t)(*count * SL_CHECKPOINT_ELEMENT));
+}
+
+enum sl_status sl_checkpoint_read(const struct sl_checkpoint *checkpoint, const struct sl_manifest_tensor *tensor,
+                                  int64_t first, int64_t count, float *out) {
+  for (int64_t done = 0, n; done < count; done += n)
+    SL_TRY(read_run(checkpoint, tensor, first + done, count - done, out + done, &n));
+  return SL_OK;
+}

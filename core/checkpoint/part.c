@@ -1,0 +1,220 @@
+/* See part.h. */
+#include "core/checkpoint/part.h"
+
+#include "core/base/file.h"
+#include "core/base/json.h"
+#include "core/checkpoint/folder.h"
+#include "core/checkpoint/hash.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool sl_part_has_moments(const struct sl_job *job) {
+  return job->classes[0].role[SL_ROLE_MOMENT1].form != SL_FORM_ABSENT;
+}
+
+/* ---- the model's files ---- */
+
+static enum sl_status open_model_file(struct sl_part *part, int file) {
+  const struct sl_model *model = part->job->plan->model;
+  struct sl_safetensors_spec *specs = NULL;
+  json_t *metadata = json_pack("{s:s}", "format", "pt"); /* what Hugging Face's loaders ask for */
+  char *path = NULL;
+  int count = 0;
+  enum sl_status status;
+  SL_GO(sl_calloc(&specs, (size_t)model->tensor_count, sizeof *specs));
+  for (int i = 0; i < model->tensor_count; i++) {
+    const struct sl_tensor *t = &model->tensors[i];
+    if (part->model_of[i] == file)
+      specs[count++] = (struct sl_safetensors_spec){t->name, SL_F32, t->n_dim, {t->shape[0], t->shape[1]}};
+  }
+  SL_GO(sl_folder_model_file(&path, part->folder, file, part->model_count));
+  status = part->rank == 0 ? sl_safetensors_create(&part->model[file], path, specs, count, metadata)
+                           : sl_safetensors_join(&part->model[file], path, specs, count, metadata);
+done:
+  json_decref(metadata);
+  free(specs);
+  free(path);
+  return status;
+}
+
+enum sl_status sl_part_open(struct sl_part *part, const struct sl_job *job, int rank, const char *folder) {
+  const struct sl_model *model = job->plan->model;
+  enum sl_status status;
+  *part = (struct sl_part){.job = job, .rank = rank, .folder = folder};
+  SL_GO_FAIL(sl_calloc(&part->model_of, (size_t)model->tensor_count, sizeof *part->model_of));
+  part->model_count = sl_folder_model_files(model, part->model_of);
+  SL_GO_FAIL(sl_calloc(&part->model, (size_t)part->model_count, sizeof *part->model));
+  for (int i = 0; i < part->model_count; i++) SL_GO_FAIL(open_model_file(part, i));
+  return SL_OK;
+fail:
+  sl_part_close(part);
+  return status;
+}
+
+void sl_part_close(struct sl_part *part) {
+  for (int i = 0; part->model != NULL && i < part->model_count; i++) sl_safetensors_abort(&part->model[i]);
+  free(part->model);
+  free(part->model_of);
+  *part = (struct sl_part){0};
+}
+
+/* Place of a tensor among those of its file. */
+static int place_of(const struct sl_part *part, int tensor) {
+  int place = 0;
+  for (int i = 0; i < tensor; i++) place += part->model_of[i] == part->model_of[tensor];
+  return place;
+}
+
+/* A piece of a weight, run by run, to where the logical tensor has them. */
+static enum sl_status write_weight(const struct sl_part *part, const struct sl_checkpoint_piece *piece,
+                                   const char *at) {
+  const struct sl_plan *plan = part->job->plan;
+  const struct sl_cut cut = sl_cut_of(plan, &plan->model->tensors[piece->tensor]);
+  const struct sl_safetensors_writer *file = &part->model[part->model_of[piece->tensor]];
+  const int place = place_of(part, piece->tensor);
+  const int64_t end = piece->first + piece->count;
+  for (int64_t local = piece->first; local < end;) {
+    const struct sl_run_of run = sl_cut_run(&cut, piece->member, local, end);
+    local += run.count;
+    if (run.logical < 0) continue; /* padding */
+    SL_TRY(sl_safetensors_write((struct sl_safetensors_writer *)(uintptr_t)file, place, run.logical, run.count, at));
+    at += run.count * SL_CHECKPOINT_ELEMENT;
+  }
+  return SL_OK;
+}
+
+/* ---- the rank's own file ---- */
+
+static bool is_moment(const struct sl_checkpoint_piece *p) {
+  return p->role == SL_ROLE_MOMENT1 || p->role == SL_ROLE_MOMENT2;
+}
+
+/* Is piece `i` the first of its state? */
+static bool begins(const struct sl_checkpoint_pieces *pieces, size_t i) {
+  const struct sl_checkpoint_piece *p = &pieces->items[i];
+  return i == 0 || p[-1].tensor != p->tensor || p[-1].role != p->role;
+}
+
+typedef char state_name[96];
+
+/* A tensor of one dimension for each state that this rank has a share of. */
+static enum sl_status create_own(const struct sl_part *part, struct sl_safetensors_writer *own) {
+  const struct sl_checkpoint_pieces *pieces = part->pieces;
+  const struct sl_plan *plan = part->job->plan;
+  struct sl_safetensors_spec *specs = NULL;
+  state_name *names = NULL;
+  char *path = NULL;
+  int count = 0;
+  enum sl_status status;
+  SL_GO(sl_calloc(&specs, pieces->count, sizeof *specs));
+  SL_GO(sl_calloc(&names, pieces->count, sizeof *names));
+  for (size_t i = 0; i < pieces->count; i++) {
+    const struct sl_checkpoint_piece *p = &pieces->items[i];
+    if (!is_moment(p)) continue;
+    if (begins(pieces, i)) {
+      snprintf(names[count], sizeof *names, "%s.%s", plan->model->tensors[p->tensor].name,
+               sl_checkpoint_role_name(p->role));
+      specs[count] = (struct sl_safetensors_spec){names[count], SL_F32, 1, {0}};
+      count++;
+    }
+    specs[count - 1].shape[0] += p->held;
+  }
+  SL_GO(sl_folder_optimizer_file(&path, part->folder, part->rank, plan->world));
+  status = sl_safetensors_create(own, path, specs, count, NULL);
+done:
+  free(specs);
+  free(names);
+  free(path);
+  return status;
+}
+
+/* ---- all pieces ---- */
+
+/* What is told of a piece; `offset` -1: it has none. */
+static void tell(json_t *told, const struct sl_part *part, const struct sl_checkpoint_piece *p, int64_t offset,
+                 const char *at) {
+  const struct sl_hash_text hash = sl_hash_print(sl_hash_of(at, (size_t)(p->held * SL_CHECKPOINT_ELEMENT)));
+  const int file = offset < 0 ? part->model_of[p->tensor] : part->model_count + part->rank;
+  json_t *entry =
+      json_pack("{s:i, s:s, s:i, s:i, s:I, s:I}", "tensor", p->tensor, "role", sl_checkpoint_role_name(p->role), "file",
+                file, "member", p->member, "first", (json_int_t)p->first, "count", (json_int_t)p->count);
+  if (offset >= 0) json_object_set_new(entry, "offset", json_integer(offset));
+  json_object_set_new(entry, "xxh3", json_string(hash.text));
+  json_array_append_new(told, entry);
+}
+
+static enum sl_status write_pieces(struct sl_part *part, struct sl_safetensors_writer *own, json_t *told) {
+  const char *at = part->copy;
+  int64_t within = 0;
+  int state = -1; /* in the rank's own file */
+  for (size_t i = 0; i < part->pieces->count; i++) {
+    const struct sl_checkpoint_piece *p = &part->pieces->items[i];
+    if (atomic_load(part->stop)) return sl_fail(SL_ERR_PEER, "%s: is given up", part->folder);
+    if (!is_moment(p)) {
+      SL_TRY(write_weight(part, p, at));
+      tell(told, part, p, -1, at);
+    } else {
+      if (begins(part->pieces, i)) state++, within = 0;
+      SL_TRY(sl_safetensors_write(own, state, within, p->held, at));
+      tell(told, part, p, own->offset[state] + within * SL_CHECKPOINT_ELEMENT, at);
+      within += p->held;
+    }
+    at += p->held * SL_CHECKPOINT_ELEMENT;
+    part->written += p->held * SL_CHECKPOINT_ELEMENT;
+  }
+  return SL_OK;
+}
+
+enum sl_status sl_part_file_entry(json_t **out, const char *folder, const char *path, int64_t hashed) {
+  struct sl_file file;
+  char *bytes = NULL;
+  SL_TRY(sl_file_open(&file, path));
+  const size_t size = hashed >= 0 ? (size_t)hashed : file.size;
+  enum sl_status status;
+  SL_GO(sl_calloc(&bytes, size + 1, 1));
+  SL_GO(sl_file_read(&file, 0, bytes, size));
+  const struct sl_hash_text hash = sl_hash_print(sl_hash_of(bytes, size));
+  *out = json_pack("{s:s, s:I, s:I, s:s}", "name", path + strlen(folder) + 1, "bytes", (json_int_t)file.size, "hashed",
+                   (json_int_t)size, "xxh3", hash.text);
+done:
+  free(bytes);
+  sl_file_close(&file);
+  return status;
+}
+
+/* The rank's own file reaches the disk, and so do its runs of the model's. */
+static enum sl_status settle(const struct sl_part *part, struct sl_safetensors_writer *own, json_t *files) {
+  char *path;
+  json_t *entry;
+  if (sl_part_has_moments(part->job)) {
+    const int64_t head = own->offset[0];
+    SL_TRY(sl_safetensors_finish(own));
+    SL_TRY(sl_folder_optimizer_file(&path, part->folder, part->rank, part->job->plan->world));
+    const enum sl_status status = sl_part_file_entry(&entry, part->folder, path, head);
+    free(path);
+    if (status != SL_OK) return status;
+    json_array_append_new(files, entry);
+  }
+  for (int i = 0; i < part->model_count; i++)
+    SL_TRY(part->rank == 0 ? sl_safetensors_sync(&part->model[i]) : sl_safetensors_finish(&part->model[i]));
+  return SL_OK;
+}
+
+enum sl_status sl_part_write(struct sl_part *part) {
+  struct sl_safetensors_writer own = {0};
+  json_t *files = json_array(), *pieces = json_array();
+  json_t *told = json_pack("{s:o, s:o}", "files", files, "pieces", pieces);
+  char *path = NULL;
+  enum sl_status status = SL_OK;
+  if (sl_part_has_moments(part->job)) SL_GO(create_own(part, &own));
+  SL_GO(write_pieces(part, &own, pieces));
+  SL_GO(settle(part, &own, files));
+  SL_GO(sl_folder_pieces_file(&path, part->folder, part->rank));
+  status = sl_json_save(told, path);
+done:
+  sl_safetensors_abort(&own); /* nothing where it is finished */
+  json_decref(told);
+  free(path);
+  return status;
+}

@@ -1,0 +1,100 @@
+/* See restore.h. */
+#include "core/checkpoint/restore.h"
+
+#include "core/checkpoint/pieces.h"
+#include "core/program/locate.h"
+#include "core/program/step_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static enum sl_status agree(const struct sl_run *run, enum sl_status mine) {
+  return run->exec->agree != NULL ? run->exec->agree(run->state, mine) : mine;
+}
+
+/* Ranks that resolved "latest" while it moved on, or see different disks, must not mix what they read. */
+static enum sl_status check_same(const struct sl_checkpoint *checkpoint, const struct sl_run *run) {
+  const int world = run->exec->exchange != NULL ? run->job->plan->world : 1;
+  uint64_t *all;
+  enum sl_status status = SL_OK;
+  if (world == 1) return SL_OK;
+  SL_TRY(sl_calloc(&all, (size_t)world, sizeof *all));
+  SL_GO(run->exec->exchange(run->state, &checkpoint->manifest.hash, sizeof *all, all));
+  for (int r = 1; r < world && status == SL_OK; r++)
+    if (all[r] != all[0])
+      status = sl_fail(SL_ERR_PEER, "%s: ranks 0 and %d read different manifests; expected one checkpoint for all",
+                       checkpoint->path, r);
+done:
+  free(all);
+  return status;
+}
+
+enum sl_status sl_restore_opened(const struct sl_checkpoint *checkpoint, const struct sl_run *run) {
+  SL_TRY(agree(run, check_same(checkpoint, run)));
+  return agree(run, sl_checkpoint_verify(checkpoint, run->local_ranks[0], run->job->plan->world));
+}
+
+/* Elements [first, first + count) of the local tensor, which stand at `out`; padding is zero. */
+static enum sl_status fill(const struct sl_checkpoint *c, const struct sl_manifest_tensor *from,
+                           const struct sl_cut *cut, int member, int64_t first, int64_t count, float *out) {
+  for (int64_t local = first; local < first + count;) {
+    const struct sl_run_of run = sl_cut_run(cut, member, local, first + count);
+    if (run.logical < 0)
+      memset(out, 0, (size_t)run.count * sizeof *out);
+    else
+      SL_TRY(sl_checkpoint_read(c, from, run.logical, run.count, out));
+    local += run.count;
+    out += run.count;
+  }
+  return SL_OK;
+}
+
+static enum sl_status restore_state(const struct sl_checkpoint *c, const struct sl_run *run, enum sl_role role,
+                                    int placed, float *room) {
+  const struct sl_plan *plan = run->job->plan;
+  const int rank = run->local_ranks[0];
+  const struct sl_coord at = sl_plan_coord(plan, rank);
+  const struct sl_tensor *t = &plan->model->tensors[plan->pp_ranks[at.pp].tensors[placed].tensor];
+  const struct sl_located where = sl_job_locate(run->job, rank, role, placed);
+  const struct sl_cut cut = sl_cut_of(plan, t);
+  const struct sl_manifest_tensor *from = sl_manifest_find(&c->manifest, t->name, role);
+  for (int64_t done = 0; done < where.count; done += SL_PIECE_ELEMENTS) {
+    const int64_t left = where.count - done, count = left < SL_PIECE_ELEMENTS ? left : SL_PIECE_ELEMENTS;
+    SL_TRY(fill(c, from, &cut, cut.members > 1 ? at.tp : 0, where.first + done, count, room));
+    SL_TRY(run->exec->write(run->state, 0, where.buffer, where.offset + done * SL_CHECKPOINT_ELEMENT,
+                            count * SL_CHECKPOINT_ELEMENT, room));
+  }
+  return SL_OK;
+}
+
+static enum sl_status restore_moments(const struct sl_checkpoint *c, const struct sl_run *run) {
+  const struct sl_class *rank_class = &run->job->classes[sl_job_class_of(run->job, run->local_ranks[0])];
+  float *room;
+  SL_TRY(sl_malloc(&room, SL_PIECE_ELEMENTS, sizeof *room));
+  enum sl_status status = SL_OK;
+  for (enum sl_role role = SL_ROLE_MOMENT1; role <= SL_ROLE_MOMENT2; role++) {
+    if (rank_class->role[role].form == SL_FORM_ABSENT) continue;
+    for (int i = 0; i < run->job->plan->pp_ranks[rank_class->pp_rank].tensor_count && status == SL_OK; i++)
+      status = restore_state(c, run, role, i, room);
+  }
+  free(room);
+  return status;
+}
+
+/* The loss scale is that of the checkpoint where that had one for the same number type, and none is fixed. */
+static enum sl_status restore_control(const struct sl_checkpoint *c, const struct sl_run *run) {
+  const struct sl_class *rank_class = &run->job->classes[sl_job_class_of(run->job, run->local_ranks[0])];
+  const struct sl_config *config = run->job->plan->config;
+  const bool same = strcmp(c->manifest.precision, sl_dtype_name(config->param_dtype)) == 0;
+  struct sl_step_state state = c->manifest.state, fresh;
+  sl_step_state_init(&fresh, config);
+  if (!same || config->fp16.loss_scale > 0) state.loss_scale = fresh.loss_scale;
+  if (!same) state.hysteresis = fresh.hysteresis, state.last_overflow = fresh.last_overflow, state.exhausted = 0;
+  return run->exec->write(run->state, 0, rank_class->control, 0, sizeof state, &state);
+}
+
+enum sl_status sl_restore_started(const struct sl_checkpoint *checkpoint, const struct sl_run *run) {
+  enum sl_status status = restore_moments(checkpoint, run);
+  if (status == SL_OK) status = restore_control(checkpoint, run);
+  return agree(run, status);
+}

@@ -1,0 +1,245 @@
+/* The copy, the thread, and what all ranks know of it; see save.h. Only the main thread speaks to other processes. */
+#include "core/checkpoint/save.h"
+
+#include "core/base/checked.h"
+#include "core/base/machine.h"
+#include "core/base/new_file.h"
+#include "core/checkpoint/complete.h"
+#include "core/checkpoint/folder.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { IDLE, WRITING, WRITTEN, FAILED };
+
+struct sl_saver {
+  struct sl_saver_options options;
+  const struct sl_job *job;
+  int rank;
+  struct sl_checkpoint_pieces pieces;
+  bool counted; /* pieces are */
+  char *copy;   /* owned; what the thread writes */
+  char *hidden; /* owned; the folder until it is complete */
+  int lock; /* of that folder, while it is being written: others may remove it when this process is gone; -1: none */
+  struct sl_part part;
+  struct sl_snapshot snapshot;
+  pthread_t thread;
+  bool running; /* a thread is to be joined */
+  atomic_int phase;
+  atomic_bool stop;
+  enum sl_status status; /* of the thread */
+  char message[1024];
+  struct sl_saved told;
+  double wait_s;
+};
+
+enum sl_status sl_saver_open(struct sl_saver **out, const struct sl_saver_options *options, const struct sl_job *job) {
+  struct sl_saver *saver;
+  enum sl_status status;
+  SL_TRY(sl_calloc(&saver, 1, sizeof *saver));
+  saver->options = *options;
+  saver->job = job;
+  saver->lock = -1;
+  SL_GO_FAIL(sl_folder_make(options->folder));
+  SL_GO_FAIL(sl_folder_hidden(&saver->hidden, options->folder));
+  *out = saver;
+  return SL_OK;
+fail:
+  sl_saver_close(saver);
+  return status;
+}
+
+/* ---- the thread ---- */
+
+static enum sl_status write_all(struct sl_saver *saver) {
+  SL_TRY(sl_part_write(&saver->part));
+  if (saver->rank > 0) return SL_OK;
+  SL_TRY(sl_checkpoint_complete(&saver->part, &saver->snapshot, saver->options.folder));
+  if (saver->options.keep > 0) sl_folder_keep(saver->options.folder, saver->options.keep, saver->snapshot.state.step);
+  return SL_OK;
+}
+
+static void *run_thread(void *context) {
+  struct sl_saver *saver = context;
+  const double start = sl_machine_clock();
+  saver->status = write_all(saver);
+  saver->told.write_s = sl_machine_clock() - start;
+  snprintf(saver->message, sizeof saver->message, "%s", sl_error_message());
+  sl_error_clear();
+  atomic_store(&saver->phase, saver->status == SL_OK ? WRITTEN : FAILED);
+  return NULL;
+}
+
+/* Signals are the main thread's. */
+static enum sl_status start_thread(struct sl_saver *saver) {
+  sigset_t all, before;
+  sigfillset(&all);
+  atomic_store(&saver->phase, WRITING);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const int error = pthread_create(&saver->thread, NULL, run_thread, saver);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (error != 0) return sl_fail(SL_ERR_MEMORY, "checkpoint: no thread to write it: %s", strerror(error));
+  saver->running = true;
+  return SL_OK;
+}
+
+static void unlock(struct sl_saver *saver) {
+  if (saver->lock >= 0) close(saver->lock);
+  saver->lock = -1;
+}
+
+/* The end of the thread, and how it went. */
+static enum sl_status join_thread(struct sl_saver *saver) {
+  pthread_join(saver->thread, NULL);
+  saver->running = false;
+  saver->told.bytes = saver->part.written;
+  unlock(saver);
+  atomic_store(&saver->phase, IDLE);
+  sl_part_close(&saver->part);
+  if (saver->status == SL_OK) return SL_OK;
+  return sl_error_relay(saver->status, saver->message);
+}
+
+/* ---- what all ranks know ---- */
+
+static enum sl_status agree(const struct sl_run *run, enum sl_status mine) {
+  return run->exec->agree != NULL ? run->exec->agree(run->state, mine) : mine;
+}
+
+/* Collective, while a checkpoint is being written: *done where all have written theirs. Every rank sees the same. */
+static enum sl_status look(struct sl_saver *saver, const struct sl_run *run, bool *done) {
+  const int world = run->exec->exchange != NULL ? run->job->plan->world : 1;
+  const unsigned char mine = (unsigned char)atomic_load(&saver->phase);
+  unsigned char *all;
+  bool failed = false;
+  enum sl_status status;
+  *done = true;
+  SL_TRY(sl_calloc(&all, (size_t)world, 1));
+  all[0] = mine;
+  if (world > 1) SL_GO(run->exec->exchange(run->state, &mine, 1, all));
+  for (int r = 0; r < world; r++) *done &= all[r] == WRITTEN, failed |= all[r] == FAILED;
+  status = SL_OK;
+  if (failed) atomic_store(&saver->stop, true); /* rank 0's thread waits for parts that will not come */
+  if (failed || *done) status = agree(run, all[world > 1 ? saver->rank : 0] == WRITING ? SL_OK : join_thread(saver));
+done:
+  free(all);
+  return status;
+}
+
+enum sl_status sl_saver_wait(struct sl_saver *saver, const struct sl_run *run) {
+  for (bool done = !saver->running; !done;) {
+    SL_TRY(look(saver, run, &done));
+    if (!done) nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+  }
+  return SL_OK;
+}
+
+/* ---- a save ---- */
+
+/* Rank 0 makes the folder and the model's files in it; then the others can open those. */
+static enum sl_status open_folder(struct sl_saver *saver, const struct sl_run *run) {
+  enum sl_status status = SL_OK;
+  if (saver->rank == 0) {
+    sl_folder_sweep(saver->options.folder);
+    status = sl_new_folder_create(saver->hidden);
+    saver->lock = sl_folder_lock(saver->hidden);
+  }
+  if (saver->rank == 0 && status == SL_OK) status = sl_part_open(&saver->part, saver->job, 0, saver->hidden);
+  SL_TRY(agree(run, status));
+  if (saver->rank > 0) status = sl_part_open(&saver->part, saver->job, saver->rank, saver->hidden);
+  return agree(run, status);
+}
+
+/* Padding leaves: what follows moves up over it. `at` has all elements of the piece. */
+static void drop_padding(const struct sl_saver *saver, const struct sl_checkpoint_piece *p, char *at) {
+  const struct sl_plan *plan = saver->job->plan;
+  const struct sl_cut cut = sl_cut_of(plan, &plan->model->tensors[p->tensor]);
+  const int64_t end = p->first + p->count;
+  char *to = at;
+  for (int64_t local = p->first; local < end && p->held < p->count;) {
+    const struct sl_run_of run = sl_cut_run(&cut, p->member, local, end);
+    const size_t bytes = (size_t)(run.count * SL_CHECKPOINT_ELEMENT);
+    if (run.logical >= 0) {
+      memmove(to, at + (local - p->first) * SL_CHECKPOINT_ELEMENT, bytes);
+      to += bytes;
+    }
+    local += run.count;
+  }
+}
+
+static enum sl_status count_pieces(struct sl_saver *saver) {
+  if (saver->counted) return SL_OK;
+  SL_TRY(sl_checkpoint_pieces(&saver->pieces, saver->job, saver->rank));
+  SL_TRY(sl_malloc(&saver->copy, (size_t)saver->pieces.copy_bytes + 1, 1));
+  saver->counted = true;
+  return SL_OK;
+}
+
+static enum sl_status copy_state(struct sl_saver *saver, const struct sl_run *run) {
+  const struct sl_class *c = &saver->job->classes[sl_job_class_of(saver->job, saver->rank)];
+  struct sl_snapshot *s = &saver->snapshot;
+  SL_TRY(count_pieces(saver));
+  char *at = saver->copy;
+  saver->told.copy_bytes = 0;
+  for (size_t i = 0; i < saver->pieces.count; i++) {
+    const struct sl_checkpoint_piece *p = &saver->pieces.items[i];
+    SL_TRY(run->exec->read(run->state, 0, p->buffer, p->offset, p->count * SL_CHECKPOINT_ELEMENT, at));
+    saver->told.copy_bytes += p->count * SL_CHECKPOINT_ELEMENT;
+    drop_padding(saver, p, at);
+    at += p->held * SL_CHECKPOINT_ELEMENT;
+  }
+  SL_TRY(run->exec->read(run->state, 0, c->control, 0, sizeof s->state, &s->state));
+  const int64_t steps = s->state.step - run->options.first_step;
+  s->samples = sl_sum(run->options.first_sample, sl_product(steps, saver->job->plan->global_batch));
+  s->data_samples = saver->options.data_samples;
+  return SL_OK;
+}
+
+static enum sl_status save(struct sl_saver *saver, const struct sl_run *run) {
+  saver->rank = run->local_ranks[0];
+  saver->told.saves++;
+  atomic_store(&saver->stop, false);
+  SL_TRY(open_folder(saver, run));
+  enum sl_status status = copy_state(saver, run);
+  saver->part.pieces = &saver->pieces;
+  saver->part.copy = saver->copy;
+  saver->part.stop = &saver->stop;
+  if (status == SL_OK) status = start_thread(saver);
+  return agree(run, status);
+}
+
+enum sl_status sl_saver_stepped(void *context, const struct sl_run *run, int64_t taken, bool last) {
+  struct sl_saver *saver = context;
+  const double start = sl_machine_clock();
+  const bool due = last || (saver->options.every > 0 && taken % saver->options.every == 0);
+  bool done;
+  if (saver->running && !due) SL_TRY(look(saver, run, &done));
+  if (due) {
+    SL_TRY(sl_saver_wait(saver, run));
+    SL_TRY(save(saver, run));
+  }
+  saver->wait_s += sl_machine_clock() - start;
+  return last ? sl_saver_wait(saver, run) : SL_OK; /* no step waits for that */
+}
+
+void sl_saver_close(struct sl_saver *saver) {
+  if (saver == NULL) return;
+  atomic_store(&saver->stop, true);
+  if (saver->running) pthread_join(saver->thread, NULL);
+  sl_part_close(&saver->part);
+  if (saver->told.saves > 0 && saver->rank == 0) sl_new_file_drop(saver->hidden); /* what is not complete */
+  sl_checkpoint_pieces_free(&saver->pieces);
+  free(saver->copy);
+  free(saver->hidden);
+  free(saver);
+}
+
+struct sl_saved sl_saver_told(const struct sl_saver *saver) {
+  struct sl_saved told = saver->told;
+  told.wait_s = told.saves > 0 ? saver->wait_s / (double)told.saves : 0;
+  return told;
+}

@@ -1,0 +1,25 @@
+/* How a logical tensor is cut over the members of a tp group: it is rows of `row` elements, and member m has elements
+ * [m width, (m + 1) width) of each row. What lies beyond a row is padding: it is zero, and stands in no file. A tensor that nobody
+ * cuts is one row of one member. The member's elements, row by row, are its local tensor. */
+#pragma once
+
+#include "core/plan/plan.h"
+
+struct sl_cut {
+  int64_t row, width;
+  int members;
+};
+
+struct sl_cut sl_cut_of(const struct sl_plan *plan, const struct sl_tensor *tensor);
+
+/* The run that starts at local element `local` of `member` and ends before `end`. */
+struct sl_run_of sl_cut_run(const struct sl_cut *cut, int member, int64_t local, int64_t end);
+/* Of a member's local elements [0, local), those that are no padding. */
+int64_t sl_cut_held(const struct sl_cut *cut, int member, int64_t local);
+
+/* Where element `logical` stands: `count` elements from there on stand one after the other in the member's local tensor. */
+struct sl_cut_place {
+  int member;
+  int64_t local, count;
+};
+struct sl_cut_place sl_cut_find(const struct sl_cut *cut, int64_t logical);

@@ -1,0 +1,356 @@
+/* label: unit
+ * Checkpoints without a backend: what one plan saves any other reads, element by element; and nothing that is damaged, cut short,
+ * missing, or of another model is taken for one. */
+#include "core/base/file.h"
+#include "core/checkpoint/folder.h"
+#include "core/checkpoint/hash.h"
+#include "tests/core/checkpoint/ranks.h"
+
+#include <dirent.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#define GPT2 SL_SOURCE_DIR "/tests/mpi/grid_gpt2.json"
+#define LLAMA SL_SOURCE_DIR "/tests/mpi/grid_llama.json"
+#define BATCH "\"train_batch_size\": 48, \"gradient_accumulation_steps\": 4"
+#define ADAM "\"optimizer\": {\"type\": \"AdamW\", \"params\": {\"lr\": 0.1}}"
+
+static char folder[] = "/tmp/shardlab-checkpoint-XXXXXX", path[128], other[256];
+
+static int make_folder(void **state) {
+  (void)state;
+  return mkdtemp(folder) == NULL ? -1 : 0;
+}
+
+static int remove_folder(void **state) {
+  (void)state;
+  char command[128];
+  snprintf(command, sizeof command, "rm -rf %s", folder);
+  return system(command);
+}
+
+/* --- any plan --- */
+
+static const struct plan {
+  const char *name, *config;
+  int world;
+} plans[] = {
+    {"one", "{" BATCH ", " ADAM "}", 1},
+    {"zero0", "{" BATCH ", " ADAM "}", 2},
+    {"zero1", "{" BATCH ", " ADAM ", \"zero_optimization\": {\"stage\": 1}}", 3},
+    {"zero3", "{" BATCH ", " ADAM ", \"zero_optimization\": {\"stage\": 3}}", 2},
+    {"bf16", "{" BATCH ", " ADAM ", \"bf16\": {\"enabled\": true}, \"zero_optimization\": {\"stage\": 2}}", 4},
+    {"padded", "{" BATCH ", " ADAM ", \"shardlab\": {\"tp\": 2, \"make_vocab_size_divisible_by\": 50}}", 2},
+    {"tp-pp", "{" BATCH ", " ADAM ", \"zero_optimization\": {\"stage\": 1}, \"shardlab\": {\"tp\": 2, \"pp\": 2}}", 8},
+    {"hybrid", "{" BATCH ", " ADAM ", \"zero_optimization\": {\"stage\": 3}, \"shardlab\": {\"shard_size\": 2}}", 4},
+};
+enum { PLANS = sizeof plans / sizeof *plans };
+
+static void is_saved(float *at, enum sl_role role, int tensor, int64_t logical) {
+  const float want = logical < 0 ? 0 : ranks_value(role, tensor, logical);
+  if (*at != want)
+    fail_msg("tensor %d, role %d, element %lld: %g, expected %g", tensor, (int)role, (long long)logical, *at, want);
+}
+
+static void weights_are_whole(const struct sl_model *model, const char *step) {
+  struct sl_weights weights;
+  assert_int_equal(sl_weights_open(&weights, step), SL_OK);
+  for (int i = 0; i < model->tensor_count; i++) {
+    const struct sl_safetensors *file;
+    const struct sl_safetensors_tensor *t = sl_weights_find(&weights, model->tensors[i].name, &file);
+    assert_non_null(t);
+    assert_int_equal(t->numel, model->tensors[i].numel);
+    float *x = calloc((size_t)t->numel, sizeof *x);
+    assert_int_equal(sl_safetensors_read(file, t, 0, t->numel, x), SL_OK);
+    for (int64_t k = 0; k < t->numel; k++) is_saved(&x[k], SL_ROLE_PARAM, i, k);
+    free(x);
+  }
+  sl_weights_close(&weights);
+}
+
+static void reads(const struct plan *plan, const char *model, const char *step) {
+  struct sl_checkpoint from;
+  struct ranks r;
+  ranks_open(&r, model, plan->config, plan->world);
+  if (sl_checkpoint_open(&from, step) != SL_OK) fail_msg("%s", sl_error_message());
+  assert_int_equal(sl_checkpoint_fits(&from, &r.f.plan), SL_OK);
+  assert_int_equal(from.manifest.samples, 7 * 48);
+  for (int rank = 0; rank < plan->world; rank++) {
+    assert_int_equal(sl_restore_opened(&from, &r.runs[rank]), SL_OK);
+    assert_int_equal(sl_restore_started(&from, &r.runs[rank]), SL_OK);
+    ranks_walk(&r, rank, SL_ROLE_MOMENT1, is_saved);
+    ranks_walk(&r, rank, SL_ROLE_MOMENT2, is_saved);
+    const struct sl_step_state *state = (void *)r.memory[rank][ranks_class(&r, rank)->control];
+    assert_int_equal(state->step, 7);
+    assert_int_equal(state->good_steps, 6);
+    assert_int_equal(state->skipped, 1);
+    assert_true(state->lr == 0.1 && state->momentum == 0.9);
+  }
+  sl_checkpoint_close(&from);
+  ranks_close(&r);
+}
+
+static void any_plan_of(const char *model, const char *name) {
+  for (int p = 0; p < PLANS; p++) {
+    struct ranks r;
+    snprintf(path, sizeof path, "%s/%s-%s", folder, name, plans[p].name);
+    ranks_open(&r, model, plans[p].config, plans[p].world);
+    ranks_fill(&r, 7);
+    const struct sl_saver_options options = {.folder = path, .every = 7, .data_samples = 100};
+    if (ranks_save(&r, &options, 7) != SL_OK) fail_msg("%s: %s", plans[p].name, sl_error_message());
+    snprintf(other, sizeof other, "%s/step-000007", path);
+    weights_are_whole(r.f.plan.model, other);
+    ranks_close(&r);
+    for (int q = 0; q < PLANS; q++) reads(&plans[q], model, other);
+  }
+}
+
+static void any_plan_reads_what_any_other_saved(void **state) {
+  (void)state;
+  any_plan_of(GPT2, "gpt2");
+  any_plan_of(LLAMA, "llama");
+}
+
+/* A tensor of several pieces, by more ranks than that. */
+static void large_tensors_are_cut(void **state) {
+  (void)state;
+  struct ranks r;
+  static const struct plan two = {"two", "{" BATCH ", " ADAM ", \"zero_optimization\": {\"stage\": 1}}", 2};
+  snprintf(other, sizeof other, "%s/wide.json", folder);
+  FILE *file = fopen(other, "w");
+  fputs("{\"model_type\": \"mlp\", \"dims\": [2100, 4300, 3]}", file);
+  fclose(file);
+  snprintf(path, sizeof path, "%s/wide", folder);
+  ranks_open(&r, other, plans[0].config, 1);
+  ranks_fill(&r, 7);
+  const struct sl_saver_options options = {.folder = path, .every = 7, .data_samples = 100};
+  assert_int_equal(ranks_save(&r, &options, 7), SL_OK);
+  ranks_close(&r);
+  char model[256];
+  snprintf(model, sizeof model, "%s", other);
+  snprintf(other, sizeof other, "%s/step-000007", path);
+  reads(&two, model, other);
+}
+
+/* Ranks that hold the same share the work, and together write each byte once. */
+static void replicas_share(void **state) {
+  (void)state;
+  struct ranks r;
+  int64_t all = 0, most = 0;
+  ranks_open(&r, "gpt2-tiny", "{" BATCH ", " ADAM "}", 4);
+  for (int rank = 0; rank < 4; rank++) {
+    struct sl_checkpoint_pieces pieces;
+    assert_int_equal(sl_checkpoint_pieces(&pieces, &r.f.job, rank), SL_OK);
+    all += pieces.bytes;
+    if (pieces.bytes > most) most = pieces.bytes;
+    sl_checkpoint_pieces_free(&pieces);
+  }
+  assert_int_equal(all, 3 * 4 * sl_model_numel(&r.f.model));
+  assert_true(most < all / 3);
+  ranks_close(&r);
+}
+
+/* --- which stay --- */
+
+static int steps_in(const char *name) {
+  DIR *list = opendir(name);
+  int count = 0;
+  for (struct dirent *entry; list != NULL && (entry = readdir(list)) != NULL;) {
+    assert_true(entry->d_name[0] != '.' || entry->d_name[1] == '\0' || entry->d_name[1] == '.'); /* nothing hidden */
+    count += strncmp(entry->d_name, "step-", 5) == 0;
+  }
+  closedir(list);
+  return count;
+}
+
+static void save_at(const char *where, int64_t step, int64_t keep) {
+  struct ranks r;
+  ranks_open(&r, GPT2, plans[1].config, plans[1].world);
+  ranks_fill(&r, step);
+  const struct sl_saver_options options = {.folder = where, .every = 1, .keep = keep, .data_samples = 100};
+  if (ranks_save(&r, &options, step) != SL_OK) fail_msg("%s", sl_error_message());
+  ranks_close(&r);
+}
+
+static void the_newest_stay(void **state) {
+  (void)state;
+  char *found;
+  snprintf(path, sizeof path, "%s/kept", folder);
+  for (int64_t step = 8; step <= 11; step++) save_at(path, step, 2);
+  assert_int_equal(steps_in(path), 2);
+  assert_int_equal(sl_folder_find(&found, path, "latest"), SL_OK);
+  assert_string_equal(strrchr(found, '/'), "/step-000011");
+  free(found);
+  save_at(path, 10, 2); /* again, from an earlier one: it takes the place of what was there */
+  assert_int_equal(steps_in(path), 2);
+  assert_int_equal(sl_folder_find(&found, NULL, path), SL_OK);
+  assert_string_equal(strrchr(found, '/'), "/step-000010");
+  free(found);
+}
+
+/* --- what is no checkpoint --- */
+
+static void fails(enum sl_status status, const char *word) {
+  assert_int_not_equal(status, SL_OK);
+  if (strstr(sl_error_message(), word) == NULL) fail_msg("\"%s\" has no \"%s\"", sl_error_message(), word);
+  sl_error_clear();
+}
+
+/* Everything that is asked of a checkpoint before training goes on. */
+static enum sl_status whole(const char *step) {
+  struct sl_checkpoint from;
+  SL_TRY(sl_checkpoint_open(&from, step));
+  const enum sl_status status = sl_checkpoint_verify(&from, 0, 1);
+  sl_checkpoint_close(&from);
+  return status;
+}
+
+static void flip(const char *name, long at, int bit) {
+  FILE *file = fopen(name, "r+b");
+  assert_non_null(file);
+  fseek(file, at, SEEK_SET);
+  const int was = fgetc(file);
+  fseek(file, at, SEEK_SET);
+  fputc(was ^ (1 << bit), file);
+  fclose(file);
+}
+
+static void every_file_is_asked_for(void **state) {
+  (void)state;
+  static const char *const names[] = {"manifest.json",
+                                      "config.json",
+                                      "model.safetensors.index.json",
+                                      "model-00001-of-00001.safetensors",
+                                      "optimizer-00001-of-00002.safetensors",
+                                      "optimizer-00002-of-00002.safetensors"};
+  snprintf(path, sizeof path, "%s/asked", folder);
+  save_at(path, 7, 0);
+  snprintf(other, sizeof other, "%s/step-000007", path);
+  for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
+    char name[512], away[512];
+    struct stat info;
+    snprintf(name, sizeof name, "%s/%s", other, names[n]);
+    snprintf(away, sizeof away, "%s/away", path);
+    assert_int_equal(stat(name, &info), 0);
+    for (int i = 0; i <= 8; i++) {
+      const long at = i == 8 ? info.st_size - 1 : (long)((double)info.st_size * i / 8);
+      flip(name, at, i % 8);
+      fails(whole(other), names[n]);
+      flip(name, at, i % 8);
+    }
+    assert_int_equal(truncate(name, info.st_size + 1), 0);
+    fails(whole(other), names[n]);
+    assert_int_equal(truncate(name, info.st_size), 0);
+    assert_int_equal(rename(name, away), 0);
+    fails(whole(other), names[n]);
+    assert_int_equal(rename(away, name), 0);
+    assert_int_equal(whole(other), SL_OK);
+  }
+}
+
+static void fits_what(const char *model, const char *config, const char *word) {
+  struct sl_checkpoint from;
+  struct ranks r;
+  snprintf(other, sizeof other, "%s/asked/step-000007", folder);
+  assert_int_equal(sl_checkpoint_open(&from, other), SL_OK);
+  ranks_open(&r, model, config, 1);
+  fails(sl_checkpoint_fits(&from, &r.f.plan), word);
+  ranks_close(&r);
+  sl_checkpoint_close(&from);
+}
+
+static void of_another_training(void **state) {
+  (void)state;
+  fits_what(LLAMA, plans[0].config, "another model");
+  fits_what(SL_SOURCE_DIR "/tests/mpi/grid_gpt2_dropout.json", plans[0].config, "another model");
+  fits_what(GPT2, "{" BATCH ", \"optimizer\": {\"type\": \"SGD\", \"params\": {\"lr\": 0.1}}}", "optimizer is SGD");
+  fits_what(GPT2, "{" BATCH ", " ADAM ", \"shardlab\": {\"seed\": 5}}", "--seed: is 5");
+}
+
+static void what_cannot_be_written_ends_in_one_line(void **state) {
+  (void)state;
+  struct ranks r;
+  char below[160];
+  snprintf(path, sizeof path, "%s/asked/step-000007/config.json", folder); /* a file */
+  struct sl_saver *saver;
+  ranks_open(&r, GPT2, plans[0].config, 1);
+  ranks_fill(&r, 7);
+  struct sl_saver_options options = {.folder = path, .every = 7, .data_samples = 100};
+  fails(sl_saver_open(&saver, &options, &r.f.job), "expected a folder");
+  snprintf(below, sizeof below, "%s/gone", folder);
+  options.folder = below;
+  assert_int_equal(sl_saver_open(&saver, &options, &r.f.job), SL_OK);
+  assert_int_equal(rmdir(below), 0);
+  fails(sl_saver_stepped(saver, &r.runs[0], 7, false), "/gone/");
+  sl_saver_close(saver);
+  ranks_close(&r);
+}
+
+/* --- manifests by hand --- */
+
+static const char manifest_format[] =
+    "{\"format\": \"shardlab checkpoint\", \"version\": %s, \"model\": {}, \"optimizer\": \"adam\", \"precision\": "
+    "\"fp32\","
+    "\"step\": 3, \"samples\": 9, \"seed\": 1, \"data\": {\"samples\": 5}, \"state\": {\"good_steps\": 3, \"skipped\": "
+    "0, "
+    "\"last_overflow\": -1, \"hysteresis\": 2, \"exhausted\": 0, \"loss_scale\": 1, \"lr\": 0.5, \"momentum\": 0.9},"
+    "\"files\": [{\"name\": \"a.safetensors\", \"bytes\": 100, \"hashed\": 8, \"xxh3\": \"0123456789abcdef\"}],"
+    "\"tensors\": [{\"name\": \"w\", \"role\": \"moment1\", \"type\": \"F32\", \"shape\": [2, 5], %s, \"pieces\": "
+    "[%s]}]}";
+#define PIECE(member, first, count, offset)                                                                            \
+  "{\"file\": 0, \"member\": " member ", \"first\": " first ", \"count\": " count ", \"offset\": " offset              \
+  ", \"xxh3\": \"0123456789abcdef\"}"
+
+static void manifest_says(const char *version, const char *cut, const char *pieces, const char *want) {
+  struct sl_manifest m;
+  char text[4096];
+  snprintf(text, sizeof text, manifest_format, version, cut, pieces);
+  const enum sl_status status = sl_manifest_parse(&m, "m.json", text, strlen(text));
+  if (want != NULL) {
+    fails(status, want);
+    return;
+  }
+  if (status != SL_OK) fail_msg("%s", sl_error_message());
+  sl_manifest_free(&m);
+}
+
+static void pieces_have_each_element_once(void **state) {
+  (void)state;
+  static const char *const whole_cut = "\"row\": 10, \"width\": 10, \"members\": 1";
+  static const char *const halves = "\"row\": 5, \"width\": 3, \"members\": 2"; /* the second has 2 and a padding */
+  manifest_says("1", whole_cut, PIECE("0", "0", "10", "8"), NULL);
+  manifest_says("1", whole_cut, PIECE("0", "4", "6", "8") "," PIECE("0", "0", "4", "60"), NULL);
+  manifest_says("1", halves, PIECE("0", "0", "6", "8") "," PIECE("1", "0", "6", "32"), NULL);
+  manifest_says("1", halves, PIECE("1", "0", "5", "32") "," PIECE("0", "0", "6", "8"), NULL); /* padding at its end */
+  manifest_says("1", halves, PIECE("1", "0", "4", "32") "," PIECE("0", "0", "6", "8"), "element 4 of member 1");
+  manifest_says("1", whole_cut, PIECE("0", "0", "9", "8"), "element 9 of member 0");
+  manifest_says("1", whole_cut, PIECE("0", "1", "9", "8"), "element 0 of member 0");
+  manifest_says("1", whole_cut, PIECE("0", "0", "5", "8") "," PIECE("0", "4", "6", "8"), "element 5 of member 0");
+  manifest_says("1", halves, PIECE("0", "0", "6", "8"), "element 0 of member 1");
+  manifest_says("1", whole_cut, PIECE("0", "0", "10", "61"), "tensors[0].pieces[0].offset: is 61; expected");
+  manifest_says("1", whole_cut, PIECE("0", "0", "11", "8"), "count: is 11");
+  manifest_says("1", whole_cut, PIECE("1", "0", "10", "8"), "member: is 1");
+  manifest_says("1", "\"row\": 4, \"width\": 4, \"members\": 1", PIECE("0", "0", "10", "8"), "a divisor of 10");
+  manifest_says("1", "\"row\": 5, \"width\": 2, \"members\": 2", PIECE("0", "0", "4", "8"), "have a row of 5");
+  manifest_says("2", whole_cut, PIECE("0", "0", "10", "8"), "version: is 2; expected 1");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(any_plan_reads_what_any_other_saved),
+      cmocka_unit_test(large_tensors_are_cut),
+      cmocka_unit_test(replicas_share),
+      cmocka_unit_test(the_newest_stay),
+      cmocka_unit_test(every_file_is_asked_for),
+      cmocka_unit_test(of_another_training),
+      cmocka_unit_test(what_cannot_be_written_ends_in_one_line),
+      cmocka_unit_test(pieces_have_each_element_once),
+  };
+  return cmocka_run_group_tests_name("checkpoint", tests, make_folder, remove_folder);
+}
