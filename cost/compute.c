@@ -42,7 +42,8 @@ double sl_cost_elementwise(const struct sl_cost_rank *rank, const struct sl_work
   return cached > 0 ? seconds + cached / rank->cache_bandwidth : seconds;
 }
 
-/* Offload on a GPU: copies over the link to host memory, and updates that run there. On a CPU both are one memory. */
+/* Offload on a GPU: copies over the link to host memory, and updates that run there. On a CPU both are one memory: its cores copy
+ * and update; see sl_cost_copy_link. */
 static enum sl_status offload_seconds(const struct sl_cost_rank *rank, const struct sl_work *work, double *seconds) {
   const struct sl_device *d = rank->device;
   if (!(d->host_link > 0) || !(d->host_bandwidth > 0)) {
@@ -83,9 +84,19 @@ static enum sl_status formula_seconds(const struct sl_cost_rank *rank, const str
   return SL_OK;
 }
 
+bool sl_cost_is_host_side(enum sl_lane lane) {
+  return lane == SL_LANE_H2D || lane == SL_LANE_D2H || lane == SL_LANE_HOST;
+}
+
+double sl_cost_copy_link(const struct sl_cost_rank *rank, const struct sl_work *work) {
+  const struct sl_device *d = rank->device;
+  const bool copies = work->lane == SL_LANE_H2D || work->lane == SL_LANE_D2H;
+  return copies && d->kind == SL_DEVICE_CPU && d->host_link > 0 ? work->size / d->host_link : 0;
+}
+
 enum sl_status sl_cost_compute(const struct sl_cost_rank *rank, const struct sl_work *work, double *seconds) {
-  const bool host_side = work->lane == SL_LANE_H2D || work->lane == SL_LANE_D2H || work->lane == SL_LANE_HOST;
-  if (host_side && rank->device->kind == SL_DEVICE_GPU) return offload_seconds(rank, work, seconds);
+  if (sl_cost_is_host_side(work->lane) && rank->device->kind == SL_DEVICE_GPU)
+    return offload_seconds(rank, work, seconds);
   const struct sl_op_cost *entry = sl_cost_entry(rank, work);
   if (entry == NULL) return formula_seconds(rank, work, seconds);
   *seconds = measured_seconds(rank, entry, work);

@@ -6,6 +6,7 @@
  *   arena.c     the arenas, and what the kernel says the process uses
  *   poison.c    NaN for dead bytes, a debugging aid
  *   collect.c   communication ops as calls of comm.h
+ *   link.c      copies between the device's memory and the host's, held to a link's rate
  *   dispatch.c  compute ops as calls of kernels/ and of product.c
  *   product.c   matrix products: OpenBLAS, a block of the result a thread
  *   tensor.c    the memory behind backend/common/tensor.h; input is backend/common/input.h
@@ -27,9 +28,12 @@ struct sl_host_lane {
   struct sl_issued *queue; /* SL_HOST_QUEUE of them, a ring; owned */
   uint32_t head, tail;     /* ops taken out and put in, counting up; they wrap together */
   uint32_t complete;       /* ops of this pass over the program that are complete */
-  bool running;            /* the head is a communication op in flight */
+  double *ends;            /* SL_HOST_QUEUE of them: when op i of this pass was complete, at i % SL_HOST_QUEUE; owned */
+  bool running;            /* the head is a communication op, or a copy between memories, in flight */
   double start_s;
-  struct sl_comm *comm; /* of the running op */
+  double link_from_s, link_until_s; /* of the newest copy: when the link carries it */
+  double copied_s;                  /* when its bytes were there */
+  struct sl_comm *comm;             /* of the running op */
   struct sl_comm_request request;
   struct sl_comm_part *parts; /* owned */
   size_t part_capacity;
@@ -65,7 +69,7 @@ struct sl_host {
   struct sl_host_lane lanes[SL_LANE_COUNT];
   struct sl_traffic_list traffic;
   uint64_t call_hash;
-  double epoch_s, last_move_s, timeout_s;
+  double epoch_s, begun_s, last_move_s, timeout_s; /* begun_s: the program that runs */
 };
 
 /* Say what went wrong, once for the job, and end every rank; returns `status` where this process is the whole job. */
@@ -98,6 +102,11 @@ void sl_host_poison_close(struct sl_host *host);
 enum sl_status sl_host_comm_start(struct sl_host *host, struct sl_host_lane *lane, const struct sl_issued *it);
 enum sl_status sl_host_comm_count(struct sl_host *host, const struct sl_host_lane *lane, const struct sl_issued *it,
                                   double end_s);
+
+/* link.c. The copy of `it`, which is at the head of `lane` and whose waits are over, is made, and lane->link_until_s set: it is not
+ * complete before. Counted when it is. */
+enum sl_status sl_host_link_start(struct sl_host *host, struct sl_host_lane *lane, const struct sl_issued *it);
+enum sl_status sl_host_link_count(struct sl_host *host, const struct sl_host_lane *lane, const struct sl_issued *it);
 
 /* dispatch.c */
 /* Address of operand `i`. */

@@ -39,9 +39,11 @@ struct sl_device {
   double unaligned_gemm_slowdown;             /* their time where a row is no multiple of 16 bytes; at least 1 */
   double flash_efficiency[SL_FLASH_COUNT][2]; /* share of peak, forward and backward: flash2_forward_efficiency */
   double flash_half_tokens;                   /* of a sequence, at which flash attention is half as fast */
-  /* gpu only, for offload; 0 = not given */
-  double host_link;      /* byte/s between one device and host memory, each way: host_link_GBps */
-  double host_bandwidth; /* byte/s of a node's host memory: host_bandwidth_GBps */
+  /* for offload; 0 = not given */
+  double
+      host_link; /* byte/s between one device and host memory, each way: host_link_GBps. Of a cpu, whose two memories are
+                            one, copies are held to it */
+  double host_bandwidth; /* gpu only: byte/s of a node's host memory: host_bandwidth_GBps */
   /* cpu only */
   int cores;             /* of one node */
   double comm_cpu_share; /* share of a transfer's time that the compute of the same core loses */

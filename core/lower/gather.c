@@ -208,7 +208,7 @@ static enum sl_status device_part(struct sl_lowering *l, struct sl_program *p, i
   SL_TRY(sl_build_buffer(l, &copy,
                          phase == SL_PHASE_FORWARD || phase == SL_PHASE_BACKWARD ? SL_SCOPE_MICRO : SL_SCOPE_PROGRAM,
                          SL_CATEGORY_COMMUNICATION, l->dtype, u->part, "%s.part", name_of(l, unit)));
-  SL_TRY(sl_zero_convert(l, p, *out, sl_build_write(l, copy), u->part, false));
+  SL_TRY(sl_zero_convert(l, p, *out, sl_build_write(l, copy), u->part, phase, false));
   *out = sl_build_read(l, copy);
   return SL_OK;
 }

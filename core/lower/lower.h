@@ -36,7 +36,7 @@ struct sl_operand sl_zero_own(const struct sl_lowering *lowering, int32_t buffer
 /* target = source, or += with `add`; both sides keep their own element types. The lane follows from where they stand: the
  * compute lane inside a space, a copy lane between the device and host memory. */
 enum sl_status sl_zero_convert(const struct sl_lowering *lowering, struct sl_program *program, struct sl_operand source,
-                               struct sl_operand target, int64_t count, bool add);
+                               struct sl_operand target, int64_t count, enum sl_phase phase, bool add);
 /* The buffer of a state, in its role's form. */
 enum sl_status sl_zero_state(struct sl_lowering *lowering, enum sl_role role, enum sl_role_form form,
                              enum sl_scope scope, enum sl_category category, enum sl_dtype dtype, const char *name);

@@ -221,7 +221,7 @@ static enum sl_status gradient_to_host(struct sl_lowering *l, struct sl_program 
   int32_t copy;
   SL_TRY(sl_build_buffer(l, &copy, SL_SCOPE_PROGRAM, SL_CATEGORY_GRADIENT, SL_F32, run.count, "grad.host"));
   sl_build_move(l, copy, SL_SPACE_HOST);
-  SL_TRY(sl_zero_convert(l, p, *grad, sl_build_write(l, copy), run.count, false));
+  SL_TRY(sl_zero_convert(l, p, *grad, sl_build_write(l, copy), run.count, SL_PHASE_STEP, false));
   *grad = sl_build_read(l, copy);
   return SL_OK;
 }
@@ -276,7 +276,7 @@ static enum sl_status emit_update_run(struct sl_lowering *l, struct sl_program *
   SL_TRY(sl_build_emit(p, op, n, operands));
   SL_TRY(emit_beside(l, p, &op));
   if (!staged) return SL_OK;
-  return sl_zero_convert(l, p, target, state_run(l, SL_ROLE_PARAM, SL_WRITE, run), run.count, false);
+  return sl_zero_convert(l, p, target, state_run(l, SL_ROLE_PARAM, SL_WRITE, run), run.count, SL_PHASE_STEP, false);
 }
 
 static enum sl_status emit_update(struct sl_lowering *l, struct sl_program *p) {

@@ -42,12 +42,14 @@ struct sl_operand sl_zero_own(const struct sl_lowering *l, int32_t buffer, enum 
 }
 
 enum sl_status sl_zero_convert(const struct sl_lowering *l, struct sl_program *p, struct sl_operand source,
-                               struct sl_operand target, int64_t count, bool add) {
+                               struct sl_operand target, int64_t count, enum sl_phase phase, bool add) {
   const struct sl_buffer *from = &l->rank_class->buffers[source.buffer], *to = &l->rank_class->buffers[target.buffer];
-  struct sl_op op = sl_zero_op(add ? SL_OP_ADD : SL_OP_COPY, to->dtype, SL_PHASE_BACKWARD, count);
+  struct sl_op op = sl_zero_op(add ? SL_OP_ADD : SL_OP_COPY, to->dtype, phase, count);
   if (from->space != to->space) {
     op.lane = to->space == SL_SPACE_DEVICE ? SL_LANE_H2D : SL_LANE_D2H;
     op.flags = SL_OP_AFTER_COMPUTE;
+    const bool parameter = from->category == SL_CATEGORY_PARAMETER || to->category == SL_CATEGORY_PARAMETER;
+    op.payload = parameter ? SL_PAYLOAD_PARAMETER : SL_PAYLOAD_GRADIENT;
   }
   if (source.slice.shard_stride != 0) op.place_group = source.place_group;
   if (target.slice.shard_stride != 0) op.place_group = target.place_group;

@@ -252,7 +252,7 @@ struct sl_op {
   enum sl_group place_group; /* whose index moves shard_stride slices; SL_GROUP_NONE: nothing moves */
   enum sl_dtype dtype;       /* of the data (gemm: of a, b and c; accumulation is fp32 or wider) */
   enum sl_phase phase;
-  enum sl_payload payload; /* of a communication op */
+  enum sl_payload payload; /* of a communication op, and of a copy between memories */
   unsigned flags;
   int32_t slice, slice_count; /* operands: program->slices[slice ...] */
   int64_t dim[5];
