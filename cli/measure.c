@@ -3,6 +3,7 @@
 #include "cli/again.h"
 #include "cli/children.h"
 #include "cli/commands.h"
+#include "cli/fit.h"
 #include "cli/guard.h"
 #include "cli/inputs.h"
 #include "cli/launch.h"
@@ -290,6 +291,7 @@ static enum sl_status run(const struct sl_options *given) {
   SL_TRY(status);
   if (gpu) SL_GO(check_offload(&setup));
   SL_GO(check_kernels(&setup));
+  if (!inside || !sl_launch_ours()) SL_GO(sl_fit_check(&options, &setup));
   if (!inside) SL_GO(start(&options, &setup));
   SL_GO(count_epochs(&options, &setup));
   if (!inside && options.world > 1 && options.of_world == 0) {

@@ -34,6 +34,7 @@
 
 static const struct sl_number device_numbers[] = {
     {"memory_GiB", SL_BYTES, AT(memory), GIB, 0.001, 1e6, SL_REQUIRED},
+    {"device_memory_GiB", SL_BYTES, AT(device_memory), GIB, 0, 1e6, SL_OPTIONAL},
     {"memory_bandwidth_GBps", SL_REAL, AT(memory_bandwidth), 1e9, 0.001, 1e6, SL_REQUIRED},
     {"gemm_efficiency", SL_REAL, AT(gemm_efficiency), 1, 0.001, 1, SL_OPTIONAL},
     {"gemm_half_GFLOP", SL_REAL, AT(gemm_half_flops), 1e9, 0, 1e6, SL_OPTIONAL},

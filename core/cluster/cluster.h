@@ -24,6 +24,7 @@ struct sl_device {
   char name[64];
   enum sl_device_kind kind;
   int64_t memory;                /* bytes: memory_GiB */
+  int64_t device_memory;         /* bytes that a rank's arena may take; 0 = not given: device_memory_GiB */
   double peak[SL_DTYPE_COUNT];   /* flop/s of dense matrix products by input type: peak_TFLOPS {"fp32":..,"bf16":..} */
   double memory_bandwidth;       /* byte/s: memory_bandwidth_GBps */
   double gemm_efficiency;        /* share of peak that a large GEMM reaches */
