@@ -20,8 +20,10 @@
 #include "core/check/rendezvous.h"
 #include "core/plan/kernels.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Under a launcher standard error is a pipe: the parent says through the environment whether a terminal stands behind it. */
 static const char *const terminal_variable = "SHARDLAB_TERMINAL";
@@ -184,6 +186,22 @@ static enum sl_status join_world(struct sl_options *options, const struct sl_pla
   return SL_OK;
 }
 
+/* A folder of this machine, where a rank can make a file. */
+static enum sl_status check_folder(const struct sl_config *config, const char *key, const char *path) {
+  if (access(path, W_OK | X_OK) == 0) return SL_OK;
+  return sl_json_fail(&config->doc, key, "is \"%s\": %s; expected a folder to write to, on the NVMe", path,
+                      strerror(errno));
+}
+
+static enum sl_status check_nvme(const struct sl_setup *setup) {
+  const struct sl_config *config = &setup->config;
+  if (setup->plan.strategy.optimizer_on_nvme)
+    SL_TRY(check_folder(config, "zero_optimization.offload_optimizer.nvme_path", config->zero.optimizer_nvme_path));
+  if (setup->plan.strategy.params_on_nvme)
+    SL_TRY(check_folder(config, "zero_optimization.offload_param.nvme_path", config->zero.param_nvme_path));
+  return SL_OK;
+}
+
 /* The GPU backend has no lanes for updates in host memory. */
 static enum sl_status check_offload(const struct sl_setup *setup) {
   const struct sl_strategy *s = &setup->plan.strategy;
@@ -290,6 +308,7 @@ static enum sl_status run(const struct sl_options *given) {
   sl_said_once();
   SL_TRY(status);
   if (gpu) SL_GO(check_offload(&setup));
+  SL_GO(check_nvme(&setup));
   SL_GO(check_kernels(&setup));
   if (!inside || !sl_launch_ours()) SL_GO(sl_fit_check(&options, &setup));
   if (!inside) SL_GO(start(&options, &setup));

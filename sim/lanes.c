@@ -200,7 +200,7 @@ static void complete(struct sl_sim *sim, int local, int index) {
     transfers(sim, local, index, -1, 0);
     if (index >= SL_LANE_SEND_F && rank->host < sim->time) rank->host = sim->time; /* it waits for its neighbours */
     if (rank->counting) sl_sim_count_call(rank, index, lane->call, sim->time - lane->start);
-  } else if (rank->counting && (index == SL_LANE_H2D || index == SL_LANE_D2H)) {
+  } else if (rank->counting && sl_lane_is_link((enum sl_lane)index)) {
     sl_sim_count_copy(rank, rank->now->program->issues[issue].op, sim->time - lane->start);
   }
   emit(sim, local, issue, lane->start);

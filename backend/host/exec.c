@@ -48,6 +48,8 @@ static enum sl_status begin(void *state, int local, enum sl_program_kind kind, i
     sl_traffic_reset(&host->traffic);
     host->call_hash = SL_HASH_CALLS;
     if (host->options.fail_rank == host->rank && host->options.fail_step == step) raise(SIGKILL);
+    const enum sl_status settled = host->nvme != NULL ? sl_nvme_settle(host->nvme) : SL_OK;
+    if (settled != SL_OK) return sl_host_die(host, settled);
   }
   if (host->options.poison && kind != SL_PROGRAM_SAVE) sl_host_arena_poison(host);
   enum sl_status poisoned = sl_host_poison_begin(host);
@@ -114,10 +116,7 @@ static enum sl_status start_transfer(struct sl_host *host, struct sl_host_lane *
 /* Is the transfer that runs on `lane` over? */
 static enum sl_status drive_transfer(struct sl_host *host, struct sl_host_lane *lane, bool *over, bool *moved) {
   const struct sl_issued *it = head_of(lane);
-  if (!sl_op_is_comm(it->op->kind)) {
-    *over = now(host) >= lane->link_until_s;
-    return SL_OK;
-  }
+  if (!sl_op_is_comm(it->op->kind)) return sl_host_link_drive(host, lane, now(host), over, moved);
   if (!lane->request.done) SL_TRY(sl_comm_progress(lane->comm, moved));
   *over = lane->request.done;
   return SL_OK;
@@ -125,7 +124,8 @@ static enum sl_status drive_transfer(struct sl_host *host, struct sl_host_lane *
 
 static enum sl_status count_transfer(struct sl_host *host, const struct sl_host_lane *lane, double end_s) {
   const struct sl_issued *it = head_of(lane);
-  return sl_op_is_comm(it->op->kind) ? sl_host_comm_count(host, lane, it, end_s) : sl_host_link_count(host, lane, it);
+  return sl_op_is_comm(it->op->kind) ? sl_host_comm_count(host, lane, it, end_s)
+                                     : sl_host_link_count(host, lane, it, end_s);
 }
 
 /* One round over all lanes; *moved says whether anything got further. */
@@ -165,7 +165,7 @@ static bool idle(const struct sl_host *host) {
 /* Does a copy wait for its link alone? That is progress, however slow the link. */
 static bool link_busy(const struct sl_host *host) {
   for (int i = 0; i < SL_LANE_COUNT; i++)
-    if (host->lanes[i].running && sl_op_is_copy(head_of(&host->lanes[i])->op)) return true;
+    if ((i == SL_LANE_H2D || i == SL_LANE_D2H) && host->lanes[i].running) return true;
   return false;
 }
 

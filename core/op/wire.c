@@ -91,7 +91,7 @@ double sl_op_most_wire_bytes(const struct sl_op *op, const struct sl_slice *slic
 }
 
 bool sl_op_is_copy(const struct sl_op *op) {
-  return op->lane == SL_LANE_H2D || op->lane == SL_LANE_D2H;
+  return sl_lane_is_link(op->lane);
 }
 
 int64_t sl_op_copy_bytes(const struct sl_op *op, const struct sl_slice *slices) {

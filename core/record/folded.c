@@ -99,7 +99,9 @@ int64_t sl_folded_wire_bytes(const struct sl_folded *f, int rank, const json_t *
 
 /* Copies stay inside a rank, and ranks of one program make the same. */
 static bool is_copy(const json_t *row) {
-  return is_named(row, "group", sl_lane_name(SL_LANE_H2D)) || is_named(row, "group", sl_lane_name(SL_LANE_D2H));
+  for (enum sl_lane lane = 0; lane < SL_LANE_COUNT; lane++)
+    if (sl_lane_is_link(lane) && is_named(row, "group", sl_lane_name(lane))) return true;
+  return false;
 }
 
 void sl_folded_put(const struct sl_folded *f, int rank, json_t *entry) {

@@ -84,6 +84,7 @@ static json_t *breakdown_json(const struct sl_breakdown *b, bool pipeline) {
   for (int group = SL_GROUP_NONE + 1; group < SL_GROUP_COUNT; group++) set_exposed(exposed, b, group);
   set_exposed(exposed, b, SL_GROUP_NONE);
   if (b->exposed_copies_s > 0) set_real(exposed, "host_link", b->exposed_copies_s);
+  if (b->exposed_nvme_s > 0) set_real(exposed, "nvme", b->exposed_nvme_s);
   json_object_set_new(object, "exposed", exposed);
   return object;
 }

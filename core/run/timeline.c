@@ -44,7 +44,8 @@ static enum sl_status add_op(struct sl_timeline_rank *rank, const struct sl_op *
   if (computes) SL_TRY(add(&rank->kept[SL_KEPT_COMPUTE], start, end));
   if (computes || (collective && inside_stage(op->group))) SL_TRY(add(&rank->kept[SL_KEPT_OWN], start, end));
   if (collective) SL_TRY(add(&rank->kept[SL_KEPT_GROUP + op->group], start, end));
-  if (sl_op_is_copy(op)) SL_TRY(add(&rank->kept[SL_KEPT_COPIES], start, end));
+  if (sl_op_is_copy(op))
+    SL_TRY(add(&rank->kept[sl_lane_is_nvme(op->lane) ? SL_KEPT_NVME : SL_KEPT_COPIES], start, end));
   if (op_class == SL_CLASS_P2P) SL_TRY(add(&rank->kept[SL_KEPT_P2P], start, end));
   return SL_OK;
 }
@@ -141,6 +142,7 @@ enum sl_status sl_timeline_breakdown(const struct sl_timeline *timeline, int loc
     out->exposed_s[g] = outside(&kept[SL_KEPT_GROUP + g], compute);
   out->exposed_s[SL_GROUP_NONE] = outside(&kept[SL_KEPT_P2P], compute);
   out->exposed_copies_s = outside(&kept[SL_KEPT_COPIES], compute);
+  out->exposed_nvme_s = outside(&kept[SL_KEPT_NVME], compute);
   SL_TRY(exposed_by_all(rank, &out->exposed_all_s));
   out->step_s = duration(rank);
   out->idle_s = out->step_s - total(&kept[SL_KEPT_ALL]);

@@ -1,4 +1,4 @@
 # Copies to the device are not counted as traffic.
-# file: core/op/wire.c
+# file: core/op/op.h
 # tests: test_traffic test_offload_train
-s/return op->lane == SL_LANE_H2D || op->lane == SL_LANE_D2H;/return op->lane == SL_LANE_D2H;/
+s/  return lane == SL_LANE_H2D || lane == SL_LANE_D2H ||/  return lane == SL_LANE_D2H ||/
