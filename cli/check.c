@@ -1,5 +1,6 @@
 /* shardlab check: the dry run, with no clock. */
 #include "cli/commands.h"
+#include "cli/fit.h"
 #include "cli/output.h"
 #include "cli/setup.h"
 #include "core/check/rendezvous.h"
@@ -10,6 +11,7 @@ static enum sl_status run(const struct sl_options *options) {
   SL_TRY(sl_setup_job(&setup, options, true));
   enum sl_status status;
   size_t ops = 0;
+  SL_GO(sl_fit_check(options, &setup));
   SL_GO(sl_check(&setup.job));
   for (int c = 0; c < setup.job.class_count; c++)
     for (int p = 0; p < SL_PROGRAM_COUNT; p++) ops += setup.job.classes[c].programs[p].issue_count;

@@ -3,6 +3,7 @@
 #include "cli/again.h"
 #include "cli/children.h"
 #include "cli/commands.h"
+#include "cli/fit.h"
 #include "cli/guard.h"
 #include "cli/inputs.h"
 #include "cli/launch.h"
@@ -22,8 +23,10 @@
 #include "core/check/rendezvous.h"
 #include "core/plan/kernels.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Under a launcher standard error is a pipe: the parent says through the environment whether a terminal stands behind it. */
 static const char *const terminal_variable = "SHARDLAB_TERMINAL";
@@ -193,16 +196,30 @@ static enum sl_status join_world(struct sl_options *options, const struct sl_pla
   return SL_OK;
 }
 
-/* The host backend runs the program of an offloaded plan, but its "device" is the same memory and the same cores: what it
- * would measure is not what offload does. */
+/* A folder of this machine, where a rank can make a file. */
+static enum sl_status check_folder(const struct sl_config *config, const char *key, const char *path) {
+  if (access(path, W_OK | X_OK) == 0) return SL_OK;
+  return sl_json_fail(&config->doc, key, "is \"%s\": %s; expected a folder to write to, on the NVMe", path,
+                      strerror(errno));
+}
+
+static enum sl_status check_nvme(const struct sl_setup *setup) {
+  const struct sl_config *config = &setup->config;
+  if (setup->plan.strategy.optimizer_on_nvme)
+    SL_TRY(check_folder(config, "zero_optimization.offload_optimizer.nvme_path", config->zero.optimizer_nvme_path));
+  if (setup->plan.strategy.params_on_nvme)
+    SL_TRY(check_folder(config, "zero_optimization.offload_param.nvme_path", config->zero.param_nvme_path));
+  return SL_OK;
+}
+
+/* The GPU backend has no lanes for updates in host memory. */
 static enum sl_status check_offload(const struct sl_setup *setup) {
   const struct sl_strategy *s = &setup->plan.strategy;
   if (!s->offload_optimizer && !s->offload_params) return SL_OK;
   return sl_json_fail(
       &setup->config.doc,
       s->offload_optimizer ? "zero_optimization.offload_optimizer" : "zero_optimization.offload_param",
-      "offload cannot be measured yet, only predicted; expected device \"none\" (shardlab predict accepts "
-      "this configuration)");
+      "offload cannot be measured with --backend cuda yet; expected device \"none\", or --backend host");
 }
 
 /* Kernels of other frameworks are a matter of prediction. */
@@ -233,7 +250,8 @@ static enum sl_status check_memory(const struct sl_options *options, const struc
   const int64_t memory = here.device.memory;
   sl_cluster_free(&here);
   for (int rank = 0; rank < setup->plan.world; rank++)
-    bytes += (double)setup->job.classes[sl_job_class_of(&setup->job, rank)].arena_bytes[SL_SPACE_DEVICE];
+    for (int space = SL_SPACE_DEVICE; space <= SL_SPACE_HOST; space++)
+      bytes += (double)setup->job.classes[sl_job_class_of(&setup->job, rank)].arena_bytes[space];
   if (bytes <= (double)memory) return SL_OK;
   sl_format_bytes(need, sizeof need, bytes);
   sl_format_bytes(have, sizeof have, (double)memory);
@@ -302,8 +320,10 @@ static enum sl_status run_here(struct sl_options options, bool inside, const str
   status = sl_setup_job(&setup, &options, false);
   sl_said_once();
   SL_TRY(status);
-  SL_GO(check_offload(&setup));
+  if (gpu) SL_GO(check_offload(&setup));
+  SL_GO(check_nvme(&setup));
   SL_GO(check_kernels(&setup));
+  if (!inside || !sl_launch_ours()) SL_GO(sl_fit_check(&options, &setup));
   if (!inside) SL_GO(start(&options, &setup, nodes));
   SL_GO(count_epochs(&options, &setup));
   if (!inside && sl_nodes_start(nodes, &options)) {

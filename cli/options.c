@@ -4,6 +4,7 @@
 
 #include "core/base/limits.h"
 #include "core/base/nearest.h"
+#include "core/base/units.h"
 
 #include <errno.h>
 #include <math.h>
@@ -13,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum type { TEXT, INTEGER, REAL, FLAG, CHOICE };
+enum type { TEXT, INTEGER, BYTES, REAL, FLAG, CHOICE };
 
 enum {
   RUNS = SL_CMD_PREDICT | SL_CMD_MEASURE | SL_CMD_VALIDATE,
@@ -41,6 +42,8 @@ static const struct option options_table[] = {
      "model preset, or a Hugging Face config.json (gpt2, llama)"},
     {"config", TEXT, FIELD(config), NULL, "FILE", 0, 0, JOBS, "DeepSpeed's ds_config.json (optional with --preset)"},
     {"cluster", TEXT, FIELD(cluster), "localhost", "NAME|FILE", 0, 0, JOBS, "cluster preset, or a cluster.json"},
+    {"device-memory", BYTES, FIELD(device_memory), NULL, "SIZE", 1, 1e15, RUNS | SL_CMD_CHECK,
+     "refuse what needs more of a rank's device memory, and say what would fit: --device-memory 512MiB"},
     {"preset", TEXT, OVERRIDES(preset, "shardlab.preset"), NULL, "NAME", 0, 0, JOBS,
      "how a framework shards: ddp, fsdp, deepspeed-2 ... (shardlab show presets); makes --config optional"},
     {"world", INTEGER, FIELD(world), "1", "N", 1, SL_MAX_WORLD, JOBS, "ranks in all"},
@@ -254,6 +257,14 @@ static enum sl_status set_integer(const struct option *option, const char *text,
   return SL_OK;
 }
 
+static enum sl_status set_bytes(const struct option *option, const char *text, struct sl_options *options) {
+  double value;
+  if (!sl_parse_bytes(text, &value) || value < option->low || value > option->high)
+    return sl_fail(SL_ERR_INPUT, "--%s: is '%s'; expected a size, such as 512MiB or 16GB", option->name, text);
+  *(int64_t *)field(option, options) = (int64_t)value;
+  return SL_OK;
+}
+
 static enum sl_status set_real(const struct option *option, const char *text, struct sl_options *options) {
   char *end;
   const double value = strtod(text, &end);
@@ -278,6 +289,8 @@ static enum sl_status set(const struct option *option, const char *text, struct 
     return SL_OK;
   case INTEGER:
     return set_integer(option, text, options);
+  case BYTES:
+    return set_bytes(option, text, options);
   case REAL:
     return set_real(option, text, options);
   case CHOICE:
@@ -377,6 +390,7 @@ static json_t *value_json(const struct option *option, const struct sl_options *
   case FLAG:
     return json_boolean(*(bool *)field(option, options));
   case INTEGER:
+  case BYTES:
     return json_integer(*(int64_t *)field(option, options));
   case REAL:
     return json_real(*(double *)field(option, options));

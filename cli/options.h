@@ -36,7 +36,8 @@ struct sl_options {
   const char *rank_order;
   bool share_links;
   const char *nccl_algo;
-  double jitter; /* predict: what to assume; see cli/assume.h */
+  int64_t device_memory; /* bytes that a rank's arena may take of its device; 0: any */
+  double jitter;         /* predict: what to assume; see cli/assume.h */
   const char *stragglers;
   bool sequence_parallel, tf32;
   bool strict;

@@ -2,6 +2,7 @@
 #include "cli/predict.h"
 
 #include "cli/commands.h"
+#include "cli/fit.h"
 #include "cli/output.h"
 #include "cli/predict_table.h"
 #include "cli/runner.h"
@@ -10,13 +11,18 @@
 enum sl_status sl_predict_record(const struct sl_options *options, const char *trace, json_t **record) {
   struct sl_setup setup;
   SL_TRY(sl_setup_job(&setup, options, true));
+  enum sl_status status = sl_fit_check(options, &setup);
+  if (status != SL_OK) {
+    sl_setup_free(&setup);
+    return status;
+  }
   const struct sl_runner runner = {.exec = &sl_exec_sim,
                                    .setup = &setup,
                                    .options = options,
                                    .command = SL_CMD_PREDICT,
                                    .trace = trace,
                                    .processes = 1};
-  const enum sl_status status = sl_runner_run(&runner, record);
+  status = sl_runner_run(&runner, record);
   sl_setup_free(&setup);
   return status;
 }

@@ -42,16 +42,29 @@ double sl_cost_elementwise(const struct sl_cost_rank *rank, const struct sl_work
   return cached > 0 ? seconds + cached / rank->cache_bandwidth : seconds;
 }
 
-/* Offload on a GPU: copies over the link to host memory, and updates that run there. On a CPU both are one memory. */
-static enum sl_status offload_seconds(const struct sl_cost_rank *rank, const struct sl_work *work, double *seconds) {
-  const struct sl_device *d = rank->device;
-  if (!(d->host_link > 0) || !(d->host_bandwidth > 0)) {
+/* byte/s of a node's NVMe in the direction of a copy. */
+static double nvme_rate(const struct sl_device *d, const struct sl_work *work) {
+  return work->lane == SL_LANE_NVME_READ ? d->nvme_read : d->nvme_write;
+}
+
+/* Has the device the numbers that reach the memory of `work`? */
+static enum sl_status check_offload(const struct sl_device *d, const struct sl_work *work) {
+  if (sl_lane_is_nvme(work->lane) && !(nvme_rate(d, work) > 0))
     return sl_fail(SL_ERR_INPUT,
-                   "device '%s': host_link_GBps and host_bandwidth_GBps are not given, which offload needs", d->name);
-  }
-  const bool on_host = work->lane == SL_LANE_HOST;
-  *seconds = rank->launch + (on_host ? work->bytes * rank->ranks / d->host_bandwidth : work->size / d->host_link);
-  return SL_OK;
+                   "device '%s': nvme_read_GBps and nvme_write_GBps are not given, which offload to NVMe needs",
+                   d->name);
+  if (d->kind != SL_DEVICE_GPU || (d->host_link > 0 && d->host_bandwidth > 0)) return SL_OK;
+  return sl_fail(SL_ERR_INPUT, "device '%s': host_link_GBps and host_bandwidth_GBps are not given, which offload needs",
+                 d->name);
+}
+
+/* Offload on a GPU: copies over the link to host memory or from there to NVMe, and updates that run there. On a CPU all is one
+ * memory: its cores copy and update; see sl_cost_copy_link. */
+static double offload_seconds(const struct sl_cost_rank *rank, const struct sl_work *work) {
+  const struct sl_device *d = rank->device;
+  if (work->lane == SL_LANE_HOST) return rank->launch + work->bytes * rank->ranks / d->host_bandwidth;
+  if (sl_lane_is_nvme(work->lane)) return rank->launch + work->size * rank->ranks / nvme_rate(d, work);
+  return rank->launch + work->size / d->host_link;
 }
 
 static double measured_seconds(const struct sl_cost_rank *rank, const struct sl_op_cost *entry,
@@ -83,9 +96,23 @@ static enum sl_status formula_seconds(const struct sl_cost_rank *rank, const str
   return SL_OK;
 }
 
+bool sl_cost_is_host_side(enum sl_lane lane) {
+  return sl_lane_is_link(lane) || lane == SL_LANE_HOST;
+}
+
+double sl_cost_copy_link(const struct sl_cost_rank *rank, const struct sl_work *work) {
+  const struct sl_device *d = rank->device;
+  if (!sl_lane_is_link(work->lane) || d->kind != SL_DEVICE_CPU) return 0;
+  if (sl_lane_is_nvme(work->lane)) return work->size * rank->ranks / nvme_rate(d, work);
+  return d->host_link > 0 ? work->size / d->host_link : 0;
+}
+
 enum sl_status sl_cost_compute(const struct sl_cost_rank *rank, const struct sl_work *work, double *seconds) {
-  const bool host_side = work->lane == SL_LANE_H2D || work->lane == SL_LANE_D2H || work->lane == SL_LANE_HOST;
-  if (host_side && rank->device->kind == SL_DEVICE_GPU) return offload_seconds(rank, work, seconds);
+  if (sl_cost_is_host_side(work->lane)) SL_TRY(check_offload(rank->device, work));
+  if (sl_cost_is_host_side(work->lane) && rank->device->kind == SL_DEVICE_GPU) {
+    *seconds = offload_seconds(rank, work);
+    return SL_OK;
+  }
   const struct sl_op_cost *entry = sl_cost_entry(rank, work);
   if (entry == NULL) return formula_seconds(rank, work, seconds);
   *seconds = measured_seconds(rank, entry, work);

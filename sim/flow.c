@@ -65,6 +65,8 @@ static void complete(struct flow *f, int local, int lane, uint32_t issue, int32_
   l->open = false;
   if (end > f->end) f->end = end;
   if (call >= 0 && w->rank->counting) sl_sim_count_call(w->rank, lane, call, end - ready);
+  if (sl_lane_is_link((enum sl_lane)lane) && w->rank->counting)
+    sl_sim_count_copy(w->rank, w->table->program->issues[issue].op, end - ready);
   emit(f, local, issue, ready, end);
   if (w->parked != lane) return;
   w->parked = -1;

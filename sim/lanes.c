@@ -28,7 +28,9 @@ static void transfers(struct sl_sim *sim, int local, int lane, int change, doubl
     if (rank->work < 0) rank->work = 0;
     rank->work_since = sim->time;
   }
-  sl_queue_set(&sim->queue, sl_sim_lane_source(local, SL_LANE_COMPUTE), rank->work_since + rank->work / (1 - now));
+  const double end = rank->work_since + rank->work / (1 - now);
+  if (end > rank->thread) rank->thread = end;
+  sl_queue_set(&sim->queue, sl_sim_lane_source(local, SL_LANE_COMPUTE), end);
 }
 
 /* When the host has launched an op that takes it `seconds`. The host launches one op after the other and runs ahead of the
@@ -41,20 +43,29 @@ static double launched(const struct sl_sim *sim, struct sl_sim_rank *rank, doubl
   return rank->host > sim->time ? rank->host : sim->time;
 }
 
-static void run_local(struct sl_sim *sim, int local, int lane, double seconds) {
+/* When the one thread that does all gets to an op of `seconds`, which could start at `start`. It takes them as they come. */
+static double take_turn(struct sl_sim_rank *rank, double start, double seconds) {
+  if (rank->thread > start) start = rank->thread;
+  rank->thread = start + seconds;
+  return start;
+}
+
+static void run_local(struct sl_sim *sim, int local, int lane, const struct sl_sim_cost *cost) {
   struct sl_sim_rank *rank = &sim->ranks[local];
-  double start = sim->time;
+  double start = sim->time, seconds = cost->seconds;
   if (lane == SL_LANE_COMPUTE) {
     const struct sl_work *work = &rank->now->works[sl_sim_head(rank, lane)->op];
     seconds = sl_jitter_seconds(sim, rank, rank->lanes[lane].order[rank->lanes[lane].done], seconds);
     start = launched(sim, rank, sl_cost_launch_host(&sim->cost_rank, work));
     rank->work = seconds;
-    rank->work_since = start;
     if (sim->slow > 0) seconds /= 1 - lost(rank);
   }
+  if (sim->one_thread) start = take_turn(rank, start, seconds);
+  if (lane == SL_LANE_COMPUTE) rank->work_since = start;
+  const double copied = start + seconds, carried = sim->time + cost->link;
   rank->lanes[lane].start = start;
   rank->lanes[lane].state = SL_SIM_RUNNING;
-  sl_queue_set(&sim->queue, sl_sim_lane_source(local, lane), start + seconds);
+  sl_queue_set(&sim->queue, sl_sim_lane_source(local, lane), copied > carried ? copied : carried);
 }
 
 static void run_transfer(struct sl_sim *sim, int local, int lane) {
@@ -78,6 +89,17 @@ void sl_sim_count_call(struct sl_sim_rank *rank, int lane, int32_t index, double
   t->bytes += call->bytes;
   t->wire_bytes += call->wire;
   rank->call_s[row * SL_LANE_COUNT + (uint32_t)lane] += seconds;
+}
+
+void sl_sim_count_copy(struct sl_sim_rank *rank, uint32_t op, double seconds) {
+  const struct sl_sim_cost *cost = &rank->now->costs[op];
+  const uint32_t row = cost->row;
+  const struct sl_work *work = &rank->now->works[op];
+  struct sl_traffic *t = &rank->traffic.items[row];
+  t->calls++;
+  t->bytes += (int64_t)work->size;
+  t->wire_bytes += (int64_t)work->size;
+  rank->call_s[row * SL_LANE_COUNT + (uint32_t)work->lane] += seconds > cost->link ? seconds : cost->link;
 }
 
 /* ---- ranks meet ---- */
@@ -152,7 +174,7 @@ void sl_sim_try(struct sl_sim *sim, int local, int index) {
   lane->start = sim->time;
   lane->call = cost->call;
   if (cost->call < 0) {
-    run_local(sim, local, index, cost->seconds);
+    run_local(sim, local, index, cost);
   } else if (index >= SL_LANE_SEND_F) {
     meet_peer(sim, local, index);
   } else {
@@ -178,6 +200,8 @@ static void complete(struct sl_sim *sim, int local, int index) {
     transfers(sim, local, index, -1, 0);
     if (index >= SL_LANE_SEND_F && rank->host < sim->time) rank->host = sim->time; /* it waits for its neighbours */
     if (rank->counting) sl_sim_count_call(rank, index, lane->call, sim->time - lane->start);
+  } else if (rank->counting && sl_lane_is_link((enum sl_lane)index)) {
+    sl_sim_count_copy(rank, rank->now->program->issues[issue].op, sim->time - lane->start);
   }
   emit(sim, local, issue, lane->start);
   lane->done++;

@@ -51,7 +51,7 @@ static enum sl_status sim_begin(void *state, int local, enum sl_program_kind kin
   memset(rank->lanes, 0, sizeof rank->lanes);
   memset(rank->blocked, 0, sizeof rank->blocked);
   rank->counting = kind == SL_PROGRAM_STEP;
-  rank->host = sim->time;
+  rank->host = rank->thread = sim->time;
   if (rank->counting) {
     rank->launching = rank->late = 0;
     sl_traffic_reset(&rank->traffic);
@@ -121,7 +121,7 @@ static enum sl_status sim_play(void *state, enum sl_program_kind kind, int64_t s
   struct sl_sim *sim = state;
   const struct sl_flow_sink sink = {.observe = observe, .context = context, .step = step};
   bool ran = false;
-  if (sim->slow > 0 || sl_cost_has_host(&sim->cost_rank) || sim->contention != NULL) return SL_AGAIN;
+  if (sim->slow > 0 || sim->one_thread || sl_cost_has_host(&sim->cost_rank) || sim->contention != NULL) return SL_AGAIN;
   SL_TRY(sl_flow_run(sim, kind, &sink, &ran));
   return ran ? SL_OK : SL_AGAIN;
 }

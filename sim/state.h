@@ -20,9 +20,11 @@
 
 /* An op of a class's program. */
 struct sl_sim_cost {
-  double seconds; /* at full speed; of a communication op see sl_sim_call */
-  int32_t call;   /* index among the program's communication ops, -1: none */
-  uint16_t row;   /* of the traffic list, when it is one */
+  double
+      seconds; /* at full speed; of a communication op see sl_sim_call; of a copy between memories by a CPU, the CPU's */
+  double link;  /* of such a copy: the link's, which begin when the op could */
+  int32_t call; /* index among the program's communication ops, -1: none */
+  uint16_t row; /* of the traffic list, when it is one */
   uint16_t lane;
 };
 
@@ -79,6 +81,7 @@ struct sl_sim_rank {
   double beside[SL_LANE_COUNT]; /* ... by lane: what compute loses beside them, 0: none moves */
   double work;                  /* the running compute op: seconds left at full speed ... */
   double work_since;            /* ... as of this time */
+  double thread;                /* where one thread does all: when it has done what it has begun */
   bool counting;                /* the program is a step: traffic counts */
   int rank, class_index;
   double straggler; /* its compute takes so many times as long */
@@ -107,8 +110,9 @@ struct sl_sim {
   int64_t runs; /* that will be measured */
   double time;  /* now */
   uint64_t pending;
-  double slow; /* comm_compute_share: the most that compute loses beside a transfer */
-  bool stalls; /* sl_cost_pipeline_stalls */
+  bool one_thread; /* a CPU computes, copies between memories and updates in host memory: one op at a time */
+  double slow;     /* comm_compute_share: the most that compute loses beside a transfer */
+  bool stalls;     /* sl_cost_pipeline_stalls */
   struct sl_sim_rank *ranks;
   int *local_ranks;
   int *local_of;                  /* by rank of the world: the one that is simulated for it */
@@ -198,6 +202,9 @@ void sl_sim_event(struct sl_sim *sim, uint32_t source);
 /* Count a call of a step that `rank` has reached, in program order: its hash; that is complete, `seconds` later: its traffic. */
 void sl_sim_hash_call(struct sl_sim_rank *rank, int32_t call);
 void sl_sim_count_call(struct sl_sim_rank *rank, int lane, int32_t call, double seconds);
+/* Count a copy between memories of a step, which took `seconds` from the start of the copying, and its link at least as long as it
+ * takes to carry it. */
+void sl_sim_count_copy(struct sl_sim_rank *rank, uint32_t op, double seconds);
 /* deadlock.c: SL_ERR_CHECK with the list of who waits for what. */
 enum sl_status sl_sim_deadlock(const struct sl_sim *sim);
 enum sl_status sl_sim_mismatch(const struct sl_sim *sim, int local, int other, int lane, int other_lane);

@@ -69,6 +69,8 @@ static enum sl_status fill_costs(struct sl_sim *sim, struct sl_sim_program *tabl
     } else {
       cost->call = -1;
       SL_TRY(compute_seconds(sim, program, &table->works[i], &cost->seconds));
+      cost->link = sl_cost_copy_link(&sim->cost_rank, &table->works[i]);
+      sim->one_thread |= sim->cost_rank.device->kind == SL_DEVICE_CPU && sl_cost_is_host_side(op->lane);
     }
   }
   return SL_OK;
@@ -99,9 +101,9 @@ static enum sl_status fill_rows(struct sl_sim_program *table, struct sl_traffic_
   for (size_t i = 0; i < program->issue_count; i++) {
     const struct sl_op *op = &program->ops[program->issues[i].op];
     struct sl_sim_cost *cost = &table->costs[program->issues[i].op];
-    if (cost->call < 0 || cost->row != NO_ROW) continue;
+    if (!sl_traffic_counts(op) || cost->row != NO_ROW) continue;
     size_t row;
-    SL_TRY(sl_traffic_row(rows, op->group, op->kind, op->dtype, op->payload, &row));
+    SL_TRY(sl_traffic_row(rows, op, &row));
     cost->row = (uint16_t)row;
   }
   return SL_OK;
@@ -291,9 +293,8 @@ static enum sl_status fill_rank(struct sl_sim *sim, int local, const int *group_
   }
   const struct sl_traffic_list *rows = &sim->rows[rank->class_index];
   for (size_t i = 0; i < rows->count; i++) {
-    const struct sl_traffic *t = &rows->items[i];
     size_t row;
-    SL_TRY(sl_traffic_row(&rank->traffic, t->group, t->op, t->dtype, t->payload, &row));
+    SL_TRY(sl_traffic_row_like(&rank->traffic, &rows->items[i], &row));
   }
   if (sim->assume.nccl_choice) name_choices(sim, rank, rings);
   SL_TRY(sl_calloc(&rank->call_s, rows->count * SL_LANE_COUNT, sizeof *rank->call_s));

@@ -202,7 +202,7 @@ static enum sl_status count(struct sl_cuda *cuda, const struct sl_completion *do
   const struct sl_op *op = &p->ops[p->issues[done->index].op];
   if (cuda->kind != SL_PROGRAM_STEP || !sl_op_is_comm(op->kind)) return SL_OK;
   const struct sl_members *m = &cuda->members[op->group];
-  return sl_traffic_add(&cuda->traffic, op->group, op->kind, op->dtype, op->payload, cuda->comm_bytes[done->index],
+  return sl_traffic_add(&cuda->traffic, op, cuda->comm_bytes[done->index],
                         sl_op_wire_bytes(op, sl_op_slices(p, op), m->size, m->index), done->end_s - done->start_s);
 }
 

@@ -1,5 +1,4 @@
-/* The arenas: one mapping per memory space, laid out by core, zero at first. The NVMe space is an unlinked file, so
- * that its bytes are a file's and not the process's. */
+/* The arenas: one mapping per memory space, laid out by core, zero at first. The NVMe space is a file (nvme.h). */
 #include "backend/host/host.h"
 
 #include <errno.h>
@@ -10,21 +9,6 @@
 #include <unistd.h>
 
 enum { HUGE_PAGE = 2 << 20 };
-
-static enum sl_status map_file(char **out, size_t bytes) {
-  const char *folder = getenv("TMPDIR");
-  char path[4096];
-  snprintf(path, sizeof path, "%s/shardlab-nvme-XXXXXX", folder && *folder ? folder : "/tmp");
-  int fd = mkstemp(path);
-  if (fd < 0) return sl_fail(SL_ERR_IO, "%s: %s", path, strerror(errno));
-  unlink(path);
-  void *at = ftruncate(fd, (off_t)bytes) ? MAP_FAILED : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  int why = errno;
-  close(fd);
-  if (at == MAP_FAILED) return sl_fail(SL_ERR_IO, "%s: cannot map %zu bytes: %s", path, bytes, strerror(why));
-  *out = at;
-  return SL_OK;
-}
 
 static size_t pages(int64_t bytes) {
   return ((size_t)bytes + 4095) / 4096 * 4096;
@@ -45,12 +29,22 @@ static enum sl_status map_memory(char **out, int64_t bytes) {
   return SL_OK;
 }
 
+/* Optimizer states and parameters share a file; where their folders differ, it stands in that of the states. */
+static enum sl_status open_nvme(struct sl_host *host, int64_t bytes) {
+  const struct sl_config *c = host->job->plan->config;
+  const char *folder =
+      host->job->plan->strategy.optimizer_on_nvme ? c->zero.optimizer_nvme_path : c->zero.param_nvme_path;
+  SL_TRY(sl_nvme_open(&host->nvme, folder, bytes, c->aio.block_size, (int)c->aio.queue_depth));
+  host->arena[SL_SPACE_NVME] = sl_nvme_mapped(host->nvme);
+  return SL_OK;
+}
+
 enum sl_status sl_host_arena_open(struct sl_host *host) {
   for (enum sl_space space = 0; space < SL_SPACE_COUNT; space++) {
     int64_t bytes = host->rank_class->arena_bytes[space];
     if (bytes == 0) continue;
     if (space == SL_SPACE_NVME)
-      SL_TRY(map_file(&host->arena[space], (size_t)bytes));
+      SL_TRY(open_nvme(host, bytes));
     else
       SL_TRY(map_memory(&host->arena[space], bytes));
     host->arena_bytes[space] = bytes;
@@ -60,7 +54,8 @@ enum sl_status sl_host_arena_open(struct sl_host *host) {
 
 void sl_host_arena_close(struct sl_host *host) {
   for (enum sl_space space = 0; space < SL_SPACE_COUNT; space++)
-    if (host->arena[space]) munmap(host->arena[space], pages(host->arena_bytes[space]));
+    if (host->arena[space] && space != SL_SPACE_NVME) munmap(host->arena[space], pages(host->arena_bytes[space]));
+  sl_nvme_close(host->nvme);
 }
 
 struct span {

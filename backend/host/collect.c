@@ -68,6 +68,5 @@ enum sl_status sl_host_comm_count(struct sl_host *host, const struct sl_host_lan
                                   double end_s) {
   if (host->kind != SL_PROGRAM_STEP) return SL_OK;
   const struct sl_op *op = it->op;
-  return sl_traffic_add(&host->traffic, op->group, op->kind, op->dtype, op->payload, sl_op_comm_bytes(op),
-                        lane->request.wire_bytes, end_s - lane->start_s);
+  return sl_traffic_add(&host->traffic, op, sl_op_comm_bytes(op), lane->request.wire_bytes, end_s - lane->start_s);
 }

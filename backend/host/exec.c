@@ -1,8 +1,8 @@
 /* The table of the host backend. Ops wait in one ring per lane; advance() starts communication whose turn it is, drives
  * it, and runs the next compute op that is ready, all on the calling thread.
  *
- * Communication is driven until it stands still before each compute op: it has to run on this thread at some time, and
- * the sooner a block leaves, the sooner another rank can go on. */
+ * Transfers, which are communication and copies between memories, are driven until they stand still before each compute op: they
+ * have to run on this thread at some time, and the sooner a block leaves, the sooner another rank can go on. */
 #include "backend/common/rank.h"
 #include "backend/host/host.h"
 #include "backend/host/watch.h"
@@ -39,11 +39,17 @@ static enum sl_status begin(void *state, int local, enum sl_program_kind kind, i
   sample_memory(host);
   host->kind = kind;
   host->step = step;
-  for (int lane = 0; lane < SL_LANE_COUNT; lane++) host->lanes[lane].complete = 0;
+  host->begun_s = now(host);
+  for (int lane = 0; lane < SL_LANE_COUNT; lane++) {
+    host->lanes[lane].complete = 0;
+    host->lanes[lane].link_until_s = host->begun_s;
+  }
   if (kind == SL_PROGRAM_STEP) {
     sl_traffic_reset(&host->traffic);
     host->call_hash = SL_HASH_CALLS;
     if (host->options.fail_rank == host->rank && host->options.fail_step == step) raise(SIGKILL);
+    const enum sl_status settled = host->nvme != NULL ? sl_nvme_settle(host->nvme) : SL_OK;
+    if (settled != SL_OK) return sl_host_die(host, settled);
   }
   if (host->options.poison && kind != SL_PROGRAM_SAVE) sl_host_arena_poison(host);
   enum sl_status poisoned = sl_host_poison_begin(host);
@@ -89,31 +95,50 @@ static void complete(struct sl_host *host, struct sl_host_lane *lane, struct har
   done->out[done->count++] =
       (struct sl_completion){.local = 0, .index = it->index, .start_s = lane->start_s, .end_s = end_s};
   lane->head++;
-  lane->complete++;
+  lane->ends[lane->complete++ % SL_HOST_QUEUE] = end_s;
   lane->running = false;
   host->last_move_s = end_s;
   sl_host_poison_complete(host, it->index);
 }
 
-/* Start the communication op at the head of `lane` if its waits are over. */
-static enum sl_status start_communication(struct sl_host *host, struct sl_host_lane *lane) {
+/* Start the communication op, or the copy between memories, at the head of `lane` if its waits are over. */
+static enum sl_status start_transfer(struct sl_host *host, struct sl_host_lane *lane) {
   const struct sl_issued *it = head_of(lane);
-  if (!it || lane->running || !sl_op_is_comm(it->op->kind) || !ready(host, it)) return SL_OK;
+  if (!it || lane->running || !sl_traffic_counts(it->op) || !ready(host, it)) return SL_OK;
   lane->start_s = now(host);
   lane->running = true;
-  return sl_host_comm_start(host, lane, it);
+  if (sl_op_is_comm(it->op->kind)) return sl_host_comm_start(host, lane, it);
+  SL_TRY(sl_host_link_start(host, lane, it));
+  lane->copied_s = now(host);
+  return SL_OK;
+}
+
+/* Is the transfer that runs on `lane` over? */
+static enum sl_status drive_transfer(struct sl_host *host, struct sl_host_lane *lane, bool *over, bool *moved) {
+  const struct sl_issued *it = head_of(lane);
+  if (!sl_op_is_comm(it->op->kind)) return sl_host_link_drive(host, lane, now(host), over, moved);
+  if (!lane->request.done) SL_TRY(sl_comm_progress(lane->comm, moved));
+  *over = lane->request.done;
+  return SL_OK;
+}
+
+static enum sl_status count_transfer(struct sl_host *host, const struct sl_host_lane *lane, double end_s) {
+  const struct sl_issued *it = head_of(lane);
+  return sl_op_is_comm(it->op->kind) ? sl_host_comm_count(host, lane, it, end_s)
+                                     : sl_host_link_count(host, lane, it, end_s);
 }
 
 /* One round over all lanes; *moved says whether anything got further. */
-static enum sl_status drive_communication(struct sl_host *host, struct harvest *done, bool *moved) {
+static enum sl_status drive_transfers(struct sl_host *host, struct harvest *done, bool *moved) {
   for (int i = 0; i < SL_LANE_COUNT; i++) {
     struct sl_host_lane *lane = &host->lanes[i];
-    SL_TRY(start_communication(host, lane));
+    bool over;
+    SL_TRY(start_transfer(host, lane));
     if (!lane->running) continue;
-    if (!lane->request.done) SL_TRY(sl_comm_progress(lane->comm, moved));
-    if (!lane->request.done || done->count == done->max) continue;
+    SL_TRY(drive_transfer(host, lane, &over, moved));
+    if (!over || done->count == done->max) continue;
     double end_s = now(host);
-    SL_TRY(sl_host_comm_count(host, lane, head_of(lane), end_s));
+    SL_TRY(count_transfer(host, lane, end_s));
     SL_TRY(sl_host_look(host, head_of(lane), end_s));
     complete(host, lane, done, end_s);
     *moved = true;
@@ -126,7 +151,7 @@ static struct sl_host_lane *ready_compute(struct sl_host *host) {
   for (int i = 0; i < SL_LANE_COUNT; i++) {
     struct sl_host_lane *lane = &host->lanes[i];
     const struct sl_issued *it = head_of(lane);
-    if (it && !sl_op_is_comm(it->op->kind) && ready(host, it)) return lane;
+    if (it && !sl_traffic_counts(it->op) && ready(host, it)) return lane;
   }
   return NULL;
 }
@@ -135,6 +160,13 @@ static bool idle(const struct sl_host *host) {
   for (int i = 0; i < SL_LANE_COUNT; i++)
     if (head_of(&host->lanes[i])) return false;
   return true;
+}
+
+/* Does a copy wait for its link alone? That is progress, however slow the link. */
+static bool link_busy(const struct sl_host *host) {
+  for (int i = 0; i < SL_LANE_COUNT; i++)
+    if ((i == SL_LANE_H2D || i == SL_LANE_D2H) && host->lanes[i].running) return true;
+  return false;
 }
 
 /* What hangs: the running communication first, else the first op whose waits are not over. */
@@ -172,7 +204,7 @@ static enum sl_status run_ready(struct sl_host *host, struct sl_host_lane *lane,
 static enum sl_status settle(struct sl_host *host, struct harvest *done) {
   for (bool moved = true; moved;) {
     moved = false;
-    SL_TRY(drive_communication(host, done, &moved));
+    SL_TRY(drive_transfers(host, done, &moved));
     if (moved) host->last_move_s = now(host);
     if (done->count == done->max) break;
   }
@@ -191,6 +223,7 @@ static enum sl_status advance_inner(struct sl_host *host, struct harvest *done) 
     if (lane) SL_TRY(run_ready(host, lane, done));
     if (done->count > 0) return SL_OK;
     if (idle(host)) return SL_DONE;
+    if (link_busy(host)) host->last_move_s = now(host);
     if (now(host) - host->last_move_s > patience(host)) return stuck(host);
     sched_yield(); /* ranks may share a core, and the one we wait for may want this one */
   }

@@ -6,6 +6,8 @@
  *   arena.c     the arenas, and what the kernel says the process uses
  *   poison.c    NaN for dead bytes, a debugging aid
  *   collect.c   communication ops as calls of comm.h
+ *   link.c      copies between memories: the device's and the host's, held to a link's rate; and NVMe's
+ *   nvme.c      a file as a memory, by io_uring
  *   dispatch.c  compute ops as calls of kernels/ and of product.c
  *   product.c   matrix products: OpenBLAS, a block of the result a thread
  *   tensor.c    the memory behind backend/common/tensor.h; input is backend/common/input.h
@@ -17,6 +19,7 @@
 #include "backend/common/streams.h"
 #include "backend/common/tensor.h"
 #include "backend/host/comm.h"
+#include "backend/host/nvme.h"
 #include "core/program/step_state.h"
 #include "core/run/executor.h"
 #include "core/run/traffic.h"
@@ -27,10 +30,14 @@ struct sl_host_lane {
   struct sl_issued *queue; /* SL_HOST_QUEUE of them, a ring; owned */
   uint32_t head, tail;     /* ops taken out and put in, counting up; they wrap together */
   uint32_t complete;       /* ops of this pass over the program that are complete */
-  bool running;            /* the head is a communication op in flight */
+  double *ends;            /* SL_HOST_QUEUE of them: when op i of this pass was complete, at i % SL_HOST_QUEUE; owned */
+  bool running;            /* the head is a communication op, or a copy between memories, in flight */
   double start_s;
-  struct sl_comm *comm; /* of the running op */
+  double link_from_s, link_until_s; /* of the newest copy: when the link carries it */
+  double copied_s;                  /* when its bytes were there */
+  struct sl_comm *comm;             /* of the running op */
   struct sl_comm_request request;
+  struct sl_nvme_request io;  /* of a running copy to or from NVMe */
   struct sl_comm_part *parts; /* owned */
   size_t part_capacity;
 };
@@ -50,7 +57,8 @@ struct sl_host {
   /* memory */
   char *arena[SL_SPACE_COUNT];
   int64_t arena_bytes[SL_SPACE_COUNT];
-  char *scratch; /* for kernels whose op brings none */
+  struct sl_nvme *nvme; /* behind the arena of that space; NULL without one; owned */
+  char *scratch;        /* for kernels whose op brings none */
   size_t scratch_bytes;
   int64_t context_bytes, peak_bytes; /* of the process: before the arenas; the largest seen since */
   struct sl_step_state *control;
@@ -65,7 +73,7 @@ struct sl_host {
   struct sl_host_lane lanes[SL_LANE_COUNT];
   struct sl_traffic_list traffic;
   uint64_t call_hash;
-  double epoch_s, last_move_s, timeout_s;
+  double epoch_s, begun_s, last_move_s, timeout_s; /* begun_s: the program that runs */
 };
 
 /* Say what went wrong, once for the job, and end every rank; returns `status` where this process is the whole job. */
@@ -97,6 +105,14 @@ void sl_host_poison_close(struct sl_host *host);
 /* collect.c */
 enum sl_status sl_host_comm_start(struct sl_host *host, struct sl_host_lane *lane, const struct sl_issued *it);
 enum sl_status sl_host_comm_count(struct sl_host *host, const struct sl_host_lane *lane, const struct sl_issued *it,
+                                  double end_s);
+
+/* link.c. A copy between memories: `it`, at the head of `lane`, whose waits are over, begins; is driven until it is over; and is
+ * counted when it is. */
+enum sl_status sl_host_link_start(struct sl_host *host, struct sl_host_lane *lane, const struct sl_issued *it);
+enum sl_status sl_host_link_drive(struct sl_host *host, struct sl_host_lane *lane, double now_s, bool *over,
+                                  bool *moved);
+enum sl_status sl_host_link_count(struct sl_host *host, const struct sl_host_lane *lane, const struct sl_issued *it,
                                   double end_s);
 
 /* dispatch.c */

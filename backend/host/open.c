@@ -139,6 +139,8 @@ static enum sl_status open_workspace(struct sl_host *host) {
   }
   for (int lane = 0; lane < SL_LANE_COUNT; lane++)
     SL_TRY(sl_calloc(&host->lanes[lane].queue, SL_HOST_QUEUE, sizeof *host->lanes[lane].queue));
+  for (int lane = 0; lane < SL_LANE_COUNT; lane++)
+    SL_TRY(sl_calloc(&host->lanes[lane].ends, SL_HOST_QUEUE, sizeof *host->lanes[lane].ends));
   return SL_OK;
 }
 
@@ -199,7 +201,8 @@ void sl_host_close(struct sl_host *host) {
   sl_input_close(&host->input);
   sl_host_poison_close(host);
   sl_host_arena_close(host);
-  for (int lane = 0; lane < SL_LANE_COUNT; lane++) free(host->lanes[lane].queue), free(host->lanes[lane].parts);
+  for (int lane = 0; lane < SL_LANE_COUNT; lane++)
+    free(host->lanes[lane].queue), free(host->lanes[lane].ends), free(host->lanes[lane].parts);
   sl_traffic_free(&host->traffic);
   free(host->scratch);
   sl_host_watch_begin(host->timeout_s, host->rank, "the end of groups");

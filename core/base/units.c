@@ -1,8 +1,12 @@
 /* Three to four significant digits and a unit; see base/units.h. */
 #include "core/base/units.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
 
 /* `value` with enough decimals for `digits` significant ones. */
 static void significant(char *out, size_t size, double value, const char *unit) {
@@ -42,4 +46,23 @@ void sl_format_count(char *out, size_t size, double count) {
   int i = 0;
   while (fabs(count) >= 1000 && i < 6) count /= 1000, i++;
   significant(out, size, count, units[i]);
+}
+
+bool sl_parse_bytes(const char *text, double *bytes) {
+  static const char letters[] = "kmgtp";
+  char *end;
+  const double number = strtod(text, &end);
+  double unit = 1;
+  if (end == text || !(number >= 0) || !isfinite(number) || strpbrk(text, "xX") != NULL) return false;
+  while (*end == ' ') end++;
+  const char *at = *end != '\0' ? strchr(letters, tolower((unsigned char)*end)) : NULL;
+  if (at != NULL) {
+    const bool binary = tolower((unsigned char)end[1]) == 'i';
+    for (const char *letter = letters; letter <= at; letter++) unit *= binary ? 1024 : 1000;
+    end += binary ? 2 : 1;
+    if (strcasecmp(end, "B") != 0) return false;
+  }
+  if (*end != '\0' && strcasecmp(end, "B") != 0) return false;
+  *bytes = floor(number * unit);
+  return true;
 }

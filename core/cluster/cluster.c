@@ -34,6 +34,7 @@
 
 static const struct sl_number device_numbers[] = {
     {"memory_GiB", SL_BYTES, AT(memory), GIB, 0.001, 1e6, SL_REQUIRED},
+    {"device_memory_GiB", SL_BYTES, AT(device_memory), GIB, 0, 1e6, SL_OPTIONAL},
     {"memory_bandwidth_GBps", SL_REAL, AT(memory_bandwidth), 1e9, 0.001, 1e6, SL_REQUIRED},
     {"gemm_efficiency", SL_REAL, AT(gemm_efficiency), 1, 0.001, 1, SL_OPTIONAL},
     {"gemm_half_GFLOP", SL_REAL, AT(gemm_half_flops), 1e9, 0, 1e6, SL_OPTIONAL},
@@ -43,6 +44,8 @@ static const struct sl_number device_numbers[] = {
     {"step_overhead_ms", SL_REAL, AT(step_overhead), 1e-3, 0, 1e6, SL_OPTIONAL},
     {"host_link_GBps", SL_REAL, AT(host_link), 1e9, 0, 1e6, SL_OPTIONAL},
     {"host_bandwidth_GBps", SL_REAL, AT(host_bandwidth), 1e9, 0, 1e6, SL_OPTIONAL},
+    {"nvme_read_GBps", SL_REAL, AT(nvme_read), 1e9, 0, 1e6, SL_OPTIONAL},
+    {"nvme_write_GBps", SL_REAL, AT(nvme_write), 1e9, 0, 1e6, SL_OPTIONAL},
     {"cores", SL_COUNT, AT(cores), 1, 1, 1e5, SL_OPTIONAL},
     {"comm_cpu_share", SL_REAL, AT(comm_cpu_share), 1, 0, 0.99, SL_OPTIONAL},
     {"context_MiB", SL_BYTES, AT(context_bytes), MIB, 0, 1e9, SL_OPTIONAL},

@@ -24,6 +24,7 @@ struct sl_device {
   char name[64];
   enum sl_device_kind kind;
   int64_t memory;                /* bytes: memory_GiB */
+  int64_t device_memory;         /* bytes that a rank's arena may take; 0 = not given: device_memory_GiB */
   double peak[SL_DTYPE_COUNT];   /* flop/s of dense matrix products by input type: peak_TFLOPS {"fp32":..,"bf16":..} */
   double memory_bandwidth;       /* byte/s: memory_bandwidth_GBps */
   double gemm_efficiency;        /* share of peak that a large GEMM reaches */
@@ -39,9 +40,12 @@ struct sl_device {
   double unaligned_gemm_slowdown;             /* their time where a row is no multiple of 16 bytes; at least 1 */
   double flash_efficiency[SL_FLASH_COUNT][2]; /* share of peak, forward and backward: flash2_forward_efficiency */
   double flash_half_tokens;                   /* of a sequence, at which flash attention is half as fast */
-  /* gpu only, for offload; 0 = not given */
-  double host_link;      /* byte/s between one device and host memory, each way: host_link_GBps */
-  double host_bandwidth; /* byte/s of a node's host memory: host_bandwidth_GBps */
+  /* for offload; 0 = not given */
+  double
+      host_link; /* byte/s between one device and host memory, each way: host_link_GBps. Of a cpu, whose two memories are
+                            one, copies are held to it */
+  double host_bandwidth;        /* gpu only: byte/s of a node's host memory: host_bandwidth_GBps */
+  double nvme_read, nvme_write; /* byte/s of a node's NVMe: nvme_read_GBps, nvme_write_GBps */
   /* cpu only */
   int cores;             /* of one node */
   double comm_cpu_share; /* share of a transfer's time that the compute of the same core loses */

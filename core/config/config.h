@@ -120,9 +120,17 @@ struct sl_config {
     int64_t prefetch_bucket_size, param_persistence_threshold, model_persistence_threshold, max_live_parameters,
         max_reuse_distance; /* elements, stage 3 */
     enum sl_offload_device offload_optimizer, offload_param;
+    int64_t sub_group_size; /* elements of optimizer states that are in host memory at once, where they live on NVMe */
+    char optimizer_nvme_path[1024], param_nvme_path[1024]; /* "": not given */
+    int64_t optimizer_buffer_count, param_buffer_count;
+    bool pipeline_read, pipeline_write;          /* of optimizer states, beside the update of others */
+    int64_t param_buffer_size, param_max_in_cpu; /* elements */
     int64_t hpz_partition_size, mics_shard_size;
     bool allow_untested_optimizer; /* top-level zero_allow_untested_optimizer */
   } zero;
+  struct {
+    int64_t block_size, queue_depth; /* bytes; blocks on their way at once */
+  } aio;
   struct { /* the "shardlab" section; flags override */
     int tp, pp, cp, virtual_stages;
     enum sl_rank_order rank_order;

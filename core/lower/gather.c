@@ -198,17 +198,18 @@ static int64_t request(const struct sl_lowering *l, int unit, size_t at) {
   return unit_of(l, unit)->numel;
 }
 
-/* This rank's part of a unit, on the device: the shard itself, or a copy of what lives in host memory. */
+/* This rank's part of a unit, on the device: the shard itself, or a copy of what lives in host memory or on NVMe. */
 static enum sl_status device_part(struct sl_lowering *l, struct sl_program *p, int unit, enum sl_phase phase,
                                   struct sl_operand *out) {
   const struct sl_unit *u = unit_of(l, unit);
   int32_t copy;
   *out = sl_build_part(l, l->rank_class->role[SL_ROLE_PARAM].buffer, SL_READ, u->shard_offset, u->part);
   if (!l->plan->strategy.offload_params) return SL_OK;
+  if (l->homes->nvme.pool_count > 0) SL_TRY(sl_nvme_read_param(l, p, phase, out, u->part));
   SL_TRY(sl_build_buffer(l, &copy,
                          phase == SL_PHASE_FORWARD || phase == SL_PHASE_BACKWARD ? SL_SCOPE_MICRO : SL_SCOPE_PROGRAM,
                          SL_CATEGORY_COMMUNICATION, l->dtype, u->part, "%s.part", name_of(l, unit)));
-  SL_TRY(sl_zero_convert(l, p, *out, sl_build_write(l, copy), u->part, false));
+  SL_TRY(sl_zero_convert(l, p, *out, sl_build_write(l, copy), u->part, phase, false));
   *out = sl_build_read(l, copy);
   return SL_OK;
 }

@@ -7,6 +7,17 @@
 #include "core/lower/update.h"
 #include "core/lower/zero.h"
 
+/* Host memory through which what lives on NVMe is read and written. */
+enum { SL_NVME_SETS = 3 };
+struct sl_nvme_home {
+  int32_t blocks[2];                           /* on their way: of reads, of writes; -1: nothing lives on NVMe */
+  int32_t staged[SL_NVME_SETS][SL_ROLE_COUNT]; /* states of a sub-group, in `sets` sets */
+  int sets;                                    /* 0: the optimizer's states do not live there */
+  int64_t group;                               /* elements of a sub-group at most */
+  int32_t *pool;                               /* (pool_count) buffers of a parameter's part; owned */
+  int pool_count;                              /* 0: parameters do not live there */
+};
+
 /* Where the strategy keeps gradients and gathered parameters: buffers made with the drafts, -1 where there is none. */
 struct sl_homes {
   int32_t flat;            /* whole gradients, none when sharded */
@@ -16,6 +27,7 @@ struct sl_homes {
   int32_t *unsharded;      /* per stage and unit: the copy that UNSHARD makes */
   int32_t secondary;       /* this rank's part of the second copy */
   int64_t *secondary_part; /* per unit: where its part stands there */
+  struct sl_nvme_home nvme;
 };
 
 /* What changes as passes are lowered. */
@@ -24,6 +36,7 @@ struct sl_zero {
   struct sl_gather *gather; /* NULL: parameters are whole */
   int32_t *lists;           /* (members) buffers of a gather of updated parameters, while it is emitted; see lists.h */
   struct sl_operand *wide;  /* room for the operands of a coalesced call */
+  int pool_next;            /* of nvme.pool, in turn */
 };
 
 /* An op on the compute lane / a collective on its group's lane, everything else at its default. */
@@ -34,12 +47,21 @@ struct sl_op sl_zero_collective(const struct sl_lowering *lowering, enum sl_op_k
 struct sl_operand sl_zero_own(const struct sl_lowering *lowering, int32_t buffer, enum sl_access access,
                               const struct sl_unit *unit);
 /* target = source, or += with `add`; both sides keep their own element types. The lane follows from where they stand: the
- * compute lane inside a space, a copy lane between the device and host memory. */
+ * compute lane inside a space, a link's lane between two. */
 enum sl_status sl_zero_convert(const struct sl_lowering *lowering, struct sl_program *program, struct sl_operand source,
-                               struct sl_operand target, int64_t count, bool add);
+                               struct sl_operand target, int64_t count, enum sl_phase phase, bool add);
 /* The buffer of a state, in its role's form. */
 enum sl_status sl_zero_state(struct sl_lowering *lowering, enum sl_role role, enum sl_role_form form,
                              enum sl_scope scope, enum sl_category category, enum sl_dtype dtype, const char *name);
+
+/* ---- what lives on NVMe (nvme.c) ---- */
+/* Buffers for what the strategy puts there; `space`: where parameter shards live. Errors: SL_ERR_INPUT: a buffer of the
+ * configuration is too small. */
+enum sl_status sl_nvme_open_params(struct sl_lowering *lowering, enum sl_space *space);
+enum sl_status sl_nvme_open_optimizer(struct sl_lowering *lowering);
+/* The part of a parameter shard on NVMe, read into the next buffer of the pool: *part becomes that. */
+enum sl_status sl_nvme_read_param(struct sl_lowering *lowering, struct sl_program *program, enum sl_phase phase,
+                                  struct sl_operand *part, int64_t count);
 
 /* ---- gathering of sharded parameters ---- */
 /* Without a pipeline a trace of one micro-batch's uses, forward then backward, decides what to gather before an op and what

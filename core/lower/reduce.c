@@ -292,7 +292,7 @@ static enum sl_status prepare(struct sl_lowering *l, struct sl_program *p, const
   if (!whole || l->plan->strategy.sums_whole) SL_TRY(clear_padding(l, p, b));
   if (!sl_reduce_recast(l, layout) || sl_reduce_sharded(l)) return SL_OK;
   return sl_zero_convert(l, p, sl_build_part(l, l->homes->flat, SL_READ, b->lo, b->count),
-                         sl_build_part(l, b->buffer, SL_WRITE, 0, b->count), b->count, false);
+                         sl_build_part(l, b->buffer, SL_WRITE, 0, b->count), b->count, SL_PHASE_BACKWARD, false);
 }
 
 /* DDP copies every gradient to its place in the bucket and, when a hook has reduced that, back (torch's
@@ -364,7 +364,7 @@ static enum sl_status contribute(struct sl_lowering *l, struct sl_program *p, co
   struct sl_reduce *r = l->zero->reduce;
   if (c->made.buffer >= 0) {
     SL_TRY(sl_zero_convert(l, p, sl_build_as(c->made, SL_READ), target_of(l, c->placed, SL_WRITE),
-                           l->pp_rank->tensors[c->placed].numel, adds(l, c->placed)));
+                           l->pp_rank->tensors[c->placed].numel, SL_PHASE_BACKWARD, adds(l, c->placed)));
   }
   struct sl_bucket *b = &r->buckets[r->bucket_of[c->placed]];
   if (++r->seen[c->placed] < expected(l, c->placed) || !reduces(l, c->placed)) return SL_OK;

@@ -28,7 +28,7 @@ static enum sl_status keep_parts(struct sl_lowering *l, struct sl_program *p) {
   const bool sharded = sl_reduce_sharded(l);
   if (sharded && l->plan->stage_count == 1) {
     return sl_zero_convert(l, p, sl_build_read(l, l->homes->arrived), sl_build_write(l, shard), s->shard_numel,
-                           !r->pass.first);
+                           SL_PHASE_BACKWARD, !r->pass.first);
   }
   for (int i = 0; i < s->unit_count; i++) {
     const struct sl_unit *u = &s->units[i];
@@ -36,7 +36,7 @@ static enum sl_status keep_parts(struct sl_lowering *l, struct sl_program *p) {
     const struct sl_operand own = sharded ? sl_build_part(l, shard, SL_WRITE, u->shard_offset, u->part)
                                           : sl_zero_own(l, l->homes->flat, SL_WRITE, u);
     SL_TRY(sl_zero_convert(l, p, sl_build_part(l, l->homes->arrived, SL_READ, u->shard_offset, u->part), own, u->part,
-                           sharded && sl_reduce_kept(l, u->first_tensor)));
+                           SL_PHASE_BACKWARD, sharded && sl_reduce_kept(l, u->first_tensor)));
   }
   return SL_OK;
 }
@@ -44,7 +44,8 @@ static enum sl_status keep_parts(struct sl_lowering *l, struct sl_program *p) {
 enum sl_status sl_settle_back(struct sl_lowering *l, struct sl_program *p, const struct sl_bucket *b) {
   if (!b->launched || b->buffer < 0) return SL_OK;
   return sl_zero_convert(l, p, sl_build_part(l, b->buffer, SL_READ, 0, b->count),
-                         sl_build_part(l, l->homes->flat, SL_WRITE, b->lo, b->count), b->count, false);
+                         sl_build_part(l, l->homes->flat, SL_WRITE, b->lo, b->count), b->count, SL_PHASE_BACKWARD,
+                         false);
 }
 
 enum sl_status sl_settle(struct sl_lowering *l, struct sl_program *p) {

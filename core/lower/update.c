@@ -20,7 +20,8 @@ static bool keeps_master(const struct sl_lowering *l) {
 static enum sl_status optimizer_state(struct sl_lowering *l, enum sl_role role, const char *name) {
   const enum sl_role_form form = l->plan->strategy.shard_optimizer ? SL_FORM_SHARD : SL_FORM_WHOLE;
   SL_TRY(sl_zero_state(l, role, form, SL_SCOPE_PERSISTENT, SL_CATEGORY_OPTIMIZER, SL_F32, name));
-  if (offloaded(l)) sl_build_move(l, l->rank_class->role[role].buffer, SL_SPACE_HOST);
+  const enum sl_space space = l->plan->strategy.optimizer_on_nvme ? SL_SPACE_NVME : SL_SPACE_HOST;
+  if (offloaded(l)) sl_build_move(l, l->rank_class->role[role].buffer, space);
   return SL_OK;
 }
 
@@ -28,17 +29,20 @@ enum sl_status sl_update_open(struct sl_lowering *l) {
   const struct sl_config *config = l->plan->config;
   if (keeps_master(l)) SL_TRY(optimizer_state(l, SL_ROLE_MASTER, "master"));
   if (config->optimizer.type == SL_OPT_SGD) {
-    return config->optimizer.momentum != 0 ? optimizer_state(l, SL_ROLE_MOMENT1, "momentum_buffer") : SL_OK;
+    if (config->optimizer.momentum != 0) SL_TRY(optimizer_state(l, SL_ROLE_MOMENT1, "momentum_buffer"));
+  } else {
+    SL_TRY(optimizer_state(l, SL_ROLE_MOMENT1, "exp_avg"));
+    SL_TRY(optimizer_state(l, SL_ROLE_MOMENT2, "exp_avg_sq"));
   }
-  SL_TRY(optimizer_state(l, SL_ROLE_MOMENT1, "exp_avg"));
-  return optimizer_state(l, SL_ROLE_MOMENT2, "exp_avg_sq");
+  return l->plan->strategy.optimizer_on_nvme ? sl_nvme_open_optimizer(l) : SL_OK;
 }
 
-/* A run of a parameter group that a rank answers for: all of a member's shard at once, or a unit's part of it. */
+/* A run of a parameter group that a rank answers for: all of a member's shard at once, or a unit's part of it; or elements
+ * [first, first + count) of that. */
 struct run {
   const struct sl_layout *layout;
   const struct sl_unit *unit; /* NULL: the whole shard */
-  int64_t count;
+  int64_t count, first;
 };
 
 /* Number of runs of a group, and run `i`. Shards that stand contiguous on both sides are one run. */
@@ -49,16 +53,16 @@ static int run_count(const struct sl_layout *layout, bool contiguous) {
 static struct run run_at(const struct sl_lowering *l, const struct sl_layout *layout, bool contiguous, int i) {
   if (contiguous || layout->group.members == 1) {
     const bool differ = l->member >= 0; /* members that differ have units with owners, of one group */
-    return (struct run){layout, NULL, differ ? sl_layout_shard(l->pp_rank, l->member) : layout->shard_numel};
+    return (struct run){layout, NULL, differ ? sl_layout_shard(l->pp_rank, l->member) : layout->shard_numel, 0};
   }
   const struct sl_unit *u = &l->pp_rank->units[layout->first_unit + i];
   const bool owned = u->owner < 0 || u->owner == l->member;
-  return (struct run){layout, u, owned ? u->part : 0};
+  return (struct run){layout, u, owned ? u->part : 0, 0};
 }
 
 /* The part of a unit that every member has one of. */
 static struct run part_of(const struct sl_lowering *l, const struct sl_unit *u) {
-  return (struct run){sl_layout_of(l->pp_rank, u), u, u->part};
+  return (struct run){sl_layout_of(l->pp_rank, u), u, u->part, 0};
 }
 
 /* The operand of a state that a run covers, whatever the state's form. */
@@ -67,9 +71,10 @@ static struct sl_operand state_run(const struct sl_lowering *l, enum sl_role rol
   const int32_t buffer = l->rank_class->role[role].buffer;
   const struct sl_unit *u = run.unit;
   if (l->rank_class->role[role].form == SL_FORM_SHARD) {
-    return sl_build_part(l, buffer, access, u != NULL ? u->shard_offset : run.layout->shard_first, run.count);
+    const int64_t shard = u != NULL ? u->shard_offset : run.layout->shard_first;
+    return sl_build_part(l, buffer, access, shard + run.first, run.count);
   }
-  if (u == NULL) return sl_build_part(l, buffer, access, run.layout->first, run.count);
+  if (u == NULL) return sl_build_part(l, buffer, access, run.layout->first + run.first, run.count);
   return u->owner >= 0 ? sl_build_part(l, buffer, access, u->first, run.count) : sl_zero_own(l, buffer, access, u);
 }
 
@@ -221,16 +226,16 @@ static enum sl_status gradient_to_host(struct sl_lowering *l, struct sl_program 
   int32_t copy;
   SL_TRY(sl_build_buffer(l, &copy, SL_SCOPE_PROGRAM, SL_CATEGORY_GRADIENT, SL_F32, run.count, "grad.host"));
   sl_build_move(l, copy, SL_SPACE_HOST);
-  SL_TRY(sl_zero_convert(l, p, *grad, sl_build_write(l, copy), run.count, false));
+  SL_TRY(sl_zero_convert(l, p, *grad, sl_build_write(l, copy), run.count, SL_PHASE_STEP, false));
   *grad = sl_build_read(l, copy);
   return SL_OK;
 }
 
-/* The parameter that an update writes beside its master: in place, or staged in host memory and copied to the device. */
+/* The parameter that an update writes beside its master: in place, or staged in host memory and copied to where it lives. */
 static enum sl_status parameter_target(struct sl_lowering *l, struct run run, struct sl_operand *target, bool *staged) {
   int32_t stage;
   *target = state_run(l, SL_ROLE_PARAM, SL_WRITE, run);
-  *staged = offloaded(l) && !l->plan->strategy.offload_params;
+  *staged = offloaded(l) && l->rank_class->buffers[target->buffer].space != SL_SPACE_HOST;
   if (!*staged) return SL_OK;
   SL_TRY(sl_build_buffer(l, &stage, SL_SCOPE_PROGRAM, SL_CATEGORY_PARAMETER, l->dtype, run.count, "param.host"));
   sl_build_move(l, stage, SL_SPACE_HOST);
@@ -248,7 +253,13 @@ static enum sl_status emit_beside(const struct sl_lowering *l, struct sl_program
   return SL_OK;
 }
 
-static enum sl_status emit_update_run(struct sl_lowering *l, struct sl_program *p, struct run run) {
+/* A state that the update reads and writes: where it lives, or of what lives on NVMe its copy in set `set`. */
+static struct sl_operand state_at(const struct sl_lowering *l, enum sl_role role, struct run run, int set) {
+  if (l->homes->nvme.sets == 0) return state_run(l, role, SL_READ_WRITE, run);
+  return sl_build_part(l, l->homes->nvme.staged[set][role], SL_READ_WRITE, 0, run.count);
+}
+
+static enum sl_status emit_update_run(struct sl_lowering *l, struct sl_program *p, struct run run, int set) {
   static const enum sl_op_kind kinds[] = {
       [SL_OPT_SGD] = SL_OP_SGD, [SL_OPT_ADAM] = SL_OP_ADAM, [SL_OPT_ADAMW] = SL_OP_ADAMW};
   const bool master = keeps_master(l);
@@ -260,11 +271,11 @@ static enum sl_status emit_update_run(struct sl_lowering *l, struct sl_program *
   op.place_group = run.layout->group.shard;
   if (offloaded(l) && l->rank_class->buffers[grad.buffer].space == SL_SPACE_DEVICE)
     SL_TRY(gradient_to_host(l, p, run, &grad));
-  operands[n++] = state_run(l, master ? SL_ROLE_MASTER : SL_ROLE_PARAM, SL_READ_WRITE, run);
+  operands[n++] = state_at(l, master ? SL_ROLE_MASTER : SL_ROLE_PARAM, run, set);
   operands[n++] = grad;
   for (int role = SL_ROLE_MOMENT1; role <= SL_ROLE_MOMENT2; role++) {
     if (l->rank_class->role[role].form == SL_FORM_ABSENT) continue;
-    operands[n++] = state_run(l, (enum sl_role)role, SL_READ_WRITE, run);
+    operands[n++] = state_at(l, (enum sl_role)role, run, set);
     if (op.kind == SL_OP_SGD) op.flags |= SL_OP_MOMENTUM;
   }
   operands[n++] = sl_build_read(l, l->rank_class->control);
@@ -276,7 +287,40 @@ static enum sl_status emit_update_run(struct sl_lowering *l, struct sl_program *
   SL_TRY(sl_build_emit(p, op, n, operands));
   SL_TRY(emit_beside(l, p, &op));
   if (!staged) return SL_OK;
-  return sl_zero_convert(l, p, target, state_run(l, SL_ROLE_PARAM, SL_WRITE, run), run.count, false);
+  return sl_zero_convert(l, p, target, state_run(l, SL_ROLE_PARAM, SL_WRITE, run), run.count, SL_PHASE_STEP, false);
+}
+
+/* The states of a run between NVMe and the set that they are updated in. */
+static enum sl_status move_states(struct sl_lowering *l, struct sl_program *p, struct run run, int set, bool back) {
+  for (int role = SL_ROLE_MOMENT1; role <= SL_ROLE_MASTER; role++) {
+    if (l->rank_class->role[role].form == SL_FORM_ABSENT) continue;
+    const struct sl_operand there = state_run(l, (enum sl_role)role, SL_READ, run),
+                            here = sl_build_part(l, l->homes->nvme.staged[set][role], SL_READ, 0, run.count);
+    SL_TRY(sl_zero_convert(l, p, back ? here : there, back ? there : here, run.count, SL_PHASE_STEP, false));
+  }
+  return SL_OK;
+}
+
+static struct run piece_of(struct run run, int64_t group, int64_t i) {
+  const int64_t first = i * group, left = run.count - first;
+  run.first += first;
+  run.count = left < group ? left : group;
+  return run;
+}
+
+/* States on NVMe, a sub-group at a time: read, updated, written back (ZeRO-Infinity, arXiv:2104.07857, section 5.1.2; DeepSpeed's
+ * runtime/swap_tensor/partitioned_optimizer_swapper.py). With several sets the next is read, and the last written, meanwhile. */
+static enum sl_status update_from_nvme(struct sl_lowering *l, struct sl_program *p, struct run run) {
+  const int64_t group = l->homes->nvme.group, n = (run.count + group - 1) / group;
+  const int sets = l->homes->nvme.sets;
+  const bool ahead = l->plan->config->zero.pipeline_read;
+  for (int64_t i = 0; i < n; i++) {
+    if (i == 0 || !ahead) SL_TRY(move_states(l, p, piece_of(run, group, i), (int)(i % sets), false));
+    if (ahead && i + 1 < n) SL_TRY(move_states(l, p, piece_of(run, group, i + 1), (int)((i + 1) % sets), false));
+    SL_TRY(emit_update_run(l, p, piece_of(run, group, i), (int)(i % sets)));
+    SL_TRY(move_states(l, p, piece_of(run, group, i), (int)(i % sets), true));
+  }
+  return SL_OK;
 }
 
 static enum sl_status emit_update(struct sl_lowering *l, struct sl_program *p) {
@@ -286,7 +330,8 @@ static enum sl_status emit_update(struct sl_lowering *l, struct sl_program *p) {
     const struct sl_layout *layout = &l->pp_rank->layouts[g];
     for (int i = 0; i < run_count(layout, contiguous); i++) {
       const struct run run = run_at(l, layout, contiguous, i);
-      if (run.count > 0) SL_TRY(emit_update_run(l, p, run));
+      if (run.count > 0 && l->homes->nvme.sets > 0) SL_TRY(update_from_nvme(l, p, run));
+      if (run.count > 0 && l->homes->nvme.sets == 0) SL_TRY(emit_update_run(l, p, run, 0));
     }
   }
   return SL_OK;

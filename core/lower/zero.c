@@ -41,19 +41,34 @@ struct sl_operand sl_zero_own(const struct sl_lowering *l, int32_t buffer, enum 
   return o;
 }
 
+static enum sl_lane lane_between(enum sl_space from, enum sl_space to) {
+  if (to == SL_SPACE_NVME) return SL_LANE_NVME_WRITE;
+  if (from == SL_SPACE_NVME) return SL_LANE_NVME_READ;
+  return to == SL_SPACE_DEVICE ? SL_LANE_H2D : SL_LANE_D2H;
+}
+
+static enum sl_payload payload_of(const struct sl_buffer *from, const struct sl_buffer *to) {
+  if (from->category == SL_CATEGORY_OPTIMIZER) return SL_PAYLOAD_OPTIMIZER;
+  const bool parameter = from->category == SL_CATEGORY_PARAMETER || to->category == SL_CATEGORY_PARAMETER;
+  return parameter ? SL_PAYLOAD_PARAMETER : SL_PAYLOAD_GRADIENT;
+}
+
 enum sl_status sl_zero_convert(const struct sl_lowering *l, struct sl_program *p, struct sl_operand source,
-                               struct sl_operand target, int64_t count, bool add) {
+                               struct sl_operand target, int64_t count, enum sl_phase phase, bool add) {
   const struct sl_buffer *from = &l->rank_class->buffers[source.buffer], *to = &l->rank_class->buffers[target.buffer];
-  struct sl_op op = sl_zero_op(add ? SL_OP_ADD : SL_OP_COPY, to->dtype, SL_PHASE_BACKWARD, count);
+  struct sl_op op = sl_zero_op(add ? SL_OP_ADD : SL_OP_COPY, to->dtype, phase, count);
   if (from->space != to->space) {
-    op.lane = to->space == SL_SPACE_DEVICE ? SL_LANE_H2D : SL_LANE_D2H;
+    op.lane = lane_between(from->space, to->space);
     op.flags = SL_OP_AFTER_COMPUTE;
+    op.payload = payload_of(from, to);
   }
   if (source.slice.shard_stride != 0) op.place_group = source.place_group;
   if (target.slice.shard_stride != 0) op.place_group = target.place_group;
   target.slice.access = add ? SL_READ_WRITE : SL_WRITE;
   source.slice.access = SL_READ;
-  return SL_BUILD_EMIT(p, op, source, target);
+  if (!sl_lane_is_nvme(op.lane)) return SL_BUILD_EMIT(p, op, source, target);
+  op.flags |= SL_OP_WORKSPACE;
+  return SL_BUILD_EMIT(p, op, source, target, sl_build_write(l, l->homes->nvme.blocks[op.lane == SL_LANE_NVME_WRITE]));
 }
 
 enum sl_status sl_zero_state(struct sl_lowering *l, enum sl_role role, enum sl_role_form form, enum sl_scope scope,
@@ -70,7 +85,10 @@ enum sl_status sl_zero_open(struct sl_lowering *l) {
   l->homes->flat = l->homes->arrived = l->homes->secondary = -1;
   SL_TRY(sl_zero_state(l, SL_ROLE_PARAM, sharded ? SL_FORM_SHARD : SL_FORM_WHOLE, SL_SCOPE_PERSISTENT,
                        SL_CATEGORY_PARAMETER, l->dtype, sharded ? "param.shard" : "param"));
-  if (l->plan->strategy.offload_params) sl_build_move(l, l->rank_class->role[SL_ROLE_PARAM].buffer, SL_SPACE_HOST);
+  enum sl_space space = SL_SPACE_DEVICE;
+  l->homes->nvme.blocks[0] = l->homes->nvme.blocks[1] = -1;
+  SL_TRY(sl_nvme_open_params(l, &space));
+  sl_build_move(l, l->rank_class->role[SL_ROLE_PARAM].buffer, space);
   SL_TRY(sl_reduce_open(l));
   SL_TRY(sl_update_open(l));
   return sharded ? sl_gather_open(l) : SL_OK;
@@ -85,6 +103,7 @@ void sl_zero_close(struct sl_lowering *l) {
   free(l->homes->persistent);
   free(l->homes->unsharded);
   free(l->homes->secondary_part);
+  free(l->homes->nvme.pool);
   free(l->homes);
 }
 

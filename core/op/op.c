@@ -190,6 +190,8 @@ static double touched_bytes(const struct sl_op *op, const struct sl_slice *slice
       (op->kind == SL_OP_EMBED_FWD && i == sl_op_at(op, SL_AT_WTE)) ||
       (op->kind == SL_OP_EMBED_BWD && i == sl_op_at(op, SL_AT_DWTE) && slices[i].access == SL_READ_WRITE);
   if (table) return (double)op->dim[0] * (double)op->dim[1] * (double)op->dim[2] * (double)sl_dtype_bytes(op->dtype);
+  if (op->kind == SL_OP_COPY && i == sl_op_at(op, SL_AT_SCRATCH))
+    return 0; /* in place of the device that has no memory */
   if (op->kind == SL_OP_NORM && i == sl_op_at(op, SL_AT_GRADIENT) && op->dim[0] > 0)
     return (double)slices[i].bytes * (norm_elements(op) / (double)op->dim[0]);
   return (double)slices[i].bytes;

@@ -20,7 +20,8 @@
   X(H2D, "host_to_device")                                                                                             \
   X(D2H, "device_to_host")                                                                                             \
   X(HOST, "host_optimizer")                                                                                            \
-  X(NVME, "nvme")
+  X(NVME_READ, "nvme_read")                                                                                            \
+  X(NVME_WRITE, "nvme_write")
 
 enum sl_lane {
 #define X(name, text) SL_LANE_##name,
@@ -34,6 +35,14 @@ static inline enum sl_lane sl_lane_of_group(enum sl_group group) {
   return (enum sl_lane)group;
 }
 const char *sl_lane_name(enum sl_lane lane);
+/* Is it the lane of a link between two memories of a rank: of the device and the host, or of the host and its NVMe? */
+static inline bool sl_lane_is_link(enum sl_lane lane) {
+  return lane == SL_LANE_H2D || lane == SL_LANE_D2H || lane == SL_LANE_NVME_READ || lane == SL_LANE_NVME_WRITE;
+}
+/* Of the host and its NVMe. */
+static inline bool sl_lane_is_nvme(enum sl_lane lane) {
+  return lane == SL_LANE_NVME_READ || lane == SL_LANE_NVME_WRITE;
+}
 
 /* What an op costs and how its time is reported. */
 enum sl_op_class {
@@ -101,7 +110,7 @@ enum sl_move {
   X(PASS,              "pass",                 ELEMENTWISE,  2) /* bytes launches, and pieces (0: none): what a framework's own kernels move beside an op; see plan/kernels.h. Only predicted */ \
   /* state */                                                                                                                                                            \
   X(FILL,              "fill",                 ELEMENTWISE,  1) /* N; x = scale */                                                                                       \
-  X(COPY,              "copy",                 ELEMENTWISE,  1) /* N */                                                                                                  \
+  X(COPY,              "copy",                 ELEMENTWISE,  1) /* N; to or from NVMe with a scratch */                                                                                                  \
   X(ADD,               "add",                  ELEMENTWISE,  1) /* N; out += x */                                                                                        \
   X(CONCAT_COLUMNS,    "concat_columns",       ELEMENTWISE,  3) /* R C P; x (P,R,C), out (R,P*C) */                                                                      \
   X(SPLIT_COLUMNS,     "split_columns",        ELEMENTWISE,  3) /* R C P; x (R,P*C), out (R,C): columns [place C, place C + C) */                                        \
@@ -142,14 +151,15 @@ bool sl_op_is_comm(enum sl_op_kind kind);
 unsigned sl_op_moves(enum sl_op_kind kind); /* its sl_move, one or more; 0: it does not communicate */
 
 enum sl_op_flag {
-  SL_OP_TRANS_A = 1,          /* gemm: a is stored (k, m) */
-  SL_OP_TRANS_B = 2,          /* gemm: b is stored (n, k) */
-  SL_OP_AFTER_COMPUTE = 4,    /* starts no earlier than the compute op before it in program order has finished */
-  SL_OP_BLOCKING = 8,         /* the next compute op waits for it (a collective that does not overlap) */
-  SL_OP_SHARE_CHUNK = 16,     /* reduce_scatter, all_gather: how members share; see sl_share_piece */
-  SL_OP_SHARE_RANGE = 32,     /* also norm: only a range of the flat space counts */
-  SL_OP_BIAS = 64,            /* gemm: a bias follows c; residual: a bias follows x */
-  SL_OP_WORKSPACE = 128,      /* gemm: fp32 copies of 16-bit operands go to a last operand, scratch */
+  SL_OP_TRANS_A = 1,       /* gemm: a is stored (k, m) */
+  SL_OP_TRANS_B = 2,       /* gemm: b is stored (n, k) */
+  SL_OP_AFTER_COMPUTE = 4, /* starts no earlier than the compute op before it in program order has finished */
+  SL_OP_BLOCKING = 8,      /* the next compute op waits for it (a collective that does not overlap) */
+  SL_OP_SHARE_CHUNK = 16,  /* reduce_scatter, all_gather: how members share; see sl_share_piece */
+  SL_OP_SHARE_RANGE = 32,  /* also norm: only a range of the flat space counts */
+  SL_OP_BIAS = 64,         /* gemm: a bias follows c; residual: a bias follows x */
+  SL_OP_WORKSPACE =
+      128, /* gemm: fp32 copies of 16-bit operands go to a last operand, scratch; copy: blocks on their way */
   SL_OP_PARAM_COPY = 256,     /* sgd, adam, adamw: first operand the fp32 master, last its 16-bit parameter */
   SL_OP_APART = 512,          /* attention: q, k and v are an operand each, and so are their gradients */
   SL_OP_INVERSE = 1024,       /* rope: turn back */
@@ -197,7 +207,8 @@ const char *sl_phase_name(enum sl_phase phase);
   X(PARAMETER, "parameter")                                                                                            \
   X(GRADIENT, "gradient")                                                                                              \
   X(ACTIVATION, "activation")                                                                                          \
-  X(SCALAR, "scalar")
+  X(SCALAR, "scalar")                                                                                                  \
+  X(OPTIMIZER, "optimizer")
 enum sl_payload {
 #define X(name, text) SL_PAYLOAD_##name,
   SL_PAYLOAD_MAP(X)
@@ -252,7 +263,7 @@ struct sl_op {
   enum sl_group place_group; /* whose index moves shard_stride slices; SL_GROUP_NONE: nothing moves */
   enum sl_dtype dtype;       /* of the data (gemm: of a, b and c; accumulation is fp32 or wider) */
   enum sl_phase phase;
-  enum sl_payload payload; /* of a communication op */
+  enum sl_payload payload; /* of a communication op, and of a copy between memories */
   unsigned flags;
   int32_t slice, slice_count; /* operands: program->slices[slice ...] */
   int64_t dim[5];

@@ -150,7 +150,8 @@ static const struct row rows[SL_OP_COUNT][MOST_ROWS + 1] = {
     /* state */
     [SL_OP_FILL] = {R(X, WRITE, DATA)},
     [SL_OP_COPY] = {R(X, READ, FLOAT),
-                    R(OUT, WRITE, FLOAT)},
+                    R(OUT, WRITE, FLOAT),
+                    WITH(SCRATCH, WRITE, BYTES, SL_OP_WORKSPACE)},
     [SL_OP_ADD] = {R(X, READ, FLOAT),
                    R(OUT, UPDATE, FLOAT)},
     [SL_OP_CONCAT_COLUMNS] = {R(X, READ, DATA),

@@ -89,3 +89,12 @@ double sl_op_most_wire_bytes(const struct sl_op *op, const struct sl_slice *slic
   const int index = sl_op_moves(op->kind) & SL_MOVE_CHAIN ? op->peer : members - 2;
   return (double)sl_op_wire_bytes(op, slices, members, index);
 }
+
+bool sl_op_is_copy(const struct sl_op *op) {
+  return sl_lane_is_link(op->lane);
+}
+
+int64_t sl_op_copy_bytes(const struct sl_op *op, const struct sl_slice *slices) {
+  const int64_t from = sl_op_operand(op, slices, SL_AT_X)->bytes, to = sl_op_operand(op, slices, SL_AT_OUT)->bytes;
+  return from > to ? from : to;
+}

@@ -1,4 +1,5 @@
-/* What members of a group send each other for one collective: pieces, and bytes on the wire. */
+/* Bytes that travel: what members of a group send each other for one collective, piece by piece, and what a copy moves between
+ * two memories. */
 #pragma once
 
 #include "core/op/op.h"
@@ -22,6 +23,10 @@ int sl_op_parts(const struct sl_op *op);
 
 /* nccl-tests' size of a collective or send: the larger of send and receive buffer, bytes; see PERFORMANCE.md there. */
 int64_t sl_op_comm_bytes(const struct sl_op *op);
+/* Is it a copy between two memories, on the lane of the link that joins them? Bytes that it moves over that link: those of its
+ * larger side, since types are converted where they are narrower. */
+bool sl_op_is_copy(const struct sl_op *op);
+int64_t sl_op_copy_bytes(const struct sl_op *op, const struct sl_slice *slices);
 /* Bytes that member `index` of a ring of `members` puts on the wire, by the moves of the op. Per part: a reduction sends
  * every piece but the one that the member owns (it forwards piece g for every g != index), a gather every piece but its
  * successor's; the pieces are sl_share_piece's, in place sl_ring_piece's; a chain or send: the bytes, where the member

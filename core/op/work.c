@@ -100,7 +100,6 @@ static double epilogue_bytes(const struct sl_op *op) {
 
 static void put_bytes(struct sl_work *w, const struct sl_op *op, const struct sl_slice *slices, int members) {
   const enum sl_op_class op_class = sl_op_class_of(op->kind);
-  const bool copy = op->lane == SL_LANE_H2D || op->lane == SL_LANE_D2H;
   if (sl_op_is_comm(op->kind)) {
     w->members = members;
     w->size = (double)sl_op_comm_bytes(op);
@@ -109,9 +108,7 @@ static void put_bytes(struct sl_work *w, const struct sl_op *op, const struct sl
   }
   w->bytes = sl_op_bytes(op, slices);
   w->epilogue_bytes = epilogue_bytes(op);
-  if (!copy) return;
-  const int64_t from = sl_op_operand(op, slices, SL_AT_X)->bytes, to = sl_op_operand(op, slices, SL_AT_OUT)->bytes;
-  w->size = (double)(from > to ? from : to);
+  if (sl_op_is_copy(op)) w->size = (double)sl_op_copy_bytes(op, slices);
 }
 
 struct sl_work sl_work_of(const struct sl_op *op, const struct sl_slice *slices, int members) {

@@ -6,18 +6,58 @@
 #include "core/plan/presets.h"
 #include "core/plan/refusals.h"
 
-/* DeepSpeed's ZeRO-Offload and ZeRO-Infinity on host memory. */
-static enum sl_status choose_offload(struct sl_strategy *s, const struct sl_config *c) {
-  if (c->zero.offload_optimizer == SL_OFFLOAD_NVME) {
+/* What blocks travel through is aligned for any device: O_DIRECT wants it. */
+static enum sl_status check_aio(const struct sl_config *c) {
+  enum { PAGE = 4096, MOST_BLOCK = 1 << 30, MOST_DEPTH = 1024 };
+  if (c->aio.block_size < PAGE || c->aio.block_size > MOST_BLOCK || c->aio.block_size % PAGE != 0)
+    return sl_json_fail(&c->doc, "aio.block_size", "is %lld; expected a multiple of %d bytes, from %d to %d",
+                        (long long)c->aio.block_size, PAGE, PAGE, MOST_BLOCK);
+  if (c->aio.queue_depth < 1 || c->aio.queue_depth > MOST_DEPTH)
+    return sl_json_fail(&c->doc, "aio.queue_depth", "is %lld; expected 1 to %d", (long long)c->aio.queue_depth,
+                        MOST_DEPTH);
+  return SL_OK;
+}
+
+/* Optimizer states on NVMe. DeepSpeed's pool of buffers has room for the states of a sub-group and its gradients. */
+static enum sl_status check_optimizer_nvme(const struct sl_config *c) {
+  const int64_t states = c->optimizer.type != SL_OPT_SGD ? 3 : c->optimizer.momentum != 0 ? 2 : 1;
+  if (c->zero.stage != 3)
     return sl_json_fail(&c->doc, "zero_optimization.offload_optimizer.device",
-                        "\"nvme\" is not modelled; expected cpu or none");
-  }
-  if (c->zero.offload_param == SL_OFFLOAD_NVME) {
+                        "\"nvme\" is only supported with ZeRO stage 3; the stage is %d", c->zero.stage);
+  if (c->zero.optimizer_nvme_path[0] == '\0')
+    return sl_json_fail(&c->doc, "zero_optimization.offload_optimizer.nvme_path",
+                        "is missing; expected a folder on the NVMe, since the device is \"nvme\"");
+  if (c->zero.optimizer_buffer_count <= states)
+    return sl_json_fail(&c->doc, "zero_optimization.offload_optimizer.buffer_count",
+                        "is %lld; expected at least %lld: a buffer for each of the optimizer's states and one for "
+                        "gradients",
+                        (long long)c->zero.optimizer_buffer_count, (long long)states + 1);
+  return SL_OK;
+}
+
+static enum sl_status check_param_nvme(const struct sl_config *c) {
+  if (c->zero.param_nvme_path[0] == '\0')
+    return sl_json_fail(&c->doc, "zero_optimization.offload_param.nvme_path",
+                        "is missing; expected a folder on the NVMe, since the device is \"nvme\"");
+  if (c->zero.offload_optimizer == SL_OFFLOAD_NONE)
     return sl_json_fail(&c->doc, "zero_optimization.offload_param.device",
-                        "\"nvme\" is not modelled; expected cpu or none");
-  }
-  s->offload_optimizer = c->zero.offload_optimizer == SL_OFFLOAD_CPU;
-  s->offload_params = c->zero.offload_param == SL_OFFLOAD_CPU && s->shard_params;
+                        "\"nvme\" beside an optimizer on the device is not modelled; expected offload_optimizer too");
+  if (c->zero.param_buffer_count < 1 || c->zero.param_buffer_count > 4096)
+    return sl_json_fail(&c->doc, "zero_optimization.offload_param.buffer_count", "is %lld; expected 1 to 4096",
+                        (long long)c->zero.param_buffer_count);
+  return SL_OK;
+}
+
+/* DeepSpeed's ZeRO-Offload and ZeRO-Infinity. */
+static enum sl_status choose_offload(struct sl_strategy *s, const struct sl_config *c) {
+  const bool optimizer = c->zero.offload_optimizer == SL_OFFLOAD_NVME, param = c->zero.offload_param == SL_OFFLOAD_NVME;
+  if (optimizer) SL_TRY(check_optimizer_nvme(c));
+  if (param) SL_TRY(check_param_nvme(c));
+  if (optimizer || param) SL_TRY(check_aio(c));
+  s->offload_optimizer = c->zero.offload_optimizer != SL_OFFLOAD_NONE;
+  s->offload_params = c->zero.offload_param != SL_OFFLOAD_NONE && s->shard_params;
+  s->optimizer_on_nvme = optimizer;
+  s->params_on_nvme = param && s->shard_params;
   return SL_OK;
 }
 

@@ -66,8 +66,10 @@ struct sl_strategy {
   enum sl_release release;
   /* optimizer state, and the reduced gradients that it reads, live in host memory, which runs the update */
   bool offload_optimizer;
-  bool offload_params;  /* parameter shards live in host memory and travel to the device before each gather */
-  bool gathers_at_once; /* FSDP without limit_all_gathers: a gather does not wait for the compute before it */
+  bool offload_params;    /* parameter shards live in host memory and travel to the device before each gather */
+  bool optimizer_on_nvme; /* offloaded states live on NVMe, and are in host memory while they are updated */
+  bool params_on_nvme;    /* offloaded parameters live on NVMe, but for what zero.param_max_in_cpu says */
+  bool gathers_at_once;   /* FSDP without limit_all_gathers: a gather does not wait for the compute before it */
   bool
       copies_gathered; /* what was gathered is copied to where it is used (FSDP2); in predictions of frameworks alone */
   bool prefetch_units; /* look-ahead of one unit (FSDP) instead of stage3_prefetch_bucket_size elements */

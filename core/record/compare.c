@@ -146,7 +146,7 @@ static enum sl_status add_traffic_row(struct sl_comparison *c, const json_t *lik
                                       struct sides both) {
   char name[64], column[64];
   const bool twins = sl_record_traffic_twins(lists.predicted, like) || sl_record_traffic_twins(lists.measured, like);
-  snprintf(name, sizeof name, "%.10s %.16s %.12s%s%.6s", text_of(like, "group"), text_of(like, "op"),
+  snprintf(name, sizeof name, "%.14s %.16s %.12s%s%.6s", text_of(like, "group"), text_of(like, "op"),
            text_of(like, "payload"), twins ? " " : "", twins ? text_of(like, "dtype") : "");
   snprintf(column, sizeof column, "%.50s calls", name);
   SL_TRY(add(c, "traffic", column, SL_UNIT_COUNT, SL_COMPARE_EXACT, of(both, "calls")));

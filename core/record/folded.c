@@ -97,11 +97,19 @@ int64_t sl_folded_wire_bytes(const struct sl_folded *f, int rank, const json_t *
   return sum;
 }
 
+/* Copies stay inside a rank, and ranks of one program make the same. */
+static bool is_copy(const json_t *row) {
+  for (enum sl_lane lane = 0; lane < SL_LANE_COUNT; lane++)
+    if (sl_lane_is_link(lane) && is_named(row, "group", sl_lane_name(lane))) return true;
+  return false;
+}
+
 void sl_folded_put(const struct sl_folded *f, int rank, json_t *entry) {
   int64_t sum = 0;
   size_t i;
   json_t *row;
   json_array_foreach(json_object_get(entry, "traffic"), i, row) {
+    if (is_copy(row)) continue;
     const int64_t bytes = sl_folded_wire_bytes(f, rank, row);
     set_integer(row, "wire_bytes", bytes);
     const double seconds = json_real_value(json_object_get(row, "time_s"));

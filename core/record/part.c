@@ -16,7 +16,8 @@ static json_t *traffic_json(const struct sl_exec_report *report) {
   for (int i = 0; i < report->traffic_count; i++) {
     const struct sl_traffic *row = &report->traffic[i];
     json_t *item = json_object();
-    json_object_set_new(item, "group", json_string(sl_group_name(row->group)));
+    const char *group = row->link != 0 ? sl_lane_name(row->link) : sl_group_name(row->group);
+    json_object_set_new(item, "group", json_string(group));
     json_object_set_new(item, "op", json_string(sl_op_name(row->op)));
     json_object_set_new(item, "payload", json_string(sl_payload_name(row->payload)));
     json_object_set_new(item, "dtype", json_string(sl_dtype_name(row->dtype)));
@@ -40,6 +41,7 @@ static json_t *rank_json(const struct sl_run *run, int local) {
   int64_t calls = 0, bytes = 0, wire_bytes = 0;
   char hash[24];
   for (int i = 0; i < report->traffic_count; i++) {
+    if (report->traffic[i].link != 0) continue; /* ranks do not communicate over it */
     calls += report->traffic[i].calls;
     bytes += report->traffic[i].bytes;
     wire_bytes += report->traffic[i].wire_bytes;
@@ -81,6 +83,8 @@ static json_t *breakdown_json(const struct sl_breakdown *b, bool pipeline) {
     if (b->busy_s[i] > 0) set_real(object, sl_op_class_name(i), b->busy_s[i]);
   for (int group = SL_GROUP_NONE + 1; group < SL_GROUP_COUNT; group++) set_exposed(exposed, b, group);
   set_exposed(exposed, b, SL_GROUP_NONE);
+  if (b->exposed_copies_s > 0) set_real(exposed, "host_link", b->exposed_copies_s);
+  if (b->exposed_nvme_s > 0) set_real(exposed, "nvme", b->exposed_nvme_s);
   json_object_set_new(object, "exposed", exposed);
   return object;
 }

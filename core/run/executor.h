@@ -74,6 +74,7 @@ struct sl_traffic {
   int64_t calls, bytes, wire_bytes; /* bytes: nccl-tests size; both summed over calls, per step of the step program */
   double time_s;                    /* from start to end, summed; 0 where unknown */
   char algorithms[128];             /* by which NCCL would run them, where a prediction was asked to choose; else "" */
+  enum sl_lane link;                /* a copy between memories: over this link; else 0 */
 };
 
 /* What a backend knows about one rank after the run; counted where calls are made or charged, never read off the

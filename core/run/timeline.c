@@ -1,6 +1,8 @@
 /* Intervals of the last step: their union as ops complete, then sums and differences; see timeline.h. */
 #include "core/run/timeline.h"
 
+#include "core/op/wire.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,6 +44,8 @@ static enum sl_status add_op(struct sl_timeline_rank *rank, const struct sl_op *
   if (computes) SL_TRY(add(&rank->kept[SL_KEPT_COMPUTE], start, end));
   if (computes || (collective && inside_stage(op->group))) SL_TRY(add(&rank->kept[SL_KEPT_OWN], start, end));
   if (collective) SL_TRY(add(&rank->kept[SL_KEPT_GROUP + op->group], start, end));
+  if (sl_op_is_copy(op))
+    SL_TRY(add(&rank->kept[sl_lane_is_nvme(op->lane) ? SL_KEPT_NVME : SL_KEPT_COPIES], start, end));
   if (op_class == SL_CLASS_P2P) SL_TRY(add(&rank->kept[SL_KEPT_P2P], start, end));
   return SL_OK;
 }
@@ -104,7 +108,7 @@ static int by_start(const void *a, const void *b) {
   return (x->start_s > y->start_s) - (x->start_s < y->start_s);
 }
 
-/* Seconds of any communication that no compute hid: the groups' and the pipeline's as one set. */
+/* Seconds of any communication that no compute hid: the groups', the pipeline's and copies as one set. */
 static enum sl_status exposed_by_all(const struct sl_timeline_rank *rank, double *seconds) {
   enum sl_status status;
   struct sl_intervals every = {0}, joined = {0};
@@ -137,6 +141,8 @@ enum sl_status sl_timeline_breakdown(const struct sl_timeline *timeline, int loc
   for (int g = SL_GROUP_NONE + 1; g < SL_GROUP_COUNT; g++)
     out->exposed_s[g] = outside(&kept[SL_KEPT_GROUP + g], compute);
   out->exposed_s[SL_GROUP_NONE] = outside(&kept[SL_KEPT_P2P], compute);
+  out->exposed_copies_s = outside(&kept[SL_KEPT_COPIES], compute);
+  out->exposed_nvme_s = outside(&kept[SL_KEPT_NVME], compute);
   SL_TRY(exposed_by_all(rank, &out->exposed_all_s));
   out->step_s = duration(rank);
   out->idle_s = out->step_s - total(&kept[SL_KEPT_ALL]);

@@ -20,7 +20,9 @@ enum sl_kept {
   SL_KEPT_OWN,
   SL_KEPT_ALL,
   SL_KEPT_P2P,
-  SL_KEPT_GROUP, /* and those of each class of groups */
+  SL_KEPT_COPIES, /* between the device and host memory */
+  SL_KEPT_NVME,   /* to and from NVMe */
+  SL_KEPT_GROUP,  /* and those of each class of groups */
   SL_KEPT_COUNT = SL_KEPT_GROUP + SL_GROUP_COUNT
 };
 
@@ -44,7 +46,9 @@ struct sl_breakdown {
   double busy_s[SL_CLASS_COUNT];    /* sum of durations by op class */
   double compute_s;                 /* in which the compute lane ran */
   double exposed_s[SL_GROUP_COUNT]; /* by group; of SL_GROUP_NONE: sends and receives */
-  double exposed_all_s;             /* in which any communication was exposed */
+  double exposed_copies_s;          /* of copies between the device and host memory */
+  double exposed_nvme_s;            /* of copies to and from NVMe */
+  double exposed_all_s;             /* in which any communication or copy was exposed */
   double idle_s;                    /* in which nothing ran */
   double bubble_s;                  /* neither compute nor a collective of one stage ran: others were waited for */
 };

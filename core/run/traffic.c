@@ -3,26 +3,39 @@
 
 #include <stdlib.h>
 
-enum sl_status sl_traffic_row(struct sl_traffic_list *list, enum sl_group group, enum sl_op_kind op,
-                              enum sl_dtype dtype, enum sl_payload payload, size_t *row) {
+bool sl_traffic_counts(const struct sl_op *op) {
+  return sl_op_is_comm(op->kind) || sl_op_is_copy(op);
+}
+
+enum sl_status sl_traffic_row_like(struct sl_traffic_list *list, const struct sl_traffic *like, size_t *row) {
   for (size_t i = 0; i < list->count; i++) {
     const struct sl_traffic *t = &list->items[i];
-    if (t->group == group && t->op == op && t->dtype == dtype && t->payload == payload) {
+    if (t->group == like->group && t->op == like->op && t->dtype == like->dtype && t->payload == like->payload &&
+        t->link == like->link) {
       *row = i;
       return SL_OK;
     }
   }
   SL_TRY(sl_grow(&list->items, &list->capacity, list->count + 1, sizeof *list->items));
-  list->items[list->count] = (struct sl_traffic){.group = group, .op = op, .dtype = dtype, .payload = payload};
+  list->items[list->count] = (struct sl_traffic){
+      .group = like->group, .op = like->op, .dtype = like->dtype, .payload = like->payload, .link = like->link};
   *row = list->count++;
   return SL_OK;
 }
 
-enum sl_status sl_traffic_add(struct sl_traffic_list *list, enum sl_group group, enum sl_op_kind op,
-                              enum sl_dtype dtype, enum sl_payload payload, int64_t bytes, int64_t wire_bytes,
+enum sl_status sl_traffic_row(struct sl_traffic_list *list, const struct sl_op *op, size_t *row) {
+  const struct sl_traffic like = {.group = op->group,
+                                  .op = op->kind,
+                                  .dtype = op->dtype,
+                                  .payload = op->payload,
+                                  .link = sl_op_is_copy(op) ? op->lane : 0};
+  return sl_traffic_row_like(list, &like, row);
+}
+
+enum sl_status sl_traffic_add(struct sl_traffic_list *list, const struct sl_op *op, int64_t bytes, int64_t wire_bytes,
                               double time_s) {
   size_t row;
-  SL_TRY(sl_traffic_row(list, group, op, dtype, payload, &row));
+  SL_TRY(sl_traffic_row(list, op, &row));
   struct sl_traffic *t = &list->items[row];
   t->calls++;
   t->bytes += bytes;

@@ -1,4 +1,4 @@
-/* Counting communication calls: the list behind sl_exec_report.traffic and the hash behind its call_hash.
+/* Counting communication calls and copies between memories: the list behind sl_exec_report.traffic and the hash behind its call_hash.
  *
  * The simulator adds where it charges a call's cost and a backend where it makes the call; both count through these
  * functions, so that the two reports have the same rows in the same form. Rows stand in the order of first use. */
@@ -7,21 +7,23 @@
 #include "core/op/wire.h"
 #include "core/run/executor.h"
 
-/* Rows distinguished by (group, op, dtype, payload). Zero it to start; items are owned. */
+/* Rows distinguished by (group, op, dtype, payload, link). Zero it to start; items are owned. */
 struct sl_traffic_list {
   struct sl_traffic *items;
   size_t count, capacity;
 };
 
-/* Count one call: `bytes` as nccl-tests does (sl_op_comm_bytes), `wire_bytes` that this rank puts on the wire, `time_s`
- * from start to end (0: unknown). Errors: SL_ERR_MEMORY. */
-enum sl_status sl_traffic_add(struct sl_traffic_list *list, enum sl_group group, enum sl_op_kind op,
-                              enum sl_dtype dtype, enum sl_payload payload, int64_t bytes, int64_t wire_bytes,
+/* Does `op` count: a communication op, or a copy between memories? */
+bool sl_traffic_counts(const struct sl_op *op);
+/* Count one call of `op`: `bytes` as nccl-tests does (sl_op_comm_bytes), `wire_bytes` that this rank puts on the wire (of a copy
+ * both are sl_op_copy_bytes), `time_s` from start to end (0: unknown). Errors: SL_ERR_MEMORY. */
+enum sl_status sl_traffic_add(struct sl_traffic_list *list, const struct sl_op *op, int64_t bytes, int64_t wire_bytes,
                               double time_s);
 /* The row of such calls, made with zero counts when it is new: for callers that keep the index and add to the row
  * themselves. Errors: SL_ERR_MEMORY. */
-enum sl_status sl_traffic_row(struct sl_traffic_list *list, enum sl_group group, enum sl_op_kind op,
-                              enum sl_dtype dtype, enum sl_payload payload, size_t *row);
+enum sl_status sl_traffic_row(struct sl_traffic_list *list, const struct sl_op *op, size_t *row);
+/* The same of a row of another list. */
+enum sl_status sl_traffic_row_like(struct sl_traffic_list *list, const struct sl_traffic *like, size_t *row);
 /* Forget all counts but keep the rows: the begin of a step. */
 void sl_traffic_reset(struct sl_traffic_list *list);
 /* A copy of the rows that have calls, for sl_exec_report (the receiver frees it). Errors: SL_ERR_MEMORY. */

@@ -114,7 +114,7 @@ static void a_full_disk_is_said(void **state) {
 
 static const char job[] = "--model gpt2-tiny --config " SL_SOURCE_DIR "/examples/ds_zero1.json --world 3 --seq 37";
 
-/* Offloaded states are predicted, in both memories; measuring them is refused (bad_inputs). */
+/* Offloaded states are predicted, in both memories. */
 static void offload_is_predicted(void **state) {
   (void)state;
   char path[600];

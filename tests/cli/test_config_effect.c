@@ -11,6 +11,10 @@
 #define BF16 "\"bf16\": {\"enabled\": true}"
 #define FP16 "\"fp16\": {\"enabled\": true}"
 #define ZERO(keys) "\"zero_optimization\": {" keys "}"
+#define NVME(more)                                                                                                     \
+  ZERO("\"stage\": 3, \"sub_group_size\": 1000000, \"offload_optimizer\": {\"device\": \"nvme\", \"nvme_path\": "      \
+       "\".\"}" more)
+#define NVME_PARAM ", \"offload_param\": {\"device\": \"nvme\", \"nvme_path\": \".\", \"max_in_cpu\": 0}"
 #define STAGE3 ZERO("\"stage\": 3, \"stage3_param_persistence_threshold\": 2000")
 #define OPT(type) "\"optimizer\": {\"type\": \"" type "\"}"
 #define PLAN(keys) "\"shardlab\": {" keys "}"
@@ -98,8 +102,19 @@ static const struct key {
     {"zero_optimization", "stage3_max_reuse_distance", "0", STAGE3},
     {"zero_optimization", "zero_hpz_partition_size", "2", STAGE3},
     {"zero_optimization", "mics_shard_size", "2", STAGE3},
+    {"zero_optimization", "sub_group_size", "5000", NVME("")},
     {"zero_optimization.offload_param", "device", "\"cpu\"", STAGE3},
+    {"zero_optimization.offload_param", "nvme_path", "null", NVME(NVME_PARAM)},
+    {"zero_optimization.offload_param", "buffer_count", "3", NVME(NVME_PARAM)},
+    {"zero_optimization.offload_param", "buffer_size", "3", NVME(NVME_PARAM)},
+    {"zero_optimization.offload_param", "max_in_cpu", "100000000000", NVME(NVME_PARAM)},
     {"zero_optimization.offload_optimizer", "device", "\"cpu\"", STAGE3},
+    {"zero_optimization.offload_optimizer", "nvme_path", "null", NVME("")},
+    {"zero_optimization.offload_optimizer", "buffer_count", "3", NVME("")},
+    {"zero_optimization.offload_optimizer", "pipeline_read", "true", NVME("")},
+    {"zero_optimization.offload_optimizer", "pipeline_write", "true", NVME("")},
+    {"aio", "block_size", "4096", NVME("")},
+    {"aio", "queue_depth", "3", NVME("")},
     {"shardlab", "ds_version", "\"0.19.5\"", ""},
     {"shardlab", "tp", "2", ""},
     {"shardlab", "pp", "2", ""},

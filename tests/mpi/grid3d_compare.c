@@ -98,7 +98,8 @@ void grid3d_compare_memory(const struct grid_result *r) {
 /* --- traffic --- */
 
 static bool same_row(const struct sl_traffic *a, const struct sl_traffic *b) {
-  return a->group == b->group && a->op == b->op && a->dtype == b->dtype && a->payload == b->payload;
+  return a->group == b->group && a->op == b->op && a->dtype == b->dtype && a->payload == b->payload &&
+         a->link == b->link;
 }
 
 static void compare_report(int of, const struct sl_exec_report *host, const struct sl_exec_report *sim) {
@@ -236,7 +237,7 @@ void grid3d_compare_witness(const struct grid_result *r, grid3d_sent sent) {
   for (enum sl_group g = 0; sent_over != NULL && g < SL_GROUP_COUNT; g++) {
     int64_t want = 0;
     for (int i = 0; i < report->traffic_count; i++)
-      want += report->traffic[i].group == g ? report->traffic[i].wire_bytes : 0;
+      want += report->traffic[i].group == g && report->traffic[i].link == 0 ? report->traffic[i].wire_bytes : 0;
     for (int s = 1; s < STEPS; s++) {
       const int64_t got = sent[s][g] - sent[s - 1][g];
       expect(got == want, sl_group_name(g), (double)got, (double)want);

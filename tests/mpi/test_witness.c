@@ -54,7 +54,8 @@ static void compare_witness(const struct sl_exec_report *host, const struct coun
 }
 
 static bool same_row(const struct sl_traffic *a, const struct sl_traffic *b) {
-  return a->group == b->group && a->op == b->op && a->dtype == b->dtype && a->payload == b->payload;
+  return a->group == b->group && a->op == b->op && a->dtype == b->dtype && a->payload == b->payload &&
+         a->link == b->link;
 }
 
 static void compare_simulated(const struct sl_exec_report *host, const struct sl_exec_report *sim, const char *config) {

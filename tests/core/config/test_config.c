@@ -238,17 +238,17 @@ static void warnings_given(void **state) {
         "\"gradient_clipping\"?");
   warns("{\"optimizer\": {\"type\": \"Adam\"},\n \"aio\": {\"queue_dept\": 3}}",
         "ds.json:2:10: aio.queue_dept: unknown key, ignored as DeepSpeed ignores it; did you mean \"queue_depth\"?");
-  warns("{\"optimizer\": {\"type\": \"Adam\"}, \"wall_clock_breakdown\": true, \"aio\": {\"queue_depth\": 3},\n"
+  warns("{\"optimizer\": {\"type\": \"Adam\"}, \"wall_clock_breakdown\": true, \"aio\": {\"single_submit\": true},\n"
         " \"zero_optimization\": {\"round_robin_gradients\": true}, \"dump_state\": false}",
         "ds.json: known to DeepSpeed, not modelled yet and so without effect here: wall_clock_breakdown, "
-        "zero_optimization.round_robin_gradients, aio.queue_depth");
+        "zero_optimization.round_robin_gradients, aio.single_submit");
   warns("{\"optimizer\": {\"type\": \"Adam\"}, \"prescale_gradients\": true, \"gradient_predivide_factor\": 3,\n"
         "\"steps_per_print\": 7, \"bf16\": {\"enabled\": true, \"immediate_grad_update\": true},\n"
         "\"zero_optimization\": {\"stage\": 2, \"contiguous_gradients\": false, \"reduce_scatter\": false,\n"
         "\"allgather_partitions\": false, \"sub_group_size\": 5e8, \"offload_optimizer\": {\"pin_memory\": false}}}",
         "ds.json: known to DeepSpeed, not modelled yet and so without effect here: prescale_gradients, "
         "gradient_predivide_factor, bf16.immediate_grad_update, zero_optimization.contiguous_gradients, "
-        "zero_optimization.reduce_scatter, zero_optimization.allgather_partitions, zero_optimization.sub_group_size, "
+        "zero_optimization.reduce_scatter, zero_optimization.allgather_partitions, "
         "zero_optimization.offload_optimizer.pin_memory");
   warns("{\"optimizer\": {\"type\": \"Adam\"}, \"zero_optimization\": {\"offload_param\": {\"pin_memory\": true}}, "
         "\"shardlab\": {\"ds_version\": \"0.19.5\"}}",

@@ -1,0 +1,258 @@
+/* Blocks of a file by io_uring; see nvme.h. */
+#include "backend/host/nvme.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <liburing.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+/* A block on its way: bytes [lo, hi) of the file, of which `done` have arrived. */
+struct slot {
+  int64_t lo, hi, done;
+  bool busy;
+};
+
+struct way {
+  struct io_uring ring;
+  bool open;
+  struct slot *slots; /* depth of them; owned */
+  int busy;
+};
+
+struct sl_nvme {
+  char path[1200];
+  int file;
+  char *mapped;
+  int64_t bytes; /* of the file: whole pages */
+  int64_t block;
+  int depth;
+  struct way ways[2];                       /* of reads, of writes */
+  const struct sl_nvme_request *running[2]; /* of each way, from its first block to its last */
+  uint64_t *sums; /* of each page, as it was written last; NULL before sl_nvme_settle; owned */
+};
+
+/* ---- the file ---- */
+
+/* Asked first: a disk is not to be filled only to find that it is too small. */
+static enum sl_status take_room(const struct sl_nvme *n) {
+  struct statvfs disk;
+  int why = 0;
+  if (fstatvfs(n->file, &disk) == 0 && (double)disk.f_bavail * (double)disk.f_frsize < (double)n->bytes) why = ENOSPC;
+  if (why == 0) why = posix_fallocate(n->file, 0, (off_t)n->bytes);
+  if (why == 0) return SL_OK;
+  return sl_fail(SL_ERR_IO, "%s: no room for %lld bytes of offloaded states: %s", n->path, (long long)n->bytes,
+                 strerror(why));
+}
+
+static enum sl_status open_file(struct sl_nvme *n, const char *folder) {
+  static const int flags[] = {O_CLOEXEC | O_DIRECT, O_CLOEXEC};
+  for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
+    snprintf(n->path, sizeof n->path, "%s/shardlab-nvme-XXXXXX", folder);
+    n->file = mkostemp(n->path, flags[i]);
+    if (n->file >= 0) break;
+    if (errno != EINVAL) return sl_fail(SL_ERR_IO, "%s: cannot be created: %s", n->path, strerror(errno));
+  }
+  if (n->file < 0) return sl_fail(SL_ERR_IO, "%s: cannot be created: %s", n->path, strerror(errno));
+  unlink(n->path);
+  SL_TRY(take_room(n));
+  void *at = mmap(NULL, (size_t)n->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, n->file, 0);
+  if (at == MAP_FAILED)
+    return sl_fail(SL_ERR_IO, "%s: cannot map %lld bytes: %s", n->path, (long long)n->bytes, strerror(errno));
+  n->mapped = at;
+  return SL_OK;
+}
+
+static enum sl_status open_way(struct sl_nvme *n, struct way *way) {
+  SL_TRY(sl_calloc(&way->slots, (size_t)n->depth, sizeof *way->slots));
+  const int said = io_uring_queue_init((unsigned)n->depth, &way->ring, 0);
+  if (said < 0) return sl_fail(SL_ERR_ABSENT, "%s: this machine has no io_uring: %s", n->path, strerror(-said));
+  way->open = true;
+  return SL_OK;
+}
+
+enum sl_status sl_nvme_open(struct sl_nvme **out, const char *folder, int64_t bytes, int64_t block, int depth) {
+  enum sl_status status;
+  struct sl_nvme *n;
+  SL_TRY(sl_calloc(&n, 1, sizeof *n));
+  n->file = -1;
+  n->bytes = (bytes + SL_NVME_PAGE - 1) / SL_NVME_PAGE * SL_NVME_PAGE;
+  n->block = block;
+  n->depth = depth;
+  SL_GO_FAIL(open_file(n, folder));
+  for (int i = 0; i < 2; i++) SL_GO_FAIL(open_way(n, &n->ways[i]));
+  *out = n;
+  return SL_OK;
+fail:
+  sl_nvme_close(n);
+  return status;
+}
+
+void sl_nvme_close(struct sl_nvme *n) {
+  if (n == NULL) return;
+  for (int i = 0; i < 2; i++) {
+    if (n->ways[i].open) io_uring_queue_exit(&n->ways[i].ring);
+    free(n->ways[i].slots);
+  }
+  if (n->mapped != NULL) munmap(n->mapped, (size_t)n->bytes);
+  if (n->file >= 0) close(n->file);
+  free(n->sums);
+  free(n);
+}
+
+char *sl_nvme_mapped(const struct sl_nvme *n) {
+  return n->mapped;
+}
+
+/* ---- checksums ---- */
+
+static void keep_sums(struct sl_nvme *n, int64_t lo, int64_t hi, const char *pages) {
+  for (int64_t at = lo; n->sums != NULL && at < hi; at += SL_NVME_PAGE)
+    n->sums[at / SL_NVME_PAGE] = XXH3_64bits(pages + (at - lo), SL_NVME_PAGE);
+}
+
+enum sl_status sl_nvme_settle(struct sl_nvme *n) {
+  if (n->sums != NULL) return SL_OK;
+  if (msync(n->mapped, (size_t)n->bytes, MS_SYNC) != 0) return sl_fail(SL_ERR_IO, "%s: %s", n->path, strerror(errno));
+  SL_TRY(sl_calloc(&n->sums, (size_t)(n->bytes / SL_NVME_PAGE), sizeof *n->sums));
+  keep_sums(n, 0, n->bytes, n->mapped);
+  return SL_OK;
+}
+
+static enum sl_status check_sums(const struct sl_nvme *n, const struct sl_nvme_request *r, const struct slot *s,
+                                 const char *pages) {
+  for (int64_t at = s->lo; n->sums != NULL && at < s->hi; at += SL_NVME_PAGE)
+    if (n->sums[at / SL_NVME_PAGE] != XXH3_64bits(pages + (at - s->lo), SL_NVME_PAGE))
+      return sl_fail(SL_ERR_IO, "%s: %s: the %d bytes at %lld are not those that were written", n->path, r->what,
+                     SL_NVME_PAGE, (long long)at);
+  return SL_OK;
+}
+
+/* ---- requests ---- */
+
+static char *memory_of(const struct sl_nvme *n, const struct sl_nvme_request *r, int slot) {
+  return r->blocks + (int64_t)slot * n->block;
+}
+
+/* What of a block is the request's: bytes [*lo, *hi) of the file. */
+static void own(const struct sl_nvme_request *r, const struct slot *s, int64_t *lo, int64_t *hi) {
+  *lo = s->lo > r->at ? s->lo : r->at;
+  *hi = s->hi < r->at + r->bytes ? s->hi : r->at + r->bytes;
+}
+
+static enum sl_status failed(const struct sl_nvme *n, const struct sl_nvme_request *r, const struct slot *s, int why) {
+  return sl_fail(SL_ERR_IO, "%s: %s: %s of %lld bytes at %lld: %s", n->path, r->what, r->write ? "a write" : "a read",
+                 (long long)(s->hi - s->lo - s->done), (long long)(s->lo + s->done),
+                 why != 0 ? strerror(why) : "the file ends before them");
+}
+
+/* A page of which the request has only a part keeps the rest. */
+static enum sl_status keep_rest(const struct sl_nvme *n, const struct sl_nvme_request *r, const struct slot *s,
+                                int64_t page, char *to) {
+  const ssize_t got = pread(n->file, to, SL_NVME_PAGE, (off_t)page);
+  return got == SL_NVME_PAGE ? SL_OK : failed(n, r, s, got < 0 ? errno : 0);
+}
+
+static enum sl_status fill_block(const struct sl_nvme *n, const struct sl_nvme_request *r, const struct slot *s,
+                                 char *block) {
+  int64_t lo, hi;
+  own(r, s, &lo, &hi);
+  if (lo > s->lo) SL_TRY(keep_rest(n, r, s, s->lo, block));
+  if (hi < s->hi && (lo == s->lo || s->hi - s->lo > SL_NVME_PAGE))
+    SL_TRY(keep_rest(n, r, s, s->hi - SL_NVME_PAGE, block + (s->hi - s->lo) - SL_NVME_PAGE));
+  memcpy(block + (lo - s->lo), r->memory + (lo - r->at), (size_t)(hi - lo));
+  return SL_OK;
+}
+
+/* Requests of either way that have a page in common take turns: a page is neither read nor known while it changes. */
+static bool takes_turn(struct sl_nvme *n, const struct sl_nvme_request *r) {
+  const struct sl_nvme_request *other = n->running[!r->write];
+  if (n->running[r->write] == r) return true;
+  if (other != NULL && other->first < r->end && r->first < other->end) return false;
+  n->running[r->write] = r;
+  return true;
+}
+
+static enum sl_status queue(struct sl_nvme *n, const struct sl_nvme_request *r, int i) {
+  struct way *way = &n->ways[r->write];
+  const struct slot *s = &way->slots[i];
+  struct io_uring_sqe *sqe = io_uring_get_sqe(&way->ring);
+  char *from = memory_of(n, r, i) + s->done;
+  const unsigned left = (unsigned)(s->hi - s->lo - s->done);
+  if (sqe == NULL) return sl_fail(SL_ERR_INTERNAL, "%s: more blocks on their way than asked for", n->path);
+  if (r->write)
+    io_uring_prep_write(sqe, n->file, from, left, (uint64_t)(s->lo + s->done));
+  else
+    io_uring_prep_read(sqe, n->file, from, left, (uint64_t)(s->lo + s->done));
+  io_uring_sqe_set_data64(sqe, (uint64_t)i);
+  return SL_OK;
+}
+
+/* As many blocks as there is room for. */
+static enum sl_status send_blocks(struct sl_nvme *n, struct sl_nvme_request *r, bool *moved) {
+  struct way *way = &n->ways[r->write];
+  for (int i = 0; i < n->depth && r->next < r->end; i++) {
+    struct slot *s = &way->slots[i];
+    if (s->busy) continue;
+    *s = (struct slot){.lo = r->next, .hi = r->next + n->block < r->end ? r->next + n->block : r->end, .busy = true};
+    if (r->write) {
+      SL_TRY(fill_block(n, r, s, memory_of(n, r, i)));
+      keep_sums(n, s->lo, s->hi, memory_of(n, r, i));
+    }
+    SL_TRY(queue(n, r, i));
+    r->next = s->hi;
+    way->busy++;
+    *moved = true;
+  }
+  const int said = io_uring_submit(&way->ring);
+  return said >= 0 || said == -EAGAIN || said == -EBUSY || said == -EINTR
+             ? SL_OK
+             : sl_fail(SL_ERR_IO, "%s: %s: %s", n->path, r->what, strerror(-said));
+}
+
+/* A block, or a part of it, has arrived. */
+static enum sl_status take(struct sl_nvme *n, const struct sl_nvme_request *r, int i, int result) {
+  struct way *way = &n->ways[r->write];
+  struct slot *s = &way->slots[i];
+  if (result == -EINTR || result == -EAGAIN) return queue(n, r, i);
+  if (result <= 0) return failed(n, r, s, -result);
+  s->done += result;
+  if (s->done < s->hi - s->lo) return queue(n, r, i);
+  int64_t lo, hi;
+  own(r, s, &lo, &hi);
+  if (!r->write) SL_TRY(check_sums(n, r, s, memory_of(n, r, i)));
+  if (!r->write) memcpy(r->memory + (lo - r->at), memory_of(n, r, i) + (lo - s->lo), (size_t)(hi - lo));
+  s->busy = false;
+  way->busy--;
+  return SL_OK;
+}
+
+void sl_nvme_start(struct sl_nvme_request *r) {
+  r->first = r->next = r->at / SL_NVME_PAGE * SL_NVME_PAGE;
+  r->end = (r->at + r->bytes + SL_NVME_PAGE - 1) / SL_NVME_PAGE * SL_NVME_PAGE;
+}
+
+enum sl_status sl_nvme_drive(struct sl_nvme *n, struct sl_nvme_request *r, bool *done, bool *moved) {
+  struct way *way = &n->ways[r->write];
+  struct io_uring_cqe *cqe;
+  *done = false;
+  if (!takes_turn(n, r)) return SL_OK;
+  SL_TRY(send_blocks(n, r, moved));
+  while (way->busy > 0 && io_uring_peek_cqe(&way->ring, &cqe) == 0) {
+    const int slot = (int)io_uring_cqe_get_data64(cqe), result = cqe->res;
+    io_uring_cqe_seen(&way->ring, cqe);
+    SL_TRY(take(n, r, slot, result));
+    SL_TRY(send_blocks(n, r, moved));
+    *moved = true;
+  }
+  *done = way->busy == 0 && r->next == r->end;
+  if (*done) n->running[r->write] = NULL;
+  return SL_OK;
+}

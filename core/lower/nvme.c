@@ -1,0 +1,95 @@
+/* What lives on NVMe, and the host memory that it passes through: optimizer states by sub-groups (update.c says in which order), and
+ * parameters by a pool of buffers that bounds how far ahead they are read. */
+#include "core/base/checked.h"
+#include "core/lower/lower.h"
+
+enum { PAGE = 4096, GRAIN = PAGE / 4 }; /* bytes; elements: sub-groups begin on pages, where the shard does */
+
+static enum sl_status host_buffer(struct sl_lowering *l, int32_t *out, enum sl_category category, enum sl_dtype dtype,
+                                  int64_t count, const char *name, int i) {
+  SL_TRY(sl_build_buffer(l, out, SL_SCOPE_PERSISTENT, category, dtype, count, "nvme.%s.%d", name, i));
+  sl_build_move(l, *out, SL_SPACE_HOST);
+  return SL_OK;
+}
+
+/* Blocks on their way, each way: as many as are asked for at once, and room to begin on a page. */
+static enum sl_status open_blocks(struct sl_lowering *l) {
+  const struct sl_config *c = l->plan->config;
+  const int64_t bytes = sl_sum(sl_product(c->aio.block_size, c->aio.queue_depth), PAGE);
+  for (int way = 0; way < 2 && l->homes->nvme.blocks[1] < 0; way++)
+    SL_TRY(host_buffer(l, &l->homes->nvme.blocks[way], SL_CATEGORY_COMMUNICATION, SL_U8, bytes, "blocks", way));
+  return SL_OK;
+}
+
+static int64_t largest_part(const struct sl_pp_rank *pp_rank) {
+  int64_t most = 0;
+  for (int i = 0; i < pp_rank->unit_count; i++)
+    if (pp_rank->units[i].part > most) most = pp_rank->units[i].part;
+  return most;
+}
+
+/* Parameters of this rank that fit into max_in_cpu stay in host memory, as DeepSpeed's do (partition_parameters.py). */
+static enum sl_status check_max_in_cpu(const struct sl_lowering *l, int64_t shard) {
+  const struct sl_config *c = l->plan->config;
+  if (c->zero.param_max_in_cpu == 0) return SL_OK;
+  return sl_json_fail(&c->doc, "zero_optimization.offload_param.max_in_cpu",
+                      "is %lld of the %lld elements that pipeline rank %d has a rank: a shard in either memory is not "
+                      "modelled; expected 0, or at least all",
+                      (long long)c->zero.param_max_in_cpu, (long long)shard, l->rank_class->pp_rank);
+}
+
+enum sl_status sl_nvme_open_params(struct sl_lowering *l, enum sl_space *space) {
+  const struct sl_config *c = l->plan->config;
+  struct sl_nvme_home *h = &l->homes->nvme;
+  const int64_t shard = sl_layout_shard(l->pp_rank, l->member), part = largest_part(l->pp_rank);
+  *space = l->plan->strategy.offload_params ? SL_SPACE_HOST : SL_SPACE_DEVICE;
+  if (!l->plan->strategy.params_on_nvme || shard <= c->zero.param_max_in_cpu) return SL_OK;
+  SL_TRY(check_max_in_cpu(l, shard));
+  if (part > c->zero.param_buffer_size)
+    return sl_json_fail(&c->doc, "zero_optimization.offload_param.buffer_size",
+                        "is %lld; a rank's part of a parameter has up to %lld elements; expected at least that",
+                        (long long)c->zero.param_buffer_size, (long long)part);
+  *space = SL_SPACE_NVME;
+  SL_TRY(open_blocks(l));
+  SL_TRY(sl_calloc(&h->pool, (size_t)c->zero.param_buffer_count, sizeof *h->pool));
+  for (; h->pool_count < c->zero.param_buffer_count; h->pool_count++)
+    SL_TRY(host_buffer(l, &h->pool[h->pool_count], SL_CATEGORY_PARAMETER, l->dtype, part, "param", h->pool_count));
+  return SL_OK;
+}
+
+enum sl_status sl_nvme_read_param(struct sl_lowering *l, struct sl_program *p, enum sl_phase phase,
+                                  struct sl_operand *part, int64_t count) {
+  const struct sl_nvme_home *h = &l->homes->nvme;
+  const int32_t buffer = h->pool[l->zero->pool_next++ % h->pool_count];
+  SL_TRY(sl_zero_convert(l, p, *part, sl_build_part(l, buffer, SL_WRITE, 0, count), count, phase, false));
+  *part = sl_build_part(l, buffer, SL_READ, 0, count);
+  return SL_OK;
+}
+
+static int64_t largest_shard(const struct sl_pp_rank *pp_rank) {
+  int64_t most = 0;
+  for (int g = 0; g < pp_rank->group_count; g++)
+    if (pp_rank->layouts[g].shard_numel > most) most = pp_rank->layouts[g].shard_numel;
+  return most;
+}
+
+enum sl_status sl_nvme_open_optimizer(struct sl_lowering *l) {
+  const struct sl_config *c = l->plan->config;
+  struct sl_nvme_home *h = &l->homes->nvme;
+  const int64_t asked = c->zero.sub_group_size > 0 ? c->zero.sub_group_size : 1, most = largest_shard(l->pp_rank);
+  SL_TRY(open_blocks(l));
+  const int64_t whole_pages = asked < most ? (asked + GRAIN - 1) / GRAIN * GRAIN : most;
+  h->group = whole_pages < most ? whole_pages : most;
+  const int sets = 1 + c->zero.pipeline_read + c->zero.pipeline_write;
+  for (; h->sets < sets; h->sets++) {
+    for (int role = SL_ROLE_MOMENT1; role <= SL_ROLE_MASTER; role++) {
+      if (l->rank_class->role[role].form == SL_FORM_ABSENT) continue;
+      SL_TRY(host_buffer(l, &h->staged[h->sets][role], SL_CATEGORY_OPTIMIZER, SL_F32, h->group,
+                         role == SL_ROLE_MASTER    ? "master"
+                         : role == SL_ROLE_MOMENT1 ? "exp_avg"
+                                                   : "exp_avg_sq",
+                         h->sets));
+    }
+  }
+  return SL_OK;
+}

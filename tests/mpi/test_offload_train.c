@@ -1,0 +1,204 @@
+/* Training with states in host memory: every form of offload that DeepSpeed has, at its ZeRO stages, with tensor and pipeline
+ * parallelism, in fp32 and 16 bits, trains as without it. What the two memories hold and what travels between them is what is
+ * predicted, to the byte; and copies that are held to a link's rate are over no sooner than the link could carry them. */
+#include "sim/sim.h"
+#include "tests/mpi/grid.h"
+
+enum { STEPS = 3 };
+
+static int rank, world, failures, checks;
+
+static void expect(bool good, const char *what, double got, double want, const char *config) {
+  checks++;
+  if (good) return;
+  failures++;
+  fprintf(stderr, "FAIL rank %d of %d: %s: %.17g, expected %.17g\n  config %s\n", rank, world, what, got, want, config);
+}
+
+static void give_up(const char *config) {
+  fprintf(stderr, "rank %d: %s\n  config %s\n", rank, sl_error_message(), config);
+  MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+#define OPTIMIZER ", \"offload_optimizer\": {\"device\": \"cpu\"}"
+#define PARAM ", \"offload_param\": {\"device\": \"cpu\"}"
+/* Sub-groups that are no whole number of pages, nor of blocks; a pool that is smaller than what is gathered ahead. */
+#define NVME(more)                                                                                                     \
+  ", \"sub_group_size\": 3000, \"offload_optimizer\": {\"device\": \"nvme\", \"nvme_path\": \".\"" more "}"
+#define NVME_PARAM                                                                                                     \
+  ", \"offload_param\": {\"device\": \"nvme\", \"nvme_path\": \".\", \"max_in_cpu\": 0, \"buffer_count\": 2}"
+/* The first is what the others are held against. Gradients are summed in fp32 in all, as offloaded ones are. */
+static const struct {
+  const char *keys;
+  bool stage3;
+} modes[] = {{"", false},
+             {OPTIMIZER, false},
+             {PARAM, true},
+             {OPTIMIZER PARAM, true},
+             {NVME(""), true},
+             {NVME(", \"pipeline_read\": true, \"pipeline_write\": true") PARAM, true},
+             {NVME(", \"pipeline_read\": true") NVME_PARAM, true},
+             {OPTIMIZER NVME_PARAM, true}};
+enum { MODES = sizeof modes / sizeof *modes, NVME_MODES = 4 };
+
+static const struct {
+  const char *keys;
+  double tolerance; /* of losses: the norm of gradients sums shards in another order than whole tensors */
+} types[] = {
+    {"", 1e-6},
+    {"\"bf16\": {\"enabled\": true}, \"data_types\": {\"grad_accum_dtype\": \"fp32\"}, ", 1e-3},
+    {"\"fp16\": {\"enabled\": true, \"loss_scale\": 64}, \"data_types\": {\"grad_accum_dtype\": \"fp32\"}, ", 1e-3}};
+
+static const struct { int tp, pp; } layouts[] = {{1, 1}, {2, 1}, {1, 2}, {2, 2}};
+
+struct trained {
+  struct fixture fixture;
+  struct sl_run run;
+};
+
+static const double link_rate = 2e7; /* byte/s: slower than what computes */
+
+static void train(struct trained *t, const struct sl_exec_ops *exec, const char *config, bool held) {
+  memset(t, 0, sizeof *t);
+  if (fixture_open(&t->fixture, SL_SOURCE_DIR "/tests/mpi/grid_gpt2.json", config, "localhost", world, NULL) != SL_OK)
+    give_up(config);
+  t->fixture.cluster.device.host_link = held ? link_rate : 0;
+  if (sl_check(&t->fixture.job) != SL_OK) give_up(config);
+  t->run = (struct sl_run){.exec = exec,
+                           .job = &t->fixture.job,
+                           .steps = exec->measures ? STEPS : 1,
+                           .options = {.data = SL_SOURCE_DIR "/tests/golden/gpt2_odd/tokens.bin",
+                                       .threads = 1,
+                                       .poison = exec->measures && !held,
+                                       .fail_rank = -1,
+                                       .fail_step = -1}};
+  if (sl_run_execute(&t->run) != SL_OK) give_up(config);
+}
+
+static void finish(struct trained *t) {
+  sl_run_close(&t->run);
+  fixture_close(&t->fixture);
+}
+
+static bool same_row(const struct sl_traffic *a, const struct sl_traffic *b) {
+  return a->group == b->group && a->op == b->op && a->dtype == b->dtype && a->payload == b->payload &&
+         a->link == b->link;
+}
+
+static const struct sl_traffic *row_like(const struct sl_exec_report *report, const struct sl_traffic *like) {
+  static const struct sl_traffic none;
+  for (int i = 0; i < report->traffic_count; i++)
+    if (same_row(&report->traffic[i], like)) return &report->traffic[i];
+  return &none;
+}
+
+/* A link carries one copy after the other, so it is not busy for longer than the step. */
+static void compare_link(const struct trained *t, const char *config) {
+  const struct sl_step_result *last = &t->run.results[STEPS - 1];
+  const struct sl_exec_report *report = &t->run.reports[0];
+  for (int link = SL_LANE_H2D; link <= SL_LANE_D2H; link++) {
+    double busy_s = 0;
+    for (int i = 0; i < report->traffic_count; i++)
+      busy_s += (int)report->traffic[i].link == link ? report->traffic[i].time_s : 0;
+    expect(busy_s <= last->end_s - last->start_s, "busy seconds of a link", busy_s, last->end_s - last->start_s,
+           config);
+  }
+}
+
+/* Bytes over both links. */
+static int64_t copied(const struct sl_exec_report *report) {
+  int64_t bytes = 0;
+  for (int i = 0; i < report->traffic_count; i++) bytes += report->traffic[i].link != 0 ? report->traffic[i].bytes : 0;
+  return bytes;
+}
+
+static void compare_prediction(const struct trained *t, const char *config, bool held) {
+  const struct sl_exec_report *host = &t->run.reports[0];
+  struct trained predicted;
+  train(&predicted, &sl_exec_sim, config, held);
+  const struct sl_exec_report *sim = &predicted.run.reports[rank];
+  for (int space = 0; space < SL_SPACE_COUNT; space++)
+    expect(host->arena_bytes[space] == sim->arena_bytes[space], sl_space_name(space), (double)host->arena_bytes[space],
+           (double)sim->arena_bytes[space], config);
+  expect(host->call_hash == sim->call_hash, "order of calls", (double)host->call_hash, (double)sim->call_hash, config);
+  expect(host->traffic_count == sim->traffic_count, "rows", host->traffic_count, sim->traffic_count, config);
+  for (int i = 0; i < sim->traffic_count; i++) {
+    const struct sl_traffic *want = &sim->traffic[i], *got = row_like(host, want);
+    expect(got->calls == want->calls, "calls", (double)got->calls, (double)want->calls, config);
+    expect(got->bytes == want->bytes, "bytes", (double)got->bytes, (double)want->bytes, config);
+    expect(got->wire_bytes == want->wire_bytes, "wire bytes", (double)got->wire_bytes, (double)want->wire_bytes,
+           config);
+    if (want->link == 0 || !held || sl_lane_is_nvme(want->link)) continue;
+    const double least = (double)want->bytes / link_rate * (1 - 1e-9);
+    expect(got->time_s >= least, "seconds of a link", got->time_s, least, config);
+    expect(want->time_s >= least, "predicted seconds of a link", want->time_s, least, config);
+  }
+  finish(&predicted);
+}
+
+static void compare_losses(const struct trained *plain, const struct trained *t, double tolerance, const char *config) {
+  for (int s = 0; s < STEPS; s++) {
+    const struct sl_step_result *a = &plain->run.results[s], *b = &t->run.results[s];
+    expect(fabs(a->loss - b->loss) <= tolerance * a->loss, "loss", b->loss, a->loss, config);
+    expect(fabs(a->grad_norm - b->grad_norm) <= 10 * tolerance * a->grad_norm, "norm of the gradient", b->grad_norm,
+           a->grad_norm, config);
+  }
+}
+
+/* Does anything but the optimizer's own copies leave the device? With parameters in host memory less stays there. */
+static void compare_memory(const struct trained *plain, const struct trained *t, const char *config) {
+  const struct sl_exec_report *with = &t->run.reports[0], *without = &plain->run.reports[0];
+  expect(without->arena_bytes[SL_SPACE_HOST] == 0, "host memory without offload",
+         (double)without->arena_bytes[SL_SPACE_HOST], 0, config);
+  expect(copied(without) == 0, "bytes copied without offload", (double)copied(without), 0, config);
+  expect(with->arena_bytes[SL_SPACE_HOST] > 0, "host memory", (double)with->arena_bytes[SL_SPACE_HOST], 1, config);
+  expect(copied(with) > 0, "bytes copied", (double)copied(with), 1, config);
+}
+
+static void one_layout(const struct sl_exec_ops *host, int stage, int type, int tp, int pp) {
+  struct trained plain;
+  for (int mode = 0; mode < MODES; mode++) {
+    struct trained t;
+    char config[1024];
+    const bool held = (stage + mode) % 2 == 0;
+    if (modes[mode].stage3 && stage != 3) continue;
+    if (mode >= NVME_MODES && (type + mode + tp + pp) % 2 != 0) continue; /* half of them each */
+    snprintf(config, sizeof config,
+             "{\"train_micro_batch_size_per_gpu\": 2, \"gradient_accumulation_steps\": 2, \"gradient_clipping\": 0.5, "
+             "\"aio\": "
+             "{\"block_size\": 8192, \"queue_depth\": 3}, "
+             "%s\"optimizer\": {\"type\": \"AdamW\", \"params\": {\"lr\": 0.003}}, \"zero_optimization\": {\"stage\": "
+             "%d, \"reduce_bucket_size\": 3000, \"stage3_param_persistence_threshold\": 30%s}, \"shardlab\": "
+             "{\"seq_len\": 7, \"tp\": %d, \"pp\": %d}}",
+             types[type].keys, stage, modes[mode].keys, tp, pp);
+    train(&t, host, config, held);
+    compare_prediction(&t, config, held);
+    if (mode == 0) {
+      plain = t;
+      continue;
+    }
+    compare_losses(&plain, &t, types[type].tolerance, config);
+    compare_memory(&plain, &t, config);
+    if (held) compare_link(&t, config);
+    finish(&t);
+  }
+  finish(&plain);
+}
+
+int main(int argc, char **argv) {
+  const struct sl_exec_ops *host;
+  int provided;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &world);
+  if (sl_exec_load("host", &host) != SL_OK) give_up("none: the host backend cannot be loaded");
+  for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {
+    if (world % (layouts[i].tp * layouts[i].pp) != 0) continue;
+    for (int stage = 1; stage <= 3; stage++)
+      for (size_t type = 0; type < sizeof types / sizeof *types; type++)
+        one_layout(host, stage, (int)type, layouts[i].tp, layouts[i].pp);
+  }
+  if (rank == 0) printf("world %d: %d checks, %d failures\n", world, checks, failures);
+  MPI_Finalize();
+  return failures > 0 || checks == 0;
+}
