@@ -22,6 +22,7 @@ int sl_op_parts(const struct sl_op *op);
 
 /* nccl-tests' size of a collective or send: the larger of send and receive buffer, bytes; see PERFORMANCE.md there. */
 int64_t sl_op_comm_bytes(const struct sl_op *op);
+/* An all_to_all: its shard side is a piece for each member, in their order, its whole side one from each; all are alike. */
 /* Bytes that member `index` of a ring of `members` puts on the wire, by the moves of the op. Per part: a reduction sends
  * every piece but the one that the member owns (it forwards piece g for every g != index), a gather every piece but its
  * successor's; the pieces are sl_share_piece's, in place sl_ring_piece's; a chain or send: the bytes, where the member
