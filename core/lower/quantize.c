@@ -115,7 +115,8 @@ static struct sl_op exchange_op(const struct sl_lowering *l, enum sl_group group
 enum sl_status sl_quantize_reduce(struct sl_lowering *l, struct sl_program *p, const struct sl_unit *u,
                                   struct sl_operand whole, struct sl_operand shard) {
   const struct sl_tensor *t = tensor_of(l, u);
-  const int64_t node = l->plan->node, nodes = l->plan->nodes, members = node * nodes;
+  const int64_t node = l->plan->node, nodes = l->plan->nodes;
+  const int64_t members = sl_layout_of(l->pp_rank, u)->group.members; /* all ranks */
   const int64_t block = sl_quantized_gradient_block(u->numel, t->shape[0], t->shape[1], members);
   const struct packing packing = packing_of(u->part, block, SL_GRADIENT_BITS);
   const struct sl_op inside = exchange_op(l, SL_GROUP_NODE), across = exchange_op(l, SL_GROUP_ACROSS);
