@@ -52,7 +52,7 @@ static double ring_seconds(const struct sl_cost_rank *rank, const struct sl_link
   const int hops = work->members - 1;
   const double wire = work->uneven ? work->bytes : work->size * hops / work->members;
   const unsigned moves = sl_op_moves(work->kind);
-  const int rings = !!(moves & SL_MOVE_REDUCE) + !!(moves & SL_MOVE_GATHER);
+  const int rings = !!(moves & SL_MOVE_REDUCE) + !!(moves & SL_MOVE_GATHER) + !!(moves & SL_MOVE_EXCHANGE);
   if (link->nodes > 0) return rank->turns * nccl_seconds(link, work, wire, rings);
   const double seconds = hops * link->latency + wire_seconds(link, wire, work->size);
   return rank->turns * (rings * seconds);

@@ -3,6 +3,8 @@
  * S bytes (nccl-tests size, work.size) over n members, alpha and beta of the ring through them:
  *   each ring of an op (sl_move)      (n-1) alpha +   (n-1)/n S / beta(S): twice for an all_reduce
  *   the same with uneven shares       (n-1) alpha + W / beta(S), W = the most that any member puts on the wire (work.bytes)
+ *   exchange (all_to_all)             as one ring: (n-1)/n S go to as many peers. It holds where members stand one to a unit or
+ *                                     all in one, as those of the node and across groups do: elsewhere more crosses the outer links
  *   chain (broadcast), send               alpha   +         S / beta(S)
  *   beta(S) = beta S / (S + half_bytes)
  * beta_k, of a level, is what a ring attains of its bandwidth over u_(k-1) units (sl_cost_attained); a send, of 2.

@@ -17,6 +17,7 @@
 #include "kernels/mlp.h"
 #include "kernels/optimizer.h"
 #include "kernels/philox.h"
+#include "kernels/quantize.h"
 #include "kernels/reduce.h"
 
 #endif

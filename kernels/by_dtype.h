@@ -64,6 +64,14 @@ SL_KERNELS_BEGIN
       members))                                                                                                        \
   X(columns_split, (void *out, const void *x, size_t rows, size_t cols, size_t members, size_t member), (out, x,       \
       rows, cols, members, member))                                                                                    \
+  X(quantize, (void *out, const void *x, const struct sl_quantized *shape, size_t pieces, size_t turn), (out, x,       \
+      shape, pieces, turn))                                                                                            \
+  X(quantize_back, (void *out, const void *x, const struct sl_quantized *shape, size_t pieces), (out, x, shape,        \
+      pieces))                                                                                                         \
+  X(quantize_sum, (void *out, const void *x, const struct sl_quantized *shape, size_t pieces, int accumulate), (out,   \
+      x, shape, pieces, accumulate))                                                                                   \
+  X(quantize_again, (void *out, const void *x, const struct sl_quantized *shape, size_t sources, size_t pieces), (out, \
+      x, shape, sources, pieces))                                                                                      \
   X(attention_forward, (void *out, void *probs, void *dropped, const void *q, const void *k, const void *v, const      \
       struct sl_attention_shape *shape, const struct sl_dropout *dropout, void *scratch, size_t scratch_bytes), (out,  \
       probs, dropped, q, k, v, shape, dropout, scratch, scratch_bytes))                                                \

@@ -54,6 +54,8 @@ struct block {
   int64_t first, count, shard_first;
   bool reduce; /* partial sums, to be added at the receiver */
   bool last;   /* of a reduction: the receiver owns the piece */
+  bool own;    /* sent from the shard, not from the whole */
+  int peer;    /* the other end of the link */
 };
 
 enum { RING = SL_MOVE_REDUCE | SL_MOVE_GATHER, PAIR = SL_MOVE_SEND | SL_MOVE_RECV };
@@ -71,12 +73,21 @@ static int steps_of(const struct sl_comm *comm, const struct sl_comm_request *r,
   return both_rings(&r->call) ? 2 * (n - 1) : n - 1;
 }
 
+/* Of an exchange, in `step`: what this member sends to the one `step` + 1 places on, or gets from the one as many places back. */
+static struct block exchanged(const struct sl_comm *comm, const struct sl_comm_request *r, bool sending, int step,
+                              int part) {
+  const int n = comm->size, peer = (comm->index + (sending ? step + 1 : n - 1 - step)) % n;
+  const int64_t count = r->call.parts[part].count / n;
+  return (struct block){.part = part, .first = peer * count, .count = count, .own = sending, .peer = peer};
+}
+
 /* What member `sender` sends to its successor in `step`: piece sender-1-step while reducing, sender-step while
  * gathering. */
 static struct block piece_of(const struct sl_comm *comm, const struct sl_comm_request *r, int sender, int step,
                              int part) {
-  const int n = comm->size;
-  if (!(r->call.moves & RING)) return (struct block){.part = part, .count = r->call.parts[part].count};
+  const int n = comm->size, peer = sender == comm->index ? r->send_to : r->recv_from;
+  if (r->call.moves & SL_MOVE_EXCHANGE) return exchanged(comm, r, sender == comm->index, step, part);
+  if (!(r->call.moves & RING)) return (struct block){.part = part, .count = r->call.parts[part].count, .peer = peer};
   bool reduce = r->call.moves & SL_MOVE_REDUCE && step < n - 1;
   int turn = both_rings(&r->call) && !reduce ? step - (n - 1) : step;
   int member = ((sender - turn - (reduce ? 1 : 0)) % n + n) % n;
@@ -86,7 +97,8 @@ static struct block piece_of(const struct sl_comm *comm, const struct sl_comm_re
                         .count = p.count,
                         .shard_first = p.shard_first,
                         .reduce = reduce,
-                        .last = reduce && step == n - 2};
+                        .last = reduce && step == n - 2,
+                        .peer = peer};
 }
 
 static int64_t block_elements(const struct sl_comm_request *r) {
@@ -138,7 +150,8 @@ static char *element(const struct sl_comm_request *r, void *base, int64_t index)
 }
 
 static char *block_memory(const struct sl_comm_request *r, const struct block *b) {
-  return element(r, r->call.parts[b->part].whole, b->first);
+  const struct sl_comm_part *part = &r->call.parts[b->part];
+  return element(r, b->own ? part->shard : part->whole, b->first);
 }
 
 static char *staging_of(const struct sl_comm *comm, const struct sl_comm_request *r, int64_t index) {
@@ -163,9 +176,20 @@ static void take_sum(const struct sl_comm *comm, const struct sl_comm_request *r
   }
 }
 
+/* Of an exchange: a member's piece for itself. */
+static void keep_own(const struct sl_comm *comm, const struct sl_comm_request *r) {
+  for (int i = 0; i < r->call.part_count; i++) {
+    const struct sl_comm_part *part = &r->call.parts[i];
+    const int64_t count = part->count / comm->size, first = comm->index * count;
+    memcpy(element(r, part->whole, first), element(r, part->shard, first),
+           (size_t)(count * sl_dtype_bytes(r->call.dtype)));
+  }
+}
+
 /* What needs no message: the own shard of a gather alone, and everything in a group of one. */
 static void copy_local(const struct sl_comm *comm, const struct sl_comm_request *r) {
   const struct sl_comm_call *call = &r->call;
+  if (call->moves & SL_MOVE_EXCHANGE) keep_own(comm, r);
   bool gather = call->moves == SL_MOVE_GATHER;
   if (!gather && !(call->moves == SL_MOVE_REDUCE && comm->size == 1)) return;
   for (int i = 0; i < call->part_count; i++) {
@@ -207,7 +231,7 @@ static void plan_request(struct sl_comm *comm, struct sl_comm_request *r) {
   const unsigned moves = r->call.moves;
   r->send_to = moves & PAIR ? r->call.peer : (comm->index + 1) % n;
   r->recv_from = moves & PAIR ? r->call.peer : (comm->index + n - 1) % n;
-  bool root = moves & SL_MOVE_SEND || (moves & SL_MOVE_CHAIN && comm->index == r->call.peer);
+  bool root = moves & (SL_MOVE_SEND | SL_MOVE_EXCHANGE) || (moves & SL_MOVE_CHAIN && comm->index == r->call.peer);
   r->free_sends = root ? INT64_MAX : moves & RING ? blocks_in(comm, r, true, 1) : 0;
   r->reduce_recvs = moves & SL_MOVE_REDUCE ? blocks_in(comm, r, false, n - 1) : 0;
 }
@@ -260,8 +284,8 @@ static enum sl_status post_receives(struct sl_comm *comm, struct sl_comm_request
   while (block_at(comm, r, &r->recv, false, &b) && may_receive(r, &b)) {
     void *to = b.reduce ? staging_of(comm, r, r->recv.index) : block_memory(r, &b);
     int bytes = (int)(b.count * sl_dtype_bytes(r->call.dtype));
-    MPI_TRY(MPI_Irecv(to, bytes, MPI_BYTE, r->recv_from, r->tag, comm->mpi,
-                      &r->recv_requests[r->recv.index % SL_COMM_WINDOW]));
+    MPI_TRY(
+        MPI_Irecv(to, bytes, MPI_BYTE, b.peer, r->tag, comm->mpi, &r->recv_requests[r->recv.index % SL_COMM_WINDOW]));
     pass(&r->recv, &b);
     *moved = true;
   }
@@ -280,7 +304,7 @@ static enum sl_status post_sends(struct sl_comm *comm, struct sl_comm_request *r
   while (r->send.index - r->send_done < SL_COMM_WINDOW && block_at(comm, r, &r->send, true, &b)) {
     if (r->send.index >= r->free_sends && r->take.index <= r->send.index - r->free_sends) break;
     int bytes = (int)(b.count * sl_dtype_bytes(r->call.dtype));
-    MPI_TRY(MPI_Isend(block_memory(r, &b), bytes, MPI_BYTE, r->send_to, r->tag, comm->mpi,
+    MPI_TRY(MPI_Isend(block_memory(r, &b), bytes, MPI_BYTE, b.peer, r->tag, comm->mpi,
                       &r->send_requests[r->send.index % SL_COMM_WINDOW]));
     r->wire_bytes += bytes;
     pass(&r->send, &b);

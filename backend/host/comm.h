@@ -1,4 +1,4 @@
-/* Collectives of our own over MPI's point-to-point calls: rings, cut into blocks so that every hop of the chain is
+/* Collectives of our own over MPI's point-to-point calls: rings, and exchanges of all with all, cut into blocks so that every hop of the chain is
  * busy, non-blocking, and driven by whoever calls sl_comm_progress. They know no program: a call names memory, a data
  * type and which elements are whose; backend/host/exec.c makes calls out of ops.
  *
@@ -56,6 +56,7 @@ typedef struct sl_comm_piece (*sl_comm_piece_fn)(const void *context, int part, 
  *   reduce and gather  whole becomes the sum over the members, in place
  *   reduce             the member's piece of the sum goes to shard; whole holds partial sums afterwards
  *   gather             every member's shard goes to its piece of whole
+ *   exchange           piece g of every member's shard goes to member g, as piece m of its whole where m sent it: n pieces alike
  *   chain              peer's whole goes to everyone's
  *   send, recv         whole goes to, or comes from, member `peer` */
 struct sl_comm_call {

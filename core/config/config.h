@@ -126,6 +126,7 @@ struct sl_config {
     bool pipeline_read, pipeline_write;          /* of optimizer states, beside the update of others */
     int64_t param_buffer_size, param_max_in_cpu; /* elements */
     int64_t hpz_partition_size, mics_shard_size;
+    bool quantized_weights, quantized_gradients; /* ZeRO++'s qwZ and qgZ */
     bool allow_untested_optimizer; /* top-level zero_allow_untested_optimizer */
   } zero;
   struct {

@@ -134,6 +134,8 @@ const struct sl_field sl_fields[] = {
   M(ZERO, "stage3_max_live_parameters", INT, zero.max_live_parameters, D("1e9"), GE(0), ALIAS("max_live_parameters")),
   M(ZERO, "stage3_max_reuse_distance", INT, zero.max_reuse_distance, D("1e9"), GE(0), ALIAS("max_reuse_distance")),
   M(ZERO, "zero_hpz_partition_size", INT, zero.hpz_partition_size, D("1"), GE(0)),
+  M(ZERO, "zero_quantized_weights", BOOL, zero.quantized_weights, D("false")),
+  M(ZERO, "zero_quantized_gradients", BOOL, zero.quantized_gradients, D("false")),
   M(ZERO, "mics_shard_size", INT, zero.mics_shard_size, D("-1"), GE(-1)),
   M(ZERO, "sub_group_size", INT, zero.sub_group_size, D("1e9"), GE(0)),
   M(OFF_PAR, "device", WORD, zero.offload_param, D("\"none\""), EXACT("none|cpu|nvme")),

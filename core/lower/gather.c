@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "core/lower/lower.h"
+#include "core/lower/quantize.h"
 #include "core/plan/kernels.h"
 
 /* One op that uses parameters, by unit. */
@@ -281,7 +282,7 @@ static enum sl_status gather_from(struct sl_lowering *l, struct sl_program *p, e
     fp8 &= travels_in_fp8(l, unit);
   }
   if (fp8) op.dtype = SL_F8;
-  if (n > 0) SL_TRY(sl_build_emit(p, op, n, l->zero->wide));
+  if (n > 0) SL_TRY(sl_quantize_gather(l, p, op, n, l->zero->wide));
   for (int i = 0; i < g->request_count && !secondary; i++) {
     const int unit = g->request[i].unit;
     if (g->request[i].secondary || unit_of(l, unit)->group != group || !has_secondary(l, unit)) continue;
@@ -411,14 +412,14 @@ enum sl_status sl_gather_stage(struct sl_lowering *l, struct sl_program *p, bool
     if (*unsharded(l, i) < 0) continue;
     const bool secondary = has_secondary(l, i) && again;
     const enum sl_group group = secondary ? SL_GROUP_SECONDARY : group_of(l, i)->shard;
-    struct sl_operand part = {0};
+    struct sl_operand pair[2] = {{0}, sl_build_write(l, *unsharded(l, i))};
     if (secondary)
-      part = secondary_part(l, i, SL_READ);
+      pair[0] = secondary_part(l, i, SL_READ);
     else
-      SL_TRY(device_part(l, p, i, SL_PHASE_FORWARD, &part));
+      SL_TRY(device_part(l, p, i, SL_PHASE_FORWARD, &pair[0]));
     struct sl_op op = gather_op(l, SL_PHASE_FORWARD, group, whole_of(l, i));
     if (travels_in_fp8(l, i)) op.dtype = SL_F8;
-    SL_TRY(SL_BUILD_EMIT(p, op, part, sl_build_write(l, *unsharded(l, i))));
+    SL_TRY(sl_quantize_gather(l, p, op, 2, pair));
     SL_TRY(copy_out(l, p, SL_PHASE_FORWARD, i));
     if (has_secondary(l, i) && !again) SL_TRY(keep_secondary(l, p, i, *unsharded(l, i)));
   }

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 #include "core/lower/lower.h"
+#include "core/lower/quantize.h"
 #include "core/lower/settle.h"
 #include "core/op/operands.h"
 #include "core/plan/kernels.h"
@@ -251,22 +252,39 @@ static enum sl_status reduce_range(struct sl_lowering *l, struct sl_program *p, 
   return sl_build_emit(p, op, n, l->zero->wide);
 }
 
-/* Units that are split on their own: one coalesced call. */
+/* A unit of bucket `b`, as it travels. */
+static struct sl_operand travelling_unit(const struct sl_lowering *l, const struct sl_bucket *b,
+                                         const struct sl_unit *u) {
+  struct sl_operand whole = travelling(l, b);
+  whole.slice.offset += (u->first - b->lo) * sl_dtype_bytes(l->wire);
+  whole.slice.bytes = u->part * sl_layout_of(l->pp_rank, u)->group.members * sl_dtype_bytes(l->wire);
+  return whole;
+}
+
+/* Units that are split on their own: one coalesced call; then those that go quantised, one by one. */
 static enum sl_status reduce_units(struct sl_lowering *l, struct sl_program *p, const struct sl_bucket *call,
                                    int buckets, struct sl_op op) {
   const struct sl_pp_rank *s = l->pp_rank;
   int n = 0;
-  for (const struct sl_bucket *b = call; b < call + buckets; b++) {
-    for (int k = s->tensors[b->last].unit; k >= s->tensors[b->first].unit; k--) {
-      const struct sl_unit *u = &s->units[k];
-      struct sl_operand whole = travelling(l, b);
-      whole.slice.offset += (u->first - b->lo) * sl_dtype_bytes(l->wire);
-      whole.slice.bytes = u->part * s->layouts[b->group].group.members * sl_dtype_bytes(l->wire);
-      l->zero->wide[n++] = whole;
-      l->zero->wide[n++] = sl_settle_arriving(l, b, u);
+  op.dim[0] = 0;
+  for (int quantised = 0; quantised < 2; quantised++) {
+    for (const struct sl_bucket *b = call; b < call + buckets; b++) {
+      for (int k = s->tensors[b->last].unit; k >= s->tensors[b->first].unit; k--) {
+        const struct sl_unit *u = &s->units[k];
+        const struct sl_operand whole = travelling_unit(l, b, u), shard = sl_settle_arriving(l, b, u);
+        if (sl_quantize_reduces(l, u) != quantised) continue;
+        if (quantised) {
+          SL_TRY(sl_quantize_reduce(l, p, u, whole, shard));
+          continue;
+        }
+        l->zero->wide[n++] = whole;
+        l->zero->wide[n++] = shard;
+        op.dim[0] += whole.slice.bytes / sl_dtype_bytes(l->wire);
+      }
     }
+    if (n > 0 && !quantised) SL_TRY(sl_build_emit(p, op, n, l->zero->wide));
   }
-  return sl_build_emit(p, op, n, l->zero->wide);
+  return SL_OK;
 }
 
 /* Sequence parallel: what a member made of its own tokens is summed over the tp group, as Megatron-LM's

@@ -7,7 +7,8 @@
  *   shard x replicate = dp: parameters are sharded inside a shard group and replicated across (hybrid sharding);
  *   model = the ranks that hold one copy of the model (tp x pp); embed = the two pipeline ranks that hold a tied
  *   embedding, where that are two; secondary = consecutive dp ranks that keep a second copy of the parameters, split among
- *   them (hpZ of ZeRO++, arXiv:2306.10209). */
+ *   them (hpZ of ZeRO++, arXiv:2306.10209); node = the dp ranks of a node, across = one dp rank of every node, where gradients are
+ *   reduced inside nodes first (qgZ of ZeRO++). */
 #define SL_GROUP_MAP(X)                                                                                                \
   X(TP, "tp")                                                                                                          \
   X(DP, "dp")                                                                                                          \
@@ -17,7 +18,9 @@
   X(MODEL, "model")                                                                                                    \
   X(WORLD, "world")                                                                                                    \
   X(EMBED, "embed")                                                                                                    \
-  X(SECONDARY, "secondary")
+  X(SECONDARY, "secondary")                                                                                            \
+  X(NODE, "node")                                                                                                      \
+  X(ACROSS, "across")
 
 enum sl_group {
   SL_GROUP_NONE,

@@ -148,6 +148,13 @@ static double elementwise_flops(const struct sl_op *op) {
     return 16 * (double)op->dim[0];
   case SL_OP_ADD:
     return (double)op->dim[0];
+  case SL_OP_QUANTIZE: /* the largest; then product, rounding and both bounds */
+    return 5 * (double)op->dim[0] * (double)op->dim[3];
+  case SL_OP_DEQUANTIZE:
+  case SL_OP_QUANTIZED_SUM:
+    return 2 * (double)op->dim[0] * (double)op->dim[3];
+  case SL_OP_REQUANTIZE: /* the sums twice: for the largest, and for the codes */
+    return (4 * (double)op->dim[3] + 5) * (double)op->dim[0] * (double)op->dim[4];
   default:
     return 0;
   }

@@ -63,7 +63,8 @@ enum sl_move {
   SL_MOVE_GATHER = 2, /* a ring of n - 1 steps: a piece goes from its owner to all others */
   SL_MOVE_CHAIN = 4,  /* the whole goes from the root (op.peer) from member to member, in blocks */
   SL_MOVE_SEND = 8,   /* to pipeline rank op.peer */
-  SL_MOVE_RECV = 16   /* from there */
+  SL_MOVE_RECV = 16,  /* from there */
+  SL_MOVE_EXCHANGE = 32 /* every member sends each other one a piece of its own */
 };
 
 /* Every op that one rank does by itself. Its operands, in their order, are the rows of op/operands.c. dim[] holds the shape
@@ -114,6 +115,11 @@ enum sl_move {
   X(ADD,               "add",                  ELEMENTWISE,  1) /* N; out += x */                                                                                        \
   X(CONCAT_COLUMNS,    "concat_columns",       ELEMENTWISE,  3) /* R C P; x (P,R,C), out (R,P*C) */                                                                      \
   X(SPLIT_COLUMNS,     "split_columns",        ELEMENTWISE,  3) /* R C P; x (R,P*C), out (R,C): columns [place C, place C + C) */                                        \
+  X(QUANTIZE,          "quantize",             ELEMENTWISE,  5) /* N block bits P K: P pieces of N elements, packed (kernels/quantize.h) */                             \
+                                                                 /*   piece k (P / K) + j of x is piece j K + k of out */                                                \
+  X(DEQUANTIZE,        "dequantize",           ELEMENTWISE,  4) /* N block bits P */                                                                                     \
+  X(QUANTIZED_SUM,     "quantized_sum",        ELEMENTWISE,  4) /* N block bits P; out = the sum of P packed pieces, or += */                                            \
+  X(REQUANTIZE,        "requantize",           ELEMENTWISE,  5) /* N block bits S P; x (S,P) packed, out (P) packed: the sums over S */                                  \
   X(NORM,              "norm",                 OPTIMIZER,    1) /* N; adds scale * sum of squares to control */                                                          \
                                                                  /*   with SL_OP_SHARE_RANGE N lo hi stride: x is [place stride, +N) of a flat space; [lo, hi) counts */ \
   X(CONTROL,           "control",              CONTROL,      0) /* -; loss, norm, clip factor, next step */                                                              \
@@ -134,7 +140,8 @@ enum sl_move {
   X(ALL_GATHER,        "all_gather",           COLLECTIVE,   1, SL_MOVE_GATHER) /* N lo hi stride */                                                                     \
   X(BROADCAST,         "broadcast",            COLLECTIVE,   1, SL_MOVE_CHAIN)  /* N; the root reads, others write */                                                    \
   X(SEND,              "send",                 P2P,          1, SL_MOVE_SEND)   /* N */                                                                                  \
-  X(RECV,              "recv",                 P2P,          1, SL_MOVE_RECV)   /* N */
+  X(RECV,              "recv",                 P2P,          1, SL_MOVE_RECV)   /* N */                                                                                  \
+  X(ALL_TO_ALL,        "all_to_all",           COLLECTIVE,   1, SL_MOVE_EXCHANGE) /* N; shard: a piece for each member, whole: one from each, all alike */
 /* clang-format on */
 
 enum sl_op_kind {

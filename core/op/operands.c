@@ -158,6 +158,14 @@ static const struct row rows[SL_OP_COUNT][MOST_ROWS + 1] = {
                               R(OUT, WRITE, DATA)},
     [SL_OP_SPLIT_COLUMNS] = {R(X, READ, DATA),
                              R(OUT, WRITE, DATA)},
+    [SL_OP_QUANTIZE] = {R(X, READ, DATA),
+                        R(OUT, WRITE, BYTES)},
+    [SL_OP_DEQUANTIZE] = {R(X, READ, BYTES),
+                          R(OUT, WRITE, DATA)},
+    [SL_OP_QUANTIZED_SUM] = {R(X, READ, BYTES),
+                             R(OUT, ADDS, DATA)},
+    [SL_OP_REQUANTIZE] = {R(X, READ, BYTES),
+                          R(OUT, WRITE, BYTES)},
     [SL_OP_NORM] = {R(GRADIENT, READ, DATA),
                     R(CONTROL, UPDATE, RECORD),
                     R(SCRATCH, WRITE, BYTES)},
@@ -181,6 +189,8 @@ static const struct row rows[SL_OP_COUNT][MOST_ROWS + 1] = {
     [SL_OP_BROADCAST] = {R(X, UPDATE, DATA)},
     [SL_OP_SEND] = {R(X, READ, DATA)},
     [SL_OP_RECV] = {R(X, WRITE, DATA)},
+    [SL_OP_ALL_TO_ALL] = {R(SHARD, READ, DATA),
+                          R(WHOLE, WRITE, DATA)},
 #undef R
 #undef WITH
 #undef WITHOUT

@@ -63,6 +63,7 @@ int64_t sl_op_wire_bytes(const struct sl_op *op, const struct sl_slice *slices, 
     int64_t elements = 0;
     if (moves & SL_MOVE_REDUCE) elements += ring_sends(op, slices, part, members, index);
     if (moves & SL_MOVE_GATHER) elements += ring_sends(op, slices, part, members, successor);
+    if (moves & SL_MOVE_EXCHANGE) elements += (members - 1) * sl_share_piece(op, slices, part, 0).count / members;
     bytes += elements * sl_dtype_bytes(op->dtype) + (whole ? slices[part].bytes : 0);
   }
   return bytes;

@@ -27,6 +27,7 @@ int64_t sl_op_comm_bytes(const struct sl_op *op);
  * larger side, since types are converted where they are narrower. */
 bool sl_op_is_copy(const struct sl_op *op);
 int64_t sl_op_copy_bytes(const struct sl_op *op, const struct sl_slice *slices);
+/* An all_to_all: its shard side is a piece for each member, in their order, its whole side one from each; all are alike. */
 /* Bytes that member `index` of a ring of `members` puts on the wire, by the moves of the op. Per part: a reduction sends
  * every piece but the one that the member owns (it forwards piece g for every g != index), a gather every piece but its
  * successor's; the pieces are sl_share_piece's, in place sl_ring_piece's; a chain or send: the bytes, where the member

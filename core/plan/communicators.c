@@ -4,7 +4,7 @@
 /* Of dp, with what hybrid sharding cuts it into. */
 static int of_data_parallel(const struct sl_plan *plan) {
   const bool hybrid = plan->shard > 1 && plan->shard < plan->dp;
-  return (plan->dp > 1) + 2 * hybrid + (plan->secondary > 1);
+  return (plan->dp > 1) + 2 * hybrid + (plan->secondary > 1) + (plan->node > 1) + (plan->nodes > 1);
 }
 
 /* Of the pipeline, the engine's messages to either neighbour and a tied embedding. */

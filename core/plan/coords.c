@@ -98,6 +98,14 @@ struct sl_members sl_plan_group(const struct sl_plan *plan, enum sl_group group,
   case SL_GROUP_SECONDARY:
     m.size = plan->secondary, m.stride = step.dp, m.index = me.dp % plan->secondary, zero.dp = me.dp - m.index;
     break;
+  case SL_GROUP_NODE:
+    if (plan->node > 1) m.size = plan->node, m.stride = step.dp, m.index = me.dp % plan->node;
+    zero.dp = me.dp - m.index;
+    break;
+  case SL_GROUP_ACROSS:
+    if (plan->nodes > 1)
+      m.size = plan->nodes, m.stride = step.dp * plan->node, m.index = me.dp / plan->node, zero.dp = me.dp % plan->node;
+    break;
   case SL_GROUP_NONE:
   case SL_GROUP_COUNT:
     break;

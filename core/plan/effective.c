@@ -21,6 +21,8 @@ static const struct {
     {ZERO, "stage3_model_persistence_threshold", 0, SL_FAMILY_DEEPSPEED},
     {ZERO, "stage3_max_live_parameters", 0, SL_FAMILY_DEEPSPEED},
     {ZERO, "stage3_max_reuse_distance", 0, SL_FAMILY_DEEPSPEED},
+    {ZERO, "zero_quantized_weights", 0, SL_FAMILY_DEEPSPEED},
+    {ZERO, "zero_quantized_gradients", 0, SL_FAMILY_DEEPSPEED},
     {"shardlab", "limit_all_gathers", 0, FSDP},
 };
 

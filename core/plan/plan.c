@@ -1,6 +1,7 @@
 /* The plan of a run from its model, its configuration and its cluster: degrees, batch and the like; see plan.h. Coordinates
  * stand in plan/coords.c, the cut into stages in plan/stages.c, who owns what in plan/layout.c. */
 #include "core/plan/plan.h"
+#include "core/config/check.h"
 #include "core/plan/kernels.h"
 
 #include "core/base/checked.h"
@@ -72,6 +73,26 @@ static enum sl_status choose_shard(struct sl_plan *plan) {
     return sl_json_fail(&plan->config->doc, "shardlab.shard_size",
                         "is %lld; expected a divisor of the %d data-parallel ranks", (long long)size, plan->dp);
   plan->shard = (int)size;
+  return SL_OK;
+}
+
+/* Quantised gradients are reduced inside nodes first. On one node DeepSpeed does not quantise them (runtime/zero/stage3.py,
+ * __avg_scatter_grads). */
+static enum sl_status choose_nodes(struct sl_plan *plan) {
+  static const char key[] = "zero_optimization.zero_quantized_gradients";
+  const struct sl_cluster *cluster = plan->cluster;
+  const int64_t devices = cluster->devices_per_node;
+  plan->node = plan->nodes = 1;
+  if (!plan->strategy.quantized_gradients) return SL_OK;
+  if (cluster->nodes == 1 || plan->world <= devices) {
+    sl_config_warn(plan->config, key, "quantises nothing on one node");
+    return SL_OK;
+  }
+  if (plan->world % devices != 0)
+    return sl_json_fail(&plan->config->doc, key,
+                        "is true; expected a multiple of the %lld devices of a node, not %d ranks", (long long)devices,
+                        plan->world);
+  plan->node = (int)devices, plan->nodes = plan->world / plan->node;
   return SL_OK;
 }
 
@@ -162,6 +183,7 @@ enum sl_status sl_plan_build(struct sl_plan *plan, const struct sl_model *model,
   plan->config = plan->effective;
   SL_GO_FAIL(choose_degrees(plan, world));
   SL_GO_FAIL(choose_shard(plan));
+  SL_GO_FAIL(choose_nodes(plan));
   choose_groups(plan);
   plan->threads = choose_threads(cluster, world);
   plan->fuse_epilogues = fuses_epilogues(plan);

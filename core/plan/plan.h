@@ -34,6 +34,7 @@ struct sl_plan {
   struct sl_strategy strategy; /* how states are sharded over dp */
   int shard;                   /* members of a shard group; 1 when nothing is sharded */
   int secondary;               /* members of a secondary group; 1 where parameters have no second copy */
+  int node, nodes;             /* members of the node and across groups; 1 unless gradients are reduced quantised */
   struct sl_param_group groups[SL_PARAM_GROUPS]; /* tensor->group says which */
   int group_count;
   int threads;                 /* OpenMP threads of a rank: cores of a node / its ranks, at least 1; 1 on a GPU */

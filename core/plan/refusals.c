@@ -215,6 +215,28 @@ static enum sl_status check_stage3_keys(const struct sl_strategy *s, const struc
   return SL_OK;
 }
 
+/* ZeRO++'s qwZ and qgZ quantise what stage 3 gathers and reduces. */
+static enum sl_status check_quantized(const struct sl_strategy *s, const struct sl_config *c) {
+  const bool weights = c->zero.quantized_weights, gradients = c->zero.quantized_gradients;
+  const char *key = weights ? "zero_optimization.zero_quantized_weights" : "zero_optimization.zero_quantized_gradients";
+  if (!weights && !gradients) return SL_OK;
+  if (s->zero_stage != 3)
+    return sl_json_fail(&c->doc, key, "is true; ZeRO++ quantises what ZeRO stage 3 %s; the stage is %d",
+                        weights ? "gathers" : "reduces", s->zero_stage);
+  if (sl_config_shard_size(c) > 0)
+    return sl_json_fail(&c->doc, key,
+                        "is true; groups of %lld ranks that shard among themselves are MiCS, whose "
+                        "gathers and reductions are not quantised",
+                        (long long)sl_config_shard_size(c));
+  if (weights && sl_config_flag(c, "torch_autocast.enabled", false))
+    return sl_json_fail(&c->doc, key, "Cannot enable both torch autocast and zero quantized weights");
+  if (gradients && (c->sl.tp > 1 || c->sl.pp > 1))
+    return sl_json_fail(&c->doc, "zero_optimization.zero_quantized_gradients",
+                        "is true beside tp %d, pp %d; expected 1 and 1: its groups are of all ranks, node by node",
+                        c->sl.tp, c->sl.pp);
+  return SL_OK;
+}
+
 /* What only DeepSpeed's engine has. */
 static enum sl_status check_foreign_keys(const struct sl_strategy *s, const struct sl_config *c) {
   if (c->zero.offload_optimizer != SL_OFFLOAD_NONE || c->zero.offload_param != SL_OFFLOAD_NONE) {
@@ -228,6 +250,12 @@ static enum sl_status check_foreign_keys(const struct sl_strategy *s, const stru
                                                     : "zero_optimization.zero_hpz_partition_size",
                         "preset %s: shards over part of the ranks are DeepSpeed's (ZeRO++, MiCS); %s shards over all",
                         s->name, s->framework);
+  }
+  if (c->zero.quantized_weights || c->zero.quantized_gradients) {
+    return sl_json_fail(&c->doc,
+                        c->zero.quantized_weights ? "zero_optimization.zero_quantized_weights"
+                                                  : "zero_optimization.zero_quantized_gradients",
+                        "is true; preset %s: quantised transfers are DeepSpeed's (ZeRO++)", s->name);
   }
   if (sl_config_flag(c, "prescale_gradients", false)) {
     return sl_json_fail(&c->doc, "prescale_gradients", "is true; preset %s: %s averages after the reduction", s->name,
@@ -245,6 +273,7 @@ enum sl_status sl_strategy_check_limits(const struct sl_preset *preset, const st
   const bool deepspeed = preset->family & SL_FAMILY_DEEPSPEED, named = config->sl.preset[0] != '\0';
   if (named) SL_TRY(check_degrees(preset, config));
   SL_TRY(deepspeed ? check_stage3_keys(s, config) : check_foreign_keys(s, config));
+  SL_TRY(check_quantized(s, config));
   SL_TRY(check_stage(s, config, deepspeed));
   if ((preset->family & SL_FAMILY_MEGATRON) && config->optimizer.type == SL_OPT_ADAM) {
     return sl_json_fail(

@@ -124,6 +124,8 @@ enum sl_status sl_strategy_choose(struct sl_strategy *s, struct sl_config *confi
   if (preset.family & SL_FAMILY_FSDP2 && config->sl.pp > 1) s->shard_grads = false; /* summed whole: strategy.h */
   s->gathers_at_once = (preset.family & (SL_FAMILY_FSDP | SL_FAMILY_FSDP2)) && !config->sl.limit_all_gathers;
   SL_TRY(choose_shard_size(s, config, dp));
+  s->quantized_weights = s->shard_params && config->zero.quantized_weights;
+  s->quantized_gradients = s->shard_params && config->zero.quantized_gradients;
   choose_buckets(s, &preset, config, dp);
   SL_TRY(choose_offload(s, config));
   const bool scaling = preset.family & SL_FAMILY_SCALING;
@@ -137,6 +139,7 @@ enum sl_status sl_strategy_choose(struct sl_strategy *s, struct sl_config *confi
   overrule(config, s);
   if (dp > 1 || s->offload_optimizer || s->offload_params) return SL_OK;
   s->units = SL_UNITS_WHOLE;
+  s->quantized_weights = s->quantized_gradients = false;
   s->shard_params = s->shard_grads = s->shard_optimizer = s->sums_whole = false;
   s->zero_stage = 0;
   return SL_OK;

@@ -48,6 +48,8 @@ struct sl_strategy {
   /* A second copy of sharded parameters, split over groups of this many consecutive data-parallel ranks, from which the
    * backward gathers (hpZ of ZeRO++, arXiv:2306.10209). 0: none. */
   int64_t secondary_size;
+  /* ZeRO++: parameters are gathered in 8 bits (qwZ); gradients go to their owners in 4, inside nodes first (qgZ) */
+  bool quantized_weights, quantized_gradients;
   /* Buckets in elements. A bucket closes before the parameter that would make it larger than the limit (DeepSpeed), or
    * with the one that reaches it (PyTorch, Megatron-LM); per unit, where units are layers or buckets themselves. */
   int64_t first_bucket, bucket;

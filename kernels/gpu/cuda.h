@@ -132,6 +132,15 @@ int sl_cuda_columns_concat(sl_cuda_stream stream, enum sl_number type, void *out
 int sl_cuda_columns_split(sl_cuda_stream stream, enum sl_number type, void *out, const void *x, size_t rows,
                           size_t cols, size_t members, size_t member);
 
+int sl_cuda_quantize(sl_cuda_stream stream, enum sl_number type, void *out, const void *x,
+                     const struct sl_quantized *shape, size_t pieces, size_t turn);
+int sl_cuda_quantize_back(sl_cuda_stream stream, enum sl_number type, void *out, const void *x,
+                          const struct sl_quantized *shape, size_t pieces);
+int sl_cuda_quantize_sum(sl_cuda_stream stream, enum sl_number type, void *out, const void *x,
+                         const struct sl_quantized *shape, size_t pieces, int accumulate);
+int sl_cuda_quantize_again(sl_cuda_stream stream, enum sl_number type, void *out, const void *x,
+                           const struct sl_quantized *shape, size_t sources, size_t pieces);
+
 int sl_cuda_convert(sl_cuda_stream stream, void *dst, enum sl_number dst_type, const void *src, enum sl_number src_type,
                     size_t n);
 int sl_cuda_convert_add(sl_cuda_stream stream, void *dst, enum sl_number dst_type, const void *src,

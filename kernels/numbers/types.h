@@ -45,6 +45,14 @@ struct sl_attention_shape {
       global_heads; /* H of the whole layer (dropout's element index); first_element carries batch and head offsets */
 };
 
+/* How a piece of n numbers is packed into `stride` bytes, a multiple of 4: see kernels/quantize.h. */
+struct sl_quantized {
+  size_t n;
+  size_t block; /* numbers that share a scale, a multiple of 8; the last block may have fewer */
+  size_t stride;
+  int bits; /* of a number: 8 or 4 */
+};
+
 /* Adam (L2 in the gradient) or AdamW (decoupled = 1), as torch.optim. step counts from 1. */
 struct sl_adam {
   double lr, beta1, beta2, eps, weight_decay;

@@ -101,6 +101,8 @@ static const struct key {
     {"zero_optimization", "stage3_max_live_parameters", "0", STAGE3},
     {"zero_optimization", "stage3_max_reuse_distance", "0", STAGE3},
     {"zero_optimization", "zero_hpz_partition_size", "2", STAGE3},
+    {"zero_optimization", "zero_quantized_weights", "true", STAGE3},
+    {"zero_optimization", "zero_quantized_gradients", "true", STAGE3},
     {"zero_optimization", "mics_shard_size", "2", STAGE3},
     {"zero_optimization", "sub_group_size", "5000", NVME("")},
     {"zero_optimization.offload_param", "device", "\"cpu\"", STAGE3},

@@ -50,7 +50,7 @@ INTS = set("world tp pp cp dp classes_per_pp_rank stage_count".split())
 REVIEWED = {
     # ranks, or from one rank to another: below the world, whose axes they are
     "core/plan/coords.c": {"ranks * plan->tp", "strides.cp * plan->cp", "c.tp * strides->tp", "c.cp * strides->cp", "c.dp * strides->dp",
-                           "c.pp * strides->pp", "step.dp * plan->shard", "step.pp * (high - low)"},
+                           "c.pp * strides->pp", "step.dp * plan->shard", "step.dp * plan->node", "step.pp * (high - low)"},
     "sim/tables.c": {"sl_plan_strides(plan).pp * plan->pp"},
     "calibrate/record.c": {"rank * issues * steps"},  # a place in a list that is in memory
     "backend/cuda/comm/rendezvous.c": {"(size_t)star->world * bytes"},  # as many bytes as the caller's list has

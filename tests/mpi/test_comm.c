@@ -256,6 +256,33 @@ static void test_send_recv(struct sl_comm *c, int64_t n, enum sl_dtype type) {
   drop(&in);
 }
 
+/* Piece g of a member's goes to member g: two parts, each of as many elements for every member. */
+static void test_all_to_all(struct sl_comm *c, int64_t n, enum sl_dtype type) {
+  struct sl_comm_request r, *one = &r;
+  struct memory m;
+  const int64_t each[2] = {n / c->size, n / c->size / 7 + 1};
+  const struct cutting k = {CUT_EVEN, c->size, {each[0] * c->size, each[1] * c->size}};
+  struct sl_comm_part parts[2];
+  fill(&m, c, type, &k, 21);
+  for (int p = 0; p < 2; p++) {
+    parts[p] = (struct sl_comm_part){.whole = m.shard[p], .count = k.n[p], .shard = m.whole[p]};
+  }
+  start(c, &r, &(struct sl_comm_call){.moves = SL_MOVE_EXCHANGE, .dtype = type, .parts = parts, .part_count = 2});
+  finish(c, &one, 1);
+  for (int p = 0; p < 2; p++) {
+    for (int64_t i = 0; i < k.n[p]; i++) {
+      const int64_t from = i / each[p], at = c->index * each[p] + i % each[p];
+      const double got = load(type, m.shard[p], i), want = value((int)from, at, 21 + p);
+      expect(got == want, "all_to_all", n, i, got, want);
+    }
+    const double guard = load(type, m.shard[p], k.n[p]), kept = 1000 + (double)k.n[p];
+    expect(guard == kept, "all_to_all past the whole", n, k.n[p], guard, kept);
+  }
+  const int64_t want = (each[0] + each[1]) * (c->size - 1) * sl_dtype_bytes(type);
+  expect(r.wire_bytes == want, "bytes on the wire", n, SL_MOVE_EXCHANGE, (double)r.wire_bytes, (double)want);
+  drop(&m);
+}
+
 static void test_group(struct sl_comm *c) {
   const int64_t sizes[] = {0, 1, 3, 1001, 1000003};
   for (int t = 0; t < 2; t++) {
@@ -265,6 +292,7 @@ static void test_group(struct sl_comm *c) {
       test_all_reduce(c, n, type);
       test_broadcast(c, n, type);
       test_send_recv(c, n, type);
+      test_all_to_all(c, n, type);
       for (enum cut cut = 0; cut < CUT_COUNT; cut++) {
         test_reduce_scatter(c, n, type, cut, false, false);
         test_reduce_scatter(c, n, type, cut, true, false);

@@ -338,11 +338,50 @@ ncclResult_t ncclBroadcast(const void *from, void *to, size_t count, ncclDataTyp
   return put_all(head_of("broadcast", count, type, root), comm->rank == root ? from : NULL, to, comm, stream);
 }
 
-/* Pairs only, as the backend has them: a message is a broadcast of its sender. */
+/* An exchange of all with all, as the backend has it: a group of a send to each member and a receive from each, of pieces that
+ * stand one behind the other. Once the last of them is there it is one call, of which each member posts all that it sends. */
+static struct pieces {
+  ncclComm_t comm;
+  const char *from;
+  char *to;
+  size_t bytes; /* of a piece */
+  int sent, received;
+} pieces;
+
+static void take_pieces(const struct call *call, size_t at_byte, size_t bytes) {
+  const size_t own = (size_t)call->comm->rank * call->apart, end = own + call->apart;
+  const size_t lo = at_byte > own ? at_byte : own, hi = at_byte + bytes < end ? at_byte + bytes : end;
+  for (int m = 0; m < call->comm->size && lo < hi; m++)
+    memcpy(call->to + (size_t)m * call->apart + lo - own, stand_in_slot(call, m) + lo - at_byte, hi - lo);
+}
+
+static ncclResult_t put_piece(const void *from, void *to, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+                              cudaStream_t stream) {
+  struct pieces *p = &pieces;
+  const size_t bytes = count * bytes_of(type);
+  if (p->sent + p->received == 0) *p = (struct pieces){.comm = comm, .from = from, .bytes = bytes};
+  if (to && p->received == 0) p->to = to;
+  const char *expected = from ? p->from + (size_t)p->sent * bytes : p->to + (size_t)p->received * bytes;
+  const int turn = from ? p->sent++ : p->received++;
+  if (p->comm != comm || p->bytes != bytes || turn != peer || expected != (from ? from : to)) return ncclInvalidUsage;
+  if (p->sent < comm->size || p->received < comm->size) return ncclSuccess;
+  p->sent = p->received = 0;
+  return put((struct call){.comm = comm,
+                           .stream = stream,
+                           .head = head_of("exchange", count, type, -1),
+                           .from = p->from,
+                           .to = p->to,
+                           .bytes = bytes * (size_t)comm->size,
+                           .take = take_pieces,
+                           .apart = bytes});
+}
+
+/* By itself: pairs only, as the backend has them, and a message is a broadcast of its sender. */
 static ncclResult_t put_message(const void *from, void *to, size_t count, ncclDataType_t type, int peer,
                                 ncclComm_t comm, cudaStream_t stream) {
+  if (depth > 0) return put_piece(from, to, count, type, peer, comm, stream);
   if (comm->size != 2 || peer != 1 - comm->rank) return ncclInvalidArgument;
-  const ncclResult_t code = depth > 0 ? ncclSuccess : end();
+  const ncclResult_t code = end();
   if (code != ncclSuccess) return code;
   return put_all(head_of("message", count, type, from ? comm->rank : peer), from, to, comm, stream);
 }

@@ -142,6 +142,23 @@ static enum sl_status settle(struct transfer *t, int part) {
   return SL_OK;
 }
 
+/* A piece of its shard to every member, one from each to its whole; all are alike. */
+static enum sl_status all_to_all(struct transfer *t, int part) {
+  char *shard = operand(t, SL_AT_SHARD, part), *whole = operand(t, SL_AT_WHOLE, part);
+  const int64_t bytes = elements_of(t, SL_AT_WHOLE, part) * t->element, piece = bytes / t->comm->size;
+  t->moved += bytes;
+  if (!t->comm->nccl) {
+    SL_CUDA_TRY(cudaMemcpyAsync(whole, shard, (size_t)bytes, cudaMemcpyDeviceToDevice, t->stream));
+    return SL_OK;
+  }
+  for (int g = 0; g < t->comm->size; g++) {
+    const size_t count = (size_t)(piece / t->element);
+    SL_NCCL_TRY(ncclSend(shard + g * piece, count, t->type, g, t->comm->nccl, t->stream));
+    SL_NCCL_TRY(ncclRecv(whole + g * piece, count, t->type, g, t->comm->nccl, t->stream));
+  }
+  return SL_OK;
+}
+
 /* --- ops --- */
 
 static enum sl_status part_of(struct transfer *t, int part) {
@@ -154,6 +171,8 @@ static enum sl_status part_of(struct transfer *t, int part) {
     return all_gather(t, part);
   case SL_MOVE_CHAIN:
     return broadcast(t, part);
+  case SL_MOVE_EXCHANGE:
+    return all_to_all(t, part);
   default:
     return sl_fail(SL_ERR_INTERNAL, "NCCL has no call for %s", sl_op_name(t->op->kind));
   }

@@ -69,6 +69,10 @@ static void the_busiest_member_sends_most(void **state) {
       assert_true(sl_op_most_wire_bytes(&op, slices, members) == busiest(&op, slices, members));
       op.kind = SL_OP_BROADCAST, op.peer = members - 1;
       assert_true(sl_op_most_wire_bytes(&op, slices, members) == busiest(&op, slices, members));
+      struct sl_slice pieces[] = {{.bytes = n * members}, {.bytes = n * members}};
+      op = (struct sl_op){.kind = SL_OP_ALL_TO_ALL, .dtype = SL_U8, .slice_count = 2};
+      assert_true(sl_op_most_wire_bytes(&op, pieces, members) == busiest(&op, pieces, members));
+      assert_true(sl_op_most_wire_bytes(&op, pieces, members) == (double)(n * (members - 1)));
       for (int kind = SL_OP_REDUCE_SCATTER; kind <= SL_OP_ALL_GATHER; kind++) {
         op = (struct sl_op){.kind = (enum sl_op_kind)kind, .dtype = SL_U8, .slice_count = 4};
         assert_true(sl_op_most_wire_bytes(&op, slices, members) == busiest(&op, slices, members));
