@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static double now(void *state) {
   return sl_machine_clock() - ((struct sl_host *)state)->epoch_s;
@@ -216,8 +217,18 @@ static double patience(const struct sl_host *host) {
   return host->timeout_s + 0.25 * (host->rank < 16 ? host->rank : 16);
 }
 
+/* Nothing moves. Where ranks share cores, the one we wait for may want this one: it is given up for a moment, and after some
+ * such moments for longer, for yielding costs as much of the core as work does. */
+static void wait_a_little(const struct sl_host *host, int waits) {
+  enum { YIELDS = 20, SLEEP_NS = 20000 };
+  if (host->shares_cores && waits >= YIELDS)
+    nanosleep(&(struct timespec){.tv_nsec = SLEEP_NS}, NULL);
+  else
+    sched_yield();
+}
+
 static enum sl_status advance_inner(struct sl_host *host, struct harvest *done) {
-  for (;;) {
+  for (int waits = 0;; waits++) {
     SL_TRY(settle(host, done));
     struct sl_host_lane *lane = done->count < done->max ? ready_compute(host) : NULL;
     if (lane) SL_TRY(run_ready(host, lane, done));
@@ -225,7 +236,7 @@ static enum sl_status advance_inner(struct sl_host *host, struct harvest *done) 
     if (idle(host)) return SL_DONE;
     if (link_busy(host)) host->last_move_s = now(host);
     if (now(host) - host->last_move_s > patience(host)) return stuck(host);
-    sched_yield(); /* ranks may share a core, and the one we wait for may want this one */
+    wait_a_little(host, waits);
   }
 }
 

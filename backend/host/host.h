@@ -47,6 +47,7 @@ struct sl_host {
   struct sl_exec_options options;
   const struct sl_class *rank_class;
   int rank, world;
+  bool shares_cores; /* with other ranks of its node, which has fewer cores than ranks */
   struct sl_coord coord;
   /* MPI */
   bool opened; /* completely: the process may end in good order once it is closed */

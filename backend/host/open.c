@@ -3,6 +3,7 @@
 #include "backend/host/host.h"
 
 #include "backend/host/watch.h"
+#include "core/base/launchers.h"
 #include "core/base/machine.h"
 #include "core/base/new_file.h"
 #include "core/base/timeout.h"
@@ -63,6 +64,12 @@ static enum sl_status start_mpi(void) {
   return SL_OK;
 }
 
+/* More ranks on this node than it has cores: by what mpirun says, or where another launcher speaks for it, by the world. */
+static bool shares_cores(const struct sl_host *host) {
+  const char *local = getenv(sl_launchers[SL_LAUNCHER_OPEN_MPI].local_world);
+  return (local != NULL ? strtol(local, NULL, 10) : host->world) > sl_machine_cores();
+}
+
 static enum sl_status open_mpi(struct sl_host *host) {
   int ready = 0;
   MPI_Initialized(&ready);
@@ -74,6 +81,7 @@ static enum sl_status open_mpi(struct sl_host *host) {
   MPI_Comm_set_name(host->everyone, "everyone");
   MPI_Comm_rank(host->everyone, &host->rank);
   MPI_Comm_size(host->everyone, &host->world);
+  host->shares_cores = shares_cores(host);
   const int want = host->job->plan->world;
   if (host->world == want) return SL_OK;
   enum sl_status status =

@@ -3,6 +3,7 @@
 #include "backend/host/comm.h"
 
 #include <mpi.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,6 +75,7 @@ static void finish(struct sl_comm *c, struct sl_comm_request **requests, int cou
   for (int i = 0; i < count; i++) {
     while (!requests[i]->done) {
       bool moved = false;
+      sched_yield(); /* ranks share cores here */
       if (sl_comm_progress(c, &moved) != SL_OK || MPI_Wtime() - start > 60) {
         fprintf(stderr, "rank %d: stuck or failed: %s\n", world_rank, sl_error_message());
         MPI_Abort(MPI_COMM_WORLD, 1);

@@ -91,11 +91,28 @@ int reversed;
   __builtin_longjmp(to, 1);
 }
 
+/* The next fiber of warp [from, from + 32), of those after `last` in their order, that can run; nullptr: none. */
+fiber *next_of_warp(size_t from, size_t last) {
+  const size_t step = reversed ? (size_t)-1 : 1; /* and lanes below 0 are far above 31 */
+  for (size_t lane = last - from + step; lane < 32; lane += step)
+    if (states[from + lane] == READY) return &fibers[from + lane];
+  return nullptr;
+}
+
+/* Straight to the next fiber of the warp: the way over the scheduler would be as long again. */
 __attribute__((noinline)) void leave(state why) {
-  states[running - fibers.data()] = why;
+  const size_t own = (size_t)(running - fibers.data());
+  states[own] = why;
   if (__builtin_setjmp(running->place) != 0) return;
-  become(scheduler_identity);
-  go(scheduler);
+  fiber *const next = next_of_warp(own / 32 * 32, own);
+  if (next == nullptr || !next->entered) {
+    become(scheduler_identity);
+    go(scheduler);
+  }
+  running = next;
+  now = &next->at;
+  become(next->identity);
+  go(next->place);
 }
 
 /* A fiber serves block after block: to make one anew would ask the kernel twice. */
@@ -135,25 +152,20 @@ void prepare(fiber *f, dim3 block) {
 
 /* All of [from, to) wait in the same way: let them go. */
 bool release(size_t from, size_t to, state why) {
-  for (size_t i = from; i < to; i++)
-    if (states[i] != why) return false;
+  unsigned char differ = 0; /* without a way out of the loop, which makes vectors of it */
+  for (size_t i = from; i < to; i++) differ |= (unsigned char)(states[i] ^ why);
+  if (differ != 0) return false;
   std::memset(states + from, READY, to - from);
   return true;
 }
 
-/* Threads [from, to) of a warp as far as they get without the rest of the block: what one warp does too early or too
+/* The threads from `from` of a warp as far as they get without the rest of the block: what one warp does too early or too
  * late shows against the others. */
-bool run_warp(size_t from, size_t to) {
-  bool moved = false, again = true;
-  while (again) {
-    again = false;
-    for (size_t k = from; k < to; k++) {
-      const size_t i = reversed ? from + to - 1 - k : k;
-      if (states[i] == READY) resume(&fibers[i]), again = true;
-    }
-    moved |= again;
-    again = release(from, to, AT_WARP);
-  }
+bool run_warp(size_t from) {
+  bool moved = false;
+  do
+    for (fiber *f; (f = next_of_warp(from, reversed ? from + 32 : from - 1)) != nullptr; moved = true) resume(f);
+  while (release(from, from + 32, AT_WARP));
   return moved;
 }
 
@@ -165,8 +177,7 @@ void run_block(dim3 block) {
     bool moved = false;
     size_t done = 0;
     for (size_t w = 0; w < count; w += 32) {
-      const size_t from = reversed ? count - 32 - w : w;
-      moved |= run_warp(from, from + 32);
+      moved |= run_warp(reversed ? count - 32 - w : w);
     }
     for (size_t i = 0; i < count; i++) done += states[i] == DONE;
     if (done == count) return depart(&end_place);
@@ -179,13 +190,17 @@ const fiber *first_of_warp() {
   return &fibers[(size_t)(running - fibers.data()) / 32 * 32];
 }
 
+typedef uint64_t sixteen __attribute__((vector_size(16), aligned(1), may_alias));
+
 /* Word by word, for a call of memcpy would be seen as the kernel's own access. */
 template <typename W> void copy_words(void *to, const void *from, size_t bytes) {
   for (size_t i = 0; i < bytes / sizeof(W); i++)
     static_cast<volatile W *>(to)[i] = static_cast<const volatile W *>(from)[i];
 }
 void copy(void *to, const void *from, size_t bytes) {
-  if (bytes % sizeof(uint32_t) == 0)
+  if (bytes % sizeof(sixteen) == 0)
+    copy_words<sixteen>(to, from, bytes);
+  else if (bytes % sizeof(uint32_t) == 0)
     copy_words<uint32_t>(to, from, bytes);
   else
     copy_words<unsigned char>(to, from, bytes);
