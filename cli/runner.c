@@ -170,8 +170,8 @@ static double loss_of(const json_t *losses, size_t step) {
 
 static void print_lost(const json_t *losses, FILE *out) {
   size_t first = 0, lost = 0;
-  for (size_t i = json_array_size(losses); i-- > 0;)
-    if (isnan(loss_of(losses, i))) first = i, lost++;
+  for (size_t i = 0; i < json_array_size(losses); i++)
+    if (isnan(loss_of(losses, i)) && lost++ == 0) first = i;
   if (lost > 0) fprintf(out, "  no number  the loss of %zu steps, of step %zu first\n", lost, first + 1);
 }
 

@@ -20,7 +20,7 @@
 
 #define TABLES SL_SOURCE_DIR "/experiments/published/training/tables/"
 static char foundry[] = TABLES "llmfoundry.csv", vtrain[] = TABLES "vtrain_multi_node.csv";
-enum { FOUNDRY = 140, VTRAIN = 42 };
+enum { FOUNDRY = 140, VTRAIN = 42, EVERY = 5, SOME = (VTRAIN + EVERY - 1) / EVERY };
 
 static void forget(void *context, const char *message) {
   (void)context, (void)message;
@@ -121,14 +121,28 @@ static void models_and_clusters_are_held_out_whole(void **unused) {
   sl_refit_runs_free(&runs);
 }
 
-/* With the numbers that stand in the profiles, all runs of a table are predicted as `shardlab predict` does, long steps by two short
+/* The head of a table and every fifth of its rows, in a file whose name goes to `path`. */
+static void some_of(const char *table, char *path) {
+  char line[4096];
+  FILE *in = fopen(table, "r"), *out = fdopen(mkstemp(path), "w");
+  assert_true(in && out);
+  for (int i = -1; fgets(line, sizeof line, in) != NULL; i++)
+    if (i < 0 || i % EVERY == 0) fputs(line, out);
+  fclose(in), fclose(out);
+}
+
+/* With the numbers that stand in the profiles, runs of a table are predicted as `shardlab predict` does, long steps by two short
  * ones within 0.1 %; and two processes say what one says. */
 static void the_fits_clock_is_the_exact_one(void **unused) {
   (void)unused;
   struct sl_refit_runs runs;
   struct sl_refit_clocks clocks;
-  double want[VTRAIN], one[VTRAIN], two[VTRAIN];
-  load(&runs, (char *[]){vtrain}, 1, 0);
+  double want[SOME], one[SOME], two[SOME];
+  char path[] = "/tmp/refit_XXXXXX";
+  some_of(vtrain, path);
+  load(&runs, (char *[]){path}, 1, 0);
+  remove(path);
+  assert_int_equal(runs.count, SOME);
   assert_int_equal(sl_refit_clocks_open(&clocks, &runs, 1), SL_OK);
   double *values = calloc(clocks.numbers.count, sizeof *values);
   sl_refit_given(&clocks, values);

@@ -208,7 +208,7 @@ static void every_small_schedule_is_sound(void **state) {
   int tried = 0;
   sl_error_clear();
   for (int p = 1; p <= 16; p++) {
-    for (int m = 1; m <= 64; m++) {
+    for (int m = 1; m <= 64; m += m < 20 ? 1 : 11) {
       for (int i = 0; sl_schedule_name(i, NULL) != NULL; i++) {
         const char *name = sl_schedule_name(i, NULL);
         for (int v = 1; v <= 4; v += v < 2 ? 1 : 2) {
@@ -223,7 +223,7 @@ static void every_small_schedule_is_sound(void **state) {
       }
     }
   }
-  assert_in_range(tried, 10000, 16 * 64 * 7 * 3);
+  assert_in_range(tried, 4500, 16 * 24 * 7 * 3);
 }
 
 static void a_stage_is_whole_no_longer_than_the_window(void **state) {
