@@ -14,7 +14,7 @@ import tempfile
 
 STEPS, BATCH = 8, 4
 CONFIG = {"train_micro_batch_size_per_gpu": 2, "optimizer": {"type": "AdamW", "params": {"lr": 1e-3}},
-          "fp16": {"enabled": True, "initial_scale_power": 24},  # the first steps overflow
+          "fp16": {"enabled": True, "initial_scale_power": 18},  # the first steps overflow
           "scheduler": {"type": "WarmupLR", "params": {"warmup_max_lr": 1e-2, "warmup_num_steps": 10}},
           "csv_monitor": {"enabled": True, "output_path": "runs/csv"}, "tensorboard": {"enabled": True, "output_path": "runs/tb/", "job_name": "a job"}}
 NAMES = ["loss_scale", "lr", "train_loss"]
@@ -45,7 +45,7 @@ def check_values(series, record, near):
     assert all(near(a, b) for a, b in zip(losses, record["losses"])), (losses, record["losses"])
     scales = [value for _, value in series["loss_scale"]]
     skipped = record["skipped_steps"]
-    assert 0 < skipped < STEPS and scales[0] <= 2.0 ** 24 and scales[-1] < scales[0], (skipped, scales)
+    assert 0 < skipped < STEPS and scales[0] <= 2.0 ** 18 and scales[-1] < scales[0], (skipped, scales)
     rates = [value for _, value in series["lr"]]
     want = [lr_after(max(0, s + 1 - skipped)) for s in range(STEPS)]
     assert all(abs(a - b) <= 1e-6 * 1e-2 for a, b in zip(rates, want)), (rates, want)
