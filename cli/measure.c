@@ -11,6 +11,7 @@
 #include "cli/nodes.h"
 #include "cli/output.h"
 #include "cli/place.h"
+#include "cli/progress.h"
 #include "cli/runner.h"
 #include "cli/said.h"
 #include "cli/start.h"
@@ -27,48 +28,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* Under a launcher standard error is a pipe: the parent says through the environment whether a terminal stands behind it. */
-static const char *const terminal_variable = "SHARDLAB_TERMINAL";
-
-struct progress {
-  int64_t steps, tokens; /* of the run; of one step */
-  int64_t first;         /* step of this run ... */
-  double first_s;        /* ... and when it ended: it warms up, so the rate counts from there */
-  bool live;             /* a line that is written over and over, on a terminal */
-  int64_t epoch_steps;   /* 0: the run goes by steps */
-  double epoch_loss;     /* summed since the epoch began */
-  FILE *out;             /* where epochs are told */
-};
-
-static void show_live(struct progress *p, int64_t step, const struct sl_step_result *r) {
-  char left[32], rate[32];
-  if (p->first_s == 0) p->first_s = r->end_s, p->first = step;
-  const int64_t taken = step - p->first;
-  const double per_step = taken > 0 ? (r->end_s - p->first_s) / (double)taken : r->end_s - r->start_s;
-  sl_format_seconds(left, sizeof left, per_step * (double)(p->steps - step - 1));
-  sl_format_count(rate, sizeof rate, per_step > 0 ? (double)p->tokens / per_step : 0);
-  fprintf(stderr, "\r\033[Kstep %lld of %lld, loss %.4f, %s tokens/s, %s left", (long long)step + 1,
-          (long long)p->steps, r->loss, rate, left);
-  if (step + 1 == p->steps) fprintf(stderr, "\r\033[K");
-  fflush(stderr);
-}
-
-static void show_epoch(struct progress *p, int64_t step, const struct sl_step_result *r) {
-  p->epoch_loss += r->loss;
-  if ((step + 1) % p->epoch_steps != 0) return;
-  fprintf(p->out, "%sepoch %lld of %lld: mean loss %.6f\n", p->live ? "\r\033[K" : "",
-          (long long)((step + 1) / p->epoch_steps), (long long)(p->steps / p->epoch_steps),
-          p->epoch_loss / (double)p->epoch_steps);
-  fflush(p->out);
-  p->epoch_loss = 0;
-}
-
-static void show_progress(void *context, int64_t step, const struct sl_step_result *r) {
-  struct progress *p = context;
-  if (p->epoch_steps > 0) show_epoch(p, step, r);
-  if (p->live) show_live(p, step, r);
-}
 
 /* The mean of each epoch's losses; one that is no number makes the mean null. */
 static void put_epochs(json_t *record, int64_t epoch_steps) {
@@ -151,12 +110,12 @@ static enum sl_status run_rank(const struct sl_options *options, const struct sl
   json_t *record;
   SL_TRY(sl_exec_load(options->backend, &exec));
   const int64_t epoch_steps = options->epochs > 0 ? options->steps / options->epochs : 0;
-  const bool speaks = place->rank == 0 && !options->quiet;
-  struct progress progress = {.steps = options->steps,
-                              .tokens = setup->plan.global_batch * setup->plan.seq,
-                              .live = speaks && getenv(terminal_variable) != NULL,
-                              .epoch_steps = epoch_steps,
-                              .out = sl_output_text(options)};
+  struct sl_progress progress = {0};
+  SL_TRY(sl_training_open(&training, options, setup));
+  const struct sl_step_state *from = training.resumed ? &training.from.manifest.state : NULL;
+  const enum sl_status opened =
+      place->rank == 0 ? sl_progress_open(&progress, options, setup, epoch_steps, from) : SL_OK;
+  if (opened != SL_OK) return sl_training_close(&training), opened;
   const struct sl_runner runner = {.exec = exec,
                                    .setup = setup,
                                    .options = options,
@@ -165,13 +124,14 @@ static enum sl_status run_rank(const struct sl_options *options, const struct sl
                                    .trace = options->trace,
                                    .processes = options->of_world > 0 ? 1 : setup->plan.world,
                                    .process = place->rank,
-                                   .progress = speaks ? show_progress : NULL,
+                                   .progress = place->rank == 0 ? sl_progress_step : NULL,
                                    .progress_context = &progress,
                                    .training = &training};
-  SL_TRY(sl_training_open(&training, options, setup));
   const enum sl_status ran = sl_runner_run(&runner, &record);
   sl_training_close(&training);
+  const enum sl_status told = sl_progress_close(&progress);
   SL_TRY(ran);
+  if (told != SL_OK) return json_decref(record), told;
   if (place->rank > 0) {
     json_decref(record);
     return SL_OK;
@@ -272,7 +232,7 @@ static enum sl_status start(const struct sl_options *options, const struct sl_se
     SL_TRY(sl_exec_load(options->backend, &exec));
     if (exec->probe != NULL) SL_TRY(exec->probe(NULL));
   }
-  if (sl_output_terminal(stderr)) setenv(terminal_variable, "1", 1);
+  if (sl_output_terminal(stderr)) setenv(sl_progress_terminal, "1", 1);
   return SL_OK;
 }
 

@@ -86,6 +86,12 @@ enum sl_recompute { SL_RECOMPUTE_NONE, SL_RECOMPUTE_SELECTIVE, SL_RECOMPUTE_FULL
 enum { SL_MAX_STAGES = 256 }; /* entries of a list of stages */
 enum sl_offload_device { SL_OFFLOAD_NONE, SL_OFFLOAD_CPU, SL_OFFLOAD_NVME };
 
+/* Where the numbers of a run go while it goes on: csv_monitor, tensorboard. */
+struct sl_monitor_config {
+  bool enabled;
+  char output_path[1024], job_name[256];
+};
+
 struct sl_config {
   char ds_version[16]; /* shardlab.ds_version: whose defaults apply; "0.19.6" */
   /* batch; 0 = not given, until sl_config_resolve_batch */
@@ -132,6 +138,8 @@ struct sl_config {
   struct {
     int64_t block_size, queue_depth; /* bytes; blocks on their way at once */
   } aio;
+  struct sl_monitor_config csv_monitor, tensorboard;
+  int64_t steps_per_print; /* 0: no lines */
   struct { /* the "shardlab" section; flags override */
     int tp, pp, cp, virtual_stages;
     enum sl_rank_order rank_order;

@@ -36,7 +36,6 @@
 #define ALIAS(name) .alias = name
 #define SAY(text) .complaint = text
 #define ELSEWHERE .soft = true
-#define PRINTS_ONLY .soft = true /* how often DeepSpeed logs: neither bytes, traffic nor arithmetic */
 #define NO_LIMIT 1.7976931348623157e308
 #define BELOW_ONE 0.99999999999999988898 /* prints as 1 */
 
@@ -60,6 +59,13 @@ const struct sl_field sl_fields[] = {
   M("", "communication_data_type", DTYPE, communication_data_type, NUL, WORDS("fp32|fp16|bf16"),
     SAY("Invalid communication_data_type. Supported data types: ['fp16', 'bf16', 'fp32']. Got: @")),
   M("", "zero_allow_untested_optimizer", BOOL, zero.allow_untested_optimizer, D("false")),
+  M("", "steps_per_print", INT, steps_per_print, NUL_IS(0), GE(1)),
+  M("csv_monitor", "enabled", BOOL, csv_monitor.enabled, D("false")),
+  M("csv_monitor", "output_path", TEXT, csv_monitor.output_path, D("\"\"")),
+  M("csv_monitor", "job_name", TEXT, csv_monitor.job_name, D("\"DeepSpeedJobName\"")),
+  M("tensorboard", "enabled", BOOL, tensorboard.enabled, D("false")),
+  M("tensorboard", "output_path", TEXT, tensorboard.output_path, D("\"\"")),
+  M("tensorboard", "job_name", TEXT, tensorboard.job_name, D("\"DeepSpeedJobName\"")),
   M("data_types", "grad_accum_dtype", DTYPE, grad_accum_dtype, NUL),
 
   M("fp16", "enabled", BOOL, fp16.enabled, D("false")),

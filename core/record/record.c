@@ -40,8 +40,7 @@ static json_t *plan_json(const struct sl_plan *plan) {
   return object;
 }
 
-/* flop/s of all the hardware that the ranks stand on: a GPU's peak is its own, a CPU's is that of one core. */
-static double peak_flops(const struct sl_plan *plan) {
+double sl_record_peak_flops(const struct sl_plan *plan) {
   const struct sl_cluster *cluster = plan->cluster;
   double peak = cluster->device.peak[sl_config_product_dtype(plan->config)];
   if (cluster->device.kind == SL_DEVICE_GPU) return peak * (double)plan->world;
@@ -83,7 +82,7 @@ static enum sl_status put_times(json_t *record, const json_t *parts, const struc
   set_real(record, "init_time_s", json_real_value(json_object_get(json_array_get(parts, 0), "init_time_s")));
   const double tokens = (double)plan->global_batch * (double)plan->seq;
   const double flops = sl_model_flops(plan->model, plan->global_batch * plan->seq, plan->seq);
-  const double peak = peak_flops(plan);
+  const double peak = sl_record_peak_flops(plan);
   set_real(record, "model_flops_per_step", flops);
   if (median > 0) set_real(record, "tokens_per_s", tokens / median);
   if (median > 0 && peak > 0) set_real(record, "mfu", flops / median / peak);

@@ -33,3 +33,7 @@ enum sl_status sl_record_check(const struct sl_json *doc);
 const json_t *sl_record_traffic_row(const json_t *list, const json_t *like);
 /* Does `list` have another row that differs from `row` in the number type alone, so that only that tells them apart? */
 bool sl_record_traffic_twins(const json_t *list, const json_t *row);
+
+/* flop/s of all the hardware that the ranks stand on, in the products of the configuration: a GPU's peak is its own, a CPU's is that of one
+ * core. 0: not known. */
+double sl_record_peak_flops(const struct sl_plan *plan);

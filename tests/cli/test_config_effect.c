@@ -1,6 +1,6 @@
 /* label: cli
  * No key is dropped without a word: every key that the table of keys calls modelled, set to something else, changes the plan,
- * a program, the rules of the step state, a warning, an error, or what training computes. */
+ * a program, the rules of the step state, a warning, an error, what training computes, or what it says meanwhile. */
 #include "core/config/fields.h"
 #include "core/program/step_state.h"
 #include "tests/support/cli_run.h"
@@ -19,6 +19,7 @@
 #define OPT(type) "\"optimizer\": {\"type\": \"" type "\"}"
 #define PLAN(keys) "\"shardlab\": {" keys "}"
 #define SCHEDULER(type, params) "\"scheduler\": {\"type\": \"" type "\", \"params\": {" params "}}"
+#define MONITOR(name) "\"" name "\": {\"enabled\": true}"
 #define CYCLE SCHEDULER("OneCycle", "\"cycle_min_lr\": 0.001, \"cycle_max_lr\": 0.1, \"cycle_first_step_size\": 100")
 #define DECAYS                                                                                                         \
   SCHEDULER("OneCycle", "\"cycle_min_lr\": 0.001, \"cycle_max_lr\": 0.1, \"cycle_first_step_size\": 100, "             \
@@ -117,6 +118,13 @@ static const struct key {
     {"zero_optimization.offload_optimizer", "pipeline_write", "true", NVME("")},
     {"aio", "block_size", "4096", NVME("")},
     {"aio", "queue_depth", "3", NVME("")},
+    {"", "steps_per_print", "2", ""},
+    {"csv_monitor", "enabled", "true", ""},
+    {"csv_monitor", "output_path", "\"runs/of today\"", MONITOR("csv_monitor")},
+    {"csv_monitor", "job_name", "\"mine\"", MONITOR("csv_monitor")},
+    {"tensorboard", "enabled", "true", ""},
+    {"tensorboard", "output_path", "\"runs\"", MONITOR("tensorboard")},
+    {"tensorboard", "job_name", "\"mine\"", MONITOR("tensorboard")},
     {"shardlab", "ds_version", "\"0.19.5\"", ""},
     {"shardlab", "tp", "2", ""},
     {"shardlab", "pp", "2", ""},
@@ -153,8 +161,8 @@ static const struct key {
     {"shardlab", "seed", "77", ""},
     {"shardlab", "seq_len", "9", ""},
 };
-/* ONLY_KERNELS: hyperparameters of the optimizers, the seed and the order of the data. */
-enum { KEYS = sizeof keys / sizeof *keys, WORLD = 4, ONLY_KERNELS = 9 };
+/* ONLY_KERNELS: hyperparameters of the optimizers, the seed and the order of the data; ONLY_SAID: what a run says while it goes on. */
+enum { KEYS = sizeof keys / sizeof *keys, WORLD = 4, ONLY_KERNELS = 9, ONLY_SAID = 7 };
 
 /* The configuration around `k`, with its other value or without; free() it. */
 static char *config_of(const struct key *k, bool changed) {
@@ -265,6 +273,34 @@ static char *losses(const struct key *k, bool changed) {
   return text;
 }
 
+/* What a short training prints while it goes on, and the files that it leaves, up to the time in a name, as text; free() it. */
+static char *said(const struct key *k, bool changed) {
+  char command[2048], *config = config_of(k, changed);
+  FILE *file;
+  static const char work[] = "rm -rf said && mkdir said && cd said && cat >../config.json";
+  snprintf(command, sizeof command, "cd '%s' && %s", scratch, work);
+  file = popen(command, "w");
+  assert_non_null(file);
+  fputs(config, file);
+  assert_int_equal(pclose(file), 0);
+  free(config);
+  char where[600];
+  snprintf(where, sizeof where, "%s/said", scratch);
+  if (shardlab(where, "measure --model ../model.json --config ../config.json --data random:37 --steps 4") != 0)
+    fail_msg("%s", err);
+  snprintf(command, sizeof command, "cd '%s/said' && find . -type f | sed 's/tfevents.*/tfevents/' | sort", scratch);
+  char *text = NULL;
+  size_t size;
+  FILE *to = open_memstream(&text, &size);
+  fprintf(to, "%d lines of steps\n", lines_with(out, "step 2 of 4, loss") + lines_with(out, "step 4 of 4, loss"));
+  file = popen(command, "r");
+  assert_non_null(file);
+  for (int c; (c = fgetc(file)) != EOF;) fputc(c, to);
+  assert_int_equal(pclose(file), 0);
+  fclose(to);
+  return text;
+}
+
 static bool differ(const struct key *k, char *(*what)(const struct key *k, bool changed)) {
   char *before = what(k, false), *after = what(k, true);
   const bool different = strcmp(before, after) != 0;
@@ -277,14 +313,17 @@ static bool differ(const struct key *k, char *(*what)(const struct key *k, bool 
 static void every_key_has_consequences(void **state) {
   (void)state;
   const bool host = has_host();
-  int trained = 0;
+  int trained = 0, watched = 0;
   for (int i = 0; i < KEYS; i++) {
     const struct key *k = &keys[i];
     if (differ(k, consequences)) continue;
     trained++;
-    if (host && !differ(k, losses)) fail_msg("%s.%s: %s changes nothing", k->section, k->key, k->value);
+    if (!host || differ(k, losses)) continue;
+    watched++;
+    if (!differ(k, said)) fail_msg("%s.%s: %s changes nothing", k->section, k->key, k->value);
   }
-  assert_int_equal(trained, ONLY_KERNELS);
+  assert_int_equal(trained, ONLY_KERNELS + ONLY_SAID);
+  assert_int_equal(watched, host ? ONLY_SAID : 0);
 }
 
 /* A new row of the table needs a line above. */

@@ -6,7 +6,7 @@
 #   # file: core/models/gpt2.c
 #   # tests: test_lowering golden_2 grid3d_2
 #
-# (NAME_N: on N ranks; faults_KIND: those events of tests/faults; launch_mpirun: tests/launch.) A mutant counts as killed when one of its tests fails; the tests run in that order until then. Exit
+# (NAME_N: on N ranks; faults_KIND: those events of tests/faults; launch_mpirun: tests/launch; monitor_own: tests/monitor.) A mutant counts as killed when one of its tests fails; the tests run in that order until then. Exit
 # status 1 when one survives, or changes nothing, or does not compile, or when the tests fail without any mutant.
 # usage: run.sh [NAME ...]
 set -uo pipefail
@@ -57,7 +57,7 @@ need_cuda() { # of the cuda backend only the objects are built; without nvcc and
 
 build() {
   local programs
-  mapfile -t programs < <(wanted | sed 's/^\(golden\|grid3d\|rank_order_train\)_[0-9]*$/test_\1/; s/^faults_.*/shardlab\nshardlab_stop_at/; s/^launch_.*/shardlab/; s/^checkpoint_pairs$/shardlab/' | sort -u)
+  mapfile -t programs < <(wanted | sed 's/^\(golden\|grid3d\|rank_order_train\)_[0-9]*$/test_\1/; s/^faults_.*/shardlab\nshardlab_stop_at/; s/^\(launch\|monitor\)_.*/shardlab/; s/^checkpoint_pairs$/shardlab/' | sort -u)
   configure && cmake --build "$copy/build" --target shardlab_core shardlab_host "${programs[@]}" >"$copy/log" 2>&1 ||
     { tail -20 "$copy/log"; return 1; }
 }
@@ -72,6 +72,7 @@ run_test() {
   faults_*) python3 -B tests/faults/faults.py "$copy/build/bin/shardlab" "$root" --stop-at "$copy/build/lib/libshardlab_stop_at.so" --only "${1#faults_}" --at-once 6 ;;
   launch_*) python3 -B tests/launch/jobs.py "${1#launch_}" "$copy/build/bin/shardlab" "$root" ;;
   checkpoint_pairs) python3 -B tests/checkpoint/pairs.py "$copy/build/bin/shardlab" "$root" --pairs 4 --same 3 ;;
+  monitor_*) python3 -B tests/monitor/monitor.py "${1#monitor_}" "$copy/build/bin/shardlab" "$root" ;;
   golden_*) ranks "${1#golden_}" test_golden ;;
   rank_order_train_*) ranks "${1#rank_order_train_}" test_rank_order_train ;;
   test_bounds_*) ASAN_OPTIONS=detect_leaks=0 CASES_SANITIZED=1 timeout 200 "$copy/build/bin/$1" ;; # as ctest starts it

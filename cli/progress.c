@@ -1,0 +1,106 @@
+/* Lines and monitors of a run; see progress.h. */
+#include "cli/progress.h"
+
+#include "cli/output.h"
+#include "core/base/units.h"
+#include "core/record/record.h"
+
+#include <stdlib.h>
+
+const char *const sl_progress_terminal = "SHARDLAB_TERMINAL";
+
+static const char clear_line[] = "\r\033[K";
+
+enum sl_status sl_progress_open(struct sl_progress *p, const struct sl_options *options, const struct sl_setup *setup,
+                                int64_t epoch_steps, const struct sl_step_state *from) {
+  const struct sl_config *config = &setup->config;
+  const struct sl_plan *plan = &setup->plan;
+  const struct sl_monitor_place csv = {config->csv_monitor.enabled, config->csv_monitor.output_path,
+                                       config->csv_monitor.job_name},
+                                tensorboard = {config->tensorboard.enabled, config->tensorboard.output_path,
+                                               config->tensorboard.job_name};
+  *p = (struct sl_progress){.setup = setup,
+                            .steps = options->steps,
+                            .flops_per_s = sl_record_peak_flops(plan),
+                            .flops = sl_model_flops(plan->model, plan->global_batch * plan->seq, plan->seq),
+                            .live = !options->quiet && getenv(sl_progress_terminal) != NULL,
+                            .epoch_steps = epoch_steps,
+                            .applied = from != NULL ? from->good_steps : 0,
+                            .out = options->quiet ? NULL : sl_output_text(options)};
+  return sl_monitor_open(&p->monitor, &csv, &tensorboard);
+}
+
+/* ---- text ---- */
+
+/* "step 3 of 20, loss 4.8123, 6.1k tokens/s, mfu 13.9 %, 1.2 s left" */
+static void describe(const struct sl_progress *p, int64_t step, const struct sl_step_result *r, char *out,
+                     size_t size) {
+  char left[32], rate[32], mfu[32] = "";
+  const struct sl_plan *plan = &p->setup->plan;
+  const int64_t taken = step - p->first;
+  const double per_step = taken > 0 ? (r->end_s - p->first_s) / (double)taken : r->end_s - r->start_s;
+  const double tokens = (double)plan->global_batch * (double)plan->seq;
+  sl_format_seconds(left, sizeof left, per_step * (double)(p->steps - step - 1));
+  sl_format_count(rate, sizeof rate, per_step > 0 ? tokens / per_step : 0);
+  if (per_step > 0 && p->flops_per_s > 0)
+    snprintf(mfu, sizeof mfu, ", mfu %.1f %%", 100 * p->flops / per_step / p->flops_per_s);
+  snprintf(out, size, "step %lld of %lld, loss %.4f, %s tokens/s%s, %s left", (long long)step + 1, (long long)p->steps,
+           r->loss, rate, mfu, left);
+}
+
+static void show_live(const char *text, bool last) {
+  fprintf(stderr, "%s%s", clear_line, text);
+  if (last) fputs(clear_line, stderr);
+  fflush(stderr);
+}
+
+/* A line of text, where a live one may stand. */
+static void say(const struct sl_progress *p, const char *text) {
+  if (p->out == NULL) return;
+  if (p->live) fputs(clear_line, stderr), fflush(stderr);
+  fprintf(p->out, "%s\n", text);
+  fflush(p->out);
+}
+
+static void show_epoch(struct sl_progress *p, int64_t step, const struct sl_step_result *r) {
+  char text[128];
+  p->epoch_loss += r->loss;
+  if ((step + 1) % p->epoch_steps != 0) return;
+  snprintf(text, sizeof text, "epoch %lld of %lld: mean loss %.6f", (long long)((step + 1) / p->epoch_steps),
+           (long long)(p->steps / p->epoch_steps), p->epoch_loss / (double)p->epoch_steps);
+  say(p, text);
+  p->epoch_loss = 0;
+}
+
+/* ---- monitors ---- */
+
+static enum sl_status write_events(struct sl_progress *p, int64_t step, const struct sl_step_result *r) {
+  const struct sl_config *config = &p->setup->config;
+  const int64_t samples = (step + 1) * p->setup->plan.global_batch;
+  if (r->has_loss) SL_TRY(sl_monitor_write(p->monitor, "Train/Samples/train_loss", r->loss, samples));
+  SL_TRY(sl_monitor_write(p->monitor, "Train/Samples/lr", sl_config_lr(config, p->applied), samples));
+  if (config->fp16.enabled) SL_TRY(sl_monitor_write(p->monitor, "Train/Samples/loss_scale", r->loss_scale, samples));
+  return sl_monitor_flush(p->monitor);
+}
+
+void sl_progress_step(void *context, int64_t step, const struct sl_step_result *r) {
+  struct sl_progress *p = context;
+  const int64_t every = p->setup->config.steps_per_print;
+  char text[160], line[256];
+  if (p->first_s == 0) p->first_s = r->end_s, p->first = step;
+  p->applied += !r->skipped;
+  if (p->monitor != NULL && p->status == SL_OK) p->status = write_events(p, step, r);
+  if (p->epoch_steps > 0) show_epoch(p, step, r);
+  describe(p, step, r, text, sizeof text);
+  if (every > 0 && (step + 1) % every == 0) {
+    snprintf(line, sizeof line, "%s, lr %g, skipped %lld", text, r->lr, (long long)(step + 1 - p->applied));
+    say(p, line);
+  }
+  if (p->live) show_live(text, step + 1 == p->steps);
+}
+
+enum sl_status sl_progress_close(struct sl_progress *p) {
+  sl_monitor_close(p->monitor);
+  p->monitor = NULL;
+  return p->status;
+}

@@ -1,0 +1,42 @@
+/* What a run says of itself while it goes on, on rank 0: a line on a terminal, lines of text, and the monitors of the config.
+ *
+ *   a terminal             "step 3 of 20, loss 4.8, 6.1k tokens/s, mfu 13.9 %, 1.2 s left", written over and over
+ *   steps_per_print N      the same as a line of its own after every N steps, with the learning rate and the steps that were
+ *                          skipped so far, wherever text goes
+ *   --epochs               a line with the mean loss of each
+ *   csv_monitor,           Train/Samples/train_loss, /lr, and in fp16 /loss_scale, after each step, by the samples so far; as in
+ *   tensorboard            DeepSpeed, lr and loss_scale are those that the next step has */
+#pragma once
+
+#include "cli/options.h"
+#include "cli/setup.h"
+#include "core/monitor/monitor.h"
+#include "core/program/step_state.h"
+#include "core/run/executor.h"
+
+struct sl_progress {
+  const struct sl_setup *setup;
+  int64_t steps;      /* of the training, from its start */
+  int64_t first;      /* step of this run ... */
+  double first_s;     /* ... and when it ended, 0 before: it warms up, so rates count from there */
+  double flops_per_s; /* of all ranks' devices at their peak; 0: not known */
+  double flops;       /* of a step */
+  bool live;
+  int64_t epoch_steps; /* 0: the run goes by steps */
+  double epoch_loss;   /* summed since the epoch began */
+  int64_t applied;     /* steps that were not skipped */
+  FILE *out;           /* where lines go; NULL: nowhere */
+  struct sl_monitor *monitor;
+  enum sl_status status; /* of the first write that failed */
+};
+
+/* In the environment of ranks: a terminal stands behind their standard error, which is a pipe. */
+extern const char *const sl_progress_terminal;
+
+/* For rank 0 of a run; `from`: what it goes on from, NULL where it begins. Errors: of sl_monitor_open. */
+enum sl_status sl_progress_open(struct sl_progress *progress, const struct sl_options *options,
+                                const struct sl_setup *setup, int64_t epoch_steps, const struct sl_step_state *from);
+/* After each step, as sl_run.progress; `context` is the progress. */
+void sl_progress_step(void *context, int64_t step, const struct sl_step_result *result);
+/* At the end, however it came. The status of the first write that failed, whose message stands. */
+enum sl_status sl_progress_close(struct sl_progress *progress);

@@ -1,0 +1,76 @@
+/* DeepSpeed's csv_monitor; see monitor.h. Lines end with \r\n, as those of Python's csv module do. */
+#include "core/monitor/csv_series.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void sl_python_repr(char *out, size_t size, double value) {
+  char digits[40];
+  if (!isfinite(value)) {
+    snprintf(out, size, "%s", isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
+    return;
+  }
+  int precision = 0; /* digits behind the first */
+  do snprintf(digits, sizeof digits, "%.*e", precision, value);
+  while (strtod(digits, NULL) != value && ++precision < 17);
+  const int exponent = atoi(strchr(digits, 'e') + 1);
+  if (exponent < -4 || exponent >= 16)
+    snprintf(out, size, "%s", digits);
+  else if (precision <= exponent)
+    snprintf(out, size, "%.1f", value);
+  else
+    snprintf(out, size, "%.*f", precision - exponent, value);
+}
+
+static enum sl_status io_error(const struct sl_csv_file *file) {
+  return sl_fail(SL_ERR_IO, "%s: %s", file->path, strerror(errno));
+}
+
+/* "Train/Samples/lr": Train_Samples_lr.csv, whose second column is lr. */
+static enum sl_status begin(struct sl_csv_series *series, const char *name, struct sl_csv_file **out) {
+  const char *last = strrchr(name, '/');
+  SL_TRY(sl_grow(&series->files, &series->capacity, series->count + 1, sizeof *series->files));
+  struct sl_csv_file *file = &series->files[series->count];
+  *file = (struct sl_csv_file){.name = strdup(name)};
+  if (file->name == NULL || asprintf(&file->path, "%s/%s.csv", series->folder, name) < 0) {
+    free(file->name);
+    return sl_fail(SL_ERR_MEMORY, "out of memory: the file of %s", name);
+  }
+  series->count++;
+  for (char *c = file->path + strlen(series->folder) + 1; *c != '\0'; c++)
+    if (*c == '/' || *c == ' ') *c = '_';
+  file->stream = fopen(file->path, "ae");
+  if (file->stream == NULL || fprintf(file->stream, "step,%s\r\n", last != NULL ? last + 1 : name) < 0)
+    return io_error(file);
+  *out = file;
+  return SL_OK;
+}
+
+enum sl_status sl_csv_series_write(struct sl_csv_series *series, const char *name, double value, int64_t step) {
+  struct sl_csv_file *file = NULL;
+  char text[40];
+  for (size_t i = 0; i < series->count; i++)
+    if (strcmp(series->files[i].name, name) == 0) file = &series->files[i];
+  if (file == NULL) SL_TRY(begin(series, name, &file));
+  sl_python_repr(text, sizeof text, value);
+  return fprintf(file->stream, "%lld,%s\r\n", (long long)step, text) < 0 ? io_error(file) : SL_OK;
+}
+
+enum sl_status sl_csv_series_flush(struct sl_csv_series *series) {
+  for (size_t i = 0; i < series->count; i++)
+    if (fflush(series->files[i].stream) != 0) return io_error(&series->files[i]);
+  return SL_OK;
+}
+
+void sl_csv_series_free(struct sl_csv_series *series) {
+  for (size_t i = 0; i < series->count; i++) {
+    if (series->files[i].stream != NULL) fclose(series->files[i].stream);
+    free(series->files[i].name);
+    free(series->files[i].path);
+  }
+  free(series->files);
+  free(series->folder);
+  *series = (struct sl_csv_series){0};
+}

@@ -1,0 +1,25 @@
+/* A CSV file for each name; see monitor.h. */
+#pragma once
+
+#include "core/base/status.h"
+
+#include <stdint.h>
+#include <stdio.h>
+
+struct sl_csv_series {
+  char *folder; /* owned */
+  struct sl_csv_file {
+    char *name, *path; /* owned */
+    FILE *stream;
+  } * files; /* owned */
+  size_t count, capacity;
+};
+
+/* Errors: SL_ERR_IO with the path; SL_ERR_MEMORY. */
+enum sl_status sl_csv_series_write(struct sl_csv_series *series, const char *name, double value, int64_t step);
+enum sl_status sl_csv_series_flush(struct sl_csv_series *series);
+/* Accepts a zeroed one. */
+void sl_csv_series_free(struct sl_csv_series *series);
+
+/* `value` as Python's repr() has it: the fewest digits that read back to the same double. `size` 32 is enough. */
+void sl_python_repr(char *out, size_t size, double value);

@@ -1,0 +1,79 @@
+/* Both places behind one door; see monitor.h. */
+#include "core/monitor/monitor.h"
+
+#include "core/monitor/csv_series.h"
+#include "core/monitor/events.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct sl_monitor {
+  struct sl_csv_series csv; /* folder NULL: not asked for */
+  struct sl_events events;  /* stream NULL: not asked for */
+};
+
+/* Every folder of the path, which is the caller's. */
+static enum sl_status make_folders(char *path) {
+  for (char *slash = strchr(path + 1, '/');; slash = strchr(slash + 1, '/')) {
+    if (slash != NULL) *slash = '\0';
+    const int made = mkdir(path, 0777);
+    const int why = errno;
+    if (slash != NULL) *slash = '/';
+    if (made != 0 && why != EEXIST) return sl_fail(SL_ERR_IO, "%s: cannot be made: %s", path, strerror(why));
+    if (slash == NULL) return SL_OK;
+  }
+}
+
+/* OUTPUT_PATH/JOB_NAME, made, the caller's. */
+static enum sl_status open_folder(const struct sl_monitor_place *place, char **out) {
+  const size_t n = strlen(place->output_path);
+  const char *between = n == 0 || place->output_path[n - 1] == '/' ? "" : "/";
+  *out = NULL;
+  if (asprintf(out, "%s%s%s", place->output_path, between, place->job_name[0] != '\0' ? place->job_name : ".") < 0) {
+    *out = NULL;
+    return sl_fail(SL_ERR_MEMORY, "out of memory: the folder of a monitor");
+  }
+  return make_folders(*out);
+}
+
+enum sl_status sl_monitor_open(struct sl_monitor **out, const struct sl_monitor_place *csv,
+                               const struct sl_monitor_place *tensorboard) {
+  struct sl_monitor *monitor;
+  char *folder = NULL;
+  enum sl_status status;
+  *out = NULL;
+  if (!csv->enabled && !tensorboard->enabled) return SL_OK;
+  SL_TRY(sl_calloc(&monitor, 1, sizeof *monitor));
+  if (csv->enabled) SL_GO_FAIL(open_folder(csv, &monitor->csv.folder));
+  if (tensorboard->enabled) SL_GO_FAIL(open_folder(tensorboard, &folder));
+  if (tensorboard->enabled) SL_GO_FAIL(sl_events_open(&monitor->events, folder));
+  free(folder);
+  *out = monitor;
+  return SL_OK;
+fail:
+  free(folder);
+  sl_monitor_close(monitor);
+  return status;
+}
+
+enum sl_status sl_monitor_write(struct sl_monitor *monitor, const char *name, double value, int64_t step) {
+  if (monitor == NULL) return SL_OK;
+  if (monitor->csv.folder != NULL) SL_TRY(sl_csv_series_write(&monitor->csv, name, value, step));
+  return monitor->events.stream != NULL ? sl_events_write(&monitor->events, name, value, step) : SL_OK;
+}
+
+enum sl_status sl_monitor_flush(struct sl_monitor *monitor) {
+  if (monitor == NULL) return SL_OK;
+  SL_TRY(sl_csv_series_flush(&monitor->csv));
+  return sl_events_flush(&monitor->events);
+}
+
+void sl_monitor_close(struct sl_monitor *monitor) {
+  if (monitor == NULL) return;
+  sl_csv_series_free(&monitor->csv);
+  sl_events_close(&monitor->events);
+  free(monitor);
+}

@@ -1,0 +1,170 @@
+"""What csv_monitor and tensorboard have of a run, read back by others, beside the run's own record.
+
+    monitor.py own SHARDLAB ROOT           Python's csv module, and a reader of event files of its own: framing, checksums, protobuf
+    monitor.py tensorboard SHARDLAB ROOT   TensorBoard's own reader; status 77 where that package is not installed
+"""
+import csv
+import io
+import json
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+
+STEPS, BATCH = 8, 4
+CONFIG = {"train_micro_batch_size_per_gpu": 2, "optimizer": {"type": "AdamW", "params": {"lr": 1e-3}},
+          "fp16": {"enabled": True, "initial_scale_power": 18},  # the first steps overflow
+          "scheduler": {"type": "WarmupLR", "params": {"warmup_max_lr": 1e-2, "warmup_num_steps": 10}},
+          "csv_monitor": {"enabled": True, "output_path": "runs/csv"}, "tensorboard": {"enabled": True, "output_path": "runs/tb/", "job_name": "a job"}}
+NAMES = ["loss_scale", "lr", "train_loss"]
+
+
+def train(shardlab, root, folder):
+    (folder / "config.json").write_text(json.dumps(CONFIG))
+    (folder / "model.json").write_text('{"model_type": "gpt2", "n_layer": 2, "n_embd": 64, "n_head": 4, "n_positions": 64, "vocab_size": 256}')
+    done = subprocess.run([shardlab, "measure", "--model", "model.json", "--config", "config.json", "--world", "2", "--seq", "16", "--steps", str(STEPS),
+                           "--data", f"{root}/examples/corpus.txt", "--quiet", "--json", "record.json"], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return json.loads((folder / "record.json").read_text())
+
+
+def lr_after(applied):
+    """WarmupLR as DeepSpeed has it after so many steps."""
+    import math
+    return 1e-2 * math.log(applied) / math.log(10) if 0 < applied < 11 else 0.0 if applied == 0 else 1e-2
+
+
+def check_values(series, record, near):
+    """series: {name: [(step, value)]}"""
+    assert sorted(series) == NAMES, sorted(series)
+    steps = [(s + 1) * BATCH for s in range(STEPS)]
+    for name, points in series.items():
+        assert [step for step, _ in points] == steps, (name, points)
+    losses = [value for _, value in series["train_loss"]]
+    assert all(near(a, b) for a, b in zip(losses, record["losses"])), (losses, record["losses"])
+    scales = [value for _, value in series["loss_scale"]]
+    skipped = record["skipped_steps"]
+    assert 0 < skipped < STEPS and scales[0] <= 2.0 ** 18 and scales[-1] < scales[0], (skipped, scales)
+    rates = [value for _, value in series["lr"]]
+    want = [lr_after(max(0, s + 1 - skipped)) for s in range(STEPS)]
+    assert all(abs(a - b) <= 1e-6 * 1e-2 for a, b in zip(rates, want)), (rates, want)
+
+
+def check_csv(folder, record):
+    series = {}
+    for path in sorted((folder / "runs/csv/DeepSpeedJobName").iterdir()):
+        data = path.read_bytes().decode()
+        rows = list(csv.reader(io.StringIO(data, newline="")))
+        name = path.name.removeprefix("Train_Samples_").removesuffix(".csv")
+        assert rows[0] == ["step", name], rows[0]
+        series[name] = [(int(step), float(value)) for step, value in rows[1:]]
+        again = io.StringIO(newline="")  # as csv_monitor writes it
+        writer = csv.writer(again)
+        writer.writerow(["step", name])
+        writer.writerows(series[name])
+        assert again.getvalue() == data, (again.getvalue(), data)
+    check_values(series, record, lambda a, b: a == b)
+
+
+# ---- event files ----
+
+def crc32c(data):
+    crc = 0xffffffff
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
+    return crc ^ 0xffffffff
+
+
+def masked(data):
+    crc = crc32c(data)
+    return ((crc >> 15 | crc << 17) + 0xa282ead8) & 0xffffffff
+
+
+def records(data):
+    at = 0
+    while at < len(data):
+        (length, check), body = struct.unpack_from("<QI", data, at), data[at + 12:]
+        assert check == masked(data[at:at + 8])
+        (check,) = struct.unpack_from("<I", body, length)
+        assert check == masked(body[:length])
+        yield body[:length]
+        at += length + 16
+
+
+def varint(data, at):
+    value = shift = 0
+    while True:
+        value |= (data[at] & 127) << shift
+        shift += 7
+        at += 1
+        if data[at - 1] < 128:
+            return value, at
+
+
+def fields(data):
+    at = 0
+    while at < len(data):
+        key, at = varint(data, at)
+        kind = key & 7
+        if kind == 0:
+            value, at = varint(data, at)
+        elif kind == 2:
+            length, at = varint(data, at)
+            value, at = data[at:at + length], at + length
+        else:
+            size = {1: 8, 5: 4}[kind]
+            (value,), at = struct.unpack_from("<d" if size == 8 else "<f", data, at), at + size
+        yield key >> 3, value
+
+
+def check_events(folder, record):
+    (path,) = (folder / "runs/tb/a job").iterdir()
+    assert path.name.startswith("events.out.tfevents."), path
+    first, *rest = (dict(fields(data)) for data in records(path.read_bytes()))
+    assert first[3] == b"brain.Event:2" and set(first) == {1, 3}, first
+    series = {}
+    for event in rest:
+        value = dict(fields(dict(fields(event[5]))[1]))
+        series.setdefault(value[1].decode().removeprefix("Train/Samples/"), []).append((event[2], value[2]))
+        assert event[1] >= first[1]
+    check_values(series, record, lambda a, b: abs(a - b) <= 1e-6 * abs(b))
+    damaged = bytearray(path.read_bytes())
+    damaged[-6] ^= 1
+    try:
+        list(records(bytes(damaged)))
+    except AssertionError:
+        return
+    raise AssertionError("the reader takes a damaged file")
+
+
+def check_by_tensorboard(folder, record):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+    events = EventAccumulator(str(folder / "runs/tb/a job"))
+    events.Reload()
+    series = {name.removeprefix("Train/Samples/"): [(e.step, e.value) for e in events.Scalars(name)] for name in events.Tags()["scalars"]}
+    check_values(series, record, lambda a, b: abs(a - b) <= 1e-6 * abs(b))
+
+
+def main():
+    if sys.argv[1] == "tensorboard":
+        try:
+            import tensorboard.backend.event_processing.event_accumulator  # noqa: F401
+        except ImportError as why:
+            print(f"skipped: {why} (pip install tensorboard)")
+            sys.exit(77)
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        record = train(*sys.argv[2:], folder)
+        if sys.argv[1] == "tensorboard":
+            check_by_tensorboard(folder, record)
+        else:
+            check_csv(folder, record)
+            check_events(folder, record)
+    print("what was written is what was trained")
+
+
+if __name__ == "__main__":
+    main()
