@@ -79,7 +79,8 @@ static enum sl_status opened(void *context, const struct sl_run *run) {
 
 static enum sl_status started(void *context, const struct sl_run *run) {
   const struct sl_training *t = context;
-  return t->resumed ? sl_restore_started(&t->from, run) : SL_OK;
+  if (t->resumed) SL_TRY(sl_restore_started(&t->from, run));
+  return t->saver != NULL ? sl_saver_started(t->saver, run) : SL_OK;
 }
 
 static enum sl_status stepped(void *context, const struct sl_run *run, int64_t taken, bool last) {
@@ -147,7 +148,7 @@ enum sl_status sl_training_put(const struct sl_training *training, const struct 
   json_object_set_new(record, "checkpoint",
                       json_pack("{s:I, s:I, s:I, s:f, s:f, s:I}", "bytes", (json_int_t)bytes, "rank_bytes",
                                 (json_int_t)most.bytes, "copy_bytes", (json_int_t)most.copy_bytes, "wait_s",
-                                most.wait_s, "saves", (json_int_t)mine.saves));
+                                most.wait_s, "write_s", most.write_s, "saves", (json_int_t)mine.saves));
 done:
   free(all);
   return status;
@@ -160,7 +161,7 @@ static enum sl_status add_copy(const struct sl_job *job, json_t *list) {
   json_array_foreach(list, i, rank) {
     struct sl_checkpoint_pieces pieces;
     SL_TRY(sl_checkpoint_pieces(&pieces, job, (int)json_integer_value(json_object_get(rank, "rank"))));
-    const json_int_t bytes = json_integer_value(json_object_get(rank, "process_bytes")) + pieces.copy_bytes;
+    const json_int_t bytes = json_integer_value(json_object_get(rank, "process_bytes")) + pieces.bytes;
     json_object_set_new(rank, "process_bytes", json_integer(bytes));
     sl_checkpoint_pieces_free(&pieces);
   }

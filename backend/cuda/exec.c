@@ -253,7 +253,8 @@ static enum sl_status write_over(void *state, int local, int32_t buffer, int64_t
   char *at;
   (void)local;
   SL_TRY(sl_rank_bytes(cuda->rank_class, cuda->arena, buffer, offset, bytes, &at));
-  SL_CUDA_TRY(cudaMemcpy(at, src, (size_t)bytes, cudaMemcpyDefault)); /* no op is in flight, so nobody waits for it */
+  SL_CUDA_TRY(cudaMemcpy(at, src, (size_t)bytes, cudaMemcpyDefault));
+  SL_CUDA_TRY(cudaStreamSynchronize(0)); /* `src` may be staged and on its way, and lanes do not wait for this stream */
   return SL_OK;
 }
 

@@ -226,7 +226,7 @@ static enum sl_status uncovered(const struct sl_manifest *m, const struct sl_man
                  m->doc.name, t->name, sl_checkpoint_role_name(t->role), at, member);
 }
 
-/* Between `from` and `to` of a member there is nothing but padding. */
+/* Between `from` and `to` of a member, in whichever order, there is nothing but padding. */
 static bool nothing(const struct sl_manifest_tensor *t, int member, int64_t from, int64_t to) {
   return sl_cut_held(&t->cut, member, from) == sl_cut_held(&t->cut, member, to);
 }
@@ -236,7 +236,7 @@ static enum sl_status check_cover(const struct sl_manifest *m, const struct sl_m
   for (int member = 0; member < t->cut.members; member++) {
     int64_t at = 0;
     for (; p < end && p->member == member; at = p->first + p->count, p++)
-      if (p->first < at || !nothing(t, member, at, p->first)) return uncovered(m, t, member, at);
+      if (!nothing(t, member, at, p->first)) return uncovered(m, t, member, at);
     if (!nothing(t, member, at, local_numel(t))) return uncovered(m, t, member, at);
   }
   return SL_OK;

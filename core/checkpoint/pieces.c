@@ -38,7 +38,6 @@ static enum sl_status add(struct sl_checkpoint_pieces *pieces, struct sl_checkpo
   SL_TRY(sl_grow(&pieces->items, &pieces->capacity, pieces->count + 1, sizeof *pieces->items));
   pieces->items[pieces->count++] = piece;
   pieces->bytes += piece.held * SL_CHECKPOINT_ELEMENT;
-  pieces->copy_bytes += piece.count * SL_CHECKPOINT_ELEMENT;
   return SL_OK;
 }
 
@@ -47,7 +46,8 @@ static enum sl_status add_state(struct sl_checkpoint_pieces *pieces, const struc
   const struct sl_plan *plan = job->plan;
   const struct sl_coord at = sl_plan_coord(plan, rank);
   const int tensor = plan->pp_ranks[at.pp].tensors[placed].tensor;
-  const struct sl_cut cut = sl_cut_of(plan, &plan->model->tensors[tensor]);
+  const struct sl_tensor *t = &plan->model->tensors[tensor];
+  const struct sl_cut cut = sl_cut_of(plan, t);
   const int member = cut.members > 1 ? at.tp : 0;
   struct sl_located where = sl_job_locate(job, rank, role, placed);
   if (where.count == 0 || where.replica < 0) return SL_OK;
@@ -55,6 +55,8 @@ static enum sl_status add_state(struct sl_checkpoint_pieces *pieces, const struc
   if (c->buffers[where.buffer].dtype != SL_F32)
     return sl_fail(SL_ERR_INTERNAL, "checkpoint: buffer %s is %s; expected fp32", c->buffers[where.buffer].name,
                    sl_dtype_name(c->buffers[where.buffer].dtype));
+  if (cut.row < t->numel && cut.row < cut.width * cut.members)
+    return sl_fail(SL_ERR_INTERNAL, "checkpoint: tensor %s has padding between its rows", t->name);
   take_share(&where);
   for (int64_t done = 0; done < where.count; done += SL_PIECE_ELEMENTS) {
     const int64_t left = where.count - done, count = left < SL_PIECE_ELEMENTS ? left : SL_PIECE_ELEMENTS;

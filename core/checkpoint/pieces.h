@@ -12,7 +12,7 @@ enum { SL_PIECE_ELEMENTS = 1 << 22 }; /* of a piece, at most */
 enum { SL_SHARE_ELEMENTS = 1 << 12 }; /* of a replica's share, at least */
 enum { SL_CHECKPOINT_ELEMENT = 4 };   /* bytes: all states are fp32 */
 
-/* Elements [first, first + count) of the local tensor of `member`, of which `held` are no padding. They stand `offset` bytes into
+/* Elements [first, first + count) of the local tensor of `member`, of which the first `held` are no padding. They stand `offset` bytes into
  * `buffer` of the rank. */
 struct sl_checkpoint_piece {
   int tensor; /* of the model */
@@ -26,13 +26,13 @@ struct sl_checkpoint_piece {
 struct sl_checkpoint_pieces {
   struct sl_checkpoint_piece *items; /* by role, then in the order of the rank's tensors; owned */
   size_t count, capacity;
-  int64_t bytes;      /* of all that is no padding: what goes to the disk */
-  int64_t copy_bytes; /* with padding: what a copy in host memory takes */
+  int64_t bytes; /* of all that is no padding: what is copied and goes to the disk */
 };
 
 /* The state that stands for a tensor's weight: SL_ROLE_MASTER or SL_ROLE_PARAM. */
 enum sl_role sl_checkpoint_weight(const struct sl_class *rank_class);
-/* What `rank` writes. Errors: SL_ERR_INTERNAL where a state is not fp32. */
+/* What `rank` writes. Errors: SL_ERR_INTERNAL where a state is not fp32, or padding stands between elements: tensor parallelism pads
+ * the vocabulary's rows alone, which is at the end of a member's local tensor. */
 enum sl_status sl_checkpoint_pieces(struct sl_checkpoint_pieces *pieces, const struct sl_job *job, int rank);
 void sl_checkpoint_pieces_free(struct sl_checkpoint_pieces *pieces); /* accepts a zeroed one */
 

@@ -19,9 +19,9 @@ enum sl_status sl_checkpoint_predict(struct sl_checkpoint_cost *cost, const stru
     struct sl_checkpoint_pieces pieces;
     SL_TRY(sl_checkpoint_pieces(&pieces, job, rank));
     if (rank % cluster->devices_per_node == 0) node_bytes = most = 0;
-    node_bytes += pieces.copy_bytes;
-    if (pieces.copy_bytes > most) most = pieces.copy_bytes;
-    if (pieces.copy_bytes > cost->copy_bytes) cost->copy_bytes = pieces.copy_bytes;
+    node_bytes += pieces.bytes;
+    if (pieces.bytes > most) most = pieces.bytes;
+    if (pieces.bytes > cost->copy_bytes) cost->copy_bytes = pieces.bytes;
     if (pieces.bytes > cost->rank_bytes) cost->rank_bytes = pieces.bytes;
     cost->bytes += pieces.bytes;
     cost->wait_s = fmax(cost->wait_s, copy_seconds(&cluster->device, most, node_bytes));

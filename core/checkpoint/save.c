@@ -154,42 +154,31 @@ static enum sl_status open_folder(struct sl_saver *saver, const struct sl_run *r
   return agree(run, status);
 }
 
-/* Padding leaves: what follows moves up over it. `at` has all elements of the piece. */
-static void drop_padding(const struct sl_saver *saver, const struct sl_checkpoint_piece *p, char *at) {
-  const struct sl_plan *plan = saver->job->plan;
-  const struct sl_cut cut = sl_cut_of(plan, &plan->model->tensors[p->tensor]);
-  const int64_t end = p->first + p->count;
-  char *to = at;
-  for (int64_t local = p->first; local < end && p->held < p->count;) {
-    const struct sl_run_of run = sl_cut_run(&cut, p->member, local, end);
-    const size_t bytes = (size_t)(run.count * SL_CHECKPOINT_ELEMENT);
-    if (run.logical >= 0) {
-      memmove(to, at + (local - p->first) * SL_CHECKPOINT_ELEMENT, bytes);
-      to += bytes;
-    }
-    local += run.count;
-  }
-}
-
-static enum sl_status count_pieces(struct sl_saver *saver) {
+static enum sl_status make_room(struct sl_saver *saver, const struct sl_run *run) {
   if (saver->counted) return SL_OK;
+  saver->rank = run->local_ranks[0];
   SL_TRY(sl_checkpoint_pieces(&saver->pieces, saver->job, saver->rank));
-  SL_TRY(sl_malloc(&saver->copy, (size_t)saver->pieces.copy_bytes + 1, 1));
+  const size_t bytes = (size_t)saver->pieces.bytes + 1;
+  SL_TRY(sl_malloc(&saver->copy, bytes, 1));
+  memset(saver->copy, 0, bytes); /* the system gives pages when they are touched */
   saver->counted = true;
   return SL_OK;
+}
+
+enum sl_status sl_saver_started(struct sl_saver *saver, const struct sl_run *run) {
+  return agree(run, make_room(saver, run));
 }
 
 static enum sl_status copy_state(struct sl_saver *saver, const struct sl_run *run) {
   const struct sl_class *c = &saver->job->classes[sl_job_class_of(saver->job, saver->rank)];
   struct sl_snapshot *s = &saver->snapshot;
-  SL_TRY(count_pieces(saver));
+  SL_TRY(make_room(saver, run));
   char *at = saver->copy;
   saver->told.copy_bytes = 0;
   for (size_t i = 0; i < saver->pieces.count; i++) {
     const struct sl_checkpoint_piece *p = &saver->pieces.items[i];
-    SL_TRY(run->exec->read(run->state, 0, p->buffer, p->offset, p->count * SL_CHECKPOINT_ELEMENT, at));
-    saver->told.copy_bytes += p->count * SL_CHECKPOINT_ELEMENT;
-    drop_padding(saver, p, at);
+    SL_TRY(run->exec->read(run->state, 0, p->buffer, p->offset, p->held * SL_CHECKPOINT_ELEMENT, at));
+    saver->told.copy_bytes += p->held * SL_CHECKPOINT_ELEMENT;
     at += p->held * SL_CHECKPOINT_ELEMENT;
   }
   SL_TRY(run->exec->read(run->state, 0, c->control, 0, sizeof s->state, &s->state));

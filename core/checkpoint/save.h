@@ -14,6 +14,8 @@ struct sl_saver_options {
 struct sl_saver;
 /* The saver of this process's rank, which is asked by hooks of the run. The folder is made where it is missing. */
 enum sl_status sl_saver_open(struct sl_saver **out, const struct sl_saver_options *options, const struct sl_job *job);
+/* struct sl_run_hooks.started, of a saver: host memory for the copy, so that no step waits for it. Collective. */
+enum sl_status sl_saver_started(struct sl_saver *saver, const struct sl_run *run);
 /* struct sl_run_hooks.stepped, of a saver. Collective. A failure of the thread ends the job at the end of the step that it falls
  * into. */
 enum sl_status sl_saver_stepped(void *saver, const struct sl_run *run, int64_t taken, bool last);

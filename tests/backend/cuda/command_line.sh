@@ -86,3 +86,23 @@ done
   --json "$here/host.json"
 table same "$here/drawn.masks.json" "$here/stored.masks.json" 0
 table same "$here/host.json" "$here/stored.masks.json" 1e-5
+
+# A checkpoint of one backend goes on on the other, under another plan: the losses of the host's own uninterrupted run.
+job[7]=5 # steps
+job[1]=$golden/config.json
+resumed() { # RECORD FIRST_STEP
+  python3 - "$here/whole.json" "$1" "$2" <<'PYTHON'
+import json, sys
+whole, rest, first = json.load(open(sys.argv[1])), json.load(open(sys.argv[2])), int(sys.argv[3])
+assert rest["first_step"] == first and len(rest["losses"]) == 5 - first, rest["losses"]
+for want, got in zip(whole["losses"][first:], rest["losses"]):
+    assert abs(got - want) <= 1e-5 * want, (whole["losses"], rest["losses"])
+PYTHON
+}
+"$1" measure "${job[@]}" --config "$here/fp32.json" --backend host --world 1 --checkpoint "$here/host" --save-every 2 --json "$here/whole.json"
+"$here/bin/shardlab" measure "${job[@]}" --config "$here/fp32.json" --backend cuda --cluster dgx-h200 --world 2 --zero-stage 3 \
+  --resume "$here/host/step-000002" --checkpoint "$here/cuda" --save-every 1 --keep 3 --json "$here/rest.json"
+resumed "$here/rest.json" 2
+[ "$(ls "$here/cuda" | tr '\n' ' ')" = "latest step-000003 step-000004 step-000005 " ]
+"$1" measure "${job[@]}" --config "$here/fp32.json" --backend host --world 2 --tp 1 --pp 2 --resume "$here/cuda/step-000003" --json "$here/back.json"
+resumed "$here/back.json" 3

@@ -127,7 +127,7 @@ static void large_tensors_are_cut(void **state) {
   fputs("{\"model_type\": \"mlp\", \"dims\": [2100, 4300, 3]}", file);
   fclose(file);
   snprintf(path, sizeof path, "%s/wide", folder);
-  ranks_open(&r, other, plans[0].config, 1);
+  ranks_open(&r, other, plans[1].config, plans[1].world); /* who hold the same, and share */
   ranks_fill(&r, 7);
   const struct sl_saver_options options = {.folder = path, .every = 7, .data_samples = 100};
   assert_int_equal(ranks_save(&r, &options, 7), SL_OK);
@@ -178,6 +178,11 @@ static void save_at(const char *where, int64_t step, int64_t keep) {
   ranks_close(&r);
 }
 
+static bool is_there(const char *name) {
+  snprintf(other, sizeof other, "%s/%s", path, name);
+  return access(other, F_OK) == 0;
+}
+
 static void the_newest_stay(void **state) {
   (void)state;
   char *found;
@@ -187,11 +192,38 @@ static void the_newest_stay(void **state) {
   assert_int_equal(sl_folder_find(&found, path, "latest"), SL_OK);
   assert_string_equal(strrchr(found, '/'), "/step-000011");
   free(found);
+  assert_true(is_there("step-000010") && is_there("step-000011"));
   save_at(path, 10, 2); /* again, from an earlier one: it takes the place of what was there */
   assert_int_equal(steps_in(path), 2);
   assert_int_equal(sl_folder_find(&found, NULL, path), SL_OK);
   assert_string_equal(strrchr(found, '/'), "/step-000010");
   free(found);
+}
+
+static void unfinished(const char *name) {
+  snprintf(other, sizeof other, "%s/%s", path, name);
+  assert_int_equal(mkdir(other, 0777), 0);
+  strcat(other, "/model.safetensors");
+  FILE *file = fopen(other, "w");
+  assert_non_null(file);
+  fclose(file);
+  snprintf(other, sizeof other, "%s/%s", path, name);
+}
+
+/* What a job that is gone left is removed; what another one is writing stays. */
+static void nobodys_leftovers_go(void **state) {
+  (void)state;
+  snprintf(path, sizeof path, "%s/kept", folder);
+  unfinished(".checkpoint.dead.0.tmp");
+  unfinished(".checkpoint.alive.0.tmp");
+  const int lock = sl_folder_lock(other);
+  assert_true(lock >= 0);
+  save_at(path, 12, 2);
+  assert_false(is_there(".checkpoint.dead.0.tmp"));
+  assert_true(is_there(".checkpoint.alive.0.tmp/model.safetensors"));
+  close(lock);
+  save_at(path, 13, 2);
+  assert_false(is_there(".checkpoint.alive.0.tmp"));
 }
 
 /* --- what is no checkpoint --- */
@@ -347,6 +379,7 @@ int main(void) {
       cmocka_unit_test(large_tensors_are_cut),
       cmocka_unit_test(replicas_share),
       cmocka_unit_test(the_newest_stay),
+      cmocka_unit_test(nobodys_leftovers_go),
       cmocka_unit_test(every_file_is_asked_for),
       cmocka_unit_test(of_another_training),
       cmocka_unit_test(what_cannot_be_written_ends_in_one_line),
