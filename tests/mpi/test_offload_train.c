@@ -167,6 +167,7 @@ static void one_layout(const struct sl_exec_ops *host, int stage, int type, int 
     const bool held = (stage + mode) % 2 == 0;
     if (modes[mode].stage3 && stage != 3) continue;
     if (mode >= NVME_MODES && (type + mode + tp + pp) % 2 != 0) continue; /* half of them each */
+    if (mode > 0 && type == 2 && (mode + tp + pp) % 2 != 0) continue;
     snprintf(config, sizeof config,
              "{\"train_micro_batch_size_per_gpu\": 2, \"gradient_accumulation_steps\": 2, \"gradient_clipping\": 0.5, "
              "\"aio\": "

@@ -86,6 +86,38 @@ static void compare(const struct point *p) {
   fixture_close(&f);
 }
 
+/* Own parts of gradients leave the device with the call that reduces them: of one rank, and where each parameter is split, no more
+ * than two calls' worth is ever there. */
+static void gradients_leave_by_call(void **state) {
+  (void)state;
+  enum { CALL = 300000 }; /* reduce_bucket_size of open_point, more than any tensor has elements */
+  for (int i = 0; i < 12; i++) {
+    struct fixture f;
+    const struct point p = {.stage = 2 + i % 2,
+                            .world = i % 2 == 0 ? 1 : 1 + i / 2 % 3,
+                            .accumulate = 1 + i / 6,
+                            .param_bytes = i / 3 % 2 ? 2 : 4,
+                            .params = i % 4 == 3};
+    int64_t bytes = 0, copied = 0, shard, flat;
+    sizes(&p, &shard, &flat);
+    open_point(&f, &p);
+    const struct sl_class *c = &f.job.classes[0];
+    const struct sl_program *step = &c->programs[SL_PROGRAM_STEP];
+    for (size_t b = 0; b < c->buffer_count; b++)
+      bytes += c->buffers[b].space == SL_SPACE_DEVICE && strncmp(c->buffers[b].name, "grad", 4) == 0
+                   ? c->buffers[b].bytes
+                   : 0;
+    if (bytes == 0 || bytes > 2 * p.param_bytes * CALL / p.world + 4096)
+      expect(&p, "gradients that leave the device", bytes, 2 * p.param_bytes * CALL / p.world);
+    for (size_t k = 0; k < step->issue_count; k++) {
+      const struct sl_op *op = &step->ops[step->issues[k].op];
+      if (op->lane == SL_LANE_D2H) copied += op->dim[0];
+    }
+    expect(&p, "elements that leave the device", copied, p.accumulate * shard);
+    fixture_close(&f);
+  }
+}
+
 static void bytes_by_space(void **state) {
   (void)state;
   static const int worlds[] = {1, 2, 3, 7};
@@ -145,6 +177,7 @@ static void bytes_on_nvme(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(bytes_by_space), cmocka_unit_test(bytes_on_nvme)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(bytes_by_space), cmocka_unit_test(gradients_leave_by_call),
+                                     cmocka_unit_test(bytes_on_nvme)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
