@@ -9,12 +9,16 @@ struct sl_bucket {
   int group;
   int first, last;
   int64_t lo, count; /* elements of the flat space, padding included */
-  bool alone;        /* stands open while others come and go, so it has a buffer of its own */
-  int turn;          /* which of the rotating bucket buffers */
-  int32_t buffer;    /* -1: reduced in place */
-  bool joins;        /* reduced by the call of the bucket before it in the array; see join_last */
-  int ready;         /* tensors complete, in the backward being lowered */
-  bool launched;     /* in the backward being lowered */
+  /* Own parts that leave with their call arrive at element `arrival_at` of buffer `arrival`; they are elements
+   * [arrival_first, arrival_first + arrival_count) of the shard. */
+  int32_t arrival;
+  int64_t arrival_at, arrival_first, arrival_count;
+  bool alone;     /* stands open while others come and go, so it has a buffer of its own */
+  int turn;       /* which of the rotating bucket buffers */
+  int32_t buffer; /* -1: reduced in place */
+  bool joins;     /* reduced by the call of the bucket before it in the array; see join_last */
+  int ready;      /* tensors complete, in the backward being lowered */
+  bool launched;  /* in the backward being lowered */
 };
 
 /* The buckets of all groups and their buffers, once the drafts of all stages are there. */

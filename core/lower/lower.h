@@ -23,6 +23,7 @@ struct sl_homes {
   int32_t flat;            /* whole gradients, none when sharded */
   int32_t half;            /* the same in 16 bits, as DDP's buckets; see kernels.h, keeps_gradients. -1: none */
   int32_t arrived;         /* own part in the wire's type, where that differs from the accumulate type */
+  bool by_call;            /* own parts go to host memory with each call, from a buffer of the call's */
   int32_t *persistent;     /* per unit: its lasting whole copy */
   int32_t *unsharded;      /* per stage and unit: the copy that UNSHARD makes */
   int32_t secondary;       /* this rank's part of the second copy */

@@ -48,6 +48,16 @@ static bool any_passes_through(const struct sl_lowering *l) {
   return any;
 }
 
+/* Do own parts go to host memory as soon as they are reduced, so that the device keeps none (DeepSpeed's stage3.py, partition_grads,
+ * and stage_1_and_2.py, async_inplace_copy_grad_to_fp32_buffer_from_gpu)? Of a flat partition over several members the part of a
+ * call is another for each of them, which one program for all cannot say: there they leave together. */
+static bool leaves_by_call(const struct sl_lowering *l) {
+  bool alone = true;
+  for (int g = 0; g < l->pp_rank->group_count; g++) alone &= l->pp_rank->layouts[g].group.members == 1;
+  return sl_reduce_sharded(l) && l->plan->strategy.offload_optimizer &&
+         (alone || l->plan->strategy.units != SL_UNITS_FLAT);
+}
+
 static bool keeps_gradients(const struct sl_lowering *l) {
   return sl_kernel_set(l->plan->config->sl.kernels)->keeps_gradients && l->accumulate != l->dtype &&
          !sl_reduce_sharded(l);
@@ -88,7 +98,8 @@ enum sl_status sl_reduce_open(struct sl_lowering *l) {
                          SL_CATEGORY_GRADIENT, l->accumulate, "grad"));
     h->flat = l->rank_class->role[SL_ROLE_GRAD].buffer;
   }
-  if (!any_passes_through(l) || sl_reduce_copied_back(l)) return SL_OK;
+  h->by_call = leaves_by_call(l);
+  if (h->by_call || !any_passes_through(l) || sl_reduce_copied_back(l)) return SL_OK;
   return sl_build_buffer(l, &h->arrived, SL_SCOPE_MICRO, SL_CATEGORY_COMMUNICATION, l->wire, l->pp_rank->shard_numel,
                          "grad.arrived");
 }
@@ -126,7 +137,10 @@ static bool shared(const struct sl_lowering *l, int placed) {
 
 enum sl_status sl_reduce_begin(struct sl_lowering *l, struct sl_pass pass) {
   struct sl_reduce *r = l->zero->reduce;
-  if (r->buckets == NULL) SL_TRY(sl_bucket_plan(l));
+  if (r->buckets == NULL) {
+    SL_TRY(sl_bucket_plan(l));
+    if (l->homes->by_call) SL_TRY(sl_settle_plan(l));
+  }
   for (int i = 0; i < l->pp_rank->tensor_count; i++) r->seen[i] = 0;
   for (int i = 0; i < r->bucket_count; i++) {
     r->buckets[i].ready = 0;
@@ -242,7 +256,7 @@ static enum sl_status reduce_range(struct sl_lowering *l, struct sl_program *p, 
   const struct sl_unit *u = &l->pp_rank->units[l->pp_rank->tensors[call->first].unit];
   int n = 0;
   op.flags |= SL_OP_SHARE_RANGE;
-  op.dim[1] = call[buckets - 1].lo - u->first;
+  op.dim[1] = l->homes->by_call ? 0 : call[buckets - 1].lo - u->first;
   op.dim[2] = op.dim[1] + op.dim[0];
   op.dim[3] = u->part;
   for (const struct sl_bucket *b = call + buckets - 1; b >= call; b--) { /* as they stand in the flat space */
@@ -330,6 +344,7 @@ static enum sl_status launch(struct sl_lowering *l, struct sl_program *p, struct
   const bool whole = !s->shard_optimizer || s->units == SL_UNITS_OWNER || s->sums_whole;
   const bool travels = is_reduced(l, layout);
   int64_t count = 0;
+  if (l->homes->by_call) sl_settle_open_call(l, call, buckets);
   for (struct sl_bucket *b = call; b < call + buckets; b++) {
     SL_TRY(prepare(l, p, b, whole));
     if (travels && in_buckets(l)) SL_TRY(copy_through_bucket(l, p, b));
@@ -353,6 +368,8 @@ static enum sl_status launch_call(struct sl_lowering *l, struct sl_program *p, s
   const size_t before = p->op_count;
   SL_TRY(launch(l, p, call, buckets));
   if (p->op_count > before) l->zero->reduce->last_launch = p->op_count - 1;
+  if (l->homes->by_call) SL_TRY(sl_settle_call(l, p, call, buckets));
+  l->zero->reduce->launched_end = p->op_count;
   return SL_OK;
 }
 
@@ -415,7 +432,7 @@ enum sl_status sl_reduce_end(struct sl_lowering *l, struct sl_program *p) {
   const struct sl_reduce *r = l->zero->reduce;
   for (size_t i = 0; i < r->waiting_count; i++) SL_TRY(contribute(l, p, &r->waiting[i]));
   if (l->plan->strategy.reduces_last) SL_TRY(launch_last(l, p));
-  const bool ends = r->pass.end && r->last_launch + 1 == p->op_count;
+  const bool ends = r->pass.end && r->launched_end == p->op_count;
   const bool waits = ends || l->plan->stage_count == 1;
   if (r->last_launch > 0 && waits) p->ops[r->last_launch].flags |= SL_OP_BLOCKING;
   return sl_settle(l, p);

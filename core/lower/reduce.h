@@ -20,6 +20,9 @@ struct sl_reduce {
   int *seen;           /* per placed tensor: of those, how many the present backward has had */
   struct sl_pass pass; /* the present backward */
   size_t last_launch;  /* the last reduction's op, 0 = none */
+  int32_t arrivals[2]; /* buffers of own parts that leave with their call, in turn */
+  int arrival_count, arrival_turn;
+  size_t launched_end; /* ops of the program behind it and what goes with it */
   /* Of the present draft: what its kernel writes, buffer -1 = in place. */
   struct sl_operand temporary[SL_MAX_OPERANDS];
   struct sl_contribution *waiting; /* for the end of the present backward */

@@ -13,11 +13,71 @@ static enum sl_access arrival_access(const struct sl_lowering *l, const struct s
   return adds ? SL_READ_WRITE : SL_WRITE;
 }
 
+static struct sl_operand arriving_flat(const struct sl_lowering *l, const struct sl_bucket *b) {
+  const int64_t end = b->arrival_at + b->arrival_count;
+  return sl_build_part(l, b->arrival, SL_WRITE, 0, end);
+}
+
 struct sl_operand sl_settle_arriving(const struct sl_lowering *l, const struct sl_bucket *b, const struct sl_unit *u) {
   const int32_t arrived = l->homes->arrived;
+  /* of a flat partition the call says itself where in its buffer a bucket's is: reduce_range */
+  if (l->homes->by_call && l->plan->strategy.units == SL_UNITS_FLAT) return arriving_flat(l, b);
+  if (l->homes->by_call)
+    return sl_build_part(l, b->arrival, SL_WRITE, b->arrival_at + u->shard_offset - b->arrival_first, u->part);
   if (sl_settle_in_place(l)) return sl_zero_own(l, l->homes->flat, SL_WRITE, u);
   return sl_build_part(l, arrived >= 0 ? arrived : l->rank_class->role[SL_ROLE_GRAD].buffer, arrival_access(l, b),
                        u->shard_offset, u->part);
+}
+
+/* Where in the shard a bucket's own parts are. A flat partition that leaves with its calls has one member. */
+static void place_arrival(const struct sl_lowering *l, struct sl_bucket *b) {
+  const struct sl_pp_rank *s = l->pp_rank;
+  const struct sl_unit *first = &s->units[s->tensors[b->first].unit], *last = &s->units[s->tensors[b->last].unit];
+  const bool flat = l->plan->strategy.units == SL_UNITS_FLAT;
+  b->arrival_first = first->shard_offset + (flat ? b->lo - first->first : 0);
+  b->arrival_count = flat ? b->count : last->shard_offset + last->part - first->shard_offset;
+}
+
+static int call_size(const struct sl_reduce *r, int i) {
+  return i + 1 < r->bucket_count && r->buckets[i + 1].joins ? 2 : 1;
+}
+
+/* One, or with overlap two in turn, so that one is filled while the other leaves, as large as any call's. */
+enum sl_status sl_settle_plan(struct sl_lowering *l) {
+  struct sl_reduce *r = l->zero->reduce;
+  const int ring = l->plan->strategy.overlap ? 2 : 1;
+  int64_t most = 0;
+  for (int i = 0; i < r->bucket_count; i++) place_arrival(l, &r->buckets[i]);
+  for (int i = 0; i < r->bucket_count; i += call_size(r, i)) {
+    int64_t count = 0;
+    for (int k = 0; k < call_size(r, i); k++) count += r->buckets[i + k].arrival_count;
+    if (count > most) most = count;
+  }
+  for (; r->arrival_count < ring; r->arrival_count++)
+    SL_TRY(sl_build_buffer(l, &r->arrivals[r->arrival_count], SL_SCOPE_MICRO, SL_CATEGORY_COMMUNICATION, l->wire, most,
+                           "grad.arriving.%d", r->arrival_count));
+  return SL_OK;
+}
+
+/* The later bucket of a call stands in front, in the flat space as in its buffer. */
+void sl_settle_open_call(struct sl_lowering *l, struct sl_bucket *call, int buckets) {
+  struct sl_reduce *r = l->zero->reduce;
+  const int32_t buffer = r->arrivals[r->arrival_turn++ % r->arrival_count];
+  int64_t at = 0;
+  for (struct sl_bucket *b = call + buckets - 1; b >= call; b--) {
+    b->arrival = buffer;
+    b->arrival_at = at;
+    at += b->arrival_count;
+  }
+}
+
+enum sl_status sl_settle_call(struct sl_lowering *l, struct sl_program *p, const struct sl_bucket *call, int buckets) {
+  const int32_t shard = l->rank_class->role[SL_ROLE_GRAD].buffer;
+  for (const struct sl_bucket *b = call; b < call + buckets; b++)
+    SL_TRY(sl_zero_convert(l, p, sl_build_part(l, b->arrival, SL_READ, b->arrival_at, b->arrival_count),
+                           sl_build_part(l, shard, SL_WRITE, b->arrival_first, b->arrival_count), b->arrival_count,
+                           SL_PHASE_BACKWARD, sl_reduce_kept(l, b->first)));
+  return SL_OK;
 }
 
 /* Own parts from the buffer they arrived in to where they are kept: all at once, where all have arrived, or by unit. */

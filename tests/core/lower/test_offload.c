@@ -86,6 +86,38 @@ static void compare(const struct point *p) {
   fixture_close(&f);
 }
 
+/* Own parts of gradients leave the device with the call that reduces them: of one rank, and where each parameter is split, no more
+ * than two calls' worth is ever there. */
+static void gradients_leave_by_call(void **state) {
+  (void)state;
+  enum { CALL = 300000 }; /* reduce_bucket_size of open_point, more than any tensor has elements */
+  for (int i = 0; i < 12; i++) {
+    struct fixture f;
+    const struct point p = {.stage = 2 + i % 2,
+                            .world = i % 2 == 0 ? 1 : 1 + i / 2 % 3,
+                            .accumulate = 1 + i / 6,
+                            .param_bytes = i / 3 % 2 ? 2 : 4,
+                            .params = i % 4 == 3};
+    int64_t bytes = 0, copied = 0, shard, flat;
+    sizes(&p, &shard, &flat);
+    open_point(&f, &p);
+    const struct sl_class *c = &f.job.classes[0];
+    const struct sl_program *step = &c->programs[SL_PROGRAM_STEP];
+    for (size_t b = 0; b < c->buffer_count; b++)
+      bytes += c->buffers[b].space == SL_SPACE_DEVICE && strncmp(c->buffers[b].name, "grad", 4) == 0
+                   ? c->buffers[b].bytes
+                   : 0;
+    if (bytes == 0 || bytes > 2 * p.param_bytes * CALL / p.world + 4096)
+      expect(&p, "gradients that leave the device", bytes, 2 * p.param_bytes * CALL / p.world);
+    for (size_t k = 0; k < step->issue_count; k++) {
+      const struct sl_op *op = &step->ops[step->issues[k].op];
+      if (op->lane == SL_LANE_D2H) copied += op->dim[0];
+    }
+    expect(&p, "elements that leave the device", copied, p.accumulate * shard);
+    fixture_close(&f);
+  }
+}
+
 static void bytes_by_space(void **state) {
   (void)state;
   static const int worlds[] = {1, 2, 3, 7};
@@ -101,7 +133,51 @@ static void bytes_by_space(void **state) {
   }
 }
 
+/* On NVMe: 12 bytes a parameter of the shard and where asked the parameters, each on its own. In host memory remain gradients, the
+ * sets that a sub-group of states is updated in, a pool of buffers of the largest part of a parameter, the updated parameters of a
+ * sub-group on their way, and the blocks of either way. */
+static void bytes_on_nvme(void **state) {
+  (void)state;
+  enum { BLOCKS = 16384 * 3 + 4096, POOL = 2, LARGEST = 4 * 128 * 128 };
+  for (int i = 0; i < 24; i++) {
+    struct fixture f;
+    char config[1024];
+    struct point p = {
+        .stage = 3, .world = 1 + i % 3, .accumulate = 1, .param_bytes = i % 2 ? 2 : 4, .params = i / 2 % 2};
+    const int read = i / 4 % 2, write = i / 8 % 2;
+    const int64_t group = 65536;
+    int64_t shard, flat;
+    sizes(&p, &shard, &flat);
+    snprintf(
+        config, sizeof config,
+        "{\"train_micro_batch_size_per_gpu\": 1, \"bf16\": {\"enabled\": %s}, \"optimizer\": {\"type\": \"AdamW\"}, "
+        "\"aio\": {\"block_size\": 16384, \"queue_depth\": 3}, \"zero_optimization\": {\"stage\": 3, "
+        "\"sub_group_size\": 65000, \"offload_optimizer\": {\"device\": \"nvme\", \"nvme_path\": \"x\", "
+        "\"pipeline_read\": %s, \"pipeline_write\": %s}, \"offload_param\": {\"device\": \"%s\", \"nvme_path\": "
+        "\"x\", \"max_in_cpu\": 0, \"buffer_count\": 2}, \"stage3_param_persistence_threshold\": 0}}",
+        p.param_bytes == 2 ? "true" : "false", read ? "true" : "false", write ? "true" : "false",
+        p.params ? "nvme" : "cpu");
+    if (fixture_open(&f, "gpt2-tiny", config, "localhost", p.world, NULL) != SL_OK)
+      fail_msg("%s: %s", config, sl_error_message());
+    const struct sl_class *c = &f.job.classes[0];
+    const struct sl_memory_report *host = &c->memory[SL_SPACE_HOST], *nvme = &c->memory[SL_SPACE_NVME];
+    const int64_t part = (LARGEST + p.world - 1) / p.world;
+    expect(&p, "optimizer states on NVMe", nvme->state_bytes[SL_CATEGORY_OPTIMIZER], 12 * shard);
+    expect(&p, "parameters on NVMe", nvme->state_bytes[SL_CATEGORY_PARAMETER], p.params ? p.param_bytes * shard : 0);
+    expect(&p, "NVMe", c->arena_bytes[SL_SPACE_NVME],
+           3 * round_up(4 * shard, SL_ALIGN) + (p.params ? round_up(p.param_bytes * shard, SL_ALIGN) : 0));
+    expect(&p, "optimizer states in host memory", host->state_bytes[SL_CATEGORY_OPTIMIZER],
+           (1 + read + write) * 12 * group);
+    expect(&p, "parameters in host memory that stay", host->state_bytes[SL_CATEGORY_PARAMETER],
+           p.params ? POOL * p.param_bytes * part : p.param_bytes * shard);
+    expect(&p, "blocks on their way", host->state_bytes[SL_CATEGORY_COMMUNICATION], 2 * BLOCKS);
+    if (sl_check(&f.job) != SL_OK) fail_msg("%s", sl_error_message());
+    fixture_close(&f);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(bytes_by_space)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(bytes_by_space), cmocka_unit_test(gradients_leave_by_call),
+                                     cmocka_unit_test(bytes_on_nvme)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
