@@ -11,7 +11,7 @@ static struct sl_quantized shape_of(size_t n, size_t block, int bits) {
 
 static const struct {
   size_t n, block, pieces, turn, shift;
-} shapes[] = {{1, 8, 1, 1, 0}, {37, 16, 6, 2, 1}, {515, 8, 4, 4, 3}, {1001, 336, 6, 3, 0}, {2053, 4096, 2, 1, 5}};
+} shapes[] = {{1, 8, 1, 1, 0}, {37, 16, 6, 2, 1}, {75, 8, 4, 4, 3}, {701, 336, 3, 3, 0}, {1029, 2048, 2, 1, 5}};
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
 /* Host memory that is freed here; the device's is the case's. */
