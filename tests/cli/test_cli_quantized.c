@@ -17,7 +17,7 @@ static const struct {
     {BOTH ", \"zero_hpz_partition_size\": 2, \"overlap_comm\": false", "\"bf16\": {\"enabled\": true}, ", "", true},
     {BOTH, "\"communication_data_type\": \"fp32\", \"fp16\": {\"enabled\": true}, ", "", true},
     {GATHER "\"zero_quantized_weights\": true", "", "\"tp\": 2, ", false},
-    {GATHER "\"zero_quantized_weights\": true", "",
+    {GATHER "\"zero_quantized_weights\": true, \"zero_hpz_partition_size\": 2", "",
      "\"pp\": 2, \"virtual_stages\": 2, \"schedule\": \"interleaved\", \"unshard_ahead\": 1, ", false},
 };
 

@@ -24,6 +24,10 @@ run=(--data "$root/examples/corpus.txt" --steps 2 --quiet)
 "$here/bin/shardlab" measure "${job[@]}" "${run[@]}" --backend cuda --cluster "$here/two.json" --json "$here/cuda.json"
 python3 "$root/tests/gpu/compare.py" same "$here/host.json" "$here/cuda.json" 1e-3
 "$here/bin/shardlab" predict "${job[@]}" --cluster "$here/two.json" --json "$here/predicted.json"
+# one rank alone gets packed zeros from the others, and counts the same bytes
+"$here/bin/shardlab" measure --model "$root/tests/mpi/gpt2_narrow.json" --config "$here/c.json" --cluster "$here/two.json" "${run[@]}" \
+  --backend cuda --as-rank 3 --of-world 4 --json "$here/alone.json"
+python3 "$root/tests/gpu/compare.py" rank 3 "$here/predicted.json" "$here/alone.json"
 python3 - "$here/predicted.json" "$here/cuda.json" <<'PY'
 import json
 import sys

@@ -114,7 +114,8 @@ static void blocks_without_a_scale(enum sl_number type) {
 }
 
 int main(int argc, char **argv) {
-  static const struct cuda_case cases[] = {
-      {"packs", packs, 0}, {"sums", sums, 0}, {"blocks_without_a_scale", blocks_without_a_scale, 0}};
+  static const struct cuda_case cases[] = {{"quantized_pieces", packs, 0},
+                                           {"quantized_sums", sums, 0},
+                                           {"quantized_without_scale", blocks_without_a_scale, 0}};
   return cases_main("test_cuda_quantize", cases, sizeof cases / sizeof *cases, argc, argv);
 }
