@@ -59,11 +59,11 @@ const char *sl_op_class_name(enum sl_op_class op_class);
 
 /* How a communication op moves bytes; one that has both rings runs the reduction first. n members. */
 enum sl_move {
-  SL_MOVE_REDUCE = 1, /* a ring of n - 1 steps: a piece gathers its sum on the way round and ends at its owner */
-  SL_MOVE_GATHER = 2, /* a ring of n - 1 steps: a piece goes from its owner to all others */
-  SL_MOVE_CHAIN = 4,  /* the whole goes from the root (op.peer) from member to member, in blocks */
-  SL_MOVE_SEND = 8,   /* to pipeline rank op.peer */
-  SL_MOVE_RECV = 16,  /* from there */
+  SL_MOVE_REDUCE = 1,   /* a ring of n - 1 steps: a piece gathers its sum on the way round and ends at its owner */
+  SL_MOVE_GATHER = 2,   /* a ring of n - 1 steps: a piece goes from its owner to all others */
+  SL_MOVE_CHAIN = 4,    /* the whole goes from the root (op.peer) from member to member, in blocks */
+  SL_MOVE_SEND = 8,     /* to pipeline rank op.peer */
+  SL_MOVE_RECV = 16,    /* from there */
   SL_MOVE_EXCHANGE = 32 /* every member sends each other one a piece of its own */
 };
 
@@ -115,13 +115,13 @@ enum sl_move {
   X(ADD,               "add",                  ELEMENTWISE,  1) /* N; out += x */                                                                                        \
   X(CONCAT_COLUMNS,    "concat_columns",       ELEMENTWISE,  3) /* R C P; x (P,R,C), out (R,P*C) */                                                                      \
   X(SPLIT_COLUMNS,     "split_columns",        ELEMENTWISE,  3) /* R C P; x (R,P*C), out (R,C): columns [place C, place C + C) */                                        \
+  X(NORM,              "norm",                 OPTIMIZER,    1) /* N; adds scale * sum of squares to control */                                                          \
+                                                                 /*   with SL_OP_SHARE_RANGE N lo hi stride: x is [place stride, +N) of a flat space; [lo, hi) counts */ \
   X(QUANTIZE,          "quantize",             ELEMENTWISE,  5) /* N block bits P K: P pieces of N elements, packed (kernels/quantize.h) */                             \
                                                                  /*   piece k (P / K) + j of x is piece j K + k of out */                                                \
   X(DEQUANTIZE,        "dequantize",           ELEMENTWISE,  4) /* N block bits P */                                                                                     \
   X(QUANTIZED_SUM,     "quantized_sum",        ELEMENTWISE,  4) /* N block bits P; out = the sum of P packed pieces, or += */                                            \
   X(REQUANTIZE,        "requantize",           ELEMENTWISE,  5) /* N block bits S P; x (S,P) packed, out (P) packed: the sums over S */                                  \
-  X(NORM,              "norm",                 OPTIMIZER,    1) /* N; adds scale * sum of squares to control */                                                          \
-                                                                 /*   with SL_OP_SHARE_RANGE N lo hi stride: x is [place stride, +N) of a flat space; [lo, hi) counts */ \
   X(CONTROL,           "control",              CONTROL,      0) /* -; loss, norm, clip factor, next step */                                                              \
   X(SGD,               "sgd",                  OPTIMIZER,    1) /* N */                                                                                                  \
   X(ADAM,              "adam",                 OPTIMIZER,    1) /* N */                                                                                                  \

@@ -73,6 +73,7 @@ enum sl_status sl_nccl_group_open(struct sl_nccl_group *out, const struct sl_clu
   return sl_nccl_open(&out->nccl, &comm);
 }
 
+/* An exchange, which is sends and receives, counts as the gather of as many bytes. */
 static enum sl_nccl_coll coll_of(unsigned moves) {
   if (moves & SL_MOVE_CHAIN) return SL_NCCL_BROADCAST;
   if ((moves & SL_MOVE_REDUCE) && (moves & SL_MOVE_GATHER)) return SL_NCCL_ALL_REDUCE;

@@ -17,7 +17,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 stage=$scratch/shardlab
 limit=20000000
-programs=(shardlab shardlab-analyze test_cuda_kernels test_cuda_attention test_cuda_control)
+programs=(shardlab shardlab-analyze test_cuda_kernels test_cuda_attention test_cuda_quantize test_cuda_control)
 
 # Kernels bear their source lines, for sanitizers and profilers. An RPATH, not a RUNPATH: it holds for what libraries need too, so
 # that programs find all of lib/ when started by hand. Of C++'s library little is used, and that is taken along: a copy of it

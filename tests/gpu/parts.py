@@ -25,7 +25,7 @@ def stage(name, limit, *call):
 
 FIRST = (
     stage("machine", 15),
-    stage("kernels", 50, "kernels", "kernels", "attention", "control"),
+    stage("kernels", 50, "kernels", "kernels", "attention", "quantize", "control"),
     stage("training", 25, "host_equal"),
     stage("ops", 45),
     stage("arena", 20),
@@ -34,7 +34,7 @@ FIRST = (
 )
 
 CHECK = (
-    stage("kernels", 110, "kernels", "kernels", "attention", "control"),
+    stage("kernels", 110, "kernels", "kernels", "attention", "quantize", "control"),
     stage("host-equal", 35),
     stage("arena", 30),
     stage("goldens", 80),
@@ -48,7 +48,7 @@ CHECK = (
 SANITIZE = (
     *(stage(f"{tool}-{name}", limit, "sanitized", tool, *tests)
       for tool, seconds in (("memcheck", (100, 70)), ("racecheck", (110, 90)), ("synccheck", (60, 60)))
-      for (name, tests), limit in zip((("kernels", ("kernels", "control")), ("attention", ("attention",))), seconds)),
+      for (name, tests), limit in zip((("kernels", ("kernels", "quantize", "control")), ("attention", ("attention",))), seconds)),
 )
 
 MEASURE = (

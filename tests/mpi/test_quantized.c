@@ -1,4 +1,4 @@
-/* ZeRO++'s quantised transfers, on 4 ranks that are two nodes of two: gradients that went through 4 bits twice are close to those
+/* ZeRO++'s quantised transfers, on 4 and 6 ranks that are nodes of two: gradients that went through 4 bits twice are close to those
  * that did not, and vectors, which are not quantised, have their bits; weights that were gathered in 8 bits train as the others
  * do; the same run gives the same bits. All with poison, so that a packed buffer that is given up too soon shows.
  * With the argument "long": 200 steps from three seeds, whose mean loss of the last 20 is within 1 % of the plain run's. */
@@ -25,7 +25,7 @@ static void train(struct grid_result *r, const struct sl_exec_ops *host, const c
   const struct sl_build_options keep = {.save_grads = true};
   memset(r, 0, sizeof *r);
   if (fixture_open(&r->fixture, SL_SOURCE_DIR "/tests/mpi/gpt2_narrow.json", config,
-                   SL_SOURCE_DIR "/tests/mpi/two_nodes.json", world, &keep) != SL_OK ||
+                   SL_SOURCE_DIR "/tests/mpi/nodes_of_two.json", world, &keep) != SL_OK ||
       sl_check(&r->fixture.job) != SL_OK)
     give_up(config);
   r->run = (struct sl_run){.exec = host,
@@ -143,7 +143,7 @@ int main(int argc, char **argv) {
   if (argc > 1)
     learns_as_the_plain_run(host);
   else
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) compare(host, (int)i);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i += world == 4 ? 1 : 4) compare(host, (int)i);
   if (rank == 0) printf("world %d: %d checks, %d failures\n", world, checks, failures);
   MPI_Finalize();
   return failures > 0;

@@ -57,7 +57,7 @@ need_cuda() { # of the cuda backend only the objects are built; without nvcc and
 
 build() {
   local programs
-  mapfile -t programs < <(wanted | sed 's/^\(golden\|grid3d\|rank_order_train\)_[0-9]*$/test_\1/; s/^faults_.*/shardlab\nshardlab_stop_at/; s/^\(launch\|monitor\)_.*/shardlab/; s/^checkpoint_pairs$/shardlab/' | sort -u)
+  mapfile -t programs < <(wanted | sed 's/^\(golden\|grid3d\|rank_order_train\|quantized\|comm\)_[0-9]*$/test_\1/; s/^faults_.*/shardlab\nshardlab_stop_at/; s/^\(launch\|monitor\)_.*/shardlab/; s/^checkpoint_pairs$/shardlab/' | sort -u)
   configure && cmake --build "$copy/build" --target shardlab_core shardlab_host "${programs[@]}" >"$copy/log" 2>&1 ||
     { tail -20 "$copy/log"; return 1; }
 }
@@ -74,6 +74,8 @@ run_test() {
   checkpoint_pairs) python3 -B tests/checkpoint/pairs.py "$copy/build/bin/shardlab" "$root" --pairs 4 --same 3 ;;
   monitor_*) python3 -B tests/monitor/monitor.py "${1#monitor_}" "$copy/build/bin/shardlab" "$root" ;;
   golden_*) ranks "${1#golden_}" test_golden ;;
+  quantized_[0-9]*) ranks "${1#quantized_}" test_quantized ;;
+  comm_[0-9]*) ranks "${1#comm_}" test_comm ;;
   rank_order_train_*) ranks "${1#rank_order_train_}" test_rank_order_train ;;
   test_bounds_*) ASAN_OPTIONS=detect_leaks=0 CASES_SANITIZED=1 timeout 200 "$copy/build/bin/$1" ;; # as ctest starts it
   *) timeout 300 "$copy/build/bin/$1" ;;

@@ -6,7 +6,7 @@
 set -euo pipefail
 . "$(dirname "$0")/stand_in_bundle.sh"
 # tests of kernels that pass as a sanitizer needs them, and a sanitizer that says what it was given
-for test in kernels attention control; do
+for test in kernels attention quantize control; do
   printf '#!/bin/sh\n[ "$1" != --list ] || { echo %s-bf16 && exit; }\n[ "${CASES_SANITIZED:-0}" = 1 ]\n' "$test" \
     >"$bundle/bin/test_cuda_$test"
 done

@@ -44,6 +44,10 @@ void sl_cuda_noise_close(struct sl_cuda *cuda) {
 static enum sl_status receive(const struct sl_cuda *cuda, cudaStream_t stream, const struct sl_issued *it, char *to,
                               int64_t bytes) {
   const struct sl_op *op = it->op;
+  if (op->dtype == SL_U8) { /* packed numbers (kernels/quantize.h): of scale 0 */
+    SL_CUDA_TRY(cudaMemsetAsync(to, 0, (size_t)bytes, stream));
+    return SL_OK;
+  }
   if (op->dtype > SL_F16 || op->payload == SL_PAYLOAD_SCALAR) return SL_OK;
   const char *from = cuda->noise->blocks[op->dtype][op->payload == SL_PAYLOAD_ACTIVATION];
   for (int64_t at = 0; at < bytes; at += NOISE_BYTES) {

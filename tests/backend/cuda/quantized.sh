@@ -20,10 +20,14 @@ echo '{"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 2, "o
       "shardlab": {"seq_len": 8}}' >"$here/c.json"
 job=(--model "$root/tests/mpi/gpt2_narrow.json" --config "$here/c.json" --world 4)
 run=(--data "$root/examples/corpus.txt" --steps 2 --quiet)
-"$1" measure "${job[@]}" "${run[@]}" --backend host --cluster "$root/tests/mpi/two_nodes.json" --json "$here/host.json"
+"$1" measure "${job[@]}" "${run[@]}" --backend host --cluster "$root/tests/mpi/nodes_of_two.json" --json "$here/host.json"
 "$here/bin/shardlab" measure "${job[@]}" "${run[@]}" --backend cuda --cluster "$here/two.json" --json "$here/cuda.json"
 python3 "$root/tests/gpu/compare.py" same "$here/host.json" "$here/cuda.json" 1e-3
 "$here/bin/shardlab" predict "${job[@]}" --cluster "$here/two.json" --json "$here/predicted.json"
+# one rank alone gets packed zeros from the others, and counts the same bytes
+"$here/bin/shardlab" measure --model "$root/tests/mpi/gpt2_narrow.json" --config "$here/c.json" --cluster "$here/two.json" "${run[@]}" \
+  --backend cuda --as-rank 3 --of-world 4 --json "$here/alone.json"
+python3 "$root/tests/gpu/compare.py" rank 3 "$here/predicted.json" "$here/alone.json"
 python3 - "$here/predicted.json" "$here/cuda.json" <<'PY'
 import json
 import sys
