@@ -39,19 +39,24 @@ void sl_ring_piece(int64_t n, int members, int member, int64_t *first, int64_t *
   *count = base + (member < extra);
 }
 
+/* Elements of a part of a bucket that its members have together: their ranges lie side by side from 0 on. Not by adding them
+ * up: there may be a million members, and each asks. */
+static int64_t of_all_members(const struct sl_op *op, const struct sl_slice *slices, int part, int members) {
+  struct sl_op together = *op;
+  together.dim[3] *= members;
+  return sl_share_piece(&together, slices, part, 0).count;
+}
+
 /* Elements that a member sends in one ring: every piece but `skipped`, which is its own, or its successor's. */
 static int64_t ring_sends(const struct sl_op *op, const struct sl_slice *slices, int part, int members, int skipped) {
-  int64_t sum = 0, first, count;
+  int64_t first, count;
   if (sl_op_in_place(op->kind)) {
     const int64_t n = slices[part].bytes / sl_dtype_bytes(op->dtype);
     sl_ring_piece(n, members, skipped, &first, &count);
     return n - count;
   }
   if (!(op->flags & SL_OP_SHARE_RANGE)) return (members - 1) * sl_share_piece(op, slices, part, 0).count;
-  for (int g = 0; g < members; g++) {
-    if (g != skipped) sum += sl_share_piece(op, slices, part, g).count;
-  }
-  return sum;
+  return of_all_members(op, slices, part, members) - sl_share_piece(op, slices, part, skipped).count;
 }
 
 int64_t sl_op_wire_bytes(const struct sl_op *op, const struct sl_slice *slices, int members, int index) {
@@ -70,16 +75,15 @@ int64_t sl_op_wire_bytes(const struct sl_op *op, const struct sl_slice *slices, 
 }
 
 /* Elements that all members have of a bucket but those of the one that has least: that one, or its predecessor, sends
- * them. */
+ * them. A bucket is one run of elements, so the first member has least of it, or the last. */
 static int64_t most_of_range(const struct sl_op *op, const struct sl_slice *slices, int members) {
-  int64_t all = 0, least = INT64_MAX;
-  for (int g = 0; g < members; g++) {
-    int64_t own = 0;
-    for (int part = 0; part < sl_op_parts(op); part++) own += sl_share_piece(op, slices, part, g).count;
-    all += own;
-    if (own < least) least = own;
+  int64_t all = 0, first = 0, last = 0;
+  for (int part = 0; part < sl_op_parts(op); part++) {
+    all += of_all_members(op, slices, part, members);
+    first += sl_share_piece(op, slices, part, 0).count;
+    last += sl_share_piece(op, slices, part, members - 1).count;
   }
-  return all - least;
+  return all - (first < last ? first : last);
 }
 
 /* Only the shares of a bucket must be looked at one by one. Of what a ring cuts itself no member has less than the last two,
