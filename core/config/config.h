@@ -122,7 +122,7 @@ struct sl_config {
     enum sl_offload_device offload_optimizer, offload_param;
     int64_t hpz_partition_size, mics_shard_size;
     bool quantized_weights, quantized_gradients; /* ZeRO++'s qwZ and qgZ */
-    bool allow_untested_optimizer; /* top-level zero_allow_untested_optimizer */
+    bool allow_untested_optimizer;               /* top-level zero_allow_untested_optimizer */
   } zero;
   struct { /* the "shardlab" section; flags override */
     int tp, pp, cp, virtual_stages;
