@@ -63,36 +63,55 @@ static float scale_of(float largest, int bits, float *factor) {
   return 1 / reciprocal;
 }
 
-static int code_of(float x, float factor, int half) {
-  const float y = rintf(x * factor); /* of a block without a factor: of NaN, whatever, for its scale says it all */
-  return y >= (float)(half - 1) ? half - 1 : y <= (float)-half ? -half : (int)y;
+/* Codes of n floats of a block that has a factor: written so that it is vectors. */
+static void round_codes(int8_t *codes, const float *x, size_t n, float factor, float half) {
+#pragma omp simd
+  for (size_t i = 0; i < n; i++) {
+    float y = rintf(x[i] * factor);
+    y = y > half - 1 ? half - 1 : y;
+    y = y < -half ? -half : y;
+    codes[i] = (int8_t)(int)y;
+  }
 }
 
-/* Codes of n floats from code `at` on, which is even. */
+/* Codes of n <= RUN floats from code `at` on, which is even. */
 static void put_codes(const struct place *p, size_t at, const float *x, size_t n, float factor) {
-  if (factor == 0) {
-    memset(p->codes + at * (size_t)p->bits / 8, 0, (n * (size_t)p->bits + 7) / 8);
+  uint8_t *to = p->codes + at * (size_t)p->bits / 8;
+  int8_t codes[RUN + 1];
+  if (factor == 0) { /* the scale says it all */
+    memset(to, 0, (n * (size_t)p->bits + 7) / 8);
   } else if (p->bits == 8) {
-    for (size_t i = 0; i < n; i++) p->codes[at + i] = (uint8_t)code_of(x[i], factor, 128);
+    round_codes((int8_t *)to, x, n, factor, 128);
   } else {
-    for (size_t i = 0; i < n; i += 2) {
-      const int low = code_of(x[i], factor, 8), high = i + 1 < n ? code_of(x[i + 1], factor, 8) : 0;
-      p->codes[(at + i) / 2] = (uint8_t)((low & 15) | (high & 15) << 4);
+    round_codes(codes, x, n, factor, 8);
+    codes[n] = 0; /* what shares the last byte */
+    for (size_t i = 0; i < (n + 1) / 2; i++) {
+      const int low = codes[2 * i], high = codes[2 * i + 1];
+      to[i] = (uint8_t)((low & 15) | (high & 15) << 4);
     }
   }
+}
+
+/* The number of a byte's low half, or of its high half. */
+static float half_byte(uint8_t byte, int high) {
+  return (float)((int8_t)(high ? byte : byte << 4) >> 4);
 }
 
 /* out += what n codes from code `at` on, which is even, stand for. */
 static void add_codes(float *out, const struct place *p, size_t at, size_t n) {
   const float scale = *p->scale;
+  const uint8_t *from = p->codes + at * (size_t)p->bits / 8;
   if (p->bits == 8) {
-    for (size_t i = 0; i < n; i++) out[i] += (float)(int8_t)p->codes[at + i] * scale;
-  } else {
-    for (size_t i = 0; i < n; i++) {
-      const int code = p->codes[(at + i) / 2] >> (i % 2 * 4) & 15;
-      out[i] += (float)(code - (code & 8) * 2) * scale;
-    }
+#pragma omp simd
+    for (size_t i = 0; i < n; i++) out[i] += (float)(int8_t)from[i] * scale;
+    return;
   }
+#pragma omp simd
+  for (size_t i = 0; i < n / 2; i++) {
+    out[2 * i] += half_byte(from[i], 0) * scale;
+    out[2 * i + 1] += half_byte(from[i], 1) * scale;
+  }
+  if (n % 2) out[n - 1] += half_byte(from[n / 2], 0) * scale;
 }
 
 static void read_floats(float *out, const sl_store *x, size_t n) {

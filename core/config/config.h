@@ -133,7 +133,7 @@ struct sl_config {
     int64_t param_buffer_size, param_max_in_cpu; /* elements */
     int64_t hpz_partition_size, mics_shard_size;
     bool quantized_weights, quantized_gradients; /* ZeRO++'s qwZ and qgZ */
-    bool allow_untested_optimizer; /* top-level zero_allow_untested_optimizer */
+    bool allow_untested_optimizer;               /* top-level zero_allow_untested_optimizer */
   } zero;
   struct {
     int64_t block_size, queue_depth; /* bytes; blocks on their way at once */

@@ -285,8 +285,8 @@ static enum sl_status reduce_units(struct sl_lowering *l, struct sl_program *p, 
     for (const struct sl_bucket *b = call; b < call + buckets; b++) {
       for (int k = s->tensors[b->last].unit; k >= s->tensors[b->first].unit; k--) {
         const struct sl_unit *u = &s->units[k];
-        const struct sl_operand whole = travelling_unit(l, b, u), shard = sl_settle_arriving(l, b, u);
         if (sl_quantize_reduces(l, u) != quantised) continue;
+        const struct sl_operand whole = travelling_unit(l, b, u), shard = sl_settle_arriving(l, b, u);
         if (quantised) {
           SL_TRY(sl_quantize_reduce(l, p, u, whole, shard));
           continue;

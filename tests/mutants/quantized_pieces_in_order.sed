@@ -1,4 +1,4 @@
 # Pieces of a gradient are packed in the order of the ranks, not by their places in nodes.
 # file: kernels/quantize.c
 # tests: test_kernels_quantize quantized_6
-s|place_of(s, out, piece % rows \* turn + piece / rows, i % blocks)|place_of(s, out, piece, i % blocks)|
+s|piece % rows \* turn + piece / rows, i % blocks|piece / rows * rows + piece % rows, i % blocks|
