@@ -100,7 +100,7 @@ static size_t lost_at(const json_t *record) {
   size_t n = json_array_size(losses);
   if (n == 0 || json_is_number(json_array_get(losses, n - 1))) return 0;
   while (n > 1 && !json_is_number(json_array_get(losses, n - 2))) n--;
-  return n;
+  return n + (size_t)json_integer_value(json_object_get(record, "first_step"));
 }
 
 static enum sl_status run_rank(const struct sl_options *options, const struct sl_setup *setup,

@@ -168,11 +168,12 @@ static double loss_of(const json_t *losses, size_t step) {
   return json_is_number(loss) ? json_number_value(loss) : NAN;
 }
 
-static void print_lost(const json_t *losses, FILE *out) {
+static void print_lost(const json_t *losses, long long taken, FILE *out) {
   size_t first = 0, lost = 0;
   for (size_t i = 0; i < json_array_size(losses); i++)
     if (isnan(loss_of(losses, i)) && lost++ == 0) first = i;
-  if (lost > 0) fprintf(out, "  no number  the loss of %zu steps, of step %zu first\n", lost, first + 1);
+  if (lost > 0)
+    fprintf(out, "  no number  the loss of %zu steps, of step %lld first\n", lost, taken + (long long)first + 1);
 }
 
 static void print_checkpoint(const json_t *checkpoint, FILE *out) {
@@ -209,9 +210,11 @@ void sl_runner_summary(const json_t *record, FILE *out) {
   print_traffic(json_object_get(record, "traffic"), out);
   print_checkpoint(json_object_get(record, "checkpoint"), out);
   const size_t n = json_array_size(losses);
+  const long long taken = (long long)json_integer_value(json_object_get(record, "first_step")); /* before this run */
   if (n > 0)
-    fprintf(out, "  loss       %.4f at step 1, %.4f at step %zu\n", loss_of(losses, 0), loss_of(losses, n - 1), n);
-  print_lost(losses, out);
+    fprintf(out, "  loss       %.4f at step %lld, %.4f at step %lld\n", loss_of(losses, 0), taken + 1,
+            loss_of(losses, n - 1), taken + (long long)n);
+  print_lost(losses, taken, out);
   const long long skipped = json_integer_value(json_object_get(record, "skipped_steps"));
   if (skipped > 0) fprintf(out, "  skipped    %lld of %zu steps, whose gradients overflowed\n", skipped, n);
 }

@@ -92,10 +92,11 @@ enum sl_status sl_training_open(struct sl_training *training, const struct sl_op
                                 const struct sl_setup *setup) {
   enum sl_status status = SL_OK;
   *training = (struct sl_training){.hooks = {.opened = opened, .started = started, .stepped = stepped}};
+  SL_GO_FAIL(check_together(options)); /* a launcher of the user's starts ranks that nobody has checked */
   if (options->resume != NULL) {
     SL_GO_FAIL(open_from(&training->from, options));
     training->resumed = true;
-    SL_GO_FAIL(sl_checkpoint_fits(&training->from, &setup->plan));
+    SL_GO_FAIL(check_from(&training->from, options, setup));
   }
   if (options->checkpoint != NULL) {
     struct sl_saver_options save = {.folder = options->checkpoint, .every = options->save_every, .keep = options->keep};

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -110,13 +111,20 @@ static void remember(const char *hidden) {
   free(copy);
 }
 
+/* Threads forget one at a time, as they compare each other's names. A name outlives its place by one more, since a signal handler
+ * takes no lock and may be reading it. */
 static void forget(const char *hidden) {
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  static char *retired[MOST_HIDDEN];
+  pthread_mutex_lock(&lock);
   for (int i = 0; i < MOST_HIDDEN; i++) {
     char *copy = atomic_load(&hidden_files[i]);
     if (copy == NULL || strcmp(copy, hidden) != 0) continue;
     atomic_store(&hidden_files[i], NULL);
-    free(copy);
+    free(retired[i]);
+    retired[i] = copy;
   }
+  pthread_mutex_unlock(&lock);
 }
 
 void sl_new_file_drop(const char *hidden) {

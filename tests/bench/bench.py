@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 
+import bench_checkpoint
 import bench_parallel
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
@@ -198,6 +199,7 @@ def main():
         if not os.path.exists(f"{BIN}/bench_gemm"):
             table.add("training", "skipped: the host backend was not built")
         else:
+            bench_checkpoint.bench(sys.modules[__name__], table, write_inputs(folder), folder, options.quick)
             peer = find_torch()
             bench_training(table, write_inputs(folder), folder, options.quick, peer)
             bench_parallel.bench(sys.modules[__name__], table, folder, options.quick, peer)

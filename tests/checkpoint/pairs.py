@@ -128,7 +128,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("shardlab")
     parser.add_argument("root", type=pathlib.Path)
-    parser.add_argument("--pairs", type=int, default=10)
+    parser.add_argument("--pairs", type=int, default=8)
     parser.add_argument("--same", type=int, default=6)
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()

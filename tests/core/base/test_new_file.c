@@ -1,6 +1,7 @@
 /* label: unit
  * Files appear whole or not at all: nothing is left by what is dropped, refused or killed, and planted links are not followed. */
 #include "core/base/new_file.h"
+#include "core/base/remove.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -206,9 +207,57 @@ static void a_job_has_one_name(void **state) {
   free(a);
 }
 
+/* A folder of two files, under its hidden name. */
+static char *make_hidden(const char *text) {
+  char *hidden = sl_new_file_hidden(path, 0), inside[300];
+  assert_int_equal(sl_new_folder_create(hidden), SL_OK);
+  snprintf(inside, sizeof inside, "%s/a", hidden);
+  write_text(inside, text);
+  snprintf(inside, sizeof inside, "%s/b", hidden);
+  write_text(inside, text);
+  return hidden;
+}
+
+static void folders_appear_whole(void **state) {
+  (void)state;
+  char inside[300];
+  snprintf(inside, sizeof inside, "%s/a", path);
+  for (int i = 0; i < 2; i++) { /* the second takes the place of the first */
+    char *hidden = make_hidden(i == 0 ? "old" : "new");
+    assert_int_equal(sl_new_folder_finish(hidden, path), SL_OK);
+    holds(inside, i == 0 ? "old" : "new");
+    assert_int_equal(files_in_folder(), 1);
+    free(hidden);
+  }
+  sl_remove(path);
+  assert_int_equal(files_in_folder(), 0);
+}
+
+static void folders_go_with_their_files(void **state) {
+  (void)state;
+  char *hidden = make_hidden("half");
+  sl_new_file_drop(hidden);
+  assert_int_equal(files_in_folder(), 0);
+  free(hidden);
+  free(make_hidden("half"));
+  sl_new_file_sweep(path, 1); /* as who watches a job does when it has been killed */
+  assert_int_equal(files_in_folder(), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    (void)make_hidden("half");
+    (void)raise(SIGTERM);
+    _exit(1);
+  }
+  int end;
+  assert_int_equal(waitpid(child, &end, 0), child);
+  assert_true(WIFSIGNALED(end));
+  assert_int_equal(files_in_folder(), 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(appears_when_complete),      cmocka_unit_test(dropped_leaves_nothing),
+      cmocka_unit_test(folders_appear_whole),       cmocka_unit_test(folders_go_with_their_files),
       cmocka_unit_test(links_are_not_followed),     cmocka_unit_test(signals_leave_nothing),
       cmocka_unit_test(too_large_is_an_error),      cmocka_unit_test(no_folder_is_an_error),
       cmocka_unit_test(standard_streams_stay_free), cmocka_unit_test(a_job_has_one_name),
