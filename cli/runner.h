@@ -17,6 +17,9 @@ struct sl_runner {
   int processes, process; /* of a measured run: from the launcher; 1 and 0 otherwise */
   void (*progress)(void *context, int64_t step, const struct sl_step_result *result);
   void *progress_context;
+  /* (optional) of each completion of this process's first rank, in every step: ops are timed then in all of them */
+  void (*watch)(void *context, int64_t step, const struct sl_program *program, const struct sl_completion *done);
+  void *watch_context;
 };
 enum sl_status sl_runner_run(const struct sl_runner *runner, json_t **record);
 
