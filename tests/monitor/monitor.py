@@ -121,21 +121,23 @@ def check_tables(shardlab, root, folder):
 
 def check_terminal(shardlab, root, folder):
     """On a terminal one line is written over and over, also when the ranks' standard error is mpirun's pipe; elsewhere there is none."""
-    words = [shardlab, "measure", "--model", "model.json", "--preset", "ddp", "--world", "2", "--seq", "16", "--steps", "5", "--data", f"{root}/examples/corpus.txt"]
+    words = [shardlab, "measure", "--model", "model.json", "--preset", "ddp", "--world", "2", "--seq", "16", "--steps", "60", "--data", f"{root}/examples/corpus.txt"]
     ours, theirs = os.openpty()
     run = subprocess.Popen(words, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=theirs, env={k: v for k, v in os.environ.items() if k != "NO_COLOR"})
     os.close(theirs)
-    seen = b""
+    seen, pieces = b"", 0
     while True:
         try:
             piece = os.read(ours, 4096)
         except OSError:  # nobody holds the other end any more
             break
         seen += piece
+        pieces += b"step" in piece
     assert run.wait() == 0, seen
     lines = [line for line in seen.replace(b"\x1b[K", b"").split(b"\r") if line.strip()]
-    pattern = rb"step (\d) of 5, loss \d+\.\d{4}, \S+ tokens/s, mfu \S+ %, \S+ \w+ left$"
-    assert [re.match(pattern, line)[1] for line in lines] == [b"1", b"2", b"3", b"4", b"5"], lines
+    pattern = rb"step (\d+) of 60, loss \d+\.\d{4}, \S+ tokens/s, mfu \S+ %, \S+ \w+ left$"
+    assert [re.match(pattern, line)[1] for line in lines] == [b"%d" % (s + 1) for s in range(60)], lines
+    assert pieces > 5, (pieces, seen)  # while the run goes on
     assert seen.endswith(b"\r\x1b[K"), seen  # nothing of it stays
     plain = subprocess.run(words, cwd=folder, capture_output=True)
     assert plain.stderr == b"" and b"\r" not in plain.stdout, plain
