@@ -40,6 +40,7 @@ static enum sl_status begin(void *state, int local, enum sl_program_kind kind, i
   host->kind = kind;
   host->step = step;
   for (int lane = 0; lane < SL_LANE_COUNT; lane++) host->lanes[lane].complete = 0;
+  sl_host_board_begin(host);
   if (kind == SL_PROGRAM_STEP) {
     sl_traffic_reset(&host->traffic);
     host->call_hash = SL_HASH_CALLS;
@@ -91,6 +92,7 @@ static void complete(struct sl_host *host, struct sl_host_lane *lane, struct har
   lane->head++;
   lane->complete++;
   lane->running = false;
+  sl_host_board_finish(host, lane, it->index);
   host->last_move_s = end_s;
   sl_host_poison_complete(host, it->index);
 }
@@ -101,6 +103,7 @@ static enum sl_status start_communication(struct sl_host *host, struct sl_host_l
   if (!it || lane->running || !sl_op_is_comm(it->op->kind) || !ready(host, it)) return SL_OK;
   lane->start_s = now(host);
   lane->running = true;
+  sl_host_board_enter(host, lane);
   return sl_host_comm_start(host, lane, it);
 }
 
@@ -147,17 +150,18 @@ static enum sl_status stuck(const struct sl_host *host) {
     it = head_of(lane);
     running = lane->running;
   }
-  char action[64], group[64] = "";
+  char action[64], group[64] = "", others[1024];
   sl_action_print(action, sizeof action, &it->instance->action);
   if (it->op->group != SL_GROUP_NONE)
     snprintf(group, sizeof group, " of group %s (member %d of %d)", sl_group_name(it->op->group),
              host->members[it->op->group].index, host->members[it->op->group].size);
   else if (sl_op_class_of(it->op->kind) == SL_CLASS_P2P)
     snprintf(group, sizeof group, " with stage %d", (int)it->op->peer);
+  sl_host_board_tell(host, it, running, others, sizeof others);
   return sl_fail(SL_ERR_PEER,
-                 "no progress for %g s: #%u %s%s on lane %s in action %s %s (SHARDLAB_TIMEOUT_S sets the limit)",
+                 "no progress for %g s: #%u %s%s on lane %s in action %s %s%s (SHARDLAB_TIMEOUT_S sets the limit)",
                  host->timeout_s, it->index, sl_op_name(it->op->kind), group, sl_lane_name(it->op->lane), action,
-                 running ? "waits for its peers" : "waits for earlier ops");
+                 running ? "waits for its peers" : "waits for earlier ops", others);
 }
 
 static enum sl_status run_ready(struct sl_host *host, struct sl_host_lane *lane, struct harvest *done) {
@@ -191,7 +195,9 @@ static enum sl_status advance_inner(struct sl_host *host, struct harvest *done) 
     if (lane) SL_TRY(run_ready(host, lane, done));
     if (done->count > 0) return SL_OK;
     if (idle(host)) return SL_DONE;
-    if (now(host) - host->last_move_s > patience(host)) return stuck(host);
+    const double now_s = now(host);
+    sl_host_board_beat(host, host->epoch_s + now_s);
+    if (now_s - host->last_move_s > patience(host)) return stuck(host);
     sched_yield(); /* ranks may share a core, and the one we wait for may want this one */
   }
 }
