@@ -126,9 +126,12 @@ static enum sl_status run_rank(const struct sl_options *options, const struct sl
                                    .process = place->rank,
                                    .progress = place->rank == 0 ? sl_progress_step : NULL,
                                    .progress_context = &progress,
-                                   .training = &training};
+                                   .training = &training,
+                                   .watch = place->rank == 0 && sl_progress_watches(&progress) ? sl_progress_op : NULL,
+                                   .watch_context = &progress};
   const enum sl_status ran = sl_runner_run(&runner, &record);
   sl_training_close(&training);
+  if (ran == SL_OK && place->rank == 0) sl_progress_end(&progress);
   const enum sl_status told = sl_progress_close(&progress);
   SL_TRY(ran);
   if (told != SL_OK) return json_decref(record), told;

@@ -74,13 +74,52 @@ static void show_epoch(struct sl_progress *p, int64_t step, const struct sl_step
 
 /* ---- monitors ---- */
 
+static enum sl_status write_phases(struct sl_progress *p, int64_t samples) {
+  const struct sl_phase_times t = sl_phases_times(&p->phases);
+  SL_TRY(sl_monitor_write(p->monitor, "Train/Samples/elapsed_time_ms_forward", 1e3 * t.forward_s, samples));
+  SL_TRY(sl_monitor_write(p->monitor, "Train/Samples/elapsed_time_ms_backward", 1e3 * t.backward_s, samples));
+  SL_TRY(
+      sl_monitor_write(p->monitor, "Train/Samples/elapsed_time_ms_backward_inner", 1e3 * t.backward_inner_s, samples));
+  SL_TRY(sl_monitor_write(p->monitor, "Train/Samples/elapsed_time_ms_backward_allreduce", 1e3 * t.backward_reduce_s,
+                          samples));
+  return sl_monitor_write(p->monitor, "Train/Samples/elapsed_time_ms_step", 1e3 * t.step_s, samples);
+}
+
 static enum sl_status write_events(struct sl_progress *p, int64_t step, const struct sl_step_result *r) {
   const struct sl_config *config = &p->setup->config;
   const int64_t samples = (step + 1) * p->setup->plan.global_batch;
   if (r->has_loss) SL_TRY(sl_monitor_write(p->monitor, "Train/Samples/train_loss", r->loss, samples));
   SL_TRY(sl_monitor_write(p->monitor, "Train/Samples/lr", sl_config_lr(config, p->applied), samples));
   if (config->fp16.enabled) SL_TRY(sl_monitor_write(p->monitor, "Train/Samples/loss_scale", r->loss_scale, samples));
+  if (config->wall_clock_breakdown) SL_TRY(write_phases(p, samples));
   return sl_monitor_flush(p->monitor);
+}
+
+/* ---- ops ---- */
+
+bool sl_progress_watches(const struct sl_progress *p) {
+  const struct sl_config *config = &p->setup->config;
+  return config->wall_clock_breakdown || config->comms_logger.enabled;
+}
+
+void sl_progress_op(void *context, int64_t step, const struct sl_program *program, const struct sl_completion *done) {
+  struct sl_progress *p = context;
+  const struct sl_config *config = &p->setup->config;
+  if (config->wall_clock_breakdown) sl_phases_add(&p->phases, step, program, done);
+  if (config->comms_logger.enabled)
+    sl_comm_log_add(&p->comms, &p->setup->plan, 0, program, done, config->comms_logger.verbose ? p->out : NULL);
+}
+
+static void say_phases(const struct sl_progress *p) {
+  const struct sl_phase_times t = sl_phases_times(&p->phases);
+  char text[160];
+  snprintf(text, sizeof text, "time (ms) | fwd: %.2f | bwd: %.2f | bwd_inner: %.2f | bwd_allreduce: %.2f | step: %.2f",
+           1e3 * t.forward_s, 1e3 * t.backward_s, 1e3 * t.backward_inner_s, 1e3 * t.backward_reduce_s, 1e3 * t.step_s);
+  say(p, text);
+}
+
+void sl_progress_end(const struct sl_progress *p) {
+  if (p->setup->config.comms_logger.enabled && p->out != NULL) sl_comm_log_print(&p->comms, p->out);
 }
 
 void sl_progress_step(void *context, int64_t step, const struct sl_step_result *r) {
@@ -91,6 +130,7 @@ void sl_progress_step(void *context, int64_t step, const struct sl_step_result *
   p->applied += !r->skipped;
   if (p->monitor != NULL && p->status == SL_OK) p->status = write_events(p, step, r);
   if (p->epoch_steps > 0) show_epoch(p, step, r);
+  if (p->setup->config.wall_clock_breakdown) say_phases(p);
   describe(p, step, r, text, sizeof text);
   if (every > 0 && (step + 1) % every == 0) {
     snprintf(line, sizeof line, "%s, lr %g, skipped %lld", text, r->lr, (long long)(step + 1 - p->applied));
@@ -102,5 +142,7 @@ void sl_progress_step(void *context, int64_t step, const struct sl_step_result *
 enum sl_status sl_progress_close(struct sl_progress *p) {
   sl_monitor_close(p->monitor);
   p->monitor = NULL;
+  sl_phases_free(&p->phases);
+  sl_comm_log_free(&p->comms);
   return p->status;
 }

@@ -12,7 +12,9 @@
 #include "cli/setup.h"
 #include "core/monitor/monitor.h"
 #include "core/program/step_state.h"
+#include "core/run/comm_log.h"
 #include "core/run/executor.h"
+#include "core/run/phases.h"
 
 struct sl_progress {
   const struct sl_setup *setup;
@@ -27,6 +29,8 @@ struct sl_progress {
   int64_t applied;     /* steps that were not skipped */
   FILE *out;           /* where lines go; NULL: nowhere */
   struct sl_monitor *monitor;
+  struct sl_phases phases;
+  struct sl_comm_log comms;
   enum sl_status status; /* of the first write that failed */
 };
 
@@ -38,5 +42,10 @@ enum sl_status sl_progress_open(struct sl_progress *progress, const struct sl_op
                                 const struct sl_setup *setup, int64_t epoch_steps, const struct sl_step_state *from);
 /* After each step, as sl_run.progress; `context` is the progress. */
 void sl_progress_step(void *context, int64_t step, const struct sl_step_result *result);
+/* For each completion of rank 0, as sl_runner.watch, where sl_progress_watches. */
+void sl_progress_op(void *context, int64_t step, const struct sl_program *program, const struct sl_completion *done);
+bool sl_progress_watches(const struct sl_progress *progress);
+/* What is told of a run as a whole. */
+void sl_progress_end(const struct sl_progress *progress);
 /* At the end, however it came. The status of the first write that failed, whose message stands. */
 enum sl_status sl_progress_close(struct sl_progress *progress);

@@ -15,6 +15,7 @@
 
 struct observer {
   const struct sl_run *run;
+  const struct sl_runner *runner;
   struct sl_timeline timeline;
   struct sl_trace trace;
 };
@@ -24,6 +25,8 @@ static void observe(void *context, int local, int64_t step, const struct sl_prog
   struct observer *observer = context;
   sl_timeline_add(&observer->timeline, local, step, program, done);
   sl_trace_add(&observer->trace, observer->run->local_ranks[local], step, program, done);
+  if (observer->runner->watch != NULL && local == 0)
+    observer->runner->watch(observer->runner->watch_context, step, program, done);
 }
 
 static void forget(void *context) {
@@ -62,7 +65,7 @@ static enum sl_status make_record(const struct sl_runner *runner, const struct o
 
 enum sl_status sl_runner_run(const struct sl_runner *runner, json_t **record) {
   const struct sl_options *o = runner->options;
-  struct observer observer = {0};
+  struct observer observer = {.runner = runner};
   struct sl_run run = {.exec = runner->exec,
                        .job = &runner->setup->job,
                        .steps = o->steps,
@@ -82,7 +85,9 @@ enum sl_status sl_runner_run(const struct sl_runner *runner, json_t **record) {
                                    .alone = o->of_world > 0,
                                    .alone_rank = (int)o->as_rank,
                                    .runs = o->runs,
-                                   .timed_from = runner->trace != NULL ? 0 : o->steps - 1, /* breakdown: last step */
+                                   .timed_from = runner->trace != NULL || runner->watch != NULL
+                                                     ? 0
+                                                     : o->steps - 1, /* breakdown: last step */
                                    .fail_rank = -1,
                                    .fail_step = -1}};
   enum sl_status status;

@@ -19,6 +19,9 @@ struct sl_runner {
   void (*progress)(void *context, int64_t step, const struct sl_step_result *result);
   void *progress_context;
   struct sl_training *training; /* (optional) what is resumed and saved; measure's */
+  /* (optional) of each completion of this process's first rank, in every step: ops are timed then in all of them */
+  void (*watch)(void *context, int64_t step, const struct sl_program *program, const struct sl_completion *done);
+  void *watch_context;
 };
 enum sl_status sl_runner_run(const struct sl_runner *runner, json_t **record);
 

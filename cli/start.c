@@ -27,6 +27,12 @@ static void drop(struct start *s) {
   free(s->address);
 }
 
+/* Its words, also where there are none. */
+static char *const *list_of(const struct sl_words *words) {
+  static char *const none[] = {NULL};
+  return words->list != NULL ? words->list : none;
+}
+
 static enum sl_status show(const struct sl_words *words) {
   char *line = sl_words_line(words->list);
   if (line == NULL) return sl_fail(SL_ERR_MEMORY, "out of memory: a command");
@@ -40,9 +46,9 @@ static enum sl_status show(const struct sl_words *words) {
 static enum sl_status by_mpirun(struct start *s, int *exit_code) {
   const bool remote = s->nodes->remote;
   const struct sl_mpi_job job = {.world = (int)s->options->world,
-                                 .arguments = s->arguments.list,
+                                 .arguments = list_of(&s->arguments),
                                  .hosts = remote ? &s->nodes->hosts : NULL,
-                                 .environment = s->environment.list,
+                                 .environment = list_of(&s->environment),
                                  .ssh_port = (int)s->options->ssh_port};
   struct sl_words words = {0};
   if (!s->options->dry_run) return sl_launch_mpi(&job, exit_code);
@@ -58,8 +64,8 @@ static struct sl_remote remote_of(const struct start *s) {
   return (struct sl_remote){.hosts = &s->nodes->hosts,
                             .program = s->self,
                             .folder = s->folder,
-                            .arguments = s->arguments.list,
-                            .environment = s->environment.list,
+                            .arguments = list_of(&s->arguments),
+                            .environment = list_of(&s->environment),
                             .master_addr = s->address,
                             .master_port = (int)s->options->master_port,
                             .ssh_port = (int)s->options->ssh_port};
@@ -92,7 +98,8 @@ static enum sl_status by_hosts(struct start *s, int *exit_code) {
   const struct sl_nodes *nodes = s->nodes;
   const bool gpu = strcmp(s->options->backend, "cuda") == 0;
   char name[24], port[16];
-  if (!s->options->dry_run) sl_new_file_name_job(name, sizeof name); /* which goes along, so that hidden files of all ranks have it */
+  if (!s->options->dry_run)
+    sl_new_file_name_job(name, sizeof name); /* which goes along, so that hidden files of all ranks have it */
   if (gpu) SL_TRY(find_address(s));
   if (gpu && nodes->launcher != SL_NODES_SSH) {
     snprintf(port, sizeof port, "%lld", (long long)s->options->master_port);
@@ -125,7 +132,7 @@ static enum sl_status show_ranks(const struct start *s, const struct sl_ranks *r
     sl_words_addf(&words, "MASTER_PORT=%d", (int)s->options->master_port);
     if (ranks->devices != NULL) sl_words_addf(&words, "CUDA_VISIBLE_DEVICES=%s", ranks->devices);
     sl_words_add(&words, s->self);
-    sl_words_add_all(&words, (const char *const *)s->arguments.list);
+    sl_words_add_all(&words, (const char *const *)list_of(&s->arguments));
     status = sl_words_check(&words);
     if (status == SL_OK) status = show(&words);
     sl_words_free(&words);

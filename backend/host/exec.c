@@ -45,6 +45,7 @@ static enum sl_status begin(void *state, int local, enum sl_program_kind kind, i
     host->lanes[lane].complete = 0;
     host->lanes[lane].link_until_s = host->begun_s;
   }
+  sl_host_board_begin(host);
   if (kind == SL_PROGRAM_STEP) {
     sl_traffic_reset(&host->traffic);
     host->call_hash = SL_HASH_CALLS;
@@ -98,6 +99,7 @@ static void complete(struct sl_host *host, struct sl_host_lane *lane, struct har
   lane->head++;
   lane->ends[lane->complete++ % SL_HOST_QUEUE] = end_s;
   lane->running = false;
+  sl_host_board_finish(host, lane, it->index);
   host->last_move_s = end_s;
   sl_host_poison_complete(host, it->index);
 }
@@ -108,7 +110,10 @@ static enum sl_status start_transfer(struct sl_host *host, struct sl_host_lane *
   if (!it || lane->running || !sl_traffic_counts(it->op) || !ready(host, it)) return SL_OK;
   lane->start_s = now(host);
   lane->running = true;
-  if (sl_op_is_comm(it->op->kind)) return sl_host_comm_start(host, lane, it);
+  if (sl_op_is_comm(it->op->kind)) {
+    sl_host_board_enter(host, lane);
+    return sl_host_comm_start(host, lane, it);
+  }
   SL_TRY(sl_host_link_start(host, lane, it));
   lane->copied_s = now(host);
   return SL_OK;
@@ -180,17 +185,18 @@ static enum sl_status stuck(const struct sl_host *host) {
     it = head_of(lane);
     running = lane->running;
   }
-  char action[64], group[64] = "";
+  char action[64], group[64] = "", others[1024];
   sl_action_print(action, sizeof action, &it->instance->action);
   if (it->op->group != SL_GROUP_NONE)
     snprintf(group, sizeof group, " of group %s (member %d of %d)", sl_group_name(it->op->group),
              host->members[it->op->group].index, host->members[it->op->group].size);
   else if (sl_op_class_of(it->op->kind) == SL_CLASS_P2P)
     snprintf(group, sizeof group, " with stage %d", (int)it->op->peer);
+  sl_host_board_tell(host, it, running, others, sizeof others);
   return sl_fail(SL_ERR_PEER,
-                 "no progress for %g s: #%u %s%s on lane %s in action %s %s (SHARDLAB_TIMEOUT_S sets the limit)",
+                 "no progress for %g s: #%u %s%s on lane %s in action %s %s%s (SHARDLAB_TIMEOUT_S sets the limit)",
                  host->timeout_s, it->index, sl_op_name(it->op->kind), group, sl_lane_name(it->op->lane), action,
-                 running ? "waits for its peers" : "waits for earlier ops");
+                 running ? "waits for its peers" : "waits for earlier ops", others);
 }
 
 static enum sl_status run_ready(struct sl_host *host, struct sl_host_lane *lane, struct harvest *done) {
@@ -234,8 +240,10 @@ static enum sl_status advance_inner(struct sl_host *host, struct harvest *done) 
     if (lane) SL_TRY(run_ready(host, lane, done));
     if (done->count > 0) return SL_OK;
     if (idle(host)) return SL_DONE;
-    if (link_busy(host)) host->last_move_s = now(host);
-    if (now(host) - host->last_move_s > patience(host)) return stuck(host);
+    const double now_s = now(host);
+    sl_host_board_beat(host, host->epoch_s + now_s);
+    if (link_busy(host)) host->last_move_s = now_s;
+    if (now_s - host->last_move_s > patience(host)) return stuck(host);
     wait_a_little(host, waits);
   }
 }

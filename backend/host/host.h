@@ -75,6 +75,7 @@ struct sl_host {
   struct sl_traffic_list traffic;
   uint64_t call_hash;
   double epoch_s, begun_s, last_move_s, timeout_s; /* begun_s: the program that runs */
+  struct sl_host_board *board; /* NULL: none; owned */
 };
 
 /* Say what went wrong, once for the job, and end every rank; returns `status` where this process is the whole job. */
@@ -115,6 +116,18 @@ enum sl_status sl_host_link_drive(struct sl_host *host, struct sl_host_lane *lan
                                   bool *moved);
 enum sl_status sl_host_link_count(struct sl_host *host, const struct sl_host_lane *lane, const struct sl_issued *it,
                                   double end_s);
+/* board.c: what ranks of this machine did last, for the message of a hang. Open is collective among them, and does not fail: without
+ * shared memory there is no board. A program begins (host->kind, ->step); this rank looks for work, at that second of the machine's clock;
+ * the message at the head of `lane` begins; an op of it, which
+ * lane->complete counts already, is finished. */
+void sl_host_board_open(struct sl_host *host, MPI_Comm node);
+void sl_host_board_close(struct sl_host *host);
+void sl_host_board_begin(struct sl_host *host);
+void sl_host_board_beat(struct sl_host *host, double now_s);
+void sl_host_board_enter(struct sl_host *host, const struct sl_host_lane *lane);
+void sl_host_board_finish(struct sl_host *host, const struct sl_host_lane *lane, uint32_t issue);
+/* Whom `it`, which runs here or waits for earlier ops, waits for, and what each rank finished last; "" without a board. */
+void sl_host_board_tell(const struct sl_host *host, const struct sl_issued *it, bool running, char *text, size_t size);
 
 /* dispatch.c */
 /* Address of operand `i`. */

@@ -174,6 +174,7 @@ static void start_clock(struct sl_host *host) {
   MPI_Barrier(host->everyone);
   host->epoch_s = sl_machine_clock();
   MPI_Bcast(&host->epoch_s, 1, MPI_DOUBLE, 0, node);
+  sl_host_board_open(host, node);
   MPI_Comm_free(&node);
   sl_host_watch_end();
 }
@@ -209,6 +210,7 @@ void sl_host_close(struct sl_host *host) {
   sl_input_close(&host->input);
   sl_host_poison_close(host);
   sl_host_arena_close(host);
+  sl_host_board_close(host);
   for (int lane = 0; lane < SL_LANE_COUNT; lane++)
     free(host->lanes[lane].queue), free(host->lanes[lane].ends), free(host->lanes[lane].parts);
   sl_traffic_free(&host->traffic);

@@ -140,6 +140,10 @@ struct sl_config {
   } aio;
   struct sl_monitor_config csv_monitor, tensorboard;
   int64_t steps_per_print; /* 0: no lines */
+  bool wall_clock_breakdown;
+  struct {
+    bool enabled, verbose;
+  } comms_logger;
   struct { /* the "shardlab" section; flags override */
     int tp, pp, cp, virtual_stages;
     enum sl_rank_order rank_order;

@@ -119,6 +119,9 @@ static const struct key {
     {"aio", "block_size", "4096", NVME("")},
     {"aio", "queue_depth", "3", NVME("")},
     {"", "steps_per_print", "2", ""},
+    {"", "wall_clock_breakdown", "true", ""},
+    {"comms_logger", "enabled", "true", ""},
+    {"comms_logger", "verbose", "true", MONITOR("comms_logger")},
     {"csv_monitor", "enabled", "true", ""},
     {"csv_monitor", "output_path", "\"runs/of today\"", MONITOR("csv_monitor")},
     {"csv_monitor", "job_name", "\"mine\"", MONITOR("csv_monitor")},
@@ -162,7 +165,7 @@ static const struct key {
     {"shardlab", "seq_len", "9", ""},
 };
 /* ONLY_KERNELS: hyperparameters of the optimizers, the seed and the order of the data; ONLY_SAID: what a run says while it goes on. */
-enum { KEYS = sizeof keys / sizeof *keys, WORLD = 4, ONLY_KERNELS = 9, ONLY_SAID = 7 };
+enum { KEYS = sizeof keys / sizeof *keys, WORLD = 4, ONLY_KERNELS = 9, ONLY_SAID = 10 };
 
 /* The configuration around `k`, with its other value or without; free() it. */
 static char *config_of(const struct key *k, bool changed) {
@@ -286,13 +289,17 @@ static char *said(const struct key *k, bool changed) {
   free(config);
   char where[600];
   snprintf(where, sizeof where, "%s/said", scratch);
-  if (shardlab(where, "measure --model ../model.json --config ../config.json --data random:37 --steps 4") != 0)
+  if (shardlab(where, "measure --model ../model.json --config ../config.json --data random:37 --steps 4 %s",
+               strcmp(k->section, "comms_logger") == 0 ? "--world 2" : "") != 0)
     fail_msg("%s", err);
   snprintf(command, sizeof command, "cd '%s/said' && find . -type f | sed 's/tfevents.*/tfevents/' | sort", scratch);
   char *text = NULL;
   size_t size;
   FILE *to = open_memstream(&text, &size);
-  fprintf(to, "%d lines of steps\n", lines_with(out, "step 2 of 4, loss") + lines_with(out, "step 4 of 4, loss"));
+  fprintf(to, "lines: %d of steps, %d of times, %d of messages, %d of calls\n",
+          lines_with(out, "step 2 of 4, loss") + lines_with(out, "step 4 of 4, loss"),
+          lines_with(out, "time (ms) | fwd: "), lines_with(out, "\nall_reduce "),
+          lines_with(out, "comm op: all_reduce | "));
   file = popen(command, "r");
   assert_non_null(file);
   for (int c; (c = fgetc(file)) != EOF;) fputc(c, to);

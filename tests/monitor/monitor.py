@@ -6,7 +6,9 @@
 import csv
 import io
 import json
+import os
 import pathlib
+import re
 import struct
 import subprocess
 import sys
@@ -65,6 +67,80 @@ def check_csv(folder, record):
         writer.writerows(series[name])
         assert again.getvalue() == data, (again.getvalue(), data)
     check_values(series, record, lambda a, b: a == b)
+
+
+# ---- times and messages ----
+
+def check_tables(shardlab, root, folder):
+    """wall_clock_breakdown and comms_logger beside the record's own traffic and step times."""
+    config = {"train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 2, "optimizer": {"type": "AdamW"},
+              "zero_optimization": {"stage": 3, "stage3_param_persistence_threshold": 0}, "wall_clock_breakdown": True,
+              "comms_logger": {"enabled": True, "verbose": True}, "csv_monitor": {"enabled": True, "job_name": "times"}}
+    (folder / "times.json").write_text(json.dumps(config))
+    done = subprocess.run([shardlab, "measure", "--model", "model.json", "--config", "times.json", "--world", "2", "--seq", "16", "--steps", str(STEPS),
+                           "--data", f"{root}/examples/corpus.txt", "--json", "times.record"], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    record, lines = json.loads((folder / "times.record").read_text()), done.stdout.splitlines()
+    times = [dict((k, float(v)) for k, v in (part.split(": ") for part in line.split(" | ")[1:])) for line in lines if line.startswith("time (ms)")]
+    assert len(times) == STEPS
+    csv_times = {}
+    for name in "forward", "backward", "backward_inner", "backward_allreduce", "step":
+        rows = list(csv.reader((folder / f"times/Train_Samples_elapsed_time_ms_{name}.csv").open(newline="")))
+        csv_times[name] = [float(value) for _, value in rows[1:]]
+    for s, t in enumerate(times):
+        assert abs(t["bwd"] - t["bwd_inner"] - t["bwd_allreduce"]) < 0.021 and min(t.values()) >= 0, t
+        whole = 1e3 * record["step_times_s"][s]
+        assert 0.5 * whole < t["fwd"] + t["bwd"] + t["step"] < 1.05 * whole + 0.05, (t, whole)  # one after the other, in one stage
+        short = {"forward": "fwd", "backward": "bwd", "backward_inner": "bwd_inner", "backward_allreduce": "bwd_allreduce", "step": "step"}
+        assert all(abs(csv_times[name][s] - t[key]) <= 0.0051 for name, key in short.items())
+    head = next(i for i, line in enumerate(lines) if line.startswith("Comm. Op"))
+    table, verbose = {}, {}
+    for line in lines[head + 1:]:
+        if line.startswith("measured"):
+            break
+        op, group, size, unit, count, total, average, algbw, busbw = line.split()
+        size = float(size) * {"B": 1, "KiB": 1024, "MiB": 1 << 20}[unit]
+        assert abs(float(total) - float(average) * int(count)) < 0.002 * int(count)
+        if float(total) > 0.05:
+            assert abs(float(algbw) - 1e-6 * size * int(count) / float(total)) < 0.002 * (1 + float(algbw)), line
+            assert abs(float(busbw) - float(algbw) * (1 if op == "all_reduce" else 0.5)) < 0.0011, line  # 2 ranks
+        calls, bytes_ = table.get((op, group), (0, 0))
+        table[op, group] = (calls + int(count), bytes_ + size * int(count))
+    for line in lines:
+        if line.startswith("comm op: "):
+            op, group = line.split(" | ")[0].split()[-1], line.split(" | ")[1].split()[-1]
+            verbose[op, group] = verbose.get((op, group), 0) + 1
+    assert verbose == {key: calls for key, (calls, _) in table.items()}
+    for row in record["traffic"]:
+        calls, bytes_ = table.pop((row["op"], row["group"]))
+        assert calls == row["calls"] * STEPS and abs(bytes_ - row["bytes"] * STEPS) <= 1e-3 * bytes_, (row, calls, bytes_)
+    assert not table, table
+
+
+# ---- a terminal ----
+
+def check_terminal(shardlab, root, folder):
+    """On a terminal one line is written over and over, also when the ranks' standard error is mpirun's pipe; elsewhere there is none."""
+    words = [shardlab, "measure", "--model", "model.json", "--preset", "ddp", "--world", "2", "--seq", "16", "--steps", "60", "--data", f"{root}/examples/corpus.txt"]
+    ours, theirs = os.openpty()
+    run = subprocess.Popen(words, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=theirs, env={k: v for k, v in os.environ.items() if k != "NO_COLOR"})
+    os.close(theirs)
+    seen, pieces = b"", 0
+    while True:
+        try:
+            piece = os.read(ours, 4096)
+        except OSError:  # nobody holds the other end any more
+            break
+        seen += piece
+        pieces += b"step" in piece
+    assert run.wait() == 0, seen
+    lines = [line for line in seen.replace(b"\x1b[K", b"").split(b"\r") if line.strip()]
+    pattern = rb"step (\d+) of 60, loss \d+\.\d{4}, \S+ tokens/s, mfu \S+ %, \S+ \w+ left$"
+    assert [re.match(pattern, line)[1] for line in lines] == [b"%d" % (s + 1) for s in range(60)], lines
+    assert pieces > 5, (pieces, seen)  # while the run goes on
+    assert seen.endswith(b"\r\x1b[K"), seen  # nothing of it stays
+    plain = subprocess.run(words, cwd=folder, capture_output=True)
+    assert plain.stderr == b"" and b"\r" not in plain.stdout, plain
 
 
 # ---- event files ----
@@ -163,6 +239,8 @@ def main():
         else:
             check_csv(folder, record)
             check_events(folder, record)
+            check_tables(*sys.argv[2:], folder)
+            check_terminal(*sys.argv[2:], folder)
     print("what was written is what was trained")
 
 

@@ -57,7 +57,7 @@ need_cuda() { # of the cuda backend only the objects are built; without nvcc and
 
 build() {
   local programs
-  mapfile -t programs < <(wanted | sed 's/^\(golden\|grid3d\|rank_order_train\|quantized\|comm\)_[0-9]*$/test_\1/; s/^faults_.*/shardlab\nshardlab_stop_at/; s/^\(launch\|monitor\)_.*/shardlab/; s/^checkpoint_pairs$/shardlab/' | sort -u)
+  mapfile -t programs < <(wanted | sed 's/^\(golden\|grid3d\|rank_order_train\|quantized\|comm\)_[0-9]*$/test_\1/; s/^faults_.*/shardlab\nshardlab_stop_at/; s/^\(hang$\|launch_\|monitor_\).*/shardlab/; s/^watch_curves$/shardlab-analyze/; s/^checkpoint_pairs$/shardlab/' | sort -u)
   configure && cmake --build "$copy/build" --target shardlab_core shardlab_host "${programs[@]}" >"$copy/log" 2>&1 ||
     { tail -20 "$copy/log"; return 1; }
 }
@@ -72,6 +72,8 @@ run_test() {
   faults_*) python3 -B tests/faults/faults.py "$copy/build/bin/shardlab" "$root" --stop-at "$copy/build/lib/libshardlab_stop_at.so" --only "${1#faults_}" --at-once 6 ;;
   launch_*) python3 -B tests/launch/jobs.py "${1#launch_}" "$copy/build/bin/shardlab" "$root" ;;
   checkpoint_pairs) python3 -B tests/checkpoint/pairs.py "$copy/build/bin/shardlab" "$root" --pairs 4 --same 3 ;;
+  watch_curves) python3 -B tests/monitor/watch.py "$copy/build/bin/shardlab-analyze" ;;
+  hang) python3 -B tests/faults/hang.py "$copy/build/bin/shardlab" "$root" ;;
   monitor_*) python3 -B tests/monitor/monitor.py "${1#monitor_}" "$copy/build/bin/shardlab" "$root" ;;
   golden_*) ranks "${1#golden_}" test_golden ;;
   quantized_[0-9]*) ranks "${1#quantized_}" test_quantized ;;

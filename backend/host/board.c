@@ -1,0 +1,198 @@
+/* What each rank of this machine did last, in memory that all of them see: a job that hangs then says whom it waits for, also where
+ * that rank is stopped and cannot say anything itself. Ranks of other machines are not seen. The memory has no name in any file
+ * system, so nothing of it stays; where it cannot be had the message of a hang does without. */
+#include "backend/host/host.h"
+
+#include "core/base/machine.h"
+
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+struct entry {
+  _Atomic int rank;                        /* of the world, and 1; 0: nobody yet */
+  _Atomic int64_t pass;                    /* sl_pass of the program that runs; 0: none yet */
+  _Atomic int64_t beat_ns;                 /* of the machine's clock, when it last looked for work */
+  _Atomic int32_t last;                    /* the issue that was finished last; -1: none in this pass */
+  _Atomic uint32_t entered[SL_LANE_COUNT]; /* messages that began, and other ops that ended, of each lane */
+};
+
+struct sl_host_board {
+  struct entry *entries; /* (count), shared */
+  int count, own;
+};
+
+/* Grows from one pass over a program to the next. */
+static int64_t pass_of(enum sl_program_kind kind, int64_t step) {
+  return kind == SL_PROGRAM_INIT ? 1 : kind == SL_PROGRAM_STEP ? 2 + step : INT64_MAX;
+}
+
+/* ---- the memory ---- */
+
+/* Who made it tells where it is. */
+struct place {
+  int64_t pid, handle, secret;
+};
+
+static struct entry *map(int handle, size_t bytes) {
+  void *at = handle >= 0 ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, handle, 0) : MAP_FAILED;
+  return at == MAP_FAILED ? NULL : at;
+}
+
+/* Behind the entries stands the secret: a process of another system of ids may have the same number. */
+static int64_t *secret_of(struct entry *entries, int count) {
+  return (int64_t *)(void *)(entries + count);
+}
+
+static struct entry *make(struct place *place, int count, size_t bytes) {
+  const int handle = memfd_create("shardlab-board", MFD_CLOEXEC);
+  struct entry *entries = handle >= 0 && ftruncate(handle, (off_t)bytes) == 0 ? map(handle, bytes) : NULL;
+  *place = (struct place){.pid = getpid(), .handle = handle, .secret = (int64_t)(sl_machine_clock() * 1e9) ^ getpid()};
+  if (entries != NULL) *secret_of(entries, count) = place->secret;
+  return entries;
+}
+
+static struct entry *find(const struct place *place, int count, size_t bytes) {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%lld/fd/%lld", (long long)place->pid, (long long)place->handle);
+  const int handle = place->handle >= 0 ? open(path, O_RDWR | O_CLOEXEC) : -1;
+  const off_t size = handle >= 0 ? lseek(handle, 0, SEEK_END) : 0;
+  struct entry *entries = size == (off_t)bytes ? map(handle, bytes) : NULL;
+  if (handle >= 0) close(handle);
+  if (entries == NULL || *secret_of(entries, count) == place->secret) return entries;
+  munmap(entries, bytes);
+  return NULL;
+}
+
+static size_t bytes_of(int count) {
+  return (size_t)count * sizeof(struct entry) + sizeof(int64_t);
+}
+
+void sl_host_board_open(struct sl_host *host, MPI_Comm node) {
+  struct sl_host_board *board;
+  struct place place = {0};
+  int own, count;
+  MPI_Comm_rank(node, &own);
+  MPI_Comm_size(node, &count);
+  if (sl_calloc(&board, 1, sizeof *board) != SL_OK) sl_error_clear(), board = NULL;
+  struct entry *entries = own == 0 ? make(&place, count, bytes_of(count)) : NULL;
+  MPI_Bcast(&place, (int)sizeof place, MPI_BYTE, 0, node);
+  if (own > 0) entries = find(&place, count, bytes_of(count));
+  MPI_Barrier(node); /* all have looked: the handle may go */
+  if (own == 0 && place.handle >= 0) close((int)place.handle);
+  if (board == NULL || entries == NULL) {
+    free(board);
+    return;
+  }
+  *board = (struct sl_host_board){.entries = entries, .count = count, .own = own};
+  atomic_store(&entries[own].last, -1);
+  atomic_store(&entries[own].rank, host->rank + 1);
+  host->board = board;
+  sl_host_board_beat(host, sl_machine_clock());
+}
+
+void sl_host_board_close(struct sl_host *host) {
+  if (host->board == NULL) return;
+  munmap(host->board->entries, bytes_of(host->board->count));
+  free(host->board);
+  host->board = NULL;
+}
+
+/* ---- what this rank does ---- */
+
+void sl_host_board_begin(struct sl_host *host) {
+  if (host->board == NULL) return;
+  struct entry *own = &host->board->entries[host->board->own];
+  for (int lane = 0; lane < SL_LANE_COUNT; lane++) atomic_store_explicit(&own->entered[lane], 0, memory_order_relaxed);
+  atomic_store_explicit(&own->last, -1, memory_order_relaxed);
+  atomic_store_explicit(&own->pass, pass_of(host->kind, host->step), memory_order_release);
+}
+
+void sl_host_board_beat(struct sl_host *host, double now_s) {
+  if (host->board == NULL) return;
+  atomic_store_explicit(&host->board->entries[host->board->own].beat_ns, (int64_t)(now_s * 1e9), memory_order_relaxed);
+}
+
+void sl_host_board_enter(struct sl_host *host, const struct sl_host_lane *lane) {
+  if (host->board == NULL) return;
+  struct entry *own = &host->board->entries[host->board->own];
+  atomic_store_explicit(&own->entered[lane - host->lanes], lane->complete + 1, memory_order_relaxed);
+}
+
+void sl_host_board_finish(struct sl_host *host, const struct sl_host_lane *lane, uint32_t issue) {
+  if (host->board == NULL) return;
+  struct entry *own = &host->board->entries[host->board->own];
+  atomic_store_explicit(&own->entered[lane - host->lanes], lane->complete, memory_order_relaxed);
+  atomic_store_explicit(&own->last, (int32_t)issue, memory_order_relaxed);
+}
+
+/* ---- what all of them did ---- */
+
+/* "step 3 #57 gemm on lane compute in action 0F0" */
+static void describe(const struct sl_host *host, const struct entry *e, int rank, FILE *out) {
+  const int64_t pass = atomic_load(&e->pass), last = atomic_load(&e->last);
+  const struct sl_class *c = &host->job->classes[sl_job_class_of(host->job, rank)];
+  const struct sl_program *p = &c->programs[pass == 1           ? SL_PROGRAM_INIT
+                                            : pass == INT64_MAX ? SL_PROGRAM_SAVE
+                                                                : SL_PROGRAM_STEP];
+  char action[64];
+  if (pass > 1 && pass < INT64_MAX) fprintf(out, "step %lld ", (long long)(pass - 1));
+  if (pass == 0 || last < 0 || (size_t)last >= p->issue_count) {
+    fputs(pass == 0 ? "nothing" : "no op", out);
+    return;
+  }
+  const struct sl_op *op = &p->ops[p->issues[last].op];
+  sl_action_print(action, sizeof action, &p->instances[p->issues[last].instance].action);
+  fprintf(out, "#%lld %s on lane %s in action %s", (long long)last, sl_op_name(op->kind), sl_lane_name(op->lane),
+          action);
+}
+
+/* Has that member begun the collective `it` of this rank? Members have the same messages on a lane, in the same order. */
+static bool has_come(const struct sl_host *host, const struct entry *e, const struct sl_issued *it) {
+  const int64_t mine = pass_of(host->kind, host->step), theirs = atomic_load(&e->pass);
+  return theirs > mine || (theirs == mine && atomic_load(&e->entered[it->op->lane]) > it->lane_index);
+}
+
+static bool is_member(const struct sl_members *m, int rank) {
+  for (int i = 0; i < m->size; i++)
+    if (sl_members_rank(m, i) == rank) return true;
+  return false;
+}
+
+/* Whom this rank waits for: who has not come to its collective, and who is silent, stopped perhaps, or long in one op. */
+static void tell_missing(const struct sl_host *host, const struct sl_issued *it, bool running, FILE *out) {
+  const bool collective = running && it->op->group != SL_GROUP_NONE;
+  const double now_s = sl_machine_clock();
+  int told = 0;
+  for (int i = 0; i < host->board->count; i++) {
+    const struct entry *e = &host->board->entries[i];
+    const int rank = atomic_load(&e->rank) - 1;
+    const double silent_s = now_s - 1e-9 * (double)atomic_load(&e->beat_ns);
+    const bool silent = silent_s > host->timeout_s / 2;
+    const bool late = collective && is_member(&host->members[it->op->group], rank) && !has_come(host, e, it);
+    if (rank < 0 || i == host->board->own || (!silent && !late)) continue;
+    fprintf(out, "%s rank %d", told++ > 0 ? "," : "; it waits for", rank);
+    if (silent) fprintf(out, " (silent for %.1f s)", silent_s);
+  }
+}
+
+void sl_host_board_tell(const struct sl_host *host, const struct sl_issued *it, bool running, char *text, size_t size) {
+  enum { MOST = 8 };
+  text[0] = '\0';
+  FILE *out = host->board != NULL ? fmemopen(text, size, "w") : NULL;
+  if (out == NULL) return;
+  tell_missing(host, it, running, out);
+  fputs("; last finished:", out);
+  for (int i = 0, told = 0; i < host->board->count && told < MOST; i++) {
+    const int rank = atomic_load(&host->board->entries[i].rank) - 1;
+    if (rank < 0) continue;
+    fprintf(out, "%s rank %d ", told++ > 0 ? "," : "", rank);
+    describe(host, &host->board->entries[i], rank, out);
+  }
+  if (host->board->count > MOST) fputs(", ...", out);
+  fclose(out);
+}
