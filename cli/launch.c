@@ -71,6 +71,7 @@ struct notices {
   size_t kept_bytes;
   bool passed;    /* a rank said something */
   bool explained; /* a rank said an error: how mpirun ends then is no news */
+  bool over;      /* a rank said why it ends, in whatever words: the job ends with it */
   bool late;      /* and one that it gave up: those that waited with it need not say so, too */
   char *said;     /* what a rank said first, without its number: the others need not say it again; owned */
   int rank, signal;
@@ -96,6 +97,7 @@ static bool is_of_mpi(const char *line) {
                                        "*** ", "mpirun: Forwarding signal "};
   for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
     if (strncmp(line, starts[i], strlen(starts[i])) == 0) return true;
+  if (line[0] == '[' && strstr(line, "][[") != NULL) return true; /* [host][[job,1],rank][file:line:function] */
   const char *colon = line[0] == '[' ? strchr(line, ':') : NULL;
   return colon != NULL && strspn(colon + 1, "0123456789") > 0 && colon[1 + strspn(colon + 1, "0123456789")] == ']';
 }
@@ -169,6 +171,7 @@ static void read_line(void *context, const char *line) {
     fputs(line, stderr);
     if (*line != '\n') n->passed = true;
     if (strncmp(line, "shardlab: error: ", 17) == 0) n->explained = true;
+    if (n->explained || strncmp(line, "shardlab: rank ", 15) == 0) n->over = true;
   }
 }
 
@@ -178,7 +181,7 @@ static void read_errors(struct notices *n, int fd, pid_t mpirun) {
   struct sl_relay relay = {.fd = fd, .line = read_line, .context = n};
   double since = 0;
   while (sl_relay_read(&relay, NAP_MS)) {
-    if (!n->explained) continue;
+    if (!n->over) continue;
     if (since == 0) since = sl_machine_clock();
     if (sl_machine_clock() - since > LINGER_S) kill(-mpirun, SIGKILL);
   }

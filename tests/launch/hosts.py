@@ -90,6 +90,9 @@ class Hosts:
         (home / ".ssh").mkdir(mode=0o700, exist_ok=True)
         run("mount", "--bind", str(ssh), str(home / ".ssh"))
         run("mount", "--bind", str(names), "/etc/hosts")
+        if (home / ".bashrc").exists():  # what it says on this machine is no matter of the hosts
+            (self.folder / "bashrc").touch()
+            run("mount", "--bind", str(self.folder / "bashrc"), str(home / ".bashrc"))
 
     def make_host(self, i):
         run("ip", "netns", "add", self.names[i])
