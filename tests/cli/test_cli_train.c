@@ -234,36 +234,12 @@ static void calibrations_add_up(void **state) {
   assert_int_equal(system(command), 0);
 }
 
-/* What a checkpoint takes is predicted to the byte; a resumed run counts its steps from the training's start. */
-static void checkpoints_as_predicted(void **state) {
-  (void)state;
-  char job[400];
-  if (!has_host()) skip();
-  snprintf(job, sizeof job, "%.*s", (int)(strstr(training, " --data") - training), training);
-  if (shardlab(scratch, "predict %s --save-every 2 --json p.json", job) != 0) fail_msg("%s", err);
-  if (shardlab(scratch, "measure %s --checkpoint ck --save-every 2 --json m.json", training) != 0) fail_msg("%s", err);
-  if (shardlab(scratch, "compare p.json m.json") != 0) fail_msg("%s%s", out, err);
-  const char *rows = strstr(out, "\ncheckpoint\n");
-  assert_non_null(rows);
-  assert_non_null(strstr(rows, "copy in host memory"));
-  if (shardlab(scratch, "measure %s --steps 5 --checkpoint ck --resume latest", training) != 0) fail_msg("%s", err);
-  assert_non_null(strstr(out, " at step 4, "));
-  assert_non_null(strstr(out, " at step 5\n"));
-  if (shardlab(scratch, "checkpoint verify ck") != 0) fail_msg("%s", err);
-  assert_string_equal(out, "ck/step-000005: ok\n");
-  if (shardlab(scratch, "checkpoint export ck --out weights") != 0) fail_msg("%s", err);
-  if (shardlab(scratch, "measure %s --init weights --json -", training) != 0) fail_msg("%s", err);
-  char command[600];
-  snprintf(command, sizeof command, "cd '%s' && rm -r ck weights p.json m.json", scratch);
-  assert_int_equal(system(command), 0);
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(overflows_are_counted),     cmocka_unit_test(measured_record),
       cmocka_unit_test(epochs_are_counted),        cmocka_unit_test(the_founding_configuration),
       cmocka_unit_test(one_warning_for_all_ranks), cmocka_unit_test(validate_judges),
-      cmocka_unit_test(checkpoints_as_predicted),  cmocka_unit_test(calibrations_add_up),
+      cmocka_unit_test(calibrations_add_up),
   };
   return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }

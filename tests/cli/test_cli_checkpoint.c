@@ -1,0 +1,34 @@
+/* label: cli
+ * Checkpoints from the command line, where the host backend was built: saved, resumed, verified, exported, and as predicted. */
+#include "tests/support/cli_run.h"
+
+#define JOB "--model gpt2-tiny --config " SL_SOURCE_DIR "/examples/ds_zero2.json --world 2 --seq 33"
+
+static const char training[] = JOB " --data " SL_SOURCE_DIR "/examples/corpus.txt --steps 3";
+
+/* What a checkpoint takes is predicted to the byte; a resumed run counts its steps from the training's start. */
+static void checkpoints_as_predicted(void **state) {
+  (void)state;
+  if (!has_host()) skip();
+  if (shardlab(scratch, "predict %s --save-every 2 --json p.json", JOB) != 0) fail_msg("%s", err);
+  if (shardlab(scratch, "measure %s --checkpoint ck --save-every 2 --json m.json", training) != 0) fail_msg("%s", err);
+  if (shardlab(scratch, "compare p.json m.json") != 0) fail_msg("%s%s", out, err);
+  const char *rows = strstr(out, "\ncheckpoint\n");
+  assert_non_null(rows);
+  assert_non_null(strstr(rows, "copy in host memory"));
+  if (shardlab(scratch, "measure %s --steps 5 --checkpoint ck --resume latest", training) != 0) fail_msg("%s", err);
+  assert_non_null(strstr(out, " at step 4, "));
+  assert_non_null(strstr(out, " at step 5\n"));
+  if (shardlab(scratch, "checkpoint verify ck") != 0) fail_msg("%s", err);
+  assert_string_equal(out, "ck/step-000005: ok\n");
+  if (shardlab(scratch, "checkpoint export ck --out weights") != 0) fail_msg("%s", err);
+  if (shardlab(scratch, "measure %s --init weights --json -", training) != 0) fail_msg("%s", err);
+  char command[600];
+  snprintf(command, sizeof command, "cd '%s' && rm -r ck weights p.json m.json", scratch);
+  assert_int_equal(system(command), 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(checkpoints_as_predicted)};
+  return cmocka_run_group_tests_name("cli_checkpoint", tests, make_scratch, remove_scratch);
+}
