@@ -54,8 +54,10 @@ class Signal(Event):
             parents = {everything[pid][0] for pid in mine}
             if self.signal == signal.SIGSTOP:  # of the others none waits for ever for one that is stopped
                 mine = of_job("OMPI_COMM_WORLD_RANK=", mine)
-            ranks = [pid for pid in mine if pid != leader and "mpirun" not in everything[pid][1].split(" ")[0] and
-                     pid not in parents]
+                ranks = [pid for pid in mine if everything[pid][0] not in mine]  # a guard may not have its name yet
+            else:
+                ranks = [pid for pid in mine if pid != leader and "mpirun" not in everything[pid][1].split(" ")[0] and
+                         pid not in parents]
             return [ranks[int(self.pick * len(ranks))]] if ranks else []
         return [leader]
 

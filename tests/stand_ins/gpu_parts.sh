@@ -47,7 +47,7 @@ verdicts gpu-late "fit passed" "kernels late" "arena late"
 "$bundle/dev" gpu --part sanitize "$here/gpu-sanitize" >"$here/sanitize.txt" 2>&1 ||
   fail "sanitize: $(cat "$here/sanitize.txt")"
 verdicts gpu-sanitize "fit passed" {memcheck,racecheck,synccheck}-{kernels,attention}" passed"
-[ "$(sort "$here/sanitized")" = "$(printf '%s\n' {memcheck,racecheck,synccheck}" "{attention,control,kernels}-bf16)" ] ||
+[ "$(sort "$here/sanitized")" = "$(printf '%s\n' {memcheck,racecheck,synccheck}" "{attention,control,kernels,quantize}-bf16)" ] ||
   fail "sanitized: $(cat "$here/sanitized")"
 grep -q '^3 rounds$' "$here/gpu-measure/profile/log.txt" || fail "profile: $(cat "$here/gpu-measure/profile/log.txt")"
 
