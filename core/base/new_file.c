@@ -66,7 +66,7 @@ char *sl_new_file_hidden(const char *path, int part) {
 void sl_new_file_sweep(const char *path, int parts) {
   for (int part = 0; part < parts && path != NULL; part++) {
     char *hidden = sl_new_file_hidden(path, part);
-    if (hidden != NULL) sl_remove(hidden);
+    if (hidden != NULL) sl_remove_unheld(hidden); /* its writer may live yet, and be about to give it its name */
     free(hidden);
   }
 }
@@ -78,7 +78,7 @@ static _Atomic(char *) hidden_files[MOST_HIDDEN];
 
 void sl_new_file_drop_all(void) {
   for (int i = 0; i < MOST_HIDDEN; i++) {
-    const char *hidden = atomic_load(&hidden_files[i]);
+    const char *hidden = atomic_exchange(&hidden_files[i], NULL); /* nobody gives it its name any more */
     if (hidden != NULL) sl_remove(hidden);
   }
 }
@@ -99,32 +99,37 @@ static void watch_signals(void) {
   }
 }
 
-static void remember(const char *hidden) {
+/* False: there is no room for more. */
+static bool remember(const char *hidden) {
   char *copy = strdup(hidden);
-  if (copy == NULL) return;
+  if (copy == NULL) return false;
   for (int i = 0; i < MOST_HIDDEN; i++) {
     char *none = NULL;
     if (!atomic_compare_exchange_strong(&hidden_files[i], &none, copy)) continue;
     watch_signals();
-    return;
+    return true;
   }
   free(copy);
+  return false;
 }
 
 /* Threads forget one at a time, as they compare each other's names. A name outlives its place by one more, since a signal handler
- * takes no lock and may be reading it. */
-static void forget(const char *hidden) {
+ * takes no lock and may be reading it. False: a handler has taken it, to remove it. */
+static bool forget(const char *hidden) {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   static char *retired[MOST_HIDDEN];
+  bool found = false;
   pthread_mutex_lock(&lock);
   for (int i = 0; i < MOST_HIDDEN; i++) {
     char *copy = atomic_load(&hidden_files[i]);
     if (copy == NULL || strcmp(copy, hidden) != 0) continue;
-    atomic_store(&hidden_files[i], NULL);
+    if (!atomic_compare_exchange_strong(&hidden_files[i], &copy, NULL)) continue;
     free(retired[i]);
     retired[i] = copy;
+    found = true;
   }
   pthread_mutex_unlock(&lock);
+  return found;
 }
 
 void sl_new_file_drop(const char *hidden) {
@@ -165,15 +170,16 @@ static int above_standard(int handle) {
 int sl_new_file_create(const char *hidden) {
   (void)unlink(hidden);
   const int handle = above_standard(open(hidden, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
-  if (handle >= 0) remember(hidden);
+  if (handle >= 0) (void)remember(hidden);
   return handle;
 }
 
 enum sl_status sl_new_folder_create(const char *hidden) {
   sl_remove(hidden);
   if (mkdir(hidden, 0777) != 0) return refused(hidden, "be created");
-  remember(hidden);
-  return SL_OK;
+  if (remember(hidden)) return SL_OK;
+  sl_remove(hidden);
+  return sl_fail(SL_ERR_MEMORY, "%s: cannot be created: out of memory", hidden);
 }
 
 /* A rename lasts once its folder is on the disk. File systems that cannot sync a folder lose nothing but that promise. */
@@ -206,9 +212,15 @@ enum sl_status sl_new_folder_finish(const char *hidden, const char *path) {
   SL_TRY(sl_file_join(&inside, hidden, ""));
   sync_folder(inside);
   free(inside);
-  if (put_in_place(hidden, path) != 0) return refused(path, "be put in place");
+  /* Who removes it while it gets its name would empty what has that name: from here on it is nobody's to remove. */
+  if (!forget(hidden)) return sl_fail(SL_ERR_IO, "%s: cannot be put in place: the process is ended", path);
+  if (put_in_place(hidden, path) != 0) {
+    const enum sl_status status = refused(path, "be put in place");
+    sl_remove(hidden);
+    return status;
+  }
   sync_folder(path);
-  sl_new_file_drop(hidden); /* what had the name before */
+  sl_remove(hidden); /* what had the name before */
   return SL_OK;
 }
 
@@ -251,7 +263,7 @@ static enum sl_status give_name(struct sl_new_file *file) {
   if (file->temporary == NULL) return sl_fail(SL_ERR_MEMORY, "out of memory: the name of a file");
   snprintf(open_file, sizeof open_file, "/proc/self/fd/%d", fileno(file->stream));
   (void)unlink(file->temporary);
-  remember(file->temporary); /* before it is there: a signal may come between this link and the rename */
+  (void)remember(file->temporary); /* before it is there: a signal may come between this link and the rename */
   if (linkat(AT_FDCWD, open_file, AT_FDCWD, file->temporary, AT_SYMLINK_FOLLOW) == 0) return SL_OK;
   return refused(file->path, "be put in place");
 }

@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -25,15 +27,23 @@ static void empty(int folder) {
   }
 }
 
-void sl_remove(const char *path) {
+static void remove_path(const char *path, bool held_too) {
   const int error = errno;
   if (unlink(path) != 0 && (errno == EISDIR || errno == EPERM)) {
     const int folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (folder >= 0) {
+    if (folder >= 0 && (held_too || flock(folder, LOCK_EX | LOCK_NB) == 0)) {
       empty(folder);
-      close(folder);
       (void)rmdir(path);
     }
+    if (folder >= 0) close(folder);
   }
   errno = error;
+}
+
+void sl_remove(const char *path) {
+  remove_path(path, true);
+}
+
+void sl_remove_unheld(const char *path) {
+  remove_path(path, false);
 }

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -254,13 +255,36 @@ static void folders_go_with_their_files(void **state) {
   assert_int_equal(files_in_folder(), 0);
 }
 
+/* Who removes what others left does not touch a folder that its writer holds, nor does a folder that a signal has begun to remove
+ * get its name. */
+static void folders_that_are_written_stay(void **state) {
+  (void)state;
+  char *hidden = sl_new_file_hidden(path, 0);
+  assert_int_equal(sl_new_folder_create(hidden), SL_OK);
+  const int lock = open(hidden, O_RDONLY | O_DIRECTORY);
+  assert_int_equal(flock(lock, LOCK_EX), 0);
+  sl_new_file_sweep(path, 1);
+  assert_int_equal(files_in_folder(), 1);
+  close(lock);
+  sl_new_file_sweep(path, 1);
+  assert_int_equal(files_in_folder(), 0);
+  sl_new_file_drop(hidden);
+  assert_int_equal(sl_new_folder_create(hidden), SL_OK);
+  sl_new_file_drop_all();
+  assert_int_equal(mkdir(hidden, 0777), 0); /* as if the handler had not come to its end */
+  assert_int_equal(sl_new_folder_finish(hidden, path), SL_ERR_IO);
+  assert_int_equal(rmdir(hidden), 0);
+  free(hidden);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(appears_when_complete),      cmocka_unit_test(dropped_leaves_nothing),
-      cmocka_unit_test(folders_appear_whole),       cmocka_unit_test(folders_go_with_their_files),
-      cmocka_unit_test(links_are_not_followed),     cmocka_unit_test(signals_leave_nothing),
-      cmocka_unit_test(too_large_is_an_error),      cmocka_unit_test(no_folder_is_an_error),
-      cmocka_unit_test(standard_streams_stay_free), cmocka_unit_test(a_job_has_one_name),
+      cmocka_unit_test(appears_when_complete),         cmocka_unit_test(dropped_leaves_nothing),
+      cmocka_unit_test(folders_appear_whole),          cmocka_unit_test(folders_go_with_their_files),
+      cmocka_unit_test(links_are_not_followed),        cmocka_unit_test(signals_leave_nothing),
+      cmocka_unit_test(too_large_is_an_error),         cmocka_unit_test(no_folder_is_an_error),
+      cmocka_unit_test(standard_streams_stay_free),    cmocka_unit_test(a_job_has_one_name),
+      cmocka_unit_test(folders_that_are_written_stay),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
