@@ -77,9 +77,10 @@ enum { MOST_HIDDEN = 16 };
 static _Atomic(char *) hidden_files[MOST_HIDDEN];
 
 void sl_new_file_drop_all(void) {
+  static char *taken[MOST_HIDDEN]; /* a signal handler frees nothing */
   for (int i = 0; i < MOST_HIDDEN; i++) {
-    const char *hidden = atomic_exchange(&hidden_files[i], NULL); /* nobody gives it its name any more */
-    if (hidden != NULL) sl_remove(hidden);
+    taken[i] = atomic_exchange(&hidden_files[i], NULL); /* nobody gives it its name any more */
+    if (taken[i] != NULL) sl_remove(taken[i]);
   }
 }
 
