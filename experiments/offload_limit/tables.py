@@ -6,8 +6,7 @@ import json
 import subprocess
 import sys
 
-# layers, width: the ladders of ZeRO-Offload (arXiv:2101.06840, table 3) and ZeRO-Infinity (arXiv:2104.07857, table 1), and
-# between them what is as deep
+# layers, width: after the models of ZeRO-Offload (arXiv:2101.06840) and ZeRO-Infinity (arXiv:2104.07857)
 LADDER = [(24, 1024), (20, 2048), (40, 2048), (64, 2304), (53, 3072), (72, 3072), (50, 4096), (60, 4096), (65, 4096), (78, 4096),
           (25, 8192), (50, 8192), (75, 8192), (69, 9216), (125, 8192), (62, 16384), (90, 16384), (124, 18432), (100, 25600),
           (128, 25600), (160, 25600), (174, 32768)]
