@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# The largest GPT-2 that trains in the memory of a device, by what is offloaded: predicted on V100s, measured in an arena here.
+# usage: experiments/offload_limit/run.sh [OUT]     (after ./dev build; python3; ARENA=1GiB of this machine's memory, and some more)
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+out=${1:-$root/out/offload_limit}
+mkdir -p "$out/nvme"
+python3 "$here/tables.py" "$root/build/release/bin/shardlab" "$root" "$out" "${ARENA:-1GiB}" | tee "$out/tables.md"
