@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { GRACE_S = 5, SSH_FAILED = 255, NOT_FOUND = 127 };
+enum { GRACE_S = 5, PATIENCE_S = 2, SSH_FAILED = 255, NOT_FOUND = 127 };
 
 struct job;
 
@@ -236,7 +236,9 @@ static void watch(struct job *job, const char *program) {
       if (errors->fd >= 0 && !sl_relay_read(errors, 0)) sl_relay_close(errors);
     }
     if (sl_children_signal() != 0 && job->deadline == 0) job->code = 1, job->deadline = now + GRACE_S;
-    if (job->deadline > 0) let_go(job);
+    /* Where a node has ended and nobody has said why, another may know, and is given a moment. */
+    const bool said = job->explained || sl_children_signal() != 0;
+    if (job->deadline > 0 && (said || now > job->deadline - GRACE_S + PATIENCE_S)) let_go(job);
     if (job->deadline > 0 && now > job->deadline) kill_all(job);
     for (size_t i = 0; now - pulled >= 1 && i < job->count; i++)
       if (job->nodes[i].leash >= 0) sl_leash_pull(job->nodes[i].leash);
