@@ -22,10 +22,10 @@ static const struct sl_program *step_of(const struct sl_folded *f, int c) {
   return &f->job->classes[c].programs[SL_PROGRAM_STEP];
 }
 
-static int64_t wire_of(const struct sl_folded *f, const struct sl_program *program, const struct sl_op *op, int rank) {
+/* Of a member of the op's group. */
+static int64_t wire_of(const struct sl_program *program, const struct sl_op *op, const struct sl_members *m) {
   if (sl_op_class_of(op->kind) == SL_CLASS_P2P) return op->kind == SL_OP_SEND ? sl_op_comm_bytes(op) : 0;
-  const struct sl_members m = sl_plan_group(f->job->plan, op->group, rank);
-  return sl_op_wire_bytes(op, sl_op_slices(program, op), m.size, m.index);
+  return sl_op_wire_bytes(op, sl_op_slices(program, op), m->size, m->index);
 }
 
 /* The first two members and the last two tell: shares differ at an end, or all by a bucket's cuts. */
@@ -83,16 +83,34 @@ static bool is_named(const json_t *row, const char *key, const char *name) {
   return text != NULL && strcmp(text, name) == 0;
 }
 
+static bool counts_in(const json_t *row, const struct sl_op *op) {
+  return is_named(row, "group", sl_group_name(op->group)) && is_named(row, "op", sl_op_name(op->kind)) &&
+         is_named(row, "payload", sl_payload_name(op->payload)) && is_named(row, "dtype", sl_dtype_name(op->dtype));
+}
+
+/* Do the two count in the same row? */
+static bool alike(const struct sl_op *a, const struct sl_op *b) {
+  return a->group == b->group && a->kind == b->kind && a->payload == b->payload && a->dtype == b->dtype;
+}
+
+/* Names are compared once for many calls in a row that are alike. */
 int64_t sl_folded_wire_bytes(const struct sl_folded *f, int rank, const json_t *row) {
   const int c = sl_job_class_of(f->job, rank);
   const struct sl_program *program = step_of(f, c);
+  const struct sl_op *like = NULL, *unlike = NULL;
+  struct sl_members m = {.size = 1};
   int64_t sum = 0;
   for (size_t i = 0; i < f->classes[c].count; i++) {
     const struct call *call = &f->classes[c].calls[i];
     const struct sl_op *op = &program->ops[call->op];
-    if (is_named(row, "group", sl_group_name(op->group)) && is_named(row, "op", sl_op_name(op->kind)) &&
-        is_named(row, "payload", sl_payload_name(op->payload)) && is_named(row, "dtype", sl_dtype_name(op->dtype)))
-      sum += call->times * wire_of(f, program, op, rank);
+    if (like != NULL ? !alike(op, like) : unlike != NULL && alike(op, unlike)) continue;
+    if (like == NULL && !counts_in(row, op)) {
+      unlike = op;
+      continue;
+    }
+    if (like == NULL && sl_op_class_of(op->kind) != SL_CLASS_P2P) m = sl_plan_group(f->job->plan, op->group, rank);
+    like = op;
+    sum += call->times * wire_of(program, op, &m);
   }
   return sum;
 }
