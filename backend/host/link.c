@@ -29,7 +29,7 @@ static void describe(struct sl_host *host, struct sl_nvme_request *io, const str
                                  .at = (char *)sl_host_operand(host, it, there) - host->arena[SL_SPACE_NVME],
                                  .bytes = slice->bytes,
                                  .memory = sl_host_operand(host, it, here),
-                                 .blocks = blocks + (SL_NVME_PAGE - (uintptr_t)blocks % SL_NVME_PAGE) % SL_NVME_PAGE,
+                                 .blocks = blocks + (SL_MACHINE_PAGE - (uintptr_t)blocks % SL_MACHINE_PAGE) % SL_MACHINE_PAGE,
                                  .what = host->rank_class->buffers[slice->buffer].name};
 }
 

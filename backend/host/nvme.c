@@ -83,7 +83,7 @@ enum sl_status sl_nvme_open(struct sl_nvme **out, const char *folder, int64_t by
   struct sl_nvme *n;
   SL_TRY(sl_calloc(&n, 1, sizeof *n));
   n->file = -1;
-  n->bytes = (bytes + SL_NVME_PAGE - 1) / SL_NVME_PAGE * SL_NVME_PAGE;
+  n->bytes = (bytes + SL_MACHINE_PAGE - 1) / SL_MACHINE_PAGE * SL_MACHINE_PAGE;
   n->block = block;
   n->depth = depth;
   SL_GO_FAIL(open_file(n, folder));
@@ -114,24 +114,24 @@ char *sl_nvme_mapped(const struct sl_nvme *n) {
 /* ---- checksums ---- */
 
 static void keep_sums(struct sl_nvme *n, int64_t lo, int64_t hi, const char *pages) {
-  for (int64_t at = lo; n->sums != NULL && at < hi; at += SL_NVME_PAGE)
-    n->sums[at / SL_NVME_PAGE] = XXH3_64bits(pages + (at - lo), SL_NVME_PAGE);
+  for (int64_t at = lo; n->sums != NULL && at < hi; at += SL_MACHINE_PAGE)
+    n->sums[at / SL_MACHINE_PAGE] = XXH3_64bits(pages + (at - lo), SL_MACHINE_PAGE);
 }
 
 enum sl_status sl_nvme_settle(struct sl_nvme *n) {
   if (n->sums != NULL) return SL_OK;
   if (msync(n->mapped, (size_t)n->bytes, MS_SYNC) != 0) return sl_fail(SL_ERR_IO, "%s: %s", n->path, strerror(errno));
-  SL_TRY(sl_calloc(&n->sums, (size_t)(n->bytes / SL_NVME_PAGE), sizeof *n->sums));
+  SL_TRY(sl_calloc(&n->sums, (size_t)(n->bytes / SL_MACHINE_PAGE), sizeof *n->sums));
   keep_sums(n, 0, n->bytes, n->mapped);
   return SL_OK;
 }
 
 static enum sl_status check_sums(const struct sl_nvme *n, const struct sl_nvme_request *r, const struct slot *s,
                                  const char *pages) {
-  for (int64_t at = s->lo; n->sums != NULL && at < s->hi; at += SL_NVME_PAGE)
-    if (n->sums[at / SL_NVME_PAGE] != XXH3_64bits(pages + (at - s->lo), SL_NVME_PAGE))
+  for (int64_t at = s->lo; n->sums != NULL && at < s->hi; at += SL_MACHINE_PAGE)
+    if (n->sums[at / SL_MACHINE_PAGE] != XXH3_64bits(pages + (at - s->lo), SL_MACHINE_PAGE))
       return sl_fail(SL_ERR_IO, "%s: %s: the %d bytes at %lld are not those that were written", n->path, r->what,
-                     SL_NVME_PAGE, (long long)at);
+                     SL_MACHINE_PAGE, (long long)at);
   return SL_OK;
 }
 
@@ -156,8 +156,8 @@ static enum sl_status failed(const struct sl_nvme *n, const struct sl_nvme_reque
 /* A page of which the request has only a part keeps the rest. */
 static enum sl_status keep_rest(const struct sl_nvme *n, const struct sl_nvme_request *r, const struct slot *s,
                                 int64_t page, char *to) {
-  const ssize_t got = pread(n->file, to, SL_NVME_PAGE, (off_t)page);
-  return got == SL_NVME_PAGE ? SL_OK : failed(n, r, s, got < 0 ? errno : 0);
+  const ssize_t got = pread(n->file, to, SL_MACHINE_PAGE, (off_t)page);
+  return got == SL_MACHINE_PAGE ? SL_OK : failed(n, r, s, got < 0 ? errno : 0);
 }
 
 static enum sl_status fill_block(const struct sl_nvme *n, const struct sl_nvme_request *r, const struct slot *s,
@@ -165,8 +165,8 @@ static enum sl_status fill_block(const struct sl_nvme *n, const struct sl_nvme_r
   int64_t lo, hi;
   own(r, s, &lo, &hi);
   if (lo > s->lo) SL_TRY(keep_rest(n, r, s, s->lo, block));
-  if (hi < s->hi && (lo == s->lo || s->hi - s->lo > SL_NVME_PAGE))
-    SL_TRY(keep_rest(n, r, s, s->hi - SL_NVME_PAGE, block + (s->hi - s->lo) - SL_NVME_PAGE));
+  if (hi < s->hi && (lo == s->lo || s->hi - s->lo > SL_MACHINE_PAGE))
+    SL_TRY(keep_rest(n, r, s, s->hi - SL_MACHINE_PAGE, block + (s->hi - s->lo) - SL_MACHINE_PAGE));
   memcpy(block + (lo - s->lo), r->memory + (lo - r->at), (size_t)(hi - lo));
   return SL_OK;
 }
@@ -235,8 +235,8 @@ static enum sl_status take(struct sl_nvme *n, const struct sl_nvme_request *r, i
 }
 
 void sl_nvme_start(struct sl_nvme_request *r) {
-  r->first = r->next = r->at / SL_NVME_PAGE * SL_NVME_PAGE;
-  r->end = (r->at + r->bytes + SL_NVME_PAGE - 1) / SL_NVME_PAGE * SL_NVME_PAGE;
+  r->first = r->next = r->at / SL_MACHINE_PAGE * SL_MACHINE_PAGE;
+  r->end = (r->at + r->bytes + SL_MACHINE_PAGE - 1) / SL_MACHINE_PAGE * SL_MACHINE_PAGE;
 }
 
 enum sl_status sl_nvme_drive(struct sl_nvme *n, struct sl_nvme_request *r, bool *done, bool *moved) {

@@ -5,12 +5,11 @@
  * The whole file is mapped, too, for what is no step's business: first values, and reading back. Calls are of one thread. */
 #pragma once
 
+#include "core/base/machine.h"
 #include "core/base/status.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-
-enum { SL_NVME_PAGE = 4096 }; /* what O_DIRECT wants of addresses, places and lengths */
 
 struct sl_nvme;
 
@@ -27,7 +26,7 @@ struct sl_nvme_request {
 };
 
 /* A file of `bytes` bytes in `folder`, and room for it on the disk. Requests cut it into blocks of `block` bytes, a multiple of
- * SL_NVME_PAGE, of which `depth` are on their way at once, each way. Errors: SL_ERR_IO with the file's name: no such folder, a
+ * SL_MACHINE_PAGE, of which `depth` are on their way at once, each way. Errors: SL_ERR_IO with the file's name: no such folder, a
  * full disk; SL_ERR_ABSENT: no io_uring on this machine. */
 enum sl_status sl_nvme_open(struct sl_nvme **out, const char *folder, int64_t bytes, int64_t block, int depth);
 void sl_nvme_close(struct sl_nvme *nvme); /* accepts NULL */

@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+enum { SL_MACHINE_PAGE = 4096 }; /* bytes: what O_DIRECT wants of addresses, places and lengths, on any disk */
+
 /* Processor cores that this process may use, at least 1. */
 int sl_machine_cores(void);
 /* Processes of the machine that ran or wanted to, on average over the last minute; 0 where that cannot be told. */

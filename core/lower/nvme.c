@@ -1,9 +1,10 @@
 /* What lives on NVMe, and the host memory that it passes through: optimizer states by sub-groups (update.c says in which order), and
  * parameters by a pool of buffers that bounds how far ahead they are read. */
 #include "core/base/checked.h"
+#include "core/base/machine.h"
 #include "core/lower/lower.h"
 
-enum { PAGE = 4096, GRAIN = PAGE / 4 }; /* bytes; elements: sub-groups begin on pages, where the shard does */
+enum { GRAIN = SL_MACHINE_PAGE / 4 }; /* elements: sub-groups begin on pages, where the shard does */
 
 static enum sl_status host_buffer(struct sl_lowering *l, int32_t *out, enum sl_category category, enum sl_dtype dtype,
                                   int64_t count, const char *name, int i) {
@@ -15,7 +16,7 @@ static enum sl_status host_buffer(struct sl_lowering *l, int32_t *out, enum sl_c
 /* Blocks on their way, each way: as many as are asked for at once, and room to begin on a page. */
 static enum sl_status open_blocks(struct sl_lowering *l) {
   const struct sl_config *c = l->plan->config;
-  const int64_t bytes = sl_sum(sl_product(c->aio.block_size, c->aio.queue_depth), PAGE);
+  const int64_t bytes = sl_sum(sl_product(c->aio.block_size, c->aio.queue_depth), SL_MACHINE_PAGE);
   for (int way = 0; way < 2 && l->homes->nvme.blocks[1] < 0; way++)
     SL_TRY(host_buffer(l, &l->homes->nvme.blocks[way], SL_CATEGORY_COMMUNICATION, SL_U8, bytes, "blocks", way));
   return SL_OK;

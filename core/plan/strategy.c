@@ -3,12 +3,15 @@
 #include "core/plan/strategy.h"
 
 #include "core/base/limits.h"
+#include "core/base/machine.h"
 #include "core/plan/presets.h"
 #include "core/plan/refusals.h"
 
+#include <string.h>
+
 /* What blocks travel through is aligned for any device: O_DIRECT wants it. */
 static enum sl_status check_aio(const struct sl_config *c) {
-  enum { PAGE = 4096, MOST_BLOCK = 1 << 30, MOST_DEPTH = 1024 };
+  enum { PAGE = SL_MACHINE_PAGE, MOST_BLOCK = 1 << 30, MOST_DEPTH = 1024 };
   if (c->aio.block_size < PAGE || c->aio.block_size > MOST_BLOCK || c->aio.block_size % PAGE != 0)
     return sl_json_fail(&c->doc, "aio.block_size", "is %lld; expected a multiple of %d bytes, from %d to %d",
                         (long long)c->aio.block_size, PAGE, PAGE, MOST_BLOCK);
@@ -42,6 +45,10 @@ static enum sl_status check_param_nvme(const struct sl_config *c) {
   if (c->zero.offload_optimizer == SL_OFFLOAD_NONE)
     return sl_json_fail(&c->doc, "zero_optimization.offload_param.device",
                         "\"nvme\" beside an optimizer on the device is not modelled; expected offload_optimizer too");
+  if (c->zero.offload_optimizer == SL_OFFLOAD_NVME && strcmp(c->zero.param_nvme_path, c->zero.optimizer_nvme_path) != 0)
+    return sl_json_fail(&c->doc, "zero_optimization.offload_param.nvme_path",
+                        "is \"%s\", and that of offload_optimizer \"%s\"; expected the same: both live in one file",
+                        c->zero.param_nvme_path, c->zero.optimizer_nvme_path);
   if (c->zero.param_buffer_count < 1 || c->zero.param_buffer_count > 4096)
     return sl_json_fail(&c->doc, "zero_optimization.offload_param.buffer_count", "is %lld; expected 1 to 4096",
                         (long long)c->zero.param_buffer_count);

@@ -29,7 +29,7 @@ static int remove_folder(void **state) {
 }
 
 static char *blocks(void) {
-  char *out = aligned_alloc(SL_NVME_PAGE, BLOCK * DEPTH);
+  char *out = aligned_alloc(SL_MACHINE_PAGE, BLOCK * DEPTH);
   assert_non_null(out);
   return out;
 }
