@@ -72,6 +72,13 @@ enum sl_status sl_fit_noise(struct sl_fit *fit, const struct sl_points *points);
 /* The formulas' own numbers in the profile, from the fitted entries and the merged points. */
 void sl_fit_formulas(struct sl_fit *fit);
 
+/* --- fit_nvme.c --- */
+
+/* nvme_read_GBps, nvme_read_us and those of writes, from copies to and from NVMe of several sizes, blocks and queue depths
+ * (sl_cost_nvme): the two numbers with the least sum of |ln(formula / measured)|, which outliers do not move. Without points they
+ * stay as they are. */
+enum sl_status sl_fit_nvme(struct sl_fit *fit);
+
 /* --- fit.c --- */
 
 /* The number at `path` of the profile ("device.run_noise") is now what the points say, with standard error `error` in the

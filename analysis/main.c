@@ -1,5 +1,6 @@
 /* shardlab-analyze: tables and pictures of run records. A program of its own, because it alone links GSL. */
 #include "analysis/fit.h"
+#include "analysis/goodput_command.h"
 #include "analysis/plot.h"
 #include "analysis/refit_command.h"
 #include "analysis/table.h"
@@ -15,6 +16,9 @@ static const char usage[] =
     "usage: shardlab-analyze table FOLDER RECORD.json...\n"
     "       shardlab-analyze plot FOLDER\n"
     "       shardlab-analyze watch FILE.csv...\n"
+    "       shardlab-analyze goodput RECORD.json --mtbf-hours H|--node-mtbf-hours H [--interval STEPS]\n"
+    "           [--restart-s S] [--save-s S] [--write-s S] [--shape K] [--runs N] [--saves N] [--seed N]\n"
+    "           [--out FOLDER] [--json FILE]\n"
     "       shardlab-analyze fit POINTS.json... --out PROFILE.json [--report FOLDER]\n"
     "       shardlab-analyze refit TABLE.csv... --out FOLDER [--held-out TABLE.csv]... [--exclude IDS.csv]\n"
     "           [--min-mfu PERCENT] [--jobs N] [--rounds N] [--starts N] [--start NUMBERS.csv]\n"
@@ -23,6 +27,11 @@ static const char usage[] =
     "       FOLDER/losses.csv, units in the column names\n"
     "plot   writes gnuplot scripts that read those two files and draws FOLDER/{memory,step_time,losses}.{svg,png}\n"
     "watch  draws the curves of files of csv_monitor as text, on a terminal again every second while the run goes on\n"
+    "goodput\n"
+    "       the share of the time in which steps are taken that no failure undoes, against the interval of\n"
+    "       checkpoints: by Young's and Daly's closed forms and by drawing failures (Weibull's shape 1:\n"
+    "       exponential), for a record of predict --save-every or measure --checkpoint; the best interval;\n"
+    "       FOLDER/goodput.{csv,gp,svg,png}\n"
     "fit    fits a profile to the points of shardlab calibrate; with --report writes FOLDER/residuals.{csv,md} and\n"
     "       FOLDER/fit.{gp,svg,png}\n"
     "refit  fits numbers of GPUs, clusters and kernel sets to the step times of tables of measured training runs, says "
@@ -125,6 +134,7 @@ static enum sl_status dispatch(int argc, char **argv) {
   if (argc >= 4 && strcmp(argv[1], "table") == 0) return table(argv[2], argv + 3, argc - 3);
   if (argc == 3 && strcmp(argv[1], "plot") == 0) return sl_plot_folder(argv[2]);
   if (argc >= 3 && strcmp(argv[1], "watch") == 0) return sl_watch(argv + 2, argc - 2, stdout);
+  if (argc >= 3 && strcmp(argv[1], "goodput") == 0) return sl_goodput_command(argc - 2, argv + 2);
   if (argc >= 3 && strcmp(argv[1], "refit") == 0) return sl_refit_command(argc - 2, argv + 2);
   if (argc >= 3 && strcmp(argv[1], "fit") == 0) return fit(argc - 2, argv + 2);
   return sl_fail(SL_ERR_INPUT, "expected 'fit POINTS.json... --out PROFILE.json', 'table FOLDER RECORD.json...' or "

@@ -12,14 +12,17 @@ foreach(source ${SL_CUDA_PLAIN})
   list(REMOVE_ITEM cuda_sources ${CMAKE_CURRENT_SOURCE_DIR}/${source})
 endforeach()
 if(NOT SL_HAVE_CUDA) # cmake/cuda.cmake has said so
-  # Where the headers are all the same its C is compiled and linked to nothing: a build with sanitizers shows it to clang.
+  # Where the headers are all the same its C is compiled: a build with sanitizers shows it to clang, and runs it on stand-ins
+  # (tests/stand_ins).
   find_path(SL_CUDA_HEADERS cuda_runtime_api.h HINTS /usr/local/cuda/include)
   find_path(SL_NCCL_HEADERS nccl.h HINTS /usr/local/cuda/include)
   if(SL_SANITIZE AND SL_CUDA_HEADERS AND SL_NCCL_HEADERS)
-    add_library(shardlab_cuda_compiled OBJECT ${cuda_sources})
-    sl_in_room(shardlab_cuda_compiled backend/cuda)
-    target_include_directories(shardlab_cuda_compiled SYSTEM PRIVATE ${SL_CUDA_HEADERS} ${SL_NCCL_HEADERS})
-    target_link_libraries(shardlab_cuda_compiled PRIVATE shardlab_cuda_plain shardlab_common shardlab_core Threads::Threads)
+    set(NCCL_INCLUDE ${SL_NCCL_HEADERS})
+    set(CUDAToolkit_INCLUDE_DIRS ${SL_CUDA_HEADERS})
+    add_library(shardlab_cuda_objects OBJECT ${cuda_sources})
+    sl_in_room(shardlab_cuda_objects backend/cuda)
+    target_include_directories(shardlab_cuda_objects SYSTEM PRIVATE ${SL_CUDA_HEADERS} ${SL_NCCL_HEADERS})
+    target_link_libraries(shardlab_cuda_objects PRIVATE shardlab_cuda_plain shardlab_common shardlab_core Threads::Threads)
   endif()
   return()
 endif()

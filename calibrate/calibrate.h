@@ -5,6 +5,7 @@
  *   calibrate/gpu.c      what is measured on a GPU, and the machine it stands in
  *   calibrate/bench.c    jobs put together op by op: each op of the step program is a point
  *   calibrate/model.c    whole steps of small odd models: ops as they meet in training, and the step itself
+ *   calibrate/offload.c  whole steps with states in host memory; copies to and from NVMe, by size, block and queue depth
  *   calibrate/record.c   runs a job and turns the completions into points */
 #pragma once
 
@@ -21,6 +22,7 @@ struct sl_calibration {
   bool quick, gpu, tf32; /* tf32: products in it too */
   int64_t context_bytes; /* gpu: the most that a run took of the device beside its arena */
   const char *text;      /* token file of the models */
+  const char *nvme;      /* folder on the NVMe that is measured; NULL: none is */
   struct sl_points points;
   void (*progress)(void *context, double share); /* (optional) */
   void *progress_context;
@@ -34,7 +36,8 @@ struct sl_calibration_model {
   bool dropout, quick;
   enum sl_dtype dtype;
   bool flash;
-  int kv_heads, inner; /* of the Llama family; 0: GPT-2 */
+  int kv_heads, inner;     /* of the Llama family; 0: GPT-2 */
+  const char *zero, *more; /* keys behind those of "zero_optimization", and sections behind it; NULL: none */
 };
 struct sl_calibration_product {
   int64_t m, n, k;
@@ -87,6 +90,10 @@ void sl_calibration_follow_slowest(double *seconds, const double *all, int ranks
 
 enum sl_status sl_calibration_bench(struct sl_calibration *c);
 enum sl_status sl_calibration_models_run(struct sl_calibration *c);
+/* Nothing on a GPU, whose backend does not offload. */
+enum sl_status sl_calibration_offload_run(struct sl_calibration *c);
+/* The steps of one model: its ops are points, and the step itself. */
+enum sl_status sl_calibration_model_run(struct sl_calibration *c, const struct sl_calibration_model *m);
 
 /* A model's job as it is run; to be closed whatever open returned. */
 struct sl_calibration_model_job {

@@ -49,20 +49,20 @@ static const char *precision(enum sl_dtype dtype) {
 
 enum sl_status sl_calibration_model_open(struct sl_calibration_model_job *in, const struct sl_calibration_model *m,
                                          const char *cluster, int ranks) {
-  char model[512], config[512];
+  char model[512], config[6000];
   const struct sl_build_options build = {0};
   describe(model, sizeof model, m);
   snprintf(config, sizeof config,
            "{\"train_micro_batch_size_per_gpu\":%d,\"gradient_accumulation_steps\":%d,"
            "\"optimizer\":{\"type\":\"AdamW\",\"params\":{\"lr\":0.0001}},\"gradient_clipping\":1.0,"
-           "\"zero_optimization\":{\"stage\":%d},%s\"shardlab\":{\"seq_len\":%d,\"attention\":\"%s\",\"tf32\":%s}}",
-           m->micro, m->accumulation, m->stage, precision(m->dtype), m->seq, m->flash ? "flash" : "materialised",
-           m->dtype == SL_TF32 ? "true" : "false");
+           "\"zero_optimization\":{\"stage\":%d%s},%s%s\"shardlab\":{\"seq_len\":%d,\"attention\":\"%s\",\"tf32\":%s}}",
+           m->micro, m->accumulation, m->stage, m->zero != NULL ? m->zero : "", m->more != NULL ? m->more : "",
+           precision(m->dtype), m->seq, m->flash ? "flash" : "materialised", m->dtype == SL_TF32 ? "true" : "false");
   SL_TRY(sl_calibration_plan(in, m->name, model, config, cluster, ranks));
   return sl_job_build(&in->job, &in->plan, &build);
 }
 
-static enum sl_status run_model(struct sl_calibration *c, const struct sl_calibration_model *m) {
+enum sl_status sl_calibration_model_run(struct sl_calibration *c, const struct sl_calibration_model *m) {
   struct sl_calibration_model_job in;
   struct sl_point_step step = {0};
   enum sl_status status;
@@ -79,7 +79,7 @@ enum sl_status sl_calibration_models_run(struct sl_calibration *c) {
   for (int i = 0; i < c->grid->model_count; i++) {
     const struct sl_calibration_model *m = &c->grid->models[i];
     if ((c->quick && !m->quick) || (m->dtype == SL_TF32 && !c->tf32)) continue;
-    SL_TRY(run_model(c, m));
+    SL_TRY(sl_calibration_model_run(c, m));
     if (c->progress != NULL) c->progress(c->progress_context, (double)(i + 1) / c->grid->model_count);
   }
   return SL_OK;

@@ -114,7 +114,8 @@ static enum sl_status measure_ranks(const struct sl_options *options) {
                              .quick = options->quick,
                              .gpu = gpu,
                              .tf32 = options->tf32,
-                             .text = text};
+                             .text = text,
+                             .nvme = options->nvme_path};
   enum sl_status status;
   double limit_s;
   SL_TRY(sl_timeout_read(&limit_s));
@@ -125,6 +126,7 @@ static enum sl_status measure_ranks(const struct sl_options *options) {
   SL_GO(sl_exec_load(options->backend, &c.exec));
   SL_GO(sl_calibration_bench(&c));
   SL_GO(sl_calibration_models_run(&c));
+  SL_GO(sl_calibration_offload_run(&c));
   SL_GO(gpu ? describe_gpu(&c, &c.points, load) : describe_machine(&c.points, load));
   if (place.rank == 0) {
     json_t *json = sl_points_json(&c.points);
@@ -152,22 +154,26 @@ static enum sl_status spawn(const char *program, char **arguments, const char *w
   return sl_children_status(sl_children_wait(child), what);
 }
 
-static enum sl_status run_ranks(const struct sl_options *options, int ranks, char *points) {
+static enum sl_status run_ranks(const struct sl_options *options, int ranks, char *points, char *disk) {
   char name[] = "shardlab", command[] = "calibrate", flag[] = "--points", backend[] = "--backend", quick[] = "--quick",
-       tf32[] = "--tf32";
+       tf32[] = "--tf32", nvme[] = "--nvme-path";
   char *backend_name = (char *)(uintptr_t)options->backend;
-  char *arguments[9] = {name, command, flag, points, backend, backend_name};
+  char *arguments[11] = {name, command, flag, points, backend, backend_name};
   int count = 6;
   if (options->quick) arguments[count++] = quick;
   if (options->tf32) arguments[count++] = tf32;
+  if (!on_gpu(options)) {
+    arguments[count++] = nvme;
+    arguments[count++] = disk;
+  }
   if (ranks == 1) return spawn("/proc/self/exe", arguments, "the measurement with one rank", false);
-  int exit_code = 0;
+  struct sl_ended ended = {0};
   if (on_gpu(options))
-    SL_TRY(sl_launch_ranks(&(struct sl_ranks){.argv = arguments, .world = ranks, .here = ranks}, &exit_code));
+    SL_TRY(sl_launch_ranks(&(struct sl_ranks){.argv = arguments, .world = ranks, .here = ranks}, &ended));
   else
-    SL_TRY(sl_launch_mpi(&(struct sl_mpi_job){.world = ranks, .arguments = arguments + 1}, &exit_code));
-  if (exit_code == 0) return SL_OK;
-  return exit_code == 2 ? SL_ERR_INPUT : SL_ERR_PEER;
+    SL_TRY(sl_launch_mpi(&(struct sl_mpi_job){.world = ranks, .arguments = arguments + 1}, &ended));
+  if (ended.code == 0) return SL_OK;
+  return ended.code == 2 ? SL_ERR_INPUT : SL_ERR_PEER;
 }
 
 /* 1, 2, 4, ... and `most`. */
@@ -186,14 +192,15 @@ static enum sl_status merge(struct sl_points *all, const char *path) {
   return status;
 }
 
-static enum sl_status measure_count(const struct sl_options *options, int ranks, struct sl_points *all) {
+/* `disk`: the folder on the NVMe. */
+static enum sl_status measure_count(const struct sl_options *options, int ranks, char *disk, struct sl_points *all) {
   char points[96];
   SL_TRY(sl_children_open());
   snprintf(points, sizeof points, "%s/points-XXXXXX", sl_children_folder());
   const int handle = mkstemp(points);
   if (handle < 0) return sl_fail(SL_ERR_IO, "%s: cannot be created: %s", points, strerror(errno));
   close(handle);
-  enum sl_status status = run_ranks(options, ranks, points);
+  enum sl_status status = run_ranks(options, ranks, points, disk);
   if (status == SL_OK) status = merge(all, points);
   unlink(points);
   return status;
@@ -207,14 +214,14 @@ static int rounds_of(const struct sl_options *options) {
 
 /* Everything in rounds, minutes apart: what a machine's other guests do to it lasts for seconds, so that most of it
  * meets only some of the rounds, and the fit can tell. */
-static enum sl_status measure_counts(const struct sl_options *options, int most, struct sl_points *all) {
+static enum sl_status measure_counts(const struct sl_options *options, int most, char *disk, struct sl_points *all) {
   int counts[MAX_RANK_COUNTS];
   const int n = rank_counts(most, counts), rounds = rounds_of(options);
   for (int round = 0; round < rounds; round++) {
     char text[64];
     snprintf(text, sizeof text, "round %d of %d", round + 1, rounds);
     if (sl_output_terminal(stderr)) setenv(terminal_variable, text, 1);
-    for (int i = 0; i < n; i++) SL_TRY(measure_count(options, counts[i], all));
+    for (int i = 0; i < n; i++) SL_TRY(measure_count(options, counts[i], disk, all));
   }
   return SL_OK;
 }
@@ -277,6 +284,11 @@ static enum sl_status check_request(const struct sl_options *options, int *most,
   struct sl_exec_devices devices = {.count = sl_machine_cores()};
   if (options->tf32 && !on_gpu(options))
     return sl_fail(SL_ERR_INPUT, "--tf32: the host backend has no tf32; expected --backend cuda");
+  if (options->nvme_path != NULL && on_gpu(options))
+    return sl_fail(SL_ERR_INPUT, "--nvme-path: is not measured with --backend cuda; expected --backend host");
+  if (options->nvme_path != NULL && access(options->nvme_path, W_OK | X_OK) != 0)
+    return sl_fail(SL_ERR_INPUT, "--nvme-path: is \"%s\": %s; expected a folder to write to, on the NVMe",
+                   options->nvme_path, strerror(errno));
   if (sl_launch_inside())
     return sl_fail(SL_ERR_INPUT, "calibrate starts its own ranks; start it without mpirun or srun, with --world");
   SL_TRY(sl_output_check(options));
@@ -314,7 +326,8 @@ static enum sl_status run(const struct sl_options *options) {
   if (mkdir(folder, 0777) != 0 && errno != EEXIST)
     SL_GO(sl_fail(SL_ERR_INPUT, "--out: %s: cannot be created: %s", folder, strerror(errno)));
   warn_of_others();
-  SL_GO(measure_counts(options, most, &all));
+  char *disk = options->nvme_path != NULL ? (char *)(uintptr_t)options->nvme_path : folder;
+  SL_GO(measure_counts(options, most, disk, &all));
   json_t *json = sl_points_json(&all);
   status = sl_json_save(json, points_path);
   json_decref(json);

@@ -50,7 +50,7 @@ static void show(const struct sl_checkpoint *c, FILE *out) {
 static enum sl_status export(const struct sl_checkpoint *c, const struct sl_options *options) {
   struct sl_model model;
   if (options->out == NULL) return sl_fail(SL_ERR_INPUT, "--out: is missing; expected the folder to export to");
-  SL_TRY(sl_checkpoint_verify(c, 0, 1));
+  SL_TRY(sl_checkpoint_verify(c, NULL, 0, 1));
   SL_TRY(sl_export_model(&model, c));
   const enum sl_status status = sl_checkpoint_export(c, &model, options->out, options->single);
   if (status == SL_OK && !options->quiet)
@@ -61,7 +61,7 @@ static enum sl_status export(const struct sl_checkpoint *c, const struct sl_opti
 
 static enum sl_status act(const struct sl_checkpoint *c, const char *verb, const struct sl_options *options) {
   if (strcmp(verb, "export") == 0) SL_TRY(export(c, options));
-  if (strcmp(verb, "verify") == 0) SL_TRY(sl_checkpoint_verify(c, 0, 1));
+  if (strcmp(verb, "verify") == 0) SL_TRY(sl_checkpoint_verify(c, NULL, 0, 1));
   if (strcmp(verb, "verify") == 0 && !options->quiet) fprintf(sl_output_text(options), "%s: ok\n", c->path);
   if (strcmp(verb, "show") == 0 && !options->quiet) show(c, sl_output_text(options));
   return options->json != NULL ? sl_output_json(options, about(c)) : SL_OK;

@@ -81,21 +81,22 @@ static void handle_signals(void (*handler)(int)) {
 
 /* ---- what is left ---- */
 
-/* `path` and all below it; links are removed, not followed. */
-static void remove_tree(const char *path) {
+/* All below `path`; links are removed, not followed. */
+static void remove_below(const char *path) {
   DIR *list = opendir(path);
   for (struct dirent *entry; list != NULL && (entry = readdir(list)) != NULL;) {
     char below[4200];
     struct stat info;
     if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
     if (snprintf(below, sizeof below, "%s/%s", path, entry->d_name) >= (int)sizeof below) continue;
-    if (lstat(below, &info) == 0 && S_ISDIR(info.st_mode))
-      remove_tree(below);
-    else
+    if (lstat(below, &info) == 0 && S_ISDIR(info.st_mode)) {
+      remove_below(below);
+      (void)rmdir(below);
+    } else {
       (void)unlink(below);
+    }
   }
   if (list != NULL) closedir(list);
-  (void)rmdir(path);
 }
 
 void sl_children_sweep(void) {
@@ -104,7 +105,14 @@ void sl_children_sweep(void) {
 
 static void remove_all(void) {
   sl_children_sweep();
-  if (folder[0] != '\0') remove_tree(folder);
+  if (folder[0] == '\0') return;
+  remove_below(folder);
+  (void)rmdir(folder);
+}
+
+void sl_children_tidy(void) {
+  sl_children_sweep();
+  if (folder[0] != '\0') remove_below(folder);
 }
 
 /* ---- the janitor ---- */

@@ -19,6 +19,8 @@ void sl_children_name_output(const char *path, int parts);
 void sl_children_sweep(void);
 /* Before the first child; what has begun goes on. Errors: SL_ERR_IO. */
 enum sl_status sl_children_open(void);
+/* Between two jobs of a command: what the first one left goes, the folder stays. */
+void sl_children_tidy(void);
 /* A folder of this command's own, in memory where the system has such a file system. */
 const char *sl_children_folder(void);
 

@@ -68,6 +68,8 @@ static void list(struct tries *tries, const struct sl_setup *setup) {
   if (whole) add(tries, "--zero-stage 3", json_pack("{s:i}", "zero_optimization.stage", 3));
   add_batches(tries, &setup->plan);
   add(tries, "--recompute full", json_pack("{s:s}", "shardlab.recompute", "full"));
+  add(tries, "--recompute full with cpu_checkpointing",
+      json_pack("{s:s, s:b}", "shardlab.recompute", "full", "activation_checkpointing.cpu_checkpointing", 1));
   json_t *all = json_pack("{s:i, s:s, s:s, s:s}", "zero_optimization.stage", 3, OPTIMIZER, "cpu", PARAM, "cpu",
                           "shardlab.recompute", "full");
   json_t *least = json_copy(all);

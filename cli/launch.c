@@ -76,6 +76,7 @@ struct notices {
   char *said;     /* what a rank said first, without its number: the others need not say it again; owned */
   int rank, signal;
   char host[256], ssh[256]; /* that vanished; what ssh said first of a host that it did not reach */
+  struct sl_ended *ended;
 };
 
 static bool is_frame(const char *line) {
@@ -161,13 +162,17 @@ static void read_line(void *context, const char *line) {
   if (names_lost_host(n, line)) return;
   if (is_frame(line)) {
     n->inside = !n->inside;
-  } else if (n->ssh[0] == '\0' && is_of_ssh(line)) {
-    snprintf(n->ssh, sizeof n->ssh, "%.*s", (int)strcspn(line, "\r\n"), line);
+  } else if (is_of_ssh(line)) { /* of one host; the others' say the same */
+    if (n->ssh[0] == '\0') snprintf(n->ssh, sizeof n->ssh, "%.*s", (int)strcspn(line, "\r\n"), line);
   } else if (n->inside || is_of_mpi(line) || strstr(line, "sent help message") ||
              strstr(line, "orte_base_help_aggregate")) {
     keep(n, line);
   } else if (sl_children_signal() == 0 && !is_late_again(n, line) &&
              !is_said_again(n, line)) { /* else it is about its own end */
+    if (n->ended->watched && sl_ended_hear(n->ended, line)) {
+      if (n->ended->cause != SL_CAUSE_NONE) n->over = true;
+      return;
+    }
     fputs(line, stderr);
     if (*line != '\n') n->passed = true;
     if (strncmp(line, "shardlab: error: ", 17) == 0) n->explained = true;
@@ -208,22 +213,23 @@ static int conclude(struct notices *n, int how) {
   if (sl_children_signal() != 0) {
     code = 1; /* who ended it knows why */
   } else if (n->host[0] != '\0' && !n->explained) {
-    fprintf(stderr, "shardlab: error: host %s is gone: it does not answer mpirun any more; the job was ended\n",
-            n->host);
+    sl_ended_tell(n->ended, SL_CAUSE_HOST, -1, n->host, "host %s is gone: it does not answer mpirun any more", n->host);
+  } else if (n->ssh[0] != '\0' && code != 0 && !n->explained && n->ended->again) {
+    sl_ended_tell(n->ended, SL_CAUSE_HOST, -1, NULL, "a host was not reachable via ssh (%s)", n->ssh);
   } else if (n->ssh[0] != '\0' && code != 0 && !n->explained) {
     fprintf(stderr, "shardlab: error: a host was not reachable via ssh (%s); expected passwordless ssh\n", n->ssh);
   } else if (n->explained) {
     if (code == 0) code = 1;
-  } else if (WIFSIGNALED(how)) {
+  } else if (WIFSIGNALED(how) && n->ended->cause == SL_CAUSE_NONE) {
     const char *name = sigabbrev_np(WTERMSIG(how));
-    fprintf(stderr, "shardlab: mpirun was ended by signal %d, SIG%s; the job was ended\n", WTERMSIG(how),
-            name ? name : "?");
+    sl_ended_tell(n->ended, SL_CAUSE_DEATH, -1, NULL, "mpirun was ended by signal %d, SIG%s", WTERMSIG(how),
+                  name ? name : "?");
   } else if (n->rank >= 0) {
     const char *name = sigabbrev_np(n->signal);
-    fprintf(stderr, "shardlab: rank %d died (signal %d, SIG%s); the job was ended\n", n->rank, n->signal,
-            name ? name : "?");
+    sl_ended_tell(n->ended, SL_CAUSE_DEATH, n->rank, NULL, "rank %d died (signal %d, SIG%s)", n->rank, n->signal,
+                  name ? name : "?");
     code = 1;
-  } else if (code != 0 && !n->passed) {
+  } else if (code != 0 && !n->passed && n->ended->cause == SL_CAUSE_NONE) {
     char text[256];
     fprintf(stderr, "shardlab: error: mpirun could not run the job%s\n", gist(n, text, sizeof text));
   }
@@ -232,7 +238,7 @@ static int conclude(struct notices *n, int how) {
   return code;
 }
 
-static enum sl_status run_job(char *const *arguments, int ranks, int *exit_code) {
+static enum sl_status run_job(char *const *arguments, int ranks, struct sl_ended *ended) {
   int error_pipe[2];
   if (pipe(error_pipe) != 0) return sl_fail(SL_ERR_IO, "pipe: %s", strerror(errno));
   const pid_t pid = sl_children_fork(SIGTERM);
@@ -243,9 +249,9 @@ static enum sl_status run_job(char *const *arguments, int ranks, int *exit_code)
   }
   if (pid == 0) run_child(arguments, ranks, error_pipe);
   close(error_pipe[1]);
-  struct notices notices = {.rank = -1};
+  struct notices notices = {.rank = -1, .ended = ended};
   read_errors(&notices, error_pipe[0], pid);
-  *exit_code = conclude(&notices, sl_children_wait(pid));
+  ended->code = conclude(&notices, sl_children_wait(pid));
   return SL_OK;
 }
 
@@ -275,14 +281,15 @@ static int most_of_a_host(const struct sl_mpi_job *job) {
   return most;
 }
 
-enum sl_status sl_launch_mpi(const struct sl_mpi_job *job, int *exit_code) {
+enum sl_status sl_launch_mpi(const struct sl_mpi_job *job, struct sl_ended *ended) {
   struct sl_words words = {0};
   enum sl_status status;
-  if ((job->world <= 1 && job->hosts == NULL) || sl_launch_inside()) return SL_DONE;
+  sl_ended_clear(ended);
+  if ((job->world <= 1 && job->hosts == NULL && !ended->watched) || sl_launch_inside()) return SL_DONE;
   SL_TRY(check_limits(job->world));
   SL_TRY(sl_children_open());
   SL_GO(sl_mpirun_words(job, sl_children_folder(), &words));
-  SL_GO(run_job(words.list, most_of_a_host(job), exit_code));
+  SL_GO(run_job(words.list, most_of_a_host(job), ended));
 done:
   sl_words_free(&words);
   return status;

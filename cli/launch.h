@@ -2,6 +2,7 @@
  */
 #pragma once
 
+#include "cli/ended.h"
 #include "cli/mpirun.h"
 
 #include <stdbool.h>
@@ -17,10 +18,11 @@ bool sl_launch_ours(void);
 void sl_launch_mark(void);
 
 /* Run this program as the ranks of `job` under mpirun and wait for their end.
- *   SL_DONE        nothing was launched: this process is one of a job already, or world is 1 on this machine; go on and run
- *   SL_OK          the job ran; *exit_code is what the caller should exit with. A rank that died of a signal, and a host that
- *                  vanished, have been named in one line on stderr
+ *   SL_DONE        nothing was launched: this process is one of a job already, or world is 1 on this machine and nobody watches
+ *                  the job; go on and run
+ *   SL_OK          the job ran; *ended says how. Of a job that is not watched, a rank that died of a signal and a host that vanished
+ *                  have been named in one line on stderr
  *   SL_ERR_ABSENT  there is no mpirun on PATH
  *   SL_ERR_IO      the system refused to start it
  * SIGINT and SIGTERM that arrive meanwhile go to the job, which ends with the launcher whatever happens to it. */
-enum sl_status sl_launch_mpi(const struct sl_mpi_job *job, int *exit_code);
+enum sl_status sl_launch_mpi(const struct sl_mpi_job *job, struct sl_ended *ended);

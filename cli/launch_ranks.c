@@ -7,10 +7,12 @@
 #include "cli/children.h"
 #include "cli/launch.h"
 #include "cli/leash.h"
+#include "cli/relay.h"
 #include "core/base/launchers.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,7 +51,8 @@ static void set_number(const char *name, int value) {
   setenv(name, text, 1);
 }
 
-static _Noreturn void become_rank(const char *self, const struct sl_ranks *ranks, int local) {
+/* `errors`: who watches the job reads what comes of it; -1: standard error is the caller's. */
+static _Noreturn void become_rank(const char *self, const struct sl_ranks *ranks, int local, int errors) {
   const struct sl_launcher *torchrun = &sl_launchers[SL_LAUNCHER_TORCHRUN];
   set_number(torchrun->rank, ranks->first + local);
   set_number(torchrun->local_rank, local);
@@ -59,6 +62,7 @@ static _Noreturn void become_rank(const char *self, const struct sl_ranks *ranks
   setenv("MASTER_ADDR", ranks->master_addr, 1);
   if (ranks->devices != NULL) setenv("CUDA_VISIBLE_DEVICES", ranks->devices, 1);
   if (sl_leash_held()) sl_leash_drop_input();
+  if (errors >= 0) dup2(errors, STDERR_FILENO);
   sl_launch_mark();
   sl_children_exec(self, ranks->argv, 0);
 }
@@ -74,12 +78,12 @@ static void send_all(int signal_number) {
 }
 
 /* What a rank's end means for the job. */
-static int code_of(int rank, int how, bool told) {
+static int code_of(struct sl_ended *ended, int rank, int how, bool told) {
   if (WIFEXITED(how)) return WEXITSTATUS(how);
   const char *name = sigabbrev_np(WTERMSIG(how));
   if (!told && sl_children_signal() == 0)
-    fprintf(stderr, "shardlab: rank %d died (signal %d, SIG%s); the job was ended\n", rank, WTERMSIG(how),
-            name ? name : "?");
+    sl_ended_tell(ended, SL_CAUSE_DEATH, rank, NULL, "rank %d died (signal %d, SIG%s)", rank, WTERMSIG(how),
+                  name ? name : "?");
   return 1;
 }
 
@@ -89,19 +93,31 @@ static int place_of(pid_t pid) {
   return place;
 }
 
+static void hear(void *context, const char *line) {
+  if (sl_children_signal() == 0 && !sl_ended_hear(context, line)) fputs(line, stderr);
+}
+
+static void nap(struct sl_relay *errors) {
+  if (errors->fd >= 0 && sl_relay_read(errors, 20)) return;
+  sl_relay_close(errors);
+  nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+}
+
 /* Wait for all. After the first failure, or when the leash is let go, the others have GRACE_S, then they are killed. */
-static int wait_for_all(void) {
+static int wait_for_all(struct sl_ended *ended, struct sl_relay *errors) {
   int left = job_size, code = 0;
   double deadline = 0;
+  bool killed = false, died = false; /* some by us, one by somebody else */
   while (left > 0) {
     int how;
-    const pid_t pid = waitpid(-1, &how, code == 0 && !sl_leash_held() ? 0 : WNOHANG);
+    const pid_t pid = waitpid(-1, &how, code == 0 && !sl_leash_held() && errors->fd < 0 ? 0 : WNOHANG);
     if (pid < 0 && errno == EINTR) continue;
     if (pid < 0) break;
     if (pid == 0) {
-      if (code == 0 && !sl_leash_holds()) code = 1, deadline = sl_machine_clock() + LEASH_GRACE_S, send_all(SIGTERM);
-      if (code != 0 && sl_machine_clock() > deadline) send_all(SIGKILL);
-      nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+      if (code == 0 && !sl_leash_holds())
+        killed = true, code = 1, deadline = sl_machine_clock() + LEASH_GRACE_S, send_all(SIGTERM);
+      if (code != 0 && sl_machine_clock() > deadline) killed = true, send_all(SIGKILL);
+      nap(errors);
       continue;
     }
     const int place = place_of(pid);
@@ -109,17 +125,20 @@ static int wait_for_all(void) {
     job[place] = 0;
     sl_children_forget(pid);
     left--;
-    const int ended = code_of(job_first + place, how, code != 0);
-    if (code == 0 && ended != 0) code = ended, deadline = sl_machine_clock() + GRACE_S;
-    if (ended == sl_exit_code(SL_ERR_DEVICE)) code = ended; /* the cause, whoever ended first because of it */
+    /* A rank that missed one that died may be heard of before it; who started this node wants to know of the death. */
+    const bool missed_one = code == sl_exit_code(SL_ERR_PEER) && sl_leash_held() && !killed && !died;
+    const int own = code_of(ended, job_first + place, how, code != 0 && !missed_one);
+    died = died || WIFSIGNALED(how);
+    if (code == 0 && own != 0) code = own, deadline = sl_machine_clock() + GRACE_S;
+    if (own == sl_exit_code(SL_ERR_DEVICE)) code = own; /* the cause, whoever ended first because of it */
   }
   return code;
 }
 
-static enum sl_status start_all(const char *self, const struct sl_ranks *ranks) {
+static enum sl_status start_all(const char *self, const struct sl_ranks *ranks, int errors) {
   for (int local = 0; local < ranks->here; local++) {
     const pid_t pid = sl_children_fork(SIGTERM);
-    if (pid == 0) become_rank(self, ranks, local);
+    if (pid == 0) become_rank(self, ranks, local, errors);
     if (pid < 0) {
       const int why = errno;
       send_all(SIGKILL);
@@ -131,18 +150,26 @@ static enum sl_status start_all(const char *self, const struct sl_ranks *ranks) 
   return SL_OK;
 }
 
-enum sl_status sl_launch_ranks(const struct sl_ranks *given, int *exit_code) {
+enum sl_status sl_launch_ranks(const struct sl_ranks *given, struct sl_ended *ended) {
   struct sl_ranks ranks = *given;
+  struct sl_relay errors = {.fd = -1, .line = hear, .context = ended};
   char self[4096];
+  int ends[2] = {-1, -1};
+  sl_ended_clear(ended);
   SL_TRY(sl_find_self(self, sizeof self));
   if (ranks.master_addr == NULL) ranks.master_addr = "127.0.0.1";
   if (ranks.master_port == 0) SL_TRY(free_port(&ranks.master_port));
   SL_TRY(sl_leash_take());
   SL_TRY(sl_children_open());
+  if (ended->watched && pipe2(ends, O_CLOEXEC) != 0) return sl_fail(SL_ERR_IO, "pipe: %s", strerror(errno));
   SL_TRY(sl_calloc(&job, (size_t)ranks.here, sizeof *job));
   job_first = ranks.first;
-  const enum sl_status status = start_all(self, &ranks);
-  *exit_code = wait_for_all();
+  errors.fd = ends[0];
+  const enum sl_status status = start_all(self, &ranks, ends[1]);
+  if (ends[1] >= 0) close(ends[1]);
+  ended->code = wait_for_all(ended, &errors);
+  for (int naps = 0; naps < 20 && sl_relay_read(&errors, 50); naps++) continue; /* guards have it, too, for a while */
+  sl_relay_close(&errors);
   job_size = 0;
   free(job);
   return status;

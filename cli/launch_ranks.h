@@ -2,7 +2,7 @@
  * with torchrun's variables (RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR ...), on this machine. */
 #pragma once
 
-#include "core/base/status.h"
+#include "cli/ended.h"
 
 #include <stdbool.h>
 
@@ -20,7 +20,7 @@ struct sl_ranks {
   int master_port;         /* 0: one that is free */
 };
 
-/* Start the ranks and wait for their end; *exit_code is what the caller should exit with. A rank that a signal killed is named on
- * stderr; when one fails, the others have 5 s to end by themselves. SIGINT and SIGTERM go to all of them, and they end when the
+/* Start the ranks and wait for their end; *ended says how. A rank that a signal killed is named on stderr, unless
+ * the job is watched; when one fails, the others have 5 s to end by themselves. SIGINT and SIGTERM go to all of them, and they end when the
  * leash (leash.h) is let go. Errors: SL_ERR_IO. */
-enum sl_status sl_launch_ranks(const struct sl_ranks *ranks, int *exit_code);
+enum sl_status sl_launch_ranks(const struct sl_ranks *ranks, struct sl_ended *ended);

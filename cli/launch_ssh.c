@@ -35,7 +35,7 @@ struct node {
 struct job {
   struct node *nodes;
   size_t count;
-  int code;
+  struct sl_ended *ended;
   double deadline; /* 0: nothing has failed yet */
   bool explained;  /* a line says why the job ended */
   char late[512];  /* the first rank's that missed another one, which is no news where that is explained */
@@ -125,6 +125,10 @@ static void pass(void *context, const char *line) {
   char own[300];
   snprintf(own, sizeof own, "Connection to %s closed by remote host.", node->host);
   if (strncmp(line, own, strlen(own)) == 0 || sl_children_signal() != 0) return;
+  if (job->ended->watched && sl_ended_hear(job->ended, line)) {
+    if (job->ended->cause == SL_CAUSE_DEATH) job->explained = true;
+    return;
+  }
   const bool of_rank = strncmp(line, "shardlab: rank ", 15) == 0 || strncmp(line, "shardlab: error: ", 17) == 0;
   if (of_rank && (strstr(line, "is gone: its connection") != NULL ||
                   strstr(line, "(SHARDLAB_TIMEOUT_S sets the limit)") != NULL)) {
@@ -185,17 +189,20 @@ static bool was_there(const char *line) {
 
 /* Says why a node's ssh ended, where that is not for its ranks to say. */
 static bool explain(const struct node *node, int code, const char *program) {
+  struct sl_ended *ended = node->job->ended;
   char line[300];
   last_line(node->log, line, sizeof line);
   if (code == NOT_FOUND)
     fprintf(stderr, "shardlab: error: host %s: has no program %s; expected it at the same path on every host\n",
             node->host, program);
+  else if (code == SSH_FAILED && !was_there(line) && ended->again)
+    sl_ended_tell(ended, SL_CAUSE_HOST, -1, node->host, "host %s was not reachable via ssh (%s)", node->host, line);
   else if (code == SSH_FAILED && !was_there(line))
     fprintf(stderr, "shardlab: error: host %s was not reachable via ssh (%s); expected passwordless ssh\n", node->host,
             line);
   else if (code == SSH_FAILED)
-    fprintf(stderr, "shardlab: error: host %s is gone: %s; the job was ended\n", node->host,
-            line[0] != '\0' ? line : "what ssh had started there was killed, or the connection ended");
+    sl_ended_tell(ended, SL_CAUSE_HOST, -1, node->host, "host %s is gone: %s", node->host,
+                  line[0] != '\0' ? line : "what ssh had started there was killed, or the connection ended");
   return code == NOT_FOUND || code == SSH_FAILED;
 }
 
@@ -213,7 +220,7 @@ static void end_node(struct job *job, struct node *node, int how, const char *pr
     job->explained = explain(node, code, program) || job->explained;
     job->deadline = sl_machine_clock() + GRACE_S;
   }
-  if (job->code == 0) job->code = code == SSH_FAILED || code == NOT_FOUND ? 1 : code;
+  if (job->ended->code == 0) job->ended->code = code == SSH_FAILED || code == NOT_FOUND ? 1 : code;
 }
 
 static void watch(struct job *job, const char *program) {
@@ -235,7 +242,7 @@ static void watch(struct job *job, const char *program) {
       struct sl_relay *errors = &job->nodes[i].errors;
       if (errors->fd >= 0 && !sl_relay_read(errors, 0)) sl_relay_close(errors);
     }
-    if (sl_children_signal() != 0 && job->deadline == 0) job->code = 1, job->deadline = now + GRACE_S;
+    if (sl_children_signal() != 0 && job->deadline == 0) job->ended->code = 1, job->deadline = now + GRACE_S;
     /* Where a node has ended and nobody has said why, another may know, and is given a moment. */
     const bool said = job->explained || sl_children_signal() != 0;
     if (job->deadline > 0 && (said || now > job->deadline - GRACE_S + PATIENCE_S)) let_go(job);
@@ -247,10 +254,11 @@ static void watch(struct job *job, const char *program) {
   }
 }
 
-enum sl_status sl_launch_ssh(const struct sl_remote *remote, int *exit_code) {
-  struct job job = {.count = remote->hosts->count};
+enum sl_status sl_launch_ssh(const struct sl_remote *remote, struct sl_ended *ended) {
+  struct job job = {.count = remote->hosts->count, .ended = ended};
   char ssh[4096];
   enum sl_status status = SL_OK;
+  sl_ended_clear(ended);
   SL_TRY(need("ssh", ssh, sizeof ssh));
   SL_TRY(sl_children_open());
   SL_TRY(sl_calloc(&job.nodes, job.count, sizeof *job.nodes));
@@ -263,10 +271,9 @@ enum sl_status sl_launch_ssh(const struct sl_remote *remote, int *exit_code) {
     if (status == SL_OK) started++;
   }
   job.count = started;
-  if (status != SL_OK) job.code = 1, job.deadline = sl_machine_clock() + GRACE_S;
+  if (status != SL_OK) ended->code = 1, job.deadline = sl_machine_clock() + GRACE_S;
   watch(&job, remote->program);
   if (!job.explained && sl_children_signal() == 0) fputs(job.late, stderr);
-  *exit_code = job.code;
   let_go(&job);
   free(job.nodes);
   return status;
@@ -274,10 +281,11 @@ enum sl_status sl_launch_ssh(const struct sl_remote *remote, int *exit_code) {
 
 /* ---- srun ---- */
 
-enum sl_status sl_launch_srun(const struct sl_remote *remote, int *exit_code) {
+enum sl_status sl_launch_srun(const struct sl_remote *remote, struct sl_ended *ended) {
   struct sl_words words = {0};
   char srun[4096];
   enum sl_status status;
+  sl_ended_clear(ended);
   SL_GO(sl_remote_srun(remote, &words));
   SL_GO(need("srun", srun, sizeof srun));
   SL_GO(sl_children_open());
@@ -285,7 +293,7 @@ enum sl_status sl_launch_srun(const struct sl_remote *remote, int *exit_code) {
   if (pid == 0) sl_children_exec(srun, words.list, 0);
   if (pid < 0) SL_GO(sl_fail(SL_ERR_IO, "fork: %s", strerror(errno)));
   const int how = sl_children_wait(pid);
-  *exit_code = WIFEXITED(how) ? WEXITSTATUS(how) : 1;
+  ended->code = WIFEXITED(how) ? WEXITSTATUS(how) : 1;
   if (WIFSIGNALED(how)) status = sl_children_status(how, "srun");
 done:
   sl_words_free(&words);

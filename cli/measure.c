@@ -12,6 +12,8 @@
 #include "cli/output.h"
 #include "cli/place.h"
 #include "cli/progress.h"
+#include "cli/recovered.h"
+#include "cli/recovery.h"
 #include "cli/runner.h"
 #include "cli/said.h"
 #include "cli/start.h"
@@ -22,9 +24,11 @@
 #include "core/base/timeout.h"
 #include "core/base/units.h"
 #include "core/check/rendezvous.h"
+#include "core/checkpoint/history.h"
 #include "core/plan/kernels.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -116,6 +120,8 @@ static enum sl_status run_rank(const struct sl_options *options, const struct sl
   const enum sl_status opened =
       place->rank == 0 ? sl_progress_open(&progress, options, setup, epoch_steps, from) : SL_OK;
   if (opened != SL_OK) return sl_training_close(&training), opened;
+  if (epoch_steps > 0 && from != NULL) /* of a recovered run alone: what its epoch has had */
+    progress.epoch_loss = sl_history_loss(training.from.manifest.history, from->step / epoch_steps * epoch_steps);
   const struct sl_runner runner = {.exec = exec,
                                    .setup = setup,
                                    .options = options,
@@ -131,9 +137,10 @@ static enum sl_status run_rank(const struct sl_options *options, const struct sl
                                    .watch_context = &progress};
   const enum sl_status ran = sl_runner_run(&runner, &record);
   sl_training_close(&training);
-  if (ran == SL_OK && place->rank == 0) sl_progress_end(&progress);
+  const enum sl_status ended = ran == SL_OK && place->rank == 0 ? sl_progress_end(&progress, record) : SL_OK;
   const enum sl_status told = sl_progress_close(&progress);
   SL_TRY(ran);
+  if (ended != SL_OK) return json_decref(record), ended;
   if (told != SL_OK) return json_decref(record), told;
   if (place->rank > 0) {
     json_decref(record);
@@ -152,7 +159,7 @@ static enum sl_status run_rank(const struct sl_options *options, const struct sl
 
 /* A world from the launcher and one from the flag must be the same. */
 static enum sl_status join_world(struct sl_options *options, const struct sl_place *place) {
-  if (sl_options_given(options, "world") && options->world != place->size)
+  if (options->recovered == NULL && sl_options_given(options, "world") && options->world != place->size)
     return sl_fail(SL_ERR_INPUT, "--world: is %lld, but the launcher started %d ranks; expected the same",
                    (long long)options->world, place->size);
   options->world = place->size;
@@ -173,16 +180,6 @@ static enum sl_status check_nvme(const struct sl_setup *setup) {
   if (setup->plan.strategy.params_on_nvme)
     SL_TRY(check_folder(config, "zero_optimization.offload_param.nvme_path", config->zero.param_nvme_path));
   return SL_OK;
-}
-
-/* The GPU backend has no lanes for updates in host memory. */
-static enum sl_status check_offload(const struct sl_setup *setup) {
-  const struct sl_strategy *s = &setup->plan.strategy;
-  if (!s->offload_optimizer && !s->offload_params) return SL_OK;
-  return sl_json_fail(
-      &setup->config.doc,
-      s->offload_optimizer ? "zero_optimization.offload_optimizer" : "zero_optimization.offload_param",
-      "offload cannot be measured with --backend cuda yet; expected device \"none\", or --backend host");
 }
 
 /* Kernels of other frameworks are a matter of prediction. */
@@ -248,18 +245,36 @@ static void name_outputs(const struct sl_options *options) {
   sl_training_name_outputs(options);
 }
 
-/* The ranks print and write files; their errors have been printed when they end. */
-static enum sl_status launch(const struct sl_options *options, const struct sl_nodes *nodes) {
-  int exit_code = 0;
-  SL_TRY(sl_start(nodes, options, &exit_code));
-  if (exit_code == 0) return SL_OK;
-  if (exit_code == sl_exit_code(SL_ERR_DEVICE)) return sl_again_if_unknown(SL_ERR_DEVICE, options->argv);
-  return exit_code == 2 ? SL_ERR_INPUT : SL_ERR_PEER;
-}
-
 static void keep_quiet(void *context, const char *text) {
   (void)context;
   (void)text;
+}
+
+/* As sl_recovery_job.fits: the checks of a first start that depend on how many ranks there are. */
+static enum sl_status fits(const struct sl_options *options) {
+  struct sl_setup setup;
+  sl_warn_set_sink(keep_quiet, NULL);
+  enum sl_status status = sl_setup_job(&setup, options, false);
+  if (status == SL_OK) {
+    status = sl_fit_check(options, &setup);
+    if (status == SL_OK) status = check_memory(options, &setup);
+    sl_setup_free(&setup);
+  }
+  sl_said_once();
+  return status;
+}
+
+/* The ranks print and write files; their errors have been printed when they end. */
+static enum sl_status launch(const struct sl_options *options, const struct sl_nodes *nodes, bool elastic) {
+  const struct sl_recovery_job job = {.options = options, .nodes = nodes, .elastic = elastic, .fits = fits};
+  struct sl_ended ended = {0};
+  if (options->max_restarts > 0 && !options->dry_run)
+    SL_TRY(sl_recovery_run(&job, &ended.code));
+  else
+    SL_TRY(sl_start(nodes, options, &ended));
+  if (ended.code == 0) return SL_OK;
+  if (ended.code == sl_exit_code(SL_ERR_DEVICE)) return sl_again_if_unknown(SL_ERR_DEVICE, options->argv);
+  return ended.code == 2 ? SL_ERR_INPUT : SL_ERR_PEER;
 }
 
 /* One rank, or, where there are ranks to start, `nodes` says where. */
@@ -277,21 +292,25 @@ static enum sl_status run_here(struct sl_options options, bool inside, const str
                    "--poison: fills dead memory with NaN, which --detect-anomaly would find; expected one");
   SL_TRY(sl_timeout_read(&limit_s));
   name_outputs(&options);
-  if (inside) sl_guard_open(limit_s, place.rank);
+  if (inside) {
+    sl_guard_open(limit_s, place.rank);
+    /* A peer or a launcher whose host is gone is an error of the connection, and no end without a word. */
+    (void)signal(SIGPIPE, SIG_IGN);
+  }
   /* one rank warns: every rank reads the same config, and would warn of the same keys */
   if (inside && (sl_launch_ours() || place.rank > 0)) sl_warn_set_sink(keep_quiet, NULL);
   status = sl_setup_job(&setup, &options, false);
   sl_said_once();
   SL_TRY(status);
-  if (gpu) SL_GO(check_offload(&setup));
   SL_GO(check_nvme(&setup));
   SL_GO(check_kernels(&setup));
   if (!inside || !sl_launch_ours()) SL_GO(sl_fit_check(&options, &setup));
   if (!inside) SL_GO(start(&options, &setup, nodes));
   SL_GO(count_epochs(&options, &setup));
   if (!inside && sl_nodes_start(nodes, &options)) {
+    const bool elastic = sl_config_flag(&setup.config, "elasticity.enabled", false);
     sl_setup_free(&setup);
-    return launch(&options, nodes);
+    return launch(&options, nodes, elastic);
   }
   /* as planned, so that the arena that was predicted is the one that is used */
   if (options.threads == 0) options.threads = setup.plan.threads;
@@ -307,8 +326,19 @@ static enum sl_status run(const struct sl_options *given) {
   struct sl_options options = *given;
   struct sl_nodes nodes = {0};
   const bool inside = on_gpu(given) ? sl_launch_ranks_inside() : sl_launch_inside();
+  struct sl_recovered recovered;
+  bool watched = false;
+  enum sl_status status;
   if (!inside) SL_TRY(sl_nodes_settle(&nodes, &options));
-  const enum sl_status status = run_here(options, inside, &nodes);
+  if (inside && sl_launch_ours()) SL_GO(sl_recovered_read(&recovered, &watched));
+  if (!watched) SL_GO(sl_recovery_check(&options, &nodes, inside));
+  if (watched) {
+    options.recovered = &recovered;
+    options.resume = recovered.from;
+    if (recovered.from != NULL) options.init = NULL;
+  }
+  status = run_here(options, inside, &nodes);
+done:
   sl_nodes_free(&nodes);
   return status;
 }

@@ -137,7 +137,8 @@ fail:
 
 bool sl_nodes_start(const struct sl_nodes *nodes, const struct sl_options *options) {
   if (options->of_world > 0) return false;
-  return options->world > 1 || nodes->remote || (nodes->hosts.count > 0 && on_gpu(options)) || options->dry_run;
+  return options->world > 1 || options->max_restarts > 0 || nodes->remote ||
+         (nodes->hosts.count > 0 && on_gpu(options)) || options->dry_run;
 }
 
 void sl_nodes_free(struct sl_nodes *nodes) {
@@ -145,15 +146,15 @@ void sl_nodes_free(struct sl_nodes *nodes) {
 }
 
 /* Is this word one of those flags? *apart: its value is the next word. */
-static bool is_of_hosts(const char *word, bool *apart) {
-  static const char *const valued[] = {"--hostfile",    "--hosts",     "--include",  "--exclude",
-                                       "--num-nodes",   "--num-gpus",  "--launcher", "--master-addr",
-                                       "--master-port", "--node-rank", "--ssh-port"};
+static bool is_of_hosts(const char *word, bool worldless, bool *apart) {
+  static const char *const valued[] = {"--hostfile", "--hosts",        "--include",     "--exclude",     "--num-nodes",
+                                       "--num-gpus", "--launcher",     "--master-addr", "--master-port", "--node-rank",
+                                       "--ssh-port", "--max-restarts", "--world"};
   static const char *const bare[] = {"--no-ssh", "--dry-run"};
   *apart = false;
   for (size_t i = 0; i < sizeof bare / sizeof *bare; i++)
     if (strcmp(word, bare[i]) == 0) return true;
-  for (size_t i = 0; i < sizeof valued / sizeof *valued; i++) {
+  for (size_t i = 0; i < sizeof valued / sizeof *valued - !worldless; i++) {
     const size_t n = strlen(valued[i]);
     if (strncmp(word, valued[i], n) != 0 || (word[n] != '\0' && word[n] != '=')) continue;
     *apart = word[n] == '\0';
@@ -162,10 +163,10 @@ static bool is_of_hosts(const char *word, bool *apart) {
   return false;
 }
 
-void sl_nodes_arguments(struct sl_words *words, int argc, char **argv) {
+void sl_nodes_arguments(struct sl_words *words, int argc, char **argv, bool worldless) {
   for (int i = 1; i < argc; i++) {
     bool apart;
-    if (!is_of_hosts(argv[i], &apart))
+    if (!is_of_hosts(argv[i], worldless, &apart))
       sl_words_add(words, argv[i]);
     else
       i += apart;

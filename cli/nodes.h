@@ -23,5 +23,6 @@ bool sl_nodes_start(const struct sl_nodes *nodes, const struct sl_options *optio
 /* Accepts a zeroed one. */
 void sl_nodes_free(struct sl_nodes *nodes);
 
-/* The words of a command line without those that say where ranks go: argv[1] to argv[argc-1]. */
-void sl_nodes_arguments(struct sl_words *words, int argc, char **argv);
+/* The words of a command line without those that say where ranks go, and without --max-restarts, which is the launcher's: argv[1] to
+ * argv[argc-1]. `worldless`: without --world, too, since other ranks are started than it says. */
+void sl_nodes_arguments(struct sl_words *words, int argc, char **argv, bool worldless);

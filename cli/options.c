@@ -56,6 +56,8 @@ static const struct option options_table[] = {
     {"add", FLAG, FIELD(add), NULL, "", 0, 0, SL_CMD_CALIBRATE,
      "keep the rounds that the profile --out was fitted to, and add these"},
     {"out", TEXT, FIELD(out), NULL, "FILE", 0, 0, SL_CMD_CALIBRATE, "the profile to write, a cluster.json"},
+    {"nvme-path", TEXT, FIELD(nvme_path), NULL, "FOLDER", 0, 0, SL_CMD_CALIBRATE,
+     "measure the NVMe there (default: where --out goes)"},
     {"points", TEXT, FIELD(points), NULL, "FILE", 0, 0, SL_CMD_CALIBRATE,
      "only measure, with the ranks that a launcher started; `shardlab-analyze fit` takes the file"},
     {"seq", INTEGER, OVERRIDES(seq, "shardlab.seq_len"), NULL, "TOKENS", 1, SL_MAX_ROWS, JOBS,
@@ -79,6 +81,10 @@ static const struct option options_table[] = {
      "layers of each stage: --stages 13,13,0,9; or dealt uniform, by parameters, flops or cost"},
     {"sequence-parallel", FLAG, OVERRIDES(sequence_parallel, "shardlab.sequence_parallel"), NULL, "", 0, 0, JOBS,
      "with --tp: split norms and dropout along the sequence"},
+    {"tp-comm-overlap", FLAG, OVERRIDES(tp_comm_overlap, "shardlab.tp_comm_overlap"), NULL, "", 0, 0, JOBS,
+     "with --sequence-parallel: its transfers in pieces beside products (Megatron-LM's switch of the name)"},
+    {"overlap-param-gather", FLAG, OVERRIDES(overlap_param_gather, "shardlab.overlap_param_gather"), NULL, "", 0, 0,
+     JOBS, "preset megatron-distributed-optimizer: the next forward gathers updated parameters, bucket by bucket"},
     {"recompute", TEXT, OVERRIDES(recompute, "shardlab.recompute"), NULL, "WORD[,WORD...]", 0, 0, JOBS,
      "none, selective, selective_op or full; or one a pipeline rank: --recompute full,selective,none,none"},
     {"recompute-modules", TEXT, OVERRIDES(recompute_modules, "shardlab.recompute_modules"), NULL, "LIST", 0, 0, JOBS,
@@ -151,6 +157,10 @@ static const struct option options_table[] = {
      "go on from a checkpoint, whatever plan wrote it: the latest of --checkpoint, or the one at PATH; --steps counts "
      "from "
      "the training's start"},
+    {"max-restarts", INTEGER, FIELD(max_restarts), NULL, "N", 1, 1000, SL_CMD_MEASURE,
+     "start the ranks again, at most N times, when one dies, a host vanishes or they wait too long: from the last good "
+     "checkpoint of "
+     "--checkpoint, and with those that are left where \"elasticity\" allows it"},
     {"threads", INTEGER, FIELD(threads), NULL, "N", 1, SL_MAX_THREADS, JOBS, "threads of a rank (else cores / ranks)"},
     {"as-rank", INTEGER, FIELD(as_rank), NULL, "R", 0, SL_MAX_WORLD - 1, SL_CMD_MEASURE,
      "with --of-world, on a GPU: this rank of the plan alone, its communication looped back"},
@@ -196,7 +206,7 @@ static const struct option options_table[] = {
     {"no-fold", FLAG, FIELD(no_fold), NULL, "", 0, 0, SL_CMD_PREDICT, "simulate every rank, not one of each kind"},
     {"per-rank", FLAG, FIELD(per_rank), NULL, "", 0, 0, SL_CMD_PREDICT,
      "a record of more than 256 ranks lists all of them, not one of each kind"},
-    {"program", CHOICE, FIELD(program), "step", "init|step|save", 0, 0, SL_CMD_SHOW,
+    {"program", CHOICE, FIELD(program), "step", "init|step|compressed|save", 0, 0, SL_CMD_SHOW,
      "which program `show program` prints"},
     {"rank", INTEGER, FIELD(rank), "0", "N", 0, SL_MAX_WORLD - 1, SL_CMD_SHOW,
      "whose program or memory to show (else rank 0's program, the memory of the one that needs most)"},

@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+struct sl_recovered;
+
 /* The commands, as bits: an option lists the commands that take it. */
 enum sl_command_bit {
   SL_CMD_PREDICT = 1,
@@ -39,14 +41,17 @@ struct sl_options {
   int64_t device_memory; /* bytes that a rank's arena may take of its device; 0: any */
   double jitter;         /* predict: what to assume; see cli/assume.h */
   const char *stragglers;
-  bool sequence_parallel, tf32;
+  bool sequence_parallel, tp_comm_overlap, overlap_param_gather, tf32;
   bool strict;
   const char *svg; /* show schedule */
   bool csv, lowered;
   int64_t steps, epochs, rank, threads, runs; /* epochs 0: the run goes by steps */
+  int64_t measured_steps; /* of a prediction, by validate: steps of the measurement beside it; 0: there is none */
   const char *backend, *data, *init, *save, *save_grads, *json, *trace, *program;
-  const char *checkpoint, *resume; /* measure; see cli/training.h */
-  int64_t save_every, keep;        /* 0: at the end; all */
+  const char *checkpoint, *resume;      /* measure; see cli/training.h */
+  int64_t save_every, keep;             /* 0: at the end; all */
+  int64_t max_restarts;                 /* 0: none; cli/recovery.h */
+  const struct sl_recovered *recovered; /* in a rank of such a job: what it was told; NULL: it is of none */
   bool poison, allow_nonfinite, detect_anomaly, no_fold, per_rank, quiet;
   int64_t as_rank, of_world; /* measure: one rank of a plan, alone */
   double time_tolerance;
@@ -58,7 +63,8 @@ struct sl_options {
   const char *table;        /* predict: a CSV of configurations */
   int64_t jobs;             /* unset: one a core */
   const char *out, *points; /* calibrate; out: predict --table and checkpoint export too */
-  int64_t rounds;           /* unset: as many as the backend wants */
+  const char *nvme_path;
+  int64_t rounds; /* unset: as many as the backend wants */
   bool quick, add, single;
   const char *operand[SL_MAX_OPERANDS];
   int operand_count;

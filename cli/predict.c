@@ -3,10 +3,24 @@
 
 #include "cli/commands.h"
 #include "cli/fit.h"
+#include "cli/flops.h"
 #include "cli/output.h"
 #include "cli/predict_table.h"
 #include "cli/runner.h"
 #include "sim/sim.h"
+
+static void add_op(void *context, int64_t step, const struct sl_program *program, const struct sl_completion *done) {
+  sl_flops_add(context, step, program, done);
+}
+
+/* The table goes where the measurement's does, which tells more: beside one only the record has it. */
+static enum sl_status put_flops(struct sl_flops *flops, const struct sl_options *options, json_t *record) {
+  enum sl_status status = sl_flops_put(flops, record);
+  if (status == SL_OK && options->measured_steps == 0)
+    status = sl_flops_tell(&flops->setup->config, record, options->quiet ? NULL : sl_output_text(options));
+  if (status != SL_OK) json_decref(record);
+  return status;
+}
 
 enum sl_status sl_predict_record(const struct sl_options *options, const char *trace, json_t **record) {
   struct sl_setup setup;
@@ -16,13 +30,23 @@ enum sl_status sl_predict_record(const struct sl_options *options, const char *t
     sl_setup_free(&setup);
     return status;
   }
+  struct sl_flops flops;
+  status = sl_flops_open(&flops, &setup, false);
+  if (status != SL_OK) {
+    sl_setup_free(&setup);
+    return status;
+  }
   const struct sl_runner runner = {.exec = &sl_exec_sim,
                                    .setup = &setup,
                                    .options = options,
                                    .command = SL_CMD_PREDICT,
                                    .trace = trace,
-                                   .processes = 1};
+                                   .processes = 1,
+                                   .watch = flops.on ? add_op : NULL,
+                                   .watch_context = &flops};
   status = sl_runner_run(&runner, record);
+  if (status == SL_OK) status = put_flops(&flops, options, *record);
+  sl_flops_close(&flops);
   sl_setup_free(&setup);
   return status;
 }

@@ -2,10 +2,13 @@
 #include "cli/progress.h"
 
 #include "cli/output.h"
+#include "cli/recovered.h"
+#include "core/base/checked.h"
 #include "core/base/units.h"
 #include "core/record/record.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 const char *const sl_progress_terminal = "SHARDLAB_TERMINAL";
 
@@ -27,7 +30,11 @@ enum sl_status sl_progress_open(struct sl_progress *p, const struct sl_options *
                             .epoch_steps = epoch_steps,
                             .applied = from != NULL ? from->good_steps : 0,
                             .out = options->quiet ? NULL : sl_output_text(options)};
-  return sl_monitor_open(&p->monitor, &csv, &tensorboard);
+  SL_TRY(sl_flops_open(&p->profile, setup, true));
+  SL_TRY(sl_monitor_open(&p->monitor, &csv, &tensorboard));
+  if (options->recovered != NULL && options->recovered->restarts > 0)
+    sl_monitor_go_on(p->monitor, from != NULL ? sl_product(from->step, plan->global_batch) : 0);
+  return SL_OK;
 }
 
 /* ---- text ---- */
@@ -99,14 +106,31 @@ static enum sl_status write_events(struct sl_progress *p, int64_t step, const st
 
 bool sl_progress_watches(const struct sl_progress *p) {
   const struct sl_config *config = &p->setup->config;
-  return config->wall_clock_breakdown || config->comms_logger.enabled;
+  return config->wall_clock_breakdown || config->comms_logger.enabled || config->flops_profiler.enabled;
+}
+
+/* DeepSpeed's names of calls begin with ours: all_gather_into_tensor, reduce_scatter_tensor, all_to_all_single. */
+static bool is_logged(const struct sl_config *config, enum sl_op_kind kind) {
+  const char *op = sl_op_name(kind);
+  bool named = config->comms_logger.prof_all;
+  if (named) return true;
+  json_t *names = json_loads(config->comms_logger.prof_ops, 0, NULL), *name;
+  size_t i;
+  json_array_foreach(names, i, name) {
+    const char *text = json_string_value(name);
+    named |= text != NULL && strncmp(text, op, strlen(op)) == 0;
+  }
+  json_decref(names);
+  return named;
 }
 
 void sl_progress_op(void *context, int64_t step, const struct sl_program *program, const struct sl_completion *done) {
   struct sl_progress *p = context;
   const struct sl_config *config = &p->setup->config;
   if (config->wall_clock_breakdown) sl_phases_add(&p->phases, step, program, done);
-  if (config->comms_logger.enabled)
+  sl_flops_add(&p->profile, step, program, done);
+  const enum sl_op_kind kind = program->ops[program->issues[done->index].op].kind;
+  if (config->comms_logger.enabled && sl_op_is_comm(kind) && is_logged(config, kind))
     sl_comm_log_add(&p->comms, &p->setup->plan, 0, program, done, config->comms_logger.verbose ? p->out : NULL);
 }
 
@@ -118,8 +142,11 @@ static void say_phases(const struct sl_progress *p) {
   say(p, text);
 }
 
-void sl_progress_end(const struct sl_progress *p) {
+enum sl_status sl_progress_end(struct sl_progress *p, json_t *record) {
+  SL_TRY(sl_flops_put(&p->profile, record));
+  SL_TRY(sl_flops_tell(&p->setup->config, record, p->out));
   if (p->setup->config.comms_logger.enabled && p->out != NULL) sl_comm_log_print(&p->comms, p->out);
+  return SL_OK;
 }
 
 void sl_progress_step(void *context, int64_t step, const struct sl_step_result *r) {
@@ -144,5 +171,6 @@ enum sl_status sl_progress_close(struct sl_progress *p) {
   p->monitor = NULL;
   sl_phases_free(&p->phases);
   sl_comm_log_free(&p->comms);
+  sl_flops_close(&p->profile);
   return p->status;
 }

@@ -8,6 +8,7 @@
  *   tensorboard            DeepSpeed, lr and loss_scale are those that the next step has */
 #pragma once
 
+#include "cli/flops.h"
 #include "cli/options.h"
 #include "cli/setup.h"
 #include "core/monitor/monitor.h"
@@ -31,6 +32,7 @@ struct sl_progress {
   struct sl_monitor *monitor;
   struct sl_phases phases;
   struct sl_comm_log comms;
+  struct sl_flops profile;
   enum sl_status status; /* of the first write that failed */
 };
 
@@ -45,7 +47,7 @@ void sl_progress_step(void *context, int64_t step, const struct sl_step_result *
 /* For each completion of rank 0, as sl_runner.watch, where sl_progress_watches. */
 void sl_progress_op(void *context, int64_t step, const struct sl_program *program, const struct sl_completion *done);
 bool sl_progress_watches(const struct sl_progress *progress);
-/* What is told of a run as a whole. */
-void sl_progress_end(const struct sl_progress *progress);
+/* What is told of a run as a whole; its flops profile goes into the record, too. */
+enum sl_status sl_progress_end(struct sl_progress *progress, json_t *record);
 /* At the end, however it came. The status of the first write that failed, whose message stands. */
 enum sl_status sl_progress_close(struct sl_progress *progress);

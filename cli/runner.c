@@ -63,6 +63,17 @@ static enum sl_status make_record(const struct sl_runner *runner, const struct o
   return sl_training_predict(runner->options, observer->run->job, *record);
 }
 
+/* Steps repeat exactly, so a prediction that is asked for one takes one; of 1-bit Adam one of each kind, unless what is measured beside
+ * it has no compressed ones. */
+static void take_both_kinds(struct sl_run *run, const struct sl_options *o) {
+  const struct sl_config *config = run->job->plan->config;
+  const int64_t freeze = config->optimizer.freeze_step;
+  if (run->exec->measures || !sl_program_compresses(config) || o->steps > 1) return;
+  if (o->measured_steps > 0 && o->measured_steps <= freeze) return;
+  run->options.first_step = freeze - 1;
+  run->steps = 2;
+}
+
 enum sl_status sl_runner_run(const struct sl_runner *runner, json_t **record) {
   const struct sl_options *o = runner->options;
   struct observer observer = {.runner = runner};
@@ -95,6 +106,7 @@ enum sl_status sl_runner_run(const struct sl_runner *runner, json_t **record) {
   *record = NULL;
   observer.run = &run;
   if (runner->training != NULL) sl_training_prepare(runner->training, &run);
+  take_both_kinds(&run, o);
   SL_TRY(sl_assume_read(&run.options.assume, stragglers, o, &runner->setup->config));
   if (runner->trace != NULL)
     SL_GO(sl_trace_open(&observer.trace, runner->trace, run.job, runner->exec->measures, runner->process,
@@ -134,12 +146,13 @@ static void print_traffic(const json_t *traffic, FILE *out) {
     sl_format_bytes(bytes, sizeof bytes, (double)json_integer_value(json_object_get(row, "bytes")));
     const bool twins = sl_record_traffic_twins(traffic, row);
     const char *by = json_string_value(json_object_get(row, "algorithms"));
-    fprintf(out, "  traffic    %s %s of %s%s%s: %lld calls, %s a step%s%s\n",
+    const char *step = json_string_value(json_object_get(row, "step"));
+    fprintf(out, "  traffic    %s %s of %s%s%s: %lld calls, %s a%s%s step%s%s\n",
             json_string_value(json_object_get(row, "group")), json_string_value(json_object_get(row, "op")),
             json_string_value(json_object_get(row, "payload")), twins ? " in " : "",
             twins ? json_string_value(json_object_get(row, "dtype")) : "",
-            (long long)json_integer_value(json_object_get(row, "calls")), bytes, by != NULL ? ", by " : "",
-            by != NULL ? by : "");
+            (long long)json_integer_value(json_object_get(row, "calls")), bytes, step != NULL ? " " : "",
+            step != NULL ? step : "", by != NULL ? ", by " : "", by != NULL ? by : "");
   }
 }
 
@@ -190,6 +203,15 @@ static void print_checkpoint(const json_t *checkpoint, FILE *out) {
   fprintf(out, "  checkpoint %s, of which a rank writes %s at most; steps wait %s for one\n", all, rank, wait);
 }
 
+static void print_kinds(const json_t *record, FILE *out) {
+  char warmup[32], compressed[32];
+  const json_t *a = json_object_get(record, "warmup_step_time_s"),
+               *b = json_object_get(record, "compressed_step_time_s");
+  sl_format_seconds(warmup, sizeof warmup, json_real_value(a));
+  sl_format_seconds(compressed, sizeof compressed, json_real_value(b));
+  if (a != NULL && b != NULL) fprintf(out, "  steps      %s up to freeze_step, %s behind it\n", warmup, compressed);
+}
+
 void sl_runner_summary(const json_t *record, FILE *out) {
   const json_t *plan = json_object_get(record, "plan"), *losses = json_object_get(record, "losses");
   char time[32], rate[32];
@@ -209,6 +231,7 @@ void sl_runner_summary(const json_t *record, FILE *out) {
   if (json_is_true(json_object_get(record, "functional")))
     fprintf(out, " (ranks share cores or a GPU: no measure of speed)");
   fprintf(out, "\n");
+  print_kinds(record, out);
   print_space(record, "device", "memory", out);
   print_space(record, "host", "host", out);
   print_space(record, "nvme", "nvme", out);

@@ -119,13 +119,18 @@ static enum sl_status show_kernels(json_t **json) {
 }
 
 static enum sl_program_kind program_kind(const char *name) {
+  if (strcmp(name, "compressed") == 0) return SL_PROGRAM_COMPRESSED;
   return strcmp(name, "init") == 0 ? SL_PROGRAM_INIT : strcmp(name, "save") == 0 ? SL_PROGRAM_SAVE : SL_PROGRAM_STEP;
 }
 
 static enum sl_status show_program(const struct sl_setup *setup, const struct sl_options *options, FILE *out) {
   if (options->rank >= setup->plan.world)
     return sl_fail(SL_ERR_INPUT, "--rank: is %lld; expected 0 to %d", (long long)options->rank, setup->plan.world - 1);
-  sl_program_print(&setup->job, (int)options->rank, program_kind(options->program), out);
+  const enum sl_program_kind kind = program_kind(options->program);
+  if (kind == SL_PROGRAM_COMPRESSED && !sl_program_compresses(&setup->config))
+    return sl_fail(SL_ERR_INPUT,
+                   "--program: is compressed; expected optimizer.type OneBitAdam, which alone has such steps");
+  sl_program_print(&setup->job, (int)options->rank, kind, out);
   return SL_OK;
 }
 

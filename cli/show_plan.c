@@ -100,7 +100,7 @@ static void print_layout(const struct sl_setup *setup, FILE *out) {
     for (int r = 0; r < SL_ROLE_COUNT; r++) {
       char bytes[32];
       if (c->role[r].form == SL_FORM_ABSENT) continue;
-      sl_format_bytes(bytes, sizeof bytes, (double)c->buffers[c->role[r].buffer].bytes);
+      sl_format_bytes(bytes, sizeof bytes, (double)sl_class_state_bytes(c, (enum sl_role)r));
       fprintf(out, "  %-16s %-26s %s\n", names[r], forms[c->role[r].form], bytes);
     }
   }
@@ -136,7 +136,7 @@ static json_t *holding_json(const struct sl_setup *setup, int s) {
   }
   for (int r = 0; r < SL_ROLE_COUNT; r++)
     if (c->role[r].form != SL_FORM_ABSENT)
-      json_object_set_new(state, names[r], json_integer(c->buffers[c->role[r].buffer].bytes));
+      json_object_set_new(state, names[r], json_integer(sl_class_state_bytes(c, (enum sl_role)r)));
   for (int i = 0; i < pp_rank->tensor_count; i++) {
     const struct sl_placed *placed = &pp_rank->tensors[i];
     json_array_append_new(tensors,

@@ -43,7 +43,7 @@ static enum sl_status show(const struct sl_words *words) {
 
 /* ---- MPI ---- */
 
-static enum sl_status by_mpirun(struct start *s, int *exit_code) {
+static enum sl_status by_mpirun(struct start *s, struct sl_ended *ended) {
   const bool remote = s->nodes->remote;
   const struct sl_mpi_job job = {.world = (int)s->options->world,
                                  .arguments = list_of(&s->arguments),
@@ -51,7 +51,7 @@ static enum sl_status by_mpirun(struct start *s, int *exit_code) {
                                  .environment = list_of(&s->environment),
                                  .ssh_port = (int)s->options->ssh_port};
   struct sl_words words = {0};
-  if (!s->options->dry_run) return sl_launch_mpi(&job, exit_code);
+  if (!s->options->dry_run) return sl_launch_mpi(&job, ended);
   enum sl_status status = sl_mpirun_words(&job, NULL, &words);
   if (status == SL_OK) status = show(&words);
   sl_words_free(&words);
@@ -81,6 +81,14 @@ static enum sl_status find_address(struct start *s) {
   return s->address != NULL ? SL_OK : sl_fail(SL_ERR_MEMORY, "out of memory: the master address");
 }
 
+/* The first host was there before, and does not answer now. */
+static enum sl_status lose_first(const struct start *s, struct sl_ended *ended) {
+  ended->code = 1;
+  sl_ended_tell(ended, SL_CAUSE_HOST, -1, s->nodes->hosts.list[0].name, "%s", sl_error_message());
+  sl_error_clear();
+  return SL_OK;
+}
+
 static enum sl_status show_remote(const struct sl_remote *remote, enum sl_nodes_launcher launcher) {
   enum sl_status status = SL_OK;
   const size_t commands = launcher == SL_NODES_SRUN ? 1 : remote->hosts->count;
@@ -94,13 +102,17 @@ static enum sl_status show_remote(const struct sl_remote *remote, enum sl_nodes_
 }
 
 /* Ranks of other hosts meet at the first of them. */
-static enum sl_status by_hosts(struct start *s, int *exit_code) {
+static enum sl_status by_hosts(struct start *s, struct sl_ended *ended) {
   const struct sl_nodes *nodes = s->nodes;
   const bool gpu = strcmp(s->options->backend, "cuda") == 0;
   char name[24], port[16];
   if (!s->options->dry_run)
     sl_new_file_name_job(name, sizeof name); /* which goes along, so that hidden files of all ranks have it */
-  if (gpu) SL_TRY(find_address(s));
+  if (gpu) {
+    const enum sl_status found = find_address(s);
+    if (found == SL_ERR_INPUT && ended->again) return lose_first(s, ended);
+    SL_TRY(found);
+  }
   if (gpu && nodes->launcher != SL_NODES_SSH) {
     snprintf(port, sizeof port, "%lld", (long long)s->options->master_port);
     (void)setenv("MASTER_ADDR", s->address, 1);
@@ -109,12 +121,12 @@ static enum sl_status by_hosts(struct start *s, int *exit_code) {
     sl_words_addf(&s->environment, "MASTER_PORT=%s", port);
   }
   SL_TRY(sl_nodes_environment(&s->environment));
-  if (nodes->launcher == SL_NODES_MPIRUN) return by_mpirun(s, exit_code);
+  if (nodes->launcher == SL_NODES_MPIRUN) return by_mpirun(s, ended);
   if (nodes->launcher == SL_NODES_SSH) sl_words_addf(&s->environment, "%s=1", SL_LEASH_VARIABLE);
   SL_TRY(sl_words_check(&s->environment));
   const struct sl_remote remote = remote_of(s);
   if (s->options->dry_run) return show_remote(&remote, nodes->launcher);
-  return nodes->launcher == SL_NODES_SRUN ? sl_launch_srun(&remote, exit_code) : sl_launch_ssh(&remote, exit_code);
+  return nodes->launcher == SL_NODES_SRUN ? sl_launch_srun(&remote, ended) : sl_launch_ssh(&remote, ended);
 }
 
 /* ---- this machine ---- */
@@ -140,7 +152,7 @@ static enum sl_status show_ranks(const struct start *s, const struct sl_ranks *r
   return status;
 }
 
-static enum sl_status by_ranks(struct start *s, int *exit_code) {
+static enum sl_status by_ranks(struct start *s, struct sl_ended *ended) {
   const struct sl_nodes *nodes = s->nodes;
   const bool hosts = nodes->hosts.count > 0;
   const struct sl_host *host = hosts ? &nodes->hosts.list[nodes->node] : NULL;
@@ -157,25 +169,25 @@ static enum sl_status by_ranks(struct start *s, int *exit_code) {
                                  .devices = devices,
                                  .master_addr = nodes->by_hand ? s->address : s->options->master_addr,
                                  .master_port = fixed ? (int)s->options->master_port : 0};
-  const enum sl_status status = s->options->dry_run ? show_ranks(s, &ranks) : sl_launch_ranks(&ranks, exit_code);
+  const enum sl_status status = s->options->dry_run ? show_ranks(s, &ranks) : sl_launch_ranks(&ranks, ended);
   free(devices);
   return status;
 }
 
-enum sl_status sl_start(const struct sl_nodes *nodes, const struct sl_options *options, int *exit_code) {
+enum sl_status sl_start(const struct sl_nodes *nodes, const struct sl_options *options, struct sl_ended *ended) {
   struct start s = {.nodes = nodes, .options = options};
   enum sl_status status;
-  *exit_code = 0;
+  sl_ended_clear(ended);
   SL_TRY(sl_find_self(s.self, sizeof s.self));
   if (getcwd(s.folder, sizeof s.folder) == NULL) return sl_fail(SL_ERR_IO, "the current folder: %s", strerror(errno));
-  sl_nodes_arguments(&s.arguments, options->argc, options->argv);
+  sl_nodes_arguments(&s.arguments, options->argc, options->argv, ended->again);
   SL_GO(sl_words_check(&s.arguments));
   if (nodes->remote)
-    status = by_hosts(&s, exit_code);
+    status = by_hosts(&s, ended);
   else if (strcmp(options->backend, "cuda") == 0)
-    status = by_ranks(&s, exit_code);
+    status = by_ranks(&s, ended);
   else
-    status = by_mpirun(&s, exit_code);
+    status = by_mpirun(&s, ended);
 done:
   drop(&s);
   return status;

@@ -2,8 +2,12 @@
 #include "cli/training.h"
 
 #include "cli/children.h"
+#include "cli/ended.h"
 #include "cli/inputs.h"
+#include "cli/recovered.h"
 #include "core/checkpoint/folder.h"
+#include "core/checkpoint/held.h"
+#include "core/checkpoint/history.h"
 #include "core/checkpoint/pieces.h"
 #include "core/checkpoint/predict.h"
 #include "core/checkpoint/restore.h"
@@ -23,7 +27,7 @@ static enum sl_status check_together(const struct sl_options *o) {
   if (o->resume != NULL && o->init != NULL)
     return sl_fail(SL_ERR_INPUT,
                    "--init: is given beside --resume, whose weights are the checkpoint's; expected one of them");
-  if (o->resume != NULL && o->epochs > 0)
+  if (o->resume != NULL && o->epochs > 0 && o->recovered == NULL) /* a recovered run counts them as it began */
     return sl_fail(SL_ERR_INPUT,
                    "--epochs: is given beside --resume; expected --steps, counted from the training's start");
   return SL_OK;
@@ -66,8 +70,9 @@ enum sl_status sl_training_check(const struct sl_options *options, const struct 
 
 void sl_training_name_outputs(const struct sl_options *options) {
   static char *stem; /* as long as the process: who sweeps keeps it */
+  const int64_t restarts = options->recovered != NULL ? options->recovered->most : options->max_restarts;
   if (options->checkpoint == NULL || stem != NULL) return;
-  if (sl_folder_stem(&stem, options->checkpoint) == SL_OK) sl_children_name_output(stem, 1);
+  if (sl_folder_stem(&stem, options->checkpoint) == SL_OK) sl_children_name_output(stem, (int)restarts + 1);
 }
 
 /* --- of a rank --- */
@@ -78,20 +83,25 @@ static enum sl_status opened(void *context, const struct sl_run *run) {
 }
 
 static enum sl_status started(void *context, const struct sl_run *run) {
-  const struct sl_training *t = context;
+  struct sl_training *t = context;
   if (t->resumed) SL_TRY(sl_restore_started(&t->from, run));
-  return t->saver != NULL ? sl_saver_started(t->saver, run) : SL_OK;
+  if (t->saver != NULL) SL_TRY(sl_saver_started(t->saver, run));
+  t->begun_s = sl_recovered_now();
+  if (t->recovered != NULL && run->local_ranks[0] == 0) sl_ended_say_begun();
+  return SL_OK;
 }
 
 static enum sl_status stepped(void *context, const struct sl_run *run, int64_t taken, bool last) {
   const struct sl_training *t = context;
+  if (t->recovered != NULL && run->local_ranks[0] == 0) sl_ended_say_taken(taken);
   return t->saver != NULL ? sl_saver_stepped(t->saver, run, taken, last) : SL_OK;
 }
 
 enum sl_status sl_training_open(struct sl_training *training, const struct sl_options *options,
                                 const struct sl_setup *setup) {
   enum sl_status status = SL_OK;
-  *training = (struct sl_training){.hooks = {.opened = opened, .started = started, .stepped = stepped}};
+  *training = (struct sl_training){.recovered = options->recovered,
+                                   .hooks = {.opened = opened, .started = started, .stepped = stepped}};
   SL_GO_FAIL(check_together(options)); /* a launcher of the user's starts ranks that nobody has checked */
   if (options->resume != NULL) {
     SL_GO_FAIL(open_from(&training->from, options));
@@ -100,6 +110,10 @@ enum sl_status sl_training_open(struct sl_training *training, const struct sl_op
   }
   if (options->checkpoint != NULL) {
     struct sl_saver_options save = {.folder = options->checkpoint, .every = options->save_every, .keep = options->keep};
+    if (options->recovered != NULL) save.start = options->recovered->restarts;
+    /* the newest may be damaged, or the one behind the last step, which no start can go on from */
+    if (options->recovered != NULL && save.keep == 1) save.keep = 2;
+    if (training->resumed) save.history = training->from.manifest.history;
     SL_GO_FAIL(sl_inputs_samples(options, setup, &save.data_samples));
     SL_GO_FAIL(sl_saver_open(&training->saver, &save, &setup->job));
   }
@@ -120,7 +134,7 @@ void sl_training_prepare(struct sl_training *training, struct sl_run *run) {
   run->hooks = &training->hooks;
   if (!training->resumed) return;
   const struct sl_manifest *m = &training->from.manifest;
-  run->options.init = training->from.path;
+  run->options.weights = sl_held_source(&training->from);
   run->options.first_step = m->step;
   run->options.first_sample = m->samples;
   run->steps -= m->step;
@@ -128,12 +142,36 @@ void sl_training_prepare(struct sl_training *training, struct sl_run *run) {
 
 /* --- the record --- */
 
+/* The steps of the starts before this one, and how many there were. */
+static enum sl_status put_recovery(const struct sl_training *t, json_t *record) {
+  json_object_set_new(record, "recovery", sl_recovered_json(t->recovered, t->begun_s));
+  if (!t->resumed || t->from.manifest.step == t->recovered->first) return SL_OK;
+  return sl_history_put(t->from.manifest.history, t->recovered->first, record);
+}
+
+static enum sl_status put_resumed(const struct sl_training *training, const struct sl_run *run, json_t *record) {
+  const int world = run->exec->exchange != NULL ? run->job->plan->world : 1;
+  const double mine = sl_held_seconds(&training->from);
+  double *all, most = 0;
+  enum sl_status status = SL_OK;
+  SL_TRY(sl_calloc(&all, (size_t)world, sizeof *all));
+  all[0] = mine;
+  if (world > 1) SL_GO(run->exec->exchange(run->state, &mine, sizeof mine, all));
+  for (int r = 0; r < world; r++) most = all[r] > most ? all[r] : most;
+  json_object_set_new(record, "load_time_s", json_real(most));
+  json_object_set_new(record, "first_step", json_integer(training->from.manifest.step));
+done:
+  free(all);
+  return status;
+}
+
 enum sl_status sl_training_put(const struct sl_training *training, const struct sl_run *run, json_t *record) {
   const int world = run->exec->exchange != NULL ? run->job->plan->world : 1;
   struct sl_saved mine, most = {0}, *all;
   int64_t bytes = 0;
   enum sl_status status = SL_OK;
-  if (training->resumed) json_object_set_new(record, "first_step", json_integer(training->from.manifest.step));
+  if (training->resumed) SL_TRY(put_resumed(training, run, record));
+  if (training->recovered != NULL) SL_TRY(put_recovery(training, record));
   if (training->saver == NULL) return SL_OK;
   mine = sl_saver_told(training->saver);
   SL_TRY(sl_calloc(&all, (size_t)world, sizeof *all));

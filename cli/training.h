@@ -10,7 +10,9 @@
 struct sl_training {
   struct sl_checkpoint from; /* what the run goes on from */
   bool resumed;
-  struct sl_saver *saver; /* NULL: nothing is saved */
+  struct sl_saver *saver;               /* NULL: nothing is saved */
+  const struct sl_recovered *recovered; /* NULL: nobody starts the job again; borrowed */
+  double begun_s;                       /* calendar's clock: the first step began */
   struct sl_run_hooks hooks;
 };
 

@@ -172,6 +172,7 @@ static enum sl_status run(const struct sl_options *given) {
   SL_TRY(check_request(options));
   SL_GO(name_traces(options, &traces));
   predict.steps = 1;
+  predict.measured_steps = settled.steps;
   predict.no_fold = true; /* every rank is compared, so every rank is simulated */
   SL_GO(sl_predict_record(&predict, traces.predicted, &record));
   SL_GO(document(record, &predicted));

@@ -13,6 +13,9 @@ if(SL_SANITIZE)
   add_compile_options(
     "$<$<COMPILE_LANGUAGE:C,CXX>:-fsanitize=${SL_SANITIZE};-fno-omit-frame-pointer;-fno-sanitize-recover=all>")
   add_link_options(-fsanitize=${SL_SANITIZE})
+  if(SL_FUZZ) # counters only: what traces each comparison too would make the unit tests three times as slow
+    add_compile_options($<$<COMPILE_LANGUAGE:C>:-fsanitize-coverage=inline-8bit-counters,pc-table>)
+  endif()
   if(SL_SANITIZE MATCHES integer)
     add_compile_options("$<$<COMPILE_LANGUAGE:C>:-fsanitize-ignorelist=${PROJECT_SOURCE_DIR}/cmake/wraps.txt>")
   endif()

@@ -5,6 +5,8 @@
 #include "cost/gemm.h"
 #include "cost/measured.h"
 
+#include <math.h>
+
 static double max2(double a, double b) {
   return a > b ? a : b;
 }
@@ -47,6 +49,20 @@ static double nvme_rate(const struct sl_device *d, const struct sl_work *work) {
   return work->lane == SL_LANE_NVME_READ ? d->nvme_read : d->nvme_write;
 }
 
+double sl_cost_nvme(double latency, double rate, double size, double block, double depth) {
+  if (!(block > 0) || !(depth > 0)) block = size, depth = 1;
+  const double alone = latency + fmin(block, size) / rate;
+  return fmax(ceil(size / block) * alone / depth, latency + size / rate);
+}
+
+/* The same for a copy of a rank that has its share of a node's. */
+static double nvme_seconds(const struct sl_cost_rank *rank, const struct sl_work *work) {
+  const struct sl_device *d = rank->device;
+  const double latency = work->lane == SL_LANE_NVME_READ ? d->nvme_read_latency : d->nvme_write_latency;
+  return sl_cost_nvme(latency, nvme_rate(d, work) / rank->ranks, work->size, (double)work->dim[1],
+                      (double)work->dim[2]);
+}
+
 /* Has the device the numbers that reach the memory of `work`? */
 static enum sl_status check_offload(const struct sl_device *d, const struct sl_work *work) {
   if (sl_lane_is_nvme(work->lane) && !(nvme_rate(d, work) > 0))
@@ -63,7 +79,7 @@ static enum sl_status check_offload(const struct sl_device *d, const struct sl_w
 static double offload_seconds(const struct sl_cost_rank *rank, const struct sl_work *work) {
   const struct sl_device *d = rank->device;
   if (work->lane == SL_LANE_HOST) return rank->launch + work->bytes * rank->ranks / d->host_bandwidth;
-  if (sl_lane_is_nvme(work->lane)) return rank->launch + work->size * rank->ranks / nvme_rate(d, work);
+  if (sl_lane_is_nvme(work->lane)) return rank->launch + nvme_seconds(rank, work);
   return rank->launch + work->size / d->host_link;
 }
 
@@ -103,7 +119,7 @@ bool sl_cost_is_host_side(enum sl_lane lane) {
 double sl_cost_copy_link(const struct sl_cost_rank *rank, const struct sl_work *work) {
   const struct sl_device *d = rank->device;
   if (!sl_lane_is_link(work->lane) || d->kind != SL_DEVICE_CPU) return 0;
-  if (sl_lane_is_nvme(work->lane)) return work->size * rank->ranks / nvme_rate(d, work);
+  if (sl_lane_is_nvme(work->lane)) return nvme_seconds(rank, work);
   return d->host_link > 0 ? work->size / d->host_link : 0;
 }
 

@@ -7,7 +7,7 @@
  *                            x: elementwise_factor of the kernel set, 1 for the optimizer
  *   copy to or from host memory    launch + b / host_link, b the larger side
  *                            by a CPU, whose two memories are one: as elementwise; see sl_cost_copy_link
- *   copy to or from NVMe     launch + b / (nvme / devices of a node)
+ *   copy to or from NVMe     launch + sl_cost_nvme(latency, nvme / devices of a node, ...)
  *   on the host's own lane         launch + b / (host_bw / devices of a node)   [an offloaded optimizer is bound by bytes]
  *   control                  launch; what the end of a step takes beside it is the simulator's matter, which knows programs
  *   measured                 launch + sl_cost_by_entry; with an epilogue that has no entry of its own + b' / (bw e_elem)
@@ -31,6 +31,11 @@ double sl_cost_elementwise(const struct sl_cost_rank *rank, const struct sl_work
 enum sl_status sl_cost_compute(const struct sl_cost_rank *rank, const struct sl_work *work, double *seconds);
 /* Does an op of this lane reach host memory: a copy between it and the device's or NVMe, or an update there? */
 bool sl_cost_is_host_side(enum sl_lane lane);
+/* Seconds of `size` bytes to or from NVMe, in blocks of `block` bytes of which `depth` are on their way at once: each takes
+ * a = latency + block / rate by itself, and all of them what the rate allows (Little's law):
+ *   max(n a / depth, latency + size / rate)   with n = ceil(size / block)
+ * latency: s; rate: byte/s. block or depth 0: one block. */
+double sl_cost_nvme(double latency, double rate, double size, double block, double depth);
 /* Seconds for which a copy between a CPU's two memories occupies the link that the profile gives between them (host_link), or one
  * to or from NVMe that, beside what the copying itself takes of the CPU; 0: no link is given, or it is no such copy. */
 double sl_cost_copy_link(const struct sl_cost_rank *rank, const struct sl_work *work);

@@ -13,8 +13,10 @@ bool sl_fast_covers_inputs(const struct sl_model *model, const struct sl_config 
   const struct sl_device *d = &cluster->device;
   const bool device = d->kind == SL_DEVICE_GPU && !(d->cache_bytes > 0) && !(d->comm_cpu_share > 0);
   const bool measured = cluster->op_costs.count > 0;
+  if (config->activations.partitioned || config->activations.on_host) return false;
   return sl_model_reads_tokens(model) && device && !measured && config->sl.recompute_every <= 1 && config->sl.cp <= 1 &&
-         config->sl.rank_order == SL_RANKS_TP_DP_PP;
+         config->sl.rank_order == SL_RANKS_TP_DP_PP && !config->sparse_gradients &&
+         config->optimizer.type != SL_OPT_ONEBIT_ADAM;
 }
 
 /* Do all groups of the world sit alike: units of every level hold whole replicas, or whole replicas fill them? */
@@ -64,6 +66,7 @@ bool sl_fast_covers_choice(const struct sl_config *config, const struct sl_clust
   if (pipeline && c->stage_layers == NULL && config->sl.stages_by != SL_STAGES_UNIFORM) return false;
   const bool rough = costs->comm_compute_share > 0 || costs->host_launch > 0 || costs->host_collective > 0;
   if (pipeline && rough) return false; /* which kernels run beside messages, and what a host waits for */
+  if (c->tp > 1 && c->sequence_parallel && config->sl.tp_comm_overlap) return false;
   if (c->tp > 1 && (config->sl.launch_blocking || sl_kernel_set(config->sl.kernels)->gathers_logits)) return false;
   return aligned(cluster, c->tp) && aligned(cluster, (int64_t)c->world / c->pp);
 }

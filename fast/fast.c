@@ -123,6 +123,7 @@ void sl_fast_configure(const struct sl_config *config, const struct sl_fast_choi
   out->sl.tp = choice->tp;
   out->sl.pp = choice->pp;
   out->sl.sequence_parallel = choice->sequence_parallel && choice->tp > 1;
+  out->sl.tp_comm_overlap &= out->sl.sequence_parallel; /* wherever it can be */
   out->sl.recompute_count = 1;
   out->sl.recompute[0] = choice->recompute;
   out->sl.virtual_stages = choice->pp > 1 && choice->virtual_stages > 1 ? choice->virtual_stages : 1;

@@ -50,12 +50,14 @@ static enum sl_status sim_begin(void *state, int local, enum sl_program_kind kin
   rank->now_calls = rank->calls[kind];
   memset(rank->lanes, 0, sizeof rank->lanes);
   memset(rank->blocked, 0, sizeof rank->blocked);
-  rank->counting = kind == SL_PROGRAM_STEP;
+  rank->counting = sl_program_is_step(kind);
   rank->host = rank->thread = sim->time;
   if (rank->counting) {
     rank->launching = rank->late = 0;
-    sl_traffic_reset(&rank->traffic);
-    memset(rank->call_s, 0, rank->traffic.count * SL_LANE_COUNT * sizeof *rank->call_s);
+    sl_traffic_reset(&rank->traffic, kind);
+    for (size_t row = 0; row < rank->traffic.count; row++)
+      if (rank->traffic.items[row].program == kind)
+        memset(&rank->call_s[row * SL_LANE_COUNT], 0, SL_LANE_COUNT * sizeof *rank->call_s);
     rank->call_hash = SL_HASH_CALLS;
   }
   return SL_OK;
@@ -131,9 +133,10 @@ static double sim_now(void *state) {
   return sim->time;
 }
 
-/* Relative, of the step that `rank` runs. */
+/* Relative, of the step that `rank` runs, or would. */
 static enum sl_status step_error(const struct sl_sim *sim, const struct sl_sim_rank *rank, double *relative) {
-  const struct sl_sim_program *table = &sim->programs[rank->class_index][SL_PROGRAM_STEP];
+  const bool steps = rank->now != NULL && sl_program_is_step(rank->now->program->kind);
+  const struct sl_sim_program *table = steps ? rank->now : &sim->programs[rank->class_index][SL_PROGRAM_STEP];
   const struct sl_program *program = table->program;
   struct sl_cost_error error;
   SL_TRY(sl_cost_error_open(&error, &sim->cost_rank));

@@ -37,7 +37,7 @@ static int members_of(const struct sl_plan *plan, const struct sl_op *op, int ra
 static enum sl_status compute_seconds(const struct sl_sim *sim, const struct sl_program *program,
                                       const struct sl_work *work, double *seconds) {
   SL_TRY(sl_cost_compute(&sim->cost_rank, work, seconds));
-  if (work->kind == SL_OP_JOIN && program->kind == SL_PROGRAM_STEP) *seconds += sim->cost_rank.device->step_overhead;
+  if (work->kind == SL_OP_JOIN && sl_program_is_step(program->kind)) *seconds += sim->cost_rank.device->step_overhead;
   return SL_OK;
 }
 
@@ -97,6 +97,7 @@ enum sl_status sl_sim_order(struct sl_sim_program *table) {
 static enum sl_status fill_rows(struct sl_sim_program *table, struct sl_traffic_list *rows) {
   enum { NO_ROW = UINT16_MAX };
   const struct sl_program *program = table->program;
+  rows->program = program->kind;
   for (size_t i = 0; i < program->op_count; i++) table->costs[i].row = NO_ROW;
   for (size_t i = 0; i < program->issue_count; i++) {
     const struct sl_op *op = &program->ops[program->issues[i].op];
@@ -119,7 +120,7 @@ static enum sl_status fill_classes(struct sl_sim *sim) {
       table->program = &job->classes[c].programs[kind];
       SL_TRY(fill_works(job->plan, table, job->classes[c].first_rank));
       SL_TRY(fill_costs(sim, table));
-      if (kind == SL_PROGRAM_STEP) SL_TRY(fill_rows(table, &sim->rows[c]));
+      if (sl_program_is_step((enum sl_program_kind)kind)) SL_TRY(fill_rows(table, &sim->rows[c]));
     }
   }
   return SL_OK;
@@ -257,10 +258,10 @@ static void fill_loads(const struct sl_sim *sim, struct sl_sim_rank *rank, enum 
 
 /* "nvls Simple, tree LL": by what NCCL runs the calls of each row of a step's traffic. */
 static void name_choices(const struct sl_sim *sim, struct sl_sim_rank *rank, const struct ring *rings) {
-  const struct sl_sim_program *table = &sim->programs[rank->class_index][SL_PROGRAM_STEP];
   for (size_t row = 0; row < rank->traffic.count; row++) {
     bool named[SL_NCCL_ALGO_COUNT][SL_NCCL_PROTO_COUNT] = {{false}};
     struct sl_traffic *t = &rank->traffic.items[row];
+    const struct sl_sim_program *table = &sim->programs[rank->class_index][t->program];
     for (int i = 0; i < table->call_count; i++) {
       const struct sl_work *work = &table->works[table->call_ops[i]];
       if (table->costs[table->call_ops[i]].row != row || t->group == SL_GROUP_NONE || work->members < 2) continue;

@@ -219,6 +219,8 @@ static json_t *section_of(const struct sl_table_row *r, const struct sl_table_fr
   if (strcmp(r->precision, "fp8") == 0) json_object_set_new(section, "fp8", json_true());
   if (strcmp(r->fp8_recipe, "rowwise") == 0) json_object_set_new(section, "fp8_recipe", json_string("rowwise"));
   if (r->async_tp == 1) json_object_set_new(section, "async_tp", json_true());
+  if (r->overlap_param_gather == 1) json_object_set_new(section, "overlap_param_gather", json_true());
+  if (r->tp_comm_overlap == 1) json_object_set_new(section, "tp_comm_overlap", json_true());
   if (r->cp > 1) json_object_set_new(section, "cp", json_integer(r->cp));
   if (strcmp(r->precision, "tf32") == 0) json_object_set_new(section, "tf32", json_true());
   return section;

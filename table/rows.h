@@ -46,6 +46,8 @@
 #define SL_TABLE_OPTIONAL_MAP(X)                                                                                       \
   X(NUMBER, cp, 1, 1 << 16, "context-parallel ranks; empty: 1")                                                        \
   X(NUMBER, async_tp, 0, 1, "1: transfers of tensor parallelism in pieces beside its products; empty: 0")              \
+  X(NUMBER, tp_comm_overlap, 0, 1, "1: Megatron-LM's --tp-comm-overlap; empty: 0")                                     \
+  X(NUMBER, overlap_param_gather, 0, 1, "1: Megatron-LM's --overlap-param-gather; empty: 0")                           \
   X(TEXT, fp8_recipe, 0, 0, "tensorwise or rowwise scales of fp8; empty: tensorwise")                                  \
   X(TEXT, framework_version, 0, 0, "the framework's version as YYYY-MM; empty: what the framework's row assumes")
 

@@ -139,9 +139,10 @@ struct sl_adam sl_call_adam(const struct sl_call *c, int64_t steps) {
   const struct sl_config *config = c->rank.plan->config;
   struct sl_adam adam = {.eps = config->optimizer.eps,
                          .weight_decay = config->optimizer.weight_decay,
-                         .decoupled = c->op->kind == SL_OP_ADAMW,
+                         .decoupled = c->op->kind != SL_OP_ADAM,
                          .bias_correction = config->optimizer.bias_correction};
   sl_config_betas(config, steps, &adam.beta1, &adam.beta2);
+  if (c->op->flags & SL_OP_FROZEN) adam.beta2 = 1;
   return adam;
 }
 

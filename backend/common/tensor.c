@@ -63,6 +63,8 @@ static enum sl_status fill_run(struct sl_tensors *s, float *out, const struct pi
     memset(out, 0, n * sizeof *out);
     return SL_OK;
   }
+  if (s->options->weights.read != NULL)
+    return s->options->weights.read(s->options->weights.context, t->name, run.logical, run.count, out);
   if (s->has_init) {
     const struct sl_safetensors *file;
     const struct sl_safetensors_tensor *from = sl_weights_find(&s->init, t->name, &file);
@@ -90,7 +92,8 @@ enum sl_status sl_tensors_init(struct sl_tensors *s, const struct sl_op *op) {
   if (p.where.count == 0) return SL_OK;
   float *values;
   enum sl_status status = SL_OK;
-  const bool drawn = s->memory.normal && !s->has_init && p.tensor->init == SL_INIT_NORMAL;
+  const bool given = s->has_init || s->options->weights.read != NULL;
+  const bool drawn = s->memory.normal && !given && p.tensor->init == SL_INIT_NORMAL;
   SL_TRY(sl_calloc(&values, SL_TENSOR_CHUNK, sizeof *values));
   for (int64_t local = p.where.first; status == SL_OK && local < p.end;) {
     const struct sl_run_of whole = whole_run_at(s, &p, local);

@@ -16,17 +16,20 @@
  *   marks.c      which op of a program failed, when the device tells it late
  *   warm.c       every compute op once, before peers wait for each other
  *   tensor.c     the device's memory behind backend/common/tensor.h, and micro-batches through pinned memory
+ *   helpers.c    threads for what the GPU does not run: updates on the CPU, and NVMe (backend/common/nvme.h)
  *   watch.c      the thread that ends a job whose peer is dead, whose NCCL fails or that stands still
  *
  * The host issues a whole program ahead and waits at its end only; nothing inside a step asks the host. */
 #pragma once
 
+#include "backend/common/call.h"
 #include "backend/common/input.h"
 #include "backend/common/streams.h"
 #include "backend/common/tensor.h"
 #include "backend/cuda/comm/links.h"
 #include "backend/cuda/comm/rendezvous.h"
 #include "backend/cuda/events.h"
+#include "backend/cuda/helpers.h"
 #include "backend/cuda/marks.h"
 #include "backend/cuda/place.h"
 #include "backend/cuda/workspace.h"
@@ -115,8 +118,10 @@ struct sl_cuda {
   struct sl_cuda_marks marks;
   atomic_flag ending; /* a thread of this process ends it, and speaks */
   /* memory */
-  char *arena[SL_SPACE_COUNT]; /* device; the host's is pinned */
+  char *arena[SL_SPACE_COUNT]; /* device; the host's is pinned; NVMe's is its file, mapped */
   int64_t arena_bytes[SL_SPACE_COUNT];
+  struct sl_nvme *nvme; /* behind the arena of that space; NULL without one; owned */
+  struct sl_cuda_helpers helpers;
   struct sl_cuda_workspace workspace;
   char *gemm_workspace, *scratch; /* device */
   char *staging;                  /* pinned */
@@ -189,6 +194,10 @@ void sl_cuda_noise_close(struct sl_cuda *cuda);
 enum sl_status sl_cuda_loop_back(struct sl_cuda *cuda, cudaStream_t stream, const struct sl_issued *it, int64_t *bytes);
 
 /* dispatch.c */
+/* What decoding an op needs to know of this rank; it borrows from `cuda`. */
+struct sl_call_rank sl_cuda_call_rank(const struct sl_cuda *cuda);
+/* The memory that operand `i` stands in. */
+enum sl_space sl_cuda_space(const struct sl_issued *it, int i);
 /* Address of operand `i`. */
 void *sl_cuda_operand(const struct sl_cuda *cuda, const struct sl_issued *it, int i);
 enum sl_status sl_cuda_run(struct sl_cuda *cuda, cudaStream_t stream, const struct sl_issued *it);

@@ -5,10 +5,14 @@
  * backward, the same one, and leave an operand for it as it is. */
 #include "backend/common/anomaly.h"
 #include "backend/common/call.h"
+#include "backend/common/offload.h"
 #include "backend/cuda/control_step.h"
 #include "backend/cuda/cuda.h"
 #include "core/base/machine.h"
+#include "core/op/wire.h"
 
+#include "kernels/all.h"
+#include "kernels/by_dtype.h"
 #include "kernels/convert.h"
 #include "kernels/gpu/cuda.h"
 
@@ -168,14 +172,31 @@ static enum sl_status mse(const struct sl_call *c) {
 
 /* --- state --- */
 
+/* The host's memory, and NVMe's, are filled when a run begins, and by the CPU: they need not be ones that a GPU reaches. */
+static enum sl_status fill_here(const struct sl_call *c) {
+  SL_CUDA_TRY(cudaStreamSynchronize(c->stream)); /* behind what the op waits for */
+  if (c->op->scale == 0)
+    memset(c->x[SL_AT_X], 0, c->bytes[SL_AT_X]);
+  else
+    sl_kernels_of(c->type)->reduce_fill(c->x[SL_AT_X], (float)c->op->scale, c->dim[0]);
+  return SL_OK;
+}
+
 static enum sl_status fill(const struct sl_call *c) {
+  if (sl_cuda_space(c->it, 0) != SL_SPACE_DEVICE) return fill_here(c);
   if (c->op->scale != 0)
     return ran(c, sl_cuda_reduce_fill(c->stream, c->type, c->x[SL_AT_X], (float)c->op->scale, c->dim[0]));
   SL_CUDA_TRY(cudaMemsetAsync(c->x[SL_AT_X], 0, c->bytes[SL_AT_X], c->stream));
   return SL_OK;
 }
 
+/* Between two memories of one type of numbers the copy engine moves them. Else a kernel does, which reaches the host's pinned
+ * memory as it does the device's: it converts, or adds, on the way. */
 static enum sl_status copy(const struct sl_call *c) {
+  if (sl_op_is_copy(c->op) && c->dtype[SL_AT_OUT] == c->dtype[SL_AT_X]) {
+    SL_CUDA_TRY(cudaMemcpyAsync(c->x[SL_AT_OUT], c->x[SL_AT_X], c->bytes[SL_AT_X], cudaMemcpyDefault, c->stream));
+    return SL_OK;
+  }
   return ran(c, sl_cuda_convert(c->stream, c->x[SL_AT_OUT], sl_call_type(c, SL_AT_OUT), c->x[SL_AT_X],
                                 sl_call_type(c, SL_AT_X), c->dim[0]));
 }
@@ -226,6 +247,44 @@ static enum sl_status sgd(const struct sl_call *c) {
                                    c->dim[0], &s, &update));
 }
 
+/* The sum of squares of n errors, behind the partial sums; it stays on the device. */
+static enum sl_status squares_of(const struct sl_call *c, size_t n, double **sum) {
+  char *scratch = c->x[SL_AT_SCRATCH];
+  *sum = (double *)(void *)(scratch + sl_cuda_reduce_scratch_bytes(n));
+  SL_TRY(ran(c, sl_cuda_reduce_fill(c->stream, SL_NUMBER_F32, *sum, 0, sizeof **sum / sizeof(float))));
+  return ran(c, sl_cuda_reduce_sum_squares(c->stream, SL_NUMBER_F32, *sum, NULL, c->x[SL_AT_ERROR], n, 1, scratch));
+}
+
+static enum sl_status sign_pack(const struct sl_call *c) {
+  const struct sl_cuda_update update = update_of(c);
+  const struct sl_adam a = sl_call_adam(c, 0);
+  const struct sl_signs shape = {c->dim[1], c->dim[2], c->bytes[SL_AT_OUT] / c->dim[2]};
+  double *squares;
+  SL_TRY(ran(c, sl_cuda_onebit_blend(c->stream, c->x[SL_AT_ERROR], c->x[SL_AT_MOMENT1], c->x[SL_AT_GRADIENT],
+                                     sl_call_type(c, SL_AT_GRADIENT), c->dim[0], c->op->scale, a.beta1, &update)));
+  SL_TRY(squares_of(c, c->dim[1] * c->dim[2], &squares));
+  return ran(c,
+             sl_cuda_onebit_pack(c->stream, c->x[SL_AT_OUT], c->x[SL_AT_ERROR], squares, &shape, update.grad_factor));
+}
+
+static enum sl_status sign_sum(const struct sl_call *c) {
+  const struct sl_cuda_update update = update_of(c);
+  const struct sl_signs all = {c->dim[0], c->dim[1], c->bytes[SL_AT_OUT]}, own = {c->dim[0], 1, c->bytes[SL_AT_OUT]};
+  double *squares;
+  SL_TRY(ran(c, sl_cuda_onebit_average(c->stream, c->x[SL_AT_ERROR], c->x[SL_AT_X], &all, update.grad_factor)));
+  SL_TRY(squares_of(c, c->dim[0], &squares));
+  return ran(c, sl_cuda_onebit_pack(c->stream, c->x[SL_AT_OUT], c->x[SL_AT_ERROR], squares, &own, update.grad_factor));
+}
+
+static enum sl_status onebit_adam(const struct sl_call *c) {
+  const struct sl_cuda_update update = update_of(c);
+  const struct sl_adam a = sl_call_adam(c, 0);
+  const struct sl_signs shape = {c->dim[1], c->dim[2], c->bytes[SL_AT_X] / c->dim[2]};
+  return ran(c,
+             sl_cuda_onebit_adam(c->stream, c->x[SL_AT_MASTER], c->x[SL_AT_MOMENT1], c->x[SL_AT_MOMENT2], c->x[SL_AT_X],
+                                 &shape, c->x[SL_AT_PARAM], sl_call_type(c, SL_AT_PARAM), c->dim[0], &a, &update));
+}
+
 static enum sl_status init_tensor(const struct sl_call *c) {
   return sl_cuda_init_tensor(cuda_of(c), c->stream, c->it);
 }
@@ -242,8 +301,7 @@ static enum sl_status join(const struct sl_call *c) {
 #define KERNEL(c, name, ...) ran(c, sl_cuda_##name((c)->stream, (c)->type, __VA_ARGS__))
 #include "backend/common/dispatch.inc"
 
-/* What decoding needs to know of this rank. */
-static struct sl_call_rank rank_of(const struct sl_cuda *cuda) {
+struct sl_call_rank sl_cuda_call_rank(const struct sl_cuda *cuda) {
   return (struct sl_call_rank){.plan = cuda->job->plan,
                                .coord = cuda->coord,
                                .members = cuda->members,
@@ -253,13 +311,17 @@ static struct sl_call_rank rank_of(const struct sl_cuda *cuda) {
                                .step = cuda->step};
 }
 
+enum sl_space sl_cuda_space(const struct sl_issued *it, int i) {
+  return it->rank_class->buffers[sl_op_slices(it->program, it->op)[i].buffer].space;
+}
+
 void *sl_cuda_operand(const struct sl_cuda *cuda, const struct sl_issued *it, int i) {
-  const struct sl_call_rank rank = rank_of(cuda);
+  const struct sl_call_rank rank = sl_cuda_call_rank(cuda);
   return sl_call_operand(&rank, it, i);
 }
 
 enum sl_status sl_cuda_run(struct sl_cuda *cuda, cudaStream_t stream, const struct sl_issued *it) {
-  const struct sl_call_rank rank = rank_of(cuda);
+  const struct sl_call_rank rank = sl_cuda_call_rank(cuda);
   struct sl_call call;
   sl_call_decode(&call, &rank, it);
   call.backend = cuda;
@@ -275,7 +337,7 @@ static enum sl_status fetch(void *context, void *to, const void *from, size_t by
 
 enum sl_status sl_cuda_look(struct sl_cuda *cuda, cudaStream_t stream, const struct sl_issued *it) {
   if (!cuda->options.detect_anomaly || sl_op_is_comm(it->op->kind)) return SL_OK;
-  const struct sl_call_rank rank = rank_of(cuda);
+  const struct sl_call_rank rank = sl_cuda_call_rank(cuda);
   SL_CUDA_TRY(
       cudaStreamSynchronize(stream)); /* what it has written must be there, and what follows must not have begun */
   const double at_s = sl_machine_clock() - cuda->epoch_s;
@@ -283,6 +345,7 @@ enum sl_status sl_cuda_look(struct sl_cuda *cuda, cudaStream_t stream, const str
 }
 
 enum sl_status sl_cuda_supports(const struct sl_op *op) {
-  if (sl_op_is_comm(op->kind) || table[op->kind]) return SL_OK;
+  const bool here = op->lane == SL_LANE_HOST; /* helpers.c */
+  if (sl_op_is_comm(op->kind) || (here ? sl_offload_update(op->kind) != NULL : table[op->kind] != NULL)) return SL_OK;
   return sl_fail(SL_ERR_INPUT, "the cuda backend has no \"%s\"", sl_op_name(op->kind));
 }

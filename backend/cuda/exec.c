@@ -69,7 +69,7 @@ static enum sl_status weigh_events(struct sl_cuda *cuda) {
 
 /* Device times count from `base`, which is complete when the host reads its own clock. */
 static enum sl_status start_clock(struct sl_cuda *cuda) {
-  cuda->timed = cuda->kind == SL_PROGRAM_STEP && cuda->step >= cuda->options.timed_from;
+  cuda->timed = sl_program_is_step(cuda->kind) && cuda->step >= cuda->options.timed_from;
   if (!cuda->timed) return SL_OK;
   const bool first = cuda->time_count == 0;
   SL_TRY(grow_times(cuda, 2 * cuda->program->issue_count));
@@ -82,20 +82,22 @@ static enum sl_status start_clock(struct sl_cuda *cuda) {
 
 static enum sl_status begin_program(struct sl_cuda *cuda) {
   /* what libraries take they take early; later steps are not to wait for the driver's answer */
-  if (cuda->kind != SL_PROGRAM_STEP || cuda->step < 2) sample_memory(cuda);
+  if (!sl_program_is_step(cuda->kind) || cuda->step < 2) sample_memory(cuda);
   cuda->program = &cuda->rank_class->programs[cuda->kind];
   cuda->staged = 0;
   cuda->reported = 0;
   cuda->anomaly = (struct sl_anomaly){0};
   cuda->ended = false;
   atomic_store(&cuda->issued, 0);
-  if (cuda->kind == SL_PROGRAM_STEP) {
-    sl_traffic_reset(&cuda->traffic);
+  if (sl_program_is_step(cuda->kind)) {
+    sl_traffic_reset(&cuda->traffic, cuda->kind);
     cuda->call_hash = SL_HASH_CALLS;
     if (cuda->options.fail_rank == cuda->rank && cuda->options.fail_step == cuda->step) raise(SIGKILL);
+    if (cuda->nvme) SL_TRY(sl_nvme_settle(cuda->nvme));
   }
   if (cuda->kind == SL_PROGRAM_SAVE) SL_TRY(sl_tensors_save_open(&cuda->tensors));
   sl_cuda_marks_begin(&cuda->marks, cuda->kind);
+  sl_cuda_helpers_begin(cuda);
   SL_TRY(start_clock(cuda));
   sl_cuda_watch_program(cuda, true);
   return SL_OK;
@@ -127,9 +129,15 @@ static void name_range(struct sl_cuda *cuda, const struct sl_instance *instance)
 static enum sl_status communicate(struct sl_cuda *cuda, cudaStream_t stream, const struct sl_issued *it) {
   int64_t *bytes = &cuda->comm_bytes[it->index];
   SL_TRY(cuda->alone ? sl_cuda_loop_back(cuda, stream, it, bytes) : sl_cuda_collect(cuda, stream, it, bytes));
-  if (cuda->kind == SL_PROGRAM_STEP)
+  if (sl_program_is_step(cuda->kind))
     cuda->call_hash = sl_hash_call(cuda->call_hash, it->op->group, it->op->kind, *bytes);
   return SL_OK;
+}
+
+/* By whoever does it: NCCL, a thread of the host, or the GPU. */
+static enum sl_status put_op(struct sl_cuda *cuda, cudaStream_t stream, const struct sl_issued *it) {
+  if (sl_op_is_comm(it->op->kind)) return communicate(cuda, stream, it);
+  return sl_cuda_helps(it->op->lane) ? sl_cuda_helpers_put(cuda, stream, it) : sl_cuda_run(cuda, stream, it);
 }
 
 static enum sl_status put_on_stream(struct sl_cuda *cuda, const struct sl_issued *it) {
@@ -140,7 +148,7 @@ static enum sl_status put_on_stream(struct sl_cuda *cuda, const struct sl_issued
   for (uint32_t w = plan->wait_first[i]; w < plan->wait_first[i + 1]; w++)
     SL_CUDA_TRY(cudaStreamWaitEvent(stream, cuda->events[plan->waits[w]], 0));
   if (cuda->timed) SL_CUDA_TRY(cudaEventRecord(cuda->times[2 * i], stream));
-  SL_TRY(sl_op_is_comm(it->op->kind) ? communicate(cuda, stream, it) : sl_cuda_run(cuda, stream, it));
+  SL_TRY(put_op(cuda, stream, it));
   if (cuda->timed) SL_CUDA_TRY(cudaEventRecord(cuda->times[2 * i + 1], stream));
   SL_TRY(sl_cuda_marks_put(&cuda->marks, stream, it));
   SL_TRY(sl_cuda_look(cuda, stream, it));
@@ -200,7 +208,11 @@ static enum sl_status time_of(const struct sl_cuda *cuda, uint32_t i, struct sl_
 static enum sl_status count(struct sl_cuda *cuda, const struct sl_completion *done) {
   const struct sl_program *p = cuda->program;
   const struct sl_op *op = &p->ops[p->issues[done->index].op];
-  if (cuda->kind != SL_PROGRAM_STEP || !sl_op_is_comm(op->kind)) return SL_OK;
+  if (!sl_program_is_step(cuda->kind) || !sl_traffic_counts(op)) return SL_OK;
+  if (!sl_op_is_comm(op->kind)) {
+    const int64_t bytes = sl_op_copy_bytes(op, sl_op_slices(p, op));
+    return sl_traffic_add(&cuda->traffic, op, bytes, bytes, done->end_s - done->start_s);
+  }
   const struct sl_members *m = &cuda->members[op->group];
   return sl_traffic_add(&cuda->traffic, op, cuda->comm_bytes[done->index],
                         sl_op_wire_bytes(op, sl_op_slices(p, op), m->size, m->index), done->end_s - done->start_s);
@@ -209,6 +221,7 @@ static enum sl_status count(struct sl_cuda *cuda, const struct sl_completion *do
 static enum sl_status end_program(struct sl_cuda *cuda) {
   name_range(cuda, NULL);
   SL_TRY(wait_for_end(cuda));
+  SL_TRY(sl_cuda_helpers_failed(cuda));
   cuda->end_s = now(cuda);
   cuda->ended = true;
   sl_cuda_watch_program(cuda, false);
@@ -243,7 +256,10 @@ static enum sl_status read_back(void *state, int local, int32_t buffer, int64_t 
   char *at;
   (void)local;
   SL_TRY(sl_rank_bytes(cuda->rank_class, cuda->arena, buffer, offset, bytes, &at));
-  SL_CUDA_TRY(cudaMemcpy(dst, at, (size_t)bytes, cudaMemcpyDefault));
+  if (cuda->rank_class->buffers[buffer].space == SL_SPACE_DEVICE)
+    SL_CUDA_TRY(cudaMemcpy(dst, at, (size_t)bytes, cudaMemcpyDefault));
+  else
+    memcpy(dst, at, (size_t)bytes);
   return SL_OK;
 }
 
@@ -253,6 +269,10 @@ static enum sl_status write_over(void *state, int local, int32_t buffer, int64_t
   char *at;
   (void)local;
   SL_TRY(sl_rank_bytes(cuda->rank_class, cuda->arena, buffer, offset, bytes, &at));
+  if (cuda->rank_class->buffers[buffer].space != SL_SPACE_DEVICE) {
+    memcpy(at, src, (size_t)bytes);
+    return SL_OK;
+  }
   SL_CUDA_TRY(cudaMemcpy(at, src, (size_t)bytes, cudaMemcpyDefault));
   SL_CUDA_TRY(cudaStreamSynchronize(0)); /* `src` may be staged and on its way, and lanes do not wait for this stream */
   return SL_OK;

@@ -32,8 +32,8 @@ void sl_cuda_marks_close(struct sl_cuda_marks *marks) {
 }
 
 void sl_cuda_marks_begin(struct sl_cuda_marks *marks, enum sl_program_kind kind) {
-  marks->on = marks->always || kind != SL_PROGRAM_STEP || !marks->stepped;
-  if (kind == SL_PROGRAM_STEP) marks->stepped = true;
+  marks->on = marks->always || !sl_program_is_step(kind) || !marks->stepped;
+  if (sl_program_is_step(kind)) marks->stepped = true;
   clear(marks);
 }
 

@@ -1,8 +1,9 @@
-/* The device's memory: one cudaMalloc for its arena, pinned memory for the host's, the backend's own workspace, and what
- * the device itself says is used.
+/* The device's memory: one cudaMalloc for its arena, pinned memory for the host's, a file for NVMe's, the backend's own workspace,
+ * and what the device itself says is used.
  *
  * That figure comes from the driver's management library, loaded by name: it needs no CUDA context, so the context's own
  * share can be told apart, and it is the whole device's, so it is honest about what libraries take. */
+#include "backend/common/offload.h"
 #include "backend/cuda/cuda.h"
 
 #include <dlfcn.h>
@@ -94,11 +95,12 @@ static enum sl_status pinned_bytes(char **out, int64_t bytes, const char *what) 
 
 enum sl_status sl_cuda_arena_open(struct sl_cuda *cuda) {
   const int64_t *bytes = cuda->rank_class->arena_bytes;
-  if (bytes[SL_SPACE_NVME] > 0)
-    return sl_fail(SL_ERR_INPUT, "the plan keeps %lld bytes on NVMe, which the cuda backend does not do",
-                   (long long)bytes[SL_SPACE_NVME]);
   SL_TRY(device_bytes(&cuda->arena[SL_SPACE_DEVICE], bytes[SL_SPACE_DEVICE], "the arena"));
   SL_TRY(pinned_bytes(&cuda->arena[SL_SPACE_HOST], bytes[SL_SPACE_HOST], "the host's arena"));
+  if (bytes[SL_SPACE_NVME] > 0) {
+    SL_TRY(sl_offload_open_file(&cuda->nvme, cuda->job->plan, bytes[SL_SPACE_NVME]));
+    cuda->arena[SL_SPACE_NVME] = sl_nvme_mapped(cuda->nvme);
+  }
   memcpy(cuda->arena_bytes, bytes, sizeof cuda->arena_bytes);
   return SL_OK;
 }
@@ -122,6 +124,7 @@ static void free_pinned(void *at) {
 }
 
 void sl_cuda_memory_close(struct sl_cuda *cuda) {
+  sl_nvme_close(cuda->nvme); /* before the memory that its requests name */
   free_device(cuda->arena[SL_SPACE_DEVICE]);
   free_device(cuda->gemm_workspace);
   free_device(cuda->scratch);

@@ -229,6 +229,7 @@ static enum sl_status open_handles(struct sl_cuda *cuda) {
   SL_TRY(sl_cuda_workspace_open(cuda));
   if (cuda->workspace.gemm_bytes > 0)
     SL_TRY(sl_cuda_gemm_open(&cuda->gemm, cuda->gemm_workspace, (size_t)cuda->workspace.gemm_bytes));
+  SL_TRY(sl_cuda_helpers_open(cuda));
   return sl_cuda_noise_open(cuda);
 }
 
@@ -268,7 +269,7 @@ static enum sl_status make_noise(struct sl_cuda *cuda) {
   for (size_t i = 0; i < c->buffer_count; i++) {
     const struct sl_buffer *b = &c->buffers[i];
     const struct sl_philox_key key = {4711, SL_STREAM_DATA, 1, (uint32_t)i};
-    if (b == &c->buffers[c->control] || b->dtype > SL_F16) continue;
+    if (b == &c->buffers[c->control] || b->dtype > SL_F16 || b->space == SL_SPACE_NVME) continue;
     char *at = cuda->arena[b->space] + c->slot_offsets[b->first_slot];
     const size_t n = (size_t)(b->bytes / sl_dtype_bytes(b->dtype));
     const int code = sl_cuda_philox_normal(NULL, (enum sl_number)b->dtype, at, &key, 0, n, 0, 0.5F);
@@ -330,6 +331,7 @@ void sl_cuda_close(struct sl_cuda *cuda) {
   sl_cuda_comms_close(cuda, in_order && cuda->comm_bytes);
   sl_cuda_gemm_close(cuda->gemm);
   sl_cuda_noise_close(cuda);
+  sl_cuda_helpers_close(cuda);
   sl_cuda_marks_close(&cuda->marks);
   close_streams(cuda);
   if (cuda->rank_class) sl_cuda_memory_close(cuda);

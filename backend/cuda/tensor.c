@@ -7,13 +7,27 @@
 #include "core/program/locate.h"
 #include "kernels/convert.h"
 #include "kernels/gpu/cuda.h"
+#include "kernels/philox.h"
 
 static char *memory_of(const struct sl_cuda *cuda, const struct sl_tensor_place *place) {
   return cuda->arena[place->space] + place->offset;
 }
 
+/* Memory of the host, or NVMe's mapped file: by the CPU, once what was put on the stream before is over. */
+static enum sl_status reach(const struct sl_cuda *cuda, const struct sl_tensor_place *place, bool *here) {
+  *here = place->space != SL_SPACE_DEVICE;
+  if (*here) SL_CUDA_TRY(cudaStreamSynchronize(cuda->tensor_stream));
+  return SL_OK;
+}
+
 static enum sl_status put(void *context, const struct sl_tensor_place *place, const float *values) {
   struct sl_cuda *cuda = context;
+  bool here;
+  SL_TRY(reach(cuda, place, &here));
+  if (here) {
+    sl_convert(memory_of(cuda, place), (enum sl_number)place->dtype, values, SL_NUMBER_F32, (size_t)place->count);
+    return SL_OK;
+  }
   const size_t bytes = (size_t)(place->count * sl_dtype_bytes(place->dtype));
   sl_convert(cuda->values, (enum sl_number)place->dtype, values, SL_NUMBER_F32, (size_t)place->count);
   SL_CUDA_TRY(cudaMemcpyAsync(memory_of(cuda, place), cuda->values, bytes, cudaMemcpyDefault, cuda->tensor_stream));
@@ -23,6 +37,12 @@ static enum sl_status put(void *context, const struct sl_tensor_place *place, co
 
 static enum sl_status get(void *context, const struct sl_tensor_place *place, float *values) {
   struct sl_cuda *cuda = context;
+  bool here;
+  SL_TRY(reach(cuda, place, &here));
+  if (here) {
+    sl_convert(values, SL_NUMBER_F32, memory_of(cuda, place), (enum sl_number)place->dtype, (size_t)place->count);
+    return SL_OK;
+  }
   const size_t bytes = (size_t)(place->count * sl_dtype_bytes(place->dtype));
   SL_CUDA_TRY(cudaMemcpyAsync(cuda->values, memory_of(cuda, place), bytes, cudaMemcpyDefault, cuda->tensor_stream));
   SL_CUDA_TRY(cudaStreamSynchronize(cuda->tensor_stream)); /* the values are read here */
@@ -30,10 +50,25 @@ static enum sl_status get(void *context, const struct sl_tensor_place *place, fl
   return SL_OK;
 }
 
-/* The device draws the host's numbers (kernels/gpu/cuda.h): a large model's first values are there at once. */
+/* What a GPU cannot reach: a chunk at a time through the memory that values pass through, which is free behind the stream. */
+static enum sl_status normal_on_nvme(struct sl_cuda *cuda, const struct sl_tensor_place *place,
+                                     const struct sl_philox_key *key, uint64_t first, float width) {
+  struct sl_tensor_place chunk = *place;
+  SL_CUDA_TRY(cudaStreamSynchronize(cuda->tensor_stream));
+  for (int64_t at = 0; at < place->count; at += chunk.count) {
+    chunk.offset = place->offset + at * sl_dtype_bytes(place->dtype);
+    chunk.count = place->count - at < SL_TENSOR_CHUNK ? place->count - at : SL_TENSOR_CHUNK;
+    sl_philox_normal((float *)cuda->values, key, first + (uint64_t)at, (size_t)chunk.count, 0, width);
+    SL_TRY(put(cuda, &chunk, (const float *)cuda->values));
+  }
+  return SL_OK;
+}
+
+/* The device draws the host's numbers (kernels/gpu/cuda.h), into pinned memory too: a large model's first values are there at once. */
 static enum sl_status normal(void *context, const struct sl_tensor_place *place, const struct sl_philox_key *key,
                              uint64_t first, float width) {
   struct sl_cuda *cuda = context;
+  if (place->space == SL_SPACE_NVME) return normal_on_nvme(cuda, place, key, first, width);
   const int code = sl_cuda_philox_normal(cuda->tensor_stream, (enum sl_number)place->dtype, memory_of(cuda, place), key,
                                          first, (size_t)place->count, 0, width);
   return code == 0 ? SL_OK : sl_cuda_failed("a kernel that draws first values", (cudaError_t)code);
@@ -54,7 +89,7 @@ static enum sl_status fill_alone(struct sl_cuda *cuda, cudaStream_t stream, cons
   const struct sl_buffer *b = &cuda->rank_class->buffers[where.buffer];
   const struct sl_philox_key key = {(uint32_t)cuda->job->plan->config->sl.seed, SL_STREAM_INIT, 0,
                                     (uint32_t)op->tensor};
-  if (where.count == 0) return SL_OK;
+  if (where.count == 0 || b->space == SL_SPACE_NVME) return SL_OK;
   char *at = cuda->arena[b->space] + cuda->rank_class->slot_offsets[b->first_slot] + where.offset;
   const int code = sl_cuda_philox_normal(stream, (enum sl_number)b->dtype, at, &key, 0, (size_t)where.count, 0, 0.02F);
   return code == 0 ? SL_OK : sl_cuda_failed("a kernel that draws first values", (cudaError_t)code);

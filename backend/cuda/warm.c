@@ -12,7 +12,7 @@
 
 static bool runs_here(const struct sl_op *op) {
   return !sl_op_is_comm(op->kind) && op->kind != SL_OP_LOAD_BATCH && op->kind != SL_OP_INIT_TENSOR &&
-         op->kind != SL_OP_SAVE_TENSOR && op->kind != SL_OP_JOIN;
+         op->kind != SL_OP_SAVE_TENSOR && op->kind != SL_OP_JOIN && !sl_cuda_helps(op->lane);
 }
 
 /* Tokens and targets are indices: 0 in every micro-batch, also where an op before it has left other bytes. */

@@ -1,4 +1,5 @@
-/* The arenas: one mapping per memory space, laid out by core, zero at first. The NVMe space is a file (nvme.h). */
+/* The arenas: one mapping per memory space, laid out by core, zero at first. The NVMe space is a file (backend/common/nvme.h). */
+#include "backend/common/offload.h"
 #include "backend/host/host.h"
 
 #include <errno.h>
@@ -29,12 +30,8 @@ static enum sl_status map_memory(char **out, int64_t bytes) {
   return SL_OK;
 }
 
-/* Optimizer states and parameters share a file; where their folders differ, it stands in that of the states. */
 static enum sl_status open_nvme(struct sl_host *host, int64_t bytes) {
-  const struct sl_config *c = host->job->plan->config;
-  const char *folder =
-      host->job->plan->strategy.optimizer_on_nvme ? c->zero.optimizer_nvme_path : c->zero.param_nvme_path;
-  SL_TRY(sl_nvme_open(&host->nvme, folder, bytes, c->aio.block_size, (int)c->aio.queue_depth));
+  SL_TRY(sl_offload_open_file(&host->nvme, host->job->plan, bytes));
   host->arena[SL_SPACE_NVME] = sl_nvme_mapped(host->nvme);
   return SL_OK;
 }

@@ -28,7 +28,7 @@ struct sl_host_board {
 
 /* Grows from one pass over a program to the next. */
 static int64_t pass_of(enum sl_program_kind kind, int64_t step) {
-  return kind == SL_PROGRAM_INIT ? 1 : kind == SL_PROGRAM_STEP ? 2 + step : INT64_MAX;
+  return kind == SL_PROGRAM_INIT ? 1 : kind == SL_PROGRAM_SAVE ? INT64_MAX : 2 + 2 * step + (kind != SL_PROGRAM_STEP);
 }
 
 /* ---- the memory ---- */
@@ -138,9 +138,10 @@ static void describe(const struct sl_host *host, const struct entry *e, int rank
   const struct sl_class *c = &host->job->classes[sl_job_class_of(host->job, rank)];
   const struct sl_program *p = &c->programs[pass == 1           ? SL_PROGRAM_INIT
                                             : pass == INT64_MAX ? SL_PROGRAM_SAVE
+                                            : pass % 2 != 0     ? SL_PROGRAM_COMPRESSED
                                                                 : SL_PROGRAM_STEP];
   char action[64];
-  if (pass > 1 && pass < INT64_MAX) fprintf(out, "step %lld ", (long long)(pass - 1));
+  if (pass > 1 && pass < INT64_MAX) fprintf(out, "step %lld ", (long long)(pass / 2));
   if (pass == 0 || last < 0 || (size_t)last >= p->issue_count) {
     fputs(pass == 0 ? "nothing" : "no op", out);
     return;

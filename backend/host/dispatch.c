@@ -2,12 +2,14 @@
  * the table of all, stand in backend/common/dispatch.inc. Operands and numbers of an op are decoded in backend/common/call.c. */
 #include "backend/common/anomaly.h"
 #include "backend/common/call.h"
+#include "backend/common/offload.h"
 #include "backend/host/host.h"
 #include "backend/host/product.h"
 
 #include "kernels/all.h"
 #include "kernels/by_dtype.h"
 #include "kernels/convert.h"
+#include "kernels/onebit.h"
 
 #include <math.h>
 #include <omp.h>
@@ -216,46 +218,58 @@ static enum sl_status add(const struct sl_call *c) {
   return SL_OK;
 }
 
-/* A sum of squares in double is finite exactly when every float in it is. */
-static enum sl_status norm(const struct sl_call *c) {
-  struct sl_step_state *control = c->x[SL_AT_CONTROL];
-  const enum sl_number type = sl_call_type(c, SL_AT_GRADIENT);
-  double sum = 0;
-  size_t first;
-  const size_t n = sl_call_norm_range(c, &first);
-  const char *gradient = c->x[SL_AT_GRADIENT];
-  sl_kernels_of(type)->reduce_sum_squares(&sum, gradient + first * sl_convert_bytes(type), n, 0, c->x[SL_AT_SCRATCH]);
-  if (!isfinite(sum)) control->overflow += 1;
-  control->square_sum += c->op->scale * sum;
-  return SL_OK;
-}
-
 static enum sl_status control_step(const struct sl_call *c) {
   sl_step_state_advance(c->x[SL_AT_CONTROL], c->rank.plan->config);
   return SL_OK;
 }
 
+static enum sl_status norm(const struct sl_call *c) {
+  return sl_offload_norm(c);
+}
+
 static enum sl_status adam(const struct sl_call *c) {
-  const struct sl_step_state *control = c->x[SL_AT_CONTROL];
-  if (control->grad_factor < 0) return SL_OK; /* an overflow: this step is skipped */
-  struct sl_adam a = sl_call_adam(c, control->good_steps - 1);
-  a.lr = control->lr;
-  a.grad_scale = control->grad_factor;
-  a.step = control->good_steps;
-  sl_master_adam(c->x[SL_AT_MASTER], c->x[SL_AT_MOMENT1], c->x[SL_AT_MOMENT2], c->x[SL_AT_GRADIENT],
-                 sl_call_type(c, SL_AT_GRADIENT), c->x[SL_AT_PARAM], sl_call_type(c, SL_AT_PARAM), c->dim[0], &a);
-  return SL_OK;
+  return sl_offload_adam(c);
 }
 
 static enum sl_status sgd(const struct sl_call *c) {
+  return sl_offload_sgd(c);
+}
+
+static double squares_of(const struct sl_call *c, size_t n) {
+  double sum = 0;
+  sl_kernels_of(SL_NUMBER_F32)->reduce_sum_squares(&sum, c->x[SL_AT_ERROR], n, 0, c->x[SL_AT_SCRATCH]);
+  return sum;
+}
+
+static enum sl_status sign_pack(const struct sl_call *c) {
   const struct sl_step_state *control = c->x[SL_AT_CONTROL];
+  const struct sl_signs shape = {c->dim[1], c->dim[2], c->bytes[SL_AT_OUT] / c->dim[2]};
   if (control->grad_factor < 0) return SL_OK;
-  struct sl_sgd s = sl_call_sgd(c);
-  s.lr = control->lr;
-  s.grad_scale = control->grad_factor;
-  s.step = control->good_steps;
-  sl_master_sgd(c->x[SL_AT_MASTER], c->x[SL_AT_MOMENT1], c->x[SL_AT_GRADIENT], sl_call_type(c, SL_AT_GRADIENT),
-                c->x[SL_AT_PARAM], sl_call_type(c, SL_AT_PARAM), c->dim[0], &s);
+  const struct sl_adam a = sl_call_adam(c, control->good_steps - 1);
+  sl_onebit_blend(c->x[SL_AT_ERROR], c->x[SL_AT_MOMENT1], c->x[SL_AT_GRADIENT], sl_call_type(c, SL_AT_GRADIENT),
+                  c->dim[0], c->op->scale * control->grad_factor, a.beta1);
+  sl_onebit_pack(c->x[SL_AT_OUT], c->x[SL_AT_ERROR], squares_of(c, c->dim[1] * c->dim[2]), &shape);
+  return SL_OK;
+}
+
+static enum sl_status sign_sum(const struct sl_call *c) {
+  const struct sl_step_state *control = c->x[SL_AT_CONTROL];
+  const struct sl_signs all = {c->dim[0], c->dim[1], c->bytes[SL_AT_OUT]}, own = {c->dim[0], 1, c->bytes[SL_AT_OUT]};
+  if (control->grad_factor < 0) return SL_OK;
+  sl_onebit_average(c->x[SL_AT_ERROR], c->x[SL_AT_X], &all);
+  sl_onebit_pack(c->x[SL_AT_OUT], c->x[SL_AT_ERROR], squares_of(c, c->dim[0]), &own);
+  return SL_OK;
+}
+
+static enum sl_status onebit_adam(const struct sl_call *c) {
+  const struct sl_step_state *control = c->x[SL_AT_CONTROL];
+  const struct sl_signs shape = {c->dim[1], c->dim[2], c->bytes[SL_AT_X] / c->dim[2]};
+  if (control->grad_factor < 0) return SL_OK;
+  struct sl_adam a = sl_call_adam(c, control->good_steps - 1);
+  a.lr = control->lr;
+  a.step = control->good_steps;
+  sl_onebit_adam(c->x[SL_AT_MASTER], c->x[SL_AT_MOMENT1], c->x[SL_AT_MOMENT2], c->x[SL_AT_X], &shape, c->x[SL_AT_PARAM],
+                 sl_call_type(c, SL_AT_PARAM), c->dim[0], &a);
   return SL_OK;
 }
 
@@ -275,8 +289,7 @@ static enum sl_status join(const struct sl_call *c) {
 #define KERNEL(c, name, ...) (k(c)->name(__VA_ARGS__), SL_OK)
 #include "backend/common/dispatch.inc"
 
-/* What decoding needs to know of this rank. */
-static struct sl_call_rank rank_of(const struct sl_host *host) {
+struct sl_call_rank sl_host_call_rank(const struct sl_host *host) {
   return (struct sl_call_rank){.plan = host->job->plan,
                                .coord = host->coord,
                                .members = host->members,
@@ -287,12 +300,12 @@ static struct sl_call_rank rank_of(const struct sl_host *host) {
 }
 
 void *sl_host_operand(const struct sl_host *host, const struct sl_issued *it, int i) {
-  const struct sl_call_rank rank = rank_of(host);
+  const struct sl_call_rank rank = sl_host_call_rank(host);
   return sl_call_operand(&rank, it, i);
 }
 
 enum sl_status sl_host_run(struct sl_host *host, const struct sl_issued *it) {
-  const struct sl_call_rank rank = rank_of(host);
+  const struct sl_call_rank rank = sl_host_call_rank(host);
   struct sl_call call;
   sl_call_decode(&call, &rank, it);
   call.backend = host;
@@ -306,7 +319,7 @@ static enum sl_status fetch(void *context, void *to, const void *from, size_t by
 }
 
 enum sl_status sl_host_look(struct sl_host *host, const struct sl_issued *it, double at_s) {
-  const struct sl_call_rank rank = rank_of(host);
+  const struct sl_call_rank rank = sl_host_call_rank(host);
   return host->options.detect_anomaly ? sl_anomaly_look(&host->anomaly, &rank, it, at_s, fetch, NULL) : SL_OK;
 }
 

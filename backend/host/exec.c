@@ -46,8 +46,8 @@ static enum sl_status begin(void *state, int local, enum sl_program_kind kind, i
     host->lanes[lane].link_until_s = host->begun_s;
   }
   sl_host_board_begin(host);
-  if (kind == SL_PROGRAM_STEP) {
-    sl_traffic_reset(&host->traffic);
+  if (sl_program_is_step(kind)) {
+    sl_traffic_reset(&host->traffic, kind);
     host->call_hash = SL_HASH_CALLS;
     if (host->options.fail_rank == host->rank && host->options.fail_step == step) raise(SIGKILL);
     const enum sl_status settled = host->nvme != NULL ? sl_nvme_settle(host->nvme) : SL_OK;
@@ -71,7 +71,7 @@ static enum sl_status issue(void *state, int local, const struct sl_issued *op) 
   struct sl_host_lane *lane = &host->lanes[op->op->lane];
   if (lane->tail - lane->head == SL_HOST_QUEUE) return SL_AGAIN;
   lane->queue[lane->tail++ % SL_HOST_QUEUE] = *op;
-  if (host->kind == SL_PROGRAM_STEP && sl_op_is_comm(op->op->kind))
+  if (sl_program_is_step(host->kind) && sl_op_is_comm(op->op->kind))
     host->call_hash = sl_hash_call(host->call_hash, op->op->group, op->op->kind, sl_op_comm_bytes(op->op));
   return SL_OK;
 }
@@ -223,11 +223,13 @@ static double patience(const struct sl_host *host) {
   return host->timeout_s + 0.25 * (host->rank < 16 ? host->rank : 16);
 }
 
-/* Nothing moves. Where ranks share cores, the one we wait for may want this one: it is given up for a moment, and after some
- * such moments for longer, for yielding costs as much of the core as work does. */
-static void wait_a_little(const struct sl_host *host, int waits) {
+/* Nothing has moved for `still_s`. Where ranks share cores, the one we wait for may want this one: it is given up for a moment, and
+ * after some such moments for longer, for yielding costs as much of the core as work does. Elsewhere too, once that is a thousandth
+ * of what was waited already. */
+static void wait_a_little(const struct sl_host *host, int waits, double still_s) {
   enum { YIELDS = 20, SLEEP_NS = 20000 };
-  if (host->shares_cores && waits >= YIELDS)
+  const double long_s = 0.05;
+  if ((host->shares_cores && waits >= YIELDS) || still_s > long_s)
     nanosleep(&(struct timespec){.tv_nsec = SLEEP_NS}, NULL);
   else
     sched_yield();
@@ -244,7 +246,7 @@ static enum sl_status advance_inner(struct sl_host *host, struct harvest *done) 
     sl_host_board_beat(host, host->epoch_s + now_s);
     if (link_busy(host)) host->last_move_s = now_s;
     if (now_s - host->last_move_s > patience(host)) return stuck(host);
-    wait_a_little(host, waits);
+    wait_a_little(host, waits, now_s - host->last_move_s);
   }
 }
 

@@ -7,7 +7,7 @@
  *   poison.c    NaN for dead bytes, a debugging aid
  *   collect.c   communication ops as calls of comm.h
  *   link.c      copies between memories: the device's and the host's, held to a link's rate; and NVMe's
- *   nvme.c      a file as a memory, by io_uring
+ *               (backend/common/nvme.h)
  *   dispatch.c  compute ops as calls of kernels/ and of product.c
  *   product.c   matrix products: OpenBLAS, a block of the result a thread
  *   tensor.c    the memory behind backend/common/tensor.h; input is backend/common/input.h
@@ -15,11 +15,12 @@
  * One thread does everything: it runs compute ops and drives MPI between them. */
 #pragma once
 
+#include "backend/common/call.h"
 #include "backend/common/input.h"
+#include "backend/common/nvme.h"
 #include "backend/common/streams.h"
 #include "backend/common/tensor.h"
 #include "backend/host/comm.h"
-#include "backend/host/nvme.h"
 #include "core/program/step_state.h"
 #include "core/run/executor.h"
 #include "core/run/traffic.h"
@@ -75,7 +76,7 @@ struct sl_host {
   struct sl_traffic_list traffic;
   uint64_t call_hash;
   double epoch_s, begun_s, last_move_s, timeout_s; /* begun_s: the program that runs */
-  struct sl_host_board *board; /* NULL: none; owned */
+  struct sl_host_board *board;                     /* NULL: none; owned */
 };
 
 /* Say what went wrong, once for the job, and end every rank; returns `status` where this process is the whole job. */
@@ -130,6 +131,8 @@ void sl_host_board_finish(struct sl_host *host, const struct sl_host_lane *lane,
 void sl_host_board_tell(const struct sl_host *host, const struct sl_issued *it, bool running, char *text, size_t size);
 
 /* dispatch.c */
+/* What decoding an op needs to know of this rank; it borrows from `host`. */
+struct sl_call_rank sl_host_call_rank(const struct sl_host *host);
 /* Address of operand `i`. */
 void *sl_host_operand(const struct sl_host *host, const struct sl_issued *it, int i);
 enum sl_status sl_host_run(struct sl_host *host, const struct sl_issued *it);

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 enum sl_status sl_host_die(const struct sl_host *host, enum sl_status status) {
@@ -52,10 +53,29 @@ static void finalize(void) {
   sl_host_watch_end();
 }
 
+/* A process without mpirun needs no daemon, which would outlive it; and where nobody launched it at all no folder of sessions: Open MPI
+ * has one for all jobs of a user, and the end of one may remove it while another begins in it. */
+static void be_alone(void) {
+  setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
+  const bool launched = getenv(sl_launchers[SL_LAUNCHER_OPEN_MPI].world) != NULL ||
+                        getenv(sl_launchers[SL_LAUNCHER_PMI].rank) != NULL || getenv("PMIX_RANK") != NULL;
+  if (!launched) setenv("OMPI_MCA_orte_create_session_dirs", "0", 0);
+}
+
+/* Open MPI opens each of its parts, and says of each in words of its own that it could not: it is asked for before. */
+enum { MPI_FILES = 64 };
+
+static enum sl_status check_files(void) {
+  struct rlimit files;
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= MPI_FILES) return SL_OK;
+  return sl_fail(SL_ERR_MEMORY, "too few open files (ulimit -n): the limit is %lld; MPI takes up to %d",
+                 (long long)files.rlim_cur, MPI_FILES);
+}
+
 static enum sl_status start_mpi(void) {
   int provided = MPI_THREAD_SINGLE;
-  setenv("OMPI_MCA_ess_singleton_isolated", "1",
-         0); /* a process without mpirun needs no daemon, which would outlive it */
+  SL_TRY(check_files());
+  be_alone();
   sl_host_watch_begin(limit_s, -1, "the start of MPI");
   const int said = MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided);
   sl_host_watch_end();

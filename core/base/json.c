@@ -3,6 +3,7 @@
 
 #include "core/base/json_scan.h"
 #include "core/base/new_file.h"
+#include "core/base/printable.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -111,13 +112,10 @@ enum sl_status sl_json_fail(const struct sl_json *doc, const char *path, const c
 enum sl_status sl_json_print(const json_t *root, FILE *out) {
   char *text = json_dumps(root, JSON_INDENT(2));
   if (text == NULL) return sl_fail(SL_ERR_MEMORY, "out of memory: a result");
-  for (const unsigned char *at = (const unsigned char *)text; *at != '\0'; at++) {
-    const bool c1 = at[0] == 0xc2 && at[1] >= 0x80 && at[1] <= 0x9f;
-    if (c1 || *at == 0x7f)
-      fprintf(out, "\\u%04x", c1 ? at[1] : at[0]);
-    else
-      fputc(*at, out);
-    at += c1;
+  for (const char *at = text; *at != '\0';) {
+    struct sl_printable_piece piece = {"\n"};
+    at += *at == '\n' ? 1 : sl_printable_one(at, &piece);
+    fputs(piece.text, out);
   }
   free(text);
   return fputc('\n', out) != EOF && !ferror(out) ? SL_OK : sl_fail(SL_ERR_IO, "the output: %s", strerror(errno));

@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -183,46 +184,48 @@ enum sl_status sl_new_folder_create(const char *hidden) {
   return sl_fail(SL_ERR_MEMORY, "%s: cannot be created: out of memory", hidden);
 }
 
-/* A rename lasts once its folder is on the disk. File systems that cannot sync a folder lose nothing but that promise. */
-static void sync_folder(const char *path) {
+/* A rename lasts once its folder is on the disk. Where a folder cannot be opened or synced at all (EINVAL), nothing is lost but that
+ * promise; a disk that fails says so here for the last time. */
+static enum sl_status sync_folder(const char *path) {
   char *folder = folder_of(path);
   const int handle = folder != NULL ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-  if (handle >= 0) {
-    (void)fsync(handle);
-    close(handle);
-  }
   free(folder);
+  if (handle < 0) return SL_OK;
+  const enum sl_status status =
+      fsync(handle) == 0 || errno == EINVAL || errno == ENOTSUP ? SL_OK : refused(path, "reach the disk");
+  close(handle);
+  return status;
 }
 
 enum sl_status sl_new_file_rename(const char *hidden, const char *path) {
   if (rename(hidden, path) != 0) return refused(path, "be put in place");
   forget(hidden);
-  sync_folder(path);
-  return SL_OK;
+  return sync_folder(path);
 }
 
-/* A folder takes the place of one that has files only by an exchange of their names. */
+/* A folder takes the place of one that has files only by an exchange of their names, which not every file system has (EINVAL). */
 static int put_in_place(const char *hidden, const char *path) {
   if (renameat2(AT_FDCWD, hidden, AT_FDCWD, path, RENAME_NOREPLACE) == 0) return 0;
   if (errno == EEXIST && renameat2(AT_FDCWD, hidden, AT_FDCWD, path, RENAME_EXCHANGE) == 0) return 0;
-  return rename(hidden, path);
+  return errno == EINVAL || errno == ENOSYS ? rename(hidden, path) : -1;
 }
 
 enum sl_status sl_new_folder_finish(const char *hidden, const char *path) {
   char *inside;
   SL_TRY(sl_file_join(&inside, hidden, ""));
-  sync_folder(inside);
+  enum sl_status status = sync_folder(inside);
   free(inside);
+  SL_TRY(status);
   /* Who removes it while it gets its name would empty what has that name: from here on it is nobody's to remove. */
   if (!forget(hidden)) return sl_fail(SL_ERR_IO, "%s: cannot be put in place: the process is ended", path);
   if (put_in_place(hidden, path) != 0) {
-    const enum sl_status status = refused(path, "be put in place");
+    status = refused(path, "be put in place");
     sl_remove(hidden);
     return status;
   }
-  sync_folder(path);
+  status = sync_folder(path);
   sl_remove(hidden); /* what had the name before */
-  return SL_OK;
+  return status;
 }
 
 /* It is /proc that gives it a name in the end, which a clean root may lack. */
@@ -248,6 +251,7 @@ enum sl_status sl_new_file_open(struct sl_new_file *file, const char *path) {
   if (file->path == NULL) return sl_fail(SL_ERR_MEMORY, "out of memory: the name of a file");
   handle = create_nameless(path);
   if (handle < 0) SL_GO_FAIL(start_named(file, &handle));
+  (void)flock(handle, LOCK_EX | LOCK_NB); /* who sweeps sees that its writer lives */
   file->stream = fdopen(handle, "w");
   if (file->stream == NULL) SL_GO_FAIL(refused(path, "be created"));
   return SL_OK;
@@ -274,10 +278,10 @@ static enum sl_status complete(struct sl_new_file *file) {
   /* A file system without it (EINVAL) loses nothing but the promise. */
   if (fsync(fileno(file->stream)) != 0 && errno != EINVAL) return refused(file->path, "reach the disk");
   if (file->temporary == NULL) SL_TRY(give_name(file));
-  FILE *stream = file->stream;
+  SL_TRY(sl_new_file_rename(file->temporary, file->path));
+  FILE *stream = file->stream; /* and its lock, until the hidden name is gone */
   file->stream = NULL;
-  if (fclose(stream) != 0) return refused(file->path, "be written");
-  return sl_new_file_rename(file->temporary, file->path);
+  return fclose(stream) == 0 ? SL_OK : refused(file->path, "be written");
 }
 
 enum sl_status sl_new_file_finish(struct sl_new_file *file) {

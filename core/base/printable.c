@@ -1,27 +1,62 @@
 /* See printable.h. */
 #include "core/base/printable.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+
+/* The code point that begins at `at`, and the bytes it takes; 0 bytes where they are no UTF-8 (cut short, longer than needed,
+ * half a surrogate pair, beyond U+10FFFF). */
+static int decode(const unsigned char *at, uint32_t *point) {
+  if (at[0] < 0x80) return *point = at[0], 1;
+  const int bytes = at[0] >= 0xf0 ? 4 : at[0] >= 0xe0 ? 3 : 2;
+  const uint32_t least = bytes == 4 ? 0x10000 : bytes == 3 ? 0x800 : 0x80;
+  if (at[0] < 0xc0 || at[0] > 0xf7) return 0;
+  *point = at[0] & (0xffu >> (bytes + 1));
+  for (int i = 1; i < bytes; i++) {
+    if ((at[i] & 0xc0) != 0x80) return 0;
+    *point = *point << 6 | (at[i] & 0x3f);
+  }
+  return *point < least || *point > 0x10ffff || (*point >= 0xd800 && *point <= 0xdfff) ? 0 : bytes;
+}
+
+static bool is_shown(uint32_t point) {
+  if (point < ' ' || (point >= 0x7f && point <= 0x9f)) return false; /* a terminal acts on these */
+  if (point == 0x200e || point == 0x200f || point == 0xfeff)
+    return false; /* not seen, or they turn the direction of what */
+  return !((point >= 0x2028 && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069)); /* follows, or end its line */
+}
+
+int sl_printable_one(const char *text, struct sl_printable_piece *piece) {
+  uint32_t point = 0;
+  const unsigned char *at = (const unsigned char *)text;
+  const int bytes = decode(at, &point);
+  if (bytes == 0) {
+    snprintf(piece->text, sizeof piece->text, "\\x%02x", at[0]);
+    return 1;
+  }
+  if (is_shown(point))
+    snprintf(piece->text, sizeof piece->text, "%.*s", bytes, text);
+  else if (point == '\n' || point == '\t')
+    snprintf(piece->text, sizeof piece->text, "\\%c", point == '\n' ? 'n' : 't');
+  else
+    snprintf(piece->text, sizeof piece->text, "\\u%04x", (unsigned)point);
+  return bytes;
+}
 
 void sl_printable(char *text, size_t size, bool lines) {
   char out[2048];
   size_t n = 0;
-  for (const unsigned char *at = (const unsigned char *)text; *at != '\0' && n + 8 < sizeof out; at++) {
-    const bool c1 = at[0] == 0xc2 && at[1] >= 0x80 && at[1] <= 0x9f; /* U+0080 to U+009F in UTF-8 */
-    if ((*at >= ' ' && *at != 0x7f && !c1) || (*at == '\n' && lines)) {
-      out[n++] = (char)*at;
-      continue;
-    }
-    n += (size_t)snprintf(out + n, sizeof out - n,
-                          *at == '\n'   ? "\\n"
-                          : *at == '\t' ? "\\t"
-                                        : "\\u%04x",
-                          c1 ? at[1] : at[0]);
-    at += c1;
+  for (const char *at = text; *at != '\0';) {
+    struct sl_printable_piece piece = {"\n"};
+    at += *at == '\n' && lines ? 1 : sl_printable_one(at, &piece);
+    const size_t length = strlen(piece.text);
+    if (n + length >= sizeof out || n + length >= size) break;
+    memcpy(out + n, piece.text, length);
+    n += length;
   }
   out[n] = '\0';
-  snprintf(text, size, "%s", out);
+  memcpy(text, out, n + 1);
 }
 
 struct sl_printable_text sl_printable_of(const char *text) {

@@ -135,6 +135,7 @@ static json_t *manifest_json(const struct sl_plan *plan, const struct sl_snapsho
                 "precision", sl_dtype_name(plan->config->param_dtype), "step", (json_int_t)s->state.step, "samples",
                 (json_int_t)s->samples, "seed", (json_int_t)plan->config->sl.seed, "data", "samples",
                 (json_int_t)s->data_samples, "state", state_json(&s->state));
+  if (s->history != NULL) json_object_set(root, "history", s->history);
   json_object_set_new(root, "plan",
                       json_pack("{s:i, s:i, s:i, s:i, s:i}", "world", plan->world, "tp", plan->tp, "pp", plan->pp, "dp",
                                 plan->dp, "zero_stage", plan->strategy.zero_stage));

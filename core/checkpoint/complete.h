@@ -10,6 +10,7 @@ struct sl_snapshot {
   struct sl_step_state state; /* state.step steps have been taken */
   int64_t samples;            /* drawn from the data's order, of data_samples */
   int64_t data_samples;
+  json_t *history; /* rank 0: of the steps (history.h); owned */
 };
 
 /* Wait for all ranks, and complete the checkpoint that `part`, of rank 0, belongs to: `folder`/step-N, and "latest" is this one. */

@@ -41,10 +41,10 @@ enum sl_status sl_folder_stem(char **out, const char *folder) {
   return named(out, folder, "checkpoint");
 }
 
-enum sl_status sl_folder_hidden(char **out, const char *folder) {
+enum sl_status sl_folder_hidden(char **out, const char *folder, int64_t start) {
   char *stem;
   SL_TRY(sl_folder_stem(&stem, folder));
-  *out = sl_new_file_hidden(stem, 0);
+  *out = sl_new_file_hidden(stem, (int)start);
   free(stem);
   return *out != NULL ? SL_OK : sl_fail(SL_ERR_MEMORY, "out of memory: the name of a folder");
 }
@@ -125,12 +125,12 @@ static int64_t step_of(const char *name) {
 
 static int is_unfinished(const struct dirent *entry) {
   const size_t length = strlen(entry->d_name);
-  return strncmp(entry->d_name, ".checkpoint.", 12) == 0 && length > 4 &&
-         strcmp(entry->d_name + length - 4, ".tmp") == 0;
+  const bool ours = strncmp(entry->d_name, ".checkpoint.", 12) == 0 || strncmp(entry->d_name, ".latest.", 8) == 0;
+  return ours && length > 4 && strcmp(entry->d_name + length - 4, ".tmp") == 0;
 }
 
 int sl_folder_lock(const char *hidden) {
-  const int handle = open(hidden, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  const int handle = open(hidden, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
   if (handle < 0 || flock(handle, LOCK_EX | LOCK_NB) == 0) return handle;
   close(handle);
   return -1;
@@ -208,9 +208,9 @@ enum sl_status sl_folder_set_latest(const char *folder, int64_t step) {
 /* ---- how many ---- */
 
 /* It loses its name first, so that nobody takes what is left of it for a checkpoint. */
-static void remove_step(const char *folder, const char *name) {
+static void remove_step(const char *folder, const char *name, int64_t start) {
   char *path = NULL, *hidden = NULL;
-  if (sl_file_join(&path, folder, name) == SL_OK && sl_folder_hidden(&hidden, folder) == SL_OK) {
+  if (sl_file_join(&path, folder, name) == SL_OK && sl_folder_hidden(&hidden, folder, start) == SL_OK) {
     if (rename(path, hidden) != 0)
       sl_warn("%s: cannot be removed: %s", path, strerror(errno));
     else
@@ -229,13 +229,28 @@ static int by_step(const struct dirent **a, const struct dirent **b) {
   return (s > t) - (s < t);
 }
 
-void sl_folder_keep(const char *folder, int64_t keep, int64_t step) {
+void sl_folder_keep(const char *folder, int64_t keep, int64_t step, int64_t start) {
   struct dirent **found;
   const int count = scandir(folder, &found, is_step, by_step);
   int left = count;
   for (int i = 0; i < count; i++) {
-    if (left > keep && step_of(found[i]->d_name) != step) remove_step(folder, found[i]->d_name), left--;
+    if (left > keep && step_of(found[i]->d_name) != step) remove_step(folder, found[i]->d_name, start), left--;
     free(found[i]);
   }
   if (count >= 0) free(found);
+}
+
+size_t sl_folder_steps(int64_t **steps, const char *folder) {
+  struct dirent **found;
+  const int count = scandir(folder, &found, is_step, by_step);
+  size_t kept = 0;
+  *steps = NULL;
+  if (count < 0) return 0;
+  const bool room = sl_calloc(steps, (size_t)count, sizeof **steps) == SL_OK;
+  for (int i = 0; i < count; i++) {
+    if (room) (*steps)[kept++] = step_of(found[i]->d_name);
+    free(found[i]);
+  }
+  free(found);
+  return kept;
 }

@@ -13,13 +13,13 @@
 
 /* "DIR/step-000123" in *out, to be freed. */
 enum sl_status sl_folder_step(char **out, const char *folder, int64_t step);
-/* Where a checkpoint of `folder` stands until it is complete; to be freed. */
-enum sl_status sl_folder_hidden(char **out, const char *folder);
+/* Where a checkpoint of `folder` stands until it is complete, of a job that was started `start` times before; to be freed. */
+enum sl_status sl_folder_hidden(char **out, const char *folder, int64_t start);
 /* The path that stands for hidden ones of `folder`, for sl_new_file_sweep; to be freed. */
 enum sl_status sl_folder_stem(char **out, const char *folder);
-/* Remove what saves of jobs that are gone left unfinished: folders under hidden names that nobody has locked. */
+/* Remove what saves of jobs that are gone left unfinished: hidden folders, and hidden files of "latest", that nobody has locked. */
 void sl_folder_sweep(const char *folder);
-/* Lock the hidden folder `hidden` as long as the descriptor returned, or this process, lasts; -1: the file system has no locks. */
+/* Lock what has the hidden name `hidden` as long as the descriptor returned, or this process, lasts; -1: the file system has no locks. */
 int sl_folder_lock(const char *hidden);
 /* Could the folder be made, or is it there? Nothing is written. Errors: SL_ERR_INPUT naming it. */
 enum sl_status sl_folder_check(const char *folder);
@@ -31,7 +31,9 @@ enum sl_status sl_folder_find(char **out, const char *folder, const char *spec);
 /* `step` is the newest. Errors: SL_ERR_IO. */
 enum sl_status sl_folder_set_latest(const char *folder, int64_t step);
 /* Remove the oldest until `keep` are left, but never `step`. What cannot be removed is a warning. */
-void sl_folder_keep(const char *folder, int64_t keep, int64_t step);
+void sl_folder_keep(const char *folder, int64_t keep, int64_t step, int64_t start);
+/* The steps of all checkpoints of `folder`, increasing, in *steps, to be freed; returns how many. None where there is no folder. */
+size_t sl_folder_steps(int64_t **steps, const char *folder);
 
 /* Names of files in a checkpoint, to be freed; numbers count from 0. */
 enum sl_status sl_folder_model_file(char **out, const char *folder, int number, int count);

@@ -1,8 +1,11 @@
 /* See load.h. */
 #include "core/checkpoint/load.h"
 
+#include "core/base/machine.h"
 #include "core/checkpoint/hash.h"
+#include "core/checkpoint/held.h"
 #include "core/checkpoint/pieces.h"
+#include "core/io/direct.h"
 #include "core/io/safetensors.h"
 
 #include <inttypes.h>
@@ -63,6 +66,7 @@ static enum sl_status open_all(struct sl_checkpoint *c, const char *path) {
   free(manifest);
   SL_TRY(status);
   SL_TRY(open_files(c));
+  SL_TRY(sl_held_open(&c->held));
   SL_TRY(sl_calloc(&c->data, (size_t)c->manifest.tensor_count, sizeof *c->data));
   for (int i = 0; i < c->manifest.file_count; i++) SL_TRY(find_weights(c, i));
   return SL_OK;
@@ -83,6 +87,7 @@ void sl_checkpoint_close(struct sl_checkpoint *checkpoint) {
   free(checkpoint->files);
   free(checkpoint->names);
   free(checkpoint->data);
+  sl_held_free(checkpoint->held);
   free(checkpoint->path);
   sl_manifest_free(&checkpoint->manifest);
   *checkpoint = (struct sl_checkpoint){0};
@@ -126,26 +131,36 @@ enum sl_status sl_checkpoint_fits(const struct sl_checkpoint *checkpoint, const 
 /* ---- verification ---- */
 
 /* The bytes of a piece, in the order of its elements: from one place, or run by run out of a weight. */
-static enum sl_status read_piece(const struct sl_checkpoint *c, const struct sl_manifest_piece *p, float *out) {
+static enum sl_status read_piece(const struct sl_checkpoint *c, const struct sl_manifest_piece *p, bool alone,
+                                 char *room, float **out) {
   const struct sl_manifest_tensor *t = &c->manifest.tensors[p->tensor];
   const struct sl_file *file = &c->files[p->file];
   const int64_t end = p->first + p->count;
-  if (p->offset >= 0) return sl_file_read(file, (uint64_t)p->offset, out, (size_t)(p->held * SL_CHECKPOINT_ELEMENT));
+  const struct sl_run_of all = sl_cut_run(&t->cut, p->member, p->first, end);
+  const bool one = p->offset >= 0 || (all.logical >= 0 && all.count >= p->held); /* place */
+  const int64_t from = p->offset >= 0 ? p->offset : c->data[p->tensor] + all.logical * SL_CHECKPOINT_ELEMENT;
+  if (one && alone)
+    return sl_direct_read(file, (uint64_t)from, room, (size_t)(p->held * SL_CHECKPOINT_ELEMENT), (void **)out);
+  *out = (float *)(void *)room;
+  if (one) return sl_file_read(file, (uint64_t)from, room, (size_t)(p->held * SL_CHECKPOINT_ELEMENT));
   for (int64_t local = p->first; local < end;) {
     const struct sl_run_of run = sl_cut_run(&t->cut, p->member, local, end);
     local += run.count;
     if (run.logical < 0) continue; /* padding */
     const int64_t at = c->data[p->tensor] + run.logical * SL_CHECKPOINT_ELEMENT;
-    SL_TRY(sl_file_read(file, (uint64_t)at, out, (size_t)(run.count * SL_CHECKPOINT_ELEMENT)));
-    out += run.count;
+    SL_TRY(sl_file_read(file, (uint64_t)at, room, (size_t)(run.count * SL_CHECKPOINT_ELEMENT)));
+    room += run.count * SL_CHECKPOINT_ELEMENT;
   }
   return SL_OK;
 }
 
-static enum sl_status verify_piece(const struct sl_checkpoint *c, const struct sl_manifest_piece *p, float *room) {
+enum sl_status sl_checkpoint_verify_piece(const struct sl_checkpoint *checkpoint, const struct sl_manifest_piece *piece,
+                                          bool alone, char *room, float **out) {
+  const struct sl_checkpoint *c = checkpoint;
+  const struct sl_manifest_piece *p = piece;
   const struct sl_manifest_tensor *t = &c->manifest.tensors[p->tensor];
-  SL_TRY(read_piece(c, p, room));
-  const uint64_t hash = sl_hash_of(room, (size_t)(p->held * SL_CHECKPOINT_ELEMENT));
+  SL_TRY(read_piece(c, p, alone, room, out));
+  const uint64_t hash = sl_hash_of(*out, (size_t)(p->held * SL_CHECKPOINT_ELEMENT));
   if (hash == p->hash) return SL_OK;
   return sl_fail(SL_ERR_INPUT,
                  "%s: is damaged: tensor %s: %s: elements %" PRId64 " to %" PRId64
@@ -166,14 +181,25 @@ static enum sl_status verify_head(const struct sl_checkpoint *c, int file) {
                  c->names[file], f->hashed, sl_hash_print(hash).text, sl_hash_print(f->hash).text);
 }
 
-enum sl_status sl_checkpoint_verify(const struct sl_checkpoint *checkpoint, int share, int shares) {
+/* Is it this share's turn? *turn counts what there is to be shared. */
+static bool is_ours(int *turn, int share, int shares) {
+  return (*turn)++ % shares == share;
+}
+
+enum sl_status sl_checkpoint_verify(const struct sl_checkpoint *checkpoint, const int32_t *claimants, int share,
+                                    int shares) {
   const struct sl_manifest *m = &checkpoint->manifest;
-  float *room;
-  SL_TRY(sl_malloc(&room, SL_PIECE_ELEMENTS, sizeof *room));
+  char *room;
+  float *found;
+  int turn = 0;
+  if (posix_memalign((void **)&room, SL_MACHINE_PAGE, sl_direct_room(SL_PIECE_ELEMENTS * sizeof *found)) != 0)
+    return sl_fail(SL_ERR_MEMORY, "%s: no memory for a piece of it", checkpoint->path);
   enum sl_status status = SL_OK;
-  for (int i = share; i < m->file_count && status == SL_OK; i += shares) status = verify_head(checkpoint, i);
-  for (int i = share; i < m->piece_count && status == SL_OK; i += shares)
-    status = verify_piece(checkpoint, &m->pieces[i], room);
+  for (int i = 0; i < m->file_count && status == SL_OK; i++)
+    if (is_ours(&turn, share, shares)) status = verify_head(checkpoint, i);
+  for (int i = 0; i < m->piece_count && status == SL_OK; i++)
+    if ((claimants == NULL || claimants[i] == 0) && is_ours(&turn, share, shares))
+      status = sl_checkpoint_verify_piece(checkpoint, &m->pieces[i], false, room, &found);
   free(room);
   return status;
 }
@@ -189,6 +215,9 @@ static enum sl_status read_run(const struct sl_checkpoint *c, const struct sl_ma
   *count = at.count < most ? at.count : most;
   if (left < *count) *count = left;
   const int64_t skip = sl_cut_held(&t->cut, at.member, at.local) - sl_cut_held(&t->cut, at.member, p->first);
+  bool read;
+  SL_TRY(sl_held_read(c, p, skip, *count, out, &read));
+  if (read) return SL_OK;
   const int64_t from = p->offset >= 0 ? p->offset + skip * SL_CHECKPOINT_ELEMENT
                                       : c->data[t - c->manifest.tensors] + logical * SL_CHECKPOINT_ELEMENT;
   return sl_file_read(&c->files[p->file], (uint64_t)from, out, (size_t)(*count * SL_CHECKPOINT_ELEMENT));

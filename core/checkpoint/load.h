@@ -1,5 +1,6 @@
-/* Reading a checkpoint: under whatever plan, each rank reads of it what it holds. Nothing is taken from it before every byte that the
- * manifest tells of has been held against its checksum, by all ranks together. */
+/* Reading a checkpoint: under whatever plan, each rank reads of it what it holds. No step is taken before every byte that the manifest
+ * tells of has been held against its checksum: as it is read, where a rank needs it with all that its checksum is of (held.h); else
+ * beforehand, by all ranks together. */
 #pragma once
 
 #include "core/base/file.h"
@@ -10,7 +11,8 @@ struct sl_checkpoint {
   struct sl_manifest manifest;
   struct sl_file *files; /* of the manifest; owned, with their names */
   char **names;
-  int64_t *data; /* per tensor of the manifest: of a weight, where its file has it */
+  int64_t *data;        /* per tensor of the manifest: of a weight, where its file has it */
+  struct sl_held *held; /* what is verified as it is read (held.h); owned */
 };
 
 /* Open the checkpoint `path`: its manifest, and that all files are there and as long as it says. Errors: SL_ERR_INPUT naming the file.
@@ -21,8 +23,14 @@ void sl_checkpoint_close(struct sl_checkpoint *checkpoint); /* accepts a zeroed 
 /* Is it of this model, this optimizer and this seed? Errors: SL_ERR_INPUT with what differs. */
 enum sl_status sl_checkpoint_fits(const struct sl_checkpoint *checkpoint, const struct sl_plan *plan);
 
-/* Hold share `share` of `shares` of all bytes against their checksums. Errors: SL_ERR_INPUT naming file, tensor and elements. */
-enum sl_status sl_checkpoint_verify(const struct sl_checkpoint *checkpoint, int share, int shares);
+/* Hold share `share` of `shares` of all bytes against their checksums, but for pieces with claimants[piece] above 0 (NULL: there are none).
+ * Errors: SL_ERR_INPUT naming file, tensor and elements. */
+enum sl_status sl_checkpoint_verify(const struct sl_checkpoint *checkpoint, const int32_t *claimants, int share,
+                                    int shares);
+/* One piece: its elements, without padding, at *out somewhere in `room`, of sl_direct_room(SL_PIECE_ELEMENTS * 4) bytes from a block's
+ * boundary on; past the page cache where `alone`. Errors: the same. */
+enum sl_status sl_checkpoint_verify_piece(const struct sl_checkpoint *checkpoint, const struct sl_manifest_piece *piece,
+                                          bool alone, char *room, float **out);
 
 /* Elements first .. first+count of the logical tensor of `tensor`. Errors: SL_ERR_IO. */
 enum sl_status sl_checkpoint_read(const struct sl_checkpoint *checkpoint, const struct sl_manifest_tensor *tensor,

@@ -7,6 +7,7 @@
 #include "core/base/limits.h"
 #include "core/base/new_file.h"
 #include "core/checkpoint/hash.h"
+#include "core/checkpoint/history.h"
 #include "core/checkpoint/pieces.h"
 
 #include <errno.h>
@@ -268,6 +269,8 @@ static enum sl_status read_all(struct sl_manifest *m) {
   const struct sl_json_object root = {&m->doc, m->doc.root, ""};
   SL_TRY(read_head(m, &root));
   SL_TRY(read_state(m, &root));
+  m->history = sl_json_get(&root, "history");
+  if (m->history != NULL) SL_TRY(sl_history_check(&(struct sl_json_object){root.doc, m->history, "history"}, m->step));
   SL_TRY(read_files(m, &root));
   SL_TRY(read_tensors(m, &root));
   return check_tensors(m);

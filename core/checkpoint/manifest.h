@@ -8,6 +8,7 @@
  *    "precision": "fp32",                           of the run: fp16's loss scale means nothing to others
  *    "data": {"samples": N},                        of the source that they were drawn from
  *    "state": {"good_steps", "skipped", "last_overflow", "hysteresis", "exhausted", "loss_scale", "lr", "momentum"},
+ *    "history": {...},                              what the steps were (core/checkpoint/history.h); older checkpoints have none
  *    "plan": {"world", "tp", "pp", "dp", "zero_stage"},      that wrote it; nobody reads it
  *    "files": [{"name", "bytes", "hashed", "xxh3"}],         xxh3: of its first `hashed` bytes
  *    "tensors": [{"name", "role", "type": "F32", "shape": [..], "row", "width", "members", "pieces": [
@@ -56,6 +57,7 @@ struct sl_manifest {
   int64_t step, samples, seed, data_samples;
   char optimizer[16], precision[16];
   struct sl_step_state state;
+  const json_t *history;              /* NULL: it has none; of the document */
   struct sl_manifest_file *files;     /* owned, as all that follow */
   struct sl_manifest_tensor *tensors; /* by name, then by role */
   struct sl_manifest_piece *pieces;

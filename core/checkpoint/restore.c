@@ -1,6 +1,9 @@
 /* See restore.h. */
 #include "core/checkpoint/restore.h"
 
+#include "core/base/checked.h"
+#include "core/base/machine.h"
+#include "core/checkpoint/held.h"
 #include "core/checkpoint/pieces.h"
 #include "core/program/locate.h"
 #include "core/program/step_state.h"
@@ -29,9 +32,45 @@ done:
   return status;
 }
 
+/* Beyond this many bytes of claims nobody makes any: all ranks have all of them before them. */
+enum { MOST_CLAIMS = 64 << 20 };
+
+/* How many ranks read each piece whole, and whether this one does. */
+static enum sl_status claim(const struct sl_checkpoint *c, const struct sl_run *run, int32_t *claimants) {
+  const int world = run->exec->exchange != NULL ? run->job->plan->world : 1;
+  const size_t count = (size_t)c->manifest.piece_count;
+  unsigned char *mine = NULL, *all = NULL;
+  enum sl_status status;
+  SL_GO(sl_calloc(&mine, count, 1));
+  if (sl_product((int64_t)count, world) <= MOST_CLAIMS) {
+    SL_GO(sl_calloc(&all, count, (size_t)world));
+    status = agree(run, sl_held_claims(c, run->job, run->local_ranks[0], mine));
+    if (status != SL_OK) goto done;
+    memcpy(all, mine, count);
+    if (world > 1) SL_GO(run->exec->exchange(run->state, mine, count, all));
+    for (size_t r = 0; r < (size_t)world; r++)
+      for (size_t i = 0; i < count; i++) claimants[i] += all[r * count + i];
+  }
+  status = sl_held_begin(c, mine, claimants);
+done:
+  free(mine);
+  free(all);
+  return status;
+}
+
 enum sl_status sl_restore_opened(const struct sl_checkpoint *checkpoint, const struct sl_run *run) {
+  int32_t *claimants;
   SL_TRY(agree(run, check_same(checkpoint, run)));
-  return agree(run, sl_checkpoint_verify(checkpoint, run->local_ranks[0], run->job->plan->world));
+  SL_TRY(sl_calloc(&claimants, (size_t)checkpoint->manifest.piece_count, sizeof *claimants));
+  enum sl_status status = agree(run, claim(checkpoint, run, claimants));
+  if (status == SL_OK) {
+    const double start = sl_machine_clock();
+    status = sl_checkpoint_verify(checkpoint, claimants, run->local_ranks[0], run->job->plan->world);
+    sl_held_spent(checkpoint, start);
+    status = agree(run, status);
+  }
+  free(claimants);
+  return status;
 }
 
 /* Elements [first, first + count) of the local tensor, which stand at `out`; padding is zero. */
@@ -60,7 +99,9 @@ static enum sl_status restore_state(const struct sl_checkpoint *c, const struct 
   const struct sl_manifest_tensor *from = sl_manifest_find(&c->manifest, t->name, role);
   for (int64_t done = 0; done < where.count; done += SL_PIECE_ELEMENTS) {
     const int64_t left = where.count - done, count = left < SL_PIECE_ELEMENTS ? left : SL_PIECE_ELEMENTS;
+    const double start = sl_machine_clock();
     SL_TRY(fill(c, from, &cut, cut.members > 1 ? at.tp : 0, where.first + done, count, room));
+    sl_held_spent(c, start);
     SL_TRY(run->exec->write(run->state, 0, where.buffer, where.offset + done * SL_CHECKPOINT_ELEMENT,
                             count * SL_CHECKPOINT_ELEMENT, room));
   }
@@ -95,6 +136,8 @@ static enum sl_status restore_control(const struct sl_checkpoint *c, const struc
 
 enum sl_status sl_restore_started(const struct sl_checkpoint *checkpoint, const struct sl_run *run) {
   enum sl_status status = restore_moments(checkpoint, run);
+  const enum sl_status ended = sl_held_end(checkpoint);
+  if (status == SL_OK) status = ended;
   if (status == SL_OK) status = restore_control(checkpoint, run);
   return agree(run, status);
 }

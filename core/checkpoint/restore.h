@@ -1,11 +1,12 @@
-/* A run that goes on from a checkpoint. Its weights are read as any initial weights are (sl_exec_options.init is the checkpoint's path);
+/* A run that goes on from a checkpoint. Its weights are the init program's initial weights (sl_exec_options.weights is sl_held_source);
  * what stands here is asked by hooks of the run. Collective. */
 #pragma once
 
 #include "core/checkpoint/load.h"
 #include "core/run/executor.h"
 
-/* struct sl_run_hooks.opened: all ranks have the same checkpoint before them, and have verified it, each a share. */
+/* struct sl_run_hooks.opened: all ranks have the same checkpoint before them, and have verified what none of them will verify as it
+ * reads it, each a share. */
 enum sl_status sl_restore_opened(const struct sl_checkpoint *checkpoint, const struct sl_run *run);
-/* struct sl_run_hooks.started: the optimizer's moments and the step state are the checkpoint's. */
+/* struct sl_run_hooks.started: the optimizer's moments and the step state are the checkpoint's, and all of it has been verified. */
 enum sl_status sl_restore_started(const struct sl_checkpoint *checkpoint, const struct sl_run *run);

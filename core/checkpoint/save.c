@@ -6,6 +6,7 @@
 #include "core/base/new_file.h"
 #include "core/checkpoint/complete.h"
 #include "core/checkpoint/folder.h"
+#include "core/checkpoint/history.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -47,7 +48,7 @@ enum sl_status sl_saver_open(struct sl_saver **out, const struct sl_saver_option
   saver->job = job;
   saver->lock = -1;
   SL_GO_FAIL(sl_folder_make(options->folder));
-  SL_GO_FAIL(sl_folder_hidden(&saver->hidden, options->folder));
+  SL_GO_FAIL(sl_folder_hidden(&saver->hidden, options->folder, options->start));
   *out = saver;
   return SL_OK;
 fail:
@@ -61,7 +62,8 @@ static enum sl_status write_all(struct sl_saver *saver) {
   SL_TRY(sl_part_write(&saver->part));
   if (saver->rank > 0) return SL_OK;
   SL_TRY(sl_checkpoint_complete(&saver->part, &saver->snapshot, saver->options.folder));
-  if (saver->options.keep > 0) sl_folder_keep(saver->options.folder, saver->options.keep, saver->snapshot.state.step);
+  if (saver->options.keep > 0)
+    sl_folder_keep(saver->options.folder, saver->options.keep, saver->snapshot.state.step, saver->options.start);
   return SL_OK;
 }
 
@@ -191,6 +193,8 @@ static enum sl_status copy_state(struct sl_saver *saver, const struct sl_run *ru
   const int64_t steps = s->state.step - run->options.first_step;
   s->samples = sl_sum(run->options.first_sample, sl_product(steps, saver->job->plan->global_batch));
   s->data_samples = saver->options.data_samples;
+  json_decref(s->history);
+  s->history = saver->rank == 0 ? sl_history_make(saver->options.history, run, steps) : NULL;
   return SL_OK;
 }
 
@@ -229,6 +233,7 @@ void sl_saver_close(struct sl_saver *saver) {
   sl_part_close(&saver->part);
   if (saver->told.saves > 0 && saver->rank == 0) sl_new_file_drop(saver->hidden); /* what is not complete */
   sl_checkpoint_pieces_free(&saver->pieces);
+  json_decref(saver->snapshot.history);
   free(saver->copy);
   free(saver->hidden);
   free(saver);

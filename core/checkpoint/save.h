@@ -9,6 +9,8 @@ struct sl_saver_options {
   int64_t every;      /* steps from one to the next; 0: only behind the last step of the run */
   int64_t keep;       /* how many stay; 0: all */
   int64_t data_samples;
+  int64_t start;         /* how often the job was started before: those starts' unfinished folders have other names */
+  const json_t *history; /* of the steps before the run (history.h), borrowed; NULL: none is known */
 };
 
 struct sl_saver;

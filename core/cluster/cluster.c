@@ -46,6 +46,8 @@ static const struct sl_number device_numbers[] = {
     {"host_bandwidth_GBps", SL_REAL, AT(host_bandwidth), 1e9, 0, 1e6, SL_OPTIONAL},
     {"nvme_read_GBps", SL_REAL, AT(nvme_read), 1e9, 0, 1e6, SL_OPTIONAL},
     {"nvme_write_GBps", SL_REAL, AT(nvme_write), 1e9, 0, 1e6, SL_OPTIONAL},
+    {"nvme_read_us", SL_REAL, AT(nvme_read_latency), 1e-6, 0, 1e9, SL_OPTIONAL},
+    {"nvme_write_us", SL_REAL, AT(nvme_write_latency), 1e-6, 0, 1e9, SL_OPTIONAL},
     {"cores", SL_COUNT, AT(cores), 1, 1, 1e5, SL_OPTIONAL},
     {"comm_cpu_share", SL_REAL, AT(comm_cpu_share), 1, 0, 0.99, SL_OPTIONAL},
     {"context_MiB", SL_BYTES, AT(context_bytes), MIB, 0, 1e9, SL_OPTIONAL},

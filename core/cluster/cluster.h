@@ -44,8 +44,9 @@ struct sl_device {
   double
       host_link; /* byte/s between one device and host memory, each way: host_link_GBps. Of a cpu, whose two memories are
                             one, copies are held to it */
-  double host_bandwidth;        /* gpu only: byte/s of a node's host memory: host_bandwidth_GBps */
-  double nvme_read, nvme_write; /* byte/s of a node's NVMe: nvme_read_GBps, nvme_write_GBps */
+  double host_bandwidth;                        /* gpu only: byte/s of a node's host memory: host_bandwidth_GBps */
+  double nvme_read, nvme_write;                 /* byte/s of a node's NVMe: nvme_read_GBps, nvme_write_GBps */
+  double nvme_read_latency, nvme_write_latency; /* seconds that a block takes beside: nvme_read_us, nvme_write_us */
   /* cpu only */
   int cores;             /* of one node */
   double comm_cpu_share; /* share of a transfer's time that the compute of the same core loses */

@@ -160,8 +160,20 @@ static enum sl_status check_offload(const struct sl_config *config) {
   return SL_OK;
 }
 
+/* engine.py, _configure_basic_optimizer; onebit/adam.py, __init__. */
+static enum sl_status check_onebit(const struct sl_config *config) {
+  if (config->optimizer.type != SL_OPT_ONEBIT_ADAM) return SL_OK;
+  if (config->zero.stage > 0)
+    return sl_json_fail(&config->doc, "optimizer.type", "1bit-Adam is not compatible with ZeRO; the stage is %d",
+                        config->zero.stage);
+  if (sl_config_flag(config, "optimizer.params.amsgrad", false))
+    return sl_json_fail(&config->doc, "optimizer.params.amsgrad", "1-bit Adam does not support the AMSGrad variant.");
+  return SL_OK;
+}
+
 static enum sl_status check_optimizer(const struct sl_config *config) {
   const struct sl_json *doc = &config->doc;
+  SL_TRY(check_onebit(config));
   if (sl_config_flag(config, "optimizer.params.amsgrad", false) &&
       !sl_config_flag(config, "optimizer.params.torch_adam", false))
     return sl_json_fail(doc, "optimizer.params.amsgrad", "FusedAdam does not support the AMSGrad variant.");
@@ -176,6 +188,26 @@ static enum sl_status check_optimizer(const struct sl_config *config) {
     sl_config_warn(
         config, "scheduler.params.cycle_momentum",
         "cycle_momentum is disabled because optimizer SGD does not support momentum, no betas attribute in defaults");
+  return SL_OK;
+}
+
+/* DeepSpeed's partitions and copies are of what activation checkpointing keeps. */
+static enum sl_status check_activations(const struct sl_config *config) {
+  static const char *const partition = "activation_checkpointing.partition_activations",
+                           *const on_host = "activation_checkpointing.cpu_checkpointing";
+  const bool partitioned = config->activations.partitioned;
+  bool full = false;
+  for (int i = 0; i < config->sl.recompute_count; i++) full |= config->sl.recompute[i] == SL_RECOMPUTE_FULL;
+  if (!partitioned && !config->activations.on_host) return SL_OK;
+  if (partitioned && config->sl.sequence_parallel)
+    return sl_json_fail(&config->doc, partition,
+                        "is true beside sequence_parallel; expected one of them: ranks of a tp group have rows of "
+                        "their own already, which DeepSpeed would mix up");
+  if (!full)
+    sl_config_warn(config, partitioned ? partition : on_host,
+                   "has no effect: no activation is checkpointed unless shardlab.recompute is \"full\"");
+  else if (partitioned && config->sl.tp == 1)
+    sl_config_warn(config, partition, "has no effect: a tp group of one rank has nobody to share with");
   return SL_OK;
 }
 
@@ -202,6 +234,7 @@ enum sl_status sl_config_check(struct sl_config *config) {
   SL_TRY(check_allreduce_op(config));
   SL_TRY(check_offload(config));
   SL_TRY(check_optimizer(config));
+  SL_TRY(check_activations(config));
   SL_TRY(sl_config_check_elasticity(config));
   SL_TRY(sl_config_check_parallel(config));
   return check_others(config);

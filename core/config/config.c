@@ -31,19 +31,20 @@ static enum sl_status read_version(struct sl_reader *reader) {
 }
 
 static enum sl_status refuse_optimizer(const struct sl_config *config, const char *name) {
-  static const char *const known[] = {"Adagrad", "Lamb",    "OneBitAdam", "ZeroOneAdam", "OneBitLamb",
-                                      "MuAdam",  "MuAdamW", "MuSGD",      "Lion",        "Muon"};
-  static const char *const modelled[] = {"Adam", "AdamW", "SGD"};
+  static const char *const known[] = {"Adagrad", "Lamb",  "ZeroOneAdam", "OneBitLamb", "MuAdam",
+                                      "MuAdamW", "MuSGD", "Lion",        "Muon"};
+  static const char *const modelled[] = {"Adam", "AdamW", "OneBitAdam", "SGD"};
   for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
     if (strcasecmp(name, known[i]) == 0)
       return sl_json_fail(&config->doc, "optimizer.type",
-                          "%s is known to DeepSpeed, not modelled yet; expected Adam, AdamW or SGD", known[i]);
+                          "%s is known to DeepSpeed, not modelled yet; expected Adam, AdamW, OneBitAdam or SGD",
+                          known[i]);
   }
-  const char *nearest = sl_nearest(name, modelled, 3);
+  const char *nearest = sl_nearest(name, modelled, sizeof modelled / sizeof *modelled);
   return sl_json_fail(
       &config->doc, "optimizer.type",
-      "is \"%s\"; expected Adam, AdamW or SGD (no other optimizer of torch.optim is modelled yet)%s%s%s", name,
-      nearest != NULL ? "; did you mean \"" : "", nearest != NULL ? nearest : "", nearest != NULL ? "\"?" : "");
+      "is \"%s\"; expected Adam, AdamW, OneBitAdam or SGD (no other optimizer of torch.optim is modelled yet)%s%s%s",
+      name, nearest != NULL ? "; did you mean \"" : "", nearest != NULL ? nearest : "", nearest != NULL ? "\"?" : "");
 }
 
 /* Adam runs as AdamW unless adam_w_mode says otherwise; torch's own AdamW decays by 0.01 where nothing is said. */
@@ -58,6 +59,15 @@ static enum sl_status read_adam(struct sl_reader *reader, bool adam_w) {
   return SL_OK;
 }
 
+/* Its warm-up is AdamW as DeepSpeed's code has it: it decays apart, and corrects no bias, whatever bias_correction says. */
+static enum sl_status read_onebit_adam(struct sl_reader *reader) {
+  SL_TRY(sl_config_read_section(reader, "optimizer.params@onebit"));
+  reader->config->optimizer.type = SL_OPT_ONEBIT_ADAM;
+  reader->config->optimizer.adam_w_mode = true;
+  reader->config->optimizer.bias_correction = false;
+  return SL_OK;
+}
+
 static enum sl_status read_optimizer(struct sl_reader *reader) {
   struct sl_config *config = reader->config;
   const char *name = config->optimizer.type_name;
@@ -66,7 +76,7 @@ static enum sl_status read_optimizer(struct sl_reader *reader) {
             config->doc.name);
     snprintf(config->optimizer.type_name, sizeof config->optimizer.type_name, "AdamW");
   } else if (sl_config_at(config, "optimizer.type") == NULL) {
-    return sl_json_fail(&config->doc, "optimizer.type", "missing; expected Adam, AdamW or SGD");
+    return sl_json_fail(&config->doc, "optimizer.type", "missing; expected Adam, AdamW, OneBitAdam or SGD");
   }
   if (sl_config_at(config, "optimizer.params.max_grad_norm") != NULL)
     return sl_json_fail(&config->doc, "optimizer.params.max_grad_norm",
@@ -74,6 +84,7 @@ static enum sl_status read_optimizer(struct sl_reader *reader) {
                         "deepspeed parameter 'gradient_clipping'");
   if (strcasecmp(name, "Adam") == 0) return read_adam(reader, false);
   if (strcasecmp(name, "AdamW") == 0) return read_adam(reader, true);
+  if (strcasecmp(name, "OneBitAdam") == 0) return read_onebit_adam(reader);
   if (strcasecmp(name, "SGD") != 0) return refuse_optimizer(config, name);
   config->optimizer.type = SL_OPT_SGD;
   return sl_config_read_section(reader, "optimizer.params@sgd");

@@ -7,7 +7,7 @@
  *                "preset": "", "sequence_parallel": false,
  *                "scatter_gather_tensors_in_pipeline": false, "shard_size": 0, "limit_all_gathers": true,
  *                "unshard_ahead": 3, "store_dropout_masks": false, "make_vocab_size_divisible_by": null, "tf32": false,
- *                "fp8": false, "fp8_recipe": "tensorwise", "async_tp": false, "seed": 1234, "seq_len": 0, "attention": "materialised", "fuse_epilogues": "gpu",
+ *                "fp8": false, "fp8_recipe": "tensorwise", "async_tp": false, "tp_comm_overlap": false, "overlap_param_gather": false, "seed": 1234, "seq_len": 0, "attention": "materialised", "fuse_epilogues": "gpu",
  *                "shuffle": true}
  *
  * Lists may be written as text too, "13,13,13,9", which is how flags give them.
@@ -37,7 +37,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum sl_optimizer { SL_OPT_SGD, SL_OPT_ADAM, SL_OPT_ADAMW };
+enum sl_optimizer { SL_OPT_SGD, SL_OPT_ADAM, SL_OPT_ADAMW, SL_OPT_ONEBIT_ADAM };
 /* FLASH is FlashAttention 2 where a device tells its kernels apart; those after it are only predicted. */
 enum sl_attention {
   SL_ATTENTION_MATERIALISED,
@@ -97,6 +97,7 @@ struct sl_config {
   /* batch; 0 = not given, until sl_config_resolve_batch */
   int64_t train_batch_size, train_micro_batch_size_per_gpu, gradient_accumulation_steps;
   double gradient_clipping;              /* global norm, 0 = off */
+  bool sparse_gradients;                 /* of an embedding */
   bool gradient_allreduce_sum;           /* gradient_allreduce_op == "sum" */
   enum sl_dtype param_dtype;             /* F32, F16 (fp16.enabled) or BF16 (bf16.enabled) */
   enum sl_dtype communication_data_type; /* null: param_dtype */
@@ -117,7 +118,8 @@ struct sl_config {
     char type_name[32]; /* as written */
     double lr, beta1, beta2, eps, weight_decay, momentum, dampening;
     bool nesterov, bias_correction, adam_w_mode;
-  } optimizer; /* Adam with adam_w_mode (the default) is SL_OPT_ADAMW, as in DeepSpeed */
+    int64_t freeze_step; /* OneBitAdam: steps after which the variance stays and the momentum travels as signs */
+  } optimizer;           /* Adam with adam_w_mode (the default) is SL_OPT_ADAMW, as in DeepSpeed */
   struct sl_lr_rules scheduler;
   struct {
     int stage; /* 0..3 */
@@ -126,7 +128,10 @@ struct sl_config {
     int64_t prefetch_bucket_size, param_persistence_threshold, model_persistence_threshold, max_live_parameters,
         max_reuse_distance; /* elements, stage 3 */
     enum sl_offload_device offload_optimizer, offload_param;
-    int64_t sub_group_size; /* elements of optimizer states that are in host memory at once, where they live on NVMe */
+    double offload_ratio; /* of offloaded optimizer states: the share that the host updates, the device the others */
+    int64_t
+        sub_group_size; /* elements of optimizer states that are in host memory at once, where they live on NVMe; where states or
+                               parameters stand in two memories, a part of a shard that stays together */
     char optimizer_nvme_path[1024], param_nvme_path[1024]; /* "": not given */
     int64_t optimizer_buffer_count, param_buffer_count;
     bool pipeline_read, pipeline_write;          /* of optimizer states, beside the update of others */
@@ -136,14 +141,27 @@ struct sl_config {
     bool allow_untested_optimizer;               /* top-level zero_allow_untested_optimizer */
   } zero;
   struct {
-    int64_t block_size, queue_depth; /* bytes; blocks on their way at once */
+    int64_t block_size, queue_depth; /* bytes; blocks on their way at once, for each thread */
+    int64_t threads;                 /* intra_op_parallelism, "thread_count" before DeepSpeed 0.15 */
+    bool single_submit, overlap_events;
   } aio;
+  struct { /* activation_checkpointing: of what "recompute": "full" keeps; see core/models/saved_input.h */
+    bool partitioned, on_host;
+  } activations;
   struct sl_monitor_config csv_monitor, tensorboard;
   int64_t steps_per_print; /* 0: no lines */
   bool wall_clock_breakdown;
   struct {
-    bool enabled, verbose;
+    bool enabled, verbose, prof_all;
+    char prof_ops[512]; /* JSON text of a list of names: without prof_all, what is logged */
   } comms_logger;
+  struct {
+    bool enabled, detailed;
+    int64_t profile_step; /* counted from 0 */
+    int64_t module_depth; /* -1: all */
+    int64_t top_modules;
+    char output_file[1024]; /* "": standard output */
+  } flops_profiler;
   struct { /* the "shardlab" section; flags override */
     int tp, pp, cp, virtual_stages;
     enum sl_rank_order rank_order;
@@ -171,7 +189,9 @@ struct sl_config {
     bool tf32;                      /* products of fp32 are SL_TF32: HF's tf32, PyTorch's cuda.matmul.allow_tf32 */
     bool fp8;                       /* products of bf16 are SL_F8; predicted only. Casts are a kernel set's matter */
     enum sl_fp8_recipe fp8_recipe;  /* of a kernel set that casts: a scale a tensor, or a row */
-    bool async_tp; /* of torch's compiled kernels: sequence parallel's transfers in pieces beside products */
+    bool async_tp;        /* of torch's compiled kernels: sequence parallel's transfers in pieces beside products */
+    bool tp_comm_overlap; /* Megatron-LM's, of any kernels: the same, of its userbuffers */
+    bool overlap_param_gather;   /* of its distributed optimizer: updated parameters are gathered by the next forward */
     enum sl_fuse fuse_epilogues; /* GELU, its gradient and bias gradients as part of a product */
     bool shuffle;                /* false: sequences in the order of the file */
     int64_t seed, seq_len;       /* seq_len 0 = the model's n_positions */

@@ -158,6 +158,16 @@ static void store_null(const struct sl_field *field, void *target) {
   if (field->type == SL_FIELD_BOOL) store_integer(field, 0, target);
 }
 
+/* Whatever stands in it, as text. */
+static enum sl_converted convert_any_list(const struct sl_field *field, const json_t *value, char *target) {
+  if (!json_is_array(value)) return SL_WRONG_TYPE;
+  if (!field->modelled) return SL_CONVERTED;
+  const size_t length = json_dumpb(value, target, field->size - 1, JSON_COMPACT);
+  if (length >= field->size) return SL_WRONG_VALUE;
+  target[length] = '\0';
+  return SL_CONVERTED;
+}
+
 enum sl_converted sl_config_convert(const struct sl_field *field, const json_t *value, void *target) {
   if (json_is_null(value)) {
     if (!field->nullable && field->type != SL_FIELD_ANY) return SL_WRONG_TYPE;
@@ -185,7 +195,7 @@ enum sl_converted sl_config_convert(const struct sl_field *field, const json_t *
   case SL_FIELD_MODULES:
     return sl_config_convert_list(field, value, target);
   case SL_FIELD_LIST:
-    return json_is_array(value) ? SL_CONVERTED : SL_WRONG_TYPE;
+    return convert_any_list(field, value, target);
   case SL_FIELD_NAMES:
     return check_names(field, value);
   case SL_FIELD_DICT:
@@ -257,7 +267,11 @@ const char *sl_config_expectation(const struct sl_field *field, char *out, size_
     snprintf(out, size, "%s", sl_config_list_expectation(field));
     break;
   case SL_FIELD_LIST:
-    snprintf(out, size, "an array");
+    if (field->modelled) {
+      snprintf(out, size, "an array of at most %zu bytes", field->size - 1);
+    } else {
+      snprintf(out, size, "an array");
+    }
     break;
   case SL_FIELD_NAMES:
     if (field->words == NULL) {
@@ -310,6 +324,8 @@ json_t *sl_config_value(const struct sl_field *field, const struct sl_config *co
   case SL_FIELD_RECOMPUTE:
   case SL_FIELD_MODULES:
     return sl_config_list_value(field, config);
+  case SL_FIELD_LIST:
+    return json_loads(source, 0, NULL);
   default:
     return NULL;
   }

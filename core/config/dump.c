@@ -40,7 +40,8 @@ static bool applies(const struct sl_config *config, const struct sl_section *sec
   if (variant == NULL) return true;
   if (strcmp(section->path, "scheduler.params") == 0)
     return strcmp(variant + 1, sl_config_scheduler_name(config->scheduler.type)) == 0;
-  return strcmp(variant + 1, config->optimizer.type == SL_OPT_SGD ? "sgd" : "adam") == 0;
+  const enum sl_optimizer type = config->optimizer.type;
+  return strcmp(variant + 1, type == SL_OPT_SGD ? "sgd" : type == SL_OPT_ONEBIT_ADAM ? "onebit" : "adam") == 0;
 }
 
 static bool dump_section(const struct sl_config *config, const struct sl_section *section, json_t *root) {

@@ -21,8 +21,9 @@ enum sl_field_type {
   SL_FIELD_STAGES,    /* sl.stages_by, stage_layers, stage_count */
   SL_FIELD_RECOMPUTE, /* sl.recompute, recompute_count */
   SL_FIELD_MODULES,   /* sl.recompute_attention, recompute_norms */
-  SL_FIELD_LIST,      /* never modelled, from here on */
-  SL_FIELD_NAMES,     /* an array of strings, of `words` where there are some */
+  SL_FIELD_LIST,      /* char[size], its JSON text, where it is modelled */
+  /* never modelled: */
+  SL_FIELD_NAMES, /* an array of strings, of `words` where there are some */
   SL_FIELD_DICT,
   SL_FIELD_ANY
 };

@@ -10,6 +10,7 @@
 #include "core/base/dtype.h"
 #include "core/base/file.h"
 #include "core/base/status.h"
+#include "core/io/direct.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -70,6 +71,7 @@ struct sl_safetensors_writer {
   int count;
   int64_t *offset;    /* (count + 1) file offset of each tensor, then of the end; owned */
   int *element_bytes; /* (count); owned */
+  struct sl_direct direct;
 };
 
 /* The life of a file that processes 0..n-1 write together; every call after a barrier where it says so:

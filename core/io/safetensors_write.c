@@ -37,6 +37,7 @@ static void release(struct sl_safetensors_writer *writer) {
   free(writer->temporary);
   free(writer->offset);
   free(writer->element_bytes);
+  sl_direct_free(&writer->direct);
   memset(writer, 0, sizeof *writer);
   writer->fd = -1;
 }
@@ -108,16 +109,9 @@ fail:
   return status;
 }
 
-static enum sl_status write_all(const struct sl_safetensors_writer *writer, const void *bytes, size_t size,
-                                int64_t offset) {
-  const unsigned char *at = bytes;
-  while (size > 0) {
-    const ssize_t done = pwrite(writer->fd, at, size, offset);
-    if (done < 0 && errno == EINTR) continue;
-    if (done < 0) return io_fail(writer->temporary, "be written");
-    at += done, offset += done, size -= (size_t)done;
-  }
-  return SL_OK;
+static enum sl_status write_all(struct sl_safetensors_writer *writer, const void *bytes, size_t size, int64_t offset) {
+  if (sl_direct_write(&writer->direct, writer->fd, bytes, size, offset) == 0) return SL_OK;
+  return io_fail(writer->temporary, "be written");
 }
 
 enum sl_status sl_safetensors_create(struct sl_safetensors_writer *writer, const char *path,

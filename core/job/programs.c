@@ -1,9 +1,10 @@
 /* The second stage of a job; see programs.h. */
 #include "core/job/programs.h"
 
+#include "core/lower/home.h"
+#include "core/lower/init.h"
 #include "core/lower/slots.h"
 #include "core/lower/step.h"
-#include "core/lower/update.h"
 #include "core/lower/zero.h"
 
 #include <string.h>
@@ -24,7 +25,7 @@ static void drop_empty_fills(struct sl_program *p) {
 /* The init program draws or loads every parameter piece and completes what stage 3 keeps whole. */
 static enum sl_status lower_init_program(struct sl_lowering *l) {
   struct sl_program *p = &l->rank_class->programs[SL_PROGRAM_INIT];
-  SL_TRY(sl_update_init(l, p));
+  SL_TRY(sl_init_states(l, p));
   drop_empty_fills(p);
   SL_TRY(sl_build_join(p, SL_PHASE_INIT));
   return one_instance(l, p, SL_ACTION_INIT);
@@ -34,11 +35,12 @@ static enum sl_status lower_init_program(struct sl_lowering *l) {
 static enum sl_status lower_save_role(const struct sl_lowering *l, struct sl_program *p, enum sl_role role) {
   const struct sl_class *c = l->rank_class;
   for (int i = 0; i < l->pp_rank->tensor_count; i++) {
-    struct sl_op op = sl_op_plain(SL_OP_SAVE_TENSOR, c->buffers[c->role[role].buffer].dtype, SL_PHASE_SAVE);
+    const int32_t buffer = sl_home_of(l, role, i);
+    struct sl_op op = sl_op_plain(SL_OP_SAVE_TENSOR, c->buffers[buffer].dtype, SL_PHASE_SAVE);
     op.dim[0] = l->pp_rank->tensors[i].numel;
     op.tensor = i;
     op.role = role;
-    SL_TRY(SL_BUILD_EMIT(p, op, sl_build_read(l, c->role[role].buffer)));
+    SL_TRY(SL_BUILD_EMIT(p, op, sl_build_read(l, buffer)));
   }
   return SL_OK;
 }
@@ -75,7 +77,8 @@ enum sl_status sl_job_lower(struct sl_class *c, enum sl_scope **scopes, const st
   struct sl_lowering l;
   SL_GO(start(&l, c, drafted));
   SL_GO(lower_init_program(&l));
-  SL_GO(sl_lower_step(&l));
+  SL_GO(sl_lower_step(&l, SL_PROGRAM_STEP));
+  if (sl_program_compresses(l.plan->config)) SL_GO(sl_lower_step(&l, SL_PROGRAM_COMPRESSED));
   SL_GO(lower_save_program(&l));
   sl_slots_number(&l);
 done:

@@ -312,6 +312,49 @@ enum sl_status sl_hosts_read(struct sl_hosts *hosts, const char *flag, const cha
   return SL_OK;
 }
 
+/* ---- what is left ---- */
+
+static void remove_host(struct sl_hosts *hosts, size_t i) {
+  free(hosts->list[i].name);
+  free(hosts->list[i].slots);
+  hosts->count--;
+  memmove(&hosts->list[i], &hosts->list[i + 1], (hosts->count - i) * sizeof *hosts->list);
+}
+
+void sl_hosts_without(struct sl_hosts *hosts, const char *name) {
+  for (size_t i = hosts->count; i-- > 0;)
+    if (strcmp(hosts->list[i].name, name) == 0) remove_host(hosts, i);
+}
+
+void sl_hosts_without_rank(struct sl_hosts *hosts, int rank) {
+  for (size_t i = 0; i < hosts->count; rank -= hosts->list[i++].count) {
+    struct sl_host *host = &hosts->list[i];
+    if (rank < 0 || rank >= host->count) continue;
+    host->count--;
+    memmove(&host->slots[rank], &host->slots[rank + 1], (size_t)(host->count - rank) * sizeof *host->slots);
+    if (host->count == 0) remove_host(hosts, i);
+    return;
+  }
+}
+
+void sl_hosts_cut(struct sl_hosts *hosts, int ranks) {
+  for (size_t i = 0; i < hosts->count; ranks -= hosts->list[i++].count) {
+    if (hosts->list[i].count > ranks) hosts->list[i].count = ranks;
+    if (ranks > 0) continue;
+    while (hosts->count > i) remove_host(hosts, hosts->count - 1);
+  }
+}
+
+enum sl_status sl_hosts_copy(struct sl_hosts *out, const struct sl_hosts *hosts) {
+  *out = (struct sl_hosts){0};
+  if (hosts->count == 0) return SL_OK;
+  char *text = sl_hosts_print(hosts);
+  if (text == NULL) return sl_fail(SL_ERR_MEMORY, "out of memory: the list of hosts");
+  const enum sl_status status = sl_hosts_read(out, "hosts", text);
+  free(text);
+  return status;
+}
+
 /* ---- what there is ---- */
 
 int sl_hosts_first_rank(const struct sl_hosts *hosts, size_t i) {

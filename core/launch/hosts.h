@@ -41,6 +41,14 @@ enum sl_status sl_hosts_select(struct sl_hosts *hosts, const char *include, cons
 /* The first `nodes` hosts and the first `slots` of each; 0: all. Errors: SL_ERR_INPUT where there are fewer. */
 enum sl_status sl_hosts_first(struct sl_hosts *hosts, int nodes, int slots);
 
+/* Without host `name`; without the slot that rank `rank` has; without slots behind the first `ranks`. What is not there is left out
+ * already. */
+void sl_hosts_without(struct sl_hosts *hosts, const char *name);
+void sl_hosts_without_rank(struct sl_hosts *hosts, int rank);
+void sl_hosts_cut(struct sl_hosts *hosts, int ranks);
+/* A copy. Errors: SL_ERR_MEMORY, with nothing held. */
+enum sl_status sl_hosts_copy(struct sl_hosts *out, const struct sl_hosts *hosts);
+
 /* Slots of all hosts: the ranks of the job. Of the hosts before host `i`: its first rank. */
 int sl_hosts_ranks(const struct sl_hosts *hosts);
 int sl_hosts_first_rank(const struct sl_hosts *hosts, size_t i);

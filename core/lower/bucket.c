@@ -136,6 +136,7 @@ static bool starts_call(const struct sl_lowering *l, int i, int64_t count, int64
   const struct sl_strategy *s = &l->plan->strategy;
   const struct sl_placed *t = l->pp_rank->tensors;
   /* a bucket is one stage's, and an embedding tied across stages, whose gradient is complete at a time of its own, is one */
+  if (sl_sparse_holds(l, i) != sl_sparse_holds(l, i + 1)) return true;
   if (t[i].stage != t[i + 1].stage || t[i].tied != t[i + 1].tied || t[i].shared != t[i + 1].shared) return true;
   if (s->units == SL_UNITS_LAYER || s->units == SL_UNITS_BUCKET) return t[i].unit != t[i + 1].unit;
   const int64_t limit = sl_plan_bucket_limit(l->plan, l->pp_rank, i + 1, first);

@@ -136,6 +136,32 @@ enum sl_status sl_build_gemm(struct sl_lowering *l, struct sl_drafts *drafts, st
   return sl_build_draft(drafts, op, n, operands);
 }
 
+static enum sl_lane lane_between(enum sl_space from, enum sl_space to) {
+  if (to == SL_SPACE_NVME) return SL_LANE_NVME_WRITE;
+  if (from == SL_SPACE_NVME) return SL_LANE_NVME_READ;
+  return to == SL_SPACE_DEVICE ? SL_LANE_H2D : SL_LANE_D2H;
+}
+
+static enum sl_payload payload_of(const struct sl_buffer *from, const struct sl_buffer *to) {
+  if (from->category == SL_CATEGORY_ACTIVATION) return SL_PAYLOAD_ACTIVATION;
+  if (from->category == SL_CATEGORY_OPTIMIZER) return SL_PAYLOAD_OPTIMIZER;
+  const bool parameter = from->category == SL_CATEGORY_PARAMETER || to->category == SL_CATEGORY_PARAMETER;
+  return parameter ? SL_PAYLOAD_PARAMETER : SL_PAYLOAD_GRADIENT;
+}
+
+struct sl_op sl_build_copy(const struct sl_lowering *l, int32_t source, int32_t target, int64_t count,
+                           enum sl_phase phase) {
+  const struct sl_buffer *from = &l->rank_class->buffers[source], *to = &l->rank_class->buffers[target];
+  struct sl_op op = sl_op_plain(SL_OP_COPY, to->dtype, phase);
+  op.dim[0] = count;
+  op.layer = -1;
+  if (from->space == to->space) return op;
+  op.lane = lane_between(from->space, to->space);
+  op.flags = SL_OP_AFTER_COMPUTE;
+  op.payload = payload_of(from, to);
+  return op;
+}
+
 enum sl_status sl_build_emit(struct sl_program *p, struct sl_op op, int operand_count,
                              const struct sl_operand *operands) {
   SL_TRY(sl_grow(&p->ops, &p->op_capacity, p->op_count + 1, sizeof *p->ops));

@@ -111,6 +111,11 @@ enum sl_status sl_build_gemm(struct sl_lowering *lowering, struct sl_drafts *dra
                              const int64_t dim[3], struct sl_operand a, struct sl_operand b, struct sl_operand c,
                              const struct sl_operand *bias);
 
+/* A copy of `count` elements from one buffer to another, of either's type: inside a space on the compute lane, between two on the
+ * lane of their link, no sooner than the compute before it is over. Of no layer. */
+struct sl_op sl_build_copy(const struct sl_lowering *lowering, int32_t source, int32_t target, int64_t count,
+                           enum sl_phase phase);
+
 /* Append an op whose operands are bound (no logical tensors left) to a program. */
 enum sl_status sl_build_emit(struct sl_program *program, struct sl_op op, int operand_count,
                              const struct sl_operand *operands);

@@ -204,9 +204,9 @@ static enum sl_status device_part(struct sl_lowering *l, struct sl_program *p, i
                                   struct sl_operand *out) {
   const struct sl_unit *u = unit_of(l, unit);
   int32_t copy;
-  *out = sl_build_part(l, l->rank_class->role[SL_ROLE_PARAM].buffer, SL_READ, u->shard_offset, u->part);
+  *out = sl_home_part(l, SL_ROLE_PARAM, SL_READ, u->shard_offset, u->part);
   if (!l->plan->strategy.offload_params) return SL_OK;
-  if (l->homes->nvme.pool_count > 0) SL_TRY(sl_nvme_read_param(l, p, phase, out, u->part));
+  if (l->rank_class->buffers[out->buffer].space == SL_SPACE_NVME) SL_TRY(sl_nvme_read_param(l, p, phase, out, u->part));
   SL_TRY(sl_build_buffer(l, &copy,
                          phase == SL_PHASE_FORWARD || phase == SL_PHASE_BACKWARD ? SL_SCOPE_MICRO : SL_SCOPE_PROGRAM,
                          SL_CATEGORY_COMMUNICATION, l->dtype, u->part, "%s.part", name_of(l, unit)));

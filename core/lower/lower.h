@@ -3,7 +3,10 @@
 #pragma once
 
 #include "core/lower/build.h"
+#include "core/lower/home.h"
+#include "core/lower/onebit.h"
 #include "core/lower/reduce.h"
+#include "core/lower/sparse.h"
 #include "core/lower/update.h"
 #include "core/lower/zero.h"
 
@@ -28,6 +31,7 @@ struct sl_homes {
   int32_t *unsharded;      /* per stage and unit: the copy that UNSHARD makes */
   int32_t secondary;       /* this rank's part of the second copy */
   int64_t *secondary_part; /* per unit: where its part stands there */
+  int32_t worker_error, server_error; /* of 1-bit Adam */
   struct sl_nvme_home nvme;
 };
 
@@ -35,9 +39,11 @@ struct sl_homes {
 struct sl_zero {
   struct sl_reduce *reduce;
   struct sl_gather *gather; /* NULL: parameters are whole */
+  struct sl_ahead *ahead;   /* (units) NULL: they are so from the end of the step before */
   int32_t *lists;           /* (members) buffers of a gather of updated parameters, while it is emitted; see lists.h */
   struct sl_operand *wide;  /* room for the operands of a coalesced call */
   int pool_next;            /* of nvme.pool, in turn */
+  bool compressed;          /* the program is that of a compressed step: gradients stay the rank's own */
 };
 
 /* An op on the compute lane / a collective on its group's lane, everything else at its default. */
@@ -56,9 +62,9 @@ enum sl_status sl_zero_state(struct sl_lowering *lowering, enum sl_role role, en
                              enum sl_scope scope, enum sl_category category, enum sl_dtype dtype, const char *name);
 
 /* ---- what lives on NVMe (nvme.c) ---- */
-/* Buffers for what the strategy puts there; `space`: where parameter shards live. Errors: SL_ERR_INPUT: a buffer of the
- * configuration is too small. */
-enum sl_status sl_nvme_open_params(struct sl_lowering *lowering, enum sl_space *space);
+/* Buffers for what the strategy puts there, and the home of parameter shards, which are just made. Errors: SL_ERR_INPUT: a buffer of
+ * the configuration is too small. */
+enum sl_status sl_nvme_open_params(struct sl_lowering *lowering);
 enum sl_status sl_nvme_open_optimizer(struct sl_lowering *lowering);
 /* The part of a parameter shard on NVMe, read into the next buffer of the pool: *part becomes that. */
 enum sl_status sl_nvme_read_param(struct sl_lowering *lowering, struct sl_program *program, enum sl_phase phase,
@@ -90,4 +96,6 @@ void sl_gather_bind(const struct sl_lowering *lowering, struct sl_operand *opera
 enum sl_status sl_gather_persistent(struct sl_lowering *lowering, struct sl_program *program, enum sl_phase phase);
 
 /* ---- update ---- */
+/* Elements of this rank's shard, from its first on, that the host updates: all, or what the ratio of Twin-Flow says (ZeRO-Offload++). */
+int64_t sl_update_on_host(const struct sl_lowering *lowering);
 enum sl_status sl_update_open(struct sl_lowering *lowering);

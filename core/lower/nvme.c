@@ -16,7 +16,8 @@ static enum sl_status host_buffer(struct sl_lowering *l, int32_t *out, enum sl_c
 /* Blocks on their way, each way: as many as are asked for at once, and room to begin on a page. */
 static enum sl_status open_blocks(struct sl_lowering *l) {
   const struct sl_config *c = l->plan->config;
-  const int64_t bytes = sl_sum(sl_product(c->aio.block_size, c->aio.queue_depth), SL_MACHINE_PAGE);
+  const int64_t depth = sl_product(c->aio.queue_depth, c->aio.threads); /* a queue for each thread */
+  const int64_t bytes = sl_sum(sl_product(c->aio.block_size, depth), SL_MACHINE_PAGE);
   for (int way = 0; way < 2 && l->homes->nvme.blocks[1] < 0; way++)
     SL_TRY(host_buffer(l, &l->homes->nvme.blocks[way], SL_CATEGORY_COMMUNICATION, SL_U8, bytes, "blocks", way));
   return SL_OK;
@@ -29,28 +30,21 @@ static int64_t largest_part(const struct sl_pp_rank *pp_rank) {
   return most;
 }
 
-/* Parameters of this rank that fit into max_in_cpu stay in host memory, as DeepSpeed's do (partition_parameters.py). */
-static enum sl_status check_max_in_cpu(const struct sl_lowering *l, int64_t shard) {
-  const struct sl_config *c = l->plan->config;
-  if (c->zero.param_max_in_cpu == 0) return SL_OK;
-  return sl_json_fail(&c->doc, "zero_optimization.offload_param.max_in_cpu",
-                      "is %lld of the %lld elements that pipeline rank %d has a rank: a shard in either memory is not "
-                      "modelled; expected 0, or at least all",
-                      (long long)c->zero.param_max_in_cpu, (long long)shard, l->rank_class->pp_rank);
-}
-
-enum sl_status sl_nvme_open_params(struct sl_lowering *l, enum sl_space *space) {
+/* Sub-groups that fit into max_in_cpu stay in host memory. */
+enum sl_status sl_nvme_open_params(struct sl_lowering *l) {
   const struct sl_config *c = l->plan->config;
   struct sl_nvme_home *h = &l->homes->nvme;
   const int64_t shard = sl_layout_shard(l->pp_rank, l->member), part = largest_part(l->pp_rank);
-  *space = l->plan->strategy.offload_params ? SL_SPACE_HOST : SL_SPACE_DEVICE;
-  if (!l->plan->strategy.params_on_nvme || shard <= c->zero.param_max_in_cpu) return SL_OK;
-  SL_TRY(check_max_in_cpu(l, shard));
+  const int32_t param = l->rank_class->role[SL_ROLE_PARAM].buffer;
+  if (!l->plan->strategy.params_on_nvme || shard <= c->zero.param_max_in_cpu) {
+    sl_build_move(l, param, l->plan->strategy.offload_params ? SL_SPACE_HOST : SL_SPACE_DEVICE);
+    return SL_OK;
+  }
   if (part > c->zero.param_buffer_size)
     return sl_json_fail(&c->doc, "zero_optimization.offload_param.buffer_size",
                         "is %lld; a rank's part of a parameter has up to %lld elements; expected at least that",
                         (long long)c->zero.param_buffer_size, (long long)part);
-  *space = SL_SPACE_NVME;
+  SL_TRY(sl_home_split(l, SL_ROLE_PARAM, sl_home_within(l, c->zero.param_max_in_cpu), SL_SPACE_HOST, SL_SPACE_NVME));
   SL_TRY(open_blocks(l));
   SL_TRY(sl_calloc(&h->pool, (size_t)c->zero.param_buffer_count, sizeof *h->pool));
   for (; h->pool_count < c->zero.param_buffer_count; h->pool_count++)

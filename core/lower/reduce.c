@@ -26,6 +26,7 @@ bool sl_reduce_sharded(const struct sl_lowering *l) {
 
 /* Does a call reduce a group's gradients at all? A shard is filled by its reduction even where it is the whole. */
 static bool is_reduced(const struct sl_lowering *l, const struct sl_layout *layout) {
+  if (l->zero != NULL && l->zero->compressed) return false;
   return layout->group.ranks > 1 || sl_reduce_sharded(l);
 }
 
@@ -92,7 +93,8 @@ enum sl_status sl_reduce_open(struct sl_lowering *l) {
   SL_TRY(open_buckets(l));
   if (sl_reduce_sharded(l)) {
     SL_TRY(sl_zero_state(l, SL_ROLE_GRAD, SL_FORM_SHARD, scope, SL_CATEGORY_GRADIENT, l->accumulate, "grad.shard"));
-    if (s->offload_optimizer) sl_build_move(l, l->rank_class->role[SL_ROLE_GRAD].buffer, SL_SPACE_HOST);
+    if (s->offload_optimizer)
+      SL_TRY(sl_home_split(l, SL_ROLE_GRAD, sl_update_on_host(l), SL_SPACE_HOST, SL_SPACE_DEVICE));
   } else {
     SL_TRY(sl_zero_state(l, SL_ROLE_GRAD, sl_reduce_owned_in_flat(l) ? SL_FORM_SHARD_IN_FLAT : SL_FORM_WHOLE, scope,
                          SL_CATEGORY_GRADIENT, l->accumulate, "grad"));
@@ -162,6 +164,7 @@ bool sl_reduce_kept(const struct sl_lowering *l, int placed) {
  * them whole. */
 static bool reduces(const struct sl_lowering *l, int placed) {
   const struct sl_pass *pass = &l->zero->reduce->pass;
+  if (sl_sparse_holds(l, placed)) return false;
   return sl_reduce_sharded(l) || (shared(l, placed) ? pass->tied_last : pass->last);
 }
 

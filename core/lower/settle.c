@@ -72,11 +72,9 @@ void sl_settle_open_call(struct sl_lowering *l, struct sl_bucket *call, int buck
 }
 
 enum sl_status sl_settle_call(struct sl_lowering *l, struct sl_program *p, const struct sl_bucket *call, int buckets) {
-  const int32_t shard = l->rank_class->role[SL_ROLE_GRAD].buffer;
   for (const struct sl_bucket *b = call; b < call + buckets; b++)
-    SL_TRY(sl_zero_convert(l, p, sl_build_part(l, b->arrival, SL_READ, b->arrival_at, b->arrival_count),
-                           sl_build_part(l, shard, SL_WRITE, b->arrival_first, b->arrival_count), b->arrival_count,
-                           SL_PHASE_BACKWARD, sl_reduce_kept(l, b->first)));
+    SL_TRY(sl_home_put(l, p, SL_ROLE_GRAD, sl_build_part(l, b->arrival, SL_READ, b->arrival_at, b->arrival_count),
+                       b->arrival_first, b->arrival_count, SL_PHASE_BACKWARD, sl_reduce_kept(l, b->first)));
   return SL_OK;
 }
 
@@ -84,19 +82,20 @@ enum sl_status sl_settle_call(struct sl_lowering *l, struct sl_program *p, const
 static enum sl_status keep_parts(struct sl_lowering *l, struct sl_program *p) {
   const struct sl_pp_rank *s = l->pp_rank;
   const struct sl_reduce *r = l->zero->reduce;
-  const int32_t shard = l->rank_class->role[SL_ROLE_GRAD].buffer;
   const bool sharded = sl_reduce_sharded(l);
-  if (sharded && l->plan->stage_count == 1) {
-    return sl_zero_convert(l, p, sl_build_read(l, l->homes->arrived), sl_build_write(l, shard), s->shard_numel,
-                           SL_PHASE_BACKWARD, !r->pass.first);
-  }
+  if (sharded && l->plan->stage_count == 1)
+    return sl_home_put(l, p, SL_ROLE_GRAD, sl_build_read(l, l->homes->arrived), 0, s->shard_numel, SL_PHASE_BACKWARD,
+                       !r->pass.first);
   for (int i = 0; i < s->unit_count; i++) {
     const struct sl_unit *u = &s->units[i];
     if (!r->buckets[r->bucket_of[u->first_tensor]].launched) continue;
-    const struct sl_operand own = sharded ? sl_build_part(l, shard, SL_WRITE, u->shard_offset, u->part)
-                                          : sl_zero_own(l, l->homes->flat, SL_WRITE, u);
-    SL_TRY(sl_zero_convert(l, p, sl_build_part(l, l->homes->arrived, SL_READ, u->shard_offset, u->part), own, u->part,
-                           SL_PHASE_BACKWARD, sharded && sl_reduce_kept(l, u->first_tensor)));
+    const struct sl_operand part = sl_build_part(l, l->homes->arrived, SL_READ, u->shard_offset, u->part);
+    if (sharded)
+      SL_TRY(sl_home_put(l, p, SL_ROLE_GRAD, part, u->shard_offset, u->part, SL_PHASE_BACKWARD,
+                         sl_reduce_kept(l, u->first_tensor)));
+    else
+      SL_TRY(
+          sl_zero_convert(l, p, part, sl_zero_own(l, l->homes->flat, SL_WRITE, u), u->part, SL_PHASE_BACKWARD, false));
   }
   return SL_OK;
 }

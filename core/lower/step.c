@@ -4,9 +4,8 @@
  * instance of it with its micro-batch and its buffer slots (lower/slots.c). */
 #include "core/lower/step.h"
 
+#include "core/lower/lower.h"
 #include "core/lower/slots.h"
-#include "core/lower/update.h"
-#include "core/lower/zero.h"
 
 #include <stdlib.h>
 
@@ -15,11 +14,12 @@ struct segment {
   int32_t first, count;
 };
 
-enum { VARIANTS = 64 }; /* the flags of struct sl_pass */
+enum { VARIANTS = 128 }; /* the flags of struct sl_pass */
 
 /* How far a stage is. */
 struct progress {
-  int passes;    /* backwards (or W) of a step that have been lowered */
+  int passes; /* backwards (or W) of a step that have been lowered */
+  int forwards;
   bool gathered; /* an UNSHARD has been lowered */
 };
 
@@ -70,7 +70,7 @@ static enum sl_status lower_action(struct walk *w, const struct sl_action *a, st
   struct sl_lowering *l = w->l;
   switch (a->kind) {
   case SL_ACTION_FORWARD:
-    return sl_zero_forward(l, w->p);
+    return sl_zero_forward(l, w->p, pass);
   case SL_ACTION_BACKWARD:
     return sl_zero_backward(l, w->p, pass);
   case SL_ACTION_BACKWARD_INPUT:
@@ -113,6 +113,8 @@ static struct sl_pass pass_of(const struct walk *w, const struct sl_action *a, i
   struct sl_pass pass = {.end = w->at == w->last_backward};
   /* only with a second copy of the parameters is the first gather another than those that follow */
   pass.again = a->kind == SL_ACTION_UNSHARD && l->plan->secondary > 1 && w->progress[local].gathered;
+  pass.gathers =
+      a->kind == SL_ACTION_FORWARD && l->plan->strategy.overlap_param_gather && w->progress[local].forwards == 0;
   if (!contributes(a->kind)) return pass;
   int done = 0, all = 0; /* over the stages that share the tied embedding */
   for (int i = 0; i < l->pp_rank->stage_count; i++) {
@@ -141,7 +143,7 @@ static enum sl_status emit(struct walk *w, const struct sl_action *a, int local)
   struct sl_program *p = w->p;
   const struct sl_pass pass = pass_of(w, a, local);
   const int variant = pass.first | pass.last << 1 | pass.tied_first << 2 | pass.tied_last << 3 |
-                      (contributes(a->kind) && pass.end) << 4 | pass.again << 5;
+                      (contributes(a->kind) && pass.end) << 4 | pass.again << 5 | pass.gathers << 6;
   struct segment *s = &w->segments[local][a->kind][variant];
   w->l->stage = &w->l->stages[local];
   if (s->count == 0) {
@@ -150,6 +152,7 @@ static enum sl_status emit(struct walk *w, const struct sl_action *a, int local)
     s->count = (int32_t)p->op_count - s->first;
   }
   if (contributes(a->kind)) w->progress[local].passes++;
+  if (a->kind == SL_ACTION_FORWARD) w->progress[local].forwards++;
   if (a->kind == SL_ACTION_UNSHARD) w->progress[local].gathered = true;
   if (s->count == 0) return SL_OK;
   SL_TRY(sl_build_instance(p, *a, s->first, s->count));
@@ -166,11 +169,12 @@ static enum sl_status visit(struct walk *w, const struct sl_action *a) {
   return SL_OK;
 }
 
-enum sl_status sl_lower_step(struct sl_lowering *l) {
+enum sl_status sl_lower_step(struct sl_lowering *l, enum sl_program_kind kind) {
   enum sl_status status;
   const struct sl_schedule *s = &l->plan->schedule;
   const int rank = l->rank_class->pp_rank;
-  struct walk w = {.l = l, .p = &l->rank_class->programs[SL_PROGRAM_STEP]};
+  struct walk w = {.l = l, .p = &l->rank_class->programs[kind]};
+  l->zero->compressed = kind == SL_PROGRAM_COMPRESSED;
   SL_GO(sl_calloc(&w.segments, (size_t)l->pp_rank->stage_count, sizeof *w.segments));
   SL_GO(sl_calloc(&w.progress, (size_t)l->pp_rank->stage_count, sizeof *w.progress));
   for (size_t i = 0; i < s->counts[rank]; i++) {
@@ -181,6 +185,7 @@ enum sl_status sl_lower_step(struct sl_lowering *l) {
     if (a->kind != SL_ACTION_IDLE) SL_GO(visit(&w, a));
   }
 done:
+  l->zero->compressed = false;
   free(w.segments);
   free(w.progress);
   return status;

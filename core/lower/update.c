@@ -1,7 +1,8 @@
-/* The optimizer step and initialisation: which runs of the states a rank updates, and how updated parameters reach the
+/* The optimizer step: which runs of the states a rank updates, and how updated parameters reach the
  * ranks that do not own them. */
 #include "core/lower/update.h"
 
+#include "core/lower/ahead.h"
 #include "core/lower/lists.h"
 #include "core/lower/lower.h"
 #include "core/op/workspace.h"
@@ -17,12 +18,17 @@ static bool keeps_master(const struct sl_lowering *l) {
   return l->dtype != SL_F32 || offloaded(l);
 }
 
+int64_t sl_update_on_host(const struct sl_lowering *l) {
+  if (!offloaded(l)) return 0;
+  const double ratio = l->plan->config->zero.offload_ratio;
+  return ratio < 1 ? sl_home_by_ratio(l, ratio) : INT64_MAX;
+}
+
 static enum sl_status optimizer_state(struct sl_lowering *l, enum sl_role role, const char *name) {
   const enum sl_role_form form = l->plan->strategy.shard_optimizer ? SL_FORM_SHARD : SL_FORM_WHOLE;
   SL_TRY(sl_zero_state(l, role, form, SL_SCOPE_PERSISTENT, SL_CATEGORY_OPTIMIZER, SL_F32, name));
   const enum sl_space space = l->plan->strategy.optimizer_on_nvme ? SL_SPACE_NVME : SL_SPACE_HOST;
-  if (offloaded(l)) sl_build_move(l, l->rank_class->role[role].buffer, space);
-  return SL_OK;
+  return offloaded(l) ? sl_home_split(l, role, sl_update_on_host(l), space, SL_SPACE_DEVICE) : SL_OK;
 }
 
 enum sl_status sl_update_open(struct sl_lowering *l) {
@@ -34,6 +40,7 @@ enum sl_status sl_update_open(struct sl_lowering *l) {
     SL_TRY(optimizer_state(l, SL_ROLE_MOMENT1, "exp_avg"));
     SL_TRY(optimizer_state(l, SL_ROLE_MOMENT2, "exp_avg_sq"));
   }
+  SL_TRY(sl_onebit_open(l));
   return l->plan->strategy.optimizer_on_nvme ? sl_nvme_open_optimizer(l) : SL_OK;
 }
 
@@ -65,14 +72,29 @@ static struct run part_of(const struct sl_lowering *l, const struct sl_unit *u) 
   return (struct run){sl_layout_of(l->pp_rank, u), u, u->part, 0};
 }
 
+/* Where a run begins in a shard. */
+static int64_t shard_place(struct run run) {
+  return (run.unit != NULL ? run.unit->shard_offset : run.layout->shard_first) + run.first;
+}
+
+/* As much of a run as stands in one buffer, of each of its states; *rest: what is behind that. */
+static struct run together(const struct sl_lowering *l, struct run *rest) {
+  struct run out = *rest;
+  for (int role = 0; role < SL_ROLE_COUNT; role++)
+    if (l->rank_class->role[role].form == SL_FORM_SHARD)
+      out.count = sl_home_together(l, (enum sl_role)role, shard_place(out), out.count);
+  rest->first += out.count;
+  rest->count -= out.count;
+  return out;
+}
+
 /* The operand of a state that a run covers, whatever the state's form. */
 static struct sl_operand state_run(const struct sl_lowering *l, enum sl_role role, enum sl_access access,
                                    struct run run) {
   const int32_t buffer = l->rank_class->role[role].buffer;
   const struct sl_unit *u = run.unit;
   if (l->rank_class->role[role].form == SL_FORM_SHARD) {
-    const int64_t shard = u != NULL ? u->shard_offset : run.layout->shard_first;
-    return sl_build_part(l, buffer, access, shard + run.first, run.count);
+    return sl_home_part(l, role, access, shard_place(run), run.count);
   }
   if (u == NULL) return sl_build_part(l, buffer, access, run.layout->first + run.first, run.count);
   return u->owner >= 0 ? sl_build_part(l, buffer, access, u->first, run.count) : sl_zero_own(l, buffer, access, u);
@@ -95,13 +117,16 @@ struct squares {
   int times;
 };
 
-/* A whole gradient stands on all ranks of its group, a shard on ranks / members of them. */
+/* A whole gradient stands on all ranks of its group, a shard on ranks / members of them. In a compressed step each has its own,
+ * `ranks` times as large as what its kernels make, and the mean of their squares counts: DeepSpeed's ranks clip each by its own
+ * norm, here all by the root of that mean. */
 static enum sl_status emit_squares(struct sl_lowering *l, struct sl_program *p, struct squares s) {
   const struct sl_buffer from = l->rank_class->buffers[s.gradient.buffer];
   const bool whole = l->rank_class->role[SL_ROLE_GRAD].form == SL_FORM_WHOLE;
   struct sl_op op = sl_zero_op(SL_OP_NORM, from.dtype, SL_PHASE_STEP, s.count);
   int32_t scratch;
   op.scale = (whole ? 1.0 : (double)s.group->members) / s.group->ranks / s.times;
+  if (l->zero->compressed) op.scale = (double)s.group->ranks / s.times;
   op.place_group = s.group->shard;
   if (s.hi > 0) {
     op.flags |= SL_OP_SHARE_RANGE;
@@ -141,9 +166,12 @@ static enum sl_status square_group(struct sl_lowering *l, struct sl_program *p, 
   for (int i = 0; i < run_count(layout, contiguous) && layout->tensor_count > 0; i++) {
     struct run run = run_at(l, layout, contiguous, i);
     if (form == SL_FORM_WHOLE) run.count = layout->padded;
-    const struct sl_operand gradient = state_run(l, SL_ROLE_GRAD, SL_READ, run);
-    SL_TRY(emit_squares(
-        l, p, (struct squares){.group = &layout->group, .gradient = gradient, .count = run.count, .times = 1}));
+    while (run.count > 0) {
+      const struct run piece = together(l, &run);
+      const struct sl_operand gradient = state_run(l, SL_ROLE_GRAD, SL_READ, piece);
+      SL_TRY(emit_squares(
+          l, p, (struct squares){.group = &layout->group, .gradient = gradient, .count = piece.count, .times = 1}));
+    }
   }
   return SL_OK;
 }
@@ -231,14 +259,17 @@ static enum sl_status gradient_to_host(struct sl_lowering *l, struct sl_program 
   return SL_OK;
 }
 
-/* The parameter that an update writes beside its master: in place, or staged in host memory and copied to where it lives. */
-static enum sl_status parameter_target(struct sl_lowering *l, struct run run, struct sl_operand *target, bool *staged) {
+/* The parameter that an update writes beside its master: in place, or staged in the memory that updates, `space`, and copied to where
+ * it lives. */
+static enum sl_status parameter_target(struct sl_lowering *l, struct run run, enum sl_space space,
+                                       struct sl_operand *target, bool *staged) {
   int32_t stage;
   *target = state_run(l, SL_ROLE_PARAM, SL_WRITE, run);
-  *staged = offloaded(l) && l->rank_class->buffers[target->buffer].space != SL_SPACE_HOST;
+  *staged = l->rank_class->buffers[target->buffer].space != space;
   if (!*staged) return SL_OK;
-  SL_TRY(sl_build_buffer(l, &stage, SL_SCOPE_PROGRAM, SL_CATEGORY_PARAMETER, l->dtype, run.count, "param.host"));
-  sl_build_move(l, stage, SL_SPACE_HOST);
+  SL_TRY(sl_build_buffer(l, &stage, SL_SCOPE_PROGRAM, SL_CATEGORY_PARAMETER, l->dtype, run.count,
+                         space == SL_SPACE_HOST ? "param.host" : "param.updated"));
+  sl_build_move(l, stage, space);
   *target = sl_build_write(l, stage);
   return SL_OK;
 }
@@ -259,17 +290,29 @@ static struct sl_operand state_at(const struct sl_lowering *l, enum sl_role role
   return sl_build_part(l, l->homes->nvme.staged[set][role], SL_READ_WRITE, 0, run.count);
 }
 
+/* The memory that updates a run: the host's where its states are there or pass through it. */
+static enum sl_space update_space(const struct sl_lowering *l, struct run run) {
+  const bool sharded = l->rank_class->role[SL_ROLE_MASTER].form == SL_FORM_SHARD;
+  if (!offloaded(l)) return SL_SPACE_DEVICE;
+  return sharded && sl_home_space(l, SL_ROLE_MASTER, shard_place(run)) == SL_SPACE_DEVICE ? SL_SPACE_DEVICE
+                                                                                          : SL_SPACE_HOST;
+}
+
 static enum sl_status emit_update_run(struct sl_lowering *l, struct sl_program *p, struct run run, int set) {
-  static const enum sl_op_kind kinds[] = {
-      [SL_OPT_SGD] = SL_OP_SGD, [SL_OPT_ADAM] = SL_OP_ADAM, [SL_OPT_ADAMW] = SL_OP_ADAMW};
+  static const enum sl_op_kind kinds[] = {[SL_OPT_SGD] = SL_OP_SGD,
+                                          [SL_OPT_ADAM] = SL_OP_ADAM,
+                                          [SL_OPT_ADAMW] = SL_OP_ADAMW,
+                                          [SL_OPT_ONEBIT_ADAM] = SL_OP_ADAMW};
   const bool master = keeps_master(l);
   struct sl_op op = sl_zero_op(kinds[l->plan->config->optimizer.type], SL_F32, SL_PHASE_STEP, run.count);
   struct sl_operand operands[SL_MAX_OPERANDS], grad = state_run(l, SL_ROLE_GRAD, SL_READ, run), target;
+  const enum sl_space space = update_space(l, run);
   bool staged = false;
   int n = 0;
-  if (offloaded(l)) op.lane = SL_LANE_HOST;
+  if (l->zero->compressed) op.flags |= SL_OP_FROZEN;
+  if (space == SL_SPACE_HOST) op.lane = SL_LANE_HOST;
   op.place_group = run.layout->group.shard;
-  if (offloaded(l) && l->rank_class->buffers[grad.buffer].space == SL_SPACE_DEVICE)
+  if (space == SL_SPACE_HOST && l->rank_class->buffers[grad.buffer].space == SL_SPACE_DEVICE)
     SL_TRY(gradient_to_host(l, p, run, &grad));
   operands[n++] = state_at(l, master ? SL_ROLE_MASTER : SL_ROLE_PARAM, run, set);
   operands[n++] = grad;
@@ -280,7 +323,7 @@ static enum sl_status emit_update_run(struct sl_lowering *l, struct sl_program *
   }
   operands[n++] = sl_build_read(l, l->rank_class->control);
   if (master) {
-    SL_TRY(parameter_target(l, run, &target, &staged));
+    SL_TRY(parameter_target(l, run, space, &target, &staged));
     op.flags |= SL_OP_PARAM_COPY;
     operands[n++] = target;
   }
@@ -328,10 +371,13 @@ static enum sl_status emit_update(struct sl_lowering *l, struct sl_program *p) {
                           l->rank_class->role[SL_ROLE_GRAD].form != SL_FORM_SHARD_IN_FLAT;
   for (int g = 0; g < l->pp_rank->group_count; g++) {
     const struct sl_layout *layout = &l->pp_rank->layouts[g];
+    if (l->zero->compressed && layout->group.ranks > 1) continue; /* sl_onebit_update's */
     for (int i = 0; i < run_count(layout, contiguous); i++) {
-      const struct run run = run_at(l, layout, contiguous, i);
-      if (run.count > 0 && l->homes->nvme.sets > 0) SL_TRY(update_from_nvme(l, p, run));
-      if (run.count > 0 && l->homes->nvme.sets == 0) SL_TRY(emit_update_run(l, p, run, 0));
+      struct run run = run_at(l, layout, contiguous, i);
+      while (run.count > 0) {
+        const struct run piece = together(l, &run);
+        SL_TRY(l->homes->nvme.sets > 0 ? update_from_nvme(l, p, piece) : emit_update_run(l, p, piece, 0));
+      }
     }
   }
   return SL_OK;
@@ -362,13 +408,13 @@ static enum sl_status gather_flat(struct sl_lowering *l, struct sl_program *p, c
   return SL_OK;
 }
 
-/* One unit: gathered from its parts, or broadcast by its owner. */
-static enum sl_status gather_unit(struct sl_lowering *l, struct sl_program *p, const struct sl_unit *u) {
+enum sl_status sl_update_gather(struct sl_lowering *l, struct sl_program *p, const struct sl_unit *u,
+                                enum sl_phase phase) {
   const int32_t param = l->rank_class->role[SL_ROLE_PARAM].buffer;
   const struct sl_param_group *group = &sl_layout_of(l->pp_rank, u)->group;
   const int64_t whole = u->owner >= 0 ? u->numel : u->part * group->members;
   struct sl_op op = sl_zero_collective(l, u->owner >= 0 ? SL_OP_BROADCAST : SL_OP_ALL_GATHER, group->shard, l->dtype,
-                                       SL_PHASE_STEP, SL_PAYLOAD_PARAMETER, whole);
+                                       phase, SL_PAYLOAD_PARAMETER, whole);
   if (u->owner >= 0) {
     op.peer = u->owner;
     return SL_BUILD_EMIT(p, op, sl_build_part(l, param, SL_READ_WRITE, u->first, whole));
@@ -384,7 +430,7 @@ static enum sl_status gather_units(struct sl_lowering *l, struct sl_program *p) 
   if (into_lists) SL_TRY(sl_lists_open(l, p));
   for (int i = 0; i < l->pp_rank->unit_count; i++) {
     const struct sl_unit *u = &l->pp_rank->units[i];
-    SL_TRY(flat ? gather_flat(l, p, u) : gather_unit(l, p, u));
+    SL_TRY(flat ? gather_flat(l, p, u) : sl_update_gather(l, p, u, SL_PHASE_STEP));
   }
   return into_lists ? sl_lists_close(l, p) : SL_OK;
 }
@@ -395,35 +441,8 @@ enum sl_status sl_update_step(struct sl_lowering *l, struct sl_program *p) {
   SL_TRY(emit_norm(l, p));
   SL_TRY(emit_control(l, p));
   SL_TRY(emit_update(l, p));
+  if (l->zero->compressed) SL_TRY(sl_onebit_update(l, p));
   if (!s->shard_optimizer) return SL_OK;
   if (s->shard_params) return sl_gather_persistent(l, p, SL_PHASE_STEP);
-  return gather_units(l, p);
-}
-
-/* ---- initialisation: no rank needs another, numbers are drawn by logical element ---- */
-
-static enum sl_status init_role(struct sl_lowering *l, struct sl_program *p, enum sl_role role) {
-  const int32_t buffer = l->rank_class->role[role].buffer;
-  if (l->rank_class->role[role].form == SL_FORM_ABSENT) return SL_OK;
-  for (int i = 0; i < l->pp_rank->tensor_count; i++) {
-    struct sl_op op = sl_zero_op(SL_OP_INIT_TENSOR, l->rank_class->buffers[buffer].dtype, SL_PHASE_INIT,
-                                 l->pp_rank->tensors[i].numel);
-    op.tensor = i;
-    op.role = role;
-    SL_TRY(SL_BUILD_EMIT(p, op, sl_build_update(l, buffer))); /* a piece of it: the rest stays */
-  }
-  return SL_OK;
-}
-
-enum sl_status sl_update_init(struct sl_lowering *l, struct sl_program *p) {
-  const struct sl_class *c = l->rank_class;
-  for (int role = 0; role < SL_ROLE_COUNT; role++) {
-    if (c->role[role].form == SL_FORM_ABSENT || !c->buffers[c->role[role].buffer].persistent) continue;
-    const struct sl_buffer *b = &c->buffers[c->role[role].buffer];
-    SL_TRY(SL_BUILD_EMIT(p, sl_zero_op(SL_OP_FILL, b->dtype, SL_PHASE_INIT, b->bytes / sl_dtype_bytes(b->dtype)),
-                         sl_build_write(l, c->role[role].buffer)));
-  }
-  SL_TRY(init_role(l, p, SL_ROLE_PARAM));
-  SL_TRY(init_role(l, p, SL_ROLE_MASTER));
-  return l->plan->strategy.shard_params ? sl_gather_persistent(l, p, SL_PHASE_INIT) : SL_OK;
+  return s->overlap_param_gather ? sl_ahead_check(l) : gather_units(l, p);
 }

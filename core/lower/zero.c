@@ -3,12 +3,14 @@
  *
  *                          parameters          gradients                     optimizer     communication of a step
  *   replicated (0, DDP)    flat, whole         flat, whole                   whole         all_reduce
- *   sharded optimizer (1)  flat, whole         flat, whole; own part valid   own part      reduce, all_gather
+ *   sharded optimizer (1)  flat, whole         flat, whole; own part valid   own part      reduce, all_gather, which overlap_param_gather
+ *                                                                                          leaves to the next forward: lower/ahead.h
  *   + gradients (2)        flat, whole         bucket, then own part         own part      reduce, all_gather
  *   + parameters (3, FSDP) gathered at use     bucket, then own part         own part      all_gather x 2, reduce
  *
  * Whole gradients are reduced once per step, in the last backward; sharded ones every micro-batch, because there is nowhere to
  * keep them whole. */
+#include "core/lower/ahead.h"
 #include "core/lower/lower.h"
 
 #include <stdlib.h>
@@ -41,33 +43,18 @@ struct sl_operand sl_zero_own(const struct sl_lowering *l, int32_t buffer, enum 
   return o;
 }
 
-static enum sl_lane lane_between(enum sl_space from, enum sl_space to) {
-  if (to == SL_SPACE_NVME) return SL_LANE_NVME_WRITE;
-  if (from == SL_SPACE_NVME) return SL_LANE_NVME_READ;
-  return to == SL_SPACE_DEVICE ? SL_LANE_H2D : SL_LANE_D2H;
-}
-
-static enum sl_payload payload_of(const struct sl_buffer *from, const struct sl_buffer *to) {
-  if (from->category == SL_CATEGORY_OPTIMIZER) return SL_PAYLOAD_OPTIMIZER;
-  const bool parameter = from->category == SL_CATEGORY_PARAMETER || to->category == SL_CATEGORY_PARAMETER;
-  return parameter ? SL_PAYLOAD_PARAMETER : SL_PAYLOAD_GRADIENT;
-}
-
 enum sl_status sl_zero_convert(const struct sl_lowering *l, struct sl_program *p, struct sl_operand source,
                                struct sl_operand target, int64_t count, enum sl_phase phase, bool add) {
-  const struct sl_buffer *from = &l->rank_class->buffers[source.buffer], *to = &l->rank_class->buffers[target.buffer];
-  struct sl_op op = sl_zero_op(add ? SL_OP_ADD : SL_OP_COPY, to->dtype, phase, count);
-  if (from->space != to->space) {
-    op.lane = lane_between(from->space, to->space);
-    op.flags = SL_OP_AFTER_COMPUTE;
-    op.payload = payload_of(from, to);
-  }
+  struct sl_op op = sl_build_copy(l, source.buffer, target.buffer, count, phase);
+  if (add) op.kind = SL_OP_ADD;
   if (source.slice.shard_stride != 0) op.place_group = source.place_group;
   if (target.slice.shard_stride != 0) op.place_group = target.place_group;
   target.slice.access = add ? SL_READ_WRITE : SL_WRITE;
   source.slice.access = SL_READ;
   if (!sl_lane_is_nvme(op.lane)) return SL_BUILD_EMIT(p, op, source, target);
   op.flags |= SL_OP_WORKSPACE;
+  op.dim[1] = l->plan->config->aio.block_size;
+  op.dim[2] = l->plan->config->aio.queue_depth * l->plan->config->aio.threads;
   return SL_BUILD_EMIT(p, op, source, target, sl_build_write(l, l->homes->nvme.blocks[op.lane == SL_LANE_NVME_WRITE]));
 }
 
@@ -83,12 +70,11 @@ enum sl_status sl_zero_open(struct sl_lowering *l) {
   const bool sharded = l->plan->strategy.shard_params;
   SL_TRY(sl_calloc(&l->homes, 1, sizeof *l->homes));
   l->homes->flat = l->homes->arrived = l->homes->secondary = -1;
-  SL_TRY(sl_zero_state(l, SL_ROLE_PARAM, sharded ? SL_FORM_SHARD : SL_FORM_WHOLE, SL_SCOPE_PERSISTENT,
-                       SL_CATEGORY_PARAMETER, l->dtype, sharded ? "param.shard" : "param"));
-  enum sl_space space = SL_SPACE_DEVICE;
+  const enum sl_role_form whole = l->plan->strategy.overlap_param_gather ? SL_FORM_SHARD_IN_FLAT : SL_FORM_WHOLE;
+  SL_TRY(sl_zero_state(l, SL_ROLE_PARAM, sharded ? SL_FORM_SHARD : whole, SL_SCOPE_PERSISTENT, SL_CATEGORY_PARAMETER,
+                       l->dtype, sharded ? "param.shard" : "param"));
   l->homes->nvme.blocks[0] = l->homes->nvme.blocks[1] = -1;
-  SL_TRY(sl_nvme_open_params(l, &space));
-  sl_build_move(l, l->rank_class->role[SL_ROLE_PARAM].buffer, space);
+  SL_TRY(sl_nvme_open_params(l));
   SL_TRY(sl_reduce_open(l));
   SL_TRY(sl_update_open(l));
   return sharded ? sl_gather_open(l) : SL_OK;
@@ -111,6 +97,7 @@ enum sl_status sl_zero_start(struct sl_lowering *l) {
   SL_TRY(sl_calloc(&l->zero, 1, sizeof *l->zero));
   SL_TRY(sl_calloc(&l->zero->wide, 2 * (size_t)l->pp_rank->tensor_count, sizeof *l->zero->wide));
   SL_TRY(sl_reduce_start(l));
+  if (l->plan->strategy.overlap_param_gather) SL_TRY(sl_ahead_start(l));
   return l->plan->strategy.shard_params ? sl_gather_start(l) : SL_OK;
 }
 
@@ -118,6 +105,7 @@ void sl_zero_stop(struct sl_lowering *l) {
   if (l->zero == NULL) return;
   sl_gather_stop(l);
   sl_reduce_stop(l);
+  sl_ahead_stop(l);
   free(l->zero->wide);
   free(l->zero->lists);
   free(l->zero);
@@ -136,13 +124,14 @@ static void bind_params(const struct sl_lowering *l, struct sl_draft *d) {
   }
 }
 
-enum sl_status sl_zero_forward(struct sl_lowering *l, struct sl_program *p) {
+enum sl_status sl_zero_forward(struct sl_lowering *l, struct sl_program *p, struct sl_pass pass) {
   const struct sl_drafts *drafts = &l->stage->forward;
   const bool gathers = sl_gather_traces(l);
   if (gathers) SL_TRY(sl_gather_begin(l));
   for (size_t i = 0; i < drafts->count; i++) {
     struct sl_draft d = drafts->items[i];
     if (gathers) SL_TRY(sl_gather_before(l, p, SL_PHASE_FORWARD, &drafts->items[i]));
+    if (pass.gathers) SL_TRY(sl_ahead_before(l, p, &drafts->items[i]));
     bind_params(l, &d);
     SL_TRY(sl_build_emit(p, d.op, d.operand_count, d.operand));
     if (gathers) sl_gather_after(l, &drafts->items[i]);
@@ -157,6 +146,7 @@ static enum sl_status lower_backward(struct sl_lowering *l, struct sl_program *p
   if (gathers) SL_TRY(sl_gather_before(l, p, SL_PHASE_BACKWARD, draft));
   bind_params(l, &d);
   SL_TRY(sl_reduce_bind(l, &d));
+  SL_TRY(sl_sparse_gather(l, p, &d));
   SL_TRY(sl_build_emit(p, d.op, d.operand_count, d.operand));
   if (gathers) sl_gather_after(l, draft);
   return sl_reduce_after(l, p, draft);

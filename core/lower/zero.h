@@ -3,12 +3,13 @@
 
 #include "core/lower/build.h"
 
-/* Where a backward stands in its step. */
+/* Where an action stands in its step; of a backward, unless it says otherwise. */
 struct sl_pass {
   bool first, last;           /* of its stage's; what a stage alone contributes to starts fresh, and is complete */
   bool tied_first, tied_last; /* the same over both stages that share a tied embedding on one rank */
   bool end;                   /* the rank's last: compute waits for the reductions */
   bool again;                 /* of an UNSHARD: the step has gathered the stage before */
+  bool gathers;               /* of a forward: the stage's first, where that gathers what the step before has updated */
 };
 
 /* Buffers of the states, with the drafts. */
@@ -20,7 +21,7 @@ void sl_zero_close(struct sl_lowering *lowering);
 enum sl_status sl_zero_start(struct sl_lowering *lowering);
 void sl_zero_stop(struct sl_lowering *lowering);
 /* One micro-batch's forward or backward on the stage at hand, with its gathers and reductions. */
-enum sl_status sl_zero_forward(struct sl_lowering *lowering, struct sl_program *program);
+enum sl_status sl_zero_forward(struct sl_lowering *lowering, struct sl_program *program, struct sl_pass pass);
 enum sl_status sl_zero_backward(struct sl_lowering *lowering, struct sl_program *program, struct sl_pass pass);
 /* The half of a split backward that makes no gradient of a weight. */
 enum sl_status sl_zero_backward_input(struct sl_lowering *lowering, struct sl_program *program);

@@ -4,6 +4,7 @@
 #include "core/models/boundary.h"
 #include "core/models/ends.h"
 #include "core/models/linear.h"
+#include "core/models/saved_input.h"
 #include "core/plan/kernels.h"
 
 #include <stdio.h>
@@ -17,6 +18,7 @@ struct block {
   int32_t norm_1, stats_1, x_mid, norm_2, stats_2, in[2], act;
   int32_t gathered_1, gathered_2; /* see sl_transformer_columns */
   int32_t last;                   /* see keep_last_product */
+  int32_t kept_input;             /* see saved_input.h */
   int32_t scattered;              /* what attention's reduce-scatter left, where that is kept; else -1 */
   struct sl_qkv qkv;
   struct sl_attended att;
@@ -257,14 +259,16 @@ static enum sl_status block_fwd(struct sl_transformer *g, struct block *k) {
   SL_TRY(keep_last_product(g, k));
   SL_TRY(sl_transformer_output(g, k->layer, &out));
   g->x = sl_build_as(out, SL_READ);
-  return sl_transformer_residual(g, k->layer, SL_BRANCH_MLP, sl_build_read(g->l, k->x_mid), branch, mlp_out, out,
-                                 &k->mlp_mask);
+  SL_TRY(sl_transformer_residual(g, k->layer, SL_BRANCH_MLP, sl_build_read(g->l, k->x_mid), branch, mlp_out, out,
+                                 &k->mlp_mask));
+  return sl_saved_input_keep(g, k->layer, k->x, &k->kept_input);
 }
 
 /* A framework that repeats a block to its end makes its output again too, which nobody reads. */
 static enum sl_status replay(struct sl_transformer *g, struct block *k) {
   struct sl_operand branch;
   int32_t out;
+  SL_TRY(sl_saved_input_fetch(g, k->layer, k->kept_input, &k->x));
   SL_TRY(block_inner(g, k));
   if (!sl_kernel_set(g->l->plan->config->sl.kernels)->recomputes_all) return SL_OK;
   SL_TRY(sl_transformer_row(g, k->layer, k->act, k->w + k->kind->mlp_out, g->i, &branch));

@@ -22,19 +22,53 @@ struct sl_op sl_transformer_tp_call(const struct sl_transformer *g, enum sl_op_k
 }
 
 /* ---- transfers in pieces ----
+ * shardlab.tp_comm_overlap: Megatron-LM's --tp-comm-overlap, which are Transformer Engine's userbuffers by the methods that are their
+ * defaults (transformer_engine/pytorch/module/base.py at 0004dbd, initialize_ub). Of a block's linear layers
+ *   qkv_fprop, fc1_fprop, proj_dgrad, fc2_dgrad   "ring_exchange": a gather comes member by member, and the product of a member's
+ *                                                 rows runs while the next member's come
+ *   proj_fprop, fc2_fprop                         "pipeline": a piece of the product is on its way to be summed while the next is made
+ *   {qkv,fc1}_dgrad, {qkv,fc1}_wgrad              "bulk": a whole gather beside one product, a whole sum beside the other, which is
+ *                                                 what these layers do anyway
+ * A piece is the rows of a member, which are gathered from it or summed to it, or those of several: Transformer Engine lets the
+ * products of pieces run on three streams (_NUM_MAX_UB_STREAMS), so that small ones fill the device together. Here one runs at a
+ * time, and what would run together is one piece. All members take pieces in one order, where a ring starts with the member's own
+ * rows, so that the first piece of a gather has no product beside it, as the last of a sum has none. "pipeline" has four pieces, of
+ * columns.
+ *
  * shardlab.async_tp: torch/_inductor/fx_passes/micro_pipeline_tp.py (pytorch at 38410cf) cuts a gather and the product that reads it,
  * or a product and the reduce-scatter of what it makes, into a piece a member, so that they run beside each other. A gather of what
  * is scaled by rows is not cut (pytorch/pytorch#149990), nor is a reduce-scatter of a sum of several products. A piece is taken
  * to be a run of the rows, where torch takes each member's: as many, of one length. */
 
-static int pieces_of(const struct sl_transformer *g, int layer) {
-  const bool cut = g->l->plan->config->sl.async_tp && set_of(g)->torch_blocks && g->s != g->r;
-  return cut && layer >= 0 && layer < g->l->plan->model->n_layer ? g->tp : 1;
+static bool in_block(const struct sl_transformer *g, int layer) {
+  return layer >= 0 && layer < g->l->plan->model->n_layer;
 }
 
-static int gather_pieces(const struct sl_transformer *g, int layer) {
-  const bool by_rows = sl_casts_layer(g->l, layer) && !sl_casts_gathers(g->l, layer);
-  return by_rows ? 1 : pieces_of(g, layer);
+/* Are pieces whole members' rows, as tp_comm_overlap has them? */
+static bool by_member(const struct sl_transformer *g, int layer) {
+  return g->l->plan->config->sl.tp_comm_overlap && g->s != g->r && in_block(g, layer);
+}
+
+enum { UB_STREAMS = 3 };
+
+/* Members whose rows are a piece: they come out even, and there is more than one piece. */
+static int members_of_piece(int tp) {
+  int members = UB_STREAMS < tp ? UB_STREAMS : tp - 1;
+  while (tp % members != 0) members--;
+  return members;
+}
+
+static int pieces_of(const struct sl_transformer *g, int layer) {
+  const bool cut = g->l->plan->config->sl.async_tp && set_of(g)->torch_blocks && g->s != g->r && in_block(g, layer);
+  if (by_member(g, layer)) return g->tp / members_of_piece(g->tp);
+  return cut ? g->tp : 1;
+}
+
+/* What the gradient of a weight alone reads goes in bulk. */
+static int gather_pieces(const struct sl_transformer *g, int layer, enum sl_half half) {
+  const bool scaled = sl_casts_layer(g->l, layer) && !sl_casts_gathers(g->l, layer);
+  const bool bulk = by_member(g, layer) && half == SL_HALF_WEIGHT;
+  return scaled || bulk ? 1 : pieces_of(g, layer);
 }
 
 /* Piece `i` of an operand. */
@@ -44,11 +78,27 @@ static struct sl_operand piece(struct sl_operand o, int i, int pieces) {
   return o;
 }
 
+/* What moves piece `i` of the rows that `whole` moves. */
+static struct sl_op call_of_piece(const struct sl_transformer *g, int layer, struct sl_op whole, int i, int pieces) {
+  if (pieces == 1) return whole;
+  whole.dim[0] /= pieces;
+  whole.flags = 0;
+  if (!by_member(g, layer)) return whole;
+  whole.flags = SL_OP_SHARE_RANGE;
+  whole.dim[1] = i * whole.dim[0], whole.dim[2] = (i + 1) * whole.dim[0], whole.dim[3] = g->s * g->c;
+  return whole;
+}
+
+/* This member's side of it: a piece, or all of its rows, of which a range is asked for. */
+static struct sl_operand own_side(const struct sl_transformer *g, int layer, struct sl_operand own, int i, int pieces) {
+  return by_member(g, layer) ? own : piece(own, i, pieces);
+}
+
 /* Cast first, where fp8 is gathered: 2 bytes to find the largest, 3 to cast. */
 static enum sl_status gather_into(struct sl_transformer *g, int layer, enum sl_half half, struct sl_operand x,
                                   int32_t whole) {
-  const int pieces = gather_pieces(g, layer);
-  struct sl_op op = sl_transformer_tp_call(g, SL_OP_ALL_GATHER, layer, g->r * g->c / pieces);
+  const int pieces = gather_pieces(g, layer, half);
+  struct sl_op op = sl_transformer_tp_call(g, SL_OP_ALL_GATHER, layer, g->r * g->c);
   int32_t cast;
   if (sl_casts_gathers(g->l, layer)) {
     SL_TRY(sl_transformer_bytes(g, &cast, g->s * g->c, layer, "cast", false));
@@ -56,10 +106,9 @@ static enum sl_status gather_into(struct sl_transformer *g, int layer, enum sl_h
     x = sl_build_read(g->l, cast);
     op.dtype = SL_U8;
   }
-  if (pieces > 1) op.flags = 0;
   for (int i = 0; i < pieces; i++)
-    SL_TRY(sl_transformer_add(g, half, op, 2,
-                              (struct sl_operand[]){piece(sl_build_as(x, SL_READ), i, pieces),
+    SL_TRY(sl_transformer_add(g, half, call_of_piece(g, layer, op, i, pieces), 2,
+                              (struct sl_operand[]){own_side(g, layer, sl_build_as(x, SL_READ), i, pieces),
                                                     piece(sl_build_write(g->l, whole), i, pieces)}));
   return SL_OK;
 }
@@ -106,13 +155,22 @@ static enum sl_status product(struct sl_transformer *g, int layer, struct sl_ope
                        biased ? &bias : NULL);
 }
 
-/* The same in pieces of the rows. */
-static enum sl_status product_in_pieces(struct sl_transformer *g, int layer, struct sl_operand x, int w, bool biased,
-                                        struct sl_operand out, int64_t n, int64_t k, int pieces) {
+static enum sl_status column(struct sl_transformer *g, int layer, struct sl_operand x, const struct sl_column *column,
+                             struct sl_operand out) {
+  return product(g, layer, x, column->w, g->biases, out, column->n, g->c);
+}
+
+/* The products of columns behind a gather in pieces. torch cuts the first alone; to Transformer Engine all are one product. */
+static enum sl_status columns_in_pieces(struct sl_transformer *g, int layer, struct sl_operand x, int count,
+                                        const struct sl_column *columns, int pieces) {
+  const int cut = by_member(g, layer) ? count : 1;
   struct sl_transformer part = *g;
   part.r /= pieces;
   for (int i = 0; i < pieces; i++)
-    SL_TRY(product(&part, layer, piece(x, i, pieces), w, biased, piece(out, i, pieces), n, k));
+    for (int k = 0; k < cut; k++)
+      SL_TRY(column(&part, layer, piece(x, i, pieces), &columns[k],
+                    piece(sl_build_write(g->l, columns[k].out), i, pieces)));
+  for (int k = cut; k < count; k++) SL_TRY(column(g, layer, x, &columns[k], sl_build_write(g->l, columns[k].out)));
   return SL_OK;
 }
 
@@ -143,7 +201,6 @@ static enum sl_status bias_gradient(struct sl_transformer *g, int layer, struct 
 enum sl_status sl_transformer_columns(struct sl_transformer *g, int layer, struct sl_operand x, int count,
                                       const struct sl_column *columns, int32_t *gathered) {
   struct sl_operand in;
-  const int pieces = gather_pieces(g, layer);
   /* what recomputation by op makes again, it gathers again */
   const bool forgets = g->phase == SL_PHASE_FORWARD && sl_transformer_recompute(g, layer) == SL_RECOMPUTE_SELECTIVE_OP;
   *gathered = -1;
@@ -154,10 +211,7 @@ enum sl_status sl_transformer_columns(struct sl_transformer *g, int layer, struc
   } else {
     SL_TRY(sl_transformer_gather(g, layer, SL_HALF_INPUT, x, &in));
   }
-  for (int i = 0; i < count; i++)
-    SL_TRY(product_in_pieces(g, layer, in, columns[i].w, g->biases, sl_build_write(g->l, columns[i].out), columns[i].n,
-                             g->c, i == 0 ? pieces : 1));
-  return SL_OK;
+  return columns_in_pieces(g, layer, in, count, columns, gather_pieces(g, layer, SL_HALF_INPUT));
 }
 
 /* The weights' gradients of columns, whose input is `in`. */
@@ -213,26 +267,26 @@ enum sl_status sl_transformer_columns_bwd(struct sl_transformer *g, int layer, s
 }
 
 /* A product in pieces, each of which goes on its way when it is made. torch sends pieces as they are and sums them where they have
- * come: one pass over all. */
+ * come: one pass over all. Userbuffers sum on the way. */
 static enum sl_status row_in_pieces(struct sl_transformer *g, int layer, struct sl_operand x, int w, int64_t k,
                                     int32_t partial, int pieces, struct sl_operand *out) {
   struct sl_transformer part = *g;
-  struct sl_op call = sl_transformer_tp_call(g, SL_OP_REDUCE_SCATTER, layer, g->r * g->c / pieces);
+  const struct sl_op call = sl_transformer_tp_call(g, SL_OP_REDUCE_SCATTER, layer, g->r * g->c);
   struct sl_op sum = sl_transformer_op(g, SL_OP_PASS, layer, -1);
   int32_t own;
   SL_TRY(sl_transformer_temporary(g, &own, g->s * g->c, layer, "scattered"));
   part.r /= pieces;
-  call.flags = 0;
   for (int i = 0; i < pieces; i++) {
     const struct sl_operand made = piece(sl_build_write(g->l, partial), i, pieces);
     SL_TRY(product(&part, layer, piece(x, i, pieces), w, false, made, g->c, k));
-    SL_TRY(sl_transformer_add(
-        g, SL_HALF_INPUT, call, 2,
-        (struct sl_operand[]){sl_build_as(made, SL_READ_WRITE), piece(sl_build_write(g->l, own), i, pieces)}));
+    SL_TRY(sl_transformer_add(g, SL_HALF_INPUT, call_of_piece(g, layer, call, i, pieces), 2,
+                              (struct sl_operand[]){sl_build_as(made, SL_READ_WRITE),
+                                                    own_side(g, layer, sl_build_write(g->l, own), i, pieces)}));
   }
+  *out = sl_build_read(g->l, own);
+  if (by_member(g, layer)) return SL_OK;
   sum.dtype = SL_U8;
   sum.dim[0] = sl_dtype_bytes(g->l->dtype) * (g->r + g->s) * g->c, sum.dim[1] = 1;
-  *out = sl_build_read(g->l, own);
   return sl_build_draft(g->drafts, sum, 0, NULL);
 }
 
@@ -251,7 +305,7 @@ enum sl_status sl_transformer_row_bwd(struct sl_transformer *g, int layer, struc
   struct sl_operand whole;
   SL_TRY(sl_transformer_gather(g, layer, SL_HALF_INPUT, dout, &whole));
   struct sl_transformer part = *g;
-  const int pieces = gather_pieces(g, layer);
+  const int pieces = gather_pieces(g, layer, SL_HALF_INPUT);
   part.r /= pieces;
   for (int i = 0; i < pieces; i++)
     SL_TRY(

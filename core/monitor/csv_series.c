@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 void sl_python_repr(char *out, size_t size, double value) {
   char digits[40];
@@ -28,6 +29,24 @@ static enum sl_status io_error(const struct sl_csv_file *file) {
   return sl_fail(SL_ERR_IO, "%s: %s", file->path, strerror(errno));
 }
 
+/* What this run had written behind step `after` before it was started again: the rows under the last heading. *headed: there is one. */
+static enum sl_status drop_rows(const char *path, int64_t after, bool *headed) {
+  char line[256];
+  long end = -1;
+  *headed = false;
+  FILE *in = fopen(path, "re");
+  if (in == NULL) return SL_OK; /* there is none, or opening it to write will say why */
+  for (long at = 0; fgets(line, sizeof line, in) != NULL; at = ftell(in)) {
+    if (strncmp(line, "step,", 5) == 0)
+      *headed = true, end = -1;
+    else if (end < 0 && atoll(line) > after)
+      end = at;
+  }
+  fclose(in);
+  if (end < 0 || truncate(path, end) == 0) return SL_OK;
+  return sl_fail(SL_ERR_IO, "%s: %s", path, strerror(errno));
+}
+
 /* "Train/Samples/lr": Train_Samples_lr.csv, whose second column is lr. */
 static enum sl_status begin(struct sl_csv_series *series, const char *name, struct sl_csv_file **out) {
   const char *last = strrchr(name, '/');
@@ -41,9 +60,11 @@ static enum sl_status begin(struct sl_csv_series *series, const char *name, stru
   series->count++;
   for (char *c = file->path + strlen(series->folder) + 1; *c != '\0'; c++)
     if (*c == '/' || *c == ' ') *c = '_';
+  bool headed = false;
+  if (series->goes_on) SL_TRY(drop_rows(file->path, series->after, &headed));
   file->stream = fopen(file->path, "ae");
-  if (file->stream == NULL || fprintf(file->stream, "step,%s\r\n", last != NULL ? last + 1 : name) < 0)
-    return io_error(file);
+  if (file->stream == NULL) return io_error(file);
+  if (!headed && fprintf(file->stream, "step,%s\r\n", last != NULL ? last + 1 : name) < 0) return io_error(file);
   *out = file;
   return SL_OK;
 }

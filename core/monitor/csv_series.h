@@ -3,6 +3,7 @@
 
 #include "core/base/status.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -13,6 +14,8 @@ struct sl_csv_series {
     FILE *stream;
   } * files; /* owned */
   size_t count, capacity;
+  bool goes_on; /* an older file has rows of this run: those behind step `after` go, and it gets no new heading */
+  int64_t after;
 };
 
 /* Errors: SL_ERR_IO with the path; SL_ERR_MEMORY. */

@@ -23,6 +23,9 @@ struct sl_monitor;
 /* *monitor is NULL where neither is enabled, which all other functions accept. Errors: SL_ERR_IO with the path; SL_ERR_MEMORY. */
 enum sl_status sl_monitor_open(struct sl_monitor **monitor, const struct sl_monitor_place *csv,
                                const struct sl_monitor_place *tensorboard);
+/* This run wrote there before it was started again: rows of its csv files behind step `after` are dropped, and it gets no new heading.
+ * Before the first value. */
+void sl_monitor_go_on(struct sl_monitor *monitor, int64_t after);
 /* One value. Errors: SL_ERR_IO with the path; SL_ERR_MEMORY. */
 enum sl_status sl_monitor_write(struct sl_monitor *monitor, const char *name, double value, int64_t step);
 enum sl_status sl_monitor_flush(struct sl_monitor *monitor);

@@ -99,6 +99,26 @@ static double half_flops(const struct sl_op *op, double input, double weight) {
   return (op->flags & SL_OP_WEIGHT_GRAD ? 0 : input) + (op->flags & SL_OP_INPUT_GRAD ? 0 : weight);
 }
 
+static double optimizer_flops(const struct sl_op *op) {
+  switch (op->kind) {
+  case SL_OP_NORM:
+    return 2 * norm_elements(op);
+  case SL_OP_SGD:
+    return 5 * (double)op->dim[0];
+  case SL_OP_ADAM:
+  case SL_OP_ADAMW:
+    return 16 * (double)op->dim[0];
+  case SL_OP_SIGN_PACK: /* momentum and error; the squares; what is lost */
+    return 9 * (double)op->dim[0];
+  case SL_OP_SIGN_SUM:
+    return (2 * (double)op->dim[1] + 4) * (double)op->dim[0];
+  case SL_OP_ONEBIT_ADAM:
+    return 7 * (double)op->dim[0];
+  default:
+    return 0;
+  }
+}
+
 /* Flops per element of the element-wise ops, counted on the kernels in kernels/: they matter only where a device is so
  * short of arithmetic that bytes do not decide. */
 static double elementwise_flops(const struct sl_op *op) {
@@ -139,13 +159,6 @@ static double elementwise_flops(const struct sl_op *op) {
   case SL_OP_EMBED_FWD:
   case SL_OP_EMBED_BWD:
     return 2 * rows * (double)op->dim[2];
-  case SL_OP_NORM:
-    return 2 * norm_elements(op);
-  case SL_OP_SGD:
-    return 5 * (double)op->dim[0];
-  case SL_OP_ADAM:
-  case SL_OP_ADAMW:
-    return 16 * (double)op->dim[0];
   case SL_OP_ADD:
     return (double)op->dim[0];
   case SL_OP_QUANTIZE: /* the largest; then product, rounding and both bounds */
@@ -156,7 +169,7 @@ static double elementwise_flops(const struct sl_op *op) {
   case SL_OP_REQUANTIZE: /* the sums twice: for the largest, and for the codes */
     return (4 * (double)op->dim[3] + 5) * (double)op->dim[0] * (double)op->dim[4];
   default:
-    return 0;
+    return optimizer_flops(op);
   }
 }
 

@@ -111,7 +111,7 @@ enum sl_move {
   X(PASS,              "pass",                 ELEMENTWISE,  2) /* bytes launches, and pieces (0: none): what a framework's own kernels move beside an op; see plan/kernels.h. Only predicted */ \
   /* state */                                                                                                                                                            \
   X(FILL,              "fill",                 ELEMENTWISE,  1) /* N; x = scale */                                                                                       \
-  X(COPY,              "copy",                 ELEMENTWISE,  1) /* N; to or from NVMe with a scratch */                                                                                                  \
+  X(COPY,              "copy",                 ELEMENTWISE,  1) /* N; to or from NVMe N block depth, with a scratch: bytes of a block, and how many are on their way at once */                                                                                                  \
   X(ADD,               "add",                  ELEMENTWISE,  1) /* N; out += x */                                                                                        \
   X(CONCAT_COLUMNS,    "concat_columns",       ELEMENTWISE,  3) /* R C P; x (P,R,C), out (R,P*C) */                                                                      \
   X(SPLIT_COLUMNS,     "split_columns",        ELEMENTWISE,  3) /* R C P; x (R,P*C), out (R,C): columns [place C, place C + C) */                                        \
@@ -126,6 +126,9 @@ enum sl_move {
   X(SGD,               "sgd",                  OPTIMIZER,    1) /* N */                                                                                                  \
   X(ADAM,              "adam",                 OPTIMIZER,    1) /* N */                                                                                                  \
   X(ADAMW,             "adamw",                OPTIMIZER,    1) /* N */                                                                                                  \
+  X(SIGN_PACK,           "sign_pack",            OPTIMIZER,    3) /* N chunk P: momentum and error as P packed pieces of signs; see kernels/onebit.h */                    \
+  X(SIGN_SUM,            "sign_sum",             OPTIMIZER,    2) /* chunk P: the mean of P packed pieces and the error, packed as one */                                  \
+  X(ONEBIT_ADAM,         "onebit_adam",          OPTIMIZER,    3) /* N chunk P: AdamW with the momentum that P packed pieces stand for */                                  \
   X(INIT_TENSOR,       "init_tensor",          CONTROL,      0) /* a piece of `tensor`: seeded or from a file */                                                         \
   X(SAVE_TENSOR,       "save_tensor",          CONTROL,      0) /* a piece of `tensor` */                                                                                \
   X(JOIN,              "join",                 CONTROL,      0) /* -; waits for every lane: the end of a program */
@@ -190,6 +193,7 @@ enum sl_op_flag {
   SL_OP_KEEPS = 33554432,      /* pass: leaves a tensor for its backward ... */
   SL_OP_READS_KEPT = 67108864, /* ... or reads it there */
   SL_OP_IN_TURN = 134217728,   /* send, recv: starts when all messages before it in program order are over */
+  SL_OP_FROZEN = 268435456,    /* adamw: the variance stays */
   SL_OP_FLASH_KERNELS = SL_OP_FLASH_1 | SL_OP_FLASH_3 | SL_OP_CUDNN
 };
 

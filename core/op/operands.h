@@ -51,6 +51,7 @@
   X(PARAM, "param")                                                                                                    \
   X(WHOLE, "whole")                                                                                                    \
   X(SHARD, "shard")                                                                                                    \
+  X(ERROR, "error")                                                                                                    \
   X(KEPT, "kept")
 
 enum sl_at {

@@ -60,6 +60,8 @@ static enum sl_variant gemm_variant(unsigned flags) {
 
 static enum sl_variant variant_of(const struct sl_op *op, const struct sl_slice *slices) {
   if (op->kind == SL_OP_GEMM) return gemm_variant(op->flags);
+  if (op->lane == SL_LANE_NVME_READ) return SL_VARIANT_NVME_READ;
+  if (op->lane == SL_LANE_NVME_WRITE) return SL_VARIANT_NVME_WRITE;
   const struct sl_slice *shard = op->slice_count > 1 ? sl_op_operand(op, slices, SL_AT_SHARD) : NULL;
   if (shard != NULL && shard->access == SL_READ_WRITE) return SL_VARIANT_ADD;
   return op->dropout > 0 ? SL_VARIANT_DROPOUT : SL_VARIANT_PLAIN;

@@ -57,7 +57,9 @@ double sl_term_seconds(enum sl_term term, double number);
   X(GELU_B, "trans_b+gelu", TRANS_B)                                                                                   \
   X(DGELU, "dgelu", PLAIN)                                                                                             \
   X(DGELU_B, "trans_b+dgelu", TRANS_B)                                                                                 \
-  X(BGRAD_A, "trans_a+bgrad", TRANS_A)
+  X(BGRAD_A, "trans_a+bgrad", TRANS_A)                                                                                 \
+  X(NVME_READ, "nvme_read", PLAIN)   /* copy from NVMe ... */                                                          \
+  X(NVME_WRITE, "nvme_write", PLAIN) /* ... and to it: of their times a profile has rates, not an entry */
 
 enum sl_variant {
 #define X(name, text, base) SL_VARIANT_##name,
@@ -67,6 +69,9 @@ enum sl_variant {
 };
 const char *sl_variant_name(enum sl_variant variant);
 enum sl_variant sl_variant_base(enum sl_variant variant);
+static inline bool sl_variant_is_nvme(enum sl_variant variant) {
+  return variant == SL_VARIANT_NVME_READ || variant == SL_VARIANT_NVME_WRITE;
+}
 
 struct sl_work {
   enum sl_op_kind kind;

@@ -59,6 +59,10 @@ int64_t sl_op_workspace(const struct sl_op *op, int64_t threads) {
     return sum(op->dim[0] * op->dim[1]);
   case SL_OP_NORM:
     return sum(op->dim[0]);
+  case SL_OP_SIGN_PACK: /* and the sum itself */
+    return sum(sl_product(op->dim[1], op->dim[2])) + 8;
+  case SL_OP_SIGN_SUM:
+    return sum(op->dim[0]) + 8;
   default:
     return 0;
   }

@@ -228,7 +228,7 @@ static enum sl_status link_instances(struct linker *k, bool all) {
   enum sl_status status = SL_OK;
   const struct sl_program *p = k->p;
   struct sl_periods periods;
-  SL_GO(sl_periods_open(&periods, k, p->kind == SL_PROGRAM_STEP && !all));
+  SL_GO(sl_periods_open(&periods, k, sl_program_is_step(p->kind) && !all));
   for (uint32_t i = 0; i < p->instance_count; i++) {
     SL_GO(sl_periods_skip(&periods, &i));
     if (i == p->instance_count) break;

@@ -42,6 +42,22 @@ static enum sl_status check_tp(const struct sl_plan *plan) {
   return SL_OK;
 }
 
+/* Megatron-LM's words: megatron/training/arguments.py, validate_args. */
+static enum sl_status check_tp_overlap(const struct sl_plan *plan) {
+  static const char key[] = "shardlab.tp_comm_overlap";
+  const struct sl_config *c = plan->config;
+  if (!c->sl.tp_comm_overlap) return SL_OK;
+  if (!plan->sequence_parallel)
+    return sl_json_fail(&c->doc, key,
+                        "Tensor parallel communication/GEMM overlap can happen only when sequence parallelism is "
+                        "enabled; tp %d, sequence_parallel %s",
+                        plan->tp, c->sl.sequence_parallel ? "true, which model_type mlp does not read" : "false");
+  if (sl_kernel_set(c->sl.kernels)->torch_blocks)
+    return sl_json_fail(&c->doc, key, "is true; expected async_tp in its place: kernels %s are torch's",
+                        sl_kernel_set(c->sl.kernels)->name);
+  return SL_OK;
+}
+
 static enum sl_status choose_degrees(struct sl_plan *plan, int world) {
   struct sl_config *config = plan->effective;
   const int64_t replica = sl_product(config->sl.tp, config->sl.pp);
@@ -60,7 +76,7 @@ static enum sl_status choose_degrees(struct sl_plan *plan, int world) {
                         config->sl.cp);
   SL_TRY(check_tp(plan));
   plan->sequence_parallel = config->sl.sequence_parallel && plan->tp > 1 && sl_model_reads_tokens(plan->model);
-  return SL_OK;
+  return check_tp_overlap(plan);
 }
 
 /* Hybrid sharding: inside groups of shard_size consecutive data-parallel ranks. */
@@ -93,6 +109,32 @@ static enum sl_status choose_nodes(struct sl_plan *plan) {
                         "is true; expected a multiple of the %lld devices of a node, not %d ranks", (long long)devices,
                         plan->world);
   plan->node = (int)devices, plan->nodes = plan->world / plan->node;
+  return SL_OK;
+}
+
+/* engine.py, sparse_allreduce: of the gradients of torch.nn.Embedding, where the engine itself reduces them. */
+static enum sl_status choose_sparse(struct sl_plan *plan) {
+  static const char key[] = "sparse_gradients";
+  const struct sl_config *config = plan->config;
+  if (!config->sparse_gradients) return SL_OK;
+  if (config->zero.stage > 0 || !sl_model_reads_tokens(plan->model)) {
+    sl_config_warn(config, key,
+                   config->zero.stage > 0 ? "without effect: ZeRO's optimizers reduce all gradients densely"
+                                          : "without effect: the model has no embedding");
+    return SL_OK;
+  }
+  if (plan->model->tied_head)
+    return sl_json_fail(&config->doc, key,
+                        "is true; the embedding of model %s is its head too, whose gradient has every row: expected a "
+                        "model with \"tie_word_embeddings\": false",
+                        plan->model->name);
+  if (plan->tp > 1)
+    return sl_json_fail(&config->doc, key,
+                        "is true beside tp %d; expected 1: an embedding that is cut is no torch.nn.Embedding",
+                        plan->tp);
+  if (config->optimizer.type == SL_OPT_ONEBIT_ADAM)
+    return sl_json_fail(&config->doc, key, "1-bit Adam does not support sparse gradients");
+  plan->strategy.sparse_embedding = plan->dp > 1;
   return SL_OK;
 }
 
@@ -184,6 +226,7 @@ enum sl_status sl_plan_build(struct sl_plan *plan, const struct sl_model *model,
   SL_GO_FAIL(choose_degrees(plan, world));
   SL_GO_FAIL(choose_shard(plan));
   SL_GO_FAIL(choose_nodes(plan));
+  SL_GO_FAIL(choose_sparse(plan));
   choose_groups(plan);
   plan->threads = choose_threads(cluster, world);
   plan->fuse_epilogues = fuses_epilogues(plan);

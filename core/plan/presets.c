@@ -48,7 +48,8 @@ enum { BEFORE, AFTER }; /* of struct sl_strategy: closes_after */
 
 /* Sources: torch/nn/parallel/distributed.py (bucket_cap_mb 25, first bucket 1 MiB); torch/distributed/fsdp (transformer
  * auto-wrap, BACKWARD_PRE, limit_all_gathers); Megatron-LM core/distributed/distributed_data_parallel.py, with
- * --overlap-grad-reduce (without it, its default, a stage is one bucket, reduced when backward is over), and of February 2022
+ * --overlap-grad-reduce (without it, its default, a stage is one bucket, reduced when backward is over; --overlap-param-gather and
+ * --tp-comm-overlap are the configuration's choice: shardlab.overlap_param_gather, shardlab.tp_comm_overlap), and of February 2022
  * megatron/model/distributed.py (allreduce_gradients: the whole buffer, called by training.py behind the schedule); DeepSpeed
  * 0.19.6 runtime/zero; Accelerate 1.15 parallelism_config.py and utils/dataclasses.py; nanotron src/nanotron/trainer.py (DDP's
  * buckets of ddp_bucket_cap_mb 25 at ZeRO-0; in January 2025, at ZeRO-1, no DDP: sync_gradients_across_dp after backward with

@@ -38,6 +38,10 @@ static bool has_sequence_parallel(struct question *q) {
   return q->config->sl.sequence_parallel;
 }
 
+static bool has_tp_comm_overlap(struct question *q) {
+  return q->config->sl.tp_comm_overlap;
+}
+
 static bool shards_gradients(struct question *q) {
   return q->preset->row.shard_grads;
 }
@@ -136,6 +140,8 @@ static const struct limit limits[] = {
      NO_SETTING "Megatron-LM's sequence parallelism is the client model's"},
     {DEEPSPEED, 0, "zero_optimization.mics_shard_size", no_shard_size, "the preset needs mics_shard_size"},
     {DEEPSPEED, 0, "zero_optimization.zero_hpz_partition_size", no_hpz, "the preset needs zero_hpz_partition_size"},
+    {ANY, MEGATRON, "shardlab.tp_comm_overlap", has_tp_comm_overlap, NO_SETTING "Megatron-LM's userbuffers"},
+    {SL_FAMILY_ONE_BUCKET, 0, "shardlab.tp_comm_overlap", has_tp_comm_overlap, NO_SETTING "userbuffers are of 2023"},
     /* megatron/training/arguments.py, validate_args; megatron/core/pipeline_parallel/schedules.py */
     {SL_FAMILY_MEGATRON_FSDP, 0, "shardlab.pp", has_pp, NO_SETTING "Megatron-FSDP goes with TP, EP and CP"},
     {MEGATRON, 0, "shardlab.virtual_stages", virtual_stages_without_pp,
@@ -239,6 +245,11 @@ static enum sl_status check_quantized(const struct sl_strategy *s, const struct 
 
 /* What only DeepSpeed's engine has. */
 static enum sl_status check_foreign_keys(const struct sl_strategy *s, const struct sl_config *c) {
+  if (c->optimizer.type == SL_OPT_ONEBIT_ADAM)
+    return sl_json_fail(&c->doc, "optimizer.type", "is \"%s\"; preset %s: 1-bit Adam is DeepSpeed's",
+                        c->optimizer.type_name, s->name);
+  if (c->sparse_gradients)
+    return sl_json_fail(&c->doc, "sparse_gradients", "is true; preset %s: sparse gradients are DeepSpeed's", s->name);
   if (c->zero.offload_optimizer != SL_OFFLOAD_NONE || c->zero.offload_param != SL_OFFLOAD_NONE) {
     return sl_json_fail(&c->doc, "zero_optimization",
                         "preset %s: offload_optimizer and offload_param are DeepSpeed's; %s has none", s->name,
@@ -257,6 +268,13 @@ static enum sl_status check_foreign_keys(const struct sl_strategy *s, const stru
                                                   : "zero_optimization.zero_quantized_gradients",
                         "is true; preset %s: quantised transfers are DeepSpeed's (ZeRO++)", s->name);
   }
+  if (c->activations.partitioned || c->activations.on_host) {
+    return sl_json_fail(&c->doc,
+                        c->activations.partitioned ? "activation_checkpointing.partition_activations"
+                                                   : "activation_checkpointing.cpu_checkpointing",
+                        "is true; preset %s: activation_checkpointing is DeepSpeed's; %s has none", s->name,
+                        s->framework);
+  }
   if (sl_config_flag(c, "prescale_gradients", false)) {
     return sl_json_fail(&c->doc, "prescale_gradients", "is true; preset %s: %s averages after the reduction", s->name,
                         s->framework);
@@ -268,12 +286,23 @@ static enum sl_status check_foreign_keys(const struct sl_strategy *s, const stru
   return SL_OK;
 }
 
+/* Megatron-LM's words: megatron/training/arguments.py, validate_args; gradients are always reduced beside the backward by this
+ * preset (--overlap-grad-reduce). */
+static enum sl_status check_param_gather(const struct sl_strategy *s, const struct sl_config *c) {
+  if (!c->sl.overlap_param_gather || s->units == SL_UNITS_BUCKET) return SL_OK;
+  return sl_json_fail(&c->doc, "shardlab.overlap_param_gather",
+                      "--overlap-param-gather only supported with distributed optimizer; expected preset "
+                      "megatron-distributed-optimizer, not %s",
+                      s->name);
+}
+
 enum sl_status sl_strategy_check_limits(const struct sl_preset *preset, const struct sl_config *config) {
   const struct sl_strategy *s = &preset->row;
   const bool deepspeed = preset->family & SL_FAMILY_DEEPSPEED, named = config->sl.preset[0] != '\0';
   if (named) SL_TRY(check_degrees(preset, config));
   SL_TRY(deepspeed ? check_stage3_keys(s, config) : check_foreign_keys(s, config));
   SL_TRY(check_quantized(s, config));
+  SL_TRY(check_param_gather(s, config));
   SL_TRY(check_stage(s, config, deepspeed));
   if ((preset->family & SL_FAMILY_MEGATRON) && config->optimizer.type == SL_OPT_ADAM) {
     return sl_json_fail(

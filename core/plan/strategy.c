@@ -18,6 +18,11 @@ static enum sl_status check_aio(const struct sl_config *c) {
   if (c->aio.queue_depth < 1 || c->aio.queue_depth > MOST_DEPTH)
     return sl_json_fail(&c->doc, "aio.queue_depth", "is %lld; expected 1 to %d", (long long)c->aio.queue_depth,
                         MOST_DEPTH);
+  if (c->aio.threads < 1 || c->aio.threads > MOST_DEPTH / c->aio.queue_depth)
+    return sl_json_fail(&c->doc, "aio.intra_op_parallelism",
+                        "is %lld; expected at least 1, and at most %d blocks on their way: a queue of %lld for each "
+                        "thread",
+                        (long long)c->aio.threads, MOST_DEPTH, (long long)c->aio.queue_depth);
   return SL_OK;
 }
 
@@ -27,6 +32,10 @@ static enum sl_status check_optimizer_nvme(const struct sl_config *c) {
   if (c->zero.stage != 3)
     return sl_json_fail(&c->doc, "zero_optimization.offload_optimizer.device",
                         "\"nvme\" is only supported with ZeRO stage 3; the stage is %d", c->zero.stage);
+  if (c->zero.offload_ratio < 1)
+    return sl_json_fail(&c->doc, "zero_optimization.offload_optimizer.ratio",
+                        "is %.15g beside device \"nvme\", which is not modelled; expected 1, or device \"cpu\"",
+                        c->zero.offload_ratio);
   if (c->zero.optimizer_nvme_path[0] == '\0')
     return sl_json_fail(&c->doc, "zero_optimization.offload_optimizer.nvme_path",
                         "is missing; expected a folder on the NVMe, since the device is \"nvme\"");
@@ -141,12 +150,13 @@ enum sl_status sl_strategy_choose(struct sl_strategy *s, struct sl_config *confi
   s->pipeline_engine = (preset.family & SL_FAMILY_PIPELINE_ENGINE) != 0;
   s->pair_messages |= s->pipeline_engine;
   s->blocking_messages = scaling;
+  s->overlap_param_gather = config->sl.overlap_param_gather;
   preset.row = *s;
   sl_strategy_warn_overruled(&preset, config);
   overrule(config, s);
   if (dp > 1 || s->offload_optimizer || s->offload_params) return SL_OK;
   s->units = SL_UNITS_WHOLE;
-  s->quantized_weights = s->quantized_gradients = false;
+  s->quantized_weights = s->quantized_gradients = s->overlap_param_gather = false;
   s->shard_params = s->shard_grads = s->shard_optimizer = s->sums_whole = false;
   s->zero_stage = 0;
   return SL_OK;

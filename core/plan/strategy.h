@@ -50,15 +50,18 @@ struct sl_strategy {
   int64_t secondary_size;
   /* ZeRO++: parameters are gathered in 8 bits (qwZ); gradients go to their owners in 4, inside nodes first (qgZ) */
   bool quantized_weights, quantized_gradients;
+  bool sparse_embedding; /* of an embedding's gradient the rows that tokens touch are sent, not the whole */
   /* Buckets in elements. A bucket closes before the parameter that would make it larger than the limit (DeepSpeed), or
    * with the one that reaches it (PyTorch, Megatron-LM); per unit, where units are layers or buckets themselves. */
   int64_t first_bucket, bucket;
   bool closes_after;
   bool whole_later_stages; /* the first pipeline rank's first stage is cut, any other is one bucket (Megatron-LM) */
   bool overlap;            /* reductions and gathers run beside compute */
-  bool sums_whole;         /* gradients are all-reduced whole, though the optimizer's state is sharded (nanotron) */
-  bool pipeline_engine;    /* DeepSpeed's pipeline: see plan/communicators.h */
-  bool pair_messages;      /* a pipeline's messages go without a group: a communicator for each pair of ranks */
+  bool
+      overlap_param_gather; /* updated parameters are gathered by the next step's forward, bucket by bucket (Megatron-LM) */
+  bool sums_whole;          /* gradients are all-reduced whole, though the optimizer's state is sharded (nanotron) */
+  bool pipeline_engine;     /* DeepSpeed's pipeline: see plan/communicators.h */
+  bool pair_messages;       /* a pipeline's messages go without a group: a communicator for each pair of ranks */
   /* torch.distributed.send and recv, not isend and irecv: the stream that computes waits for each message, one after the other
    * (DeepSpeed's runtime/pipe/p2p.py; Aleph-Alpha/scaling's src/scaling/core/nn/parallel_module/communicator.py) */
   bool blocking_messages;

@@ -27,6 +27,8 @@ struct sl_located sl_job_locate(const struct sl_job *job, int rank, enum sl_role
   const struct sl_piece piece = sl_layout_piece(pp_rank, placed, sl_plan_group(plan, group->shard, rank).index);
   out.first = piece.first;
   out.count = piece.count;
-  out.offset = (c->role[role].form == SL_FORM_SHARD ? piece.offset : t->flat + piece.first) * element;
+  int64_t place = c->role[role].form == SL_FORM_SHARD ? piece.offset : t->flat + piece.first;
+  out.buffer = sl_class_state(c, role, &place);
+  out.offset = place * element;
   return out;
 }

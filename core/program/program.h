@@ -36,7 +36,21 @@ struct sl_issue {
   uint32_t wait_count : 8, lane_index : 24; /* index of this op in its lane, from 0 */
 };
 
-enum sl_program_kind { SL_PROGRAM_INIT, SL_PROGRAM_STEP, SL_PROGRAM_SAVE, SL_PROGRAM_COUNT };
+/* COMPRESSED: a step after optimizer.params.freeze_step of 1-bit Adam, which reduces no gradients but sends the momentum as signs;
+ * without ops where there is no such step. */
+enum sl_program_kind { SL_PROGRAM_INIT, SL_PROGRAM_STEP, SL_PROGRAM_COMPRESSED, SL_PROGRAM_SAVE, SL_PROGRAM_COUNT };
+static inline bool sl_program_is_step(enum sl_program_kind kind) {
+  return kind == SL_PROGRAM_STEP || kind == SL_PROGRAM_COMPRESSED;
+}
+/* Are there compressed steps? */
+static inline bool sl_program_compresses(const struct sl_config *config) {
+  return config->optimizer.type == SL_OPT_ONEBIT_ADAM;
+}
+/* The program of a step before which `applied` steps were not skipped. */
+static inline enum sl_program_kind sl_program_of_step(const struct sl_config *config, int64_t applied) {
+  const bool compressed = sl_program_compresses(config) && applied >= config->optimizer.freeze_step;
+  return compressed ? SL_PROGRAM_COMPRESSED : SL_PROGRAM_STEP;
+}
 
 struct sl_program {
   enum sl_program_kind kind;
@@ -118,8 +132,22 @@ struct sl_class {
   struct {
     enum sl_role_form form;
     int32_t buffer;
+    int64_t
+        split; /* above 0: of a shard elements [0, split) stand in `buffer`, and the others in `rest`, of another space */
+    int32_t rest;
   } role[SL_ROLE_COUNT];
 };
+
+/* The buffer that has an element of a state; *element becomes its place there. */
+static inline int32_t sl_class_state(const struct sl_class *c, enum sl_role role, int64_t *element) {
+  if (c->role[role].split == 0 || *element < c->role[role].split) return c->role[role].buffer;
+  *element -= c->role[role].split;
+  return c->role[role].rest;
+}
+/* Bytes of a state on a rank. */
+static inline int64_t sl_class_state_bytes(const struct sl_class *c, enum sl_role role) {
+  return c->buffers[c->role[role].buffer].bytes + (c->role[role].split > 0 ? c->buffers[c->role[role].rest].bytes : 0);
+}
 
 /* Everything that an executor needs: the plan and its classes' programs. */
 struct sl_job {

@@ -13,14 +13,10 @@ struct call {
 };
 
 struct sl_folded_class {
-  struct call *calls;
-  size_t count;
+  struct call *calls[SL_PROGRAM_COUNT]; /* of the programs of steps */
+  size_t count[SL_PROGRAM_COUNT];
   bool even;
 };
-
-static const struct sl_program *step_of(const struct sl_folded *f, int c) {
-  return &f->job->classes[c].programs[SL_PROGRAM_STEP];
-}
 
 /* Of a member of the op's group. */
 static int64_t wire_of(const struct sl_program *program, const struct sl_op *op, const struct sl_members *m) {
@@ -40,23 +36,28 @@ static bool is_even(const struct sl_folded *f, const struct sl_program *program,
          (double)first == sl_op_most_wire_bytes(op, slices, size);
 }
 
-static enum sl_status open_class(struct sl_folded *f, int c) {
-  const struct sl_program *program = step_of(f, c);
+static enum sl_status open_program(struct sl_folded *f, int c, enum sl_program_kind kind) {
+  const struct sl_program *program = &f->job->classes[c].programs[kind];
   struct sl_folded_class *class = &f->classes[c];
   int64_t *times;
   SL_TRY(sl_calloc(&times, program->op_count, sizeof *times));
   for (size_t i = 0; i < program->issue_count; i++) times[program->issues[i].op]++;
   enum sl_status status;
-  SL_GO(sl_calloc(&class->calls, program->op_count, sizeof *class->calls));
-  class->even = true;
+  SL_GO(sl_calloc(&class->calls[kind], program->op_count, sizeof **class->calls));
   for (size_t i = 0; i < program->op_count; i++) {
     if (times[i] == 0 || !sl_op_is_comm(program->ops[i].kind)) continue;
-    class->calls[class->count++] = (struct call){(int32_t)i, times[i]};
+    class->calls[kind][class->count[kind]++] = (struct call){(int32_t)i, times[i]};
     class->even = class->even && is_even(f, program, &program->ops[i]);
   }
 done:
   free(times);
   return status;
+}
+
+static enum sl_status open_class(struct sl_folded *f, int c) {
+  f->classes[c].even = true;
+  SL_TRY(open_program(f, c, SL_PROGRAM_STEP));
+  return open_program(f, c, SL_PROGRAM_COMPRESSED);
 }
 
 enum sl_status sl_folded_open(struct sl_folded *f, const struct sl_job *job) {
@@ -69,7 +70,8 @@ enum sl_status sl_folded_open(struct sl_folded *f, const struct sl_job *job) {
 }
 
 void sl_folded_close(struct sl_folded *f) {
-  for (int c = 0; f->classes != NULL && c < f->job->class_count; c++) free(f->classes[c].calls);
+  for (int c = 0; f->classes != NULL && c < f->job->class_count; c++)
+    for (int kind = 0; kind < SL_PROGRAM_COUNT; kind++) free(f->classes[c].calls[kind]);
   free(f->classes);
   f->classes = NULL;
 }
@@ -96,12 +98,13 @@ static bool alike(const struct sl_op *a, const struct sl_op *b) {
 /* Names are compared once for many calls in a row that are alike. */
 int64_t sl_folded_wire_bytes(const struct sl_folded *f, int rank, const json_t *row) {
   const int c = sl_job_class_of(f->job, rank);
-  const struct sl_program *program = step_of(f, c);
+  const enum sl_program_kind kind = json_object_get(row, "step") != NULL ? SL_PROGRAM_COMPRESSED : SL_PROGRAM_STEP;
+  const struct sl_program *program = &f->job->classes[c].programs[kind];
   const struct sl_op *like = NULL, *unlike = NULL;
   struct sl_members m = {.size = 1};
   int64_t sum = 0;
-  for (size_t i = 0; i < f->classes[c].count; i++) {
-    const struct call *call = &f->classes[c].calls[i];
+  for (size_t i = 0; i < f->classes[c].count[kind]; i++) {
+    const struct call *call = &f->classes[c].calls[kind][i];
     const struct sl_op *op = &program->ops[call->op];
     if (like != NULL ? !alike(op, like) : unlike != NULL && alike(op, unlike)) continue;
     if (like == NULL && !counts_in(row, op)) {
@@ -122,7 +125,7 @@ static bool is_copy(const json_t *row) {
   return false;
 }
 
-void sl_folded_put(const struct sl_folded *f, int rank, json_t *entry) {
+void sl_folded_put(const struct sl_folded *f, int rank, bool compressed, json_t *entry) {
   int64_t sum = 0;
   size_t i;
   json_t *row;
@@ -132,7 +135,7 @@ void sl_folded_put(const struct sl_folded *f, int rank, json_t *entry) {
     set_integer(row, "wire_bytes", bytes);
     const double seconds = json_real_value(json_object_get(row, "time_s"));
     if (seconds > 0) set_real(row, "busbw_GBps", (double)bytes / seconds * 1e-9);
-    sum += bytes;
+    if ((json_object_get(row, "step") != NULL) == compressed) sum += bytes;
   }
   set_integer(entry, "wire_bytes", sum);
 }

@@ -21,6 +21,7 @@ static json_t *traffic_json(const struct sl_exec_report *report) {
     json_object_set_new(item, "op", json_string(sl_op_name(row->op)));
     json_object_set_new(item, "payload", json_string(sl_payload_name(row->payload)));
     json_object_set_new(item, "dtype", json_string(sl_dtype_name(row->dtype)));
+    if (row->program == SL_PROGRAM_COMPRESSED) json_object_set_new(item, "step", json_string("compressed"));
     set_integer(item, "calls", row->calls);
     set_integer(item, "bytes", row->bytes);
     set_integer(item, "wire_bytes", row->wire_bytes);
@@ -42,6 +43,7 @@ static json_t *rank_json(const struct sl_run *run, int local) {
   char hash[24];
   for (int i = 0; i < report->traffic_count; i++) {
     if (report->traffic[i].link != 0) continue; /* ranks do not communicate over it */
+    if (report->traffic[i].program != run->results[run->steps - 1].program) continue;
     calls += report->traffic[i].calls;
     bytes += report->traffic[i].bytes;
     wire_bytes += report->traffic[i].wire_bytes;

@@ -51,6 +51,23 @@ double sl_record_peak_flops(const struct sl_plan *plan) {
   return peak * (double)nodes * cluster->device.cores;
 }
 
+/* Medians of the two kinds of steps of 1-bit Adam, where both were taken; a measurement's first step is left out. */
+static enum sl_status put_kinds(json_t *record, const struct sl_run *run, const double *times) {
+  double *own;
+  if (!sl_program_compresses(run->job->plan->config)) return SL_OK;
+  SL_TRY(sl_calloc(&own, (size_t)run->steps, sizeof *own));
+  for (int compressed = 0; compressed < 2; compressed++) {
+    size_t n = 0;
+    for (int64_t s = run->steps > 1 && run->exec->measures ? 1 : 0; s < run->steps; s++)
+      if ((run->results[s].program == SL_PROGRAM_COMPRESSED) == compressed) own[n++] = times[s];
+    if (n == 0) continue;
+    sl_stats_sort(own, n);
+    set_real(record, compressed ? "compressed_step_time_s" : "warmup_step_time_s", sl_stats_median(own, n));
+  }
+  free(own);
+  return SL_OK;
+}
+
 /* The slowest process counts in every step; the first step warms caches and is left out of the statistics. */
 static enum sl_status put_times(json_t *record, const json_t *parts, const struct sl_record_input *input) {
   const struct sl_plan *plan = input->run->job->plan;
@@ -65,6 +82,7 @@ static enum sl_status put_times(json_t *record, const json_t *parts, const struc
   }
   for (size_t s = 0; s < steps; s++) json_array_append_new(list, json_real(times[s]));
   const size_t first = steps > 1 ? 1 : 0;
+  SL_TRY(put_kinds(record, input->run, times));
   sl_stats_sort(times + first, steps - first);
   const double median = sl_stats_median(times + first, steps - first);
   set_integer(record, "steps", (int64_t)steps);
@@ -162,7 +180,8 @@ static enum sl_status rank_list(const json_t *parts, const struct sl_record_inpu
     if (run->exec->local_of == NULL) SL_GO(sl_fail(SL_ERR_INTERNAL, "rank %d: nobody reported for it", r));
     const json_t *found = by_rank[run->local_ranks[run->exec->local_of(run->state, r)]];
     json_t *copy = json_deep_copy(found);
-    if (!sl_folded_even(&folded, r)) sl_folded_put(&folded, r, copy);
+    if (!sl_folded_even(&folded, r))
+      sl_folded_put(&folded, r, run->results[run->steps - 1].program == SL_PROGRAM_COMPRESSED, copy);
     set_integer(copy, "simulated_as", integer_of(found, "rank"));
     set_integer(copy, "rank", r);
     set_integer(copy, "dp", c.dp);
@@ -241,23 +260,25 @@ static json_t *memory_json(const json_t *ranks, const struct sl_job *job) {
 
 /* Are two rows of traffic alike in the first `count` of what tells rows apart? */
 static bool same_traffic(const json_t *a, const json_t *b, int count) {
-  static const char *const keys[] = {"group", "op", "payload", "dtype"};
-  for (int k = 0; k < count; k++)
-    if (!json_equal(json_object_get(a, keys[k]), json_object_get(b, keys[k]))) return false;
+  static const char *const keys[] = {"group", "op", "payload", "step", "dtype"};
+  for (int k = 0; k < count; k++) {
+    const json_t *x = json_object_get(a, keys[k]), *y = json_object_get(b, keys[k]);
+    if (x != y && !json_equal(x, y)) return false;
+  }
   return true;
 }
 
 const json_t *sl_record_traffic_row(const json_t *list, const json_t *like) {
   const json_t *row;
   size_t i;
-  json_array_foreach(list, i, row) if (same_traffic(row, like, 4)) return row;
+  json_array_foreach(list, i, row) if (same_traffic(row, like, 5)) return row;
   return NULL;
 }
 
 bool sl_record_traffic_twins(const json_t *list, const json_t *row) {
   const json_t *other;
   size_t i;
-  json_array_foreach(list, i, other) if (same_traffic(other, row, 3) && !same_traffic(other, row, 4)) return true;
+  json_array_foreach(list, i, other) if (same_traffic(other, row, 4) && !same_traffic(other, row, 5)) return true;
   return false;
 }
 

@@ -187,12 +187,24 @@ static enum sl_status read_result(const struct sl_run *run, struct sl_step_resul
       (long long)control.step, control.loss_scale);
 }
 
+/* Skipped steps do not count; without data, as where steps are predicted, none is. */
+static enum sl_status choose_program(const struct sl_run *run, int64_t step, enum sl_program_kind *kind) {
+  const struct sl_config *config = run->job->plan->config;
+  struct sl_step_state control = {.good_steps = step};
+  const struct sl_class *c = &run->job->classes[sl_job_class_of(run->job, run->local_ranks[0])];
+  if (sl_program_compresses(config) && run->exec->read != NULL)
+    SL_TRY(run->exec->read(run->state, 0, c->control, 0, sizeof control, &control));
+  *kind = sl_program_of_step(config, control.good_steps);
+  return SL_OK;
+}
+
 static enum sl_status run_steps(struct sl_run *run, struct cursor *cursors) {
   for (int64_t i = 0; i < run->steps; i++) {
     const int64_t step = run->options.first_step + i;
     struct sl_step_result *r = &run->results[i];
+    SL_TRY(choose_program(run, step, &r->program));
     r->start_s = run->exec->now(run->state);
-    SL_TRY(run_program(run, cursors, SL_PROGRAM_STEP, step));
+    SL_TRY(run_program(run, cursors, r->program, step));
     r->end_s = run->exec->now(run->state);
     SL_TRY(read_result(run, r));
     SL_TRY(check_anomaly(run, SL_PROGRAM_STEP, step, r->skipped && isfinite(r->loss)));

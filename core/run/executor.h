@@ -27,18 +27,26 @@ struct sl_exec_assumptions {
   bool share_links; /* transfers at the same time share the links of a device */
 };
 
+/* Initial weights, by logical tensor. `read` may be NULL: there are none. */
+struct sl_weight_source {
+  /* Elements first .. first+count of `tensor`. Asked from one thread at a time. */
+  enum sl_status (*read)(void *context, const char *tensor, int64_t first, int64_t count, float *out);
+  void *context;
+};
+
 /* What one backend instance is asked to run. */
 struct sl_exec_options {
-  int threads;              /* host: OpenMP threads of this rank; 0 = the backend's choice */
-  const char *data;         /* token file, or "random:N" samples for an mlp; NULL for the simulator */
-  const char *init;         /* safetensors with initial weights, NULL = seeded */
-  const char *save;         /* safetensors to write, NULL = none */
-  const char *save_grads;   /* safetensors of gradients after the last step, before the update; NULL = none */
-  bool detect_anomaly;      /* look at what every op has written; ends at the first that is not finite */
-  bool poison;              /* host: fill dead ranges with NaN to catch use after free */
-  bool fold;                /* simulator: of ranks that do the same one stands for all */
-  int fail_rank, fail_step; /* fault injection for tests: this rank dies at this step; -1 = none */
-  bool alone;               /* cuda: this process is rank `alone_rank` of the plan, its communication looped back */
+  int threads;                     /* host: OpenMP threads of this rank; 0 = the backend's choice */
+  const char *data;                /* token file, or "random:N" samples for an mlp; NULL for the simulator */
+  const char *init;                /* safetensors with initial weights, NULL = seeded */
+  struct sl_weight_source weights; /* where they come from instead; zeroed: from nowhere else */
+  const char *save;                /* safetensors to write, NULL = none */
+  const char *save_grads;          /* safetensors of gradients after the last step, before the update; NULL = none */
+  bool detect_anomaly;             /* look at what every op has written; ends at the first that is not finite */
+  bool poison;                     /* host: fill dead ranges with NaN to catch use after free */
+  bool fold;                       /* simulator: of ranks that do the same one stands for all */
+  int fail_rank, fail_step;        /* fault injection for tests: this rank dies at this step; -1 = none */
+  bool alone; /* cuda: this process is rank `alone_rank` of the plan, its communication looped back */
   int alone_rank;
   int64_t first_step;                /* of this run, counted from the training's start; dropout is keyed by the step */
   int64_t first_sample;              /* of the data's order, which that step begins with */
@@ -71,10 +79,11 @@ struct sl_traffic {
   enum sl_op_kind op;
   enum sl_dtype dtype;
   enum sl_payload payload;
-  int64_t calls, bytes, wire_bytes; /* bytes: nccl-tests size; both summed over calls, per step of the step program */
+  int64_t calls, bytes, wire_bytes; /* bytes: nccl-tests size; both summed over calls, per step of that program */
   double time_s;                    /* from start to end, summed; 0 where unknown */
   char algorithms[128];             /* by which NCCL would run them, where a prediction was asked to choose; else "" */
   enum sl_lane link;                /* a copy between memories: over this link; else 0 */
+  enum sl_program_kind program;     /* a step of which */
 };
 
 /* What a backend knows about one rank after the run; counted where calls are made or charged, never read off the
@@ -159,7 +168,8 @@ enum sl_status sl_exec_load(const char *name, const struct sl_exec_ops **out);
 
 /* One step as seen from outside. */
 struct sl_step_result {
-  double start_s, end_s; /* slowest local rank */
+  enum sl_program_kind program; /* SL_PROGRAM_STEP or SL_PROGRAM_COMPRESSED */
+  double start_s, end_s;        /* slowest local rank */
   bool has_loss;
   double loss, grad_norm, lr, loss_scale;
   bool skipped;

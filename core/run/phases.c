@@ -15,7 +15,7 @@ static void begin_step(struct sl_phases *p, int64_t step, const struct sl_progra
 
 void sl_phases_add(struct sl_phases *p, int64_t step, const struct sl_program *program,
                    const struct sl_completion *done) {
-  if (program->kind != SL_PROGRAM_STEP || p->status != SL_OK) return;
+  if (!sl_program_is_step(program->kind) || p->status != SL_OK) return;
   if (p->program != program || p->step != step) begin_step(p, step, program);
   if (p->status != SL_OK) return;
   const struct sl_issue *issue = &program->issues[done->index];

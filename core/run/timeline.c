@@ -58,7 +58,7 @@ static void begin_step(struct sl_timeline_rank *rank, int64_t step) {
 
 void sl_timeline_add(struct sl_timeline *timeline, int local, int64_t step, const struct sl_program *program,
                      const struct sl_completion *done) {
-  if (program->kind != SL_PROGRAM_STEP || timeline->status != SL_OK) return;
+  if (!sl_program_is_step(program->kind) || timeline->status != SL_OK) return;
   const size_t need = (size_t)local + 1;
   if (timeline->count < need) {
     timeline->status = sl_grow(&timeline->ranks, &timeline->capacity, need, sizeof *timeline->ranks);

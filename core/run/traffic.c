@@ -11,20 +11,25 @@ enum sl_status sl_traffic_row_like(struct sl_traffic_list *list, const struct sl
   for (size_t i = 0; i < list->count; i++) {
     const struct sl_traffic *t = &list->items[i];
     if (t->group == like->group && t->op == like->op && t->dtype == like->dtype && t->payload == like->payload &&
-        t->link == like->link) {
+        t->link == like->link && t->program == like->program) {
       *row = i;
       return SL_OK;
     }
   }
   SL_TRY(sl_grow(&list->items, &list->capacity, list->count + 1, sizeof *list->items));
-  list->items[list->count] = (struct sl_traffic){
-      .group = like->group, .op = like->op, .dtype = like->dtype, .payload = like->payload, .link = like->link};
+  list->items[list->count] = (struct sl_traffic){.program = like->program,
+                                                 .group = like->group,
+                                                 .op = like->op,
+                                                 .dtype = like->dtype,
+                                                 .payload = like->payload,
+                                                 .link = like->link};
   *row = list->count++;
   return SL_OK;
 }
 
 enum sl_status sl_traffic_row(struct sl_traffic_list *list, const struct sl_op *op, size_t *row) {
-  const struct sl_traffic like = {.group = op->group,
+  const struct sl_traffic like = {.program = list->program,
+                                  .group = op->group,
                                   .op = op->kind,
                                   .dtype = op->dtype,
                                   .payload = op->payload,
@@ -44,9 +49,11 @@ enum sl_status sl_traffic_add(struct sl_traffic_list *list, const struct sl_op *
   return SL_OK;
 }
 
-void sl_traffic_reset(struct sl_traffic_list *list) {
+void sl_traffic_reset(struct sl_traffic_list *list, enum sl_program_kind program) {
+  list->program = program;
   for (size_t i = 0; i < list->count; i++) {
     struct sl_traffic *t = &list->items[i];
+    if (t->program != program) continue;
     t->calls = t->bytes = t->wire_bytes = 0;
     t->time_s = 0;
   }

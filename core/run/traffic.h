@@ -7,10 +7,11 @@
 #include "core/op/wire.h"
 #include "core/run/executor.h"
 
-/* Rows distinguished by (group, op, dtype, payload, link). Zero it to start; items are owned. */
+/* Rows distinguished by (program, group, op, dtype, payload, link). Zero it to start; items are owned. */
 struct sl_traffic_list {
   struct sl_traffic *items;
   size_t count, capacity;
+  enum sl_program_kind program; /* of what is counted now */
 };
 
 /* Does `op` count: a communication op, or a copy between memories? */
@@ -24,8 +25,8 @@ enum sl_status sl_traffic_add(struct sl_traffic_list *list, const struct sl_op *
 enum sl_status sl_traffic_row(struct sl_traffic_list *list, const struct sl_op *op, size_t *row);
 /* The same of a row of another list. */
 enum sl_status sl_traffic_row_like(struct sl_traffic_list *list, const struct sl_traffic *like, size_t *row);
-/* Forget all counts but keep the rows: the begin of a step. */
-void sl_traffic_reset(struct sl_traffic_list *list);
+/* A step of `program` begins: forget the counts of its last step but keep the rows. Those of the other program of a step stay. */
+void sl_traffic_reset(struct sl_traffic_list *list, enum sl_program_kind program);
 /* A copy of the rows that have calls, for sl_exec_report (the receiver frees it). Errors: SL_ERR_MEMORY. */
 enum sl_status sl_traffic_copy(const struct sl_traffic_list *list, struct sl_traffic **rows, int *count);
 void sl_traffic_free(struct sl_traffic_list *list);

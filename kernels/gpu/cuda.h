@@ -153,7 +153,7 @@ int sl_cuda_philox_normal(sl_cuda_stream stream, enum sl_number type, void *dst,
 /* --- optimizers: unscaling, clipping, update and cast in one pass --- */
 
 /* The scalars of an update that depend on data, each in device memory: the factor of the gradient (negative: the step is
- * skipped, nothing is written), the learning rate, the number of this update from 1, and Adam's beta1 (NULL: that of
+ * skipped, and the parameter is its master's), the learning rate, the number of this update from 1, and Adam's beta1 (NULL: that of
  * struct sl_adam). They stand in place of grad_scale, lr and step. */
 struct sl_cuda_update {
   const double *grad_factor, *lr;
@@ -168,5 +168,19 @@ int sl_cuda_master_adam(sl_cuda_stream stream, float *master, float *m, float *v
 int sl_cuda_master_sgd(sl_cuda_stream stream, float *master, float *buf, const void *grad, enum sl_number grad_type,
                        void *param, enum sl_number param_type, size_t n, const struct sl_sgd *sgd,
                        const struct sl_cuda_update *update);
+
+/* --- one-bit momentum: as sl_onebit_NAME (kernels/onebit.h). update, grad_factor (as its) and param may be NULL; the factor is
+ * multiplied by `scale`. squares: device memory. Packed pieces are aligned to 4 bytes. --- */
+
+int sl_cuda_onebit_blend(sl_cuda_stream stream, float *error, const float *m, const void *grad,
+                         enum sl_number grad_type, size_t n, double scale, double beta1,
+                         const struct sl_cuda_update *update);
+int sl_cuda_onebit_average(sl_cuda_stream stream, float *error, const void *packed, const struct sl_signs *shape,
+                           const double *grad_factor);
+int sl_cuda_onebit_pack(sl_cuda_stream stream, void *out, float *error, const double *squares,
+                        const struct sl_signs *shape, const double *grad_factor);
+int sl_cuda_onebit_adam(sl_cuda_stream stream, float *master, float *m, const float *v, const void *packed,
+                        const struct sl_signs *shape, void *param, enum sl_number param_type, size_t n,
+                        const struct sl_adam *adam, const struct sl_cuda_update *update);
 
 SL_KERNELS_END

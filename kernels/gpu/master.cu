@@ -46,11 +46,17 @@ template <typename P> __device__ inline void put_param(P *param, size_t i, float
 
 constexpr int per_thread = 4, block = 256; /* elements, threads */
 
+/* A skipped step changes nothing; but the parameter may be written to where nothing stood so far, for a copy that reads it. */
+template <typename P> __device__ void keep_param(const float *master, P *param, size_t n) {
+  const size_t first = (size_t)blockIdx.x * per_thread * block + threadIdx.x;
+  for (size_t i = first; param && i < n && i < first + per_thread * block; i += block) param[i] = put<P>(master[i]);
+}
+
 template <typename G, typename P>
 __global__ void adam_kernel(float *master, float *m, float *v, const G *grad, P *param, size_t n, sl_adam a,
                             sl_cuda_update update) {
   __shared__ adam_scalars scalars;
-  if (!complete(a, update)) return; /* the same for every thread */
+  if (!complete(a, update)) return keep_param(master, param, n); /* the same for every thread */
   if (threadIdx.x == 0) {
     if (update.beta1) a.beta1 = *update.beta1;
     scalars = adam_scalars_of(a);
@@ -76,7 +82,7 @@ __global__ void adam_kernel(float *master, float *m, float *v, const G *grad, P 
 template <typename G, typename P>
 __global__ void sgd_kernel(float *master, float *buf, const G *grad, P *param, size_t n, sl_sgd a,
                            sl_cuda_update update) {
-  if (!complete(a, update)) return;
+  if (!complete(a, update)) return keep_param(master, param, n);
   const float scale = (float)a.grad_scale, decay = (float)a.weight_decay, lr = (float)a.lr;
   const float momentum = (float)a.momentum;
   /* At the first step the buffer may hold anything, a NaN too: it must not be read, only replaced. */

@@ -53,6 +53,11 @@ struct sl_quantized {
   int bits; /* of a number: 8 or 4 */
 };
 
+/* How `pieces` of `chunk` signs each are packed, a piece in `stride` bytes: see kernels/onebit.h. */
+struct sl_signs {
+  size_t chunk, pieces, stride; /* chunk: a multiple of 8; stride: of 4 */
+};
+
 /* Adam (L2 in the gradient) or AdamW (decoupled = 1), as torch.optim. step counts from 1. */
 struct sl_adam {
   double lr, beta1, beta2, eps, weight_decay;

@@ -1,6 +1,8 @@
 /* label: unit
    libs: fit
  * A whole profile: what becomes of points and steps, what its file keeps, the device's peak and the link's two numbers. */
+#include "core/cluster/provenance.h"
+#include "cost/compute.h"
 #include "tests/support/fit_points.h"
 
 /* The whole way: points, steps, profile, and the profile read back. */
@@ -78,6 +80,46 @@ static void the_peak_is_what_the_fastest_product_reaches(void **unused) {
   sl_points_free(&points);
 }
 
+/* Reads at 2.3 GB/s and 70 us, writes at 1.1 and 200, whatever their sizes, blocks and queues, by one rank or two; each eighth was held
+ * up for milliseconds. They make no entry of their own, nor do they change that of other copies. */
+static void nvme_is_a_rate_and_a_latency(void **unused) {
+  (void)unused;
+  static const double latency[] = {70e-6, 200e-6}, rate[] = {2.3e9, 1.1e9};
+  static struct sl_fit fit;
+  struct sl_points points;
+  open_points(&points);
+  state = 5;
+  for (int i = 0; i < 2 * POINTS; i++) {
+    struct sl_point p = {
+        .kind = SL_OP_COPY, .dtype = SL_F32, .ranks = 1 + i / 2 % 2, .parts = 1, .repeats = 3, .count = 1};
+    p.variant = i % 2 ? SL_VARIANT_NVME_WRITE : SL_VARIANT_NVME_READ;
+    p.dim[0] = (int64_t)exp(5 + 10 * uniform());
+    p.dim[1] = INT64_C(4096) << (int)(9 * uniform());
+    p.dim[2] = 1 + (int64_t)(20 * uniform());
+    p.bytes = 8 * (double)p.dim[0];
+    p.median_s =
+        sl_cost_nvme(latency[i % 2], rate[i % 2] / p.ranks, 4 * (double)p.dim[0], (double)p.dim[1], (double)p.dim[2]) *
+        (1 + 0.04 * (uniform() - 0.5));
+    if (i % 16 == 6) p.median_s += 3e-3;
+    p.low_s = p.high_s = p.median_s;
+    assert_int_equal(sl_points_add(&points, &p), SL_OK);
+    p.variant = SL_VARIANT_PLAIN;
+    p.median_s = p.low_s = p.high_s = 1e-6 + p.bytes / 9e9;
+    assert_int_equal(sl_points_add(&points, &p), SL_OK);
+  }
+  assert_int_equal(sl_fit_points(&fit, &points), SL_OK);
+  const struct sl_device *d = &fit.profile.device;
+  const double found[] = {d->nvme_read_latency / latency[0], d->nvme_read / rate[0], d->nvme_write_latency / latency[1],
+                          d->nvme_write / rate[1]};
+  for (int i = 0; i < 4; i++)
+    if (fabs(found[i] - 1) > 0.02) fail_msg("number %d is %g of what it was", i, found[i]);
+  assert_int_equal(fit.profile.op_costs.count, 2);
+  for (int i = 0; i < 2; i++) assert_int_equal(fit.profile.op_costs.items[i].variant, SL_VARIANT_PLAIN);
+  assert_non_null(strstr(sl_annotation_source(fit.profile.annotations, "device.nvme_write_us"), "shardlab calibrate"));
+  sl_fit_free(&fit);
+  sl_points_free(&points);
+}
+
 /* Receives of 5 us and 7 GB/s: the link's two numbers come with their standard errors. */
 static void the_link_has_standard_errors(void **unused) {
   (void)unused;
@@ -143,9 +185,8 @@ static void any_number_of_entries(void **unused) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(profile_survives_its_file),
-      cmocka_unit_test(the_peak_is_what_the_fastest_product_reaches),
-      cmocka_unit_test(the_link_has_standard_errors),
+      cmocka_unit_test(profile_survives_its_file),    cmocka_unit_test(the_peak_is_what_the_fastest_product_reaches),
+      cmocka_unit_test(nvme_is_a_rate_and_a_latency), cmocka_unit_test(the_link_has_standard_errors),
       cmocka_unit_test(any_number_of_entries),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 """Checkpoints of GPT-2 124M with its optimizer's state, by two ranks, beside dd on the same disk; a part of bench.py.
 
-Saving against dd with fsync, loading against dd from files that are in no cache; each directly after the other, the verdict on the median of the
+Saving against dd with fsync, loading (what ranks spend on reading and verifying: every rank the weights, which all of them hold, and its own
+moments) against dd from files that are in no cache; each directly after the other, the verdict on the median of the
 rounds' ratios. Then the same training with saves and without: how much the steps slow down in which one is on its way.
 """
 import glob
@@ -58,7 +59,7 @@ def round_(bench, inputs, folder):
     reads = dd_reads(bench, step)
     for path in glob.glob(f"{step}/*"):
         forget(path)
-    loaded = measure(bench, inputs, folder, "--steps", "2", "--resume", step)["init_time_s"]
+    loaded = measure(bench, inputs, folder, "--steps", "2", "--resume", step)["load_time_s"]
     return writes, told["bytes"] / told["write_s"], reads, told["bytes"] / loaded
 
 

@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """What befalls real jobs: that all ends soon, with the right exit status, in at most one message, and leaves no process, no shared
 memory and no file, whole outputs aside. Signals at random instants (signals.py), ranks that stop at chosen points (stops.py), what a job needs and
-does not get (scarce.py), and what befalls a training that saves (saves.py).
+does not get (scarce.py), what befalls a training that saves (saves.py), and single calls that fail (calls.py).
 
-    faults.py SHARDLAB SOURCES [--stop-at LIBRARY] [--events N] [--seed S] [--at-once N] [--only KIND] [--verbose]
+    faults.py SHARDLAB SOURCES [--stop-at LIBRARY] [--fail-at LIBRARY] [--events N] [--seed S] [--at-once N] [--only KIND] [--verbose]
 """
 import argparse
 import concurrent.futures
+import os
 import random
+import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -34,11 +37,11 @@ def draw(args, table):
     if args.only in (None, "stops") and args.stop_at:
         events += stops.stops(args, 0, random_, args.events > 100)
     if args.only in (None, "scarce"):
-        events += scarce.scarce(args, len(events), random_, args.events if args.only else args.events // 5)
+        events += scarce.scarce(args, len(events), random_, args.events if args.only else args.events * 3 // 10)
     if args.only in (None, "signals"):
         events += [signals.Signal(args, len(events) + i, random_, table) for i in range(args.events - len(events))]
     if args.only in (None, "saves"):
-        events += saves.saves(args, len(events), random_, args.events if args.only else args.events // 3)
+        events += saves.saves(args, len(events), random_, args.events if args.only else args.events * 2)
     return events
 
 
@@ -49,17 +52,27 @@ def tell(args, event, faults):
     return bool(faults)
 
 
+def enter_namespace():
+    """Who may not mount a file system may do so in a namespace of users and mounts, where the system allows one."""
+    if scarce.can_mount() or not shutil.which("unshare"):
+        return
+    if subprocess.run(["unshare", "-rm", "true"], capture_output=True).returncode == 0:
+        os.execvp("unshare", ["unshare", "-rm", sys.executable, "-B", *sys.argv])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("shardlab")
     parser.add_argument("sources")
     parser.add_argument("--stop-at", default="")
-    parser.add_argument("--events", type=int, default=60)
+    parser.add_argument("--fail-at", default="")
+    parser.add_argument("--events", type=int, default=50)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--at-once", type=int, default=3)
     parser.add_argument("--only")
     parser.add_argument("--verbose", action="store_true")
     args = parser.parse_args()
+    enter_namespace()
     bad, late, begun = 0, [], time.monotonic()
     with tempfile.TemporaryDirectory(prefix="fault-table-") as folder:
         events = draw(args, make_table(args.sources, folder))

@@ -89,6 +89,10 @@ class Event:
     def preexec(self):
         """What the job's process does before it becomes the program."""
 
+    def before_it(self):
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell's background jobs ignore it
+        self.preexec()
+
     def clean(self):
         """After it, whatever came."""
 
@@ -119,7 +123,7 @@ class Event:
     def watch(self):
         with open(f"{self.folder}/stdout", "w") as out, open(f"{self.folder}/stderr", "w") as err:
             job = subprocess.Popen(self.command(), cwd=self.work, env=self.environment, stdin=subprocess.DEVNULL, stdout=out,
-                                   stderr=err, start_new_session=True, preexec_fn=self.preexec)
+                                   stderr=err, start_new_session=True, preexec_fn=self.before_it)
         hit = self.happen(job)
         struck = time.monotonic()
         limit = self.limit(hit)

@@ -1,99 +1,47 @@
 """Events: what befalls a training that saves. A signal to a rank or to all while a checkpoint is being written, a disk that is full, a limit
-on files, the folder removed under it; and checkpoints that are damaged, cut short or have lost a file.
+on files, the folder removed under it (Struck); checkpoints that are damaged, cut short, mixed with another or have lost a file (Damaged); and
+those to which that happens while they are read (Beside). Single calls that fail are drawn from calls.py.
 
-Whatever came, every folder that is called a checkpoint is one, a run that resumes from the latest takes the steps that an undisturbed
-run takes, bit for bit, and what is no checkpoint is refused in one line that names it."""
-import json
+What must hold after each is in saving.py; what is no checkpoint is refused in one line that names it."""
 import os
-import random
 import shutil
 import signal
 import subprocess
-import tempfile
-import threading
 import time
 
-from jobs import LIMIT_S, Event, is_helper, left_of, of_job, processes, wait_until
+import calls
+from jobs import LIMIT_S, is_helper, left_of, of_job, processes, wait_until
+from saving import STEPS, Saving
 from scarce import can_mount
 
-KINDS = ["kill a rank", "kill all", "end", "full", "file size", "removed", "flipped", "cut", "lost"]
-AFTERWARDS = ("flipped", "cut", "lost")  # what befalls the checkpoint, not the job
-STEPS = 24
-ENVIRONMENT = dict(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
-made, making = {}, threading.Lock()
+STRIKES = ["kill a rank", "kill all", "end", "full", "file size", "removed"]
+DAMAGES = ["flipped", "cut", "flipped", "lost", "mixed", "flipped"]
 
 
-def undisturbed(event):
-    """The losses of a run that nothing befalls, and its checkpoint; made once."""
-    with making:
-        if not made:
-            made["folder"] = tempfile.TemporaryDirectory(prefix="fault-saves-")
-            folder = made["folder"].name
-            command = [*event.base(), "--steps", str(STEPS), "--checkpoint", f"{folder}/ck", "--save-every", str(STEPS // 2), "--json",
-                       f"{folder}/r.json", "--quiet"]
-            subprocess.run(command, check=True, env=dict(os.environ, **ENVIRONMENT), stderr=subprocess.PIPE)
-            with open(f"{folder}/r.json") as file:
-                made["losses"] = json.load(file)["losses"]
-    return made["folder"].name, made["losses"]
-
-
-class Save(Event):
+class Struck(Saving):
     def __init__(self, args, number, random_, what):
-        super().__init__(args, number)
-        self.what = what
-        self.random_ = random.Random(random_.random())
-        self.delay = random_.uniform(0.2, 2.5)
-        self.amount = random_.random()
+        super().__init__(args, number, random_, what)
+        self.delay = random_.uniform(0, 2)
         self.mounted = None
+        self.world = 1 if what in ("full", "file size") and random_.random() < 0.7 else 2
+        self.hidden_stay = what == "kill all"
 
     def text(self):
-        return f"saving: {self.what}, {self.amount:.3f}, after {self.delay:.2f} s"
-
-    def base(self):
-        sources = self.args.sources
-        return [self.args.shardlab, "measure", "--model", "gpt2-tiny", "--config", f"{sources}/examples/ds_zero2.json", "--seq", "32",
-                "--data", f"{sources}/examples/corpus.txt", "--world", "2"]
-
-    def command(self):
-        if self.what in AFTERWARDS:
-            return [*self.base(), "--steps", str(STEPS + 2), "--resume", f"{self.work}/ck"]
-        return [*self.base(), "--steps", str(STEPS), "--checkpoint", f"{self.work}/ck", "--save-every", "1", "--keep", "3"]
+        return f"saving, world {self.world}: {self.what}, {self.amount:.3f}, after {self.delay:.2f} s"
 
     # --- before ---
 
     def prepare(self):
-        self.work = f"{self.folder}/work"
-        os.mkdir(self.work)
-        self.reference, self.losses = undisturbed(self)
+        super().prepare()
         if self.what == "full":
             os.mkdir(f"{self.work}/ck")
-            subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={int((1 + 40 * self.amount) * (1 << 20))}", "tmpfs", f"{self.work}/ck"],
-                           check=True)
+            subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={4096 * int(1 + 200 * self.amount)}", "tmpfs", f"{self.work}/ck"], check=True)
             self.mounted = f"{self.work}/ck"
-        if self.what in AFTERWARDS:
-            shutil.copytree(f"{self.reference}/ck", f"{self.work}/ck")
-            self.damage(f"{self.work}/ck/step-{STEPS:06}")
-
-    def damage(self, step):
-        self.damaged = self.random_.choice(sorted(os.listdir(step)))
-        path = f"{step}/{self.damaged}"
-        size = os.path.getsize(path)
-        at = int(self.amount * size)
-        if self.what == "lost":
-            os.unlink(path)
-        elif self.what == "cut":
-            os.truncate(path, at)
-        else:
-            with open(path, "r+b") as file:
-                file.seek(at)
-                byte = file.read(1)[0]
-                file.seek(at)
-                file.write(bytes([byte ^ 1 << self.random_.randrange(8)]))
 
     def preexec(self):
         if self.what == "file size":
             import resource
-            limit = int(5e6 * self.amount)
+            limit = int(1.2e5 * self.amount)
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
     def clean(self):
@@ -126,7 +74,7 @@ class Save(Event):
                 shutil.rmtree(path, ignore_errors=True)
 
     def happen(self, job):
-        if self.what in AFTERWARDS + ("full", "file size"):
+        if self.what in ("full", "file size"):
             return False
         while job.poll() is None and not os.path.exists(f"{self.work}/ck"):
             time.sleep(0.01)
@@ -141,57 +89,115 @@ class Save(Event):
 
     # --- after it ---
 
-    def run_command(self, *words):
-        return subprocess.run(words, capture_output=True, text=True, env=dict(os.environ, SHARDLAB_TIMEOUT_S="10", **ENVIRONMENT), timeout=120)
-
-    def checkpoints_are_whole(self):
-        faults = []
-        for name in sorted(os.listdir(f"{self.work}/ck")):
-            if name.startswith("step-"):
-                done = self.run_command(self.args.shardlab, "checkpoint", "verify", f"{self.work}/ck/{name}")
-                if done.returncode != 0:
-                    faults.append(f"{name}: {done.stderr.strip()}")
-            elif name.startswith(".") and not self.what == "kill all":
-                faults.append(f"hidden: {name}")
-        return faults
-
-    def goes_on(self):
-        """From the latest, to the losses of a run that nothing befell."""
-        record = f"{self.folder}/resumed.json"
-        done = self.run_command(*self.base(), "--steps", str(STEPS + 1), "--resume", f"{self.work}/ck", "--json", record, "--quiet")
-        if done.returncode != 0:
-            return [f"resume: {done.stderr.strip()}"]
-        with open(record) as file:
-            resumed = json.load(file)
-        first = resumed["first_step"]
-        if resumed["losses"][:STEPS - first] != self.losses[first:]:
-            return [f"resumed at {first}: {resumed['losses']}, expected {self.losses[first:]}"]
-        return []
-
     def expect(self, hit, status, names, said):
         faults = []
-        if self.what == "kill all":
-            said = said[:1]  # the command itself is gone and says nothing
-        elif status != 0 and len(said) != 1:
+        if status != 0 and len(said) != 1 and self.what != "kill all":  # the command itself is gone and says nothing
             faults.append(f"status {status}, {len(said)} lines: " + " | ".join(said[:6]))
-        if self.what in AFTERWARDS:
-            if status == 0 or not any(self.damaged in line for line in said):
-                faults.append(f"status {status}, {self.damaged} is not named: {said}")
-            return faults
         if status == 0 and hit and self.what in ("kill a rank", "kill all", "end"):
             faults.append("status 0")
         if status == 0 and self.what != "removed" and not os.path.isdir(f"{self.work}/ck/step-{STEPS:06}"):
             faults.append("status 0 without the last checkpoint")
-        if os.path.isdir(f"{self.work}/ck"):
-            faults += self.checkpoints_are_whole()
-            if os.path.exists(f"{self.work}/ck/latest"):
-                faults += self.goes_on()
-        return faults
+        return faults + self.what_is_saved()
+
+
+class Damaged(Saving):
+    """A checkpoint of one or two ranks, read by one or two."""
+
+    def __init__(self, args, number, random_, what):
+        super().__init__(args, number, random_, what)
+        self.of = random_.choice([1, 2])
+        self.by = random_.choice([1, 1, 1, 1, 1, 2])
+
+    def text(self):
+        return f"resuming, world {self.by}, what {self.of} saved: {self.what} {getattr(self, 'damaged', '')}, {self.amount:.3f}"
+
+    def command(self):
+        return [*self.base(), "--steps", str(STEPS + 2), "--resume", f"{self.work}/ck"]
+
+    def prepare(self):
+        self.world = self.of
+        super().prepare()
+        self.world = self.by
+        shutil.copytree(f"{self.reference.folder}/ck", f"{self.work}/ck")
+        self.damage(f"{self.work}/ck/step-{STEPS:06}")
+
+    def damage(self, step):
+        names = sorted(os.listdir(step))
+        if self.what == "mixed":  # the index and config.json are the same in all
+            self.damaged = self.random_.choice([name for name in names if name.endswith("safetensors") or name == "manifest.json"])
+            shutil.copy(f"{self.work}/ck/step-{STEPS // 2:06}/{self.damaged}", f"{step}/{self.damaged}")
+            return
+        self.damaged = self.random_.choice(names + ["latest"])
+        path = f"{step}/{self.damaged}" if self.damaged != "latest" else f"{self.work}/ck/latest"
+        size = os.path.getsize(path)
+        at = int(self.amount * size)
+        if self.what == "lost":
+            os.unlink(path)
+        elif self.what == "cut":
+            os.truncate(path, at)
+        else:
+            with open(path, "r+b") as file:
+                file.seek(at)
+                byte = file.read(1)[0]
+                file.seek(at)
+                file.write(bytes([byte ^ 1 << self.random_.randrange(8)]))
+
+    def named(self, said):
+        """Whose manifest is another's, its files are said to be damaged; a latest that names another, that is said to be missing."""
+        among = {"manifest.json": ["safetensors"], "latest": ["latest", "/ck/step-"]} if self.what in ("mixed", "flipped") else {}
+        return any(word in line for line in said for word in [self.damaged, *among.get(self.damaged, [])])
+
+    def expect(self, hit, status, names, said):
+        if status in (1, 2) and len(said) == 1 and self.named(said):
+            return []
+        return [f"status {status}, {self.damaged} is not named: {said}"]
+
+
+class Beside(Saving):
+    """A checkpoint that goes, or is cut short, while it is read: it is resumed from all the same, or refused in one line."""
+    world = 1
+
+    def __init__(self, args, number, random_, what):
+        super().__init__(args, number, random_, what)
+        self.delay = random_.uniform(0, 0.1)
+
+    def text(self):
+        return f"resuming: {self.what}, {self.amount:.3f}, after {self.delay:.3f} s"
+
+    def command(self):
+        return [*self.base(), "--steps", str(STEPS), "--resume", f"{self.work}/ck", "--json", "out.json"]
+
+    def prepare(self):
+        super().prepare()
+        shutil.copytree(f"{self.reference.folder}/ck/step-{STEPS // 2:06}", f"{self.work}/ck")
+
+    def happen(self, job):
+        time.sleep(self.delay)
+        if self.what == "removed beside":
+            shutil.rmtree(f"{self.work}/ck")
+        else:
+            path = f"{self.work}/ck/{self.random_.choice(sorted(os.listdir(self.work + '/ck')))}"
+            os.truncate(path, int(self.amount * os.path.getsize(path)))
+        return True
+
+    def expect(self, hit, status, names, said):
+        if status == 0:
+            losses = calls.losses_of(f"{self.work}/out.json")
+            return [] if losses == self.losses[STEPS // 2:] else [f"{losses}, expected {self.losses[STEPS // 2:]}"]
+        return [] if status in (1, 2) and len(said) == 1 and "/ck" in said[0] else [f"status {status}: {said}"]
 
 
 def saves(args, first, random_, count):
-    kinds = list(KINDS)
+    """Most of them cost one process, and little."""
+    strikes = list(STRIKES)
     if not can_mount():
         print("skipped: full: no right to mount", flush=True)
-        kinds.remove("full")
-    return [Save(args, first + i, random_, kinds[i % len(kinds)]) for i in range(count)]
+        strikes.remove("full")
+    kinds = ([(Struck, what) for what in strikes] + [(Damaged, what) for what in DAMAGES * 2] +
+             [(Beside, what) for what in ("removed beside", "cut beside")])
+    if args.fail_at:
+        kinds += calls.KINDS
+    else:
+        print("skipped: calls that fail: no library that makes them", flush=True)
+    random_.shuffle(kinds)
+    return [kinds[i % len(kinds)][0](args, first + i, random_, kinds[i % len(kinds)][1]) for i in range(count)]

@@ -1,18 +1,25 @@
 """Events: what a job needs is not there. Limits of the process (address space, size of files, open files, processes), file systems
 that are full or read-only, inputs that are cut short or replaced while it runs, and two runs with the same outputs in one folder.
 It either does all of it, or ends with a status above 0, in one message, and with nothing of what it began."""
+import json
 import os
 import resource
 import shutil
 import signal
+import struct
 import subprocess
 import time
 
 from jobs import LIMIT_S, Event, processes
 
 KINDS = ["address space", "file size", "open files", "processes", "full", "read-only", "cut data", "cut weights", "replaced data",
-         "replaced config", "two runs"]
+         "replaced config", "two runs", "cut config", "cut model", "full NVMe", "replaced model", "cut tokens", "replaced weights", "removed data"]
+MODEL = {"model_type": "gpt2", "n_layer": 2, "n_head": 2, "n_embd": 32, "vocab_size": 256, "n_positions": 64, "resid_pdrop": 0,
+         "embd_pdrop": 0, "attn_pdrop": 0}
+NVME = {"train_micro_batch_size_per_gpu": 2, "optimizer": {"type": "AdamW"}, "zero_optimization": {
+    "stage": 3, "sub_group_size": 10000, "offload_optimizer": {"device": "nvme", "nvme_path": "nvme"}}}
 MIB = 1 << 20
+CHANGES = ("cut", "replaced", "removed")
 USERS = 54321  # and those behind it: users of no other process, for a limit that is counted by user
 
 
@@ -34,11 +41,13 @@ def skipped():
     """Kinds that this machine cannot show, with the reason."""
     reasons = {}
     if not can_mount():
-        reasons.update({kind: "no right to mount" for kind in ("full", "read-only")})
+        reasons.update({kind: "no right to mount" for kind in ("full", "full NVMe", "read-only")})
     if os.getuid() == 0:  # whom no such limit holds
         try:
             with open("/proc/self/status") as file:
                 capable = int(next(line for line in file if line.startswith("CapEff")).split()[1], 16) >> 7 & 1  # SETUID
+            with open("/proc/self/uid_map") as file:  # of a namespace, which may have few users
+                capable &= sum(int(line.split()[2]) for line in file) > 2 * USERS
         except (OSError, StopIteration):
             capable = 0
         if not capable:
@@ -50,9 +59,9 @@ class Scarce(Event):
     def __init__(self, args, number, random_, what):
         super().__init__(args, number)
         self.what = what
-        self.command_name = random_.choice(["measure", "measure", "predict"]) if not what.endswith(("data", "weights")) else "measure"
+        self.command_name = random_.choice(["measure", "measure", "predict"]) if not what.endswith(("data", "weights", "tokens", "NVMe")) else "measure"
         self.world = random_.choice([1, 2])
-        self.steps = 30 if what.split(" ")[0] in ("cut", "replaced") else 20
+        self.steps = 30 if what.split(" ")[0] in CHANGES else 20
         self.amount = random_.random()
         self.delay = random_.uniform(0, 4)
         self.mounted = None
@@ -66,12 +75,24 @@ class Scarce(Event):
         self.work = f"{self.folder}/work"
         os.mkdir(self.work)
         self.data, self.init, self.config = f"{self.work}/data.txt", None, f"{self.work}/config.json"
+        self.model = "gpt2-tiny"
         if self.what in ("full", "read-only"):
             self.mount()
         else:
             shutil.copy(f"{self.args.sources}/examples/corpus.txt", self.data)
             shutil.copy(f"{self.args.sources}/examples/ds_zero2.json", self.config)
-        if self.what == "cut weights":
+        if self.what.endswith("model"):
+            self.model = f"{self.work}/model.json"
+            self.write(self.model, MODEL)
+        if self.what == "cut tokens":
+            self.data = f"{self.work}/tokens.bin"
+            self.write_tokens()
+        if self.what == "full NVMe":
+            self.write(self.config, NVME)
+            os.mkdir(f"{self.work}/nvme")
+            subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={4096 * int(1 + 600 * self.amount)}", "tmpfs", f"{self.work}/nvme"], check=True)
+            self.mounted = f"{self.work}/nvme"
+        if self.what.endswith("weights"):
             self.init = f"{self.work}/init.safetensors"
             subprocess.run([*self.base("measure", 1), "--steps", "1", "--save", self.init, "--quiet"], check=True,
                            stdout=subprocess.DEVNULL)
@@ -80,13 +101,24 @@ class Scarce(Event):
                 os.chown(path, USERS + self.number, USERS + self.number)
         self.given = set(os.listdir(self.work))
 
+    @staticmethod
+    def write(path, value):
+        with open(path, "w") as file:
+            json.dump(value, file)
+
+    def write_tokens(self):
+        """A shard as llm.c writes them: 256 words of 4 bytes, then tokens of 2."""
+        with open(f"{self.args.sources}/examples/corpus.txt", "rb") as text, open(self.data, "wb") as file:
+            tokens = text.read()
+            file.write(struct.pack("<256i", 20240520, 1, len(tokens), *[0] * 253))
+            file.write(b"".join(struct.pack("<H", token) for token in tokens))
+
     def mount(self):
         """Inputs stay outside."""
         size = 4096 * int(1 + 100 * self.amount)
-        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", self.work], check=True)
+        options = f"size={size}" + (",ro" if self.what == "read-only" else "")
+        subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", self.work], check=True)
         self.mounted = self.work
-        if self.what == "read-only":
-            subprocess.run(["mount", "-o", "remount,ro", self.work], check=True)
         self.data, self.config = f"{self.args.sources}/examples/corpus.txt", f"{self.args.sources}/examples/ds_zero2.json"
 
     def clean(self):
@@ -118,7 +150,7 @@ class Scarce(Event):
     # --- the job ---
 
     def base(self, name, world):
-        job = [self.args.shardlab, name, "--model", "gpt2-tiny", "--config", self.config, "--seq", "32", "--world", str(world)]
+        job = [self.args.shardlab, name, "--model", self.model, "--config", self.config, "--seq", "32", "--world", str(world)]
         return job + (["--data", self.data] if name == "measure" else [])
 
     def command(self):
@@ -140,10 +172,12 @@ class Scarce(Event):
             except subprocess.TimeoutExpired:
                 other.send_signal(signal.SIGTERM)
                 self.other = None
-        elif kind in ("cut", "replaced"):
+        elif kind in CHANGES:
             time.sleep(self.delay)
-            path = {"data": self.data, "weights": self.init, "config": self.config}[what]
-            if kind == "cut":
+            path = {"data": self.data, "tokens": self.data, "weights": self.init, "config": self.config, "model": self.model}[what]
+            if kind == "removed":
+                os.unlink(path)
+            elif kind == "cut":
                 os.truncate(path, int(os.path.getsize(path) * self.amount))
             else:
                 with open(f"{self.folder}/new", "wb") as file:

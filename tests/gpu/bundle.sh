@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Packs what a bare x86-64 machine with an NVIDIA GPU needs to run ./dev gpu: our programs and modules, the few libraries
-# that such a machine may lack (jansson, OpenMP's runtime), inputs, scripts, and the losses of the host backend to be
+# that such a machine may lack (jansson, liburing, OpenMP's runtime), inputs, scripts, and the losses of the host backend to be
 # equalled. CUDA, cuBLAS and NCCL are not in it: they are found there, and NEEDS says what of them (fit.py reads it).
 # usage: bundle.sh [--from BUILD] [ARCHIVE.tar.gz]; --from packs what stands in a build folder, instead of building for any
 # machine: for tests.
@@ -35,7 +35,7 @@ make_programs() {
 
 own_libraries() { # those that programs and modules need and a bare machine may lack
   ldd "$stage"/bin/* "$stage"/lib/*.so |
-    awk '/lib(jansson|gomp|cmocka|gsl|gslcblas|blas)\.so/ { print $3 }' | sort -u
+    awk '/lib(jansson|gomp|cmocka|gsl|gslcblas|blas|uring)\.so/ { print $3 }' | sort -u
 }
 
 copy_files() {

@@ -9,6 +9,7 @@
                                           the same of one rank of a plan
     compare.py context PROFILE.json CLUSTER.json
                                           give CLUSTER.json's device the context of PROFILE.json's
+    compare.py moved PRED.json MEAS.json    bytes of rank 0 in each memory, and calls and bytes of each kind of traffic, equal
     compare.py memory MEASURED.csv          the same of all runs of experiments/memory_vs_stage
 
 Each comparison says in one line what it found; exit status 1 where it does not hold.
@@ -108,6 +109,16 @@ def context(profile, cluster):
     return 0
 
 
+def moved(predicted, measured):
+    wanted, found = (load(path)["ranks"][0] for path in (predicted, measured))
+    rows = [{(t["group"], t["op"], t["payload"], t["dtype"]): (t["calls"], t["bytes"]) for t in r["traffic"]} for r in (wanted, found)]
+    rates = [f"{t['group']} {t['op']} {t['bytes'] / t['time_s'] / 1e9:.1f} GB/s" for t in found["traffic"] if t.get("time_s")]
+    same_memory = wanted["arena_bytes"] == found["arena_bytes"]
+    print(f"memory {found['arena_bytes']}, {'as' if same_memory else 'not as'} predicted; "
+          f"{len(rows[1])} kinds of traffic, {'as' if rows[0] == rows[1] else 'not as'} predicted: {', '.join(rates) or 'none'}")
+    return 0 if same_memory and rows[0] == rows[1] else 1
+
+
 def memory(path):
     with open(path, newline="") as f:
         rows = list(csv.DictReader(f))
@@ -120,7 +131,7 @@ def memory(path):
 
 if __name__ == "__main__":
     commands = {"same": same, "golden": golden, "grads": grads, "arena": arena, "rank": rank, "context": context,
-                "memory": memory}
+                "moved": moved, "memory": memory}
     if len(sys.argv) < 3 or sys.argv[1] not in commands:
         raise SystemExit(__doc__)
     sys.exit(commands[sys.argv[1]](*sys.argv[2:]))

@@ -25,12 +25,13 @@ def stage(name, limit, *call):
 
 FIRST = (
     stage("machine", 15),
-    stage("kernels", 50, "kernels", "kernels", "attention", "quantize", "control"),
+    stage("kernels", 45, "kernels", "kernels", "attention", "quantize", "control"),
     stage("training", 25, "host_equal"),
-    stage("ops", 45),
+    stage("ops", 40),
     stage("arena", 20),
     stage("two-ranks", 25),
-    stage("torch-kernels", 50),
+    stage("offload", 25),
+    stage("torch-kernels", 40),
 )
 
 CHECK = (
@@ -68,7 +69,7 @@ PEER = (
 
 PARTS = {
     "first": Part("a few minutes on a bare machine: its facts, every kernel's error, training against the host's, a step op by "
-                  "op, memory, two ranks on one GPU, PyTorch's kernels", 232, FIRST, again=20),
+                  "op, memory, two ranks on one GPU, offload, PyTorch's kernels", 235, FIRST, again=20),
     "check": Part("kernels, the host's losses and gradients, PyTorch's goldens, arena predicted against allocated, equal bits of "
                   "two runs, several ranks on one GPU against one", 525, CHECK),
     "sanitize": Part("memcheck, racecheck and synccheck of every kernel of ours, alone", 525, SANITIZE),

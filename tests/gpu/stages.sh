@@ -247,6 +247,31 @@ two_ranks() { # on one GPU, with NCCL's own account of how they met
   NCCL_DEBUG=INFO NCCL_DEBUG_FILE=$out/nccl-%p.log equal_ranks 2 1
 }
 
+# States in pinned memory and on NVMe, updated by the CPU, against states on the device: memory of each kind and what each link
+# carries as predicted, and the same losses. The link's rates stand in the log.
+offload() {
+  local mode keys zero link failed=0 memory='"device": "cpu"' disk="\"device\": \"nvme\", \"nvme_path\": \"$out\"" cluster=$out/cluster.json
+  needs_gpu || return
+  "$bin/shardlab" show cluster --cluster h200x1 | sed 's/"nvme_\(read\|write\)_GBps": 0.0/"nvme_\1_GBps": 3.0/' >"$cluster" || return
+  for mode in none states both disk; do
+    zero=3
+    case $mode in
+    none) keys= zero=2 ;;
+    states) keys=", \"offload_optimizer\": {$memory}" zero=2 ;;
+    both) keys=", \"offload_optimizer\": {$memory}, \"offload_param\": {$memory}" ;;
+    disk) keys=", \"sub_group_size\": 300000, \"offload_optimizer\": {$disk, \"pipeline_read\": true, \"pipeline_write\": true},
+          \"offload_param\": {$disk, \"max_in_cpu\": 0}" ;;
+    esac
+    config "$mode" "$zero$keys" ""
+    link=(--model gpt2-tiny --cluster "$cluster" --config "$out/$mode.config.json" --seq 64 --train-batch 4 --micro-batch 2)
+    "$bin/shardlab" predict "${link[@]}" --quiet --json "$out/$mode.predicted.json" &&
+      run "$mode" "${link[@]}" --steps 4 --data "$corpus" &&
+      compare moved "$out/$mode.predicted.json" "$out/$mode.measured.json" || return
+  done
+  for mode in states both disk; do compare same "$out/none.measured.json" "$out/$mode.measured.json" 1e-4 || failed=1; done
+  return $failed
+}
+
 stages_of_memory() {
   needs_gpu || return
   MODEL=gpt2-mini PRECISIONS=bf16 BIN=$bin LIMIT_S=40 BUDGET_S=$((limit - 25)) \

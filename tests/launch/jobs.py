@@ -43,6 +43,7 @@ class Jobs:
                      "--quiet"]
         self.environment = {**os.environ, "SHARDLAB_TIMEOUT_S": str(TIMEOUT_S), "SHARDLAB_STAND_IN": "/stand-in"}
         self.pool("pool", 2, 2)
+        self.backend = []
 
     def pool(self, name, *slots):
         text = "".join(f"{n} slots={s}\n" for n, s in zip(self.net.names, slots))
@@ -66,6 +67,12 @@ class Jobs:
         """Ids of a host's ranks and of the node that started them; not those of guards and janitors."""
         return sorted(pid for pid in self.net.processes(i) if name_of(pid) == "shardlab")
 
+    def all_end(self, what, until):
+        """Processes on hosts end by themselves; a daemon of mpirun some moments later than the job."""
+        while (left := {n: p for i, n in enumerate(self.net.names) if (p := self.net.processes(i))}) and time.time() < until:
+            time.sleep(0.1)
+        check(not left, f"{what}: no process is left {left or ''}")
+
     def end(self, what, befall, want, status, *more, ranks, wire, limit=3 * TIMEOUT_S):
         """A job that goes on until something befalls it: what it says, when it ends, and that nothing is left."""
         for file in pathlib.Path("/dev/shm").glob("stand-in*"):
@@ -76,7 +83,7 @@ class Jobs:
         until = time.time() + 60
         while time.time() < until and job.poll() is None and any(len(self.ranks(i)) < ranks for i in range(2)):
             time.sleep(0.05)
-        while time.time() < until and job.poll() is None and wire and self.net.received(1) < before + (8 << 20):
+        while time.time() < until and job.poll() is None and wire and self.net.received(1) < before + (2 << 20):
             time.sleep(0.05)  # steps are under way
         time.sleep(1)
         befall(job)
@@ -89,13 +96,37 @@ class Jobs:
         lines = [line for line in said.splitlines() if line]
         right = len(lines) == 1 and want in lines[0] if want else not lines
         check(right and job.returncode == status, f"{what}: {time.time() - began:.1f} s, status {job.returncode}, {lines}")
-        left = {}
-        while time.time() - began < limit:
-            left = {n: p for i, n in enumerate(self.net.names) if (p := self.net.processes(i))}
-            if not left:
-                break
-            time.sleep(0.1)
-        check(not left, f"{what}: no process is left {left or ''}")
+        self.all_end(what, began + limit)
+
+    def recovers(self, what, befall, said, ranks, *more):
+        """A job that is started again: on `ranks` ranks, to the losses of a job that nothing befell."""
+        steps, job = 60, self.folder / "recovered"
+        job.mkdir()
+        rules = {"enabled": True, "max_train_batch_size": 24, "micro_batch_sizes": [2, 3], "max_gpus": 8, "version": 0.1}
+        (job / "config.json").write_text(json.dumps({"elasticity": rules, "optimizer": {"type": "AdamW", "params": {"lr": 0.003}}, "zero_optimization": {"stage": 1}}))
+        (job / "model.json").write_text('{"model_type": "mlp", "dims": [24, 48, 48, 8]}')
+        words = [self.shardlab, "measure", "--model", "recovered/model.json", "--config", "recovered/config.json", "--data", "random:1000",
+                 "--steps", str(steps), "--quiet", *self.backend]
+        for file in pathlib.Path("/dev/shm").glob("stand-in*"):
+            file.unlink()
+        subprocess.run([*words, "--world", "4", "--json", "recovered/whole.json"], cwd=self.folder, env=self.environment, check=True)
+        words += ["--checkpoint", "recovered/ck", "--save-every", "5", "--max-restarts", "1", "--json", "recovered/record.json", *more]
+        for file in pathlib.Path("/dev/shm").glob("stand-in*"):
+            file.unlink()
+        process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=self.folder, env=self.environment)
+        until = time.time() + 60
+        while time.time() < until and process.poll() is None and not (job / "ck/step-000010").exists():
+            time.sleep(0.01)
+        befall(process)
+        lines = [line for line in process.communicate(timeout=120)[0].splitlines() if line]
+        fine = process.returncode == 0 and len(lines) == 1 and said in lines[0] and f", with {ranks} ranks; steps lost: " in lines[0] and "restart 1 of 1 from step " in lines[0]
+        check(fine, f"{what}: status {process.returncode}, {lines}")
+        if fine:
+            whole, record = (json.loads((job / name).read_text()) for name in ("whole.json", "record.json"))
+            far = max(abs(a - b) / abs(a) for a, b in zip(whole["losses"], record["losses"]))
+            check(len(record["losses"]) == steps and far < 1e-4 and record["recovery"]["restarts"] == 1, f"{what}: losses within {far:.1e}")
+        self.all_end(what, time.time() + TIMEOUT_S)
+        shutil.rmtree(job)
 
     def ends(self, on, **how):
         net, more = self.net, on
@@ -138,6 +169,8 @@ def by_mpirun(net, shardlab, root):
     done = subprocess.run([shardlab, "validate", *jobs.base, "--hostfile", "pool", "--time-tolerance", "1e6", "--json", "-"], capture_output=True, text=True,
                           cwd=jobs.folder, env=jobs.environment)
     check(done.returncode == 0 and json.loads(done.stdout), f"validate on 2 hosts: {done.returncode} {done.stderr}")
+    jobs.recovers("a host loses its power, and the others go on", lambda job: net.stop(1), f"host {net.names[1]} is gone", 2, "--hostfile", "pool")
+    net.start(1)
     jobs.ends(["--hostfile", "pool"], ranks=2, wire=True)
 
 
@@ -176,6 +209,10 @@ def by_ssh(net, shardlab, root, core, module):
     ends = [(p.communicate(timeout=60)[1], p.returncode) for p in each]
     check(ends == [("", 0)] * 2, f"--no-ssh on each host: {ends}")
     same(here, json.loads((jobs.folder / "by_hand_0.json").read_text()), "--no-ssh on each host")
+    jobs.backend = ["--backend", "cuda", "--cluster", "dgx-h200"]
+    jobs.recovers("a host loses its power, and the other goes on", lambda job: net.stop(1), f"host {net.names[1]} is gone", 2, *on)
+    net.start(1)
+    jobs.recovers("a rank dies, and the others go on", lambda job: os.kill(max(jobs.ranks(1)), signal.SIGKILL), " died (signal 9, SIGKILL)", 3, *on)
     jobs.ends(on, ranks=3, wire=False)  # the node and its ranks; their messages go through memory
 
 

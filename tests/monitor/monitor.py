@@ -87,12 +87,15 @@ def check_tables(shardlab, root, folder):
     for name in "forward", "backward", "backward_inner", "backward_allreduce", "step":
         rows = list(csv.reader((folder / f"times/Train_Samples_elapsed_time_ms_{name}.csv").open(newline="")))
         csv_times[name] = [float(value) for _, value in rows[1:]]
+    shares = []
     for s, t in enumerate(times):
         assert abs(t["bwd"] - t["bwd_inner"] - t["bwd_allreduce"]) < 0.021 and min(t.values()) >= 0, t
         whole = 1e3 * record["step_times_s"][s]
-        assert 0.5 * whole < t["fwd"] + t["bwd"] + t["step"] < 1.05 * whole + 0.05, (t, whole)  # one after the other, in one stage
+        shares.append((t["fwd"] + t["bwd"] + t["step"]) / whole)
+        assert shares[-1] < 1.05 + 0.05 / whole, (t, whole)  # one after the other, in one stage
         short = {"forward": "fwd", "backward": "bwd", "backward_inner": "bwd_inner", "backward_allreduce": "bwd_allreduce", "step": "step"}
         assert all(abs(csv_times[name][s] - t[key]) <= 0.0051 for name, key in short.items())
+    assert max(shares) > 0.5, shares  # ranks that share cores with others wait between two ops, in some steps long
     head = next(i for i, line in enumerate(lines) if line.startswith("Comm. Op"))
     table, verbose = {}, {}
     for line in lines[head + 1:]:

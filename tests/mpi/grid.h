@@ -17,6 +17,7 @@ struct grid_run {
   const char *model, *config, *data, *init; /* config: text */
   int steps;
   bool poison;
+  const char *cluster; /* NULL: localhost */
 };
 
 /* What a run left: everything of rank 0's losses, and per tensor the elements this rank holds of its gradient. */
@@ -29,7 +30,8 @@ static inline enum sl_status grid_execute(struct grid_result *r, const struct sl
                                           const struct grid_run *g, int world) {
   const struct sl_build_options keep = {.save_grads = true};
   memset(r, 0, sizeof *r);
-  SL_TRY(fixture_open(&r->fixture, g->model, g->config, "localhost", world, &keep));
+  const char *cluster = g->cluster != NULL ? g->cluster : "localhost";
+  SL_TRY(fixture_open(&r->fixture, g->model, g->config, cluster, world, &keep));
   SL_TRY(sl_check(&r->fixture.job));
   r->run = (struct sl_run){
       .exec = host,

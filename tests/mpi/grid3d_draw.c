@@ -327,6 +327,11 @@ static void put_recompute(struct draw *d, struct dice *dice, const struct strate
   if (!(s->rules & (NO_SP | MEGATRON)) && chance(dice, 1, 3)) put(d, ", \"recompute_every\": %d", 2 + pick(dice, 2));
 }
 
+static void put_sequence_parallel(struct draw *d, const struct strategy *s) {
+  put(d, ", \"sequence_parallel\": true");
+  if ((s->rules & (PLAIN | MEGATRON)) && d->index % 3 != 1) put(d, ", \"tp_comm_overlap\": true");
+}
+
 static void put_shardlab(struct draw *d, struct dice *dice, const struct strategy *s, int shard) {
   const struct draw_model *m = &draw_models[d->model];
   put(d, " \"shardlab\": {\"seq_len\": %d, \"tp\": %d, \"pp\": %d, \"virtual_stages\": %d, \"schedule\": \"%s\"",
@@ -334,10 +339,12 @@ static void put_shardlab(struct draw *d, struct dice *dice, const struct strateg
   if (s->preset[0] != '\0') put(d, ", \"preset\": \"%s\"", s->preset);
   if (shard > 0 && !(s->rules & MICS)) put(d, ", \"shard_size\": %d", shard);
   put_stages(d, dice, s);
-  if (d->tp > 1 && m->transformer && !(s->rules & NO_SP) && d->micro * m->seq % d->tp == 0 && chance(dice, 2, 3))
-    put(d, ", \"sequence_parallel\": true");
+  const bool cut = d->tp > 1 && m->transformer && !(s->rules & NO_SP) && d->micro * m->seq % d->tp == 0;
+  if (cut && chance(dice, 2, 3)) put_sequence_parallel(d, s);
   /* by the index, not by the dice, so that what else is drawn stays what it was */
   if (d->tp > 1 && d->pp > 1 && d->index % 2 == 0) put(d, ", \"scatter_gather_tensors_in_pipeline\": true");
+  if (strstr(s->preset, "megatron-distributed") || strstr(s->preset, "accelerate-megatron"))
+    put(d, ", \"overlap_param_gather\": %s", d->index % 3 != 0 ? "true" : "false");
   put_recompute(d, dice, s);
   if (m->transformer && chance(dice, 1, 3)) put(d, ", \"attention\": \"flash\"");
   if (m->dropout && chance(dice, 1, 2)) put(d, ", \"store_dropout_masks\": true");
@@ -375,6 +382,8 @@ static void tally(struct draw_count *rows, int *n, const char *name, bool has) {
 
 int draw_tally(const struct draw *d, struct draw_count *rows) {
   static const char *const words[] = {"\"overlap_comm\": true",
+                                      "\"tp_comm_overlap\": true",
+                                      "\"overlap_param_gather\": true",
                                       "offload_optimizer",
                                       "offload_param",
                                       "\"shard_size\"",

@@ -74,7 +74,7 @@ static void train(struct grid_result *r, const struct sl_exec_ops *host, const s
   snprintf(init, sizeof init, "%s/init.safetensors", c->folder);
   snprintf(tokens, sizeof tokens, "%s/tokens.bin", c->folder);
   const bool mlp = strcmp(c->folder, folders[1]) == 0;
-  const struct grid_run g = {model, config, mlp ? "random:80" : tokens, init, steps, false};
+  const struct grid_run g = {model, config, mlp ? "random:80" : tokens, init, steps, false, NULL};
   if (grid_execute(r, host, &g, world) != SL_OK) give_up(config, sl_error_message());
   free(config);
 }

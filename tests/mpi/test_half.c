@@ -283,7 +283,7 @@ static void run_pytorch(const struct sl_exec_ops *host) {
 
 int main(int argc, char **argv) {
   static struct reference ref;
-  const struct sl_exec_ops *host = half_open(&argc, &argv);
+  const struct sl_exec_ops *host = checked_open(&argc, &argv);
   if (argc != 2) {
     fprintf(stderr, "usage: test_half REFERENCE\n");
     MPI_Abort(MPI_COMM_WORLD, 2);
@@ -293,5 +293,5 @@ int main(int argc, char **argv) {
   run_grid(host, &ref);
   run_pytorch(host);
   for (int p = 0; p < PRECISIONS; p++) free(ref.gradients[p]);
-  return half_close();
+  return checked_close();
 }

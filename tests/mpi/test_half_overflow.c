@@ -110,11 +110,11 @@ static void one_ranks_overflow_is_everyones(const struct sl_exec_ops *host) {
 }
 
 int main(int argc, char **argv) {
-  const struct sl_exec_ops *host = half_open(&argc, &argv);
+  const struct sl_exec_ops *host = checked_open(&argc, &argv);
   for (int s = 0; s < STRATEGIES; s++) {
     scale_finds_its_level(host, s, s % 2 == 1);
     skipped_step_changes_nothing(host, s);
   }
   one_ranks_overflow_is_everyones(host);
-  return half_close();
+  return checked_close();
 }

@@ -35,7 +35,7 @@ static const char model[] = SL_SOURCE_DIR "/tests/mpi/gpt2_dropout.json";
 static const char data[] = SL_SOURCE_DIR "/tests/golden/gpt2_odd/tokens.bin";
 
 static void train(struct grid_result *r, const struct sl_exec_ops *host, const char *config, bool poison) {
-  const struct grid_run g = {model, config, data, NULL, STEPS, poison};
+  const struct grid_run g = {model, config, data, NULL, STEPS, poison, NULL};
   if (grid_execute(r, host, &g, world) == SL_OK) return;
   fprintf(stderr, "rank %d: %s\n", rank, sl_error_message());
   MPI_Abort(MPI_COMM_WORLD, 1);

@@ -54,7 +54,8 @@ static void train(const struct sl_exec_ops *host, const char *order, const char 
                              SL_SOURCE_DIR "/tests/golden/gpt2_odd/tokens.bin",
                              NULL,
                              STEPS,
-                             false};
+                             false,
+                             NULL};
   if (grid_execute(&r, host, &g, RANKS) != SL_OK) {
     fprintf(stderr, "rank %d: %s\n  config %s\n", rank, sl_error_message(), config);
     MPI_Abort(MPI_COMM_WORLD, 1);

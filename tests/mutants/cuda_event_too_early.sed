@@ -1,7 +1,7 @@
 # An op's event is recorded in front of it.
 # file: backend/cuda/exec.c
-# tests: test_cuda_backend
-/SL_TRY(sl_cuda_communicates(it->op) ?/{
+# tests: test_cuda_offload
+/SL_TRY(put_op(cuda, stream, it));/{
 h
 d
 }

@@ -1,4 +1,4 @@
 # A folded rank puts on the wire what the one that stood for it does.
 # file: core/record/record.c
 # tests: test_folded_traffic
-s/if (!sl_folded_even(&folded, r)) sl_folded_put/if (r < 0) sl_folded_put/
+s/if (!sl_folded_even(&folded, r))/if (r < 0)/

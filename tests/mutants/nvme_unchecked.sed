@@ -1,4 +1,4 @@
 # What is read from NVMe is not held against its checksum.
-# file: backend/host/nvme.c
+# file: backend/common/nvme.c
 # tests: test_nvme
 s/if (!r->write) SL_TRY(check_sums(/if (r->write) SL_TRY(check_sums(/

@@ -6,7 +6,7 @@
 #   # file: core/models/gpt2.c
 #   # tests: test_lowering golden_2 grid3d_2
 #
-# (NAME_N: on N ranks; faults_KIND: those events of tests/faults; launch_mpirun: tests/launch; monitor_own: tests/monitor.) A mutant counts as killed when one of its tests fails; the tests run in that order until then. Exit
+# (NAME_N: on N ranks; faults_KIND: those events of tests/faults; launch_mpirun: tests/launch; recovery_CASE: that of tests/faults/recovery.py; monitor_own: tests/monitor.) A mutant counts as killed when one of its tests fails; the tests run in that order until then. Exit
 # status 1 when one survives, or changes nothing, or does not compile, or when the tests fail without any mutant.
 # usage: run.sh [NAME ...]
 set -uo pipefail
@@ -42,11 +42,11 @@ configure() { cmake -S "$copy/tree" -B "$copy/build" -G Ninja -DCMAKE_BUILD_TYPE
 
 need_cuda() { # of the cuda backend only the objects are built; without nvcc and NCCL its mutants are left out
   local name left=()
-  wanted | grep -qx test_cuda_backend || return 0
+  wanted | grep -qxE 'test_cuda_(backend|offload)' || return 0
   cuda=AUTO
   configure && cmake --build "$copy/build" --target help | grep -q '^test_cuda_backend:' && return
   for name in "${names[@]}"; do
-    if header "tests/mutants/$name.sed" tests | grep -qw test_cuda_backend; then
+    if header "tests/mutants/$name.sed" tests | grep -qwE 'test_cuda_(backend|offload)'; then
       printf '%-28s %s\n' "$name" "left out: the cuda backend is not built here"
     else
       left+=("$name")
@@ -57,7 +57,14 @@ need_cuda() { # of the cuda backend only the objects are built; without nvcc and
 
 build() {
   local programs
-  mapfile -t programs < <(wanted | sed 's/^\(golden\|grid3d\|rank_order_train\|quantized\|comm\)_[0-9]*$/test_\1/; s/^faults_.*/shardlab\nshardlab_stop_at/; s/^\(hang$\|launch_\|monitor_\).*/shardlab/; s/^watch_curves$/shardlab-analyze/; s/^checkpoint_pairs$/shardlab/' | sort -u)
+  # what a test's name stands for: a program of ranks, or the command line that a script runs
+  mapfile -t programs < <(wanted | sed '
+    s/^\(golden\|grid3d\|rank_order_train\|quantized\|onebit\|comm\)_[0-9]*$/test_\1/
+    s/^faults_.*/shardlab\nshardlab_stop_at\nshardlab_fail_at/
+    s/^recovery_.*/shardlab/
+    s/^\(hang$\|launch_\|monitor_\).*/shardlab/
+    s/^watch_curves$/shardlab-analyze/
+    s/^checkpoint_pairs$/shardlab/' | sort -u)
   configure && cmake --build "$copy/build" --target shardlab_core shardlab_host "${programs[@]}" >"$copy/log" 2>&1 ||
     { tail -20 "$copy/log"; return 1; }
 }
@@ -69,7 +76,8 @@ ranks() { # N PROGRAM ARGUMENT...
 run_test() {
   case $1 in
   grid3d_*) (cd "$copy" && ranks "${1#grid3d_}" test_grid3d $grid grid3d.reference) ;;
-  faults_*) python3 -B tests/faults/faults.py "$copy/build/bin/shardlab" "$root" --stop-at "$copy/build/lib/libshardlab_stop_at.so" --only "${1#faults_}" --at-once 6 ;;
+  faults_*) python3 -B tests/faults/faults.py "$copy/build/bin/shardlab" "$root" --stop-at "$copy/build/lib/libshardlab_stop_at.so" --fail-at "$copy/build/lib/libshardlab_fail_at.so" --only "${1#faults_}" --at-once 6 ;;
+  recovery_*) python3 -B tests/faults/recovery.py "$copy/build/bin/shardlab" "$root" --only "${1#recovery_}" ;;
   launch_*) python3 -B tests/launch/jobs.py "${1#launch_}" "$copy/build/bin/shardlab" "$root" ;;
   checkpoint_pairs) python3 -B tests/checkpoint/pairs.py "$copy/build/bin/shardlab" "$root" --pairs 4 --same 3 ;;
   watch_curves) python3 -B tests/monitor/watch.py "$copy/build/bin/shardlab-analyze" ;;
@@ -77,6 +85,7 @@ run_test() {
   monitor_*) python3 -B tests/monitor/monitor.py "${1#monitor_}" "$copy/build/bin/shardlab" "$root" ;;
   golden_*) ranks "${1#golden_}" test_golden ;;
   quantized_[0-9]*) ranks "${1#quantized_}" test_quantized ;;
+  onebit_[0-9]*) ranks "${1#onebit_}" test_onebit ;;
   comm_[0-9]*) ranks "${1#comm_}" test_comm ;;
   rank_order_train_*) ranks "${1#rank_order_train_}" test_rank_order_train ;;
   test_bounds_*) ASAN_OPTIONS=detect_leaks=0 CASES_SANITIZED=1 timeout 200 "$copy/build/bin/$1" ;; # as ctest starts it

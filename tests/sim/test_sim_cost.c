@@ -255,6 +255,31 @@ static void offload_costs_the_link_or_the_host(void **state) {
   assert_seconds(seconds, 3e-6 + 6000 * 3 / 29e9);
 }
 
+/* 10 blocks of 4 KiB and one of 1000 bytes, of a node's third of 6 GB/s: one by one each waits for its latency; with 4 on their way a
+ * quarter of that is seen; with more than there are, one latency. */
+static void nvme_costs_blocks_by_the_queue(void **state) {
+  (void)state;
+  struct sl_cluster c = cpu_cluster();
+  struct sl_slice slices[] = {{.bytes = 41960, .access = SL_READ}, {.bytes = 41960, .access = SL_WRITE}};
+  struct sl_op op = {.kind = SL_OP_COPY, .lane = SL_LANE_NVME_WRITE, .dtype = SL_F32, .slice_count = 2};
+  struct sl_cost_rank r;
+  double seconds;
+  c.device.kind = SL_DEVICE_GPU;
+  c.device.host_link = 13e9, c.device.host_bandwidth = 29e9;
+  c.device.nvme_read = 1, c.device.nvme_write = 6e9, c.device.nvme_read_latency = 1,
+  c.device.nvme_write_latency = 90e-6;
+  assert_int_equal(sl_cost_share(&r, &c, NULL, 3), SL_OK);
+  static const double want[] = {0, 11 * (90e-6 + 4096 / 2e9), 11 * (90e-6 + 4096 / 2e9) / 4, 90e-6 + 41960 / 2e9};
+  for (int i = 0; i < 4; i++) {
+    op.dim[0] = 10490, op.dim[1] = 4096, op.dim[2] = i == 0 ? 0 : i == 1 ? 1 : i == 2 ? 4 : 64;
+    assert_int_equal(compute(&r, &op, slices, &seconds), SL_OK);
+    assert_seconds(seconds, 3e-6 + (i == 0 ? want[3] : want[i]));
+  }
+  c.device.kind = SL_DEVICE_CPU;
+  const struct sl_work work = sl_work_of(&op, slices, 3);
+  assert_seconds(sl_cost_copy_link(&r, &work), want[3]);
+}
+
 /* Rings of 2 and 3 members were measured, a ring of 4 was not; a send takes as long as its receive. */
 static void measured_calls_are_those_of_their_members(void **state) {
   (void)state;
@@ -321,6 +346,7 @@ int main(void) {
       cmocka_unit_test(products_in_tf32_cost_their_own_peak),
       cmocka_unit_test(a_device_that_lacks_a_number_is_refused),
       cmocka_unit_test(offload_costs_the_link_or_the_host),
+      cmocka_unit_test(nvme_costs_blocks_by_the_queue),
       cmocka_unit_test(measured_calls_are_those_of_their_members),
       cmocka_unit_test(the_queue_pops_by_time_then_order),
   };

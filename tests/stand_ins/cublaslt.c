@@ -250,21 +250,44 @@ static uint64_t sum_length(const struct product *p) {
   return p->desc.trans_a == CUBLAS_OP_T ? p->a_layout.rows : p->a_layout.columns;
 }
 
+/* op(a), column by column, as it is multiplied. */
+static double *unpack(const struct product *p, uint64_t k) {
+  const bool transposed = p->desc.trans_a == CUBLAS_OP_T, tf32 = rounds(&p->desc);
+  const uint64_t rows = p->d_layout.rows;
+  double *a = malloc(rows * k * sizeof *a);
+  for (uint64_t i = 0; i < k; i++)
+    for (uint64_t row = 0; row < rows; row++)
+      a[i * rows + row] = (double)at(p->a, &p->a_layout, transposed, row, i, tf32);
+  return a;
+}
+
+/* The sums of a column of d, each in the order of its terms. */
+static void sum_column(const struct product *p, const double *a, uint64_t column, uint64_t k, double *sums) {
+  const bool transposed = p->desc.trans_b == CUBLAS_OP_T, tf32 = rounds(&p->desc);
+  const uint64_t rows = p->d_layout.rows;
+  memset(sums, 0, rows * sizeof *sums);
+  for (uint64_t i = 0; i < k; i++) {
+    const double b = (double)at(p->b, &p->b_layout, transposed, i, column, tf32);
+    for (uint64_t row = 0; row < rows; row++) sums[row] += a[i * rows + row] * b;
+  }
+}
+
 static void multiply(const struct product *p) {
   const struct layout *la = &p->a_layout, *lb = &p->b_layout, *ld = &p->d_layout;
-  const bool ta = p->desc.trans_a == CUBLAS_OP_T, tb = p->desc.trans_b == CUBLAS_OP_T, tf32 = rounds(&p->desc);
+  const bool ta = p->desc.trans_a == CUBLAS_OP_T, tb = p->desc.trans_b == CUBLAS_OP_T;
   const uint64_t k = sum_length(p);
+  double *a = unpack(p, k), *sums = malloc(ld->rows * sizeof *sums);
   for (uint64_t column = 0; column < ld->columns; column++) {
+    sum_column(p, a, column, k, sums);
     for (uint64_t row = 0; row < ld->rows; row++) {
       const uint64_t place = row + column * (uint64_t)ld->stride;
-      double sum = 0;
-      for (uint64_t i = 0; i < k; i++)
-        sum += (double)at(p->a, la, ta, row, i, tf32) * (double)at(p->b, lb, tb, i, column, tf32);
-      float out = p->alpha * (float)sum;
+      float out = p->alpha * (float)sums[row];
       if (p->beta != 0) out += p->beta * number_get(p->c, ld->number, place);
       number_set(p->d, ld->number, place, finish(&p->desc, ld, out, row, column));
     }
   }
+  free(a);
+  free(sums);
   if (p->desc.epilogue == CUBLASLT_EPILOGUE_BGRADA) sum_over_k(&p->desc, p->a, la, ta, false, ld->rows, k);
   if (p->desc.epilogue == CUBLASLT_EPILOGUE_BGRADB) sum_over_k(&p->desc, p->b, lb, tb, true, ld->columns, k);
 }

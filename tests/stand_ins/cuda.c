@@ -3,8 +3,10 @@
 #include "tests/stand_ins/parts.h"
 #include "tests/stand_ins/queue.h"
 
+#include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* --- the device --- */
 
@@ -96,6 +98,61 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   STAND_IN_ENTER();
   return sleep_after(stand_in_stream_wait(stream));
+}
+
+/* --- the host among a stream's work --- */
+
+struct host_call {
+  cudaHostFn_t function;
+  void *data;
+};
+
+static bool take_call(void *context) {
+  const struct host_call call = *(struct host_call *)context;
+  free(context);
+  call.function(call.data);
+  return true;
+}
+
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *data) {
+  STAND_IN_ENTER();
+  struct host_call *call = malloc(sizeof *call);
+  *call = (struct host_call){function, data};
+  return stand_in_put(stream, STAND_IN_OTHER, take_call, call);
+}
+
+/* A stream that waits for a word of the host's, at least `value`; a word that is not pinned is not the device's to read. */
+struct word_wait {
+  const uint32_t *word;
+  uint32_t value;
+};
+
+static bool take_word(void *context) {
+  const struct word_wait *wait = context;
+  if ((int32_t)(__atomic_load_n(wait->word, __ATOMIC_ACQUIRE) - wait->value) < 0) return false;
+  free(context);
+  return true;
+}
+
+static CUresult wait_value(CUstream stream, CUdeviceptr at, cuuint32_t value, unsigned flags) {
+  if (stand_in_enter() != cudaSuccess) return CUDA_ERROR_ILLEGAL_ADDRESS;
+  const uint32_t *word = (const uint32_t *)(uintptr_t)at;
+  if (flags != CU_STREAM_WAIT_VALUE_GEQ || !stand_in_is_pinned(word)) return CUDA_ERROR_INVALID_VALUE;
+  struct word_wait *wait = malloc(sizeof *wait);
+  *wait = (struct word_wait){word, value};
+  return stand_in_put(stream, STAND_IN_OTHER, take_word, wait) == cudaSuccess ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN;
+}
+
+cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **out, unsigned version, unsigned long long flags,
+                                             enum cudaDriverEntryPointQueryResult *found) {
+  CUresult (*const function)(CUstream, CUdeviceptr, cuuint32_t, unsigned) = wait_value;
+  STAND_IN_ENTER();
+  *found = strcmp(name, "cuStreamWaitValue32") == 0 && version >= 12000 && flags == cudaEnableDefault &&
+                   !getenv("SHARDLAB_STAND_IN_NO_WORDS")
+               ? cudaDriverEntryPointSuccess
+               : cudaDriverEntryPointSymbolNotFound;
+  memcpy(out, &function, sizeof function);
+  return cudaSuccess;
 }
 
 /* --- events --- */

@@ -39,7 +39,9 @@ OUT=$here/came first whole 1
 torch=("torch-kernels skipped")
 if python3 -c 'import torch' 2>/dev/null; then torch=("torch-kernels FAILED" "torch-kernels-again FAILED"); fi
 verdicts whole "fit passed" "machine passed" "kernels passed" "training skipped" "ops passed" "arena passed" "two-ranks FAILED" \
-  "two-ranks-again FAILED" "${torch[@]}"
+  "two-ranks-again FAILED" "offload FAILED" "offload-again FAILED" "${torch[@]}"
+[ "$(grep -c '^memory .*, as predicted; .* kinds of traffic, as predicted: ' "$here/whole/offload/log.txt")" -eq 4 ] ||
+  fail "offload: $(cat "$here/whole/offload/log.txt")"
 [ "$(ls "$here/came")" = "$(printf '%s\n' whole.tar.gz whole.txt)" ] || fail "what came back: $(ls "$here/came")"
 cmp "$here/came/whole.tar.gz" "$here/whole.tar.gz" && cmp "$here/came/whole.txt" "$here/whole.out" || fail "OUT is not the whole"
 [ "$(cut -f1,2 "$here/whole/kernels/kernels.tsv" | grep -E '^(flash|norms|embedding)' | sort -u | wc -l)" -eq 9 ] ||

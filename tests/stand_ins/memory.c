@@ -31,6 +31,10 @@ static enum place place_of(const void *at) {
   return b ? b->place : PAGEABLE;
 }
 
+bool stand_in_is_pinned(const void *at) {
+  return place_of(at) == PINNED;
+}
+
 static cudaError_t keep(void **out, void *at, size_t bytes, size_t mapped, enum place place) {
   struct block *b = malloc(sizeof *b);
   *b = (struct block){blocks, at, bytes, mapped, place};

@@ -33,6 +33,9 @@ cudaError_t stand_in_some(bool (*over)(const void *what), const void *what, bool
 /* The device also works while the host makes no call at all: peers may wait for it. */
 void stand_in_run_on(void);
 
+/* Memory of cudaMallocHost? */
+bool stand_in_is_pinned(const void *at);
+
 cudaStream_t stand_in_stream_new(void);
 void stand_in_stream_delete(cudaStream_t stream); /* its work is still done */
 cudaError_t stand_in_stream_wait(cudaStream_t stream);

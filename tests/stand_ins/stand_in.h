@@ -10,6 +10,7 @@
  *   SHARDLAB_STAND_IN_NCCL_VERSION  such as 23004
  *   SHARDLAB_STAND_IN_IDLE=SPEED    the idle GPU (parts.h)
  *   SHARDLAB_STAND_IN_APART=1       each rank of a node has a device of its own
+ *   SHARDLAB_STAND_IN_NO_WORDS=1    a driver without waits of streams for words (cuStreamWaitValue32)
  *   SHARDLAB_STAND_IN_NO_BIAS=1, _NO_EPILOGUE=1   a cuBLASLt without these epilogues
  *   SHARDLAB_STAND_IN=/NAME         how the memory is called by which ranks that are programs of their own meet */
 #pragma once

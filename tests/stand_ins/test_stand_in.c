@@ -3,6 +3,7 @@
  * wait for each other, and what could hang does. */
 #include "tests/stand_ins/stand_in.h"
 
+#include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 #include <setjmp.h>
@@ -74,6 +75,38 @@ static void pinned_memory_is_read_when_the_copy_runs(void **state) {
   assert_int_equal(*on.x, NEW);
   assert_int_equal(*on.y, OLD);
   assert_int_equal(cudaMemcpyAsync(on.x, on.y, 1, cudaMemcpyHostToDevice, on.a), cudaErrorInvalidValue);
+}
+
+static void CUDART_CB count(void *calls) {
+  ++*(int *)calls;
+}
+
+/* A call of the host is a stream's work like any other, and a stream that waits for a pinned word stands until it is that large. */
+static void a_stream_waits_for_a_word(void **state) {
+  (void)state;
+  CUresult (*wait)(CUstream, CUdeviceptr, cuuint32_t, unsigned);
+  enum cudaDriverEntryPointQueryResult found;
+  void *at = NULL;
+  uint32_t *word = NULL, pageable = 9;
+  int calls = 0;
+  OK(cudaGetDriverEntryPointByVersion("cuStreamWaitValue64", &at, 12000, cudaEnableDefault, &found));
+  assert_int_equal(found, cudaDriverEntryPointSymbolNotFound);
+  OK(cudaGetDriverEntryPointByVersion("cuStreamWaitValue32", &at, 12000, cudaEnableDefault, &found));
+  assert_int_equal(found, cudaDriverEntryPointSuccess);
+  memcpy(&wait, &at, sizeof wait);
+  OK(cudaMallocHost((void **)&word, sizeof *word));
+  *word = 1;
+  OK(wait(on.a, (CUdeviceptr)(uintptr_t)word, 2, CU_STREAM_WAIT_VALUE_GEQ));
+  OK(cudaLaunchHostFunc(on.a, count, &calls));
+  OK(cudaEventRecord(on.event, on.a));
+  for (int i = 0; i < TRIALS; i++) assert_int_equal(cudaEventQuery(on.event), cudaErrorNotReady);
+  assert_int_equal(calls, 0);
+  *word = 3;
+  OK(cudaStreamSynchronize(on.a));
+  assert_int_equal(calls, 1);
+  assert_int_equal(wait(on.a, (CUdeviceptr)(uintptr_t)&pageable, 2, CU_STREAM_WAIT_VALUE_GEQ),
+                   CUDA_ERROR_INVALID_VALUE);
+  OK(cudaFreeHost(word));
 }
 
 /* x becomes NEW on stream a, `between` puts what it likes, and b copies x to y: how often is that NEW? */
@@ -241,6 +274,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(work_waits_for_the_host),
       cmocka_unit_test(pinned_memory_is_read_when_the_copy_runs),
+      cmocka_unit_test(a_stream_waits_for_a_word),
       cmocka_unit_test(streams_come_in_any_order_that_no_wait_forbids),
       cmocka_unit_test(an_event_never_recorded_is_complete_and_counted),
       cmocka_unit_test(collectives_hang_where_they_can),

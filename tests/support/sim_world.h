@@ -36,7 +36,9 @@ static inline void world_init_apart(struct world *w, int pp, int dp, int tp, int
                                          .elementwise_efficiency = 1};
   w->cluster.link[0] = (struct sl_link){.name = "wire", .span = 1 << 20, .bandwidth = 1};
   static const struct sl_model none;
+  static const struct sl_config usual; /* an optimizer whose steps are all of one kind */
   w->plan = (struct sl_plan){.model = &none,
+                             .config = &usual,
                              .cluster = &w->cluster,
                              .world = pp * dp * tp,
                              .tp = tp,

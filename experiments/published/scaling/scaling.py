@@ -15,7 +15,7 @@ import sys
 RAW = pathlib.Path(__file__).resolve().parent.parent / "training/raw"
 COLUMNS = ("id,cluster,gpu,gpus_per_node,n_gpus,arch,n_layers,d_model,n_heads,n_kv_heads,d_ff,vocab_size,tied_embeddings,seq_len,"
            "tp,pp,dp,virtual_stages,zero_stage,micro_batch,grad_accum,global_batch_seqs,sequence_parallel,recompute,attention,"
-           "fused_norm,precision,grad_reduce_dtype,framework").split(",")
+           "fused_norm,precision,grad_reduce_dtype,framework,tp_comm_overlap,overlap_param_gather").split(",")
 
 
 def raw(name):
@@ -44,10 +44,12 @@ def weak():
 
 
 def megatron_h100(r):
+    """Megatron-LM's README at 0010ab7: "We perform fine-grained overlapping of data-parallel (--overlap-grad-reduce
+    --overlap-param-gather), tensor-parallel (--tp-comm-overlap) and pipeline-parallel communication (enabled by default)"."""
     return dict(cluster="dgx-h100", gpu="h100-sxm-80g", arch="gpt", n_layers=r["n_layers"], d_model=r["d_model"],
                 n_heads=r["n_heads"], d_ff=4 * int(r["d_model"]), vocab_size=r["vocab_size"], seq_len=r["seq_len"], tp=r["tp"],
                 pp=r["pp"], sequence_parallel=int(int(r["tp"]) > 1), zero_stage=1, recompute="selective", attention="flash2",
-                precision="bf16", framework="megatron", recomputed=0)
+                precision="bf16", framework="megatron", recomputed=0, overlap_param_gather=1, tp_comm_overlap=int(int(r["tp"]) > 1))
 
 
 # Megatron-LM's README: GPT-3 of 175B, 1152 sequences a step, on 96 to 4608 H100; "a reduction in MFU from 47% to 42%".

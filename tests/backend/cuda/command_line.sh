@@ -87,6 +87,22 @@ done
 table same "$here/drawn.masks.json" "$here/stored.masks.json" 0
 table same "$here/host.json" "$here/stored.masks.json" 1e-5
 
+# States and parameters in host memory, and on NVMe: the host's own.
+job[1]=$golden/config.json
+offload() { # NAME PRECISION TARGET
+  echo "{\"gradient_clipping\": 0.5, \"optimizer\": {\"type\": \"AdamW\", \"params\": {\"lr\": 1e-3}}, $2 \"shardlab\": {\"shuffle\": false},
+        \"zero_optimization\": {\"stage\": 3, \"sub_group_size\": 5000, \"offload_optimizer\": {$3}, \"offload_param\": {$3}}}" >"$here/$1.json"
+}
+offload cpu '"bf16": {"enabled": true},' '"device": "cpu"'
+offload nvme "" "\"device\": \"nvme\", \"nvme_path\": \"$here\""
+for run in cpu:4e-3 nvme:1e-5; do
+  name=${run%:*} bound=${run#*:}
+  "$1" measure "${job[@]}" --config "$here/$name.json" --backend host --world 1 --json "$here/host.json"
+  "$here/bin/shardlab" measure "${job[@]}" --config "$here/$name.json" --backend cuda --cluster dgx-h200 --world 2 \
+    --json "$here/$name.offloaded.json"
+  table same "$here/host.json" "$here/$name.offloaded.json" "$bound"
+done
+
 # A checkpoint of one backend goes on on the other, under another plan: the losses of the host's own uninterrupted run.
 job[7]=5 # steps
 job[1]=$golden/config.json
@@ -100,7 +116,7 @@ for want, got in zip(whole["losses"][first:], rest["losses"]):
 PYTHON
 }
 "$1" measure "${job[@]}" --config "$here/fp32.json" --backend host --world 1 --checkpoint "$here/host" --save-every 2 --json "$here/whole.json"
-"$here/bin/shardlab" measure "${job[@]}" --config "$here/fp32.json" --backend cuda --cluster dgx-h200 --world 2 --zero-stage 3 \
+"$here/bin/shardlab" measure "${job[@]}" --config "$here/nvme.json" --backend cuda --cluster dgx-h200 --world 2 \
   --resume "$here/host/step-000002" --checkpoint "$here/cuda" --save-every 1 --keep 3 --json "$here/rest.json"
 resumed "$here/rest.json" 2
 [ "$(ls "$here/cuda" | tr '\n' ' ')" = "latest step-000003 step-000004 step-000005 " ]

@@ -1,6 +1,6 @@
 /* A file as a memory: what is read is what was written, whatever stretches are asked for, in blocks of any number at once; and what
  * goes wrong on the disk is one error with the file's name and whose bytes they are. */
-#include "backend/host/nvme.h"
+#include "backend/common/nvme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,10 +34,15 @@ static char *blocks(void) {
   return out;
 }
 
-static struct sl_nvme *open_file(void) {
+static struct sl_nvme *open_by(bool singly, bool in_batches) {
+  const struct sl_nvme_rules rules = {BLOCK, DEPTH, singly, in_batches};
   struct sl_nvme *n;
-  if (sl_nvme_open(&n, folder, BYTES, BLOCK, DEPTH) != SL_OK) fail_msg("%s", sl_error_message());
+  if (sl_nvme_open(&n, folder, BYTES, &rules) != SL_OK) fail_msg("%s", sl_error_message());
   return n;
+}
+
+static struct sl_nvme *open_file(void) {
+  return open_by(false, false);
 }
 
 static struct sl_nvme_request request(bool write, int64_t at, int64_t bytes, char *memory, char *through) {
@@ -77,7 +82,12 @@ static void what_is_read_is_what_was_written(void **state) {
   char *truth = calloc(1, BYTES), *memory = malloc(BYTES);
   struct sl_nvme *n = open_file();
   for (int round = 0; round < 400; round++) {
-    if (round == 200) assert_int_equal(sl_nvme_settle(n), SL_OK);
+    if (round % 100 == 99) { /* the file is written through the mapping */
+      sl_nvme_close(n);
+      n = open_by(round / 100 & 1, round / 200 & 1);
+      memcpy(sl_nvme_mapped(n), truth, BYTES);
+    }
+    if (round % 100 == 50) assert_int_equal(sl_nvme_settle(n), SL_OK);
     const int64_t at = below(BYTES), most = BYTES - at, bytes = 1 + below(round % 3 == 0 ? most : most / 50 + 1);
     if (round % 2 == 0) {
       fill(memory, bytes);
@@ -91,6 +101,22 @@ static void what_is_read_is_what_was_written(void **state) {
   assert_memory_equal(sl_nvme_mapped(n), truth, BYTES);
   sl_nvme_close(n);
   free(truth);
+  free(memory);
+}
+
+/* Of 11 blocks by queues of 3: what is left goes block by block as others arrive, in threes when all have, or a call each. */
+static void blocks_are_sent_as_the_rules_say(void **state) {
+  (void)state;
+  enum { BLOCKS = 11 };
+  static const int64_t calls[2][2] = {{1 + BLOCKS - DEPTH, (BLOCKS + DEPTH - 1) / DEPTH}, {BLOCKS, BLOCKS}};
+  char *memory = calloc(BLOCKS, BLOCK);
+  for (int rule = 0; rule < 8; rule++) {
+    struct sl_nvme *n = open_by(rule & 1, rule & 2);
+    if (carry(n, rule & 4, 0, (int64_t)BLOCKS * BLOCK, memory) != SL_OK) fail_msg("%s", sl_error_message());
+    assert_int_equal(sl_nvme_sent(n).blocks, BLOCKS);
+    assert_int_equal(sl_nvme_sent(n).calls, calls[rule & 1][rule >> 1 & 1]);
+    sl_nvme_close(n);
+  }
   free(memory);
 }
 
@@ -189,11 +215,13 @@ static void a_file_that_ends_early_is_said(void **state) {
 static void what_cannot_be_opened_is_said(void **state) {
   (void)state;
   struct sl_nvme *n;
-  assert_int_equal(sl_nvme_open(&n, "/no/such/folder", BYTES, BLOCK, DEPTH), SL_ERR_IO);
+  assert_int_equal(sl_nvme_open(&n, "/no/such/folder", BYTES, &(struct sl_nvme_rules){BLOCK, DEPTH, false, false}),
+                   SL_ERR_IO);
   assert_non_null(strstr(sl_error_message(), "/no/such/folder/shardlab-nvme-"));
   assert_non_null(strstr(sl_error_message(), ": cannot be created: No such file or directory"));
   sl_error_clear();
-  assert_int_equal(sl_nvme_open(&n, folder, INT64_C(1) << 52, BLOCK, DEPTH), SL_ERR_IO);
+  assert_int_equal(sl_nvme_open(&n, folder, INT64_C(1) << 52, &(struct sl_nvme_rules){BLOCK, DEPTH, false, false}),
+                   SL_ERR_IO);
   assert_non_null(
       strstr(sl_error_message(), ": no room for 4503599627370496 bytes of offloaded states: No space left"));
   sl_error_clear();
@@ -202,8 +230,8 @@ static void what_cannot_be_opened_is_said(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_is_read_is_what_was_written), cmocka_unit_test(both_ways_at_once),
-      cmocka_unit_test(a_flipped_bit_is_found),           cmocka_unit_test(a_file_that_ends_early_is_said),
-      cmocka_unit_test(what_cannot_be_opened_is_said),
+      cmocka_unit_test(blocks_are_sent_as_the_rules_say), cmocka_unit_test(a_flipped_bit_is_found),
+      cmocka_unit_test(a_file_that_ends_early_is_said),   cmocka_unit_test(what_cannot_be_opened_is_said),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

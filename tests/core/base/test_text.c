@@ -1,6 +1,7 @@
 /* label: unit
  * The nearest known word. */
 #include "core/base/nearest.h"
+#include "core/base/printable.h"
 #include "core/base/status.h"
 
 #include <setjmp.h>
@@ -57,11 +58,36 @@ static void messages_are_tame(void **state) {
   sl_error_clear();
 }
 
+/* A terminal of single bytes acts on 0x9b alone, and one of UTF-8 writes what stands behind U+202E from right to left. */
+static void what_is_no_text_is_escaped(void **state) {
+  (void)state;
+  static const char *const cases[][2] = {
+      {"\x9b"
+       "31m",
+       "\\x9b"
+       "31m"},
+      {"a\xff\xfe", "a\\xff\\xfe"},
+      {"\xc0\xaf", "\\xc0\\xaf"},                   /* longer than needed */
+      {"\xed\xa0\x80", "\\xed\\xa0\\x80"},          /* half of a pair */
+      {"\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80"}, /* beyond U+10FFFF */
+      {"\xe2\x82", "\\xe2\\x82"},                   /* cut short */
+      {"\xe2\x80\xae"
+       "gpj",
+       "\\u202e"
+       "gpj"},
+      {"\xe2\x82\xac \xf0\x9f\x98\x80 \xc3\xa9", "\xe2\x82\xac \xf0\x9f\x98\x80 \xc3\xa9"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    assert_string_equal(sl_printable_of(cases[i][0]).text, cases[i][1]);
+  char narrow[8] = "abcd\xc3\xa9\xff";
+  sl_printable(narrow, sizeof narrow, false); /* the escape has no room: cut before it, not within */
+  assert_string_equal(narrow, "abcd\xc3\xa9");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(messages_are_tame),
-      cmocka_unit_test(finds_misspellings),
-      cmocka_unit_test(keeps_silent_when_nothing_is_near),
+      cmocka_unit_test(messages_are_tame),   cmocka_unit_test(what_is_no_text_is_escaped),
+      cmocka_unit_test(finds_misspellings),  cmocka_unit_test(keeps_silent_when_nothing_is_near),
       cmocka_unit_test(long_words_are_safe),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

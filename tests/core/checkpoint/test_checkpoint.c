@@ -4,6 +4,7 @@
 #include "core/base/file.h"
 #include "core/checkpoint/folder.h"
 #include "core/checkpoint/hash.h"
+#include "core/checkpoint/held.h"
 #include "tests/core/checkpoint/ranks.h"
 
 #include <dirent.h>
@@ -215,11 +216,13 @@ static void nobodys_leftovers_go(void **state) {
   (void)state;
   snprintf(path, sizeof path, "%s/kept", folder);
   unfinished(".checkpoint.dead.0.tmp");
+  snprintf(other, sizeof other, "%s/.latest.dead.0.tmp", path);
+  fclose(fopen(other, "w"));
   unfinished(".checkpoint.alive.0.tmp");
   const int lock = sl_folder_lock(other);
   assert_true(lock >= 0);
   save_at(path, 12, 2);
-  assert_false(is_there(".checkpoint.dead.0.tmp"));
+  assert_false(is_there(".checkpoint.dead.0.tmp") || is_there(".latest.dead.0.tmp"));
   assert_true(is_there(".checkpoint.alive.0.tmp/model.safetensors"));
   close(lock);
   save_at(path, 13, 2);
@@ -238,7 +241,7 @@ static void fails(enum sl_status status, const char *word) {
 static enum sl_status whole(const char *step) {
   struct sl_checkpoint from;
   SL_TRY(sl_checkpoint_open(&from, step));
-  const enum sl_status status = sl_checkpoint_verify(&from, 0, 1);
+  const enum sl_status status = sl_checkpoint_verify(&from, NULL, 0, 1);
   sl_checkpoint_close(&from);
   return status;
 }
@@ -283,6 +286,39 @@ static void every_file_is_asked_for(void **state) {
     fails(whole(other), names[n]);
     assert_int_equal(rename(away, name), 0);
     assert_int_equal(whole(other), SL_OK);
+  }
+}
+
+/* What a rank claims is verified as it is read, or behind all that it reads; of a weight that could not be read it hears before a step. */
+static void what_is_claimed_is_verified(void **state) {
+  (void)state;
+  enum { UNREAD, DAMAGED, CUT, CASES };
+  for (int i = 0; i < CASES; i++) {
+    struct sl_checkpoint from;
+    struct ranks r;
+    struct stat info;
+    char name[512];
+    snprintf(other, sizeof other, "%s/asked/step-000007", folder);
+    snprintf(name, sizeof name, "%s/model-00001-of-00001.safetensors", other);
+    assert_int_equal(stat(name, &info), 0);
+    ranks_open(&r, GPT2, plans[0].config, 1);
+    assert_int_equal(sl_checkpoint_open(&from, other), SL_OK);
+    flip(name, info.st_size - 1, 3); /* the last element of the last tensor */
+    assert_int_equal(sl_restore_opened(&from, &r.runs[0]), SL_OK);
+    const struct sl_tensor *last = &r.f.plan.model->tensors[r.f.plan.model->tensor_count - 1];
+    const struct sl_weight_source source = sl_held_source(&from);
+    float *values = calloc((size_t)last->numel, sizeof *values);
+    if (i == CUT) assert_int_equal(truncate(name, info.st_size - 1), 0);
+    if (i != UNREAD) assert_int_equal(source.read(source.context, last->name, 0, last->numel, values), SL_OK);
+    if (i == CUT) { /* and when it is asked for again, it is there */
+      assert_int_equal(truncate(name, info.st_size), 0);
+      flip(name, info.st_size - 1, 3);
+    }
+    fails(sl_restore_started(&from, &r.runs[0]), i == CUT ? "was cut short" : "is damaged");
+    if (i != CUT) flip(name, info.st_size - 1, 3);
+    free(values);
+    sl_checkpoint_close(&from);
+    ranks_close(&r);
   }
 }
 
@@ -381,6 +417,7 @@ int main(void) {
       cmocka_unit_test(the_newest_stay),
       cmocka_unit_test(nobodys_leftovers_go),
       cmocka_unit_test(every_file_is_asked_for),
+      cmocka_unit_test(what_is_claimed_is_verified),
       cmocka_unit_test(of_another_training),
       cmocka_unit_test(what_cannot_be_written_ends_in_one_line),
       cmocka_unit_test(pieces_have_each_element_once),

@@ -238,10 +238,10 @@ static void warnings_given(void **state) {
         "\"gradient_clipping\"?");
   warns("{\"optimizer\": {\"type\": \"Adam\"},\n \"aio\": {\"queue_dept\": 3}}",
         "ds.json:2:10: aio.queue_dept: unknown key, ignored as DeepSpeed ignores it; did you mean \"queue_depth\"?");
-  warns("{\"optimizer\": {\"type\": \"Adam\"}, \"memory_breakdown\": true, \"aio\": {\"single_submit\": true},\n"
+  warns("{\"optimizer\": {\"type\": \"Adam\"}, \"memory_breakdown\": true, \"aio\": {\"use_gds\": true},\n"
         " \"zero_optimization\": {\"round_robin_gradients\": true}, \"dump_state\": false}",
         "ds.json: known to DeepSpeed, not modelled yet and so without effect here: memory_breakdown, "
-        "zero_optimization.round_robin_gradients, aio.single_submit");
+        "zero_optimization.round_robin_gradients, aio.use_gds");
   warns("{\"optimizer\": {\"type\": \"Adam\"}, \"prescale_gradients\": true, \"gradient_predivide_factor\": 3,\n"
         "\"steps_per_print\": 7, \"bf16\": {\"enabled\": true, \"immediate_grad_update\": true},\n"
         "\"zero_optimization\": {\"stage\": 2, \"contiguous_gradients\": false, \"reduce_scatter\": false,\n"

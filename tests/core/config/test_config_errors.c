@@ -83,12 +83,12 @@ static const struct {
     {"{\"gradient_clipping\": -1}", "ds.json:1:2: gradient_clipping: is -1; expected a number >= 0"},
     {"{\"gradient_predivide_factor\": 0}", "ds.json:1:2: gradient_predivide_factor: is 0; expected a number > 0"},
     {"{\"optimizer\": {\"type\": \"Lamb\"}}",
-     "ds.json:1:16: optimizer.type: Lamb is known to DeepSpeed, not modelled yet; expected Adam, AdamW or SGD"},
+     "ds.json:1:16: optimizer.type: Lamb is known to DeepSpeed, not modelled yet; expected Adam, AdamW, OneBitAdam or SGD"},
     {"{\"optimizer\": {\"type\": \"AdmaW\"}}",
-     "ds.json:1:16: optimizer.type: is \"AdmaW\"; expected Adam, AdamW or SGD (no other optimizer of torch.optim is "
+     "ds.json:1:16: optimizer.type: is \"AdmaW\"; expected Adam, AdamW, OneBitAdam or SGD (no other optimizer of torch.optim is "
      "modelled yet); did you mean \"AdamW\"?"},
     {"{\"optimizer\": {\"params\": {\"lr\": 0.1}}}",
-     "ds.json:1:2: optimizer.type: missing; expected Adam, AdamW or SGD"},
+     "ds.json:1:2: optimizer.type: missing; expected Adam, AdamW, OneBitAdam or SGD"},
     {"{\"optimizer\": {\"type\": \"Adam\",\n \"params\": {\"lr\": 1e-3, \"max_grad_norm\": 1.0}}}",
      "ds.json:2:25: optimizer.params.max_grad_norm: 'max_grad_norm' is not supported as an optimizer parameter, please "
      "switch to using the deepspeed parameter 'gradient_clipping'"},

@@ -183,10 +183,45 @@ static void ranks_and_lists(void **state) {
   }
 }
 
+/* `name`, or where that is NULL the slot of `rank`, is gone, and of what is left `ranks` are taken. */
+static void check_left(const char *name, int rank, int ranks, const char *want) {
+  struct sl_hosts all, left;
+  assert_int_equal(sl_hosts_read(&all, "hosts", "a:1,3@b:0@c:2,5,7"), SL_OK);
+  assert_int_equal(sl_hosts_copy(&left, &all), SL_OK);
+  if (name != NULL)
+    sl_hosts_without(&left, name);
+  else
+    sl_hosts_without_rank(&left, rank);
+  sl_hosts_cut(&left, ranks);
+  char *text = sl_hosts_print(&left), *before = sl_hosts_print(&all);
+  assert_string_equal(text, want);
+  assert_string_equal(before, "a:1,3@b:0@c:2,5,7");
+  free(text);
+  free(before);
+  sl_hosts_free(&left);
+  sl_hosts_free(&all);
+}
+
+static void what_is_left(void **state) {
+  struct sl_hosts none = {0}, copy;
+  (void)state;
+  check_left("b", 0, 5, "a:1,3@c:2,5,7");
+  check_left("a", 0, 3, "b:0@c:2,5");
+  check_left("d", 0, 6, "a:1,3@b:0@c:2,5,7");
+  check_left(NULL, 0, 5, "a:3@b:0@c:2,5,7");
+  check_left(NULL, 2, 5, "a:1,3@c:2,5,7");
+  check_left(NULL, 4, 4, "a:1,3@b:0@c:2");
+  check_left(NULL, 5, 2, "a:1,3");
+  check_left(NULL, 6, 1, "a:1");
+  check_left("c", 0, 2, "a:1,3");
+  assert_int_equal(sl_hosts_copy(&copy, &none), SL_OK);
+  assert_int_equal(copy.count, 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(one_node),         cmocka_unit_test(two_nodes),
                                      cmocka_unit_test(wrong_selections), cmocka_unit_test(good_hostfiles),
                                      cmocka_unit_test(bad_hostfiles),    cmocka_unit_test(first_of_all),
-                                     cmocka_unit_test(ranks_and_lists)};
+                                     cmocka_unit_test(ranks_and_lists),  cmocka_unit_test(what_is_left)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -176,8 +176,69 @@ static void bytes_on_nvme(void **state) {
   }
 }
 
+/* Parts of gpt2-tiny's parameters, in the order of the model, in sub-groups that close with the parameter which reaches `most`
+ * elements: elements of the first int(ratio n) of n, and of those that end within `limit`. */
+static void count_subgroups(int world, int64_t most, double ratio, int64_t limit, int64_t *by_ratio, int64_t *within) {
+  enum { C = 128, TENSORS = 2 + 4 * 12 + 2 };
+  static const int64_t block[] = {C, C, 3 * C * C, 3 * C, C * C, C, C, C, 4 * C * C, 4 * C, 4 * C * C, C};
+  int64_t ends[TENSORS], end = 0, open = 0;
+  int n = 0;
+  for (int i = 0; i < TENSORS; i++) {
+    const int64_t numel = i < 2             ? 256 * C
+                          : i < TENSORS - 2 ? block[(i - 2) % 12]
+                                            : C,
+                  part = (numel + world - 1) / world;
+    end += part, open += part;
+    if (open < most && i + 1 < TENSORS) continue;
+    ends[n++] = end;
+    open = 0;
+  }
+  *by_ratio = *within = 0;
+  if ((int)(ratio * n) > 0) *by_ratio = ends[(int)(ratio * n) - 1];
+  for (int i = 0; i < n && ends[i] <= limit; i++) *within = ends[i];
+}
+
+/* Twin-Flow: states and gradients of the first sub-groups are in host memory, of the others on the device. max_in_cpu: parameters of
+ * the first sub-groups are in host memory, of the others on NVMe. */
+static void bytes_in_two_memories(void **state) {
+  (void)state;
+  enum { POOL = 2, LARGEST = 4 * 128 * 128, MOST = 70000 };
+  static const double ratios[] = {0, 0.35, 0.6, 0.99};
+  static const int64_t limits[] = {1000, 200000, 300001, 400000};
+  for (int i = 0; i < 12; i++) {
+    struct fixture f;
+    char config[1024];
+    struct point p = {.stage = 3, .world = 1 + i % 3, .accumulate = 1, .param_bytes = i % 2 ? 2 : 4, .params = true};
+    int64_t shard, flat, by_ratio, within;
+    sizes(&p, &shard, &flat);
+    count_subgroups(p.world, MOST, ratios[i % 4], limits[i / 3], &by_ratio, &within);
+    snprintf(
+        config, sizeof config,
+        "{\"train_micro_batch_size_per_gpu\": 1, \"bf16\": {\"enabled\": %s}, \"optimizer\": {\"type\": \"AdamW\"}, "
+        "\"zero_optimization\": {\"stage\": 3, \"sub_group_size\": %d, \"reduce_bucket_size\": 100000, "
+        "\"offload_optimizer\": {\"device\": \"cpu\", \"ratio\": %g}, \"offload_param\": {\"device\": \"nvme\", "
+        "\"nvme_path\": \"x\", \"max_in_cpu\": %lld, \"buffer_count\": %d}, \"stage3_param_persistence_threshold\": "
+        "0}}",
+        p.param_bytes == 2 ? "true" : "false", MOST, ratios[i % 4], (long long)limits[i / 3], POOL);
+    if (fixture_open(&f, "gpt2-tiny", config, "localhost", p.world, NULL) != SL_OK)
+      fail_msg("%s: %s", config, sl_error_message());
+    const struct sl_class *c = &f.job.classes[0];
+    const struct sl_memory_report *host = &c->memory[SL_SPACE_HOST], *device = &c->memory[SL_SPACE_DEVICE],
+                                  *nvme = &c->memory[SL_SPACE_NVME];
+    const int64_t pool = POOL * p.param_bytes * ((LARGEST + p.world - 1) / p.world);
+    expect(&p, "optimizer states in host memory", host->state_bytes[SL_CATEGORY_OPTIMIZER], 12 * by_ratio);
+    expect(&p, "optimizer states on the device", device->state_bytes[SL_CATEGORY_OPTIMIZER], 12 * (shard - by_ratio));
+    expect(&p, "gradients in host memory", host->category_max[SL_CATEGORY_GRADIENT], round_up(4 * by_ratio, SL_ALIGN));
+    expect(&p, "parameters in host memory that stay", host->state_bytes[SL_CATEGORY_PARAMETER],
+           within == shard ? p.param_bytes * shard : pool + p.param_bytes * within);
+    expect(&p, "parameters on NVMe", nvme->state_bytes[SL_CATEGORY_PARAMETER], p.param_bytes * (shard - within));
+    if (sl_check(&f.job) != SL_OK) fail_msg("%s", sl_error_message());
+    fixture_close(&f);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(bytes_by_space), cmocka_unit_test(gradients_leave_by_call),
-                                     cmocka_unit_test(bytes_on_nvme)};
+                                     cmocka_unit_test(bytes_on_nvme), cmocka_unit_test(bytes_in_two_memories)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,11 +14,11 @@ static void rows_are_kept_apart_by_all_four_keys(void **state) {
   (void)state;
   struct sl_traffic_list list = {0};
   const struct sl_traffic calls[] = {
-      {SL_GROUP_DP, SL_OP_ALL_REDUCE, SL_F32, SL_PAYLOAD_GRADIENT, 1, 1004, 1506, 0.25, "", 0},
-      {SL_GROUP_WORLD, SL_OP_ALL_REDUCE, SL_F32, SL_PAYLOAD_GRADIENT, 1, 12, 18, 0.5, "", 0},
-      {SL_GROUP_DP, SL_OP_REDUCE_SCATTER, SL_F32, SL_PAYLOAD_GRADIENT, 1, 44, 33, 0.125, "", 0},
-      {SL_GROUP_DP, SL_OP_ALL_REDUCE, SL_F64, SL_PAYLOAD_GRADIENT, 1, 16, 24, 0.75, "", 0},
-      {SL_GROUP_DP, SL_OP_ALL_REDUCE, SL_F32, SL_PAYLOAD_SCALAR, 1, 4, 6, 0.375, "", 0},
+      {SL_GROUP_DP, SL_OP_ALL_REDUCE, SL_F32, SL_PAYLOAD_GRADIENT, 1, 1004, 1506, 0.25, "", 0, SL_PROGRAM_INIT},
+      {SL_GROUP_WORLD, SL_OP_ALL_REDUCE, SL_F32, SL_PAYLOAD_GRADIENT, 1, 12, 18, 0.5, "", 0, SL_PROGRAM_INIT},
+      {SL_GROUP_DP, SL_OP_REDUCE_SCATTER, SL_F32, SL_PAYLOAD_GRADIENT, 1, 44, 33, 0.125, "", 0, SL_PROGRAM_INIT},
+      {SL_GROUP_DP, SL_OP_ALL_REDUCE, SL_F64, SL_PAYLOAD_GRADIENT, 1, 16, 24, 0.75, "", 0, SL_PROGRAM_INIT},
+      {SL_GROUP_DP, SL_OP_ALL_REDUCE, SL_F32, SL_PAYLOAD_SCALAR, 1, 4, 6, 0.375, "", 0, SL_PROGRAM_INIT},
   };
   for (int round = 0; round < 3; round++) {
     for (size_t i = 0; i < 5; i++) {
@@ -78,7 +78,7 @@ static void a_reset_leaves_no_row_without_calls_in_the_copy(void **state) {
   struct sl_traffic_list list = {0};
   assert_int_equal(add(&list, SL_GROUP_TP, SL_OP_ALL_GATHER, SL_PAYLOAD_PARAMETER, 7, 3), SL_OK);
   assert_int_equal(add(&list, SL_GROUP_NONE, SL_OP_SEND, SL_PAYLOAD_ACTIVATION, 9, 2), SL_OK);
-  sl_traffic_reset(&list);
+  sl_traffic_reset(&list, SL_PROGRAM_INIT);
   assert_int_equal(add(&list, SL_GROUP_NONE, SL_OP_SEND, SL_PAYLOAD_ACTIVATION, 11, 1), SL_OK);
   struct sl_traffic *rows;
   int count;

@@ -114,6 +114,17 @@ void bytes_check(const void *device, size_t bytes, const char *what) {
   read_bytes(device, bytes, what);
 }
 
+void bytes_same(const void *device, const void *host, size_t bytes, const char *what) {
+  unsigned char *got = malloc(bytes);
+  assert_non_null(got);
+  device_read(got, device, bytes);
+  size_t wrong = 0;
+  for (size_t i = 0; i < bytes; i++) wrong += got[i] != ((const unsigned char *)host)[i];
+  number_check((double)(bytes - wrong), (double)bytes, 0, what);
+  free(got);
+  bytes_check(device, bytes, what);
+}
+
 void tensor_check(const struct tensor *t, double slack, const char *what) {
   static const double units[] = {1e-5, 0x1p-8, 0x1p-11}, smallest[] = {0, 0, 0x1p-25};
   const unsigned char *stored = read_bytes(t->d, t->n * sl_convert_bytes(t->type), what);

@@ -50,6 +50,8 @@ void floats_check(const float *device, const double *expected, size_t n, double 
 void number_check(double got, double expected, double relative, const char *what);
 /* Bytes of the device, only held against those of the other run. */
 void bytes_check(const void *device, size_t bytes, const char *what);
+/* The same, and the bytes of `host`. */
+void bytes_same(const void *device, const void *host, size_t bytes, const char *what);
 
 struct cuda_case {
   const char *name;

@@ -14,18 +14,6 @@ static const struct {
 } shapes[] = {{1, 8, 1, 1, 0}, {37, 16, 6, 2, 1}, {75, 8, 4, 4, 3}, {701, 336, 3, 3, 0}, {1029, 2048, 2, 1, 5}};
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
-/* Host memory that is freed here; the device's is the case's. */
-static void same_bytes(const void *device, const void *host, size_t bytes, const char *what) {
-  unsigned char *got = malloc(bytes);
-  assert_non_null(got);
-  device_read(got, device, bytes);
-  size_t wrong = 0;
-  for (size_t i = 0; i < bytes; i++) wrong += got[i] != ((const unsigned char *)host)[i];
-  number_check((double)(bytes - wrong), (double)bytes, 0, what);
-  free(got);
-  bytes_check(device, bytes, what);
-}
-
 static void *stored(const struct tensor *t) {
   void *x = malloc((t->n + 1) * sl_convert_bytes(t->type));
   assert_non_null(x);
@@ -41,10 +29,10 @@ static void packs(enum sl_number type) {
     void *host = stored(&x), *packed = calloc(pieces, s.stride), *device = device_copy(packed, pieces * s.stride);
     RUN(sl_cuda_quantize(NULL, type, device, x.d, &s, pieces, turn));
     sl_kernels_of(type)->quantize(packed, host, &s, pieces, turn);
-    same_bytes(device, packed, pieces * s.stride, "packed");
+    bytes_same(device, packed, pieces * s.stride, "packed");
     RUN(sl_cuda_quantize_back(NULL, type, x.d, device, &s, pieces));
     sl_kernels_of(type)->quantize_back(host, packed, &s, pieces);
-    same_bytes(x.d, host, pieces * s.n * sl_convert_bytes(type), "unpacked");
+    bytes_same(x.d, host, pieces * s.n * sl_convert_bytes(type), "unpacked");
     free(host), free(packed);
   }
 }
@@ -74,13 +62,13 @@ static void sums(enum sl_number type) {
     void *device = device_copy(packed, sources * pieces * s.stride), *out = device_copy(again, pieces * s.stride);
     RUN(sl_cuda_quantize_again(NULL, type, out, device, &s, sources, pieces));
     sl_kernels_of(type)->quantize_again(again, packed, &s, sources, pieces);
-    same_bytes(out, again, pieces * s.stride, "packed sums");
+    bytes_same(out, again, pieces * s.stride, "packed sums");
     struct tensor x = tensor_new(type, s.n, shapes[k / 2].shift, -2, 2);
     void *host = stored(&x);
     for (int add = 1; add >= 0; add--) {
       RUN(sl_cuda_quantize_sum(NULL, type, x.d, device, &s, sources, add));
       sl_kernels_of(type)->quantize_sum(host, packed, &s, sources, add);
-      same_bytes(x.d, host, s.n * sl_convert_bytes(type), add ? "sum added" : "sum");
+      bytes_same(x.d, host, s.n * sl_convert_bytes(type), add ? "sum added" : "sum");
     }
     free(host), free(packed), free(again);
   }
@@ -108,7 +96,7 @@ static void blocks_without_a_scale(enum sl_number type) {
       number_check(isnan(scales[0][b]) ? -1 : (double)scales[0][b], isnan(scales[1][b]) ? -1 : (double)scales[1][b], 0,
                    "scale");
     assert_true(isnan(scales[1][2]));
-    same_bytes((char *)device + 16, (char *)packed + 16, s.stride - 16, "codes");
+    bytes_same((char *)device + 16, (char *)packed + 16, s.stride - 16, "codes");
     free(packed);
   }
 }

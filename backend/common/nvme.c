@@ -1,6 +1,7 @@
 /* Blocks of a file by io_uring; see nvme.h. */
-#include "backend/host/nvme.h"
+#include "backend/common/nvme.h"
 
+#ifdef SL_HAVE_URING
 #include <errno.h>
 #include <fcntl.h>
 #include <liburing.h>
@@ -32,8 +33,8 @@ struct sl_nvme {
   int file;
   char *mapped;
   int64_t bytes; /* of the file: whole pages */
-  int64_t block;
-  int depth;
+  struct sl_nvme_rules rules;
+  struct sl_nvme_sent sent;
   struct way ways[2];                       /* of reads, of writes */
   const struct sl_nvme_request *running[2]; /* of each way, from its first block to its last */
   uint64_t *sums; /* of each page, as it was written last; NULL before sl_nvme_settle; owned */
@@ -71,21 +72,21 @@ static enum sl_status open_file(struct sl_nvme *n, const char *folder) {
 }
 
 static enum sl_status open_way(struct sl_nvme *n, struct way *way) {
-  SL_TRY(sl_calloc(&way->slots, (size_t)n->depth, sizeof *way->slots));
-  const int said = io_uring_queue_init((unsigned)n->depth, &way->ring, 0);
+  SL_TRY(sl_calloc(&way->slots, (size_t)n->rules.depth, sizeof *way->slots));
+  const int said = io_uring_queue_init((unsigned)n->rules.depth, &way->ring, 0);
   if (said < 0) return sl_fail(SL_ERR_ABSENT, "%s: this machine has no io_uring: %s", n->path, strerror(-said));
   way->open = true;
   return SL_OK;
 }
 
-enum sl_status sl_nvme_open(struct sl_nvme **out, const char *folder, int64_t bytes, int64_t block, int depth) {
+enum sl_status sl_nvme_open(struct sl_nvme **out, const char *folder, int64_t bytes,
+                            const struct sl_nvme_rules *rules) {
   enum sl_status status;
   struct sl_nvme *n;
   SL_TRY(sl_calloc(&n, 1, sizeof *n));
   n->file = -1;
   n->bytes = (bytes + SL_MACHINE_PAGE - 1) / SL_MACHINE_PAGE * SL_MACHINE_PAGE;
-  n->block = block;
-  n->depth = depth;
+  n->rules = *rules;
   SL_GO_FAIL(open_file(n, folder));
   for (int i = 0; i < 2; i++) SL_GO_FAIL(open_way(n, &n->ways[i]));
   *out = n;
@@ -109,6 +110,10 @@ void sl_nvme_close(struct sl_nvme *n) {
 
 char *sl_nvme_mapped(const struct sl_nvme *n) {
   return n->mapped;
+}
+
+struct sl_nvme_sent sl_nvme_sent(const struct sl_nvme *n) {
+  return n->sent;
 }
 
 /* ---- checksums ---- */
@@ -138,7 +143,7 @@ static enum sl_status check_sums(const struct sl_nvme *n, const struct sl_nvme_r
 /* ---- requests ---- */
 
 static char *memory_of(const struct sl_nvme *n, const struct sl_nvme_request *r, int slot) {
-  return r->blocks + (int64_t)slot * n->block;
+  return r->blocks + (int64_t)slot * n->rules.block;
 }
 
 /* What of a block is the request's: bytes [*lo, *hi) of the file. */
@@ -195,26 +200,40 @@ static enum sl_status queue(struct sl_nvme *n, const struct sl_nvme_request *r, 
   return SL_OK;
 }
 
-/* As many blocks as there is room for. */
-static enum sl_status send_blocks(struct sl_nvme *n, struct sl_nvme_request *r, bool *moved) {
-  struct way *way = &n->ways[r->write];
-  for (int i = 0; i < n->depth && r->next < r->end; i++) {
-    struct slot *s = &way->slots[i];
-    if (s->busy) continue;
-    *s = (struct slot){.lo = r->next, .hi = r->next + n->block < r->end ? r->next + n->block : r->end, .busy = true};
-    if (r->write) {
-      SL_TRY(fill_block(n, r, s, memory_of(n, r, i)));
-      keep_sums(n, s->lo, s->hi, memory_of(n, r, i));
-    }
-    SL_TRY(queue(n, r, i));
-    r->next = s->hi;
-    way->busy++;
-    *moved = true;
-  }
-  const int said = io_uring_submit(&way->ring);
+static enum sl_status submit(struct sl_nvme *n, const struct sl_nvme_request *r) {
+  const int said = io_uring_submit(&n->ways[r->write].ring);
+  n->sent.calls += said > 0;
   return said >= 0 || said == -EAGAIN || said == -EBUSY || said == -EINTR
              ? SL_OK
              : sl_fail(SL_ERR_IO, "%s: %s: %s", n->path, r->what, strerror(-said));
+}
+
+/* The next block of the request, in slot `i`. */
+static enum sl_status send_block(struct sl_nvme *n, struct sl_nvme_request *r, int i) {
+  struct slot *s = &n->ways[r->write].slots[i];
+  const int64_t full = r->next + n->rules.block;
+  *s = (struct slot){.lo = r->next, .hi = full < r->end ? full : r->end, .busy = true};
+  if (r->write) {
+    SL_TRY(fill_block(n, r, s, memory_of(n, r, i)));
+    keep_sums(n, s->lo, s->hi, memory_of(n, r, i));
+  }
+  SL_TRY(queue(n, r, i));
+  r->next = s->hi;
+  n->ways[r->write].busy++;
+  n->sent.blocks++;
+  return n->rules.singly ? submit(n, r) : SL_OK;
+}
+
+/* As many blocks as there is room for. */
+static enum sl_status send_blocks(struct sl_nvme *n, struct sl_nvme_request *r, bool *moved) {
+  const struct way *way = &n->ways[r->write];
+  const bool waits = n->rules.in_batches && way->busy > 0;
+  for (int i = 0; i < n->rules.depth && r->next < r->end && !waits; i++) {
+    if (way->slots[i].busy) continue;
+    SL_TRY(send_block(n, r, i));
+    *moved = true;
+  }
+  return submit(n, r);
 }
 
 /* A block, or a part of it, has arrived. */
@@ -256,3 +275,42 @@ enum sl_status sl_nvme_drive(struct sl_nvme *n, struct sl_nvme_request *r, bool 
   if (*done) n->running[r->write] = NULL;
   return SL_OK;
 }
+
+#else /* no liburing where this was built: a plan that keeps something on NVMe ends where the file is opened */
+
+enum sl_status sl_nvme_open(struct sl_nvme **out, const char *folder, int64_t bytes,
+                            const struct sl_nvme_rules *rules) {
+  (void)out, (void)rules;
+  return sl_fail(SL_ERR_ABSENT, "%s: %lld bytes of states are to be kept there, and this build has no liburing", folder,
+                 (long long)bytes);
+}
+
+void sl_nvme_close(struct sl_nvme *nvme) {
+  (void)nvme;
+}
+
+char *sl_nvme_mapped(const struct sl_nvme *nvme) {
+  (void)nvme;
+  return NULL;
+}
+
+enum sl_status sl_nvme_settle(struct sl_nvme *nvme) {
+  (void)nvme;
+  return SL_OK;
+}
+
+struct sl_nvme_sent sl_nvme_sent(const struct sl_nvme *nvme) {
+  (void)nvme;
+  return (struct sl_nvme_sent){0};
+}
+
+void sl_nvme_start(struct sl_nvme_request *request) {
+  (void)request;
+}
+
+enum sl_status sl_nvme_drive(struct sl_nvme *nvme, struct sl_nvme_request *request, bool *done, bool *moved) {
+  (void)nvme, (void)request, (void)moved;
+  *done = true;
+  return SL_OK;
+}
+#endif

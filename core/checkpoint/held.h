@@ -1,0 +1,33 @@
+/* Pieces of a checkpoint that are verified as they are read, so that a resume reads its bytes once.
+ *
+ * A rank that needs all of a piece claims it: when it first asks for an element, the piece is read whole and held against its checksum, and
+ * what is asked for is taken from there. What nobody claims is verified before anything is read, by all ranks together. A piece that has been
+ * verified but is held no more is read again in part: another one came between, as with tensors whose rows are cut. */
+#pragma once
+
+#include "core/checkpoint/load.h"
+#include "core/run/executor.h"
+
+/* Which pieces this rank needs all of: claims[piece], 1 or 0, of the manifest's piece_count. */
+enum sl_status sl_held_claims(const struct sl_checkpoint *checkpoint, const struct sl_job *job, int rank,
+                              unsigned char *claims);
+/* From here on this rank reads `checkpoint` as it has claimed: claimants[piece] is how many ranks have, mine[piece] whether this one has; both
+ * are copied. */
+enum sl_status sl_held_begin(const struct sl_checkpoint *checkpoint, const unsigned char *mine,
+                             const int32_t *claimants);
+/* All bytes of the pieces this rank has claimed and not yet read are verified too; the memory of pieces is given back. The first error
+ * of a weight that was read in between (sl_held_source). */
+enum sl_status sl_held_end(const struct sl_checkpoint *checkpoint);
+/* Elements first .. first+count of `piece`, counted among those that are no padding; false: it is not claimed, or was read before and is held
+ * no more. Errors: as sl_checkpoint_verify. */
+enum sl_status sl_held_read(const struct sl_checkpoint *checkpoint, const struct sl_manifest_piece *piece,
+                            int64_t first, int64_t count, float *out, bool *read);
+/* Seconds that this rank has spent on reading and verifying the checkpoint so far; those since `start`, of sl_machine_clock, are added. */
+double sl_held_seconds(const struct sl_checkpoint *checkpoint);
+void sl_held_spent(const struct sl_checkpoint *checkpoint, double start);
+enum sl_status sl_held_open(struct sl_held **out); /* nothing is claimed */
+void sl_held_free(struct sl_held *held);           /* accepts NULL */
+
+/* Weights of the checkpoint for the init program. An error is kept until all ranks agree on it (sl_held_end): an op that fails would
+ * end this rank alone, and each rank with words of its own. No step is taken in between. */
+struct sl_weight_source sl_held_source(const struct sl_checkpoint *checkpoint);

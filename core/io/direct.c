@@ -1,0 +1,113 @@
+/* See direct.h. */
+#include "core/io/direct.h"
+
+#include "core/base/machine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+enum {
+  BLOCK = SL_MACHINE_PAGE,
+  ROOM = 4 << 20,      /* at a time: longer ones are no faster */
+  LONG_RANGE = 1 << 20 /* shorter ones are not worth the switch */
+};
+
+/* Through the cache. */
+static int write_cached(int handle, const char *bytes, size_t size, int64_t offset) {
+  while (size > 0) {
+    const ssize_t done = pwrite(handle, bytes, size, (off_t)offset);
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0) return -1;
+    bytes += done, offset += done, size -= (size_t)done;
+  }
+  return 0;
+}
+
+/* `size` and `offset` are whole blocks. *done: how many bytes are written, in whole blocks: where the disk takes fewer than that, or
+ * refuses a range for its alignment, the rest is left to the cache. */
+static int write_blocks(struct sl_direct *direct, int handle, const char *bytes, size_t size, int64_t offset,
+                        size_t *done) {
+  for (*done = 0; *done < size;) {
+    const size_t now = size - *done < ROOM ? size - *done : ROOM;
+    memcpy(direct->room, bytes + *done, now);
+    const ssize_t wrote = pwrite(handle, direct->room, now, (off_t)(offset + (int64_t)*done));
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote < 0 && errno != EINVAL) return -1;
+    direct->refused = wrote < 0;
+    if (wrote < BLOCK) return 0;
+    *done += (size_t)wrote / BLOCK * BLOCK;
+  }
+  return 0;
+}
+
+/* Has the descriptor now, or no more, this way of writing? */
+static bool switched(int handle, bool on) {
+  const int flags = fcntl(handle, F_GETFL);
+  return flags >= 0 && fcntl(handle, F_SETFL, on ? flags | O_DIRECT : flags & ~O_DIRECT) == 0;
+}
+
+static bool prepared(struct sl_direct *direct, int handle) {
+  if (direct->refused) return false;
+  if (direct->room == NULL && posix_memalign((void **)&direct->room, BLOCK, ROOM) != 0) direct->room = NULL;
+  direct->refused = direct->room == NULL || !switched(handle, true);
+  return !direct->refused;
+}
+
+int sl_direct_write(struct sl_direct *direct, int handle, const void *bytes, size_t size, int64_t offset) {
+  const char *at = bytes;
+  if (size >= LONG_RANGE) {
+    const size_t head = (size_t)((BLOCK - offset % BLOCK) % BLOCK), whole = (size - head) / BLOCK * BLOCK;
+    if (write_cached(handle, at, head, offset) != 0) return -1;
+    size_t done = 0;
+    if (prepared(direct, handle)) {
+      const int failed = write_blocks(direct, handle, at + head, whole, offset + (int64_t)head, &done), why = errno;
+      if (!switched(handle, false)) return -1;
+      errno = why;
+      if (failed != 0) return -1;
+    }
+    at += head + done, offset += (int64_t)(head + done), size -= head + done;
+  }
+  return write_cached(handle, at, size, offset);
+}
+
+size_t sl_direct_room(size_t size) {
+  return size + (size_t)2 * BLOCK;
+}
+
+/* Bytes [lo, hi) of the file, whole blocks, of which those behind `need` may lie behind its end. False with *why 0: this way is refused;
+ * else an error. */
+static bool read_blocks(int handle, int64_t lo, int64_t hi, int64_t need, char *room, int *why) {
+  *why = 0;
+  for (int64_t at = lo; at < need;) {
+    const ssize_t got = pread(handle, room + (at - lo), (size_t)(hi - at), (off_t)at);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno != EINVAL) *why = errno;
+    if (got <= 0) return false; /* 0: the reader through the cache says what became of the file */
+    at += got;
+    if (at < need && got % BLOCK != 0) return false;
+  }
+  return true;
+}
+
+enum sl_status sl_direct_read(const struct sl_file *file, uint64_t offset, char *room, size_t size, void **out) {
+  const int64_t lo = (int64_t)offset / BLOCK * BLOCK, need = (int64_t)(offset + size);
+  const int64_t hi = (need + BLOCK - 1) / BLOCK * BLOCK;
+  *out = room + ((int64_t)offset - lo);
+  if (size >= LONG_RANGE && file->bytes == NULL && switched(file->handle, true)) {
+    int why;
+    const bool read = read_blocks(file->handle, lo, hi, need, room, &why);
+    if (!switched(file->handle, false)) why = errno;
+    if (why != 0) return sl_fail(SL_ERR_IO, "%s: cannot be read: %s", file->name, strerror(why));
+    if (read) return SL_OK;
+  }
+  return sl_file_read(file, offset, *out, size);
+}
+
+void sl_direct_free(struct sl_direct *direct) {
+  free(direct->room);
+  *direct = (struct sl_direct){0};
+}

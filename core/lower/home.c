@@ -1,0 +1,94 @@
+/* States in two memories; see home.h. */
+#include "core/lower/home.h"
+
+#include "core/lower/lower.h"
+
+/* runtime/zero/stage3.py, _create_fp16_sub_groups: of each parameter group, closed by the parameter that reaches sub_group_size. */
+struct subgroups {
+  const struct sl_lowering *l;
+  int unit;    /* the next one's first */
+  int64_t end; /* element of the shard behind the last one */
+};
+
+static bool next_subgroup(struct subgroups *s) {
+  const struct sl_pp_rank *pp_rank = s->l->pp_rank;
+  const int64_t most = s->l->plan->config->zero.sub_group_size;
+  if (s->unit == pp_rank->unit_count) return false;
+  const int group = pp_rank->units[s->unit].group;
+  for (int64_t count = 0; s->unit < pp_rank->unit_count; s->unit++) {
+    const struct sl_unit *u = &pp_rank->units[s->unit];
+    if (u->group != group || (count > 0 && count >= most)) break;
+    count += u->part;
+    s->end = u->shard_offset + u->part;
+  }
+  return true;
+}
+
+/* stage3.py, subgroup_to_device. */
+int64_t sl_home_by_ratio(const struct sl_lowering *l, double ratio) {
+  struct subgroups all = {.l = l}, some = {.l = l};
+  int n = 0;
+  while (next_subgroup(&all)) n++;
+  for (int i = (int)(ratio * n); i > 0; i--) next_subgroup(&some);
+  return some.end;
+}
+
+/* stage3.py, _create_fp16_partitions_with_defragmentation. */
+int64_t sl_home_within(const struct sl_lowering *l, int64_t most) {
+  struct subgroups s = {.l = l};
+  int64_t end = 0;
+  while (next_subgroup(&s) && s.end <= most) end = s.end;
+  return end;
+}
+
+enum sl_status sl_home_split(struct sl_lowering *l, enum sl_role role, int64_t count, enum sl_space space,
+                             enum sl_space rest) {
+  struct sl_class *c = l->rank_class;
+  const int32_t all = c->role[role].buffer;
+  const struct sl_buffer whole = c->buffers[all];
+  const int64_t element = sl_dtype_bytes(whole.dtype), others = whole.bytes / element - count;
+  if (count <= 0 || others <= 0 || space == rest) {
+    sl_build_move(l, all, count > 0 ? space : rest);
+    return SL_OK;
+  }
+  SL_TRY(sl_build_buffer(l, &c->role[role].rest, l->scopes[all], whole.category, whole.dtype, others, "%s.rest",
+                         whole.name));
+  c->buffers[all].bytes = count * element;
+  c->role[role].split = count;
+  sl_build_move(l, all, space);
+  sl_build_move(l, c->role[role].rest, rest);
+  return SL_OK;
+}
+
+int64_t sl_home_together(const struct sl_lowering *l, enum sl_role role, int64_t first, int64_t count) {
+  const int64_t split = l->rank_class->role[role].split;
+  return first < split && first + count > split ? split - first : count;
+}
+
+struct sl_operand sl_home_part(const struct sl_lowering *l, enum sl_role role, enum sl_access access, int64_t first,
+                               int64_t count) {
+  const int32_t buffer = sl_class_state(l->rank_class, role, &first);
+  return sl_build_part(l, buffer, access, first, count);
+}
+
+enum sl_space sl_home_space(const struct sl_lowering *l, enum sl_role role, int64_t element) {
+  return l->rank_class->buffers[sl_class_state(l->rank_class, role, &element)].space;
+}
+
+enum sl_status sl_home_put(struct sl_lowering *l, struct sl_program *p, enum sl_role role, struct sl_operand source,
+                           int64_t first, int64_t count, enum sl_phase phase, bool add) {
+  const int64_t element = sl_dtype_bytes(l->rank_class->buffers[source.buffer].dtype);
+  for (int64_t done = 0, piece; done < count; done += piece) {
+    piece = sl_home_together(l, role, first + done, count - done);
+    struct sl_operand from = source;
+    from.slice.offset += done * element;
+    from.slice.bytes = piece * element;
+    SL_TRY(sl_zero_convert(l, p, from, sl_home_part(l, role, SL_WRITE, first + done, piece), piece, phase, add));
+  }
+  return SL_OK;
+}
+
+int32_t sl_home_of(const struct sl_lowering *l, enum sl_role role, int placed) {
+  int64_t element = l->pp_rank->units[l->pp_rank->tensors[placed].unit].shard_offset;
+  return sl_class_state(l->rank_class, role, &element);
+}

@@ -1,0 +1,22 @@
+/* States of which a shard may stand in two memories, cut between two of DeepSpeed's sub-groups: its first elements in one buffer, the
+ * others in one of another space (sl_class.role). Elements are counted in the shard. */
+#pragma once
+
+#include "core/lower/build.h"
+
+/* Elements of this rank's shard in DeepSpeed's first int(ratio x n) of n sub-groups, or in those that end within `most` elements. */
+int64_t sl_home_by_ratio(const struct sl_lowering *lowering, double ratio);
+int64_t sl_home_within(const struct sl_lowering *lowering, int64_t most);
+/* A state just made, of the form SHARD: its first `count` elements go to `space`, the others, in a buffer of their own, to `rest`. */
+enum sl_status sl_home_split(struct sl_lowering *lowering, enum sl_role role, int64_t count, enum sl_space space,
+                             enum sl_space rest);
+/* How many of `count` elements from `first` on stand in one buffer; those, which must; and where an element is. */
+int64_t sl_home_together(const struct sl_lowering *lowering, enum sl_role role, int64_t first, int64_t count);
+struct sl_operand sl_home_part(const struct sl_lowering *lowering, enum sl_role role, enum sl_access access,
+                               int64_t first, int64_t count);
+enum sl_space sl_home_space(const struct sl_lowering *lowering, enum sl_role role, int64_t element);
+/* sl_zero_convert of `count` elements of `source` to the elements from `first` on of a state, a copy for each buffer of it. */
+enum sl_status sl_home_put(struct sl_lowering *lowering, struct sl_program *program, enum sl_role role,
+                           struct sl_operand source, int64_t first, int64_t count, enum sl_phase phase, bool add);
+/* The buffer that has this rank's part of a placed tensor's state, which is there. */
+int32_t sl_home_of(const struct sl_lowering *lowering, enum sl_role role, int placed);

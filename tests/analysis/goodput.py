@@ -1,0 +1,65 @@
+"""goodput.py SHARDLAB ANALYZE ROOT: the goodput of a predicted and of a measured training, from their records to table, CSV, JSON and
+picture, and what is refused."""
+import csv
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+
+def run(*words):
+    return subprocess.run([str(word) for word in words], capture_output=True, text=True)
+
+
+def main():
+    shardlab, analyze, root = sys.argv[1:]
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        record, bare, out = folder / "record.json", folder / "bare.json", folder / "out"
+        out.mkdir()
+        job = ["--model", "gpt2-xl", "--config", f"{root}/examples/ds_zero2.json", "--cluster", "dgx-h200", "--world", "32", "--quiet"]
+        assert run(shardlab, "predict", *job, "--json", bare).returncode == 0
+        assert run(shardlab, "predict", *job, "--save-every", "9", "--json", record).returncode == 0
+        goodput = [analyze, "goodput", record]
+        done = run(*goodput, "--mtbf-hours", "5", "--interval", "77", "--out", out, "--json", out / "goodput.json")
+        assert done.returncode == 0 and "best interval: " in done.stdout, done.stderr
+        said = json.loads((out / "goodput.json").read_text())
+        predicted = json.loads(record.read_text())
+        assert said["mtbf_s"] == 5 * 3600 and said["save_s"] == predicted["checkpoint"]["wait_s"] and said["step_s"] == predicted["step_time_s"]
+        assert said["restart_s"] >= 60 and 77 in [row["steps"] for row in said["intervals"]]
+        best = max(said["intervals"], key=lambda row: row["daly"])
+        assert best["steps"] == said["best_steps"] and abs(best["interval_s"] - said["best_s"]) <= said["step_s"]
+        rows = list(csv.DictReader((out / "goodput.csv").open()))
+        assert [int(row["interval_steps"]) for row in rows] == [row["steps"] for row in said["intervals"]]
+        assert all(abs(float(row["daly"]) - one["daly"]) < 1e-8 for row, one in zip(rows, said["intervals"]))
+        if shutil.which("gnuplot"):
+            assert (out / "goodput.svg").stat().st_size > 5000 and (out / "goodput.png").stat().st_size > 2000
+        again = run(*goodput, "--mtbf-hours", "5", "--interval", "77", "--json", "-")
+        assert json.loads(again.stdout) == said  # the same seed
+        other = run(*goodput, "--mtbf-hours", "5", "--interval", "77", "--json", "-", "--seed", "2")
+        assert json.loads(other.stdout) != said
+        nodes = json.loads(run(*goodput, "--node-mtbf-hours", "8", "--restart-s", "5", "--write-s", "0", "--json", "-").stdout)
+        assert nodes["mtbf_s"] == 2 * 3600 and nodes["restart_s"] == 5  # 4 nodes
+        for row in nodes["intervals"]:
+            assert abs(row["drawn"] - row["daly"]) < 5 * row["drawn_error"], row
+        refused = [([*goodput], "--mtbf-hours: expected hours between failures"),
+                   ([*goodput, "--mtbf-hours", "1", "--node-mtbf-hours", "1"], "--mtbf-hours: expected hours between failures"),
+                   ([*goodput, "--mtbf-hours", "0"], "--mtbf-hours: is '0'; expected a number from 1e-06 to 1e+09"),
+                   ([*goodput, "--mtbf-hours", "nan"], "--mtbf-hours: is 'nan'; expected a number from"),
+                   ([*goodput, "--mtbf-hours"], "--mtbf-hours: expected a value behind it"),
+                   ([*goodput, "--mtbf", "3"], "--mtbf: is no option of goodput"),
+                   ([*goodput, record, "--mtbf-hours", "3"], "is a second record"),
+                   ([analyze, "goodput", "--mtbf-hours", "3"], "goodput: expected a record"),
+                   ([analyze, "goodput", bare, "--mtbf-hours", "3"], "checkpoint: is missing; expected a record of predict --save-every"),
+                   ([analyze, "goodput", f"{root}/tests/bad_inputs/ok.json", "--mtbf-hours", "3"], "step_time_s: is no time of a step"),
+                   ([*goodput, "--mtbf-hours", "3", "--out", folder / "nowhere"], "nowhere: is no folder")]
+        for words, message in refused:
+            done = run(*words)
+            lines = done.stderr.splitlines()
+            assert done.returncode == 2 and len(lines) == 1 and lines[0].startswith("shardlab-analyze: error: ") and message in lines[0], (words, done)
+
+
+if __name__ == "__main__":
+    main()

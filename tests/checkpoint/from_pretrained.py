@@ -1,0 +1,105 @@
+"""What `checkpoint export` writes, read by transformers: the same loss and the same gradients as ours.
+
+    from_pretrained.py SHARDLAB ROOT
+
+A small model of each family is trained on two ranks, its latest checkpoint exported whole and in pieces, and loaded by
+AutoModelForCausalLM.from_pretrained. Loss and every gradient of a batch are held against those of `measure --init`, in fp32.
+Runs under ROOT/.venv, which `./dev bench` makes, or the interpreter that SHARDLAB_BENCH_PYTHON names, where either has
+transformers; status 77, with the reason, where there is none.
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+SEQ = 24
+MODELS = {
+    "gpt2": {"model_type": "gpt2", "n_layer": 2, "n_embd": 32, "n_head": 4, "vocab_size": 256, "n_positions": 32, "attn_pdrop": 0.0,
+             "embd_pdrop": 0.0, "resid_pdrop": 0.0},
+    "llama": {"model_type": "llama", "num_hidden_layers": 2, "hidden_size": 32, "num_attention_heads": 4, "num_key_value_heads": 2,
+              "intermediate_size": 64, "vocab_size": 256, "max_position_embeddings": 32, "rms_norm_eps": 1e-5, "rope_theta": 10000.0,
+              "tie_word_embeddings": False}}
+CONFIG = {"train_micro_batch_size_per_gpu": 1, "optimizer": {"type": "AdamW", "params": {"lr": 0.01}}, "zero_optimization": {"stage": 2}}
+TOLERANCE = 1e-5  # of a tensor's largest gradient, and of the loss
+
+
+def an_interpreter(root):
+    """One that has transformers; this one where it is it."""
+    for python in (os.environ.get("SHARDLAB_BENCH_PYTHON"), str(root / ".venv/bin/python"), sys.executable):
+        if python and os.path.exists(python) and subprocess.run([python, "-c", "import torch, transformers"], capture_output=True).returncode == 0:
+            return python
+    print("skipped: transformers is not installed (./dev bench makes .venv; .venv/bin/pip install transformers)")
+    sys.exit(77)
+
+
+def run(shardlab, folder, *words):
+    done = subprocess.run([shardlab, *words], cwd=folder, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(words)}: {done.returncode}: {done.stderr}")
+
+
+def ours(shardlab, folder, exported):
+    """Loss and gradients of the exported weights on the one sequence that the data has."""
+    from safetensors.torch import load_file
+
+    run(shardlab, folder, "measure", "--model", "model.json", "--config", "train.json", "--data", "data.txt", "--seq", str(SEQ), "--threads", "1",
+        "--quiet", "--init", exported, "--steps", "1", "--save-grads", "grads.safetensors", "--json", "record.json")
+    return json.loads((folder / "record.json").read_text())["losses"][0], load_file(folder / "grads.safetensors")
+
+
+def theirs(folder, exported):
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    model = AutoModelForCausalLM.from_pretrained(folder / exported, attn_implementation="eager", dtype=torch.float32)
+    model.train()
+    tokens = torch.tensor(list((folder / "data.txt").read_bytes()))
+    logits = model(tokens[None, :-1]).logits
+    loss = torch.nn.functional.cross_entropy(logits[0], tokens[1:])
+    loss.backward()
+    return loss.item(), dict(model.named_parameters())
+
+
+def differences(mine, gradients, loss, parameters, what):
+    if abs(mine - loss) > TOLERANCE * abs(loss):
+        yield f"{what}: loss {mine} here, {loss} there"
+    short = {name.removeprefix("transformer.").removeprefix("model."): p.grad for name, p in parameters.items()}
+    if short.keys() != gradients.keys():
+        yield f"{what}: other names: {sorted(short.keys() ^ gradients.keys())}"
+    for name in short.keys() & gradients.keys():
+        worst = (short[name] - gradients[name]).abs().max().item() / short[name].abs().max().item()
+        if not worst <= TOLERANCE:
+            yield f"{what}: the gradient of {name} is {worst:.1e} of its largest value apart"
+
+
+def compare(shardlab):
+    found = []
+    for name, model in MODELS.items():
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = pathlib.Path(scratch)
+            (folder / "model.json").write_text(json.dumps(model))
+            (folder / "train.json").write_text(json.dumps(CONFIG))
+            (folder / "data.txt").write_bytes(bytes((7 * i * i + 11 * i) % 251 for i in range(SEQ + 1)))
+            (folder / "long.txt").write_bytes(bytes((5 * i * i + 3 * i) % 251 for i in range(40 * SEQ)))
+            run(shardlab, folder, "measure", "--model", "model.json", "--config", "train.json", "--data", "long.txt", "--seq", str(SEQ), "--world", "2",
+                "--tp", "2", "--threads", "1", "--quiet", "--steps", "4", "--checkpoint", "ck")
+            for flag in ([], ["--single"]):
+                exported = "whole" if flag else "pieces"
+                run(shardlab, folder, "checkpoint", "export", "ck", "--out", exported, "--quiet", *flag)
+                mine, gradients = ours(shardlab, folder, exported)
+                loss, parameters = theirs(folder, exported)
+                found += differences(mine, gradients, loss, parameters, f"{name}, {exported}")
+                print(f"{name}, {exported}: loss {mine:.6f} here, {loss:.6f} by transformers; {len(gradients)} gradients")
+    print(*found, f"{len(found)} differences", sep="\n")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    program, root = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
+    python = an_interpreter(root)
+    if os.path.realpath(python) != os.path.realpath(sys.executable) or sys.prefix != str(pathlib.Path(python).parents[1]):
+        if os.environ.get("SHARDLAB_WITHIN") != python:
+            os.execve(python, [python, "-B", __file__, program, str(root)], {**os.environ, "SHARDLAB_WITHIN": python})
+    sys.exit(compare(program))
