@@ -2,6 +2,7 @@
 #include "core/checkpoint/folder.h"
 
 #include "core/base/file.h"
+#include "core/base/folders.h"
 #include "core/base/limits.h"
 #include "core/base/new_file.h"
 #include "core/base/remove.h"
@@ -92,23 +93,13 @@ enum sl_status sl_folder_check(const char *folder) {
     if (access(folder, W_OK | X_OK) == 0) return SL_OK;
     return sl_fail(SL_ERR_INPUT, "%s: cannot be written to: %s", folder, strerror(errno));
   }
-  char *above = strdup(folder);
-  if (above == NULL) return sl_fail(SL_ERR_MEMORY, "out of memory: the name of a folder");
-  size_t length = strlen(above);
-  while (length > 1 && above[length - 1] == '/') above[--length] = '\0';
-  char *slash = strrchr(above, '/');
-  if (slash != NULL) slash[slash == above] = '\0';
-  const bool writable = access(slash != NULL ? above : ".", W_OK | X_OK) == 0;
-  free(above);
-  return writable ? SL_OK : sl_fail(SL_ERR_INPUT, "%s: cannot be made: %s", folder, strerror(errno));
+  const int why = sl_folders_check(folder);
+  return why == 0 ? SL_OK : sl_fail(SL_ERR_INPUT, "%s: cannot be made: %s", folder, strerror(why));
 }
 
 enum sl_status sl_folder_make(const char *folder) {
-  struct stat info;
-  if (mkdir(folder, 0777) == 0) return SL_OK;
-  if (errno == EEXIST && stat(folder, &info) == 0 && S_ISDIR(info.st_mode)) return SL_OK;
-  if (errno == EEXIST) return sl_fail(SL_ERR_INPUT, "%s: is a file; expected a folder of checkpoints", folder);
-  return sl_fail(SL_ERR_INPUT, "%s: cannot be made: %s", folder, strerror(errno));
+  const int why = sl_folders_make(folder);
+  return why == 0 ? SL_OK : sl_fail(SL_ERR_INPUT, "%s: cannot be made: %s", folder, strerror(why));
 }
 
 /* The step of "step-000123", -1 where the name is another. */

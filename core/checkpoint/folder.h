@@ -23,7 +23,7 @@ void sl_folder_sweep(const char *folder);
 int sl_folder_lock(const char *hidden);
 /* Could the folder be made, or is it there? Nothing is written. Errors: SL_ERR_INPUT naming it. */
 enum sl_status sl_folder_check(const char *folder);
-/* Make the folder where it is missing. Errors: SL_ERR_INPUT naming it. */
+/* Make the folder, and those above it, where they are missing. Errors: SL_ERR_INPUT naming it. */
 enum sl_status sl_folder_make(const char *folder);
 /* The checkpoint that `spec` means, in *out, to be freed: "latest" of `folder` (NULL: none was named); the path of a checkpoint; or
  * that of a folder of checkpoints, whose latest it is. Errors: SL_ERR_INPUT. */

@@ -1,31 +1,18 @@
 /* Both places behind one door; see monitor.h. */
 #include "core/monitor/monitor.h"
 
+#include "core/base/folders.h"
 #include "core/monitor/csv_series.h"
 #include "core/monitor/events.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 struct sl_monitor {
   struct sl_csv_series csv; /* folder NULL: not asked for */
   struct sl_events events;  /* stream NULL: not asked for */
 };
-
-/* Every folder of the path, which is the caller's. */
-static enum sl_status make_folders(char *path) {
-  for (char *slash = strchr(path + 1, '/');; slash = strchr(slash + 1, '/')) {
-    if (slash != NULL) *slash = '\0';
-    const int made = mkdir(path, 0777);
-    const int why = errno;
-    if (slash != NULL) *slash = '/';
-    if (made != 0 && why != EEXIST) return sl_fail(SL_ERR_IO, "%s: cannot be made: %s", path, strerror(why));
-    if (slash == NULL) return SL_OK;
-  }
-}
 
 /* OUTPUT_PATH/JOB_NAME, made, the caller's. */
 static enum sl_status open_folder(const struct sl_monitor_place *place, char **out) {
@@ -36,7 +23,8 @@ static enum sl_status open_folder(const struct sl_monitor_place *place, char **o
     *out = NULL;
     return sl_fail(SL_ERR_MEMORY, "out of memory: the folder of a monitor");
   }
-  return make_folders(*out);
+  const int why = sl_folders_make(*out);
+  return why == 0 ? SL_OK : sl_fail(SL_ERR_IO, "%s: cannot be made: %s", *out, strerror(why));
 }
 
 enum sl_status sl_monitor_open(struct sl_monitor **out, const struct sl_monitor_place *csv,

@@ -1,6 +1,6 @@
 /* label: cli
- * The shardlab command from outside: every broken request is one error line and leaves nothing behind; help, records,
- * traces and what stands in the README are what they claim to be. */
+ * The shardlab command from outside: every broken request is one error line and leaves nothing behind; help, records and
+ * traces are what they claim to be. */
 #include "core/record/record.h"
 #include "tests/support/cli_run.h"
 
@@ -66,33 +66,6 @@ static void help_and_version(void **state) {
   assert_non_null(strstr(out, "[0.5]"));
   assert_int_equal(shardlab(scratch, "help predict"), 0);
   assert_null(strstr(out, "--data"));
-}
-
-/* The examples of the README that no machine changes: every line that they print (with `mark` in it) stands there. */
-static void the_readme_shows_what_is_printed(void **state) {
-  static const char *const examples[][2] = {
-      {"predict --model gpt2-xl --config " SL_SOURCE_DIR "/examples/ds_zero2.json --cluster dgx-a100-80g --world 64",
-       ""},
-      {"show memory --model gpt2-tiny --config " SL_SOURCE_DIR "/examples/ds_zero2.json --world 2 --seq 64", "|"},
-      {"show schedule --pp 4 --schedule zb-h1 --grad-accum 5", ""}};
-  static char readme[1 << 17];
-  FILE *file = fopen(SL_SOURCE_DIR "/README.md", "r");
-  (void)state;
-  assert_non_null(file);
-  assert_true(fread(readme, 1, sizeof readme - 1, file) > 0);
-  fclose(file);
-  for (size_t i = 0; i < sizeof examples / sizeof *examples; i++) {
-    int lines = 0;
-    assert_int_equal(shardlab(scratch, "%s", examples[i][0]), 0);
-    for (char *line = strtok(out, "\n"); line != NULL; line = strtok(NULL, "\n")) {
-      size_t n = strlen(line);
-      while (n > 0 && line[n - 1] == ' ') line[--n] = '\0';
-      if (strstr(line, examples[i][1]) == NULL) continue;
-      if (strstr(readme, line) == NULL) fail_msg("README.md has no line \"%s\" of %s", line, examples[i][0]);
-      lines++;
-    }
-    assert_true(lines > 5);
-  }
 }
 
 /* Output that is lost is an error, said in one line, also where it is text. */
@@ -219,7 +192,6 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(broken_requests),
       cmocka_unit_test(help_and_version),
-      cmocka_unit_test(the_readme_shows_what_is_printed),
       cmocka_unit_test(a_full_disk_is_said),
       cmocka_unit_test(offload_is_predicted),
       cmocka_unit_test(predicted_record),

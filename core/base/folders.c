@@ -1,0 +1,51 @@
+/* A path is walked from its front to make it and from its end to ask what is there; see folders.h. */
+#include "core/base/folders.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int make(const char *path) {
+  struct stat info;
+  if (mkdir(path, 0777) == 0) return 0;
+  const int why = errno;
+  if (stat(path, &info) != 0) return why;
+  return S_ISDIR(info.st_mode) ? 0 : ENOTDIR;
+}
+
+int sl_folders_make(const char *path) {
+  char *own = strdup(path);
+  int why = own == NULL ? ENOMEM : 0;
+  for (char *slash = own; why == 0 && slash != NULL;) {
+    slash = strchr(slash + 1, '/');
+    if (slash != NULL) *slash = '\0';
+    if (own[0] != '\0') why = make(own);
+    if (slash != NULL) *slash = '/';
+  }
+  free(own);
+  return why;
+}
+
+/* Cut a path to what it stands in; "." has nothing above. */
+static const char *cut(char *path) {
+  size_t length = strlen(path);
+  while (length > 1 && path[length - 1] == '/') path[--length] = '\0';
+  char *slash = strrchr(path, '/');
+  if (slash == NULL) return ".";
+  slash[slash == path] = '\0';
+  return path;
+}
+
+int sl_folders_check(const char *path) {
+  struct stat info;
+  char *own = strdup(path);
+  if (own == NULL) return ENOMEM;
+  const char *there = own;
+  while (stat(there, &info) != 0 && errno == ENOENT && strcmp(there, ".") != 0) there = cut(own);
+  int why = stat(there, &info) != 0 ? errno : S_ISDIR(info.st_mode) ? 0 : ENOTDIR;
+  if (why == 0 && access(there, W_OK | X_OK) != 0) why = errno;
+  free(own);
+  return why;
+}
