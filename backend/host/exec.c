@@ -9,6 +9,7 @@
 #include "core/base/machine.h"
 #include "core/op/wire.h"
 
+#include <math.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -225,12 +226,13 @@ static double patience(const struct sl_host *host) {
 
 /* Nothing has moved for `still_s`. Where ranks share cores, the one we wait for may want this one: it is given up for a moment, and
  * after some such moments for longer, for yielding costs as much of the core as work does. Elsewhere too, once that is a thousandth
- * of what was waited already. */
+ * of what was waited already; and a thousandth of that it stays, up to a millisecond: who waits for a rank that is gone or stopped
+ * leaves the core to others. */
 static void wait_a_little(const struct sl_host *host, int waits, double still_s) {
-  enum { YIELDS = 20, SLEEP_NS = 20000 };
-  const double long_s = 0.05;
+  enum { YIELDS = 20, LEAST_NS = 20000, MOST_NS = 1000000 };
+  const double long_s = 0.05, a_thousandth_ns = fmin(still_s * 1e6, MOST_NS);
   if ((host->shares_cores && waits >= YIELDS) || still_s > long_s)
-    nanosleep(&(struct timespec){.tv_nsec = SLEEP_NS}, NULL);
+    nanosleep(&(struct timespec){.tv_nsec = (long)fmax(a_thousandth_ns, LEAST_NS)}, NULL);
   else
     sched_yield();
 }

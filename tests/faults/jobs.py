@@ -31,9 +31,9 @@ def processes():
 
 
 def of_job(mark, among=None):
-    """Processes that have `mark` in their environment."""
+    """Processes that have `mark` in their environment; one that is over has none."""
     found = []
-    for pid in processes() if among is None else among:
+    for pid in (int(name) for name in os.listdir("/proc") if name.isdigit()) if among is None else among:
         try:
             with open(f"/proc/{pid}/environ", "rb") as file:
                 if mark.encode() in file.read():
