@@ -22,6 +22,6 @@ int sl_direct_write(struct sl_direct *direct, int handle, const void *bytes, siz
 /* Bytes of memory for sl_direct_read of so many. */
 size_t sl_direct_room(size_t size);
 /* `size` bytes of `file` from `offset` on, at *out somewhere in `room`, which begins at a block's boundary. Through the cache where they are
- * few, or the file system refuses. Errors: as sl_file_read. */
+ * few, or the file system refuses. Of several threads at once. Errors: as sl_file_read. */
 enum sl_status sl_direct_read(const struct sl_file *file, uint64_t offset, char *room, size_t size, void **out);
 void sl_direct_free(struct sl_direct *direct); /* accepts a zeroed one */
