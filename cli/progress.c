@@ -32,8 +32,10 @@ enum sl_status sl_progress_open(struct sl_progress *p, const struct sl_options *
                             .out = options->quiet ? NULL : sl_output_text(options)};
   SL_TRY(sl_flops_open(&p->profile, setup, true));
   SL_TRY(sl_monitor_open(&p->monitor, &csv, &tensorboard));
-  if (options->recovered != NULL && options->recovered->restarts > 0)
-    sl_monitor_go_on(p->monitor, from != NULL ? sl_product(from->step, plan->global_batch) : 0);
+  const bool restarted = options->recovered != NULL && options->recovered->restarts > 0;
+  const int64_t after = from != NULL ? sl_product(from->step, plan->global_batch) : 0;
+  if (restarted) sl_monitor_go_on(p->monitor, after);
+  if (restarted || from != NULL) SL_TRY(sl_monitor_purge(p->monitor, after));
   return SL_OK;
 }
 

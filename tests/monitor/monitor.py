@@ -219,12 +219,50 @@ def check_events(folder, record):
     raise AssertionError("the reader takes a damaged file")
 
 
-def check_by_tensorboard(folder, record):
+def by_tensorboard(folder):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-    events = EventAccumulator(str(folder / "runs/tb/a job"))
+    events = EventAccumulator(str(folder))
     events.Reload()
-    series = {name.removeprefix("Train/Samples/"): [(e.step, e.value) for e in events.Scalars(name)] for name in events.Tags()["scalars"]}
-    check_values(series, record, lambda a, b: abs(a - b) <= 1e-6 * abs(b))
+    return {name.removeprefix("Train/Samples/"): [(e.step, e.value) for e in events.Scalars(name)] for name in events.Tags()["scalars"]}
+
+
+def check_by_tensorboard(folder, record):
+    check_values(by_tensorboard(folder / "runs/tb/a job"), record, lambda a, b: abs(a - b) <= 1e-6 * abs(b))
+
+
+# ---- a run that goes on ----
+
+def by_name(folder):
+    """As TensorBoard reads a folder: its files by name, and where a session starts, what was read from that step on is dropped."""
+    series = {}
+    for path in sorted(folder.iterdir()):
+        for event in (dict(fields(data)) for data in records(path.read_bytes())):
+            if 7 in event:
+                assert dict(fields(event[7])) == {1: 1}, event
+                series = {name: [p for p in points if p[0] < event[2]] for name, points in series.items()}
+            if 5 in event:
+                value = dict(fields(dict(fields(event[5]))[1]))
+                series.setdefault(value[1].decode().removeprefix("Train/Samples/"), []).append((event[2], value[2]))
+    return series
+
+
+def check_resumed(shardlab, root, folder, read):
+    """Saved behind step 3 of 8 and gone on from there, with other values: what was trained again stands in place of what was before."""
+    config = {"train_micro_batch_size_per_gpu": 2, "optimizer": {"type": "AdamW", "params": {"lr": 1e-3}}, "tensorboard": {"enabled": True, "output_path": "again"}}
+    words = [shardlab, "measure", "--model", "model.json", "--world", "2", "--seq", "16", "--steps", str(STEPS), "--data", f"{root}/examples/corpus.txt", "--quiet",
+             "--json", "again.json"]
+    losses = []
+    for rate, more in (1e-3, ["--checkpoint", "saved", "--save-every", "3"]), (2e-3, ["--resume", "saved/step-000003"]):
+        config["optimizer"]["params"]["lr"] = rate
+        (folder / "again_config.json").write_text(json.dumps(config))
+        done = subprocess.run([*words, "--config", "again_config.json", *more], cwd=folder, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        losses.append(json.loads((folder / "again.json").read_text())["losses"])
+    assert len(list((folder / "again/DeepSpeedJobName").iterdir())) == 2
+    points = read(folder / "again/DeepSpeedJobName")["train_loss"]
+    assert [step for step, _ in points] == [(s + 1) * BATCH for s in range(STEPS)], points
+    want = losses[0][:3] + losses[1]
+    assert losses[0][4:] != losses[1][1:] and all(abs(value - w) <= 1e-6 * w for (_, value), w in zip(points, want, strict=True)), (points, want)
 
 
 def main():
@@ -239,9 +277,11 @@ def main():
         record = train(*sys.argv[2:], folder)
         if sys.argv[1] == "tensorboard":
             check_by_tensorboard(folder, record)
+            check_resumed(*sys.argv[2:], folder, by_tensorboard)
         else:
             check_csv(folder, record)
             check_events(folder, record)
+            check_resumed(*sys.argv[2:], folder, by_name)
             check_tables(*sys.argv[2:], folder)
             check_terminal(*sys.argv[2:], folder)
     print("what was written is what was trained")
