@@ -1,8 +1,6 @@
 /* See direct.h. */
 #include "core/io/direct.h"
 
-#include "core/base/machine.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,7 +10,7 @@
 #include <unistd.h>
 
 enum {
-  BLOCK = SL_MACHINE_PAGE,
+  BLOCK = SL_DIRECT_BLOCK,
   ROOM = 4 << 20,      /* at a time: longer ones are no faster */
   LONG_RANGE = 1 << 20 /* shorter ones are not worth the switch */
 };
@@ -28,14 +26,19 @@ static int write_cached(int handle, const char *bytes, size_t size, int64_t offs
   return 0;
 }
 
+static bool is_aligned(const char *bytes) {
+  return (uintptr_t)bytes % BLOCK == 0;
+}
+
 /* `size` and `offset` are whole blocks. *done: how many bytes are written, in whole blocks: where the disk takes fewer than that, or
  * refuses a range for its alignment, the rest is left to the cache. */
 static int write_blocks(struct sl_direct *direct, int handle, const char *bytes, size_t size, int64_t offset,
                         size_t *done) {
   for (*done = 0; *done < size;) {
     const size_t now = size - *done < ROOM ? size - *done : ROOM;
-    memcpy(direct->room, bytes + *done, now);
-    const ssize_t wrote = pwrite(handle, direct->room, now, (off_t)(offset + (int64_t)*done));
+    const char *from = bytes + *done;
+    if (!is_aligned(from)) from = memcpy(direct->room, from, now);
+    const ssize_t wrote = pwrite(handle, from, now, (off_t)(offset + (int64_t)*done));
     if (wrote < 0 && errno == EINTR) continue;
     if (wrote < 0 && errno != EINVAL) return -1;
     direct->refused = wrote < 0;
@@ -51,10 +54,13 @@ static bool switched(int handle, bool on) {
   return flags >= 0 && fcntl(handle, F_SETFL, on ? flags | O_DIRECT : flags & ~O_DIRECT) == 0;
 }
 
-static bool prepared(struct sl_direct *direct, int handle) {
+static bool prepared(struct sl_direct *direct, int handle, const char *bytes) {
   if (direct->refused) return false;
-  if (direct->room == NULL && posix_memalign((void **)&direct->room, BLOCK, ROOM) != 0) direct->room = NULL;
-  direct->refused = direct->room == NULL || !switched(handle, true);
+  if (!is_aligned(bytes) && direct->room == NULL && posix_memalign((void **)&direct->room, BLOCK, ROOM) != 0) {
+    direct->room = NULL;
+    return false;
+  }
+  direct->refused = !switched(handle, true);
   return !direct->refused;
 }
 
@@ -64,7 +70,7 @@ int sl_direct_write(struct sl_direct *direct, int handle, const void *bytes, siz
     const size_t head = (size_t)((BLOCK - offset % BLOCK) % BLOCK), whole = (size - head) / BLOCK * BLOCK;
     if (write_cached(handle, at, head, offset) != 0) return -1;
     size_t done = 0;
-    if (prepared(direct, handle)) {
+    if (prepared(direct, handle, at + head)) {
       const int failed = write_blocks(direct, handle, at + head, whole, offset + (int64_t)head, &done), why = errno;
       if (!switched(handle, false)) return -1;
       errno = why;

@@ -5,6 +5,7 @@
 #include "core/checkpoint/folder.h"
 #include "core/checkpoint/hash.h"
 #include "core/checkpoint/held.h"
+#include "core/checkpoint/part.h"
 #include "tests/core/checkpoint/ranks.h"
 
 #include <dirent.h>
@@ -154,6 +155,44 @@ static void replicas_share(void **state) {
   }
   assert_int_equal(all, 3 * 4 * sl_model_numel(&r.f.model));
   assert_true(most < all / 3);
+  ranks_close(&r);
+}
+
+/* Each piece begins as far behind a block's boundary in the copy as in its file: whole blocks go to the disk from where they are. */
+static void copies_are_aligned_with_files(void **state) {
+  (void)state;
+  struct ranks r;
+  struct sl_checkpoint from;
+  int64_t *places, bytes, moved = 0;
+  snprintf(path, sizeof path, "%s/aligned", folder);
+  ranks_open(&r, GPT2, plans[2].config, plans[2].world);
+  ranks_fill(&r, 7);
+  const struct sl_saver_options options = {.folder = path, .every = 7, .data_samples = 100};
+  assert_int_equal(ranks_save(&r, &options, 7), SL_OK);
+  snprintf(other, sizeof other, "%s/step-000007", path);
+  assert_int_equal(sl_checkpoint_open(&from, other), SL_OK);
+  for (int rank = 0; rank < r.f.plan.world; rank++) {
+    struct sl_checkpoint_pieces pieces;
+    assert_int_equal(sl_checkpoint_pieces(&pieces, &r.f.job, rank), SL_OK);
+    assert_int_equal(sl_part_places(&places, &bytes, &r.f.job, &pieces), SL_OK);
+    int64_t end = 0;
+    for (size_t i = 0; i < pieces.count; i++) {
+      const struct sl_checkpoint_piece *p = &pieces.items[i];
+      const char *name = r.f.plan.model->tensors[p->tensor].name;
+      const struct sl_manifest_tensor *t = sl_manifest_find(&from.manifest, name, p->role);
+      const struct sl_manifest_piece *q = sl_manifest_piece_at(&from.manifest, t, p->member, p->first);
+      const int64_t weight = from.data[t - from.manifest.tensors] + p->first * SL_CHECKPOINT_ELEMENT;
+      assert_int_equal(places[i] % 4096, (q->offset >= 0 ? q->offset : weight) % 4096);
+      assert_true(places[i] >= end);
+      moved += places[i] > end;
+      end = places[i] + p->held * SL_CHECKPOINT_ELEMENT;
+    }
+    assert_int_equal(bytes, end);
+    free(places);
+    sl_checkpoint_pieces_free(&pieces);
+  }
+  assert_true(moved > 0);
+  sl_checkpoint_close(&from);
   ranks_close(&r);
 }
 
@@ -417,6 +456,7 @@ int main(void) {
       cmocka_unit_test(any_plan_reads_what_any_other_saved),
       cmocka_unit_test(large_tensors_are_cut),
       cmocka_unit_test(replicas_share),
+      cmocka_unit_test(copies_are_aligned_with_files),
       cmocka_unit_test(the_newest_stay),
       cmocka_unit_test(nobodys_leftovers_go),
       cmocka_unit_test(every_file_is_asked_for),
