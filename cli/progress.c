@@ -159,7 +159,11 @@ void sl_progress_step(void *context, int64_t step, const struct sl_step_result *
   p->applied += !r->skipped;
   if (p->monitor != NULL && p->status == SL_OK) p->status = write_events(p, step, r);
   if (p->epoch_steps > 0) show_epoch(p, step, r);
-  if (p->setup->config.wall_clock_breakdown) say_phases(p);
+  if (p->setup->config.wall_clock_breakdown) {
+    const struct sl_phase_times times = sl_phases_times(&p->phases);
+    sl_flops_time(&p->profile, step, &times);
+    say_phases(p);
+  }
   describe(p, step, r, text, sizeof text);
   if (every > 0 && (step + 1) % every == 0) {
     snprintf(line, sizeof line, "%s, lr %g, skipped %lld", text, r->lr, (long long)(step + 1 - p->applied));

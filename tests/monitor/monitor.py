@@ -71,11 +71,25 @@ def check_csv(folder, record):
 
 # ---- times and messages ----
 
+def check_rates(profile, times, lines):
+    """DeepSpeed's lines of a profile with wall_clock_breakdown: of 2 micro-batches, a backward that takes 2.5 forwards."""
+    said = {what.strip(): value.strip() for what, _, value in (line.partition(":") for line in lines) if "latency" in what or what == "samples/second"}
+    flops, fwd, bwd, step = 2 * profile["modules"][0]["flops"], profile["forward_time_s"], profile["backward_time_s"], profile["optimizer_time_s"]
+    assert max(abs(1e3 * a - times[b]) for a, b in ((fwd, "fwd"), (bwd, "bwd"), (step, "step"))) <= 0.0051, (profile, times)
+    want = {"bwd FLOPS per GPU = 2.5 * fwd flops per GPU / bwd latency": 2.5 * flops / bwd,
+            "fwd+bwd FLOPS per GPU = 3.5 * fwd flops per GPU / (fwd+bwd latency)": 3.5 * flops / (fwd + bwd),
+            "FLOPS per GPU = 3.5 * fwd flops per GPU / iter latency": 3.5 * flops / (fwd + bwd + step), "samples/second": 8 / (fwd + bwd + step)}
+    for what, value in want.items():
+        got = said[what].removesuffix("FLOPS")
+        unit = {"k": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12}.get(got[-1], 1)
+        assert abs(float(got.rstrip("kMGBT ")) * unit - value) <= 0.06 * value, (what, got, value)
+
+
 def check_tables(shardlab, root, folder):
     """wall_clock_breakdown and comms_logger beside the record's own traffic and step times."""
     config = {"train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 2, "optimizer": {"type": "AdamW"},
               "zero_optimization": {"stage": 3, "stage3_param_persistence_threshold": 0}, "wall_clock_breakdown": True,
-              "comms_logger": {"enabled": True, "verbose": True}, "csv_monitor": {"enabled": True, "job_name": "times"}}
+              "flops_profiler": {"enabled": True, "profile_step": 5, "recompute_fwd_factor": 0.5, "module_depth": 0}, "comms_logger": {"enabled": True, "verbose": True}, "csv_monitor": {"enabled": True, "job_name": "times"}}
     (folder / "times.json").write_text(json.dumps(config))
     done = subprocess.run([shardlab, "measure", "--model", "model.json", "--config", "times.json", "--world", "2", "--seq", "16", "--steps", str(STEPS),
                            "--data", f"{root}/examples/corpus.txt", "--json", "times.record"], cwd=folder, capture_output=True, text=True)
@@ -96,6 +110,7 @@ def check_tables(shardlab, root, folder):
         short = {"forward": "fwd", "backward": "bwd", "backward_inner": "bwd_inner", "backward_allreduce": "bwd_allreduce", "step": "step"}
         assert all(abs(csv_times[name][s] - t[key]) <= 0.0051 for name, key in short.items())
     assert max(shares) > 0.5, shares  # ranks that share cores with others wait between two ops, in some steps long
+    check_rates(record["flops_profile"], times[5], lines)
     head = next(i for i, line in enumerate(lines) if line.startswith("Comm. Op"))
     table, verbose = {}, {}
     for line in lines[head + 1:]:
