@@ -19,6 +19,10 @@ void sl_flops_add(struct sl_flops *f, int64_t step, const struct sl_program *pro
   sl_module_profile_add(&f->own, step, program, done);
 }
 
+void sl_flops_time(struct sl_flops *f, int64_t step, const struct sl_phase_times *times) {
+  if (f->on && step == f->setup->config.flops_profiler.profile_step) f->times = *times;
+}
+
 /* ---- the record ---- */
 
 static void observe(void *context, int local, int64_t step, const struct sl_program *program,
@@ -62,6 +66,11 @@ enum sl_status sl_flops_put(struct sl_flops *f, json_t *record) {
   if (f->measures) SL_TRY(predict(f));
   json_t *profile = json_object(), *modules = json_array();
   if (f->measures) json_object_set_new(profile, "step", json_integer(f->own.step));
+  if (f->times.forward_s > 0) {
+    json_object_set_new(profile, "forward_time_s", json_real(f->times.forward_s));
+    json_object_set_new(profile, "backward_time_s", json_real(f->times.backward_s));
+    json_object_set_new(profile, "optimizer_time_s", json_real(f->times.step_s));
+  }
   for (size_t i = 0; i < f->own.count; i++) json_array_append_new(modules, module_json(f, i));
   json_object_set_new(profile, "modules", modules);
   json_object_set_new(record, "flops_profile", profile);
@@ -83,6 +92,41 @@ static void print_time(FILE *out, const json_t *row, const char *key, int width)
   char text[32] = "-";
   if (json_object_get(row, key) != NULL) sl_format_seconds(text, sizeof text, number_of(row, key));
   fprintf(out, " %*s", width, text);
+}
+
+static void print_rate(FILE *out, const char *what, double flops, double seconds) {
+  char rate[32];
+  sl_format_count(rate, sizeof rate, seconds > 0 ? flops / seconds : 0);
+  fprintf(out, "%-70s  %sFLOPS\n", what, rate);
+}
+
+static void print_seconds(FILE *out, const char *what, double seconds) {
+  char text[32];
+  sl_format_seconds(text, sizeof text, seconds);
+  fprintf(out, "%-70s  %s\n", what, text);
+}
+
+/* The whole step, of all its micro-batches, by the clocks around its phases: DeepSpeed has these lines with wall_clock_breakdown. A backward is
+ * two forwards, and recompute_fwd_factor more. */
+static void print_phases(const struct sl_config *config, const json_t *record, double micro_flops, FILE *out) {
+  const json_t *profile = json_object_get(record, "flops_profile"), *plan = json_object_get(record, "plan");
+  const double fwd = number_of(profile, "forward_time_s"), bwd = number_of(profile, "backward_time_s");
+  const double step = number_of(profile, "optimizer_time_s"), iter = fwd + bwd + step;
+  const double flops = micro_flops * number_of(plan, "micro_batches");
+  const double factor = 2 + config->flops_profiler.recompute_fwd_factor;
+  char what[96];
+  print_seconds(out, "fwd latency of the step:", fwd);
+  print_rate(out, "fwd FLOPS per GPU = fwd flops per GPU / fwd latency:", flops, fwd);
+  print_seconds(out, "bwd latency:", bwd);
+  snprintf(what, sizeof what, "bwd FLOPS per GPU = %g * fwd flops per GPU / bwd latency:", factor);
+  print_rate(out, what, factor * flops, bwd);
+  snprintf(what, sizeof what, "fwd+bwd FLOPS per GPU = %g * fwd flops per GPU / (fwd+bwd latency):", factor + 1);
+  print_rate(out, what, (factor + 1) * flops, fwd + bwd);
+  print_seconds(out, "step latency:", step);
+  print_seconds(out, "iter latency:", iter);
+  snprintf(what, sizeof what, "FLOPS per GPU = %g * fwd flops per GPU / iter latency:", factor + 1);
+  print_rate(out, what, (factor + 1) * flops, iter);
+  fprintf(out, "%-70s  %.2f\n", "samples/second:", iter > 0 ? number_of(plan, "global_batch") / iter : 0);
 }
 
 static void print_summary(const struct sl_config *config, const json_t *record, const json_t *modules, FILE *out) {
@@ -109,6 +153,8 @@ static void print_summary(const struct sl_config *config, const json_t *record, 
   fprintf(out, "%-70s  %s\n", "fwd flops per GPU:", flops);
   fprintf(out, "%-70s  %s\n", "fwd latency:", latency);
   fprintf(out, "%-70s  %sFLOPS\n", "fwd FLOPS per GPU = fwd flops per GPU / fwd latency:", rate);
+  if (json_object_get(json_object_get(record, "flops_profile"), "forward_time_s") != NULL)
+    print_phases(config, record, number_of(model, "flops"), out);
 }
 
 /* Layers are of one kind: "h.*.attn" of "h.3.attn". */

@@ -32,8 +32,10 @@ enum sl_status sl_progress_open(struct sl_progress *p, const struct sl_options *
                             .out = options->quiet ? NULL : sl_output_text(options)};
   SL_TRY(sl_flops_open(&p->profile, setup, true));
   SL_TRY(sl_monitor_open(&p->monitor, &csv, &tensorboard));
-  if (options->recovered != NULL && options->recovered->restarts > 0)
-    sl_monitor_go_on(p->monitor, from != NULL ? sl_product(from->step, plan->global_batch) : 0);
+  const bool restarted = options->recovered != NULL && options->recovered->restarts > 0;
+  const int64_t after = from != NULL ? sl_product(from->step, plan->global_batch) : 0;
+  if (restarted) sl_monitor_go_on(p->monitor, after);
+  if (restarted || from != NULL) SL_TRY(sl_monitor_purge(p->monitor, after));
   return SL_OK;
 }
 
@@ -157,7 +159,11 @@ void sl_progress_step(void *context, int64_t step, const struct sl_step_result *
   p->applied += !r->skipped;
   if (p->monitor != NULL && p->status == SL_OK) p->status = write_events(p, step, r);
   if (p->epoch_steps > 0) show_epoch(p, step, r);
-  if (p->setup->config.wall_clock_breakdown) say_phases(p);
+  if (p->setup->config.wall_clock_breakdown) {
+    const struct sl_phase_times times = sl_phases_times(&p->phases);
+    sl_flops_time(&p->profile, step, &times);
+    say_phases(p);
+  }
   describe(p, step, r, text, sizeof text);
   if (every > 0 && (step + 1) % every == 0) {
     snprintf(line, sizeof line, "%s, lr %g, skipped %lld", text, r->lr, (long long)(step + 1 - p->applied));

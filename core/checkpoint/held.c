@@ -3,20 +3,23 @@
 
 #include "core/base/machine.h"
 #include "core/checkpoint/pieces.h"
-#include "core/io/direct.h"
+#include "core/checkpoint/read_ahead.h"
 #include "core/program/locate.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { FEW = 2 }; /* ranks that read a piece each by itself */
+/* Weights are asked for twice where there is a master beside them. */
+enum { TIMES = 2 };
 
 struct sl_held {
-  unsigned char *mine, *seen; /* per piece: claimed; read and verified */
-  int32_t *claimants;
-  char *room;  /* of one piece, and of the blocks that it begins and ends in */
-  float *here; /* the elements of `piece`, in it */
-  int piece;   /* -1: none */
+  struct sl_read_ahead_entry *order; /* claims, as they will be asked for; owned, as all that follows */
+  size_t count, capacity;
+  int64_t *turns[TIMES];       /* per piece: its place in that order, the first and the second time; -1: none */
+  unsigned char *begun;        /* per tensor of the manifest: something of it was asked for */
+  int tensor;                  /* that was asked for last; -1: none */
+  bool again;                  /* for the second time */
+  struct sl_read_ahead *ahead; /* NULL: nothing is read yet, or all has been */
   double seconds;
   enum sl_status status; /* of the weights */
   char message[1024];
@@ -40,6 +43,13 @@ static void count_needs(const struct sl_checkpoint *c, const struct sl_manifest_
   }
 }
 
+static enum sl_status add_claim(struct sl_held *held, enum sl_role role, int piece) {
+  SL_TRY(sl_grow(&held->order, &held->capacity, held->count + 1, sizeof *held->order));
+  held->turns[role == SL_ROLE_MASTER][piece] = (int64_t)held->count;
+  held->order[held->count++] = (struct sl_read_ahead_entry){.piece = piece};
+  return SL_OK;
+}
+
 static enum sl_status claim_state(const struct sl_checkpoint *c, const struct sl_job *job, int rank, enum sl_role role,
                                   int placed, unsigned char *claims) {
   const struct sl_coord at = sl_plan_coord(job->plan, rank);
@@ -48,13 +58,36 @@ static enum sl_status claim_state(const struct sl_checkpoint *c, const struct sl
   const struct sl_manifest_tensor *t =
       sl_manifest_find(&c->manifest, tensor->name, role == SL_ROLE_MASTER ? SL_ROLE_PARAM : role);
   const struct sl_cut cut = sl_cut_of(job->plan, tensor);
+  enum sl_status status = SL_OK;
   int64_t *needs;
   if (t == NULL || where.count == 0) return SL_OK;
   SL_TRY(sl_calloc(&needs, (size_t)t->piece_count, sizeof *needs));
   count_needs(c, t, &cut, cut.members > 1 ? at.tp : 0, where.first, where.count, needs);
-  for (int k = 0; k < t->piece_count; k++)
-    claims[t->first_piece + k] |= needs[k] == c->manifest.pieces[t->first_piece + k].held;
+  for (int k = t->first_piece; k < t->first_piece + t->piece_count && status == SL_OK; k++) {
+    if (needs[k - t->first_piece] != c->manifest.pieces[k].held) continue;
+    claims[k] = 1;
+    status = add_claim(c->held, role, k);
+  }
   free(needs);
+  return status;
+}
+
+static void release(struct sl_held *held) {
+  sl_read_ahead_stop(held->ahead);
+  for (int i = 0; i < TIMES; i++) free(held->turns[i]);
+  free(held->order);
+  free(held->begun);
+  *held = (struct sl_held){.tensor = -1, .seconds = held->seconds};
+}
+
+static enum sl_status make_turns(const struct sl_checkpoint *c) {
+  const size_t pieces = (size_t)c->manifest.piece_count;
+  release(c->held);
+  SL_TRY(sl_calloc(&c->held->begun, (size_t)c->manifest.tensor_count, 1));
+  for (int i = 0; i < TIMES; i++) {
+    SL_TRY(sl_malloc(&c->held->turns[i], pieces, sizeof *c->held->turns[i]));
+    memset(c->held->turns[i], 0xff, pieces * sizeof *c->held->turns[i]);
+  }
   return SL_OK;
 }
 
@@ -63,6 +96,7 @@ enum sl_status sl_held_claims(const struct sl_checkpoint *checkpoint, const stru
   static const enum sl_role roles[] = {SL_ROLE_PARAM, SL_ROLE_MASTER, SL_ROLE_MOMENT1, SL_ROLE_MOMENT2};
   const struct sl_class *c = &job->classes[sl_job_class_of(job, rank)];
   memset(claims, 0, (size_t)checkpoint->manifest.piece_count);
+  SL_TRY(make_turns(checkpoint));
   for (size_t r = 0; r < sizeof roles / sizeof *roles; r++) {
     if (c->role[roles[r]].form == SL_FORM_ABSENT) continue;
     for (int i = 0; i < job->plan->pp_ranks[c->pp_rank].tensor_count; i++)
@@ -73,60 +107,32 @@ enum sl_status sl_held_claims(const struct sl_checkpoint *checkpoint, const stru
 
 /* ---- reading ---- */
 
-static void release(struct sl_held *held) {
-  free(held->mine);
-  free(held->seen);
-  free(held->claimants);
-  free(held->room);
-  *held = (struct sl_held){.piece = -1, .seconds = held->seconds};
-}
-
-enum sl_status sl_held_begin(const struct sl_checkpoint *checkpoint, const unsigned char *mine,
-                             const int32_t *claimants) {
+enum sl_status sl_held_begin(const struct sl_checkpoint *checkpoint, const int32_t *claimants) {
   struct sl_held *held = checkpoint->held;
-  const size_t count = (size_t)checkpoint->manifest.piece_count;
-  release(held);
-  SL_TRY(sl_calloc(&held->mine, count, 1));
-  SL_TRY(sl_calloc(&held->seen, count, 1));
-  SL_TRY(sl_calloc(&held->claimants, count, sizeof *held->claimants));
-  memcpy(held->mine, mine, count);
-  memcpy(held->claimants, claimants, count * sizeof *claimants);
-  return SL_OK;
+  for (size_t i = 0; i < held->count; i++) held->order[i].alone = claimants[held->order[i].piece] == 1;
+  return sl_read_ahead_start(&held->ahead, checkpoint, held->order, held->count);
 }
 
-static enum sl_status hold(const struct sl_checkpoint *c, int piece) {
-  struct sl_held *held = c->held;
-  const struct sl_manifest_piece *p = &c->manifest.pieces[piece];
-  held->piece = -1;
-  if (held->room == NULL &&
-      posix_memalign((void **)&held->room, SL_MACHINE_PAGE, sl_direct_room(SL_PIECE_ELEMENTS * sizeof(float))) != 0) {
-    held->room = NULL;
-    return sl_fail(SL_ERR_MEMORY, "%s: no memory for a piece of it", c->path);
-  }
-  /* What many ranks read comes to them by the cache, from the disk once; a copy through it takes longer than reading twice. */
-  SL_TRY(sl_checkpoint_verify_piece(c, p, held->claimants[piece] <= FEW, held->room, &held->here));
-  held->seen[piece] = 1;
-  held->piece = piece;
-  return SL_OK;
+/* Programs and restores go through states in order, a tensor at a time: one that comes back behind others is asked for again. */
+static bool is_again(struct sl_held *held, int tensor) {
+  if (held->tensor != tensor) held->again = held->begun[tensor];
+  held->begun[tensor] = 1;
+  held->tensor = tensor;
+  return held->again;
 }
 
 enum sl_status sl_held_read(const struct sl_checkpoint *checkpoint, const struct sl_manifest_piece *piece,
                             int64_t first, int64_t count, float *out, bool *read) {
   struct sl_held *held = checkpoint->held;
-  const int index = (int)(piece - checkpoint->manifest.pieces);
+  float *values = NULL;
   *read = false;
-  if (held == NULL || held->mine == NULL || !held->mine[index]) return SL_OK;
-  if (held->piece != index && held->seen[index]) return SL_OK;
-  if (held->piece != index) SL_TRY(hold(checkpoint, index));
-  memcpy(out, held->here + first, (size_t)count * sizeof *out);
+  if (held == NULL || held->ahead == NULL) return SL_OK;
+  const int64_t turn = held->turns[is_again(held, piece->tensor)][piece - checkpoint->manifest.pieces];
+  if (turn >= 0) SL_TRY(sl_read_ahead_take(held->ahead, (size_t)turn, &values));
+  if (values == NULL) return SL_OK;
+  memcpy(out, values + first, (size_t)count * sizeof *out);
   *read = true;
   return SL_OK;
-}
-
-static void forget_room(struct sl_held *held) {
-  free(held->room);
-  held->room = NULL;
-  held->piece = -1;
 }
 
 enum sl_status sl_held_end(const struct sl_checkpoint *checkpoint) {
@@ -134,9 +140,9 @@ enum sl_status sl_held_end(const struct sl_checkpoint *checkpoint) {
   const double start = sl_machine_clock();
   enum sl_status status = held->status;
   if (status != SL_OK) (void)sl_error_relay(status, held->message);
-  for (int i = 0; held->mine != NULL && i < checkpoint->manifest.piece_count && status == SL_OK; i++)
-    if (held->mine[i] && !held->seen[i]) status = hold(checkpoint, i);
-  forget_room(held);
+  if (status == SL_OK && held->ahead != NULL) status = sl_read_ahead_finish(held->ahead);
+  sl_read_ahead_stop(held->ahead);
+  held->ahead = NULL;
   sl_held_spent(checkpoint, start);
   return status;
 }
@@ -180,6 +186,6 @@ void sl_held_spent(const struct sl_checkpoint *checkpoint, double start) {
 
 enum sl_status sl_held_open(struct sl_held **out) {
   SL_TRY(sl_calloc(out, 1, sizeof **out));
-  (*out)->piece = -1;
+  (*out)->tensor = -1;
   return SL_OK;
 }

@@ -1,22 +1,21 @@
 /* Pieces of a checkpoint that are verified as they are read, so that a resume reads its bytes once.
  *
- * A rank that needs all of a piece claims it: when it first asks for an element, the piece is read whole and held against its checksum, and
- * what is asked for is taken from there. What nobody claims is verified before anything is read, by all ranks together. A piece that has been
- * verified but is held no more is read again in part: another one came between, as with tensors whose rows are cut. */
+ * A rank that needs all of a piece claims it: it is read whole, ahead of the first element that is asked for (read_ahead.h), and held against its
+ * checksum. What several ranks of a node claim comes to them by its page cache, and from the disk once. What nobody claims is verified
+ * before anything is read, by all ranks together. A piece that has been verified but is held no more is read again in part: others came
+ * between, as with tensors whose rows are cut. */
 #pragma once
 
 #include "core/checkpoint/load.h"
 #include "core/run/executor.h"
 
-/* Which pieces this rank needs all of: claims[piece], 1 or 0, of the manifest's piece_count. */
+/* Which pieces this rank needs all of: claims[piece], 1 or 0, of the manifest's piece_count; and in which order. */
 enum sl_status sl_held_claims(const struct sl_checkpoint *checkpoint, const struct sl_job *job, int rank,
                               unsigned char *claims);
-/* From here on this rank reads `checkpoint` as it has claimed: claimants[piece] is how many ranks have, mine[piece] whether this one has; both
- * are copied. */
-enum sl_status sl_held_begin(const struct sl_checkpoint *checkpoint, const unsigned char *mine,
-                             const int32_t *claimants);
-/* All bytes of the pieces this rank has claimed and not yet read are verified too; the memory of pieces is given back. The first error
- * of a weight that was read in between (sl_held_source). */
+/* From here on what this rank has claimed is read; claimants[piece]: how many ranks of this node have claimed it. */
+enum sl_status sl_held_begin(const struct sl_checkpoint *checkpoint, const int32_t *claimants);
+/* All that this rank has claimed is verified, whether somebody asked for it or not; the memory of pieces is given back. The first error of a
+ * weight that was read in between (sl_held_source). */
 enum sl_status sl_held_end(const struct sl_checkpoint *checkpoint);
 /* Elements first .. first+count of `piece`, counted among those that are no padding; false: it is not claimed, or was read before and is held
  * no more. Errors: as sl_checkpoint_verify. */

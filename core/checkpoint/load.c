@@ -1,10 +1,10 @@
 /* See load.h. */
 #include "core/checkpoint/load.h"
 
-#include "core/base/machine.h"
 #include "core/checkpoint/hash.h"
 #include "core/checkpoint/held.h"
 #include "core/checkpoint/pieces.h"
+#include "core/checkpoint/read_ahead.h"
 #include "core/io/direct.h"
 #include "core/io/safetensors.h"
 
@@ -80,6 +80,7 @@ enum sl_status sl_checkpoint_open(struct sl_checkpoint *checkpoint, const char *
 }
 
 void sl_checkpoint_close(struct sl_checkpoint *checkpoint) {
+  sl_held_free(checkpoint->held); /* whose threads read what follows */
   for (int i = 0; checkpoint->names != NULL && i < checkpoint->manifest.file_count; i++) {
     sl_file_close(&checkpoint->files[i]);
     free(checkpoint->names[i]);
@@ -87,7 +88,6 @@ void sl_checkpoint_close(struct sl_checkpoint *checkpoint) {
   free(checkpoint->files);
   free(checkpoint->names);
   free(checkpoint->data);
-  sl_held_free(checkpoint->held);
   free(checkpoint->path);
   sl_manifest_free(&checkpoint->manifest);
   *checkpoint = (struct sl_checkpoint){0};
@@ -189,18 +189,21 @@ static bool is_ours(int *turn, int share, int shares) {
 enum sl_status sl_checkpoint_verify(const struct sl_checkpoint *checkpoint, const int32_t *claimants, int share,
                                     int shares) {
   const struct sl_manifest *m = &checkpoint->manifest;
-  char *room;
-  float *found;
+  struct sl_read_ahead_entry *ours;
+  struct sl_read_ahead *ahead = NULL;
+  size_t count = 0;
   int turn = 0;
-  if (posix_memalign((void **)&room, SL_MACHINE_PAGE, sl_direct_room(SL_PIECE_ELEMENTS * sizeof *found)) != 0)
-    return sl_fail(SL_ERR_MEMORY, "%s: no memory for a piece of it", checkpoint->path);
-  enum sl_status status = SL_OK;
-  for (int i = 0; i < m->file_count && status == SL_OK; i++)
-    if (is_ours(&turn, share, shares)) status = verify_head(checkpoint, i);
-  for (int i = 0; i < m->piece_count && status == SL_OK; i++)
-    if ((claimants == NULL || claimants[i] == 0) && is_ours(&turn, share, shares))
-      status = sl_checkpoint_verify_piece(checkpoint, &m->pieces[i], false, room, &found);
-  free(room);
+  enum sl_status status;
+  SL_TRY(sl_calloc(&ours, (size_t)m->piece_count, sizeof *ours));
+  for (int i = 0; i < m->file_count; i++)
+    if (is_ours(&turn, share, shares)) SL_GO(verify_head(checkpoint, i));
+  for (int i = 0; i < m->piece_count; i++)
+    if ((claimants == NULL || claimants[i] == 0) && is_ours(&turn, share, shares)) ours[count++].piece = i;
+  SL_GO(sl_read_ahead_start(&ahead, checkpoint, ours, count));
+  status = sl_read_ahead_finish(ahead);
+done:
+  sl_read_ahead_stop(ahead);
+  free(ours);
   return status;
 }
 

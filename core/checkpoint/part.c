@@ -1,6 +1,7 @@
 /* See part.h. */
 #include "core/checkpoint/part.h"
 
+#include "core/base/checked.h"
 #include "core/base/file.h"
 #include "core/base/json.h"
 #include "core/checkpoint/folder.h"
@@ -59,6 +60,46 @@ void sl_part_close(struct sl_part *part) {
   *part = (struct sl_part){0};
 }
 
+/* ---- the copy ---- */
+
+static bool is_moment(const struct sl_checkpoint_piece *p) {
+  return p->role == SL_ROLE_MOMENT1 || p->role == SL_ROLE_MOMENT2;
+}
+
+/* Bytes of the model's file before tensor `tensor`, from where its data begins. */
+static int64_t weight_offset(const struct sl_model *model, const int *of, int tensor) {
+  int64_t at = 0;
+  for (int i = 0; i < tensor; i++)
+    if (of[i] == of[tensor]) at = sl_sum(at, sl_product(model->tensors[i].numel, SL_CHECKPOINT_ELEMENT));
+  return at;
+}
+
+enum sl_status sl_part_places(int64_t **places, int64_t *bytes, const struct sl_job *job,
+                              const struct sl_checkpoint_pieces *pieces) {
+  const struct sl_model *model = job->plan->model;
+  int64_t own = 0, at = 0; /* in the rank's own file; in the copy */
+  int *of;
+  SL_TRY(sl_calloc(&of, (size_t)model->tensor_count, sizeof *of));
+  (void)sl_folder_model_files(model, of);
+  const enum sl_status status = sl_calloc(places, pieces->count, sizeof **places);
+  for (size_t i = 0; status == SL_OK && i < pieces->count; i++) {
+    const struct sl_checkpoint_piece *p = &pieces->items[i];
+    const struct sl_cut cut = sl_cut_of(job->plan, &model->tensors[p->tensor]);
+    const int64_t first = sl_cut_run(&cut, p->member, p->first, p->first + p->count).logical * SL_CHECKPOINT_ELEMENT;
+    const int64_t in_file =
+        is_moment(p) ? own : weight_offset(model, of, p->tensor) + first; /* data begins at a block */
+    at += ((in_file - at) % SL_DIRECT_BLOCK + SL_DIRECT_BLOCK) % SL_DIRECT_BLOCK;
+    (*places)[i] = at;
+    at += p->held * SL_CHECKPOINT_ELEMENT;
+    if (is_moment(p)) own += p->held * SL_CHECKPOINT_ELEMENT;
+  }
+  *bytes = at;
+  free(of);
+  return status;
+}
+
+/* ---- runs of the model's files ---- */
+
 /* Place of a tensor among those of its file. */
 static int place_of(const struct sl_part *part, int tensor) {
   int place = 0;
@@ -85,10 +126,6 @@ static enum sl_status write_weight(const struct sl_part *part, const struct sl_c
 }
 
 /* ---- the rank's own file ---- */
-
-static bool is_moment(const struct sl_checkpoint_piece *p) {
-  return p->role == SL_ROLE_MOMENT1 || p->role == SL_ROLE_MOMENT2;
-}
 
 /* Is piece `i` the first of its state? */
 static bool begins(const struct sl_checkpoint_pieces *pieces, size_t i) {
@@ -145,11 +182,11 @@ static void tell(json_t *told, const struct sl_part *part, const struct sl_check
 }
 
 static enum sl_status write_pieces(struct sl_part *part, struct sl_safetensors_writer *own, json_t *told) {
-  const char *at = part->copy;
   int64_t within = 0;
   int state = -1; /* in the rank's own file */
   for (size_t i = 0; i < part->pieces->count; i++) {
     const struct sl_checkpoint_piece *p = &part->pieces->items[i];
+    const char *at = part->copy + part->places[i];
     if (atomic_load(part->stop)) return sl_fail(SL_ERR_PEER, "%s: is given up", part->folder);
     if (!is_moment(p)) {
       SL_TRY(write_weight(part, p, at));
@@ -160,7 +197,6 @@ static enum sl_status write_pieces(struct sl_part *part, struct sl_safetensors_w
       tell(told, part, p, own->offset[state] + within * SL_CHECKPOINT_ELEMENT, at);
       within += p->held;
     }
-    at += p->held * SL_CHECKPOINT_ELEMENT;
     part->written += p->held * SL_CHECKPOINT_ELEMENT;
   }
   return SL_OK;

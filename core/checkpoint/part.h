@@ -13,7 +13,8 @@ struct sl_part {
   int rank;
   const char *folder; /* that is being written */
   const struct sl_checkpoint_pieces *pieces;
-  const char *copy;        /* pieces->bytes: the elements of all pieces, in their order, without padding */
+  const char *copy;        /* from a block's boundary on: the elements of each piece, without padding */
+  const int64_t *places;   /* (pieces->count), as sl_part_places: where in the copy */
   const atomic_bool *stop; /* set: give up */
   /* the model's files, open for writing */
   struct sl_safetensors_writer *model; /* (model_count), owned */
@@ -22,6 +23,10 @@ struct sl_part {
   int64_t written; /* bytes of tensors that have gone to files */
 };
 
+/* Where the copy has each piece, in *places, to be freed; *bytes: how long it is. Each begins as far behind a block's boundary as in its file,
+ * so that whole blocks go to the disk from where they are (core/io/direct.h). */
+enum sl_status sl_part_places(int64_t **places, int64_t *bytes, const struct sl_job *job,
+                              const struct sl_checkpoint_pieces *pieces);
 /* Rank 0 makes the model's files, others join them once they are there; as sl_safetensors_create and _join. */
 enum sl_status sl_part_open(struct sl_part *part, const struct sl_job *job, int rank, const char *folder);
 /* Gives up what has not been completed; accepts a zeroed one. */

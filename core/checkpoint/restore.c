@@ -35,41 +35,55 @@ done:
 /* Beyond this many bytes of claims nobody makes any: all ranks have all of them before them. */
 enum { MOST_CLAIMS = 64 << 20 };
 
-/* How many ranks read each piece whole, and whether this one does. */
-static enum sl_status claim(const struct sl_checkpoint *c, const struct sl_run *run, int32_t *claimants) {
+/* How many ranks read each piece whole: of all, and of this one's node. */
+struct claimants {
+  int32_t *all, *near;
+};
+
+static enum sl_status claim(const struct sl_checkpoint *c, const struct sl_run *run, struct claimants *claimants) {
   const int world = run->exec->exchange != NULL ? run->job->plan->world : 1;
+  const int node = run->job->plan->cluster->devices_per_node, rank = run->local_ranks[0];
   const size_t count = (size_t)c->manifest.piece_count;
   unsigned char *mine = NULL, *all = NULL;
   enum sl_status status;
+  if (sl_product((int64_t)count, world) > MOST_CLAIMS) return SL_OK;
   SL_GO(sl_calloc(&mine, count, 1));
-  if (sl_product((int64_t)count, world) <= MOST_CLAIMS) {
-    SL_GO(sl_calloc(&all, count, (size_t)world));
-    status = agree(run, sl_held_claims(c, run->job, run->local_ranks[0], mine));
-    if (status != SL_OK) goto done;
-    memcpy(all, mine, count);
-    if (world > 1) SL_GO(run->exec->exchange(run->state, mine, count, all));
-    for (size_t r = 0; r < (size_t)world; r++)
-      for (size_t i = 0; i < count; i++) claimants[i] += all[r * count + i];
-  }
-  status = sl_held_begin(c, mine, claimants);
+  SL_GO(sl_calloc(&all, count, (size_t)world));
+  status = agree(run, sl_held_claims(c, run->job, rank, mine));
+  if (status != SL_OK) goto done;
+  memcpy(all, mine, count);
+  if (world > 1) SL_GO(run->exec->exchange(run->state, mine, count, all));
+  for (int r = 0; r < world; r++)
+    for (size_t i = 0; i < count; i++) {
+      claimants->all[i] += all[(size_t)r * count + i];
+      if (world == 1 || r / node == rank / node) claimants->near[i] += all[(size_t)r * count + i];
+    }
 done:
   free(mine);
   free(all);
   return status;
 }
 
+/* What nobody reads whole is verified before the rest is read: of that each rank has a part to read again. */
+static enum sl_status open_claimed(const struct sl_checkpoint *c, const struct sl_run *run,
+                                   struct claimants *claimants) {
+  const size_t count = (size_t)c->manifest.piece_count;
+  SL_TRY(sl_calloc(&claimants->all, count, sizeof *claimants->all));
+  SL_TRY(sl_calloc(&claimants->near, count, sizeof *claimants->near));
+  SL_TRY(agree(run, claim(c, run, claimants)));
+  const double start = sl_machine_clock();
+  enum sl_status status = sl_checkpoint_verify(c, claimants->all, run->local_ranks[0], run->job->plan->world);
+  sl_held_spent(c, start);
+  SL_TRY(agree(run, status));
+  return agree(run, sl_held_begin(c, claimants->near));
+}
+
 enum sl_status sl_restore_opened(const struct sl_checkpoint *checkpoint, const struct sl_run *run) {
-  int32_t *claimants;
+  struct claimants claimants = {0};
   SL_TRY(agree(run, check_same(checkpoint, run)));
-  SL_TRY(sl_calloc(&claimants, (size_t)checkpoint->manifest.piece_count, sizeof *claimants));
-  enum sl_status status = agree(run, claim(checkpoint, run, claimants));
-  if (status == SL_OK) {
-    const double start = sl_machine_clock();
-    status = sl_checkpoint_verify(checkpoint, claimants, run->local_ranks[0], run->job->plan->world);
-    sl_held_spent(checkpoint, start);
-    status = agree(run, status);
-  }
-  free(claimants);
+  const enum sl_status status = open_claimed(checkpoint, run, &claimants);
+  free(claimants.all);
+  free(claimants.near);
   return status;
 }
 

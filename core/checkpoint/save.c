@@ -1,4 +1,5 @@
-/* The copy, the thread, and what all ranks know of it; see save.h. Only the main thread speaks to other processes. */
+/* The copy, the thread, and what all ranks know of it; see save.h. Only the
+ * main thread speaks to other processes. */
 #include "core/checkpoint/save.h"
 
 #include "core/base/checked.h"
@@ -8,6 +9,7 @@
 #include "core/checkpoint/folder.h"
 #include "core/checkpoint/history.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -23,10 +25,12 @@ struct sl_saver {
   const struct sl_job *job;
   int rank;
   struct sl_checkpoint_pieces pieces;
-  bool counted; /* pieces are */
-  char *copy;   /* owned; what the thread writes */
-  char *hidden; /* owned; the folder until it is complete */
-  int lock; /* of that folder, while it is being written: others may remove it when this process is gone; -1: none */
+  bool counted;    /* pieces are */
+  char *copy;      /* owned; what the thread writes */
+  int64_t *places; /* owned; where it has each piece */
+  char *hidden;    /* owned; the folder until it is complete */
+  int lock;        /* of that folder, while it is being written: others may remove it
+               when this process is gone; -1: none */
   struct sl_part part;
   struct sl_snapshot snapshot;
   pthread_t thread;
@@ -67,8 +71,9 @@ static enum sl_status write_all(struct sl_saver *saver) {
   return SL_OK;
 }
 
-/* Steps go first: beside a thread that computes, one that is 10 nicer gets a tenth of a core. Where nobody computes it has all. */
-enum { NICER = 10 };
+/* Steps go first: beside a thread that computes, one that is 10 nicer gets a
+ * tenth of a core. Where nobody computes it has all. */
+enum { NICER = 12 };
 
 static void *run_thread(void *context) {
   struct sl_saver *saver = context;
@@ -118,7 +123,8 @@ static enum sl_status agree(const struct sl_run *run, enum sl_status mine) {
   return run->exec->agree != NULL ? run->exec->agree(run->state, mine) : mine;
 }
 
-/* Collective, while a checkpoint is being written: *done where all have written theirs. Every rank sees the same. */
+/* Collective, while a checkpoint is being written: *done where all have written
+ * theirs. Every rank sees the same. */
 static enum sl_status look(struct sl_saver *saver, const struct sl_run *run, bool *done) {
   const int world = run->exec->exchange != NULL ? run->job->plan->world : 1;
   const unsigned char mine = (unsigned char)atomic_load(&saver->phase);
@@ -148,7 +154,8 @@ enum sl_status sl_saver_wait(struct sl_saver *saver, const struct sl_run *run) {
 
 /* ---- a save ---- */
 
-/* Rank 0 makes the folder and the model's files in it; then the others can open those. */
+/* Rank 0 makes the folder and the model's files in it; then the others can open
+ * those. */
 static enum sl_status open_folder(struct sl_saver *saver, const struct sl_run *run) {
   enum sl_status status = SL_OK;
   if (saver->rank == 0) {
@@ -166,9 +173,13 @@ static enum sl_status make_room(struct sl_saver *saver, const struct sl_run *run
   if (saver->counted) return SL_OK;
   saver->rank = run->local_ranks[0];
   SL_TRY(sl_checkpoint_pieces(&saver->pieces, saver->job, saver->rank));
-  const size_t bytes = (size_t)saver->pieces.bytes + 1;
-  SL_TRY(sl_malloc(&saver->copy, bytes, 1));
-  memset(saver->copy, 0, bytes); /* the system gives pages when they are touched */
+  int64_t bytes;
+  SL_TRY(sl_part_places(&saver->places, &bytes, saver->job, &saver->pieces));
+  if (posix_memalign((void **)&saver->copy, SL_DIRECT_BLOCK, (size_t)bytes + 1) != 0) {
+    saver->copy = NULL;
+    return sl_fail(SL_ERR_MEMORY, "checkpoint: no memory for the copy: %" PRId64 " bytes", bytes);
+  }
+  memset(saver->copy, 0, (size_t)bytes); /* the system gives pages when they are touched */
   saver->counted = true;
   return SL_OK;
 }
@@ -181,13 +192,12 @@ static enum sl_status copy_state(struct sl_saver *saver, const struct sl_run *ru
   const struct sl_class *c = &saver->job->classes[sl_job_class_of(saver->job, saver->rank)];
   struct sl_snapshot *s = &saver->snapshot;
   SL_TRY(make_room(saver, run));
-  char *at = saver->copy;
   saver->told.copy_bytes = 0;
   for (size_t i = 0; i < saver->pieces.count; i++) {
     const struct sl_checkpoint_piece *p = &saver->pieces.items[i];
-    SL_TRY(run->exec->read(run->state, 0, p->buffer, p->offset, p->held * SL_CHECKPOINT_ELEMENT, at));
+    SL_TRY(run->exec->read(run->state, 0, p->buffer, p->offset, p->held * SL_CHECKPOINT_ELEMENT,
+                           saver->copy + saver->places[i]));
     saver->told.copy_bytes += p->held * SL_CHECKPOINT_ELEMENT;
-    at += p->held * SL_CHECKPOINT_ELEMENT;
   }
   SL_TRY(run->exec->read(run->state, 0, c->control, 0, sizeof s->state, &s->state));
   const int64_t steps = s->state.step - run->options.first_step;
@@ -206,6 +216,7 @@ static enum sl_status save(struct sl_saver *saver, const struct sl_run *run) {
   enum sl_status status = copy_state(saver, run);
   saver->part.pieces = &saver->pieces;
   saver->part.copy = saver->copy;
+  saver->part.places = saver->places;
   saver->part.stop = &saver->stop;
   if (status == SL_OK) status = start_thread(saver);
   return agree(run, status);
@@ -235,6 +246,7 @@ void sl_saver_close(struct sl_saver *saver) {
   sl_checkpoint_pieces_free(&saver->pieces);
   json_decref(saver->snapshot.history);
   free(saver->copy);
+  free(saver->places);
   free(saver->hidden);
   free(saver);
 }

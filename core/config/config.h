@@ -160,7 +160,8 @@ struct sl_config {
     int64_t profile_step; /* counted from 0 */
     int64_t module_depth; /* -1: all */
     int64_t top_modules;
-    char output_file[1024]; /* "": standard output */
+    double recompute_fwd_factor; /* forwards that a backward takes beyond its two, for what is computed again */
+    char output_file[1024];      /* "": standard output */
   } flops_profiler;
   struct { /* the "shardlab" section; flags override */
     int tp, pp, cp, virtual_stages;

@@ -68,6 +68,7 @@ const struct sl_field sl_fields[] = {
   M("comms_logger", "prof_ops", LIST, comms_logger.prof_ops, D("[]")),
   M("flops_profiler", "enabled", BOOL, flops_profiler.enabled, D("false"), CHECKED),
   M("flops_profiler", "profile_step", INT, flops_profiler.profile_step, D("1"), GE(0)),
+  M("flops_profiler", "recompute_fwd_factor", REAL, flops_profiler.recompute_fwd_factor, D("0.0"), GE(0)),
   M("flops_profiler", "module_depth", INT, flops_profiler.module_depth, D("-1"), GE(-1)),
   M("flops_profiler", "top_modules", INT, flops_profiler.top_modules, D("1"), GE(0)),
   M("flops_profiler", "detailed", BOOL, flops_profiler.detailed, D("true")),

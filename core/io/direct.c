@@ -1,17 +1,16 @@
 /* See direct.h. */
 #include "core/io/direct.h"
 
-#include "core/base/machine.h"
-
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
 #include <unistd.h>
 
 enum {
-  BLOCK = SL_MACHINE_PAGE,
+  BLOCK = SL_DIRECT_BLOCK,
   ROOM = 4 << 20,      /* at a time: longer ones are no faster */
   LONG_RANGE = 1 << 20 /* shorter ones are not worth the switch */
 };
@@ -27,14 +26,19 @@ static int write_cached(int handle, const char *bytes, size_t size, int64_t offs
   return 0;
 }
 
+static bool is_aligned(const char *bytes) {
+  return (uintptr_t)bytes % BLOCK == 0;
+}
+
 /* `size` and `offset` are whole blocks. *done: how many bytes are written, in whole blocks: where the disk takes fewer than that, or
  * refuses a range for its alignment, the rest is left to the cache. */
 static int write_blocks(struct sl_direct *direct, int handle, const char *bytes, size_t size, int64_t offset,
                         size_t *done) {
   for (*done = 0; *done < size;) {
     const size_t now = size - *done < ROOM ? size - *done : ROOM;
-    memcpy(direct->room, bytes + *done, now);
-    const ssize_t wrote = pwrite(handle, direct->room, now, (off_t)(offset + (int64_t)*done));
+    const char *from = bytes + *done;
+    if (!is_aligned(from)) from = memcpy(direct->room, from, now);
+    const ssize_t wrote = pwrite(handle, from, now, (off_t)(offset + (int64_t)*done));
     if (wrote < 0 && errno == EINTR) continue;
     if (wrote < 0 && errno != EINVAL) return -1;
     direct->refused = wrote < 0;
@@ -50,10 +54,13 @@ static bool switched(int handle, bool on) {
   return flags >= 0 && fcntl(handle, F_SETFL, on ? flags | O_DIRECT : flags & ~O_DIRECT) == 0;
 }
 
-static bool prepared(struct sl_direct *direct, int handle) {
+static bool prepared(struct sl_direct *direct, int handle, const char *bytes) {
   if (direct->refused) return false;
-  if (direct->room == NULL && posix_memalign((void **)&direct->room, BLOCK, ROOM) != 0) direct->room = NULL;
-  direct->refused = direct->room == NULL || !switched(handle, true);
+  if (!is_aligned(bytes) && direct->room == NULL && posix_memalign((void **)&direct->room, BLOCK, ROOM) != 0) {
+    direct->room = NULL;
+    return false;
+  }
+  direct->refused = !switched(handle, true);
   return !direct->refused;
 }
 
@@ -63,7 +70,7 @@ int sl_direct_write(struct sl_direct *direct, int handle, const void *bytes, siz
     const size_t head = (size_t)((BLOCK - offset % BLOCK) % BLOCK), whole = (size - head) / BLOCK * BLOCK;
     if (write_cached(handle, at, head, offset) != 0) return -1;
     size_t done = 0;
-    if (prepared(direct, handle)) {
+    if (prepared(direct, handle, at + head)) {
       const int failed = write_blocks(direct, handle, at + head, whole, offset + (int64_t)head, &done), why = errno;
       if (!switched(handle, false)) return -1;
       errno = why;
@@ -93,14 +100,22 @@ static bool read_blocks(int handle, int64_t lo, int64_t hi, int64_t need, char *
   return true;
 }
 
+/* A descriptor of its own: threads that read the file through the cache meanwhile have theirs. -1: there is none. */
+static int open_past_the_cache(const struct sl_file *file) {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/self/fd/%d", file->handle); /* that very file, whatever has its name by now */
+  return open(path, O_RDONLY | O_DIRECT | O_CLOEXEC);
+}
+
 enum sl_status sl_direct_read(const struct sl_file *file, uint64_t offset, char *room, size_t size, void **out) {
   const int64_t lo = (int64_t)offset / BLOCK * BLOCK, need = (int64_t)(offset + size);
   const int64_t hi = (need + BLOCK - 1) / BLOCK * BLOCK;
   *out = room + ((int64_t)offset - lo);
-  if (size >= LONG_RANGE && file->bytes == NULL && switched(file->handle, true)) {
+  const int handle = size >= LONG_RANGE && file->bytes == NULL ? open_past_the_cache(file) : -1;
+  if (handle >= 0) {
     int why;
-    const bool read = read_blocks(file->handle, lo, hi, need, room, &why);
-    if (!switched(file->handle, false)) why = errno;
+    const bool read = read_blocks(handle, lo, hi, need, room, &why);
+    close(handle);
     if (why != 0) return sl_fail(SL_ERR_IO, "%s: cannot be read: %s", file->name, strerror(why));
     if (read) return SL_OK;
   }

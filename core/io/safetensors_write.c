@@ -69,10 +69,12 @@ static enum sl_status add_entry(struct sl_safetensors_writer *writer, json_t *he
   return SL_OK;
 }
 
-/* The first bytes of the file: header length and header, padded with blanks so that the data is aligned to 8 bytes. */
+/* The first bytes of the file: header length and header, padded with blanks so that the data begins at a block, and whole blocks of it can be
+ * written past the page cache from where a writer has aligned them. */
 static enum sl_status make_head(json_t *header, unsigned char **head, size_t *head_bytes) {
   const size_t length = json_dumpb(header, NULL, 0, JSON_COMPACT | JSON_PRESERVE_ORDER);
-  const uint64_t padded = (length + 7) / 8 * 8;
+  const size_t blocks = (sizeof(uint64_t) + length + SL_DIRECT_BLOCK - 1) / SL_DIRECT_BLOCK;
+  const uint64_t padded = blocks * SL_DIRECT_BLOCK - sizeof padded;
   SL_TRY(sl_calloc(head, sizeof padded + padded, 1));
   memcpy(*head, &padded, sizeof padded);
   memset(*head + sizeof padded, ' ', padded);

@@ -1,6 +1,7 @@
 /* Event files; see events.h. */
 #include "core/monitor/events.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,14 +79,28 @@ static double wall_time(void) {
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+static const char stem[] = "events.out.tfevents.";
+
+/* Now, or a second after the youngest file of the folder. */
+static long long next_second(const char *folder) {
+  long long at = (long long)time(NULL);
+  DIR *list = opendir(folder);
+  for (const struct dirent *entry; list != NULL && (entry = readdir(list)) != NULL;) {
+    long long made = 0;
+    if (strncmp(entry->d_name, stem, sizeof stem - 1) != 0) continue;
+    if (sscanf(entry->d_name + sizeof stem - 1, "%10lld.", &made) == 1 && made >= at) at = made + 1;
+  }
+  if (list != NULL) closedir(list);
+  return at;
+}
+
 enum sl_status sl_events_open(struct sl_events *events, const char *folder) {
   static const char version[] = "brain.Event:2";
   struct message first = {.size = 0};
   char host[128] = "localhost";
   (void)gethostname(host, sizeof host - 1);
   *events = (struct sl_events){0};
-  if (asprintf(&events->path, "%s/events.out.tfevents.%lld.%s.%ld.0", folder, (long long)time(NULL), host,
-               (long)getpid()) < 0) {
+  if (asprintf(&events->path, "%s/%s%lld.%s.%ld.0", folder, stem, next_second(folder), host, (long)getpid()) < 0) {
     events->path = NULL;
     return sl_fail(SL_ERR_MEMORY, "out of memory: the name of an event file");
   }
@@ -116,6 +131,18 @@ enum sl_status sl_events_write(struct sl_events *events, const char *name, doubl
   put_key(&event, 2, VARINT);
   put_varint(&event, (uint64_t)step);
   put_bytes(&event, 5, summary.bytes, summary.size);
+  return write_record(events, &event);
+}
+
+enum sl_status sl_events_purge(struct sl_events *events, int64_t step) {
+  struct message log = {.size = 0}, event = {.size = 0};
+  if (events->stream == NULL) return SL_OK;
+  put_key(&log, 1, VARINT);
+  put_varint(&log, 1); /* START */
+  put_double(&event, 1, wall_time());
+  put_key(&event, 2, VARINT);
+  put_varint(&event, (uint64_t)step);
+  put_bytes(&event, 7, log.bytes, log.size);
   return write_record(events, &event);
 }
 

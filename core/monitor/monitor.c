@@ -53,6 +53,10 @@ void sl_monitor_go_on(struct sl_monitor *monitor, int64_t after) {
   monitor->csv.after = after;
 }
 
+enum sl_status sl_monitor_purge(struct sl_monitor *monitor, int64_t after) {
+  return monitor != NULL ? sl_events_purge(&monitor->events, after + 1) : SL_OK;
+}
+
 enum sl_status sl_monitor_write(struct sl_monitor *monitor, const char *name, double value, int64_t step) {
   if (monitor == NULL) return SL_OK;
   if (monitor->csv.folder != NULL) SL_TRY(sl_csv_series_write(&monitor->csv, name, value, step));

@@ -26,6 +26,9 @@ enum sl_status sl_monitor_open(struct sl_monitor **monitor, const struct sl_moni
 /* This run wrote there before it was started again: rows of its csv files behind step `after` are dropped, and it gets no new heading.
  * Before the first value. */
 void sl_monitor_go_on(struct sl_monitor *monitor, int64_t after);
+/* Steps behind `after` are trained again, by this run: TensorBoard's readers drop what older files of the folder have of them. Before the first
+ * value. Errors: SL_ERR_IO with the path. */
+enum sl_status sl_monitor_purge(struct sl_monitor *monitor, int64_t after);
 /* One value. Errors: SL_ERR_IO with the path; SL_ERR_MEMORY. */
 enum sl_status sl_monitor_write(struct sl_monitor *monitor, const char *name, double value, int64_t step);
 enum sl_status sl_monitor_flush(struct sl_monitor *monitor);

@@ -29,19 +29,29 @@ TYPES = {"fp32": {}, "bf16": {"bf16": {"enabled": True}},
          "fp16": {"fp16": {"enabled": True, "initial_scale_power": 21, "hysteresis": 1, "loss_scale_window": 3}}}  # some steps overflow
 
 
-# what is offloaded, from which ZeRO stage on; on NVMe sub-groups of states end anywhere, and parameters pass through few buffers
 NVME = {"device": "nvme", "nvme_path": "."}
-OFFLOADS = [(1, {"offload_optimizer": {"device": "cpu"}}), (3, {"offload_param": {"device": "cpu"}}),
-            (3, {"offload_optimizer": {"device": "cpu"}, "offload_param": {"device": "cpu"}}),
-            (3, {"offload_optimizer": {"device": "cpu", "ratio": 0.5}, "sub_group_size": 500}),
-            (3, {"offload_optimizer": {"device": "cpu"}, "sub_group_size": 300, "offload_param": {**NVME, "max_in_cpu": 1500}}),
-            (3, {"offload_optimizer": NVME, "sub_group_size": 3000}),
-            (3, {"offload_optimizer": NVME, "sub_group_size": 2000, "offload_param": {**NVME, "max_in_cpu": 0, "buffer_count": 2}})]
 
 
 def draw_offload(random_, stage):
-    allowed = [zero for least, zero in OFFLOADS if stage >= least]
-    return random_.choice(allowed) if allowed and random_.random() < 0.7 else {}
+    """Optimizer and parameters each in device memory, on the CPU or on NVMe, as far as the ZeRO stage has it; on NVMe sub-groups of states end
+    anywhere, and parameters pass through few buffers."""
+    zero = {}
+    optimizer = random_.choice([None, "cpu", "nvme"] if stage == 3 else [None, "cpu"] if stage > 0 else [None])
+    params = [None] if stage < 3 else [None, "cpu"] if optimizer is None else [None, "cpu", "nvme"]  # NVMe beside the device is refused
+    param = random_.choice(params)
+    if optimizer is not None:
+        zero["offload_optimizer"] = dict(NVME) if optimizer == "nvme" else {"device": "cpu"}
+    if optimizer == "cpu" and stage == 3 and random_.random() < 0.3:
+        zero["offload_optimizer"]["ratio"] = random_.choice([0.3, 0.5])
+    if optimizer == "nvme" and random_.random() < 0.3:
+        zero["offload_optimizer"].update(pipeline_read=True, pipeline_write=True)
+    if optimizer is not None and stage == 3 and (optimizer == "nvme" or random_.random() < 0.5):
+        zero["sub_group_size"] = random_.choice([500, 2000, 3000])
+    if param is not None:
+        zero["offload_param"] = {"device": "cpu"}
+    if param == "nvme":
+        zero["offload_param"] = {**NVME, "max_in_cpu": random_.choice([0, 1500]), "buffer_count": random_.choice([2, 5])}
+    return zero
 
 
 def divisors(n, most):

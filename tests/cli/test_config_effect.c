@@ -141,6 +141,7 @@ static const struct key {
     {"flops_profiler", "profile_step", "9", MONITOR("flops_profiler")},
     {"flops_profiler", "module_depth", "0", MONITOR("flops_profiler")},
     {"flops_profiler", "top_modules", "0", MONITOR("flops_profiler")},
+    {"flops_profiler", "recompute_fwd_factor", "1", MONITOR("flops_profiler") ", \"wall_clock_breakdown\": true"},
     {"flops_profiler", "detailed", "false", MONITOR("flops_profiler")},
     {"flops_profiler", "output_file", "\"profile.txt\"", MONITOR("flops_profiler")},
     {"csv_monitor", "enabled", "true", ""},
@@ -188,7 +189,7 @@ static const struct key {
     {"shardlab", "seq_len", "9", ""},
 };
 /* ONLY_KERNELS: hyperparameters of the optimizers, the seed and the order of the data; ONLY_SAID: what a run says while it goes on. */
-enum { KEYS = sizeof keys / sizeof *keys, WORLD = 4, ONLY_KERNELS = 13, ONLY_SAID = 18 };
+enum { KEYS = sizeof keys / sizeof *keys, WORLD = 4, ONLY_KERNELS = 13, ONLY_SAID = 19 };
 
 /* The configuration around `k`, with its other value or without; free() it. */
 static char *config_of(const struct key *k, bool changed) {
@@ -321,11 +322,13 @@ static char *said(const struct key *k, bool changed) {
   char *text = NULL;
   size_t size;
   FILE *to = open_memstream(&text, &size);
-  fprintf(
-      to, "lines: %d of steps, %d of times, %d of messages, %d of calls, %d of modules, %d of depths, %d of kinds\n",
-      lines_with(out, "step 2 of 4, loss") + lines_with(out, "step 4 of 4, loss"), lines_with(out, "time (ms) | fwd: "),
-      lines_with(out, "\nall_reduce "), lines_with(out, "comm op: all_reduce | "), lines_with(out, " %  "),
-      lines_with(out, "\ndepth "), lines_with(out, "': '"));
+  fprintf(to,
+          "lines: %d of steps, %d of times, %d of messages, %d of calls, %d of modules, %d of depths, %d of kinds, %d "
+          "of backwards\n",
+          lines_with(out, "step 2 of 4, loss") + lines_with(out, "step 4 of 4, loss"),
+          lines_with(out, "time (ms) | fwd: "), lines_with(out, "\nall_reduce "),
+          lines_with(out, "comm op: all_reduce | "), lines_with(out, " %  "), lines_with(out, "\ndepth "),
+          lines_with(out, "': '"), lines_with(out, "bwd FLOPS per GPU = 2 * "));
   file = popen(command, "r");
   assert_non_null(file);
   for (int c; (c = fgetc(file)) != EOF;) fputc(c, to);

@@ -71,11 +71,25 @@ def check_csv(folder, record):
 
 # ---- times and messages ----
 
+def check_rates(profile, times, lines):
+    """DeepSpeed's lines of a profile with wall_clock_breakdown: of 2 micro-batches, a backward that takes 2.5 forwards."""
+    said = {what.strip(): value.strip() for what, _, value in (line.partition(":") for line in lines) if "latency" in what or what == "samples/second"}
+    flops, fwd, bwd, step = 2 * profile["modules"][0]["flops"], profile["forward_time_s"], profile["backward_time_s"], profile["optimizer_time_s"]
+    assert max(abs(1e3 * a - times[b]) for a, b in ((fwd, "fwd"), (bwd, "bwd"), (step, "step"))) <= 0.0051, (profile, times)
+    want = {"bwd FLOPS per GPU = 2.5 * fwd flops per GPU / bwd latency": 2.5 * flops / bwd,
+            "fwd+bwd FLOPS per GPU = 3.5 * fwd flops per GPU / (fwd+bwd latency)": 3.5 * flops / (fwd + bwd),
+            "FLOPS per GPU = 3.5 * fwd flops per GPU / iter latency": 3.5 * flops / (fwd + bwd + step), "samples/second": 8 / (fwd + bwd + step)}
+    for what, value in want.items():
+        got = said[what].removesuffix("FLOPS")
+        unit = {"k": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12}.get(got[-1], 1)
+        assert abs(float(got.rstrip("kMGBT ")) * unit - value) <= 0.06 * value, (what, got, value)
+
+
 def check_tables(shardlab, root, folder):
     """wall_clock_breakdown and comms_logger beside the record's own traffic and step times."""
     config = {"train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 2, "optimizer": {"type": "AdamW"},
               "zero_optimization": {"stage": 3, "stage3_param_persistence_threshold": 0}, "wall_clock_breakdown": True,
-              "comms_logger": {"enabled": True, "verbose": True}, "csv_monitor": {"enabled": True, "job_name": "times"}}
+              "flops_profiler": {"enabled": True, "profile_step": 5, "recompute_fwd_factor": 0.5, "module_depth": 0}, "comms_logger": {"enabled": True, "verbose": True}, "csv_monitor": {"enabled": True, "job_name": "times"}}
     (folder / "times.json").write_text(json.dumps(config))
     done = subprocess.run([shardlab, "measure", "--model", "model.json", "--config", "times.json", "--world", "2", "--seq", "16", "--steps", str(STEPS),
                            "--data", f"{root}/examples/corpus.txt", "--json", "times.record"], cwd=folder, capture_output=True, text=True)
@@ -96,6 +110,7 @@ def check_tables(shardlab, root, folder):
         short = {"forward": "fwd", "backward": "bwd", "backward_inner": "bwd_inner", "backward_allreduce": "bwd_allreduce", "step": "step"}
         assert all(abs(csv_times[name][s] - t[key]) <= 0.0051 for name, key in short.items())
     assert max(shares) > 0.5, shares  # ranks that share cores with others wait between two ops, in some steps long
+    check_rates(record["flops_profile"], times[5], lines)
     head = next(i for i, line in enumerate(lines) if line.startswith("Comm. Op"))
     table, verbose = {}, {}
     for line in lines[head + 1:]:
@@ -229,12 +244,50 @@ def check_events(folder, record):
     raise AssertionError("the reader takes a damaged file")
 
 
-def check_by_tensorboard(folder, record):
+def by_tensorboard(folder):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-    events = EventAccumulator(str(folder / "runs/tb/a job"))
+    events = EventAccumulator(str(folder))
     events.Reload()
-    series = {name.removeprefix("Train/Samples/"): [(e.step, e.value) for e in events.Scalars(name)] for name in events.Tags()["scalars"]}
-    check_values(series, record, lambda a, b: abs(a - b) <= 1e-6 * abs(b))
+    return {name.removeprefix("Train/Samples/"): [(e.step, e.value) for e in events.Scalars(name)] for name in events.Tags()["scalars"]}
+
+
+def check_by_tensorboard(folder, record):
+    check_values(by_tensorboard(folder / "runs/tb/a job"), record, lambda a, b: abs(a - b) <= 1e-6 * abs(b))
+
+
+# ---- a run that goes on ----
+
+def by_name(folder):
+    """As TensorBoard reads a folder: its files by name, and where a session starts, what was read from that step on is dropped."""
+    series = {}
+    for path in sorted(folder.iterdir()):
+        for event in (dict(fields(data)) for data in records(path.read_bytes())):
+            if 7 in event:
+                assert dict(fields(event[7])) == {1: 1}, event
+                series = {name: [p for p in points if p[0] < event[2]] for name, points in series.items()}
+            if 5 in event:
+                value = dict(fields(dict(fields(event[5]))[1]))
+                series.setdefault(value[1].decode().removeprefix("Train/Samples/"), []).append((event[2], value[2]))
+    return series
+
+
+def check_resumed(shardlab, root, folder, read):
+    """Saved behind step 3 of 8 and gone on from there, with other values: what was trained again stands in place of what was before."""
+    config = {"train_micro_batch_size_per_gpu": 2, "optimizer": {"type": "AdamW", "params": {"lr": 1e-3}}, "tensorboard": {"enabled": True, "output_path": "again"}}
+    words = [shardlab, "measure", "--model", "model.json", "--world", "2", "--seq", "16", "--steps", str(STEPS), "--data", f"{root}/examples/corpus.txt", "--quiet",
+             "--json", "again.json"]
+    losses = []
+    for rate, more in (1e-3, ["--checkpoint", "saved", "--save-every", "3"]), (2e-3, ["--resume", "saved/step-000003"]):
+        config["optimizer"]["params"]["lr"] = rate
+        (folder / "again_config.json").write_text(json.dumps(config))
+        done = subprocess.run([*words, "--config", "again_config.json", *more], cwd=folder, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        losses.append(json.loads((folder / "again.json").read_text())["losses"])
+    assert len(list((folder / "again/DeepSpeedJobName").iterdir())) == 2
+    points = read(folder / "again/DeepSpeedJobName")["train_loss"]
+    assert [step for step, _ in points] == [(s + 1) * BATCH for s in range(STEPS)], points
+    want = losses[0][:3] + losses[1]
+    assert losses[0][4:] != losses[1][1:] and all(abs(value - w) <= 1e-6 * w for (_, value), w in zip(points, want, strict=True)), (points, want)
 
 
 def main():
@@ -249,9 +302,11 @@ def main():
         record = train(*sys.argv[2:], folder)
         if sys.argv[1] == "tensorboard":
             check_by_tensorboard(folder, record)
+            check_resumed(*sys.argv[2:], folder, by_tensorboard)
         else:
             check_csv(folder, record)
             check_events(folder, record)
+            check_resumed(*sys.argv[2:], folder, by_name)
             check_tables(*sys.argv[2:], folder)
             check_terminal(*sys.argv[2:], folder)
     print("what was written is what was trained")

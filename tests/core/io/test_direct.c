@@ -27,17 +27,19 @@ static unsigned char byte_at(size_t i) {
 static const size_t cuts[] = {0, 13, 4096, 5000, 5000 + (3 << 20), (9 << 20) + 17, (17 << 20) + 4096, SIZE - 3, SIZE};
 enum { RANGES = sizeof cuts / sizeof *cuts - 1 };
 
-static void written_and_read(const char *folder) {
+/* `shift`: of the memory against the file's blocks; 0: whole blocks are written from where they are. */
+static void written_and_read(const char *folder, size_t shift) {
   char path[128];
   struct sl_direct direct = {0};
   struct sl_file file;
-  unsigned char *all = malloc(SIZE);
+  unsigned char *memory = aligned_alloc(SL_MACHINE_PAGE, SIZE + SL_MACHINE_PAGE), *all = memory + shift;
   snprintf(path, sizeof path, "%s/shardlab-direct-XXXXXX", folder);
   const int handle = mkstemp(path);
   if (handle < 0) skip();
   for (size_t i = 0; i < SIZE; i++) all[i] = byte_at(i);
   for (int r = RANGES; r-- > 0;)
     assert_int_equal(sl_direct_write(&direct, handle, all + cuts[r], cuts[r + 1] - cuts[r], (int64_t)cuts[r]), 0);
+  if (shift == 0) assert_null(direct.room); /* not one was copied */
   sl_direct_free(&direct);
   assert_int_equal(sl_file_open(&file, path), SL_OK);
   assert_int_equal(file.size, SIZE);
@@ -56,17 +58,19 @@ static void written_and_read(const char *folder) {
   close(handle);
   unlink(path);
   free(room);
-  free(all);
+  free(memory);
 }
 
 static void on_a_disk(void **state) {
   (void)state;
-  written_and_read("/tmp");
+  written_and_read("/tmp", 52);
+  written_and_read("/tmp", 0);
 }
 
 static void in_memory(void **state) {
   (void)state;
-  written_and_read("/dev/shm");
+  written_and_read("/dev/shm", 52);
+  written_and_read("/dev/shm", 0);
 }
 
 static void errors_are_the_systems(void **state) {

@@ -96,6 +96,21 @@ static void a_run_goes_on_with_its_files(void **state) {
   assert_int_equal(system("rm -r test_monitor_csv"), 0);
 }
 
+/* Readers take a folder's event files by name: a later one of the same second has a later name. */
+static void event_files_are_in_order(void **state) {
+  struct sl_events events[3];
+  (void)state;
+  assert_int_equal(system("rm -rf test_monitor_events && mkdir test_monitor_events"), 0);
+  for (int i = 0; i < 3; i++) {
+    assert_int_equal(sl_events_open(&events[i], "test_monitor_events"), SL_OK);
+    if (i > 0)
+      assert_true(strncmp(events[i - 1].path, events[i].path, strlen("test_monitor_events/events.out.tfevents.") + 10) <
+                  0);
+  }
+  for (int i = 0; i < 3; i++) sl_events_close(&events[i]);
+  assert_int_equal(system("rm -r test_monitor_events"), 0);
+}
+
 static void nothing_is_asked_for(void **state) {
   const struct sl_monitor_place none = {false, "/nowhere/at all", "x"};
   struct sl_monitor *m;
@@ -140,8 +155,11 @@ static void what_the_system_refuses(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(checksums), cmocka_unit_test(numbers),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(checksums),
+                                     cmocka_unit_test(numbers),
                                      cmocka_unit_test(a_run_goes_on_with_its_files),
-                                     cmocka_unit_test(nothing_is_asked_for), cmocka_unit_test(what_the_system_refuses)};
+                                     cmocka_unit_test(event_files_are_in_order),
+                                     cmocka_unit_test(nothing_is_asked_for),
+                                     cmocka_unit_test(what_the_system_refuses)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
