@@ -44,6 +44,22 @@ static const struct option options_table[] = {
     {"cluster", TEXT, FIELD(cluster), "localhost", "NAME|FILE", 0, 0, JOBS, "cluster preset, or a cluster.json"},
     {"device-memory", BYTES, FIELD(device_memory), NULL, "SIZE", 1, 1e15, RUNS | SL_CMD_CHECK,
      "refuse what needs more of a rank's device memory, and say what would fit: --device-memory 512MiB"},
+    {"require-fit", FLAG, FIELD(require_fit), NULL, "", 0, 0, SL_CMD_PREDICT | SL_CMD_VALIDATE,
+     "exit status 1 where the verdict is that it does not fit"},
+    {"max-micro-batch", FLAG, FIELD(max_micro_batch), NULL, "", 0, 0, SL_CMD_PREDICT,
+     "search the largest micro-batch that fits, and predict that"},
+    {"min-world", FLAG, FIELD(min_world), NULL, "", 0, 0, SL_CMD_PREDICT,
+     "search the fewest ranks that it fits on, and predict those"},
+    {"max-seq", FLAG, FIELD(max_seq), NULL, "", 0, 0, SL_CMD_PREDICT,
+     "search the longest sequence that fits, and predict that"},
+    {"dtype", CHOICE, FIELD(dtype), NULL, "bf16|fp16|fp32", 0, 0, JOBS,
+     "number type of parameters and activations: overrides bf16.enabled and fp16.enabled"},
+    {"offload-optimizer", CHOICE, OVERRIDES(offload_optimizer, "zero_optimization.offload_optimizer.device"), NULL,
+     "none|cpu|nvme", 0, 0, JOBS, "overrides zero_optimization.offload_optimizer.device"},
+    {"offload-param", CHOICE, OVERRIDES(offload_param, "zero_optimization.offload_param.device"), NULL, "none|cpu|nvme",
+     0, 0, JOBS, "overrides zero_optimization.offload_param.device"},
+    {"cpu-checkpointing", FLAG, OVERRIDES(cpu_checkpointing, "activation_checkpointing.cpu_checkpointing"), NULL, "", 0,
+     0, JOBS, "overrides activation_checkpointing.cpu_checkpointing: what --recompute full keeps is in host memory"},
     {"preset", TEXT, OVERRIDES(preset, "shardlab.preset"), NULL, "NAME", 0, 0, JOBS,
      "how a framework shards: ddp, fsdp, deepspeed-2 ... (shardlab show presets); makes --config optional"},
     {"world", INTEGER, FIELD(world), "1", "N", 1, SL_MAX_WORLD, JOBS, "ranks in all"},
@@ -362,6 +378,14 @@ enum sl_status sl_options_parse(struct sl_options *options, const struct sl_comm
     return sl_fail(SL_ERR_INPUT, "'%s' has %d of its arguments; usage: shardlab %s %s [flags]", command->name,
                    options->operand_count, command->name, command->operands);
   return SL_OK;
+}
+
+enum sl_status sl_options_set(struct sl_options *options, enum sl_command_bit command, const char *name,
+                              const char *text) {
+  const struct option *option = find(name, strlen(name), command);
+  if (option == NULL) return sl_fail(SL_ERR_INTERNAL, "--%s: is no flag of this command", name);
+  options->given[option - options_table] = true;
+  return set(option, text, options);
 }
 
 bool sl_options_given(const struct sl_options *options, const char *name) {

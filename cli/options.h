@@ -38,6 +38,9 @@ struct sl_options {
   const char *rank_order;
   bool share_links;
   const char *nccl_algo;
+  const char *offload_optimizer, *offload_param, *dtype; /* unset: as the config says */
+  bool cpu_checkpointing;
+  bool require_fit, max_micro_batch, min_world, max_seq; /* predict; see cli/search.h */
   int64_t device_memory; /* bytes that a rank's arena may take of its device; 0: any */
   double jitter;         /* predict: what to assume; see cli/assume.h */
   const char *stragglers;
@@ -93,6 +96,10 @@ enum sl_status sl_options_parse(struct sl_options *options, const struct sl_comm
 bool sl_options_given(const struct sl_options *options, const char *name);
 /* The name of an option that stood on the command line and is none of `names` (NULL ends them); NULL where there is none. */
 const char *sl_options_beside(const struct sl_options *options, const char *const *names);
+/* As if "--name text" stood behind the other flags of `command`; `text` is borrowed, and "" for a flag without a value. Errors:
+ * SL_ERR_INPUT. */
+enum sl_status sl_options_set(struct sl_options *options, enum sl_command_bit command, const char *name,
+                              const char *text);
 /* What option `i` of the table overrides in the config: of *keys ("shardlab.pp|pipeline.stages") the first is to be set to
  * *value (new reference), and the others, DeepSpeed's own for the same thing, are to be dropped. *value is NULL where the
  * option did not stand on the command line or overrides nothing. False past the table's end. */

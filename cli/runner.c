@@ -177,7 +177,8 @@ static void print_interval(const json_t *record, FILE *out) {
     return;
   sl_format_seconds(from, sizeof from, json_real_value(low));
   sl_format_seconds(to, sizeof to, json_real_value(high));
-  fprintf(out, " (90 %% interval %s to %s)", from, to);
+  fprintf(out, " (%s90 %% interval %s to %s)",
+          json_is_false(json_object_get(record, "step_time_calibrated")) ? "not calibrated; " : "", from, to);
 }
 
 /* A record has null for what is no finite number. */

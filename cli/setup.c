@@ -2,8 +2,10 @@
  * defaults and cross-field checks see them as if they stood in the file. */
 #include "cli/setup.h"
 #include "core/base/machine.h"
+#include "core/cluster/provenance.h"
 #include "core/job/job.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -45,6 +47,11 @@ static void override(json_t *root, const struct sl_options *options) {
     put(root, keys, value);
     while ((keys = strchr(keys, '|')) != NULL) put(root, ++keys, NULL);
   }
+  if (options->dtype != NULL) {
+    put(root, "bfloat16", NULL); /* the deprecated spelling */
+    put(root, "bf16.enabled", json_boolean(strcmp(options->dtype, "bf16") == 0));
+    put(root, "fp16.enabled", json_boolean(strcmp(options->dtype, "fp16") == 0));
+  }
   if (options->preset != NULL) put_preset_stage(root, options->preset);
 }
 
@@ -66,69 +73,53 @@ static enum sl_status open_config(struct sl_json *doc, const struct sl_options *
   return sl_json_parse(doc, "--preset", text, (size_t)length);
 }
 
-static enum sl_status read_config(struct sl_config *config, const struct sl_options *options, const json_t *changes) {
+enum sl_status sl_setup_config(struct sl_config *config, const struct sl_options *options) {
   struct sl_json doc;
-  const char *path;
-  json_t *value;
   SL_TRY(open_config(&doc, options));
   if (json_is_object(doc.root)) override(doc.root, options);
-  json_object_foreach((json_t *)(uintptr_t)changes, path, value) put(doc.root, path, json_incref(value));
   return sl_config_from_json(config, &doc, options->strict);
 }
 
-enum sl_status sl_setup_config(struct sl_config *config, const struct sl_options *options) {
-  return read_config(config, options, NULL);
-}
-
 /* Load the three inputs, flags overriding the config's keys. */
-static enum sl_status load_inputs(struct sl_setup *setup, const struct sl_options *options, const json_t *changes) {
+static enum sl_status load_inputs(struct sl_setup *setup, const struct sl_options *options) {
   memset(setup, 0, sizeof *setup);
   if (options->model == NULL)
     return sl_fail(SL_ERR_INPUT,
                    "--model: is missing; expected a preset ('shardlab show presets' lists them) or a config.json");
   enum sl_status status;
   SL_GO_FAIL(sl_model_load(&setup->model, options->model));
-  SL_GO_FAIL(read_config(&setup->config, options, changes));
+  SL_GO_FAIL(sl_setup_config(&setup->config, options));
   SL_GO_FAIL(sl_cluster_load(&setup->cluster, options->cluster));
+  if (options->device_memory > 0) {
+    setup->cluster.device.device_memory = options->device_memory;
+    sl_annotation_set(setup->cluster.annotations, "device.device_memory_GiB", "--device-memory", NAN);
+  }
   return SL_OK;
 fail:
   sl_setup_free(setup);
   return status;
 }
 
-static enum sl_status make_plan(struct sl_setup *setup, const struct sl_options *options, const json_t *changes) {
-  SL_TRY(load_inputs(setup, options, changes));
+enum sl_status sl_setup_plan(struct sl_setup *setup, const struct sl_options *options) {
+  SL_TRY(load_inputs(setup, options));
   const enum sl_status status =
       sl_plan_build(&setup->plan, &setup->model, &setup->config, &setup->cluster, (int)options->world);
   if (status != SL_OK) sl_setup_free(setup);
   return status;
 }
 
-enum sl_status sl_setup_plan(struct sl_setup *setup, const struct sl_options *options) {
-  return make_plan(setup, options, NULL);
-}
-
-static enum sl_status make_job(struct sl_setup *setup, const struct sl_options *options, const json_t *changes,
-                               bool alone) {
+enum sl_status sl_setup_job(struct sl_setup *setup, const struct sl_options *options, bool alone) {
   const char *what = options->operand_count > 0 ? options->operand[0] : ""; /* of show */
   const struct sl_build_options build = {.memory_curve = strcmp(what, "memory") == 0,
                                          .save_params = options->save != NULL,
                                          .save_grads = options->save_grads != NULL,
                                          .threads = alone ? sl_machine_cores() : 1};
   enum sl_status status;
-  SL_TRY(make_plan(setup, options, changes));
+  SL_TRY(sl_setup_plan(setup, options));
   if (options->threads > 0) setup->plan.threads = (int)options->threads; /* scratch memory goes by threads */
   status = sl_job_build(&setup->job, &setup->plan, &build);
   if (status != SL_OK) sl_setup_free(setup);
   return status;
-}
-
-enum sl_status sl_setup_job(struct sl_setup *setup, const struct sl_options *options, bool alone) {
-  return make_job(setup, options, NULL, alone);
-}
-
-enum sl_status sl_setup_changed(struct sl_setup *setup, const struct sl_options *options, const json_t *changes) {
-  return make_job(setup, options, changes, true);
 }
 
 void sl_setup_free(struct sl_setup *setup) {

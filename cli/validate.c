@@ -1,6 +1,7 @@
 /* shardlab validate: predict, measure in a process of its own, and compare. */
 #include "cli/children.h"
 #include "cli/commands.h"
+#include "cli/fit.h"
 #include "cli/inputs.h"
 #include "cli/launch.h"
 #include "cli/nodes.h"
@@ -21,8 +22,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Flags that mean something else to measure, each with a value. */
+/* Flags that mean something else to measure, each with a value, or nothing. */
 static bool own_flag(const char *word, bool *apart) {
+  *apart = false;
+  if (strcmp(word, "--require-fit") == 0) return true;
   static const char *const own[] = {"--time-tolerance", "--json", "--trace"};
   for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
     const size_t n = strlen(own[i]);
@@ -175,6 +178,7 @@ static enum sl_status run(const struct sl_options *given) {
   predict.measured_steps = settled.steps;
   predict.no_fold = true; /* every rank is compared, so every rank is simulated */
   SL_GO(sl_predict_record(&predict, traces.predicted, &record));
+  SL_GO(sl_fit_require(options, record));
   SL_GO(document(record, &predicted));
   SL_GO(measure(options, traces.measured, &measured));
   if (options->trace != NULL) SL_GO(sl_trace_join(options->trace, traces.predicted, traces.measured));

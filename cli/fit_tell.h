@@ -1,0 +1,9 @@
+/* A verdict for people. */
+#pragma once
+
+#include <jansson.h>
+#include <stdio.h>
+
+/* The first lines about a predicted record, from its "verdict": what was understood, whether it fits and, where it does not, what holds the
+ * memory and what would help. */
+void sl_fit_tell(const json_t *record, FILE *out);
