@@ -66,17 +66,23 @@ static bool try(struct search *s, struct sl_change change) {
   return true;
 }
 
-/* Micro-batches of 1 / parts, parts times as many on 1 / tp as many data-parallel ranks. */
-static struct sl_change with_batch(const struct search *s, struct sl_change change, int64_t parts, int64_t tp) {
+/* Micro-batches of 1 / parts, and parts times as many. */
+static struct sl_change with_batch(const struct search *s, struct sl_change change, int64_t parts) {
   const struct sl_plan *plan = &s->setup->plan;
   change = with_number(change, "micro-batch", plan->micro_batch / parts);
-  return with_number(change, "grad-accum", sl_product(sl_product(plan->n_micro, parts), tp));
+  return with_number(change, "grad-accum", sl_product(plan->n_micro, parts));
+}
+
+/* A step of very many micro-batches takes long to build, and nobody trains so. */
+static bool may_part(const struct search *s, int64_t parts) {
+  enum { MICRO_BATCHES = 1024 };
+  const struct sl_plan *plan = &s->setup->plan;
+  return plan->micro_batch % parts == 0 && sl_product(plan->n_micro, parts) <= MICRO_BATCHES;
 }
 
 static void try_batches(struct search *s, struct sl_change base) {
-  const int64_t micro = s->setup->plan.micro_batch;
-  for (int64_t parts = 2; micro % parts == 0; parts *= 2)
-    if (try(s, with_batch(s, base, parts, 1))) return;
+  for (int64_t parts = 2; may_part(s, parts); parts *= 2)
+    if (try(s, with_batch(s, base, parts))) return;
 }
 
 static bool recomputes_all(const struct search *s) {
@@ -137,7 +143,7 @@ static void try_together(struct search *s) {
   try_tensor_parallel(s, all);
   if (strategy->zero_stage != 3) all = with_number(all, "zero-stage", 3);
   try(s, all);
-  if (micro > 1) try(s, with_batch(s, all, micro, 1));
+  if (micro > 1 && may_part(s, micro)) try(s, with_batch(s, all, micro));
   if (s->out->count > 0) return;
   all = (struct sl_change){.count = 0};
   if (!strategy->offload_optimizer) all = with(all, "offload-optimizer", "cpu");
@@ -146,12 +152,29 @@ static void try_together(struct search *s) {
   if (try(s, all)) return;
   all = with_recompute(s, all);
   if (try(s, all)) return;
-  if (micro > 1) try(s, with_batch(s, all, micro, 1));
+  if (micro > 1 && may_part(s, micro)) try(s, with_batch(s, all, micro));
+}
+
+/* Bytes of all devices and their hosts; INT64_MAX where the cluster does not say what hosts have. */
+static int64_t all_memory(const struct sl_plan *plan) {
+  const struct sl_cluster *c = plan->cluster;
+  const int64_t nodes = (plan->world + c->devices_per_node - 1) / c->devices_per_node;
+  if (c->device.kind == SL_DEVICE_CPU) return sl_product(nodes, c->device.memory);
+  if (c->host_memory == 0) return INT64_MAX;
+  return sl_sum(sl_product(plan->world, c->device.memory), sl_product(nodes, c->host_memory));
+}
+
+/* No change makes parameters and optimizer states fewer than one copy of them, wherever it stands. */
+static int64_t states(const struct sl_plan *plan) {
+  const struct sl_state_bytes each = sl_plan_state_bytes(plan);
+  return sl_product(sl_model_numel(plan->model), each.param + each.optimizer);
 }
 
 void sl_changes_find(struct sl_changes *out, const struct sl_options *options, const struct sl_setup *setup) {
   struct search s = {.options = options, .setup = setup, .out = out};
-  *out = (struct sl_changes){.count = 0};
+  *out = (struct sl_changes){.states_bytes = states(&setup->plan)};
+  if (out->states_bytes > all_memory(&setup->plan)) return;
+  out->states_bytes = 0;
   try_batches(&s, (struct sl_change){.count = 0});
   try_recompute(&s);
   try_stages(&s);

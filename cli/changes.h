@@ -19,6 +19,8 @@ struct sl_change {
 struct sl_changes {
   struct sl_change change[SL_CHANGES]; /* those that fit, the quickest step first */
   int count;
+  int64_t states_bytes; /* above 0: parameters and optimizer states of all ranks, which are more than their devices and hosts have: nothing
+                           was tried */
   int64_t least_bytes; /* the least that the device would need with any of those that were tried; 0: none could be built */
 };
 

@@ -33,6 +33,11 @@ static void advise(char *out, size_t size, const struct sl_options *options, con
     used += (size_t)snprintf(out + used, size - used, "%s%s (%s)", i == 0 ? "what fits: " : "; or ", flags, text);
   }
   if (changes.count > 0) return;
+  sl_format_bytes(text, sizeof text, (double)changes.states_bytes);
+  if (changes.states_bytes > 0) {
+    snprintf(out, size, "parameters and optimizer states alone are %s, more than all ranks and their hosts have", text);
+    return;
+  }
   if (changes.least_bytes == 0) {
     snprintf(out, size, "there is nothing to try");
     return;
@@ -73,6 +78,7 @@ void sl_fit_advise(const struct sl_options *options, const struct sl_setup *setu
   sl_changes_find(&changes, options, setup);
   for (int i = 0; i < changes.count; i++) json_array_append_new(list, change_json(&changes.change[i]));
   json_object_set_new(verdict, "changes", list);
+  if (changes.states_bytes > 0) json_object_set_new(verdict, "states_bytes", json_integer(changes.states_bytes));
   if (changes.count == 0 && changes.least_bytes > 0)
     json_object_set_new(verdict, "least_bytes", json_integer(changes.least_bytes));
 }

@@ -4,9 +4,7 @@
 #include "core/base/printable.h"
 #include "core/base/units.h"
 
-#include <stdbool.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct size {
@@ -16,12 +14,17 @@ struct size {
 static struct size bytes_of(const json_t *object, const char *key) {
   struct size out;
   const long long bytes = json_integer_value(json_object_get(object, key));
-  sl_format_bytes(out.text, sizeof out.text, (double)llabs(bytes));
+  sl_format_bytes(out.text, sizeof out.text, (double)bytes);
   return out;
 }
 
 static long long integer(const json_t *object, const char *key) {
   return (long long)json_integer_value(json_object_get(object, key));
+}
+
+static void tell_left(const json_t *space, FILE *out) {
+  const bool over = json_object_get(space, "over_bytes") != NULL;
+  fprintf(out, over ? "%s too much" : "%s left", bytes_of(space, over ? "over_bytes" : "left_bytes").text);
 }
 
 /* "rank 0 needs 30.1 GiB of 79.15 GiB (peak 27.8 GiB + context 2.3 GiB), 49 GiB are left" */
@@ -32,7 +35,8 @@ static void tell_device(const json_t *device, FILE *out) {
           bytes_of(device, "peak_bytes").text, bytes_of(device, "context_bytes").text,
           bytes_of(device, "reserve_bytes").text);
   if (!limited) return;
-  fprintf(out, integer(device, "left_bytes") < 0 ? ", %s too much" : ", %s left", bytes_of(device, "left_bytes").text);
+  fprintf(out, ", ");
+  tell_left(device, out);
 }
 
 /* "; the ranks of node 0 need 200 GiB of its 2048 GiB of host memory, 1.8 TiB left" */
@@ -44,7 +48,7 @@ static void tell_node(const json_t *space, const char *what, FILE *out) {
     return;
   }
   fprintf(out, "its %s of %s, ", bytes_of(space, "limit_bytes").text, what);
-  fprintf(out, integer(space, "left_bytes") < 0 ? "%s too much" : "%s left", bytes_of(space, "left_bytes").text);
+  tell_left(space, out);
 }
 
 static void tell_holders(const json_t *device, FILE *out) {
@@ -73,19 +77,24 @@ static void tell_changes(const json_t *verdict, double step_s, FILE *out) {
     if (step_s > 0) fprintf(out, " (%+.0f %%)", 100 * (own / step_s - 1));
     fprintf(out, "\n");
   }
+  if (json_object_get(verdict, "states_bytes") != NULL)
+    fprintf(out, "  fits with  no change: parameters and optimizer states are %s, more than all ranks and their hosts have\n",
+            bytes_of(verdict, "states_bytes").text);
   if (json_object_get(verdict, "least_bytes") != NULL)
     fprintf(out, "  fits with  none of the changes that were tried: the least takes %s of the device\n",
             bytes_of(verdict, "least_bytes").text);
 }
 
-void sl_fit_tell(const json_t *record, FILE *out) {
+void sl_fit_tell(const json_t *record, bool by_default, FILE *out) {
   const json_t *verdict = json_object_get(record, "verdict");
   const json_t *device = json_object_get(verdict, "device"), *host = json_object_get(verdict, "host");
   const json_t *cluster = json_object_get(record, "cluster");
   const char *kind = json_string_value(json_object_get(json_object_get(cluster, "device"), "kind"));
   const bool fits = json_is_true(json_object_get(verdict, "fits")), gpu = kind != NULL && strcmp(kind, "gpu") == 0;
   const char *understood = json_string_value(json_object_get(verdict, "understood"));
-  fprintf(out, "%s\n%s: ", sl_printable_of(understood).text, fits ? "fits" : "does not fit");
+  fprintf(out, "%s", sl_printable_of(understood).text);
+  if (by_default) fprintf(out, ", cluster %s, as no --cluster is given", json_string_value(json_object_get(cluster, "name")));
+  fprintf(out, "\n%s: ", fits ? "fits" : "does not fit");
   tell_device(device, out);
   tell_node(host, gpu ? "host memory" : "memory", out);
   tell_node(json_object_get(verdict, "nvme"), "NVMe", out);

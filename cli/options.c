@@ -113,10 +113,10 @@ static const struct option options_table[] = {
     {"lowered", FLAG, FIELD(lowered), NULL, "", 0, 0, SL_CMD_SHOW,
      "`show schedule` with its sends, receives and reductions (--zero-stage 3: unshards too)"},
     {"svg", TEXT, FIELD(svg), NULL, "FILE", 0, 0, SL_CMD_SHOW, "`show schedule` draws to this file too"},
-    {"attention", CHOICE, OVERRIDES(attention, "shardlab.attention"), NULL, "materialised|flash|flash1|flash3|cudnn", 0,
-     0, JOBS,
-     "keep the probabilities for backward, or form them again (by FlashAttention 2, or another kernel: only "
-     "predicted)"},
+    {"attention", CHOICE, OVERRIDES(attention, "shardlab.attention"), NULL,
+     "materialised|flash|flash1|flash3|cudnn|flash-on-gpu", 0, 0, JOBS,
+     "keep the probabilities for backward, or form them again by FlashAttention 2 (the default on GPUs), or another "
+     "kernel: only predicted"},
     {"kernels", CHOICE, OVERRIDES(kernels, "shardlab.kernels"), NULL,
      "shardlab|megatron-fused|megatron-unfused|torch-eager|torch-compile|llm-foundry|nanotron|megatron-deepspeed|"
      "aleph-alpha-scaling|torch-compile-blocks",

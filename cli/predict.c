@@ -48,7 +48,8 @@ enum sl_status sl_predict_record(const struct sl_options *options, const char *t
                                    .watch_context = &flops};
   status = sl_runner_run(&runner, record);
   if (status == SL_OK) sl_fit_advise(options, &setup, *record);
-  if (status == SL_OK && !options->quiet) sl_fit_tell(*record, sl_output_text(options));
+  if (status == SL_OK && !options->quiet && options->measured_steps == 0)
+    sl_fit_tell(*record, !sl_options_given(options, "cluster"), sl_output_text(options));
   if (status == SL_OK) status = put_flops(&flops, options, *record);
   sl_flops_close(&flops);
   sl_setup_free(&setup);

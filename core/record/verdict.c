@@ -112,7 +112,8 @@ static json_t *space_json(const struct sl_space_fit *fit, const char *at) {
   set_integer(object, at, fit->at);
   if (fit->limit_bytes == 0) return object;
   set_integer(object, "limit_bytes", fit->limit_bytes);
-  set_integer(object, "left_bytes", fit->limit_bytes - fit->need_bytes);
+  const int64_t over = sl_fits_over(fit);
+  set_integer(object, over > 0 ? "over_bytes" : "left_bytes", over > 0 ? over : fit->limit_bytes - fit->need_bytes);
   return object;
 }
 

@@ -132,6 +132,10 @@ def runs(root, shardlab, folder):
     too_large = ["--model", "gpt2-xl", "--config", examples / "ds_zero2.json", "--cluster", "dgx-a100-40g"]
     yield ["predict", *too_large, "--micro-batch", "32"]
     yield ["predict", *too_large, "--model", "gpt3-175b"]
+    small = json.loads(subprocess.run([shardlab, "show", "cluster", "--cluster", "dgx-h100"], capture_output=True, text=True, check=True).stdout)
+    small["device"]["memory_GiB"] = 1  # less than the context takes
+    (folder / "small.json").write_text(json.dumps(small))
+    yield ["predict", *zero3, "--cluster", folder / "small.json"]
     yield ["predict", *zero3, "--cluster", "dgx-h100", "--max-seq"]
     yield ["predict", *mlp, "--cluster", folder / "calibrated.json", "--threads", "1", "--save-every", "2"]
     yield ["measure", *mlp, "--data", "random:64", "--epochs", "2", "--threads", "1", "--checkpoint", folder / "checkpoints"]
