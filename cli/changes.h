@@ -19,9 +19,11 @@ struct sl_change {
 struct sl_changes {
   struct sl_change change[SL_CHANGES]; /* those that fit, the quickest step first */
   int count;
-  int64_t states_bytes; /* above 0: parameters and optimizer states of all ranks, which are more than their devices and hosts have: nothing
+  int64_t
+      states_bytes; /* above 0: parameters and optimizer states of all ranks, which are more than their devices and hosts have: nothing
                            was tried */
-  int64_t least_bytes; /* the least that the device would need with any of those that were tried; 0: none could be built */
+  int64_t
+      least_bytes; /* the least that the device would need with any of those that were tried; 0: none could be built */
 };
 
 /* Try changes of the job that `options` ask for, whose inputs and plan are in `setup`: the mildest of each kind (micro-batch, recomputation,

@@ -100,7 +100,7 @@ static void fill_auto(json_t *root, const struct sl_options *options, const stru
   fill_batch(&t);
   fill_training(&t, options->steps);
   if (model != NULL && sl_model_reads_tokens(model)) fill_sizes(&t, model->n_embd);
-  if (t.used > 0) sl_warn("\"auto\" is what transformers' Trainer makes of it: %s", t.text);
+  if (t.used > 0 && !options->quiet) sl_warn("\"auto\" is what transformers' Trainer makes of it: %s", t.text);
 }
 
 /* ---- the others ---- */
@@ -111,6 +111,7 @@ static void choose_dtype(json_t *root, const struct sl_options *options, const s
   const bool bf16 = cluster->device.peak[SL_BF16] > 0;
   if (!bf16 && !(cluster->device.peak[SL_F16] > 0)) return;
   sl_defaults_set(root, bf16 ? "bf16.enabled" : "fp16.enabled", json_true());
+  if (options->quiet) return;
   sl_warn("--preset without --config: %s is taken, as the devices are GPUs; --dtype fp32 says otherwise",
           bf16 ? "bf16" : "fp16");
 }

@@ -78,8 +78,10 @@ static void tell_changes(const json_t *verdict, double step_s, FILE *out) {
     fprintf(out, "\n");
   }
   if (json_object_get(verdict, "states_bytes") != NULL)
-    fprintf(out, "  fits with  no change: parameters and optimizer states are %s, more than all ranks and their hosts have\n",
-            bytes_of(verdict, "states_bytes").text);
+    fprintf(
+        out,
+        "  fits with  no change: parameters and optimizer states are %s, more than all ranks and their hosts have\n",
+        bytes_of(verdict, "states_bytes").text);
   if (json_object_get(verdict, "least_bytes") != NULL)
     fprintf(out, "  fits with  none of the changes that were tried: the least takes %s of the device\n",
             bytes_of(verdict, "least_bytes").text);
@@ -93,7 +95,8 @@ void sl_fit_tell(const json_t *record, bool by_default, FILE *out) {
   const bool fits = json_is_true(json_object_get(verdict, "fits")), gpu = kind != NULL && strcmp(kind, "gpu") == 0;
   const char *understood = json_string_value(json_object_get(verdict, "understood"));
   fprintf(out, "%s", sl_printable_of(understood).text);
-  if (by_default) fprintf(out, ", cluster %s, as no --cluster is given", json_string_value(json_object_get(cluster, "name")));
+  if (by_default)
+    fprintf(out, ", cluster %s, as no --cluster is given", json_string_value(json_object_get(cluster, "name")));
   fprintf(out, "\n%s: ", fits ? "fits" : "does not fit");
   tell_device(device, out);
   tell_node(host, gpu ? "host memory" : "memory", out);

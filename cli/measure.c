@@ -323,10 +323,11 @@ static enum sl_status refuse_torchrun(void) {
   const struct sl_launcher *torchrun = &sl_launchers[SL_LAUNCHER_TORCHRUN];
   const char *rank = getenv(torchrun->rank), *world = getenv(torchrun->world);
   if (rank == NULL || world == NULL || atoi(world) < 2) return SL_OK;
-  return sl_fail(SL_ERR_INPUT,
-                 "%s: is %s of %s %s, as torchrun sets them; expected mpirun or srun for --backend host, whose ranks meet by "
-                 "MPI, or --backend cuda",
-                 torchrun->rank, sl_printable_of(rank).text, torchrun->world, sl_printable_of(world).text);
+  return sl_fail(
+      SL_ERR_INPUT,
+      "%s: is %s of %s %s, as torchrun sets them; expected mpirun or srun for --backend host, whose ranks meet by "
+      "MPI, or --backend cuda",
+      torchrun->rank, sl_printable_of(rank).text, torchrun->world, sl_printable_of(world).text);
 }
 
 static enum sl_status run(const struct sl_options *given) {

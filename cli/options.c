@@ -214,11 +214,15 @@ static const struct option options_table[] = {
      "the interval is of the median of N measured runs at different times"},
     {"table", TEXT, FIELD(table), NULL, "FILE.csv", 0, 0, SL_CMD_PREDICT,
      "instead of a model and a config: a prediction for each row of this table"},
-    {"out", TEXT, FIELD(out), NULL, "FILE.csv", 0, 0, SL_CMD_PREDICT, "with --table: where the predictions go"},
+    {"sweep", TEXT, FIELD(sweep), NULL, "FLAG=VALUES...", 0, 0, SL_CMD_PREDICT,
+     "predict every combination: --sweep tp=1,2,4 zero-stage=0..3 micro-batch=1..16"},
+    {"out", TEXT, FIELD(out), NULL, "FILE.csv", 0, 0, SL_CMD_PREDICT,
+     "with --table or --sweep: where the predictions go"},
     {"out", TEXT, FIELD(out), NULL, "FOLDER", 0, 0, SL_CMD_CHECKPOINT, "of export: the folder to make"},
     {"single", FLAG, FIELD(single), NULL, "", 0, 0, SL_CMD_CHECKPOINT,
      "of export: all weights in one file, whatever its size"},
-    {"jobs", INTEGER, FIELD(jobs), NULL, "N", 1, 1024, SL_CMD_PREDICT, "with --table: processes (else one a core)"},
+    {"jobs", INTEGER, FIELD(jobs), NULL, "N", 1, 1024, SL_CMD_PREDICT,
+     "with --table or --sweep: processes (else one a core)"},
     {"no-fold", FLAG, FIELD(no_fold), NULL, "", 0, 0, SL_CMD_PREDICT, "simulate every rank, not one of each kind"},
     {"per-rank", FLAG, FIELD(per_rank), NULL, "", 0, 0, SL_CMD_PREDICT,
      "a record of more than 256 ranks lists all of them, not one of each kind"},
@@ -386,6 +390,24 @@ enum sl_status sl_options_set(struct sl_options *options, enum sl_command_bit co
   if (option == NULL) return sl_fail(SL_ERR_INTERNAL, "--%s: is no flag of this command", name);
   options->given[option - options_table] = true;
   return set(option, text, options);
+}
+
+enum sl_status sl_options_set_word(struct sl_options *options, enum sl_command_bit command, const char *name,
+                                   const char *text) {
+  const struct option *option = find(name, strlen(name), command);
+  if (option == NULL || option->type != FLAG) return sl_options_set(options, command, name, text);
+  if (strcmp(text, "off") == 0) return SL_OK;
+  if (strcmp(text, "on") == 0) return sl_options_set(options, command, name, "");
+  return sl_fail(SL_ERR_INPUT, "--%s: is '%s'; expected on or off", name, text);
+}
+
+bool sl_options_sweeps(const char *name) {
+  static const char *const others[] = {"model", "cluster", "world", "dtype"};
+  const struct option *option = find(name, strlen(name), SL_CMD_PREDICT);
+  if (option == NULL) return false;
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    if (strcmp(name, others[i]) == 0) return true;
+  return option->keys != NULL;
 }
 
 bool sl_options_given(const struct sl_options *options, const char *name) {

@@ -9,6 +9,7 @@
 #include "cli/predict_table.h"
 #include "cli/runner.h"
 #include "cli/search.h"
+#include "cli/sweep.h"
 #include "sim/sim.h"
 
 static void add_op(void *context, int64_t step, const struct sl_program *program, const struct sl_completion *done) {
@@ -58,10 +59,14 @@ enum sl_status sl_predict_record(const struct sl_options *options, const char *t
 
 static enum sl_status run(const struct sl_options *options) {
   json_t *record;
+  if (options->operand_count > 0 && options->sweep == NULL)
+    return sl_fail(SL_ERR_INPUT, "'%s': is one argument too many; usage: shardlab predict [flags]",
+                   options->operand[0]);
   SL_TRY(sl_output_check(options));
   if (options->table != NULL) return sl_predict_table(options);
+  if (options->sweep != NULL) return sl_sweep(options);
   if (options->out != NULL || options->jobs > 0)
-    return sl_fail(SL_ERR_INPUT, "--%s: is for a table of configurations; expected --table too",
+    return sl_fail(SL_ERR_INPUT, "--%s: is for a table of configurations; expected --table or --sweep too",
                    options->out != NULL ? "out" : "jobs");
   struct sl_options found;
   struct sl_search_texts texts;
@@ -85,6 +90,7 @@ const struct sl_command sl_command_predict = {
     .name = "predict",
     .bit = SL_CMD_PREDICT,
     .operands = "",
+    .max_operands = SL_MAX_OPERANDS, /* of --sweep */
     .summary = "Simulate a training configuration: memory, traffic and step time",
     .help =
         "Needs neither MPI nor a GPU: the program that a backend would run is run in virtual time. World = tp x pp "

@@ -31,7 +31,8 @@ struct search {
   enum what what;
   const struct sl_options *options;
   int64_t replica; /* ranks of a replica of the model: tp x pp x cp */
-  int64_t share;   /* where the global batch is to stay: sequences of a step of a data-parallel rank (MICRO_BATCH), micro-batches of a
+  int64_t
+      share; /* where the global batch is to stay: sequences of a step of a data-parallel rank (MICRO_BATCH), micro-batches of a
                       step of all of them (WORLD); 0: gradient accumulation stays */
   struct values values;
   json_t *probes; /* owned until the end */
@@ -101,8 +102,7 @@ static enum sl_status list_lengths(struct search *s) {
   SL_TRY(sl_model_load(&model, s->options->model));
   const int64_t longest = sl_model_reads_tokens(&model) ? model.n_positions : 0;
   sl_model_free(&model);
-  if (longest == 0)
-    return sl_fail(SL_ERR_INPUT, "--max-seq: the model reads no sequences; expected a language model");
+  if (longest == 0) return sl_fail(SL_ERR_INPUT, "--max-seq: the model reads no sequences; expected a language model");
   int64_t unit = 1;
   while (unit < 128 && unit * 2 * 64 <= longest) unit *= 2;
   s->values = (struct values){.unit = unit, .count = longest / unit};
@@ -138,10 +138,9 @@ static bool probe(struct search *s, int64_t i, enum sl_status *status) {
   *status = apply(s, value, &options, &texts);
   if (*status == SL_OK) *status = sl_trial_run(&trial, &options);
   if (*status != SL_OK) return false;
-  json_array_append_new(s->probes, json_pack("{s:I, s:b, s:I, s:f}", "value", (json_int_t)value, "fits",
-                                             (int)sl_trial_fits(&trial), "need_bytes",
-                                             (json_int_t)sl_trial_need(&trial), "step_time_s",
-                                             trial.prediction.step_s));
+  json_array_append_new(
+      s->probes, json_pack("{s:I, s:b, s:I, s:f}", "value", (json_int_t)value, "fits", (int)sl_trial_fits(&trial),
+                           "need_bytes", (json_int_t)sl_trial_need(&trial), "step_time_s", trial.prediction.step_s));
   return sl_trial_fits(&trial);
 }
 
@@ -198,7 +197,8 @@ static enum sl_status choose(struct search *s) {
     count++;
   }
   if (count > 1)
-    return sl_fail(SL_ERR_INPUT, "--%s: one search at a time; expected one of --max-micro-batch, --min-world, --max-seq",
+    return sl_fail(SL_ERR_INPUT,
+                   "--%s: one search at a time; expected one of --max-micro-batch, --min-world, --max-seq",
                    whats[s->what].flag);
   if (sl_options_given(s->options, whats[s->what].sets))
     return sl_fail(SL_ERR_INPUT, "--%s: is what --%s searches; expected one of the two", whats[s->what].sets,
@@ -216,7 +216,8 @@ static enum sl_status nothing_fits(const struct search *s) {
   char need[32];
   if (last == NULL) return sl_fail(SL_ERR_INPUT, "--%s: none makes a plan of this configuration", whats[s->what].flag);
   sl_format_bytes(need, sizeof need, (double)json_integer_value(json_object_get(last, "need_bytes")));
-  return sl_fail(SL_ERR_CHECK, "--%s: nothing fits: %lld needs %s of the device; without the flag, predict says what would help",
+  return sl_fail(SL_ERR_CHECK,
+                 "--%s: nothing fits: %lld needs %s of the device; without the flag, predict says what would help",
                  whats[s->what].flag, (long long)json_integer_value(json_object_get(last, "value")), need);
 }
 
@@ -255,7 +256,8 @@ void sl_search_tell(const json_t *search, FILE *out) {
   if (beyond != NULL) {
     char need[32];
     sl_format_bytes(need, sizeof need, (double)json_integer_value(json_object_get(beyond, "need_bytes")));
-    fprintf(out, "; %lld needs %s of the device", (long long)json_integer_value(json_object_get(beyond, "value")), need);
+    fprintf(out, "; %lld needs %s of the device", (long long)json_integer_value(json_object_get(beyond, "value")),
+            need);
   }
   fprintf(out, " (%zu looked at)\n", json_array_size(json_object_get(search, "probes")));
 }

@@ -217,8 +217,7 @@ static bool fuses_epilogues(const struct sl_plan *plan) {
 
 static void choose_attention(struct sl_config *config, const struct sl_cluster *cluster) {
   if (config->sl.attention != SL_ATTENTION_ON_GPU) return;
-  config->sl.attention =
-      cluster->device.kind == SL_DEVICE_GPU ? SL_ATTENTION_FLASH : SL_ATTENTION_MATERIALISED;
+  config->sl.attention = cluster->device.kind == SL_DEVICE_GPU ? SL_ATTENTION_FLASH : SL_ATTENTION_MATERIALISED;
 }
 
 enum sl_status sl_plan_build(struct sl_plan *plan, const struct sl_model *model, const struct sl_config *config,

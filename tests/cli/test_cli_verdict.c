@@ -26,12 +26,13 @@ static void write_text(const char *name, const char *text) {
 /* A node of four GPUs with this much memory each, and host memory and NVMe. */
 static void write_cluster(double memory_GiB, double host_GiB, double nvme_GiB) {
   char text[1024];
-  snprintf(text, sizeof text,
-           "{\"devices_per_node\": 4, \"host_memory_GiB\": %.9f, \"nvme_GiB\": %.9f, \"device\": {\"name\": \"G\", "
-           "\"kind\": \"gpu\", \"memory_GiB\": %.9f, \"peak_TFLOPS\": {\"fp32\": 10, \"bf16\": 100, \"fp16\": 100}, "
-           "\"memory_bandwidth_GBps\": 1000, \"context_MiB\": 20, \"host_link_GBps\": 20, \"host_bandwidth_GBps\": "
-           "100, \"nvme_read_GBps\": 5, \"nvme_write_GBps\": 5}, \"links\": [{\"bandwidth_GBps\": 100, \"latency_us\": 2}]}",
-           host_GiB, nvme_GiB, memory_GiB);
+  snprintf(
+      text, sizeof text,
+      "{\"devices_per_node\": 4, \"host_memory_GiB\": %.9f, \"nvme_GiB\": %.9f, \"device\": {\"name\": \"G\", "
+      "\"kind\": \"gpu\", \"memory_GiB\": %.9f, \"peak_TFLOPS\": {\"fp32\": 10, \"bf16\": 100, \"fp16\": 100}, "
+      "\"memory_bandwidth_GBps\": 1000, \"context_MiB\": 20, \"host_link_GBps\": 20, \"host_bandwidth_GBps\": "
+      "100, \"nvme_read_GBps\": 5, \"nvme_write_GBps\": 5}, \"links\": [{\"bandwidth_GBps\": 100, \"latency_us\": 2}]}",
+      host_GiB, nvme_GiB, memory_GiB);
   write_text("cluster.json", text);
 }
 
@@ -57,8 +58,12 @@ static double of_verdict(const json_t *record, const char *space, const char *ke
 }
 
 static void draw_job(char *flags, size_t size) {
-  static const char *const kernels[] = {"", "--kernels megatron-unfused --tp 2", "--kernels torch-eager",
-                                        "--kernels llm-foundry", "--dtype bf16", "--recompute full"};
+  static const char *const kernels[] = {"",
+                                        "--kernels megatron-unfused --tp 2",
+                                        "--kernels torch-eager",
+                                        "--kernels llm-foundry",
+                                        "--dtype bf16",
+                                        "--recompute full"};
   snprintf(flags, size, "--model gpt2-mini --config ds.json --world 4 --seq %d --micro-batch %d --zero-stage %d %s",
            64 << draw(3), 1 << draw(4), draw(4), kernels[draw(6)]);
 }
@@ -117,7 +122,8 @@ static void what_is_said_to_help_helps(void **state) {
       snprintf(changed, sizeof changed, "%s %s", flags, json_string_value(json_object_get(change, "flags")));
       json_t *other = predict(changed);
       if (!fits(other)) fail_msg("%s: does not fit in %g GiB", changed, memory);
-      if (of_verdict(other, "device", "need_bytes") != (double)json_integer_value(json_object_get(change, "need_bytes")))
+      if (of_verdict(other, "device", "need_bytes") !=
+          (double)json_integer_value(json_object_get(change, "need_bytes")))
         fail_msg("%s: needs other bytes than was said", changed);
       assert_float_equal(json_real_value(json_object_get(other, "step_time_s")),
                          json_real_value(json_object_get(change, "step_time_s")), 1e-12);
@@ -204,7 +210,8 @@ static void each_space_has_its_limit(void **state) {
       const double limit = (need - 16 * over) / GIB + 1e-9;
       write_cluster(100, nvme ? 100 : limit, nvme ? limit : 100);
       record = predict(flags);
-      if (fits(record) == (over == 1)) fail_msg("%s of %.0f bytes, %.9f GiB: fits %d", space, need, limit, fits(record));
+      if (fits(record) == (over == 1))
+        fail_msg("%s of %.0f bytes, %.9f GiB: fits %d", space, need, limit, fits(record));
       json_decref(record);
     }
     write_cluster(100, 0, 0); /* nobody knows */
@@ -222,15 +229,17 @@ static void what_holds_the_peak_adds_up(void **state) {
   long long sum = 0;
   write_job();
   write_cluster(0.5, 100, 100);
-  write_text("wide.json", "{\"model_type\": \"gpt2\", \"n_layer\": 2, \"n_embd\": 32, \"n_head\": 2, \"vocab_size\": 30000, "
-                          "\"n_positions\": 256}");
+  write_text("wide.json",
+             "{\"model_type\": \"gpt2\", \"n_layer\": 2, \"n_embd\": 32, \"n_head\": 2, \"vocab_size\": 30000, "
+             "\"n_positions\": 256}");
   json_t *record = predict("--model wide.json --config ds.json --world 4 --micro-batch 8");
   const json_t *device = json_object_get(json_object_get(record, "verdict"), "device");
   json_object_foreach(json_object_get(device, "held_bytes"), key, value) sum += (long long)json_integer_value(value);
   assert_int_equal(sum, json_integer_value(json_object_get(device, "peak_bytes")));
   assert_true(of_verdict(record, "device", "context_bytes") == 20 * 0x1p20);
-  assert_true(of_verdict(record, "device", "need_bytes") ==
-              (double)sum + of_verdict(record, "device", "context_bytes") + of_verdict(record, "device", "reserve_bytes"));
+  assert_true(of_verdict(record, "device", "need_bytes") == (double)sum +
+                                                                of_verdict(record, "device", "context_bytes") +
+                                                                of_verdict(record, "device", "reserve_bytes"));
   const json_t *model = json_object_get(record, "model");
   const long long vocabulary = (long long)json_integer_value(json_object_get(model, "vocab_size"));
   assert_true(json_integer_value(json_object_get(json_object_get(device, "held_bytes"), "logits")) >=
@@ -259,9 +268,12 @@ static void to_require_is_to_fail(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(more_memory_fits_no_less),         cmocka_unit_test(what_is_said_to_help_helps),
-      cmocka_unit_test(a_search_ends_where_fitting_does), cmocka_unit_test(a_search_keeps_the_batch),
-      cmocka_unit_test(each_space_has_its_limit),         cmocka_unit_test(what_holds_the_peak_adds_up),
+      cmocka_unit_test(more_memory_fits_no_less),
+      cmocka_unit_test(what_is_said_to_help_helps),
+      cmocka_unit_test(a_search_ends_where_fitting_does),
+      cmocka_unit_test(a_search_keeps_the_batch),
+      cmocka_unit_test(each_space_has_its_limit),
+      cmocka_unit_test(what_holds_the_peak_adds_up),
       cmocka_unit_test(to_require_is_to_fail),
   };
   return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
