@@ -19,8 +19,10 @@
 #include "cli/start.h"
 #include "cli/training.h"
 #include "core/base/checked.h"
+#include "core/base/launchers.h"
 #include "core/base/limits.h"
 #include "core/base/machine.h"
+#include "core/base/printable.h"
 #include "core/base/timeout.h"
 #include "core/base/units.h"
 #include "core/check/rendezvous.h"
@@ -93,11 +95,6 @@ static enum sl_status join_alone(struct sl_options *options, bool inside) {
   return SL_OK;
 }
 
-/* How many ranks share this node, and whether that is more than it has cores. */
-static bool oversubscribed(const struct sl_options *options, const struct sl_place *place) {
-  return !on_gpu(options) && place->local_size > sl_machine_cores();
-}
-
 /* The step from which on no loss is a finite number, so that training ended without one; 0: it ended with one. */
 static size_t lost_at(const json_t *record) {
   const json_t *losses = json_object_get(record, "losses");
@@ -126,7 +123,6 @@ static enum sl_status run_rank(const struct sl_options *options, const struct sl
                                    .setup = setup,
                                    .options = options,
                                    .command = SL_CMD_MEASURE,
-                                   .functional = oversubscribed(options, place),
                                    .trace = options->trace,
                                    .processes = options->of_world > 0 ? 1 : setup->plan.world,
                                    .process = place->rank,
@@ -193,7 +189,7 @@ static enum sl_status check_kernels(const struct sl_setup *setup) {
   if (config->sl.launch_blocking)
     return sl_json_fail(&config->doc, "shardlab.launch_blocking",
                         "true cannot be measured, only predicted; expected false");
-  if (config->sl.attention <= SL_ATTENTION_FLASH) return SL_OK;
+  if (setup->plan.config->sl.attention <= SL_ATTENTION_FLASH) return SL_OK;
   return sl_json_fail(&config->doc, "shardlab.attention",
                       "this kernel cannot be measured, only predicted; expected \"materialised\" or \"flash\"");
 }
@@ -322,10 +318,23 @@ done:
   return status;
 }
 
+/* torchrun's processes know nothing of MPI: each would start ranks of its own. */
+static enum sl_status refuse_torchrun(void) {
+  const struct sl_launcher *torchrun = &sl_launchers[SL_LAUNCHER_TORCHRUN];
+  const char *rank = getenv(torchrun->rank), *world = getenv(torchrun->world);
+  if (rank == NULL || world == NULL || atoi(world) < 2) return SL_OK;
+  return sl_fail(
+      SL_ERR_INPUT,
+      "%s: is %s of %s %s, as torchrun sets them; expected mpirun or srun for --backend host, whose ranks meet by "
+      "MPI, or --backend cuda",
+      torchrun->rank, sl_printable_of(rank).text, torchrun->world, sl_printable_of(world).text);
+}
+
 static enum sl_status run(const struct sl_options *given) {
   struct sl_options options = *given;
   struct sl_nodes nodes = {0};
   const bool inside = on_gpu(given) ? sl_launch_ranks_inside() : sl_launch_inside();
+  if (!inside && !on_gpu(given)) SL_TRY(refuse_torchrun());
   struct sl_recovered recovered;
   bool watched = false;
   enum sl_status status;

@@ -44,6 +44,22 @@ static const struct option options_table[] = {
     {"cluster", TEXT, FIELD(cluster), "localhost", "NAME|FILE", 0, 0, JOBS, "cluster preset, or a cluster.json"},
     {"device-memory", BYTES, FIELD(device_memory), NULL, "SIZE", 1, 1e15, RUNS | SL_CMD_CHECK,
      "refuse what needs more of a rank's device memory, and say what would fit: --device-memory 512MiB"},
+    {"require-fit", FLAG, FIELD(require_fit), NULL, "", 0, 0, SL_CMD_PREDICT | SL_CMD_VALIDATE,
+     "exit status 1 where the verdict is that it does not fit"},
+    {"max-micro-batch", FLAG, FIELD(max_micro_batch), NULL, "", 0, 0, SL_CMD_PREDICT,
+     "search the largest micro-batch that fits, and predict that"},
+    {"min-world", FLAG, FIELD(min_world), NULL, "", 0, 0, SL_CMD_PREDICT,
+     "search the fewest ranks that it fits on, and predict those"},
+    {"max-seq", FLAG, FIELD(max_seq), NULL, "", 0, 0, SL_CMD_PREDICT,
+     "search the longest sequence that fits, and predict that"},
+    {"dtype", CHOICE, FIELD(dtype), NULL, "bf16|fp16|fp32", 0, 0, JOBS,
+     "number type of parameters and activations: overrides bf16.enabled and fp16.enabled"},
+    {"offload-optimizer", CHOICE, OVERRIDES(offload_optimizer, "zero_optimization.offload_optimizer.device"), NULL,
+     "none|cpu|nvme", 0, 0, JOBS, "overrides zero_optimization.offload_optimizer.device"},
+    {"offload-param", CHOICE, OVERRIDES(offload_param, "zero_optimization.offload_param.device"), NULL, "none|cpu|nvme",
+     0, 0, JOBS, "overrides zero_optimization.offload_param.device"},
+    {"cpu-checkpointing", FLAG, OVERRIDES(cpu_checkpointing, "activation_checkpointing.cpu_checkpointing"), NULL, "", 0,
+     0, JOBS, "overrides activation_checkpointing.cpu_checkpointing: what --recompute full keeps is in host memory"},
     {"preset", TEXT, OVERRIDES(preset, "shardlab.preset"), NULL, "NAME", 0, 0, JOBS,
      "how a framework shards: ddp, fsdp, deepspeed-2 ... (shardlab show presets); makes --config optional"},
     {"world", INTEGER, FIELD(world), "1", "N", 1, SL_MAX_WORLD, JOBS, "ranks in all"},
@@ -97,10 +113,10 @@ static const struct option options_table[] = {
     {"lowered", FLAG, FIELD(lowered), NULL, "", 0, 0, SL_CMD_SHOW,
      "`show schedule` with its sends, receives and reductions (--zero-stage 3: unshards too)"},
     {"svg", TEXT, FIELD(svg), NULL, "FILE", 0, 0, SL_CMD_SHOW, "`show schedule` draws to this file too"},
-    {"attention", CHOICE, OVERRIDES(attention, "shardlab.attention"), NULL, "materialised|flash|flash1|flash3|cudnn", 0,
-     0, JOBS,
-     "keep the probabilities for backward, or form them again (by FlashAttention 2, or another kernel: only "
-     "predicted)"},
+    {"attention", CHOICE, OVERRIDES(attention, "shardlab.attention"), NULL,
+     "materialised|flash|flash1|flash3|cudnn|flash-on-gpu", 0, 0, JOBS,
+     "keep the probabilities for backward, or form them again by FlashAttention 2 (the default on GPUs), or another "
+     "kernel: only predicted"},
     {"kernels", CHOICE, OVERRIDES(kernels, "shardlab.kernels"), NULL,
      "shardlab|megatron-fused|megatron-unfused|torch-eager|torch-compile|llm-foundry|nanotron|megatron-deepspeed|"
      "aleph-alpha-scaling|torch-compile-blocks",
@@ -198,11 +214,15 @@ static const struct option options_table[] = {
      "the interval is of the median of N measured runs at different times"},
     {"table", TEXT, FIELD(table), NULL, "FILE.csv", 0, 0, SL_CMD_PREDICT,
      "instead of a model and a config: a prediction for each row of this table"},
-    {"out", TEXT, FIELD(out), NULL, "FILE.csv", 0, 0, SL_CMD_PREDICT, "with --table: where the predictions go"},
+    {"sweep", TEXT, FIELD(sweep), NULL, "FLAG=VALUES...", 0, 0, SL_CMD_PREDICT,
+     "predict every combination: --sweep tp=1,2,4 zero-stage=0..3 micro-batch=1..16"},
+    {"out", TEXT, FIELD(out), NULL, "FILE.csv", 0, 0, SL_CMD_PREDICT,
+     "with --table or --sweep: where the predictions go"},
     {"out", TEXT, FIELD(out), NULL, "FOLDER", 0, 0, SL_CMD_CHECKPOINT, "of export: the folder to make"},
     {"single", FLAG, FIELD(single), NULL, "", 0, 0, SL_CMD_CHECKPOINT,
      "of export: all weights in one file, whatever its size"},
-    {"jobs", INTEGER, FIELD(jobs), NULL, "N", 1, 1024, SL_CMD_PREDICT, "with --table: processes (else one a core)"},
+    {"jobs", INTEGER, FIELD(jobs), NULL, "N", 1, 1024, SL_CMD_PREDICT,
+     "with --table or --sweep: processes (else one a core)"},
     {"no-fold", FLAG, FIELD(no_fold), NULL, "", 0, 0, SL_CMD_PREDICT, "simulate every rank, not one of each kind"},
     {"per-rank", FLAG, FIELD(per_rank), NULL, "", 0, 0, SL_CMD_PREDICT,
      "a record of more than 256 ranks lists all of them, not one of each kind"},
@@ -362,6 +382,32 @@ enum sl_status sl_options_parse(struct sl_options *options, const struct sl_comm
     return sl_fail(SL_ERR_INPUT, "'%s' has %d of its arguments; usage: shardlab %s %s [flags]", command->name,
                    options->operand_count, command->name, command->operands);
   return SL_OK;
+}
+
+enum sl_status sl_options_set(struct sl_options *options, enum sl_command_bit command, const char *name,
+                              const char *text) {
+  const struct option *option = find(name, strlen(name), command);
+  if (option == NULL) return sl_fail(SL_ERR_INTERNAL, "--%s: is no flag of this command", name);
+  options->given[option - options_table] = true;
+  return set(option, text, options);
+}
+
+enum sl_status sl_options_set_word(struct sl_options *options, enum sl_command_bit command, const char *name,
+                                   const char *text) {
+  const struct option *option = find(name, strlen(name), command);
+  if (option == NULL || option->type != FLAG) return sl_options_set(options, command, name, text);
+  if (strcmp(text, "off") == 0) return SL_OK;
+  if (strcmp(text, "on") == 0) return sl_options_set(options, command, name, "");
+  return sl_fail(SL_ERR_INPUT, "--%s: is '%s'; expected on or off", name, text);
+}
+
+bool sl_options_sweeps(const char *name) {
+  static const char *const others[] = {"model", "cluster", "world", "dtype"};
+  const struct option *option = find(name, strlen(name), SL_CMD_PREDICT);
+  if (option == NULL) return false;
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    if (strcmp(name, others[i]) == 0) return true;
+  return option->keys != NULL;
 }
 
 bool sl_options_given(const struct sl_options *options, const char *name) {

@@ -26,7 +26,7 @@ enum sl_command_bit {
   SL_CMD_CHECKPOINT = 512
 };
 
-enum { SL_MAX_OPERANDS = 2, SL_MAX_OPTIONS = 128 };
+enum { SL_MAX_OPERANDS = 12, SL_MAX_OPTIONS = 128 };
 
 struct sl_options {
   const char *model, *config, *cluster;
@@ -38,6 +38,9 @@ struct sl_options {
   const char *rank_order;
   bool share_links;
   const char *nccl_algo;
+  const char *offload_optimizer, *offload_param, *dtype; /* unset: as the config says */
+  bool cpu_checkpointing;
+  bool require_fit, max_micro_batch, min_world, max_seq; /* predict; see cli/search.h */
   int64_t device_memory; /* bytes that a rank's arena may take of its device; 0: any */
   double jitter;         /* predict: what to assume; see cli/assume.h */
   const char *stragglers;
@@ -61,6 +64,7 @@ struct sl_options {
       ssh_port; /* counts and --ssh-port: 0 where they were not given */
   bool no_ssh, dry_run;
   const char *table;        /* predict: a CSV of configurations */
+  const char *sweep;        /* predict: flag=values, more of them as operands; cli/sweep.h */
   int64_t jobs;             /* unset: one a core */
   const char *out, *points; /* calibrate; out: predict --table and checkpoint export too */
   const char *nvme_path;
@@ -93,6 +97,15 @@ enum sl_status sl_options_parse(struct sl_options *options, const struct sl_comm
 bool sl_options_given(const struct sl_options *options, const char *name);
 /* The name of an option that stood on the command line and is none of `names` (NULL ends them); NULL where there is none. */
 const char *sl_options_beside(const struct sl_options *options, const char *const *names);
+/* As if "--name text" stood behind the other flags of `command`; `text` is borrowed, and "" for a flag without a value. Errors:
+ * SL_ERR_INPUT. */
+enum sl_status sl_options_set(struct sl_options *options, enum sl_command_bit command, const char *name,
+                              const char *text);
+/* The same, where a flag without a value is "on" or "off". */
+enum sl_status sl_options_set_word(struct sl_options *options, enum sl_command_bit command, const char *name,
+                                   const char *text);
+/* Is `name` a flag that a sweep may go over (cli/sweep.h)? */
+bool sl_options_sweeps(const char *name);
 /* What option `i` of the table overrides in the config: of *keys ("shardlab.pp|pipeline.stages") the first is to be set to
  * *value (new reference), and the others, DeepSpeed's own for the same thing, are to be dropped. *value is NULL where the
  * option did not stand on the command line or overrides nothing. False past the table's end. */

@@ -3,10 +3,13 @@
 
 #include "cli/commands.h"
 #include "cli/fit.h"
+#include "cli/fit_tell.h"
 #include "cli/flops.h"
 #include "cli/output.h"
 #include "cli/predict_table.h"
 #include "cli/runner.h"
+#include "cli/search.h"
+#include "cli/sweep.h"
 #include "sim/sim.h"
 
 static void add_op(void *context, int64_t step, const struct sl_program *program, const struct sl_completion *done) {
@@ -45,6 +48,9 @@ enum sl_status sl_predict_record(const struct sl_options *options, const char *t
                                    .watch = flops.on ? add_op : NULL,
                                    .watch_context = &flops};
   status = sl_runner_run(&runner, record);
+  if (status == SL_OK) sl_fit_advise(options, &setup, *record);
+  if (status == SL_OK && !options->quiet && options->measured_steps == 0)
+    sl_fit_tell(*record, !sl_options_given(options, "cluster"), sl_output_text(options));
   if (status == SL_OK) status = put_flops(&flops, options, *record);
   sl_flops_close(&flops);
   sl_setup_free(&setup);
@@ -53,20 +59,38 @@ enum sl_status sl_predict_record(const struct sl_options *options, const char *t
 
 static enum sl_status run(const struct sl_options *options) {
   json_t *record;
+  if (options->operand_count > 0 && options->sweep == NULL)
+    return sl_fail(SL_ERR_INPUT, "'%s': is one argument too many; usage: shardlab predict [flags]",
+                   options->operand[0]);
   SL_TRY(sl_output_check(options));
   if (options->table != NULL) return sl_predict_table(options);
+  if (options->sweep != NULL) return sl_sweep(options);
   if (options->out != NULL || options->jobs > 0)
-    return sl_fail(SL_ERR_INPUT, "--%s: is for a table of configurations; expected --table too",
+    return sl_fail(SL_ERR_INPUT, "--%s: is for a table of configurations; expected --table or --sweep too",
                    options->out != NULL ? "out" : "jobs");
-  SL_TRY(sl_predict_record(options, options->trace, &record));
+  struct sl_options found;
+  struct sl_search_texts texts;
+  json_t *search = NULL;
+  if (sl_search_asked(options)) {
+    SL_TRY(sl_search_run(options, &found, &texts, &search));
+    if (!options->quiet) sl_search_tell(search, sl_output_text(options));
+    options = &found;
+  }
+  const enum sl_status status = sl_predict_record(options, options->trace, &record);
+  if (status == SL_OK && search != NULL) json_object_set(record, "search", search);
+  json_decref(search);
+  SL_TRY(status);
   if (!options->quiet) sl_runner_summary(record, sl_output_text(options));
-  return sl_output_json(options, record);
+  const enum sl_status fits = sl_fit_require(options, record);
+  SL_TRY(sl_output_json(options, record));
+  return fits;
 }
 
 const struct sl_command sl_command_predict = {
     .name = "predict",
     .bit = SL_CMD_PREDICT,
     .operands = "",
+    .max_operands = SL_MAX_OPERANDS, /* of --sweep */
     .summary = "Simulate a training configuration: memory, traffic and step time",
     .help =
         "Needs neither MPI nor a GPU: the program that a backend would run is run in virtual time. World = tp x pp "

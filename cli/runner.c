@@ -3,6 +3,7 @@
 
 #include "cli/assume.h"
 #include "cli/output.h"
+#include "core/base/machine.h"
 #include "core/base/units.h"
 #include "core/record/environment.h"
 #include "core/record/record.h"
@@ -47,9 +48,10 @@ static enum sl_status make_record(const struct sl_runner *runner, const struct o
   json_t *options = sl_options_dump(runner->options, runner->command);
   json_t *environment = sl_environment_json(observer->run->options.threads);
   put_devices(environment, runner->exec);
+  if (runner->exec->measures) json_object_set_new(environment, "load_average", json_real(sl_machine_load()));
   const struct sl_record_input input = {.run = observer->run,
                                         .timeline = &observer->timeline,
-                                        .functional = runner->functional || observer->run->reports[0].functional,
+                                        .functional = observer->run->reports[0].functional,
                                         .per_rank = runner->options->per_rank,
                                         .command = command != NULL ? command : "",
                                         .options = options,
@@ -177,7 +179,8 @@ static void print_interval(const json_t *record, FILE *out) {
     return;
   sl_format_seconds(from, sizeof from, json_real_value(low));
   sl_format_seconds(to, sizeof to, json_real_value(high));
-  fprintf(out, " (90 %% interval %s to %s)", from, to);
+  fprintf(out, " (%s90 %% interval %s to %s)",
+          json_is_false(json_object_get(record, "step_time_calibrated")) ? "not calibrated; " : "", from, to);
 }
 
 /* A record has null for what is no finite number. */
@@ -228,6 +231,8 @@ void sl_runner_summary(const json_t *record, FILE *out) {
   fprintf(out, ", %s tokens/s", rate);
   const json_t *mfu = json_object_get(record, "mfu");
   if (mfu != NULL) fprintf(out, ", mfu %.1f %%", 100 * json_real_value(mfu));
+  const json_t *load = json_object_get(json_object_get(record, "environment"), "load_average");
+  if (load != NULL) fprintf(out, ", load average %.2f", json_real_value(load));
   if (json_is_true(json_object_get(record, "functional")))
     fprintf(out, " (ranks share cores or a GPU: no measure of speed)");
   fprintf(out, "\n");

@@ -13,7 +13,6 @@ struct sl_runner {
   const struct sl_setup *setup;
   const struct sl_options *options;
   enum sl_command_bit command;
-  bool functional;
   const char *trace;
   int processes, process; /* of a measured run: from the launcher; 1 and 0 otherwise */
   void (*progress)(void *context, int64_t step, const struct sl_step_result *result);

@@ -18,7 +18,5 @@ enum sl_status sl_setup_config(struct sl_config *config, const struct sl_options
 enum sl_status sl_setup_plan(struct sl_setup *setup, const struct sl_options *options);
 /* The plan and the programs; `alone`: no other rank of the job does the same on this machine, whose cores may all be used. */
 enum sl_status sl_setup_job(struct sl_setup *setup, const struct sl_options *options, bool alone);
-/* The job of the same command line with keys of its config changed: {"path.of.key": value}. */
-enum sl_status sl_setup_changed(struct sl_setup *setup, const struct sl_options *options, const json_t *changes);
 /* Free what is there; a zeroed or half-built setup is fine. */
 void sl_setup_free(struct sl_setup *setup);

@@ -1,6 +1,8 @@
 /* shardlab validate: predict, measure in a process of its own, and compare. */
 #include "cli/children.h"
 #include "cli/commands.h"
+#include "cli/fit.h"
+#include "cli/fit_tell.h"
 #include "cli/inputs.h"
 #include "cli/launch.h"
 #include "cli/nodes.h"
@@ -21,8 +23,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Flags that mean something else to measure, each with a value. */
+/* Flags that mean something else to measure, each with a value, or nothing. */
 static bool own_flag(const char *word, bool *apart) {
+  *apart = false;
+  if (strcmp(word, "--require-fit") == 0) return true;
   static const char *const own[] = {"--time-tolerance", "--json", "--trace"};
   for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
     const size_t n = strlen(own[i]);
@@ -118,8 +122,11 @@ static enum sl_status check_request(const struct sl_options *options) {
   return sl_exec_load(options->backend, &exec);
 }
 
-static enum sl_status judge(const struct sl_options *options, const struct sl_comparison *comparison) {
+/* What the measurement refuses is said before anything else, so the verdict waits for it. */
+static enum sl_status judge(const struct sl_options *options, const json_t *predicted,
+                            const struct sl_comparison *comparison) {
   FILE *out = sl_output_text(options);
+  if (!options->quiet) sl_fit_tell(predicted, !sl_options_given(options, "cluster"), out);
   if (!options->quiet) sl_comparison_print(comparison, sl_output_terminal(out), out);
   if (options->json != NULL) SL_TRY(sl_output_json(options, sl_comparison_json(comparison)));
   if (comparison->failed > 0)
@@ -175,11 +182,12 @@ static enum sl_status run(const struct sl_options *given) {
   predict.measured_steps = settled.steps;
   predict.no_fold = true; /* every rank is compared, so every rank is simulated */
   SL_GO(sl_predict_record(&predict, traces.predicted, &record));
+  SL_GO(sl_fit_require(options, record));
   SL_GO(document(record, &predicted));
   SL_GO(measure(options, traces.measured, &measured));
   if (options->trace != NULL) SL_GO(sl_trace_join(options->trace, traces.predicted, traces.measured));
   SL_GO(sl_compare_records(&comparison, &predicted, &measured, options->time_tolerance));
-  SL_GO(judge(options, &comparison));
+  SL_GO(judge(options, record, &comparison));
 done:
   drop_traces(&traces);
   sl_comparison_free(&comparison);

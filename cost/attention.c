@@ -33,3 +33,10 @@ double sl_attention_seconds(const struct sl_cost_rank *rank, const struct sl_wor
   if (rank->device->sm_count == 0) return work->flops / (rank->peak[work->dtype] * rank->device->attention_efficiency);
   return flash ? flash_seconds(rank, work) : materialised_seconds(rank, work);
 }
+
+double sl_attention_score_bytes(const struct sl_cost_rank *rank, const struct sl_work *work) {
+  if (work->kind != SL_OP_ATTENTION_FWD && work->kind != SL_OP_ATTENTION_BWD) return 0;
+  const double scores = (double)work->dim[0] * (double)work->dim[2] * (double)work->dim[1] * (double)work->dim[1];
+  const double passes = rank->kernel_costs.score_passes * (work->kind == SL_OP_ATTENTION_BWD ? 1.5 : 1);
+  return passes * scores * (double)sl_dtype_bytes(work->dtype);
+}

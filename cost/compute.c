@@ -33,7 +33,8 @@ double sl_cost_gemm(const struct sl_cost_rank *rank, const struct sl_work *work)
 }
 
 double sl_cost_attention(const struct sl_cost_rank *rank, const struct sl_work *work) {
-  return rank->launch + max2(sl_attention_seconds(rank, work), work->bytes / rank->memory_bandwidth);
+  const double products = max2(sl_attention_seconds(rank, work), work->bytes / rank->memory_bandwidth);
+  return rank->launch + products + sl_attention_score_bytes(rank, work) / rank->memory_bandwidth;
 }
 
 double sl_cost_elementwise(const struct sl_cost_rank *rank, const struct sl_work *work) {

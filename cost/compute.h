@@ -2,7 +2,8 @@
  *
  *   gemm                     launch + max((f + half) / (peak e_gemm), b / (bw e_elem))   [efficiency e_gemm f / (f + half)]
  *                            where sm_count is given, f + half are the flops of whole tiles and waves: see gemm.h
- *   attention                launch + max(f / (peak e_attn), b / (bw e_elem)); with sm_count by its kernel: see attention.h
+ *   attention                launch + max(f / (peak e_attn), b / (bw e_elem)) + s / (bw e_elem); with sm_count by its kernel, and s: see
+ *                            attention.h
  *   elementwise, optimizer   launch + min(b, cache) / cache_bw + x max(0, b - cache) / (bw e_elem)   [cache 0: no such term]
  *                            x: elementwise_factor of the kernel set, 1 for the optimizer
  *   copy to or from host memory    launch + b / host_link, b the larger side

@@ -24,6 +24,7 @@ static void put_memory(struct sl_prediction *out, const struct sl_run *run) {
     if (logged > out->most_logged_bytes) out->most_logged_bytes = logged;
     if (i == 0) out->logged_bytes = logged;
   }
+  sl_fits_of(&out->spaces, run->job, run->reports, run->local_ranks, run->local_count);
   out->fits = out->memory_bytes <= run->job->plan->cluster->device.memory;
 }
 

@@ -6,6 +6,7 @@
 #include "core/cluster/cluster.h"
 #include "core/config/config.h"
 #include "core/job/job.h"
+#include "core/run/fits.h"
 #include "core/model/model.h"
 
 #include <stdbool.h>
@@ -27,6 +28,7 @@ struct sl_prediction {
       logged_bytes; /* what PyTorch on rank 0 says that it reserved: memory_bytes of that device without context and communicators */
   int64_t most_logged_bytes; /* the same of the rank that needs most */
   bool fits;                 /* memory_bytes <= the device's memory */
+  struct sl_fits spaces;     /* the same of device, host memory and NVMe: a verdict's */
   /* seconds of the rank whose step lasts longest, as breakdown_s of the run record (docs/record.md) */
   double compute_s;    /* in which the compute lane ran */
   double bubble_s;     /* of the pipeline; 0 without one */

@@ -282,7 +282,9 @@ static enum sl_status report(void *state, int local, struct sl_exec_report *out)
   struct sl_host *host = state;
   (void)local;
   sample_memory(host);
-  *out = (struct sl_exec_report){.call_hash = host->call_hash, .context_bytes = host->context_bytes};
+  *out = (struct sl_exec_report){.call_hash = host->call_hash,
+                                 .context_bytes = host->context_bytes,
+                                 .functional = host->shares_cores};
   if (host->context_bytes > 0 && host->peak_bytes > host->context_bytes)
     out->process_bytes = host->peak_bytes - host->context_bytes;
   memcpy(out->arena_bytes, host->arena_bytes, sizeof out->arena_bytes);

@@ -84,10 +84,19 @@ static enum sl_status start_mpi(void) {
   return SL_OK;
 }
 
-/* More ranks on this node than it has cores: by what mpirun says, or where another launcher speaks for it, by the world. */
+/* More ranks on this node than all of them together may use cores: mpirun binds each to its own. */
 static bool shares_cores(const struct sl_host *host) {
-  const char *local = getenv(sl_launchers[SL_LAUNCHER_OPEN_MPI].local_world);
-  return (local != NULL ? strtol(local, NULL, 10) : host->world) > sl_machine_cores();
+  unsigned char own[SL_MACHINE_MASK], all[SL_MACHINE_MASK] = {0};
+  int ranks = host->world;
+  MPI_Comm node;
+  sl_machine_core_mask(own);
+  sl_host_watch_begin(host->timeout_s, host->rank, "the start of the job");
+  MPI_Comm_split_type(host->everyone, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+  MPI_Comm_size(node, &ranks);
+  MPI_Allreduce(own, all, SL_MACHINE_MASK, MPI_BYTE, MPI_BOR, node);
+  MPI_Comm_free(&node);
+  sl_host_watch_end();
+  return ranks > sl_machine_mask_cores(all);
 }
 
 static enum sl_status open_mpi(struct sl_host *host) {

@@ -3,6 +3,7 @@
 
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -13,6 +14,20 @@ int sl_machine_cores(void) {
   if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
   const long cores = sysconf(_SC_NPROCESSORS_ONLN);
   return cores > 0 ? (int)cores : 1;
+}
+
+void sl_machine_core_mask(unsigned char mask[SL_MACHINE_MASK]) {
+  cpu_set_t set;
+  memset(mask, 0, SL_MACHINE_MASK);
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return;
+  for (int i = 0; i < 8 * SL_MACHINE_MASK && i < CPU_SETSIZE; i++)
+    if (CPU_ISSET(i, &set)) mask[i / 8] = (unsigned char)(mask[i / 8] | 1u << i % 8);
+}
+
+int sl_machine_mask_cores(const unsigned char mask[SL_MACHINE_MASK]) {
+  int cores = 0;
+  for (int i = 0; i < 8 * SL_MACHINE_MASK; i++) cores += mask[i / 8] >> i % 8 & 1;
+  return cores;
 }
 
 double sl_machine_load(void) {

@@ -85,6 +85,8 @@ static const struct sl_number link_numbers[] = {
 
 static const struct sl_number cluster_numbers[] = {
     {"pipeline_stall_us", SL_REAL, offsetof(struct sl_cluster, pipeline_stall), 1e-6, 0, 1e6, SL_OPTIONAL},
+    {"host_memory_GiB", SL_BYTES, offsetof(struct sl_cluster, host_memory), GIB, 0, 1e6, SL_OPTIONAL},
+    {"nvme_GiB", SL_BYTES, offsetof(struct sl_cluster, nvme), GIB, 0, 1e9, SL_OPTIONAL},
 };
 
 static const enum sl_dtype peak_types[] = {SL_F32, SL_TF32, SL_BF16, SL_F16, SL_F8, SL_F64};

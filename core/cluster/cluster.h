@@ -93,6 +93,7 @@ struct sl_cluster {
    * "megatron", whose parallelism it follows (table/inputs.h). "" (no "framework" in the file): they mean what they say. */
   char framework[32];
   int64_t nodes, devices_per_node; /* nodes 0 = as many as the world needs */
+  int64_t host_memory, nvme;       /* bytes of a node, beside its GPUs: host_memory_GiB, nvme_GiB; 0: not known */
   struct sl_device device;
   int n_link;
   struct sl_link link[SL_MAX_LINKS];

@@ -1,8 +1,8 @@
 /* What a kernel set costs beside its kernels' work: the time of its host, the quality of its element-wise kernels, and what
- * transfers take from the kernels beside them. Five numbers a set, of GPUs alone: a CPU's kernels run where the host does.
+ * transfers take from the kernels beside them. Six numbers a set, of GPUs alone: a CPU's kernels run where the host does.
  *
  * A set has one file, profiles/kernels/NAME.json, embedded when the library is built or beside the program (presets.h):
- *   {"name": NAME, "host_launch_us": .., "host_piece_us": .., "host_collective_us": .., "elementwise_factor": .., "comm_compute_share": ..}
+ *   {"name": NAME, "host_launch_us": .., "host_piece_us": .., "host_collective_us": .., "elementwise_factor": .., "score_passes": .., "comm_compute_share": ..}
  * each with a "<key>_source" and, where it was fitted, a "<key>_stderr". What is not given is neutral. */
 #pragma once
 
@@ -17,6 +17,8 @@ struct sl_kernel_costs {
   double host_piece;      /* seconds of the host for a tensor of a list that it joins or takes apart: host_piece_us */
   double host_collective; /* seconds of the host for a collective that it calls: host_collective_us */
   double elementwise_factor; /* time of element-wise kernels over bytes / attained bandwidth; 0 is read as 1 */
+  double score_passes; /* times that materialised attention reads or writes each score between its products, forward; backward half as often
+                          again. 0: a set's passes do (plan/kernels.h) */
   double comm_compute_share; /* share of an overlapped transfer's time that compute loses, below 1 */
   bool launch_blocking;      /* CUDA_LAUNCH_BLOCKING: the host waits for every kernel; a configuration's, not a set's */
 };

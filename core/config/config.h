@@ -7,7 +7,7 @@
  *                "preset": "", "sequence_parallel": false,
  *                "scatter_gather_tensors_in_pipeline": false, "shard_size": 0, "limit_all_gathers": true,
  *                "unshard_ahead": 3, "store_dropout_masks": false, "make_vocab_size_divisible_by": null, "tf32": false,
- *                "fp8": false, "fp8_recipe": "tensorwise", "async_tp": false, "tp_comm_overlap": false, "overlap_param_gather": false, "seed": 1234, "seq_len": 0, "attention": "materialised", "fuse_epilogues": "gpu",
+ *                "fp8": false, "fp8_recipe": "tensorwise", "async_tp": false, "tp_comm_overlap": false, "overlap_param_gather": false, "seed": 1234, "seq_len": 0, "attention": "flash-on-gpu", "fuse_epilogues": "gpu",
  *                "shuffle": true}
  *
  * Lists may be written as text too, "13,13,13,9", which is how flags give them.
@@ -38,13 +38,15 @@
 #include <stdint.h>
 
 enum sl_optimizer { SL_OPT_SGD, SL_OPT_ADAM, SL_OPT_ADAMW, SL_OPT_ONEBIT_ADAM };
-/* FLASH is FlashAttention 2 where a device tells its kernels apart; those after it are only predicted. */
+/* FLASH is FlashAttention 2 where a device tells its kernels apart; those after it up to CUDNN are only predicted. ON_GPU, the default, is
+ * FLASH on a GPU and MATERIALISED on a CPU: a plan's configuration says which. */
 enum sl_attention {
   SL_ATTENTION_MATERIALISED,
   SL_ATTENTION_FLASH,
   SL_ATTENTION_FLASH_1,
   SL_ATTENTION_FLASH_3,
-  SL_ATTENTION_CUDNN
+  SL_ATTENTION_CUDNN,
+  SL_ATTENTION_ON_GPU
 };
 /* Whose kernels run (plan/kernels.h). All but SHARDLAB are only predicted. */
 enum sl_kernel_choice {

@@ -206,7 +206,7 @@ const struct sl_field sl_fields[] = {
   M("shardlab", "async_tp", BOOL, sl.async_tp, D("false")),
   M("shardlab", "tp_comm_overlap", BOOL, sl.tp_comm_overlap, D("false")),
   M("shardlab", "overlap_param_gather", BOOL, sl.overlap_param_gather, D("false")),
-  M("shardlab", "attention", WORD, sl.attention, D("\"materialised\""), WORDS("materialised|flash|flash1|flash3|cudnn")),
+  M("shardlab", "attention", WORD, sl.attention, D("\"flash-on-gpu\""), WORDS("materialised|flash|flash1|flash3|cudnn|flash-on-gpu")),
   M("shardlab", "kernels", WORD, sl.kernels, D("\"shardlab\""), WORDS("shardlab|megatron-fused|megatron-unfused|torch-eager|torch-compile|llm-foundry|nanotron|megatron-deepspeed|aleph-alpha-scaling|torch-compile-blocks")),
   M("shardlab", "fused_norm", BOOL, sl.fused_norm, D("false")),
   M("shardlab", "fused_softmax", BOOL, sl.fused_softmax, D("false")),

@@ -93,7 +93,10 @@ static enum sl_status walk(struct live *p, struct sl_memory_report *r, const str
     }
     if (!changes && phase_of(program, issue) == phase) continue;
     phase = phase_of(program, issue);
-    if (total(live) > r->live_peak_bytes) p->peak = sl_live_first_issue(p->c, program->kind) + issue;
+    if (total(live) > r->live_peak_bytes) {
+      p->peak = sl_live_first_issue(p->c, program->kind) + issue;
+      r->peak_program = program->kind, r->peak_issue = issue;
+    }
     sample(r, phase, live);
     if (changes && program->kind == SL_PROGRAM_STEP) SL_TRY(add_sample(p, r, issue, live));
   }
@@ -136,10 +139,21 @@ done:
   return status;
 }
 
+/* Buffers of the head's outputs are told by their names (core/models/ends.c): nothing that runs a program needs to know. */
+static void find_logits(const struct live *p, struct sl_memory_report *r) {
+  for (size_t i = 0; i < p->all->count; i++) {
+    const struct sl_life *x = &p->all->items[i];
+    if (x->program != r->peak_program || x->first > r->peak_issue || x->last < r->peak_issue) continue;
+    const struct sl_buffer *b = p->buffer_of[x->slot];
+    if (b != NULL && strstr(b->name, "logits") != NULL) r->logits_at_peak += sl_live_aligned(b->bytes);
+  }
+}
+
 enum sl_status sl_live_report(const struct sl_class *c, enum sl_space space, const struct sl_lives *lives,
                               const struct sl_buffer *const *buffer_of, bool curve, uint32_t *peak) {
   struct live live = {.c = c, .space = space, .all = lives, .buffer_of = buffer_of, .curve = curve};
   SL_TRY(walk_all(&live));
+  find_logits(&live, &c->memory[space]);
   *peak = live.peak;
   return SL_OK;
 }

@@ -215,6 +215,11 @@ static bool fuses_epilogues(const struct sl_plan *plan) {
   return fuse == SL_FUSE_ALWAYS || (fuse == SL_FUSE_GPU && plan->cluster->device.kind == SL_DEVICE_GPU);
 }
 
+static void choose_attention(struct sl_config *config, const struct sl_cluster *cluster) {
+  if (config->sl.attention != SL_ATTENTION_ON_GPU) return;
+  config->sl.attention = cluster->device.kind == SL_DEVICE_GPU ? SL_ATTENTION_FLASH : SL_ATTENTION_MATERIALISED;
+}
+
 enum sl_status sl_plan_build(struct sl_plan *plan, const struct sl_model *model, const struct sl_config *config,
                              const struct sl_cluster *cluster, int world) {
   enum sl_status status;
@@ -223,6 +228,7 @@ enum sl_status sl_plan_build(struct sl_plan *plan, const struct sl_model *model,
   SL_TRY(sl_calloc(&plan->effective, 1, sizeof *plan->effective));
   *plan->effective = *config;
   plan->config = plan->effective;
+  choose_attention(plan->effective, cluster);
   SL_GO_FAIL(choose_degrees(plan, world));
   SL_GO_FAIL(choose_shard(plan));
   SL_GO_FAIL(choose_nodes(plan));

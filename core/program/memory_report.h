@@ -16,6 +16,9 @@ struct sl_memory_report {
   int64_t peak_bytes;                 /* == the class's arena_bytes of this space */
   int64_t live_peak_bytes;            /* the largest sum of simultaneously live bytes */
   int64_t at_peak[SL_CATEGORY_COUNT]; /* live at that instant */
+  int64_t logits_at_peak;             /* of these: what the head makes over the vocabulary, and its gradient in place */
+  enum sl_program_kind peak_program;  /* that instant: an index in this program's issue list */
+  uint32_t peak_issue;
   int64_t fragmentation;              /* peak_bytes - live_peak_bytes */
   /* Of the device, where a framework's kernels are asked for, else 0: what PyTorch's caching allocator reserves for the step
    * (core/place/allocator.h) on a device without end, and on the plan's, where it gives unused segments back in need: above what

@@ -89,6 +89,7 @@ static enum sl_status add_times(struct sl_comparison *c, struct sides root) {
     SL_TRY(add(c, "time", "warm-up step", SL_UNIT_SECONDS, SL_COMPARE_TIME, of(root, "warmup_step_time_s")));
     SL_TRY(add(c, "time", "compressed step", SL_UNIT_SECONDS, SL_COMPARE_TIME, of(root, "compressed_step_time_s")));
   }
+  SL_TRY(add(c, "time", "load average", SL_UNIT_RATIO, SL_COMPARE_SHOWN, of(of(root, "environment"), "load_average")));
   SL_TRY(add(c, "time", "init", SL_UNIT_SECONDS, SL_COMPARE_SHOWN, of(root, "init_time_s")));
   SL_TRY(add(c, "time", "tokens per second", SL_UNIT_COUNT, SL_COMPARE_SHOWN, of(root, "tokens_per_s")));
   SL_TRY(add(c, "time", "mfu", SL_UNIT_RATIO, SL_COMPARE_SHOWN, of(root, "mfu")));

@@ -34,7 +34,7 @@ def jobs():
                          "n_head": heads, "vocab_size": 51200, "n_positions": 2048}
                 config = {"train_batch_size": batch, "train_micro_batch_size_per_gpu": micro, "fp16": {"enabled": True},
                           "optimizer": {"type": "Adam", "params": {"lr": 1e-4}},
-                          "shardlab": {"tp": tp, "pp": pp, "virtual_stages": virtual, "store_dropout_masks": True,
+                          "shardlab": {"tp": tp, "pp": pp, "virtual_stages": virtual, "store_dropout_masks": True, "attention": "materialised",
                                        "schedule": "interleaved" if virtual > 1 else "1f1b"} | keys}
                 compact = [json.dumps(x, separators=(",", ":")) for x in (shape, config)]
                 print(f"{model}_{technique}_{more}", tp * pp, *compact)

@@ -37,7 +37,7 @@ def config(path, strategy, half, folder):
     if param:
         zero["offload_param"] = {"device": param, "nvme_path": folder, "max_in_cpu": 0, "buffer_size": 1e10}
     json.dump({"train_micro_batch_size_per_gpu": 1, "fp16": {"enabled": half}, "optimizer": {"type": "Adam"}, "zero_optimization": zero,
-               "shardlab": {"recompute": "full"}}, open(path, "w"))
+               "shardlab": {"recompute": "full", "attention": "materialised"}}, open(path, "w"))
 
 
 def largest(fits, ladder):

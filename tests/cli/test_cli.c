@@ -120,7 +120,9 @@ static void predicted_record(void **state) {
   assert_int_equal(json_array_size(json_object_get(doc.root, "ranks")), 3);
   /* what a prediction cannot know is left out */
   assert_null(json_object_get(doc.root, "losses"));
-  assert_null(json_object_get(doc.root, "step_time_low_s"));
+  assert_true(json_is_false(json_object_get(doc.root, "step_time_calibrated")));
+  assert_true(json_real_value(json_object_get(doc.root, "step_time_low_s")) <
+              json_real_value(json_object_get(doc.root, "step_time_s")));
   sl_json_free(&doc);
   /* the trace is JSON with a slice for every op, and the same again byte for byte */
   snprintf(path, sizeof path, "%s/t.json", scratch);

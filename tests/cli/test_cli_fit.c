@@ -95,7 +95,7 @@ static void what_is_said_to_fit_fits(void **state) {
   write_job(NULL);
   const double all = (double)peak(""), half = (double)peak("--micro-batch 2 --grad-accum 4");
   refuse(all - 1e6);
-  expect_said("offload_optimizer on the cpu", all - 1e6, "--config offloaded.json");
+  expect_said("--offload-optimizer cpu", all - 1e6, "--config offloaded.json");
   expect_said("--micro-batch 2 --grad-accum 4", all - 1e6, "--micro-batch 2 --grad-accum 4");
   refuse(half - 1);
   assert_true(said("--micro-batch 2 ") < 0); /* no longer */

@@ -98,7 +98,7 @@ static void a_row_is_a_prediction(void **state) {
   assert_int_equal(
       shardlab(
           scratch,
-          "predict --model model.json --preset fsdp --cluster selene-a100 --world 16 --attention "
+          "predict --model model.json --preset fsdp --dtype fp32 --cluster selene-a100 --world 16 --attention "
           "flash --kernels llm-foundry --micro-batch 3 --grad-accum 5 --make-vocab-size-divisible-by 1 --json r.json"),
       0);
   slurp("r.json", record, sizeof record);

@@ -186,6 +186,24 @@ static void attention_costs_by_its_kernel_and_direction(void **state) {
   assert_true(attention(&r, SL_OP_ATTENTION_FWD, 0, 84) > 2 * attention(&r, SL_OP_ATTENTION_FWD, 0, 80));
 }
 
+/* B 2, T 2048, H 16: what softmax moves comes beside the products of a set that names no passes for it, and of flash there is nothing. */
+static void materialised_scores_are_moved(void **state) {
+  (void)state;
+  const struct sl_cluster c = gpu_cluster(8, 108);
+  struct sl_cost_rank r = rank_of(&c);
+  const struct sl_op ops[] = {{.kind = SL_OP_ATTENTION_FWD, .dtype = SL_BF16, .dim = {2, 2048, 16, 128, 16}},
+                              {.kind = SL_OP_ATTENTION_BWD, .dtype = SL_BF16, .dim = {2, 2048, 16, 128, 16}},
+                              {.kind = SL_OP_FLASH_FWD, .dtype = SL_BF16, .dim = {2, 2048, 16, 128, 16}}};
+  const double scores = 2.0 * 16 * 2048 * 2048, passes[] = {2, 3, 0};
+  for (int i = 0; i < 3; i++) {
+    const struct sl_work work = sl_work_of(&ops[i], NULL, 0);
+    r.kernel_costs.score_passes = 0;
+    const double without = sl_cost_attention(&r, &work);
+    r.kernel_costs.score_passes = 2;
+    near(sl_cost_attention(&r, &work) - without, passes[i] * scores * 2 / r.memory_bandwidth);
+  }
+}
+
 static void without_the_structure_attention_costs_by_its_flops(void **state) {
   (void)state;
   struct sl_cluster c = gpu_cluster(8, 0);
@@ -206,6 +224,7 @@ int main(void) {
       cmocka_unit_test(no_product_is_charged_less_than_its_flops),
       cmocka_unit_test(rows_of_odd_length_slow_a_product),
       cmocka_unit_test(attention_costs_by_its_kernel_and_direction),
+      cmocka_unit_test(materialised_scores_are_moved),
       cmocka_unit_test(without_the_structure_attention_costs_by_its_flops),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -71,7 +71,7 @@ static const struct family families[] = {
         1, 1, 1, 0, 0.01, 0.01, false),
     ROW("a host that launches, data parallel", "gpt2",
         "{" BF16 ADAMW "\"zero_optimization\": {\"overlap_comm\": true, \"reduce_bucket_size\": 7e6},"
-        " \"shardlab\": {\"seq_len\": 512, \"kernels\": \"torch-eager\"}}",
+        " \"shardlab\": {\"seq_len\": 512, \"kernels\": \"torch-eager\", \"attention\": \"materialised\"}}",
         80, 1, 1, 64, 0, 0.01, 0.01, false),
     ROW("reductions that slow kernels", "llama3-8b",
         "{" BF16 ADAMW "\"zero_optimization\": {\"overlap_comm\": true},"

@@ -1,4 +1,4 @@
 # What is said to fit is said without having been tried.
-# file: cli/fit.c
+# file: cli/changes.c
 # tests: test_cli_fit
-s/    if (bytes > limit) continue;/    if (limit < 0) continue;/
+s/  if (!sl_trial_fits(&change.trial)) return false;/  if (need < 0) return false;/

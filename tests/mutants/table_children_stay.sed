@@ -1,4 +1,4 @@
 # The processes of --table outlive the command.
-# file: cli/predict_table.c
+# file: cli/workers.c
 # tests: test_predict_table
 s/prctl(PR_SET_PDEATHSIG, SIGKILL);//

@@ -1,4 +1,4 @@
 # A row of --table gets the prediction of the one before.
-# file: cli/predict_table.c
+# file: cli/workers.c
 # tests: test_predict_table
-s/struct result \*result = \&board->results\[i\];/struct result *result = \&board->results[i ^ 1];/
+s/w->run(w->context, i, sl_workers_result(w, i))/w->run(w->context, i ^ 1, sl_workers_result(w, i))/

@@ -1,4 +1,4 @@
 # A process that dies over a row of --table is not replaced.
-# file: cli/predict_table.c
+# file: cli/workers.c
 # tests: test_predict_table
-s/return start_worker(work, worker);/return SL_OK;/
+s/return start_worker(w, worker);/return SL_OK;/

@@ -58,8 +58,9 @@ static double activations(const struct model *m, int layers, const char *keys) {
       config, sizeof config,
       "{\"train_micro_batch_size_per_gpu\": %d, \"gradient_accumulation_steps\": %d, \"fp16\": {\"enabled\": true}, "
       "\"optimizer\": {\"type\": \"Adam\"}, \"shardlab\": {\"tp\": 8, \"pp\": %d, \"virtual_stages\": %d, "
-      "\"schedule\": \"%s\"%s}}",
-      m->micro, micros, m->pp, m->virtual_stages, m->virtual_stages > 1 ? "interleaved" : "1f1b", keys);
+      "\"schedule\": \"%s\"%s%s}}",
+      m->micro, micros, m->pp, m->virtual_stages, m->virtual_stages > 1 ? "interleaved" : "1f1b", keys,
+      strstr(keys, "attention") != NULL ? "" : ", \"attention\": \"materialised\"");
   if (fixture_open(&f, model, config, "dgx-a100-80g", 8 * m->pp, NULL) != SL_OK) fail_msg("%s", sl_error_message());
   remove(model);
   const double bytes = (double)f.job.classes[0].memory->category_max[SL_CATEGORY_ACTIVATION];

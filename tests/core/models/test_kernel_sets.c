@@ -265,7 +265,8 @@ static void dropped_probabilities_are_a_pass(void **state) {
     fclose(file);
     if (fixture_open(&f, model,
                      "{\"train_micro_batch_size_per_gpu\": 2, \"fp16\": {\"enabled\": true}, \"optimizer\": {\"type\": "
-                     "\"AdamW\"}, \"shardlab\": {\"kernels\": \"megatron-fused\", \"store_dropout_masks\": true}}",
+                     "\"AdamW\"}, \"shardlab\": {\"kernels\": \"megatron-fused\", \"attention\": \"materialised\", "
+                     "\"store_dropout_masks\": true}}",
                      "dgx-a100-80g", 1, NULL) != SL_OK)
       fail_msg("%s", sl_error_message());
     sum_passes(&f, &bytes[i], &launches[i]);

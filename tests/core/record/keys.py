@@ -122,12 +122,21 @@ def runs(root, shardlab, folder):
     profile = json.loads(subprocess.run([shardlab, "show", "cluster", "--cluster", "localhost"], capture_output=True, text=True, check=True).stdout)
     profile["op_costs"] = [{"op": "gemm", "dtype": "fp32", "ranks": 1, "launch_us": 50, "launch_us_stderr": 5}]  # made up, for an interval
     (folder / "calibrated.json").write_text(json.dumps(profile))
-    tiny = ["--model", "gpt2-tiny", "--seq", "16", "--config", examples / "ds_zero3.json"]
+    zero3 = ["--model", "gpt2-tiny", "--config", examples / "ds_zero3.json"]
+    tiny = [*zero3, "--seq", "16"]
     mlp = ["--model", examples / "mlp.json", "--config", examples / "ds_adam_mlp.json"]
     text = ["--data", examples / "corpus.txt"]
     yield ["predict", *tiny, "--cluster", "dgx-h100", "--world", "4", "--pp", "2", "--nccl-algo", "choice"]
     yield ["predict", *tiny, "--cluster", "dgx-h100", "--world", "512"]
     yield ["predict", *mlp, "--cluster", folder / "calibrated.json", "--threads", "1"]
+    too_large = ["--model", "gpt2-xl", "--config", examples / "ds_zero2.json", "--cluster", "dgx-a100-40g"]
+    yield ["predict", *too_large, "--micro-batch", "32"]
+    yield ["predict", *too_large, "--model", "gpt3-175b"]
+    small = json.loads(subprocess.run([shardlab, "show", "cluster", "--cluster", "dgx-h100"], capture_output=True, text=True, check=True).stdout)
+    small["device"]["memory_GiB"] = 1  # less than the context takes
+    (folder / "small.json").write_text(json.dumps(small))
+    yield ["predict", *zero3, "--cluster", folder / "small.json"]
+    yield ["predict", *zero3, "--cluster", "dgx-h100", "--max-seq"]
     yield ["predict", *mlp, "--cluster", folder / "calibrated.json", "--threads", "1", "--save-every", "2"]
     yield ["measure", *mlp, "--data", "random:64", "--epochs", "2", "--threads", "1", "--checkpoint", folder / "checkpoints"]
     yield ["measure", *mlp, "--data", "random:64", "--steps", "99", "--threads", "1", "--resume", folder / "checkpoints"]

@@ -1,0 +1,263 @@
+/* A monotone search; see search.h. */
+#include "cli/search.h"
+
+#include "cli/setup.h"
+#include "cli/trial.h"
+#include "core/base/checked.h"
+#include "core/base/limits.h"
+#include "core/base/units.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What may be searched. */
+enum what { MICRO_BATCH, WORLD, SEQ, WHATS };
+static const struct {
+  const char *flag, *sets, *name; /* the flag that asks for it, the one that it stands for, and what people call it */
+} whats[WHATS] = {{"max-micro-batch", "micro-batch", "largest micro-batch"},
+                  {"min-world", "world", "smallest world"},
+                  {"max-seq", "seq", "longest sequence"}};
+
+enum { MOST_RANKS = 1 << 16 }; /* looked at where the cluster has as many nodes as the world needs */
+
+/* The values, ascending: value[i], or else unit * (i + 1). */
+struct values {
+  int64_t *value; /* owned; NULL: all multiples of unit */
+  int64_t unit, count;
+};
+
+struct search {
+  enum what what;
+  const struct sl_options *options;
+  int64_t replica; /* ranks of a replica of the model: tp x pp x cp */
+  int64_t
+      share; /* where the global batch is to stay: sequences of a step of a data-parallel rank (MICRO_BATCH), micro-batches of a
+                      step of all of them (WORLD); 0: gradient accumulation stays */
+  struct values values;
+  json_t *probes; /* owned until the end */
+};
+
+static int64_t value_of(const struct search *s, int64_t i) {
+  return s->values.value != NULL ? s->values.value[i] : s->values.unit * (i + 1);
+}
+
+bool sl_search_asked(const struct sl_options *options) {
+  return options->max_micro_batch || options->min_world || options->max_seq;
+}
+
+/* ---- which values there are ---- */
+
+/* All divisors of n up to `most`, ascending. */
+static enum sl_status divisors(struct values *values, int64_t n, int64_t most) {
+  size_t capacity = 0;
+  for (int64_t d = 1; d <= n && d <= most; d++) {
+    if (n % d != 0) continue;
+    SL_TRY(sl_grow(&values->value, &capacity, (size_t)values->count + 1, sizeof *values->value));
+    values->value[values->count++] = d;
+  }
+  return SL_OK;
+}
+
+static enum sl_status list_micro_batches(struct search *s) {
+  struct sl_setup setup;
+  SL_TRY(sl_setup_plan(&setup, s->options));
+  enum sl_status status = SL_OK;
+  s->values = (struct values){.unit = 1, .count = SL_MAX_TOKENS / setup.plan.seq};
+  if (sl_config_at(&setup.config, "train_batch_size") != NULL) {
+    s->share = sl_product(setup.plan.micro_batch, setup.plan.n_micro);
+    s->values.count = 0;
+    status = divisors(&s->values, s->share, s->share);
+  }
+  sl_setup_free(&setup);
+  return status;
+}
+
+/* Without a plan: which number of ranks makes one is what is searched. */
+static enum sl_status list_worlds(struct search *s) {
+  struct sl_config config;
+  struct sl_cluster cluster;
+  SL_TRY(sl_setup_config(&config, s->options));
+  enum sl_status status = sl_cluster_load(&cluster, s->options->cluster);
+  if (status == SL_OK) {
+    const int64_t most = cluster.nodes > 0 ? sl_product(cluster.nodes, cluster.devices_per_node) : MOST_RANKS;
+    const int64_t batch = config.train_batch_size, micro = config.train_micro_batch_size_per_gpu;
+    s->replica = sl_product(sl_product(config.sl.tp, config.sl.pp), config.sl.cp);
+    s->values = (struct values){.unit = s->replica, .count = most / s->replica};
+    if (batch > 0) {
+      const int64_t replicas = s->values.count, accumulation = config.gradient_accumulation_steps;
+      if (micro > 0) s->share = batch / micro;
+      s->values.count = 0;
+      status = divisors(&s->values, micro > 0 ? s->share : batch / (accumulation > 0 ? accumulation : 1), replicas);
+      for (int64_t i = 0; i < s->values.count; i++) s->values.value[i] *= s->replica;
+    }
+    sl_cluster_free(&cluster);
+  }
+  sl_config_free(&config);
+  return status;
+}
+
+static enum sl_status list_lengths(struct search *s) {
+  struct sl_model model;
+  SL_TRY(sl_model_load(&model, s->options->model));
+  const int64_t longest = sl_model_reads_tokens(&model) ? model.n_positions : 0;
+  sl_model_free(&model);
+  if (longest == 0) return sl_fail(SL_ERR_INPUT, "--max-seq: the model reads no sequences; expected a language model");
+  int64_t unit = 1;
+  while (unit < 128 && unit * 2 * 64 <= longest) unit *= 2;
+  s->values = (struct values){.unit = unit, .count = longest / unit};
+  return SL_OK;
+}
+
+static enum sl_status list_values(struct search *s) {
+  if (s->options->model == NULL) return sl_setup_plan(&(struct sl_setup){0}, s->options); /* says that it is missing */
+  if (s->what == SEQ) return list_lengths(s);
+  return s->what == WORLD ? list_worlds(s) : list_micro_batches(s);
+}
+
+/* ---- looking at one ---- */
+
+static enum sl_status apply(const struct search *s, int64_t value, struct sl_options *options,
+                            struct sl_search_texts *texts) {
+  *options = *s->options;
+  options->max_micro_batch = options->min_world = options->max_seq = false;
+  snprintf(texts->value, sizeof texts->value, "%lld", (long long)value);
+  SL_TRY(sl_options_set(options, SL_CMD_PREDICT, whats[s->what].sets, texts->value));
+  if (s->share == 0) return SL_OK;
+  const int64_t accumulation = s->share / (s->what == WORLD ? value / s->replica : value);
+  snprintf(texts->accumulation, sizeof texts->accumulation, "%lld", (long long)accumulation);
+  return sl_options_set(options, SL_CMD_PREDICT, "grad-accum", texts->accumulation);
+}
+
+/* Does value i fit? What cannot be built does not; `status` is why. */
+static bool probe(struct search *s, int64_t i, enum sl_status *status) {
+  struct sl_search_texts texts;
+  struct sl_options options;
+  struct sl_trial trial;
+  const int64_t value = value_of(s, i);
+  *status = apply(s, value, &options, &texts);
+  if (*status == SL_OK) *status = sl_trial_run(&trial, &options);
+  if (*status != SL_OK) return false;
+  json_array_append_new(
+      s->probes, json_pack("{s:I, s:b, s:I, s:f}", "value", (json_int_t)value, "fits", (int)sl_trial_fits(&trial),
+                           "need_bytes", (json_int_t)sl_trial_need(&trial), "step_time_s", trial.prediction.step_s));
+  return sl_trial_fits(&trial);
+}
+
+/* The index of the outermost value that fits, between one that does and one beside it that does not. */
+static int64_t bisect(struct search *s, int64_t fits, int64_t fails) {
+  while (llabs(fails - fits) > 1) {
+    const int64_t middle = fits + (fails - fits) / 2;
+    enum sl_status status;
+    if (probe(s, middle, &status))
+      fits = middle;
+    else
+      fails = middle;
+    sl_error_clear();
+  }
+  return fits;
+}
+
+/* The least value that fits: of worlds the small ones are looked at first, since large ones cost more to build. */
+static enum sl_status least(struct search *s, int64_t *index) {
+  enum sl_status status;
+  int64_t fails = -1, at = 0;
+  while (!probe(s, at, &status)) {
+    sl_error_clear();
+    fails = at;
+    if (at + 1 >= s->values.count) return SL_DONE;
+    at = 2 * at + 1 < s->values.count ? 2 * at + 1 : s->values.count - 1;
+  }
+  *index = bisect(s, at, fails);
+  return SL_OK;
+}
+
+static enum sl_status most(struct search *s, int64_t *index) {
+  enum sl_status status;
+  int64_t fits = 0, next = 1;
+  if (s->values.count == 0) return SL_DONE;
+  if (!probe(s, 0, &status)) return status != SL_OK ? status : SL_DONE;
+  while (next < s->values.count && probe(s, next, &status)) {
+    fits = next;
+    next = 2 * next + 1;
+  }
+  sl_error_clear();
+  *index = bisect(s, fits, next < s->values.count ? next : s->values.count);
+  return SL_OK;
+}
+
+/* ---- the whole ---- */
+
+static enum sl_status choose(struct search *s) {
+  const bool asked[WHATS] = {s->options->max_micro_batch, s->options->min_world, s->options->max_seq};
+  int count = 0;
+  for (int i = 0; i < WHATS; i++) {
+    if (!asked[i]) continue;
+    s->what = (enum what)i;
+    count++;
+  }
+  if (count > 1)
+    return sl_fail(SL_ERR_INPUT,
+                   "--%s: one search at a time; expected one of --max-micro-batch, --min-world, --max-seq",
+                   whats[s->what].flag);
+  if (sl_options_given(s->options, whats[s->what].sets))
+    return sl_fail(SL_ERR_INPUT, "--%s: is what --%s searches; expected one of the two", whats[s->what].sets,
+                   whats[s->what].flag);
+  return SL_OK;
+}
+
+static json_t *result(const struct search *s, int64_t index) {
+  return json_pack("{s:s, s:I, s:O}", "what", whats[s->what].sets, "found", (json_int_t)value_of(s, index), "probes",
+                   s->probes);
+}
+
+static enum sl_status nothing_fits(const struct search *s) {
+  const json_t *last = json_array_get(s->probes, json_array_size(s->probes) - 1);
+  char need[32];
+  if (last == NULL) return sl_fail(SL_ERR_INPUT, "--%s: none makes a plan of this configuration", whats[s->what].flag);
+  sl_format_bytes(need, sizeof need, (double)json_integer_value(json_object_get(last, "need_bytes")));
+  return sl_fail(SL_ERR_CHECK,
+                 "--%s: nothing fits: %lld needs %s of the device; without the flag, predict says what would help",
+                 whats[s->what].flag, (long long)json_integer_value(json_object_get(last, "value")), need);
+}
+
+enum sl_status sl_search_run(const struct sl_options *options, struct sl_options *found, struct sl_search_texts *texts,
+                             json_t **search) {
+  struct search s = {.options = options, .probes = json_array()};
+  enum sl_status status;
+  int64_t index = 0;
+  SL_GO(choose(&s));
+  SL_GO(list_values(&s));
+  status = s.what == WORLD ? least(&s, &index) : most(&s, &index);
+  if (status == SL_DONE) status = nothing_fits(&s);
+  if (status != SL_OK) goto done;
+  SL_GO(apply(&s, value_of(&s, index), found, texts));
+  *search = result(&s, index);
+done:
+  json_decref(s.probes);
+  free(s.values.value);
+  return status;
+}
+
+void sl_search_tell(const json_t *search, FILE *out) {
+  const char *sets = json_string_value(json_object_get(search, "what"));
+  const long long found = (long long)json_integer_value(json_object_get(search, "found"));
+  const json_t *probe, *beyond = NULL;
+  size_t i;
+  int at = 0;
+  while (at + 1 < WHATS && strcmp(whats[at].sets, sets) != 0) at++;
+  json_array_foreach(json_object_get(search, "probes"), i, probe) {
+    const long long value = (long long)json_integer_value(json_object_get(probe, "value"));
+    if (json_is_true(json_object_get(probe, "fits"))) continue;
+    const long long best = beyond != NULL ? (long long)json_integer_value(json_object_get(beyond, "value")) : 0;
+    if (beyond == NULL || llabs(value - found) < llabs(best - found)) beyond = probe;
+  }
+  fprintf(out, "%s that fits: %lld", whats[at].name, found);
+  if (beyond != NULL) {
+    char need[32];
+    sl_format_bytes(need, sizeof need, (double)json_integer_value(json_object_get(beyond, "need_bytes")));
+    fprintf(out, "; %lld needs %s of the device", (long long)json_integer_value(json_object_get(beyond, "value")),
+            need);
+  }
+  fprintf(out, " (%zu looked at)\n", json_array_size(json_object_get(search, "probes")));
+}

@@ -1,0 +1,171 @@
+/* Processes that work off a list; see workers.h. */
+#include "cli/workers.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* What is known of a piece, in memory that all processes share. */
+struct piece {
+  atomic_int state; /* 0: not yet; 1: begun; 2: done */
+  int worker;       /* who began it */
+  char error[512];  /* "": there is a result */
+};
+
+struct sl_board {
+  atomic_size_t next, done; /* pieces */
+  struct piece pieces[];    /* then the results, of result_bytes each */
+};
+
+static double now_s(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static size_t head_bytes(const struct sl_workers *w) {
+  const size_t bytes = sizeof *w->board + w->count * sizeof *w->board->pieces;
+  return (bytes + 63) / 64 * 64;
+}
+
+void *sl_workers_result(const struct sl_workers *w, size_t i) {
+  return (char *)w->board + head_bytes(w) + i * w->result_bytes;
+}
+
+const char *sl_workers_error(const struct sl_workers *w, size_t i) {
+  return w->board->pieces[i].error;
+}
+
+double sl_workers_seconds(const struct sl_workers *w) {
+  return now_s() - w->began_s;
+}
+
+/* ---- a worker ---- */
+
+static void forget(void *context, const char *message) {
+  (void)context, (void)message;
+}
+
+/* A message of one line. */
+static void keep_error(struct piece *piece) {
+  snprintf(piece->error, sizeof piece->error, "%s", sl_error_message());
+  piece->error[strcspn(piece->error, "\r\n")] = '\0';
+  sl_error_clear();
+}
+
+static void work_off(const struct sl_workers *w, int worker) {
+  struct sl_board *board = w->board;
+  size_t i;
+  sl_warn_set_sink(forget, NULL); /* of a configuration, which nobody wrote */
+  while ((i = atomic_fetch_add(&board->next, 1)) < w->count) {
+    struct piece *piece = &board->pieces[i];
+    piece->worker = worker;
+    atomic_store(&piece->state, 1);
+    if (w->run(w->context, i, sl_workers_result(w, i)) != SL_OK) keep_error(piece);
+    atomic_store(&piece->state, 2);
+    atomic_fetch_add(&board->done, 1);
+  }
+}
+
+/* It ends with its parent, however that ends. */
+static enum sl_status start_worker(struct sl_workers *w, int worker) {
+  const pid_t parent = getpid(), child = fork();
+  if (child < 0) return sl_fail(SL_ERR_IO, "a process for --jobs cannot be started: %s", strerror(errno));
+  if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() == parent) work_off(w, worker);
+    _exit(0);
+  }
+  w->workers[worker] = child;
+  return SL_OK;
+}
+
+/* ---- the parent ---- */
+
+static void show_progress(const struct sl_workers *w) {
+  const size_t done = atomic_load(&w->board->done);
+  const double seconds = now_s() - w->began_s, rate = seconds > 0 ? (double)done / seconds : 0;
+  fprintf(stderr, "\r\033[K%zu of %zu rows, %.1f rows/s", done, w->count, rate);
+  if (done > 0) fprintf(stderr, ", %.0f s left", (double)(w->count - done) / rate);
+  fflush(stderr);
+}
+
+/* The piece that a worker was at when something ended it has no result; another worker goes on behind it. */
+static enum sl_status replace_worker(struct sl_workers *w, int worker, int state) {
+  for (size_t i = 0; i < w->count; i++) {
+    struct piece *piece = &w->board->pieces[i];
+    if (atomic_load(&piece->state) != 1 || piece->worker != worker) continue;
+    snprintf(piece->error, sizeof piece->error, "the process that predicted it was ended by signal %d",
+             WIFSIGNALED(state) ? WTERMSIG(state) : 0);
+    atomic_store(&piece->state, 2);
+    atomic_fetch_add(&w->board->done, 1);
+  }
+  return start_worker(w, worker);
+}
+
+/* One worker that has ended, if any has: *left counts those that have no more pieces. */
+static enum sl_status reap(struct sl_workers *w, int *left, bool *any) {
+  int state;
+  const pid_t child = waitpid(-1, &state, WNOHANG);
+  *any = child > 0;
+  if (child < 0 && errno != EINTR) return sl_fail(SL_ERR_IO, "waiting for a process: %s", strerror(errno));
+  for (int i = 0; child > 0 && i < w->jobs; i++) {
+    if (w->workers[i] != child) continue;
+    w->workers[i] = 0;
+    if (!WIFEXITED(state) || WEXITSTATUS(state) != 0) return replace_worker(w, i, state);
+    --*left;
+  }
+  return SL_OK;
+}
+
+static enum sl_status wait_for_workers(struct sl_workers *w, bool terminal) {
+  static const struct timespec pause = {.tv_nsec = 10000000};
+  double shown = 0;
+  for (int left = w->jobs; left > 0;) {
+    bool any;
+    SL_TRY(reap(w, &left, &any));
+    if (any) continue;
+    if (terminal && now_s() - shown > 0.2) {
+      show_progress(w);
+      shown = now_s();
+    }
+    nanosleep(&pause, NULL);
+  }
+  return SL_OK;
+}
+
+void sl_workers_close(struct sl_workers *w) {
+  for (int i = 0; w->workers != NULL && i < w->jobs; i++) {
+    if (w->workers[i] <= 0) continue;
+    kill(w->workers[i], SIGKILL);
+    waitpid(w->workers[i], NULL, 0);
+  }
+  free(w->workers);
+  if (w->board != NULL) munmap(w->board, w->bytes);
+  w->workers = NULL;
+  w->board = NULL;
+}
+
+enum sl_status sl_workers_run(struct sl_workers *w, bool terminal) {
+  enum sl_status status;
+  w->bytes = head_bytes(w) + w->count * w->result_bytes;
+  void *shared = mmap(NULL, w->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (shared == MAP_FAILED) return sl_fail(SL_ERR_MEMORY, "out of memory: %zu bytes of results", w->bytes);
+  w->board = shared;
+  SL_TRY(sl_calloc(&w->workers, (size_t)w->jobs, sizeof *w->workers));
+  fflush(NULL); /* what is buffered shall not be written by each child */
+  w->began_s = now_s();
+  for (int i = 0; i < w->jobs; i++) SL_GO(start_worker(w, i));
+  SL_GO(wait_for_workers(w, terminal));
+done:
+  if (terminal) fprintf(stderr, "\r\033[K");
+  return status;
+}

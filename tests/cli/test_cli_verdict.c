@@ -1,0 +1,280 @@
+/* label: cli
+ * The verdict of a prediction: more memory never makes a plan fit less, what is said to help helps when it is done, what a search finds is
+ * where fitting ends, and each space is held against its own limit. */
+#include <jansson.h>
+
+#include "tests/support/cli_run.h"
+
+#define GIB 0x1p30
+
+static uint64_t random_state = 20261123;
+
+static int draw(int n) {
+  random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+  return (int)((random_state >> 33) % (uint64_t)n);
+}
+
+static void write_text(const char *name, const char *text) {
+  char path[600];
+  snprintf(path, sizeof path, "%s/%s", scratch, name);
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  assert_true(fputs(text, file) >= 0);
+  fclose(file);
+}
+
+/* A node of four GPUs with this much memory each, and host memory and NVMe. */
+static void write_cluster(double memory_GiB, double host_GiB, double nvme_GiB) {
+  char text[1024];
+  snprintf(
+      text, sizeof text,
+      "{\"devices_per_node\": 4, \"host_memory_GiB\": %.9f, \"nvme_GiB\": %.9f, \"device\": {\"name\": \"G\", "
+      "\"kind\": \"gpu\", \"memory_GiB\": %.9f, \"peak_TFLOPS\": {\"fp32\": 10, \"bf16\": 100, \"fp16\": 100}, "
+      "\"memory_bandwidth_GBps\": 1000, \"context_MiB\": 20, \"host_link_GBps\": 20, \"host_bandwidth_GBps\": "
+      "100, \"nvme_read_GBps\": 5, \"nvme_write_GBps\": 5}, \"links\": [{\"bandwidth_GBps\": 100, \"latency_us\": 2}]}",
+      host_GiB, nvme_GiB, memory_GiB);
+  write_text("cluster.json", text);
+}
+
+/* The record of a prediction on that cluster; a new reference. */
+static json_t *predict(const char *flags) {
+  const int status = shardlab(scratch, "predict --cluster cluster.json --quiet --json - %s", flags);
+  if (status != 0) fail_msg("%s: status %d: %s", flags, status, err);
+  json_t *root = json_loads(out, 0, NULL);
+  assert_non_null(root);
+  return root;
+}
+
+static bool fits(const json_t *record) {
+  const json_t *value = json_object_get(json_object_get(record, "verdict"), "fits");
+  assert_true(json_is_boolean(value));
+  return json_is_true(value);
+}
+
+static double of_verdict(const json_t *record, const char *space, const char *key) {
+  const json_t *value = json_object_get(json_object_get(json_object_get(record, "verdict"), space), key);
+  assert_true(json_is_integer(value));
+  return (double)json_integer_value(value);
+}
+
+static void draw_job(char *flags, size_t size) {
+  static const char *const kernels[] = {"",
+                                        "--kernels megatron-unfused --tp 2",
+                                        "--kernels torch-eager",
+                                        "--kernels llm-foundry",
+                                        "--dtype bf16",
+                                        "--recompute full"};
+  snprintf(flags, size, "--model gpt2-mini --config ds.json --world 4 --seq %d --micro-batch %d --zero-stage %d %s",
+           64 << draw(3), 1 << draw(4), draw(4), kernels[draw(6)]);
+}
+
+static void write_job(void) {
+  write_text("ds.json", "{\"train_micro_batch_size_per_gpu\": 4, \"optimizer\": {\"type\": \"AdamW\"}}");
+}
+
+/* Around what is needed, where an allocator that gives memory back in need might decide otherwise. */
+static void more_memory_fits_no_less(void **state) {
+  (void)state;
+  char flags[512];
+  int flips = 0;
+  write_job();
+  for (int job = 0; job < 24; job++) {
+    bool before = false;
+    draw_job(flags, sizeof flags);
+    write_cluster(100, 100, 100);
+    json_t *record = predict(flags);
+    const double need = of_verdict(record, "device", "need_bytes") / GIB;
+    json_decref(record);
+    for (int i = 0; i < 5; i++) {
+      const double memory = need * (0.86 + 0.04 * i + 0.001 * draw(40));
+      write_cluster(memory, 100, 100);
+      record = predict(flags);
+      if (before && !fits(record)) fail_msg("%s: fits in less than %g GiB, and not in that", flags, memory);
+      flips += fits(record) && !before && i > 0;
+      before = fits(record);
+      const double rest = of_verdict(record, "device", fits(record) ? "left_bytes" : "over_bytes");
+      const double off = of_verdict(record, "device", "limit_bytes") - of_verdict(record, "device", "need_bytes");
+      if (rest != (fits(record) ? off : -off)) fail_msg("%s: %g GiB", flags, memory);
+      json_decref(record);
+    }
+    if (!before) fail_msg("%s: needs %g GiB, and does not fit in more", flags, need);
+  }
+  assert_true(flips > 12); /* else nothing was near its limit */
+}
+
+/* Each change that a verdict names, done. */
+static void what_is_said_to_help_helps(void **state) {
+  (void)state;
+  char flags[512], changed[900];
+  int tried = 0;
+  write_job();
+  for (int job = 0; job < 10; job++) {
+    draw_job(flags, sizeof flags);
+    write_cluster(100, 100, 100);
+    json_t *record = predict(flags), *change;
+    const double memory = of_verdict(record, "device", "need_bytes") / GIB * (0.6 + 0.05 * draw(7));
+    json_decref(record);
+    write_cluster(memory, 100, 100);
+    record = predict(flags);
+    assert_false(fits(record));
+    size_t i;
+    json_array_foreach(json_object_get(json_object_get(record, "verdict"), "changes"), i, change) {
+      snprintf(changed, sizeof changed, "%s %s", flags, json_string_value(json_object_get(change, "flags")));
+      json_t *other = predict(changed);
+      if (!fits(other)) fail_msg("%s: does not fit in %g GiB", changed, memory);
+      if (of_verdict(other, "device", "need_bytes") !=
+          (double)json_integer_value(json_object_get(change, "need_bytes")))
+        fail_msg("%s: needs other bytes than was said", changed);
+      assert_float_equal(json_real_value(json_object_get(other, "step_time_s")),
+                         json_real_value(json_object_get(change, "step_time_s")), 1e-12);
+      assert_int_equal(json_integer_value(json_object_get(json_object_get(other, "plan"), "global_batch")),
+                       json_integer_value(json_object_get(json_object_get(record, "plan"), "global_batch")));
+      json_decref(other);
+      tried++;
+    }
+    json_decref(record);
+  }
+  assert_true(tried > 15);
+}
+
+/* What is found fits, and what lies just beyond does not. */
+static void check_search(const char *flags, const char *search, const char *sets, int beyond) {
+  char changed[600];
+  snprintf(changed, sizeof changed, "%s --%s", flags, search);
+  json_t *record = predict(changed);
+  const json_t *found = json_object_get(json_object_get(record, "search"), "found");
+  const long long value = (long long)json_integer_value(found);
+  assert_true(fits(record) && value > 1);
+  snprintf(changed, sizeof changed, "%s --%s %lld", flags, sets, value + beyond);
+  json_t *other = predict(changed);
+  if (fits(other)) fail_msg("%s: fits, and --%s found %lld", changed, search, value);
+  json_decref(other);
+  snprintf(changed, sizeof changed, "%s --%s %lld", flags, sets, value);
+  other = predict(changed);
+  assert_true(fits(other));
+  assert_float_equal(json_real_value(json_object_get(other, "step_time_s")),
+                     json_real_value(json_object_get(record, "step_time_s")), 1e-12);
+  json_decref(other);
+  json_decref(record);
+}
+
+static void a_search_ends_where_fitting_does(void **state) {
+  (void)state;
+  write_job();
+  write_cluster(0.5, 100, 100);
+  check_search("--model gpt2-mini --config ds.json --world 4 --seq 256", "max-micro-batch", "micro-batch", 1);
+  check_search("--model gpt2-mini --config ds.json --world 4 --micro-batch 48", "max-seq", "seq", 4);
+  write_cluster(0.097, 100, 100);
+  check_search("--model gpt2-mini --config ds.json --seq 64 --micro-batch 1 --zero-stage 3", "min-world", "world", -1);
+}
+
+/* With a batch that is given, only what divides it: 64 sequences of 4 ranks are 16 a rank. */
+static void a_search_keeps_the_batch(void **state) {
+  (void)state;
+  write_text("ds.json", "{\"train_batch_size\": 48, \"train_micro_batch_size_per_gpu\": 1, "
+                        "\"optimizer\": {\"type\": \"AdamW\"}}");
+  write_cluster(0.5, 100, 100);
+  json_t *record = predict("--model gpt2-mini --config ds.json --world 4 --seq 256 --max-micro-batch");
+  const json_t *plan = json_object_get(record, "plan"), *probe;
+  size_t i;
+  assert_int_equal(json_integer_value(json_object_get(plan, "global_batch")), 48);
+  json_array_foreach(json_object_get(json_object_get(record, "search"), "probes"), i, probe)
+      assert_int_equal(12 % json_integer_value(json_object_get(probe, "value")), 0);
+  json_decref(record);
+}
+
+/* The device has room enough; host memory, and NVMe, are short by a byte or not. */
+static void each_space_has_its_limit(void **state) {
+  (void)state;
+  static const char job[] = "--model gpt2-mini --config ds.json --world 4 --seq 64 --zero-stage 3 --offload-param cpu "
+                            "--offload-optimizer ";
+  char flags[512];
+  write_job();
+  for (int nvme = 0; nvme < 2; nvme++) {
+    const char *space = nvme ? "nvme" : "host";
+    if (nvme)
+      write_text("ds.json", "{\"train_micro_batch_size_per_gpu\": 4, \"optimizer\": {\"type\": \"AdamW\"}, "
+                            "\"zero_optimization\": {\"offload_optimizer\": {\"nvme_path\": \"/tmp\"}}}");
+    snprintf(flags, sizeof flags, "%s%s", job, nvme ? "nvme" : "cpu");
+    write_cluster(100, 100, 100);
+    json_t *record = predict(flags);
+    const double need = of_verdict(record, space, "need_bytes");
+    assert_true(fits(record) && need > 1e6);
+    const json_t *ranks = json_object_get(json_object_get(json_object_get(record, "memory"), space), "ranks"), *rank;
+    size_t r;
+    double sum = 0;
+    json_array_foreach(ranks, r, rank) sum += (double)json_integer_value(json_object_get(rank, "peak_bytes"));
+    assert_true(r == 4 && sum == need);
+    json_decref(record);
+    for (int over = 0; over < 2; over++) {
+      const double limit = (need - 16 * over) / GIB + 1e-9;
+      write_cluster(100, nvme ? 100 : limit, nvme ? limit : 100);
+      record = predict(flags);
+      if (fits(record) == (over == 1))
+        fail_msg("%s of %.0f bytes, %.9f GiB: fits %d", space, need, limit, fits(record));
+      json_decref(record);
+    }
+    write_cluster(100, 0, 0); /* nobody knows */
+    record = predict(flags);
+    assert_true(fits(record));
+    json_decref(record);
+  }
+}
+
+/* What holds the peak adds up to it, and of a wide vocabulary the logits are named. */
+static void what_holds_the_peak_adds_up(void **state) {
+  (void)state;
+  const char *key;
+  json_t *value;
+  long long sum = 0;
+  write_job();
+  write_cluster(0.5, 100, 100);
+  write_text("wide.json",
+             "{\"model_type\": \"gpt2\", \"n_layer\": 2, \"n_embd\": 32, \"n_head\": 2, \"vocab_size\": 30000, "
+             "\"n_positions\": 256}");
+  json_t *record = predict("--model wide.json --config ds.json --world 4 --micro-batch 8");
+  const json_t *device = json_object_get(json_object_get(record, "verdict"), "device");
+  json_object_foreach(json_object_get(device, "held_bytes"), key, value) sum += (long long)json_integer_value(value);
+  assert_int_equal(sum, json_integer_value(json_object_get(device, "peak_bytes")));
+  assert_true(of_verdict(record, "device", "context_bytes") == 20 * 0x1p20);
+  assert_true(of_verdict(record, "device", "need_bytes") == (double)sum +
+                                                                of_verdict(record, "device", "context_bytes") +
+                                                                of_verdict(record, "device", "reserve_bytes"));
+  const json_t *model = json_object_get(record, "model");
+  const long long vocabulary = (long long)json_integer_value(json_object_get(model, "vocab_size"));
+  assert_true(json_integer_value(json_object_get(json_object_get(device, "held_bytes"), "logits")) >=
+              8 * 256 * 4 * vocabulary);
+  json_decref(record);
+}
+
+static void to_require_is_to_fail(void **state) {
+  (void)state;
+  static const char job[] = "predict --model gpt2-mini --config ds.json --world 4 --seq 256 --cluster cluster.json";
+  write_job();
+  write_cluster(0.13, 100, 100);
+  assert_int_equal(shardlab(scratch, "%s", job), 0);
+  assert_non_null(strstr(out, "gpt2-mini, fp32, seq 256, micro-batch 4 x 1, "));
+  assert_non_null(strstr(out, " on 4 x G\ndoes not fit: rank 0 needs "));
+  assert_non_null(strstr(out, "\n  fits with  --"));
+  assert_int_equal(shardlab(scratch, "%s --require-fit --json r.json", job), 1);
+  assert_non_null(strstr(err, "--require-fit: it does not fit: gpt2-mini, "));
+  slurp("r.json", out, sizeof out); /* the record stands all the same */
+  assert_non_null(strstr(out, "\"fits\": false"));
+  write_cluster(50, 100, 100);
+  assert_int_equal(shardlab(scratch, "%s --require-fit", job), 0);
+  assert_non_null(strstr(out, "\nfits: rank 0 needs "));
+  assert_non_null(strstr(out, "not calibrated; 90 % interval "));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(more_memory_fits_no_less),
+      cmocka_unit_test(what_is_said_to_help_helps),
+      cmocka_unit_test(a_search_ends_where_fitting_does),
+      cmocka_unit_test(a_search_keeps_the_batch),
+      cmocka_unit_test(each_space_has_its_limit),
+      cmocka_unit_test(what_holds_the_peak_adds_up),
+      cmocka_unit_test(to_require_is_to_fail),
+  };
+  return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
+}
