@@ -76,7 +76,7 @@ static int qkv_columns(const struct sl_transformer *g, const struct block *k, st
 static enum sl_status rope(struct sl_transformer *g, int layer, int32_t x, int64_t heads, bool back) {
   struct sl_op op = sl_transformer_op(g, SL_OP_ROPE, layer, -1);
   op.dim[0] = g->b, op.dim[1] = g->t, op.dim[2] = heads, op.dim[3] = g->d;
-  op.scale = g->l->plan->model->rope_theta;
+  op.scale = sl_model_rotary(g->l->plan->model, layer)->base;
   if (back) op.flags = SL_OP_INVERSE;
   return SL_BUILD_DRAFT(g->drafts, op, sl_build_update(g->l, x));
 }
