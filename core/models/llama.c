@@ -9,21 +9,22 @@ enum { NORM_1, Q_W, K_W, V_W, O_W, NORM_2, GATE_W, UP_W, DOWN_W, BLOCK_TENSORS }
 enum { WTE, FIRST_BLOCK };
 
 enum sl_status sl_models_llama(struct sl_lowering *l) {
-  static const struct sl_block_kind kind = {.first = FIRST_BLOCK,
-                                            .tensors = BLOCK_TENSORS,
-                                            .norm_1 = NORM_1,
-                                            .qkv = {Q_W, K_W, V_W},
-                                            .attention_out = O_W,
-                                            .norm_2 = NORM_2,
-                                            .in = {GATE_W, UP_W},
-                                            .mlp_out = DOWN_W,
-                                            .norm = "norm",
-                                            .in_names = {"gate", "up"},
-                                            .act_name = "swiglu",
-                                            .act = SL_OP_SWIGLU_FWD,
-                                            .act_bwd = SL_OP_SWIGLU_BWD};
+  static const struct sl_block_kind kind = {
+      .wte = WTE,
+      .wpe = -1,
+      .first = FIRST_BLOCK,
+      .tensors = BLOCK_TENSORS,
+      .norm_1 = NORM_1,
+      .qkv = {Q_W, K_W, V_W},
+      .attention_out = O_W,
+      .norm_2 = NORM_2,
+      .in = {GATE_W, UP_W},
+      .mlp_out = DOWN_W,
+      .norms = {"norm_1", "norm_2"},
+      .in_names = {"mlp.gate", "mlp.up"},
+      .act = {"mlp.swiglu", "dswiglu", SL_OP_SWIGLU_FWD, SL_OP_SWIGLU_BWD},
+  };
   struct sl_transformer g = sl_transformer_of(l);
   g.rms = g.out_in = true;
-  g.wte = WTE, g.wpe = -1;
-  return sl_block_stage(&g, &kind);
+  return sl_block_stage(g, &kind);
 }

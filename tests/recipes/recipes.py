@@ -69,9 +69,9 @@ def mlp(root):
 
 
 def op(root, old, new):
-    """Scaling by 2 and by 1/2 after every ReLU of an mlp."""
+    """Scaling by 2 and by 1/2 before every ReLU of an mlp, and of its gradient."""
     program = run(new, "show", "program", *mlp(root))
-    if len(re.findall(r"\bscale\b", program)) < 2:
+    if len(re.findall(r"\bscale\b", program)) < 4:
         sys.exit("the program has no op called scale")
     run(new, "check", *mlp(root), "--quiet")
     same_training(root, old, new, [*mlp(root), "--data", "random:64"])
