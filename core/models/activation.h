@@ -3,10 +3,14 @@
 
 #include "core/models/tape.h"
 
-struct sl_activation {
+struct sl_act {
   const char *name, *gradient_name;
-  enum sl_op_kind forward, backward; /* of one value, or of two: a gate and what it lets through */
+  bool gated; /* of a gate and what it lets through */
 };
 
-/* act(x), or with `up` act(x, up). */
-int sl_activate(struct sl_tape *tape, const struct sl_activation *act, int x, int up);
+/* The form's. */
+struct sl_act sl_act_of(const struct sl_form *form);
+/* act(x), or with `up` act(x, up); of a form that packs the two, x is rows (gate | up). */
+int sl_activate(struct sl_tape *tape, const struct sl_act *act, int x, int up);
+/* cap tanh(x / cap) of logits, where the form caps them. */
+int sl_cap(struct sl_tape *tape, int logits);

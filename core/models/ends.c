@@ -141,7 +141,7 @@ static enum sl_status embed_backward(struct sl_tape *t, const struct sl_node *n)
   operands[count++] = sl_build_grad(l, n->weight[0]);
   if (n->weight[1] >= 0) {
     operands[count++] = sl_build_grad(l, n->weight[1]);
-    op.dim[4] = l->plan->model->n_positions;
+    op.dim[4] = l->plan->model->tensors[n->weight[1]].shape[0];
   }
   count = add_mask(&op, operands, count, mask);
   return sl_build_draft(t->g.drafts, op, count, operands);
@@ -150,10 +150,14 @@ static enum sl_status embed_backward(struct sl_tape *t, const struct sl_node *n)
 static const struct sl_rule embed_rule = {
     .reads_in = 1, .reads_out = 1U << MASK, .forward = embed_forward, .backward = embed_backward};
 
-int sl_embedding(struct sl_tape *t, int tokens, int wte, int wpe) {
+int sl_embedding(struct sl_tape *t, int tokens, int wte, int wpe, bool stream) {
   const struct sl_transformer *g = &t->g;
-  const struct sl_value x = {
-      .name = "embedding", .dtype = g->l->dtype, .count = g->s * g->c, .made = SL_MADE_OUTPUT, .stream = true};
+  const struct sl_value x = {.name = "embedding",
+                             .gradient_name = "dembedding",
+                             .dtype = g->l->dtype,
+                             .count = g->s * g->c,
+                             .made = SL_MADE_OUTPUT,
+                             .stream = stream};
   struct sl_node node = {.rule = &embed_rule, .in = {tokens}, .weight = {wte, wpe}};
   struct sl_value mask = x;
   mask.name = "embedding.mask", mask.dtype = SL_U8, mask.optional = true;
@@ -181,8 +185,12 @@ static enum sl_status give_gradient(struct sl_tape *t, const struct sl_node *n) 
 static const struct sl_rule arrive_rule = {.forward = arrive, .backward = give_gradient};
 
 int sl_arrive(struct sl_tape *t) {
-  const struct sl_value value = {
-      .name = "x_in", .dtype = t->g.l->dtype, .count = t->g.s * t->g.c, .made = SL_MADE_OUTPUT, .stream = true};
+  const struct sl_value value = {.name = "x_in",
+                                 .gradient_name = "dbranch",
+                                 .dtype = t->g.l->dtype,
+                                 .count = t->g.s * t->g.c,
+                                 .made = SL_MADE_OUTPUT,
+                                 .stream = true};
   const int x = sl_tape_value(t, value);
   sl_tape_node(t, (struct sl_node){.rule = &arrive_rule, .out = {x}});
   return x;

@@ -8,8 +8,9 @@ struct sl_batch {
   int tokens, targets;
 };
 struct sl_batch sl_load(struct sl_tape *tape);
-/* Rows of table `wte`, and with wpe >= 0 of a table of positions. The backward reads tokens again. */
-int sl_embedding(struct sl_tape *tape, int tokens, int wte, int wpe);
+/* Rows of table `wte`, and with wpe >= 0 of a table of positions; `stream`: they are the residual stream. The backward reads
+ * tokens again. */
+int sl_embedding(struct sl_tape *tape, int tokens, int wte, int wpe, bool stream);
 /* The residual stream as the stage before sends it; x for the next stage. */
 int sl_arrive(struct sl_tape *tape);
 void sl_leave(struct sl_tape *tape, int x);

@@ -105,17 +105,21 @@ static enum sl_status column_weights_bwd(struct sl_tape *t, const struct sl_node
   return SL_OK;
 }
 
-/* The gradient of x by the columns first ... end - 1, not yet summed over the group. */
+/* The gradient of x by the columns first ... end - 1, not yet summed over the group: of one member where it belongs, of several in
+ * a buffer called `name`. */
 static enum sl_status column_inputs_bwd(struct sl_tape *t, const struct sl_node *n, const char *name, int first,
                                         int end, struct sl_operand *partial) {
   struct sl_transformer *g = &t->g;
   int32_t buffer;
-  SL_TRY(sl_transformer_temporary(g, &buffer, g->r * g->c, n->layer, name));
-  *partial = sl_build_read(g->l, buffer);
+  if (g->tp == 1) {
+    SL_TRY(sl_gradient_into(t, n->in[0], partial));
+  } else {
+    SL_TRY(sl_transformer_temporary(g, &buffer, g->r * g->c, n->layer, name));
+    *partial = sl_build_write(g->l, buffer);
+  }
   for (int i = first; i < end && n->out[i] != 0; i++)
     SL_TRY(input_gradient(g, n, i, sl_gradient_of(t, n->out[i]),
-                          i == first ? sl_build_write(g->l, buffer) : sl_build_update(g->l, buffer), width_of(t, n, i),
-                          g->c));
+                          i == first ? *partial : sl_build_as(*partial, SL_READ_WRITE), width_of(t, n, i), g->c));
   return SL_OK;
 }
 
@@ -148,7 +152,7 @@ static enum sl_status columns_backward(struct sl_tape *t, const struct sl_node *
   if (in_order) SL_TRY(column_weights_bwd(t, n, x));
   SL_TRY(sl_regions_reduce(g, n->layer, partial, false, &dx));
   if (!in_order) SL_TRY(column_weights_bwd(t, n, x));
-  return sl_gradient_give(t, n->in[0], dx);
+  return g->tp == 1 ? SL_OK : sl_gradient_give(t, n->in[0], dx);
 }
 
 static const struct sl_rule columns_rule = {.reads_in = 1,
@@ -178,11 +182,12 @@ void sl_columns(struct sl_tape *t, int x, int count, const struct sl_column *col
   sl_tape_node(t, node);
 }
 
-int sl_head(struct sl_tape *t, int x, int weight) {
+int sl_head(struct sl_tape *t, int x, int weight, int bias) {
   const int out = sl_tape_value(
       t, (struct sl_value){.name = "logits", .dtype = t->g.l->dtype, .count = t->g.r * t->g.v, .made = SL_MADE_OUTPUT});
-  sl_tape_node(t, (struct sl_node){
-                      .rule = &columns_rule, .in = {x}, .out = {out}, .weight = {weight}, .bias = {-1}, .kind = HEAD});
+  sl_tape_node(t,
+               (struct sl_node){
+                   .rule = &columns_rule, .in = {x}, .out = {out}, .weight = {weight}, .bias = {bias}, .kind = HEAD});
   return out;
 }
 

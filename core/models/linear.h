@@ -15,5 +15,5 @@ void sl_columns(struct sl_tape *tape, int x, int count, const struct sl_column *
 /* Row-parallel: reduce(x w), (S, C). With tp == 1 the bias is added; else whoever adds the result to the residual stream does
  * that, once. */
 int sl_row(struct sl_tape *tape, int x, int weight, int bias);
-/* The head: logits of this member's part of the vocabulary, by weight (V, C). */
-int sl_head(struct sl_tape *tape, int x, int weight);
+/* The head: logits of this member's part of the vocabulary, by weight (V, C) and a bias or -1. */
+int sl_head(struct sl_tape *tape, int x, int weight, int bias);

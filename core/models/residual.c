@@ -69,9 +69,10 @@ static enum sl_status backward(struct sl_tape *t, const struct sl_node *n) {
 static const struct sl_rule rule = {
     .reads_out = 1U << MASK, .ends_branch = true, .forward = forward, .backward = backward};
 
-int sl_residual(struct sl_tape *t, enum sl_branch branch, int from, int x, int bias, const char *name, bool last) {
+int sl_residual_add(struct sl_tape *t, enum sl_branch branch, int from, int x, int bias, const char *name, bool last) {
   const struct sl_transformer *g = &t->g;
   const struct sl_value stream = {.name = name,
+                                  .gradient_name = "dbranch",
                                   .dtype = g->l->dtype,
                                   .count = g->s * g->c,
                                   .made = last ? SL_MADE_OUTPUT : SL_MADE_ELEMENTWISE,

@@ -3,28 +3,30 @@
 
 #include "core/models/gradients.h"
 
-/* Turn the heads of every token of `x`, of `count` elements, by its position, in place; `back` turns a gradient back. */
-static enum sl_status turn(struct sl_transformer *g, int layer, struct sl_operand x, int64_t count, bool back) {
-  struct sl_op op = sl_transformer_op(g, SL_OP_ROPE, layer, -1);
-  op.dim[0] = g->b, op.dim[1] = g->t, op.dim[2] = count / (g->r * g->d), op.dim[3] = g->d;
-  op.scale = g->l->plan->model->rope_theta;
+/* Turn heads of every token of `x` by its position, in place; `back` turns a gradient back. In packed rows those of q and k. */
+static enum sl_status turn(struct sl_tape *t, const struct sl_node *n, int i, struct sl_operand x, bool back) {
+  const struct sl_transformer *g = &t->g;
+  struct sl_op op = sl_transformer_op(g, SL_OP_ROPE, n->layer, -1);
+  op.dim[0] = g->b, op.dim[1] = g->t, op.dim[2] = i == 0 ? g->h : g->g, op.dim[3] = g->d;
+  if (n->in[1] == 0) op.dim[4] = g->g;
+  op.scale = sl_model_rotary(g->l->plan->model, n->layer)->base;
   if (back) op.flags = SL_OP_INVERSE;
   return SL_BUILD_DRAFT(g->drafts, op, sl_build_as(x, SL_READ_WRITE));
 }
 
 static enum sl_status forward(struct sl_tape *t, const struct sl_node *n) {
-  for (int i = 0; i < 2; i++) {
+  for (int i = 0; i < 2 && n->in[i] != 0; i++) {
     struct sl_operand x;
     SL_TRY(sl_tape_make(t, n, i, &x));
-    if (x.slice.bytes > 0) SL_TRY(turn(&t->g, n->layer, x, t->values[n->out[i]].count, false));
+    if (x.slice.bytes > 0) SL_TRY(turn(t, n, i, x, false));
   }
   return SL_OK;
 }
 
 static enum sl_status backward(struct sl_tape *t, const struct sl_node *n) {
-  for (int i = 0; i < 2; i++) {
+  for (int i = 0; i < 2 && n->in[i] != 0; i++) {
     const struct sl_operand dx = sl_gradient_of(t, n->out[i]);
-    SL_TRY(turn(&t->g, n->layer, dx, t->values[n->out[i]].count, true));
+    SL_TRY(turn(t, n, i, dx, true));
     SL_TRY(sl_gradient_give(t, n->in[i], dx));
   }
   return SL_OK;
@@ -36,7 +38,7 @@ static int turned(struct sl_tape *t, int x) {
   struct sl_value value = t->values[x];
   value.over = x;
   value.covered = 0;
-  return sl_tape_value(t, value);
+  return x == 0 ? 0 : sl_tape_value(t, value);
 }
 
 struct sl_qkv sl_rope(struct sl_tape *t, struct sl_qkv in) {

@@ -54,7 +54,7 @@ struct sl_node {
   const struct sl_rule *rule;
   int in[SL_TAPE_IN], out[SL_TAPE_OUT];
   int weight[3], bias[3];       /* tensors of the model; of a bias -1: there is none */
-  int kind, undo;               /* the op, and its backward, where a rule has several */
+  int kind;                     /* of a rule's own meaning */
   bool no_forward, no_backward; /* that is another stage's */
   int layer;                    /* the tape's own */
 };

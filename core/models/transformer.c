@@ -15,6 +15,8 @@ struct sl_transformer sl_transformer_of(struct sl_lowering *l) {
                                  .phase = SL_PHASE_FORWARD,
                                  .prefix = "h",
                                  .recomputes = true,
+                                 .rms = m->form.rms,
+                                 .out_in = m->form.out_in,
                                  .b = plan->micro_batch,
                                  .t = plan->seq,
                                  .r = rows,

@@ -21,12 +21,11 @@ struct sl_transformer {
   const char *prefix;   /* of buffers' names, before the number of a layer */
   bool rms;             /* norms are RMSNorm (weight), else LayerNorm (weight, bias) */
   bool out_in;          /* weights are (out, in), else (in, out) */
-  bool biases;          /* a linear layer's bias stands behind its weight */
   bool recomputes;      /* blocks may be recomputed */
   struct sl_operand dx; /* the gradient of the residual stream, worked on in place */
 };
 
-/* The sizes of the model at hand; how its weights lie is the caller's to say. */
+/* The sizes of the transformer at hand, and how its weights lie. */
 struct sl_transformer sl_transformer_of(struct sl_lowering *lowering);
 /* Go over to the backward. */
 void sl_transformer_turn(struct sl_transformer *g);
