@@ -55,7 +55,8 @@ def faults(program, name, losses, words):
             yield f"other names: {sorted(got.keys() ^ want.keys())}"
         whole = max(max(map(abs, g)) for g in want.values())
         for n in sorted(got.keys() & want.keys()):
-            largest = max(max(map(abs, want[n])), 1e-4 * whole)  # a bias of k has none but of rounding
+            noise = 1e-2 if n.endswith("k_proj.bias") else 0  # where keys are not turned, it moves all scores of a row alike
+            largest = max(max(map(abs, want[n])), noise * whole)
             worst = max(abs(a - b) for a, b in zip(got[n], want[n], strict=True)) / largest
             if not worst <= TOLERANCE:
                 yield f"the gradient of {n} is {worst:.1e} of its largest value apart"

@@ -40,7 +40,7 @@ MODELS = {
     "gemma3_text": {"model_type": "gemma3_text", **GEMMA, "num_hidden_layers": 3, "sliding_window": 6, "query_pre_attn_scalar": 5,
                     "layer_types": ["sliding_attention", "full_attention", "sliding_attention"], "rope_theta": 5000.0,
                     "rope_local_base_freq": 100.0, "rope_scaling": {"rope_type": "linear", "factor": 8.0}},
-    "phi3": {"model_type": "phi3", **GQA, "pad_token_id": 0, "sliding_window": 7, "partial_rotary_factor": 0.67},
+    "phi3": {"model_type": "phi3", **GQA, "sliding_window": 7, "partial_rotary_factor": 0.67},
     "olmo2": {"model_type": "olmo2", **GQA},
     "starcoder2": {"model_type": "starcoder2", **{k: v for k, v in GQA.items() if k != "rms_norm_eps"}, "norm_epsilon": 1e-5,
                    "sliding_window": 5, "hidden_act": "gelu_pytorch_tanh"},
@@ -56,13 +56,16 @@ MODELS = {
                    "num_kv_heads": 2, "new_decoder_architecture": True, "ffn_hidden_size": 20, "max_position_embeddings": 64,
                    "bias": True},
     "bloom": {"model_type": "bloom", "vocab_size": VOCAB, "hidden_size": 24, "n_layer": 2, "n_head": 3, "seq_length": 64},
-    "mpt": {"model_type": "mpt", "vocab_size": VOCAB, "d_model": 24, "n_layers": 2, "n_heads": 3, "max_seq_len": 64, "expansion_ratio": 1},
+    "mpt": {"model_type": "mpt", "vocab_size": VOCAB, "d_model": 24, "n_layers": 2, "n_heads": 3, "max_seq_len": 64},
 }
 SPECIAL = {"bos_token_id": None, "eos_token_id": None}
 BASES = ("transformer.", "model.", "gpt_neox.")
 
 
-def bare(name):
+def bare(name, family):
+    """As published files have it: GPT-NeoX's head is embed_out there."""
+    if family == "gpt_neox" and name.startswith("lm_head"):
+        return name.replace("lm_head", "embed_out")
     return next((name[len(b):] for b in BASES if name.startswith(b)), name)
 
 
@@ -84,7 +87,7 @@ def make(name, tokens):
     folder.mkdir(exist_ok=True)
     config = MODELS[name]
     model = new_model(config, np.random.RandomState(20240900 + sorted(MODELS).index(name)))
-    init = {bare(n): p.detach().numpy().copy() for n, p in model.named_parameters()}
+    init = {bare(n, name): p.detach().numpy().copy() for n, p in model.named_parameters()}
     opt = torch.optim.AdamW(model.parameters(), **ADAMW)
     losses, gradients = [], None
     for x, y in golden.token_batches(tokens, SEQ)[:STEPS]:
@@ -92,7 +95,7 @@ def make(name, tokens):
         loss = F.cross_entropy(model(x, use_cache=False).logits.flatten(0, 1), y.flatten())
         loss.backward()
         if gradients is None:
-            gradients = {"gradient." + bare(n): p.grad.numpy().copy() for n, p in model.named_parameters()}
+            gradients = {"gradient." + bare(n, name): p.grad.numpy().copy() for n, p in model.named_parameters()}
         opt.step()
         losses.append(loss.item())
     assert np.isfinite(losses).all()
