@@ -48,10 +48,11 @@ static bool by_group(const struct sl_call *c) {
 
 /* q, k and v (or their gradients) by name, from where each starts in a packed row: the first of each. */
 static void unpack(struct sl_call *c, enum sl_at packed, enum sl_at first) {
+  if (c->x[packed] == NULL) return;
   const size_t element = (size_t)sl_dtype_bytes(c->dtype[packed]), group = by_group(c) ? c->dim[4] : 1;
   const size_t heads[] = {c->dim[2] / group, by_group(c) ? 1 : c->dim[4], 0};
   char *at = c->x[packed];
-  for (int i = 0; at != NULL && i < 3; i++) {
+  for (int i = 0; i < 3; i++) {
     c->x[(int)first + i] = at;
     at += heads[i] * c->dim[3] * element;
   }

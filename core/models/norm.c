@@ -12,6 +12,7 @@ static struct sl_op norm_op(const struct sl_tape *t, const struct sl_node *n, en
   const int64_t rows = t->values[n->out[STATS]].count / (is_rms ? 1 : 2);
   struct sl_op op = sl_transformer_rows_op(&t->g, is_rms ? rms : layer, n->layer, n->weight[0], rows,
                                            t->values[n->out[OUT]].count / rows);
+  if (!is_rms && n->bias[0] < 0) op.flags |= SL_OP_UNBIASED;
   return op;
 }
 
