@@ -114,6 +114,7 @@ static void block_softmax(const struct head *h, size_t t0) {
     if (n > 0) softmax_backward_row(ds + from, probs + from, n - from, scale);
     if (n > 0 && h->s->cap > 0) uncap_row(h, ds + from, t, from, n - from, scale);
     memset(ds, 0, from * sizeof *ds);
+    memset(p_masked, 0, from * sizeof *ds);
     memset(ds + n, 0, (end - n) * sizeof *ds);
     memset(p_masked + n, 0, (end - n) * sizeof *ds);
   }

@@ -41,8 +41,8 @@ static enum sl_status read_rotary(struct sl_model *model, const struct sl_json_o
   const struct sl_json_object sliding = {in->doc, sl_json_get(&both, "sliding_attention"),
                                          "rope_parameters.sliding_attention"};
   SL_TRY(sl_rotary_read(model, in));
-  SL_TRY(sl_rotary_read_object(&f->rotary, &full, model->n_positions));
-  SL_TRY(sl_rotary_read_object(&local, &sliding, model->n_positions));
+  if (full.object != NULL) SL_TRY(sl_rotary_read_object(&f->rotary, &full, model->n_positions));
+  if (sliding.object != NULL) SL_TRY(sl_rotary_read_object(&local, &sliding, model->n_positions));
   local.dim = f->rotary.dim;
   f->rotary_windowed = local;
   return SL_OK;

@@ -39,13 +39,12 @@ static enum sl_status read_config(struct sl_model *model, const struct sl_json_o
   f->qkv = SL_QKV_PACKED, f->activation = SL_ACTIVATION_GELU, f->positions = SL_POSITIONS_ALIBI;
   SL_TRY(sl_transformer_keys(model, in));
   SL_TRY(read_attention(model, in));
-  SL_TRY(sl_json_get_real(in, "expansion_ratio", 0.001, 64, &ratio));
-  model->n_inner = (int64_t)(ratio * (double)model->n_embd);
+  SL_TRY(sl_json_get_real(in, "expansion_ratio", 4, 4, &ratio)); /* transformers' MptMLP knows no other */
+  model->n_inner = 4 * model->n_embd;
   return sl_transformer_heads(model, in, "n_heads", NULL, "d_model");
 }
 
 static void write_config(const struct sl_model *model, json_t *out) {
-  json_object_set_new(out, "expansion_ratio", json_real((double)model->n_inner / (double)model->n_embd));
   json_object_set_new(
       out, "attn_config",
       json_pack("{s:f, s:f}", "attn_pdrop", model->attn_pdrop, "alibi_bias_max", model->form.alibi_max));
