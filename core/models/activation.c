@@ -7,6 +7,7 @@ enum kind { PLAIN, PACKED, CAP };
 
 static struct sl_op act_op(const struct sl_tape *t, const struct sl_node *n, enum sl_op_kind kind) {
   struct sl_op op = sl_transformer_rows_op(&t->g, kind, n->layer, -1, t->g.r, t->values[n->out[0]].count / t->g.r);
+  if (n->kind == PACKED) op.flags |= SL_OP_PACKED_GATE;
   if (n->kind == CAP) op.scale = t->g.l->plan->model->form.logit_cap;
   return op;
 }

@@ -5,6 +5,17 @@ struct sl_operand sl_gradient_of(const struct sl_tape *t, int value) {
   return sl_build_as(t->values[value].gradient, SL_READ);
 }
 
+enum sl_status sl_gradient_hold(struct sl_tape *t, int value, struct sl_operand *d) {
+  const int64_t count = t->values[value].count;
+  const int layer = t->section->layer;
+  int32_t copy;
+  if (!t->g.l->stage->split) return SL_OK;
+  SL_TRY(sl_transformer_temporary(&t->g, &copy, count, layer, "dx.held"));
+  SL_TRY(sl_transformer_copy(&t->g, layer, *d, sl_build_write(t->g.l, copy), count));
+  *d = sl_build_read(t->g.l, copy);
+  return SL_OK;
+}
+
 static void set(struct sl_value *x, struct sl_operand at) {
   x->gradient = at;
   x->has_gradient = true;

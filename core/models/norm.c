@@ -12,6 +12,7 @@ static struct sl_op norm_op(const struct sl_tape *t, const struct sl_node *n, en
   const int64_t rows = t->values[n->out[STATS]].count / (is_rms ? 1 : 2);
   struct sl_op op = sl_transformer_rows_op(&t->g, is_rms ? rms : layer, n->layer, n->weight[0], rows,
                                            t->values[n->out[OUT]].count / rows);
+  if (!is_rms && n->bias[0] < 0) op.flags |= SL_OP_UNBIASED;
   return op;
 }
 
@@ -37,9 +38,11 @@ static int add_gradients(const struct sl_transformer *g, const struct sl_node *n
 /* The gradients of weight and bias in a draft of their own, behind that of x: the halves of a split backward. */
 static enum sl_status backward(struct sl_tape *t, const struct sl_node *n) {
   struct sl_transformer *g = &t->g;
-  const struct sl_operand dout = sl_gradient_of(t, n->out[OUT]), x = sl_tape_at(t, n->in[0]);
+  const struct sl_operand x = sl_tape_at(t, n->in[0]);
   const struct sl_operand stats = sl_tape_at(t, n->out[STATS]);
   struct sl_op op = norm_op(t, n, SL_OP_RMSNORM_BWD, SL_OP_LAYERNORM_BWD);
+  struct sl_operand dout = sl_gradient_of(t, n->out[OUT]);
+  if (t->values[n->out[OUT]].stream) SL_TRY(sl_gradient_hold(t, n->out[OUT], &dout));
   struct sl_operand operands[8] = {dout, x, sl_build_param(g->l, n->weight[0]), stats};
   int32_t scratch;
   int count = 5;

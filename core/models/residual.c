@@ -31,24 +31,13 @@ static enum sl_status forward(struct sl_tape *t, const struct sl_node *n) {
   return sl_build_draft(g->drafts, op, count, operands);
 }
 
-/* The stream's gradient as it is now, for an op that reads it later: a W half, before which I works on. */
-static enum sl_status hold(struct sl_tape *t, const struct sl_node *n, struct sl_operand *d) {
-  struct sl_transformer *g = &t->g;
-  int32_t copy;
-  if (!g->l->stage->split) return SL_OK;
-  SL_TRY(sl_transformer_temporary(g, &copy, g->s * g->c, n->layer, "dx.held"));
-  SL_TRY(sl_transformer_copy(g, n->layer, *d, sl_build_write(g->l, copy), g->s * g->c));
-  *d = sl_build_read(g->l, copy);
-  return SL_OK;
-}
-
 /* The branch's gradient: the stream's own when nothing was dropped, else a masked copy. */
 static enum sl_status branch_gradient(struct sl_tape *t, const struct sl_node *n, struct sl_operand *d) {
   struct sl_transformer *g = &t->g;
   struct sl_op op = branch_op(g, SL_OP_DROPOUT, n);
   struct sl_operand operands[3] = {*d};
   int32_t masked;
-  if (op.dropout == 0) return hold(t, n, d);
+  if (op.dropout == 0) return sl_gradient_hold(t, n->out[OUT], d);
   SL_TRY(sl_transformer_temporary(g, &masked, g->s * g->c, n->layer, "ddropout"));
   *d = sl_build_read(g->l, masked);
   operands[1] = sl_build_write(g->l, masked);
