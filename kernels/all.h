@@ -2,6 +2,7 @@
 #ifndef SL_KERNELS_ALL_H
 #define SL_KERNELS_ALL_H
 
+#include "kernels/act.h"
 #include "kernels/attention.h"
 #include "kernels/by_dtype.h"
 #include "kernels/classifier.h"

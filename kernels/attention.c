@@ -56,15 +56,17 @@ static void drop_row(sl_real *row, struct kept kept, size_t t, size_t T, struct 
  * from the diagonal to the end of the block. */
 static void block_softmax(struct sl_attention_buffers b, const struct sl_attention_shape *s,
                           struct sl_attention_padded p, size_t t0, struct kept kept, struct sl_mask mask,
-                          const struct sl_philox_key *key, uint64_t first) {
+                          const struct sl_philox_key *key, uint64_t first, double alibi) {
   for (size_t r = 0; r < BLOCK; r++) {
-    size_t t = t0 + r, n = t + 1;
+    const size_t t = t0 + r, n = t + 1, from = sl_first_key(s, t);
     sl_real *row = b.scores + r * p.Tk;
     if (t >= s->T) {
       memset(row, 0, (t0 + BLOCK) * sizeof *row);
       continue;
     }
-    softmax_row(row, n);
+    if (!sl_plain_scores(s)) sl_attention_shape_scores(row + from, NULL, n - from, s, alibi, t, from);
+    memset(row, 0, from * sizeof *row);
+    softmax_row(row + from, n - from);
     memset(row + n, 0, (t0 + BLOCK - n) * sizeof *row);
     sl_narrow(kept.probs + t * s->T, row, n);
     memset(kept.probs + t * s->T + n, 0, (s->T - n) * sizeof *kept.probs);
@@ -74,16 +76,16 @@ static void block_softmax(struct sl_attention_buffers b, const struct sl_attenti
 
 static void forward_head(sl_store *out, struct kept kept, const sl_store *q, const sl_store *k, const sl_store *v,
                          const struct sl_attention_shape *s, struct sl_mask mask, const struct sl_philox_key *key,
-                         uint64_t first, struct sl_attention_buffers b) {
+                         uint64_t first, struct sl_attention_buffers b, double alibi) {
   const struct sl_attention_padded p = sl_attention_pad(s);
-  const sl_real scale = 1 / SL_SQRT((sl_real)s->D);
+  const sl_real scale = sl_attention_scale(s);
   sl_pack_panels(b.k, k, s->k_stride, s->T, s->D, p.Tk);
   sl_pack_rows(b.v, v, s->v_stride, s->T, s->D, p.Tq, p.Dp, 1);
   for (size_t t0 = 0; t0 < s->T; t0 += BLOCK) {
     size_t rows = s->T - t0 < BLOCK ? s->T - t0 : BLOCK;
     sl_pack_rows(b.q, q + t0 * s->q_stride, s->q_stride, rows, s->D, BLOCK, p.Dp, scale);
     sl_attention_scores(b.scores, p.Tk, b.q, p.Dp, b.k, s->D, t0 + BLOCK);
-    block_softmax(b, s, p, t0, kept, mask, key, first);
+    block_softmax(b, s, p, t0, kept, mask, key, first, alibi);
     for (size_t r = 0; r < BLOCK; r += SL_TILE_ROWS) {
       size_t keys = t0 + r + SL_TILE_ROWS;
       sl_tile_row(p.Dp, keys, b.scores + r * p.Tk, p.Tk, 1, b.v, p.Dp, b.out + r * p.Dp, p.Dp, 0);
@@ -108,9 +110,9 @@ void SL_K(sl_attention_forward)(sl_store *out, sl_store *probs, sl_store *droppe
       kept.dropped = dropped + task * s.T * s.T;
       kept.mask = dropout->mask + task * s.T * s.T;
     }
-    forward_head(out + row * s.out_stride + h * s.D, kept, q + row * s.q_stride + h * s.D,
-                 k + row * s.k_stride + g * s.D, v + row * s.v_stride + g * s.D, &s, mask,
+    forward_head(out + row * s.out_stride + h * s.D, kept, q + row * s.q_stride + sl_query_head(&s, h),
+                 k + row * s.k_stride + sl_key_head(&s, g), v + row * s.v_stride + sl_key_head(&s, g), &s, mask,
                  dropout ? &dropout->key : NULL, first,
-                 sl_attention_buffers_of(&s, base + (size_t)omp_get_thread_num() * each));
+                 sl_attention_buffers_of(&s, base + (size_t)omp_get_thread_num() * each), sl_alibi_slope(&s, h));
   }
 }

@@ -1,6 +1,7 @@
 /* Causal softmax attention with the probabilities materialised (Vaswani et al., arXiv:1706.03762).
  *
  *   P[b,h,t,s] = softmax over s <= t of q[b,t,h] . k[b,s,g(h)] / sqrt(D), 0 for s > t;  g(h) = h * KV / H
+ *                (a model may scale and cap scores otherwise, add ALiBi, and have a window: kernels/scores.h)
  *   out[b,t,h] = sum over s of dropout(P)[b,h,t,s] v[b,s,g(h)]
  * q, k, v and out are strided by token (struct sl_attention_shape), so GPT-2's packed qkv (B,T,3C) is
  * q = qkv, k = qkv + C, v = qkv + 2C with strides 3C. P (B,H,T,T) is kept without dropout; dropout's element of

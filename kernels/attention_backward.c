@@ -58,6 +58,20 @@ struct head {
   uint64_t first; /* dropout's element of (0,0) */
 };
 
+/* ds of the keys [from, from + n) of query t, with respect to capped scores, becomes that with respect to scaled products: the
+ * scores are formed again, for P does not tell them. */
+static void uncap_row(const struct head *h, sl_real *ds, size_t t, size_t from, size_t n, sl_real scale) {
+  const sl_real *q = h->b.q + t * h->p.Dp, cap = (sl_real)h->s->cap;
+  for (size_t i = 0; i < n; i++) {
+    const sl_real *k = h->b.k + (from + i) * h->p.Dp;
+    sl_real score = 0;
+#pragma omp simd reduction(+ : score)
+    for (size_t d = 0; d < h->s->D; d++) score += q[d] * k[d];
+    const sl_real tanned = SL_TANH(score * scale / cap);
+    ds[i] *= 1 - tanned * tanned;
+  }
+}
+
 /* n gradients of masked probabilities become gradients of scores, in place. */
 static void softmax_backward_row(sl_real *ds, const sl_store *probs, size_t n, sl_real scale) {
   sl_room room;
@@ -83,9 +97,9 @@ static void softmax_backward_row(sl_real *ds, const sl_store *probs, size_t n, s
  * of the block, and in the rows of padding. */
 static void block_softmax(const struct head *h, size_t t0) {
   const size_t T = h->s->T, Tk = h->p.Tk, end = t0 + BLOCK;
-  const sl_real scale = 1 / SL_SQRT((sl_real)h->s->D);
+  const sl_real scale = sl_attention_scale(h->s);
   for (size_t r = 0; r < BLOCK; r++) {
-    size_t t = t0 + r, n = t < T ? t + 1 : 0;
+    const size_t t = t0 + r, n = t < T ? t + 1 : 0, from = n > 0 ? sl_first_key(h->s, t) : 0;
     sl_real *ds = h->b.ds + r * Tk, *p_masked = h->b.p_masked + r * Tk;
     const sl_store *probs = h->probs + t * T;
     if (n > 0 && h->mask.on) {
@@ -97,7 +111,10 @@ static void block_softmax(const struct head *h, size_t t0) {
     } else if (n > 0) {
       sl_widen(p_masked, probs, n);
     }
-    if (n > 0) softmax_backward_row(ds, probs, n, scale);
+    if (n > 0) softmax_backward_row(ds + from, probs + from, n - from, scale);
+    if (n > 0 && h->s->cap > 0) uncap_row(h, ds + from, t, from, n - from, scale);
+    memset(ds, 0, from * sizeof *ds);
+    memset(p_masked, 0, from * sizeof *ds);
     memset(ds + n, 0, (end - n) * sizeof *ds);
     memset(p_masked + n, 0, (end - n) * sizeof *ds);
   }
@@ -131,14 +148,14 @@ void SL_K(sl_attention_backward)(sl_store *dq, sl_store *dk, sl_store *dv, const
 #pragma omp parallel for schedule(static) num_threads(sl_scratch_threads(scratch_bytes, each))
   for (size_t task = 0; task < s.B * s.KV; task++) {
     const size_t b = task / s.KV, g = task % s.KV, row = b * T;
-    const size_t k_at = row * s.k_stride + g * D, v_at = row * s.v_stride + g * D;
+    const size_t k_at = row * s.k_stride + sl_key_head(&s, g), v_at = row * s.v_stride + sl_key_head(&s, g);
     struct head head = {.s = &s, .p = p, .b = buffers_of(&s, base + (size_t)omp_get_thread_num() * each)};
     head.key = dropout ? &dropout->key : NULL;
     sl_pack_panels(head.b.v, v + v_at, s.v_stride, T, D, p.Tk);
     sl_pack_rows(head.b.k, k + k_at, s.k_stride, T, D, p.Tq, p.Dp, 1);
     memset(head.b.dk, 0, 2 * p.Tq * p.Dp * sizeof(sl_real)); /* dk and dv lie side by side */
     for (size_t h = g * group; h < (g + 1) * group; h++) {
-      const size_t q_at = row * s.q_stride + h * D;
+      const size_t q_at = row * s.q_stride + sl_query_head(&s, h);
       const size_t square = (b * s.H + h) * T * T;
       head.probs = probs + square;
       head.mask = sl_mask_at(mask, square);

@@ -3,7 +3,9 @@
 
 #include "kernels/numbers/run.h"
 #include "kernels/numbers/types.h"
+#include "kernels/scores.h"
 #include "kernels/tile.h"
+#include "kernels/vecmath.h"
 
 #include <omp.h>
 #include <stdint.h>
@@ -80,6 +82,22 @@ static inline void sl_attention_scores(sl_real *scores, size_t ld, const sl_real
     for (size_t r = 0; r < SL_ATTENTION_BLOCK; r += SL_TILE_ROWS) {
       sl_tile(vecs, D, a + r * Dp, Dp, 1, b + j * D, SL_PANEL, scores + r * ld + j, ld, 0);
     }
+  }
+}
+
+static inline sl_real sl_attention_scale(const struct sl_attention_shape *s) {
+  return s->scale > 0 ? (sl_real)s->scale : 1 / SL_SQRT((sl_real)s->D);
+}
+
+/* Scores x[0, n) of query t with the keys from `first` on, which are scaled products: capped, and with ALiBi's share. slopes
+ * (n): those of the cap, or NULL. */
+static inline void sl_attention_shape_scores(sl_real *x, sl_real *slopes, size_t n, const struct sl_attention_shape *s,
+                                             double alibi, size_t t, size_t first) {
+  for (size_t i = 0; i < n; i++) {
+    sl_real tanned = s->cap > 0 ? SL_TANH(x[i] / (sl_real)s->cap) : 0;
+    if (s->cap > 0) x[i] = (sl_real)s->cap * tanned;
+    if (slopes) slopes[i] = 1 - tanned * tanned;
+    x[i] -= (sl_real)(alibi * (double)(t - (first + i)));
   }
 }
 

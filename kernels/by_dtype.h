@@ -21,12 +21,19 @@ SL_KERNELS_BEGIN
       const void *x, const void *weight, const float *mean, const float *rstd, size_t rows, size_t C, void             \
       *scratch), (dx, accumulate_dx, dweight, dbias, accumulate, dout, x, weight, mean, rstd, rows, C, scratch))       \
   X(llama_rmsnorm_forward, (void *out, float *rstd, const void *x, const void *weight, size_t rows, size_t C, float    \
-      eps), (out, rstd, x, weight, rows, C, eps))                                                                      \
+      eps, int from_one), (out, rstd, x, weight, rows, C, eps, from_one))                                              \
   X(llama_rmsnorm_backward, (void *dx, int accumulate_dx, void *dweight, int accumulate, const void *dout, const       \
-      void *x, const void *weight, const float *rstd, size_t rows, size_t C, void *scratch), (dx, accumulate_dx,       \
-      dweight, accumulate, dout, x, weight, rstd, rows, C, scratch))                                                   \
-  X(llama_rope, (void *x, size_t B, size_t T, size_t heads, size_t D, size_t stride, size_t first_position, double     \
-      base, int direction), (x, B, T, heads, D, stride, first_position, base, direction))                              \
+      void *x, const void *weight, const float *rstd, size_t rows, size_t C, int from_one, void *scratch), (dx,        \
+      accumulate_dx, dweight, accumulate, dout, x, weight, rstd, rows, C, from_one, scratch))                                                   \
+  X(llama_rope, (void *x, const struct sl_rope_shape *shape, size_t first_position, const struct sl_rope *rope, int    \
+      direction), (x, shape, first_position, rope, direction))                                                         \
+  X(act_forward, (void *out, const void *x, size_t rows, size_t cols, enum sl_act act, float cap), (out, x, rows, cols, act, cap))              \
+  X(act_backward, (void *dx, const void *dout, const void *x, size_t rows, size_t cols, enum sl_act act, float cap), (dx, dout, x,  \
+      rows, cols, act, cap))                                                                                                       \
+  X(act_gated_forward, (void *out, const void *gate, const void *up, size_t rows, size_t cols, size_t stride, enum     \
+      sl_act act), (out, gate, up, rows, cols, stride, act))                                                           \
+  X(act_gated_backward, (void *dgate, void *dup, const void *dout, const void *gate, const void *up, size_t rows,      \
+      size_t cols, size_t stride, enum sl_act act), (dgate, dup, dout, gate, up, rows, cols, stride, act))             \
   X(llama_swiglu_forward, (void *out, const void *gate, const void *up, size_t rows, size_t cols, size_t stride),      \
       (out, gate, up, rows, cols, stride))                                                                             \
   X(llama_swiglu_backward, (void *dgate, void *dup, const void *dout, const void *gate, const void *up, size_t rows,   \

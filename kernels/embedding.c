@@ -21,6 +21,11 @@ static const sl_store *token_row(const sl_store *wte, int32_t token, const struc
   return wte + ((size_t)token - s->first_row) * s->C;
 }
 
+/* out = a scale + b */
+static void add_rows_scaled(sl_store *out, const sl_store *a, const sl_store *b, size_t n, sl_real scale) {
+  for (size_t i = 0; i < n; i++) out[i] = sl_put((a ? sl_load(a[i]) * scale : 0) + (b ? sl_load(b[i]) : 0));
+}
+
 static void add_rows(sl_store *out, const sl_store *a, const sl_store *b, size_t n) {
   if (a && b) {
     sl_sum(out, a, b, n);
@@ -33,11 +38,12 @@ static void add_rows(sl_store *out, const sl_store *a, const sl_store *b, size_t
 
 /* The same through the mask, at global element `first`. */
 static void add_rows_masked(sl_store *out, const sl_store *a, const sl_store *b, size_t n, struct sl_mask mask,
-                            const struct sl_philox_key *key, uint64_t first) {
+                            const struct sl_philox_key *key, uint64_t first, sl_real scale) {
   for (size_t c0 = 0; c0 < n; c0 += SL_PHILOX_CHUNK) {
     const size_t m = n - c0 < SL_PHILOX_CHUNK ? n - c0 : SL_PHILOX_CHUNK;
     sl_real sum[SL_PHILOX_CHUNK] = {0};
     if (a) sl_widen(sum, a + c0, m);
+    for (size_t i = 0; scale != 0 && i < m; i++) sum[i] *= scale;
     if (b) sl_accumulate(sum, b + c0, m);
     sl_mask_apply(sum, sum, sl_mask_at(mask, c0), key, first + c0, m);
     sl_narrow(out + c0, sum, m);
@@ -60,23 +66,29 @@ void SL_K(sl_embedding_forward)(sl_store *out, const int32_t *tokens, const sl_s
         sl_mask_draw(dropout->mask + r * C, mask, &dropout->key, first, C);
         row.stored = dropout->mask + r * C;
       }
-      add_rows_masked(o, token, position, C, row, &dropout->key, first);
+      add_rows_masked(o, token, position, C, row, &dropout->key, first, (sl_real)shape->scale);
+    } else if (shape->scale != 0) {
+      add_rows_scaled(o, token, position, C, (sl_real)shape->scale);
     } else {
       add_rows(o, token, position, C);
     }
   }
 }
 
-/* sum[0..n) += columns [c0, c0 + n) of dout's row r, through the mask; n <= COLUMN_CHUNK. */
+/* sum[0..n) += columns [c0, c0 + n) of dout's row r, through the mask, times scale (0: 1); n <= COLUMN_CHUNK. */
 static void add_masked(sl_real *sum, const sl_store *dout, size_t r, size_t C, size_t c0, size_t n, struct sl_mask mask,
-                       const struct sl_dropout *dropout) {
+                       const struct sl_dropout *dropout, sl_real scale) {
   const sl_store *src = dout + r * C + c0;
-  if (mask.on) {
+  if (mask.on || scale != 0) {
     sl_real masked[COLUMN_CHUNK];
-    sl_mask_load(masked, src, sl_mask_at(mask, r * C + c0), &dropout->key,
-                 dropout->first_element + r * dropout->row_stride + c0, n);
+    if (mask.on)
+      sl_mask_load(masked, src, sl_mask_at(mask, r * C + c0), &dropout->key,
+                   dropout->first_element + r * dropout->row_stride + c0, n);
+    else
+      sl_widen(masked, src, n);
+    const sl_real by = scale != 0 ? scale : 1;
 #pragma omp simd
-    for (size_t i = 0; i < n; i++) sum[i] += masked[i];
+    for (size_t i = 0; i < n; i++) sum[i] += masked[i] * by;
   } else {
     sl_accumulate(sum, src, n);
   }
@@ -122,14 +134,14 @@ static void scatter_columns(sl_store *dwte, const sl_store *dout, const int32_t 
     if (!held) continue;
     sl_store *dst = dwte + (held - dwte) + c0;
     const size_t row = r0 + (size_t)w->first[k];
-    if (w->next[w->first[k]] < 0 && !mask.on) { /* alone: no detour through scratch */
+    if (w->next[w->first[k]] < 0 && !mask.on && shape->scale == 0) { /* alone: no detour through scratch */
       sl_sum(dst, dst, dout + row * shape->C + c0, n);
       continue;
     }
     sl_real sum[COLUMN_CHUNK];
     sl_widen(sum, dst, n);
     for (int32_t i = w->first[k]; i >= 0; i = w->next[i]) {
-      add_masked(sum, dout, r0 + (size_t)i, shape->C, c0, n, mask, dropout);
+      add_masked(sum, dout, r0 + (size_t)i, shape->C, c0, n, mask, dropout, (sl_real)shape->scale);
     }
     sl_narrow(dst, sum, n);
   }
@@ -161,7 +173,7 @@ static void sum_positions(sl_store *dwpe, const sl_store *dout, const struct sl_
       sl_store *dst = dwpe + (shape->first_position + t) * C + c0;
       sl_real sum[COLUMN_CHUNK];
       sl_widen(sum, dst, n);
-      for (size_t b = 0; b < B; b++) add_masked(sum, dout, b * T + t, C, c0, n, mask, dropout);
+      for (size_t b = 0; b < B; b++) add_masked(sum, dout, b * T + t, C, c0, n, mask, dropout, 0);
       sl_narrow(dst, sum, n);
     }
   }

@@ -10,7 +10,7 @@
 
 SL_KERNELS_BEGIN
 
-/* out (B,T,C) = dropout(wte[token - first_row] + wpe[first_position + t]). wte (n_rows,C); wpe (>= first_position + T,
+/* out (B,T,C) = dropout(scale wte[token - first_row] + wpe[first_position + t]). wte (n_rows,C); wpe (>= first_position + T,
  * C) or NULL; tokens (B,T). Dropout's rows are the B*T tokens. */
 void SL_K(sl_embedding_forward)(sl_store *out, const int32_t *tokens, const sl_store *wte, const sl_store *wpe,
                                 const struct sl_embedding_shape *shape, const struct sl_dropout *dropout);

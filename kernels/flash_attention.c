@@ -21,6 +21,7 @@ struct head {
   struct sl_mask mask;
   const struct sl_philox_key *key;
   uint64_t first; /* dropout's element of (0,0) */
+  double alibi;   /* slope */
   sl_real max[BLOCK];
   double sum[BLOCK];
 };
@@ -53,9 +54,13 @@ static void tile_softmax(struct head *h, size_t t0, size_t j0, size_t n) {
     const size_t t = t0 + r;
     size_t seen = t < T && t >= j0 ? t + 1 - j0 : 0;
     if (seen > n) seen = n;
+    const size_t first = sl_first_key(h->s, t), from = first > j0 ? (first - j0 < seen ? first - j0 : seen) : 0;
     sl_real *row = h->b.scores + r * KEYS, *out = h->b.out + r * Dp;
-    if (seen > 0) {
-      const sl_real shrink = row_update(&h->max[r], &h->sum[r], row, seen);
+    memset(row, 0, from * sizeof *row);
+    if (seen > from) {
+      if (!sl_plain_scores(h->s))
+        sl_attention_shape_scores(row + from, NULL, seen - from, h->s, h->alibi, t, j0 + from);
+      const sl_real shrink = row_update(&h->max[r], &h->sum[r], row + from, seen - from);
 #pragma omp simd
       for (size_t d = 0; d < Dp; d++) out[d] *= shrink;
       if (h->mask.on) sl_mask_apply(row, row, h->mask, h->key, h->first + t * T + j0, seen);
@@ -69,7 +74,7 @@ static void forward_block(struct head *h, size_t t0) {
   const size_t Dp = h->p.Dp, D = h->s->D;
   memset(b.out, 0, BLOCK * Dp * sizeof *b.out);
   for (size_t r = 0; r < BLOCK; r++) h->max[r] = (sl_real)-INFINITY, h->sum[r] = 0;
-  for (size_t j0 = 0; j0 < t0 + BLOCK; j0 += KEYS) {
+  for (size_t j0 = sl_first_key(h->s, t0) / KEYS * KEYS; j0 < t0 + BLOCK; j0 += KEYS) {
     const size_t n = t0 + BLOCK - j0 < KEYS ? t0 + BLOCK - j0 : KEYS;
     sl_attention_scores(b.scores, KEYS, b.q, Dp, b.k + j0 * D, D, n);
     tile_softmax(h, t0, j0, n);
@@ -87,7 +92,7 @@ static void forward_head(struct head *h, sl_store *out, sl_real *lse, const sl_s
   sl_pack_rows(h->b.v, v, s->v_stride, s->T, D, h->p.Tq, Dp, 1);
   for (size_t t0 = 0; t0 < s->T; t0 += BLOCK) {
     const size_t rows = s->T - t0 < BLOCK ? s->T - t0 : BLOCK;
-    sl_pack_rows(h->b.q, q + t0 * s->q_stride, s->q_stride, rows, D, BLOCK, Dp, 1 / SL_SQRT((sl_real)D));
+    sl_pack_rows(h->b.q, q + t0 * s->q_stride, s->q_stride, rows, D, BLOCK, Dp, sl_attention_scale(s));
     forward_block(h, t0);
     for (size_t r = 0; r < rows; r++) {
       const sl_real inverse = (sl_real)(1 / h->sum[r]);
@@ -114,7 +119,9 @@ void SL_K(sl_flash_attention_forward)(sl_store *out, sl_real *lse, const sl_stor
     head.mask = sl_mask_of(dropout);
     head.key = dropout ? &dropout->key : NULL;
     head.first = sl_attention_first(&s, dropout, b, h);
-    forward_head(&head, out + row * s.out_stride + h * s.D, lse + task * s.T, q + row * s.q_stride + h * s.D,
-                 k + row * s.k_stride + g * s.D, v + row * s.v_stride + g * s.D);
+    head.alibi = sl_alibi_slope(&s, h);
+    forward_head(&head, out + row * s.out_stride + h * s.D, lse + task * s.T,
+                 q + row * s.q_stride + sl_query_head(&s, h), k + row * s.k_stride + sl_key_head(&s, g),
+                 v + row * s.v_stride + sl_key_head(&s, g));
   }
 }

@@ -32,6 +32,7 @@ struct head {
   struct sl_mask mask;
   const struct sl_philox_key *key;
   uint64_t first;       /* dropout's element of (0,0) */
+  double alibi;         /* slope */
   sl_real delta[BLOCK]; /* dout . out of the block's rows */
 };
 
@@ -63,22 +64,36 @@ size_t SL_K(sl_flash_attention_backward_scratch_bytes)(const struct sl_attention
 /* probs: scores in, Pd out. ds: dO V^T in, dS out. Zeros where a query does not see the key. */
 static void tile_softmax(const struct head *h, size_t t0, size_t j0, size_t n) {
   const size_t T = h->s->T;
-  const sl_real scale = 1 / SL_SQRT((sl_real)h->s->D);
+  const sl_real scale = sl_attention_scale(h->s);
+  const int plain = sl_plain_scores(h->s);
   for (size_t r = 0; r < BLOCK; r++) {
     const size_t t = t0 + r;
     size_t seen = t < T && t >= j0 ? t + 1 - j0 : 0;
     if (seen > n) seen = n;
-    sl_real *probs = h->b.probs + r * KEYS, *ds = h->b.ds + r * KEYS;
+    const size_t low = sl_first_key(h->s, t), from = low > j0 ? (low - j0 < seen ? low - j0 : seen) : 0;
+    sl_real *probs = h->b.probs + r * KEYS, *ds = h->b.ds + r * KEYS, slopes[KEYS];
     if (seen > 0) {
       const sl_real lse = h->lse[t], delta = h->delta[r];
       const uint64_t first = h->first + t * T + j0;
       if (h->mask.on) sl_mask_apply(ds, ds, h->mask, h->key, first, seen);
+      if (plain) {
 #pragma omp simd
-      for (size_t i = 0; i < seen; i++) {
-        const sl_real p = sl_exp(probs[i] * scale - lse);
-        probs[i] = p;
-        ds[i] = p * (ds[i] - delta) * scale;
+        for (size_t i = from; i < seen; i++) {
+          const sl_real p = sl_exp(probs[i] * scale - lse);
+          probs[i] = p;
+          ds[i] = p * (ds[i] - delta) * scale;
+        }
+      } else {
+        for (size_t i = from; i < seen; i++) probs[i] *= scale;
+        sl_attention_shape_scores(probs + from, slopes + from, seen - from, h->s, h->alibi, t, j0 + from);
+        for (size_t i = from; i < seen; i++) {
+          const sl_real p = sl_exp(probs[i] - lse);
+          probs[i] = p;
+          ds[i] = p * (ds[i] - delta) * scale * slopes[i];
+        }
       }
+      memset(probs, 0, from * sizeof *probs);
+      memset(ds, 0, from * sizeof *ds);
       if (h->mask.on) sl_mask_apply(probs, probs, h->mask, h->key, first, seen);
     }
     memset(probs + seen, 0, (n - seen) * sizeof *probs);
@@ -127,7 +142,7 @@ static void backward_block(struct head *h, size_t t0, sl_store *dq, const sl_sto
   for (size_t r = 0; r < rows; r++) {
     h->delta[r] = dot_row(b.dout + r * Dp, out + (t0 + r) * s->out_stride, D);
   }
-  for (size_t j0 = 0; j0 < t0 + BLOCK; j0 += KEYS) {
+  for (size_t j0 = sl_first_key(s, t0) / KEYS * KEYS; j0 < t0 + BLOCK; j0 += KEYS) {
     const size_t n = t0 + BLOCK - j0 < KEYS ? t0 + BLOCK - j0 : KEYS;
     sl_attention_scores(b.probs, KEYS, b.q, Dp, b.kt + j0 * D, D, n);
     sl_attention_scores(b.ds, KEYS, b.dout, Dp, b.vt + j0 * D, D, n);
@@ -148,7 +163,7 @@ void SL_K(sl_flash_attention_backward)(sl_store *dq, sl_store *dk, sl_store *dv,
 #pragma omp parallel for schedule(static) num_threads(sl_scratch_threads(scratch_bytes, each))
   for (size_t task = 0; task < s.B * s.KV; task++) {
     const size_t b = task / s.KV, g = task % s.KV, row = b * T;
-    const size_t k_at = row * s.k_stride + g * D, v_at = row * s.v_stride + g * D;
+    const size_t k_at = row * s.k_stride + sl_key_head(&s, g), v_at = row * s.v_stride + sl_key_head(&s, g);
     struct head head = {.s = &s, .p = p, .b = buffers_of(&s, base + (size_t)omp_get_thread_num() * each)};
     head.mask = sl_mask_of(dropout);
     head.key = dropout ? &dropout->key : NULL;
@@ -157,9 +172,10 @@ void SL_K(sl_flash_attention_backward)(sl_store *dq, sl_store *dk, sl_store *dv,
     sl_pack_rows(head.b.k, k + k_at, s.k_stride, T, D, p.Tq, p.Dp, 1);
     memset(head.b.dk, 0, 2 * p.Tq * p.Dp * sizeof(sl_real)); /* dk and dv lie side by side */
     for (size_t h = g * group; h < (g + 1) * group; h++) {
-      const size_t q_at = row * s.q_stride + h * D, out_at = row * s.out_stride + h * D;
+      const size_t q_at = row * s.q_stride + sl_query_head(&s, h), out_at = row * s.out_stride + h * D;
       head.lse = lse + (b * s.H + h) * T;
       head.first = sl_attention_first(&s, dropout, b, h);
+      head.alibi = sl_alibi_slope(&s, h);
       for (size_t t0 = 0; t0 < T; t0 += BLOCK) {
         backward_block(&head, t0, dq + q_at, dout + out_at, q + q_at, out + out_at);
       }

@@ -52,10 +52,15 @@ static void row_normalise(sl_store *out, const sl_store *x, const sl_store *weig
     n = sl_run(C - c0);
     const sl_real *in = sl_reopen(rooms->x, x + c0, n, sl_one_run(C));
     const sl_real *w = sl_reopen(rooms->weight, weight + c0, n, again && sl_one_run(C));
-    const sl_real *b = sl_reopen(rooms->bias, bias + c0, n, again && sl_one_run(C));
+    const sl_real *b = bias ? sl_reopen(rooms->bias, bias + c0, n, again && sl_one_run(C)) : NULL;
     sl_real *o = sl_begin(rooms->out, out + c0);
+    if (b) {
 #pragma omp simd
-    for (size_t c = 0; c < n; c++) o[c] = (in[c] - mean) * rstd * w[c] + b[c];
+      for (size_t c = 0; c < n; c++) o[c] = (in[c] - mean) * rstd * w[c] + b[c];
+    } else {
+#pragma omp simd
+      for (size_t c = 0; c < n; c++) o[c] = (in[c] - mean) * rstd * w[c];
+    }
     sl_finish(out + c0, o, n);
   }
 }
@@ -188,5 +193,5 @@ void SL_K(sl_layernorm_backward)(sl_store *dx, int accumulate_dx, sl_store *dwei
   }
   if (!dweight) return;
   add_partials(dweight, partial, blocks, C, accumulate);
-  add_partials(dbias, partial + C, blocks, C, accumulate);
+  if (dbias) add_partials(dbias, partial + C, blocks, C, accumulate);
 }

@@ -2,6 +2,7 @@
 #include "kernels/llama.h"
 #include "kernels/numbers/run.h"
 #include "kernels/parallel.h"
+#include "kernels/rotary.h"
 #include "kernels/vecmath.h"
 
 #include <string.h>
@@ -31,25 +32,27 @@ static double row_dot(const sl_store *a, const sl_store *b, const sl_store *c, s
   return total;
 }
 
-static void rmsnorm_scale(sl_store *out, const sl_store *x, const sl_store *weight, sl_real rstd, size_t C) {
+/* `one`: what is added to each weight. */
+static void rmsnorm_scale(sl_store *out, const sl_store *x, const sl_store *weight, sl_real rstd, size_t C,
+                          sl_real one) {
   sl_room x_room, weight_room, out_room;
   for (size_t c0 = 0, n; c0 < C; c0 += n) {
     n = sl_run(C - c0);
     const sl_real *in = sl_open(x_room, x + c0, n), *w = sl_open(weight_room, weight + c0, n);
     sl_real *o = sl_begin(out_room, out + c0);
 #pragma omp simd
-    for (size_t c = 0; c < n; c++) o[c] = in[c] * rstd * w[c];
+    for (size_t c = 0; c < n; c++) o[c] = in[c] * rstd * (w[c] + one);
     sl_finish(out + c0, o, n);
   }
 }
 
 void SL_K(sl_llama_rmsnorm_forward)(sl_store *out, sl_real *rstd, const sl_store *x, const sl_store *weight,
-                                    size_t rows, size_t C, float eps) {
+                                    size_t rows, size_t C, float eps, int from_one) {
 #pragma omp parallel for schedule(static) if (rows * C > SL_PARALLEL_MIN)
   for (size_t r = 0; r < rows; r++) {
     const sl_store *in = x + r * C;
     rstd[r] = (sl_real)(1 / sqrt(row_dot(in, in, NULL, C) / (double)C + (double)eps));
-    rmsnorm_scale(out + r * C, in, weight, rstd[r], C);
+    rmsnorm_scale(out + r * C, in, weight, rstd[r], C, from_one ? 1 : 0);
   }
 }
 
@@ -68,7 +71,7 @@ size_t SL_K(sl_llama_rmsnorm_scratch_bytes)(size_t rows, size_t C) {
 
 /* dx and the row's share in dweight, each unless NULL. */
 static void rmsnorm_row(sl_store *dx, int accumulate, sl_real *dweight, const sl_store *dout, const sl_store *x,
-                        const sl_store *weight, sl_real rstd, size_t C) {
+                        const sl_store *weight, sl_real rstd, size_t C, sl_real one) {
   sl_room dout_room, x_room, weight_room, dx_room;
   for (size_t c0 = 0, n; dweight && c0 < C; c0 += n) {
     n = sl_run(C - c0);
@@ -79,8 +82,8 @@ static void rmsnorm_row(sl_store *dx, int accumulate, sl_real *dweight, const sl
   }
   if (!dx) return;
   /* mean(g * norm) * rstd, with g = dout * weight and norm = x * rstd */
-  const double s = (double)rstd;
-  const sl_real slope = (sl_real)(row_dot(dout, weight, x, C) * s * s * s / (double)C);
+  const double s = (double)rstd, ones = one != 0 ? row_dot(dout, x, NULL, C) : 0;
+  const sl_real slope = (sl_real)((row_dot(dout, weight, x, C) + ones) * s * s * s / (double)C);
   for (size_t c0 = 0, n; c0 < C; c0 += n) {
     n = sl_run(C - c0);
     const sl_real *d = sl_open(dout_room, dout + c0, n), *in = sl_open(x_room, x + c0, n);
@@ -88,10 +91,10 @@ static void rmsnorm_row(sl_store *dx, int accumulate, sl_real *dweight, const sl
     sl_real *o = accumulate ? sl_change(dx_room, dx + c0, n) : sl_begin(dx_room, dx + c0);
     if (accumulate) {
 #pragma omp simd
-      for (size_t c = 0; c < n; c++) o[c] += rstd * d[c] * w[c] - in[c] * slope;
+      for (size_t c = 0; c < n; c++) o[c] += rstd * d[c] * (w[c] + one) - in[c] * slope;
     } else {
 #pragma omp simd
-      for (size_t c = 0; c < n; c++) o[c] = rstd * d[c] * w[c] - in[c] * slope;
+      for (size_t c = 0; c < n; c++) o[c] = rstd * d[c] * (w[c] + one) - in[c] * slope;
     }
     sl_finish(dx + c0, o, n);
   }
@@ -99,7 +102,7 @@ static void rmsnorm_row(sl_store *dx, int accumulate, sl_real *dweight, const sl
 
 void SL_K(sl_llama_rmsnorm_backward)(sl_store *dx, int accumulate_dx, sl_store *dweight, int accumulate,
                                      const sl_store *dout, const sl_store *x, const sl_store *weight,
-                                     const sl_real *rstd, size_t rows, size_t C, void *scratch) {
+                                     const sl_real *rstd, size_t rows, size_t C, int from_one, void *scratch) {
   sl_real *partial = scratch;
   const size_t blocks = block_count(rows), each = block_rows(rows);
 #pragma omp parallel for schedule(static) if (rows * C > SL_PARALLEL_MIN)
@@ -108,7 +111,8 @@ void SL_K(sl_llama_rmsnorm_backward)(sl_store *dx, int accumulate_dx, sl_store *
     sl_real *dw = dweight ? partial + b * C : NULL;
     if (dw) memset(dw, 0, C * sizeof *dw);
     for (size_t r = b * each; r < end; r++) {
-      rmsnorm_row(dx ? dx + r * C : NULL, accumulate_dx, dw, dout + r * C, x + r * C, weight, rstd[r], C);
+      rmsnorm_row(dx ? dx + r * C : NULL, accumulate_dx, dw, dout + r * C, x + r * C, weight, rstd[r], C,
+                  from_one ? 1 : 0);
     }
   }
   if (!dweight) return;
@@ -122,13 +126,14 @@ void SL_K(sl_llama_rmsnorm_backward)(sl_store *dx, int accumulate_dx, sl_store *
 
 /* The angles of one position for pairs [i0, i0 + n), rounded as torch rounds them: frequency and product in the precision of
  * the computation. */
-static void rope_angles(sl_real *cosine, sl_real *sine, size_t position, size_t i0, size_t n, size_t D, double base,
-                        int direction) {
+static void rope_angles(sl_real *cosine, sl_real *sine, size_t position, size_t i0, size_t n, size_t dim,
+                        const struct sl_rope *rope, int direction) {
+  const double by = rope->attention > 0 ? rope->attention : 1;
   for (size_t i = 0; i < n; i++) {
-    const sl_real frequency = (sl_real)pow(base, -2.0 * (double)(i0 + i) / (double)D);
+    const sl_real frequency = (sl_real)sl_rope_frequency(rope, dim, i0 + i);
     const double angle = (double)((sl_real)position * frequency);
-    cosine[i] = (sl_real)cos(angle);
-    sine[i] = (sl_real)(direction * sin(angle));
+    cosine[i] = (sl_real)(by * cos(angle));
+    sine[i] = (sl_real)(direction * by * sin(angle));
   }
 }
 
@@ -146,18 +151,32 @@ static void rope_turn(sl_store *x, sl_store *y, const sl_real *cosine, const sl_
   sl_finish(y, b, n);
 }
 
-void SL_K(sl_llama_rope)(sl_store *x, size_t B, size_t T, size_t heads, size_t D, size_t stride, size_t first_position,
-                         double base, int direction) {
-  const size_t half = D / 2;
-#pragma omp parallel for schedule(static) if (B * T * heads * D > SL_PARALLEL_MIN)
-  for (size_t t = 0; t < T; t++) {
+/* The same of neighbours: x[2i] with x[2i + 1]. */
+static void rope_turn_neighbours(sl_store *x, const sl_real *cosine, const sl_real *sine, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    const sl_real a = sl_load(x[2 * i]), b = sl_load(x[2 * i + 1]);
+    x[2 * i] = sl_put(a * cosine[i] - b * sine[i]);
+    x[2 * i + 1] = sl_put(b * cosine[i] + a * sine[i]);
+  }
+}
+
+void SL_K(sl_llama_rope)(sl_store *x, const struct sl_rope_shape *shape, size_t first_position,
+                         const struct sl_rope *rope, int direction) {
+  const struct sl_rope_shape s = *shape;
+  const size_t dim = rope->dim ? rope->dim : s.D, half = dim / 2;
+#pragma omp parallel for schedule(static) if (s.B * s.T * s.heads * s.D > SL_PARALLEL_MIN)
+  for (size_t t = 0; t < s.T; t++) {
     sl_real cosine[ROPE_PAIRS], sine[ROPE_PAIRS];
     for (size_t i = 0; i < half; i += ROPE_PAIRS) {
       const size_t n = half - i < ROPE_PAIRS ? half - i : ROPE_PAIRS;
-      rope_angles(cosine, sine, first_position + t, i, n, D, base, direction);
-      for (size_t bh = 0; bh < B * heads; bh++) {
-        sl_store *head = x + (bh / heads * T + t) * stride + bh % heads * D;
-        rope_turn(head + i, head + i + half, cosine, sine, n);
+      rope_angles(cosine, sine, first_position + t, i, n, dim, rope, direction);
+      for (size_t bh = 0; bh < s.B * s.heads; bh++) {
+        const size_t h = bh % s.heads;
+        sl_store *head = x + (bh / s.heads * s.T + t) * s.stride + h * s.step + (s.group ? h / s.group * s.gap : 0);
+        if (rope->interleaved)
+          rope_turn_neighbours(head + 2 * i, cosine, sine, n);
+        else
+          rope_turn(head + i, head + i + half, cosine, sine, n);
       }
     }
   }

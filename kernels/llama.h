@@ -12,9 +12,9 @@
 
 SL_KERNELS_BEGIN
 
-/* out (rows,C); rstd (rows) is kept for backward. */
+/* out (rows,C); rstd (rows) is kept for backward. from_one: 1 + weight stands in weight's place, as in Gemma. */
 void SL_K(sl_llama_rmsnorm_forward)(sl_store *out, sl_real *rstd, const sl_store *x, const sl_store *weight,
-                                    size_t rows, size_t C, float eps);
+                                    size_t rows, size_t C, float eps, int from_one);
 
 /* Scratch of its backward, in bytes. */
 size_t SL_K(sl_llama_rmsnorm_scratch_bytes)(size_t rows, size_t C);
@@ -23,12 +23,14 @@ size_t SL_K(sl_llama_rmsnorm_scratch_bytes)(size_t rows, size_t C);
  * the same bits (dx NULL: weight is not read; dweight NULL: scratch is not used). */
 void SL_K(sl_llama_rmsnorm_backward)(sl_store *dx, int accumulate_dx, sl_store *dweight, int accumulate,
                                      const sl_store *dout, const sl_store *x, const sl_store *weight,
-                                     const sl_real *rstd, size_t rows, size_t C, void *scratch);
+                                     const sl_real *rstd, size_t rows, size_t C, int from_one, void *scratch);
 
-/* Turn `heads` heads of size D (even) in each of B*T tokens, in place; token (b,t) starts at x + (b*T + t) * stride and has
- * position first_position + t. direction 1: forward; -1: backward (the transpose turns back). */
-void SL_K(sl_llama_rope)(sl_store *x, size_t B, size_t T, size_t heads, size_t D, size_t stride, size_t first_position,
-                         double base, int direction);
+/* Turn the first rope->dim (even) elements of each head of B*T tokens, in place, as kernels/rotary.h says by how much; those
+ * behind them stay. Head h of token (b,t), of position first_position + t, starts at x + (b*T + t) * shape->stride +
+ * h * shape->step, and after every shape->group heads (0: never) shape->gap further. direction 1: forward; -1: backward (the
+ * transpose turns back). */
+void SL_K(sl_llama_rope)(sl_store *x, const struct sl_rope_shape *shape, size_t first_position,
+                         const struct sl_rope *rope, int direction);
 
 /* out, gate and up are (rows,cols), gate and up with rows `stride` apart (one matrix product can make both). */
 void SL_K(sl_llama_swiglu_forward)(sl_store *out, const sl_store *gate, const sl_store *up, size_t rows, size_t cols,

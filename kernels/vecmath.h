@@ -22,6 +22,7 @@ static inline double sl_exp(double x) {
   return exp(x);
 }
 #define SL_SQRT sqrt
+#define SL_TANH tanh
 #else
 static inline float sl_exp_bits(int32_t bits) {
   float f;
@@ -76,6 +77,7 @@ static inline float sl_exp(float x) {
 }
 #endif
 #define SL_SQRT sqrtf
+#define SL_TANH tanhf
 #endif
 
 /* The largest of n >= 1 numbers. Without -ffast-math clang keeps a max reduction scalar, so the lanes are spelled out. */

@@ -5,8 +5,16 @@
 #include "backend/common/streams.h"
 #include "core/op/workspace.h"
 
+#include <math.h>
+
 /* core's element types and the kernels' number types stand in the same order */
 _Static_assert((int)SL_NUMBER_F32 == SL_F32 && (int)SL_NUMBER_BF16 == SL_BF16 && (int)SL_NUMBER_F16 == SL_F16,
+               "one order");
+_Static_assert((int)SL_ACT_GELU_TANH == SL_ACTIVATION_GELU_TANH && (int)SL_ACT_GELU == SL_ACTIVATION_GELU &&
+                   (int)SL_ACT_SILU == SL_ACTIVATION_SILU && (int)SL_ACT_RELU == SL_ACTIVATION_RELU,
+               "one order");
+_Static_assert((int)SL_ROPE_YARN == SL_ROTARY_YARN && (int)SL_ROPE_LLAMA3 == SL_ROTARY_LLAMA3 &&
+                   (int)SL_ROPE_LINEAR == SL_ROTARY_LINEAR && (int)SL_ROPE_PLAIN == SL_ROTARY_PLAIN,
                "one order");
 _Static_assert(SL_AT_K == SL_AT_Q + 1 && SL_AT_V == SL_AT_Q + 2 && SL_AT_DK == SL_AT_DQ + 1 && SL_AT_DV == SL_AT_DQ + 2,
                "q, k and v stand together");
@@ -30,11 +38,21 @@ static void set_operand(struct sl_call *c, enum sl_at name, int i) {
   c->adds[name] = s->access == SL_READ_WRITE;
 }
 
-/* q, k and v (or their gradients) by name, from where each starts in a packed row. */
+static const struct sl_form *form_of(const struct sl_call *c) {
+  return &c->rank.plan->model->form;
+}
+
+static bool by_group(const struct sl_call *c) {
+  return form_of(c)->qkv == SL_QKV_BY_GROUP;
+}
+
+/* q, k and v (or their gradients) by name, from where each starts in a packed row: the first of each. */
 static void unpack(struct sl_call *c, enum sl_at packed, enum sl_at first) {
-  const size_t element = (size_t)sl_dtype_bytes(c->dtype[packed]), heads[] = {c->dim[2], c->dim[4], c->dim[4]};
+  if (c->x[packed] == NULL) return;
+  const size_t element = (size_t)sl_dtype_bytes(c->dtype[packed]), group = by_group(c) ? c->dim[4] : 1;
+  const size_t heads[] = {c->dim[2] / group, by_group(c) ? 1 : c->dim[4], 0};
   char *at = c->x[packed];
-  for (int i = 0; at != NULL && i < 3; i++) {
+  for (int i = 0; i < 3; i++) {
     c->x[(int)first + i] = at;
     at += heads[i] * c->dim[3] * element;
   }
@@ -48,7 +66,7 @@ void sl_call_decode(struct sl_call *c, const struct sl_call_rank *rank, const st
                         .rank = *rank,
                         .type = number_of(it->op->dtype),
                         .place = (size_t)rank->members[it->op->place_group].index};
-  for (int i = 0; i < 5; i++) c->dim[i] = (size_t)it->op->dim[i];
+  for (int i = 0; i < SL_OP_DIMS; i++) c->dim[i] = (size_t)it->op->dim[i];
   for (int i = 0; i < count && i < it->op->slice_count; i++) set_operand(c, names[i], i);
   unpack(c, SL_AT_QKV, SL_AT_Q);
   unpack(c, SL_AT_DQKV, SL_AT_DQ);
@@ -101,7 +119,8 @@ struct sl_attention_shape sl_call_attention(const struct sl_call *c, struct sl_d
   const size_t t = c->dim[1], h = c->dim[2], d = c->dim[3], kv = c->dim[4], row = (h + 2 * kv) * d;
   const size_t heads = (size_t)c->rank.plan->model->n_head;
   const uint64_t first = first_sequence(c) * heads + (h < heads ? (uint64_t)c->rank.coord.tp * h : 0);
-  const bool apart = c->op->flags & SL_OP_APART;
+  const bool apart = c->op->flags & SL_OP_APART, grouped = !apart && by_group(c);
+  const struct sl_form *form = form_of(c);
   *dropout = dropout_of(c, first * t * t, 0);
   return (struct sl_attention_shape){.B = c->dim[0],
                                      .T = t,
@@ -112,14 +131,64 @@ struct sl_attention_shape sl_call_attention(const struct sl_call *c, struct sl_d
                                      .k_stride = apart ? kv * d : row,
                                      .v_stride = apart ? kv * d : row,
                                      .out_stride = h * d,
-                                     .global_heads = heads};
+                                     .global_heads = heads,
+                                     .q_gap = grouped ? 2 * d : 0,
+                                     .kv_step = grouped ? (h / kv + 2) * d : 0,
+                                     .window = c->dim[5],
+                                     .scale =
+                                         form->attention_scalar > 0 ? (float)(1 / sqrt(form->attention_scalar)) : 0,
+                                     .cap = (float)form->attention_cap,
+                                     .alibi_max = (float)form->alibi_max,
+                                     .first_head = h < heads ? (size_t)c->rank.coord.tp * h : 0};
+}
+
+/* Of rows of heads alone, or of q and k in rows of q, k and v: in groups the heads of q and then k's one, and so on; else k's
+ * heads follow q's. Either way a row has what is turned first, but for v. */
+struct sl_rope_shape sl_call_rope_shape(const struct sl_call *c) {
+  const size_t h = c->dim[2], d = c->dim[3], kv = c->dim[4];
+  const bool grouped = kv > 0 && by_group(c);
+  return (struct sl_rope_shape){.B = c->dim[0],
+                                .T = c->dim[1],
+                                .heads = h + kv,
+                                .D = d,
+                                .stride = (h + 2 * kv) * d,
+                                .step = d,
+                                .group = grouped ? h / kv + 1 : 0,
+                                .gap = grouped ? d : 0};
+}
+
+struct sl_rope sl_call_rope(const struct sl_call *c) {
+  const struct sl_rotary *r = sl_model_rotary(c->rank.plan->model, c->op->layer);
+  return (struct sl_rope){.base = c->op->scale,
+                          .dim = (size_t)r->dim,
+                          .interleaved = r->interleaved,
+                          .scaling = (enum sl_rope_scaling)r->scaling,
+                          .factor = r->factor,
+                          .low = r->low,
+                          .high = r->high,
+                          .original = r->original,
+                          .attention = r->attention,
+                          .whole = r->whole};
+}
+
+enum sl_act sl_call_act(const struct sl_call *c) {
+  return c->op->scale > 0 ? SL_ACT_CAP : (enum sl_act)form_of(c)->activation;
+}
+
+int sl_call_from_one(const struct sl_call *c) {
+  return form_of(c)->norms_from_one;
 }
 
 /* Every member has all tokens, and its rows of the table. */
 struct sl_embedding_shape sl_call_embedding(const struct sl_call *c) {
   const size_t rows = c->dim[3];
-  return (struct sl_embedding_shape){
-      .B = c->dim[0], .T = c->dim[1], .C = c->dim[2], .first_row = c->place * rows, .n_rows = rows};
+  return (struct sl_embedding_shape){.B = c->dim[0],
+                                     .T = c->dim[1],
+                                     .C = c->dim[2],
+                                     .first_row = c->place * rows,
+                                     .n_rows = rows,
+                                     .first_position = (size_t)form_of(c)->position_offset,
+                                     .scale = (float)form_of(c)->embedding_scale};
 }
 
 size_t sl_call_norm_range(const struct sl_call *c, size_t *first) {

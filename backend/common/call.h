@@ -25,7 +25,7 @@ struct sl_call {
   const struct sl_op *op;
   struct sl_call_rank rank;
   enum sl_number type; /* the op's; a tf32 product's is fp32 */
-  size_t dim[5];
+  size_t dim[SL_OP_DIMS];
   size_t place; /* the rank's index in the op's place_group: which piece of something cut over that group is here */
   void *x[SL_AT_COUNT];
   size_t bytes[SL_AT_COUNT];
@@ -46,6 +46,13 @@ enum sl_number sl_call_type(const struct sl_call *call, enum sl_at name);
 struct sl_dropout sl_call_dropout(const struct sl_call *call, size_t skipped, size_t columns);
 struct sl_attention_shape sl_call_attention(const struct sl_call *call, struct sl_dropout *dropout);
 struct sl_embedding_shape sl_call_embedding(const struct sl_call *call);
+/* The heads that a rope turns, and how, by the model's form. */
+struct sl_rope_shape sl_call_rope_shape(const struct sl_call *call);
+struct sl_rope sl_call_rope(const struct sl_call *call);
+/* What an activation computes; of SL_ACT_CAP the cap is op->scale. */
+enum sl_act sl_call_act(const struct sl_call *call);
+/* Do norms multiply by 1 + weight? */
+int sl_call_from_one(const struct sl_call *call);
 /* The elements [*first, *first + count) of its operand whose squares a norm adds; maybe none. */
 size_t sl_call_norm_range(const struct sl_call *call, size_t *first);
 /* What the configuration says of an update, after `steps` good ones; the rest is the control block's. */

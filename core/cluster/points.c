@@ -58,14 +58,15 @@ static enum sl_status read_ranks(const struct sl_json_object *in, int *ranks) {
   return SL_OK;
 }
 
-static enum sl_status read_shape(const struct sl_json_object *in, int64_t dim[5]) {
+static enum sl_status read_shape(const struct sl_json_object *in, int64_t dim[SL_OP_DIMS]) {
   const json_t *list = sl_json_get(in, "shape");
   const size_t n = json_array_size(list);
-  if (!json_is_array(list) || n > 5) return sl_json_get_fail(in, "shape", "a list of at most 5 whole numbers");
+  if (!json_is_array(list) || n > SL_OP_DIMS)
+    return sl_json_get_fail(in, "shape", "a list of at most %d whole numbers", SL_OP_DIMS);
   for (size_t i = 0; i < n; i++) {
     const json_t *value = json_array_get(list, i);
     if (!json_is_integer(value) || json_integer_value(value) < 0 || json_integer_value(value) > 1000000000000)
-      return sl_json_get_fail(in, "shape", "a list of at most 5 whole numbers from 0 to 1e12");
+      return sl_json_get_fail(in, "shape", "a list of at most %d whole numbers from 0 to 1e12", SL_OP_DIMS);
     dim[i] = json_integer_value(value);
   }
   return SL_OK;
@@ -170,7 +171,7 @@ static void put_times(json_t *object, double low, double median, double high, in
 
 static json_t *point_json(const struct sl_point *p) {
   json_t *object = names_json(p->kind, p->variant, p->dtype), *shape = json_array();
-  int n = 5;
+  int n = SL_OP_DIMS;
   while (n > 0 && p->dim[n - 1] == 0) n--;
   for (int i = 0; i < n; i++) json_array_append_new(shape, json_integer(p->dim[i]));
   json_object_set_new(object, "ranks", json_integer(p->ranks));

@@ -21,7 +21,7 @@ struct sl_point {
   enum sl_variant variant;
   enum sl_dtype dtype;
   int ranks, parts, repeats, count;
-  int64_t dim[5];
+  int64_t dim[SL_OP_DIMS];
   double bytes, median_s, low_s, high_s;
   char source[16];
 };

@@ -1,6 +1,8 @@
 /* The table of families; see families.h. */
 #include "core/model/families.h"
 
+#include "core/base/nearest.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -32,4 +34,14 @@ const char *sl_family_names(char *text, size_t size) {
     snprintf(text + used, size - used, "%s\"%s\"", between, families[i]->name);
   }
   return text;
+}
+
+const char *sl_family_nearest(const char *name) {
+  const char *names[FAMILIES];
+  for (int i = 0; i < FAMILIES; i++) {
+    names[i] = families[i]->name;
+    if (strncmp(names[i], name, strlen(name)) == 0 && names[i][strlen(name)] == '_')
+      return names[i]; /* gemma3: its text */
+  }
+  return sl_nearest(name, names, FAMILIES);
 }

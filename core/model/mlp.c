@@ -1,7 +1,5 @@
 /* The mlp, a family of our own: linear layers with ReLU between, mean squared error at the end. */
 #include "core/model/families.h"
-#include "core/model/read.h"
-#include "core/model/tensors.h"
 
 #include "core/base/limits.h"
 #include "core/base/nearest.h"
@@ -58,6 +56,7 @@ static enum sl_status make_tensors(struct sl_model *model) {
                                    .init_scale = 1.0 / sqrt((double)in),
                                    .layer = layer,
                                    .tp_blocks = 1,
+                                   .part = SL_PART_COUNT,
                                    .decay = true};
     tensor[1] = tensor[0];
     tensor[1].n_dim = 1, tensor[1].shape[1] = 1, tensor[1].numel = out;

@@ -26,9 +26,13 @@ enum sl_status sl_model_from_json(struct sl_model *model, const struct sl_json *
   if (!json_is_object(doc->root)) return sl_json_fail(doc, "", "expected a JSON object");
   const struct sl_json_object in = {doc, doc->root, ""};
   const char *type = json_string_value(sl_json_get(&in, "model_type"));
-  char names[128];
-  if (type == NULL || !sl_family_find(type, &model->type))
-    return sl_json_get_fail(&in, "model_type", "%s", sl_family_names(names, sizeof names));
+  char names[512];
+  if (type == NULL || !sl_family_find(type, &model->type)) {
+    sl_family_names(names, sizeof names);
+    const char *near = type != NULL ? sl_family_nearest(type) : NULL;
+    return sl_json_get_fail(&in, "model_type", "%s%s%s%s", names, near != NULL ? "; nearest is \"" : "",
+                            near != NULL ? near : "", near != NULL ? "\"" : "");
+  }
   const char *name = json_string_value(sl_json_get(&in, "_name_or_path"));
   if (name == NULL || name[0] == '\0') name = type;
   set_name(model, name, strlen(name));

@@ -1,7 +1,7 @@
 /* Messages of a pipeline that tp members share out; see boundary.h. */
 #include "core/models/boundary.h"
 
-#include "core/models/linear.h"
+#include "core/models/regions.h"
 
 /* A stage that only hands on what it gets leaves it in parts. */
 static bool hands_on(const struct sl_transformer *g) {
@@ -9,10 +9,10 @@ static bool hands_on(const struct sl_transformer *g) {
 }
 
 static bool scatters(const struct sl_transformer *g) {
-  return g->l->plan->scatter_gather;
+  return g->l->plan->scatter_gather && sl_model_reads_tokens(g->l->plan->model);
 }
 
-/* Elements of a message. */
+/* Elements of a message, that from before as that to the next stage. */
 static int64_t message(const struct sl_transformer *g) {
   return sl_build_stream_count(g->l->plan, g->stage->first_layer);
 }
@@ -27,7 +27,7 @@ static struct sl_operand own_part(const struct sl_transformer *g, struct sl_oper
 }
 
 static enum sl_status gather(struct sl_transformer *g, struct sl_operand part, struct sl_operand whole) {
-  const struct sl_op op = sl_transformer_tp_call(g, SL_OP_ALL_GATHER, g->stage->first_layer, g->s * g->c);
+  const struct sl_op op = sl_regions_call(g, SL_OP_ALL_GATHER, g->stage->first_layer, g->s * g->c);
   return SL_BUILD_DRAFT(g->drafts, op, part, whole);
 }
 
@@ -37,30 +37,29 @@ static enum sl_status scatter(struct sl_transformer *g, struct sl_operand whole,
   return SL_BUILD_DRAFT(g->drafts, op, own_part(g, whole), part);
 }
 
-enum sl_status sl_boundary_take(struct sl_transformer *g) {
+enum sl_status sl_boundary_take(struct sl_transformer *g, struct sl_operand *x) {
   int32_t whole;
-  g->x = sl_build_stream(g->l, SL_SLOT_IN, SL_READ, message(g));
+  *x = sl_build_stream(g->l, SL_SLOT_IN, SL_READ, message(g));
   if (!scatters(g) || hands_on(g)) return SL_OK;
-  SL_TRY(sl_transformer_kept(g, &whole, g->s * g->c, g->stage->first_layer, "x_in"));
-  SL_TRY(gather(g, g->x, sl_build_write(g->l, whole)));
-  g->x = sl_build_read(g->l, whole);
+  SL_TRY(sl_transformer_buffer(g, &whole, g->l->dtype, g->s * g->c, g->stage->first_layer, "x_in", true));
+  SL_TRY(gather(g, *x, sl_build_write(g->l, whole)));
+  *x = sl_build_read(g->l, whole);
   return SL_OK;
 }
 
 enum sl_status sl_boundary_output(struct sl_transformer *g, int layer, struct sl_operand *out) {
   int32_t whole;
-  *out = sl_build_stream(g->l, SL_SLOT_OUT, SL_WRITE, message(g));
+  *out = sl_build_stream(g->l, SL_SLOT_OUT, SL_WRITE, sl_build_stream_count(g->l->plan, layer + 1));
   if (!scatters(g)) return SL_OK;
   SL_TRY(sl_transformer_temporary(g, &whole, g->s * g->c, layer, "x_out"));
   *out = sl_build_write(g->l, whole);
   return SL_OK;
 }
 
-enum sl_status sl_boundary_give(struct sl_transformer *g) {
+enum sl_status sl_boundary_give(struct sl_transformer *g, struct sl_operand x) {
   const struct sl_operand out = sl_build_stream(g->l, SL_SLOT_OUT, SL_WRITE, message(g));
-  const struct sl_op copy = sl_transformer_rows_op(g, SL_OP_COPY, g->stage->first_layer, -1, message(g), 0);
-  if (scatters(g) && !hands_on(g)) return scatter(g, g->x, out);
-  return g->stage->layer_count == 0 ? SL_BUILD_DRAFT(g->drafts, copy, g->x, out) : SL_OK;
+  if (scatters(g) && !hands_on(g)) return scatter(g, x, out);
+  return g->stage->layer_count == 0 ? sl_transformer_copy(g, g->stage->first_layer, x, out, message(g)) : SL_OK;
 }
 
 enum sl_status sl_boundary_take_gradient(struct sl_transformer *g) {

@@ -10,12 +10,12 @@
 
 #include "core/models/transformer.h"
 
-/* Forward: g->x is what the stage before sent, as whole as the blocks need it. */
-enum sl_status sl_boundary_take(struct sl_transformer *g);
+/* Forward: *x is what the stage before sent, as whole as the blocks need it. */
+enum sl_status sl_boundary_take(struct sl_transformer *g, struct sl_operand *x);
 /* Where the last block writes: the message itself, or where it is scattered a buffer that sl_boundary_give reads. */
 enum sl_status sl_boundary_output(struct sl_transformer *g, int layer, struct sl_operand *out);
-/* Forward, of a stage without the head: g->x goes to the next stage, where the last block has not written it there. */
-enum sl_status sl_boundary_give(struct sl_transformer *g);
+/* Forward, of a stage without the head: x goes to the next stage, where the last block has not written it there. */
+enum sl_status sl_boundary_give(struct sl_transformer *g, struct sl_operand x);
 /* Backward: g->dx is the gradient that the next stage sent, or room for it where this stage has the loss. */
 enum sl_status sl_boundary_take_gradient(struct sl_transformer *g);
 /* Backward: g->dx goes to the stage before. */

@@ -109,9 +109,8 @@ static bool is_param(const struct sl_operand *o) {
   return o->buffer < 0 && !o->gradient;
 }
 
-/* Llama's weights are (out, in), GPT-2's (in, out). */
 static bool runs_forward(const struct casts *c, const struct sl_draft *d) {
-  const bool out_in = c->l->plan->model->type == SL_MODEL_LLAMA;
+  const bool out_in = c->l->plan->model->form.out_in;
   return is_param(&d->operand[1]) && !!(d->op.flags & SL_OP_TRANS_B) == out_in;
 }
 

@@ -61,10 +61,11 @@ static bool aligned(const struct sl_plan *plan, const struct sl_op *op) {
   return plan->cluster->device.kind != SL_DEVICE_GPU || op->dim[1] % AUX_ALIGN == 0;
 }
 
-/* `next` on what the product leaves in c, which it overwrites. */
+/* `next` on what the product leaves in c, which it overwrites. Libraries know GELU by its approximation. */
 static unsigned gelu_of(const struct sl_plan *plan, const struct sl_draft *gemm, const struct sl_draft *next) {
   const struct sl_operand *c = &gemm->operand[2];
   const bool forward = next->op.kind == SL_OP_GELU_FWD;
+  if (plan->model->form.activation != SL_ACTIVATION_GELU_TANH || next->op.scale > 0) return 0;
   if (!forward && (next->op.kind != SL_OP_GELU_BWD || gemm->op.flags & SL_OP_BIAS)) return 0;
   if (!same(c, &next->operand[0]) || c->slice.access != SL_WRITE || !aligned(plan, &gemm->op)) return 0;
   if (next->op.dim[0] != gemm->op.dim[0] || next->op.dim[1] != gemm->op.dim[1]) return 0;

@@ -1,12 +1,6 @@
-/* The builder of each family. */
+/* Which builder a model has; the plan refuses what cannot be computed (sl_model_missing). */
 #include "core/models/models.h"
 
-static enum sl_status (*const builders[])(struct sl_lowering *) = {
-#define X(type, name) [SL_MODEL_##type] = sl_models_##name,
-    SL_FAMILY_MAP(X)
-#undef X
-};
-
 enum sl_status sl_models_build(struct sl_lowering *l) {
-  return builders[l->plan->model->type](l);
+  return sl_model_reads_tokens(l->plan->model) ? sl_models_decoder(l) : sl_models_mlp(l);
 }

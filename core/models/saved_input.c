@@ -1,7 +1,7 @@
 /* Checkpointed activations in parts and in host memory; see saved_input.h. */
 #include "core/models/saved_input.h"
 
-#include "core/models/linear.h"
+#include "core/models/regions.h"
 
 static bool on_host(const struct sl_transformer *g) {
   return g->l->plan->config->activations.on_host;
@@ -19,7 +19,7 @@ static int64_t part(const struct sl_transformer *g) {
 enum sl_status sl_saved_input_keep(struct sl_transformer *g, int layer, struct sl_operand x, int32_t *kept) {
   struct sl_lowering *l = g->l;
   *kept = -1;
-  if (sl_transformer_recompute(g, layer) != SL_RECOMPUTE_FULL || (!on_host(g) && sharers(g) == 1)) return SL_OK;
+  if (!on_host(g) && sharers(g) == 1) return SL_OK;
   SL_TRY(sl_build_buffer(l, kept, SL_SCOPE_MICRO, SL_CATEGORY_ACTIVATION, l->dtype, part(g), "h.%d.x_in.kept", layer));
   sl_build_slots(l, *kept, SL_SLOT_ACTIVATION);
   if (on_host(g)) sl_build_move(l, *kept, SL_SPACE_HOST);
@@ -47,7 +47,7 @@ enum sl_status sl_saved_input_fetch(struct sl_transformer *g, int layer, int32_t
   *x = sl_build_read(l, here);
   if (sharers(g) == 1) return SL_OK;
   SL_TRY(sl_transformer_temporary(g, &whole, g->s * g->c, layer, "x_in.gathered"));
-  const struct sl_op op = sl_transformer_tp_call(g, SL_OP_ALL_GATHER, layer, g->s * g->c);
+  const struct sl_op op = sl_regions_call(g, SL_OP_ALL_GATHER, layer, g->s * g->c);
   SL_TRY(SL_BUILD_DRAFT(g->drafts, op, *x, sl_build_write(l, whole)));
   *x = sl_build_read(l, whole);
   return SL_OK;

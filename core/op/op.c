@@ -133,7 +133,7 @@ static double elementwise_flops(const struct sl_op *op) {
   case SL_OP_RMSNORM_BWD:
     return half_flops(op, 8, 3) * rows;
   case SL_OP_ROPE: /* a product of 2 x 2 for each pair */
-    return 3 * rows * (double)op->dim[2] * (double)op->dim[3];
+    return 3 * rows * (double)(op->dim[2] + op->dim[4]) * (double)op->dim[3];
   case SL_OP_SWIGLU_FWD:
     return 15 * rows;
   case SL_OP_SWIGLU_BWD:
@@ -173,9 +173,14 @@ static double elementwise_flops(const struct sl_op *op) {
   }
 }
 
-/* Flops of one T x T by D product of causal attention over all heads, dim B T H D: only the lower triangle counts. */
+double sl_op_score_pairs(const int64_t dim[SL_OP_DIMS]) {
+  const double t = (double)dim[1], w = (double)dim[5];
+  return dim[5] > 0 && dim[5] < dim[1] ? w * (w + 1) / 2 + (t - w) * w : t * (t + 1) / 2;
+}
+
+/* Flops of one T x T by D product of causal attention over all heads: only pairs of a query and a key that it sees count. */
 static double attention_product(const int64_t *d) {
-  return 2.0 * (double)d[0] * (double)d[2] * (double)d[3] * (double)d[1] * (double)(d[1] + 1) / 2;
+  return 2.0 * (double)d[0] * (double)d[2] * (double)d[3] * sl_op_score_pairs(d);
 }
 
 static double gemm_flops(const struct sl_op *op) {

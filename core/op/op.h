@@ -68,7 +68,8 @@ enum sl_move {
 };
 
 /* Every op that one rank does by itself. Its operands, in their order, are the rows of op/operands.c. dim[] holds the shape
- * named in the last column, of which no op of the kind lacks the first `dims`. Letters: B sequences, T tokens, R = B*T rows,
+ * named in the last column, of which no op of the kind lacks the first `dims`. What of an op is the same in all of a model
+ * (rotary frequencies, what is done to scores, which activation) the model's form says, of op.layer (core/model/form.h). Letters: B sequences, T tokens, R = B*T rows,
  * C channels, V vocabulary, P positions, H heads, D head size, G key/value heads, N elements. qkv, dqkv: rows (q | k | v) of
  * (H + 2G) D, or with SL_OP_APART three operands. place: the rank's index in the op's place_group, 0 without one. Of the
  * ranks of place_group tp, which compute the same loss (mse, classifier, classifier_shard), place 0 alone adds it to
@@ -83,20 +84,20 @@ enum sl_move {
   X(EMBED_FWD,         "embed",                ELEMENTWISE,  4) /* B T C V */                                                                                            \
                                                                  /*   place_group tp: the table holds rows [place V, place V + V); other tokens: zero rows */            \
   X(EMBED_BWD,         "embed_bwd",            ELEMENTWISE,  4) /* B T C V P */                                                                                          \
-  X(LAYERNORM_FWD,     "layernorm",            ELEMENTWISE,  2) /* R C; stats (2,R) */                                                                                   \
+  X(LAYERNORM_FWD,     "layernorm",            ELEMENTWISE,  2) /* R C; stats (2,R); no bias with SL_OP_UNBIASED */                                                       \
   X(LAYERNORM_BWD,     "layernorm_bwd",        ELEMENTWISE,  2) /* R C */                                                                                                \
   X(RMSNORM_FWD,       "rmsnorm",              ELEMENTWISE,  2) /* R C; stats (R) */                                                                                     \
   X(RMSNORM_BWD,       "rmsnorm_bwd",          ELEMENTWISE,  2) /* R C */                                                                                                \
-  X(ROPE,              "rope",                 ELEMENTWISE,  4) /* B T H D: the heads of every token turned by its position */                                           \
+  X(ROPE,              "rope",                 ELEMENTWISE,  4) /* B T H D [G]: the heads of every token turned by its position; with G those of q and k in packed rows */ \
   X(GEMM,              "gemm",                 GEMM,         3) /* m n k; the flags say what it does besides */                                                          \
   X(BIAS_BWD,          "bias_bwd",             ELEMENTWISE,  2) /* R C */                                                                                                \
-  X(ATTENTION_FWD,     "attention",            ATTENTION,    5) /* B T H D G; softmax: the probabilities (B,H,T,T) */                                                    \
-  X(ATTENTION_BWD,     "attention_bwd",        ATTENTION,    5) /* B T H D G */                                                                                          \
-  X(FLASH_FWD,         "flash_attention",      ATTENTION,    5) /* B T H D G; softmax: its log-sum-exp (B,H,T) */                                                        \
-  X(FLASH_BWD,         "flash_attention_bwd",  ATTENTION,    5) /* B T H D G */                                                                                          \
-  X(GELU_FWD,          "gelu",                 ELEMENTWISE,  2) /* R C */                                                                                                \
+  X(ATTENTION_FWD,     "attention",            ATTENTION,    5) /* B T H D G [W]; softmax: the probabilities (B,H,T,T); W keys that a query sees, 0: all before it */     \
+  X(ATTENTION_BWD,     "attention_bwd",        ATTENTION,    5) /* B T H D G [W] */                                                                                      \
+  X(FLASH_FWD,         "flash_attention",      ATTENTION,    5) /* B T H D G [W]; softmax: its log-sum-exp (B,H,T) */                                                    \
+  X(FLASH_BWD,         "flash_attention_bwd",  ATTENTION,    5) /* B T H D G [W] */                                                                                      \
+  X(GELU_FWD,          "gelu",                 ELEMENTWISE,  2) /* R C; the model's activation, or with a scale above 0 scale tanh(x / scale) */                         \
   X(GELU_BWD,          "gelu_bwd",             ELEMENTWISE,  2) /* R C; dout becomes dx */                                                                               \
-  X(SWIGLU_FWD,        "swiglu",               ELEMENTWISE,  2) /* R C */                                                                                                \
+  X(SWIGLU_FWD,        "swiglu",               ELEMENTWISE,  2) /* R C; gated by the model's activation */                                                              \
   X(SWIGLU_BWD,        "swiglu_bwd",           ELEMENTWISE,  2) /* R C; gate and up become their gradients */                                                            \
   X(RESIDUAL_FWD,      "residual",             ELEMENTWISE,  2) /* R C; out = residual + dropout(x [+ bias]) */                                                          \
                                                                  /*   place_group tp: rows [place R, place R + R) of the micro-batch (dropout has the same) */           \
@@ -194,6 +195,8 @@ enum sl_op_flag {
   SL_OP_READS_KEPT = 67108864, /* ... or reads it there */
   SL_OP_IN_TURN = 134217728,   /* send, recv: starts when all messages before it in program order are over */
   SL_OP_FROZEN = 268435456,    /* adamw: the variance stays */
+  SL_OP_UNBIASED = 536870912,  /* layernorm, layernorm_bwd: there is no bias */
+  SL_OP_PACKED_GATE = 1073741824, /* swiglu, swiglu_bwd: gate and up are rows (gate | up) of one operand, gate */
   SL_OP_FLASH_KERNELS = SL_OP_FLASH_1 | SL_OP_FLASH_3 | SL_OP_CUDNN
 };
 
@@ -267,6 +270,8 @@ enum sl_role_form {
   SL_FORM_SHARD_IN_FLAT /* the flat space, of which only the member's shard is valid after the reduction (stage 1) */
 };
 
+enum { SL_OP_DIMS = 6 };
+
 struct sl_op {
   enum sl_op_kind kind;
   enum sl_lane lane;
@@ -277,7 +282,7 @@ struct sl_op {
   enum sl_payload payload; /* of a communication op, and of a copy between memories */
   unsigned flags;
   int32_t slice, slice_count; /* operands: program->slices[slice ...] */
-  int64_t dim[5];
+  int64_t dim[SL_OP_DIMS];
   double scale;   /* classifier, mse: gradient scale; norm: factor; fill: value; norms of rows: epsilon; rope: base */
   double dropout; /* probability; 0 = none */
   int32_t tensor; /* index in the stage's placed tensors (init, save: the tensor; else for names), or -1 */
@@ -291,6 +296,8 @@ struct sl_op {
 struct sl_op sl_op_plain(enum sl_op_kind kind, enum sl_dtype dtype, enum sl_phase phase);
 /* Floating-point operations, and bytes read plus written in device memory, of one op; exact integers in double. */
 double sl_op_flops(const struct sl_op *op);
+/* Pairs of a query and a key that it sees, of one head of a sequence; dim as attention's: T (T + 1) / 2, or fewer with W. */
+double sl_op_score_pairs(const int64_t dim[SL_OP_DIMS]);
 double sl_op_bytes(const struct sl_op *op, const struct sl_slice *slices);
 /* The element-wise op that a gemm does in its epilogue, by itself: kind, type and shape. Kind SL_OP_COUNT: it has none. */
 struct sl_op sl_op_epilogue(const struct sl_op *op);

@@ -78,7 +78,7 @@ static void put_product(struct sl_work *w, const int64_t *dim) {
 
 static void put_terms(struct sl_work *w, const int64_t *dim) {
   const enum sl_op_class op_class = sl_op_class_of(w->kind);
-  const double b = (double)dim[0], t = (double)dim[1], h = (double)dim[2];
+  const double b = (double)dim[0], h = (double)dim[2];
   w->terms[SL_TERM_LAUNCH] = w->kind == SL_OP_PASS ? (double)dim[1] : 1;
   if (w->kind == SL_OP_PASS) w->terms[SL_TERM_PIECES] = (double)dim[2];
   if (op_class == SL_CLASS_GEMM) {
@@ -89,7 +89,7 @@ static void put_terms(struct sl_work *w, const int64_t *dim) {
   if (op_class == SL_CLASS_COLLECTIVE) w->terms[SL_TERM_PIECES] = w->parts;
   if (op_class != SL_CLASS_ATTENTION) return;
   w->terms[SL_TERM_FLOPS] = w->flops;
-  w->terms[SL_TERM_SCORES] = b * h * t * (t + 1) / 2;
+  w->terms[SL_TERM_SCORES] = b * h * sl_op_score_pairs(dim);
 }
 
 /* Rows that an epilogue reads or writes, or a row of sums. */
@@ -129,7 +129,7 @@ struct sl_work sl_work_of(const struct sl_op *op, const struct sl_slice *slices,
 }
 
 struct sl_work sl_work_of_shape(enum sl_op_kind kind, enum sl_variant variant, enum sl_dtype dtype,
-                                const int64_t dim[5], int parts, double bytes) {
+                                const int64_t dim[SL_OP_DIMS], int parts, double bytes) {
   struct sl_op op = {.kind = kind, .dtype = dtype};
   memcpy(op.dim, dim, sizeof op.dim);
   struct sl_work work = {

@@ -79,7 +79,7 @@ struct sl_work {
   enum sl_dtype dtype;
   enum sl_lane lane; /* who does it: the device, its link to the host, or the host */
   unsigned flags;    /* the op's */
-  int64_t dim[5];    /* the op's shape; see SL_OP_MAP */
+  int64_t dim[SL_OP_DIMS]; /* the op's shape; see SL_OP_MAP */
   int members;       /* of a communication op, both sides of a send; 0: it is none */
   int parts;         /* of a collective, else 1 */
   bool uneven;       /* members have shares that differ, so `bytes` are those of the busiest */
@@ -95,6 +95,6 @@ struct sl_work sl_work_of(const struct sl_op *op, const struct sl_slice *slices,
 /* The work of an op of which only its shape (sl_op.dim) and its bytes are known, as of a measured point: without what a
  * cost by formulas wants beside the terms (lane, members, size, epilogue). */
 struct sl_work sl_work_of_shape(enum sl_op_kind kind, enum sl_variant variant, enum sl_dtype dtype,
-                                const int64_t dim[5], int parts, double bytes);
+                                const int64_t dim[SL_OP_DIMS], int parts, double bytes);
 /* The same work for a rank with `cache_bytes` of cache: as many of its bytes may lie there. */
 struct sl_work sl_work_in_cache(const struct sl_work *work, double cache_bytes);

@@ -36,10 +36,13 @@ struct sl_run_of sl_plan_logical_run(const struct sl_plan *plan, const struct sl
   return sl_cut_run(&cut, cut.members > 1 ? place : 0, local, end);
 }
 
-/* Whose gradients are made of a member's own tokens only under sequence parallelism: what stands in the residual stream's
- * region, which is every replicated tensor but the positions, whose gradient is made from gathered rows. */
+/* Whose gradients are made by a member of a part of what they are the sums of: of its own heads, the norms of q and k; under
+ * sequence parallelism of its own tokens, what stands in the residual stream's region, which is every other replicated tensor but
+ * the positions, whose gradient is made from gathered rows. */
 static bool is_partial(const struct sl_plan *plan, const struct sl_tensor *t) {
-  return plan->sequence_parallel && t->tp_dim < 0 && t->layer >= 0;
+  if (t->tp_dim >= 0 || !sl_model_reads_tokens(plan->model)) return false;
+  if (t->part == SL_PART_Q_NORM || t->part == SL_PART_K_NORM) return plan->tp > 1;
+  return plan->sequence_parallel && t->part != SL_PART_POSITIONS;
 }
 
 /* Does stage `c` use tensor `i` of the model? The head uses a tied embedding. */

@@ -30,7 +30,7 @@ struct sl_plan {
   enum sl_rank_order rank_order;
   bool sequence_parallel; /* norms, dropout and the residual stream on 1 / tp of the tokens */
   bool
-      scatter_gather; /* a pipeline's messages are 1 / tp of the residual stream: models/transformer.c, arrive and depart */
+      scatter_gather; /* a pipeline's messages are 1 / tp of the residual stream: models/boundary.h */
   struct sl_strategy strategy; /* how states are sharded over dp */
   int shard;                   /* members of a shard group; 1 when nothing is sharded */
   int secondary;               /* members of a secondary group; 1 where parameters have no second copy */

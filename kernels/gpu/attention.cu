@@ -32,30 +32,32 @@ __global__ void __launch_bounds__(threads)
   const sl_attention_shape &s = a.s;
   float *query = (float *)shared, *scores = query + s.D; /* (D), (T) */
   const place p = place_of(s);
-  const size_t g = a.kv_of(p.h), n = p.t + 1;
-  const float scale = 1 / sqrtf((float)s.D);
+  const size_t g = a.kv_of(p.h), n = p.t + 1, from = a.first_key(p.t);
+  const float scale = a.scale(), slope = a.slope(p.h);
   a.drop.begin();
   for (size_t d = threadIdx.x; d < s.D; d += threads) query[d] = load(q[a.q_at(p.b, p.t, p.h) + d]) * scale;
   __syncthreads();
   float max = -INFINITY, sum = 0;
-  for (size_t i = threadIdx.x; i < n; i += threads) {
-    scores[i] = dot(query, k + a.k_at(p.b, i, g), s.D);
+  for (size_t i = from + threadIdx.x; i < n; i += threads) {
+    float by;
+    scores[i] = a.score(dot(query, k + a.k_at(p.b, i, g), s.D), slope, p.t, i, &by);
     max = fmaxf(max, scores[i]);
   }
   max = block_max(max);
-  for (size_t i = threadIdx.x; i < n; i += threads) sum += scores[i] = expf(scores[i] - max);
+  for (size_t i = from + threadIdx.x; i < n; i += threads) sum += scores[i] = expf(scores[i] - max);
   const float inverse = 1 / block_sum(sum);
   T *row = probs + (size_t)blockIdx.x * s.T;
   const uint64_t element = a.element(p.b, p.h, p.t);
   for (size_t i = threadIdx.x; i < s.T; i += threads) {
-    const float x = i < n ? scores[i] * inverse : 0;
+    const bool seen = i >= from && i < n;
+    const float x = seen ? scores[i] * inverse : 0;
     row[i] = put<T>(x);
-    if (i < n) scores[i] = x * a.kept(element, i);
+    if (seen) scores[i] = x * a.kept(element, i);
   }
   __syncthreads();
   for (size_t d = threadIdx.x; d < s.D; d += threads) {
     float total = 0;
-    for (size_t i = 0; i < n; i++) total += scores[i] * load(v[a.v_at(p.b, i, g) + d]);
+    for (size_t i = from; i < n; i++) total += scores[i] * load(v[a.v_at(p.b, i, g) + d]);
     out[a.out_at(p.b, p.t, p.h) + d] = put<T>(total);
   }
 }
@@ -74,7 +76,7 @@ __global__ void __launch_bounds__(threads) dots_kernel(T *dq, const T *dout, con
   const T *row = probs + (size_t)blockIdx.x * s.T;
   const uint64_t element = a.element(p.b, p.h, p.t);
   float sum = 0;
-  for (size_t i = threadIdx.x; i <= p.t; i += threads)
+  for (size_t i = a.first_key(p.t) + threadIdx.x; i <= p.t; i += threads)
     sum += load(row[i]) * dot(grad, v + a.v_at(p.b, i, g), s.D) * a.kept(element, i);
   sum = block_sum(sum);
   if (threadIdx.x == 0) stash(dq + a.q_at(p.b, p.t, p.h), sum);
@@ -84,27 +86,31 @@ __global__ void __launch_bounds__(threads) dots_kernel(T *dq, const T *dout, con
  * thread adds them up for its elements of the two rows. */
 template <typename T>
 __global__ void __launch_bounds__(threads)
-    keys_kernel(T *dk, T *dv, const T *dq, const T *dout, const T *q, const T *v, const T *probs, heads a) {
+    keys_kernel(T *dk, T *dv, const T *dq, const T *dout, const T *q, const T *k, const T *v, const T *probs, heads a) {
   SL_DYNAMIC_SHARED(shared);
   const sl_attention_shape &s = a.s;
-  float *value = (float *)shared, *sum_k = value + s.D, *sum_v = sum_k + s.D; /* (D) each */
-  float *ds = sum_v + s.D, *masked = ds + threads;                            /* (threads) each */
+  float *value = (float *)shared, *sum_k = value + s.D, *sum_v = sum_k + s.D, *mine = sum_v + s.D; /* (D) each */
+  float *ds = mine + s.D, *masked = ds + threads;                                                  /* (threads) each */
   const size_t key = blockIdx.x % s.T, g = blockIdx.x / s.T % s.KV, b = blockIdx.x / s.T / s.KV;
-  const float scale = 1 / sqrtf((float)s.D);
+  const float scale = a.scale();
   a.drop.begin();
   for (size_t d = threadIdx.x; d < s.D; d += threads) {
+    mine[d] = load(k[a.k_at(b, key, g) + d]);
     value[d] = load(v[a.v_at(b, key, g) + d]);
     sum_k[d] = sum_v[d] = 0;
   }
   for (size_t h = g * (s.H / s.KV); h < (g + 1) * (s.H / s.KV); h++) {
-    for (size_t t0 = key; t0 < s.T; t0 += threads) {
-      const size_t t = t0 + threadIdx.x, n = s.T - t0 < threads ? s.T - t0 : threads;
+    const size_t end = a.last_query(key);
+    for (size_t t0 = key; t0 < end; t0 += threads) {
+      const size_t t = t0 + threadIdx.x, n = end - t0 < threads ? end - t0 : threads;
       __syncthreads(); /* ds and masked are still read, or value still written */
-      if (t < s.T) {
+      if (t < end) {
         const float p = load(probs[((b * s.H + h) * s.T + t) * s.T + key]), kept = a.kept(a.element(b, h, t), key);
         const float dp = dot(value, dout + a.out_at(b, t, h), s.D) * kept;
         masked[threadIdx.x] = p * kept;
-        ds[threadIdx.x] = p * (dp - stashed(dq + a.q_at(b, t, h))) * scale;
+        float by = 1;
+        if (s.cap > 0) a.score(dot(mine, q + a.q_at(b, t, h), s.D) * scale, 0, t, key, &by);
+        ds[threadIdx.x] = p * (dp - stashed(dq + a.q_at(b, t, h))) * scale * by;
       }
       __syncthreads();
       for (size_t d = threadIdx.x; d < s.D; d += threads) {
@@ -123,26 +129,32 @@ __global__ void __launch_bounds__(threads)
 
 template <typename T>
 __global__ void __launch_bounds__(threads)
-    queries_kernel(T *dq, const T *dout, const T *k, const T *v, const T *probs, heads a) {
+    queries_kernel(T *dq, const T *dout, const T *q, const T *k, const T *v, const T *probs, heads a) {
   SL_DYNAMIC_SHARED(shared);
   const sl_attention_shape &s = a.s;
-  float *grad = (float *)shared, *ds = grad + s.D; /* (D), (T) */
+  float *grad = (float *)shared, *query = grad + s.D, *ds = query + s.D; /* (D), (D), (T) */
   const place p = place_of(s);
   const size_t g = a.kv_of(p.h), at = a.q_at(p.b, p.t, p.h);
-  const float scale = 1 / sqrtf((float)s.D), total = stashed(dq + at);
+  const float scale = a.scale(), total = stashed(dq + at);
   a.drop.begin();
-  for (size_t d = threadIdx.x; d < s.D; d += threads) grad[d] = load(dout[a.out_at(p.b, p.t, p.h) + d]);
+  for (size_t d = threadIdx.x; d < s.D; d += threads) {
+    grad[d] = load(dout[a.out_at(p.b, p.t, p.h) + d]);
+    query[d] = load(q[at + d]) * scale;
+  }
   __syncthreads();
   const T *row = probs + (size_t)blockIdx.x * s.T;
   const uint64_t element = a.element(p.b, p.h, p.t);
-  for (size_t i = threadIdx.x; i <= p.t; i += threads) {
+  const size_t from = a.first_key(p.t);
+  for (size_t i = from + threadIdx.x; i <= p.t; i += threads) {
     const float dp = dot(grad, v + a.v_at(p.b, i, g), s.D) * a.kept(element, i);
-    ds[i] = load(row[i]) * (dp - total) * scale;
+    float by = 1;
+    if (s.cap > 0) a.score(dot(query, k + a.k_at(p.b, i, g), s.D), 0, p.t, i, &by);
+    ds[i] = load(row[i]) * (dp - total) * scale * by;
   }
   __syncthreads(); /* also: every thread has read `total` before a row of dq is written */
   for (size_t d = threadIdx.x; d < s.D; d += threads) {
     float sum = 0;
-    for (size_t i = 0; i <= p.t; i++) sum += ds[i] * load(k[a.k_at(p.b, i, g) + d]);
+    for (size_t i = from; i <= p.t; i++) sum += ds[i] * load(k[a.k_at(p.b, i, g) + d]);
     dq[at + d] = put<T>(sum);
   }
 }
@@ -155,10 +167,11 @@ int backward(sl_cuda_stream stream, T *dq, T *dk, T *dv, const T *dout, const T 
   const dim3 queries((unsigned)(s.B * s.H * s.T)), keys((unsigned)(s.B * s.KV * s.T));
   int error = launch(stream, queries, threads, s.D * sizeof(float), dots_kernel<T>, dq, dout, v, probs, a);
   if (error) return error;
-  error = launch(stream, keys, threads, (3 * s.D + 2 * threads) * sizeof(float), keys_kernel<T>, dk, dv, dq, dout, q, v,
-                 probs, a);
+  error = launch(stream, keys, threads, (4 * s.D + 2 * threads) * sizeof(float), keys_kernel<T>, dk, dv, dq, dout, q, k,
+                 v, probs, a);
   if (error) return error;
-  return launch(stream, queries, threads, (s.D + s.T) * sizeof(float), queries_kernel<T>, dq, dout, k, v, probs, a);
+  return launch(stream, queries, threads, (2 * s.D + s.T) * sizeof(float), queries_kernel<T>, dq, dout, q, k, v, probs,
+                a);
 }
 
 } /* namespace */

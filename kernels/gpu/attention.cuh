@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/gpu/device.cuh"
+#include "kernels/scores.h"
 
 #include <math.h>
 
@@ -17,16 +18,45 @@ struct heads {
     return h * s.KV / s.H;
   }
   __device__ size_t q_at(size_t b, size_t t, size_t h) const {
-    return (b * s.T + t) * s.q_stride + h * s.D;
+    return (b * s.T + t) * s.q_stride + sl_query_head(&s, h);
   }
   __device__ size_t k_at(size_t b, size_t t, size_t g) const {
-    return (b * s.T + t) * s.k_stride + g * s.D;
+    return (b * s.T + t) * s.k_stride + sl_key_head(&s, g);
   }
   __device__ size_t v_at(size_t b, size_t t, size_t g) const {
-    return (b * s.T + t) * s.v_stride + g * s.D;
+    return (b * s.T + t) * s.v_stride + sl_key_head(&s, g);
   }
   __device__ size_t out_at(size_t b, size_t t, size_t h) const {
     return (b * s.T + t) * s.out_stride + h * s.D;
+  }
+  /* Of q . k. */
+  __device__ float scale() const {
+    return s.scale > 0 ? s.scale : 1 / sqrtf((float)s.D);
+  }
+  __device__ bool sees(size_t t, size_t key) const {
+    return key <= t && t < s.T && (!s.window || key + s.window > t);
+  }
+  /* The first key that any of the queries from t on sees. */
+  __device__ size_t first_key(size_t t) const {
+    return sl_first_key(&s, t);
+  }
+  /* One more than the last query that sees one of the keys up to `key`. */
+  __device__ size_t last_query(size_t key) const {
+    return s.window && key + s.window < s.T ? key + s.window : s.T;
+  }
+  /* The score of a scaled product, of a head with this slope; `by`: what its gradient is multiplied by. */
+  __device__ float score(float x, float slope, size_t t, size_t key, float *by) const {
+    *by = 1;
+    if (sl_plain_scores(&s)) return x;
+    if (s.cap > 0) {
+      const float tanned = tanhf(x / s.cap);
+      x = s.cap * tanned;
+      *by = 1 - tanned * tanned;
+    }
+    return x - slope * ((float)t - (float)key);
+  }
+  __device__ float slope(size_t h) const {
+    return (float)sl_alibi_slope(&s, h);
   }
   /* Dropout's element of query t and key 0. */
   __device__ uint64_t element(size_t b, size_t h, size_t t) const {

@@ -35,16 +35,16 @@ int sl_cuda_layernorm_backward(sl_cuda_stream stream, enum sl_number type, void 
 size_t sl_cuda_layernorm_scratch_bytes(size_t rows, size_t C);
 
 int sl_cuda_llama_rmsnorm_forward(sl_cuda_stream stream, enum sl_number type, void *out, float *rstd, const void *x,
-                                  const void *weight, size_t rows, size_t C, float eps);
+                                  const void *weight, size_t rows, size_t C, float eps, int from_one);
 int sl_cuda_llama_rmsnorm_backward(sl_cuda_stream stream, enum sl_number type, void *dx, int accumulate_dx,
                                    void *dweight, int accumulate, const void *dout, const void *x, const void *weight,
-                                   const float *rstd, size_t rows, size_t C, void *scratch);
+                                   const float *rstd, size_t rows, size_t C, int from_one, void *scratch);
 size_t sl_cuda_llama_rmsnorm_scratch_bytes(size_t rows, size_t C);
 
 /* --- element by element --- */
 
-int sl_cuda_llama_rope(sl_cuda_stream stream, enum sl_number type, void *x, size_t B, size_t T, size_t heads, size_t D,
-                       size_t stride, size_t first_position, double base, int direction);
+int sl_cuda_llama_rope(sl_cuda_stream stream, enum sl_number type, void *x, const struct sl_rope_shape *shape,
+                       size_t first_position, const struct sl_rope *rope, int direction);
 int sl_cuda_llama_swiglu_forward(sl_cuda_stream stream, enum sl_number type, void *out, const void *gate,
                                  const void *up, size_t rows, size_t cols, size_t stride);
 int sl_cuda_llama_swiglu_backward(sl_cuda_stream stream, enum sl_number type, void *dgate, void *dup, const void *dout,
@@ -54,6 +54,17 @@ int sl_cuda_gelu_forward(sl_cuda_stream stream, enum sl_number type, void *out, 
                          size_t rows, size_t cols);
 int sl_cuda_gelu_backward(sl_cuda_stream stream, enum sl_number type, void *dx, const void *dout, const void *x,
                           const void *bias, size_t rows, size_t cols);
+
+/* kernels/act.h */
+int sl_cuda_act_forward(sl_cuda_stream stream, enum sl_number type, void *out, const void *x, size_t rows, size_t cols,
+                        enum sl_act act, float cap);
+int sl_cuda_act_backward(sl_cuda_stream stream, enum sl_number type, void *dx, const void *dout, const void *x,
+                         size_t rows, size_t cols, enum sl_act act, float cap);
+int sl_cuda_act_gated_forward(sl_cuda_stream stream, enum sl_number type, void *out, const void *gate, const void *up,
+                              size_t rows, size_t cols, size_t stride, enum sl_act act);
+int sl_cuda_act_gated_backward(sl_cuda_stream stream, enum sl_number type, void *dgate, void *dup, const void *dout,
+                               const void *gate, const void *up, size_t rows, size_t cols, size_t stride,
+                               enum sl_act act);
 
 int sl_cuda_mlp_relu_forward(sl_cuda_stream stream, enum sl_number type, void *out, const void *x, const void *bias,
                              size_t rows, size_t cols);

@@ -27,6 +27,10 @@ template <typename T, int V> struct embedding_op {
     for (int i = 0; i < V; i++) x[i] = 0;
     if (token >= 0 && (size_t)token >= s.first_row && (size_t)token - s.first_row < s.n_rows) {
       load_v(x, wte + ((size_t)token - s.first_row) * s.C + c);
+      if (s.scale != 0) {
+#pragma unroll
+        for (int i = 0; i < V; i++) x[i] *= s.scale;
+      }
       if (wpe) {
         load_v(position, wpe + (s.first_position + r % s.T) * s.C + c);
 #pragma unroll
@@ -78,7 +82,7 @@ __global__ void __launch_bounds__(threads)
 #pragma unroll
   for (int i = 0; i < per_thread; i++) {
     const size_t c = c0 + (size_t)i * threads;
-    if (c < s.C) row[c] = put<T>(load(row[c]) + sum[i]);
+    if (c < s.C) row[c] = put<T>(load(row[c]) + (s.scale != 0 ? sum[i] * s.scale : sum[i]));
   }
 }
 

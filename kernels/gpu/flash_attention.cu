@@ -19,14 +19,14 @@ __device__ inline float soften(float *scores, float &max, float &sum, const head
 #pragma unroll
   for (int i = 0; i < 4; i++) {
     const size_t key = j0 + (size_t)(lane + 8 * i);
-    if (key <= t && key < a.s.T) here = fmaxf(here, scores[lane + 8 * i]);
+    if (a.sees(t, key)) here = fmaxf(here, scores[lane + 8 * i]);
   }
 #pragma unroll
   for (int d = 4; d > 0; d /= 2) here = fmaxf(here, __shfl_xor_sync(0xffffffffu, here, d));
 #pragma unroll
   for (int i = 0; i < 4; i++) {
     const size_t key = j0 + (size_t)(lane + 8 * i);
-    const float p = key <= t && key < a.s.T ? expf(scores[lane + 8 * i] - here) : 0;
+    const float p = a.sees(t, key) ? expf(scores[lane + 8 * i] - here) : 0;
     total += p;
     scores[lane + 8 * i] = p * a.kept(element, key);
   }
@@ -69,16 +69,20 @@ __global__ void __launch_bounds__(flash_threads)
   const int r = (int)threadIdx.x / 8, lane = (int)threadIdx.x % 8;
   const size_t t = t0 + (size_t)r;
   a.drop.begin();
-  load_tile(Q, q + a.q_at(b, 0, h), s.q_stride, t0, s.T, D, 1 / sqrtf((float)D));
+  load_tile(Q, q + a.q_at(b, 0, h), s.q_stride, t0, s.T, D, a.scale());
   float max = -FLT_MAX, sum = 0, acc[flash_each] = {};
-  for (size_t j0 = 0; j0 <= t0; j0 += flash_tile) {
+  const float slope = a.slope(h);
+  for (size_t j0 = a.first_key(t0) / flash_tile * flash_tile; j0 <= t0; j0 += flash_tile) {
     float c[2][2];
     __syncthreads(); /* K, V and scores are still read */
     load_tile(K, k + a.k_at(b, 0, g), s.k_stride, j0, s.T, D, 1);
     load_tile(V, v + a.v_at(b, 0, g), s.v_stride, j0, s.T, D, 1);
     __syncthreads();
     tile_dots(c, Q, K, D);
-    each_place([&](unsigned y, unsigned x, int i, int j) { scores[y][x] = c[i][j]; });
+    each_place([&](unsigned y, unsigned x, int i, int j) {
+      float by;
+      scores[y][x] = a.score(c[i][j], slope, t0 + y, j0 + x, &by);
+    });
     __syncthreads();
     const float shrink = soften(scores[r], max, sum, a, a.element(b, h, t), t, j0);
     __syncwarp(); /* a row's scores are its eight threads' */

@@ -61,19 +61,19 @@ __device__ void load_queries(const flash_work &w, const T *dq, const T *dout, co
 
 /* Masked probabilities and dS of the tile, zeros where a query does not see the key. */
 __device__ inline void flash_squares(const flash_work &w, const heads &a, size_t b, size_t h, size_t t0, size_t j0) {
-  const float scale = 1 / sqrtf((float)a.s.D);
+  const float scale = a.scale(), slope = a.slope(h);
   float score[2][2], dp[2][2];
   tile_dots(score, w.Q, w.K, a.s.D);
   tile_dots(dp, w.dO, w.V, a.s.D);
   each_place([&](unsigned y, unsigned x, int i, int j) {
     const size_t t = t0 + y, key = j0 + x;
-    float p = 0, kept = 0;
-    if (key <= t && t < a.s.T) {
-      p = expf(score[i][j] * scale - w.lse[y]);
+    float p = 0, kept = 0, by = 1;
+    if (a.sees(t, key)) {
+      p = expf(a.score(score[i][j] * scale, slope, t, key, &by) - w.lse[y]);
       kept = a.kept(a.element(b, h, t), key);
     }
     (*w.masked)[y][x] = p * kept;
-    (*w.ds)[y][x] = p * (dp[i][j] * kept - w.dots[y]) * scale;
+    (*w.ds)[y][x] = p * (dp[i][j] * kept - w.dots[y]) * scale * by;
   });
 }
 
@@ -116,7 +116,7 @@ __global__ void __launch_bounds__(flash_threads) flash_keys_kernel(T *dk, T *dv,
   load_tile(w.K, k + a.k_at(b, 0, g), s.k_stride, j0, s.T, s.D, 1);
   load_tile(w.V, v + a.v_at(b, 0, g), s.v_stride, j0, s.T, s.D, 1);
   for (size_t h = g * group; h < (g + 1) * group; h++) {
-    for (size_t t0 = j0; t0 < s.T; t0 += flash_tile) {
+    for (size_t t0 = j0; t0 < a.last_query(j0 + flash_tile - 1); t0 += flash_tile) {
       __syncthreads(); /* the tiles before these are still read */
       load_queries(w, dq, dout, q, lse, a, b, h, t0);
       __syncthreads();
@@ -143,7 +143,7 @@ __global__ void __launch_bounds__(flash_threads)
   float sum[flash_each] = {};
   a.drop.begin();
   load_queries(w, dq, dout, q, lse, a, b, h, t0);
-  for (size_t j0 = 0; j0 <= t0; j0 += flash_tile) {
+  for (size_t j0 = a.first_key(t0) / flash_tile * flash_tile; j0 <= t0; j0 += flash_tile) {
     __syncthreads();
     load_tile(w.K, k + a.k_at(b, 0, g), s.k_stride, j0, s.T, s.D, 1);
     load_tile(w.V, v + a.v_at(b, 0, g), s.v_stride, j0, s.T, s.D, 1);

@@ -50,14 +50,14 @@ __device__ inline void add_products(float (&sum)[W / 8][4], const float (&p)[N /
 
 /* The score of a query and a key becomes its probability times dropout's factor, and dp becomes the score's gradient. */
 __device__ inline void backward_of(float &score, float &dp, const heads &a, size_t b, size_t h, size_t t, size_t key,
-                                   float lse, float dots, float scale) {
-  float p = 0, kept = 0;
-  if (key <= t && t < a.s.T) {
-    p = exp2f((score * scale - lse) * log2_e);
+                                   float lse, float dots, float scale, float slope) {
+  float p = 0, kept = 0, by = 1;
+  if (a.sees(t, key)) {
+    p = exp2f((a.score(score * scale, slope, t, key, &by) - lse) * log2_e);
     kept = a.kept(a.element(b, h, t), key);
   }
   score = p * kept;
-  dp = p * (dp * kept - dots) * scale;
+  dp = p * (dp * kept - dots) * scale * by;
 }
 
 /* The thread's two rows of a (16,W) sum into memory. */
@@ -86,13 +86,14 @@ __global__ void __launch_bounds__(mma_threads)
   const size_t g = blockIdx.x / tiles % s.KV, b = blockIdx.x / tiles / s.KV, group = s.H / s.KV;
   const int warp_row = (int)threadIdx.x / 32 * 16;
   const size_t key = j0 + (size_t)warp_row + threadIdx.x % 32 / 4;
-  const float scale = 1 / sqrtf((float)s.D);
+  const float scale = a.scale();
   float sum_k[W / 8][4] = {}, sum_v[W / 8][4] = {};
   a.drop.begin();
   K.template fill<mma_rows, mma_threads>(k + a.k_at(b, 0, g), s.k_stride, j0, s.T, s.D, wide);
   V.template fill<mma_rows, mma_threads>(v + a.v_at(b, 0, g), s.v_stride, j0, s.T, s.D, wide);
   for (size_t h = g * group; h < (g + 1) * group; h++) {
-    for (size_t t0 = j0; t0 < s.T; t0 += N) {
+    const float slope = a.slope(h);
+    for (size_t t0 = j0; t0 < a.last_query(j0 + mma_rows - 1); t0 += N) {
       __syncthreads(); /* the tiles before these are still read */
       Q.template fill<N, mma_threads>(q + a.q_at(b, 0, h), s.q_stride, t0, s.T, s.D, wide);
       dO.template fill<N, mma_threads>(dout + a.out_at(b, 0, h), s.out_stride, t0, s.T, s.D, wide);
@@ -110,7 +111,7 @@ __global__ void __launch_bounds__(mma_threads)
 #pragma unroll
         for (int e = 0; e < 4; e++) {
           const unsigned y = (unsigned)(8 * i + e % 2) + threadIdx.x % 4 * 2;
-          backward_of(p[i][e], ds[i][e], a, b, h, t0 + y, key + (e >= 2 ? 8 : 0), lses[y], dots[y], scale);
+          backward_of(p[i][e], ds[i][e], a, b, h, t0 + y, key + (e >= 2 ? 8 : 0), lses[y], dots[y], scale, slope);
         }
       }
       add_products<T, W, N>(sum_v, p, dO);
@@ -132,7 +133,7 @@ __global__ void __launch_bounds__(mma_threads)
   const size_t h = blockIdx.x / tiles % s.H, b = blockIdx.x / tiles / s.H, g = a.kv_of(h);
   const int warp_row = (int)threadIdx.x / 32 * 16;
   const size_t t = t0 + (size_t)warp_row + threadIdx.x % 32 / 4;
-  const float scale = 1 / sqrtf((float)s.D);
+  const float scale = a.scale();
   float sum[W / 8][4] = {}, lses[2] = {0, 0}, dots[2] = {0, 0};
   a.drop.begin();
 #pragma unroll
@@ -144,7 +145,8 @@ __global__ void __launch_bounds__(mma_threads)
   }
   Q.template fill<mma_rows, mma_threads>(q + a.q_at(b, 0, h), s.q_stride, t0, s.T, s.D, wide);
   dO.template fill<mma_rows, mma_threads>(dout + a.out_at(b, 0, h), s.out_stride, t0, s.T, s.D, wide);
-  for (size_t j0 = 0; j0 < t0 + mma_rows && j0 < s.T; j0 += N) {
+  const float slope = a.slope(h);
+  for (size_t j0 = a.first_key(t0) / N * N; j0 < t0 + mma_rows && j0 < s.T; j0 += N) {
     __syncthreads();
     K.template fill<N, mma_threads>(k + a.k_at(b, 0, g), s.k_stride, j0, s.T, s.D, wide);
     V.template fill<N, mma_threads>(v + a.v_at(b, 0, g), s.v_stride, j0, s.T, s.D, wide);
@@ -157,7 +159,7 @@ __global__ void __launch_bounds__(mma_threads)
 #pragma unroll
       for (int e = 0; e < 4; e++)
         backward_of(p[i][e], ds[i][e], a, b, h, t + (e >= 2 ? 8 : 0),
-                    j0 + (size_t)(8 * i + e % 2) + threadIdx.x % 4 * 2, lses[e / 2], dots[e / 2], scale);
+                    j0 + (size_t)(8 * i + e % 2) + threadIdx.x % 4 * 2, lses[e / 2], dots[e / 2], scale, slope);
     }
     add_products<T, W, N>(sum, ds, K);
   }

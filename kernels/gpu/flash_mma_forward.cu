@@ -14,12 +14,18 @@ constexpr int keys = 64;
 /* A warp's 16 queries: what grows from tile to tile. A thread has rows g and g + 8 of it. */
 template <int W> struct running { float max[2], sum[2], out[W / 8][4]; };
 
+/* Of a query that may stand behind the last one: nothing is read of it. */
+__device__ inline bool sees(const heads &a, size_t t, size_t key) {
+  return key <= t && key < a.s.T && (!a.s.window || key + a.s.window > t);
+}
+
 /* Scores become probabilities, times dropout's factors; zeros where a query does not see the key. t: the thread's first
  * query; j0: the tile's first key. */
 template <int W>
 __device__ inline void soften(float (&s)[keys / 8][4], running<W> &r, const heads &a, uint64_t element0,
-                              uint64_t element1, size_t t, size_t j0) {
-  const float scale = log2_e / sqrtf((float)a.s.D);
+                              uint64_t element1, size_t t, size_t j0, float slope) {
+  const float scale = a.s.scale > 0 ? log2_e * a.s.scale : log2_e / sqrtf((float)a.s.D);
+  const bool plain = sl_plain_scores(&a.s);
   const size_t column = j0 + threadIdx.x % 4 * 2;
   float here[2] = {r.max[0], r.max[1]};
 #pragma unroll
@@ -27,7 +33,10 @@ __device__ inline void soften(float (&s)[keys / 8][4], running<W> &r, const head
 #pragma unroll
     for (int e = 0; e < 4; e++) {
       const size_t key = column + (size_t)(8 * i + e % 2);
-      s[i][e] = key <= t + (e >= 2 ? 8 : 0) && key < a.s.T ? s[i][e] * scale : -FLT_MAX;
+      const size_t query = t + (e >= 2 ? 8 : 0);
+      float by, x = s[i][e] * scale;
+      if (!plain) x = a.score(x / log2_e, slope, query, key, &by) * log2_e;
+      s[i][e] = sees(a, query, key) ? x : -FLT_MAX;
       here[e / 2] = fmaxf(here[e / 2], s[i][e]);
     }
   }
@@ -46,7 +55,7 @@ __device__ inline void soften(float (&s)[keys / 8][4], running<W> &r, const head
 #pragma unroll
     for (int e = 0; e < 4; e++) {
       const size_t key = column + (size_t)(8 * i + e % 2);
-      const bool seen = key <= t + (e >= 2 ? 8 : 0) && key < a.s.T;
+      const bool seen = sees(a, t + (e >= 2 ? 8 : 0), key);
       const float p = seen ? exp2f(s[i][e] - r.max[e / 2]) : 0;
       r.sum[e / 2] += p;
       s[i][e] = p == 0 ? 0 : p * a.kept(e < 2 ? element0 : element1, key);
@@ -127,14 +136,15 @@ __global__ void __launch_bounds__(mma_threads)
   a.drop.begin();
   const uint64_t element0 = a.element(b, h, t), element1 = a.element(b, h, t + 8);
   Q.template fill<mma_rows, mma_threads>(q + a.q_at(b, 0, h), s.q_stride, t0, s.T, s.D, wide);
-  for (size_t j0 = 0; j0 < t0 + mma_rows && j0 < s.T; j0 += keys) {
+  const float slope = a.slope(h);
+  for (size_t j0 = a.first_key(t0) / keys * keys; j0 < t0 + mma_rows && j0 < s.T; j0 += keys) {
     __syncthreads(); /* the tiles before these are still read */
     K.template fill<keys, mma_threads>(k + a.k_at(b, 0, g), s.k_stride, j0, s.T, s.D, wide);
     V.template fill<keys, mma_threads>(v + a.v_at(b, 0, g), s.v_stride, j0, s.T, s.D, wide);
     __syncthreads();
     float c[keys / 8][4] = {};
     dot(c, Q, K, warp_row);
-    soften(c, r, a, element0, element1, t, j0);
+    soften(c, r, a, element0, element1, t, j0, slope);
     add_values(r, c, V);
   }
   finish(out, lse, r, a, b, h, t);

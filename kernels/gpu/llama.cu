@@ -1,31 +1,33 @@
 /* RMSNorm, rotary positions and SwiGLU on the GPU (kernels/llama.h). */
 #include "kernels/gpu/norm.cuh"
+#include "kernels/rotary.h"
 
 namespace sl {
 namespace {
 
-/* A block turns one token: it forms the D/2 angles once, in shared memory, and every head uses them. */
+/* A block turns one token: it forms the angles once, in shared memory, and every head uses them. */
 template <typename T>
-__global__ void rope_kernel(T *x, size_t tokens, size_t heads, size_t D, size_t stride, size_t first_position,
-                            double base, int direction) {
+__global__ void rope_kernel(T *x, sl_rope_shape s, size_t first_position, sl_rope rope, int direction) {
   SL_DYNAMIC_SHARED(shared);
-  const size_t half = D / 2;
+  const size_t dim = rope.dim ? rope.dim : s.D, half = dim / 2;
+  const double by = rope.attention > 0 ? rope.attention : 1;
   float *cosine = (float *)shared, *sine = cosine + half;
   for (size_t i = threadIdx.x; i < half; i += blockDim.x) {
     /* rounded as torch rounds it: frequency and product in float */
-    const float frequency = (float)pow(base, -2.0 * (double)i / (double)D);
-    const double angle = (double)((float)(first_position + blockIdx.x % tokens) * frequency);
-    cosine[i] = (float)cos(angle);
-    sine[i] = (float)(direction * sin(angle));
+    const float frequency = (float)sl_rope_frequency(&rope, dim, i);
+    const double angle = (double)((float)(first_position + blockIdx.x % s.T) * frequency);
+    cosine[i] = (float)(by * cos(angle));
+    sine[i] = (float)(direction * by * sin(angle));
   }
   __syncthreads();
-  T *token = x + blockIdx.x * stride;
-  for (size_t k = threadIdx.x; k < heads * half; k += blockDim.x) {
-    const size_t i = k % half;
-    T *head = token + k / half * D;
-    const float a = load(head[i]), b = load(head[i + half]);
-    head[i] = put<T>(a * cosine[i] - b * sine[i]);
-    head[i + half] = put<T>(b * cosine[i] + a * sine[i]);
+  T *token = x + blockIdx.x * s.stride;
+  for (size_t k = threadIdx.x; k < s.heads * half; k += blockDim.x) {
+    const size_t i = k % half, h = k / half;
+    T *head = token + h * s.step + (s.group ? h / s.group * s.gap : 0);
+    T *first = head + (rope.interleaved ? 2 * i : i), *second = rope.interleaved ? first + 1 : first + half;
+    const float a = load(*first), b = load(*second);
+    *first = put<T>(a * cosine[i] - b * sine[i]);
+    *second = put<T>(b * cosine[i] + a * sine[i]);
   }
 }
 
@@ -82,24 +84,26 @@ extern "C" size_t sl_cuda_llama_rmsnorm_scratch_bytes(size_t rows, size_t C) {
 }
 
 extern "C" int sl_cuda_llama_rmsnorm_forward(sl_cuda_stream stream, enum sl_number type, void *out, float *rstd,
-                                             const void *x, const void *weight, size_t rows, size_t C, float eps) {
-  return norm_forward<false>(stream, type, out, nullptr, rstd, x, weight, nullptr, rows, C, eps);
+                                             const void *x, const void *weight, size_t rows, size_t C, float eps,
+                                             int from_one) {
+  return norm_forward<false>(stream, type, out, nullptr, rstd, x, weight, nullptr, rows, C, eps, from_one);
 }
 
 extern "C" int sl_cuda_llama_rmsnorm_backward(sl_cuda_stream stream, enum sl_number type, void *dx, int accumulate_dx,
                                               void *dweight, int accumulate, const void *dout, const void *x,
                                               const void *weight, const float *rstd, size_t rows, size_t C,
-                                              void *scratch) {
+                                              int from_one, void *scratch) {
   return norm_backward<false>(stream, type, dx, accumulate_dx, dweight, nullptr, accumulate, dout, x, weight, nullptr,
-                              rstd, rows, C, scratch);
+                              rstd, rows, C, scratch, from_one);
 }
 
-extern "C" int sl_cuda_llama_rope(sl_cuda_stream stream, enum sl_number type, void *x, size_t B, size_t T, size_t heads,
-                                  size_t D, size_t stride, size_t first_position, double base, int direction) {
+extern "C" int sl_cuda_llama_rope(sl_cuda_stream stream, enum sl_number type, void *x,
+                                  const struct sl_rope_shape *shape, size_t first_position, const struct sl_rope *rope,
+                                  int direction) {
   return by_type(type, [&](auto zero) {
     using N = decltype(zero);
-    return launch(stream, dim3((unsigned)(B * T)), 256, D * sizeof(float), rope_kernel<N>, (N *)x, T, heads, D, stride,
-                  first_position, base, direction);
+    return launch(stream, dim3((unsigned)(shape->B * shape->T)), 256, shape->D * sizeof(float), rope_kernel<N>, (N *)x,
+                  *shape, first_position, *rope, direction);
   });
 }
 

@@ -24,7 +24,7 @@ inline size_t norm_blocks(size_t rows) {
 template <typename T, int V, bool MEAN>
 __global__ void __launch_bounds__(32 * norm_warps)
     norm_forward_kernel(T *out, float *mean, float *rstd, const T *x, const T *weight, const T *bias, size_t rows,
-                        size_t C, float eps) {
+                        size_t C, float eps, float one) {
   const size_t r = (size_t)blockIdx.x * norm_warps + threadIdx.x / 32, lane = threadIdx.x % 32;
   if (r >= rows) return; /* a whole warp */
   const T *in = x + r * C;
@@ -47,9 +47,9 @@ __global__ void __launch_bounds__(32 * norm_warps)
   for (size_t c = lane * V; c < C; c += 32 * V) {
     load_v(v, in + c);
     load_v(w, weight + c);
-    if (MEAN) load_v(b, bias + c);
+    if (MEAN && bias) load_v(b, bias + c);
 #pragma unroll
-    for (int i = 0; i < V; i++) v[i] = (v[i] - m) * s * w[i] + (MEAN ? b[i] : 0);
+    for (int i = 0; i < V; i++) v[i] = (v[i] - m) * s * (w[i] + one) + (MEAN && bias ? b[i] : 0);
     put_v(out + r * C + c, v);
   }
   if (lane > 0) return;
@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(32 * norm_warps)
 template <typename T, int V, bool MEAN>
 __global__ void __launch_bounds__(32 * norm_warps)
     norm_dx_kernel(T *dx, int accumulate, const T *dout, const T *x, const T *weight, const float *mean,
-                   const float *rstd, size_t rows, size_t C) {
+                   const float *rstd, size_t rows, size_t C, float one) {
   const size_t r = (size_t)blockIdx.x * norm_warps + threadIdx.x / 32, lane = threadIdx.x % 32;
   if (r >= rows) return;
   const T *in = x + r * C, *d = dout + r * C;
@@ -73,6 +73,7 @@ __global__ void __launch_bounds__(32 * norm_warps)
     load_v(w, weight + c);
 #pragma unroll
     for (int i = 0; i < V; i++) {
+      w[i] += one;
       sum_g += g[i] * w[i];
       sum_gn += g[i] * w[i] * ((v[i] - m) * s);
     }
@@ -87,7 +88,7 @@ __global__ void __launch_bounds__(32 * norm_warps)
 #pragma unroll
     for (int i = 0; i < V; i++) {
       const float norm = (v[i] - m) * s;
-      v[i] = (accumulate ? before[i] : 0) + s * (g[i] * w[i] - mean_g - norm * mean_gn);
+      v[i] = (accumulate ? before[i] : 0) + s * (g[i] * (w[i] + one) - mean_g - norm * mean_gn);
     }
     put_v(dx + r * C + c, v);
   }
@@ -130,13 +131,13 @@ __global__ void __launch_bounds__(256)
 
 template <bool MEAN>
 int norm_forward(sl_cuda_stream stream, enum sl_number type, void *out, float *mean, float *rstd, const void *x,
-                 const void *weight, const void *bias, size_t rows, size_t C, float eps) {
+                 const void *weight, const void *bias, size_t rows, size_t C, float eps, int from_one = 0) {
   return by_type(type, [&](auto zero) {
     using T = decltype(zero);
     const bool fast = C % wide<T> == 0 && aligned(out, x, weight, bias);
     return launch(stream, dim3(blocks_of(rows, norm_warps)), 32 * norm_warps, 0,
                   fast ? norm_forward_kernel<T, wide<T>, MEAN> : norm_forward_kernel<T, 1, MEAN>, (T *)out, mean, rstd,
-                  (const T *)x, (const T *)weight, (const T *)bias, rows, C, eps);
+                  (const T *)x, (const T *)weight, (const T *)bias, rows, C, eps, from_one ? 1.0F : 0.0F);
   });
 }
 
@@ -144,7 +145,7 @@ int norm_forward(sl_cuda_stream stream, enum sl_number type, void *out, float *m
 template <bool MEAN>
 int norm_backward(sl_cuda_stream stream, enum sl_number type, void *dx, int accumulate_dx, void *dweight, void *dbias,
                   int accumulate, const void *dout, const void *x, const void *weight, const float *mean,
-                  const float *rstd, size_t rows, size_t C, void *scratch) {
+                  const float *rstd, size_t rows, size_t C, void *scratch, int from_one = 0) {
   return by_type(type, [&](auto zero) {
     using T = decltype(zero);
     float *partial = (float *)scratch;
@@ -156,7 +157,7 @@ int norm_backward(sl_cuda_stream stream, enum sl_number type, void *dx, int accu
       if (!error)
         error = launch(stream, dim3(blocks_of(C, 32)), 256, 0, norm_total_kernel<T>, (T *)dweight, partial, blocks,
                        stride, C, accumulate);
-      if (!error && MEAN)
+      if (!error && MEAN && dbias)
         error = launch(stream, dim3(blocks_of(C, 32)), 256, 0, norm_total_kernel<T>, (T *)dbias, partial + C, blocks,
                        stride, C, accumulate);
     }
@@ -164,7 +165,7 @@ int norm_backward(sl_cuda_stream stream, enum sl_number type, void *dx, int accu
     const bool fast = C % wide<T> == 0 && aligned(dx, dout, x, weight);
     return launch(stream, dim3(blocks_of(rows, norm_warps)), 32 * norm_warps, 0,
                   fast ? norm_dx_kernel<T, wide<T>, MEAN> : norm_dx_kernel<T, 1, MEAN>, (T *)dx, accumulate_dx,
-                  (const T *)dout, (const T *)x, (const T *)weight, mean, rstd, rows, C);
+                  (const T *)dout, (const T *)x, (const T *)weight, mean, rstd, rows, C, from_one ? 1.0F : 0.0F);
   });
 }
 

@@ -34,6 +34,21 @@ struct sl_embedding_shape {
   size_t B, T, C; /* batch, sequence, channels */
   size_t first_row, n_rows;
   size_t first_position;
+  float scale; /* multiplies the rows of the token table; 0: nothing does */
+};
+
+/* What an element-wise activation computes: kernels/gelu.h. */
+enum sl_act { SL_ACT_GELU_TANH, SL_ACT_GELU, SL_ACT_SILU, SL_ACT_RELU, SL_ACT_CAP };
+
+/* How rotary positions turn heads: kernels/rotary.h. Zero: all of a head, by plain frequencies. */
+enum sl_rope_scaling { SL_ROPE_PLAIN, SL_ROPE_LINEAR, SL_ROPE_DYNAMIC, SL_ROPE_LLAMA3, SL_ROPE_YARN };
+struct sl_rope {
+  double base;
+  size_t dim;      /* elements of a head that are turned, the first ones; 0: all */
+  int interleaved; /* pairs are neighbours, else an element and the one dim / 2 behind it */
+  enum sl_rope_scaling scaling;
+  double factor, low, high, original, attention; /* as core/model/form.h has them; attention 0: 1 */
+  int whole;
 };
 
 /* Causal attention of B sequences of T tokens, H query heads, KV key/value heads (H is a multiple of KV), head size D.
@@ -43,6 +58,21 @@ struct sl_attention_shape {
   size_t q_stride, k_stride, v_stride, out_stride;
   size_t
       global_heads; /* H of the whole layer (dropout's element index); first_element carries batch and head offsets */
+  /* what a model may have beside; 0: it has not */
+  size_t q_gap;     /* elements between groups of query heads that share a key head */
+  size_t kv_step;   /* from one key head to the next; 0: D */
+  size_t window;    /* keys that a query sees, itself among them */
+  float scale;      /* of q . k; 0: 1 / sqrt(D) */
+  float cap;        /* scores become cap tanh(score / cap) */
+  float alibi_max;  /* ALiBi: see kernels/scores.h */
+  size_t first_head; /* of the layer's, for ALiBi */
+};
+
+/* The heads that rotary positions turn: see kernels/llama.h. */
+struct sl_rope_shape {
+  size_t B, T, heads, D;
+  size_t stride, step; /* elements from token to token, and from head to head */
+  size_t group, gap;
 };
 
 /* How a piece of n numbers is packed into `stride` bytes, a multiple of 4: see kernels/quantize.h. */

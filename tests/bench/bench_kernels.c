@@ -21,8 +21,8 @@ static void *scratch;
 static size_t scratch_bytes;
 static double sum;
 static const struct sl_dropout drop = {.p = 0.1f, .key = {7, 1, 3, 5}, .row_stride = C};
-static const struct sl_attention_shape heads = {B, T, H, H, D, 3 * C, 3 * C, 3 * C, C, H};
-static const struct sl_embedding_shape table = {B, T, C, 0, V, 0};
+static const struct sl_attention_shape heads = {B, T, H, H, D, 3 * C, 3 * C, 3 * C, C, H, .scale = 0};
+static const struct sl_embedding_shape table = {B, T, C, 0, V, 0, .scale = 0};
 static const struct sl_adam adam = {1e-4, 0.9, 0.95, 1e-8, 0.1, 1, 1, 1, 7};
 static const struct sl_sgd sgd = {1e-4, 0.9, 0, 0.1, 1, 0, 7};
 

@@ -12,7 +12,7 @@ struct embedding_case {
 };
 
 static const int32_t embedding_tokens[EN] = {3, 8, 3, 0, 7, 7, 3, 1, 8, 5};
-static const struct sl_embedding_shape embedding_shape = {EB, ET, EC, 0, EV, 2};
+static const struct sl_embedding_shape embedding_shape = {EB, ET, EC, 0, EV, 2, .scale = 0};
 
 static double embedding_loss(void *context) {
   struct embedding_case *c = context;
@@ -64,7 +64,7 @@ static void wide_embedding_equals_dropout_then_embedding(void **state) {
   (void)state;
   enum { W = 301, ROWS_V = 4, TOKENS = 6 };
   static const int32_t tokens[TOKENS] = {3, 1, 1, 0, 3, 3};
-  const struct sl_embedding_shape shape = {2, 3, W, 0, ROWS_V, 0};
+  const struct sl_embedding_shape shape = {2, 3, W, 0, ROWS_V, 0, .scale = 0};
   const struct sl_dropout d = {.p = 0.4f, .key = {1, 2, 3, 4}, .first_element = 77, .row_stride = 1409};
   static double dout[TOKENS * W], masked[TOKENS * W], a[ROWS_V * W], b[ROWS_V * W], pa[3 * W], pb[3 * W];
   fill(dout, TOKENS * W, 63, -1, 1);

@@ -103,7 +103,7 @@ static void free_set(struct set *set) {
 }
 
 static const struct sl_dropout drop = {.p = 0.3f, .key = {21, 2, 5, 13}, .first_element = 4099, .row_stride = C + 4};
-static const struct sl_attention_shape heads = {B, T, H, KV, D, 3 * C, 3 * C, 3 * C, C, H};
+static const struct sl_attention_shape heads = {B, T, H, KV, D, 3 * C, 3 * C, 3 * C, C, H, .scale = 0};
 
 static void *at(void *tensor, enum sl_number type, size_t element) {
   return (char *)tensor + element * sl_convert_bytes(type);
@@ -115,10 +115,12 @@ static void run_rows(const struct sl_kernels *k, struct set *s, enum sl_number t
   k->layernorm_forward(TENSOR(ln), s->mean, s->rstd, TENSOR(x), TENSOR(weight), TENSOR(bias), N, C, 1e-5f);
   k->layernorm_backward(TENSOR(dln), 1, TENSOR(ln_grads), at(TENSOR(ln_grads), type, C), 1, TENSOR(dout), TENSOR(x),
                         TENSOR(weight), s->mean, s->rstd, N, C, work);
-  k->llama_rmsnorm_forward(TENSOR(rms), s->rms_rstd, TENSOR(x), TENSOR(weight), N, C, 1e-5f);
+  k->llama_rmsnorm_forward(TENSOR(rms), s->rms_rstd, TENSOR(x), TENSOR(weight), N, C, 1e-5f, 0);
   k->llama_rmsnorm_backward(TENSOR(drms), 1, TENSOR(rms_grad), 1, TENSOR(dout), TENSOR(x), TENSOR(weight), s->rms_rstd,
-                            N, C, work);
-  k->llama_rope(TENSOR(rope), B, T, 3, 26, C, 7, 10000, -1);
+                            N, C, 0, work);
+  const struct sl_rope_shape turned = {.B = B, .T = T, .heads = 3, .D = 26, .stride = C, .step = 26};
+  const struct sl_rope by = {.base = 10000};
+  k->llama_rope(TENSOR(rope), &turned, 7, &by, -1);
   k->llama_swiglu_forward(TENSOR(swiglu), TENSOR(gate_up), at(TENSOR(gate_up), type, C), N, C, 2 * C);
   k->llama_swiglu_backward(TENSOR(dgate_up), at(TENSOR(dgate_up), type, C), TENSOR(dout), TENSOR(gate_up),
                            at(TENSOR(gate_up), type, C), N, C, 2 * C);
@@ -134,7 +136,7 @@ static void run_rows(const struct sl_kernels *k, struct set *s, enum sl_number t
 
 static void run_all(enum sl_number type, struct set *s) {
   const struct sl_kernels *k = sl_kernels_of(type);
-  const struct sl_embedding_shape table = {B, T, C, 0, V, 3};
+  const struct sl_embedding_shape table = {B, T, C, 0, V, 3, .scale = 0};
   int32_t tokens[N], targets[N];
   const size_t bytes = sl_attention_backward_scratch_bytes(&heads, 3) +
                        sl_flash_attention_backward_scratch_bytes(&heads, 3) + sl_layernorm_scratch_bytes(N, C);

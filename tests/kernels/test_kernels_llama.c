@@ -12,7 +12,7 @@ static struct rmsnorm_case {
 
 static double rmsnorm_loss(void *context) {
   (void)context;
-  sl_llama_rmsnorm_forward_f64(rms.out, rms.rstd, rms.x, rms.weight, rms.rows, rms.C, 1e-5f);
+  sl_llama_rmsnorm_forward_f64(rms.out, rms.rstd, rms.x, rms.weight, rms.rows, rms.C, 1e-5f, 0);
   return dot(rms.w, rms.out, rms.rows * rms.C);
 }
 
@@ -29,9 +29,9 @@ static void rmsnorm_gradients(void **state) {
       double square = dot(rms.x + r * C, rms.x + r * C, C) / (double)C;
       assert_close(rms.rstd[r], 1 / sqrt(square + (double)1e-5f), 1e-12, "rstd", r);
     }
-    sl_llama_rmsnorm_backward_f64(dx, 0, dw, 0, rms.w, rms.x, rms.weight, rms.rstd, R, C, scratch);
+    sl_llama_rmsnorm_backward_f64(dx, 0, dw, 0, rms.w, rms.x, rms.weight, rms.rstd, R, C, 0, scratch);
     memcpy(dx2, rms.w, n * sizeof *dx2), memcpy(dw2, dw, C * sizeof *dw);
-    sl_llama_rmsnorm_backward_f64(dx2, 1, dw2, 1, rms.w, rms.x, rms.weight, rms.rstd, R, C, scratch);
+    sl_llama_rmsnorm_backward_f64(dx2, 1, dw2, 1, rms.w, rms.x, rms.weight, rms.rstd, R, C, 0, scratch);
     for (size_t i = 0; i < n; i++) assert_close(dx2[i], rms.w[i] + dx[i], 1e-12, "accumulated dx", i);
     for (size_t i = 0; i < C; i++) assert_close(dw2[i], 2 * dw[i], 1e-12, "accumulated dweight", i);
     check_gradient("dx", rmsnorm_loss, NULL, rms.x, n, dx);
@@ -47,7 +47,9 @@ static void rope_turns_by_the_position_and_back(void **state) {
   double x[ROPE_N], y[ROPE_N];
   fill(x, ROPE_N, 4, -1, 1);
   memcpy(y, x, sizeof y);
-  sl_llama_rope_f64(y, RB, RT, RH, RD, STRIDE, 3, 500.0, 1);
+  const struct sl_rope_shape shape = {.B = RB, .T = RT, .heads = RH, .D = RD, .stride = STRIDE, .step = RD};
+  const struct sl_rope rope = {.base = 500};
+  sl_llama_rope_f64(y, &shape, 3, &rope, 1);
   for (size_t i = 0; i < ROPE_N; i++) {
     size_t t = i / STRIDE % RT, at = i % STRIDE, d = at % RD, pair = d % (RD / 2);
     double angle = (double)(3 + t) * pow(500.0, -2.0 * (double)pair / RD), expected = x[i];
@@ -57,7 +59,7 @@ static void rope_turns_by_the_position_and_back(void **state) {
     }
     assert_close(y[i], expected, 1e-12, "rope", i);
   }
-  sl_llama_rope_f64(y, RB, RT, RH, RD, STRIDE, 3, 500.0, -1); /* the inverse of a rotation is its transpose */
+  sl_llama_rope_f64(y, &shape, 3, &rope, -1); /* the inverse of a rotation is its transpose */
   for (size_t i = 0; i < ROPE_N; i++) assert_close(y[i], x[i], 1e-12, "rope and back", i);
 }
 

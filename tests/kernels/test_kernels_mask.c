@@ -88,7 +88,7 @@ static void the_embedding_reads_its_mask_back(void **state) {
 
 /* B T H KV D of attention, small and odd; two blocks of queries. */
 enum { AB = 2, AT = 39, AH = 6, AKV = 2, AD = 5, ROW = (AH + 2 * AKV) * AD, SQUARES = AB * AH * AT * AT };
-static const struct sl_attention_shape heads = {AB, AT, AH, AKV, AD, ROW, ROW, ROW, AH *AD, AH + 3};
+static const struct sl_attention_shape heads = {AB, AT, AH, AKV, AD, ROW, ROW, ROW, AH *AD, AH + 3, .scale = 0};
 
 static void attention_reads_its_mask_and_what_it_left_back(void **state) {
   (void)state;

@@ -116,8 +116,8 @@ struct results {
 };
 
 static const struct sl_dropout drop = {.p = 0.1f, .key = {21, 2, 5, 13}, .first_element = 4099, .row_stride = C};
-static const struct sl_embedding_shape table = {B, T, C, 0, V, 1};
-static const struct sl_attention_shape heads = {B, T, H, H, D, 3 * C, 3 * C, 3 * C, C, H};
+static const struct sl_embedding_shape table = {B, T, C, 0, V, 1, .scale = 0};
+static const struct sl_attention_shape heads = {B, T, H, H, D, 3 * C, 3 * C, 3 * C, C, H, .scale = 0};
 
 /* The kernels of one small step, in float or in double: K names the symbol, R the type. */
 #define DEFINE_STEP(NAME, R, K, RESULTS)                                                                               \

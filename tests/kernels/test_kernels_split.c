@@ -201,10 +201,10 @@ static struct halves make_halves(const double *before, enum sl_number type) {
 static void run_halves(struct halves *h, const struct sl_kernels *k, int rms, int part, int add, const void *dout,
                        const void *x, const void *weight, const float *mean, const float *rstd, void *work) {
   if (rms && part == 0) {
-    k->llama_rmsnorm_backward(h->dx, add, h->dweight, add, dout, x, weight, rstd, R, C, work);
+    k->llama_rmsnorm_backward(h->dx, add, h->dweight, add, dout, x, weight, rstd, R, C, 0, work);
   } else if (rms) {
-    k->llama_rmsnorm_backward(h->dx, add, NULL, 0, dout, x, weight, rstd, R, C, NULL);
-    k->llama_rmsnorm_backward(NULL, 0, h->dweight, add, dout, x, NULL, rstd, R, C, work);
+    k->llama_rmsnorm_backward(h->dx, add, NULL, 0, dout, x, weight, rstd, R, C, 0, NULL);
+    k->llama_rmsnorm_backward(NULL, 0, h->dweight, add, dout, x, NULL, rstd, R, C, 0, work);
   } else if (part == 0) {
     k->layernorm_backward(h->dx, add, h->dweight, h->dbias, add, dout, x, weight, mean, rstd, R, C, work);
   } else {

@@ -146,7 +146,7 @@ def planted(tree):
         tree.text.setdefault(f"{room}/planted.c", "")
 
     yield "an arrow up", lambda: with_include("core/plan/plan.c", "core/lower/build.h"), "arrows: core/plan/plan.c"
-    yield "a neighbour's header", lambda: with_include("core/models/gpt2.c", "core/lower/zero.h"), "arrows: core/models/gpt2.c"
+    yield "a neighbour's header", lambda: with_include("core/models/decoder.c", "core/lower/zero.h"), "arrows: core/models/decoder.c"
     yield "a circle", lambda: with_include("core/base/status.h", "core/base/json.h"), "circles: "
     yield "a function without a home", lambda: with_function("core/io/data.c"), "homes: sl_planted of core/io/data.c"
     yield "a call through the wall", lambda: with_symbol("core/place/arena.c", "core/lower"), "symbols: core/place/arena.c"

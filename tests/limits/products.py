@@ -27,7 +27,7 @@ FIELDS = dict(
 # Fields as they were read: nothing is known of their products.
 UNBOUNDED = set("train_batch_size train_micro_batch_size_per_gpu gradient_accumulation_steps seq_len epochs nodes "
                 "devices_per_node virtual_stages shard_size token_count".split())
-# The letters of core/models, behind "g->" (transformers) and "m->" (the mlp).
+# The letters of core/models, behind "g->" and "t->g.".
 LETTERS = dict(b="SL_MAX_TOKENS", t="SL_MAX_ROWS", r="SL_MAX_TOKENS", s="SL_MAX_TOKENS", c="SL_MAX_WIDTH", i="SL_MAX_INNER",
                v="SL_MAX_LOCAL_ROWS", h="SL_MAX_WIDTH", g="SL_MAX_WIDTH", d="SL_MAX_WIDTH", tp="SL_MAX_DEGREE")
 # Factors beside a field: places and counts within a batch, a run, a group, a table.
@@ -136,7 +136,7 @@ class Bounds:
             return int(factor.rstrip("u"))
         if self.raw(factor):
             return None
-        if letter := re.match(r"[gm]->([a-z]|tp)\b(?!->|\()", factor):
+        if letter := re.match(r"(?:g->|t->g\.)([a-z]|tp)\b(?!->|\(|\.)", factor):
             return self.values.get(LETTERS.get(letter[1], ""))
         if factor.startswith("(") and not re.match(r"\([\w ]+\)\s*[A-Za-z_]", factor):
             return self.inside(factor[1:-1])
@@ -217,7 +217,7 @@ PLANTED = [
     ("core/io/data.c", "__builtin_mul_overflow(a, b, &c)"),
     ("core/plan/plan.c", "config->sl.tp * config->sl.pp"),
     ("core/plan/bounds.c", "plan->micro_batch * plan->seq * plan->seq * plan->model->n_head"),
-    ("core/models/gpt2.c", "g->r * g->i * g->v"),
+    ("core/models/decoder.c", "g->r * g->i * g->v"),
     ("cli/measure.c", "options->epochs * steps"),
     ("core/io/data.c", "data->token_count * data->token_bytes"),
     ("core/config/config.c", "config->train_micro_batch_size_per_gpu * config->gradient_accumulation_steps"),

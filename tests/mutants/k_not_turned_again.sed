@@ -1,4 +1,4 @@
 # Selective recomputation by op makes k again without turning it by its positions.
-# file: core/models/block.c
+# file: core/models/rope.c
 # tests: test_same_bits
-s/return g->wpe >= 0 ? SL_OK : rope(g, k->layer, k->qkv.k, g->g, false);/return SL_OK;/
+s/if (x.slice.bytes > 0)/if (x.slice.bytes > 0 \&\& t->g.phase == SL_PHASE_FORWARD)/

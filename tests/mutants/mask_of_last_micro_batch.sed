@@ -1,4 +1,4 @@
 # Stored dropout masks: all micro-batches in flight share the room of one.
-# file: core/models/transformer.c
+# file: core/models/tape.c
 # tests: grid3d_2 grid3d_4
-s/return buffer(g, out, SL_U8, count, layer, name, keeps(g));/return buffer(g, out, SL_U8, count, layer, name, false);/
+s/buffer(t, x, false, kept(t, node->out\[i\]), out)/buffer(t, x, false, x->dtype != SL_U8 \&\& kept(t, node->out[i]), out)/

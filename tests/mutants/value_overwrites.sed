@@ -1,4 +1,4 @@
 # The input's gradient through the values replaces those through queries and keys.
 # file: core/models/linear.c
 # tests: golden_1
-s/i == 0 ? sl_build_write(l, partial) : sl_build_update(l, partial)/sl_build_write(l, partial)/
+s/i == first ? \*partial : sl_build_as(\*partial, SL_READ_WRITE)/sl_build_as(*partial, SL_WRITE)/

@@ -174,7 +174,7 @@ static void llama_tensors(void **state) {
   assert_true(t->shape[0] == 24 && t->shape[1] == 60 && t->tp_dim == 1);
   t = tensor(&model, "layers.0.mlp.down_proj.weight");
   assert_true(t->shape[0] == 24 && t->shape[1] == 31 && t->tp_dim == 1);
-  assert_true(model.rope_theta == 5e5 && model.norm_epsilon == 1e-5 && !model.tied_head);
+  assert_true(model.form.rotary.base == 5e5 && model.norm_epsilon == 1e-5 && !model.tied_head);
   assert_int_equal(model.tensors[model.tensor_count - 1].layer, 2);
   sl_model_free(&model);
 }
@@ -208,35 +208,96 @@ static void flops_equal_the_closed_form(void **state) {
   sl_model_free(&model);
 }
 
-static int warnings;
-static char warning[512];
-static void count_warning(void *context, const char *message) {
-  (void)context;
-  warnings++;
-  snprintf(warning, sizeof warning, "%s", message);
-}
-
-static void rope_scaling_warns(void **state) {
+/* A scaling is part of the form, under its old and its new key. */
+static void rope_scaling_is_read(void **state) {
   (void)state;
   struct sl_model model;
-  warnings = 0;
-  sl_warn_set_sink(count_warning, NULL);
-  assert_int_equal(
-      parse(&model, "{\"model_type\":\"llama\",\n \"rope_scaling\":{\"rope_type\":\"llama3\",\"factor\":8}}"), SL_OK);
+  assert_int_equal(parse(&model,
+                         "{\"model_type\":\"llama\",\"max_position_embeddings\":131072,\"rope_scaling\":{\"rope_type\":"
+                         "\"llama3\",\"factor\":8,\"low_freq_factor\":1,\"high_freq_factor\":4,"
+                         "\"original_max_position_embeddings\":8192}}"),
+                   SL_OK);
+  assert_true(model.form.rotary.scaling == SL_ROTARY_LLAMA3 && model.form.rotary.factor == 8);
+  assert_true(model.form.rotary.low == 1 && model.form.rotary.high == 4 && model.form.rotary.original == 8192);
+  sl_model_free(&model);
+  assert_int_equal(parse(&model, "{\"model_type\":\"qwen2\",\"rope_parameters\":{\"type\":\"yarn\",\"factor\":4}}"),
+                   SL_OK);
+  assert_true(model.form.rotary.scaling == SL_ROTARY_YARN && model.form.rotary.original == 32768);
+  assert_true(fabs(model.form.rotary.attention - (0.1 * log(4) + 1)) < 1e-15);
   sl_model_free(&model);
   assert_int_equal(parse(&model, "{\"model_type\":\"llama\",\"rope_scaling\":null}"), SL_OK);
+  assert_int_equal(model.form.rotary.scaling, SL_ROTARY_PLAIN);
   sl_model_free(&model);
-  sl_warn_set_sink(NULL, NULL);
-  assert_int_equal(warnings, 1);
-  assert_string_equal(warning, "m.json:2:2: rope_scaling: \"llama3\" is not modelled; plain rotary positions are used");
 }
+
+/* Gemma 3: five layers of six have the window, and frequencies of their own. */
+static void windows_alternate(void **state) {
+  (void)state;
+  struct sl_model model;
+  assert_int_equal(parse(&model, "{\"model_type\":\"gemma3_text\",\"num_hidden_layers\":7,\"sliding_window\":512}"),
+                   SL_OK);
+  for (int i = 0; i < 7; i++) {
+    assert_int_equal(sl_model_window(&model, i), i == 5 ? 0 : 512);
+    assert_true(sl_model_rotary(&model, i)->base == (i == 5 ? 1e6 : 1e4));
+  }
+  assert_false(sl_model_blocks_alike(&model));
+  assert_true(model.form.embedding_scale == sqrt(2304));
+  sl_model_free(&model);
+  assert_int_equal(parse(&model, "{\"model_type\":\"mistral\"}"), SL_OK);
+  assert_true(sl_model_blocks_alike(&model) && sl_model_window(&model, 31) == 4096);
+  sl_model_free(&model);
+  assert_int_equal(parse(&model, "{\"model_type\":\"mistral\",\"sliding_window\":null}"), SL_OK);
+  assert_int_equal(sl_model_window(&model, 31), 0);
+  sl_model_free(&model);
+}
+
+/* Every row of the table of public models: its parameters, and the same again from what is written of it. */
+static void public_models(void **state) {
+  (void)state;
+  FILE *file = fopen(SL_SOURCE_DIR "/tests/core/model/public_models.tsv", "r");
+  char *line = NULL;
+  size_t room = 0;
+  int rows = 0;
+  assert_non_null(file);
+  while (getline(&line, &room, file) > 0) {
+    char *save, *name = strtok_r(line, "\t", &save);
+    if (name[0] == '#') continue;
+    const char *total = strtok_r(NULL, "\t", &save), *config = strtok_r(NULL, "\n", &save);
+    struct sl_model model, again;
+    if (parse(&model, config) != SL_OK) fail_msg("%s: %s", name, sl_error_message());
+    if (sl_model_numel(&model) != atoll(total))
+      fail_msg("%s: %lld parameters, expected %s", name, (long long)sl_model_numel(&model), total);
+    json_t *dump = sl_model_to_json(&model);
+    char *text = json_dumps(dump, 0);
+    if (parse(&again, text) != SL_OK) fail_msg("%s: %s", name, sl_error_message());
+    assert_memory_equal(&model.form, &again.form, sizeof model.form);
+    assert_int_equal(model.tensor_count, again.tensor_count);
+    for (int i = 0; i < model.tensor_count; i++)
+      assert_memory_equal(&model.tensors[i], &again.tensors[i], sizeof *model.tensors);
+    free(text);
+    json_decref(dump);
+    sl_model_free(&model);
+    sl_model_free(&again);
+    rows++;
+  }
+  free(line);
+  fclose(file);
+  assert_true(rows >= 40);
+}
+
+#define FAMILIES                                                                                                       \
+  "\"gpt2\", \"llama\", \"mistral\", \"qwen2\", \"qwen3\", \"gemma\", \"gemma2\", \"gemma3_text\", \"phi3\", "         \
+  "\"olmo2\", "                                                                                                        \
+  "\"starcoder2\", \"gpt_neox\", \"gptj\", \"opt\", \"falcon\", \"bloom\", \"mpt\" or \"mlp\""
 
 static const struct {
   const char *text, *message;
 } broken_configs[] = {
     {"[]", "m.json: expected a JSON object"},
-    {"{}", "m.json: model_type: is missing; expected \"gpt2\", \"llama\" or \"mlp\""},
-    {"{\"model_type\":\"bert\"}", "m.json:1:2: model_type: is \"bert\"; expected \"gpt2\", \"llama\" or \"mlp\""},
+    {"{}", "m.json: model_type: is missing; expected " FAMILIES},
+    {"{\"model_type\":\"bert\"}", "m.json:1:2: model_type: is \"bert\"; expected " FAMILIES},
+    {"{\"model_type\":\"gemma3\"}",
+     "m.json:1:2: model_type: is \"gemma3\"; expected " FAMILIES "; nearest is \"gemma3_text\""},
     {"{\"model_type\":\"gpt2\",\n  \"n_layer\":0}",
      "m.json:2:3: n_layer: is 0; expected a whole number from 1 to 4096"},
     {"{\"model_type\":\"gpt2\",\n  \"n_embd\":\"768\"}",
@@ -247,8 +308,10 @@ static const struct {
      "m.json: n_head: is 12; expected a divisor of n_embd, which is 770"},
     {"{\"model_type\":\"gpt2\",\n  \"hidden_size\":768,\n  \"num_attention_heads\":7}",
      "m.json:3:3: num_attention_heads: is 7; expected a divisor of n_embd, which is 768"},
-    {"{\"model_type\":\"gpt2\",\n  \"activation_function\":\"relu\"}",
-     "m.json:2:3: activation_function: is \"relu\"; expected \"gelu_new\" or \"gelu_pytorch_tanh\""},
+    {"{\"model_type\":\"gpt2\",\n  \"activation_function\":\"silu\"}",
+     "m.json:2:3: activation_function: is \"silu\"; expected \"gelu_new\", \"gelu_pytorch_tanh\", \"gelu_fast\", "
+     "\"gelu\" or "
+     "\"relu\""},
     {"{\"model_type\":\"gpt2\",\n  \"scale_attn_by_inverse_layer_idx\":true}",
      "m.json:2:3: scale_attn_by_inverse_layer_idx: is true; expected false; the other is not modelled"},
     {"{\"model_type\":\"gpt2\",\n  \"scale_attn_weights\":false}",
@@ -265,12 +328,30 @@ static const struct {
      "m.json:2:3: num_key_value_heads: is 5; expected a divisor of num_attention_heads, which is 32"},
     {"{\"model_type\":\"llama\",\n  \"num_attention_heads\":48}",
      "m.json:2:3: num_attention_heads: is 48; expected a divisor of hidden_size, which is 4096"},
-    {"{\"model_type\":\"llama\",\n  \"attention_bias\":true}",
-     "m.json:2:3: attention_bias: is true; expected false; the other is not modelled"},
-    {"{\"model_type\":\"llama\",\n  \"mlp_bias\":true}",
-     "m.json:2:3: mlp_bias: is true; expected false; the other is not modelled"},
-    {"{\"model_type\":\"llama\",\n  \"hidden_act\":\"gelu\"}",
-     "m.json:2:3: hidden_act: is \"gelu\"; expected \"silu\" or \"swish\""},
+    {"{\"model_type\":\"llama\",\n  \"hidden_act\":\"relu\"}",
+     "m.json:2:3: hidden_act: is \"relu\"; expected \"gelu_new\", \"gelu_pytorch_tanh\", \"gelu_fast\", \"gelu\", "
+     "\"silu\" or "
+     "\"swish\""},
+    {"{\"model_type\":\"llama\",\n  \"rope_scaling\":{\"rope_type\":\"longrope\"}}",
+     "m.json:2:19: rope_scaling.rope_type: is \"longrope\"; expected \"default\", \"linear\", \"dynamic\", \"llama3\" "
+     "or "
+     "\"yarn\"; no other is modelled"},
+    {"{\"model_type\":\"llama\",\n  \"rope_scaling\":{\"type\":\"linear\"}}",
+     "m.json:2:3: rope_scaling.factor: is missing; expected a number, for \"linear\""},
+    {"{\"model_type\":\"gpt_neox\",\n  \"rotary_pct\":0.01}",
+     "m.json:2:3: rotary_pct: is 0.01; expected a share that turns an even number of elements; of 96 it turns 0"},
+    {"{\"model_type\":\"gptj\",\n  \"rotary_dim\":63}",
+     "m.json:2:3: rotary_dim: is 63; expected an even number up to the head dimension, which is 256"},
+    {"{\"model_type\":\"opt\",\n  \"word_embed_proj_dim\":512}",
+     "m.json:2:3: word_embed_proj_dim: is 512; expected hidden_size, which is 768: no projection is modelled"},
+    {"{\"model_type\":\"opt\",\n  \"do_layer_norm_before\":false}",
+     "m.json:2:3: do_layer_norm_before: is false; expected true; the other is not modelled"},
+    {"{\"model_type\":\"falcon\",\n  \"alibi\":true}",
+     "m.json:2:3: alibi: is true; expected false; the other is not modelled"},
+    {"{\"model_type\":\"mpt\",\n  \"attn_config\":{\"clip_qkv\":8}}",
+     "m.json:2:18: attn_config.clip_qkv: is 8; expected null; what it asks for is not modelled"},
+    {"{\"model_type\":\"gemma2\",\n  \"num_hidden_layers\":2,\"layer_types\":[\"full_attention\"]}",
+     "m.json:2:25: layer_types: is [\"full_attention\"]; expected a list of 2, one for each layer"},
     {"{\"model_type\":\"llama\",\n  \"head_dim\":7}",
      "m.json:2:3: head_dim: the head dimension is 7; expected an even one, rotary positions turn pairs"},
     {"{\"model_type\":\"llama\",\n  \"head_dim\":65536}",
@@ -334,7 +415,9 @@ int main(void) {
       cmocka_unit_test(llama_tensors),
       cmocka_unit_test(mlp_tensors),
       cmocka_unit_test(flops_equal_the_closed_form),
-      cmocka_unit_test(rope_scaling_warns),
+      cmocka_unit_test(rope_scaling_is_read),
+      cmocka_unit_test(windows_alternate),
+      cmocka_unit_test(public_models),
       cmocka_unit_test(broken_configs_say_where_and_what),
       cmocka_unit_test(unknown_words_list_the_presets),
       cmocka_unit_test(a_file_is_named_after_its_path),

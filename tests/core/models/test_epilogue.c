@@ -215,6 +215,7 @@ static struct sl_op op_of(enum sl_op_kind kind, int64_t d0, int64_t d1, int64_t 
 
 struct hand {
   struct sl_plan plan;
+  struct sl_model model; /* whose form says that gelu is the approximation */
   struct sl_cluster cluster;
   struct sl_lowered_stage stage;
   struct sl_lowering lowering;
@@ -224,6 +225,7 @@ static void open_hand(struct hand *h) {
   *h = (struct hand){.plan = {.fuse_epilogues = true}};
   h->cluster.device.kind = SL_DEVICE_GPU;
   h->plan.cluster = &h->cluster;
+  h->plan.model = &h->model;
   h->lowering = (struct sl_lowering){.plan = &h->plan, .stage = &h->stage};
 }
 

@@ -27,7 +27,7 @@ static void a_product_has_flops_and_three_operands(void **state) {
 
 static void bytes_that_fit_are_cached(void **state) {
   (void)state;
-  const int64_t dim[5] = {2, 11, 3, 4, 3};
+  const int64_t dim[SL_OP_DIMS] = {2, 11, 3, 4, 3};
   const struct sl_work made = sl_work_of_shape(SL_OP_FLASH_FWD, SL_VARIANT_PLAIN, SL_F32, dim, 1, 700);
   const struct sl_work some = sl_work_in_cache(&made, 300), all = sl_work_in_cache(&made, 701);
   assert_true(made.terms[SL_TERM_CACHED] == 0 && made.terms[SL_TERM_BYTES] == 700);

@@ -8,11 +8,24 @@ static const struct sl_dropout drop = {.p = 0.3f, .key = {21, 2, 5, 13}, .first_
 struct attention {
   size_t B, T, H, KV, D, gap, shift;
   int drops;
+  struct sl_attention_shape form; /* what a model asks for beside: kernels/scores.h */
+  int grouped;                    /* rows are groups of heads of q with their k and v */
 };
 static const struct attention cases[] = {
-    {2, 71, 4, 2, 13, 5, 3, 1},  {1, 33, 2, 2, 64, 0, 0, 0},  {1, 130, 2, 1, 64, 8, 0, 1},
-    {1, 97, 1, 1, 128, 0, 0, 0}, {1, 65, 2, 1, 128, 0, 0, 1}, {1, 33, 1, 1, 120, 0, 0, 0},
-    {1, 1, 1, 1, 2, 0, 0, 0},    {1, 70, 2, 2, 80, 0, 0, 0},  {1, 40, 1, 1, 256, 0, 1, 0},
+    {2, 71, 4, 2, 13, 5, 3, 1, .grouped = 0},
+    {1, 33, 2, 2, 64, 0, 0, 0, .grouped = 0},
+    {1, 130, 2, 1, 64, 8, 0, 1, .grouped = 0},
+    {1, 97, 1, 1, 128, 0, 0, 0, .grouped = 0},
+    {1, 65, 2, 1, 128, 0, 0, 1, .grouped = 0},
+    {1, 33, 1, 1, 120, 0, 0, 0, .grouped = 0},
+    {1, 1, 1, 1, 2, 0, 0, 0, .grouped = 0},
+    {1, 70, 2, 2, 80, 0, 0, 0, .grouped = 0},
+    {1, 40, 1, 1, 256, 0, 1, 0, .grouped = 0},
+    {1, 140, 4, 2, 64, 0, 0, 0, {.window = 37}, 1},
+    {1, 70, 3, 1, 80, 0, 0, 1, {.cap = 2.5f, .scale = 0.3f}, 1},
+    {1, 130, 3, 3, 40, 0, 0, 0, {.alibi_max = 8}, 1},
+    {2, 75, 4, 2, 13, 5, 3, 1, {.window = 33, .cap = 4, .alibi_max = 8, .scale = 0.4f}, 0},
+    {1, 66, 1, 1, 256, 0, 1, 0, {.window = 17, .cap = 20}, 0},
 };
 #define EACH_CASE(a) for (const struct attention *a = cases; a < cases + sizeof cases / sizeof *cases; a++)
 
@@ -33,6 +46,12 @@ static struct set set_of(const struct attention *a, enum sl_number type) {
                   .k = a->H * a->D,
                   .v = (a->H + a->KV) * a->D,
                   .dropout = a->drops ? &drop : NULL};
+  s.shape.window = a->form.window, s.shape.cap = a->form.cap, s.shape.scale = a->form.scale;
+  s.shape.alibi_max = a->form.alibi_max;
+  if (a->grouped) {
+    s.k = a->H / a->KV * a->D, s.v = s.k + a->D;
+    s.shape.q_gap = 2 * a->D, s.shape.kv_step = s.v + a->D;
+  }
   s.qkv = tensor_new(type, s.rows * row, a->shift, -2, 2);
   s.out = tensor_new(type, s.rows * s.shape.out_stride, a->shift, -1, 1);
   s.dqkv = tensor_new(type, s.rows * row, a->shift, -1, 1);
@@ -97,8 +116,8 @@ static void flash(enum sl_number type) {
 
 /* Shapes without a kernel are refused, not computed wrong. */
 static void limits(enum sl_number type) {
-  const struct sl_attention_shape wide = {1, 2, 1, 1, 257, 257, 257, 257, 257, 1},
-                                  thin = {1, 2, 1, 1, 1, 1, 1, 1, 1, 1};
+  const struct sl_attention_shape wide = {1, 2, 1, 1, 257, 257, 257, 257, 257, 1, .scale = 0},
+                                  thin = {1, 2, 1, 1, 1, 1, 1, 1, 1, 1, .scale = 0};
   struct tensor x = tensor_new(type, 514, 0, -1, 1), lse = tensor_new(SL_NUMBER_F32, 2, 0, 0, 1);
   assert_int_not_equal(sl_cuda_flash_attention_forward(NULL, type, x.d, lse.d, x.d, x.d, x.d, &wide, NULL, NULL), 0);
   const int error =

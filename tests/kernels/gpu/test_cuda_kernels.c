@@ -34,6 +34,7 @@ struct norm {
   struct tensor x, w, b;
   double mean[MOST_ROWS], rstd[MOST_ROWS];
   float *dmean, *drstd;
+  int from_one;
 };
 
 static void norm_backward(const struct norm *k, int rms, int add) {
@@ -44,10 +45,10 @@ static void norm_backward(const struct norm *k, int rms, int add) {
   if (rms) {
     float *work = device_floats(sl_cuda_llama_rmsnorm_scratch_bytes(rows, C) / 4);
     RUN(sl_cuda_llama_rmsnorm_backward(NULL, k->type, NULL, 0, dw.d, add, dout.d, k->x.d, NULL, k->drstd, rows, C,
-                                       work));
+                                       k->from_one, work));
     RUN(sl_cuda_llama_rmsnorm_backward(NULL, k->type, dx.d, add, NULL, 0, dout.d, k->x.d, k->w.d, k->drstd, rows, C,
-                                       NULL));
-    sl_llama_rmsnorm_backward_f64(dx.x, add, dw.x, add, dout.x, k->x.x, k->w.x, k->rstd, rows, C, host);
+                                       k->from_one, NULL));
+    sl_llama_rmsnorm_backward_f64(dx.x, add, dw.x, add, dout.x, k->x.x, k->w.x, k->rstd, rows, C, k->from_one, host);
   } else {
     float *work = device_floats(sl_cuda_layernorm_scratch_bytes(rows, C) / 4);
     void *in_place = add ? dx.d : dout.d;
@@ -76,11 +77,13 @@ static void norms(enum sl_number type) {
     floats_check(k.dmean, k.mean, s->rows, 1e-5, "mean");
     floats_check(k.drstd, k.rstd, s->rows, 1e-5, "rstd");
     for (int add = 0; add < 2; add++) norm_backward(&k, 0, add);
-    sl_llama_rmsnorm_forward_f64(out.x, k.rstd, k.x.x, k.w.x, s->rows, s->C, 1e-5f);
-    RUN(sl_cuda_llama_rmsnorm_forward(NULL, type, out.d, k.drstd, k.x.d, k.w.d, s->rows, s->C, 1e-5f));
-    tensor_check(&out, 2e-6, "rmsnorm");
-    floats_check(k.drstd, k.rstd, s->rows, 1e-5, "rms rstd");
-    for (int add = 0; add < 2; add++) norm_backward(&k, 1, add);
+    for (k.from_one = 0; k.from_one < 2; k.from_one++) {
+      sl_llama_rmsnorm_forward_f64(out.x, k.rstd, k.x.x, k.w.x, s->rows, s->C, 1e-5f, k.from_one);
+      RUN(sl_cuda_llama_rmsnorm_forward(NULL, type, out.d, k.drstd, k.x.d, k.w.d, s->rows, s->C, 1e-5f, k.from_one));
+      tensor_check(&out, 2e-6, "rmsnorm");
+      floats_check(k.drstd, k.rstd, s->rows, 1e-5, "rms rstd");
+      for (int add = 0; add < 2; add++) norm_backward(&k, 1, add);
+    }
   }
 }
 
@@ -109,6 +112,31 @@ static void activations(enum sl_number type) {
   }
 }
 
+/* kernels/act.h: all of them, alone and gating. */
+static void acts(enum sl_number type) {
+  EACH_SHAPE(s) for (int act = SL_ACT_GELU_TANH; act <= SL_ACT_CAP; act++) {
+    const size_t n = s->rows * s->C, stride = 2 * s->C;
+    struct tensor x = tensor_new(type, n, s->shift, -6, 6), out = tensor_new(type, n, s->shift, -1, 1);
+    struct tensor dx = tensor_new(type, n, s->shift, -1, 1), both = tensor_new(type, 2 * n, s->shift, -4, 4);
+    double *up = both.x + s->C;
+    void *dup = tensor_at(&both, s->C);
+    sl_act_forward_f64(out.x, x.x, s->rows, s->C, (enum sl_act)act, 5);
+    RUN(sl_cuda_act_forward(NULL, type, out.d, x.d, s->rows, s->C, (enum sl_act)act, 5));
+    tensor_check(&out, 1e-6, "act");
+    sl_act_backward_f64(dx.x, dx.x, x.x, s->rows, s->C, (enum sl_act)act, 5);
+    RUN(sl_cuda_act_backward(NULL, type, dx.d, dx.d, x.d, s->rows, s->C, (enum sl_act)act, 5));
+    tensor_check(&dx, 1e-6, "act backward, in place");
+    if (act == SL_ACT_CAP) continue;
+    struct tensor d = tensor_new(type, n, s->shift, -1, 1);
+    sl_act_gated_forward_f64(out.x, both.x, up, s->rows, s->C, stride, (enum sl_act)act);
+    RUN(sl_cuda_act_gated_forward(NULL, type, out.d, both.d, dup, s->rows, s->C, stride, (enum sl_act)act));
+    tensor_check(&out, 1e-6, "gated");
+    sl_act_gated_backward_f64(both.x, up, d.x, both.x, up, s->rows, s->C, stride, (enum sl_act)act);
+    RUN(sl_cuda_act_gated_backward(NULL, type, both.d, dup, d.d, both.d, dup, s->rows, s->C, stride, (enum sl_act)act));
+    tensor_check(&both, 1e-6, "gated backward, in place");
+  }
+}
+
 static void swiglu(enum sl_number type) {
   EACH_SHAPE(s) {
     const size_t n = s->rows * s->C, stride = 2 * s->C;
@@ -127,17 +155,32 @@ static void swiglu(enum sl_number type) {
 
 static void rope(enum sl_number type) {
   static const size_t sizes[][5] = {{3, 7, 5, 26, 133}, {2, 9, 4, 16, 64}}; /* B T heads D stride */
-  for (size_t k = 0; k < 2; k++) {
-    const size_t *z = sizes[k];
+  /* all of a head; then neighbours of a part of each, in groups of heads with a gap behind each, by scaled frequencies */
+  static const struct sl_rope ropes[] = {
+      {.base = 10000},
+      {.base = 10000, .dim = 10, .interleaved = 1, .scaling = SL_ROPE_LINEAR, .factor = 4},
+      {.base = 500000, .scaling = SL_ROPE_LLAMA3, .factor = 8, .low = 1, .high = 4, .original = 64},
+      {.base = 10000,
+       .scaling = SL_ROPE_YARN,
+       .factor = 4,
+       .low = 1,
+       .high = 32,
+       .original = 512,
+       .attention = 1.1386,
+       .whole = 1}};
+  for (size_t k = 0; k < 8; k++) {
+    const size_t *z = sizes[k % 2];
+    const struct sl_rope *by = &ropes[k / 2];
+    const struct sl_rope_shape heads = {z[0], z[1], k < 2 ? z[2] : 2, z[3], z[4], z[3], k < 2 ? 0 : 1, z[3]};
     for (int direction = -1; direction <= 1; direction += 2) {
       struct tensor x = tensor_new(type, z[0] * z[1] * z[4], 1, -1, 1);
       /* the float kernel: its angles are rounded to float, which double's are not */
       float *wide = malloc(x.n * sizeof *wide);
       for (size_t i = 0; i < x.n; i++) wide[i] = (float)x.x[i];
-      sl_llama_rope(wide, z[0], z[1], z[2], z[3], z[4], 1000, 10000, direction);
+      sl_llama_rope(wide, &heads, 1000, by, direction);
       for (size_t i = 0; i < x.n; i++) x.x[i] = (double)wide[i];
       free(wide);
-      RUN(sl_cuda_llama_rope(NULL, type, x.d, z[0], z[1], z[2], z[3], z[4], 1000, 10000, direction));
+      RUN(sl_cuda_llama_rope(NULL, type, x.d, &heads, 1000, by, direction));
       tensor_check(&x, 1e-6, "rope");
     }
   }
@@ -171,7 +214,8 @@ static void embedding(enum sl_number type) {
   static int32_t tokens[B * T];
   for (int i = 0; i < B * T; i++) tokens[i] = i % 3 ? 17 : i * 7919 % V; /* one stands in most places */
   const int32_t *device_tokens = device_copy(tokens, sizeof tokens);
-  static const struct sl_embedding_shape tables[] = {{B, T, 77, 0, V, 3}, {B, T, 64, 10, 40, 0}, {B, T, 1030, 0, V, 9}};
+  static const struct sl_embedding_shape tables[] = {
+      {B, T, 77, 0, V, 3, 0}, {B, T, 64, 10, 40, 0, 1.5f}, {B, T, 1030, 0, V, 9, 3}};
   for (size_t k = 0; k < 3; k++) EACH_DROP(d) {
       const struct sl_embedding_shape *s = &tables[k];
       const int add = k != 1, positions = k != 2;
@@ -416,6 +460,7 @@ int main(int argc, char **argv) {
   static const struct cuda_case cases[] = {
       {"norms", norms, 0},
       {"activations", activations, 0},
+      {"acts", acts, 0},
       {"swiglu", swiglu, 0},
       {"rope", rope, 0},
       {"dropout", dropout, 0},

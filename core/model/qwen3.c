@@ -1,0 +1,57 @@
+/* Qwen3 (arXiv:2505.09388): a Llama that norms each head of q and k. */
+#include "core/model/families.h"
+#include "core/model/windows.h"
+
+/* transformers, Qwen3Config: names and defaults. */
+static const struct sl_model_key keys[] = {
+    SL_SIZE_KEY("vocab_size", NULL, vocab_size, 151936, SL_MAX_ROWS),
+    SL_SIZE_KEY("max_position_embeddings", NULL, n_positions, 32768, SL_MAX_ROWS),
+    SL_SIZE_KEY("hidden_size", NULL, n_embd, 4096, SL_MAX_WIDTH),
+    SL_SIZE_KEY("num_hidden_layers", NULL, n_layer, 32, SL_MAX_LAYERS),
+    SL_SIZE_KEY("num_attention_heads", NULL, n_head, 32, SL_MAX_WIDTH),
+    SL_SIZE_KEY("num_key_value_heads", NULL, n_kv_head, 32, SL_MAX_WIDTH),
+    SL_SIZE_KEY("head_dim", NULL, head_dim, 128, SL_MAX_WIDTH),
+    SL_SIZE_KEY("intermediate_size", NULL, n_inner, 22016, SL_MAX_INNER),
+    SL_DROPOUT_KEY("attention_dropout", attn_pdrop, 0),
+    SL_REAL_KEY("rms_norm_eps", norm_epsilon, 1e-6, 1),
+    SL_ROTARY_KEYS,
+    SL_REAL_KEY("initializer_range", initializer_range, 0.02, 1000),
+    SL_BOOL_KEY("tie_word_embeddings", tied_head, false),
+    SL_ACTIVATION_KEY("hidden_act", SL_ACTIVATIONS_GATING),
+    SL_USES_WINDOW_KEY("use_sliding_window"),
+    SL_SIZE_OR_NONE_KEY("sliding_window", form.window, 4096, SL_MAX_ROWS),
+    SL_LAYER_TYPES_KEY,
+    SL_TRAIT_KEY("attention_bias", form.qkv_bias, false),
+};
+
+/* Layers from max_window_layers on, where windows are used at all. */
+static enum sl_status read_windows(struct sl_model *model, const struct sl_json_object *in) {
+  bool uses_window = false;
+  int64_t first = 28;
+  SL_TRY(sl_json_get_bool(in, "use_sliding_window", &uses_window));
+  SL_TRY(sl_json_get_int(in, "max_window_layers", 0, SL_MAX_LAYERS, &first));
+  if (!uses_window) model->form.window = 0;
+  return sl_windows_read(model, in, 0, first);
+}
+
+static enum sl_status read_config(struct sl_model *model, const struct sl_json_object *in) {
+  struct sl_form *f = &model->form;
+  f->rms = f->out_in = f->gated = true;
+  f->qkv = SL_QKV_APART, f->activation = SL_ACTIVATION_SILU;
+  f->qk_norm = SL_QK_NORM_HEAD;
+  SL_TRY(sl_transformer_keys(model, in));
+  f->out_bias = f->qkv_bias;
+  SL_TRY(read_windows(model, in));
+  SL_TRY(sl_transformer_heads(model, in, "num_attention_heads", "num_key_value_heads", "hidden_size"));
+  return sl_rotary_read(model, in);
+}
+
+const struct sl_family sl_model_qwen3 = {
+    .name = "qwen3",
+    SL_TRANSFORMER,
+    .read = read_config,
+    SL_FAMILY_KEYS(keys),
+    SL_LLAMA_ENDS,
+    .parts = {SL_LLAMA_ENDS_PARTS, SL_LLAMA_ATTENTION, SL_LLAMA_MLP, [SL_PART_NORM_2] = "post_attention_layernorm",
+              [SL_PART_Q_NORM] = "self_attn.q_norm", [SL_PART_K_NORM] = "self_attn.k_norm"},
+};

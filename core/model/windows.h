@@ -1,0 +1,12 @@
+/* Which layers see a window of keys alone. */
+#pragma once
+
+#include "core/base/json_get.h"
+#include "core/model/model.h"
+
+/* Layer i has the window where (i + 1) % period != 0 and i >= first; period 0: every one from `first` on. */
+void sl_windows_every(struct sl_model *model, int64_t period, int64_t first);
+/* The same, unless the file names each layer's kind in layer_types. Without a window no layer has one. */
+enum sl_status sl_windows_read(struct sl_model *model, const struct sl_json_object *in, int64_t period, int64_t first);
+/* layer_types; NULL where no layer has a window. */
+json_t *sl_windows_types(const struct sl_model *model);

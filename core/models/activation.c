@@ -1,0 +1,87 @@
+/* The rules of activations; see activation.h. */
+#include "core/models/activation.h"
+
+#include "core/models/gradients.h"
+
+enum kind { PLAIN, PACKED, CAP };
+
+static struct sl_op act_op(const struct sl_tape *t, const struct sl_node *n, enum sl_op_kind kind) {
+  struct sl_op op = sl_transformer_rows_op(&t->g, kind, n->layer, -1, t->g.r, t->values[n->out[0]].count / t->g.r);
+  if (n->kind == PACKED) op.flags |= SL_OP_PACKED_GATE;
+  if (n->kind == CAP) op.scale = t->g.l->plan->model->form.logit_cap;
+  return op;
+}
+
+static enum sl_status draft_forward(struct sl_tape *t, const struct sl_node *n, enum sl_op_kind kind) {
+  struct sl_operand operands[3] = {sl_tape_at(t, n->in[0])};
+  int count = 1;
+  if (n->in[1] != 0) operands[count++] = sl_tape_at(t, n->in[1]);
+  SL_TRY(sl_tape_make(t, n, 0, &operands[count++]));
+  return sl_build_draft(t->g.drafts, act_op(t, n, kind), count, operands);
+}
+
+static enum sl_status plain_forward(struct sl_tape *t, const struct sl_node *n) {
+  return draft_forward(t, n, SL_OP_GELU_FWD);
+}
+
+/* The gradient is made in place of what comes in. */
+static enum sl_status plain_backward(struct sl_tape *t, const struct sl_node *n) {
+  const struct sl_operand d = sl_gradient_of(t, n->out[0]);
+  SL_TRY(SL_BUILD_DRAFT(t->g.drafts, act_op(t, n, SL_OP_GELU_BWD), sl_build_as(d, SL_READ_WRITE),
+                        sl_tape_at(t, n->in[0])));
+  return sl_gradient_give(t, n->in[0], d);
+}
+
+static enum sl_status gated_forward(struct sl_tape *t, const struct sl_node *n) {
+  return draft_forward(t, n, SL_OP_SWIGLU_FWD);
+}
+
+/* Gate and up become their own gradients. */
+static enum sl_status gated_backward(struct sl_tape *t, const struct sl_node *n) {
+  struct sl_operand operands[3] = {sl_gradient_of(t, n->out[0])};
+  int count = 1;
+  for (int i = 0; i < 2 && n->in[i] != 0; i++) {
+    operands[count++] = sl_build_as(sl_tape_at(t, n->in[i]), SL_READ_WRITE);
+    SL_TRY(sl_gradient_give(t, n->in[i], sl_tape_at(t, n->in[i])));
+  }
+  return sl_build_draft(t->g.drafts, act_op(t, n, SL_OP_SWIGLU_BWD), count, operands);
+}
+
+static const struct sl_rule plain = {.reads_in = 1, .forward = plain_forward, .backward = plain_backward};
+static const struct sl_rule gated = {.reads_in = 3, .forward = gated_forward, .backward = gated_backward};
+
+struct sl_act sl_act_of(const struct sl_form *form) {
+  static const struct sl_act of_one[] = {[SL_ACTIVATION_GELU_TANH] = {"mlp.gelu", "dgelu", false},
+                                         [SL_ACTIVATION_GELU] = {"mlp.gelu", "dgelu", false},
+                                         [SL_ACTIVATION_SILU] = {"mlp.silu", "dsilu", false},
+                                         [SL_ACTIVATION_RELU] = {"mlp.relu", "drelu", false}};
+  static const struct sl_act of_two[] = {[SL_ACTIVATION_GELU_TANH] = {"mlp.geglu", "dgeglu", true},
+                                         [SL_ACTIVATION_GELU] = {"mlp.geglu", "dgeglu", true},
+                                         [SL_ACTIVATION_SILU] = {"mlp.swiglu", "dswiglu", true},
+                                         [SL_ACTIVATION_RELU] = {"mlp.reglu", "dreglu", true}};
+  return form->gated ? of_two[form->activation] : of_one[form->activation];
+}
+
+int sl_activate(struct sl_tape *t, const struct sl_act *act, int x, int up) {
+  const bool packed = act->gated && up == 0;
+  const struct sl_value value = {.name = act->name,
+                                 .gradient_name = act->gradient_name,
+                                 .dtype = t->g.l->dtype,
+                                 .count = packed ? t->values[x].count / 2 : t->values[x].count,
+                                 .made = SL_MADE_ELEMENTWISE};
+  const int out = sl_tape_value(t, value);
+  sl_tape_node(t,
+               (struct sl_node){
+                   .rule = act->gated ? &gated : &plain, .in = {x, up}, .out = {out}, .kind = packed ? PACKED : PLAIN});
+  return out;
+}
+
+int sl_cap(struct sl_tape *t, int logits) {
+  struct sl_value value = t->values[logits];
+  if (t->g.l->plan->model->form.logit_cap == 0) return logits;
+  value.name = "logits.capped";
+  value.covered = 0;
+  const int out = sl_tape_value(t, value);
+  sl_tape_node(t, (struct sl_node){.rule = &plain, .in = {logits}, .out = {out}, .kind = CAP});
+  return out;
+}

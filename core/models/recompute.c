@@ -1,0 +1,52 @@
+/* The policies of recomputation; see recompute.h. */
+#include "core/models/recompute.h"
+
+enum sl_recompute sl_recompute_of(const struct sl_transformer *g, int layer) {
+  const struct sl_config *config = g->l->plan->config;
+  if (!g->recomputes || !sl_transformer_in_block(g, layer) || layer % config->sl.recompute_every != 0)
+    return SL_RECOMPUTE_NONE;
+  return config->sl.recompute[config->sl.recompute_count > 1 ? g->stage->rank : 0];
+}
+
+/* Flash attention keeps no probabilities to begin with. */
+static bool by_layer(const struct sl_config *config, enum sl_made made) {
+  if (made == SL_MADE_NORM) return config->sl.recompute_norms;
+  return made == SL_MADE_SOFTMAX && config->sl.recompute_attention && config->sl.attention == SL_ATTENTION_MATERIALISED;
+}
+
+/* torchtitan's policy (torchtitan/parallelisms/parallelize_llama.py of December 2024, _save_list and _get_custom_policy): what
+ * attention and reduce-scatters make is kept, and of the block's products every other one, the first of them; all else is made
+ * again. So q and v (or the three in one), and the first input of the activation are kept; k, attention's last product and the
+ * second input are not. q is kept as it is turned, where torchtitan keeps it as it was and turns it again. What is gathered for
+ * a product is gathered again. */
+static bool by_op(const struct sl_transformer *g, enum sl_made made) {
+  switch (made) {
+  case SL_MADE_OUTPUT:
+  case SL_MADE_PRODUCT:
+  case SL_MADE_SOFTMAX:
+  case SL_MADE_ATTENTION:
+    return false;
+  case SL_MADE_SUM:
+    return g->s == g->r;
+  case SL_MADE_NORM:
+  case SL_MADE_OTHER_PRODUCT:
+  case SL_MADE_GATHERED:
+  case SL_MADE_ELEMENTWISE:
+    break;
+  }
+  return true;
+}
+
+bool sl_recompute_forgets(const struct sl_transformer *g, int layer, enum sl_made made, bool optional) {
+  switch (sl_recompute_of(g, layer)) {
+  case SL_RECOMPUTE_NONE:
+    break;
+  case SL_RECOMPUTE_SELECTIVE:
+    return by_layer(g->l->plan->config, made);
+  case SL_RECOMPUTE_SELECTIVE_OP:
+    return by_op(g, made);
+  case SL_RECOMPUTE_FULL:
+    return made != SL_MADE_OUTPUT || optional;
+  }
+  return false;
+}

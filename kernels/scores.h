@@ -1,0 +1,44 @@
+/* What a model may do to attention's scores, the same text for the host and for a GPU (shapes: struct sl_attention_shape).
+ *
+ *   score(t, s) = cap(scale q . k) + slope(h) (s - t),  cap(x) = cap tanh(x / cap)
+ *   slope(h) = 2^(-alibi_max (h + 1) / n),  n the largest power of two up to the layer's heads H; heads h >= n have
+ *              2^(-alibi_max (2 (h - n) + 1) / (2 n))      (Press et al., arXiv:2108.12409, as BLOOM and MPT have it)
+ * A query t sees the keys s <= t, with a window those of t - window < s <= t. */
+#pragma once
+
+#include "kernels/numbers/types.h"
+
+#include <math.h>
+
+#ifdef __CUDACC__
+#define SL_BOTH __host__ __device__
+#elif !defined(SL_BOTH)
+#define SL_BOTH
+#endif
+
+/* Where head h of a query's row begins, and head g of a key's or a value's. */
+SL_BOTH static inline size_t sl_query_head(const struct sl_attention_shape *s, size_t h) {
+  return h * s->D + (s->q_gap ? h / (s->H / s->KV) * s->q_gap : 0);
+}
+SL_BOTH static inline size_t sl_key_head(const struct sl_attention_shape *s, size_t g) {
+  return g * (s->kv_step ? s->kv_step : s->D);
+}
+
+/* The first key that query t sees. */
+SL_BOTH static inline size_t sl_first_key(const struct sl_attention_shape *s, size_t t) {
+  return s->window && t >= s->window ? t + 1 - s->window : 0;
+}
+
+/* Of head h of those at hand. 0: no ALiBi. */
+SL_BOTH static inline double sl_alibi_slope(const struct sl_attention_shape *s, size_t h) {
+  size_t n = 1, at = s->first_head + h;
+  if (!(s->alibi_max > 0)) return 0;
+  while (2 * n <= s->global_heads) n *= 2;
+  if (at < n) return exp2(-(double)s->alibi_max * (double)(at + 1) / (double)n);
+  return exp2(-(double)s->alibi_max * (double)(2 * (at - n) + 1) / (double)(2 * n));
+}
+
+/* Are scores scale q . k and nothing else? */
+SL_BOTH static inline int sl_plain_scores(const struct sl_attention_shape *s) {
+  return !(s->cap > 0) && !(s->alibi_max > 0);
+}
