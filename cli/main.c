@@ -2,7 +2,10 @@
  * (0 done, 1 failed or out of tolerance, 2 bad input). */
 #include "cli/children.h"
 #include "cli/commands.h"
+#include "cli/completion.h"
+#include "cli/help.h"
 #include "cli/launch.h"
+#include "cli/manual.h"
 #include "cli/place.h"
 #include "cli/said.h"
 #include "core/base/nearest.h"
@@ -45,14 +48,29 @@ static enum sl_status find_command(const char *name, const struct sl_command **o
   return sl_fail(SL_ERR_INPUT, "'%s' is no command; 'shardlab --help' lists them", name);
 }
 
+/* Of `shardlab help`: manual pages, completions and the names of commands, for who installs (cmake/pages.cmake). */
+static enum sl_status generate(const char *what, const char *of) {
+  const struct sl_command *command = NULL;
+  if (strcmp(what, "--man") == 0) {
+    if (of != NULL) SL_TRY(find_command(of, &command));
+    sl_manual_print(commands, COMMANDS, command, stdout);
+    return SL_OK;
+  }
+  if (strcmp(what, "--completion") == 0) return sl_completion_print(commands, COMMANDS, of, stdout);
+  for (int i = 0; i < COMMANDS; i++) printf("%s\n", commands[i]->name);
+  return SL_OK;
+}
+
 static enum sl_status help(int argc, char **argv) {
   const struct sl_command *command;
   if (argc < 1) {
     overview(stdout);
     return SL_OK;
   }
+  if (strcmp(argv[0], "--man") == 0 || strcmp(argv[0], "--completion") == 0 || strcmp(argv[0], "--commands") == 0)
+    return generate(argv[0], argc > 1 ? argv[1] : NULL);
   SL_TRY(find_command(argv[0], &command));
-  sl_options_help(command, stdout);
+  sl_help_command(command, stdout);
   return SL_OK;
 }
 

@@ -426,19 +426,16 @@ const char *sl_options_beside(const struct sl_options *options, const char *cons
   return NULL;
 }
 
-void sl_options_help(const struct sl_command *command, FILE *out) {
-  fprintf(out, "usage: shardlab %s%s%s [flags]\n\n%s.\n%s\nflags:\n", command->name,
-          command->operands[0] != '\0' ? " " : "", command->operands, command->summary, command->help);
-  for (int i = 0; i < OPTIONS; i++) {
-    const struct option *option = &options_table[i];
-    if (!(option->commands & command->bit)) continue;
-    char head[64];
-    snprintf(head, sizeof head, "--%s %s", option->name, option->value);
-    fprintf(out, "  %-26s %s", head, option->help);
-    if (option->initial != NULL) fprintf(out, " [%s]", option->initial);
-    fputc('\n', out);
-  }
-  fprintf(out, "\nexample:\n  %s\n", command->example);
+bool sl_options_text(int i, enum sl_command_bit command, struct sl_option_text *out) {
+  if (i < 0 || i >= OPTIONS) return false;
+  const struct option *o = &options_table[i];
+  *out = (struct sl_option_text){.name = (o->commands & (unsigned)command) ? o->name : NULL,
+                                 .value = o->value,
+                                 .initial = o->initial,
+                                 .help = o->help,
+                                 .flag = o->type == FLAG,
+                                 .choice = o->type == CHOICE};
+  return true;
 }
 
 static json_t *value_json(const struct option *option, const struct sl_options *options) {

@@ -110,7 +110,12 @@ bool sl_options_sweeps(const char *name);
  * *value (new reference), and the others, DeepSpeed's own for the same thing, are to be dropped. *value is NULL where the
  * option did not stand on the command line or overrides nothing. False past the table's end. */
 bool sl_options_override(const struct sl_options *options, int i, const char **keys, json_t **value);
-/* Usage, options and an example of `command`. */
-void sl_options_help(const struct sl_command *command, FILE *out);
+/* What the table says of option `i` to users of `command`: .name is NULL where the command does not take it. False past the end. */
+struct sl_option_text {
+  const char *name, *value, *initial,
+      *help; /* value: what stands after the flag, CHOICE: words separated by |; initial: may be NULL */
+  bool flag, choice;
+};
+bool sl_options_text(int i, enum sl_command_bit command, struct sl_option_text *out);
 /* The options that `command` takes, with their values after defaults; unset ones are left out. New reference. */
 json_t *sl_options_dump(const struct sl_options *options, enum sl_command_bit command);

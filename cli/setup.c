@@ -40,7 +40,7 @@ static const char preset_config[] = "{\"train_micro_batch_size_per_gpu\": 1,\n"
                                     " \"optimizer\": {\"type\": \"AdamW\", \"params\": {\"lr\": 0.001}}}\n";
 
 static enum sl_status open_config(struct sl_json *doc, const struct sl_options *options) {
-  if (options->config != NULL) return sl_json_load(doc, options->config);
+  if (options->config != NULL) return sl_json_open(doc, "--config", options->config);
   if (options->preset == NULL)
     return sl_fail(SL_ERR_INPUT,
                    "--config: is missing; expected DeepSpeed's ds_config.json, or --preset with a framework's name");

@@ -67,6 +67,14 @@ enum sl_status sl_json_parse(struct sl_json *doc, const char *name, const char *
   return status;
 }
 
+bool sl_json_is_text(const char *spec) {
+  return spec[strspn(spec, " \t\r\n")] == '{';
+}
+
+enum sl_status sl_json_open(struct sl_json *doc, const char *name, const char *spec) {
+  return sl_json_is_text(spec) ? sl_json_parse(doc, name, spec, strlen(spec)) : sl_json_load(doc, spec);
+}
+
 void sl_json_free(struct sl_json *doc) {
   json_decref(doc->root);
   free(doc->name);

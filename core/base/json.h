@@ -29,6 +29,10 @@ struct sl_json {
  * was expected. */
 enum sl_status sl_json_load(struct sl_json *doc, const char *path);
 enum sl_status sl_json_parse(struct sl_json *doc, const char *name, const char *text, size_t length);
+/* Read `spec`, the JSON itself where it begins with '{' (white space may stand before it; called `name` in messages), else the file
+ * of that path. Errors as above. */
+enum sl_status sl_json_open(struct sl_json *doc, const char *name, const char *spec);
+bool sl_json_is_text(const char *spec);
 void sl_json_free(struct sl_json *doc);
 
 /* Fail with SL_ERR_INPUT at the place of the key `path` ("zero_optimization.stage", "layers[2]"):

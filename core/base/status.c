@@ -10,8 +10,8 @@
 #include <string.h>
 
 static _Thread_local char message[2048];
-static sl_warn_sink warn_sink;
-static void *warn_context;
+static _Thread_local sl_warn_sink warn_sink;
+static _Thread_local void *warn_context;
 
 enum sl_status sl_fail(enum sl_status status, const char *format, ...) {
   if (message[0] != '\0') return status;

@@ -33,7 +33,7 @@ enum sl_status sl_error_relay(enum sl_status status, const char *text);
 /* Exit status of a command that ended with `status`: 0, 2 for bad input, 3 for a device that failed in an unknown op, 1 for everything else. */
 int sl_exit_code(enum sl_status status);
 
-/* Warnings go through one sink so that tests can count them and --json can carry them; the default prints
+/* Warnings of a thread go through its one sink so that tests can count them and --json can carry them; the default prints
  * "shardlab: warning: ..." to stderr. `sink` NULL restores the default. */
 typedef void (*sl_warn_sink)(void *context, const char *message);
 void sl_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -280,18 +280,18 @@ bool sl_cluster_is_known(const char *spec) {
   char path[4096];
   for (int i = 0; sl_cluster_presets[i].name != NULL; i++)
     if (strcmp(spec, sl_cluster_presets[i].name) == 0) return true;
-  return access(spec, F_OK) == 0 || sl_cluster_preset_file(spec, path, sizeof path);
+  return sl_json_is_text(spec) || access(spec, F_OK) == 0 || sl_cluster_preset_file(spec, path, sizeof path);
 }
 
 enum sl_status sl_cluster_load(struct sl_cluster *cluster, const char *spec) {
   for (int i = 0; sl_cluster_presets[i].name != NULL; i++)
     if (strcmp(spec, sl_cluster_presets[i].name) == 0) return load_preset(cluster, &sl_cluster_presets[i]);
   char path[4096];
-  const bool beside = access(spec, F_OK) != 0;
+  const bool beside = !sl_json_is_text(spec) && access(spec, F_OK) != 0;
   if (beside && !sl_cluster_preset_file(spec, path, sizeof path))
     return sl_nearest_preset("cluster", spec, sl_cluster_preset_name);
   struct sl_json doc;
-  SL_TRY(sl_json_load(&doc, beside ? path : spec));
+  SL_TRY(sl_json_open(&doc, "--cluster", beside ? path : spec));
   return from_document(cluster, &doc);
 }
 

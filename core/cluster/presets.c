@@ -4,6 +4,7 @@
 
 #include "core/base/machine.h"
 
+#include <dlfcn.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdint.h>
@@ -32,18 +33,27 @@ void sl_cluster_preset_localhost(json_t *root) {
   json_object_set_new(device, "memory_GiB", json_real(round(memory_bytes() / 0x1p30 * 1e6) / 1e6));
 }
 
-bool sl_profile_file(const char *name, char *path, size_t size) {
-  static const char *const folders[] = {"profiles", "../share/shardlab/profiles"};
-  char program[4096];
-  const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-  if (length <= 0) return false;
-  program[length] = '\0';
-  *strrchr(program, '/') = '\0';
-  for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
-    const int wrote = snprintf(path, size, "%s/%s/%s.json", program, folders[i], name);
+/* FOLDER/NAME.json in a folder beside `file`. */
+static bool beside(const char *file, const char *const *folders, const char *name, char *path, size_t size) {
+  const char *slash = strrchr(file, '/');
+  const int length = slash != NULL ? (int)(slash - file) : 0;
+  for (; slash != NULL && *folders != NULL; folders++) {
+    const int wrote = snprintf(path, size, "%.*s/%s/%s.json", length, file, *folders, name);
     if (wrote > 0 && (size_t)wrote < size && access(path, F_OK) == 0) return true;
   }
   return false;
+}
+
+bool sl_profile_file(const char *name, char *path, size_t size) {
+  static const char *const of_program[] = {"profiles", "../share/shardlab/profiles", NULL},
+                           *const of_library[] = {"../share/shardlab/profiles", "../../share/shardlab/profiles", NULL};
+  char program[4096];
+  Dl_info library; /* that this code stands in, whatever program has loaded it */
+  const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+  program[length > 0 ? length : 0] = '\0';
+  if (beside(program, of_program, name, path, size)) return true;
+  return dladdr((void *)(uintptr_t)sl_profile_file, &library) != 0 && library.dli_fname != NULL &&
+         beside(library.dli_fname, of_library, name, path, size);
 }
 
 bool sl_cluster_preset_file(const char *name, char *path, size_t size) {

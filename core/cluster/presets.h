@@ -17,8 +17,8 @@ extern const struct sl_cluster_preset sl_cluster_presets[], sl_device_presets[],
 /* Put this machine's cores, memory and, per core, memory bandwidth into the cluster.json of "localhost". */
 void sl_cluster_preset_localhost(json_t *root);
 
-/* The path of NAME.json in a folder of profiles beside this program, or in share/shardlab/profiles of the prefix that it
- * is installed under. False where there is no such file. */
+/* The path of NAME.json in a folder of profiles beside this program, or in share/shardlab/profiles of the prefix that it, or
+ * the library that this is part of, is installed under. False where there is no such file. */
 bool sl_profile_file(const char *name, char *path, size_t size);
 /* The same of a cluster, whose name has no slash. */
 bool sl_cluster_preset_file(const char *name, char *path, size_t size);

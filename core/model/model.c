@@ -67,11 +67,12 @@ enum sl_status sl_model_load(struct sl_model *model, const char *spec) {
   memset(model, 0, sizeof *model);
   for (int i = 0; sl_model_presets[i].name != NULL; i++)
     if (strcmp(spec, sl_model_presets[i].name) == 0) return load_text(model, &sl_model_presets[i]);
-  if (access(spec, F_OK) != 0) return sl_nearest_preset("model", spec, sl_model_preset_name);
+  const bool text = sl_json_is_text(spec);
+  if (!text && access(spec, F_OK) != 0) return sl_nearest_preset("model", spec, sl_model_preset_name);
   struct sl_json doc;
-  SL_TRY(sl_json_load(&doc, spec));
+  SL_TRY(sl_json_open(&doc, "--model", spec));
   const enum sl_status status = sl_model_from_json(model, &doc);
-  if (status == SL_OK && json_object_get(doc.root, "_name_or_path") == NULL) name_after(model, spec);
+  if (status == SL_OK && !text && json_object_get(doc.root, "_name_or_path") == NULL) name_after(model, spec);
   sl_json_free(&doc);
   return status;
 }

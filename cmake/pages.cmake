@@ -1,0 +1,20 @@
+# Writes PROGRAM's manual pages and completions into OUT.
+#   cmake -DPROGRAM=... -DOUT=... -P pages.cmake
+function(say file)
+  execute_process(COMMAND ${PROGRAM} help ${ARGN} OUTPUT_FILE ${file} RESULT_VARIABLE result)
+  if(result)
+    message(FATAL_ERROR "shardlab help ${ARGN}: ${result}")
+  endif()
+endfunction()
+
+file(REMOVE_RECURSE ${OUT})
+file(MAKE_DIRECTORY ${OUT}/man1 ${OUT}/bash ${OUT}/zsh)
+execute_process(COMMAND ${PROGRAM} help --commands OUTPUT_VARIABLE commands COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX MATCHALL "[a-z-]+" commands "${commands}")
+say(${OUT}/man1/shardlab.1 --man)
+foreach(command ${commands})
+  say(${OUT}/man1/shardlab-${command}.1 --man ${command})
+endforeach()
+say(${OUT}/bash/shardlab --completion bash)
+say(${OUT}/zsh/_shardlab --completion zsh)
+file(TOUCH ${OUT}/stamp)
