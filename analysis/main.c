@@ -14,7 +14,7 @@
 
 static const char usage[] =
     "usage: shardlab-analyze table FOLDER RECORD.json...\n"
-    "       shardlab-analyze plot FOLDER\n"
+    "       shardlab-analyze plot FOLDER [RECORD.json...]\n"
     "       shardlab-analyze watch FILE.csv...\n"
     "       shardlab-analyze goodput RECORD.json --mtbf-hours H|--node-mtbf-hours H [--interval STEPS]\n"
     "           [--restart-s S] [--save-s S] [--write-s S] [--shape K] [--runs N] [--saves N] [--seed N]\n"
@@ -25,7 +25,8 @@ static const char usage[] =
     "           [--write PROFILES [--source TEXT]]\n\n"
     "table  pairs predicted and measured records by plan, prints a Markdown table and writes FOLDER/runs.csv and\n"
     "       FOLDER/losses.csv, units in the column names\n"
-    "plot   writes gnuplot scripts that read those two files and draws FOLDER/{memory,step_time,losses}.{svg,png}\n"
+    "plot   writes gnuplot scripts that read those two files and draws FOLDER/{memory,step_time,losses}.{svg,png}; a\n"
+    "       row a place of the axis, named by what tells it from the others; with records it makes the files first\n"
     "watch  draws the curves of files of csv_monitor as text, on a terminal again every second while the run goes on\n"
     "goodput\n"
     "       the share of the time in which steps are taken that no failure undoes, against the interval of\n"
@@ -48,6 +49,16 @@ static enum sl_status table(const char *folder, char **paths, int n) {
   if (status == SL_OK) sl_table_markdown(&rows, stdout);
   sl_rows_free(&rows);
   return status;
+}
+
+/* Of the tables that are there, or of these records. */
+static enum sl_status plot(const char *folder, char **paths, int n) {
+  if (n == 0) return sl_plot_folder(folder);
+  struct sl_rows rows;
+  SL_TRY(sl_rows_load(&rows, paths, n));
+  const enum sl_status status = sl_table_csv(&rows, folder);
+  sl_rows_free(&rows);
+  return status == SL_OK ? sl_plot_folder(folder) : status;
 }
 
 struct fit_request {
@@ -132,7 +143,7 @@ static enum sl_status dispatch(int argc, char **argv) {
     return SL_OK;
   }
   if (argc >= 4 && strcmp(argv[1], "table") == 0) return table(argv[2], argv + 3, argc - 3);
-  if (argc == 3 && strcmp(argv[1], "plot") == 0) return sl_plot_folder(argv[2]);
+  if (argc >= 3 && strcmp(argv[1], "plot") == 0) return plot(argv[2], argv + 3, argc - 3);
   if (argc >= 3 && strcmp(argv[1], "watch") == 0) return sl_watch(argv + 2, argc - 2, stdout);
   if (argc >= 3 && strcmp(argv[1], "goodput") == 0) return sl_goodput_command(argc - 2, argv + 2);
   if (argc >= 3 && strcmp(argv[1], "refit") == 0) return sl_refit_command(argc - 2, argv + 2);

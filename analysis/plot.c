@@ -19,38 +19,42 @@ static const char common[] = "set datafile separator ','\n"
                              "set border 3\n"
                              "set tics nomirror\n";
 
+/* A row of the table is a place of the axis, named by what tells it from the others; so two worlds never stand over each other. A first plot
+ * that draws nothing names them. */
+#define AXIS_OF_LABELS                                                                                                 \
+  "set xtics noenhanced rotate by -30\n"                                                                              \
+  "stats 'runs.csv' using 1 skip 1 nooutput\n"                                                                        \
+  "set xrange [-0.5:STATS_records - 0.5]\n"                                                                           \
+  "names_of_rows = \"'runs.csv' using (column('row')):(NaN):xtic(strcol('label')) notitle, \"\n"
+
 static const char memory[] =
     "set title 'Memory of one rank at its peak: predicted (left bar) and measured (right bar)'\n"
-    "set xlabel 'ZeRO stage'\n"
     "set ylabel 'MiB'\n"
     "set yrange [0:*]\n"
     "set style data boxes\n"
     "set boxwidth 0.36\n"
     "set style fill solid 0.85 border rgb 'white'\n"
-    "set xrange [-0.5:3.5]\n"
-    "set xtics 1\n"
+    AXIS_OF_LABELS
     "mib(x) = x / 1048576.0\n"
     "names = 'parameter gradient optimizer activation communication workspace fragmentation'\n"
     "colours = '#4477aa #66ccee #228833 #ccbb44 #ee6677 #aa3377 #bbbbbb'\n"
     "# the bar of a category reaches from zero to the sum of it and those below: drawn from the top of the pile down\n"
     "sum_of(kind, k) = (s = 0, sum [j = 1:k] column(kind . word(names, j) . '_bytes'))\n"
-    "draw = \"plot for [k = 7:1:-1] 'runs.csv' using (column('zero_stage') - 0.2):(mib(sum_of('predicted_', k))) "
+    "draw = \"plot \" . names_of_rows . \"for [k = 7:1:-1] 'runs.csv' using (column('row') - 0.2):(mib(sum_of('predicted_', k))) "
     "lc rgb word(colours, k) title word(names, k), \" . \\\n"
-    "  \"for [k = 7:1:-1] 'runs.csv' using (column('zero_stage') + 0.2):(mib(sum_of('measured_', k))) "
+    "  \"for [k = 7:1:-1] 'runs.csv' using (column('row') + 0.2):(mib(sum_of('measured_', k))) "
     "lc rgb word(colours, k) notitle, \" . \\\n"
-    "  \"'runs.csv' using (column('zero_stage') + 0.2):(mib(column('measured_process_bytes'))) with points pt 2 lc rgb "
+    "  \"'runs.csv' using (column('row') + 0.2):(mib(column('measured_process_bytes'))) with points pt 2 lc rgb "
     "'black' title 'measured process'\"\n";
 
 static const char step_time[] =
     "set title 'Step time: predicted and measured (bars: 5th to 95th percentile)'\n"
-    "set xlabel 'ZeRO stage'\n"
     "set ylabel 'ms'\n"
     "set yrange [0:*]\n"
-    "set xrange [-0.5:3.5]\n"
-    "set xtics 1\n"
-    "draw = \"plot 'runs.csv' using (column('zero_stage') - 0.05):(1e3 * column('predicted_step_time_s')) with points "
+    AXIS_OF_LABELS
+    "draw = \"plot \" . names_of_rows . \"'runs.csv' using (column('row') - 0.05):(1e3 * column('predicted_step_time_s')) with points "
     "pt 5 ps 1.5 lc rgb '#4477aa' title 'predicted', \" . \\\n"
-    "  \"'runs.csv' using (column('zero_stage') + 0.05):(1e3 * column('measured_step_time_s')):(1e3 * "
+    "  \"'runs.csv' using (column('row') + 0.05):(1e3 * column('measured_step_time_s')):(1e3 * "
     "column('measured_step_time_low_s')):(1e3 * column('measured_step_time_high_s')) with yerrorbars pt 7 ps 1.2 lc "
     "rgb "
     "'#ee6677' title 'measured'\"\n";
@@ -128,8 +132,20 @@ enum sl_status sl_plot_run(const char *folder, const char *name) {
   return sl_fail(SL_ERR_IO, "gnuplot failed on %s/%s", folder, script);
 }
 
+/* Predictions alone have no losses: a table of the step's number alone draws nothing. */
+static bool has_losses(const char *folder) {
+  char path[4200];
+  int c = 0;
+  snprintf(path, sizeof path, "%s/losses.csv", folder);
+  FILE *file = fopen(path, "r");
+  if (file == NULL) return true; /* gnuplot says it */
+  while ((c = fgetc(file)) != EOF && c != ',' && c != '\n') {}
+  fclose(file);
+  return c == ',';
+}
+
 enum sl_status sl_plot_folder(const char *folder) {
-  const size_t n = sizeof pictures / sizeof *pictures;
+  const size_t all = sizeof pictures / sizeof *pictures, n = has_losses(folder) ? all : all - 1; /* they stand last */
   for (size_t i = 0; i < n; i++) SL_TRY(write_script(folder, &pictures[i]));
   for (size_t i = 0; i < n; i++) SL_TRY(sl_plot_run(folder, pictures[i].name));
   return SL_OK;

@@ -4,16 +4,26 @@
 #include "core/record/record.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* The same plan of the same model and configuration on the same cluster. */
+static bool is_alike(const struct sl_row *row, const json_t *record) {
+  static const char *const keys[] = {"plan", "model", "config", "cluster"};
+  const json_t *other = row->predicted != NULL ? row->predicted : row->measured;
+  for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
+    if (!json_equal(json_object_get(record, keys[k]), json_object_get(other, keys[k]))) return false;
+  return true;
+}
 
 static enum sl_status add(struct sl_rows *rows, const struct sl_json *doc) {
   const json_t *plan = json_object_get(doc->root, "plan");
   const bool measured = strcmp(json_string_value(json_object_get(doc->root, "kind")), "measured") == 0;
   struct sl_row *row = NULL;
   for (size_t i = 0; i < rows->count && row == NULL; i++)
-    if (json_equal(plan, rows->rows[i].plan)) row = &rows->rows[i];
+    if (is_alike(&rows->rows[i], doc->root)) row = &rows->rows[i];
   if (row == NULL) {
     SL_TRY(sl_grow(&rows->rows, &rows->capacity, rows->count + 1, sizeof *rows->rows));
     row = &rows->rows[rows->count++];

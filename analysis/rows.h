@@ -1,4 +1,5 @@
-/* Run records paired up: one row per plan, with what was predicted and what was measured for it. */
+/* Run records paired up: one row for what was asked (plan, model, configuration and cluster), with what was predicted and what was measured
+ * for it. */
 #pragma once
 
 #include "core/base/json.h"

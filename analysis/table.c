@@ -1,6 +1,8 @@
 /* One list of columns gives the CSV; the Markdown table shows the few that a reader compares. See table.h. */
 #include "analysis/table.h"
 
+#include "analysis/labels.h"
+
 #include "core/base/new_file.h"
 #include "core/base/units.h"
 
@@ -56,10 +58,11 @@ static double step_deviation(const json_t *record) {
 }
 
 static void put_runs(const struct sl_rows *rows, FILE *out) {
+  char label[512];
   fprintf(out, "world,zero_stage");
   for (int c = 0; c < COLUMNS; c++) fprintf(out, ",predicted_%s,measured_%s", columns[c].name, columns[c].name);
   fprintf(out, ",predicted_traffic_bytes,measured_traffic_bytes,predicted_calls,measured_calls"
-               ",measured_step_time_low_s,measured_step_time_high_s,measured_step_time_sd_s\n");
+               ",measured_step_time_low_s,measured_step_time_high_s,measured_step_time_sd_s,row,label\n");
   for (size_t i = 0; i < rows->count; i++) {
     const struct sl_row *row = &rows->rows[i];
     fprintf(out, "%.0f,%.0f", sl_row_number(row->plan, "world"), sl_row_number(row->plan, "zero_stage"));
@@ -74,7 +77,8 @@ static void put_runs(const struct sl_rows *rows, FILE *out) {
     put_number(sl_row_number(row->measured, "step_time_low_s"), out);
     put_number(sl_row_number(row->measured, "step_time_high_s"), out);
     put_number(step_deviation(row->measured), out);
-    fputc('\n', out);
+    sl_label_of(rows, i, label, sizeof label);
+    fprintf(out, ",%zu,%s\n", i, label);
   }
 }
 

@@ -1,0 +1,56 @@
+"""shardlab-analyze plot of records that differ in several things, predictions alone and beside a measurement.
+
+    plot.py SHARDLAB ANALYZE ROOT
+"""
+import csv
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+shardlab, analyze, root = (pathlib.Path(word).resolve() for word in sys.argv[1:])
+tiny = ["--model", "gpt2-tiny", "--seq", "16", "--config", root / "examples/ds_zero2.json", "--quiet", "--json"]
+
+
+def run(*words, expected=0):
+    done = subprocess.run([str(w) for w in words], capture_output=True, text=True)
+    assert done.returncode == expected, f"{words}: {done.returncode}: {done.stderr}"
+    return done
+
+
+def rows(folder):
+    with open(folder / "runs.csv", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+with tempfile.TemporaryDirectory() as name:
+    folder = pathlib.Path(name)
+    records = []
+    for world in (2, 4):
+        for more in (["--zero-stage", "1"], ["--zero-stage", "3"], ["--zero-stage", "3", "--dtype", "bf16"]):
+            records.append(folder / f"{len(records)}.json")
+            run(shardlab, "predict", *tiny, records[-1], "--world", world, *more)
+    if shutil.which("gnuplot"):
+        said = run(analyze, "plot", folder, *records)
+        assert "rror" not in said.stderr, said.stderr
+        for picture in ("memory", "step_time"):
+            assert (folder / f"{picture}.svg").stat().st_size > 5000 and (folder / f"{picture}.png").exists(), picture
+        assert not (folder / "losses.svg").exists()  # predictions have none
+        text = (folder / "memory.svg").read_text()
+        for row in rows(folder):
+            assert row["label"] in text, row["label"]
+    else:
+        run(analyze, "table", folder, *records)
+    labels = [row["label"] for row in rows(folder)]
+    assert labels == [f"world {w} ZeRO-{z} bf16 {b}" for w in (2, 4) for z, b in ((1, "false"), (3, "false"), (3, "true"))], labels
+    assert [row["row"] for row in rows(folder)] == [str(i) for i in range(6)]
+    # one plan on two clusters is two rows; a prediction and a measurement of one request are one
+    run(shardlab, "predict", *tiny, folder / "a.json")
+    run(shardlab, "predict", *tiny, folder / "b.json", "--cluster", "dgx-h100")
+    run(shardlab, "measure", *tiny, folder / "c.json", "--steps", "2", "--data", root / "examples/corpus.txt")
+    run(analyze, "table", folder, folder / "a.json", folder / "b.json", folder / "c.json")
+    table = rows(folder)
+    assert [row["label"] for row in table] == ["localhost", "dgx-h100"], table
+    assert table[0]["measured_step_time_s"] and not table[1]["measured_step_time_s"]
+    run(analyze, "table", folder, folder / "a.json", folder / "a.json", expected=2)
