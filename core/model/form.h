@@ -97,7 +97,7 @@ struct sl_form {
   int64_t attention_scalar; /* scale = 1 / sqrt(attention_scalar); 0: of head_dim */
   double attention_cap;     /* 0: none */
   double logit_cap;         /* the same of the head's logits */
-  double
+  int64_t
       alibi_max;  /* ALiBi (arXiv:2108.12409): head h of n, a power of two, has the slope 2^(-alibi_max (h + 1) / n) */
   int64_t window; /* see sl_model_window; of the layers that windowed[] names */
   uint64_t windowed[SL_MAX_LAYERS / 64];
