@@ -14,6 +14,7 @@ bool sl_fast_covers_inputs(const struct sl_model *model, const struct sl_config 
   const bool device = d->kind == SL_DEVICE_GPU && !(d->cache_bytes > 0) && !(d->comm_cpu_share > 0);
   const bool measured = cluster->op_costs.count > 0;
   if (config->activations.partitioned || config->activations.on_host) return false;
+  if (!sl_model_blocks_alike(model)) return false;
   return sl_model_reads_tokens(model) && device && !measured && config->sl.recompute_every <= 1 && config->sl.cp <= 1 &&
          config->sl.rank_order == SL_RANKS_TP_DP_PP && !config->sparse_gradients &&
          config->optimizer.type != SL_OPT_ONEBIT_ADAM;

@@ -131,6 +131,8 @@ static int64_t reach(const struct request *r) {
   const struct sl_strategy *s = &r->strategy;
   const int64_t block = numel_of(r, false), all = numel_of(r, true), bucket = s->bucket;
   int64_t most = s->units != SL_UNITS_LAYER && bucket < all ? bucket : 0;
+  if (!sl_model_blocks_alike(r->model))
+    return r->model->n_layer; /* windows alternate: no block stands for the others */
   if (block < 1 || (s->units == SL_UNITS_FLAT && all >= 2 * c->zero.allgather_bucket_size)) return r->model->n_layer;
   if (!s->shard_params || s->release != SL_RELEASE_DISTANCE) return most > 0 ? most / block + 1 : 0;
   if (c->zero.max_reuse_distance > most) most = c->zero.max_reuse_distance;

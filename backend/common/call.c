@@ -122,24 +122,24 @@ struct sl_attention_shape sl_call_attention(const struct sl_call *c, struct sl_d
   const bool apart = c->op->flags & SL_OP_APART, grouped = !apart && by_group(c);
   const struct sl_form *form = form_of(c);
   *dropout = dropout_of(c, first * t * t, 0);
-  return (struct sl_attention_shape){.B = c->dim[0],
-                                     .T = t,
-                                     .H = h,
-                                     .KV = kv,
-                                     .D = d,
-                                     .q_stride = apart ? h * d : row,
-                                     .k_stride = apart ? kv * d : row,
-                                     .v_stride = apart ? kv * d : row,
-                                     .out_stride = h * d,
-                                     .global_heads = heads,
-                                     .q_gap = grouped ? 2 * d : 0,
-                                     .kv_step = grouped ? (h / kv + 2) * d : 0,
-                                     .window = c->dim[5],
-                                     .scale =
-                                         form->attention_scalar > 0 ? (float)(1 / sqrt(form->attention_scalar)) : 0,
-                                     .cap = (float)form->attention_cap,
-                                     .alibi_max = (float)form->alibi_max,
-                                     .first_head = h < heads ? (size_t)c->rank.coord.tp * h : 0};
+  return (struct sl_attention_shape){
+      .B = c->dim[0],
+      .T = t,
+      .H = h,
+      .KV = kv,
+      .D = d,
+      .q_stride = apart ? h * d : row,
+      .k_stride = apart ? kv * d : row,
+      .v_stride = apart ? kv * d : row,
+      .out_stride = h * d,
+      .global_heads = heads,
+      .q_gap = grouped ? 2 * d : 0,
+      .kv_step = grouped ? (h / kv + 2) * d : 0,
+      .window = c->dim[5],
+      .scale = form->attention_scalar > 0 ? (float)(1 / sqrt((double)form->attention_scalar)) : 0,
+      .cap = (float)form->attention_cap,
+      .alibi_max = (float)form->alibi_max,
+      .first_head = h < heads ? (size_t)c->rank.coord.tp * h : 0};
 }
 
 /* Of rows of heads alone, or of q and k in rows of q, k and v: in groups the heads of q and then k's one, and so on; else k's

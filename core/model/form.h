@@ -94,10 +94,10 @@ struct sl_form {
   bool gate_packed;         /* gate and up are one weight, gate's rows first */
   bool small_residual_init; /* what adds to the residual stream starts smaller by sqrt(2 n_layer) */
   /* attention: softmax over keys of cap(scale q.k + slope (key - query)), cap(x) = attention_cap tanh(x / attention_cap) */
-  double attention_scalar; /* scale = 1 / sqrt(attention_scalar); 0: of head_dim */
-  double attention_cap;    /* 0: none */
-  double logit_cap;        /* the same of the head's logits */
-  double
+  int64_t attention_scalar; /* scale = 1 / sqrt(attention_scalar); 0: of head_dim */
+  double attention_cap;     /* 0: none */
+  double logit_cap;         /* the same of the head's logits */
+  int64_t
       alibi_max;  /* ALiBi (arXiv:2108.12409): head h of n, a power of two, has the slope 2^(-alibi_max (h + 1) / n) */
   int64_t window; /* see sl_model_window; of the layers that windowed[] names */
   uint64_t windowed[SL_MAX_LAYERS / 64];

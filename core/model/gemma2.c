@@ -20,7 +20,7 @@ static const struct sl_model_key keys[] = {
     SL_REAL_KEY("initializer_range", initializer_range, 0.02, 1000),
     SL_BOOL_KEY("tie_word_embeddings", tied_head, true),
     SL_ACTIVATION_KEY("hidden_activation", 1 << SL_ACTIVATION_GELU_TANH),
-    SL_REAL_KEY("query_pre_attn_scalar", form.attention_scalar, 256, 1e6),
+    SL_SIZE_KEY("query_pre_attn_scalar", NULL, form.attention_scalar, 256, SL_MAX_WIDTH),
     SL_REAL_OR_NONE_KEY("attn_logit_softcapping", form.attention_cap, 50, 1e6),
     SL_REAL_OR_NONE_KEY("final_logit_softcapping", form.logit_cap, 30, 1e6),
     SL_SIZE_OR_NONE_KEY("sliding_window", form.window, 4096, SL_MAX_ROWS),

@@ -20,7 +20,7 @@ static const struct sl_model_key keys[] = {
 static enum sl_status read_attention(struct sl_model *model, const struct sl_json_object *in) {
   static const struct sl_model_key rows[] = {
       SL_DROPOUT_KEY("attn_pdrop", attn_pdrop, 0),
-      SL_REAL_KEY("alibi_bias_max", form.alibi_max, 8, 64),
+      SL_SIZE_KEY("alibi_bias_max", NULL, form.alibi_max, 8, 64),
       SL_NONE_KEY("clip_qkv"),
       SL_NONE_KEY("softmax_scale"),
       SL_NONE_KEY("qk_ln"),
@@ -44,10 +44,11 @@ static enum sl_status read_config(struct sl_model *model, const struct sl_json_o
   return sl_transformer_heads(model, in, "n_heads", NULL, "d_model");
 }
 
+/* Whole numbers, which MptAttentionConfig insists on: a dropout is 0 there, or none of transformers'. */
 static void write_config(const struct sl_model *model, json_t *out) {
-  json_object_set_new(
-      out, "attn_config",
-      json_pack("{s:f, s:f}", "attn_pdrop", model->attn_pdrop, "alibi_bias_max", model->form.alibi_max));
+  json_t *drop = model->attn_pdrop > 0 ? json_real(model->attn_pdrop) : json_integer(0);
+  json_object_set_new(out, "attn_config",
+                      json_pack("{s:o, s:I}", "attn_pdrop", drop, "alibi_bias_max", (json_int_t)model->form.alibi_max));
 }
 
 const struct sl_family sl_model_mpt = {

@@ -107,7 +107,7 @@ enum sl_status sl_rotary_read(struct sl_model *model, const struct sl_json_objec
 static json_t *scaling_to_json(const struct sl_rotary *r) {
   json_t *out = json_pack("{s:s, s:f}", "rope_type", scalings[r->scaling], "factor", r->factor);
   if (r->scaling == SL_ROTARY_LINEAR || r->scaling == SL_ROTARY_DYNAMIC) return out;
-  json_object_set_new(out, "original_max_position_embeddings", json_real(r->original));
+  json_object_set_new(out, "original_max_position_embeddings", json_integer((json_int_t)r->original));
   const bool yarn = r->scaling == SL_ROTARY_YARN;
   json_object_set_new(out, yarn ? "beta_slow" : "low_freq_factor", json_real(r->low));
   json_object_set_new(out, yarn ? "beta_fast" : "high_freq_factor", json_real(r->high));
@@ -120,7 +120,8 @@ static json_t *scaling_to_json(const struct sl_rotary *r) {
 void sl_rotary_write(const struct sl_model *model, json_t *out) {
   const struct sl_rotary_keys *keys = &sl_family_of(model)->rotary;
   const struct sl_rotary *r = &model->form.rotary;
-  const double share = (double)r->dim / (double)model->head_dim;
+  double share = (double)r->dim / (double)model->head_dim;
+  while ((int64_t)((double)model->head_dim * share) < r->dim) share = nextafter(share, 2); /* as it is read */
   json_object_set_new(out, keys->base != NULL ? keys->base : "rope_theta", json_real(r->base));
   if (r->dim != model->head_dim || keys->default_share > 0)
     json_object_set_new(out, keys->share != NULL ? keys->share : "partial_rotary_factor", json_real(share));

@@ -9,7 +9,8 @@
 
 #include "core/models/transformer.h"
 
-/* In the forward of block `layer`, which is recomputed whole, behind its ops: keep what shall be kept of its input `x`. *kept: the buffer; -1: `x` itself stays. */
+/* In the forward of block `layer`, which is recomputed whole, behind its ops: keep what shall be kept of its input `x`. *kept: the
+ * buffer; -1: `x` itself stays. */
 enum sl_status sl_saved_input_keep(struct sl_transformer *g, int layer, struct sl_operand x, int32_t *kept);
 /* In its backward, before the block is made again: *x becomes the input, whole and on the device. */
 enum sl_status sl_saved_input_fetch(struct sl_transformer *g, int layer, int32_t kept, struct sl_operand *x);

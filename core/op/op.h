@@ -191,11 +191,11 @@ enum sl_op_flag {
   SL_OP_FLASH_1 = 4194304,
   SL_OP_FLASH_3 = 8388608,
   SL_OP_CUDNN = 16777216,
-  SL_OP_KEEPS = 33554432,      /* pass: leaves a tensor for its backward ... */
-  SL_OP_READS_KEPT = 67108864, /* ... or reads it there */
-  SL_OP_IN_TURN = 134217728,   /* send, recv: starts when all messages before it in program order are over */
-  SL_OP_FROZEN = 268435456,    /* adamw: the variance stays */
-  SL_OP_UNBIASED = 536870912,  /* layernorm, layernorm_bwd: there is no bias */
+  SL_OP_KEEPS = 33554432,         /* pass: leaves a tensor for its backward ... */
+  SL_OP_READS_KEPT = 67108864,    /* ... or reads it there */
+  SL_OP_IN_TURN = 134217728,      /* send, recv: starts when all messages before it in program order are over */
+  SL_OP_FROZEN = 268435456,       /* adamw: the variance stays */
+  SL_OP_UNBIASED = 536870912,     /* layernorm, layernorm_bwd: there is no bias */
   SL_OP_PACKED_GATE = 1073741824, /* swiglu, swiglu_bwd: gate and up are rows (gate | up) of one operand, gate */
   SL_OP_FLASH_KERNELS = SL_OP_FLASH_1 | SL_OP_FLASH_3 | SL_OP_CUDNN
 };

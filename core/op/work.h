@@ -77,15 +77,15 @@ struct sl_work {
   enum sl_op_kind kind;
   enum sl_variant variant;
   enum sl_dtype dtype;
-  enum sl_lane lane; /* who does it: the device, its link to the host, or the host */
-  unsigned flags;    /* the op's */
+  enum sl_lane lane;       /* who does it: the device, its link to the host, or the host */
+  unsigned flags;          /* the op's */
   int64_t dim[SL_OP_DIMS]; /* the op's shape; see SL_OP_MAP */
-  int members;       /* of a communication op, both sides of a send; 0: it is none */
-  int parts;         /* of a collective, else 1 */
-  bool uneven;       /* members have shares that differ, so `bytes` are those of the busiest */
-  double flops;      /* sl_op_flops */
-  double bytes;      /* sl_op_bytes; of a collective the most that any member puts on the wire, of a send its size */
-  double size;       /* communication: sl_op_comm_bytes; copy to or from the host: its larger side; else 0 */
+  int members;             /* of a communication op, both sides of a send; 0: it is none */
+  int parts;               /* of a collective, else 1 */
+  bool uneven;             /* members have shares that differ, so `bytes` are those of the busiest */
+  double flops;            /* sl_op_flops */
+  double bytes; /* sl_op_bytes; of a collective the most that any member puts on the wire, of a send its size */
+  double size;  /* communication: sl_op_comm_bytes; copy to or from the host: its larger side; else 0 */
   double epilogue_bytes; /* that an epilogue moves beside its product's operands; 0: there is none */
   double terms[SL_TERM_COUNT];
 };

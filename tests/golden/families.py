@@ -22,7 +22,7 @@ TOGETHER = {"tp": ["--world", "2", "--tp", "2"],
             "sequence parallel": ["--world", "2", "--tp", "2", "--sequence-parallel", "--recompute", "selective"],
             "pp": ["--world", "2", "--pp", "2", "--micro-batch", "4", "--attention", "flash"],
             "split": ["--world", "2", "--pp", "2", "--micro-batch", "2", "--schedule", "zb-h1"],
-            "zero 3": ["--world", "2", "--zero-stage", "3", "--micro-batch", "2"]}
+            "zero 3": ["--world", "2", "--zero-stage", "3", "--micro-batch", "2", "--recompute", "selective_op"]}
 PLANS = ALONE | TOGETHER
 CANNOT = ("heads of model", "blocks that are not alike", "over all their heads")  # what a plan says of a model that tp cannot cut
 

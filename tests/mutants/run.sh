@@ -3,10 +3,10 @@
 # sed script whose first lines say, as comments, what it breaks, in which file, and which tests must fail:
 #
 #   # The gradient is summed over the ranks, not averaged.
-#   # file: core/models/gpt2.c
+#   # file: core/models/decoder.c
 #   # tests: test_lowering golden_2 grid3d_2
 #
-# (NAME_N: on N ranks; faults_KIND: those events of tests/faults; launch_mpirun: tests/launch; recovery_CASE: that of tests/faults/recovery.py; monitor_own: tests/monitor.) A mutant counts as killed when one of its tests fails; the tests run in that order until then. Exit
+# (NAME_N: on N ranks; faults_KIND: those events of tests/faults; launch_mpirun: tests/launch; recovery_CASE: that of tests/faults/recovery.py; families_NAME: a family of tests/golden/families.py over all plans; monitor_own: tests/monitor.) A mutant counts as killed when one of its tests fails; the tests run in that order until then. Exit
 # status 1 when one survives, or changes nothing, or does not compile, or when the tests fail without any mutant.
 # usage: run.sh [NAME ...]
 set -uo pipefail
@@ -63,6 +63,7 @@ build() {
     s/^faults_.*/shardlab\nshardlab_stop_at\nshardlab_fail_at/
     s/^recovery_.*/shardlab/
     s/^\(hang$\|launch_\|monitor_\).*/shardlab/
+    s/^families_.*/shardlab/
     s/^watch_curves$/shardlab-analyze/
     s/^checkpoint_pairs$/shardlab/' | sort -u)
   configure && cmake --build "$copy/build" --target shardlab_core shardlab_host "${programs[@]}" >"$copy/log" 2>&1 ||
@@ -77,6 +78,7 @@ run_test() {
   case $1 in
   grid3d_*) (cd "$copy" && ranks "${1#grid3d_}" test_grid3d $grid grid3d.reference) ;;
   faults_*) python3 -B tests/faults/faults.py "$copy/build/bin/shardlab" "$root" --stop-at "$copy/build/lib/libshardlab_stop_at.so" --fail-at "$copy/build/lib/libshardlab_fail_at.so" --only "${1#faults_}" --at-once 6 ;;
+  families_*) python3 -B tests/golden/families.py "$copy/build/bin/shardlab" --all "${1#families_}" ;;
   recovery_*) python3 -B tests/faults/recovery.py "$copy/build/bin/shardlab" "$root" --only "${1#recovery_}" ;;
   launch_*) python3 -B tests/launch/jobs.py "${1#launch_}" "$copy/build/bin/shardlab" "$root" ;;
   checkpoint_pairs) python3 -B tests/checkpoint/pairs.py "$copy/build/bin/shardlab" "$root" --pairs 4 --same 3 ;;

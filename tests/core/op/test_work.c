@@ -25,6 +25,16 @@ static void a_product_has_flops_and_three_operands(void **state) {
   assert_true(work.terms[SL_TERM_CACHED] == 0 && work.terms[SL_TERM_BYTES] == 0);
 }
 
+/* Attention of 11 tokens in a window of 4: the first four queries see 1 to 4 keys, the other seven 4 each. */
+static void a_window_scores_fewer_pairs(void **state) {
+  (void)state;
+  const int64_t all[SL_OP_DIMS] = {2, 11, 3, 4, 3}, some[SL_OP_DIMS] = {2, 11, 3, 4, 3, 4},
+                wide[SL_OP_DIMS] = {2, 11, 3, 4, 3, 11};
+  assert_true(sl_op_score_pairs(all) == 66 && sl_op_score_pairs(some) == 10 + 7 * 4 && sl_op_score_pairs(wide) == 66);
+  const struct sl_work made = sl_work_of_shape(SL_OP_FLASH_FWD, SL_VARIANT_PLAIN, SL_F32, some, 1, 700);
+  assert_true(made.terms[SL_TERM_SCORES] == 2 * 3 * 38 && made.terms[SL_TERM_FLOPS] == 2 * 2 * 2 * 3 * 4 * 38);
+}
+
 static void bytes_that_fit_are_cached(void **state) {
   (void)state;
   const int64_t dim[SL_OP_DIMS] = {2, 11, 3, 4, 3};
@@ -88,6 +98,7 @@ static void the_busiest_member_sends_most(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_product_has_flops_and_three_operands),
+      cmocka_unit_test(a_window_scores_fewer_pairs),
       cmocka_unit_test(bytes_that_fit_are_cached),
       cmocka_unit_test(a_shape_has_the_terms_of_its_op),
       cmocka_unit_test(the_busiest_member_sends_most),
