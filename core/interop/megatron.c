@@ -29,10 +29,22 @@ static enum sl_status put_row(json_t *config, const struct sl_arguments *a, cons
   return SL_OK;
 }
 
-/* --recompute-activations is --recompute-granularity selective; "uniform" with one layer a piece is every layer from its input. */
+/* --recompute-activations is --recompute-granularity selective; "uniform" with one layer a piece is every layer from its input, which
+ * was --checkpoint-activations or --activations-checkpoint-method in 2021. */
 static enum sl_status put_recompute(json_t *config, const struct sl_arguments *a) {
-  const char *granularity = sl_arguments_has(a, "recompute-activations") ? "selective" : NULL;
+  const char *granularity = sl_arguments_has(a, "recompute-activations") ? "selective" : NULL, *method = "uniform";
   int64_t layers = 1;
+  if (sl_arguments_has(a, "checkpoint-activations")) granularity = "full";
+  if (sl_arguments_has(a, "activations-checkpoint-method")) {
+    SL_TRY(sl_arguments_text(a, "activations-checkpoint-method", &method));
+    if (strcmp(method, "uniform") != 0)
+      return sl_arguments_fail(a, "activations-checkpoint-method", "uniform: block is not modelled");
+    granularity = "full";
+  }
+  if (sl_arguments_has(a, "activations-checkpoint-num-layers"))
+    SL_TRY(sl_arguments_int(a, "activations-checkpoint-num-layers", &layers));
+  if (layers != 1)
+    return sl_arguments_fail(a, "activations-checkpoint-num-layers", "1: larger pieces are not modelled");
   if (sl_arguments_has(a, "recompute-granularity")) SL_TRY(sl_arguments_text(a, "recompute-granularity", &granularity));
   if (granularity == NULL) return SL_OK;
   if (strcmp(granularity, "full") != 0 && strcmp(granularity, "selective") != 0)
@@ -42,7 +54,6 @@ static enum sl_status put_recompute(json_t *config, const struct sl_arguments *a
     return sl_arguments_fail(a, "recompute-num-layers",
                              "1: pieces of several layers, or some layers alone, are not modelled");
   if (sl_arguments_has(a, "recompute-method")) {
-    const char *method;
     SL_TRY(sl_arguments_text(a, "recompute-method", &method));
     if (strcmp(method, "uniform") != 0)
       return sl_arguments_fail(a, "recompute-method", "uniform: block is not modelled");
@@ -110,7 +121,10 @@ static enum sl_status make_config(json_t *config, const struct sl_arguments *a) 
   SL_TRY(put_optimizer(config, a));
   SL_TRY(put_pipeline(config, a));
   SL_TRY(put_attention(config, a));
-  return put_recompute(config, a);
+  SL_TRY(put_recompute(config, a));
+  if (sl_arguments_has(a, "micro-batch-size")) return SL_OK;
+  return sl_arguments_fail(a, "micro-batch-size",
+                           "sequences a step of a rank, without which Megatron-LM does not start");
 }
 
 /* ---- the model ---- */
@@ -219,6 +233,31 @@ static bool is_among(const char *const *names, const char *name) {
   return *names != NULL;
 }
 
+/* "pretrain_bert.py" is another model than what the arguments alone say. */
+static enum sl_status check_program(const struct sl_arguments *a) {
+  for (size_t i = 0; i < a->words.count; i++) {
+    const char *word = a->words.list[i], *slash = strrchr(word, '/'), *file = slash != NULL ? slash + 1 : word;
+    const size_t length = strlen(file);
+    if (strncmp(file, "pretrain_", 9) != 0 || length < 4 || strcmp(file + length - 3, ".py") != 0) continue;
+    if (strncmp(file, "pretrain_gpt", 12) != 0)
+      return sl_fail(SL_ERR_INPUT, "%s: runs %s, which is not modelled; expected pretrain_gpt.py", a->name, file);
+  }
+  return SL_OK;
+}
+
+/* Neutral values of arguments that are refused otherwise. */
+static enum sl_status check_rotary(const struct sl_arguments *a) {
+  double percent = 1;
+  if (sl_arguments_has(a, "rotary-percent")) SL_TRY(sl_arguments_real(a, "rotary-percent", &percent));
+  if (percent != 1) return sl_arguments_fail(a, "rotary-percent", "1.0: no less is modelled");
+  const char *type = "learned_absolute";
+  if (!sl_arguments_has(a, "no-position-embedding")) return SL_OK;
+  if (sl_arguments_has(a, "position-embedding-type")) SL_TRY(sl_arguments_text(a, "position-embedding-type", &type));
+  if (strcmp(type, "rope") == 0 || sl_arguments_has(a, "use-rotary-position-embeddings")) return SL_OK;
+  return sl_arguments_fail(a, "no-position-embedding",
+                           "--position-embedding-type rope beside it: a model without positions is not modelled");
+}
+
 /* Of what was not asked for: refused, or named in one warning. */
 static enum sl_status account(const struct sl_arguments *a) {
   char text[1024] = "";
@@ -241,6 +280,8 @@ enum sl_status sl_megatron_read(const char *name, const char *text, json_t **con
   *config = *model = NULL;
   SL_TRY(sl_arguments_read(&a, name, text));
   *config = json_object();
+  SL_GO(check_program(&a));
+  SL_GO(check_rotary(&a));
   SL_GO(make_config(*config, &a));
   if (sl_arguments_has(&a, "vocab-size")) {
     *model = json_object();

@@ -44,8 +44,22 @@ static size_t name_length(const char *text) {
   return n;
 }
 
+/* $(...) and $((...)) stay as they stand, blanks and all: what they give is not known. */
+static enum sl_status keep_command(struct reader *r) {
+  const char *end = r->at + 1;
+  for (int depth = 0; *end != '\0'; end++) {
+    depth += *end == '(' ? 1 : *end == ')' ? -1 : 0;
+    if (depth == 0) break;
+  }
+  const size_t length = (size_t)(end - r->at) + (*end == ')');
+  const enum sl_status status = push(r, r->at, length);
+  r->at += length;
+  return status;
+}
+
 /* $NAME or ${NAME...} at r->at; what is none is a dollar. */
 static enum sl_status expand(struct reader *r) {
+  if (r->at[1] == '(') return keep_command(r);
   const bool braced = r->at[1] == '{';
   const char *name = r->at + (braced ? 2 : 1);
   const size_t length = isdigit((unsigned char)name[0]) ? 1 : name_length(name); /* $1 is never known */

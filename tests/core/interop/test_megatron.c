@@ -85,10 +85,20 @@ static void what_is_not_modelled_is_named(void **state) {
        "modelled"},
       {"--recompute-granularity full --recompute-method block --recompute-num-layers 1",
        "run.sh: --recompute-method: is 'block'; expected uniform: block is not modelled"},
-      {MODEL "--swiglu --normalization RMSNorm", "run.sh: the model has RMSNorm swiglu  but not all of rope, RMSNorm, "
-                                                 "swiglu and disable-bias-linear; expected llama, which has "
-                                                 "all four, or gpt2, which has none, or --model"},
-      {"--vocab-size 5", "run.sh: --num-layers: is missing; expected a whole number"},
+      {MODEL "--micro-batch-size 1 --swiglu --normalization RMSNorm",
+       "run.sh: the model has RMSNorm swiglu  but not all of rope, RMSNorm, "
+       "swiglu and disable-bias-linear; expected llama, which has "
+       "all four, or gpt2, which has none, or --model"},
+      {"--lr 1", "run.sh: --micro-batch-size: is missing; expected sequences a step of a rank, without which "
+                 "Megatron-LM does not start"},
+      {"--micro-batch-size 1 --vocab-size 5", "run.sh: --num-layers: is missing; expected a whole number"},
+      {"torchrun --nnodes 1 tools/pretrain_bert.py --micro-batch-size 1",
+       "run.sh: runs pretrain_bert.py, which is not modelled; expected pretrain_gpt.py"},
+      {"--micro-batch-size $((A * (B + 1))) --seq-length 2",
+       "run.sh: --micro-batch-size: is '$((A * (B + 1)))'; expected a whole number"},
+      {"--rotary-percent 0.5", "run.sh: --rotary-percent: is '0.5'; expected 1.0: no less is modelled"},
+      {"--activations-checkpoint-method block",
+       "run.sh: --activations-checkpoint-method: is 'block'; expected uniform: block is not modelled"},
       {"train.py", "run.sh: has no argument; expected Megatron-LM's, as --micro-batch-size 4"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
