@@ -1,7 +1,6 @@
 /* Fuzz target: launch scripts of Megatron-LM. What is read is a configuration as we write them, or refused with a message. */
 #include "core/config/config.h"
 #include "core/interop/megatron.h"
-#include "core/model/model.h"
 
 #include <stdlib.h>
 #include <string.h>
