@@ -2,6 +2,7 @@
 #include "api/shardlab.h"
 
 #include "cli/commands.h"
+#include "cli/import.h"
 #include "cli/predict.h"
 #include "core/base/status.h"
 #include "core/record/environment.h"
@@ -54,7 +55,8 @@ static enum sl_status make_words(struct shardlab_result *r, const char *const in
 }
 
 static enum sl_status check_flags(const struct sl_options *options) {
-  static const char *const others[] = {"json", "table", "out", "jobs"};
+  static const char *const others[] = {"json",      "table",   "out",        "jobs", "sweep", "max-micro-batch",
+                                       "min-world", "max-seq", "require-fit"};
   for (size_t i = 0; i < sizeof others / sizeof *others; i++)
     if (sl_options_given(options, others[i]))
       return sl_fail(SL_ERR_INPUT, "--%s: is for the command line; expected flags of one prediction", others[i]);
@@ -71,7 +73,11 @@ static enum sl_status predict(struct shardlab_result *r, int count) {
   SL_TRY(check_flags(&options));
   options.argc = count;
   options.argv = words;
-  SL_TRY(sl_predict_record(&options, options.trace, &record));
+  struct sl_import texts;
+  SL_TRY(sl_import_apply(&texts, &options));
+  const enum sl_status status = sl_predict_record(&options, options.trace, &record);
+  sl_import_free(&texts);
+  SL_TRY(status);
   r->record = json_dumps(record, JSON_COMPACT);
   json_decref(record);
   return r->record != NULL ? SL_OK : sl_fail(SL_ERR_MEMORY, "out of memory: a record");

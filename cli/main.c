@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/completion.h"
 #include "cli/help.h"
+#include "cli/import.h"
 #include "cli/launch.h"
 #include "cli/manual.h"
 #include "cli/place.h"
@@ -19,8 +20,9 @@
 #include <sys/prctl.h>
 
 static const struct sl_command *const commands[] = {
-    &sl_command_predict, &sl_command_measure,  &sl_command_compare,   &sl_command_validate, &sl_command_show,
-    &sl_command_check,   &sl_command_backends, &sl_command_calibrate, &sl_command_bench,    &sl_command_checkpoint,
+    &sl_command_predict, &sl_command_measure,    &sl_command_compare,       &sl_command_validate,
+    &sl_command_show,    &sl_command_check,      &sl_command_backends,      &sl_command_calibrate,
+    &sl_command_bench,   &sl_command_checkpoint, &sl_command_export_config,
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };
@@ -28,8 +30,8 @@ enum { COMMANDS = sizeof commands / sizeof *commands };
 static void overview(FILE *out) {
   fprintf(out, "usage: shardlab COMMAND [flags]\n\n"
                "Predict LLM training, then measure it: memory, traffic and time of one configuration.\n\ncommands:\n");
-  for (int i = 0; i < COMMANDS; i++) fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
-  fprintf(out, "  %-10s %s\n\n", "help", "Flags and an example of a command: shardlab help predict");
+  for (int i = 0; i < COMMANDS; i++) fprintf(out, "  %-13s %s\n", commands[i]->name, commands[i]->summary);
+  fprintf(out, "  %-13s %s\n\n", "help", "Flags and an example of a command: shardlab help predict");
   fprintf(out, "example:\n  %s\n", sl_command_predict.example);
 }
 
@@ -90,7 +92,11 @@ static enum sl_status dispatch(int argc, char **argv) {
   if (want_help) return help(1, argv + 1);
   options.argc = argc;
   options.argv = argv;
-  return command->run(&options);
+  struct sl_import texts;
+  SL_TRY(sl_import_apply(&texts, &options));
+  const enum sl_status status = command->run(&options);
+  sl_import_free(&texts);
+  return status;
 }
 
 /* The one line that a command ends with where it failed; what failed in a child that has spoken leaves no message. */

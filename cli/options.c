@@ -18,7 +18,7 @@ enum type { TEXT, INTEGER, BYTES, REAL, FLAG, CHOICE };
 
 enum {
   RUNS = SL_CMD_PREDICT | SL_CMD_MEASURE | SL_CMD_VALIDATE,
-  JOBS = RUNS | SL_CMD_SHOW | SL_CMD_CHECK | SL_CMD_BENCH,
+  JOBS = RUNS | SL_CMD_SHOW | SL_CMD_CHECK | SL_CMD_BENCH | SL_CMD_EXPORT,
   REAL_RUNS = SL_CMD_MEASURE | SL_CMD_VALIDATE
 };
 
@@ -41,6 +41,9 @@ static const struct option options_table[] = {
     {"model", TEXT, FIELD(model), NULL, "NAME|FILE", 0, 0, JOBS,
      "model preset, or a Hugging Face config.json (gpt2, llama)"},
     {"config", TEXT, FIELD(config), NULL, "FILE", 0, 0, JOBS, "DeepSpeed's ds_config.json (optional with --preset)"},
+    {"from-megatron", TEXT, FIELD(from_megatron), NULL, "FILE|ARGS", 0, 0, JOBS,
+     "in place of --config (and --model): Megatron-LM's arguments, or a script that has them"},
+    {"to", CHOICE, FIELD(to), NULL, "deepspeed|megatron", 0, 0, SL_CMD_EXPORT, "whose words to write"},
     {"cluster", TEXT, FIELD(cluster), "localhost", "NAME|FILE", 0, 0, JOBS, "cluster preset, or a cluster.json"},
     {"device-memory", BYTES, FIELD(device_memory), NULL, "SIZE", 1, 1e15, RUNS | SL_CMD_CHECK,
      "refuse what needs more of a rank's device memory, and say what would fit: --device-memory 512MiB"},
@@ -346,7 +349,8 @@ static enum sl_status parse_flag(struct sl_options *options, const struct sl_com
   if (option->type == FLAG && value != NULL)
     return sl_fail(SL_ERR_INPUT, "--%s: is '%s'; expected no value", option->name, value);
   if (option->type != FLAG && value == NULL) {
-    if (*at + 1 >= argc || strncmp(argv[*at + 1], "--", 2) == 0)
+    /* a word with blanks is no flag: the arguments behind --from-megatron */
+    if (*at + 1 >= argc || (strncmp(argv[*at + 1], "--", 2) == 0 && strchr(argv[*at + 1], ' ') == NULL))
       return sl_fail(SL_ERR_INPUT, "--%s: has no value; expected %s", option->name, option->value);
     value = argv[++*at];
   }

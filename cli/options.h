@@ -23,13 +23,16 @@ enum sl_command_bit {
   SL_CMD_BACKENDS = 64,
   SL_CMD_CALIBRATE = 128,
   SL_CMD_BENCH = 256,
-  SL_CMD_CHECKPOINT = 512
+  SL_CMD_CHECKPOINT = 512,
+  SL_CMD_EXPORT = 1024
 };
 
 enum { SL_MAX_OPERANDS = 12, SL_MAX_OPTIONS = 128 };
 
 struct sl_options {
   const char *model, *config, *cluster;
+  const char *from_megatron; /* in place of config and model: cli/import.h */
+  const char *to;            /* export-config */
   int64_t world, seq;
   int64_t tp, pp, cp, virtual_stages, micro_batch, grad_accum, train_batch, zero_stage,
       seed;                                            /* 0 or unset: as the config says */

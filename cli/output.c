@@ -117,6 +117,7 @@ enum sl_status sl_output_check(const struct sl_options *o) {
                                        {"--points", o->points}};
   const struct named_file inputs[] = {{"--config", o->config},
                                       {"--model", o->model},
+                                      {"--from-megatron", o->from_megatron},
                                       {"--cluster", o->cluster},
                                       {"--data", o->data},
                                       {"--init", o->init},

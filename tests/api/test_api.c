@@ -84,18 +84,25 @@ static void warnings_are_kept_with_their_result(void **state) {
 struct call {
   const char *stage;
   double seconds;
+  size_t warnings;
 };
 
+/* Some predictions in a row; those of stage 1 alone are warned of, once each. */
 static void *call(void *context) {
   struct call *c = context;
   const char *flags[] = {"--world", "4", "--zero-stage", c->stage, NULL};
-  shardlab_result *result;
-  if (shardlab_predict("gpt2-tiny", config, "dgx-h100", flags, &result) == SHARDLAB_OK) {
-    json_t *record = json_loads(shardlab_record(result), 0, NULL);
-    c->seconds = json_number_value(json_object_get(record, "step_time_s"));
-    json_decref(record);
+  const char *warns =
+      "{\"train_micro_batch_size_per_gpu\": 2, \"optimizer\": {\"type\": \"AdamW\"}, \"prescale_gradients\": true}";
+  for (int i = 0; i < 8; i++) {
+    shardlab_result *result;
+    if (shardlab_predict("gpt2-tiny", c->stage[0] == '1' ? warns : config, "dgx-h100", flags, &result) == SHARDLAB_OK) {
+      json_t *record = json_loads(shardlab_record(result), 0, NULL);
+      c->seconds += json_number_value(json_object_get(record, "step_time_s"));
+      json_decref(record);
+    }
+    c->warnings += shardlab_warning_count(result);
+    shardlab_free(result);
   }
-  shardlab_free(result);
   return NULL;
 }
 
@@ -111,8 +118,12 @@ static void threads_do_not_meet(void **state) {
     assert_int_equal(pthread_create(&threads[i], NULL, call, &calls[i]), 0);
   }
   for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
-  for (int i = 0; i < THREADS; i++) assert_true(calls[i].seconds == alone[i % 3].seconds);
+  for (int i = 0; i < THREADS; i++) {
+    assert_true(calls[i].seconds == alone[i % 3].seconds);
+    assert_int_equal(calls[i].warnings, alone[i % 3].warnings);
+  }
   assert_true(alone[0].seconds > 0 && alone[2].seconds == 0);
+  assert_int_equal(alone[1].warnings - alone[0].warnings, 8);
 }
 
 /* Numbers have a point where the caller's locale has a comma. */

@@ -1,0 +1,170 @@
+/* Megatron-LM's arguments, written; see megatron_write.h. */
+#include "core/interop/megatron_write.h"
+
+#include "core/interop/megatron_rows.h"
+#include "core/interop/paths.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+static const char *text_at(const json_t *root, const char *path) {
+  const char *text = json_string_value(sl_interop_get(root, path));
+  return text != NULL ? text : "";
+}
+
+static enum sl_status refuse(const char *path, const char *is, const char *expected) {
+  return sl_fail(SL_ERR_INPUT, "--to megatron: %s: is \"%s\"; expected %s", path, is, expected);
+}
+
+/* ---- the configuration ---- */
+
+static void put_row(const json_t *config, const struct sl_argument *row, FILE *out) {
+  const json_t *value = sl_interop_get(config, row->path);
+  if (row->kind == SL_ARGUMENT_FLAG) {
+    if (json_is_true(value)) fprintf(out, "--%s\n", row->name);
+  } else if (row->kind == SL_ARGUMENT_INT) {
+    if (json_integer_value(value) > 0) fprintf(out, "--%s %lld\n", row->name, (long long)json_integer_value(value));
+  } else if (value != NULL) {
+    fprintf(out, "--%s %.17g\n", row->name, json_number_value(value));
+  }
+}
+
+static enum sl_status put_preset(const json_t *config, FILE *out) {
+  const char *preset = text_at(config, "shardlab.preset");
+  if (strcmp(preset, "megatron-lm") == 0) return fputs("--overlap-grad-reduce\n", out), SL_OK;
+  if (strcmp(preset, "megatron-distributed-optimizer") != 0)
+    return refuse("shardlab.preset", preset, "megatron-lm or megatron-distributed-optimizer");
+  fputs("--use-distributed-optimizer\n--overlap-grad-reduce\n", out);
+  return SL_OK;
+}
+
+static enum sl_status put_optimizer(const json_t *config, FILE *out) {
+  const char *type = text_at(config, "optimizer.type");
+  const json_t *betas = sl_interop_get(config, "optimizer.params.betas");
+  if (strcmp(type, "AdamW") != 0) return refuse("optimizer.type", type, "AdamW: Megatron-LM's adam");
+  fputs("--optimizer adam\n", out);
+  if (json_array_size(betas) == 2)
+    fprintf(out, "--adam-beta1 %.17g\n--adam-beta2 %.17g\n", json_number_value(json_array_get(betas, 0)),
+            json_number_value(json_array_get(betas, 1)));
+  return SL_OK;
+}
+
+static enum sl_status put_recompute(const json_t *config, FILE *out) {
+  const json_t *value = sl_interop_get(config, "shardlab.recompute"),
+               *modules = sl_interop_get(config, "shardlab.recompute_modules");
+  const char *word = json_string_value(json_array_size(value) == 1 ? json_array_get(value, 0) : value);
+  if (word == NULL) return refuse("shardlab.recompute", "a list", "one word for all ranks of the pipeline");
+  if (strcmp(word, "none") == 0) return SL_OK;
+  if (strcmp(word, "full") != 0 && strcmp(word, "selective") != 0)
+    return refuse("shardlab.recompute", word, "none, selective or full");
+  if (json_integer_value(sl_interop_get(config, "shardlab.recompute_every")) > 1)
+    return refuse("shardlab.recompute_every", "above 1", "1");
+  fprintf(out, "--recompute-granularity %s\n", word);
+  if (strcmp(word, "full") == 0) {
+    fputs("--recompute-method uniform\n--recompute-num-layers 1\n", out);
+  } else {
+    fputs("--recompute-modules", out);
+    for (size_t i = 0; i < json_array_size(modules); i++)
+      fprintf(out, " %s", json_string_value(json_array_get(modules, i)));
+    fputc('\n', out);
+  }
+  return SL_OK;
+}
+
+static enum sl_status put_rest(const json_t *config, FILE *out) {
+  static const char *const backends[][2] = {{"materialised", "unfused"}, {"flash", "flash"}, {"cudnn", "fused"}};
+  const char *attention = text_at(config, "shardlab.attention"), *order = text_at(config, "shardlab.rank_order"),
+             *schedule = text_at(config, "shardlab.schedule"), *backend = NULL;
+  const bool interleaved = json_integer_value(sl_interop_get(config, "shardlab.virtual_stages")) > 1;
+  for (int i = 0; i < 3; i++)
+    if (strcmp(backends[i][0], attention) == 0) backend = backends[i][1];
+  if (backend == NULL) return refuse("shardlab.attention", attention, "materialised, flash or cudnn");
+  fprintf(out, "--attention-backend %s\n", backend);
+  if (json_integer_value(sl_interop_get(config, "shardlab.pp")) > 1 &&
+      strcmp(schedule, interleaved ? "interleaved" : "1f1b") != 0)
+    return refuse("shardlab.schedule", schedule, interleaved ? "interleaved" : "1f1b");
+  if (strcmp(order, "tp-pp-dp") == 0) fputs("--use-tp-pp-dp-mapping\n", out);
+  if (strcmp(order, "tp-pp-dp") != 0 && strcmp(order, "tp-dp-pp") != 0)
+    return refuse("shardlab.rank_order", order, "tp-dp-pp or tp-pp-dp");
+  return SL_OK;
+}
+
+/* ---- the model ---- */
+
+static void put_size(const json_t *model, const char *argument, const char *gpt2, const char *llama, FILE *out) {
+  const json_t *value = json_object_get(model, strcmp(text_at(model, "model_type"), "llama") == 0 ? llama : gpt2);
+  if (json_is_integer(value)) fprintf(out, "--%s %lld\n", argument, (long long)json_integer_value(value));
+}
+
+static enum sl_status put_model(const json_t *model, FILE *out) {
+  const char *type = text_at(model, "model_type");
+  const bool llama = strcmp(type, "llama") == 0;
+  if (!llama && strcmp(type, "gpt2") != 0) return refuse("model_type", type, "gpt2 or llama");
+  put_size(model, "num-layers", "n_layer", "num_hidden_layers", out);
+  put_size(model, "hidden-size", "n_embd", "hidden_size", out);
+  put_size(model, "ffn-hidden-size", "n_inner", "intermediate_size", out);
+  put_size(model, "num-attention-heads", "n_head", "num_attention_heads", out);
+  put_size(model, "max-position-embeddings", "n_positions", "max_position_embeddings", out);
+  put_size(model, "vocab-size", "vocab_size", "vocab_size", out);
+  fprintf(out, "--hidden-dropout %.17g\n--attention-dropout %.17g\n",
+          json_number_value(json_object_get(model, "resid_pdrop")),
+          json_number_value(json_object_get(model, llama ? "attention_dropout" : "attn_pdrop")));
+  if (!llama) return SL_OK;
+  fputs("--position-embedding-type rope\n--normalization "
+        "RMSNorm\n--swiglu\n--disable-bias-linear\n--group-query-attention\n",
+        out);
+  put_size(model, "num-query-groups", "", "num_key_value_heads", out);
+  put_size(model, "kv-channels", "", "head_dim", out);
+  fprintf(out, "--rotary-base %.17g\n", json_number_value(json_object_get(model, "rope_theta")));
+  if (!json_is_true(json_object_get(model, "tie_word_embeddings")))
+    fputs("--untie-embeddings-and-output-weights\n", out);
+  return SL_OK;
+}
+
+/* ---- what cannot be said ---- */
+
+static bool is_said(const char *path) {
+  static const char *const others[] = {"optimizer.type",
+                                       "optimizer.params.betas",
+                                       "shardlab.preset",
+                                       "shardlab.recompute",
+                                       "shardlab.recompute_modules",
+                                       "shardlab.recompute_every",
+                                       "shardlab.attention",
+                                       "shardlab.rank_order",
+                                       "shardlab.schedule",
+                                       "gradient_accumulation_steps",
+                                       "zero_optimization.stage"}; /* the preset's */
+  for (const struct sl_argument *row = sl_megatron_arguments; row->name != NULL; row++)
+    if (strcmp(row->path, path) == 0) return true;
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    if (strcmp(others[i], path) == 0) return true;
+  return false;
+}
+
+static void name_unsaid(const json_t *given, const char *before, json_t *unsaid) {
+  const char *key;
+  json_t *value;
+  json_object_foreach((json_t *)(uintptr_t)given, key, value) {
+    char path[256];
+    const int n = snprintf(path, sizeof path, "%s%s%s", before, before[0] != '\0' ? "." : "", key);
+    if (n < 0 || (size_t)n >= sizeof path) continue;
+    if (json_is_object(value))
+      name_unsaid(value, path, unsaid);
+    else if (!is_said(path))
+      json_array_append_new(unsaid, json_string(path));
+  }
+}
+
+enum sl_status sl_megatron_write(const json_t *config, const json_t *given, const json_t *model, FILE *out,
+                                 json_t *unsaid) {
+  for (const struct sl_argument *row = sl_megatron_arguments; row->name != NULL; row++) put_row(config, row, out);
+  SL_TRY(put_preset(config, out));
+  SL_TRY(put_optimizer(config, out));
+  SL_TRY(put_recompute(config, out));
+  SL_TRY(put_rest(config, out));
+  SL_TRY(put_model(model, out));
+  name_unsaid(given, "", unsaid);
+  return SL_OK;
+}

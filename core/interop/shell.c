@@ -1,0 +1,128 @@
+/* Words of a launch script; see shell.h. */
+#include "core/interop/shell.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_WORDS = 4096, MOST_BYTES = 4096, MOST_VARIABLES = 256, NAME_BYTES = 64, VALUE_BYTES = 1024 };
+
+struct variable {
+  char name[NAME_BYTES], value[VALUE_BYTES];
+};
+
+struct reader {
+  const char *at, *name; /* of the text, for messages */
+  struct sl_words *words;
+  struct variable *variables;
+  int variable_count;
+  char word[MOST_BYTES];
+  size_t length;
+};
+
+static enum sl_status push(struct reader *r, const char *bytes, size_t n) {
+  if (r->length + n >= MOST_BYTES)
+    return sl_fail(SL_ERR_INPUT, "%s: a word has more than %d bytes", r->name, MOST_BYTES - 1);
+  memcpy(r->word + r->length, bytes, n);
+  r->length += n;
+  return SL_OK;
+}
+
+/* The last value that the script gave it; NULL: none that is plain text. */
+static const char *value_of(const struct reader *r, const char *name, size_t length) {
+  for (int i = r->variable_count - 1; i >= 0; i--)
+    if (strlen(r->variables[i].name) == length && strncmp(r->variables[i].name, name, length) == 0)
+      return r->variables[i].value;
+  return NULL;
+}
+
+static size_t name_length(const char *text) {
+  size_t n = 0;
+  if (!isalpha((unsigned char)text[0]) && text[0] != '_') return 0;
+  while (isalnum((unsigned char)text[n]) || text[n] == '_') n++;
+  return n;
+}
+
+/* $(...) and $((...)) stay as they stand, blanks and all: what they give is not known. */
+static enum sl_status keep_command(struct reader *r) {
+  const char *end = r->at + 1;
+  for (int depth = 0; *end != '\0'; end++) {
+    depth += *end == '(' ? 1 : *end == ')' ? -1 : 0;
+    if (depth == 0) break;
+  }
+  const size_t length = (size_t)(end - r->at) + (*end == ')');
+  const enum sl_status status = push(r, r->at, length);
+  r->at += length;
+  return status;
+}
+
+/* $NAME or ${NAME...} at r->at; what is none is a dollar. */
+static enum sl_status expand(struct reader *r) {
+  if (r->at[1] == '(') return keep_command(r);
+  const bool braced = r->at[1] == '{';
+  const char *name = r->at + (braced ? 2 : 1);
+  const size_t length = isdigit((unsigned char)name[0]) ? 1 : name_length(name); /* $1 is never known */
+  const char *end = name + length;
+  const size_t to_brace = braced ? strcspn(end, "} \n") : 0;
+  if (length == 0 || (braced && end[to_brace] != '}')) return push(r, r->at++, 1);
+  const char *after = braced ? end + to_brace + 1 : end, *value = value_of(r, name, length), *from = r->at;
+  r->at = after;
+  if (value != NULL) return push(r, value, strlen(value));
+  if (braced && to_brace > 2 && strncmp(end, ":-", 2) == 0) return push(r, end + 2, to_brace - 2);
+  return push(r, from, (size_t)(after - from)); /* positional and unknown ones stay, for a message */
+}
+
+/* "NAME=VALUE" becomes a variable; any other word is one of the list, and so is the first of a list that a variable is given,
+ * ARGS="--name value ...". */
+static enum sl_status finish(struct reader *r) {
+  if (r->length == 0) return SL_OK;
+  r->word[r->length] = '\0';
+  const size_t name = name_length(r->word);
+  const bool sets = name > 0 && name < NAME_BYTES && r->word[name] == '=';
+  const char *value = sets ? r->word + name + 1 : r->word;
+  if (sets && strncmp(value, "--", 2) != 0) {
+    if (strlen(value) >= VALUE_BYTES || r->variable_count == MOST_VARIABLES)
+      return sl_fail(SL_ERR_INPUT, "%s: %.*s: is of more than %d bytes, or variable %d", r->name, (int)name, r->word,
+                     VALUE_BYTES - 1, MOST_VARIABLES);
+    struct variable *v = &r->variables[r->variable_count++];
+    snprintf(v->name, sizeof v->name, "%.*s", (int)name, r->word);
+    snprintf(v->value, sizeof v->value, "%s", value);
+  } else {
+    sl_words_add(r->words, value);
+  }
+  r->length = 0;
+  if (r->words->count > MOST_WORDS) return sl_fail(SL_ERR_INPUT, "%s: has more than %d words", r->name, MOST_WORDS);
+  return SL_OK;
+}
+
+/* One character outside of a word, or of one. */
+static enum sl_status step(struct reader *r) {
+  static const char splits[] = " \t\r\n()[];|&";
+  const char c = *r->at;
+  if (c == '\\' && r->at[1] != '\0') {
+    r->at += 2;
+    if (r->at[-1] == '\n') return finish(r);
+    return push(r, r->at - 1, 1);
+  }
+  if (c == '#' && r->length == 0) {
+    r->at += strcspn(r->at, "\n");
+    return SL_OK;
+  }
+  if (c == '$') return expand(r);
+  if (c == '"' || c == '\'') return r->at++, SL_OK;
+  if (strchr(splits, c) == NULL) return push(r, r->at++, 1);
+  r->at++;
+  return finish(r);
+}
+
+enum sl_status sl_shell_words(struct sl_words *words, const char *name, const char *text) {
+  struct reader r = {.at = text, .name = name, .words = words};
+  SL_TRY(sl_calloc(&r.variables, MOST_VARIABLES, sizeof *r.variables));
+  enum sl_status status = SL_OK;
+  while (status == SL_OK && *r.at != '\0') status = step(&r);
+  if (status == SL_OK) status = finish(&r);
+  if (status == SL_OK) status = sl_words_check(words);
+  free(r.variables);
+  return status;
+}

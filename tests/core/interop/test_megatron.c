@@ -1,0 +1,119 @@
+/* label: unit
+ * Megatron-LM's arguments as launch scripts give them: variables, comments, continued lines; what is not modelled is refused by name, and
+ * what has no counterpart is said once. */
+#include "core/interop/megatron.h"
+#include "core/interop/paths.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define MODEL "--num-layers 8 --hidden-size 64 --num-attention-heads 4 --max-position-embeddings 128 --vocab-size 999 "
+
+static char warned[1024];
+
+static void keep(void *context, const char *text) {
+  (void)context;
+  snprintf(warned, sizeof warned, "%s", text);
+}
+
+static void read_as(const char *text, json_t **config, json_t **model) {
+  warned[0] = '\0';
+  sl_warn_set_sink(keep, NULL);
+  const enum sl_status status = sl_megatron_read("run.sh", text, config, model);
+  sl_warn_set_sink(NULL, NULL);
+  if (status != SL_OK) fail_msg("%s", sl_error_message());
+}
+
+static long long integer(const json_t *root, const char *path) {
+  return json_integer_value(sl_interop_get(root, path));
+}
+
+static void a_launch_script_is_read(void **state) {
+  (void)state;
+  json_t *config, *model;
+  read_as("#!/bin/bash\n# TP=8 --tensor-model-parallel-size 8\nTP=4 # ranks\nexport PP=${2:-2}\nGLOBAL=\"256\"\n"
+          "MODEL_ARGS=(\n    --num-layers 8 \n --hidden-size 64 --num-attention-heads 4\n "
+          "--max_position_embeddings=128\n)\n"
+          "OTHERS=\"--tensor-model-parallel-size ${TP} --pipeline-model-parallel-size $PP --vocab-size 999 \\\n"
+          "  --num-layers-per-virtual-pipeline-stage 2 --global-batch-size $GLOBAL --bf16 --micro-batch-size 2\"\n"
+          "torchrun --nproc_per_node 8 pretrain.py ${MODEL_ARGS[@]} $OTHERS --data-path $DATA --lr 1.5e-4 --seq-length "
+          "64\n",
+          &config, &model);
+  assert_int_equal(integer(config, "shardlab.tp"), 4);
+  assert_int_equal(integer(config, "train_batch_size"), 256);
+  assert_int_equal(integer(config, "train_micro_batch_size_per_gpu"), 2);
+  assert_int_equal(integer(model, "n_layer"), 8);
+  assert_int_equal(integer(model, "n_positions"), 128);
+  assert_int_equal(integer(model, "n_inner"), 256);
+  assert_true(json_is_true(sl_interop_get(config, "bf16.enabled")));
+  assert_string_equal(json_string_value(sl_interop_get(config, "shardlab.preset")), "megatron-lm");
+  assert_string_equal(warned, "run.sh: no counterpart, so without effect: --nproc-per-node");
+  json_decref(config);
+  json_decref(model);
+}
+
+static void defaults_are_megatrons(void **state) {
+  (void)state;
+  json_t *config, *model;
+  read_as("--micro-batch-size 1 --seq-length 64 --num-layers 4", &config, &model);
+  assert_null(model);
+  assert_true(json_number_value(sl_interop_get(config, "gradient_clipping")) == 1.0);
+  assert_true(json_number_value(sl_interop_get(config, "optimizer.params.weight_decay")) == 0.01);
+  assert_int_equal(integer(config, "shardlab.make_vocab_size_divisible_by"), 128);
+  assert_string_equal(json_string_value(sl_interop_get(config, "shardlab.attention")), "materialised");
+  json_decref(config);
+}
+
+static void what_is_not_modelled_is_named(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *says;
+  } cases[] = {
+      {"--micro-batch-size 1 --num-experts 8", "run.sh: --num-experts: is '8'; expected none: it is not modelled"},
+      {"--micro-batch-size many", "run.sh: --micro-batch-size: is 'many'; expected a whole number"},
+      {"--micro-batch-size $MBS", "run.sh: --micro-batch-size: is '$MBS'; expected a whole number"},
+      {"--micro-batch-size", "run.sh: --micro-batch-size: is given; expected a whole number"},
+      {"--lr 1e999", "run.sh: --lr: is '1e999'; expected a number"},
+      {"--optimizer muon", "run.sh: --optimizer: is 'muon'; expected adam: no other one of Megatron-LM is modelled"},
+      {"--recompute-granularity full --recompute-num-layers 4",
+       "run.sh: --recompute-num-layers: is '4'; expected 1: pieces of several layers, or some layers alone, are not "
+       "modelled"},
+      {"--recompute-granularity full --recompute-method block --recompute-num-layers 1",
+       "run.sh: --recompute-method: is 'block'; expected uniform: block is not modelled"},
+      {MODEL "--micro-batch-size 1 --swiglu --normalization RMSNorm",
+       "run.sh: the model has RMSNorm swiglu  but not all of rope, RMSNorm, "
+       "swiglu and disable-bias-linear; expected llama, which has "
+       "all four, or gpt2, which has none, or --model"},
+      {"--lr 1", "run.sh: --micro-batch-size: is missing; expected sequences a step of a rank, without which "
+                 "Megatron-LM does not start"},
+      {"--micro-batch-size 1 --vocab-size 5", "run.sh: --num-layers: is missing; expected a whole number"},
+      {"torchrun --nnodes 1 tools/pretrain_bert.py --micro-batch-size 1",
+       "run.sh: runs pretrain_bert.py, which is not modelled; expected pretrain_gpt.py"},
+      {"--micro-batch-size $((A * (B + 1))) --seq-length 2",
+       "run.sh: --micro-batch-size: is '$((A * (B + 1)))'; expected a whole number"},
+      {"--rotary-percent 0.5", "run.sh: --rotary-percent: is '0.5'; expected 1.0: no less is modelled"},
+      {"--activations-checkpoint-method block",
+       "run.sh: --activations-checkpoint-method: is 'block'; expected uniform: block is not modelled"},
+      {"train.py", "run.sh: has no argument; expected Megatron-LM's, as --micro-batch-size 4"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    json_t *config, *model;
+    sl_error_clear();
+    assert_int_equal(sl_megatron_read("run.sh", cases[i].text, &config, &model), SL_ERR_INPUT);
+    assert_string_equal(sl_error_message(), cases[i].says);
+    assert_null(config);
+  }
+  sl_error_clear();
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(a_launch_script_is_read),
+                                     cmocka_unit_test(defaults_are_megatrons),
+                                     cmocka_unit_test(what_is_not_modelled_is_named)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
