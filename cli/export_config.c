@@ -22,10 +22,12 @@ static enum sl_status print_megatron(const struct sl_setup *setup, FILE *out) {
   char *text = NULL;
   size_t size = 0;
   json_t *config = sl_config_to_json(&setup->config), *model = sl_model_to_json(&setup->model), *unsaid = json_array();
+  json_t *taken = sl_config_to_json(setup->plan.config);
   FILE *memory = open_memstream(&text, &size);
   enum sl_status status =
-      memory == NULL || config == NULL || model == NULL ? sl_fail(SL_ERR_MEMORY, "out of memory: a text") : SL_OK;
-  if (status == SL_OK) { /* what the file leaves to the model and the ranks */
+      memory == NULL || config == NULL || model == NULL || taken == NULL ? sl_fail(SL_ERR_MEMORY, "out of memory: a text") : SL_OK;
+  if (status == SL_OK) { /* what the file leaves to the model, the ranks and the device */
+    sl_interop_put(config, "shardlab.attention", json_deep_copy(sl_interop_get(taken, "shardlab.attention")));
     sl_interop_put(config, "shardlab.seq_len", json_integer(setup->plan.seq));
     sl_interop_put(config, "train_batch_size", json_integer(setup->plan.global_batch));
     sl_interop_put(config, "train_micro_batch_size_per_gpu", json_integer(setup->plan.micro_batch));
@@ -34,6 +36,7 @@ static enum sl_status print_megatron(const struct sl_setup *setup, FILE *out) {
   if (memory != NULL) fclose(memory);
   if (status == SL_OK) fputs(text, out), name_unsaid(unsaid);
   free(text);
+  json_decref(taken);
   json_decref(config);
   json_decref(model);
   json_decref(unsaid);

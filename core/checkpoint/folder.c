@@ -99,6 +99,9 @@ enum sl_status sl_folder_check(const char *folder) {
 
 enum sl_status sl_folder_make(const char *folder) {
   const int why = sl_folders_make(folder);
+  struct stat info;
+  if (why == ENOTDIR && stat(folder, &info) == 0)
+    return sl_fail(SL_ERR_INPUT, "%s: is a file; expected a folder of checkpoints", folder);
   return why == 0 ? SL_OK : sl_fail(SL_ERR_INPUT, "%s: cannot be made: %s", folder, strerror(why));
 }
 

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Names are labels: whatever is not printable ASCII becomes '_', so that a cut name is still valid text. */
@@ -63,12 +64,26 @@ static enum sl_status load_text(struct sl_model *model, const struct sl_model_pr
   return status;
 }
 
+/* The config.json of a folder as `from_pretrained` takes it. */
+static enum sl_status load_folder(struct sl_model *model, const char *folder) {
+  char *file = NULL;
+  if (asprintf(&file, "%s%sconfig.json", folder, folder[strlen(folder) - 1] == '/' ? "" : "/") < 0)
+    return sl_fail(SL_ERR_MEMORY, "out of memory: the path of a model");
+  const enum sl_status status = access(file, F_OK) == 0
+                                    ? sl_model_load(model, file)
+                                    : sl_fail(SL_ERR_INPUT, "model \"%s\": is a folder without config.json", folder);
+  free(file);
+  return status;
+}
+
 enum sl_status sl_model_load(struct sl_model *model, const char *spec) {
+  struct stat info;
   memset(model, 0, sizeof *model);
   for (int i = 0; sl_model_presets[i].name != NULL; i++)
     if (strcmp(spec, sl_model_presets[i].name) == 0) return load_text(model, &sl_model_presets[i]);
   const bool text = sl_json_is_text(spec);
   if (!text && access(spec, F_OK) != 0) return sl_nearest_preset("model", spec, sl_model_preset_name);
+  if (!text && stat(spec, &info) == 0 && S_ISDIR(info.st_mode)) return load_folder(model, spec);
   struct sl_json doc;
   SL_TRY(sl_json_open(&doc, "--model", spec));
   const enum sl_status status = sl_model_from_json(model, &doc);

@@ -88,7 +88,7 @@ struct sl_model {
   int tensor_count;
 };
 
-/* `spec` is a preset name ("gpt2", "gpt2-xl", "gpt3-175b", ...) or a path of a config.json. The preset is tried first;
+/* `spec` is a preset name ("gpt2", "gpt2-xl", "gpt3-175b", ...), a path of a config.json or of the folder that has one. The preset is tried first;
  * an unknown word that is no file either lists the nearest presets. Errors: SL_ERR_INPUT with place, key and
  * expectation. */
 enum sl_status sl_model_load(struct sl_model *model, const char *spec);

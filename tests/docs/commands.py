@@ -1,7 +1,7 @@
 """Every command of a page runs, and prints what the page says: commands.py BIN ROOT PAGE... [--plant]
 
 A command is an indented line that begins with `shardlab` (or `$ shardlab`, whose output stands below it), or code in a table that
-does. Each runs, exits with 0, and prints the lines of its output in their order; others may lie between them. Where
+does. Each runs, exits with 0, and prints the lines of its output in their order ("..." stands for anything); others may lie between them. Where
 machines differ, a comment before the block says which lines may have other numbers: <!-- numbers vary: REGEX -->.
 Trainings take 2 steps unless their output is shown. What takes minutes or other machines stands in NOT_RUN.
 """
@@ -46,7 +46,25 @@ def blocks(page):
         varies = None
 
 
-def fill(folder, root):
+MEGATRON = """torchrun pretrain_gpt.py --num-layers 2 --hidden-size 64 --ffn-hidden-size 256 --num-attention-heads 4 --seq-length 64 \\
+  --max-position-embeddings 64 --vocab-size 256 --swiglu --normalization RMSNorm --position-embedding-type rope \\
+  --disable-bias-linear --hidden-dropout 0 --attention-dropout 0 --untie-embeddings-and-output-weights --bf16 --micro-batch-size 1 --global-batch-size 128 \\
+  --lr 1e-4 --weight-decay 0.1 --tensor-model-parallel-size 2 --sequence-parallel --use-distributed-optimizer --overlap-grad-reduce
+"""
+
+
+def folders(folder, binaries, llama):
+    """Hugging Face folders: one with a config.json alone, one with weights, which a training writes."""
+    for name in ("Qwen2-7B", "SmolLM-135M"):
+        (folder / name).mkdir()
+        (folder / name / "config.json").write_text(json.dumps(llama))
+    def shardlab(*words):
+        subprocess.run([binaries / "shardlab", *words], cwd=folder, check=True, capture_output=True, stdin=subprocess.DEVNULL)
+    shardlab("measure", "--model", "SmolLM-135M", "--config", "ds_config.json", "--data", "text.txt", "--steps", "1",
+             "--save", "SmolLM-135M/model.safetensors")
+
+
+def fill(folder, root, binaries):
     """The inputs that pages name without giving them."""
     os.symlink(root / "examples", folder / "examples")
     gpt2 = {"model_type": "gpt2", "n_embd": 64, "n_layer": 2, "n_head": 4, "n_positions": 64, "vocab_size": 256}
@@ -58,6 +76,10 @@ def fill(folder, root):
         (folder / name).write_text(json.dumps(value))
     (folder / "text.txt").write_text("the quick brown fox jumps over the lazy dog\n" * 100)
     (folder / "hosts").write_text("worker-0 slots=2\nworker-1 slots=2\n")
+    (folder / "pretrain_llama.sh").write_text(MEGATRON)
+    llama = {"model_type": "llama", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 8,
+             "num_key_value_heads": 8, "max_position_embeddings": 64, "vocab_size": 256}
+    folders(folder, binaries, llama)
     with open(root / "experiments/published/training/tables/korthikanti.csv") as table:
         (folder / "runs.csv").write_text("".join(table.readlines()[:2]))
 
@@ -68,11 +90,16 @@ def shown(output, printed, varies):
     def of(line):
         return NUMBER.split(line)[0].rstrip() if varies is not None and re.search(varies, line) else line
     rest = iter(of(line.rstrip()) for line in printed)
-    return next((line for line in output if of(line) not in rest), None)
+    def printed_behind(line):
+        pattern = re.compile(".*".join(map(re.escape, of(line).split("..."))))
+        return line.strip() == "..." or any(pattern.fullmatch(other) for other in rest)
+    return next((line for line in output if not printed_behind(line)), None)
 
 
 def run(command, output, binaries, folder):
     words = shlex.split(command, comments=True)
+    if ">" in words:
+        words = words[:words.index(">")]
     if output is None and words[1] == "measure" and "--dry-run" not in words:
         if "--steps" in words:
             at = words.index("--steps")
@@ -114,7 +141,7 @@ def main():
     binaries, root, *pages = [pathlib.Path(a).resolve() for a in sys.argv[1:] if a != "--plant"]
     folder = pathlib.Path(tempfile.mkdtemp(prefix="shardlab_docs_"))
     try:
-        fill(folder, root)
+        fill(folder, root, binaries)
         found = [fault for page in pages for fault in faults(page, binaries, folder)]
         if plant and not tells_planted(binaries, folder):
             found.append("planted faults of a page were not found")
