@@ -24,8 +24,9 @@ static enum sl_status print_megatron(const struct sl_setup *setup, FILE *out) {
   json_t *config = sl_config_to_json(&setup->config), *model = sl_model_to_json(&setup->model), *unsaid = json_array();
   json_t *taken = sl_config_to_json(setup->plan.config);
   FILE *memory = open_memstream(&text, &size);
-  enum sl_status status =
-      memory == NULL || config == NULL || model == NULL || taken == NULL ? sl_fail(SL_ERR_MEMORY, "out of memory: a text") : SL_OK;
+  enum sl_status status = memory == NULL || config == NULL || model == NULL || taken == NULL
+                              ? sl_fail(SL_ERR_MEMORY, "out of memory: a text")
+                              : SL_OK;
   if (status == SL_OK) { /* what the file leaves to the model, the ranks and the device */
     sl_interop_put(config, "shardlab.attention", json_deep_copy(sl_interop_get(taken, "shardlab.attention")));
     sl_interop_put(config, "shardlab.seq_len", json_integer(setup->plan.seq));

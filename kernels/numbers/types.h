@@ -56,15 +56,14 @@ struct sl_rope {
 struct sl_attention_shape {
   size_t B, T, H, KV, D;
   size_t q_stride, k_stride, v_stride, out_stride;
-  size_t
-      global_heads; /* H of the whole layer (dropout's element index); first_element carries batch and head offsets */
+  size_t global_heads; /* H of the whole layer, in dropout's element index; first_element has batch and head */
   /* what a model may have beside; 0: it has not */
-  size_t q_gap;     /* elements between groups of query heads that share a key head */
-  size_t kv_step;   /* from one key head to the next; 0: D */
-  size_t window;    /* keys that a query sees, itself among them */
-  float scale;      /* of q . k; 0: 1 / sqrt(D) */
-  float cap;        /* scores become cap tanh(score / cap) */
-  float alibi_max;  /* ALiBi: see kernels/scores.h */
+  size_t q_gap;      /* elements between groups of query heads that share a key head */
+  size_t kv_step;    /* from one key head to the next; 0: D */
+  size_t window;     /* keys that a query sees, itself among them */
+  float scale;       /* of q . k; 0: 1 / sqrt(D) */
+  float cap;         /* scores become cap tanh(score / cap) */
+  float alibi_max;   /* ALiBi: see kernels/scores.h */
   size_t first_head; /* of the layer's, for ALiBi */
 };
 

@@ -13,7 +13,16 @@ struct attention_case {
 
 /* Strides are larger than the rows, so that a kernel that ignores them reads the gaps. */
 static struct attention_case attention_case(size_t B, size_t T, size_t H, size_t KVH, size_t D) {
-  struct attention_case c = {.shape = {B, T, H, KVH, D, H * D + 3, KVH * D + 2, KVH * D + 5, H * D + 1, H + 2}};
+  struct attention_case c = {.shape = {.B = B,
+                                       .T = T,
+                                       .H = H,
+                                       .KV = KVH,
+                                       .D = D,
+                                       .q_stride = H * D + 3,
+                                       .k_stride = KVH * D + 2,
+                                       .v_stride = KVH * D + 5,
+                                       .out_stride = H * D + 1,
+                                       .global_heads = H + 2}};
   c.q_n = B * T * c.shape.q_stride;
   c.k_n = B * T * c.shape.v_stride; /* the larger of k and v */
   c.out_n = B * T * c.shape.out_stride;

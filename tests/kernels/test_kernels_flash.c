@@ -25,7 +25,16 @@ enum { SIZES = sizeof sizes / sizeof *sizes, SMALL = 3, THREADS = 3 };
 
 static struct problem new_problem(const size_t n[5]) {
   const size_t B = n[0], T = n[1], H = n[2], KV = n[3], D = n[4];
-  struct problem p = {.shape = {B, T, H, KV, D, H * D + 3, KV * D + 2, KV * D + 5, H * D + 1, H + 2}};
+  struct problem p = {.shape = {.B = B,
+                                .T = T,
+                                .H = H,
+                                .KV = KV,
+                                .D = D,
+                                .q_stride = H * D + 3,
+                                .k_stride = KV * D + 2,
+                                .v_stride = KV * D + 5,
+                                .out_stride = H * D + 1,
+                                .global_heads = H + 2}};
   p.q_n = B * T * p.shape.q_stride, p.k_n = B * T * p.shape.v_stride, p.out_n = B * T * p.shape.out_stride;
   p.probs_n = B * H * T * T, p.lse_n = B * H * T;
   p.q = reals(p.q_n, 22), p.k = reals(p.k_n, 23), p.v = reals(p.k_n, 24), p.w = reals(p.out_n, 25);

@@ -41,7 +41,16 @@ struct set {
 
 static struct set set_of(const struct attention *a, enum sl_number type) {
   const size_t row = (a->H + 2 * a->KV) * a->D + a->gap;
-  struct set s = {.shape = {a->B, a->T, a->H, a->KV, a->D, row, row, row, a->H * a->D + a->gap, a->H + 1},
+  struct set s = {.shape = {.B = a->B,
+                            .T = a->T,
+                            .H = a->H,
+                            .KV = a->KV,
+                            .D = a->D,
+                            .q_stride = row,
+                            .k_stride = row,
+                            .v_stride = row,
+                            .out_stride = a->H * a->D + a->gap,
+                            .global_heads = a->H + 1},
                   .rows = a->B * a->T,
                   .k = a->H * a->D,
                   .v = (a->H + a->KV) * a->D,
