@@ -190,12 +190,17 @@ const fiber *first_of_warp() {
   return &fibers[(size_t)(running - fibers.data()) / 32 * 32];
 }
 
-typedef uint64_t sixteen __attribute__((vector_size(16), aligned(1), may_alias));
+typedef uint64_t sixteen __attribute__((vector_size(16)));
+
+/* At any address. A struct, for a template argument loses the attributes of a type that is only named anew. */
+template <typename V> struct __attribute__((packed, may_alias)) anywhere {
+  V value;
+};
 
 /* Word by word, for a call of memcpy would be seen as the kernel's own access. */
-template <typename W> void copy_words(void *to, const void *from, size_t bytes) {
-  for (size_t i = 0; i < bytes / sizeof(W); i++)
-    static_cast<volatile W *>(to)[i] = static_cast<const volatile W *>(from)[i];
+template <typename V> void copy_words(void *to, const void *from, size_t bytes) {
+  for (size_t i = 0; i < bytes / sizeof(V); i++)
+    static_cast<volatile anywhere<V> *>(to)[i].value = static_cast<const volatile anywhere<V> *>(from)[i].value;
 }
 void copy(void *to, const void *from, size_t bytes) {
   if (bytes % sizeof(sixteen) == 0)
