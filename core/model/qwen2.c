@@ -23,23 +23,13 @@ static const struct sl_model_key keys[] = {
     SL_LAYER_TYPES_KEY,
 };
 
-/* Layers from max_window_layers on, where windows are used at all. */
-static enum sl_status read_windows(struct sl_model *model, const struct sl_json_object *in) {
-  bool uses_window = false;
-  int64_t first = 28;
-  SL_TRY(sl_json_get_bool(in, "use_sliding_window", &uses_window));
-  SL_TRY(sl_json_get_int(in, "max_window_layers", 0, SL_MAX_LAYERS, &first));
-  if (!uses_window) model->form.window = 0;
-  return sl_windows_read(model, in, 0, first);
-}
-
 static enum sl_status read_config(struct sl_model *model, const struct sl_json_object *in) {
   struct sl_form *f = &model->form;
   f->rms = f->out_in = f->gated = true;
   f->qkv = SL_QKV_APART, f->activation = SL_ACTIVATION_SILU;
   f->qkv_bias = true;
   SL_TRY(sl_transformer_keys(model, in));
-  SL_TRY(read_windows(model, in));
+  SL_TRY(sl_windows_read_qwen(model, in));
   SL_TRY(sl_transformer_heads(model, in, "num_attention_heads", "num_key_value_heads", "hidden_size"));
   return sl_rotary_read(model, in);
 }

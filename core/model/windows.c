@@ -58,3 +58,12 @@ json_t *sl_windows_types(const struct sl_model *model) {
     json_array_append_new(list, json_string(types[sl_model_window(model, i) > 0]));
   return list;
 }
+
+enum sl_status sl_windows_read_qwen(struct sl_model *model, const struct sl_json_object *in) {
+  bool uses_window = false;
+  int64_t first = 28;
+  SL_TRY(sl_json_get_bool(in, "use_sliding_window", &uses_window));
+  SL_TRY(sl_json_get_int(in, "max_window_layers", 0, SL_MAX_LAYERS, &first));
+  if (!uses_window) model->form.window = 0;
+  return sl_windows_read(model, in, 0, first);
+}

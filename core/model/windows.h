@@ -8,5 +8,8 @@
 void sl_windows_every(struct sl_model *model, int64_t period, int64_t first);
 /* The same, unless the file names each layer's kind in layer_types. Without a window no layer has one. */
 enum sl_status sl_windows_read(struct sl_model *model, const struct sl_json_object *in, int64_t period, int64_t first);
+/* The same for Qwen's files, where use_sliding_window (absent: false) says whether any layer has the window, and
+ * max_window_layers (28) from which one on. */
+enum sl_status sl_windows_read_qwen(struct sl_model *model, const struct sl_json_object *in);
 /* layer_types; NULL where no layer has a window. */
 json_t *sl_windows_types(const struct sl_model *model);
