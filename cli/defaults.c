@@ -112,7 +112,7 @@ static void choose_dtype(json_t *root, const struct sl_options *options, const s
   if (!bf16 && !(cluster->device.peak[SL_F16] > 0)) return;
   sl_defaults_set(root, bf16 ? "bf16.enabled" : "fp16.enabled", json_true());
   if (options->quiet) return;
-  sl_warn("--preset without --config: %s is taken, as the devices are GPUs; --dtype fp32 says otherwise",
+  sl_warn("without --config: %s is taken, as the devices are GPUs; --dtype fp32 says otherwise",
           bf16 ? "bf16" : "fp16");
 }
 

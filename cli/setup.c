@@ -35,22 +35,35 @@ static void override(json_t *root, const struct sl_options *options) {
   if (options->preset != NULL) put_preset_stage(root, options->preset);
 }
 
-/* What a preset trains with when no file says otherwise. */
-static const char preset_config[] = "{\"train_micro_batch_size_per_gpu\": 1,\n"
-                                    " \"optimizer\": {\"type\": \"AdamW\", \"params\": {\"lr\": 0.001}}}\n";
+/* What is trained with when no file says otherwise. */
+static const char config_without_file[] = "{\"train_micro_batch_size_per_gpu\": 1,\n"
+                                          " \"optimizer\": {\"type\": \"AdamW\", \"params\": {\"lr\": 0.001}}}\n";
+
+/* Whether a flag is given that stands for a key of the configuration. */
+static bool sets_a_key(const struct sl_options *options) {
+  const char *keys;
+  json_t *value;
+  for (int i = 0; sl_options_override(options, i, &keys, &value); i++) {
+    json_decref(value);
+    if (value != NULL) return true;
+  }
+  return options->dtype != NULL;
+}
 
 static enum sl_status open_config(struct sl_json *doc, const struct sl_options *options) {
   if (options->config != NULL) return sl_json_open(doc, "--config", options->config);
-  if (options->preset == NULL)
+  if (options->preset == NULL && !sets_a_key(options))
     return sl_fail(SL_ERR_INPUT,
-                   "--config: is missing; expected DeepSpeed's ds_config.json, or --preset with a framework's name");
+                   "--config: is missing; expected DeepSpeed's ds_config.json, --preset with a framework's "
+                   "name, or flags that stand for its keys (--zero-stage 3)");
+  const char *source = options->preset != NULL ? "--preset" : "flags";
   if (!sl_options_given(options, "train-batch"))
-    return sl_json_parse(doc, "--preset", preset_config, sizeof preset_config - 1);
+    return sl_json_parse(doc, source, config_without_file, sizeof config_without_file - 1);
   /* the micro-batch then follows from the batch */
-  const char *rest = strchr(preset_config, '\n');
-  char text[sizeof preset_config + 1];
+  const char *rest = strchr(config_without_file, '\n');
+  char text[sizeof config_without_file + 1];
   const int length = snprintf(text, sizeof text, "{%s", rest);
-  return sl_json_parse(doc, "--preset", text, (size_t)length);
+  return sl_json_parse(doc, source, text, (size_t)length);
 }
 
 static enum sl_status read_config(struct sl_config *config, const struct sl_options *options,

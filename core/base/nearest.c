@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 enum { MAX_WORD = 127 };
 
@@ -34,9 +35,19 @@ static size_t distance(const char *a, size_t n, const char *b, size_t m) {
   return last[m];
 }
 
+/* The shortest word that goes on where `word` ends. */
+static const char *continued(const char *word, const char *const *words, size_t n) {
+  const size_t length = strlen(word);
+  const char *best = NULL;
+  for (size_t i = 0; i < n && length >= 3; i++)
+    if (strncasecmp(word, words[i], length) == 0 && (best == NULL || strlen(words[i]) < strlen(best))) best = words[i];
+  return best;
+}
+
 const char *sl_nearest(const char *word, const char *const *words, size_t n) {
   const size_t length = min2(strlen(word), MAX_WORD);
-  const char *best = NULL;
+  const char *best = continued(word, words, n);
+  if (best != NULL) return best;
   size_t best_distance = 0;
   for (size_t i = 0; i < n; i++) {
     const size_t other = min2(strlen(words[i]), MAX_WORD);

@@ -65,7 +65,9 @@ static void number_types_are_chosen_and_said(void **state) {
                {"--preset fsdp --cluster dgx2-v100", "gpt2-tiny, fp16, ", "fp16 is taken"},
                {"--preset fsdp --cluster dgx-h100 --dtype fp32", "gpt2-tiny, fp32, ", NULL},
                {"--preset fsdp", "gpt2-tiny, fp32, ", NULL},
-               {"--preset fsdp --dtype bf16", "gpt2-tiny, bf16, ", NULL}};
+               {"--preset fsdp --dtype bf16", "gpt2-tiny, bf16, ", NULL},
+               {"--zero-stage 3 --cluster dgx-h100 --world 2", "gpt2-tiny, bf16, ", "bf16 is taken"},
+               {"--micro-batch 2", "gpt2-tiny, fp32, ", NULL}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     assert_int_equal(shardlab(scratch, "predict --model gpt2-tiny %s", cases[i].flags), 0);
     if (strncmp(out, cases[i].understood, strlen(cases[i].understood)) != 0) fail_msg("%s: %s", cases[i].flags, out);
