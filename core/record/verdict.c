@@ -1,6 +1,8 @@
 /* The verdict as JSON; see verdict.h. */
 #include "core/record/verdict.h"
 
+#include "core/plan/kernels.h"
+
 #include "core/program/memory_report.h"
 #include "core/record/part.h"
 #include "core/run/fits.h"
@@ -56,7 +58,7 @@ static void say_degrees(struct line *line, const struct sl_plan *plan) {
   if (s->offload_params) say(line, ", parameters on %s", s->params_on_nvme ? "NVMe" : "the CPU");
 }
 
-/* "llama3-8b, bf16, seq 8192, micro-batch 1 x 4, flash, no recomputation, ZeRO-3 on 8 x A100-SXM4-80GB" */
+/* "llama3-8b, bf16, seq 8192, micro-batch 1 x 4, flash, no recomputation, ZeRO-3 on 8 x A100-SXM4-80GB, torch-eager kernels" */
 static void understood(struct line *line, const struct sl_plan *plan) {
   const struct sl_config *config = plan->config;
   const struct sl_device *device = &plan->cluster->device;
@@ -73,7 +75,7 @@ static void understood(struct line *line, const struct sl_plan *plan) {
   else
     say(line, ", ZeRO-%d", plan->strategy.zero_stage);
   if (device->kind == SL_DEVICE_GPU)
-    say(line, " on %d x %s", plan->world, device->name);
+    say(line, " on %d x %s, %s kernels", plan->world, device->name, sl_kernel_set(config->sl.kernels)->name);
   else
     say(line, " on %d rank%s of %s", plan->world, plan->world > 1 ? "s" : "", device->name);
 }

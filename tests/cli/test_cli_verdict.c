@@ -254,7 +254,7 @@ static void to_require_is_to_fail(void **state) {
   write_cluster(0.13, 100, 100);
   assert_int_equal(shardlab(scratch, "%s", job), 0);
   assert_non_null(strstr(out, "gpt2-mini, fp32, seq 256, micro-batch 4 x 1, "));
-  assert_non_null(strstr(out, " on 4 x G\ndoes not fit: rank 0 needs "));
+  assert_non_null(strstr(out, " on 4 x G, shardlab kernels\ndoes not fit: rank 0 needs "));
   assert_non_null(strstr(out, "\n  fits with  --"));
   assert_int_equal(shardlab(scratch, "%s --require-fit --json r.json", job), 1);
   assert_non_null(strstr(err, "--require-fit: it does not fit: gpt2-mini, "));
