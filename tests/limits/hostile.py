@@ -9,7 +9,7 @@ large together). What is asked of a run:
   refused   exit status 2, one line of error that names the place (and the limit, of a flag or a model's key), nothing on standard output
   accepted  exit status 0, and no number printed that is negative, infinite or none, no mfu above 100 %
 
-and that it ends by itself within TIMEOUT_S.
+and that it ends by itself within CPU_S of processor time (of which other work on the machine takes nothing), and TIMEOUT_S in all.
 A line for each case that goes otherwise; exit status 1 when there is one. `--all`: every value on every row; `--predict-only`:
 no command that needs a backend.
 """
@@ -18,12 +18,14 @@ import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-TIMEOUT_S = 20
+CPU_S = 20
+TIMEOUT_S = 120
 HOSTILE = """-9223372036854775809 -9223372036854775808 -1e300 -4294967295 -1 0 0.5 2147483647 2147483648 4294967295 4294967296
     4294967297 9007199254740993 1e18 4611686018427387904 9223372036854775807 9223372036854775808 1e19 18446744073709551616
     18446744073709551617 1e300 1e309""".split()
@@ -49,10 +51,10 @@ class Raw:
         self.text = text
 
 
-def environment(command, searched):
+def environment(verb, searched):
     """Open MPI keeps memory to its end and is unloaded before the leak sanitizer looks, which then knows nobody whom it could excuse
     (tests/leaks.txt): where ranks ran, leaks are not asked for. All else that the sanitizers find still counts."""
-    if searched and command[1] != "measure":
+    if searched and verb != "measure":
         return None
     given = os.environ.get("ASAN_OPTIONS")
     return {**os.environ, "ASAN_OPTIONS": f"{given}:detect_leaks=0" if given else "detect_leaks=0"}
@@ -89,12 +91,14 @@ class Case:
         for name, text in self.files.items():
             names[name] = os.path.join(folder, f"{name.lower()}-{id(self)}.json")
             pathlib.Path(names[name]).write_text(text)
-        command = [shardlab] + [names.get(a, os.path.join(folder, "out.json") if a == "OUT" else a) for a in self.arguments]
+        command = ["prlimit", f"--cpu={CPU_S}", shardlab] + [names.get(a, os.path.join(folder, "out.json") if a == "OUT" else a) for a in self.arguments]
         try:
             done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=TIMEOUT_S, stdin=subprocess.DEVNULL,
-                                  env=environment(command, self.searched))
+                                  env=environment(self.arguments[0], self.searched))
         except subprocess.TimeoutExpired:
             return f"does not end within {TIMEOUT_S} s"
+        if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
+            return f"does not end within {CPU_S} s of processor time"
         return self.judge(done.returncode, done.stdout, done.stderr)
 
     def judge(self, status, out, err):
