@@ -1,6 +1,8 @@
 /* Arrows; see trace_arrows.h. Format: "Trace Event Format", phases s and f. */
 #include "core/run/trace_arrows.h"
 
+#include "core/base/checked.h"
+
 #include <inttypes.h>
 
 /* Numbers that an id has room for, by bits: messages, pp ranks, ranks, directions, kinds. */
@@ -15,10 +17,10 @@ static bool is_traced(const struct sl_trace_slice *s, int rank) {
 
 /* How many messages stood before this one among those of its lane with the same other side. */
 static enum sl_status count(const struct sl_trace_slice *s, uint32_t *before) {
-  _Static_assert(SL_LANE_RECV_B == SL_LANE_SEND_F + 3, "four lanes of a pipeline's messages, one after the other");
-  const size_t pp = (size_t)s->trace->job->plan->pp;
-  if (s->of->messages == NULL) SL_TRY(sl_calloc(&s->of->messages, 4 * pp, sizeof *s->of->messages));
-  *before = s->of->messages[(size_t)(s->op->lane - SL_LANE_SEND_F) * pp + (size_t)s->op->peer]++;
+  const int64_t pp = s->trace->job->plan->pp, lanes = SL_LANE_RECV_B - SL_LANE_SEND_F + 1;
+  if (s->of->messages == NULL)
+    SL_TRY(sl_calloc(&s->of->messages, (size_t)sl_product(lanes, pp), sizeof *s->of->messages));
+  *before = s->of->messages[sl_product(s->op->lane - SL_LANE_SEND_F, pp) + s->op->peer]++;
   return SL_OK;
 }
 
