@@ -4,7 +4,8 @@ stats 'measured.csv' using 'panel' nooutput
 panels = int(STATS_max) + 1
 stats 'measured.csv' using 'predicted_arena_MiB' nooutput
 top = STATS_max
-stats 'measured.csv' using (column('measured_process_MiB') == column('measured_process_MiB') ? column('measured_process_MiB') : 0) nooutput
+taken(x) = strcol(x) eq 'nan' ? column('predicted_arena_MiB') : column(x) # where nothing was measured
+stats 'measured.csv' using (taken('measured_process_MiB')) nooutput
 top = 1.15 * (STATS_max > top ? STATS_max : top)
 stats 'measured.csv' using 'bar_x' nooutput
 last = STATS_max
