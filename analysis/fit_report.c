@@ -80,45 +80,26 @@ static enum sl_status write_markdown(const struct sl_fit *fit, const char *folde
 }
 
 static const char script[] =
-    "# gnuplot fit.gp, in this folder\n"
-    "set datafile separator ','\n"
     "set logscale xy\n"
     "set format x '10^{%T}'\n"
-    "set format y '10^{%T}'\n"
-    "set grid lc rgb '#dddddd'\n"
-    "set border 3\n"
-    "set tics nomirror\n"
-    "set key outside right top noenhanced\n"
-    "set lmargin 11\nset rmargin 28\n"
+    "set grid xtics ytics lt 1 lw 1 lc rgb '#e4e4e4'\n"
     "classes = 'gemm attention elementwise optimizer control collective p2p'\n"
-    "colours = '#4477aa #aa3377 #228833 #ccbb44 #bbbbbb #ee6677 #66ccee'\n"
+    "colours = blue . ' ' . purple . ' ' . green . ' ' . orange . ' ' . grey . ' ' . red . ' ' . sky\n"
     "only(c, v) = strcol('class') eq word(classes, c) ? v : NaN\n"
-    "draw = \"set multiplot layout 2,1; \" . \\\n"
-    "  \"set title 'Calibration: every measured point against the fit'; set ylabel 'measured [s]'; set xlabel ''; \" . "
+    "draw = \"set multiplot layout 2,1; set lmargin at screen 0.09; set rmargin at screen 0.97; \" . \\\n"
+    "  \"set title 'calibration: every measured point against the fit'; set ylabel 'measured (s)'; unset xlabel; \" . "
     "\\\n"
+    "  \"set key inside left top; set logscale y; set format y '10^{%T}'; set yrange [*:*]; \" . \\\n"
     "  \"plot for [c = 1:7] 'residuals.csv' using (column('fitted_s')):(only(c, "
     "column('measured_s'))):(column('low_s')):(column('high_s')) with yerrorbars pt 7 ps 0.5 lc rgb word(colours, c) "
     "title word(classes, c), x with lines lc rgb 'black' title 'measured = fitted'; \" . \\\n"
-    "  \"set title ''; unset logscale y; set format y '%g'; set yrange [-60:60]; set ylabel 'fitted / measured - 1 "
-    "[%]'; "
-    "set xlabel 'fitted [s]'; \" . \\\n"
+    "  \"unset title; unset key; unset logscale y; set format y '%h'; set yrange [-60:60]; set ylabel 'fitted / "
+    "measured - 1 (%)'; set xlabel 'fitted (s)'; \" . \\\n"
     "  \"plot for [c = 1:7] 'residuals.csv' using (column('fitted_s')):(only(c, column('error_percent'))) with points "
-    "pt "
-    "7 ps 0.5 lc rgb word(colours, c) title word(classes, c), 0 with lines lc rgb 'black' notitle; \" . \\\n"
-    "  \"unset multiplot; set logscale y; set format y '10^{%T}'; set yrange [*:*]\"\n"
-    "set terminal svg size 1000,900 font 'Helvetica,13' background rgb 'white'\n"
-    "set output 'fit.svg'\n"
-    "eval draw\n"
-    "set terminal png size 1000,900\n"
-    "set output 'fit.png'\n"
-    "eval draw\n";
+    "pt 7 ps 0.5 lc rgb word(colours, c), 0 with lines lc rgb 'black'; unset multiplot\"\n";
 
 enum sl_status sl_fit_report(const struct sl_fit *fit, const char *folder) {
-  struct sl_new_file file;
   SL_TRY(write_csv(fit, folder));
   SL_TRY(write_markdown(fit, folder));
-  SL_TRY(open_file(&file, folder, "fit.gp"));
-  fputs(script, file.stream);
-  SL_TRY(sl_new_file_finish(&file));
-  return sl_plot_run(folder, "fit");
+  return sl_plot_draw(folder, "fit", script, 900);
 }

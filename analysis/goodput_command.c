@@ -227,41 +227,24 @@ static enum sl_status write_csv(const struct result *x, const char *folder) {
 }
 
 static const char script[] =
-    "# gnuplot goodput.gp, in this folder\n"
-    "set datafile separator ','\n"
-    "set key above\n"
-    "set grid ytics lc rgb '#dddddd'\n"
-    "set border 3\n"
-    "set tics nomirror\n"
-    "set title 'Time lost to checkpoints and failures (bars: standard error)'\n"
+    "set key inside right top\n"
+    "set title 'time lost to checkpoints and failures (bars: standard error)'\n"
     "set xlabel 'steps from one checkpoint to the next'\n"
     "set ylabel 'time lost (%)'\n"
     "set logscale x 2\n"
     "set logscale y\n"
     "set offsets graph 0.05, graph 0.05, graph 0.1, graph 0.1\n"
     "lost(name) = 100 * (1 - column(name))\n"
-    "draw = \"plot 'goodput.csv' using (column('interval_steps')):(lost('first_order')) with lines lw 2 dt 2 lc rgb "
-    "'#999999' title 'first order', \" . \\\n"
-    "  \"'goodput.csv' using (column('interval_steps')):(lost('daly')) with lines lw 2 lc rgb '#4477aa' title "
+    "draw = \"plot 'goodput.csv' using (column('interval_steps')):(lost('daly')) with lines lw 2 lc rgb blue title "
     "'Daly', \" . \\\n"
+    "  \"'goodput.csv' using (column('interval_steps')):(lost('first_order')) with lines lw 2 dt 2 lc rgb orange title "
+    "'first order', \" . \\\n"
     "  \"'goodput.csv' using (column('interval_steps')):(lost('drawn')):(100 * column('drawn_error')) with yerrorbars "
-    "pt 7 ps 1.2 lc rgb '#ee6677' title 'drawn'\"\n"
-    "set terminal svg size 900,480 font 'Helvetica,13' background rgb 'white'\n"
-    "set output 'goodput.svg'\n"
-    "eval draw\n"
-    "set terminal png size 900,480\n"
-    "set output 'goodput.png'\n"
-    "eval draw\n";
+    "pt 7 ps 1.2 lc rgb red title 'drawn'\"\n";
 
 static enum sl_status write_folder(const struct result *x, const char *folder) {
-  struct sl_new_file file;
-  char path[4200];
   SL_TRY(write_csv(x, folder));
-  snprintf(path, sizeof path, "%s/goodput.gp", folder);
-  SL_TRY(sl_new_file_open(&file, path));
-  fputs(script, file.stream);
-  SL_TRY(sl_new_file_finish(&file));
-  return sl_plot_run(folder, "goodput");
+  return sl_plot_draw(folder, "goodput", script, 520);
 }
 
 static json_t *number(double value) {

@@ -1,4 +1,4 @@
-/* gnuplot scripts as they stand; see plot.h. Each is complete by itself: `gnuplot memory.gp` in the folder draws it again. */
+/* gnuplot scripts as they stand, each after the style of all; see plot.h. `gnuplot memory.gp` in the folder draws it again. */
 #include "analysis/plot.h"
 
 #include "core/base/new_file.h"
@@ -12,80 +12,73 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Every script sets up the axes, then draws twice. */
-static const char common[] = "set datafile separator ','\n"
-                             "set key outside right top\n"
-                             "set grid ytics lc rgb '#dddddd'\n"
-                             "set border 3\n"
-                             "set tics nomirror\n";
-
 /* A row of the table is a place of the axis, named by what tells it from the others; so two worlds never stand over each other. A first plot
  * that draws nothing names them. */
 #define AXIS_OF_LABELS                                                                                                 \
-  "set xtics noenhanced rotate by -30\n"                                                                              \
-  "stats 'runs.csv' using 1 skip 1 nooutput\n"                                                                        \
-  "set xrange [-0.5:STATS_records - 0.5]\n"                                                                           \
+  "set xtics noenhanced rotate by -30\n"                                                                               \
+  "stats 'runs.csv' using 1 skip 1 nooutput\n"                                                                         \
+  "set xrange [-0.5:STATS_records - 0.5]\n"                                                                            \
+  "set rmargin 8 # the last name leans over the edge\n"                                                                \
   "names_of_rows = \"'runs.csv' using (column('row')):(NaN):xtic(strcol('label')) notitle, \"\n"
 
 static const char memory[] =
-    "set title 'Memory of one rank at its peak: predicted (left bar) and measured (right bar)'\n"
+    "set title 'peak memory of a rank: predicted (left bar) and measured (right bar)'\n"
     "set ylabel 'MiB'\n"
     "set yrange [0:*]\n"
+    "set offsets 0, 0, graph 0.06, 0\n"
     "set style data boxes\n"
     "set boxwidth 0.36\n"
-    "set style fill solid 0.85 border rgb 'white'\n"
-    AXIS_OF_LABELS
-    "mib(x) = x / 1048576.0\n"
-    "names = 'parameter gradient optimizer activation communication workspace fragmentation'\n"
-    "colours = '#4477aa #66ccee #228833 #ccbb44 #ee6677 #aa3377 #bbbbbb'\n"
+    "set key outside bottom center horizontal\n" AXIS_OF_LABELS "mib(x) = x / 1048576.0\n"
     "# the bar of a category reaches from zero to the sum of it and those below: drawn from the top of the pile down\n"
-    "sum_of(kind, k) = (s = 0, sum [j = 1:k] column(kind . word(names, j) . '_bytes'))\n"
-    "draw = \"plot \" . names_of_rows . \"for [k = 7:1:-1] 'runs.csv' using (column('row') - 0.2):(mib(sum_of('predicted_', k))) "
-    "lc rgb word(colours, k) title word(names, k), \" . \\\n"
+    "sum_of(kind, k) = (s = 0, sum [j = 1:k] column(kind . word(categories, j) . '_bytes'))\n"
+    "number(kind) = (s = sum_of(kind, 7), s > 0 ? sprintf(mib(s) < 10 ? '%.1f' : '%.0f', mib(s)) : '')\n"
+    "draw = \"plot \" . names_of_rows . \"for [k = 7:1:-1] 'runs.csv' using (column('row') - "
+    "0.2):(mib(sum_of('predicted_', k))) "
+    "lc rgb word(category_colours, k) title word(category_names, k), \" . \\\n"
     "  \"for [k = 7:1:-1] 'runs.csv' using (column('row') + 0.2):(mib(sum_of('measured_', k))) "
-    "lc rgb word(colours, k) notitle, \" . \\\n"
-    "  \"'runs.csv' using (column('row') + 0.2):(mib(column('measured_process_bytes'))) with points pt 2 lc rgb "
+    "lc rgb word(category_colours, k) notitle, \" . \\\n"
+    "  \"'runs.csv' using (column('row') - 0.2):(mib(sum_of('predicted_', 7))):(number('predicted_')) with labels "
+    "offset "
+    "0,0.6 font small notitle, \" . \\\n"
+    "  \"'runs.csv' using (column('row') + 0.2):(mib(column('measured_process_bytes'))) with points pt 2 lw 2 lc rgb "
     "'black' title 'measured process'\"\n";
 
 static const char step_time[] =
-    "set title 'Step time: predicted and measured (bars: 5th to 95th percentile)'\n"
+    "set title 'step time: predicted and measured (bars: 5th to 95th percentile)'\n"
     "set ylabel 'ms'\n"
     "set yrange [0:*]\n"
-    AXIS_OF_LABELS
-    "draw = \"plot \" . names_of_rows . \"'runs.csv' using (column('row') - 0.05):(1e3 * column('predicted_step_time_s')) with points "
-    "pt 5 ps 1.5 lc rgb '#4477aa' title 'predicted', \" . \\\n"
+    "set key outside bottom center horizontal\n" AXIS_OF_LABELS
+    "draw = \"plot \" . names_of_rows . \"'runs.csv' using (column('row') - 0.05):(1e3 * "
+    "column('predicted_step_time_s')) with points "
+    "pt 5 ps 1.5 lc rgb blue title 'predicted', \" . \\\n"
     "  \"'runs.csv' using (column('row') + 0.05):(1e3 * column('measured_step_time_s')):(1e3 * "
     "column('measured_step_time_low_s')):(1e3 * column('measured_step_time_high_s')) with yerrorbars pt 7 ps 1.2 lc "
-    "rgb "
-    "'#ee6677' title 'measured'\"\n";
+    "rgb red title 'measured'\"\n";
 
+/* A curve's name is of its column's: loss_zero2_world4_nats is ZeRO-2 on 4 ranks. */
 static const char losses[] =
-    "set title 'Loss of the global batch: the curves of all stages must coincide'\n"
+    "set title 'loss of the global batch: curves of one training must coincide'\n"
     "set xlabel 'optimizer step'\n"
     "set ylabel 'nats per token'\n"
-    "set key noenhanced\n"
+    "set key inside right top\n"
     "stats 'losses.csv' skip 1 nooutput\n"
+    "name_of(c) = (w = strstrt(c, '_world'), sprintf('ZeRO-%s, world %s', c[10:w - 1], c[w + 6:strlen(c) - 5]))\n"
     "draw = \"plot for [c = 2:STATS_columns] 'losses.csv' using 1:c with lines lw (2 * (STATS_columns - c) + 1.5) "
-    "title columnheader(c)\"\n";
+    "lc rgb word(curve_colours, (c - 2) % 8 + 1) title name_of(columnheader(c))\"\n";
 
-static const char output[] = "set terminal svg size 900,480 font 'Helvetica,13' background rgb 'white'\n"
-                             "set output '%s.svg'\n"
-                             "eval draw\n"
-                             "set terminal png size 900,480\n"
-                             "set output '%s.png'\n"
-                             "eval draw\n";
+enum { HEIGHT = 520 }; /* pixels */
 
 static const struct picture {
   const char *name, *script;
 } pictures[] = {{"memory", memory}, {"step_time", step_time}, {"losses", losses}};
 
-static enum sl_status write_script(const char *folder, const struct picture *picture) {
+static enum sl_status write_script(const char *folder, const char *name, const char *body, int height) {
   char path[4200];
-  snprintf(path, sizeof path, "%s/%s.gp", folder, picture->name);
+  snprintf(path, sizeof path, "%s/%s.gp", folder, name);
   struct sl_new_file file;
   SL_TRY(sl_new_file_open(&file, path));
-  fprintf(file.stream, "# gnuplot %s.gp, in this folder\n%s%s", picture->name, common, picture->script);
-  fprintf(file.stream, output, picture->name, picture->name);
+  fprintf(file.stream, "# gnuplot %s.gp, in this folder\n%s\n%s", name, sl_plot_style, body);
+  fprintf(file.stream, "do for [t in terminals] {\n  eval page(t, '%s', %d)\n  eval draw\n}\n", name, height);
   return sl_new_file_finish(&file);
 }
 
@@ -112,7 +105,7 @@ static void drop_links(const char *folder, const char *name) {
   }
 }
 
-enum sl_status sl_plot_run(const char *folder, const char *name) {
+static enum sl_status run(const char *folder, const char *name) {
   char script[80], program[4200];
   snprintf(script, sizeof script, "%s.gp", name);
   if (!find_gnuplot(program, sizeof program))
@@ -132,6 +125,11 @@ enum sl_status sl_plot_run(const char *folder, const char *name) {
   return sl_fail(SL_ERR_IO, "gnuplot failed on %s/%s", folder, script);
 }
 
+enum sl_status sl_plot_draw(const char *folder, const char *name, const char *body, int height) {
+  SL_TRY(write_script(folder, name, body, height));
+  return run(folder, name);
+}
+
 /* Predictions alone have no losses: a table of the step's number alone draws nothing. */
 static bool has_losses(const char *folder) {
   char path[4200];
@@ -139,14 +137,15 @@ static bool has_losses(const char *folder) {
   snprintf(path, sizeof path, "%s/losses.csv", folder);
   FILE *file = fopen(path, "r");
   if (file == NULL) return true; /* gnuplot says it */
-  while ((c = fgetc(file)) != EOF && c != ',' && c != '\n') {}
+  while ((c = fgetc(file)) != EOF && c != ',' && c != '\n') {
+  }
   fclose(file);
   return c == ',';
 }
 
 enum sl_status sl_plot_folder(const char *folder) {
   const size_t all = sizeof pictures / sizeof *pictures, n = has_losses(folder) ? all : all - 1; /* they stand last */
-  for (size_t i = 0; i < n; i++) SL_TRY(write_script(folder, &pictures[i]));
-  for (size_t i = 0; i < n; i++) SL_TRY(sl_plot_run(folder, pictures[i].name));
+  for (size_t i = 0; i < n; i++) SL_TRY(write_script(folder, pictures[i].name, pictures[i].script, HEIGHT));
+  for (size_t i = 0; i < n; i++) SL_TRY(run(folder, pictures[i].name));
   return SL_OK;
 }

@@ -3,8 +3,12 @@
 
 #include "core/base/status.h"
 
-/* Write FOLDER/{memory,step_time,losses}.gp and run gnuplot in FOLDER on each; no losses where only predictions are in the tables. FOLDER holds runs.csv and losses.csv.
- * Errors: SL_ERR_IO; SL_ERR_ABSENT when gnuplot is not on PATH (the scripts stay). */
+/* The style of all pictures, analysis/style.gp, with which every script begins: so each is complete by itself. */
+extern const char sl_plot_style[];
+
+/* Write FOLDER/{memory,step_time,losses}.gp and run gnuplot in FOLDER on each; no losses where only predictions are in the tables. FOLDER holds
+ * runs.csv and losses.csv. Errors: SL_ERR_IO; SL_ERR_ABSENT when gnuplot is not on PATH (the scripts stay). */
 enum sl_status sl_plot_folder(const char *folder);
-/* Run gnuplot on FOLDER/NAME.gp, in FOLDER. */
-enum sl_status sl_plot_run(const char *folder, const char *name);
+/* Write FOLDER/NAME.gp, which draws NAME.svg and NAME.png, `height` pixels high, by evaluating what `body` sets as the string `draw`; and run
+ * gnuplot on it, in FOLDER. Errors as above. */
+enum sl_status sl_plot_draw(const char *folder, const char *name, const char *body, int height);

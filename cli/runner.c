@@ -25,7 +25,7 @@ static void observe(void *context, int local, int64_t step, const struct sl_prog
                     const struct sl_completion *done) {
   struct observer *observer = context;
   sl_timeline_add(&observer->timeline, local, step, program, done);
-  sl_trace_add(&observer->trace, observer->run->local_ranks[local], step, program, done);
+  sl_trace_add(&observer->trace, observer->run, local, step, program, done);
   if (observer->runner->watch != NULL && local == 0)
     observer->runner->watch(observer->runner->watch_context, step, program, done);
 }

@@ -115,7 +115,7 @@ enum sl_status sl_setup_plan(struct sl_setup *setup, const struct sl_options *op
 
 enum sl_status sl_setup_job(struct sl_setup *setup, const struct sl_options *options, bool alone) {
   const char *what = options->operand_count > 0 ? options->operand[0] : ""; /* of show */
-  const struct sl_build_options build = {.memory_curve = strcmp(what, "memory") == 0,
+  const struct sl_build_options build = {.memory_curve = strcmp(what, "memory") == 0 || options->trace != NULL,
                                          .save_params = options->save != NULL,
                                          .save_grads = options->save_grads != NULL,
                                          .threads = alone ? sl_machine_cores() : 1};

@@ -174,10 +174,10 @@ static void print_grid(const struct drawing *d, bool colours, FILE *out) {
 enum { CELL_WIDTH = 26, CELL_HEIGHT = 24, LEFT = 64, TOP = 34 };
 
 static const char *fill_of(enum sl_action_kind kind) {
-  return kind == SL_ACTION_FORWARD          ? "#6fa8dc"
-         : kind == SL_ACTION_BACKWARD       ? "#93c47d"
-         : kind == SL_ACTION_BACKWARD_INPUT ? "#76c7c0"
-                                            : "#f1c232";
+  return kind == SL_ACTION_FORWARD          ? "#56b4e9"
+         : kind == SL_ACTION_BACKWARD       ? "#009e73"
+         : kind == SL_ACTION_BACKWARD_INPUT ? "#e69f00"
+                                            : "#f0e442";
 }
 
 static void svg_row(const struct drawing *d, int rank, FILE *out) {

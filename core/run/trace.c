@@ -1,8 +1,12 @@
 /* Chrome trace events, one a line; see trace.h. Format: "Trace Event Format", the JSON object form, phases X and M. */
 #include "core/run/trace.h"
+
 #include "core/op/wire.h"
+#include "core/run/trace_arrows.h"
+#include "core/run/trace_counters.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -33,7 +37,7 @@ enum sl_status sl_trace_open(struct sl_trace *trace, const char *path, const str
                              int process, int processes) {
   enum sl_status status = SL_OK;
   *trace = (struct sl_trace){.job = job, .measured = measured, .process = process, .processes = processes};
-  SL_GO_FAIL(sl_calloc(&trace->seen, (size_t)job->plan->world, sizeof *trace->seen));
+  SL_GO_FAIL(sl_calloc(&trace->ranks, (size_t)job->plan->world, sizeof *trace->ranks));
   if (process == 0) SL_GO_FAIL(sl_new_file_open(&trace->whole, path));
   if (process > 0) SL_GO_FAIL(open_part(trace, path));
   trace->file = process == 0 ? trace->whole.stream : trace->part;
@@ -77,29 +81,65 @@ static void slice_name(char *out, size_t size, const struct sl_trace *trace, con
   snprintf(out, size, "%s%s %s", sl_op_label(op), place, action);
 }
 
-void sl_trace_add(struct sl_trace *trace, int rank, int64_t step, const struct sl_program *program,
-                  const struct sl_completion *done) {
-  if (trace->file == NULL) return;
-  const struct sl_issue *issue = &program->issues[done->index];
-  const struct sl_op *op = &program->ops[issue->op];
+/* When an op began and ended in whole microseconds; see trace.h. An op of a lane begins when the one before has ended. */
+static void round_times(struct sl_trace_slice *s, const struct sl_completion *done) {
+  const bool message = sl_op_class_of(s->op->kind) == SL_CLASS_P2P;
+  int64_t *lane_end = &s->of->lane_end_us[s->op->lane];
+  s->begin_us = (int64_t)floor(done->start_s * 1e6);
+  s->end_us = (int64_t)floor(done->end_s * 1e6) + (s->op->kind == SL_OP_RECV);
+  if (s->begin_us < *lane_end) s->begin_us = *lane_end;
+  if (s->end_us < s->begin_us + message) s->end_us = s->begin_us + message;
+  *lane_end = s->end_us;
+  if (s->end_us > s->of->end_us) s->of->end_us = s->end_us;
+}
+
+static void put_slice(const struct sl_trace_slice *s, int64_t step, double seconds) {
+  const struct sl_op *op = s->op;
+  FILE *file = s->trace->file;
   char name[160];
-  _Static_assert(SL_LANE_COUNT < 32, "a bit of `seen` for every lane, and one for the rank");
-  if (trace->seen[rank] == 0) name_rank(trace, rank);
-  if (!(trace->seen[rank] >> op->lane & 1)) name_lane(trace, rank, op->lane);
-  trace->seen[rank] |= 1u << 31 | 1u << op->lane;
-  slice_name(name, sizeof name, trace, op, &program->instances[issue->instance]);
-  fprintf(trace->file,
-          "{\"ph\":\"X\",\"name\":\"%s\",\"cat\":\"%s\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"args\":{",
-          name, sl_phase_name(op->phase), pid_of(trace, rank), (int)op->lane, done->start_s * 1e6,
-          (done->end_s - done->start_s) * 1e6);
+  slice_name(name, sizeof name, s->trace, op, &s->program->instances[s->program->issues[s->index].instance]);
+  fprintf(file,
+          "{\"ph\":\"X\",\"name\":\"%s\",\"cat\":\"%s\",\"pid\":%d,\"tid\":%d,\"ts\":%lld,\"dur\":%lld,\"args\":{",
+          name, sl_phase_name(op->phase), s->of->pid, (int)op->lane, (long long)s->begin_us,
+          (long long)(s->end_us - s->begin_us));
   if (sl_op_is_comm(op->kind)) {
-    fprintf(trace->file, "\"bytes\":%lld,\"payload\":\"%s\"", (long long)sl_op_comm_bytes(op),
-            sl_payload_name(op->payload));
-    if (op->group != SL_GROUP_NONE) fprintf(trace->file, ",\"group\":\"%s\"", sl_group_name(op->group));
+    fprintf(file, "\"bytes\":%lld,\"payload\":\"%s\"", (long long)sl_op_comm_bytes(op), sl_payload_name(op->payload));
+    if (op->group != SL_GROUP_NONE) fprintf(file, ",\"group\":\"%s\"", sl_group_name(op->group));
   } else {
-    fprintf(trace->file, "\"bytes\":%.0f,\"flops\":%.0f", sl_op_bytes(op, sl_op_slices(program, op)), sl_op_flops(op));
+    fprintf(file, "\"bytes\":%.0f,\"flops\":%.0f", sl_op_bytes(op, sl_op_slices(s->program, op)), sl_op_flops(op));
   }
-  fprintf(trace->file, ",\"step\":%lld,\"issue\":%u}},\n", (long long)step, done->index);
+  fprintf(file, ",\"duration_ns\":%.0f,\"step\":%lld,\"issue\":%u}},\n", seconds * 1e9, (long long)step, s->index);
+}
+
+static enum sl_status begin_rank(struct sl_trace *trace, int rank) {
+  SL_TRY(sl_calloc(&trace->ranks[rank], 1, sizeof **trace->ranks));
+  trace->ranks[rank]->pid = pid_of(trace, rank);
+  name_rank(trace, rank);
+  return SL_OK;
+}
+
+void sl_trace_add(struct sl_trace *trace, const struct sl_run *run, int local, int64_t step,
+                  const struct sl_program *program, const struct sl_completion *done) {
+  const int rank = run->local_ranks[local];
+  if (trace->file == NULL || trace->status != SL_OK) return;
+  if (trace->ranks[rank] == NULL) trace->status = begin_rank(trace, rank);
+  if (trace->status != SL_OK) return;
+  struct sl_trace_slice s = {.trace = trace,
+                             .run = run,
+                             .of = trace->ranks[rank],
+                             .rank = rank,
+                             .rank_class = &trace->job->classes[sl_job_class_of(trace->job, rank)],
+                             .program = program,
+                             .op = &program->ops[program->issues[done->index].op],
+                             .index = done->index};
+  _Static_assert(SL_LANE_COUNT <= 32, "a bit of `seen` for every lane");
+  if (!(s.of->seen >> s.op->lane & 1)) name_lane(trace, rank, s.op->lane);
+  s.of->seen |= 1u << s.op->lane;
+  round_times(&s, done);
+  put_slice(&s, step, done->end_s - done->start_s);
+  sl_trace_arrow(&s);
+  sl_trace_count_sent(&s);
+  sl_trace_count_live(&s);
 }
 
 /* Append the part of process `process` and remove it. */
@@ -146,6 +186,7 @@ done:
 enum sl_status sl_trace_close(struct sl_trace *trace, const struct sl_run *run) {
   if (trace->file == NULL) return SL_OK;
   enum sl_status status = trace->process > 0 ? finish_part(trace) : SL_OK;
+  if (trace->status != SL_OK) status = sl_fail(trace->status, "out of memory: the trace");
   SL_GO(agree(run, trace->processes, status));
   if (trace->process == 0) {
     for (int i = 1; i < trace->processes; i++) SL_GO(append_part(trace, i));
@@ -160,11 +201,19 @@ done:
   return status;
 }
 
+static void free_rank(struct sl_trace_rank *rank) {
+  if (rank == NULL) return;
+  for (int i = 0; i < SL_SPACE_COUNT; i++) free(rank->live_us[i]);
+  free(rank->messages);
+  free(rank);
+}
+
 void sl_trace_discard(struct sl_trace *trace) {
   sl_new_file_discard(&trace->whole);
   if (trace->part != NULL) fclose(trace->part);
   sl_new_file_drop(trace->part_name);
   free(trace->part_name);
-  free(trace->seen);
+  for (int i = 0; trace->ranks != NULL && i < trace->job->plan->world; i++) free_rank(trace->ranks[i]);
+  free(trace->ranks);
   memset(trace, 0, sizeof *trace);
 }

@@ -3,8 +3,8 @@
 
 #include "core/base/json.h"
 
-#include <float.h>
 #include <jansson.h>
+#include <stdint.h>
 #include <string.h>
 
 static bool is_slice(const json_t *event) {
@@ -20,14 +20,13 @@ static bool in_step(const json_t *event) {
 }
 
 /* When the last step begins, in microseconds; 0 without one. */
-static double last_step(const json_t *events) {
-  json_int_t last = -1;
-  double start = DBL_MAX;
+static json_int_t last_step(const json_t *events) {
+  json_int_t last = -1, start = INT64_MAX;
   json_t *event;
   size_t i;
   json_array_foreach((json_t *)events, i, event) {
     const json_int_t step = json_integer_value(json_object_get(json_object_get(event, "args"), "step"));
-    const double ts = json_number_value(json_object_get(event, "ts"));
+    const json_int_t ts = json_integer_value(json_object_get(event, "ts"));
     if (!in_step(event) || step < last) continue;
     if (step > last || ts < start) start = ts;
     last = step;
@@ -44,12 +43,12 @@ static enum sl_status load(json_t **root, json_t **events, const char *path) {
   return SL_OK;
 }
 
-static void move(json_t *events, double microseconds) {
+static void move(json_t *events, json_int_t microseconds) {
   json_t *event;
   size_t i;
   json_array_foreach(events, i, event) {
     json_t *ts = json_object_get(event, "ts");
-    if (ts != NULL) json_object_set_new(event, "ts", json_real(json_number_value(ts) + microseconds));
+    if (ts != NULL) json_object_set_new(event, "ts", json_integer(json_integer_value(ts) + microseconds));
   }
 }
 
@@ -58,7 +57,7 @@ enum sl_status sl_trace_join(const char *path, const char *predicted, const char
   json_t *root = NULL, *other = NULL, *events, *others;
   SL_GO(load(&root, &events, predicted));
   SL_GO(load(&other, &others, measured));
-  const double ahead = last_step(events) - last_step(others);
+  const json_int_t ahead = last_step(events) - last_step(others);
   move(ahead > 0 ? others : events, ahead > 0 ? ahead : -ahead); /* later: no time becomes negative */
   if (json_array_extend(events, others) != 0) SL_GO(sl_fail(SL_ERR_MEMORY, "out of memory: the joined trace"));
   SL_GO(sl_json_save(root, path));

@@ -20,7 +20,7 @@ done
 rm -f "$out/model.json" "$out/config.json"
 
 python3 $here/tables.py tables "$out" | tee "$out/tables.md"
-(cd "$out" && gnuplot "$root/$here/activation_memory.gp")
+experiments/draw.sh $here/activation_memory.gp "$out"
 echo
 echo "tables    $out/tables.md, activation_memory.csv"
 echo "picture   $out/activation_memory.{svg,png}"

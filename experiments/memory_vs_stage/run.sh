@@ -101,7 +101,7 @@ done
 python3 $here/tables.py tables "$out" | tee "$out/tables.md"
 for name in zero_paper measured estimator; do
   command -v gnuplot >/dev/null || break
-  (cd "$out" && gnuplot "$root/$here/$name.gp")
+  experiments/draw.sh $here/$name.gp "$out"
 done
 echo
 echo "tables    $out/tables.md, zero_paper.csv, zero_table.csv, measured.csv, estimator.csv"

@@ -1,38 +1,35 @@
-# gnuplot bubble.gp, where bubble.csv is. Lines closed forms, points predicted; on the right, of two ranks, measured too.
-set datafile separator ','
-set border 3 lc rgb '#555555'
-set tics nomirror
-set grid ytics lt 1 lc rgb '#e4e4e4' lw 1
-schedules = "'1f1b' 'interleaved 2' 'interleaved 6' 'zb-h1' 'zbv'"
-small = "'1f1b' 'interleaved 2' 'interleaved 4' 'zb-h1' 'zbv'"
-colours = '#888888 #4477aa #66ccee #ee6677 #228833'
+# experiments/draw.sh experiments/pipeline_bubble/bubble.gp FOLDER, where bubble.csv is. Lines closed forms, points predicted; of two ranks, measured too.
+load ARG1
+titles = "'1f1b' 'interleaved 2' 'interleaved 6' 'zb-h1' 'zbv'"
+few = "'1f1b' 'interleaved 2' 'interleaved 4' 'zb-h1' 'zbv'"
+colours = grey . ' ' . blue . ' ' . orange . ' ' . red . ' ' . green
 one(k, s, p) = stringcolumn('machine') eq k && stringcolumn('schedule') eq s && column('ranks') == p
 of_rounds(s, r) = stringcolumn('machine') eq 'gpu' && stringcolumn('schedule') eq s && column('micro_batches') == r * column('ranks')
+set datafile missing NaN # rows of other curves leave no gap in a line
 set logscale x 2
-do for [terminal in 'svg pngcairo'] {
-  eval sprintf("set terminal %s size 1560,520 font 'Helvetica,12' background rgb 'white'", terminal)
-  set output terminal eq 'svg' ? 'bubble.svg' : 'bubble.png'
-  set multiplot layout 1,3 margins 0.045,0.99,0.13,0.91 spacing 0.055,0.1
-  set ylabel 'bubble (% of a step)' offset 0.5,0
+set ylabel 'bubble (% of a step)'
+do for [t in terminals] {
+  eval page(t, 'bubble', 760)
+  set multiplot layout 2,2 margins 0.075,0.985,0.08,0.945 spacing 0.085,0.14
   set yrange [0:*]
-  set key inside right top vertical reverse Left samplen 2 spacing 1.1
-  set title 'GPT-3 175B on 16 x 8 A100s: closed forms (lines), predicted' font ',12'
+  unset key
+  set title 'GPT-3 175B on 16 x 8 A100s'
   set xlabel 'micro-batches'
   set xrange [14:146]; set xtics (16, 32, 64, 128)
-  plot for [i = 1:5] 'bubble.csv' using (one('gpu', word(schedules, i), 16) ? column('micro_batches') : NaN):'closed_form_percent' smooth unique with lines lw 2 lc rgb word(colours, i) title word(schedules, i), \
-    for [i = 1:5] '' using (one('gpu', word(schedules, i), 16) ? column('micro_batches') : NaN):'predicted_percent' with points pt 7 ps 0.9 lc rgb word(colours, i) notitle
-  set title 'the same, four micro-batches for each pipeline rank' font ',12'
+  plot for [i = 1:5] 'bubble.csv' using (one('gpu', word(titles, i), 16) ? column('micro_batches') : NaN):'closed_form_percent' smooth unique with lines lw 2 dt 1 + (i == 5) lc rgb word(colours, i), \
+    for [i = 1:5] '' using (one('gpu', word(titles, i), 16) ? column('micro_batches') : NaN):'predicted_percent' with points pt 7 ps 0.9 lc rgb word(colours, i)
+  set title 'the same, four micro-batches a pipeline rank'
   set xlabel 'pipeline ranks'
   set xrange [1.8:18]; set xtics (2, 4, 8, 16)
-  set key inside left top
-  plot for [i = 1:5] 'bubble.csv' using (of_rounds(word(schedules, i), 4) ? column('ranks') : NaN):'closed_form_percent' smooth unique with lines lw 2 lc rgb word(colours, i) title word(schedules, i), \
-    for [i = 1:5] '' using (of_rounds(word(schedules, i), 4) ? column('ranks') : NaN):'predicted_percent' with points pt 7 ps 0.9 lc rgb word(colours, i) notitle
-  set title 'two ranks here: predicted (points), measured (crosses)' font ',12'
+  plot for [i = 1:5] 'bubble.csv' using (of_rounds(word(titles, i), 4) ? column('ranks') : NaN):'closed_form_percent' smooth unique with lines lw 2 dt 1 + (i == 5) lc rgb word(colours, i), \
+    for [i = 1:5] '' using (of_rounds(word(titles, i), 4) ? column('ranks') : NaN):'predicted_percent' with points pt 7 ps 0.9 lc rgb word(colours, i)
+  set title 'two ranks of this machine'
+  set key at screen 0.58, 0.36 left top spacing 1.35 # in the fourth place, of all three
   set xlabel 'micro-batches'
-  set xrange [1.8:18]; set xtics (2, 4, 8, 16)
-  set key inside right top
-  plot for [i = 1:5] 'bubble.csv' using (one('cpu', word(small, i), 2) ? column('micro_batches') : NaN):'closed_form_percent' smooth unique with lines lw 2 lc rgb word(colours, i) title word(small, i), \
-    for [i = 1:5] '' using (one('cpu', word(small, i), 2) ? column('micro_batches') : NaN):'predicted_percent' with points pt 7 ps 0.9 lc rgb word(colours, i) notitle, \
-    for [i = 1:5] '' using (one('cpu', word(small, i), 2) ? column('micro_batches') : NaN):'measured_percent' with points pt 2 ps 1.4 lw 2 lc rgb word(colours, i) notitle
+  plot for [i = 1:5] 'bubble.csv' using (one('cpu', word(few, i), 2) ? column('micro_batches') : NaN):'closed_form_percent' smooth unique with lines lw 2 dt 1 + (i == 5) lc rgb word(colours, i) title i == 3 ? 'interleaved 6 (two ranks: 4)' : word(few, i), \
+    for [i = 1:5] '' using (one('cpu', word(few, i), 2) ? column('micro_batches') : NaN):'predicted_percent' with points pt 7 ps 0.9 lc rgb word(colours, i) notitle, \
+    for [i = 1:5] '' using (one('cpu', word(few, i), 2) ? column('micro_batches') : NaN):'measured_percent' with points pt 2 ps 1.4 lw 2 lc rgb word(colours, i) notitle, \
+    keyentry with lines lw 2 lc rgb 'black' title 'line: closed form', keyentry with points pt 7 ps 0.9 lc rgb 'black' title 'point: predicted', \
+    keyentry with points pt 2 ps 1.4 lw 2 lc rgb 'black' title 'cross: measured'
   unset multiplot
 }

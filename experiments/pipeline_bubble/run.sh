@@ -48,7 +48,7 @@ for m in 2 4 8 16; do
 done
 
 python3 $here/tables.py "$out" | tee "$out/tables.md"
-(cd "$out" && gnuplot "$root/$here/bubble.gp")
+experiments/draw.sh $here/bubble.gp "$out"
 echo
 echo "tables    $out/tables.md, bubble.csv"
 echo "pictures  $out/bubble.{svg,png}"

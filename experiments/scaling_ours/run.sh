@@ -68,7 +68,7 @@ for kind in weak strong; do
 done
 
 python3 $here/tables.py tables "$out" | tee "$out/tables.md"
-(cd "$out" && gnuplot "$root/$here/scaling.gp")
+experiments/draw.sh $here/scaling.gp "$out"
 echo
 echo "tables    $out/tables.md, scaling.csv"
 echo "pictures  $out/scaling.{svg,png}"

@@ -9,7 +9,7 @@ out=${1:-out/strategy_table}
 here=experiments/strategy_table
 mkdir -p "$out"
 python3 $here/tables.py "${BUILD:-build/release}/bin/shardlab" "$out" | tee "$out/tables.md"
-(cd "$out" && gnuplot "$root/$here/strategy.gp")
+experiments/draw.sh $here/strategy.gp "$out"
 echo
 echo "tables    $out/tables.md, strategy.csv"
 echo "pictures  $out/strategy.{svg,png}"

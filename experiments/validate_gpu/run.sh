@@ -61,4 +61,4 @@ for name in "${names[@]}"; do
     "$bin/shardlab" compare "$out/$name.predicted.json" "$out/$name.measured.json" >"$out/$name.compare.txt" || true
 done
 python3 "$here/table.py" "$out" | tee "$out/table.md"
-if command -v gnuplot >/dev/null; then gnuplot -c "$here/scatter.gp" "$out/points.tsv" "$out/scatter.svg"; fi
+if command -v gnuplot >/dev/null; then "$root/experiments/draw.sh" "$here/scatter.gp" "$out"; fi

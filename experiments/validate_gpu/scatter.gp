@@ -1,11 +1,16 @@
-# Predicted against measured step time. usage: gnuplot -c scatter.gp points.tsv out.svg
-set terminal svg size 640,560
-set output ARG2
+# experiments/draw.sh experiments/validate_gpu/scatter.gp FOLDER, where points.tsv is: predicted against measured step times.
+load ARG1
 set datafile separator "\t"
+set datafile columnheaders
 set logscale xy
-set key left top
-set xlabel "measured step time (ms)"
-set ylabel "predicted step time (ms)"
-plot x with lines lc "gray" title "equal", x * 1.05 with lines dt 2 lc "gray" title "5 %", \
-     x * 0.95 with lines dt 2 lc "gray" notitle, \
-     ARG1 using "measured_ms":"predicted_ms" with points pt 7 title "one GPU"
+set grid xtics ytics lt 1 lw 1 lc rgb '#e4e4e4'
+set key inside left top
+set title 'step times on one GPU'
+set xlabel 'measured (ms)'
+set ylabel 'predicted (ms)'
+do for [t in terminals] {
+  eval page(t, 'scatter', 600)
+  plot x with lines lc rgb grey title 'equal', x * 1.05 with lines dt 2 lc rgb grey title '5 % off', \
+    x * 0.95 with lines dt 2 lc rgb grey notitle, \
+    'points.tsv' using 'measured_ms':'predicted_ms' with points pt 7 lc rgb blue title 'a model, micro-batch and recomputation'
+}

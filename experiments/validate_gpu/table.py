@@ -30,7 +30,7 @@ def last_step(trace):
     """Its slices by their number in the program: (name, ms). First values are a program of their own, numbered again."""
     events = [e for e in json.loads(trace.read_text())["traceEvents"] if e["ph"] == "X" and e["cat"] != "init"]
     last = max(e["args"]["step"] for e in events)
-    return {e["args"]["issue"]: (e["name"], e["dur"] / 1e3) for e in events if e["args"]["step"] == last}
+    return {e["args"]["issue"]: (e["name"], e["args"]["duration_ns"] / 1e6) for e in events if e["args"]["step"] == last}
 
 
 def ops(predicted, measured):

@@ -74,9 +74,10 @@ def aims(shardlab, folder):
 
 def draw(path, curves):
     blocks = "\n\n".join("\n".join(f"{i} {s} {mb}" for i, (_, s, mb) in enumerate(rows)) for rows in curves.values())
-    lines = ", ".join(f"'-' using (2**$1):2 with linespoints title '{name}'" for name in curves)
+    lines = ", ".join(f"'-' using (2**$1):2 with linespoints pt 7 lw 2 lc rgb word(curve_colours, {i + 1}) title '{name}'" for i, name in enumerate(curves))
     data = "\ne\n".join(blocks.split("\n\n")) + "\ne\n"
-    subprocess.run(["gnuplot"], input=f"set terminal svg; set output '{path}'; set logscale xy 2; set key left top\n"
+    subprocess.run(["gnuplot"], input=f"load '{ROOT}/analysis/style.gp'\neval page('svg', '{Path(path).with_suffix('')}', 520)\nset datafile separator\n"
+                   "set logscale xy 2; set key inside left top; set title 'what a prediction takes as one thing grows'\n"
                    "set xlabel 'times the smallest'; set ylabel 'processor seconds'\n" f"plot {lines}\n{data}", text=True, check=True)
 
 

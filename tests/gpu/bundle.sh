@@ -40,7 +40,7 @@ own_libraries() { # those that programs and modules need and a bare machine may 
 
 copy_files() {
   local name
-  mkdir -p "$stage/bin" "$stage/lib" "$stage/tests/golden" "$stage/experiments"
+  mkdir -p "$stage/bin" "$stage/lib" "$stage/tests/golden" "$stage/experiments" "$stage/analysis"
   for name in "${programs[@]}"; do cp "$build/bin/$name" "$stage/bin/"; done
   cp "$build"/lib/libshardlab_{core,cuda}.so "$stage/lib/"
   own_libraries | xargs -I{} cp -L {} "$stage/lib/"
@@ -49,7 +49,8 @@ copy_files() {
   cp -r "$root/tests/gpu" "$root/tests/peers" "$stage/tests/"
   find "$stage/tests" -name __pycache__ -prune -exec rm -rf {} +
   cp -r "$root"/tests/golden/{gpt2_odd,llama_odd,mlp} "$stage/tests/golden/"
-  cp -r "$root/experiments/validate_gpu" "$root/experiments/memory_vs_stage" "$stage/experiments/"
+  cp -r "$root/experiments/validate_gpu" "$root/experiments/memory_vs_stage" "$root/experiments/draw.sh" "$stage/experiments/"
+  cp "$root/analysis/style.gp" "$stage/analysis/"
 }
 
 # What one rank of the host backend computes, by the program just built: losses and gradients that the GPU must equal.

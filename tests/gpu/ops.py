@@ -17,7 +17,7 @@ def last_step(trace):
     for e in (e for e in events if e["args"]["step"] == last):
         label = e["name"].split()[0]
         count, ms = sums.get(label, (0, 0.0))
-        sums[label] = count + 1, ms + e["dur"] / 1e3
+        sums[label] = count + 1, ms + e["args"]["duration_ns"] / 1e6
     return sums
 
 

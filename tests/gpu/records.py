@@ -52,7 +52,7 @@ def plot(folder):
     points, picture = folder / "validate" / "points.tsv", folder / "validate" / "scatter.svg"
     if points.exists() and not picture.exists() and shutil.which("gnuplot"):
         script = ROOT / "experiments" / "validate_gpu" / "scatter.gp"
-        subprocess.run(["gnuplot", "-c", script, points, picture], check=True)
+        subprocess.run([ROOT / "experiments" / "draw.sh", script, points.parent], check=True)
 
 
 def merge(source, target):

@@ -5,12 +5,13 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 here=$(mktemp -d)
 trap 'rm -rf "$here" /dev/shm/shardlab-stand-in-$$-*' EXIT
 bundle=$here/shardlab
-mkdir -p "$bundle/bin" "$bundle/lib" "$bundle/tests" "$bundle/experiments" "$here/path"
+mkdir -p "$bundle/bin" "$bundle/lib" "$bundle/tests" "$bundle/experiments" "$bundle/analysis" "$here/path"
 cp "$1" "$2" "$bundle/bin/"
 cp "$3" "$4" "$bundle/lib/"
 cp -r "$root/dev" "$root/examples" "$bundle/"
 cp -r "$root/tests/gpu" "$root/tests/golden" "$bundle/tests/"
-cp -r "$root/experiments/validate_gpu" "$root/experiments/memory_vs_stage" "$bundle/experiments/"
+cp -r "$root/experiments/validate_gpu" "$root/experiments/memory_vs_stage" "$root/experiments/draw.sh" "$bundle/experiments/"
+cp "$root/analysis/style.gp" "$bundle/analysis/"
 printf '%s\n' "glibc 2.17" "cuda 13.0" "capability 8.0" "library libcublasLt.so.13" "library libnccl.so.2" >"$bundle/NEEDS"
 printf '2026-01-01\n%040d\n' 7 >"$bundle/VERSION"
 "$root/tests/gpu/stubs.sh" "$here/stubs" "$bundle/lib/libshardlab_cuda.so"

@@ -11,4 +11,4 @@ mkdir -p "$out"
 python3 "$here/scaling.py" jobs "$name" "$out/jobs.csv"
 "$root/build/release/bin/shardlab" predict --table "$out/jobs.csv" --out "$out/predicted.csv"
 python3 "$here/scaling.py" tables "$name" "$out/predicted.csv" "$out" | tee "$out/tables.md"
-(cd "$out" && gnuplot -e "name='$name'" "$here/scaling.gp")
+"$root/experiments/draw.sh" "$here/scaling.gp" "$out" "$name"

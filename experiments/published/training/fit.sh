@@ -24,8 +24,8 @@ for table in "$from"/tables/*.csv; do
   "$here/build/release/bin/shardlab" predict --table "$table" --out "$out/$(basename "$table")" --jobs 2
 done
 python3 "$from/report.py" "$from/tables" "$out"
-(cd "$out" && gnuplot fit.gp)
+"$here/experiments/draw.sh" "$from/fit.gp" "$out" scatter errors
 if [ "$write" = --write ]; then
   mkdir -p "$from/results"
-  cp "$out"/{report.md,predictions.csv,numbers.csv,errors.csv,fit.gp,scatter.png,errors.png} "$from/results"
+  cp "$out"/{report.md,predictions.csv,numbers.csv,errors.csv,scatter.png,errors.png} "$from/results"
 fi

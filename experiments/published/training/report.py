@@ -4,7 +4,7 @@
 usage: report.py TABLES OUT
 
 TABLES  the measured tables. OUT: predictions.csv and numbers.csv of `shardlab-analyze refit`, and TABLE.csv of
-        `shardlab predict --table` for each table. Writes OUT/report.md, OUT/errors.csv and OUT/fit.gp.
+        `shardlab predict --table` for each table. Writes OUT/report.md and OUT/errors.csv; fit.gp draws them.
 """
 import collections, csv, math, os, statistics as st, subprocess, sys
 from score import num, tau
@@ -74,38 +74,6 @@ def pairs(tables, out, names):
             if int(n) >= 20: found.append([name, ' '.join(l.split()[:-4]), int(n), m, p, q])
     return sorted(found, key=lambda f: -abs(math.log(float(f[5]))))
 
-GP = """# gnuplot fit.gp, in this folder
-set datafile separator ','
-set terminal png size 1000,900
-names = '%s'
-set key left top
-set border 3
-set tics nomirror
-set logscale xy
-set xlabel 'measured step time, s'
-set ylabel 'predicted step time, s (model held out; torchtitan never fitted)'
-set title 'Predicted and measured steps; dashed: 10 %% off'
-colours = '#4477aa #ee6677 #228833 #ccbb44 #66ccee #aa3377 #777777'
-set output 'scatter.png'
-is(name) = (strcol('table') eq name)
-plot x with lines lc rgb 'black' notitle, 1.1 * x with lines dt 2 lc rgb 'grey50' notitle, x / 1.1 with lines dt 2 lc rgb 'grey50' notitle, \\
-  for [i = 1:words(names)] 'predictions.csv' using (is(word(names, i)) ? column('measured_s') : NaN):(column('predicted_by_model_s')) with points pt 7 ps 0.6 lc rgb word(colours, i) title word(names, i) noenhanced
-unset logscale
-set terminal png size 1000,500
-set output 'errors.png'
-set title 'How far predictions are off, model held out'
-set xlabel 'predicted / measured - 1, %%'
-set ylabel 'runs'
-set key right top
-width = 2.0
-bin(x) = width * floor(x / width) + width / 2
-set boxwidth width
-set style fill solid 0.7 border rgb 'white'
-set xrange [-60:60]
-plot 'errors.csv' using (bin(column('by_model_percent'))):(1) smooth frequency with boxes lc rgb '#4477aa' title 'all fitted tables', \\
-  'errors.csv' using (strcol('table') eq 'nanotron' ? bin(column('by_model_percent')) : NaN):(1) smooth frequency with boxes lc rgb '#ee6677' title 'of them nanotron'
-"""
-
 def main():
     tables, out = sys.argv[1:3]
     measured = {}
@@ -120,7 +88,6 @@ def main():
         f.write('id,table,fitted_percent,by_model_percent,by_cluster_percent\n')
         for r in runs:
             if r['fitted'] == '1': f.write(f"\"{r['id']}\",{r['table']}," + ','.join(f"{100 * (r[c] / r['measured_s'] - 1):.3f}" for c in TITLES) + '\n')
-    open(f'{out}/fit.gp', 'w').write(GP % ' '.join(by_table))
     numbers = list(csv.DictReader(open(f'{out}/numbers.csv')))
     of = lambda r: f"{r['owner']}{', ' + r['place'] if r['place'] else ''}"
     text = ['# What the fit is worth\n', 'Made by `experiments/published/training/fit.sh`; the fit is stated in `refit/solve.h`, what is held out in `refit/folds.h`. '
