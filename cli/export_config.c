@@ -2,23 +2,52 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/setup.h"
+#include "core/interop/accelerate_write.h"
 #include "core/interop/megatron_write.h"
 #include "core/interop/paths.h"
+#include "core/interop/torchtitan_write.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* One line on standard error for all that was left out. */
-static void name_unsaid(const json_t *unsaid) {
+static void name_unsaid(const char *to, const json_t *unsaid) {
   char text[1024] = "";
   size_t used = 0;
   for (size_t i = 0; i < json_array_size(unsaid) && used < sizeof text; i++)
     used += (size_t)snprintf(text + used, sizeof text - used, " %s", json_string_value(json_array_get(unsaid, i)));
-  if (used > 0) sl_warn("--to megatron: no counterpart, so left out:%s", text);
+  if (used > 0) sl_warn("--to %s: no counterpart, so left out:%s", to, text);
+}
+
+/* Layers of each stage, in the pipeline's order. */
+static json_t *stages_of(const struct sl_plan *plan) {
+  json_t *stages = json_array();
+  for (int i = 0; i < plan->stage_count; i++) json_array_append_new(stages, json_integer(plan->stages[i].layer_count));
+  return stages;
+}
+
+/* What the file leaves to the model, the ranks, the preset and the device. */
+static void settle(json_t *config, const json_t *taken, const struct sl_plan *plan, bool stages) {
+  static const char *const settled[] = {"shardlab.attention", "communication_data_type", "data_types.grad_accum_dtype"};
+  for (int i = 0; i < 3; i++) sl_interop_put(config, settled[i], json_deep_copy(sl_interop_get(taken, settled[i])));
+  sl_interop_put(config, "shardlab.seq_len", json_integer(plan->seq));
+  sl_interop_put(config, "train_batch_size", json_integer(plan->global_batch));
+  sl_interop_put(config, "train_micro_batch_size_per_gpu", json_integer(plan->micro_batch));
+  sl_interop_put(config, "gradient_accumulation_steps", json_integer(plan->n_micro));
+  if (stages && plan->pp > 1) sl_interop_put(config, "shardlab.stages", stages_of(plan));
+}
+
+static enum sl_status write_as(const char *to, const struct sl_setup *setup, const json_t *config, const json_t *model,
+                               FILE *out, json_t *unsaid) {
+  const json_t *given = setup->config.doc.root;
+  const int64_t per_node = setup->cluster.devices_per_node, world = setup->plan.world;
+  if (strcmp(to, "megatron") == 0) return sl_megatron_write(config, given, model, out, unsaid);
+  if (strcmp(to, "torchtitan") == 0) return sl_torchtitan_write(config, given, model, out, unsaid);
+  return sl_accelerate_write(config, given, world, world % per_node == 0 ? world / per_node : 1, out, unsaid);
 }
 
 /* Into memory first, so that a plan that cannot be said leaves nothing. */
-static enum sl_status print_megatron(const struct sl_setup *setup, FILE *out) {
+static enum sl_status print_as(const char *to, const struct sl_setup *setup, FILE *out) {
   char *text = NULL;
   size_t size = 0;
   json_t *config = sl_config_to_json(&setup->config), *model = sl_model_to_json(&setup->model), *unsaid = json_array();
@@ -27,15 +56,10 @@ static enum sl_status print_megatron(const struct sl_setup *setup, FILE *out) {
   enum sl_status status = memory == NULL || config == NULL || model == NULL || taken == NULL
                               ? sl_fail(SL_ERR_MEMORY, "out of memory: a text")
                               : SL_OK;
-  if (status == SL_OK) { /* what the file leaves to the model, the ranks and the device */
-    sl_interop_put(config, "shardlab.attention", json_deep_copy(sl_interop_get(taken, "shardlab.attention")));
-    sl_interop_put(config, "shardlab.seq_len", json_integer(setup->plan.seq));
-    sl_interop_put(config, "train_batch_size", json_integer(setup->plan.global_batch));
-    sl_interop_put(config, "train_micro_batch_size_per_gpu", json_integer(setup->plan.micro_batch));
-  }
-  if (status == SL_OK) status = sl_megatron_write(config, setup->config.doc.root, model, memory, unsaid);
+  if (status == SL_OK) settle(config, taken, &setup->plan, strcmp(to, "torchtitan") == 0);
+  if (status == SL_OK) status = write_as(to, setup, config, model, memory, unsaid);
   if (memory != NULL) fclose(memory);
-  if (status == SL_OK) fputs(text, out), name_unsaid(unsaid);
+  if (status == SL_OK) fputs(text, out), name_unsaid(to, unsaid);
   free(text);
   json_decref(taken);
   json_decref(config);
@@ -46,13 +70,14 @@ static enum sl_status print_megatron(const struct sl_setup *setup, FILE *out) {
 
 static enum sl_status run(const struct sl_options *options) {
   struct sl_setup setup;
-  if (options->to == NULL) return sl_fail(SL_ERR_INPUT, "--to: is missing; expected deepspeed or megatron");
+  if (options->to == NULL)
+    return sl_fail(SL_ERR_INPUT, "--to: is missing; expected deepspeed, megatron, torchtitan or accelerate");
   SL_TRY(sl_setup_plan(&setup, options));
   enum sl_status status = SL_OK;
   if (strcmp(options->to, "deepspeed") == 0)
     status = sl_json_print(setup.config.doc.root, stdout);
   else
-    status = print_megatron(&setup, stdout);
+    status = print_as(options->to, &setup, stdout);
   sl_setup_free(&setup);
   return status;
 }
@@ -62,11 +87,15 @@ const struct sl_command sl_command_export_config = {
     .bit = SL_CMD_EXPORT,
     .operands = "",
     .summary = "Write a configuration in another framework's words",
-    .help = "--to megatron: the arguments of Megatron-LM, a line each; --to deepspeed: a ds_config.json, whose section "
-            "\"shardlab\" has what\n"
-            "DeepSpeed has no key for. What has no counterpart is named. With --from-megatron settings of Megatron-LM "
-            "become a file\n"
-            "of DeepSpeed's.\n",
+    .help = "--to megatron: the arguments of Megatron-LM, a line each; torchtitan: its TOML, with the model where a "
+            "flavor has its "
+            "shape;\n"
+            "accelerate: the YAML of accelerate config, which leaves batch, optimizer and model to the script; "
+            "deepspeed: a "
+            "ds_config.json,\n"
+            "whose section \"shardlab\" has what DeepSpeed has no key for. What has no counterpart is named. With "
+            "--from-megatron,\n"
+            "--from-torchtitan or --from-accelerate settings of one framework become those of another.\n",
     .example = "shardlab export-config --to megatron --model gpt2 --preset megatron-lm --tp 2 --world 8",
     .run = run,
 };

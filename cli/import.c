@@ -2,44 +2,104 @@
 #include "cli/import.h"
 
 #include "core/base/file.h"
+#include "core/interop/accelerate.h"
 #include "core/interop/megatron.h"
+#include "core/interop/torchtitan.h"
+#include "core/model/model.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-static enum sl_status read_megatron(const char *spec, json_t **config, json_t **model) {
+/* What is known before the file is read, and what it says. */
+struct imported {
+  int64_t world, per_node, layers; /* 0: not known */
+  json_t *config, *model;
+};
+
+static enum sl_status read_megatron(const char *name, const char *text, size_t size, struct imported *out) {
+  (void)size; /* ends with a zero byte */
+  return sl_megatron_read(name, text, &out->config, &out->model);
+}
+
+static enum sl_status read_torchtitan(const char *name, const char *text, size_t size, struct imported *out) {
+  return sl_torchtitan_read(name, text, size, out->layers, &out->world, &out->config, &out->model);
+}
+
+static enum sl_status read_accelerate(const char *name, const char *text, size_t size, struct imported *out) {
+  return sl_accelerate_read(name, text, size, &out->world, &out->per_node, &out->config);
+}
+
+/* The flags, and what stands behind one: a file, or of Megatron-LM the arguments themselves, which begin with dashes or have
+ * blanks between them. */
+struct source {
+  const char *flag, *spec;
+  bool may_be_text;
+  enum sl_status (*read)(const char *name, const char *text, size_t size, struct imported *out);
+  const char *no_model; /* said where neither it nor --model names a model */
+};
+
+static enum sl_status find_source(const struct sl_options *o, struct source *out) {
+  const struct source sources[] = {
+      {"--from-megatron", o->from_megatron, true, read_megatron, "--vocab-size is none of the arguments"},
+      {"--from-torchtitan", o->from_torchtitan, false, read_torchtitan, "the file has no model.flavor"},
+      {"--from-accelerate", o->from_accelerate, false, read_accelerate, "the model is the script's"},
+  };
+  *out = (struct source){0};
+  for (int i = 0; i < 3; i++) {
+    if (sources[i].spec == NULL) continue;
+    if (o->config != NULL || out->spec != NULL)
+      return sl_fail(SL_ERR_INPUT, "%s: stands beside %s; expected one of the two",
+                     o->config != NULL ? "--config" : out->flag, sources[i].flag);
+    *out = sources[i];
+  }
+  return SL_OK;
+}
+
+static enum sl_status read_source(const struct source *source, const struct sl_options *options, struct imported *out) {
   char *text = NULL;
   size_t size;
-  /* arguments themselves begin with dashes or have blanks between them */
-  if (strpbrk(spec, " \t\n") != NULL || strncmp(spec, "--", 2) == 0)
-    return sl_megatron_read("--from-megatron", spec, config, model);
-  SL_TRY(sl_file_load(spec, &text, &size));
-  const enum sl_status status = sl_megatron_read(spec, text, config, model);
+  struct sl_model model;
+  if (options->model != NULL) { /* its layers are those that are dealt to stages */
+    SL_TRY(sl_model_load(&model, options->model));
+    out->layers = model.n_layer;
+    sl_model_free(&model);
+  }
+  if (source->may_be_text && (strpbrk(source->spec, " \t\n") != NULL || strncmp(source->spec, "--", 2) == 0))
+    return source->read(source->flag, source->spec, strlen(source->spec), out);
+  SL_TRY(sl_file_load(source->spec, &text, &size));
+  const enum sl_status status = source->read(source->spec, text, size, out);
   free(text);
   return status;
 }
 
-enum sl_status sl_import_apply(struct sl_import *texts, struct sl_options *options) {
-  json_t *config, *model;
-  *texts = (struct sl_import){0};
-  if (options->from_megatron == NULL) return SL_OK;
-  if (options->config != NULL)
-    return sl_fail(SL_ERR_INPUT, "--config: stands beside --from-megatron; expected one of the two");
-  SL_TRY(read_megatron(options->from_megatron, &config, &model));
-  texts->config = json_dumps(config, JSON_INDENT(1));
-  if (model != NULL) texts->model = json_dumps(model, JSON_INDENT(1));
-  const bool whole = texts->config != NULL && (model == NULL || texts->model != NULL);
-  json_decref(config);
-  json_decref(model);
-  if (!whole) return sl_import_free(texts), sl_fail(SL_ERR_MEMORY, "out of memory: imported settings");
+static enum sl_status take(struct sl_import *texts, struct sl_options *options, const struct source *source,
+                           const struct imported *got) {
+  texts->config = json_dumps(got->config, JSON_INDENT(1));
+  if (got->model != NULL) texts->model = json_dumps(got->model, JSON_INDENT(1));
+  if (texts->config == NULL || (got->model != NULL && texts->model == NULL))
+    return sl_fail(SL_ERR_MEMORY, "out of memory: imported settings");
+  if (options->model == NULL && texts->model == NULL)
+    return sl_fail(SL_ERR_INPUT, "--model: is missing, and %s; expected a preset or a config.json", source->no_model);
   options->config = texts->config;
   if (options->model == NULL) options->model = texts->model;
-  if (options->model != NULL) return SL_OK;
-  sl_import_free(texts);
-  options->config = NULL;
-  return sl_fail(SL_ERR_INPUT,
-                 "--model: is missing, and --vocab-size is none of the arguments; expected a preset or a config.json");
+  if (got->world > 0) options->world = got->world;
+  if (options->ranks_per_node == 0) options->ranks_per_node = got->per_node;
+  return SL_OK;
+}
+
+enum sl_status sl_import_apply(struct sl_import *texts, struct sl_options *options) {
+  struct source source;
+  struct imported got = {0};
+  *texts = (struct sl_import){0};
+  SL_TRY(find_source(options, &source));
+  if (source.spec == NULL) return SL_OK;
+  if (sl_options_given(options, "world") || options->ranks_per_node > 0) got.world = options->world;
+  enum sl_status status = read_source(&source, options, &got);
+  if (status == SL_OK) status = take(texts, options, &source, &got);
+  json_decref(got.config);
+  json_decref(got.model);
+  if (status != SL_OK) sl_import_free(texts);
+  return status;
 }
 
 void sl_import_free(struct sl_import *texts) {

@@ -1,10 +1,11 @@
-/* --from-megatron: settings of another framework in place of --config and, where they make a model, of --model. */
+/* --from-megatron, --from-torchtitan, --from-accelerate: settings of another framework in place of --config and, where they make a model or
+ * say how many ranks there are, of --model and --world. */
 #pragma once
 
 #include "cli/options.h"
 
-/* Set options->config and, unless it was given, options->model to the JSON of what is imported; nothing without such a flag. The texts are
- * kept in `texts`, to be freed with the options. Errors: SL_ERR_INPUT; --config beside it. */
+/* Set options->config and, unless they were given, options->model and options->world to what is imported, options->ranks_per_node too; nothing
+ * without such a flag. The texts are kept in `texts`, to be freed with the options. Errors: SL_ERR_INPUT; two of these flags, --config beside one. */
 struct sl_import {
   char *config, *model;
 };

@@ -5,6 +5,7 @@
 #include "cli/completion.h"
 #include "cli/help.h"
 #include "cli/import.h"
+#include "cli/pool.h"
 #include "cli/launch.h"
 #include "cli/manual.h"
 #include "cli/place.h"
@@ -93,6 +94,7 @@ static enum sl_status dispatch(int argc, char **argv) {
   options.argc = argc;
   options.argv = argv;
   struct sl_import texts;
+  SL_TRY(sl_pool_apply(&options, command->bit));
   SL_TRY(sl_import_apply(&texts, &options));
   const enum sl_status status = command->run(&options);
   sl_import_free(&texts);

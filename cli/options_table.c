@@ -6,6 +6,7 @@
 enum {
   RUNS = SL_CMD_PREDICT | SL_CMD_MEASURE | SL_CMD_VALIDATE,
   JOBS = RUNS | SL_CMD_SHOW | SL_CMD_CHECK | SL_CMD_BENCH | SL_CMD_EXPORT,
+  POOL = SL_CMD_PREDICT | SL_CMD_SHOW | SL_CMD_CHECK | SL_CMD_EXPORT, /* hosts that are not run on */
   REAL_RUNS = SL_CMD_MEASURE | SL_CMD_VALIDATE
 };
 
@@ -18,7 +19,12 @@ const struct sl_option sl_options_table[] = {
     {"config", TEXT, FIELD(config), NULL, "FILE", 0, 0, JOBS, "DeepSpeed's ds_config.json (optional with --preset)"},
     {"from-megatron", TEXT, FIELD(from_megatron), NULL, "FILE|ARGS", 0, 0, JOBS,
      "in place of --config (and --model): Megatron-LM's arguments, or a script that has them"},
-    {"to", CHOICE, FIELD(to), NULL, "deepspeed|megatron", 0, 0, SL_CMD_EXPORT, "whose words to write"},
+    {"from-torchtitan", TEXT, FIELD(from_torchtitan), NULL, "FILE", 0, 0, JOBS,
+     "in place of --config (and --model, --world): torchtitan's TOML"},
+    {"from-accelerate", TEXT, FIELD(from_accelerate), NULL, "FILE", 0, 0, JOBS,
+     "in place of --config (and --world): Hugging Face Accelerate's YAML"},
+    {"to", CHOICE, FIELD(to), NULL, "deepspeed|megatron|torchtitan|accelerate", 0, 0, SL_CMD_EXPORT,
+     "whose words to write"},
     {"cluster", TEXT, FIELD(cluster), "localhost", "NAME|FILE", 0, 0, JOBS, "cluster preset, or a cluster.json"},
     {"device-memory", BYTES, FIELD(device_memory), NULL, "SIZE", 1, 1e15, RUNS | SL_CMD_CHECK,
      "refuse what needs more of a rank's device memory, and say what would fit: --device-memory 512MiB"},
@@ -162,6 +168,8 @@ const struct sl_option sl_options_table[] = {
      "the plan's ranks: --as-rank 3 --of-world 128"},
     {"hostfile", TEXT, FIELD(hostfile), NULL, "FILE", 0, 0, REAL_RUNS,
      "hosts to run on, a line \"worker-0 slots=4\" each, one rank a slot (else /job/hostfile, else this machine)"},
+    {"hostfile", TEXT, FIELD(hostfile), NULL, "FILE", 0, 0, POOL,
+     "the ranks and how many a node of the cluster has: a line \"worker-0 slots=4\" each, as for a run"},
     {"hosts", TEXT, FIELD(hosts), NULL, "LIST", 0, 0, REAL_RUNS,
      "instead of --hostfile, hosts with their slots: --hosts worker-0:0,1@worker-1:0,1"},
     {"include", TEXT, FIELD(include), NULL, "LIST", 0, 0, REAL_RUNS,

@@ -118,6 +118,8 @@ enum sl_status sl_output_check(const struct sl_options *o) {
   const struct named_file inputs[] = {{"--config", o->config},
                                       {"--model", o->model},
                                       {"--from-megatron", o->from_megatron},
+                                      {"--from-torchtitan", o->from_torchtitan},
+                                      {"--from-accelerate", o->from_accelerate},
                                       {"--cluster", o->cluster},
                                       {"--data", o->data},
                                       {"--init", o->init},

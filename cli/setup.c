@@ -85,6 +85,17 @@ enum sl_status sl_setup_config(struct sl_config *config, const struct sl_options
   return status;
 }
 
+/* A job that takes a part of every node. */
+static enum sl_status resize_nodes(struct sl_cluster *cluster, const struct sl_options *options) {
+  if (options->ranks_per_node == 0 || options->ranks_per_node == cluster->devices_per_node) return SL_OK;
+  if (options->ranks_per_node > cluster->devices_per_node)
+    return sl_fail(SL_ERR_INPUT, "%s: has %lld ranks a node; expected at most the %lld devices of a node of %s",
+                   options->hostfile != NULL ? options->hostfile : options->from_accelerate,
+                   (long long)options->ranks_per_node, (long long)cluster->devices_per_node, options->cluster);
+  sl_cluster_resize_nodes(cluster, options->ranks_per_node);
+  return SL_OK;
+}
+
 /* Load the three inputs, flags overriding the config's keys. */
 static enum sl_status load_inputs(struct sl_setup *setup, const struct sl_options *options) {
   memset(setup, 0, sizeof *setup);
@@ -94,6 +105,7 @@ static enum sl_status load_inputs(struct sl_setup *setup, const struct sl_option
   enum sl_status status;
   SL_GO_FAIL(sl_model_load(&setup->model, options->model));
   SL_GO_FAIL(sl_cluster_load(&setup->cluster, options->cluster));
+  SL_GO_FAIL(resize_nodes(&setup->cluster, options));
   SL_GO_FAIL(read_config(&setup->config, options, &setup->model, &setup->cluster));
   if (options->device_memory > 0) {
     setup->cluster.device.device_memory = options->device_memory;

@@ -298,15 +298,6 @@ static const struct gpu *find_gpu(const char *name) {
   return NULL;
 }
 
-/* A node of another size: the links that ended with the node end with it. */
-static void resize_nodes(struct sl_cluster *cluster, int64_t devices) {
-  const int64_t old = cluster->devices_per_node;
-  if (devices == SL_TABLE_UNKNOWN || devices == old) return;
-  cluster->devices_per_node = devices;
-  for (int i = 0; i < cluster->n_link; i++)
-    if (cluster->link[i].span == old) cluster->link[i].span = devices;
-}
-
 static enum sl_status check_gpu(const struct sl_table_row *r, const struct gpu *gpu, const struct sl_cluster *cluster) {
   struct sl_cluster usual;
   SL_TRY(sl_cluster_load(&usual, gpu->cluster));
@@ -325,7 +316,7 @@ static enum sl_status make_cluster(struct sl_cluster *cluster, const struct sl_t
   if (gpu == NULL && !known)
     return sl_fail(SL_ERR_INPUT, "cluster: \"%.100s\" is not known, and there is no gpu to choose one by", name);
   SL_TRY(sl_cluster_load(cluster, known ? name : gpu->cluster));
-  resize_nodes(cluster, r->gpus_per_node);
+  if (r->gpus_per_node != SL_TABLE_UNKNOWN) sl_cluster_resize_nodes(cluster, r->gpus_per_node);
   const enum sl_status status = gpu != NULL && instead == NULL ? check_gpu(r, gpu, cluster) : SL_OK;
   if (status != SL_OK) sl_cluster_free(cluster);
   return status;

@@ -1,6 +1,7 @@
 /* Loading, freeing, places and saving of JSON documents; the text itself is walked by json_scan.c. */
 #include "core/base/json.h"
 
+#include "core/base/json_places.h"
 #include "core/base/json_scan.h"
 #include "core/base/new_file.h"
 #include "core/base/printable.h"

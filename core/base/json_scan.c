@@ -4,6 +4,7 @@
  * holds the tree. */
 #include "core/base/json_scan.h"
 
+#include "core/base/json_places.h"
 #include "core/base/json_text.h"
 
 #include <stdio.h>
@@ -11,13 +12,12 @@
 #include <string.h>
 
 enum { MAX_DEPTH = 64 };
-enum { MAX_PATH = 512 }; /* longer paths get no place: else nested long keys would take quadratic memory */
 
 struct scan {
   struct sl_json_cursor c;
   int depth;
   struct sl_json *doc;
-  size_t place_capacity, paths_used, paths_capacity;
+  struct sl_json_places places;
   char *path; /* path of the value in hand */
   size_t path_length, path_capacity;
 };
@@ -39,13 +39,7 @@ static void pop_path(struct scan *s, size_t length) {
 }
 
 static enum sl_status keep_place(struct scan *s, int64_t line, int64_t column) {
-  if (s->path_length >= MAX_PATH) return SL_OK;
-  SL_TRY(sl_grow(&s->doc->places, &s->place_capacity, s->doc->place_count + 1, sizeof *s->doc->places));
-  SL_TRY(sl_grow(&s->doc->paths, &s->paths_capacity, s->paths_used + s->path_length + 1, 1));
-  memcpy(s->doc->paths + s->paths_used, s->path, s->path_length + 1);
-  s->doc->places[s->doc->place_count++] = (struct sl_json_place){.path = s->paths_used, .line = line, .column = column};
-  s->paths_used += s->path_length + 1;
-  return SL_OK;
+  return sl_json_places_add(&s->places, s->path, line, column);
 }
 
 static enum sl_status scan_member(struct scan *s, json_t *object) {
@@ -162,7 +156,7 @@ static enum sl_status scan_root(struct scan *s) {
 }
 
 enum sl_status sl_json_scan(struct sl_json *doc, const char *text, size_t length) {
-  struct scan s = {.c = {.at = text, .end = text + length, .line = 1, .column = 1, .name = doc->name}, .doc = doc};
+  struct scan s = {.c = {.at = text, .end = text + length, .line = 1, .column = 1, .name = doc->name}, .doc = doc, .places = {.doc = doc}};
   if (sl_json_looking_at(&s.c, "\xef\xbb\xbf")) s.c.at += 3;
   enum sl_status status = push_path(&s, "", 0);
   if (status == SL_OK) status = scan_root(&s);

@@ -3,11 +3,5 @@
 
 #include "core/base/json.h"
 
-/* Where the key (or array element) with the path doc->paths + path stands. */
-struct sl_json_place {
-  size_t path;
-  int64_t line, column;
-};
-
 /* Build doc->root and the places from text[0..length). doc->name is set; on failure the caller frees `doc`. */
 enum sl_status sl_json_scan(struct sl_json *doc, const char *text, size_t length);

@@ -256,6 +256,13 @@ double sl_device_median_noise(const struct sl_device *device, double step_s, int
   return sl_device_run_noise(device, step_s) * sqrt(pi / (2 * fmax(1, (double)n) + pi - 2));
 }
 
+void sl_cluster_resize_nodes(struct sl_cluster *cluster, int64_t devices) {
+  const int64_t old = cluster->devices_per_node;
+  cluster->devices_per_node = devices;
+  for (int i = 0; i < cluster->n_link; i++)
+    if (cluster->link[i].span == old) cluster->link[i].span = devices;
+}
+
 void sl_cluster_free(struct sl_cluster *cluster) {
   sl_op_costs_free(&cluster->op_costs);
   json_decref(cluster->annotations);

@@ -119,6 +119,8 @@ double sl_device_run_noise(const struct sl_device *device, double step_s);
 /* The same of the median of `n` runs at different times (below 1: of one): times sqrt(pi / (2 n + pi - 2)). That
  * is 1 for one run and what theory has for many normal ones; between, 1 % too small for 3 and 5, 11 % too large for 2. */
 double sl_device_median_noise(const struct sl_device *device, double step_s, int64_t n);
+/* Nodes of `devices` each, as where a job takes a part of every node, or a table's installation has others: links that ended with the node end with it. */
+void sl_cluster_resize_nodes(struct sl_cluster *cluster, int64_t devices);
 /* Free the measured ops and the annotations; a zeroed cluster is fine. */
 void sl_cluster_free(struct sl_cluster *cluster);
 /* The slowest link that a group spans: devices first, first+stride, ... (count of them) numbered node by node. */

@@ -3,6 +3,7 @@
 
 #include "core/interop/megatron_rows.h"
 #include "core/interop/paths.h"
+#include "core/interop/unsaid.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -135,26 +136,11 @@ static bool is_said(const char *path) {
                                        "shardlab.rank_order",
                                        "shardlab.schedule",
                                        "gradient_accumulation_steps",
-                                       "zero_optimization.stage"}; /* the preset's */
+                                       "zero_optimization.stage", /* the preset's */
+                                       NULL};
   for (const struct sl_argument *row = sl_megatron_arguments; row->name != NULL; row++)
     if (strcmp(row->path, path) == 0) return true;
-  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-    if (strcmp(others[i], path) == 0) return true;
-  return false;
-}
-
-static void name_unsaid(const json_t *given, const char *before, json_t *unsaid) {
-  const char *key;
-  json_t *value;
-  json_object_foreach((json_t *)(uintptr_t)given, key, value) {
-    char path[256];
-    const int n = snprintf(path, sizeof path, "%s%s%s", before, before[0] != '\0' ? "." : "", key);
-    if (n < 0 || (size_t)n >= sizeof path) continue;
-    if (json_is_object(value))
-      name_unsaid(value, path, unsaid);
-    else if (!is_said(path))
-      json_array_append_new(unsaid, json_string(path));
-  }
+  return sl_interop_among(others, path);
 }
 
 enum sl_status sl_megatron_write(const json_t *config, const json_t *given, const json_t *model, FILE *out,
@@ -165,6 +151,6 @@ enum sl_status sl_megatron_write(const json_t *config, const json_t *given, cons
   SL_TRY(put_recompute(config, out));
   SL_TRY(put_rest(config, out));
   SL_TRY(put_model(model, out));
-  name_unsaid(given, "", unsaid);
+  sl_interop_unsaid(given, is_said, unsaid);
   return SL_OK;
 }

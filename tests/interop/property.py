@@ -1,7 +1,8 @@
-"""Export and import give the same plan: property.py SHARDLAB COUNT [SEED]
+"""Export and import give the same plan: property.py SHARDLAB COUNT [SEED [FRAMEWORK ...]]
 
-Random configurations in Megatron-LM's domain are written as its arguments and read again: as words and as a launch script with variables
-and comments; plan, configuration and model must be equal, and a second export must be the same text.
+COUNT random configurations in the domain of each framework (megatron, torchtitan, accelerate) are written in its words and read again;
+plan, configuration and model must be equal, and a second export must be the same text. Megatron-LM's words are read as words and as a
+launch script with variables and comments. What Accelerate leaves to the script stands in flags on both ways.
 """
 import json
 import pathlib
@@ -18,7 +19,28 @@ def run(*words):
     return subprocess.run([SHARDLAB, *map(str, words)], capture_output=True, text=True, check=False)
 
 
-def model(r):
+def seen(*inputs):
+    """What a configuration turns into, without the names of files."""
+    parts = []
+    for what in ("plan", "config", "model"):
+        ran = run("show", what, *inputs, "--json", "-")
+        if ran.returncode != 0:
+            return ran.stderr
+        parts.append(json.loads(ran.stdout))
+    parts[2].pop("_name_or_path", None)
+    parts[0].pop("model", None)
+    return parts
+
+
+def differences(want, got):
+    if isinstance(got, str):
+        return got
+    return [(k, a.get(k), b.get(k)) for a, b in zip(want, got) for k in a.keys() | b.keys() if a.get(k) != b.get(k)]
+
+
+# ---- Megatron-LM ----
+
+def megatron_model(r):
     heads, layers = r.choice([4, 8]), r.choice([4, 8, 12])
     if r.random() < 0.5:
         dropout = r.choice([0.0, 0.1])
@@ -31,7 +53,7 @@ def model(r):
             "attention_dropout": r.choice([0.0, 0.1])}
 
 
-def config(r):
+def megatron_config(r):
     tp, pp, micro = r.choice([1, 2, 4]), r.choice([1, 2, 4]), r.choice([1, 2, 3])
     accumulate, dp = r.choice([4, 8]), r.choice([1, 2])
     ours = {"tp": tp, "pp": pp, "preset": r.choice(["megatron-lm", "megatron-distributed-optimizer"]), "seed": r.randrange(1, 10**6),
@@ -55,19 +77,6 @@ def config(r):
     return ds, tp * pp * dp
 
 
-def seen(*inputs):
-    """What a configuration turns into, without the names of files."""
-    parts = []
-    for what in ("plan", "config", "model"):
-        ran = run("show", what, *inputs, "--json", "-")
-        if ran.returncode != 0:
-            return ran.stderr
-        parts.append(json.loads(ran.stdout))
-    parts[2].pop("_name_or_path", None)
-    parts[0].pop("model", None)
-    return parts
-
-
 def as_script(text, r):
     """The same words as a launch script has them."""
     lines, variables = [], []
@@ -80,40 +89,154 @@ def as_script(text, r):
     return "#!/bin/bash\n# a comment with --micro-batch-size 99\n" + "\n".join(variables) + '\nARGS="\n' + "\n".join(lines) + '\n"\ntorchrun pretrain_gpt.py $ARGS\n'
 
 
-def one(folder, r):
-    ds, world = config(r)
-    files = [folder / "model.json", folder / "ds.json", folder / "run.sh"]
-    files[0].write_text(json.dumps(model(r)))
-    files[1].write_text(json.dumps(ds))
-    inputs = ("--model", files[0], "--config", files[1], "--world", world, *CLUSTER)
+def megatron(folder, r):
+    ds, world = megatron_config(r)
+    (folder / "model.json").write_text(json.dumps(megatron_model(r)))
+
+    def read(text):
+        (folder / "run.sh").write_text(as_script(text, r))
+        return [("--from-megatron", text.replace("\n", " "), "--world", world), ("--from-megatron", folder / "run.sh", "--world", world)]
+
+    return ds, ("--model", folder / "model.json", "--world", world), read
+
+
+# ---- torchtitan ----
+
+FLAVORS = {"llama3 debugmodel": {"model_type": "llama", "num_hidden_layers": 6, "hidden_size": 256, "num_attention_heads": 16, "num_key_value_heads": 16,
+                                 "intermediate_size": 768, "vocab_size": 2048, "rms_norm_eps": 1e-5, "rope_theta": 500000.0, "tie_word_embeddings": False},
+           "qwen3 debugmodel": {"model_type": "qwen3", "num_hidden_layers": 8, "hidden_size": 256, "num_attention_heads": 16, "num_key_value_heads": 8,
+                                "head_dim": 128, "intermediate_size": 3072, "vocab_size": 2048, "rms_norm_eps": 1e-6, "rope_theta": 1000000.0,
+                                "tie_word_embeddings": True}}
+SCHEDULES = {"1f1b": 1, "gpipe": 1, "interleaved": 2, "looped-bfs": 2, "interleaved-zb": 2, "zbv": 2}
+
+
+def torchtitan_config(r, layers, tied):
+    tp, pp, dp, micro = r.choice([1, 2, 4]), r.choice([1, 1, 2]), r.choice([2, 4, 8]), r.choice([1, 2])
+    accumulate = r.choice([1, 3]) if pp == 1 else r.choice([4, 8])
+    ours = {"tp": tp, "pp": pp, "preset": r.choice(["fsdp2", "fsdp2-no-reshard"]), "seed": r.randrange(1, 10**6), "seq_len": r.choice([64, 128]),
+            "attention": "flash", "recompute": r.choice(["none", "selective_op", "full"]), "sequence_parallel": tp > 1,
+            "kernels": r.choice(["torch-eager", "torch-compile", "torch-compile-blocks"])}
+    if ours["recompute"] == "full":
+        ours["recompute_every"] = r.choice([1, 2, 3])
+    if tp > 1:
+        ours["async_tp"] = r.random() < 0.5
+    if dp > 2 and r.random() < 0.4:
+        ours["shard_size"] = 2
+    if pp > 1:
+        ours["schedule"] = r.choice(list(SCHEDULES))
+        ours["virtual_stages"] = SCHEDULES[ours["schedule"]]
+        cuts = sorted(r.sample(range(1, layers), pp * ours["virtual_stages"] - 1))
+        ours["stages"] = [b - a for a, b in zip([0, *cuts], [*cuts, layers])]
+    ds = {"train_micro_batch_size_per_gpu": micro, "gradient_accumulation_steps": accumulate, "gradient_clipping": r.choice([0.0, 1.0, 0.3]),
+          "optimizer": {"type": "AdamW", "params": {"lr": r.uniform(1e-5, 1e-2), "weight_decay": r.choice([0.0, 0.1]), "eps": 1e-8,
+                                                   "betas": [0.9, r.choice([0.95, 0.999])]}}, "shardlab": ours}
+    if r.random() < 0.1:
+        ds["optimizer"]["type"] = "Adam"
+        ds["optimizer"]["params"]["adam_w_mode"] = False
+    if r.random() < 0.8:
+        ds.update(bf16={"enabled": True}, communication_data_type=r.choice(["fp32", "bf16"]), data_types={"grad_accum_dtype": "fp32"})
+        if r.random() < 0.2:
+            ours.update(fp8=True, fp8_recipe=r.choice(["tensorwise", "rowwise"]))
+    return ds, tp * pp * dp
+
+
+def torchtitan(folder, r):
+    shape = FLAVORS[r.choice(list(FLAVORS))]
+    ds, world = torchtitan_config(r, shape["num_hidden_layers"], shape["tie_word_embeddings"])
+    (folder / "model.json").write_text(json.dumps({**shape, "max_position_embeddings": ds["shardlab"]["seq_len"]}))
+
+    def read(text):
+        (folder / "job.toml").write_text(text)
+        return [("--from-torchtitan", folder / "job.toml")]
+
+    return ds, ("--model", folder / "model.json", "--world", world), read
+
+
+# ---- Accelerate ----
+
+def accelerate_config(r):
+    """A plan whose optimizer is what the Trainer's rules give, and the flags for what else the script says."""
+    kind = r.choice(["accelerate-ddp", "fsdp", "fsdp-shard-grad-op", "fsdp-hybrid-shard", "accelerate-fsdp", "fsdp2-no-reshard", "accelerate-deepspeed",
+                     "accelerate-deepspeed", "accelerate-megatron", "megatron-lm"])
+    ours, world, nodes = {"preset": kind, "kernels": r.choice(["torch-eager", "torch-compile"])}, r.choice([2, 4, 8, 16]), 1
+    ds = {"optimizer": {"type": "AdamW", "params": {"lr": 5e-5, "betas": [0.9, 0.999], "eps": 1e-8, "weight_decay": 0.0}}, "shardlab": ours,
+          "gradient_clipping": 1.0}
+    script = ["--micro-batch", r.choice([1, 2, 4]), "--seq", r.choice([64, 128])]
+    word = "" if kind == "accelerate-ddp" else r.choice(["bf16", "fp16", "bf16", ""])
+    if word:
+        ds[word] = {"enabled": True}
+    if "fsdp" in kind:
+        script += ["--grad-accum", r.choice([1, 2])]
+        ours["recompute"] = r.choice(["none", "full"])
+        if word:
+            ds.update(communication_data_type=word, data_types={"grad_accum_dtype": "fp32"})
+        if kind == "fsdp-hybrid-shard":
+            ours["shard_size"], world = 8, 16
+        if kind in ("accelerate-fsdp", "fsdp2-no-reshard"):
+            ours["tp"] = r.choice([1, 2])
+            if world // ours["tp"] > 2 and r.random() < 0.5:
+                ours["shard_size"] = 2
+    elif "deepspeed" in kind:
+        ds["zero_optimization"] = {"stage": r.choice([0, 1, 2, 3])}
+        ds.update(gradient_accumulation_steps=r.choice([1, 2, 8]), gradient_clipping=r.choice([0.0, 1.0, 0.5]))
+        if ds["zero_optimization"]["stage"] > 1 and r.random() < 0.5:
+            ds["zero_optimization"]["offload_optimizer"] = {"device": "cpu"}
+            if ds["zero_optimization"]["stage"] == 3 and r.random() < 0.5:
+                ds["zero_optimization"]["offload_param"] = r.choice([{"device": "cpu"}, {"device": "nvme", "nvme_path": "/mnt/it's"}])
+    elif "megatron" in kind:
+        del ours["kernels"]
+        ours.update(tp=r.choice([1, 2]), pp=r.choice([1, 2]), recompute=r.choice(["none", "selective", "full"]), attention=r.choice(["flash", "cudnn", "materialised"]))
+        ours["sequence_parallel"] = ours["tp"] > 1 and r.random() < 0.5
+        ds.update(gradient_accumulation_steps=r.choice([4, 8]), gradient_clipping=r.choice([1.0, 0.5]))
+        world = max(world, 4)
+    else:
+        script += ["--grad-accum", r.choice([1, 2])]
+    return ds, world, script
+
+
+def accelerate(folder, r):
+    ds, world, script = accelerate_config(r)
+    given = ("--model", "gpt2-mini", *script)
+
+    def read(text):
+        (folder / "accelerate.yaml").write_text(text)
+        return [("--from-accelerate", folder / "accelerate.yaml", *given)]
+
+    return ds, (*given, "--world", world), read
+
+
+# ---- all ----
+
+SCRIPTS = ("optimizer.", "gradient_", "train_", "shardlab.seq_len")  # what Accelerate leaves to the script is named
+
+
+def one(to, folder, r):
+    ds, inputs, read = {"megatron": megatron, "torchtitan": torchtitan, "accelerate": accelerate}[to](folder, r)
+    (folder / "ds.json").write_text(json.dumps(ds))
+    inputs = (*inputs, "--config", folder / "ds.json", *CLUSTER)
     want = seen(*inputs)
     if isinstance(want, str):
         return False  # no legal plan
-    wrote = run("export-config", "--to", "megatron", *inputs)
-    assert wrote.returncode == 0 and "no counterpart" not in wrote.stderr, (ds, wrote.stderr)
-    files[2].write_text(as_script(wrote.stdout, r))
-    for source in (wrote.stdout.replace("\n", " "), files[2]):
-        back = ("--from-megatron", source, "--world", world, *CLUSTER)
-        got = seen(*back)
+    wrote = run("export-config", "--to", to, *inputs)
+    unsaid = wrote.stderr.partition("no counterpart, so left out:")[2].split()
+    assert wrote.returncode == 0 and all(to == "accelerate" and path.startswith(SCRIPTS) for path in unsaid), (ds, wrote.stderr)
+    for source in read(wrote.stdout):
+        got = seen(*source, *CLUSTER)
         assert got == want, (ds, wrote.stdout, differences(want, got))
-    again = run("export-config", "--to", "megatron", *back)
+    again = run("export-config", "--to", to, *source, *CLUSTER)
     assert again.stdout == wrote.stdout, (wrote.stdout, again.stdout, again.stderr)
     return True
 
 
-def differences(want, got):
-    if isinstance(got, str):
-        return got
-    return [(k, a.get(k), b.get(k)) for a, b in zip(want, got) for k in a.keys() | b.keys() if a.get(k) != b.get(k)]
-
-
 def main():
-    r, count, legal = random.Random(int(sys.argv[3]) if len(sys.argv) > 3 else 1), int(sys.argv[2]), 0
-    with tempfile.TemporaryDirectory() as folder:
-        for _ in range(count):
-            legal += one(pathlib.Path(folder), r)
-    assert legal * 3 >= count, f"only {legal} of {count} were legal"
-    print(f"{legal} plans of {count} drawn, the others being refused as plans: all equal")
+    count, seed = int(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else 1
+    for to in sys.argv[4:] or ["megatron", "torchtitan", "accelerate"]:
+        r, legal = random.Random(seed), 0
+        with tempfile.TemporaryDirectory() as folder:
+            for _ in range(count):
+                legal += one(to, pathlib.Path(folder), r)
+        assert legal * 3 >= count, f"{to}: only {legal} of {count} were legal"
+        print(f"{to}: {legal} plans of {count} drawn, the others being refused as plans: all equal")
 
 
 if __name__ == "__main__":

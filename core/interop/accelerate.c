@@ -1,0 +1,275 @@
+/* Accelerate's settings, read; see accelerate.h. Sources: Accelerate 1.15, commands/config/config_args.py, commands/launch.py (defaults),
+ * utils/launch.py, utils/dataclasses.py (DeepSpeedPlugin, FullyShardedDataParallelPlugin, MegatronLMPlugin), parallelism_config.py. */
+#include "core/interop/accelerate.h"
+
+#include "core/base/limits.h"
+#include "core/base/nearest.h"
+#include "core/interop/accelerate_deepspeed.h"
+#include "core/interop/accelerate_keys.h"
+#include "core/interop/paths.h"
+#include "core/interop/unsaid.h"
+#include "core/interop/yaml.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FSDP "fsdp_config.fsdp_"
+#define MEGATRON "megatron_lm_config.megatron_lm_"
+#define MESH "parallelism_config.parallelism_config_"
+
+struct accelerate {
+  struct sl_settings s;
+  int64_t world, per_machine;
+  char precision[32];
+  json_t *config;
+};
+
+static void put(struct accelerate *a, const char *path, json_t *value) {
+  sl_interop_put(a->config, path, value);
+}
+
+static enum sl_status check_keys(const struct sl_json *doc) {
+  const char *key;
+  json_t *value;
+  size_t count = 0;
+  if (!json_is_object(doc->root))
+    return sl_fail(SL_ERR_INPUT, "%s: has no keys; expected those of accelerate config", doc->name);
+  while (sl_accelerate_known[count] != NULL) count++;
+  json_object_foreach(doc->root, key, value) {
+    if (sl_interop_among(sl_accelerate_known, key)) continue;
+    const char *near = sl_nearest(key, sl_accelerate_known, count);
+    return sl_json_fail(doc, key, "is no key of Accelerate's%s%s%s", near != NULL ? "; did you mean " : "",
+                        near != NULL ? near : "", near != NULL ? "?" : "");
+  }
+  return SL_OK;
+}
+
+/* ---- ranks ---- */
+
+static enum sl_status read_world(struct accelerate *a, bool single) {
+  int64_t processes = single ? 1 : 0, machines = 1;
+  const int64_t flag = a->world;
+  SL_TRY(sl_settings_int(&a->s, "num_processes", 1, SL_MAX_WORLD, &processes));
+  SL_TRY(sl_settings_int(&a->s, "num_machines", 1, SL_MAX_WORLD, &machines));
+  if (flag > 0) processes = flag;
+  if (processes == 0) return sl_settings_fail(&a->s, "num_processes", "the ranks in all, or --world");
+  if (processes % machines != 0)
+    return sl_settings_fail(&a->s, "num_machines", "a divisor of the %lld processes", (long long)processes);
+  a->world = processes;
+  a->per_machine = machines > 1 ? processes / machines : 0;
+  return SL_OK;
+}
+
+/* What the script says, by the rules for "auto". */
+static void leave_to_script(struct accelerate *a) {
+  put(a, "train_micro_batch_size_per_gpu", json_string("auto"));
+  put(a, "gradient_accumulation_steps", json_string("auto"));
+  put(a, "gradient_clipping", json_string("auto"));
+  put(a, "optimizer",
+      json_pack("{s:s, s:{s:s, s:s, s:s, s:s}}", "type", "AdamW", "params", "lr", "auto", "betas", "auto", "eps",
+                "auto", "weight_decay", "auto"));
+}
+
+static enum sl_status put_precision(struct accelerate *a) {
+  if (strcmp(a->precision, "no") == 0) return SL_OK;
+  put(a, strcmp(a->precision, "bf16") == 0 ? "bf16.enabled" : "fp16.enabled", json_true());
+  return SL_OK;
+}
+
+/* ---- kinds of training ---- */
+
+static enum sl_status read_ddp(struct accelerate *a) {
+  put(a, "shardlab.preset", json_string("accelerate-ddp"));
+  if (strcmp(a->precision, "no") == 0) return SL_OK;
+  return sl_settings_fail(
+      &a->s, "mixed_precision",
+      "no beside DistributedDataParallel: autocast, which keeps parameters and gradients in fp32, is "
+      "not modelled; distributed_type DEEPSPEED and FSDP are");
+}
+
+/* FSDP's MixedPrecision casts what is gathered and reduced, the shards stay fp32. */
+static enum sl_status put_fsdp_types(struct accelerate *a) {
+  SL_TRY(put_precision(a));
+  if (strcmp(a->precision, "no") == 0) return SL_OK;
+  put(a, "communication_data_type", json_string(a->precision));
+  put(a, "data_types.grad_accum_dtype", json_string("fp32"));
+  return SL_OK;
+}
+
+static enum sl_status put_strategy(struct accelerate *a, int64_t version) {
+  static const char key[] = FSDP "sharding_strategy|" FSDP "reshard_after_forward";
+  static const char *const strategies[][2] = {{"FULL_SHARD", "fsdp"},
+                                              {"SHARD_GRAD_OP", "fsdp-shard-grad-op"},
+                                              {"NO_SHARD", NULL},
+                                              {"HYBRID_SHARD", "fsdp-hybrid-shard"},
+                                              {"HYBRID_SHARD_ZERO2", "fsdp-hybrid-shard-zero2"}};
+  bool reshards = true;
+  char word[32] = "FULL_SHARD";
+  int64_t number = 0;
+  if (version == 2) {
+    SL_TRY(sl_settings_bool(&a->s, FSDP "reshard_after_forward", &reshards));
+    return put(a, "shardlab.preset", json_string(reshards ? "accelerate-fsdp" : "fsdp2-no-reshard")), SL_OK;
+  }
+  if (json_is_integer(sl_settings_value(&a->s, key)))
+    SL_TRY(sl_settings_int(&a->s, key, 1, 5, &number));
+  else
+    SL_TRY(sl_settings_word(&a->s, key, "FULL_SHARD|SHARD_GRAD_OP|NO_SHARD|HYBRID_SHARD|HYBRID_SHARD_ZERO2|1|2|3|4|5",
+                            word));
+  if (number == 0 && word[1] == '\0') number = word[0] - '0';
+  for (int i = 0; i < 5; i++) {
+    if (number > 0 ? number != i + 1 : strcmp(word, strategies[i][0]) != 0) continue;
+    if (strategies[i][1] == NULL) return sl_settings_fail(&a->s, key, "shards: NO_SHARD is not modelled");
+    put(a, "shardlab.preset", json_string(strategies[i][1]));
+    if (i > 2) put(a, "shardlab.shard_size", json_integer(a->per_machine > 0 ? a->per_machine : a->world));
+  }
+  return SL_OK;
+}
+
+static enum sl_status put_prefetch(struct accelerate *a, int64_t version) {
+  static const char key[] = FSDP "backward_prefetch|" FSDP "backward_prefetch_policy";
+  char word[32] = "BACKWARD_PRE";
+  SL_TRY(sl_settings_word(&a->s, key, "BACKWARD_PRE|BACKWARD_POST|NO_PREFETCH", word));
+  if (version == 2 || strcmp(word, "BACKWARD_PRE") == 0) return SL_OK;
+  return sl_settings_fail(&a->s, key, "BACKWARD_PRE: no other one is modelled");
+}
+
+/* A device mesh beside FSDP2. */
+static enum sl_status put_mesh(struct accelerate *a) {
+  int64_t replicas = 1, shards = 1, tp = 1;
+  SL_TRY(sl_settings_int(&a->s, MESH "dp_replicate_size", 1, SL_MAX_DEGREE, &replicas));
+  SL_TRY(sl_settings_int(&a->s, MESH "dp_shard_size", 1, SL_MAX_DEGREE, &shards));
+  SL_TRY(sl_settings_int(&a->s, MESH "tp_size", 1, SL_MAX_DEGREE, &tp));
+  if (!sl_settings_has(&a->s, "parallelism_config")) return SL_OK;
+  put(a, "shardlab.tp", json_integer(tp));
+  if (replicas * shards > SL_MAX_WORLD || replicas * shards * tp != a->world)
+    return sl_settings_fail(&a->s, MESH "dp_shard_size", "sizes whose product is the %lld processes",
+                            (long long)a->world);
+  if (replicas == 1) return SL_OK;
+  if (shards == 1) return sl_settings_fail(&a->s, MESH "dp_replicate_size", "1, or shards beside it");
+  return put(a, "shardlab.shard_size", json_integer(shards)), SL_OK;
+}
+
+static enum sl_status read_fsdp(struct accelerate *a) {
+  int64_t version = 1;
+  bool recompute = false, ahead = false;
+  char wrap[32] = "";
+  if (sl_settings_has(&a->s, "parallelism_config")) version = 2;
+  SL_TRY(sl_settings_int(&a->s, FSDP "version", 1, 2, &version));
+  SL_TRY(sl_settings_word(&a->s, FSDP "auto_wrap_policy", "TRANSFORMER_BASED_WRAP|SIZE_BASED_WRAP|NO_WRAP", wrap));
+  if (strcmp(wrap, "TRANSFORMER_BASED_WRAP") != 0)
+    return sl_settings_fail(&a->s, FSDP "auto_wrap_policy",
+                            "TRANSFORMER_BASED_WRAP: a unit a block; no other units are modelled");
+  SL_TRY(put_strategy(a, version));
+  SL_TRY(put_prefetch(a, version));
+  if (version == 2) SL_TRY(put_mesh(a));
+  SL_TRY(sl_settings_bool(&a->s, FSDP "activation_checkpointing", &recompute));
+  SL_TRY(
+      sl_settings_bool(&a->s, FSDP "forward_prefetch", &ahead)); /* issues gathers no earlier than a fast host does */
+  put(a, "shardlab.recompute", json_string(recompute ? "full" : "none"));
+  return put_fsdp_types(a);
+}
+
+static enum sl_status put_megatron_recompute(struct accelerate *a) {
+  bool selective = false;
+  char granularity[32] = "", method[32] = "uniform";
+  int64_t layers = 1;
+  SL_TRY(sl_settings_bool(&a->s, MEGATRON "recompute_activations", &selective));
+  SL_TRY(sl_settings_word(&a->s, MEGATRON "recompute_granularity", "full|selective", granularity));
+  SL_TRY(sl_settings_word(&a->s, MEGATRON "recompute_method", "uniform|block", method));
+  SL_TRY(sl_settings_int(&a->s, MEGATRON "recompute_num_layers", 1, SL_MAX_LAYERS, &layers));
+  const bool full = strcmp(granularity, "full") == 0;
+  if (full && strcmp(method, "uniform") != 0)
+    return sl_settings_fail(&a->s, MEGATRON "recompute_method", "uniform: block is not modelled");
+  if (full && layers != 1)
+    return sl_settings_fail(&a->s, MEGATRON "recompute_num_layers", "1: larger pieces are not modelled");
+  put(a, "shardlab.recompute", json_string(full ? "full" : selective || granularity[0] != '\0' ? "selective" : "none"));
+  return SL_OK;
+}
+
+static enum sl_status put_megatron_attention(struct accelerate *a) {
+  char backend[32] = "";
+  SL_TRY(sl_settings_word(&a->s, MEGATRON "attention_backend", "flash|fused|unfused|auto|local", backend));
+  if (backend[0] == '\0') return SL_OK;
+  const bool flash = strcmp(backend, "flash") == 0 || strcmp(backend, "auto") == 0;
+  put(a, "shardlab.attention", json_string(flash ? "flash" : strcmp(backend, "fused") == 0 ? "cudnn" : "materialised"));
+  return SL_OK;
+}
+
+static enum sl_status read_megatron(struct accelerate *a) {
+  int64_t tp = 1, pp = 1, micro_batches = 1;
+  bool sharded = false, sequence = false;
+  double clip = 1;
+  SL_TRY(sl_settings_int(&a->s, MEGATRON "tp_degree", 1, SL_MAX_DEGREE, &tp));
+  SL_TRY(sl_settings_int(&a->s, MEGATRON "pp_degree", 1, SL_MAX_DEGREE, &pp));
+  SL_TRY(sl_settings_int(&a->s, MEGATRON "num_micro_batches", 1, SL_MAX_MICRO_BATCHES, &micro_batches));
+  SL_TRY(sl_settings_bool(&a->s, MEGATRON "use_distributed_optimizer", &sharded));
+  SL_TRY(sl_settings_bool(&a->s, MEGATRON "sequence_parallelism", &sequence));
+  SL_TRY(sl_settings_real(&a->s, MEGATRON "gradient_clipping", 0, 1e300, &clip));
+  put(a, "shardlab.preset", json_string(sharded ? "accelerate-megatron" : "megatron-lm"));
+  put(a, "shardlab.tp", json_integer(tp));
+  put(a, "shardlab.pp", json_integer(pp));
+  if (sequence && tp > 1) put(a, "shardlab.sequence_parallel", json_true());
+  put(a, "gradient_accumulation_steps", json_integer(micro_batches));
+  put(a, "gradient_clipping", json_real(clip));
+  SL_TRY(put_megatron_recompute(a));
+  SL_TRY(put_megatron_attention(a));
+  return put_precision(a);
+}
+
+static enum sl_status put_kernels(struct accelerate *a) {
+  char backend[32] = "NO";
+  SL_TRY(sl_settings_word(&a->s, "dynamo_config.dynamo_backend|dynamo_backend", "NO|INDUCTOR|EAGER", backend));
+  put(a, "shardlab.kernels", json_string(strcmp(backend, "INDUCTOR") == 0 ? "torch-compile" : "torch-eager"));
+  return SL_OK;
+}
+
+/* ---- all of it ---- */
+
+static enum sl_status make_config(struct accelerate *a) {
+  char type[32] = "", place[32] = "LOCAL_MACHINE";
+  SL_TRY(sl_settings_word(&a->s, "compute_environment", "LOCAL_MACHINE|AMAZON_SAGEMAKER", place));
+  if (strcmp(place, "LOCAL_MACHINE") != 0)
+    return sl_settings_fail(&a->s, "compute_environment", "LOCAL_MACHINE: SageMaker is not modelled");
+  SL_TRY(sl_settings_word(&a->s, "distributed_type", "NO|MULTI_GPU|DEEPSPEED|FSDP|MEGATRON_LM", type));
+  if (json_is_false(sl_settings_value(&a->s, "distributed_type")))
+    snprintf(type, sizeof type, "NO"); /* no without quotes */
+  if (type[0] == '\0')
+    return sl_settings_fail(&a->s, "distributed_type", "NO, MULTI_GPU, DEEPSPEED, FSDP or MEGATRON_LM");
+  SL_TRY(sl_settings_refuse(&a->s, sl_accelerate_refused));
+  if (json_is_false(sl_settings_value(&a->s, "mixed_precision")))
+    snprintf(a->precision, sizeof a->precision, "no");
+  else
+    SL_TRY(sl_settings_word(&a->s, "mixed_precision", "no|fp16|bf16|fp8", a->precision));
+  if (strcmp(a->precision, "fp8") == 0)
+    return sl_settings_fail(&a->s, "mixed_precision", "no, fp16 or bf16: the fp8 of other libraries is not modelled");
+  sl_settings_value(&a->s, "fp8_config");
+  SL_TRY(read_world(a, strcmp(type, "NO") == 0));
+  leave_to_script(a);
+  if (strcmp(type, "MEGATRON_LM") != 0) SL_TRY(put_kernels(a));
+  if (strcmp(type, "DEEPSPEED") == 0) return sl_accelerate_deepspeed(&a->s, a->precision, a->config);
+  if (strcmp(type, "FSDP") == 0) return read_fsdp(a);
+  return strcmp(type, "MEGATRON_LM") == 0 ? read_megatron(a) : read_ddp(a);
+}
+
+enum sl_status sl_accelerate_read(const char *name, const char *text, size_t size, int64_t *world, int64_t *per_machine,
+                                  json_t **config) {
+  struct sl_json doc;
+  enum sl_status status;
+  struct accelerate a = {.world = *world, .precision = "no"};
+  *config = NULL;
+  SL_TRY(sl_yaml_parse(&doc, name, text, size));
+  SL_GO(check_keys(&doc));
+  SL_GO(sl_settings_open(&a.s, &doc));
+  *config = a.config = json_object();
+  SL_GO(make_config(&a));
+  sl_settings_name_rest(&a.s, sl_accelerate_beside);
+  *world = a.world;
+  *per_machine = a.per_machine;
+done:
+  sl_settings_free(&a.s);
+  sl_json_free(&doc);
+  if (status == SL_OK) return SL_OK;
+  json_decref(*config);
+  *config = NULL;
+  return status;
+}

@@ -1,0 +1,234 @@
+/* Accelerate's settings, written; see accelerate_write.h. */
+#include "core/interop/accelerate_write.h"
+
+#include "core/interop/paths.h"
+#include "core/interop/unsaid.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+enum kind { NO_KIND, DDP, DEEPSPEED, FSDP, FSDP2, MEGATRON };
+
+struct writer {
+  const json_t *config;
+  FILE *out;
+  json_t *unsaid;
+  enum kind kind;
+  int64_t world, machines;
+  const char *preset, *strategy; /* of FSDP */
+  bool sharded;                  /* Megatron-LM's optimizer */
+};
+
+static const char *text_at(const struct writer *w, const char *path) {
+  const char *text = json_string_value(sl_interop_get(w->config, path));
+  return text != NULL ? text : "";
+}
+
+static int64_t number_at(const struct writer *w, const char *path) {
+  return json_integer_value(sl_interop_get(w->config, path));
+}
+
+static bool is_on(const struct writer *w, const char *path) {
+  return json_is_true(sl_interop_get(w->config, path));
+}
+
+static enum sl_status refuse(const char *path, const char *is, const char *expected) {
+  return sl_fail(SL_ERR_INPUT, "--to accelerate: %s: is %s; expected %s", path, is[0] != '\0' ? is : "absent",
+                 expected);
+}
+
+static const char *word(bool on) {
+  return on ? "true" : "false";
+}
+
+/* Text between single quotes, in which a quote stands twice. */
+static void put_text(FILE *out, const char *key, const char *text) {
+  fprintf(out, "  %s: '", key);
+  for (; *text != '\0'; text++) fprintf(out, *text == '\'' ? "''" : "%c", *text);
+  fputs("'\n", out);
+}
+
+static enum sl_status find_kind(struct writer *w) {
+  static const struct {
+    const char *preset;
+    enum kind kind;
+    const char *strategy;
+    bool sharded;
+  } kinds[] = {{"ddp", DDP, NULL, false},
+               {"accelerate-ddp", DDP, NULL, false},
+               {"fsdp", FSDP, "FULL_SHARD", false},
+               {"fsdp-shard-grad-op", FSDP, "SHARD_GRAD_OP", false},
+               {"fsdp-hybrid-shard", FSDP, "HYBRID_SHARD", false},
+               {"fsdp-hybrid-shard-zero2", FSDP, "HYBRID_SHARD_ZERO2", false},
+               {"fsdp2", FSDP2, "true", false},
+               {"accelerate-fsdp", FSDP2, "true", false},
+               {"fsdp2-no-reshard", FSDP2, "false", false},
+               {"", DEEPSPEED, NULL, false},
+               {"accelerate-deepspeed", DEEPSPEED, NULL, false},
+               {"deepspeed-0", DEEPSPEED, NULL, false},
+               {"deepspeed-1", DEEPSPEED, NULL, false},
+               {"deepspeed-2", DEEPSPEED, NULL, false},
+               {"deepspeed-3", DEEPSPEED, NULL, false},
+               {"megatron-lm", MEGATRON, NULL, false},
+               {"megatron-distributed-optimizer", MEGATRON, NULL, true},
+               {"accelerate-megatron", MEGATRON, NULL, true}};
+  w->preset = text_at(w, "shardlab.preset");
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+    if (strcmp(kinds[i].preset, w->preset) == 0)
+      w->kind = kinds[i].kind, w->strategy = kinds[i].strategy, w->sharded = kinds[i].sharded;
+  return w->kind != NO_KIND ? SL_OK
+                            : refuse("shardlab.preset", w->preset, "one of DeepSpeed, FSDP, DDP or Megatron-LM");
+}
+
+static enum sl_status put_head(const struct writer *w) {
+  static const char *const names[] = {"", "MULTI_GPU", "DEEPSPEED", "FSDP", "FSDP", "MEGATRON_LM"};
+  const bool bf16 = is_on(w, "bf16.enabled"), fp16 = is_on(w, "fp16.enabled");
+  if (w->kind == DDP && (bf16 || fp16))
+    return refuse(bf16 ? "bf16.enabled" : "fp16.enabled", "true",
+                  "false: DistributedDataParallel under autocast is not what this plan is");
+  fprintf(w->out,
+          "compute_environment: LOCAL_MACHINE\ndistributed_type: %s\nmixed_precision: '%s'\nnum_machines: %lld\n"
+          "num_processes: %lld\n",
+          w->kind == DDP && w->world == 1 ? "'NO'" : names[w->kind],
+          bf16   ? "bf16"
+          : fp16 ? "fp16"
+                 : "no",
+          (long long)w->machines, (long long)w->world);
+  const char *kernels = text_at(w, "shardlab.kernels");
+  const bool compiled = strcmp(kernels, "torch-compile") == 0;
+  if (compiled && w->kind != MEGATRON) fputs("dynamo_config:\n  dynamo_backend: INDUCTOR\n", w->out);
+  if (!compiled && strcmp(kernels, "torch-eager") != 0 && w->kind != MEGATRON)
+    json_array_append_new(w->unsaid, json_string("shardlab.kernels"));
+  return SL_OK;
+}
+
+/* FSDP reduces in the type of what it gathers, into fp32 shards. */
+static enum sl_status check_fsdp_types(const struct writer *w) {
+  const bool bf16 = is_on(w, "bf16.enabled"), half = bf16 || is_on(w, "fp16.enabled");
+  const char *sent = text_at(w, "communication_data_type"), *summed = text_at(w, "data_types.grad_accum_dtype");
+  if (half && strcmp(sent, bf16 ? "bf16" : "fp16") != 0)
+    return refuse("communication_data_type", sent, bf16 ? "bf16" : "fp16");
+  return half && strcmp(summed, "fp32") != 0 ? refuse("data_types.grad_accum_dtype", summed, "fp32") : SL_OK;
+}
+
+static enum sl_status put_groups(const struct writer *w) {
+  const int64_t tp = number_at(w, "shardlab.tp"), shard = number_at(w, "shardlab.shard_size");
+  const int64_t dp = w->world / (tp > 0 ? tp : 1), inside = shard > 0 ? shard : dp;
+  if (w->kind == FSDP)
+    return shard > 0 && shard * w->machines != w->world
+               ? refuse("shardlab.shard_size", "another number", "the ranks of a machine")
+               : SL_OK;
+  if (tp == 1 && shard == 0) return SL_OK;
+  fprintf(
+      w->out,
+      "parallelism_config:\n  parallelism_config_dp_replicate_size: %lld\n  parallelism_config_dp_shard_size: %lld\n"
+      "  parallelism_config_tp_size: %lld\n",
+      (long long)(dp / inside), (long long)inside, (long long)tp);
+  return SL_OK;
+}
+
+static enum sl_status put_fsdp(const struct writer *w) {
+  const char *recompute = text_at(w, "shardlab.recompute");
+  if (strcmp(recompute, "none") != 0 && strcmp(recompute, "full") != 0)
+    return refuse("shardlab.recompute", recompute, "none or full");
+  SL_TRY(check_fsdp_types(w));
+  fprintf(w->out,
+          "fsdp_config:\n  fsdp_version: %d\n  %s: %s\n  fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP\n"
+          "  fsdp_activation_checkpointing: %s\n  fsdp_offload_params: false\n",
+          w->kind == FSDP2 ? 2 : 1, w->kind == FSDP2 ? "fsdp_reshard_after_forward" : "fsdp_sharding_strategy",
+          w->strategy, word(strcmp(recompute, "full") == 0));
+  if (w->kind == FSDP) fputs("  fsdp_backward_prefetch: BACKWARD_PRE\n", w->out);
+  return put_groups(w);
+}
+
+static void put_offload(const struct writer *w, const char *what) {
+  char path[96], key[64];
+  snprintf(path, sizeof path, "zero_optimization.offload_%s.device", what);
+  const char *device = text_at(w, path);
+  if (device[0] == '\0' || strcmp(device, "none") == 0) return;
+  fprintf(w->out, "  offload_%s_device: %s\n", what, device);
+  snprintf(path, sizeof path, "zero_optimization.offload_%s.nvme_path", what);
+  snprintf(key, sizeof key, "offload_%s_nvme_path", what);
+  if (strcmp(device, "nvme") == 0 && text_at(w, path)[0] != '\0') put_text(w->out, key, text_at(w, path));
+}
+
+static enum sl_status put_deepspeed(const struct writer *w) {
+  fprintf(w->out,
+          "deepspeed_config:\n  zero_stage: %lld\n  gradient_accumulation_steps: %lld\n  gradient_clipping: %.17g\n",
+          (long long)number_at(w, "zero_optimization.stage"), (long long)number_at(w, "gradient_accumulation_steps"),
+          json_number_value(sl_interop_get(w->config, "gradient_clipping")));
+  put_offload(w, "optimizer");
+  put_offload(w, "param");
+  return SL_OK;
+}
+
+static enum sl_status put_megatron(const struct writer *w) {
+  const char *recompute = text_at(w, "shardlab.recompute"), *attention = text_at(w, "shardlab.attention");
+  const char *backend = strcmp(attention, "flash") == 0   ? "flash"
+                        : strcmp(attention, "cudnn") == 0 ? "fused"
+                                                          : "unfused";
+  const bool full = strcmp(recompute, "full") == 0, selective = strcmp(recompute, "selective") == 0;
+  if (!full && !selective && strcmp(recompute, "none") != 0)
+    return refuse("shardlab.recompute", recompute, "none, selective or full");
+#define KEY "  megatron_lm_"
+  fprintf(w->out,
+          "megatron_lm_config:\n" KEY "tp_degree: %lld\n" KEY "pp_degree: %lld\n" KEY "num_micro_batches: %lld\n" KEY
+          "gradient_clipping: %.17g\n" KEY "sequence_parallelism: %s\n" KEY "use_distributed_optimizer: %s\n" KEY
+          "attention_backend: %s\n",
+          (long long)number_at(w, "shardlab.tp"), (long long)number_at(w, "shardlab.pp"),
+          (long long)number_at(w, "gradient_accumulation_steps"),
+          json_number_value(sl_interop_get(w->config, "gradient_clipping")),
+          word(is_on(w, "shardlab.sequence_parallel")), word(w->sharded), backend);
+  if (selective) fputs(KEY "recompute_activations: true\n", w->out);
+  if (full)
+    fputs(KEY "recompute_granularity: full\n" KEY "recompute_method: uniform\n" KEY "recompute_num_layers: 1\n",
+          w->out);
+#undef KEY
+  return SL_OK;
+}
+
+static bool is_said(const char *path) {
+  static const char *const said[] = {"bf16.enabled",
+                                     "fp16.enabled",
+                                     "communication_data_type",
+                                     "data_types.grad_accum_dtype",
+                                     "shardlab.preset",
+                                     "shardlab.tp",
+                                     "shardlab.pp",
+                                     "shardlab.sequence_parallel",
+                                     "shardlab.shard_size",
+                                     "shardlab.recompute",
+                                     "shardlab.kernels",
+                                     "zero_optimization.stage",
+                                     "zero_optimization.offload_optimizer.device",
+                                     "zero_optimization.offload_optimizer.nvme_path",
+                                     "zero_optimization.offload_param.device",
+                                     "zero_optimization.offload_param.nvme_path",
+                                     NULL};
+  return sl_interop_among(said, path);
+}
+
+/* Some keys have a place with one kind of training alone. */
+static bool is_said_of_deepspeed(const char *path) {
+  return is_said(path) || strcmp(path, "gradient_accumulation_steps") == 0 || strcmp(path, "gradient_clipping") == 0;
+}
+
+static bool is_said_of_megatron(const char *path) {
+  return is_said_of_deepspeed(path) || strcmp(path, "shardlab.attention") == 0;
+}
+
+enum sl_status sl_accelerate_write(const json_t *config, const json_t *given, int64_t world, int64_t machines,
+                                   FILE *out, json_t *unsaid) {
+  struct writer w = {.config = config, .out = out, .unsaid = unsaid, .world = world, .machines = machines};
+  SL_TRY(find_kind(&w));
+  SL_TRY(put_head(&w));
+  if (w.kind == FSDP || w.kind == FSDP2) SL_TRY(put_fsdp(&w));
+  if (w.kind == DEEPSPEED) SL_TRY(put_deepspeed(&w));
+  if (w.kind == MEGATRON) SL_TRY(put_megatron(&w));
+  sl_interop_unsaid(given,
+                    w.kind == DEEPSPEED  ? is_said_of_deepspeed
+                    : w.kind == MEGATRON ? is_said_of_megatron
+                                         : is_said,
+                    unsaid);
+  return SL_OK;
+}

@@ -1,0 +1,164 @@
+/* See settings.h. */
+#include "core/interop/settings.h"
+
+#include "core/interop/paths.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { PATH_BYTES = 512 };
+
+enum sl_status sl_settings_open(struct sl_settings *s, const struct sl_json *doc) {
+  *s = (struct sl_settings){.doc = doc, .used = json_object()};
+  return s->used != NULL ? SL_OK : sl_fail(SL_ERR_MEMORY, "out of memory in %s", doc->name);
+}
+
+void sl_settings_free(struct sl_settings *s) {
+  json_decref(s->used);
+  s->used = NULL;
+}
+
+/* The one of `paths` that counts, else the first, into out[PATH_BYTES]; all of them are used. */
+static const json_t *find(const struct sl_settings *s, const char *paths, char *out) {
+  const json_t *found = NULL;
+  for (const char *at = paths; at != NULL; at = strchr(at, '|'), at += at != NULL) {
+    char path[PATH_BYTES];
+    snprintf(path, sizeof path, "%.*s", (int)strcspn(at, "|"), at);
+    json_object_set_new(s->used, path, json_true());
+    const json_t *value = sl_interop_get(s->doc->root, path);
+    if (at == paths || (found == NULL && value != NULL && !json_is_null(value))) memcpy(out, path, sizeof path);
+    if (found == NULL && !json_is_null(value)) found = value;
+  }
+  return found;
+}
+
+/* The object that holds the setting, and the key in it. */
+struct place {
+  char path[PATH_BYTES], parent[PATH_BYTES];
+  const char *key;
+  struct sl_json_object object;
+  const json_t *value;
+};
+
+static void locate(const struct sl_settings *s, const char *paths, struct place *p) {
+  p->value = find(s, paths, p->path);
+  const char *dot = strrchr(p->path, '.');
+  p->key = dot != NULL ? dot + 1 : p->path;
+  snprintf(p->parent, sizeof p->parent, "%.*s", dot != NULL ? (int)(dot - p->path) : 0, p->path);
+  p->object = (struct sl_json_object){
+      .doc = s->doc, .object = dot != NULL ? sl_interop_get(s->doc->root, p->parent) : s->doc->root, .path = p->parent};
+}
+
+bool sl_settings_has(const struct sl_settings *s, const char *paths) {
+  return sl_settings_value(s, paths) != NULL;
+}
+
+const json_t *sl_settings_value(const struct sl_settings *s, const char *paths) {
+  char path[PATH_BYTES];
+  return find(s, paths, path);
+}
+
+enum sl_status sl_settings_int(const struct sl_settings *s, const char *paths, int64_t min, int64_t max, int64_t *out) {
+  struct place p;
+  locate(s, paths, &p);
+  return sl_json_get_int(&p.object, p.key, min, max, out);
+}
+
+enum sl_status sl_settings_real(const struct sl_settings *s, const char *paths, double min, double max, double *out) {
+  struct place p;
+  locate(s, paths, &p);
+  return sl_json_get_real(&p.object, p.key, min, max, out);
+}
+
+enum sl_status sl_settings_bool(const struct sl_settings *s, const char *paths, bool *out) {
+  struct place p;
+  locate(s, paths, &p);
+  return sl_json_get_bool(&p.object, p.key, out);
+}
+
+enum sl_status sl_settings_word(const struct sl_settings *s, const char *paths, const char *words, char out[32]) {
+  char text[128] = "", list[256];
+  struct place p;
+  locate(s, paths, &p);
+  if (p.value == NULL) return SL_OK;
+  SL_TRY(sl_json_get_text(&p.object, p.key, text, sizeof text));
+  for (const char *at = words; at != NULL; at = strchr(at, '|'), at += at != NULL) {
+    const size_t length = strcspn(at, "|");
+    if (strlen(text) != length || strncasecmp(at, text, length) != 0) continue;
+    snprintf(out, 32, "%.*s", (int)length, at);
+    return SL_OK;
+  }
+  size_t used = 0;
+  for (const char *at = words; *at != '\0' && used + 3 < sizeof list; at++)
+    used += (size_t)snprintf(list + used, sizeof list - used, *at == '|' ? ", " : "%c", *at);
+  return sl_json_get_fail(&p.object, p.key, "one of %s", list);
+}
+
+enum sl_status sl_settings_fail(const struct sl_settings *s, const char *paths, const char *expected, ...) {
+  char text[512];
+  struct place p;
+  va_list args;
+  va_start(args, expected);
+  vsnprintf(text, sizeof text, expected, args);
+  va_end(args);
+  locate(s, paths, &p);
+  return sl_json_get_fail(&p.object, p.key, "%s", text);
+}
+
+static bool is_off(const json_t *value) {
+  if (value == NULL || json_is_null(value) || json_is_false(value)) return true;
+  if (json_is_integer(value)) return json_integer_value(value) == 0 || json_integer_value(value) == 1;
+  if (json_is_string(value)) return json_string_length(value) == 0;
+  return (json_is_array(value) && json_array_size(value) == 0) ||
+         (json_is_object(value) && json_object_size(value) == 0);
+}
+
+enum sl_status sl_settings_refuse(const struct sl_settings *s, const struct sl_setting_refused *list) {
+  for (; list->path != NULL; list++)
+    if (!is_off(sl_settings_value(s, list->path))) return sl_settings_fail(s, list->path, "%s", list->expected);
+  return SL_OK;
+}
+
+/* ---- what is left ---- */
+
+struct rest {
+  const struct sl_settings *settings;
+  const char *const *beside;
+  char text[1024];
+  size_t used;
+};
+
+static bool is_beside(const char *const *beside, const char *path) {
+  for (; *beside != NULL; beside++) {
+    const size_t length = strlen(*beside);
+    const bool all_below = (*beside)[length - 1] == '*';
+    if (all_below ? strncmp(path, *beside, length - 1) == 0 : strcmp(path, *beside) == 0) return true;
+  }
+  return false;
+}
+
+static void name_rest(struct rest *rest, const json_t *object, const char *before) {
+  const char *key;
+  json_t *value;
+  json_object_foreach((json_t *)(uintptr_t)object, key, value) {
+    char path[PATH_BYTES];
+    const int n = snprintf(path, sizeof path, "%s%s%s", before, before[0] != '\0' ? "." : "", key);
+    if (n < 0 || (size_t)n >= sizeof path || json_is_null(value)) continue;
+    if (json_object_get(rest->settings->used, path) != NULL || is_beside(rest->beside, path)) continue;
+    if (json_is_object(value)) {
+      name_rest(rest, value, path);
+    } else if (rest->used < sizeof rest->text) {
+      const int m = snprintf(rest->text + rest->used, sizeof rest->text - rest->used, " %s", path);
+      if (m > 0) rest->used += (size_t)m;
+    }
+  }
+}
+
+void sl_settings_name_rest(const struct sl_settings *s, const char *const *beside) {
+  struct rest rest = {.settings = s, .beside = beside};
+  name_rest(&rest, s->doc->root, "");
+  if (rest.used > 0) sl_warn("%s: no counterpart, so without effect:%s", s->doc->name, rest.text);
+}

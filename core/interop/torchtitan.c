@@ -1,0 +1,379 @@
+/* torchtitan's settings, read; see torchtitan.h. Sources: torchtitan at 238fa99, config/job_config.py (keys and defaults),
+ * distributed/parallel_dims.py (degrees), distributed/pipeline_parallel.py (stages), distributed/activation_checkpoint.py,
+ * models/llama3/infra/parallelize.py (what is applied, and in which case), train.py (accumulation). */
+#include "core/interop/torchtitan.h"
+
+#include "core/base/checked.h"
+#include "core/base/limits.h"
+#include "core/interop/paths.h"
+#include "core/interop/toml.h"
+#include "core/interop/torchtitan_keys.h"
+#include "core/interop/torchtitan_models.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TRAINING "training."
+#define PARALLELISM "parallelism."
+#define EXPERIMENTAL "experimental."
+/* A key of today, and where it stood at the end of 2024. */
+#define MOVED(old, name) PARALLELISM name "|" old name
+static const char shard_key[] = MOVED(TRAINING, "data_parallel_shard_degree") "|training.data_parallel_degree";
+static const char replicate_key[] = MOVED(TRAINING, "data_parallel_replicate_degree");
+static const char tp_key[] = MOVED(TRAINING, "tensor_parallel_degree");
+static const char pp_key[] = MOVED(EXPERIMENTAL, "pipeline_parallel_degree");
+static const char schedule_key[] = MOVED(EXPERIMENTAL, "pipeline_parallel_schedule");
+static const char microbatch_key[] = MOVED(EXPERIMENTAL, "pipeline_parallel_microbatch_size");
+static const char async_key[] = MOVED(EXPERIMENTAL, "enable_async_tensor_parallel");
+static const char reshard_key[] = MOVED(TRAINING, "fsdp_reshard_after_forward");
+static const char parts_key[] = PARALLELISM "module_fqns_per_model_part";
+static const char batch_key[] = TRAINING "local_batch_size|" TRAINING "batch_size";
+
+enum { MOST_STAGES = 256 }; /* of the list shardlab.stages */
+
+struct titan {
+  struct sl_settings s;
+  int64_t world, replicate, shard, tp, pp, layers; /* layers 0: not known */
+  int64_t stages;                                  /* of the whole pipeline */
+  json_t *config;
+};
+
+static void put(struct titan *t, const char *path, json_t *value) {
+  sl_interop_put(t->config, path, value);
+}
+
+/* ---- ranks ---- */
+
+/* The degree of shards that -1 stands for is what the others leave of the ranks. */
+static enum sl_status read_degrees(struct titan *t) {
+  t->replicate = t->tp = t->pp = 1;
+  t->shard = -1;
+  SL_TRY(sl_settings_int(&t->s, replicate_key, 1, SL_MAX_DEGREE, &t->replicate));
+  SL_TRY(sl_settings_int(&t->s, shard_key, -1, SL_MAX_DEGREE, &t->shard));
+  SL_TRY(sl_settings_int(&t->s, tp_key, 1, SL_MAX_DEGREE, &t->tp));
+  SL_TRY(sl_settings_int(&t->s, pp_key, 1, SL_MAX_DEGREE, &t->pp));
+  const int64_t others = sl_product(sl_product(t->replicate, t->tp), t->pp);
+  if (t->shard == 0) return sl_settings_fail(&t->s, shard_key, "-1, or 1 and above");
+  if (t->shard < 0 && t->world == 0)
+    return sl_settings_fail(&t->s, shard_key, "--world beside it: it stands for all ranks that the others leave");
+  if (t->shard < 0) t->shard = t->world / others > 0 ? t->world / others : 1;
+  const int64_t all = sl_product(others, t->shard);
+  if (t->world == 0 && all <= SL_MAX_WORLD) t->world = all;
+  if (t->world == all) return SL_OK;
+  return sl_settings_fail(
+      &t->s, shard_key, "degrees whose product is the %lld ranks: replicas %lld x shards %lld x tp %lld x pp %lld",
+      (long long)t->world, (long long)t->replicate, (long long)t->shard, (long long)t->tp, (long long)t->pp);
+}
+
+static enum sl_status put_sharding(struct titan *t) {
+  char policy[32] = "default";
+  SL_TRY(sl_settings_word(&t->s, reshard_key, "default|always|never", policy));
+  const bool reshards = strcmp(policy, "default") == 0 ? t->pp == 1 : strcmp(policy, "always") == 0;
+  put(t, "shardlab.preset", json_string(reshards ? "fsdp2" : "fsdp2-no-reshard"));
+  put(t, "shardlab.tp", json_integer(t->tp));
+  put(t, "shardlab.pp", json_integer(t->pp));
+  if (t->tp > 1) put(t, "shardlab.sequence_parallel", json_true());
+  bool async = false;
+  SL_TRY(sl_settings_bool(&t->s, async_key, &async));
+  if (async && t->tp > 1) put(t, "shardlab.async_tp", json_true());
+  if (t->replicate == 1) return SL_OK;
+  if (t->shard == 1)
+    return sl_settings_fail(
+        &t->s, replicate_key,
+        "1, or shards beside it: torchtitan's DDP, fp32 parameters under autocast, is not modelled");
+  put(t, "shardlab.shard_size", json_integer(t->shard));
+  return SL_OK;
+}
+
+/* ---- the pipeline ---- */
+
+/* Blocks among the names of a part: "layers.7". */
+static int64_t count_blocks(const json_t *part) {
+  size_t i;
+  json_t *name;
+  int64_t count = 0;
+  json_array_foreach((json_t *)(uintptr_t)part, i, name) {
+    if (!json_is_string(name)) return -1;
+    count += strncmp(json_string_value(name), "layers.", 7) == 0;
+  }
+  return json_is_array(part) ? count : -1;
+}
+
+static enum sl_status put_named_parts(struct titan *t, const json_t *parts) {
+  json_t *stages = json_array();
+  put(t, "shardlab.stages", stages);
+  for (size_t i = 0; i < json_array_size(parts); i++) {
+    const int64_t blocks = count_blocks(json_array_get(parts, i));
+    if (blocks < 0) return sl_settings_fail(&t->s, parts_key, "lists of modules' names");
+    json_array_append_new(stages, json_integer(blocks));
+  }
+  t->stages = (int64_t)json_array_size(parts);
+  if (t->stages > 0 && t->stages % t->pp == 0) return SL_OK;
+  return sl_settings_fail(&t->s, parts_key, "a multiple of pipeline_parallel_degree %lld, as parts", (long long)t->pp);
+}
+
+/* generate_llm_fqn_per_model_part: the ends count as `less` layers each, and the first stages have one more where it does not come out. */
+static enum sl_status put_dealt(struct titan *t, const int64_t less[2]) {
+  const int64_t all = t->layers + less[0] + less[1], each = all / t->stages, more = all % t->stages;
+  if (less[0] > each || less[1] > each || t->stages > MOST_STAGES)
+    return sl_settings_fail(&t->s, pp_key, "at most so many stages that each has a layer: there are %lld for %lld",
+                            (long long)t->stages, (long long)all);
+  json_t *stages = json_array();
+  put(t, "shardlab.stages", stages);
+  for (int64_t i = 0; i < t->stages; i++)
+    json_array_append_new(
+        stages, json_integer(each + (i < more) - (i == 0 ? less[0] : 0) - (i == t->stages - 1 ? less[1] : 0)));
+  return SL_OK;
+}
+
+static enum sl_status put_stages(struct titan *t, bool several) {
+  static const char each_key[] = MOVED(EXPERIMENTAL, "pipeline_parallel_layers_per_stage");
+  int64_t less[2] = {1, 1}, each = 0;
+  SL_TRY(sl_settings_int(&t->s, PARALLELISM "pipeline_parallel_first_stage_less_layers", 0, SL_MAX_ROWS, &less[0]));
+  SL_TRY(sl_settings_int(&t->s, PARALLELISM "pipeline_parallel_last_stage_less_layers", 0, SL_MAX_ROWS, &less[1]));
+  SL_TRY(sl_settings_int(&t->s, each_key, 1, SL_MAX_ROWS, &each));
+  const json_t *parts = sl_settings_value(&t->s, parts_key);
+  t->stages = t->pp * (several ? 2 : 1);
+  if (parts != NULL) return put_named_parts(t, parts);
+  if (t->layers == 0)
+    return sl_settings_fail(&t->s, "model.flavor", "a known one, or --model: its layers are dealt to %lld stages",
+                            (long long)t->stages);
+  if (each > 0) t->stages = (t->layers + less[0] + less[1] + each - 1) / each;
+  if (t->stages % t->pp != 0 || (t->stages > t->pp) != several)
+    return sl_settings_fail(&t->s, each_key, "%s stages a rank, of pipeline_parallel_degree %lld",
+                            several ? "two or more" : "one: this schedule has no more", (long long)t->pp);
+  return put_dealt(t, less);
+}
+
+static enum sl_status put_pipeline(struct titan *t) {
+  static const struct {
+    const char *theirs, *ours;
+    bool several;
+  } schedules[] = {{"1F1B", "1f1b", false},
+                   {"GPipe", "gpipe", false},
+                   {"Interleaved1F1B", "interleaved", true},
+                   {"LoopedBFS", "looped-bfs", true},
+                   {"InterleavedZeroBubble", "interleaved-zb", true},
+                   {"ZBVZeroBubble", "zbv", true}};
+  char name[32] = "1F1B";
+  int i = 0;
+  SL_TRY(sl_settings_word(&t->s, schedule_key,
+                          "1F1B|GPipe|Interleaved1F1B|LoopedBFS|InterleavedZeroBubble|ZBVZeroBubble", name));
+  while (strcmp(schedules[i].theirs, name) != 0) i++;
+  t->stages = t->pp;
+  if (t->pp == 1) return SL_OK;
+  SL_TRY(put_stages(t, schedules[i].several));
+  put(t, "shardlab.schedule", json_string(schedules[i].ours));
+  put(t, "shardlab.virtual_stages", json_integer(t->stages / t->pp));
+  return SL_OK;
+}
+
+/* A rank's batch is cut into micro-batches by a pipeline alone; what the global batch has beyond one of each is accumulated, and a pipeline
+ * would run empty between. */
+static enum sl_status put_batch(struct titan *t) {
+  int64_t local = 8, whole = -1, micro = 1;
+  const int64_t dp = t->replicate * t->shard;
+  SL_TRY(sl_settings_int(&t->s, batch_key, 1, SL_MAX_ROWS, &local));
+  SL_TRY(sl_settings_int(&t->s, TRAINING "global_batch_size", -1, SL_MAX_ROWS, &whole));
+  SL_TRY(sl_settings_int(&t->s, microbatch_key, 1, SL_MAX_ROWS, &micro));
+  if (t->pp == 1) micro = local;
+  const int64_t step = sl_product(local, dp);
+  if (whole > 0 && (step == SL_HUGE || whole % step != 0))
+    return sl_settings_fail(&t->s, TRAINING "global_batch_size", "a multiple of local_batch_size %lld x %lld replicas",
+                            (long long)local, (long long)dp);
+  const int64_t times = whole > 0 ? whole / step : 1;
+  if (t->pp > 1 && times > 1)
+    return sl_settings_fail(&t->s, TRAINING "global_batch_size",
+                            "%lld: beside a pipeline, several runs of it a step are not modelled", (long long)step);
+  if (local % micro != 0)
+    return sl_settings_fail(&t->s, batch_key, "a multiple of pipeline_parallel_microbatch_size %lld", (long long)micro);
+  put(t, "train_micro_batch_size_per_gpu", json_integer(micro));
+  put(t, "gradient_accumulation_steps", json_integer(local / micro * times));
+  return SL_OK;
+}
+
+/* ---- numbers ---- */
+
+static enum sl_status put_optimizer(struct titan *t) {
+  char name[32] = "AdamW";
+  double lr = 8e-4, betas[2] = {0.9, 0.95}, eps = 1e-8, decay = 0.1, clip = 1;
+  SL_TRY(sl_settings_word(&t->s, "optimizer.name", "AdamW|Adam", name));
+  SL_TRY(sl_settings_real(&t->s, "optimizer.lr", 0, 1e300, &lr));
+  SL_TRY(sl_settings_real(&t->s, "optimizer.beta1", 0, 1, &betas[0]));
+  SL_TRY(sl_settings_real(&t->s, "optimizer.beta2", 0, 1, &betas[1]));
+  SL_TRY(sl_settings_real(&t->s, "optimizer.eps", 0, 1e300, &eps));
+  SL_TRY(sl_settings_real(&t->s, "optimizer.weight_decay", 0, 1e300, &decay));
+  const json_t *norm = sl_settings_value(&t->s, TRAINING "max_norm");
+  if (json_is_string(norm) && strcmp(json_string_value(norm), "inf") == 0)
+    clip = 0; /* never */
+  else
+    SL_TRY(sl_settings_real(&t->s, TRAINING "max_norm", 1e-300, 1e300, &clip));
+  put(t, "optimizer.type", json_string(name));
+  put(t, "optimizer.params",
+      json_pack("{s:f, s:[f, f], s:f, s:f}", "lr", lr, "betas", betas[0], betas[1], "eps", eps, "weight_decay", decay));
+  if (strcmp(name, "Adam") == 0) put(t, "optimizer.params.adam_w_mode", json_false());
+  put(t, "gradient_clipping", json_real(clip));
+  return SL_OK;
+}
+
+/* Outside of FSDP nothing is cast: torchtitan leaves parameters in fp32, and says so. */
+static enum sl_status put_number_types(struct titan *t) {
+  char whole[32] = "float32", param[32] = "bfloat16", reduce[32] = "float32";
+  SL_TRY(sl_settings_word(&t->s, TRAINING "dtype", "float32|bfloat16", whole));
+  SL_TRY(sl_settings_word(&t->s, TRAINING "mixed_precision_param", "bfloat16|float32", param));
+  SL_TRY(sl_settings_word(&t->s, TRAINING "mixed_precision_reduce", "float32|bfloat16", reduce));
+  if (strcmp(whole, "float32") != 0)
+    return sl_settings_fail(&t->s, TRAINING "dtype", "float32: parameters without fp32 masters are not modelled");
+  if (strcmp(param, "float32") == 0) return SL_OK;
+  if (t->shard == 1 && t->tp == 1 && t->pp == 1)
+    return sl_settings_fail(&t->s, TRAINING "mixed_precision_param",
+                            "float32, or --world 2 and more: on one rank bfloat16 is autocast, which is not modelled");
+  if (t->shard == 1)
+    return sl_warn("%s: without FSDP mixed precision is not applied: parameters are fp32, as in torchtitan",
+                   t->s.doc->name),
+           SL_OK;
+  put(t, "bf16.enabled", json_true());
+  put(t, "communication_data_type", json_string(strcmp(reduce, "float32") == 0 ? "fp32" : "bf16"));
+  put(t, "data_types.grad_accum_dtype", json_string("fp32")); /* the shards' type */
+  return SL_OK;
+}
+
+static enum sl_status put_float8(struct titan *t) {
+  static const char recipe_key[] =
+      "quantize.linear.float8.recipe_name|quantize.dense.float8.recipe_name|float8.recipe_name";
+  static const char gather_key[] = "quantize.linear.float8.enable_fsdp_float8_all_gather|"
+                                   "quantize.dense.float8.enable_fsdp_float8_all_gather|"
+                                   "float8.enable_fsdp_float8_all_gather";
+  bool on = false, gathers = false;
+  char recipe[32] = "tensorwise";
+  const json_t *converters = sl_settings_value(&t->s, "model.converters"), *converter;
+  size_t i;
+  SL_TRY(sl_settings_bool(&t->s, "float8.enable_float8_linear", &on));
+  SL_TRY(sl_settings_word(&t->s, recipe_key, "tensorwise|rowwise|rowwise_with_gw_hp", recipe));
+  if (converters != NULL && !json_is_array(converters)) return sl_settings_fail(&t->s, "model.converters", "a list");
+  json_array_foreach((json_t *)(uintptr_t)converters, i, converter) {
+    const char *name = json_string_value(converter);
+    if (name == NULL || (strcmp(name, "float8") != 0 && strcmp(name, "quantize.linear.float8") != 0))
+      return sl_settings_fail(&t->s, "model.converters", "none but float8: no other one is modelled");
+    on = true;
+  }
+  SL_TRY(sl_settings_bool(&t->s, gather_key, &gathers));
+  if (!on) return SL_OK;
+  if (!gathers && strcmp(recipe, "tensorwise") == 0 && t->shard > 1)
+    sl_warn("%s: enable_fsdp_float8_all_gather is false, but compiled tensorwise blocks are gathered in float8 here",
+            t->s.doc->name);
+  if (strcmp(recipe, "rowwise_with_gw_hp") == 0)
+    return sl_settings_fail(&t->s, recipe_key, "tensorwise or rowwise: no other one is modelled");
+  put(t, "shardlab.fp8", json_true());
+  put(t, "shardlab.fp8_recipe", json_string(recipe));
+  return SL_OK;
+}
+
+/* ---- kernels and activations ---- */
+
+static bool compiles(const json_t *components, const char *what) {
+  size_t i;
+  json_t *name;
+  if (components == NULL) return true; /* both, by default */
+  json_array_foreach((json_t *)(uintptr_t)components, i, name) {
+    if (json_is_string(name) && strcmp(json_string_value(name), what) == 0) return true;
+  }
+  return false;
+}
+
+static enum sl_status put_kernels(struct titan *t) {
+  bool compile = false;
+  SL_TRY(sl_settings_bool(&t->s, "compile.enable|training.compile", &compile));
+  const json_t *components = sl_settings_value(&t->s, "compile.components");
+  if (components != NULL && !json_is_array(components)) return sl_settings_fail(&t->s, "compile.components", "a list");
+  const bool blocks = compile && compiles(components, "model"), loss = blocks && compiles(components, "loss");
+  put(t, "shardlab.kernels", json_string(loss ? "torch-compile" : blocks ? "torch-compile-blocks" : "torch-eager"));
+  put(t, "shardlab.attention", json_string("flash")); /* what scaled_dot_product_attention is on GPUs */
+  return SL_OK;
+}
+
+/* "op" saves what is dear to compute; a number is every so-many-th layer, whole. */
+static enum sl_status put_recompute(struct titan *t) {
+  static const char option_key[] = "activation_checkpoint.selective_ac_option";
+  char mode[32] = "selective";
+  SL_TRY(sl_settings_word(&t->s, "activation_checkpoint.mode", "none|selective|full|memory_budget", mode));
+  const json_t *option = sl_settings_value(&t->s, option_key);
+  const char *text = option == NULL ? "2" : json_is_string(option) ? json_string_value(option) : "";
+  char *end;
+  const long every = strtol(text, &end, 10);
+  if (strcmp(mode, "memory_budget") == 0)
+    return sl_settings_fail(&t->s, "activation_checkpoint.mode", "none, selective or full: no other one is modelled");
+  if (strcmp(mode, "selective") != 0) return put(t, "shardlab.recompute", json_string(mode)), SL_OK;
+  if (strcmp(text, "op") == 0) return put(t, "shardlab.recompute", json_string("selective_op")), SL_OK;
+  if (*text == '\0' || *end != '\0' || every < 1 || every > SL_MAX_ROWS)
+    return sl_settings_fail(&t->s, option_key, "\"op\", or a whole number in quotes");
+  put(t, "shardlab.recompute", json_string("full"));
+  if (every > 1) put(t, "shardlab.recompute_every", json_integer(every));
+  return SL_OK;
+}
+
+/* ---- the model ---- */
+
+/* The flavors of the model that is named, else the models that there are. */
+static enum sl_status unknown_flavor(const struct titan *t, const char *family) {
+  char list[256] = "";
+  const char *name, *flavor;
+  for (int i = 0; sl_torchtitan_flavor(i, &name, &flavor); i++) {
+    const size_t used = strlen(list);
+    if (strcmp(name, family) == 0) snprintf(list + used, sizeof list - used, "%s%s", used > 0 ? ", " : "", flavor);
+  }
+  if (list[0] != '\0') return sl_settings_fail(&t->s, "model.flavor", "of %s one of %s; or --model", family, list);
+  return sl_settings_fail(&t->s, "model.name", "llama3, llama2 or qwen3, dense; or --model");
+}
+
+static enum sl_status make_model(struct titan *t, int64_t seq, json_t **model) {
+  const json_t *flavor = sl_settings_value(&t->s, "model.flavor"), *name = sl_settings_value(&t->s, "model.name");
+  if (flavor == NULL || t->layers > 0) return SL_OK; /* --model */
+  const char *family = name == NULL ? "llama3" : json_is_string(name) ? json_string_value(name) : "";
+  *model = json_is_string(flavor) ? sl_torchtitan_model(family, json_string_value(flavor), seq) : NULL;
+  if (*model == NULL) return unknown_flavor(t, family);
+  t->layers = json_integer_value(json_object_get(*model, "num_hidden_layers"));
+  return SL_OK;
+}
+
+static enum sl_status make_config(struct titan *t, json_t **model) {
+  int64_t seq = 2048, seed = 1234;
+  SL_TRY(sl_settings_refuse(&t->s, sl_torchtitan_refused));
+  SL_TRY(sl_settings_int(&t->s, TRAINING "seq_len", 1, SL_MAX_ROWS, &seq));
+  SL_TRY(sl_settings_int(&t->s, "debug.seed|training.seed", 0, INT64_C(1) << 53, &seed));
+  put(t, "shardlab.seq_len", json_integer(seq));
+  put(t, "shardlab.seed", json_integer(seed));
+  SL_TRY(make_model(t, seq, model));
+  SL_TRY(read_degrees(t));
+  SL_TRY(put_sharding(t));
+  SL_TRY(put_pipeline(t));
+  SL_TRY(put_batch(t));
+  SL_TRY(put_optimizer(t));
+  SL_TRY(put_number_types(t));
+  SL_TRY(put_float8(t));
+  SL_TRY(put_kernels(t));
+  return put_recompute(t);
+}
+
+enum sl_status sl_torchtitan_read(const char *name, const char *text, size_t size, int64_t layers, int64_t *world,
+                                  json_t **config, json_t **model) {
+  struct sl_json doc;
+  enum sl_status status;
+  struct titan t = {.world = *world, .layers = layers};
+  *config = *model = NULL;
+  SL_TRY(sl_toml_parse(&doc, name, text, size));
+  SL_GO(sl_settings_open(&t.s, &doc));
+  *config = t.config = json_object();
+  SL_GO(make_config(&t, model));
+  sl_settings_name_rest(&t.s, sl_torchtitan_beside);
+  *world = t.world;
+done:
+  sl_settings_free(&t.s);
+  sl_json_free(&doc);
+  if (status != SL_OK) {
+    json_decref(*config);
+    json_decref(*model);
+    *config = *model = NULL;
+  }
+  return status;
+}
