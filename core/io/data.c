@@ -3,95 +3,60 @@
 #include "core/io/data.h"
 
 #include "core/base/checked.h"
+#include "core/io/data_format.h"
+#include "core/io/megatron.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEADER_WORDS = 256, HEADER_BYTES = HEADER_WORDS * 4, ROUNDS = 6, RUN_BYTES = 8192 };
-
-/* Magic, version and token width of each kind of shard. */
-static const struct shard {
-  int32_t magic, version;
-  int token_bytes;
-  const char *family;
-} shards[] = {{20240520, 1, 2, "GPT-2"}, {20240801, 7, 4, "Llama 3"}};
-
-enum { SHARDS = sizeof shards / sizeof *shards };
-
-static const struct shard *shard_of(int32_t magic) {
-  for (int i = 0; i < SHARDS; i++)
-    if (magic == shards[i].magic) return &shards[i];
-  return NULL;
-}
-
-static enum sl_status check_header(struct sl_data *data, const struct shard *shard, const int32_t header[3]) {
-  if (header[1] != shard->version)
-    return sl_fail(SL_ERR_INPUT, "%s: header word 1: version is %d; expected %d for a %s shard", data->name, header[1],
-                   shard->version, shard->family);
-  data->token_bytes = shard->token_bytes;
-  data->first = HEADER_BYTES;
-  data->token_count = header[2];
-  const uint64_t body = data->file.size - HEADER_BYTES;
-  if (data->token_count < 1 || (uint64_t)sl_product(data->token_count, shard->token_bytes) != body)
-    return sl_fail(SL_ERR_INPUT,
-                   "%s: header word 2: %lld tokens of %d bytes, but %llu bytes follow the header; expected %llu tokens",
-                   data->name, (long long)data->token_count, shard->token_bytes, (unsigned long long)body,
-                   (unsigned long long)body / (unsigned)shard->token_bytes);
-  return SL_OK;
-}
-
-static enum sl_status read_header(struct sl_data *data, const struct shard *shard, int32_t magic) {
-  int32_t header[3]; /* the shard is little-endian, as are the machines we run on */
-  const size_t size = data->file.size;
-  if (shard == NULL && size < sizeof magic)
-    return sl_fail(SL_ERR_INPUT, "%s: is %zu bytes; expected a token shard with a header of %d bytes", data->name, size,
-                   HEADER_BYTES);
-  if (shard == NULL)
-    return sl_fail(
-        SL_ERR_INPUT,
-        "%s: header word 0: magic is %d; expected %d (GPT-2, uint16) or %d (Llama 3, uint32). A text file must not "
-        "be named .bin",
-        data->name, magic, shards[0].magic, shards[1].magic);
-  if (size < HEADER_BYTES)
-    return sl_fail(SL_ERR_INPUT, "%s: is %zu bytes; expected a header of %d bytes", data->name, size, HEADER_BYTES);
-  SL_TRY(sl_file_read(&data->file, 0, header, sizeof header));
-  return check_header(data, shard, header);
-}
-
-/* Find out what the file's bytes are. */
-static enum sl_status identify(struct sl_data *data) {
-  int32_t magic = 0;
-  const size_t length = strlen(data->name);
-  if (data->file.size == 0) return sl_fail(SL_ERR_INPUT, "%s: is empty; expected text or tokens", data->name);
-  if (data->file.size >= sizeof magic) SL_TRY(sl_file_read(&data->file, 0, &magic, sizeof magic));
-  const struct shard *shard = shard_of(magic);
-  if (shard != NULL || (length >= 4 && strcmp(data->name + length - 4, ".bin") == 0))
-    return read_header(data, shard, magic);
-  data->token_bytes = 1;
-  data->token_count = (int64_t)data->file.size;
-  return SL_OK;
-}
+enum { ROUNDS = 6, RUN_BYTES = 8192 };
 
 static enum sl_status keep_name(struct sl_data *data, const char *name) {
   *data = (struct sl_data){.name = strdup(name)};
   return data->name != NULL ? SL_OK : sl_fail(SL_ERR_MEMORY, "out of memory: a file name");
 }
 
-enum sl_status sl_data_open(struct sl_data *data, const char *path) {
-  enum sl_status status = SL_OK;
+/* Tokens of Megatron-LM, of which the index is read once. */
+static enum sl_status open_indexed(struct sl_data *data, const char *bin, const char *path) {
+  struct sl_file file = {0};
+  struct sl_megatron_index index;
+  SL_TRY(sl_file_open(&file, path));
+  enum sl_status status = sl_megatron_index_read(&file, &index);
+  sl_file_close(&file);
+  SL_TRY(status);
+  SL_TRY(keep_name(data, bin));
+  SL_TRY(sl_file_open(&data->file, data->name));
+  data->token_bytes = index.item_bytes;
+  data->is_signed = index.is_signed;
+  data->token_count = index.tokens;
+  const int64_t bytes = sl_product(index.tokens, index.item_bytes);
+  if (index.tokens > 0 && (uint64_t)bytes == data->file.size) return SL_OK;
+  return sl_fail(SL_ERR_INPUT, "%s: is %zu bytes; expected %lld tokens of %d bytes, as %s says", bin, data->file.size,
+                 (long long)index.tokens, index.item_bytes, path);
+}
+
+static enum sl_status open_plain(struct sl_data *data, const char *path) {
   SL_TRY(keep_name(data, path));
-  SL_GO_FAIL(sl_file_open(&data->file, data->name));
-  SL_GO_FAIL(identify(data));
-  return SL_OK;
-fail:
-  sl_data_close(data);
+  SL_TRY(sl_file_open(&data->file, data->name));
+  return sl_data_identify(data);
+}
+
+enum sl_status sl_data_open(struct sl_data *data, const char *path) {
+  char *bin, *index;
+  *data = (struct sl_data){0};
+  SL_TRY(sl_megatron_find(path, &bin, &index));
+  const enum sl_status status = bin != NULL ? open_indexed(data, bin, index) : open_plain(data, path);
+  free(bin);
+  free(index);
+  if (status != SL_OK) sl_data_close(data);
   return status;
 }
 
 enum sl_status sl_data_open_memory(struct sl_data *data, const char *name, const void *bytes, size_t size) {
   SL_TRY(keep_name(data, name));
   sl_file_borrow(&data->file, data->name, bytes, size);
-  const enum sl_status status = identify(data);
+  const enum sl_status status = sl_data_identify(data);
   if (status != SL_OK) sl_data_close(data);
   return status;
 }
@@ -118,31 +83,33 @@ static enum sl_status read_run(const struct sl_data *data, struct run *run, int6
                       (size_t)run->count * (size_t)data->token_bytes);
 }
 
-/* Token `i` of it, 0 <= i < count. */
-static uint32_t token_at(const struct sl_data *data, const struct run *run, int i) {
-  const unsigned char *at = run->bytes + (size_t)i * (size_t)data->token_bytes;
-  uint16_t two;
-  uint32_t four;
-  switch (data->token_bytes) {
-  case 1:
-    return *at;
-  case 2:
-    memcpy(&two, at, sizeof two);
-    return two;
-  default:
-    memcpy(&four, at, sizeof four);
-    return four;
-  }
+/* Token `i` of it, 0 <= i < count. Negative where the type has signs and the number does, or is beyond 63 bits. */
+static int64_t token_at(const struct sl_data *data, const struct run *run, int i) {
+  uint64_t value = 0; /* little-endian, as are the machines we run on */
+  memcpy(&value, run->bytes + (size_t)i * (size_t)data->token_bytes, (size_t)data->token_bytes);
+  const int unused = 64 - 8 * data->token_bytes;
+  return data->is_signed ? (int64_t)(value << unused) >> unused : (int64_t)value;
 }
 
-static enum sl_status vocab_fail(const struct sl_data *data, int64_t i, uint32_t token, int64_t vocab_size) {
-  return sl_fail(SL_ERR_INPUT, "%s: token %lld (byte offset %llu) is %u; the model's vocab_size is %lld", data->name,
-                 (long long)i, (unsigned long long)data->first + (unsigned long long)i * (unsigned)data->token_bytes,
-                 token, (long long)vocab_size);
+static bool in_vocabulary(int64_t token, int64_t vocab_size) {
+  return token >= 0 && token < vocab_size;
+}
+
+static enum sl_status vocab_fail(const struct sl_data *data, int64_t i, int64_t token, int64_t vocab_size) {
+  const int64_t at = (int64_t)data->first + i * data->token_bytes;
+  if (token < 0 && !data->is_signed)
+    return sl_fail(SL_ERR_INPUT, "%s: token %lld (byte offset %lld) is %llu; the model's vocab_size is %lld",
+                   data->name, (long long)i, (long long)at, (unsigned long long)token, (long long)vocab_size);
+  return sl_fail(SL_ERR_INPUT, "%s: token %lld (byte offset %lld) is %lld; the model's vocab_size is %lld", data->name,
+                 (long long)i, (long long)at, (long long)token, (long long)vocab_size);
 }
 
 int64_t sl_data_sequences(const struct sl_data *data, int64_t seq) {
   return (data->token_count - 1) / seq;
+}
+
+int64_t sl_data_held_out(int64_t samples, double split) {
+  return (int64_t)llround((double)samples * split);
 }
 
 enum sl_status sl_data_check(const struct sl_data *data, int64_t seq, int64_t vocab_size) {
@@ -153,7 +120,8 @@ enum sl_status sl_data_check(const struct sl_data *data, int64_t seq, int64_t vo
   for (int64_t at = 0; at < data->token_count; at += run.count) {
     SL_TRY(read_run(data, &run, at, data->token_count - at));
     for (int i = 0; i < run.count; i++)
-      if (token_at(data, &run, i) >= vocab_size) return vocab_fail(data, at + i, token_at(data, &run, i), vocab_size);
+      if (!in_vocabulary(token_at(data, &run, i), vocab_size))
+        return vocab_fail(data, at + i, token_at(data, &run, i), vocab_size);
   }
   return SL_OK;
 }
@@ -168,9 +136,8 @@ enum sl_status sl_data_sequence(const struct sl_data *data, int64_t i, int64_t s
   for (int64_t at = 0; at <= seq; at += run.count) {
     SL_TRY(read_run(data, &run, i * seq + at, seq + 1 - at));
     for (int k = 0; k < run.count; k++) {
-      const uint32_t token = token_at(data, &run, k);
-      const int64_t t = at + k;
-      if (token >= vocab_size) return vocab_fail(data, i * seq + t, token, vocab_size);
+      const int64_t token = token_at(data, &run, k), t = at + k;
+      if (!in_vocabulary(token, vocab_size)) return vocab_fail(data, i * seq + t, token, vocab_size);
       if (tokens != NULL && t < seq) tokens[t] = (int32_t)token;
       if (targets != NULL && t > 0) targets[t - 1] = (int32_t)token;
     }

@@ -1,4 +1,4 @@
-/* Token sources: a text file (one token per byte) or a token shard as llm.c writes it, and the order of its sequences.
+/* Token sources, files of the formats that data_format.h tells apart or Megatron-LM's pairs, and the order of their sequences.
  *
  * A source of T tokens holds (T-1)/S sequences of S tokens; sequence i is tokens [i S, i S + S) and its targets are the
  * same range shifted by one. A run draws sequence sl_data_order(n, seed, k) as its k-th: every epoch is a new
@@ -9,21 +9,22 @@
 #include "core/base/file.h"
 #include "core/base/status.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct sl_data {
   char *name; /* file name for messages; owned */
   struct sl_file file;
   size_t first;    /* byte offset of the first token */
-  int token_bytes; /* 1 text, 2 GPT-2 shard, 4 Llama 3 shard */
+  int token_bytes; /* 1, 2, 4 or 8, little-endian; text has 1 */
+  bool is_signed;
   int64_t token_count;
 };
 
-/* Open `path`. A file that starts with a magic number of llm.c, or whose name ends in ".bin", is a shard: 256
- * little-endian int32 {magic, version, tokens, 0...}, then the tokens. Magic 20240520 version 1: uint16 (GPT-2);
- * 20240801 version 7: uint32 (Llama 3). Source: llm.c, dev/data/data_common.py and llmc/dataloader.h. Every other file
- * is text. Errors: SL_ERR_INPUT: unreadable or empty file, bad header, size unlike the header's count. On failure
- * nothing is held. */
+/* Open `path`. Where PATH.idx, or for a path PREFIX.bin or PREFIX.idx the file PREFIX.idx, is there, it names Megatron-LM's data
+ * (megatron.h): its documents stand end to end, in the file's order, and a sequence is what its GPTDataset makes a sample of before it
+ * shuffles. Any other file is of the format that its first bytes say (data_format.h). Errors: SL_ERR_INPUT: unreadable or empty file, bad
+ * header, size unlike the header's count. On failure nothing is held. */
 enum sl_status sl_data_open(struct sl_data *data, const char *path);
 /* The same from memory, which stays the caller's and must outlive `data`. */
 enum sl_status sl_data_open_memory(struct sl_data *data, const char *name, const void *bytes, size_t size);
@@ -31,6 +32,8 @@ void sl_data_close(struct sl_data *data);
 
 /* Sequences of `seq` tokens (> 0) in the source; the last incomplete one does not count. */
 int64_t sl_data_sequences(const struct sl_data *data, int64_t seq);
+/* Of `samples` as many as `split`, from 0 to 1, says are not trained on: the last ones, samples * split of them rounded to the nearest. */
+int64_t sl_data_held_out(int64_t samples, double split);
 /* Read the whole source once: SL_ERR_IO when that fails, SL_ERR_INPUT when it is too short for one sequence of `seq`, or holds a token that is not
  * below `vocab_size` (the message names its index and its byte offset). */
 enum sl_status sl_data_check(const struct sl_data *data, int64_t seq, int64_t vocab_size);

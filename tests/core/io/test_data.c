@@ -101,9 +101,8 @@ static void broken_shards(void **state) {
     const char *message;
   } bad[] = {
       {20240521, 1, 3, 1030,
-       "x.bin: header word 0: magic is 20240521; expected 20240520 (GPT-2, uint16) or 20240801 (Llama 3, uint32). A "
-       "text "
-       "file must not be named .bin"},
+       "x.bin: header word 0: magic is 20240521; expected 20240520 (GPT-2, uint16) or 20240801 (Llama 3, uint32) in "
+       "front of a header like llm.c's"},
       {20240520, 2, 3, 1030, "x.bin: header word 1: version is 2; expected 1 for a GPT-2 shard"},
       {20240801, 1, 3, 1030, "x.bin: header word 1: version is 1; expected 7 for a Llama 3 shard"},
       {20240520, 1, 4, 1030,
@@ -113,7 +112,8 @@ static void broken_shards(void **state) {
       {20240520, 1, 0, 1024,
        "x.bin: header word 2: 0 tokens of 2 bytes, but 0 bytes follow the header; expected 0 tokens"},
       {20240520, 1, 3, 1023, "x.bin: is 1023 bytes; expected a header of 1024 bytes"},
-      {20240520, 1, 3, 3, "x.bin: is 3 bytes; expected a token shard with a header of 1024 bytes"},
+      {20240520, 1, 3, 3,
+       "x.bin: is 3 bytes, an odd number; expected uint16 tokens, as nanoGPT writes them, or a header of llm.c"},
       {20240520, 1, 3, 0, "x.bin: is empty; expected text or tokens"},
   };
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
