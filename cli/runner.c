@@ -48,6 +48,8 @@ static enum sl_status make_record(const struct sl_runner *runner, const struct o
   json_t *options = sl_options_dump(runner->options, runner->command);
   json_t *environment = sl_environment_json(observer->run->options.threads);
   put_devices(environment, runner->exec);
+  const char *launches = observer->run->reports[0].launches;
+  if (launches != NULL) json_object_set_new(environment, "launches", json_string(launches));
   if (runner->exec->measures) json_object_set_new(environment, "load_average", json_real(sl_machine_load()));
   const struct sl_record_input input = {.run = observer->run,
                                         .timeline = &observer->timeline,

@@ -13,6 +13,7 @@
  *   loopback.c   the same for one rank alone of a large plan: noise for what peers would send
  *   dispatch.c   compute ops as kernel launches
  *   gemm.c       matrix products: cuBLASLt
+ *   graph.c      a step recorded once and launched as one graph
  *   marks.c      which op of a program failed, when the device tells it late
  *   warm.c       every compute op once, before peers wait for each other
  *   tensor.c     the device's memory behind backend/common/tensor.h, and micro-batches through pinned memory
@@ -29,6 +30,7 @@
 #include "backend/cuda/comm/links.h"
 #include "backend/cuda/comm/rendezvous.h"
 #include "backend/cuda/events.h"
+#include "backend/cuda/graph.h"
 #include "backend/cuda/helpers.h"
 #include "backend/cuda/marks.h"
 #include "backend/cuda/place.h"
@@ -116,6 +118,8 @@ struct sl_cuda {
   struct sl_cuda_gemm *gemm;
   struct sl_cuda_noise *noise;
   struct sl_cuda_marks marks;
+  struct sl_cuda_graphs graphs;
+  bool opened;        /* to the end */
   atomic_flag ending; /* a thread of this process ends it, and speaks */
   /* memory */
   char *arena[SL_SPACE_COUNT]; /* device; the host's is pinned; NVMe's is its file, mapped */
@@ -142,7 +146,7 @@ struct sl_cuda {
   atomic_uint issued;
   uint32_t reported;
   const struct sl_instance *named; /* whose name the open NVTX range bears */
-  int64_t *comm_bytes;             /* per issue: what its NCCL calls moved, in nccl-tests' count; owned */
+  int64_t *comm_bytes[SL_PROGRAM_COUNT]; /* per issue: what its NCCL calls moved, in nccl-tests' count; owned */
   struct sl_traffic_list traffic;
   struct sl_anomaly anomaly; /* of the running program, with options.detect_anomaly */
   uint64_t call_hash;
@@ -209,6 +213,9 @@ enum sl_status sl_cuda_supports(const struct sl_op *op);
 
 /* warm.c: after the arena is there and nothing runs; leaves it cleared. */
 enum sl_status sl_cuda_warm(struct sl_cuda *cuda);
+
+/* exec.c: an op onto its lane, behind the events that it waits for. */
+enum sl_status sl_cuda_put(struct sl_cuda *cuda, const struct sl_issued *it);
 
 /* gemm.c */
 struct sl_cuda_product {

@@ -28,6 +28,11 @@ static enum sl_status ran(const struct sl_call *c, int code) {
   return code == 0 ? SL_OK : sl_cuda_failed(sl_op_name(c->op->kind), (cudaError_t)code);
 }
 
+/* Where dropout's key has its step from, if not from its arguments. */
+static const int64_t *step_of(const struct sl_call *c) {
+  return sl_cuda_graphs_step(cuda_of(c));
+}
+
 /* --- the model --- */
 
 static enum sl_status load_batch(const struct sl_call *c) {
@@ -38,7 +43,7 @@ static enum sl_status embed_fwd(const struct sl_call *c) {
   const struct sl_dropout dropout = sl_call_dropout(c, 0, c->dim[2]);
   const struct sl_embedding_shape shape = sl_call_embedding(c);
   return ran(c, sl_cuda_embedding_forward(c->stream, c->type, c->x[SL_AT_OUT], c->x[SL_AT_TOKENS], c->x[SL_AT_WTE],
-                                          c->x[SL_AT_WPE], &shape, &dropout, NULL));
+                                          c->x[SL_AT_WPE], &shape, &dropout, step_of(c)));
 }
 
 static enum sl_status embed_bwd(const struct sl_call *c) {
@@ -46,7 +51,7 @@ static enum sl_status embed_bwd(const struct sl_call *c) {
   const struct sl_embedding_shape shape = sl_call_embedding(c);
   return ran(c, sl_cuda_embedding_backward(c->stream, c->type, c->x[SL_AT_DWTE], c->adds[SL_AT_DWTE], c->x[SL_AT_DWPE],
                                            c->dim[4], c->adds[SL_AT_DWPE], c->x[SL_AT_DOUT], c->x[SL_AT_TOKENS], &shape,
-                                           &dropout, NULL));
+                                           &dropout, step_of(c)));
 }
 
 /* On a GPU 16-bit factors are multiplied as they are: a workspace for copies, planned for a CPU, stays unused. */
@@ -111,9 +116,10 @@ static enum sl_status attention_fwd(const struct sl_call *c) {
   const struct sl_attention_shape shape = sl_call_attention(c, &dropout);
   const void *q = c->x[SL_AT_Q], *k = c->x[SL_AT_K], *v = c->x[SL_AT_V];
   void *out = c->x[SL_AT_OUT], *softmax = c->x[SL_AT_SOFTMAX];
-  return ran(c, c->op->kind == SL_OP_FLASH_FWD
-                    ? sl_cuda_flash_attention_forward(c->stream, c->type, out, softmax, q, k, v, &shape, &dropout, NULL)
-                    : sl_cuda_attention_forward(c->stream, c->type, out, softmax, q, k, v, &shape, &dropout, NULL));
+  return ran(
+      c, c->op->kind == SL_OP_FLASH_FWD
+             ? sl_cuda_flash_attention_forward(c->stream, c->type, out, softmax, q, k, v, &shape, &dropout, step_of(c))
+             : sl_cuda_attention_forward(c->stream, c->type, out, softmax, q, k, v, &shape, &dropout, step_of(c)));
 }
 
 static enum sl_status attention_bwd(const struct sl_call *c) {
@@ -123,22 +129,22 @@ static enum sl_status attention_bwd(const struct sl_call *c) {
   void *dq = c->x[SL_AT_DQ], *dk = c->x[SL_AT_DK], *dv = c->x[SL_AT_DV], *softmax = c->x[SL_AT_SOFTMAX];
   return ran(c, c->op->kind == SL_OP_FLASH_BWD
                     ? sl_cuda_flash_attention_backward(c->stream, c->type, dq, dk, dv, dout, q, k, v, c->x[SL_AT_OUT],
-                                                       softmax, &shape, &dropout, NULL)
+                                                       softmax, &shape, &dropout, step_of(c))
                     : sl_cuda_attention_backward(c->stream, c->type, dq, dk, dv, dout, q, k, v, softmax, &shape,
-                                                 &dropout, NULL));
+                                                 &dropout, step_of(c)));
 }
 
 /* Sequence parallel: the op's rows are those of its place in the micro-batch. */
 static enum sl_status residual_fwd(const struct sl_call *c) {
   const struct sl_dropout dropout = sl_call_dropout(c, c->place * c->dim[0], c->dim[1]);
   return ran(c, sl_cuda_dropout_residual(c->stream, c->type, c->x[SL_AT_OUT], c->x[SL_AT_RESIDUAL], c->x[SL_AT_X],
-                                         c->x[SL_AT_BIAS], c->dim[0], c->dim[1], &dropout, NULL));
+                                         c->x[SL_AT_BIAS], c->dim[0], c->dim[1], &dropout, step_of(c)));
 }
 
 static enum sl_status dropout(const struct sl_call *c) {
   const struct sl_dropout dropout = sl_call_dropout(c, c->place * c->dim[0], c->dim[1]);
   return ran(c, sl_cuda_dropout_forward(c->stream, c->type, c->x[SL_AT_OUT], c->x[SL_AT_X], c->dim[0], c->dim[1],
-                                        &dropout, NULL));
+                                        &dropout, step_of(c)));
 }
 
 /* Losses: the gradient carries the loss scale of fp16 training (1 otherwise), the reported loss does not. Where the

@@ -99,6 +99,7 @@ static enum sl_status begin_program(struct sl_cuda *cuda) {
   sl_cuda_marks_begin(&cuda->marks, cuda->kind);
   sl_cuda_helpers_begin(cuda);
   SL_TRY(start_clock(cuda));
+  sl_cuda_graphs_begin(cuda);
   sl_cuda_watch_program(cuda, true);
   return SL_OK;
 }
@@ -127,7 +128,7 @@ static void name_range(struct sl_cuda *cuda, const struct sl_instance *instance)
 }
 
 static enum sl_status communicate(struct sl_cuda *cuda, cudaStream_t stream, const struct sl_issued *it) {
-  int64_t *bytes = &cuda->comm_bytes[it->index];
+  int64_t *bytes = &cuda->comm_bytes[cuda->kind][it->index];
   SL_TRY(cuda->alone ? sl_cuda_loop_back(cuda, stream, it, bytes) : sl_cuda_collect(cuda, stream, it, bytes));
   if (sl_program_is_step(cuda->kind))
     cuda->call_hash = sl_hash_call(cuda->call_hash, it->op->group, it->op->kind, *bytes);
@@ -140,7 +141,7 @@ static enum sl_status put_op(struct sl_cuda *cuda, cudaStream_t stream, const st
   return sl_cuda_helps(it->op->lane) ? sl_cuda_helpers_put(cuda, stream, it) : sl_cuda_run(cuda, stream, it);
 }
 
-static enum sl_status put_on_stream(struct sl_cuda *cuda, const struct sl_issued *it) {
+enum sl_status sl_cuda_put(struct sl_cuda *cuda, const struct sl_issued *it) {
   const struct sl_cuda_events *plan = &cuda->plans[cuda->kind];
   const cudaStream_t stream = cuda->lanes[it->op->lane];
   const uint32_t i = it->index;
@@ -167,7 +168,7 @@ static enum sl_status failed(struct sl_cuda *cuda, const struct sl_issued *it, e
 static enum sl_status issue(void *state, int local, const struct sl_issued *it) {
   struct sl_cuda *cuda = state;
   (void)local;
-  const enum sl_status status = put_on_stream(cuda, it);
+  const enum sl_status status = cuda->graphs.replaying ? sl_cuda_graphs_issue(cuda, it) : sl_cuda_put(cuda, it);
   return status == SL_OK ? SL_OK : failed(cuda, it, status);
 }
 
@@ -176,6 +177,7 @@ static enum sl_status issue(void *state, int local, const struct sl_issued *it) 
 /* All lanes run dry. The first 2 ms are spun through, for a step's time should not end with a nap. */
 static enum sl_status wait_for_end(struct sl_cuda *cuda) {
   const double start = sl_machine_clock();
+  if (cuda->graphs.replaying) return sl_cuda_graphs_wait(cuda);
   for (int lane = 0; lane < SL_LANE_COUNT; lane++)
     if (cuda->plans[cuda->kind].uses[lane]) SL_CUDA_TRY(cudaEventRecord(cuda->ends[lane], cuda->lanes[lane]));
   for (int lane = 0; lane < SL_LANE_COUNT; lane++) {
@@ -214,7 +216,7 @@ static enum sl_status count(struct sl_cuda *cuda, const struct sl_completion *do
     return sl_traffic_add(&cuda->traffic, op, bytes, bytes, done->end_s - done->start_s);
   }
   const struct sl_members *m = &cuda->members[op->group];
-  return sl_traffic_add(&cuda->traffic, op, cuda->comm_bytes[done->index],
+  return sl_traffic_add(&cuda->traffic, op, cuda->comm_bytes[cuda->kind][done->index],
                         sl_op_wire_bytes(op, sl_op_slices(p, op), m->size, m->index), done->end_s - done->start_s);
 }
 
@@ -225,7 +227,7 @@ static enum sl_status end_program(struct sl_cuda *cuda) {
   cuda->end_s = now(cuda);
   cuda->ended = true;
   sl_cuda_watch_program(cuda, false);
-  return SL_OK;
+  return sl_cuda_graphs_record(cuda);
 }
 
 static enum sl_status harvest(struct sl_cuda *cuda, struct sl_completion *out, int max, int *count_out) {
@@ -285,6 +287,7 @@ static enum sl_status report(void *state, int local, struct sl_exec_report *out)
   *out = (struct sl_exec_report){.call_hash = cuda->call_hash,
                                  .context_bytes = cuda->context_bytes,
                                  .process_bytes = cuda->peak_bytes,
+                                 .launches = sl_cuda_graphs_say(cuda),
                                  .functional = cuda->shared};
   memcpy(out->arena_bytes, cuda->arena_bytes, sizeof out->arena_bytes);
   return sl_traffic_copy(&cuda->traffic, &out->traffic, &out->traffic_count);

@@ -38,7 +38,7 @@ void sl_cuda_marks_begin(struct sl_cuda_marks *marks, enum sl_program_kind kind)
 }
 
 enum sl_status sl_cuda_marks_put(struct sl_cuda_marks *marks, cudaStream_t stream, const struct sl_issued *it) {
-  if (!marks->on) return SL_OK;
+  if (!marks->on && !(marks->communication && sl_op_is_comm(it->op->kind))) return SL_OK;
   const int code = sl_cuda_mark(stream, &marks->over[it->op->lane], it->lane_index + 1);
   return code == 0 ? SL_OK : sl_cuda_failed("a mark", (cudaError_t)code);
 }

@@ -20,6 +20,7 @@ struct sl_cuda;
 struct sl_cuda_marks {
   volatile uint32_t *over; /* (SL_LANE_COUNT): ops of the lane that are over; pinned, owned */
   bool always, on;         /* on: in the program that runs */
+  bool communication;      /* behind communication ops also where marks are off: of a graph (graph.h) */
   bool stepped;            /* a step has begun before */
 };
 

@@ -226,6 +226,7 @@ static void know_place(struct sl_cuda *cuda) {
 static enum sl_status open_handles(struct sl_cuda *cuda) {
   SL_TRY(open_streams(cuda));
   SL_TRY(sl_cuda_marks_open(&cuda->marks));
+  SL_TRY(sl_cuda_graphs_open(cuda));
   SL_TRY(sl_cuda_workspace_open(cuda));
   if (cuda->workspace.gemm_bytes > 0)
     SL_TRY(sl_cuda_gemm_open(&cuda->gemm, cuda->gemm_workspace, (size_t)cuda->workspace.gemm_bytes));
@@ -280,16 +281,15 @@ static enum sl_status make_noise(struct sl_cuda *cuda) {
 }
 
 static enum sl_status open_local(struct sl_cuda *cuda) {
-  size_t issues = 0;
   SL_TRY(set_control(cuda));
   if (cuda->options.noise) SL_TRY(make_noise(cuda));
   SL_TRY(sl_input_open(&cuda->input, cuda->job->plan, cuda->options.data));
   SL_TRY(sl_cuda_tensors_open(cuda));
   for (int kind = 0; kind < SL_PROGRAM_COUNT; kind++) {
-    const size_t count = cuda->rank_class->programs[kind].issue_count;
-    if (count > issues) issues = count;
+    const size_t issues = cuda->rank_class->programs[kind].issue_count;
+    SL_TRY(sl_calloc(&cuda->comm_bytes[kind], issues, sizeof *cuda->comm_bytes[kind]));
   }
-  return sl_calloc(&cuda->comm_bytes, issues, sizeof *cuda->comm_bytes);
+  return SL_OK;
 }
 
 enum sl_status sl_cuda_open(struct sl_cuda **out, const struct sl_job *job, const struct sl_exec_options *options) {
@@ -312,6 +312,8 @@ enum sl_status sl_cuda_open(struct sl_cuda **out, const struct sl_job *job, cons
   cuda->base_bytes = sl_cuda_used_bytes(cuda->device) - arena;
   cuda->peak_bytes = arena;
   SL_GO_FAIL(sl_cuda_agree(cuda, open_local(cuda)));
+  SL_GO_FAIL(sl_cuda_graphs_agree(cuda));
+  cuda->opened = true;
   sl_cuda_watch_phase(cuda, NULL);
   *out = cuda;
   return SL_OK;
@@ -325,10 +327,11 @@ void sl_cuda_close(struct sl_cuda *cuda) {
   bool in_order = true;
   sl_cuda_watch_stop(cuda);
   /* the others look out for us until they close too */
-  if (cuda->comm_bytes && cuda->place.world > 1) in_order = sl_star_agree(&cuda->star, SL_OK, NULL) == SL_OK;
+  if (cuda->opened && cuda->place.world > 1) in_order = sl_star_agree(&cuda->star, SL_OK, NULL) == SL_OK;
   sl_tensors_close(&cuda->tensors);
   sl_input_close(&cuda->input);
-  sl_cuda_comms_close(cuda, in_order && cuda->comm_bytes);
+  sl_cuda_graphs_close(cuda); /* NCCL keeps what a graph calls until that is gone */
+  sl_cuda_comms_close(cuda, in_order && cuda->opened);
   sl_cuda_gemm_close(cuda->gemm);
   sl_cuda_noise_close(cuda);
   sl_cuda_helpers_close(cuda);
@@ -336,7 +339,7 @@ void sl_cuda_close(struct sl_cuda *cuda) {
   close_streams(cuda);
   if (cuda->rank_class) sl_cuda_memory_close(cuda);
   sl_traffic_free(&cuda->traffic);
-  free(cuda->comm_bytes);
+  for (int kind = 0; kind < SL_PROGRAM_COUNT; kind++) free(cuda->comm_bytes[kind]);
   sl_star_close(&cuda->star);
   free(cuda);
 }

@@ -124,9 +124,10 @@ enum sl_status sl_cuda_load_batch(struct sl_cuda *cuda, cudaStream_t stream, con
                    (long long)cuda->workspace.staging_bytes);
   for (int i = 0; i < count; i++) from[i] = stage(cuda, it, i);
   const int64_t first = sl_input_first_sample(cuda->job->plan, &cuda->options, cuda->step);
-  SL_TRY(sl_input_batch(&cuda->input, cuda->coord.dp, first, it, inputs < 0 ? NULL : from[inputs],
-                        targets < 0 ? NULL : from[targets]));
-  for (int i = 0; i < count; i++)
+  if (!cuda->graphs.recording)
+    SL_TRY(sl_input_batch(&cuda->input, cuda->coord.dp, first, it, inputs < 0 ? NULL : from[inputs],
+                          targets < 0 ? NULL : from[targets]));
+  for (int i = 0; i < count && !cuda->graphs.replaying; i++)
     SL_CUDA_TRY(cudaMemcpyAsync(sl_cuda_operand(cuda, it, i), from[i],
                                 (size_t)it->program->slices[it->op->slice + i].bytes, cudaMemcpyDefault, stream));
   return SL_OK;

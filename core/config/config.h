@@ -8,7 +8,7 @@
  *                "scatter_gather_tensors_in_pipeline": false, "shard_size": 0, "limit_all_gathers": true,
  *                "unshard_ahead": 3, "store_dropout_masks": false, "make_vocab_size_divisible_by": null, "tf32": false,
  *                "fp8": false, "fp8_recipe": "tensorwise", "async_tp": false, "tp_comm_overlap": false, "overlap_param_gather": false, "seed": 1234, "seq_len": 0, "attention": "flash-on-gpu", "fuse_epilogues": "gpu",
- *                "shuffle": true}
+ *                "cuda_graph": true, "shuffle": true}
  *
  * Lists may be written as text too, "13,13,13,9", which is how flags give them.
  *
@@ -196,6 +196,7 @@ struct sl_config {
     bool tp_comm_overlap; /* Megatron-LM's, of any kernels: the same, of its userbuffers */
     bool overlap_param_gather;   /* of its distributed optimizer: updated parameters are gathered by the next forward */
     enum sl_fuse fuse_epilogues; /* GELU, its gradient and bias gradients as part of a product */
+    bool cuda_graph;             /* backend cuda: a step is one launch, of a graph that was recorded of the first */
     bool shuffle;                /* false: sequences in the order of the file */
     int64_t seed, seq_len;       /* seq_len 0 = the model's n_positions */
   } sl;

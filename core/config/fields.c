@@ -212,6 +212,7 @@ const struct sl_field sl_fields[] = {
   M("shardlab", "fused_softmax", BOOL, sl.fused_softmax, D("false")),
   M("shardlab", "launch_blocking", BOOL, sl.launch_blocking, D("false")),
   M("shardlab", "fuse_epilogues", WORD, sl.fuse_epilogues, D("\"gpu\""), WORDS("gpu|always|never")),
+  M("shardlab", "cuda_graph", BOOL, sl.cuda_graph, D("true")),
   M("shardlab", "shuffle", BOOL, sl.shuffle, D("true")),
   M("shardlab", "seed", INT, sl.seed, D("1234"), GE(0)),
   M("shardlab", "seq_len", INT, sl.seq_len, D("0"), GE(0)),

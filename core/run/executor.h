@@ -97,8 +97,9 @@ struct sl_exec_report {
   int64_t context_bytes; /* what it has beside the arenas: libraries, MPI, CUDA context, a framework's reserve */
   int64_t
       driver_bytes; /* of a prediction: what of context_bytes no allocator of a framework counts: context, communicators */
-  bool functional;   /* ranks share what they should each have: times are not comparable */
-  double step_error; /* of a prediction: standard deviation of ln(step time); 0: not known */
+  const char *launches; /* how the steps' kernels came to the device, in words; NULL: nothing is said. Until close() */
+  bool functional;      /* ranks share what they should each have: times are not comparable */
+  double step_error;    /* of a prediction: standard deviation of ln(step time); 0: not known */
 };
 
 /* The first op of a program, on one rank, that wrote a number which is not finite. */

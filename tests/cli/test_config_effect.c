@@ -181,6 +181,7 @@ static const struct key {
     {"shardlab", "attention", "\"flash\"", ""},
     {"shardlab", "fuse_epilogues", "\"always\"", ""},
     {"shardlab", "launch_blocking", "true", ""},
+    {"shardlab", "cuda_graph", "false", ""},
     {"shardlab", "kernels", "\"torch-eager\"", ""},
     {"shardlab", "fused_norm", "true", PLAN("\"kernels\": \"megatron-unfused\"")},
     {"shardlab", "fused_softmax", "true", PLAN("\"kernels\": \"megatron-unfused\"")},
@@ -268,6 +269,7 @@ static char *consequences(const struct key *k, bool changed) {
     for (int i = 0; i < f.job.class_count; i++) print_class(&f.job.classes[i], to);
     print_control(f.plan.config, to);
     fprintf(to, "%d\n", f.plan.kernel_costs.launch_blocking);
+    fprintf(to, "%d\n", f.plan.config->sl.cuda_graph); /* what the cuda backend is told, see test_cuda_graph */
     /* what a backend's file on NVMe is told: struct sl_nvme_rules, see test_nvme */
     fprintf(to, "%d %d\n", f.plan.config->aio.single_submit, f.plan.config->aio.overlap_events);
   }

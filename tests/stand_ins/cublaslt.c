@@ -305,6 +305,14 @@ static bool take_product(void *context) {
   return true;
 }
 
+static void *product_again(const void *context) {
+  struct product *again = malloc(sizeof *again);
+  *again = *(const struct product *)context;
+  return again;
+}
+
+static const struct stand_in_work a_product = {STAND_IN_KERNEL, take_product, product_again, NULL};
+
 /* What an algorithm was found for, at addresses that it can use. Of a bias no preference tells the heuristic the alignment,
  * and its kernels read 16 bytes at once (pytorch #194497). */
 static bool is_found(const struct product *p, const cublasLtMatmulAlgo_t *algo, const void *workspace, size_t bytes) {
@@ -337,6 +345,5 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t comp
   if ((int)p.desc.bias_type < 0) p.desc.bias_type = p.d_layout.type;
   struct product *kept = malloc(sizeof *kept);
   *kept = p;
-  return stand_in_put(stream, STAND_IN_KERNEL, take_product, kept) == cudaSuccess ? CUBLAS_STATUS_SUCCESS
-                                                                                  : CUBLAS_STATUS_EXECUTION_FAILED;
+  return stand_in_put(stream, &a_product, kept) == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
 }

@@ -1,5 +1,6 @@
 /* A CUDA runtime that is none: its device, streams and events, on the host. An event is what its last record before a
  * call was, whatever is recorded later; one that never was recorded is complete. */
+#include "tests/stand_ins/graph.h"
 #include "tests/stand_ins/parts.h"
 #include "tests/stand_ins/queue.h"
 
@@ -75,7 +76,7 @@ static cudaError_t sleep_after(cudaError_t code) {
 }
 
 cudaError_t cudaDeviceSynchronize(void) {
-  STAND_IN_ENTER();
+  STAND_IN_ENTER_UNCAPTURED();
   return sleep_after(stand_in_device_wait());
 }
 
@@ -96,7 +97,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  STAND_IN_ENTER();
+  STAND_IN_ENTER_UNCAPTURED();
   return sleep_after(stand_in_stream_wait(stream));
 }
 
@@ -114,11 +115,19 @@ static bool take_call(void *context) {
   return true;
 }
 
+static void *call_again(const void *context) {
+  struct host_call *again = malloc(sizeof *again);
+  *again = *(const struct host_call *)context;
+  return again;
+}
+
+static const struct stand_in_work a_call = {STAND_IN_OTHER, take_call, call_again, NULL};
+
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *data) {
   STAND_IN_ENTER();
   struct host_call *call = malloc(sizeof *call);
   *call = (struct host_call){function, data};
-  return stand_in_put(stream, STAND_IN_OTHER, take_call, call);
+  return stand_in_put(stream, &a_call, call);
 }
 
 /* A stream that waits for a word of the host's, at least `value`; a word that is not pinned is not the device's to read. */
@@ -134,13 +143,15 @@ static bool take_word(void *context) {
   return true;
 }
 
+static const struct stand_in_work a_word = {STAND_IN_OTHER, take_word, NULL, NULL};
+
 static CUresult wait_value(CUstream stream, CUdeviceptr at, cuuint32_t value, unsigned flags) {
   if (stand_in_enter() != cudaSuccess) return CUDA_ERROR_ILLEGAL_ADDRESS;
   const uint32_t *word = (const uint32_t *)(uintptr_t)at;
   if (flags != CU_STREAM_WAIT_VALUE_GEQ || !stand_in_is_pinned(word)) return CUDA_ERROR_INVALID_VALUE;
   struct word_wait *wait = malloc(sizeof *wait);
   *wait = (struct word_wait){word, value};
-  return stand_in_put(stream, STAND_IN_OTHER, take_word, wait) == cudaSuccess ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN;
+  return stand_in_put(stream, &a_word, wait) == cudaSuccess ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN;
 }
 
 cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **out, unsigned version, unsigned long long flags,
@@ -161,7 +172,9 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **out, unsig
 struct mark {
   int holders;
   bool over;
-  double at; /* CLOCK_MONOTONIC, seconds */
+  double at;   /* CLOCK_MONOTONIC, seconds */
+  int capture; /* of a stream that was captured: in which capture, and what it stands for */
+  struct stand_in_set after;
 };
 
 struct CUevent_st {
@@ -181,7 +194,9 @@ static struct mark *hold(struct mark *mark) {
 }
 
 static void let_go(struct mark *mark) {
-  if (mark && __atomic_fetch_sub(&mark->holders, 1, __ATOMIC_ACQ_REL) == 1) free(mark);
+  if (!mark || __atomic_fetch_sub(&mark->holders, 1, __ATOMIC_ACQ_REL) > 1) return;
+  stand_in_set_free(&mark->after);
+  free(mark);
 }
 
 static bool is_over(const void *what) {
@@ -202,6 +217,10 @@ static bool take_wait(void *context) {
   let_go(mark);
   return true;
 }
+
+/* A capture has no records and waits: they are the order of its pieces. */
+static const struct stand_in_work a_record = {STAND_IN_OTHER, take_record, NULL, NULL};
+static const struct stand_in_work a_wait = {STAND_IN_OTHER, take_wait, NULL, NULL};
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned flags) {
   STAND_IN_ENTER();
@@ -228,28 +247,39 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   mark->holders = 1;
   let_go(event->mark);
   event->mark = mark;
-  return stand_in_put(stream, STAND_IN_OTHER, take_record, hold(mark));
+  if (!stand_in_is_capturing(stream)) return stand_in_put(stream, &a_record, hold(mark));
+  mark->capture = stand_in_open_capture();
+  mark->after = stand_in_captured(stream);
+  return cudaSuccess;
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
   STAND_IN_ENTER();
   (void)flags;
   if (!event->mark || !stream) bad_waits++;
-  return event->mark ? stand_in_put(stream, STAND_IN_OTHER, take_wait, hold(event->mark)) : cudaSuccess;
+  const bool captures = stand_in_is_capturing(stream);
+  if (!event->mark) return cudaSuccess;
+  if (event->mark->capture == 0 && captures) return stand_in_spoil(cudaErrorStreamCaptureIsolation);
+  if (event->mark->capture == 0) return stand_in_put(stream, &a_wait, hold(event->mark));
+  if (event->mark->capture != stand_in_open_capture()) return cudaErrorCapturedEvent;
+  stand_in_join_capture(stream, &event->mark->after);
+  return cudaSuccess;
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   STAND_IN_ENTER();
   bool over = false;
   if (!event->mark) return cudaSuccess;
+  if (event->mark->capture != 0) return cudaErrorCapturedEvent;
   const cudaError_t code = stand_in_some(is_over, event->mark, &over);
   if (code != cudaSuccess) return code;
   return over && event->mark->at <= stand_in_now() ? cudaSuccess : cudaErrorNotReady;
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  STAND_IN_ENTER();
+  STAND_IN_ENTER_UNCAPTURED();
   if (!event->mark) return cudaSuccess;
+  if (event->mark->capture != 0) return cudaErrorCapturedEvent;
   const cudaError_t code = stand_in_until(is_over, event->mark);
   if (code == cudaSuccess) stand_in_sleep(event->mark->at);
   return code;
@@ -258,6 +288,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end) {
   STAND_IN_ENTER();
   if (!start->mark || !end->mark || !start->timed || !end->timed) return cudaErrorInvalidResourceHandle;
+  if (start->mark->capture != 0 || end->mark->capture != 0) return cudaErrorCapturedEvent;
   if (!start->mark->over || !end->mark->over) return cudaErrorNotReady;
   *ms = (float)(1e3 * (end->mark->at - start->mark->at));
   return cudaSuccess;

@@ -64,7 +64,7 @@ void run(dim3 blocks, dim3 threads, size_t shared, void (*body)(void *), void *c
 /* 1: threads and blocks in turned order. */
 void set_reverse(int reverse);
 /* Where set, it takes every launch of so many threads and every fill of so many bytes onto a stream, to call
- * act(context, 1) when it likes, or act(context, 0), which only forgets it. */
+ * act(context, 1) when it likes, act(context, 2) to call it again later, or act(context, 0), which only forgets it. */
 extern int (*take)(cudaStream_t to, void (*act)(void *context, int run), void *context, size_t threads, size_t bytes);
 
 template <typename T> T exchange(T x, unsigned from) {
@@ -143,7 +143,7 @@ template <typename F> void call_body(void *f) {
 }
 template <typename F> void act(void *f, int run) {
   if (run) (*static_cast<F *>(f))();
-  delete static_cast<F *>(f);
+  if (run != 2) delete static_cast<F *>(f);
 }
 /* At once, or later: `work` has all that it needs by value. */
 template <typename F> int put(cudaStream_t to, size_t threads, size_t bytes, F work) {

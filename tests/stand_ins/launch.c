@@ -39,7 +39,8 @@ void stand_in_sleep(double until) {
 
 /* --- kernels --- */
 
-/* tests/stand_ins/emulate.cpp: a launch, or a fill, is act(context, 1); act(context, 0) forgets it. */
+/* tests/stand_ins/emulate.cpp: a launch, or a fill, is act(context, 1), or act(context, 2) where it is to be kept;
+ * act(context, 0) forgets it. */
 typedef void (*launch_act)(void *context, int run);
 void stand_in_launches(int (*take)(cudaStream_t stream, launch_act act, void *context, size_t threads, size_t bytes));
 
@@ -47,22 +48,38 @@ struct launch {
   launch_act act;
   void *context;
   size_t threads, bytes;
+  bool kept; /* the context is a graph's */
 };
 
 static bool run_launch(void *context) {
   struct launch *launch = context;
   if (stand_in_idle()) stand_in_work(0, 8.0 * (double)launch->threads + (double)launch->bytes);
-  launch->act(launch->context, !stand_in_idle());
+  if (!stand_in_idle() || !launch->kept) launch->act(launch->context, stand_in_idle() ? 0 : launch->kept ? 2 : 1);
   free(launch);
   return true;
 }
+
+static void *launch_again(const void *context) {
+  struct launch *launch = malloc(sizeof *launch);
+  *launch = *(const struct launch *)context;
+  launch->kept = true;
+  return launch;
+}
+
+static void forget_launch(void *context) {
+  struct launch *launch = context;
+  if (!launch->kept) launch->act(launch->context, 0);
+  free(launch);
+}
+
+static const struct stand_in_work a_launch = {STAND_IN_KERNEL, run_launch, launch_again, forget_launch};
 
 static int take_launch(cudaStream_t stream, launch_act act, void *context, size_t threads, size_t bytes) {
   const cudaError_t code = stand_in_enter();
   if (code != cudaSuccess) return act(context, 0), code;
   struct launch *launch = malloc(sizeof *launch);
-  *launch = (struct launch){act, context, threads, bytes};
-  return stand_in_put(stream, STAND_IN_KERNEL, run_launch, launch);
+  *launch = (struct launch){act, context, threads, bytes, false};
+  return stand_in_put(stream, &a_launch, launch);
 }
 
 void stand_in_take_launches(void) {

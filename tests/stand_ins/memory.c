@@ -1,6 +1,7 @@
 /* The stand-in's memory: a device's blocks, pinned memory and copies. Copies and fills are work of a stream; the host waits
  * where a CUDA runtime does, and only there: for what arrives in its own memory, and before memory is given back. What
  * comes from memory that is not pinned is read at once, as the runtime has it in its own pinned memory before it returns. */
+#include "tests/stand_ins/graph.h"
 #include "tests/stand_ins/parts.h"
 #include "tests/stand_ins/queue.h"
 
@@ -62,7 +63,7 @@ static void *idle_bytes(size_t bytes) {
 }
 
 cudaError_t cudaMalloc(void **out, size_t bytes) {
-  STAND_IN_ENTER();
+  STAND_IN_ENTER_UNCAPTURED();
   const size_t whole = (bytes + 255) / 256 * 256;
   if (bytes == 0 || taken + bytes > stand_in_memory()) return cudaErrorMemoryAllocation;
   void *at = stand_in_idle() ? idle_bytes(bytes) : aligned_alloc(256, whole);
@@ -73,14 +74,14 @@ cudaError_t cudaMalloc(void **out, size_t bytes) {
 }
 
 cudaError_t cudaMallocHost(void **out, size_t bytes) {
-  STAND_IN_ENTER();
+  STAND_IN_ENTER_UNCAPTURED();
   void *at = malloc(bytes);
   return at ? keep(out, at, bytes, 0, PINNED) : cudaErrorMemoryAllocation;
 }
 
 /* The device is idle before memory goes. */
 static cudaError_t give_back(void *at, enum place place) {
-  STAND_IN_ENTER();
+  STAND_IN_ENTER_UNCAPTURED();
   struct block **b = find(at), *gone = *b;
   if (!at) return cudaSuccess;
   if (!gone || gone->at != at || gone->place != place) return cudaErrorInvalidValue;
@@ -128,12 +129,26 @@ static bool take_copy(void *context) {
   return true;
 }
 
+/* Of a graph nothing is staged: memory that is not pinned is refused. */
+static void *copy_again(const void *context) {
+  struct copy *again = malloc(sizeof *again);
+  *again = *(const struct copy *)context;
+  return again;
+}
+
+static void forget_copy(void *context) {
+  free(((struct copy *)context)->staged);
+  free(context);
+}
+
+static const struct stand_in_work a_copy = {STAND_IN_OTHER, take_copy, copy_again, forget_copy};
+
 cudaError_t cudaMemsetAsync(void *at, int value, size_t bytes, cudaStream_t stream) {
   STAND_IN_ENTER();
   if (place_of(at) != DEVICE) return cudaErrorInvalidValue;
   struct copy *c = calloc(1, sizeof *c);
   *c = (struct copy){.to = at, .value = value, .bytes = bytes, .on_device = true};
-  return stand_in_put(stream, STAND_IN_OTHER, take_copy, c);
+  return stand_in_put(stream, &a_copy, c);
 }
 
 cudaError_t cudaMemset(void *at, int value, size_t bytes) {
@@ -157,10 +172,12 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
   STAND_IN_ENTER();
   const enum place source = place_of(from), target = place_of(to);
   if (!is_kind(kind, source == DEVICE, target == DEVICE)) return cudaErrorInvalidValue;
+  if (stand_in_is_capturing(stream) && (source == PAGEABLE || target == PAGEABLE))
+    return stand_in_spoil(cudaErrorStreamCaptureUnsupported);
   struct copy *c = calloc(1, sizeof *c);
   *c = (struct copy){.to = to, .from = from, .bytes = bytes, .on_device = source == DEVICE && target == DEVICE};
   if (source == PAGEABLE) c->from = c->staged = copy_of(from, bytes);
-  const cudaError_t code = stand_in_put(stream, STAND_IN_OTHER, take_copy, c);
+  const cudaError_t code = stand_in_put(stream, &a_copy, c);
   return code == cudaSuccess && target == PAGEABLE ? stand_in_stream_wait(stream) : code;
 }
 

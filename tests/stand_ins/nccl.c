@@ -6,6 +6,7 @@
  * odd seed the GPU has room for one NCCL kernel at a time, and they come in the order of all calls of the process: whoever
  * counts on two of them running side by side hangs. Members that disagree on what they call are an error. */
 #include "tests/stand_ins/exchange.h"
+#include "tests/stand_ins/graph.h"
 #include "tests/stand_ins/queue.h"
 
 #include <nccl.h>
@@ -14,14 +15,19 @@
 #include <string.h>
 #include <unistd.h>
 
-static int calls, hanging = -1;
+static int calls, hanging = -1, hanging_from; /* hanging_from: behind so many calls */
 
 int stand_in_calls(void) {
   return calls;
 }
 
 void stand_in_hang(int rank) {
+  stand_in_hang_later(rank, 0);
+}
+
+void stand_in_hang_later(int rank, int more) {
   hanging = rank;
+  hanging_from = calls + more;
 }
 
 static int ended, first_to_fail;
@@ -48,7 +54,7 @@ static bool one_at_a_time; /* in the order of the process */
 static bool finish(struct call *call) {
   struct ncclComm *comm = call->comm;
   if (call->place < comm->done) return true; /* earlier */
-  if (call->place > comm->done || comm->world_rank == hanging) return false;
+  if (call->place > comm->done || (comm->world_rank == hanging && calls >= hanging_from)) return false;
   if (!comm->given_up && !stand_in_exchange(call)) return false;
   comm->done++;
   calls++;
@@ -66,6 +72,19 @@ static bool take_batch(void *context) {
   return true;
 }
 
+/* A launch of a graph: calls of its own, after those made before. They come in the order in which a graph's are asked for. */
+static void *batch_again(const void *context) {
+  const struct batch *batch = context;
+  const size_t bytes = sizeof *batch + batch->count * sizeof *batch->calls;
+  struct batch *again = malloc(bytes);
+  memcpy(again, batch, bytes);
+  again->place = batches_made++;
+  for (size_t i = 0; i < again->count; i++) again->calls[i].place = again->calls[i].comm->made++;
+  return again;
+}
+
+static const struct stand_in_work a_batch = {STAND_IN_OTHER, take_batch, batch_again, NULL};
+
 enum { GROUP = 4096 };
 static struct call *collected; /* of the open group */
 static size_t collected_count;
@@ -76,7 +95,7 @@ static ncclResult_t launch_first(void) {
   struct batch *batch = calloc(1, sizeof *batch + collected_count * sizeof *collected);
   const cudaStream_t stream = collected[0].stream;
   size_t left = 0;
-  batch->place = batches_made++;
+  batch->place = stand_in_is_capturing(stream) ? 0 : batches_made++;
   for (size_t i = 0; i < collected_count; i++) {
     if (collected[i].stream == stream)
       batch->calls[batch->count++] = collected[i];
@@ -84,7 +103,7 @@ static ncclResult_t launch_first(void) {
       collected[left++] = collected[i];
   }
   collected_count = left;
-  return stand_in_put(stream, STAND_IN_OTHER, take_batch, batch) == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError;
+  return stand_in_put(stream, &a_batch, batch) == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError;
 }
 
 static void number_parts(void) {
@@ -101,7 +120,8 @@ static void number_parts(void) {
 static ncclResult_t launch(ncclResult_t code) {
   if (code != ncclSuccess) collected_count = 0;
   number_parts();
-  for (size_t i = 0; i < collected_count; i++) collected[i].place = collected[i].comm->made++;
+  for (size_t i = 0; i < collected_count; i++)
+    if (!stand_in_is_capturing(collected[i].stream)) collected[i].place = collected[i].comm->made++;
   while (code == ncclSuccess && collected_count > 0) code = launch_first();
   return code;
 }

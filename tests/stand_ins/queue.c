@@ -1,5 +1,6 @@
 /* Streams as queues; see queue.h. One lock for all: a turn is taken under it. */
 #include "tests/stand_ins/queue.h"
+#include "tests/stand_ins/graph.h"
 #include "tests/stand_ins/parts.h"
 
 #include <pthread.h>
@@ -9,9 +10,8 @@
 
 struct work {
   struct work *next;
-  stand_in_turn turn;
+  const struct stand_in_work *what;
   void *context;
-  enum stand_in_kind kind;
 };
 
 struct CUstream_st {
@@ -31,6 +31,7 @@ static pthread_t host;      /* the thread that puts work */
 static bool blocking;
 static cudaError_t fault;
 static long kernels, faulty; /* done; the one that faults, 0: none */
+static long host_calls;
 
 /* --- the start of a process --- */
 
@@ -45,6 +46,10 @@ static uint64_t draw(void) {
   z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
   z = (z ^ z >> 27) * 0x94d049bb133111ebu;
   return z ^ z >> 31;
+}
+
+uint64_t stand_in_draw(void) {
+  return draw();
 }
 
 uint64_t stand_in_seed(void) {
@@ -67,9 +72,18 @@ cudaError_t stand_in_enter(void) {
   pthread_once(&once, start);
   pthread_mutex_lock(&lock);
   calls++;
+  host_calls++;
   const cudaError_t code = fault;
   pthread_mutex_unlock(&lock);
   return code;
+}
+
+long stand_in_kernels(void) {
+  return kernels;
+}
+
+long stand_in_host_calls(void) {
+  return host_calls;
 }
 
 /* --- the device --- */
@@ -100,7 +114,7 @@ static struct CUstream_st *choose(void) {
 }
 
 /* What faults has done nothing, and nothing is done after it. */
-static bool faults(const struct work *work) {
+bool stand_in_faults(const struct stand_in_work *work) {
   if (work->kind != STAND_IN_KERNEL || ++kernels != faulty) return false;
   fault = cudaErrorIllegalAddress;
   return true;
@@ -112,7 +126,7 @@ static bool step(void) {
   for (rounds++; !fault && (stream = choose());) {
     struct work *work = stream->head;
     stream->asked = rounds;
-    if (faults(work) || !work->turn(work->context)) continue;
+    if (stand_in_faults(work->what) || !work->what->turn(work->context)) continue;
     pop(stream);
     return true;
   }
@@ -188,10 +202,22 @@ static bool is_empty(const void *what) {
   return ((const struct CUstream_st *)what)->head == NULL;
 }
 
-cudaError_t stand_in_put(cudaStream_t to, enum stand_in_kind kind, stand_in_turn turn, void *context) {
+void stand_in_forget(const struct stand_in_work *work, void *context) {
+  if (work->forget)
+    work->forget(context);
+  else
+    free(context);
+}
+
+cudaError_t stand_in_put(cudaStream_t to, const struct stand_in_work *what, void *context) {
+  if (stand_in_is_capturing(to)) return stand_in_capture(to, what, context);
+  if (!to && stand_in_open_capture() != 0) {
+    stand_in_forget(what, context);
+    return stand_in_spoil(cudaErrorStreamCaptureImplicit);
+  }
   struct CUstream_st *stream = stream_of(to);
   struct work *work = malloc(sizeof *work);
-  *work = (struct work){.turn = turn, .context = context, .kind = kind};
+  *work = (struct work){.what = what, .context = context};
   pthread_mutex_lock(&lock);
   host = pthread_self();
   *stream->tail = work;

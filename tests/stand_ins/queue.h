@@ -22,8 +22,19 @@ cudaError_t stand_in_enter(void);
 /* A turn of a piece of work. True: it is over, and has freed its context; false: it waits, and is asked again. */
 typedef bool (*stand_in_turn)(void *context);
 enum stand_in_kind { STAND_IN_KERNEL, STAND_IN_OTHER }; /* kernels and products can fault (SHARDLAB_STAND_IN_FAULT) */
-/* Put work on a stream. Where launches block (CUDA_LAUNCH_BLOCKING, the idle GPU) it is over on return. */
-cudaError_t stand_in_put(cudaStream_t stream, enum stand_in_kind kind, stand_in_turn turn, void *context);
+struct stand_in_work {
+  enum stand_in_kind kind;
+  stand_in_turn turn;
+  void *(*again)(const void *context); /* a context of its own for a launch of a graph; NULL: none can be captured */
+  void (*forget)(void *context);       /* NULL: free() */
+};
+/* Put work on a stream, or, where that is captured, into its graph. Where launches block (CUDA_LAUNCH_BLOCKING, the idle
+ * GPU) it is over on return. */
+cudaError_t stand_in_put(cudaStream_t stream, const struct stand_in_work *work, void *context);
+void stand_in_forget(const struct stand_in_work *work, void *context);
+/* A piece of work that the device is at, which is not one of a stream: does it fault? Under the lock of turns. */
+bool stand_in_faults(const struct stand_in_work *work);
+uint64_t stand_in_draw(void); /* under that lock */
 
 /* Work until `over(what)`, which is asked under the lock that turns are taken under. */
 cudaError_t stand_in_until(bool (*over)(const void *what), const void *what);

@@ -8,6 +8,7 @@
 #include <nccl.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -162,6 +163,92 @@ static void an_event_never_recorded_is_complete_and_counted(void **state) {
   OK(cudaEventDestroy(never));
 }
 
+/* --- graphs --- */
+
+/* y = NEW on b, between two pieces of a: a graph, or why it is none. */
+static cudaError_t captured(cudaGraph_t *graph, cudaError_t (*inside)(void), bool joins) {
+  cudaEvent_t event;
+  OK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+  OK(cudaStreamBeginCapture(on.a, cudaStreamCaptureModeThreadLocal));
+  OK(cudaMemcpyAsync(on.x, on.pinned, 1, cudaMemcpyDefault, on.a));
+  OK(cudaEventRecord(event, on.a));
+  OK(cudaStreamWaitEvent(on.b, event, 0));
+  OK(cudaMemcpyAsync(on.y, on.x, 1, cudaMemcpyDefault, on.b));
+  if (joins) OK(cudaEventRecord(event, on.b));
+  if (joins) OK(cudaStreamWaitEvent(on.a, event, 0));
+  const cudaError_t refused = inside ? inside() : cudaSuccess, code = cudaStreamEndCapture(on.a, graph);
+  if (inside) assert_int_not_equal(refused, cudaSuccess);
+  assert_int_equal(cudaEventQuery(event), cudaErrorCapturedEvent);
+  OK(cudaEventDestroy(event));
+  return code;
+}
+
+/* It reads memory at each launch, in its order, and only then. */
+static void a_graph_does_again_what_was_captured(void **state) {
+  (void)state;
+  cudaGraph_t graph;
+  cudaGraphExec_t exec;
+  OK(cudaDeviceSynchronize());
+  *on.x = *on.y = OLD;
+  OK(captured(&graph, NULL, true));
+  OK(cudaGraphInstantiate(&exec, graph, 0));
+  OK(cudaGraphDestroy(graph));
+  OK(cudaDeviceSynchronize());
+  assert_int_equal(*on.y, OLD); /* captured, not done */
+  for (char value = NEW; value < NEW + TRIALS; value++) {
+    *on.pinned = value;
+    OK(cudaGraphLaunch(exec, on.a));
+    OK(cudaMemcpyAsync(on.x, on.y, 1, cudaMemcpyDefault, on.a)); /* behind all of it */
+    OK(cudaStreamSynchronize(on.a));
+    assert_int_equal(*on.y, value);
+    assert_int_equal(*on.x, value);
+  }
+  OK(cudaGraphLaunch(exec, on.a));
+  OK(cudaGraphExecDestroy(exec)); /* one that is launched lives on */
+  OK(cudaStreamSynchronize(on.a));
+}
+
+static cudaError_t waits_for_a_stream(void) {
+  return cudaStreamSynchronize(on.c);
+}
+static cudaError_t takes_memory(void) {
+  void *at;
+  return cudaMalloc(&at, 1);
+}
+static cudaError_t uses_the_default_stream(void) {
+  return cudaMemsetAsync(on.y, 0, 1, NULL);
+}
+static cudaError_t copies_what_is_not_pinned(void) {
+  static const char pageable;
+  return cudaMemcpyAsync(on.y, &pageable, 1, cudaMemcpyDefault, on.a);
+}
+static cudaError_t waits_for_what_is_not_captured(void) {
+  OK(cudaEventRecord(on.event, on.c));
+  return cudaStreamWaitEvent(on.a, on.event, 0);
+}
+static cudaError_t ends_elsewhere(void) {
+  cudaGraph_t graph;
+  return cudaStreamEndCapture(on.b, &graph);
+}
+
+static void what_no_capture_allows_spoils_it(void **state) {
+  (void)state;
+  cudaGraph_t graph;
+  cudaError_t (*const refused[])(void) = {waits_for_a_stream,
+                                          takes_memory,
+                                          uses_the_default_stream,
+                                          copies_what_is_not_pinned,
+                                          waits_for_what_is_not_captured,
+                                          ends_elsewhere};
+  for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+    assert_int_equal(captured(&graph, refused[i], true), cudaErrorStreamCaptureInvalidated);
+    assert_null(graph);
+  }
+  assert_int_equal(captured(&graph, NULL, false), cudaErrorStreamCaptureUnjoined);
+  assert_int_equal(cudaStreamBeginCapture(NULL, cudaStreamCaptureModeThreadLocal), cudaErrorStreamCaptureUnsupported);
+  OK(cudaStreamSynchronize(on.a)); /* and all goes on */
+}
+
 /* --- two ranks --- */
 
 #define NEED(call) /* in a rank's process, which is no test of its own */                                              \
@@ -277,6 +364,8 @@ int main(void) {
       cmocka_unit_test(a_stream_waits_for_a_word),
       cmocka_unit_test(streams_come_in_any_order_that_no_wait_forbids),
       cmocka_unit_test(an_event_never_recorded_is_complete_and_counted),
+      cmocka_unit_test(a_graph_does_again_what_was_captured),
+      cmocka_unit_test(what_no_capture_allows_spoils_it),
       cmocka_unit_test(collectives_hang_where_they_can),
       cmocka_unit_test(members_that_disagree_are_an_error),
   };

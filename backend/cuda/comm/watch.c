@@ -41,6 +41,17 @@ enum sl_status sl_cuda_name_op(const struct sl_cuda *cuda, const struct sl_progr
   return sl_fail(status, "issuing %s: %s", op, reason);
 }
 
+static const struct sl_op *op_of(const struct sl_cuda *cuda, uint32_t issue) {
+  return &cuda->program->ops[cuda->program->issues[issue].op];
+}
+
+/* Of a graph: has it come behind this communication op? */
+static bool is_marked(const struct sl_cuda *cuda, uint32_t issue) {
+  const struct sl_op *op = op_of(cuda, issue);
+  return cuda->graphs.replaying && sl_op_is_comm(op->kind) &&
+         cuda->marks.over[op->lane] > cuda->program->issues[issue].lane_index;
+}
+
 /* The first issue from `looked` on whose event is not complete; a failure of the device ends the search. */
 static enum sl_status look(struct sl_cuda *cuda, uint32_t *stands_at) {
   const struct sl_cuda_events *plan = &cuda->plans[cuda->kind];
@@ -48,10 +59,12 @@ static enum sl_status look(struct sl_cuda *cuda, uint32_t *stands_at) {
   uint32_t i = cuda->watch.looked;
   SL_CUDA_TRY(cudaSetDevice(cuda->device)); /* this thread's own choice, else a context on device 0 comes into being */
   for (; i < issued; i++) {
-    if (plan->event_of[i] == SL_CUDA_NO_EVENT) continue;
-    const cudaError_t code = cudaEventQuery(cuda->events[plan->event_of[i]]);
-    if (code == cudaErrorNotReady) break;
-    if (code != cudaSuccess) return sl_cuda_failed("cudaEventQuery", code);
+    if (plan->event_of[i] == SL_CUDA_NO_EVENT || is_marked(cuda, i)) continue;
+    /* of a graph events tell nothing, but any tells of a device that is lost */
+    const bool graph = cuda->graphs.replaying;
+    const cudaError_t code = cudaEventQuery(graph ? cuda->base : cuda->events[plan->event_of[i]]);
+    if (code != cudaSuccess && code != cudaErrorNotReady) return sl_cuda_failed("cudaEventQuery", code);
+    if (code == cudaErrorNotReady || (graph && sl_op_is_comm(op_of(cuda, i)->kind))) break;
   }
   if (i > cuda->watch.looked || issued != cuda->watch.issued) cuda->watch.moved_s = sl_machine_clock();
   cuda->watch.looked = i;

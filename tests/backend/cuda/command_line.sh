@@ -119,6 +119,7 @@ PYTHON
 "$here/bin/shardlab" measure "${job[@]}" --config "$here/nvme.json" --backend cuda --cluster dgx-h200 --world 2 \
   --resume "$here/host/step-000002" --checkpoint "$here/cuda" --save-every 1 --keep 3 --json "$here/rest.json"
 resumed "$here/rest.json" 2
+grep -q '"launches": "op by op: the CPU or NVMe has ops between kernels"' "$here/rest.json"
 [ "$(ls "$here/cuda" | tr '\n' ' ')" = "latest step-000003 step-000004 step-000005 " ]
 "$1" measure "${job[@]}" --config "$here/fp32.json" --backend host --world 2 --tp 1 --pp 2 --resume "$here/cuda/step-000003" --json "$here/back.json"
 resumed "$here/back.json" 3

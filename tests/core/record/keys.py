@@ -16,7 +16,7 @@ import sys
 import tempfile
 from dataclasses import dataclass, replace
 
-GPU_ONLY = ("as_rank", "environment.devices")
+GPU_ONLY = ("as_rank", "environment.devices", "environment.launches")
 SHAPES = {"TEXT": str, "BOOLEAN": bool, "INTEGER": int, "NUMBER": (int, float), "OBJECT": dict, "LIST": list, "DOCUMENT": dict}
 SHAPE_NAMES = {"TEXT": "text", "BOOLEAN": "true or false", "INTEGER": "integer", "NUMBER": "number", "OBJECT": "object", "LIST": "list",
                "DOCUMENT": "object", "ANY": ""}
