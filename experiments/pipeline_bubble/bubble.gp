@@ -6,7 +6,7 @@ colours = grey . ' ' . blue . ' ' . orange . ' ' . red . ' ' . green
 one(k, s, p) = stringcolumn('machine') eq k && stringcolumn('schedule') eq s && column('ranks') == p
 of_rounds(s, r) = stringcolumn('machine') eq 'gpu' && stringcolumn('schedule') eq s && column('micro_batches') == r * column('ranks')
 set datafile missing NaN # rows of other curves leave no gap in a line
-stats 'bubble.csv' using (stringcolumn('measured_percent') eq 'nan' ? 0 : 1) nooutput
+stats 'bubble.csv' using (stringcolumn('machine') eq 'cpu' && stringcolumn('measured_percent') ne 'nan') nooutput
 measured = STATS_max > 0 ? 5 : 0 # curves: none with --no-measure
 set logscale x 2
 set ylabel 'bubble (% of a step)'
