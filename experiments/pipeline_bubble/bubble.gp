@@ -6,6 +6,8 @@ colours = grey . ' ' . blue . ' ' . orange . ' ' . red . ' ' . green
 one(k, s, p) = stringcolumn('machine') eq k && stringcolumn('schedule') eq s && column('ranks') == p
 of_rounds(s, r) = stringcolumn('machine') eq 'gpu' && stringcolumn('schedule') eq s && column('micro_batches') == r * column('ranks')
 set datafile missing NaN # rows of other curves leave no gap in a line
+stats 'bubble.csv' using (stringcolumn('machine') eq 'cpu' && stringcolumn('measured_percent') ne 'nan') nooutput
+measured = STATS_max > 0 ? 5 : 0 # curves: none with --no-measure
 set logscale x 2
 set ylabel 'bubble (% of a step)'
 do for [t in terminals] {
@@ -28,7 +30,7 @@ do for [t in terminals] {
   set xlabel 'micro-batches'
   plot for [i = 1:5] 'bubble.csv' using (one('cpu', word(few, i), 2) ? column('micro_batches') : NaN):'closed_form_percent' smooth unique with lines lw 2 dt 1 + (i == 5) lc rgb word(colours, i) title i == 3 ? 'interleaved 6 (two ranks: 4)' : word(few, i), \
     for [i = 1:5] '' using (one('cpu', word(few, i), 2) ? column('micro_batches') : NaN):'predicted_percent' with points pt 7 ps 0.9 lc rgb word(colours, i) notitle, \
-    for [i = 1:5] '' using (one('cpu', word(few, i), 2) ? column('micro_batches') : NaN):'measured_percent' with points pt 2 ps 1.4 lw 2 lc rgb word(colours, i) notitle, \
+    for [i = 1:measured] '' using (one('cpu', word(few, i), 2) ? column('micro_batches') : NaN):'measured_percent' with points pt 2 ps 1.4 lw 2 lc rgb word(colours, i) notitle, \
     keyentry with lines lw 2 lc rgb 'black' title 'line: closed form', keyentry with points pt 7 ps 0.9 lc rgb 'black' title 'point: predicted', \
     keyentry with points pt 2 ps 1.4 lw 2 lc rgb 'black' title 'cross: measured'
   unset multiplot
