@@ -7,7 +7,8 @@
 static const struct {
   const char *title, *names;
 } groups[SL_OPTION_GROUPS] = {
-    {"inputs", " model config cluster preset world seq seed strict dtype data init table from-megatron from-torchtitan "
+    {"inputs", " model config cluster preset world seq seed strict dtype data tokenizer text-field eod-token val-data "
+               "val-split init table from-megatron from-torchtitan "
                "from-accelerate points nvme-path "},
     {"batch and states", " micro-batch grad-accum train-batch zero-stage shard-size offload-optimizer offload-param "
                          "cpu-checkpointing overlap-param-gather "},
@@ -16,10 +17,10 @@ static const struct {
                          "make-vocab-size-divisible-by tf32 fuse-epilogues "},
     {"does it fit", " device-memory require-fit max-micro-batch min-world max-seq sweep "},
     {"assumptions", " nccl-algo share-links jitter straggler runs no-fold per-rank time-tolerance "},
-    {"the run",
-     " backend steps epochs threads save save-grads checkpoint save-every keep resume max-restarts hostfile hosts "
-     "include exclude num-nodes num-gpus launcher ssh-port master-addr master-port no-ssh node-rank dry-run "
-     "allow-nonfinite detect-anomaly poison as-rank of-world quick rounds add jobs "},
+    {"the run", " backend steps epochs eval-interval eval-iters threads save save-grads checkpoint save-every keep "
+                "resume max-restarts hostfile hosts "
+                "include exclude num-nodes num-gpus launcher ssh-port master-addr master-port no-ssh node-rank dry-run "
+                "allow-nonfinite detect-anomaly poison as-rank of-world quick rounds add jobs "},
     {"output", " json trace out csv lowered svg program rank quiet single to "},
     {"other flags", ""},
 };

@@ -17,35 +17,83 @@ static enum sl_status check_random(const char *text) {
   return sl_fail(SL_ERR_INPUT, "--data: is '%s'; expected random:N, from 1 to %lld samples, for an mlp", text, most);
 }
 
-static enum sl_status check_data(const char *path, const struct sl_setup *setup) {
-  const bool mlp = !sl_model_reads_tokens(&setup->model);
+/* What is read as tokens, by the flag that names it. */
+static enum sl_status check_tokens(const char *flag, const char *path, const struct sl_options *options,
+                                   const struct sl_setup *setup) {
+  const struct sl_data_text text = {options->tokenizer, options->text_field, options->eod_token};
   struct sl_data data;
-  if (path == NULL)
-    return sl_fail(SL_ERR_INPUT, "--data: is missing; expected %s",
-                   mlp ? "random:N for an mlp" : "a text file or a token shard (.bin)");
-  if (mlp) return check_random(path);
   if (strncmp(path, "random:", 7) == 0 && access(path, F_OK) != 0)
     return sl_fail(SL_ERR_INPUT,
-                   "--data: is '%s'; expected a text file or a token shard (.bin): random samples are for "
+                   "%s: is '%s'; expected a text file or a token shard (.bin): random samples are for "
                    "an mlp",
-                   path);
-  SL_TRY(sl_data_open(&data, path));
+                   flag, path);
+  SL_TRY(sl_data_open_text(&data, path, &text));
   const enum sl_status status = sl_data_check(&data, setup->plan.seq, setup->model.vocab_size);
   sl_data_close(&data);
   return status;
 }
 
-enum sl_status sl_inputs_samples(const struct sl_options *options, const struct sl_setup *setup, int64_t *samples) {
+static enum sl_status check_data(const struct sl_options *options, const struct sl_setup *setup) {
+  const char *path = options->data;
+  const bool mlp = !sl_model_reads_tokens(&setup->model);
+  if (path == NULL)
+    return sl_fail(SL_ERR_INPUT, "--data: is missing; expected %s",
+                   mlp ? "random:N for an mlp" : "a text file or a token shard (.bin)");
+  return mlp ? check_random(path) : check_tokens("--data", path, options, setup);
+}
+
+static enum sl_status count_samples(const char *path, const struct sl_options *options, const struct sl_setup *setup,
+                                    int64_t *samples) {
+  const struct sl_data_text text = {options->tokenizer, options->text_field, options->eod_token};
   struct sl_data data;
-  SL_TRY(check_data(options->data, setup));
   if (!sl_model_reads_tokens(&setup->model)) {
-    *samples = strtoll(options->data + 7, NULL, 10);
+    *samples = strtoll(path + 7, NULL, 10);
     return SL_OK;
   }
-  SL_TRY(sl_data_open(&data, options->data));
+  SL_TRY(sl_data_open_text(&data, path, &text));
   *samples = sl_data_sequences(&data, setup->plan.seq);
   sl_data_close(&data);
   return SL_OK;
+}
+
+enum sl_status sl_inputs_samples(const struct sl_options *options, const struct sl_setup *setup, int64_t *samples) {
+  SL_TRY(check_data(options, setup));
+  SL_TRY(count_samples(options->data, options, setup, samples));
+  *samples -= sl_data_held_out(*samples, options->val_split);
+  return SL_OK;
+}
+
+enum sl_status sl_inputs_eval_iters(const struct sl_options *options, const struct sl_setup *setup, int64_t *iters) {
+  const int64_t batch = setup->plan.global_batch, most = setup->config.sl.eval_iters;
+  const bool split = options->val_data == NULL;
+  int64_t samples;
+  SL_TRY(count_samples(split ? options->data : options->val_data, options, setup, &samples));
+  if (split) samples = sl_data_held_out(samples, options->val_split);
+  if (samples < batch)
+    return sl_fail(SL_ERR_INPUT, "%s: leaves %lld samples to evaluate; expected at least a global batch, %lld",
+                   split ? "--val-split" : "--val-data", (long long)samples, (long long)batch);
+  *iters = samples / batch < most ? samples / batch : most;
+  return SL_OK;
+}
+
+/* The flags of an evaluation go together. */
+static enum sl_status check_evaluation(const struct sl_options *options, const struct sl_setup *setup) {
+  const bool split = options->val_split > 0, file = options->val_data != NULL;
+  int64_t samples;
+  if (setup->config.sl.eval_interval == 0) {
+    if (!split && !file) return SL_OK;
+    return sl_fail(SL_ERR_INPUT, "--%s: is given without --eval-interval; expected both, such as --eval-interval 100",
+                   file ? "val-data" : "val-split");
+  }
+  if (split == file)
+    return sl_fail(SL_ERR_INPUT, "--eval-interval: has %s; expected --val-data FILE or --val-split 0.01",
+                   file ? "both --val-data and --val-split" : "nothing to evaluate");
+  if (file && !sl_model_reads_tokens(&setup->model))
+    return sl_fail(SL_ERR_INPUT, "--val-data: is of models that read tokens; expected --val-split for an mlp");
+  if (file) SL_TRY(check_tokens("--val-data", options->val_data, options, setup));
+  SL_TRY(sl_inputs_samples(options, setup, &samples));
+  if (samples < 1) return sl_fail(SL_ERR_INPUT, "--val-split: leaves nothing to train on; expected less of --data");
+  return sl_inputs_eval_iters(options, setup, &samples);
 }
 
 static enum sl_status check_tensor(const struct sl_weights *weights, const struct sl_tensor *tensor) {
@@ -84,6 +132,7 @@ enum sl_status sl_inputs_check(const struct sl_options *options, const struct sl
     return sl_fail(SL_ERR_INPUT,
                    "shardlab.fp8: is true; products in fp8 are predicted, no backend makes them; expected "
                    "false");
-  SL_TRY(check_data(options->data, setup));
+  SL_TRY(check_data(options, setup));
+  SL_TRY(check_evaluation(options, setup));
   return check_init(options->init, &setup->model);
 }

@@ -127,6 +127,7 @@ static enum sl_status run_rank(const struct sl_options *options, const struct sl
                                    .processes = options->of_world > 0 ? 1 : setup->plan.world,
                                    .process = place->rank,
                                    .progress = place->rank == 0 ? sl_progress_step : NULL,
+                                   .evaluated = place->rank == 0 ? sl_progress_evaluated : NULL,
                                    .progress_context = &progress,
                                    .training = &training,
                                    .watch = place->rank == 0 && sl_progress_watches(&progress) ? sl_progress_op : NULL,
@@ -303,6 +304,7 @@ static enum sl_status run_here(struct sl_options options, bool inside, const str
   if (!inside || !sl_launch_ours()) SL_GO(sl_fit_check(&options, &setup));
   if (!inside) SL_GO(start(&options, &setup, nodes));
   SL_GO(count_epochs(&options, &setup));
+  if (setup.config.sl.eval_interval > 0) SL_GO(sl_inputs_eval_iters(&options, &setup, &options.eval_batches));
   if (!inside && sl_nodes_start(nodes, &options)) {
     const bool elastic = sl_config_flag(&setup.config, "elasticity.enabled", false);
     sl_setup_free(&setup);

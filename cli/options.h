@@ -24,7 +24,8 @@ enum sl_command_bit {
   SL_CMD_CALIBRATE = 128,
   SL_CMD_BENCH = 256,
   SL_CMD_CHECKPOINT = 512,
-  SL_CMD_EXPORT = 1024
+  SL_CMD_EXPORT = 1024,
+  SL_CMD_TOKENIZE = 2048
 };
 
 enum { SL_MAX_OPERANDS = 12, SL_MAX_OPTIONS = 128 };
@@ -45,15 +46,20 @@ struct sl_options {
   const char *offload_optimizer, *offload_param, *dtype; /* unset: as the config says */
   bool cpu_checkpointing;
   bool require_fit, max_micro_batch, min_world, max_seq; /* predict; see cli/search.h */
-  int64_t device_memory; /* bytes that a rank's arena may take of its device; 0: any */
-  double jitter;         /* predict: what to assume; see cli/assume.h */
+  int64_t device_memory;                                 /* bytes that a rank's arena may take of its device; 0: any */
+  double jitter;                                         /* predict: what to assume; see cli/assume.h */
   const char *stragglers;
   bool sequence_parallel, tp_comm_overlap, overlap_param_gather, tf32;
   bool strict;
   const char *svg; /* show schedule */
   bool csv, lowered;
   int64_t steps, epochs, rank, threads, runs; /* epochs 0: the run goes by steps */
+  int64_t eval_batches;                       /* of an evaluation, by the data; 0: not known, as the config says */
   int64_t measured_steps; /* of a prediction, by validate: steps of the measurement beside it; 0: there is none */
+  int64_t eval_interval, eval_iters; /* unset: as the config says */
+  double val_split;
+  const char *tokenizer, *text_field, *eod_token; /* core/io/data_text.h */
+  const char *val_data;                           /* NULL: of `data` what val_split says */
   const char *backend, *data, *init, *save, *save_grads, *json, *trace, *program;
   const char *checkpoint, *resume;      /* measure; see cli/training.h */
   int64_t save_every, keep;             /* 0: at the end; all */

@@ -172,6 +172,23 @@ void sl_progress_step(void *context, int64_t step, const struct sl_step_result *
   if (p->live) show_live(text, step + 1 == p->steps);
 }
 
+static enum sl_status write_evaluation(struct sl_progress *p, const struct sl_eval_result *e) {
+  const int64_t samples = sl_product(e->step, p->setup->plan.global_batch);
+  SL_TRY(sl_monitor_write(p->monitor, "Validation/Samples/val_loss", e->loss, samples));
+  return sl_monitor_flush(p->monitor);
+}
+
+void sl_progress_evaluated(void *context, const struct sl_eval_result *e) {
+  struct sl_progress *p = context;
+  char text[160], time[32];
+  if (!e->has_loss) return;
+  if (p->monitor != NULL && p->status == SL_OK) p->status = write_evaluation(p, e);
+  sl_format_seconds(time, sizeof time, e->time_s);
+  snprintf(text, sizeof text, "step %lld of %lld, validation loss %.4f, %s", (long long)e->step, (long long)p->steps,
+           e->loss, time);
+  say(p, text);
+}
+
 enum sl_status sl_progress_close(struct sl_progress *p) {
   sl_monitor_close(p->monitor);
   p->monitor = NULL;

@@ -88,9 +88,14 @@ enum sl_status sl_runner_run(const struct sl_runner *runner, json_t **record) {
                        .observe_context = &observer,
                        .forget = runner->trace == NULL ? forget : NULL, /* a trace wants completions in order of time */
                        .progress = runner->progress,
+                       .eval_iters = o->eval_batches,
+                       .evaluated = runner->evaluated,
                        .progress_context = runner->progress_context,
                        .options = {.threads = (int)o->threads,
+                                   .text = {o->tokenizer, o->text_field, o->eod_token},
                                    .data = o->data,
+                                   .val_data = o->val_data,
+                                   .val_split = o->val_split,
                                    .init = o->init,
                                    .save = o->save,
                                    .save_grads = o->save_grads,
@@ -111,6 +116,7 @@ enum sl_status sl_runner_run(const struct sl_runner *runner, json_t **record) {
   observer.run = &run;
   if (runner->training != NULL) sl_training_prepare(runner->training, &run);
   take_both_kinds(&run, o);
+  run.never_evaluates = o->measured_steps > 0 && o->measured_steps < runner->setup->config.sl.eval_interval;
   SL_TRY(sl_assume_read(&run.options.assume, stragglers, o, &runner->setup->config));
   if (runner->trace != NULL)
     SL_GO(sl_trace_open(&observer.trace, runner->trace, run.job, runner->exec->measures, runner->process,
@@ -150,13 +156,18 @@ static void print_traffic(const json_t *traffic, FILE *out) {
     sl_format_bytes(bytes, sizeof bytes, (double)json_integer_value(json_object_get(row, "bytes")));
     const bool twins = sl_record_traffic_twins(traffic, row);
     const char *by = json_string_value(json_object_get(row, "algorithms"));
-    const char *step = json_string_value(json_object_get(row, "step"));
-    fprintf(out, "  traffic    %s %s of %s%s%s: %lld calls, %s a%s%s step%s%s\n",
+    const char *kind = json_string_value(json_object_get(row, "step"));
+    const bool evaluates = kind != NULL && strcmp(kind, "evaluation") == 0;
+    fprintf(out, "  traffic    %s %s of %s%s%s: %lld calls, %s %s%s%s%s%s\n",
             json_string_value(json_object_get(row, "group")), json_string_value(json_object_get(row, "op")),
             json_string_value(json_object_get(row, "payload")), twins ? " in " : "",
             twins ? json_string_value(json_object_get(row, "dtype")) : "",
-            (long long)json_integer_value(json_object_get(row, "calls")), bytes, step != NULL ? " " : "",
-            step != NULL ? step : "", by != NULL ? ", by " : "", by != NULL ? by : "");
+            (long long)json_integer_value(json_object_get(row, "calls")), bytes,
+            evaluates ? "a batch of an evaluation" : "a ", evaluates || kind == NULL ? "" : kind,
+            evaluates      ? ""
+            : kind != NULL ? " step"
+                           : "step",
+            by != NULL ? ", by " : "", by != NULL ? by : "");
   }
 }
 
@@ -208,6 +219,24 @@ static void print_checkpoint(const json_t *checkpoint, FILE *out) {
   fprintf(out, "  checkpoint %s, of which a rank writes %s at most; steps wait %s for one\n", all, rank, wait);
 }
 
+/* When it was evaluated, and what came out. */
+static void print_evaluations(const json_t *record, FILE *out) {
+  const json_t *losses = json_object_get(record, "evaluation_losses"),
+               *steps = json_object_get(record, "evaluation_steps");
+  const json_t *time_s = json_object_get(record, "evaluation_time_s");
+  const size_t n = json_array_size(losses);
+  char time[32];
+  if (time_s == NULL) return;
+  sl_format_seconds(time, sizeof time, json_real_value(time_s));
+  fprintf(out, "  validation %lld batches in %s",
+          (long long)json_integer_value(json_object_get(record, "evaluation_batches")), time);
+  if (n > 0)
+    fprintf(out, ", loss %.4f at step %lld, %.4f at step %lld", loss_of(losses, 0),
+            (long long)json_integer_value(json_array_get(steps, 0)), loss_of(losses, n - 1),
+            (long long)json_integer_value(json_array_get(steps, n - 1)));
+  fprintf(out, "\n");
+}
+
 static void print_kinds(const json_t *record, FILE *out) {
   char warmup[32], compressed[32];
   const json_t *a = json_object_get(record, "warmup_step_time_s"),
@@ -250,6 +279,7 @@ void sl_runner_summary(const json_t *record, FILE *out) {
     fprintf(out, "  loss       %.4f at step %lld, %.4f at step %lld\n", loss_of(losses, 0), taken + 1,
             loss_of(losses, n - 1), taken + (long long)n);
   print_lost(losses, taken, out);
+  print_evaluations(record, out);
   const long long skipped = json_integer_value(json_object_get(record, "skipped_steps"));
   if (skipped > 0) fprintf(out, "  skipped    %lld of %zu steps, whose gradients overflowed\n", skipped, n);
 }

@@ -16,7 +16,8 @@ struct sl_runner {
   const char *trace;
   int processes, process; /* of a measured run: from the launcher; 1 and 0 otherwise */
   void (*progress)(void *context, int64_t step, const struct sl_step_result *result);
-  void *progress_context;
+  void (*evaluated)(void *context, const struct sl_eval_result *result); /* (optional) after each evaluation */
+  void *progress_context;                                                /* of both */
   struct sl_training *training; /* (optional) what is resumed and saved; measure's */
   /* (optional) of each completion of this process's first rank, in every step: ops are timed then in all of them */
   void (*watch)(void *context, int64_t step, const struct sl_program *program, const struct sl_completion *done);

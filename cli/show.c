@@ -120,6 +120,7 @@ static enum sl_status show_kernels(json_t **json) {
 
 static enum sl_program_kind program_kind(const char *name) {
   if (strcmp(name, "compressed") == 0) return SL_PROGRAM_COMPRESSED;
+  if (strcmp(name, "eval") == 0) return SL_PROGRAM_EVAL;
   return strcmp(name, "init") == 0 ? SL_PROGRAM_INIT : strcmp(name, "save") == 0 ? SL_PROGRAM_SAVE : SL_PROGRAM_STEP;
 }
 
@@ -130,6 +131,8 @@ static enum sl_status show_program(const struct sl_setup *setup, const struct sl
   if (kind == SL_PROGRAM_COMPRESSED && !sl_program_compresses(&setup->config))
     return sl_fail(SL_ERR_INPUT,
                    "--program: is compressed; expected optimizer.type OneBitAdam, which alone has such steps");
+  if (kind == SL_PROGRAM_EVAL && setup->config.sl.eval_interval == 0)
+    return sl_fail(SL_ERR_INPUT, "--program: is eval; expected --eval-interval beside it");
   sl_program_print(&setup->job, (int)options->rank, kind, out);
   return SL_OK;
 }

@@ -109,7 +109,7 @@ static enum sl_status document(const json_t *record, struct sl_json *doc) {
 }
 
 /* What can be refused before a prediction is made. */
-static enum sl_status check_request(const struct sl_options *options) {
+static enum sl_status check_request(struct sl_options *options) {
   struct sl_setup setup;
   const struct sl_exec_ops *exec;
   if (sl_launch_inside())
@@ -117,6 +117,8 @@ static enum sl_status check_request(const struct sl_options *options) {
   SL_TRY(sl_output_check(options));
   SL_TRY(sl_setup_plan(&setup, options));
   enum sl_status status = sl_inputs_check(options, &setup);
+  if (status == SL_OK && setup.config.sl.eval_interval > 0)
+    status = sl_inputs_eval_iters(options, &setup, &options->eval_batches);
   sl_setup_free(&setup);
   SL_TRY(status);
   return sl_exec_load(options->backend, &exec);
@@ -170,14 +172,15 @@ static enum sl_status run(const struct sl_options *given) {
   const struct sl_options *options = &settled;
   SL_TRY(settle_world(&settled));
   if (options->dry_run) return show_commands(options);
-  struct sl_options predict = settled;
+  struct sl_options predict;
   struct sl_json predicted = {0}, measured = {0};
   struct sl_comparison comparison = {0};
   struct traces traces = {0};
   json_t *record = NULL;
   enum sl_status status;
-  SL_TRY(check_request(options));
+  SL_TRY(check_request(&settled));
   SL_GO(name_traces(options, &traces));
+  predict = settled;
   predict.steps = 1;
   predict.measured_steps = settled.steps;
   predict.no_fold = true; /* every rank is compared, so every rank is simulated */

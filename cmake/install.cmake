@@ -48,11 +48,11 @@ install(FILES ${pages}/zsh/_shardlab DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/si
 # A wheel (pyproject.toml) has the module beside what it calls, and the libraries that a machine may lack; a package of the system
 # has it where that one's Python looks.
 if(SKBUILD)
-  foreach(library JANSSON YAML)
-    list(GET ${library}_LINK_LIBRARIES 0 file)
-    file(REAL_PATH ${file} file)
-    string(REGEX MATCH "lib[a-z]+(-[0-9]+)?\\.so\\.[0-9]+" soname ${file}) # libyaml-0.so.2
-    install(FILES ${file} DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT wheel RENAME ${soname})
+  foreach(package JANSSON YAML PCRE2 UTF8PROC)
+    list(GET ${package}_LINK_LIBRARIES 0 library)
+    file(REAL_PATH ${library} library)
+    string(REGEX MATCH "lib[a-z0-9-]+\\.so\\.[0-9]+" soname ${library})
+    install(FILES ${library} DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT wheel RENAME ${soname})
   endforeach()
 else()
   install(DIRECTORY python/shardlab DESTINATION lib/python3/dist-packages COMPONENT python FILES_MATCHING PATTERN "*.py")

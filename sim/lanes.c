@@ -78,6 +78,7 @@ static void run_transfer(struct sl_sim *sim, int local, int lane) {
 
 void sl_sim_hash_call(struct sl_sim_rank *rank, int32_t call) {
   const struct sl_op *op = &rank->now->program->ops[rank->now->call_ops[call]];
+  if (!sl_program_is_step(rank->now->program->kind)) return;
   rank->call_hash = sl_hash_call(rank->call_hash, op->group, op->kind, rank->now_calls[call].bytes);
 }
 

@@ -50,15 +50,17 @@ static enum sl_status sim_begin(void *state, int local, enum sl_program_kind kin
   rank->now_calls = rank->calls[kind];
   memset(rank->lanes, 0, sizeof rank->lanes);
   memset(rank->blocked, 0, sizeof rank->blocked);
-  rank->counting = sl_program_is_step(kind);
+  rank->counting = sl_program_counts(kind);
   rank->host = rank->thread = sim->time;
-  if (rank->counting) {
+  if (sl_program_is_step(kind)) {
     rank->launching = rank->late = 0;
+    rank->call_hash = SL_HASH_CALLS;
+  }
+  if (rank->counting) {
     sl_traffic_reset(&rank->traffic, kind);
     for (size_t row = 0; row < rank->traffic.count; row++)
       if (rank->traffic.items[row].program == kind)
         memset(&rank->call_s[row * SL_LANE_COUNT], 0, SL_LANE_COUNT * sizeof *rank->call_s);
-    rank->call_hash = SL_HASH_CALLS;
   }
   return SL_OK;
 }

@@ -120,7 +120,7 @@ static enum sl_status fill_classes(struct sl_sim *sim) {
       table->program = &job->classes[c].programs[kind];
       SL_TRY(fill_works(job->plan, table, job->classes[c].first_rank));
       SL_TRY(fill_costs(sim, table));
-      if (sl_program_is_step((enum sl_program_kind)kind)) SL_TRY(fill_rows(table, &sim->rows[c]));
+      if (sl_program_counts((enum sl_program_kind)kind)) SL_TRY(fill_rows(table, &sim->rows[c]));
     }
   }
   return SL_OK;

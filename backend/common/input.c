@@ -28,23 +28,42 @@ static enum sl_status random_samples(struct sl_input *input, const char *text) {
   return SL_OK;
 }
 
-enum sl_status sl_input_open(struct sl_input *input, const struct sl_plan *plan, const char *name) {
-  *input = (struct sl_input){.plan = plan};
+static enum sl_status open_tokens(struct sl_data *data, const struct sl_plan *plan, const char *name,
+                                  const struct sl_data_text *text, bool *has, int64_t *samples) {
+  SL_TRY(sl_data_open_text(data, name, text));
+  *has = true;
+  SL_TRY(sl_data_check(data, plan->seq, plan->model->vocab_size));
+  *samples = sl_data_sequences(data, plan->seq);
+  return SL_OK;
+}
+
+static enum sl_status open_training(struct sl_input *input, const struct sl_exec_options *options) {
+  const char *name = options->data;
+  const struct sl_plan *plan = input->plan;
   if (!name && is_mlp(plan)) name = "random:65536";
   if (!name) return sl_fail(SL_ERR_INPUT, "no data: name a text file or a token shard");
   bool random = strncmp(name, RANDOM, strlen(RANDOM)) == 0;
   if (is_mlp(plan) && !random) return sl_fail(SL_ERR_INPUT, "data \"%s\": an mlp takes random:N samples", name);
   if (is_mlp(plan)) return random_samples(input, name);
   if (random) return sl_fail(SL_ERR_INPUT, "data \"%s\": a language model takes a text file or a token shard", name);
-  SL_TRY(sl_data_open(&input->data, name));
-  input->has_data = true;
-  SL_TRY(sl_data_check(&input->data, plan->seq, plan->model->vocab_size));
-  input->samples = sl_data_sequences(&input->data, plan->seq);
+  return open_tokens(&input->data, plan, name, &options->text, &input->has_data, &input->samples);
+}
+
+enum sl_status sl_input_open(struct sl_input *input, const struct sl_plan *plan,
+                             const struct sl_exec_options *options) {
+  *input = (struct sl_input){.plan = plan};
+  SL_TRY(open_training(input, options));
+  if (options->val_data != NULL)
+    return open_tokens(&input->val_data, plan, options->val_data, &options->text, &input->has_val_data, &input->val_samples);
+  input->val_samples = sl_data_held_out(input->samples, options->val_split);
+  input->samples -= input->val_samples;
+  input->val_first = input->samples;
   return SL_OK;
 }
 
 void sl_input_close(struct sl_input *input) {
   if (input->has_data) sl_data_close(&input->data);
+  if (input->has_val_data) sl_data_close(&input->val_data);
   *input = (struct sl_input){0};
 }
 
@@ -53,8 +72,14 @@ int64_t sl_input_first_sequence(const struct sl_plan *plan, int dp, const struct
   return dp * plan->micro_batch * plan->n_micro + micro * plan->micro_batch;
 }
 
-static int64_t draw(const struct sl_input *input, int64_t k) {
+static bool evaluates(const struct sl_issued *it) {
+  return it->program->kind == SL_PROGRAM_EVAL;
+}
+
+/* Evaluations read the same sequences every time, so that their losses can be compared. */
+static int64_t draw(const struct sl_input *input, bool evaluates, int64_t k) {
   const struct sl_config *config = input->plan->config;
+  if (evaluates) return input->val_first + k % input->val_samples;
   return config->sl.shuffle ? sl_data_order(input->samples, (uint64_t)config->sl.seed, k) : k % input->samples;
 }
 
@@ -74,7 +99,10 @@ static void random_row(const struct sl_input *input, const struct sl_issued *it,
   }
 }
 
-int64_t sl_input_first_sample(const struct sl_plan *plan, const struct sl_exec_options *options, int64_t step) {
+int64_t sl_input_first_sample(const struct sl_input *input, const struct sl_exec_options *options,
+                              const struct sl_issued *it, int64_t step) {
+  const struct sl_plan *plan = input->plan;
+  if (evaluates(it)) return sl_product(step, plan->global_batch);
   return sl_sum(options->first_sample, sl_product(step - options->first_step, plan->global_batch));
 }
 
@@ -82,15 +110,17 @@ enum sl_status sl_input_batch(const struct sl_input *input, int dp, int64_t firs
                               void *inputs, void *targets) {
   const struct sl_plan *plan = input->plan;
   const struct sl_model *model = plan->model;
+  const struct sl_data *data = evaluates(it) && input->has_val_data ? &input->val_data : &input->data;
   const int64_t first = first_sample + sl_input_first_sequence(plan, dp, it);
+  if (evaluates(it) && input->val_samples == 0)
+    return sl_fail(SL_ERR_INPUT, "no validation data; expected a file of it, or a part of the data to split off");
   for (int64_t b = 0; b < it->op->dim[0]; b++) {
-    int64_t i = draw(input, first + b);
+    int64_t i = draw(input, evaluates(it), first + b);
     if (is_mlp(plan)) {
       if (inputs) random_row(input, it, 0, inputs, b, i, model->dims[0]);
       if (targets) random_row(input, it, 1, targets, b, i, model->dims[model->n_dims - 1]);
     } else {
-      SL_TRY(sl_data_sequence(&input->data, i, plan->seq, model->vocab_size,
-                              inputs ? (int32_t *)inputs + b * plan->seq : NULL,
+      SL_TRY(sl_data_sequence(data, i, plan->seq, model->vocab_size, inputs ? (int32_t *)inputs + b * plan->seq : NULL,
                               targets ? (int32_t *)targets + b * plan->seq : NULL));
     }
   }

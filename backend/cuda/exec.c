@@ -90,9 +90,11 @@ static enum sl_status begin_program(struct sl_cuda *cuda) {
   cuda->ended = false;
   atomic_store(&cuda->issued, 0);
   if (sl_program_is_step(cuda->kind)) {
-    sl_traffic_reset(&cuda->traffic, cuda->kind);
     cuda->call_hash = SL_HASH_CALLS;
     if (cuda->options.fail_rank == cuda->rank && cuda->options.fail_step == cuda->step) raise(SIGKILL);
+  }
+  if (sl_program_counts(cuda->kind)) {
+    sl_traffic_reset(&cuda->traffic, cuda->kind);
     if (cuda->nvme) SL_TRY(sl_nvme_settle(cuda->nvme));
   }
   if (cuda->kind == SL_PROGRAM_SAVE) SL_TRY(sl_tensors_save_open(&cuda->tensors));
@@ -210,7 +212,7 @@ static enum sl_status time_of(const struct sl_cuda *cuda, uint32_t i, struct sl_
 static enum sl_status count(struct sl_cuda *cuda, const struct sl_completion *done) {
   const struct sl_program *p = cuda->program;
   const struct sl_op *op = &p->ops[p->issues[done->index].op];
-  if (!sl_program_is_step(cuda->kind) || !sl_traffic_counts(op)) return SL_OK;
+  if (!sl_program_counts(cuda->kind) || !sl_traffic_counts(op)) return SL_OK;
   if (!sl_op_is_comm(op->kind)) {
     const int64_t bytes = sl_op_copy_bytes(op, sl_op_slices(p, op));
     return sl_traffic_add(&cuda->traffic, op, bytes, bytes, done->end_s - done->start_s);

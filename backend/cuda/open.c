@@ -283,7 +283,7 @@ static enum sl_status make_noise(struct sl_cuda *cuda) {
 static enum sl_status open_local(struct sl_cuda *cuda) {
   SL_TRY(set_control(cuda));
   if (cuda->options.noise) SL_TRY(make_noise(cuda));
-  SL_TRY(sl_input_open(&cuda->input, cuda->job->plan, cuda->options.data));
+  SL_TRY(sl_input_open(&cuda->input, cuda->job->plan, &cuda->options));
   SL_TRY(sl_cuda_tensors_open(cuda));
   for (int kind = 0; kind < SL_PROGRAM_COUNT; kind++) {
     const size_t issues = cuda->rank_class->programs[kind].issue_count;

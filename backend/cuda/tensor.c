@@ -123,7 +123,7 @@ enum sl_status sl_cuda_load_batch(struct sl_cuda *cuda, cudaStream_t stream, con
     return sl_fail(SL_ERR_INTERNAL, "micro-batches of a program outgrow their staging of %lld bytes",
                    (long long)cuda->workspace.staging_bytes);
   for (int i = 0; i < count; i++) from[i] = stage(cuda, it, i);
-  const int64_t first = sl_input_first_sample(cuda->job->plan, &cuda->options, cuda->step);
+  const int64_t first = sl_input_first_sample(&cuda->input, &cuda->options, it, cuda->step);
   if (!cuda->graphs.recording)
     SL_TRY(sl_input_batch(&cuda->input, cuda->coord.dp, first, it, inputs < 0 ? NULL : from[inputs],
                           targets < 0 ? NULL : from[targets]));

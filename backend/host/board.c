@@ -26,9 +26,23 @@ struct sl_host_board {
   int count, own;
 };
 
+/* Passes from one step to the next: its own, and those of an evaluation's batches. */
+enum { PASSES = 1 << 28 };
+
 /* Grows from one pass over a program to the next. */
-static int64_t pass_of(enum sl_program_kind kind, int64_t step) {
-  return kind == SL_PROGRAM_INIT ? 1 : kind == SL_PROGRAM_SAVE ? INT64_MAX : 2 + 2 * step + (kind != SL_PROGRAM_STEP);
+static int64_t pass_of(const struct sl_host *host) {
+  if (host->kind == SL_PROGRAM_INIT) return 1;
+  if (host->kind == SL_PROGRAM_SAVE) return INT64_MAX;
+  const int64_t step = 2 + 2 * host->trained;
+  if (host->kind == SL_PROGRAM_EVAL) return (step + 1) * PASSES + 1 + host->step;
+  return (step + (host->kind != SL_PROGRAM_STEP)) * PASSES;
+}
+
+static enum sl_program_kind kind_of(int64_t pass) {
+  if (pass == 1) return SL_PROGRAM_INIT;
+  if (pass == INT64_MAX) return SL_PROGRAM_SAVE;
+  if (pass % PASSES != 0) return SL_PROGRAM_EVAL;
+  return pass / PASSES % 2 != 0 ? SL_PROGRAM_COMPRESSED : SL_PROGRAM_STEP;
 }
 
 /* ---- the memory ---- */
@@ -109,7 +123,7 @@ void sl_host_board_begin(struct sl_host *host) {
   struct entry *own = &host->board->entries[host->board->own];
   for (int lane = 0; lane < SL_LANE_COUNT; lane++) atomic_store_explicit(&own->entered[lane], 0, memory_order_relaxed);
   atomic_store_explicit(&own->last, -1, memory_order_relaxed);
-  atomic_store_explicit(&own->pass, pass_of(host->kind, host->step), memory_order_release);
+  atomic_store_explicit(&own->pass, pass_of(host), memory_order_release);
 }
 
 void sl_host_board_beat(struct sl_host *host, double now_s) {
@@ -136,12 +150,11 @@ void sl_host_board_finish(struct sl_host *host, const struct sl_host_lane *lane,
 static void describe(const struct sl_host *host, const struct entry *e, int rank, FILE *out) {
   const int64_t pass = atomic_load(&e->pass), last = atomic_load(&e->last);
   const struct sl_class *c = &host->job->classes[sl_job_class_of(host->job, rank)];
-  const struct sl_program *p = &c->programs[pass == 1           ? SL_PROGRAM_INIT
-                                            : pass == INT64_MAX ? SL_PROGRAM_SAVE
-                                            : pass % 2 != 0     ? SL_PROGRAM_COMPRESSED
-                                                                : SL_PROGRAM_STEP];
+  const struct sl_program *p = &c->programs[kind_of(pass)];
   char action[64];
-  if (pass > 1 && pass < INT64_MAX) fprintf(out, "step %lld ", (long long)(pass / 2));
+  if (pass > 1 && pass < INT64_MAX)
+    fprintf(out, "%sstep %lld ", kind_of(pass) == SL_PROGRAM_EVAL ? "evaluation behind " : "",
+            (long long)(pass / PASSES / 2));
   if (pass == 0 || last < 0 || (size_t)last >= p->issue_count) {
     fputs(pass == 0 ? "nothing" : "no op", out);
     return;
@@ -154,7 +167,7 @@ static void describe(const struct sl_host *host, const struct entry *e, int rank
 
 /* Has that member begun the collective `it` of this rank? Members have the same messages on a lane, in the same order. */
 static bool has_come(const struct sl_host *host, const struct entry *e, const struct sl_issued *it) {
-  const int64_t mine = pass_of(host->kind, host->step), theirs = atomic_load(&e->pass);
+  const int64_t mine = pass_of(host), theirs = atomic_load(&e->pass);
   return theirs > mine || (theirs == mine && atomic_load(&e->entered[it->op->lane]) > it->lane_index);
 }
 

@@ -66,7 +66,7 @@ enum sl_status sl_host_comm_start(struct sl_host *host, struct sl_host_lane *lan
 
 enum sl_status sl_host_comm_count(struct sl_host *host, const struct sl_host_lane *lane, const struct sl_issued *it,
                                   double end_s) {
-  if (!sl_program_is_step(host->kind)) return SL_OK;
+  if (!sl_program_counts(host->kind)) return SL_OK;
   const struct sl_op *op = it->op;
   return sl_traffic_add(&host->traffic, op, sl_op_comm_bytes(op), lane->request.wire_bytes, end_s - lane->start_s);
 }

@@ -41,16 +41,19 @@ static enum sl_status begin(void *state, int local, enum sl_program_kind kind, i
   sample_memory(host);
   host->kind = kind;
   host->step = step;
+  if (sl_program_is_step(kind)) host->trained = step;
   host->begun_s = now(host);
   for (int lane = 0; lane < SL_LANE_COUNT; lane++) {
     host->lanes[lane].complete = 0;
     host->lanes[lane].link_until_s = host->begun_s;
   }
   sl_host_board_begin(host);
-  if (sl_program_is_step(kind)) {
+  if (sl_program_counts(kind)) {
     sl_traffic_reset(&host->traffic, kind);
-    host->call_hash = SL_HASH_CALLS;
-    if (host->options.fail_rank == host->rank && host->options.fail_step == step) raise(SIGKILL);
+    if (sl_program_is_step(kind)) {
+      host->call_hash = SL_HASH_CALLS;
+      if (host->options.fail_rank == host->rank && host->options.fail_step == step) raise(SIGKILL);
+    }
     const enum sl_status settled = host->nvme != NULL ? sl_nvme_settle(host->nvme) : SL_OK;
     if (settled != SL_OK) return sl_host_die(host, settled);
   }
@@ -282,9 +285,8 @@ static enum sl_status report(void *state, int local, struct sl_exec_report *out)
   struct sl_host *host = state;
   (void)local;
   sample_memory(host);
-  *out = (struct sl_exec_report){.call_hash = host->call_hash,
-                                 .context_bytes = host->context_bytes,
-                                 .functional = host->shares_cores};
+  *out = (struct sl_exec_report){
+      .call_hash = host->call_hash, .context_bytes = host->context_bytes, .functional = host->shares_cores};
   if (host->context_bytes > 0 && host->peak_bytes > host->context_bytes)
     out->process_bytes = host->peak_bytes - host->context_bytes;
   memcpy(out->arena_bytes, host->arena_bytes, sizeof out->arena_bytes);

@@ -71,7 +71,8 @@ struct sl_host {
   struct sl_tensors tensors;
   /* the program that runs */
   enum sl_program_kind kind;
-  int64_t step;
+  int64_t step;    /* of an evaluation: its batch */
+  int64_t trained; /* the step that began last */
   struct sl_host_lane lanes[SL_LANE_COUNT];
   struct sl_traffic_list traffic;
   uint64_t call_hash;

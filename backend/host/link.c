@@ -44,7 +44,7 @@ enum sl_status sl_host_link_drive(struct sl_host *host, struct sl_host_lane *lan
 enum sl_status sl_host_link_count(struct sl_host *host, const struct sl_host_lane *lane, const struct sl_issued *it,
                                   double end_s) {
   const int64_t bytes = sl_op_copy_bytes(it->op, sl_op_slices(it->program, it->op));
-  if (!sl_program_is_step(host->kind)) return SL_OK;
+  if (!sl_program_counts(host->kind)) return SL_OK;
   if (sl_lane_is_nvme(it->op->lane)) return sl_traffic_add(&host->traffic, it->op, bytes, bytes, end_s - lane->start_s);
   const double link_s = lane->link_until_s - lane->link_from_s, own_s = lane->copied_s - lane->start_s;
   return sl_traffic_add(&host->traffic, it->op, bytes, bytes, link_s > own_s ? link_s : own_s);

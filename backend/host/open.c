@@ -184,7 +184,7 @@ static enum sl_status open_workspace(struct sl_host *host) {
 static enum sl_status open_local(struct sl_host *host) {
   const struct sl_class *c = host->rank_class;
   SL_TRY(open_workspace(host));
-  SL_TRY(sl_input_open(&host->input, host->job->plan, host->options.data));
+  SL_TRY(sl_input_open(&host->input, host->job->plan, &host->options));
   SL_TRY(sl_host_tensors_open(host));
   host->context_bytes = sl_host_process_bytes();
   SL_TRY(sl_host_arena_open(host));

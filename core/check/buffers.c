@@ -276,6 +276,10 @@ enum sl_status sl_check_memory(const struct sl_job *job, int rank) {
   SL_GO(check_program(&k, &c->programs[SL_PROGRAM_STEP])); /* again: from the state that a step leaves */
   for (int again = 0; again < 2 && c->programs[SL_PROGRAM_COMPRESSED].issue_count > 0; again++)
     SL_GO(check_program(&k, &c->programs[SL_PROGRAM_COMPRESSED]));
+  for (int again = 0; again < 2 && c->programs[SL_PROGRAM_EVAL].issue_count > 0; again++) {
+    SL_GO(check_program(&k, &c->programs[SL_PROGRAM_EVAL]));
+    SL_GO(check_program(&k, &c->programs[SL_PROGRAM_STEP])); /* from the state that an evaluation leaves */
+  }
   SL_GO(check_program(&k, &c->programs[SL_PROGRAM_SAVE]));
 done:
   for (int lane = 0; lane < SL_LANE_COUNT; lane++) free(k.clocks[lane]);

@@ -7,7 +7,7 @@
  *                "preset": "", "sequence_parallel": false,
  *                "scatter_gather_tensors_in_pipeline": false, "shard_size": 0, "limit_all_gathers": true,
  *                "unshard_ahead": 3, "store_dropout_masks": false, "make_vocab_size_divisible_by": null, "tf32": false,
- *                "fp8": false, "fp8_recipe": "tensorwise", "async_tp": false, "tp_comm_overlap": false, "overlap_param_gather": false, "seed": 1234, "seq_len": 0, "attention": "flash-on-gpu", "fuse_epilogues": "gpu",
+ *                "fp8": false, "fp8_recipe": "tensorwise", "async_tp": false, "tp_comm_overlap": false, "overlap_param_gather": false, "seed": 1234, "seq_len": 0, "eval_interval": 0, "eval_iters": 100, "attention": "flash-on-gpu", "fuse_epilogues": "gpu",
  *                "cuda_graph": true, "shuffle": true}
  *
  * Lists may be written as text too, "13,13,13,9", which is how flags give them.
@@ -198,6 +198,8 @@ struct sl_config {
     enum sl_fuse fuse_epilogues; /* GELU, its gradient and bias gradients as part of a product */
     bool cuda_graph;             /* backend cuda: a step is one launch, of a graph that was recorded of the first */
     bool shuffle;                /* false: sequences in the order of the file */
+    int64_t eval_interval;       /* steps from one evaluation to the next; 0: there is none */
+    int64_t eval_iters;          /* global batches of each, at most */
     int64_t seed, seq_len;       /* seq_len 0 = the model's n_positions */
   } sl;
   struct sl_json doc; /* the file, kept for places; owned */

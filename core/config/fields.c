@@ -205,6 +205,8 @@ const struct sl_field sl_fields[] = {
   M("shardlab", "fp8_recipe", WORD, sl.fp8_recipe, D("\"tensorwise\""), WORDS("tensorwise|rowwise")),
   M("shardlab", "async_tp", BOOL, sl.async_tp, D("false")),
   M("shardlab", "tp_comm_overlap", BOOL, sl.tp_comm_overlap, D("false")),
+  M("shardlab", "eval_interval", INT, sl.eval_interval, D("0"), GE(0)),
+  M("shardlab", "eval_iters", INT, sl.eval_iters, D("100"), GE(1)),
   M("shardlab", "overlap_param_gather", BOOL, sl.overlap_param_gather, D("false")),
   M("shardlab", "attention", WORD, sl.attention, D("\"flash-on-gpu\""), WORDS("materialised|flash|flash1|flash3|cudnn|flash-on-gpu")),
   M("shardlab", "kernels", WORD, sl.kernels, D("\"shardlab\""), WORDS("shardlab|megatron-fused|megatron-unfused|torch-eager|torch-compile|llm-foundry|nanotron|megatron-deepspeed|aleph-alpha-scaling|torch-compile-blocks")),

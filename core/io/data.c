@@ -6,6 +6,7 @@
 #include "core/io/data_format.h"
 #include "core/io/megatron.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +54,23 @@ enum sl_status sl_data_open(struct sl_data *data, const char *path) {
   return status;
 }
 
+enum sl_status sl_data_open_text(struct sl_data *data, const char *path, const struct sl_data_text *text) {
+  enum sl_status status;
+  SL_TRY(sl_data_open(data, path));
+  if (text == NULL || text->tokenizer == NULL) return SL_OK;
+  if (data->token_bytes != 1 || data->first > 0)
+    SL_GO_FAIL(sl_fail(SL_ERR_INPUT, "%s: holds tokens; expected text, for which --tokenizer is", data->name));
+  SL_GO_FAIL(sl_data_text_read(&data->file, text, &data->made, &data->token_count));
+  sl_file_close(&data->file);
+  sl_file_borrow(&data->file, data->name, data->made,
+                 (size_t)sl_product(data->token_count, (int64_t)sizeof *data->made));
+  data->token_bytes = (int)sizeof *data->made;
+  return SL_OK;
+fail:
+  sl_data_close(data);
+  return status;
+}
+
 enum sl_status sl_data_open_memory(struct sl_data *data, const char *name, const void *bytes, size_t size) {
   SL_TRY(keep_name(data, name));
   sl_file_borrow(&data->file, data->name, bytes, size);
@@ -64,6 +82,7 @@ enum sl_status sl_data_open_memory(struct sl_data *data, const char *name, const
 void sl_data_close(struct sl_data *data) {
   sl_file_close(&data->file);
   free(data->name);
+  free(data->made);
   memset(data, 0, sizeof *data);
 }
 
@@ -96,12 +115,12 @@ static bool in_vocabulary(int64_t token, int64_t vocab_size) {
 }
 
 static enum sl_status vocab_fail(const struct sl_data *data, int64_t i, int64_t token, int64_t vocab_size) {
-  const int64_t at = (int64_t)data->first + i * data->token_bytes;
-  if (token < 0 && !data->is_signed)
-    return sl_fail(SL_ERR_INPUT, "%s: token %lld (byte offset %lld) is %llu; the model's vocab_size is %lld",
-                   data->name, (long long)i, (long long)at, (unsigned long long)token, (long long)vocab_size);
-  return sl_fail(SL_ERR_INPUT, "%s: token %lld (byte offset %lld) is %lld; the model's vocab_size is %lld", data->name,
-                 (long long)i, (long long)at, (long long)token, (long long)vocab_size);
+  char where[48] = "", value[24];
+  if (data->made == NULL)
+    snprintf(where, sizeof where, " (byte offset %lld)", (long long)data->first + (long long)i * data->token_bytes);
+  snprintf(value, sizeof value, data->is_signed ? "%" PRId64 : "%" PRIu64, token);
+  return sl_fail(SL_ERR_INPUT, "%s: token %lld%s is %s; the model's vocab_size is %lld", data->name, (long long)i,
+                 where, value, (long long)vocab_size);
 }
 
 int64_t sl_data_sequences(const struct sl_data *data, int64_t seq) {

@@ -8,6 +8,7 @@
 
 #include "core/base/file.h"
 #include "core/base/status.h"
+#include "core/io/data_text.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,6 +20,7 @@ struct sl_data {
   int token_bytes; /* 1, 2, 4 or 8, little-endian; text has 1 */
   bool is_signed;
   int64_t token_count;
+  uint32_t *made; /* the tokens of a text, which stand in for the file; owned. NULL: they are in the file */
 };
 
 /* Open `path`. Where PATH.idx, or for a path PREFIX.bin or PREFIX.idx the file PREFIX.idx, is there, it names Megatron-LM's data
@@ -26,6 +28,9 @@ struct sl_data {
  * shuffles. Any other file is of the format that its first bytes say (data_format.h). Errors: SL_ERR_INPUT: unreadable or empty file, bad
  * header, size unlike the header's count. On failure nothing is held. */
 enum sl_status sl_data_open(struct sl_data *data, const char *path);
+/* The same, but a text becomes tokens as `text` says (NULL, or without a tokenizer: as above), which stand in memory. Errors: also those of
+ * sl_data_text_read; SL_ERR_INPUT: a file of tokens beside a tokenizer. */
+enum sl_status sl_data_open_text(struct sl_data *data, const char *path, const struct sl_data_text *text);
 /* The same from memory, which stays the caller's and must outlive `data`. */
 enum sl_status sl_data_open_memory(struct sl_data *data, const char *name, const void *bytes, size_t size);
 void sl_data_close(struct sl_data *data);

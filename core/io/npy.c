@@ -166,3 +166,21 @@ done:
   free(text);
   return status;
 }
+
+void sl_npy_write(FILE *out, const uint32_t *values, int64_t count) {
+  enum { ALIGNED = 64, PREFIX = 10, MOST = 2 * ALIGNED };
+  char header[MOST + 1];
+  uint32_t most = 0;
+  for (int64_t i = 0; i < count; i++) most = values[i] > most ? values[i] : most;
+  const bool narrow = most <= UINT16_MAX;
+  const int n = snprintf(header, sizeof header, "{'descr': '<u%d', 'fortran_order': False, 'shape': (%lld,), }",
+                         narrow ? 2 : 4, (long long)count);
+  const int padded =
+      (n + 1 + PREFIX + ALIGNED - 1) / ALIGNED * ALIGNED - PREFIX; /* the data begin on such a boundary */
+  const unsigned char length[2] = {(unsigned char)padded, 0};
+  fwrite(MAGIC "\1\0", 1, SL_NPY_MAGIC_BYTES + 2, out);
+  fwrite(length, 1, sizeof length, out);
+  fprintf(out, "%-*s\n", padded - 1, header);
+  for (int64_t i = 0; i < count && narrow; i++) fwrite(&(uint16_t){(uint16_t)values[i]}, 2, 1, out);
+  if (!narrow) fwrite(values, sizeof *values, (size_t)count, out);
+}

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* An array of integers in C order: a row behind the other. */
 struct sl_npy {
@@ -22,3 +23,5 @@ bool sl_npy_claims(const unsigned char *bytes);
  * dimensions. Source: numpy/lib/format.py and its NEP 1. Errors: SL_ERR_INPUT with the file and the key: anything else, and a file whose size is
  * not what the shape says; SL_ERR_IO. */
 enum sl_status sl_npy_open(const struct sl_file *file, struct sl_npy *out);
+/* Write `count` of these numbers as an array of version 1: <u2 where all fit, else <u4. Whether it could be written the stream knows. */
+void sl_npy_write(FILE *out, const uint32_t *values, int64_t count);

@@ -4,6 +4,7 @@
 #include "core/lower/lower.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct sl_ahead {
   bool sent, used;
@@ -11,6 +12,10 @@ struct sl_ahead {
 
 enum sl_status sl_ahead_start(struct sl_lowering *l) {
   return sl_calloc(&l->zero->ahead, (size_t)l->pp_rank->unit_count, sizeof *l->zero->ahead);
+}
+
+void sl_ahead_begin(struct sl_lowering *l) {
+  if (l->zero->ahead != NULL) memset(l->zero->ahead, 0, (size_t)l->pp_rank->unit_count * sizeof *l->zero->ahead);
 }
 
 void sl_ahead_stop(struct sl_lowering *l) {

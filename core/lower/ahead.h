@@ -11,6 +11,8 @@
 struct sl_ahead; /* which units the step has sent, and used */
 
 enum sl_status sl_ahead_start(struct sl_lowering *lowering);
+/* At a program's start: nothing has been sent. */
+void sl_ahead_begin(struct sl_lowering *lowering);
 void sl_ahead_stop(struct sl_lowering *lowering);
 /* In the first forward of a stage, before the draft's op: the gathers that it waits for or that start with it. */
 enum sl_status sl_ahead_before(struct sl_lowering *lowering, struct sl_program *program, const struct sl_draft *draft);

@@ -34,10 +34,10 @@ struct request {
 
 struct sl_gather {
   struct use *uses;
-  size_t use_count, use_capacity, forward_uses;
-  size_t cursor;        /* the next use */
-  size_t ahead;         /* uses before this one were looked at for prefetching */
-  bool *fresh;          /* per unit: gathered since it was used */
+  size_t use_count, use_capacity, forward_uses, all_uses; /* use_count: of this program, all or forward's */
+  size_t cursor;                                          /* the next use */
+  size_t ahead;                                           /* uses before this one were looked at for prefetching */
+  bool *fresh;                                            /* per unit: gathered since it was used */
   int32_t *live, *kept; /* per unit: the buffer it stands in (-1 none) now, and at the end of the forward */
   int64_t live_numel, kept_numel;
   struct request *request;
@@ -142,11 +142,13 @@ void sl_gather_stop(struct sl_lowering *l) {
 
 enum sl_status sl_gather_begin(struct sl_lowering *l) {
   struct sl_gather *g = l->zero->gather;
-  if (g->use_count == 0) {
+  if (g->all_uses == 0) {
     SL_TRY(trace(l, &l->stage->forward));
     g->forward_uses = g->use_count;
     SL_TRY(trace(l, &l->stage->backward));
+    g->all_uses = g->use_count;
   }
+  g->use_count = l->zero->evaluates ? g->forward_uses : g->all_uses;
   g->cursor = g->ahead = 0;
   g->live_numel = 0;
   for (int i = 0; i < l->pp_rank->unit_count; i++) g->live[i] = -1;
@@ -335,11 +337,7 @@ enum sl_status sl_gather_before(struct sl_lowering *l, struct sl_program *p, enu
   const struct use *u = &g->uses[g->cursor];
   for (int k = 0; k < u->count; k++) request(l, u->unit[k], g->cursor);
   SL_TRY(gather(l, p, phase));
-  if (l->plan->strategy.prefetch_units) {
-    prefetch_unit(l);
-  } else {
-    prefetch_elements(l);
-  }
+  (l->plan->strategy.prefetch_units ? prefetch_unit : prefetch_elements)(l);
   SL_TRY(gather(l, p, phase));
   for (int k = 0; k < u->count; k++) {
     if (g->fresh[u->unit[k]]) SL_TRY(copy_out(l, p, phase, u->unit[k]));

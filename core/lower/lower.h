@@ -44,6 +44,7 @@ struct sl_zero {
   struct sl_operand *wide;  /* room for the operands of a coalesced call */
   int pool_next;            /* of nvme.pool, in turn */
   bool compressed;          /* the program is that of a compressed step: gradients stay the rank's own */
+  bool evaluates;           /* the program is forward only, without dropout */
 };
 
 /* An op on the compute lane / a collective on its group's lane, everything else at its default. */

@@ -20,6 +20,8 @@
  * layer more. */
 #include "core/lower/slots.h"
 
+#include "core/lower/lower.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -180,6 +182,10 @@ void sl_slots_give(struct sl_lowering *l, const struct sl_action *a) {
   if (a->kind == SL_ACTION_SEND_B || (input && a->stage == 0)) rest(&s->dx, own, SL_SLOT_DX, transfers);
   if (input && previous >= 0) hand_over(&s->dx, own, holder(l, previous, a->micro_batch, false));
   if (a->kind == SL_ACTION_RESHARD) give_kept(s, SL_SLOT_PARAMETER, true, holder(l, local, ANY, false));
+  if (l->zero->evaluates && a->kind == SL_ACTION_FORWARD) { /* no backward will read it */
+    rest(&s->stream, own, SL_SLOT_IN, transfers);
+    give_kept(s, SL_SLOT_ACTIVATION, true, own);
+  }
   if (input) give_kept(s, SL_SLOT_ACTIVATION, false, own);
   if (!whole && a->kind != SL_ACTION_BACKWARD_WEIGHT) return;
   rest(&s->stream, own, SL_SLOT_IN, transfers);

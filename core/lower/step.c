@@ -1,9 +1,10 @@
-/* The step program of one rank: its part of the schedule, action by action.
+/* The step program of one rank: its part of the schedule, action by action; and the evaluation, of that what is forward.
  *
  * A distinct action (kind, stage, place in the accumulation) is lowered once; every action of the schedule becomes an
  * instance of it with its micro-batch and its buffer slots (lower/slots.c). */
 #include "core/lower/step.h"
 
+#include "core/lower/ahead.h"
 #include "core/lower/lower.h"
 #include "core/lower/slots.h"
 
@@ -85,7 +86,7 @@ static enum sl_status lower_action(struct walk *w, const struct sl_action *a, st
   case SL_ACTION_RECV_B:
     return lower_transfer(l, w->p, a);
   case SL_ACTION_STEP:
-    SL_TRY(sl_update_step(l, w->p));
+    SL_TRY(l->zero->evaluates ? sl_update_sum(l, w->p) : sl_update_step(l, w->p));
     return sl_build_join(w->p, SL_PHASE_STEP);
   default:
     /* RESHARD ends lives, which their last use does; REDUCE_GRAD stands behind a stage's last backward, which has launched
@@ -161,6 +162,29 @@ static enum sl_status emit(struct walk *w, const struct sl_action *a, int local)
   return SL_OK;
 }
 
+/* Does the stage that is gathered here compute a forward before it is let go? */
+static bool serves_forward(const struct walk *w) {
+  const struct sl_schedule *s = &w->l->plan->schedule;
+  const int rank = w->l->rank_class->pp_rank, stage = s->actions[rank][w->at].stage;
+  for (size_t i = w->at + 1; i < s->counts[rank]; i++) {
+    const struct sl_action *a = &s->actions[rank][i];
+    if (a->stage != stage) continue;
+    if (a->kind == SL_ACTION_FORWARD) return true;
+    if (a->kind == SL_ACTION_RESHARD) return false;
+  }
+  return false;
+}
+
+/* Is the action one of the program's? The forward actions of all ranks, in their order, are part of the same common sequence as the
+ * whole lists: no message of theirs can wait for ever (sl_schedule_lower_sends). */
+static bool takes_part(const struct walk *w, const struct sl_action *a) {
+  if (a->kind == SL_ACTION_IDLE) return false;
+  if (!w->l->zero->evaluates) return true;
+  if (a->kind == SL_ACTION_UNSHARD) return serves_forward(w);
+  return a->kind == SL_ACTION_FORWARD || a->kind == SL_ACTION_SEND_F || a->kind == SL_ACTION_RECV_F ||
+         a->kind == SL_ACTION_RESHARD || a->kind == SL_ACTION_STEP;
+}
+
 static enum sl_status visit(struct walk *w, const struct sl_action *a) {
   if (a->kind == SL_ACTION_STEP) return emit(w, a, 0);
   SL_TRY(number_slots(w, a));
@@ -175,6 +199,8 @@ enum sl_status sl_lower_step(struct sl_lowering *l, enum sl_program_kind kind) {
   const int rank = l->rank_class->pp_rank;
   struct walk w = {.l = l, .p = &l->rank_class->programs[kind]};
   l->zero->compressed = kind == SL_PROGRAM_COMPRESSED;
+  l->zero->evaluates = kind == SL_PROGRAM_EVAL;
+  sl_ahead_begin(l);
   SL_GO(sl_calloc(&w.segments, (size_t)l->pp_rank->stage_count, sizeof *w.segments));
   SL_GO(sl_calloc(&w.progress, (size_t)l->pp_rank->stage_count, sizeof *w.progress));
   for (size_t i = 0; i < s->counts[rank]; i++) {
@@ -182,10 +208,10 @@ enum sl_status sl_lower_step(struct sl_lowering *l, enum sl_program_kind kind) {
   }
   for (w.at = 0; w.at < s->counts[rank]; w.at++) {
     const struct sl_action *a = &s->actions[rank][w.at];
-    if (a->kind != SL_ACTION_IDLE) SL_GO(visit(&w, a));
+    if (takes_part(&w, a)) SL_GO(visit(&w, a));
   }
 done:
-  l->zero->compressed = false;
+  l->zero->compressed = l->zero->evaluates = false;
   free(w.segments);
   free(w.progress);
   return status;

@@ -236,14 +236,19 @@ static enum sl_status emit_sums(struct sl_lowering *l, struct sl_program *p) {
   return SL_OK;
 }
 
-/* Sum the loss, the squares and the overflow flag over the world, then let the step state decide. */
-static enum sl_status emit_control(struct sl_lowering *l, struct sl_program *p) {
+enum sl_status sl_update_sum(struct sl_lowering *l, struct sl_program *p) {
   const int32_t control = l->rank_class->control;
   const struct sl_op sum = sl_zero_collective(l, SL_OP_ALL_REDUCE, SL_GROUP_WORLD, SL_F64, SL_PHASE_STEP,
                                               SL_PAYLOAD_SCALAR, SL_STEP_STATE_REDUCED);
-  if (l->plan->world > 1)
-    SL_TRY(SL_BUILD_EMIT(p, sum, sl_build_part(l, control, SL_READ_WRITE, 0, SL_STEP_STATE_REDUCED)));
-  return SL_BUILD_EMIT(p, sl_zero_op(SL_OP_CONTROL, SL_F64, SL_PHASE_STEP, 0), sl_build_update(l, control));
+  if (l->plan->world == 1) return SL_OK;
+  return SL_BUILD_EMIT(p, sum, sl_build_part(l, control, SL_READ_WRITE, 0, SL_STEP_STATE_REDUCED));
+}
+
+/* Sum over the world, then let the step state decide. */
+static enum sl_status emit_control(struct sl_lowering *l, struct sl_program *p) {
+  SL_TRY(sl_update_sum(l, p));
+  return SL_BUILD_EMIT(p, sl_zero_op(SL_OP_CONTROL, SL_F64, SL_PHASE_STEP, 0),
+                       sl_build_update(l, l->rank_class->control));
 }
 
 /* ---- update ---- */

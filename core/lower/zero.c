@@ -13,7 +13,10 @@
 #include "core/lower/ahead.h"
 #include "core/lower/lower.h"
 
+#include "core/op/operands.h"
+
 #include <stdlib.h>
+#include <string.h>
 
 struct sl_op sl_zero_op(enum sl_op_kind kind, enum sl_dtype dtype, enum sl_phase phase, int64_t count) {
   struct sl_op op = sl_op_plain(kind, dtype, phase);
@@ -124,6 +127,20 @@ static void bind_params(const struct sl_lowering *l, struct sl_draft *d) {
   }
 }
 
+/* An evaluation keeps every element, and its masks are nobody's. The op's operands stand in the order of its rows. */
+static void drop_dropout(struct sl_draft *d) {
+  static const enum sl_at masks[] = {SL_AT_MASK, SL_AT_DROPPED}; /* the last first */
+  d->op.dropout = 0;
+  if (!(d->op.flags & SL_OP_MASK)) return;
+  for (size_t i = 0; i < sizeof masks / sizeof *masks; i++) {
+    const int at = sl_op_at(&d->op, masks[i]);
+    if (at < 0) continue;
+    memmove(&d->operand[at], &d->operand[at + 1], (size_t)(d->operand_count - at - 1) * sizeof *d->operand);
+    d->operand_count--;
+  }
+  d->op.flags &= ~(unsigned)SL_OP_MASK;
+}
+
 enum sl_status sl_zero_forward(struct sl_lowering *l, struct sl_program *p, struct sl_pass pass) {
   const struct sl_drafts *drafts = &l->stage->forward;
   const bool gathers = sl_gather_traces(l);
@@ -133,6 +150,7 @@ enum sl_status sl_zero_forward(struct sl_lowering *l, struct sl_program *p, stru
     if (gathers) SL_TRY(sl_gather_before(l, p, SL_PHASE_FORWARD, &drafts->items[i]));
     if (pass.gathers) SL_TRY(sl_ahead_before(l, p, &drafts->items[i]));
     bind_params(l, &d);
+    if (l->zero->evaluates) drop_dropout(&d);
     SL_TRY(sl_build_emit(p, d.op, d.operand_count, d.operand));
     if (gathers) sl_gather_after(l, &drafts->items[i]);
   }

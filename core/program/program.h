@@ -36,11 +36,23 @@ struct sl_issue {
   uint32_t wait_count : 8, lane_index : 24; /* index of this op in its lane, from 0 */
 };
 
-/* COMPRESSED: a step after optimizer.params.freeze_step of 1-bit Adam, which reduces no gradients but sends the momentum as signs;
+/* EVAL: the forward of a global batch without dropout, and the sum of its loss; without ops where the config has no eval_interval.
+ * COMPRESSED: a step after optimizer.params.freeze_step of 1-bit Adam, which reduces no gradients but sends the momentum as signs;
  * without ops where there is no such step. */
-enum sl_program_kind { SL_PROGRAM_INIT, SL_PROGRAM_STEP, SL_PROGRAM_COMPRESSED, SL_PROGRAM_SAVE, SL_PROGRAM_COUNT };
+enum sl_program_kind {
+  SL_PROGRAM_INIT,
+  SL_PROGRAM_STEP,
+  SL_PROGRAM_COMPRESSED,
+  SL_PROGRAM_EVAL,
+  SL_PROGRAM_SAVE,
+  SL_PROGRAM_COUNT
+};
 static inline bool sl_program_is_step(enum sl_program_kind kind) {
   return kind == SL_PROGRAM_STEP || kind == SL_PROGRAM_COMPRESSED;
+}
+/* Is its traffic told? */
+static inline bool sl_program_counts(enum sl_program_kind kind) {
+  return sl_program_is_step(kind) || kind == SL_PROGRAM_EVAL;
 }
 /* Are there compressed steps? */
 static inline bool sl_program_compresses(const struct sl_config *config) {

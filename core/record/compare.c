@@ -89,6 +89,8 @@ static enum sl_status add_times(struct sl_comparison *c, struct sides root) {
     SL_TRY(add(c, "time", "warm-up step", SL_UNIT_SECONDS, SL_COMPARE_TIME, of(root, "warmup_step_time_s")));
     SL_TRY(add(c, "time", "compressed step", SL_UNIT_SECONDS, SL_COMPARE_TIME, of(root, "compressed_step_time_s")));
   }
+  if (json_object_get(root.measured, "evaluation_time_s") != NULL)
+    SL_TRY(add(c, "time", "evaluation", SL_UNIT_SECONDS, SL_COMPARE_SHOWN, of(root, "evaluation_time_s")));
   SL_TRY(add(c, "time", "load average", SL_UNIT_RATIO, SL_COMPARE_SHOWN, of(of(root, "environment"), "load_average")));
   SL_TRY(add(c, "time", "init", SL_UNIT_SECONDS, SL_COMPARE_SHOWN, of(root, "init_time_s")));
   SL_TRY(add(c, "time", "tokens per second", SL_UNIT_COUNT, SL_COMPARE_SHOWN, of(root, "tokens_per_s")));
@@ -152,9 +154,10 @@ static enum sl_status add_traffic_row(struct sl_comparison *c, const json_t *lik
                                       struct sides both) {
   char name[64], column[64];
   const bool twins = sl_record_traffic_twins(lists.predicted, like) || sl_record_traffic_twins(lists.measured, like);
-  const bool compressed = json_object_get(like, "step") != NULL;
-  snprintf(name, sizeof name, "%s%.14s %.16s %.12s%s%.6s", compressed ? "after: " : "", text_of(like, "group"),
-           text_of(like, "op"), text_of(like, "payload"), twins ? " " : "", twins ? text_of(like, "dtype") : "");
+  const char *step = text_of(like, "step");
+  const char *when = strcmp(step, "compressed") == 0 ? "after: " : *step != '\0' ? "eval: " : "";
+  snprintf(name, sizeof name, "%s%.14s %.16s %.12s%s%.6s", when, text_of(like, "group"), text_of(like, "op"),
+           text_of(like, "payload"), twins ? " " : "", twins ? text_of(like, "dtype") : "");
   snprintf(column, sizeof column, "%.50s calls", name);
   SL_TRY(add(c, "traffic", column, SL_UNIT_COUNT, SL_COMPARE_EXACT, of(both, "calls")));
   snprintf(column, sizeof column, "%.50s bytes", name);

@@ -57,6 +57,7 @@ done:
 static enum sl_status open_class(struct sl_folded *f, int c) {
   f->classes[c].even = true;
   SL_TRY(open_program(f, c, SL_PROGRAM_STEP));
+  SL_TRY(open_program(f, c, SL_PROGRAM_EVAL));
   return open_program(f, c, SL_PROGRAM_COMPRESSED);
 }
 
@@ -95,10 +96,15 @@ static bool alike(const struct sl_op *a, const struct sl_op *b) {
   return a->group == b->group && a->kind == b->kind && a->payload == b->payload && a->dtype == b->dtype;
 }
 
+static enum sl_program_kind program_of(const json_t *row) {
+  if (json_object_get(row, "step") == NULL) return SL_PROGRAM_STEP;
+  return is_named(row, "step", "evaluation") ? SL_PROGRAM_EVAL : SL_PROGRAM_COMPRESSED;
+}
+
 /* Names are compared once for many calls in a row that are alike. */
 int64_t sl_folded_wire_bytes(const struct sl_folded *f, int rank, const json_t *row) {
   const int c = sl_job_class_of(f->job, rank);
-  const enum sl_program_kind kind = json_object_get(row, "step") != NULL ? SL_PROGRAM_COMPRESSED : SL_PROGRAM_STEP;
+  const enum sl_program_kind kind = program_of(row);
   const struct sl_program *program = &f->job->classes[c].programs[kind];
   const struct sl_op *like = NULL, *unlike = NULL;
   struct sl_members m = {.size = 1};
@@ -125,7 +131,7 @@ static bool is_copy(const json_t *row) {
   return false;
 }
 
-void sl_folded_put(const struct sl_folded *f, int rank, bool compressed, json_t *entry) {
+void sl_folded_put(const struct sl_folded *f, int rank, enum sl_program_kind last, json_t *entry) {
   int64_t sum = 0;
   size_t i;
   json_t *row;
@@ -135,7 +141,7 @@ void sl_folded_put(const struct sl_folded *f, int rank, bool compressed, json_t 
     set_integer(row, "wire_bytes", bytes);
     const double seconds = json_real_value(json_object_get(row, "time_s"));
     if (seconds > 0) set_real(row, "busbw_GBps", (double)bytes / seconds * 1e-9);
-    if ((json_object_get(row, "step") != NULL) == compressed) sum += bytes;
+    if (program_of(row) == last) sum += bytes;
   }
   set_integer(entry, "wire_bytes", sum);
 }

@@ -19,5 +19,5 @@ bool sl_folded_even(const struct sl_folded *folded, int rank);
 /* Bytes that `rank` puts on the wire in a step by the calls of `row` of a record's traffic. */
 int64_t sl_folded_wire_bytes(const struct sl_folded *folded, int rank, const json_t *row);
 /* Put these bytes into every row of `ranks`'s entry for `rank`, whose rows it does not share with another, and into its
- * sum, which is of the last step, `compressed` or not. */
-void sl_folded_put(const struct sl_folded *folded, int rank, bool compressed, json_t *entry);
+ * sum, which is of the last step. */
+void sl_folded_put(const struct sl_folded *folded, int rank, enum sl_program_kind last, json_t *entry);

@@ -22,6 +22,7 @@ static json_t *traffic_json(const struct sl_exec_report *report) {
     json_object_set_new(item, "payload", json_string(sl_payload_name(row->payload)));
     json_object_set_new(item, "dtype", json_string(sl_dtype_name(row->dtype)));
     if (row->program == SL_PROGRAM_COMPRESSED) json_object_set_new(item, "step", json_string("compressed"));
+    if (row->program == SL_PROGRAM_EVAL) json_object_set_new(item, "step", json_string("evaluation"));
     set_integer(item, "calls", row->calls);
     set_integer(item, "bytes", row->bytes);
     set_integer(item, "wire_bytes", row->wire_bytes);
@@ -117,12 +118,26 @@ static void steps_json(json_t *part, const struct sl_run *run) {
   json_decref(rates);
 }
 
+/* Evaluations, each with the steps before it. */
+static void evaluations_json(json_t *part, const struct sl_run *run) {
+  if (run->eval_count == 0 || !run->evals[0].has_loss) return;
+  json_t *losses = json_array(), *steps = json_array();
+  for (int64_t i = 0; i < run->eval_count; i++) {
+    const struct sl_eval_result *e = &run->evals[i];
+    json_array_append_new(losses, e->loss - e->loss == 0 ? json_real(e->loss) : json_null());
+    json_array_append_new(steps, json_integer(e->step));
+  }
+  json_object_set_new(part, "evaluation_losses", losses);
+  json_object_set_new(part, "evaluation_steps", steps);
+}
+
 enum sl_status sl_record_part(const struct sl_run *run, const struct sl_timeline *timeline, json_t **out) {
   struct sl_breakdown breakdown;
   enum sl_status status;
   SL_TRY(sl_timeline_breakdown(timeline, sl_timeline_slowest(timeline), &breakdown));
   json_t *part = json_object(), *ranks = json_array();
   steps_json(part, run);
+  evaluations_json(part, run);
   set_real(part, "init_time_s", run->init_s);
   json_object_set_new(part, "breakdown_s", breakdown_json(&breakdown, run->job->plan->pp > 1));
   for (int local = 0; local < run->local_count; local++) {

@@ -116,6 +116,20 @@ static enum sl_status put_times(json_t *record, const json_t *parts, const struc
   return SL_OK;
 }
 
+/* What an evaluation takes, beside the steps. */
+static enum sl_status put_evaluation(json_t *record, const struct sl_run *run) {
+  const int64_t iters = run->eval_iters > 0 ? run->eval_iters : run->job->plan->config->sl.eval_iters;
+  double *times;
+  if (run->eval_count == 0) return SL_OK;
+  SL_TRY(sl_calloc(&times, (size_t)run->eval_count, sizeof *times));
+  for (int64_t i = 0; i < run->eval_count; i++) times[i] = run->evals[i].time_s;
+  sl_stats_sort(times, (size_t)run->eval_count);
+  set_integer(record, "evaluation_batches", iters);
+  set_real(record, "evaluation_time_s", sl_stats_median(times, (size_t)run->eval_count));
+  free(times);
+  return SL_OK;
+}
+
 static bool is_summary(const struct sl_record_input *input) {
   const struct sl_run *run = input->run;
   const int world = run->job->plan->world;
@@ -189,8 +203,7 @@ static enum sl_status rank_list(const json_t *parts, const struct sl_record_inpu
     if (run->exec->local_of == NULL) SL_GO(sl_fail(SL_ERR_INTERNAL, "rank %d: nobody reported for it", r));
     const json_t *found = by_rank[run->local_ranks[run->exec->local_of(run->state, r)]];
     json_t *copy = json_deep_copy(found);
-    if (!sl_folded_even(&folded, r))
-      sl_folded_put(&folded, r, run->results[run->steps - 1].program == SL_PROGRAM_COMPRESSED, copy);
+    if (!sl_folded_even(&folded, r)) sl_folded_put(&folded, r, run->results[run->steps - 1].program, copy);
     set_integer(copy, "simulated_as", integer_of(found, "rank"));
     set_integer(copy, "rank", r);
     set_integer(copy, "dp", c.dp);
@@ -326,11 +339,13 @@ static json_t *slowest_breakdown(const json_t *parts) {
 
 /* Everybody reads the loss after a reduction over the world, so all must have read the same. */
 static enum sl_status put_losses(json_t *record, const json_t *parts) {
-  static const char *const keys[] = {"losses", "grad_norms", "learning_rates", "skipped_steps"};
+  static const char *const keys[] = {"losses",        "grad_norms",        "learning_rates",
+                                     "skipped_steps", "evaluation_losses", "evaluation_steps"};
   const json_t *first = json_array_get(parts, 0);
   if (json_object_get(first, "losses") == NULL) return SL_OK;
   for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
     json_t *mine = json_object_get(first, keys[k]);
+    if (mine == NULL) continue; /* nothing was evaluated */
     for (size_t i = 1; i < json_array_size(parts); i++)
       if (!json_equal(mine, json_object_get(json_array_get(parts, i), keys[k])))
         return sl_fail(SL_ERR_PEER, "process %zu disagrees with process 0 about %s", i, keys[k]);
@@ -373,6 +388,7 @@ enum sl_status sl_record_build(const struct sl_record_input *input, json_t **out
   SL_GO(rank_list(parts, input, &ranks, &more));
   put_head(record, input);
   SL_GO(put_times(record, parts, input));
+  SL_GO(put_evaluation(record, input->run));
   json_object_set(record, "breakdown_s", slowest_breakdown(parts));
   json_object_set_new(record, "memory", memory_json(ranks, input->run->job));
   json_object_set_new(record, "traffic", traffic_json(ranks, more));

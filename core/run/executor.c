@@ -105,7 +105,8 @@ static enum sl_status collect(const struct sl_run *run, struct cursor *cursors, 
     struct cursor *c = &cursors[batch[i].local];
     c->done++;
     (*left)--;
-    if (run->observe != NULL) run->observe(run->observe_context, batch[i].local, step, c->program, &batch[i]);
+    if (run->observe != NULL && c->program->kind != SL_PROGRAM_EVAL)
+      run->observe(run->observe_context, batch[i].local, step, c->program, &batch[i]);
   }
   return SL_OK;
 }
@@ -113,9 +114,10 @@ static enum sl_status collect(const struct sl_run *run, struct cursor *cursors, 
 static enum sl_status run_program(struct sl_run *run, struct cursor *cursors, enum sl_program_kind kind, int64_t step) {
   if (run->forget != NULL && run->exec->play != NULL) {
     for (int i = 0; i < run->local_count; i++) SL_TRY(run->exec->begin(run->state, i, kind, step));
-    const enum sl_status status = run->exec->play(run->state, kind, step, run->observe, run->observe_context);
+    const sl_observe_fn observe = kind != SL_PROGRAM_EVAL ? run->observe : NULL;
+    const enum sl_status status = run->exec->play(run->state, kind, step, observe, run->observe_context);
     if (status != SL_AGAIN) return status;
-    run->forget(run->observe_context);
+    if (observe != NULL) run->forget(run->observe_context);
   }
   uint64_t left = 0;
   for (int i = 0; i < run->local_count; i++) {
@@ -198,6 +200,59 @@ static enum sl_status choose_program(const struct sl_run *run, int64_t step, enu
   return SL_OK;
 }
 
+/* ---- evaluation ---- */
+
+/* The states of the local ranks' steps: kept before an evaluation, whose loss is summed there, and put back behind it. */
+static enum sl_status move_states(const struct sl_run *run, struct sl_step_state *states, bool back) {
+  for (int i = 0; i < run->local_count && run->exec->read != NULL; i++) {
+    const int32_t control = run->job->classes[sl_job_class_of(run->job, run->local_ranks[i])].control;
+    SL_TRY(back ? run->exec->write(run->state, i, control, 0, sizeof *states, &states[i])
+                : run->exec->read(run->state, i, control, 0, sizeof *states, &states[i]));
+  }
+  return SL_OK;
+}
+
+/* One global batch of validation data; its loss is added to *sum. */
+static enum sl_status eval_batch(struct sl_run *run, struct cursor *cursors, int64_t batch, int64_t step, double *sum) {
+  enum sl_status status;
+  struct sl_step_state *kept, seen;
+  SL_TRY(sl_calloc(&kept, (size_t)run->local_count, sizeof *kept));
+  SL_GO(move_states(run, kept, false));
+  SL_GO(run_program(run, cursors, SL_PROGRAM_EVAL, batch));
+  SL_GO(check_anomaly(run, SL_PROGRAM_EVAL, step, false));
+  if (run->exec->read != NULL) {
+    const struct sl_class *c = &run->job->classes[sl_job_class_of(run->job, run->local_ranks[0])];
+    SL_GO(run->exec->read(run->state, 0, c->control, 0, sizeof seen, &seen));
+    *sum += seen.loss_sum;
+  }
+  SL_GO(move_states(run, kept, true));
+done:
+  free(kept);
+  return status;
+}
+
+/* Behind `taken` steps. Who predicts runs one batch: the others take as long. */
+static enum sl_status evaluate(struct sl_run *run, struct cursor *cursors, int64_t taken) {
+  const bool measures = run->exec->measures;
+  const int64_t iters = run->eval_iters > 0 ? run->eval_iters : run->job->plan->config->sl.eval_iters;
+  struct sl_eval_result *e = &run->evals[run->eval_count++];
+  const double start = run->exec->now(run->state);
+  double sum = 0;
+  for (int64_t i = 0; i < (measures ? iters : 1); i++) SL_TRY(eval_batch(run, cursors, i, taken - 1, &sum));
+  *e = (struct sl_eval_result){.step = taken,
+                               .has_loss = run->exec->read != NULL,
+                               .loss = sum / (double)iters,
+                               .time_s = (run->exec->now(run->state) - start) * (measures ? 1 : (double)iters)};
+  if (run->evaluated != NULL) run->evaluated(run->progress_context, e);
+  return SL_OK;
+}
+
+/* Of a training every eval_interval steps; of a prediction once, behind its last step, since all are alike. */
+static bool evaluates_behind(const struct sl_run *run, int64_t taken, bool last) {
+  const int64_t interval = run->job->plan->config->sl.eval_interval;
+  return interval > 0 && !run->never_evaluates && (run->exec->measures ? taken % interval == 0 : last);
+}
+
 static enum sl_status run_steps(struct sl_run *run, struct cursor *cursors) {
   for (int64_t i = 0; i < run->steps; i++) {
     const int64_t step = run->options.first_step + i;
@@ -211,6 +266,7 @@ static enum sl_status run_steps(struct sl_run *run, struct cursor *cursors) {
     if (run->hooks != NULL && run->hooks->stepped != NULL)
       SL_TRY(run->hooks->stepped(run->hooks->context, run, step + 1, i + 1 == run->steps));
     if (run->progress != NULL) run->progress(run->progress_context, step, r);
+    if (evaluates_behind(run, step + 1, i + 1 == run->steps)) SL_TRY(evaluate(run, cursors, step + 1));
   }
   return SL_OK;
 }
@@ -219,11 +275,14 @@ enum sl_status sl_run_execute(struct sl_run *run) {
   enum sl_status status;
   struct cursor *cursors = NULL;
   run->results = NULL;
+  run->evals = NULL;
+  run->eval_count = 0;
   run->reports = NULL;
   run->state = NULL;
   SL_TRY(run->exec->open(&run->state, run->job, &run->options, &run->local_ranks, &run->local_count));
   SL_GO_FAIL(sl_calloc(&cursors, (size_t)run->local_count, sizeof *cursors));
   SL_GO_FAIL(sl_calloc(&run->results, (size_t)run->steps, sizeof *run->results));
+  SL_GO_FAIL(sl_calloc(&run->evals, (size_t)run->steps, sizeof *run->evals));
   SL_GO_FAIL(sl_calloc(&run->reports, (size_t)run->local_count, sizeof *run->reports));
   const struct sl_run_hooks hooks = run->hooks != NULL ? *run->hooks : (struct sl_run_hooks){0};
   const double start = run->exec->now(run->state);
@@ -249,8 +308,10 @@ void sl_run_close(struct sl_run *run) {
   for (int i = 0; run->reports != NULL && i < run->local_count; i++) free(run->reports[i].traffic);
   free(run->reports);
   free(run->results);
+  free(run->evals);
   if (run->state != NULL) run->exec->close(run->state);
   run->reports = NULL;
   run->results = NULL;
+  run->evals = NULL;
   run->state = NULL;
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "core/base/status.h"
+#include "core/io/data_text.h"
 #include "core/program/program.h"
 
 #include <stdbool.h>
@@ -37,7 +38,10 @@ struct sl_weight_source {
 /* What one backend instance is asked to run. */
 struct sl_exec_options {
   int threads;                     /* host: OpenMP threads of this rank; 0 = the backend's choice */
+  struct sl_data_text text;        /* how a text becomes tokens */
   const char *data;                /* token file, or "random:N" samples for an mlp; NULL for the simulator */
+  const char *val_data;            /* what evaluations read; NULL: of `data` what val_split says */
+  double val_split;                /* the part of `data`, from its end, that is not trained on; 0: none */
   const char *init;                /* safetensors with initial weights, NULL = seeded */
   struct sl_weight_source weights; /* where they come from instead; zeroed: from nowhere else */
   const char *save;                /* safetensors to write, NULL = none */
@@ -132,7 +136,7 @@ struct sl_exec_ops {
   enum sl_status (*open)(void **state, const struct sl_job *job, const struct sl_exec_options *options,
                          const int **local_ranks, int *local_count);
   /* Program `kind` starts on local rank `local`: lane counts restart from 0, `step` keys data and randomness. Only
-   * called when every op of the rank's previous program is complete. */
+   * called when every op of the rank's previous program is complete. Of EVAL `step` counts the global batches of the evaluation. */
   enum sl_status (*begin)(void *state, int local, enum sl_program_kind kind, int64_t step);
   /* (optional) Run program `kind`, which all local ranks have begun, to its end at once, and tell `observe` (NULL: nobody) of
    * its completions, rank by rank in no order of time. SL_AGAIN: this one has to be handed over op by op, after another begin;
@@ -176,6 +180,14 @@ struct sl_step_result {
   bool skipped;
 };
 
+/* An evaluation behind a step: the mean loss of its global batches. */
+struct sl_eval_result {
+  int64_t step; /* steps taken before it, since the training's start */
+  bool has_loss;
+  double loss;
+  double time_s; /* of the slowest local rank; of a prediction, of eval_iters batches that take as long as the first */
+};
+
 struct sl_run;
 
 /* What looks into a run between two of its programs, when no op is in flight. All are optional. */
@@ -199,9 +211,15 @@ struct sl_run {
    * in any order, so that a backend may run a program at once. */
   void (*forget)(void *observe_context);
   void (*progress)(void *context, int64_t step, const struct sl_step_result *result); /* (optional) after each step */
-  void *progress_context;
+  /* (optional) after each evaluation, which stands behind the step's progress */
+  void (*evaluated)(void *context, const struct sl_eval_result *result);
+  void *progress_context; /* of both */
+  int64_t eval_iters;     /* global batches of an evaluation; 0: as the config says */
+  bool never_evaluates;   /* a prediction of a run that ends before its first evaluation */
   /* results */
   struct sl_step_result *results; /* steps of them, owned */
+  struct sl_eval_result *evals;   /* eval_count of them, owned */
+  int64_t eval_count;
   double init_s;
   struct sl_exec_report *reports; /* one per local rank, owned */
   const int *local_ranks;         /* owned by the backend's state, valid until sl_run_close */

@@ -185,12 +185,14 @@ static const struct key {
     {"shardlab", "kernels", "\"torch-eager\"", ""},
     {"shardlab", "fused_norm", "true", PLAN("\"kernels\": \"megatron-unfused\"")},
     {"shardlab", "fused_softmax", "true", PLAN("\"kernels\": \"megatron-unfused\"")},
+    {"shardlab", "eval_interval", "3", ""},
+    {"shardlab", "eval_iters", "3", PLAN("\"eval_interval\": 2")},
     {"shardlab", "shuffle", "false", ""},
     {"shardlab", "seed", "77", ""},
     {"shardlab", "seq_len", "9", ""},
 };
-/* ONLY_KERNELS: hyperparameters of the optimizers, the seed and the order of the data; ONLY_SAID: what a run says while it goes on. */
-enum { KEYS = sizeof keys / sizeof *keys, WORLD = 4, ONLY_KERNELS = 13, ONLY_SAID = 19 };
+/* ONLY_KERNELS: hyperparameters of the optimizers, the seed, the order of the data and how much of it is evaluated; ONLY_SAID: what a run says while it goes on. */
+enum { KEYS = sizeof keys / sizeof *keys, WORLD = 4, ONLY_KERNELS = 14, ONLY_SAID = 19 };
 
 /* The configuration around `k`, with its other value or without; free() it. */
 static char *config_of(const struct key *k, bool changed) {
@@ -293,12 +295,16 @@ static char *losses(const struct key *k, bool changed) {
   assert_non_null(file);
   fprintf(file, "{\"model_type\": \"mlp\", \"dims\": [5, 7, 3]}");
   fclose(file);
-  if (shardlab(scratch, "measure --model model.json --config config.json --data random:37 --steps 4 --json -") != 0)
+  const char *split = strstr(k->rest, "eval_interval") != NULL ? "--val-split 0.3" : "";
+  if (shardlab(scratch, "measure --model model.json --config config.json --data random:37 --steps 4 %s --json -",
+               split) != 0)
     fail_msg("%s: %s", config, err);
   json_t *record = json_loads(out, 0, NULL);
   assert_non_null(record);
   assert_int_equal(json_array_size(json_object_get(record, "losses")), 4);
-  char *text = json_dumps(json_object_get(record, "losses"), 0);
+  json_t *both = json_pack("[O, O?]", json_object_get(record, "losses"), json_object_get(record, "evaluation_losses"));
+  char *text = json_dumps(both, 0);
+  json_decref(both);
   json_decref(record);
   free(config);
   return text;

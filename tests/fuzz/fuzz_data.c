@@ -1,6 +1,7 @@
-/* Any bytes as a token source: opening, checking and reading stay inside the file and end in a message or in tokens
+/* Any bytes as a token source, and as an index of one: opening, checking and reading stay inside the file and end in a message or in tokens
  * below the vocabulary. */
 #include "core/io/data.h"
+#include "core/io/megatron.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -23,6 +24,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     (void)sl_data_check(&data, SEQ, VOCAB);
     sl_data_close(&data);
   }
+  sl_error_clear();
+  struct sl_file file = {0};
+  struct sl_megatron_index index;
+  sl_file_borrow(&file, "fuzz.idx", bytes, size);
+  if (sl_megatron_index_read(&file, &index) == SL_OK && (index.tokens < 0 || index.documents < -1)) abort();
   sl_error_clear();
   return 0;
 }

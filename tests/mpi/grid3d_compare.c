@@ -98,7 +98,7 @@ void grid3d_compare_memory(const struct grid_result *r) {
 /* --- traffic --- */
 
 static bool same_row(const struct sl_traffic *a, const struct sl_traffic *b) {
-  return a->group == b->group && a->op == b->op && a->dtype == b->dtype && a->payload == b->payload &&
+  return a->program == b->program && a->group == b->group && a->op == b->op && a->dtype == b->dtype && a->payload == b->payload &&
          a->link == b->link;
 }
 
@@ -185,14 +185,16 @@ static bool goes(const struct grid_result *r, const struct sl_op *op, const stru
          (op->lane == SL_LANE_SEND_B) == route->backward;
 }
 
-/* By the programs: the init program's calls, then every step's. */
+/* By the programs: the init program's calls, then every step's, and those of an evaluation, which has none where nothing is evaluated. */
 static struct calls calls_of_programs(const struct grid_result *r, const struct route *route) {
   const struct sl_class *class = &r->fixture.job.classes[sl_job_class_of(&r->fixture.job, grid3d.rank)];
   struct sl_members m = {.size = grid3d.world};
   struct calls out = {0};
   if (route->group != SL_GROUP_NONE) m = sl_plan_group(&r->fixture.plan, route->group, grid3d.rank);
-  for (int run = 0; run <= STEPS; run++) {
-    const struct sl_program *p = &class->programs[run == 0 ? SL_PROGRAM_INIT : SL_PROGRAM_STEP];
+  for (int run = 0; run <= STEPS + 1; run++) {
+    const struct sl_program *p = &class->programs[run == 0       ? SL_PROGRAM_INIT
+                                                  : run <= STEPS ? SL_PROGRAM_STEP
+                                                                 : SL_PROGRAM_EVAL];
     for (size_t i = 0; i < p->issue_count; i++) {
       const struct sl_op *op = &p->ops[p->issues[i].op];
       if (goes(r, op, route)) add_call(&out, sl_op_wire_bytes(op, sl_op_slices(p, op), m.size, m.index));
@@ -236,8 +238,10 @@ void grid3d_compare_witness(const struct grid_result *r, grid3d_sent sent) {
   const struct sl_exec_report *report = &r->run.reports[0];
   for (enum sl_group g = 0; sent_over != NULL && g < SL_GROUP_COUNT; g++) {
     int64_t want = 0;
-    for (int i = 0; i < report->traffic_count; i++)
-      want += report->traffic[i].group == g && report->traffic[i].link == 0 ? report->traffic[i].wire_bytes : 0;
+    for (int i = 0; i < report->traffic_count; i++) {
+      const struct sl_traffic *row = &report->traffic[i];
+      want += row->group == g && row->link == 0 && row->program == SL_PROGRAM_STEP ? row->wire_bytes : 0;
+    }
     for (int s = 1; s < STEPS; s++) {
       const int64_t got = sent[s][g] - sent[s - 1][g];
       expect(got == want, sl_group_name(g), (double)got, (double)want);

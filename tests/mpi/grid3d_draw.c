@@ -136,6 +136,9 @@ static int problem_of(const struct draw *d) {
   return ((d->model * DRAW_BATCHES + b) * 2 + (int)d->optimizer) * 2 + d->clip;
 }
 
+/* A batch of validation data behind the last step. */
+#define EVALUATES ", \"eval_interval\": 5, \"eval_iters\": 1"
+
 void draw_problem(struct draw *d, int problem) {
   *d = (struct draw){.world = 1, .index = -1, .tp = 1, .pp = 1, .dp = 1, .stages = 1, .accumulate = 1};
   d->strategy = "zero-0", d->schedule = "1f1b";
@@ -145,7 +148,7 @@ void draw_problem(struct draw *d, int problem) {
   d->model = problem / 4 / DRAW_BATCHES;
   d->problem = problem;
   put_head(d);
-  put(d, " \"shardlab\": {\"seq_len\": %d}}", draw_models[d->model].seq);
+  put(d, " \"shardlab\": {\"seq_len\": %d%s}}", draw_models[d->model].seq, EVALUATES);
 }
 
 /* --- one choice after the other --- */
@@ -290,6 +293,11 @@ static int draw_shard(const struct draw *d, struct dice *dice, const struct stra
 
 /* --- the "shardlab" object --- */
 
+/* By the index: what else is drawn stays what it was. */
+static const char *evaluates(const struct draw *d) {
+  return d->index % 4 == 0 ? EVALUATES : "";
+}
+
 static void put_stages(struct draw *d, struct dice *dice, const struct strategy *s) {
   static const char *const words[] = {"uniform", "parameters", "flops"};
   const int parts = d->pp * d->stages, how = pick(dice, 4);
@@ -334,8 +342,8 @@ static void put_sequence_parallel(struct draw *d, const struct strategy *s) {
 
 static void put_shardlab(struct draw *d, struct dice *dice, const struct strategy *s, int shard) {
   const struct draw_model *m = &draw_models[d->model];
-  put(d, " \"shardlab\": {\"seq_len\": %d, \"tp\": %d, \"pp\": %d, \"virtual_stages\": %d, \"schedule\": \"%s\"",
-      m->seq, d->tp, d->pp, d->stages, d->csv ? d->csv_path : d->schedule);
+  put(d, " \"shardlab\": {\"seq_len\": %d, \"tp\": %d, \"pp\": %d, \"virtual_stages\": %d, \"schedule\": \"%s\"%s",
+      m->seq, d->tp, d->pp, d->stages, d->csv ? d->csv_path : d->schedule, evaluates(d));
   if (s->preset[0] != '\0') put(d, ", \"preset\": \"%s\"", s->preset);
   if (shard > 0 && !(s->rules & MICS)) put(d, ", \"shard_size\": %d", shard);
   put_stages(d, dice, s);

@@ -1,0 +1,19 @@
+/* Added tokens: words of the text that are ids whatever surrounds them, such as <|endoftext|>. */
+#pragma once
+
+#include "core/tokenizer/token_map.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+
+struct sl_added {
+  struct sl_token_map words;
+  size_t longest;   /* bytes */
+  bool begins[256]; /* by the first byte */
+};
+
+/* The first added token in text[from ...], the longest of those that begin there. False: none is left. */
+bool sl_added_next(const struct sl_added *added, const char *text, size_t size, size_t from, size_t *begin, size_t *end,
+                   uint32_t *id);
+/* Errors: SL_ERR_MEMORY. */
+enum sl_status sl_added_put(struct sl_added *added, const char *token, uint32_t id);

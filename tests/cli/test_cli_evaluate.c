@@ -1,0 +1,127 @@
+/* label: cli
+ * Evaluation from the command line, where the host backend was built: training is what it is without, to the bit, and so is a resumed one;
+ * what it takes is predicted, what it says goes where losses go. */
+#include "core/record/record.h"
+#include "tests/support/cli_run.h"
+
+#define JOB "--model m.json --config c.json --seq 33 --data " SL_SOURCE_DIR "/examples/corpus.txt --val-split 0.02 "
+
+static void write_file(const char *name, const char *text) {
+  char path[600];
+  snprintf(path, sizeof path, "%s/%s", scratch, name);
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  fputs(text, file);
+  assert_int_equal(fclose(file), 0);
+}
+
+/* With dropout, whose random numbers an evaluation must neither take nor see. */
+static void write_inputs(void) {
+  write_file("c.json", "{\"train_micro_batch_size_per_gpu\": 1, \"gradient_accumulation_steps\": 2, "
+                       "\"zero_optimization\": {\"stage\": 3}, \"optimizer\": {\"type\": \"AdamW\"}, "
+                       "\"csv_monitor\": {\"enabled\": true, \"output_path\": \"m\"}}");
+  write_file("m.json",
+             "{\"model_type\": \"gpt2\", \"vocab_size\": 800, \"n_positions\": 64, \"n_embd\": 32, \"n_layer\": 2, "
+             "\"n_head\": 2, \"resid_pdrop\": 0.2, \"embd_pdrop\": 0.2, \"attn_pdrop\": 0.2}");
+}
+
+static void remove_files(const char *shell) {
+  char command[900];
+  snprintf(command, sizeof command, "cd '%s' && %s && rm -r *", scratch, shell);
+  assert_int_equal(system(command), 0);
+}
+
+static void load(struct sl_json *doc, const char *name) {
+  char path[600];
+  snprintf(path, sizeof path, "%s/%s", scratch, name);
+  if (sl_record_load(doc, path) != SL_OK) fail_msg("%s", sl_error_message());
+}
+
+static const json_t *list_of(const struct sl_json *doc, const char *key, size_t count) {
+  const json_t *list = json_object_get(doc->root, key);
+  assert_int_equal(json_array_size(list), count);
+  return list;
+}
+
+static void training_does_not_notice(void **state) {
+  (void)state;
+  struct sl_json with, without, resumed;
+  if (!has_host()) skip();
+  write_inputs();
+  if (shardlab(scratch, "measure " JOB "--steps 4 --eval-interval 2 --eval-iters 3 --json a.json") != 0)
+    fail_msg("%s", err);
+  assert_int_equal(lines_with(out, "of 4, validation loss "), 2);
+  assert_non_null(strstr(out, "  validation 3 batches in "));
+  if (shardlab(scratch, "measure " JOB "--steps 4 --eval-interval 9 --json b.json") != 0) fail_msg("%s", err);
+  assert_null(strstr(out, "validation"));
+  if (shardlab(scratch, "measure " JOB "--steps 2 --eval-interval 2 --eval-iters 3 --checkpoint ck") != 0)
+    fail_msg("%s", err);
+  if (shardlab(scratch,
+               "measure " JOB
+               "--steps 4 --eval-interval 2 --eval-iters 3 --checkpoint ck --resume latest --json r.json") != 0)
+    fail_msg("%s", err);
+  load(&with, "a.json");
+  load(&without, "b.json");
+  load(&resumed, "r.json");
+  const json_t *losses = list_of(&with, "losses", 4), *evaluated = list_of(&with, "evaluation_losses", 2);
+  assert_true(json_equal(losses, list_of(&without, "losses", 4)));
+  assert_true(json_equal(json_array_get(losses, 3), json_array_get(list_of(&resumed, "losses", 2), 1)));
+  assert_true(json_equal(json_array_get(evaluated, 1), json_array_get(list_of(&resumed, "evaluation_losses", 1), 0)));
+  assert_int_equal(json_integer_value(json_array_get(list_of(&resumed, "evaluation_steps", 1), 0)), 4);
+  assert_null(json_object_get(without.root, "evaluation_losses"));
+  const double first = json_real_value(json_array_get(evaluated, 0)),
+               last = json_real_value(json_array_get(evaluated, 1));
+  assert_true(last > 3 && last < first && first < 8);
+  sl_json_free(&with);
+  sl_json_free(&without);
+  sl_json_free(&resumed);
+  /* of three runs that evaluate a heading each, and four evaluations */
+  remove_files("test $(grep -c . m/DeepSpeedJobName/Validation_Samples_val_loss.csv) = 7");
+}
+
+/* Calls and bytes of a batch, and the arena, on two ranks. */
+static void evaluations_are_predicted(void **state) {
+  (void)state;
+  if (!has_host()) skip();
+  write_inputs();
+  if (shardlab(scratch, "validate " JOB "--world 2 --steps 2 --eval-interval 2 --eval-iters 1 --time-tolerance 1000") !=
+      0)
+    fail_msg("%s%s", out, err);
+  assert_true(lines_with(out, "  eval: world all_reduce") == 3);
+  assert_non_null(strstr(out, "\n  evaluation  "));
+  if (shardlab(scratch, "validate " JOB "--world 2 --steps 2 --eval-interval 3 --time-tolerance 1000") != 0)
+    fail_msg("%s%s", out, err); /* ends before its first */
+  assert_null(strstr(out, "eval"));
+  remove_files("true");
+}
+
+/* Text and its tokens, made once by `tokenize`, train alike. */
+#define TOKENIZER "--tokenizer " SL_SOURCE_DIR "/tests/golden/tokenizers/gpt2.json --eod-token '<|endoftext|>'"
+
+static void tokens_are_made_once_or_anew(void **state) {
+  (void)state;
+  static const char text[] = SL_SOURCE_DIR "/examples/corpus.txt";
+  static const char rest[] = "--model m.json --config c.json --seq 33 --steps 2 --quiet --json";
+  struct sl_json anew, once;
+  if (!has_host()) skip();
+  write_inputs();
+  if (shardlab(scratch, "tokenize %s " TOKENIZER " --out t.npy", text) != 0) fail_msg("%s", err);
+  assert_int_equal(strncmp(out, "t.npy: ", 7), 0);
+  if (shardlab(scratch, "measure %s a.json --data %s " TOKENIZER, rest, text) != 0) fail_msg("%s", err);
+  if (shardlab(scratch, "measure %s b.json --data t.npy", rest) != 0) fail_msg("%s", err);
+  load(&anew, "a.json");
+  load(&once, "b.json");
+  assert_true(json_equal(list_of(&anew, "losses", 2), list_of(&once, "losses", 2)));
+  sl_json_free(&anew);
+  sl_json_free(&once);
+  if (shardlab(scratch, "measure %s a.json --data t.npy " TOKENIZER, rest) != 2) fail_msg("tokens beside a tokenizer");
+  assert_non_null(strstr(err, "t.npy: holds tokens; expected text, for which --tokenizer is"));
+  remove_files("true");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(training_does_not_notice),
+                                     cmocka_unit_test(evaluations_are_predicted),
+                                     cmocka_unit_test(tokens_are_made_once_or_anew)};
+  return cmocka_run_group_tests_name("cli_evaluate", tests, make_scratch, remove_scratch);
+}
