@@ -113,7 +113,7 @@ static enum sl_status collect(const struct sl_run *run, struct cursor *cursors, 
 static enum sl_status run_program(struct sl_run *run, struct cursor *cursors, enum sl_program_kind kind, int64_t step) {
   if (run->forget != NULL && run->exec->play != NULL) {
     for (int i = 0; i < run->local_count; i++) SL_TRY(run->exec->begin(run->state, i, kind, step));
-    const enum sl_status status = run->exec->play(run->state, kind, step, run->observe, run->observe_context);
+    const enum sl_status status = run->exec->play(run->state, kind, step, run);
     if (status != SL_AGAIN) return status;
     run->forget(run->observe_context);
   }
