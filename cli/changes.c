@@ -54,7 +54,7 @@ static void keep(struct sl_changes *out, const struct sl_change *change) {
 static bool try(struct search *s, struct sl_change change) {
   struct sl_options options = *s->options;
   sl_change_apply(&change, &options);
-  if (sl_trial_run(&change.trial, &options) != SL_OK) {
+  if (sl_trial_fit(&change.trial, &options) != SL_OK) {
     sl_error_clear();
     return false;
   }

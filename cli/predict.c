@@ -25,7 +25,8 @@ static enum sl_status put_flops(struct sl_flops *flops, const struct sl_options 
   return status;
 }
 
-enum sl_status sl_predict_record(const struct sl_options *options, const char *trace, json_t **record) {
+/* `advise`: say which changes would make a job fit that does not. */
+static enum sl_status predict(const struct sl_options *options, const char *trace, bool advise, json_t **record) {
   struct sl_setup setup;
   SL_TRY(sl_setup_job(&setup, options, true));
   enum sl_status status = sl_fit_check(options, &setup);
@@ -48,7 +49,7 @@ enum sl_status sl_predict_record(const struct sl_options *options, const char *t
                                    .watch = flops.on ? add_op : NULL,
                                    .watch_context = &flops};
   status = sl_runner_run(&runner, record);
-  if (status == SL_OK) sl_fit_advise(options, &setup, *record);
+  if (status == SL_OK && advise) sl_fit_advise(options, &setup, *record);
   if (status == SL_OK && !options->quiet && options->measured_steps == 0)
     sl_fit_tell(*record, !sl_options_given(options, "cluster"), sl_output_text(options));
   if (status == SL_OK) status = put_flops(&flops, options, *record);
@@ -57,7 +58,12 @@ enum sl_status sl_predict_record(const struct sl_options *options, const char *t
   return status;
 }
 
+enum sl_status sl_predict_record(const struct sl_options *options, const char *trace, json_t **record) {
+  return predict(options, trace, true, record);
+}
+
 static enum sl_status run(const struct sl_options *options) {
+  const bool read = !options->quiet || options->json != NULL; /* the record, by anyone */
   json_t *record;
   if (options->operand_count > 0 && options->sweep == NULL)
     return sl_fail(SL_ERR_INPUT, "'%s': is one argument too many; usage: shardlab predict [flags]",
@@ -76,7 +82,7 @@ static enum sl_status run(const struct sl_options *options) {
     if (!options->quiet) sl_search_tell(search, sl_output_text(options));
     options = &found;
   }
-  const enum sl_status status = sl_predict_record(options, options->trace, &record);
+  const enum sl_status status = predict(options, options->trace, read, &record);
   if (status == SL_OK && search != NULL) json_object_set(record, "search", search);
   json_decref(search);
   SL_TRY(status);

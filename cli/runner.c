@@ -30,6 +30,12 @@ static void observe(void *context, int local, int64_t step, const struct sl_prog
     observer->runner->watch(observer->runner->watch_context, step, program, done);
 }
 
+/* Where nobody wants to see ops one by one. */
+static void observe_run(void *context, int local, int64_t step, const struct sl_program *program, uint32_t first,
+                        const double *times, uint32_t count) {
+  sl_timeline_add_run(&((struct observer *)context)->timeline, local, step, program, first, times, count);
+}
+
 static void forget(void *context) {
   sl_timeline_forget(&((struct observer *)context)->timeline);
 }
@@ -85,6 +91,7 @@ enum sl_status sl_runner_run(const struct sl_runner *runner, json_t **record) {
                        .job = &runner->setup->job,
                        .steps = o->steps,
                        .observe = observe,
+                       .observe_run = runner->trace == NULL && runner->watch == NULL ? observe_run : NULL,
                        .observe_context = &observer,
                        .forget = runner->trace == NULL ? forget : NULL, /* a trace wants completions in order of time */
                        .progress = runner->progress,

@@ -7,23 +7,35 @@ static void keep_quiet(void *context, const char *text) {
   (void)context, (void)text;
 }
 
-static enum sl_status simulate(struct sl_trial *out, const struct sl_setup *setup) {
-  SL_TRY(sl_predict_job(&out->prediction, &setup->job));
+static enum sl_status simulate(struct sl_trial *out, const struct sl_setup *setup, bool if_it_fits) {
   const double tokens = (double)setup->plan.global_batch * (double)setup->plan.seq;
   out->global_batch = setup->plan.global_batch;
+  if (if_it_fits && sl_predict_memory_known(&setup->job)) {
+    SL_TRY(sl_predict_memory(&out->prediction, &setup->job));
+    if (!sl_trial_fits(out)) return SL_OK;
+  }
+  SL_TRY(sl_predict_job(&out->prediction, &setup->job));
   out->tokens_per_s = out->prediction.step_s > 0 ? tokens / out->prediction.step_s : 0;
   return SL_OK;
 }
 
-enum sl_status sl_trial_run(struct sl_trial *out, const struct sl_options *options) {
+static enum sl_status try(struct sl_trial *out, const struct sl_options *options, bool if_it_fits) {
   struct sl_setup setup;
   *out = (struct sl_trial){0};
   sl_warn_set_sink(keep_quiet, NULL);
   enum sl_status status = sl_setup_job(&setup, options, true);
   if (status == SL_OK) {
-    status = simulate(out, &setup);
+    status = simulate(out, &setup, if_it_fits);
     sl_setup_free(&setup);
   }
   sl_warn_set_sink(NULL, NULL);
   return status;
+}
+
+enum sl_status sl_trial_run(struct sl_trial *out, const struct sl_options *options) {
+  return try(out, options, false);
+}
+
+enum sl_status sl_trial_fit(struct sl_trial *out, const struct sl_options *options) {
+  return try(out, options, true);
 }

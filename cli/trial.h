@@ -13,6 +13,8 @@ struct sl_trial {
 
 /* Warnings are not heard. Errors: what a prediction of these options fails with; the message is there, too. */
 enum sl_status sl_trial_run(struct sl_trial *out, const struct sl_options *options);
+/* The same for those who only keep what fits: of a job that does not, the prediction may have its memory alone. */
+enum sl_status sl_trial_fit(struct sl_trial *out, const struct sl_options *options);
 /* Does it fit, as its verdict would have it? */
 static inline bool sl_trial_fits(const struct sl_trial *trial) {
   return trial->prediction.spaces.fits;

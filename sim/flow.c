@@ -46,36 +46,30 @@ struct flow {
   int able_count;
   double begin, end;
   bool astray; /* something does not match: the event queue finds out what */
-  const struct sl_flow_sink *sink;
+  int64_t step;
+  const struct sl_run *run; /* whose observer is told */
 };
 
 /* ---- one op is complete ---- */
 
 static void emit(const struct flow *f, int local, uint32_t issue, double start, double end) {
   const struct sl_completion done = {.local = local, .index = issue, .start_s = start, .end_s = end};
-  if (f->sink->observe != NULL)
-    f->sink->observe(f->sink->context, local, f->sink->step, f->walkers[local].table->program, &done);
+  if (f->run->observe != NULL)
+    f->run->observe(f->run->observe_context, local, f->step, f->walkers[local].table->program, &done);
 }
 
-/* The newest op of a lane, which was reached at `ready`, ends. */
-static void complete(struct flow *f, int local, int lane, uint32_t issue, int32_t call, double ready, double end) {
+/* The communication that is the newest op of a lane ends. */
+static void complete(struct flow *f, int local, int lane, double end) {
   struct walker *w = &f->walkers[local];
   struct lane *l = &w->lanes[lane];
   l->ends[(l->count - 1) & l->mask] = end;
   l->open = false;
   if (end > f->end) f->end = end;
-  if (call >= 0 && w->rank->counting) sl_sim_count_call(w->rank, lane, call, end - ready);
-  if (sl_lane_is_link((enum sl_lane)lane) && w->rank->counting)
-    sl_sim_count_copy(w->rank, w->table->program->issues[issue].op, end - ready);
-  emit(f, local, issue, ready, end);
+  if (w->rank->counting) sl_sim_count_call(w->rank, lane, l->call, end - l->ready);
+  emit(f, local, l->issue, l->ready, end);
   if (w->parked != lane) return;
   w->parked = -1;
   f->able[f->able_count++] = local;
-}
-
-static void complete_open(struct flow *f, int local, int lane, double end) {
-  const struct lane *l = &f->walkers[local].lanes[lane];
-  complete(f, local, lane, l->issue, l->call, l->ready, end);
 }
 
 /* ---- ranks meet ---- */
@@ -102,8 +96,7 @@ static void meet_group(struct flow *f, int local, int lane) {
                kind_of(other, theirs) != kind_of(w, l->call);
   if (f->astray || m->arrived < group->count) return;
   m->arrived = 0;
-  for (int i = 0; i < group->count; i++)
-    complete_open(f, f->sim->members[group->first + i], lane, m->ready + call->seconds);
+  for (int i = 0; i < group->count; i++) complete(f, f->sim->members[group->first + i], lane, m->ready + call->seconds);
 }
 
 static void meet_peer(struct flow *f, int local, int lane) {
@@ -118,8 +111,8 @@ static void meet_peer(struct flow *f, int local, int lane) {
   f->astray |= other->bytes != call->bytes || other->seconds != call->seconds;
   if (f->astray) return;
   const double end = (l->ready > theirs->ready ? l->ready : theirs->ready) + call->seconds;
-  complete_open(f, local, lane, end);
-  complete_open(f, call->partner, peer_lane, end);
+  complete(f, local, lane, end);
+  complete(f, call->partner, peer_lane, end);
 }
 
 /* ---- one rank ---- */
@@ -152,23 +145,69 @@ static bool ready_at(struct flow *f, struct walker *w, const struct sl_issue *is
   return true;
 }
 
-/* The next op of a rank, which can start at `ready`. */
-static void step_over(struct flow *f, int local, const struct sl_sim_cost *cost, int lane, double ready) {
-  struct walker *w = &f->walkers[local];
-  struct lane *l = &w->lanes[lane];
-  const uint32_t issue = w->next++;
-  l->count++;
-  if (cost->call < 0) {
-    const bool computes = lane == SL_LANE_COMPUTE;
-    const double seconds = computes ? sl_jitter_seconds(f->sim, w->rank, issue, cost->seconds) : cost->seconds;
-    complete(f, local, lane, issue, -1, ready, ready + seconds);
+/* Does the next op of a rank begin when its last compute op ends? It does so where it computes and waits for nothing else. */
+static bool goes_on(const struct walker *w) {
+  const struct sl_program *p = w->table->program;
+  if (w->next == p->issue_count) return false;
+  const struct sl_issue *issue = &p->issues[w->next];
+  const struct sl_sim_cost *cost = &w->table->costs[issue->op];
+  return issue->wait_count == 0 && cost->lane == SL_LANE_COMPUTE && cost->call < 0;
+}
+
+/* Tell of `count` compute ops from `first` on, in one word where the observer takes that. */
+static void emit_run(const struct flow *f, int local, uint32_t first, const double *times, uint32_t count) {
+  const struct sl_run *run = f->run;
+  if (run->observe_run != NULL) {
+    run->observe_run(run->observe_context, local, f->step, f->walkers[local].table->program, first, times, count);
     return;
   }
-  if (w->rank->counting) sl_sim_hash_call(w->rank, cost->call);
+  for (uint32_t i = 0; i < count; i++) emit(f, local, first + i, times[i], times[i + 1]);
+}
+
+/* Compute ops of a rank that follow each other; the first can start at `ready`. */
+static void compute_on(struct flow *f, int local, double ready) {
+  enum { MOST = 64 };
+  struct walker *w = &f->walkers[local];
+  struct lane *l = &w->lanes[SL_LANE_COMPUTE];
+  const struct sl_issue *issues = w->table->program->issues;
+  double times[MOST + 1] = {ready};
+  uint32_t first = w->next, count = 0;
+  do {
+    const uint32_t issue = w->next++;
+    const double cost = w->table->costs[issues[issue].op].seconds;
+    times[count + 1] = times[count] + sl_jitter_seconds(f->sim, w->rank, issue, cost);
+    l->ends[l->count++ & l->mask] = times[++count];
+    if (count < MOST) continue;
+    emit_run(f, local, first, times, count);
+    times[0] = times[count];
+    first += count, count = 0;
+  } while (goes_on(w));
+  if (times[count] > f->end) f->end = times[count];
+  if (count > 0) emit_run(f, local, first, times, count);
+}
+
+/* The next op of a rank, which is no compute and meets nobody. */
+static void run_beside(struct flow *f, int local, int lane, double ready) {
+  struct walker *w = &f->walkers[local];
+  struct lane *l = &w->lanes[lane];
+  const uint32_t issue = w->next++, op = w->table->program->issues[issue].op;
+  const double end = ready + w->table->costs[op].seconds;
+  l->ends[l->count++ & l->mask] = end;
+  if (end > f->end) f->end = end;
+  if (sl_lane_is_link((enum sl_lane)lane) && w->rank->counting) sl_sim_count_copy(w->rank, op, end - ready);
+  emit(f, local, issue, ready, end);
+}
+
+/* The next op of a rank, a communication that it reaches at `ready`. */
+static void reach(struct flow *f, int local, int32_t call, int lane, double ready) {
+  struct walker *w = &f->walkers[local];
+  struct lane *l = &w->lanes[lane];
+  if (w->rank->counting) sl_sim_hash_call(w->rank, call);
+  l->count++;
   l->open = true;
   l->ready = ready;
-  l->call = cost->call;
-  l->issue = issue;
+  l->call = call;
+  l->issue = w->next++;
   if (lane >= SL_LANE_SEND_F) {
     meet_peer(f, local, lane);
   } else {
@@ -184,7 +223,13 @@ static void walk(struct flow *f, int local) {
     const struct sl_sim_cost *cost = &w->table->costs[issue->op];
     double ready;
     if (!ready_at(f, w, issue, cost->lane, &ready)) return;
-    step_over(f, local, cost, cost->lane, ready);
+    if (cost->call >= 0) {
+      reach(f, local, cost->call, cost->lane, ready);
+    } else if (cost->lane == SL_LANE_COMPUTE) {
+      compute_on(f, local, ready);
+    } else {
+      run_beside(f, local, cost->lane, ready);
+    }
   }
 }
 
@@ -247,9 +292,10 @@ static bool all_over(const struct flow *f) {
   return true;
 }
 
-enum sl_status sl_flow_run(struct sl_sim *sim, enum sl_program_kind kind, const struct sl_flow_sink *sink, bool *ran) {
+enum sl_status sl_flow_run(struct sl_sim *sim, enum sl_program_kind kind, int64_t step, const struct sl_run *run,
+                           bool *ran) {
   enum sl_status status;
-  struct flow f = {.sim = sim, .begin = sim->time, .end = sim->time, .sink = sink};
+  struct flow f = {.sim = sim, .begin = sim->time, .end = sim->time, .step = step, .run = run};
   uint32_t *reach = NULL;
   SL_GO(sl_calloc(&reach, (size_t)sim->job->class_count, SL_LANE_COUNT * sizeof *reach));
   SL_GO(sl_calloc(&f.ends, every_look_back(sim, kind, reach), sizeof *f.ends));

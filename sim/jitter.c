@@ -35,12 +35,10 @@ static double normal(uint64_t key) {
   return sqrt(-2 * log(uniform(sl_sim_join(key, 1)))) * cos(2 * pi * uniform(sl_sim_join(key, 2)));
 }
 
-double sl_jitter_seconds(const struct sl_sim *sim, const struct sl_sim_rank *rank, uint32_t issue, double seconds) {
+double sl_jitter_noise(const struct sl_sim *sim, const struct sl_sim_rank *rank, uint32_t issue) {
   const double jitter = sim->assume.jitter;
-  seconds *= rank->straggler;
-  if (!(jitter > 0)) return seconds;
   const uint64_t run = sl_sim_join(sl_sim_join((uint64_t)sim->assume.seed, (uint64_t)rank->rank), (uint64_t)rank->step);
   const uint64_t key = sl_sim_join(sl_sim_join(run, (uint64_t)rank->now->program->kind), issue);
   const double variance = log1p(jitter * jitter);
-  return seconds * exp(sqrt(variance) * normal(key) - variance / 2);
+  return exp(sqrt(variance) * normal(key) - variance / 2);
 }

@@ -14,5 +14,11 @@
 enum sl_status sl_jitter_check(const struct sl_exec_assumptions *assume, int world);
 /* By how much `rank` is slower; 1: it is no straggler. */
 double sl_jitter_straggler(const struct sl_exec_assumptions *assume, int rank);
+/* By how much noise alone makes `issue` of the program that `rank` runs slower; there is some. */
+double sl_jitter_noise(const struct sl_sim *sim, const struct sl_sim_rank *rank, uint32_t issue);
 /* Seconds of `issue` of the program that `rank` runs, whose cost is `seconds`. */
-double sl_jitter_seconds(const struct sl_sim *sim, const struct sl_sim_rank *rank, uint32_t issue, double seconds);
+static inline double sl_jitter_seconds(const struct sl_sim *sim, const struct sl_sim_rank *rank, uint32_t issue,
+                                       double seconds) {
+  seconds *= rank->straggler;
+  return sim->assume.jitter > 0 ? seconds * sl_jitter_noise(sim, rank, issue) : seconds;
+}

@@ -120,13 +120,11 @@ static enum sl_status sim_advance(void *state, struct sl_completion *out, int ma
 
 /* Only where an op's end is known when it starts, and its start from what it waits for: transfers must not slow ops or each other down, and no
  * host, which launches in order of time what it comes to, may stand in front of them. */
-static enum sl_status sim_play(void *state, enum sl_program_kind kind, int64_t step, sl_observe_fn observe,
-                               void *context) {
+static enum sl_status sim_play(void *state, enum sl_program_kind kind, int64_t step, const struct sl_run *run) {
   struct sl_sim *sim = state;
-  const struct sl_flow_sink sink = {.observe = observe, .context = context, .step = step};
   bool ran = false;
   if (sim->slow > 0 || sim->one_thread || sl_cost_has_host(&sim->cost_rank) || sim->contention != NULL) return SL_AGAIN;
-  SL_TRY(sl_flow_run(sim, kind, &sink, &ran));
+  SL_TRY(sl_flow_run(sim, kind, step, run, &ran));
   return ran ? SL_OK : SL_AGAIN;
 }
 

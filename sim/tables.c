@@ -95,16 +95,16 @@ enum sl_status sl_sim_order(struct sl_sim_program *table) {
 
 /* Traffic rows of a step in the order of first use. */
 static enum sl_status fill_rows(struct sl_sim_program *table, struct sl_traffic_list *rows) {
-  enum { NO_ROW = UINT16_MAX };
+  enum { NO_ROW = UINT16_MAX, NOT_YET = UINT16_MAX - 1 };
   const struct sl_program *program = table->program;
   rows->program = program->kind;
-  for (size_t i = 0; i < program->op_count; i++) table->costs[i].row = NO_ROW;
+  for (size_t i = 0; i < program->op_count; i++)
+    table->costs[i].row = sl_traffic_counts(&program->ops[i]) ? NOT_YET : NO_ROW;
   for (size_t i = 0; i < program->issue_count; i++) {
-    const struct sl_op *op = &program->ops[program->issues[i].op];
     struct sl_sim_cost *cost = &table->costs[program->issues[i].op];
-    if (!sl_traffic_counts(op) || cost->row != NO_ROW) continue;
+    if (cost->row != NOT_YET) continue;
     size_t row;
-    SL_TRY(sl_traffic_row(rows, op, &row));
+    SL_TRY(sl_traffic_row(rows, &program->ops[program->issues[i].op], &row));
     cost->row = (uint16_t)row;
   }
   return SL_OK;

@@ -12,6 +12,11 @@ static void observe(void *context, int local, int64_t step, const struct sl_prog
   sl_timeline_add(context, local, step, program, done);
 }
 
+static void observe_run(void *context, int local, int64_t step, const struct sl_program *program, uint32_t first,
+                        const double *times, uint32_t count) {
+  sl_timeline_add_run(context, local, step, program, first, times, count);
+}
+
 static void forget(void *context) {
   sl_timeline_forget(context);
 }
@@ -45,6 +50,19 @@ static void put_breakdown(struct sl_prediction *out, const struct sl_breakdown *
   out->optimizer_s = b->busy_s[SL_CLASS_OPTIMIZER];
 }
 
+bool sl_predict_memory_known(const struct sl_job *job) {
+  return job->plan->config->sl.kernels == SL_KERNELS_SHARDLAB;
+}
+
+enum sl_status sl_predict_memory(struct sl_prediction *out, const struct sl_job *job) {
+  struct sl_run run = {.exec = &sl_exec_sim, .job = job, .options = {.fold = true, .fail_rank = -1, .fail_step = -1}};
+  *out = (struct sl_prediction){0};
+  SL_TRY(sl_run_execute(&run));
+  put_memory(out, &run);
+  sl_run_close(&run);
+  return SL_OK;
+}
+
 enum sl_status sl_predict_job(struct sl_prediction *out, const struct sl_job *job) {
   enum sl_status status;
   struct sl_timeline timeline = {0};
@@ -54,6 +72,7 @@ enum sl_status sl_predict_job(struct sl_prediction *out, const struct sl_job *jo
                        .job = job,
                        .steps = 1,
                        .observe = observe,
+                       .observe_run = observe_run,
                        .observe_context = &timeline,
                        .forget = forget,
                        .options = {.fold = true, .fail_rank = -1, .fail_step = -1}};

@@ -6,8 +6,8 @@
 #include "core/cluster/cluster.h"
 #include "core/config/config.h"
 #include "core/job/job.h"
-#include "core/run/fits.h"
 #include "core/model/model.h"
+#include "core/run/fits.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -41,5 +41,9 @@ struct sl_prediction {
 /* Predict a step of `world` ranks. Errors: those of sl_plan_build and of the simulator, SL_ERR_INPUT for what cannot be expressed. */
 enum sl_status sl_predict_step(struct sl_prediction *out, const struct sl_model *model, const struct sl_config *config,
                                const struct sl_cluster *cluster, int world);
+/* Does memory follow from the programs alone? What a framework's allocator holds may depend on how far its host is ahead. */
+bool sl_predict_memory_known(const struct sl_job *job);
+/* Then: its memory as sl_predict_job has it, and no seconds. */
+enum sl_status sl_predict_memory(struct sl_prediction *out, const struct sl_job *job);
 /* The same of a step whose programs are built: with the numbers that its plan's cluster and kernel set have by now. */
 enum sl_status sl_predict_job(struct sl_prediction *out, const struct sl_job *job);

@@ -28,6 +28,7 @@ struct linker {
   uint32_t *clocks;                    /* SL_LANE_COUNT per issue: complete for certain at its start */
   uint32_t *lane_issue[SL_LANE_COUNT]; /* issue index of each op of a lane */
   size_t lane_capacity[SL_LANE_COUNT];
+  int places[SL_GROUP_COUNT];       /* ranks of the class's group of each kind */
   uint32_t lanes;                   /* bit l: an op of the program stands on lane l */
   uint32_t blocking[SL_LANE_COUNT]; /* what the next compute op must wait for */
 };

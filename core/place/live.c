@@ -72,27 +72,29 @@ static enum sl_status add_sample(struct live *p, struct sl_memory_report *r, uin
   return SL_OK;
 }
 
+/* The issue at which the next life of `program` in this space begins, which *at is moved to; UINT32_MAX: none does. */
+static uint32_t next_begin(const struct live *p, enum sl_program_kind program, size_t *at) {
+  for (; *at < p->all->count && p->all->items[*at].program == program; ++*at)
+    if (p->buffer_of[p->all->items[*at].slot] != NULL) return p->all->items[*at].first;
+  return UINT32_MAX;
+}
+
 /* Walk over lives *at, of `program`, and those that follow. Only what changes is looked at: a live set or a phase that is
  * as before has been sampled. */
 static enum sl_status walk(struct live *p, struct sl_memory_report *r, const struct sl_program *program,
                            const int64_t base[SL_CATEGORY_COUNT], const struct ends *ends, size_t *at) {
   int64_t live[SL_CATEGORY_COUNT];
   enum sl_phase phase = SL_PHASE_COUNT;
+  uint32_t begin = next_begin(p, program->kind, at);
   memcpy(live, base, sizeof live);
   for (uint32_t issue = 0; issue < program->issue_count; issue++) {
-    const bool over = issue > 0 && ends->last[issue - 1] > 0;
-    bool changes = issue == 0 || over;
-    for (uint32_t i = over ? ends->last[issue - 1] : 0; i > 0; i = ends->next[i - 1])
-      change(p, live, &p->all->items[i - 1], -1);
-    for (; *at < p->all->count && p->all->items[*at].program == program->kind; ++*at) {
-      const struct sl_life *x = &p->all->items[*at];
-      if (p->buffer_of[x->slot] == NULL) continue;
-      if (x->first > issue) break;
-      change(p, live, x, 1);
-      changes = true;
-    }
-    if (!changes && phase_of(program, issue) == phase) continue;
-    phase = phase_of(program, issue);
+    const uint32_t over = issue > 0 ? ends->last[issue - 1] : 0;
+    const bool changes = issue == 0 || over > 0 || begin <= issue;
+    const enum sl_phase now = phase_of(program, issue);
+    if (!changes && now == phase) continue;
+    for (uint32_t i = over; i > 0; i = ends->next[i - 1]) change(p, live, &p->all->items[i - 1], -1);
+    for (; begin <= issue; begin = next_begin(p, program->kind, at)) change(p, live, &p->all->items[(*at)++], 1);
+    phase = now;
     if (total(live) > r->live_peak_bytes) {
       p->peak = sl_live_first_issue(p->c, program->kind) + issue;
       r->peak_program = program->kind, r->peak_issue = issue;

@@ -20,44 +20,58 @@ static enum sl_status give_back(struct sl_program *p) {
   return sl_shrink(&p->slots, &p->slot_capacity, p->slot_count, sizeof *p->slots);
 }
 
-/* Where a life stands in the order of first uses. */
-struct key {
-  uint32_t first, slot;
-  size_t at;
-};
-
-static int by_first(const void *a, const void *b) {
-  const struct key *x = a, *y = b;
-  if (x->first != y->first) return x->first < y->first ? -1 : 1;
-  return (x->slot > y->slot) - (x->slot < y->slot);
-}
-
 static bool in_order(const struct sl_lives *lives, size_t from) {
   for (size_t i = from + 1; i < lives->count; i++)
     if (lives->items[i].first < lives->items[i - 1].first) return false;
   return true;
 }
 
-/* Lives come in order but for those that were moved behind copied periods. A life is large: only its key is sorted. */
-static enum sl_status sort_lives(struct sl_lives *lives, size_t from) {
+/* starts[i]: counts of all before i, which were starts[i + 1]. */
+static void sum_up(uint32_t *starts, size_t count) {
+  for (size_t i = 0; i < count; i++) starts[i + 1] += starts[i];
+}
+
+/* The lives from `from` on in the order of first uses and, of those with the same, of slots: dealt by slot, then by first use,
+ * each time in the order they came in. */
+static enum sl_status deal(const struct sl_lives *lives, size_t from, size_t slots, size_t issues, uint32_t *order) {
   enum sl_status status;
   const size_t count = lives->count - from;
-  struct key *keys = NULL;
+  const struct sl_life *all = &lives->items[from];
+  uint32_t *by_slot = NULL, *starts = NULL;
+  SL_GO(sl_malloc(&by_slot, count, sizeof *by_slot));
+  SL_GO(sl_calloc(&starts, (slots > issues ? slots : issues) + 1, sizeof *starts));
+  for (size_t i = 0; i < count; i++) starts[all[i].slot + 1]++;
+  sum_up(starts, slots);
+  for (size_t i = 0; i < count; i++) by_slot[starts[all[i].slot]++] = (uint32_t)i;
+  memset(starts, 0, (issues + 1) * sizeof *starts);
+  for (size_t i = 0; i < count; i++) starts[all[i].first + 1]++;
+  sum_up(starts, issues);
+  for (size_t i = 0; i < count; i++) order[starts[all[by_slot[i]].first]++] = by_slot[i];
+done:
+  free(by_slot);
+  free(starts);
+  return status;
+}
+
+/* Lives come in order but for those that were moved behind copied periods. */
+static enum sl_status sort_lives(const struct sl_class *c, const struct sl_program *p, struct sl_lives *lives,
+                                 size_t from) {
+  enum sl_status status;
+  const size_t count = lives->count - from;
+  uint32_t *order = NULL;
   struct sl_life *sorted = NULL;
   if (in_order(lives, from)) return SL_OK;
-  SL_GO(sl_calloc(&keys, count, sizeof *keys));
-  SL_GO(sl_calloc(&sorted, lives->count, sizeof *sorted));
-  for (size_t i = 0; i < count; i++)
-    keys[i] = (struct key){lives->items[from + i].first, lives->items[from + i].slot, from + i};
-  qsort(keys, count, sizeof *keys, by_first);
+  SL_GO(sl_malloc(&order, count, sizeof *order));
+  SL_GO(sl_malloc(&sorted, lives->count, sizeof *sorted));
+  SL_GO(deal(lives, from, c->slot_count, p->issue_count, order));
   memcpy(sorted, lives->items, from * sizeof *sorted);
-  for (size_t i = 0; i < count; i++) sorted[from + i] = lives->items[keys[i].at];
+  for (size_t i = 0; i < count; i++) sorted[from + i] = lives->items[from + order[i]];
   free(lives->items);
   lives->items = sorted;
   lives->capacity = lives->count;
   sorted = NULL;
 done:
-  free(keys);
+  free(order);
   free(sorted);
   return status;
 }
@@ -69,7 +83,7 @@ enum sl_status sl_place_class(const struct sl_plan *plan, const enum sl_scope *s
   for (int k = 0; k < SL_PROGRAM_COUNT; k++) {
     const size_t before = lives.count;
     SL_GO(sl_waits_derive(plan, c, scopes, options->memory_curve, &c->programs[k], &lives));
-    SL_GO(sort_lives(&lives, before));
+    SL_GO(sort_lives(c, &c->programs[k], &lives, before));
   }
   c->work.lives = lives.count;
   SL_GO(sl_arena_place(c, &lives, options));

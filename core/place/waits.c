@@ -57,7 +57,7 @@ static void raise(uint32_t *value, uint32_t to) {
 /* Bytes that a slice may touch on any rank of the class. */
 static void slice_range(const struct linker *k, const struct sl_op *op, const struct sl_slice *s, int64_t *lo,
                         int64_t *hi) {
-  const int places = sl_plan_group(k->plan, op->place_group, k->rank_class->first_rank).size;
+  const int places = k->places[op->place_group];
   *lo = s->offset;
   *hi = s->offset + s->bytes + (places - 1) * s->shard_stride;
 }
@@ -151,6 +151,19 @@ static bool overwrites(const struct sl_op *op, const struct sl_buffer *b, const 
   return s->access == SL_WRITE && !piece && s->shard_stride == 0 && s->offset == 0 && s->bytes == b->bytes;
 }
 
+/* Room for one more life, which is filled in at once: unlike what sl_grow gives, it is not zero. */
+static enum sl_status make_room(struct sl_lives *lives) {
+  struct sl_life *items;
+  if (lives->count < lives->capacity) return SL_OK;
+  const size_t capacity = lives->capacity > 0 ? 2 * lives->capacity : 256;
+  SL_TRY(sl_malloc(&items, capacity, sizeof *items));
+  if (lives->count > 0) memcpy(items, lives->items, lives->count * sizeof *items);
+  free(lives->items);
+  lives->items = items;
+  lives->capacity = capacity;
+  return SL_OK;
+}
+
 static enum sl_status record_life(struct linker *k, uint32_t slot, int32_t buffer, int32_t micro_batch, uint32_t issue,
                                   const struct sl_op *op, uint32_t own, bool overwritten) {
   const enum sl_scope scope = k->scopes[buffer];
@@ -160,7 +173,7 @@ static enum sl_status record_life(struct linker *k, uint32_t slot, int32_t buffe
   const bool same_op = life != NULL && life->last == issue;      /* read and overwritten by one op */
   const bool passed_on = life != NULL && life->buffer != buffer; /* to another stage */
   if (life == NULL || passed_on || life->micro_batch != key || (overwritten && scope >= SL_SCOPE_MICRO && !same_op)) {
-    SL_TRY(sl_grow(&k->lives->items, &k->lives->capacity, k->lives->count + 1, sizeof *k->lives->items));
+    SL_TRY(make_room(k->lives));
     const int32_t before = k->last_life[slot];
     k->last_life[slot] = (int32_t)k->lives->count;
     life = &k->lives->items[k->lives->count++];
@@ -170,9 +183,9 @@ static enum sl_status record_life(struct linker *k, uint32_t slot, int32_t buffe
   }
   life->last = issue;
   /* later ops of a lane know no less than its first: that one counts */
-  for (int lane = 0; lane < SL_LANE_COUNT && !(life->lanes >> op->lane & 1); lane++) {
-    if (clock[lane] < life->known[lane]) life->known[lane] = clock[lane];
-  }
+  if (!(life->lanes >> op->lane & 1))
+    for (int lane = 0; lane < SL_LANE_COUNT; lane++)
+      life->known[lane] = clock[lane] < life->known[lane] ? clock[lane] : life->known[lane];
   life->lanes |= UINT32_C(1) << op->lane;
   life->done[op->lane] = own + 1;
   return SL_OK;
@@ -261,6 +274,8 @@ enum sl_status sl_waits_derive(const struct sl_plan *plan, struct sl_class *rank
   SL_GO(
       sl_malloc(&k.clocks, issues, SL_LANE_COUNT * sizeof *k.clocks)); /* of copied issues, most are never looked at */
   for (size_t i = 0; i < slots; i++) k.last_life[i] = -1;
+  for (int g = 0; g < SL_GROUP_COUNT; g++)
+    k.places[g] = sl_plan_group(plan, (enum sl_group)g, rank_class->first_rank).size;
   for (size_t i = 0; i < p->op_count; i++) k.lanes |= UINT32_C(1) << p->ops[i].lane;
   SL_GO(link_instances(&k, all));
 done:

@@ -105,7 +105,7 @@ static enum sl_status collect(const struct sl_run *run, struct cursor *cursors, 
     struct cursor *c = &cursors[batch[i].local];
     c->done++;
     (*left)--;
-    if (run->observe != NULL && c->program->kind != SL_PROGRAM_EVAL)
+    if (run->observe != NULL)
       run->observe(run->observe_context, batch[i].local, step, c->program, &batch[i]);
   }
   return SL_OK;
@@ -114,10 +114,9 @@ static enum sl_status collect(const struct sl_run *run, struct cursor *cursors, 
 static enum sl_status run_program(struct sl_run *run, struct cursor *cursors, enum sl_program_kind kind, int64_t step) {
   if (run->forget != NULL && run->exec->play != NULL) {
     for (int i = 0; i < run->local_count; i++) SL_TRY(run->exec->begin(run->state, i, kind, step));
-    const sl_observe_fn observe = kind != SL_PROGRAM_EVAL ? run->observe : NULL;
-    const enum sl_status status = run->exec->play(run->state, kind, step, observe, run->observe_context);
+    const enum sl_status status = run->exec->play(run->state, kind, step, run);
     if (status != SL_AGAIN) return status;
-    if (observe != NULL) run->forget(run->observe_context);
+    if (run->observe != NULL) run->forget(run->observe_context);
   }
   uint64_t left = 0;
   for (int i = 0; i < run->local_count; i++) {
@@ -216,9 +215,11 @@ static enum sl_status move_states(const struct sl_run *run, struct sl_step_state
 static enum sl_status eval_batch(struct sl_run *run, struct cursor *cursors, int64_t batch, int64_t step, double *sum) {
   enum sl_status status;
   struct sl_step_state *kept, seen;
+  struct sl_run unseen = *run; /* an observer is told of steps alone */
+  unseen.observe = NULL, unseen.observe_run = NULL;
   SL_TRY(sl_calloc(&kept, (size_t)run->local_count, sizeof *kept));
   SL_GO(move_states(run, kept, false));
-  SL_GO(run_program(run, cursors, SL_PROGRAM_EVAL, batch));
+  SL_GO(run_program(&unseen, cursors, SL_PROGRAM_EVAL, batch));
   SL_GO(check_anomaly(run, SL_PROGRAM_EVAL, step, false));
   if (run->exec->read != NULL) {
     const struct sl_class *c = &run->job->classes[sl_job_class_of(run->job, run->local_ranks[0])];

@@ -124,6 +124,12 @@ struct sl_exec_devices {
 /* Called for every completion, in completion order unless sl_run.forget is set; for traces and breakdowns. */
 typedef void (*sl_observe_fn)(void *context, int local, int64_t step, const struct sl_program *program,
                               const struct sl_completion *done);
+/* The same of `count` ops of the compute lane that follow each other without a gap and stand so in the program: issue first + i
+ * ran from times[i] to times[i + 1]. */
+typedef void (*sl_observe_run_fn)(void *context, int local, int64_t step, const struct sl_program *program,
+                                  uint32_t first, const double *times, uint32_t count);
+
+struct sl_run;
 
 struct sl_exec_ops {
   const char *name;
@@ -138,10 +144,10 @@ struct sl_exec_ops {
   /* Program `kind` starts on local rank `local`: lane counts restart from 0, `step` keys data and randomness. Only
    * called when every op of the rank's previous program is complete. Of EVAL `step` counts the global batches of the evaluation. */
   enum sl_status (*begin)(void *state, int local, enum sl_program_kind kind, int64_t step);
-  /* (optional) Run program `kind`, which all local ranks have begun, to its end at once, and tell `observe` (NULL: nobody) of
+  /* (optional) Run program `kind`, which all local ranks have begun, to its end at once, and tell the observer of `run` of
    * its completions, rank by rank in no order of time. SL_AGAIN: this one has to be handed over op by op, after another begin;
    * what was observed of it is void. */
-  enum sl_status (*play)(void *state, enum sl_program_kind kind, int64_t step, sl_observe_fn observe, void *context);
+  enum sl_status (*play)(void *state, enum sl_program_kind kind, int64_t step, const struct sl_run *run);
   /* Hand one op over; it runs after its waits and its lane predecessor. Never blocks. SL_AGAIN: the queue is full. */
   enum sl_status (*issue)(void *state, int local, const struct sl_issued *op);
   /* Wait for, or jump to, the next completions and write up to `max` of them; may block. SL_DONE when nothing is in
@@ -206,6 +212,7 @@ struct sl_run {
   int64_t steps;                    /* of this run; the first is options.first_step */
   const struct sl_run_hooks *hooks; /* (optional) */
   sl_observe_fn observe;            /* (optional) */
+  sl_observe_run_fn observe_run;    /* (optional) may be told of ops in place of `observe` */
   void *observe_context;
   /* (optional) Drop what was observed of this program so far: it is run once more. An observer with this takes completions
    * in any order, so that a backend may run a program at once. */

@@ -1,10 +1,22 @@
 /* Intervals of the last step: their union as ops complete, then sums and differences; see timeline.h. */
 #include "core/run/timeline.h"
 
-#include "core/op/wire.h"
-
 #include <stdlib.h>
 #include <string.h>
+
+/* Room for one more interval. Most of what a prediction of many ranks holds is intervals, so theirs grows by half, and what is not
+ * used yet is not touched. */
+static enum sl_status make_room(struct sl_intervals *set) {
+  struct sl_interval *at;
+  if (set->count < set->capacity) return SL_OK;
+  const size_t capacity = set->capacity + set->capacity / 2 + 16;
+  SL_TRY(sl_malloc(&at, capacity, sizeof *at));
+  if (set->count > 0) memcpy(at, set->at, set->count * sizeof *at);
+  free(set->at);
+  set->at = at;
+  set->capacity = capacity;
+  return SL_OK;
+}
 
 /* Ops complete in order, or nearly: what an op joins stands at the end of the list, or near it. */
 static enum sl_status insert(struct sl_intervals *set, double start, double end) {
@@ -15,7 +27,7 @@ static enum sl_status insert(struct sl_intervals *set, double start, double end)
     if (set->at[first - 1].start_s < start) start = set->at[first - 1].start_s;
     if (set->at[first - 1].end_s > end) end = set->at[first - 1].end_s;
   }
-  if (first == after) SL_TRY(sl_grow(&set->at, &set->capacity, set->count + 1, sizeof *set->at));
+  if (first == after) SL_TRY(make_room(set));
   memmove(&set->at[first + 1], &set->at[after], (set->count - after) * sizeof *set->at);
   set->at[first] = (struct sl_interval){start, end};
   set->count -= after - first;
@@ -23,11 +35,16 @@ static enum sl_status insert(struct sl_intervals *set, double start, double end)
   return SL_OK;
 }
 
-/* Most ops go on from the last one. */
+/* Most ops go on from the last one, or come behind it. */
 static inline enum sl_status add(struct sl_intervals *set, double start, double end) {
   struct sl_interval *last = set->count > 0 ? &set->at[set->count - 1] : NULL;
-  if (last == NULL || start < last->start_s || start > last->end_s) return insert(set, start, end);
-  if (end > last->end_s) last->end_s = end;
+  if (last != NULL && start < last->start_s) return insert(set, start, end);
+  if (last != NULL && start <= last->end_s) {
+    if (end > last->end_s) last->end_s = end;
+    return SL_OK;
+  }
+  SL_TRY(make_room(set));
+  set->at[set->count++] = (struct sl_interval){start, end};
   return SL_OK;
 }
 
@@ -44,7 +61,7 @@ static enum sl_status add_op(struct sl_timeline_rank *rank, const struct sl_op *
   if (computes) SL_TRY(add(&rank->kept[SL_KEPT_COMPUTE], start, end));
   if (computes || (collective && inside_stage(op->group))) SL_TRY(add(&rank->kept[SL_KEPT_OWN], start, end));
   if (collective) SL_TRY(add(&rank->kept[SL_KEPT_GROUP + op->group], start, end));
-  if (sl_op_is_copy(op))
+  if (sl_lane_is_link(op->lane))
     SL_TRY(add(&rank->kept[sl_lane_is_nvme(op->lane) ? SL_KEPT_NVME : SL_KEPT_COPIES], start, end));
   if (op_class == SL_CLASS_P2P) SL_TRY(add(&rank->kept[SL_KEPT_P2P], start, end));
   return SL_OK;
@@ -56,18 +73,44 @@ static void begin_step(struct sl_timeline_rank *rank, int64_t step) {
   rank->step = step;
 }
 
-void sl_timeline_add(struct sl_timeline *timeline, int local, int64_t step, const struct sl_program *program,
-                     const struct sl_completion *done) {
-  if (!sl_program_is_step(program->kind) || timeline->status != SL_OK) return;
+/* The rank that what is added belongs to; NULL: it does not count, or timeline->status says why it is lost. */
+static struct sl_timeline_rank *rank_of(struct sl_timeline *timeline, int local, int64_t step,
+                                        const struct sl_program *program) {
+  if (!sl_program_is_step(program->kind) || timeline->status != SL_OK) return NULL;
   const size_t need = (size_t)local + 1;
   if (timeline->count < need) {
     timeline->status = sl_grow(&timeline->ranks, &timeline->capacity, need, sizeof *timeline->ranks);
-    if (timeline->status != SL_OK) return;
+    if (timeline->status != SL_OK) return NULL;
     timeline->count = need;
   }
   struct sl_timeline_rank *rank = &timeline->ranks[local];
   if (rank->step != step) begin_step(rank, step);
+  return rank;
+}
+
+void sl_timeline_add(struct sl_timeline *timeline, int local, int64_t step, const struct sl_program *program,
+                     const struct sl_completion *done) {
+  struct sl_timeline_rank *rank = rank_of(timeline, local, step, program);
+  if (rank == NULL) return;
   timeline->status = add_op(rank, &program->ops[program->issues[done->index].op], done->start_s, done->end_s);
+}
+
+static enum sl_status add_run(struct sl_timeline_rank *rank, double start, double end) {
+  SL_TRY(add(&rank->kept[SL_KEPT_ALL], start, end));
+  SL_TRY(add(&rank->kept[SL_KEPT_COMPUTE], start, end));
+  return add(&rank->kept[SL_KEPT_OWN], start, end);
+}
+
+void sl_timeline_add_run(struct sl_timeline *timeline, int local, int64_t step, const struct sl_program *program,
+                         uint32_t first, const double *times, uint32_t count) {
+  struct sl_timeline_rank *rank = rank_of(timeline, local, step, program);
+  if (rank == NULL) return;
+  double *busy = rank->busy_s[SL_LANE_COMPUTE];
+  for (uint32_t i = 0; i < count; i++) {
+    const struct sl_op *op = &program->ops[program->issues[first + i].op];
+    busy[sl_op_class_of(op->kind)] += times[i + 1] - times[i];
+  }
+  timeline->status = add_run(rank, times[0], times[count]);
 }
 
 void sl_timeline_forget(struct sl_timeline *timeline) {

@@ -56,6 +56,9 @@ struct sl_breakdown {
 /* Add one completion of the step program (others are ignored). */
 void sl_timeline_add(struct sl_timeline *timeline, int local, int64_t step, const struct sl_program *program,
                      const struct sl_completion *done);
+/* Add a run of compute ops, as sl_observe_run_fn has them. */
+void sl_timeline_add_run(struct sl_timeline *timeline, int local, int64_t step, const struct sl_program *program,
+                         uint32_t first, const double *times, uint32_t count);
 /* Drop what was added. */
 void sl_timeline_forget(struct sl_timeline *timeline);
 /* Errors: SL_ERR_MEMORY. A rank without ops gives zeros. */

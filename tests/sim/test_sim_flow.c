@@ -45,15 +45,29 @@ struct seen {
   int forgotten;
 };
 
+static void keep(struct seen *s, int64_t step, const struct sl_program *program, const struct sl_completion *done) {
+  if (program->kind != SL_PROGRAM_STEP) return;
+  assert_in_range(done->local, 0, 63);
+  struct sl_completion **of_rank = &s->of_rank[done->local];
+  if (*of_rank == NULL) *of_rank = calloc(STEPS * program->issue_count, sizeof **of_rank);
+  assert_non_null(*of_rank);
+  (*of_rank)[(size_t)step * program->issue_count + done->index] = *done;
+}
+
 static void see(void *context, int local, int64_t step, const struct sl_program *program,
                 const struct sl_completion *done) {
   struct seen *s = context;
   sl_timeline_add(&s->timeline, local, step, program, done);
-  if (program->kind != SL_PROGRAM_STEP) return;
-  assert_in_range(local, 0, 63);
-  if (s->of_rank[local] == NULL) s->of_rank[local] = calloc(STEPS * program->issue_count, sizeof **s->of_rank);
-  assert_non_null(s->of_rank[local]);
-  s->of_rank[local][(size_t)step * program->issue_count + done->index] = *done;
+  keep(s, step, program, done);
+}
+
+static void see_run(void *context, int local, int64_t step, const struct sl_program *program, uint32_t first,
+                    const double *times, uint32_t count) {
+  struct seen *s = context;
+  sl_timeline_add_run(&s->timeline, local, step, program, first, times, count);
+  for (uint32_t i = 0; i < count; i++)
+    keep(s, step, program,
+         &(struct sl_completion){.local = local, .index = first + i, .start_s = times[i], .end_s = times[i + 1]});
 }
 
 static void forget(void *context) {
@@ -69,6 +83,7 @@ static struct sl_run start(const struct fixture *f, bool fold, bool at_once, str
                          .options = {.fold = fold, .fail_rank = -1},
                          .steps = STEPS,
                          .observe = see,
+                         .observe_run = at_once ? see_run : NULL,
                          .observe_context = seen,
                          .forget = at_once ? forget : NULL};
 }
