@@ -15,6 +15,25 @@ constexpr int mma_threads = 128, mma_rows = 64; /* four warps of 16 queries, or 
 constexpr size_t mma_most = 128;                /* head size */
 constexpr float log2_e = 1.44269504F;
 
+/* Rows of the tile that backward's blocks go over, for heads of up to W elements: what registers allow. */
+constexpr int mma_across(int W) {
+  return W > 64 ? 32 : 64;
+}
+/* Dynamic shared memory of a block in bytes, for heads of up to W elements (also ./dev kernels). */
+constexpr size_t mma_tile_bytes(int rows, int W) {
+  return (size_t)rows * (size_t)(W + 8) * 2;
+}
+constexpr size_t mma_forward_shared(int W) {
+  return mma_tile_bytes(3 * mma_rows, W);
+}
+constexpr size_t mma_backward_shared(int W) {
+  return mma_tile_bytes(2 * mma_rows + 4 * mma_across(W), W);
+}
+
+/* What a kernel is compiled for: scores that are scale q . k and rows that can be read 16 bytes at a time; the same with dropout;
+ * everything else, asked for as it goes. */
+enum mma_form { mma_lean, mma_dropout, mma_general };
+
 inline bool mma_takes(enum sl_number type, const sl_attention_shape *shape) {
   return type != SL_NUMBER_F32 && shape->D >= 2 && shape->D <= mma_most;
 }
@@ -23,6 +42,12 @@ inline bool mma_takes(enum sl_number type, const sl_attention_shape *shape) {
 inline bool mma_wide(const sl_attention_shape *s, const void *q, const void *k, const void *v, const void *out) {
   const size_t all = s->D | s->q_stride | s->k_stride | s->v_stride | s->out_stride;
   return all % 8 == 0 && ((uintptr_t)q | (uintptr_t)k | (uintptr_t)v | (uintptr_t)out) % 16 == 0;
+}
+
+/* The kernels count tokens and strides in 32 bits. */
+inline bool mma_fits(const sl_attention_shape *s) {
+  const size_t most = INT32_MAX / 2;
+  return s->T <= most && s->q_stride <= most && s->k_stride <= most && s->v_stride <= most && s->out_stride <= most;
 }
 
 int mma_forward(struct CUstream_st *stream, enum sl_number type, void *out, float *lse, const void *q, const void *k,

@@ -1,15 +1,18 @@
 /* Flash attention on the tensor cores, backward (flash_mma.cuh, mma.cuh; formulas in flash_attention_backward.c). Two
  * launches: dk and dv, a block having 64 keys of one key/value head and going over the queries that see them, of all query
- * heads; dq, a block having 64 queries. Each forms the probabilities again. */
-#include "kernels/gpu/attention.cuh"
-#include "kernels/gpu/flash_mma.cuh"
-#include "kernels/gpu/mma.cuh"
+ * heads; dq, a block having 64 queries. The tile after the one that is worked on is on its way into shared memory.
+ *
+ * Each launch forms the probabilities and their gradients again, seven products where FlashAttention-2 has five: its dq is added
+ * up across blocks by atomics in fp32, whose order changes from run to run, and equal input gives equal bits here. Adding in a
+ * fixed order would want a partial dq per tile of keys, T / 64 times the queries in fp32, or blocks that wait for each other. */
+#include "kernels/gpu/flash_mma_tile.cuh"
 
 namespace sl {
 namespace {
 
-/* Rows of the tile that a block goes over: what registers allow. */
-template <int W> constexpr int across = W > 64 ? 32 : 64;
+template <int W> constexpr int across = mma_across(W);
+/* The kernel of the keys has two sums: where it also has all that a model may ask for, registers allow half the rows. */
+template <int W, mma_form F> constexpr int across_keys = F == mma_general ? mma_across(W) / 2 : mma_across(W);
 
 /* c = the 16 rows of `left` from row r against the N rows of `right`. */
 template <typename T, int W, int N>
@@ -48,135 +51,241 @@ __device__ inline void add_products(float (&sum)[W / 8][4], const float (&p)[N /
   }
 }
 
-/* The score of a query and a key becomes its probability times dropout's factor, and dp becomes the score's gradient. */
-__device__ inline void backward_of(float &score, float &dp, const heads &a, size_t b, size_t h, size_t t, size_t key,
-                                   float lse, float dots, float scale, float slope) {
-  float p = 0, kept = 0, by = 1;
-  if (a.sees(t, key)) {
-    p = exp2f((a.score(score * scale, slope, t, key, &by) - lse) * log2_e);
-    kept = a.kept(a.element(b, h, t), key);
-  }
-  score = p * kept;
-  dp = p * (dp * kept - dots) * scale * by;
+/* What all scores of a launch are worked on with. */
+struct scores {
+  float scale, unit; /* of q . k; the same of powers of two */
+  int window;
+  bool plain;
+};
+template <mma_form F> __device__ inline scores scores_of(const heads &a) {
+  const float scale = a.scale();
+  return {scale, scale * log2_e, window_of(a), F != mma_general || sl_plain_scores(&a.s)};
+}
+
+/* What a query keeps of forward: the logarithm of its sum, in powers of two, and the dot of out and dout, times the scale. */
+struct kept_of_query {
+  float lse, dots;
+};
+template <typename T>
+__device__ inline kept_of_query query_of(const float *lse, const T *dq, const heads &a, size_t b, size_t h, int t,
+                                         float scale) {
+  if (t >= (int)a.s.T) return {0, 0};
+  return {lse[(b * a.s.H + h) * a.s.T + (size_t)t] * log2_e, stashed(dq + a.q_at(b, (size_t)t, h)) * scale};
+}
+
+/* A product q . k becomes the probability, and `by` what its gradient is multiplied by. */
+__device__ inline float probability(float x, const heads &a, const scores &z, float slope, int t, int key, float lse,
+                                    float *by) {
+  *by = 1;
+  if (z.plain) return exp2_fast(x * z.unit - lse);
+  if (!near(t, key, z.window)) return 0; /* a cap would make a score of minus infinity */
+  return exp2_fast(a.score(x * z.scale, slope, (size_t)t, (size_t)key, by) * log2_e - lse);
+}
+
+/* A probability becomes what is times dropout's factor, and the gradient dp that of the score. */
+__device__ inline void finish_pair(float &p, float &dp, float kept, float by, float dots, float scale) {
+  dp = p * (dp * (kept * scale) - dots) * by;
+  p = kept == 0 ? 0 : p * kept;
 }
 
 /* The thread's two rows of a (16,W) sum into memory. */
-template <typename T, int W>
-__device__ inline void put_rows(T *x, size_t stride, const float (&sum)[W / 8][4], size_t row, const heads &a) {
+template <mma_form F, typename T, int W>
+__device__ inline void put_rows(T *x, size_t stride, const float (&sum)[W / 8][4], int row, const heads &a) {
 #pragma unroll
-  for (int i = 0; i < W / 8; i++) {
+  for (int half = 0; half < 2; half++) {
+    const size_t r = (size_t)(row + 8 * half);
+    if (r >= a.s.T) continue;
+#pragma unroll
+    for (int i = 0; i < W / 8; i++)
+      put_two<F>(x + r * stride, 8 * i + (int)threadIdx.x % 4 * 2, (int)a.s.D, sum[i][2 * half], sum[i][2 * half + 1]);
+  }
+}
+
+/* Which scores of a tile dropout keeps, four bits of every eight columns. element: of the thread's first query and first key. */
+template <bool KEYS, int N> __device__ inline uint32_t drawn(const heads &a, uint64_t element) {
+  const bool whole = whole_blocks(a);
+  const uint64_t T_ = a.s.T;
+  uint32_t bits = 0;
+#pragma unroll
+  for (int i = 0; i < N / 8; i++) {
+    const uint64_t e = element + (uint64_t)(8 * i) * (KEYS ? T_ : 1);
+    bits |= (KEYS ? keeps_columns(a.drop, whole, e, T_) : keeps_rows(a.drop, whole, e, e + 8 * T_)) << 4 * i;
+  }
+  return bits;
+}
+
+template <mma_form F> __device__ inline bool drops(const heads &a) {
+  return F == mma_dropout || (F == mma_general && a.drop.on);
+}
+
+/* Probabilities and gradients of a tile, keys by queries: the thread's keys from `key`, its queries from `t`, whose numbers are at
+ * `queries`. */
+template <mma_form F, int N>
+__device__ inline void keys_scores(float (&p)[N / 8][4], float (&ds)[N / 8][4], const heads &a, const scores &z,
+                                   float slope, int t, int key, const kept_of_query *queries, uint32_t bits) {
+#pragma unroll
+  for (int i = 0; i < N / 8; i++) {
+    const pack<kept_of_query, 2> two = *reinterpret_cast<const pack<kept_of_query, 2> *>(queries + 8 * i);
 #pragma unroll
     for (int e = 0; e < 4; e++) {
-      const size_t d = (size_t)(8 * i + e % 2) + threadIdx.x % 4 * 2, r = row + (e >= 2 ? 8 : 0);
-      if (d < a.s.D && r < a.s.T) x[r * stride + d] = put<T>(sum[i][e]);
+      float by;
+      p[i][e] = probability(p[i][e], a, z, slope, t + 8 * i + e % 2, key + e / 2 * 8, two.x[e % 2].lse, &by);
+      finish_pair(p[i][e], ds[i][e], drops<F>(a) ? kept_of(a.drop, bits, 4 * i + e) : 1, by, two.x[e % 2].dots,
+                  z.scale);
     }
   }
 }
 
-template <typename T, int W>
+/* The same, queries by keys: the thread's queries t and t + 8, its keys from `key`. */
+template <mma_form F, int N>
+__device__ inline void queries_scores(float (&p)[N / 8][4], float (&ds)[N / 8][4], const heads &a, const scores &z,
+                                      float slope, int t, int key, const kept_of_query (&queries)[2], uint32_t bits) {
+#pragma unroll
+  for (int i = 0; i < N / 8; i++) {
+#pragma unroll
+    for (int e = 0; e < 4; e++) {
+      float by;
+      const kept_of_query &query = queries[e / 2];
+      p[i][e] = probability(p[i][e], a, z, slope, t + e / 2 * 8, key + 8 * i + e % 2, query.lse, &by);
+      finish_pair(p[i][e], ds[i][e], drops<F>(a) ? kept_of(a.drop, bits, 4 * i + e) : 1, by, query.dots, z.scale);
+    }
+  }
+}
+
+/* Minus infinity where a key is not seen: rows are keys, or queries, from the thread's first on. */
+template <bool KEYS, int N> __device__ inline void hide(float (&p)[N / 8][4], int row, int column, int window) {
+#pragma unroll
+  for (int i = 0; i < N / 8; i++) {
+#pragma unroll
+    for (int e = 0; e < 4; e++) {
+      const int r = row + (e >= 2 ? 8 : 0), c = column + 8 * i + e % 2;
+      if (!(KEYS ? near(c, r, window) : near(r, c, window))) p[i][e] = -INFINITY;
+    }
+  }
+}
+
+template <typename T, int W, mma_form F>
 __global__ void __launch_bounds__(mma_threads)
     mma_keys_kernel(T *dk, T *dv, const T *dq, const T *dout, const T *q, const T *k, const T *v, const float *lse,
                     heads a, bool wide) {
   SL_DYNAMIC_SHARED(shared);
-  constexpr int N = across<W>;
-  __shared__ float lses[N], dots[N];
-  const sl_attention_shape &s = a.s;
-  const half_tile<T, W> K = {(T *)shared}, V = {K.row(mma_rows)}, Q = {V.row(mma_rows)}, dO = {Q.row(N)};
-  const size_t tiles = (s.T + mma_rows - 1) / mma_rows, j0 = blockIdx.x % tiles * mma_rows;
-  const size_t g = blockIdx.x / tiles % s.KV, b = blockIdx.x / tiles / s.KV, group = s.H / s.KV;
-  const int warp_row = (int)threadIdx.x / 32 * 16;
-  const size_t key = j0 + (size_t)warp_row + threadIdx.x % 32 / 4;
-  const float scale = a.scale();
+  constexpr int N = across_keys<W, F>;
+  __shared__ pack<kept_of_query, 2> kept[2][N / 2];
+  const half_tile<T, W> K = {(T *)shared}, V = {K.row(mma_rows)}, Q = {V.row(mma_rows)}, dO = {Q.row(2 * N)};
+  const unsigned tiles = ((unsigned)a.s.T + mma_rows - 1) / mma_rows, head = blockIdx.x / tiles;
+  const int j0 = (int)(blockIdx.x % tiles) * mma_rows, end = (int)a.last_query((size_t)j0 + mma_rows - 1);
+  const size_t g = head % (unsigned)a.s.KV, b = head / (unsigned)a.s.KV, group = a.s.H / a.s.KV;
+  const int warp_row = (int)threadIdx.x / 32 * 16, key = j0 + warp_row + (int)threadIdx.x % 32 / 4;
+  const int column = (int)threadIdx.x % 4 * 2;
+  const scores z = scores_of<F>(a);
   float sum_k[W / 8][4] = {}, sum_v[W / 8][4] = {};
-  a.drop.begin();
-  K.template fill<mma_rows, mma_threads>(k + a.k_at(b, 0, g), s.k_stride, j0, s.T, s.D, wide);
-  V.template fill<mma_rows, mma_threads>(v + a.v_at(b, 0, g), s.v_stride, j0, s.T, s.D, wide);
+  if (F != mma_lean) a.drop.begin();
+  fill<F, mma_rows>(K, k + a.k_at(b, 0, g), (uint32_t)a.s.k_stride, j0, a, wide);
+  fill<F, mma_rows>(V, v + a.v_at(b, 0, g), (uint32_t)a.s.v_stride, j0, a, wide);
   for (size_t h = g * group; h < (g + 1) * group; h++) {
-    const float slope = a.slope(h);
-    for (size_t t0 = j0; t0 < a.last_query(j0 + mma_rows - 1); t0 += N) {
-      __syncthreads(); /* the tiles before these are still read */
-      Q.template fill<N, mma_threads>(q + a.q_at(b, 0, h), s.q_stride, t0, s.T, s.D, wide);
-      dO.template fill<N, mma_threads>(dout + a.out_at(b, 0, h), s.out_stride, t0, s.T, s.D, wide);
-      if (threadIdx.x < N) {
-        const size_t t = t0 + threadIdx.x;
-        lses[threadIdx.x] = t < s.T ? lse[(b * s.H + h) * s.T + t] : 0;
-        dots[threadIdx.x] = t < s.T ? stashed(dq + a.q_at(b, t, h)) : 0;
-      }
-      __syncthreads();
+    const T *const q0 = q + a.q_at(b, 0, h), *const d0 = dout + a.out_at(b, 0, h);
+    const float slope = z.plain ? 0 : a.slope(h);
+    /* the tile of queries from t into half `at` of the two; its numbers stay in registers until they may be written */
+    const auto bring = [&](int t, int at) {
+      fill<F, N>(half_tile<T, W>{Q.row(at * N)}, q0, (uint32_t)a.s.q_stride, t, a, wide);
+      fill<F, N>(half_tile<T, W>{dO.row(at * N)}, d0, (uint32_t)a.s.out_stride, t, a, wide);
+      return threadIdx.x < N ? query_of(lse, dq, a, b, h, t + (int)threadIdx.x, z.scale) : kept_of_query{0, 0};
+    };
+    const auto note = [&](kept_of_query x, int at) {
+      if (threadIdx.x < N) kept[at][threadIdx.x / 2].x[threadIdx.x % 2] = x;
+    };
+    int at = 0;
+    __syncthreads(); /* the last head's tiles are still read */
+    note(bring(j0, 0), 0);
+    copy_commit();
+    for (int t0 = j0; t0 < end; t0 += N, at ^= 1) {
+      kept_of_query next = {0, 0};
+      copy_wait<0>();
+      __syncthreads(); /* this tile is there, and the one before it is read no more */
+      if (t0 + N < end) next = bring(t0 + N, at ^ 1);
+      copy_commit();
+      const half_tile<T, W> Qt = {Q.row(at * N)}, dOt = {dO.row(at * N)};
+      uint32_t bits = 0;
+      if (drops<F>(a)) bits = drawn<true, N>(a, a.element(b, h, (size_t)(t0 + column)) + (uint64_t)key);
       float p[N / 8][4], ds[N / 8][4]; /* keys by queries */
-      products<T, W, N>(p, K, warp_row, Q);
-      products<T, W, N>(ds, V, warp_row, dO);
-#pragma unroll
-      for (int i = 0; i < N / 8; i++) {
-#pragma unroll
-        for (int e = 0; e < 4; e++) {
-          const unsigned y = (unsigned)(8 * i + e % 2) + threadIdx.x % 4 * 2;
-          backward_of(p[i][e], ds[i][e], a, b, h, t0 + y, key + (e >= 2 ? 8 : 0), lses[y], dots[y], scale, slope);
-        }
-      }
-      add_products<T, W, N>(sum_v, p, dO);
-      add_products<T, W, N>(sum_k, ds, Q);
+      products<T, W, N>(p, K, warp_row, Qt);
+      products<T, W, N>(ds, V, warp_row, dOt);
+      if (at_edge(t0, N, j0, mma_rows, z.window)) hide<true, N>(p, key, t0 + column, z.window);
+      keys_scores<F, N>(p, ds, a, z, slope, t0 + column, key, kept[at][0].x + column, bits);
+      add_products<T, W, N>(sum_v, p, dOt);
+      add_products<T, W, N>(sum_k, ds, Qt);
+      note(next, at ^ 1);
     }
   }
-  put_rows<T, W>(dk + a.k_at(b, 0, g), s.k_stride, sum_k, key, a);
-  put_rows<T, W>(dv + a.v_at(b, 0, g), s.v_stride, sum_v, key, a);
+  put_rows<F, T, W>(dk + a.k_at(b, 0, g), a.s.k_stride, sum_k, key, a);
+  put_rows<F, T, W>(dv + a.v_at(b, 0, g), a.s.v_stride, sum_v, key, a);
 }
 
-template <typename T, int W>
-__global__ void __launch_bounds__(mma_threads)
+template <typename T, int W, mma_form F>
+__global__ void __launch_bounds__(mma_threads, F == mma_lean ? 3 : 2)
     mma_queries_kernel(T *dq, const T *dout, const T *q, const T *k, const T *v, const float *lse, heads a, bool wide) {
   SL_DYNAMIC_SHARED(shared);
   constexpr int N = across<W>;
-  const sl_attention_shape &s = a.s;
-  const half_tile<T, W> Q = {(T *)shared}, dO = {Q.row(mma_rows)}, K = {dO.row(mma_rows)}, V = {K.row(N)};
-  const size_t tiles = (s.T + mma_rows - 1) / mma_rows, t0 = (tiles - 1 - blockIdx.x % tiles) * mma_rows;
-  const size_t h = blockIdx.x / tiles % s.H, b = blockIdx.x / tiles / s.H, g = a.kv_of(h);
-  const int warp_row = (int)threadIdx.x / 32 * 16;
-  const size_t t = t0 + (size_t)warp_row + threadIdx.x % 32 / 4;
-  const float scale = a.scale();
-  float sum[W / 8][4] = {}, lses[2] = {0, 0}, dots[2] = {0, 0};
-  a.drop.begin();
-#pragma unroll
-  for (int half = 0; half < 2; half++) {
-    const size_t row = t + (size_t)(8 * half);
-    if (row >= s.T) continue;
-    lses[half] = lse[(b * s.H + h) * s.T + row];
-    dots[half] = stashed(dq + a.q_at(b, row, h));
-  }
-  Q.template fill<mma_rows, mma_threads>(q + a.q_at(b, 0, h), s.q_stride, t0, s.T, s.D, wide);
-  dO.template fill<mma_rows, mma_threads>(dout + a.out_at(b, 0, h), s.out_stride, t0, s.T, s.D, wide);
-  const float slope = a.slope(h);
-  for (size_t j0 = a.first_key(t0) / N * N; j0 < t0 + mma_rows && j0 < s.T; j0 += N) {
-    __syncthreads();
-    K.template fill<N, mma_threads>(k + a.k_at(b, 0, g), s.k_stride, j0, s.T, s.D, wide);
-    V.template fill<N, mma_threads>(v + a.v_at(b, 0, g), s.v_stride, j0, s.T, s.D, wide);
-    __syncthreads();
+  const half_tile<T, W> Q = {(T *)shared}, dO = {Q.row(mma_rows)}, K = {dO.row(mma_rows)}, V = {K.row(2 * N)};
+  const unsigned tiles = ((unsigned)a.s.T + mma_rows - 1) / mma_rows, head = blockIdx.x / tiles;
+  const int t0 = (int)(tiles - 1 - blockIdx.x % tiles) * mma_rows;
+  const int end = t0 + mma_rows < (int)a.s.T ? t0 + mma_rows : (int)a.s.T;
+  const size_t h = head % (unsigned)a.s.H, b = head / (unsigned)a.s.H, g = a.kv_of(h);
+  const int warp_row = (int)threadIdx.x / 32 * 16, t = t0 + warp_row + (int)threadIdx.x % 32 / 4;
+  const int column = (int)threadIdx.x % 4 * 2;
+  const scores z = scores_of<F>(a);
+  const float slope = z.plain ? 0 : a.slope(h);
+  float sum[W / 8][4] = {};
+  if (F != mma_lean) a.drop.begin();
+  const T *const k0 = k + a.k_at(b, 0, g), *const v0 = v + a.v_at(b, 0, g);
+  const auto bring = [&](int j, int at) {
+    fill<F, N>(half_tile<T, W>{K.row(at * N)}, k0, (uint32_t)a.s.k_stride, j, a, wide);
+    fill<F, N>(half_tile<T, W>{V.row(at * N)}, v0, (uint32_t)a.s.v_stride, j, a, wide);
+  };
+  int j0 = (int)a.first_key((size_t)t0) / N * N, at = 0;
+  fill<F, mma_rows>(Q, q + a.q_at(b, 0, h), (uint32_t)a.s.q_stride, t0, a, wide);
+  fill<F, mma_rows>(dO, dout + a.out_at(b, 0, h), (uint32_t)a.s.out_stride, t0, a, wide);
+  bring(j0, 0);
+  copy_commit();
+  const kept_of_query queries[2] = {query_of(lse, dq, a, b, h, t, z.scale), query_of(lse, dq, a, b, h, t + 8, z.scale)};
+  for (; j0 < end; j0 += N, at ^= 1) {
+    copy_wait<0>();
+    __syncthreads(); /* this tile is there, and the one before it is read no more */
+    if (j0 + N < end) bring(j0 + N, at ^ 1);
+    copy_commit();
+    const half_tile<T, W> Kt = {K.row(at * N)}, Vt = {V.row(at * N)};
+    uint32_t bits = 0;
+    if (drops<F>(a)) bits = drawn<false, N>(a, a.element(b, h, (size_t)t) + (uint64_t)(j0 + column));
     float p[N / 8][4], ds[N / 8][4]; /* queries by keys */
-    products<T, W, N>(p, Q, warp_row, K);
-    products<T, W, N>(ds, dO, warp_row, V);
-#pragma unroll
-    for (int i = 0; i < N / 8; i++) {
-#pragma unroll
-      for (int e = 0; e < 4; e++)
-        backward_of(p[i][e], ds[i][e], a, b, h, t + (e >= 2 ? 8 : 0),
-                    j0 + (size_t)(8 * i + e % 2) + threadIdx.x % 4 * 2, lses[e / 2], dots[e / 2], scale, slope);
-    }
-    add_products<T, W, N>(sum, ds, K);
+    products<T, W, N>(p, Q, warp_row, Kt);
+    products<T, W, N>(ds, dO, warp_row, Vt);
+    if (at_edge(t0, mma_rows, j0, N, z.window)) hide<false, N>(p, t, j0 + column, z.window);
+    queries_scores<F, N>(p, ds, a, z, slope, t, j0 + column, queries, bits);
+    add_products<T, W, N>(sum, ds, Kt);
   }
   /* a query's dots were read by its own four threads before the first barrier: its row is free */
-  put_rows<T, W>(dq + a.q_at(b, 0, h), s.q_stride, sum, t, a);
+  put_rows<F, T, W>(dq + a.q_at(b, 0, h), a.s.q_stride, sum, t, a);
+}
+
+template <typename T, int W, mma_form F>
+int launch_form(sl_cuda_stream stream, void *dq, void *dk, void *dv, const void *dout, const void *q, const void *k,
+                const void *v, const float *lse, const heads &a, bool wide) {
+  const size_t tiles = (a.s.T + mma_rows - 1) / mma_rows, bytes = mma_backward_shared(W);
+  const int error =
+      launch(stream, dim3((unsigned)(tiles * a.s.B * a.s.KV)), mma_threads, bytes, mma_keys_kernel<T, W, F>, (T *)dk,
+             (T *)dv, (const T *)dq, (const T *)dout, (const T *)q, (const T *)k, (const T *)v, lse, a, wide);
+  if (error) return error;
+  return launch(stream, dim3((unsigned)(tiles * a.s.B * a.s.H)), mma_threads, bytes, mma_queries_kernel<T, W, F>,
+                (T *)dq, (const T *)dout, (const T *)q, (const T *)k, (const T *)v, lse, a, wide);
 }
 
 template <typename T, int W>
 int launch_backward(sl_cuda_stream stream, void *dq, void *dk, void *dv, const void *dout, const void *q, const void *k,
                     const void *v, const float *lse, const heads &a, bool wide) {
-  const size_t tiles = (a.s.T + mma_rows - 1) / mma_rows, bytes = half_tile<T, W>::bytes(2 * mma_rows + 2 * across<W>);
-  const int error =
-      launch(stream, dim3((unsigned)(tiles * a.s.B * a.s.KV)), mma_threads, bytes, mma_keys_kernel<T, W>, (T *)dk,
-             (T *)dv, (const T *)dq, (const T *)dout, (const T *)q, (const T *)k, (const T *)v, lse, a, wide);
-  if (error) return error;
-  return launch(stream, dim3((unsigned)(tiles * a.s.B * a.s.H)), mma_threads, bytes, mma_queries_kernel<T, W>, (T *)dq,
-                (const T *)dout, (const T *)q, (const T *)k, (const T *)v, lse, a, wide);
+  if (!wide || !sl_plain_scores(&a.s))
+    return launch_form<T, W, mma_general>(stream, dq, dk, dv, dout, q, k, v, lse, a, wide);
+  return a.drop.on ? launch_form<T, W, mma_dropout>(stream, dq, dk, dv, dout, q, k, v, lse, a, wide)
+                   : launch_form<T, W, mma_lean>(stream, dq, dk, dv, dout, q, k, v, lse, a, wide);
 }
 
 } /* namespace */
@@ -186,6 +295,7 @@ int mma_backward(sl_cuda_stream stream, enum sl_number type, void *dq, void *dk,
                  const sl_dropout *dropout, const int64_t *step) {
   const heads a = heads_of(shape, dropout, step);
   const bool wide = mma_wide(shape, q, k, v, dout), large = shape->D > 64;
+  if (!mma_fits(shape)) return (int)cudaErrorInvalidValue;
   if (type == SL_NUMBER_BF16)
     return large ? launch_backward<bf16, 128>(stream, dq, dk, dv, dout, q, k, v, lse, a, wide)
                  : launch_backward<bf16, 64>(stream, dq, dk, dv, dout, q, k, v, lse, a, wide);

@@ -1,64 +1,83 @@
 /* Flash attention on the tensor cores, forward (flash_mma.cuh, mma.cuh). A block has 64 queries of one head, a warp 16 of
- * them, and goes over tiles of 64 keys up to the diagonal; scores, probabilities and sums stay in registers. */
-#include "kernels/gpu/attention.cuh"
-#include "kernels/gpu/flash_mma.cuh"
-#include "kernels/gpu/mma.cuh"
-
-#include <float.h>
+ * them, and goes over tiles of 64 keys up to the diagonal; scores, probabilities and sums stay in registers. Values of a tile come
+ * into shared memory while its scores are formed, the next tile's keys while values are added. */
+#include "kernels/gpu/flash_mma_tile.cuh"
 
 namespace sl {
 namespace {
 
 constexpr int keys = 64;
+/* Before any score; finite, so that a row of which a tile shows no key stays what it was. */
+constexpr float nothing = -1e30F;
 
 /* A warp's 16 queries: what grows from tile to tile. A thread has rows g and g + 8 of it. */
 template <int W> struct running { float max[2], sum[2], out[W / 8][4]; };
 
-/* Of a query that may stand behind the last one: nothing is read of it. */
-__device__ inline bool sees(const heads &a, size_t t, size_t key) {
-  return key <= t && key < a.s.T && (!a.s.window || key + a.s.window > t);
+/* Of a thread's rows t and t + 8 and its columns from `key` on: minus infinity where the key is not seen. */
+__device__ inline void hide(float (&s)[keys / 8][4], int t, int key, int window) {
+#pragma unroll
+  for (int i = 0; i < keys / 8; i++) {
+#pragma unroll
+    for (int e = 0; e < 4; e++)
+      if (!near(t + (e >= 2 ? 8 : 0), key + 8 * i + e % 2, window)) s[i][e] = -INFINITY;
+  }
 }
 
-/* Scores become probabilities, times dropout's factors; zeros where a query does not see the key. t: the thread's first
- * query; j0: the tile's first key. */
-template <int W>
-__device__ inline void soften(float (&s)[keys / 8][4], running<W> &r, const heads &a, uint64_t element0,
-                              uint64_t element1, size_t t, size_t j0, float slope) {
-  const float scale = a.s.scale > 0 ? log2_e * a.s.scale : log2_e / sqrtf((float)a.s.D);
-  const bool plain = sl_plain_scores(&a.s);
-  const size_t column = j0 + threadIdx.x % 4 * 2;
-  float here[2] = {r.max[0], r.max[1]};
+/* Products become what a cap and ALiBi make of them. */
+__device__ inline void shape_scores(float (&s)[keys / 8][4], const heads &a, float slope, int t, int key) {
+  const float scale = a.scale();
 #pragma unroll
   for (int i = 0; i < keys / 8; i++) {
 #pragma unroll
     for (int e = 0; e < 4; e++) {
-      const size_t key = column + (size_t)(8 * i + e % 2);
-      const size_t query = t + (e >= 2 ? 8 : 0);
-      float by, x = s[i][e] * scale;
-      if (!plain) x = a.score(x / log2_e, slope, query, key, &by) * log2_e;
-      s[i][e] = sees(a, query, key) ? x : -FLT_MAX;
-      here[e / 2] = fmaxf(here[e / 2], s[i][e]);
+      float by;
+      s[i][e] = a.score(s[i][e] * scale, slope, (size_t)(t + (e >= 2 ? 8 : 0)), (size_t)(key + 8 * i + e % 2), &by);
     }
   }
+}
+
+/* The rows' maxima grow by this tile's scores, and what was summed so far shrinks. `unit` times a score is a power of two. */
+template <int W> __device__ inline void grow(running<W> &r, const float (&s)[keys / 8][4], float unit) {
 #pragma unroll
   for (int half = 0; half < 2; half++) {
-    here[half] = fmaxf(here[half], __shfl_xor_sync(0xffffffffu, here[half], 1));
-    here[half] = fmaxf(here[half], __shfl_xor_sync(0xffffffffu, here[half], 2));
-    const float shrink = exp2f(r.max[half] - here[half]); /* 0 at first */
+    float here = r.max[half];
+#pragma unroll
+    for (int i = 0; i < keys / 8; i++) here = fmaxf(fmaxf(here, s[i][2 * half]), s[i][2 * half + 1]);
+    here = fmaxf(here, __shfl_xor_sync(0xffffffffu, here, 1));
+    here = fmaxf(here, __shfl_xor_sync(0xffffffffu, here, 2));
+    const float shrink = exp2_fast((r.max[half] - here) * unit); /* 0 at first */
     r.sum[half] *= shrink;
-    r.max[half] = here[half];
+    r.max[half] = here;
 #pragma unroll
     for (int i = 0; i < W / 8; i++) r.out[i][2 * half] *= shrink, r.out[i][2 * half + 1] *= shrink;
   }
+}
+
+/* Which of the thread's scores dropout keeps. element: of its first row and first column. */
+__device__ inline uint32_t drawn(const heads &a, uint64_t element) {
+  const bool whole = whole_blocks(a);
+  uint32_t bits = 0;
+#pragma unroll
+  for (int i = 0; i < keys / 8; i++) {
+    const uint64_t e = element + (uint64_t)(8 * i);
+    bits |= keeps_rows(a.drop, whole, e, e + 8 * (uint64_t)a.s.T) << 4 * i;
+  }
+  return bits;
+}
+
+/* Scores become probabilities, times dropout's factors. */
+template <mma_form F, int W>
+__device__ inline void soften(float (&s)[keys / 8][4], running<W> &r, const heads &a, uint32_t bits, float unit) {
 #pragma unroll
   for (int i = 0; i < keys / 8; i++) {
 #pragma unroll
     for (int e = 0; e < 4; e++) {
-      const size_t key = column + (size_t)(8 * i + e % 2);
-      const bool seen = sees(a, t + (e >= 2 ? 8 : 0), key);
-      const float p = seen ? exp2f(s[i][e] - r.max[e / 2]) : 0;
-      r.sum[e / 2] += p;
-      s[i][e] = p == 0 ? 0 : p * a.kept(e < 2 ? element0 : element1, key);
+      s[i][e] = exp2_fast(s[i][e] * unit - r.max[e / 2] * unit);
+      r.sum[e / 2] += s[i][e];
+      if (F == mma_dropout || (F == mma_general && a.drop.on)) {
+        const float kept = kept_of(a.drop, bits, 4 * i + e);
+        s[i][e] = s[i][e] == 0 ? 0 : s[i][e] * kept;
+      }
     }
   }
 }
@@ -98,64 +117,86 @@ __device__ inline void add_values(running<W> &r, const float (&c)[keys / 8][4], 
 }
 
 /* The thread's two rows, from `t` on, of out and lse. */
-template <typename T, int W>
-__device__ inline void finish(T *out, float *lse, const running<W> &r, const heads &a, size_t b, size_t h, size_t t) {
+template <mma_form F, typename T, int W>
+__device__ inline void finish(T *out, float *lse, const running<W> &r, const heads &a, size_t b, size_t h, int t,
+                              float unit) {
 #pragma unroll
   for (int half = 0; half < 2; half++) {
     float sum = r.sum[half];
     sum += __shfl_xor_sync(0xffffffffu, sum, 1);
     sum += __shfl_xor_sync(0xffffffffu, sum, 2);
-    const size_t row = t + (size_t)(8 * half);
+    const size_t row = (size_t)t + (size_t)(8 * half);
     if (row >= a.s.T) continue;
     const float inverse = 1 / sum;
+    T *const to = out + a.out_at(b, row, h);
 #pragma unroll
-    for (int i = 0; i < W / 8; i++) {
-#pragma unroll
-      for (int e = 0; e < 2; e++) {
-        const size_t d = (size_t)(8 * i + e) + threadIdx.x % 4 * 2;
-        if (d < a.s.D) out[a.out_at(b, row, h) + d] = put<T>(r.out[i][2 * half + e] * inverse);
-      }
-    }
-    if (threadIdx.x % 4 == 0) lse[(b * a.s.H + h) * a.s.T + row] = r.max[half] / log2_e + logf(sum);
+    for (int i = 0; i < W / 8; i++)
+      put_two<F>(to, 8 * i + (int)threadIdx.x % 4 * 2, (int)a.s.D, r.out[i][2 * half] * inverse,
+                 r.out[i][2 * half + 1] * inverse);
+    if (threadIdx.x % 4 == 0) lse[(b * a.s.H + h) * a.s.T + row] = r.max[half] * (unit / log2_e) + logf(sum);
   }
 }
 
-template <typename T, int W>
-__global__ void __launch_bounds__(mma_threads)
+template <typename T, int W, mma_form F>
+__global__ void __launch_bounds__(mma_threads, F != mma_lean ? 2
+                                               : W > 64      ? 3
+                                                             : 4)
     mma_forward_kernel(T *out, float *lse, const T *q, const T *k, const T *v, heads a, bool wide) {
   SL_DYNAMIC_SHARED(shared);
-  const sl_attention_shape &s = a.s;
   const half_tile<T, W> Q = {(T *)shared}, K = {Q.row(mma_rows)}, V = {K.row(keys)};
-  const size_t tiles = (s.T + mma_rows - 1) / mma_rows;
+  const unsigned tiles = ((unsigned)a.s.T + mma_rows - 1) / mma_rows, head = blockIdx.x / tiles;
   /* the longest rows first: they take longest */
-  const size_t t0 = (tiles - 1 - blockIdx.x % tiles) * mma_rows, h = blockIdx.x / tiles % s.H;
-  const size_t b = blockIdx.x / tiles / s.H, g = a.kv_of(h);
-  const int warp_row = (int)threadIdx.x / 32 * 16;
-  const size_t t = t0 + (size_t)warp_row + threadIdx.x % 32 / 4;
-  running<W> r = {{-FLT_MAX, -FLT_MAX}, {0, 0}, {}};
-  a.drop.begin();
-  const uint64_t element0 = a.element(b, h, t), element1 = a.element(b, h, t + 8);
-  Q.template fill<mma_rows, mma_threads>(q + a.q_at(b, 0, h), s.q_stride, t0, s.T, s.D, wide);
-  const float slope = a.slope(h);
-  for (size_t j0 = a.first_key(t0) / keys * keys; j0 < t0 + mma_rows && j0 < s.T; j0 += keys) {
-    __syncthreads(); /* the tiles before these are still read */
-    K.template fill<keys, mma_threads>(k + a.k_at(b, 0, g), s.k_stride, j0, s.T, s.D, wide);
-    V.template fill<keys, mma_threads>(v + a.v_at(b, 0, g), s.v_stride, j0, s.T, s.D, wide);
-    __syncthreads();
+  const int t0 = (int)(tiles - 1 - blockIdx.x % tiles) * mma_rows, window = window_of(a);
+  const size_t h = head % (unsigned)a.s.H, b = head / (unsigned)a.s.H, g = a.kv_of(h);
+  const int warp_row = (int)threadIdx.x / 32 * 16, t = t0 + warp_row + (int)threadIdx.x % 32 / 4;
+  const int column = (int)threadIdx.x % 4 * 2, end = t0 + mma_rows < (int)a.s.T ? t0 + mma_rows : (int)a.s.T;
+  const bool plain = F != mma_general || sl_plain_scores(&a.s);
+  const float unit = plain ? log2_e * a.scale() : log2_e, slope = plain ? 0 : a.slope(h);
+  const T *const k0 = k + a.k_at(b, 0, g), *const v0 = v + a.v_at(b, 0, g);
+  const uint32_t k_stride = (uint32_t)a.s.k_stride, v_stride = (uint32_t)a.s.v_stride;
+  running<W> r = {{nothing, nothing}, {0, 0}, {}};
+  if (F != mma_lean) a.drop.begin();
+  int j0 = (int)a.first_key((size_t)t0) / keys * keys;
+  fill<F, mma_rows>(Q, q + a.q_at(b, 0, h), (uint32_t)a.s.q_stride, t0, a, wide);
+  fill<F, keys>(K, k0, k_stride, j0, a, wide);
+  copy_commit();
+  for (; j0 < end; j0 += keys) {
+    copy_wait<0>();
+    __syncthreads(); /* these keys are there, and the values before them are read no more */
+    fill<F, keys>(V, v0, v_stride, j0, a, wide);
+    copy_commit();
+    uint32_t bits = 0;
+    if (F == mma_dropout || (F == mma_general && a.drop.on))
+      bits = drawn(a, a.element(b, h, (size_t)t) + (uint64_t)(j0 + column));
     float c[keys / 8][4] = {};
     dot(c, Q, K, warp_row);
-    soften(c, r, a, element0, element1, t, j0, slope);
+    if (!plain) shape_scores(c, a, slope, t, j0 + column);
+    if (at_edge(t0, mma_rows, j0, keys, window)) hide(c, t, j0 + column, window);
+    grow(r, c, unit);
+    soften<F>(c, r, a, bits, unit);
+    copy_wait<0>();
+    __syncthreads(); /* these values are there, and the keys are read no more */
+    if (j0 + keys < end) fill<F, keys>(K, k0, k_stride, j0 + keys, a, wide);
+    copy_commit();
     add_values(r, c, V);
   }
-  finish(out, lse, r, a, b, h, t);
+  finish<F>(out, lse, r, a, b, h, t, unit);
+}
+
+template <typename T, int W, mma_form F>
+int launch_form(sl_cuda_stream stream, void *out, float *lse, const void *q, const void *k, const void *v,
+                const heads &a, bool wide) {
+  const unsigned blocks = (unsigned)((a.s.T + mma_rows - 1) / mma_rows * a.s.B * a.s.H);
+  return launch(stream, dim3(blocks), mma_threads, mma_forward_shared(W), mma_forward_kernel<T, W, F>, (T *)out, lse,
+                (const T *)q, (const T *)k, (const T *)v, a, wide);
 }
 
 template <typename T, int W>
 int launch_forward(sl_cuda_stream stream, void *out, float *lse, const void *q, const void *k, const void *v,
                    const heads &a, bool wide) {
-  const unsigned blocks = (unsigned)((a.s.T + mma_rows - 1) / mma_rows * a.s.B * a.s.H);
-  return launch(stream, dim3(blocks), mma_threads, half_tile<T, W>::bytes(mma_rows + 2 * keys),
-                mma_forward_kernel<T, W>, (T *)out, lse, (const T *)q, (const T *)k, (const T *)v, a, wide);
+  if (!wide || !sl_plain_scores(&a.s)) return launch_form<T, W, mma_general>(stream, out, lse, q, k, v, a, wide);
+  return a.drop.on ? launch_form<T, W, mma_dropout>(stream, out, lse, q, k, v, a, wide)
+                   : launch_form<T, W, mma_lean>(stream, out, lse, q, k, v, a, wide);
 }
 
 } /* namespace */
@@ -164,6 +205,7 @@ int mma_forward(sl_cuda_stream stream, enum sl_number type, void *out, float *ls
                 const void *v, const sl_attention_shape *shape, const sl_dropout *dropout, const int64_t *step) {
   const heads a = heads_of(shape, dropout, step);
   const bool wide = mma_wide(shape, q, k, v, out), large = shape->D > 64;
+  if (!mma_fits(shape)) return (int)cudaErrorInvalidValue;
   if (type == SL_NUMBER_BF16)
     return large ? launch_forward<bf16, 128>(stream, out, lse, q, k, v, a, wide)
                  : launch_forward<bf16, 64>(stream, out, lse, q, k, v, a, wide);

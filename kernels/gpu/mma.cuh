@@ -6,7 +6,7 @@
  * so that two neighbouring c are, rounded, an a. */
 #pragma once
 
-#include "kernels/gpu/device.cuh"
+#include "kernels/gpu/async.cuh"
 
 namespace sl {
 namespace {
@@ -122,22 +122,29 @@ template <typename T, int W> struct half_tile {
     const int lane = (int)threadIdx.x % 32;
     ldmatrix<true>(b, row(r + lane % 16) + c + lane / 16 * 8);
   }
-  /* ROWS rows of `src` from row t0, zeros past row T_ and column D; by all THREADS of the block. `wide`: 16 bytes at a
-   * time, which then must be aligned and divide D. */
+  /* ROWS rows of `src` from row t0, zeros past row T_ and column D; by all THREADS of the block, 16 bytes at a time, which must
+   * be aligned and divide D. The copies go on: copy_wait() and a barrier. */
   template <int ROWS, int THREADS>
-  __device__ void fill(const T *src, size_t src_stride, size_t t0, size_t T_, size_t D, bool wide) const {
-    if (wide) {
-      for (int i = (int)threadIdx.x; i < ROWS * (W / 8); i += THREADS) {
-        const size_t r = (size_t)(i / (W / 8)), c = (size_t)(i % (W / 8)) * 8;
-        pack<T, 8> p = {};
-        if (t0 + r < T_ && c < D) p = *reinterpret_cast<const pack<T, 8> *>(src + (t0 + r) * src_stride + c);
-        *reinterpret_cast<pack<T, 8> *>(row((int)r) + c) = p;
-      }
-    } else {
-      for (int i = (int)threadIdx.x; i < ROWS * W; i += THREADS) {
-        const size_t r = (size_t)(i / W), c = (size_t)(i % W);
-        row((int)r)[c] = t0 + r < T_ && c < D ? src[(t0 + r) * src_stride + c] : T{0};
-      }
+  __device__ void fill_async(const T *src, uint32_t src_stride, int t0, int T_, int D) const {
+    constexpr int vectors = W / 8, step = THREADS / vectors;
+    static_assert(THREADS % vectors == 0 && ROWS % step == 0, "whole rows at a time");
+    const int r = (int)threadIdx.x / vectors, c = (int)threadIdx.x % vectors * 8;
+    const int end = c < D ? T_ : 0;
+    const T *from = src + (uint64_t)(uint32_t)(t0 + r) * src_stride + c;
+    T *const to = row(r) + c;
+#pragma unroll
+    for (int k = 0; k < ROWS; k += step) {
+      copy_async(to + k * stride, from, t0 + r + k < end);
+      from += (uint64_t)step * src_stride;
+    }
+  }
+  /* The same one element at a time, at any address; done at the next barrier. */
+  template <int ROWS, int THREADS>
+  __device__ void fill_slowly(const T *src, uint32_t src_stride, int t0, int T_, int D) const {
+#pragma unroll 1
+    for (int i = (int)threadIdx.x; i < ROWS * W; i += THREADS) {
+      const int r = i / W, c = i % W;
+      row(r)[c] = t0 + r < T_ && c < D ? src[(uint64_t)(uint32_t)(t0 + r) * src_stride + c] : T{0};
     }
   }
 };

@@ -120,6 +120,7 @@ void entry() {
   for (;;) {
     depart(&launch_place);
     the_body(the_context);
+    if (!running->at.copies.empty()) complain("a thread returned before its copies were done");
     arrive(&end_place);
     leave(DONE);
   }
@@ -147,6 +148,7 @@ __attribute__((noinline)) void resume(fiber *f) {
 
 void prepare(fiber *f, dim3 block) {
   f->at.block = block;
+  f->at.group = 0;
   f->block_barriers = f->warp_barriers = f->exchanges = 0;
 }
 
@@ -193,9 +195,7 @@ const fiber *first_of_warp() {
 typedef uint64_t sixteen __attribute__((vector_size(16)));
 
 /* At any address. A struct, for a template argument loses the attributes of a type that is only named anew. */
-template <typename V> struct __attribute__((packed, may_alias)) anywhere {
-  V value;
-};
+template <typename V> struct __attribute__((packed, may_alias)) anywhere { V value; };
 
 /* Word by word, for a call of memcpy would be seen as the kernel's own access. */
 template <typename V> void copy_words(void *to, const void *from, size_t bytes) {

@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <vector>
 
 #define __global__
 #define __device__
@@ -37,8 +38,17 @@ typedef struct CUstream_st *cudaStream_t;
 
 namespace sl_emulate {
 
+/* A copy into shared memory that the thread has issued and not waited for. */
+struct pending {
+  void *to;
+  const void *from;
+  bool there;
+  unsigned group;
+};
 struct position {
   dim3 thread, block;
+  std::vector<pending> copies;
+  unsigned group = 0; /* the one that is open */
 };
 extern position *now; /* of the running fiber */
 
@@ -53,6 +63,33 @@ void take_slots(void *to, size_t bytes);
 unsigned lane();
 void *dynamic_shared();
 [[noreturn]] void complain(const char *what); /* of the running block, and end the program */
+
+typedef uint64_t __attribute__((may_alias)) eight_bytes;
+/* 16 bytes. What they replace is gone at once, for a copy may begin at once; what comes is there after the wait, for it may take
+ * until then. Both are writes of this thread, so that a thread that reads between the two, or without a barrier, is in a race. */
+inline void copy_async(void *to, const void *from, bool there) {
+  if ((uintptr_t)to % 16 != 0 || (there && (uintptr_t)from % 16 != 0))
+    complain("cp.async: 16 bytes that are not aligned");
+  eight_bytes *const bytes = static_cast<eight_bytes *>(to);
+  bytes[0] = bytes[1] = ~(uint64_t)0; /* NaN */
+  now->copies.push_back({to, from, there, now->group});
+}
+inline void copy_commit() {
+  now->group++;
+}
+inline void copy_wait(unsigned but) {
+  size_t left = 0;
+  for (const pending &p : now->copies) {
+    if (p.group + but >= now->group) {
+      now->copies[left++] = p;
+      continue;
+    }
+    eight_bytes *const to = static_cast<eight_bytes *>(p.to);
+    const eight_bytes *const from = static_cast<const eight_bytes *>(p.from);
+    to[0] = p.there ? from[0] : 0, to[1] = p.there ? from[1] : 0;
+  }
+  now->copies.resize(left);
+}
 
 /* A kernel asks for that much dynamic shared memory; sm_80 has 163 KiB. */
 int ask(const void *kernel, size_t shared);

@@ -2,21 +2,24 @@
  * strides, head sizes and lengths that no tile divides, dropout, and each twice for equal bits. */
 #include "tests/kernels/gpu/cases.h"
 
-static const struct sl_dropout drop = {.p = 0.3f, .key = {21, 2, 5, 13}, .first_element = 4099};
+/* The second begins where four keys of a row stand in one block of random numbers. */
+static const struct sl_dropout drops[] = {{.p = 0.3f, .key = {21, 2, 5, 13}, .first_element = 4099},
+                                          {.p = 0.3f, .key = {21, 2, 5, 13}, .first_element = 4100}};
 
 /* B T H KV D, then how far apart the tokens lie beyond their heads, the address's shift, and dropout. */
 struct attention {
   size_t B, T, H, KV, D, gap, shift;
-  int drops;
+  int drops;                      /* 1, 2: one of those above */
   struct sl_attention_shape form; /* what a model asks for beside: kernels/scores.h */
   int grouped;                    /* rows are groups of heads of q with their k and v */
 };
 static const struct attention cases[] = {
     {2, 71, 4, 2, 13, 5, 3, 1, .grouped = 0},
     {1, 33, 2, 2, 64, 0, 0, 0, .grouped = 0},
-    {1, 130, 2, 1, 64, 8, 0, 1, .grouped = 0},
+    {1, 100, 2, 1, 64, 0, 0, 2, .grouped = 0},
+    {1, 130, 2, 1, 64, 8, 0, 1, {.window = 66}, 0},
     {1, 97, 1, 1, 128, 0, 0, 0, .grouped = 0},
-    {1, 65, 2, 1, 128, 0, 0, 1, .grouped = 0},
+    {1, 68, 2, 1, 128, 0, 0, 2, .grouped = 0},
     {1, 33, 1, 1, 120, 0, 0, 0, .grouped = 0},
     {1, 1, 1, 1, 2, 0, 0, 0, .grouped = 0},
     {1, 70, 2, 2, 80, 0, 0, 0, .grouped = 0},
@@ -54,7 +57,7 @@ static struct set set_of(const struct attention *a, enum sl_number type) {
                   .rows = a->B * a->T,
                   .k = a->H * a->D,
                   .v = (a->H + a->KV) * a->D,
-                  .dropout = a->drops ? &drop : NULL};
+                  .dropout = a->drops ? &drops[a->drops - 1] : NULL};
   s.shape.window = a->form.window, s.shape.cap = a->form.cap, s.shape.scale = a->form.scale;
   s.shape.alibi_max = a->form.alibi_max;
   if (a->grouped) {
