@@ -26,7 +26,7 @@ __device__ inline place place_of(const sl_attention_shape &s) {
 }
 
 template <typename T>
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(threads, 6)
     forward_kernel(T *out, T *probs, const T *q, const T *k, const T *v, heads a) {
   SL_DYNAMIC_SHARED(shared);
   const sl_attention_shape &s = a.s;
@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(threads) dots_kernel(T *dq, const T *dout, con
 /* One key's rows of dk and dv: `threads` queries at a time give their ds and their masked probability, and then every
  * thread adds them up for its elements of the two rows. */
 template <typename T>
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(threads, 6)
     keys_kernel(T *dk, T *dv, const T *dq, const T *dout, const T *q, const T *k, const T *v, const T *probs, heads a) {
   SL_DYNAMIC_SHARED(shared);
   const sl_attention_shape &s = a.s;

@@ -10,47 +10,56 @@ namespace {
 
 constexpr int threads = 512;
 
-/* f(i, value) on each of the thread's elements of a row of n; REPLACE: the element becomes what f returns. A row may
- * start anywhere (a vocabulary is often odd): single elements up to a boundary of 16 bytes, then vectors. */
-template <bool REPLACE, typename T, typename F> __device__ inline void each(T *x, size_t n, F f) {
+/* f(i, v) on the thread's elements of a row of n, v being one or a vector of them from the i-th on; REPLACE: they become what f leaves
+ * in v. A row may start anywhere (a vocabulary is often odd): single elements up to a boundary of 16 bytes, then vectors. */
+template <bool REPLACE, typename T, typename F> __device__ inline void each(T *x, unsigned n, F f) {
   constexpr int V = wide<T>;
-  const size_t off = (size_t)((uintptr_t)x % 16) / sizeof(T), lead = off ? V - off : 0, head = lead < n ? lead : n;
-  const size_t body = (n - head) / V;
-  for (size_t i = threadIdx.x; i < n - body * V; i += threads) { /* head and tail */
-    const size_t at = i < head ? i : i + body * V;
-    const float y = f(at, load(x[at]));
-    if (REPLACE) x[at] = put<T>(y);
+  const unsigned off = (unsigned)((uintptr_t)x % 16 / sizeof(T)), lead = off ? V - off : 0, head = lead < n ? lead : n;
+  const unsigned body = (n - head) / V;
+  for (unsigned i = threadIdx.x; i < n - body * V; i += threads) { /* head and tail */
+    const unsigned at = i < head ? i : i + body * V;
+    float one[1] = {load(x[at])};
+    f(at, one);
+    if (REPLACE) x[at] = put<T>(one[0]);
   }
-  for (size_t k = threadIdx.x; k < body; k += threads) {
-    const size_t at = head + k * V;
+  T *const vectors = x + head;
+#pragma unroll(REPLACE ? 1 : 2)
+  for (unsigned k = threadIdx.x; k < body; k += threads) {
     float v[V];
-    load_v(v, x + at);
-#pragma unroll
-    for (int i = 0; i < V; i++) v[i] = f(at + i, v[i]);
-    if (REPLACE) put_v(x + at, v);
+    load_v(v, vectors + (size_t)k * V);
+    f(head + k * V, v);
+    if (REPLACE) put_v(vectors + (size_t)k * V, v);
   }
 }
+
+constexpr float log2_of_e = 1.44269504F;
 
 struct row {
   float max;  /* of the columns that are here; finite */
   double sum; /* of exp(x - max) */
 };
 
+/* A thread's maximum and sum, grown by elements: one factor of what was summed before, no branch. */
+struct grown {
+  float max, sum;
+  template <int V> __device__ void add(const float (&v)[V]) {
+    float here = max, some = 0;
+#pragma unroll
+    for (int i = 0; i < V; i++) here = fmaxf(here, v[i]);
+#pragma unroll
+    for (int i = 0; i < V; i++) some += exp2_fast((v[i] - here) * log2_of_e);
+    sum = sum * exp2_fast((max - here) * log2_of_e) + some;
+    max = here;
+  }
+};
+
 /* A NaN or an infinity anywhere makes the sum a NaN. */
-template <typename T> __device__ row row_of(const T *x, size_t n) {
-  float max = -FLT_MAX, sum = 0;
-  each<false>(const_cast<T *>(x), n, [&](size_t, float v) {
-    if (v > max) {
-      sum = sum * expf(max - v) + 1;
-      max = v;
-    } else {
-      sum += expf(v - max);
-    }
-    return v;
-  });
+template <typename T> __device__ row row_of(const T *x, unsigned n) {
+  grown g = {-FLT_MAX, 0};
+  each<false>(const_cast<T *>(x), n, [&](unsigned, const auto &v) { g.add(v); });
   row r;
-  r.max = block_max(max);
-  r.sum = block_sum((double)sum * exp((double)max - (double)r.max));
+  r.max = block_max(g.max);
+  r.sum = block_sum((double)g.sum * exp((double)g.max - (double)r.max));
   return r;
 }
 
@@ -59,12 +68,19 @@ struct whole {
   double max, sum, target;
 };
 
+template <int V>
+__device__ inline void soft(float (&v)[V], unsigned from, unsigned target, float at_target, float factor, float max) {
+#pragma unroll
+  for (int i = 0; i < V; i++)
+    v[i] = from + (unsigned)i == target ? at_target : exp2_fast((v[i] - max) * log2_of_e) * factor;
+}
+
 /* (softmax - onehot) * scale in the n columns that are here, of which `target` (n or more: none) is the right one. */
 template <typename T>
-__device__ void gradient(T *x, size_t n, size_t target, const whole &w, float local_max, double scale) {
+__device__ void gradient(T *x, unsigned n, unsigned target, const whole &w, float local_max, double scale) {
   const float factor = (float)(exp((double)local_max - w.max) / w.sum * scale);
   const float at_target = (float)((exp(w.target - w.max) / w.sum - 1) * scale); /* in double: p may be close to 1 */
-  each<true>(x, n, [&](size_t i, float v) { return i == target ? at_target : expf(v - local_max) * factor; });
+  each<true>(x, n, [&](unsigned i, auto &v) { soft(v, i, target, at_target, factor, local_max); });
 }
 
 template <typename T> __device__ void clear(T *x, size_t from, size_t to) {
@@ -82,10 +98,10 @@ __global__ void __launch_bounds__(threads) fused_kernel(double *losses, T *logit
     if (threadIdx.x == 0) losses[n] = 0;
     return;
   }
-  const row r = row_of(x, total);
+  const row r = row_of(x, (unsigned)total);
   const whole w = {r.max, r.sum, load(x[target])};
   __syncthreads(); /* all have read the target's logit */
-  gradient(x, total, (size_t)target, w, r.max, loss_scale ? scale * *loss_scale : scale);
+  gradient(x, (unsigned)total, (unsigned)target, w, r.max, loss_scale ? scale * *loss_scale : scale);
   clear(x, total, V);
   if (threadIdx.x == 0) losses[n] = log(w.sum) + (w.max - w.target);
 }
@@ -100,7 +116,7 @@ __global__ void __launch_bounds__(threads)
     stats_kernel(float *stats, const T *logits, const int32_t *targets, size_t V, size_t first, size_t held) {
   const size_t n = blockIdx.x;
   const T *x = logits + n * V;
-  const row r = row_of(x, held);
+  const row r = row_of(x, (unsigned)held);
   if (threadIdx.x > 0) return;
   const int32_t target = targets[n];
   const bool here = target >= 0 && (size_t)target >= first && (size_t)target - first < held;
@@ -138,7 +154,8 @@ __global__ void __launch_bounds__(threads)
   }
   const whole w = whole_row(stats + 3 * n, 3 * N, members);
   const size_t column = (size_t)target >= first ? (size_t)target - first : held;
-  gradient(x, held, column, w, stats[3 * (first / V * N + n)], loss_scale ? scale * *loss_scale : scale);
+  gradient(x, (unsigned)held, (unsigned)column, w, stats[3 * (first / V * N + n)],
+           loss_scale ? scale * *loss_scale : scale);
   clear(x, held, V);
   if (threadIdx.x == 0) losses[n] = log(w.sum) + (w.max - w.target);
 }

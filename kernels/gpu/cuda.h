@@ -88,7 +88,7 @@ int sl_cuda_embedding_backward(sl_cuda_stream stream, enum sl_number type, void 
                                const struct sl_embedding_shape *shape, const struct sl_dropout *dropout,
                                const int64_t *step);
 
-/* --- losses. The gradient carries scale times *loss_scale (NULL: 1); *loss_sum, unless NULL, grows by scale times the
+/* --- losses, of at most 2^31 columns. The gradient carries scale times *loss_scale (NULL: 1); *loss_sum, unless NULL, grows by scale times the
  * sum of the losses. losses (N) doubles and scratch are device memory that holds nothing of use afterwards. --- */
 
 int sl_cuda_classifier_fused(sl_cuda_stream stream, enum sl_number type, double *loss_sum, double *losses, void *logits,
@@ -107,7 +107,8 @@ int sl_cuda_mlp_mse(sl_cuda_stream stream, enum sl_number type, double *loss_sum
 /* --- attention. Neither form needs scratch: what backward must keep for a query stands in its row of dq until dq
  * itself does, which takes four bytes a row (cudaErrorInvalidValue for 16 bits and D = 1). Flash attention has
  * D <= 256; the materialised form T of about 40000 at most. Flash attention of 16-bit numbers with 2 <= D <= 128 runs on
- * the tensor cores, with probabilities and their gradients rounded before the second product. --- */
+ * the tensor cores, with probabilities and their gradients rounded before the second product; its tokens and strides are at most
+ * 2^30 elements (cudaErrorInvalidValue). --- */
 
 int sl_cuda_attention_forward(sl_cuda_stream stream, enum sl_number type, void *out, void *probs, const void *q,
                               const void *k, const void *v, const struct sl_attention_shape *shape,

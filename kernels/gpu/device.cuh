@@ -10,6 +10,7 @@
 #include <cuda_runtime.h>
 #endif
 
+#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -118,8 +119,23 @@ template <int V, typename T> __device__ inline void put_v(T *x, const float (&y)
 inline bool aligned(const void *p) {
   return (uintptr_t)p % 16 == 0;
 }
+/* V elements in one access: 16 bytes of the widest, as many elements of narrower ones. */
+template <int V, typename T> inline bool aligned_to(const T *p) {
+  return (uintptr_t)p % (V * sizeof(T)) == 0;
+}
 template <typename... P> inline bool aligned(const void *p, P... more) {
   return aligned(p) && aligned(more...);
+}
+
+/* 2^x in one instruction, to two units in the last place; results below the normal numbers are 0. */
+__device__ inline float exp2_fast(float x) {
+#ifdef __CUDA_ARCH__
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+#else
+  return exp2f(x);
+#endif
 }
 
 /* --- launches --- */

@@ -47,14 +47,51 @@ __device__ inline float masked(float x, const mask &drop, size_t r, size_t c) {
 }
 
 constexpr int threads = 256, per_thread = 4, chunk = threads * per_thread; /* columns of a block */
+constexpr int in_flight = 4; /* rows that are loaded before they are added */
+
+/* The thread's columns [c, c + 4) of row r, times dropout's factors; zeros past column C. FAST: in one access. */
+template <bool FAST, typename T>
+__device__ inline void columns_of(float (&x)[per_thread], const T *__restrict__ dout, size_t r, size_t c, size_t C) {
+  if (FAST) {
+    if (c < C) load_v(x, dout + r * C + c);
+  } else {
+#pragma unroll
+    for (int i = 0; i < per_thread; i++) x[i] = c + (size_t)i < C ? load(dout[r * C + c + (size_t)i]) : 0;
+  }
+}
+
+/* Adds the rows w + i of the bits i of `bits`, in order, a few of them loaded at a time. */
+template <bool FAST, typename T>
+__device__ inline void add_rows(float (&sum)[per_thread], uint32_t bits, size_t w, const T *__restrict__ dout, size_t c,
+                                size_t C, const mask &drop) {
+  while (bits) {
+    float x[in_flight][per_thread] = {};
+    size_t r[in_flight];
+    bool here[in_flight];
+#pragma unroll
+    for (int k = 0; k < in_flight; k++) {
+      here[k] = bits != 0;
+      r[k] = w + (size_t)(here[k] ? __ffs((int)bits) - 1 : 0);
+      if (here[k]) columns_of<FAST>(x[k], dout, r[k], c, C);
+      bits &= bits - 1;
+    }
+#pragma unroll
+    for (int k = 0; k < in_flight; k++) {
+      if (drop.on && here[k]) drop.apply(x[k], drop.first + r[k] * drop.row_stride + c);
+#pragma unroll
+      for (int i = 0; i < per_thread; i++) sum[i] += x[k][i];
+    }
+  }
+}
 
 /* The rows of dout whose token is that of row blockIdx.x, added to its row of the table; nothing if that is not the
  * token's first occurrence. */
-template <typename T>
+template <typename T, bool FAST>
 __global__ void __launch_bounds__(threads)
-    scatter_kernel(T *dwte, const T *dout, const int32_t *tokens, sl_embedding_shape s, mask drop) {
+    scatter_kernel(T *dwte, const T *__restrict__ dout, const int32_t *__restrict__ tokens, sl_embedding_shape s,
+                   mask drop) {
   __shared__ uint32_t same[threads / 32]; /* one bit per token of a window: is it ours? */
-  const size_t me = blockIdx.x, rows = s.B * s.T, c0 = (size_t)blockIdx.y * chunk + threadIdx.x;
+  const size_t me = blockIdx.x, rows = s.B * s.T, c = (size_t)blockIdx.y * chunk + threadIdx.x * per_thread;
   const int32_t token = tokens[me];
   if (token < 0 || (size_t)token < s.first_row || (size_t)token - s.first_row >= s.n_rows) return;
   int before = 0;
@@ -68,21 +105,12 @@ __global__ void __launch_bounds__(threads)
     __syncthreads(); /* the window before this one may still be read */
     if (threadIdx.x % 32 == 0) same[threadIdx.x / 32] = ours;
     __syncthreads();
-    for (int k = 0; k < threads / 32; k++) {
-      for (uint32_t bits = same[k]; bits; bits &= bits - 1) {
-        const size_t r = w + (size_t)k * 32 + (size_t)__ffs((int)bits) - 1;
-#pragma unroll
-        for (int i = 0; i < per_thread; i++) {
-          const size_t c = c0 + (size_t)i * threads;
-          if (c < s.C) sum[i] += masked(load(dout[r * s.C + c]), drop, r, c);
-        }
-      }
-    }
+    for (int k = 0; k < threads / 32; k++) add_rows<FAST>(sum, same[k], w + (size_t)k * 32, dout, c, s.C, drop);
   }
 #pragma unroll
   for (int i = 0; i < per_thread; i++) {
-    const size_t c = c0 + (size_t)i * threads;
-    if (c < s.C) row[c] = put<T>(load(row[c]) + (s.scale != 0 ? sum[i] * s.scale : sum[i]));
+    if (c + (size_t)i < s.C)
+      row[c + (size_t)i] = put<T>(load(row[c + (size_t)i]) + (s.scale != 0 ? sum[i] * s.scale : sum[i]));
   }
 }
 
@@ -133,8 +161,9 @@ static int backward(sl_cuda_stream stream, T *dwte, int accumulate_wte, T *dwpe,
   int error = 0;
   if (!accumulate_wte) error = (int)cudaMemsetAsync(dwte, 0, s.n_rows * s.C * sizeof(T), stream);
   if (error) return error;
-  error = launch(stream, dim3((unsigned)(s.B * s.T), blocks_of(s.C, chunk)), threads, 0, scatter_kernel<T>, dwte, dout,
-                 tokens, s, drop);
+  const bool fast = s.C % per_thread == 0 && aligned_to<per_thread>(dout);
+  error = launch(stream, dim3((unsigned)(s.B * s.T), blocks_of(s.C, chunk)), threads, 0,
+                 fast ? scatter_kernel<T, true> : scatter_kernel<T, false>, dwte, dout, tokens, s, drop);
   if (error || !dwpe) return error;
   if (!accumulate_wpe) error = (int)cudaMemsetAsync(dwpe, 0, n_positions * s.C * sizeof(T), stream);
   if (error) return error;

@@ -1,4 +1,4 @@
-/* What the tensor cores' attention kernels do with a tile of scores: powers of two, masks, and dropout drawn once for two. */
+/* What the tensor cores' attention kernels do with a tile of scores: what is seen, and dropout drawn once for four. */
 #pragma once
 
 #include "kernels/gpu/attention.cuh"
@@ -9,17 +9,6 @@
 
 namespace sl {
 namespace {
-
-/* 2^x in one instruction, to two units in the last place; results below the normal numbers are 0. */
-__device__ inline float exp2_fast(float x) {
-#ifdef __CUDA_ARCH__
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-#else
-  return exp2f(x);
-#endif
-}
 
 /* A head's rows as a kernel of form F fills tiles with them. */
 template <mma_form F, int ROWS, typename T, int W>

@@ -45,16 +45,40 @@ template <typename P> __device__ inline void put_param(P *param, size_t i, float
 }
 
 constexpr int per_thread = 4, block = 256; /* elements, threads */
+/* At most so many blocks of Adam, each of which forms the scalars once: more than any GPU has at a time, and few beside the elements. */
+constexpr unsigned adam_blocks = 2048;
 
 /* A skipped step changes nothing; but the parameter may be written to where nothing stood so far, for a copy that reads it. */
 template <typename P> __device__ void keep_param(const float *master, P *param, size_t n) {
-  const size_t first = (size_t)blockIdx.x * per_thread * block + threadIdx.x;
-  for (size_t i = first; param && i < n && i < first + per_thread * block; i += block) param[i] = put<P>(master[i]);
+  const size_t first = (size_t)blockIdx.x * block + threadIdx.x, step = (size_t)gridDim.x * block;
+  for (size_t i = first; param && i < n; i += step) param[i] = put<P>(master[i]);
 }
 
-template <typename G, typename P>
-__global__ void adam_kernel(float *master, float *m, float *v, const G *grad, P *param, size_t n, sl_adam a,
-                            sl_cuda_update update) {
+/* One element; p becomes the parameter, m and v the moments. */
+__device__ inline void adam_one(float &p, float &m, float &v, float grad, const adam_scalars &s) {
+  const float g = grad * s.grad_scale + s.decay_l2 * p;
+  m = m + s.one_minus_b1 * (g - m);
+  v = s.b2 * v + s.one_minus_b2 * g * g;
+  p = s.keep * p - s.rate * (m / (sqrtf(v) * s.inv_root + s.eps));
+}
+
+/* Elements [i, i + V). */
+template <int V, typename G, typename P>
+__device__ inline void adam_some(float *__restrict__ master, float *__restrict__ m, float *__restrict__ v,
+                                 const G *__restrict__ grad, P *__restrict__ param, size_t i, const adam_scalars &s) {
+  float p[V], mi[V], vi[V], g[V];
+  load_v(p, master + i), load_v(mi, m + i), load_v(vi, v + i), load_v(g, grad + i);
+#pragma unroll
+  for (int k = 0; k < V; k++) adam_one(p[k], mi[k], vi[k], g[k], s);
+  put_v(m + i, mi), put_v(v + i, vi), put_v(master + i, p);
+  if (param) put_v(param + i, p);
+}
+
+/* V elements of a thread at a time, whole ones first. */
+template <typename G, typename P, int V>
+__global__ void __launch_bounds__(block)
+    adam_kernel(float *__restrict__ master, float *__restrict__ m, float *__restrict__ v, const G *__restrict__ grad,
+                P *__restrict__ param, size_t n, sl_adam a, sl_cuda_update update) {
   __shared__ adam_scalars scalars;
   if (!complete(a, update)) return keep_param(master, param, n); /* the same for every thread */
   if (threadIdx.x == 0) {
@@ -63,20 +87,20 @@ __global__ void adam_kernel(float *master, float *m, float *v, const G *grad, P 
   }
   __syncthreads();
   const adam_scalars s = scalars;
-  const size_t first = (size_t)blockIdx.x * per_thread * block + threadIdx.x;
-#pragma unroll
-  for (int k = 0; k < per_thread; k++) {
-    const size_t i = first + (size_t)k * block;
-    if (i >= n) continue;
-    const float p = master[i], g = load(grad[i]) * s.grad_scale + s.decay_l2 * p;
-    const float mi = m[i] + s.one_minus_b1 * (g - m[i]);
-    const float vi = s.b2 * v[i] + s.one_minus_b2 * g * g;
-    const float after = s.keep * p - s.rate * (mi / (sqrtf(vi) * s.inv_root + s.eps));
-    m[i] = mi;
-    v[i] = vi;
-    master[i] = after;
-    put_param(param, i, after);
-  }
+  const size_t thread = (size_t)blockIdx.x * block + threadIdx.x, threads = (size_t)gridDim.x * block;
+  for (size_t i = thread * V; i + V <= n; i += threads * V) adam_some<V>(master, m, v, grad, param, i, s);
+  const size_t rest = n / V * V + thread;
+  if (V > 1 && rest < n) adam_some<1>(master, m, v, grad, param, rest, s);
+}
+
+template <typename G, typename P>
+int launch_adam(sl_cuda_stream stream, float *master, float *m, float *v, const G *grad, P *param, size_t n,
+                const sl_adam &adam, const sl_cuda_update &update) {
+  const bool fast = aligned(master, m, v) && aligned_to<per_thread>(grad) && aligned_to<per_thread>(param);
+  const unsigned blocks = blocks_of(n, per_thread * block);
+  return launch(stream, dim3(blocks < adam_blocks ? blocks : adam_blocks), block, 0,
+                fast ? adam_kernel<G, P, per_thread> : adam_kernel<G, P, 1>, master, m, v, grad, param, n, adam,
+                update);
 }
 
 template <typename G, typename P>
@@ -124,8 +148,7 @@ extern "C" int sl_cuda_master_adam(sl_cuda_stream stream, float *master, float *
   return by_types(grad_type, param, param_type, [&](auto from, auto to) {
     using G = decltype(from);
     using P = decltype(to);
-    return launch(stream, dim3(blocks_of(n, per_thread * block)), block, 0, adam_kernel<G, P>, master, m, v,
-                  (const G *)grad, (P *)param, n, *adam, u);
+    return launch_adam(stream, master, m, v, (const G *)grad, (P *)param, n, *adam, u);
   });
 }
 

@@ -1,8 +1,9 @@
 /* Normalisation of rows on the GPU, with and without a mean: LayerNorm and RMSNorm (kernels/layernorm.h,
  * kernels/llama.h). A warp has a row; sums run in float within a lane and in double across lanes.
  *
- * Backward is two passes, so that either half has the bits of the whole: the gradient of x, and that of the weights,
- * for which each of at most 128 blocks of rows leaves a partial sum in scratch. */
+ * Backward gives two halves, each with the bits that it has alone: the gradient of x, and that of the weights, for which each of at
+ * most 128 blocks of rows leaves a partial sum in scratch. Rows that a warp's registers hold are read once for both; longer ones, and
+ * those at addresses of no vectors, by a kernel for each half. */
 #pragma once
 
 #include "kernels/gpu/device.cuh"
@@ -112,21 +113,110 @@ __global__ void __launch_bounds__(256)
   if (MEAN) partial[(b * 2 + 1) * C + c] = db;
 }
 
-/* dst (C) = or += the sum over blocks of partial, `stride` apart. A block has 32 columns; thread (c, k) adds the parts
- * k, k + 8, ... and then thread (c, 0) the eight sums in order. */
+constexpr int norm_once_warps = 8;
+/* Columns of the rows that are read once: with a mean there is a second sum to hold. */
+template <bool MEAN> constexpr int norm_once_columns = MEAN ? 1024 : 2048;
+
+/* A row in a warp's registers, as it lies in memory: lane l has vectors l, l + 32, ... */
+template <typename T> struct norm_row {
+  static constexpr int V = wide<T>;
+  template <int K> static __device__ void read(pack<T, V> (&x)[K], const T *row, size_t C) {
+#pragma unroll
+    for (int k = 0; k < K; k++) {
+      const size_t c = (size_t)(32 * k) * V + threadIdx.x % 32 * V;
+      if (c < C) x[k] = *reinterpret_cast<const pack<T, V> *>(row + c);
+    }
+  }
+};
+
+/* The sums of a block's warps, one warp after the other, so that the order is one; in all threads after the last barrier. */
+template <bool MEAN, int K, int V>
+__device__ inline void norm_add_warps(float *total, const float (&dw)[K][V], const float (&db)[MEAN ? K : 1][V]) {
+  for (unsigned turn = 0; turn < norm_once_warps; turn++) {
+#pragma unroll
+    for (int k = 0; k < K; k++) {
+      if (threadIdx.x / 32 != turn) break;
+#pragma unroll
+      for (int i = 0; i < V; i++) {
+        const unsigned c = ((unsigned)(32 * k) + threadIdx.x % 32) * V + (unsigned)i;
+        total[c] = (turn ? total[c] : 0) + dw[k][i];
+        if (MEAN) total[32 * K * V + c] = (turn ? total[32 * K * V + c] : 0) + db[k][i];
+      }
+    }
+    __syncthreads();
+  }
+}
+
+/* Both halves for the rows of block b: dx unless it is NULL, partial (blocks, 2 or 1, C) unless that is. dx may be dout. */
+template <typename T, bool MEAN>
+__global__ void __launch_bounds__(32 * norm_once_warps)
+    norm_once_kernel(T *dx, int accumulate, float *partial, const T *dout, const T *x, const T *weight,
+                     const float *mean, const float *rstd, size_t rows, size_t C, size_t block_rows, float one) {
+  constexpr int V = wide<T>, columns = norm_once_columns<MEAN>, K = columns / (32 * V), sums = MEAN ? 2 : 1;
+  __shared__ float total[sums * columns];
+  const size_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, b = blockIdx.x;
+  const size_t end = (b + 1) * block_rows < rows ? (b + 1) * block_rows : rows;
+  float dw[K][V] = {}, db[MEAN ? K : 1][V] = {};
+  for (size_t r = b * block_rows + warp; r < end; r += norm_once_warps) {
+    const float m = MEAN ? mean[r] : 0, s = rstd[r];
+    pack<T, V> in[K], grad[K];
+    float sum_g = 0, sum_gn = 0, w[V];
+    norm_row<T>::read(in, x + r * C, C), norm_row<T>::read(grad, dout + r * C, C);
+#pragma unroll
+    for (int k = 0; k < K; k++) {
+      const size_t c = ((size_t)(32 * k) + lane) * V;
+      if (c >= C) continue;
+      if (dx) load_v(w, weight + c);
+#pragma unroll
+      for (int i = 0; i < V; i++) {
+        const float g = load(grad[k].x[i]), norm = (load(in[k].x[i]) - m) * s;
+        dw[k][i] += g * norm;
+        if (MEAN) db[k][i] += g;
+        if (dx) sum_g += g * (w[i] + one), sum_gn += g * (w[i] + one) * norm;
+      }
+    }
+    if (!dx) continue;
+    const float mean_g = MEAN ? (float)(warp_sum((double)sum_g) / (double)C) : 0;
+    const float mean_gn = (float)(warp_sum((double)sum_gn) / (double)C);
+#pragma unroll
+    for (int k = 0; k < K; k++) {
+      const size_t c = ((size_t)(32 * k) + lane) * V;
+      if (c >= C) continue;
+      float before[V] = {}, v[V];
+      load_v(w, weight + c);
+      if (accumulate) load_v(before, dx + r * C + c);
+#pragma unroll
+      for (int i = 0; i < V; i++) {
+        const float norm = (load(in[k].x[i]) - m) * s;
+        v[i] = before[i] + s * (load(grad[k].x[i]) * (w[i] + one) - mean_g - norm * mean_gn);
+      }
+      put_v(dx + r * C + c, v);
+    }
+  }
+  if (!partial) return;
+  norm_add_warps<MEAN, K>(total, dw, db);
+  for (size_t c = threadIdx.x; c < C; c += 32 * norm_once_warps) {
+    partial[b * sums * C + c] = total[c];
+    if (MEAN) partial[(b * sums + 1) * C + c] = total[columns + c];
+  }
+}
+
+/* dweight (C), and behind it dbias (C) where `columns` is 2 C, = or += the sum over blocks of partial, `stride` apart. A block has 32
+ * columns; thread (c, k) adds the parts k, k + 8, ... and then thread (c, 0) the eight sums in order. */
 template <typename T>
-__global__ void __launch_bounds__(256)
-    norm_total_kernel(T *dst, const float *partial, size_t blocks, size_t stride, size_t C, int accumulate) {
+__global__ void __launch_bounds__(256) norm_total_kernel(T *dweight, T *dbias, const float *partial, size_t blocks,
+                                                         size_t stride, size_t columns, size_t C, int accumulate) {
   __shared__ double part[8][33];
   const int lane = (int)threadIdx.x % 32, k = (int)threadIdx.x / 32;
   const size_t c = (size_t)blockIdx.x * 32 + (size_t)lane;
   double total = 0;
-  for (size_t b = (size_t)k; c < C && b < blocks; b += 8) total += partial[b * stride + c];
+  for (size_t b = (size_t)k; c < columns && b < blocks; b += 8) total += partial[b * stride + c];
   part[k][lane] = total;
   __syncthreads();
-  if (k > 0 || c >= C) return;
+  if (k > 0 || c >= columns) return;
   for (int i = 1; i < 8; i++) total += part[i][lane];
-  dst[c] = put<T>((float)(accumulate ? load(dst[c]) + total : total));
+  T *const dst = c < C ? dweight + c : dbias + (c - C);
+  *dst = put<T>((float)(accumulate ? load(*dst) + total : total));
 }
 
 template <bool MEAN>
@@ -141,31 +231,55 @@ int norm_forward(sl_cuda_stream stream, enum sl_number type, void *out, float *m
   });
 }
 
-/* The weights come first, for dx may be dout. */
+/* What backward is asked for. */
+template <typename T> struct norm_work {
+  T *dx, *dweight, *dbias;
+  int accumulate_dx, accumulate;
+  const T *dout, *x, *weight;
+  const float *mean, *rstd;
+  size_t rows, C;
+  float *partial, one;
+};
+
+/* A kernel for each half; the weights come first, for dx may be dout. */
+template <bool MEAN, typename T> int norm_halves(sl_cuda_stream stream, const norm_work<T> &w) {
+  if (w.dweight) {
+    const int error =
+        launch(stream, dim3(blocks_of(w.C, 256), (unsigned)norm_blocks(w.rows)), 256, 0, norm_weights_kernel<T, MEAN>,
+               w.partial, w.dout, w.x, w.mean, w.rstd, w.rows, w.C, norm_block_rows(w.rows));
+    if (error) return error;
+  }
+  if (!w.dx) return 0;
+  const bool fast = w.C % wide<T> == 0 && aligned(w.dx, w.dout, w.x, w.weight);
+  return launch(stream, dim3(blocks_of(w.rows, norm_warps)), 32 * norm_warps, 0,
+                fast ? norm_dx_kernel<T, wide<T>, MEAN> : norm_dx_kernel<T, 1, MEAN>, w.dx, w.accumulate_dx, w.dout,
+                w.x, w.weight, w.mean, w.rstd, w.rows, w.C, w.one);
+}
+
+template <bool MEAN, typename T> int norm_backward_of(sl_cuda_stream stream, const norm_work<T> &w) {
+  /* weight is not asked for without dx, and any half alone must go the way of the whole */
+  const bool once = w.C <= norm_once_columns<MEAN> && w.C % wide<T> == 0 && aligned(w.dout, w.x) &&
+                    (!w.dx || aligned(w.dx, w.weight));
+  const size_t blocks = norm_blocks(w.rows), stride = (MEAN ? 2 : 1) * w.C;
+  const int error = once ? launch(stream, dim3((unsigned)blocks), 32 * norm_once_warps, 0, norm_once_kernel<T, MEAN>,
+                                  w.dx, w.accumulate_dx, w.dweight ? w.partial : nullptr, w.dout, w.x, w.weight, w.mean,
+                                  w.rstd, w.rows, w.C, norm_block_rows(w.rows), w.one)
+                         : norm_halves<MEAN>(stream, w);
+  if (error || !w.dweight) return error;
+  const size_t columns = MEAN && w.dbias ? 2 * w.C : w.C;
+  return launch(stream, dim3(blocks_of(columns, 32)), 256, 0, norm_total_kernel<T>, w.dweight, w.dbias, w.partial,
+                blocks, stride, columns, w.C, w.accumulate);
+}
+
 template <bool MEAN>
 int norm_backward(sl_cuda_stream stream, enum sl_number type, void *dx, int accumulate_dx, void *dweight, void *dbias,
                   int accumulate, const void *dout, const void *x, const void *weight, const float *mean,
                   const float *rstd, size_t rows, size_t C, void *scratch, int from_one = 0) {
   return by_type(type, [&](auto zero) {
     using T = decltype(zero);
-    float *partial = (float *)scratch;
-    const size_t blocks = norm_blocks(rows), stride = (MEAN ? 2 : 1) * C;
-    int error = 0;
-    if (dweight) {
-      error = launch(stream, dim3(blocks_of(C, 256), (unsigned)blocks), 256, 0, norm_weights_kernel<T, MEAN>, partial,
-                     (const T *)dout, (const T *)x, mean, rstd, rows, C, norm_block_rows(rows));
-      if (!error)
-        error = launch(stream, dim3(blocks_of(C, 32)), 256, 0, norm_total_kernel<T>, (T *)dweight, partial, blocks,
-                       stride, C, accumulate);
-      if (!error && MEAN && dbias)
-        error = launch(stream, dim3(blocks_of(C, 32)), 256, 0, norm_total_kernel<T>, (T *)dbias, partial + C, blocks,
-                       stride, C, accumulate);
-    }
-    if (error || !dx) return error;
-    const bool fast = C % wide<T> == 0 && aligned(dx, dout, x, weight);
-    return launch(stream, dim3(blocks_of(rows, norm_warps)), 32 * norm_warps, 0,
-                  fast ? norm_dx_kernel<T, wide<T>, MEAN> : norm_dx_kernel<T, 1, MEAN>, (T *)dx, accumulate_dx,
-                  (const T *)dout, (const T *)x, (const T *)weight, mean, rstd, rows, C, from_one ? 1.0F : 0.0F);
+    return norm_backward_of<MEAN>(stream, norm_work<T>{(T *)dx, (T *)dweight, (T *)dbias, accumulate_dx, accumulate,
+                                                       (const T *)dout, (const T *)x, (const T *)weight, mean, rstd,
+                                                       rows, C, (float *)scratch, from_one ? 1.0F : 0.0F});
   });
 }
 

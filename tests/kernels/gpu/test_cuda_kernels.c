@@ -37,6 +37,16 @@ struct norm {
   int from_one;
 };
 
+/* Two tensors on the device have the same bits. */
+static void tensor_same(const struct tensor *a, const struct tensor *b, const char *what) {
+  const size_t bytes = a->n * sl_convert_bytes(a->type);
+  void *read = malloc(bytes);
+  assert_non_null(read);
+  device_read(read, a->d, bytes);
+  bytes_same(b->d, read, bytes, what);
+  free(read);
+}
+
 static void norm_backward(const struct norm *k, int rms, int add) {
   const size_t n = k->s->rows * k->s->C, rows = k->s->rows, C = k->s->C, shift = k->s->shift;
   struct tensor dout = tensor_new(k->type, n, shift, -1, 1), dx = tensor_new(k->type, n, shift, -1, 1);
@@ -84,6 +94,34 @@ static void norms(enum sl_number type) {
       floats_check(k.drstd, k.rstd, s->rows, 1e-5, "rms rstd");
       for (int add = 0; add < 2; add++) norm_backward(&k, 1, add);
     }
+  }
+}
+
+/* Backward's halves alone have the bits of the whole; rows that registers hold, many to a warp, and longer ones. */
+static void norm_halves(enum sl_number type) {
+  static const struct shape halves[] = {{1100, 24, 0}, {9, 1032, 0}, {9, 35, 1}};
+  for (const struct shape *s = halves; s < halves + sizeof halves / sizeof *halves; s++) {
+    const size_t n = s->rows * s->C;
+    struct tensor x = tensor_new(type, n, s->shift, -2, 3), w = tensor_new(type, s->C, s->shift, 0, 2);
+    struct tensor dout = tensor_new(type, n, s->shift, -1, 1), dx[2], dw[2], db[2];
+    struct tensor mean = tensor_new(SL_NUMBER_F32, s->rows, 0, 0, 1),
+                  rstd = tensor_new(SL_NUMBER_F32, s->rows, 0, 1, 2);
+    float *work = device_floats(sl_cuda_layernorm_scratch_bytes(s->rows, s->C) / 4);
+    void *host = malloc(sl_layernorm_scratch_bytes_f64(s->rows, s->C) + 1);
+    for (int k = 0; k < 2; k++) {
+      dx[k] = tensor_new(type, n, s->shift, -1, 1);
+      dw[k] = tensor_new(type, s->C, s->shift, -1, 1), db[k] = tensor_new(type, s->C, s->shift, -1, 1);
+      RUN(sl_cuda_layernorm_backward(NULL, type, dx[k].d, 0, k ? NULL : dw[k].d, k ? NULL : db[k].d, 0, dout.d, x.d,
+                                     w.d, mean.d, rstd.d, s->rows, s->C, k ? NULL : work));
+      sl_layernorm_backward_f64(dx[k].x, 0, dw[k].x, db[k].x, 0, dout.x, x.x, w.x, mean.x, rstd.x, s->rows, s->C, host);
+    }
+    RUN(sl_cuda_layernorm_backward(NULL, type, NULL, 0, dw[1].d, db[1].d, 0, dout.d, x.d, NULL, mean.d, rstd.d, s->rows,
+                                   s->C, work));
+    tensor_check(&dx[0], 4e-6, "whole dx"), tensor_check(&dw[0], 4e-6, "whole dweight");
+    tensor_check(&db[0], 4e-6, "whole dbias");
+    tensor_same(&dx[0], &dx[1], "half dx"), tensor_same(&dw[0], &dw[1], "half dweight");
+    tensor_same(&db[0], &db[1], "half dbias");
+    free(host);
   }
 }
 
@@ -459,6 +497,7 @@ static void optimizers_by_the_host(enum sl_number type) {
 int main(int argc, char **argv) {
   static const struct cuda_case cases[] = {
       {"norms", norms, 0},
+      {"norm_halves", norm_halves, 0},
       {"activations", activations, 0},
       {"acts", acts, 0},
       {"swiglu", swiglu, 0},
