@@ -247,10 +247,7 @@ static void after_step(void *context, int64_t step, const struct sl_step_result 
   grid3d_take_counts(w->sent, step);
   if (step != 0 && step != STEPS - 1) return;
   const int which = step == 0 ? FIRST : LAST;
-  if (w->want == NULL)
-    keep_gradients(w, which);
-  else
-    compare_gradients(w, which);
+  (w->want == NULL ? keep_gradients : compare_gradients)(w, which);
 }
 
 static enum sl_status open_job(struct grid_result *r) {
@@ -288,7 +285,8 @@ static void make_problem(const struct sl_exec_ops *host, int problem) {
   for (int k = 0; k < GRADIENTS; k++) ref.gradient[k] = calloc((size_t)ref.numel, sizeof(float));
   if (train(&r, host, &w) != SL_OK) give_up(sl_error_message());
   for (int s = 0; s < STEPS; s++) ref.losses[s] = r.run.results[s].loss, ref.norms[s] = r.run.results[s].grad_norm;
-  ref.evaluated = r.run.evals[0].loss, reference_index.at[problem] = ftell(reference_file);
+  ref.evaluated = r.run.evals[0].loss;
+  reference_index.at[problem] = ftell(reference_file);
   transfer(&ref, offsetof(struct reference, gradient), true);
   for (int k = 0; k < GRADIENTS; k++) transfer(ref.gradient[k], (size_t)ref.numel * sizeof(float), true);
   free_reference(&ref);
