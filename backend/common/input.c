@@ -54,7 +54,8 @@ enum sl_status sl_input_open(struct sl_input *input, const struct sl_plan *plan,
   *input = (struct sl_input){.plan = plan};
   SL_TRY(open_training(input, options));
   if (options->val_data != NULL)
-    return open_tokens(&input->val_data, plan, options->val_data, &options->text, &input->has_val_data, &input->val_samples);
+    return open_tokens(&input->val_data, plan, options->val_data, &options->text, &input->has_val_data,
+                       &input->val_samples);
   input->val_samples = sl_data_held_out(input->samples, options->val_split);
   input->samples -= input->val_samples;
   input->val_first = input->samples;

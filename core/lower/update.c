@@ -244,13 +244,6 @@ enum sl_status sl_update_sum(struct sl_lowering *l, struct sl_program *p) {
   return SL_BUILD_EMIT(p, sum, sl_build_part(l, control, SL_READ_WRITE, 0, SL_STEP_STATE_REDUCED));
 }
 
-/* Sum over the world, then let the step state decide. */
-static enum sl_status emit_control(struct sl_lowering *l, struct sl_program *p) {
-  SL_TRY(sl_update_sum(l, p));
-  return SL_BUILD_EMIT(p, sl_zero_op(SL_OP_CONTROL, SL_F64, SL_PHASE_STEP, 0),
-                       sl_build_update(l, l->rank_class->control));
-}
-
 /* ---- update ---- */
 
 /* A host copy of a run of device gradients, for an offloaded update that finds none in host memory. */
@@ -444,7 +437,9 @@ enum sl_status sl_update_step(struct sl_lowering *l, struct sl_program *p) {
   const struct sl_strategy *s = &l->plan->strategy;
   SL_TRY(emit_sums(l, p));
   SL_TRY(emit_norm(l, p));
-  SL_TRY(emit_control(l, p));
+  SL_TRY(sl_update_sum(l, p)); /* then the step state decides */
+  SL_TRY(SL_BUILD_EMIT(p, sl_zero_op(SL_OP_CONTROL, SL_F64, SL_PHASE_STEP, 0),
+                       sl_build_update(l, l->rank_class->control)));
   SL_TRY(emit_update(l, p));
   if (l->zero->compressed) SL_TRY(sl_onebit_update(l, p));
   if (!s->shard_optimizer) return SL_OK;

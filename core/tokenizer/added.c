@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-enum sl_status sl_added_put(struct sl_added *a, const char *token, uint32_t id) {
-  const size_t bytes = strlen(token);
+enum sl_status sl_added_put(struct sl_added *a, const char *token, size_t bytes, uint32_t id) {
+  if (bytes == 0) return SL_OK;
   if (bytes > a->longest) a->longest = bytes;
   a->begins[(unsigned char)token[0]] = true;
   return sl_token_map_put(&a->words, token, bytes, id);

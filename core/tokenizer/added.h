@@ -16,4 +16,4 @@ struct sl_added {
 bool sl_added_next(const struct sl_added *added, const char *text, size_t size, size_t from, size_t *begin, size_t *end,
                    uint32_t *id);
 /* Errors: SL_ERR_MEMORY. */
-enum sl_status sl_added_put(struct sl_added *added, const char *token, uint32_t id);
+enum sl_status sl_added_put(struct sl_added *added, const char *token, size_t bytes, uint32_t id);

@@ -65,12 +65,6 @@ void sl_normalizer_free(struct sl_normalizer *n) {
   free(n->steps);
 }
 
-bool sl_normalizer_keeps_tokens(const struct sl_normalizer *n) {
-  for (size_t i = 0; i < n->count; i++)
-    if ((int)n->steps[i].kind >= FORMS) return false;
-  return true;
-}
-
 static bool is_ascii(const char *text, size_t size) {
   for (size_t i = 0; i < size; i++)
     if ((unsigned char)text[i] > 127) return false;

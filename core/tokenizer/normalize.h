@@ -23,8 +23,6 @@ struct sl_normalizer {
  * sl_normalizer_free's after a failure, too. */
 enum sl_status sl_normalizer_open(struct sl_normalizer *normalizer, const char *name, const json_t *json);
 void sl_normalizer_free(struct sl_normalizer *normalizer);
-/* Does it leave added tokens as they are, which are plain characters in a normal form? */
-bool sl_normalizer_keeps_tokens(const struct sl_normalizer *normalizer);
 /* `text`, UTF-8, in its normal form: *out, of *out_size bytes, is to be freed; NULL: `text` itself. Errors: SL_ERR_MEMORY. */
 enum sl_status sl_normalize(const struct sl_normalizer *normalizer, const char *text, size_t size, char **out,
                             size_t *out_size);

@@ -62,11 +62,12 @@ static enum sl_status write_out(const char *pattern, char **out) {
   return SL_OK;
 }
 
-static enum sl_status add_pattern(struct sl_splitter *s, const char *pattern, bool literal, bool removes, bool invert) {
+static enum sl_status add_pattern(struct sl_splitter *s, const char *pattern, bool literal,
+                                  enum sl_split_behavior behavior, bool invert) {
   int error;
   PCRE2_SIZE at;
   const uint32_t options = PCRE2_UTF | (literal ? PCRE2_LITERAL : PCRE2_UCP);
-  SL_TRY(add(s, (struct sl_split_step){.kind = SL_SPLIT_PATTERN, .removes = removes, .invert = invert}));
+  SL_TRY(add(s, (struct sl_split_step){.kind = SL_SPLIT_PATTERN, .behavior = behavior, .invert = invert}));
   struct sl_split_step *step = &s->steps[s->count - 1];
   char *written = NULL;
   if (!literal) SL_TRY(write_out(pattern, &written));
@@ -91,24 +92,34 @@ static bool flag(const json_t *json, const char *key, bool otherwise) {
   return json_is_boolean(value) ? json_is_true(value) : otherwise;
 }
 
+static const char *const behaviors[] = {[SL_SPLIT_ISOLATED] = "Isolated",
+                                        [SL_SPLIT_REMOVED] = "Removed",
+                                        [SL_SPLIT_PREVIOUS] = "MergedWithPrevious",
+                                        [SL_SPLIT_NEXT] = "MergedWithNext"};
+enum { BEHAVIORS = sizeof behaviors / sizeof *behaviors };
+
 static enum sl_status read_split(struct sl_splitter *s, const json_t *json) {
   const json_t *pattern = json_object_get(json, "pattern");
   const char *regex = json_string_value(json_object_get(pattern, "Regex"));
   const char *string = json_string_value(json_object_get(pattern, "String"));
   const char *behavior = json_string_value(json_object_get(json, "behavior"));
-  const bool removes = behavior != NULL && strcmp(behavior, "Removed") == 0;
+  int known = 0;
   if (regex == NULL && (string == NULL || string[0] == '\0'))
     return sl_fail(SL_ERR_INPUT, "%s: pre_tokenizer.pattern: expected {\"Regex\": ...} or {\"String\": ...}", s->name);
-  if (behavior == NULL || (!removes && strcmp(behavior, "Isolated") != 0))
-    return sl_fail(SL_ERR_INPUT, "%s: pre_tokenizer.behavior: is %s; expected Isolated or Removed", s->name,
-                   behavior != NULL ? behavior : "missing");
-  return add_pattern(s, regex != NULL ? regex : string, regex == NULL, removes, flag(json, "invert", false));
+  while (behavior != NULL && known < BEHAVIORS && strcmp(behavior, behaviors[known]) != 0) known++;
+  if (behavior == NULL || known == BEHAVIORS)
+    return sl_fail(
+        SL_ERR_INPUT,
+        "%s: pre_tokenizer.behavior: is %s; expected Isolated, Removed, MergedWithPrevious or MergedWithNext", s->name,
+        behavior != NULL ? behavior : "missing");
+  return add_pattern(s, regex != NULL ? regex : string, regex == NULL, (enum sl_split_behavior)known,
+                     flag(json, "invert", false));
 }
 
 static enum sl_status read_bytes(struct sl_splitter *s, const json_t *json) {
   s->byte_level = true;
   SL_TRY(add(s, (struct sl_split_step){.kind = SL_SPLIT_BYTES, .blank = flag(json, "add_prefix_space", true)}));
-  return flag(json, "use_regex", true) ? add_pattern(s, BYTE_LEVEL_PATTERN, false, false, false) : SL_OK;
+  return flag(json, "use_regex", true) ? add_pattern(s, BYTE_LEVEL_PATTERN, false, SL_SPLIT_ISOLATED, false) : SL_OK;
 }
 
 static enum sl_status read_meta(struct sl_splitter *s, const json_t *json) {
@@ -136,7 +147,8 @@ static enum sl_status read_step(struct sl_splitter *s, const json_t *json, int d
   if (strcmp(type, "ByteLevel") == 0) return read_bytes(s, json);
   if (strcmp(type, "Metaspace") == 0) return read_meta(s, json);
   if (strcmp(type, "Digits") == 0)
-    return add_pattern(s, flag(json, "individual_digits", false) ? "\\p{N}" : "\\p{N}+", false, false, false);
+    return add_pattern(s, flag(json, "individual_digits", false) ? "\\p{N}" : "\\p{N}+", false, SL_SPLIT_ISOLATED,
+                       false);
   if (strcmp(type, "Sequence") == 0 && depth < DEPTH_MOST) {
     json_array_foreach(json_object_get(json, "pretokenizers"), i, one) SL_TRY(read_step(s, one, depth + 1));
     return SL_OK;
@@ -176,32 +188,55 @@ struct walk {
 
 static enum sl_status cut(const struct walk *w, size_t step, const char *text, size_t size, bool first);
 
+/* The word at hand of a text that a pattern cuts: what comes next may belong to it. */
+struct pending {
+  const char *text;
+  size_t step, from, to; /* from == to: none */
+  bool matched, first;
+};
+
+static enum sl_status give_word(const struct walk *w, struct pending *p) {
+  const size_t from = p->from, to = p->to;
+  p->from = p->to;
+  return from < to ? cut(w, p->step + 1, p->text + from, to - from, p->first && from == 0) : SL_OK;
+}
+
 /* A piece between two matches, or a match. */
-static enum sl_status cut_piece(const struct walk *w, size_t step, const char *text, size_t from, size_t to,
-                                bool matched, bool first) {
-  const struct sl_split_step *s = &w->splitter->steps[step];
-  if (from == to || (s->removes && matched != s->invert)) return SL_OK;
-  return cut(w, step + 1, text + from, to - from, first && from == 0);
+static enum sl_status take_piece(const struct walk *w, struct pending *p, size_t from, size_t to, bool matched) {
+  const struct sl_split_step *s = &w->splitter->steps[p->step];
+  const bool match = matched != s->invert, before = p->matched;
+  if (from == to || (s->behavior == SL_SPLIT_REMOVED && match)) return SL_OK;
+  const bool joins = p->from < p->to && ((s->behavior == SL_SPLIT_PREVIOUS && match && !before) ||
+                                         (s->behavior == SL_SPLIT_NEXT && !match && before));
+  if (!joins) {
+    SL_TRY(give_word(w, p));
+    p->from = from;
+  }
+  p->to = to;
+  p->matched = match;
+  return SL_OK;
 }
 
 static enum sl_status cut_pattern(const struct walk *w, size_t step, const char *text, size_t size, bool first) {
   const struct sl_split_step *s = &w->splitter->steps[step];
-  size_t done = 0, from = 0;
-  while (from < size) {
+  struct pending p = {.text = text, .step = step, .first = first};
+  size_t done = 0;
+  while (done < size) {
     const int found =
-        pcre2_match(s->code, (PCRE2_SPTR)text, size, from, PCRE2_NO_UTF_CHECK | PCRE2_NOTEMPTY, s->match, w->matching);
+        pcre2_match(s->code, (PCRE2_SPTR)text, size, done, PCRE2_NO_UTF_CHECK | PCRE2_NOTEMPTY, s->match, w->matching);
     if (found == PCRE2_ERROR_NOMATCH) break;
     if (found < 0)
       return sl_fail(SL_ERR_INPUT, "%s: pre_tokenizer.pattern: gives up on a text of %zu bytes (PCRE2 error %d)",
                      w->splitter->name, size, found);
     const PCRE2_SIZE *at = pcre2_get_ovector_pointer(s->match);
     const size_t begin = at[0], end = at[1];
-    if (end <= from) break; /* \K may move the beginning */
-    SL_TRY(cut_piece(w, step, text, done, begin, false, first));
-    SL_TRY(cut_piece(w, step, text, begin, end, true, first));
-    done = from = end;
+    if (end <= done || begin < done || begin >= end) break; /* \K may move the beginning */
+    SL_TRY(take_piece(w, &p, done, begin, false));
+    SL_TRY(take_piece(w, &p, begin, end, true));
+    done = end;
   }
-  return cut_piece(w, step, text, done, size, false, first);
+  SL_TRY(take_piece(w, &p, done, size, false));
+  return give_word(w, &p);
 }
 
 static enum sl_status cut_bytes(const struct walk *w, size_t step, const char *text, size_t size, bool first) {

@@ -13,13 +13,22 @@ enum sl_split_kind {
   SL_SPLIT_META     /* blanks become "▁", and words begin with one */
 };
 
+/* What becomes of a match. */
+enum sl_split_behavior {
+  SL_SPLIT_ISOLATED, /* a word */
+  SL_SPLIT_REMOVED,  /* no word */
+  SL_SPLIT_PREVIOUS, /* the end of the word before, unless that is a match */
+  SL_SPLIT_NEXT      /* the beginning of the word behind, unless that is a match */
+};
+
 struct sl_split_step {
   enum sl_split_kind kind;
-  void *code, *match;   /* of PATTERN: PCRE2's; owned */
-  bool removes, invert; /* what is matched is no word; what is not is matched, and the other way round */
-  bool blank;           /* of BYTES: where none stands in front */
-  bool first_only;      /* of META: "▁" in front of the text's beginning alone */
-  bool prepends, cuts;  /* of META */
+  void *code, *match; /* of PATTERN: PCRE2's; owned */
+  bool invert;        /* what is not matched counts as matched, and the other way round */
+  enum sl_split_behavior behavior;
+  bool blank;          /* of BYTES: where none stands in front */
+  bool first_only;     /* of META: "▁" in front of the text's beginning alone */
+  bool prepends, cuts; /* of META */
 };
 
 struct sl_splitter {

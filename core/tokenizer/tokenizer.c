@@ -57,11 +57,15 @@ static enum sl_status read_added_token(struct sl_tokenizer *t, size_t i, const j
   for (size_t k = 0; k < sizeof refused / sizeof *refused; k++)
     if (json_is_true(json_object_get(token, refused[k])))
       return sl_fail(SL_ERR_INPUT, "%s: added_tokens[%zu].%s: is true; expected false", t->name, i, refused[k]);
-  const bool normalized = json_is_true(json_object_get(token, "normalized"));
-  if (normalized && !sl_normalizer_keeps_tokens(&t->normalizer))
-    return sl_fail(SL_ERR_INPUT, "%s: added_tokens[%zu].normalized: is true; expected false beside this normalizer",
-                   t->name, i);
-  return sl_added_put(normalized ? &t->normalized : &t->raw, content, (uint32_t)json_integer_value(id));
+  const uint32_t number = (uint32_t)json_integer_value(id);
+  if (!json_is_true(json_object_get(token, "normalized")))
+    return sl_added_put(&t->raw, content, strlen(content), number);
+  char *normal;
+  size_t size;
+  SL_TRY(sl_normalize(&t->normalizer, content, strlen(content), &normal, &size));
+  const enum sl_status status = sl_added_put(&t->normalized, normal != NULL ? normal : content, size, number);
+  free(normal);
+  return status;
 }
 
 static enum sl_status read_parts(struct sl_tokenizer *t) {
@@ -118,8 +122,12 @@ void sl_tokenizer_close(struct sl_tokenizer *t) {
 int64_t sl_tokenizer_find(const struct sl_tokenizer *t, const char *token) {
   const size_t bytes = strlen(token);
   const int64_t raw = sl_token_map_find(&t->raw.words, token, bytes);
-  const int64_t normalized = raw < 0 ? sl_token_map_find(&t->normalized.words, token, bytes) : raw;
-  if (normalized >= 0) return normalized;
+  const json_t *added;
+  size_t i;
+  if (raw >= 0) return raw;
+  json_array_foreach(json_object_get(t->json, "added_tokens"), i,
+                     added) if (strcmp(json_string_value(json_object_get(added, "content")), token) ==
+                                0) return json_integer_value(json_object_get(added, "id"));
   const json_t *id = json_object_get(json_object_get(json_object_get(t->json, "model"), "vocab"), token);
   return id != NULL ? json_integer_value(id) : -1;
 }

@@ -4,7 +4,7 @@
  *
  *   added_tokens    matched in the text, the longest first; those with single_word, lstrip or rstrip are refused
  *   normalizer      NFC, NFD, NFKC, NFKD, Prepend, Replace of a string, and sequences of them
- *   pre_tokenizer   ByteLevel, Split (Isolated or Removed), Digits, Metaspace, and sequences of them
+ *   pre_tokenizer   ByteLevel, Split (but not Contiguous), Digits, Metaspace, and sequences of them
  *   model           BPE, with byte_fallback, fuse_unk, unk_token and ignore_merges
  *
  * post_processor and decoder say nothing of a text's own ids and are not read. All else is an error that names the key.

@@ -15,14 +15,26 @@ static void write_file(const char *name, const char *text) {
   assert_int_equal(fclose(file), 0);
 }
 
+static void write_model(const char *name, double dropout) {
+  char text[400];
+  snprintf(text, sizeof text,
+           "{\"model_type\": \"gpt2\", \"vocab_size\": 800, \"n_positions\": 64, \"n_embd\": 32, \"n_layer\": 2, "
+           "\"n_head\": 2, "
+           "\"resid_pdrop\": %g, \"embd_pdrop\": %g, \"attn_pdrop\": %g}",
+           dropout, dropout, dropout);
+  write_file(name, text);
+}
+
 /* With dropout, whose random numbers an evaluation must neither take nor see. */
-static void write_inputs(void) {
-  write_file("c.json", "{\"train_micro_batch_size_per_gpu\": 1, \"gradient_accumulation_steps\": 2, "
-                       "\"zero_optimization\": {\"stage\": 3}, \"optimizer\": {\"type\": \"AdamW\"}, "
-                       "\"csv_monitor\": {\"enabled\": true, \"output_path\": \"m\"}}");
-  write_file("m.json",
-             "{\"model_type\": \"gpt2\", \"vocab_size\": 800, \"n_positions\": 64, \"n_embd\": 32, \"n_layer\": 2, "
-             "\"n_head\": 2, \"resid_pdrop\": 0.2, \"embd_pdrop\": 0.2, \"attn_pdrop\": 0.2}");
+static void write_inputs(const char *optimizer) {
+  char text[400];
+  snprintf(text, sizeof text,
+           "{\"train_micro_batch_size_per_gpu\": 1, \"gradient_accumulation_steps\": 2, \"zero_optimization\": "
+           "{\"stage\": 3}, "
+           "\"optimizer\": {\"type\": \"AdamW\"%s}, \"csv_monitor\": {\"enabled\": true, \"output_path\": \"m\"}}",
+           optimizer);
+  write_file("c.json", text);
+  write_model("m.json", 0.2);
 }
 
 static void remove_files(const char *shell) {
@@ -47,7 +59,7 @@ static void training_does_not_notice(void **state) {
   (void)state;
   struct sl_json with, without, resumed;
   if (!has_host()) skip();
-  write_inputs();
+  write_inputs("");
   if (shardlab(scratch, "measure " JOB "--steps 4 --eval-interval 2 --eval-iters 3 --json a.json") != 0)
     fail_msg("%s", err);
   assert_int_equal(lines_with(out, "of 4, validation loss "), 2);
@@ -79,11 +91,41 @@ static void training_does_not_notice(void **state) {
   remove_files("test $(grep -c . m/DeepSpeedJobName/Validation_Samples_val_loss.csv) = 7");
 }
 
+/* The loss of weights that stay as they are: of sequences held out as of a file that has them, and of a model with dropout as of one
+ * without. */
+static void what_is_evaluated(void **state) {
+  (void)state;
+  static const char rest[] =
+      "--config c.json --seq 33 --steps 1 --eval-interval 1 --quiet --json r.json --data " SL_SOURCE_DIR
+      "/examples/corpus.txt";
+  static const char *const ways[] = {"--model m.json --val-split 0.02", "--model m.json --val-data v.txt",
+                                     "--model plain.json --val-split 0.02"};
+  double losses[3];
+  if (!has_host()) skip();
+  write_inputs(", \"params\": {\"lr\": 0}");
+  write_model("plain.json", 0);
+  /* of 148476 bytes (148476 - 1) / 33 = 4499 sequences, of which the last 90 begin at byte 4409 * 33 */
+  char command[900];
+  snprintf(command, sizeof command, "tail -c +145498 '" SL_SOURCE_DIR "/examples/corpus.txt' >'%s/v.txt'", scratch);
+  assert_int_equal(system(command), 0);
+  for (size_t i = 0; i < 3; i++) {
+    struct sl_json doc;
+    if (shardlab(scratch, "measure %s %s", ways[i], rest) != 0) fail_msg("%s", err);
+    load(&doc, "r.json");
+    assert_int_equal(json_integer_value(json_object_get(doc.root, "evaluation_batches")), 45);
+    losses[i] = json_real_value(json_array_get(list_of(&doc, "evaluation_losses", 1), 0));
+    sl_json_free(&doc);
+  }
+  assert_true(losses[0] == losses[1]);
+  assert_true(losses[0] == losses[2]);
+  remove_files("true");
+}
+
 /* Calls and bytes of a batch, and the arena, on two ranks. */
 static void evaluations_are_predicted(void **state) {
   (void)state;
   if (!has_host()) skip();
-  write_inputs();
+  write_inputs("");
   if (shardlab(scratch, "validate " JOB "--world 2 --steps 2 --eval-interval 2 --eval-iters 1 --time-tolerance 1000") !=
       0)
     fail_msg("%s%s", out, err);
@@ -104,7 +146,7 @@ static void tokens_are_made_once_or_anew(void **state) {
   static const char rest[] = "--model m.json --config c.json --seq 33 --steps 2 --quiet --json";
   struct sl_json anew, once;
   if (!has_host()) skip();
-  write_inputs();
+  write_inputs("");
   if (shardlab(scratch, "tokenize %s " TOKENIZER " --out t.npy", text) != 0) fail_msg("%s", err);
   assert_int_equal(strncmp(out, "t.npy: ", 7), 0);
   if (shardlab(scratch, "measure %s a.json --data %s " TOKENIZER, rest, text) != 0) fail_msg("%s", err);
@@ -120,7 +162,7 @@ static void tokens_are_made_once_or_anew(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(training_does_not_notice),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(training_does_not_notice), cmocka_unit_test(what_is_evaluated),
                                      cmocka_unit_test(evaluations_are_predicted),
                                      cmocka_unit_test(tokens_are_made_once_or_anew)};
   return cmocka_run_group_tests_name("cli_evaluate", tests, make_scratch, remove_scratch);

@@ -67,6 +67,7 @@ def folders(folder, binaries, llama):
 def fill(folder, root, binaries):
     """The inputs that pages name without giving them."""
     os.symlink(root / "examples", folder / "examples")
+    os.symlink(root / "tests/golden/tokenizers/gpt2.json", folder / "tokenizer.json")
     gpt2 = {"model_type": "gpt2", "n_embd": 64, "n_layer": 2, "n_head": 4, "n_positions": 64, "vocab_size": 256}
     config = {"train_micro_batch_size_per_gpu": 2, "zero_optimization": {"stage": 2}}
     elastic = {"optimizer": {"type": "AdamW", "params": {"lr": 1e-3}},

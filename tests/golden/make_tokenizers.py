@@ -63,6 +63,11 @@ def kinds():
     first = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=False, byte_fallback=True))
     first.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first", split=True)
     yield "mistral", (first, {}, (EOT, LONGER))
+    gemma = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=True))
+    gemma.normalizer = normalizers.Replace(" ", "\u2581")
+    gemma.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Split("\u2581", "merged_with_next"),
+                                                   pre_tokenizers.Split(Regex("[a-c!]+"), "merged_with_previous")])
+    yield "gemma", (gemma, {}, (EOT, AddedToken("<unk> b", normalized=True)))
     unknown = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True))
     unknown.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="always", split=True)
     yield "unknown", (unknown, {}, (EOT,))
@@ -70,7 +75,7 @@ def kinds():
 
 def make(corpus):
     for name, (t, how, added) in kinds():
-        meta = name in ("llama2", "mistral")
+        meta = name in ("llama2", "mistral", "gemma")
         special = (["<unk>"] if meta or name == "unknown" else []) + ([f"<0x{i:02X}>" for i in range(256)] if meta else [])
         normalizer, pre = t.normalizer, t.pre_tokenizer
         if name == "llama2":  # its text is one word, of which a trainer would learn nothing

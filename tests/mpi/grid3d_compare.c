@@ -98,8 +98,8 @@ void grid3d_compare_memory(const struct grid_result *r) {
 /* --- traffic --- */
 
 static bool same_row(const struct sl_traffic *a, const struct sl_traffic *b) {
-  return a->program == b->program && a->group == b->group && a->op == b->op && a->dtype == b->dtype && a->payload == b->payload &&
-         a->link == b->link;
+  return a->program == b->program && a->group == b->group && a->op == b->op && a->dtype == b->dtype &&
+         a->payload == b->payload && a->link == b->link;
 }
 
 static void compare_report(int of, const struct sl_exec_report *host, const struct sl_exec_report *sim) {

@@ -28,7 +28,7 @@ const struct sl_exec_ops *sl_exec_module(void);
 
 /* What a rank tells the test. */
 struct told {
-  double losses[STEPS], norms[STEPS];
+  double losses[STEPS], norms[STEPS], evaluated[STEPS];
   int64_t bytes, arena, planned;
   int calls, bad_waits, functional, products, tf32_products;
   int epilogues, fused; /* products with one that ran, and that the programs ask for, warming up included */
@@ -114,6 +114,7 @@ static int train(const void *what, int rank) {
                        .job = &f.job,
                        .steps = STEPS,
                        .options = {.data = mlp ? "random:80" : tokens,
+                                   .val_data = mlp ? NULL : tokens,
                                    .init = beyond.model ? NULL : init,
                                    .threads = 1,
                                    .detect_anomaly = beyond.detects,
@@ -127,6 +128,7 @@ static int train(const void *what, int rank) {
   const enum sl_status status = sl_run_execute(&run);
   if (status != SL_OK) return fprintf(stderr, "rank %d: %s\n", rank, sl_error_message()), 96;
   for (int i = 0; i < STEPS; i++) t->losses[i] = run.results[i].loss, t->norms[i] = run.results[i].grad_norm;
+  for (int i = 0; i < run.eval_count; i++) t->evaluated[i] = run.evals[i].loss;
   const struct sl_exec_report *report = &run.reports[0];
   for (int i = 0; i < report->traffic_count; i++) t->bytes += report->traffic[i].bytes;
   t->arena = report->arena_bytes[SL_SPACE_DEVICE];
@@ -213,6 +215,25 @@ static void any_order_of_streams_equals_pytorch(void **state) {
   equals_pytorch(&(struct one){"gpt2_odd", "adamw_clip", 4, 2, 2, 1, 2, -1, -1, -1, schedule});
   for (int round = 0; round < 4; round++)
     equals_pytorch(&(struct one){"mlp", "sgd_clip", 4, 2 + round % 2, 1, 1, 1, -1, -1, -1, NULL});
+}
+
+/* Behind each step, and training is what it is without. The first batch is that of the first step, whose loss has fallen since. */
+static void evaluations_change_nothing(void **state) {
+  (void)state;
+  static const char own[] = "{\"eval_interval\": 1, \"eval_iters\": 1}";
+  double one[STEPS];
+  for (int way = 0; way < 3; way++) {
+    const int world = way == 0 ? 1 : 2, stage = way == 1 ? 3 : 0, pp = way == 2 ? 2 : 1;
+    equals_pytorch(&(struct one){"gpt2_odd", "adamw_clip", world, stage, way == 1 ? 1 : 2, 1, pp, -1, -1, -1, own});
+    for (int i = 0; i < STEPS; i++) {
+      const double loss = told->evaluated[i];
+      if (way == 0) one[i] = loss;
+      if (!(fabs(loss / one[i] - 1) <= 1e-5) || !(loss > 1 && loss < told->losses[0]))
+        fail_msg("way %d, evaluation %d: %.9g, of one rank %.9g, behind a step of %.9g", way, i, loss, one[i],
+                 told->losses[0]);
+    }
+    assert_true(one[1] < one[0]);
+  }
 }
 
 /* 61 tokens padded to 64, to 5 x 16, where the last member has none of its own, and to 2 x 40. */
@@ -405,6 +426,7 @@ int main(void) {
       cmocka_unit_test(every_zero_stage_equals_pytorch),
       cmocka_unit_test(pipelines_and_tensor_parallel_ranks_equal_pytorch),
       cmocka_unit_test(any_order_of_streams_equals_pytorch),
+      cmocka_unit_test(evaluations_change_nothing),
       cmocka_unit_test(a_padded_vocabulary_equals_pytorch),
       cmocka_unit_test(tf32_is_what_the_plan_says),
       cmocka_unit_test(epilogues_train_as_their_ops_do),

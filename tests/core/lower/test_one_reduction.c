@@ -19,7 +19,8 @@ static void open_job(struct fixture *f, const char *preset, const char *kernels)
   snprintf(config, sizeof config,
            "{\"train_micro_batch_size_per_gpu\": 1, \"gradient_accumulation_steps\": 3, \"bf16\": {\"enabled\": true}, "
            "\"zero_optimization\": {\"reduce_bucket_size\": 1000}, \"optimizer\": {\"type\": \"AdamW\"}, "
-           "\"shardlab\": {\"pp\": 2, \"preset\": \"%s\", \"kernels\": \"%s\", \"seq_len\": 8, \"attention\": \"materialised\"}}",
+           "\"shardlab\": {\"pp\": 2, \"preset\": \"%s\", \"kernels\": \"%s\", \"seq_len\": 8, \"attention\": "
+           "\"materialised\"}}",
            preset, kernels);
   if (fixture_open(f, SL_SOURCE_DIR "/tests/mpi/grid_llama.json", config, "dgx-a100-80g", 6, NULL) != SL_OK)
     fail_msg("%s", sl_error_message());

@@ -1,5 +1,5 @@
 /* label: unit
- * overlap_param_gather: each bucket of updated parameters is gathered once a step, in a stage's first forward, before the first op
+ * overlap_param_gather: each bucket of updated parameters is gathered once a step, and once a batch of an evaluation, in a stage's first forward, before the first op
  * that reads it, which waits for that gather, one bucket ahead of what is computed; and what is refused. That bits stay what they
  * are is test_same_bits's. */
 #include <setjmp.h>
@@ -24,10 +24,11 @@ static enum sl_status try_job(struct fixture *f, int world, const char *keys) {
   fprintf(file, "{\"model_type\": \"gpt2\", \"n_layer\": 6, \"n_embd\": 2048, \"n_head\": 16, \"vocab_size\": 500, "
                 "\"n_positions\": 64}");
   fclose(file);
-  snprintf(config, sizeof config,
-           "{\"train_micro_batch_size_per_gpu\": 1, \"gradient_accumulation_steps\": 4, \"bf16\": {\"enabled\": true}, "
-           "\"optimizer\": {\"type\": \"AdamW\"}, \"shardlab\": {\"overlap_param_gather\": true%s}}",
-           keys);
+  snprintf(
+      config, sizeof config,
+      "{\"train_micro_batch_size_per_gpu\": 1, \"gradient_accumulation_steps\": 4, \"bf16\": {\"enabled\": true}, "
+      "\"optimizer\": {\"type\": \"AdamW\"}, \"shardlab\": {\"overlap_param_gather\": true, \"eval_interval\": 10%s}}",
+      keys);
   return fixture_open(f, path, config, "dgx-h100", world, NULL);
 }
 
@@ -67,16 +68,10 @@ static void read_parameters(struct gathers *g, const struct sl_program *p, const
   }
 }
 
-static void check_step(int world, const char *keys) {
-  struct fixture f;
+static void check_program(const struct sl_class *c, enum sl_program_kind kind, int buckets) {
   struct gathers g = {.count = 0};
-  if (try_job(&f, world, keys) != SL_OK || sl_check(&f.job) != SL_OK) fail_msg("%s: %s", keys, sl_error_message());
-  const struct sl_class *c = &f.job.classes[0];
-  const struct sl_program *p = &c->programs[SL_PROGRAM_STEP];
+  const struct sl_program *p = &c->programs[kind];
   const int32_t buffer = c->role[SL_ROLE_PARAM].buffer;
-  assert_int_equal(c->role[SL_ROLE_PARAM].form, SL_FORM_SHARD_IN_FLAT);
-  const int buckets = f.plan.pp_ranks[0].unit_count;
-  assert_true(buckets >= 4);
   for (size_t i = 0; i < p->issue_count; i++) {
     const struct sl_op *op = &p->ops[p->issues[i].op];
     if (op->kind == SL_OP_ALL_GATHER && op->payload == SL_PAYLOAD_PARAMETER) {
@@ -88,6 +83,17 @@ static void check_step(int world, const char *keys) {
     }
   }
   assert_int_equal(g.count, buckets); /* once a step: not in later micro-batches */
+}
+
+static void check_step(int world, const char *keys) {
+  struct fixture f;
+  if (try_job(&f, world, keys) != SL_OK || sl_check(&f.job) != SL_OK) fail_msg("%s: %s", keys, sl_error_message());
+  const struct sl_class *c = &f.job.classes[0];
+  assert_int_equal(c->role[SL_ROLE_PARAM].form, SL_FORM_SHARD_IN_FLAT);
+  const int buckets = f.plan.pp_ranks[0].unit_count;
+  assert_true(buckets >= 4);
+  check_program(c, SL_PROGRAM_STEP, buckets);
+  check_program(c, SL_PROGRAM_EVAL, buckets);
   fixture_close(&f);
 }
 

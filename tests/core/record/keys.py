@@ -144,8 +144,8 @@ def runs(root, shardlab, folder):
     yield ["measure", *tiny, *text, "--world", "2", "--steps", "1", "--max-restarts", "1"]
     (folder / "onebit.json").write_text(json.dumps({"train_micro_batch_size_per_gpu": 4, "optimizer": {"type": "OneBitAdam", "params": {"freeze_step": 2}}, "flops_profiler": {"enabled": True}, "wall_clock_breakdown": True}))
     onebit = ["--model", examples / "mlp.json", "--config", folder / "onebit.json", "--world", "2"]
-    yield ["predict", *onebit]
-    yield ["measure", *onebit, "--data", "random:64", "--steps", "3"]
+    yield ["predict", *onebit, "--eval-interval", "2"]
+    yield ["measure", *onebit, "--data", "random:64", "--steps", "3", "--eval-interval", "2", "--val-split", "0.3"]
 
 
 def written(keys, records):
