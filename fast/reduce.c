@@ -120,6 +120,8 @@ static void close_bucket(struct walk *w, int64_t lo) {
   }
   if (w->travels && w->recast) {
     const double seconds = w->copy_launch + (double)w->count * w->copy_per_element;
+    const double stall = at - (w->ready + w->held); /* the copy stands in the lane of what computes, behind the sum */
+    if (stall > 0) w->held += stall;
     const double before = w->held;
     compute(w, seconds);
     w->held += seconds;

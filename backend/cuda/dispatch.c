@@ -87,6 +87,15 @@ static enum sl_status biased(const struct sl_call *c, struct sl_cuda_product p) 
   return ran(c, sl_cuda_reduce_bias_add(c->stream, sl_call_type(c, SL_AT_C), p.c, bias, c->dim[0], c->dim[1]));
 }
 
+/* The sums of a factor's columns, of its type; where they are wanted in fp32, by way of the scratch (workspace.h). */
+static enum sl_status bias_gradient(const struct sl_call *c, bool of_a) {
+  const enum sl_number type = sl_call_type(c, SL_AT_A), wanted = sl_call_type(c, SL_AT_DBIAS);
+  const size_t n = c->dim[of_a ? 0 : 1];
+  void *dbias = c->x[SL_AT_DBIAS], *to = type == wanted ? dbias : cuda_of(c)->scratch;
+  SL_TRY(ran(c, sl_cuda_reduce_bias_backward(c->stream, type, to, c->x[of_a ? SL_AT_A : SL_AT_B], c->dim[2], n, 0)));
+  return to == dbias ? SL_OK : ran(c, sl_cuda_convert(c->stream, dbias, wanted, to, type, n));
+}
+
 /* The product, and then its epilogue by the kernel of the op that it stands for. */
 static enum sl_status gemm_apart(const struct sl_call *c, struct sl_cuda_product p) {
   const unsigned flags = p.epilogue;
@@ -100,9 +109,7 @@ static enum sl_status gemm_apart(const struct sl_call *c, struct sl_cuda_product
   if (flags & SL_OP_DGELU)
     return ran(c, sl_cuda_gelu_backward(c->stream, c->type, out, out, aux, NULL, c->dim[0], c->dim[1]));
   if (!dbias) return SL_OK;
-  const bool of_a = flags & SL_OP_BGRAD_A;
-  return ran(c, sl_cuda_reduce_bias_backward(c->stream, c->type, dbias, c->x[of_a ? SL_AT_A : SL_AT_B], c->dim[2],
-                                             c->dim[of_a ? 0 : 1], 0));
+  return bias_gradient(c, flags & SL_OP_BGRAD_A);
 }
 
 static enum sl_status gemm(const struct sl_call *c) {

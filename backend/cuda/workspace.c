@@ -8,7 +8,10 @@
 /* Scratch of the backend's own that the GPU's kernel of `op` needs: none where the op brings enough. */
 static int64_t scratch_of(const struct sl_program *p, const struct sl_op *op) {
   const int at = sl_op_at(op, SL_AT_SCRATCH);
-  const int64_t need = sl_op_workspace(op, 1);
+  const bool sums =
+      op->kind == SL_OP_GEMM && sl_op_at(op, SL_AT_DBIAS) >= 0; /* a bias's gradient, where it is made apart */
+  const int64_t columns = op->dim[0] > op->dim[1] ? op->dim[0] : op->dim[1];
+  const int64_t need = sums ? columns * (int64_t)sizeof(float) : sl_op_workspace(op, 1);
   return at >= 0 && at < op->slice_count && p->slices[op->slice + at].bytes >= need ? 0 : need;
 }
 

@@ -100,6 +100,15 @@ static void gemm_16(const struct sl_call *c, void *to) {
   sl_convert(to, to_type, out, SL_NUMBER_F32, mn);
 }
 
+/* The sums of the columns of x, of the factors' type as bias_bwd makes them; where they are wanted in fp32, by way of the
+ * workspace, whose product has been taken out. */
+static void bias_gradient(const struct sl_call *c, void *dbias, const void *x, size_t n) {
+  const enum sl_number type = sl_call_type(c, SL_AT_A), wanted = sl_call_type(c, SL_AT_DBIAS);
+  void *to = type == wanted ? dbias : c->x[SL_AT_SCRATCH];
+  k(c)->reduce_bias_backward(to, x, c->dim[2], n, 0);
+  if (to != dbias) sl_convert(dbias, wanted, to, type, n);
+}
+
 /* OpenBLAS has no epilogues: the kernels of the ops that they stand for follow the product, so that a fused program has the
  * bits of the one that is not. */
 static enum sl_status gemm(const struct sl_call *c) {
@@ -111,8 +120,8 @@ static enum sl_status gemm(const struct sl_call *c) {
     gemm_f32(c, to);
   if (flags & SL_OP_GELU) k(c)->gelu_forward(out, to, NULL, c->dim[0], c->dim[1]);
   if (flags & SL_OP_DGELU) k(c)->gelu_backward(out, out, aux, NULL, c->dim[0], c->dim[1]);
-  if (flags & SL_OP_BGRAD_A) k(c)->reduce_bias_backward(dbias, c->x[SL_AT_A], c->dim[2], c->dim[0], 0);
-  if (flags & SL_OP_BGRAD_B) k(c)->reduce_bias_backward(dbias, c->x[SL_AT_B], c->dim[2], c->dim[1], 0);
+  if (flags & SL_OP_BGRAD_A) bias_gradient(c, dbias, c->x[SL_AT_A], c->dim[0]);
+  if (flags & SL_OP_BGRAD_B) bias_gradient(c, dbias, c->x[SL_AT_B], c->dim[1]);
   return SL_OK;
 }
 

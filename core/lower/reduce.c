@@ -14,6 +14,7 @@
 
 #include <stdlib.h>
 
+#include "core/lower/bind.h"
 #include "core/lower/lower.h"
 #include "core/lower/quantize.h"
 #include "core/lower/settle.h"
@@ -168,65 +169,6 @@ static bool reduces(const struct sl_lowering *l, int placed) {
   return sl_reduce_sharded(l) || (shared(l, placed) ? pass->tied_last : pass->last);
 }
 
-/* ---- binding ---- */
-
-/* Where the gradient of `placed` goes: a run of the flat buffer or of its bucket. */
-static struct sl_operand target_of(const struct sl_lowering *l, int placed, enum sl_access access) {
-  const struct sl_reduce *r = l->zero->reduce;
-  const struct sl_placed *t = &l->pp_rank->tensors[placed];
-  const struct sl_bucket *b = &r->buckets[r->bucket_of[placed]];
-  if (sl_reduce_sharded(l)) return sl_build_part(l, b->buffer, access, t->flat - b->lo, t->numel);
-  return sl_build_part(l, l->homes->flat, access, t->flat, t->numel);
-}
-
-/* Is something there to add to: an earlier contribution, or an earlier micro-batch in the whole gradient? */
-static bool adds(const struct sl_lowering *l, int placed) {
-  const struct sl_reduce *r = l->zero->reduce;
-  return r->seen[placed] > 0 || (sl_reduce_kept(l, placed) && !sl_reduce_sharded(l));
-}
-
-/* Does the kernel write operand `i`, a gradient, to where it is kept? That must be of the kernel's type, unless the plan's
- * kernels add to fp32 what they multiply in 16 bits; and a product's epilogue overwrites, so what it makes is added by an op of
- * its own. */
-static bool in_place(const struct sl_lowering *l, const struct sl_draft *d, int i) {
-  const enum sl_dtype kept = sl_reduce_sharded(l) ? l->wire : l->accumulate;
-  const enum sl_accumulation how = sl_kernel_set(l->plan->config->sl.kernels)->accumulation;
-  const bool gemm = d->op.kind == SL_OP_GEMM, beside = gemm && i == sl_op_at(&d->op, SL_AT_DBIAS);
-  const bool overwrites = beside || how != SL_ACCUMULATE_IN_PLACE;
-  if (how == SL_ACCUMULATE_FUSED && gemm && !beside && kept == SL_F32 && !sl_reduce_sharded(l)) return true;
-  return kept == l->dtype && !(overwrites && adds(l, d->operand[i].placed));
-}
-
-/* Where a kernel writes a gradient that it cannot write to where that is kept. */
-static enum sl_status temporary_of(struct sl_lowering *l, int placed, struct sl_operand *out) {
-  const struct sl_placed *t = &l->pp_rank->tensors[placed];
-  int32_t buffer;
-  if (l->homes->half >= 0) {
-    *out = sl_build_part(l, l->homes->half, SL_WRITE, t->flat, t->numel);
-    return SL_OK;
-  }
-  SL_TRY(sl_build_buffer(l, &buffer, SL_SCOPE_MICRO, SL_CATEGORY_GRADIENT, l->dtype, t->numel, "d.%s",
-                         l->plan->model->tensors[t->tensor].name));
-  *out = sl_build_write(l, buffer);
-  return SL_OK;
-}
-
-enum sl_status sl_reduce_bind(struct sl_lowering *l, struct sl_draft *d) {
-  struct sl_reduce *r = l->zero->reduce;
-  for (int i = 0; i < d->operand_count; i++) {
-    struct sl_operand *o = &d->operand[i];
-    r->temporary[i].buffer = -1;
-    if (o->buffer >= 0 || !o->gradient) continue;
-    if (in_place(l, d, i)) {
-      *o = target_of(l, o->placed, adds(l, o->placed) ? SL_READ_WRITE : SL_WRITE);
-      continue;
-    }
-    SL_TRY(temporary_of(l, o->placed, &r->temporary[i]));
-    *o = r->temporary[i];
-  }
-  return SL_OK;
-}
-
 /* ---- calls ---- */
 
 /* Padding takes part in a reduce_scatter and in the norm, so it must be zero; nothing ever writes it but this. */
@@ -313,7 +255,7 @@ static enum sl_status sum_partial(struct sl_lowering *l, struct sl_program *p, c
   int n = 0;
   for (int i = b->last; i >= b->first; i--) {
     if (!l->pp_rank->tensors[i].partial) continue;
-    l->zero->wide[n++] = target_of(l, i, SL_READ_WRITE);
+    l->zero->wide[n++] = sl_bind_target(l, i, SL_READ_WRITE);
     op.dim[0] += l->pp_rank->tensors[i].numel;
   }
   return n > 0 ? sl_build_emit(p, op, n, l->zero->wide) : SL_OK;
@@ -401,8 +343,8 @@ static enum sl_status launch_last(struct sl_lowering *l, struct sl_program *p) {
 static enum sl_status contribute(struct sl_lowering *l, struct sl_program *p, const struct sl_contribution *c) {
   struct sl_reduce *r = l->zero->reduce;
   if (c->made.buffer >= 0) {
-    SL_TRY(sl_zero_convert(l, p, sl_build_as(c->made, SL_READ), target_of(l, c->placed, SL_WRITE),
-                           l->pp_rank->tensors[c->placed].numel, SL_PHASE_BACKWARD, adds(l, c->placed)));
+    SL_TRY(sl_zero_convert(l, p, sl_build_as(c->made, SL_READ), sl_bind_target(l, c->placed, SL_WRITE),
+                           l->pp_rank->tensors[c->placed].numel, SL_PHASE_BACKWARD, sl_bind_adds(l, c->placed)));
   }
   struct sl_bucket *b = &r->buckets[r->bucket_of[c->placed]];
   if (++r->seen[c->placed] < expected(l, c->placed) || !reduces(l, c->placed)) return SL_OK;

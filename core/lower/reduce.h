@@ -23,7 +23,7 @@ struct sl_reduce {
   int32_t arrivals[2]; /* buffers of own parts that leave with their call, in turn */
   int arrival_count, arrival_turn;
   size_t launched_end; /* ops of the program behind it and what goes with it */
-  /* Of the present draft: what its kernel writes, buffer -1 = in place. */
+  /* Of the present draft (bind.h): what its kernel writes, buffer -1 = in place. */
   struct sl_operand temporary[SL_MAX_OPERANDS];
   struct sl_contribution *waiting; /* for the end of the present backward */
   size_t waiting_count, waiting_capacity;
@@ -36,8 +36,6 @@ enum sl_status sl_reduce_start(struct sl_lowering *lowering);
 void sl_reduce_stop(struct sl_lowering *lowering);
 /* A backward (or the W half of one) of the stage at hand starts. */
 enum sl_status sl_reduce_begin(struct sl_lowering *lowering, struct sl_pass pass);
-/* Bind the gradient operands of a draft; what kernels write may be a temporary of their own type. */
-enum sl_status sl_reduce_bind(struct sl_lowering *lowering, struct sl_draft *draft);
 /* After the draft's op was appended: move temporaries on and launch every bucket whose last gradient it made. */
 enum sl_status sl_reduce_after(struct sl_lowering *lowering, struct sl_program *program, const struct sl_draft *draft);
 enum sl_status sl_reduce_end(struct sl_lowering *lowering, struct sl_program *program);

@@ -11,6 +11,7 @@
  * Whole gradients are reduced once per step, in the last backward; sharded ones every micro-batch, because there is nowhere to
  * keep them whole. */
 #include "core/lower/ahead.h"
+#include "core/lower/bind.h"
 #include "core/lower/lower.h"
 
 #include "core/op/operands.h"
@@ -163,7 +164,7 @@ static enum sl_status lower_backward(struct sl_lowering *l, struct sl_program *p
   struct sl_draft d = *draft;
   if (gathers) SL_TRY(sl_gather_before(l, p, SL_PHASE_BACKWARD, draft));
   bind_params(l, &d);
-  SL_TRY(sl_reduce_bind(l, &d));
+  SL_TRY(sl_bind_gradients(l, &d));
   SL_TRY(sl_sparse_gather(l, p, &d));
   SL_TRY(sl_build_emit(p, d.op, d.operand_count, d.operand));
   if (gathers) sl_gather_after(l, draft);

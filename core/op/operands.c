@@ -82,7 +82,7 @@ static const struct row rows[SL_OP_COUNT][MOST_ROWS + 1] = {
                     WITH(BIAS, READ, DATA, SL_OP_BIAS),
                     WITH(AUX, WRITE, DATA, SL_OP_GELU),
                     WITH(AUX, READ, DATA, SL_OP_DGELU),
-                    WITH(DBIAS, WRITE, DATA, SL_OP_BGRAD_A | SL_OP_BGRAD_B),
+                    WITH(DBIAS, WRITE, FLOAT, SL_OP_BGRAD_A | SL_OP_BGRAD_B),
                     WITH(SCRATCH, WRITE, BYTES, SL_OP_WORKSPACE)},
     [SL_OP_BIAS_BWD] = {R(DOUT, READ, DATA),
                         R(DBIAS, ADDS, DATA)},

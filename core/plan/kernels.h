@@ -58,6 +58,8 @@ struct sl_kernel_set {
   const char *name, *source;
   bool fuse_epilogues; /* products take in what is around them, as the plan says */
   enum sl_accumulation accumulation;
+  bool products_in_fp32; /* a product of 16-bit factors writes the gradient of a weight, and a bias's beside it, in fp32 where
+                            they are kept so: nothing is rounded or copied on the way */
   /* Gradients of 16 bits stay until a backward is over and are added to fp32 ones only then; or, where they are reduced beside
    * it, as they come, but all have a place of their own in DDP's buckets. */
   bool keeps_gradients;

@@ -1,0 +1,79 @@
+/* Where kernels write gradients; see bind.h. */
+#include "core/lower/bind.h"
+
+#include "core/lower/lower.h"
+#include "core/lower/reduce.h"
+#include "core/op/operands.h"
+#include "core/plan/kernels.h"
+
+struct sl_operand sl_bind_target(const struct sl_lowering *l, int placed, enum sl_access access) {
+  const struct sl_reduce *r = l->zero->reduce;
+  const struct sl_placed *t = &l->pp_rank->tensors[placed];
+  const struct sl_bucket *b = &r->buckets[r->bucket_of[placed]];
+  if (sl_reduce_sharded(l)) return sl_build_part(l, b->buffer, access, t->flat - b->lo, t->numel);
+  return sl_build_part(l, l->homes->flat, access, t->flat, t->numel);
+}
+
+bool sl_bind_adds(const struct sl_lowering *l, int placed) {
+  const struct sl_reduce *r = l->zero->reduce;
+  return r->seen[placed] > 0 || (sl_reduce_kept(l, placed) && !sl_reduce_sharded(l));
+}
+
+/* A product of 16-bit factors that leaves its sums in fp32, where whole gradients are kept so. */
+static bool makes_fp32(const struct sl_lowering *l, const struct sl_draft *d) {
+  const struct sl_kernel_set *set = sl_kernel_set(l->plan->config->sl.kernels);
+  const bool fused = set->products_in_fp32 || set->accumulation == SL_ACCUMULATE_FUSED;
+  if (d->op.kind != SL_OP_GEMM || !fused || l->accumulate != SL_F32 || sl_reduce_sharded(l)) return false;
+  const struct sl_operand *c = &d->operand[sl_op_at(&d->op, SL_AT_C)];
+  return c->gradient;
+}
+
+/* The type in which it makes operand `i`. */
+static enum sl_dtype type_made(const struct sl_lowering *l, const struct sl_draft *d, int i) {
+  const bool beside = d->op.kind == SL_OP_GEMM && i == sl_op_at(&d->op, SL_AT_DBIAS);
+  const bool fp32 = beside && sl_kernel_set(l->plan->config->sl.kernels)->products_in_fp32;
+  return fp32 && makes_fp32(l, d) ? SL_F32 : l->dtype;
+}
+
+/* Does the kernel write operand `i`, a gradient, to where it is kept? That must be of the kernel's type, unless the plan's
+ * kernels add to fp32 what they multiply in 16 bits; and a product's epilogue overwrites, so what it makes is added by an op of
+ * its own. */
+static bool in_place(const struct sl_lowering *l, const struct sl_draft *d, int i) {
+  const enum sl_dtype kept = sl_reduce_sharded(l) ? l->wire : l->accumulate;
+  const enum sl_accumulation how = sl_kernel_set(l->plan->config->sl.kernels)->accumulation;
+  const bool gemm = d->op.kind == SL_OP_GEMM, beside = gemm && i == sl_op_at(&d->op, SL_AT_DBIAS);
+  const bool overwrites = beside || how != SL_ACCUMULATE_IN_PLACE;
+  if (!beside && makes_fp32(l, d)) return true;
+  return kept == type_made(l, d, i) && !(overwrites && sl_bind_adds(l, d->operand[i].placed));
+}
+
+/* Where a kernel writes a gradient that it cannot write to where that is kept. */
+static enum sl_status temporary_of(struct sl_lowering *l, int placed, enum sl_dtype type, struct sl_operand *out) {
+  const struct sl_placed *t = &l->pp_rank->tensors[placed];
+  int32_t buffer;
+  if (l->homes->half >= 0) {
+    *out = sl_build_part(l, l->homes->half, SL_WRITE, t->flat, t->numel);
+    return SL_OK;
+  }
+  SL_TRY(sl_build_buffer(l, &buffer, SL_SCOPE_MICRO, SL_CATEGORY_GRADIENT, type, t->numel, "d.%s",
+                         l->plan->model->tensors[t->tensor].name));
+  *out = sl_build_write(l, buffer);
+  return SL_OK;
+}
+
+enum sl_status sl_bind_gradients(struct sl_lowering *l, struct sl_draft *d) {
+  const struct sl_draft drafted = *d;
+  struct sl_reduce *r = l->zero->reduce;
+  for (int i = 0; i < d->operand_count; i++) {
+    struct sl_operand *o = &d->operand[i];
+    r->temporary[i].buffer = -1;
+    if (o->buffer >= 0 || !o->gradient) continue;
+    if (in_place(l, &drafted, i)) {
+      *o = sl_bind_target(l, o->placed, sl_bind_adds(l, o->placed) ? SL_READ_WRITE : SL_WRITE);
+      continue;
+    }
+    SL_TRY(temporary_of(l, o->placed, type_made(l, &drafted, i), &r->temporary[i]));
+    *o = r->temporary[i];
+  }
+  return SL_OK;
+}
