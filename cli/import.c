@@ -18,7 +18,7 @@ struct imported {
 
 static enum sl_status read_megatron(const char *name, const char *text, size_t size, struct imported *out) {
   (void)size; /* ends with a zero byte */
-  return sl_megatron_read(name, text, &out->config, &out->model);
+  return sl_megatron_read(name, text, out->layers == 0, &out->config, &out->model);
 }
 
 static enum sl_status read_torchtitan(const char *name, const char *text, size_t size, struct imported *out) {
@@ -40,7 +40,8 @@ struct source {
 
 static enum sl_status find_source(const struct sl_options *o, struct source *out) {
   const struct source sources[] = {
-      {"--from-megatron", o->from_megatron, true, read_megatron, "--vocab-size is none of the arguments"},
+      {"--from-megatron", o->from_megatron, true, read_megatron,
+       "the arguments say neither --num-layers nor a known vocabulary"},
       {"--from-torchtitan", o->from_torchtitan, false, read_torchtitan, "the file has no model.flavor"},
       {"--from-accelerate", o->from_accelerate, false, read_accelerate, "the model is the script's"},
   };

@@ -2,6 +2,7 @@
 #include "core/interop/megatron.h"
 
 #include "core/interop/arguments.h"
+#include "core/interop/megatron_model.h"
 #include "core/interop/megatron_rows.h"
 #include "core/interop/paths.h"
 
@@ -114,10 +115,30 @@ static enum sl_status put_pipeline(json_t *config, const struct sl_arguments *a)
   return SL_OK;
 }
 
+/* Megatron-DeepSpeed's engine is a pipeline of one stage, too, unless it is told otherwise; its --zero-stage is 1 by default. */
+static enum sl_status put_deepspeed(json_t *config, const struct sl_arguments *a) {
+  static const char *const presets[] = {"deepspeed-0", "deepspeed-1", "deepspeed-2", "deepspeed-3"};
+  int64_t stage = 1;
+  if (sl_arguments_has(a, "zero-stage")) SL_TRY(sl_arguments_int(a, "zero-stage", &stage));
+  if (stage > 3) return sl_arguments_fail(a, "zero-stage", "0 to 3");
+  const bool pipeline = !sl_arguments_has(a, "no-pipeline-parallel");
+  sl_interop_put(config, "shardlab.preset", json_string(pipeline ? "deepspeed-pipeline" : presets[stage]));
+  sl_interop_put(config, "zero_optimization.stage", json_integer(stage));
+  if (sl_arguments_has(a, "cpu-optimizer"))
+    sl_interop_put(config, "zero_optimization.offload_optimizer.device", json_string("cpu"));
+  return SL_OK;
+}
+
+static enum sl_status put_preset(json_t *config, const struct sl_arguments *a) {
+  const bool sharded = sl_arguments_has(a, "use-distributed-optimizer");
+  if (sl_arguments_has(a, "deepspeed")) return put_deepspeed(config, a);
+  sl_interop_put(config, "shardlab.preset", json_string(sharded ? "megatron-distributed-optimizer" : "megatron-lm"));
+  return SL_OK;
+}
+
 static enum sl_status make_config(json_t *config, const struct sl_arguments *a) {
   for (const struct sl_argument *row = sl_megatron_arguments; row->name != NULL; row++) SL_TRY(put_row(config, a, row));
-  const bool sharded = sl_arguments_has(a, "use-distributed-optimizer");
-  sl_interop_put(config, "shardlab.preset", json_string(sharded ? "megatron-distributed-optimizer" : "megatron-lm"));
+  SL_TRY(put_preset(config, a));
   SL_TRY(put_optimizer(config, a));
   SL_TRY(put_pipeline(config, a));
   SL_TRY(put_attention(config, a));
@@ -125,105 +146,6 @@ static enum sl_status make_config(json_t *config, const struct sl_arguments *a) 
   if (sl_arguments_has(a, "micro-batch-size")) return SL_OK;
   return sl_arguments_fail(a, "micro-batch-size",
                            "sequences a step of a rank, without which Megatron-LM does not start");
-}
-
-/* ---- the model ---- */
-
-enum { HAS_ROPE = 1, HAS_RMS = 2, HAS_SWIGLU = 4, NO_BIAS = 8, LIKE_LLAMA = 15 };
-
-static enum sl_status features_of(const struct sl_arguments *a, int *features) {
-  const char *text;
-  *features = (sl_arguments_has(a, "swiglu") ? HAS_SWIGLU : 0) |
-              (sl_arguments_has(a, "disable-bias-linear") ? NO_BIAS : 0) |
-              (sl_arguments_has(a, "use-rotary-position-embeddings") ? HAS_ROPE : 0);
-  if (sl_arguments_has(a, "normalization")) {
-    SL_TRY(sl_arguments_text(a, "normalization", &text));
-    if (strcmp(text, "RMSNorm") == 0) *features |= HAS_RMS;
-  }
-  if (!sl_arguments_has(a, "position-embedding-type")) return SL_OK;
-  SL_TRY(sl_arguments_text(a, "position-embedding-type", &text));
-  if (strcmp(text, "rope") == 0) *features |= HAS_ROPE;
-  if (strcmp(text, "rope") == 0 || strcmp(text, "learned_absolute") == 0) return SL_OK;
-  return sl_arguments_fail(a, "position-embedding-type", "rope or learned_absolute");
-}
-
-/* Sizes of a model's config.json: the argument, the key in llama's and in gpt2's, what holds where it is absent (0: it must be there, -1: the key stays out). */
-static enum sl_status put_sizes(json_t *model, const struct sl_arguments *a, bool llama) {
-  static const struct {
-    const char *argument, *keys[2]; /* of gpt2, of llama */
-  } sizes[] = {{"num-layers", {"n_layer", "num_hidden_layers"}},
-               {"hidden-size", {"n_embd", "hidden_size"}},
-               {"num-attention-heads", {"n_head", "num_attention_heads"}},
-               {"max-position-embeddings", {"n_positions", "max_position_embeddings"}},
-               {"vocab-size", {"vocab_size", "vocab_size"}}};
-  int64_t n;
-  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-    SL_TRY(sl_arguments_int(a, sizes[i].argument, &n));
-    json_object_set_new(model, sizes[i].keys[llama], json_integer(n));
-    if (i == 1 && !sl_arguments_has(a, "ffn-hidden-size")) /* 4 h, or 2/3 of that to a multiple of 64 */
-      json_object_set_new(model, llama ? "intermediate_size" : "n_inner",
-                          json_integer(llama ? n * 4 * 2 / 3 / 64 * 64 : 4 * n));
-  }
-  if (!sl_arguments_has(a, "ffn-hidden-size")) return SL_OK;
-  SL_TRY(sl_arguments_int(a, "ffn-hidden-size", &n));
-  json_object_set_new(model, llama ? "intermediate_size" : "n_inner", json_integer(n));
-  return SL_OK;
-}
-
-static enum sl_status put_llama(json_t *model, const struct sl_arguments *a) {
-  int64_t n;
-  double theta = 10000, dropout = 0.1;
-  if (sl_arguments_has(a, "num-query-groups")) {
-    SL_TRY(sl_arguments_int(a, "num-query-groups", &n));
-    if (sl_arguments_has(a, "group-query-attention"))
-      json_object_set_new(model, "num_key_value_heads", json_integer(n));
-  }
-  if (sl_arguments_has(a, "kv-channels")) {
-    SL_TRY(sl_arguments_int(a, "kv-channels", &n));
-    json_object_set_new(model, "head_dim", json_integer(n));
-  }
-  if (sl_arguments_has(a, "rotary-base")) SL_TRY(sl_arguments_real(a, "rotary-base", &theta));
-  if (sl_arguments_has(a, "attention-dropout")) SL_TRY(sl_arguments_real(a, "attention-dropout", &dropout));
-  json_object_set_new(model, "rope_theta", json_real(theta));
-  json_object_set_new(model, "attention_dropout", json_real(dropout));
-  dropout = 0.1;
-  if (sl_arguments_has(a, "hidden-dropout")) SL_TRY(sl_arguments_real(a, "hidden-dropout", &dropout));
-  if (dropout != 0)
-    return sl_arguments_fail(a, "hidden-dropout",
-                             "0 for a model with RMSNorm and swiglu (Megatron-LM's default is 0.1)");
-  json_object_set_new(model, "tie_word_embeddings",
-                      json_boolean(!sl_arguments_has(a, "untie-embeddings-and-output-weights")));
-  return SL_OK;
-}
-
-static enum sl_status put_gpt2(json_t *model, const struct sl_arguments *a) {
-  double hidden = 0.1, attention = 0.1;
-  if (sl_arguments_has(a, "group-query-attention"))
-    return sl_arguments_fail(a, "group-query-attention",
-                             "a model with rope, RMSNorm, swiglu and no biases: gpt2 has none");
-  if (sl_arguments_has(a, "untie-embeddings-and-output-weights"))
-    return sl_arguments_fail(a, "untie-embeddings-and-output-weights", "tied ones, as gpt2's are");
-  if (sl_arguments_has(a, "hidden-dropout")) SL_TRY(sl_arguments_real(a, "hidden-dropout", &hidden));
-  if (sl_arguments_has(a, "attention-dropout")) SL_TRY(sl_arguments_real(a, "attention-dropout", &attention));
-  json_object_set_new(model, "embd_pdrop", json_real(hidden));
-  json_object_set_new(model, "resid_pdrop", json_real(hidden));
-  json_object_set_new(model, "attn_pdrop", json_real(attention));
-  return SL_OK;
-}
-
-static enum sl_status make_model(json_t *model, const struct sl_arguments *a) {
-  int features;
-  SL_TRY(features_of(a, &features));
-  if (features != 0 && features != LIKE_LLAMA)
-    return sl_fail(SL_ERR_INPUT,
-                   "%s: the model has %s%s%s%s but not all of rope, RMSNorm, swiglu and disable-bias-linear; expected "
-                   "llama, which "
-                   "has all four, or gpt2, which has none, or --model",
-                   a->name, features & HAS_ROPE ? "rope " : "", features & HAS_RMS ? "RMSNorm " : "",
-                   features & HAS_SWIGLU ? "swiglu " : "", features & NO_BIAS ? "disable-bias-linear" : "");
-  json_object_set_new(model, "model_type", json_string(features != 0 ? "llama" : "gpt2"));
-  SL_TRY(put_sizes(model, a, features != 0));
-  return features != 0 ? put_llama(model, a) : put_gpt2(model, a);
 }
 
 /* ---- what is left ---- */
@@ -245,17 +167,11 @@ static enum sl_status check_program(const struct sl_arguments *a) {
   return SL_OK;
 }
 
-/* Neutral values of arguments that are refused otherwise. */
-static enum sl_status check_rotary(const struct sl_arguments *a) {
-  double percent = 1;
-  if (sl_arguments_has(a, "rotary-percent")) SL_TRY(sl_arguments_real(a, "rotary-percent", &percent));
-  if (percent != 1) return sl_arguments_fail(a, "rotary-percent", "1.0: no less is modelled");
-  const char *type = "learned_absolute";
-  if (!sl_arguments_has(a, "no-position-embedding")) return SL_OK;
-  if (sl_arguments_has(a, "position-embedding-type")) SL_TRY(sl_arguments_text(a, "position-embedding-type", &type));
-  if (strcmp(type, "rope") == 0 || sl_arguments_has(a, "use-rotary-position-embeddings")) return SL_OK;
-  return sl_arguments_fail(a, "no-position-embedding",
-                           "--position-embedding-type rope beside it: a model without positions is not modelled");
+/* --num-experts 1 is none. */
+static bool is_neutral(const struct sl_argument_given *g) {
+  static const char *const counts[] = {"num-experts", "expert-model-parallel-size", "ds-sequence-parallel-size",
+                                       "num-distributed-optimizer-instances", NULL};
+  return is_among(counts, g->name) && g->value_count > 0 && strcmp(g->values[0], "1") == 0;
 }
 
 /* Of what was not asked for: refused, or named in one warning. */
@@ -264,6 +180,7 @@ static enum sl_status account(const struct sl_arguments *a) {
   size_t used = 0;
   for (size_t i = 0; i < a->count; i++) {
     const struct sl_argument_given *g = &a->list[i];
+    if (is_neutral(g)) continue;
     if (is_among(sl_megatron_refused, g->name)) return sl_arguments_fail(a, g->name, "none: it is not modelled");
     if (g->used || is_among(sl_megatron_beside, g->name)) continue;
     const int n = snprintf(text + used, sizeof text - used, " --%s", g->name);
@@ -274,21 +191,16 @@ static enum sl_status account(const struct sl_arguments *a) {
   return SL_OK;
 }
 
-enum sl_status sl_megatron_read(const char *name, const char *text, json_t **config, json_t **model) {
+enum sl_status sl_megatron_read(const char *name, const char *text, bool wants_model, json_t **config, json_t **model) {
   struct sl_arguments a;
   enum sl_status status;
   *config = *model = NULL;
   SL_TRY(sl_arguments_read(&a, name, text));
   *config = json_object();
   SL_GO(check_program(&a));
-  SL_GO(check_rotary(&a));
   SL_GO(make_config(*config, &a));
-  if (sl_arguments_has(&a, "vocab-size")) {
-    *model = json_object();
-    SL_GO(make_model(*model, &a));
-  } else {
-    sl_arguments_pass(&a, sl_megatron_of_model);
-  }
+  if (wants_model) SL_GO(sl_megatron_model(&a, model));
+  sl_arguments_pass(&a, sl_megatron_of_model);
   SL_GO(account(&a));
 done:
   sl_arguments_free(&a);

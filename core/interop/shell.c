@@ -1,6 +1,8 @@
 /* Words of a launch script; see shell.h. */
 #include "core/interop/shell.h"
 
+#include "core/interop/arithmetic.h"
+
 #include <ctype.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -44,7 +46,11 @@ static size_t name_length(const char *text) {
   return n;
 }
 
-/* $(...) and $((...)) stay as they stand, blanks and all: what they give is not known. */
+static const char *variable_of(const void *context, const char *name, size_t length) {
+  return value_of(context, name, length);
+}
+
+/* $((...)) of numbers that are known is computed; else it stays as it stands, blanks and all, and so does $(...), for nothing is run. */
 static enum sl_status keep_command(struct reader *r) {
   const char *end = r->at + 1;
   for (int depth = 0; *end != '\0'; end++) {
@@ -52,6 +58,14 @@ static enum sl_status keep_command(struct reader *r) {
     if (depth == 0) break;
   }
   const size_t length = (size_t)(end - r->at) + (*end == ')');
+  int64_t number;
+  if (length > 5 && r->at[2] == '(' && r->at[length - 2] == ')' &&
+      sl_arithmetic(r->at + 3, length - 5, variable_of, r, &number)) {
+    char text[24];
+    const int n = snprintf(text, sizeof text, "%lld", (long long)number);
+    r->at += length;
+    return push(r, text, (size_t)n);
+  }
   const enum sl_status status = push(r, r->at, length);
   r->at += length;
   return status;

@@ -31,7 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (text == NULL) abort();
   sl_warn_set_sink(swallow, NULL);
   sl_error_clear();
-  if (sl_megatron_read("fuzz", text, &config, &model) == SL_OK) {
+  if (sl_megatron_read("fuzz", text, true, &config, &model) == SL_OK) {
     read_on(config);
     json_decref(config);
     json_decref(model);

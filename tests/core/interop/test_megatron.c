@@ -24,7 +24,7 @@ static void keep(void *context, const char *text) {
 static void read_as(const char *text, json_t **config, json_t **model) {
   warned[0] = '\0';
   sl_warn_set_sink(keep, NULL);
-  const enum sl_status status = sl_megatron_read("run.sh", text, config, model);
+  const enum sl_status status = sl_megatron_read("run.sh", text, true, config, model);
   sl_warn_set_sink(NULL, NULL);
   if (status != SL_OK) fail_msg("%s", sl_error_message());
 }
@@ -41,7 +41,8 @@ static void a_launch_script_is_read(void **state) {
           "--max_position_embeddings=128\n)\n"
           "OTHERS=\"--tensor-model-parallel-size ${TP} --pipeline-model-parallel-size $PP --vocab-size 999 \\\n"
           "  --num-layers-per-virtual-pipeline-stage 2 --global-batch-size $GLOBAL --bf16 --micro-batch-size 2\"\n"
-          "torchrun --nproc_per_node 8 pretrain.py ${MODEL_ARGS[@]} $OTHERS --data-path $DATA --lr 1.5e-4 --seq-length "
+          "torchrun --nproc_per_node 8 pretrain.py --frobnicate 3 ${MODEL_ARGS[@]} $OTHERS --data-path $DATA --lr "
+          "1.5e-4 --seq-length "
           "64\n",
           &config, &model);
   assert_int_equal(integer(config, "shardlab.tp"), 4);
@@ -52,7 +53,7 @@ static void a_launch_script_is_read(void **state) {
   assert_int_equal(integer(model, "n_inner"), 256);
   assert_true(json_is_true(sl_interop_get(config, "bf16.enabled")));
   assert_string_equal(json_string_value(sl_interop_get(config, "shardlab.preset")), "megatron-lm");
-  assert_string_equal(warned, "run.sh: no counterpart, so without effect: --nproc-per-node");
+  assert_string_equal(warned, "run.sh: no counterpart, so without effect: --frobnicate");
   json_decref(config);
   json_decref(model);
 }
@@ -60,7 +61,7 @@ static void a_launch_script_is_read(void **state) {
 static void defaults_are_megatrons(void **state) {
   (void)state;
   json_t *config, *model;
-  read_as("--micro-batch-size 1 --seq-length 64 --num-layers 4", &config, &model);
+  read_as("--micro-batch-size 1 --seq-length 64", &config, &model);
   assert_null(model);
   assert_true(json_number_value(sl_interop_get(config, "gradient_clipping")) == 1.0);
   assert_true(json_number_value(sl_interop_get(config, "optimizer.params.weight_decay")) == 0.01);
@@ -86,9 +87,9 @@ static void what_is_not_modelled_is_named(void **state) {
       {"--recompute-granularity full --recompute-method block --recompute-num-layers 1",
        "run.sh: --recompute-method: is 'block'; expected uniform: block is not modelled"},
       {MODEL "--micro-batch-size 1 --swiglu --normalization RMSNorm",
-       "run.sh: the model has RMSNorm swiglu  but not all of rope, RMSNorm, "
-       "swiglu and disable-bias-linear; expected llama, which has "
-       "all four, or gpt2, which has none, or --model"},
+       "run.sh: the model has RMSNorm, swiglu, which no family has together; expected llama's rope, RMSNorm and "
+       "swiglu, "
+       "starcoder2's rope, gpt2's none, bloom's alibi and norm behind the embedding, or --model"},
       {"--lr 1", "run.sh: --micro-batch-size: is missing; expected sequences a step of a rank, without which "
                  "Megatron-LM does not start"},
       {"--micro-batch-size 1 --vocab-size 5", "run.sh: --num-layers: is missing; expected a whole number"},
@@ -96,7 +97,6 @@ static void what_is_not_modelled_is_named(void **state) {
        "run.sh: runs pretrain_bert.py, which is not modelled; expected pretrain_gpt.py"},
       {"--micro-batch-size $((A * (B + 1))) --seq-length 2",
        "run.sh: --micro-batch-size: is '$((A * (B + 1)))'; expected a whole number"},
-      {"--rotary-percent 0.5", "run.sh: --rotary-percent: is '0.5'; expected 1.0: no less is modelled"},
       {"--activations-checkpoint-method block",
        "run.sh: --activations-checkpoint-method: is 'block'; expected uniform: block is not modelled"},
       {"train.py", "run.sh: has no argument; expected Megatron-LM's, as --micro-batch-size 4"},
@@ -104,7 +104,7 @@ static void what_is_not_modelled_is_named(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     json_t *config, *model;
     sl_error_clear();
-    assert_int_equal(sl_megatron_read("run.sh", cases[i].text, &config, &model), SL_ERR_INPUT);
+    assert_int_equal(sl_megatron_read("run.sh", cases[i].text, true, &config, &model), SL_ERR_INPUT);
     assert_string_equal(sl_error_message(), cases[i].says);
     assert_null(config);
   }
