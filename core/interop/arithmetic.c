@@ -1,6 +1,8 @@
 /* See arithmetic.h: a walk down sum, product and factor. */
 #include "core/interop/arithmetic.h"
 
+#include "core/base/checked.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -60,7 +62,7 @@ static bool read_factor(struct reader *r, int64_t *out) {
   if (r->depth == MAX_DEPTH) return false;
   r->depth++;
   r->at++;
-  const bool good = c == '-' ? read_factor(r, out) && !__builtin_sub_overflow((int64_t)0, *out, out)
+  const bool good = c == '-' ? read_factor(r, out) && sl_subtract_fits(0, *out, out)
                              : read_sum(r, out) && peek(r) == ')' && r->at++ != NULL;
   r->depth--;
   return good;
@@ -72,7 +74,7 @@ static bool read_product(struct reader *r, int64_t *out) {
     int64_t right;
     r->at++;
     if (!read_factor(r, &right)) return false;
-    if (c == '*' && __builtin_mul_overflow(*out, right, out)) return false;
+    if (c == '*' && !sl_multiply_fits(*out, right, out)) return false;
     if (c != '*' && (right == 0 || (right == -1 && *out == INT64_MIN))) return false;
     if (c != '*') *out = c == '/' ? *out / right : *out % right;
   }
@@ -85,7 +87,7 @@ static bool read_sum(struct reader *r, int64_t *out) {
     int64_t right;
     r->at++;
     if (!read_product(r, &right)) return false;
-    if (c == '+' ? __builtin_add_overflow(*out, right, out) : __builtin_sub_overflow(*out, right, out)) return false;
+    if (!(c == '+' ? sl_add_fits(*out, right, out) : sl_subtract_fits(*out, right, out))) return false;
   }
   return true;
 }

@@ -21,7 +21,7 @@ static double predict(const char *flags, const char *trace) {
 }
 
 static bool same_files(const char *a, const char *b) {
-  static char x[1 << 22], y[1 << 22];
+  static char x[1 << 24], y[1 << 24];
   slurp(a, x, sizeof x);
   slurp(b, y, sizeof y);
   assert_true(strlen(x) > 1000 && strlen(x) + 1 < sizeof x);
