@@ -81,7 +81,7 @@ static void fill_training(struct taken *t, int64_t steps) {
   fill(t, "optimizer.params.weight_decay", json_real(0));
   fill(t, "scheduler.params.warmup_min_lr", json_integer(0));
   fill(t, "scheduler.params.warmup_max_lr", json_real(lr));
-  fill(t, "scheduler.params.warmup_num_steps", json_integer(0));
+  fill(t, "scheduler.params.warmup_num_steps", json_integer(1)); /* warmup_steps is 0, which DeepSpeed takes no more */
   fill(t, "scheduler.params.total_num_steps", json_integer(steps > 0 ? steps : 1));
   fill(t, "fp16.enabled", json_false());
   fill(t, "bf16.enabled", json_false());

@@ -121,7 +121,8 @@ static enum sl_status put_deepspeed(json_t *config, const struct sl_arguments *a
   int64_t stage = 1;
   if (sl_arguments_has(a, "zero-stage")) SL_TRY(sl_arguments_int(a, "zero-stage", &stage));
   if (stage > 3) return sl_arguments_fail(a, "zero-stage", "0 to 3");
-  const bool pipeline = !sl_arguments_has(a, "no-pipeline-parallel");
+  const int64_t pp = json_integer_value(sl_interop_get(config, "shardlab.pp"));
+  const bool pipeline = !sl_arguments_has(a, "no-pipeline-parallel") || pp > 1; /* scripts add the flag under an if */
   sl_interop_put(config, "shardlab.preset", json_string(pipeline ? "deepspeed-pipeline" : presets[stage]));
   sl_interop_put(config, "zero_optimization.stage", json_integer(stage));
   if (sl_arguments_has(a, "cpu-optimizer"))

@@ -29,7 +29,8 @@ static json_t *integer(const char *text, const char *plain) {
   for (int i = 0; i < 4; i++) {
     const char *digits = text + (*text == '+' || *text == '-') + forms[i].skip;
     if (strncmp(text + (*text == '+' || *text == '-'), forms[i].prefix, (size_t)forms[i].skip) != 0) continue;
-    if (*digits == '\0' || (forms[i].skip == 0 && !isdigit((unsigned char)*digits)) ||
+    const bool decimal = forms[i].skip == 0, single = digits[0] == '0' && digits[1] == '\0';
+    if (*digits == '\0' || (decimal && !single && (*digits < '1' || *digits > '9')) ||
         *over(digits, forms[i].digits) != '\0')
       continue;
     errno = 0;

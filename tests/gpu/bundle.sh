@@ -35,7 +35,7 @@ make_programs() {
 
 own_libraries() { # those that programs and modules need and a bare machine may lack
   ldd "$stage"/bin/* "$stage"/lib/*.so |
-    awk '/lib(jansson|yaml|pcre2-8|utf8proc|gomp|cmocka|gsl|gslcblas|blas|uring)\.so/ { print $3 }' | sort -u
+    awk '/lib(jansson|yaml-0|pcre2-8|utf8proc|gomp|cmocka|gsl|gslcblas|blas|uring)\.so/ { print $3 }' | sort -u
 }
 
 copy_files() {

@@ -14,6 +14,11 @@
 
 #define MODEL "--num-layers 8 --hidden-size 64 --num-attention-heads 4 --max-position-embeddings 128 --vocab-size 999 "
 
+#define SIZES                                                                                                          \
+  "--micro-batch-size 1 --num-layers 8 --hidden-size 64 --num-attention-heads 4 --max-position-embeddings 128"
+#define ROPE "--position-embedding-type rope "
+#define DRY "--hidden-dropout 0"
+
 static char warned[1024];
 
 static void keep(void *context, const char *text) {
@@ -70,6 +75,52 @@ static void defaults_are_megatrons(void **state) {
   json_decref(config);
 }
 
+static void forms_have_their_families(void **state) {
+  (void)state;
+  static const struct {
+    const char *arguments, *key, *json;
+  } cases[] = {
+      {"--vocab-size 9", "model_type", "\"gpt2\""},
+      {"", "vocab_size", "50257"}, /* pretrain_gpt.py's tokenizer */
+      {"--tokenizer-type Llama3Tokenizer", "vocab_size", "128256"},
+      {"--tokenizer-type HuggingFaceTokenizer --padded-vocab-size 640", "vocab_size", "640"},
+      {ROPE "--swiglu --normalization RMSNorm --disable-bias-linear " DRY, "model_type", "\"llama\""},
+      {ROPE "--swiglu --normalization rmsnorm " DRY, "mlp_bias", "true"},
+      {ROPE "--swiglu --normalization RMSNorm --disable-bias-linear --add-qkv-bias " DRY, "model_type", "\"qwen2\""},
+      {ROPE "--swiglu --normalization RMSNorm --disable-bias-linear --qk-layernorm " DRY, "head_dim", "16"},
+      {ROPE "--rotary-percent 0.25", "partial_rotary_factor", "0.25"},
+      {ROPE "--disable-bias-linear", "use_bias", "false"},
+      {ROPE "--use-rope-scaling", "rope_scaling",
+       "{\"rope_type\":\"llama3\",\"factor\":8.0,\"low_freq_factor\":1.0,\"high_freq_factor\":4.0,"
+       "\"original_max_position_embeddings\":8192}"},
+      {"--position-embedding-type alibi --embed-layernorm", "model_type", "\"bloom\""},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[512];
+    json_t *config, *model, *want = json_loads(cases[i].json, JSON_DECODE_ANY, NULL);
+    snprintf(text, sizeof text, "%s %s", SIZES, cases[i].arguments);
+    read_as(text, &config, &model);
+    if (!json_equal(json_object_get(model, cases[i].key), want))
+      fail_msg("%s: %s", cases[i].arguments, json_dumps(model, 0));
+    json_decref(want);
+    json_decref(config);
+    json_decref(model);
+  }
+}
+
+static void what_a_shell_computes_is_computed(void **state) {
+  (void)state;
+  json_t *config, *model;
+  read_as("A=3 B=$((A * (2 + 4) / 9 - -1)) --micro-batch-size $(( $B % 2 + 1 )) --global-batch-size $((${A}*8)) --lr "
+          "1 --deepspeed --zero-stage $((1+1)) --no-pipeline-parallel",
+          &config, &model);
+  assert_int_equal(integer(config, "train_micro_batch_size_per_gpu"), 2);
+  assert_int_equal(integer(config, "train_batch_size"), 24);
+  assert_int_equal(integer(config, "zero_optimization.stage"), 2);
+  assert_string_equal(json_string_value(sl_interop_get(config, "shardlab.preset")), "deepspeed-2");
+  json_decref(config);
+}
+
 static void what_is_not_modelled_is_named(void **state) {
   (void)state;
   static const struct {
@@ -112,8 +163,9 @@ static void what_is_not_modelled_is_named(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(a_launch_script_is_read),
-                                     cmocka_unit_test(defaults_are_megatrons),
-                                     cmocka_unit_test(what_is_not_modelled_is_named)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_launch_script_is_read), cmocka_unit_test(defaults_are_megatrons),
+      cmocka_unit_test(forms_have_their_families), cmocka_unit_test(what_a_shell_computes_is_computed),
+      cmocka_unit_test(what_is_not_modelled_is_named)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,224 @@
+/* label: unit
+ * torchtitan's TOML and Accelerate's YAML: what a setting becomes, defaults, earlier names; what is not modelled is refused with its key. */
+#include "core/interop/accelerate.h"
+#include "core/interop/paths.h"
+#include "core/interop/torchtitan.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static char warned[2048];
+
+static void keep(void *context, const char *text) {
+  (void)context;
+  snprintf(warned, sizeof warned, "%s", text);
+}
+
+/* A text in one of the two languages, and what becomes of it. */
+struct reading {
+  int64_t world, per_machine;
+  json_t *config, *model;
+  enum sl_status status;
+};
+
+static struct reading read_text(const char *text, bool titan, int64_t world) {
+  struct reading r = {.world = world};
+  warned[0] = '\0';
+  sl_error_clear();
+  sl_warn_set_sink(keep, NULL);
+  if (titan)
+    r.status = sl_torchtitan_read("f", text, strlen(text), 0, &r.world, &r.config, &r.model);
+  else
+    r.status = sl_accelerate_read("f", text, strlen(text), &r.world, &r.per_machine, &r.config);
+  sl_warn_set_sink(NULL, NULL);
+  return r;
+}
+
+static void close_reading(struct reading *r) {
+  json_decref(r->config);
+  json_decref(r->model);
+}
+
+/* `json` is the value at `path`. */
+static void value_is(const struct reading *r, const char *path, const char *json) {
+  json_t *want = json_loads(json, JSON_DECODE_ANY, NULL);
+  const json_t *has = sl_interop_get(r->config, path);
+  if (r->status != SL_OK) fail_msg("%s", sl_error_message());
+  if (!json_equal(has, want)) fail_msg("%s is %s", path, has != NULL ? json_dumps(has, JSON_ENCODE_ANY) : "absent");
+  json_decref(want);
+}
+
+struct expectation {
+  const char *text;
+  int64_t world;
+  const char *path, *json;
+};
+
+static void check(const struct expectation *cases, size_t count, bool titan) {
+  for (size_t i = 0; i < count; i++) {
+    struct reading r = read_text(cases[i].text, titan, cases[i].world);
+    value_is(&r, cases[i].path, cases[i].json);
+    close_reading(&r);
+  }
+}
+
+static void torchtitans_settings_are_ours(void **state) {
+  (void)state;
+#define PP "[model]\nflavor='8B'\n[parallelism]\ndata_parallel_shard_degree=2\npipeline_parallel_degree=4\n"
+  static const struct expectation cases[] = {
+      {"", 8, "shardlab.preset", "\"fsdp2\""},
+      {"", 8, "shardlab.recompute", "\"full\""}, /* its default: every second layer */
+      {"", 8, "shardlab.recompute_every", "2"},
+      {"", 8, "optimizer.params.lr", "0.0008"},
+      {"", 8, "optimizer.params.betas", "[0.9, 0.95]"},
+      {"", 8, "train_micro_batch_size_per_gpu", "8"},
+      {"", 8, "communication_data_type", "\"fp32\""},
+      {"[training]\nlocal_batch_size=2\nglobal_batch_size=48", 8, "gradient_accumulation_steps", "3"},
+      {"[training]\nmax_norm = inf", 8, "gradient_clipping", "0.0"},
+      {"[training]\nbatch_size=3\ntensor_parallel_degree=2", 8, "train_micro_batch_size_per_gpu", "3"}, /* of 2024 */
+      {"[training]\ntensor_parallel_degree=2", 8, "shardlab.tp", "2"},
+      {"[parallelism]\ntensor_parallel_degree=2", 8, "shardlab.sequence_parallel", "true"},
+      {"[parallelism]\ndata_parallel_replicate_degree=2", 8, "shardlab.shard_size", "4"},
+      {"[parallelism]\nfsdp_reshard_after_forward='never'", 8, "shardlab.preset", "\"fsdp2-no-reshard\""},
+      {"[activation_checkpoint]\nmode='selective'\nselective_ac_option='op'", 8, "shardlab.recompute",
+       "\"selective_op\""},
+      {"[compile]\nenable=true\ncomponents=['model']", 8, "shardlab.kernels", "\"torch-compile-blocks\""},
+      {"[model]\nconverters=['float8']\n[quantize.linear.float8]\nrecipe_name='rowwise'", 8, "shardlab.fp8_recipe",
+       "\"rowwise\""},
+      {PP, 0, "shardlab.preset", "\"fsdp2-no-reshard\""},
+      {PP, 0, "shardlab.stages", "[8, 9, 8, 7]"}, /* 34 with the two ends, 9 9 8 8 */
+      {PP "pipeline_parallel_schedule='Interleaved1F1B'", 0, "shardlab.virtual_stages", "2"},
+      {PP "pipeline_parallel_schedule='ZBVZeroBubble'", 0, "shardlab.schedule", "\"zbv\""},
+      {PP "pipeline_parallel_layers_per_stage=4\npipeline_parallel_schedule='interleaved1f1b'\n"
+          "pipeline_parallel_first_stage_less_layers=0\npipeline_parallel_last_stage_less_layers=0",
+       0, "shardlab.stages", "[4, 4, 4, 4, 4, 4, 4, 4]"},
+      {PP "pipeline_parallel_microbatch_size=2", 0, "gradient_accumulation_steps", "4"},
+  };
+  check(cases, sizeof cases / sizeof *cases, true);
+  struct reading r = read_text(PP, true, 0);
+  assert_int_equal(r.world, 8);
+  assert_int_equal(json_integer_value(json_object_get(r.model, "intermediate_size")), 14336);
+  close_reading(&r);
+}
+
+static void accelerates_settings_are_ours(void **state) {
+  (void)state;
+#define FSDP "distributed_type: FSDP\nnum_processes: 8\nmixed_precision: bf16\n"
+#define WRAP "fsdp_config:\n  fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP\n"
+#define ZERO "distributed_type: DEEPSPEED\nnum_processes: 8\ndeepspeed_config:\n"
+#define LM "distributed_type: MEGATRON_LM\nnum_processes: 8\nmegatron_lm_config:\n"
+  static const struct expectation cases[] = {
+      {"distributed_type: MULTI_GPU\nnum_processes: 2", 0, "shardlab.preset", "\"accelerate-ddp\""},
+      {FSDP WRAP, 0, "shardlab.preset", "\"fsdp\""},
+      {FSDP WRAP, 0, "communication_data_type", "\"bf16\""},
+      {FSDP WRAP, 0, "optimizer.params.lr", "\"auto\""},
+      {FSDP WRAP "  fsdp_sharding_strategy: 2", 0, "shardlab.preset", "\"fsdp-shard-grad-op\""},
+      {FSDP WRAP "  fsdp_reshard_after_forward: SHARD_GRAD_OP", 0, "shardlab.preset", "\"fsdp-shard-grad-op\""},
+      {FSDP "num_machines: 2\n" WRAP "  fsdp_sharding_strategy: HYBRID_SHARD", 0, "shardlab.shard_size", "4"},
+      {FSDP WRAP "  fsdp_version: 2\n  fsdp_reshard_after_forward: false", 0, "shardlab.preset",
+       "\"fsdp2-no-reshard\""},
+      {FSDP WRAP "parallelism_config:\n  parallelism_config_dp_shard_size: 4\n  parallelism_config_tp_size: 2", 0,
+       "shardlab.tp", "2"},
+      {FSDP WRAP "  fsdp_activation_checkpointing: true", 0, "shardlab.recompute", "\"full\""},
+      {ZERO "  zero_stage: 3\n  offload_param_device: cpu", 0, "zero_optimization.offload_param.device", "\"cpu\""},
+      {ZERO "  gradient_clipping: auto\n", 0, "zero_optimization.stage", "2"},
+      {ZERO "  gradient_clipping: 0.5\n", 0, "gradient_clipping", "0.5"},
+      {LM "  megatron_lm_tp_degree: 2\n  megatron_lm_num_micro_batches: 4", 0, "gradient_accumulation_steps", "4"},
+      {LM "  megatron_lm_use_distributed_optimizer: true", 0, "shardlab.preset", "\"accelerate-megatron\""},
+      {LM "  megatron_lm_recompute_activations: true", 0, "shardlab.recompute", "\"selective\""},
+      {FSDP WRAP "dynamo_config:\n  dynamo_backend: inductor", 0, "shardlab.kernels", "\"torch-compile\""},
+  };
+  check(cases, sizeof cases / sizeof *cases, false);
+  struct reading r = read_text(FSDP "num_machines: 2\nrdzv_backend: static\n" WRAP "  fsdp_new_thing: 3", false, 0);
+  assert_int_equal(r.world, 8);
+  assert_int_equal(r.per_machine, 4);
+  assert_string_equal(warned, "f: no counterpart, so without effect: fsdp_config.fsdp_new_thing");
+  close_reading(&r);
+}
+
+static void what_is_not_modelled_is_refused_with_its_key(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *says;
+    bool titan;
+    int64_t world;
+  } cases[] = {
+      {"[parallelism]\ncontext_parallel_degree = 2",
+       "f:2:1: parallelism.context_parallel_degree: is 2; expected 1: context parallelism is not modelled", true, 8},
+      {"",
+       "f: parallelism.data_parallel_shard_degree: is missing; expected --world beside it: it stands for all ranks "
+       "that the others leave",
+       true, 0},
+      {"[parallelism]\ntensor_parallel_degree = 3",
+       "f:1:2: parallelism.data_parallel_shard_degree: is missing; expected degrees whose product is the 8 ranks: replicas "
+       "1 x shards 2 x tp 3 x pp 1",
+       true, 8},
+      {"[parallelism]\ndata_parallel_replicate_degree = 8\ndata_parallel_shard_degree = 1",
+       "f:2:1: parallelism.data_parallel_replicate_degree: is 8; expected 1, or shards beside it: torchtitan's DDP, "
+       "fp32 parameters under autocast, is not modelled",
+       true, 8},
+      {"[activation_checkpoint]\nmode = 'memory_budget'",
+       "f:2:1: activation_checkpoint.mode: is \"memory_budget\"; expected none, selective or full: no other one is "
+       "modelled",
+       true, 8},
+      {"[training]\ndtype = 'bfloat16'",
+       "f:2:1: training.dtype: is \"bfloat16\"; expected float32: parameters without fp32 masters are not modelled",
+       true, 8},
+      {"[model]\nflavor = '9B'",
+       "f:2:1: model.flavor: is \"9B\"; expected of llama3 one of debugmodel, 8B, 70B, 405B; "
+       "or --model",
+       true, 8},
+      {PP "[training]\nglobal_batch_size = 32",
+       "f:7:1: training.global_batch_size: is 32; expected 16: beside a pipeline, several runs of it a step are not "
+       "modelled",
+       true, 0},
+      {"[training]\nseq_len = 'long'",
+       "f:2:1: training.seq_len: is \"long\"; expected a whole number from 1 to 67108864", true, 8},
+      {"distributed_type: MULTI_GPU\nnum_processes: 2\nmixed_precision: bf16",
+       "f:3:1: mixed_precision: is \"bf16\"; expected no beside DistributedDataParallel: autocast, which keeps "
+       "parameters and gradients in fp32, is not modelled; distributed_type DEEPSPEED and FSDP are",
+       false, 0},
+      {"num_processes: 2", "f: distributed_type: is missing; expected NO, MULTI_GPU, DEEPSPEED, FSDP or MEGATRON_LM",
+       false, 0},
+      {"distributed_type: FSDP\nnum_proceses: 2",
+       "f:2:1: num_proceses: is no key of Accelerate's; did you mean "
+       "num_processes?",
+       false, 0},
+      {"distributed_type: XLA",
+       "f:1:1: distributed_type: is \"XLA\"; expected one of NO, MULTI_GPU, DEEPSPEED, FSDP, "
+       "MEGATRON_LM",
+       false, 0},
+      {FSDP WRAP "  fsdp_offload_params: true",
+       "f:6:3: fsdp_config.fsdp_offload_params: is true; expected false: FSDP's offload is not modelled", false, 0},
+      {FSDP,
+       "f: fsdp_config.fsdp_auto_wrap_policy: is missing; expected TRANSFORMER_BASED_WRAP: a unit a block; no "
+       "other units are modelled",
+       false, 0},
+      {FSDP WRAP "  fsdp_sharding_strategy: NO_SHARD",
+       "f:6:3: fsdp_config.fsdp_sharding_strategy: is \"NO_SHARD\"; expected shards: NO_SHARD is not modelled", false,
+       0},
+      {ZERO "  deepspeed_config_file: x.json\n  zero_stage: 2",
+       "f:5:3: deepspeed_config.zero_stage: is 2; expected none beside deepspeed_config_file, which says it", false, 0},
+      {FSDP "num_machines: 3\n" WRAP, "f:4:1: num_machines: is 3; expected a divisor of the 8 processes", false, 0},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct reading r = read_text(cases[i].text, cases[i].titan, cases[i].world);
+    if (r.status != SL_ERR_INPUT) fail_msg("taken: %s", cases[i].text);
+    assert_string_equal(sl_error_message(), cases[i].says);
+    assert_null(r.config);
+  }
+  sl_error_clear();
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(torchtitans_settings_are_ours),
+                                     cmocka_unit_test(accelerates_settings_are_ours),
+                                     cmocka_unit_test(what_is_not_modelled_is_refused_with_its_key)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
