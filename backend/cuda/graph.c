@@ -150,7 +150,7 @@ static void give_up(struct sl_cuda *cuda, bool mine) {
   refuse(g, reason);
   sl_error_clear();
   if (!mine) sl_warn("%s; steps are launched op by op", reason);
-  (void)cudaGetLastError(); /* a refused capture is no failure of what follows */
+  if (cudaGetLastError() != cudaSuccess) sl_error_clear(); /* a refused capture is no failure of what follows */
   if (g->steps[cuda->kind]) sl_cuda_release("cudaGraphExecDestroy", cudaGraphExecDestroy(g->steps[cuda->kind]));
   g->steps[cuda->kind] = NULL;
 }
