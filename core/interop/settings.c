@@ -24,8 +24,9 @@ void sl_settings_free(struct sl_settings *s) {
 /* The one of `paths` that counts, else the first, into out[PATH_BYTES]; all of them are used. */
 static const json_t *find(const struct sl_settings *s, const char *paths, char *out) {
   const json_t *found = NULL;
-  for (const char *at = paths; at != NULL; at = strchr(at, '|'), at += at != NULL) {
+  for (const char *at = paths, *bar; at != NULL; at = bar != NULL ? bar + 1 : NULL) {
     char path[PATH_BYTES];
+    bar = strchr(at, '|');
     snprintf(path, sizeof path, "%.*s", (int)strcspn(at, "|"), at);
     json_object_set_new(s->used, path, json_true());
     const json_t *value = sl_interop_get(s->doc->root, path);
