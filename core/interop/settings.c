@@ -86,7 +86,8 @@ enum sl_status sl_settings_word(const struct sl_settings *s, const char *paths, 
   locate(s, paths, &p);
   if (p.value == NULL) return SL_OK;
   SL_TRY(sl_json_get_text(&p.object, p.key, text, sizeof text));
-  for (const char *at = words; at != NULL; at = strchr(at, '|'), at += at != NULL) {
+  for (const char *at = words, *bar; at != NULL; at = bar != NULL ? bar + 1 : NULL) {
+    bar = strchr(at, '|');
     const size_t length = strcspn(at, "|");
     if (strlen(text) != length || strncasecmp(at, text, length) != 0) continue;
     snprintf(out, 32, "%.*s", (int)length, at);
