@@ -20,7 +20,8 @@ static bool is_name(const char *text, size_t size) {
 }
 
 static bool goes_along(const char *pair) {
-  static const char *const prefixes[] = {"SHARDLAB_", "OMP_", "OPENBLAS_", "NCCL", "UCX", "CUDA_DEVICE_", "CUDA_LAUNCH_"};
+  static const char *const prefixes[] = {"SHARDLAB_", "OMP_",         "OPENBLAS_",   "NCCL",
+                                         "UCX",       "CUDA_DEVICE_", "CUDA_LAUNCH_"};
   static const char *const own[] = {SL_LAUNCH_MARK, "SHARDLAB_PARENT", SL_LEASH_VARIABLE};
   const size_t size = strcspn(pair, "=");
   if (!is_name(pair, size)) return false;

@@ -2,6 +2,7 @@
  * utils/launch.py, utils/dataclasses.py (DeepSpeedPlugin, FullyShardedDataParallelPlugin, MegatronLMPlugin), parallelism_config.py. */
 #include "core/interop/accelerate.h"
 
+#include "core/base/checked.h"
 #include "core/base/limits.h"
 #include "core/base/nearest.h"
 #include "core/interop/accelerate_deepspeed.h"
@@ -141,7 +142,7 @@ static enum sl_status put_mesh(struct accelerate *a) {
   SL_TRY(sl_settings_int(&a->s, MESH "tp_size", 1, SL_MAX_DEGREE, &tp));
   if (!sl_settings_has(&a->s, "parallelism_config")) return SL_OK;
   put(a, "shardlab.tp", json_integer(tp));
-  if (replicas * shards > SL_MAX_WORLD || replicas * shards * tp != a->world)
+  if (sl_product(sl_product(replicas, shards), tp) != a->world)
     return sl_settings_fail(&a->s, MESH "dp_shard_size", "sizes whose product is the %lld processes",
                             (long long)a->world);
   if (replicas == 1) return SL_OK;
