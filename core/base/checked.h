@@ -7,7 +7,6 @@
 #pragma once
 
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -21,17 +20,6 @@ static inline int64_t sl_product(int64_t a, int64_t b) {
 static inline int64_t sl_sum(int64_t a, int64_t b) {
   int64_t out;
   return __builtin_add_overflow(a, b, &out) ? SL_HUGE : out;
-}
-
-/* Numbers of either sign: *out = a + b, a - b, a * b; false where that is no int64_t. */
-static inline bool sl_add_fits(int64_t a, int64_t b, int64_t *out) {
-  return !__builtin_add_overflow(a, b, out);
-}
-static inline bool sl_subtract_fits(int64_t a, int64_t b, int64_t *out) {
-  return !__builtin_sub_overflow(a, b, out);
-}
-static inline bool sl_multiply_fits(int64_t a, int64_t b, int64_t *out) {
-  return !__builtin_mul_overflow(a, b, out);
 }
 
 /* `value` as it stands in a message, in `text`: SL_HUGE is a number that nobody knows. */

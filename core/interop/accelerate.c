@@ -3,7 +3,6 @@
 #include "core/interop/accelerate.h"
 
 #include "core/base/checked.h"
-
 #include "core/base/limits.h"
 #include "core/base/nearest.h"
 #include "core/interop/accelerate_deepspeed.h"

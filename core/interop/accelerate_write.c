@@ -102,13 +102,14 @@ static enum sl_status put_head(const struct writer *w) {
   return SL_OK;
 }
 
-/* FSDP reduces in the type of what it gathers, into fp32 shards. */
-static enum sl_status check_fsdp_types(const struct writer *w) {
-  const bool bf16 = is_on(w, "bf16.enabled"), half = bf16 || is_on(w, "fp16.enabled");
-  const char *sent = text_at(w, "communication_data_type"), *summed = text_at(w, "data_types.grad_accum_dtype");
-  if (half && strcmp(sent, bf16 ? "bf16" : "fp16") != 0)
-    return refuse("communication_data_type", sent, bf16 ? "bf16" : "fp16");
-  return half && strcmp(summed, "fp32") != 0 ? refuse("data_types.grad_accum_dtype", summed, "fp32") : SL_OK;
+/* FSDP reduces in the type of what it gathers, into fp32 shards; other types have no key. */
+static void name_types(const struct writer *w) {
+  const bool bf16 = is_on(w, "bf16.enabled");
+  if (!bf16 && !is_on(w, "fp16.enabled")) return;
+  if (strcmp(text_at(w, "communication_data_type"), bf16 ? "bf16" : "fp16") != 0)
+    json_array_append_new(w->unsaid, json_string("communication_data_type"));
+  if (strcmp(text_at(w, "data_types.grad_accum_dtype"), "fp32") != 0)
+    json_array_append_new(w->unsaid, json_string("data_types.grad_accum_dtype"));
 }
 
 static enum sl_status put_groups(const struct writer *w) {
@@ -131,7 +132,7 @@ static enum sl_status put_fsdp(const struct writer *w) {
   const char *recompute = text_at(w, "shardlab.recompute");
   if (strcmp(recompute, "none") != 0 && strcmp(recompute, "full") != 0)
     return refuse("shardlab.recompute", recompute, "none or full");
-  SL_TRY(check_fsdp_types(w));
+  name_types(w);
   fprintf(w->out,
           "fsdp_config:\n  fsdp_version: %d\n  %s: %s\n  fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP\n"
           "  fsdp_activation_checkpointing: %s\n  fsdp_offload_params: false\n",

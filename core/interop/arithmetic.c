@@ -25,6 +25,11 @@ static char peek(struct reader *r) {
   return r->at < r->end ? *r->at : '\0';
 }
 
+/* No overflow has been. */
+static bool is_whole(int64_t value) {
+  return value != SL_HUGE && value != INT64_MIN;
+}
+
 static bool read_number(const char *text, size_t length, int64_t *out) {
   char copy[NUMBER_BYTES], *end;
   if (length == 0 || length >= sizeof copy) return false;
@@ -32,7 +37,7 @@ static bool read_number(const char *text, size_t length, int64_t *out) {
   copy[length] = '\0';
   errno = 0;
   *out = strtoll(copy, &end, 10);
-  return *end == '\0' && errno == 0 && (copy[0] != '0' || length == 1); /* 010 is eight to a shell */
+  return *end == '\0' && errno == 0 && is_whole(*out) && (copy[0] != '0' || length == 1); /* 010 is eight to a shell */
 }
 
 static size_t word_length(const struct reader *r) {
@@ -62,8 +67,8 @@ static bool read_factor(struct reader *r, int64_t *out) {
   if (r->depth == MAX_DEPTH) return false;
   r->depth++;
   r->at++;
-  const bool good = c == '-' ? read_factor(r, out) && sl_subtract_fits(0, *out, out)
-                             : read_sum(r, out) && peek(r) == ')' && r->at++ != NULL;
+  const bool good = c == '-' ? read_factor(r, out) : read_sum(r, out) && peek(r) == ')' && r->at++ != NULL;
+  if (good && c == '-') *out = -*out;
   r->depth--;
   return good;
 }
@@ -74,9 +79,9 @@ static bool read_product(struct reader *r, int64_t *out) {
     int64_t right;
     r->at++;
     if (!read_factor(r, &right)) return false;
-    if (c == '*' && !sl_multiply_fits(*out, right, out)) return false;
-    if (c != '*' && (right == 0 || (right == -1 && *out == INT64_MIN))) return false;
-    if (c != '*') *out = c == '/' ? *out / right : *out % right;
+    if (c != '*' && right == 0) return false;
+    *out = c == '*' ? sl_product(*out, right) : c == '/' ? *out / right : *out % right;
+    if (!is_whole(*out)) return false;
   }
   return true;
 }
@@ -87,7 +92,8 @@ static bool read_sum(struct reader *r, int64_t *out) {
     int64_t right;
     r->at++;
     if (!read_product(r, &right)) return false;
-    if (!(c == '+' ? sl_add_fits(*out, right, out) : sl_subtract_fits(*out, right, out))) return false;
+    *out = sl_sum(*out, c == '+' ? right : -right);
+    if (!is_whole(*out)) return false;
   }
   return true;
 }

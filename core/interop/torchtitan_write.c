@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *text_at(const json_t *root, const char *path) {
@@ -27,10 +28,13 @@ static enum sl_status refuse(const char *path, const char *is, const char *expec
                  expected);
 }
 
-/* A float has a point or an exponent. */
+/* As few digits as mean the same number; a float has a point or an exponent. */
 static void put_real(FILE *out, const char *key, double value) {
   char text[40];
-  snprintf(text, sizeof text, "%.17g", value);
+  for (int digits = 15; digits <= 17; digits++) {
+    snprintf(text, sizeof text, "%.*g", digits, value);
+    if (strtod(text, NULL) == value) break;
+  }
   fprintf(out, "%s = %s%s\n", key, text, strpbrk(text, ".en") == NULL ? ".0" : "");
 }
 
@@ -109,21 +113,20 @@ static struct degrees degrees_of(const json_t *config) {
   return d;
 }
 
-static enum sl_status put_number_types(const json_t *config, const struct degrees *d, FILE *out) {
+static enum sl_status put_number_types(const json_t *config, const struct degrees *d, FILE *out, json_t *unsaid) {
   const bool bf16 = is_on(config, "bf16.enabled");
   if (is_on(config, "fp16.enabled")) return refuse("fp16.enabled", "true", "false");
   if (bf16 && d->shard == 1)
     return refuse("bf16.enabled", "true", "false on one data-parallel rank: torchtitan casts with FSDP alone");
-  if (bf16 && strcmp(text_at(config, "data_types.grad_accum_dtype"), "fp32") != 0)
-    return refuse("data_types.grad_accum_dtype", text_at(config, "data_types.grad_accum_dtype"),
-                  "fp32, the type of FSDP's shards");
+  if (bf16 && strcmp(text_at(config, "data_types.grad_accum_dtype"), "fp32") != 0) /* the type of FSDP's shards */
+    json_array_append_new(unsaid, json_string("data_types.grad_accum_dtype"));
   const bool reduces_half = bf16 && strcmp(text_at(config, "communication_data_type"), "bf16") == 0;
   fprintf(out, "mixed_precision_param = \"%s\"\nmixed_precision_reduce = \"%s\"\n", bf16 ? "bfloat16" : "float32",
           reduces_half ? "bfloat16" : "float32");
   return SL_OK;
 }
 
-static enum sl_status put_training(const json_t *config, const struct degrees *d, FILE *out) {
+static enum sl_status put_training(const json_t *config, const struct degrees *d, FILE *out, json_t *unsaid) {
   const double clip = json_number_value(sl_interop_get(config, "gradient_clipping"));
   fprintf(out, "\n[training]\nseq_len = %lld\nlocal_batch_size = %lld\nglobal_batch_size = %lld\n",
           number_at(config, "shardlab.seq_len"), d->pp > 1 ? d->micro * d->accumulate : d->micro, d->batch);
@@ -131,7 +134,7 @@ static enum sl_status put_training(const json_t *config, const struct degrees *d
     put_real(out, "max_norm", clip);
   else
     fputs("max_norm = inf\n", out);
-  SL_TRY(put_number_types(config, d, out));
+  SL_TRY(put_number_types(config, d, out, unsaid));
   fprintf(out, "\n[debug]\nseed = %lld\n", number_at(config, "shardlab.seed"));
   return SL_OK;
 }
@@ -232,7 +235,7 @@ enum sl_status sl_torchtitan_write(const json_t *config, const json_t *given, co
   put_model(model, out, unsaid);
   if (is_on(config, "shardlab.fp8")) fputs("converters = [\"float8\"]\n", out);
   SL_TRY(put_optimizer(config, out));
-  SL_TRY(put_training(config, &d, out));
+  SL_TRY(put_training(config, &d, out, unsaid));
   SL_TRY(put_parallelism(config, &d, out));
   SL_TRY(put_recompute(config, out));
   SL_TRY(put_kernels(config, out, unsaid));

@@ -78,6 +78,8 @@ def fill(folder, root, binaries):
     (folder / "text.txt").write_text("the quick brown fox jumps over the lazy dog\n" * 100)
     (folder / "hosts").write_text("worker-0 slots=2\nworker-1 slots=2\n")
     (folder / "pretrain_llama.sh").write_text(MEGATRON)
+    (folder / "llama3_8b.toml").write_text((root / "tests/interop/public/titan_llama3_8b.toml").read_text())
+    (folder / "accelerate.yaml").write_text((root / "tests/interop/public/accelerate_fsdp.yaml").read_text())
     llama = {"model_type": "llama", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 8,
              "num_key_value_heads": 8, "max_position_embeddings": 64, "vocab_size": 256}
     folders(folder, binaries, llama)

@@ -156,7 +156,8 @@ static void what_is_not_modelled_is_refused_with_its_key(void **state) {
        "that the others leave",
        true, 0},
       {"[parallelism]\ntensor_parallel_degree = 3",
-       "f:1:2: parallelism.data_parallel_shard_degree: is missing; expected degrees whose product is the 8 ranks: replicas "
+       "f:1:2: parallelism.data_parallel_shard_degree: is missing; expected degrees whose product is the 8 ranks: "
+       "replicas "
        "1 x shards 2 x tp 3 x pp 1",
        true, 8},
       {"[parallelism]\ndata_parallel_replicate_degree = 8\ndata_parallel_shard_degree = 1",
