@@ -21,10 +21,16 @@ void sl_settings_free(struct sl_settings *s) {
   s->used = NULL;
 }
 
+/* The next of "a|b|c"; NULL behind the last. */
+static const char *behind_bar(const char *at) {
+  const char *bar = strchr(at, '|');
+  return bar != NULL ? bar + 1 : NULL;
+}
+
 /* The one of `paths` that counts, else the first, into out[PATH_BYTES]; all of them are used. */
 static const json_t *find(const struct sl_settings *s, const char *paths, char *out) {
   const json_t *found = NULL;
-  for (const char *at = paths; at != NULL; at = strchr(at, '|'), at += at != NULL) {
+  for (const char *at = paths; at != NULL; at = behind_bar(at)) {
     char path[PATH_BYTES];
     snprintf(path, sizeof path, "%.*s", (int)strcspn(at, "|"), at);
     json_object_set_new(s->used, path, json_true());
@@ -85,7 +91,7 @@ enum sl_status sl_settings_word(const struct sl_settings *s, const char *paths, 
   locate(s, paths, &p);
   if (p.value == NULL) return SL_OK;
   SL_TRY(sl_json_get_text(&p.object, p.key, text, sizeof text));
-  for (const char *at = words; at != NULL; at = strchr(at, '|'), at += at != NULL) {
+  for (const char *at = words; at != NULL; at = behind_bar(at)) {
     const size_t length = strcspn(at, "|");
     if (strlen(text) != length || strncasecmp(at, text, length) != 0) continue;
     snprintf(out, 32, "%.*s", (int)length, at);
