@@ -33,7 +33,7 @@ struct sl_options {
   const char *model, *config, *cluster;
   const char *from_megatron, *from_torchtitan, *from_accelerate; /* in place of config and model: cli/import.h */
   int64_t ranks_per_node; /* no option: of what is imported, or of --hostfile; 0: the cluster's devices */
-  const char *to;            /* export-config */
+  const char *to;         /* export-config */
   int64_t world, seq;
   int64_t tp, pp, cp, virtual_stages, micro_batch, grad_accum, train_batch, zero_stage,
       seed;                                            /* 0 or unset: as the config says */
@@ -45,8 +45,8 @@ struct sl_options {
   const char *offload_optimizer, *offload_param, *dtype; /* unset: as the config says */
   bool cpu_checkpointing;
   bool require_fit, max_micro_batch, min_world, max_seq; /* predict; see cli/search.h */
-  int64_t device_memory; /* bytes that a rank's arena may take of its device; 0: any */
-  double jitter;         /* predict: what to assume; see cli/assume.h */
+  int64_t device_memory;                                 /* bytes that a rank's arena may take of its device; 0: any */
+  double jitter;                                         /* predict: what to assume; see cli/assume.h */
   const char *stragglers;
   bool sequence_parallel, tp_comm_overlap, overlap_param_gather, tf32;
   bool strict;
