@@ -34,7 +34,7 @@ struct sl_options {
   const char *model, *config, *cluster;
   const char *from_megatron, *from_torchtitan, *from_accelerate; /* in place of config and model: cli/import.h */
   int64_t ranks_per_node; /* no option: of what is imported, or of --hostfile; 0: the cluster's devices */
-  const char *to;            /* export-config */
+  const char *to;         /* export-config */
   int64_t world, seq;
   int64_t tp, pp, cp, virtual_stages, micro_batch, grad_accum, train_batch, zero_stage,
       seed;                                            /* 0 or unset: as the config says */

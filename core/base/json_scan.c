@@ -156,7 +156,9 @@ static enum sl_status scan_root(struct scan *s) {
 }
 
 enum sl_status sl_json_scan(struct sl_json *doc, const char *text, size_t length) {
-  struct scan s = {.c = {.at = text, .end = text + length, .line = 1, .column = 1, .name = doc->name}, .doc = doc, .places = {.doc = doc}};
+  struct scan s = {.c = {.at = text, .end = text + length, .line = 1, .column = 1, .name = doc->name},
+                   .doc = doc,
+                   .places = {.doc = doc}};
   if (sl_json_looking_at(&s.c, "\xef\xbb\xbf")) s.c.at += 3;
   enum sl_status status = push_path(&s, "", 0);
   if (status == SL_OK) status = scan_root(&s);

@@ -93,6 +93,8 @@ static enum sl_status step_into(struct reader *r, json_t **table, const char *ke
     next = json_array_get(next, json_array_size(next) - 1);
   } else if (!json_is_object(next) || origin_of(r, next) == CLOSED || origin_of(r, next) == UNKNOWN) {
     return given_before(r, at->line, at->column, "is no table that takes more keys");
+  } else if (!header && origin_of(r, next) == IMPLIED) {
+    *find_origin(r, next) = DOTTED;
   } else if (!header && origin_of(r, next) != DOTTED) {
     return given_before(r, at->line, at->column, "is a table of its own, which a dotted key does not change");
   }

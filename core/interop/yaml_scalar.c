@@ -47,7 +47,7 @@ static json_t *real(const char *text, const char *plain) {
   if (*at == '_') return NULL;
   at = over(at, "0123456789");
   const bool has_whole = at > whole;
-  if (*at != '.' || (!has_whole && !isdigit((unsigned char)at[1]))) return NULL;
+  if (*at != '.' || (!has_whole && (whole > text || !isdigit((unsigned char)at[1])))) return NULL; /* -.5 is a text */
   at = over(at + 1, "0123456789");
   if (*at == 'e' || *at == 'E') {
     if ((at[1] != '+' && at[1] != '-') || !isdigit((unsigned char)at[2])) return NULL;
