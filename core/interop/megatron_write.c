@@ -98,6 +98,36 @@ static void put_size(const json_t *model, const char *argument, const char *gpt2
   if (json_is_integer(value)) fprintf(out, "--%s %lld\n", argument, (long long)json_integer_value(value));
 }
 
+/* Megatron-LM knows Llama 3.1's scaling alone, by its factor. */
+static enum sl_status put_rope_scaling(const json_t *scaling, FILE *out) {
+  const double low = json_number_value(json_object_get(scaling, "low_freq_factor")),
+               high = json_number_value(json_object_get(scaling, "high_freq_factor"));
+  const json_int_t original = json_integer_value(json_object_get(scaling, "original_max_position_embeddings"));
+  if (scaling == NULL) return SL_OK;
+  if (strcmp(text_at(scaling, "rope_type"), "llama3") != 0 || low != 1 || high != 4 || original != 8192)
+    return refuse("rope_scaling", text_at(scaling, "rope_type"), "none, or Llama 3.1's");
+  fprintf(out, "--use-rope-scaling\n--rope-scaling-factor %.17g\n",
+          json_number_value(json_object_get(scaling, "factor")));
+  return SL_OK;
+}
+
+/* What differs between Llamas: biases of all linear layers or of none, how much of a head is turned, and how far. */
+static enum sl_status put_llama(const json_t *model, FILE *out) {
+  const bool attention = json_is_true(json_object_get(model, "attention_bias")),
+             mlp = json_is_true(json_object_get(model, "mlp_bias"));
+  const json_t *share = json_object_get(model, "partial_rotary_factor");
+  if (attention != mlp) return refuse(attention ? "attention_bias" : "mlp_bias", "true", "both of them or none");
+  fputs("--position-embedding-type rope\n--normalization RMSNorm\n--swiglu\n--group-query-attention\n", out);
+  if (!attention) fputs("--disable-bias-linear\n", out);
+  put_size(model, "num-query-groups", "", "num_key_value_heads", out);
+  put_size(model, "kv-channels", "", "head_dim", out);
+  fprintf(out, "--rotary-base %.17g\n", json_number_value(json_object_get(model, "rope_theta")));
+  if (share != NULL) fprintf(out, "--rotary-percent %.17g\n", json_number_value(share));
+  if (!json_is_true(json_object_get(model, "tie_word_embeddings")))
+    fputs("--untie-embeddings-and-output-weights\n", out);
+  return put_rope_scaling(json_object_get(model, "rope_scaling"), out);
+}
+
 static enum sl_status put_model(const json_t *model, FILE *out) {
   const char *type = text_at(model, "model_type");
   const bool llama = strcmp(type, "llama") == 0;
@@ -111,16 +141,7 @@ static enum sl_status put_model(const json_t *model, FILE *out) {
   fprintf(out, "--hidden-dropout %.17g\n--attention-dropout %.17g\n",
           json_number_value(json_object_get(model, "resid_pdrop")),
           json_number_value(json_object_get(model, llama ? "attention_dropout" : "attn_pdrop")));
-  if (!llama) return SL_OK;
-  fputs("--position-embedding-type rope\n--normalization "
-        "RMSNorm\n--swiglu\n--disable-bias-linear\n--group-query-attention\n",
-        out);
-  put_size(model, "num-query-groups", "", "num_key_value_heads", out);
-  put_size(model, "kv-channels", "", "head_dim", out);
-  fprintf(out, "--rotary-base %.17g\n", json_number_value(json_object_get(model, "rope_theta")));
-  if (!json_is_true(json_object_get(model, "tie_word_embeddings")))
-    fputs("--untie-embeddings-and-output-weights\n", out);
-  return SL_OK;
+  return llama ? put_llama(model, out) : SL_OK;
 }
 
 /* ---- what cannot be said ---- */
