@@ -87,14 +87,10 @@ const struct sl_command sl_command_export_config = {
     .bit = SL_CMD_EXPORT,
     .operands = "",
     .summary = "Write a configuration in another framework's words",
-    .help = "--to megatron: the arguments of Megatron-LM, a line each; torchtitan: its TOML, with the model where a "
-            "flavor has its "
-            "shape;\n"
-            "accelerate: the YAML of accelerate config, which leaves batch, optimizer and model to the script; "
-            "deepspeed: a "
-            "ds_config.json,\n"
-            "whose section \"shardlab\" has what DeepSpeed has no key for. What has no counterpart is named. With "
-            "--from-megatron,\n"
+    .help = "--to megatron: the arguments of Megatron-LM, a line each; torchtitan: its TOML, with the model\n"
+            "where a flavor has its shape; accelerate: the YAML of accelerate config, which leaves batch,\n"
+            "optimizer and model to the script; deepspeed: a ds_config.json, whose section \"shardlab\" has\n"
+            "what DeepSpeed has no key for. What has no counterpart is named. With --from-megatron,\n"
             "--from-torchtitan or --from-accelerate settings of one framework become those of another.\n",
     .example = "shardlab export-config --to megatron --model gpt2 --preset megatron-lm --tp 2 --world 8",
     .run = run,

@@ -16,7 +16,8 @@ enum {
 const struct sl_option sl_options_table[] = {
     {"model", TEXT, FIELD(model), NULL, "NAME|FILE", 0, 0, JOBS,
      "model preset, or a Hugging Face config.json or the folder that has it"},
-    {"config", TEXT, FIELD(config), NULL, "FILE", 0, 0, JOBS, "DeepSpeed's ds_config.json (optional with --preset)"},
+    {"config", TEXT, FIELD(config), NULL, "FILE", 0, 0, JOBS,
+     "DeepSpeed's ds_config.json (optional with --preset, or flags for its keys)"},
     {"from-megatron", TEXT, FIELD(from_megatron), NULL, "FILE|ARGS", 0, 0, JOBS,
      "in place of --config (and --model): Megatron-LM's arguments, or a script that has them"},
     {"from-torchtitan", TEXT, FIELD(from_torchtitan), NULL, "FILE", 0, 0, JOBS,

@@ -5,15 +5,6 @@
 
 #include "tests/support/cli_run.h"
 
-static void write_text(const char *name, const char *text) {
-  char path[600];
-  snprintf(path, sizeof path, "%s/%s", scratch, name);
-  FILE *file = fopen(path, "w");
-  assert_non_null(file);
-  fputs(text, file);
-  fclose(file);
-}
-
 static json_t *predict(const char *flags) {
   if (shardlab(scratch, "predict --json - %s", flags) != 0) fail_msg("%s: %s", flags, err);
   json_t *root = json_loads(out, 0, NULL);
@@ -29,7 +20,7 @@ static const json_t *at(const json_t *root, const char *a, const char *b, const 
 /* gpt2-mini is 256 wide: h^2 = 65536, 0.9 h^2 = 58982.4, 10 h = 2560. */
 static void automatic_values_are_the_trainers(void **state) {
   (void)state;
-  write_text("auto.json",
+  write_file("auto.json",
              "{\"train_batch_size\": \"auto\", \"train_micro_batch_size_per_gpu\": \"auto\", "
              "\"gradient_accumulation_steps\": \"auto\", \"gradient_clipping\": \"auto\", "
              "\"bf16\": {\"enabled\": \"auto\"}, \"optimizer\": {\"type\": \"AdamW\", \"params\": {\"lr\": "

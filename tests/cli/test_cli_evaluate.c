@@ -6,15 +6,6 @@
 
 #define JOB "--model m.json --config c.json --seq 33 --data " SL_SOURCE_DIR "/examples/corpus.txt --val-split 0.02 "
 
-static void write_file(const char *name, const char *text) {
-  char path[600];
-  snprintf(path, sizeof path, "%s/%s", scratch, name);
-  FILE *file = fopen(path, "w");
-  assert_non_null(file);
-  fputs(text, file);
-  assert_int_equal(fclose(file), 0);
-}
-
 static void write_model(const char *name, double dropout) {
   char text[400];
   snprintf(text, sizeof text,

@@ -4,15 +4,6 @@
 
 #include "tests/support/cli_run.h"
 
-static void write_text(const char *name, const char *text) {
-  char path[600];
-  snprintf(path, sizeof path, "%s/%s", scratch, name);
-  FILE *file = fopen(path, "w");
-  assert_non_null(file);
-  fputs(text, file);
-  fclose(file);
-}
-
 /* Seconds of a step of gpt2-mini on DGX-A100s. */
 static double step_of(const char *flags, int64_t world) {
   if (shardlab(scratch, "predict --model gpt2-mini --cluster dgx-a100-80g --micro-batch 1 --json - %s", flags) != 0)
@@ -27,8 +18,8 @@ static double step_of(const char *flags, int64_t world) {
 
 static void hosts_are_nodes(void **state) {
   (void)state;
-  write_text("one.txt", "# all of one machine\nworker-0 slots=8\nworker-1 slots=0\n");
-  write_text("two.txt", "worker-0 slots=4\nworker-1 slots=4\n");
+  write_file("one.txt", "# all of one machine\nworker-0 slots=8\nworker-1 slots=0\n");
+  write_file("two.txt", "worker-0 slots=4\nworker-1 slots=4\n");
   const double whole = step_of("--preset ddp --dtype fp32 --world 8", 8);
   assert_float_equal(step_of("--preset ddp --dtype fp32 --hostfile one.txt", 8), whole, 1e-15);
   assert_true(step_of("--preset ddp --dtype fp32 --hostfile two.txt", 8) > 1.05 * whole);
@@ -36,9 +27,9 @@ static void hosts_are_nodes(void **state) {
 
 static void machines_are_nodes(void **state) {
   (void)state;
-  write_text("two.txt", "worker-0 slots=4\nworker-1 slots=4\n");
-  write_text("one.yaml", "distributed_type: MULTI_GPU\nnum_processes: 8\n");
-  write_text("two.yaml", "distributed_type: MULTI_GPU\nnum_processes: 8\nnum_machines: 2\n");
+  write_file("two.txt", "worker-0 slots=4\nworker-1 slots=4\n");
+  write_file("one.yaml", "distributed_type: MULTI_GPU\nnum_processes: 8\n");
+  write_file("two.yaml", "distributed_type: MULTI_GPU\nnum_processes: 8\nnum_machines: 2\n");
   const double whole = step_of("--from-accelerate one.yaml", 8), parted = step_of("--from-accelerate two.yaml", 8);
   assert_true(parted > 1.05 * whole);
   assert_float_equal(step_of("--from-accelerate one.yaml --hostfile two.txt", 8), parted, 1e-15);

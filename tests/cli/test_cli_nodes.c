@@ -6,15 +6,6 @@
   "--model gpt2-tiny --config " SL_SOURCE_DIR "/examples/ds_zero2.json --data " SL_SOURCE_DIR                          \
   "/examples/corpus.txt --seq 16 "
 
-static void write_file(const char *name, const char *text) {
-  char path[600];
-  snprintf(path, sizeof path, "%s/%s", scratch, name);
-  FILE *file = fopen(path, "w");
-  assert_non_null(file);
-  fputs(text, file);
-  fclose(file);
-}
-
 static void drop_file(const char *name) {
   char path[600];
   snprintf(path, sizeof path, "%s/%s", scratch, name);

@@ -14,15 +14,6 @@ static int draw(int n) {
   return (int)((random_state >> 33) % (uint64_t)n);
 }
 
-static void write_text(const char *name, const char *text) {
-  char path[600];
-  snprintf(path, sizeof path, "%s/%s", scratch, name);
-  FILE *file = fopen(path, "w");
-  assert_non_null(file);
-  assert_true(fputs(text, file) >= 0);
-  fclose(file);
-}
-
 /* A node of four GPUs with this much memory each, and host memory and NVMe. */
 static void write_cluster(double memory_GiB, double host_GiB, double nvme_GiB) {
   char text[1024];
@@ -33,7 +24,7 @@ static void write_cluster(double memory_GiB, double host_GiB, double nvme_GiB) {
       "\"memory_bandwidth_GBps\": 1000, \"context_MiB\": 20, \"host_link_GBps\": 20, \"host_bandwidth_GBps\": "
       "100, \"nvme_read_GBps\": 5, \"nvme_write_GBps\": 5}, \"links\": [{\"bandwidth_GBps\": 100, \"latency_us\": 2}]}",
       host_GiB, nvme_GiB, memory_GiB);
-  write_text("cluster.json", text);
+  write_file("cluster.json", text);
 }
 
 /* The record of a prediction on that cluster; a new reference. */
@@ -69,7 +60,7 @@ static void draw_job(char *flags, size_t size) {
 }
 
 static void write_job(void) {
-  write_text("ds.json", "{\"train_micro_batch_size_per_gpu\": 4, \"optimizer\": {\"type\": \"AdamW\"}}");
+  write_file("ds.json", "{\"train_micro_batch_size_per_gpu\": 4, \"optimizer\": {\"type\": \"AdamW\"}}");
 }
 
 /* Around what is needed, where an allocator that gives memory back in need might decide otherwise. */
@@ -171,7 +162,7 @@ static void a_search_ends_where_fitting_does(void **state) {
 /* With a batch that is given, only what divides it: 64 sequences of 4 ranks are 16 a rank. */
 static void a_search_keeps_the_batch(void **state) {
   (void)state;
-  write_text("ds.json", "{\"train_batch_size\": 48, \"train_micro_batch_size_per_gpu\": 1, "
+  write_file("ds.json", "{\"train_batch_size\": 48, \"train_micro_batch_size_per_gpu\": 1, "
                         "\"optimizer\": {\"type\": \"AdamW\"}}");
   write_cluster(0.5, 100, 100);
   json_t *record = predict("--model gpt2-mini --config ds.json --world 4 --seq 256 --max-micro-batch");
@@ -193,7 +184,7 @@ static void each_space_has_its_limit(void **state) {
   for (int nvme = 0; nvme < 2; nvme++) {
     const char *space = nvme ? "nvme" : "host";
     if (nvme)
-      write_text("ds.json", "{\"train_micro_batch_size_per_gpu\": 4, \"optimizer\": {\"type\": \"AdamW\"}, "
+      write_file("ds.json", "{\"train_micro_batch_size_per_gpu\": 4, \"optimizer\": {\"type\": \"AdamW\"}, "
                             "\"zero_optimization\": {\"offload_optimizer\": {\"nvme_path\": \"/tmp\"}}}");
     snprintf(flags, sizeof flags, "%s%s", job, nvme ? "nvme" : "cpu");
     write_cluster(100, 100, 100);
@@ -229,7 +220,7 @@ static void what_holds_the_peak_adds_up(void **state) {
   long long sum = 0;
   write_job();
   write_cluster(0.5, 100, 100);
-  write_text("wide.json",
+  write_file("wide.json",
              "{\"model_type\": \"gpt2\", \"n_layer\": 2, \"n_embd\": 32, \"n_head\": 2, \"vocab_size\": 30000, "
              "\"n_positions\": 256}");
   json_t *record = predict("--model wide.json --config ds.json --world 4 --micro-batch 8");

@@ -29,6 +29,16 @@ static inline void slurp(const char *name, char *text, size_t size) {
   unlink(path);
 }
 
+/* scratch/name, made of `text`. */
+static inline void write_file(const char *name, const char *text) {
+  char path[600];
+  snprintf(path, sizeof path, "%s/%s", scratch, name);
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  fputs(text, file);
+  assert_int_equal(fclose(file), 0);
+}
+
 /* Run `shardlab arguments` in `where`; its exit status, with out and err filled. */
 static inline int shardlab(const char *where, const char *format, ...) {
   char arguments[2048], command[4096];
