@@ -5,14 +5,7 @@
 
 /* transformers, GemmaConfig: names and defaults. */
 static const struct sl_model_key keys[] = {
-    SL_SIZE_KEY("vocab_size", NULL, vocab_size, 256000, SL_MAX_ROWS),
-    SL_SIZE_KEY("max_position_embeddings", NULL, n_positions, 8192, SL_MAX_ROWS),
-    SL_SIZE_KEY("hidden_size", NULL, n_embd, 3072, SL_MAX_WIDTH),
-    SL_SIZE_KEY("num_hidden_layers", NULL, n_layer, 28, SL_MAX_LAYERS),
-    SL_SIZE_KEY("num_attention_heads", NULL, n_head, 16, SL_MAX_WIDTH),
-    SL_SIZE_KEY("num_key_value_heads", NULL, n_kv_head, 16, SL_MAX_WIDTH),
-    SL_SIZE_KEY("head_dim", NULL, head_dim, 256, SL_MAX_WIDTH),
-    SL_SIZE_KEY("intermediate_size", NULL, n_inner, 24576, SL_MAX_INNER),
+    SL_LLAMA_SIZE_KEYS(256000, 8192, 3072, 28, 16, 16, 256, 24576),
     SL_DROPOUT_KEY("attention_dropout", attn_pdrop, 0),
     SL_REAL_KEY("rms_norm_eps", norm_epsilon, 1e-6, 1),
     SL_ROTARY_KEYS,

@@ -7,14 +7,7 @@
 
 /* transformers, Gemma3TextConfig: names and defaults. */
 static const struct sl_model_key keys[] = {
-    SL_SIZE_KEY("vocab_size", NULL, vocab_size, 262208, SL_MAX_ROWS),
-    SL_SIZE_KEY("max_position_embeddings", NULL, n_positions, 131072, SL_MAX_ROWS),
-    SL_SIZE_KEY("hidden_size", NULL, n_embd, 2304, SL_MAX_WIDTH),
-    SL_SIZE_KEY("num_hidden_layers", NULL, n_layer, 26, SL_MAX_LAYERS),
-    SL_SIZE_KEY("num_attention_heads", NULL, n_head, 8, SL_MAX_WIDTH),
-    SL_SIZE_KEY("num_key_value_heads", NULL, n_kv_head, 4, SL_MAX_WIDTH),
-    SL_SIZE_KEY("head_dim", NULL, head_dim, 256, SL_MAX_WIDTH),
-    SL_SIZE_KEY("intermediate_size", NULL, n_inner, 9216, SL_MAX_INNER),
+    SL_LLAMA_SIZE_KEYS(262208, 131072, 2304, 26, 8, 4, 256, 9216),
     SL_DROPOUT_KEY("attention_dropout", attn_pdrop, 0),
     SL_REAL_KEY("rms_norm_eps", norm_epsilon, 1e-6, 1),
     SL_ROTARY_KEYS,

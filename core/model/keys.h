@@ -36,6 +36,16 @@ struct sl_model_key {
 /* Rows. */
 #define SL_SIZE_KEY(key, alias, field, value, most)                                                                    \
   { key, alias, SL_KEY_SIZE, offsetof(struct sl_model, field), value, (double)(most) }
+/* The eight sizes by Llama's names, which most families since have taken over, with their defaults. */
+#define SL_LLAMA_SIZE_KEYS(vocab, positions, hidden, layers, heads, key_value_heads, head, intermediate)               \
+  SL_SIZE_KEY("vocab_size", NULL, vocab_size, vocab, SL_MAX_ROWS),                                                     \
+      SL_SIZE_KEY("max_position_embeddings", NULL, n_positions, positions, SL_MAX_ROWS),                               \
+      SL_SIZE_KEY("hidden_size", NULL, n_embd, hidden, SL_MAX_WIDTH),                                                  \
+      SL_SIZE_KEY("num_hidden_layers", NULL, n_layer, layers, SL_MAX_LAYERS),                                          \
+      SL_SIZE_KEY("num_attention_heads", NULL, n_head, heads, SL_MAX_WIDTH),                                           \
+      SL_SIZE_KEY("num_key_value_heads", NULL, n_kv_head, key_value_heads, SL_MAX_WIDTH),                              \
+      SL_SIZE_KEY("head_dim", NULL, head_dim, head, SL_MAX_WIDTH),                                                     \
+      SL_SIZE_KEY("intermediate_size", NULL, n_inner, intermediate, SL_MAX_INNER)
 #define SL_SIZE_OR_NONE_KEY(key, field, value, most)                                                                   \
   { key, NULL, SL_KEY_SIZE_OR_NONE, offsetof(struct sl_model, field), value, (double)(most) }
 #define SL_REAL_KEY(key, field, value, most)                                                                           \

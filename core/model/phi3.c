@@ -4,14 +4,7 @@
 
 /* transformers, Phi3Config: names and defaults. */
 static const struct sl_model_key keys[] = {
-    SL_SIZE_KEY("vocab_size", NULL, vocab_size, 32064, SL_MAX_ROWS),
-    SL_SIZE_KEY("max_position_embeddings", NULL, n_positions, 4096, SL_MAX_ROWS),
-    SL_SIZE_KEY("hidden_size", NULL, n_embd, 3072, SL_MAX_WIDTH),
-    SL_SIZE_KEY("num_hidden_layers", NULL, n_layer, 32, SL_MAX_LAYERS),
-    SL_SIZE_KEY("num_attention_heads", NULL, n_head, 32, SL_MAX_WIDTH),
-    SL_SIZE_KEY("num_key_value_heads", NULL, n_kv_head, 0, SL_MAX_WIDTH),
-    SL_SIZE_KEY("head_dim", NULL, head_dim, 0, SL_MAX_WIDTH),
-    SL_SIZE_KEY("intermediate_size", NULL, n_inner, 8192, SL_MAX_INNER),
+    SL_LLAMA_SIZE_KEYS(32064, 4096, 3072, 32, 32, 0, 0, 8192),
     SL_DROPOUT_KEY("attention_dropout", attn_pdrop, 0),
     SL_REAL_KEY("rms_norm_eps", norm_epsilon, 1e-5, 1),
     SL_ROTARY_KEYS,

@@ -4,14 +4,7 @@
 
 /* transformers, Qwen2Config: names and defaults. */
 static const struct sl_model_key keys[] = {
-    SL_SIZE_KEY("vocab_size", NULL, vocab_size, 151936, SL_MAX_ROWS),
-    SL_SIZE_KEY("max_position_embeddings", NULL, n_positions, 32768, SL_MAX_ROWS),
-    SL_SIZE_KEY("hidden_size", NULL, n_embd, 4096, SL_MAX_WIDTH),
-    SL_SIZE_KEY("num_hidden_layers", NULL, n_layer, 32, SL_MAX_LAYERS),
-    SL_SIZE_KEY("num_attention_heads", NULL, n_head, 32, SL_MAX_WIDTH),
-    SL_SIZE_KEY("num_key_value_heads", NULL, n_kv_head, 32, SL_MAX_WIDTH),
-    SL_SIZE_KEY("head_dim", NULL, head_dim, 0, SL_MAX_WIDTH),
-    SL_SIZE_KEY("intermediate_size", NULL, n_inner, 22016, SL_MAX_INNER),
+    SL_LLAMA_SIZE_KEYS(151936, 32768, 4096, 32, 32, 32, 0, 22016),
     SL_DROPOUT_KEY("attention_dropout", attn_pdrop, 0),
     SL_REAL_KEY("rms_norm_eps", norm_epsilon, 1e-6, 1),
     SL_ROTARY_KEYS,

@@ -21,36 +21,23 @@ template <typename T> inline float half_of(uint32_t pair, unsigned which) {
   return load(T{(uint16_t)(pair >> 16 * which)});
 }
 
-struct mma_operands {
-  float a[8], b[4]; /* of registers 0, 1, ..: the low half, the high half */
-};
-
 template <typename T> inline void emulated_mma(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
-  mma_operands mine, all[32];
+  sl_emulate::tiles mine;
   for (unsigned i = 0; i < 8; i++) mine.a[i] = half_of<T>(a[i / 2], i % 2);
   for (unsigned i = 0; i < 4; i++) mine.b[i] = half_of<T>(i < 2 ? b0 : b1, i % 2);
-  sl_emulate::gather(mine, all);
-  const unsigned g = sl_emulate::lane() / 4, t = sl_emulate::lane() % 4;
-  for (unsigned i = 0; i < 4; i++) {
-    const unsigned row = g + (i >= 2 ? 8 : 0), column = 2 * t + i % 2;
-    for (unsigned k = 0; k < 16; k++) {
-      const unsigned owner = k % 8 / 2, upper = k / 8;
-      c[i] +=
-          all[row % 8 * 4 + owner].a[2 * (row / 8 + 2 * upper) + k % 2] * all[column * 4 + owner].b[2 * upper + k % 2];
-    }
-  }
+  const sl_emulate::sums all = sl_emulate::product(mine, {{c[0], c[1], c[2], c[3]}});
+  for (unsigned i = 0; i < 4; i++) c[i] = all.c[i];
 }
 
 /* A row's address is that of 16 bytes, or the instruction faults. */
 template <bool TRANS, typename T> inline void emulated_ldmatrix(uint32_t (&x)[4], const T *row) {
-  const T *rows[32];
   if ((uintptr_t)row % 16 != 0) sl_emulate::complain("ldmatrix: a row that is not aligned to 16 bytes");
-  sl_emulate::gather(row, rows);
+  sl_emulate::bring(row);
   const unsigned g = sl_emulate::lane() / 4, t = sl_emulate::lane() % 4;
   for (unsigned m = 0; m < 4; m++) {
-    const T *const *r = rows + 8 * m;
-    x[m] = TRANS ? (uint32_t)r[2 * t][g].bits | (uint32_t)r[2 * t + 1][g].bits << 16
-                 : (uint32_t)r[g][2 * t].bits | (uint32_t)r[g][2 * t + 1].bits << 16;
+    const T *const first = sl_emulate::brought<const T *>(8 * m + (TRANS ? 2 * t : g));
+    const T *const second = TRANS ? sl_emulate::brought<const T *>(8 * m + 2 * t + 1) : first;
+    x[m] = (uint32_t)first[TRANS ? g : 2 * t].bits | (uint32_t)second[TRANS ? g : 2 * t + 1].bits << 16;
   }
 }
 #endif

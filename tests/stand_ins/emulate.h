@@ -55,11 +55,10 @@ extern position *now; /* of the running fiber */
 void sync_block();
 void sync_warp();
 void meet_warp(); /* all lanes are there, but it orders no memory */
-/* For exchanges within a warp: into the running lane's slot of 64 bytes, and, after meet_warp(), out of one of the warp's,
- * or of all 32. A lane has two slots, in turns: it may be at its next exchange before others have taken from this one. */
+/* For exchanges within a warp: into the running lane's slot of 64 bytes, and, after meet_warp(), out of one of the warp's.
+ * A lane has two slots, in turns: it may be at its next exchange before others have taken from this one. */
 void put_slot(const void *from, size_t bytes);
 void take_slot(unsigned lane, void *to, size_t bytes);
-void take_slots(void *to, size_t bytes);
 unsigned lane();
 void *dynamic_shared();
 [[noreturn]] void complain(const char *what); /* of the running block, and end the program */
@@ -104,22 +103,31 @@ void set_reverse(int reverse);
  * act(context, 1) when it likes, act(context, 2) to call it again later, or act(context, 0), which only forgets it. */
 extern int (*take)(cudaStream_t to, void (*act)(void *context, int run), void *context, size_t threads, size_t bytes);
 
-template <typename T> T exchange(T x, unsigned from) {
-  static_assert(sizeof(T) <= 64, "a slot holds 64 bytes");
-  T y;
-  put_slot(&x, sizeof x);
-  meet_warp();
-  take_slot(from % 32, &y, sizeof y);
-  return y;
-}
-
-/* What each lane of the warp brings. */
-template <typename T> void gather(const T &mine, T (&all)[32]) {
+/* Mine, when all lanes have brought theirs; then any lane's. */
+template <typename T> void bring(const T &mine) {
   static_assert(sizeof(T) <= 64, "a slot holds 64 bytes");
   put_slot(&mine, sizeof mine);
   meet_warp();
-  take_slots(all, sizeof mine);
 }
+template <typename T> T brought(unsigned lane) {
+  T y;
+  take_slot(lane, &y, sizeof y);
+  return y;
+}
+template <typename T> T exchange(T x, unsigned from) {
+  bring(x);
+  return brought<T>(from % 32);
+}
+
+/* A lane's numbers of the tiles of mma.m16n8k16, in the order of its registers (kernels/gpu/mma.cuh), and c + a b of them: what
+ * the warp brings is multiplied here, where no sanitizer takes it for the kernel's own memory. */
+struct __attribute__((may_alias)) tiles {
+  float a[8], b[4];
+};
+struct sums {
+  float c[4];
+};
+sums product(const tiles &mine, sums c);
 
 } /* namespace sl_emulate */
 
@@ -140,10 +148,9 @@ template <typename T> static inline T __shfl_sync(unsigned, T x, int from) {
   return sl_emulate::exchange(x, (unsigned)from);
 }
 static inline unsigned __ballot_sync(unsigned, int condition) {
-  int all[32];
   unsigned bits = 0;
-  sl_emulate::gather(condition, all);
-  for (unsigned l = 0; l < 32; l++) bits |= (all[l] ? 1u : 0u) << l;
+  sl_emulate::bring(condition);
+  for (unsigned l = 0; l < 32; l++) bits |= (sl_emulate::brought<int>(l) ? 1u : 0u) << l;
   return bits;
 }
 static inline int __syncthreads_or(int condition) {

@@ -142,76 +142,76 @@ static void accelerates_settings_are_ours(void **state) {
   close_reading(&r);
 }
 
+static const struct {
+  const char *text, *says;
+  bool titan;
+  int64_t world;
+} refused[] = {
+    {"[parallelism]\ncontext_parallel_degree = 2",
+     "f:2:1: parallelism.context_parallel_degree: is 2; expected 1: context parallelism is not modelled", true, 8},
+    {"",
+     "f: parallelism.data_parallel_shard_degree: is missing; expected --world beside it: it stands for all ranks "
+     "that the others leave",
+     true, 0},
+    {"[parallelism]\ntensor_parallel_degree = 3",
+     "f:1:2: parallelism.data_parallel_shard_degree: is missing; expected degrees whose product is the 8 ranks: "
+     "replicas "
+     "1 x shards 2 x tp 3 x pp 1",
+     true, 8},
+    {"[parallelism]\ndata_parallel_replicate_degree = 8\ndata_parallel_shard_degree = 1",
+     "f:2:1: parallelism.data_parallel_replicate_degree: is 8; expected 1, or shards beside it: torchtitan's DDP, "
+     "fp32 parameters under autocast, is not modelled",
+     true, 8},
+    {"[activation_checkpoint]\nmode = 'memory_budget'",
+     "f:2:1: activation_checkpoint.mode: is \"memory_budget\"; expected none, selective or full: no other one is "
+     "modelled",
+     true, 8},
+    {"[training]\ndtype = 'bfloat16'",
+     "f:2:1: training.dtype: is \"bfloat16\"; expected float32: parameters without fp32 masters are not modelled", true,
+     8},
+    {"[model]\nflavor = '9B'",
+     "f:2:1: model.flavor: is \"9B\"; expected of llama3 one of debugmodel, 8B, 70B, 405B; "
+     "or --model",
+     true, 8},
+    {PP "[training]\nglobal_batch_size = 32",
+     "f:7:1: training.global_batch_size: is 32; expected 16: beside a pipeline, several runs of it a step are not "
+     "modelled",
+     true, 0},
+    {"[training]\nseq_len = 'long'", "f:2:1: training.seq_len: is \"long\"; expected a whole number from 1 to 67108864",
+     true, 8},
+    {"distributed_type: MULTI_GPU\nnum_processes: 2\nmixed_precision: bf16",
+     "f:3:1: mixed_precision: is \"bf16\"; expected no beside DistributedDataParallel: autocast, which keeps "
+     "parameters and gradients in fp32, is not modelled; distributed_type DEEPSPEED and FSDP are",
+     false, 0},
+    {"num_processes: 2", "f: distributed_type: is missing; expected NO, MULTI_GPU, DEEPSPEED, FSDP or MEGATRON_LM",
+     false, 0},
+    {"distributed_type: FSDP\nnum_proceses: 2",
+     "f:2:1: num_proceses: is no key of Accelerate's; did you mean "
+     "num_processes?",
+     false, 0},
+    {"distributed_type: XLA",
+     "f:1:1: distributed_type: is \"XLA\"; expected one of NO, MULTI_GPU, DEEPSPEED, FSDP, "
+     "MEGATRON_LM",
+     false, 0},
+    {FSDP WRAP "  fsdp_offload_params: true",
+     "f:6:3: fsdp_config.fsdp_offload_params: is true; expected false: FSDP's offload is not modelled", false, 0},
+    {FSDP,
+     "f: fsdp_config.fsdp_auto_wrap_policy: is missing; expected TRANSFORMER_BASED_WRAP: a unit a block; no "
+     "other units are modelled",
+     false, 0},
+    {FSDP WRAP "  fsdp_sharding_strategy: NO_SHARD",
+     "f:6:3: fsdp_config.fsdp_sharding_strategy: is \"NO_SHARD\"; expected shards: NO_SHARD is not modelled", false, 0},
+    {ZERO "  deepspeed_config_file: x.json\n  zero_stage: 2",
+     "f:5:3: deepspeed_config.zero_stage: is 2; expected none beside deepspeed_config_file, which says it", false, 0},
+    {FSDP "num_machines: 3\n" WRAP, "f:4:1: num_machines: is 3; expected a divisor of the 8 processes", false, 0},
+};
+
 static void what_is_not_modelled_is_refused_with_its_key(void **state) {
   (void)state;
-  static const struct {
-    const char *text, *says;
-    bool titan;
-    int64_t world;
-  } cases[] = {
-      {"[parallelism]\ncontext_parallel_degree = 2",
-       "f:2:1: parallelism.context_parallel_degree: is 2; expected 1: context parallelism is not modelled", true, 8},
-      {"",
-       "f: parallelism.data_parallel_shard_degree: is missing; expected --world beside it: it stands for all ranks "
-       "that the others leave",
-       true, 0},
-      {"[parallelism]\ntensor_parallel_degree = 3",
-       "f:1:2: parallelism.data_parallel_shard_degree: is missing; expected degrees whose product is the 8 ranks: "
-       "replicas "
-       "1 x shards 2 x tp 3 x pp 1",
-       true, 8},
-      {"[parallelism]\ndata_parallel_replicate_degree = 8\ndata_parallel_shard_degree = 1",
-       "f:2:1: parallelism.data_parallel_replicate_degree: is 8; expected 1, or shards beside it: torchtitan's DDP, "
-       "fp32 parameters under autocast, is not modelled",
-       true, 8},
-      {"[activation_checkpoint]\nmode = 'memory_budget'",
-       "f:2:1: activation_checkpoint.mode: is \"memory_budget\"; expected none, selective or full: no other one is "
-       "modelled",
-       true, 8},
-      {"[training]\ndtype = 'bfloat16'",
-       "f:2:1: training.dtype: is \"bfloat16\"; expected float32: parameters without fp32 masters are not modelled",
-       true, 8},
-      {"[model]\nflavor = '9B'",
-       "f:2:1: model.flavor: is \"9B\"; expected of llama3 one of debugmodel, 8B, 70B, 405B; "
-       "or --model",
-       true, 8},
-      {PP "[training]\nglobal_batch_size = 32",
-       "f:7:1: training.global_batch_size: is 32; expected 16: beside a pipeline, several runs of it a step are not "
-       "modelled",
-       true, 0},
-      {"[training]\nseq_len = 'long'",
-       "f:2:1: training.seq_len: is \"long\"; expected a whole number from 1 to 67108864", true, 8},
-      {"distributed_type: MULTI_GPU\nnum_processes: 2\nmixed_precision: bf16",
-       "f:3:1: mixed_precision: is \"bf16\"; expected no beside DistributedDataParallel: autocast, which keeps "
-       "parameters and gradients in fp32, is not modelled; distributed_type DEEPSPEED and FSDP are",
-       false, 0},
-      {"num_processes: 2", "f: distributed_type: is missing; expected NO, MULTI_GPU, DEEPSPEED, FSDP or MEGATRON_LM",
-       false, 0},
-      {"distributed_type: FSDP\nnum_proceses: 2",
-       "f:2:1: num_proceses: is no key of Accelerate's; did you mean "
-       "num_processes?",
-       false, 0},
-      {"distributed_type: XLA",
-       "f:1:1: distributed_type: is \"XLA\"; expected one of NO, MULTI_GPU, DEEPSPEED, FSDP, "
-       "MEGATRON_LM",
-       false, 0},
-      {FSDP WRAP "  fsdp_offload_params: true",
-       "f:6:3: fsdp_config.fsdp_offload_params: is true; expected false: FSDP's offload is not modelled", false, 0},
-      {FSDP,
-       "f: fsdp_config.fsdp_auto_wrap_policy: is missing; expected TRANSFORMER_BASED_WRAP: a unit a block; no "
-       "other units are modelled",
-       false, 0},
-      {FSDP WRAP "  fsdp_sharding_strategy: NO_SHARD",
-       "f:6:3: fsdp_config.fsdp_sharding_strategy: is \"NO_SHARD\"; expected shards: NO_SHARD is not modelled", false,
-       0},
-      {ZERO "  deepspeed_config_file: x.json\n  zero_stage: 2",
-       "f:5:3: deepspeed_config.zero_stage: is 2; expected none beside deepspeed_config_file, which says it", false, 0},
-      {FSDP "num_machines: 3\n" WRAP, "f:4:1: num_machines: is 3; expected a divisor of the 8 processes", false, 0},
-  };
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    struct reading r = read_text(cases[i].text, cases[i].titan, cases[i].world);
-    if (r.status != SL_ERR_INPUT) fail_msg("taken: %s", cases[i].text);
-    assert_string_equal(sl_error_message(), cases[i].says);
+  for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+    struct reading r = read_text(refused[i].text, refused[i].titan, refused[i].world);
+    if (r.status != SL_ERR_INPUT) fail_msg("taken: %s", refused[i].text);
+    assert_string_equal(sl_error_message(), refused[i].says);
     assert_null(r.config);
   }
   sl_error_clear();

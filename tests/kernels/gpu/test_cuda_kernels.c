@@ -1,15 +1,8 @@
 /* Every GPU kernel against the host's double kernel on the same numbers, in three number types, on odd shapes at odd
  * addresses and on even ones, and each of them twice for equal bits. The same program tests the kernels on a GPU and,
  * emulated, without one. Attention stands in test_cuda_attention.c. */
-#include "tests/kernels/gpu/cases.h"
-
-/* Columns that vectors of 16 bytes do not divide, and that they do; the odd ones start at an odd address. */
-struct shape {
-  size_t rows, C, shift;
-};
-static const struct shape shapes[] = {{37, 77, 3}, {5, 320, 0}, {1, 3, 1}, {150, 40, 0}};
-#define EACH_SHAPE(s) for (const struct shape *s = shapes; s < shapes + sizeof shapes / sizeof *shapes; s++)
-enum { MOST_ROWS = 150 };
+#include "tests/kernels/gpu/norms.h"
+#include "tests/kernels/gpu/shapes.h"
 
 static const struct sl_dropout drops[] = {
     {.p = 0.3f, .key = {21, 2, 5, 13}, .first_element = 4099, .row_stride = 81},
@@ -18,111 +11,8 @@ static const struct sl_dropout drops[] = {
 };
 #define EACH_DROP(d) for (const struct sl_dropout *d = drops; d < drops + sizeof drops / sizeof *drops; d++)
 
-static float *device_floats(size_t n) {
-  return tensor_new(SL_NUMBER_F32, n + 1, 0, 7, 9).d;
-}
 static double *device_doubles(size_t n) {
   return (double *)device_floats(2 * n + 2);
-}
-
-/* --- norms of rows --- */
-
-/* Double results of one shape of LayerNorm or, without b, RMSNorm, for its backward. */
-struct norm {
-  const struct shape *s;
-  enum sl_number type;
-  struct tensor x, w, b;
-  double mean[MOST_ROWS], rstd[MOST_ROWS];
-  float *dmean, *drstd;
-  int from_one;
-};
-
-/* Two tensors on the device have the same bits. */
-static void tensor_same(const struct tensor *a, const struct tensor *b, const char *what) {
-  const size_t bytes = a->n * sl_convert_bytes(a->type);
-  void *read = malloc(bytes);
-  assert_non_null(read);
-  device_read(read, a->d, bytes);
-  bytes_same(b->d, read, bytes, what);
-  free(read);
-}
-
-static void norm_backward(const struct norm *k, int rms, int add) {
-  const size_t n = k->s->rows * k->s->C, rows = k->s->rows, C = k->s->C, shift = k->s->shift;
-  struct tensor dout = tensor_new(k->type, n, shift, -1, 1), dx = tensor_new(k->type, n, shift, -1, 1);
-  struct tensor dw = tensor_new(k->type, C, shift, -1, 1), db = tensor_new(k->type, C, shift, -1, 1);
-  void *host = malloc(sl_layernorm_scratch_bytes_f64(rows, C) + 1);
-  if (rms) {
-    float *work = device_floats(sl_cuda_llama_rmsnorm_scratch_bytes(rows, C) / 4);
-    RUN(sl_cuda_llama_rmsnorm_backward(NULL, k->type, NULL, 0, dw.d, add, dout.d, k->x.d, NULL, k->drstd, rows, C,
-                                       k->from_one, work));
-    RUN(sl_cuda_llama_rmsnorm_backward(NULL, k->type, dx.d, add, NULL, 0, dout.d, k->x.d, k->w.d, k->drstd, rows, C,
-                                       k->from_one, NULL));
-    sl_llama_rmsnorm_backward_f64(dx.x, add, dw.x, add, dout.x, k->x.x, k->w.x, k->rstd, rows, C, k->from_one, host);
-  } else {
-    float *work = device_floats(sl_cuda_layernorm_scratch_bytes(rows, C) / 4);
-    void *in_place = add ? dx.d : dout.d;
-    RUN(sl_cuda_layernorm_backward(NULL, k->type, in_place, add, dw.d, db.d, add, dout.d, k->x.d, k->w.d, k->dmean,
-                                   k->drstd, rows, C, work));
-    sl_layernorm_backward_f64(dx.x, add, dw.x, db.x, add, dout.x, k->x.x, k->w.x, k->mean, k->rstd, rows, C, host);
-    tensor_check(&db, 4e-6, "layernorm dbias");
-    dx.d = in_place;
-  }
-  tensor_check(&dx, 4e-6, "norm dx");
-  tensor_check(&dw, 4e-6, "norm dweight");
-  free(host);
-}
-
-static void norms(enum sl_number type) {
-  EACH_SHAPE(s) {
-    const size_t n = s->rows * s->C;
-    struct norm k = {.s = s, .type = type, .dmean = device_floats(s->rows), .drstd = device_floats(s->rows)};
-    k.x = tensor_new(type, n, s->shift, -2, 3);
-    k.w = tensor_new(type, s->C, s->shift, 0, 2);
-    k.b = tensor_new(type, s->C, s->shift, -1, 1);
-    struct tensor out = tensor_new(type, n, s->shift, -1, 1);
-    sl_layernorm_forward_f64(out.x, k.mean, k.rstd, k.x.x, k.w.x, k.b.x, s->rows, s->C, 1e-5f);
-    RUN(sl_cuda_layernorm_forward(NULL, type, out.d, k.dmean, k.drstd, k.x.d, k.w.d, k.b.d, s->rows, s->C, 1e-5f));
-    tensor_check(&out, 2e-6, "layernorm");
-    floats_check(k.dmean, k.mean, s->rows, 1e-5, "mean");
-    floats_check(k.drstd, k.rstd, s->rows, 1e-5, "rstd");
-    for (int add = 0; add < 2; add++) norm_backward(&k, 0, add);
-    for (k.from_one = 0; k.from_one < 2; k.from_one++) {
-      sl_llama_rmsnorm_forward_f64(out.x, k.rstd, k.x.x, k.w.x, s->rows, s->C, 1e-5f, k.from_one);
-      RUN(sl_cuda_llama_rmsnorm_forward(NULL, type, out.d, k.drstd, k.x.d, k.w.d, s->rows, s->C, 1e-5f, k.from_one));
-      tensor_check(&out, 2e-6, "rmsnorm");
-      floats_check(k.drstd, k.rstd, s->rows, 1e-5, "rms rstd");
-      for (int add = 0; add < 2; add++) norm_backward(&k, 1, add);
-    }
-  }
-}
-
-/* Backward's halves alone have the bits of the whole; rows that registers hold, many to a warp, and longer ones. */
-static void norm_halves(enum sl_number type) {
-  static const struct shape halves[] = {{1100, 24, 0}, {9, 1032, 0}, {9, 35, 1}};
-  for (const struct shape *s = halves; s < halves + sizeof halves / sizeof *halves; s++) {
-    const size_t n = s->rows * s->C;
-    struct tensor x = tensor_new(type, n, s->shift, -2, 3), w = tensor_new(type, s->C, s->shift, 0, 2);
-    struct tensor dout = tensor_new(type, n, s->shift, -1, 1), dx[2], dw[2], db[2];
-    struct tensor mean = tensor_new(SL_NUMBER_F32, s->rows, 0, 0, 1),
-                  rstd = tensor_new(SL_NUMBER_F32, s->rows, 0, 1, 2);
-    float *work = device_floats(sl_cuda_layernorm_scratch_bytes(s->rows, s->C) / 4);
-    void *host = malloc(sl_layernorm_scratch_bytes_f64(s->rows, s->C) + 1);
-    for (int k = 0; k < 2; k++) {
-      dx[k] = tensor_new(type, n, s->shift, -1, 1);
-      dw[k] = tensor_new(type, s->C, s->shift, -1, 1), db[k] = tensor_new(type, s->C, s->shift, -1, 1);
-      RUN(sl_cuda_layernorm_backward(NULL, type, dx[k].d, 0, k ? NULL : dw[k].d, k ? NULL : db[k].d, 0, dout.d, x.d,
-                                     w.d, mean.d, rstd.d, s->rows, s->C, k ? NULL : work));
-      sl_layernorm_backward_f64(dx[k].x, 0, dw[k].x, db[k].x, 0, dout.x, x.x, w.x, mean.x, rstd.x, s->rows, s->C, host);
-    }
-    RUN(sl_cuda_layernorm_backward(NULL, type, NULL, 0, dw[1].d, db[1].d, 0, dout.d, x.d, NULL, mean.d, rstd.d, s->rows,
-                                   s->C, work));
-    tensor_check(&dx[0], 4e-6, "whole dx"), tensor_check(&dw[0], 4e-6, "whole dweight");
-    tensor_check(&db[0], 4e-6, "whole dbias");
-    tensor_same(&dx[0], &dx[1], "half dx"), tensor_same(&dw[0], &dw[1], "half dweight");
-    tensor_same(&db[0], &db[1], "half dbias");
-    free(host);
-  }
 }
 
 /* --- element by element --- */

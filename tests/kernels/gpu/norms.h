@@ -1,0 +1,9 @@
+/* LayerNorm and RMSNorm on the device: cases of test_cuda_kernels.c. */
+#pragma once
+
+#include "tests/kernels/gpu/cases.h"
+
+/* Forward and backward of both, with and without adding to what is there. */
+void norms(enum sl_number type);
+/* Backward in two calls, one for the rows and one for the weights, has the bits of one call for both. */
+void norm_halves(enum sl_number type);
