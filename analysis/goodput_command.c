@@ -268,11 +268,7 @@ static enum sl_status write_json(const struct result *x, const char *path) {
   json_object_set_new(root, "young_s", json_real(sl_goodput_young_s(m)));
   json_object_set_new(root, "daly_s", json_real(sl_goodput_daly_s(m)));
   json_object_set_new(root, "intervals", rows);
-  enum sl_status status = SL_OK;
-  if (strcmp(path, "-") != 0)
-    status = sl_json_save(root, path);
-  else if (json_dumpf(root, stdout, JSON_INDENT(1)) != 0 || putchar('\n') == EOF)
-    status = sl_fail(SL_ERR_IO, "standard output: cannot be written");
+  const enum sl_status status = strcmp(path, "-") == 0 ? sl_json_print(root, stdout) : sl_json_save(root, path);
   json_decref(root);
   return status;
 }

@@ -1,6 +1,8 @@
 /* The facts that may differ; see labels.h. */
 #include "analysis/labels.h"
 
+#include "core/base/json_write.h"
+
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,7 +65,7 @@ static bool tells(const struct sl_rows *rows, const bool *chosen, int f) {
 }
 
 static void value_text(const json_t *value, char *out, size_t size) {
-  char *text = value != NULL ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
+  char *text = value != NULL ? sl_json_text(value, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
   const bool quoted = text != NULL && text[0] == '"';
   snprintf(out, size, "%s", text == NULL ? "-" : quoted ? text + 1 : text);
   if (quoted) out[strcspn(out, "\"")] = '\0';

@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/import.h"
 #include "cli/predict.h"
+#include "core/base/json_write.h"
 #include "core/base/status.h"
 #include "core/record/environment.h"
 
@@ -78,7 +79,7 @@ static enum sl_status predict(struct shardlab_result *r, int count) {
   const enum sl_status status = sl_predict_record(&options, options.trace, &record);
   sl_import_free(&texts);
   SL_TRY(status);
-  r->record = json_dumps(record, JSON_COMPACT);
+  r->record = sl_json_text(record, JSON_COMPACT);
   json_decref(record);
   return r->record != NULL ? SL_OK : sl_fail(SL_ERR_MEMORY, "out of memory: a record");
 }

@@ -2,6 +2,7 @@
 #include "cli/defaults.h"
 
 #include "core/base/checked.h"
+#include "core/base/json_write.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,7 +55,7 @@ static bool is_auto(const struct taken *t, const char *path) {
 
 /* Takes `value`; NULL drops the key, which then follows from others. */
 static void fill(struct taken *t, const char *path, json_t *value) {
-  char *text = value != NULL ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
+  char *text = value != NULL ? sl_json_text(value, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
   if (is_auto(t, path) && t->used < sizeof t->text) {
     t->used += (size_t)snprintf(t->text + t->used, sizeof t->text - t->used, "%s%s %s", t->used > 0 ? ", " : "", path,
                                 text != NULL ? text : "from the batch");

@@ -2,6 +2,7 @@
 #include "cli/import.h"
 
 #include "core/base/file.h"
+#include "core/base/json_write.h"
 #include "core/interop/accelerate.h"
 #include "core/interop/megatron.h"
 #include "core/interop/torchtitan.h"
@@ -75,8 +76,8 @@ static enum sl_status read_source(const struct source *source, const struct sl_o
 
 static enum sl_status take(struct sl_import *texts, struct sl_options *options, const struct source *source,
                            const struct imported *got) {
-  texts->config = json_dumps(got->config, JSON_INDENT(1));
-  if (got->model != NULL) texts->model = json_dumps(got->model, JSON_INDENT(1));
+  texts->config = sl_json_text(got->config, JSON_INDENT(1));
+  if (got->model != NULL) texts->model = sl_json_text(got->model, JSON_INDENT(1));
   if (texts->config == NULL || (got->model != NULL && texts->model == NULL))
     return sl_fail(SL_ERR_MEMORY, "out of memory: imported settings");
   if (options->model == NULL && texts->model == NULL)

@@ -3,6 +3,7 @@
 
 #include "core/base/json_places.h"
 #include "core/base/json_scan.h"
+#include "core/base/json_write.h"
 #include "core/base/new_file.h"
 #include "core/base/printable.h"
 
@@ -119,7 +120,7 @@ enum sl_status sl_json_fail(const struct sl_json *doc, const char *path, const c
 }
 
 enum sl_status sl_json_print(const json_t *root, FILE *out) {
-  char *text = json_dumps(root, JSON_INDENT(2));
+  char *text = sl_json_text(root, JSON_INDENT(2));
   if (text == NULL) return sl_fail(SL_ERR_MEMORY, "out of memory: a result");
   for (const char *at = text; *at != '\0';) {
     struct sl_printable_piece piece = {"\n"};
@@ -133,9 +134,10 @@ enum sl_status sl_json_print(const json_t *root, FILE *out) {
 enum sl_status sl_json_save(const json_t *root, const char *path) {
   struct sl_new_file file;
   SL_TRY(sl_new_file_open(&file, path));
-  if (json_dumpf(root, file.stream, JSON_INDENT(2)) != 0 || fputc('\n', file.stream) == EOF) {
-    sl_new_file_discard(&file);
-    return sl_fail(SL_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
-  }
-  return sl_new_file_finish(&file);
+  char *text = sl_json_text(root, JSON_INDENT(2));
+  const bool written = text != NULL && fputs(text, file.stream) != EOF && fputc('\n', file.stream) != EOF;
+  free(text);
+  if (written) return sl_new_file_finish(&file);
+  sl_new_file_discard(&file);
+  return sl_fail(SL_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
 }

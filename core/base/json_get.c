@@ -1,6 +1,8 @@
 /* Typed reads with places; see json_get.h. */
 #include "core/base/json_get.h"
 
+#include "core/base/json_write.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -25,7 +27,7 @@ enum sl_status sl_json_get_fail(const struct sl_json_object *in, const char *key
   va_end(args);
   sl_json_get_path(in, key, path, sizeof path);
   const json_t *value = json_object_get(in->object, key);
-  char *text = value != NULL ? json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(12)) : NULL;
+  char *text = value != NULL ? sl_json_text(value, JSON_ENCODE_ANY) : NULL;
   if (text != NULL) snprintf(shown, sizeof shown, "%.70s%s", text, strlen(text) > 70 ? " ..." : "");
   free(text);
   return sl_json_fail(in->doc, path, "is %s; expected %s", shown, want);

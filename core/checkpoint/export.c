@@ -1,6 +1,7 @@
 /* See export.h. */
 #include "core/checkpoint/export.h"
 
+#include "core/base/json_write.h"
 #include "core/base/new_file.h"
 #include "core/checkpoint/folder.h"
 #include "core/checkpoint/pieces.h"
@@ -12,7 +13,7 @@
 
 enum sl_status sl_export_model(struct sl_model *model, const struct sl_checkpoint *checkpoint) {
   struct sl_json doc;
-  char *text = json_dumps(json_object_get(checkpoint->manifest.doc.root, "model"), 0);
+  char *text = sl_json_text(json_object_get(checkpoint->manifest.doc.root, "model"), 0);
   if (text == NULL) return sl_fail(SL_ERR_MEMORY, "%s: no memory for its model", checkpoint->path);
   enum sl_status status = sl_json_parse(&doc, checkpoint->path, text, strlen(text));
   free(text);

@@ -1,6 +1,7 @@
 /* Reading sections by the table: unknown keys, both spellings of a key, defaults by version, and the list of keys that
  * DeepSpeed knows and shardlab does not model. What the values mean together is left to config.c and config/check.c. */
 #include "core/config/read.h"
+#include "core/base/json_write.h"
 #include "core/base/nearest.h"
 #include "core/config/coerce.h"
 #include "core/config/convert.h"
@@ -60,7 +61,7 @@ const char *sl_config_show(const json_t *value, char *out, size_t size) {
     snprintf(out, size, "%.15g", json_real_value(value));
     return out;
   }
-  char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
+  char *text = sl_json_text(value, JSON_COMPACT | JSON_ENCODE_ANY);
   if (text != NULL && strlen(text) >= size) {
     snprintf(out, size, "%.*s...", (int)size - 4, text);
   } else {

@@ -1,6 +1,7 @@
 /* Rows of a comparison and their verdicts; see compare.h. Printing stands in core/record/compare_print.c. */
 #include "core/record/compare.h"
 
+#include "core/base/json_write.h"
 #include "core/record/record.h"
 
 #include <math.h>
@@ -225,8 +226,8 @@ static enum sl_status check_same(const struct sl_json *predicted, const struct s
     if (other != NULL && json_equal(value, other)) continue;
     char path[96];
     snprintf(path, sizeof path, "%s.%s", section, key);
-    char *x = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
-    char *y = other != NULL ? json_dumps(other, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
+    char *x = sl_json_text(value, JSON_ENCODE_ANY | JSON_COMPACT);
+    char *y = other != NULL ? sl_json_text(other, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
     const enum sl_status status = sl_json_fail(measured, path, "is %s, but %s in %s; expected records of the same %s",
                                                y != NULL ? y : "absent", x != NULL ? x : "?", predicted->name, section);
     free(x);

@@ -2,8 +2,10 @@
  * JSON with places: hjson's liberties, places, refusals, and saving without leaving halves behind. */
 #include "core/base/file.h"
 #include "core/base/json.h"
+#include "core/base/json_write.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -232,12 +234,42 @@ static void save_and_load(void **state) {
   json_decref(root);
 }
 
+/* Any double reads back the same, and a decimal one as it was written; what stands in strings is no number. */
+static void reals_in_few_digits(void **state) {
+  (void)state;
+  static const char written[] =
+      "{\"a\\\"0.90000000000000002\":[0.9,5e-5,-1e300,0.1,123456789012345678,true,null,0.30000000000000004]}";
+  uint64_t bits = 88172645463325252ULL;
+  json_t *array = json_array(), *object = json_loads(written, 0, NULL);
+  char *text = sl_json_text(object, JSON_COMPACT);
+  assert_string_equal(text, written);
+  free(text);
+  for (int i = 0; i < 20000; i++) {
+    double x;
+    bits ^= bits << 13, bits ^= bits >> 7, bits ^= bits << 17;
+    memcpy(&x, &bits, sizeof x);
+    if (isfinite(x)) json_array_append_new(array, json_real(i % 2 == 0 ? x : (double)(bits % 1000003) / 1000));
+  }
+  text = sl_json_text(array, JSON_INDENT(1));
+  json_t *again = json_loads(text, 0, NULL);
+  assert_true(json_equal(array, again));
+  free(text);
+  json_decref(object), json_decref(array), json_decref(again);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(hjson_liberties), cmocka_unit_test(scalars),           cmocka_unit_test(hjson_strings),
-      cmocka_unit_test(places),          cmocka_unit_test(refusals),          cmocka_unit_test(depth),
-      cmocka_unit_test(embedded_zero),   cmocka_unit_test(pipes_are_refused), cmocka_unit_test(unreadable_files),
+      cmocka_unit_test(hjson_liberties),
+      cmocka_unit_test(scalars),
+      cmocka_unit_test(hjson_strings),
+      cmocka_unit_test(places),
+      cmocka_unit_test(refusals),
+      cmocka_unit_test(depth),
+      cmocka_unit_test(embedded_zero),
+      cmocka_unit_test(pipes_are_refused),
+      cmocka_unit_test(unreadable_files),
       cmocka_unit_test(save_and_load),
+      cmocka_unit_test(reals_in_few_digits),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
