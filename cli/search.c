@@ -15,9 +15,10 @@
 enum what { MICRO_BATCH, WORLD, SEQ, WHATS };
 static const struct {
   const char *flag, *sets, *name; /* the flag that asks for it, the one that it stands for, and what people call it */
-} whats[WHATS] = {{"max-micro-batch", "micro-batch", "largest micro-batch"},
-                  {"min-world", "world", "smallest world"},
-                  {"max-seq", "seq", "longest sequence"}};
+  const char *limit;              /* what ends the values where the last of them fits, too */
+} whats[WHATS] = {{"max-micro-batch", "micro-batch", "largest micro-batch", "the batch allows no larger one"},
+                  {"min-world", "world", "smallest world", NULL},
+                  {"max-seq", "seq", "longest sequence", "the model has no more positions"}};
 
 enum { MOST_RANKS = 1 << 16 }; /* looked at where the cluster has as many nodes as the world needs */
 
@@ -207,8 +208,9 @@ static enum sl_status choose(struct search *s) {
 }
 
 static json_t *result(const struct search *s, int64_t index) {
-  return json_pack("{s:s, s:I, s:O}", "what", whats[s->what].sets, "found", (json_int_t)value_of(s, index), "probes",
-                   s->probes);
+  const char *limit = index == s->values.count - 1 ? whats[s->what].limit : NULL;
+  return json_pack("{s:s, s:I, s:s*, s:O}", "what", whats[s->what].sets, "found", (json_int_t)value_of(s, index),
+                   "limit", limit, "probes", s->probes);
 }
 
 static enum sl_status nothing_fits(const struct search *s) {
@@ -241,6 +243,7 @@ done:
 
 void sl_search_tell(const json_t *search, FILE *out) {
   const char *sets = json_string_value(json_object_get(search, "what"));
+  const char *limit = json_string_value(json_object_get(search, "limit"));
   const long long found = (long long)json_integer_value(json_object_get(search, "found"));
   const json_t *probe, *beyond = NULL;
   size_t i;
@@ -259,5 +262,6 @@ void sl_search_tell(const json_t *search, FILE *out) {
     fprintf(out, "; %lld needs %s of the device", (long long)json_integer_value(json_object_get(beyond, "value")),
             need);
   }
+  if (limit != NULL) fprintf(out, "; %s", limit);
   fprintf(out, " (%zu looked at)\n", json_array_size(json_object_get(search, "probes")));
 }

@@ -136,6 +136,7 @@ static void check_search(const char *flags, const char *search, const char *sets
   const json_t *found = json_object_get(json_object_get(record, "search"), "found");
   const long long value = (long long)json_integer_value(found);
   assert_true(fits(record) && value > 1);
+  assert_null(json_object_get(json_object_get(record, "search"), "limit"));
   snprintf(changed, sizeof changed, "%s --%s %lld", flags, sets, value + beyond);
   json_t *other = predict(changed);
   if (fits(other)) fail_msg("%s: fits, and --%s found %lld", changed, search, value);
@@ -146,6 +147,18 @@ static void check_search(const char *flags, const char *search, const char *sets
   assert_float_equal(json_real_value(json_object_get(other, "step_time_s")),
                      json_real_value(json_object_get(record, "step_time_s")), 1e-12);
   json_decref(other);
+  json_decref(record);
+}
+
+/* Where all fit, it is said what ends the search. */
+static void a_search_names_its_limit(void **state) {
+  (void)state;
+  write_job();
+  write_cluster(100, 100, 100);
+  json_t *record = predict("--model gpt2-mini --config ds.json --world 4 --micro-batch 1 --max-seq");
+  const json_t *search = json_object_get(record, "search");
+  assert_int_equal(json_integer_value(json_object_get(search, "found")), 256);
+  assert_string_equal(json_string_value(json_object_get(search, "limit")), "the model has no more positions");
   json_decref(record);
 }
 
@@ -259,13 +272,10 @@ static void to_require_is_to_fail(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(more_memory_fits_no_less),
-      cmocka_unit_test(what_is_said_to_help_helps),
-      cmocka_unit_test(a_search_ends_where_fitting_does),
-      cmocka_unit_test(a_search_keeps_the_batch),
-      cmocka_unit_test(each_space_has_its_limit),
-      cmocka_unit_test(what_holds_the_peak_adds_up),
-      cmocka_unit_test(to_require_is_to_fail),
+      cmocka_unit_test(more_memory_fits_no_less),         cmocka_unit_test(what_is_said_to_help_helps),
+      cmocka_unit_test(a_search_ends_where_fitting_does), cmocka_unit_test(a_search_names_its_limit),
+      cmocka_unit_test(a_search_keeps_the_batch),         cmocka_unit_test(each_space_has_its_limit),
+      cmocka_unit_test(what_holds_the_peak_adds_up),      cmocka_unit_test(to_require_is_to_fail),
   };
   return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }
