@@ -18,6 +18,7 @@ struct squares {
   struct sl_operand gradient;
   int64_t count, lo, hi;
   int times;
+  enum sl_phase phase;
 };
 
 /* A whole gradient stands on all ranks of its group, a shard on ranks / members of them. In a compressed step each has its own,
@@ -25,8 +26,9 @@ struct squares {
  * norm, here all by the root of that mean. */
 static enum sl_status emit_squares(struct sl_lowering *l, struct sl_program *p, struct squares s) {
   const struct sl_buffer from = l->rank_class->buffers[s.gradient.buffer];
+  if (from.space == SL_SPACE_NVME) return SL_OK; /* summed as they arrived */
   const bool whole = l->rank_class->role[SL_ROLE_GRAD].form == SL_FORM_WHOLE;
-  struct sl_op op = sl_zero_op(SL_OP_NORM, from.dtype, SL_PHASE_STEP, s.count);
+  struct sl_op op = sl_zero_op(SL_OP_NORM, from.dtype, s.phase, s.count);
   int32_t scratch;
   op.scale = (whole ? 1.0 : (double)s.group->members) / s.group->ranks / s.times;
   if (l->zero->compressed) op.scale = (double)s.group->ranks / s.times;
@@ -45,7 +47,8 @@ static enum sl_status emit_squares(struct sl_lowering *l, struct sl_program *p, 
 static enum sl_status square_stretch(struct sl_lowering *l, struct sl_program *p, int first, int end) {
   const struct sl_placed *t = l->pp_rank->tensors;
   const int64_t lo = t[first].flat, hi = t[end - 1].flat + t[end - 1].numel;
-  struct squares s = {.group = &l->pp_rank->layouts[t[first].group].group, .times = copies(l, first)};
+  struct squares s = {
+      .group = &l->pp_rank->layouts[t[first].group].group, .times = copies(l, first), .phase = SL_PHASE_STEP};
   if (l->rank_class->role[SL_ROLE_GRAD].form == SL_FORM_WHOLE) {
     s.count = hi - lo;
     s.gradient = sl_build_part(l, l->rank_class->role[SL_ROLE_GRAD].buffer, SL_READ, lo, s.count);
@@ -72,8 +75,12 @@ static enum sl_status square_group(struct sl_lowering *l, struct sl_program *p, 
     while (run.count > 0) {
       const struct sl_owned piece = sl_owned_together(l, &run);
       const struct sl_operand gradient = sl_owned_state(l, SL_ROLE_GRAD, SL_READ, piece);
-      SL_TRY(emit_squares(
-          l, p, (struct squares){.group = &layout->group, .gradient = gradient, .count = piece.count, .times = 1}));
+      SL_TRY(emit_squares(l, p,
+                          (struct squares){.group = &layout->group,
+                                           .gradient = gradient,
+                                           .count = piece.count,
+                                           .times = 1,
+                                           .phase = SL_PHASE_STEP}));
     }
   }
   return SL_OK;
@@ -88,6 +95,26 @@ enum sl_status sl_grad_norm(struct sl_lowering *l, struct sl_program *p) {
   for (int first = 0, end; first < n && once < n; first = end) {
     for (end = first + 1; end < n && copies(l, end) == copies(l, first) && t[end].group == t[first].group;) end++;
     SL_TRY(square_stretch(l, p, first, end));
+  }
+  return SL_OK;
+}
+
+/* Units that are counted equally often together. A unit of stage 3 is a parameter, and padding is zero. */
+enum sl_status sl_grad_norm_arrived(struct sl_lowering *l, struct sl_program *p, struct sl_operand passing,
+                                    int64_t first, int64_t count) {
+  const struct sl_unit *units = l->pp_rank->units;
+  int k = 0;
+  while (units[k].shard_offset < first) k++;
+  for (int64_t done = 0, piece; done < count; done += piece) {
+    const int times = copies(l, units[k].first_tensor);
+    const struct sl_param_group *group = &sl_layout_of(l->pp_rank, &units[k])->group;
+    for (piece = 0; done + piece < count && copies(l, units[k].first_tensor) == times; k++) piece += units[k].part;
+    struct sl_operand part = sl_build_part(l, passing.buffer, SL_READ, 0, piece);
+    part.slice.offset = passing.slice.offset + done * sl_dtype_bytes(l->accumulate);
+    SL_TRY(emit_squares(
+        l, p,
+        (struct squares){
+            .group = group, .gradient = part, .count = piece, .times = times, .phase = SL_PHASE_BACKWARD}));
   }
   return SL_OK;
 }

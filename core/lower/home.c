@@ -24,7 +24,7 @@ static bool next_subgroup(struct subgroups *s) {
   return true;
 }
 
-/* stage3.py, subgroup_to_device. */
+/* stage3.py, subgroup_to_device: the device has the first of them. */
 int64_t sl_home_by_ratio(const struct sl_lowering *l, double ratio) {
   struct subgroups all = {.l = l}, some = {.l = l};
   int n = 0;

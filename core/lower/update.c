@@ -3,9 +3,9 @@
 #include "core/lower/update.h"
 
 #include "core/lower/ahead.h"
+#include "core/lower/grad_norm.h"
 #include "core/lower/lists.h"
 #include "core/lower/lower.h"
-#include "core/lower/grad_norm.h"
 #include "core/lower/owned.h"
 #include "core/plan/kernels.h"
 #include "core/program/step_state.h"
@@ -19,17 +19,16 @@ static bool keeps_master(const struct sl_lowering *l) {
   return l->dtype != SL_F32 || offloaded(l);
 }
 
-int64_t sl_update_on_host(const struct sl_lowering *l) {
-  if (!offloaded(l)) return 0;
+int64_t sl_update_on_device(const struct sl_lowering *l) {
   const double ratio = l->plan->config->zero.offload_ratio;
-  return ratio < 1 ? sl_home_by_ratio(l, ratio) : INT64_MAX;
+  return ratio < 1 ? sl_home_by_ratio(l, 1 - ratio) : 0;
 }
 
 static enum sl_status optimizer_state(struct sl_lowering *l, enum sl_role role, const char *name) {
   const enum sl_role_form form = l->plan->strategy.shard_optimizer ? SL_FORM_SHARD : SL_FORM_WHOLE;
   SL_TRY(sl_zero_state(l, role, form, SL_SCOPE_PERSISTENT, SL_CATEGORY_OPTIMIZER, SL_F32, name));
   const enum sl_space space = l->plan->strategy.optimizer_on_nvme ? SL_SPACE_NVME : SL_SPACE_HOST;
-  return offloaded(l) ? sl_home_split(l, role, sl_update_on_host(l), space, SL_SPACE_DEVICE) : SL_OK;
+  return offloaded(l) ? sl_home_split(l, role, sl_update_on_device(l), SL_SPACE_DEVICE, space) : SL_OK;
 }
 
 enum sl_status sl_update_open(struct sl_lowering *l) {
@@ -138,18 +137,21 @@ static enum sl_status emit_beside(const struct sl_lowering *l, struct sl_program
   return SL_OK;
 }
 
-/* A state that the update reads and writes: where it lives, or of what lives on NVMe its copy in set `set`. */
-static struct sl_operand state_at(const struct sl_lowering *l, enum sl_role role, struct sl_owned run, int set) {
-  if (l->homes->nvme.sets == 0) return sl_owned_state(l, role, SL_READ_WRITE, run);
-  return sl_build_part(l, l->homes->nvme.staged[set][role], SL_READ_WRITE, 0, run.count);
+static enum sl_space space_of(const struct sl_lowering *l, enum sl_role role, struct sl_owned run) {
+  return l->rank_class->buffers[sl_owned_state(l, role, SL_READ, run).buffer].space;
+}
+
+/* A state that the update reads or writes: where it lives, or of what lives on NVMe its copy in set `set`. */
+static struct sl_operand state_at(const struct sl_lowering *l, enum sl_role role, enum sl_access access,
+                                  struct sl_owned run, int set) {
+  if (space_of(l, role, run) != SL_SPACE_NVME) return sl_owned_state(l, role, access, run);
+  return sl_build_part(l, l->homes->nvme.staged[set][role], access, 0, run.count);
 }
 
 /* The memory that updates a run: the host's where its states are there or pass through it. */
 static enum sl_space update_space(const struct sl_lowering *l, struct sl_owned run) {
-  const bool sharded = l->rank_class->role[SL_ROLE_MASTER].form == SL_FORM_SHARD;
-  if (!offloaded(l)) return SL_SPACE_DEVICE;
-  return sharded && sl_home_space(l, SL_ROLE_MASTER, sl_owned_place(run)) == SL_SPACE_DEVICE ? SL_SPACE_DEVICE
-                                                                                             : SL_SPACE_HOST;
+  const bool device = !offloaded(l) || space_of(l, SL_ROLE_MASTER, run) == SL_SPACE_DEVICE;
+  return device ? SL_SPACE_DEVICE : SL_SPACE_HOST;
 }
 
 static enum sl_status emit_update_run(struct sl_lowering *l, struct sl_program *p, struct sl_owned run, int set) {
@@ -159,7 +161,7 @@ static enum sl_status emit_update_run(struct sl_lowering *l, struct sl_program *
                                           [SL_OPT_ONEBIT_ADAM] = SL_OP_ADAMW};
   const bool master = keeps_master(l);
   struct sl_op op = sl_zero_op(kinds[l->plan->config->optimizer.type], SL_F32, SL_PHASE_STEP, run.count);
-  struct sl_operand operands[SL_MAX_OPERANDS], grad = sl_owned_state(l, SL_ROLE_GRAD, SL_READ, run), target;
+  struct sl_operand operands[SL_MAX_OPERANDS], grad = state_at(l, SL_ROLE_GRAD, SL_READ, run, set), target;
   const enum sl_space space = update_space(l, run);
   bool staged = false;
   int n = 0;
@@ -168,11 +170,11 @@ static enum sl_status emit_update_run(struct sl_lowering *l, struct sl_program *
   op.place_group = run.layout->group.shard;
   if (space == SL_SPACE_HOST && l->rank_class->buffers[grad.buffer].space == SL_SPACE_DEVICE)
     SL_TRY(gradient_to_host(l, p, run, &grad));
-  operands[n++] = state_at(l, master ? SL_ROLE_MASTER : SL_ROLE_PARAM, run, set);
+  operands[n++] = state_at(l, master ? SL_ROLE_MASTER : SL_ROLE_PARAM, SL_READ_WRITE, run, set);
   operands[n++] = grad;
   for (int role = SL_ROLE_MOMENT1; role <= SL_ROLE_MOMENT2; role++) {
     if (l->rank_class->role[role].form == SL_FORM_ABSENT) continue;
-    operands[n++] = state_at(l, (enum sl_role)role, run, set);
+    operands[n++] = state_at(l, (enum sl_role)role, SL_READ_WRITE, run, set);
     if (op.kind == SL_OP_SGD) op.flags |= SL_OP_MOMENTUM;
   }
   operands[n++] = sl_build_read(l, l->rank_class->control);
@@ -188,11 +190,12 @@ static enum sl_status emit_update_run(struct sl_lowering *l, struct sl_program *
                          false);
 }
 
-/* The states of a run between NVMe and the set that they are updated in. */
+/* The states of a run between NVMe and the set that they are updated in; its gradients, if they are there, one way. */
 static enum sl_status move_states(struct sl_lowering *l, struct sl_program *p, struct sl_owned run, int set,
                                   bool back) {
-  for (int role = SL_ROLE_MOMENT1; role <= SL_ROLE_MASTER; role++) {
+  for (int role = back ? SL_ROLE_MOMENT1 : SL_ROLE_GRAD; role <= SL_ROLE_MASTER; role++) {
     if (l->rank_class->role[role].form == SL_FORM_ABSENT) continue;
+    if (space_of(l, (enum sl_role)role, run) != SL_SPACE_NVME) continue; /* gradients that were summed in host memory */
     const struct sl_operand there = sl_owned_state(l, (enum sl_role)role, SL_READ, run),
                             here = sl_build_part(l, l->homes->nvme.staged[set][role], SL_READ, 0, run.count);
     SL_TRY(sl_zero_convert(l, p, back ? here : there, back ? there : here, run.count, SL_PHASE_STEP, false));
@@ -232,7 +235,8 @@ static enum sl_status emit_update(struct sl_lowering *l, struct sl_program *p) {
       struct sl_owned run = sl_owned_at(l, layout, contiguous, i);
       while (run.count > 0) {
         const struct sl_owned piece = sl_owned_together(l, &run);
-        SL_TRY(l->homes->nvme.sets > 0 ? update_from_nvme(l, p, piece) : emit_update_run(l, p, piece, 0));
+        const bool on_nvme = offloaded(l) && space_of(l, SL_ROLE_MASTER, piece) == SL_SPACE_NVME;
+        SL_TRY(on_nvme ? update_from_nvme(l, p, piece) : emit_update_run(l, p, piece, 0));
       }
     }
   }
