@@ -75,19 +75,6 @@ enum sl_space sl_home_space(const struct sl_lowering *l, enum sl_role role, int6
   return l->rank_class->buffers[sl_class_state(l->rank_class, role, &element)].space;
 }
 
-enum sl_status sl_home_put(struct sl_lowering *l, struct sl_program *p, enum sl_role role, struct sl_operand source,
-                           int64_t first, int64_t count, enum sl_phase phase, bool add) {
-  const int64_t element = sl_dtype_bytes(l->rank_class->buffers[source.buffer].dtype);
-  for (int64_t done = 0, piece; done < count; done += piece) {
-    piece = sl_home_together(l, role, first + done, count - done);
-    struct sl_operand from = source;
-    from.slice.offset += done * element;
-    from.slice.bytes = piece * element;
-    SL_TRY(sl_zero_convert(l, p, from, sl_home_part(l, role, SL_WRITE, first + done, piece), piece, phase, add));
-  }
-  return SL_OK;
-}
-
 int32_t sl_home_of(const struct sl_lowering *l, enum sl_role role, int placed) {
   int64_t element = l->pp_rank->units[l->pp_rank->tensors[placed].unit].shard_offset;
   return sl_class_state(l->rank_class, role, &element);

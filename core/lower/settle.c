@@ -84,6 +84,13 @@ void sl_settle_open_call(struct sl_lowering *l, struct sl_bucket *call, int buck
   }
 }
 
+/* `count` own parts from element `first` of the shard on to where they are kept: to one buffer. */
+static enum sl_status keep(struct sl_lowering *l, struct sl_program *p, struct sl_operand source, int64_t first,
+                           int64_t count, bool add) {
+  return sl_zero_convert(l, p, source, sl_home_part(l, SL_ROLE_GRAD, SL_WRITE, first, count), count, SL_PHASE_BACKWARD,
+                         add);
+}
+
 /* `count` own parts from element `first` of a bucket on to NVMe: through host memory, where their squares are summed, so that the
  * norm does not read them again. */
 static enum sl_status put_on_nvme(struct sl_lowering *l, struct sl_program *p, const struct sl_bucket *b, int64_t first,
@@ -92,7 +99,7 @@ static enum sl_status put_on_nvme(struct sl_lowering *l, struct sl_program *p, c
   SL_TRY(sl_zero_convert(l, p, sl_build_part(l, b->arrival, SL_READ, b->arrival_at + first, count), passing, count,
                          SL_PHASE_BACKWARD, false));
   SL_TRY(sl_grad_norm_arrived(l, p, passing, b->arrival_first + first, count));
-  return sl_home_put(l, p, SL_ROLE_GRAD, passing, b->arrival_first + first, count, SL_PHASE_BACKWARD, false);
+  return keep(l, p, passing, b->arrival_first + first, count, false);
 }
 
 /* A bucket's own parts, as much at once as lives in one memory. */
@@ -103,8 +110,8 @@ static enum sl_status settle_bucket(struct sl_lowering *l, struct sl_program *p,
     if (sl_home_space(l, SL_ROLE_GRAD, first) == SL_SPACE_NVME)
       SL_TRY(put_on_nvme(l, p, b, done, piece));
     else
-      SL_TRY(sl_home_put(l, p, SL_ROLE_GRAD, sl_build_part(l, b->arrival, SL_READ, b->arrival_at + done, piece), first,
-                         piece, SL_PHASE_BACKWARD, sl_reduce_kept(l, b->first)));
+      SL_TRY(keep(l, p, sl_build_part(l, b->arrival, SL_READ, b->arrival_at + done, piece), first, piece,
+                  sl_reduce_kept(l, b->first)));
   }
   return SL_OK;
 }
@@ -120,15 +127,13 @@ static enum sl_status keep_parts(struct sl_lowering *l, struct sl_program *p) {
   const struct sl_reduce *r = l->zero->reduce;
   const bool sharded = sl_reduce_sharded(l);
   if (sharded && l->plan->stage_count == 1)
-    return sl_home_put(l, p, SL_ROLE_GRAD, sl_build_read(l, l->homes->arrived), 0, s->shard_numel, SL_PHASE_BACKWARD,
-                       !r->pass.first);
+    return keep(l, p, sl_build_read(l, l->homes->arrived), 0, s->shard_numel, !r->pass.first);
   for (int i = 0; i < s->unit_count; i++) {
     const struct sl_unit *u = &s->units[i];
     if (!r->buckets[r->bucket_of[u->first_tensor]].launched) continue;
     const struct sl_operand part = sl_build_part(l, l->homes->arrived, SL_READ, u->shard_offset, u->part);
     if (sharded)
-      SL_TRY(sl_home_put(l, p, SL_ROLE_GRAD, part, u->shard_offset, u->part, SL_PHASE_BACKWARD,
-                         sl_reduce_kept(l, u->first_tensor)));
+      SL_TRY(keep(l, p, part, u->shard_offset, u->part, sl_reduce_kept(l, u->first_tensor)));
     else
       SL_TRY(
           sl_zero_convert(l, p, part, sl_zero_own(l, l->homes->flat, SL_WRITE, u), u->part, SL_PHASE_BACKWARD, false));
