@@ -43,8 +43,8 @@ static const struct {
              {", \"offload_optimizer\": {\"device\": \"nvme\", \"nvme_path\": \".\"}" SOME_IN_CPU, STAGE_3},
              {TWIN_FLOW_NVME PARAM, STAGE_3},
              {NVME(""), STAGE_3_AT_ONCE},
-             {NVME(", \"pipeline_read\": true, \"pipeline_write\": true") NVME_PARAM, STAGE_3_AT_ONCE},
-             {TWIN_FLOW_NVME, STAGE_3_AT_ONCE}};
+             {TWIN_FLOW_NVME, STAGE_3_AT_ONCE},
+             {NVME(", \"pipeline_read\": true, \"pipeline_write\": true") NVME_PARAM, STAGE_3_AT_ONCE}};
 enum { MODES = sizeof modes / sizeof *modes, HALF_OF_THEM = 4 };
 
 static const struct {
