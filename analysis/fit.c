@@ -83,7 +83,7 @@ static enum sl_status fit_entries(struct sl_fit *fit) {
   SL_TRY(sl_calloc(&fit->rows, points->count, sizeof *fit->rows));
   for (size_t i = 0; i < points->count; i++) {
     const struct sl_point *p = &points->items[i];
-    bool known = sl_variant_is_nvme(p->variant); /* their rates are fit_nvme.c's */
+    bool known = sl_variant_is_rated(p->variant); /* fit_nvme.c's and fit_host.c's */
     for (int e = 0; e < costs->count && !known; e++) known = belongs(p, &costs->items[e]);
     if (known) continue;
     SL_TRY(sl_op_costs_add(
@@ -204,6 +204,7 @@ enum sl_status sl_fit_points(struct sl_fit *fit, const struct sl_points *points)
   name_scale(fit);
   sl_fit_formulas(fit);
   SL_GO(sl_fit_nvme(fit));
+  SL_GO(sl_fit_host(fit));
 done:
   sl_json_free(&doc);
   if (status != SL_OK) sl_fit_free(fit);

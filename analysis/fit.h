@@ -79,6 +79,12 @@ void sl_fit_formulas(struct sl_fit *fit);
  * stay as they are. */
 enum sl_status sl_fit_nvme(struct sl_fit *fit);
 
+/* --- fit_host.c --- */
+
+/* Of a GPU, host_link_GBps and host_bandwidth_GBps from copies to and from host memory and from what the CPU updates there
+ * (cost/compute.h): the median of what each says that takes long beside a launch. Without points they stay as they are. */
+enum sl_status sl_fit_host(struct sl_fit *fit);
+
 /* --- fit.c --- */
 
 /* The number at `path` of the profile ("device.run_noise") is now what the points say, with standard error `error` in the

@@ -90,7 +90,7 @@ void sl_calibration_follow_slowest(double *seconds, const double *all, int ranks
 
 enum sl_status sl_calibration_bench(struct sl_calibration *c);
 enum sl_status sl_calibration_models_run(struct sl_calibration *c);
-/* Nothing on a GPU, whose backend does not offload. */
+/* On a GPU only rates: of the link to host memory, of that memory beside the CPU, of NVMe. */
 enum sl_status sl_calibration_offload_run(struct sl_calibration *c);
 /* The steps of one model: its ops are points, and the step itself. */
 enum sl_status sl_calibration_model_run(struct sl_calibration *c, const struct sl_calibration_model *m);

@@ -70,6 +70,32 @@ static const struct sl_calibration_model models[] = {{.name = "so126",
                                                       .dtype = SL_F16,
                                                       .zero = OPTIMIZER}};
 
+/* On a GPU: copies long enough for a link of tens of GB/s, and updates of millions of parameters. */
+static const struct sl_calibration_model gpu_models[] = {{.name = "go720",
+                                                          .layers = 2,
+                                                          .width = 720,
+                                                          .heads = 10,
+                                                          .vocab = 9001,
+                                                          .positions = 300,
+                                                          .seq = 290,
+                                                          .micro = 2,
+                                                          .accumulation = 1,
+                                                          .stage = 2,
+                                                          .quick = true,
+                                                          .zero = OPTIMIZER},
+                                                         {.name = "gbo1440",
+                                                          .layers = 3,
+                                                          .width = 1440,
+                                                          .heads = 20,
+                                                          .vocab = 30011,
+                                                          .positions = 300,
+                                                          .seq = 290,
+                                                          .micro = 2,
+                                                          .accumulation = 1,
+                                                          .stage = 3,
+                                                          .dtype = SL_BF16,
+                                                          .zero = OPTIMIZER PARAM}};
+
 /* Of copies to and from NVMe: blocks from few pages to the default, queues from one block to more than there are. */
 static const struct {
   const char *name;
@@ -82,21 +108,21 @@ static const struct {
              {"n276", 276, 5003, 4000000, 1048576, 1, false}, {"n180", 180, 1501, 100000, 131072, 16, false},
              {"n324", 324, 7001, 3000000, 524288, 32, false}};
 
-/* Only what this file is asked about: beside reads and writes other ops take turns with them. */
-static void keep_disks(struct sl_points *points, size_t first) {
+/* Only what this file is asked about: beside copies and what the CPU does other ops take turns with them. */
+static void keep_rated(struct sl_points *points, size_t first) {
   size_t kept = first;
   for (size_t i = first; i < points->count; i++)
-    if (sl_variant_is_nvme(points->items[i].variant)) points->items[kept++] = points->items[i];
+    if (sl_variant_is_rated(points->items[i].variant)) points->items[kept++] = points->items[i];
   points->count = kept;
 }
 
-static enum sl_status run_disk(struct sl_calibration *c, const struct sl_calibration_model *m) {
+static enum sl_status run_rated(struct sl_calibration *c, const struct sl_calibration_model *m) {
   struct sl_calibration_model_job in;
   const size_t first = c->points.count;
   enum sl_status status;
   SL_GO(sl_calibration_model_open(&in, m, c->grid->cluster, c->ranks));
   SL_GO(sl_calibration_run(c, &in.job, 3, m->name, false, NULL));
-  keep_disks(&c->points, first);
+  keep_rated(&c->points, first);
 done:
   sl_calibration_model_close(&in);
   return status;
@@ -126,7 +152,7 @@ static enum sl_status run_disks(struct sl_calibration *c) {
                                                .stage = 3,
                                                .zero = zero,
                                                .more = more};
-    if (status == SL_OK) status = run_disk(c, &model);
+    if (status == SL_OK) status = run_rated(c, &model);
   }
   free(path);
   json_decref(folder);
@@ -134,8 +160,9 @@ static enum sl_status run_disks(struct sl_calibration *c) {
 }
 
 enum sl_status sl_calibration_offload_run(struct sl_calibration *c) {
-  if (c->gpu) return SL_OK;
-  for (size_t i = 0; i < SL_LENGTH(models); i++)
+  for (size_t i = 0; i < SL_LENGTH(models) && !c->gpu; i++)
     if (!c->quick || models[i].quick) SL_TRY(sl_calibration_model_run(c, &models[i]));
+  for (size_t i = 0; i < SL_LENGTH(gpu_models) && c->gpu; i++)
+    if (!c->quick || gpu_models[i].quick) SL_TRY(run_rated(c, &gpu_models[i]));
   return c->nvme != NULL ? run_disks(c) : SL_OK;
 }

@@ -83,6 +83,7 @@ static struct sl_point describe(const struct sl_calibration *c, const struct sl_
                            .ranks = c->ranks,
                            .parts = work.parts,
                            .bytes = work.bytes};
+  if (c->gpu && sl_variant_beside_gpu(op->lane) != SL_VARIANT_PLAIN) point.variant = sl_variant_beside_gpu(op->lane);
   memcpy(point.dim, op->dim, sizeof point.dim);
   snprintf(point.source, sizeof point.source, "%s", source);
   return point;

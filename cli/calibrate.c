@@ -162,10 +162,8 @@ static enum sl_status run_ranks(const struct sl_options *options, int ranks, cha
   int count = 6;
   if (options->quick) arguments[count++] = quick;
   if (options->tf32) arguments[count++] = tf32;
-  if (!on_gpu(options)) {
-    arguments[count++] = nvme;
-    arguments[count++] = disk;
-  }
+  arguments[count++] = nvme;
+  arguments[count++] = disk;
   if (ranks == 1) return spawn("/proc/self/exe", arguments, "the measurement with one rank", false);
   struct sl_ended ended = {0};
   if (on_gpu(options))
@@ -284,8 +282,6 @@ static enum sl_status check_request(const struct sl_options *options, int *most,
   struct sl_exec_devices devices = {.count = sl_machine_cores()};
   if (options->tf32 && !on_gpu(options))
     return sl_fail(SL_ERR_INPUT, "--tf32: the host backend has no tf32; expected --backend cuda");
-  if (options->nvme_path != NULL && on_gpu(options))
-    return sl_fail(SL_ERR_INPUT, "--nvme-path: is not measured with --backend cuda; expected --backend host");
   if (options->nvme_path != NULL && access(options->nvme_path, W_OK | X_OK) != 0)
     return sl_fail(SL_ERR_INPUT, "--nvme-path: is \"%s\": %s; expected a folder to write to, on the NVMe",
                    options->nvme_path, strerror(errno));

@@ -179,6 +179,16 @@ static enum sl_status check_nvme(const struct sl_setup *setup) {
   return SL_OK;
 }
 
+/* The cuda backend's kernels and copy engines reach the host's arena themselves. */
+static void warn_pinned(const struct sl_options *options, const struct sl_setup *setup) {
+  const struct sl_config *c = &setup->config;
+  if (!on_gpu(options)) return;
+  if (c->zero.offload_optimizer == SL_OFFLOAD_CPU && !c->zero.optimizer_pinned)
+    sl_config_warn(c, "zero_optimization.offload_optimizer.pin_memory", "is false; this backend pins all host memory");
+  else if (c->zero.offload_param == SL_OFFLOAD_CPU && !c->zero.param_pinned)
+    sl_config_warn(c, "zero_optimization.offload_param.pin_memory", "is false; this backend pins all host memory");
+}
+
 /* Kernels of other frameworks are a matter of prediction. */
 static enum sl_status check_kernels(const struct sl_setup *setup) {
   const struct sl_config *config = &setup->config;
@@ -224,6 +234,7 @@ static enum sl_status start(const struct sl_options *options, const struct sl_se
   SL_TRY(sl_training_check(options, setup));
   SL_TRY(sl_inputs_check(options, setup));
   SL_TRY(check_memory(options, setup));
+  warn_pinned(options, setup);
   SL_TRY(sl_check(&setup->job));
   if (!nodes->remote && !options->dry_run) { /* a machine that only launches needs no backend */
     SL_TRY(sl_exec_load(options->backend, &exec));

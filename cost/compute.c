@@ -81,7 +81,7 @@ static double offload_seconds(const struct sl_cost_rank *rank, const struct sl_w
   const struct sl_device *d = rank->device;
   if (work->lane == SL_LANE_HOST) return rank->launch + work->bytes * rank->ranks / d->host_bandwidth;
   if (sl_lane_is_nvme(work->lane)) return rank->launch + nvme_seconds(rank, work);
-  return rank->launch + work->size / d->host_link;
+  return rank->launch + work->size / sl_device_copy_rate(d, work->flags);
 }
 
 static double measured_seconds(const struct sl_cost_rank *rank, const struct sl_op_cost *entry,
@@ -121,7 +121,8 @@ double sl_cost_copy_link(const struct sl_cost_rank *rank, const struct sl_work *
   const struct sl_device *d = rank->device;
   if (!sl_lane_is_link(work->lane) || d->kind != SL_DEVICE_CPU) return 0;
   if (sl_lane_is_nvme(work->lane)) return nvme_seconds(rank, work);
-  return d->host_link > 0 ? work->size / d->host_link : 0;
+  const double rate = sl_device_copy_rate(d, work->flags);
+  return rate > 0 ? work->size / rate : 0;
 }
 
 enum sl_status sl_cost_compute(const struct sl_cost_rank *rank, const struct sl_work *work, double *seconds) {

@@ -6,7 +6,7 @@
  *                            attention.h
  *   elementwise, optimizer   launch + min(b, cache) / cache_bw + x max(0, b - cache) / (bw e_elem)   [cache 0: no such term]
  *                            x: elementwise_factor of the kernel set, 1 for the optimizer
- *   copy to or from host memory    launch + b / host_link, b the larger side
+ *   copy to or from host memory    launch + b / host_link, b the larger side; host_link_pageable where that memory is not pinned
  *                            by a CPU, whose two memories are one: as elementwise; see sl_cost_copy_link
  *   copy to or from NVMe     launch + sl_cost_nvme(latency, nvme / devices of a node, ...)
  *   on the host's own lane         launch + b / (host_bw / devices of a node)   [an offloaded optimizer is bound by bytes]

@@ -28,7 +28,8 @@ enum sl_status sl_host_link_start(struct sl_host *host, struct sl_host_lane *lan
     return SL_OK;
   }
   const double ready = ready_at(host, it), bytes = (double)sl_op_copy_bytes(it->op, sl_op_slices(it->program, it->op));
-  const double link_s = device->kind == SL_DEVICE_CPU && device->host_link > 0 ? bytes / device->host_link : 0;
+  const double rate = sl_device_copy_rate(device, it->op->flags);
+  const double link_s = device->kind == SL_DEVICE_CPU && rate > 0 ? bytes / rate : 0;
   lane->link_from_s = ready > lane->link_until_s ? ready : lane->link_until_s;
   lane->link_until_s = lane->link_from_s + link_s;
   return sl_host_run(host, it);

@@ -43,6 +43,7 @@ static const struct sl_number device_numbers[] = {
     {"launch_us", SL_REAL, AT(launch_latency), 1e-6, 0, 1e6, SL_OPTIONAL},
     {"step_overhead_ms", SL_REAL, AT(step_overhead), 1e-3, 0, 1e6, SL_OPTIONAL},
     {"host_link_GBps", SL_REAL, AT(host_link), 1e9, 0, 1e6, SL_OPTIONAL},
+    {"host_link_pageable_GBps", SL_REAL, AT(host_link_pageable), 1e9, 0, 1e6, SL_OPTIONAL},
     {"host_bandwidth_GBps", SL_REAL, AT(host_bandwidth), 1e9, 0, 1e6, SL_OPTIONAL},
     {"nvme_read_GBps", SL_REAL, AT(nvme_read), 1e9, 0, 1e6, SL_OPTIONAL},
     {"nvme_write_GBps", SL_REAL, AT(nvme_write), 1e9, 0, 1e6, SL_OPTIONAL},
@@ -243,6 +244,10 @@ enum sl_status sl_cluster_from_json(struct sl_cluster *cluster, const struct sl_
                                     : sl_fail(SL_ERR_MEMORY, "out of memory: the annotations of a cluster");
   if (status != SL_OK) sl_cluster_free(cluster);
   return status;
+}
+
+double sl_device_copy_rate(const struct sl_device *device, unsigned flags) {
+  return (flags & SL_OP_PAGEABLE) && device->host_link_pageable > 0 ? device->host_link_pageable : device->host_link;
 }
 
 double sl_device_run_noise(const struct sl_device *device, double step_s) {

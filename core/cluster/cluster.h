@@ -44,8 +44,9 @@ struct sl_device {
   double
       host_link; /* byte/s between one device and host memory, each way: host_link_GBps. Of a cpu, whose two memories are
                             one, copies are held to it */
-  double host_bandwidth;                        /* gpu only: byte/s of a node's host memory: host_bandwidth_GBps */
-  double nvme_read, nvme_write;                 /* byte/s of a node's NVMe: nvme_read_GBps, nvme_write_GBps */
+  double host_link_pageable;    /* the same where that memory is not pinned; 0: as fast: host_link_pageable_GBps */
+  double host_bandwidth;        /* gpu only: byte/s of a node's host memory: host_bandwidth_GBps */
+  double nvme_read, nvme_write; /* byte/s of a node's NVMe: nvme_read_GBps, nvme_write_GBps */
   double nvme_read_latency, nvme_write_latency; /* seconds that a block takes beside: nvme_read_us, nvme_write_us */
   /* cpu only */
   int cores;             /* of one node */
@@ -116,6 +117,8 @@ enum sl_status sl_cluster_from_json(struct sl_cluster *cluster, const struct sl_
  * What disturbs a machine for much less than a step averages out over it, as 1 / sqrt(step_s): slope 0.5; a state that
  * outlasts the step does not: slope 0. */
 double sl_device_run_noise(const struct sl_device *device, double step_s);
+/* byte/s of a copy between device and host memory whose op has `flags`; 0: no link is given. */
+double sl_device_copy_rate(const struct sl_device *device, unsigned flags);
 /* The same of the median of `n` runs at different times (below 1: of one): times sqrt(pi / (2 n + pi - 2)). That
  * is 1 for one run and what theory has for many normal ones; between, 1 % too small for 3 and 5, 11 % too large for 2. */
 double sl_device_median_noise(const struct sl_device *device, double step_s, int64_t n);

@@ -150,9 +150,16 @@ static enum sl_status check_offload(const struct sl_config *config) {
     return sl_json_fail(doc, "zero_optimization.offload_optimizer.ratio",
                         "is %.15g; a ratio below 1.0 is only supported with ZeRO stage 3; the stage is %d",
                         json_number_value(ratio), stage);
+  const bool adam =
+      config->optimizer.type != SL_OPT_SGD && !sl_config_flag(config, "optimizer.params.torch_adam", false);
+  if (config->zero.offload_optimizer != SL_OFFLOAD_NONE && config->zero.offload_ratio < 1 &&
+      !adam) /* stage3.py, __init__ */
+    return sl_json_fail(doc, "zero_optimization.offload_optimizer.ratio",
+                        "is %.15g; Hybrid Optimizer Only Supports DeepSpeedCPUAdam, and optimizer.type is \"%s\"",
+                        config->zero.offload_ratio, config->optimizer.type_name);
   if (config->zero.offload_optimizer == SL_OFFLOAD_NONE || !sl_config_flag(config, "zero_force_ds_cpu_optimizer", true))
     return SL_OK;
-  if (config->optimizer.type == SL_OPT_SGD || sl_config_flag(config, "optimizer.params.torch_adam", false))
+  if (!adam)
     sl_config_warn(
         config, "optimizer.type",
         "You are using ZeRO-Offload with an optimizer that is not DeepSpeedCPUAdam, which in most cases will yield "

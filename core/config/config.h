@@ -136,6 +136,7 @@ struct sl_config {
                                parameters stand in two memories, a part of a shard that stays together */
     char optimizer_nvme_path[1024], param_nvme_path[1024]; /* "": not given */
     int64_t optimizer_buffer_count, param_buffer_count;
+    bool optimizer_pinned, param_pinned;         /* pin_memory: of what is offloaded to host memory */
     bool pipeline_read, pipeline_write;          /* of optimizer states, beside the update of others */
     int64_t param_buffer_size, param_max_in_cpu; /* elements */
     int64_t hpz_partition_size, mics_shard_size;

@@ -10,8 +10,8 @@ struct sl_bucket {
   int first, last;
   int64_t lo, count; /* elements of the flat space, padding included */
   /* Own parts that leave with their call arrive at element `arrival_at` of buffer `arrival`; they are elements
-   * [arrival_first, arrival_first + arrival_count) of the shard. */
-  int32_t arrival;
+   * [arrival_first, arrival_first + arrival_count) of the shard. `passing`: host memory, laid out alike, on the way to NVMe. */
+  int32_t arrival, passing;
   int64_t arrival_at, arrival_first, arrival_count;
   bool alone;     /* stands open while others come and go, so it has a buffer of its own */
   int turn;       /* which of the rotating bucket buffers */

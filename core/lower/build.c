@@ -149,6 +149,15 @@ static enum sl_payload payload_of(const struct sl_buffer *from, const struct sl_
   return parameter ? SL_PAYLOAD_PARAMETER : SL_PAYLOAD_GRADIENT;
 }
 
+/* Is host memory that a copy goes to or comes from pageable? What passes to or from NVMe, and activations, are in pinned memory. */
+static bool pageable(const struct sl_lowering *l, const struct sl_buffer *host) {
+  const struct sl_config *c = l->plan->config;
+  if (host->category == SL_CATEGORY_ACTIVATION) return false;
+  if (host->category == SL_CATEGORY_PARAMETER && l->plan->strategy.offload_params)
+    return c->zero.offload_param == SL_OFFLOAD_CPU && !c->zero.param_pinned;
+  return c->zero.offload_optimizer == SL_OFFLOAD_CPU && !c->zero.optimizer_pinned;
+}
+
 struct sl_op sl_build_copy(const struct sl_lowering *l, int32_t source, int32_t target, int64_t count,
                            enum sl_phase phase) {
   const struct sl_buffer *from = &l->rank_class->buffers[source], *to = &l->rank_class->buffers[target];
@@ -159,6 +168,7 @@ struct sl_op sl_build_copy(const struct sl_lowering *l, int32_t source, int32_t 
   op.lane = lane_between(from->space, to->space);
   op.flags = SL_OP_AFTER_COMPUTE;
   op.payload = payload_of(from, to);
+  if (!sl_lane_is_nvme(op.lane) && pageable(l, from->space == SL_SPACE_HOST ? from : to)) op.flags |= SL_OP_PAGEABLE;
   return op;
 }
 

@@ -24,7 +24,7 @@ static bool next_subgroup(struct subgroups *s) {
   return true;
 }
 
-/* stage3.py, subgroup_to_device. */
+/* stage3.py, subgroup_to_device: the device has the first of them. */
 int64_t sl_home_by_ratio(const struct sl_lowering *l, double ratio) {
   struct subgroups all = {.l = l}, some = {.l = l};
   int n = 0;
@@ -73,19 +73,6 @@ struct sl_operand sl_home_part(const struct sl_lowering *l, enum sl_role role, e
 
 enum sl_space sl_home_space(const struct sl_lowering *l, enum sl_role role, int64_t element) {
   return l->rank_class->buffers[sl_class_state(l->rank_class, role, &element)].space;
-}
-
-enum sl_status sl_home_put(struct sl_lowering *l, struct sl_program *p, enum sl_role role, struct sl_operand source,
-                           int64_t first, int64_t count, enum sl_phase phase, bool add) {
-  const int64_t element = sl_dtype_bytes(l->rank_class->buffers[source.buffer].dtype);
-  for (int64_t done = 0, piece; done < count; done += piece) {
-    piece = sl_home_together(l, role, first + done, count - done);
-    struct sl_operand from = source;
-    from.slice.offset += done * element;
-    from.slice.bytes = piece * element;
-    SL_TRY(sl_zero_convert(l, p, from, sl_home_part(l, role, SL_WRITE, first + done, piece), piece, phase, add));
-  }
-  return SL_OK;
 }
 
 int32_t sl_home_of(const struct sl_lowering *l, enum sl_role role, int placed) {

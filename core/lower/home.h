@@ -15,8 +15,5 @@ int64_t sl_home_together(const struct sl_lowering *lowering, enum sl_role role, 
 struct sl_operand sl_home_part(const struct sl_lowering *lowering, enum sl_role role, enum sl_access access,
                                int64_t first, int64_t count);
 enum sl_space sl_home_space(const struct sl_lowering *lowering, enum sl_role role, int64_t element);
-/* sl_zero_convert of `count` elements of `source` to the elements from `first` on of a state, a copy for each buffer of it. */
-enum sl_status sl_home_put(struct sl_lowering *lowering, struct sl_program *program, enum sl_role role,
-                           struct sl_operand source, int64_t first, int64_t count, enum sl_phase phase, bool add);
 /* The buffer that has this rank's part of a placed tensor's state, which is there. */
 int32_t sl_home_of(const struct sl_lowering *lowering, enum sl_role role, int placed);

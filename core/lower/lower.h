@@ -16,6 +16,7 @@ struct sl_nvme_home {
   int32_t blocks[2];                           /* on their way: of reads, of writes; -1: nothing lives on NVMe */
   int32_t staged[SL_NVME_SETS][SL_ROLE_COUNT]; /* states of a sub-group, in `sets` sets */
   int sets;                                    /* 0: the optimizer's states do not live there */
+  bool gradients;                              /* those of the states there do, too */
   int64_t group;                               /* elements of a sub-group at most */
   int32_t *pool;                               /* (pool_count) buffers of a parameter's part; owned */
   int pool_count;                              /* 0: parameters do not live there */
@@ -97,6 +98,7 @@ void sl_gather_bind(const struct sl_lowering *lowering, struct sl_operand *opera
 enum sl_status sl_gather_persistent(struct sl_lowering *lowering, struct sl_program *program, enum sl_phase phase);
 
 /* ---- update ---- */
-/* Elements of this rank's shard, from its first on, that the host updates: all, or what the ratio of Twin-Flow says (ZeRO-Offload++). */
-int64_t sl_update_on_host(const struct sl_lowering *lowering);
+/* Elements of this rank's shard, from its first on, that the device updates though states are offloaded: none, or what the ratio of
+ * Twin-Flow leaves it (ZeRO-Offload++). */
+int64_t sl_update_on_device(const struct sl_lowering *lowering);
 enum sl_status sl_update_open(struct sl_lowering *lowering);

@@ -69,6 +69,10 @@ static int64_t largest_shard(const struct sl_pp_rank *pp_rank) {
 }
 
 enum sl_status sl_nvme_open_optimizer(struct sl_lowering *l) {
+  static const char *const names[] = {[SL_ROLE_GRAD] = "grad",
+                                      [SL_ROLE_MOMENT1] = "exp_avg",
+                                      [SL_ROLE_MOMENT2] = "exp_avg_sq",
+                                      [SL_ROLE_MASTER] = "master"};
   const struct sl_config *c = l->plan->config;
   struct sl_nvme_home *h = &l->homes->nvme;
   const int64_t asked = c->zero.sub_group_size > 0 ? c->zero.sub_group_size : 1, most = largest_shard(l->pp_rank);
@@ -77,13 +81,11 @@ enum sl_status sl_nvme_open_optimizer(struct sl_lowering *l) {
   h->group = whole_pages < most ? whole_pages : most;
   const int sets = 1 + c->zero.pipeline_read + c->zero.pipeline_write;
   for (; h->sets < sets; h->sets++) {
-    for (int role = SL_ROLE_MOMENT1; role <= SL_ROLE_MASTER; role++) {
+    for (int role = h->gradients ? SL_ROLE_GRAD : SL_ROLE_MOMENT1; role <= SL_ROLE_MASTER; role++) {
       if (l->rank_class->role[role].form == SL_FORM_ABSENT) continue;
-      SL_TRY(host_buffer(l, &h->staged[h->sets][role], SL_CATEGORY_OPTIMIZER, SL_F32, h->group,
-                         role == SL_ROLE_MASTER    ? "master"
-                         : role == SL_ROLE_MOMENT1 ? "exp_avg"
-                                                   : "exp_avg_sq",
-                         h->sets));
+      SL_TRY(host_buffer(l, &h->staged[h->sets][role],
+                         role == SL_ROLE_GRAD ? SL_CATEGORY_GRADIENT : SL_CATEGORY_OPTIMIZER, SL_F32, h->group,
+                         names[role], h->sets));
     }
   }
   return SL_OK;

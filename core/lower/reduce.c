@@ -50,6 +50,15 @@ static bool any_passes_through(const struct sl_lowering *l) {
   return any;
 }
 
+/* Do gradients of states on NVMe follow them there with the call that reduces them (DeepSpeed's optimizer_swapper.swap_out_gradients)?
+ * Where a step adds anything to them after that they stay in host memory. */
+static bool complete_when_reduced(const struct sl_lowering *l) {
+  bool once = l->plan->n_micro == 1 && l->plan->stage_count == 1;
+  for (int g = 0; g < l->pp_rank->group_count; g++)
+    once &= l->pp_rank->layouts[g].group.members == l->pp_rank->layouts[g].group.ranks;
+  return once && l->plan->strategy.optimizer_on_nvme;
+}
+
 /* Do own parts go to host memory as soon as they are reduced, so that the device keeps none (DeepSpeed's stage3.py, partition_grads,
  * and stage_1_and_2.py, async_inplace_copy_grad_to_fp32_buffer_from_gpu)? Of a flat partition over several members the part of a
  * call is another for each of them, which one program for all cannot say: there they leave together. */
@@ -92,10 +101,12 @@ enum sl_status sl_reduce_open(struct sl_lowering *l) {
   struct sl_homes *h = l->homes;
   const enum sl_scope scope = scope_of_gradients(l);
   SL_TRY(open_buckets(l));
+  h->nvme.gradients = complete_when_reduced(l);
   if (sl_reduce_sharded(l)) {
     SL_TRY(sl_zero_state(l, SL_ROLE_GRAD, SL_FORM_SHARD, scope, SL_CATEGORY_GRADIENT, l->accumulate, "grad.shard"));
     if (s->offload_optimizer)
-      SL_TRY(sl_home_split(l, SL_ROLE_GRAD, sl_update_on_host(l), SL_SPACE_HOST, SL_SPACE_DEVICE));
+      SL_TRY(sl_home_split(l, SL_ROLE_GRAD, sl_update_on_device(l), SL_SPACE_DEVICE,
+                           h->nvme.gradients ? SL_SPACE_NVME : SL_SPACE_HOST));
   } else {
     SL_TRY(sl_zero_state(l, SL_ROLE_GRAD, sl_reduce_owned_in_flat(l) ? SL_FORM_SHARD_IN_FLAT : SL_FORM_WHOLE, scope,
                          SL_CATEGORY_GRADIENT, l->accumulate, "grad"));

@@ -21,6 +21,7 @@ struct sl_reduce {
   struct sl_pass pass; /* the present backward */
   size_t last_launch;  /* the last reduction's op, 0 = none */
   int32_t arrivals[2]; /* buffers of own parts that leave with their call, in turn */
+  int32_t passing[2];  /* of each, the host memory on the way to NVMe, if they go there */
   int arrival_count, arrival_turn;
   size_t launched_end; /* ops of the program behind it and what goes with it */
   /* Of the present draft (bind.h): what its kernel writes, buffer -1 = in place. */

@@ -1,6 +1,7 @@
 /* What becomes of reduced gradients; see settle.h. */
 #include "core/lower/settle.h"
 
+#include "core/lower/grad_norm.h"
 #include "core/lower/lower.h"
 
 bool sl_settle_in_place(const struct sl_lowering *l) {
@@ -42,6 +43,19 @@ static int call_size(const struct sl_reduce *r, int i) {
   return i + 1 < r->bucket_count && r->buckets[i + 1].joins ? 2 : 1;
 }
 
+/* Room for a call's own parts, and where they go to NVMe for them in host memory. */
+static enum sl_status open_arrival(struct sl_lowering *l, int64_t count) {
+  struct sl_reduce *r = l->zero->reduce;
+  const int i = r->arrival_count++;
+  SL_TRY(sl_build_buffer(l, &r->arrivals[i], SL_SCOPE_MICRO, SL_CATEGORY_COMMUNICATION, l->wire, count,
+                         "grad.arriving.%d", i));
+  if (!l->homes->nvme.gradients) return SL_OK;
+  SL_TRY(sl_build_buffer(l, &r->passing[i], SL_SCOPE_MICRO, SL_CATEGORY_GRADIENT, l->accumulate, count,
+                         "grad.passing.%d", i));
+  sl_build_move(l, r->passing[i], SL_SPACE_HOST);
+  return SL_OK;
+}
+
 /* One, or with overlap two in turn, so that one is filled while the other leaves, as large as any call's. */
 enum sl_status sl_settle_plan(struct sl_lowering *l) {
   struct sl_reduce *r = l->zero->reduce;
@@ -53,28 +67,57 @@ enum sl_status sl_settle_plan(struct sl_lowering *l) {
     for (int k = 0; k < call_size(r, i); k++) count += r->buckets[i + k].arrival_count;
     if (count > most) most = count;
   }
-  for (; r->arrival_count < ring; r->arrival_count++)
-    SL_TRY(sl_build_buffer(l, &r->arrivals[r->arrival_count], SL_SCOPE_MICRO, SL_CATEGORY_COMMUNICATION, l->wire, most,
-                           "grad.arriving.%d", r->arrival_count));
+  while (r->arrival_count < ring) SL_TRY(open_arrival(l, most));
   return SL_OK;
 }
 
 /* The later bucket of a call stands in front, in the flat space as in its buffer. */
 void sl_settle_open_call(struct sl_lowering *l, struct sl_bucket *call, int buckets) {
   struct sl_reduce *r = l->zero->reduce;
-  const int32_t buffer = r->arrivals[r->arrival_turn++ % r->arrival_count];
+  const int turn = r->arrival_turn++ % r->arrival_count;
   int64_t at = 0;
   for (struct sl_bucket *b = call + buckets - 1; b >= call; b--) {
-    b->arrival = buffer;
+    b->arrival = r->arrivals[turn];
+    b->passing = r->passing[turn];
     b->arrival_at = at;
     at += b->arrival_count;
   }
 }
 
+/* `count` own parts from element `first` of the shard on to where they are kept: to one buffer. */
+static enum sl_status keep(struct sl_lowering *l, struct sl_program *p, struct sl_operand source, int64_t first,
+                           int64_t count, bool add) {
+  return sl_zero_convert(l, p, source, sl_home_part(l, SL_ROLE_GRAD, SL_WRITE, first, count), count, SL_PHASE_BACKWARD,
+                         add);
+}
+
+/* `count` own parts from element `first` of a bucket on to NVMe: through host memory, where their squares are summed, so that the
+ * norm does not read them again. */
+static enum sl_status put_on_nvme(struct sl_lowering *l, struct sl_program *p, const struct sl_bucket *b, int64_t first,
+                                  int64_t count) {
+  const struct sl_operand passing = sl_build_part(l, b->passing, SL_READ, b->arrival_at + first, count);
+  SL_TRY(sl_zero_convert(l, p, sl_build_part(l, b->arrival, SL_READ, b->arrival_at + first, count), passing, count,
+                         SL_PHASE_BACKWARD, false));
+  SL_TRY(sl_grad_norm_arrived(l, p, passing, b->arrival_first + first, count));
+  return keep(l, p, passing, b->arrival_first + first, count, false);
+}
+
+/* A bucket's own parts, as much at once as lives in one memory. */
+static enum sl_status settle_bucket(struct sl_lowering *l, struct sl_program *p, const struct sl_bucket *b) {
+  for (int64_t done = 0, piece; done < b->arrival_count; done += piece) {
+    const int64_t first = b->arrival_first + done;
+    piece = sl_home_together(l, SL_ROLE_GRAD, first, b->arrival_count - done);
+    if (sl_home_space(l, SL_ROLE_GRAD, first) == SL_SPACE_NVME)
+      SL_TRY(put_on_nvme(l, p, b, done, piece));
+    else
+      SL_TRY(keep(l, p, sl_build_part(l, b->arrival, SL_READ, b->arrival_at + done, piece), first, piece,
+                  sl_reduce_kept(l, b->first)));
+  }
+  return SL_OK;
+}
+
 enum sl_status sl_settle_call(struct sl_lowering *l, struct sl_program *p, const struct sl_bucket *call, int buckets) {
-  for (const struct sl_bucket *b = call; b < call + buckets; b++)
-    SL_TRY(sl_home_put(l, p, SL_ROLE_GRAD, sl_build_part(l, b->arrival, SL_READ, b->arrival_at, b->arrival_count),
-                       b->arrival_first, b->arrival_count, SL_PHASE_BACKWARD, sl_reduce_kept(l, b->first)));
+  for (const struct sl_bucket *b = call; b < call + buckets; b++) SL_TRY(settle_bucket(l, p, b));
   return SL_OK;
 }
 
@@ -84,15 +127,13 @@ static enum sl_status keep_parts(struct sl_lowering *l, struct sl_program *p) {
   const struct sl_reduce *r = l->zero->reduce;
   const bool sharded = sl_reduce_sharded(l);
   if (sharded && l->plan->stage_count == 1)
-    return sl_home_put(l, p, SL_ROLE_GRAD, sl_build_read(l, l->homes->arrived), 0, s->shard_numel, SL_PHASE_BACKWARD,
-                       !r->pass.first);
+    return keep(l, p, sl_build_read(l, l->homes->arrived), 0, s->shard_numel, !r->pass.first);
   for (int i = 0; i < s->unit_count; i++) {
     const struct sl_unit *u = &s->units[i];
     if (!r->buckets[r->bucket_of[u->first_tensor]].launched) continue;
     const struct sl_operand part = sl_build_part(l, l->homes->arrived, SL_READ, u->shard_offset, u->part);
     if (sharded)
-      SL_TRY(sl_home_put(l, p, SL_ROLE_GRAD, part, u->shard_offset, u->part, SL_PHASE_BACKWARD,
-                         sl_reduce_kept(l, u->first_tensor)));
+      SL_TRY(keep(l, p, part, u->shard_offset, u->part, sl_reduce_kept(l, u->first_tensor)));
     else
       SL_TRY(
           sl_zero_convert(l, p, part, sl_zero_own(l, l->homes->flat, SL_WRITE, u), u->part, SL_PHASE_BACKWARD, false));

@@ -3,9 +3,10 @@
 #include "core/lower/update.h"
 
 #include "core/lower/ahead.h"
+#include "core/lower/grad_norm.h"
 #include "core/lower/lists.h"
 #include "core/lower/lower.h"
-#include "core/op/workspace.h"
+#include "core/lower/owned.h"
 #include "core/plan/kernels.h"
 #include "core/program/step_state.h"
 
@@ -18,17 +19,16 @@ static bool keeps_master(const struct sl_lowering *l) {
   return l->dtype != SL_F32 || offloaded(l);
 }
 
-int64_t sl_update_on_host(const struct sl_lowering *l) {
-  if (!offloaded(l)) return 0;
+int64_t sl_update_on_device(const struct sl_lowering *l) {
   const double ratio = l->plan->config->zero.offload_ratio;
-  return ratio < 1 ? sl_home_by_ratio(l, ratio) : INT64_MAX;
+  return ratio < 1 ? sl_home_by_ratio(l, 1 - ratio) : 0;
 }
 
 static enum sl_status optimizer_state(struct sl_lowering *l, enum sl_role role, const char *name) {
   const enum sl_role_form form = l->plan->strategy.shard_optimizer ? SL_FORM_SHARD : SL_FORM_WHOLE;
   SL_TRY(sl_zero_state(l, role, form, SL_SCOPE_PERSISTENT, SL_CATEGORY_OPTIMIZER, SL_F32, name));
   const enum sl_space space = l->plan->strategy.optimizer_on_nvme ? SL_SPACE_NVME : SL_SPACE_HOST;
-  return offloaded(l) ? sl_home_split(l, role, sl_update_on_host(l), space, SL_SPACE_DEVICE) : SL_OK;
+  return offloaded(l) ? sl_home_split(l, role, sl_update_on_device(l), SL_SPACE_DEVICE, space) : SL_OK;
 }
 
 enum sl_status sl_update_open(struct sl_lowering *l) {
@@ -42,151 +42,6 @@ enum sl_status sl_update_open(struct sl_lowering *l) {
   }
   SL_TRY(sl_onebit_open(l));
   return l->plan->strategy.optimizer_on_nvme ? sl_nvme_open_optimizer(l) : SL_OK;
-}
-
-/* A run of a parameter group that a rank answers for: all of a member's shard at once, or a unit's part of it; or elements
- * [first, first + count) of that. */
-struct run {
-  const struct sl_layout *layout;
-  const struct sl_unit *unit; /* NULL: the whole shard */
-  int64_t count, first;
-};
-
-/* Number of runs of a group, and run `i`. Shards that stand contiguous on both sides are one run. */
-static int run_count(const struct sl_layout *layout, bool contiguous) {
-  return contiguous || layout->group.members == 1 ? 1 : layout->unit_count;
-}
-
-static struct run run_at(const struct sl_lowering *l, const struct sl_layout *layout, bool contiguous, int i) {
-  if (contiguous || layout->group.members == 1) {
-    const bool differ = l->member >= 0; /* members that differ have units with owners, of one group */
-    return (struct run){layout, NULL, differ ? sl_layout_shard(l->pp_rank, l->member) : layout->shard_numel, 0};
-  }
-  const struct sl_unit *u = &l->pp_rank->units[layout->first_unit + i];
-  const bool owned = u->owner < 0 || u->owner == l->member;
-  return (struct run){layout, u, owned ? u->part : 0, 0};
-}
-
-/* The part of a unit that every member has one of. */
-static struct run part_of(const struct sl_lowering *l, const struct sl_unit *u) {
-  return (struct run){sl_layout_of(l->pp_rank, u), u, u->part, 0};
-}
-
-/* Where a run begins in a shard. */
-static int64_t shard_place(struct run run) {
-  return (run.unit != NULL ? run.unit->shard_offset : run.layout->shard_first) + run.first;
-}
-
-/* As much of a run as stands in one buffer, of each of its states; *rest: what is behind that. */
-static struct run together(const struct sl_lowering *l, struct run *rest) {
-  struct run out = *rest;
-  for (int role = 0; role < SL_ROLE_COUNT; role++)
-    if (l->rank_class->role[role].form == SL_FORM_SHARD)
-      out.count = sl_home_together(l, (enum sl_role)role, shard_place(out), out.count);
-  rest->first += out.count;
-  rest->count -= out.count;
-  return out;
-}
-
-/* The operand of a state that a run covers, whatever the state's form. */
-static struct sl_operand state_run(const struct sl_lowering *l, enum sl_role role, enum sl_access access,
-                                   struct run run) {
-  const int32_t buffer = l->rank_class->role[role].buffer;
-  const struct sl_unit *u = run.unit;
-  if (l->rank_class->role[role].form == SL_FORM_SHARD) {
-    return sl_home_part(l, role, access, shard_place(run), run.count);
-  }
-  if (u == NULL) return sl_build_part(l, buffer, access, run.layout->first + run.first, run.count);
-  return u->owner >= 0 ? sl_build_part(l, buffer, access, u->first, run.count) : sl_zero_own(l, buffer, access, u);
-}
-
-/* ---- norm and control ---- */
-
-/* How often the gradient of a placed tensor is counted, beyond data parallelism, when all ranks add theirs up. */
-static int copies(const struct sl_lowering *l, int placed) {
-  const struct sl_placed *t = &l->pp_rank->tensors[placed];
-  return (t->replicated ? l->plan->tp : 1) * (t->tied ? 2 : 1);
-}
-
-/* Squares to be summed: of `count` elements of a gradient, each of which all ranks together count `times` as often as their group
- * has it. With hi > 0 only elements [lo, hi) of a unit count, of which the operand is one member's part. */
-struct squares {
-  const struct sl_param_group *group;
-  struct sl_operand gradient;
-  int64_t count, lo, hi;
-  int times;
-};
-
-/* A whole gradient stands on all ranks of its group, a shard on ranks / members of them. In a compressed step each has its own,
- * `ranks` times as large as what its kernels make, and the mean of their squares counts: DeepSpeed's ranks clip each by its own
- * norm, here all by the root of that mean. */
-static enum sl_status emit_squares(struct sl_lowering *l, struct sl_program *p, struct squares s) {
-  const struct sl_buffer from = l->rank_class->buffers[s.gradient.buffer];
-  const bool whole = l->rank_class->role[SL_ROLE_GRAD].form == SL_FORM_WHOLE;
-  struct sl_op op = sl_zero_op(SL_OP_NORM, from.dtype, SL_PHASE_STEP, s.count);
-  int32_t scratch;
-  op.scale = (whole ? 1.0 : (double)s.group->members) / s.group->ranks / s.times;
-  if (l->zero->compressed) op.scale = (double)s.group->ranks / s.times;
-  op.place_group = s.group->shard;
-  if (s.hi > 0) {
-    op.flags |= SL_OP_SHARE_RANGE;
-    op.dim[1] = s.lo, op.dim[2] = s.hi, op.dim[3] = s.count;
-  }
-  if (from.space == SL_SPACE_HOST) op.lane = SL_LANE_HOST;
-  SL_TRY(sl_build_buffer(l, &scratch, SL_SCOPE_PROGRAM, SL_CATEGORY_WORKSPACE, SL_U8, sl_op_workspace(&op, 1),
-                         "norm.scratch"));
-  return SL_BUILD_EMIT(p, op, s.gradient, sl_build_update(l, l->rank_class->control), sl_build_write(l, scratch));
-}
-
-/* The squares of tensors first .. end - 1 of a group, which are counted equally often: whole, or their cut of each unit. */
-static enum sl_status square_stretch(struct sl_lowering *l, struct sl_program *p, int first, int end) {
-  const struct sl_placed *t = l->pp_rank->tensors;
-  const int64_t lo = t[first].flat, hi = t[end - 1].flat + t[end - 1].numel;
-  struct squares s = {.group = &l->pp_rank->layouts[t[first].group].group, .times = copies(l, first)};
-  if (l->rank_class->role[SL_ROLE_GRAD].form == SL_FORM_WHOLE) {
-    s.count = hi - lo;
-    s.gradient = sl_build_part(l, l->rank_class->role[SL_ROLE_GRAD].buffer, SL_READ, lo, s.count);
-    return emit_squares(l, p, s);
-  }
-  for (int k = t[first].unit; k <= t[end - 1].unit; k++) {
-    const struct sl_unit *u = &l->pp_rank->units[k];
-    const int64_t from = lo > u->first ? lo - u->first : 0, to = hi < u->first + u->numel ? hi - u->first : u->numel;
-    const bool cut = from > 0 || to < u->numel;
-    s.gradient = state_run(l, SL_ROLE_GRAD, SL_READ, part_of(l, u));
-    s.count = u->part, s.lo = cut ? from : 0, s.hi = cut ? to : 0;
-    SL_TRY(emit_squares(l, p, s));
-  }
-  return SL_OK;
-}
-
-/* A group whose every element counts once: in as few runs as there are. */
-static enum sl_status square_group(struct sl_lowering *l, struct sl_program *p, const struct sl_layout *layout) {
-  const enum sl_role_form form = l->rank_class->role[SL_ROLE_GRAD].form;
-  const bool contiguous = form != SL_FORM_SHARD_IN_FLAT;
-  for (int i = 0; i < run_count(layout, contiguous) && layout->tensor_count > 0; i++) {
-    struct run run = run_at(l, layout, contiguous, i);
-    if (form == SL_FORM_WHOLE) run.count = layout->padded;
-    while (run.count > 0) {
-      const struct run piece = together(l, &run);
-      const struct sl_operand gradient = state_run(l, SL_ROLE_GRAD, SL_READ, piece);
-      SL_TRY(emit_squares(
-          l, p, (struct squares){.group = &layout->group, .gradient = gradient, .count = piece.count, .times = 1}));
-    }
-  }
-  return SL_OK;
-}
-
-static enum sl_status emit_norm(struct sl_lowering *l, struct sl_program *p) {
-  const struct sl_placed *t = l->pp_rank->tensors;
-  const int n = l->pp_rank->tensor_count;
-  int once = 0;
-  while (once < n && copies(l, once) == 1) once++;
-  for (int g = 0; g < l->pp_rank->group_count && once == n; g++) SL_TRY(square_group(l, p, &l->pp_rank->layouts[g]));
-  for (int first = 0, end; first < n && once < n; first = end) {
-    for (end = first + 1; end < n && copies(l, end) == copies(l, first) && t[end].group == t[first].group;) end++;
-    SL_TRY(square_stretch(l, p, first, end));
-  }
-  return SL_OK;
 }
 
 /* ---- sums beyond the shard group ---- */
@@ -205,8 +60,8 @@ static enum sl_status sum_parts(struct sl_lowering *l, struct sl_program *p, enu
                                 int units) {
   int64_t count = 0;
   for (int k = 0; k < units; k++) {
-    const struct run part = part_of(l, &l->pp_rank->units[first + k]);
-    l->zero->wide[k] = state_run(l, SL_ROLE_GRAD, SL_READ_WRITE, part);
+    const struct sl_owned part = sl_owned_unit(l, &l->pp_rank->units[first + k]);
+    l->zero->wide[k] = sl_owned_state(l, SL_ROLE_GRAD, SL_READ_WRITE, part);
     count += part.count;
   }
   if (units == 0) return SL_OK;
@@ -247,7 +102,7 @@ enum sl_status sl_update_sum(struct sl_lowering *l, struct sl_program *p) {
 /* ---- update ---- */
 
 /* A host copy of a run of device gradients, for an offloaded update that finds none in host memory. */
-static enum sl_status gradient_to_host(struct sl_lowering *l, struct sl_program *p, struct run run,
+static enum sl_status gradient_to_host(struct sl_lowering *l, struct sl_program *p, struct sl_owned run,
                                        struct sl_operand *grad) {
   int32_t copy;
   SL_TRY(sl_build_buffer(l, &copy, SL_SCOPE_PROGRAM, SL_CATEGORY_GRADIENT, SL_F32, run.count, "grad.host"));
@@ -259,10 +114,10 @@ static enum sl_status gradient_to_host(struct sl_lowering *l, struct sl_program 
 
 /* The parameter that an update writes beside its master: in place, or staged in the memory that updates, `space`, and copied to where
  * it lives. */
-static enum sl_status parameter_target(struct sl_lowering *l, struct run run, enum sl_space space,
+static enum sl_status parameter_target(struct sl_lowering *l, struct sl_owned run, enum sl_space space,
                                        struct sl_operand *target, bool *staged) {
   int32_t stage;
-  *target = state_run(l, SL_ROLE_PARAM, SL_WRITE, run);
+  *target = sl_owned_state(l, SL_ROLE_PARAM, SL_WRITE, run);
   *staged = l->rank_class->buffers[target->buffer].space != space;
   if (!*staged) return SL_OK;
   SL_TRY(sl_build_buffer(l, &stage, SL_SCOPE_PROGRAM, SL_CATEGORY_PARAMETER, l->dtype, run.count,
@@ -282,28 +137,31 @@ static enum sl_status emit_beside(const struct sl_lowering *l, struct sl_program
   return SL_OK;
 }
 
-/* A state that the update reads and writes: where it lives, or of what lives on NVMe its copy in set `set`. */
-static struct sl_operand state_at(const struct sl_lowering *l, enum sl_role role, struct run run, int set) {
-  if (l->homes->nvme.sets == 0) return state_run(l, role, SL_READ_WRITE, run);
-  return sl_build_part(l, l->homes->nvme.staged[set][role], SL_READ_WRITE, 0, run.count);
+static enum sl_space space_of(const struct sl_lowering *l, enum sl_role role, struct sl_owned run) {
+  return l->rank_class->buffers[sl_owned_state(l, role, SL_READ, run).buffer].space;
+}
+
+/* A state that the update reads or writes: where it lives, or of what lives on NVMe its copy in set `set`. */
+static struct sl_operand state_at(const struct sl_lowering *l, enum sl_role role, enum sl_access access,
+                                  struct sl_owned run, int set) {
+  if (space_of(l, role, run) != SL_SPACE_NVME) return sl_owned_state(l, role, access, run);
+  return sl_build_part(l, l->homes->nvme.staged[set][role], access, 0, run.count);
 }
 
 /* The memory that updates a run: the host's where its states are there or pass through it. */
-static enum sl_space update_space(const struct sl_lowering *l, struct run run) {
-  const bool sharded = l->rank_class->role[SL_ROLE_MASTER].form == SL_FORM_SHARD;
-  if (!offloaded(l)) return SL_SPACE_DEVICE;
-  return sharded && sl_home_space(l, SL_ROLE_MASTER, shard_place(run)) == SL_SPACE_DEVICE ? SL_SPACE_DEVICE
-                                                                                          : SL_SPACE_HOST;
+static enum sl_space update_space(const struct sl_lowering *l, struct sl_owned run) {
+  const bool device = !offloaded(l) || space_of(l, SL_ROLE_MASTER, run) == SL_SPACE_DEVICE;
+  return device ? SL_SPACE_DEVICE : SL_SPACE_HOST;
 }
 
-static enum sl_status emit_update_run(struct sl_lowering *l, struct sl_program *p, struct run run, int set) {
+static enum sl_status emit_update_run(struct sl_lowering *l, struct sl_program *p, struct sl_owned run, int set) {
   static const enum sl_op_kind kinds[] = {[SL_OPT_SGD] = SL_OP_SGD,
                                           [SL_OPT_ADAM] = SL_OP_ADAM,
                                           [SL_OPT_ADAMW] = SL_OP_ADAMW,
                                           [SL_OPT_ONEBIT_ADAM] = SL_OP_ADAMW};
   const bool master = keeps_master(l);
   struct sl_op op = sl_zero_op(kinds[l->plan->config->optimizer.type], SL_F32, SL_PHASE_STEP, run.count);
-  struct sl_operand operands[SL_MAX_OPERANDS], grad = state_run(l, SL_ROLE_GRAD, SL_READ, run), target;
+  struct sl_operand operands[SL_MAX_OPERANDS], grad = state_at(l, SL_ROLE_GRAD, SL_READ, run, set), target;
   const enum sl_space space = update_space(l, run);
   bool staged = false;
   int n = 0;
@@ -312,11 +170,11 @@ static enum sl_status emit_update_run(struct sl_lowering *l, struct sl_program *
   op.place_group = run.layout->group.shard;
   if (space == SL_SPACE_HOST && l->rank_class->buffers[grad.buffer].space == SL_SPACE_DEVICE)
     SL_TRY(gradient_to_host(l, p, run, &grad));
-  operands[n++] = state_at(l, master ? SL_ROLE_MASTER : SL_ROLE_PARAM, run, set);
+  operands[n++] = state_at(l, master ? SL_ROLE_MASTER : SL_ROLE_PARAM, SL_READ_WRITE, run, set);
   operands[n++] = grad;
   for (int role = SL_ROLE_MOMENT1; role <= SL_ROLE_MOMENT2; role++) {
     if (l->rank_class->role[role].form == SL_FORM_ABSENT) continue;
-    operands[n++] = state_at(l, (enum sl_role)role, run, set);
+    operands[n++] = state_at(l, (enum sl_role)role, SL_READ_WRITE, run, set);
     if (op.kind == SL_OP_SGD) op.flags |= SL_OP_MOMENTUM;
   }
   operands[n++] = sl_build_read(l, l->rank_class->control);
@@ -328,21 +186,24 @@ static enum sl_status emit_update_run(struct sl_lowering *l, struct sl_program *
   SL_TRY(sl_build_emit(p, op, n, operands));
   SL_TRY(emit_beside(l, p, &op));
   if (!staged) return SL_OK;
-  return sl_zero_convert(l, p, target, state_run(l, SL_ROLE_PARAM, SL_WRITE, run), run.count, SL_PHASE_STEP, false);
+  return sl_zero_convert(l, p, target, sl_owned_state(l, SL_ROLE_PARAM, SL_WRITE, run), run.count, SL_PHASE_STEP,
+                         false);
 }
 
-/* The states of a run between NVMe and the set that they are updated in. */
-static enum sl_status move_states(struct sl_lowering *l, struct sl_program *p, struct run run, int set, bool back) {
-  for (int role = SL_ROLE_MOMENT1; role <= SL_ROLE_MASTER; role++) {
+/* The states of a run between NVMe and the set that they are updated in; its gradients, if they are there, one way. */
+static enum sl_status move_states(struct sl_lowering *l, struct sl_program *p, struct sl_owned run, int set,
+                                  bool back) {
+  for (int role = back ? SL_ROLE_MOMENT1 : SL_ROLE_GRAD; role <= SL_ROLE_MASTER; role++) {
     if (l->rank_class->role[role].form == SL_FORM_ABSENT) continue;
-    const struct sl_operand there = state_run(l, (enum sl_role)role, SL_READ, run),
+    if (space_of(l, (enum sl_role)role, run) != SL_SPACE_NVME) continue; /* gradients that were summed in host memory */
+    const struct sl_operand there = sl_owned_state(l, (enum sl_role)role, SL_READ, run),
                             here = sl_build_part(l, l->homes->nvme.staged[set][role], SL_READ, 0, run.count);
     SL_TRY(sl_zero_convert(l, p, back ? here : there, back ? there : here, run.count, SL_PHASE_STEP, false));
   }
   return SL_OK;
 }
 
-static struct run piece_of(struct run run, int64_t group, int64_t i) {
+static struct sl_owned piece_of(struct sl_owned run, int64_t group, int64_t i) {
   const int64_t first = i * group, left = run.count - first;
   run.first += first;
   run.count = left < group ? left : group;
@@ -351,7 +212,7 @@ static struct run piece_of(struct run run, int64_t group, int64_t i) {
 
 /* States on NVMe, a sub-group at a time: read, updated, written back (ZeRO-Infinity, arXiv:2104.07857, section 5.1.2; DeepSpeed's
  * runtime/swap_tensor/partitioned_optimizer_swapper.py). With several sets the next is read, and the last written, meanwhile. */
-static enum sl_status update_from_nvme(struct sl_lowering *l, struct sl_program *p, struct run run) {
+static enum sl_status update_from_nvme(struct sl_lowering *l, struct sl_program *p, struct sl_owned run) {
   const int64_t group = l->homes->nvme.group, n = (run.count + group - 1) / group;
   const int sets = l->homes->nvme.sets;
   const bool ahead = l->plan->config->zero.pipeline_read;
@@ -370,11 +231,12 @@ static enum sl_status emit_update(struct sl_lowering *l, struct sl_program *p) {
   for (int g = 0; g < l->pp_rank->group_count; g++) {
     const struct sl_layout *layout = &l->pp_rank->layouts[g];
     if (l->zero->compressed && layout->group.ranks > 1) continue; /* sl_onebit_update's */
-    for (int i = 0; i < run_count(layout, contiguous); i++) {
-      struct run run = run_at(l, layout, contiguous, i);
+    for (int i = 0; i < sl_owned_count(layout, contiguous); i++) {
+      struct sl_owned run = sl_owned_at(l, layout, contiguous, i);
       while (run.count > 0) {
-        const struct run piece = together(l, &run);
-        SL_TRY(l->homes->nvme.sets > 0 ? update_from_nvme(l, p, piece) : emit_update_run(l, p, piece, 0));
+        const struct sl_owned piece = sl_owned_together(l, &run);
+        const bool on_nvme = offloaded(l) && space_of(l, SL_ROLE_MASTER, piece) == SL_SPACE_NVME;
+        SL_TRY(on_nvme ? update_from_nvme(l, p, piece) : emit_update_run(l, p, piece, 0));
       }
     }
   }
@@ -436,7 +298,7 @@ static enum sl_status gather_units(struct sl_lowering *l, struct sl_program *p) 
 enum sl_status sl_update_step(struct sl_lowering *l, struct sl_program *p) {
   const struct sl_strategy *s = &l->plan->strategy;
   SL_TRY(emit_sums(l, p));
-  SL_TRY(emit_norm(l, p));
+  SL_TRY(sl_grad_norm(l, p));
   SL_TRY(sl_update_sum(l, p)); /* then the step state decides */
   SL_TRY(SL_BUILD_EMIT(p, sl_zero_op(SL_OP_CONTROL, SL_F64, SL_PHASE_STEP, 0),
                        sl_build_update(l, l->rank_class->control)));

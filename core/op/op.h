@@ -187,6 +187,7 @@ enum sl_op_flag {
   SL_OP_BGRAD_B = 524288,    /* b, as it is stored, has k rows of n: dbias is their sum */
   SL_OP_POSITIONS = 1048576, /* embed, embed_bwd: there is a table of positions */
   SL_OP_MOMENTUM = 2097152,  /* sgd: keeps a momentum */
+  SL_OP_PAGEABLE = 2097152,  /* copy, add, between device and host: the host's memory is not pinned */
   /* flash attention, only predicted: by which kernel other than FlashAttention 2 */
   SL_OP_FLASH_1 = 4194304,
   SL_OP_FLASH_3 = 8388608,

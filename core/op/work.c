@@ -50,6 +50,11 @@ enum sl_variant sl_variant_base(enum sl_variant variant) {
   return bases[variant];
 }
 
+enum sl_variant sl_variant_beside_gpu(enum sl_lane lane) {
+  if (lane == SL_LANE_H2D || lane == SL_LANE_D2H) return SL_VARIANT_HOST_LINK;
+  return lane == SL_LANE_HOST ? SL_VARIANT_ON_HOST : SL_VARIANT_PLAIN;
+}
+
 static enum sl_variant gemm_variant(unsigned flags) {
   const bool a = flags & SL_OP_TRANS_A, b = flags & SL_OP_TRANS_B;
   if (flags & SL_OP_GELU) return b ? SL_VARIANT_GELU_B : SL_VARIANT_GELU;

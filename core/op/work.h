@@ -59,7 +59,9 @@ double sl_term_seconds(enum sl_term term, double number);
   X(DGELU_B, "trans_b+dgelu", TRANS_B)                                                                                 \
   X(BGRAD_A, "trans_a+bgrad", TRANS_A)                                                                                 \
   X(NVME_READ, "nvme_read", PLAIN)   /* copy from NVMe ... */                                                          \
-  X(NVME_WRITE, "nvme_write", PLAIN) /* ... and to it: of their times a profile has rates, not an entry */
+  X(NVME_WRITE, "nvme_write", PLAIN) /* ... and to it: of their times a profile has rates, not an entry */             \
+  X(HOST_LINK, "host_link", PLAIN)   /* copy between a GPU and host memory, and ... */                                 \
+  X(ON_HOST, "on_host", PLAIN)       /* ... what the CPU does beside a GPU: rates, too; see sl_variant_beside_gpu */
 
 enum sl_variant {
 #define X(name, text, base) SL_VARIANT_##name,
@@ -69,6 +71,12 @@ enum sl_variant {
 };
 const char *sl_variant_name(enum sl_variant variant);
 enum sl_variant sl_variant_base(enum sl_variant variant);
+/* The variant by which a measured op of this lane is known where a GPU computes; PLAIN: by its own. */
+enum sl_variant sl_variant_beside_gpu(enum sl_lane lane);
+/* Has a profile rates of the variant, and no entry? */
+static inline bool sl_variant_is_rated(enum sl_variant variant) {
+  return variant >= SL_VARIANT_NVME_READ;
+}
 static inline bool sl_variant_is_nvme(enum sl_variant variant) {
   return variant == SL_VARIANT_NVME_READ || variant == SL_VARIANT_NVME_WRITE;
 }

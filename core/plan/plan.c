@@ -223,6 +223,19 @@ static bool fuses_epilogues(const struct sl_plan *plan) {
   return fuse == SL_FUSE_ALWAYS || (fuse == SL_FUSE_GPU && plan->cluster->device.kind == SL_DEVICE_GPU);
 }
 
+/* Host memory that is not pinned is slower to reach by how much the cluster's device says. */
+static void warn_pageable(const struct sl_plan *plan) {
+  const struct sl_config *c = plan->config;
+  const struct sl_device *d = &plan->cluster->device;
+  const bool optimizer = c->zero.offload_optimizer == SL_OFFLOAD_CPU && !c->zero.optimizer_pinned,
+             params = c->zero.offload_param == SL_OFFLOAD_CPU && !c->zero.param_pinned;
+  if (!(optimizer || params) || d->host_link_pageable > 0 || !(d->host_link > 0)) return;
+  sl_config_warn(
+      c, optimizer ? "zero_optimization.offload_optimizer.pin_memory" : "zero_optimization.offload_param.pin_memory",
+      "is false, and the cluster's device has no host_link_pageable_GBps: its copies are taken to be as fast "
+      "as those of pinned memory");
+}
+
 static void choose_attention(struct sl_config *config, const struct sl_cluster *cluster) {
   if (config->sl.attention != SL_ATTENTION_ON_GPU) return;
   config->sl.attention = cluster->device.kind == SL_DEVICE_GPU ? SL_ATTENTION_FLASH : SL_ATTENTION_MATERIALISED;
@@ -244,6 +257,7 @@ enum sl_status sl_plan_build(struct sl_plan *plan, const struct sl_model *model,
   SL_GO_FAIL(choose_shard(plan));
   SL_GO_FAIL(choose_nodes(plan));
   SL_GO_FAIL(choose_sparse(plan));
+  warn_pageable(plan);
   choose_groups(plan);
   plan->threads = choose_threads(cluster, world);
   plan->fuse_epilogues = fuses_epilogues(plan);

@@ -32,10 +32,6 @@ static enum sl_status check_optimizer_nvme(const struct sl_config *c) {
   if (c->zero.stage != 3)
     return sl_json_fail(&c->doc, "zero_optimization.offload_optimizer.device",
                         "\"nvme\" is only supported with ZeRO stage 3; the stage is %d", c->zero.stage);
-  if (c->zero.offload_ratio < 1)
-    return sl_json_fail(&c->doc, "zero_optimization.offload_optimizer.ratio",
-                        "is %.15g beside device \"nvme\", which is not modelled; expected 1, or device \"cpu\"",
-                        c->zero.offload_ratio);
   if (c->zero.optimizer_nvme_path[0] == '\0')
     return sl_json_fail(&c->doc, "zero_optimization.offload_optimizer.nvme_path",
                         "is missing; expected a folder on the NVMe, since the device is \"nvme\"");

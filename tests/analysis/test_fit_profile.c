@@ -120,6 +120,45 @@ static void nvme_is_a_rate_and_a_latency(void **unused) {
   sl_points_free(&points);
 }
 
+/* A GPU's copies at 24 GB/s, and updates by its CPU at 180 of a node, of one rank or two; what takes hardly more than a launch says
+ * nothing, and each eighth was held up. They make no entry. */
+static void host_memory_beside_a_gpu_has_rates(void **unused) {
+  (void)unused;
+  static const double link = 24e9, memory = 180e9, launch = 10e-6;
+  static struct sl_fit fit;
+  struct sl_points points;
+  open_points(&points);
+  for (int i = 0; i < 2; i++) {
+    const struct sl_point_step s = {
+        .name = "m", .ranks = 1, .ops = 90, .compute_s = 3e-3, .repeats = 9, .median_s = 3e-3 + 90 * launch};
+    assert_int_equal(sl_points_add_step(&points, &s), SL_OK);
+  }
+  state = 6;
+  for (int i = 0; i < 2 * POINTS; i++) {
+    struct sl_point p = {.dtype = SL_F32, .ranks = 1 + i / 2 % 2, .parts = 1, .repeats = 3, .count = 1};
+    p.kind = i % 2 ? SL_OP_ADAMW : SL_OP_COPY;
+    p.variant = i % 2 ? SL_VARIANT_ON_HOST : SL_VARIANT_HOST_LINK;
+    p.dim[0] = (int64_t)exp(16 + 3 * uniform());
+    p.bytes = (i % 2 ? 28 : 8) * (double)p.dim[0];
+    p.median_s = i % 2 ? p.bytes * p.ranks / memory : 4 * (double)p.dim[0] / link;
+    p.median_s = launch + p.median_s * (i % 16 == 6 ? 3 : 1 + 0.04 * (uniform() - 0.5));
+    p.low_s = p.high_s = p.median_s;
+    assert_int_equal(sl_points_add(&points, &p), SL_OK);
+    p.dim[0] = 1 + i;
+    p.bytes = 8 * (double)p.dim[0];
+    p.low_s = p.high_s = p.median_s = 3 * launch;
+    assert_int_equal(sl_points_add(&points, &p), SL_OK);
+  }
+  assert_int_equal(sl_fit_points(&fit, &points), SL_OK);
+  const struct sl_device *d = &fit.profile.device;
+  assert_true(fabs(d->host_link / link - 1) < 0.02);
+  assert_true(fabs(d->host_bandwidth / memory - 1) < 0.02);
+  assert_int_equal(fit.profile.op_costs.count, 0);
+  assert_non_null(strstr(sl_annotation_source(fit.profile.annotations, "device.host_link_GBps"), "shardlab calibrate"));
+  sl_fit_free(&fit);
+  sl_points_free(&points);
+}
+
 /* Receives of 5 us and 7 GB/s: the link's two numbers come with their standard errors. */
 static void the_link_has_standard_errors(void **unused) {
   (void)unused;
@@ -187,7 +226,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(profile_survives_its_file),    cmocka_unit_test(the_peak_is_what_the_fastest_product_reaches),
       cmocka_unit_test(nvme_is_a_rate_and_a_latency), cmocka_unit_test(the_link_has_standard_errors),
-      cmocka_unit_test(any_number_of_entries),
+      cmocka_unit_test(any_number_of_entries),        cmocka_unit_test(host_memory_beside_a_gpu_has_rates),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,7 +32,7 @@ TYPES = {"fp32": {}, "bf16": {"bf16": {"enabled": True}},
 NVME = {"device": "nvme", "nvme_path": "."}
 
 
-def draw_offload(random_, stage):
+def draw_offload(random_, stage, adam):
     """Optimizer and parameters each in device memory, on the CPU or on NVMe, as far as the ZeRO stage has it; on NVMe sub-groups of states end
     anywhere, and parameters pass through few buffers."""
     zero = {}
@@ -41,7 +41,7 @@ def draw_offload(random_, stage):
     param = random_.choice(params)
     if optimizer is not None:
         zero["offload_optimizer"] = dict(NVME) if optimizer == "nvme" else {"device": "cpu"}
-    if optimizer == "cpu" and stage == 3 and random_.random() < 0.3:
+    if optimizer is not None and stage == 3 and adam and random_.random() < 0.3:
         zero["offload_optimizer"]["ratio"] = random_.choice([0.3, 0.5])
     if optimizer == "nvme" and random_.random() < 0.3:
         zero["offload_optimizer"].update(pipeline_read=True, pipeline_write=True)
@@ -58,7 +58,8 @@ def divisors(n, most):
     return [d for d in range(1, most + 1) if n % d == 0]
 
 
-def draw_plan(random_, layers, tps):
+def draw_plan(random_, training):
+    layers, tps, adam = training.layers, training.tps, training.optimizer["type"] != "SGD"
     while True:
         world = random_.choice([1, 2, 2, 3, 4, 4, 6])
         tp = random_.choice([tp for tp in tps if world % tp == 0])
@@ -80,7 +81,7 @@ def draw_plan(random_, layers, tps):
             plan += ["--rank-order", random_.choice(["dp-tp-pp", "pp-dp-tp", "tp-pp-dp"])]
         if random_.random() < 0.2:
             plan += ["--make-vocab-size-divisible-by", 5]
-        return [str(word) for word in plan], draw_offload(random_, stage)
+        return [str(word) for word in plan], draw_offload(random_, stage, adam)
 
 
 def text_of(plan):
@@ -116,7 +117,7 @@ class Training:
 
 def one_pair(args, random_, folder):
     training = Training(args, random_, folder)
-    plans = [draw_plan(random_, training.layers, training.tps) for _ in range(2)]
+    plans = [draw_plan(random_, training) for _ in range(2)]
     what = f"{training.model}, {training.optimizer['type']}, clip {training.clip}: {text_of(plans[0])} to {text_of(plans[1])}"
     whole, error = training.run(plans[0], "fp32", "--checkpoint", f"{folder}/saved", "--save-every", str(SAVED))
     if whole is None:
@@ -140,7 +141,7 @@ def differences(a, b):
 def one_same(args, random_, folder, number):
     training = Training(args, random_, folder)
     type_ = list(TYPES)[number % len(TYPES)]
-    plan = draw_plan(random_, training.layers, training.tps)
+    plan = draw_plan(random_, training)
     what = f"{training.model}, {type_}, {training.optimizer['type']}, clip {training.clip}: {text_of(plan)}"
     whole, error = training.run(plan, type_, "--checkpoint", f"{folder}/saved", "--save-every", str(SAVED))
     if whole is None:

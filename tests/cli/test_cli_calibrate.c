@@ -19,7 +19,6 @@ static void calibrate_asks_first(void **state) {
       {"--out p.json --world 0", "--world: is '0'; expected an integer from 1 to 4096"},
       {"--out p.json --nvme-path absent",
        "--nvme-path: is \"absent\": No such file or directory; expected a folder to write to, on the NVMe"},
-      {"--out p.json --nvme-path . --backend cuda", "--nvme-path: is not measured with --backend cuda; expected"},
       {"--out p.json --rounds 0", "--rounds: is '0'; expected an integer from 1 to 1000"},
       {"--out p.json --backend cpu", "--backend: is 'cpu'; expected one of host|cuda"},
       {"p.json", "'p.json': is one argument too many; usage: shardlab calibrate [flags]"},

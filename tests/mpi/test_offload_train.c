@@ -12,6 +12,7 @@ enum { STEPS = 3 };
 
 #define OPTIMIZER ", \"offload_optimizer\": {\"device\": \"cpu\"}"
 #define PARAM ", \"offload_param\": {\"device\": \"cpu\"}"
+#define PAGEABLE(section) ", \"offload_" section "\": {\"device\": \"cpu\", \"pin_memory\": false}"
 /* Sub-groups that are no whole number of pages, nor of blocks; a pool that is smaller than what is gathered ahead. */
 #define NVME(more)                                                                                                     \
   ", \"sub_group_size\": 3000, \"offload_optimizer\": {\"device\": \"nvme\", \"nvme_path\": \".\"" more "}"
@@ -19,25 +20,32 @@ enum { STEPS = 3 };
   ", \"offload_param\": {\"device\": \"nvme\", \"nvme_path\": \".\", \"max_in_cpu\": 0, \"buffer_count\": 2}"
 /* Twin-Flow: some sub-groups are updated by the device. And parameters of which some sub-groups stay in host memory. */
 #define TWIN_FLOW ", \"sub_group_size\": 700, \"offload_optimizer\": {\"device\": \"cpu\", \"ratio\": 0.6}"
+#define TWIN_FLOW_NVME                                                                                                 \
+  ", \"sub_group_size\": 700, \"offload_optimizer\": {\"device\": \"nvme\", \"nvme_path\": \".\", \"ratio\": 0.6}"
 #define SOME_IN_CPU                                                                                                    \
   ", \"sub_group_size\": 900, \"offload_param\": {\"device\": \"nvme\", \"nvme_path\": \".\", \"max_in_cpu\": 4000, "  \
   "\"buffer_count\": 2}"
-/* The first is what the others are held against. Gradients are summed in fp32 in all, as offloaded ones are. */
+/* The first is what the others are held against. Gradients are summed in fp32 in all, as offloaded ones are. Where a step has one
+ * micro-batch, they go to NVMe with the states. */
 static const struct {
   const char *keys;
-  bool stage3;
-} modes[] = {{"", false},
-             {OPTIMIZER, false},
-             {PARAM, true},
-             {OPTIMIZER PARAM, true},
-             {TWIN_FLOW, true},
-             {TWIN_FLOW PARAM, true},
-             {NVME(""), true},
-             {NVME(", \"pipeline_read\": true, \"pipeline_write\": true") PARAM, true},
-             {NVME(", \"pipeline_read\": true") NVME_PARAM, true},
-             {OPTIMIZER NVME_PARAM, true},
-             {OPTIMIZER SOME_IN_CPU, true},
-             {", \"offload_optimizer\": {\"device\": \"nvme\", \"nvme_path\": \".\"}" SOME_IN_CPU, true}};
+  enum { ANY_STAGE, STAGE_3, STAGE_3_AT_ONCE } of; /* at once: a step's sequences in one micro-batch instead of two */
+} modes[] = {{"", ANY_STAGE},
+             {OPTIMIZER, ANY_STAGE},
+             {PARAM, STAGE_3},
+             {PAGEABLE("optimizer") PAGEABLE("param"), STAGE_3},
+             {TWIN_FLOW, STAGE_3},
+             {TWIN_FLOW PARAM, STAGE_3},
+             {NVME(""), STAGE_3},
+             {NVME(", \"pipeline_read\": true, \"pipeline_write\": true") PARAM, STAGE_3},
+             {NVME(", \"pipeline_read\": true") NVME_PARAM, STAGE_3},
+             {OPTIMIZER NVME_PARAM, STAGE_3},
+             {OPTIMIZER SOME_IN_CPU, STAGE_3},
+             {", \"offload_optimizer\": {\"device\": \"nvme\", \"nvme_path\": \".\"}" SOME_IN_CPU, STAGE_3},
+             {TWIN_FLOW_NVME PARAM, STAGE_3},
+             {NVME(""), STAGE_3_AT_ONCE},
+             {TWIN_FLOW_NVME, STAGE_3_AT_ONCE},
+             {NVME(", \"pipeline_read\": true, \"pipeline_write\": true") NVME_PARAM, STAGE_3_AT_ONCE}};
 enum { MODES = sizeof modes / sizeof *modes, HALF_OF_THEM = 4 };
 
 static const struct {
@@ -57,13 +65,14 @@ struct trained {
   struct sl_run run;
 };
 
-static const double link_rate = 2e7; /* byte/s: slower than what computes */
+static const double link_rate = 2e7, pageable_rate = 1e7; /* byte/s: slower than what computes */
 
 static void train(struct trained *t, const struct sl_exec_ops *exec, const char *config, bool held) {
   memset(t, 0, sizeof *t);
   if (fixture_open(&t->fixture, SL_SOURCE_DIR "/tests/mpi/grid_gpt2.json", config, "localhost", world, NULL) != SL_OK)
     give_up(config);
   t->fixture.cluster.device.host_link = held ? link_rate : 0;
+  t->fixture.cluster.device.host_link_pageable = held ? pageable_rate : 0;
   if (sl_check(&t->fixture.job) != SL_OK) give_up(config);
   t->run = (struct sl_run){.exec = exec,
                            .job = &t->fixture.job,
@@ -130,7 +139,8 @@ static void compare_prediction(const struct trained *t, const char *config, bool
     expect(got->wire_bytes == want->wire_bytes, "wire bytes", (double)got->wire_bytes, (double)want->wire_bytes,
            config);
     if (want->link == 0 || !held || sl_lane_is_nvme(want->link)) continue;
-    const double least = (double)want->bytes / link_rate * (1 - 1e-9);
+    const double rate = strstr(config, "pin_memory") != NULL ? pageable_rate : link_rate;
+    const double least = (double)want->bytes / rate * (1 - 1e-9);
     expect(got->time_s >= least, "seconds of a link", got->time_s, least, config);
     expect(want->time_s >= least, "predicted seconds of a link", want->time_s, least, config);
   }
@@ -162,20 +172,22 @@ static void one_layout(const struct sl_exec_ops *host, int stage, int type, int 
   for (int mode = 0; mode < MODES; mode++) {
     struct trained t;
     char config[1024];
-    const bool held = (stage + mode) % 2 == 0;
-    if (modes[mode].stage3 && stage != 3) continue;
+    const bool held = (stage + mode) % 2 == 0, at_once = modes[mode].of == STAGE_3_AT_ONCE;
+    if (modes[mode].of != ANY_STAGE && stage != 3) continue;
+    if (at_once && pp > 1) continue;
     if (mode >= HALF_OF_THEM && (type + mode + tp + pp) % 2 != 0) continue; /* half of them each */
     if (mode > 0 && type == 2 && (mode + tp + pp) % 2 != 0) continue;
-    snprintf(config, sizeof config,
-             "{\"train_micro_batch_size_per_gpu\": 2, \"gradient_accumulation_steps\": 2, \"gradient_clipping\": 0.5, "
-             "\"aio\": "
-             "{\"block_size\": 8192, \"queue_depth\": 3, \"intra_op_parallelism\": %d, \"single_submit\": %s, "
-             "\"overlap_events\": %s}, "
-             "%s\"optimizer\": {\"type\": \"AdamW\", \"params\": {\"lr\": 0.003}}, \"zero_optimization\": {\"stage\": "
-             "%d, \"reduce_bucket_size\": 3000, \"stage3_param_persistence_threshold\": 30%s}, \"shardlab\": "
-             "{\"seq_len\": 7, \"tp\": %d, \"pp\": %d}}",
-             1 + type, type == 1 ? "true" : "false", tp == 1 ? "true" : "false", types[type].keys, stage,
-             modes[mode].keys, tp, pp);
+    snprintf(
+        config, sizeof config,
+        "{\"train_micro_batch_size_per_gpu\": %d, \"gradient_accumulation_steps\": %d, \"gradient_clipping\": 0.5, "
+        "\"aio\": "
+        "{\"block_size\": 8192, \"queue_depth\": 3, \"intra_op_parallelism\": %d, \"single_submit\": %s, "
+        "\"overlap_events\": %s}, "
+        "%s\"optimizer\": {\"type\": \"AdamW\", \"params\": {\"lr\": 0.003}}, \"zero_optimization\": {\"stage\": "
+        "%d, \"reduce_bucket_size\": 3000, \"stage3_param_persistence_threshold\": 30%s}, \"shardlab\": "
+        "{\"seq_len\": 7, \"tp\": %d, \"pp\": %d}}",
+        at_once ? 4 : 2, at_once ? 1 : 2, 1 + type, type == 1 ? "true" : "false", tp == 1 ? "true" : "false",
+        types[type].keys, stage, modes[mode].keys, tp, pp);
     train(&t, host, config, held);
     compare_prediction(&t, config, held);
     if (mode == 0) {

@@ -59,7 +59,7 @@ build() {
   local programs
   # what a test's name stands for: a program of ranks, or the command line that a script runs
   mapfile -t programs < <(wanted | sed '
-    s/^\(golden\|grid3d\|rank_order_train\|quantized\|onebit\|comm\)_[0-9]*$/test_\1/
+    s/^\(golden\|grid3d\|rank_order_train\|quantized\|onebit\|comm\|offload_train\)_[0-9]*$/test_\1/
     s/^faults_.*/shardlab\nshardlab_stop_at\nshardlab_fail_at/
     s/^recovery_.*/shardlab/
     s/^\(hang$\|launch_\|monitor_\).*/shardlab/
@@ -89,6 +89,7 @@ run_test() {
   quantized_[0-9]*) ranks "${1#quantized_}" test_quantized ;;
   onebit_[0-9]*) ranks "${1#onebit_}" test_onebit ;;
   comm_[0-9]*) ranks "${1#comm_}" test_comm ;;
+  offload_train_[0-9]*) ranks "${1#offload_train_}" test_offload_train ;;
   rank_order_train_*) ranks "${1#rank_order_train_}" test_rank_order_train ;;
   test_bounds_*) ASAN_OPTIONS=detect_leaks=0 CASES_SANITIZED=1 timeout 200 "$copy/build/bin/$1" ;; # as ctest starts it
   *) timeout 300 "$copy/build/bin/$1" ;;

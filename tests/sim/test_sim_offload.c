@@ -7,6 +7,7 @@
 #include "sim/sim.h"
 #include "tests/support/job_fixture.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -136,6 +137,47 @@ static void a_link_carries_copies_beside_compute(void **state) {
   fixture_close(&f);
 }
 
+/* What each way's copies of gradients and of parameters take, with pinned memory or without. */
+static void time_copies(double *gradients_s, double *params_s, bool optimizer, bool params, double pageable) {
+  struct fixture f;
+  char config[512];
+  snprintf(
+      config, sizeof config,
+      "{\"train_micro_batch_size_per_gpu\": 2, \"zero_optimization\": {\"stage\": 3, \"offload_optimizer\": "
+      "{\"device\": "
+      "\"cpu\", \"pin_memory\": %s}, \"offload_param\": {\"device\": \"cpu\", \"pin_memory\": %s}}, \"optimizer\": "
+      "{\"type\": \"AdamW\"}, \"shardlab\": {\"seq_len\": 129}}",
+      optimizer ? "true" : "false", params ? "true" : "false");
+  if (fixture_open(&f, "gpt2-tiny", config, "dgx-a100-80g", 2, NULL) != SL_OK) fail_msg("%s", sl_error_message());
+  f.cluster.device.host_link_pageable = pageable;
+  f.cluster.device.launch_latency = 0;
+  struct sl_run run = run_job(&f, NULL, false, false);
+  *gradients_s = *params_s = 0;
+  for (int i = 0; i < run.reports[0].traffic_count; i++) {
+    const struct sl_traffic *row = &run.reports[0].traffic[i];
+    if (row->link != 0) *(row->payload == SL_PAYLOAD_GRADIENT ? gradients_s : params_s) += row->time_s;
+  }
+  assert_true(*gradients_s > 0 && *params_s > 0);
+  sl_run_close(&run);
+  fixture_close(&f);
+}
+
+/* Copies of what pin_memory is false for go at the rate of pageable memory, where the device says one. */
+static void unpinned_memory_is_slower(void **state) {
+  (void)state;
+  static const double link = 26e9; /* dgx-a100-80g */
+  double pinned[2], got[2];
+  time_copies(&pinned[0], &pinned[1], true, true, link / 5);
+  for (int which = 0; which < 4; which++) {
+    const bool optimizer = which & 1, params = which & 2;
+    time_copies(&got[0], &got[1], optimizer, params, link / 5);
+    assert_true(fabs(got[0] / pinned[0] - (optimizer ? 1 : 5)) < 1e-6);
+    assert_true(fabs(got[1] / pinned[1] - (params ? 1 : 5)) < 1e-6);
+    time_copies(&got[0], &got[1], optimizer, params, 0);
+    assert_true(got[0] == pinned[0] && got[1] == pinned[1]);
+  }
+}
+
 /* By the event queue or at once, of every rank or of one that stands for all. */
 static void copies_are_counted_alike(void **state) {
   (void)state;
@@ -171,6 +213,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_cpu_does_one_op_at_a_time),
       cmocka_unit_test(a_link_carries_copies_beside_compute),
+      cmocka_unit_test(unpinned_memory_is_slower),
       cmocka_unit_test(copies_are_counted_alike),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

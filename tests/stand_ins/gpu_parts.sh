@@ -20,6 +20,9 @@ verdicts gpu-measure "fit passed" "profile passed" "validate passed" "gpt3-175b 
 grep -q "^1 x a stand-in, .*NCCL 2.28.9" "$here/measure.txt" || fail "the table does not name the device"
 [ "$(wc -l <"$here/gpu-measure/validate/points.tsv")" -eq 13 ] || fail "not all configurations were measured"
 grep -q '"name": "calibrated"' "$here/gpu-measure/validate/gpt2-1-none.predicted.json" || fail "predicted without the profile"
+for rate in host_link host_bandwidth nvme_read nvme_write; do
+  grep -q "\"${rate}_GBps_source\": \"shardlab calibrate" "$here/gpu-measure/profile/profile.json" || fail "$rate is not measured"
+done
 for plan in gpt3-175b llama-70b; do # the context of a preset would be off by more
   grep -q 'limit 1 %)$' "$here/gpu-measure/$plan/log.txt" || fail "no limit: $(cat "$here/gpu-measure/$plan/log.txt")"
 done

@@ -179,7 +179,8 @@ static void every_offload_trains_as_without(void **state) {
       {2, 3, 1, 1, ADAMW, PARAM, "", false},
       {2, 3, 1, 1, ADAMW, OPTIMIZER PARAM, "", false},
       {4, 1, 2, 2, ADAMW, OPTIMIZER, "", false},
-      {2, 3, 1, 1, ADAMW, NVME(""), "", false},
+      {2, 3, 1, 1, ADAMW, NVME(", \"ratio\": 0.6"), "", false},
+      {4, 3, 1, 1, ADAMW, NVME(""), "", false}, /* one micro-batch: gradients go to NVMe, too */
       {2, 3, 1, 1, ADAMW, NVME(", \"pipeline_read\": true, \"pipeline_write\": true") PARAM, "", false},
       {4, 3, 2, 1, ADAMW, NVME(", \"pipeline_read\": true") NVME_PARAM, "", false},
   };
@@ -190,7 +191,7 @@ static void every_offload_trains_as_without(void **state) {
 static void offload_of_16_bits_trains_as_without(void **state) {
   (void)state;
   static const struct one bf16[] = {{1, 2, 1, 1, ADAMW, OPTIMIZER, BF16, false},
-                                    {2, 3, 1, 1, ADAMW, NVME(", \"pipeline_write\": true") NVME_PARAM, BF16, false}};
+                                    {4, 3, 1, 1, ADAMW, NVME(", \"pipeline_write\": true") NVME_PARAM, BF16, false}};
   static const struct one fp16[] = {{2, 2, 1, 1, SGD, OPTIMIZER, FP16, false}};
   trains_as_without(bf16, 2, 1e-3);
   trains_as_without(fp16, 1, 1e-3);

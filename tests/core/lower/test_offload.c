@@ -133,9 +133,22 @@ static void bytes_by_space(void **state) {
   }
 }
 
-/* On NVMe: 12 bytes a parameter of the shard and where asked the parameters, each on its own. In host memory remain gradients, the
- * sets that a sub-group of states is updated in, a pool of buffers of the largest part of a parameter, the updated parameters of a
- * sub-group on their way, and the blocks of either way. */
+/* What leaves the device of gradients, and what of them goes to NVMe and comes back. */
+static void expect_gradients_moved(const struct point *p, const struct sl_class *c, int64_t shard, bool on_nvme) {
+  const struct sl_program *step = &c->programs[SL_PROGRAM_STEP];
+  int64_t moved[SL_LANE_COUNT] = {0};
+  for (size_t k = 0; k < step->issue_count; k++) {
+    const struct sl_op *op = &step->ops[step->issues[k].op];
+    if (op->payload == SL_PAYLOAD_GRADIENT) moved[op->lane] += op->dim[0];
+  }
+  expect(p, "gradients that leave the device", moved[SL_LANE_D2H], p->accumulate * shard);
+  expect(p, "gradients that are written", moved[SL_LANE_NVME_WRITE], on_nvme ? shard : 0);
+  expect(p, "gradients that are read", moved[SL_LANE_NVME_READ], on_nvme ? shard : 0);
+}
+
+/* On NVMe: 12 bytes a parameter of the shard and where asked the parameters, each on its own, and 4 of fp32 gradients, if a step has
+ * one micro-batch. In host memory remain the gradients of several, the sets that a sub-group of states is updated in, a pool of
+ * buffers of the largest part of a parameter, the updated parameters of a sub-group on their way, and the blocks of either way. */
 static void bytes_on_nvme(void **state) {
   (void)state;
   enum { BLOCKS = 16384 * 3 + 4096, POOL = 2, LARGEST = 4 * 128 * 128 };
@@ -143,20 +156,21 @@ static void bytes_on_nvme(void **state) {
     struct fixture f;
     char config[1024];
     struct point p = {
-        .stage = 3, .world = 1 + i % 3, .accumulate = 1, .param_bytes = i % 2 ? 2 : 4, .params = i / 2 % 2};
-    const int read = i / 4 % 2, write = i / 8 % 2;
+        .stage = 3, .world = 1 + i % 3, .accumulate = 1 + i % 5 / 4, .param_bytes = i % 2 ? 2 : 4, .params = i / 2 % 2};
+    const int read = i / 4 % 2, write = i / 8 % 2, sets = 1 + read + write;
+    const bool gradients = p.accumulate == 1;
     const int64_t group = 65536;
     int64_t shard, flat;
     sizes(&p, &shard, &flat);
-    snprintf(
-        config, sizeof config,
-        "{\"train_micro_batch_size_per_gpu\": 1, \"bf16\": {\"enabled\": %s}, \"optimizer\": {\"type\": \"AdamW\"}, "
-        "\"aio\": {\"block_size\": 16384, \"queue_depth\": 3}, \"zero_optimization\": {\"stage\": 3, "
-        "\"sub_group_size\": 65000, \"offload_optimizer\": {\"device\": \"nvme\", \"nvme_path\": \"x\", "
-        "\"pipeline_read\": %s, \"pipeline_write\": %s}, \"offload_param\": {\"device\": \"%s\", \"nvme_path\": "
-        "\"x\", \"max_in_cpu\": 0, \"buffer_count\": 2}, \"stage3_param_persistence_threshold\": 0}}",
-        p.param_bytes == 2 ? "true" : "false", read ? "true" : "false", write ? "true" : "false",
-        p.params ? "nvme" : "cpu");
+    snprintf(config, sizeof config,
+             "{\"train_micro_batch_size_per_gpu\": 1, \"gradient_accumulation_steps\": %d, \"bf16\": {\"enabled\": "
+             "%s}, \"optimizer\": {\"type\": \"AdamW\"}, "
+             "\"aio\": {\"block_size\": 16384, \"queue_depth\": 3}, \"zero_optimization\": {\"stage\": 3, "
+             "\"sub_group_size\": 65000, \"offload_optimizer\": {\"device\": \"nvme\", \"nvme_path\": \"x\", "
+             "\"pipeline_read\": %s, \"pipeline_write\": %s}, \"offload_param\": {\"device\": \"%s\", \"nvme_path\": "
+             "\"x\", \"max_in_cpu\": 0, \"buffer_count\": 2}, \"stage3_param_persistence_threshold\": 0}}",
+             p.accumulate, p.param_bytes == 2 ? "true" : "false", read ? "true" : "false", write ? "true" : "false",
+             p.params ? "nvme" : "cpu");
     if (fixture_open(&f, "gpt2-tiny", config, "localhost", p.world, NULL) != SL_OK)
       fail_msg("%s: %s", config, sl_error_message());
     const struct sl_class *c = &f.job.classes[0];
@@ -165,9 +179,12 @@ static void bytes_on_nvme(void **state) {
     expect(&p, "optimizer states on NVMe", nvme->state_bytes[SL_CATEGORY_OPTIMIZER], 12 * shard);
     expect(&p, "parameters on NVMe", nvme->state_bytes[SL_CATEGORY_PARAMETER], p.params ? p.param_bytes * shard : 0);
     expect(&p, "NVMe", c->arena_bytes[SL_SPACE_NVME],
-           3 * round_up(4 * shard, SL_ALIGN) + (p.params ? round_up(p.param_bytes * shard, SL_ALIGN) : 0));
-    expect(&p, "optimizer states in host memory", host->state_bytes[SL_CATEGORY_OPTIMIZER],
-           (1 + read + write) * 12 * group);
+           (3 + gradients) * round_up(4 * shard, SL_ALIGN) +
+               (p.params ? round_up(p.param_bytes * shard, SL_ALIGN) : 0));
+    expect(&p, "optimizer states in host memory", host->state_bytes[SL_CATEGORY_OPTIMIZER], sets * 12 * group);
+    expect(&p, "gradients in host memory that stay", host->state_bytes[SL_CATEGORY_GRADIENT],
+           gradients ? sets * 4 * group : 0);
+    expect_gradients_moved(&p, c, shard, gradients);
     expect(&p, "parameters in host memory that stay", host->state_bytes[SL_CATEGORY_PARAMETER],
            p.params ? POOL * p.param_bytes * part : p.param_bytes * shard);
     expect(&p, "blocks on their way", host->state_bytes[SL_CATEGORY_COMMUNICATION], 2 * BLOCKS);
@@ -177,8 +194,8 @@ static void bytes_on_nvme(void **state) {
 }
 
 /* Parts of gpt2-tiny's parameters, in the order of the model, in sub-groups that close with the parameter which reaches `most`
- * elements: elements of the first int(ratio n) of n, and of those that end within `limit`. */
-static void count_subgroups(int world, int64_t most, double ratio, int64_t limit, int64_t *by_ratio, int64_t *within) {
+ * elements: elements of the first int((1 - ratio) n) of n, and of those that end within `limit`. */
+static void count_subgroups(int world, int64_t most, double ratio, int64_t limit, int64_t *device, int64_t *within) {
   enum { C = 128, TENSORS = 2 + 4 * 12 + 2 };
   static const int64_t block[] = {C, C, 3 * C * C, 3 * C, C * C, C, C, C, 4 * C * C, 4 * C, 4 * C * C, C};
   int64_t ends[TENSORS], end = 0, open = 0;
@@ -193,12 +210,12 @@ static void count_subgroups(int world, int64_t most, double ratio, int64_t limit
     ends[n++] = end;
     open = 0;
   }
-  *by_ratio = *within = 0;
-  if ((int)(ratio * n) > 0) *by_ratio = ends[(int)(ratio * n) - 1];
+  *device = *within = 0;
+  if ((int)((1 - ratio) * n) > 0) *device = ends[(int)((1 - ratio) * n) - 1];
   for (int i = 0; i < n && ends[i] <= limit; i++) *within = ends[i];
 }
 
-/* Twin-Flow: states and gradients of the first sub-groups are in host memory, of the others on the device. max_in_cpu: parameters of
+/* Twin-Flow: states and gradients of the first sub-groups are on the device, of the others in host memory or on NVMe. max_in_cpu: parameters of
  * the first sub-groups are in host memory, of the others on NVMe. */
 static void bytes_in_two_memories(void **state) {
   (void)state;
@@ -209,26 +226,35 @@ static void bytes_in_two_memories(void **state) {
     struct fixture f;
     char config[1024];
     struct point p = {.stage = 3, .world = 1 + i % 3, .accumulate = 1, .param_bytes = i % 2 ? 2 : 4, .params = true};
-    int64_t shard, flat, by_ratio, within;
+    int64_t shard, flat, on_device, within;
+    const bool states_on_nvme = i % 3 == 2;
     sizes(&p, &shard, &flat);
-    count_subgroups(p.world, MOST, ratios[i % 4], limits[i / 3], &by_ratio, &within);
+    count_subgroups(p.world, MOST, ratios[i % 4], limits[i / 3], &on_device, &within);
+    const int64_t others = shard - on_device;
     snprintf(
         config, sizeof config,
         "{\"train_micro_batch_size_per_gpu\": 1, \"bf16\": {\"enabled\": %s}, \"optimizer\": {\"type\": \"AdamW\"}, "
         "\"zero_optimization\": {\"stage\": 3, \"sub_group_size\": %d, \"reduce_bucket_size\": 100000, "
-        "\"offload_optimizer\": {\"device\": \"cpu\", \"ratio\": %g}, \"offload_param\": {\"device\": \"nvme\", "
+        "\"offload_optimizer\": {\"device\": \"%s\", \"nvme_path\": \"x\", \"ratio\": %g}, \"offload_param\": "
+        "{\"device\": \"nvme\", "
         "\"nvme_path\": \"x\", \"max_in_cpu\": %lld, \"buffer_count\": %d}, \"stage3_param_persistence_threshold\": "
         "0}}",
-        p.param_bytes == 2 ? "true" : "false", MOST, ratios[i % 4], (long long)limits[i / 3], POOL);
+        p.param_bytes == 2 ? "true" : "false", MOST, states_on_nvme ? "nvme" : "cpu", ratios[i % 4],
+        (long long)limits[i / 3], POOL);
     if (fixture_open(&f, "gpt2-tiny", config, "localhost", p.world, NULL) != SL_OK)
       fail_msg("%s: %s", config, sl_error_message());
     const struct sl_class *c = &f.job.classes[0];
     const struct sl_memory_report *host = &c->memory[SL_SPACE_HOST], *device = &c->memory[SL_SPACE_DEVICE],
                                   *nvme = &c->memory[SL_SPACE_NVME];
     const int64_t pool = POOL * p.param_bytes * ((LARGEST + p.world - 1) / p.world);
-    expect(&p, "optimizer states in host memory", host->state_bytes[SL_CATEGORY_OPTIMIZER], 12 * by_ratio);
-    expect(&p, "optimizer states on the device", device->state_bytes[SL_CATEGORY_OPTIMIZER], 12 * (shard - by_ratio));
-    expect(&p, "gradients in host memory", host->category_max[SL_CATEGORY_GRADIENT], round_up(4 * by_ratio, SL_ALIGN));
+    expect(&p, "optimizer states on the device", device->state_bytes[SL_CATEGORY_OPTIMIZER], 12 * on_device);
+    expect(&p, "optimizer states on NVMe", nvme->state_bytes[SL_CATEGORY_OPTIMIZER], states_on_nvme ? 12 * others : 0);
+    if (!states_on_nvme) {
+      expect(&p, "optimizer states in host memory", host->state_bytes[SL_CATEGORY_OPTIMIZER], 12 * others);
+      expect(&p, "gradients in host memory", host->category_max[SL_CATEGORY_GRADIENT], round_up(4 * others, SL_ALIGN));
+    }
+    if (states_on_nvme)
+      expect(&p, "gradients on NVMe", nvme->category_max[SL_CATEGORY_GRADIENT], round_up(4 * others, SL_ALIGN));
     expect(&p, "parameters in host memory that stay", host->state_bytes[SL_CATEGORY_PARAMETER],
            within == shard ? p.param_bytes * shard : pool + p.param_bytes * within);
     expect(&p, "parameters on NVMe", nvme->state_bytes[SL_CATEGORY_PARAMETER], p.param_bytes * (shard - within));
