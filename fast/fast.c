@@ -346,11 +346,13 @@ static void put_parts(const struct step *s, double untransferred, struct sl_fast
   out->exposed_dp_s = held + out->step_time_s - last_end(s) - out->optimizer_s;
 }
 
-/* With as many micro-batches in flight as there are, all forwards come before any backward, and before the gradients. */
+/* With as many micro-batches in flight as there are, all forwards come before any backward, and before the gradients; and none is
+ * received beside a backward. */
 static double working(const struct sl_fast_stage_cost *x, int64_t in_flight, int64_t n_micro) {
   const double kept = (double)in_flight * x->kept;
   if (in_flight < n_micro) return kept + x->work;
-  return n_micro == 1 ? kept + x->work_first : most(kept + x->work_first, kept - x->kept + x->work_backward);
+  const double work = kept + x->work_first, later = kept - x->kept + x->work_backward;
+  return (n_micro == 1 ? work : most(work, later)) - x->input;
 }
 
 static void put_memory(const struct step *s, struct sl_fast_prediction *out) {
