@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* Three blocks at least: the topmost is played before there are gradients, the lowest is the bottom, and one is neither. */
-enum { LEAST_BLOCKS = 3, MICRO_BATCHES = 6, PIPELINE = 3 };
+enum { LEAST_BLOCKS = 3, MICRO_BATCHES = 4, PIPELINE = 3 };
 
 /* One small plan and what was built of it. */
 struct small {
@@ -145,32 +145,41 @@ static double lives(const struct sl_memory_sample *x) {
   return sum;
 }
 
-/* The most that lives beyond the steps at issues [first, end) of a step. */
-static double most_live(const struct sl_class *c, size_t first, size_t end) {
+/* The first sample behind `issue`. */
+static size_t sample_behind(const struct sl_memory_report *r, size_t issue) {
+  size_t low = 0, high = r->curve_count;
+  while (low < high) {
+    const size_t middle = (low + high) / 2;
+    if (r->curve[middle].issue <= issue) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+/* The most that lives beyond the steps at issues [first, end) of a step, of which `base` does. */
+static double most_live(const struct sl_class *c, size_t first, size_t end, double base) {
   const struct sl_memory_report *r = &c->memory[SL_SPACE_DEVICE];
-  const double base = persistent_bytes(c);
-  double most = 0, now = 0;
-  for (size_t i = 0; i < r->curve_count; i++) {
-    const struct sl_memory_sample *x = &r->curve[i];
-    const double before = now;
-    now = lives(x) - base;
-    if (x->issue > first && before > most && (i == 0 || r->curve[i - 1].issue < end)) most = before;
-    if (x->issue >= first && x->issue < end && now > most) most = now;
+  const size_t behind = sample_behind(r, first);
+  double most = 0;
+  for (size_t i = behind > 0 ? behind - 1 : 0; i < r->curve_count && r->curve[i].issue < end; i++) {
+    const double now = lives(&r->curve[i]) - base;
+    if (now > most) most = now;
   }
   return most;
 }
 
-/* Issues of an instance: the first, and the one behind the last. */
+/* Issues of an instance: the first, and the one behind the last. They follow each other as instances do. */
 static size_t first_issue(const struct sl_program *p, const struct sl_instance *n) {
-  size_t i = 0;
-  while (i < p->issue_count && p->issues[i].instance < (uint32_t)(n - p->instances)) i++;
-  return i;
+  size_t sum = 0;
+  for (const struct sl_instance *before = p->instances; before < n; before++) sum += (size_t)before->op_count;
+  return sum;
 }
 
 static size_t end_issue(const struct sl_program *p, const struct sl_instance *n) {
-  size_t i = first_issue(p, n);
-  while (i < p->issue_count && p->issues[i].instance == (uint32_t)(n - p->instances)) i++;
-  return i;
+  return first_issue(p, n) + (size_t)n->op_count;
 }
 
 /* Where the lowest block of a stage begins in a backward. */
@@ -217,18 +226,19 @@ static void raise(struct sl_fast_linear *x, double to) {
 
 static void read_peaks(const struct small *s, const struct sl_class *c, struct sl_fast_stage *out) {
   const struct sl_program *p = &c->programs[SL_PROGRAM_STEP];
+  const double base = persistent_bytes(c);
   enum sl_fast_time time = SL_FAST_EARLY;
   for (size_t i = 0; i < p->instance_count; i++) {
     const struct sl_instance *n = &p->instances[i];
     const size_t first = first_issue(p, n), end = end_issue(p, n);
     if (n->action.kind == SL_ACTION_STEP) continue;
     if (n->action.kind != SL_ACTION_BACKWARD) {
-      raise(&out->peak[time][SL_FAST_FORWARD], most_live(c, first, end));
+      raise(&out->peak[time][SL_FAST_FORWARD], most_live(c, first, end, base));
       continue;
     }
     const size_t bottom = bottom_issue(p, n, s->plan.stages[c->pp_rank].first_layer);
-    raise(&out->peak[time][SL_FAST_TOP], most_live(c, first, bottom));
-    raise(&out->peak[time][SL_FAST_BOTTOM], most_live(c, bottom, end));
+    raise(&out->peak[time][SL_FAST_TOP], most_live(c, first, bottom, base));
+    raise(&out->peak[time][SL_FAST_BOTTOM], most_live(c, bottom, end, base));
     time = SL_FAST_LATE;
   }
 }
@@ -243,8 +253,9 @@ static void read_memory(const struct small *s, const struct sl_class *c, struct 
   out->input = c->pp_rank > 0 ? stream_bytes(c) : 0;
   out->kept.ends = kept_bytes(c, find(p, SL_ACTION_FORWARD, 0), first, c->pp_rank > 0);
   read_peaks(s, c, out);
-  out->peak_last.ends = most_live(c, bottom_issue(p, last, stage->first_layer), first_issue(p, step));
-  out->peak_step.ends = most_live(c, first_issue(p, step), p->issue_count);
+  const double base = persistent_bytes(c);
+  out->peak_last.ends = most_live(c, bottom_issue(p, last, stage->first_layer), first_issue(p, step), base);
+  out->peak_step.ends = most_live(c, first_issue(p, step), p->issue_count, base);
   for (size_t i = 0; i < c->buffer_count; i++)
     out->states += c->buffers[i].persistent && c->buffers[i].category == SL_CATEGORY_OPTIMIZER;
 }

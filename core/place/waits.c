@@ -16,8 +16,21 @@
 
 /* ---- what an access needs ---- */
 
+/* Room for one more span. Most slots have one or two in all, and each is filled in at once. */
+static enum sl_status make_span_room(struct sl_history *h) {
+  struct sl_span *spans;
+  if (h->count < h->capacity) return SL_OK;
+  const size_t capacity = h->capacity > 0 ? 2 * h->capacity : 1;
+  SL_TRY(sl_malloc(&spans, capacity, sizeof *spans));
+  if (h->count > 0) memcpy(spans, h->spans, h->count * sizeof *spans);
+  free(h->spans);
+  h->spans = spans;
+  h->capacity = capacity;
+  return SL_OK;
+}
+
 static enum sl_status insert_span(struct sl_history *h, size_t at, struct sl_span s) {
-  SL_TRY(sl_grow(&h->spans, &h->capacity, h->count + 1, sizeof *h->spans));
+  SL_TRY(make_span_room(h));
   memmove(&h->spans[at + 1], &h->spans[at], (h->count - at) * sizeof *h->spans);
   h->spans[at] = s;
   h->count++;
