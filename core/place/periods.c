@@ -78,7 +78,7 @@ static bool changes(const struct sl_periods *s, size_t slot) {
 /* Are all ops that the history of `slot` names behind `since`? */
 static bool named_since(const struct linker *k, size_t slot, const struct sl_mark *since) {
   for (size_t i = 0; i < k->histories[slot].count; i++) {
-    const struct sl_span *x = &k->histories[slot].spans[i];
+    const struct sl_span *x = sl_span_at(&k->histories[slot], i);
     if (x->writer_lane >= 0 && x->written <= since->lane_ops[x->writer_lane]) return false;
     for (uint32_t lanes = x->readers; lanes != 0; lanes &= lanes - 1) {
       const int lane = __builtin_ctz(lanes);
@@ -281,7 +281,7 @@ static void move_on(uint32_t *count, int lane, const struct sl_mark *since, cons
 
 static void move_history(struct linker *k, size_t slot, const struct sl_mark *since, const struct sl_mark *jump) {
   for (size_t i = 0; i < k->histories[slot].count; i++) {
-    struct sl_span *x = &k->histories[slot].spans[i];
+    struct sl_span *x = sl_span_at(&k->histories[slot], i);
     if (x->writer_lane >= 0) move_on(&x->written, x->writer_lane, since, jump);
     for (int lane = 0; lane < SL_LANE_COUNT; lane++) move_on(&x->read[lane], lane, since, jump);
   }

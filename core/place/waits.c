@@ -7,7 +7,6 @@
  *
  * Most of a step repeats: place/periods.c copies what comes out alike. */
 #include "core/place/waits.h"
-#include "core/base/runs.h"
 
 #include "core/place/periods.h"
 
@@ -16,13 +15,21 @@
 
 /* ---- what an access needs ---- */
 
+static void move_gap(struct sl_history *h, size_t to) {
+  const size_t gap = h->capacity - h->count;
+  if (gap > 0 && to < h->low) memmove(&h->spans[to + gap], &h->spans[to], (h->low - to) * sizeof *h->spans);
+  if (gap > 0 && to > h->low) memmove(&h->spans[h->low], &h->spans[h->low + gap], (to - h->low) * sizeof *h->spans);
+  h->low = to;
+}
+
 /* Room for one more span. Most slots have one or two in all, and each is filled in at once. */
 static enum sl_status make_span_room(struct sl_history *h) {
   struct sl_span *spans;
   if (h->count < h->capacity) return SL_OK;
-  const size_t capacity = h->capacity > 0 ? 2 * h->capacity : 1;
+  const size_t capacity = h->capacity > 0 ? 2 * h->capacity : 1, behind = h->count - h->low;
   SL_TRY(sl_malloc(&spans, capacity, sizeof *spans));
-  if (h->count > 0) memcpy(spans, h->spans, h->count * sizeof *spans);
+  if (h->low > 0) memcpy(spans, h->spans, h->low * sizeof *spans);
+  if (behind > 0) memcpy(&spans[capacity - behind], &h->spans[h->low], behind * sizeof *spans);
   free(h->spans);
   h->spans = spans;
   h->capacity = capacity;
@@ -31,18 +38,42 @@ static enum sl_status make_span_room(struct sl_history *h) {
 
 static enum sl_status insert_span(struct sl_history *h, size_t at, struct sl_span s) {
   SL_TRY(make_span_room(h));
-  memmove(&h->spans[at + 1], &h->spans[at], (h->count - at) * sizeof *h->spans);
-  h->spans[at] = s;
+  move_gap(h, at);
+  h->spans[h->low++] = s;
   h->count++;
   return SL_OK;
 }
 
+/* One span in the place of those from `first` to `end`. */
+static void replace_spans(struct sl_history *h, size_t first, size_t end, struct sl_span s) {
+  if (end - first > 1) {
+    move_gap(h, end);
+    h->low -= end - first - 1;
+    h->count -= end - first - 1;
+  }
+  *sl_span_at(h, first) = s;
+}
+
+/* The first span that ends above `at`. */
+static size_t first_span(const struct sl_history *h, int64_t at) {
+  size_t low = 0, high = h->count;
+  while (low < high) {
+    const size_t middle = (low + high) / 2;
+    if (sl_span_at(h, middle)->hi <= at) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
 /* Cut spans at lo and hi and fill gaps, so that [lo, hi) is exactly spans [*first, *end). */
 static enum sl_status isolate(struct sl_history *h, int64_t lo, int64_t hi, size_t *first, size_t *end) {
-  size_t i = *first = sl_runs_find(h->spans, h->count, sizeof *h->spans, lo);
+  size_t i = *first = first_span(h, lo);
   int64_t at = lo;
   while (at < hi) {
-    struct sl_span *s = i < h->count ? &h->spans[i] : NULL;
+    struct sl_span *s = i < h->count ? sl_span_at(h, i) : NULL;
     if (s == NULL || s->lo >= hi || s->lo > at) {
       const int64_t gap_end = s == NULL || s->lo > hi ? hi : s->lo;
       SL_TRY(insert_span(h, i, (struct sl_span){.lo = at, .hi = gap_end, .writer_lane = -1}));
@@ -57,7 +88,7 @@ static enum sl_status isolate(struct sl_history *h, int64_t lo, int64_t hi, size
       left.hi = s->lo = hi;
       SL_TRY(insert_span(h, i, left));
     }
-    at = h->spans[i++].hi;
+    at = sl_span_at(h, i++)->hi;
   }
   *end = i;
   return SL_OK;
@@ -84,7 +115,7 @@ static enum sl_status access_slice(struct linker *k, const struct sl_op *op, con
   if (hi <= lo) return SL_OK;
   SL_TRY(isolate(h, lo, hi, &first, &end));
   for (size_t i = first; i < end; i++) {
-    struct sl_span *x = &h->spans[i];
+    struct sl_span *x = sl_span_at(h, i);
     if (x->writer_lane >= 0) raise(&need[x->writer_lane], x->written);
     if (s->access & SL_WRITE) {
       for (uint32_t lanes = x->readers; lanes != 0; lanes &= lanes - 1) {
@@ -97,9 +128,8 @@ static enum sl_status access_slice(struct linker *k, const struct sl_op *op, con
     }
   }
   if (s->access & SL_WRITE) {
-    h->spans[first] = (struct sl_span){.lo = lo, .hi = hi, .writer_lane = (int)op->lane, .written = own + 1};
-    memmove(&h->spans[first + 1], &h->spans[end], (h->count - end) * sizeof *h->spans);
-    h->count -= end - first - 1;
+    const struct sl_span written = {.lo = lo, .hi = hi, .writer_lane = (int)op->lane, .written = own + 1};
+    replace_spans(h, first, end, written);
   }
   return SL_OK;
 }
