@@ -29,6 +29,7 @@ struct linker {
   const enum sl_scope *scopes;
   struct sl_program *p;
   struct sl_lives *lives;
+  bool repeated;                       /* sl_build_options.repeated */
   struct sl_history *histories;        /* one per slot of the class */
   int32_t *last_life;                  /* newest life of each slot in this program, -1 none */
   uint32_t *clocks;                    /* SL_LANE_COUNT per issue: complete for certain at its start */

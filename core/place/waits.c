@@ -250,7 +250,8 @@ static enum sl_status link_op(struct linker *k, uint32_t op_index, uint32_t inst
   const uint32_t issue = (uint32_t)p->issue_count, own = p->lane_ops[op->lane];
   uint32_t need[SL_LANE_COUNT] = {0};
   SL_TRY(sl_grow(&k->lane_issue[op->lane], &k->lane_capacity[op->lane], (size_t)own + 1, sizeof(uint32_t)));
-  struct sl_issue *e = &p->issues[p->issue_count++];
+  struct sl_issue *e = &p->issues[issue - sl_issues_repeated(p)];
+  p->issue_count++;
   *e = (struct sl_issue){.op = op_index, .instance = instance, .lane_index = own & 0xffffff};
   k->rank_class->work.derived++;
   k->lane_issue[op->lane][own] = issue;
@@ -303,10 +304,15 @@ static size_t count_issues(const struct sl_program *p) {
 }
 
 enum sl_status sl_waits_derive(const struct sl_plan *plan, struct sl_class *rank_class, const enum sl_scope *scopes,
-                               bool all, struct sl_program *p, struct sl_lives *lives) {
+                               const struct sl_build_options *options, struct sl_program *p, struct sl_lives *lives) {
   enum sl_status status;
   const size_t slots = rank_class->slot_count, issues = count_issues(p);
-  struct linker k = {.plan = plan, .rank_class = rank_class, .scopes = scopes, .p = p, .lives = lives};
+  struct linker k = {.plan = plan,
+                     .rank_class = rank_class,
+                     .scopes = scopes,
+                     .p = p,
+                     .lives = lives,
+                     .repeated = options->repeated};
   /* sl_issue keeps a lane's index in 24 bits, which also bounds what one step may hold */
   if (issues >= 1u << 24)
     return sl_fail(SL_ERR_INPUT, "the step has %zu ops; expected fewer than %u", issues, 1u << 24);
@@ -320,7 +326,7 @@ enum sl_status sl_waits_derive(const struct sl_plan *plan, struct sl_class *rank
   for (int g = 0; g < SL_GROUP_COUNT; g++)
     k.places[g] = sl_plan_group(plan, (enum sl_group)g, rank_class->first_rank).size;
   for (size_t i = 0; i < p->op_count; i++) k.lanes |= UINT32_C(1) << p->ops[i].lane;
-  SL_GO(link_instances(&k, all));
+  SL_GO(link_instances(&k, options->memory_curve));
 done:
   for (size_t i = 0; k.histories != NULL && i < slots; i++) free(k.histories[i].spans);
   for (int lane = 0; lane < SL_LANE_COUNT; lane++) free(k.lane_issue[lane]);
