@@ -8,7 +8,7 @@
 static enum sl_status run(const struct sl_options *options) {
   struct sl_setup setup;
   SL_TRY(sl_output_check(options));
-  SL_TRY(sl_setup_job(&setup, options, true));
+  SL_TRY(sl_setup_job(&setup, options, SL_SETUP_PROGRAMS));
   enum sl_status status;
   size_t ops = 0;
   SL_GO(sl_fit_check(options, &setup));

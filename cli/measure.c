@@ -262,7 +262,7 @@ static void keep_quiet(void *context, const char *text) {
 static enum sl_status fits(const struct sl_options *options) {
   struct sl_setup setup;
   sl_warn_set_sink(keep_quiet, NULL);
-  enum sl_status status = sl_setup_job(&setup, options, false);
+  enum sl_status status = sl_setup_job(&setup, options, SL_SETUP_RANK);
   if (status == SL_OK) {
     status = sl_fit_check(options, &setup);
     if (status == SL_OK) status = check_memory(options, &setup);
@@ -307,7 +307,7 @@ static enum sl_status run_here(struct sl_options options, bool inside, const str
   }
   /* one rank warns: every rank reads the same config, and would warn of the same keys */
   if (inside && (sl_launch_ours() || place.rank > 0)) sl_warn_set_sink(keep_quiet, NULL);
-  status = sl_setup_job(&setup, &options, false);
+  status = sl_setup_job(&setup, &options, SL_SETUP_RANK);
   sl_said_once();
   SL_TRY(status);
   SL_GO(check_nvme(&setup));

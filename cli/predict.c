@@ -28,7 +28,7 @@ static enum sl_status put_flops(struct sl_flops *flops, const struct sl_options 
 /* `advise`: say which changes would make a job fit that does not. */
 static enum sl_status predict(const struct sl_options *options, const char *trace, bool advise, json_t **record) {
   struct sl_setup setup;
-  SL_TRY(sl_setup_job(&setup, options, true));
+  SL_TRY(sl_setup_job(&setup, options, SL_SETUP_SIMULATION));
   enum sl_status status = sl_fit_check(options, &setup);
   if (status != SL_OK) {
     sl_setup_free(&setup);

@@ -131,7 +131,7 @@ void sl_progress_op(void *context, int64_t step, const struct sl_program *progra
   const struct sl_config *config = &p->setup->config;
   if (config->wall_clock_breakdown) sl_phases_add(&p->phases, step, program, done);
   sl_flops_add(&p->profile, step, program, done);
-  const enum sl_op_kind kind = program->ops[program->issues[done->index].op].kind;
+  const enum sl_op_kind kind = sl_issue_op(program, done->index)->kind;
   if (config->comms_logger.enabled && sl_op_is_comm(kind) && is_logged(config, kind))
     sl_comm_log_add(&p->comms, &p->setup->plan, 0, program, done, config->comms_logger.verbose ? p->out : NULL);
 }

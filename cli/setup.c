@@ -125,12 +125,13 @@ enum sl_status sl_setup_plan(struct sl_setup *setup, const struct sl_options *op
   return status;
 }
 
-enum sl_status sl_setup_job(struct sl_setup *setup, const struct sl_options *options, bool alone) {
+enum sl_status sl_setup_job(struct sl_setup *setup, const struct sl_options *options, enum sl_setup_for use) {
   const char *what = options->operand_count > 0 ? options->operand[0] : ""; /* of show */
   const struct sl_build_options build = {.memory_curve = strcmp(what, "memory") == 0 || options->trace != NULL,
                                          .save_params = options->save != NULL,
                                          .save_grads = options->save_grads != NULL,
-                                         .threads = alone ? sl_machine_cores() : 1};
+                                         .threads = use == SL_SETUP_RANK ? 1 : sl_machine_cores(),
+                                         .repeated = use == SL_SETUP_SIMULATION};
   enum sl_status status;
   SL_TRY(sl_setup_plan(setup, options));
   if (options->threads > 0) setup->plan.threads = (int)options->threads; /* scratch memory goes by threads */

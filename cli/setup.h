@@ -16,7 +16,10 @@ struct sl_setup {
 enum sl_status sl_setup_config(struct sl_config *config, const struct sl_options *options);
 /* The inputs and the plan. */
 enum sl_status sl_setup_plan(struct sl_setup *setup, const struct sl_options *options);
-/* The plan and the programs; `alone`: no other rank of the job does the same on this machine, whose cores may all be used. */
-enum sl_status sl_setup_job(struct sl_setup *setup, const struct sl_options *options, bool alone);
+/* Who asks for programs: a rank of a job, beside others on this machine; who looks at them or proves them; or the simulator alone, for
+ * which what repeats in a step is stored once. All but the first may use every core. */
+enum sl_setup_for { SL_SETUP_RANK, SL_SETUP_PROGRAMS, SL_SETUP_SIMULATION };
+/* The plan and the programs. */
+enum sl_status sl_setup_job(struct sl_setup *setup, const struct sl_options *options, enum sl_setup_for use);
 /* Free what is there; a zeroed or half-built setup is fine. */
 void sl_setup_free(struct sl_setup *setup);

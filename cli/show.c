@@ -142,7 +142,7 @@ static enum sl_status show_planned(const char *what, const struct sl_options *op
   struct sl_setup setup;
   enum sl_status status = SL_OK;
   const bool light = strcmp(what, "config") == 0;
-  SL_TRY(light ? sl_setup_plan(&setup, options) : sl_setup_job(&setup, options, true));
+  SL_TRY(light ? sl_setup_plan(&setup, options) : sl_setup_job(&setup, options, SL_SETUP_PROGRAMS));
   if (strcmp(what, "config") == 0) *json = sl_effective_json(setup.plan.config);
   if (strcmp(what, "plan") == 0) status = sl_show_plan(&setup, options, out, json);
   if (strcmp(what, "program") == 0) status = show_program(&setup, options, out);

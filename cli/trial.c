@@ -23,7 +23,7 @@ static enum sl_status try(struct sl_trial *out, const struct sl_options *options
   struct sl_setup setup;
   *out = (struct sl_trial){0};
   sl_warn_set_sink(keep_quiet, NULL);
-  enum sl_status status = sl_setup_job(&setup, options, true);
+  enum sl_status status = sl_setup_job(&setup, options, SL_SETUP_SIMULATION);
   if (status == SL_OK) {
     status = simulate(out, &setup, if_it_fits);
     sl_setup_free(&setup);

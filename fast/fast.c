@@ -28,6 +28,7 @@ struct block_key {
 struct block {
   struct block_key key;
   struct sl_fast_sample sample;
+  char *refused; /* why there is no such block; NULL: there is one */
 };
 
 struct stage_key {
@@ -86,7 +87,10 @@ void sl_fast_close(struct sl_fast *f) {
   if (f == NULL) return;
   sl_fast_map_clear(&f->stages, free);
   sl_fast_wholes_clear(&f->wholes);
-  for (size_t i = 0; i < f->block_count; i++) sl_fast_sample_free(&f->blocks[i].sample);
+  for (size_t i = 0; i < f->block_count; i++) {
+    sl_fast_sample_free(&f->blocks[i].sample);
+    free(f->blocks[i].refused);
+  }
   free(f->blocks);
   free(f);
 }
@@ -96,7 +100,8 @@ enum sl_status sl_fast_reprice(struct sl_fast *f, const struct sl_kernel_costs *
   now.launch_blocking = f->costs.launch_blocking;
   f->covered = sl_fast_covers_inputs(f->model, f->config, f->cluster);
   SL_TRY(sl_cost_share(&f->rank, f->cluster, &now, 1));
-  for (size_t i = 0; i < f->block_count; i++) SL_TRY(sl_fast_sample_price(&f->blocks[i].sample, f->cluster, &f->rank));
+  for (size_t i = 0; i < f->block_count; i++)
+    if (f->blocks[i].refused == NULL) SL_TRY(sl_fast_sample_price(&f->blocks[i].sample, f->cluster, &f->rank));
   SL_TRY(sl_fast_wholes_price(&f->wholes, &f->rank.kernel_costs));
   sl_fast_map_clear(&f->stages, free);
   memset(f->agreed, 0, sizeof f->agreed);
@@ -153,14 +158,19 @@ static enum sl_status find_block(struct sl_fast *f, const struct sl_fast_choice 
                                     sl_cost_pipeline_stalls(f->cluster, choice->pp, choice->world, f->model->n_layer)};
   struct sl_config config;
   for (size_t i = 0; i < f->block_count; i++) {
+    const struct block *b = &f->blocks[i];
     *out = i;
-    if (same_block(&f->blocks[i].key, &key)) return SL_OK;
+    if (same_block(&b->key, &key)) return b->refused == NULL ? SL_OK : sl_fail(SL_ERR_INPUT, "%s", b->refused);
   }
   SL_TRY(sl_grow(&f->blocks, &f->block_capacity, f->block_count + 1, sizeof *f->blocks));
   struct block *b = &f->blocks[f->block_count];
   sl_fast_configure(f->config, choice, &config);
-  b->key = key;
-  SL_TRY(sl_fast_sample_take(&b->sample, f->model, &config, f->cluster, key.pipeline, key.many ? 2 : 1));
+  *b = (struct block){.key = key};
+  const bool clear = sl_error_message()[0] == '\0'; /* the first message is the one that is told */
+  const enum sl_status status =
+      sl_fast_sample_take(&b->sample, f->model, &config, f->cluster, key.pipeline, key.many ? 2 : 1);
+  if (status == SL_ERR_INPUT && clear && (b->refused = strdup(sl_error_message())) != NULL) f->block_count++;
+  SL_TRY(status);
   b->sample.stalls = key.stalls;
   *out = f->block_count++;
   return sl_fast_sample_price(&b->sample, f->cluster, &f->rank);
@@ -346,11 +356,13 @@ static void put_parts(const struct step *s, double untransferred, struct sl_fast
   out->exposed_dp_s = held + out->step_time_s - last_end(s) - out->optimizer_s;
 }
 
-/* With as many micro-batches in flight as there are, all forwards come before any backward, and before the gradients. */
+/* With as many micro-batches in flight as there are, all forwards come before any backward, and before the gradients; and none is
+ * received beside a backward. */
 static double working(const struct sl_fast_stage_cost *x, int64_t in_flight, int64_t n_micro) {
   const double kept = (double)in_flight * x->kept;
   if (in_flight < n_micro) return kept + x->work;
-  return n_micro == 1 ? kept + x->work_first : most(kept + x->work_first, kept - x->kept + x->work_backward);
+  const double work = kept + x->work_first, later = kept - x->kept + x->work_backward;
+  return (n_micro == 1 ? work : most(work, later)) - x->input;
 }
 
 static void put_memory(const struct step *s, struct sl_fast_prediction *out) {

@@ -45,22 +45,27 @@ static enum sl_status take_waits(struct taking *t, const struct sl_issue *issue,
   return SL_OK;
 }
 
+bool sl_fast_writes_gradient(const struct sl_class *c, const struct sl_slice *slice) {
+  return slice->buffer == c->role[SL_ROLE_GRAD].buffer && (slice->access & SL_WRITE);
+}
+
+bool sl_fast_touches(const struct sl_class *c, const struct sl_slice *slice, const struct sl_placed *tensor) {
+  const int64_t element = sl_dtype_bytes(c->buffers[slice->buffer].dtype);
+  const int64_t lo = tensor->flat * element, hi = lo + tensor->numel * element;
+  return slice->offset < hi && lo < slice->offset + slice->bytes;
+}
+
 /* Tensors whose gradient the op writes. */
 static enum sl_status take_writes(struct taking *t, const struct sl_op *op, struct sl_fast_range *out) {
   *out = (struct sl_fast_range){(int32_t)t->track->index_count, 0};
   if (t->wanted == NULL) return SL_OK;
   const struct sl_slice *slices = sl_op_slices(t->program, op);
   const struct sl_pp_rank *rank = t->wanted->pp_rank;
-  const int32_t buffer = t->wanted->rank_class->role[SL_ROLE_GRAD].buffer;
-  const int64_t element = sl_dtype_bytes(t->wanted->rank_class->buffers[buffer].dtype);
   for (int i = 0; i < op->slice_count; i++) {
-    const struct sl_slice *s = &slices[i];
-    if (s->buffer != buffer || !(s->access & SL_WRITE)) continue;
-    for (int k = 0; k < rank->tensor_count; k++) {
-      const int64_t lo = rank->tensors[k].flat * element, hi = lo + rank->tensors[k].numel * element;
-      if (s->offset >= hi || lo >= s->offset + s->bytes || t->wanted->tensor[k] < 0) continue;
-      SL_TRY(add_index(t->track, out, t->wanted->tensor[k]));
-    }
+    if (!sl_fast_writes_gradient(t->wanted->rank_class, &slices[i])) continue;
+    for (int k = 0; k < rank->tensor_count; k++)
+      if (t->wanted->tensor[k] >= 0 && sl_fast_touches(t->wanted->rank_class, &slices[i], &rank->tensors[k]))
+        SL_TRY(add_index(t->track, out, t->wanted->tensor[k]));
   }
   return SL_OK;
 }

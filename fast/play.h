@@ -54,6 +54,10 @@ struct sl_fast_wanted {
   const int32_t *tensor; /* (tensors of pp_rank) */
 };
 
+/* Does a slice write gradients of a rank with whole ones? And does such a slice those of `tensor`? */
+bool sl_fast_writes_gradient(const struct sl_class *rank_class, const struct sl_slice *slice);
+bool sl_fast_touches(const struct sl_class *rank_class, const struct sl_slice *slice, const struct sl_placed *tensor);
+
 /* Keep `instance`; work_of[op]: the index of its seconds. `wanted` may be NULL; it speaks of a rank with whole gradients. On
  * failure, too, *out is to be freed. */
 enum sl_status sl_fast_track_take(struct sl_fast_track *out, const struct sl_program *program, const int32_t *work_of,

@@ -47,6 +47,7 @@ struct walk {
   double bare;             /* where it would be without reductions */
   double host;             /* seconds of the host for buckets so far */
   double call;             /* seconds of a blocking host for a reduction */
+  double live;             /* bytes: the most of the stage's and of copies for the wire, as buckets close */
   double held, held_before, dp_lane, tp_lane;
   double closed;                        /* when the bucket before was complete */
   double busy;                          /* the partition, with reductions */
@@ -55,6 +56,7 @@ struct walk {
   int64_t tied;          /* elements of a tied embedding, which stands first and is a partition of its own */
   int64_t flat, padding; /* where the walk is; elements behind the next tensor */
   int64_t closed_before; /* elements in buckets that are complete before the lowest block */
+  int64_t blocks;        /* of the stage */
   int buckets, opened;   /* in all, and of those that fill one after the other */
   bool other;            /* than the first micro-batch's backward */
   bool serial, travels, recast, sharded;
@@ -146,13 +148,24 @@ static void wait_for_reduction(struct walk *w, double begins) {
   if (late > 0) w->held += late;
 }
 
-static void take(struct walk *w, const struct sl_fast_tensor *t, double begins, double ready, double hosted) {
+/* What lives beside the copies of all buckets that have closed. */
+static void note_live(struct walk *w, double left) {
+  const double copies = (double)(w->unit - w->hi) * (double)sl_dtype_bytes(w->s->config->communication_data_type);
+  if (w->travels && w->recast) w->live = later(w->live, left + copies);
+}
+
+/* `left`: bytes that live from where its gradient is complete. */
+static void take(struct walk *w, const struct sl_fast_tensor *t, double begins, double ready, double hosted,
+                 double left) {
   const struct sl_strategy *s = &w->s->strategy;
   const int64_t limit = w->whole ? INT64_MAX : w->opened == 0 ? s->first_bucket : s->bucket;
   const int64_t run = t->numel + w->padding;
   w->padding = 0;
   const bool full = s->closes_after ? w->count >= limit : w->count > limit - run;
-  if (w->count > 0 && (full || t->tied)) close_bucket(w, w->flat + run);
+  if (w->count > 0 && (full || t->tied)) {
+    close_bucket(w, w->flat + run);
+    note_live(w, left);
+  }
   go_to(w, begins, hosted - (ready - begins));
   wait_for_reduction(w, begins);
   go_to(w, ready, hosted);
@@ -171,7 +184,7 @@ static void take_run(struct walk *w, const struct sl_fast_stage *stage, int firs
     const double begins = sl_fast_at(t->begins[w->other], blocks) + (double)above * a->end.block;
     const double ready = sl_fast_at(t->ready[w->other], blocks) + (double)above * a->end.block;
     const double hosted = w->late + sl_fast_at(t->hosted[w->other], blocks) + (double)above * a->end_hosted.block;
-    take(w, t, begins, ready, hosted);
+    take(w, t, begins, ready, hosted, sl_fast_at(t->left, (double)w->blocks) - (double)above * stage->kept.block);
   }
 }
 
@@ -257,6 +270,7 @@ void sl_fast_reduce(struct sl_fast_reduction *out, const struct sl_fast_setting 
   struct walk w = {.s = s,
                    .other = !backward->only,
                    .late = backward->late,
+                   .blocks = blocks,
                    .travels = s->dp > 1,
                    .serial = !s->strategy.overlap && !s->pipeline};
   *out = (struct sl_fast_reduction){0};
@@ -285,6 +299,7 @@ void sl_fast_reduce(struct sl_fast_reduction *out, const struct sl_fast_setting 
   out->held_before = w.held_before;
   out->over = later(w.dp_lane, w.tp_lane);
   out->buckets = w.buckets;
+  out->live = w.live;
   out->host = w.host;
   if (w.travels && w.recast && !s->rank->kernel_costs.launch_blocking)
     out->host_after = w.buckets * s->rank->kernel_costs.host_launch;

@@ -15,6 +15,7 @@ struct sl_fast_reduction {
   double gather;      /* of updated parameters */
   /* Bytes of copies of gradients in the type of the wire: before the lowest block, and at the end. */
   double wire_before, wire_all;
+  double live; /* the most that lives beside such copies, of buckets that close with blocks */
   int buckets;
 };
 

@@ -39,6 +39,7 @@ struct sl_fast_tensor {
    * topmost one. In the backward of the first micro-batch, and in that of another. */
   struct sl_fast_linear begins[2], ready[2];
   struct sl_fast_linear hosted[2]; /* `ready` from when the host comes to the backward; -INFINITY: it takes no time */
+  struct sl_fast_linear left; /* bytes: the most that lives behind that op, up to the end of the block, in the last backward */
 };
 
 enum { SL_FAST_TENSORS = 24 };
@@ -67,6 +68,7 @@ struct sl_fast_stage {
   int states;                 /* of the optimizer, 4 bytes an element each; across steps */
   int in_flight;              /* micro-batches of the sample at its peak */
   struct sl_fast_linear kept; /* by each of them */
+  double input;               /* of the next micro-batch, which is received before its forward is due */
   struct sl_fast_linear peak[SL_FAST_TIMES][SL_FAST_PARTS];
   struct sl_fast_linear peak_last; /* in the last block of the last backward */
   struct sl_fast_linear peak_step; /* in the optimizer's step */

@@ -173,9 +173,11 @@ enum sl_status sl_fast_stage_price(struct sl_fast_stage_cost *out, const struct 
     out->tail[only] = (r.over > end + r.held ? r.over - end - r.held : 0) + r.after;
     out->gather = r.gather;
     out->work_bottom = sl_fast_at(stage->peak_last, n) + r.wire_before;
+    if (r.live > out->work_bottom) out->work_bottom = r.live;
     out->work_step = sl_fast_at(stage->peak_step, n) + r.wire_all;
   }
   out->kept = sl_fast_at(stage->kept, n);
+  out->input = stage->input;
   const double held = stage->in_flight * out->kept;
   out->work_first = most_of(stage, SL_FAST_EARLY, SL_FAST_FORWARD, n) - held;
   out->work_backward = most_of(stage, SL_FAST_LATE, SL_FAST_TOP, n) - held;

@@ -39,6 +39,7 @@ struct sl_fast_stage_cost {
   /* Bytes: what lives across steps, what each micro-batch in flight holds, and what else lives at most: at any time
    * while they do, up to the end of the first backward, in later backwards, in the last block of the last one, and after it. */
   double persistent, kept, work, work_first, work_backward, work_bottom, work_step;
+  double input; /* of these, what all but the last two have of a micro-batch whose forward is still to come */
 };
 
 enum sl_status sl_fast_stage_price(struct sl_fast_stage_cost *out, const struct sl_fast_setting *setting,

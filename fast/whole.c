@@ -69,7 +69,7 @@ struct request {
 
 /* The plan with `less` blocks less in every stage that has any. */
 static enum sl_status open_plan(struct plan **out, const struct request *r, int64_t less, bool build) {
-  const struct sl_build_options options = {.memory_curve = less > 0, .unplaced = true};
+  const struct sl_build_options options = {.memory_curve = less > 0, .unplaced = true, .repeated = less == 0};
   enum sl_status status;
   struct plan *p;
   SL_TRY(sl_calloc(&p, 1, sizeof *p));
@@ -301,7 +301,7 @@ struct watch {
 static void observe(void *context, int local, int64_t step, const struct sl_program *program,
                     const struct sl_completion *done) {
   struct watch *w = context;
-  const struct sl_action *action = &program->instances[program->issues[done->index].instance].action;
+  const struct sl_action *action = &program->instances[sl_issue_instance(program, sl_issue_find(program, done->index))].action;
   sl_timeline_add(&w->step, local, step, program, done);
   for (int i = 0; i < 2 && !w->pipeline; i++)
     if (action->kind != SL_ACTION_STEP && action->micro_batch <= 1 + i)

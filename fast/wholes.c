@@ -2,6 +2,7 @@
 #include "fast/wholes.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static void forget(void *whole) {
   sl_fast_whole_free(whole);
@@ -10,6 +11,7 @@ static void forget(void *whole) {
 void sl_fast_wholes_clear(struct sl_fast_wholes *k) {
   sl_fast_map_clear(&k->wholes, forget);
   sl_fast_map_clear(&k->shapes, free);
+  sl_fast_map_clear(&k->refused, free);
 }
 
 enum sl_status sl_fast_wholes_price(struct sl_fast_wholes *k, const struct sl_kernel_costs *costs) {
@@ -43,6 +45,12 @@ static enum sl_status find_shape(struct sl_fast_wholes *k, const struct sl_fast_
   return status;
 }
 
+/* The same is refused at once when it is asked for again. `clear`: the message of the failure is its own. */
+static void remember(struct sl_fast_wholes *k, const struct sl_fast_key *key, enum sl_status status, bool clear) {
+  char *text = status == SL_ERR_INPUT && clear ? strdup(sl_error_message()) : NULL;
+  if (text != NULL && sl_fast_map_add(&k->refused, key, text) != SL_OK) free(text);
+}
+
 enum sl_status sl_fast_wholes_predict(struct sl_fast_wholes *k, const struct sl_fast_inputs *in,
                                       const struct sl_fast_choice *c, struct sl_fast_prediction *out) {
   enum sl_status status;
@@ -50,9 +58,12 @@ enum sl_status sl_fast_wholes_predict(struct sl_fast_wholes *k, const struct sl_
   const struct sl_fast_key key = {{(int64_t)c->tp << 32 | c->pp, (int64_t)c->world << 32 | flags_of(c), c->micro_batch,
                                    sl_fast_whole_length(in->config, c->n_micro), layers_key(c), c->virtual_stages}};
   struct sl_fast_whole *w = sl_fast_map_find(&k->wholes, &key);
+  const char *refused = w == NULL ? sl_fast_map_find(&k->refused, &key) : NULL;
+  const bool clear = sl_error_message()[0] == '\0';
+  if (refused != NULL) return sl_fail(SL_ERR_INPUT, "%s", refused);
   if (w == NULL) {
-    SL_TRY(find_shape(k, c, &more));
-    SL_TRY(sl_fast_whole_take(&w, in->model, in->config, in->cluster, c->world, c->n_micro, more));
+    SL_GO_FAIL(find_shape(k, c, &more));
+    SL_GO_FAIL(sl_fast_whole_take(&w, in->model, in->config, in->cluster, c->world, c->n_micro, more));
     SL_GO_FAIL(sl_fast_whole_price(w, in->costs));
     SL_GO_FAIL(sl_fast_map_add(&k->wholes, &key, w));
   }
@@ -60,6 +71,7 @@ enum sl_status sl_fast_wholes_predict(struct sl_fast_wholes *k, const struct sl_
   out->whole = true;
   return SL_OK;
 fail:
+  remember(k, &key, status, clear);
   sl_fast_whole_free(w);
   return status;
 }

@@ -48,7 +48,7 @@ static enum sl_status step_open(struct step **out, const struct sl_table_inputs 
     free(step);
     return status;
   }
-  status = sl_job_build(&step->job, &step->plan, &(struct sl_build_options){0});
+  status = sl_job_build(&step->job, &step->plan, &(struct sl_build_options){.repeated = true});
   if (status != SL_OK) {
     step_close(step);
     return status;

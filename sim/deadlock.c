@@ -15,12 +15,12 @@ enum { MAX_LINES = 12 };
 /* "#17 recv (2RECV_F3)" */
 static void name_head(char *out, size_t size, const struct sl_sim_rank *rank, int lane) {
   const struct sl_program *program = rank->now->program;
-  const struct sl_issue *issue = sl_sim_head(rank, lane);
+  const uint32_t instance = sl_issue_instance(program, sl_sim_head(rank, lane));
   char action[64] = "no action";
-  if (issue->instance < program->instance_count) {
-    sl_action_print(action, sizeof action, &program->instances[issue->instance].action);
+  if (instance < program->instance_count) {
+    sl_action_print(action, sizeof action, &program->instances[instance].action);
   }
-  snprintf(out, size, "#%u %s (%s)", (unsigned)(issue - program->issues), sl_op_name(sl_sim_head_op(rank, lane)->kind),
+  snprintf(out, size, "#%u %s (%s)", (unsigned)rank->lanes[lane].order[rank->lanes[lane].done], sl_op_name(sl_sim_head_op(rank, lane)->kind),
            action);
 }
 

@@ -27,6 +27,7 @@ struct lane {
 struct walker {
   struct lane lanes[SL_LANE_COUNT];
   uint32_t next; /* issue */
+  struct sl_issue_ref at; /* that one */
   int parked;    /* the lane whose end it needs, -1 none */
   struct sl_sim_rank *rank;
   const struct sl_sim_program *table;
@@ -118,7 +119,7 @@ static void meet_peer(struct flow *f, int local, int lane) {
 /* ---- one rank ---- */
 
 /* When the op of `issue` on `lane` can start; false: that is not known yet, and the rank is parked. */
-static bool ready_at(struct flow *f, struct walker *w, const struct sl_issue *issue, int lane, double *ready) {
+static bool ready_at(struct flow *f, struct walker *w, int lane, double *ready) {
   const struct lane *own = &w->lanes[lane];
   *ready = f->begin;
   if (own->open) {
@@ -126,32 +127,36 @@ static bool ready_at(struct flow *f, struct walker *w, const struct sl_issue *is
     return false;
   }
   if (own->count > 0) *ready = own->ends[(own->count - 1) & own->mask];
-  const struct sl_wait *all = w->table->program->waits; /* NULL: nothing in this program waits */
-  const struct sl_wait *waits = issue->wait_count > 0 ? &all[issue->wait] : NULL;
-  for (uint32_t i = 0; i < issue->wait_count; i++) {
-    const struct lane *l = &w->lanes[waits[i].lane];
-    if (waits[i].count == 0) continue;
-    if (waits[i].count > l->count) {
+  for (uint32_t i = 0; i < w->at.stored->wait_count; i++) {
+    const struct sl_wait wait = sl_issue_wait(w->table->program, w->at, i);
+    const struct lane *l = &w->lanes[wait.lane];
+    if (wait.count == 0) continue;
+    if (wait.count > l->count) {
       f->astray = true; /* the program waits for what comes behind */
       return false;
     }
-    if (l->open && waits[i].count == l->count) {
-      w->parked = (int)waits[i].lane;
+    if (l->open && wait.count == l->count) {
+      w->parked = (int)wait.lane;
       return false;
     }
-    const double end = l->ends[(waits[i].count - 1) & l->mask];
+    const double end = l->ends[(wait.count - 1) & l->mask];
     if (end > *ready) *ready = end;
   }
   return true;
+}
+
+/* On behind the next op of a rank, which this returns. */
+static uint32_t go_on(struct walker *w) {
+  sl_issue_next(w->table->program, &w->at);
+  return w->next++;
 }
 
 /* Does the next op of a rank begin when its last compute op ends? It does so where it computes and waits for nothing else. */
 static bool goes_on(const struct walker *w) {
   const struct sl_program *p = w->table->program;
   if (w->next == p->issue_count) return false;
-  const struct sl_issue *issue = &p->issues[w->next];
-  const struct sl_sim_cost *cost = &w->table->costs[issue->op];
-  return issue->wait_count == 0 && cost->lane == SL_LANE_COMPUTE && cost->call < 0;
+  const struct sl_sim_cost *cost = &w->table->costs[w->at.stored->op];
+  return w->at.stored->wait_count == 0 && cost->lane == SL_LANE_COMPUTE && cost->call < 0;
 }
 
 /* Tell of `count` compute ops from `first` on, in one word where the observer takes that. */
@@ -169,12 +174,11 @@ static void compute_on(struct flow *f, int local, double ready) {
   enum { MOST = 64 };
   struct walker *w = &f->walkers[local];
   struct lane *l = &w->lanes[SL_LANE_COMPUTE];
-  const struct sl_issue *issues = w->table->program->issues;
   double times[MOST + 1] = {ready};
   uint32_t first = w->next, count = 0;
   do {
-    const uint32_t issue = w->next++;
-    const double cost = w->table->costs[issues[issue].op].seconds;
+    const double cost = w->table->costs[w->at.stored->op].seconds;
+    const uint32_t issue = go_on(w);
     times[count + 1] = times[count] + sl_jitter_seconds(f->sim, w->rank, issue, cost);
     l->ends[l->count++ & l->mask] = times[++count];
     if (count < MOST) continue;
@@ -190,7 +194,7 @@ static void compute_on(struct flow *f, int local, double ready) {
 static void run_beside(struct flow *f, int local, int lane, double ready) {
   struct walker *w = &f->walkers[local];
   struct lane *l = &w->lanes[lane];
-  const uint32_t issue = w->next++, op = w->table->program->issues[issue].op;
+  const uint32_t op = w->at.stored->op, issue = go_on(w);
   const double end = ready + w->table->costs[op].seconds;
   l->ends[l->count++ & l->mask] = end;
   if (end > f->end) f->end = end;
@@ -207,7 +211,7 @@ static void reach(struct flow *f, int local, int32_t call, int lane, double read
   l->open = true;
   l->ready = ready;
   l->call = call;
-  l->issue = w->next++;
+  l->issue = go_on(w);
   if (lane >= SL_LANE_SEND_F) {
     meet_peer(f, local, lane);
   } else {
@@ -219,10 +223,9 @@ static void walk(struct flow *f, int local) {
   struct walker *w = &f->walkers[local];
   const struct sl_program *p = w->table->program;
   while (w->next < p->issue_count && !f->astray) {
-    const struct sl_issue *issue = &p->issues[w->next];
-    const struct sl_sim_cost *cost = &w->table->costs[issue->op];
+    const struct sl_sim_cost *cost = &w->table->costs[w->at.stored->op];
     double ready;
-    if (!ready_at(f, w, issue, cost->lane, &ready)) return;
+    if (!ready_at(f, w, cost->lane, &ready)) return;
     if (cost->call >= 0) {
       reach(f, local, cost->call, cost->lane, ready);
     } else if (cost->lane == SL_LANE_COMPUTE) {
@@ -240,8 +243,10 @@ static void look_back(const struct sl_sim_program *table, uint32_t reach[SL_LANE
   const struct sl_program *p = table->program;
   uint32_t count[SL_LANE_COUNT] = {0};
   for (int lane = 0; lane < SL_LANE_COUNT; lane++) reach[lane] = 1;
-  for (size_t i = 0; i < p->issue_count; i++) {
+  for (size_t i = 0; i < p->issue_count - sl_issues_repeated(p); i++) {
     const struct sl_issue *issue = &p->issues[i];
+    if (i == p->repeated.first + p->repeated.length)
+      for (int lane = 0; lane < SL_LANE_COUNT; lane++) count[lane] += p->repeated.times * p->repeated.lane_ops[lane];
     for (uint32_t k = 0; k < issue->wait_count; k++) {
       const struct sl_wait *wait = &p->waits[issue->wait + k];
       const uint32_t back = count[wait->lane] - wait->count + 1;
@@ -271,6 +276,7 @@ static void open_walkers(struct flow *f, enum sl_program_kind kind, const uint32
     struct walker *w = &f->walkers[i];
     w->rank = &f->sim->ranks[i];
     w->table = &f->sim->programs[w->rank->class_index][kind];
+    w->at = sl_issue_find(w->table->program, 0);
     w->parked = -1;
     for (int lane = 0; lane < SL_LANE_COUNT; lane++) {
       const uint32_t size = reach[w->rank->class_index * SL_LANE_COUNT + lane];

@@ -54,7 +54,7 @@ static void run_local(struct sl_sim *sim, int local, int lane, const struct sl_s
   struct sl_sim_rank *rank = &sim->ranks[local];
   double start = sim->time, seconds = cost->seconds;
   if (lane == SL_LANE_COMPUTE) {
-    const struct sl_work *work = &rank->now->works[sl_sim_head(rank, lane)->op];
+    const struct sl_work *work = &rank->now->works[sl_sim_head(rank, lane).stored->op];
     seconds = sl_jitter_seconds(sim, rank, rank->lanes[lane].order[rank->lanes[lane].done], seconds);
     start = launched(sim, rank, sl_cost_launch_host(&sim->cost_rank, work));
     rank->work = seconds;
@@ -161,17 +161,17 @@ void sl_sim_try(struct sl_sim *sim, int local, int index) {
     lane->state = SL_SIM_IDLE;
     return;
   }
-  const struct sl_issue *issue = sl_sim_head(rank, index);
-  for (uint32_t i = 0; i < issue->wait_count; i++) {
-    const struct sl_wait *wait = &rank->now->program->waits[issue->wait + i];
-    if (rank->lanes[wait->lane].done >= wait->count) continue;
+  const struct sl_issue_ref issue = sl_sim_head(rank, index);
+  for (uint32_t i = 0; i < issue.stored->wait_count; i++) {
+    const struct sl_wait wait = sl_issue_wait(rank->now->program, issue, i);
+    if (rank->lanes[wait.lane].done >= wait.count) continue;
     lane->state = SL_SIM_BLOCKED;
-    lane->blocker = (uint8_t)wait->lane;
-    lane->need = wait->count;
-    rank->blocked[wait->lane] |= UINT32_C(1) << index;
+    lane->blocker = (uint8_t)wait.lane;
+    lane->need = wait.count;
+    rank->blocked[wait.lane] |= UINT32_C(1) << index;
     return;
   }
-  const struct sl_sim_cost *cost = &rank->now->costs[issue->op];
+  const struct sl_sim_cost *cost = &rank->now->costs[issue.stored->op];
   lane->start = sim->time;
   lane->call = cost->call;
   if (cost->call < 0) {
@@ -202,7 +202,7 @@ static void complete(struct sl_sim *sim, int local, int index) {
     if (index >= SL_LANE_SEND_F && rank->host < sim->time) rank->host = sim->time; /* it waits for its neighbours */
     if (rank->counting) sl_sim_count_call(rank, index, lane->call, sim->time - lane->start);
   } else if (rank->counting && sl_lane_is_link((enum sl_lane)index)) {
-    sl_sim_count_copy(rank, rank->now->program->issues[issue].op, sim->time - lane->start);
+    sl_sim_count_copy(rank, sl_issue_find(rank->now->program, issue).stored->op, sim->time - lane->start);
   }
   emit(sim, local, issue, lane->start);
   lane->done++;

@@ -140,8 +140,9 @@ static enum sl_status step_error(const struct sl_sim *sim, const struct sl_sim_r
   const struct sl_program *program = table->program;
   struct sl_cost_error error;
   SL_TRY(sl_cost_error_open(&error, &sim->cost_rank));
-  for (size_t i = 0; error.entries != NULL && i < program->issue_count; i++)
-    sl_cost_error_add(&error, &table->works[program->issues[i].op]);
+  struct sl_issue_ref at = sl_issue_find(program, 0);
+  for (size_t i = 0; error.entries != NULL && i < program->issue_count; i++, sl_issue_next(program, &at))
+    sl_cost_error_add(&error, &table->works[at.stored->op]);
   *relative = sl_cost_error_relative(&error, sim->runs);
   sl_cost_error_close(&error);
   return SL_OK;

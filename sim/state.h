@@ -155,12 +155,12 @@ static inline uint32_t sl_sim_group_source(const struct sl_sim *sim, int group) 
 }
 
 /* The issue at the head of a lane that is not idle, and its op. */
-static inline const struct sl_issue *sl_sim_head(const struct sl_sim_rank *rank, int lane) {
-  return &rank->now->program->issues[rank->lanes[lane].order[rank->lanes[lane].done]];
+static inline struct sl_issue_ref sl_sim_head(const struct sl_sim_rank *rank, int lane) {
+  return sl_issue_find(rank->now->program, rank->lanes[lane].order[rank->lanes[lane].done]);
 }
 
 static inline const struct sl_op *sl_sim_head_op(const struct sl_sim_rank *rank, int lane) {
-  return &rank->now->program->ops[sl_sim_head(rank, lane)->op];
+  return &rank->now->program->ops[sl_sim_head(rank, lane).stored->op];
 }
 
 /* The lane on which the other side of a send or receive takes part. */

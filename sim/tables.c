@@ -80,14 +80,17 @@ enum sl_status sl_sim_order(struct sl_sim_program *table) {
   const struct sl_program *program = table->program;
   size_t counts[SL_LANE_COUNT] = {0}, next[SL_LANE_COUNT] = {0};
   SL_TRY(sl_calloc(&table->order_items, program->issue_count, sizeof *table->order_items));
-  for (size_t i = 0; i < program->issue_count; i++) counts[program->ops[program->issues[i].op].lane]++;
+  struct sl_issue_ref at = sl_issue_find(program, 0);
+  for (size_t i = 0; i < program->issue_count; i++, sl_issue_next(program, &at))
+    counts[program->ops[at.stored->op].lane]++;
   uint32_t *items = table->order_items;
   for (int lane = 0; lane < SL_LANE_COUNT; lane++) {
     table->order[lane] = items;
     items += counts[lane];
   }
-  for (size_t i = 0; i < program->issue_count; i++) {
-    int lane = program->ops[program->issues[i].op].lane;
+  at = sl_issue_find(program, 0);
+  for (size_t i = 0; i < program->issue_count; i++, sl_issue_next(program, &at)) {
+    int lane = program->ops[at.stored->op].lane;
     table->order[lane][next[lane]++] = (uint32_t)i;
   }
   return SL_OK;
@@ -100,7 +103,7 @@ static enum sl_status fill_rows(struct sl_sim_program *table, struct sl_traffic_
   rows->program = program->kind;
   for (size_t i = 0; i < program->op_count; i++)
     table->costs[i].row = sl_traffic_counts(&program->ops[i]) ? NOT_YET : NO_ROW;
-  for (size_t i = 0; i < program->issue_count; i++) {
+  for (size_t i = 0; i < program->issue_count - sl_issues_repeated(program); i++) {
     struct sl_sim_cost *cost = &table->costs[program->issues[i].op];
     if (cost->row != NOT_YET) continue;
     size_t row;

@@ -96,7 +96,7 @@ enum sl_status sl_predict_step(struct sl_prediction *out, const struct sl_model 
   struct sl_job job = {0};
   *out = (struct sl_prediction){0};
   SL_TRY(sl_plan_build(&plan, model, config, cluster, world));
-  SL_GO(sl_job_build(&job, &plan, &(struct sl_build_options){0}));
+  SL_GO(sl_job_build(&job, &plan, &(struct sl_build_options){.repeated = true}));
   SL_GO(sl_predict_job(out, &job));
 done:
   sl_job_free(&job);

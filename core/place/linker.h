@@ -12,10 +12,16 @@ struct sl_span {
   uint32_t read[SL_LANE_COUNT]; /* the same for those readers; of other lanes without meaning */
 };
 
+/* Spans sorted and disjoint: the first `low` in front of a gap and the others at the end of the array. Backwards go through what
+ * forwards went through, one tensor after the other, so that the gap seldom moves far. */
 struct sl_history {
-  struct sl_span *spans; /* sorted, disjoint */
-  size_t count, capacity;
+  struct sl_span *spans;
+  size_t count, low, capacity;
 };
+
+static inline struct sl_span *sl_span_at(const struct sl_history *h, size_t i) {
+  return &h->spans[i < h->low ? i : i + h->capacity - h->count];
+}
 
 struct linker {
   const struct sl_plan *plan;
@@ -23,6 +29,7 @@ struct linker {
   const enum sl_scope *scopes;
   struct sl_program *p;
   struct sl_lives *lives;
+  bool repeated;                       /* sl_build_options.repeated */
   struct sl_history *histories;        /* one per slot of the class */
   int32_t *last_life;                  /* newest life of each slot in this program, -1 none */
   uint32_t *clocks;                    /* SL_LANE_COUNT per issue: complete for certain at its start */

@@ -32,11 +32,6 @@ static int64_t total(const int64_t live[SL_CATEGORY_COUNT]) {
   return sum;
 }
 
-static enum sl_phase phase_of(const struct sl_program *p, uint32_t issue) {
-  const size_t last = p->issue_count - 1;
-  return p->ops[p->issues[issue < last ? issue : last].op].phase;
-}
-
 /* Issues of all programs are counted on: where those of one begin. */
 uint32_t sl_live_first_issue(const struct sl_class *c, enum sl_program_kind kind) {
   uint32_t first = 0;
@@ -79,6 +74,16 @@ static uint32_t next_begin(const struct live *p, enum sl_program_kind program, s
   return UINT32_MAX;
 }
 
+/* The next issue from `issue` on, within the runs that repeat, at which a life begins or behind which one has ended; else the one
+ * behind those runs. */
+static uint32_t next_change(const struct sl_program *program, const struct ends *ends, uint32_t begin, uint32_t issue) {
+  const struct sl_repetition *r = &program->repeated;
+  const uint32_t behind = (uint32_t)(r->first + r->length + sl_issues_repeated(program));
+  const uint32_t last = begin < behind ? begin : behind;
+  while (issue < last && ends->last[issue - 1] == 0) issue++;
+  return issue;
+}
+
 /* Walk over lives *at, of `program`, and those that follow. Only what changes is looked at: a live set or a phase that is
  * as before has been sampled. */
 static enum sl_status walk(struct live *p, struct sl_memory_report *r, const struct sl_program *program,
@@ -87,10 +92,17 @@ static enum sl_status walk(struct live *p, struct sl_memory_report *r, const str
   enum sl_phase phase = SL_PHASE_COUNT;
   uint32_t begin = next_begin(p, program->kind, at);
   memcpy(live, base, sizeof live);
-  for (uint32_t issue = 0; issue < program->issue_count; issue++) {
+  struct sl_issue_ref of = sl_issue_find(program, 0);
+  for (uint32_t issue = 0, changed = 0; issue < program->issue_count; issue++, sl_issue_next(program, &of)) {
     const uint32_t over = issue > 0 ? ends->last[issue - 1] : 0;
     const bool changes = issue == 0 || over > 0 || begin <= issue;
-    const enum sl_phase now = phase_of(program, issue);
+    const enum sl_phase now = program->ops[of.stored->op].phase;
+    if (changes) changed = issue;
+    if (!changes && of.turn > 0 && issue - changed >= program->repeated.length) {
+      issue = next_change(program, ends, begin, issue) - 1; /* all phases of a run have been seen */
+      of = sl_issue_find(program, issue);
+      continue;
+    }
     if (!changes && now == phase) continue;
     for (uint32_t i = over; i > 0; i = ends->next[i - 1]) change(p, live, &p->all->items[i - 1], -1);
     for (; begin <= issue; begin = next_begin(p, program->kind, at)) change(p, live, &p->all->items[(*at)++], 1);

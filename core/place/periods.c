@@ -78,7 +78,7 @@ static bool changes(const struct sl_periods *s, size_t slot) {
 /* Are all ops that the history of `slot` names behind `since`? */
 static bool named_since(const struct linker *k, size_t slot, const struct sl_mark *since) {
   for (size_t i = 0; i < k->histories[slot].count; i++) {
-    const struct sl_span *x = &k->histories[slot].spans[i];
+    const struct sl_span *x = sl_span_at(&k->histories[slot], i);
     if (x->writer_lane >= 0 && x->written <= since->lane_ops[x->writer_lane]) return false;
     for (uint32_t lanes = x->readers; lanes != 0; lanes &= lanes - 1) {
       const int lane = __builtin_ctz(lanes);
@@ -245,21 +245,37 @@ static void copy_issue(struct linker *k, const struct sl_mark *step, uint32_t pe
     const struct sl_wait wait = p->waits[from.wait + w];
     p->waits[p->wait_count++] = (struct sl_wait){wait.lane, wait.count + step->lane_ops[wait.lane]};
   }
-  k->lane_issue[lane][own] = at;
   p->lane_ops[lane]++;
 }
 
-/* `copies` more periods like the last, of `step`. */
+/* Room for what comes behind the copies to find them, which looks at no others than those from `since` on, moved by `jump`. */
+static enum sl_status move_lanes(struct linker *k, const struct sl_mark *since, const struct sl_mark *here,
+                                 const struct sl_mark *jump) {
+  for (int lane = 0; lane < SL_LANE_COUNT; lane++) {
+    const size_t count = (size_t)here->lane_ops[lane] + jump->lane_ops[lane];
+    SL_TRY(sl_grow(&k->lane_issue[lane], &k->lane_capacity[lane], count, sizeof(uint32_t)));
+    for (uint32_t i = here->lane_ops[lane]; i-- > since->lane_ops[lane];)
+      k->lane_issue[lane][i + jump->lane_ops[lane]] = k->lane_issue[lane][i] + jump->issue;
+  }
+  return SL_OK;
+}
+
+/* `copies` more periods like the last, of `step`: said in a word, or written down. */
 static enum sl_status copy_issues(struct sl_periods *s, const struct sl_mark *step, uint32_t copies) {
   struct linker *k = s->k;
   struct sl_program *p = k->p;
   const struct sl_issue *last = &p->issues[s->marks[s->count - 2].issue];
   size_t waits = 0;
+  if (k->repeated) {
+    p->repeated = (struct sl_repetition){
+        .first = s->marks[s->count - 2].issue, .length = step->issue, .times = copies, .instances = s->r.period};
+    memcpy(p->repeated.lane_ops, step->lane_ops, sizeof p->repeated.lane_ops);
+    p->issue_count += (size_t)copies * step->issue;
+    for (int lane = 0; lane < SL_LANE_COUNT; lane++) p->lane_ops[lane] += copies * step->lane_ops[lane];
+    return SL_OK;
+  }
   for (uint32_t i = 0; i < step->issue; i++) waits += last[i].wait_count;
   SL_TRY(sl_grow(&p->waits, &p->wait_capacity, p->wait_count + waits * copies, sizeof *p->waits));
-  for (int lane = 0; lane < SL_LANE_COUNT; lane++)
-    SL_TRY(sl_grow(&k->lane_issue[lane], &k->lane_capacity[lane],
-                   (size_t)p->lane_ops[lane] + (size_t)copies * step->lane_ops[lane], sizeof(uint32_t)));
   for (uint32_t i = 0; i < copies * step->issue; i++) copy_issue(k, step, s->r.period);
   return SL_OK;
 }
@@ -281,7 +297,7 @@ static void move_on(uint32_t *count, int lane, const struct sl_mark *since, cons
 
 static void move_history(struct linker *k, size_t slot, const struct sl_mark *since, const struct sl_mark *jump) {
   for (size_t i = 0; i < k->histories[slot].count; i++) {
-    struct sl_span *x = &k->histories[slot].spans[i];
+    struct sl_span *x = sl_span_at(&k->histories[slot], i);
     if (x->writer_lane >= 0) move_on(&x->written, x->writer_lane, since, jump);
     for (int lane = 0; lane < SL_LANE_COUNT; lane++) move_on(&x->read[lane], lane, since, jump);
   }
@@ -361,8 +377,10 @@ static enum sl_status try_copies(struct sl_periods *s, uint32_t copies, bool *do
   if (turns && !ripe(s)) return SL_OK;
   SL_GO(open_turning(&t, s));
   if (turns && !goes_on(s, &t, copies)) goto done;
+  const struct sl_mark *const since = turns ? &s->marks[s->alike] : here - 1;
   SL_GO(copy_issues(s, &step, copies));
-  move_clocks(k, turns ? &s->marks[s->alike] : here - 1, here, &jump);
+  SL_GO(move_lanes(k, since, here, &jump));
+  move_clocks(k, since, here, &jump);
   SL_GO(move_slots(s, &t, &jump, copies));
   for (int lane = 0; lane < SL_LANE_COUNT; lane++) move_on(&k->blocking[lane], lane, here - 1, &jump);
   *done = true;

@@ -15,7 +15,7 @@ static enum sl_status give_back(struct sl_program *p) {
   SL_TRY(sl_shrink(&p->ops, &p->op_capacity, p->op_count, sizeof *p->ops));
   SL_TRY(sl_shrink(&p->slices, &p->slice_capacity, p->slice_count, sizeof *p->slices));
   SL_TRY(sl_shrink(&p->instances, &p->instance_capacity, p->instance_count, sizeof *p->instances));
-  SL_TRY(sl_shrink(&p->issues, &p->issue_capacity, p->issue_count, sizeof *p->issues));
+  SL_TRY(sl_shrink(&p->issues, &p->issue_capacity, p->issue_count - sl_issues_repeated(p), sizeof *p->issues));
   SL_TRY(sl_shrink(&p->waits, &p->wait_capacity, p->wait_count, sizeof *p->waits));
   return sl_shrink(&p->slots, &p->slot_capacity, p->slot_count, sizeof *p->slots);
 }
@@ -82,7 +82,7 @@ enum sl_status sl_place_class(const struct sl_plan *plan, const enum sl_scope *s
   struct sl_lives lives = {0};
   for (int k = 0; k < SL_PROGRAM_COUNT; k++) {
     const size_t before = lives.count;
-    SL_GO(sl_waits_derive(plan, c, scopes, options->memory_curve, &c->programs[k], &lives));
+    SL_GO(sl_waits_derive(plan, c, scopes, options, &c->programs[k], &lives));
     SL_GO(sort_lives(c, &c->programs[k], &lives, before));
   }
   c->work.lives = lives.count;

@@ -49,7 +49,9 @@ static enum sl_status find_ends(struct replay *r, int64_t lead) {
   for (size_t i = 0; i < r->count; i++) r->ends[i] = r->lives[i].last;
   if (lead == 0) return SL_OK;
   SL_TRY(sl_calloc(&launched, p->issue_count + 1, sizeof *launched));
-  for (size_t i = 0; i < p->issue_count; i++) launched[i + 1] = launched[i] + launches_of(&p->ops[p->issues[i].op]);
+  struct sl_issue_ref at = sl_issue_find(p, 0);
+  for (size_t i = 0; i < p->issue_count; i++, sl_issue_next(p, &at))
+    launched[i + 1] = launched[i] + launches_of(&p->ops[at.stored->op]);
   for (size_t i = 0; i < r->count; i++) {
     const uint32_t last = r->lives[i].last;
     if ((r->lives[i].lanes & ~(UINT32_C(1) << SL_LANE_COMPUTE)) == 0) continue;

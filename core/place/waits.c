@@ -7,7 +7,6 @@
  *
  * Most of a step repeats: place/periods.c copies what comes out alike. */
 #include "core/place/waits.h"
-#include "core/base/runs.h"
 
 #include "core/place/periods.h"
 
@@ -16,20 +15,65 @@
 
 /* ---- what an access needs ---- */
 
+static void move_gap(struct sl_history *h, size_t to) {
+  const size_t gap = h->capacity - h->count;
+  if (gap > 0 && to < h->low) memmove(&h->spans[to + gap], &h->spans[to], (h->low - to) * sizeof *h->spans);
+  if (gap > 0 && to > h->low) memmove(&h->spans[h->low], &h->spans[h->low + gap], (to - h->low) * sizeof *h->spans);
+  h->low = to;
+}
+
+/* Room for one more span. Most slots have one or two in all, and each is filled in at once. */
+static enum sl_status make_span_room(struct sl_history *h) {
+  struct sl_span *spans;
+  if (h->count < h->capacity) return SL_OK;
+  const size_t capacity = h->capacity > 0 ? 2 * h->capacity : 1, behind = h->count - h->low;
+  SL_TRY(sl_malloc(&spans, capacity, sizeof *spans));
+  if (h->low > 0) memcpy(spans, h->spans, h->low * sizeof *spans);
+  if (behind > 0) memcpy(&spans[capacity - behind], &h->spans[h->low], behind * sizeof *spans);
+  free(h->spans);
+  h->spans = spans;
+  h->capacity = capacity;
+  return SL_OK;
+}
+
 static enum sl_status insert_span(struct sl_history *h, size_t at, struct sl_span s) {
-  SL_TRY(sl_grow(&h->spans, &h->capacity, h->count + 1, sizeof *h->spans));
-  memmove(&h->spans[at + 1], &h->spans[at], (h->count - at) * sizeof *h->spans);
-  h->spans[at] = s;
+  SL_TRY(make_span_room(h));
+  move_gap(h, at);
+  h->spans[h->low++] = s;
   h->count++;
   return SL_OK;
 }
 
+/* One span in the place of those from `first` to `end`. */
+static void replace_spans(struct sl_history *h, size_t first, size_t end, struct sl_span s) {
+  if (end - first > 1) {
+    move_gap(h, end);
+    h->low -= end - first - 1;
+    h->count -= end - first - 1;
+  }
+  *sl_span_at(h, first) = s;
+}
+
+/* The first span that ends above `at`. */
+static size_t first_span(const struct sl_history *h, int64_t at) {
+  size_t low = 0, high = h->count;
+  while (low < high) {
+    const size_t middle = (low + high) / 2;
+    if (sl_span_at(h, middle)->hi <= at) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
 /* Cut spans at lo and hi and fill gaps, so that [lo, hi) is exactly spans [*first, *end). */
 static enum sl_status isolate(struct sl_history *h, int64_t lo, int64_t hi, size_t *first, size_t *end) {
-  size_t i = *first = sl_runs_find(h->spans, h->count, sizeof *h->spans, lo);
+  size_t i = *first = first_span(h, lo);
   int64_t at = lo;
   while (at < hi) {
-    struct sl_span *s = i < h->count ? &h->spans[i] : NULL;
+    struct sl_span *s = i < h->count ? sl_span_at(h, i) : NULL;
     if (s == NULL || s->lo >= hi || s->lo > at) {
       const int64_t gap_end = s == NULL || s->lo > hi ? hi : s->lo;
       SL_TRY(insert_span(h, i, (struct sl_span){.lo = at, .hi = gap_end, .writer_lane = -1}));
@@ -44,7 +88,7 @@ static enum sl_status isolate(struct sl_history *h, int64_t lo, int64_t hi, size
       left.hi = s->lo = hi;
       SL_TRY(insert_span(h, i, left));
     }
-    at = h->spans[i++].hi;
+    at = sl_span_at(h, i++)->hi;
   }
   *end = i;
   return SL_OK;
@@ -71,7 +115,7 @@ static enum sl_status access_slice(struct linker *k, const struct sl_op *op, con
   if (hi <= lo) return SL_OK;
   SL_TRY(isolate(h, lo, hi, &first, &end));
   for (size_t i = first; i < end; i++) {
-    struct sl_span *x = &h->spans[i];
+    struct sl_span *x = sl_span_at(h, i);
     if (x->writer_lane >= 0) raise(&need[x->writer_lane], x->written);
     if (s->access & SL_WRITE) {
       for (uint32_t lanes = x->readers; lanes != 0; lanes &= lanes - 1) {
@@ -84,9 +128,8 @@ static enum sl_status access_slice(struct linker *k, const struct sl_op *op, con
     }
   }
   if (s->access & SL_WRITE) {
-    h->spans[first] = (struct sl_span){.lo = lo, .hi = hi, .writer_lane = (int)op->lane, .written = own + 1};
-    memmove(&h->spans[first + 1], &h->spans[end], (h->count - end) * sizeof *h->spans);
-    h->count -= end - first - 1;
+    const struct sl_span written = {.lo = lo, .hi = hi, .writer_lane = (int)op->lane, .written = own + 1};
+    replace_spans(h, first, end, written);
   }
   return SL_OK;
 }
@@ -207,7 +250,8 @@ static enum sl_status link_op(struct linker *k, uint32_t op_index, uint32_t inst
   const uint32_t issue = (uint32_t)p->issue_count, own = p->lane_ops[op->lane];
   uint32_t need[SL_LANE_COUNT] = {0};
   SL_TRY(sl_grow(&k->lane_issue[op->lane], &k->lane_capacity[op->lane], (size_t)own + 1, sizeof(uint32_t)));
-  struct sl_issue *e = &p->issues[p->issue_count++];
+  struct sl_issue *e = &p->issues[issue - sl_issues_repeated(p)];
+  p->issue_count++;
   *e = (struct sl_issue){.op = op_index, .instance = instance, .lane_index = own & 0xffffff};
   k->rank_class->work.derived++;
   k->lane_issue[op->lane][own] = issue;
@@ -260,10 +304,15 @@ static size_t count_issues(const struct sl_program *p) {
 }
 
 enum sl_status sl_waits_derive(const struct sl_plan *plan, struct sl_class *rank_class, const enum sl_scope *scopes,
-                               bool all, struct sl_program *p, struct sl_lives *lives) {
+                               const struct sl_build_options *options, struct sl_program *p, struct sl_lives *lives) {
   enum sl_status status;
   const size_t slots = rank_class->slot_count, issues = count_issues(p);
-  struct linker k = {.plan = plan, .rank_class = rank_class, .scopes = scopes, .p = p, .lives = lives};
+  struct linker k = {.plan = plan,
+                     .rank_class = rank_class,
+                     .scopes = scopes,
+                     .p = p,
+                     .lives = lives,
+                     .repeated = options->repeated};
   /* sl_issue keeps a lane's index in 24 bits, which also bounds what one step may hold */
   if (issues >= 1u << 24)
     return sl_fail(SL_ERR_INPUT, "the step has %zu ops; expected fewer than %u", issues, 1u << 24);
@@ -277,7 +326,7 @@ enum sl_status sl_waits_derive(const struct sl_plan *plan, struct sl_class *rank
   for (int g = 0; g < SL_GROUP_COUNT; g++)
     k.places[g] = sl_plan_group(plan, (enum sl_group)g, rank_class->first_rank).size;
   for (size_t i = 0; i < p->op_count; i++) k.lanes |= UINT32_C(1) << p->ops[i].lane;
-  SL_GO(link_instances(&k, all));
+  SL_GO(link_instances(&k, options->memory_curve));
 done:
   for (size_t i = 0; k.histories != NULL && i < slots; i++) free(k.histories[i].spans);
   for (int lane = 0; lane < SL_LANE_COUNT; lane++) free(k.lane_issue[lane]);

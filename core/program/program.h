@@ -64,6 +64,13 @@ static inline enum sl_program_kind sl_program_of_step(const struct sl_config *co
   return compressed ? SL_PROGRAM_COMPRESSED : SL_PROGRAM_STEP;
 }
 
+/* `length` issues from `first` on are followed by `times` runs more of the same, which are not stored. Zero: there are none. */
+struct sl_repetition {
+  size_t first, length;
+  uint32_t times;
+  uint32_t instances, lane_ops[SL_LANE_COUNT]; /* of one run */
+};
+
 struct sl_program {
   enum sl_program_kind kind;
   struct sl_op *ops;
@@ -75,7 +82,57 @@ struct sl_program {
   size_t op_count, slice_count, instance_count, issue_count, wait_count, slot_count;
   size_t op_capacity, slice_capacity, instance_capacity, issue_capacity, wait_capacity, slot_capacity;
   uint32_t lane_ops[SL_LANE_COUNT]; /* ops of each lane */
+  struct sl_repetition repeated;    /* issue_count counts all; none but with sl_build_options.repeated */
 };
+
+/* An issue as it is stored, and by how many runs that repeat it stands further on. */
+struct sl_issue_ref {
+  const struct sl_issue *stored;
+  uint32_t turn;
+};
+
+/* Of issues that are not stored. */
+static inline size_t sl_issues_repeated(const struct sl_program *program) {
+  return program->repeated.times * program->repeated.length;
+}
+
+/* Issue `i` of all. */
+static inline struct sl_issue_ref sl_issue_find(const struct sl_program *program, size_t i) {
+  const struct sl_repetition *r = &program->repeated;
+  const size_t end = r->first + r->length, repeated = sl_issues_repeated(program);
+  if (i < end) return (struct sl_issue_ref){&program->issues[i], 0};
+  if (i >= end + repeated) return (struct sl_issue_ref){&program->issues[i - repeated], 0};
+  return (struct sl_issue_ref){&program->issues[r->first + (i - end) % r->length],
+                               (uint32_t)((i - end) / r->length) + 1};
+}
+
+/* On to the issue behind. */
+static inline void sl_issue_next(const struct sl_program *program, struct sl_issue_ref *at) {
+  const struct sl_repetition *r = &program->repeated;
+  if (++at->stored != &program->issues[r->first + r->length] || r->times == 0) return;
+  if (at->turn < r->times) {
+    at->stored -= r->length, at->turn++;
+  } else {
+    at->turn = 0;
+  }
+}
+
+static inline uint32_t sl_issue_instance(const struct sl_program *program, struct sl_issue_ref at) {
+  return at.stored->instance + at.turn * program->repeated.instances;
+}
+
+static inline struct sl_wait sl_issue_wait(const struct sl_program *program, struct sl_issue_ref at, uint32_t i) {
+  const struct sl_wait w = program->waits[at.stored->wait + i];
+  return (struct sl_wait){w.lane, w.count + at.turn * program->repeated.lane_ops[w.lane]};
+}
+
+static inline uint32_t sl_issue_lane_index(const struct sl_program *program, struct sl_issue_ref at) {
+  return at.stored->lane_index + at.turn * program->repeated.lane_ops[program->ops[at.stored->op].lane];
+}
+
+static inline const struct sl_op *sl_issue_op(const struct sl_program *program, size_t i) {
+  return &program->ops[sl_issue_find(program, i).stored->op];
+}
 
 /* Memory. */
 #define SL_CATEGORY_MAP(X)                                                                                             \
@@ -176,6 +233,7 @@ struct sl_build_options {
   bool save_grads;   /* gradients outlive the step and the save program writes them */
   bool memory_curve; /* the memory reports have their curve, a sample whenever the live set changes */
   int threads;       /* to build on; 0 and 1: the caller's alone */
+  bool repeated;     /* what repeats in a step is stored once: for who reads issues by sl_issue_find alone */
   bool unplaced;     /* buffers get no place: of memory only what lives is known, and there are no arenas */
 };
 

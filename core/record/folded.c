@@ -41,7 +41,9 @@ static enum sl_status open_program(struct sl_folded *f, int c, enum sl_program_k
   struct sl_folded_class *class = &f->classes[c];
   int64_t *times;
   SL_TRY(sl_calloc(&times, program->op_count, sizeof *times));
-  for (size_t i = 0; i < program->issue_count; i++) times[program->issues[i].op]++;
+  const struct sl_repetition *r = &program->repeated;
+  for (size_t i = 0; i < program->issue_count - sl_issues_repeated(program); i++)
+    times[program->issues[i].op] += i >= r->first && i < r->first + r->length ? 1 + (int64_t)r->times : 1;
   enum sl_status status;
   SL_GO(sl_calloc(&class->calls[kind], program->op_count, sizeof **class->calls));
   for (size_t i = 0; i < program->op_count; i++) {

@@ -87,7 +87,7 @@ static json_t *op_at_peak(const struct sl_class *c, const struct sl_memory_repor
                           const struct sl_model *model) {
   const struct sl_program *program = &c->programs[report->peak_program];
   if (report->peak_issue >= program->issue_count) return json_string("");
-  const struct sl_op *op = &program->ops[program->issues[report->peak_issue].op];
+  const struct sl_op *op = sl_issue_op(program, report->peak_issue);
   const bool of_model = op->phase == SL_PHASE_FORWARD || op->phase == SL_PHASE_BACKWARD;
   if (!of_model) return json_string(sl_op_label(op));
   if (op->layer < 0) return json_sprintf("%s of the embedding", sl_op_label(op));

@@ -27,7 +27,7 @@ static void print_call(const struct sl_comm_row *call, FILE *out) {
 
 void sl_comm_log_add(struct sl_comm_log *log, const struct sl_plan *plan, int rank, const struct sl_program *program,
                      const struct sl_completion *done, FILE *out) {
-  const struct sl_op *op = &program->ops[program->issues[done->index].op];
+  const struct sl_op *op = sl_issue_op(program, done->index);
   if (!sl_program_is_step(program->kind) || log->status != SL_OK || !sl_op_is_comm(op->kind)) return;
   const bool p2p = sl_op_class_of(op->kind) == SL_CLASS_P2P;
   const struct sl_comm_row call = {.op = op->kind,

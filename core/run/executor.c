@@ -80,14 +80,15 @@ struct cursor {
 static enum sl_status feed(const struct sl_run *run, int local, struct cursor *c) {
   const struct sl_program *p = c->program;
   while (c->next < p->issue_count) {
-    const struct sl_issue *e = &p->issues[c->next];
+    const struct sl_issue_ref at = sl_issue_find(p, c->next);
+    const struct sl_issue *e = at.stored;
     const struct sl_issued op = {.rank_class = c->rank_class,
                                  .program = p,
                                  .op = &p->ops[e->op],
-                                 .instance = &p->instances[e->instance],
+                                 .instance = &p->instances[sl_issue_instance(p, at)],
                                  .waits = e->wait_count > 0 ? &p->waits[e->wait] : NULL,
                                  .wait_count = e->wait_count,
-                                 .lane_index = e->lane_index,
+                                 .lane_index = sl_issue_lane_index(p, at),
                                  .index = c->next};
     const enum sl_status status = run->exec->issue(run->state, local, &op);
     if (status == SL_AGAIN) return SL_OK;

@@ -147,13 +147,14 @@ fail:
 
 void sl_module_profile_add(struct sl_module_profile *p, int64_t step, const struct sl_program *program,
                            const struct sl_completion *done) {
-  const struct sl_issue *issue = &program->issues[done->index];
-  if (!sl_program_is_step(program->kind) || !is_profiled(&program->instances[issue->instance])) return;
+  const struct sl_issue_ref issue = sl_issue_find(program, done->index);
+  if (!sl_program_is_step(program->kind) || !is_profiled(&program->instances[sl_issue_instance(program, issue)]))
+    return;
   if (p->step != step) {
     for (size_t i = 0; i < p->count; i++) p->rows[i].time_s = 0;
     p->step = step;
   }
-  for (int at = p->row_of[program->kind][issue->op]; at >= 0; at = p->rows[at].parent)
+  for (int at = p->row_of[program->kind][issue.stored->op]; at >= 0; at = p->rows[at].parent)
     p->rows[at].time_s += done->end_s - done->start_s;
 }
 

@@ -18,11 +18,11 @@ void sl_phases_add(struct sl_phases *p, int64_t step, const struct sl_program *p
   if (!sl_program_is_step(program->kind) || p->status != SL_OK) return;
   if (p->program != program || p->step != step) begin_step(p, step, program);
   if (p->status != SL_OK) return;
-  const struct sl_issue *issue = &program->issues[done->index];
-  struct sl_phase_span *span = &p->spans[issue->instance];
+  const struct sl_issue_ref issue = sl_issue_find(program, done->index);
+  struct sl_phase_span *span = &p->spans[sl_issue_instance(program, issue)];
   span->start_s = fmin(span->start_s, done->start_s);
   span->end_s = fmax(span->end_s, done->end_s);
-  if (program->ops[issue->op].lane != SL_LANE_COMPUTE) return;
+  if (program->ops[issue.stored->op].lane != SL_LANE_COMPUTE) return;
   span->compute_start_s = fmin(span->compute_start_s, done->start_s);
   span->compute_end_s = fmax(span->compute_end_s, done->end_s);
 }

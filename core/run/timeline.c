@@ -92,7 +92,7 @@ void sl_timeline_add(struct sl_timeline *timeline, int local, int64_t step, cons
                      const struct sl_completion *done) {
   struct sl_timeline_rank *rank = rank_of(timeline, local, step, program);
   if (rank == NULL) return;
-  timeline->status = add_op(rank, &program->ops[program->issues[done->index].op], done->start_s, done->end_s);
+  timeline->status = add_op(rank, sl_issue_op(program, done->index), done->start_s, done->end_s);
 }
 
 static enum sl_status add_run(struct sl_timeline_rank *rank, double start, double end) {
@@ -106,8 +106,9 @@ void sl_timeline_add_run(struct sl_timeline *timeline, int local, int64_t step, 
   struct sl_timeline_rank *rank = rank_of(timeline, local, step, program);
   if (rank == NULL) return;
   double *busy = rank->busy_s[SL_LANE_COMPUTE];
-  for (uint32_t i = 0; i < count; i++) {
-    const struct sl_op *op = &program->ops[program->issues[first + i].op];
+  struct sl_issue_ref at = sl_issue_find(program, first);
+  for (uint32_t i = 0; i < count; i++, sl_issue_next(program, &at)) {
+    const struct sl_op *op = &program->ops[at.stored->op];
     busy[sl_op_class_of(op->kind)] += times[i + 1] - times[i];
   }
   timeline->status = add_run(rank, times[0], times[count]);

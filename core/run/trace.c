@@ -97,7 +97,7 @@ static void put_slice(const struct sl_trace_slice *s, int64_t step, double secon
   const struct sl_op *op = s->op;
   FILE *file = s->trace->file;
   char name[160];
-  slice_name(name, sizeof name, s->trace, op, &s->program->instances[s->program->issues[s->index].instance]);
+  slice_name(name, sizeof name, s->trace, op, &s->program->instances[sl_issue_instance(s->program, sl_issue_find(s->program, s->index))]);
   fprintf(file,
           "{\"ph\":\"X\",\"name\":\"%s\",\"cat\":\"%s\",\"pid\":%d,\"tid\":%d,\"ts\":%lld,\"dur\":%lld,\"args\":{",
           name, sl_phase_name(op->phase), s->of->pid, (int)op->lane, (long long)s->begin_us,
@@ -130,7 +130,7 @@ void sl_trace_add(struct sl_trace *trace, const struct sl_run *run, int local, i
                              .rank = rank,
                              .rank_class = &trace->job->classes[sl_job_class_of(trace->job, rank)],
                              .program = program,
-                             .op = &program->ops[program->issues[done->index].op],
+                             .op = sl_issue_op(program, done->index),
                              .index = done->index};
   _Static_assert(SL_LANE_COUNT <= 32, "a bit of `seen` for every lane");
   if (!(s.of->seen >> s.op->lane & 1)) name_lane(trace, rank, s.op->lane);

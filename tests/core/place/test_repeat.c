@@ -1,6 +1,6 @@
 /* label: property
- * What repeats in a step is placed once: with and without that, and on one thread and on three, the programs are the same, byte for
- * byte, over schedules, strategies and numbers of micro-batches; and what placing takes, counted in steps, grows no faster than the configuration. */
+ * What repeats in a step is placed once, and stored once where that is asked for: with and without that, and on one thread and on
+ * three, the programs are the same, byte for byte, over schedules, strategies and numbers of micro-batches; and what placing takes, counted in steps, grows no faster than the configuration. */
 #include "core/program/memory_report.h"
 #include "tests/support/job_fixture.h"
 
@@ -19,8 +19,14 @@ struct point {
   int tp, dp, zero;
 };
 
-static void open_point(struct fixture *f, const struct point *p, bool curve) {
-  const struct sl_build_options options = {.memory_curve = curve, .save_params = true, .threads = curve ? 1 : 3};
+/* A curve: nothing is left out. Else what repeats is copied, or stored once. */
+enum form { CURVE, COPIED, STORED_ONCE };
+
+static void open_point(struct fixture *f, const struct point *p, enum form form) {
+  const struct sl_build_options options = {.memory_curve = form == CURVE,
+                                           .save_params = true,
+                                           .repeated = form == STORED_ONCE,
+                                           .threads = form == CURVE ? 1 : 3};
   char config[800];
   snprintf(config, sizeof config,
            "{\"train_micro_batch_size_per_gpu\": 1, \"gradient_accumulation_steps\": %d, \"bf16\": {\"enabled\": true},"
@@ -37,6 +43,26 @@ static void same_program(const struct sl_program *a, const struct sl_program *b)
   assert_memory_equal(a->issues, b->issues, a->issue_count * sizeof *a->issues);
   if (a->wait_count > 0) assert_memory_equal(a->waits, b->waits, a->wait_count * sizeof *a->waits);
   assert_memory_equal(a->lane_ops, b->lane_ops, sizeof a->lane_ops);
+}
+
+/* Of all, by number and one behind the other. */
+static void same_issues(const struct sl_program *a, const struct sl_program *once) {
+  struct sl_issue_ref next = sl_issue_find(once, 0);
+  assert_int_equal(a->issue_count, once->issue_count);
+  assert_memory_equal(a->lane_ops, once->lane_ops, sizeof a->lane_ops);
+  for (size_t i = 0; i < a->issue_count; i++, sl_issue_next(once, &next)) {
+    const struct sl_issue_ref at = sl_issue_find(once, i);
+    const struct sl_issue *e = &a->issues[i];
+    assert_true(at.stored == next.stored && at.turn == next.turn);
+    assert_int_equal(at.stored->op, e->op);
+    assert_int_equal(sl_issue_instance(once, at), e->instance);
+    assert_int_equal(sl_issue_lane_index(once, at), e->lane_index);
+    assert_int_equal(at.stored->wait_count, e->wait_count);
+    for (uint32_t k = 0; k < e->wait_count; k++) {
+      const struct sl_wait wait = sl_issue_wait(once, at, k);
+      assert_memory_equal(&wait, &a->waits[e->wait + k], sizeof wait);
+    }
+  }
 }
 
 static void same_memory(const struct sl_class *a, const struct sl_class *b) {
@@ -57,18 +83,28 @@ static void same_memory(const struct sl_class *a, const struct sl_class *b) {
 
 /* A curve needs every life, so nothing is left out where one is asked for. Returns whether anything was left out without. */
 static bool same_with_repeats(const struct point *p) {
-  struct fixture whole, short_cut;
+  struct fixture whole, short_cut, once;
   uint64_t derived[2] = {0};
-  open_point(&whole, p, true);
-  open_point(&short_cut, p, false);
+  size_t stored[2] = {0};
+  open_point(&whole, p, CURVE);
+  open_point(&short_cut, p, COPIED);
+  open_point(&once, p, STORED_ONCE);
   for (int i = 0; i < whole.job.class_count; i++) {
-    const struct sl_class *a = &whole.job.classes[i], *b = &short_cut.job.classes[i];
-    for (int kind = 0; kind < SL_PROGRAM_COUNT; kind++) same_program(&a->programs[kind], &b->programs[kind]);
+    const struct sl_class *a = &whole.job.classes[i], *b = &short_cut.job.classes[i], *c = &once.job.classes[i];
+    for (int kind = 0; kind < SL_PROGRAM_COUNT; kind++) {
+      same_program(&a->programs[kind], &b->programs[kind]);
+      same_issues(&a->programs[kind], &c->programs[kind]);
+      stored[0] += a->programs[kind].issue_count;
+      stored[1] += c->programs[kind].issue_count - sl_issues_repeated(&c->programs[kind]);
+    }
     same_memory(a, b);
+    same_memory(a, c);
     derived[0] += a->work.derived, derived[1] += b->work.derived;
   }
   fixture_close(&whole);
   fixture_close(&short_cut);
+  fixture_close(&once);
+  assert_int_equal(derived[1] < derived[0], stored[1] < stored[0]);
   return derived[1] < derived[0];
 }
 
@@ -113,7 +149,7 @@ static void the_same_over_schedules_and_strategies(void **state) {
 static struct sl_place_work work_of(const struct point *p) {
   struct fixture f;
   struct sl_place_work sum = {0};
-  open_point(&f, p, false);
+  open_point(&f, p, STORED_ONCE);
   for (int i = 0; i < f.job.class_count; i++) {
     const struct sl_place_work *w = &f.job.classes[i].work;
     sum.derived += w->derived, sum.lives += w->lives, sum.compared += w->compared;
