@@ -5,8 +5,8 @@
 #include "analysis/refit_command.h"
 #include "analysis/table.h"
 #include "analysis/watch.h"
-#include "core/base/new_file.h"
 #include "core/base/printable.h"
+#include "core/base/standard.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -137,7 +137,7 @@ done:
 }
 
 static enum sl_status dispatch(int argc, char **argv) {
-  const char *last = argv[argc - 1]; /* of a command, too */
+  const char *last = argc > 0 ? argv[argc - 1] : ""; /* of a command, too */
   if (argc >= 2 && argc <= 3 && (strcmp(last, "--help") == 0 || strcmp(last, "-h") == 0)) {
     fputs(usage, stdout);
     return SL_OK;
@@ -153,8 +153,9 @@ static enum sl_status dispatch(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-  sl_new_file_prepare();
-  const enum sl_status status = dispatch(argc, argv);
+  enum sl_status status = sl_standard_begin();
+  if (status == SL_OK) status = dispatch(argc, argv);
+  if (status == SL_OK) status = sl_standard_flush();
   if (status != SL_OK) fprintf(stderr, "shardlab-analyze: error: %s\n", sl_error_message());
   return sl_exit_code(status);
 }

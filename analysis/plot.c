@@ -4,11 +4,12 @@
 #include "core/base/new_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -94,14 +95,14 @@ static bool find_gnuplot(char *out, size_t size) {
   return false;
 }
 
-/* gnuplot would write through a link that somebody planted under the name of a picture. */
-static void drop_links(const char *folder, const char *name) {
+/* gnuplot writes into what has the name of a picture: through a link that somebody planted, into a pipe that nobody reads, or into a
+ * file that has another name, too. And what a gnuplot that fails has begun is no picture. */
+static void drop_pictures(const char *folder, const char *name) {
   static const char *const kinds[] = {"svg", "png"};
   char path[4200];
-  struct stat info;
   for (int i = 0; i < 2; i++) {
     snprintf(path, sizeof path, "%s/%s.%s", folder, name, kinds[i]);
-    if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode)) (void)unlink(path);
+    (void)unlink(path);
   }
 }
 
@@ -110,11 +111,12 @@ static enum sl_status run(const char *folder, const char *name) {
   snprintf(script, sizeof script, "%s.gp", name);
   if (!find_gnuplot(program, sizeof program))
     return sl_fail(SL_ERR_ABSENT, "gnuplot is not on PATH: install gnuplot-nox, then run it on %s/%s", folder, script);
-  drop_links(folder, name);
+  drop_pictures(folder, name);
   fflush(NULL);
   const pid_t child = fork();
   if (child < 0) return sl_fail(SL_ERR_IO, "cannot start a process: %s", strerror(errno));
   if (child == 0) {
+    (void)signal(SIGPIPE, SIG_DFL);
     if (chdir(folder) == 0) execl(program, "gnuplot", script, (char *)NULL);
     _exit(127);
   }
@@ -122,6 +124,7 @@ static enum sl_status run(const char *folder, const char *name) {
   while (waitpid(child, &state, 0) < 0)
     if (errno != EINTR) return sl_fail(SL_ERR_IO, "cannot wait for gnuplot: %s", strerror(errno));
   if (WIFEXITED(state) && WEXITSTATUS(state) == 0) return SL_OK;
+  drop_pictures(folder, name);
   return sl_fail(SL_ERR_IO, "gnuplot failed on %s/%s", folder, script);
 }
 
@@ -135,7 +138,8 @@ static bool has_losses(const char *folder) {
   char path[4200];
   int c = 0;
   snprintf(path, sizeof path, "%s/losses.csv", folder);
-  FILE *file = fopen(path, "r");
+  const int handle = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  FILE *file = handle >= 0 ? fdopen(handle, "r") : NULL;
   if (file == NULL) return true; /* gnuplot says it */
   while ((c = fgetc(file)) != EOF && c != ',' && c != '\n') {
   }

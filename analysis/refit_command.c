@@ -191,6 +191,7 @@ static enum sl_status fit(struct fit *f, const struct options *o) {
   const struct sl_refit_result result = {&f->clocks, &f->solution, NULL};
   struct sl_refit_result full = result;
   SL_TRY(sl_refit_runs_load(&f->runs, &o->request));
+  SL_TRY(sl_refit_check_tables(o->out));
   SL_TRY(sl_refit_clocks_open(&f->clocks, &f->runs, o->jobs));
   SL_TRY(pose(f));
   if (o->start != NULL) SL_TRY(sl_refit_read_numbers(&f->clocks.numbers, o->start, f->start));

@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static json_t *about(const struct sl_checkpoint *c) {
   const struct sl_manifest *m = &c->manifest;
@@ -82,12 +83,15 @@ static enum sl_status run(const struct sl_options *options) {
   if (strcmp(verb, "export") != 0 && (options->out != NULL || options->single))
     return sl_fail(SL_ERR_INPUT, "--%s: is of export; '%s' writes no weights", options->out != NULL ? "out" : "single",
                    verb);
+  if (options->out != NULL && access(options->out, F_OK) == 0)
+    return sl_fail(SL_ERR_INPUT, "--out: %s: exists; expected the name of a folder to make", options->out);
   SL_TRY(sl_output_check(options));
   SL_TRY(sl_folder_find(&path, NULL, options->operand[1]));
   enum sl_status status = sl_checkpoint_open(&from, path);
   free(path);
   if (status != SL_OK) return status;
-  status = act(&from, verb, options);
+  status = sl_output_check(options); /* of what the checkpoint consists of */
+  if (status == SL_OK) status = act(&from, verb, options);
   sl_checkpoint_close(&from);
   return status;
 }

@@ -207,6 +207,7 @@ void sl_children_close(void) {
 static void enter(int death_signal, pid_t parent, const sigset_t *mask) {
   setpgid(0, 0);
   handle_signals(SIG_DFL);
+  (void)signal(SIGPIPE, SIG_DFL); /* which programs that are not ours may rely on */
   opened_by = 0;
   prctl(PR_SET_PDEATHSIG, death_signal);
   if (getppid() != parent) _exit(1); /* it died before it could be heard of */

@@ -24,9 +24,9 @@ static enum sl_status run(const struct sl_options *options) {
   struct sl_json predicted = {0}, measured = {0};
   struct sl_comparison comparison = {0};
   enum sl_status status;
-  SL_TRY(sl_output_check(options));
   SL_GO(sl_record_load(&predicted, options->operand[0]));
   SL_GO(sl_record_load(&measured, options->operand[1]));
+  SL_GO(sl_output_check(options));
   SL_GO(sl_compare_records(&comparison, &predicted, &measured, options->time_tolerance));
   SL_GO(report(options, &comparison));
 done:

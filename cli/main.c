@@ -11,10 +11,9 @@
 #include "cli/pool.h"
 #include "cli/said.h"
 #include "core/base/nearest.h"
-#include "core/base/new_file.h"
+#include "core/base/standard.h"
 #include "core/record/environment.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,13 +113,11 @@ static void say_error(void) {
 }
 
 int main(int argc, char **argv) {
-  sl_new_file_prepare();
+  enum sl_status status = sl_standard_begin();
   sl_said_once();
   if (sl_launch_ours()) prctl(PR_SET_PDEATHSIG, SIGKILL); /* a rank goes with its mpirun */
-  enum sl_status status = dispatch(argc, argv);
-  /* a long output has failed before its end is flushed */
-  if (status == SL_OK && (fflush(stdout) != 0 || ferror(stdout)))
-    status = sl_fail(SL_ERR_IO, "standard output: %s", strerror(errno));
+  if (status == SL_OK) status = dispatch(argc, argv);
+  if (status == SL_OK) status = sl_standard_flush();
   if (status != SL_OK) say_error();
   sl_children_close();
   return status == SL_OK ? 0 : sl_exit_code(status);

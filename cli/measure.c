@@ -233,6 +233,7 @@ static enum sl_status start(const struct sl_options *options, const struct sl_se
   const struct sl_exec_ops *exec;
   SL_TRY(sl_training_check(options, setup));
   SL_TRY(sl_inputs_check(options, setup));
+  SL_TRY(sl_output_check(options));
   SL_TRY(check_memory(options, setup));
   warn_pinned(options, setup);
   SL_TRY(sl_check(&setup->job));

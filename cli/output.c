@@ -2,8 +2,9 @@
 #include "cli/output.h"
 
 #include "core/base/json.h"
+#include "core/base/standard.h"
+#include "core/base/was_read.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,11 +15,11 @@ enum sl_status sl_output_json(const struct sl_options *options, json_t *root) {
   if (root == NULL) return sl_fail(SL_ERR_MEMORY, "out of memory: a result");
   if (options->json != NULL && strcmp(options->json, "-") == 0) {
     status = sl_json_print(root, stdout);
-    if (status != SL_ERR_MEMORY && fflush(stdout) != 0) status = SL_ERR_IO;
-    if (status == SL_ERR_IO) {
+    if (status == SL_ERR_IO) { /* what it is that cannot be written */
       sl_error_clear();
-      sl_fail(status, "standard output: %s", strerror(errno));
+      status = SL_OK;
     }
+    if (status == SL_OK) status = sl_standard_flush();
   } else if (options->json != NULL) {
     status = sl_json_save(root, options->json);
   }
@@ -122,14 +123,16 @@ enum sl_status sl_output_check(const struct sl_options *o) {
                                       {"--from-accelerate", o->from_accelerate},
                                       {"--cluster", o->cluster},
                                       {"--data", o->data},
+                                      {"--val-data", o->val_data},
+                                      {"--tokenizer", o->tokenizer},
+                                      {"--hostfile", o->hostfile},
                                       {"--init", o->init},
                                       {"--table", o->table},
-                                      {"--schedule", o->schedule},
-                                      {"the comparison", o->operand[0]},
-                                      {"the comparison", o->operand[1]}};
+                                      {"--schedule", o->schedule}};
   for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {
     const struct named_file *out = &outputs[i];
     SL_TRY(check_output(out->flag, out->path));
+    SL_TRY(sl_was_read_check(out->flag, out->path));
     for (size_t k = 0; k < i; k++)
       if (same_file(out->path, outputs[k].path) || same_place(out->path, outputs[k].path))
         return sl_fail(SL_ERR_INPUT, "%s: %s: is the file of %s, too; expected another", out->flag, out->path,

@@ -16,5 +16,6 @@ bool sl_output_terminal(FILE *stream);
 /* "shardlab measure --model ..": the user's words, quoted where a shell needs it; the caller frees it. */
 char *sl_output_command(const struct sl_options *options);
 /* Fail with SL_ERR_INPUT, before any work is spent on them, when a file that the options write cannot be created, or is one that
- * they read or write under another flag, too: by device and inode, not by name. */
+ * they read or write under another flag, too, or one that this program has read so far (core/base/was_read.h: files that
+ * other files name): by device and inode, not by name. To be asked again behind each reading of inputs. */
 enum sl_status sl_output_check(const struct sl_options *options);

@@ -3,6 +3,7 @@
 #include "cli/setup.h"
 
 #include "cli/defaults.h"
+#include "cli/output.h"
 #include "core/base/machine.h"
 #include "core/cluster/provenance.h"
 #include "core/job/job.h"
@@ -119,8 +120,9 @@ fail:
 
 enum sl_status sl_setup_plan(struct sl_setup *setup, const struct sl_options *options) {
   SL_TRY(load_inputs(setup, options));
-  const enum sl_status status =
+  enum sl_status status =
       sl_plan_build(&setup->plan, &setup->model, &setup->config, &setup->cluster, (int)options->world);
+  if (status == SL_OK) status = sl_output_check(options);
   if (status != SL_OK) sl_setup_free(setup);
   return status;
 }

@@ -1,5 +1,6 @@
 /* shardlab tokenize: a text becomes tokens once, in a file that --data takes, where every rank would make them anew. */
 #include "cli/commands.h"
+#include "cli/output.h"
 
 #include "core/base/new_file.h"
 #include "core/io/data.h"
@@ -31,7 +32,8 @@ static enum sl_status run(const struct sl_options *options) {
   const double start_s = cpu_seconds();
   SL_TRY(sl_data_open_text(&data, path, &text));
   const double took_s = cpu_seconds() - start_s;
-  const enum sl_status status = write_tokens(options->out, &data);
+  enum sl_status status = sl_output_check(options);
+  if (status == SL_OK) status = write_tokens(options->out, &data);
   if (status == SL_OK && !options->quiet)
     printf("%s: %" PRId64 " tokens, in %.3g s of CPU\n", options->out, data.token_count, took_s);
   sl_data_close(&data);

@@ -117,6 +117,7 @@ static enum sl_status check_request(struct sl_options *options) {
   SL_TRY(sl_output_check(options));
   SL_TRY(sl_setup_plan(&setup, options));
   enum sl_status status = sl_inputs_check(options, &setup);
+  if (status == SL_OK) status = sl_output_check(options);
   if (status == SL_OK && setup.config.sl.eval_interval > 0)
     status = sl_inputs_eval_iters(options, &setup, &options->eval_batches);
   sl_setup_free(&setup);

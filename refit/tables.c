@@ -2,8 +2,10 @@
 #include "refit/tables.h"
 
 #include "core/base/csv.h"
+#include "core/base/file.h"
+#include "core/base/new_file.h"
+#include "core/base/was_read.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,14 +14,27 @@
 static const char *const scopes[] = {"device", "cluster", "kernels"};
 static const char *const places[] = {"", "innermost link", "outermost link", ""};
 
-static enum sl_status open_table(FILE **out, const char *folder, const char *name, char *path, size_t size) {
-  snprintf(path, size, "%s/%s", folder, name);
-  *out = fopen(path, "w");
-  return *out != NULL ? SL_OK : sl_fail(SL_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
+static const char runs_name[] = "predictions.csv", numbers_name[] = "numbers.csv";
+
+static enum sl_status check_table(const char *folder, const char *name) {
+  char *path;
+  SL_TRY(sl_file_join(&path, folder, name));
+  const enum sl_status status = sl_was_read_check("--out", path);
+  free(path);
+  return status;
 }
 
-static enum sl_status close_table(FILE *out, const char *path) {
-  return fclose(out) == 0 ? SL_OK : sl_fail(SL_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
+enum sl_status sl_refit_check_tables(const char *folder) {
+  SL_TRY(check_table(folder, runs_name));
+  return check_table(folder, numbers_name);
+}
+
+static enum sl_status open_table(struct sl_new_file *out, const char *folder, const char *name) {
+  char *path;
+  SL_TRY(sl_file_join(&path, folder, name));
+  const enum sl_status status = sl_new_file_open(out, path);
+  free(path);
+  return status;
 }
 
 static void put_run(FILE *out, const struct sl_refit_runs *runs, size_t i, const struct sl_refit_outcome *o) {
@@ -34,23 +49,23 @@ static void put_run(FILE *out, const struct sl_refit_runs *runs, size_t i, const
 }
 
 static enum sl_status write_runs(const struct sl_refit_result *r, const char *folder) {
-  FILE *out;
-  char path[4200];
-  SL_TRY(open_table(&out, folder, "predictions.csv", path, sizeof path));
+  struct sl_new_file table;
+  SL_TRY(open_table(&table, folder, runs_name));
+  FILE *out = table.stream;
   fputs("id,table,gpu_kind,cluster,fitted,measured_s,predicted_s,predicted_by_model_s,predicted_by_cluster_s,low_s,"
         "high_s,"
         "low_by_model_s,high_by_model_s,number_sd,scatter,mfu_percent\n",
         out);
   for (size_t i = 0; i < r->clocks->runs->count; i++) put_run(out, r->clocks->runs, i, &r->outcomes[i]);
-  return close_table(out, path);
+  return sl_new_file_finish(&table);
 }
 
 enum sl_status sl_refit_write_tables(const struct sl_refit_result *r, const char *folder) {
   const struct sl_refit_numbers *numbers = &r->clocks->numbers;
-  FILE *out;
-  char path[4200];
+  struct sl_new_file table;
   SL_TRY(write_runs(r, folder));
-  SL_TRY(open_table(&out, folder, "numbers.csv", path, sizeof path));
+  SL_TRY(open_table(&table, folder, numbers_name));
+  FILE *out = table.stream;
   fputs("scope,owner,place,key,value,relative_stderr,prior,prior_sd,low,high\n", out);
   for (size_t j = 0; j < numbers->count; j++) {
     const struct sl_refit_number *n = &numbers->items[j];
@@ -58,7 +73,7 @@ enum sl_status sl_refit_write_tables(const struct sl_refit_result *r, const char
             n->key->key, r->solution->values[j], sqrt(r->solution->covariance[j * numbers->count + j]), n->prior.prior,
             n->prior.sd, n->prior.low, n->prior.high);
   }
-  return close_table(out, path);
+  return sl_new_file_finish(&table);
 }
 
 /* ---- read again ---- */

@@ -1,6 +1,8 @@
 /* Profiles and tables of a fit; see write.h. */
 #include "refit/write.h"
 
+#include "core/base/new_file.h"
+#include "core/base/was_read.h"
 #include "core/cluster/provenance.h"
 
 #include <dirent.h>
@@ -161,12 +163,17 @@ static double scatter_of(const struct sl_refit_result *r, const char *owner) {
 /* ---- files ---- */
 
 static enum sl_status save(const char *path, const json_t *root) {
+  struct sl_new_file file;
   char *text = sl_refit_layout(root);
-  FILE *out = text != NULL ? fopen(path, "w") : NULL;
-  bool good = out != NULL && fputs(text, out) >= 0;
-  if (out != NULL) good = fclose(out) == 0 && good;
+  if (text == NULL) return sl_fail(SL_ERR_MEMORY, "out of memory: %s", path);
+  sl_was_read_forget(path); /* numbers are put into what stands there */
+  enum sl_status status = sl_new_file_open(&file, path);
+  if (status == SL_OK) {
+    fputs(text, file.stream); /* what cannot be written is said when it is finished */
+    status = sl_new_file_finish(&file);
+  }
   free(text);
-  return good ? SL_OK : sl_fail(SL_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
+  return status;
 }
 
 /* Where a file of this scope says who it is. */

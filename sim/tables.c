@@ -190,20 +190,32 @@ static enum sl_status every_group(struct sl_sim *sim, int *group_of) {
   return SL_OK;
 }
 
-/* What lies under the collectives of a group. */
+/* What lies under the collectives of a group; found for its first member that calls one, since it takes a walk over all. */
 struct ring {
+  bool known;
   struct sl_link link;
-  struct sl_nccl_group nccl; /* where NCCL chooses */
+  struct sl_nccl_group nccl;   /* where NCCL chooses */
+  double shares[SL_MAX_LINKS]; /* where transfers share links: sl_sim_group_shares */
 };
+
+static enum sl_status find_ring(const struct sl_sim *sim, const struct sl_members *m, struct ring *ring) {
+  const struct sl_plan *plan = sim->job->plan;
+  if (ring->known) return SL_OK;
+  ring->link = sl_sim_group_link(plan, m);
+  if (sim->assume.nccl_choice && m->size > 1) SL_TRY(sl_sim_group_nccl(plan, m, &ring->nccl));
+  if (sim->assume.share_links) sl_sim_group_shares(plan, m, ring->shares);
+  ring->known = true;
+  return SL_OK;
+}
 
 static double collective_seconds(const struct sl_sim *sim, const struct ring *ring, const struct sl_work *work) {
   if (!sim->assume.nccl_choice) return sl_cost_collective(&sim->cost_rank, &ring->link, work);
   return sl_cost_collective_by_nccl(&sim->cost_rank, &ring->link, &ring->nccl, work);
 }
 
-/* The call as `local` makes it; group_of as of every_group, rings[group] of its groups. */
+/* The call as `local` makes it; group_of as of every_group, a ring for each of its groups. */
 static enum sl_status fill_call(const struct sl_sim *sim, int local, const struct sl_sim_program *table, int32_t index,
-                                const int *group_of, const struct ring *rings, struct sl_sim_call *call) {
+                                const int *group_of, struct ring *rings, struct sl_sim_call *call) {
   const struct sl_plan *plan = sim->job->plan;
   const struct sl_op *op = &table->program->ops[index];
   const struct sl_work *work = &table->works[index];
@@ -229,31 +241,29 @@ static enum sl_status fill_call(const struct sl_sim *sim, int local, const struc
     return sl_fail(SL_ERR_INTERNAL, "rank %d calls %s of group %s, of which it is no member", rank,
                    sl_op_name(op->kind), sl_group_name(op->group));
   }
+  struct ring *ring = &rings[call->partner];
+  SL_TRY(find_ring(sim, &m, ring));
   call->wire = sl_op_wire_bytes(op, sl_op_slices(table->program, op), m.size, m.index);
-  call->seconds = collective_seconds(sim, &rings[op->group], work);
-  call->beside = sl_cost_lost_beside(&sim->cost_rank, plan->cluster, &rings[op->group].link);
+  call->seconds = collective_seconds(sim, ring, work);
+  call->beside = sl_cost_lost_beside(&sim->cost_rank, plan->cluster, &ring->link);
   call->host = sl_cost_call_host(&sim->cost_rank, work, sim->stalls && op->group == SL_GROUP_TP);
   return SL_OK;
 }
 
 /* What the calls of `kind` take of the rank's links. */
-static void fill_loads(const struct sl_sim *sim, struct sl_sim_rank *rank, enum sl_program_kind kind) {
+static void fill_loads(const struct sl_sim *sim, struct sl_sim_rank *rank, enum sl_program_kind kind,
+                       const struct ring *rings) {
   const struct sl_plan *plan = sim->job->plan;
   const struct sl_sim_program *table = &sim->programs[rank->class_index][kind];
-  double shares[SL_GROUP_COUNT][SL_MAX_LINKS];
-  for (int g = SL_GROUP_NONE + 1; g < SL_GROUP_COUNT; g++) {
-    const struct sl_members m = sl_plan_group(plan, (enum sl_group)g, rank->rank);
-    sl_sim_group_shares(plan, &m, shares[g]);
-  }
   for (int i = 0; i < table->call_count; i++) {
     const struct sl_op *op = &table->program->ops[table->call_ops[i]];
     const struct sl_work *work = &table->works[table->call_ops[i]];
-    const double seconds = rank->calls[kind][i].seconds;
+    const struct sl_sim_call *call = &rank->calls[kind][i];
     if (op->group != SL_GROUP_NONE) {
-      sl_contention_fill_ring(&rank->loads[kind][i], work, seconds, shares[op->group]);
+      sl_contention_fill_ring(&rank->loads[kind][i], work, call->seconds, rings[call->partner].shares);
     } else {
       const struct sl_link *link = sl_sim_peer_link(plan, rank->rank, op->peer);
-      sl_contention_fill_pair(&rank->loads[kind][i], work, seconds, (int)(link - plan->cluster->link),
+      sl_contention_fill_pair(&rank->loads[kind][i], work, call->seconds, (int)(link - plan->cluster->link),
                               sl_cost_attained(link, 2));
     }
   }
@@ -268,7 +278,8 @@ static void name_choices(const struct sl_sim *sim, struct sl_sim_rank *rank, con
     for (int i = 0; i < table->call_count; i++) {
       const struct sl_work *work = &table->works[table->call_ops[i]];
       if (table->costs[table->call_ops[i]].row != row || t->group == SL_GROUP_NONE || work->members < 2) continue;
-      const struct sl_nccl_choice choice = sl_nccl_group_choose(&rings[t->group].nccl, work);
+      const struct ring *ring = &rings[rank->calls[t->program][i].partner];
+      const struct sl_nccl_choice choice = sl_nccl_group_choose(&ring->nccl, work);
       const size_t length = strlen(t->algorithms);
       if (!named[choice.algo][choice.proto])
         snprintf(t->algorithms + length, sizeof t->algorithms - length, "%s%s %s", length > 0 ? ", " : "",
@@ -278,14 +289,8 @@ static void name_choices(const struct sl_sim *sim, struct sl_sim_rank *rank, con
   }
 }
 
-static enum sl_status fill_rank(struct sl_sim *sim, int local, const int *group_of) {
+static enum sl_status fill_rank(struct sl_sim *sim, int local, const int *group_of, struct ring *rings) {
   struct sl_sim_rank *rank = &sim->ranks[local];
-  struct ring rings[SL_GROUP_COUNT];
-  for (int g = SL_GROUP_NONE + 1; g < SL_GROUP_COUNT; g++) {
-    const struct sl_members m = sl_plan_group(sim->job->plan, (enum sl_group)g, rank->rank);
-    rings[g].link = sl_sim_group_link(sim->job->plan, &m);
-    if (sim->assume.nccl_choice && m.size > 1) SL_TRY(sl_sim_group_nccl(sim->job->plan, &m, &rings[g].nccl));
-  }
   for (int kind = 0; kind < SL_PROGRAM_COUNT; kind++) {
     const struct sl_sim_program *table = &sim->programs[rank->class_index][kind];
     if (sim->assume.share_links) SL_TRY(sl_calloc(&rank->loads[kind], (size_t)table->call_count, sizeof **rank->loads));
@@ -293,7 +298,7 @@ static enum sl_status fill_rank(struct sl_sim *sim, int local, const int *group_
     for (int i = 0; i < table->call_count; i++) {
       SL_TRY(fill_call(sim, local, table, table->call_ops[i], group_of, rings, &rank->calls[kind][i]));
     }
-    if (sim->assume.share_links) fill_loads(sim, rank, (enum sl_program_kind)kind);
+    if (sim->assume.share_links) fill_loads(sim, rank, (enum sl_program_kind)kind, rings);
   }
   const struct sl_traffic_list *rows = &sim->rows[rank->class_index];
   for (size_t i = 0; i < rows->count; i++) {
@@ -337,15 +342,18 @@ enum sl_status sl_sim_tables(struct sl_sim *sim) {
   sl_sim_say_stand_ins(sim);
   SL_TRY(fill_ranks(sim));
   int *group_of;
+  struct ring *rings = NULL;
   SL_TRY(sl_calloc(&group_of, (size_t)sim->count * SL_GROUP_COUNT * SL_GROUP_COUNT, sizeof *group_of));
   enum sl_status status;
   SL_GO(every_group(sim, group_of));
-  for (int i = 0; i < sim->count; i++) SL_GO(fill_rank(sim, i, group_of));
+  SL_GO(sl_calloc(&rings, (size_t)sim->group_count, sizeof *rings));
+  for (int i = 0; i < sim->count; i++) SL_GO(fill_rank(sim, i, group_of, rings));
   if (sim->assume.share_links) SL_GO(sl_contention_open(sim));
   SL_GO(sl_calloc(&sim->spill, (size_t)sim->count + 2, sizeof *sim->spill));
   SL_GO(sl_queue_alloc(&sim->queue, sl_sim_group_source(sim, sim->group_count)));
 done:
   free(group_of);
+  free(rings);
   return status;
 }
 

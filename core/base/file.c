@@ -1,6 +1,9 @@
 /* Files by pread: the page cache is shared by all ranks of a node, and only what is asked for is read; see file.h. */
 #include "core/base/file.h"
 
+#include "core/base/limits.h"
+#include "core/base/was_read.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,6 +18,7 @@ static enum sl_status look_at(struct sl_file *file) {
   if (!S_ISREG(info.st_mode))
     return sl_fail(SL_ERR_INPUT, "%s: is a folder, a pipe or a device; expected a plain file", file->name);
   file->size = (size_t)info.st_size;
+  sl_was_read_add(file->handle, file->name);
   return SL_OK;
 }
 
@@ -65,7 +69,11 @@ enum sl_status sl_file_load(const char *path, char **out, size_t *size) {
   struct sl_file file;
   SL_TRY(sl_file_open(&file, path));
   enum sl_status status = SL_OK;
+  *out = NULL;
   *size = file.size;
+  if (file.size > SL_MAX_TEXT)
+    SL_GO_FAIL(sl_fail(SL_ERR_INPUT, "%s: has %zu bytes; expected at most %lld of a text that is read as a whole", path,
+                       file.size, (long long)SL_MAX_TEXT));
   *out = malloc(file.size + 1);
   if (*out == NULL) SL_GO_FAIL(sl_fail(SL_ERR_MEMORY, "%s: no memory for its %zu bytes", path, file.size));
   (*out)[file.size] = '\0';

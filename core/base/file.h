@@ -24,7 +24,8 @@ enum sl_status sl_file_read(const struct sl_file *file, uint64_t offset, void *o
 /* Accepts a zeroed one. */
 void sl_file_close(struct sl_file *file);
 
-/* All of it, *size bytes and a zero byte behind them, to be freed. Errors: of sl_file_open and sl_file_read; SL_ERR_MEMORY. */
+/* All of it, *size bytes and a zero byte behind them, to be freed. Errors: of sl_file_open and sl_file_read; SL_ERR_INPUT where
+ * it is larger than SL_MAX_TEXT; SL_ERR_MEMORY. */
 enum sl_status sl_file_load(const char *path, char **out, size_t *size);
 
 /* "FOLDER/NAME" in *out, to be freed. Errors: SL_ERR_MEMORY. */

@@ -2,10 +2,12 @@
 #include "core/base/json.h"
 
 #include "core/base/json_places.h"
+#include "core/base/limits.h"
 #include "core/base/json_scan.h"
 #include "core/base/json_write.h"
 #include "core/base/new_file.h"
 #include "core/base/printable.h"
+#include "core/base/was_read.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,6 +26,7 @@ static FILE *open_file(const char *path) {
   const int handle = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   struct stat info;
   const bool plain = handle >= 0 && fstat(handle, &info) == 0 && (S_ISREG(info.st_mode) || S_ISDIR(info.st_mode));
+  if (plain) sl_was_read_add(handle, path);
   if (plain) return fdopen(handle, "rb");
   if (handle >= 0) close(handle), errno = ESPIPE;
   return NULL;
@@ -43,6 +46,9 @@ static enum sl_status read_file(const char *path, char **text, size_t *length) {
     SL_GO(sl_grow(text, &capacity, *length + 4096, 1));
     n = fread(*text + *length, 1, capacity - *length, file);
     *length += n;
+    if (*length > SL_MAX_TEXT)
+      SL_GO(sl_fail(SL_ERR_INPUT, "%s: has more than %lld bytes; expected a JSON file of at most that", path,
+                    (long long)SL_MAX_TEXT));
   } while (n > 0);
   if (ferror(file)) SL_GO(sl_fail(SL_ERR_INPUT, "%s: cannot be read: %s; expected a JSON file", path, strerror(errno)));
 done:

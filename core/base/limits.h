@@ -23,6 +23,13 @@
 #define SL_MAX_SAMPLES (INT64_C(1) << 40) /* of random:N */
 #define SL_MAX_THREADS (INT64_C(1) << 12) /* of a rank, by flag */
 
+/* Ranks one by one, where none stands for those alike: simulated so (--no-fold, --jitter), or listed (--per-rank, a plan as JSON). */
+#define SL_MAX_RANKS_APART (INT64_C(1) << 16)
+
+/* A text that is read as a whole: JSON, TOML, YAML, CSV, a script, a list of hosts. */
+#define SL_MAX_TEXT (INT64_C(1) << 28)
+#define SL_MAX_CELLS (INT64_C(1) << 20) /* of a picture of a schedule */
+
 /* The model. */
 #define SL_MAX_LAYERS (INT64_C(1) << 12)
 #define SL_MAX_WIDTH (INT64_C(1) << 20) /* of the residual stream; heads; heads x head size */

@@ -36,7 +36,7 @@ double sl_machine_load(void) {
 }
 
 bool sl_machine_has_room(size_t bytes) {
-  void *room = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void *room = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (room == MAP_FAILED) return false;
   munmap(room, bytes);
   return true;

@@ -3,6 +3,7 @@
 
 #include "core/base/file.h"
 #include "core/base/remove.h"
+#include "core/base/was_read.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -142,13 +143,6 @@ void sl_new_file_drop(const char *hidden) {
 
 /* ---- files ---- */
 
-void sl_new_file_prepare(void) {
-  int handle = open("/dev/null", O_RDWR);
-  while (handle >= 0 && handle <= STDERR_FILENO) handle = open("/dev/null", O_RDWR);
-  if (handle >= 0) close(handle);
-  (void)signal(SIGXFSZ, SIG_IGN);
-}
-
 static enum sl_status refused(const char *path, const char *what) {
   return sl_fail(SL_ERR_IO, "%s: cannot %s: %s", path, what, strerror(errno));
 }
@@ -247,7 +241,9 @@ static enum sl_status start_named(struct sl_new_file *file, int *handle) {
 enum sl_status sl_new_file_open(struct sl_new_file *file, const char *path) {
   enum sl_status status = SL_OK;
   int handle = -1;
-  *file = (struct sl_new_file){.path = strdup(path)};
+  *file = (struct sl_new_file){0};
+  SL_TRY(sl_was_read_check(NULL, path));
+  file->path = strdup(path);
   if (file->path == NULL) return sl_fail(SL_ERR_MEMORY, "out of memory: the name of a file");
   handle = create_nameless(path);
   if (handle < 0) SL_GO_FAIL(start_named(file, &handle));

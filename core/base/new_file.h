@@ -17,10 +17,7 @@ struct sl_new_file {
   FILE *stream;           /* owned */
 };
 
-/* Once, when a program begins: standard streams that its caller closed become /dev/null, so that no file is taken for one of them,
- * and a file that grows too large is an error with its name, no signal. */
-void sl_new_file_prepare(void);
-/* Begin the file `path` for one process. Errors: SL_ERR_IO with the path. */
+/* Begin the file `path` for one process. Errors: SL_ERR_IO with the path; SL_ERR_INPUT where it is a file that was read. */
 enum sl_status sl_new_file_open(struct sl_new_file *file, const char *path);
 /* Put it in place; the file is closed either way, and on failure nothing is left. Errors: SL_ERR_IO, also of earlier writes. */
 enum sl_status sl_new_file_finish(struct sl_new_file *file);

@@ -6,6 +6,7 @@
 #include "core/base/limits.h"
 #include "core/base/new_file.h"
 #include "core/base/remove.h"
+#include "core/base/was_read.h"
 #include "core/checkpoint/pieces.h"
 
 #include <dirent.h>
@@ -190,6 +191,7 @@ enum sl_status sl_folder_set_latest(const char *folder, int64_t step) {
   struct sl_new_file file;
   char *path;
   SL_TRY(sl_file_join(&path, folder, latest_name));
+  sl_was_read_forget(path); /* a training that is resumed has read it */
   enum sl_status status = sl_new_file_open(&file, path);
   if (status == SL_OK) {
     fprintf(file.stream, "step-%06" PRId64 "\n", step);

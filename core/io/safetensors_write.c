@@ -4,6 +4,7 @@
 
 #include "core/base/checked.h"
 #include "core/base/new_file.h"
+#include "core/base/was_read.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -122,6 +123,7 @@ enum sl_status sl_safetensors_create(struct sl_safetensors_writer *writer, const
   size_t head_bytes;
   enum sl_status status;
   SL_TRY(prepare(writer, path, tensors, count, metadata, &head, &head_bytes));
+  SL_GO_FAIL(sl_was_read_check(NULL, path));
   writer->fd = sl_new_file_create(writer->temporary);
   if (writer->fd < 0) SL_GO_FAIL(io_fail(writer->path, "be created"));
   writer->creator = true;

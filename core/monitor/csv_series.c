@@ -2,9 +2,11 @@
 #include "core/monitor/csv_series.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 void sl_python_repr(char *out, size_t size, double value) {
@@ -34,7 +36,8 @@ static enum sl_status drop_rows(const char *path, int64_t after, bool *headed) {
   char line[256];
   long end = -1;
   *headed = false;
-  FILE *in = fopen(path, "re");
+  const int handle = open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+  FILE *in = handle >= 0 ? fdopen(handle, "r") : NULL;
   if (in == NULL) return SL_OK; /* there is none, or opening it to write will say why */
   for (long at = 0; fgets(line, sizeof line, in) != NULL; at = ftell(in)) {
     if (strncmp(line, "step,", 5) == 0)
@@ -45,6 +48,17 @@ static enum sl_status drop_rows(const char *path, int64_t after, bool *headed) {
   fclose(in);
   if (end < 0 || truncate(path, end) == 0) return SL_OK;
   return sl_fail(SL_ERR_IO, "%s: %s", path, strerror(errno));
+}
+
+/* A plain file and nothing else: what is written behind a link would be somebody's, and a pipe is waited for. NULL with errno. */
+static FILE *append_to(const char *path) {
+  const int handle = open(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC, 0666);
+  struct stat info;
+  if (handle < 0) return NULL;
+  if (fstat(handle, &info) == 0 && S_ISREG(info.st_mode)) return fdopen(handle, "a");
+  close(handle);
+  errno = EEXIST;
+  return NULL;
 }
 
 /* "Train/Samples/lr": Train_Samples_lr.csv, whose second column is lr. */
@@ -62,7 +76,7 @@ static enum sl_status begin(struct sl_csv_series *series, const char *name, stru
     if (*c == '/' || *c == ' ') *c = '_';
   bool headed = false;
   if (series->goes_on) SL_TRY(drop_rows(file->path, series->after, &headed));
-  file->stream = fopen(file->path, "ae");
+  file->stream = append_to(file->path);
   if (file->stream == NULL) return io_error(file);
   if (!headed && fprintf(file->stream, "step,%s\r\n", last != NULL ? last + 1 : name) < 0) return io_error(file);
   *out = file;

@@ -100,11 +100,13 @@ static enum sl_status add_times(struct sl_comparison *c, struct sides root) {
   return add_object(c, "last step", "exposed ", SL_UNIT_SECONDS, SL_COMPARE_SHOWN, of(breakdown, "exposed"));
 }
 
-/* The row of `list` whose integer `key` is `value`. */
-static const json_t *find_integer(const json_t *list, const char *key, json_int_t value) {
-  const json_t *row;
-  size_t i;
-  json_array_foreach(list, i, row) if (json_integer_value(json_object_get(row, key)) == value) return row;
+/* The entry of rank `rank` in a list of ranks, looked for from place `near` on, where two lists in one order have it. */
+static const json_t *find_rank(const json_t *list, json_int_t rank, size_t near) {
+  const size_t n = json_array_size(list);
+  for (size_t i = 0; i < n; i++) {
+    const json_t *row = json_array_get(list, (near + i) % n);
+    if (json_integer_value(json_object_get(row, "rank")) == rank) return row;
+  }
   return NULL;
 }
 
@@ -115,7 +117,7 @@ static enum sl_status add_ranks(struct sl_comparison *c, const char *section, en
   size_t i;
   json_array_foreach(lists.measured, i, rank) {
     const json_int_t r = json_integer_value(json_object_get(rank, "rank"));
-    const struct sides both = {find_integer(lists.predicted, "rank", r), rank};
+    const struct sides both = {find_rank(lists.predicted, r, i), rank};
     char name[64];
     snprintf(name, sizeof name, "rank %lld", (long long)r);
     SL_TRY(add(c, section, name, unit, rule, of(both, key)));
@@ -196,7 +198,7 @@ static enum sl_status add_losses(struct sl_comparison *c, struct sides root) {
  * says of that rank; what needs its peers is still a prediction, and stands without another side. */
 static enum sl_status add_alone(struct sl_comparison *c, struct sides root, json_int_t rank) {
   const struct sides ranks = of(root, "ranks"), device = of(of(root, "memory"), "device");
-  const struct sides own = {find_integer(ranks.predicted, "rank", rank), find_integer(ranks.measured, "rank", rank)};
+  const struct sides own = {find_rank(ranks.predicted, rank, 0), find_rank(ranks.measured, rank, 0)};
   const json_t *breakdown = json_object_get(root.predicted, "breakdown_s");
   SL_TRY(add(c, "measured alone", "compute", SL_UNIT_SECONDS, SL_COMPARE_TIME, of(own, "compute_s")));
   SL_TRY(add_ranks(c, "arena by rank", SL_UNIT_BYTES, SL_COMPARE_EXACT, of(device, "ranks"), "peak_bytes"));

@@ -41,7 +41,7 @@ static enum sl_status check_room(const char *name) {
   const size_t need = (size_t)(blas_threads() + 1) * buffer + libraries;
   if (strcmp(name, "host") != 0 || sl_machine_has_room(need * mib)) return SL_OK;
   return sl_fail(SL_ERR_MEMORY,
-                 "backend host: too little address space (ulimit -v): OpenBLAS on %d threads and MPI take %zu MiB more",
+                 "backend host: too little address space (ulimit -v, -d): OpenBLAS on %d threads and MPI take %zu MiB more",
                  blas_threads(), need);
 }
 
@@ -98,6 +98,17 @@ static enum sl_status feed(const struct sl_run *run, int local, struct cursor *c
   return SL_OK;
 }
 
+/* *fed: nothing is left to hand over, which saves a look at every rank for each batch of completions. */
+static enum sl_status feed_all(const struct sl_run *run, struct cursor *cursors, bool *fed) {
+  if (*fed) return SL_OK;
+  *fed = true;
+  for (int i = 0; i < run->local_count; i++) {
+    SL_TRY(feed(run, i, &cursors[i]));
+    *fed &= cursors[i].next == cursors[i].program->issue_count;
+  }
+  return SL_OK;
+}
+
 static enum sl_status collect(const struct sl_run *run, struct cursor *cursors, int64_t step, uint64_t *left) {
   struct sl_completion batch[BATCH];
   int count = 0;
@@ -126,8 +137,8 @@ static enum sl_status run_program(struct sl_run *run, struct cursor *cursors, en
     left += cursors[i].program->issue_count;
     SL_TRY(run->exec->begin(run->state, i, kind, step));
   }
-  while (left > 0) {
-    for (int i = 0; i < run->local_count; i++) SL_TRY(feed(run, i, &cursors[i]));
+  for (bool fed = false; left > 0;) {
+    SL_TRY(feed_all(run, cursors, &fed));
     SL_TRY(collect(run, cursors, step, &left));
   }
   return SL_OK;

@@ -149,7 +149,7 @@ static void too_little_address_space_is_an_error(void **state) {
     const int said = system(command);
     slurp("out", out, sizeof out);
     slurp("err", err, sizeof err);
-    if (WEXITSTATUS(said) != 1 || strstr(err, "too little address space (ulimit -v)") == NULL)
+    if (WEXITSTATUS(said) != 1 || strstr(err, "too little address space (ulimit -v, -d)") == NULL)
       fail_msg("%d KiB: status %d: %s", kib, WEXITSTATUS(said), err);
     assert_int_equal(lines_with(err, "error: "), 1);
   }
