@@ -12,6 +12,7 @@
 #include "cli/place.h"
 #include "core/base/machine.h"
 #include "core/base/timeout.h"
+#include "core/base/was_read.h"
 #include "core/cluster/provenance.h"
 #include "core/record/environment.h"
 
@@ -268,6 +269,7 @@ static enum sl_status show_profile(const struct sl_options *options) {
 static enum sl_status add_earlier(struct sl_points *all, const char *path, const struct sl_exec_devices *gpus) {
   char here[sizeof all->machine];
   SL_TRY(merge(all, path));
+  sl_was_read_forget(path); /* the file that all rounds are written to */
   name_machine(here, sizeof here, gpus);
   if (strcmp(all->machine, here) == 0) return SL_OK;
   return sl_fail(SL_ERR_INPUT, "--add: %s: was measured on '%s'; expected this machine, '%s'", path, all->machine,
