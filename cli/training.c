@@ -134,7 +134,7 @@ void sl_training_prepare(struct sl_training *training, struct sl_run *run) {
   run->hooks = &training->hooks;
   if (!training->resumed) return;
   const struct sl_manifest *m = &training->from.manifest;
-  run->options.weights = sl_held_source(&training->from);
+  run->options.weights = sl_restore_weights(&training->from);
   run->options.first_step = m->step;
   run->options.first_sample = m->samples;
   run->steps -= m->step;

@@ -41,7 +41,7 @@ static enum sl_status open_small(struct small *s, const struct sl_model *model, 
   s->config.sl.stages_by = SL_STAGES_UNIFORM;
   s->config.train_batch_size = 0;
   s->config.gradient_accumulation_steps = MICRO_BATCHES;
-  SL_GO_FAIL(sl_family_of(model)->make_tensors(&s->model));
+  SL_GO_FAIL(model->family->make_tensors(&s->model));
   SL_GO_FAIL(sl_plan_build(&s->plan, &s->model, &s->config, cluster, pp * members * config->sl.tp));
   SL_GO_FAIL(sl_job_build(&s->job, &s->plan, &options));
   return SL_OK;

@@ -88,7 +88,7 @@ static enum sl_status open_plan(struct plan **out, const struct request *r, int6
       p->config.sl.stage_layers[i] = r->layers[i] > 0 ? r->layers[i] - less : 0;
       p->model.n_layer -= r->layers[i] - p->config.sl.stage_layers[i];
     }
-    SL_GO_FAIL(sl_family_of(r->model)->make_tensors(&p->model));
+    SL_GO_FAIL(r->model->family->make_tensors(&p->model));
   }
   SL_GO_FAIL(sl_plan_build(&p->plan, &p->model, &p->config, r->cluster, r->world));
   if (build) SL_GO_FAIL(sl_job_build(&p->job, &p->plan, &options));

@@ -2,9 +2,9 @@
 #include "core/base/json.h"
 
 #include "core/base/json_places.h"
-#include "core/base/limits.h"
 #include "core/base/json_scan.h"
 #include "core/base/json_write.h"
+#include "core/base/limits.h"
 #include "core/base/new_file.h"
 #include "core/base/printable.h"
 #include "core/base/was_read.h"
@@ -89,30 +89,6 @@ void sl_json_free(struct sl_json *doc) {
   free(doc->places);
   free(doc->paths);
   memset(doc, 0, sizeof *doc);
-}
-
-/* Linear: asked once per message, while sorting would be paid by every file. */
-static const struct sl_json_place *find_place(const struct sl_json *doc, const char *path, size_t length) {
-  for (size_t i = 0; i < doc->place_count; i++) {
-    const char *candidate = doc->paths + doc->places[i].path;
-    if (strncmp(candidate, path, length) == 0 && candidate[length] == '\0') return &doc->places[i];
-  }
-  return NULL;
-}
-
-void sl_json_where(const struct sl_json *doc, const char *path, char *out, size_t size) {
-  size_t length = strlen(path);
-  const struct sl_json_place *place = NULL;
-  while (length > 0 && (place = find_place(doc, path, length)) == NULL) {
-    do length--;
-    while (length > 0 && path[length] != '.' && path[length] != '[');
-  }
-  const char *name = doc->name != NULL ? doc->name : "?";
-  if (place == NULL) {
-    snprintf(out, size, "%s", name);
-  } else {
-    snprintf(out, size, "%s:%lld:%lld", name, (long long)place->line, (long long)place->column);
-  }
 }
 
 enum sl_status sl_json_fail(const struct sl_json *doc, const char *path, const char *format, ...) {

@@ -39,9 +39,6 @@ void sl_json_free(struct sl_json *doc);
  *   ds.json:4:12: zero_optimization.stage: is 7; expected 0, 1, 2 or 3 */
 enum sl_status sl_json_fail(const struct sl_json *doc, const char *path, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* "file:line:column" of `path` into `out`: the place of the key, or of the array element. A path that is not in the
- * file (a key that is missing) takes the place of its nearest ancestor, and "file" alone where there is none. */
-void sl_json_where(const struct sl_json *doc, const char *path, char *out, size_t size);
 
 /* Write `root` to `out`, a terminal perhaps, with a line's end: DEL and U+0080 to U+009F, which JSON leaves as they are, become
  * \u escapes too. Errors: SL_ERR_MEMORY; SL_ERR_IO. */

@@ -153,27 +153,15 @@ void sl_held_free(struct sl_held *held) {
   free(held);
 }
 
-/* ---- weights ---- */
-
-static enum sl_status read_weight(void *context, const char *tensor, int64_t first, int64_t count, float *out) {
-  const struct sl_checkpoint *c = context;
-  struct sl_held *held = c->held;
-  const struct sl_manifest_tensor *from = sl_manifest_find(&c->manifest, tensor, SL_ROLE_PARAM);
-  if (from == NULL) return sl_fail(SL_ERR_INTERNAL, "%s: has no weight of tensor %s", c->path, tensor);
-  if (held->status == SL_OK) {
-    const double start = sl_machine_clock();
-    held->status = sl_checkpoint_read(c, from, first, count, out);
-    sl_held_spent(c, start);
-    if (held->status == SL_OK) return SL_OK;
-    snprintf(held->message, sizeof held->message, "%s", sl_error_message());
-    sl_error_clear();
-  }
-  memset(out, 0, (size_t)count * sizeof *out);
-  return SL_OK;
+bool sl_held_failed(const struct sl_checkpoint *checkpoint) {
+  return checkpoint->held->status != SL_OK;
 }
 
-struct sl_weight_source sl_held_source(const struct sl_checkpoint *checkpoint) {
-  return (struct sl_weight_source){.read = read_weight, .context = (void *)(uintptr_t)checkpoint};
+void sl_held_fail(const struct sl_checkpoint *checkpoint, enum sl_status status) {
+  struct sl_held *held = checkpoint->held;
+  held->status = status;
+  snprintf(held->message, sizeof held->message, "%s", sl_error_message());
+  sl_error_clear();
 }
 
 double sl_held_seconds(const struct sl_checkpoint *checkpoint) {

@@ -15,7 +15,7 @@ enum sl_status sl_held_claims(const struct sl_checkpoint *checkpoint, const stru
 /* From here on what this rank has claimed is read; claimants[piece]: how many ranks of this node have claimed it. */
 enum sl_status sl_held_begin(const struct sl_checkpoint *checkpoint, const int32_t *claimants);
 /* All that this rank has claimed is verified, whether somebody asked for it or not; the memory of pieces is given back. The first error of a
- * weight that was read in between (sl_held_source). */
+ * weight that was read in between (sl_held_fail). */
 enum sl_status sl_held_end(const struct sl_checkpoint *checkpoint);
 /* Elements first .. first+count of `piece`, counted among those that are no padding; false: it is not claimed, or was read before and is held
  * no more. Errors: as sl_checkpoint_verify. */
@@ -27,6 +27,7 @@ void sl_held_spent(const struct sl_checkpoint *checkpoint, double start);
 enum sl_status sl_held_open(struct sl_held **out); /* nothing is claimed */
 void sl_held_free(struct sl_held *held);           /* accepts NULL */
 
-/* Weights of the checkpoint for the init program. An error is kept until all ranks agree on it (sl_held_end): an op that fails would
- * end this rank alone, and each rank with words of its own. No step is taken in between. */
-struct sl_weight_source sl_held_source(const struct sl_checkpoint *checkpoint);
+/* Keep the error `status`, whose message is this thread's, until all ranks agree on it (sl_held_end): an op that fails would end this rank
+ * alone, and each rank with words of its own. */
+void sl_held_fail(const struct sl_checkpoint *checkpoint, enum sl_status status);
+bool sl_held_failed(const struct sl_checkpoint *checkpoint);

@@ -27,10 +27,6 @@ enum sl_status sl_checkpoint_fits(const struct sl_checkpoint *checkpoint, const 
  * Errors: SL_ERR_INPUT naming file, tensor and elements. */
 enum sl_status sl_checkpoint_verify(const struct sl_checkpoint *checkpoint, const int32_t *claimants, int share,
                                     int shares);
-/* One piece: its elements, without padding, at *out somewhere in `room`, of sl_direct_room(SL_PIECE_ELEMENTS * 4) bytes from a block's
- * boundary on; past the page cache where `alone`. Errors: the same. */
-enum sl_status sl_checkpoint_verify_piece(const struct sl_checkpoint *checkpoint, const struct sl_manifest_piece *piece,
-                                          bool alone, char *room, float **out);
 
 /* Elements first .. first+count of the logical tensor of `tensor`. Errors: SL_ERR_IO. */
 enum sl_status sl_checkpoint_read(const struct sl_checkpoint *checkpoint, const struct sl_manifest_tensor *tensor,

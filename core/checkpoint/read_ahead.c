@@ -3,6 +3,7 @@
 
 #include "core/base/machine.h"
 #include "core/checkpoint/pieces.h"
+#include "core/checkpoint/verify.h"
 #include "core/io/direct.h"
 
 #include <pthread.h>
@@ -97,8 +98,8 @@ static void *run_reader(void *context) {
     const struct sl_manifest_piece *piece = &ahead->from->manifest.pieces[entry->what.piece];
     float *values = NULL;
     pthread_mutex_unlock(&ahead->lock);
-    const enum sl_status status = sl_checkpoint_verify_piece(ahead->from, piece, entry->what.alone,
-                                                             ahead->ring + entry->first % ahead->ring_bytes, &values);
+    const enum sl_status status =
+        sl_verify_piece(ahead->from, piece, entry->what.alone, ahead->ring + entry->first % ahead->ring_bytes, &values);
     pthread_mutex_lock(&ahead->lock);
     say(ahead, entry, status, status == SL_OK ? values : NULL);
   }

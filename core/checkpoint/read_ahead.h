@@ -17,7 +17,7 @@ struct sl_read_ahead;
 enum sl_status sl_read_ahead_start(struct sl_read_ahead **out, const struct sl_checkpoint *checkpoint,
                                    const struct sl_read_ahead_entry *entries, size_t count);
 /* The elements of entries[entry], when they are verified, until another is taken; *values NULL: it was given up. Errors: of
- * sl_checkpoint_verify_piece, of this entry or of one that was read before it. */
+ * sl_verify_piece, of this entry or of one that was read before it. */
 enum sl_status sl_read_ahead_take(struct sl_read_ahead *ahead, size_t entry, float **values);
 /* Until all entries have been verified, whether they were taken or not; none can be taken any more. Errors: the same. */
 enum sl_status sl_read_ahead_finish(struct sl_read_ahead *ahead);

@@ -155,3 +155,24 @@ enum sl_status sl_restore_started(const struct sl_checkpoint *checkpoint, const 
   if (status == SL_OK) status = restore_control(checkpoint, run);
   return agree(run, status);
 }
+
+/* ---- weights ---- */
+
+static enum sl_status read_weight(void *context, const char *tensor, int64_t first, int64_t count, float *out) {
+  const struct sl_checkpoint *c = context;
+  const struct sl_manifest_tensor *from = sl_manifest_find(&c->manifest, tensor, SL_ROLE_PARAM);
+  if (from == NULL) return sl_fail(SL_ERR_INTERNAL, "%s: has no weight of tensor %s", c->path, tensor);
+  if (!sl_held_failed(c)) {
+    const double start = sl_machine_clock();
+    const enum sl_status status = sl_checkpoint_read(c, from, first, count, out);
+    sl_held_spent(c, start);
+    if (status == SL_OK) return SL_OK;
+    sl_held_fail(c, status);
+  }
+  memset(out, 0, (size_t)count * sizeof *out);
+  return SL_OK;
+}
+
+struct sl_weight_source sl_restore_weights(const struct sl_checkpoint *checkpoint) {
+  return (struct sl_weight_source){.read = read_weight, .context = (void *)(uintptr_t)checkpoint};
+}

@@ -1,5 +1,5 @@
-/* A run that goes on from a checkpoint. Its weights are the init program's initial weights (sl_exec_options.weights is sl_held_source);
- * what stands here is asked by hooks of the run. Collective. */
+/* A run that goes on from a checkpoint. Its weights are the init program's initial weights (sl_exec_options.weights);
+ * the rest is done by hooks of the run. Collective. */
 #pragma once
 
 #include "core/checkpoint/load.h"
@@ -10,3 +10,5 @@
 enum sl_status sl_restore_opened(const struct sl_checkpoint *checkpoint, const struct sl_run *run);
 /* struct sl_run_hooks.started: the optimizer's moments and the step state are the checkpoint's, and all of it has been verified. */
 enum sl_status sl_restore_started(const struct sl_checkpoint *checkpoint, const struct sl_run *run);
+/* Weights of the checkpoint, for the init program. An error is kept until all ranks agree on it; no step is taken in between. */
+struct sl_weight_source sl_restore_weights(const struct sl_checkpoint *checkpoint);

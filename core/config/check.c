@@ -1,6 +1,7 @@
 /* What DeepSpeed's keys mean together: deprecated spellings, and the cross-field errors and warnings of DeepSpeed's
  * config.py, zero/config.py, precision_config.py and engine.py, in their words where they have some. */
 #include "core/config/check.h"
+#include "core/base/json_places.h"
 #include "core/config/coerce.h"
 #include "core/config/convert.h"
 #include "core/config/elastic.h"
@@ -10,12 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-
-void sl_config_warn(const struct sl_config *config, const char *path, const char *text) {
-  char where[1024];
-  sl_json_where(&config->doc, path, where, sizeof where);
-  sl_warn("%s: %s: %s", where, path, text);
-}
 
 /* Does zero_optimization say something for `key`, if only null? "auto" is as good as nothing. */
 static bool zero_says(const struct sl_config *config, const char *key) {

@@ -183,16 +183,6 @@ void sl_config_free(struct sl_config *config) {
   memset(config, 0, sizeof *config);
 }
 
-int64_t sl_config_shard_size(const struct sl_config *config) {
-  if (config->sl.shard_size > 0) return config->sl.shard_size;
-  return config->zero.mics_shard_size > 0 ? config->zero.mics_shard_size : 0;
-}
-
-enum sl_dtype sl_config_product_dtype(const struct sl_config *config) {
-  if (config->sl.fp8 && config->param_dtype == SL_BF16) return SL_F8;
-  return config->sl.tf32 && config->param_dtype == SL_F32 ? SL_TF32 : config->param_dtype;
-}
-
 /* The key to blame: a batch key that stands in the file. */
 static const char *batch_key(const struct sl_config *config, const char *preferred) {
   static const char *const keys[] = {"train_batch_size", "train_micro_batch_size_per_gpu",

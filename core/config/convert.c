@@ -2,6 +2,7 @@
  * expected. */
 #include "core/config/convert.h"
 #include "core/config/lists.h"
+#include "core/config/words.h"
 
 #include <limits.h>
 #include <math.h>
@@ -95,24 +96,9 @@ static enum sl_converted convert_text(const struct sl_field *field, const json_t
   return SL_CONVERTED;
 }
 
-static int word_index(const char *words, const char *word, bool exact) {
-  const size_t length = strlen(word);
-  int index = 0;
-  for (const char *at = words; at != NULL; index++) {
-    const size_t n = strcspn(at, "|");
-    if (n == length && (exact ? strncmp(at, word, n) : strncasecmp(at, word, n)) == 0) return index;
-    at = at[n] == '|' ? at + n + 1 : NULL;
-  }
-  return -1;
-}
-
-int sl_config_word_index(const char *words, const char *word) {
-  return word_index(words, word, false);
-}
-
 static enum sl_converted convert_word(const struct sl_field *field, const json_t *value, void *target) {
   if (!json_is_string(value)) return SL_WRONG_TYPE;
-  const int index = word_index(field->words, json_string_value(value), field->exact);
+  const int index = sl_config_word_index(field->words, json_string_value(value), field->exact);
   if (index < 0) return SL_WRONG_VALUE;
   store_integer(field, index, target);
   return SL_CONVERTED;
@@ -124,7 +110,7 @@ static enum sl_converted check_names(const struct sl_field *field, const json_t 
   for (size_t i = 0; i < json_array_size(value); i++) {
     const char *name = json_string_value(json_array_get(value, i));
     if (name == NULL) return SL_WRONG_TYPE;
-    if (field->words != NULL && word_index(field->words, name, field->exact) < 0) return SL_WRONG_VALUE;
+    if (field->words != NULL && sl_config_word_index(field->words, name, field->exact) < 0) return SL_WRONG_VALUE;
   }
   return SL_CONVERTED;
 }
@@ -137,10 +123,10 @@ static enum sl_converted convert_dtype(const struct sl_field *field, const json_
       [SL_F16] = "fp16|float16|half|torch.float16",
   };
   if (!json_is_string(value)) return SL_WRONG_TYPE;
-  if (field->words != NULL && word_index(field->words, json_string_value(value), field->exact) < 0)
+  if (field->words != NULL && sl_config_word_index(field->words, json_string_value(value), field->exact) < 0)
     return SL_WRONG_VALUE;
   for (int type = SL_F32; type <= SL_F16; type++) {
-    if (sl_config_word_index(spellings[type], json_string_value(value)) < 0) continue;
+    if (sl_config_word_index(spellings[type], json_string_value(value), false) < 0) continue;
     const enum sl_dtype found = (enum sl_dtype)type;
     if (target != NULL) memcpy(target, &found, sizeof found);
     return SL_CONVERTED;

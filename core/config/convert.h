@@ -8,8 +8,6 @@ enum sl_converted { SL_CONVERTED, SL_WRONG_TYPE, SL_WRONG_VALUE };
 /* Check `value` against the row and store it at `target` (NULL: check only). null must have been refused before for
  * rows that are not nullable. */
 enum sl_converted sl_config_convert(const struct sl_field *field, const json_t *value, void *target);
-/* Index of `word` in the list "a|b|c", -1 when it is not there. Case does not count. */
-int sl_config_word_index(const char *words, const char *word);
 /* What the row takes, in words: "an integer >= 1", "one of none, cpu, nvme". */
 const char *sl_config_expectation(const struct sl_field *field, char *out, size_t size);
 /* The stored value as JSON; new reference. */

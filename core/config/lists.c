@@ -3,6 +3,7 @@
 #include "core/config/lists.h"
 #include "core/base/limits.h"
 #include "core/config/convert.h"
+#include "core/config/words.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +44,7 @@ static enum sl_converted convert_layers(const json_t *item, bool from_text, int6
 
 static enum sl_converted convert_word(const json_t *item, const char *words, int *out) {
   if (!json_is_string(item)) return SL_WRONG_TYPE;
-  *out = sl_config_word_index(words, json_string_value(item));
+  *out = sl_config_word_index(words, json_string_value(item), false);
   return *out >= 0 ? SL_CONVERTED : SL_WRONG_VALUE;
 }
 

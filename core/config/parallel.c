@@ -7,6 +7,7 @@
 #include "core/config/convert.h"
 #include "core/config/fields.h"
 #include "core/config/read.h"
+#include "core/config/words.h"
 
 #include <math.h>
 #include <string.h>
@@ -62,7 +63,7 @@ static enum sl_status take_pipeline(struct sl_config *config) {
     const json_t *method = sl_config_at(config, methods[i]);
     if (method == NULL) continue;
     const char *text = json_is_string(method) ? json_string_value(method) : "";
-    const int word = sl_config_word_index("uniform|parameters|best", text);
+    const int word = sl_config_word_index("uniform|parameters|best", text, false);
     if (word < 0)
       return sl_json_fail(&config->doc, methods[i], "is %s; expected uniform or parameters (others are not modelled)",
                           sl_config_show(method, shown, sizeof shown));

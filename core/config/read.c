@@ -1,6 +1,7 @@
 /* Reading sections by the table: unknown keys, both spellings of a key, defaults by version, and the list of keys that
  * DeepSpeed knows and shardlab does not model. What the values mean together is left to config.c and config/check.c. */
 #include "core/config/read.h"
+#include "core/base/json_places.h"
 #include "core/base/json_write.h"
 #include "core/base/nearest.h"
 #include "core/config/coerce.h"

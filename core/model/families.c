@@ -13,14 +13,11 @@ static const struct sl_family *const families[] = {
 };
 enum { FAMILIES = sizeof families / sizeof *families };
 
-const struct sl_family *sl_family_of(const struct sl_model *model) {
-  return families[model->type];
-}
-
-bool sl_family_find(const char *name, enum sl_model_type *type) {
+bool sl_family_find(const char *name, struct sl_model *model) {
   for (int i = 0; i < FAMILIES; i++) {
     if (strcmp(name, families[i]->name) != 0) continue;
-    *type = (enum sl_model_type)i;
+    model->type = (enum sl_model_type)i;
+    model->family = families[i];
     return true;
   }
   return false;

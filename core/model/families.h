@@ -43,8 +43,8 @@ struct sl_family {
 SL_FAMILY_MAP(X)
 #undef X
 
-const struct sl_family *sl_family_of(const struct sl_model *model);
-bool sl_family_find(const char *name, enum sl_model_type *type);
+/* Set the type and the family of `model` by a config.json's model_type; false: there is no family of that name. */
+bool sl_family_find(const char *name, struct sl_model *model);
 /* All names, quoted, as one expects one of them. Returns `text`. */
 const char *sl_family_names(char *text, size_t size);
 /* The name nearest to `name`; NULL when none is near. */

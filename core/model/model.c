@@ -28,7 +28,7 @@ enum sl_status sl_model_from_json(struct sl_model *model, const struct sl_json *
   const struct sl_json_object in = {doc, doc->root, ""};
   const char *type = json_string_value(sl_json_get(&in, "model_type"));
   char names[512];
-  if (type == NULL || !sl_family_find(type, &model->type)) {
+  if (type == NULL || !sl_family_find(type, model)) {
     sl_family_names(names, sizeof names);
     const char *near = type != NULL ? sl_family_nearest(type) : NULL;
     return sl_json_get_fail(&in, "model_type", "%s%s%s%s", names, near != NULL ? "; nearest is \"" : "",
@@ -37,8 +37,8 @@ enum sl_status sl_model_from_json(struct sl_model *model, const struct sl_json *
   const char *name = json_string_value(sl_json_get(&in, "_name_or_path"));
   if (name == NULL || name[0] == '\0') name = type;
   set_name(model, name, strlen(name));
-  SL_GO_FAIL(sl_family_of(model)->read(model, &in));
-  SL_GO_FAIL(sl_family_of(model)->make_tensors(model));
+  SL_GO_FAIL(model->family->read(model, &in));
+  SL_GO_FAIL(model->family->make_tensors(model));
   return SL_OK;
 fail:
   sl_model_free(model);
@@ -104,9 +104,9 @@ const char *sl_model_preset_name(int i) {
 }
 
 json_t *sl_model_to_json(const struct sl_model *model) {
-  return sl_family_of(model)->to_json(model);
+  return model->family->to_json(model);
 }
 
 bool sl_model_reads_tokens(const struct sl_model *model) {
-  return sl_family_of(model)->tokens;
+  return model->family->tokens;
 }

@@ -62,6 +62,7 @@ struct sl_tensor {
 
 struct sl_model {
   enum sl_model_type type;
+  const struct sl_family *family; /* its row (families.h) */
   char name[64];
   /* transformers; the comment is the key in config.json */
   int64_t n_layer;   /* n_layer | num_hidden_layers; mlp: its linears */

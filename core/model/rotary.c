@@ -83,7 +83,7 @@ static enum sl_status set_share(struct sl_model *model, const struct sl_json_obj
 
 enum sl_status sl_rotary_read(struct sl_model *model, const struct sl_json_object *in) {
   static const char *const objects[] = {"rope_scaling", "rope_parameters"};
-  const struct sl_rotary_keys *keys = &sl_family_of(model)->rotary;
+  const struct sl_rotary_keys *keys = &model->family->rotary;
   const char *const share_key = keys->share != NULL ? keys->share : "partial_rotary_factor";
   struct sl_rotary *r = &model->form.rotary;
   double share = keys->default_share > 0 ? keys->default_share : 1;
@@ -118,7 +118,7 @@ static json_t *scaling_to_json(const struct sl_rotary *r) {
 }
 
 void sl_rotary_write(const struct sl_model *model, json_t *out) {
-  const struct sl_rotary_keys *keys = &sl_family_of(model)->rotary;
+  const struct sl_rotary_keys *keys = &model->family->rotary;
   const struct sl_rotary *r = &model->form.rotary;
   double share = (double)r->dim / (double)model->head_dim;
   while ((int64_t)((double)model->head_dim * share) < r->dim) share = nextafter(share, 2); /* as it is read */

@@ -161,7 +161,7 @@ static void set_shape(const struct sl_model *m, struct sl_tensor *t) {
 }
 
 static const char *name_of(const struct sl_model *m, enum sl_tensor_part part) {
-  const struct sl_family *family = sl_family_of(m);
+  const struct sl_family *family = m->family;
   const bool norm = part == SL_PART_NORM_1 || part == SL_PART_NORM_2;
   if (norm && m->form.residual == SL_RESIDUAL_PARALLEL && family->parallel_norms[0] != NULL)
     return family->parallel_norms[part == SL_PART_NORM_2];
@@ -174,7 +174,7 @@ static void add(struct sl_model *model, enum sl_tensor_part part, bool bias, int
   struct sl_tensor *t = &model->tensors[model->tensor_count++];
   t->part = part, t->bias = bias, t->layer = layer, t->decay = true;
   if (where_of[part] == BLOCK)
-    snprintf(t->name, sizeof t->name, "%s.%d.%s.%s", sl_family_of(model)->prefix, layer, name, ending);
+    snprintf(t->name, sizeof t->name, "%s.%d.%s.%s", model->family->prefix, layer, name, ending);
   else
     snprintf(t->name, sizeof t->name, "%s.%s", name, ending);
   set_shape(model, t);
@@ -218,7 +218,7 @@ int64_t sl_model_numel(const struct sl_model *model) {
 
 /* Without the prefix of the base model: the family's, or what GPT-2's and Llama's files have. */
 static const char *bare(const struct sl_model *model, const char *name) {
-  const char *const bases[] = {sl_family_of(model)->base, "transformer.", "model."};
+  const char *const bases[] = {model->family->base, "transformer.", "model."};
   for (size_t i = 0; i < sizeof bases / sizeof *bases; i++)
     if (bases[i] != NULL && strncmp(name, bases[i], strlen(bases[i])) == 0) return name + strlen(bases[i]);
   return name;

@@ -2,7 +2,7 @@
 #include "core/model/families.h"
 
 enum sl_status sl_transformer_keys(struct sl_model *model, const struct sl_json_object *in) {
-  const struct sl_family *family = sl_family_of(model);
+  const struct sl_family *family = model->family;
   return sl_model_read_keys(model, in, family->keys, family->key_count);
 }
 
@@ -20,7 +20,7 @@ enum sl_status sl_transformer_heads(struct sl_model *model, const struct sl_json
 }
 
 json_t *sl_transformer_to_json(const struct sl_model *model) {
-  const struct sl_family *family = sl_family_of(model);
+  const struct sl_family *family = model->family;
   json_t *out = json_pack("{s:s, s:s}", "model_type", family->name, "_name_or_path", model->name);
   if (out == NULL) return NULL;
   sl_model_write_keys(model, out, family->keys, family->key_count);

@@ -2,6 +2,7 @@
 #include "core/models/transformer.h"
 
 #include "core/op/workspace.h"
+#include "core/plan/cut.h"
 
 #include <stdio.h>
 
@@ -23,7 +24,7 @@ struct sl_transformer sl_transformer_of(struct sl_lowering *l) {
                                  .s = plan->sequence_parallel ? rows / plan->tp : rows,
                                  .c = m->n_embd,
                                  .i = m->n_inner / plan->tp,
-                                 .v = sl_plan_local_size(plan, &m->tensors[0], 0),
+                                 .v = sl_cut_local_size(plan, &m->tensors[0], 0),
                                  .h = m->n_head / plan->tp,
                                  .g = m->n_kv_head / plan->tp,
                                  .d = m->head_dim,

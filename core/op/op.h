@@ -295,11 +295,6 @@ struct sl_op {
 
 /* An op on the compute lane, of no group and no tensor; what is not named here is 0. */
 struct sl_op sl_op_plain(enum sl_op_kind kind, enum sl_dtype dtype, enum sl_phase phase);
-/* Floating-point operations, and bytes read plus written in device memory, of one op; exact integers in double. */
-double sl_op_flops(const struct sl_op *op);
-/* Pairs of a query and a key that it sees, of one head of a sequence; dim as attention's: T (T + 1) / 2, or fewer with W. */
-double sl_op_score_pairs(const int64_t dim[SL_OP_DIMS]);
-double sl_op_bytes(const struct sl_op *op, const struct sl_slice *slices);
 /* The element-wise op that a gemm does in its epilogue, by itself: kind, type and shape. Kind SL_OP_COUNT: it has none. */
 struct sl_op sl_op_epilogue(const struct sl_op *op);
 /* What an op is called for readers: its kind's name, a gemm's with its epilogue ("gemm+gelu"). */

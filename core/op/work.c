@@ -1,6 +1,7 @@
 /* What an op costs by; see work.h. */
 #include "core/op/work.h"
 
+#include "core/op/flops.h"
 #include "core/op/operands.h"
 #include "core/op/wire.h"
 

@@ -1,10 +1,27 @@
 /* See cut.h. */
 #include "core/plan/cut.h"
 
+/* Is dimension `dim` of `t` cut over the tp group, or padded? */
+static bool is_cut(const struct sl_plan *plan, const struct sl_tensor *t, int dim) {
+  return t->tp_dim == dim && (plan->tp > 1 || (t->vocabulary && plan->vocab_multiple > 1));
+}
+
+/* A member's part of one of the tp_blocks blocks of dimension tp_dim. */
+static int64_t width_of(const struct sl_plan *plan, const struct sl_tensor *t) {
+  const int64_t block = t->shape[t->tp_dim] / (t->tp_blocks > 1 ? t->tp_blocks : 1);
+  const int64_t part = (block + plan->tp - 1) / plan->tp, multiple = t->vocabulary ? plan->vocab_multiple : 1;
+  return (part + multiple - 1) / multiple * multiple;
+}
+
+int64_t sl_cut_local_size(const struct sl_plan *plan, const struct sl_tensor *t, int dim) {
+  if (!is_cut(plan, t, dim)) return t->shape[dim];
+  return (t->tp_blocks > 1 ? t->tp_blocks : 1) * width_of(plan, t);
+}
+
 /* Tensor parallelism cuts dimension tp_dim of each of tp_blocks blocks into tp widths, so a logical tensor is
  * (outer x blocks, tp, width x inner), the last width of a block perhaps not full. */
 struct sl_cut sl_cut_of(const struct sl_plan *plan, const struct sl_tensor *t) {
-  const int64_t local = t->tp_dim < 0 ? 0 : sl_plan_local_size(plan, t, t->tp_dim);
+  const int64_t local = t->tp_dim < 0 ? 0 : sl_cut_local_size(plan, t, t->tp_dim);
   if (t->tp_dim < 0 || (plan->tp == 1 && local == t->shape[t->tp_dim])) return (struct sl_cut){t->numel, t->numel, 1};
   const int64_t inner = t->tp_dim == 0 && t->n_dim == 2 ? t->shape[1] : 1;
   const int64_t blocks = t->tp_blocks > 1 ? t->tp_blocks : 1;

@@ -14,22 +14,6 @@ static int64_t round_up(int64_t n, int64_t multiple) {
   return (n + multiple - 1) / multiple * multiple;
 }
 
-/* Is dimension `dim` of `t` cut over the tp group, or padded? */
-static bool is_cut(const struct sl_plan *plan, const struct sl_tensor *t, int dim) {
-  return t->tp_dim == dim && (plan->tp > 1 || (t->vocabulary && plan->vocab_multiple > 1));
-}
-
-/* A member's part of one of the tp_blocks blocks of dimension tp_dim. */
-static int64_t width_of(const struct sl_plan *plan, const struct sl_tensor *t) {
-  const int64_t block = t->shape[t->tp_dim] / (t->tp_blocks > 1 ? t->tp_blocks : 1);
-  return round_up((block + plan->tp - 1) / plan->tp, t->vocabulary ? plan->vocab_multiple : 1);
-}
-
-int64_t sl_plan_local_size(const struct sl_plan *plan, const struct sl_tensor *t, int dim) {
-  if (!is_cut(plan, t, dim)) return t->shape[dim];
-  return (t->tp_blocks > 1 ? t->tp_blocks : 1) * width_of(plan, t);
-}
-
 struct sl_run_of sl_plan_logical_run(const struct sl_plan *plan, const struct sl_tensor *t, int place, int64_t local,
                                      int64_t end) {
   const struct sl_cut cut = sl_cut_of(plan, t);
@@ -57,7 +41,7 @@ static bool uses(const struct sl_plan *plan, const struct sl_stage *c, int i) {
 static void place_tensor(struct sl_pp_rank *pp_rank, const struct sl_plan *plan, int tensor, int stage) {
   const struct sl_tensor *t = &plan->model->tensors[tensor];
   int64_t numel = 1;
-  for (int d = 0; d < t->n_dim; d++) numel *= sl_plan_local_size(plan, t, d);
+  for (int d = 0; d < t->n_dim; d++) numel *= sl_cut_local_size(plan, t, d);
   pp_rank->placed_of[tensor] = pp_rank->tensor_count;
   pp_rank->tensors[pp_rank->tensor_count++] = (struct sl_placed){
       .tensor = tensor,

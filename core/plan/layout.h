@@ -81,16 +81,6 @@ struct sl_pp_rank {
 enum sl_status sl_layout_build(struct sl_pp_rank *pp_rank, const struct sl_plan *plan);
 void sl_layout_free(struct sl_pp_rank *pp_rank);
 
-/* Rows of dimension `dim` of `tensor` that a member of the tp group holds. A vocabulary of V is padded to a multiple of
- * tp x m, m = plan->vocab_multiple (Megatron-LM's rule):
- *   m ceil(ceil(V / tp) / m)
- * m is shardlab.make_vocab_size_divisible_by where that is given. Else it is 1, which pads to tp alone, but 128, Megatron-LM's
- * default, on GPUs where no framework's preset is asked for and ceil(V / tp) is no multiple of 8: rows of logits in 16 bits
- * then start anywhere, and products that read or write them have no vector loads and no TMA (GPT-2's 50257).
- * Padded rows are zero and stay so: unlike Megatron-LM's, their logits take no part in the softmax, so that losses and
- * gradients are those of the model as it is. */
-int64_t sl_plan_local_size(const struct sl_plan *plan, const struct sl_tensor *tensor, int dim);
-
 /* A run of a rank's local tensor that is contiguous in the logical one: `count` elements from `local` are the logical
  * tensor's from `logical`; logical < 0: padding, which is zero and stands in no file. */
 struct sl_run_of {

@@ -199,7 +199,7 @@ static enum sl_status choose_batch(struct sl_plan *plan) {
   return SL_OK;
 }
 
-/* See sl_plan_local_size. */
+/* See sl_cut_local_size. */
 static int choose_vocab_multiple(const struct sl_plan *plan) {
   enum { VECTOR = 8, MEGATRON = 128 }; /* 16-bit numbers of a vector load; make-vocab-size-divisible-by's default */
   const int64_t rows = (plan->model->vocab_size + plan->tp - 1) / plan->tp;

@@ -50,7 +50,7 @@ struct sl_plan {
   bool unshards;               /* the schedule says when a stage's sharded parameters are gathered */
   bool fuse_epilogues;         /* see models/epilogue.c */
   struct sl_kernel_costs kernel_costs; /* of the kernel set: a prediction's alone */
-  int vocab_multiple; /* rows of the vocabulary on a tp rank are a multiple of it; sl_plan_local_size */
+  int vocab_multiple; /* rows of the vocabulary on a tp rank are a multiple of it; sl_cut_local_size */
 };
 
 /* Build the plan of `world` ranks. The configuration that takes effect is `config` with its batch sizes resolved and with what

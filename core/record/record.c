@@ -2,6 +2,7 @@
 #include "core/record/record.h"
 
 #include "core/base/stats.h"
+#include "core/plan/cut.h"
 #include "core/plan/effective.h"
 #include "core/program/memory_report.h"
 #include "core/record/folded.h"
@@ -37,7 +38,7 @@ static json_t *plan_json(const struct sl_plan *plan) {
       "micro_batches", (json_int_t)plan->n_micro, "global_batch", (json_int_t)plan->global_batch, "seq",
       (json_int_t)plan->seq, "threads", plan->threads, "parameters", (json_int_t)sl_model_numel(plan->model));
   if (plan->model->vocab_size > 0)
-    set_integer(object, "padded_vocab_size", plan->tp * sl_plan_local_size(plan, &plan->model->tensors[0], 0));
+    set_integer(object, "padded_vocab_size", plan->tp * sl_cut_local_size(plan, &plan->model->tensors[0], 0));
   return object;
 }
 

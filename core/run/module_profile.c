@@ -1,6 +1,8 @@
 /* Modules and their shares; see module_profile.h. */
 #include "core/run/module_profile.h"
 
+#include "core/op/flops.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /* Chrome trace events, one a line; see trace.h. Format: "Trace Event Format", the JSON object form, phases X and M. */
 #include "core/run/trace.h"
 
+#include "core/op/flops.h"
 #include "core/op/wire.h"
 #include "core/run/trace_arrows.h"
 #include "core/run/trace_counters.h"

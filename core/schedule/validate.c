@@ -25,16 +25,6 @@ struct checker {
   int64_t step;
 };
 
-bool sl_action_computes(enum sl_action_kind kind) {
-  return kind == SL_ACTION_FORWARD || kind == SL_ACTION_BACKWARD || kind == SL_ACTION_BACKWARD_INPUT ||
-         kind == SL_ACTION_BACKWARD_WEIGHT;
-}
-
-int sl_action_peer_stage(const struct sl_action *a) {
-  const bool down = a->kind == SL_ACTION_SEND_F || a->kind == SL_ACTION_RECV_B;
-  return down ? a->stage + 1 : a->stage - 1;
-}
-
 static bool is_transfer(enum sl_action_kind kind) {
   return kind >= SL_ACTION_SEND_F && kind <= SL_ACTION_RECV_B;
 }

@@ -58,7 +58,7 @@ static void build(struct built *b, const struct inputs *in, int blocks) {
   b->model.tensor_count = 0;
   b->model.n_layer =
       (int64_t)blocks * in->config.sl.pp * (in->config.sl.virtual_stages > 1 ? in->config.sl.virtual_stages : 1);
-  if (sl_family_of(&in->model)->make_tensors(&b->model) != SL_OK) fail_msg("%s", sl_error_message());
+  if (in->model.family->make_tensors(&b->model) != SL_OK) fail_msg("%s", sl_error_message());
   if (sl_plan_build(&b->plan, &b->model, &in->config, &in->cluster, 8) != SL_OK) fail_msg("%s", sl_error_message());
   if (sl_job_build(&b->job, &b->plan, &options) != SL_OK) fail_msg("%s", sl_error_message());
 }

@@ -2,6 +2,7 @@
    libs: sim
  * What must hold of every prediction, on random configurations: more flops, bandwidth or memory never makes a step slower; a step is no
  * shorter than its flops and its bytes allow; which of several ranks that stand alike is meant changes nothing. */
+#include "core/op/flops.h"
 #include "core/op/work.h"
 #include "sim/sim.h"
 #include "tests/support/job_fixture.h"

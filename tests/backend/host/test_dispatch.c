@@ -1,6 +1,8 @@
 /* Ops as the host backend runs them, one at a time and without MPI: what the members of a group compute of a split op,
  * put together, is what the unsplit op computes. */
 #include "backend/host/host.h"
+#include "core/model/families.h"
+#include "core/op/flops.h"
 #include "kernels/convert.h"
 #include "kernels/philox.h"
 
@@ -405,13 +407,13 @@ static void inputs_and_targets_loaded_apart_are_those_loaded_together(void **sta
   for (size_t t = 0; t < 3; t++) {
     struct rank *k = new_rank();
     k->plan.seq = 1;
-    k->model = (struct sl_model){.type = SL_MODEL_MLP, .n_dims = 3, .dims = {7, 5, 7}};
+    k->model = (struct sl_model){.type = SL_MODEL_MLP, .family = &sl_model_mlp, .n_dims = 3, .dims = {7, 5, 7}};
     k->host.input = (struct sl_input){.plan = &k->plan, .samples = 1001};
     check_apart(k, types[t], B * 7, B * 7);
     free_rank(k);
   }
   struct rank *k = new_rank();
-  k->model = (struct sl_model){.type = SL_MODEL_GPT2, .vocab_size = 256};
+  k->model = (struct sl_model){.type = SL_MODEL_GPT2, .family = &sl_model_gpt2, .vocab_size = 256};
   k->host.input.plan = &k->plan;
   assert_int_equal(sl_data_open_memory(&k->host.input.data, "text", text, sizeof text - 1), SL_OK);
   k->host.input.samples = sl_data_sequences(&k->host.input.data, T);

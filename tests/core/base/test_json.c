@@ -2,6 +2,7 @@
  * JSON with places: hjson's liberties, places, refusals, and saving without leaving halves behind. */
 #include "core/base/file.h"
 #include "core/base/json.h"
+#include "core/base/json_places.h"
 #include "core/base/json_write.h"
 
 #include <limits.h>

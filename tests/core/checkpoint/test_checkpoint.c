@@ -4,7 +4,7 @@
 #include "core/base/file.h"
 #include "core/checkpoint/folder.h"
 #include "core/checkpoint/hash.h"
-#include "core/checkpoint/held.h"
+#include "core/checkpoint/restore.h"
 #include "core/checkpoint/part.h"
 #include "tests/core/checkpoint/ranks.h"
 
@@ -351,7 +351,7 @@ static void what_is_claimed_is_verified(void **state) {
     if (i != CUT) flip(name, info.st_size - 1, 3); /* the last element of the last tensor */
     assert_int_equal(sl_restore_opened(&from, &r.runs[0]), SL_OK);
     const struct sl_tensor *last = &r.f.plan.model->tensors[r.f.plan.model->tensor_count - 1];
-    const struct sl_weight_source source = sl_held_source(&from);
+    const struct sl_weight_source source = sl_restore_weights(&from);
     float *values = calloc((size_t)last->numel, sizeof *values);
     if (i == CUT) assert_int_equal(truncate(name, info.st_size - 1), 0);
     if (i != UNREAD) assert_int_equal(source.read(source.context, last->name, 0, last->numel, values), SL_OK);

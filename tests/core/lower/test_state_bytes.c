@@ -11,6 +11,7 @@
 
 #include "core/check/rendezvous.h"
 #include "core/job/job.h"
+#include "core/op/flops.h"
 #include "core/op/operands.h"
 #include "core/program/memory_report.h"
 #include "tests/support/job_fixture.h"

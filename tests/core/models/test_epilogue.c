@@ -14,6 +14,7 @@
 #include "core/check/rendezvous.h"
 #include "core/job/job.h"
 #include "core/models/epilogue.h"
+#include "core/op/flops.h"
 #include "core/op/measured.h"
 #include "core/op/operands.h"
 #include "cost/compute.h"

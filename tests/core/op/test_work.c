@@ -1,5 +1,6 @@
 /* label: unit
  * What an op costs by: its terms, told apart by a cache, and what its members put on the wire. */
+#include "core/op/flops.h"
 #include "core/op/wire.h"
 #include "core/op/work.h"
 

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "core/plan/cut.h"
 #include "tests/support/job_fixture.h"
 
 #include <stdlib.h>
@@ -40,11 +41,11 @@ static void sizes_are_megatrons(void **state) {
     struct fixture f;
     open_job(&f, cases[i].model, cases[i].tp, cases[i].multiple);
     const struct sl_tensor *wte = &f.model.tensors[0], *block = &f.model.tensors[4];
-    const int64_t rows = sl_plan_local_size(&f.plan, wte, 0);
+    const int64_t rows = sl_cut_local_size(&f.plan, wte, 0);
     assert_true(wte->vocabulary && !block->vocabulary);
     assert_int_equal(rows * cases[i].tp, megatrons(f.model.vocab_size, cases[i].multiple, cases[i].tp));
     assert_int_equal(f.plan.pp_ranks[0].tensors[0].numel, rows * f.model.n_embd);
-    assert_int_equal(sl_plan_local_size(&f.plan, block, 1) * cases[i].tp, block->shape[1]);
+    assert_int_equal(sl_cut_local_size(&f.plan, block, 1) * cases[i].tp, block->shape[1]);
     fixture_close(&f);
   }
 }
@@ -127,7 +128,7 @@ static void a_gpu_pads_by_itself(void **state) {
              cases[i].tp, cases[i].own);
     if (fixture_open(&f, cases[i].model, config, cases[i].cluster, cases[i].tp, NULL) != SL_OK)
       fail_msg("case %zu: %s", i, sl_error_message());
-    const int64_t rows = sl_plan_local_size(&f.plan, &f.model.tensors[0], 0);
+    const int64_t rows = sl_cut_local_size(&f.plan, &f.model.tensors[0], 0);
     if (rows != cases[i].rows)
       fail_msg("case %zu: %lld rows, expected %lld", i, (long long)rows, (long long)cases[i].rows);
     fixture_close(&f);

@@ -1,0 +1,19 @@
+/* What a configuration that has been read says, and a warning about one of its keys; see config.h. */
+#include "core/base/json_places.h"
+#include "core/config/config.h"
+
+void sl_config_warn(const struct sl_config *config, const char *path, const char *text) {
+  char where[1024];
+  sl_json_where(&config->doc, path, where, sizeof where);
+  sl_warn("%s: %s: %s", where, path, text);
+}
+
+int64_t sl_config_shard_size(const struct sl_config *config) {
+  if (config->sl.shard_size > 0) return config->sl.shard_size;
+  return config->zero.mics_shard_size > 0 ? config->zero.mics_shard_size : 0;
+}
+
+enum sl_dtype sl_config_product_dtype(const struct sl_config *config) {
+  if (config->sl.fp8 && config->param_dtype == SL_BF16) return SL_F8;
+  return config->sl.tf32 && config->param_dtype == SL_F32 ? SL_TF32 : config->param_dtype;
+}

@@ -1,0 +1,146 @@
+/* Formulas by kind; see flops.h. */
+#include "core/op/flops.h"
+
+#include "core/op/operands.h"
+
+/* Elements whose squares a norm adds: of a range, as many as a member's piece can have of it. */
+static double norm_elements(const struct sl_op *op) {
+  const int64_t range = op->dim[2] - op->dim[1];
+  return (double)(op->flags & SL_OP_SHARE_RANGE && range < op->dim[0] ? range : op->dim[0]);
+}
+
+/* Of the backward of a norm of rows: `input` for dx, `weight` for the weights, both without a flag. */
+static double half_flops(const struct sl_op *op, double input, double weight) {
+  return (op->flags & SL_OP_WEIGHT_GRAD ? 0 : input) + (op->flags & SL_OP_INPUT_GRAD ? 0 : weight);
+}
+
+static double optimizer_flops(const struct sl_op *op) {
+  switch (op->kind) {
+  case SL_OP_NORM:
+    return 2 * norm_elements(op);
+  case SL_OP_SGD:
+    return 5 * (double)op->dim[0];
+  case SL_OP_ADAM:
+  case SL_OP_ADAMW:
+    return 16 * (double)op->dim[0];
+  case SL_OP_SIGN_PACK: /* momentum and error; the squares; what is lost */
+    return 9 * (double)op->dim[0];
+  case SL_OP_SIGN_SUM:
+    return (2 * (double)op->dim[1] + 4) * (double)op->dim[0];
+  case SL_OP_ONEBIT_ADAM:
+    return 7 * (double)op->dim[0];
+  default:
+    return 0;
+  }
+}
+
+/* Flops per element of the element-wise ops, counted on the kernels in kernels/: they matter only where a device is so
+ * short of arithmetic that bytes do not decide. */
+static double elementwise_flops(const struct sl_op *op) {
+  const double rows = (double)op->dim[0] * (double)op->dim[1];
+  switch (op->kind) {
+  case SL_OP_LAYERNORM_FWD:
+    return 8 * rows;
+  case SL_OP_LAYERNORM_BWD:
+    return half_flops(op, 11, 5) * rows;
+  case SL_OP_RMSNORM_FWD:
+    return 4 * rows;
+  case SL_OP_RMSNORM_BWD:
+    return half_flops(op, 8, 3) * rows;
+  case SL_OP_ROPE: /* a product of 2 x 2 for each pair */
+    return 3 * rows * (double)(op->dim[2] + op->dim[4]) * (double)op->dim[3];
+  case SL_OP_SWIGLU_FWD:
+    return 15 * rows;
+  case SL_OP_SWIGLU_BWD:
+    return 22 * rows;
+  case SL_OP_GELU_FWD:
+    return 20 * rows;
+  case SL_OP_GELU_BWD:
+    return 26 * rows;
+  case SL_OP_CLASSIFIER:
+    return 24 * rows;
+  case SL_OP_CLASSIFIER_STATS:
+  case SL_OP_CLASSIFIER_SHARD:
+    return 12 * rows;
+  case SL_OP_RESIDUAL_FWD:
+    return (op->flags & SL_OP_BIAS ? 2 : 1) * rows;
+  case SL_OP_BIAS_BWD:
+  case SL_OP_RELU_FWD:
+  case SL_OP_RELU_BWD:
+  case SL_OP_DROPOUT:
+    return rows;
+  case SL_OP_MSE:
+    return 4 * rows;
+  case SL_OP_EMBED_FWD:
+  case SL_OP_EMBED_BWD:
+    return 2 * rows * (double)op->dim[2];
+  case SL_OP_ADD:
+    return (double)op->dim[0];
+  case SL_OP_QUANTIZE: /* the largest; then product, rounding and both bounds */
+    return 5 * (double)op->dim[0] * (double)op->dim[3];
+  case SL_OP_DEQUANTIZE:
+  case SL_OP_QUANTIZED_SUM:
+    return 2 * (double)op->dim[0] * (double)op->dim[3];
+  case SL_OP_REQUANTIZE: /* the sums twice: for the largest, and for the codes */
+    return (4 * (double)op->dim[3] + 5) * (double)op->dim[0] * (double)op->dim[4];
+  default:
+    return optimizer_flops(op);
+  }
+}
+
+double sl_op_score_pairs(const int64_t dim[SL_OP_DIMS]) {
+  const double t = (double)dim[1], w = (double)dim[5];
+  return dim[5] > 0 && dim[5] < dim[1] ? w * (w + 1) / 2 + (t - w) * w : t * (t + 1) / 2;
+}
+
+/* Flops of one T x T by D product of causal attention over all heads: only pairs of a query and a key that it sees count. */
+static double attention_product(const int64_t *d) {
+  return 2.0 * (double)d[0] * (double)d[2] * (double)d[3] * sl_op_score_pairs(d);
+}
+
+static double gemm_flops(const struct sl_op *op) {
+  const struct sl_op epilogue = sl_op_epilogue(op);
+  return 2.0 * (double)op->dim[0] * (double)op->dim[1] * (double)op->dim[2] +
+         (epilogue.kind != SL_OP_COUNT ? elementwise_flops(&epilogue) : 0);
+}
+
+double sl_op_flops(const struct sl_op *op) {
+  const int64_t *d = op->dim;
+  switch (op->kind) {
+  case SL_OP_GEMM:
+    return gemm_flops(op);
+  /* causal: T(T+1)/2 score pairs per head, a product of D for each of scores and outputs; the backward has four, and forms
+   * the scores again where their softmax was not kept */
+  case SL_OP_ATTENTION_FWD:
+  case SL_OP_FLASH_FWD:
+    return 2 * attention_product(d);
+  case SL_OP_ATTENTION_BWD:
+    return 4 * attention_product(d);
+  case SL_OP_FLASH_BWD:
+    return 5 * attention_product(d);
+  default:
+    return elementwise_flops(op);
+  }
+}
+
+/* An embedding reads one row a token, not the table, and its backward touches as many rows again; of a norm's run a range
+ * may count. */
+static double touched_bytes(const struct sl_op *op, const struct sl_slice *slices, int i) {
+  const bool table =
+      (op->kind == SL_OP_EMBED_FWD && i == sl_op_at(op, SL_AT_WTE)) ||
+      (op->kind == SL_OP_EMBED_BWD && i == sl_op_at(op, SL_AT_DWTE) && slices[i].access == SL_READ_WRITE);
+  if (table) return (double)op->dim[0] * (double)op->dim[1] * (double)op->dim[2] * (double)sl_dtype_bytes(op->dtype);
+  if (op->kind == SL_OP_COPY && i == sl_op_at(op, SL_AT_SCRATCH))
+    return 0; /* in place of the device that has no memory */
+  if (op->kind == SL_OP_NORM && i == sl_op_at(op, SL_AT_GRADIENT) && op->dim[0] > 0)
+    return (double)slices[i].bytes * (norm_elements(op) / (double)op->dim[0]);
+  return (double)slices[i].bytes;
+}
+
+double sl_op_bytes(const struct sl_op *op, const struct sl_slice *slices) {
+  double bytes = 0;
+  if (op->kind == SL_OP_PASS) return (double)op->dim[0];
+  for (int i = 0; i < op->slice_count; i++)
+    bytes += touched_bytes(op, slices, i) * (slices[i].access == SL_READ_WRITE ? 2 : 1);
+  return bytes;
+}
