@@ -26,7 +26,7 @@ static enum sl_status send(struct sl_lowering *l, struct sl_program *p, int unit
   struct sl_ahead *at = &l->zero->ahead[unit];
   if (at->sent) return SL_OK;
   at->sent = true;
-  return sl_update_gather(l, p, &l->pp_rank->units[unit], SL_PHASE_FORWARD);
+  return sl_zero_gather_unit(l, p, &l->pp_rank->units[unit], SL_PHASE_FORWARD);
 }
 
 /* Which of the rank's stages uses a unit first. */

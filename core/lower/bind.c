@@ -1,6 +1,7 @@
 /* Where kernels write gradients; see bind.h. */
 #include "core/lower/bind.h"
 
+#include "core/lower/gradients.h"
 #include "core/lower/lower.h"
 #include "core/lower/reduce.h"
 #include "core/op/operands.h"
@@ -10,20 +11,20 @@ struct sl_operand sl_bind_target(const struct sl_lowering *l, int placed, enum s
   const struct sl_reduce *r = l->zero->reduce;
   const struct sl_placed *t = &l->pp_rank->tensors[placed];
   const struct sl_bucket *b = &r->buckets[r->bucket_of[placed]];
-  if (sl_reduce_sharded(l)) return sl_build_part(l, b->buffer, access, t->flat - b->lo, t->numel);
+  if (sl_gradients_sharded(l)) return sl_build_part(l, b->buffer, access, t->flat - b->lo, t->numel);
   return sl_build_part(l, l->homes->flat, access, t->flat, t->numel);
 }
 
 bool sl_bind_adds(const struct sl_lowering *l, int placed) {
   const struct sl_reduce *r = l->zero->reduce;
-  return r->seen[placed] > 0 || (sl_reduce_kept(l, placed) && !sl_reduce_sharded(l));
+  return r->seen[placed] > 0 || (sl_gradients_kept(l, placed) && !sl_gradients_sharded(l));
 }
 
 /* A product of 16-bit factors that leaves its sums in fp32, where whole gradients are kept so. */
 static bool makes_fp32(const struct sl_lowering *l, const struct sl_draft *d) {
   const struct sl_kernel_set *set = sl_kernel_set(l->plan->config->sl.kernels);
   const bool fused = set->products_in_fp32 || set->accumulation == SL_ACCUMULATE_FUSED;
-  if (d->op.kind != SL_OP_GEMM || !fused || l->accumulate != SL_F32 || sl_reduce_sharded(l)) return false;
+  if (d->op.kind != SL_OP_GEMM || !fused || l->accumulate != SL_F32 || sl_gradients_sharded(l)) return false;
   const struct sl_operand *c = &d->operand[sl_op_at(&d->op, SL_AT_C)];
   return c->gradient;
 }
@@ -39,7 +40,7 @@ static enum sl_dtype type_made(const struct sl_lowering *l, const struct sl_draf
  * kernels add to fp32 what they multiply in 16 bits; and a product's epilogue overwrites, so what it makes is added by an op of
  * its own. */
 static bool in_place(const struct sl_lowering *l, const struct sl_draft *d, int i) {
-  const enum sl_dtype kept = sl_reduce_sharded(l) ? l->wire : l->accumulate;
+  const enum sl_dtype kept = sl_gradients_sharded(l) ? l->wire : l->accumulate;
   const enum sl_accumulation how = sl_kernel_set(l->plan->config->sl.kernels)->accumulation;
   const bool gemm = d->op.kind == SL_OP_GEMM, beside = gemm && i == sl_op_at(&d->op, SL_AT_DBIAS);
   const bool overwrites = beside || how != SL_ACCUMULATE_IN_PLACE;

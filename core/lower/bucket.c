@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/lower/gradients.h"
 #include "core/lower/lower.h"
 
 /* What the backward of stage `local` contributes to each placed tensor. */
@@ -116,7 +117,7 @@ static enum sl_status plan_cuts(const struct sl_lowering *l, bool *cut) {
   int *earliest = NULL;
   enum sl_status status = SL_OK;
   memset(cut, true, count * sizeof *cut);
-  if (!sl_reduce_sharded(l)) return SL_OK;
+  if (!sl_gradients_sharded(l)) return SL_OK;
   SL_GO(sl_calloc(&made, count, sizeof *made));
   SL_GO(sl_calloc(&earliest, count, sizeof *earliest));
   find_made(l, made);
@@ -147,7 +148,7 @@ static bool starts_call(const struct sl_lowering *l, int i, int64_t count, int64
 static bool starts_bucket(const struct sl_lowering *l, const struct sl_bucket *open, int i, int64_t run, bool first) {
   const enum sl_units units = l->plan->strategy.units;
   if (starts_call(l, i, open->count, run, first)) return true;
-  return sl_reduce_sharded(l) && units != SL_UNITS_LAYER && units != SL_UNITS_BUCKET && any_alone(l, i, open->last);
+  return sl_gradients_sharded(l) && units != SL_UNITS_LAYER && units != SL_UNITS_BUCKET && any_alone(l, i, open->last);
 }
 
 /* The first bucket of the model, where the gradient of an embedding with a tied head stands alone, fills a bucket of
@@ -155,7 +156,7 @@ static bool starts_bucket(const struct sl_lowering *l, const struct sl_bucket *o
  * the one before would hold up the buffers that later ones take turns in. `count`: buckets of the group. */
 static void join_last(const struct sl_lowering *l, int count) {
   const struct sl_reduce *r = l->zero->reduce;
-  if (!sl_reduce_sharded(l) || count < 2) return;
+  if (!sl_gradients_sharded(l) || count < 2) return;
   struct sl_bucket *b = &r->buckets[r->bucket_count - 1];
   b->joins = !starts_call(l, b->last, b[-1].count, b->count, false);
 }
@@ -193,7 +194,7 @@ static void fill_buckets(const struct sl_lowering *l, const struct sl_layout *la
   }
   for (int i = before; i < r->bucket_count; i++) {
     struct sl_bucket *b = &r->buckets[i];
-    b->alone = sl_reduce_sharded(l) && any_alone(l, b->first, b->last);
+    b->alone = sl_gradients_sharded(l) && any_alone(l, b->first, b->last);
   }
   join_last(l, r->bucket_count - before);
 }
@@ -258,7 +259,7 @@ static enum sl_status own_buffers(struct sl_lowering *l, int group) {
  * then, they take turns. */
 static enum sl_status bucket_buffers(struct sl_lowering *l, int group) {
   struct sl_reduce *r = l->zero->reduce;
-  const bool copied_back = sl_reduce_copied_back(l) && !l->plan->strategy.reduces_last;
+  const bool copied_back = sl_gradients_copied_back(l) && !l->plan->strategy.reduces_last;
   for (int i = 0; i < r->bucket_count; i++) {
     if (r->buckets[i].group == group) r->buckets[i].alone |= copied_back;
   }
@@ -270,7 +271,7 @@ enum sl_status sl_bucket_plan(struct sl_lowering *l) {
   count_contributions(l);
   SL_TRY(plan_buckets(l));
   for (int g = 0; g < l->pp_rank->group_count; g++) {
-    if (sl_reduce_sharded(l) || sl_reduce_recast(l, &l->pp_rank->layouts[g])) SL_TRY(bucket_buffers(l, g));
+    if (sl_gradients_sharded(l) || sl_gradients_recast(l, &l->pp_rank->layouts[g])) SL_TRY(bucket_buffers(l, g));
   }
   return SL_OK;
 }

@@ -79,3 +79,8 @@ int32_t sl_home_of(const struct sl_lowering *l, enum sl_role role, int placed) {
   int64_t element = l->pp_rank->units[l->pp_rank->tensors[placed].unit].shard_offset;
   return sl_class_state(l->rank_class, role, &element);
 }
+
+int64_t sl_home_on_device(const struct sl_lowering *l) {
+  const double ratio = l->plan->config->zero.offload_ratio;
+  return ratio < 1 ? sl_home_by_ratio(l, 1 - ratio) : 0;
+}

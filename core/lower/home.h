@@ -17,3 +17,6 @@ struct sl_operand sl_home_part(const struct sl_lowering *lowering, enum sl_role 
 enum sl_space sl_home_space(const struct sl_lowering *lowering, enum sl_role role, int64_t element);
 /* The buffer that has this rank's part of a placed tensor's state, which is there. */
 int32_t sl_home_of(const struct sl_lowering *lowering, enum sl_role role, int placed);
+/* Elements of this rank's shard, from its first on, that the device updates though states are offloaded: none, or what the ratio of
+ * Twin-Flow leaves it (ZeRO-Offload++). */
+int64_t sl_home_on_device(const struct sl_lowering *lowering);

@@ -63,6 +63,10 @@ enum sl_status sl_zero_convert(const struct sl_lowering *lowering, struct sl_pro
 enum sl_status sl_zero_state(struct sl_lowering *lowering, enum sl_role role, enum sl_role_form form,
                              enum sl_scope scope, enum sl_category category, enum sl_dtype dtype, const char *name);
 
+/* Gather one unit's updated parameters from its parts, or broadcast it from its owner. */
+enum sl_status sl_zero_gather_unit(struct sl_lowering *lowering, struct sl_program *program, const struct sl_unit *unit,
+                                   enum sl_phase phase);
+
 /* ---- what lives on NVMe (nvme.c) ---- */
 /* Buffers for what the strategy puts there, and the home of parameter shards, which are just made. Errors: SL_ERR_INPUT: a buffer of
  * the configuration is too small. */
@@ -98,7 +102,4 @@ void sl_gather_bind(const struct sl_lowering *lowering, struct sl_operand *opera
 enum sl_status sl_gather_persistent(struct sl_lowering *lowering, struct sl_program *program, enum sl_phase phase);
 
 /* ---- update ---- */
-/* Elements of this rank's shard, from its first on, that the device updates though states are offloaded: none, or what the ratio of
- * Twin-Flow leaves it (ZeRO-Offload++). */
-int64_t sl_update_on_device(const struct sl_lowering *lowering);
 enum sl_status sl_update_open(struct sl_lowering *lowering);

@@ -15,38 +15,17 @@
 #include <stdlib.h>
 
 #include "core/lower/bind.h"
+#include "core/lower/gradients.h"
 #include "core/lower/lower.h"
 #include "core/lower/quantize.h"
 #include "core/lower/settle.h"
 #include "core/op/operands.h"
 #include "core/plan/kernels.h"
 
-bool sl_reduce_sharded(const struct sl_lowering *l) {
-  return l->plan->strategy.shard_grads;
-}
-
-/* Does a call reduce a group's gradients at all? A shard is filled by its reduction even where it is the whole. */
-static bool is_reduced(const struct sl_lowering *l, const struct sl_layout *layout) {
-  if (l->zero != NULL && l->zero->compressed) return false;
-  return layout->group.ranks > 1 || sl_reduce_sharded(l);
-}
-
-bool sl_reduce_recast(const struct sl_lowering *l, const struct sl_layout *layout) {
-  return l->accumulate != l->wire && is_reduced(l, layout);
-}
-
-bool sl_reduce_owned_in_flat(const struct sl_lowering *l) {
-  return !sl_reduce_sharded(l) && l->plan->strategy.shard_optimizer && l->plan->strategy.units != SL_UNITS_OWNER;
-}
-
-bool sl_reduce_copied_back(const struct sl_lowering *l) {
-  return !sl_reduce_sharded(l) && (!sl_reduce_owned_in_flat(l) || l->plan->strategy.sums_whole);
-}
-
 /* Do reduced own parts of some group not arrive where they are kept: another type, or host memory? */
 static bool any_passes_through(const struct sl_lowering *l) {
-  bool any = sl_reduce_sharded(l) && l->plan->strategy.offload_optimizer;
-  for (int g = 0; g < l->pp_rank->group_count; g++) any |= sl_reduce_recast(l, &l->pp_rank->layouts[g]);
+  bool any = sl_gradients_sharded(l) && l->plan->strategy.offload_optimizer;
+  for (int g = 0; g < l->pp_rank->group_count; g++) any |= sl_gradients_recast(l, &l->pp_rank->layouts[g]);
   return any;
 }
 
@@ -65,13 +44,13 @@ static bool complete_when_reduced(const struct sl_lowering *l) {
 static bool leaves_by_call(const struct sl_lowering *l) {
   bool alone = true;
   for (int g = 0; g < l->pp_rank->group_count; g++) alone &= l->pp_rank->layouts[g].group.members == 1;
-  return sl_reduce_sharded(l) && l->plan->strategy.offload_optimizer &&
+  return sl_gradients_sharded(l) && l->plan->strategy.offload_optimizer &&
          (alone || l->plan->strategy.units != SL_UNITS_FLAT);
 }
 
 static bool keeps_gradients(const struct sl_lowering *l) {
   return sl_kernel_set(l->plan->config->sl.kernels)->keeps_gradients && l->accumulate != l->dtype &&
-         !sl_reduce_sharded(l);
+         !sl_gradients_sharded(l);
 }
 
 /* Are they DDP's, which reduces beside the backward? */
@@ -102,18 +81,18 @@ enum sl_status sl_reduce_open(struct sl_lowering *l) {
   const enum sl_scope scope = scope_of_gradients(l);
   SL_TRY(open_buckets(l));
   h->nvme.gradients = complete_when_reduced(l);
-  if (sl_reduce_sharded(l)) {
+  if (sl_gradients_sharded(l)) {
     SL_TRY(sl_zero_state(l, SL_ROLE_GRAD, SL_FORM_SHARD, scope, SL_CATEGORY_GRADIENT, l->accumulate, "grad.shard"));
     if (s->offload_optimizer)
-      SL_TRY(sl_home_split(l, SL_ROLE_GRAD, sl_update_on_device(l), SL_SPACE_DEVICE,
+      SL_TRY(sl_home_split(l, SL_ROLE_GRAD, sl_home_on_device(l), SL_SPACE_DEVICE,
                            h->nvme.gradients ? SL_SPACE_NVME : SL_SPACE_HOST));
   } else {
-    SL_TRY(sl_zero_state(l, SL_ROLE_GRAD, sl_reduce_owned_in_flat(l) ? SL_FORM_SHARD_IN_FLAT : SL_FORM_WHOLE, scope,
+    SL_TRY(sl_zero_state(l, SL_ROLE_GRAD, sl_gradients_owned_in_flat(l) ? SL_FORM_SHARD_IN_FLAT : SL_FORM_WHOLE, scope,
                          SL_CATEGORY_GRADIENT, l->accumulate, "grad"));
     h->flat = l->rank_class->role[SL_ROLE_GRAD].buffer;
   }
   h->by_call = leaves_by_call(l);
-  if (h->by_call || !any_passes_through(l) || sl_reduce_copied_back(l)) return SL_OK;
+  if (h->by_call || !any_passes_through(l) || sl_gradients_copied_back(l)) return SL_OK;
   return sl_build_buffer(l, &h->arrived, SL_SCOPE_MICRO, SL_CATEGORY_COMMUNICATION, l->wire, l->pp_rank->shard_numel,
                          "grad.arrived");
 }
@@ -145,10 +124,6 @@ static int expected(const struct sl_lowering *l, int placed) {
   return sl_bucket_contributions(l, (int)(l->stage - l->stages))[placed];
 }
 
-static bool shared(const struct sl_lowering *l, int placed) {
-  return l->pp_rank->tensors[placed].shared;
-}
-
 enum sl_status sl_reduce_begin(struct sl_lowering *l, struct sl_pass pass) {
   struct sl_reduce *r = l->zero->reduce;
   if (r->buckets == NULL) {
@@ -167,17 +142,12 @@ enum sl_status sl_reduce_begin(struct sl_lowering *l, struct sl_pass pass) {
 }
 
 /* Has an earlier backward of the step left something of this gradient? */
-bool sl_reduce_kept(const struct sl_lowering *l, int placed) {
-  const struct sl_pass *pass = &l->zero->reduce->pass;
-  return shared(l, placed) ? !pass->tied_first : !pass->first;
-}
-
 /* Is the gradient to be reduced in the present backward, once it is complete? Sharded ones always: there is nowhere to keep
  * them whole. */
 static bool reduces(const struct sl_lowering *l, int placed) {
   const struct sl_pass *pass = &l->zero->reduce->pass;
   if (sl_sparse_holds(l, placed)) return false;
-  return sl_reduce_sharded(l) || (shared(l, placed) ? pass->tied_last : pass->last);
+  return sl_gradients_sharded(l) || (l->pp_rank->tensors[placed].shared ? pass->tied_last : pass->last);
 }
 
 /* ---- calls ---- */
@@ -185,8 +155,8 @@ static bool reduces(const struct sl_lowering *l, int placed) {
 /* Padding takes part in a reduce_scatter and in the norm, so it must be zero; nothing ever writes it but this. */
 static enum sl_status clear_padding(struct sl_lowering *l, struct sl_program *p, const struct sl_bucket *b) {
   const struct sl_pp_rank *s = l->pp_rank;
-  const int32_t buffer = sl_reduce_sharded(l) ? b->buffer : l->homes->flat;
-  const int64_t base = sl_reduce_sharded(l) ? b->lo : 0;
+  const int32_t buffer = sl_gradients_sharded(l) ? b->buffer : l->homes->flat;
+  const int64_t base = sl_gradients_sharded(l) ? b->lo : 0;
   int64_t end = b->lo + b->count;
   for (int i = b->last; i >= b->first; i--) {
     const int64_t data_end = s->tensors[i].flat + s->tensors[i].numel;
@@ -260,7 +230,7 @@ static enum sl_status reduce_units(struct sl_lowering *l, struct sl_program *p, 
 /* Sequence parallel: what a member made of its own tokens is summed over the tp group, as Megatron-LM's
  * finalize_model_grads does, in one coalesced call a bucket. */
 static enum sl_status sum_partial(struct sl_lowering *l, struct sl_program *p, const struct sl_bucket *b) {
-  const enum sl_dtype type = sl_reduce_sharded(l) ? l->wire : l->accumulate;
+  const enum sl_dtype type = sl_gradients_sharded(l) ? l->wire : l->accumulate;
   struct sl_op op =
       sl_zero_collective(l, SL_OP_ALL_REDUCE, SL_GROUP_TP, type, SL_PHASE_BACKWARD, SL_PAYLOAD_GRADIENT, 0);
   int n = 0;
@@ -276,9 +246,9 @@ static enum sl_status sum_partial(struct sl_lowering *l, struct sl_program *p, c
 static enum sl_status prepare(struct sl_lowering *l, struct sl_program *p, const struct sl_bucket *b, bool whole) {
   SL_TRY(sum_partial(l, p, b));
   const struct sl_layout *layout = &l->pp_rank->layouts[b->group];
-  if (!is_reduced(l, layout)) return SL_OK;
+  if (!sl_gradients_reduced(l, layout)) return SL_OK;
   if (!whole || l->plan->strategy.sums_whole) SL_TRY(clear_padding(l, p, b));
-  if (!sl_reduce_recast(l, layout) || sl_reduce_sharded(l)) return SL_OK;
+  if (!sl_gradients_recast(l, layout) || sl_gradients_sharded(l)) return SL_OK;
   return sl_zero_convert(l, p, sl_build_part(l, l->homes->flat, SL_READ, b->lo, b->count),
                          sl_build_part(l, b->buffer, SL_WRITE, 0, b->count), b->count, SL_PHASE_BACKWARD, false);
 }
@@ -298,7 +268,7 @@ static enum sl_status launch(struct sl_lowering *l, struct sl_program *p, struct
   const struct sl_strategy *s = &l->plan->strategy;
   const struct sl_layout *layout = &l->pp_rank->layouts[call->group];
   const bool whole = !s->shard_optimizer || s->units == SL_UNITS_OWNER || s->sums_whole;
-  const bool travels = is_reduced(l, layout);
+  const bool travels = sl_gradients_reduced(l, layout);
   int64_t count = 0;
   if (l->homes->by_call) sl_settle_open_call(l, call, buckets);
   for (struct sl_bucket *b = call; b < call + buckets; b++) {

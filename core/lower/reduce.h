@@ -40,14 +40,3 @@ enum sl_status sl_reduce_begin(struct sl_lowering *lowering, struct sl_pass pass
 /* After the draft's op was appended: move temporaries on and launch every bucket whose last gradient it made. */
 enum sl_status sl_reduce_after(struct sl_lowering *lowering, struct sl_program *program, const struct sl_draft *draft);
 enum sl_status sl_reduce_end(struct sl_lowering *lowering, struct sl_program *program);
-
-/* Are gradients kept in shards? */
-bool sl_reduce_sharded(const struct sl_lowering *lowering);
-/* Whole gradients that travel in another type than they are kept in go through bucket buffers too. */
-bool sl_reduce_recast(const struct sl_lowering *lowering, const struct sl_layout *layout);
-/* Only own parts of the whole gradient are reduced: what reads it looks there. */
-bool sl_reduce_owned_in_flat(const struct sl_lowering *lowering);
-/* Sums that travelled in another type are copied back whole. */
-bool sl_reduce_copied_back(const struct sl_lowering *lowering);
-/* Has an earlier backward of the step left something of this gradient? */
-bool sl_reduce_kept(const struct sl_lowering *lowering, int placed);

@@ -2,15 +2,16 @@
 #include "core/lower/settle.h"
 
 #include "core/lower/grad_norm.h"
+#include "core/lower/gradients.h"
 #include "core/lower/lower.h"
 
 bool sl_settle_in_place(const struct sl_lowering *l) {
-  return l->homes->arrived < 0 && !sl_reduce_sharded(l);
+  return l->homes->arrived < 0 && !sl_gradients_sharded(l);
 }
 
 /* Own parts of an earlier micro-batch are in the shard they arrive in. */
 static enum sl_access arrival_access(const struct sl_lowering *l, const struct sl_bucket *b) {
-  const bool adds = sl_reduce_kept(l, b->first) && sl_reduce_sharded(l) && l->homes->arrived < 0;
+  const bool adds = sl_gradients_kept(l, b->first) && sl_gradients_sharded(l) && l->homes->arrived < 0;
   return adds ? SL_READ_WRITE : SL_WRITE;
 }
 
@@ -111,7 +112,7 @@ static enum sl_status settle_bucket(struct sl_lowering *l, struct sl_program *p,
       SL_TRY(put_on_nvme(l, p, b, done, piece));
     else
       SL_TRY(keep(l, p, sl_build_part(l, b->arrival, SL_READ, b->arrival_at + done, piece), first, piece,
-                  sl_reduce_kept(l, b->first)));
+                  sl_gradients_kept(l, b->first)));
   }
   return SL_OK;
 }
@@ -125,7 +126,7 @@ enum sl_status sl_settle_call(struct sl_lowering *l, struct sl_program *p, const
 static enum sl_status keep_parts(struct sl_lowering *l, struct sl_program *p) {
   const struct sl_pp_rank *s = l->pp_rank;
   const struct sl_reduce *r = l->zero->reduce;
-  const bool sharded = sl_reduce_sharded(l);
+  const bool sharded = sl_gradients_sharded(l);
   if (sharded && l->plan->stage_count == 1)
     return keep(l, p, sl_build_read(l, l->homes->arrived), 0, s->shard_numel, !r->pass.first);
   for (int i = 0; i < s->unit_count; i++) {
@@ -133,7 +134,7 @@ static enum sl_status keep_parts(struct sl_lowering *l, struct sl_program *p) {
     if (!r->buckets[r->bucket_of[u->first_tensor]].launched) continue;
     const struct sl_operand part = sl_build_part(l, l->homes->arrived, SL_READ, u->shard_offset, u->part);
     if (sharded)
-      SL_TRY(keep(l, p, part, u->shard_offset, u->part, sl_reduce_kept(l, u->first_tensor)));
+      SL_TRY(keep(l, p, part, u->shard_offset, u->part, sl_gradients_kept(l, u->first_tensor)));
     else
       SL_TRY(
           sl_zero_convert(l, p, part, sl_zero_own(l, l->homes->flat, SL_WRITE, u), u->part, SL_PHASE_BACKWARD, false));
@@ -151,7 +152,7 @@ enum sl_status sl_settle_back(struct sl_lowering *l, struct sl_program *p, const
 enum sl_status sl_settle(struct sl_lowering *l, struct sl_program *p) {
   const struct sl_reduce *r = l->zero->reduce;
   if (l->homes->arrived >= 0) return keep_parts(l, p);
-  if (sl_reduce_sharded(l) || l->plan->strategy.reduces_last) return SL_OK;
+  if (sl_gradients_sharded(l) || l->plan->strategy.reduces_last) return SL_OK;
   for (int i = 0; i < r->bucket_count; i++) SL_TRY(sl_settle_back(l, p, &r->buckets[i]));
   return SL_OK;
 }

@@ -19,16 +19,11 @@ static bool keeps_master(const struct sl_lowering *l) {
   return l->dtype != SL_F32 || offloaded(l);
 }
 
-int64_t sl_update_on_device(const struct sl_lowering *l) {
-  const double ratio = l->plan->config->zero.offload_ratio;
-  return ratio < 1 ? sl_home_by_ratio(l, 1 - ratio) : 0;
-}
-
 static enum sl_status optimizer_state(struct sl_lowering *l, enum sl_role role, const char *name) {
   const enum sl_role_form form = l->plan->strategy.shard_optimizer ? SL_FORM_SHARD : SL_FORM_WHOLE;
   SL_TRY(sl_zero_state(l, role, form, SL_SCOPE_PERSISTENT, SL_CATEGORY_OPTIMIZER, SL_F32, name));
   const enum sl_space space = l->plan->strategy.optimizer_on_nvme ? SL_SPACE_NVME : SL_SPACE_HOST;
-  return offloaded(l) ? sl_home_split(l, role, sl_update_on_device(l), SL_SPACE_DEVICE, space) : SL_OK;
+  return offloaded(l) ? sl_home_split(l, role, sl_home_on_device(l), SL_SPACE_DEVICE, space) : SL_OK;
 }
 
 enum sl_status sl_update_open(struct sl_lowering *l) {
@@ -268,21 +263,6 @@ static enum sl_status gather_flat(struct sl_lowering *l, struct sl_program *p, c
   return SL_OK;
 }
 
-enum sl_status sl_update_gather(struct sl_lowering *l, struct sl_program *p, const struct sl_unit *u,
-                                enum sl_phase phase) {
-  const int32_t param = l->rank_class->role[SL_ROLE_PARAM].buffer;
-  const struct sl_param_group *group = &sl_layout_of(l->pp_rank, u)->group;
-  const int64_t whole = u->owner >= 0 ? u->numel : u->part * group->members;
-  struct sl_op op = sl_zero_collective(l, u->owner >= 0 ? SL_OP_BROADCAST : SL_OP_ALL_GATHER, group->shard, l->dtype,
-                                       phase, SL_PAYLOAD_PARAMETER, whole);
-  if (u->owner >= 0) {
-    op.peer = u->owner;
-    return SL_BUILD_EMIT(p, op, sl_build_part(l, param, SL_READ_WRITE, u->first, whole));
-  }
-  op.place_group = group->shard;
-  return SL_BUILD_EMIT(p, op, sl_zero_own(l, param, SL_READ, u), sl_build_part(l, param, SL_WRITE, u->first, whole));
-}
-
 /* A unit after the other. */
 static enum sl_status gather_units(struct sl_lowering *l, struct sl_program *p) {
   const bool flat = l->plan->strategy.units == SL_UNITS_FLAT;
@@ -290,7 +270,7 @@ static enum sl_status gather_units(struct sl_lowering *l, struct sl_program *p) 
   if (into_lists) SL_TRY(sl_lists_open(l, p));
   for (int i = 0; i < l->pp_rank->unit_count; i++) {
     const struct sl_unit *u = &l->pp_rank->units[i];
-    SL_TRY(flat ? gather_flat(l, p, u) : sl_update_gather(l, p, u, SL_PHASE_STEP));
+    SL_TRY(flat ? gather_flat(l, p, u) : sl_zero_gather_unit(l, p, u, SL_PHASE_STEP));
   }
   return into_lists ? sl_lists_close(l, p) : SL_OK;
 }

@@ -7,6 +7,3 @@
 enum sl_status sl_update_step(struct sl_lowering *lowering, struct sl_program *program);
 /* The loss, the squares and the overflow flag, summed over the world. */
 enum sl_status sl_update_sum(struct sl_lowering *lowering, struct sl_program *program);
-/* Gather one unit's updated parameters from its parts, or broadcast it from its owner. */
-enum sl_status sl_update_gather(struct sl_lowering *lowering, struct sl_program *program, const struct sl_unit *unit,
-                                enum sl_phase phase);

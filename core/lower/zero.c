@@ -19,57 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct sl_op sl_zero_op(enum sl_op_kind kind, enum sl_dtype dtype, enum sl_phase phase, int64_t count) {
-  struct sl_op op = sl_op_plain(kind, dtype, phase);
-  op.dim[0] = count;
-  op.layer = -1;
-  return op;
-}
-
-struct sl_op sl_zero_collective(const struct sl_lowering *l, enum sl_op_kind kind, enum sl_group group,
-                                enum sl_dtype dtype, enum sl_phase phase, enum sl_payload payload, int64_t count) {
-  struct sl_op op = sl_zero_op(kind, dtype, phase, count);
-  op.lane = sl_lane_of_group(group);
-  op.group = group;
-  op.payload = payload;
-  op.flags = SL_OP_AFTER_COMPUTE;
-  /* beside a pipeline nothing that can overlap stands in the way of the next stage */
-  if (!l->plan->strategy.overlap && l->plan->stage_count == 1) op.flags |= SL_OP_BLOCKING;
-  return op;
-}
-
-struct sl_operand sl_zero_own(const struct sl_lowering *l, int32_t buffer, enum sl_access access,
-                              const struct sl_unit *u) {
-  const struct sl_param_group *group = &sl_layout_of(l->pp_rank, u)->group;
-  struct sl_operand o = sl_build_part(l, buffer, access, u->first, u->part);
-  o.place_group = group->shard;
-  if (group->members > 1) o.slice.shard_stride = o.slice.bytes;
-  return o;
-}
-
-enum sl_status sl_zero_convert(const struct sl_lowering *l, struct sl_program *p, struct sl_operand source,
-                               struct sl_operand target, int64_t count, enum sl_phase phase, bool add) {
-  struct sl_op op = sl_build_copy(l, source.buffer, target.buffer, count, phase);
-  if (add) op.kind = SL_OP_ADD;
-  if (source.slice.shard_stride != 0) op.place_group = source.place_group;
-  if (target.slice.shard_stride != 0) op.place_group = target.place_group;
-  target.slice.access = add ? SL_READ_WRITE : SL_WRITE;
-  source.slice.access = SL_READ;
-  if (!sl_lane_is_nvme(op.lane)) return SL_BUILD_EMIT(p, op, source, target);
-  op.flags |= SL_OP_WORKSPACE;
-  op.dim[1] = l->plan->config->aio.block_size;
-  op.dim[2] = l->plan->config->aio.queue_depth * l->plan->config->aio.threads;
-  return SL_BUILD_EMIT(p, op, source, target, sl_build_write(l, l->homes->nvme.blocks[op.lane == SL_LANE_NVME_WRITE]));
-}
-
-enum sl_status sl_zero_state(struct sl_lowering *l, enum sl_role role, enum sl_role_form form, enum sl_scope scope,
-                             enum sl_category category, enum sl_dtype dtype, const char *name) {
-  const struct sl_pp_rank *pp_rank = l->pp_rank;
-  const int64_t count = form == SL_FORM_SHARD ? sl_layout_shard(pp_rank, l->member) : pp_rank->padded;
-  l->rank_class->role[role].form = form;
-  return sl_build_buffer(l, &l->rank_class->role[role].buffer, scope, category, dtype, count, "%s", name);
-}
-
 enum sl_status sl_zero_open(struct sl_lowering *l) {
   const bool sharded = l->plan->strategy.shard_params;
   SL_TRY(sl_calloc(&l->homes, 1, sizeof *l->homes));
