@@ -3,7 +3,7 @@
  *
  * Operands walk through two windows of memory for each type, one that is read and one that is written, larger than the
  * caches: the next op finds its operands where nobody was lately. */
-#include "calibrate/calibrate.h"
+#include "calibrate/calibration.h"
 
 #include "core/op/workspace.h"
 

@@ -1,6 +1,6 @@
 /* What a calibration measures on a GPU: matrices that fill it as those of the acceptance models do, and are none of
  * theirs; and the data sheet of the device at hand, which the fit starts from. */
-#include "calibrate/calibrate.h"
+#include "calibrate/calibration.h"
 
 #include "core/cluster/provenance.h"
 

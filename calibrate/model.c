@@ -1,6 +1,6 @@
 /* Steps of small models of odd sizes, lowered as any other: their ops have the neighbours, the cache contents and the
  * communication beside them that ops have in training. */
-#include "calibrate/calibrate.h"
+#include "calibrate/calibration.h"
 #include "core/job/job.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* Steps of small models that are offloaded: what copies and updates cost between an arena for the device and one for the host, and how
  * long copies to and from NVMe take by their size, the size of their blocks and how many of those are on their way. */
-#include "calibrate/calibrate.h"
+#include "calibrate/calibration.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * Of several ranks each step has the times of the one whose compute took longest. The others wait for it, so it makes the
  * step; and on a shared machine it is now this core that is slow and now that one. Times of a fixed rank would be too
  * short for every step in which that rank waited. */
-#include "calibrate/calibrate.h"
+#include "calibrate/calibration.h"
 
 #include "core/base/stats.h"
 #include "core/op/work.h"

@@ -1,5 +1,5 @@
 /* What a calibration measures on a CPU. Sizes are odd on purpose: they must describe configurations that they do not contain. */
-#include "calibrate/calibrate.h"
+#include "calibrate/calibration.h"
 
 /* name, layers, width, heads, vocabulary, positions, sequence, micro-batch, accumulation, ZeRO stage, dropout, quick,
  * type, flash attention, then of the Llama family key/value heads and inner width, and what is offloaded: nothing here. Every kind of op in every type meets

@@ -1,7 +1,7 @@
 /* shardlab calibrate: measure this machine with the backend's own code, once for each number of ranks, in processes of
  * their own; then let shardlab-analyze fit a profile. With --points this process is one of those: it measures and stops.
  */
-#include "calibrate/calibrate.h"
+#include "calibrate/calibration.h"
 
 #include "cli/children.h"
 #include "cli/commands.h"

@@ -4,6 +4,7 @@
 
   arrows    a file includes headers of its room, of core/base and of the rooms in its row, and no others
   circles   no file includes itself on any way
+  calls     with the objects of a build: no file calls another that calls it, on any way
   homes     a function that others may call is declared in the header of its own name, or in the room's one internal header,
             which is named in the table behind a "|"
   symbols   with the objects of a build: what a room's objects lack is defined in a room that it may know
@@ -82,21 +83,33 @@ def arrows(tree):
                 yield f"arrows: {name} includes {other}, which {tree.room(name)} may not know"
 
 
-def circles(tree):
+def rings(names, onward):
+    """Ways from a name of `names` back to itself, each as text; onward(name): where it leads."""
     done, path = set(), []
 
     def walk(name):
         if name in path:
-            yield "circles: " + " -> ".join(path[path.index(name):] + [name])
-        elif name in tree.text and name not in done:
+            yield " -> ".join(path[path.index(name):] + [name])
+        elif name not in done:
             path.append(name)
-            for other in tree.includes(name):
+            for other in onward(name):
                 yield from walk(other)
             path.pop()
             done.add(name)
 
-    for name in sorted(tree.text):
+    for name in sorted(names):
         yield from walk(name)
+
+
+def circles(tree):
+    for ring in rings(tree.text, lambda name: [n for n in tree.includes(name) if n in tree.text]):
+        yield f"circles: {ring}"
+
+
+def calls(tree):
+    home = {symbol: name for name, defined in tree.defined.items() for symbol in defined}
+    for ring in rings(tree.lacking, lambda name: sorted({home[s] for s in tree.lacking[name] if s in home} - {name})):
+        yield f"calls: {ring}"
 
 
 def functions(text):
@@ -129,7 +142,7 @@ def symbols(tree):
 
 
 def faults(tree):
-    return [fault for check in (arrows, circles, homes, symbols) for fault in check(tree)]
+    return [fault for check in (arrows, circles, calls, homes, symbols) for fault in check(tree)]
 
 
 def planted(tree):
@@ -140,6 +153,9 @@ def planted(tree):
     def with_function(name):
         tree.text[name] += "\nint sl_planted(void) {\n  return 0;\n}\n"
 
+    def with_call(name, symbol):
+        tree.lacking[name] = tree.lacking[name] | {symbol}
+
     def with_symbol(name, room):
         tree.lacking[name] = tree.lacking[name] | {"sl_planted_symbol"}
         tree.defined[f"{room}/planted.c"] = {"sl_planted_symbol"}
@@ -148,6 +164,7 @@ def planted(tree):
     yield "an arrow up", lambda: with_include("core/plan/plan.c", "core/lower/build.h"), "arrows: core/plan/plan.c"
     yield "a neighbour's header", lambda: with_include("core/models/decoder.c", "core/lower/zero.h"), "arrows: core/models/decoder.c"
     yield "a circle", lambda: with_include("core/base/status.h", "core/base/json.h"), "circles: "
+    yield "a call back", lambda: with_call("core/base/status.c", "sl_json_load"), "calls: "
     yield "a function without a home", lambda: with_function("core/io/data.c"), "homes: sl_planted of core/io/data.c"
     yield "a call through the wall", lambda: with_symbol("core/place/arena.c", "core/lower"), "symbols: core/place/arena.c"
 
