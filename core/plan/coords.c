@@ -115,3 +115,7 @@ struct sl_members sl_plan_group(const struct sl_plan *plan, enum sl_group group,
   m.id = m.first; /* two groups of a class never share their first member */
   return m;
 }
+
+bool sl_plan_ties(const struct sl_plan *plan) {
+  return plan->model->tied_head && plan->embed_ranks[0] != plan->embed_ranks[1];
+}

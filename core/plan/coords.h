@@ -9,6 +9,8 @@
 
 #include "core/op/group.h"
 
+#include <stdbool.h>
+
 struct sl_plan;
 
 struct sl_coord {
@@ -30,3 +32,5 @@ struct sl_members sl_plan_group(const struct sl_plan *plan, enum sl_group group,
 static inline int sl_members_rank(const struct sl_members *m, int i) {
   return m->first + i % m->inner * m->stride + i / m->inner * m->outer;
 }
+/* Does a tied embedding stand on two pipeline ranks? Then its gradients are summed over the embed group. */
+bool sl_plan_ties(const struct sl_plan *plan);

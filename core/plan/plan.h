@@ -60,11 +60,6 @@ enum sl_status sl_plan_build(struct sl_plan *plan, const struct sl_model *model,
                              const struct sl_cluster *cluster, int world);
 void sl_plan_free(struct sl_plan *plan);
 
-/* Does a tied embedding stand on two pipeline ranks? Then its gradients are summed over the embed group. */
-static inline bool sl_plan_ties(const struct sl_plan *plan) {
-  return plan->model->tied_head && plan->embed_ranks[0] != plan->embed_ranks[1];
-}
-
 /* Bytes a parameter of model state needs by ZeRO's accounting (arXiv:1910.02054, section 3): parameter, gradient and
  * optimizer bytes per parameter for this configuration's precision and optimizer. */
 struct sl_state_bytes {
