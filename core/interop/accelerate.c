@@ -150,6 +150,20 @@ static enum sl_status put_mesh(struct accelerate *a) {
   return put(a, "shardlab.shard_size", json_integer(shards)), SL_OK;
 }
 
+/* CPUOffload: parameters, gradients and the optimizer's states in host memory. */
+static enum sl_status put_fsdp_offload(struct accelerate *a) {
+  const char *preset = json_string_value(sl_interop_get(a->config, "shardlab.preset"));
+  bool offload = false;
+  SL_TRY(sl_settings_bool(&a->s, FSDP "offload_params", &offload));
+  if (!offload) return SL_OK;
+  if (strcmp(preset, "fsdp") != 0 && strcmp(preset, "accelerate-fsdp") != 0)
+    return sl_settings_fail(&a->s, FSDP "offload_params",
+                            "false, or FULL_SHARD beside it: offload of no other strategy is modelled");
+  put(a, "zero_optimization.stage", json_integer(3));
+  put(a, "zero_optimization.offload_optimizer.device", json_string("cpu"));
+  return put(a, "zero_optimization.offload_param.device", json_string("cpu")), SL_OK;
+}
+
 static enum sl_status read_fsdp(struct accelerate *a) {
   int64_t version = 1;
   bool recompute = false, ahead = false;
@@ -162,6 +176,7 @@ static enum sl_status read_fsdp(struct accelerate *a) {
                             "TRANSFORMER_BASED_WRAP: a unit a block; no other units are modelled");
   SL_TRY(put_strategy(a, version));
   SL_TRY(put_prefetch(a, version));
+  SL_TRY(put_fsdp_offload(a));
   if (version == 2) SL_TRY(put_mesh(a));
   SL_TRY(sl_settings_bool(&a->s, FSDP "activation_checkpointing", &recompute));
   SL_TRY(

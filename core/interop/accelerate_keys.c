@@ -62,7 +62,6 @@ const char *const sl_accelerate_beside[] = {"compute_environment",
 
 const struct sl_setting_refused sl_accelerate_refused[] = {
     {"use_cpu", "false: training on CPUs with Accelerate is not modelled"},
-    {"fsdp_config.fsdp_offload_params", "false: FSDP's offload is not modelled"},
     {"fsdp_config.fsdp_ignored_modules", "none: every module is sharded"},
     {"deepspeed_config.deepspeed_moe_layer_cls_names", "none: experts are not modelled"},
     {"parallelism_config.parallelism_config_cp_size", "1: context parallelism is not modelled"},

@@ -135,9 +135,10 @@ static enum sl_status put_fsdp(const struct writer *w) {
   name_types(w);
   fprintf(w->out,
           "fsdp_config:\n  fsdp_version: %d\n  %s: %s\n  fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP\n"
-          "  fsdp_activation_checkpointing: %s\n  fsdp_offload_params: false\n",
+          "  fsdp_activation_checkpointing: %s\n  fsdp_offload_params: %s\n",
           w->kind == FSDP2 ? 2 : 1, w->kind == FSDP2 ? "fsdp_reshard_after_forward" : "fsdp_sharding_strategy",
-          w->strategy, word(strcmp(recompute, "full") == 0));
+          w->strategy, word(strcmp(recompute, "full") == 0),
+          word(strcmp(text_at(w, "zero_optimization.offload_param.device"), "cpu") == 0));
   if (w->kind == FSDP) fputs("  fsdp_backward_prefetch: BACKWARD_PRE\n", w->out);
   return put_groups(w);
 }

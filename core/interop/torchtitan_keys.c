@@ -71,7 +71,7 @@ const struct sl_setting_refused sl_torchtitan_refused[] = {
      "none: give the schedule by --schedule FILE"},
     {"parallelism.pipeline_parallel_split_points|experimental.pipeline_parallel_split_points",
      "none: give the stages by --stages"},
-    {"training.enable_cpu_offload|experimental.enable_cpu_offload", "false: FSDP's offload is not modelled"},
+    {"training.enable_cpu_offload|experimental.enable_cpu_offload", "false: it is not read; preset fsdp2 with offload_optimizer and offload_param models it"},
     {"optimizer.early_step_in_backward", "false: an update in the midst of the backward is not modelled"},
     {"fault_tolerance.enable", "false: replicas that come and go are not modelled"},
     {"experimental.custom_import", "none: what it changes cannot be known"},

@@ -14,9 +14,9 @@ static bool offloaded(const struct sl_lowering *l) {
   return l->plan->strategy.offload_optimizer;
 }
 
-/* An fp32 copy that the optimizer updates: of 16-bit parameters, and of offloaded states whatever the parameters are. */
+/* An fp32 copy that the optimizer updates: of 16-bit parameters, and of DeepSpeed's offloaded states whatever the parameters are. */
 static bool keeps_master(const struct sl_lowering *l) {
-  return l->dtype != SL_F32 || offloaded(l);
+  return l->dtype != SL_F32 || l->plan->strategy.master_beside_fp32;
 }
 
 static enum sl_status optimizer_state(struct sl_lowering *l, enum sl_role role, const char *name) {
@@ -145,7 +145,8 @@ static struct sl_operand state_at(const struct sl_lowering *l, enum sl_role role
 
 /* The memory that updates a run: the host's where its states are there or pass through it. */
 static enum sl_space update_space(const struct sl_lowering *l, struct sl_owned run) {
-  const bool device = !offloaded(l) || space_of(l, SL_ROLE_MASTER, run) == SL_SPACE_DEVICE;
+  const enum sl_role role = keeps_master(l) ? SL_ROLE_MASTER : SL_ROLE_PARAM;
+  const bool device = !offloaded(l) || space_of(l, role, run) == SL_SPACE_DEVICE;
   return device ? SL_SPACE_DEVICE : SL_SPACE_HOST;
 }
 
@@ -230,7 +231,7 @@ static enum sl_status emit_update(struct sl_lowering *l, struct sl_program *p) {
       struct sl_owned run = sl_owned_at(l, layout, contiguous, i);
       while (run.count > 0) {
         const struct sl_owned piece = sl_owned_together(l, &run);
-        const bool on_nvme = offloaded(l) && space_of(l, SL_ROLE_MASTER, piece) == SL_SPACE_NVME;
+        const bool on_nvme = l->homes->nvme.sets > 0 && space_of(l, SL_ROLE_MASTER, piece) == SL_SPACE_NVME;
         SL_TRY(on_nvme ? update_from_nvme(l, p, piece) : emit_update_run(l, p, piece, 0));
       }
     }

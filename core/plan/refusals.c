@@ -243,6 +243,24 @@ static enum sl_status check_quantized(const struct sl_strategy *s, const struct 
   return SL_OK;
 }
 
+/* FSDP's CPUOffload (torch/distributed/fsdp/api.py) and FSDP2's CPUOffloadPolicy: parameters, gradients and the optimizer's states are
+ * in host memory, all of them. */
+static enum sl_status check_offload(const struct sl_preset *preset, const struct sl_config *c) {
+  const struct sl_strategy *s = &preset->row;
+  if (c->zero.offload_optimizer == SL_OFFLOAD_NONE && c->zero.offload_param == SL_OFFLOAD_NONE) return SL_OK;
+  if (!(preset->family & (SL_FAMILY_FSDP | SL_FAMILY_FSDP2)))
+    return sl_json_fail(&c->doc, "zero_optimization",
+                        "preset %s: offload_optimizer and offload_param are DeepSpeed's; %s has none", s->name,
+                        s->framework);
+  if (c->zero.offload_optimizer == SL_OFFLOAD_CPU && c->zero.offload_param == SL_OFFLOAD_CPU &&
+      c->zero.offload_ratio == 1)
+    return SL_OK;
+  return sl_json_fail(&c->doc, "zero_optimization",
+                      "preset %s: %s offloads all or nothing: expected offload_optimizer and offload_param, both with "
+                      "device \"cpu\" and a ratio of 1",
+                      s->name, s->framework);
+}
+
 /* What only DeepSpeed's engine has. */
 static enum sl_status check_foreign_keys(const struct sl_strategy *s, const struct sl_config *c) {
   if (c->optimizer.type == SL_OPT_ONEBIT_ADAM)
@@ -250,11 +268,6 @@ static enum sl_status check_foreign_keys(const struct sl_strategy *s, const stru
                         c->optimizer.type_name, s->name);
   if (c->sparse_gradients)
     return sl_json_fail(&c->doc, "sparse_gradients", "is true; preset %s: sparse gradients are DeepSpeed's", s->name);
-  if (c->zero.offload_optimizer != SL_OFFLOAD_NONE || c->zero.offload_param != SL_OFFLOAD_NONE) {
-    return sl_json_fail(&c->doc, "zero_optimization",
-                        "preset %s: offload_optimizer and offload_param are DeepSpeed's; %s has none", s->name,
-                        s->framework);
-  }
   if (c->zero.hpz_partition_size > 1 || c->zero.mics_shard_size > 0) {
     return sl_json_fail(&c->doc,
                         c->zero.mics_shard_size > 0 ? "zero_optimization.mics_shard_size"
@@ -301,6 +314,7 @@ enum sl_status sl_strategy_check_limits(const struct sl_preset *preset, const st
   const bool deepspeed = preset->family & SL_FAMILY_DEEPSPEED, named = config->sl.preset[0] != '\0';
   if (named) SL_TRY(check_degrees(preset, config));
   SL_TRY(deepspeed ? check_stage3_keys(s, config) : check_foreign_keys(s, config));
+  if (!deepspeed) SL_TRY(check_offload(preset, config));
   SL_TRY(check_quantized(s, config));
   SL_TRY(check_param_gather(s, config));
   SL_TRY(check_stage(s, config, deepspeed));

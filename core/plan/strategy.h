@@ -72,6 +72,7 @@ struct sl_strategy {
   /* optimizer state, and the reduced gradients that it reads, live in host memory, which runs the update */
   bool offload_optimizer;
   bool offload_params;    /* parameter shards live in host memory and travel to the device before each gather */
+  bool master_beside_fp32; /* offloaded states have an fp32 copy of fp32 parameters, too (DeepSpeed, not FSDP) */
   bool optimizer_on_nvme; /* offloaded states live on NVMe, and are in host memory while they are updated */
   bool params_on_nvme;    /* offloaded parameters live on NVMe, but for what zero.param_max_in_cpu says */
   bool gathers_at_once;   /* FSDP without limit_all_gathers: a gather does not wait for the compute before it */

@@ -202,6 +202,28 @@ static void one_layout(const struct sl_exec_ops *host, int stage, int type, int 
   finish(&plain);
 }
 
+/* FSDP's CPUOffload: parameters, gradients and states of all blocks in host memory. fp32 parameters are their own masters. */
+static void fsdp_offloads(const struct sl_exec_ops *host, int type) {
+  struct trained run[2];
+  char config[1024];
+  for (int offloaded = 0; offloaded < 2; offloaded++) {
+    snprintf(
+        config, sizeof config,
+        "{\"train_micro_batch_size_per_gpu\": 2, \"gradient_accumulation_steps\": 2, \"gradient_clipping\": 0.5, "
+        "%s\"optimizer\": {\"type\": \"AdamW\", \"params\": {\"lr\": 0.003}}, \"zero_optimization\": {\"stage\": 3%s}, "
+        "\"shardlab\": {\"seq_len\": 7, \"preset\": \"%s\"}}",
+        types[type].keys, offloaded ? OPTIMIZER PARAM : "", world == 2 ? "fsdp" : "fsdp2");
+    train(&run[offloaded], host, config, false);
+    compare_prediction(&run[offloaded], config, false);
+  }
+  const int64_t without = run[0].fixture.job.classes[0].memory[SL_SPACE_DEVICE].state_bytes[SL_CATEGORY_OPTIMIZER],
+                with = run[1].fixture.job.classes[0].memory[SL_SPACE_HOST].state_bytes[SL_CATEGORY_OPTIMIZER];
+  expect(with == without && with > 0, "bytes of states that are offloaded", (double)with, (double)without, config);
+  compare_losses(&run[0], &run[1], types[type].tolerance, config);
+  compare_memory(&run[0], &run[1], config);
+  for (int i = 0; i < 2; i++) finish(&run[i]);
+}
+
 /* ---- what recomputed blocks keep of their inputs ---- */
 
 static const char *const kept[] = {"", "\"partition_activations\": true", "\"cpu_checkpointing\": true",
@@ -317,5 +339,6 @@ int main(int argc, char **argv) {
     activations_elsewhere(host, (int)i % 3, layouts[i].tp, layouts[i].pp);
   }
   if (world == 1) a_flipped_bit_ends_the_run(host);
+  for (int type = 0; type < 2; type++) fsdp_offloads(host, type);
   return checked_close();
 }

@@ -126,6 +126,7 @@ static void accelerates_settings_are_ours(void **state) {
       {FSDP WRAP "parallelism_config:\n  parallelism_config_dp_shard_size: 4\n  parallelism_config_tp_size: 2", 0,
        "shardlab.tp", "2"},
       {FSDP WRAP "  fsdp_activation_checkpointing: true", 0, "shardlab.recompute", "\"full\""},
+      {FSDP WRAP "  fsdp_offload_params: true", 0, "zero_optimization.offload_param.device", "\"cpu\""},
       {ZERO "  zero_stage: 3\n  offload_param_device: cpu", 0, "zero_optimization.offload_param.device", "\"cpu\""},
       {ZERO "  gradient_clipping: auto\n", 0, "zero_optimization.stage", "2"},
       {ZERO "  gradient_clipping: 0.5\n", 0, "gradient_clipping", "0.5"},
@@ -193,8 +194,10 @@ static const struct {
      "f:1:1: distributed_type: is \"XLA\"; expected one of NO, MULTI_GPU, DEEPSPEED, FSDP, "
      "MEGATRON_LM",
      false, 0},
-    {FSDP WRAP "  fsdp_offload_params: true",
-     "f:6:3: fsdp_config.fsdp_offload_params: is true; expected false: FSDP's offload is not modelled", false, 0},
+    {FSDP WRAP "  fsdp_offload_params: true\n  fsdp_sharding_strategy: 2",
+     "f:6:3: fsdp_config.fsdp_offload_params: is true; expected false, or FULL_SHARD beside it: offload of no other "
+     "strategy is modelled",
+     false, 0},
     {FSDP,
      "f: fsdp_config.fsdp_auto_wrap_policy: is missing; expected TRANSFORMER_BASED_WRAP: a unit a block; no "
      "other units are modelled",
