@@ -2,56 +2,11 @@
  * between ops, and says of each number that it sets where it comes from. See fit.h. */
 #include "analysis/fit.h"
 
-#include "core/base/stats.h"
-#include "core/cluster/provenance.h"
-#include "cost/measured.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* --- entries --- */
-
-static const double of_programs = 0.1;
-
-static bool belongs(const struct sl_point *p, const struct sl_op_cost *c) {
-  return p->kind == c->kind && p->variant == c->variant && p->dtype == c->dtype && p->ranks == c->ranks;
-}
-
-/* A point's work as the ranks that ran at once found it. */
-static struct sl_work work_of(const struct sl_fit *fit, const struct sl_point *p, int ranks) {
-  const struct sl_work work = sl_point_work(p);
-  return sl_cost_as_measured(&fit->profile.device, ranks, &work);
-}
-
-void sl_fit_group_free(struct sl_fit_group *group) {
-  free(group->works);
-  free(group->seconds);
-  free(group->spread);
-  free(group->count);
-}
-
-enum sl_status sl_fit_gather(struct sl_fit_group *g, const struct sl_fit *fit, const struct sl_op_cost *cost,
-                             const char *source, bool only) {
-  const struct sl_points *points = &fit->merged;
-  bool models = false;
-  SL_TRY(sl_calloc(&g->works, points->count, sizeof *g->works));
-  SL_TRY(sl_calloc(&g->seconds, points->count, sizeof *g->seconds));
-  SL_TRY(sl_calloc(&g->spread, points->count, sizeof *g->spread));
-  SL_TRY(sl_calloc(&g->count, points->count, sizeof *g->count));
-  for (size_t i = 0; i < points->count && !models; i++)
-    models = belongs(&points->items[i], cost) && !sl_fit_is_program(&points->items[i]);
-  for (size_t i = 0; i < points->count; i++) {
-    const struct sl_point *p = &points->items[i];
-    if (!belongs(p, cost) || (source != NULL && (strcmp(p->source, source) == 0) != only)) continue;
-    g->works[g->n] = work_of(fit, p, p->ranks);
-    g->seconds[g->n] = p->median_s;
-    g->spread[g->n] = p->low_s > 0 ? log(p->high_s / p->low_s) / 2.56 : 1;
-    if (models && sl_fit_is_program(p)) g->spread[g->n] = hypot(g->spread[g->n], of_programs);
-    g->count[g->n++] = p->count;
-  }
-  return SL_OK;
-}
 
 static enum sl_status fit_entry(struct sl_fit *fit, int entry) {
   struct sl_op_cost *cost = &fit->profile.op_costs.items[entry];
@@ -69,7 +24,7 @@ static enum sl_status fit_entry(struct sl_fit *fit, int entry) {
   }
   for (size_t i = 0, k = 0; i < fit->merged.count; i++) {
     const struct sl_point *p = &fit->merged.items[i];
-    if (belongs(p, cost))
+    if (sl_fit_belongs(p, cost))
       fit->rows[fit->count++] = (struct sl_fit_row){p, entry, sl_op_cost_seconds(cost, &g.works[k++])};
   }
 done:
@@ -84,7 +39,7 @@ static enum sl_status fit_entries(struct sl_fit *fit) {
   for (size_t i = 0; i < points->count; i++) {
     const struct sl_point *p = &points->items[i];
     bool known = sl_variant_is_rated(p->variant); /* fit_nvme.c's and fit_host.c's */
-    for (int e = 0; e < costs->count && !known; e++) known = belongs(p, &costs->items[e]);
+    for (int e = 0; e < costs->count && !known; e++) known = sl_fit_belongs(p, &costs->items[e]);
     if (known) continue;
     SL_TRY(sl_op_costs_add(
         costs, &(struct sl_op_cost){.kind = p->kind, .variant = p->variant, .dtype = p->dtype, .ranks = p->ranks}));
@@ -93,42 +48,7 @@ static enum sl_status fit_entries(struct sl_fit *fit) {
   return SL_OK;
 }
 
-/* --- where numbers come from --- */
-
-void sl_fit_found(struct sl_fit *fit, const char *path, double error) {
-  sl_annotation_set(fit->profile.annotations, path, fit->source, error);
-}
-
-void sl_fit_set(struct sl_fit *fit, const char *path, const char *reason) {
-  char source[256];
-  snprintf(source, sizeof source, "set by the fit: %s", reason);
-  sl_annotation_set(fit->profile.annotations, path, source, NAN);
-}
-
 /* --- whole steps --- */
-
-double sl_fit_median(double *values, size_t n, double *error) {
-  *error = 0;
-  if (n == 0) return 0;
-  sl_stats_sort(values, n);
-  const double median = sl_stats_median(values, n);
-  for (size_t i = 0; i < n; i++) values[i] = fabs(values[i] - median);
-  sl_stats_sort(values, n);
-  *error = 1.2533 * values[n / 2] / 0.6745 / sqrt((double)n);
-  return median;
-}
-
-double sl_fit_communication(const struct sl_fit *fit, const struct sl_point_step *s) {
-  double sum = 0;
-  for (int i = 0; i < s->call_count && s->ranks > 1; i++) {
-    const struct sl_point_call *c = &s->calls[i];
-    const struct sl_op_cost *cost = sl_op_cost_find(&fit->profile.op_costs, c->kind, c->variant, c->dtype, s->ranks);
-    const struct sl_point p = {.kind = c->kind, .dtype = c->dtype, .parts = c->parts, .bytes = c->bytes};
-    const struct sl_work work = work_of(fit, &p, s->ranks);
-    if (cost != NULL) sum += c->count * sl_op_cost_seconds(cost, &work);
-  }
-  return sum;
-}
 
 /* launch_latency is the gap between two ops of a rank: what a step has beyond its ops, per op. */
 static void fit_gap(struct sl_fit *fit, const struct sl_points *points, double *work) {

@@ -61,6 +61,35 @@ double sl_fit_undisturbed(double low_s, double median_s);
 /* Points that differ only in their times become one; steps and cluster are left out. */
 enum sl_status sl_fit_merge(struct sl_points *out, const struct sl_points *in);
 
+/* --- fit_found.c --- */
+
+/* The number at `path` of the profile ("device.run_noise") is now what the points say, with standard error `error` in the
+ * file's unit (NAN or below 0: not known); or it was set without them, for `reason`. What was said of it before goes. */
+void sl_fit_found(struct sl_fit *fit, const char *path, double error);
+void sl_fit_set(struct sl_fit *fit, const char *path, const char *reason);
+
+/* Median of values[0..n), which are left in another order, and its standard error from the median absolute deviation; 0 of none. */
+double sl_fit_median(double *values, size_t n, double *error);
+
+/* --- fit_group.c --- */
+
+/* Is `cost` the entry of this point? */
+bool sl_fit_belongs(const struct sl_point *point, const struct sl_op_cost *cost);
+
+/* The points of one entry, as sl_fit_entry wants them. */
+struct sl_fit_group {
+  struct sl_work *works;
+  double *seconds, *spread, *count;
+  size_t n;
+};
+
+/* Those of merged points that belong to `cost`; with `source`: only those of it (`only`) or all but those. */
+enum sl_status sl_fit_gather(struct sl_fit_group *group, const struct sl_fit *fit, const struct sl_op_cost *cost,
+                             const char *source, bool only);
+void sl_fit_group_free(struct sl_fit_group *group);
+/* What a step's communication takes by itself, seconds. */
+double sl_fit_communication(const struct sl_fit *fit, const struct sl_point_step *step);
+
 /* --- fit_noise.c --- */
 
 /* How much steps differ from run to run, and how that depends on their length: run_noise, run_noise_slope and rounds of the
@@ -84,30 +113,6 @@ enum sl_status sl_fit_nvme(struct sl_fit *fit);
 /* Of a GPU, host_link_GBps and host_bandwidth_GBps from copies to and from host memory and from what the CPU updates there
  * (cost/compute.h): the median of what each says that takes long beside a launch. Without points they stay as they are. */
 enum sl_status sl_fit_host(struct sl_fit *fit);
-
-/* --- fit.c --- */
-
-/* The number at `path` of the profile ("device.run_noise") is now what the points say, with standard error `error` in the
- * file's unit (NAN or below 0: not known); or it was set without them, for `reason`. What was said of it before goes. */
-void sl_fit_found(struct sl_fit *fit, const char *path, double error);
-void sl_fit_set(struct sl_fit *fit, const char *path, const char *reason);
-
-/* Median of values[0..n), which are left in another order, and its standard error from the median absolute deviation; 0 of none. */
-double sl_fit_median(double *values, size_t n, double *error);
-
-/* The points of one entry, as sl_fit_entry wants them. */
-struct sl_fit_group {
-  struct sl_work *works;
-  double *seconds, *spread, *count;
-  size_t n;
-};
-
-/* Those of merged points that belong to `cost`; with `source`: only those of it (`only`) or all but those. */
-enum sl_status sl_fit_gather(struct sl_fit_group *group, const struct sl_fit *fit, const struct sl_op_cost *cost,
-                             const char *source, bool only);
-void sl_fit_group_free(struct sl_fit_group *group);
-/* What a step's communication takes by itself, seconds. */
-double sl_fit_communication(const struct sl_fit *fit, const struct sl_point_step *step);
 
 /* --- fit_holdout.c --- */
 

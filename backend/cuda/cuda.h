@@ -1,7 +1,10 @@
 /* Inside the cuda backend: the state of one rank's process, and what its files offer each other.
  *
- *   exec.c       the table that core calls: ops onto streams, completions at a program's end
+ *   exec.c       the table that core calls: a program's begin and end, completions
+ *   put.c        an op onto its stream
  *   open.c       meeting, device, communicators, memory, input: everything that can fail early
+ *   errors.c     what a failed call is told as, and which op it was for
+ *   agree.c      all ranks are well, or the job ends
  *   place.c      the launcher's environment           (no CUDA)
  *   comm/rendezvous.c       ranks among themselves over TCP      (no CUDA)
  *   events.c     streams and events of a program      (no CUDA)
@@ -11,6 +14,7 @@
  *   comm.c       NCCL communicators: id, splits, first connections
  *   collect.c    communication ops as NCCL calls
  *   loopback.c   the same for one rank alone of a large plan: noise for what peers would send
+ *   operand.c    where the operands of an op stand
  *   dispatch.c   compute ops as kernel launches
  *   gemm.c       matrix products: cuBLASLt
  *   graph.c      a step recorded once and launched as one graph
@@ -19,6 +23,7 @@
  *   tensor.c     the device's memory behind backend/common/tensor.h, and micro-batches through pinned memory
  *   helpers.c    threads for what the GPU does not run: updates on the CPU, and NVMe (backend/common/nvme.h)
  *   watch.c      the thread that ends a job whose peer is dead, whose NCCL fails or that stands still
+ *   phase.c      what that thread is told of where the main thread stands
  *
  * The host issues a whole program ahead and waits at its end only; nothing inside a step asks the host. */
 #pragma once
@@ -55,11 +60,6 @@
     const ncclResult_t nccl_code_ = (e);                                                                               \
     if (nccl_code_ != ncclSuccess) return sl_cuda_nccl_failed(#e, nccl_code_);                                         \
   } while (0)
-enum sl_status sl_cuda_failed(const char *call, cudaError_t code);
-enum sl_status sl_cuda_nccl_failed(const char *call, ncclResult_t code);
-/* For closing: what a call that gives something back answers is told as a warning, and the closing goes on. Nothing is said
- * after a failure that is recorded: a lost device fails every call. */
-void sl_cuda_release(const char *call, cudaError_t code);
 
 struct sl_cuda_comm {
   ncclComm_t nccl; /* NULL for a group of one, or one that no op uses */
@@ -145,17 +145,19 @@ struct sl_cuda {
   double base_s, end_s, event_s; /* event_s: what an event takes on its stream */
   atomic_uint issued;
   uint32_t reported;
-  const struct sl_instance *named; /* whose name the open NVTX range bears */
+  const struct sl_instance *named;       /* whose name the open NVTX range bears */
   int64_t *comm_bytes[SL_PROGRAM_COUNT]; /* per issue: what its NCCL calls moved, in nccl-tests' count; owned */
   struct sl_traffic_list traffic;
   struct sl_anomaly anomaly; /* of the running program, with options.detect_anomaly */
   uint64_t call_hash;
 };
 
-/* End the job with the recorded message: said once, told to the other ranks. Returns `status` in a world of one. */
-enum sl_status sl_cuda_die(struct sl_cuda *cuda, enum sl_status status);
-/* Collective, as sl_star_agree; the ranks that did not fail end in silence. */
-enum sl_status sl_cuda_agree(struct sl_cuda *cuda, enum sl_status mine);
+/* errors.c */
+enum sl_status sl_cuda_failed(const char *call, cudaError_t code);
+enum sl_status sl_cuda_nccl_failed(const char *call, ncclResult_t code);
+/* For closing: what a call that gives something back answers is told as a warning, and the closing goes on. Nothing is said
+ * after a failure that is recorded: a lost device fails every call. */
+void sl_cuda_release(const char *call, cudaError_t code);
 /* "#12 all_reduce of group dp (member 1 of 4) on lane dp in action 0B3" */
 void sl_cuda_describe(const struct sl_cuda *cuda, const struct sl_program *program, uint32_t issue, char *out,
                       size_t size);
@@ -163,6 +165,12 @@ void sl_cuda_describe(const struct sl_cuda *cuda, const struct sl_program *progr
  * stands first, for a long message reaches the peers cut short. Returns `status`. */
 enum sl_status sl_cuda_name_op(const struct sl_cuda *cuda, const struct sl_program *program, uint32_t issue,
                                enum sl_status status);
+
+/* agree.c */
+/* Collective, as sl_star_agree; the ranks that did not fail end in silence. */
+enum sl_status sl_cuda_agree(struct sl_cuda *cuda, enum sl_status mine);
+/* End the job with the recorded message: said once, told to the other ranks. Returns `status` in a world of one. */
+enum sl_status sl_cuda_die(struct sl_cuda *cuda, enum sl_status status);
 /* One thread ends the process and tells why: the first that asks. Others never return. */
 void sl_cuda_claim_end(struct sl_cuda *cuda);
 
@@ -197,13 +205,15 @@ enum sl_status sl_cuda_noise_open(struct sl_cuda *cuda);
 void sl_cuda_noise_close(struct sl_cuda *cuda);
 enum sl_status sl_cuda_loop_back(struct sl_cuda *cuda, cudaStream_t stream, const struct sl_issued *it, int64_t *bytes);
 
-/* dispatch.c */
+/* operand.c */
 /* What decoding an op needs to know of this rank; it borrows from `cuda`. */
 struct sl_call_rank sl_cuda_call_rank(const struct sl_cuda *cuda);
 /* The memory that operand `i` stands in. */
 enum sl_space sl_cuda_space(const struct sl_issued *it, int i);
 /* Address of operand `i`. */
 void *sl_cuda_operand(const struct sl_cuda *cuda, const struct sl_issued *it, int i);
+
+/* dispatch.c */
 enum sl_status sl_cuda_run(struct sl_cuda *cuda, cudaStream_t stream, const struct sl_issued *it);
 /* With options.detect_anomaly, when the compute op `it` is on its stream: wait for it, and cuda->anomaly. What a collective
  * brings is met in the op that reads it: to wait for one would keep its members from each other. */
@@ -214,8 +224,9 @@ enum sl_status sl_cuda_supports(const struct sl_op *op);
 /* warm.c: after the arena is there and nothing runs; leaves it cleared. */
 enum sl_status sl_cuda_warm(struct sl_cuda *cuda);
 
-/* exec.c: an op onto its lane, behind the events that it waits for. */
+/* put.c: an op onto its lane, behind the events that it waits for; the program has no more of them. */
 enum sl_status sl_cuda_put(struct sl_cuda *cuda, const struct sl_issued *it);
+void sl_cuda_put_end(struct sl_cuda *cuda);
 
 /* gemm.c */
 struct sl_cuda_product {
@@ -244,6 +255,8 @@ enum sl_status sl_cuda_load_batch(struct sl_cuda *cuda, cudaStream_t stream, con
 /* watch.c */
 enum sl_status sl_cuda_watch_start(struct sl_cuda *cuda);
 void sl_cuda_watch_stop(struct sl_cuda *cuda);
+
+/* phase.c */
 /* The main thread is about `phase` now, without a program; its time-out starts anew. */
 void sl_cuda_watch_phase(struct sl_cuda *cuda, const char *phase);
 /* A program starts, or is over. */

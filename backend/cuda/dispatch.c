@@ -28,9 +28,10 @@ static enum sl_status ran(const struct sl_call *c, int code) {
   return code == 0 ? SL_OK : sl_cuda_failed(sl_op_name(c->op->kind), (cudaError_t)code);
 }
 
-/* Where dropout's key has its step from, if not from its arguments. */
+/* Where a kernel reads the step's number, which keys dropout: the device's memory in a graph, NULL where its arguments say it. */
 static const int64_t *step_of(const struct sl_call *c) {
-  return sl_cuda_graphs_step(cuda_of(c));
+  const struct sl_cuda_graphs *g = &cuda_of(c)->graphs;
+  return g->recording ? g->step_here : NULL;
 }
 
 /* --- the model --- */
@@ -313,25 +314,6 @@ static enum sl_status join(const struct sl_call *c) {
 
 #define KERNEL(c, name, ...) ran(c, sl_cuda_##name((c)->stream, (c)->type, __VA_ARGS__))
 #include "backend/common/dispatch.inc"
-
-struct sl_call_rank sl_cuda_call_rank(const struct sl_cuda *cuda) {
-  return (struct sl_call_rank){.plan = cuda->job->plan,
-                               .coord = cuda->coord,
-                               .members = cuda->members,
-                               .arena = cuda->arena,
-                               .scratch = cuda->scratch,
-                               .scratch_bytes = (size_t)cuda->workspace.scratch_bytes,
-                               .step = cuda->step};
-}
-
-enum sl_space sl_cuda_space(const struct sl_issued *it, int i) {
-  return it->rank_class->buffers[sl_op_slices(it->program, it->op)[i].buffer].space;
-}
-
-void *sl_cuda_operand(const struct sl_cuda *cuda, const struct sl_issued *it, int i) {
-  const struct sl_call_rank rank = sl_cuda_call_rank(cuda);
-  return sl_call_operand(&rank, it, i);
-}
 
 enum sl_status sl_cuda_run(struct sl_cuda *cuda, cudaStream_t stream, const struct sl_issued *it) {
   const struct sl_call_rank rank = sl_cuda_call_rank(cuda);

@@ -212,10 +212,6 @@ enum sl_status sl_cuda_graphs_wait(struct sl_cuda *cuda) {
   return SL_OK;
 }
 
-const int64_t *sl_cuda_graphs_step(const struct sl_cuda *cuda) {
-  return cuda->graphs.recording ? cuda->graphs.step_here : NULL;
-}
-
 const char *sl_cuda_graphs_say(struct sl_cuda *cuda) {
   struct sl_cuda_graphs *g = &cuda->graphs;
   if (g->used)

@@ -51,7 +51,5 @@ enum sl_status sl_cuda_graphs_wait(struct sl_cuda *cuda);
 /* Collective, behind a program's end: record it where its next step will be a graph's. What cannot be recorded is warned of,
  * and its steps go on op by op. Errors: SL_ERR_PEER. */
 enum sl_status sl_cuda_graphs_record(struct sl_cuda *cuda);
-/* Where a kernel reads the step's number from: the device's memory in a graph, NULL where its arguments say it. */
-const int64_t *sl_cuda_graphs_step(const struct sl_cuda *cuda);
 /* For the record. */
 const char *sl_cuda_graphs_say(struct sl_cuda *cuda);

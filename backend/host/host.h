@@ -2,6 +2,7 @@
  *
  *   exec.c      the table that core calls: queues, readiness, completions
  *   open.c      MPI, groups, memory, input files: everything that can fail early
+ *   agree.c     all ranks are well, or the job ends
  *   warm.c      threads, and what libraries take for themselves
  *   arena.c     the arenas, and what the kernel says the process uses
  *   poison.c    NaN for dead bytes, a debugging aid
@@ -80,6 +81,7 @@ struct sl_host {
   struct sl_host_board *board;                     /* NULL: none; owned */
 };
 
+/* agree.c */
 /* Say what went wrong, once for the job, and end every rank; returns `status` where this process is the whole job. */
 enum sl_status sl_host_die(const struct sl_host *host, enum sl_status status);
 /* Collective: SL_OK when all ranks pass SL_OK. Otherwise the lowest rank that did not ends the job with its message, and

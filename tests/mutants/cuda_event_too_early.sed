@@ -1,5 +1,5 @@
 # An op's event is recorded in front of it.
-# file: backend/cuda/exec.c
+# file: backend/cuda/put.c
 # tests: test_cuda_offload
 /SL_TRY(put_op(cuda, stream, it));/{
 h

@@ -1,4 +1,4 @@
 # A step that is a graph draws the dropout of the step that it was recorded after, in all of its launches.
-# file: backend/cuda/graph.c
+# file: backend/cuda/dispatch.c
 # tests: test_cuda_graph
-s/recording ? cuda->graphs.step_here/recording ? NULL/
+s/recording ? g->step_here/recording ? NULL/

@@ -11,12 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum sl_status sl_cuda_nccl_failed(const char *call, ncclResult_t code) {
-  const char *more = ncclGetLastError(NULL);
-  return sl_fail(SL_ERR_PEER, "NCCL: %.*s: %s%s%s", (int)strcspn(call, "("), call, ncclGetErrorString(code),
-                 more && *more ? "; " : "", more ? more : "");
-}
-
 static void nccl_release(const char *call, ncclResult_t code) {
   if (code != ncclSuccess && *sl_error_message() == '\0') sl_warn("NCCL: %s: %s", call, ncclGetErrorString(code));
 }

@@ -17,30 +17,6 @@ static void nap(void) {
   nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
 }
 
-void sl_cuda_describe(const struct sl_cuda *cuda, const struct sl_program *program, uint32_t issue, char *out,
-                      size_t size) {
-  const struct sl_issue *e = &program->issues[issue];
-  const struct sl_op *op = &program->ops[e->op];
-  char action[64], with[64] = "";
-  sl_action_print(action, sizeof action, &program->instances[e->instance].action);
-  if (op->group != SL_GROUP_NONE)
-    snprintf(with, sizeof with, " of group %s (member %d of %d)", sl_group_name(op->group),
-             cuda->members[op->group].index, cuda->members[op->group].size);
-  else if (sl_op_class_of(op->kind) == SL_CLASS_P2P)
-    snprintf(with, sizeof with, " with stage %d", (int)op->peer);
-  snprintf(out, size, "#%u %s%s on lane %s in action %s", issue, sl_op_name(op->kind), with, sl_lane_name(op->lane),
-           action);
-}
-
-enum sl_status sl_cuda_name_op(const struct sl_cuda *cuda, const struct sl_program *program, uint32_t issue,
-                               enum sl_status status) {
-  char op[256], reason[1024];
-  sl_cuda_describe(cuda, program, issue, op, sizeof op);
-  snprintf(reason, sizeof reason, "%s", sl_error_message());
-  sl_error_clear();
-  return sl_fail(status, "issuing %s: %s", op, reason);
-}
-
 static const struct sl_op *op_of(const struct sl_cuda *cuda, uint32_t issue) {
   return &cuda->program->ops[cuda->program->issues[issue].op];
 }
@@ -161,25 +137,4 @@ void sl_cuda_watch_stop(struct sl_cuda *cuda) {
   pthread_join(w->thread, NULL);
   pthread_mutex_destroy(&w->lock);
   w->started = false;
-}
-
-void sl_cuda_watch_phase(struct sl_cuda *cuda, const char *phase) {
-  struct sl_cuda_watch *w = &cuda->watch;
-  if (!w->started) return;
-  pthread_mutex_lock(&w->lock);
-  w->phase = phase;
-  w->running = false;
-  w->moved_s = sl_machine_clock();
-  pthread_mutex_unlock(&w->lock);
-}
-
-void sl_cuda_watch_program(struct sl_cuda *cuda, bool running) {
-  struct sl_cuda_watch *w = &cuda->watch;
-  if (!w->started) return;
-  pthread_mutex_lock(&w->lock);
-  w->phase = NULL;
-  w->running = running;
-  w->looked = w->issued = 0;
-  w->moved_s = sl_machine_clock();
-  pthread_mutex_unlock(&w->lock);
 }

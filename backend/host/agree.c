@@ -1,0 +1,32 @@
+/* How the ranks of a job agree that all are well, and how the job ends when one is not. */
+#include "backend/host/host.h"
+
+#include "backend/host/watch.h"
+#include "core/base/new_file.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <unistd.h>
+
+enum sl_status sl_host_die(const struct sl_host *host, enum sl_status status) {
+  if (host->world <= 1) return status;
+  fprintf(stderr, "shardlab: rank %d: %s\n", host->rank, sl_error_message());
+  fflush(stderr);
+  sl_new_file_drop_all(); /* MPI_Abort does not return */
+  MPI_Abort(MPI_COMM_WORLD, sl_exit_code(status));
+  return status;
+}
+
+enum sl_status sl_host_agree(struct sl_host *host, enum sl_status mine) {
+  if (host->world <= 1) return mine;
+  int failed = mine == SL_OK ? INT_MAX : host->rank, lowest = INT_MAX;
+  sl_host_watch_begin(host->timeout_s, host->rank, "the agreement of all ranks");
+  MPI_Allreduce(&failed, &lowest, 1, MPI_INT, MPI_MIN, host->everyone);
+  sl_host_watch_end();
+  if (lowest == INT_MAX) return SL_OK;
+  sl_tensors_save_abort(&host->tensors);
+  sl_host_watch_begin(host->timeout_s, host->rank, "the end of a job that failed"); /* and in the wait below */
+  MPI_Barrier(host->everyone); /* nobody is killed before its half-written files are gone */
+  if (lowest == host->rank) return sl_host_die(host, mine);
+  for (;;) pause();
+}
