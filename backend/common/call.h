@@ -26,7 +26,7 @@ struct sl_call {
   struct sl_call_rank rank;
   enum sl_number type; /* the op's; a tf32 product's is fp32 */
   size_t dim[SL_OP_DIMS];
-  size_t place; /* the rank's index in the op's place_group: the shard of a tensor split over that group that it holds */
+  size_t place; /* the rank's index in the op's place_group: which shard of a tensor split over it is here */
   void *x[SL_AT_COUNT];
   size_t bytes[SL_AT_COUNT];
   enum sl_dtype dtype[SL_AT_COUNT]; /* of its buffer */
