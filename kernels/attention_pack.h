@@ -11,10 +11,10 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Queries handled together: a panel of keys is read from the first-level cache this often per tile row. */
+/* Queries handled together. A panel of keys stays in the first-level cache while all of them use it. */
 #define SL_ATTENTION_BLOCK ((size_t)32)
 
-/* Keys of a tile of flash attention, a multiple of a panel: 32 rows of scores fit the first-level cache. */
+/* Keys per tile of flash attention, a multiple of a panel: 32 rows of scores fit into the first-level cache. */
 #define SL_FLASH_KEYS ((size_t)256)
 
 /* Padded sizes: Tq rows (whole query blocks), Tk columns (whole panels), Dp columns (whole vectors). */
@@ -48,8 +48,8 @@ static inline void sl_pack_rows(sl_real *restrict dst, const sl_store *restrict 
   memset(dst + T * Dp, 0, (rows - T) * Dp * sizeof *dst);
 }
 
-/* The transpose in panels: dst[panel][d][SL_PANEL] holds column t of the panel at [t % SL_PANEL]. A panel is
- * contiguous, so that a long sequence does not map its rows to one set of the cache. */
+/* Packs the transpose of src in panels of SL_PANEL columns: dst[t / SL_PANEL][d][t % SL_PANEL] = src[t][d]. A panel is
+ * contiguous, so that the rows of a long sequence do not all map to one set of the cache. */
 static inline void sl_pack_panels(sl_real *restrict dst, const sl_store *restrict src, size_t stride, size_t T,
                                   size_t D, size_t Tk) {
   for (size_t t0 = 0; t0 < Tk; t0 += SL_PANEL) {
@@ -89,8 +89,8 @@ static inline sl_real sl_attention_scale(const struct sl_attention_shape *s) {
   return s->scale > 0 ? (sl_real)s->scale : 1 / SL_SQRT((sl_real)s->D);
 }
 
-/* Scores x[0, n) of query t with the keys from `first` on, which are scaled products: capped, and with ALiBi's share. slopes
- * (n): those of the cap, or NULL. */
+/* x[0, n) holds the scaled products of query t with the keys from `first` on. Applies the cap and ALiBi to them in
+ * place. `slopes` (n), unless NULL, receives the derivative of the cap. */
 static inline void sl_attention_shape_scores(sl_real *x, sl_real *slopes, size_t n, const struct sl_attention_shape *s,
                                              double alibi, size_t t, size_t first) {
   for (size_t i = 0; i < n; i++) {
@@ -101,23 +101,23 @@ static inline void sl_attention_shape_scores(sl_real *x, sl_real *slopes, size_t
   }
 }
 
-/* Scratch for `threads` threads of `each` numbers, a multiple of 64. */
+/* Bytes of scratch for `threads` threads with `each` numbers, a multiple of 64. */
 static inline size_t sl_scratch_bytes(size_t each, int threads) {
   return (size_t)threads * each * sizeof(sl_real) + 64;
 }
 
-/* How many threads such scratch is enough for, at least 1 and no more than there are. */
+/* How many threads such scratch is enough for: at least 1, at most OpenMP's maximum. */
 static inline int sl_scratch_threads(size_t bytes, size_t each) {
   const size_t threads = (bytes - 64) / (each * sizeof(sl_real)), limit = (size_t)omp_get_max_threads();
   return threads > limit ? (int)limit : threads > 0 ? (int)threads : 1;
 }
 
-/* `base` moved up to the next vector boundary. */
+/* `base` rounded up to the next vector boundary. */
 static inline sl_real *sl_scratch_align(void *base) {
   return (sl_real *)(((uintptr_t)base + 63) & ~(uintptr_t)63);
 }
 
-/* One thread's scratch in a forward, of `columns` keys at a time. */
+/* One thread's scratch in a forward pass that handles `columns` keys at a time. */
 struct sl_attention_buffers {
   sl_real *k;      /* K transposed, in panels: (Tk/panel, D, panel) */
   sl_real *v;      /* (Tq, Dp) */
@@ -141,7 +141,7 @@ static inline struct sl_attention_buffers sl_attention_buffers_of(const struct s
   return b;
 }
 
-/* Dropout's number of the element (0,0) of a head's (T,T). */
+/* The dropout element index of entry (0,0) of a head's (T,T) scores. */
 static inline uint64_t sl_attention_first(const struct sl_attention_shape *s, const struct sl_dropout *dropout,
                                           size_t b, size_t h) {
   return dropout ? dropout->first_element + (b * s->global_heads + h) * s->T * s->T : 0;

@@ -1,10 +1,10 @@
-/* Every kernel by the number type of its tensors, for a program that learns the type when it runs:
+/* A table of all kernels for each number type, for programs that choose the type at run time:
  *
  *   const struct sl_kernels *k = sl_kernels_of(SL_NUMBER_BF16);
  *   k->layernorm_forward(out, mean, rstd, x, weight, bias, rows, C, eps);
- * void * is a tensor of that type; what is float (statistics of rows) or double (sums) here is so for every type. The
- * rest is said in the kernels' own headers; k->NAME is sl_NAME there. Scratch has one size for all three types: ask the
- * float kernels' functions. */
+ * A void * parameter is a tensor of that type; float parameters (row statistics) and double ones (sums) are the same
+ * for every type. k->NAME is sl_NAME in the kernels' own headers, which document it. Scratch has the same size for all
+ * three types: ask the float kernels' functions for it. */
 #pragma once
 
 #include "kernels/numbers/real.h"
@@ -12,7 +12,7 @@
 
 SL_KERNELS_BEGIN
 
-/* One list gives the struct and, in by_dtype.c, the functions that fill it: name, parameters, arguments. */
+/* This list generates the struct and, in by_dtype.c, the functions that fill it: name, parameters, arguments. */
 /* clang-format off */
 #define SL_KERNELS_MAP(X)                                                                                              \
   X(layernorm_forward, (void *out, float *mean, float *rstd, const void *x, const void *weight, const void *bias,      \

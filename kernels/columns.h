@@ -1,5 +1,5 @@
-/* Matrices cut by columns over the members of a group: what lies between an all-gather, which puts the members' pieces
- * one after another, and a matrix with all columns. */
+/* Matrices split by columns over the members of a group. An all-gather leaves the members' pieces one after another;
+ * these kernels turn that into a matrix with all columns, and back. */
 #ifndef SL_KERNELS_COLUMNS_H
 #define SL_KERNELS_COLUMNS_H
 

@@ -1,6 +1,6 @@
-/* Dropout, alone and fused with the bias and the residual addition in front of it.
+/* Dropout, alone and fused with the bias and residual additions around it.
  *
- * Forward and backward draw the mask anew from the counter (struct sl_dropout), unless there is room to store it. */
+ * Forward and backward each generate the mask from the counter (struct sl_dropout), unless dropout->mask stores it. */
 #ifndef SL_KERNELS_DROPOUT_H
 #define SL_KERNELS_DROPOUT_H
 

@@ -1,10 +1,10 @@
 /* Causal softmax attention whose memory grows with T, not T^2 (Dao, FlashAttention-2, arXiv:2307.08691).
  *
- * What kernels/attention.h computes, with the same strides, grouped heads and dropout elements, but forward keeps one
- * number per query in place of its row of probabilities:
+ * Computes the same as kernels/attention.h, with the same strides, grouped heads and dropout elements, but forward
+ * stores one number per query instead of its row of probabilities:
  *   lse[b,h,t] = log of the sum over s <= t of exp(q[b,t,h] . k[b,s,g(h)] / sqrt(D))
- * and backward forms them again, tile by tile: P = exp(score - lse). Its sum over s of P dP is dout . out, dropout or
- * not. Both agree with the materialised kernels up to rounding. */
+ * and backward recomputes the probabilities tile by tile: P = exp(score - lse). The sum over s of P dP that it needs
+ * equals dout . out, with or without dropout. Results agree with the materialised kernels up to rounding. */
 #ifndef SL_KERNELS_FLASH_ATTENTION_H
 #define SL_KERNELS_FLASH_ATTENTION_H
 
@@ -13,7 +13,7 @@
 
 SL_KERNELS_BEGIN
 
-/* Scratch in bytes for `threads` threads, O(T * D) each; what is said of threads in kernels/attention.h holds here. */
+/* Bytes of scratch for `threads` threads, O(T * D) per thread; fewer threads are allowed, as in kernels/attention.h. */
 size_t SL_K(sl_flash_attention_forward_scratch_bytes)(const struct sl_attention_shape *shape, int threads);
 size_t SL_K(sl_flash_attention_backward_scratch_bytes)(const struct sl_attention_shape *shape, int threads);
 

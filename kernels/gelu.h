@@ -1,4 +1,4 @@
-/* GELU in its tanh form ("gelu_new"), with the bias of the layer before it.
+/* GELU in its tanh form ("gelu_new"), fused with the bias of the linear layer before it.
  *
  *   gelu(x) = x/2 (1 + tanh(u)) = x s,  u = sqrt(2/pi) (x + 0.044715 x^3),  s = 1 / (1 + exp(-2u))
  *   gelu'(x) = s + 2 x s (1 - s) u',    u' = sqrt(2/pi) (1 + 3 * 0.044715 x^2)
@@ -11,7 +11,8 @@
 
 SL_KERNELS_BEGIN
 
-/* out = gelu(x + bias), (rows,cols); bias (cols) or NULL. out may be x (then backward has lost its input). */
+/* out = gelu(x + bias), (rows,cols); bias (cols) or NULL. out may be x, but backward needs x, so only where none
+ * follows. */
 void SL_K(sl_gelu_forward)(sl_store *out, const sl_store *x, const sl_store *bias, size_t rows, size_t cols);
 
 /* dx = dout * gelu'(x + bias). dx may be dout. */

@@ -14,12 +14,13 @@ SL_KERNELS_BEGIN
 void SL_K(sl_layernorm_forward)(sl_store *out, sl_real *mean, sl_real *rstd, const sl_store *x, const sl_store *weight,
                                 const sl_store *bias, size_t rows, size_t C, float eps);
 
-/* Scratch of backward, in bytes: partial sums of dweight and dbias over fixed blocks of rows. */
+/* Bytes of scratch for backward, which holds partial sums of dweight and dbias over fixed blocks of rows. */
 size_t SL_K(sl_layernorm_scratch_bytes)(size_t rows, size_t C);
 
-/* dx (rows,C) is overwritten, or added to (accumulate_dx: the residual stream's gradient is already there); dweight and
- * dbias (C) likewise by accumulate. dx may be dout when accumulate_dx is 0. Either half alone, with the same bits: dx NULL (weight
- * is not read then), or dweight NULL (nor is dbias, scratch). */
+/* dx (rows,C) is overwritten or, with accumulate_dx, added to, as where it already holds the residual stream's
+ * gradient. `accumulate` does the same for dweight and dbias (C). dx may be dout when accumulate_dx is 0. Either half
+ * can be left out without changing a bit of the other: with dx NULL, weight is not read; with dweight NULL, dbias and
+ * scratch are not used. */
 void SL_K(sl_layernorm_backward)(sl_store *dx, int accumulate_dx, sl_store *dweight, sl_store *dbias, int accumulate,
                                  const sl_store *dout, const sl_store *x, const sl_store *weight, const sl_real *mean,
                                  const sl_real *rstd, size_t rows, size_t C, void *scratch);

@@ -1,9 +1,10 @@
 /* Optimizers for 16-bit training: float parameters ("master weights") and states, a gradient of any number type, and in
  * the same pass the 16-bit parameters that the model computes with.
  *
- * The formulas, and the bits, are those of kernels/optimizer.h on the widened gradient; param[i] is master[i] rounded to
- * nearest even. param may be NULL (its type is then ignored); for SL_NUMBER_F32 it is a copy. Sums of squares and
- * non-finite gradients: sl_kernels_of(type)->reduce_sum_squares, whose sum is finite exactly when every number is. */
+ * Results are bit-identical to those of kernels/optimizer.h on the widened gradient; param[i] is master[i] rounded
+ * to nearest even. param may be NULL, and its type is then ignored; for SL_NUMBER_F32 it is a copy. To sum squares
+ * or find non-finite gradients use sl_kernels_of(type)->reduce_sum_squares, whose sum is finite exactly when every
+ * number is. */
 #pragma once
 
 #include "kernels/numbers/real.h"

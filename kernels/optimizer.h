@@ -4,7 +4,7 @@
  *   Adam:   g += wd * p (AdamW: p *= 1 - lr * wd instead);  m += (1-b1)(g - m);  v = b2 v + (1-b2) g^2
  *           p -= lr / (1-b1^t) * m / (sqrt(v) / sqrt(1-b2^t) + eps)
  *   SGD:    g += wd * p;  buf = t == 1 ? g : mu buf + (1-dampening) g;  p -= lr * (nesterov ? g + mu buf : buf)
- * Scalars are formed in double. The gradient is not changed. */
+ * Scalars are computed in double. The gradient is not changed. */
 #ifndef SL_KERNELS_OPTIMIZER_H
 #define SL_KERNELS_OPTIMIZER_H
 

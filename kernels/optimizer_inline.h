@@ -1,11 +1,11 @@
-/* One element of each optimizer, inline: optimizer.c and master.c walk over tensors with the same arithmetic and so the same
+/* The update of one element for each optimizer, inline. optimizer.c and master.c share it, so both give identical
  * bits. */
 #pragma once
 
 #include "kernels/numbers/types.h"
 #include "kernels/vecmath.h"
 
-/* What one step of Adam needs of its settings: every scalar formed in double and rounded once. */
+/* The scalars of one Adam step, each computed in double and rounded once. */
 struct sl_adam_scalars {
   sl_real grad_scale, decay_l2, keep, one_minus_b1, b2, one_minus_b2, rate, inv_root, eps;
 };
@@ -41,7 +41,7 @@ static inline void sl_adam_one(sl_real *param, sl_real *m, sl_real *v, sl_real g
 
 struct sl_sgd_scalars {
   sl_real grad_scale, decay, lr, momentum, fresh, own, of_buf;
-  int first; /* then the buffer may hold anything, a NaN too: it must not be read, only replaced */
+  int first; /* at the first step the buffer may hold anything, even a NaN: it is overwritten, never read */
 };
 
 static inline struct sl_sgd_scalars sl_sgd_scalars_of(const struct sl_sgd *sgd) {
@@ -58,7 +58,7 @@ static inline struct sl_sgd_scalars sl_sgd_scalars_of(const struct sl_sgd *sgd) 
   return s;
 }
 
-/* Without momentum. */
+/* SGD without momentum. */
 static inline void sl_sgd_plain_one(sl_real *param, sl_real grad, struct sl_sgd_scalars s) {
   *param -= s.lr * (grad * s.grad_scale + s.decay * *param);
 }

@@ -1,6 +1,6 @@
-/* When a kernel starts threads. */
+/* The size from which a host kernel uses several threads. */
 #pragma once
 
-/* Below this many elements a parallel region costs more than it saves. On `parallel for simd` the condition is written
- * if (parallel : ...): a bare `if` would hold for simd too, and short ranges would run one number at a time. */
+/* Below this many elements a parallel region costs more than it saves. `parallel for simd` needs the condition as
+ * if (parallel : ...), because a plain `if` would also switch off simd for short ranges. */
 #define SL_PARALLEL_MIN ((size_t)16384)

@@ -1,5 +1,5 @@
-/* One Philox block and one decision of dropout in plain scalar code, the same text for the host and for a GPU (see
- * kernels/philox.h for what is computed and kernels/philox_inline.h for the form that a CPU vectorises). */
+/* One Philox block and one dropout decision in plain scalar code, shared by host and GPU. kernels/philox.h says what is
+ * computed; kernels/philox_inline.h has the form that a CPU vectorises. */
 #pragma once
 
 #include "kernels/numbers/types.h"
@@ -35,7 +35,7 @@ SL_BOTH static inline uint32_t sl_philox_threshold(float p) {
   return whole < level ? whole + 1 : whole;
 }
 
-/* What a kept element is multiplied by. */
+/* The factor of a kept element, 1/(1-p). */
 SL_BOTH static inline double sl_philox_keep_scale(float p) {
   return p >= 1 ? 0 : 1.0 / (1.0 - (double)p);
 }

@@ -1,5 +1,5 @@
-/* The generator itself, inline, in a form that compilers vectorise over blocks; and dropout's view of it: which
- * elements are kept. For the host kernels only. */
+/* For host kernels: Philox inline, in a form that compilers vectorise over blocks, and the dropout masks made from
+ * it. */
 #pragma once
 
 #include "kernels/numbers/run.h"
@@ -17,8 +17,8 @@
 #define SL_PHILOX_CHUNK ((size_t)512)
 _Static_assert(SL_STORE_IS_REAL || SL_PHILOX_CHUNK <= SL_ROOM, "a chunk is opened as one run");
 
-/* Eight blocks side by side. Each lane holds one 32-bit word; its upper half may hold leftovers of a product, which
- * nothing reads: a multiplication masks them, a shift or the final packing drops them. */
+/* Eight blocks are computed side by side. Each 64-bit lane holds one 32-bit word; its upper half may hold leftovers of
+ * a product, which are never read: a multiplication masks them, a shift or the final packing drops them. */
 #define SL_PHILOX_LANES ((size_t)8)
 typedef uint64_t sl_philox_vec __attribute__((vector_size(64)));
 
@@ -46,13 +46,13 @@ static inline void sl_philox_eight(uint32_t *out, const struct sl_philox_key *ke
   }
 }
 
-/* Room for a chunk whose first element is not a multiple of 4, in whole vectors of blocks. */
+/* Memory for a chunk in whole vectors of blocks, also where its first element is not a multiple of 4. */
 struct sl_philox_chunk {
   uint32_t words[SL_PHILOX_CHUNK + 64];
 };
 
 /* Fill `chunk` with the words of elements [first, first + n), n <= SL_PHILOX_CHUNK, and return the first one's address.
- * Blocks come in whole vectors: the surplus costs less than a scalar tail. */
+ * Whole vectors of blocks are computed, because the surplus costs less than a scalar tail. */
 static inline const uint32_t *sl_philox_chunk_fill(struct sl_philox_chunk *chunk, const struct sl_philox_key *key,
                                                    uint64_t first, size_t n) {
   size_t skip = first % 4, blocks = (skip + n + 3) / 4;
@@ -60,8 +60,8 @@ static inline const uint32_t *sl_philox_chunk_fill(struct sl_philox_chunk *chunk
   return chunk->words + skip;
 }
 
-/* What a kernel needs of a struct sl_dropout: word >> 8 >= threshold keeps the element. `stored` is the byte of the element
- * that the caller starts at, where a backward reads its mask; NULL: it is drawn. */
+/* The part of struct sl_dropout that a kernel needs: an element is kept where word >> 8 >= threshold. In a backward
+ * pass `stored` points to the mask byte of the caller's first element; NULL means that the mask is drawn again. */
 struct sl_mask {
   int on;
   uint32_t threshold;
@@ -78,14 +78,14 @@ static inline struct sl_mask sl_mask_of(const struct sl_dropout *dropout) {
   return m;
 }
 
-/* The same in a backward: from where forward stored it, if it did. */
+/* The same for a backward pass, which reads the mask that forward stored, if it did. */
 static inline struct sl_mask sl_mask_of_backward(const struct sl_dropout *dropout) {
   struct sl_mask mask = sl_mask_of(dropout);
   if (mask.on) mask.stored = dropout->mask;
   return mask;
 }
 
-/* A mask whose element 0 is `at` elements further on. */
+/* The mask from element `at` on. */
 static inline struct sl_mask sl_mask_at(struct sl_mask mask, size_t at) {
   if (mask.stored) mask.stored += at;
   return mask;
@@ -97,7 +97,7 @@ static inline void sl_mask_store(uint8_t *kept, const uint32_t *words, struct sl
   for (size_t i = 0; i < n; i++) kept[i] = words[i] >> 8 >= mask.threshold;
 }
 
-/* The same for the n elements from global element `first`, whose words are made here. */
+/* sl_mask_store for the n elements from global element `first`, generating their words. */
 static inline void sl_mask_draw(uint8_t *kept, struct sl_mask mask, const struct sl_philox_key *key, uint64_t first,
                                 size_t n) {
   struct sl_philox_chunk chunk;
@@ -107,8 +107,8 @@ static inline void sl_mask_draw(uint8_t *kept, struct sl_mask mask, const struct
   }
 }
 
-/* out[i] = in[i] kept and scaled, for the n elements from global element `first`. out may be in. For scratch; tensors go
- * through sl_mask_load. */
+/* out[i] = dropout(in[i]) for the n elements from global element `first`. out may be in. For scratch memory; use
+ * sl_mask_load to read from a tensor. */
 static inline void sl_mask_apply(sl_real *out, const sl_real *in, struct sl_mask mask, const struct sl_philox_key *key,
                                  uint64_t first, size_t n) {
   struct sl_philox_chunk chunk;
@@ -125,7 +125,7 @@ static inline void sl_mask_apply(sl_real *out, const sl_real *in, struct sl_mask
   }
 }
 
-/* The same from a tensor to scratch. */
+/* The same, read from a tensor into scratch. */
 static inline void sl_mask_load(sl_real *out, const sl_store *in, struct sl_mask mask, const struct sl_philox_key *key,
                                 uint64_t first, size_t n) {
   struct sl_philox_chunk chunk;

@@ -1,7 +1,7 @@
 /* Sums and fills over flat ranges, and the bias gradient.
  *
- * Sums run over fixed blocks whose partial sums are added in order, in double: the same bits on any number of threads.
- */
+ * Sums run over fixed blocks whose partial sums are added in order, in double, so the result is bit-identical for any
+ * number of threads. */
 #ifndef SL_KERNELS_REDUCE_H
 #define SL_KERNELS_REDUCE_H
 
@@ -10,7 +10,7 @@
 
 SL_KERNELS_BEGIN
 
-/* Scratch of the sums over n elements, in bytes. */
+/* Bytes of scratch for a sum over n elements. */
 size_t SL_K(sl_reduce_scratch_bytes)(size_t n);
 
 /* *sum = sum of x[i]^2, or += when accumulate. */

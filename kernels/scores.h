@@ -1,9 +1,10 @@
-/* What a model may do to attention's scores, the same text for the host and for a GPU (shapes: struct sl_attention_shape).
+/* Scaling, soft cap, ALiBi and window of attention scores, shared by host and GPU (parameters: struct
+ * sl_attention_shape).
  *
  *   score(t, s) = cap(scale q . k) + slope(h) (s - t),  cap(x) = cap tanh(x / cap)
  *   slope(h) = 2^(-alibi_max (h + 1) / n),  n the largest power of two up to the layer's heads H; heads h >= n have
  *              2^(-alibi_max (2 (h - n) + 1) / (2 n))      (Press et al., arXiv:2108.12409, as BLOOM and MPT have it)
- * A query t sees the keys s <= t, with a window those of t - window < s <= t. */
+ * Query t attends to the keys s <= t; with a window, to t - window < s <= t. */
 #pragma once
 
 #include "kernels/numbers/types.h"
@@ -16,7 +17,7 @@
 #define SL_BOTH
 #endif
 
-/* Where head h of a query's row begins, and head g of a key's or a value's. */
+/* Offsets in elements of head h within a token's queries, and of head g within its keys or values. */
 SL_BOTH static inline size_t sl_query_head(const struct sl_attention_shape *s, size_t h) {
   return h * s->D + (s->q_gap ? h / (s->H / s->KV) * s->q_gap : 0);
 }
@@ -24,12 +25,12 @@ SL_BOTH static inline size_t sl_key_head(const struct sl_attention_shape *s, siz
   return g * (s->kv_step ? s->kv_step : s->D);
 }
 
-/* The first key that query t sees. */
+/* The first key that query t attends to. */
 SL_BOTH static inline size_t sl_first_key(const struct sl_attention_shape *s, size_t t) {
   return s->window && t >= s->window ? t + 1 - s->window : 0;
 }
 
-/* Of head h of those at hand. 0: no ALiBi. */
+/* The ALiBi slope of local head h; 0 without ALiBi. */
 SL_BOTH static inline double sl_alibi_slope(const struct sl_attention_shape *s, size_t h) {
   size_t n = 1, at = s->first_head + h;
   if (!(s->alibi_max > 0)) return 0;
@@ -38,7 +39,7 @@ SL_BOTH static inline double sl_alibi_slope(const struct sl_attention_shape *s, 
   return exp2(-(double)s->alibi_max * (double)(2 * (at - n) + 1) / (double)(2 * n));
 }
 
-/* Are scores scale q . k and nothing else? */
+/* Whether scores are just scale q . k, without cap and ALiBi. */
 SL_BOTH static inline int sl_plain_scores(const struct sl_attention_shape *s) {
   return !(s->cap > 0) && !(s->alibi_max > 0);
 }

@@ -1,8 +1,9 @@
 /* Small matrix products on packed, padded operands, for the host attention.
  *
  * A "tile" is SL_TILE_ROWS rows by up to SL_TILE_VECS vectors of the result, held in registers. The right operand is
- * row-major with rows padded to whole vectors; the left one is read one number at a time with any two strides, so the
- * same code serves A B and A^T B. GCC's vector types make the register tile explicit; both gcc and clang know them. */
+ * row-major with rows padded to whole vectors; the left one is read one number at a time with any two strides, so
+ * the same code serves A B and A^T B. The register tile is explicit through GCC's vector types, which clang supports
+ * too. */
 #pragma once
 
 #include "kernels/numbers/real.h"

@@ -1,14 +1,15 @@
-/* exp for loops that must vectorise: no call, no branch, no table. In double builds, libm.
+/* exp for loops that must vectorise: without calls, branches or tables. Double builds use libm.
  *
  * exp(x) = 2^n * exp(r), n = round(x / ln 2), r = x - n ln 2 in two parts (Cody and Waite), |r| <= ln(2)/2, exp(r) by
  * its Taylor polynomial of degree 7 (truncation 5e-9 of the result). Measured error: below 1.1 ulp; denormal results,
  * 0, infinity and NaN come out right.
  *
- * Builds for 16-bit tensors have one with fewer steps and a smaller range, for their results are rounded to 8 or 11 bits:
+ * Builds for 16-bit tensors use a shorter one with a smaller range, because their results are rounded to 8 or 11 bits:
  * exp(r) by the polynomial of degree 6 with the least largest error (2e-9 of the result) that is 1 at 0, and 2^n in one
- * factor. Measured error: below 1.3 ulp; results below exp(-87) are 0, beyond exp(88) it stays finite, a NaN stays one if its
- * lower 9 bits are 0, as are those of every NaN that arithmetic makes or that was 16 bits wide. A polynomial of degree 5
- * (1e-7) was too short: gradients of fp16 training came out 1% farther from exact ones. */
+ * factor. Measured error: below 1.3 ulp. Results below exp(-87) are 0 and results beyond exp(88) stay finite. A NaN
+ * stays a NaN if its lower 9 bits are 0, which holds for every NaN that arithmetic produces or that was widened from 16
+ * bits. A polynomial of degree 5 (1e-7) was too short: gradients of fp16 training came out 1% farther from the exact
+ * ones. */
 #pragma once
 
 #include "kernels/numbers/real.h"
@@ -80,7 +81,8 @@ static inline float sl_exp(float x) {
 #define SL_TANH tanhf
 #endif
 
-/* The largest of n >= 1 numbers. Without -ffast-math clang keeps a max reduction scalar, so the lanes are spelled out. */
+/* The largest of n >= 1 numbers. Without -ffast-math clang keeps a max reduction scalar, so the lanes are spelled
+ * out. */
 #define SL_MAX_LANES ((size_t)32)
 static inline sl_real sl_max_of(const sl_real *x, size_t n) {
   sl_real lane[SL_MAX_LANES], max = x[0];

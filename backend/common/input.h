@@ -1,8 +1,8 @@
-/* Input: which sequences or samples a micro-batch is, and their bytes, for whatever backend runs it. A step draws from those that are
- * trained on, an evaluation (SL_PROGRAM_EVAL) reads those that are not, from their first on.
+/* Input data for all backends: which sequences or samples a micro-batch consists of, and their bytes. A training step
+ * draws from the training samples; an evaluation (SL_PROGRAM_EVAL) reads the held-out samples in order.
  *
- * A global batch is B draws of the data's order, behind those of the step before; a data-parallel rank takes its contiguous share
- * of it and cuts that into micro-batches. */
+ * A global batch is the next B samples of the data's shuffled order. Each data-parallel rank takes a contiguous share
+ * of it and splits that into micro-batches. */
 #pragma once
 
 #include "core/io/data.h"
@@ -17,18 +17,20 @@ struct sl_input {
       val_samples; /* of val_data where that is there, else of `data`, behind those that are trained on */
 };
 
-/* Open the sources that `options` names: options->data, a file of tokens, "random:N" samples for an mlp (NULL: 65536 of them), and
- * options->val_data, or of the former what options->val_split says (core/io/data.h, sl_data_held_out). Errors: SL_ERR_INPUT. */
+/* Opens the sources that `options` names. options->data is a file of tokens or, for an MLP, "random:N" samples (NULL:
+ * 65536 of them). Held-out samples come from options->val_data or, without it, are the share options->val_split of
+ * options->data (core/io/data.h, sl_data_held_out). Errors: SL_ERR_INPUT. */
 enum sl_status sl_input_open(struct sl_input *input, const struct sl_plan *plan, const struct sl_exec_options *options);
 void sl_input_close(struct sl_input *input); /* accepts a zeroed one */
 
-/* The first sample of the step `step` of a run with these options that `it` is of, or of the batch `step` of an evaluation. */
+/* The first sample of training step `step`, or of batch `step` of an evaluation, whichever `it` belongs to. */
 int64_t sl_input_first_sample(const struct sl_input *input, const struct sl_exec_options *options,
                               const struct sl_issued *it, int64_t step);
 /* The position of the first sequence of this op's micro-batch inside the global batch, for data-parallel rank `dp`. */
 int64_t sl_input_first_sequence(const struct sl_plan *plan, int dp, const struct sl_issued *it);
 
-/* The micro-batch of a LOAD_BATCH op in the step, or the evaluation's batch, that begins with sample `first_sample` of its order: its inputs and its
- * targets, in host memory; NULL leaves one out. Tokens are int32 (B,T); an mlp's samples rows of the op's type. Errors: SL_ERR_INPUT. */
+/* Reads the micro-batch of a LOAD_BATCH op, in the step or evaluation batch that begins with sample `first_sample`,
+ * into host memory: inputs and targets, either of which may be NULL. Tokens are int32 (B,T), samples of an MLP rows of
+ * the op's type. Errors: SL_ERR_INPUT. */
 enum sl_status sl_input_batch(const struct sl_input *input, int dp, int64_t first_sample, const struct sl_issued *it,
                               void *inputs, void *targets);

@@ -1,8 +1,10 @@
-/* A file on NVMe as a memory: reads and writes in blocks, several on their way at once, by io_uring and past the page cache where the
- * file system lets that be. It has no name from the moment it is open, so that nothing of it stays behind, however the process ends. What
- * was written is known by a checksum a page, and held against what is read. It knows no program: offload.c makes requests out of ops.
+/* A file on NVMe used as memory. It is read and written in blocks, several of them in flight, by io_uring, and
+ * bypassing the page cache where the file system allows that. The file is unlinked as soon as it is open, so that
+ * nothing stays behind however the process ends. A checksum per page is kept of all that is written, and checked on
+ * reads. This file knows no program: backend/common/offload.c makes requests out of ops.
  *
- * The whole file is mapped, too, for what is no step's business: first values, and reading back. Calls are of one thread. */
+ * The whole file is also mapped into memory, for use outside of steps: setting initial values and reading values back.
+ * All calls must come from one thread. */
 #pragma once
 
 #include "core/base/machine.h"
@@ -13,7 +15,8 @@
 
 struct sl_nvme;
 
-/* Bytes [at, at + bytes) of the file from or to `memory`. The caller neither moves nor frees any of it until it is done. */
+/* A transfer of bytes [at, at + bytes) of the file from or to `memory`. The caller must not move or free the request or
+ * the memory before it is done. */
 struct sl_nvme_request {
   bool write;
   int64_t at, bytes;
@@ -25,31 +28,33 @@ struct sl_nvme_request {
       end; /* of the file, on pages: where blocks begin, up to where they are on their way, and shall be */
 };
 
-/* How requests are cut and sent, each way: blocks of `block` bytes, a multiple of SL_MACHINE_PAGE, of which `depth` are on their way at
- * once. DeepSpeed's aio keys "single_submit" and "overlap_events" are the other two (csrc/aio/common/deepspeed_aio_common.cpp). */
+/* How requests are split and submitted, for reads and for writes: in blocks of `block` bytes, a multiple of
+ * SL_MACHINE_PAGE, with up to `depth` in flight. The other two follow DeepSpeed's aio keys "single_submit" and
+ * "overlap_events" (csrc/aio/common/deepspeed_aio_common.cpp). */
 struct sl_nvme_rules {
   int64_t block;
   int depth;
-  bool singly;     /* a call for each block, not one for all that can go */
-  bool in_batches; /* blocks are sent when all before them have arrived, not as soon as there is room */
+  bool singly;     /* submit each block by a call of its own, not all that are ready by one */
+  bool in_batches; /* submit blocks only when all earlier ones are complete, not as soon as a slot is free */
 };
-/* What was sent so far: blocks, and calls that sent any. */
+/* Counts so far: blocks submitted, and calls that submitted any. */
 struct sl_nvme_sent {
   int64_t blocks, calls;
 };
 
-/* A file of `bytes` bytes in `folder`, and room for it on the disk. Errors: SL_ERR_IO with the file's name: no such folder, a
- * full disk; SL_ERR_ABSENT: no io_uring on this machine, or in this build. */
+/* Creates a file of `bytes` bytes in `folder` and allocates its space on the disk. Errors: SL_ERR_IO with the file's
+ * name, as for a missing folder or a full disk; SL_ERR_ABSENT where this machine or this build has no io_uring. */
 enum sl_status sl_nvme_open(struct sl_nvme **out, const char *folder, int64_t bytes, const struct sl_nvme_rules *rules);
 void sl_nvme_close(struct sl_nvme *nvme); /* accepts NULL */
-/* The file's bytes, mapped. Between what is written there and the first request that reads it stands sl_nvme_settle, or the system. */
+/* The mapped bytes of the file. Call sl_nvme_settle after writing there and before a request reads it. */
 char *sl_nvme_mapped(const struct sl_nvme *nvme);
-/* What was written through the mapping is the file's, and what the file holds is known by checksums from here on; at the first call alone. Not while a
- * request runs. Errors: SL_ERR_IO, SL_ERR_MEMORY. */
+/* Flushes what was written through the mapping to the file and, at the first call only, computes the checksums of the
+ * whole file, which are checked from then on; later calls do nothing. Must not be called while a request runs. Errors:
+ * SL_ERR_IO, SL_ERR_MEMORY. */
 enum sl_status sl_nvme_settle(struct sl_nvme *nvme);
 struct sl_nvme_sent sl_nvme_sent(const struct sl_nvme *nvme);
-/* One read and one write at a time. */
+/* Begins a request. At most one read and one write may run at a time. */
 void sl_nvme_start(struct sl_nvme_request *request);
-/* Get on with it, without waiting; *moved becomes true where something did. Errors: SL_ERR_IO with file, place and `what`: the disk's own, a file that
- * ends too early, bytes that are not those written. */
+/* Makes progress on a request without blocking; sets *moved where there was any. Errors: SL_ERR_IO with file, offset
+ * and `what`, for an error of the disk, a file that ends too early, or bytes that differ from those written. */
 enum sl_status sl_nvme_drive(struct sl_nvme *nvme, struct sl_nvme_request *request, bool *done, bool *moved);

@@ -1,4 +1,4 @@
-/* dst = a + b for the data types that collectives reduce, on one thread: blocks are as small as a cache. */
+/* dst = a + b for the data types that collectives reduce. One thread does it, because a block fits into a cache. */
 #pragma once
 
 #include "core/base/dtype.h"

@@ -1,10 +1,11 @@
-/* Collectives of our own over MPI's point-to-point calls: rings, and exchanges of all with all, cut into blocks so that every hop of the chain is
- * busy, non-blocking, and driven by whoever calls sl_comm_progress. They know no program: a call names memory, a data
- * type and which elements are whose; backend/host/exec.c makes calls out of ops.
+/* Non-blocking collectives over MPI's point-to-point calls: rings and all-to-all exchanges, split into blocks so that
+ * every hop of a ring is busy. They make progress only in sl_comm_progress. This file knows no program: a call names
+ * memory, a data type and which elements belong to which member; backend/host/collect.c makes calls out of ops.
  *
- * In a ring of n members piece g of a reduction starts at member g+1, is added to at every member and ends at g; a
- * gathered piece starts at its owner and goes round. The order of every sum is therefore x[g+1] + x[g+2] + ... + x[g],
- * whatever arrives when. Why not MPI_Ireduce_scatter: Open MPI 4's was measured at 8 times a ring's time. */
+ * In a ring of n members piece g of a reduction starts at member g+1, is added to at every member and ends at member g;
+ * a gathered piece starts at its owner and goes round. Every sum is therefore taken in the order x[g+1] + x[g+2] + ...
+ * + x[g], independent of arrival times. MPI_Ireduce_scatter is not used because Open MPI 4's took 8 times as long as a
+ * ring. */
 #pragma once
 
 #include "core/base/dtype.h"
@@ -17,7 +18,7 @@
 
 enum {
   SL_COMM_BLOCK = 256 << 10, /* bytes of one message at most */
-  SL_COMM_WINDOW = 4,        /* messages of one call in flight, each way */
+  SL_COMM_WINDOW = 4,        /* messages of one call in flight in each direction */
   SL_COMM_SLOTS = 8          /* blocks of staging memory of one communicator: two reductions at once */
 };
 
@@ -32,18 +33,18 @@ struct sl_comm {
   struct sl_comm_request *requests; /* not yet complete, in the order of their start */
 };
 
-/* Split `parent`: members with equal `color` form one communicator, ordered by `key`, called `name` for tools that ask
- * MPI_Comm_get_name. Collective over `parent`. `reduces`: allocate staging. `size` == 1 makes a group of one without
- * MPI, but the call is collective all the same. Errors: SL_ERR_MEMORY, SL_ERR_PEER. */
+/* Splits `parent`: members with equal `color` form one communicator, ordered by `key` and named `name` for tools that
+ * call MPI_Comm_get_name. Collective over `parent`, also where the result is a group of one, which does not use MPI
+ * afterwards. `reduces`: allocate staging memory. Errors: SL_ERR_MEMORY, SL_ERR_PEER. */
 enum sl_status sl_comm_open(struct sl_comm *comm, MPI_Comm parent, int color, int key, const char *name, bool reduces);
 void sl_comm_close(struct sl_comm *comm); /* accepts a zeroed one */
 
-/* One stretch of memory of a call, `count` elements at `whole`. */
+/* One contiguous part of a call's memory, `count` elements at `whole`. */
 struct sl_comm_part {
   void *whole;
   int64_t count;
-  void *shard;     /* of one ring alone; may lie in `whole` exactly where the member's piece is */
-  bool accumulate; /* reduce alone: add to shard instead of overwriting it */
+  void *shard;     /* for reduce, gather, exchange; may be the member's piece inside `whole` */
+  bool accumulate; /* for reduce: add to shard instead of overwriting it */
 };
 
 /* Member g's piece of part `part`: elements [whole_first, +count) of whole are [shard_first, +count) of its shard. */
@@ -56,8 +57,8 @@ typedef struct sl_comm_piece (*sl_comm_piece_fn)(const void *context, int part, 
  *   reduce and gather  whole becomes the sum over the members, in place
  *   reduce             the member's piece of the sum goes to shard; whole holds partial sums afterwards
  *   gather             every member's shard goes to its piece of whole
- *   exchange           piece g of every member's shard goes to member g, as piece m of its whole where m sent it: n pieces alike
- *   chain              peer's whole goes to everyone's
+ *   exchange           all-to-all: piece g of member m's shard becomes piece m of member g's whole; n pieces of equal size
+ *   chain              broadcast: the whole of member `peer` goes to all members
  *   send, recv         whole goes to, or comes from, member `peer` */
 struct sl_comm_call {
   unsigned moves;
@@ -70,14 +71,14 @@ struct sl_comm_call {
   const void *piece_context; /* both valid until the request is complete */
 };
 
-/* Where in the stream of blocks of one link a request is. */
+/* The position of a request in the sequence of blocks on one link. */
 struct sl_comm_cursor {
   int step, part;
   int64_t at;    /* element of the piece */
   int64_t index; /* blocks passed */
 };
 
-/* A call in flight. Owned by the caller, who neither moves nor frees it until `done`. */
+/* A call in flight. Owned by the caller, who must not move or free it before it is `done`. */
 struct sl_comm_request {
   struct sl_comm_call call;
   bool done;
@@ -94,8 +95,9 @@ struct sl_comm_request {
   struct sl_comm_request *next;
 };
 
-/* Start `call`. Members of a group start their calls in the same order (send and recv excepted). Does not block. */
+/* Starts `call` without blocking. All members of a group must start their calls in the same order, except send and
+ * recv. */
 enum sl_status sl_comm_start(struct sl_comm *comm, struct sl_comm_request *request, const struct sl_comm_call *call);
-/* Drive all calls of `comm`; *moved becomes true when any of them got further (it is never set to false).
- * Does not block. Errors: SL_ERR_PEER with MPI's text. */
+/* Makes progress on all calls of `comm` without blocking; sets *moved to true where there was any (never to false).
+ * Errors: SL_ERR_PEER with MPI's text. */
 enum sl_status sl_comm_progress(struct sl_comm *comm, bool *moved);

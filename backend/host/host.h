@@ -1,19 +1,20 @@
-/* Inside the host backend: the state of one rank's process, and what its files offer each other.
+/* Internal header of the host backend: the state of one rank's process, and the functions that its files share.
  *
- *   exec.c      the table that core calls: queues, readiness, completions
+ *   exec.c      the executor table that core calls: queues, readiness, completions
  *   open.c      MPI, groups, memory, input files: everything that can fail early
- *   agree.c     all ranks are well, or the job ends
- *   warm.c      threads, and what libraries take for themselves
- *   arena.c     the arenas, and what the kernel says the process uses
- *   poison.c    NaN for dead bytes, a debugging aid
+ *   agree.c     checks that all ranks succeeded, or ends the job
+ *   warm.c      starts threads, and makes libraries allocate their memory
+ *   arena.c     the arenas, and the process's memory use as the operating system reports it
+ *   poison.c    fills unused bytes with NaN, a debugging aid
+ *   board.c     what each rank of this machine did last, for the message of a hang
  *   collect.c   communication ops as calls of comm.h
- *   link.c      copies between memories: the device's and the host's, held to a link's rate; and NVMe's
+ *   link.c      copies between device and host memory, limited to the rate of a link, and to and from NVMe
  *               (backend/common/nvme.h)
  *   dispatch.c  compute ops as calls of kernels/ and of product.c
- *   product.c   matrix products: OpenBLAS, a block of the result a thread
+ *   product.c   matrix products: OpenBLAS, one block of the result per thread
  *   tensor.c    the memory behind backend/common/tensor.h; input is backend/common/input.h
  *
- * One thread does everything: it runs compute ops and drives MPI between them. */
+ * A single thread runs compute ops and makes progress on communication between them. */
 #pragma once
 
 #include "backend/common/call.h"
@@ -30,8 +31,8 @@ enum { SL_HOST_QUEUE = 1024 }; /* ops that wait in one lane; a power of two */
 
 struct sl_host_lane {
   struct sl_issued *queue; /* SL_HOST_QUEUE of them, a ring; owned */
-  uint32_t head, tail;     /* ops taken out and put in, counting up; they wrap together */
-  uint32_t complete;       /* ops of this pass over the program that are complete */
+  uint32_t head, tail;     /* counts of ops taken out and put in; they wrap together */
+  uint32_t complete;       /* completed ops of this pass over the program */
   double *ends;            /* SL_HOST_QUEUE of them: when op i of this pass was complete, at i % SL_HOST_QUEUE; owned */
   bool running;            /* the head is a communication op, or a copy between memories, in flight */
   double start_s;
@@ -49,10 +50,10 @@ struct sl_host {
   struct sl_exec_options options;
   const struct sl_class *rank_class;
   int rank, world;
-  bool shares_cores; /* with other ranks of its node, which has fewer cores than ranks */
+  bool shares_cores; /* the node has fewer cores than ranks */
   struct sl_coord coord;
   /* MPI */
-  bool opened; /* completely: the process may end in good order once it is closed */
+  bool opened; /* open succeeded completely, so MPI can be finalised on close */
   MPI_Comm everyone;
   struct sl_comm groups[SL_GROUP_COUNT]; /* size 0: no op uses the class */
   struct sl_comm pipeline;               /* sends and receives, by rank */
@@ -61,7 +62,7 @@ struct sl_host {
   char *arena[SL_SPACE_COUNT];
   int64_t arena_bytes[SL_SPACE_COUNT];
   struct sl_nvme *nvme; /* behind the arena of that space; NULL without one; owned */
-  char *scratch;        /* for kernels whose op brings none */
+  char *scratch;        /* for kernels whose op has no workspace operand */
   size_t scratch_bytes;
   int64_t context_bytes, peak_bytes; /* of the process: before the arenas; the largest seen since */
   struct sl_step_state *control;
@@ -82,28 +83,28 @@ struct sl_host {
 };
 
 /* agree.c */
-/* Say what went wrong, once for the job, and end every rank; returns `status` where this process is the whole job. */
+/* Reports the error once for the whole job and ends every rank. In a job of one process it returns `status`. */
 enum sl_status sl_host_die(const struct sl_host *host, enum sl_status status);
-/* Collective: SL_OK when all ranks pass SL_OK. Otherwise the lowest rank that did not ends the job with its message, and
- * the others wait for that in silence. A job of one process gets its own status back. */
+/* Collective: returns SL_OK when all ranks pass SL_OK. Otherwise the lowest failing rank reports its message and ends
+ * the job while the others wait for that. A job of one process gets its own status back. */
 enum sl_status sl_host_agree(struct sl_host *host, enum sl_status mine);
 
-/* open.c. On failure nothing is held. */
+/* open.c. On failure nothing stays allocated. */
 enum sl_status sl_host_open(struct sl_host **out, const struct sl_job *job, const struct sl_exec_options *options);
 void sl_host_close(struct sl_host *host); /* accepts a half-built one */
 
-/* warm.c: threads, and the memory that libraries take at first use. Collective. */
+/* warm.c: starts threads and makes libraries allocate the memory that they take at first use. Collective. */
 enum sl_status sl_host_warm_up(struct sl_host *host);
 
 /* arena.c */
 enum sl_status sl_host_arena_open(struct sl_host *host);
 void sl_host_arena_close(struct sl_host *host);
-/* Fill everything on the device that no persistent buffer covers with NaN. */
+/* Fills all bytes of the device arena that belong to no persistent buffer with NaN. */
 void sl_host_arena_poison(struct sl_host *host);
-/* Anonymous and shared memory of this process that is resident, bytes; 0 where the system does not say. */
+/* Bytes of resident anonymous and shared memory of this process; 0 where the system does not report them. */
 int64_t sl_host_process_bytes(void);
 
-/* poison.c. The program host->kind begins; its op `issue` is complete. */
+/* poison.c. Called when the program host->kind begins, and when its op `issue` is complete. */
 enum sl_status sl_host_poison_begin(struct sl_host *host);
 void sl_host_poison_complete(struct sl_host *host, uint32_t issue);
 void sl_host_poison_close(struct sl_host *host);
@@ -113,35 +114,37 @@ enum sl_status sl_host_comm_start(struct sl_host *host, struct sl_host_lane *lan
 enum sl_status sl_host_comm_count(struct sl_host *host, const struct sl_host_lane *lane, const struct sl_issued *it,
                                   double end_s);
 
-/* link.c. A copy between memories: `it`, at the head of `lane`, whose waits are over, begins; is driven until it is over; and is
- * counted when it is. */
+/* link.c. A copy between memories: start the copy `it` at the head of `lane`, whose waits are complete; make progress
+ * on it; count it when it is complete. */
 enum sl_status sl_host_link_start(struct sl_host *host, struct sl_host_lane *lane, const struct sl_issued *it);
 enum sl_status sl_host_link_drive(struct sl_host *host, struct sl_host_lane *lane, double now_s, bool *over,
                                   bool *moved);
 enum sl_status sl_host_link_count(struct sl_host *host, const struct sl_host_lane *lane, const struct sl_issued *it,
                                   double end_s);
-/* board.c: what ranks of this machine did last, for the message of a hang. Open is collective among them, and does not fail: without
- * shared memory there is no board. A program begins (host->kind, ->step); this rank looks for work, at that second of the machine's clock;
- * the message at the head of `lane` begins; an op of it, which
- * lane->complete counts already, is finished. */
+/* board.c: what each rank of this machine did last, for the message of a hang. Open is collective among these ranks and
+ * cannot fail: without shared memory there is no board. The others record that a program begins (host->kind, ->step);
+ * that this rank is looking for work at this second of the machine's clock; that the message at the head of `lane`
+ * begins; and that an op of the lane, already counted in lane->complete, is finished. */
 void sl_host_board_open(struct sl_host *host, MPI_Comm node);
 void sl_host_board_close(struct sl_host *host);
 void sl_host_board_begin(struct sl_host *host);
 void sl_host_board_beat(struct sl_host *host, double now_s);
 void sl_host_board_enter(struct sl_host *host, const struct sl_host_lane *lane);
 void sl_host_board_finish(struct sl_host *host, const struct sl_host_lane *lane, uint32_t issue);
-/* Whom `it`, which runs here or waits for earlier ops, waits for, and what each rank finished last; "" without a board. */
+/* Writes to `text` which ranks `it` waits for, whether it runs or waits for earlier ops, and what each rank finished
+ * last; "" without a board. */
 void sl_host_board_tell(const struct sl_host *host, const struct sl_issued *it, bool running, char *text, size_t size);
 
 /* dispatch.c */
-/* What decoding an op needs to know of this rank; it borrows from `host`. */
+/* The rank as the decoder of ops (backend/common/call.h) needs it; borrows from `host`. */
 struct sl_call_rank sl_host_call_rank(const struct sl_host *host);
 /* Address of operand `i`. */
 void *sl_host_operand(const struct sl_host *host, const struct sl_issued *it, int i);
 enum sl_status sl_host_run(struct sl_host *host, const struct sl_issued *it);
-/* With options.detect_anomaly, once `it` is complete: host->anomaly. */
+/* With options.detect_anomaly, checks the results of `it`, which is complete, and updates host->anomaly. */
 enum sl_status sl_host_look(struct sl_host *host, const struct sl_issued *it, double at_s);
-/* Scratch that `op` needs beyond its operands; an op of a kind or type that the host cannot run is SL_ERR_INPUT. */
+/* Computes the scratch that `op` needs beyond its operands. SL_ERR_INPUT for a kind or type of op that the host cannot
+ * run. */
 enum sl_status sl_host_supports(const struct sl_program *program, const struct sl_op *op, size_t *scratch_bytes);
 
 /* tensor.c: opens host->tensors */

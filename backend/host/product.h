@@ -1,4 +1,4 @@
-/* Matrix products of the host backend: OpenBLAS, a block of the result a thread. */
+/* Matrix products of the host backend: OpenBLAS, one block of the result per thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,5 +11,5 @@ struct sl_product {
   float *c;
 };
 
-/* On omp_get_max_threads() threads. OpenBLAS itself must be set to one thread, or be built for OpenMP. */
+/* Runs on omp_get_max_threads() threads. OpenBLAS itself must be set to one thread, or be built with OpenMP. */
 void sl_host_product(const struct sl_product *product);

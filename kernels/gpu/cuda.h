@@ -1,14 +1,14 @@
-/* The GPU twins of the kernels in this folder: launchers, one per kernel, for C.
+/* Launchers of the GPU kernels, one per kernel, callable from C.
  *
- * sl_cuda_NAME computes what sl_NAME computes (its header says what, with shapes and formulas); it puts work on `stream`
- * and returns at once, with the cudaError_t of the launch as int, 0 = success. Pointers to tensors, statistics, tokens,
- * scratch and scalars that a kernel writes are device memory; the small structs (shape, dropout, adam ...) are host
- * memory, read before the call returns. Tensors are of the number type `type`, row-major, aligned to their element; all
- * arithmetic is float, rounded once to nearest even. No launcher allocates, synchronises or keeps state, so every one
- * can be captured in a graph; equal input gives equal bits.
+ * sl_cuda_NAME computes the same as the host kernel sl_NAME, whose header documents shapes and formulas. It enqueues
+ * work on `stream` and returns at once, with the cudaError_t of the launch as int, 0 = success. Pointers to tensors,
+ * statistics, tokens, scratch and scalars that a kernel writes are device memory; the small structs (shape, dropout,
+ * adam ...) are host memory, read before the call returns. Tensors are of the number type `type`, row-major, aligned to
+ * their element; all arithmetic is float, rounded once to nearest even. No launcher allocates, synchronises or keeps
+ * state, so every one can be captured in a graph; equal input gives equal bits.
  *
- * What depends on data is read on the device, where the control block lies: loss scale, step number, the scalars of an
- * update. Such a parameter is a pointer to one number in device memory. */
+ * Scalars that depend on data (loss scale, step number, those of an update) are read on the device, from the control
+ * block. Such a parameter is a pointer to one number in device memory. */
 #pragma once
 
 #include "kernels/numbers/real.h"
@@ -21,14 +21,15 @@ SL_KERNELS_BEGIN
 
 typedef struct CUstream_st *sl_cuda_stream; /* cudaStream_t */
 
-/* Where dropout is a parameter it may be NULL; `step`, unless NULL, is a device pointer whose number stands in place of
+/* `dropout` parameters may be NULL. `step`, unless NULL, points to a number in device memory that replaces
  * dropout->key.step, so that a captured graph draws new masks at each replay. */
 
-/* --- norms of rows; scratch: the bytes that the function beside it says, at most what core/op/workspace.h plans --- */
+/* --- norms of rows; the function after each gives the bytes of scratch, at most those that core/op/workspace.h plans
+ * --- */
 
 int sl_cuda_layernorm_forward(sl_cuda_stream stream, enum sl_number type, void *out, float *mean, float *rstd,
                               const void *x, const void *weight, const void *bias, size_t rows, size_t C, float eps);
-/* Either half alone, with the same bits, as on the host: dx NULL, or dweight (with dbias) NULL. */
+/* As on the host, dx or dweight (with dbias) may be NULL, without changing a bit of the other. */
 int sl_cuda_layernorm_backward(sl_cuda_stream stream, enum sl_number type, void *dx, int accumulate_dx, void *dweight,
                                void *dbias, int accumulate, const void *dout, const void *x, const void *weight,
                                const float *mean, const float *rstd, size_t rows, size_t C, void *scratch);
@@ -71,7 +72,7 @@ int sl_cuda_mlp_relu_forward(sl_cuda_stream stream, enum sl_number type, void *o
 int sl_cuda_mlp_relu_backward(sl_cuda_stream stream, enum sl_number type, void *dx, const void *dout, const void *out,
                               size_t rows, size_t cols);
 
-/* Also dropout's backward. */
+/* Serves as dropout's backward too. */
 int sl_cuda_dropout_forward(sl_cuda_stream stream, enum sl_number type, void *out, const void *x, size_t rows,
                             size_t cols, const struct sl_dropout *dropout, const int64_t *step);
 int sl_cuda_dropout_residual(sl_cuda_stream stream, enum sl_number type, void *out, const void *residual, const void *x,
@@ -88,8 +89,9 @@ int sl_cuda_embedding_backward(sl_cuda_stream stream, enum sl_number type, void 
                                const struct sl_embedding_shape *shape, const struct sl_dropout *dropout,
                                const int64_t *step);
 
-/* --- losses, of at most 2^31 columns. The gradient carries scale times *loss_scale (NULL: 1); *loss_sum, unless NULL, grows by scale times the
- * sum of the losses. losses (N) doubles and scratch are device memory that holds nothing of use afterwards. --- */
+/* --- losses, of at most 2^31 columns. The gradient carries scale times *loss_scale (NULL: 1); *loss_sum, unless NULL,
+ * grows by scale times the sum of the losses. losses (N) doubles and scratch are device memory that holds nothing of
+ * use afterwards. --- */
 
 int sl_cuda_classifier_fused(sl_cuda_stream stream, enum sl_number type, double *loss_sum, double *losses, void *logits,
                              const int32_t *targets, size_t N, size_t V, size_t total, double scale,
@@ -104,11 +106,11 @@ int sl_cuda_mlp_mse(sl_cuda_stream stream, enum sl_number type, double *loss_sum
                     const void *prediction, const void *target, size_t n, double scale, const double *loss_scale,
                     void *scratch);
 
-/* --- attention. Neither form needs scratch: what backward must keep for a query stands in its row of dq until dq
- * itself does, which takes four bytes a row (cudaErrorInvalidValue for 16 bits and D = 1). Flash attention has
- * D <= 256; the materialised form T of about 40000 at most. Flash attention of 16-bit numbers with 2 <= D <= 128 runs on
- * the tensor cores, with probabilities and their gradients rounded before the second product; its tokens and strides are at most
- * 2^30 elements (cudaErrorInvalidValue). --- */
+/* --- attention. Neither form needs scratch: backward keeps one float per query in the query's row of dq until it
+ * writes dq, so a row needs at least four bytes (cudaErrorInvalidValue for 16 bits and D = 1). Flash attention supports
+ * D <= 256, the materialised form T up to about 40000. Flash attention of 16-bit numbers with 2 <= D <= 128 runs on the
+ * tensor cores and rounds probabilities and their gradients before the second product; tokens and strides may be at
+ * most 2^30 elements (cudaErrorInvalidValue). --- */
 
 int sl_cuda_attention_forward(sl_cuda_stream stream, enum sl_number type, void *out, void *probs, const void *q,
                               const void *k, const void *v, const struct sl_attention_shape *shape,
@@ -129,8 +131,8 @@ int sl_cuda_flash_attention_backward(sl_cuda_stream stream, enum sl_number type,
 
 /* Device scratch of the sums over n elements: one double per 4096. */
 size_t sl_cuda_reduce_scratch_bytes(size_t n);
-/* *sum += factor * sum of squares; *overflow (unless NULL) += 1 if that sum is not finite, which is so exactly when an
- * element is not. */
+/* *sum += factor * sum of squares; *overflow (unless NULL) += 1 if the sum is not finite, that is, exactly if an
+ * element is not finite. */
 int sl_cuda_reduce_sum_squares(sl_cuda_stream stream, enum sl_number type, double *sum, double *overflow, const void *x,
                                size_t n, double factor, void *scratch);
 int sl_cuda_reduce_fill(sl_cuda_stream stream, enum sl_number type, void *dst, float value, size_t n);
@@ -158,15 +160,15 @@ int sl_cuda_convert(sl_cuda_stream stream, void *dst, enum sl_number dst_type, c
 int sl_cuda_convert_add(sl_cuda_stream stream, void *dst, enum sl_number dst_type, const void *src,
                         enum sl_number src_type, size_t n);
 
-/* Normal numbers, those of sl_philox_normal up to the rounding of log, sin and cos. */
+/* The normal numbers of sl_philox_normal, up to the rounding of log, sin and cos. */
 int sl_cuda_philox_normal(sl_cuda_stream stream, enum sl_number type, void *dst, const struct sl_philox_key *key,
                           uint64_t first_element, size_t n, float mean, float std);
 
 /* --- optimizers: unscaling, clipping, update and cast in one pass --- */
 
-/* The scalars of an update that depend on data, each in device memory: the factor of the gradient (negative: the step is
- * skipped, and the parameter is its master's), the learning rate, the number of this update from 1, and Adam's beta1 (NULL: that of
- * struct sl_adam). They stand in place of grad_scale, lr and step. */
+/* The scalars of an update that depend on data, each in device memory: the factor of the gradient (negative: the step
+ * is skipped and the parameter is copied from its master), the learning rate, the number of this update, counted from
+ * 1, and Adam's beta1 (NULL: that of struct sl_adam). They replace grad_scale, lr and step. */
 struct sl_cuda_update {
   const double *grad_factor, *lr;
   const int64_t *step;
@@ -181,8 +183,8 @@ int sl_cuda_master_sgd(sl_cuda_stream stream, float *master, float *buf, const v
                        void *param, enum sl_number param_type, size_t n, const struct sl_sgd *sgd,
                        const struct sl_cuda_update *update);
 
-/* --- one-bit momentum: as sl_onebit_NAME (kernels/onebit.h). update, grad_factor (as its) and param may be NULL; the factor is
- * multiplied by `scale`. squares: device memory. Packed pieces are aligned to 4 bytes. --- */
+/* --- one-bit momentum: as sl_onebit_NAME (kernels/onebit.h). update, grad_factor (as its) and param may be NULL; the
+ * factor is multiplied by `scale`. squares: device memory. Packed pieces are aligned to 4 bytes. --- */
 
 int sl_cuda_onebit_blend(sl_cuda_stream stream, float *error, const float *m, const void *grad,
                          enum sl_number grad_type, size_t n, double scale, double beta1,

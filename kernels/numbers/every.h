@@ -1,7 +1,7 @@
-/* Declares every kernel for every number type beside the float one: _bf16 and _f16 (uint16_t in memory; optimizers have no
- * such build, see kernels/master.h), and _f64, for tests that compare the two or check gradients by finite differences. For
- * programs in float, not for the kernels themselves; a program that chooses the type at run time is better served by
- * kernels/by_dtype.h. */
+/* Declares every kernel for the number types other than float: _bf16 and _f16 (uint16_t in memory; the optimizers
+ * have no 16-bit build, see kernels/master.h) and _f64. Tests include it to compare types or to check gradients by
+ * finite differences; kernels do not include it. A program that chooses the type at run time uses kernels/by_dtype.h
+ * instead. */
 #pragma once
 
 #include "kernels/all.h"

@@ -1,5 +1,6 @@
-/* Forgets the headers of kernels/all.h that exist for every number type, and the names that kernels/numbers/real.h chose, so that the headers can be read again
- * for another number type: kernels/numbers/every.h does. It has no include guard: it is read each time. */
+/* Undefines the include guards of the headers in kernels/all.h that exist for every number type, and the names that
+ * kernels/numbers/real.h chose, so that kernels/numbers/every.h can include the headers again for another number type.
+ * It has no include guard because it takes effect each time. */
 #undef SL_KERNELS_ALL_H
 #undef SL_KERNELS_ACT_H
 #undef SL_KERNELS_ATTENTION_H

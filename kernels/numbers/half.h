@@ -1,10 +1,11 @@
-/* The two 16-bit floating-point formats, held as uint16_t, to and from float: inline, without branch or table, so that
- * loops over them vectorise with any instruction set.
+/* Conversions between float and the two 16-bit floating-point formats, which are held as uint16_t. They are inline,
+ * without branches or tables, so that loops over them vectorise with any instruction set.
  *
- * bf16 is the upper half of a float. fp16 is IEEE 754 binary16: 1 sign, 5 exponent and 10 fraction bits, subnormal below
- * 2^-14, largest 65504. Widening is exact. Narrowing rounds to nearest, ties to even, and overflows to infinity; a NaN
- * becomes a quiet NaN with what fits of its payload, as F16C does it. (_Float16 would say the same, but clang 14 has it only
- * for AVX512-FP16, and gcc 12 vectorises it only there.) Many at once: kernels/numbers/half_run.h. */
+ * bf16 is the upper half of a float. fp16 is IEEE 754 binary16: 1 sign, 5 exponent and 10 fraction bits, subnormal
+ * below 2^-14, largest 65504. Widening is exact. Narrowing rounds to nearest, ties to even, and overflows to infinity;
+ * a NaN becomes a quiet NaN with as much of its payload as fits, as with F16C. (_Float16 would do the same, but clang
+ * 14 has it only for AVX512-FP16, and gcc 12 vectorises it only there.) For many numbers at once:
+ * kernels/numbers/half_run.h. */
 #pragma once
 
 #include <stdint.h>
@@ -33,13 +34,14 @@ static inline uint16_t sl_half_to_bf16(float f) {
   return (bits & 0x7fffffffu) > 0x7f800000u ? quiet : rounded;
 }
 
-/* All ones or zero. gcc turns a chain of ?: into jumps, and then the loop around it is scalar. */
+/* All ones where `condition` holds, else zero. Masks are used because gcc turns a chain of ?: into jumps, which keeps
+ * the loop around it from vectorising. */
 static inline uint32_t sl_half_mask(int condition) {
   return 0u - (uint32_t)condition;
 }
 
-/* The exponent and fraction, moved to a float's place, make a number too small by 2^(127-15): one exact product puts
- * that right, for subnormals too. */
+/* The exponent and fraction, shifted to their place in a float, make a number that is too small by 2^(127-15). One
+ * exact multiplication corrects that, for subnormals too. */
 static inline float sl_half_from_f16(uint16_t h) {
   const uint32_t magnitude = h & 0x7fffu;
   uint32_t bits = sl_half_bits_of(sl_half_float_of(magnitude << 13) * 0x1p112f);
@@ -49,7 +51,8 @@ static inline float sl_half_from_f16(uint16_t h) {
 }
 
 /* Below 2^-14 the sum with 0.5 rounds to multiples of 2^-24, fp16's smallest number, and its low bits count them.
- * Elsewhere the exponent changes its bias and the fraction is rounded in integers; a carry moves to the next exponent. */
+ * Elsewhere the exponent changes its bias and the fraction is rounded in integers; a carry moves to the next
+ * exponent. */
 static inline uint16_t sl_half_to_f16(float f) {
   const uint32_t bits = sl_half_bits_of(f), magnitude = bits & 0x7fffffffu;
   const uint32_t subnormal = sl_half_bits_of(sl_half_float_of(magnitude) + 0.5f) - 0x3f000000u;

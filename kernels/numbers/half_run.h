@@ -1,5 +1,6 @@
-/* Runs of 16-bit numbers to and from float, by the machine's own instructions where the compiler may use them (AVX-512, or
- * AVX2 with F16C) and by the loops of kernels/numbers/half.h elsewhere: the same bits either way, those of NaNs too. */
+/* Converts runs of 16-bit numbers to and from float, with the machine's instructions where the compiler may use them
+ * (AVX-512, or AVX2 with F16C) and else with the loops of kernels/numbers/half.h. Both give the same bits, also for
+ * NaNs. */
 #pragma once
 
 #include "kernels/numbers/half.h"
@@ -124,12 +125,12 @@ typedef __m256 sl_half_vec;
 
 #endif
 
-/* void sl_half_run_from_TYPE(float *dst, const uint16_t *src, size_t n), void sl_half_run_to_TYPE(uint16_t *dst, const float
- * *src, size_t n): n numbers; dst and src do not overlap. */
+/* void sl_half_run_from_TYPE(float *dst, const uint16_t *src, size_t n), void sl_half_run_to_TYPE(uint16_t *dst, const
+ * float *src, size_t n): n numbers; dst and src do not overlap. */
 SL_HALF_DEFINE_RUNS(bf16)
 SL_HALF_DEFINE_RUNS(f16)
 
-/* Sums are so cheap that a detour through memory would cost as much again: they stay in registers.
+/* Sums stay in registers, because they are so cheap that storing the widened numbers would double their cost.
  *   sl_half_run_sum_TYPE         dst = a + b, rounded once; dst may be a or b
  *   sl_half_run_sum3_TYPE        dst = a + (b + c), rounded once; dst may be any of them
  *   sl_half_run_accumulate_TYPE  float sum += x */

@@ -1,17 +1,16 @@
 /* The number types of the kernels and the names of their symbols.
  *
- * sl_real is what a kernel computes in, and what its statistics of a row and its scratch are kept in; sl_store is what
- * tensors (activations, parameters, gradients, probabilities, logits) lie in memory as. Each source is compiled four
- * times:
+ * A kernel computes in sl_real and keeps row statistics and scratch in it; tensors (activations, parameters, gradients,
+ * probabilities, logits) are stored in memory as sl_store. Each source is compiled four times:
  *   sl_real  sl_store         suffix  switch            for
  *   float    float            none                      fp32
  *   float    uint16_t (bf16)  _bf16   -DSL_STORE_BF16   16-bit training
  *   float    uint16_t (fp16)  _f16    -DSL_STORE_F16    16-bit training
  *   double   double           _f64    -DSL_REAL=double  finite differences in the tests
- * kernels/numbers/every.h declares the three with a suffix. A kernel reads a tensor by sl_load and writes it by sl_put, which rounds to nearest even, once per number written
- * unless its header says otherwise.
- * All tensors are dense and row-major unless a stride is given. A kernel neither allocates nor keeps state; its result
- * does not depend on the number of threads, to the bit. */
+ * kernels/numbers/every.h declares the three with a suffix. A kernel reads a tensor by sl_load and writes it by sl_put,
+ * which rounds to nearest even; each written number is rounded once unless the kernel's header says otherwise. All
+ * tensors are dense and row-major unless a stride is given. A kernel neither allocates memory nor keeps state, and its
+ * result is bit-identical for any number of threads. */
 #pragma once
 
 #include "kernels/numbers/half.h"

@@ -1,6 +1,6 @@
-/* Tensors as runs of sl_real, for the host kernels. A loop over 16-bit numbers that converts one by one costs more than the
- * arithmetic; so a kernel takes runs that stay in the first-level cache, widened at once into room on its stack, and
- * narrows its results at once:
+/* Lets a host kernel walk over a tensor in runs of sl_real. Converting 16-bit numbers one by one would cost more than
+ * the arithmetic, so a kernel takes a run that fits into the first-level cache, widens it as a whole into a buffer
+ * ("room") on its stack, computes, and narrows the results as a whole:
  *
  *   sl_room x_room, y_room;
  *   for (size_t i = 0, m; i < n; i += m) {
@@ -10,7 +10,8 @@
  *     for (size_t k = 0; k < m; k++) b[k] = f(a[k]);
  *     sl_finish(y + i, b, m);
  *   }
- * Where sl_store is sl_real, a run is the whole tensor, opened and written in place: the same loop, no copy. x may be y. */
+ * Where sl_store is sl_real, a run is the whole tensor, read and written in place: the same loop, without a copy. x may
+ * be y. */
 #pragma once
 
 #include "kernels/numbers/half_run.h"
@@ -22,15 +23,15 @@
 #define SL_ROOM 1024
 #endif
 
-/* Whole cache lines: vectors that straddle two of them take twice the time. */
+/* Aligned to cache lines, because a vector that straddles two of them takes twice the time. */
 typedef sl_real sl_room[SL_ROOM] __attribute__((aligned(64)));
 
-/* Elements of the next run, when `left` are left. */
+/* How many elements the next run has when `left` are left. */
 static inline size_t sl_run(size_t left) {
   return SL_STORE_IS_REAL || left < SL_ROOM ? left : SL_ROOM;
 }
 
-/* Is a row of n numbers a single run? */
+/* Whether a row of n numbers is a single run. */
 static inline int sl_one_run(size_t n) {
   return SL_STORE_IS_REAL || n <= SL_ROOM;
 }
@@ -56,7 +57,7 @@ static inline void sl_narrow(sl_store *dst, const sl_real *src, size_t n) {
 #endif
 }
 
-/* The n <= SL_ROOM numbers at x to read: x itself, or `room` after widening. NULL stays NULL. */
+/* Returns the n <= SL_ROOM numbers at x for reading: x itself, or `room` after widening into it. NULL stays NULL. */
 static inline const sl_real *sl_open(sl_real *room, const sl_store *x, size_t n) {
 #if SL_STORE_IS_REAL
   (void)room, (void)n;
@@ -67,8 +68,8 @@ static inline const sl_real *sl_open(sl_real *room, const sl_store *x, size_t n)
 #endif
 }
 
-/* The same for a row that goes by several times: once it is `held` in `room`, because the row is a single run, it is not
- * widened again. */
+/* sl_open for a row that is read several times. `held` says that `room` still holds it, because the row is a single
+ * run; it is then not widened again. */
 static inline const sl_real *sl_reopen(sl_real *room, const sl_store *x, size_t n, int held) {
 #if SL_STORE_IS_REAL
   (void)held;
@@ -78,7 +79,7 @@ static inline const sl_real *sl_reopen(sl_real *room, const sl_store *x, size_t 
 #endif
 }
 
-/* Where to write what shall stand at x: x itself, or `room`, from where sl_finish takes it. */
+/* Where to write the new values of x: x itself, or `room`, from which sl_finish narrows them into x. */
 static inline sl_real *sl_begin(sl_real *room, sl_store *x) {
 #if SL_STORE_IS_REAL
   (void)room;

@@ -1,11 +1,12 @@
-/* The small structs that kernels take. They are passed by pointer and only read, so that on a GPU they may lie in
- * device memory and a captured graph can see new values (step, learning rate, clip factor) on each replay. */
+/* The small structs that kernels take as parameters, and the enums in them. They are passed by pointer and only read,
+ * so that on a GPU they may be in device memory, where a captured graph sees new values (step, learning rate, clip
+ * factor) on each replay. */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Number types of tensors, for functions that learn them when they run. */
+/* Number types of tensors, for functions that get the type at run time. */
 enum sl_number { SL_NUMBER_F32, SL_NUMBER_BF16, SL_NUMBER_F16 };
 
 /* Names one sequence of random numbers; with a global element index it names one number (see kernels/philox.h). */
@@ -17,9 +18,9 @@ struct sl_philox_key {
 };
 
 /* Dropout with probability p (0 <= p <= 1): kept values are multiplied by 1/(1-p). Element (r, c) of the local matrix
- * is global element first_element + r * row_stride + c, so any partition of a tensor draws the numbers of the whole. A
- * NULL pointer, or p = 0, means no dropout. With `mask`, a byte for each element of the local matrix, forward writes there
- * what it drew (1: kept) and backward reads that instead of drawing again. */
+ * is global element first_element + r * row_stride + c, so every partition of a tensor draws the same numbers. A NULL
+ * pointer, or p = 0, means no dropout. Forward stores the mask in `mask` (a byte per element of the local matrix, 1:
+ * kept) unless that is NULL, and backward reads it there instead of drawing again. */
 struct sl_dropout {
   float p;
   struct sl_philox_key key;
@@ -34,20 +35,20 @@ struct sl_embedding_shape {
   size_t B, T, C; /* batch, sequence, channels */
   size_t first_row, n_rows;
   size_t first_position;
-  float scale; /* multiplies the rows of the token table; 0: nothing does */
+  float scale; /* multiplies the rows of the token table; 0: no scaling */
 };
 
-/* What an element-wise activation computes: kernels/gelu.h. */
+/* Element-wise activations; formulas are in kernels/act.h. */
 enum sl_act { SL_ACT_GELU_TANH, SL_ACT_GELU, SL_ACT_SILU, SL_ACT_RELU, SL_ACT_CAP };
 
-/* How rotary positions turn heads: kernels/rotary.h. Zero: all of a head, by plain frequencies. */
+/* Rotary position embedding (kernels/rotary.h). A zeroed struct rotates whole heads by unscaled frequencies. */
 enum sl_rope_scaling { SL_ROPE_PLAIN, SL_ROPE_LINEAR, SL_ROPE_DYNAMIC, SL_ROPE_LLAMA3, SL_ROPE_YARN };
 struct sl_rope {
   double base;
-  size_t dim;      /* elements of a head that are turned, the first ones; 0: all */
-  int interleaved; /* pairs are neighbours, else an element and the one dim / 2 behind it */
+  size_t dim;      /* how many leading elements of a head are rotated; 0: all */
+  int interleaved; /* pairs are neighbouring elements, else elements dim / 2 apart */
   enum sl_rope_scaling scaling;
-  double factor, low, high, original, attention; /* as core/model/form.h has them; attention 0: 1 */
+  double factor, low, high, original, attention; /* as in core/model/form.h; attention 0 means 1 */
   int whole;
 };
 
@@ -56,18 +57,18 @@ struct sl_rope {
 struct sl_attention_shape {
   size_t B, T, H, KV, D;
   size_t q_stride, k_stride, v_stride, out_stride;
-  size_t global_heads; /* H of the whole layer, in dropout's element index; first_element has batch and head */
-  /* what a model may have beside; 0: it has not */
-  size_t q_gap;      /* elements between groups of query heads that share a key head */
+  size_t global_heads; /* H of the whole layer, for dropout's element index; first_element includes batch and head */
+  /* optional features of a model; 0: absent */
+  size_t q_gap;      /* elements skipped between groups of query heads that share a key head */
   size_t kv_step;    /* from one key head to the next; 0: D */
-  size_t window;     /* keys that a query sees, itself among them */
+  size_t window;     /* how many keys a query attends to, including its own */
   float scale;       /* of q . k; 0: 1 / sqrt(D) */
   float cap;         /* scores become cap tanh(score / cap) */
   float alibi_max;   /* ALiBi: see kernels/scores.h */
-  size_t first_head; /* of the layer's, for ALiBi */
+  size_t first_head; /* index in the layer of the first local head, for ALiBi */
 };
 
-/* The heads that rotary positions turn: see kernels/llama.h. */
+/* Layout of the heads that RoPE rotates: see kernels/llama.h. */
 struct sl_rope_shape {
   size_t B, T, heads, D;
   size_t stride, step; /* elements from token to token, and from head to head */
@@ -82,7 +83,7 @@ struct sl_quantized {
   int bits; /* of a number: 8 or 4 */
 };
 
-/* How `pieces` of `chunk` signs each are packed, a piece in `stride` bytes: see kernels/onebit.h. */
+/* How `pieces` pieces of `chunk` signs each are packed, each piece into `stride` bytes: see kernels/onebit.h. */
 struct sl_signs {
   size_t chunk, pieces, stride; /* chunk: a multiple of 8; stride: of 4 */
 };

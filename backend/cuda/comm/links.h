@@ -1,11 +1,12 @@
-/* Communicators of the pipeline: one of two ranks for each ordered pair of stages and direction.
+/* Plans the NCCL communicators of the pipeline: one of two ranks for each ordered pair of stages and each direction.
  *
- * NCCL runs the calls of one communicator one after another in the order of their issue, whatever their streams. On a
- * communicator that several lanes shared, a send would hold up the receive that its peer waits for. On a pair's own, the
- * sender only sends and the receiver only receives, in the order of their lanes, which is all that `check` has proved.
+ * NCCL runs the calls of one communicator in the order of their issue, whatever their streams. On a communicator shared
+ * by several lanes, a send could therefore block the receive that its peer waits for. On a communicator per pair, the
+ * sender only sends and the receiver only receives, in the order of their lanes, which is the order that core/check has
+ * proved safe.
  *
- * A round is one ncclCommSplit of the world, in which a rank can be in one pair only; rounds and pairs come in the same
- * order on every rank. A pure function of the job. */
+ * A round is one ncclCommSplit of the world, in which a rank can belong to one pair only. All ranks go through rounds
+ * and pairs in the same order. The plan is a pure function of the job. */
 #pragma once
 
 #include "core/program/program.h"
@@ -25,5 +26,5 @@ struct sl_cuda_links {
 /* Errors: SL_ERR_MEMORY; SL_ERR_INTERNAL for a send to oneself. */
 enum sl_status sl_cuda_links_plan(struct sl_cuda_links *out, const struct sl_job *job);
 void sl_cuda_links_free(struct sl_cuda_links *links); /* accepts a zeroed one */
-/* Which link a SEND or RECV op of pipeline rank `stage` uses; -1: none was planned. */
+/* The index of the link that a SEND or RECV op of pipeline rank `stage` uses; -1 if none was planned. */
 int sl_cuda_links_of(const struct sl_cuda_links *links, int stage, const struct sl_op *op);
