@@ -146,6 +146,15 @@ static bool same_block(const struct block_key *a, const struct block_key *b) {
          a->many == b->many && a->stalls == b->stalls;
 }
 
+static enum sl_status take_block(struct sl_fast *f, const struct sl_config *config, struct block *b) {
+  const struct block_key *k = &b->key;
+  SL_TRY(sl_fast_sample_take(&b->sample, f->model, config, f->cluster, k->pipeline, k->many ? 2 : 1));
+  b->sample.stalls = k->stalls;
+  const enum sl_status status = sl_fast_sample_price(&b->sample, f->cluster, &f->rank);
+  if (status != SL_OK) sl_fast_sample_free(&b->sample);
+  return status;
+}
+
 static enum sl_status find_block(struct sl_fast *f, const struct sl_fast_choice *choice, int dp, size_t *out) {
   const struct block_key key = {.micro_batch = choice->micro_batch,
                                 .tp = choice->tp,
@@ -167,13 +176,11 @@ static enum sl_status find_block(struct sl_fast *f, const struct sl_fast_choice 
   sl_fast_configure(f->config, choice, &config);
   *b = (struct block){.key = key};
   const bool clear = sl_error_message()[0] == '\0'; /* the first message is the one that is told */
-  const enum sl_status status =
-      sl_fast_sample_take(&b->sample, f->model, &config, f->cluster, key.pipeline, key.many ? 2 : 1);
-  if (status == SL_ERR_INPUT && clear && (b->refused = strdup(sl_error_message())) != NULL) f->block_count++;
-  SL_TRY(status);
-  b->sample.stalls = key.stalls;
-  *out = f->block_count++;
-  return sl_fast_sample_price(&b->sample, f->cluster, &f->rank);
+  const enum sl_status status = take_block(f, &config, b);
+  if (status == SL_ERR_INPUT && clear) b->refused = strdup(sl_error_message());
+  *out = f->block_count;
+  if (status == SL_OK || b->refused != NULL) f->block_count++;
+  return status;
 }
 
 /* ---- stages ---- */

@@ -256,8 +256,11 @@ static void read_memory(const struct small *s, const struct sl_class *c, struct 
   const double base = persistent_bytes(c);
   out->peak_last.ends = most_live(c, bottom_issue(p, last, stage->first_layer), first_issue(p, step), base);
   out->peak_step.ends = most_live(c, first_issue(p, step), p->issue_count, base);
-  for (size_t i = 0; i < c->buffer_count; i++)
-    out->states += c->buffers[i].persistent && c->buffers[i].category == SL_CATEGORY_OPTIMIZER;
+  for (size_t i = 0; i < c->buffer_count; i++) {
+    const struct sl_buffer *b = &c->buffers[i];
+    out->states += b->persistent && b->category == SL_CATEGORY_OPTIMIZER;
+    out->gradient += b->persistent && b->category == SL_CATEGORY_GRADIENT ? (int)sl_dtype_bytes(b->dtype) : 0;
+  }
 }
 
 /* The tensors whose gradients an op writes have `bytes` left; number[t]: which of the stage's tensors t is. */

@@ -66,6 +66,7 @@ struct sl_fast_stage {
   struct sl_fast_linear host_norm;   /* of that, up to the norm */
   /* Memory, bytes. What lives across steps is known from sizes; beyond it live: */
   int states;                 /* of the optimizer, 4 bytes an element each; across steps */
+  int gradient;               /* bytes of an element of gradients that live across steps; 0: they do not */
   int in_flight;              /* micro-batches of the sample at its peak */
   struct sl_fast_linear kept; /* by each of them */
   double input;               /* of the next micro-batch, which is received before its forward is due */

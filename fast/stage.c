@@ -185,6 +185,6 @@ enum sl_status sl_fast_stage_price(struct sl_fast_stage_cost *out, const struct 
   const int64_t whole = sharded ? out->part * setting->dp : out->numel;
   out->persistent = aligned((int64_t)sizeof(struct sl_step_state)) +
                     aligned(whole * sl_dtype_bytes(setting->config->param_dtype)) +
-                    stage->states * aligned(out->part * 4);
+                    aligned(whole * stage->gradient) + stage->states * aligned(out->part * 4);
   return SL_OK;
 }
