@@ -39,7 +39,8 @@ struct sl_fast_tensor {
    * topmost one. In the backward of the first micro-batch, and in that of another. */
   struct sl_fast_linear begins[2], ready[2];
   struct sl_fast_linear hosted[2]; /* `ready` from when the host comes to the backward; -INFINITY: it takes no time */
-  struct sl_fast_linear left; /* bytes: the most that lives behind that op, up to the end of the block, in the last backward */
+  struct sl_fast_linear
+      left; /* bytes: the most that lives behind that op, up to the end of the block, in the last backward */
 };
 
 enum { SL_FAST_TENSORS = 24 };

@@ -235,7 +235,10 @@ struct lengths {
   int64_t shorter, longer;
 };
 
-enum { LONE = 4, SETTLED = 8 }; /* micro-batches without a pipeline: a first, a last and two between them; until hosts and what slows
+enum {
+  LONE = 4,
+  SETTLED = 8
+}; /* micro-batches without a pipeline: a first, a last and two between them; until hosts and what slows
                                  * kernels down have settled */
 
 /* Micro-batches of steps whose pipelines have been full: with more stages a rank, more are in flight, and what slows kernels down
@@ -309,7 +312,8 @@ struct watch {
 static void observe(void *context, int local, int64_t step, const struct sl_program *program,
                     const struct sl_completion *done) {
   struct watch *w = context;
-  const struct sl_action *action = &program->instances[sl_issue_instance(program, sl_issue_find(program, done->index))].action;
+  const struct sl_action *action =
+      &program->instances[sl_issue_instance(program, sl_issue_find(program, done->index))].action;
   sl_timeline_add(&w->step, local, step, program, done);
   for (int i = 0; i < 2 && !w->pipeline; i++)
     if (action->kind != SL_ACTION_STEP && action->micro_batch <= w->micro_batches - 3 + i)
