@@ -66,6 +66,7 @@ bool sl_fast_covers_choice(const struct sl_config *config, const struct sl_clust
   if (pipeline && (c->schedule > SL_FAST_1F1B || c->virtual_stages > 1)) return false;
   if (pipeline && c->stage_layers == NULL && config->sl.stages_by != SL_STAGES_UNIFORM) return false;
   const bool rough = costs->comm_compute_share > 0 || costs->host_launch > 0 || costs->host_collective > 0;
+  if (c->tp > 1 && c->world > c->tp && rough) return false; /* collectives of two kinds beside the same kernels */
   if (pipeline && rough) return false; /* which kernels run beside messages, and what a host waits for */
   if (c->tp > 1 && c->sequence_parallel && config->sl.tp_comm_overlap) return false;
   if (c->tp > 1 && (config->sl.launch_blocking || sl_kernel_set(config->sl.kernels)->gathers_logits)) return false;
@@ -78,6 +79,7 @@ bool sl_fast_covers_strategy(const struct sl_strategy *s, const struct sl_config
   const bool groups = s->shard_size > 0 || s->secondary_size > 0;
   const bool kept =
       sl_kernel_set(config->sl.kernels)->keeps_gradients && config->grad_accum_dtype != config->param_dtype;
-  return units && !kept && !s->shard_grads && !s->shard_params && !s->reduces_last && !s->offload_optimizer &&
+  const bool lists = sl_kernel_set(config->sl.kernels)->gathers_into_lists && s->shard_optimizer;
+  return units && !kept && !lists && !s->shard_grads && !s->shard_params && !s->reduces_last && !s->offload_optimizer &&
          !s->offload_params && !groups && !recast;
 }

@@ -14,7 +14,6 @@
 #include "fast/stage.h"
 #include "fast/wholes.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -108,42 +107,21 @@ enum sl_status sl_fast_reprice(struct sl_fast *f, const struct sl_kernel_costs *
   return SL_OK;
 }
 
-const char *sl_fast_schedule_name(enum sl_fast_schedule schedule) {
-  static const char *const names[] = {
-#define X(name, text) text,
-      SL_FAST_SCHEDULE_MAP(X)
-#undef X
-  };
-  return names[schedule];
-}
-
 /* ---- blocks ---- */
-
-void sl_fast_configure(const struct sl_config *config, const struct sl_fast_choice *choice, struct sl_config *out) {
-  *out = *config;
-  out->train_batch_size = 0;
-  out->train_micro_batch_size_per_gpu = choice->micro_batch;
-  out->gradient_accumulation_steps = choice->n_micro;
-  out->zero.stage = choice->zero_stage;
-  out->sl.tp = choice->tp;
-  out->sl.pp = choice->pp;
-  out->sl.sequence_parallel = choice->sequence_parallel && choice->tp > 1;
-  out->sl.tp_comm_overlap &= out->sl.sequence_parallel; /* wherever it can be */
-  out->sl.recompute_count = 1;
-  out->sl.recompute[0] = choice->recompute;
-  out->sl.virtual_stages = choice->pp > 1 && choice->virtual_stages > 1 ? choice->virtual_stages : 1;
-  snprintf(out->sl.schedule, sizeof out->sl.schedule, "%s",
-           sl_fast_schedule_name(choice->pp > 1 ? choice->schedule : SL_FAST_1F1B));
-  if (choice->stage_layers == NULL) return;
-  out->sl.stages_by = SL_STAGES_LIST;
-  out->sl.stage_count = choice->pp;
-  memcpy(out->sl.stage_layers, choice->stage_layers, (size_t)choice->pp * sizeof *choice->stage_layers);
-}
 
 static bool same_block(const struct block_key *a, const struct block_key *b) {
   return a->micro_batch == b->micro_batch && a->tp == b->tp && a->zero_stage == b->zero_stage &&
          a->recompute == b->recompute && a->sequence_parallel == b->sequence_parallel && a->pipeline == b->pipeline &&
          a->many == b->many && a->stalls == b->stalls;
+}
+
+static enum sl_status take_block(struct sl_fast *f, const struct sl_config *config, struct block *b) {
+  const struct block_key *k = &b->key;
+  SL_TRY(sl_fast_sample_take(&b->sample, f->model, config, f->cluster, k->pipeline, k->many ? 2 : 1));
+  b->sample.stalls = k->stalls;
+  const enum sl_status status = sl_fast_sample_price(&b->sample, f->cluster, &f->rank);
+  if (status != SL_OK) sl_fast_sample_free(&b->sample);
+  return status;
 }
 
 static enum sl_status find_block(struct sl_fast *f, const struct sl_fast_choice *choice, int dp, size_t *out) {
@@ -167,13 +145,11 @@ static enum sl_status find_block(struct sl_fast *f, const struct sl_fast_choice 
   sl_fast_configure(f->config, choice, &config);
   *b = (struct block){.key = key};
   const bool clear = sl_error_message()[0] == '\0'; /* the first message is the one that is told */
-  const enum sl_status status =
-      sl_fast_sample_take(&b->sample, f->model, &config, f->cluster, key.pipeline, key.many ? 2 : 1);
-  if (status == SL_ERR_INPUT && clear && (b->refused = strdup(sl_error_message())) != NULL) f->block_count++;
-  SL_TRY(status);
-  b->sample.stalls = key.stalls;
-  *out = f->block_count++;
-  return sl_fast_sample_price(&b->sample, f->cluster, &f->rank);
+  const enum sl_status status = take_block(f, &config, b);
+  if (status == SL_ERR_INPUT && clear) b->refused = strdup(sl_error_message());
+  *out = f->block_count;
+  if (status == SL_OK || b->refused != NULL) f->block_count++;
+  return status;
 }
 
 /* ---- stages ---- */
@@ -300,6 +276,11 @@ static double reduced_at(const struct step *s, int stage) {
   return s->ends[stage] + s->stages[stage]->tail[s->choice->n_micro == 1];
 }
 
+/* When the part of a tied embedding's gradient that it holds is. */
+static double tied_at(const struct step *s, int stage) {
+  return s->ends[stage] + s->stages[stage]->tied_tail[s->choice->n_micro == 1];
+}
+
 static double most(double a, double b) {
   return a > b ? a : b;
 }
@@ -308,7 +289,7 @@ static double most(double a, double b) {
 static void put_end(struct sl_fast *f, const struct step *s, struct sl_fast_prediction *out) {
   const struct sl_fast_choice *c = s->choice;
   const double seconds = tie(f, s), agree = agreement(f, c->world);
-  const double tied = seconds > 0 ? most(reduced_at(s, 0), reduced_at(s, c->pp - 1)) + seconds : 0;
+  const double tied = seconds > 0 ? most(tied_at(s, 0), tied_at(s, c->pp - 1)) + seconds : 0;
   double agreed = 0, after = 0, norm = 0, update = 0, launched = 0;
   for (int i = 0; i < c->pp; i++) {
     const struct sl_fast_stage_cost *x = s->stages[i];
@@ -372,7 +353,7 @@ static void put_memory(const struct step *s, struct sl_fast_prediction *out) {
     const int64_t held = c->pp > 1 && c->schedule == SL_FAST_GPIPE ? c->n_micro : c->pp - i;
     const int64_t in_flight = held < c->n_micro ? held : c->n_micro;
     const double work = working(x, in_flight, c->n_micro);
-    const double bytes = x->persistent + most(most(work, x->work_bottom), x->work_step);
+    const double bytes = x->persistent + most(most(work, x->work_bottom[c->n_micro == 1]), x->work_step);
     if (bytes > out->memory_bytes) out->memory_bytes = bytes;
   }
 }
@@ -437,6 +418,6 @@ enum sl_status sl_fast_predict(struct sl_fast *f, const struct sl_fast_choice *c
   SL_TRY(find_way(f, c, &covered));
   if (covered) return predict_by_formulas(f, c, out);
   sl_fast_configure(f->config, c, &config);
-  const struct sl_fast_inputs in = {f->model, &config, f->cluster, &f->rank.kernel_costs};
-  return sl_fast_wholes_predict(&f->wholes, &in, c, out);
+  return sl_fast_wholes_predict(&f->wholes,
+                                &(struct sl_fast_inputs){f->model, &config, f->cluster, &f->rank.kernel_costs}, c, out);
 }

@@ -49,6 +49,7 @@ struct walk {
   double call;             /* seconds of a blocking host for a reduction */
   double live;             /* bytes: the most of the stage's and of copies for the wire, as buckets close */
   double held, held_before, dp_lane, tp_lane;
+  double tied_over;                     /* when the tied embedding's bucket was reduced */
   double closed;                        /* when the bucket before was complete */
   double busy;                          /* the partition, with reductions */
   double copy_launch, copy_per_element; /* to the type of the wire */
@@ -141,6 +142,13 @@ static void close_bucket(struct walk *w, int64_t lo) {
   w->ready = 0;
 }
 
+/* The bucket of a tied embedding. */
+static void close_tied(struct walk *w) {
+  const double ready = w->ready;
+  close_bucket(w, 0);
+  w->tied_over = w->travels ? w->dp_lane : ready + w->held;
+}
+
 /* A reduction into a part of the whole gradient stands in the way of whatever writes there. */
 static void wait_for_reduction(struct walk *w, double begins) {
   if (!w->sharded || !w->travels || w->recast || w->buckets == 0 || begins < w->closed) return;
@@ -194,7 +202,7 @@ static bool take_early(struct walk *w, const struct sl_fast_stage *stage, int fi
   if (first_block != 1 || !t->tied || t->ready[w->other].block > 0) return false;
   w->count = w->hi = w->tied;
   w->ready = t->ready[w->other].ends;
-  close_bucket(w, 0);
+  close_tied(w);
   return true;
 }
 
@@ -211,7 +219,7 @@ static void close_both(struct walk *w, const struct sl_fast_tensor *tied, double
   w->count = w->hi = w->tied;
   w->partial = 0;
   w->ready = ready;
-  close_bucket(w, 0);
+  close_tied(w);
   if (!together || count == 0) return;
   w->count = count, w->partial = partial, w->hi = hi, w->ready = open_ready;
   close_bucket(w, lo);
@@ -297,6 +305,7 @@ void sl_fast_reduce(struct sl_fast_reduction *out, const struct sl_fast_setting 
   go_to(&w, backward->end, backward->end_hosted);
   out->held = w.at + w.held - w.bare;
   out->held_before = w.held_before;
+  out->tied_over = w.tied_over;
   out->over = later(w.dp_lane, w.tp_lane);
   out->buckets = w.buckets;
   out->live = w.live;

@@ -9,6 +9,7 @@ struct sl_fast_reduction {
   double held;        /* what reductions add to the last backward itself */
   double held_before; /* of that, before its last bucket closes, which is when the output is there */
   double over;        /* from the start of the last backward to the end of the last reduction */
+  double tied_over;   /* from the start of the last backward to the end of a tied embedding's reduction */
   double after;       /* work on reduced gradients between that and the step */
   double host;        /* seconds of the host that reductions add to the backward */
   double host_after;  /* and behind it */

@@ -3,14 +3,14 @@
 
 #include "core/job/job.h"
 #include "core/model/families.h"
-#include "core/program/memory_report.h"
+#include "fast/live.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Three blocks at least: the topmost is played before there are gradients, the lowest is the bottom, and one is neither. */
-enum { LEAST_BLOCKS = 3, MICRO_BATCHES = 4, PIPELINE = 3 };
+enum { LEAST_BLOCKS = 3, PIPELINE = 3 };
 
 /* One small plan and what was built of it. */
 struct small {
@@ -40,7 +40,7 @@ static enum sl_status open_small(struct small *s, const struct sl_model *model, 
   snprintf(s->config.sl.schedule, sizeof s->config.sl.schedule, "1f1b");
   s->config.sl.stages_by = SL_STAGES_UNIFORM;
   s->config.train_batch_size = 0;
-  s->config.gradient_accumulation_steps = MICRO_BATCHES;
+  s->config.gradient_accumulation_steps = SL_FAST_SAMPLED;
   SL_GO_FAIL(model->family->make_tensors(&s->model));
   SL_GO_FAIL(sl_plan_build(&s->plan, &s->model, &s->config, cluster, pp * members * config->sl.tp));
   SL_GO_FAIL(sl_job_build(&s->job, &s->plan, &options));
@@ -70,12 +70,6 @@ static enum sl_status take_works(const struct small *s, const struct sl_class *c
 
 /* ---- what one depth says ---- */
 
-static const struct sl_instance *find(const struct sl_program *p, enum sl_action_kind kind, int nth) {
-  for (size_t i = 0; i < p->instance_count; i++)
-    if (p->instances[i].action.kind == kind && nth-- == 0) return &p->instances[i];
-  return NULL;
-}
-
 /* The tensors of a rank's first stage of two blocks or more: those of the ends, and of the topmost block. number[t]: which of
  * them the rank's tensor t is; -1: none. */
 static enum sl_status read_tensors(const struct small *s, const struct sl_pp_rank *pp_rank, struct sl_fast_stage *out,
@@ -101,7 +95,7 @@ static enum sl_status read_tensors(const struct small *s, const struct sl_pp_ran
 
 static enum sl_status read_step(const struct sl_program *p, const struct sl_fast_works *works, const int32_t *work_of,
                                 struct sl_fast_recording *out) {
-  const struct sl_instance *n = find(p, SL_ACTION_STEP, 0);
+  const struct sl_instance *n = sl_fast_nth(p, SL_ACTION_STEP, 0);
   for (int i = n->first_op; i < n->first_op + n->op_count; i++) {
     const struct sl_op *op = &p->ops[i];
     const bool update = sl_op_class_of(op->kind) == SL_CLASS_OPTIMIZER;
@@ -126,172 +120,6 @@ static enum sl_status read_step(const struct sl_program *p, const struct sl_fast
   return SL_OK;
 }
 
-static double aligned(int64_t bytes) {
-  return (double)((bytes + SL_ALIGN - 1) / SL_ALIGN * SL_ALIGN);
-}
-
-static double persistent_bytes(const struct sl_class *c) {
-  double sum = 0;
-  for (size_t i = 0; i < c->buffer_count; i++) {
-    const struct sl_buffer *b = &c->buffers[i];
-    if (b->persistent && b->space == SL_SPACE_DEVICE) sum += b->slots * aligned(b->bytes);
-  }
-  return sum;
-}
-
-static double lives(const struct sl_memory_sample *x) {
-  double sum = 0;
-  for (int k = 0; k < SL_CATEGORY_COUNT; k++) sum += (double)x->live[k];
-  return sum;
-}
-
-/* The first sample behind `issue`. */
-static size_t sample_behind(const struct sl_memory_report *r, size_t issue) {
-  size_t low = 0, high = r->curve_count;
-  while (low < high) {
-    const size_t middle = (low + high) / 2;
-    if (r->curve[middle].issue <= issue) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low;
-}
-
-/* The most that lives beyond the steps at issues [first, end) of a step, of which `base` does. */
-static double most_live(const struct sl_class *c, size_t first, size_t end, double base) {
-  const struct sl_memory_report *r = &c->memory[SL_SPACE_DEVICE];
-  const size_t behind = sample_behind(r, first);
-  double most = 0;
-  for (size_t i = behind > 0 ? behind - 1 : 0; i < r->curve_count && r->curve[i].issue < end; i++) {
-    const double now = lives(&r->curve[i]) - base;
-    if (now > most) most = now;
-  }
-  return most;
-}
-
-/* Issues of an instance: the first, and the one behind the last. They follow each other as instances do. */
-static size_t first_issue(const struct sl_program *p, const struct sl_instance *n) {
-  size_t sum = 0;
-  for (const struct sl_instance *before = p->instances; before < n; before++) sum += (size_t)before->op_count;
-  return sum;
-}
-
-static size_t end_issue(const struct sl_program *p, const struct sl_instance *n) {
-  return first_issue(p, n) + (size_t)n->op_count;
-}
-
-/* Where the lowest block of a stage begins in a backward. */
-static size_t bottom_issue(const struct sl_program *p, const struct sl_instance *n, int lowest) {
-  const size_t end = end_issue(p, n);
-  size_t i = first_issue(p, n);
-  while (i < end && p->ops[p->issues[i].op].layer != lowest) i++;
-  return i;
-}
-
-static bool uses(const struct sl_program *p, const struct sl_instance *n, int32_t buffer) {
-  for (int32_t o = n->first_op; o < n->first_op + n->op_count; o++) {
-    const struct sl_slice *slices = sl_op_slices(p, &p->ops[o]);
-    for (int i = 0; i < p->ops[o].slice_count; i++)
-      if (slices[i].buffer == buffer) return true;
-  }
-  return false;
-}
-
-/* Of what a stage receives. */
-static double stream_bytes(const struct sl_class *c) {
-  for (size_t i = 0; i < c->buffer_count; i++)
-    if (strcmp(c->buffers[i].name, "stream") == 0) return aligned(c->buffers[i].bytes);
-  return 0;
-}
-
-/* What a micro-batch in flight holds: what stands from its forward to its backward, the stage's input among it. */
-static double kept_bytes(const struct sl_class *c, const struct sl_instance *forward,
-                         const struct sl_instance *backward, bool receives) {
-  const struct sl_program *p = &c->programs[SL_PROGRAM_STEP];
-  double sum = 0;
-  for (size_t i = 0; i < c->buffer_count; i++) {
-    const struct sl_buffer *b = &c->buffers[i];
-    if (b->persistent) continue;
-    if (b->slot == SL_SLOT_ACTIVATION && uses(p, forward, (int32_t)i) && uses(p, backward, (int32_t)i))
-      sum += aligned(b->bytes);
-  }
-  return receives ? sum + stream_bytes(c) : sum;
-}
-
-static void raise(struct sl_fast_linear *x, double to) {
-  if (to > x->ends) x->ends = to;
-}
-
-static void read_peaks(const struct small *s, const struct sl_class *c, struct sl_fast_stage *out) {
-  const struct sl_program *p = &c->programs[SL_PROGRAM_STEP];
-  const double base = persistent_bytes(c);
-  enum sl_fast_time time = SL_FAST_EARLY;
-  for (size_t i = 0; i < p->instance_count; i++) {
-    const struct sl_instance *n = &p->instances[i];
-    const size_t first = first_issue(p, n), end = end_issue(p, n);
-    if (n->action.kind == SL_ACTION_STEP) continue;
-    if (n->action.kind != SL_ACTION_BACKWARD) {
-      raise(&out->peak[time][SL_FAST_FORWARD], most_live(c, first, end, base));
-      continue;
-    }
-    const size_t bottom = bottom_issue(p, n, s->plan.stages[c->pp_rank].first_layer);
-    raise(&out->peak[time][SL_FAST_TOP], most_live(c, first, bottom, base));
-    raise(&out->peak[time][SL_FAST_BOTTOM], most_live(c, bottom, end, base));
-    time = SL_FAST_LATE;
-  }
-}
-
-static void read_memory(const struct small *s, const struct sl_class *c, struct sl_fast_stage *out) {
-  const struct sl_program *p = &c->programs[SL_PROGRAM_STEP];
-  const struct sl_instance *first = find(p, SL_ACTION_BACKWARD, 0),
-                           *last = find(p, SL_ACTION_BACKWARD, MICRO_BATCHES - 1);
-  const struct sl_instance *step = find(p, SL_ACTION_STEP, 0);
-  const struct sl_stage *stage = &s->plan.stages[c->pp_rank];
-  out->in_flight = s->plan.pp - c->pp_rank;
-  out->input = c->pp_rank > 0 ? stream_bytes(c) : 0;
-  out->kept.ends = kept_bytes(c, find(p, SL_ACTION_FORWARD, 0), first, c->pp_rank > 0);
-  read_peaks(s, c, out);
-  const double base = persistent_bytes(c);
-  out->peak_last.ends = most_live(c, bottom_issue(p, last, stage->first_layer), first_issue(p, step), base);
-  out->peak_step.ends = most_live(c, first_issue(p, step), p->issue_count, base);
-  for (size_t i = 0; i < c->buffer_count; i++)
-    out->states += c->buffers[i].persistent && c->buffers[i].category == SL_CATEGORY_OPTIMIZER;
-}
-
-/* The tensors whose gradients an op writes have `bytes` left; number[t]: which of the stage's tensors t is. */
-static void leave(const struct small *s, const struct sl_class *c, const struct sl_op *op, const int32_t *number,
-                  double bytes, struct sl_fast_stage *out) {
-  const struct sl_pp_rank *rank = &s->plan.pp_ranks[c->pp_rank];
-  const struct sl_slice *slices = sl_op_slices(&c->programs[SL_PROGRAM_STEP], op);
-  for (int i = 0; i < op->slice_count; i++)
-    for (int t = 0; t < rank->tensor_count && sl_fast_writes_gradient(c, &slices[i]); t++)
-      if (number[t] >= 0 && sl_fast_touches(c, &slices[i], &rank->tensors[t]))
-        raise(&out->tensor[number[t]].left, out->tensor[number[t]].where < 0 ? 0 : bytes); /* the head writes tied ones */
-}
-
-/* From the end of the topmost block in the last backward upwards: what lives behind the ops that complete gradients. */
-static void read_left(const struct small *s, const struct sl_class *c, const int32_t *number,
-                      struct sl_fast_stage *out) {
-  const struct sl_program *p = &c->programs[SL_PROGRAM_STEP];
-  const struct sl_memory_report *r = &c->memory[SL_SPACE_DEVICE];
-  const struct sl_instance *last = find(p, SL_ACTION_BACKWARD, MICRO_BATCHES - 1);
-  const struct sl_stage *stage = &s->plan.stages[c->pp_rank];
-  const int top = stage->first_layer + stage->layer_count - 1;
-  const double base = persistent_bytes(c);
-  double most = 0;
-  size_t k = r->curve_count, i = end_issue(p, last);
-  const size_t first = first_issue(p, last);
-  while (i > first && p->ops[p->issues[i - 1].op].layer != top) i--;
-  for (; i > first; i--) {
-    leave(s, c, &p->ops[p->issues[i - 1].op], number, most, out); /* a bucket closes behind the op */
-    while (k > 0 && r->curve[k - 1].issue > i - 1) k--;
-    const double now = k > 0 ? lives(&r->curve[k - 1]) - base : 0;
-    if (now > most) most = now;
-  }
-}
-
 static enum sl_status read_actions(const struct small *s, const struct sl_class *c, const int32_t *work_of,
                                    struct sl_fast_recording *out) {
   enum sl_status status;
@@ -301,10 +129,10 @@ static enum sl_status read_actions(const struct small *s, const struct sl_class 
   SL_GO(sl_calloc(&number, (size_t)pp_rank->tensor_count, sizeof *number));
   SL_GO(read_tensors(s, pp_rank, &out->stage, number));
   const struct sl_fast_wanted wanted = {c, pp_rank, number};
-  read_left(s, c, number, &out->stage);
-  SL_GO(sl_fast_track_take(&out->forward, p, work_of, find(p, SL_ACTION_FORWARD, 0), NULL));
-  SL_GO(sl_fast_track_take(&out->first, p, work_of, find(p, SL_ACTION_BACKWARD, 0), &wanted));
-  SL_GO(sl_fast_track_take(&out->next, p, work_of, find(p, SL_ACTION_BACKWARD, 1), &wanted));
+  sl_fast_read_left(&out->stage, &s->plan, c, number);
+  SL_GO(sl_fast_track_take(&out->forward, p, work_of, sl_fast_nth(p, SL_ACTION_FORWARD, 0), NULL));
+  SL_GO(sl_fast_track_take(&out->first, p, work_of, sl_fast_nth(p, SL_ACTION_BACKWARD, 0), &wanted));
+  SL_GO(sl_fast_track_take(&out->next, p, work_of, sl_fast_nth(p, SL_ACTION_BACKWARD, 1), &wanted));
 done:
   free(number);
   return status;
@@ -319,7 +147,7 @@ static enum sl_status read_class(const struct small *s, const struct sl_class *c
   SL_GO(take_works(s, c, p, works, work_of));
   SL_GO(read_actions(s, c, work_of, out));
   SL_GO(read_step(p, works, work_of, out));
-  read_memory(s, c, &out->stage);
+  sl_fast_read_memory(&out->stage, &s->plan, c);
 done:
   free(work_of);
   return status;

@@ -39,7 +39,8 @@ struct sl_fast_tensor {
    * topmost one. In the backward of the first micro-batch, and in that of another. */
   struct sl_fast_linear begins[2], ready[2];
   struct sl_fast_linear hosted[2]; /* `ready` from when the host comes to the backward; -INFINITY: it takes no time */
-  struct sl_fast_linear left; /* bytes: the most that lives behind that op, up to the end of the block, in the last backward */
+  struct sl_fast_linear
+      left; /* bytes: the most that lives behind that op, up to the end of the block, in the last backward */
 };
 
 enum { SL_FAST_TENSORS = 24 };
@@ -66,6 +67,7 @@ struct sl_fast_stage {
   struct sl_fast_linear host_norm;   /* of that, up to the norm */
   /* Memory, bytes. What lives across steps is known from sizes; beyond it live: */
   int states;                 /* of the optimizer, 4 bytes an element each; across steps */
+  int gradient;               /* bytes of an element of gradients that live across steps; 0: they do not */
   int in_flight;              /* micro-batches of the sample at its peak */
   struct sl_fast_linear kept; /* by each of them */
   double input;               /* of the next micro-batch, which is received before its forward is due */

@@ -136,6 +136,14 @@ static double most_of(const struct sl_fast_stage *stage, enum sl_fast_time time,
   return most;
 }
 
+/* What the lowest block of the last backward has beyond that of the first, which adds to no gradients. */
+static double accumulating(const struct sl_fast_stage *stage, double n) {
+  const double others = (stage->in_flight - 1) * sl_fast_at(stage->kept, n) + stage->input;
+  const double more =
+      sl_fast_at(stage->peak_last, n) - (sl_fast_at(stage->peak[SL_FAST_EARLY][SL_FAST_BOTTOM], n) - others);
+  return more > 0 ? more : 0;
+}
+
 enum sl_status sl_fast_stage_price(struct sl_fast_stage_cost *out, const struct sl_fast_setting *setting,
                                    const struct sl_fast_stage *stage, int members, int64_t blocks,
                                    int64_t first_device) {
@@ -171,9 +179,11 @@ enum sl_status sl_fast_stage_price(struct sl_fast_stage_cost *out, const struct 
     out->last[only] = reduced(&own, &r);
     const double end = own.end > hosted + r.host ? own.end : hosted + r.host;
     out->tail[only] = (r.over > end + r.held ? r.over - end - r.held : 0) + r.after;
+    out->tied_tail[only] =
+        setting->strategy.overlap || sharded ? r.tied_over - end - r.held + r.after : out->tail[only];
     out->gather = r.gather;
-    out->work_bottom = sl_fast_at(stage->peak_last, n) + r.wire_before;
-    if (r.live > out->work_bottom) out->work_bottom = r.live;
+    const double bottom = sl_fast_at(stage->peak_last, n) + r.wire_before;
+    out->work_bottom[only] = (r.live > bottom ? r.live : bottom) - (only ? accumulating(stage, n) : 0);
     out->work_step = sl_fast_at(stage->peak_step, n) + r.wire_all;
   }
   out->kept = sl_fast_at(stage->kept, n);
@@ -184,7 +194,7 @@ enum sl_status sl_fast_stage_price(struct sl_fast_stage_cost *out, const struct 
   out->work = most_of(stage, SL_FAST_LATE, SL_FAST_FORWARD, n) - held;
   const int64_t whole = sharded ? out->part * setting->dp : out->numel;
   out->persistent = aligned((int64_t)sizeof(struct sl_step_state)) +
-                    aligned(whole * sl_dtype_bytes(setting->config->param_dtype)) +
+                    aligned(whole * sl_dtype_bytes(setting->config->param_dtype)) + aligned(whole * stage->gradient) +
                     stage->states * aligned(out->part * 4);
   return SL_OK;
 }

@@ -28,6 +28,7 @@ struct sl_fast_stage_cost {
   /* Of the last backward of a step, where it is one of the others, and where it is the only one: */
   struct sl_fast_timed last[2]; /* with what its reductions hold up */
   double tail[2];               /* from its end to the end of the last reduction and of what follows that */
+  double tied_tail[2];          /* to the end of a tied embedding's own reduction; may be before it */
   double norm;                  /* from there to what all ranks agree on */
   double control;
   double host, host_norm; /* of the host, for norm, control and update; for the norm */
@@ -38,7 +39,7 @@ struct sl_fast_stage_cost {
   int64_t numel, part; /* parameters of the rank; those that it updates */
   /* Bytes: what lives across steps, what each micro-batch in flight holds, and what else lives at most: at any time
    * while they do, up to the end of the first backward, in later backwards, in the last block of the last one, and after it. */
-  double persistent, kept, work, work_first, work_backward, work_bottom, work_step;
+  double persistent, kept, work, work_first, work_backward, work_bottom[2], work_step; /* [1]: of the only backward */
   double input; /* of these, what all but the last two have of a micro-batch whose forward is still to come */
 };
 

@@ -216,50 +216,66 @@ static enum sl_status live_at_issues(const struct sl_class *c, double **live) {
   return SL_OK;
 }
 
-static double raised(double most, double shallow, double deep, int64_t times) {
-  const double bytes = shallow + (double)times * (deep - shallow);
-  return bytes > most ? bytes : most;
+/* What lives at the issues of a step at two depths, and at a third that is twice as much deeper; NULL: that is not known. */
+struct lives {
+  double *shallow, *deep, *third;
+};
+
+/* A line through an issue at two depths. */
+struct line {
+  const struct lives *lives;
+  int64_t times;
+  double most, beyond; /* bytes: the most on any line; by how much one goes beyond the third depth, at most */
+};
+
+static void follow(struct line *l, size_t x, size_t y, size_t z) {
+  const double a = l->lives->shallow[x], each = l->lives->deep[y] - a, bytes = a + (double)l->times * each;
+  if (bytes > l->most) l->most = bytes;
+  if (l->lives->third != NULL && a + 2 * each - l->lives->third[z] > l->beyond)
+    l->beyond = a + 2 * each - l->lives->third[z];
 }
 
 /* Every issue has as much more with each block. The action's first block is as far from its begin in both depths, its last one as
  * far from its end; between them it is both. */
-static double most_live(const struct sl_program *a, const struct sl_fast_align *aligned, const double *shallow,
-                        const double *deep, int64_t times) {
-  double most = 0;
-  size_t i = 0, j = 0;
+static void follow_all(struct line *l, const struct sl_program *a, const struct sl_fast_align *aligned) {
+  size_t i = 0, j = 0, h = 0;
   for (size_t n = 0; n < a->instance_count; n++) {
     const int32_t count = a->instances[n].op_count, run = aligned[n].run;
     const int32_t prefix = aligned[n].prefix, earliest = aligned[n].earliest;
     for (int32_t k = 0; k < count; k++) {
-      const size_t x = i + (size_t)k, y = j + (size_t)k;
+      const size_t x = i + (size_t)k, y = j + (size_t)k, z = h + (size_t)k;
       const bool first = k < prefix && (k + run < prefix || k < earliest);
       const bool last = k >= earliest && (k >= earliest + run || k + run >= prefix);
-      if (first) most = raised(most, shallow[x], deep[y], times);
-      if (last) most = raised(most, shallow[x], deep[y + (size_t)run], times);
+      if (first) follow(l, x, y, z);
+      if (last) follow(l, x, y + (size_t)run, z + 2 * (size_t)run);
     }
     i += (size_t)count;
     j += (size_t)(count + run);
+    h += (size_t)(count + 2 * run);
   }
-  return most;
 }
 
-enum sl_status sl_fast_stretch_live(const struct sl_job *a, const struct sl_job *b, int i, int64_t times,
-                                    double *bytes) {
+enum sl_status sl_fast_stretch_live(const struct sl_job *a, const struct sl_job *b, const struct sl_job *third, int i,
+                                    int64_t times, double *bytes) {
   enum sl_status status;
   const struct sl_class *x = &a->classes[i], *y = &b->classes[i];
   const struct sl_program *p = &x->programs[SL_PROGRAM_STEP], *q = &y->programs[SL_PROGRAM_STEP];
   struct sl_fast_align *aligned = NULL;
-  double *shallow = NULL, *deep = NULL;
+  struct lives lives = {NULL, NULL, NULL};
+  struct line line = {.lives = &lives, .times = times};
   *bytes = -1;
   SL_GO(sl_fast_align(&aligned, p, q));
   if (aligned == NULL) goto done;
-  SL_GO(live_at_issues(x, &shallow));
-  SL_GO(live_at_issues(y, &deep));
-  *bytes = most_live(p, aligned, shallow, deep, times);
+  SL_GO(live_at_issues(x, &lives.shallow));
+  SL_GO(live_at_issues(y, &lives.deep));
+  if (third != NULL) SL_GO(live_at_issues(&third->classes[i], &lives.third));
+  follow_all(&line, p, aligned);
+  if (line.beyond <= 1e-3 * line.most) *bytes = line.most;
 done:
   free(aligned);
-  free(shallow);
-  free(deep);
+  free(lives.shallow);
+  free(lives.deep);
+  free(lives.third);
   return status;
 }
 

@@ -8,9 +8,10 @@
  * *fits is false where blocks do not follow each other alike, such as where buckets of gradients are cut anywhere. */
 enum sl_status sl_fast_stretch(struct sl_job *out, const struct sl_job *a, const struct sl_job *b, int64_t times,
                                bool *fits);
-/* The most bytes of the device that live at once in a step of class `i` of that plan; both jobs have memory curves. Negative: they do
- * not fit. */
-enum sl_status sl_fast_stretch_live(const struct sl_job *a, const struct sl_job *b, int i, int64_t times,
-                                    double *bytes);
+/* The most bytes of the device that live at once in a step of class `i` of that plan; all jobs have memory curves. `third`: the job
+ * whose stages have twice as many more as b's, with the step programs that follow, or NULL. Negative: they do not fit, or at some
+ * issue of the third less lives than follows. */
+enum sl_status sl_fast_stretch_live(const struct sl_job *a, const struct sl_job *b, const struct sl_job *third, int i,
+                                    int64_t times, double *bytes);
 /* Do two jobs have the same step programs, but for where operands stand, and for sizes that are rounded up? */
 bool sl_fast_same_steps(const struct sl_job *x, const struct sl_job *y);

@@ -3,6 +3,7 @@
 
 #include "core/job/job.h"
 #include "core/model/families.h"
+#include "core/plan/kernels.h"
 #include "core/program/memory_report.h"
 #include "core/run/timeline.h"
 #include "fast/stretch.h"
@@ -147,7 +148,7 @@ static enum sl_status take_live(struct step *s, const struct sl_job *a, const st
   SL_TRY(sl_calloc(&s->live, (size_t)a->class_count, sizeof *s->live));
   for (int i = 0; i < a->class_count; i++) {
     s->live[i] = (double)a->classes[i].memory[SL_SPACE_DEVICE].live_peak_bytes;
-    if (b != NULL) SL_TRY(sl_fast_stretch_live(a, b, i, times, &s->live[i]));
+    if (b != NULL) SL_TRY(sl_fast_stretch_live(a, b, NULL, i, times, &s->live[i]));
   }
   return SL_OK;
 }
@@ -165,7 +166,7 @@ static enum sl_status check_third(const struct request *r, int64_t less, const s
   *fits = sl_fast_same_steps(&two, &c->job);
   for (int i = 0; *fits && i < c->job.class_count; i++) {
     const double own = (double)c->job.classes[i].memory[SL_SPACE_DEVICE].live_peak_bytes;
-    SL_GO(sl_fast_stretch_live(a, b, i, 2, &live));
+    SL_GO(sl_fast_stretch_live(a, b, &c->job, i, 2, &live));
     *fits = fabs(live / own - 1) < 1e-3;
   }
 done:
@@ -234,15 +235,24 @@ struct lengths {
   int64_t shorter, longer;
 };
 
-enum { LONE = 4 }; /* micro-batches without a pipeline: a first, a last and two between them */
+enum {
+  LONE = 4,
+  SETTLED = 8
+}; /* micro-batches without a pipeline: a first, a last and two between them; until hosts and what slows
+                                 * kernels down have settled */
 
-/* Micro-batches of steps whose pipelines have been full. Some schedules deal them in equal rounds of about one a rank
- * (core/schedule/action.h), whose size must be the step's. */
+/* Micro-batches of steps whose pipelines have been full: with more stages a rank, more are in flight, and what slows kernels down
+ * takes a few to settle. Some schedules deal them in equal rounds of about one a rank (core/schedule/action.h), whose size must be the
+ * step's. */
 static struct lengths lengths_of(const struct sl_config *c, int64_t n_micro) {
   const int64_t rounds = n_micro / c->sl.pp, round = rounds > 0 ? n_micro / rounds : n_micro;
-  if (c->sl.pp == 1) return (struct lengths){LONE, LONE};
-  return strncmp(c->sl.schedule, "interleaved", 11) == 0 ? (struct lengths){2 * round, 3 * round}
-                                                         : (struct lengths){2 * c->sl.pp, 3 * c->sl.pp};
+  const int64_t unit = strncmp(c->sl.schedule, "interleaved", 11) == 0 ? round : c->sl.pp;
+  const int64_t stages = strcmp(c->sl.schedule, "zbv") == 0 ? 2 : c->sl.virtual_stages > 1 ? c->sl.virtual_stages : 1;
+  int64_t shorter = (stages + 1) * unit;
+  const int64_t lone = c->sl.kernels != SL_KERNELS_SHARDLAB ? SETTLED : LONE;
+  if (c->sl.pp == 1) return (struct lengths){lone, lone};
+  while (shorter < SETTLED) shorter += unit;
+  return (struct lengths){shorter, shorter + unit};
 }
 
 /* What is in flight grows with the micro-batches where all forwards come first, and the fullest moment changes with it. */
@@ -292,19 +302,21 @@ fail:
 
 /* ---- seconds ---- */
 
-/* Where seconds go: of the step, and up to the ends of the second and the third micro-batch. */
+/* Where seconds go: of the step, and up to the ends of the last two micro-batches but one. */
 struct watch {
   struct sl_timeline step, up_to[2];
+  int64_t micro_batches;
   bool pipeline;
 };
 
 static void observe(void *context, int local, int64_t step, const struct sl_program *program,
                     const struct sl_completion *done) {
   struct watch *w = context;
-  const struct sl_action *action = &program->instances[sl_issue_instance(program, sl_issue_find(program, done->index))].action;
+  const struct sl_action *action =
+      &program->instances[sl_issue_instance(program, sl_issue_find(program, done->index))].action;
   sl_timeline_add(&w->step, local, step, program, done);
   for (int i = 0; i < 2 && !w->pipeline; i++)
-    if (action->kind != SL_ACTION_STEP && action->micro_batch <= 1 + i)
+    if (action->kind != SL_ACTION_STEP && action->micro_batch <= w->micro_batches - 3 + i)
       sl_timeline_add(&w->up_to[i], local, step, program, done);
 }
 
@@ -341,7 +353,7 @@ static struct sl_fast_prediction add_parts(const struct sl_fast_prediction *x, d
 
 static enum sl_status price_step(struct step *s, const struct sl_kernel_costs *costs) {
   enum sl_status status;
-  struct watch w = {.pipeline = s->plan->plan.pp > 1};
+  struct watch w = {.pipeline = s->plan->plan.pp > 1, .micro_batches = s->micro_batches};
   struct sl_fast_prediction up_to[2];
   struct sl_run run = {.exec = &sl_exec_sim,
                        .job = s->deep.classes != NULL ? &s->deep : &s->plan->job,

@@ -6,8 +6,8 @@
 
 /* Zero is an empty one. */
 struct sl_fast_wholes {
-  struct sl_fast_map wholes; /* struct sl_fast_whole */
-  struct sl_fast_map shapes; /* int64_t: `more` of sl_fast_whole_take */
+  struct sl_fast_map wholes;  /* struct sl_fast_whole */
+  struct sl_fast_map shapes;  /* int64_t: `more` of sl_fast_whole_take */
   struct sl_fast_map refused; /* char: why a step has no plan */
 };
 

@@ -26,9 +26,9 @@ struct lane {
 
 struct walker {
   struct lane lanes[SL_LANE_COUNT];
-  uint32_t next; /* issue */
+  uint32_t next;          /* issue */
   struct sl_issue_ref at; /* that one */
-  int parked;    /* the lane whose end it needs, -1 none */
+  int parked;             /* the lane whose end it needs, -1 none */
   struct sl_sim_rank *rank;
   const struct sl_sim_program *table;
 };

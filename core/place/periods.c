@@ -62,10 +62,9 @@ static bool alike(const struct linker *k, uint32_t a, uint32_t b, const struct s
 
 /* Did the period at mark `m` come out like the one behind it? */
 static bool period_alike(const struct linker *k, const struct sl_mark *m) {
-  const uint32_t issues = m[1].issue - m[0].issue;
-  if (m[2].issue - m[1].issue != issues) return false;
-  for (uint32_t i = 0; i < issues; i++)
-    if (!alike(k, m[0].issue + i, m[1].issue + i, &m[0], &m[1])) return false;
+  if (m[2].issue - m[1].issue != m[1].issue - m[0].issue) return false;
+  for (uint32_t i = m[0].issue; i < m[1].issue; i++)
+    if (!alike(k, i, i + m[1].issue - m[0].issue, &m[0], &m[1])) return false;
   return true;
 }
 
@@ -230,7 +229,7 @@ static bool goes_on(const struct sl_periods *s, struct turning *t, uint32_t copi
 
 /* ---- copying ---- */
 
-/* The issue that stands a period before the next one, once more; `step`: a period, of `period` instances. */
+/* The issue a period before the next one, once more; `step`: a period, of `period` instances. */
 static void copy_issue(struct linker *k, const struct sl_mark *step, uint32_t period) {
   struct sl_program *p = k->p;
   const uint32_t at = (uint32_t)p->issue_count;
@@ -248,12 +247,12 @@ static void copy_issue(struct linker *k, const struct sl_mark *step, uint32_t pe
   p->lane_ops[lane]++;
 }
 
-/* Room for what comes behind the copies to find them, which looks at no others than those from `since` on, moved by `jump`. */
+/* What comes behind the copies looks at no ops of lanes but those from `since` on, moved by `jump`. */
 static enum sl_status move_lanes(struct linker *k, const struct sl_mark *since, const struct sl_mark *here,
                                  const struct sl_mark *jump) {
   for (int lane = 0; lane < SL_LANE_COUNT; lane++) {
-    const size_t count = (size_t)here->lane_ops[lane] + jump->lane_ops[lane];
-    SL_TRY(sl_grow(&k->lane_issue[lane], &k->lane_capacity[lane], count, sizeof(uint32_t)));
+    SL_TRY(sl_grow(&k->lane_issue[lane], &k->lane_capacity[lane], (size_t)here->lane_ops[lane] + jump->lane_ops[lane],
+                   sizeof(uint32_t)));
     for (uint32_t i = here->lane_ops[lane]; i-- > since->lane_ops[lane];)
       k->lane_issue[lane][i + jump->lane_ops[lane]] = k->lane_issue[lane][i] + jump->issue;
   }
@@ -262,21 +261,17 @@ static enum sl_status move_lanes(struct linker *k, const struct sl_mark *since, 
 
 /* `copies` more periods like the last, of `step`: said in a word, or written down. */
 static enum sl_status copy_issues(struct sl_periods *s, const struct sl_mark *step, uint32_t copies) {
-  struct linker *k = s->k;
-  struct sl_program *p = k->p;
-  const struct sl_issue *last = &p->issues[s->marks[s->count - 2].issue];
-  size_t waits = 0;
-  if (k->repeated) {
-    p->repeated = (struct sl_repetition){
-        .first = s->marks[s->count - 2].issue, .length = step->issue, .times = copies, .instances = s->r.period};
+  struct sl_program *p = s->k->p;
+  const size_t waits = p->wait_count - p->issues[s->marks[s->count - 2].issue].wait;
+  if (s->k->repeated) {
+    p->repeated = (struct sl_repetition){s->marks[s->count - 2].issue, step->issue, copies, s->r.period, {0}};
     memcpy(p->repeated.lane_ops, step->lane_ops, sizeof p->repeated.lane_ops);
     p->issue_count += (size_t)copies * step->issue;
     for (int lane = 0; lane < SL_LANE_COUNT; lane++) p->lane_ops[lane] += copies * step->lane_ops[lane];
     return SL_OK;
   }
-  for (uint32_t i = 0; i < step->issue; i++) waits += last[i].wait_count;
   SL_TRY(sl_grow(&p->waits, &p->wait_capacity, p->wait_count + waits * copies, sizeof *p->waits));
-  for (uint32_t i = 0; i < copies * step->issue; i++) copy_issue(k, step, s->r.period);
+  for (uint32_t i = 0; i < copies * step->issue; i++) copy_issue(s->k, step, s->r.period);
   return SL_OK;
 }
 

@@ -307,12 +307,8 @@ enum sl_status sl_waits_derive(const struct sl_plan *plan, struct sl_class *rank
                                const struct sl_build_options *options, struct sl_program *p, struct sl_lives *lives) {
   enum sl_status status;
   const size_t slots = rank_class->slot_count, issues = count_issues(p);
-  struct linker k = {.plan = plan,
-                     .rank_class = rank_class,
-                     .scopes = scopes,
-                     .p = p,
-                     .lives = lives,
-                     .repeated = options->repeated};
+  struct linker k = {
+      .plan = plan, .rank_class = rank_class, .scopes = scopes, .p = p, .lives = lives, .repeated = options->repeated};
   /* sl_issue keeps a lane's index in 24 bits, which also bounds what one step may hold */
   if (issues >= 1u << 24)
     return sl_fail(SL_ERR_INPUT, "the step has %zu ops; expected fewer than %u", issues, 1u << 24);

@@ -117,8 +117,7 @@ static enum sl_status collect(const struct sl_run *run, struct cursor *cursors, 
     struct cursor *c = &cursors[batch[i].local];
     c->done++;
     (*left)--;
-    if (run->observe != NULL)
-      run->observe(run->observe_context, batch[i].local, step, c->program, &batch[i]);
+    if (run->observe != NULL) run->observe(run->observe_context, batch[i].local, step, c->program, &batch[i]);
   }
   return SL_OK;
 }

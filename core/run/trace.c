@@ -98,7 +98,8 @@ static void put_slice(const struct sl_trace_slice *s, int64_t step, double secon
   const struct sl_op *op = s->op;
   FILE *file = s->trace->file;
   char name[160];
-  slice_name(name, sizeof name, s->trace, op, &s->program->instances[sl_issue_instance(s->program, sl_issue_find(s->program, s->index))]);
+  slice_name(name, sizeof name, s->trace, op,
+             &s->program->instances[sl_issue_instance(s->program, sl_issue_find(s->program, s->index))]);
   fprintf(file,
           "{\"ph\":\"X\",\"name\":\"%s\",\"cat\":\"%s\",\"pid\":%d,\"tid\":%d,\"ts\":%lld,\"dur\":%lld,\"args\":{",
           name, sl_phase_name(op->phase), s->of->pid, (int)op->lane, (long long)s->begin_us,

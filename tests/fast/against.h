@@ -44,7 +44,7 @@ struct exact {
 };
 
 static inline enum sl_status exact(const struct against *a, const struct sl_fast_choice *c, struct exact *out) {
-  const struct sl_build_options options = {0};
+  const struct sl_build_options options = {.repeated = true};
   struct sl_config config;
   struct sl_plan plan = {0};
   struct sl_job job = {0};

@@ -122,11 +122,42 @@ static void choices_are_named(void **state) {
   }
 }
 
+/* What has no plan, or no seconds on a device, is refused with the same words when it is asked for again. */
+static void refused_again(void **state) {
+  static const struct {
+    const char *config, *cluster, *what;
+    struct sl_fast_choice choice;
+  } cases[] = {
+      {"{\"bf16\": {\"enabled\": true}}",
+       "dgx2-v100",
+       "has no 'bf16'",
+       {.world = 2, .tp = 1, .pp = 1, .micro_batch = 1, .n_micro = 2}},
+      {"{\"bf16\": {\"enabled\": true}}",
+       "dgx2-v100",
+       "has no 'bf16'",
+       {.world = 2, .tp = 1, .pp = 1, .micro_batch = 1, .n_micro = 2, .zero_stage = 3}},
+      {"{}", "dgx-a100-80g", "12 attention heads", {.world = 8, .tp = 8, .pp = 1, .micro_batch = 1, .n_micro = 2}},
+      {"{}",
+       "dgx-a100-80g",
+       "12 attention heads",
+       {.world = 16, .tp = 8, .pp = 1, .micro_batch = 1, .n_micro = 2, .zero_stage = 2}},
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct inputs in;
+    struct sl_fast_prediction p;
+    assert_int_equal(open_inputs(&in, "gpt2", cases[i].config, cases[i].cluster), SL_OK);
+    for (int k = 0; k < 3; k++) named(sl_fast_predict(in.fast, &cases[i].choice, &p), cases[i].what);
+    close_inputs(&in);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(recomputation_of_ranks_is_named),
       cmocka_unit_test(the_way_is_told),
       cmocka_unit_test(choices_are_named),
+      cmocka_unit_test(refused_again),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -83,7 +83,7 @@ static void follow(const char *section, bool follows) {
   if (same != follows) fail_msg("%s: fits %d, is the same %d", section, fits, same);
   for (int i = 0; follows && i < deep.job.class_count; i++) {
     double live;
-    assert_int_equal(sl_fast_stretch_live(&a.job, &b.job, i, DEEP - SHALLOW, &live), SL_OK);
+    assert_int_equal(sl_fast_stretch_live(&a.job, &b.job, NULL, i, DEEP - SHALLOW, &live), SL_OK);
     const double own = (double)deep.job.classes[i].memory[SL_SPACE_DEVICE].live_peak_bytes;
     if (fabs(live / own - 1) > 1e-6) fail_msg("%s: class %d has %.9g bytes, not %.9g", section, i, own, live);
   }

@@ -1,0 +1,182 @@
+/* What lives when in a small plan's step; see live.h. */
+#include "fast/live.h"
+
+#include "core/program/memory_report.h"
+
+#include <string.h>
+
+const struct sl_instance *sl_fast_nth(const struct sl_program *p, enum sl_action_kind kind, int nth) {
+  for (size_t i = 0; i < p->instance_count; i++)
+    if (p->instances[i].action.kind == kind && nth-- == 0) return &p->instances[i];
+  return NULL;
+}
+
+static double aligned(int64_t bytes) {
+  return (double)((bytes + SL_ALIGN - 1) / SL_ALIGN * SL_ALIGN);
+}
+
+static double persistent_bytes(const struct sl_class *c) {
+  double sum = 0;
+  for (size_t i = 0; i < c->buffer_count; i++) {
+    const struct sl_buffer *b = &c->buffers[i];
+    if (b->persistent && b->space == SL_SPACE_DEVICE) sum += b->slots * aligned(b->bytes);
+  }
+  return sum;
+}
+
+static double lives(const struct sl_memory_sample *x) {
+  double sum = 0;
+  for (int k = 0; k < SL_CATEGORY_COUNT; k++) sum += (double)x->live[k];
+  return sum;
+}
+
+/* The first sample behind `issue`. */
+static size_t sample_behind(const struct sl_memory_report *r, size_t issue) {
+  size_t low = 0, high = r->curve_count;
+  while (low < high) {
+    const size_t middle = (low + high) / 2;
+    if (r->curve[middle].issue <= issue) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+/* The most that lives beyond the steps at issues [first, end) of a step, of which `base` does. */
+static double most_live(const struct sl_class *c, size_t first, size_t end, double base) {
+  const struct sl_memory_report *r = &c->memory[SL_SPACE_DEVICE];
+  const size_t behind = sample_behind(r, first);
+  double most = 0;
+  for (size_t i = behind > 0 ? behind - 1 : 0; i < r->curve_count && r->curve[i].issue < end; i++) {
+    const double now = lives(&r->curve[i]) - base;
+    if (now > most) most = now;
+  }
+  return most;
+}
+
+/* Issues of an instance: the first, and the one behind the last. They follow each other as instances do. */
+static size_t first_issue(const struct sl_program *p, const struct sl_instance *n) {
+  size_t sum = 0;
+  for (const struct sl_instance *before = p->instances; before < n; before++) sum += (size_t)before->op_count;
+  return sum;
+}
+
+static size_t end_issue(const struct sl_program *p, const struct sl_instance *n) {
+  return first_issue(p, n) + (size_t)n->op_count;
+}
+
+/* Where the lowest block of a stage begins in a backward. */
+static size_t bottom_issue(const struct sl_program *p, const struct sl_instance *n, int lowest) {
+  const size_t end = end_issue(p, n);
+  size_t i = first_issue(p, n);
+  while (i < end && p->ops[p->issues[i].op].layer != lowest) i++;
+  return i;
+}
+
+static bool uses(const struct sl_program *p, const struct sl_instance *n, int32_t buffer) {
+  for (int32_t o = n->first_op; o < n->first_op + n->op_count; o++) {
+    const struct sl_slice *slices = sl_op_slices(p, &p->ops[o]);
+    for (int i = 0; i < p->ops[o].slice_count; i++)
+      if (slices[i].buffer == buffer) return true;
+  }
+  return false;
+}
+
+/* Of what a stage receives. */
+static double stream_bytes(const struct sl_class *c) {
+  for (size_t i = 0; i < c->buffer_count; i++)
+    if (strcmp(c->buffers[i].name, "stream") == 0) return aligned(c->buffers[i].bytes);
+  return 0;
+}
+
+/* What a micro-batch in flight holds: what stands from its forward to its backward, the stage's input among it. */
+static double kept_bytes(const struct sl_class *c, const struct sl_instance *forward,
+                         const struct sl_instance *backward, bool receives) {
+  const struct sl_program *p = &c->programs[SL_PROGRAM_STEP];
+  double sum = 0;
+  for (size_t i = 0; i < c->buffer_count; i++) {
+    const struct sl_buffer *b = &c->buffers[i];
+    if (b->persistent) continue;
+    if (b->slot == SL_SLOT_ACTIVATION && uses(p, forward, (int32_t)i) && uses(p, backward, (int32_t)i))
+      sum += aligned(b->bytes);
+  }
+  return receives ? sum + stream_bytes(c) : sum;
+}
+
+static void raise(struct sl_fast_linear *x, double to) {
+  if (to > x->ends) x->ends = to;
+}
+
+static void read_peaks(const struct sl_plan *plan, const struct sl_class *c, struct sl_fast_stage *out) {
+  const struct sl_program *p = &c->programs[SL_PROGRAM_STEP];
+  const double base = persistent_bytes(c);
+  enum sl_fast_time time = SL_FAST_EARLY;
+  for (size_t i = 0; i < p->instance_count; i++) {
+    const struct sl_instance *n = &p->instances[i];
+    const size_t first = first_issue(p, n), end = end_issue(p, n);
+    if (n->action.kind == SL_ACTION_STEP) continue;
+    if (n->action.kind != SL_ACTION_BACKWARD) {
+      raise(&out->peak[time][SL_FAST_FORWARD], most_live(c, first, end, base));
+      continue;
+    }
+    const size_t bottom = bottom_issue(p, n, plan->stages[c->pp_rank].first_layer);
+    raise(&out->peak[time][SL_FAST_TOP], most_live(c, first, bottom, base));
+    raise(&out->peak[time][SL_FAST_BOTTOM], most_live(c, bottom, end, base));
+    time = SL_FAST_LATE;
+  }
+}
+
+void sl_fast_read_memory(struct sl_fast_stage *out, const struct sl_plan *plan, const struct sl_class *c) {
+  const struct sl_program *p = &c->programs[SL_PROGRAM_STEP];
+  const struct sl_instance *first = sl_fast_nth(p, SL_ACTION_BACKWARD, 0),
+                           *last = sl_fast_nth(p, SL_ACTION_BACKWARD, SL_FAST_SAMPLED - 1);
+  const struct sl_instance *step = sl_fast_nth(p, SL_ACTION_STEP, 0);
+  const struct sl_stage *stage = &plan->stages[c->pp_rank];
+  out->in_flight = plan->pp - c->pp_rank;
+  out->input = c->pp_rank > 0 ? stream_bytes(c) : 0;
+  out->kept.ends = kept_bytes(c, sl_fast_nth(p, SL_ACTION_FORWARD, 0), first, c->pp_rank > 0);
+  read_peaks(plan, c, out);
+  const double base = persistent_bytes(c);
+  out->peak_last.ends = most_live(c, bottom_issue(p, last, stage->first_layer), first_issue(p, step), base);
+  out->peak_step.ends = most_live(c, first_issue(p, step), p->issue_count, base);
+  for (size_t i = 0; i < c->buffer_count; i++) {
+    const struct sl_buffer *b = &c->buffers[i];
+    out->states += b->persistent && b->category == SL_CATEGORY_OPTIMIZER;
+    out->gradient += b->persistent && b->category == SL_CATEGORY_GRADIENT ? (int)sl_dtype_bytes(b->dtype) : 0;
+  }
+}
+
+/* The tensors whose gradients an op writes have `bytes` left; number[t]: which of the stage's tensors t is. */
+static void leave(const struct sl_plan *plan, const struct sl_class *c, const struct sl_op *op, const int32_t *number,
+                  double bytes, struct sl_fast_stage *out) {
+  const struct sl_pp_rank *rank = &plan->pp_ranks[c->pp_rank];
+  const struct sl_slice *slices = sl_op_slices(&c->programs[SL_PROGRAM_STEP], op);
+  for (int i = 0; i < op->slice_count; i++)
+    for (int t = 0; t < rank->tensor_count && sl_fast_writes_gradient(c, &slices[i]); t++)
+      if (number[t] >= 0 && sl_fast_touches(c, &slices[i], &rank->tensors[t]))
+        raise(&out->tensor[number[t]].left,
+              out->tensor[number[t]].where < 0 ? 0 : bytes); /* the head writes tied ones */
+}
+
+/* From the end of the topmost block upwards. */
+void sl_fast_read_left(struct sl_fast_stage *out, const struct sl_plan *plan, const struct sl_class *c,
+                       const int32_t *number) {
+  const struct sl_program *p = &c->programs[SL_PROGRAM_STEP];
+  const struct sl_memory_report *r = &c->memory[SL_SPACE_DEVICE];
+  const struct sl_instance *last = sl_fast_nth(p, SL_ACTION_BACKWARD, SL_FAST_SAMPLED - 1);
+  const struct sl_stage *stage = &plan->stages[c->pp_rank];
+  const int top = stage->first_layer + stage->layer_count - 1;
+  const double base = persistent_bytes(c);
+  double most = 0;
+  size_t k = r->curve_count, i = end_issue(p, last);
+  const size_t first = first_issue(p, last);
+  while (i > first && p->ops[p->issues[i - 1].op].layer != top) i--;
+  for (; i > first; i--) {
+    leave(plan, c, &p->ops[p->issues[i - 1].op], number, most, out); /* a bucket closes behind the op */
+    while (k > 0 && r->curve[k - 1].issue > i - 1) k--;
+    const double now = k > 0 ? lives(&r->curve[k - 1]) - base : 0;
+    if (now > most) most = now;
+  }
+}
