@@ -67,7 +67,8 @@ static double variance_of_fit(const struct sl_cost_error *error, double *all) {
 double sl_cost_error_relative(const struct sl_cost_error *error, int64_t runs) {
   const struct sl_device *d = error->rank->device;
   double all;
-  if (error->entries == NULL) return d->formula_scatter;
+  if (error->entries == NULL)
+    return error->rank->fitted || !(d->installation_scatter > 0) ? d->formula_scatter : d->installation_scatter;
   double variance = variance_of_fit(error, &all);
   if (!(all > 0)) return 0;
   if (d->error_scale > 0) variance *= d->error_scale * d->error_scale;

@@ -1,7 +1,9 @@
 /* How far the time of a step may be off, by what the fit of its profile knows of itself.
  *
  * Relative standard deviation; 0 where nothing is known. Without measured ops it is the device's formula_scatter: how far the formulas
- * missed steps that others measured, of models that the fit of its numbers had not seen (refit/folds.h). In a calibrated profile, with T the sum over the step's works of their seconds, and
+ * missed steps that others measured, of models that the fit of its numbers had not seen (refit/folds.h); where nothing was fitted to the
+ * cluster or to the kernel set, it is installation_scatter: of whole installations that the fit had not seen. What the fitted
+ * numbers leave open comes on top (cost/fitted.h). In a calibrated profile, with T the sum over the step's works of their seconds, and
  * T_e over those of entry e:
  *   variance T^2 = error_scale^2 sum over e of variance_e   see sl_op_cost_variance: errors common to an entry's ops
  *                + sl_device_median_noise(T, runs)^2 T^2    runs differ: those that will be measured

@@ -2,6 +2,7 @@
 #include "cost/share.h"
 
 #include "core/base/checked.h"
+#include "cost/fitted.h"
 
 static enum sl_status check_device(const struct sl_device *d) {
   const struct {
@@ -75,6 +76,7 @@ enum sl_status sl_cost_share(struct sl_cost_rank *rank, const struct sl_cluster 
   rank->launch = d->launch_latency * rank->turns;
   rank->kernel_costs = kernel_costs_of(d, kernels, rank->turns);
   rank->pipeline_stall = d->kind == SL_DEVICE_GPU ? cluster->pipeline_stall : 0;
+  rank->fitted = kernels != NULL && sl_cost_is_fitted(cluster, kernels);
   rank->costs = &cluster->op_costs;
   rank->ranks = (int)ranks;
   return SL_OK;

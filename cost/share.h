@@ -21,6 +21,7 @@ struct sl_cost_rank {
   int threads;                         /* of this rank; 1 for a GPU */
   const struct sl_op_costs *costs;     /* borrowed; measured ops */
   int ranks;                           /* on this rank's node */
+  bool fitted;                         /* something was fitted to the cluster and to the kernel set */
   double pipeline_stall;               /* seconds of the host for a member; see sl_cost_call_host */
   struct sl_kernel_costs kernel_costs; /* neutral on a CPU, but for comm_compute_share: the device's comm_cpu_share */
 };

@@ -171,15 +171,38 @@ static double scatter_of(const struct sl_refit_runs *runs, const struct sl_refit
   return sqrt(fmax(all * all - numbers / (double)n, 0));
 }
 
+enum sl_status sl_refit_away_scatter(const struct sl_refit_runs *runs, const struct sl_refit_outcome *o,
+                                     double *scatter) {
+  enum sl_status status;
+  int *folds = NULL, count;
+  double *misses = NULL, squares = 0;
+  SL_GO(sl_refit_folds_by_cluster(runs, &folds, &count));
+  SL_GO(sl_calloc(&misses, runs->count, sizeof *misses));
+  for (int fold = 0; fold < count; fold++) {
+    size_t n = 0;
+    for (size_t i = 0; i < runs->count; i++)
+      if (folds[i] == fold) misses[n++] = fabs(log(runs->items[i].measured_s / o[i].by_cluster_s));
+    sl_stats_sort(misses, n);
+    squares += pow(sl_stats_quantile(misses, n, 0.9) / of_90_percent, 2);
+  }
+  *scatter = count > 0 ? sqrt(squares / count) : 0;
+done:
+  free(folds);
+  free(misses);
+  return status;
+}
+
 static void put_interval(double seconds, double sd, double *low, double *high) {
   *low = seconds * exp(-of_90_percent * sd);
   *high = seconds * exp(of_90_percent * sd);
 }
 
 static enum sl_status put_intervals(const struct sl_refit_runs *runs, struct sl_refit_outcome *o) {
-  double *misses;
+  double *misses, away;
+  SL_TRY(sl_refit_away_scatter(runs, o, &away));
   SL_TRY(sl_calloc(&misses, runs->count, sizeof *misses));
   for (size_t i = 0; i < runs->count; i++) {
+    o[i].away_scatter = away;
     o[i].scatter = scatter_of(runs, o, i, misses);
     const double sd = hypot(o[i].scatter, o[i].number_sd);
     put_interval(o[i].fitted_s, sd, &o[i].low_s, &o[i].high_s);

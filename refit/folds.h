@@ -17,15 +17,22 @@ struct sl_refit_outcome {
   double by_cluster_s;   /* by the fold without its cluster */
   double number_sd;      /* of ln fitted_s: what the numbers' covariance makes of it */
   double scatter;        /* of its kind of GPU: see below */
+  double away_scatter;   /* of installations held out, the same for all runs: see below */
   double low_s, high_s;  /* 90 % interval around fitted_s: both together */
   double low_by_model_s; /* ... and around by_model_s */
   double high_by_model_s;
 };
 
 /* Outcomes of all runs (count), owned by the caller. The scatter of a kind of GPU is such that 1.645 of it hold nine of ten fitted
- * runs held out by model: the 90th percentile of |ln(measured / by_model_s)|, less the numbers' own part, over 1.645. */
+ * runs held out by model: the 90th percentile of |ln(measured / by_model_s)|, less the numbers' own part, over 1.645. The scatter of
+ * installations held out is the root of the mean square of theirs, each the 90th percentile of |ln(measured / by_cluster_s)| over 1.645: an
+ * installation that nothing was fitted to is one more of them, however many runs each has. */
 enum sl_status sl_refit_outcomes(struct sl_refit_clocks *clocks, const struct sl_refit_problem *problem,
                                  const struct sl_refit_solution *solution, struct sl_refit_outcome **out);
+
+/* Of outcomes whose by_cluster_s are known. */
+enum sl_status sl_refit_away_scatter(const struct sl_refit_runs *runs, const struct sl_refit_outcome *outcomes,
+                                     double *scatter);
 
 /* The fold of each run by model, -1 of a run that is not fitted; (count), owned by the caller. */
 enum sl_status sl_refit_folds_by_model(const struct sl_refit_runs *runs, int **out);

@@ -202,6 +202,8 @@ static enum sl_status write_file(const struct sl_refit_result *r, const char *pa
     json_t *device = json_object_get(doc.root, "device");
     put_number(device, "formula_scatter", scatter, 0, source);
     json_object_del(device, "formula_scatter_stderr");
+    put_number(device, "installation_scatter", r->outcomes[0].away_scatter, 0, source);
+    json_object_del(device, "installation_scatter_stderr");
   }
   const enum sl_status status = json_equal(before, doc.root) ? SL_OK : save(path, doc.root);
   json_decref(before);

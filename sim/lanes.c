@@ -39,7 +39,6 @@ static double launched(const struct sl_sim *sim, struct sl_sim_rank *rank, doubl
   if (sim->cost_rank.kernel_costs.launch_blocking && rank->host < sim->time) rank->host = sim->time;
   rank->host += seconds;
   rank->launching += seconds;
-  if (rank->host > sim->time) rank->late += seconds;
   return rank->host > sim->time ? rank->host : sim->time;
 }
 

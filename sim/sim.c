@@ -4,10 +4,12 @@
 #include "core/plan/communicators.h"
 #include "core/program/memory_report.h"
 #include "cost/error.h"
+#include "cost/fitted.h"
 #include "sim/flow.h"
 #include "sim/jitter.h"
 #include "sim/state.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,8 +54,11 @@ static enum sl_status sim_begin(void *state, int local, enum sl_program_kind kin
   memset(rank->blocked, 0, sizeof rank->blocked);
   rank->counting = sl_program_counts(kind);
   rank->host = rank->thread = sim->time;
-  if (sl_program_is_step(kind)) {
-    rank->launching = rank->late = 0;
+  if (rank->stepping) rank->took = sim->time - rank->began;
+  rank->stepping = sl_program_is_step(kind);
+  if (rank->stepping) {
+    rank->began = sim->time;
+    rank->launching = 0;
     rank->call_hash = SL_HASH_CALLS;
   }
   if (rank->counting) {
@@ -133,6 +138,40 @@ static double sim_now(void *state) {
   return sim->time;
 }
 
+static double took(const struct sl_sim *sim, const struct sl_sim_rank *rank) {
+  return rank->stepping ? sim->time - rank->began : rank->took;
+}
+
+/* Messages between stages leave their nodes wherever the world does. */
+static bool leaves_nodes(const struct sl_plan *plan, enum sl_group group, int rank) {
+  const int64_t node = plan->cluster->devices_per_node;
+  if (node == 0 || plan->world <= node) return false;
+  if (group == SL_GROUP_NONE) return true;
+  const struct sl_members m = sl_plan_group(plan, group, rank);
+  return m.size > 1 && sl_members_rank(&m, 0) / node != sl_members_rank(&m, m.size - 1) / node;
+}
+
+/* What the errors of fitted numbers make of the step that `rank` ran last. */
+static double variance_of_numbers(const struct sl_sim *sim, const struct sl_sim_rank *rank,
+                                  const struct sl_sim_program *table) {
+  const struct sl_plan *plan = sim->job->plan;
+  const struct sl_program *program = table->program;
+  const int64_t node = plan->cluster->devices_per_node;
+  struct sl_cost_fitted fitted;
+  sl_cost_fitted_open(&fitted, plan->cluster, &plan->kernel_costs, node > 0 ? (double)plan->world / (double)node : 1);
+  for (size_t i = 0; i < program->issue_count; i++) {
+    const uint32_t op = program->issues[i].op;
+    if (table->costs[op].lane == SL_LANE_COMPUTE)
+      sl_cost_fitted_add(&fitted, &sim->cost_rank, &table->works[op], table->costs[op].seconds, 1);
+  }
+  for (size_t row = 0; row < rank->traffic.count; row++) {
+    const bool between = leaves_nodes(plan, rank->traffic.items[row].group, rank->rank);
+    for (int lane = 0; lane < SL_LANE_COUNT; lane++)
+      sl_cost_fitted_add_transfers(&fitted, between, rank->call_s[row * SL_LANE_COUNT + (size_t)lane]);
+  }
+  return sl_cost_fitted_variance(&fitted, took(sim, rank));
+}
+
 /* Relative, of the step that `rank` runs, or would. */
 static enum sl_status step_error(const struct sl_sim *sim, const struct sl_sim_rank *rank, double *relative) {
   const bool steps = rank->now != NULL && sl_program_is_step(rank->now->program->kind);
@@ -144,6 +183,7 @@ static enum sl_status step_error(const struct sl_sim *sim, const struct sl_sim_r
   for (size_t i = 0; error.entries != NULL && i < program->issue_count; i++, sl_issue_next(program, &at))
     sl_cost_error_add(&error, &table->works[at.stored->op]);
   *relative = sl_cost_error_relative(&error, sim->runs);
+  if (error.entries == NULL && *relative > 0) *relative = hypot(*relative, sqrt(variance_of_numbers(sim, rank, table)));
   sl_cost_error_close(&error);
   return SL_OK;
 }
@@ -154,12 +194,14 @@ static int sim_local_of(const void *state, int rank) {
 }
 
 /* Of the device beside the arena: the context and, where a framework's allocator stands in for the arena, what that reserves
- * beyond it. It gives unused segments back before it runs out of memory. Where most of what the host launches is waited for, it is
- * not ahead of the device: that seven tenths are most is a guess. */
-static int64_t beside_arena(const struct sl_class *c, const struct sl_sim_rank *rank, int64_t driver) {
+ * beyond it. It gives unused segments back before it runs out of memory. A host that takes nearly as long as the step is hardly ahead of
+ * the device: that it has its whole lead where it takes less than three quarters of the step is a guess. */
+static int64_t beside_arena(const struct sl_class *c, const struct sl_sim_rank *rank, int64_t driver, double step_s) {
   const struct sl_memory_report *m = c->memory; /* of the device, the first; NULL: nothing was placed */
   if (m == NULL) return driver;
-  const int64_t needed = rank->late > 0.7 * rank->launching ? m->unled_bytes : m->needed_bytes;
+  const double gained = step_s > 0 ? 4 * (1 - rank->launching / step_s) : 1;
+  const double led = (double)(m->needed_bytes - m->unled_bytes) * fmin(fmax(gained, 0), 1);
+  const int64_t needed = m->unled_bytes + (int64_t)led;
   return driver + (needed > m->peak_bytes ? needed - m->peak_bytes : 0);
 }
 
@@ -170,7 +212,7 @@ static enum sl_status sim_report(void *state, int local, struct sl_exec_report *
   const int64_t driver = sl_plan_driver_bytes(sim->job->plan, rank->rank);
   *out = (struct sl_exec_report){
       .call_hash = rank->call_hash,
-      .context_bytes = beside_arena(c, rank, driver),
+      .context_bytes = beside_arena(c, rank, driver, took(sim, rank)),
       .driver_bytes = driver,
   };
   SL_TRY(step_error(sim, rank, &out->step_error));

@@ -75,7 +75,10 @@ struct sl_sim_rank {
   const struct sl_sim_program *now; /* the program that runs */
   struct sl_sim_call *now_calls;
   double host;                  /* when the host has launched what it has launched so far */
-  double launching, late;       /* seconds of the host in a step; of them, for ops that waited for it alone */
+  bool stepping;                /* the program that runs, or the last, is a step ... */
+  double began;                 /* ... which began then */
+  double took;                  /* seconds of the last step; 0: none yet */
+  double launching;             /* seconds of the host in a step */
   uint32_t pending;             /* ops handed over, not complete */
   int transfers;                /* that move bytes ... */
   double beside[SL_LANE_COUNT]; /* ... by lane: what compute loses beside them, 0: none moves */

@@ -60,6 +60,7 @@ static const struct sl_number device_numbers[] = {
     {"calibration_rounds", SL_COUNT, AT(rounds), 1, 0, 1000, SL_OPTIONAL},
     {"error_scale", SL_REAL, AT(error_scale), 1, 0, 1e6, SL_OPTIONAL},
     {"formula_scatter", SL_REAL, AT(formula_scatter), 1, 0, 10, SL_OF_KERNELS},
+    {"installation_scatter", SL_REAL, AT(installation_scatter), 1, 0, 10, SL_OF_KERNELS},
     {"sm_count", SL_COUNT, AT(sm_count), 1, 0, 1e5, SL_OF_KERNELS},
     {"compute_capability", SL_REAL, AT(compute_capability), 1, 0, 100, SL_OF_KERNELS},
     {"batched_gemm_efficiency", SL_REAL, AT(batched_gemm_efficiency), 1, 0, 1, SL_OF_KERNELS},

@@ -63,6 +63,7 @@ struct sl_device {
   double error_scale;     /* by which whole steps missed more than the errors of their entries say; 0 = 1 */
   double
       formula_scatter; /* standard deviation of ln(step time) by which steps missed that formulas priced; 0: not known */
+  double installation_scatter; /* the same of steps on installations to which nothing was fitted; 0: not known */
 };
 
 /* What NCCL takes the links of a level for, by which it knows their latencies: nccl_hop, "nvlink", "pcie" or "network". PLAIN:

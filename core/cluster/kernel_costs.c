@@ -34,6 +34,8 @@ enum sl_status sl_kernel_costs_from_json(struct sl_kernel_costs *costs, const st
   json_t *notes = annotations != NULL ? json_incref(annotations) : json_object();
   enum sl_status status = sl_numbers_check_keys(&in, words, 1, numbers, NUMBERS, notes);
   if (status == SL_OK) status = sl_numbers_read(&in, numbers, NUMBERS, costs, notes);
+  if (status == SL_OK && costs->elementwise_factor > 0)
+    costs->elementwise_factor_error = sl_annotation_stderr(notes, "elementwise_factor") / costs->elementwise_factor;
   json_decref(notes);
   return status;
 }

@@ -16,8 +16,10 @@ struct sl_kernel_costs {
   double host_launch;     /* seconds of the host for a kernel that it launches: host_launch_us */
   double host_piece;      /* seconds of the host for a tensor of a list that it joins or takes apart: host_piece_us */
   double host_collective; /* seconds of the host for a collective that it calls: host_collective_us */
-  double elementwise_factor; /* time of element-wise kernels over bytes / attained bandwidth; 0 is read as 1 */
-  double score_passes; /* times that materialised attention reads or writes each score between its products, forward; backward half as often
+  double elementwise_factor_error; /* its standard error, relative; 0: nothing was fitted to the set */
+  double elementwise_factor;       /* time of element-wise kernels over bytes / attained bandwidth; 0 is read as 1 */
+  double
+      score_passes; /* times that materialised attention reads or writes each score between its products, forward; backward half as often
                           again. 0: a set's passes do (plan/kernels.h) */
   double comm_compute_share; /* share of an overlapped transfer's time that compute loses, below 1 */
   bool launch_blocking;      /* CUDA_LAUNCH_BLOCKING: the host waits for every kernel; a configuration's, not a set's */

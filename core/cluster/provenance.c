@@ -26,6 +26,12 @@ const char *sl_annotation_source(const json_t *annotations, const char *path) {
   return json_string_value(json_object_get(annotations, key));
 }
 
+double sl_annotation_stderr(const json_t *annotations, const char *path) {
+  char key[PATH_BYTES];
+  snprintf(key, sizeof key, "%s%s", path, endings[SL_ANNOTATION_STDERR]);
+  return json_number_value(json_object_get(annotations, key));
+}
+
 void sl_annotation_set(json_t *annotations, const char *path, const char *source, double error) {
   char key[PATH_BYTES];
   snprintf(key, sizeof key, "%s%s", path, endings[SL_ANNOTATION_SOURCE]);

@@ -13,6 +13,8 @@ enum sl_annotation { SL_ANNOTATION_NONE, SL_ANNOTATION_SOURCE, SL_ANNOTATION_STD
 enum sl_annotation sl_annotation_kind(const char *key, size_t *stem);
 /* The source of the number at `path` ("device.memory_GiB"); NULL where there is none. */
 const char *sl_annotation_source(const json_t *annotations, const char *path);
+/* The standard error of the number at `path`, in the unit of its key; 0 where none is known. */
+double sl_annotation_stderr(const json_t *annotations, const char *path);
 /* The number at `path` comes from `source` with standard error `error` (below 0 or NAN: none is known), in place of what
  * was said of it before. */
 void sl_annotation_set(json_t *annotations, const char *path, const char *source, double error);

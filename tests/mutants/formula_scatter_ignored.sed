@@ -1,4 +1,4 @@
 # A prediction by formulas has no interval.
 # file: cost/error.c
 # tests: test_error
-s/return d->formula_scatter;/return 0;/
+s/return error->rank->fitted || !(d->installation_scatter > 0) ? d->formula_scatter : d->installation_scatter;/return 0;/

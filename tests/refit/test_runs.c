@@ -121,6 +121,22 @@ static void models_and_clusters_are_held_out_whole(void **unused) {
   sl_refit_runs_free(&runs);
 }
 
+/* Each installation counts alike: one that is 20 % off in all its runs and one that is right make 0.182 / 1.645 / sqrt(2). */
+static void an_installation_is_one_of_many(void **unused) {
+  (void)unused;
+  struct sl_refit_run runs[4] = {{.weight = 1, .measured_s = 12},
+                                 {.weight = 1, .measured_s = 1},
+                                 {.weight = 1, .measured_s = 2},
+                                 {.weight = 0, .measured_s = 9}};
+  const struct sl_refit_outcome outcomes[4] = {
+      {.by_cluster_s = 10}, {.by_cluster_s = 1}, {.by_cluster_s = 2}, {.by_cluster_s = 1}};
+  double scatter;
+  snprintf(runs[0].input.cluster.name, sizeof runs[0].input.cluster.name, "far");
+  assert_int_equal(sl_refit_away_scatter(&(struct sl_refit_runs){.items = runs, .count = 4}, outcomes, &scatter),
+                   SL_OK);
+  assert_true(fabs(scatter - log(1.2) / 1.645 / sqrt(2)) < 1e-12);
+}
+
 /* The head of a table and every fifth of its rows, in a file whose name goes to `path`. */
 static void some_of(const char *table, char *path) {
   char line[4096];
@@ -171,6 +187,7 @@ int main(void) {
       cmocka_unit_test(model_flops_over_the_peak),
       cmocka_unit_test(excluded_runs_have_no_weight),
       cmocka_unit_test(models_and_clusters_are_held_out_whole),
+      cmocka_unit_test(an_installation_is_one_of_many),
       cmocka_unit_test(the_fits_clock_is_the_exact_one),
   };
   return cmocka_run_group_tests(tests, quiet, NULL);

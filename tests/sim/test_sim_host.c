@@ -200,12 +200,12 @@ static int64_t beside_arena(double host) {
   return report.context_bytes - report.driver_bytes;
 }
 
-/* Where the device waits for its host, what transfers used is free: the host is not ahead. */
+/* A host that takes nearly as long as the step is hardly ahead: of 19 s it takes 18, so it has 4/19 of its lead. */
 static void a_host_behind_reserves_less(void **state) {
   (void)state;
   assert_int_equal(beside_arena(0), 700);
   assert_int_equal(beside_arena(0.5), 700);
-  assert_int_equal(beside_arena(2), 200);
+  assert_int_equal(beside_arena(2), 200 + 500 * 4 / 19);
 }
 
 int main(void) {
