@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* ---- the row alone ---- */
 
@@ -276,12 +277,15 @@ static const struct gpu {
     {"gb200", 186, false, "gb200-nvl72"}, {"gb200", 192, false, "gb200-nvl72"},   {"mi300x", 192, false, "mi300x-8"},
 };
 
+static const char gpu_names[] =
+    "v100, a100-40g, a100-80g, h100-sxm-80g, h100-sxm-96g, h100-pcie, h200, b200, gb200 or mi300x";
+
 /* The 80 of "a100-sxm-80g"; 0 where there is none. */
 static int gigabytes_of(const char *name) {
   for (const char *part = strchr(name, '-'); part != NULL; part = strchr(part + 1, '-')) {
     char *end;
     const long size = strtol(part + 1, &end, 10);
-    if (end > part + 1 && *end == 'g') return (int)size;
+    if (end > part + 1 && (*end == 'g' || *end == 'G')) return (int)size;
   }
   return 0;
 }
@@ -289,10 +293,10 @@ static int gigabytes_of(const char *name) {
 static const struct gpu *find_gpu(const char *name) {
   const size_t kind = strcspn(name, "-");
   const int gigabytes = gigabytes_of(name);
-  const bool pcie = strstr(name, "pcie") != NULL;
+  const bool pcie = strcasestr(name, "pcie") != NULL;
   for (size_t i = 0; i < sizeof gpus / sizeof *gpus; i++) {
     const struct gpu *g = &gpus[i];
-    if (strlen(g->kind) != kind || strncmp(g->kind, name, kind) != 0 || g->pcie != pcie) continue;
+    if (strlen(g->kind) != kind || strncasecmp(g->kind, name, kind) != 0 || g->pcie != pcie) continue;
     if (gigabytes == 0 || gigabytes == g->gigabytes) return g;
   }
   return NULL;
@@ -312,9 +316,15 @@ static enum sl_status make_cluster(struct sl_cluster *cluster, const struct sl_t
   const char *name = instead != NULL ? instead : r->cluster;
   const bool known = name[0] != '\0' && sl_cluster_is_known(name);
   if (gpu == NULL && r->gpu[0] != '\0' && (instead == NULL || !known))
-    return sl_fail(SL_ERR_INPUT, "gpu: \"%.40s\" has no description in profiles/devices", r->gpu);
+    return sl_fail(SL_ERR_INPUT,
+                   "gpu: \"%.40s\" has no description in profiles/devices; expected %s, or a cluster's file", r->gpu,
+                   gpu_names);
   if (gpu == NULL && !known)
-    return sl_fail(SL_ERR_INPUT, "cluster: \"%.100s\" is not known, and there is no gpu to choose one by", name);
+    return sl_fail(
+        SL_ERR_INPUT,
+        "cluster: \"%.100s\" is not known, and there is no gpu to choose one by; expected %s as gpu, or the cluster's "
+        "name (`shardlab show presets`) or file",
+        name, gpu_names);
   SL_TRY(sl_cluster_load(cluster, known ? name : gpu->cluster));
   if (r->gpus_per_node != SL_TABLE_UNKNOWN) sl_cluster_resize_nodes(cluster, r->gpus_per_node);
   const enum sl_status status = gpu != NULL && instead == NULL ? check_gpu(r, gpu, cluster) : SL_OK;

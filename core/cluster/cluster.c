@@ -289,16 +289,28 @@ static enum sl_status load_preset(struct sl_cluster *cluster, const struct sl_cl
   return from_document(cluster, &doc);
 }
 
+/* The preset that `spec` names, or the first that has the device of that name: those by their makers' names stand before installations. */
+static const struct sl_cluster_preset *find_preset(const char *spec) {
+  char device[80];
+  for (int i = 0; sl_cluster_presets[i].name != NULL; i++)
+    if (strcmp(spec, sl_cluster_presets[i].name) == 0) return &sl_cluster_presets[i];
+  bool known = false;
+  for (int i = 0; sl_device_presets[i].name != NULL; i++) known |= strcmp(spec, sl_device_presets[i].name) == 0;
+  snprintf(device, sizeof device, "\"device\": \"%s\"", spec);
+  for (int i = 0; known && sl_cluster_presets[i].name != NULL; i++)
+    if (strstr(sl_cluster_presets[i].text, device) != NULL) return &sl_cluster_presets[i];
+  return NULL;
+}
+
 bool sl_cluster_is_known(const char *spec) {
   char path[4096];
-  for (int i = 0; sl_cluster_presets[i].name != NULL; i++)
-    if (strcmp(spec, sl_cluster_presets[i].name) == 0) return true;
+  if (find_preset(spec) != NULL) return true;
   return sl_json_is_text(spec) || access(spec, F_OK) == 0 || sl_cluster_preset_file(spec, path, sizeof path);
 }
 
 enum sl_status sl_cluster_load(struct sl_cluster *cluster, const char *spec) {
-  for (int i = 0; sl_cluster_presets[i].name != NULL; i++)
-    if (strcmp(spec, sl_cluster_presets[i].name) == 0) return load_preset(cluster, &sl_cluster_presets[i]);
+  const struct sl_cluster_preset *preset = find_preset(spec);
+  if (preset != NULL) return load_preset(cluster, preset);
   char path[4096];
   const bool beside = !sl_json_is_text(spec) && access(spec, F_OK) != 0;
   if (beside && !sl_cluster_preset_file(spec, path, sizeof path))

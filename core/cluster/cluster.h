@@ -107,7 +107,7 @@ struct sl_cluster {
   json_t *annotations;
 };
 
-/* `spec`: a preset ("localhost", "dgx-a100-80g", ...), the path of a cluster.json, or the name of a profile beside the
+/* `spec`: a preset ("localhost", "dgx-a100-80g", ...), a device ("h100-sxm", ...) for the usual cluster of it, the path of a cluster.json, or the name of a profile beside the
  * program (profiles/README.md). "localhost" takes cores and memory from this machine. On failure nothing is held. */
 enum sl_status sl_cluster_load(struct sl_cluster *cluster, const char *spec);
 /* Is `spec` one of these? What it names may still be wrong. */

@@ -85,21 +85,24 @@ static void empty_cells_have_a_meaning(void **state) {
   refuse(CHANGES("zero_stage", ""), "zero_stage: is empty; a prediction needs it");
 }
 
+#define GPUS "; expected v100, a100-40g, a100-80g, h100-sxm-80g, h100-sxm-96g, h100-pcie, h200, b200, gb200 or mi300x"
 static void gpus_choose_clusters(void **state) {
   (void)state;
   static const char *const names[][2] = {
       {"v100-sxm2-32g", "dgx2-v100"}, {"a100-sxm-40g", "dgx-a100-40g"},    {"a100", "dgx-a100-80g"},
       {"h100-sxm-80g", "dgx-h100"},   {"h100-sxm-96g", "torchtitan-h100"}, {"h100-pcie-80g", "h100-pcie-8"},
       {"h200-sxm-141g", "dgx-h200"},  {"b200-sxm-192g", "dgx-b200"},       {"gb200-186g", "gb200-nvl72"},
-      {"mi300x-192g", "mi300x-8"},
+      {"mi300x-192g", "mi300x-8"},    {"H100-PCIe-80GB", "h100-pcie-8"},
   };
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     struct sl_table_inputs in = inputs_of(CHANGES("cluster", "unheard of", "gpu", names[i][0], "gpus_per_node", ""));
     assert_string_equal(in.cluster.name, names[i][1]);
     done(&in);
   }
-  refuse(CHANGES("gpu", "v100-sxm-16g"), "gpu: \"v100-sxm-16g\" has no description in profiles/devices");
-  refuse(CHANGES("gpu", "h1000-80g"), "gpu: \"h1000-80g\" has no description in profiles/devices");
+  refuse(CHANGES("gpu", "v100-sxm-16g"),
+         "gpu: \"v100-sxm-16g\" has no description in profiles/devices" GPUS ", or a cluster's file");
+  refuse(CHANGES("gpu", "h1000-80g"),
+         "gpu: \"h1000-80g\" has no description in profiles/devices" GPUS ", or a cluster's file");
 }
 
 static void types_of_numbers(void **state) {
@@ -141,9 +144,10 @@ static void rows_that_cannot_be(void **state) {
   refuse(CHANGES("global_batch_seqs", "31"), "global_batch_seqs: is 31; expected micro_batch 3 x grad_accum 5 x dp 2");
   refuse(CHANGES("n_kv_heads", "12"), "n_kv_heads: is 12; expected the 24 heads: a gpt has no grouped attention");
   refuse(CHANGES("gpu", "h200-sxm-141g"), "gpu: is h200-sxm-141g; cluster selene-a100 has A100-SXM4-80GB");
-  refuse(CHANGES("gpu", "tpu"), "gpu: \"tpu\" has no description in profiles/devices");
+  refuse(CHANGES("gpu", "tpu"), "gpu: \"tpu\" has no description in profiles/devices" GPUS ", or a cluster's file");
   refuse(CHANGES("gpu", "", "cluster", "nowhere"),
-         "cluster: \"nowhere\" is not known, and there is no gpu to choose one by");
+         "cluster: \"nowhere\" is not known, and there is no gpu to choose one by" GPUS
+         " as gpu, or the cluster's name (`shardlab show presets`) or file");
 }
 
 static void broken(const char *whole, const char *message) {

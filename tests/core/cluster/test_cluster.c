@@ -384,6 +384,31 @@ static void clusters_share_a_device(void **state) {
   sl_error_clear();
 }
 
+/* Every device is a cluster, too: the first of the presets that has it. */
+static void devices_name_their_usual_clusters(void **state) {
+  (void)state;
+  static const char *const names[][2] = {
+      {"v100", "dgx2-v100"},
+      {"a100-40g", "dgx-a100-40g"},
+      {"a100-80g", "dgx-a100-80g"},
+      {"h100-sxm", "dgx-h100"},
+      {"h100-sxm-96g", "torchtitan-h100"},
+      {"h100-pcie", "h100-pcie-8"},
+      {"h200", "dgx-h200"},
+      {"b200", "dgx-b200"},
+      {"gb200", "gb200-nvl72"},
+      {"mi300x", "mi300x-8"},
+  };
+  struct sl_cluster c;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    assert_true(sl_cluster_is_known(names[i][0]));
+    assert_int_equal(sl_cluster_load(&c, names[i][0]), SL_OK);
+    assert_string_equal(c.name, names[i][1]);
+    sl_cluster_free(&c);
+  }
+  assert_false(sl_cluster_is_known("h100"));
+}
+
 static void unknown_words_list_the_presets(void **state) {
   (void)state;
   struct sl_cluster c;
@@ -411,6 +436,7 @@ int main(void) {
       cmocka_unit_test(the_outermost_span_may_be_the_cluster),
       cmocka_unit_test(broken_files_say_where_and_what),
       cmocka_unit_test(clusters_share_a_device),
+      cmocka_unit_test(devices_name_their_usual_clusters),
       cmocka_unit_test(unknown_words_list_the_presets),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
