@@ -37,12 +37,15 @@ static double nccl_seconds(const struct sl_link *link, const struct sl_work *wor
   const enum sl_nccl_coll coll = rings == 2                                 ? SL_NCCL_ALL_REDUCE
                                  : sl_op_moves(work->kind) & SL_MOVE_REDUCE ? SL_NCCL_REDUCE_SCATTER
                                                                             : SL_NCCL_ALL_GATHER;
+  const bool several = link->nodes > 1 && work->members > link->nodes && coll != SL_NCCL_ALL_REDUCE;
+  const double messages = several ? (work->members - 1) * link->message : 0;
   double least = INFINITY;
   for (int proto = 0; proto < SL_NCCL_PROTO_COUNT; proto++) {
     struct sl_link used = *link;
     if (proto != SL_NCCL_SIMPLE) used.half_bytes = 0;
-    const double seconds = sl_nccl_latency(&comm, coll, SL_NCCL_RING, (enum sl_nccl_proto)proto) +
-                           rings * wire_seconds(&used, wire, work->size) / shares[proto];
+    const double bytes = wire_seconds(&used, wire, work->size) / shares[proto];
+    const double seconds =
+        sl_nccl_latency(&comm, coll, SL_NCCL_RING, (enum sl_nccl_proto)proto) + rings * fmax(bytes, messages);
     if (seconds < least) least = seconds;
   }
   return least;
@@ -91,9 +94,10 @@ double sl_cost_lost_beside(const struct sl_cost_rank *rank, const struct sl_clus
   return rank->kernel_costs.comm_compute_share * (narrow ? nominal / cluster->link[0].bandwidth : 1);
 }
 
-double sl_cost_call_host(const struct sl_cost_rank *rank, const struct sl_work *work, bool stalls) {
+double sl_cost_call_host(const struct sl_cost_rank *rank, const struct sl_work *work, int stalled_nodes) {
   if (work->members < 2) return 0;
-  return rank->kernel_costs.host_collective + (stalls ? rank->pipeline_stall * work->members : 0);
+  const double stalls = stalled_nodes > 0 ? (stalled_nodes + 1) / 2.0 : 0;
+  return rank->kernel_costs.host_collective + rank->pipeline_stall * work->members * stalls;
 }
 
 bool sl_cost_pipeline_stalls(const struct sl_cluster *cluster, int pp, int reach, int64_t blocks) {

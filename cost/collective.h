@@ -21,6 +21,10 @@
  * latencies (cost/nccl/latency.h: a base, and a hop for every step, inside nodes and between them) in place of (n-1) alpha, and
  * LL at 1/2 and LL128 at 120/128 of beta, without the ramp of half_bytes. Its trees and NVLS are not taken: published runs were
  * met better by rings alone. Whoever wants them asks for NCCL's choice (cost/nccl/group.h).
+ * An all_gather or reduce_scatter whose ring visits several members of a node and leaves it passes n - 1 messages over its way out, one
+ * after the other: it takes no less than (n-1) message_us of the network beside its latency. Seen in published measurements alone:
+ * tensor parallelism over 2 and 4 nodes of EFA takes .8 and 1.5 ms a collective, however few its bytes (llamas of three widths, within
+ * 5 %). An all_reduce has trees to go by, and buckets of 25 MB over 128 such members show nothing of it.
  * Group of one: an in-place op is free, a gather or scatter is a copy (2 S bytes of elementwise cost). Links are not
  * shared between groups. Ranks that take turns on a core take as many times as long.
  * Measured: an entry of as many members replaces the formula where all of them are on one node, of a CPU for a send.
@@ -48,9 +52,10 @@ double sl_cost_collective_by_nccl(const struct sl_cost_rank *rank, const struct 
 double sl_cost_lost_beside(const struct sl_cost_rank *rank, const struct sl_cluster *cluster,
                            const struct sl_link *link);
 
-/* Seconds of the host for a collective that it calls: host_collective, and where `stalls` (sl_cost_pipeline_stalls, and the
- * group is tensor-parallel) the cluster's pipeline_stall for every member. */
-double sl_cost_call_host(const struct sl_cost_rank *rank, const struct sl_work *work, bool stalls);
+/* Seconds of the host for a collective that it calls: host_collective, and where hosts are stalled (sl_cost_pipeline_stalls, and the
+ * group is tensor-parallel), the cluster's pipeline_stall for every member, times (N + 1) / 2 of the N = `stalled_nodes` that the group
+ * visits: in the same measurements 1, 1.5 and 2 to 2.7 for 1, 2 and 4 nodes. 0: no stall. */
+double sl_cost_call_host(const struct sl_cost_rank *rank, const struct sl_work *work, int stalled_nodes);
 /* Does a pipeline cross nodes, so that hosts are held up at the collectives between its messages? Seen in published
  * measurements alone: 2 ms x tp a block and micro-batch, the more the more ranks a collective has; but not where the
  * model has no more blocks than its pipeline has ranks (llamas of 16, 28 and 32 blocks on 128 GPUs, which the stall would slow to

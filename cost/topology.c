@@ -43,7 +43,7 @@ static struct sl_link ring_through(const struct sl_cluster *cluster, const struc
     int inside = fewest, apart = level + 1 < cluster->n_link ? sl_cost_group_units(g, link->span, &fewest) : 1;
     if (apart == units) continue; /* no two units of the level below share one of this level */
     if (ring.hop == SL_HOP_PLAIN) ring.hop = link->hop;
-    if (link->hop == SL_HOP_NETWORK && ring.nodes == 0) ring.nodes = units;
+    if (link->hop == SL_HOP_NETWORK && ring.nodes == 0) ring.nodes = units, ring.message = link->message;
     const double bandwidth = inside * sl_cost_attained(link, units);
     seconds_per_byte[level] = 1 / bandwidth;
     if (ring.bandwidth <= 0 || bandwidth < ring.bandwidth) ring.bandwidth = bandwidth;

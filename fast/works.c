@@ -45,9 +45,12 @@ static enum sl_status price(const struct sl_fast_work *x, const struct sl_cluste
 }
 
 /* Nothing for the calls of data parallelism, which are not known here. */
-static double host_seconds(const struct sl_fast_work *x, const struct sl_cost_rank *rank, bool stalls) {
+static double host_seconds(const struct sl_fast_work *x, const struct sl_cluster *cluster,
+                           const struct sl_cost_rank *rank, bool stalls) {
   if (x->work.lane == SL_LANE_COMPUTE) return sl_cost_launch_host(rank, &x->work);
-  return x->group.size > 0 ? sl_cost_call_host(rank, &x->work, stalls) : 0;
+  if (x->group.size == 0) return 0;
+  const int nodes = sl_cost_group_link(cluster, &x->group).nodes;
+  return sl_cost_call_host(rank, &x->work, !stalls ? 0 : nodes > 1 ? nodes : 1);
 }
 
 enum sl_status sl_fast_works_price(struct sl_fast_works *w, const struct sl_cluster *cluster,
@@ -57,7 +60,7 @@ enum sl_status sl_fast_works_price(struct sl_fast_works *w, const struct sl_clus
   if (w->bare == NULL) SL_TRY(sl_calloc(&w->bare, (size_t)w->count, sizeof *w->bare));
   for (int32_t i = 0; i < w->count; i++) {
     SL_TRY(price(&w->all[i], cluster, rank, &w->seconds[i], &w->beside));
-    w->host[i] = host_seconds(&w->all[i], rank, stalls);
+    w->host[i] = host_seconds(&w->all[i], cluster, rank, stalls);
     w->bare[i] = sl_op_is_comm(w->all[i].work.kind) ? 0 : w->seconds[i];
   }
   return SL_OK;

@@ -244,9 +244,10 @@ static enum sl_status fill_call(const struct sl_sim *sim, int local, const struc
   struct ring *ring = &rings[call->partner];
   SL_TRY(find_ring(sim, &m, ring));
   call->wire = sl_op_wire_bytes(op, sl_op_slices(table->program, op), m.size, m.index);
+  const int nodes = ring->link.nodes > 1 ? ring->link.nodes : 1;
   call->seconds = collective_seconds(sim, ring, work);
   call->beside = sl_cost_lost_beside(&sim->cost_rank, plan->cluster, &ring->link);
-  call->host = sl_cost_call_host(&sim->cost_rank, work, sim->stalls && op->group == SL_GROUP_TP);
+  call->host = sl_cost_call_host(&sim->cost_rank, work, sim->stalls && op->group == SL_GROUP_TP ? nodes : 0);
   return SL_OK;
 }
 

@@ -7,6 +7,7 @@
  *    or "device": "a100-80g", a file of profiles/devices, which holds {"device": {...}},
  *    "pipeline_stall_us": microseconds of a host for each member of a tensor-parallel collective while a pipeline crosses nodes,
  *    "links": [{"name": text, "span": devices in one unit; the outermost has none,
+ *               "message_us": microseconds of a network for each of a ring's messages (cost/collective.h),
  *               "nccl_hop": "nvlink" | "pcie" | "network", where NCCL's latencies are known for it, ...}, ...]}
  *
  * Of a cpu, peak_TFLOPS is of one core; memory, its bandwidth and the cache are of one node, shared by its ranks. Any
@@ -80,6 +81,7 @@ static const struct sl_number device_numbers[] = {
 static const struct sl_number link_numbers[] = {
     {"bandwidth_GBps", SL_REAL, offsetof(struct sl_link, bandwidth), 1e9, 1e-6, 1e6, SL_REQUIRED},
     {"latency_us", SL_REAL, offsetof(struct sl_link, latency), 1e-6, 0, 1e6, SL_REQUIRED},
+    {"message_us", SL_REAL, offsetof(struct sl_link, message), 1e-6, 0, 1e6, SL_OPTIONAL},
     {"half_KiB", SL_REAL, offsetof(struct sl_link, half_bytes), KIB, 0, 1e9, SL_OPTIONAL},
     {"bandwidth_share", SL_REAL, offsetof(struct sl_link, bandwidth_share), 1, 0.001, 2, SL_OPTIONAL},
     {"bandwidth_decay", SL_REAL, offsetof(struct sl_link, bandwidth_decay), 1, 0, 1, SL_OPTIONAL},

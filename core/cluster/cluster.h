@@ -75,9 +75,10 @@ enum sl_hop { SL_HOP_PLAIN, SL_HOP_NVLINK, SL_HOP_PCIE, SL_HOP_NETWORK, SL_HOP_C
  * is the innermost (NVLink, or shared memory on a CPU node). */
 struct sl_link {
   char name[32];
-  int64_t span;      /* devices inside one unit of this level; INT64_MAX: all (no "span" in the file) */
-  double bandwidth;  /* bandwidth_GBps */
-  double latency;    /* latency_us */
+  int64_t span;     /* devices inside one unit of this level; INT64_MAX: all (no "span" in the file) */
+  double bandwidth; /* bandwidth_GBps */
+  double latency;   /* latency_us */
+  double message; /* seconds that a unit's way out takes for each message of a ring, one after the other: message_us */
   double half_bytes; /* message size at half of the bandwidth: the ramp of alpha-beta beyond latency; 0 = none */
   double
       bandwidth_share; /* of the bandwidth that a collective attains between two units of the level inside (0 is read as 1) ... */

@@ -99,6 +99,45 @@ static void a_narrow_ring_takes_less_from_compute(void **state) {
   near(sl_cost_lost_beside(&rank, &c, &c.link[1]), 0.3);
 }
 
+/* 16 members on two nodes pass 15 messages of 50 us, and bytes beside them; one member a node, all of one node and an all_reduce do
+ * not feel it, nor does a ring with more to carry. */
+static void a_ring_passes_its_messages_one_by_one(void **state) {
+  (void)state;
+  struct sl_cluster c = gpu_cluster(8, 108);
+  c.n_link = 2;
+  c.link[0].hop = SL_HOP_NVLINK;
+  c.link[1] = (struct sl_link){.span = INT64_MAX, .bandwidth = 5e10, .hop = SL_HOP_NETWORK};
+  const struct {
+    enum sl_op_kind kind;
+    struct sl_cost_group group;
+    double size, messages;
+  } rings[] = {{SL_OP_ALL_GATHER, {.stride = 1, .size = 16, .inner = 16}, 0, 15},
+               {SL_OP_REDUCE_SCATTER, {.stride = 1, .size = 32, .inner = 32}, 0, 31},
+               {SL_OP_ALL_REDUCE, {.stride = 1, .size = 16, .inner = 16}, 0, 0},
+               {SL_OP_ALL_GATHER, {.stride = 8, .size = 16, .inner = 16}, 0, 0},
+               {SL_OP_ALL_GATHER, {.stride = 1, .size = 8, .inner = 8}, 0, 0},
+               {SL_OP_ALL_GATHER, {.stride = 1, .size = 16, .inner = 16}, 1e9, 0}};
+  const struct sl_cost_rank rank = rank_of(&c);
+  for (size_t i = 0; i < sizeof rings / sizeof *rings; i++) {
+    const struct sl_work work = {.kind = rings[i].kind, .members = rings[i].group.size, .size = rings[i].size};
+    c.link[1].message = 0;
+    const struct sl_link quick = sl_cost_group_link(&c, &rings[i].group);
+    c.link[1].message = 50e-6;
+    const struct sl_link slow = sl_cost_group_link(&c, &rings[i].group);
+    near(sl_cost_collective(&rank, &slow, &work), sl_cost_collective(&rank, &quick, &work) + rings[i].messages * 50e-6);
+  }
+}
+
+/* A host is stalled by 2 s a member in one node, by half as much again in two. */
+static void stalls_grow_with_nodes(void **state) {
+  (void)state;
+  const struct sl_cost_rank rank = {.pipeline_stall = 2, .kernel_costs = {.host_collective = 1}};
+  const struct sl_work work = {.kind = SL_OP_ALL_GATHER, .members = 8};
+  static const double stalls[] = {0, 1, 1.5, 2, 2.5};
+  for (int nodes = 0; nodes <= 4; nodes++) near(sl_cost_call_host(&rank, &work, nodes), 1 + 2 * 8 * stalls[nodes]);
+  assert_true(sl_cost_call_host(&rank, &(struct sl_work){.members = 1}, 2) == 0);
+}
+
 static void whole_waves_of_the_largest_tile(void **state) {
   (void)state;
   const struct sl_cluster a100 = gpu_cluster(8, 108);
@@ -218,6 +257,8 @@ int main(void) {
       cmocka_unit_test(elementwise_kernels_have_the_factor_of_their_set),
       cmocka_unit_test(a_set_says_what_compute_loses_to_transfers),
       cmocka_unit_test(a_narrow_ring_takes_less_from_compute),
+      cmocka_unit_test(a_ring_passes_its_messages_one_by_one),
+      cmocka_unit_test(stalls_grow_with_nodes),
       cmocka_unit_test(whole_waves_of_the_largest_tile),
       cmocka_unit_test(a_tile_too_many_takes_a_wave),
       cmocka_unit_test(a_small_product_with_a_long_sum_is_split),
