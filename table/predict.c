@@ -35,7 +35,7 @@ static void put_memory(struct sl_prediction *out, const struct sl_run *run) {
 
 static void put_interval(struct sl_prediction *out, double error) {
   static const double of_90_percent = 1.645; /* of a normal distribution of ln(step time) */
-  if (!(error > 0)) return;
+  if (!(error > 0)) error = SL_STEP_ERROR_UNKNOWN;
   out->low_s = out->step_s * exp(-of_90_percent * error);
   out->high_s = out->step_s * exp(of_90_percent * error);
 }

@@ -70,11 +70,9 @@ static enum sl_status put_kinds(json_t *record, const struct sl_run *run, const 
   return SL_OK;
 }
 
-/* 90 % of a normal distribution of ln(step time). Of a profile that nothing was fitted to, its standard deviation is that of the 1,117
- * published training runs before profiles were fitted to them: the mean error, 24.5 %, times sqrt(pi / 2). */
+/* 90 % of a normal distribution of ln(step time). */
 static void put_interval(json_t *record, double median, double error) {
-  static const double uncalibrated = 0.31;
-  const double factor = exp(1.645 * (error > 0 ? error : uncalibrated));
+  const double factor = exp(1.645 * (error > 0 ? error : SL_STEP_ERROR_UNKNOWN));
   json_object_set_new(record, "step_time_calibrated", json_boolean(error > 0));
   set_real(record, "step_time_low_s", median / factor);
   set_real(record, "step_time_high_s", median * factor);

@@ -267,6 +267,9 @@ static void a_prediction_adds_up(void **state) {
   const double away = in.cluster.device.installation_scatter;
   const double wide = log(more.high_s / more.step_s) / 1.645; /* the kernel set's own error is left */
   assert_true(away > 1.5 * scatter && wide >= away && wide < 1.1 * away);
+  in.cluster.device.installation_scatter = in.cluster.device.formula_scatter = 0; /* a GPU of which nothing is known */
+  assert_int_equal(sl_predict_step(&more, &in.model, &in.config, &in.cluster, in.world), SL_OK);
+  assert_true(fabs(log(more.high_s / more.step_s) / 1.645 - SL_STEP_ERROR_UNKNOWN) < 1e-9);
   in.cluster.device.memory = p.memory_bytes / 2;
   struct sl_op_cost elsewhere = {.kind = SL_OP_GEMM, .dtype = SL_F64, .ranks = 1, .seconds = {[SL_TERM_LAUNCH] = 1}};
   in.cluster.op_costs = (struct sl_op_costs){.items = &elsewhere, .count = 1}; /* a profile that knows its errors */
