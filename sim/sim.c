@@ -159,10 +159,12 @@ static double variance_of_numbers(const struct sl_sim *sim, const struct sl_sim_
   const int64_t node = plan->cluster->devices_per_node;
   struct sl_cost_fitted fitted;
   sl_cost_fitted_open(&fitted, plan->cluster, &plan->kernel_costs, node > 0 ? (double)plan->world / (double)node : 1);
-  for (size_t i = 0; i < program->issue_count; i++) {
+  const struct sl_repetition *r = &program->repeated;
+  for (size_t i = 0; i < program->issue_count - sl_issues_repeated(program); i++) { /* those that are stored */
     const uint32_t op = program->issues[i].op;
+    const double times = i >= r->first && i < r->first + r->length ? 1 + (double)r->times : 1;
     if (table->costs[op].lane == SL_LANE_COMPUTE)
-      sl_cost_fitted_add(&fitted, &sim->cost_rank, &table->works[op], table->costs[op].seconds, 1);
+      sl_cost_fitted_add(&fitted, &sim->cost_rank, &table->works[op], table->costs[op].seconds, times);
   }
   for (size_t row = 0; row < rank->traffic.count; row++) {
     const bool between = leaves_nodes(plan, rank->traffic.items[row].group, rank->rank);
