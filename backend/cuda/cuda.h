@@ -1,4 +1,4 @@
-/* Inside the cuda backend: the state of one rank's process, and what its files offer each other.
+/* Internal header of the CUDA backend: the state of one rank's process, and the functions that its files share.
  *
  *   exec.c       the executor table that core calls: a program's begin and end, completions
  *   put.c        enqueues an op on its stream
