@@ -1,4 +1,4 @@
-/* The time of matrix products on a GPU, from the tiles that its library splits them into.
+/* The work of matrix products on a GPU, from the tiles that its library splits them into.
  *
  * cuBLAS and CUTLASS give each streaming multiprocessor (SM) a tile of the result, tile_m x tile_n, and let it run over
  * k. A product of (m, n, k), `batch` of them, therefore takes whole waves of tiles, and every tile pays a prologue and
