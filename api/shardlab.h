@@ -1,4 +1,4 @@
-/* shardlab's predictions for other programs: libshardlab, `pkg-config --cflags --libs shardlab`.
+/* The public C API of shardlab's predictions: libshardlab, `pkg-config --cflags --libs shardlab`.
  *
  *   shardlab_result *result;
  *   const char *flags[] = {"--world", "64", "--zero-stage", "3", NULL};
@@ -8,11 +8,11 @@
  *     fprintf(stderr, "%s\n", shardlab_error(result));
  *   shardlab_free(result);
  *
- * What a call knows stands in its result alone, so any thread may call at any time. A call uses as many threads as there are
- * cores while it builds programs, and has ended them when it returns. Nothing is printed, no process is started, neither MPI nor
- * a GPU is looked for, and numbers are read and written in the "C" locale whatever the caller's is.
+ * A call keeps all its state in its result, so any thread may call at any time. While it builds programs a call uses as
+ * many threads as there are cores; they have ended when it returns. The library prints nothing, starts no process, and
+ * uses neither MPI nor a GPU. Numbers are read and written in the "C" locale, whatever the caller's locale is.
  *
- * Functions are added here, and none is changed or taken away while the library is called libshardlab.so.0. */
+ * Functions may be added, but none is changed or removed as long as the library is called libshardlab.so.0. */
 #ifndef SHARDLAB_H
 #define SHARDLAB_H
 
@@ -36,29 +36,33 @@ const char *shardlab_version(void);
 
 /* Predict one training configuration, as `shardlab predict` does.
  *
- * model, config, cluster: what --model, --config and --cluster take: a built-in name, the path of a file, or the JSON itself (a
+ * model, config, cluster: what --model, --config and --cluster take: a built-in name, the path of a file, or the JSON
+ * itself (a
  *   text that begins with '{'). NULL: not given; a config may be missing beside "--preset".
- * flags: the other words of the command line, NULL behind the last; NULL: none. --trace writes its file; flags that write other
+ * flags: the other words of the command line, NULL behind the last; NULL: none. --trace writes its file; flags that
+ * write other
  *   files or predict more than one configuration (--json, --table, --out, --jobs) are bad input.
- * result: becomes a new result, whatever is returned; NULL where there was no memory for one. Ends with shardlab_free().
+ * result: receives a new result, whatever is returned, or NULL if there was no memory for one. Free it with
+ * shardlab_free().
  *
- * All arguments stay the caller's, and are not looked at after the return. Returns an enum shardlab_status. */
+ * All arguments remain the caller's and are not used after the return. Returns an enum shardlab_status. */
 int shardlab_predict(const char *model, const char *config, const char *cluster, const char *const *flags,
                      shardlab_result **result);
 
-/* The run record, JSON in UTF-8: docs/record.md says what its keys mean, in which unit. NULL where the prediction failed. It and
- * the texts below belong to the result. */
+/* The run record, JSON in UTF-8: docs/record.md says what its keys mean, in which unit. NULL where the prediction
+ * failed. It and the texts below belong to the result. */
 const char *shardlab_record(const shardlab_result *result);
 
-/* Why there is no record, in one line without an end of line: the place, the value and what was expected. NULL where there is
- * a record. Of a NULL result: that memory ran out. */
+/* Why there is no record, in one line without a newline: the place, the value and what was expected. NULL where there
+ * is a record. For a NULL result it says that memory ran out. */
 const char *shardlab_error(const shardlab_result *result);
 
-/* What the command would have warned of, each said once: how many, and the i-th line of 0 <= i < count (NULL past the last). */
+/* The warnings that the command would have printed, without repetitions: their count, and the i-th line for 0 <= i <
+ * count (NULL past the last). */
 size_t shardlab_warning_count(const shardlab_result *result);
 const char *shardlab_warning(const shardlab_result *result, size_t i);
 
-/* End a result and its texts. NULL is fine. */
+/* Frees a result and its texts. NULL is allowed. */
 void shardlab_free(shardlab_result *result);
 
 #ifdef __cplusplus

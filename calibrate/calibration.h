@@ -63,14 +63,15 @@ struct sl_calibration_grid {
 #define SL_LENGTH(table) (sizeof(table) / sizeof *(table))
 extern const struct sl_calibration_grid sl_calibration_host, sl_calibration_gpu;
 
-/* Is this an op of an acceptance configuration: a layer of GPT-2 (124M to 1.5B), gpt2-mini, gpt2-tiny, of the 384 wide
- * model or of the Llama of a billion at any number of tokens, or attention over one of their sequences? Nothing of that
- * kind is ever timed here. */
+/* Whether this is an op of an acceptance configuration: of a layer of GPT-2 (124M to 1.5B), gpt2-mini, gpt2-tiny, the
+ * 384-wide model or the 1B Llama at any number of tokens, or attention over one of their sequences. Calibration never
+ * times such an op. */
 bool sl_calibration_excluded(const struct sl_op *op);
 
 /* --- calibrate/gpu.c --- */
 
-/* The cluster that the devices make by data sheet: a preset by the device's name, with what it says of itself. */
+/* The cluster of these devices from data sheets: a preset found by the device's name, with the values that the device
+ * reports. */
 enum sl_status sl_calibration_gpu_cluster(struct sl_cluster *cluster, const struct sl_exec_devices *devices);
 
 /* --- calibrate/record.c --- */
@@ -95,7 +96,7 @@ enum sl_status sl_calibration_offload_run(struct sl_calibration *c);
 /* The steps of one model: its ops are points, and the step itself. */
 enum sl_status sl_calibration_model_run(struct sl_calibration *c, const struct sl_calibration_model *m);
 
-/* A model's job as it is run; to be closed whatever open returned. */
+/* A model's job as it is run. Must be closed, whatever open returned. */
 struct sl_calibration_model_job {
   struct sl_model model;
   struct sl_config config;
@@ -103,7 +104,7 @@ struct sl_calibration_model_job {
   struct sl_plan plan;
   struct sl_job job;
 };
-/* All but its job, of a config.json and a ds_config.json. */
+/* Fills everything except the job, from a config.json and a ds_config.json. */
 enum sl_status sl_calibration_plan(struct sl_calibration_model_job *in, const char *name, const char *model,
                                    const char *config, const char *cluster, int ranks);
 enum sl_status sl_calibration_model_open(struct sl_calibration_model_job *in, const struct sl_calibration_model *m,

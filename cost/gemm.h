@@ -1,18 +1,19 @@
-/* Products of matrices on a GPU, by the tiles that its library cuts them into.
+/* The work of matrix products on a GPU, from the tiles that its library splits them into.
  *
- * cuBLAS and CUTLASS give each streaming multiprocessor (SM) a tile of the result, tile_m x tile_n, and let it run over k. A
- * product of (m, n, k), `batch` of them, therefore takes whole waves of tiles, and every tile pays a prologue and an epilogue:
+ * cuBLAS and CUTLASS give each streaming multiprocessor (SM) a tile of the result, tile_m x tile_n, and let it run over
+ * k. A product of (m, n, k), `batch` of them, therefore takes whole waves of tiles, and every tile pays a prologue and
+ * an epilogue:
  *
  *   tiles = batch ceil(m / tile_m) ceil(n / tile_n)
  *   waves = ceil(tiles split / SMs), from 8 waves on tiles split / SMs + 1/2: their ends overlap
  *   flops = 2 tile_m tile_n (k / split + ramp) waves SMs / rate, + the sums of a split over k (1, 2, 4 or 8)
  *
- * and the library is taken to choose the tile and the split with the fewest of these "padded" flops, which run at the rate of
- * a full tile, peak x gemm_efficiency. 8-bit products take half the time a step of k and as long before and after, so twice the ramp.
- * Units: flops; m, n, k in elements. Valid from compute capability 7.0, for 16-bit and
- * 8-bit products with fp32 sums; products of other types are taken to be cut alike. Source: NVIDIA, Matrix Multiplication
- * Background User's Guide (tile and wave quantisation; the tile shapes are those that it and CUTLASS name). The rates of the
- * smaller tiles, the ramp and what a split's sums cost are guesses: neither measured nor fitted. */
+ * and the library is taken to choose the tile and the split with the fewest of these "padded" flops, which run at the
+ * rate of a full tile, peak x gemm_efficiency. 8-bit products take half the time a step of k and as long before and
+ * after, so twice the ramp. Units: flops; m, n, k in elements. Valid from compute capability 7.0, for 16-bit and 8-bit
+ * products with fp32 sums; products of other types are taken to be cut alike. Source: NVIDIA, Matrix Multiplication
+ * Background User's Guide (tile and wave quantisation; the tile shapes are those that it and CUTLASS name). The rates
+ * of the smaller tiles, the ramp and what a split's sums cost are guesses: neither measured nor fitted. */
 #pragma once
 
 #include "core/cluster/cluster.h"
@@ -22,6 +23,6 @@
 /* Padded flops of `batch` products (m, n, k) on `device`, whose sm_count is above 0; at least 2 batch m n k. */
 double sl_gemm_padded_flops(const struct sl_device *device, enum sl_dtype dtype, int64_t batch, int64_t m, int64_t n,
                             int64_t k);
-/* How much longer a product takes whose operands have rows of `row` elements: 1 where they are whole 16 bytes, which tensor
- * cores load at once, else the device's unaligned_gemm_slowdown (1 where it gives none). */
+/* The factor on the time of a product whose operands have rows of `row` elements: 1 where a row is a multiple of 16
+ * bytes, which tensor cores load at once, else the device's unaligned_gemm_slowdown (1 where it gives none). */
 double sl_gemm_slowdown(const struct sl_device *device, enum sl_dtype dtype, int64_t row);

@@ -1,8 +1,9 @@
-/* Which numbers of profiles are fitted to measured steps: a table of keys, each with its place in the structs that a prediction
- * reads, its prior and its bounds; and the list of all of them that a set of rows asks for.
+/* The numbers of profiles that are fitted to measured steps: a table of keys, each with its field in the structs that a
+ * prediction reads, its prior and its bounds; and the list of the numbers on which the predictions of a set of rows
+ * depend.
  *
- * A number belongs to a kind of GPU (devices of one compute capability and count of multiprocessors share it, whatever their
- * memory), to a cluster, or to a kernel set. What a row is called, and whose table it stands in, says nothing here. */
+ * A number belongs to a kind of GPU (devices of one compute capability and count of multiprocessors share it, whatever
+ * their memory), to a cluster, or to a kernel set. The name of a row and the table that it is from play no part. */
 #pragma once
 
 #include "core/cluster/cluster.h"
@@ -10,7 +11,7 @@
 #include "refit/solve.h"
 
 enum sl_refit_scope { SL_REFIT_DEVICE, SL_REFIT_CLUSTER, SL_REFIT_KERNELS };
-/* The struct that a number stands in; of links the innermost and the outermost. */
+/* The struct that holds a number; near and far link are the innermost and the outermost level. */
 enum sl_refit_place { SL_REFIT_IN_CLUSTER, SL_REFIT_IN_NEAR_LINK, SL_REFIT_IN_FAR_LINK, SL_REFIT_IN_KERNELS };
 
 enum { SL_REFIT_GENERATIONS = 2 }; /* of NVIDIA's GPUs: compute capability below 9, and from 9 on */
@@ -27,14 +28,14 @@ struct sl_refit_key {
 /* Ends with a NULL key. */
 extern const struct sl_refit_key sl_refit_keys[];
 
-/* What a prediction's numbers stand in. Borrowed. */
+/* The structs that hold a prediction's numbers. Borrowed. */
 struct sl_refit_subject {
   struct sl_cluster *cluster;
   struct sl_kernel_costs *kernel_costs;
   const char *kernels; /* the set's name */
 };
 
-/* One number: of whom, and which. */
+/* One number: its owner and its key. */
 struct sl_refit_number {
   const struct sl_refit_key *key;
   char owner[64]; /* "sm80x108", a cluster's or a kernel set's name */
@@ -47,18 +48,18 @@ struct sl_refit_numbers {
 };
 
 enum { SL_REFIT_OF_ROW = 24 };
-/* Those that a row's prediction depends on, as places in a list. */
+/* The numbers that a row's prediction depends on, as indices into the list. */
 struct sl_refit_reach {
   size_t number[SL_REFIT_OF_ROW];
   int count;
 };
 
-/* Add what `subject` needs to the list, where it is not there yet. Errors: SL_ERR_MEMORY. */
+/* Adds the numbers that `subject` depends on to the list, if they are missing there. Errors: SL_ERR_MEMORY. */
 enum sl_status sl_refit_numbers_add(struct sl_refit_numbers *numbers, const struct sl_refit_subject *subject,
                                     struct sl_refit_reach *reach);
 void sl_refit_numbers_free(struct sl_refit_numbers *numbers);
 
-/* Put values[number], in the units of files, where a prediction reads it; or read it from there. */
+/* Write a number's value, in the unit of the profile's file, to where a prediction reads it; or read it from there. */
 void sl_refit_put(const struct sl_refit_number *number, const struct sl_refit_subject *subject, double value);
 double sl_refit_get(const struct sl_refit_number *number, const struct sl_refit_subject *subject);
 

@@ -15,7 +15,7 @@ struct sl_refit_timer {
 enum sl_status sl_refit_timer_open(struct sl_refit_timer *timer, struct sl_refit_run *run);
 void sl_refit_timer_close(struct sl_refit_timer *timer);
 struct sl_refit_subject sl_refit_timer_subject(struct sl_refit_timer *timer, struct sl_refit_run *run);
-/* Forget what is kept to predict the same run again. */
+/* Frees the state that is kept for predicting the same run again. */
 void sl_refit_timer_rest(struct sl_refit_timer *timer);
-/* Seconds of a step with the numbers that stand in the subject now. */
+/* Seconds of a step with the current numbers of the subject. */
 enum sl_status sl_refit_timer_seconds(struct sl_refit_timer *timer, struct sl_refit_run *run, double *out);

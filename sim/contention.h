@@ -4,13 +4,14 @@
  *   collective   (bytes on the wire / seconds) x seconds per byte of the ring (cost/topology.h), of each level that the ring
  *                crosses, of every member, both ways
  *   send         (bytes / seconds) / bandwidth of the slowest link between the two: out of the sender, into the receiver
- * so a call that waits for latency leaves the link to others. The rates of the transfers that run follow from that by max-min
- * fairness (cost/maxmin.h), anew whenever one begins or ends; where no link is full, times are those of transfers that share
- * nothing, to the last bit, and no transfer is ever faster. Transfers whose launch is still to come take their share from when
- * they are called.
+ * so a call that spends its time on latency leaves the link to others. The rates of the running transfers follow by
+ * max-min fairness (cost/maxmin.h), recomputed whenever one begins or ends. Where no link is full, times are
+ * bit-identical to those of transfers that share nothing, and no transfer ever becomes faster. A transfer takes its
+ * share from the moment it is called, including the time of its launch.
  *
- * Links are those that a cluster file describes: of one device. What devices share (a card for two GPUs) is in the bandwidth of each
- * there. Two ranks on one device have each a link. Latency is stretched with the rest. */
+ * Links are those of one device, as a cluster file describes them. Hardware that devices share (a network card of two
+ * GPUs) is accounted for in the bandwidth of each. Two ranks on one device have a link each. Latency is stretched along
+ * with the rest. */
 #pragma once
 
 #include "sim/state.h"
@@ -23,8 +24,8 @@ void sl_contention_fill_pair(struct sl_sim_load *load, const struct sl_work *wor
 /* sim->contention, once the calls' loads are there. */
 enum sl_status sl_contention_open(struct sl_sim *sim);
 void sl_contention_close(struct sl_sim *sim);
-/* A collective, or a send with its receive, starts to move bytes at `begin` (the latter: now); its event is set as if it were
- * alone. */
+/* A collective, or a send with its receive, starts to move bytes at `begin` (the latter: now); its event is set as if
+ * it were alone. */
 void sl_contention_begin_group(struct sl_sim *sim, int group, double begin, double seconds);
 void sl_contention_begin_pair(struct sl_sim *sim, int sender, int lane, double seconds);
 /* The event of `source` has come; one that is no transfer's is let pass. */

@@ -1,7 +1,8 @@
 /* The event queue: at most one event per source, earliest first.
  *
  * A source is a lane or a group, so the queue's size is fixed at open, no event is ever stale, and re-timing an event
- * moves it. Equal times leave in the order in which they were set: the same input gives the same trace. 4-ary heap. */
+ * moves it. Events at equal times leave in the order in which they were set, so the same input gives the same trace. A
+ * 4-ary heap. */
 #pragma once
 
 #include "core/base/status.h"

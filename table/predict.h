@@ -1,5 +1,4 @@
-/* One configuration, one prediction: the program is built and run in virtual time by the exact clock (sim/sim.h). A faster clock
- * can stand behind the same function. */
+/* Predicts one configuration: builds its programs and runs them in virtual time with the exact clock (sim/sim.h). */
 #pragma once
 
 #include "core/base/status.h"
@@ -12,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whose memory a table has. */
+/* What the memory column of a table means. */
 enum sl_table_memory {
   SL_MEMORY_OF_DEVICE,    /* what the device that needs most has not free */
   SL_MEMORY_LOGGED_FIRST, /* what PyTorch on rank 0 says that it reserved: without the context */
@@ -38,12 +37,14 @@ struct sl_prediction {
   double optimizer_s;  /* of the update's ops */
 };
 
-/* Predict a step of `world` ranks. Errors: those of sl_plan_build and of the simulator, SL_ERR_INPUT for what cannot be expressed. */
+/* Predict a step of `world` ranks. Errors: those of sl_plan_build and of the simulator, SL_ERR_INPUT for what cannot be
+ * expressed. */
 enum sl_status sl_predict_step(struct sl_prediction *out, const struct sl_model *model, const struct sl_config *config,
                                const struct sl_cluster *cluster, int world);
-/* Does memory follow from the programs alone? What a framework's allocator holds may depend on how far its host is ahead. */
+/* Whether memory follows from the programs alone. What a framework's allocator holds may depend on how far ahead its
+ * host runs. */
 bool sl_predict_memory_known(const struct sl_job *job);
-/* Then: its memory as sl_predict_job has it, and no seconds. */
+/* If so, predicts memory as sl_predict_job does, without any times. */
 enum sl_status sl_predict_memory(struct sl_prediction *out, const struct sl_job *job);
-/* The same of a step whose programs are built: with the numbers that its plan's cluster and kernel set have by now. */
+/* sl_predict_step for a job whose programs are built, with the current numbers of its plan's cluster and kernel set. */
 enum sl_status sl_predict_job(struct sl_prediction *out, const struct sl_job *job);

@@ -1,5 +1,5 @@
-/* The CONTROL op on the GPU: a kernel of one thread, so that no step waits for the host and a captured step learns its
- * own scalars. */
+/* The CONTROL op on the GPU: a kernel of one thread, so that no step waits for the host and a captured step gets its
+ * scalars on the device. */
 #pragma once
 
 #include "core/config/loss_scale.h"
@@ -9,8 +9,8 @@
 extern "C" {
 #endif
 
-/* sl_step_state_advance on `control`, which is device memory; `rules` (sl_step_state_rules) is host memory, read before the
- * call returns. control->momentum becomes Adam's beta1. Returns the launch's cudaError_t. */
+/* sl_step_state_advance on `control`, which is device memory; `rules` (sl_step_state_rules) is host memory, read before
+ * the call returns. control->momentum becomes Adam's beta1. Returns the launch's cudaError_t. */
 int sl_cuda_control_step(sl_cuda_stream stream, struct sl_step_state *control, const struct sl_step_rules *rules);
 
 #ifdef __cplusplus

@@ -1,31 +1,31 @@
-/* Inside the cuda backend: the state of one rank's process, and what its files offer each other.
+/* Internal header of the CUDA backend: the state of one rank's process, and the functions that its files share.
  *
- *   exec.c       the table that core calls: a program's begin and end, completions
- *   put.c        an op onto its stream
- *   open.c       meeting, device, communicators, memory, input: everything that can fail early
- *   errors.c     what a failed call is told as, and which op it was for
- *   agree.c      all ranks are well, or the job ends
+ *   exec.c       the executor table that core calls: a program's begin and end, completions
+ *   put.c        enqueues an op on its stream
+ *   open.c       rendezvous, device, communicators, memory, input: everything that can fail early
+ *   errors.c     the messages of failed calls, and the op that each was for
+ *   agree.c      ends the job unless all ranks succeeded
  *   place.c      the launcher's environment           (no CUDA)
- *   comm/rendezvous.c       ranks among themselves over TCP      (no CUDA)
+ *   comm/rendezvous.c       rendezvous of the ranks over TCP     (no CUDA)
  *   events.c     streams and events of a program      (no CUDA)
  *   links.c      communicators of the pipeline        (no CUDA)
- *   workspace.c  memory beside the arenas             (no CUDA)
- *   memory.c     arenas, and what the device says is used
+ *   workspace.c  memory outside the arenas            (no CUDA)
+ *   memory.c     arenas, and the device's used memory as the driver reports it
  *   comm.c       NCCL communicators: id, splits, first connections
  *   collect.c    communication ops as NCCL calls
- *   loopback.c   the same for one rank alone of a large plan: noise for what peers would send
+ *   loopback.c   the same when one rank of a large plan runs alone: noise replaces what peers would send
  *   operand.c    where the operands of an op stand
  *   dispatch.c   compute ops as kernel launches
  *   gemm.c       matrix products: cuBLASLt
  *   graph.c      a step recorded once and launched as one graph
- *   marks.c      which op of a program failed, when the device tells it late
- *   warm.c       every compute op once, before peers wait for each other
+ *   marks.c      finds which op of a program failed, when the device reports it late
+ *   warm.c       runs every compute op once, before peers wait for each other
  *   tensor.c     the device's memory behind backend/common/tensor.h, and micro-batches through pinned memory
- *   helpers.c    threads for what the GPU does not run: updates on the CPU, and NVMe (backend/common/nvme.h)
- *   watch.c      the thread that ends a job whose peer is dead, whose NCCL fails or that stands still
- *   phase.c      what that thread is told of where the main thread stands
+ *   helpers.c    threads for ops that the GPU does not run: updates on the CPU, and NVMe (backend/common/nvme.h)
+ *   watch.c      the thread that ends a job if a peer dies, NCCL fails or there is no progress
+ *   phase.c      tells that thread what the main thread is doing
  *
- * The host issues a whole program ahead and waits at its end only; nothing inside a step asks the host. */
+ * The host issues a whole program ahead and waits only at its end; nothing inside a step depends on the host. */
 #pragma once
 
 #include "backend/common/call.h"
@@ -75,17 +75,17 @@ struct sl_cuda_comms {
 
 struct sl_cuda;
 
-/* What the watch thread looks at. Times are of sl_machine_clock. */
+/* State of the watch thread. Times are those of sl_machine_clock. */
 struct sl_cuda_watch {
   pthread_t thread;
   bool started;
   atomic_bool stop;
-  pthread_mutex_t lock; /* of what follows */
-  const char *phase;    /* what the main thread is about when no program runs */
-  bool running;         /* a program's events are to be looked at */
-  uint32_t looked;      /* issues before it have no event, or a complete one */
+  pthread_mutex_t lock; /* protects the fields below */
+  const char *phase;    /* what the main thread is doing when no program runs */
+  bool running;         /* a program runs whose events are to be checked */
+  uint32_t looked;      /* all earlier issues have no event, or a complete one */
   uint32_t issued;      /* as last seen */
-  double moved_s;       /* when something last got further */
+  double moved_s;       /* time of the last progress */
 };
 
 struct sl_cuda_gemm;
@@ -106,7 +106,7 @@ struct sl_cuda {
   double timeout_s, epoch_s;
   /* the device */
   int device;
-  bool shared; /* two ranks of the job, these or others, use one device */
+  bool shared; /* some two ranks of the job use one device */
   struct sl_cuda_comms comms;
   cudaStream_t lanes[SL_LANE_COUNT]; /* NULL: no program has ops there */
   struct sl_cuda_events plans[SL_PROGRAM_COUNT];
@@ -119,8 +119,8 @@ struct sl_cuda {
   struct sl_cuda_noise *noise;
   struct sl_cuda_marks marks;
   struct sl_cuda_graphs graphs;
-  bool opened;        /* to the end */
-  atomic_flag ending; /* a thread of this process ends it, and speaks */
+  bool opened;        /* open succeeded completely */
+  atomic_flag ending; /* a thread is ending this process and reports why */
   /* memory */
   char *arena[SL_SPACE_COUNT]; /* device; the host's is pinned; NVMe's is its file, mapped */
   int64_t arena_bytes[SL_SPACE_COUNT];
@@ -155,73 +155,77 @@ struct sl_cuda {
 /* errors.c */
 enum sl_status sl_cuda_failed(const char *call, cudaError_t code);
 enum sl_status sl_cuda_nccl_failed(const char *call, ncclResult_t code);
-/* For closing: what a call that gives something back answers is told as a warning, and the closing goes on. Nothing is said
- * after a failure that is recorded: a lost device fails every call. */
+/* Checks a call that releases a resource: a failure becomes a warning, and closing goes on. There is no warning after a
+ * recorded failure, because after the loss of a device every call fails. */
 void sl_cuda_release(const char *call, cudaError_t code);
 /* "#12 all_reduce of group dp (member 1 of 4) on lane dp in action 0B3" */
 void sl_cuda_describe(const struct sl_cuda *cuda, const struct sl_program *program, uint32_t issue, char *out,
                       size_t size);
-/* Put that before the recorded message, of a call that failed for this op: what a library says does not name it. It
- * stands first, for a long message reaches the peers cut short. Returns `status`. */
+/* Puts that description in front of the recorded message of a call that failed for this op, since a library's
+ * message does not name the op. It comes first because long messages are truncated on their way to the peers.
+ * Returns `status`. */
 enum sl_status sl_cuda_name_op(const struct sl_cuda *cuda, const struct sl_program *program, uint32_t issue,
                                enum sl_status status);
 
 /* agree.c */
-/* Collective, as sl_star_agree; the ranks that did not fail end in silence. */
+/* Collective, as sl_star_agree; ranks that did not fail end without a message. */
 enum sl_status sl_cuda_agree(struct sl_cuda *cuda, enum sl_status mine);
-/* End the job with the recorded message: said once, told to the other ranks. Returns `status` in a world of one. */
+/* Ends the job: prints the recorded message once and sends it to the other ranks. Returns `status` in a world of
+ * one. */
 enum sl_status sl_cuda_die(struct sl_cuda *cuda, enum sl_status status);
-/* One thread ends the process and tells why: the first that asks. Others never return. */
+/* Lets one thread end the process and report why: it returns to the first caller only, and never to later ones. */
 void sl_cuda_claim_end(struct sl_cuda *cuda);
 
-/* open.c. On failure nothing is held. */
+/* open.c. On failure nothing stays allocated. */
 enum sl_status sl_cuda_open(struct sl_cuda **out, const struct sl_job *job, const struct sl_exec_options *options);
 void sl_cuda_close(struct sl_cuda *cuda); /* accepts a half-built one */
 /* SL_ERR_ABSENT with the reason where no GPU can be used. */
 enum sl_status sl_cuda_probe(int *devices);
-/* The rest of what is said of the first device. */
+/* Fills in the remaining fields about the first device. */
 enum sl_status sl_cuda_describe_device(struct sl_exec_devices *out);
 
 /* memory.c */
-/* Bytes of the device that are used, by whomever; 0 where nobody says. */
+/* Bytes of the device's memory in use by all processes; 0 where they cannot be queried. */
 int64_t sl_cuda_used_bytes(int device);
-/* "580.159.04"; `out` stays where nobody says. */
+/* Writes the driver's version, such as "580.159.04"; `out` is unchanged where it cannot be queried. */
 void sl_cuda_driver_version(char *out, size_t size);
 enum sl_status sl_cuda_arena_open(struct sl_cuda *cuda);
 enum sl_status sl_cuda_workspace_open(struct sl_cuda *cuda);
 void sl_cuda_memory_close(struct sl_cuda *cuda);
 
 /* comm.c */
-/* Before CUDA and NCCL start: several ranks of one GPU must look like as many hosts (no duplicate-GPU check, sockets). */
+/* Call before CUDA and NCCL start. Ranks that share a GPU must look to NCCL like ranks on different hosts, so that it
+ * skips its check for duplicate GPUs and uses sockets. */
 enum sl_status sl_cuda_comms_prepare(struct sl_cuda *cuda);
 enum sl_status sl_cuda_comms_open(struct sl_cuda *cuda);
 void sl_cuda_comms_close(struct sl_cuda *cuda, bool in_order);
-/* The first failure that NCCL reports of itself, SL_OK when none; from any thread. */
+/* The first asynchronous error that NCCL reports, SL_OK if none. May be called from any thread. */
 enum sl_status sl_cuda_comms_poll(const struct sl_cuda *cuda);
 
-/* collect.c, loopback.c: put a communication op on `stream`; *bytes is its size as nccl-tests counts it. */
+/* collect.c, loopback.c: enqueue a communication op on `stream`; *bytes is its size as nccl-tests counts it. */
 enum sl_status sl_cuda_collect(struct sl_cuda *cuda, cudaStream_t stream, const struct sl_issued *it, int64_t *bytes);
 enum sl_status sl_cuda_noise_open(struct sl_cuda *cuda);
 void sl_cuda_noise_close(struct sl_cuda *cuda);
 enum sl_status sl_cuda_loop_back(struct sl_cuda *cuda, cudaStream_t stream, const struct sl_issued *it, int64_t *bytes);
 
 /* operand.c */
-/* What decoding an op needs to know of this rank; it borrows from `cuda`. */
+/* The rank as the decoder of ops (backend/common/call.h) needs it; borrows from `cuda`. */
 struct sl_call_rank sl_cuda_call_rank(const struct sl_cuda *cuda);
-/* The memory that operand `i` stands in. */
+/* The memory space that holds operand `i`. */
 enum sl_space sl_cuda_space(const struct sl_issued *it, int i);
 /* Address of operand `i`. */
 void *sl_cuda_operand(const struct sl_cuda *cuda, const struct sl_issued *it, int i);
 
 /* dispatch.c */
 enum sl_status sl_cuda_run(struct sl_cuda *cuda, cudaStream_t stream, const struct sl_issued *it);
-/* With options.detect_anomaly, when the compute op `it` is on its stream: wait for it, and cuda->anomaly. What a collective
- * brings is met in the op that reads it: to wait for one would keep its members from each other. */
+/* With options.detect_anomaly, call after the compute op `it` was enqueued: waits for it, checks its results and
+ * updates cuda->anomaly. Results of a collective are checked in the op that reads them, because waiting for the
+ * collective could keep its members from reaching it. */
 enum sl_status sl_cuda_look(struct sl_cuda *cuda, cudaStream_t stream, const struct sl_issued *it);
-/* An op of a kind that the GPU cannot run is SL_ERR_INPUT. */
+/* SL_ERR_INPUT for a kind of op that the GPU cannot run. */
 enum sl_status sl_cuda_supports(const struct sl_op *op);
 
-/* warm.c: after the arena is there and nothing runs; leaves it cleared. */
+/* warm.c: call when the arena is allocated and nothing runs; leaves the arena zeroed. */
 enum sl_status sl_cuda_warm(struct sl_cuda *cuda);
 
 /* put.c: an op onto its lane, behind the events that it waits for; the program has no more of them. */
@@ -241,7 +245,8 @@ struct sl_cuda_product {
   void *aux;  /* (m,n): written with SL_OP_GELU, read with SL_OP_DGELU */
 };
 enum sl_status sl_cuda_gemm_open(struct sl_cuda_gemm **out, void *workspace, size_t workspace_bytes);
-/* SL_DONE: cuBLASLt has no product with this epilogue, and nothing was launched; it has all without. */
+/* SL_DONE if cuBLASLt does not support this epilogue; nothing was launched then. Products without one are always
+ * supported. */
 enum sl_status sl_cuda_gemm_run(struct sl_cuda_gemm *gemm, cudaStream_t stream, const struct sl_cuda_product *p);
 void sl_cuda_gemm_close(struct sl_cuda_gemm *gemm);
 size_t sl_cuda_gemm_version(void); /* cuBLASLt's, such as 130002 */
@@ -257,7 +262,7 @@ enum sl_status sl_cuda_watch_start(struct sl_cuda *cuda);
 void sl_cuda_watch_stop(struct sl_cuda *cuda);
 
 /* phase.c */
-/* The main thread is about `phase` now, without a program; its time-out starts anew. */
+/* The main thread starts `phase`, outside of any program; the timeout restarts. */
 void sl_cuda_watch_phase(struct sl_cuda *cuda, const char *phase);
 /* A program starts, or is over. */
 void sl_cuda_watch_program(struct sl_cuda *cuda, bool running);

@@ -1,9 +1,11 @@
-/* Streams and events of a program: which ops an event is recorded behind, and which events each op's stream waits for
- * before it. A pure function of the issue list; a lane is a stream, so FIFO within a lane needs no event.
+/* Plans the streams and events of a program: after which ops an event is recorded, and for which events a stream waits
+ * before each op. The plan is a pure function of the issue list. A lane is a stream, so ordering within a lane needs no
+ * event.
  *
- * An event stands for one op of a pass, never for "the newest of its lane": a stream that waited for more than the
- * program says would order communication in ways that `check` has not proved free of cycles. Every communication op
- * has an event even where nobody waits for it: by those the watch thread sees what a stuck job waits for. */
+ * An event belongs to one op of a pass and never means "the latest op of its lane": a stream that waited for more than
+ * the program says would order communication in ways that core/check has not proved free of deadlock. Every
+ * communication op has an event even if no op waits for it, so that the watch thread can tell what a stuck job waits
+ * for. */
 #pragma once
 
 #include "core/program/program.h"

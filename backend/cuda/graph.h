@@ -1,18 +1,20 @@
-/* A step as one CUDA graph. Hundreds of launches a step keep the host busy, and a device that waits for the next one idles;
- * the program never changes, so after its first step it is recorded once and from then on launched by one call.
+/* Runs a step as one CUDA graph. Hundreds of launches per step keep the host busy, and the device idles while it waits
+ * for the next launch. The program never changes, so it is captured once after its first step and from then on launched
+ * by one call.
  *
- *   recorded   the lanes are captured: the compute lane begins, the others join it behind an event, and it waits for them at
- *              the end as in any program. Nothing runs meanwhile. NCCL's calls are captured like any other.
- *   launched   the host writes what a step brings along into the pinned memory that the graph copies from: its micro-batches
- *              and its number, which keys dropout. All else that changes from step to step stands in the step state on the
- *              device. Then one launch, one wait, and the read-back of the step state.
+ *   capture    The compute lane's stream begins, the other lanes' streams join it by an event, and it waits for them at
+ *              the end as in any program. Nothing executes meanwhile. NCCL calls are captured like any others.
+ *   launch     The host writes the inputs of the step into the pinned memory that the graph copies from: its
+ *              micro-batches and its number, which is part of dropout's key. All other values that change from step to
+ *              step are in the step state on the device. Then follow one launch, one wait, and the read-back of the
+ *              step state.
  *
- * Ops are launched one by one, as the record says with the reason, where something has to happen between them: marks and
- * CUDA_LAUNCH_BLOCKING (marks.h), a look at what each op has written, an op of the CPU or of NVMe (helpers.h), times of every
- * op (options.timed_from), and by shardlab.cuda_graph. The ranks of a job all do the same.
+ * Ops are launched one by one, with the reason in the run record, where something has to happen between them: marks and
+ * CUDA_LAUNCH_BLOCKING (marks.h), --detect-anomaly, ops of the CPU or of NVMe (helpers.h), or times of every op
+ * (options.timed_from); also where shardlab.cuda_graph forbids graphs. All ranks of a job do the same.
  *
- * While a graph runs, no event tells how far it is. Of a job of several ranks each communication op of the graph has a mark
- * behind it, by which the watch thread sees where the rank stands. */
+ * While a graph runs, no event shows its progress. In a job of several ranks the graph therefore has a mark after each
+ * communication op, by which the watch thread sees how far the rank is. */
 #pragma once
 
 #include "core/program/program.h"
@@ -36,20 +38,20 @@ struct sl_cuda_graphs {
   char said[320];
 };
 
-/* What this rank alone knows. Errors: SL_ERR_MEMORY, the device's. */
+/* Decides whether graphs are possible on this rank, and allocates. Errors: SL_ERR_MEMORY, errors of the device. */
 enum sl_status sl_cuda_graphs_open(struct sl_cuda *cuda);
-/* Collective: possible where it is for all. Errors: SL_ERR_PEER. */
+/* Collective: graphs are used if they are possible on all ranks. Errors: SL_ERR_PEER. */
 enum sl_status sl_cuda_graphs_agree(struct sl_cuda *cuda);
 void sl_cuda_graphs_close(struct sl_cuda *cuda); /* accepts a half-built one */
 
-/* A program begins; afterwards `replaying` tells whether it is a graph's. */
+/* A program begins; sets `replaying` if it is to run as a graph. */
 void sl_cuda_graphs_begin(struct sl_cuda *cuda);
-/* An op of a program that is a graph's: a micro-batch is staged, and behind the last op the graph is launched. */
+/* Issues an op of a program that runs as a graph: a micro-batch is staged; the last op launches the graph. */
 enum sl_status sl_cuda_graphs_issue(struct sl_cuda *cuda, const struct sl_issued *it);
-/* Wait for its end. */
+/* Waits until the graph is complete. */
 enum sl_status sl_cuda_graphs_wait(struct sl_cuda *cuda);
-/* Collective, behind a program's end: record it where its next step will be a graph's. What cannot be recorded is warned of,
- * and its steps go on op by op. Errors: SL_ERR_PEER. */
+/* Collective, after a program's end: captures the program if its next step is to run as a graph. If that fails there is
+ * a warning, and steps go on op by op. Errors: SL_ERR_PEER. */
 enum sl_status sl_cuda_graphs_record(struct sl_cuda *cuda);
-/* For the record. */
+/* What the run record says about graphs. */
 const char *sl_cuda_graphs_say(struct sl_cuda *cuda);

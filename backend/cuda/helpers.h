@@ -1,11 +1,12 @@
-/* Ops that the GPU does not run: updates on the CPU and copies to and from NVMe, each lane of them by a thread beside the one that
- * issues, so that no step waits on the host. To the other lanes such a lane is a stream like any other: its op stands between what
- * it waits for and what waits for it as
+/* Ops that the GPU does not run: updates on the CPU, and copies to and from NVMe. A thread other than the issuing one
+ * runs them, so that no step waits on the host. To other lanes, the lane of such ops is a stream like any other. On
+ * that stream an op is
  *
- *   1. a call of the host that tells the thread that all the op waits for is over;
- *   2. a wait of the stream for a word in pinned memory (cuStreamWaitValue32), which the thread writes behind the op.
+ *   1. a host callback, which tells the thread that everything the op waits for is complete;
+ *   2. a wait of the stream for a word in pinned memory (cuStreamWaitValue32), which the thread writes after the op.
  *
- * The control block lives on the device: an op that uses it gets a copy, taken and brought back by the stream around the two. */
+ * The control block is in device memory: for an op that uses it, the stream copies it to the host before and back
+ * afterwards. */
 #pragma once
 
 #include "backend/common/nvme.h"
@@ -25,10 +26,10 @@ struct sl_cuda;
 struct sl_cuda_help {
   struct sl_cuda *cuda;
   struct sl_issued *jobs; /* the program's ops of this lane; owned */
-  uint32_t put;           /* of them issued */
-  atomic_uint ready;      /* whose waits are over */
-  uint32_t over;          /* by its thread alone */
-  bool running;           /* jobs[over], and it is a request */
+  uint32_t put;           /* how many of them were issued */
+  atomic_uint ready;      /* how many have all their waits complete */
+  uint32_t over;          /* how many are complete; used by the lane's thread only */
+  bool running;           /* jobs[over] is an NVMe request in flight */
   struct sl_nvme_request io;
 };
 
@@ -45,20 +46,20 @@ struct sl_cuda_helpers {
   int started;
   pthread_mutex_t lock; /* of what follows */
   pthread_cond_t wake;
-  bool skip, stop;       /* do nothing any more, only tell that it is over; end */
-  enum sl_status status; /* the first failure; what comes after it is not done, only told to be over */
+  bool skip, stop;       /* skip: only mark ops as complete, without running them; stop: the threads end */
+  enum sl_status status; /* the first failure; later ops are not run, only marked as complete */
   char message[1024];
 };
 
-/* Is it a lane of such ops? */
+/* Whether helper threads run the ops of this lane. */
 static inline bool sl_cuda_helps(enum sl_lane lane) {
   return lane == SL_LANE_HOST || sl_lane_is_nvme(lane);
 }
 
-/* Threads and memory, where a program of this rank has such ops; once the context is there. Errors: SL_ERR_MEMORY; SL_ERR_ABSENT: a
- * driver without waits for words. */
+/* Starts threads and allocates memory if a program of this rank has such ops. Needs the CUDA context. Errors:
+ * SL_ERR_MEMORY; SL_ERR_ABSENT if the driver does not support cuStreamWaitValue32. */
 enum sl_status sl_cuda_helpers_open(struct sl_cuda *cuda);
-/* Ends what runs, and the device's waits for it; accepts what is not open. */
+/* Ends running ops and releases the streams that wait for them. Accepts helpers that were not opened. */
 void sl_cuda_helpers_close(struct sl_cuda *cuda);
 /* A program begins; nothing runs. */
 void sl_cuda_helpers_begin(struct sl_cuda *cuda);

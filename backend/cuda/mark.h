@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/* *at = value, once what was put on `stream` before is over; `at` is pinned memory of the host. Returns the launch's
+/* Enqueues *at = value on `stream`, after all earlier work; `at` is pinned host memory. Returns the launch's
  * cudaError_t. */
 int sl_cuda_mark(sl_cuda_stream stream, volatile uint32_t *at, uint32_t value);
 

@@ -1,14 +1,14 @@
-/* Where this process stands in its job, as the launcher's environment says it: rank, world, which of the node's
- * processes it is, and the address of the ranks' rendezvous (backend/cuda/comm/rendezvous.h). No MPI, no CUDA.
+/* Reads the place of this process in its job from the launcher's environment: rank, world size, local rank, and the
+ * address of the rendezvous (backend/cuda/comm/rendezvous.h). Uses neither MPI nor CUDA.
  *
- * Read in this order, the first that is there wins:
+ * The first of these launchers whose variables are set is used:
  *   torchrun     RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE
  *   Open MPI     OMPI_COMM_WORLD_RANK _SIZE _LOCAL_RANK _LOCAL_SIZE
  *   Slurm        SLURM_PROCID SLURM_NTASKS SLURM_LOCALID SLURM_NTASKS_PER_NODE (or, where that is not set,
  *                SLURM_STEP_TASKS_PER_NODE or SLURM_TASKS_PER_NODE, at SLURM_NODEID)
- * The meeting point is MASTER_ADDR and MASTER_PORT; without them the address in NCCL_COMM_ID (HOST:PORT, [IPV6]:PORT;
- * NCCL itself takes that port, the ranks meet at the next one), the first host of SLURM_JOB_NODELIST, or, where all
- * ranks are of one node, 127.0.0.1; port 29500. */
+ * The address of the rendezvous is MASTER_ADDR and MASTER_PORT; without them the address in NCCL_COMM_ID (HOST:PORT,
+ * [IPV6]:PORT; NCCL itself uses that port, the rendezvous the next one), the first host of SLURM_JOB_NODELIST, or,
+ * where all ranks are on one node, 127.0.0.1; the default port is 29500. */
 #pragma once
 
 #include "core/base/status.h"

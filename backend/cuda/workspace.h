@@ -1,5 +1,5 @@
-/* Memory of the cuda backend outside the arenas, planned from the programs alone: what its ops ask for that core gives
- * no buffer. It is reported beside the arena, as context. */
+/* Memory of the CUDA backend outside the arenas, for needs of its ops that have no buffer in the program. It is planned
+ * from the programs alone and reported as context, separately from the arena. */
 #pragma once
 
 #include "core/run/executor.h"

@@ -57,7 +57,7 @@ typedef struct sl_comm_piece (*sl_comm_piece_fn)(const void *context, int part, 
  *   reduce and gather  whole becomes the sum over the members, in place
  *   reduce             the member's piece of the sum goes to shard; whole holds partial sums afterwards
  *   gather             every member's shard goes to its piece of whole
- *   exchange           all-to-all: piece g of member m's shard becomes piece m of member g's whole; n pieces of equal size
+ *   exchange           piece g of member m's shard becomes piece m of member g's whole (all-to-all, equal pieces)
  *   chain              broadcast: the whole of member `peer` goes to all members
  *   send, recv         whole goes to, or comes from, member `peer` */
 struct sl_comm_call {
