@@ -10,7 +10,7 @@
  * What these formulas do not cover (covers.h: sharded gradients and parameters, schedules other than gpipe and 1f1b, transfers that slow
  * a pipeline's kernels, and more) is played as a whole (whole.h): milliseconds for the first of a shape, and no time for the same with
  * another number of micro-batches. So it covers whatever the exact clock does, and never stands in another configuration for the one
- * asked for. The step time is within 1 % of the exact clock's on the configurations that its test draws. */
+ * asked for. Step time and memory are within 1 % of the exact clock's on the configurations that its tests draw. */
 #pragma once
 
 #include "core/cluster/cluster.h"
