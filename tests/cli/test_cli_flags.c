@@ -115,15 +115,6 @@ static void presets_need_no_config(void **state) {
   json_decref(root);
 }
 
-static void write_file(const char *name, const char *text) {
-  char path[600];
-  snprintf(path, sizeof path, "%s/%s", scratch, name);
-  FILE *file = fopen(path, "w");
-  assert_non_null(file);
-  fputs(text, file);
-  fclose(file);
-}
-
 static void remove_file(const char *name) {
   char path[600];
   snprintf(path, sizeof path, "%s/%s", scratch, name);
@@ -161,7 +152,8 @@ static void outputs_are_files_of_their_own(void **state) {
       {"predict --config own.json --cluster own.json --trace own.json", "--trace: own.json"},
       {"predict --config own.json --json new.json --trace ./new.json", "is the file of --json, too"},
       {"measure --config own.json --data random:8 --save new --save-grads new", "is the file of --save, too"},
-      {"predict --config own.json --hostfile hosts --world 2 --json hosts", "is the file that --hostfile reads"},
+      {"predict --config own.json --hostfile hosts --world 2 --json hosts",
+       "--json: hosts: is a file that is read, too"},
       {"predict --from-accelerate own.yaml --trace own.json", "--trace: own.json: is a file that is read, too"},
       {"predict --config own.json --json new.json --trace other.json", NULL},
   };
