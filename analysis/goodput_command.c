@@ -7,6 +7,7 @@
 #include "core/base/json.h"
 #include "core/base/new_file.h"
 #include "core/base/units.h"
+#include "core/base/was_read.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -280,6 +281,7 @@ enum sl_status sl_goodput_command(int argc, char **argv) {
   SL_TRY(read_request(&request, argc, argv));
   SL_TRY(sl_json_load(&doc, request.record));
   enum sl_status status = make_model(&result, &request, doc.root);
+  if (status == SL_OK) status = sl_was_read_check("--json", request.json);
   sl_json_free(&doc);
   SL_TRY(status);
   SL_TRY(make_rows(&result, &request));

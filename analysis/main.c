@@ -136,6 +136,14 @@ done:
   return status;
 }
 
+/* No flag is a file's name. */
+static enum sl_status watch(char **paths, int n) {
+  for (int i = 0; i < n; i++)
+    if (strncmp(paths[i], "--", 2) == 0)
+      return sl_fail(SL_ERR_INPUT, "%s: is no option of watch; expected files of csv_monitor", paths[i]);
+  return sl_watch(paths, n, stdout);
+}
+
 static enum sl_status dispatch(int argc, char **argv) {
   const char *last = argc > 0 ? argv[argc - 1] : ""; /* of a command, too */
   if (argc >= 2 && argc <= 3 && (strcmp(last, "--help") == 0 || strcmp(last, "-h") == 0)) {
@@ -144,7 +152,7 @@ static enum sl_status dispatch(int argc, char **argv) {
   }
   if (argc >= 4 && strcmp(argv[1], "table") == 0) return table(argv[2], argv + 3, argc - 3);
   if (argc >= 3 && strcmp(argv[1], "plot") == 0) return plot(argv[2], argv + 3, argc - 3);
-  if (argc >= 3 && strcmp(argv[1], "watch") == 0) return sl_watch(argv + 2, argc - 2, stdout);
+  if (argc >= 3 && strcmp(argv[1], "watch") == 0) return watch(argv + 2, argc - 2);
   if (argc >= 3 && strcmp(argv[1], "goodput") == 0) return sl_goodput_command(argc - 2, argv + 2);
   if (argc >= 3 && strcmp(argv[1], "refit") == 0) return sl_refit_command(argc - 2, argv + 2);
   if (argc >= 3 && strcmp(argv[1], "fit") == 0) return fit(argc - 2, argv + 2);

@@ -128,22 +128,24 @@ static void draw(const struct curve *curve, FILE *out) {
           (long long)last->step);
 }
 
+/* Nothing is drawn where one of them cannot be read. */
 static enum sl_status draw_all(char *const *paths, int count, FILE *out) {
-  for (int i = 0; i < count; i++) {
-    struct curve curve;
-    const enum sl_status status = read_file(&curve, paths[i]);
-    if (status == SL_OK) draw(&curve, out);
-    free(curve.points);
-    SL_TRY(status);
-  }
-  return SL_OK;
+  enum sl_status status;
+  struct curve *curves;
+  SL_TRY(sl_calloc(&curves, (size_t)count, sizeof *curves));
+  for (int i = 0; i < count; i++) SL_GO(read_file(&curves[i], paths[i]));
+  for (int i = 0; i < count; i++) draw(&curves[i], out);
+done:
+  for (int i = 0; i < count; i++) free(curves[i].points);
+  free(curves);
+  return status;
 }
 
 enum sl_status sl_watch(char *const *paths, int count, FILE *out) {
   static const char home[] = "\033[H\033[2J"; /* the cursor to its corner, and all away */
   if (!isatty(fileno(out))) return draw_all(paths, count, out);
   (void)sigaction(SIGINT, &(struct sigaction){.sa_handler = on_signal}, NULL);
-  while (!ended) {
+  while (!ended && !ferror(out)) {
     fputs(home, out);
     SL_TRY(draw_all(paths, count, out));
     fflush(out);

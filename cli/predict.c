@@ -1,5 +1,6 @@
 /* shardlab predict: the job in virtual time. */
 #include "cli/predict.h"
+#include "core/base/limits.h"
 
 #include "cli/commands.h"
 #include "cli/fit.h"
@@ -30,6 +31,9 @@ static enum sl_status predict(const struct sl_options *options, const char *trac
   struct sl_setup setup;
   SL_TRY(sl_setup_job(&setup, options, SL_SETUP_SIMULATION));
   enum sl_status status = sl_fit_check(options, &setup);
+  if (status == SL_OK && options->per_rank && setup.plan.world > SL_MAX_RANKS_APART)
+    status = sl_fail(SL_ERR_INPUT, "--per-rank: lists %d ranks; expected at most %lld", setup.plan.world,
+                     (long long)SL_MAX_RANKS_APART);
   if (status != SL_OK) {
     sl_setup_free(&setup);
     return status;

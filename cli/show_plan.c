@@ -1,5 +1,6 @@
 /* show plan: which rank stands where, in which groups, and who owns how many bytes of what. */
 #include "cli/show.h"
+#include "core/base/limits.h"
 #include "core/base/units.h"
 
 #include <string.h>
@@ -162,6 +163,9 @@ enum sl_status sl_show_plan(const struct sl_setup *setup, const struct sl_option
     print_layout(setup, out);
     return SL_OK;
   }
+  if (plan->world > SL_MAX_RANKS_APART)
+    return sl_fail(SL_ERR_INPUT, "--json: lists %d ranks; expected at most %lld", plan->world,
+                   (long long)SL_MAX_RANKS_APART);
   json_t *ranks = json_array(), *stages = json_array();
   for (int rank = 0; rank < plan->world; rank++) json_array_append_new(ranks, rank_json(plan, rank));
   for (int s = 0; s < plan->pp; s++) json_array_append_new(stages, holding_json(setup, s));

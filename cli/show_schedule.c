@@ -201,10 +201,20 @@ static void svg_row(const struct drawing *d, int rank, FILE *out) {
   }
 }
 
+/* What no browser draws any more is not written. */
+static enum sl_status check_cells(const struct drawing *d) {
+  int64_t cells = 0;
+  for (int rank = 0; rank < d->s->ranks; rank++) cells += (int64_t)d->s->counts[rank];
+  if (cells <= SL_MAX_CELLS) return SL_OK;
+  return sl_fail(SL_ERR_INPUT, "--svg: has %lld actions; expected at most %lld", (long long)cells,
+                 (long long)SL_MAX_CELLS);
+}
+
 static enum sl_status write_svg(const struct drawing *d, const char *path) {
   static const enum sl_action_kind kinds[] = {SL_ACTION_FORWARD, SL_ACTION_BACKWARD, SL_ACTION_BACKWARD_INPUT,
                                               SL_ACTION_BACKWARD_WEIGHT};
   struct sl_new_file file;
+  SL_TRY(check_cells(d));
   SL_TRY(sl_new_file_open(&file, path));
   FILE *out = file.stream;
   const long long width = LEFT + (long long)d->run->makespan * CELL_WIDTH + 8;

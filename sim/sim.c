@@ -1,6 +1,7 @@
 /* The simulator's executor table; sim.h says what it models, lanes.c is the clockwork. */
 #include "sim/sim.h"
 
+#include "core/base/limits.h"
 #include "core/plan/communicators.h"
 #include "core/program/memory_report.h"
 #include "cost/error.h"
@@ -29,6 +30,10 @@ static enum sl_status sim_open(void **state, const struct sl_job *job, const str
   sim->assume = options->assume;
   sim->runs = options->runs;
   enum sl_status status = sl_jitter_check(&sim->assume, job->plan->world);
+  if (status == SL_OK && !sim->fold && job->plan->world > SL_MAX_RANKS_APART)
+    status = sl_fail(SL_ERR_INPUT,
+                     "--world: is %d; expected at most %lld where each rank is simulated (--no-fold, --jitter)",
+                     job->plan->world, (long long)SL_MAX_RANKS_APART);
   if (status == SL_OK) status = sl_sim_tables(sim);
   if (status != SL_OK) {
     sim_close(sim);

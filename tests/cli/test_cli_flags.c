@@ -115,6 +115,28 @@ static void presets_need_no_config(void **state) {
   json_decref(root);
 }
 
+static void remove_file(const char *name) {
+  char path[600];
+  snprintf(path, sizeof path, "%s/%s", scratch, name);
+  unlink(path);
+}
+
+/* Who stops reading (`| head`) ends no command, and a stack that is too small is an error. */
+static void streams_and_stacks_are_no_signals(void **state) {
+  (void)state;
+  char command[4096], path[600], code[64];
+  snprintf(command, sizeof command,
+           "cd '%s' && { sleep 0.1; '%s/bin/shardlab' help predict; echo $? >code; } | true; "
+           "(ulimit -s 64; '%s/bin/shardlab' help predict >text 2>&1; echo $? >>code)",
+           scratch, SL_BINARY_DIR, SL_BINARY_DIR);
+  assert_int_equal(system(command), 0);
+  snprintf(path, sizeof path, "%s/code", scratch);
+  read_all(path, code, sizeof code);
+  assert_string_equal(code, "0\n1\n");
+  remove_file("code");
+  remove_file("text");
+}
+
 /* A file that is written is none that is read, nor written under another flag: by inode, whatever it is called. */
 static void outputs_are_files_of_their_own(void **state) {
   (void)state;
@@ -130,8 +152,14 @@ static void outputs_are_files_of_their_own(void **state) {
       {"predict --config own.json --cluster own.json --trace own.json", "--trace: own.json"},
       {"predict --config own.json --json new.json --trace ./new.json", "is the file of --json, too"},
       {"measure --config own.json --data random:8 --save new --save-grads new", "is the file of --save, too"},
+      {"predict --config own.json --hostfile hosts --world 2 --json hosts",
+       "--json: hosts: is a file that is read, too"},
+      {"predict --from-accelerate own.yaml --trace own.json", "--trace: own.json: is a file that is read, too"},
       {"predict --config own.json --json new.json --trace other.json", NULL},
   };
+  write_file("hosts", "worker-0 slots=2\n");
+  write_file("own.yaml", "distributed_type: DEEPSPEED\nnum_processes: 2\nmixed_precision: 'no'\n"
+                         "deepspeed_config: {deepspeed_config_file: own.json, zero3_init_flag: false}\n");
   copy_file(ok, path);
   assert_int_equal(symlink("own.json", link_path), 0);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -151,15 +179,15 @@ static void outputs_are_files_of_their_own(void **state) {
   assert_int_equal(record[0], '{');
   snprintf(path, sizeof path, "%s/own.json", scratch);
   unlink(path), unlink(link_path);
+  remove_file("hosts"), remove_file("own.yaml");
   snprintf(path, sizeof path, "%s/new.json", scratch), unlink(path);
   snprintf(path, sizeof path, "%s/other.json", scratch), unlink(path);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(outputs_are_files_of_their_own),
-      cmocka_unit_test(flags_override_the_config),
-      cmocka_unit_test(flags_take_the_place_of_deepspeeds_keys),
+      cmocka_unit_test(outputs_are_files_of_their_own), cmocka_unit_test(streams_and_stacks_are_no_signals),
+      cmocka_unit_test(flags_override_the_config),      cmocka_unit_test(flags_take_the_place_of_deepspeeds_keys),
       cmocka_unit_test(presets_need_no_config),
   };
   return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
