@@ -1,6 +1,7 @@
-/* How a logical tensor is cut over the members of a tp group: it is rows of `row` elements, and member m has elements
- * [m width, (m + 1) width) of each row. What lies beyond a row is padding: it is zero, and stands in no file. A tensor that nobody
- * cuts is one row of one member. The member's elements, row by row, are its local tensor. */
+/* How a logical tensor is sharded over the members of a tp group: it is rows of `row` elements, and member m has
+ * elements [m width, (m + 1) width) of each row. Elements beyond the end of a row are padding: they are zero, and no
+ * file contains them. A tensor that is not sharded is one row of one member. The member's elements, row by row, are its
+ * local tensor. */
 #pragma once
 
 #include "core/plan/plan.h"
@@ -22,12 +23,12 @@ int64_t sl_cut_local_size(const struct sl_plan *plan, const struct sl_tensor *te
 
 struct sl_cut sl_cut_of(const struct sl_plan *plan, const struct sl_tensor *tensor);
 
-/* The run that starts at local element `local` of `member` and ends before `end`. */
+/* The contiguous run that starts at local element `local` of `member` and ends before `end`. */
 struct sl_run_of sl_cut_run(const struct sl_cut *cut, int member, int64_t local, int64_t end);
-/* Of a member's local elements [0, local), those that are no padding. */
+/* How many of a member's local elements [0, local) are not padding. */
 int64_t sl_cut_held(const struct sl_cut *cut, int member, int64_t local);
 
-/* Where element `logical` stands: `count` elements from there on stand one after the other in the member's local tensor. */
+/* Where a member keeps logical element `logical`; `count` elements from there on are contiguous in its local tensor. */
 struct sl_cut_place {
   int member;
   int64_t local, count;
