@@ -141,7 +141,7 @@ enum sl_status sl_reduce_begin(struct sl_lowering *l, struct sl_pass pass) {
   return SL_OK;
 }
 
-/* Has an earlier backward of the step left something of this gradient? */
+/* Has an earlier backward of the step left part of this gradient? */
 /* Is the gradient to be reduced in the present backward, once it is complete? Sharded ones always: there is nowhere to keep
  * them whole. */
 static bool reduces(const struct sl_lowering *l, int placed) {
