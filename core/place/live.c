@@ -32,7 +32,7 @@ static int64_t total(const int64_t live[SL_CATEGORY_COUNT]) {
   return sum;
 }
 
-/* Issues of all programs are counted on: where those of one begin. */
+/* Issues are counted over all programs: the first one of a program. */
 uint32_t sl_live_first_issue(const struct sl_class *c, enum sl_program_kind kind) {
   uint32_t first = 0;
   for (int k = 0; k < (int)kind; k++) first += (uint32_t)c->programs[k].issue_count;
