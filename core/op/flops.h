@@ -1,5 +1,5 @@
-/* What one op computes and moves: floating-point operations, and bytes of device memory read plus written. Exact integers in
- * double; what they cost in seconds is the subject of cost/. */
+/* The work of one op: floating-point operations, and bytes of device memory read plus written, as exact integers in a
+ * double. cost/ turns them into seconds. */
 #pragma once
 
 #include "core/op/op.h"

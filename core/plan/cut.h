@@ -11,14 +11,16 @@ struct sl_cut {
   int members;
 };
 
-/* Rows of dimension `dim` of `tensor` that a member of the tp group holds. A vocabulary of V is padded to a multiple of
- * tp x m, m = plan->vocab_multiple (Megatron-LM's rule):
- *   m ceil(ceil(V / tp) / m)
- * m is shardlab.make_vocab_size_divisible_by where that is given. Else it is 1, which pads to tp alone, but 128, Megatron-LM's
- * default, on GPUs where no framework's preset is asked for and ceil(V / tp) is no multiple of 8: rows of logits in 16 bits
- * then start anywhere, and products that read or write them have no vector loads and no TMA (GPT-2's 50257).
- * Padded rows are zero and stay so: unlike Megatron-LM's, their logits take no part in the softmax, so that losses and
- * gradients are those of the model as it is. */
+/* Size of dimension `dim` of `tensor` on a member of the tp group.
+ *
+ * A vocabulary of V is padded to a multiple of tp x m, m = plan->vocab_multiple, so that a rank has m ceil(ceil(V / tp)
+ * / m) rows (Megatron-LM's rule). m is shardlab.make_vocab_size_divisible_by if given, else 1, which pads to tp only.
+ * It is 128, Megatron-LM's default, on GPUs without a framework's preset if ceil(V / tp) is no multiple of 8 (GPT-2's
+ * 50257): rows of 16-bit logits would then be unaligned, and products that read or write them could use neither vector
+ * loads nor TMA.
+ *
+ * Padded rows are zero and stay zero. Unlike Megatron-LM's, their logits do not take part in the softmax, so that
+ * losses and gradients are those of the unpadded model. */
 int64_t sl_cut_local_size(const struct sl_plan *plan, const struct sl_tensor *tensor, int dim);
 
 struct sl_cut sl_cut_of(const struct sl_plan *plan, const struct sl_tensor *tensor);

@@ -51,7 +51,7 @@ struct sl_plan {
   bool unshards;               /* the schedule says when a stage's sharded parameters are gathered */
   bool fuse_epilogues;         /* see models/epilogue.c */
   struct sl_kernel_costs kernel_costs; /* of the kernel set; only predictions use them */
-  int vocab_multiple; /* rows of the vocabulary on a tp rank are a multiple of it; sl_cut_local_size */
+  int vocab_multiple; /* a tp rank's rows of the vocabulary are a multiple of it, see sl_cut_local_size */
 };
 
 /* Builds the plan of `world` ranks. plan->config is `config` with its batch sizes resolved and with the values that its
