@@ -230,7 +230,7 @@ const char *sl_config_show(const json_t *value, char *out, size_t size);
 void sl_config_warn(const struct sl_config *config, const char *path, const char *text);
 
 /* Resolves the batch sizes for `dp` data-parallel ranks by DeepSpeed's batch algebra, and does the checks that depend
- * on what flags may override (tp, pp, ...); sl_config_load has done those among DeepSpeed's own keys. Call it once.
+ * on what flags may override (tp, pp, ...); reading the file has done those among DeepSpeed's own keys. Call it once.
  * Afterwards train_batch_size == train_micro_batch_size_per_gpu * gradient_accumulation_steps * dp. Errors:
  * SL_ERR_INPUT with the key to blame. */
 enum sl_status sl_config_resolve_batch(struct sl_config *config, int dp);
