@@ -251,11 +251,11 @@ enum sl_dtype sl_config_product_dtype(const struct sl_config *config);
  *   WarmupLR        s=0: min;   i < w: min + (max - min) g(i);   then max   (max null: the optimizer's lr)
  *   WarmupDecayLR   s=0: min;   i < w: the same;   then min + (max - min) max(0, (total - i)/max(1, total - w))
  *   WarmupCosineLR  s=0: 0;     i < w: lr (r + (1 - r) g(i)), r = warmup_min_ratio;
- *                   then lr (c + (1 - c)(1 + cos(pi p))/2), c = cos_min_ratio, p = min(1, (i - w + 1)/max(1, total -
- *                   w))
+ *                   then lr (c + (1 - c)(1 + cos(pi p))/2), c = cos_min_ratio,
+ *                   p = min(1, (i - w + 1)/max(1, total - w))
  *   LRRangeTest     min (1 + step_rate s/step_size), s/step_size rounded down with the staircase
- *   OneCycle        s=0: min;   s <= first + second: min + (max - min) scale(s), rising from 0 to 1 over `first` steps and
- *                   back over `second`, in stairs if asked for;   then min / (1 + decay_lr_rate (s - first - second) /
+ *   OneCycle        s=0: min;   s <= first + second: min + (max - min) scale(s), rising from 0 to 1 over `first` steps
+ *                   and back over `second`, in stairs if asked for;   then min / (1 + decay_lr_rate (s - first - second) /
  *                   decay_step_size), or min if either of the two is 0
  * The log warm-up therefore stays at min for the first two steps. */
 double sl_config_lr(const struct sl_config *config, int64_t step);
